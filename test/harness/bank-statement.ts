@@ -140,7 +140,7 @@ const plays: Readonly<Record<string, Play>> = {
   async unguard({ db }) {
     const of = db.engine === 'postgres' ? ' ON postings' : ''
     await db.transact(async (tx) => {
-      for (const guard of ['stay', 'remain']) await tx.run(`DROP TRIGGER postings_${guard}${of}`)
+      for (const guard of ['append_only', 'no_delete']) await tx.run(`DROP TRIGGER postings_${guard}${of}`)
     })
     return undefined
   },

@@ -56,7 +56,7 @@ async function buildHealthyShop(db: Database): Promise<Cast> {
 /** Drops triggers and constraints, as an attacker with the database's password could. */
 async function dropGuards(engine: Engine, tx: Tx): Promise<void> {
   for (const table of ['postings', 'checkpoints']) {
-    for (const guard of ['stay', 'remain']) {
+    for (const guard of ['append_only', 'no_delete']) {
       await tx.run(`DROP TRIGGER ${table}_${guard}${engine === 'postgres' ? ` ON ${table}` : ''}`)
     }
   }
