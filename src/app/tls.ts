@@ -5,8 +5,8 @@ import type { Log } from '../core/log.ts'
 import type { Metrics } from '../core/metrics.ts'
 import { realTiming } from '../dataplane/agent/runtime.ts'
 import { type ChallengeServer, serveChallenges } from '../dataplane/tls/acme/challenge-server.ts'
-import { createAuthority } from '../dataplane/tls/acme/client.ts'
-import { keepRenewed, type Renewal } from '../dataplane/tls/acme/renewal.ts'
+import { Authority } from '../dataplane/tls/acme/client.ts'
+import { Renewal } from '../dataplane/tls/acme/renewal.ts'
 import { BadCertificate, type Certificate, keepCertificate, readFiles } from '../dataplane/tls/certificate.ts'
 import { openEntrance, type TlsEntrance } from '../dataplane/tls/front.ts'
 import { type Config, localShopUrl, shopUrl } from './settings/config.ts'
@@ -90,12 +90,12 @@ function assertServable(config: Config): void {
 
 function openRenewal(config: Config, role: 'shop' | 'gateway', log: Log, onRenewed: () => void) {
   const challenges = openChallenges(config, role)
-  const authority = createAuthority({
+  const authority = new Authority({
     directory: config.acmeDirectory,
     ca: config.acmeCa === undefined ? undefined : readCa(config.acmeCa),
     agent: `turnpike/${manifest.version}`,
   })
-  const renewal: Renewal = keepRenewed({
+  const renewal: Renewal = new Renewal({
     folder: acmeFolder(config.folder),
     names: config.acmeNames,
     directory: config.acmeDirectory,

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import { createMetrics } from './metrics.ts'
+import { Metrics } from './metrics.ts'
 
 describe('figures for Prometheus', () => {
   test('metrics are written in Prometheus text format, one group for each', async () => {
-    const metrics = createMetrics()
+    const metrics = new Metrics()
     const sold = metrics.counter('turnpike_sales_total', 'Sales.')
     sold.add({ product: 'vpn' })
     sold.add({ product: 'vpn' })
@@ -33,7 +33,7 @@ describe('figures for Prometheus', () => {
   })
 
   test('a metric that cannot be read is left out, and a metric has at most 500 series', async () => {
-    const metrics = createMetrics()
+    const metrics = new Metrics()
     metrics.gauge('turnpike_lost', 'Lost.', async () => {
       throw new Error('the database is away')
     })

@@ -2,6 +2,7 @@
 export type Labels = Readonly<Record<string, string>>
 export type Sample = { readonly labels?: Labels; readonly value: number }
 type Reading = number | readonly Sample[] | undefined
+type Read = () => Reading | Promise<Reading>
 
 export type Counter = { add(labels?: Labels, by?: number): void }
 export type Histogram = { observe(labels: Labels, value: number): void }
@@ -16,69 +17,72 @@ type Family = {
   readonly lines: () => Promise<readonly string[]>
 }
 
-export type Metrics = ReturnType<typeof createMetrics>
-
 /** Metrics of one process in Prometheus' text format (0.0.4). */
-export function createMetrics() {
-  const families: Family[] = []
+export class Metrics {
+  private readonly families: Family[] = []
 
-  function asked(type: 'counter' | 'gauge', name: string, help: string, read: () => Reading | Promise<Reading>): void {
-    families.push({ name, type, help, lines: async () => samplesOf(await read()).map((each) => lineOf(name, each)) })
+  counter(name: string, help: string): Counter {
+    const counts = new Map<string, { labels: Labels; value: number }>()
+    this.addRead('counter', name, help, () => [...counts.values()])
+    return {
+      add(labels = {}, by = 1) {
+        const key = keyOf(labels)
+        const known = counts.get(key)
+        if (known) known.value += by
+        else if (counts.size < maxSeries) counts.set(key, { labels, value: by })
+      },
+    }
   }
 
-  return {
-    counter(name: string, help: string): Counter {
-      const counts = new Map<string, { labels: Labels; value: number }>()
-      asked('counter', name, help, () => [...counts.values()])
-      return {
-        add(labels = {}, by = 1) {
-          const key = keyOf(labels)
-          const known = counts.get(key)
-          if (known) known.value += by
-          else if (counts.size < maxSeries) counts.set(key, { labels, value: by })
-        },
-      }
-    },
+  /** A value read on each scrape; undefined leaves it out. */
+  gauge(name: string, help: string, read: Read): void {
+    this.addRead('gauge', name, help, read)
+  }
 
-    /** A value read on each scrape; undefined leaves it out. */
-    gauge: (name: string, help: string, read: () => Reading | Promise<Reading>): void =>
-      asked('gauge', name, help, read),
+  /** A counter read on each scrape. */
+  total(name: string, help: string, read: Read): void {
+    this.addRead('counter', name, help, read)
+  }
 
-    /** A counter read on each scrape. */
-    total: (name: string, help: string, read: () => Reading | Promise<Reading>): void =>
-      asked('counter', name, help, read),
+  histogram(name: string, help: string, bounds: readonly number[]): Histogram {
+    const kept = new Map<string, { labels: Labels; counts: number[]; sum: number }>()
+    this.families.push({
+      name,
+      type: 'histogram',
+      help,
+      lines: async () => [...kept.values()].flatMap((each) => bucketLines(name, bounds, each)),
+    })
+    return {
+      observe(labels, value) {
+        const key = keyOf(labels)
+        const known = kept.get(key) ?? { labels, counts: [...bounds, 0].map(() => 0), sum: 0 }
+        if (!kept.has(key) && kept.size >= maxSeries) return
+        kept.set(key, known)
+        const place = bounds.findIndex((bound) => value <= bound)
+        const at = place < 0 ? bounds.length : place
+        known.counts[at] = (known.counts[at] ?? 0) + 1
+        known.sum += value
+      },
+    }
+  }
 
-    histogram(name: string, help: string, bounds: readonly number[]): Histogram {
-      const kept = new Map<string, { labels: Labels; counts: number[]; sum: number }>()
-      families.push({
-        name,
-        type: 'histogram',
-        help,
-        lines: async () => [...kept.values()].flatMap((each) => bucketLines(name, bounds, each)),
-      })
-      return {
-        observe(labels, value) {
-          const key = keyOf(labels)
-          const known = kept.get(key) ?? { labels, counts: [...bounds, 0].map(() => 0), sum: 0 }
-          if (!kept.has(key) && kept.size >= maxSeries) return
-          kept.set(key, known)
-          const place = bounds.findIndex((bound) => value <= bound)
-          const at = place < 0 ? bounds.length : place
-          known.counts[at] = (known.counts[at] ?? 0) + 1
-          known.sum += value
-        },
-      }
-    },
+  async write(): Promise<string> {
+    const parts = await Promise.all(
+      this.families.map(async ({ name, type, help, lines }) => {
+        const found = await lines().catch(() => [])
+        return found.length === 0 ? [] : [`# HELP ${name} ${escapeHelp(help)}`, `# TYPE ${name} ${type}`, ...found]
+      }),
+    )
+    return `${parts.flat().join('\n')}\n`
+  }
 
-    async write(): Promise<string> {
-      const parts = await Promise.all(
-        families.map(async ({ name, type, help, lines }) => {
-          const found = await lines().catch(() => [])
-          return found.length === 0 ? [] : [`# HELP ${name} ${escapeHelp(help)}`, `# TYPE ${name} ${type}`, ...found]
-        }),
-      )
-      return `${parts.flat().join('\n')}\n`
-    },
+  private addRead(type: 'counter' | 'gauge', name: string, help: string, read: Read): void {
+    this.families.push({
+      name,
+      type,
+      help,
+      lines: async () => samplesOf(await read()).map((each) => lineOf(name, each)),
+    })
   }
 }
 

@@ -2,9 +2,9 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { serve } from '../../src/api/serve.ts'
 import { addFrontMetrics } from '../../src/app/metrics/node.ts'
 import { readAddress } from '../../src/core/address.ts'
-import { createMetrics } from '../../src/core/metrics.ts'
+import { Metrics } from '../../src/core/metrics.ts'
 import { readCertificate } from '../../src/dataplane/tls/certificate.ts'
-import { openEntrance, openFront, type TlsEntrance } from '../../src/dataplane/tls/front.ts'
+import { Front, openEntrance, type TlsEntrance } from '../../src/dataplane/tls/front.ts'
 import { openEngine } from '../harness/engine.ts'
 import { selfSigned } from '../harness/self-signed.ts'
 import { until } from '../harness/until.ts'
@@ -60,7 +60,7 @@ async function isServed(client: WireClient): Promise<boolean> {
 const isVisitorServed = (from: string): Promise<boolean> => connect(from, true).then(isServed, () => false)
 
 async function figures(): Promise<string> {
-  const metrics = createMetrics()
+  const metrics = new Metrics()
   addFrontMetrics(metrics, 'shop', entrance)
   return metrics.write()
 }
@@ -104,7 +104,7 @@ test('62 visitors are served while six addresses connect 3600 times without a ha
 test('a gateway serves 20 newcomers while four addresses keep all 160 TLS connections open and idle', async () => {
   const stand = openEngine({ limits: { connections: places } })
   const certificate = readCertificate(selfSigned.cert, selfSigned.key)
-  const front = openFront({
+  const front = new Front({
     hostname: '127.0.0.1',
     port: 0,
     certificate: () => certificate,

@@ -3,6 +3,7 @@ import { kopecks, toRoubleText } from '../../core/money.ts'
 import { readIso } from '../../core/time.ts'
 import {
   type CallPurpose,
+  type OpenRequest,
   type PaymentProvider,
   type ProviderKind,
   type ProviderPayment,
@@ -79,18 +80,7 @@ function connect(settings: Readonly<Record<string, string>>, secret: string): Pa
     opensOnce: false,
 
     async open(request) {
-      const invoice = {
-        currency_type: 'fiat',
-        fiat: 'RUB',
-        amount: toRoubleText(request.amount),
-        ...(settings['assets'] && { accepted_assets: settings['assets'].replaceAll(';', ',') }),
-        description: request.description,
-        payload: request.payment,
-        expires_in: payableMs / 1000,
-        paid_btn_name: 'callback',
-        paid_btn_url: request.returnUrl,
-      }
-      const made = await ask('createInvoice', invoice, 'open')
+      const made = await ask('createInvoice', toInvoice(request, settings['assets']), 'open')
       const expiresAt = readIso(reading.textOf(made['expiration_date']) ?? '') ?? null
       return reading.toOpened(provider, { id: idOf(made), url: made['bot_invoice_url'], expiresAt })
     },
@@ -110,11 +100,7 @@ function connect(settings: Readonly<Record<string, string>>, secret: string): Pa
     },
 
     readNotification({ headers, body }) {
-      // The signature is over the bytes of the body as they came.
-      const right = createHmac('sha256', signingKey).update(body).digest()
-      const given = headers.get('crypto-pay-api-signature') ?? ''
-      const isSigned = /^[0-9a-f]{64}$/i.test(given) && timingSafeEqual(Buffer.from(given, 'hex'), right)
-      if (!isSigned) reading.refuseStranger()
+      if (!isSigned(headers.get('crypto-pay-api-signature') ?? '', body, signingKey)) reading.refuseStranger()
       const { invoice_id: id, payload } = reading.fieldsOf(reading.readNotificationBody(body)['payload'])
       return { providerId: reading.readProviderId(id, /^\d{1,18}$/), reference: reading.textOf(payload) }
     },
@@ -127,6 +113,24 @@ function connect(settings: Readonly<Record<string, string>>, secret: string): Pa
     },
   }
 }
+
+/** The signature is an HMAC over the bytes of the body as they came. */
+function isSigned(signature: string, body: Uint8Array, key: Uint8Array): boolean {
+  const right = createHmac('sha256', key).update(body).digest()
+  return /^[0-9a-f]{64}$/i.test(signature) && timingSafeEqual(Buffer.from(signature, 'hex'), right)
+}
+
+const toInvoice = (request: OpenRequest, assets: string | undefined) => ({
+  currency_type: 'fiat',
+  fiat: 'RUB',
+  amount: toRoubleText(request.amount),
+  ...(assets && { accepted_assets: assets.replaceAll(';', ',') }),
+  description: request.description,
+  payload: request.payment,
+  expires_in: payableMs / 1000,
+  paid_btn_name: 'callback',
+  paid_btn_url: request.returnUrl,
+})
 
 const idOf = ({ invoice_id: id }: reading.JsonFields): unknown => (typeof id === 'number' ? String(id) : id)
 

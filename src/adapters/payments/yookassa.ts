@@ -113,17 +113,11 @@ function connect(settings: Readonly<Record<string, string>>, secret: string): Pa
 
     readNotification({ body, from }) {
       if (!from || !sources.some((prefix) => contains(prefix, from))) reading.refuseStranger()
-      const { event, object } = reading.readNotificationBody(body)
-      const isRefund = reading.textOf(event)?.startsWith('refund.') === true
-      const id = reading.fieldsOf(object)[isRefund ? 'payment_id' : 'id']
-      return { providerId: reading.readProviderId(id, idPattern), reference: null }
+      return { providerId: readNotifiedId(body), reference: null }
     },
 
     async refund({ providerId, amount, key }) {
-      const { status, json } = await post('/refunds', key, { payment_id: providerId, amount: toAmount(amount) })
-      const state = status === 404 ? 'canceled' : reading.textOf(reading.fieldsOf(json)['status'])
-      if (reading.needed(provider, state, 'a status') !== 'canceled') return
-      throw new ProviderRefused(`${provider} gave nothing back`)
+      refuseCancelled(await post('/refunds', key, { payment_id: providerId, amount: toAmount(amount) }))
     },
 
     // YooKassa keeps a key for a day; an hour less allows for different clocks.
@@ -131,6 +125,19 @@ function connect(settings: Readonly<Record<string, string>>, secret: string): Pa
 
     list: (fromAt, toAt) => listed({ 'created_at.gte': toIso(fromAt), 'created_at.lt': toIso(toAt) }),
   }
+}
+
+/** The payment's id; a notification of a refund names it `payment_id`. */
+function readNotifiedId(body: Uint8Array): string {
+  const { event, object } = reading.readNotificationBody(body)
+  const isRefund = reading.textOf(event)?.startsWith('refund.') === true
+  return reading.readProviderId(reading.fieldsOf(object)[isRefund ? 'payment_id' : 'id'], idPattern)
+}
+
+function refuseCancelled({ status, json }: { readonly status: number; readonly json: unknown }): void {
+  const state = status === 404 ? 'canceled' : reading.textOf(reading.fieldsOf(json)['status'])
+  if (reading.needed(provider, state, 'a status') !== 'canceled') return
+  throw new ProviderRefused(`${provider} gave nothing back`)
 }
 
 const toAmount = (amount: Kopecks) => ({ value: toRoubleText(amount), currency: 'RUB' })

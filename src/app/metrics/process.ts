@@ -2,14 +2,14 @@ import { readdirSync, readFileSync, statfsSync } from 'node:fs'
 import { performance } from 'node:perf_hooks'
 import manifest from '../../../package.json' with { type: 'json' }
 import type { Log } from '../../core/log.ts'
-import { createMetrics, type Metrics } from '../../core/metrics.ts'
+import { Metrics } from '../../core/metrics.ts'
 import type { Config } from '../settings/config.ts'
 
 const lookEveryMs = 250
 
 /** Metrics of every role: process, disk, version. */
 export function createProcessMetrics(config: Pick<Config, 'folder'>, role: ProcessRole): Metrics & { stop(): void } {
-  const metrics = createMetrics()
+  const metrics = new Metrics()
   metrics.gauge('turnpike_build_info', 'Which Turnpike this is.', () => [
     { labels: { version: manifest.version, role }, value: 1 },
   ])
@@ -29,7 +29,7 @@ export function createProcessMetrics(config: Pick<Config, 'folder'>, role: Proce
     'The longest that work had to wait for its turn since this was last asked.',
     () => lag.take(),
   )
-  return { ...metrics, stop: lag.stop }
+  return Object.assign(metrics, { stop: lag.stop })
 }
 
 const startedAt = Date.now() - process.uptime() * 1000

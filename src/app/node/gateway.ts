@@ -17,7 +17,7 @@ import { ExitReports } from '../../dataplane/gateway/access/exit-health.ts'
 import { HandoverOffer, type Predecessor } from '../../dataplane/gateway/handover.ts'
 import type { Engine, EngineDeps, EngineLimits } from '../../dataplane/gateway/relay/engine.ts'
 import { createTryAddress } from '../../dataplane/gateway/relay/try-address.ts'
-import { type Front, openFront } from '../../dataplane/tls/front.ts'
+import { Front } from '../../dataplane/tls/front.ts'
 import { addFrontMetrics, addGatewayMetrics, addNodeMetrics } from '../metrics/node.ts'
 import { createProcessMetrics, serveMetrics } from '../metrics/process.ts'
 import { tellSystemd } from '../process.ts'
@@ -31,7 +31,7 @@ import { chooseEngine } from './engine.ts'
 import { describeGateway, isHeard, meetPredecessor, notHeard, untilEmpty } from './handover.ts'
 import { createPressureLog } from './pressure.ts'
 import { reloadCommand } from './reload.ts'
-import { createRules, type Rules } from './rules.ts'
+import { GatewayRules } from './rules.ts'
 
 /** How long tunnels may take to end once the gateway is stopped; the supervisor waits ten seconds. */
 const drainMs = 4000
@@ -96,7 +96,7 @@ async function openBeside(
     await meter.stop()
     throw notHeard()
   }
-  if (!rules.isKnown()) await Promise.race([sync.ready, running])
+  if (rules.pageAt === 0) await Promise.race([sync.ready, running])
   if (end.aborted) {
     await tls?.stop()
     await meter.stop()
@@ -153,7 +153,7 @@ async function openBeside(
     port,
     ...(front && { tls_port: front.port }),
     node: agent.node,
-    mode: rules.mode(),
+    mode: rules.mode,
     version: manifest.version,
   })
   return {
@@ -231,7 +231,7 @@ const lookUpAll = async (name: string): Promise<string[]> =>
 
 /** The engine, and the parts that receive state and report usage. They call each other only after all are made. */
 function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
-  const rules = createRules(config, { shopUrl: agent.shopUrl, lookup: lookUpAll })
+  const rules = new GatewayRules(config, { shopUrl: agent.shopUrl, lookup: lookUpAll })
   const snapshot = new Snapshot()
   const saved = new SavedState({ ...nodeRuntimeOf(log), folder: agent.folder })
   const words = new ExitReports(realTiming.now)
@@ -245,13 +245,13 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
       noteNow: () => meter.noteNow(),
     },
     ask: askShop(snapshot, new CredentialLookup({ link: agent.link, now: realTiming.now, log })),
-    policy: rules.policy,
-    speeds: rules.speeds,
+    policy: () => rules.policy,
+    speeds: () => rules.speeds,
     limits,
     clock: agent.clock,
     lastContactAt() {
       const lastAt = Math.max(sync.lastContactAt ?? 0, meter.lastContactAt ?? 0)
-      return lastAt === 0 ? rules.heardAt() : agent.clock() - (realTiming.now() - lastAt)
+      return lastAt === 0 ? rules.pageAt : agent.clock() - (realTiming.now() - lastAt)
     },
     sha256,
     random: Math.random,
@@ -271,7 +271,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
       if (place.isFirst) snapshot.beginWhole()
       const changes = [snapshot.apply(page)]
       if (place.isWhole && place.isLast) changes.push(snapshot.endWhole())
-      rules.hear(page, place, snapshot)
+      rules.apply(page, place, snapshot)
       for (const change of changes) engine.changed(change, notePort(log))
       words.keep(new Set([...snapshot.exits()].map((exit) => exit.id)))
     },
@@ -280,7 +280,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
   // The saved state is served until the shop answers. It does not set the clock.
   for (const page of readSavedState(agent.folder, log)) {
     snapshot.apply(page)
-    rules.hear(page, savedPlace, snapshot)
+    rules.apply(page, savedPlace, snapshot)
   }
   return { engine, meter, sync, rules, saved, trials, words }
 }
@@ -309,7 +309,7 @@ export const askShop =
     }
   }
 
-function openTrials(agent: Agent, rules: Rules, log: Log, timing: Timing) {
+function openTrials(agent: Agent, rules: GatewayRules, log: Log, timing: Timing) {
   const tryAddress = createTryAddress(process.platform)
   return new AddressTrials({
     ...nodeRuntimeOf(log),
@@ -319,8 +319,8 @@ function openTrials(agent: Agent, rules: Rules, log: Log, timing: Timing) {
     callShop: agent.link.callFrom,
     // A sandbox leaves from ::1 in place of an IPv6 address that it does not have.
     tryAddress: (address) =>
-      tryAddress(rules.mode() === 'sandbox' && address.version === 6 && tryAddress(address) ? ownSix : address),
-    needsEgressCheck: (address) => rules.mode() === 'production' && classify(address) !== 'loopback',
+      tryAddress(rules.mode === 'sandbox' && address.version === 6 && tryAddress(address) ? ownSix : address),
+    needsEgressCheck: (address) => rules.mode === 'production' && classify(address) !== 'loopback',
   })
 }
 
@@ -346,7 +346,7 @@ function listenTls(engine: Engine, { current }: Tls, config: Config, log: Log): 
   const { gatewayTlsPort: port } = config
   const max = engineLimitsOf(config, raiseFileLimit(process.platform)).connections
   const open = (hostname: string): Front =>
-    openFront({
+    new Front({
       hostname,
       port,
       certificate: current,

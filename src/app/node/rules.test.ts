@@ -5,7 +5,7 @@ import { Snapshot } from '../../dataplane/agent/snapshot.ts'
 import { mayReach } from '../../dataplane/gateway/access/policy.ts'
 import type { NodeExit, NodeGateway, NodeRange, StatePage } from '../../node-protocol/state.ts'
 import { readConfig } from '../settings/config.ts'
-import { createRules } from './rules.ts'
+import { GatewayRules } from './rules.ts'
 
 const whole = { isWhole: true, isFirst: true, isLast: true }
 const change = { isWhole: false, isFirst: false, isLast: true }
@@ -47,7 +47,7 @@ async function lookup(name: string): Promise<string[]> {
 }
 
 function open(shopUrl = 'unix:/run/shop.sock') {
-  const rules = createRules(readConfig({}), { shopUrl, lookup })
+  const rules = new GatewayRules(readConfig({}), { shopUrl, lookup })
   const snapshot = new Snapshot()
   return {
     rules,
@@ -55,12 +55,12 @@ function open(shopUrl = 'unix:/run/shop.sock') {
       if (place.isFirst) snapshot.beginWhole()
       snapshot.apply(told)
       if (place.isWhole && place.isLast) snapshot.endWhole()
-      rules.hear(told, place, snapshot)
+      rules.apply(told, place, snapshot)
     },
     judge: (text: string) => {
       const address = readAddress(text)
       if (!address) throw new Error(`${text} is not an address`)
-      return mayReach(address, 443, rules.policy())
+      return mayReach(address, 443, rules.policy)
     },
   }
 }

@@ -1,6 +1,7 @@
 import { type Prefix, readAddress, readPrefix, unmap } from '../../core/address.ts'
 import type { Snapshot } from '../../dataplane/agent/snapshot.ts'
 import type { PagePlace } from '../../dataplane/agent/sync.ts'
+import type { Policy } from '../../dataplane/gateway/access/policy.ts'
 import { noLimit, type Speeds } from '../../dataplane/gateway/metering/speed-limit.ts'
 import type { StatePage } from '../../node-protocol/state.ts'
 import { type GatewayConfig, policyOf } from '../settings/gateway.ts'
@@ -9,93 +10,92 @@ const megabit = 125_000
 const speedOf = (megabits: number | null | undefined): number =>
   megabits === null || megabits === undefined ? Number.POSITIVE_INFINITY : megabits * megabit
 
-export type Rules = ReturnType<typeof createRules>
+type LookUpName = (name: string) => Promise<readonly string[]>
 
 /** Egress policy and speed limits, from the shop's mode, ranges, exits and gateways and this machine's addresses. */
-export function createRules(
-  config: GatewayConfig,
-  { shopUrl, lookup }: { readonly shopUrl: string; readonly lookup: (name: string) => Promise<readonly string[]> },
-) {
-  let mode: StatePage['mode'] = 'production'
-  const ranges = new Map<number, Prefix>()
+export class GatewayRules {
+  mode: StatePage['mode'] = 'production'
+  policy: Policy
+  speeds: Speeds = noLimit
+  /** Time of the last page by the shop's clock; 0 before the first page. */
+  pageAt = 0
+  private readonly lookup: LookUpName
+  private readonly ranges = new Map<number, Prefix>()
   /** Ranges that were not named yet, while the whole state is read again. */
-  let unnamed = new Set<number>()
-  let exits: readonly Prefix[] = []
-  const shopHost = URL.parse(shopUrl)?.hostname.replace(/^\[|\]$/g, '') ?? ''
+  private unnamed = new Set<number>()
+  private exits: readonly Prefix[] = []
+  private readonly shopHost: string
   /** Addresses and names of the shop and its gateways. */
-  let hosts: ReadonlySet<string> = new Set([shopHost])
+  private hosts: ReadonlySet<string>
   /** Last known addresses of each of these names. */
-  const addressesOf = new Map<string, readonly Prefix[]>()
+  private readonly addressesOf = new Map<string, readonly Prefix[]>()
   /** Changed since the policy was made. The policy is made again with the last of several pages. */
-  let isListChanged = false
-  let policy = policyOf(config, mode, prefixesOf(shopHost))
-  let speeds: Speeds = noLimit
-  let heardAt = 0
+  private isListChanged = false
 
-  function makePolicy(): void {
-    const machines = [...hosts].flatMap((host) => addressesOf.get(host) ?? prefixesOf(host))
-    policy = policyOf(config, mode, [...ranges.values(), ...exits, ...machines])
-  }
-
-  /** A name that is not known now keeps the addresses that it last led to. */
-  async function lookUp(name: string): Promise<void> {
-    const found = await lookup(name).catch(() => undefined)
-    if (found && hosts.has(name)) addressesOf.set(name, found.flatMap(prefixesOf))
+  constructor(
+    private readonly config: GatewayConfig,
+    { shopUrl, lookup }: { readonly shopUrl: string; readonly lookup: LookUpName },
+  ) {
+    this.lookup = lookup
+    this.shopHost = URL.parse(shopUrl)?.hostname.replace(/^\[|\]$/g, '') ?? ''
+    this.hosts = new Set([this.shopHost])
+    this.policy = policyOf(config, this.mode, prefixesOf(this.shopHost))
   }
 
   /** Looks at this machine's addresses, and at those of the shop and the gateways, one lookup for each name. */
-  async function lookAround(): Promise<void> {
-    makePolicy()
-    const named = [...hosts].filter((host) => host !== '' && readAddress(host) === undefined)
+  async lookAround(): Promise<void> {
+    this.makePolicy()
+    const named = [...this.hosts].filter((host) => host !== '' && readAddress(host) === undefined)
     if (named.length === 0) return
-    await Promise.all(named.map(lookUp))
-    makePolicy()
+    await Promise.all(named.map((name) => this.lookUp(name)))
+    this.makePolicy()
   }
 
-  function hearHosts(gateways: Iterable<{ readonly host: string }>): void {
-    hosts = new Set([shopHost, ...Array.from(gateways, ({ host }) => host)])
-    for (const name of addressesOf.keys()) if (!hosts.has(name)) addressesOf.delete(name)
+  /** Applies a page after the snapshot has applied it. An exit with a host name adds no address. */
+  apply(page: StatePage, place: PagePlace, snapshot: Pick<Snapshot, 'exits' | 'gateways'>): void {
+    this.pageAt = page.now
+    const proxy = speedOf(page.speed_mbit?.proxies)
+    const subuser = speedOf(page.speed_mbit?.subusers)
+    if (proxy !== this.speeds.proxy || subuser !== this.speeds.subuser) this.speeds = { proxy, subuser }
+    this.applyRanges(page, place)
+    this.isListChanged ||= place.isWhole || [page.ranges, page.exits, page.gateways].some((part) => part.length > 0)
+    if (page.mode === this.mode && !(this.isListChanged && place.isLast)) return
+    this.mode = page.mode
+    if (place.isLast) {
+      this.exits = [...snapshot.exits()].flatMap(({ host }) => prefixesOf(host))
+      this.setHosts(snapshot.gateways())
+      this.isListChanged = false
+    }
+    void this.lookAround()
   }
 
-  function hearRanges(page: StatePage, place: PagePlace): void {
-    if (place.isFirst) unnamed = new Set(ranges.keys())
+  private makePolicy(): void {
+    const machines = [...this.hosts].flatMap((host) => this.addressesOf.get(host) ?? prefixesOf(host))
+    this.policy = policyOf(this.config, this.mode, [...this.ranges.values(), ...this.exits, ...machines])
+  }
+
+  /** A name that is not known now keeps the addresses that it last led to. */
+  private async lookUp(name: string): Promise<void> {
+    const found = await this.lookup(name).catch(() => undefined)
+    if (found && this.hosts.has(name)) this.addressesOf.set(name, found.flatMap(prefixesOf))
+  }
+
+  private setHosts(gateways: Iterable<{ readonly host: string }>): void {
+    this.hosts = new Set([this.shopHost, ...Array.from(gateways, ({ host }) => host)])
+    for (const name of this.addressesOf.keys()) if (!this.hosts.has(name)) this.addressesOf.delete(name)
+  }
+
+  private applyRanges(page: StatePage, place: PagePlace): void {
+    if (place.isFirst) this.unnamed = new Set(this.ranges.keys())
     for (const { id, prefix: text, gone } of page.ranges) {
-      unnamed.delete(id)
+      this.unnamed.delete(id)
       const prefix = readPrefix(text)
-      if (gone || !prefix) ranges.delete(id)
-      else ranges.set(id, prefix)
+      if (gone || !prefix) this.ranges.delete(id)
+      else this.ranges.set(id, prefix)
     }
     if (!place.isWhole || !place.isLast) return
-    for (const id of unnamed) ranges.delete(id)
-    unnamed.clear()
-  }
-
-  return {
-    /** Whether the node has ever had a state. */
-    isKnown: () => heardAt > 0,
-    heardAt: () => heardAt,
-    mode: () => mode,
-    policy: () => policy,
-    speeds: () => speeds,
-    lookAround,
-
-    /** Applies a page after the snapshot has applied it. An exit with a host name adds no address. */
-    hear(page: StatePage, place: PagePlace, snapshot: Pick<Snapshot, 'exits' | 'gateways'>): void {
-      heardAt = page.now
-      const proxy = speedOf(page.speed_mbit?.proxies)
-      const subuser = speedOf(page.speed_mbit?.subusers)
-      if (proxy !== speeds.proxy || subuser !== speeds.subuser) speeds = { proxy, subuser }
-      hearRanges(page, place)
-      isListChanged ||= place.isWhole || [page.ranges, page.exits, page.gateways].some((part) => part.length > 0)
-      if (page.mode === mode && !(isListChanged && place.isLast)) return
-      mode = page.mode
-      if (place.isLast) {
-        exits = [...snapshot.exits()].flatMap(({ host }) => prefixesOf(host))
-        hearHosts(snapshot.gateways())
-        isListChanged = false
-      }
-      void lookAround()
-    },
+    for (const id of this.unnamed) this.ranges.delete(id)
+    this.unnamed.clear()
   }
 }
 

@@ -19,7 +19,7 @@ import { nodeCommand, type RunningNode } from './command.ts'
 import { nodeFolder } from './folder.ts'
 
 const firstPauseMs = 250
-const mostPauseMs = 5_000
+const maxPauseMs = 5_000
 
 /** Runs a VPN node. Clears first what a killed run left on the machine. Undefined when stopped before it has joined. */
 async function openVpnNode(config: Config, log: Log, end: AbortSignal): Promise<RunningNode | undefined> {
@@ -84,7 +84,7 @@ async function loadSetup(link: ShopLink, log: Log, end: AbortSignal): Promise<Vp
     } catch (error) {
       if (!(error instanceof LinkError)) throw error
       if (!end.aborted) log.warn('setup not given yet', { fault: error })
-      await realTiming.pause(growingPause(failures, firstPauseMs, mostPauseMs, Math.random), end)
+      await realTiming.pause(growingPause(failures, firstPauseMs, maxPauseMs, Math.random), end)
     }
   }
   return undefined

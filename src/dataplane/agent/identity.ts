@@ -47,7 +47,10 @@ export async function takeIdentity(deps: IdentityDeps): Promise<NodeIdentity> {
   const saved = findSaved(deps)
   if (!saved) return joinShop(deps)
   if (findKey(deps) === undefined || !(await isRefused(deps, saved))) return saved
-  deps.log.warn('joining anew', { node: saved.node, explanation: 'the shop no longer knows this node; there is a key' })
+  deps.log.warn('joining again', {
+    node: saved.node,
+    explanation: 'the shop no longer knows this node; there is a key',
+  })
   return joinShop(deps)
 }
 

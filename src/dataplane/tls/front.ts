@@ -40,11 +40,11 @@ class Connection {
     readonly source: string,
     readonly prefixes: Prefixes,
     cameAt: number,
-    on: { readonly spared: (one: Connection) => void; readonly late: (one: Connection) => void },
+    front: Pick<Front, 'evict' | 'expire'>,
   ) {
-    const close = () => on.spared(this)
+    const close = () => front.evict(this)
     this.seat = new Seat(prefixes, close)
-    this.handshake = new Handshake(new Seat(prefixes, close), cameAt, () => on.late(this))
+    this.handshake = new Handshake(new Seat(prefixes, close), cameAt, () => front.expire(this))
   }
 }
 
@@ -68,219 +68,223 @@ class Counts {
   }
 }
 
-export type Front = {
-  readonly port: number
-  /** Including handshakes. */
-  readonly open: number
-  readonly shaking: number
-  /** Totals. */
-  readonly failed: number
-  readonly turnedAway: number
-  /** Evicted connections. */
-  readonly spared: { readonly handshake: number; readonly open: number }
-  /** Reserves room for this address for an hour after an authenticated request. */
-  welcome(address: Address): void
-  close(): void
-  end(): void
-}
-
 /** TLS listener with rate-limited handshakes; new connections use the newest certificate. */
-export function openFront(deps: {
-  readonly hostname: string
+export class Front {
+  private readonly now: Clock
+  private readonly handshakes = new Handshakes()
+  private readonly shakingOf = new Counts()
+  private readonly paceOfPrefix
+  private readonly paceOfSite
+  private readonly paceOfFair
+  private readonly paceOfAll
+  private readonly all = new Set<Connection>()
+  private readonly openOf = new Counts()
+  private readonly seats: Seats
+  private readonly roomOfNetwork: number
+  private readonly roomToShake: number
+  private readonly room: number
+  /** Totals: failed handshakes, rejected newcomers, evicted connections. */
+  failed = 0
+  turnedAway = 0
+  readonly spared = { handshake: 0, open: 0 }
+  private readonly listener: TCPSocketListener<Connection>
+  private readonly timer: ReturnType<typeof setInterval>
   readonly port: number
-  readonly certificate: () => Certificate | undefined
-  /** Maximum of open connections; with an engine that evicts by itself, handshakes come on top. */
-  readonly max: number
-  /** Evict when full. A gateway's engine does so itself. */
-  readonly isMakingRoom?: boolean
-  /** Monotonic. */
-  readonly now?: Clock
-  /** The receiver sets `owner`. */
-  readonly onTls: (tls: TlsSocket) => void
-  readonly onFault: (fault: unknown) => void
-}): Front {
-  const now = deps.now ?? (() => performance.now())
-  const handshakes = new Handshakes()
-  const shakingOf = new Counts()
-  const paceOfPrefix = createTokenBuckets(ofNetwork, now)
-  const paceOfSite = createTokenBuckets(ofIpv6Site, now)
-  const paceOfFair = createTokenBuckets(fairShare, now)
-  const paceOfAll = createTokenBuckets(ofAll, now)
-  const all = new Set<Connection>()
-  const openOf = new Counts()
-  const seats = new Seats(deps.max, now)
-  const roomOfNetwork = Math.max(minShaking, Math.floor(deps.max / 4))
-  const roomToShake = Math.min(maxShaking, Math.max(minShaking, Math.floor(deps.max / 4)))
-  const room = deps.isMakingRoom ? deps.max : deps.max + roomToShake
-  let failed = 0
-  let turnedAway = 0
-  const spared = { handshake: 0, open: 0 }
 
-  function mayCome(prefixes: Prefixes): boolean {
-    if (openOf.isFull(prefixes, roomOfNetwork) || shakingOf.isFull(prefixes, maxOfNetwork)) return false
-    if (all.size >= room && !deps.isMakingRoom) return false
-    if (!mayBegin(prefixes)) return false
-    if (handshakes.size >= roomToShake && !makeRoomToShake(prefixes)) return false
-    if (all.size >= room) seats.makeRoom()
+  constructor(
+    private readonly deps: {
+      readonly hostname: string
+      readonly port: number
+      readonly certificate: () => Certificate | undefined
+      /** Maximum of open connections; with an engine that evicts by itself, handshakes come on top. */
+      readonly max: number
+      /** Evict when full. A gateway's engine does so itself. */
+      readonly isMakingRoom?: boolean
+      /** Monotonic. */
+      readonly now?: Clock
+      /** The receiver sets `owner`. */
+      readonly onTls: (tls: TlsSocket) => void
+      readonly onFault: (fault: unknown) => void
+    },
+  ) {
+    this.now = deps.now ?? (() => performance.now())
+    this.paceOfPrefix = createTokenBuckets(ofNetwork, this.now)
+    this.paceOfSite = createTokenBuckets(ofIpv6Site, this.now)
+    this.paceOfFair = createTokenBuckets(fairShare, this.now)
+    this.paceOfAll = createTokenBuckets(ofAll, this.now)
+    this.seats = new Seats(deps.max, this.now)
+    this.roomOfNetwork = Math.max(minShaking, Math.floor(deps.max / 4))
+    this.roomToShake = Math.min(maxShaking, Math.max(minShaking, Math.floor(deps.max / 4)))
+    this.room = deps.isMakingRoom ? deps.max : deps.max + this.roomToShake
+    this.listener = Bun.listen<Connection>({
+      hostname: deps.hostname,
+      port: deps.port,
+      allowHalfOpen: true,
+      exclusive: true,
+      socket: {
+        open: (raw) => this.begin(raw),
+        // Ciphertext, which the TLS twin receives too.
+        data() {},
+        drain() {},
+        close: (raw) => raw.data && this.gone(raw.data),
+        error() {},
+      },
+    })
+    this.timer = setInterval(() => this.expireLate(), lookEveryMs)
+    this.timer.unref()
+    this.port = this.listener.port
+  }
+
+  /** Including handshakes. */
+  get open(): number {
+    return this.all.size
+  }
+
+  get shaking(): number {
+    return this.handshakes.size
+  }
+
+  /** Reserves room for this address for an hour after an authenticated request. */
+  welcome(address: Address): void {
+    this.seats.welcome(address)
+  }
+
+  close(): void {
+    this.listener.stop(false)
+  }
+
+  end(): void {
+    clearInterval(this.timer)
+    for (const one of this.all) one.socket.terminate()
+  }
+
+  private expireLate(): void {
+    const lateAt = this.now() - handshakeMs
+    for (let { oldest } = this.handshakes; oldest && oldest.beganAt <= lateAt; { oldest } = this.handshakes)
+      oldest.expire()
+  }
+
+  private mayCome(prefixes: Prefixes): boolean {
+    if (this.openOf.isFull(prefixes, this.roomOfNetwork) || this.shakingOf.isFull(prefixes, maxOfNetwork)) return false
+    if (this.all.size >= this.room && !this.deps.isMakingRoom) return false
+    if (!this.mayBegin(prefixes)) return false
+    if (this.handshakes.size >= this.roomToShake && !this.makeRoomToShake(prefixes)) return false
+    if (this.all.size >= this.room) this.seats.makeRoom()
     return true
   }
 
   /** Rate-limits handshakes. Busy addresses leave the lower half of the overall bucket to others. */
-  function mayBegin(prefixes: Prefixes): boolean {
+  private mayBegin(prefixes: Prefixes): boolean {
     const { clientPrefix, network } = prefixes
-    if (!paceOfPrefix.take(clientPrefix)) return false
-    if (network !== clientPrefix && !paceOfSite.take(network)) return false
-    if (seats.isKnown(prefixes)) return true
-    const isFair = paceOfFair.take(network)
-    return (isFair || paceOfAll.level('') > ofAll.burst / 2) && paceOfAll.take('')
+    if (!this.paceOfPrefix.take(clientPrefix)) return false
+    if (network !== clientPrefix && !this.paceOfSite.take(network)) return false
+    if (this.seats.isKnown(prefixes)) return true
+    const isFair = this.paceOfFair.take(network)
+    return (isFair || this.paceOfAll.level('') > ofAll.burst / 2) && this.paceOfAll.take('')
   }
 
   /** Evicts one handshake. False if there is none to evict. */
-  function makeRoomToShake(newcomer: Prefixes): boolean {
-    const seat = handshakes.findSpare(newcomer, now())
+  private makeRoomToShake(newcomer: Prefixes): boolean {
+    const seat = this.handshakes.findSpare(newcomer, this.now())
     seat?.close()
     return seat !== undefined
   }
 
-  function leave(one: Connection): void {
+  private leave(one: Connection): void {
     if (!one.isShaking) return
     one.isShaking = false
-    handshakes.remove(one.handshake)
-    shakingOf.add(one.prefixes, -1)
+    this.handshakes.remove(one.handshake)
+    this.shakingOf.add(one.prefixes, -1)
   }
 
-  function fail(one: Connection): void {
-    if (one.isShaking) failed += 1
-    leave(one)
+  private fail(one: Connection): void {
+    if (one.isShaking) this.failed += 1
+    this.leave(one)
   }
 
-  function expire(one: Connection): void {
-    fail(one)
+  expire(one: Connection): void {
+    this.fail(one)
     one.socket.terminate()
   }
 
-  const guard = (one: Connection, act: () => void): void => {
+  private guard(one: Connection, act: () => void): void {
     try {
       act()
     } catch (fault) {
-      deps.onFault(fault)
+      this.deps.onFault(fault)
       one.socket.terminate()
     }
   }
 
-  const handlersOf = (one: Connection): SocketHandler => ({
-    handshake(socket, isDone) {
-      if (!isDone) return expire(one)
-      leave(one)
-      const tls = new TlsSocket(socket, one.source)
-      one.tls = tls
-      guard(one, () => deps.onTls(tls))
-    },
-    data(_, bytes) {
-      if (all.has(one)) seats.touch(one.seat)
-      guard(one, () => one.tls?.owner?.onSocketData(bytes))
-    },
-    drain() {
-      if (all.has(one)) seats.touch(one.seat)
-      guard(one, () => one.tls?.owner?.onSocketDrain())
-    },
-    end(socket) {
-      if (!one.tls) socket.terminate()
-      else guard(one, () => one.tls?.owner?.onSocketEnd())
-    },
-    close: () => gone(one),
-    // A reset is followed by close.
-    error() {},
-  })
+  private handlersOf(one: Connection): SocketHandler {
+    return {
+      handshake: (socket, isDone) => {
+        if (!isDone) return this.expire(one)
+        this.leave(one)
+        const tls = new TlsSocket(socket, one.source)
+        one.tls = tls
+        this.guard(one, () => this.deps.onTls(tls))
+      },
+      data: (_, bytes) => {
+        if (this.all.has(one)) this.seats.touch(one.seat)
+        this.guard(one, () => one.tls?.owner?.onSocketData(bytes))
+      },
+      drain: () => {
+        if (this.all.has(one)) this.seats.touch(one.seat)
+        this.guard(one, () => one.tls?.owner?.onSocketDrain())
+      },
+      end: (socket) => {
+        if (!one.tls) socket.terminate()
+        else this.guard(one, () => one.tls?.owner?.onSocketEnd())
+      },
+      close: () => this.gone(one),
+      // A reset is followed by close.
+      error() {},
+    }
+  }
 
-  function gone(one: Connection): void {
-    if (!all.delete(one)) return
-    openOf.add(one.prefixes, -1)
-    seats.remove(one.seat)
-    fail(one)
+  private gone(one: Connection): void {
+    if (!this.all.delete(one)) return
+    this.openOf.add(one.prefixes, -1)
+    this.seats.remove(one.seat)
+    this.fail(one)
     const { tls } = one
     if (!tls) return
     tls.isClosed = true
-    guard(one, () => tls.owner?.onSocketClose())
+    this.guard(one, () => tls.owner?.onSocketClose())
   }
 
   /** Evicts a connection; its place is free at once. */
-  function spare(one: Connection): void {
-    spared[one.isShaking ? 'handshake' : 'open'] += 1
-    leave(one)
+  evict(one: Connection): void {
+    this.spared[one.isShaking ? 'handshake' : 'open'] += 1
+    this.leave(one)
     one.socket.terminate()
-    gone(one)
+    this.gone(one)
   }
 
-  function begin(raw: Socket<Connection>): void {
+  private begin(raw: Socket<Connection>): void {
     const source = raw.remoteAddress
     const prefixes = prefixesOf(source)
-    const certificate = deps.certificate()
-    if (!certificate || !mayCome(prefixes)) {
-      turnedAway += 1
+    const certificate = this.deps.certificate()
+    if (!certificate || !this.mayCome(prefixes)) {
+      this.turnedAway += 1
       raw.terminate()
       return
     }
-    const one = new Connection(raw, source, prefixes, now(), { spared: spare, late: expire })
+    const one = new Connection(raw, source, prefixes, this.now(), this)
     raw.data = one
-    all.add(one)
-    openOf.add(prefixes, 1)
-    seats.add(one.seat)
-    handshakes.add(one.handshake)
-    shakingOf.add(prefixes, 1)
+    this.all.add(one)
+    this.openOf.add(prefixes, 1)
+    this.seats.add(one.seat)
+    this.handshakes.add(one.handshake)
+    this.shakingOf.add(prefixes, 1)
     const { cert, key } = certificate
     // Server mode is missing in Bun's types.
-    const options: object = { isServer: true, tls: { cert, key, ciphers, minVersion }, socket: handlersOf(one) }
-    guard(one, () => {
+    const options: object = { isServer: true, tls: { cert, key, ciphers, minVersion }, socket: this.handlersOf(one) }
+    this.guard(one, () => {
       const [, secured] = raw.upgradeTLS<unknown>(options as never)
       one.socket = secured
     })
-  }
-
-  const listener: TCPSocketListener<Connection> = Bun.listen<Connection>({
-    hostname: deps.hostname,
-    port: deps.port,
-    allowHalfOpen: true,
-    exclusive: true,
-    socket: {
-      open: begin,
-      // Ciphertext, which the TLS twin receives too.
-      data() {},
-      drain() {},
-      close: (raw) => raw.data && gone(raw.data),
-      error() {},
-    },
-  })
-
-  const timer = setInterval(() => {
-    const lateAt = now() - handshakeMs
-    for (let { oldest } = handshakes; oldest && oldest.beganAt <= lateAt; { oldest } = handshakes) oldest.expire()
-  }, lookEveryMs)
-  timer.unref()
-
-  return {
-    port: listener.port,
-    get open() {
-      return all.size
-    },
-    get shaking() {
-      return handshakes.size
-    },
-    get failed() {
-      return failed
-    },
-    get turnedAway() {
-      return turnedAway
-    },
-    get spared() {
-      return spared
-    },
-    welcome: (address) => seats.welcome(address),
-    close: () => listener.stop(false),
-    end() {
-      clearInterval(timer)
-      for (const one of all) one.socket.terminate()
-    },
   }
 }
 
@@ -326,6 +330,6 @@ export function openEntrance(deps: {
     })
   }
 
-  const front = openFront({ ...deps, isMakingRoom: true, onTls: join, onFault })
+  const front = new Front({ ...deps, isMakingRoom: true, onTls: join, onFault })
   return Object.assign(front, { clientOf: (port: number) => clients.get(port) })
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { createPeerCounts } from './counts.ts'
+import { PeerCounts } from './counts.ts'
 import type { DevicePeer } from './peers.ts'
 
 const state = (publicKey: string, sent: number, received: number, handshakeAt: number | null = null): DevicePeer => ({
@@ -26,7 +26,7 @@ describe('counts of devices', () => {
     )
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-        const counts = createPeerCounts()
+        const counts = new PeerCounts()
         const device = new Map<string, { sent: number; received: number }>()
         const carried = new Map<string, number>()
         const last = new Map<string, number>()
@@ -62,14 +62,14 @@ describe('counts of devices', () => {
   })
 
   test('a counter that falls counts as reset', () => {
-    const counts = createPeerCounts()
+    const counts = new PeerCounts()
     counts.absorb([state('a', 100, 1000)], owner)
     counts.absorb([state('a', 40, 10)], owner)
     expect(counts.takeChanged()).toEqual([{ id: 'id of a', sent: 140, received: 1010, handshake_at: null }])
   })
 
   test('bytes of a moved key are credited to its previous owner', () => {
-    const counts = createPeerCounts()
+    const counts = new PeerCounts()
     counts.absorb([state('a', 100, 0)], () => 'first')
     counts.absorb([state('a', 130, 0)], () => 'second')
     expect(counts.takeChanged().map(({ id, sent }) => [id, sent])).toEqual([
@@ -79,7 +79,7 @@ describe('counts of devices', () => {
   })
 
   test('takeChanged() returns changed counts, also after a mere handshake', () => {
-    const counts = createPeerCounts()
+    const counts = new PeerCounts()
     counts.absorb([state('a', 0, 0)], owner)
     expect(counts.takeChanged()).toEqual([])
     counts.absorb([state('a', 0, 0, 5000)], owner)

@@ -6,74 +6,68 @@ type Total = { received: number; sent: number; handshakeAt: number | null }
 /** The longest life of a WireGuard session. */
 const freshMs = 180_000
 
-export type PeerCounts = ReturnType<typeof createPeerCounts>
-
 /**
  * Bytes per device since the boot, from WireGuard's counters per key. A counter that falls was reset, so all of it is
  * new. A removed key starts from zero if it returns.
  */
-export function createPeerCounts() {
-  const totals = new Map<string, Total>()
+export class PeerCounts {
+  private readonly totals = new Map<string, Total>()
   /** WireGuard's counters at the last look, by public key. */
-  let seen = new Map<string, { received: number; sent: number }>()
-  const changed = new Set<string>()
+  private seen = new Map<string, { received: number; sent: number }>()
+  private readonly changed = new Set<string>()
   /** Total when the agent last took the count, the most that the shop can know. */
-  const taken = new Map<string, number>()
-  let carried = 0
+  private readonly taken = new Map<string, number>()
+  carried = 0
 
-  function add(id: string, peer: DevicePeer): void {
-    const total = totals.get(id) ?? { received: 0, sent: 0, handshakeAt: null }
-    const last = seen.get(peer.publicKey)
+  /** Adds counters to the owner of each key; bytes of unknown keys are dropped. */
+  absorb(peers: readonly DevicePeer[], ownerOf: (publicKey: string) => string | undefined): void {
+    for (const peer of peers) {
+      const id = ownerOf(peer.publicKey)
+      if (id !== undefined) this.add(id, peer)
+    }
+    this.seen = new Map(peers.map(({ publicKey, received, sent }) => [publicKey, { received, sent }]))
+  }
+
+  totalOf(id: string): number {
+    const total = this.totals.get(id)
+    return total === undefined ? 0 : total.received + total.sent
+  }
+
+  takenOf(id: string): number {
+    return this.taken.get(id) ?? 0
+  }
+
+  takeChanged(): PeerCount[] {
+    const counts = [...this.changed].flatMap((id) => {
+      const total = this.totals.get(id)
+      if (!total) return []
+      this.taken.set(id, total.received + total.sent)
+      return [{ id, received: total.received, sent: total.sent, handshake_at: total.handshakeAt }]
+    })
+    this.changed.clear()
+    return counts
+  }
+
+  upAt(nowMs: number): number {
+    let up = 0
+    for (const { handshakeAt } of this.totals.values()) if (nowMs - (handshakeAt ?? 0) < freshMs) up += 1
+    return up
+  }
+
+  private add(id: string, peer: DevicePeer): void {
+    const total = this.totals.get(id) ?? { received: 0, sent: 0, handshakeAt: null }
+    const last = this.seen.get(peer.publicKey)
     const received = growth(last?.received, peer.received)
     const sent = growth(last?.sent, peer.sent)
     const isNewHandshake = (peer.handshakeAt ?? 0) > (total.handshakeAt ?? 0)
     if (received === 0 && sent === 0 && !isNewHandshake) return
-    totals.set(id, {
+    this.totals.set(id, {
       received: total.received + received,
       sent: total.sent + sent,
       handshakeAt: isNewHandshake ? peer.handshakeAt : total.handshakeAt,
     })
-    carried += received + sent
-    changed.add(id)
-  }
-
-  return {
-    /** Adds counters to the owner of each key; bytes of unknown keys are dropped. */
-    absorb(peers: readonly DevicePeer[], ownerOf: (publicKey: string) => string | undefined): void {
-      for (const peer of peers) {
-        const id = ownerOf(peer.publicKey)
-        if (id !== undefined) add(id, peer)
-      }
-      seen = new Map(peers.map(({ publicKey, received, sent }) => [publicKey, { received, sent }]))
-    },
-
-    totalOf(id: string): number {
-      const total = totals.get(id)
-      return total === undefined ? 0 : total.received + total.sent
-    },
-
-    takenOf: (id: string): number => taken.get(id) ?? 0,
-
-    takeChanged(): PeerCount[] {
-      const counts = [...changed].flatMap((id) => {
-        const total = totals.get(id)
-        if (!total) return []
-        taken.set(id, total.received + total.sent)
-        return [{ id, received: total.received, sent: total.sent, handshake_at: total.handshakeAt }]
-      })
-      changed.clear()
-      return counts
-    },
-
-    upAt(nowMs: number): number {
-      let up = 0
-      for (const { handshakeAt } of totals.values()) if (nowMs - (handshakeAt ?? 0) < freshMs) up += 1
-      return up
-    },
-
-    get carried(): number {
-      return carried
-    },
+    this.carried += received + sent
+    this.changed.add(id)
   }
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { NodePeer } from '../../node-protocol/state.ts'
-import { createDesired, readTunnelAddress, type TunnelAddress } from './desired.ts'
+import { DesiredPeers, readTunnelAddress, type TunnelAddress } from './desired.ts'
 
 const networks = ['10.66.0.1/16', 'fd74:7572:6e70::1/64'].map((text) => readTunnelAddress(text) as TunnelAddress)
 const keyOf = (index: number): string => Buffer.alloc(32, index + 1).toString('base64')
@@ -19,7 +19,7 @@ function open() {
   const totals = new Map<string, number>()
   const taken = new Map<string, number>()
   const refused: string[] = []
-  const desired = createDesired({
+  const desired = new DesiredPeers({
     networks,
     counts: { totalOf: (id) => totals.get(id) ?? 0, takenOf: (id) => taken.get(id) ?? 0 },
     refuse: (id, problem) => refused.push(`${id} ${problem}`),

@@ -35,81 +35,88 @@ type Held = {
 }
 
 /** The desired peers. Decides by itself when a peer's time or traffic is used up. */
-export function createDesired(deps: {
-  readonly networks: readonly TunnelAddress[]
-  readonly counts: Pick<PeerCounts, 'totalOf' | 'takenOf'>
-  readonly refuse: (id: string, problem: string) => void
-}) {
-  const held = new Map<string, Held>()
+export class DesiredPeers {
+  private readonly held = new Map<string, Held>()
   /** Owner of each key; the last one named wins. */
-  const owners = new Map<string, string>()
+  private readonly owners = new Map<string, string>()
+
+  constructor(
+    private readonly deps: {
+      readonly networks: readonly TunnelAddress[]
+      readonly counts: Pick<PeerCounts, 'totalOf' | 'takenOf'>
+      readonly refuse: (id: string, problem: string) => void
+    },
+  ) {}
+
+  take(peers: readonly NodePeer[]): void {
+    for (const peer of peers) this.put(peer)
+  }
+
+  /** The complete list: other peers are dropped. */
+  replace(peers: readonly NodePeer[]): void {
+    const named = new Set(peers.map((each) => each.id))
+    for (const id of this.held.keys()) if (!named.has(id)) this.held.delete(id)
+    for (const peer of peers) this.put(peer)
+  }
+
+  ownerOf(publicKey: string): string | undefined {
+    return this.owners.get(publicKey)
+  }
+
+  /** Peers that may pass now. Of two with the same key or block, the first wins. */
+  passing(nowMs: number): NodePeer[] {
+    const claimed = new Map<string, string>()
+    const mayClaim = (peer: NodePeer): boolean => {
+      const claims = [peer.public_key, ...peer.allowed]
+      const rival = claims.find((claim) => claimed.has(claim))
+      if (rival !== undefined) this.deps.refuse(peer.id, `has ${rival}, which ${claimed.get(rival)} has already`)
+      else for (const claim of claims) claimed.set(claim, peer.id)
+      return rival === undefined
+    }
+    return [...this.held.values()].flatMap((each) => {
+      const isOwner = this.owners.get(each.peer.public_key) === each.peer.id
+      return isOwner && this.mayPass(each, nowMs) && mayClaim(each.peer) ? [each.peer] : []
+    })
+  }
+
+  /** Drops peers and keys that are off the device. */
+  forgetAllBut(keysOnDevice: ReadonlySet<string>): void {
+    for (const [id, { peer }] of this.held) if (peer.state === 'down') this.held.delete(id)
+    for (const [key, id] of this.owners) if (!keysOnDevice.has(key) && !this.held.has(id)) this.owners.delete(key)
+  }
+
+  get size(): number {
+    return this.held.size
+  }
 
   /** `left` is relative to the total that the shop knew. A repeated value must not grant the bytes used in between. */
-  function carriedBefore(peer: NodePeer): number {
-    const before = held.get(peer.id)
-    return before && before.peer.left === peer.left ? before.carriedBefore : deps.counts.takenOf(peer.id)
+  private carriedBefore(peer: NodePeer): number {
+    const before = this.held.get(peer.id)
+    return before && before.peer.left === peer.left ? before.carriedBefore : this.deps.counts.takenOf(peer.id)
   }
 
-  function take(peer: NodePeer): void {
-    const before = held.get(peer.id)
-    if (before && isSame(before.peer, peer) && owners.get(peer.public_key) === peer.id) return
-    const problem = findProblem(peer, deps.networks)
+  private put(peer: NodePeer): void {
+    const before = this.held.get(peer.id)
+    if (before && isSame(before.peer, peer) && this.owners.get(peer.public_key) === peer.id) return
+    const problem = findProblem(peer, this.deps.networks)
     if (problem !== undefined) {
-      deps.refuse(peer.id, problem)
-      held.delete(peer.id)
+      this.deps.refuse(peer.id, problem)
+      this.held.delete(peer.id)
       return
     }
-    held.set(peer.id, {
+    this.held.set(peer.id, {
       peer: { ...peer, allowed: peer.allowed.flatMap(toCanonical) },
-      carriedBefore: carriedBefore(peer),
+      carriedBefore: this.carriedBefore(peer),
     })
-    if (peer.state === 'up') owners.set(peer.public_key, peer.id)
+    if (peer.state === 'up') this.owners.set(peer.public_key, peer.id)
   }
 
-  const mayPass = ({ peer, carriedBefore: before }: Held, nowMs: number): boolean =>
-    peer.state === 'up' &&
-    peer.expires_at > nowMs &&
-    (peer.left === null || deps.counts.totalOf(peer.id) - before < peer.left)
-
-  return {
-    take(peers: readonly NodePeer[]): void {
-      for (const peer of peers) take(peer)
-    },
-
-    /** The complete list: other peers are dropped. */
-    replace(peers: readonly NodePeer[]): void {
-      const named = new Set(peers.map((each) => each.id))
-      for (const id of held.keys()) if (!named.has(id)) held.delete(id)
-      for (const peer of peers) take(peer)
-    },
-
-    ownerOf: (publicKey: string): string | undefined => owners.get(publicKey),
-
-    /** Peers that may pass now. Of two with the same key or block, the first wins. */
-    passing(nowMs: number): NodePeer[] {
-      const claimed = new Map<string, string>()
-      const mayClaim = (peer: NodePeer): boolean => {
-        const claims = [peer.public_key, ...peer.allowed]
-        const rival = claims.find((claim) => claimed.has(claim))
-        if (rival !== undefined) deps.refuse(peer.id, `has ${rival}, which ${claimed.get(rival)} has already`)
-        else for (const claim of claims) claimed.set(claim, peer.id)
-        return rival === undefined
-      }
-      return [...held.values()].flatMap((each) => {
-        const isOwner = owners.get(each.peer.public_key) === each.peer.id
-        return isOwner && mayPass(each, nowMs) && mayClaim(each.peer) ? [each.peer] : []
-      })
-    },
-
-    /** Drops peers and keys that are off the device. */
-    forgetAllBut(keysOnDevice: ReadonlySet<string>): void {
-      for (const [id, { peer }] of held) if (peer.state === 'down') held.delete(id)
-      for (const [key, id] of owners) if (!keysOnDevice.has(key) && !held.has(id)) owners.delete(key)
-    },
-
-    get size(): number {
-      return held.size
-    },
+  private mayPass({ peer, carriedBefore: before }: Held, nowMs: number): boolean {
+    return (
+      peer.state === 'up' &&
+      peer.expires_at > nowMs &&
+      (peer.left === null || this.deps.counts.totalOf(peer.id) - before < peer.left)
+    )
   }
 }
 

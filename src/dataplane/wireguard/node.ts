@@ -4,8 +4,8 @@ import type { NodePeer } from '../../node-protocol/state.ts'
 import type { DataPath } from '../agent/data-path.ts'
 import type { NodeLog } from '../agent/runtime.ts'
 import { clearRemains, createChanges, type MachineChanges, undoChanges } from './changes.ts'
-import { createPeerCounts } from './counts.ts'
-import { createDesired, readTunnelAddress, type TunnelAddress } from './desired.ts'
+import { PeerCounts } from './counts.ts'
+import { DesiredPeers, readTunnelAddress, type TunnelAddress } from './desired.ts'
 import { type Device, openDevice } from './device.ts'
 import { raiseFirewall, readForwarding, turnOnForwarding } from './firewall.ts'
 import { diffPeers, toSetCalls } from './peers.ts'
@@ -24,18 +24,6 @@ type WireguardDeps = {
   readonly onCounted?: () => void
   /** Called once if the node cannot continue; close() undoes its changes. */
   readonly onFault: (error: unknown) => void
-}
-
-export type WireguardNode = {
-  readonly dataPath: DataPath
-  readonly kind: Device['kind']
-  /** Applies changed peers. */
-  apply(peers: readonly NodePeer[]): Promise<void>
-  /** Applies the complete list of peers. */
-  replace(peers: readonly NodePeer[]): Promise<void>
-  /** Blocks all peers while the shop refuses this node. */
-  hold(isHeld: boolean): Promise<void>
-  close(): Promise<void>
 }
 
 /** Interval between looks, below one second for `kill -9`; longer with many peers, up to `maxPauseMs`. */
@@ -61,7 +49,7 @@ export async function openWireguardNode(deps: WireguardDeps): Promise<WireguardN
     const speed = createSpeed(deviceName, changes, run, log)
     log.info('vpn device is up', { device: deviceName, kind: device.kind, port: setup.listen_port })
     const reopen = () => openDevice(plan, changes, run, log)
-    return createLoop(deps, { networks, changes, device, speed, reopen })
+    return new WireguardNode(deps, { networks, changes, device, speed, reopen })
   } catch (error) {
     await undoAll(changes, run)
     throw error
@@ -89,106 +77,132 @@ type Parts = {
 
 type Page = { readonly peers: readonly NodePeer[]; readonly isAll: boolean }
 
-function createLoop(deps: WireguardDeps, parts: Parts): WireguardNode {
-  const { deviceName, run, clock, log } = deps
-  let { device } = parts
-  const counts = createPeerCounts()
-  const refused = new Map<string, string>()
-  const desired = createDesired({
-    networks: parts.networks,
-    counts,
-    refuse: (id, problem) => {
-      if (refused.get(id) !== problem) log.warn('peer left out', { peer: id, problem })
-      refused.set(id, problem)
-    },
-  })
-  const pages: Page[] = []
-  let failures = 0
-  let isHeld = false
-  let isClosing = false
-  let timer: ReturnType<typeof setTimeout> | undefined
+/** Keeps the device's peers equal to the desired ones, and counts their bytes. */
+export class WireguardNode {
+  readonly dataPath: DataPath
+  readonly kind: Device['kind']
+  private device: Device
+  private readonly counts = new PeerCounts()
+  private readonly desired: DesiredPeers
+  /** Problem of each refused peer, as last logged. */
+  private readonly refused = new Map<string, string>()
+  private readonly pages: Page[] = []
+  private readonly turns = createTurns(() => this.turn())
+  private failures = 0
+  private isHeld = false
+  private isClosing = false
+  private timer: ReturnType<typeof setTimeout>
+
+  constructor(
+    private readonly deps: WireguardDeps,
+    private readonly parts: Parts,
+  ) {
+    this.device = parts.device
+    this.kind = parts.device.kind
+    this.dataPath = toDataPath(this.counts, deps.clock)
+    this.desired = new DesiredPeers({
+      networks: parts.networks,
+      counts: this.counts,
+      refuse: (id, problem) => this.refuse(id, problem),
+    })
+    this.timer = setTimeout(() => void this.turns.next(), pauseMs)
+  }
+
+  /** Applies changed peers. */
+  apply(peers: readonly NodePeer[]): Promise<void> {
+    return this.take({ peers, isAll: false })
+  }
+
+  /** Applies the complete list of peers. */
+  replace(peers: readonly NodePeer[]): Promise<void> {
+    return this.take({ peers, isAll: true })
+  }
+
+  /** Blocks all peers while the shop refuses this node. */
+  hold(wanted: boolean): Promise<void> {
+    if (this.isHeld === wanted) return Promise.resolve()
+    this.isHeld = wanted
+    return this.turns.next()
+  }
+
+  async close(): Promise<void> {
+    const { counts, desired, deps } = this
+    this.isClosing = true
+    clearTimeout(this.timer)
+    await this.turns.last()
+    await this.device.look().then(
+      ({ peers }) => counts.absorb(peers, (publicKey) => desired.ownerOf(publicKey)),
+      (error: unknown) => deps.log.warn('no last count', { error }),
+    )
+    await this.device.close()
+    await undoAll(this.parts.changes, deps.run)
+    deps.log.info('vpn device is gone', { device: deps.deviceName })
+  }
+
+  private take(page: Page): Promise<void> {
+    this.pages.push(page)
+    return this.turns.next()
+  }
+
+  private refuse(id: string, problem: string): void {
+    if (this.refused.get(id) !== problem) this.deps.log.warn('peer left out', { peer: id, problem })
+    this.refused.set(id, problem)
+  }
+
+  private async turn(): Promise<void> {
+    clearTimeout(this.timer)
+    if (this.isClosing) return
+    const beganAt = performance.now()
+    await this.passOrMend().catch((error: unknown) => this.deps.log.error('the device could not be mended', { error }))
+    const restMs = (performance.now() - beganAt) * restPerLook
+    if (this.isClosing) return
+    this.timer = setTimeout(() => void this.turns.next(), Math.min(maxPauseMs, Math.max(pauseMs, restMs)))
+  }
 
   /** Counts, then applies changes, so that bytes are credited to a key's previous owner. */
-  async function pass(): Promise<void> {
-    const { peers } = await device.look()
-    counts.absorb(peers, desired.ownerOf)
+  private async pass(): Promise<void> {
+    const { deps, desired, pages } = this
+    const { peers } = await this.device.look()
+    this.counts.absorb(peers, (publicKey) => desired.ownerOf(publicKey))
     deps.onCounted?.()
     for (let page = pages.shift(); page; page = pages.shift()) {
       if (page.isAll) desired.replace(page.peers)
       else desired.take(page.peers)
     }
-    const passing = isHeld ? [] : desired.passing(clock())
+    const passing = this.isHeld ? [] : desired.passing(deps.clock())
     const difference = diffPeers(peers, passing)
-    for (const call of toSetCalls(deviceName, difference)) await must(run, call)
-    await parts.speed.keep(passing)
+    for (const call of toSetCalls(deps.deviceName, difference)) await must(deps.run, call)
+    await this.parts.speed.keep(passing)
     desired.forgetAllBut(new Set(passing.map((each) => each.public_key)))
   }
 
-  async function passOrMend(): Promise<void> {
+  private async passOrMend(): Promise<void> {
     try {
-      await pass()
-      failures = 0
+      await this.pass()
+      this.failures = 0
     } catch (error) {
-      failures += 1
-      log.error('a look at the device failed', { error, failures })
-      if (failures >= maxFailures) {
-        isClosing = true
-        deps.onFault(error)
-      } else await mend()
+      this.failures += 1
+      this.deps.log.error('a look at the device failed', { error, failures: this.failures })
+      if (this.failures >= maxFailures) {
+        this.isClosing = true
+        this.deps.onFault(error)
+      } else await this.mend()
     }
   }
 
   /** Recreates a missing device and its peers. */
-  async function mend(): Promise<void> {
-    const isThere = await device.look().then(
+  private async mend(): Promise<void> {
+    const isThere = await this.device.look().then(
       () => true,
       () => false,
     )
     if (isThere) return
-    await device.close()
-    await parts.speed.reset()
-    device = await parts.reopen()
-    counts.absorb([], () => undefined)
-    log.warn('vpn device made anew', { device: deviceName })
-    await pass()
-  }
-
-  const turns = createTurns(async () => {
-    clearTimeout(timer)
-    if (isClosing) return
-    const beganAt = performance.now()
-    await passOrMend().catch((error: unknown) => log.error('the device could not be mended', { error }))
-    const restMs = (performance.now() - beganAt) * restPerLook
-    if (!isClosing) timer = setTimeout(() => void turns.next(), Math.min(maxPauseMs, Math.max(pauseMs, restMs)))
-  })
-  timer = setTimeout(() => void turns.next(), pauseMs)
-
-  const hear = (page: Page): Promise<void> => {
-    pages.push(page)
-    return turns.next()
-  }
-  return {
-    dataPath: toDataPath(counts, clock),
-    kind: device.kind,
-    apply: (peers) => hear({ peers, isAll: false }),
-    replace: (peers) => hear({ peers, isAll: true }),
-    hold(wanted) {
-      if (isHeld === wanted) return Promise.resolve()
-      isHeld = wanted
-      return turns.next()
-    },
-    async close() {
-      isClosing = true
-      clearTimeout(timer)
-      await turns.last()
-      await device.look().then(
-        ({ peers }) => counts.absorb(peers, desired.ownerOf),
-        (error: unknown) => log.warn('no last count', { error }),
-      )
-      await device.close()
-      await undoAll(parts.changes, run)
-      log.info('vpn device is gone', { device: deviceName })
-    },
+    await this.device.close()
+    await this.parts.speed.reset()
+    this.device = await this.parts.reopen()
+    this.counts.absorb([], () => undefined)
+    this.deps.log.warn('vpn device recreated', { device: this.deps.deviceName })
+    await this.pass()
   }
 }
 
@@ -218,7 +232,7 @@ function createTurns(work: () => Promise<void>) {
   }
 }
 
-const toDataPath = (counts: ReturnType<typeof createPeerCounts>, clock: Clock): DataPath => ({
+const toDataPath = (counts: PeerCounts, clock: Clock): DataPath => ({
   takeChanged: () => ({ proxies: [], subusers: [], hosts: [], peers: counts.takeChanged() }),
   takeSources: () => [],
   // Peers have no leases: `left` comes with their state.

@@ -113,59 +113,35 @@ const maxNonces = 10
 const maxRetryMs = 7 * 86_400_000
 
 /** ACME directory and signed requests. */
-export function createAuthority(deps: {
-  readonly directory: string
-  /** CA certificates of a private authority, as PEM. */
-  readonly ca?: string | undefined
-  readonly agent: string
-}) {
-  let places: Record<string, unknown> | undefined
-  let nonce: string | undefined
+export class Authority {
+  private places: Record<string, unknown> | undefined
+  private nonce: string | undefined
 
-  async function call(url: string, init: RequestInit = {}): Promise<{ response: Response; answer: Answer }> {
-    if (!url.startsWith('https://'))
-      throw new AcmeProblem('the authority named an address that is not https', '', undefined)
-    const tls: object = deps.ca === undefined ? {} : { tls: { ca: deps.ca } }
-    const headers = { 'User-Agent': deps.agent, ...(init.headers as Record<string, string> | undefined) }
-    const signal = AbortSignal.timeout(answerWithinMs)
-    const response = await fetch(url, { ...init, ...tls, headers, signal, redirect: 'error' })
-    const text = await readAll(response)
-    nonce = response.headers.get('replay-nonce') ?? nonce
-    const isJson = /\bjson\b/.test(response.headers.get('content-type') ?? '')
-    const location = response.headers.get('location') ?? undefined
-    const retryAfterMs = readRetryAfter(response.headers.get('retry-after'))
-    return { response, answer: { body: isJson ? parseJson(text) : undefined, text, location, retryAfterMs } }
-  }
+  constructor(
+    private readonly deps: {
+      readonly directory: string
+      /** CA certificates of a private authority, as PEM. */
+      readonly ca?: string | undefined
+      readonly agent: string
+    },
+  ) {}
 
-  async function placeOf(name: string): Promise<string> {
-    if (!places) {
-      const { response, answer } = await call(deps.directory)
+  async placeOf(name: string): Promise<string> {
+    if (!this.places) {
+      const { response, answer } = await this.call(this.deps.directory)
       if (!response.ok) throw problemOf(response.status, answer)
-      places = fieldsOf(answer.body)
+      this.places = fieldsOf(answer.body)
     }
-    const place = places[name]
+    const place = this.places[name]
     if (typeof place !== 'string') throw new AcmeProblem(`the directory has no ${name}`, '', undefined)
     return place
   }
 
-  async function takeNonce(): Promise<string> {
-    if (nonce === undefined) await call(await placeOf('newNonce'), { method: 'HEAD' })
-    const taken = nonce
-    nonce = undefined
-    if (taken === undefined) throw new AcmeProblem('the authority gave no nonce', '', undefined)
-    return taken
-  }
-
   /** An empty payload reads (POST-as-GET, RFC 8555, 6.3). */
-  async function post(
-    account: AccountKey,
-    kid: string | undefined,
-    url: string,
-    payload: object | '',
-  ): Promise<Answer> {
+  async post(account: AccountKey, kid: string | undefined, url: string, payload: object | ''): Promise<Answer> {
     for (let left = maxNonces; ; left -= 1) {
-      const header = { url, nonce: await takeNonce(), ...(kid !== undefined && { kid }) }
-      const { response, answer } = await call(url, {
+      const header = { url, nonce: await this.takeNonce(), ...(kid !== undefined && { kid }) }
+      const { response, answer } = await this.call(url, {
         method: 'POST',
         headers: { 'Content-Type': 'application/jose+json' },
         body: signRequest(account, header, payload),
@@ -176,10 +152,29 @@ export function createAuthority(deps: {
     }
   }
 
-  return { placeOf, post }
-}
+  private async call(url: string, init: RequestInit = {}): Promise<{ response: Response; answer: Answer }> {
+    if (!url.startsWith('https://'))
+      throw new AcmeProblem('the authority named an address that is not https', '', undefined)
+    const tls: object = this.deps.ca === undefined ? {} : { tls: { ca: this.deps.ca } }
+    const headers = { 'User-Agent': this.deps.agent, ...(init.headers as Record<string, string> | undefined) }
+    const signal = AbortSignal.timeout(answerWithinMs)
+    const response = await fetch(url, { ...init, ...tls, headers, signal, redirect: 'error' })
+    const text = await readAll(response)
+    this.nonce = response.headers.get('replay-nonce') ?? this.nonce
+    const isJson = /\bjson\b/.test(response.headers.get('content-type') ?? '')
+    const location = response.headers.get('location') ?? undefined
+    const retryAfterMs = readRetryAfter(response.headers.get('retry-after'))
+    return { response, answer: { body: isJson ? parseJson(text) : undefined, text, location, retryAfterMs } }
+  }
 
-export type Authority = ReturnType<typeof createAuthority>
+  private async takeNonce(): Promise<string> {
+    if (this.nonce === undefined) await this.call(await this.placeOf('newNonce'), { method: 'HEAD' })
+    const taken = this.nonce
+    this.nonce = undefined
+    if (taken === undefined) throw new AcmeProblem('the authority gave no nonce', '', undefined)
+    return taken
+  }
+}
 
 export const fieldsOf = (value: unknown): Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {}
@@ -189,8 +184,8 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 function problemOf(status: number, { body, retryAfterMs }: Pick<Answer, 'body' | 'retryAfterMs'>): AcmeProblem {
   const { type, detail } = fieldsOf(body)
   const kind = textOf(type).split(':').at(-1) ?? ''
-  const says = textOf(detail).replace(/\s+/g, ' ').slice(0, 500)
-  return new AcmeProblem(`${kind || `status ${status}`}${says ? `: ${says}` : ''}`, kind, retryAfterMs)
+  const explanation = textOf(detail).replace(/\s+/g, ' ').slice(0, 500)
+  return new AcmeProblem(`${kind || `status ${status}`}${explanation ? `: ${explanation}` : ''}`, kind, retryAfterMs)
 }
 
 async function readAll(response: Response): Promise<string> {
@@ -198,7 +193,7 @@ async function readAll(response: Response): Promise<string> {
   let bytes = 0
   for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {
     bytes += part.length
-    if (bytes > maxBytes) throw new AcmeProblem('the authority says too much', '', undefined)
+    if (bytes > maxBytes) throw new AcmeProblem('the answer of the authority is too long', '', undefined)
     parts.push(part)
   }
   return Buffer.concat(parts).toString()
@@ -229,11 +224,11 @@ export async function openAccount(
   key: AccountKey,
   contact: string | undefined,
 ): Promise<AcmeAccount> {
-  const wish = {
+  const account = {
     termsOfServiceAgreed: true,
     ...(contact !== undefined && { contact: [`mailto:${contact}`] }),
   }
-  const { location } = await authority.post(key, undefined, await authority.placeOf('newAccount'), wish)
+  const { location } = await authority.post(key, undefined, await authority.placeOf('newAccount'), account)
   if (location === undefined) throw new AcmeProblem('the authority gave the account no address', '', undefined)
   return { key, url: location }
 }
@@ -279,8 +274,8 @@ export async function orderCertificate(
     }
   }
 
-  const wish = { identifiers: names.map((value) => ({ type: 'dns', value })) }
-  const made = await post(await authority.placeOf('newOrder'), wish)
+  const order = { identifiers: names.map((value) => ({ type: 'dns', value })) }
+  const made = await post(await authority.placeOf('newOrder'), order)
   const { authorizations, finalize } = fieldsOf(made.body)
   if (made.location === undefined || !Array.isArray(authorizations) || typeof finalize !== 'string') {
     throw new AcmeProblem('the authority’s order cannot be read', '', undefined)

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { type Pebble, startPebble } from '../../../../test/harness/pebble.ts'
 import { acmeFiles, readCertificate } from '../certificate.ts'
 import { type ChallengeServer, serveChallenges } from './challenge-server.ts'
-import { AcmeProblem, createAuthority } from './client.ts'
-import { keepRenewed, pauseAfter, renewAt } from './renewal.ts'
+import { AcmeProblem, Authority } from './client.ts'
+import { pauseAfter, Renewal, renewAt } from './renewal.ts'
 
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
@@ -54,20 +54,19 @@ describe('an authority', () => {
 
   function open(folder: string, more: { names?: string[]; directory?: string; put?: typeof challenges.put } = {}) {
     const directory = more.directory ?? pebble.directory
-    const authority = createAuthority({ directory, ca: readFileSync(pebble.caFile, 'utf8'), agent: 'turnpike' })
+    const authority = new Authority({ directory, ca: readFileSync(pebble.caFile, 'utf8'), agent: 'turnpike' })
     const note = (event: string, fields?: Record<string, unknown>): void => void lines.push([event, fields])
-    return keepRenewed({
+    return new Renewal({
       folder,
       names: more.names ?? ['shop.test'],
       directory,
       contact: 'operator@shop.test',
-      authority: {
-        ...authority,
-        post(...request) {
+      authority: Object.assign(Object.create(authority) as Authority, {
+        post(...request: Parameters<Authority['post']>) {
           asked += 1
           return authority.post(...request)
         },
-      },
+      }),
       challenges: { put: more.put ?? challenges.put, remove: challenges.remove },
       clock: () => nowMs,
       pollMs: 20,

@@ -37,42 +37,65 @@ export function pauseAfter(failures: number, problem: unknown): number {
 }
 
 /** Saved, so that restarts do not reset the backoff. */
-type Restraint = { readonly failures: number; readonly nextAt: number }
+type Backoff = { readonly failures: number; readonly nextAt: number }
 
-const restraintFileIn = (folder: string): string => join(folder, 'attempts.json')
+const backoffFileIn = (folder: string): string => join(folder, 'attempts.json')
 
-export const failuresIn = (folder: string): number => readRestraint(findFile(restraintFileIn(folder))).failures
-
-export type Renewal = {
-  readonly failures: number
-  /** Renews if due. For the timer and for tests. */
-  look(): Promise<void>
-  stop(): Promise<void>
-}
+export const failuresIn = (folder: string): number => readBackoff(findFile(backoffFileIn(folder))).failures
 
 /** Keeps a certificate in a folder and renews it from an ACME authority. The backoff is saved in the folder. */
-export function keepRenewed(deps: {
-  readonly folder: string
-  readonly names: readonly string[]
-  readonly directory: string
-  readonly contact: string | undefined
-  readonly authority: Authority
-  readonly challenges: Challenges
-  readonly clock: Clock
-  readonly log: Log
-  readonly pollMs?: number
-  readonly onRenewed: () => void
-}): Renewal {
-  const { folder, names, clock, log } = deps
-  const files = acmeFiles(folder)
-  const accountFile = join(folder, 'account.json')
-  const restraintFile = restraintFileIn(folder)
-  let restraint = readRestraint(findFile(restraintFile))
-  let running: Promise<void> | undefined
-  let isStopped = false
+export class Renewal {
+  private readonly files: ReturnType<typeof acmeFiles>
+  private readonly accountFile: string
+  private readonly backoffFile: string
+  private backoff: Backoff
+  private running: Promise<void> | undefined
+  private isStopped = false
+  private readonly timer: ReturnType<typeof setInterval>
 
-  function findCertificate(): Certificate | undefined {
-    const [cert, key] = [findFile(files.cert), findFile(files.key)]
+  constructor(
+    private readonly deps: {
+      readonly folder: string
+      readonly names: readonly string[]
+      readonly directory: string
+      readonly contact: string | undefined
+      readonly authority: Authority
+      readonly challenges: Challenges
+      readonly clock: Clock
+      readonly log: Log
+      readonly pollMs?: number
+      readonly onRenewed: () => void
+    },
+  ) {
+    this.files = acmeFiles(deps.folder)
+    this.accountFile = join(deps.folder, 'account.json')
+    this.backoffFile = backoffFileIn(deps.folder)
+    this.backoff = readBackoff(findFile(this.backoffFile))
+    this.timer = setInterval(() => void this.look(), lookEveryMs)
+    this.timer.unref()
+  }
+
+  /** Renews if due. For the timer and for tests. */
+  look(): Promise<void> {
+    this.running ??= this.renewIfDue().finally(() => {
+      this.running = undefined
+    })
+    return this.running
+  }
+
+  get failures(): number {
+    return this.backoff.failures
+  }
+
+  async stop(): Promise<void> {
+    this.isStopped = true
+    clearInterval(this.timer)
+    // An interrupted order is repeated later.
+    await Promise.race([this.running, Bun.sleep(1000)])
+  }
+
+  private findCertificate(): Certificate | undefined {
+    const [cert, key] = [findFile(this.files.cert), findFile(this.files.key)]
     if (cert === undefined || key === undefined) return undefined
     try {
       return readCertificate(cert, key)
@@ -83,74 +106,69 @@ export function keepRenewed(deps: {
   }
 
   /** The saved account, unless it belongs to another authority. */
-  async function account(): Promise<AcmeAccount> {
-    const kept = readKept(findFile(accountFile))
-    const key = kept?.directory === deps.directory ? readAccountKey(kept.key) : makeAccountKey()
+  private async account(): Promise<AcmeAccount> {
+    const kept = readKept(findFile(this.accountFile))
+    const key = kept?.directory === this.deps.directory ? readAccountKey(kept.key) : makeAccountKey()
     // Repeated each time: reports a deactivated account or changed terms.
-    const opened = await openAccount(deps.authority, key, deps.contact)
-    writeOwnFile(accountFile, `${JSON.stringify({ directory: deps.directory, url: opened.url, key: key.pem })}\n`)
+    const opened = await openAccount(this.deps.authority, key, this.deps.contact)
+    writeOwnFile(
+      this.accountFile,
+      `${JSON.stringify({ directory: this.deps.directory, url: opened.url, key: key.pem })}\n`,
+    )
     return opened
   }
 
-  function restrain(next: Restraint): void {
-    restraint = next
-    writeOwnFile(restraintFile, `${JSON.stringify({ failures: next.failures, next_at: next.nextAt })}\n`)
+  private saveBackoff(next: Backoff): void {
+    this.backoff = next
+    writeOwnFile(this.backoffFile, `${JSON.stringify({ failures: next.failures, next_at: next.nextAt })}\n`)
   }
 
-  async function renew(): Promise<void> {
+  private async renew(): Promise<void> {
     // Saved before the attempt: a process that dies meanwhile does not retry at once.
-    restrain({ failures: restraint.failures + 1, nextAt: clock() + pauseAfter(restraint.failures + 1, undefined) })
-    const made = await orderCertificate(deps.authority, await account(), names, deps.challenges, deps.pollMs)
-    writeOwnFile(files.key, made.key)
-    writeOwnFile(files.cert, made.cert)
-    restrain({ failures: 0, nextAt: 0 })
-    log.info('certificate renewed', { names: made.names, until: new Date(made.endsAt).toISOString() })
-    deps.onRenewed()
+    this.saveBackoff({
+      failures: this.backoff.failures + 1,
+      nextAt: this.deps.clock() + pauseAfter(this.backoff.failures + 1, undefined),
+    })
+    const made = await orderCertificate(
+      this.deps.authority,
+      await this.account(),
+      this.deps.names,
+      this.deps.challenges,
+      this.deps.pollMs,
+    )
+    writeOwnFile(this.files.key, made.key)
+    writeOwnFile(this.files.cert, made.cert)
+    this.saveBackoff({ failures: 0, nextAt: 0 })
+    this.deps.log.info('certificate renewed', { names: made.names, until: new Date(made.endsAt).toISOString() })
+    this.deps.onRenewed()
   }
 
-  async function look(): Promise<void> {
-    const certificate = findCertificate()
-    if (isStopped || clock() < renewAt(certificate, names) || clock() < restraint.nextAt) return
+  private async renewIfDue(): Promise<void> {
+    const certificate = this.findCertificate()
+    if (
+      this.isStopped ||
+      this.deps.clock() < renewAt(certificate, this.deps.names) ||
+      this.deps.clock() < this.backoff.nextAt
+    )
+      return
     try {
-      await renew()
+      await this.renew()
     } catch (error) {
-      const pauseMs = pauseAfter(restraint.failures, error)
-      restrain({ failures: restraint.failures, nextAt: clock() + pauseMs })
-      const left = certificate && Math.floor((certificate.endsAt - clock()) / 86_400_000)
-      log.error('certificate not renewed', {
-        names,
+      const pauseMs = pauseAfter(this.backoff.failures, error)
+      this.saveBackoff({ failures: this.backoff.failures, nextAt: this.deps.clock() + pauseMs })
+      const left = certificate && Math.floor((certificate.endsAt - this.deps.clock()) / 86_400_000)
+      this.deps.log.error('certificate not renewed', {
+        names: this.deps.names,
         reason: error instanceof Error ? error.message : String(error),
-        failures: restraint.failures,
+        failures: this.backoff.failures,
         again_in_ms: pauseMs,
         ...(left !== undefined && { days_left: left }),
       })
     }
   }
-
-  function lookOnce(): Promise<void> {
-    running ??= look().finally(() => {
-      running = undefined
-    })
-    return running
-  }
-
-  const timer = setInterval(() => void lookOnce(), lookEveryMs)
-  timer.unref()
-  return {
-    get failures() {
-      return restraint.failures
-    },
-    look: lookOnce,
-    async stop() {
-      isStopped = true
-      clearInterval(timer)
-      // An interrupted order is repeated later.
-      await Promise.race([running, Bun.sleep(1000)])
-    },
-  }
 }
 
-function readRestraint(text: string | undefined): Restraint {
+function readBackoff(text: string | undefined): Backoff {
   const { failures, next_at: nextAt } = fieldsOf(parseJson(text ?? ''))
   const isGood = Number.isSafeInteger(failures) && Number.isFinite(nextAt)
   return isGood ? { failures: Number(failures), nextAt: Number(nextAt) } : { failures: 0, nextAt: 0 }
