@@ -1,4 +1,6 @@
 import { en } from '../core/messages/en.ts'
+import { type FindingSentences, findingsEn } from '../core/messages/findings-en.ts'
+import { findingsRu } from '../core/messages/findings-ru.ts'
 import type { ProblemSentences } from '../core/messages/problems.ts'
 import { problemsEn } from '../core/messages/problems-en.ts'
 import { problemsRu } from '../core/messages/problems-ru.ts'
@@ -9,6 +11,7 @@ export type Language = 'en' | 'ru'
 
 export const sentencesOf: Readonly<Record<Language, Sentences>> = { en, ru }
 export const problemsOf: Readonly<Record<Language, ProblemSentences>> = { en: problemsEn, ru: problemsRu }
+export const findingSentencesOf: Readonly<Record<Language, FindingSentences>> = { en: findingsEn, ru: findingsRu }
 
 /** Russian where `Accept-Language` prefers it to English, English otherwise (RFC 9110, 12.5.4). */
 export function languageOf(headers: Headers): Language {

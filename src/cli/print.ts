@@ -1,5 +1,4 @@
 import { resolve } from 'node:path'
-import type { Verdict } from '../core/finding.ts'
 import { mistyped, table } from './command.ts'
 
 type Item = Readonly<Record<string, unknown>>
@@ -70,9 +69,16 @@ export async function readTextFile(path: string, besides = ''): Promise<string> 
   }
 }
 
-type Judged = Pick<Verdict, 'findings' | 'notes' | 'ok' | 'found' | 'covered'>
+/** A verdict with its sentences, from this process or from a remote shop. */
+type SaidVerdict = {
+  readonly ok: boolean
+  readonly found: number
+  readonly covered: Readonly<Record<string, number>>
+  readonly notes: readonly string[]
+  readonly findings: readonly Readonly<Record<'promise' | 'where' | 'problem' | 'advice', string>>[]
+}
 
-export function verdictLines({ findings, notes, ok, found, covered }: Judged): string[] {
+export function verdictLines({ findings, notes, ok, found, covered }: SaidVerdict): string[] {
   const counts = Object.entries(covered)
     .map(([name, count]) => `${count} ${name}`)
     .join(', ')

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { emptyChain, endingWith, nextPlace, problemsOfEnd, problemsOfLink, sealEntry } from './chain.ts'
+import { problem } from './finding.ts'
 
 const sha256 = (text: string): Uint8Array => Bun.SHA256.hash(text) as Uint8Array
-const words = { sha256, entry: 'posting' }
+const words = { sha256, entry: 'posting' } as const
 
 /** Three entries that say `a`, `b` and `c`. */
 function madeChain() {
@@ -50,7 +51,7 @@ describe('a chain of entries', () => {
   test('a changed entry is found, also when its own hash was recomputed', () => {
     const [first, second, third] = madeChain()
     if (!first || !second || !third) throw new Error('three entries were made')
-    const mismatch = 'its hash does not match its content and the posting before it'
+    const mismatch = problem('chain_hash', { entry: 'posting' })
     expect(walk([first, { ...second, said: 'B' }, third]).problems).toEqual([[], [mismatch], []])
     const sealed = { ...second, said: 'B', hash: sealEntry(first.hash, ['B', second.seq, second.at], sha256) }
     expect(walk([first, sealed, third]).problems).toEqual([[], [], [mismatch]])
@@ -59,15 +60,25 @@ describe('a chain of entries', () => {
   test('a missing entry, or one dated before its predecessor, is found', () => {
     const [first, second, third] = madeChain()
     if (!first || !second || !third) throw new Error('three entries were made')
-    expect(walk([first, third]).problems[1]).toContain('follows number 1: postings are missing')
-    expect(walk([first, { ...second, at: 5 }]).problems[1]).toContain('it is dated before the posting it follows')
+    expect(walk([first, third]).problems[1]).toContainEqual(
+      problem('chain_gap', { entry: 'posting', seq: 3, expected: 2 }),
+    )
+    expect(walk([first, { ...second, at: 5 }]).problems[1]).toContainEqual(
+      problem('chain_date', {
+        entry: 'posting',
+        stored: '1970-01-01T00:00:00.005Z',
+        before: '1970-01-01T00:00:01.000Z',
+      }),
+    )
   })
 
   test('an account whose count or head differs from its entries is found', () => {
     const { chain } = walk(madeChain())
-    expect(problemsOfEnd({ ...chain, seq: 4 }, chain, 'posting')).toEqual(['it counts 4 postings, there are 3'])
+    expect(problemsOfEnd({ ...chain, seq: 4 }, chain, 'posting')).toEqual([
+      problem('chain_count', { entry: 'posting', stored: 4, found: 3 }),
+    ])
     expect(problemsOfEnd({ ...chain, head: new Uint8Array(32) }, chain, 'posting')).toEqual([
-      'its head is not the hash of the last posting',
+      problem('chain_head', { entry: 'posting' }),
     ])
   })
 })

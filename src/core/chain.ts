@@ -1,3 +1,6 @@
+import { momentText, type Problem, problem } from './finding.ts'
+import type { ChainEntry } from './messages/findings-en.ts'
+
 /** SHA-256 of a text. Injected. */
 export type Sha256 = (text: string) => Uint8Array
 
@@ -25,26 +28,39 @@ export const sealEntry = (head: Uint8Array, fields: LinkFields, sha256: Sha256):
 
 export const endingWith = (link: Link): Chain => ({ seq: link.seq, head: link.hash, lastAt: link.at })
 
-/** Problems of an entry after `before`. `entry` is the reader's name for one. */
+/** Problems of an entry after `before`. `entry` is the name of one in sentences. */
 export function problemsOfLink(
   before: Chain,
   link: Link,
   fields: LinkFields,
-  { sha256, entry }: { readonly sha256: Sha256; readonly entry: string },
-): string[] {
+  { sha256, entry }: { readonly sha256: Sha256; readonly entry: ChainEntry },
+): Problem[] {
   const isSealed = sealEntry(before.head, fields, sha256).toHex() === link.hash.toHex()
   return [
-    ...(link.seq === before.seq + 1 ? [] : [`follows number ${before.seq}: ${entry}s are missing`]),
-    ...(isSealed ? [] : [`its hash does not match its content and the ${entry} before it`]),
-    ...(link.at < before.lastAt ? [`it is dated before the ${entry} it follows`] : []),
+    ...problemsOfPlace(before, link, entry),
+    ...(isSealed ? [] : [problem('chain_hash', { entry })]),
+    ...problemsOfTime(before, link, entry),
   ]
 }
 
+/** Whether an entry has the number after the one before it. */
+export function problemsOfPlace(before: Pick<Chain, 'seq'>, { seq }: Pick<Link, 'seq'>, entry: ChainEntry): Problem[] {
+  const expected = before.seq + 1
+  return seq === expected ? [] : [problem('chain_gap', { entry, seq, expected })]
+}
+
+/** Whether an entry is dated before the one before it. */
+export function problemsOfTime(before: Pick<Chain, 'lastAt'>, { at }: Pick<Link, 'at'>, entry: ChainEntry): Problem[] {
+  if (at >= before.lastAt) return []
+  return [problem('chain_date', { entry, stored: momentText(at), before: momentText(before.lastAt) })]
+}
+
 /** Where an account differs from the end of its entries. */
-export function problemsOfEnd(account: Chain, walked: Chain, entry: string): string[] {
+export function problemsOfEnd(account: Chain, walked: Chain, entry: ChainEntry): Problem[] {
+  const times = { stored: momentText(account.lastAt), expected: momentText(walked.lastAt) }
   return [
-    ...(account.seq === walked.seq ? [] : [`it counts ${account.seq} ${entry}s, there are ${walked.seq}`]),
-    ...(account.head.toHex() === walked.head.toHex() ? [] : [`its head is not the hash of the last ${entry}`]),
-    ...(account.lastAt === walked.lastAt ? [] : [`it is not dated as its last ${entry} is`]),
+    ...(account.seq === walked.seq ? [] : [problem('chain_count', { entry, stored: account.seq, found: walked.seq })]),
+    ...(account.head.toHex() === walked.head.toHex() ? [] : [problem('chain_head', { entry })]),
+    ...(account.lastAt === walked.lastAt ? [] : [problem('chain_end_date', { entry, ...times })]),
   ]
 }

@@ -1,13 +1,47 @@
+import { type Message, type MessageArguments, messagesOf, toText } from './messages/catalogue.ts'
+import { type FindingSentences, findingsEn } from './messages/findings-en.ts'
+import { type Kopecks, toRoubleText } from './money.ts'
 import { Refusal } from './refusal.ts'
+import { toIso } from './time.ts'
 
-/** A broken promise that `verify` found: which one, where, and how. */
-export type Finding = { readonly promise: string; readonly where: string; readonly problem: string }
+/** A key of the promises that `verify` checks. */
+export type PromiseName = keyof typeof findingsEn.promises
+
+/** What a finding is about, and what is wrong with it: a key of a catalogue with its parameters. */
+export type Place = Message<typeof findingsEn.places>
+export type Problem = Message<typeof findingsEn.problems>
+
+/** A broken promise that `verify` found. */
+export type Finding = Problem & { readonly promise: PromiseName; readonly where: Place }
+
+/** A part of the database that a verifier could not check. */
+type Note = Message<typeof findingsEn.notes>
+
+export const at = messagesOf<typeof findingsEn.places>()
+export const problem = messagesOf<typeof findingsEn.problems>()
+export const note = messagesOf<typeof findingsEn.notes>()
+
+export const found = (
+  promise: PromiseName,
+  where: Place,
+  ...what: MessageArguments<typeof findingsEn.problems>
+): Finding => ({ promise, where, ...problem(...what) })
+
+/** A stored moment as text; a number that is no moment stays a number. */
+export const momentText = (ms: number): string => (Math.abs(ms) <= 8.64e15 ? toIso(Math.trunc(ms)) : String(ms))
+
+/** A stored or computed amount as text in roubles, also where it is out of the range of an amount. */
+export const moneyText = (amount: bigint): string => toRoubleText(amount as Kopecks)
+
+/** The problem of a row whose time of creation is not the one in its id. */
+export const idDate = (storedAt: number, idAt: number): Problem =>
+  problem('id_date', { stored: momentText(storedAt), expected: momentText(idAt) })
 
 /** Result of one verifier: findings, how much it covered, and notes on what it could not check. */
 export type Audit = {
   readonly findings: readonly Finding[]
   readonly covered: Readonly<Record<string, number>>
-  readonly notes?: readonly string[]
+  readonly notes?: readonly Note[]
 }
 
 /** One domain's part of `verify`. `onProgress` is called now and then with the number of checked items. */
@@ -22,14 +56,14 @@ export const maxFindings = 1000
 /** Runs one check. A failure is a finding and the rest continues; an error of the database ends the verifier. */
 export async function attempt(
   findings: Finding[],
-  of: { readonly promise: string; readonly where: string },
+  of: Pick<Finding, 'promise' | 'where'>,
   look: () => Promise<void> | void,
 ): Promise<void> {
   try {
     await look()
   } catch (error) {
     if (error instanceof Refusal || !(error instanceof Error) || isDatabaseError(error)) throw error
-    findings.push({ ...of, problem: `it cannot be checked: ${error.message}` })
+    findings.push(found(of.promise, of.where, 'check_failed', { error: error.message }))
   }
 }
 
@@ -39,8 +73,8 @@ export async function auditOf(verifier: Verifier, onProgress?: (done: number) =>
     return await verifier.verify(onProgress)
   } catch (error) {
     if ((error instanceof Refusal && error.kind === 'unavailable') || !(error instanceof Error)) throw error
-    const problem = `it could not be read to its end: ${error.message}`
-    return { findings: [{ promise: verifier.name, where: 'database', problem }], covered: {} }
+    const where = at('part', { name: verifier.name })
+    return { findings: [found('verifier', where, 'part_failed', { error: error.message })], covered: {} }
   }
 }
 
@@ -48,26 +82,13 @@ export async function auditOf(verifier: Verifier, onProgress?: (done: number) =>
 const isDatabaseError = (error: Error): boolean =>
   'code' in error && typeof error.code === 'string' && /^(SQLITE|ERR_POSTGRES)/.test(error.code)
 
-const advices: Readonly<Record<string, string>> = {
-  schema: 'stop the shop, compare with the migrations, and put back what is missing before anything is written again',
-  file: 'stop the shop, copy the file aside, and restore the last backup that verifies; later sales are in the copy',
-  constraint: 'read the rows with the question that the constraint asks, and restore them from a backup',
-  history: 'read its versions in row_history and write the right one back; it was changed past the shop',
-  checkpoint:
-    'keep this database as it is, and compare with a backup from before the checkpoint: the past was rewritten',
-}
-
-const adviceFor = (finding: Finding): string =>
-  advices[finding.promise] ??
-  'compare the row with a backup; a computed value, like a balance, follows from its sources'
-
 /** Result of all verifiers. `found` counts all findings; at most 1000 are listed. */
 export type Verdict = {
   readonly ok: boolean
-  readonly findings: readonly (Finding & { readonly advice: string })[]
+  readonly findings: readonly Finding[]
   readonly found: number
   readonly covered: Readonly<Record<string, number>>
-  readonly notes: readonly string[]
+  readonly notes: readonly Note[]
 }
 
 /** Runs the verifiers in order. `onPart` gets the name of each and returns its progress callback. */
@@ -77,7 +98,7 @@ export async function verifyAll(
 ): Promise<Verdict> {
   const findings: Finding[] = []
   const covered: Record<string, number> = {}
-  const notes: string[] = []
+  const notes: Note[] = []
   for (const verifier of verifiers) {
     const audit = await auditOf(verifier, onPart(verifier.name))
     findings.push(...audit.findings)
@@ -86,9 +107,31 @@ export async function verifyAll(
   }
   return {
     ok: findings.length === 0,
-    findings: findings.slice(0, maxFindings).map((each) => ({ ...each, advice: adviceFor(each) })),
+    findings: findings.slice(0, maxFindings),
     found: findings.length,
     covered,
     notes,
   }
 }
+
+/** A finding with its sentences, as an answer shows it. */
+export function sayFinding(finding: Finding, { promises, places, problems, advices }: FindingSentences = findingsEn) {
+  const { promise, where, reason, params } = finding
+  return {
+    promise,
+    promise_name: promises[promise],
+    where: toText(places, where),
+    problem: toText(problems, finding),
+    advice: promise in advices ? advices[promise as keyof typeof advices] : advices.other,
+    reason,
+    params: { ...params },
+  }
+}
+
+/** A verdict with its sentences, as an answer shows it. */
+export const sayVerdict = (verdict: Verdict, sentences: FindingSentences = findingsEn) => ({
+  ...verdict,
+  findings: verdict.findings.map((each) => sayFinding(each, sentences)),
+  covered: { ...verdict.covered },
+  notes: verdict.notes.map((each) => toText(sentences.notes, each)),
+})

@@ -1,4 +1,4 @@
-import { type Audit, type Finding, maxFindings, type Verifier } from '../core/finding.ts'
+import { type Audit, at, type Finding, found, maxFindings, note, type Verifier } from '../core/finding.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Migration } from './migrate.ts'
 import {
@@ -15,23 +15,18 @@ import type { Database, Reader } from './transaction.ts'
 
 type Deps = { readonly db: Database; readonly migrations: () => readonly Migration[] }
 
-const found = (promise: string, where: string, problem: string): Finding => ({ promise, where, problem })
-
 /** Compares the live schema with what the migrations make. */
 export function createSchemaVerifier({ db, migrations }: Deps): Verifier {
   return {
     name: 'schema',
     async verify(): Promise<Audit> {
       const expected = await expectedOrNone({ db, migrations })
-      if (!expected) return { findings: [], covered: {}, notes: [notCompared] }
+      if (!expected) return { findings: [], covered: {}, notes: [note('schema_not_compared')] }
       const live = await db.snapshot((reader) => liveParts(db, reader))
       return { findings: differences(expected.parts, live), covered: { 'parts of the schema': live.length } }
     },
   }
 }
-
-const notCompared =
-  'The schema was not compared with what the migrations make: the shop’s user may not create a schema in this database.'
 
 /** Undefined if the shop's user may not create a schema. */
 async function expectedOrNone({ db, migrations }: Deps): Promise<Schema | undefined> {
@@ -51,12 +46,12 @@ function differences(expected: readonly SchemaPart[], live: readonly SchemaPart[
       const definition = there.get(part.name)
       if (definition === part.definition) return []
       return [
-        found('schema', part.name, definition === undefined ? 'it is missing' : 'it is not as the migrations made it'),
+        found('schema', at('named', { name: part.name }), definition === undefined ? 'part_missing' : 'part_differs'),
       ]
     }),
     ...live
       .filter((part) => !known.has(part.name) && isOurs(part.name))
-      .map((part) => found('schema', part.name, 'no migration made it')),
+      .map((part) => found('schema', at('named', { name: part.name }), 'part_unknown')),
   ]
 }
 
@@ -86,11 +81,12 @@ async function checkTable(db: Database, table: string, demands: readonly Demand[
     const broken = await db.snapshot((reader) => countBroken(reader, table, demands))
     return demands.flatMap((demand, index) => {
       const count = broken[index] ?? 0
-      return count > 0 ? [found('constraint', `${table}: ${demand.name}`, `${count} rows break it`)] : []
+      const where = at('constraint', { table, name: demand.name })
+      return count > 0 ? [found('constraint', where, 'constraint_broken', { rows: count })] : []
     })
   } catch (error) {
     if (error instanceof Refusal || !(error instanceof Error)) throw error
-    return [found('constraint', table, `it cannot be read: ${error.message}`)]
+    return [found('constraint', at('table', { table }), 'table_unreadable', { error: error.message })]
   }
 }
 
@@ -101,9 +97,9 @@ async function checkFile(reader: Reader): Promise<Finding[]> {
   return [
     ...told
       .filter((row) => row.integrity_check !== 'ok')
-      .map((row) => found('file', 'database file', row.integrity_check)),
+      .map((row) => found('file', at('file'), 'file_damaged', { said: row.integrity_check })),
     ...lost
       .slice(0, maxFindings)
-      .map((row) => found('constraint', row.table, `a row names a row of ${row.parent} that is not there`)),
+      .map(({ table, parent }) => found('constraint', at('table', { table }), 'reference_broken', { parent })),
   ]
 }

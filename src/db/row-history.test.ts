@@ -45,7 +45,9 @@ describe.each([...engines])('the history of rows on %s', (engine) => {
     await run(db, `INSERT INTO counters (name, next) VALUES ('place', 7)`)
     expect(await findingsIn(db)).toEqual([])
     await run(db, `UPDATE row_history SET version = 1 WHERE of_table = 'counters'`)
-    expect(await findingsIn(db)).toMatchObject([{ promise: 'history', where: 'counters place' }])
+    expect(await findingsIn(db)).toMatchObject([
+      { promise: 'history', where: { params: { table: 'counters', key: 'place' } } },
+    ])
     await opened.close()
   })
 })

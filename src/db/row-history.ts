@@ -1,5 +1,5 @@
 import type { Sha256 } from '../core/chain.ts'
-import { type Audit, type Finding, maxFindings, type Verifier } from '../core/finding.ts'
+import { type Audit, at, type Finding, found, maxFindings, type Verifier } from '../core/finding.ts'
 import { LineDigest } from '../core/line-digest.ts'
 import type { Database, Reader, Tx } from './transaction.ts'
 
@@ -103,14 +103,15 @@ export function createHistoryVerifier({ db }: { readonly db: Database }): Verifi
       db.snapshot(async (reader): Promise<Audit> => {
         const findings: Finding[] = []
         const contents = await contentsOf(db.engine, reader)
-        for (const row of await differing(reader, contents))
-          findings.push(found(row, 'it is not what was last written to it'))
+        for (const row of await differing(reader, contents)) findings.push(found('history', rowAt(row), 'row_changed'))
         const there = await countRows(reader, contents)
         for (const row of await missing(reader, contents, there))
-          findings.push(found(row, 'it is gone, and nothing deleted it'))
-        for (const row of await broken(reader)) findings.push(found(row, 'versions of it are missing'))
-        for (const row of await misnumbered(reader, there))
-          findings.push(found(row, 'only its latest version is kept and one has a number, or the other way round'))
+          findings.push(found('history', rowAt(row), 'row_gone'))
+        for (const row of await broken(reader)) findings.push(found('history', rowAt(row), 'versions_missing'))
+        for (const { of_table: table, kept } of there) {
+          for (const row of await misnumbered(reader, table, kept === 1n))
+            findings.push(found('history', rowAt(row), 'version_number', { keeps_all: kept === 1n }))
+        }
         return { findings, covered: { 'versions of rows': await countVersions(reader) } }
       }),
   }
@@ -132,11 +133,7 @@ export async function contentsOf(engine: Database['engine'], reader: Reader): Pr
 
 type Named = { of_table: string; row_key: string }
 
-const found = (row: Named, problem: string): Finding => ({
-  promise: 'history',
-  where: `${row.of_table} ${row.row_key}`,
-  problem,
-})
+const rowAt = ({ of_table: table, row_key: key }: Named) => at('row', { table, key })
 
 /** Rows that differ from their latest version, or have none. */
 const differing = (reader: Reader, contents: string): Promise<Named[]> =>
@@ -193,19 +190,11 @@ const broken = (reader: Reader): Promise<Named[]> =>
   )
 
 /** Rows with all versions are numbered from 1, rows with only the latest have number 0. */
-async function misnumbered(reader: Reader, there: readonly Counted[]): Promise<Named[]> {
-  const named: Named[] = []
-  for (const { of_table: table, kept } of there) {
-    named.push(
-      ...(await reader.all<Named>(
-        `SELECT of_table, row_key FROM row_history
-         WHERE of_table = $1 AND version ${kept === 1n ? '= 0' : '> 0'} LIMIT $2`,
-        [table, maxFindings],
-      )),
-    )
-  }
-  return named
-}
+const misnumbered = (reader: Reader, table: string, keepsAll: boolean): Promise<Named[]> =>
+  reader.all<Named>(
+    `SELECT of_table, row_key FROM row_history WHERE of_table = $1 AND version ${keepsAll ? '= 0' : '> 0'} LIMIT $2`,
+    [table, maxFindings],
+  )
 
 async function countVersions(reader: Reader): Promise<number> {
   return Number((await reader.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM row_history'))?.n ?? 0n)

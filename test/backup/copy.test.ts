@@ -7,7 +7,7 @@ import { backUp } from '../../src/app/backup/backup.ts'
 import { move } from '../../src/app/backup/move.ts'
 import { restore } from '../../src/app/backup/restore.ts'
 import { assertOpen, readMigrations } from '../../src/app/shop/database.ts'
-import { auditOf, type Verifier } from '../../src/core/finding.ts'
+import { auditOf, sayFinding, type Verifier } from '../../src/core/finding.ts'
 import { heldBy, tablesOf } from '../../src/db/copy/copy.ts'
 import { migrate, pending } from '../../src/db/migrate.ts'
 import { openDatabase } from '../../src/db/open.ts'
@@ -25,7 +25,8 @@ const key = { TURNPIKE_SECRET_KEY: '05'.repeat(32) }
 async function findings(verifiers: readonly Verifier[]): Promise<string[]> {
   const found: string[] = []
   for (const verifier of verifiers) {
-    for (const each of (await auditOf(verifier)).findings) found.push(`${each.promise}: ${each.where}: ${each.problem}`)
+    for (const each of (await auditOf(verifier)).findings.map((finding) => sayFinding(finding)))
+      found.push(`${each.promise}: ${each.where}: ${each.problem}`)
   }
   return found
 }

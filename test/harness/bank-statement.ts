@@ -1,4 +1,5 @@
 import { realRuntime } from '../../src/app/shop/services.ts'
+import { sayFinding } from '../../src/core/finding.ts'
 import type { CustomerId, OrderId, TokenId } from '../../src/core/ids.ts'
 import { type Kopecks, kopecks, readRoubles, toRoubleText } from '../../src/core/money.ts'
 import { Refusal } from '../../src/core/refusal.ts'
@@ -127,7 +128,7 @@ const plays: Readonly<Record<string, Play>> = {
   /** Runs `verify`: `clean`, or each broken promise and its place. */
   async verify({ db, audit, caps }) {
     const { findings } = await db.snapshot((reader) => audit.verify(reader, caps, async () => []))
-    return [...new Set(findings.map((each) => `${each.promise}: ${each.where}`))].join(', ') || 'clean'
+    return [...new Set(findings.map((each) => `${each.promise}: ${sayFinding(each).where}`))].join(', ') || 'clean'
   },
 
   /** `clock +60s`, `clock -5s`. */

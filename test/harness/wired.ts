@@ -1,6 +1,6 @@
 import { createVault } from '../../src/adapters/vault.ts'
 import { createServices, realRuntime, type Services, type ShopConfig } from '../../src/app/shop/services.ts'
-import type { Finding } from '../../src/core/finding.ts'
+import { sayFinding } from '../../src/core/finding.ts'
 import type { CustomerId } from '../../src/core/ids.ts'
 import { kopecks } from '../../src/core/money.ts'
 import type { Database, Tx } from '../../src/db/transaction.ts'
@@ -76,17 +76,20 @@ export async function buying<Bought>(
 /** Verifiers of the schema, which no domain changes, and of constraints, which the database enforces on every row. */
 const ofDatabase = ['schema', 'integrity']
 
-async function findingsBy(verifiers: Services['verifiers']): Promise<Finding[]> {
+/** A finding with its English sentences. */
+type SaidFinding = ReturnType<typeof sayFinding>
+
+async function findingsBy(verifiers: Services['verifiers']): Promise<SaidFinding[]> {
   const audits = await Promise.all(verifiers.map((verifier) => verifier.verify()))
-  return audits.flatMap((audit) => audit.findings)
+  return audits.flatMap((audit) => audit.findings).map((each) => sayFinding(each))
 }
 
 /** The findings of `verify` in the shop's rows; in a long run, all findings. */
-export const findingsOf = (services: Services): Promise<Finding[]> =>
+export const findingsOf = (services: Services): Promise<SaidFinding[]> =>
   findingsBy(services.verifiers.filter(({ name }) => isLong || !ofDatabase.includes(name)))
 
 /** All findings of `verify`, for tests that damage the database itself. */
-export const allFindingsOf = (services: Services): Promise<Finding[]> => findingsBy(services.verifiers)
+export const allFindingsOf = (services: Services): Promise<SaidFinding[]> => findingsBy(services.verifiers)
 
 class Undone extends Error {}
 
@@ -94,8 +97,8 @@ class Undone extends Error {}
  * The findings of `verify` after a change, which is rolled back: verify reads within the transaction of the change, so
  * that one database serves many changes. The caller has run verify before, so that the expected schema is cached.
  */
-export async function findingsAfter(db: Database, change: (tx: Tx) => Promise<unknown>): Promise<Finding[]> {
-  let found: Finding[] = []
+export async function findingsAfter(db: Database, change: (tx: Tx) => Promise<unknown>): Promise<SaidFinding[]> {
+  let found: SaidFinding[] = []
   await db
     .transact(async (tx) => {
       await change(tx)

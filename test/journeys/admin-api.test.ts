@@ -307,6 +307,10 @@ describe.each([...enginesOf('sqlite')])('/admin/v1 on %s', (engine) => {
     }
     const differences = [{ payment_id: begun.payment_id, problem: 'paid at the provider, pending here' }]
     expect(await compared()).toMatchObject({ state: 'done', compared: 1, differences })
+    const inRussian = await call('GET', '/payment-reconciliation', 'reader', undefined, { 'Accept-Language': 'ru' })
+    expect(inRussian.data.differences).toMatchObject([
+      { problem: 'оплачен у провайдера, здесь: ждёт денег', reason: 'not_paid_here', params: { state: 'pending' } },
+    ])
     expect((await post(`/payments/${begun.payment_id}/mark-paid`, {}, 'support')).status).toBe(409)
     expect((await post(`/payments/${begun.payment_id}/refund`, {}, 'support')).status).toBe(409)
     const { headers, body } = side.tell(bill?.id ?? '')
@@ -499,5 +503,36 @@ describe.each([...enginesOf('sqlite')])('/admin/v1 on %s', (engine) => {
     expect([data.ok, data.findings]).toEqual([true, []])
     expect(data.covered['entries of the audit log']).toBeGreaterThanOrEqual(before.length)
     expect((await post('/checkpoint')).status).toBe(200)
+  })
+
+  test('GET /verify names a changed balance in English, and in Russian for Accept-Language: ru', async () => {
+    const { customer } = await service.newCustomer(10n)
+    const edit = (by: number) =>
+      service.services.db.transact((tx) =>
+        tx.run('UPDATE accounts SET balance = balance + $1 WHERE customer_id = $2', [by, customer]),
+      )
+    await edit(1)
+    await post('/verify', {}, 'support')
+    expect(await untilTrue(async () => (await get('/verify', 'reader')).data.state === 'done')).toBe(true)
+    const findingIn = async (language: string) => {
+      const { data } = await call('GET', '/verify', 'reader', undefined, { 'Accept-Language': language })
+      return data.findings.find((each: { reason: string }) => each.reason === 'balance_differs')
+    }
+    const stable = { promise: 'balance', reason: 'balance_differs', params: { stored: '10.01', expected: '10.00' } }
+    expect(await findingIn('en')).toEqual({
+      ...stable,
+      promise_name: 'Balance',
+      where: `account of ${customer}`,
+      problem: 'the balance is 10.01, its postings sum to 10.00',
+      advice: expect.stringContaining('compare the row with a backup'),
+    })
+    expect(await findingIn('ru')).toEqual({
+      ...stable,
+      promise_name: 'Баланс',
+      where: `счёт ${customer}`,
+      problem: 'баланс 10,01, а сумма проводок 10,00',
+      advice: expect.stringContaining('сравните строку с резервной копией'),
+    })
+    await edit(-1)
   })
 })

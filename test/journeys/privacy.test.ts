@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { readMigrations } from '../../src/app/shop/database.ts'
 import type { Services } from '../../src/app/shop/services.ts'
 import { readAddress, readPrefix } from '../../src/core/address.ts'
-import { auditOf } from '../../src/core/finding.ts'
+import { auditOf, sayFinding } from '../../src/core/finding.ts'
 import type { CustomerId } from '../../src/core/ids.ts'
 import { kopecks } from '../../src/core/money.ts'
 import { Refusal } from '../../src/core/refusal.ts'
@@ -28,7 +28,8 @@ const password = 'correct horse battery'
 
 const findingsOf = async (services: Services): Promise<string[]> => {
   const audits = await Promise.all(services.verifiers.map((each) => auditOf(each)))
-  return audits.flatMap(({ findings }) => findings).map((each) => `${each.promise}: ${each.where}: ${each.problem}`)
+  const said = audits.flatMap(({ findings }) => findings).map((each) => sayFinding(each))
+  return said.map((each) => `${each.promise}: ${each.where}: ${each.problem}`)
 }
 
 /** Every column that contains one of these texts; bytes are read as text. */

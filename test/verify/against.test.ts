@@ -85,7 +85,7 @@ describe.each([...enginesOf('postgres')])('checkpoints kept elsewhere, on %s', (
       {
         promise: 'checkpoint',
         where: `checkpoint 3, ${sent[2]?.hash}`,
-        advice: expect.stringContaining('compare with a backup'),
+        advice: expect.stringContaining('compare it with a backup'),
       },
     ])
   })

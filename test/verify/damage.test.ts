@@ -2,7 +2,7 @@ import { Database as Sqlite } from 'bun:sqlite'
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { copyFileSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { auditOf, type Finding } from '../../src/core/finding.ts'
+import { auditOf, sayFinding } from '../../src/core/finding.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import type { Database } from '../../src/db/transaction.ts'
 import type { HandClock } from '../harness/clock.ts'
@@ -13,10 +13,10 @@ import { openHands } from './edits.ts'
 
 setDefaultTimeout(240_000)
 
-async function findingsOf(db: Database, clock: HandClock): Promise<Finding[]> {
-  const findings: Finding[] = []
-  for (const verifier of wireFilled(db, clock).verifiers) findings.push(...(await auditOf(verifier)).findings)
-  return findings
+async function findingsOf(db: Database, clock: HandClock): Promise<ReturnType<typeof sayFinding>[]> {
+  const audits = []
+  for (const verifier of wireFilled(db, clock).verifiers) audits.push(await auditOf(verifier))
+  return audits.flatMap(({ findings }) => findings.map((each) => sayFinding(each)))
 }
 
 describe.each([...enginesOf('postgres')])('damaged rows on %s', (engine) => {
@@ -59,8 +59,9 @@ describe.each([...enginesOf('postgres')])('damaged rows on %s', (engine) => {
     await hands.run('UPDATE usage_leases SET granted = 9223372036854775807')
     const findings = await findingsOf(opened.db, opened.clock)
     const promises = new Set(findings.map((each) => each.promise))
-    for (const promise of ['lots', 'lease', 'hours', 'vpn', 'traffic order']) expect(promises).toContain(promise)
-    expect(findings.filter((each) => /could not be read to its end/.test(each.problem))).toEqual([])
+    for (const promise of ['lots', 'lease', 'hours', 'vpn', 'traffic order'] as const)
+      expect(promises).toContain(promise)
+    expect(findings.filter((each) => each.reason === 'part_failed')).toEqual([])
     await hands.close()
     await opened.close()
   })
@@ -138,7 +139,7 @@ describe('damaged SQLite files', () => {
     const cut = openDatabase(place.address)
     expect(await findingsOf(cut, clock)).toEqual([])
     const { findings } = await wireFilled(cut, clock).ledgerAudit.compareWith(kept)
-    expect(findings.map((each) => each.problem)).toEqual(['it was kept elsewhere and is not in this database'])
+    expect(findings.map((each) => each.reason)).toEqual(['checkpoint_absent'])
     await cut.close()
     await place.remove()
     await opened.close()

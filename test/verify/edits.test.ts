@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Services } from '../../src/app/shop/services.ts'
-import { auditOf } from '../../src/core/finding.ts'
+import { auditOf, sayFinding } from '../../src/core/finding.ts'
 import { type Engine, engines } from '../harness/database.ts'
 import { openFilledShop } from '../harness/filled.ts'
 import { isLong } from '../harness/scale.ts'
@@ -46,7 +46,8 @@ async function* findings({ verifiers }: Services): AsyncGenerator<string> {
   for (const name of inTurn) {
     const verifier = verifiers.find((each) => each.name === name)
     if (!verifier) throw new Error(`verify has no part called ${name}`)
-    for (const each of (await auditOf(verifier)).findings) yield `${each.promise}: ${each.where}: ${each.problem}`
+    for (const each of (await auditOf(verifier)).findings.map((finding) => sayFinding(finding)))
+      yield `${each.promise}: ${each.where}: ${each.problem}`
   }
 }
 

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { type Command, mistyped, type Outcome } from '../../cli/command.ts'
 import { readTextFile, showProgress, verdictLines } from '../../cli/print.ts'
-import { type Verifier, verifyAll } from '../../core/finding.ts'
+import { sayVerdict, type Verifier, verifyAll } from '../../core/finding.ts'
 import type { OnProgress } from '../../db/copy/copy.ts'
 import { configOf } from '../process.ts'
 import { backUp, countRows } from './backup.ts'
@@ -26,12 +26,13 @@ function progressing(): { readonly onProgress: OnProgress; readonly end: () => v
 
 async function verify(verifiers: readonly Verifier[]): Promise<Outcome> {
   let progress = showProgress('')
-  const verdict = await verifyAll(verifiers, (name) => {
+  const found = await verifyAll(verifiers, (name) => {
     progress.end()
     progress = showProgress(name)
     return progress.tell
   })
   progress.end()
+  const verdict = sayVerdict(found)
   return { json: verdict, lines: verdictLines(verdict), exit: verdict.ok ? 0 : 1 }
 }
 

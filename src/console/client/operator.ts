@@ -84,8 +84,17 @@ export type Reconciliation = {
   started_at: string | null
   ended_at: string | null
   compared: number
-  differences: readonly { provider: string; payment_id: string | null; provider_id: string | null; problem: string }[]
+  differences: readonly {
+    provider: string
+    payment_id: string | null
+    provider_id: string | null
+    problem: string
+    reason: string
+    params: Readonly<Record<string, unknown>>
+  }[]
   problem: string | null
+  reason: string | null
+  params: Readonly<Record<string, unknown>>
 }
 export type PaymentProvider = {
   name: string
@@ -223,7 +232,15 @@ export type Verification = {
   done: number
   ok: boolean | null
   found: number | null
-  findings: readonly { promise: string; where: string; problem: string; advice: string }[]
+  findings: readonly {
+    promise: string
+    promise_name: string
+    where: string
+    problem: string
+    advice: string
+    reason: string
+    params: Readonly<Record<string, unknown>>
+  }[]
   covered: Readonly<Record<string, number>>
   notes: readonly string[]
 }

@@ -5,7 +5,6 @@ import { useMessages } from '../shared/language.tsx'
 import { Cell, Facts, Panel, Reading, RefusalNotice, Rows, Status, type Tone } from '../shared/parts.tsx'
 import { methodNames } from '../shared/trade.ts'
 import { api, useChange, useMay, useRead } from './api.ts'
-import { sayDifference } from './differences.ts'
 import { Mono } from './parts.tsx'
 import { providersMessages } from './providers-messages.ts'
 
@@ -191,12 +190,12 @@ function ReconcilePanel() {
 }
 
 function Outcome({ of }: { readonly of: Reconciliation }) {
-  const { t, format, language } = useMessages(providersMessages)
+  const { t, format } = useMessages(providersMessages)
   if (of.state === 'running') return <Progress value={100} animated aria-label={t.comparing} />
   if (of.state === 'failed') {
     return (
       <div role="status" className="notice warn">
-        {t.failed} {of.problem !== null && sayDifference(of.problem, language, format)}
+        {t.failed} {of.problem}
       </div>
     )
   }
@@ -215,7 +214,7 @@ function Outcome({ of }: { readonly of: Reconciliation }) {
             column(t.provider, (row) => t.names[row.provider] ?? row.provider),
             column(t.payment, (row) => <Mono>{row.payment_id}</Mono>),
             column(t.theirs, (row) => <Mono>{row.provider_id}</Mono>),
-            column.text(t.problem, (row) => sayDifference(row.problem, language, format)),
+            column.text(t.problem, (row) => row.problem),
           ]}
         />
       )}

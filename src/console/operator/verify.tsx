@@ -4,9 +4,8 @@ import { useMessages } from '../shared/language.tsx'
 import { messages, pair, phrase } from '../shared/messages.ts'
 import { Empty, Facts, Page, Panel, Reading, RefusalNotice, Rows } from '../shared/parts.tsx'
 import { useChange, useMay, useRead } from './api.ts'
-import { sayFinding, sayPart, sayUnseen } from './findings.ts'
-import { coveredNames } from './findings-ru.ts'
 import { operatorTexts } from './messages.ts'
+import { coveredNames, parts } from './verify-ru.ts'
 
 const verifyMessages = messages({
   ...operatorTexts,
@@ -26,6 +25,7 @@ const verifyMessages = messages({
   advice: pair('What to do', 'Что делать'),
   covered: pair('What was looked at', 'Что проверено'),
   coveredNames: pair<Readonly<Record<string, string>>>({}, coveredNames),
+  parts: pair<Readonly<Record<string, string>>>({}, parts),
 })
 
 const everyMs = 500
@@ -55,7 +55,7 @@ export function VerifyPage() {
 }
 
 function Shown({ of }: { readonly of: Verification }) {
-  const { t, format, language } = useMessages(verifyMessages)
+  const { t, format } = useMessages(verifyMessages)
   if (of.state === 'none') {
     return (
       <Panel>
@@ -64,9 +64,10 @@ function Shown({ of }: { readonly of: Verification }) {
     )
   }
   if (of.state === 'running') {
+    const part = of.part ?? ''
     return (
       <Panel className="stack">
-        <Text role="status">{t.running(`${sayPart(of.part ?? '', language)} ${format.number(of.done)}`)}</Text>
+        <Text role="status">{t.running(`${t.parts[part] ?? part} ${format.number(of.done)}`)}</Text>
         <Progress value={100} animated aria-label={t.verify} />
       </Panel>
     )
@@ -81,7 +82,7 @@ function Shown({ of }: { readonly of: Verification }) {
         {of.ended_at !== null && <Text size="sm">{format.moment(of.ended_at)}</Text>}
         {of.notes.map((note) => (
           <Text key={note} size="sm">
-            {sayUnseen(note, language, format)}
+            {note}
           </Text>
         ))}
       </div>
@@ -89,10 +90,10 @@ function Shown({ of }: { readonly of: Verification }) {
         <Panel>
           <Rows
             label={t.verify}
-            rows={of.findings.map((each) => sayFinding(each, language, format))}
+            rows={of.findings}
             keyOf={(row) => `${row.where}${row.problem}`}
             columns={(column) => [
-              column.text(t.promise, (row) => row.promise),
+              column.text(t.promise, (row) => row.promise_name),
               column.text(t.where, (row) => row.where),
               column.text(t.problem, (row) => row.problem),
               column.text(t.advice, (row) => row.advice),

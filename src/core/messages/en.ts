@@ -28,6 +28,7 @@ export const en = {
   exit_not_found: 'There is no such exit.',
   notice_not_found: 'There is no such notice, or it was dealt with already.',
   reconciliation_running: 'A comparison is running already. GET /payment-reconciliation shows its progress.',
+  reconciliation_failed: 'The comparison failed. The log of the shop has the error.',
   code_not_found: 'There is no such code, or it has ended already.',
   price_list_not_found: 'There is no such price list.',
   view_is_read_only: 'An operator who looks at a customer’s pages cannot change or export anything there.',

@@ -21,6 +21,7 @@ export const codeOfReason: Readonly<Record<Reason, Code>> = {
   exit_not_found: 'not_found',
   notice_not_found: 'not_found',
   reconciliation_running: 'conflict',
+  reconciliation_failed: 'internal_error',
   code_not_found: 'not_found',
   price_list_not_found: 'not_found',
   view_is_read_only: 'forbidden',

@@ -1,4 +1,4 @@
-import type { Audit, Verifier } from '../../core/finding.ts'
+import { type Audit, at, found, type Verifier } from '../../core/finding.ts'
 import { sameBytes } from '../../core/token-text.ts'
 import type { Vault } from '../../core/vault.ts'
 import type { Database } from '../../db/transaction.ts'
@@ -8,9 +8,8 @@ import * as store from './store.ts'
 export const createShopVerifier = (deps: { readonly db: Database; readonly vault: Vault }): Verifier => ({
   name: 'shop',
   async verify(): Promise<Audit> {
-    const found = await store.findKeyFingerprint(deps.db)
-    if (!found || sameBytes(found, deps.vault.fingerprint)) return { findings: [], covered: {} }
-    const problem = 'it was sealed with another key than the one at hand'
-    return { findings: [{ promise: 'secret', where: 'shop', problem }], covered: {} }
+    const fingerprint = await store.findKeyFingerprint(deps.db)
+    if (!fingerprint || sameBytes(fingerprint, deps.vault.fingerprint)) return { findings: [], covered: {} }
+    return { findings: [found('secret', at('shop'), 'key_differs')], covered: {} }
   },
 })

@@ -1,5 +1,15 @@
 import { readAddress } from '../../core/address.ts'
-import { attempt, type Finding, type Verifier } from '../../core/finding.ts'
+import {
+  at,
+  attempt,
+  type Finding,
+  found,
+  momentText,
+  moneyText,
+  type Problem,
+  problem,
+  type Verifier,
+} from '../../core/finding.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
 import type { Reader } from '../../db/transaction.ts'
 import { listIn, numberIn, type Order, type Plain, textIn } from '../orders/rules.ts'
@@ -31,11 +41,10 @@ export const verifierOf = (deps: DedicatedDeps): Verifier => ({
       const sold = await checkOrders(deps, reader, findings)
       const outages = await allOutages(reader)
       for (const id of outages.keys()) {
-        if (!proxies.has(id))
-          findings.push({ promise: 'term', where: `outage of proxy ${id}`, problem: 'it has no proxy' })
+        if (!proxies.has(id)) findings.push(found('term', at('outage', { proxy: id }), 'proxy_missing'))
       }
       for (const proxy of proxies.values()) {
-        await attempt(findings, { promise: 'delivery', where: `proxy ${proxy.id}` }, () => {
+        await attempt(findings, { promise: 'delivery', where: at('proxy', { id: proxy.id }) }, () => {
           findings.push(...checkProxy(deps, proxy, sold, outages.get(proxy.id) ?? []))
         })
       }
@@ -47,20 +56,16 @@ export const verifierOf = (deps: DedicatedDeps): Verifier => ({
       })
       findings.push(...stock.findings)
       for (const proxy of proxies.values()) {
-        for (const problem of new Set(problemsOfLeases(proxy, leases.get(proxy.id) ?? [])))
-          findings.push({ promise: 'lease', where: `proxy ${proxy.id}`, problem })
+        const problems = problemsOfLeases(proxy, leases.get(proxy.id) ?? [])
+        const of = { promise: 'lease', where: at('proxy', { id: proxy.id }) } as const
+        findings.push(...oncePerReason(problems).map((each) => ({ ...of, ...each })))
       }
       await checkCounts(deps, reader, proxies, findings)
-      const next = await deps.numbers(reader, 'proxy')
-      if (([...proxies.keys()].at(-1) ?? -1) >= next)
-        findings.push({ promise: 'counter', where: 'counter proxy', problem: `it gives out ${next} again` })
-      for (const [order, { missing }] of sold.bought) {
-        if (missing !== 0)
-          findings.push({
-            promise: 'delivery',
-            where: `order ${order}`,
-            problem: `${missing} proxies of it are missing`,
-          })
+      const [next, last] = [await deps.numbers(reader, 'proxy'), [...proxies.keys()].at(-1) ?? -1]
+      if (last >= next)
+        findings.push(found('counter', at('counter', { name: 'proxy' }), 'counter_behind', { next, last }))
+      for (const [id, { missing: count }] of sold.bought) {
+        if (count !== 0) findings.push(found('delivery', at('order', { id }), 'proxies_missing', { count }))
       }
       return { findings, covered: { proxies: proxies.size, places: stock.places, leases: stock.leases } }
     }),
@@ -90,9 +95,9 @@ async function checkCounts(
     keyOf: (subject) => subject,
   })
   for await (const subjects of all) {
-    for (const where of subjects) {
-      if (!proxies.has(Number(where.slice(subjectPrefix.length))))
-        findings.push({ promise: 'delivery', where, problem: 'nodes have counted for it, and it is not there' })
+    for (const subject of subjects) {
+      if (!proxies.has(Number(subject.slice(subjectPrefix.length))))
+        findings.push(found('delivery', at('subject', { subject }), 'counted_unknown'))
     }
   }
 }
@@ -120,7 +125,7 @@ async function checkOrders(deps: DedicatedDeps, reader: Reader, findings: Findin
     const version = numberIn(order.calculation, 'catalogue')
     const catalogue = version === undefined ? undefined : await deps.pricing.version(reader, version)
     if (!catalogue || !isPricedRight(order, catalogue, sold)) {
-      findings.push({ promise: 'price', where: `order ${order.id}`, problem: 'its price does not come out again' })
+      findings.push(found('price', at('order', { id: order.id }), 'order_price', { price: moneyText(order.price) }))
     }
   })
   return sold
@@ -139,8 +144,8 @@ function priceBuying(order: Order, catalogue: Catalogue, sold: Sold): bigint | u
   const calculation = readBuyCalculation(order.calculation)
   if (!calculation) return undefined
   const { country, ipv, period, count, expiresAt } = calculation
-  const { id, customer, createdAt: at, input } = order
-  sold.bought.set(id, { customer, at, missing: count, expiresAt, country, ipv })
+  const { id, customer, createdAt, input } = order
+  sold.bought.set(id, { customer, at: createdAt, missing: count, expiresAt, country, ipv })
   const isSame =
     textIn(input, 'country_code') === country &&
     numberIn(input, 'ipv') === ipv &&
@@ -172,33 +177,64 @@ function priceProlongings(order: Order, catalogue: Catalogue, sold: Sold): bigin
 }
 
 function checkProxy(deps: DedicatedDeps, proxy: Proxy, sold: Sold, outages: readonly Outage[]): Finding[] {
-  const found = (promise: string, problem: string): Finding => ({ promise, where: `proxy ${proxy.id}`, problem })
+  const where = at('proxy', { id: proxy.id })
   const order = sold.bought.get(proxy.order)
-  if (!order) return [found('delivery', 'no order bought it')]
+  if (!order) return [found('delivery', where, 'proxy_unordered', { order: proxy.order })]
   order.missing -= 1
-  const findings: Finding[] = []
-  if (order.customer !== proxy.customer)
-    findings.push(found('delivery', 'another customer has it than the one who bought it'))
-  if (order.country !== proxy.country || order.ipv !== proxy.ipv)
-    findings.push(found('delivery', 'it is not of the kind that was bought'))
-  if (order.at !== proxy.startedAt) findings.push(found('term', 'it does not begin when it was bought'))
-  if (proxy.resumedAt !== null && !sold.prolongedAt.get(proxy.id)?.includes(proxy.resumedAt))
-    findings.push(found('term', 'it was not prolonged when it is said to have been'))
-  if (readUsername(proxy.username) !== proxy.id) findings.push(found('delivery', 'its name is not one of its number'))
-  if (readAddress(proxy.address)?.version !== (proxy.ipv === 6 ? 6 : 4))
-    findings.push(found('delivery', 'its address is not of its kind'))
+  const delivery = { promise: 'delivery', where } as const
+  const term = { promise: 'term', where } as const
   const ends = [order.expiresAt, ...(sold.until.get(proxy.id) ?? [])]
-  for (const problem of new Set(problemsOfTerm(proxy, ends, outages))) findings.push(found('term', problem))
-  if (!opens(deps, proxy)) findings.push(found('secret', 'its password does not open, or is not the one nodes know'))
-  return findings
+  const times = [...problemsOfBeginning(proxy, order, sold), ...oncePerReason(problemsOfTerm(proxy, ends, outages))]
+  const secret = problemOfPassword(deps, proxy)
+  return [
+    ...problemsOfDelivery(proxy, order).map((each) => ({ ...delivery, ...each })),
+    ...times.map((each) => ({ ...term, ...each })),
+    ...(secret ? [{ promise: 'secret' as const, where, ...secret }] : []),
+  ]
 }
 
-function opens({ vault, sha256 }: DedicatedDeps, proxy: Proxy): boolean {
+function problemsOfDelivery(proxy: Proxy, order: BoughtGoods): Problem[] {
+  const { address, ipv } = proxy
+  return [
+    ...(order.customer === proxy.customer
+      ? []
+      : [problem('proxy_owner', { stored: proxy.customer, expected: order.customer })]),
+    ...problemsOfKind(proxy, order),
+    ...(readUsername(proxy.username) === proxy.id ? [] : [problem('proxy_username', { username: proxy.username })]),
+    ...(readAddress(address)?.version === (ipv === 6 ? 6 : 4) ? [] : [problem('address_kind', { address, ipv })]),
+  ]
+}
+
+function problemsOfBeginning(proxy: Proxy, order: BoughtGoods, sold: Sold): Problem[] {
+  const { startedAt, resumedAt } = proxy
+  const isResumed = resumedAt !== null && !sold.prolongedAt.get(proxy.id)?.includes(resumedAt)
+  return [
+    ...(order.at === startedAt
+      ? []
+      : [problem('proxy_begin', { stored: momentText(startedAt), bought: momentText(order.at) })]),
+    ...(isResumed ? [problem('proxy_resumed', { stored: momentText(resumedAt) })] : []),
+  ]
+}
+
+type Kind = Pick<Proxy, 'country' | 'ipv'>
+
+const kindText = ({ country, ipv }: Pick<BoughtGoods, 'country' | 'ipv'>): string => `${country} ipv ${ipv}`
+
+const problemsOfKind = (stored: Kind | WalkedLease, expected: Pick<BoughtGoods, 'country' | 'ipv'>): Problem[] =>
+  stored.country === expected.country && stored.ipv === expected.ipv
+    ? []
+    : [problem('kind_differs', { stored: kindText(stored), expected: kindText(expected) })]
+
+/** The first problem of each reason. */
+const oncePerReason = (problems: readonly Problem[]): Problem[] =>
+  [...Map.groupBy(problems, (each) => each.reason).values()].flatMap(([first]) => first ?? [])
+
+function problemOfPassword({ vault, sha256 }: DedicatedDeps, proxy: Proxy): Problem | undefined {
   try {
     const password = vault.open(proxy.sealedPassword, vaultContext(proxy.id))
-    return sha256(password).toHex() === proxy.passwordDigest.toHex()
+    return sha256(password).toHex() === proxy.passwordDigest.toHex() ? undefined : problem('password_digest')
   } catch {
-    return false
+    return problem('password_sealed')
   }
 }
 
@@ -208,37 +244,42 @@ function checkHeld(proxies: ReadonlyMap<number, Proxy>, findings: Finding[]): vo
   const places = new Set<number>()
   for (const proxy of proxies.values()) {
     if (proxy.state !== 'held') continue
-    const where = `proxy ${proxy.id}`
+    const where = at('proxy', { id: proxy.id })
     const name = proxy.ipv === 3 ? `${proxy.customer} ${proxy.address}` : proxy.address
     if (seen.has(name)) {
-      const problem = proxy.ipv === 3 ? 'its customer has this address twice' : 'another proxy has this address too'
-      findings.push({ promise: 'lease', where, problem })
+      const held = { address: proxy.address, shared: proxy.ipv === 3 }
+      findings.push(found('lease', where, 'address_held_twice', held))
     }
-    if (places.has(proxy.slot)) findings.push({ promise: 'lease', where, problem: 'another proxy has this place too' })
+    if (places.has(proxy.slot)) findings.push(found('lease', where, 'place_held_twice', { place: proxy.slot }))
     seen.add(name)
     places.add(proxy.slot)
   }
 }
 
 function checkLease(lease: WalkedLease, proxy: Proxy | undefined): Finding | undefined {
-  const wrong = (problem: string): Finding => ({ promise: 'lease', where: `lease of place ${lease.slot}`, problem })
-  if (!proxy) return wrong('no proxy holds it')
+  const of = { promise: 'lease', where: at('lease', { place: lease.slot }) } as const
+  if (!proxy) return { ...of, ...problem('lease_without_proxy', { proxy: lease.proxy }) }
   if (lease.endedAt !== null) return undefined
-  if (proxy.state !== 'held') return wrong(`proxy ${proxy.id} is gone and still holds it`)
-  if (proxy.slot !== lease.slot || proxy.address !== lease.address)
-    return wrong(`proxy ${proxy.id} shows another address`)
-  if (proxy.country !== lease.country || proxy.ipv !== lease.ipv) return wrong('the place is of another kind')
-  return undefined
+  if (proxy.state !== 'held') return { ...of, ...problem('lease_open', { proxy: proxy.id }) }
+  const [wrong] = [...problemsOfAddress(proxy, lease), ...problemsOfKind(lease, proxy)]
+  return wrong && { ...of, ...wrong }
 }
 
-const hasBegun = (lease: WalkedLease, at: number): boolean => lease.startedAt === Math.max(at, lease.freeFromAt)
+const slotText = ({ address, slot }: Pick<Proxy, 'address' | 'slot'>): string => `${address} (${slot})`
+
+const problemsOfAddress = (proxy: Proxy, lease: WalkedLease): Problem[] =>
+  proxy.slot === lease.slot && proxy.address === lease.address
+    ? []
+    : [problem('lease_address', { proxy: proxy.id, shown: slotText(proxy), leased: slotText(lease) })]
+
+const hasBegun = (lease: WalkedLease, byMs: number): boolean => lease.startedAt === Math.max(byMs, lease.freeFromAt)
 
 /** A lease ends after it began, even if the clock was set back in between. */
-const hasEnded = (lease: WalkedLease, at: number): boolean => lease.endedAt === Math.max(at, lease.startedAt + 1)
+const hasEnded = (lease: WalkedLease, byMs: number): boolean => lease.endedAt === Math.max(byMs, lease.startedAt + 1)
 
 /** Whether there is a moment in which the one lease was replaced by the other. */
 const follows = (lease: WalkedLease, next: WalkedLease): boolean =>
-  [next.startedAt, lease.endedAt].some((at) => at !== null && hasBegun(next, at) && hasEnded(lease, at))
+  [next.startedAt, lease.endedAt].some((each) => each !== null && hasBegun(next, each) && hasEnded(lease, each))
 
 /** Oldest first. A place that was replaced at the moment of its lease comes before its replacement. */
 const inTime = (a: WalkedLease, b: WalkedLease): number =>
@@ -259,31 +300,38 @@ function inTurn(proxy: Proxy, leases: readonly WalkedLease[]): WalkedLease[] {
 }
 
 /** The leases of a proxy must follow one another from its first moment to its last. */
-function problemsOfLeases(proxy: Proxy, had: readonly WalkedLease[]): string[] {
+function problemsOfLeases(proxy: Proxy, had: readonly WalkedLease[]): Problem[] {
   const leases = inTurn(proxy, had)
   const [first, last] = [leases[0], leases.at(-1)]
-  if (!first || !last) return [proxy.state === 'held' ? 'it is held and has no lease' : 'it never had a lease']
-  const problems: string[] = []
-  if (!hasBegun(first, proxy.startedAt)) problems.push('its first lease does not begin when it was bought')
+  const isHeld = proxy.state === 'held'
+  if (!first || !last) return [problem('lease_none', { held: isHeld })]
+  const problems: Problem[] = []
+  if (!hasBegun(first, proxy.startedAt)) {
+    const times = { stored: momentText(first.startedAt), bought: momentText(proxy.startedAt) }
+    problems.push(problem('lease_begin', times))
+  }
   for (const [index, lease] of leases.entries()) {
     const next = leases[index + 1]
-    if (next && !follows(lease, next)) problems.push('its leases do not follow one another')
-    if (lease.country !== proxy.country || lease.ipv !== proxy.ipv)
-      problems.push('it was leased a place of another kind')
+    if (next && !follows(lease, next)) problems.push(problem('leases_apart'))
+    problems.push(...problemsOfKind(lease, proxy))
   }
-  if ((proxy.state === 'held') !== (last.endedAt === null)) {
-    problems.push(proxy.state === 'held' ? 'it is held and has no lease' : 'it is gone and still holds a place')
+  if (isHeld !== (last.endedAt === null)) {
+    problems.push(isHeld ? problem('lease_none', { held: isHeld }) : problem('lease_open', { proxy: proxy.id }))
   }
-  if (last.endedAt !== null && !hasEnded(last, proxy.endedAt ?? graceEnd(proxy)))
-    problems.push('its lease did not end when its time was over')
-  if (proxy.endedAt !== null && proxy.state === 'held') problems.push('it was ended and is held')
-  if (last.slot !== proxy.slot || last.address !== proxy.address)
-    problems.push('it shows another address than it was leased')
-  if (!isReplacedAt(proxy.replacedAt, leases.at(-2), last)) problems.push('it was not replaced when it says')
+  const endedAt = proxy.endedAt ?? graceEnd(proxy)
+  if (last.endedAt !== null && !hasEnded(last, endedAt)) {
+    problems.push(problem('lease_end', { stored: momentText(last.endedAt), expected: momentText(endedAt) }))
+  }
+  if (proxy.endedAt !== null && isHeld) problems.push(problem('proxy_ended_held', { ended: momentText(proxy.endedAt) }))
+  problems.push(...problemsOfAddress(proxy, last))
+  if (!isReplacedAt(proxy.replacedAt, leases.at(-2), last)) {
+    const stored = proxy.replacedAt === null ? null : momentText(proxy.replacedAt)
+    problems.push(problem('proxy_replaced', { stored }))
+  }
   return problems
 }
 
-function isReplacedAt(at: number | null, before: WalkedLease | undefined, last: WalkedLease): boolean {
-  if (!before || at === null) return !before && at === null
-  return hasEnded(before, at) && hasBegun(last, at)
+function isReplacedAt(replacedAt: number | null, before: WalkedLease | undefined, last: WalkedLease): boolean {
+  if (!before || replacedAt === null) return !before && replacedAt === null
+  return hasEnded(before, replacedAt) && hasBegun(last, replacedAt)
 }

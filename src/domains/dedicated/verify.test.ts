@@ -4,14 +4,14 @@ import { addStock, buyProxies, openDomainShop, prolongProxies, shippedWith } fro
 import { sampledOn } from '../../../test/harness/scale.ts'
 import { addCustomer, allFindingsOf, findingsAfter, wire } from '../../../test/harness/wired.ts'
 import type { Services } from '../../app/shop/services.ts'
-import type { Finding } from '../../core/finding.ts'
+import type { PromiseName } from '../../core/finding.ts'
 import { openDatabase } from '../../db/open.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 
 /** Statements that corrupt the database; some need its triggers and constraints to be dropped first. */
 type Corruption = {
   readonly name: string
-  readonly promise: string
+  readonly promise: PromiseName
   readonly spoil: (tx: Tx) => Promise<unknown>
 }
 
@@ -247,7 +247,7 @@ async function makeHistory(engine: Engine): Promise<{ place: Place; remove(): Pr
 }
 
 /** The findings other than dropped triggers and constraints. */
-async function besidesGuards(services: Services): Promise<Finding[]> {
+async function besidesGuards(services: Services): Promise<readonly object[]> {
   const { false: others = [], true: guards = [] } = Object.groupBy(await allFindingsOf(services), (each) =>
     each.promise === 'schema' ? 'true' : 'false',
   )

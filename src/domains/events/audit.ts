@@ -1,5 +1,5 @@
-import type { Sha256 } from '../../core/chain.ts'
-import type { Audit, Finding, Verifier } from '../../core/finding.ts'
+import { problemsOfPlace, problemsOfTime, type Sha256 } from '../../core/chain.ts'
+import { type Audit, at, type Finding, type Problem, problem, type Verifier } from '../../core/finding.ts'
 import type { Database } from '../../db/transaction.ts'
 import { isEventType } from './rules.ts'
 import * as store from './store.ts'
@@ -13,21 +13,25 @@ export function createEventsVerifier(deps: { db: Database; sha256: Sha256 }): Ve
     verify: () =>
       deps.db.snapshot(async (reader): Promise<Audit> => {
         const findings: Finding[] = []
-        const found = (customer: string, seq: number, problem: string): void =>
-          void findings.push({ promise: 'event', where: `event ${seq} of ${customer}`, problem })
-        const lastOf = new Map<string, { readonly seq: number; readonly at: number }>()
+        const note = (customer: string, seq: number, problems: readonly Problem[]): void =>
+          void findings.push(
+            ...problems.map((each) => ({ promise: 'event' as const, where: at('event', { seq, customer }), ...each })),
+          )
+        const lastOf = new Map<string, { readonly seq: number; readonly lastAt: number }>()
         let count = 0
         for (let after = { customer: '', seq: -1 }; ; ) {
           const batch = await store.eventsAfter(reader, after, page)
           for (const row of batch) {
-            const seq = Number(row.seq)
+            const event = { seq: Number(row.seq), at: Number(row.at) }
             const before = lastOf.get(row.customer_id)
-            if (before && seq !== before.seq + 1) found(row.customer_id, seq, 'the one before it is missing')
-            if (!store.isUnchanged(row, deps.sha256)) found(row.customer_id, seq, 'it differs from its digest')
-            if (!isEventType(row.type)) found(row.customer_id, seq, 'it is of no kind')
-            if (!isReadable(row.data)) found(row.customer_id, seq, 'what it tells cannot be read')
-            if (before && row.at < before.at) found(row.customer_id, seq, 'it is dated before the one before it')
-            lastOf.set(row.customer_id, { seq, at: Number(row.at) })
+            note(row.customer_id, event.seq, [
+              ...(before ? problemsOfPlace(before, event, 'event') : []),
+              ...(store.isUnchanged(row, deps.sha256) ? [] : [problem('event_changed')]),
+              ...(isEventType(row.type) ? [] : [problem('event_type', { type: row.type })]),
+              ...(isReadable(row.data) ? [] : [problem('event_unreadable')]),
+              ...(before ? problemsOfTime(before, event, 'event') : []),
+            ])
+            lastOf.set(row.customer_id, { seq: event.seq, lastAt: event.at })
           }
           count += batch.length
           const last = batch.at(-1)
@@ -36,10 +40,10 @@ export function createEventsVerifier(deps: { db: Database; sha256: Sha256 }): Ve
         }
         for (let after = ''; ; ) {
           const batch = await store.numbersAfter(reader, after, page)
-          for (const { customer_id: customer, last: seq, last_at: at } of batch) {
+          for (const { customer_id: customer, last: seq, last_at: lastAt } of batch) {
             const kept = lastOf.get(customer)
-            if (kept && (kept.seq !== Number(seq) || kept.at !== Number(at))) {
-              found(customer, Number(seq), 'it is not the last one')
+            if (kept && (kept.seq !== Number(seq) || kept.lastAt !== Number(lastAt))) {
+              note(customer, Number(seq), [problem('event_last', { kept: kept.seq })])
             }
             lastOf.delete(customer)
           }
@@ -47,7 +51,7 @@ export function createEventsVerifier(deps: { db: Database; sha256: Sha256 }): Ve
           if (!last || batch.length < page) break
           after = last.customer_id
         }
-        for (const [customer, { seq }] of lastOf) found(customer, seq, 'no number was given out for it')
+        for (const [customer, { seq }] of lastOf) note(customer, seq, [problem('event_unnumbered')])
         return { findings, covered: { events: count } }
       }),
   }

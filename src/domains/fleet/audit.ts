@@ -1,4 +1,4 @@
-import { type Audit, type Finding, type Verifier } from '../../core/finding.ts'
+import { type Audit, at, type Finding, idDate, type Problem, problem, type Verifier } from '../../core/finding.ts'
 import { timeOfId } from '../../core/ids.ts'
 import type { Vault } from '../../core/vault.ts'
 import { type PublicKeyOf, readKey } from '../../core/wireguard.ts'
@@ -8,16 +8,15 @@ import * as store from './store.ts'
 
 /** Checks that every node's private key opens and belongs to its public key. */
 export function createFleetVerifier(deps: { db: Database; vault: Vault; publicKeyOf: PublicKeyOf }): Verifier {
-  function problemOf({ node, sealed }: store.SealedNode): string | undefined {
-    if (timeOfId(node.id) !== node.createdAt) return 'it is not dated as its id is'
+  function problemOf({ node, sealed }: store.SealedNode): Problem | undefined {
+    const madeAt = timeOfId(node.id)
+    if (madeAt !== node.createdAt) return idDate(node.createdAt, madeAt)
     if (sealed === null) return undefined
     try {
       const bytes = readKey(deps.vault.open(sealed, contextOf(node.id)))
-      return bytes && deps.publicKeyOf(bytes).toBase64() === node.publicKey
-        ? undefined
-        : 'its private key belongs to another public key'
+      return bytes && deps.publicKeyOf(bytes).toBase64() === node.publicKey ? undefined : problem('private_key_other')
     } catch {
-      return 'its private key does not open'
+      return problem('private_key_sealed')
     }
   }
 
@@ -26,8 +25,8 @@ export function createFleetVerifier(deps: { db: Database; vault: Vault; publicKe
     async verify(): Promise<Audit> {
       const nodes = await store.listSealed(deps.db)
       const findings = nodes.flatMap((each): Finding[] => {
-        const problem = problemOf(each)
-        return problem === undefined ? [] : [{ promise: 'node', where: `node ${each.node.name}`, problem }]
+        const wrong = problemOf(each)
+        return wrong === undefined ? [] : [{ promise: 'node', where: at('node', { name: each.node.name }), ...wrong }]
       })
       return { findings, covered: { nodes: nodes.length } }
     },

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { realRuntime } from '../../app/shop/services.ts'
 import { sealEntry } from '../../core/chain.ts'
+import { sayFinding } from '../../core/finding.ts'
 import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
 import { kopecks } from '../../core/money.ts'
 import { AccountWalk, CheckpointFold } from './audit.ts'
@@ -56,7 +57,7 @@ function walked(postings: readonly Posting[], account?: Account): AccountWalk {
   return walk
 }
 const problems = (postings: readonly Posting[], account?: Account) =>
-  walked(postings, account).findings.map(({ promise, problem }) => `${promise}: ${problem}`)
+  walked(postings, account).findings.map((each) => `${each.promise}: ${sayFinding(each).problem}`)
 
 describe('AccountWalk', () => {
   const told = history(credit(1000n), charge(300n), refund(300n, 2), charge(1000n))
@@ -77,7 +78,7 @@ describe('AccountWalk', () => {
   test('AccountWalk compares the balance, the API spending and the last posting with the account row', () => {
     const wrong = (change: Partial<Account>) => problems(told.postings, { ...told.account, ...change })
     expect(wrong({ balance: kopecks(1n) })).toEqual(['balance: the balance is 0.01, its postings sum to 0.00'])
-    expect(wrong({ apiSpent: kopecks(999n) })).toEqual(['api_spent: api_spent is 9.99, its postings say 10.00'])
+    expect(wrong({ apiSpent: kopecks(999n) })).toEqual(['api_spent: api_spent is 9.99, its postings sum to 10.00'])
     expect(wrong({ seq: 5 })).toHaveLength(1)
     expect(wrong({ head: sha256('another') })).toHaveLength(1)
   })
@@ -86,32 +87,48 @@ describe('AccountWalk', () => {
   const three = history(credit(1000n), charge(300n), refund(300n, 2)).postings
 
   test.each<[string, readonly Posting[], string]>([
-    ['a sum that is off', forge(two, 1, { balanceAfter: kopecks(701n) }), 'balance: balance_after is 7.01'],
-    ['a debt', forge(two, 1, { amount: kopecks(-1001n), balanceAfter: kopecks(-1n) }), 'the balance is below zero'],
-    ['a charge that gives', forge(two, 1, { amount: kopecks(3n), balanceAfter: kopecks(1003n) }), 'its sign'],
-    ['a charge of nothing', forge(two, 1, { amount: kopecks(0n), balanceAfter: kopecks(1000n) }), 'its sign'],
-    ['a credit that takes', forge(two, 1, { ...credit(-300n) }), 'its sign does not fit its kind'],
-    ['a credit out of revenue', forge(two, 0, { house: 'revenue:vpn' }), 'a credit does not belong to revenue:vpn'],
-    ['a charge into funds', forge(two, 1, { house: 'funds:operator' }), 'a charge does not belong to funds:operator'],
-    ['a refund of what is no charge', forge(three, 2, { refundOf: 1 }), 'it refunds a charge that is not there'],
-    ['a refund of nothing', forge(three, 2, { refundOf: null }), 'it refunds a charge that is not there'],
+    [
+      'a sum that is off',
+      forge(two, 1, { balanceAfter: kopecks(701n) }),
+      'balance: balance_after is 7.01, expected 7.00',
+    ],
+    ['a debt', forge(two, 1, { amount: kopecks(-1001n), balanceAfter: kopecks(-1n) }), 'the balance after it is -0.01'],
+    [
+      'a charge that gives',
+      forge(two, 1, { amount: kopecks(3n), balanceAfter: kopecks(1003n) }),
+      'negative, this posting is +0.03',
+    ],
+    [
+      'a charge of nothing',
+      forge(two, 1, { amount: kopecks(0n), balanceAfter: kopecks(1000n) }),
+      'negative, this posting is 0.00',
+    ],
+    ['a credit that takes', forge(two, 1, { ...credit(-300n) }), 'a credit must be positive, this posting is -3.00'],
+    ['a credit out of revenue', forge(two, 0, { house: 'revenue:vpn' }), 'a credit must not be posted to revenue:vpn'],
+    [
+      'a charge into funds',
+      forge(two, 1, { house: 'funds:operator' }),
+      'a charge must not be posted to funds:operator',
+    ],
+    ['a refund of what is no charge', forge(three, 2, { refundOf: 1 }), 'it refunds posting 1, which is no'],
+    ['a refund of nothing', forge(three, 2, { refundOf: null }), 'names no charge'],
     [
       'a refund that is too large',
       forge(three, 2, { amount: kopecks(301n), balanceAfter: kopecks(1001n) }),
-      'it is larger than its charge',
+      'the refunds of charge 2 sum to 3.01, the charge is 3.00',
     ],
-    ['a refund of another order', forge(three, 2, { order: 'ord_2' as OrderId }), 'it does not go back'],
-    ['a refund to another token', forge(three, 2, { token: null }), 'it does not go back'],
-    ['a refund from other revenue', forge(three, 2, { house: 'revenue:premium' }), 'it does not go back'],
+    ['a refund of another order', forge(three, 2, { order: 'ord_2' as OrderId }), 'is not that of charge 2'],
+    ['a refund to another token', forge(three, 2, { token: null }), 'is not that of charge 2'],
+    ['a refund from other revenue', forge(three, 2, { house: 'revenue:premium' }), 'is not that of charge 2'],
     [
       'refunds that are more than their charge together',
       history(credit(1000n), charge(300n), refund(200n, 2), refund(101n, 2)).postings,
-      'its charge was refunded before',
+      'the refunds of charge 2 sum to 3.01, the charge is 3.00',
     ],
     ['a changed note under its old hash', two.with(1, { ...two[1], note: 'lie' } as Posting), 'chain: '],
     ['a missing posting', [two[1] as Posting], 'chain: '],
-  ])('AccountWalk reports %s', (_what, postings, problem) => {
-    expect(problems(postings).join('\n')).toContain(problem)
+  ])('AccountWalk reports %s', (_what, postings, sentence) => {
+    expect(problems(postings).join('\n')).toContain(sentence)
   })
 
   test('AccountWalk accepts a refund of part of a charge, and several refunds that sum to at most the charge', () => {

@@ -5,14 +5,25 @@ import {
   endingWith,
   problemsOfEnd,
   problemsOfLink,
+  problemsOfPlace,
   type Sha256,
 } from '../../core/chain.ts'
-import { attempt, type Finding, type Verifier } from '../../core/finding.ts'
+import {
+  at,
+  attempt,
+  type Finding,
+  found,
+  moneyText,
+  type Place,
+  type Problem,
+  type PromiseName,
+  problem,
+  type Verifier,
+} from '../../core/finding.ts'
 import type { CustomerId } from '../../core/ids.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
 import { LineDigest } from '../../core/line-digest.ts'
-import { type Kopecks, negate, subtract, toRoubleText, zero } from '../../core/money.ts'
-
+import { type Kopecks, negate, subtract, zero } from '../../core/money.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Database, Reader, Tx } from '../../db/transaction.ts'
 import {
@@ -59,132 +70,139 @@ type KeptCheckpoint = { readonly number: number | undefined; readonly hash: stri
 
 type Folded = { readonly checkpoint: Checkpoint; readonly fold: CheckpointFold }
 
-export function createLedgerAudit(deps: { db: Database; clock: Clock; sha256: Sha256; history: History }) {
-  const { db, sha256, history } = deps
+type LedgerAuditDeps = {
+  readonly db: Database
+  readonly clock: Clock
+  readonly sha256: Sha256
+  readonly history: History
+}
 
-  /** Walks one account from its first posting and adds its state at each checkpoint to that checkpoint's fold. */
-  async function walkAccount(reader: Reader, account: Account, folds: readonly Folded[]): Promise<AccountWalk> {
-    const walk = new AccountWalk(account.customer, sha256)
-    const lastOf: (Posting | undefined)[] = folds.map(() => undefined)
-    for await (const postings of postingsOf(reader, account.customer)) {
-      for (const posting of postings) {
-        walk.step(posting)
-        for (const [index, { checkpoint }] of folds.entries()) {
-          if (posting.at <= checkpoint.upto) lastOf[index] = posting
-        }
+export const createLedgerAudit = (deps: LedgerAuditDeps) => ({
+  /** The charge that an order names, if there is one. */
+  async charge(reader: Reader, customer: CustomerId, seq: number): Promise<Posting | undefined> {
+    const posting = await store.findPosting(reader, customer, seq)
+    return posting?.kind === 'charge' ? posting : undefined
+  },
+
+  /** The postings of these payments, without operators' adjustments. */
+  byReference: store.postingsByReference,
+  countByReference: store.countByReference,
+  refundOf: store.findRefundOf,
+  verify: (...given: VerifyArguments) => verifyLedger(deps, ...given),
+  newest: (): Promise<Checkpoint | undefined> => store.latestCheckpoint(deps.db),
+  makeCheckpoint: () => makeCheckpoint(deps),
+  compareWith: (kept: readonly KeptCheckpoint[]) => compareWith(deps, kept),
+  houseBalances: () => store.houseBalances(deps.db),
+})
+
+type VerifyArguments = [
+  reader: Reader,
+  /** The spending caps of capped tokens. */
+  caps: ReadonlyMap<string, Kopecks>,
+  /** Compares a customer's charges with the orders. */
+  onCustomer: (customer: CustomerId, charges: Charges) => Promise<readonly Finding[]>,
+  onProgress?: (done: number) => void,
+]
+
+/** Recomputes every promise about money from the postings. */
+async function verifyLedger(
+  { sha256, history }: LedgerAuditDeps,
+  ...[reader, caps, onCustomer, onProgress]: VerifyArguments
+): Promise<{ findings: Finding[]; accounts: number; postings: number; checkpoints: number }> {
+  const chain = await walkCheckpoints(reader, sha256, history)
+  const findings: Finding[] = [...chain.findings]
+  const folds = chain.newest.map((checkpoint) => ({ checkpoint, fold: new CheckpointFold(sha256) }))
+  const spent = new Map<string, Kopecks>()
+  let accounts = 0
+  let walked = 0
+  let balances = 0n
+  for await (const batch of allAccounts(reader)) {
+    for (const account of batch) {
+      accounts += 1
+      walked += account.seq
+      const { customer } = account
+      await attempt(findings, { promise: 'balance', where: at('account', { customer }) }, async () => {
+        balances += account.balance
+        const walk = await walkAccount(reader, account, folds, sha256)
+        findings.push(...walk.findings, ...(await onCustomer(customer, walk.charges)))
+        for (const [token, amount] of walk.spentByToken) spent.set(token, amount)
+      })
+    }
+    onProgress?.(walked)
+  }
+  findings.push(...(await checkTotals(reader, walked, balances)))
+  findings.push(...(await checkSpending(reader, spent, caps)))
+  findings.push(...checkFolds(folds))
+  return { findings, accounts, postings: walked, checkpoints: chain.count }
+}
+
+/** Walks one account from its first posting and adds its state at each checkpoint to that checkpoint's fold. */
+async function walkAccount(
+  reader: Reader,
+  account: Account,
+  folds: readonly Folded[],
+  sha256: Sha256,
+): Promise<AccountWalk> {
+  const walk = new AccountWalk(account.customer, sha256)
+  const lastOf: (Posting | undefined)[] = folds.map(() => undefined)
+  for await (const postings of postingsOf(reader, account.customer)) {
+    for (const posting of postings) {
+      walk.step(posting)
+      for (const [index, { checkpoint }] of folds.entries()) {
+        if (posting.at <= checkpoint.upto) lastOf[index] = posting
       }
     }
-    walk.finish(account)
-    for (const [index, { fold }] of folds.entries()) fold.addPosting(lastOf[index])
-    return walk
   }
+  walk.finish(account)
+  for (const [index, { fold }] of folds.entries()) fold.addPosting(lastOf[index])
+  return walk
+}
 
-  /** Inserts the checkpoint and stamps the new row versions with its number, in one commit. */
-  async function insert(
-    tx: Tx,
-    previous: Checkpoint | undefined,
-    content: Omit<CheckpointContent, 'history'>,
-  ): Promise<Checkpoint> {
-    const covered = { ...content, history: await history.stamp(tx, content.number) }
-    const made = { ...covered, hash: sha256(checkpointText(previous?.hash ?? emptyHead, covered)) }
-    if (!(await store.insertCheckpoint(tx, made))) throw new MadeByAnother()
-    return made
-  }
+/** Records the state of every account. Undefined if a checkpoint of this moment exists already. */
+async function makeCheckpoint({ db, clock, sha256, history }: LedgerAuditDeps): Promise<Checkpoint | undefined> {
+  const upto = clock() - settledMs
+  const made = await db.snapshot(async (reader) => {
+    const previous = await store.latestCheckpoint(reader)
+    if (previous && previous.upto >= upto) return undefined
+    const fold = new CheckpointFold(sha256)
+    for await (const batch of allAccounts(reader)) {
+      for (const account of batch) await foldAccount(reader, fold, account, upto)
+    }
+    const number = (previous?.number ?? 0) + 1
+    return { head: previous?.hash ?? emptyHead, content: { number, upto, ...fold.totals(), madeAt: clock() } }
+  })
+  if (!made) return undefined
+  // The checkpoint and the stamps of the new row versions are one commit.
+  return db
+    .transact(async (tx) => {
+      const covered = { ...made.content, history: await history.stamp(tx, made.content.number) }
+      const checkpoint = { ...covered, hash: sha256(checkpointText(made.head, covered)) }
+      if (!(await store.insertCheckpoint(tx, checkpoint))) throw new MadeByAnother()
+      return checkpoint
+    })
+    .catch((error: unknown) => {
+      if (error instanceof MadeByAnother) return undefined
+      throw error
+    })
+}
 
-  return {
-    /** The charge that an order names, if there is one. */
-    async charge(reader: Reader, customer: CustomerId, seq: number): Promise<Posting | undefined> {
-      const posting = await store.findPosting(reader, customer, seq)
-      return posting?.kind === 'charge' ? posting : undefined
-    },
-
-    /** The postings of these payments, without operators' adjustments. */
-    byReference: store.postingsByReference,
-    countByReference: store.countByReference,
-    refundOf: store.findRefundOf,
-
-    /**
-     * Recomputes every promise about money from the postings. `onCustomer` compares a customer's charges with the
-     * orders. `caps` are the spending caps of capped tokens.
-     */
-    async verify(
-      reader: Reader,
-      caps: ReadonlyMap<string, Kopecks>,
-      onCustomer: (customer: CustomerId, charges: Charges) => Promise<readonly Finding[]>,
-      onProgress?: (done: number) => void,
-    ): Promise<{ findings: Finding[]; accounts: number; postings: number; checkpoints: number }> {
-      const chain = await walkCheckpoints(reader, sha256, history)
-      const findings: Finding[] = [...chain.findings]
-      const folds = chain.newest.map((checkpoint) => ({ checkpoint, fold: new CheckpointFold(sha256) }))
-      const spent = new Map<string, Kopecks>()
-      let accounts = 0
-      let walked = 0
-      let balances = 0n
-      for await (const batch of allAccounts(reader)) {
-        for (const account of batch) {
-          accounts += 1
-          walked += account.seq
-          await attempt(findings, { promise: 'balance', where: `account of ${account.customer}` }, async () => {
-            balances += account.balance
-            const walk = await walkAccount(reader, account, folds)
-            findings.push(...walk.findings, ...(await onCustomer(account.customer, walk.charges)))
-            for (const [token, amount] of walk.spentByToken) spent.set(token, amount)
-          })
-        }
-        onProgress?.(walked)
-      }
-      findings.push(...(await checkTotals(reader, walked, balances)))
-      findings.push(...(await checkSpending(reader, spent, caps)))
-      findings.push(...checkFolds(folds))
-      return { findings, accounts, postings: walked, checkpoints: chain.count }
-    },
-
-    newest: (): Promise<Checkpoint | undefined> => store.latestCheckpoint(db),
-
-    /** Records the state of every account. Undefined if a checkpoint of this moment exists already. */
-    async makeCheckpoint(): Promise<Checkpoint | undefined> {
-      const upto = deps.clock() - settledMs
-      const made = await db.snapshot(async (reader) => {
-        const previous = await store.latestCheckpoint(reader)
-        if (previous && previous.upto >= upto) return undefined
-        const fold = new CheckpointFold(sha256)
-        for await (const batch of allAccounts(reader)) {
-          for (const account of batch) await foldAccount(reader, fold, account, upto)
-        }
-        const number = (previous?.number ?? 0) + 1
-        return { previous, content: { number, upto, ...fold.totals(), madeAt: deps.clock() } }
-      })
-      if (!made) return undefined
-      return db
-        .transact((tx) => insert(tx, made.previous, made.content))
-        .catch((error: unknown) => {
-          if (error instanceof MadeByAnother) return undefined
-          throw error
-        })
-    },
-
-    /** Reports checkpoints that were kept elsewhere and are not here: postings were rewritten or cut off. */
-    async compareWith(kept: readonly KeptCheckpoint[]): Promise<{ findings: Finding[]; compared: number }> {
-      const hashes = new Map<string, number>()
-      await db.snapshot(async (reader) => {
-        for await (const batch of allCheckpoints(reader)) {
-          for (const each of batch) hashes.set(each.hash.toHex(), each.number)
-        }
-      })
-      const isHere = ({ number, hash }: KeptCheckpoint): boolean =>
-        hashes.has(hash) && (number === undefined || number === hashes.get(hash))
-      const findings = kept
-        .filter((each) => !isHere(each))
-        .map(({ number, hash }) => ({
-          promise: 'checkpoint',
-          where: number === undefined ? `checkpoint ${hash}` : `checkpoint ${number}, ${hash}`,
-          problem: 'it was kept elsewhere and is not in this database',
-        }))
-      return { findings, compared: kept.length }
-    },
-
-    houseBalances: () => store.houseBalances(db),
-  }
+/** Reports checkpoints that were kept elsewhere and are not here: postings were rewritten or cut off. */
+async function compareWith(
+  { db }: LedgerAuditDeps,
+  kept: readonly KeptCheckpoint[],
+): Promise<{ findings: Finding[]; compared: number }> {
+  const hashes = new Map<string, number>()
+  await db.snapshot(async (reader) => {
+    for await (const batch of allCheckpoints(reader)) {
+      for (const each of batch) hashes.set(each.hash.toHex(), each.number)
+    }
+  })
+  const isHere = ({ number, hash }: KeptCheckpoint): boolean =>
+    hashes.has(hash) && (number === undefined || number === hashes.get(hash))
+  const findings = kept
+    .filter((each) => !isHere(each))
+    .map(({ number = null, hash }) => found('checkpoint', at('checkpoint_kept', { number, hash }), 'checkpoint_absent'))
+  return { findings, compared: kept.length }
 }
 
 /** Rolls back a checkpoint whose number another process has inserted. */
@@ -223,12 +241,12 @@ async function checkTotals(reader: Reader, walked: number, balances: bigint): Pr
   const findings: Finding[] = []
   const posted = await store.countPostings(reader)
   if (posted !== walked) {
-    findings.push({ promise: 'chain', where: 'postings', problem: `${posted} exist, the accounts count ${walked}` })
+    const counts = { rows: posted, counted: walked, by: 'accounts' } as const
+    findings.push(found('chain', at('table', { table: 'postings' }), 'rows_counted', counts))
   }
   const house = (await store.houseBalances(reader)).reduce((sum, each) => sum + each.balance, 0n)
   if (house + balances !== 0n) {
-    const problem = `they sum to ${house + balances} kopecks, not to 0`
-    findings.push({ promise: 'sum', where: 'all accounts', problem })
+    findings.push(found('sum', at('accounts'), 'sum_not_zero', { kopecks: String(house + balances) }))
   }
   return findings
 }
@@ -242,10 +260,16 @@ async function checkSpending(
   const stored = await store.tokenSpending(reader)
   for (const token of new Set([...stored.keys(), ...caps.keys()])) {
     const posted = spent.get(token) ?? zero
-    const found = (problem: string) => findings.push({ promise: 'cap', where: `token ${token}`, problem })
-    if ((stored.get(token) ?? zero) !== posted) found(`its spending is not ${toRoubleText(posted)} as posted`)
+    const where = at('token', { id: token })
+    const recorded = stored.get(token) ?? zero
+    if (recorded !== posted) {
+      const spending = { stored: moneyText(recorded), expected: moneyText(posted) }
+      findings.push(found('cap', where, 'token_spent', spending))
+    }
     const cap = caps.get(token)
-    if (cap !== undefined && posted > cap) found('it spent more than its cap')
+    if (cap !== undefined && posted > cap) {
+      findings.push(found('cap', where, 'token_over_cap', { spent: moneyText(posted), cap: moneyText(cap) }))
+    }
   }
   return findings
 }
@@ -266,15 +290,16 @@ async function walkCheckpoints(
         ...problemsOfCheckpoint(checkpoint, previous, sha256),
         ...(await problemsOfHistory(reader, checkpoint, history)),
       ]
-      const where = `checkpoint ${checkpoint.number}`
-      findings.push(...problems.map((problem) => ({ promise: 'checkpoint', where, problem })))
+      const of = { promise: 'checkpoint', where: at('checkpoint', { number: checkpoint.number }) } as const
+      findings.push(...problems.map((each) => ({ ...of, ...each })))
       previous = checkpoint
     }
     count += batch.length
     newest = [...newest, ...batch].slice(-checkpointsVerified)
   }
-  if ((await history.lastStamp(reader)) > (previous?.number ?? 0)) {
-    findings.push({ promise: 'checkpoint', where: 'checkpoints', problem: 'versions of rows name a later one' })
+  const [stored, last] = [await history.lastStamp(reader), previous?.number ?? 0]
+  if (stored > last) {
+    findings.push(found('checkpoint', at('table', { table: 'checkpoints' }), 'checkpoint_stamp', { stored, last }))
   }
   return { findings, newest, count }
 }
@@ -283,31 +308,30 @@ async function walkCheckpoints(
  * Compares the row versions that a checkpoint covers with its digest. Each erasure recorded the digest before and after
  * it, so these amendments lead from the checkpoint's digest to the current one.
  */
-async function problemsOfHistory(reader: Reader, checkpoint: Checkpoint, history: History): Promise<string[]> {
+async function problemsOfHistory(reader: Reader, checkpoint: Checkpoint, history: History): Promise<Problem[]> {
   const now = await history.digestOf(reader, checkpoint.number)
   let digest = checkpoint.history.digest
   let erased = 0
   for (const [index, amendment] of (await history.amendmentsOf(reader, checkpoint.number)).entries()) {
     if (amendment.number !== index + 1 || amendment.before.toHex() !== digest.toHex()) {
-      return ['what erasures made of its versions does not follow one from the other']
+      return [problem('checkpoint_amendments')]
     }
     digest = amendment.after
     erased += amendment.versions
   }
   if (now.versions !== checkpoint.history.versions || now.digest.toHex() !== digest.toHex()) {
-    return ['the versions of rows are not those it was made over']
+    return [problem('checkpoint_versions', { stored: checkpoint.history.versions, found: now.versions })]
   }
   // Versions that were blanked before a checkpoint covered them have no amendment, so more may be blank.
-  const isShort = erased > (await history.countErased(reader, checkpoint.number))
-  return isShort ? ['fewer versions are blank than erasures have blanked'] : []
+  const blank = await history.countErased(reader, checkpoint.number)
+  return erased > blank ? [problem('checkpoint_erased', { expected: erased, found: blank })] : []
 }
 
-function problemsOfCheckpoint(checkpoint: Checkpoint, previous: Checkpoint | undefined, sha256: Sha256): string[] {
-  const before = previous?.number ?? 0
+function problemsOfCheckpoint(checkpoint: Checkpoint, previous: Checkpoint | undefined, sha256: Sha256): Problem[] {
   const hash = sha256(checkpointText(previous?.hash ?? emptyHead, checkpoint))
   return [
-    ...(checkpoint.number === before + 1 ? [] : [`it follows number ${before}: checkpoints are missing`]),
-    ...(hash.toHex() === checkpoint.hash.toHex() ? [] : ['its hash does not match its content and the one before it']),
+    ...problemsOfPlace({ seq: previous?.number ?? 0 }, { seq: checkpoint.number }, 'checkpoint'),
+    ...(hash.toHex() === checkpoint.hash.toHex() ? [] : [problem('chain_hash', { entry: 'checkpoint' })]),
   ]
 }
 
@@ -319,12 +343,16 @@ function checkFolds(folds: readonly Folded[]): Finding[] {
       fold.accounts !== checkpoint.accounts ||
       fold.postings !== checkpoint.postings,
   )
-  return changed.map(({ checkpoint }) => ({
-    promise: 'checkpoint',
-    where: `checkpoint ${checkpoint.number}`,
-    problem: 'the accounts are not as they stood when it was made',
-  }))
+  return changed.map(({ checkpoint, fold }) =>
+    found('checkpoint', at('checkpoint', { number: checkpoint.number }), 'checkpoint_accounts', {
+      stored: sumsText(checkpoint),
+      found: sumsText(fold),
+    }),
+  )
 }
+
+const sumsText = (of: Pick<CheckpointContent, 'accounts' | 'postings' | 'balances'>): string =>
+  `${of.accounts} accounts, ${of.postings} postings, ${moneyText(of.balances)} RUB`
 
 /** Checks that each checkpoint kept elsewhere is in this database. */
 export const createKeptVerifier = (
@@ -384,15 +412,17 @@ export class AccountWalk {
   ) {}
 
   step(posting: Posting): void {
-    const where = `posting ${posting.seq} of ${this.customer}`
-    const words = { sha256: this.sha256, entry: 'posting' }
-    for (const problem of problemsOfLink(this.chain, posting, fieldsOf(posting), words)) {
-      this.found('chain', where, problem)
+    const where = at('posting', { seq: posting.seq, customer: this.customer })
+    const words = { sha256: this.sha256, entry: 'posting' } as const
+    this.note('chain', where, problemsOfLink(this.chain, posting, fieldsOf(posting), words))
+    const [stored, sum] = [posting.balanceAfter, this.balance + posting.amount]
+    if (stored !== sum) {
+      const sums = { stored: moneyText(stored), expected: moneyText(sum) }
+      this.note('balance', where, [problem('balance_after', sums)])
     }
-    if (posting.balanceAfter !== this.balance + posting.amount) {
-      this.found('balance', where, `balance_after is ${toRoubleText(posting.balanceAfter)}, not the sum up to it`)
+    if (stored < 0n && !mayLeaveDebt(posting)) {
+      this.note('balance', where, [problem('balance_negative', { kind: posting.kind, stored: moneyText(stored) })])
     }
-    if (posting.balanceAfter < 0n && !mayLeaveDebt(posting)) this.found('balance', where, 'the balance is below zero')
     this.checkKind(posting, where)
     this.chain = endingWith(posting)
     // Not `add`, which throws out of range: `finish` reports such a sum.
@@ -405,39 +435,46 @@ export class AccountWalk {
 
   /** Compares the account's row with its postings. */
   finish(account: Account): void {
-    const where = `account of ${this.customer}`
-    const [has, sum] = [toRoubleText(account.balance), toRoubleText(this.balance)]
-    if (has !== sum) this.found('balance', where, `the balance is ${has}, its postings sum to ${sum}`)
-    const [spent, posted] = [toRoubleText(account.apiSpent), toRoubleText(this.apiSpent)]
-    if (spent !== posted) this.found('api_spent', where, `api_spent is ${spent}, its postings say ${posted}`)
-    for (const problem of problemsOfEnd(account, this.chain, 'posting')) this.found('chain', where, problem)
+    const where = at('account', { customer: this.customer })
+    const [has, sum] = [moneyText(account.balance), moneyText(this.balance)]
+    if (has !== sum) this.note('balance', where, [problem('balance_differs', { stored: has, expected: sum })])
+    const [spent, posted] = [moneyText(account.apiSpent), moneyText(this.apiSpent)]
+    if (spent !== posted) this.note('api_spent', where, [problem('api_spent', { stored: spent, expected: posted })])
+    this.note('chain', where, problemsOfEnd(account, this.chain, 'posting'))
   }
 
-  private checkKind(posting: Posting, where: string): void {
-    if (['charge', 'debit'].includes(posting.kind) !== posting.amount < 0n)
-      this.found('posting', where, 'its sign does not fit its kind')
-    if (posting.house.startsWith('revenue:') === isFunding(posting.kind)) {
-      this.found('posting', where, `a ${posting.kind} does not belong to ${posting.house}`)
+  private checkKind(posting: Posting, where: Place): void {
+    const { kind, house, amount } = posting
+    const sign = ['charge', 'debit'].includes(kind) ? 'negative' : 'positive'
+    if ((sign === 'negative') !== amount < 0n) {
+      const stored = `${amount > 0n ? '+' : ''}${moneyText(amount)}`
+      this.note('posting', where, [problem('posting_sign', { kind, stored, sign })])
+    }
+    if (house.startsWith('revenue:') === isFunding(kind)) {
+      this.note('posting', where, [problem('posting_house', { kind, house })])
     }
     if (posting.kind === 'charge') this.charges.set(posting.seq, posting)
     if (posting.kind === 'refund') this.checkRefund(posting, where)
   }
 
-  private checkRefund(posting: Posting, where: string): void {
+  private checkRefund(posting: Posting, where: Place): void {
     const charge = this.charges.get(posting.refundOf ?? 0)
-    if (!charge) return this.found('refund', where, 'it refunds a charge that is not there')
+    if (!charge) {
+      return this.note('refund', where, [problem('refund_without_charge', { charge: posting.refundOf })])
+    }
     const refunded = (this.refunded.get(charge.seq) ?? 0n) + posting.amount
-    if (refunded > negate(charge.amount)) {
-      const problem = refunded === posting.amount ? 'it is larger than its charge' : 'its charge was refunded before'
-      this.found('refund', where, problem)
+    const max = negate(charge.amount)
+    if (refunded > max) {
+      const sums = { charge: charge.seq, stored: moneyText(refunded), max: moneyText(max) }
+      this.note('refund', where, [problem('refund_too_large', sums)])
     }
     if (posting.order !== charge.order || posting.token !== charge.token || posting.house !== charge.house) {
-      this.found('refund', where, 'it does not go back to where its charge was counted')
+      this.note('refund', where, [problem('refund_elsewhere', { charge: charge.seq })])
     }
     this.refunded.set(charge.seq, refunded)
   }
 
-  private found(promise: string, where: string, problem: string): void {
-    this.findings.push({ promise, where, problem })
+  private note(promise: PromiseName, where: Place, problems: readonly Problem[]): void {
+    this.findings.push(...problems.map((each) => ({ promise, where, ...each })))
   }
 }

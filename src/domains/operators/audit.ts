@@ -1,5 +1,5 @@
 import * as chain from '../../core/chain.ts'
-import type { Audit, Finding, Verifier } from '../../core/finding.ts'
+import { type Audit, at, type Finding, type Place, type Problem, problem, type Verifier } from '../../core/finding.ts'
 import type { Database } from '../../db/transaction.ts'
 import { type Entry, fieldsOf } from './rules.ts'
 import * as store from './store.ts'
@@ -13,33 +13,32 @@ export const createOperatorsVerifier = (deps: { db: Database; sha256: chain.Sha2
   verify: (onProgress) =>
     deps.db.snapshot(async (reader): Promise<Audit> => {
       const findings: Finding[] = []
-      const found = (where: string, problem: string): void => void findings.push({ promise: 'audit', where, problem })
+      const note = (where: Place, problems: readonly Problem[]): void =>
+        void findings.push(...problems.map((each) => ({ promise: 'audit' as const, where, ...each })))
       let walked = chain.emptyChain
       for (;;) {
         const batch = await store.entriesAfter(reader, walked.seq, page)
         const seals = await store.redactionsAmong(reader, walked.seq + 1, batch.at(-1)?.seq ?? 0)
         for (const entry of batch) {
-          const problems = problemsOf(walked, entry, seals.get(entry.seq), deps.sha256)
-          for (const problem of problems) found(`entry ${entry.seq} of the audit log`, problem)
+          const where = at('audit_entry', { seq: entry.seq })
+          note(where, problemsOf(walked, entry, seals.get(entry.seq), deps.sha256))
           walked = chain.endingWith(entry)
         }
         onProgress?.(walked.seq)
         if (batch.length < page) break
       }
-      for (const problem of chain.problemsOfEnd(await store.findEnd(reader), walked, entryWord)) {
-        found('the audit log', problem)
-      }
+      note(at('audit_log'), chain.problemsOfEnd(await store.findEnd(reader), walked, entryWord))
       return { findings, covered: { 'entries of the audit log': walked.seq } }
     }),
 })
 
 /** An entry that an erasure has redacted keeps its number and hash; a seal covers its present content. */
-function problemsOf(before: chain.Chain, entry: Entry, seal: Uint8Array | undefined, sha256: chain.Sha256): string[] {
+function problemsOf(before: chain.Chain, entry: Entry, seal: Uint8Array | undefined, sha256: chain.Sha256): Problem[] {
   if (!seal) return chain.problemsOfLink(before, entry, fieldsOf(entry), { sha256, entry: entryWord })
   const isSealed = chain.sealEntry(entry.hash, fieldsOf(entry), sha256).toHex() === seal.toHex()
   return [
-    ...(entry.seq === before.seq + 1 ? [] : [`follows number ${before.seq}: entries are missing`]),
-    ...(isSealed ? [] : ['it was shortened, and is not what was left of it']),
-    ...(entry.at < before.lastAt ? [`it is dated before the ${entryWord} it follows`] : []),
+    ...chain.problemsOfPlace(before, entry, entryWord),
+    ...(isSealed ? [] : [problem('entry_redacted')]),
+    ...chain.problemsOfTime(before, entry, entryWord),
   ]
 }

@@ -1,4 +1,15 @@
-import { type Audit, attempt, type Finding, type Verifier } from '../../core/finding.ts'
+import {
+  type Audit,
+  at,
+  attempt,
+  type Finding,
+  found,
+  idDate,
+  moneyText,
+  type Problem,
+  problem,
+  type Verifier,
+} from '../../core/finding.ts'
 import { type CustomerId, timeOfId } from '../../core/ids.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
 import { negate } from '../../core/money.ts'
@@ -12,7 +23,11 @@ import * as store from './store.ts'
 
 const pageSize = 500
 
-const found = (where: string, problem: string): Finding => ({ promise: 'order', where, problem })
+/** The finding of an order, or none. */
+function findingOf(order: Order, charge: Posting | undefined): Finding[] {
+  const wrong = problemOf(order, charge)
+  return wrong ? [{ promise: 'order', where: at('order', { id: order.id }), ...wrong }] : []
+}
 
 /** Recomputes the promises about money: those of the ledger, and that charges and orders are one to one. */
 export function createMoneyVerifier(deps: {
@@ -36,8 +51,8 @@ export function createMoneyVerifier(deps: {
         const findings = [...ledger.findings]
         const customers = await deps.customers.count(reader)
         if (customers !== ledger.accounts) {
-          const problem = `there are ${customers} customers and ${ledger.accounts} accounts`
-          findings.push({ promise: 'balance', where: 'customers', problem })
+          const counts = { customers, accounts: ledger.accounts }
+          findings.push(found('balance', at('table', { table: 'customers' }), 'accounts_counted', counts))
         }
         const answers = await checkAnswers(reader, deps.vault, findings)
         // A difference means orders without a charge; only then is each order looked at.
@@ -59,7 +74,7 @@ async function checkTokens(
   const owners = await customers.ownersOf(reader, used)
   return used
     .filter((token) => owners.get(token) !== customer)
-    .map((token) => ({ promise: 'token', where: `token ${token}`, problem: `${customer} paid with it and has it not` }))
+    .map((token) => found('token', at('token', { id: token }), 'token_owner', { customer }))
 }
 
 /** Every stored answer opens in the row it was stored in. */
@@ -76,7 +91,7 @@ async function checkAnswers(reader: Reader, vault: Vault, findings: Finding[]): 
   for await (const page of all) {
     for (const row of page) {
       const { customer_id: customer, order_id: order, key } = row
-      await attempt(findings, { promise: 'answer', where: `answer of ${customer} to key ${key}` }, () => {
+      await attempt(findings, { promise: 'answer', where: at('answer', { customer, key }) }, () => {
         openAnswer(vault, { ...row, customer, order, at: Number(row.created_at) })
       })
     }
@@ -94,18 +109,18 @@ async function compare(
   const findings: Finding[] = []
   const all = [...charges.values()]
   let orders = await countFree(reader, customer, findings)
-  for (let at = 0; at < all.length; at += pageSize) {
-    const batch = all.slice(at, at + pageSize)
+  for (let from = 0; from < all.length; from += pageSize) {
+    const batch = all.slice(from, from + pageSize)
     const ids = batch.flatMap((charge) => charge.order ?? [])
     const known = new Map((await store.findAudited(reader, [...new Set(ids)])).map((order) => [order.id, order]))
     for (const charge of batch) {
       const order = charge.order === null ? undefined : known.get(charge.order)
       if (order?.customer === customer && order.chargeSeq === charge.seq) {
         orders += 1
-        const problem = problemOf(order, charge)
-        if (problem) findings.push(found(`order ${order.id}`, problem))
+        findings.push(...findingOf(order, charge))
       } else {
-        findings.push(found(`posting ${charge.seq} of ${customer}`, 'it charges for no order'))
+        const where = at('posting', { seq: charge.seq, customer })
+        findings.push(found('order', where, 'charge_without_order', { order: charge.order }))
       }
     }
   }
@@ -121,10 +136,7 @@ async function countFree(reader: Reader, customer: CustomerId, findings: Finding
     keyOf: (order) => order.id,
   })
   for await (const page of all) {
-    for (const order of page) {
-      const problem = problemOf(order, undefined)
-      if (problem) findings.push(found(`order ${order.id}`, problem))
-    }
+    findings.push(...page.flatMap((order) => findingOf(order, undefined)))
     orders += page.length
   }
   return orders
@@ -141,26 +153,28 @@ async function nameStrays(reader: Reader, ledger: LedgerAudit): Promise<Finding[
   for await (const page of all) {
     for (const order of page) {
       const charge = order.chargeSeq === null ? undefined : await ledger.charge(reader, order.customer, order.chargeSeq)
-      const problem = problemOf(order, charge)
-      if (problem) findings.push(found(`order ${order.id}`, problem))
+      findings.push(...findingOf(order, charge))
     }
   }
-  return findings.length > 0 ? findings : [found('orders', 'some belong to no customer with an account')]
+  return findings.length > 0 ? findings : [found('order', at('table', { table: 'orders' }), 'orders_without_account')]
 }
 
-function problemOf(order: Order, charge: Posting | undefined): string | undefined {
-  if (order.chargeSeq === null) return order.price === 0n ? problemWithin(order) : 'it has a price and no charge'
-  if (!charge) return 'its charge is not there'
-  if (charge.order !== order.id) return 'its charge is for another order'
-  if (negate(charge.amount) !== order.price) return 'it was not charged its price'
-  if (charge.token !== order.token) return 'it was charged through another token'
-  return charge.house === `revenue:${order.product}`
-    ? problemWithin(order)
-    : 'its charge is counted for another product'
+function problemOf(order: Order, charge: Posting | undefined): Problem | undefined {
+  const price = moneyText(order.price)
+  if (order.chargeSeq === null) return order.price === 0n ? problemWithin(order) : problem('order_uncharged', { price })
+  if (!charge) return problem('order_charge_missing', { charge: order.chargeSeq })
+  if (charge.order !== order.id) return problem('order_charge_other', { charge: charge.seq, order: charge.order })
+  const charged = negate(charge.amount)
+  if (charged !== order.price) return problem('order_amount', { charged: moneyText(charged), price })
+  if (charge.token !== order.token) return problem('order_token', { charge: charge.seq })
+  const expected = `revenue:${order.product}`
+  if (charge.house !== expected) return problem('order_house', { stored: charge.house, expected })
+  return problemWithin(order)
 }
 
 /** Checks of an order without its charge. */
-function problemWithin(order: Order): string | undefined {
-  if (order.input === null || order.calculation === null) return 'what it remembers cannot be read'
-  return timeOfId(order.id) === order.createdAt ? undefined : 'it is not dated as its id is'
+function problemWithin(order: Order): Problem | undefined {
+  if (order.input === null || order.calculation === null) return problem('order_unreadable')
+  const madeAt = timeOfId(order.id)
+  return madeAt === order.createdAt ? undefined : idDate(order.createdAt, madeAt)
 }

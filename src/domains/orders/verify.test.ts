@@ -142,12 +142,12 @@ const damages: readonly Damage[] = [
   {
     what: 'a posting in the middle was deleted',
     by: (tx, { busy }) => tx.run('DELETE FROM postings WHERE customer_id = $1 AND seq = 3', [busy]),
-    finds: 'follows number 2: postings are missing',
+    finds: 'chain_gap',
   },
   {
     what: 'the last posting was deleted',
     by: (tx, { busy, lastSeq }) => tx.run('DELETE FROM postings WHERE customer_id = $1 AND seq = $2', [busy, lastSeq]),
-    finds: 'its head is not the hash of the last posting',
+    finds: 'chain_head',
   },
   {
     what: 'the first posting was deleted',
@@ -209,17 +209,17 @@ const damages: readonly Damage[] = [
   {
     what: 'a token has spent more than its cap',
     by: (tx, { capped }) => tx.run('UPDATE tokens SET cap_kopecks = 1 WHERE id = $1', [capped]),
-    finds: 'it spent more than its cap',
+    finds: 'token_over_cap',
   },
   {
     what: "an order's price was changed",
     by: (tx, { firstOrder }) => tx.run('UPDATE orders SET price = price + 1 WHERE id = $1', [firstOrder]),
-    finds: 'it was not charged its price',
+    finds: 'order_amount',
   },
   {
     what: 'an order was deleted',
     by: (tx, { firstOrder }) => tx.run('DELETE FROM orders WHERE id = $1', [firstOrder]),
-    finds: 'it charges for no order',
+    finds: 'charge_without_order',
   },
   {
     what: 'an order was added that nobody paid',
@@ -229,7 +229,7 @@ const damages: readonly Damage[] = [
          VALUES ('ord_99999999999999999999999999', $1, 'things', 'buy', 900, 900, '{}', '{}', 1)`,
         [busy],
       ),
-    finds: 'its charge is not there',
+    finds: 'order_charge_missing',
   },
   {
     what: 'an order was added that shares the charge of another',
@@ -239,18 +239,18 @@ const damages: readonly Damage[] = [
          VALUES ('ord_99999999999999999999999999', $1, 'things', 'buy', 1000, 2, '{}', '{}', 1)`,
         [busy],
       ),
-    finds: 'its charge is for another order',
+    finds: 'order_charge_other',
   },
   {
     what: 'an order belongs to nobody',
     by: (tx, { firstOrder }) =>
       tx.run(`UPDATE orders SET customer_id = 'cus_00000000000000000000000000' WHERE id = $1`, [firstOrder]),
-    finds: 'its charge is not there',
+    finds: 'order_charge_missing',
   },
   {
     what: 'an order was moved to another product',
     by: (tx, { firstOrder }) => tx.run(`UPDATE orders SET product = 'others' WHERE id = $1`, [firstOrder]),
-    finds: 'its charge is counted for another product',
+    finds: 'order_house',
   },
   {
     what: 'a charge was refunded in parts to more than it was, the chain forged',
@@ -262,7 +262,7 @@ const damages: readonly Damage[] = [
       )
       await forgeChain(tx, busy)
     },
-    finds: 'its charge was refunded before',
+    finds: 'refund_too_large',
   },
   {
     what: 'a refund is larger than its charge, the chain forged',
@@ -270,7 +270,7 @@ const damages: readonly Damage[] = [
       await tx.run('UPDATE postings SET amount = 6001 WHERE customer_id = $1 AND seq = $2', [busy, lastSeq])
       await forgeChain(tx, busy)
     },
-    finds: 'it is larger than its charge',
+    finds: 'refund_too_large',
   },
   {
     what: 'a refund points to no charge, the chain forged',
@@ -278,7 +278,7 @@ const damages: readonly Damage[] = [
       await tx.run('UPDATE postings SET refund_of = 1 WHERE customer_id = $1 AND seq = $2', [busy, lastSeq])
       await forgeChain(tx, busy)
     },
-    finds: 'it refunds a charge that is not there',
+    finds: 'refund_without_charge',
   },
   {
     what: 'a checkpoint was changed',
@@ -293,12 +293,12 @@ const damages: readonly Damage[] = [
   {
     what: 'the first checkpoint was deleted',
     by: (tx) => tx.run('DELETE FROM checkpoints WHERE number = 1'),
-    finds: 'checkpoint 2: it follows number 0',
+    finds: 'checkpoint 2: chain_gap',
   },
   {
     what: 'a checkpoint in the middle was deleted',
     by: (tx) => tx.run('DELETE FROM checkpoints WHERE number = 2'),
-    finds: 'checkpoint 3: it follows number 1',
+    finds: 'checkpoint 3: chain_gap',
   },
 ]
 
@@ -359,7 +359,7 @@ describe.each([...engines])('verify on %s', (engine) => {
       await db.transact((tx) => tx.run(`UPDATE orders SET input = 'not JSON' WHERE id = $1`, [cast.firstOrder]))
       const { exit, out } = await verifyAs(place)
       expect(exit).toBe(1)
-      expect(out).toContain(`WRONG  order: order ${cast.firstOrder}: what it remembers cannot be read`)
+      expect(out).toContain(`WRONG  order: order ${cast.firstOrder}: its stored input or calculation cannot be read`)
       expect(out).toContain('TO DO  compare the row with a backup')
     })
   })
@@ -382,7 +382,7 @@ describe.each([...engines])('verify on %s', (engine) => {
         await dropGuards(engine, tx)
         await by(tx, cast)
       })
-      expect(findings.map((each) => `${each.promise}: ${each.where}: ${each.problem}`).join('\n')).toContain(finds)
+      expect(findings.map((each) => `${each.promise}: ${each.where}: ${each.reason}`).join('\n')).toContain(finds)
     })
 
     test('verify finds nothing once every change is rolled back', async () => {

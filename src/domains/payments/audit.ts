@@ -1,4 +1,15 @@
-import { type Audit, attempt, type Finding, type Verifier } from '../../core/finding.ts'
+import {
+  type Audit,
+  at,
+  attempt,
+  type Finding,
+  found,
+  idDate,
+  moneyText,
+  type Problem,
+  problem,
+  type Verifier,
+} from '../../core/finding.ts'
 import { timeOfId } from '../../core/ids.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
 import type { Vault } from '../../core/vault.ts'
@@ -29,20 +40,22 @@ export function createPaymentsVerifier(deps: { db: Database; ledgerAudit: Ledger
         }
         const counted = await store.countChanges(reader)
         if (counted !== steps) {
-          findings.push(found('payment_changes', `${counted} exist, the payments count ${steps}`))
+          const counts = { rows: counted, counted: steps, by: 'payments' } as const
+          findings.push(found('payment', at('table', { table: 'payment_changes' }), 'rows_counted', counts))
         }
         const unnoted = await store.findWithoutStep(reader)
-        if (unnoted) findings.push(found(`payment ${unnoted.payment}`, `no step ${unnoted.step} notes its refund`))
+        if (unnoted)
+          findings.push(found('payment', at('payment', { id: unnoted.payment }), 'refund_step', { step: unnoted.step }))
         const posted = await deps.ledgerAudit.countByReference(reader)
-        if (posted !== moved)
-          findings.push(found('postings', `${posted} stand for payments, whose steps tell of ${moved}`))
+        if (posted !== moved) {
+          const counts = { postings: posted, steps: moved }
+          findings.push(found('payment', at('table', { table: 'postings' }), 'payments_posted', counts))
+        }
         await checkProviders(reader, deps.vault, findings)
         return { findings, covered: { payments } }
       }),
   }
 }
-
-const found = (where: string, problem: string): Finding => ({ promise: 'payment', where, problem })
 
 async function walkBatch(
   reader: Reader,
@@ -58,32 +71,42 @@ async function walkBatch(
     const [own, money] = [changes.get(payment.id) ?? [], postings.get(payment.id) ?? []]
     steps += own.length
     moved += own.filter((each) => each.posting !== null).length
-    await attempt(findings, { promise: 'payment', where: `payment ${payment.id}` }, () => {
+    const of = { promise: 'payment', where: at('payment', { id: payment.id }) } as const
+    await attempt(findings, of, () => {
       const problems = [...problemsOfSteps(payment, own), ...problemsOfMoney(payment, own, money)]
-      for (const problem of problems) findings.push(found(`payment ${payment.id}`, problem))
+      findings.push(...problems.map((each) => ({ ...of, ...each })))
     })
   }
   return { steps, moved }
 }
 
 /** Compares a payment with the sum of its steps. */
-function* problemsOfSteps(payment: Payment, changes: readonly PaymentChange[]): Generator<string> {
+function* problemsOfSteps(payment: Payment, changes: readonly PaymentChange[]): Generator<Problem> {
   let before: PaymentState | undefined
   let [credited, debited] = [0n, 0n]
   for (const [index, { number, kind, state, amount, total }] of changes.entries()) {
-    if (number !== index + 1) yield `its step ${index + 1} is missing`
-    if (!isStep(before, kind, state)) yield `step ${number} leads from ${before ?? 'nothing'} to ${state}`
+    if (number !== index + 1) yield problem('step_missing', { step: index + 1 })
+    if (!isStep(before, kind, state)) yield problem('step_state', { step: number, from: before ?? null, to: state })
     if (kind === 'credited') credited += amount
     if (kind === 'debited') debited -= amount
-    if (kind === 'debited' && total !== debited) yield `step ${number} does not add up`
+    if (kind === 'debited' && total !== debited)
+      yield problem('step_total', { step: number, stored: moneyText(total ?? 0n), expected: moneyText(debited) })
     before = state
   }
-  if (changes.length !== payment.changes) yield `it counts ${payment.changes} steps and has ${changes.length}`
-  if (before !== payment.state) yield `it is ${payment.state}, its steps end with ${before ?? 'nothing'}`
-  if (credited !== payment.credited) yield 'what was credited is not what its steps say'
-  if (debited !== payment.debited) yield 'what was taken back is not what its steps say'
-  if (credited !== 0n && credited !== payment.amount) yield 'it was not credited its amount'
-  if (timeOfId(payment.id) !== payment.createdAt) yield 'it is not dated as its id is'
+  if (changes.length !== payment.changes)
+    yield problem('steps_counted', { stored: payment.changes, found: changes.length })
+  if (before !== payment.state) yield problem('payment_state', { stored: payment.state, expected: before ?? null })
+  for (const [column, sum] of [
+    ['credited', credited],
+    ['debited', debited],
+  ] as const) {
+    if (sum !== payment[column])
+      yield problem('payment_sum', { column, stored: moneyText(payment[column]), expected: moneyText(sum) })
+  }
+  if (credited !== 0n && credited !== payment.amount)
+    yield problem('payment_amount', { credited: moneyText(credited), amount: moneyText(payment.amount) })
+  const madeAt = timeOfId(payment.id)
+  if (madeAt !== payment.createdAt) yield idDate(payment.createdAt, madeAt)
 }
 
 /** Each step that moved money has its posting, and each posting its step. */
@@ -91,15 +114,15 @@ function* problemsOfMoney(
   payment: Payment,
   changes: readonly PaymentChange[],
   postings: readonly Posting[],
-): Generator<string> {
+): Generator<Problem> {
   const left = [...postings]
   for (const change of changes) {
     if (change.posting === null) continue
     const index = left.findIndex((each) => isMoneyOf(payment, change, each))
-    if (index < 0) yield `step ${change.number} tells of money that did not move`
+    if (index < 0) yield problem('step_without_posting', { step: change.number })
     else left.splice(index, 1)
   }
-  for (const posting of left) yield `posting ${posting.seq} of ${posting.customer} stands for it without a step`
+  for (const { seq, customer } of left) yield problem('posting_without_step', { posting: seq, customer })
 }
 
 /** A share is posted to the referrer's account, all other steps to the payment's own customer. */
@@ -113,7 +136,7 @@ function isMoneyOf(payment: Payment, { kind, posting: seq, amount }: PaymentChan
 /** The settings of each provider can be read, and its secret opens. */
 async function checkProviders(reader: Reader, vault: Vault, findings: Finding[]): Promise<void> {
   for (const row of await store.listProviders(reader)) {
-    await attempt(findings, { promise: 'payment', where: `provider ${row.name}` }, () => {
+    await attempt(findings, { promise: 'payment', where: at('provider', { name: row.name }) }, () => {
       readTermsText(row.settings)
       if (row.secret !== null) vault.open(row.secret, contextOf(row.name))
     })

@@ -1,5 +1,7 @@
 import type { CustomerId, NoticeId, PaymentId } from '../../core/ids.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
+import { type Message, type MessageArguments, messagesOf } from '../../core/messages/catalogue.ts'
+import type { findingsEn } from '../../core/messages/findings-en.ts'
 import { type Kopecks, kopecks, toRoubles, toRoubleText, zero } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { ActionAnswer } from '../orders/index.ts'
@@ -14,11 +16,13 @@ const pageSize = 200
 const dayMs = 86_400_000
 
 /** A difference between the provider's books and ours. */
-export type Difference = {
+export type Difference = Message<Differences> & {
   readonly payment: string | null
   readonly providerId: string | null
-  readonly problem: string
 }
+type Differences = typeof findingsEn.differences
+
+const difference = messagesOf<Differences>()
 
 export async function showPayment(
   { db }: PaymentDeps,
@@ -135,7 +139,7 @@ async function compareLists(
   for (const payment of ours.values()) {
     const isAsked = payment.createdAt >= fromAt && payment.createdAt < toAt
     if (!isAsked || seenIds.has(payment.providerId ?? '') || payment.credited === 0n) continue
-    differences.push(different(payment, payment.providerId, 'credited here, and not in the provider’s list'))
+    differences.push(different(payment, payment.providerId, 'not_listed'))
   }
   return { compared, differences }
 }
@@ -154,31 +158,30 @@ async function compareEach(
     compared += 1
     const seen = await connection.find(payment.providerId)
     if (seen) differences.push(...differencesOf(payment, seen))
-    else differences.push(different(payment, payment.providerId, 'the provider has no such payment'))
+    else differences.push(different(payment, payment.providerId, 'unknown_there'))
   }
   return { compared, differences }
 }
 
-const different = (payment: Payment | undefined, providerId: string | null, problem: string): Difference => ({
-  payment: payment?.id ?? null,
-  providerId,
-  problem,
-})
+const different = (
+  payment: Payment | undefined,
+  providerId: string | null,
+  ...what: MessageArguments<Differences>
+): Difference => ({ payment: payment?.id ?? null, providerId, ...difference(...what) })
 
 function differencesOf(payment: Payment | undefined, seen: ProviderPayment): Difference[] {
-  const found = (problem: string): Difference[] => [different(payment, seen.providerId, problem)]
-  if (!payment) return seen.state === 'paid' ? found('paid at the provider, and no payment here') : []
+  const found = (...what: MessageArguments<Differences>): Difference[] => [different(payment, seen.providerId, ...what)]
+  if (!payment) return seen.state === 'paid' ? found('unknown_here') : []
   const isPaid = payment.credited > 0n
-  if (seen.state !== 'paid') return isPaid ? found(`credited here, ${seen.state} at the provider`) : []
-  if (!isPaid) return found(`paid at the provider, ${payment.state} here`)
-  if (seen.providerId !== payment.providerId) return found('paid at the provider a second time')
+  if (seen.state !== 'paid') return isPaid ? found('not_paid_there', { state: seen.state }) : []
+  if (!isPaid) return found('not_paid_here', { state: payment.state })
+  if (seen.providerId !== payment.providerId) return found('paid_twice')
   if (seen.amount !== toPay(payment)) {
-    return found(`${toRoubleText(seen.amount)} RUB at the provider, ${toRoubleText(toPay(payment))} here`)
+    return found('amount', { there: toRoubleText(seen.amount), here: toRoubleText(toPay(payment)) })
   }
   const back = seen.refunded < payment.amount ? seen.refunded : payment.amount
   if (back === payment.debited) return []
-  const [there, here] = [toRoubleText(seen.refunded), toRoubleText(payment.debited)]
-  return found(`${there} RUB given back at the provider, ${here} taken here`)
+  return found('refunded', { there: toRoubleText(seen.refunded), here: toRoubleText(payment.debited) })
 }
 
 /** What came in and went back by one method on one day. */

@@ -1,5 +1,18 @@
 import { addDays } from '../../core/calendar.ts'
-import { type Audit, attempt, type Finding, maxFindings, type Verifier } from '../../core/finding.ts'
+import {
+  type Audit,
+  at,
+  attempt,
+  type Finding,
+  found,
+  idDate,
+  maxFindings,
+  momentText,
+  moneyText,
+  type Problem,
+  problem,
+  type Verifier,
+} from '../../core/finding.ts'
 import { type CustomerId, type SubuserId, timeOfId } from '../../core/ids.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
 import { readProxyLogin } from '../../core/login.ts'
@@ -29,8 +42,6 @@ const pages = <Item, Key>(
   keyOf: (item: Item) => Key,
 ) => keysetPages((after: Key, limit) => read(reader, after, limit), { start, size: page, keyOf })
 
-const found = (promise: string, where: string, problem: string): Finding => ({ promise, where, problem })
-
 /** Sub-users' secrets open and are theirs, exits can be used, and hours show what nodes have carried. */
 export function createAccessVerifier(deps: AccessDeps): Verifier {
   return {
@@ -45,8 +56,8 @@ export function createAccessVerifier(deps: AccessDeps): Verifier {
         const hours = await checkHours(deps, reader, findings)
         await checkHosts(deps, reader, findings)
         for (const { host, ...account } of await unsoundHours(reader, maxFindings)) {
-          const where = host === '' ? subjectOf(account) : hostSubjectOf({ ...account, host })
-          findings.push(found('hours', where, 'its figures are not those that were last written'))
+          const subject = host === '' ? subjectOf(account) : hostSubjectOf({ ...account, host })
+          findings.push(found('hours', at('subject', { subject }), 'checksum'))
         }
         const covered = { 'sub-users': subusers, exits, 'accounts with hours': hours }
         return { findings: findings.slice(0, maxFindings), covered }
@@ -60,25 +71,26 @@ async function checkSubusers(deps: AccessDeps, reader: Reader, findings: Finding
     const heirIds = batch.flatMap((row) => row.heir_id ?? [])
     const heirs = await ownersOf(reader, heirIds)
     for (const row of batch) {
-      const where = `sub-user ${row.id}`
-      for (const problem of problemsOfSubuser(deps, row, heirs)) findings.push(found('sub-user', where, problem))
+      const of = { promise: 'sub-user', where: at('subuser', { id: row.id }) } as const
+      findings.push(...problemsOfSubuser(deps, row, heirs).map((each) => ({ ...of, ...each })))
     }
     count += batch.length
   }
   return count
 }
 
-function problemsOfSubuser(deps: AccessDeps, row: SecretRow, heirs: ReadonlyMap<SubuserId, CustomerId>): string[] {
-  const problems: string[] = []
-  if (timeOfId(row.id) !== Number(row.created_at)) problems.push('it is not dated as its id is')
+function problemsOfSubuser(deps: AccessDeps, row: SecretRow, heirs: ReadonlyMap<SubuserId, CustomerId>): Problem[] {
+  const problems: Problem[] = []
+  const [createdAt, madeAt] = [Number(row.created_at), timeOfId(row.id)]
+  if (createdAt !== madeAt) problems.push(idDate(createdAt, madeAt))
   if (row.heir_id !== null && heirs.get(row.heir_id) !== row.customer_id) {
-    problems.push('its traffic goes to a sub-user that is not there, or is another customer’s')
+    problems.push(problem('subuser_heir', { heir: row.heir_id }))
   }
   try {
     const password = deps.vault.open(row.password, contextOf(row.id))
-    if (deps.sha256(password).toHex() !== row.digest.toHex()) problems.push('its password is not the one nodes know')
+    if (deps.sha256(password).toHex() !== row.digest.toHex()) problems.push(problem('password_digest'))
   } catch {
-    problems.push('its password does not open')
+    problems.push(problem('password_sealed'))
   }
   return problems
 }
@@ -89,19 +101,20 @@ async function checkExits(deps: AccessDeps, reader: Reader, findings: Finding[])
     changedAfter(from, after, limit, false)
   for await (const batch of pages(reader, readExits, { changedAt: -1, id: '' }, ({ exit }) => exit)) {
     for (const { exit, credentials } of batch) {
-      const where = `exit ${exit.id}`
-      if (timeOfId(exit.id) !== exit.createdAt) findings.push(found('exit', where, 'it is not dated as its id is'))
-      await attempt(findings, { promise: 'exit', where }, () => {
+      const of = { promise: 'exit', where: at('exit', { id: exit.id }) } as const
+      const madeAt = timeOfId(exit.id)
+      if (madeAt !== exit.createdAt) findings.push({ ...of, ...idDate(exit.createdAt, madeAt) })
+      await attempt(findings, of, () => {
         if (credentials !== null) JSON.parse(deps.vault.open(credentials, exitContextOf(exit.id)))
       })
     }
     count += batch.length
   }
   for (const id of await unevenExits(reader, maxFindings)) {
-    findings.push(found('exit', `exit ${id}`, 'its days do not add up to what gateways counted'))
+    findings.push(found('exit', at('exit', { id }), 'exit_days'))
   }
-  for (const { exit, problem } of await unsoundExits(reader, maxFindings)) {
-    findings.push(found('exit', `exit ${exit}`, problem))
+  for (const { exit, reason } of await unsoundExits(reader, maxFindings)) {
+    findings.push(found('exit', at('exit', { id: exit }), reason))
   }
   return count
 }
@@ -111,7 +124,7 @@ async function checkPorts(reader: Reader, findings: Finding[]): Promise<void> {
   for await (const batch of pages(reader, portsAfter, 0, (each) => each.port)) {
     for (const { port, login, parameters } of batch) {
       if (login === null || readProxyLogin(parameters)?.login !== login) {
-        findings.push(found('port', `port ${port}`, 'its login is not its sub-user’s'))
+        findings.push(found('port', at('port', { port }), 'port_login'))
       }
     }
   }
@@ -127,9 +140,11 @@ async function checkHours(deps: AccessDeps, reader: Reader, findings: Finding[])
     for (const sums of batch) {
       const subject = subjectOf(sums)
       const max = counted.get(subject)
-      const isSame = sums.received + sums.sent === (billed.get(subject) ?? 0n)
+      const [stored, expected] = [sums.received + sums.sent, billed.get(subject) ?? 0n]
       const isWithin = sums.received <= (max?.received ?? 0n) && sums.sent <= (max?.sent ?? 0n)
-      if (!isSame || !isWithin) findings.push(found('hours', subject, 'its hours are not what nodes have counted'))
+      if (stored === expected && isWithin) continue
+      const bytes = { stored: String(stored), billed: String(expected) }
+      findings.push(found('hours', at('subject', { subject }), 'hours_differ', bytes))
     }
     count += batch.length
   }
@@ -144,13 +159,17 @@ async function checkHosts(deps: AccessDeps, reader: Reader, findings: Finding[])
   for await (const batch of pages(reader, readHosts, { subuser: '', pool: '', host: '' }, (sums) => sums)) {
     const counted = await deps.traffic.counts.totals(reader, batch.map(hostSubjectOf))
     for (const sums of batch) {
-      const max = counted.get(hostSubjectOf(sums))
-      if (sums.received > (max?.received ?? 0n) || sums.sent > (max?.sent ?? 0n)) {
-        findings.push(found('hosts', hostSubjectOf(sums), 'it shows more than nodes have counted'))
-      }
+      const subject = hostSubjectOf(sums)
+      const { received, sent } = counted.get(subject) ?? { received: 0n, sent: 0n }
+      if (sums.received <= received && sums.sent <= sent) continue
+      const bytes = { stored: bytesText(sums), counted: bytesText({ received, sent }) }
+      findings.push(found('hosts', at('subject', { subject }), 'hosts_over', bytes))
     }
   }
 }
+
+const bytesText = ({ received, sent }: { readonly received: bigint; readonly sent: bigint }): string =>
+  `${received} + ${sent}`
 
 /** Each purchase has its bytes once, as its order says, at the price of its price list; each move has an order. */
 export function createPremiumVerifier(deps: OrderDeps): Verifier {
@@ -162,14 +181,15 @@ export function createPremiumVerifier(deps: OrderDeps): Verifier {
         let orders = 0
         await deps.orders.walk(reader, product, async (order) => {
           orders += 1
-          await attempt(findings, { promise: 'traffic order', where: `order ${order.id}` }, async () => {
-            const problem = await (order.action === 'buy' ? problemOfPurchase : problemOfMove)(deps, reader, order)
-            if (problem) findings.push(found('traffic order', `order ${order.id}`, problem))
+          const of = { promise: 'traffic order', where: at('order', { id: order.id }) } as const
+          await attempt(findings, of, async () => {
+            const wrong = await (order.action === 'buy' ? problemOfPurchase : problemOfMove)(deps, reader, order)
+            if (wrong) findings.push({ ...of, ...wrong })
           })
           onProgress?.(orders)
         })
-        findings.push(...(await checkNamed(deps, reader, 'traffic_movements', 'bytes name it')))
-        findings.push(...(await checkNamed(deps, reader, 'traffic_lots', 'lots name it')))
+        findings.push(...(await checkNamed(deps, reader, 'traffic_movements')))
+        findings.push(...(await checkNamed(deps, reader, 'traffic_lots')))
         return { findings: findings.slice(0, maxFindings), covered: { 'traffic orders': orders } }
       }),
   }
@@ -180,7 +200,6 @@ async function checkNamed(
   deps: OrderDeps,
   reader: Reader,
   table: 'traffic_lots' | 'traffic_movements',
-  by: string,
 ): Promise<Finding[]> {
   const findings: Finding[] = []
   const readOrders = (from: Reader, after: string, limit: number) =>
@@ -189,7 +208,7 @@ async function checkNamed(
     const known = new Map((await deps.orders.findAudited(reader, named)).map((order) => [order.id, order]))
     for (const id of named) {
       if (known.get(id)?.product === product) continue
-      findings.push(found('traffic order', `order ${id}`, `${by}, and it is not there`))
+      findings.push(found('traffic order', at('order', { id }), 'order_named', { table }))
     }
   }
   return findings
@@ -199,32 +218,38 @@ const fieldsIn = (value: unknown): Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null ? { ...value } : {}
 
 /** An order moved the bytes that it says. A deletion may move more later, when nodes return bytes. */
-async function problemOfMove(deps: OrderDeps, reader: Reader, order: Order): Promise<string | undefined> {
+async function problemOfMove(deps: OrderDeps, reader: Reader, order: Order): Promise<Problem | undefined> {
   const isMove = order.action === 'move'
-  if (!isMove && order.action !== 'delete') return 'it is neither a purchase nor a move nor a deletion'
-  if ('from_subuser_id' in fieldsIn(order.input) !== isMove) return 'it is not what was asked for'
+  if (!isMove && order.action !== 'delete') return problem('traffic_action', { action: order.action })
+  if ('from_subuser_id' in fieldsIn(order.input) !== isMove) return problem('traffic_input', { action: order.action })
   const { bytes } = fieldsIn(order.calculation)
   const told = typeof bytes === 'number' ? BigInt(bytes) : -1n
   const moved = await deps.traffic.accounts.movedWith(reader, order.id)
-  return (isMove ? moved === told : moved >= told && told >= 0n) ? undefined : 'what was moved is not what it says'
+  if (isMove ? moved === told : moved >= told && told >= 0n) return undefined
+  return problem('traffic_moved', { stored: String(told), moved: String(moved) })
 }
 
-async function problemOfPurchase(deps: OrderDeps, reader: Reader, order: Order): Promise<string | undefined> {
+async function problemOfPurchase(deps: OrderDeps, reader: Reader, order: Order): Promise<Problem | undefined> {
   const bought = await deps.traffic.accounts.boughtWith(reader, order.id)
   const [delivery] = bought
-  if (!delivery) return 'it was paid and nothing was delivered'
-  if (bought.length > 1) return 'it was delivered more than once'
+  if (!delivery) return problem('traffic_undelivered')
+  if (bought.length > 1) return problem('traffic_delivered_twice', { count: bought.length })
   const { catalogue: version, pool_type: pool, gb } = fieldsIn(order.calculation)
   const tenths = typeof gb === 'number' ? Math.round(gb * 10) : 0
   if (delivery.pool !== pool || delivery.bytes !== BigInt(tenths) * 100_000_000n) {
-    return 'what was delivered is not what it says'
+    return problem('traffic_delivered', { pool: delivery.pool, bytes: String(delivery.bytes) })
   }
   const catalogue = typeof version === 'number' ? await deps.pricing.version(reader, version) : undefined
-  if (!catalogue) return 'its price list is not there'
+  if (!catalogue) return problem('price_list_missing')
   const asked = fieldsIn(order.input)
-  if (asked['pool_type'] !== pool || asked['gb'] !== gb) return 'it was not priced as it was asked for'
-  if ((asked['subuser_id'] ?? delivery.subuser) !== delivery.subuser) return 'it was delivered to another sub-user'
-  if (priceTraffic(catalogue, delivery.pool, tenths).total !== order.price) return 'its price is not its price list’s'
+  if (asked['pool_type'] !== pool || asked['gb'] !== gb) return problem('traffic_priced')
+  if ((asked['subuser_id'] ?? delivery.subuser) !== delivery.subuser)
+    return problem('traffic_subuser', { stored: delivery.subuser })
+  const { total } = priceTraffic(catalogue, delivery.pool, tenths)
+  if (total !== order.price) {
+    const prices = { stored: moneyText(order.price), expected: moneyText(total) }
+    return problem('price_differs', { order: order.id, ...prices })
+  }
   return problemOfLots(deps, reader, order, delivery, catalogue)
 }
 
@@ -235,20 +260,22 @@ async function problemOfLots(
   order: Order,
   delivery: ByteAccountKey & { readonly bytes: bigint },
   catalogue: Catalogue,
-): Promise<string | undefined> {
+): Promise<Problem | undefined> {
   const lots = await deps.traffic.accounts.lotsOf(reader, order.id)
   const days = catalogue.premium.pools.get(delivery.pool)?.expiresDays ?? null
   const expiresAt = days === null ? never : addDays(order.createdAt, days)
-  if (lots.some((lot) => lot.expiresAt !== expiresAt)) return 'its bytes do not expire when its price list says'
-  if (lots.some((lot) => lot.pool !== delivery.pool)) return 'its bytes are in another pool'
+  if (lots.some((lot) => lot.expiresAt !== expiresAt))
+    return problem('lots_expiry', { expected: days === null ? null : momentText(expiresAt) })
+  if (lots.some((lot) => lot.pool !== delivery.pool)) return problem('lots_pool', { expected: delivery.pool })
   const first = lots.find((lot) => lot.subuser === delivery.subuser)
-  if (!first || first.size < delivery.bytes) return 'its bytes are not where they were bought for'
+  if (!first || first.size < delivery.bytes)
+    return problem('lots_subuser', { subuser: delivery.subuser, bytes: String(delivery.bytes) })
   const left = lots.reduce((sum, lot) => sum + lot.rest, 0n)
   // Restored bytes go to any lot with room, and a lot whose bytes were moved out has room for another order's.
   if (left > delivery.bytes && left > delivery.bytes + (await deps.traffic.accounts.restoredTo(reader, lots))) {
-    return 'more of it is left than was bought'
+    return problem('lots_left', { left: String(left), bought: String(delivery.bytes) })
   }
   const holders = lots.map((lot) => lot.subuser)
   const owners = await ownersOf(reader, holders)
-  return lots.every((lot) => owners.get(lot.subuser) === order.customer) ? undefined : 'another customer has its bytes'
+  return lots.every((lot) => owners.get(lot.subuser) === order.customer) ? undefined : problem('lots_owner')
 }

@@ -1,4 +1,4 @@
-import { type Audit, attempt, type Finding, type Verifier } from '../../core/finding.ts'
+import { type Audit, at, attempt, type Finding, found, type Verifier } from '../../core/finding.ts'
 import { sameBytes } from '../../core/token-text.ts'
 import type { Vault } from '../../core/vault.ts'
 import type { Database } from '../../db/transaction.ts'
@@ -21,11 +21,11 @@ export const createSignInVerifier = (deps: {
       for (let after = ''; ; ) {
         const batch = await store.identitiesAfter(reader, after, page)
         for (const each of batch) {
-          const where = { promise: 'sign-in', where: `login of ${each.owner.id}` }
+          const where = at('login', { owner: each.owner.id })
           if (!sameBytes(deps.sha256(namedText(each.owner.id, each.login, each.email)), each.named)) {
-            findings.push({ ...where, problem: 'login or address is not what was written' })
+            findings.push(found('sign-in', where, 'login_changed'))
           }
-          await attempt(findings, where, () => {
+          await attempt(findings, { promise: 'sign-in', where }, () => {
             if (each.totp) deps.vault.open(each.totp, `totp of ${each.owner.id}`)
           })
         }

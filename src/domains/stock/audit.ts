@@ -1,6 +1,6 @@
 import { contains, formatAddress, formatPrefix, type Prefix, readAddress, readPrefix } from '../../core/address.ts'
 import { readCountry } from '../../core/country.ts'
-import { type Finding, maxFindings } from '../../core/finding.ts'
+import { at, type Finding, found, maxFindings, type Place, type Problem, problem } from '../../core/finding.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
 import type { Reader } from '../../db/transaction.ts'
 import type { Fleet } from '../fleet/index.ts'
@@ -36,33 +36,28 @@ export async function verifyStock(
   onLease: (lease: WalkedLease) => Finding | undefined,
 ): Promise<{ findings: Finding[]; places: number; leases: number }> {
   const findings: Finding[] = []
-  const note = (promise: 'lease' | 'stock', where: string, problem: string) =>
-    void findings.push({ promise, where, problem })
-  for (const { slot: place, state } of await store.disagreements(reader, maxShown)) {
-    note(
-      'lease',
-      `place ${place}`,
-      state === 'leased' ? 'it is leased without a lease' : `it is ${state} and has an open lease`,
-    )
+  for (const { slot: id, state } of await store.disagreements(reader, maxShown)) {
+    findings.push(found('lease', at('place', { id }), 'place_state', { state }))
   }
-  for (const place of await store.overlaps(reader, maxShown)) {
-    note('lease', `place ${place}`, 'it was leased to two at once, or is no place')
+  for (const id of await store.overlaps(reader, maxShown)) {
+    findings.push(found('lease', at('place', { id }), 'place_overlap'))
   }
-  for (const place of await store.misdated(reader, maxShown)) {
-    note('lease', `place ${place}`, 'it is not free from the end of its last lease on')
+  for (const id of await store.misdated(reader, maxShown)) {
+    findings.push(found('lease', at('place', { id }), 'place_free_from'))
   }
   for (const address of await store.mixedAddresses(reader, maxShown)) {
-    note('stock', `address ${address}`, 'it is in stock as two kinds')
+    findings.push(found('stock', at('address', { address }), 'address_two_kinds'))
   }
   const carrying = await createCarryingCheck(reader, deps.fleet, await deps.stock.ranges.judge())
   findings.push(...carrying.findings)
   for (const address of await store.soldTwice(reader, maxShown)) {
-    note('stock', `address ${address}`, 'it is in stock, and an exit of a premium pool')
+    findings.push(found('stock', at('address', { address }), 'address_is_exit'))
   }
   const walked = await walkSlots(reader, findings, (slot) => carrying.problemOf(slot))
   const next = await deps.numbers(reader, 'place')
   if (walked.last >= next) {
-    findings.push({ promise: 'counter', where: 'counter place', problem: `it gives out ${next} again` })
+    const numbers = { next, last: walked.last }
+    findings.push(found('counter', at('counter', { name: 'place' }), 'counter_behind', numbers))
   }
   return { findings, places: walked.places, leases: await walkLeases(reader, findings, onLease) }
 }
@@ -90,16 +85,16 @@ async function walkLeases(
 async function walkSlots(
   reader: Reader,
   findings: Finding[],
-  carryingProblem: (slot: store.SlotRecord) => string | undefined,
+  carryingProblem: (slot: store.SlotRecord) => Problem | undefined,
 ): Promise<{ places: number; last: number }> {
   let [places, last] = [0, -1]
   const read = (after: number, limit: number) => store.slotsAfter(reader, after, limit)
   const from = { start: -1, size: pageSize, keyOf: (slot: store.SlotRecord) => slot.id }
   for await (const page of keysetPages(read, from)) {
     for (const slot of page) {
-      const problem = problemOfSlot(slot) ?? carryingProblem(slot)
-      if (problem && findings.length < maxFindings) {
-        findings.push({ promise: 'stock', where: `place ${slot.id}`, problem })
+      const wrong = problemOfSlot(slot) ?? carryingProblem(slot)
+      if (wrong && findings.length < maxFindings) {
+        findings.push({ promise: 'stock', where: at('place', { id: slot.id }), ...wrong })
       }
     }
     places += page.length
@@ -108,11 +103,11 @@ async function walkSlots(
   return { places, last }
 }
 
-function problemOfSlot(slot: store.SlotRecord): string | undefined {
-  const address = readAddress(slot.address)
-  if (!address || formatAddress(address) !== slot.address) return 'its address cannot be read'
-  if (address.version !== (slot.ipv === 6 ? 6 : 4)) return 'its address is not of its kind'
-  return readCountry(slot.country) === slot.country ? undefined : 'its country is none'
+function problemOfSlot({ address: text, ipv, country }: store.SlotRecord): Problem | undefined {
+  const address = readAddress(text)
+  if (!address || formatAddress(address) !== text) return problem('address_unreadable', { address: text })
+  if (address.version !== (ipv === 6 ? 6 : 4)) return problem('address_kind', { address: text, ipv })
+  return readCountry(country) === country ? undefined : problem('country_unknown', { country })
 }
 
 /** The address that a node called from is in the range, and the call has a time. */
@@ -129,8 +124,6 @@ type Known = {
   readonly trials: Trial[]
 }
 
-const carriedWrong = 'it is carried by no node that said so, or by none while one does'
-
 /**
  * Checks that the node that serves a slot has reported the address and may serve it, and that no slot is without a node
  * while one could serve it. Ranges, trials and blocks are checked here, slots by `problemOf`.
@@ -138,15 +131,16 @@ const carriedWrong = 'it is carried by no node that said so, or by none while on
 async function createCarryingCheck(reader: Reader, fleet: Pick<Fleet, 'nodes'>, mayServe: MayServe) {
   const gateways = new Set((await fleet.nodes('gateway')).map((node): string => node.id))
   const findings: Finding[] = []
-  const note = (where: string, problem: string) => {
-    if (findings.length < maxFindings) findings.push({ promise: 'stock', where, problem })
+  const note = (where: Place, wrong: Problem) => {
+    if (findings.length < maxFindings) findings.push({ promise: 'stock', where, ...wrong })
   }
   const ranges = new Map<number, Known>()
   const byPrefix = new Map<string, Known>()
   for (const range of await rangeStore.listRanges(reader)) {
     const prefix = readPrefix(range.prefix)
-    if (!prefix || formatPrefix(prefix) !== range.prefix) note(`range ${range.id}`, 'its prefix cannot be read')
-    else {
+    if (!prefix || formatPrefix(prefix) !== range.prefix) {
+      note(at('range', { id: range.id }), problem('range_prefix', { prefix: range.prefix }))
+    } else {
       const known = { range, prefix, isBlock: isBlock(range), trials: [] }
       ranges.set(range.id, known)
       byPrefix.set(range.prefix, known)
@@ -157,9 +151,10 @@ async function createCarryingCheck(reader: Reader, fleet: Pick<Fleet, 'nodes'>, 
     const size = known && (known.isBlock ? 1 : Number(sizeOf(known.prefix)))
     const isGood = known && size !== undefined && mayCarry(known.range, trial.node) && isNormal(trial.served, size)
     if (isGood && gateways.has(trial.node)) known.trials.push(trial)
-    else note(`range ${trial.range}`, 'a node speaks of it that may not, or of addresses that it has not')
+    else note(at('range', { id: trial.range }), problem('trial_wrong', { node: trial.node }))
     if (known && !isProofSound(known.prefix, trial)) {
-      note(`range ${trial.range}`, 'the proof of a node is a call from an address outside of the range, or has no time')
+      const proof = { node: trial.node, from: trial.provenFrom }
+      note(at('range', { id: trial.range }), problem('trial_proof', proof))
     }
   }
   const carriedRight = (known: Known, offset: number, carrier: string | null): boolean => {
@@ -169,21 +164,23 @@ async function createCarryingCheck(reader: Reader, fleet: Pick<Fleet, 'nodes'>, 
   }
   for (const block of await rangeStore.listBlocks(reader)) {
     const known = byPrefix.get(block.prefix)
-    if (!known || !carriedRight(known, 0, block.carrier)) note(`block ${block.prefix}`, carriedWrong)
+    if (!known || !carriedRight(known, 0, block.carrier)) {
+      note(at('block', { prefix: block.prefix }), problem('carrier_wrong', { node: block.carrier }))
+    }
   }
 
   return {
     findings,
-    problemOf({ range, address: text, carrier, knownCarrier, state }: store.SlotRecord): string | undefined {
+    problemOf({ range, address: text, carrier, knownCarrier, state }: store.SlotRecord): Problem | undefined {
       const known = range === null ? undefined : ranges.get(range)
       const address = readAddress(text)
       if (knownCarrier !== null && (state !== 'leased' || !gateways.has(knownCarrier))) {
-        return 'its known carrier does not exist, or it has no holder'
+        return problem('carrier_known', { node: knownCarrier })
       }
-      if (range === null) return carrier === null ? undefined : 'it is carried and in no range'
-      if (!known || !address || !contains(known.prefix, address)) return 'it is not in the range that it belongs to'
+      if (range === null) return carrier === null ? undefined : problem('carrier_without_range', { node: carrier })
+      if (!known || !address || !contains(known.prefix, address)) return problem('place_range', { range })
       const offset = known.isBlock ? 0 : offsetOf(known.prefix, address)
-      return carriedRight(known, offset, carrier) ? undefined : carriedWrong
+      return carriedRight(known, offset, carrier) ? undefined : problem('carrier_wrong', { node: carrier })
     },
   }
 }

@@ -1,11 +1,22 @@
 import { type Chain, emptyChain, endingWith, problemsOfEnd, problemsOfLink, type Sha256 } from '../../core/chain.ts'
-import { type Audit, attempt, type Finding, maxFindings, type Verifier } from '../../core/finding.ts'
+import {
+  type Audit,
+  at,
+  attempt,
+  type Finding,
+  found,
+  maxFindings,
+  type Place,
+  type Problem,
+  problem,
+  type Verifier,
+} from '../../core/finding.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
 import type { Database, Reader } from '../../db/transaction.ts'
 import type { ByteAccount, ByteMovement } from './accounts/rules.ts'
 import { accountSubjects, fieldsOf, readSubject, subjectOf, usedBy } from './accounts/rules.ts'
 import * as store from './accounts/store.ts'
-import { strayBudgets, unsoundCounts } from './counts/store.ts'
+import { type StrayBudget, strayBudgets, unsoundCounts } from './counts/store.ts'
 import * as leases from './leases/store.ts'
 
 const page = 500
@@ -31,8 +42,6 @@ export function createTrafficVerifier(deps: { db: Database; sha256: Sha256 }): V
   }
 }
 
-const found = (promise: string, where: string, problem: string): Finding => ({ promise, where, problem })
-
 /** Checks every account, that no movement or lot is outside of one, and that moves take out what they put in. */
 async function checkAccounts(reader: Reader, sha256: Sha256, onProgress?: (done: number) => void) {
   const findings: Finding[] = []
@@ -49,7 +58,7 @@ async function checkAccounts(reader: Reader, sha256: Sha256, onProgress?: (done:
   for await (const batch of all) {
     for (const account of batch) {
       movements += account.seq
-      const where = `account of ${account.pool} traffic of ${account.subuser}`
+      const where = at('traffic_account', nameOf(account))
       await attempt(findings, { promise: 'bytes', where }, async () => {
         totals.set(subjectOf(account), await walkAccount(reader, account, sha256, findings))
       })
@@ -58,17 +67,25 @@ async function checkAccounts(reader: Reader, sha256: Sha256, onProgress?: (done:
   }
   const there = await store.countMovements(reader)
   if (there !== movements) {
-    findings.push(found('bytes', 'movements', `${there} exist, the accounts count ${movements}`))
+    const counts = { rows: there, counted: movements, by: 'accounts' } as const
+    findings.push(found('bytes', at('table', { table: 'movements' }), 'rows_counted', counts))
   }
   for (const { order, bytes } of await store.movedByOrder(reader, page)) {
-    findings.push(found('bytes', `order ${order}`, `it moved ${bytes} bytes more in than out`))
+    findings.push(found('bytes', at('order', { id: order }), 'moved_uneven', { bytes: String(bytes) }))
   }
   for (const lot of await store.strayLots(reader, page)) {
-    const where = `${lot.pool} traffic of ${lot.subuser_id}`
-    findings.push(found('lots', where, 'lots belong to an account that is not there'))
+    const where = at('traffic', { pool: lot.pool, subuser: lot.subuser_id })
+    findings.push(found('lots', where, 'lots_stray'))
   }
   return { findings, totals, movements }
 }
+
+const nameOf = ({ pool, subuser }: ByteAccount) => ({ pool, subuser })
+
+type Sums = { balance: bigint; aside: bigint; owed: bigint; used: bigint; arrived: bigint }
+
+const sumsText = ({ balance, aside, owed }: Pick<Sums, 'balance' | 'aside' | 'owed'>): string =>
+  `balance ${balance}, aside ${aside}, owed ${owed}`
 
 /** Walks one account's movements from the first, and compares the account and its lots with their sums. */
 async function walkAccount(
@@ -77,8 +94,7 @@ async function walkAccount(
   sha256: Sha256,
   findings: Finding[],
 ): Promise<leases.LeaseTotals> {
-  const name = `${account.pool} traffic of ${account.subuser}`
-  const sum = { balance: 0n, aside: 0n, owed: 0n, used: 0n, arrived: 0n }
+  const sum: Sums = { balance: 0n, aside: 0n, owed: 0n, used: 0n, arrived: 0n }
   const totals = { leased: 0n, back: 0n, settled: 0n, late: 0n }
   let chain: Chain = emptyChain
   const all = keysetPages((after: number, limit) => store.movementsAfter(reader, account, after, limit), {
@@ -88,38 +104,53 @@ async function walkAccount(
   })
   for await (const movements of all) {
     for (const movement of movements) {
-      const where = `movement ${movement.seq} of ${name}`
-      const problems = problemsOfLink(chain, movement, fieldsOf(movement), { sha256, entry: 'movement' })
-      sum.balance += movement.amount
-      sum.aside += movement.aside
-      sum.owed += movement.owed
-      sum.used += usedBy(movement)
-      const { balanceAfter, asideAfter, owedAfter } = movement
-      const isSum = balanceAfter === sum.balance && asideAfter === sum.aside && owedAfter === sum.owed
-      if (!isSum) problems.push('the balance after it is not the sum up to it')
-      if (sum.balance < 0n || sum.aside < 0n || sum.owed < 0n) problems.push('something is below zero')
-      findings.push(...problems.map((problem) => found('bytes', where, problem)))
-      if (movement.kind === 'bought' || movement.kind === 'moved_in') sum.arrived += movement.amount
+      const where = at('movement', { seq: movement.seq, ...nameOf(account) })
+      const link = problemsOfLink(chain, movement, fieldsOf(movement), { sha256, entry: 'movement' })
+      const problems = [...link, ...addMovement(sum, movement)]
+      findings.push(...problems.map((each) => ({ promise: 'bytes' as const, where, ...each })))
       addToTotals(totals, movement)
       chain = endingWith(movement)
     }
   }
-  const where = `account of ${name}`
-  if (account.balance !== sum.balance) {
-    findings.push(found('bytes', where, `the balance is ${account.balance}, its movements sum to ${sum.balance}`))
-  }
-  if (account.aside !== sum.aside || account.owed !== sum.owed || account.used !== sum.used) {
-    findings.push(found('bytes', where, 'what is set aside, owed or used is not what its movements say'))
-  }
-  for (const problem of problemsOfEnd(account, chain, 'movement')) findings.push(found('bytes', where, problem))
-  const [lots, held] = [await store.sumLots(reader, account), account.balance + account.aside]
-  if (lots.rest !== held) {
-    findings.push(found('lots', where, `its lots hold ${lots.rest} bytes, the account ${held}`))
-  }
-  if (lots.size !== sum.arrived) {
-    findings.push(found('lots', where, `its lots came with ${lots.size} bytes, ${sum.arrived} have arrived`))
-  }
+  const where = at('traffic_account', nameOf(account))
+  const problems = [...problemsOfSums(account, sum), ...problemsOfEnd(account, chain, 'movement')]
+  findings.push(...problems.map((each) => ({ promise: 'bytes' as const, where, ...each })))
+  findings.push(...(await checkLots(reader, account, sum.arrived, where)))
   return { ...totals, aside: account.aside }
+}
+
+/** Adds a movement to the sums, and compares them with those that the movement records. */
+function addMovement(sum: Sums, movement: ByteMovement): Problem[] {
+  sum.balance += movement.amount
+  sum.aside += movement.aside
+  sum.owed += movement.owed
+  sum.used += usedBy(movement)
+  if (movement.kind === 'bought' || movement.kind === 'moved_in') sum.arrived += movement.amount
+  const { balanceAfter: balance, asideAfter: aside, owedAfter: owed } = movement
+  const isSum = balance === sum.balance && aside === sum.aside && owed === sum.owed
+  const isNegative = sum.balance < 0n || sum.aside < 0n || sum.owed < 0n
+  const sums = { stored: sumsText({ balance, aside, owed }), expected: sumsText(sum) }
+  return [
+    ...(isSum ? [] : [problem('movement_sums', sums)]),
+    ...(isNegative ? [problem('movement_negative', { found: sumsText(sum) })] : []),
+  ]
+}
+
+function problemsOfSums(account: ByteAccount, sum: Sums): Problem[] {
+  const { balance, aside, owed, used } = account
+  if (balance === sum.balance && aside === sum.aside && owed === sum.owed && used === sum.used) return []
+  const text = (of: Sums | ByteAccount): string => `${sumsText(of)}, used ${of.used}`
+  return [problem('bytes_differ', { stored: text(account), expected: text(sum) })]
+}
+
+/** Compares an account with the sums of its lots. */
+async function checkLots(reader: Reader, account: ByteAccount, arrived: bigint, where: Place): Promise<Finding[]> {
+  const [lots, held] = [await store.sumLots(reader, account), account.balance + account.aside]
+  const bytes = (stored: bigint, expected: bigint) => ({ stored: String(stored), expected: String(expected) })
+  return [
+    ...(lots.rest === held ? [] : [found('lots', where, 'lots_rest', bytes(lots.rest, held))]),
+    ...(lots.size === arrived ? [] : [found('lots', where, 'lots_size', bytes(lots.size, arrived))]),
+  ]
 }
 
 function addToTotals(totals: Record<'leased' | 'back' | 'settled' | 'late', bigint>, movement: ByteMovement): void {
@@ -148,28 +179,55 @@ async function checkLeases(reader: Reader, totals: ReadonlyMap<string, leases.Le
       seen += 1
       if (line.quarantined > 0n) quarantined += 1
       if (!isSame(line, totals.get(line.subject))) {
-        findings.push(found('lease', line.subject, 'what its nodes were allowed is not what the account set aside'))
+        const sums = { stored: leaseText(line), expected: leaseText(totals.get(line.subject) ?? noLease) }
+        findings.push(found('lease', at('subject', { subject: line.subject }), 'lease_totals', sums))
       }
       unseen.delete(line.subject)
     }
   }
   for (const [subject, account] of unseen) {
-    if (account.leased > 0n) findings.push(found('lease', subject, 'bytes were set aside and no node has them'))
+    if (account.leased <= 0n) continue
+    const bytes = String(account.leased)
+    findings.push(found('lease', at('subject', { subject }), 'lease_bytes_lost', { bytes }))
   }
-  const addLine = (line: { readonly node: string; readonly subject: string }, problem: string) =>
-    findings.push(found('lease', `${line.subject} at ${line.node}`, problem))
-  for (const line of await leases.miscounted(reader, page)) {
-    addLine(line, 'its count is not what the node reported, or more was billed than is believed of it')
-  }
-  for (const line of [...(await leases.unsoundLines(reader, page)), ...(await unsoundCounts(reader, page))]) {
-    addLine(line, 'its figures are not those that were last written')
-  }
-  for (const budget of await strayBudgets(reader, page)) {
-    findings.push(found('budget', `budget of ${budget.node}`, budget.problem))
-  }
-  for (const count of await leases.strayCounts(reader, accountSubjects, page)) addLine(count, count.problem)
-  return { findings, subjects: seen, quarantined }
+  return { findings: [...findings, ...(await checkLines(reader))], subjects: seen, quarantined }
 }
+
+/** Checks each line, count and budget of a node by itself. */
+async function checkLines(reader: Reader): Promise<Finding[]> {
+  const findings: Finding[] = []
+  const addLine = ({ subject, node }: { readonly node: string; readonly subject: string }, wrong: Problem) =>
+    findings.push({ promise: 'lease', where: at('subject_at_node', { subject, node }), ...wrong })
+  for (const line of await leases.miscounted(reader, page)) addLine(line, problem('lease_count'))
+  for (const line of [...(await leases.unsoundLines(reader, page)), ...(await unsoundCounts(reader, page))]) {
+    addLine(line, problem('checksum'))
+  }
+  for (const { node, reason } of await strayBudgets(reader, page)) {
+    findings.push({ promise: 'budget', where: at('budget', { node }), ...budgetProblems[reason] })
+  }
+  for (const count of await leases.strayCounts(reader, accountSubjects, page)) {
+    addLine(count, countProblems[count.reason])
+  }
+  return findings
+}
+
+const budgetProblems: Readonly<Record<StrayBudget['reason'], Problem>> = {
+  checksum: problem('checksum'),
+  no_boot: problem('budget_node'),
+  none_for_counts: problem('budget_missing', { of: 'counts' }),
+  none_for_leases: problem('budget_missing', { of: 'leases' }),
+}
+
+const countProblems: Readonly<Record<leases.StrayCount['reason'], Problem>> = {
+  no_lease: problem('count_without_lease'),
+  no_boot_of_count: problem('boot_unknown', { of: 'count' }),
+  no_boot_of_lease: problem('boot_unknown', { of: 'lease' }),
+}
+
+const noLease: leases.LeaseTotals = { leased: 0n, back: 0n, settled: 0n, late: 0n, aside: 0n }
+
+const leaseText = ({ leased, back, settled, late, aside }: leases.LeaseTotals): string =>
+  `leased ${leased}, back ${back}, settled ${settled}, late ${late}, aside ${aside}`
 
 const isSame = (line: leases.LeaseTotals, account: leases.LeaseTotals | undefined): boolean =>
   (['leased', 'back', 'settled', 'late', 'aside'] as const).every((name) => line[name] === (account?.[name] ?? 0n))

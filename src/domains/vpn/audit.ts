@@ -1,6 +1,18 @@
 import { addressToNumber, readAddress } from '../../core/address.ts'
 import { addMonths } from '../../core/calendar.ts'
-import { attempt, type Finding, type Verifier } from '../../core/finding.ts'
+import {
+  at,
+  attempt,
+  type Finding,
+  found,
+  idDate,
+  momentText,
+  moneyText,
+  type Place,
+  type Problem,
+  problem,
+  type Verifier,
+} from '../../core/finding.ts'
 import { timeOfId } from '../../core/ids.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
 import { readKey } from '../../core/wireguard.ts'
@@ -29,8 +41,6 @@ const pageSize = 100
 /** A term begins at most this long before its order is dated: a transaction may take that long. */
 const paidWithinMs = 60_000
 
-const found = (where: string, problem: string): Finding => ({ promise: 'vpn', where, problem })
-
 /** Recomputes the promises about the VPN: paid time, prices, devices, keys, addresses and bytes. */
 export const verifierOf = (deps: VpnDeps): Verifier => ({
   name: 'vpn',
@@ -56,13 +66,13 @@ export const verifierOf = (deps: VpnDeps): Verifier => ({
 async function verifyWhole(deps: VpnDeps, reader: Reader): Promise<Finding[]> {
   const findings: Finding[] = []
   for (const { what, value, held } of await store.listDuplicates(reader))
-    findings.push(found(`${what} ${value}`, `${held} devices hold it at once`))
+    findings.push(found('vpn', at('peer_value', { what, value }), 'peers_share', { count: held }))
   for (const id of await store.listWithoutAddress(reader))
-    findings.push(found(`device ${id}`, 'its address is not given to it'))
+    findings.push(found('vpn', at('device', { id }), 'peer_address'))
   for (const ipv4 of await store.listStrayAddresses(reader))
-    findings.push(found(`address ${ipv4Text(ipv4)}`, 'it is given to no device that holds it'))
-  const orphans = await store.countOrphans(reader)
-  if (orphans > 0) findings.push(found('devices', `${orphans} belong to no subscription`))
+    findings.push(found('vpn', at('address', { address: ipv4Text(ipv4) }), 'address_stray'))
+  const count = await store.countOrphans(reader)
+  if (count > 0) findings.push(found('vpn', at('table', { table: 'devices' }), 'peers_stray', { count }))
   const counted = keysetPages((after: string, limit) => deps.traffic.counts.subjects(reader, 'dev_', after, limit), {
     start: '',
     size: pageSize,
@@ -70,11 +80,12 @@ async function verifyWhole(deps: VpnDeps, reader: Reader): Promise<Finding[]> {
   })
   for await (const subjects of counted) {
     const owners = await peers.findOwners(reader, subjects)
-    for (const subject of subjects.filter((each) => !owners.has(each)))
-      findings.push(found(`device ${subject}`, 'nodes have counted for it, and it is not there'))
+    for (const id of subjects.filter((each) => !owners.has(each)))
+      findings.push(found('vpn', at('device', { id }), 'counted_unknown'))
   }
-  const [ordered, paid] = [await deps.orders.countOf(reader, product), await store.countTerms(reader)]
-  if (ordered !== paid) findings.push(found('orders', `${ordered} were placed, and time was given for ${paid}`))
+  const counts = { orders: await deps.orders.countOf(reader, product), terms: await store.countTerms(reader) }
+  if (counts.orders !== counts.terms)
+    findings.push(found('vpn', at('table', { table: 'orders' }), 'terms_counted', counts))
   return findings
 }
 
@@ -95,26 +106,25 @@ async function verifyPage(
     reader,
     devices.map((each) => each.id),
   )
-  const check = (where: string, problemsOf: () => Promise<string[]> | string[]): Promise<void> =>
+  const check = (where: Place, problemsOf: () => Promise<Problem[]> | Problem[]): Promise<void> =>
     attempt(findings, { promise: 'vpn', where }, async () => {
-      for (const problem of await problemsOf()) findings.push(found(where, problem))
+      findings.push(...(await problemsOf()).map((each) => ({ promise: 'vpn' as const, where, ...each })))
     })
   for (const subscription of page) {
     const { uuid } = subscription
     const own = byOwner.get(uuid) ?? []
-    await check(`subscription ${uuid}`, async () => [
+    await check(at('subscription', { uuid }), async () => [
       ...(await problemsOfPayment(deps, reader, subscription, terms.get(uuid) ?? [], orders)),
       ...problemsOfLink(deps, subscription),
       ...problemsOfCount(subscription, own),
       ...problemsOfTraffic(subscription, own),
     ])
     for (const device of own) {
-      await check(`device ${device.id}`, () => {
-        const count = counts.get(device.id)
-        const isSame = (count?.received ?? 0n) === device.received && (count?.sent ?? 0n) === device.sent
-        const problems = problemsOfPeer(deps, device)
-        return isSame ? problems : [...problems, 'it has carried other bytes than nodes have reported']
-      })
+      const count = counts.get(device.id) ?? { received: 0n, sent: 0n }
+      await check(at('device', { id: device.id }), () => [
+        ...problemsOfPeer(deps, device),
+        ...problemsOfBytes(device, count, 'nodes'),
+      ])
     }
   }
   return devices.length
@@ -126,7 +136,7 @@ async function problemsOfPayment(
   subscription: Subscription,
   terms: readonly Term[],
   orders: ReadonlyMap<string, Order>,
-): Promise<string[]> {
+): Promise<Problem[]> {
   const problems = problemsOfTerms(subscription, terms)
   let catalogue: Catalogue | undefined
   for (const term of terms) {
@@ -137,79 +147,119 @@ async function problemsOfPayment(
     problems.push(...(await problemsOfRefunded(deps, reader, term, order)))
   }
   const lastPlan = catalogue?.vpn
-  if (lastPlan && lastPlan.speedMegabits !== subscription.speedMegabits)
-    problems.push('it is not as fast as was last paid for')
-  if (lastPlan && lastPlan.deviceLimit > subscription.deviceLimit)
-    problems.push('it has fewer devices than were last paid for')
+  if (lastPlan && lastPlan.speedMegabits !== subscription.speedMegabits) {
+    const speeds = { stored: subscription.speedMegabits, expected: lastPlan.speedMegabits }
+    problems.push(problem('subscription_speed', speeds))
+  }
+  if (lastPlan && lastPlan.deviceLimit > subscription.deviceLimit) {
+    const limits = { stored: subscription.deviceLimit, expected: lastPlan.deviceLimit }
+    problems.push(problem('subscription_devices', limits))
+  }
   return problems
 }
 
 /** The terms must follow one another and add up to the end of the subscription: every month was charged. */
-function problemsOfTerms(subscription: Subscription, terms: readonly Term[]): string[] {
-  const problems: string[] = []
+function problemsOfTerms(subscription: Subscription, terms: readonly Term[]): Problem[] {
+  if (terms.length === 0) return [problem('subscription_unpaid')]
+  const problems: Problem[] = []
   let ends = Number.NaN
   let anchorDay = 0
   for (const [index, term] of terms.entries()) {
-    if (term.seq !== index + 1) problems.push(`term ${term.seq} stands where ${index + 1} should`)
-    if (term.startsAt !== ends) {
-      if (term.startsAt < ends) problems.push(`term ${term.seq} begins before the one before it ends`)
-      anchorDay = new Date(term.startsAt).getUTCDate()
-    }
-    if (term.endsAt !== addMonths(term.startsAt, term.months, anchorDay)) {
-      problems.push(`term ${term.seq} does not last ${term.months} months`)
-    }
+    if (term.startsAt !== ends) anchorDay = new Date(term.startsAt).getUTCDate()
     const usedLater = terms[index + 1]?.usedBefore ?? usedBy(subscription)
-    if (term.usedBefore > usedLater || (index === 0 && term.usedBefore !== 0n)) {
-      problems.push(`term ${term.seq} says that more was used than was`)
-    }
+    problems.push(...problemsOfTerm(term, { expected: index + 1, ends, anchorDay, usedLater }))
+    problems.push(...problemsOfUnused(subscription, term))
     ends = term.endsAt
-    if (term.refunded === 0n) continue
-    if (subscription.deletedAt === null)
-      problems.push(`term ${term.seq} is refunded and the subscription is not deleted`)
-    else if (term.refunded > refundOf(term, subscription.deletedAt, null))
-      problems.push(`term ${term.seq} was refunded more than its unused part`)
   }
-  if (terms.length === 0) return ['no order has paid for it']
-  if (ends !== subscription.expiresAt) problems.push('it does not end where its terms end')
-  if (anchorDay !== subscription.anchorDay) problems.push('it ends on another day than its terms')
-  if (limitOfTerms(terms) !== subscription.trafficLimit)
-    problems.push('its traffic limit is not what its terms granted')
+  const limit = limitOfTerms(terms)
+  if (ends !== subscription.expiresAt) {
+    const times = { stored: momentText(subscription.expiresAt), expected: momentText(ends) }
+    problems.push(problem('subscription_end', times))
+  }
+  if (anchorDay !== subscription.anchorDay)
+    problems.push(problem('subscription_day', { stored: subscription.anchorDay, expected: anchorDay }))
+  if (limit !== subscription.trafficLimit) {
+    const limits = { stored: orNull(subscription.trafficLimit), expected: orNull(limit) }
+    problems.push(problem('subscription_traffic', limits))
+  }
   return problems
+}
+
+const orNull = (bytes: bigint | null): string | null => (bytes === null ? null : String(bytes))
+
+/** Compares a term with its neighbours: `ends` is the end of the term before it. */
+function problemsOfTerm(
+  { seq: term, months, startsAt, endsAt, usedBefore }: Term,
+  of: { readonly expected: number; readonly ends: number; readonly anchorDay: number; readonly usedLater: bigint },
+): Problem[] {
+  const max = of.expected === 1 ? 0n : of.usedLater
+  const isUsed = usedBefore > of.usedLater || (of.expected === 1 && usedBefore !== 0n)
+  return [
+    ...(term === of.expected ? [] : [problem('term_number', { term, expected: of.expected })]),
+    ...(startsAt < of.ends ? [problem('term_overlap', { term })] : []),
+    ...(endsAt === addMonths(startsAt, months, of.anchorDay) ? [] : [problem('term_length', { term, months })]),
+    ...(isUsed ? [problem('term_used', { term, stored: String(usedBefore), max: String(max) })] : []),
+  ]
+}
+
+/** A refund is at most the unused part of the term of a deleted subscription. */
+function problemsOfUnused({ deletedAt }: Subscription, term: Term): Problem[] {
+  if (term.refunded === 0n) return []
+  if (deletedAt === null) return [problem('term_refund_open', { term: term.seq })]
+  const max = refundOf(term, deletedAt, null)
+  if (term.refunded <= max) return []
+  return [problem('term_refund_large', { term: term.seq, stored: moneyText(term.refunded), max: moneyText(max) })]
 }
 
 /** Compares a term with its order, and prices the order again from the price list that it names. */
 function problemsOfOrder(
   subscription: Subscription,
-  term: Term,
+  { seq: term, ...of }: Term,
   order: Order | undefined,
   catalogue: Catalogue | undefined,
-): string[] {
-  if (!order) return [`term ${term.seq} was paid by no order`]
-  const problems: string[] = []
-  if (order.customer !== subscription.customer) problems.push(`term ${term.seq} was paid by another customer's order`)
-  if (order.action !== (term.seq === 1 ? 'buy' : 'renew')) problems.push(`term ${term.seq} was paid by another action`)
+): Problem[] {
+  if (!order) return [problem('term_unpaid', { term, order: of.order })]
+  const { months } = of
+  const problems: Problem[] = []
+  if (order.customer !== subscription.customer) problems.push(problem('term_customer', { term, order: order.id }))
+  const action = term === 1 ? 'buy' : 'renew'
+  if (order.action !== action) problems.push(problem('term_action', { term, stored: order.action, expected: action }))
   // The customer may change the months of an automatic renewal until it happens.
-  if (valueIn(order.input, 'automatic') !== true && numberIn(order.input, 'period') !== term.months) {
-    problems.push(`term ${term.seq} does not last as long as was asked for`)
+  if (valueIn(order.input, 'automatic') !== true && numberIn(order.input, 'period') !== months) {
+    problems.push(problem('term_months', { term, months }))
   }
   const { calculation } = order
-  if (textIn(calculation, 'uuid') !== subscription.uuid || numberIn(calculation, 'months') !== term.months) {
-    problems.push(`order ${order.id} was priced for something else than term ${term.seq}`)
+  if (textIn(calculation, 'uuid') !== subscription.uuid || numberIn(calculation, 'months') !== months) {
+    problems.push(problem('term_calculation', { term, order: order.id }))
   }
-  if (order.product !== product) problems.push(`term ${term.seq} was paid by an order for something else`)
-  if (order.price !== term.price) problems.push(`term ${term.seq} has another price than its order`)
-  if (order.createdAt - term.startsAt > paidWithinMs) {
-    problems.push(`term ${term.seq} begins before it was paid for`)
+  if (order.product !== product) problems.push(problem('term_product', { term, stored: order.product }))
+  if (order.price !== of.price) {
+    problems.push(problem('term_price', { term, stored: moneyText(of.price), expected: moneyText(order.price) }))
   }
+  if (order.createdAt - of.startsAt > paidWithinMs) {
+    const times = { begins: momentText(of.startsAt), paid: momentText(order.createdAt) }
+    problems.push(problem('term_early', { term, ...times }))
+  }
+  return [...problems, ...problemsOfPrice({ seq: term, ...of }, order, catalogue)]
+}
+
+/** Compares the price and the traffic of a term with its price list. */
+function problemsOfPrice(
+  { seq: term, months, trafficGrant }: Pick<Term, 'seq' | 'months' | 'trafficGrant'>,
+  order: Order,
+  catalogue: Catalogue | undefined,
+): Problem[] {
   const plan = catalogue?.vpn
-  if (!catalogue || !plan?.months.has(term.months)) {
-    problems.push(`order ${order.id} names no price list that sells ${term.months} months`)
-    return problems
+  if (!catalogue || !plan?.months.has(months)) return [problem('term_plan', { order: order.id, months })]
+  const problems: Problem[] = []
+  const { total } = priceVpn(catalogue, months)
+  if (total !== order.price) {
+    const prices = { stored: moneyText(order.price), expected: moneyText(total) }
+    problems.push(problem('price_differs', { order: order.id, ...prices }))
   }
-  if (priceVpn(catalogue, term.months).total !== order.price)
-    problems.push(`order ${order.id} has a price of no price list`)
-  if (trafficFor(plan.trafficGigabytes, term.months) !== term.trafficGrant) {
-    problems.push(`term ${term.seq} grants other traffic than its price list`)
+  const traffic = trafficFor(plan.trafficGigabytes, months)
+  if (traffic !== trafficGrant) {
+    problems.push(problem('term_traffic', { term, stored: orNull(trafficGrant), expected: orNull(traffic) }))
   }
   return problems
 }
@@ -220,50 +270,59 @@ async function problemsOfRefunded(
   reader: Reader,
   term: Term,
   order: Order | undefined,
-): Promise<string[]> {
+): Promise<Problem[]> {
   if (!order || order.chargeSeq === null) return []
   const refund = await deps.ledgerAudit.refundOf(reader, order.customer, order.chargeSeq)
   const given = refund?.note.startsWith(deletedNote) ? refund.amount : 0n
-  return given === term.refunded ? [] : [`term ${term.seq} does not say what was given back of it`]
+  if (given === term.refunded) return []
+  return [problem('term_refund', { term: term.seq, stored: moneyText(term.refunded), expected: moneyText(given) })]
 }
 
-function problemsOfLink(deps: VpnDeps, of: Subscription): string[] {
-  if (of.deletedAt !== null) return of.sealedLink === null ? [] : ['it is deleted and keeps its link']
+function problemsOfLink(deps: VpnDeps, of: Subscription): Problem[] {
+  if (of.deletedAt !== null) return of.sealedLink === null ? [] : [problem('link_kept')]
   const secret = opened(() => secretOf(deps, of))
-  if (secret === undefined || secret === '') return ['its link does not open']
-  return deps.sha256(secret).toHex() === of.linkDigest.toHex() ? [] : ['its link is not the one it is found by']
+  if (secret === undefined || secret === '') return [problem('link_sealed')]
+  return deps.sha256(secret).toHex() === of.linkDigest.toHex() ? [] : [problem('link_digest')]
 }
 
-function problemsOfCount(of: Subscription, devices: readonly Peer[]): string[] {
+function problemsOfCount({ deletedAt, deviceLimit }: Subscription, devices: readonly Peer[]): Problem[] {
   const held = devices.filter((each) => each.removedAt === null).length
-  if (of.deletedAt !== null) return held === 0 ? [] : ['it is deleted and holds devices']
-  return held <= of.deviceLimit ? [] : [`it holds ${held} devices of ${of.deviceLimit}`]
+  const max = deletedAt === null ? deviceLimit : 0
+  return held <= max ? [] : [problem('subscription_held', { held, max, deleted: deletedAt !== null })]
 }
 
-function problemsOfTraffic(of: Subscription, devices: readonly Peer[]): string[] {
+type Bytes = { readonly received: bigint; readonly sent: bigint }
+
+function problemsOfTraffic(of: Subscription, devices: readonly Peer[]): Problem[] {
   const received = devices.reduce((sum, each) => sum + each.received, 0n)
   const sent = devices.reduce((sum, each) => sum + each.sent, 0n)
-  return received === of.received && sent === of.sent ? [] : ['it has carried other bytes than its devices']
+  return problemsOfBytes(of, { received, sent }, 'devices')
 }
 
-function problemsOfPeer(deps: VpnDeps, peer: Peer): string[] {
+const bytesText = ({ received, sent }: Bytes): string => `${received} + ${sent}`
+
+const problemsOfBytes = (stored: Bytes, expected: Bytes, by: 'devices' | 'nodes'): Problem[] =>
+  stored.received === expected.received && stored.sent === expected.sent
+    ? []
+    : [problem('carried_bytes', { stored: bytesText(stored), expected: bytesText(expected), by })]
+
+function problemsOfPeer(deps: VpnDeps, peer: Peer): Problem[] {
   const ipv6 = readAddress(peer.ipv6)
+  const isPair = ipv6?.version === 6 && (addressToNumber(ipv6) & 0xffffffffn) === peer.ipv4
+  const madeAt = timeOfId(peer.id)
   return [
     ...problemsOfKey(deps, peer),
-    ...(ipv6?.version === 6 && (addressToNumber(ipv6) & 0xffffffffn) === peer.ipv4
-      ? []
-      : ['its IPv6 address is not the one of its IPv4 address']),
-    ...(timeOfId(peer.id) === peer.createdAt ? [] : ['it is not dated as its id is']),
+    ...(isPair ? [] : [problem('peer_ipv6', { stored: peer.ipv6 })]),
+    ...(madeAt === peer.createdAt ? [] : [idDate(peer.createdAt, madeAt)]),
   ]
 }
 
 /** A private key that the shop made is kept while the device is, opens, and belongs to the public key. */
-function problemsOfKey(deps: VpnDeps, peer: Peer): string[] {
-  if (peer.removedAt !== null || peer.ownKey)
-    return peer.sealedKey === null ? [] : ['it keeps a private key that it must not have']
+function problemsOfKey(deps: VpnDeps, peer: Peer): Problem[] {
+  if (peer.removedAt !== null || peer.ownKey) return peer.sealedKey === null ? [] : [problem('private_key_kept')]
   const bytes = readKey(opened(() => privateKeyOf(deps, peer)) ?? '')
-  if (!bytes) return ['its private key does not open']
-  return deps.publicKeyOf(bytes).toBase64() === peer.publicKey ? [] : ['its private key belongs to another public key']
+  if (!bytes) return [problem('private_key_sealed')]
+  return deps.publicKeyOf(bytes).toBase64() === peer.publicKey ? [] : [problem('private_key_other')]
 }
 
 /** A sealed text that was changed or moved does not open; that is a finding and not a fault. */

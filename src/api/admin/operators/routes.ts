@@ -1,10 +1,11 @@
-import { type Verifier, verifyAll } from '../../../core/finding.ts'
+import { sayVerdict, type Verdict, type Verifier, verifyAll } from '../../../core/finding.ts'
 import { readId } from '../../../core/ids.ts'
 import { Refusal, refuseField } from '../../../core/refusal.ts'
 import { readIso, toIso } from '../../../core/time.ts'
 import { createKeptVerifier } from '../../../domains/ledger/index.ts'
 import { orRefuse } from '../../answers.ts'
 import type { Bound } from '../../bind.ts'
+import { findingSentencesOf, type Language } from '../../language.ts'
 import { pageOf, positionOf, readNumber, soughtFor } from '../../pages.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
 import type { AdminDeps, Invited } from '../deps.ts'
@@ -57,8 +58,11 @@ export function adminOperatorOperations(bind: BindAdmin, deps: AdminDeps): reado
 function bookOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
   const verification = createVerification(deps)
   return [
-    bind(shapes.startVerify, async ({ body }) => verification.start(body.against)),
-    bind(shapes.getVerify, async () => verification.show()),
+    bind(shapes.startVerify, async ({ body, language }) => {
+      verification.start(body.against)
+      return verification.show(language)
+    }),
+    bind(shapes.getVerify, async ({ language }) => verification.show(language)),
     bind(shapes.makeCheckpoint, async () => {
       const made = await deps.ledgerAudit.makeCheckpoint()
       if (!made) return { checkpoint: null }
@@ -75,18 +79,17 @@ const busy = (): Refusal => new Refusal('verification_running')
 /** Verification in the background, one run at a time; keeps the result of the last run. */
 function createVerification(deps: AdminDeps) {
   let run: shapes.VerificationRun = shapes.noRun
+  let verdict: Verdict | undefined
 
   async function work(verifiers: readonly Verifier[]): Promise<void> {
     try {
-      const verdict = await verifyAll(verifiers, (part) => {
+      verdict = await verifyAll(verifiers, (part) => {
         run = { ...run, part, done: 0 }
         return (done) => {
           run = { ...run, done }
         }
       })
-      const findings = verdict.findings.map((each) => ({ ...each }))
-      const told = { ...verdict, findings, covered: { ...verdict.covered }, notes: [...verdict.notes] }
-      run = { ...run, ...told, state: 'done', part: null, ended_at: toIso(deps.clock()) }
+      run = { ...run, state: 'done', part: null, ended_at: toIso(deps.clock()) }
     } catch (fault) {
       run = { ...run, state: 'failed', ended_at: toIso(deps.clock()) }
       deps.onFault(fault)
@@ -94,15 +97,18 @@ function createVerification(deps: AdminDeps) {
   }
 
   return {
-    show: (): shapes.VerificationRun => run,
+    show: (language: Language): shapes.VerificationRun => ({
+      ...run,
+      ...(verdict && sayVerdict(verdict, findingSentencesOf[language])),
+    }),
 
-    start(against: readonly { readonly number?: number | undefined; readonly hash: string }[]): shapes.VerificationRun {
+    start(against: readonly { readonly number?: number | undefined; readonly hash: string }[]): void {
       if (run.state === 'running') throw busy()
+      verdict = undefined
       run = { ...shapes.noRun, state: 'running', started_at: toIso(deps.clock()) }
       const kept = against.map(({ number, hash }) => ({ number, hash: hash.toLowerCase() }))
       const also = kept.length === 0 ? [] : [createKeptVerifier(deps.ledgerAudit, kept)]
       void work([...deps.verifiers, ...also])
-      return run
     },
   }
 }

@@ -1,4 +1,5 @@
 import { type CustomerId, type NoticeId, type PaymentId, readId } from '../../../core/ids.ts'
+import { toText } from '../../../core/messages/catalogue.ts'
 import { kopecks, toRoubles, zero } from '../../../core/money.ts'
 import { Refusal, refuseField } from '../../../core/refusal.ts'
 import { readIso, toIso } from '../../../core/time.ts'
@@ -7,6 +8,7 @@ import { readCode } from '../../../domains/payments/rules.ts'
 import { orRefuse } from '../../answers.ts'
 import type { Bound } from '../../bind.ts'
 import { isoOrNull } from '../../fields.ts'
+import { findingSentencesOf, type Language, sentencesOf } from '../../language.ts'
 import { pageOf, positionOf, soughtFor } from '../../pages.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
 import type { AdminDeps } from '../deps.ts'
@@ -76,49 +78,65 @@ function noticeOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<Admi
       const credited = (await deps.paymentOperator.resolve(id, { customer, note }))['credited_rub']
       return { notice_id: id, resolved: true, credited_rub: typeof credited === 'number' ? credited : null }
     }),
-    bind(shapes.startReconcile, ({ body }) => {
+    bind(shapes.startReconcile, async ({ body, language }) => {
       const [fromAt, toAt] = [readIso(body.from) ?? 0, readIso(body.to) ?? 0]
       if (toAt <= fromAt) throw refuseField('to', 'later_than', { other: 'from' })
-      return reconciliation.start({ provider: body.provider, fromAt, toAt })
+      await reconciliation.start({ provider: body.provider, fromAt, toAt })
+      return reconciliation.show(language)
     }),
-    bind(shapes.getReconcile, async () => reconciliation.show()),
+    bind(shapes.getReconcile, async ({ language }) => reconciliation.show(language)),
   ]
 }
 
 const busy = (): Refusal => new Refusal('reconciliation_running')
+
+type Found = Awaited<ReturnType<AdminDeps['paymentOperator']['reconcile']>>
 
 type Days = { readonly provider: string | undefined; readonly fromAt: number; readonly toAt: number }
 
 /** Reconciliation in the background, because a provider's list may take minutes; one run at a time. */
 function createReconciliation(deps: AdminDeps) {
   let run: shapes.Comparison = shapes.noComparison
+  let differences: Found['differences'] = []
+  let failure: Refusal | undefined
 
   async function work({ provider, fromAt, toAt }: Days): Promise<void> {
     try {
-      const { compared, differences } = await deps.paymentOperator.reconcile(provider, fromAt, toAt)
-      const told = differences.map((each) => ({
-        provider: each.provider,
-        payment_id: each.payment,
-        provider_id: each.providerId,
-        problem: each.problem,
-      }))
-      run = { ...run, state: 'done', compared, differences: told, ended_at: toIso(deps.clock()) }
+      const found = await deps.paymentOperator.reconcile(provider, fromAt, toAt)
+      differences = found.differences
+      run = { ...run, state: 'done', compared: found.compared, ended_at: toIso(deps.clock()) }
     } catch (fault) {
-      const problem = fault instanceof Refusal ? fault.message : 'A fault here; the log tells more.'
-      run = { ...run, state: 'failed', problem, ended_at: toIso(deps.clock()) }
+      failure = fault instanceof Refusal ? fault : new Refusal('reconciliation_failed')
+      run = { ...run, state: 'failed', ended_at: toIso(deps.clock()) }
       deps.onReconcileFault(fault)
     }
   }
 
   return {
-    show: (): shapes.Comparison => run,
+    show: (language: Language): shapes.Comparison => ({
+      ...run,
+      differences: differences.map((each) => ({
+        provider: each.provider,
+        payment_id: each.payment,
+        provider_id: each.providerId,
+        problem: toText(findingSentencesOf[language].differences, each),
+        reason: each.reason,
+        params: { ...each.params },
+      })),
+      ...(failure && {
+        problem: failure.say(sentencesOf[language]),
+        reason: failure.reason,
+        params: { ...failure.params },
+      }),
+    }),
 
-    async start(days: Days): Promise<shapes.Comparison> {
+    async start(days: Days): Promise<void> {
       if (days.provider !== undefined) await deps.providers.load(days.provider)
       if (run.state === 'running') throw busy()
+      differences = []
+      failure = undefined
       run = { ...shapes.noComparison, state: 'running', started_at: toIso(deps.clock()) }
       void work(days)
-      return run
     },
   }
 }

@@ -16,6 +16,7 @@ import {
   choice,
   exampleAt,
   examplePayment,
+  facts,
   flag,
   given,
   isoOrNull,
@@ -235,9 +236,13 @@ const comparison = named('Reconciliation', {
     provider: text('Whose list.', 'yookassa'),
     payment_id: text('Which payment here.', examplePayment).nullable(),
     provider_id: text('Which one there.').nullable(),
-    problem: text('What differs.', 'paid at the provider, pending here'),
+    problem: text('What differs, in Russian for `Accept-Language: ru`.', 'paid at the provider, pending here'),
+    reason: text('Stable, for programs: what differs.', 'not_paid_here'),
+    params: facts('What the problem names. Amounts are texts in roubles.', { state: 'pending' }),
   }),
-  problem: text('Why it failed, if it did.').nullable(),
+  problem: text('Why it failed, in Russian for `Accept-Language: ru`; null if it did not.').nullable(),
+  reason: text('Stable, for programs: why it failed.').nullable(),
+  params: facts('What the problem names.'),
 })
 
 export type Comparison = z.input<typeof comparison>
@@ -249,6 +254,8 @@ export const noComparison: Comparison = {
   compared: 0,
   differences: [],
   problem: null,
+  reason: null,
+  params: {},
 }
 
 export const startReconcile = operation('startReconcile', 'POST /payment-reconciliation', {

@@ -1,3 +1,4 @@
+import { momentText, type Problem, problem } from '../../../core/finding.ts'
 import { toIso } from '../../../core/time.ts'
 import type { DomainEvent } from '../../events/rules.ts'
 import { eventOf, type Proxy } from '../rules.ts'
@@ -58,20 +59,29 @@ export const extendedEvent = (proxy: Proxy, addedMs: number, expiresAt: number):
   eventOf(proxy, 'proxy.extended', { added_seconds: Math.floor(addedMs / 1000), expires_at: toIso(expiresAt) })
 
 /** Orders and outages must explain a proxy's end: each step names an end that is later than the one before. */
-export function problemsOfTerm(proxy: Proxy, sold: readonly number[], outages: readonly Outage[]): string[] {
-  const problems: string[] = []
+export function problemsOfTerm(proxy: Proxy, sold: readonly number[], outages: readonly Outage[]): Problem[] {
+  const problems: Problem[] = []
   const given = outages.filter((each) => each.given === 'time' && each.expiresAfter !== each.expiresBefore)
   const ends = [...sold, ...given.flatMap((each) => each.expiresAfter ?? [])].toSorted((a, b) => a - b)
   for (const each of given) {
-    const at = ends.indexOf(each.expiresAfter ?? 0)
-    if (ends[at - 1] !== each.expiresBefore) problems.push('time was added to another term than it had')
+    const index = ends.indexOf(each.expiresAfter ?? 0)
+    if (ends[index - 1] !== each.expiresBefore) {
+      problems.push(problem('outage_base', { stored: orNull(each.expiresBefore) }))
+    }
   }
-  if (proxy.expiresAt !== ends.at(-1)) problems.push('it does not run for as long as was paid')
+  const last = ends.at(-1) ?? null
+  if (proxy.expiresAt !== last) {
+    problems.push(problem('proxy_end', { stored: momentText(proxy.expiresAt), expected: orNull(last) }))
+  }
   const open = outages.filter((each) => each.untilAt === null)
   const isOpen = open.length === 1 && open[0]?.fromAt === proxy.interruptedAt && open[0]?.cause === proxy.interruptedBy
   if (proxy.interruptedAt === null ? open.length > 0 : !isOpen) {
-    problems.push('it is not interrupted as its outages say')
+    problems.push(problem('outage_open', { stored: orNull(proxy.interruptedAt), open: open.length }))
   }
-  if (outages.some((each) => each.fromAt < proxy.startedAt)) problems.push('it was interrupted before it was bought')
+  if (outages.some((each) => each.fromAt < proxy.startedAt)) {
+    problems.push(problem('outage_early', { begun: momentText(proxy.startedAt) }))
+  }
   return problems
 }
+
+const orNull = (at: number | null): string | null => (at === null ? null : momentText(at))

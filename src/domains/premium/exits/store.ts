@@ -209,13 +209,16 @@ export async function unevenExits(reader: Reader, limit: number): Promise<string
 }
 
 /** Exits with a wrong checksum, and reports by or on something that does not exist. */
-export async function unsoundExits(reader: Reader, limit: number): Promise<{ exit: string; problem: string }[]> {
+export async function unsoundExits(
+  reader: Reader,
+  limit: number,
+): Promise<{ exit: string; reason: 'checksum' | 'exit_report' }[]> {
   return reader.all(
-    `SELECT exit_id AS exit, 'figures of it are not those that were last written' AS problem FROM exit_counts
+    `SELECT exit_id AS exit, 'checksum' AS reason FROM exit_counts
      WHERE checksum <> ${checksumIn(['received', 'sent'])}
-     UNION ALL SELECT exit_id, 'figures of it are not those that were last written' FROM exit_days
+     UNION ALL SELECT exit_id, 'checksum' FROM exit_days
      WHERE checksum <> ${checksumIn(['day', 'received', 'sent'])}
-     UNION ALL SELECT exit_id, 'it is spoken of and is not there, or a node speaks of it that is not there'
+     UNION ALL SELECT exit_id, 'exit_report'
      FROM (SELECT exit_id, node_id FROM exit_counts UNION ALL SELECT exit_id, node_id FROM exit_reports) AS spoken
      WHERE NOT EXISTS (SELECT 1 FROM exits WHERE exits.id = spoken.exit_id)
        OR NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.id = spoken.node_id AND nodes.kind = 'gateway')

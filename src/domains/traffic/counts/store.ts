@@ -173,16 +173,21 @@ export async function unsoundCounts(reader: Reader, limit: number): Promise<{ no
   )
 }
 
+export type StrayBudget = {
+  readonly node: string
+  readonly reason: 'checksum' | 'no_boot' | 'none_for_counts' | 'none_for_leases'
+}
+
 /** Budgets of nodes without a boot or with a wrong checksum, and nodes that have counted without a budget. */
-export async function strayBudgets(reader: Reader, limit: number) {
-  return reader.all<{ readonly node: string; readonly problem: string }>(
-    `SELECT node, 'its node does not exist' AS problem FROM usage_budgets AS budgets
+export async function strayBudgets(reader: Reader, limit: number): Promise<StrayBudget[]> {
+  return reader.all<StrayBudget>(
+    `SELECT node, 'no_boot' AS reason FROM usage_budgets AS budgets
      WHERE NOT EXISTS (SELECT 1 FROM usage_boots AS boots WHERE boots.node = budgets.node)
-     UNION ALL SELECT node, 'it is not what was last written' FROM usage_budgets
+     UNION ALL SELECT node, 'checksum' FROM usage_budgets
      WHERE checksum <> ${checksumIn(['rest', 'at', `CASE purpose WHEN 'hosts' THEN 1 ELSE 0 END`])}
-     UNION ALL SELECT DISTINCT node, 'the node has counted, and has none' FROM usage_counts AS counts
+     UNION ALL SELECT DISTINCT node, 'none_for_counts' FROM usage_counts AS counts
      WHERE NOT EXISTS (SELECT 1 FROM usage_budgets AS budgets WHERE budgets.node = counts.node)
-     UNION ALL SELECT DISTINCT node, 'the node has carried, and has none for it' FROM usage_leases AS lines
+     UNION ALL SELECT DISTINCT node, 'none_for_leases' FROM usage_leases AS lines
      WHERE counted > 0 AND NOT EXISTS
        (SELECT 1 FROM usage_budgets AS budgets WHERE budgets.node = lines.node AND budgets.purpose = 'carried')
      LIMIT $1`,

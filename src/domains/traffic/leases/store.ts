@@ -232,16 +232,22 @@ export async function sumAccepted(reader: Reader, subjects: readonly string[]): 
   return new Map(rows.map((row) => [row.subject, readWide(row, 'accepted')]))
 }
 
+export type StrayCount = {
+  readonly node: string
+  readonly subject: string
+  readonly reason: 'no_lease' | 'no_boot_of_count' | 'no_boot_of_lease'
+}
+
 /** Counts without a line, and counts and lines without a boot. */
-export async function strayCounts(reader: Reader, prefix: string, limit: number) {
-  return reader.all<{ readonly node: string; readonly subject: string; readonly problem: string }>(
-    `SELECT node, boot, subject, 'no lease knows of it' AS problem FROM usage_counts AS counts
+export async function strayCounts(reader: Reader, prefix: string, limit: number): Promise<StrayCount[]> {
+  return reader.all<StrayCount>(
+    `SELECT node, boot, subject, 'no_lease' AS reason FROM usage_counts AS counts
      WHERE subject >= $1 AND subject < $2 AND (received > 0 OR sent > 0) AND NOT EXISTS
        (SELECT 1 FROM usage_leases AS lines
         WHERE lines.node = counts.node AND lines.boot = counts.boot AND lines.subject = counts.subject)
-     UNION ALL SELECT node, boot, subject, 'its boot does not exist' FROM usage_counts AS counts
+     UNION ALL SELECT node, boot, subject, 'no_boot_of_count' FROM usage_counts AS counts
      WHERE NOT EXISTS (SELECT 1 FROM usage_boots AS boots WHERE boots.node = counts.node AND boots.boot = counts.boot)
-     UNION ALL SELECT node, boot, subject, 'the boot that holds it does not exist' FROM usage_leases AS lines
+     UNION ALL SELECT node, boot, subject, 'no_boot_of_lease' FROM usage_leases AS lines
      WHERE NOT EXISTS (SELECT 1 FROM usage_boots AS boots WHERE boots.node = lines.node AND boots.boot = lines.boot)
      LIMIT $3`,
     [prefix, `${prefix}\u{ffff}`, limit],
