@@ -8,7 +8,7 @@ export type ProblemSentences = Translation<typeof problemsEn>
 
 export type ProblemArguments = KeyAndParams<typeof problemsEn>
 
-/** What is wrong with a value. */
+/** Why a value is refused: a key of the catalogue and its parameters. */
 export type Problem = {
   [Key in ProblemKey]: { readonly reason: Key; readonly params: ParamsIn<typeof problemsEn, Key> }
 }[ProblemKey]
