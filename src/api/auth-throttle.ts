@@ -1,5 +1,5 @@
 import type { Address } from '../core/address.ts'
-import { householdOf } from '../core/household.ts'
+import { clientPrefixOf } from '../core/client-prefix.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Clock } from '../core/time.ts'
 import { createTokenBuckets, type TokenBucketRate } from '../core/token-buckets.ts'
@@ -59,21 +59,21 @@ export function createAuthThrottle(clock: Clock, seed: string) {
       if (secret === undefined) return letIn()
       const print = printOf(secret)
       const isKnown = known.has(print) || knownBefore.has(print)
-      const household = visit.from && !isKnown ? householdOf(visit.from) : ''
+      const clientPrefix = visit.from && !isKnown ? clientPrefixOf(visit.from) : ''
       // Taken before the lookup and given back after it, so that concurrent guesses are limited too.
-      if (!isKnown && !prefixes.take(household)) {
+      if (!isKnown && !prefixes.take(clientPrefix)) {
         visit.rateLimit = exhausted
         throw rateLimited(exhausted)
       }
       try {
         const admitted = await letIn()
-        if (!isKnown) prefixes.give(household)
+        if (!isKnown) prefixes.give(clientPrefix)
         remember(print, nameOf(admitted))
         return admitted
       } catch (error) {
         const isMistake = error instanceof Refusal && error.kind === 'unauthenticated'
         if (isMistake) [known, knownBefore].forEach((each) => each.delete(print))
-        else if (!isKnown) prefixes.give(household)
+        else if (!isKnown) prefixes.give(clientPrefix)
         throw error
       }
     },

@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import type { Address } from '../core/address.ts'
-import { householdOf } from '../core/household.ts'
+import { clientPrefixOf } from '../core/client-prefix.ts'
 import type { CustomerId } from '../core/ids.ts'
 import { KeyedSemaphore } from '../core/keyed-semaphore.ts'
 import { Refusal, refuseField } from '../core/refusal.ts'
@@ -403,7 +403,7 @@ async function answerPlain(
 ): Promise<Response> {
   // A path may hold a secret, so the log gets its pattern.
   visit.path = route.path
-  visit.rateLimit = await limit(visit.from ? householdOf(visit.from) : '')
+  visit.rateLimit = await limit(visit.from ? clientPrefixOf(visit.from) : '')
   if (visit.rateLimit?.retryAfterSeconds) throw rateLimited(visit.rateLimit)
   const response = await route.answer(request.raw, request.param(), visit.from)
   for (const [name, value] of Object.entries(plainHeaders)) response.headers.set(name, value)

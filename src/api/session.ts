@@ -1,5 +1,5 @@
 import { type Address, formatAddress } from '../core/address.ts'
-import { householdOf } from '../core/household.ts'
+import { clientPrefixOf } from '../core/client-prefix.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Visitor } from '../domains/signin/index.ts'
 import type { OwnerKind } from '../domains/signin/rules.ts'
@@ -90,7 +90,7 @@ export const secretIn = (cookie: string): string | undefined => /^[^=;]+=([^;]+)
 /** Where a browser is, as far as it tells. */
 export const visitorOf = (request: Request, from: Address | undefined): Visitor => ({
   source: from ? formatAddress(from) : null,
-  clientPrefix: from ? householdOf(from) : '',
+  clientPrefix: from ? clientPrefixOf(from) : '',
   agent: request.headers.get('user-agent'),
   shown: sessionTextsOf(request),
 })

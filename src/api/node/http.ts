@@ -1,5 +1,5 @@
 import { type Address, formatAddress } from '../../core/address.ts'
-import { householdOf } from '../../core/household.ts'
+import { clientPrefixOf } from '../../core/client-prefix.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Fleet, NodeSide } from '../../domains/fleet/index.ts'
@@ -160,7 +160,7 @@ async function limitBoots(deps: NodeServer, visit: Visit, node: string, boot: st
 }
 
 async function join(deps: NodeServer, visit: Visit): Promise<unknown> {
-  await limit(visit, deps.joins, visit.from ? householdOf(visit.from) : '')
+  await limit(visit, deps.joins, visit.from ? clientPrefixOf(visit.from) : '')
   const body = readFields(joinBodySchema, await readBody(visit.request))
   const node = await deps.fleet.join(body.key, body.secret, body.version)
   visit.node = node

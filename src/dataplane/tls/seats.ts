@@ -1,5 +1,5 @@
 import { type Address, readAddress } from '../../core/address.ts'
-import { householdOf, networkOf } from '../../core/household.ts'
+import { clientPrefixOf, networkOf } from '../../core/client-prefix.ts'
 import { LinkedQueue, type LinkedQueueItem } from '../../core/linked-queue.ts'
 import type { Clock } from '../../core/time.ts'
 
@@ -18,7 +18,7 @@ export function prefixesOf(source: string): Prefixes {
 }
 
 function prefixesOfAddress(address: Address): Prefixes {
-  const clientPrefix = householdOf(address)
+  const clientPrefix = clientPrefixOf(address)
   return { clientPrefix, network: address.version === 6 ? networkOf(clientPrefix) : clientPrefix }
 }
 

@@ -2,14 +2,14 @@ import { expect, test } from 'bun:test'
 import { HandClock } from '../../../test/harness/clock.ts'
 import { refusalOf } from '../../../test/harness/failure.ts'
 import { readAddress } from '../../core/address.ts'
-import { householdOf } from '../../core/household.ts'
+import { clientPrefixOf } from '../../core/client-prefix.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { createPasswordWork } from './passwords.ts'
 
 const prefixOf = (text: string): string => {
   const address = readAddress(text)
   if (!address) throw new Error(`${text} is no address`)
-  return householdOf(address)
+  return clientPrefixOf(address)
 }
 
 /** Hashing that ends when the test releases it. */

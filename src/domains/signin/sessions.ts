@@ -1,4 +1,4 @@
-import { readHousehold } from '../../core/household.ts'
+import { readClientPrefix } from '../../core/client-prefix.ts'
 import { type CustomerId, makeId, type OperatorId, type SessionId } from '../../core/ids.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { secondsUntilOne } from '../../core/token-buckets.ts'
@@ -92,7 +92,7 @@ async function findKnownSource(
     if (session?.owner.id === owner && session.openedBy === null) return session.id
   }
   const sources = await store.sourcesSince(deps.db, owner, deps.clock() - knownSourceMs, maxKnownSources)
-  return sources.some((each) => readHousehold(each) === visitor.clientPrefix) ? visitor.clientPrefix : undefined
+  return sources.some((each) => readClientPrefix(each) === visitor.clientPrefix) ? visitor.clientPrefix : undefined
 }
 
 /** Compares a password; it takes the same time for an unknown login. */
