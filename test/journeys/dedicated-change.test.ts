@@ -34,12 +34,12 @@ describe.each([...enginesOf('sqlite')])('changes to dedicated proxies on %s', (e
   test('POST /dedicated/protocol changes exactly the named proxies and reads socks5 as socks', async () => {
     const { token } = await service.newCustomer(1_000n)
     const ids = (await buy(token, { count: 3 })).map((each) => each.id)
-    for (const [asked, shown] of [
+    for (const [sent, shown] of [
       ['socks', 'socks'],
       ['http', 'http'],
       ['socks5', 'socks'],
     ]) {
-      const { data } = await service.post('/dedicated/protocol', { ids: ids.slice(0, 2), port_type: asked }, { token })
+      const { data } = await service.post('/dedicated/protocol', { ids: ids.slice(0, 2), port_type: sent }, { token })
       expect(data).toEqual({ port_type: shown, updated: ids.slice(0, 2) })
       const types = new Map((await list(token)).map((each) => [each.id, each.port_type]))
       expect(ids.map((id) => types.get(id))).toEqual([shown, shown, 'http'])

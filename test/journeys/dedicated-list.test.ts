@@ -26,8 +26,8 @@ describe.each([...enginesOf('sqlite')])('GET /dedicated/list on %s', (engine) =>
     const { token } = await service.newCustomer(10_000n)
     const bought = [...(await buy(token, { count: 3 })), ...(await buy(token, { ipv: 6, count: 2 }))]
     expect(await list(token)).toEqual(bought.toReversed())
-    const stranger = await service.newCustomer()
-    expect(await list(stranger.token)).toEqual([])
+    const otherCustomer = await service.newCustomer()
+    expect(await list(otherCustomer.token)).toEqual([])
   })
 
   test('GET /dedicated/list applies each filter, alone and combined with each other one', async () => {

@@ -141,26 +141,26 @@ describe.each([...enginesOf('sqlite')])('refusals of dedicated operations on %s'
   })
 
   test('another customer’s proxy is 404 as an unknown id is, and the request changes nothing', async () => {
-    const stranger = await service.newCustomer(10_000n)
-    const bought = await ask('/dedicated/buy', validRequests['/dedicated/buy']?.fields ?? {}, stranger.token)
+    const second = await service.newCustomer(10_000n)
+    const bought = await ask('/dedicated/buy', validRequests['/dedicated/buy']?.fields ?? {}, second.token)
     const own: number = bought.data.proxies[0].id
     const unknownId = id + 5_000_000
-    const list = () => service.get('/dedicated/list', { token: stranger.token })
+    const list = () => service.get('/dedicated/list', { token: second.token })
     const [theirs, mine] = [await readState(), (await list()).text]
     for (const [path, { fields }] of Object.entries(validRequests)) {
       const field = ['id', 'ids'].find((name) => name in fields)
       if (field === undefined) continue
       const withId = (each: number) =>
         field === 'id' ? each : path.endsWith('quote') ? `${own},${each}` : ([own, each] as unknown)
-      const other = await ask(path, { ...fields, [field]: withId(id) }, stranger.token)
-      const none = await ask(path, { ...fields, [field]: withId(unknownId) }, stranger.token)
+      const other = await ask(path, { ...fields, [field]: withId(id) }, second.token)
+      const none = await ask(path, { ...fields, [field]: withId(unknownId) }, second.token)
       expect([path, other.status, other.error.code]).toEqual([path, 404, 'not_found'])
       expect(none.status).toBe(404)
       expect(other.text.replaceAll(String(id), 'N')).toBe(none.text.replaceAll(String(unknownId), 'N'))
     }
     expect(await readState()).toEqual(theirs)
     expect((await list()).text).toBe(mine)
-    expect((await service.get('/balance', { token: stranger.token })).data.balance_rub).toBe(bought.data.balance_rub)
+    expect((await service.get('/balance', { token: second.token })).data.balance_rub).toBe(bought.data.balance_rub)
   })
 
   test('a token with the scope read gets 403 from every POST of dedicated', async () => {

@@ -231,8 +231,8 @@ describe.each([...enginesOf('postgres')])('dedicated proxies on %s', (engine) =>
       expect(answer.error.details.charged).toBeFalse()
     }
     expect(await balanceOf(token)).toBe(first.data.balance_rub)
-    const stranger = await service.newCustomer(1_000n)
-    const theirs = await service.post('/dedicated/buy', { ...order, count: 1 }, { token: stranger.token, key: 'mine' })
+    const second = await service.newCustomer(1_000n)
+    const theirs = await service.post('/dedicated/buy', { ...order, count: 1 }, { token: second.token, key: 'mine' })
     expect(theirs.status).toBe(200)
   })
 

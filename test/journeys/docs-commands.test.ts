@@ -55,11 +55,11 @@ function openReader(env: Record<string, string> = {}) {
     return text
       .replaceAll('8080', port)
       .replaceAll('10800', gatewayPort)
-      .replace(/\b(tp_test|cus|tok|ord)_…/g, (asked, kind: string) => {
+      .replace(/\b(tp_test|cus|tok|ord)_…/g, (found, kind: string) => {
         const printed = [...(shell.out() + shell.err()).matchAll(new RegExp(`\\b${kind}_[0-9a-z]{10,}`, 'g'))]
-        return printed.at(-1)?.[0] ?? asked
+        return printed.at(-1)?.[0] ?? found
       })
-      .replace(/\b(USERNAME|PASSWORD|LOGIN|IP|ID)\b/g, (asked) => fields.get(asked.toLowerCase()) ?? asked)
+      .replace(/\b(USERNAME|PASSWORD|LOGIN|IP|ID)\b/g, (found) => fields.get(found.toLowerCase()) ?? found)
   }
 
   function rememberFields(out: string): void {

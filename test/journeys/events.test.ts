@@ -62,8 +62,8 @@ describe.each([...enginesOf('postgres')])('GET /events on %s', (engine) => {
   })
 
   test('GET /events shows no other customer’s events, and needs a token with the scope read', async () => {
-    const stranger = await addCustomer(shop.services, 0n)
-    const { text } = await shop.services.customers.issueToken(stranger, { name: 'test' })
+    const otherCustomer = await addCustomer(shop.services, 0n)
+    const { text } = await shop.services.customers.issueToken(otherCustomer, { name: 'test' })
     expect((await shop.get('/events', { token: text })).data.events).toEqual([])
     expect((await shop.get('/events', { token: null })).status).toBe(401)
     const trade = await shop.services.customers.issueToken(shop.customer, { name: 'trade', scopes: ['trade'] })

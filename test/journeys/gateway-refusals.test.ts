@@ -151,9 +151,9 @@ describe('refusals of the gateway in HTTP and SOCKS5', () => {
     const { http, socks } = await newPair()
     const ask = (protocol: 'http' | 'socks', index: number) =>
       attempt(protocol, at(), protocol === 'http' ? http : socks, { host: `n${index}.${protocol}.example`, port: 80 })
-    let asked = 0
+    let requests = 0
     const isMet = async (protocol: 'http' | 'socks') => {
-      const answers = await Promise.all([1, 2, 3].map(() => ask(protocol, (asked += 1))))
+      const answers = await Promise.all([1, 2, 3].map(() => ask(protocol, (requests += 1))))
       return answers.some(({ status, code }) => (protocol === 'http' ? code === 'too_many_names' : status === 1))
     }
     expect(await untilTrue(() => isMet('http'))).toBeTrue()
