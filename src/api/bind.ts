@@ -1,7 +1,7 @@
 import { type FieldProblem, toSent } from '../core/messages/problems.ts'
 import type { Caller } from '../domains/customers/index.ts'
 import type { PurchaseRequest } from '../domains/orders/index.ts'
-import { type Language, problemsOf } from './language.ts'
+import { type AnswerLanguage, problemsOf } from './language.ts'
 import type { Operation, z } from './operation.ts'
 
 /** A request after parsing: the caller, the idempotency key and the input. */
@@ -17,7 +17,7 @@ export type Call<Op extends Operation, By = Caller> = {
    */
   readonly warnings: readonly FieldProblem[]
   /** Of the sentences in the answer. */
-  readonly language: Language
+  readonly language: AnswerLanguage
   /** Throws when the client's connection has closed, so that a transaction which would go unanswered is undone. */
   readonly assertConnected: () => void
 }

@@ -7,14 +7,14 @@ import { problemsRu } from '../core/messages/problems-ru.ts'
 import { ru } from '../core/messages/ru.ts'
 import type { Sentences } from '../core/messages/sentences.ts'
 
-export type Language = 'en' | 'ru'
+export type AnswerLanguage = 'en' | 'ru'
 
-export const sentencesOf: Readonly<Record<Language, Sentences>> = { en, ru }
-export const problemsOf: Readonly<Record<Language, ProblemSentences>> = { en: problemsEn, ru: problemsRu }
-export const findingSentencesOf: Readonly<Record<Language, FindingSentences>> = { en: findingsEn, ru: findingsRu }
+export const sentencesOf: Readonly<Record<AnswerLanguage, Sentences>> = { en, ru }
+export const problemsOf: Readonly<Record<AnswerLanguage, ProblemSentences>> = { en: problemsEn, ru: problemsRu }
+export const findingSentencesOf: Readonly<Record<AnswerLanguage, FindingSentences>> = { en: findingsEn, ru: findingsRu }
 
 /** Russian where `Accept-Language` prefers it to English, English otherwise (RFC 9110, 12.5.4). */
-export function languageOf(headers: Headers): Language {
+export function languageOf(headers: Headers): AnswerLanguage {
   const accepted = headers.get('accept-language')
   if (accepted === null) return 'en'
   const weights: Record<string, number> = {}

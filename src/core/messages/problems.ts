@@ -33,10 +33,14 @@ export const fieldProblem = (field: string, ...problem: ProblemArguments): Field
 /** A problem as the message of a Zod check, which must be a string. `decodeProblem` reads it. */
 export const problem = (...of: ProblemArguments): string => JSON.stringify(toProblem(...of))
 
+const isProblem = (value: unknown): value is Problem =>
+  typeof value === 'object' && value !== null && 'reason' in value && 'params' in value
+
 /** The problem in the message of a Zod issue; `invalid` if the message is a plain text. */
 export function decodeProblem(message: string): Problem {
   try {
-    return JSON.parse(message) as Problem
+    const decoded: unknown = JSON.parse(message)
+    return isProblem(decoded) ? decoded : toProblem('invalid')
   } catch {
     return toProblem('invalid')
   }

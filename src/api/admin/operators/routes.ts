@@ -5,7 +5,7 @@ import { readIso, toIso } from '../../../core/time.ts'
 import { createKeptVerifier } from '../../../domains/ledger/index.ts'
 import { orRefuse } from '../../answers.ts'
 import type { Bound } from '../../bind.ts'
-import { findingSentencesOf, type Language } from '../../language.ts'
+import { type AnswerLanguage, findingSentencesOf } from '../../language.ts'
 import { pageOf, positionOf, readNumber, soughtFor } from '../../pages.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
 import type { AdminDeps, Invited } from '../deps.ts'
@@ -97,7 +97,7 @@ function createVerification(deps: AdminDeps) {
   }
 
   return {
-    show: (language: Language): shapes.VerificationRun => ({
+    show: (language: AnswerLanguage): shapes.VerificationRun => ({
       ...run,
       ...(verdict && sayVerdict(verdict, findingSentencesOf[language])),
     }),

@@ -8,7 +8,7 @@ import { readCode } from '../../../domains/payments/rules.ts'
 import { orRefuse } from '../../answers.ts'
 import type { Bound } from '../../bind.ts'
 import { isoOrNull } from '../../fields.ts'
-import { findingSentencesOf, type Language, sentencesOf } from '../../language.ts'
+import { type AnswerLanguage, findingSentencesOf, sentencesOf } from '../../language.ts'
 import { pageOf, positionOf, soughtFor } from '../../pages.ts'
 import type { AdminCaller, BindAdmin } from '../bind.ts'
 import type { AdminDeps } from '../deps.ts'
@@ -113,7 +113,7 @@ function createReconciliation(deps: AdminDeps) {
   }
 
   return {
-    show: (language: Language): shapes.Comparison => ({
+    show: (language: AnswerLanguage): shapes.Comparison => ({
       ...run,
       differences: differences.map((each) => ({
         provider: each.provider,

@@ -15,7 +15,7 @@ import { maxWrittenOut, sizeOf } from '../rules.ts'
 export type AddressRun = readonly [first: number, count: number]
 
 /** A node's problem with addresses of a range, as a code. */
-export type Problem = { readonly first: number; readonly count: number; readonly problem: string }
+export type AddressProblem = { readonly first: number; readonly count: number; readonly problem: string }
 
 /** Addresses and the nodes that they are on. Without named nodes, any gateway that proves the range serves it. */
 export const rangeStates = ['coming', 'in', 'gone'] as const
@@ -45,7 +45,7 @@ export const standsStill = (before: UnderWay | undefined, now: UnderWay): boolea
 export type Tried = {
   readonly range: number
   readonly served: readonly AddressRun[]
-  readonly problems: readonly Problem[]
+  readonly problems: readonly AddressProblem[]
   readonly seenAs: string | null
 }
 

@@ -2,7 +2,14 @@ import { allIn, sendIn } from '../../../db/chunks.ts'
 import { type Column, columnsOf, int, oneOf, orNull, type Row, textColumn } from '../../../db/columns.ts'
 import { chunked, list, numberOrNull, padded, sendRows } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
-import { type AddressRun, type Problem, rangeStates, type StockRange, type Trial, type UnderWay } from './rules.ts'
+import {
+  type AddressProblem,
+  type AddressRun,
+  rangeStates,
+  type StockRange,
+  type Trial,
+  type UnderWay,
+} from './rules.ts'
 
 const writeHomes = (homes: readonly string[]): string => [...new Set(homes)].toSorted().join(' ')
 
@@ -41,7 +48,7 @@ const reportColumns = columnsOf<Report>({
   node: textColumn('node_id'),
   range: int('range_id'),
   served: jsonList<AddressRun>('served'),
-  problems: jsonList<Problem>('problems'),
+  problems: jsonList<AddressProblem>('problems'),
   seenAs: orNull(textColumn('seen_as')),
   changedAt: int('changed_at'),
 })
