@@ -9,7 +9,7 @@ import type { Adjustment } from '../../../domains/ledger/index.ts'
 import { mayActAs } from '../../../domains/operators/rules.ts'
 import { orRefuse } from '../../answers.ts'
 import { type Bound, bindCookie } from '../../bind.ts'
-import { readTokenWish } from '../../customer/tokens/routes.ts'
+import { readTokenRequest } from '../../customer/tokens/routes.ts'
 import { toToken } from '../../customer/tokens/shapes.ts'
 import { pageOf, positionOf, readNumber, soughtFor, toExport } from '../../pages.ts'
 import { isTls, toCookie } from '../../session.ts'
@@ -147,7 +147,7 @@ function tokenOperations(bind: BindAdmin, { customers }: AdminDeps): readonly Bo
       return { items: (await customers.listTokens(id)).map(toToken) }
     }),
     bind(shapes.createCustomerToken, async ({ params, body }) => {
-      const { text, token } = await customers.issueToken(readCustomer(params.customer_id), readTokenWish(body))
+      const { text, token } = await customers.issueToken(readCustomer(params.customer_id), readTokenRequest(body))
       return { token_id: token.id, token: text }
     }),
     bind(shapes.revokeCustomerToken, async ({ params }) => {

@@ -5,7 +5,7 @@ import type { Customer } from '../../../domains/customers/rules.ts'
 import type { CustomerEvent } from '../../../domains/events/rules.ts'
 import type { Posting } from '../../../domains/ledger/rules.ts'
 import type { Order } from '../../../domains/orders/rules.ts'
-import { exampleToken, token, tokenWish } from '../../customer/tokens/shapes.ts'
+import { exampleToken, token, tokenBody } from '../../customer/tokens/shapes.ts'
 import {
   choice,
   exampleAt,
@@ -164,7 +164,7 @@ export const createCustomerToken = operation('createCustomerToken', 'POST /custo
   summary: 'Make an API token for a customer and see it, this once',
   isIssuing: true,
   params: customerParam,
-  body: tokenWish,
+  body: tokenBody,
   exampleBody: { name: 'my program', scopes: ['read'] },
   answer: z.object({ token_id: text('Its id.', exampleToken), token: text('Its text, shown this once.', 'tp_live_…') }),
 })

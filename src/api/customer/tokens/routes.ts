@@ -7,7 +7,7 @@ import type { Scope } from '../../../domains/customers/rules.ts'
 import { orRefuse } from '../../answers.ts'
 import { type Bound, bind } from '../../bind.ts'
 import type { z } from '../../operation.ts'
-import { createOwnToken, listOwnTokens, revokeOwnToken, type tokenWish, toToken } from './shapes.ts'
+import { createOwnToken, listOwnTokens, revokeOwnToken, type tokenBody, toToken } from './shapes.ts'
 
 /** A customer's own tokens. Only a session may touch them: a token that makes tokens would know no cap. */
 export function tokenOperations(deps: { customers: Customers }): readonly Bound[] {
@@ -18,7 +18,7 @@ export function tokenOperations(deps: { customers: Customers }): readonly Bound[
     })),
 
     bind(createOwnToken, async ({ caller, body }) => {
-      const { text, token } = await customers.issueToken(caller.customer, readTokenWish(body))
+      const { text, token } = await customers.issueToken(caller.customer, readTokenRequest(body))
       return { ...toToken(token), token: text }
     }),
 
@@ -31,7 +31,7 @@ export function tokenOperations(deps: { customers: Customers }): readonly Bound[
 }
 
 /** The token request of a body. */
-export const readTokenWish = (body: z.output<typeof tokenWish>): TokenRequest => ({
+export const readTokenRequest = (body: z.output<typeof tokenBody>): TokenRequest => ({
   name: body.name,
   ...(body.scopes && { scopes: [...new Set(body.scopes)] as Scope[] }),
   allowedFrom: (body.from ?? []).map((text) => readPrefix(text)).filter((each): each is Prefix => each !== undefined),

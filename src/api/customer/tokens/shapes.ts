@@ -49,7 +49,7 @@ export const listOwnTokens = operation('listTokens', 'GET /tokens', {
 })
 
 /** The fields of a new token, the same for customers and for operators. */
-export const tokenWish = z.object({
+export const tokenBody = z.object({
   name: z
     .string()
     .refine((name) => /^[^\p{Cc}\p{Cs}]{1,200}$/u.test(name), problem('printable', { from: 1, to: 200 }))
@@ -90,7 +90,7 @@ export const createOwnToken = operation('createToken', 'POST /tokens/create', {
   summary: 'Make an API token and see it, this once',
   isIssuing: true,
   access: 'session',
-  body: tokenWish,
+  body: tokenBody,
   exampleBody: { name: 'my program', scopes: ['read'] },
   answer: made,
 })
