@@ -80,11 +80,7 @@ export async function add(deps: FleetDeps, tx: Tx, asked: NewNode): Promise<Node
 export const nodes = (deps: FleetDeps, kind: NodeKind): Promise<Node[]> => deps.lists.get(kind)
 
 /** Records a node's call and its report of itself. */
-export async function seen(
-  deps: FleetDeps,
-  id: NodeId,
-  report: { version: string; health?: Health | undefined },
-): Promise<void> {
+export async function seen(deps: FleetDeps, id: NodeId, report: { version: string; health?: Health | undefined }) {
   await deps.db.transact(async (tx) => {
     if (!(await store.markSeen(tx, id, deps.clock(), report.version))) throw noSuchNode()
     if (report.health) store.writeHealth(tx, id, report.health)

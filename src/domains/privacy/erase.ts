@@ -21,15 +21,6 @@ const thingsAtOnce = 50
 /** Operators' actions that name a proxy by its number only. */
 const byNumber = new Set(['endProxy', 'replaceProxy'])
 
-type Erased = {
-  readonly customer: CustomerId
-  readonly erasedAt: number
-  readonly lost: Lost
-  /** The number of blanked row versions and redacted log entries. */
-  readonly versions: number
-  readonly entries: number
-}
-
 /** Erasure of a customer's personal data. Money, orders and leases of addresses stay under the customer's id. */
 export type ErasingDeps = {
   readonly db: Database
@@ -104,8 +95,11 @@ async function blankThings(deps: ErasingDeps, customer: CustomerId): Promise<voi
   }
 }
 
-/** The part that is too large for one transaction. A job, or a repeated request, resumes it. */
-async function finish(deps: ErasingDeps, customer: CustomerId): Promise<Pick<Erased, 'versions' | 'entries'>> {
+/**
+ * The part that is too large for one transaction. A job, or a repeated request, resumes it. Returns the number of
+ * blanked row versions and redacted log entries.
+ */
+async function finish(deps: ErasingDeps, customer: CustomerId) {
   // A request that began before the block may have written since.
   await deps.db.transact((tx) => store.blankPerson(tx, customer, deps.clock()))
   await blankThings(deps, customer)
@@ -127,7 +121,7 @@ export async function erase(
   deps: ErasingDeps,
   customer: CustomerId,
   request: { readonly by: 'customer' | 'operator'; readonly isConfirmed: (lost: Lost) => boolean },
-): Promise<Erased> {
+) {
   await deps.customers.load(customer)
   const nowMs = deps.clock()
   const destroyed = await deps.db.transact(async (tx) => {

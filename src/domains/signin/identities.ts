@@ -9,14 +9,6 @@ import type { Identity, Owner, Session } from './rules.ts'
 import * as rules from './rules.ts'
 import * as store from './store.ts'
 
-/** An owner's sign-in data, as the owner sees it. */
-type Profile = {
-  readonly login: string | null
-  readonly email: string | null
-  readonly hasPassword: boolean
-  readonly hasFactor: boolean
-}
-
 const noFactor = { totp: null, totpSince: null, totpStep: 0 }
 
 export type IdentitiesDeps = SignInDeps & { readonly signIn: SignIn }
@@ -24,23 +16,13 @@ export type IdentitiesDeps = SignInDeps & { readonly signIn: SignIn }
 const save = (deps: IdentitiesDeps, tx: Tx, of: Identity): Promise<void> =>
   store.saveIdentity(tx, of, deps.sha256(rules.namedText(of.owner.id, of.login, of.email)))
 
-export async function hash(
-  deps: IdentitiesDeps,
-  password: string,
-  login: string,
-  clientPrefix: string,
-): Promise<string> {
+export async function hash(deps: IdentitiesDeps, password: string, login: string, clientPrefix: string) {
   assertPassword(password, login)
   return deps.passwords.hash(password, clientPrefix)
 }
 
 /** Checks the present password again before a change. */
-export async function confirm(
-  deps: IdentitiesDeps,
-  owner: Owner,
-  password: string | undefined,
-  clientPrefix: string,
-): Promise<Identity | undefined> {
+export async function confirm(deps: IdentitiesDeps, owner: Owner, password: string | undefined, clientPrefix: string) {
   const identity = await store.findIdentity(deps.db, owner.id)
   if (!identity?.password) return identity
   if (password === undefined) throw signInFailed()
@@ -85,7 +67,8 @@ export const search = (deps: IdentitiesDeps, text: string, limit: number): Promi
 export const loginsOf = (deps: IdentitiesDeps, owners: readonly string[]): Promise<Map<string, string>> =>
   store.loginsOf(deps.db, owners)
 
-export async function profile(deps: IdentitiesDeps, owner: Owner, reader: Reader = deps.db): Promise<Profile> {
+/** An owner's sign-in data, as the owner sees it. */
+export async function profile(deps: IdentitiesDeps, owner: Owner, reader: Reader = deps.db) {
   const found = await store.findIdentity(reader, owner.id)
   return {
     login: found?.login ?? null,
@@ -163,12 +146,7 @@ export async function beginFactor(
   return { secret, uri: deps.codes.toUri(secret, identity.login) }
 }
 
-export async function confirmFactor(
-  deps: IdentitiesDeps,
-  owner: Owner,
-  code: string,
-  clientPrefix: string,
-): Promise<void> {
+export async function confirmFactor(deps: IdentitiesDeps, owner: Owner, code: string, clientPrefix: string) {
   const tried = await deps.signIn.attempt(owner.id, clientPrefix)
   await deps.db.transact(async (tx) => {
     const kept = await store.lockIdentity(tx, owner.id)

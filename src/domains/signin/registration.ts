@@ -35,14 +35,8 @@ type Referrals = {
  */
 type RefOutcome = 'known' | 'unknown' | 'off' | 'own' | 'earlier'
 
-type Admission = { readonly opened: OpenedSession; readonly ref: RefOutcome | null }
 /** Without a session the address has to be confirmed first. */
-type Registered = Pick<Admission, 'ref'> & { readonly opened: OpenedSession | undefined }
-
-type RegistrationRequest = { readonly email: string; readonly password: string; readonly ref?: string | undefined }
-
-/** A sign-in link: for the operator to hand on, or sent to the customer's e-mail address. */
-type Invitation = { readonly link: string | null; readonly sentTo: string | null; readonly expiresAt: number }
+type Registered = { readonly opened: OpenedSession | undefined; readonly ref: RefOutcome | null }
 
 type Erasing = {
   erase(
@@ -94,12 +88,7 @@ function readEmail(text: string): string {
   return email
 }
 
-async function limit(
-  deps: RegistrationDeps,
-  addresses: SharedTokenBuckets,
-  email: string,
-  { clientPrefix }: Visitor,
-): Promise<void> {
+async function limit(deps: RegistrationDeps, addresses: SharedTokenBuckets, email: string, { clientPrefix }: Visitor) {
   const ofPrefix = await deps.prefixes.take(clientPrefix, 1)
   if (ofPrefix.taken === 0) throw tooManyAttempts(secondsUntilOne(forPrefix, ofPrefix.level))
   const ofAddress = await addresses.take(email, 1)
@@ -110,12 +99,7 @@ const toOutcome = (found: CustomerId | 'off' | undefined): RefOutcome =>
   found === undefined ? 'unknown' : found === 'off' ? 'off' : 'known'
 
 /** Whether an address has the same mailbox as the referrer. */
-async function isSamePerson(
-  deps: RegistrationDeps,
-  reader: Reader,
-  email: string,
-  referrer: CustomerId,
-): Promise<boolean> {
+async function isSamePerson(deps: RegistrationDeps, reader: Reader, email: string, referrer: CustomerId) {
   const known = await deps.identities.profile({ kind: 'customer', id: referrer }, reader)
   return [known.login, known.email].some((each) => each !== null && toMailbox(each) === toMailbox(email))
 }
@@ -142,7 +126,7 @@ async function enrol(deps: RegistrationDeps, tx: Tx, waiting: Waiting) {
   return { owner, ref: brought === 'earlier' ? brought : outcome }
 }
 
-async function admit(deps: RegistrationDeps, tx: Tx, waiting: Waiting, visitor: Visitor): Promise<Admission> {
+async function admit(deps: RegistrationDeps, tx: Tx, waiting: Waiting, visitor: Visitor) {
   const { owner, ref } = await enrol(deps, tx, waiting)
   return { opened: await deps.signIn.open(tx, owner, visitor), ref }
 }
@@ -179,7 +163,7 @@ function assertForReset(link: OneTimeLink): OneTimeLink {
  * Registers a customer: at once if no mail is sent, else by a link to the address. A known address gets a letter,
  * and the answer is the same, so that it reveals no address.
  */
-async function register(deps: RegistrationDeps, request: RegistrationRequest, visitor: Visitor): Promise<Registered> {
+async function register(deps: RegistrationDeps, request: Waiting, visitor: Visitor): Promise<Registered> {
   if (!deps.isOpen) throw new Refusal('registration_closed')
   const email = readEmail(request.email)
   deps.identities.assertPassword(request.password, email)
@@ -205,7 +189,7 @@ async function register(deps: RegistrationDeps, request: RegistrationRequest, vi
  * Makes a link by which a customer signs in, once. An owner gets the link. Another operator gets it only for a
  * customer who never used the account (`isNewcomer`); else it goes to the customer's e-mail address.
  */
-async function invite(deps: RegistrationDeps, customer: CustomerId, isOwner: boolean): Promise<Invitation> {
+async function invite(deps: RegistrationDeps, customer: CustomerId, isOwner: boolean) {
   const owner = { kind: 'customer', id: customer } as const
   const { email, text, expiresAt } = await deps.db.transact(async (tx) => {
     const isHandedOut = isOwner || (await deps.signIn.isNewcomer(tx, customer))

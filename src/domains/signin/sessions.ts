@@ -80,12 +80,7 @@ export async function attempt(
  * prefix. It has attempts of its own, which others cannot use up. An unknown login makes the same queries, so that
  * timing does not reveal it.
  */
-async function findKnownSource(
-  deps: SessionDeps,
-  kind: OwnerKind,
-  login: string,
-  visitor: Visitor,
-): Promise<string | undefined> {
+async function findKnownSource(deps: SessionDeps, kind: OwnerKind, login: string, visitor: Visitor) {
   const owner = (await store.findByLogin(deps.db, kind, login))?.owner.id ?? ''
   for (const secret of visitor.shown.filter(rules.isSessionText)) {
     const session = await deps.known.get(secret)
@@ -113,12 +108,7 @@ export async function assertPassword<Of extends Pick<Identity, 'password'>>(
 }
 
 /** Accepts a code once. */
-export async function assertCode(
-  deps: SessionDeps,
-  tx: Tx,
-  identity: Identity,
-  code: string | undefined,
-): Promise<void> {
+export async function assertCode(deps: SessionDeps, tx: Tx, identity: Identity, code: string | undefined) {
   const locked = await store.lockIdentity(tx, identity.owner.id)
   if (!locked?.totp || locked.totpSince === null) return
   if (code === undefined) throw new Refusal('code_required', {}, { code_required: true })

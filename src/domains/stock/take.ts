@@ -235,10 +235,7 @@ export function lease(tx: Tx, leases: readonly { slot: StockSlot; proxy: number 
 }
 
 /** Ends leases; the slots rest until their time. */
-export async function release(
-  tx: Tx,
-  slots: readonly { id: number; endedAt: number; restUntil: number }[],
-): Promise<void> {
+export async function release(tx: Tx, slots: readonly { id: number; endedAt: number; restUntil: number }[]) {
   for (const { id, endedAt, restUntil } of slots) {
     const freeFrom = (await store.endLease(tx, id, endedAt)) ?? endedAt
     store.setResting(tx, { id, freeFrom, restUntil })
@@ -261,12 +258,7 @@ export function available(deps: StockDeps, kind: Kind): Promise<number> {
 }
 
 /** How many are available outside of a range, of which `within` are free and served. */
-export async function availableBeside(
-  deps: StockDeps,
-  kind: Kind,
-  within: number,
-  blocks: readonly string[],
-): Promise<number> {
+export async function availableBeside(deps: StockDeps, kind: Kind, within: number, blocks: readonly string[]) {
   const query = { kind, carriers: await live(deps), unprovenAt: await unprovenAt(deps) }
   if (query.carriers.length === 0) return 0
   const others =

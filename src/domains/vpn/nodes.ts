@@ -131,11 +131,7 @@ async function takeCounts(deps: VpnDeps, tx: Tx, node: string, boot: string, rep
 }
 
 /** Takes bytes off devices and subscriptions, and recomputes the traffic limit. */
-async function takeOff(
-  deps: VpnDeps,
-  tx: Tx,
-  forgotten: Awaited<ReturnType<Traffic['counts']['disbelieve']>>,
-): Promise<void> {
+async function takeOff(deps: VpnDeps, tx: Tx, forgotten: Awaited<ReturnType<Traffic['counts']['disbelieve']>>) {
   if (forgotten.length === 0) return
   const owners = await peers.findOwners(
     tx,

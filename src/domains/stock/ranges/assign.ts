@@ -121,13 +121,7 @@ export async function open(deps: StockDeps, { ranges }: Planned): Promise<void> 
 }
 
 /** The range of a large block. */
-export async function addBlock(
-  deps: StockDeps,
-  tx: Tx,
-  prefix: Prefix,
-  id: number,
-  homes: readonly string[],
-): Promise<void> {
+export async function addBlock(deps: StockDeps, tx: Tx, prefix: Prefix, id: number, homes: readonly string[]) {
   const nowMs = deps.clock()
   const text = formatPrefix(prefix)
   store.insertRanges(tx, [{ id, prefix: text, homes, state: 'in', createdAt: nowMs, changedAt: nowMs }])

@@ -79,12 +79,7 @@ function apply(
 }
 
 /** Takes reports about as many ranges as fit one transaction. */
-async function takeReports(
-  deps: StockDeps,
-  node: string,
-  reported: readonly Tried[],
-  alive: readonly string[],
-): Promise<void> {
+async function takeReports(deps: StockDeps, node: string, reported: readonly Tried[], alive: readonly string[]) {
   if (await isKnown(deps, node, reported)) return
   const ids = reported.map((each) => each.range)
   const by = { node, alive: [...alive, node], mayServe: await judge(deps) }

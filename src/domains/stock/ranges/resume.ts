@@ -91,11 +91,7 @@ export async function waitForOthers(deps: StockDeps, addresses: readonly string[
 }
 
 /** Ranges of broken-off imports: not in yet with any of these addresses, or in and without some of them. */
-export async function leftBehind(
-  deps: StockDeps,
-  all: readonly string[],
-  missing: readonly string[],
-): Promise<Planned> {
+export async function leftBehind(deps: StockDeps, all: readonly string[], missing: readonly string[]) {
   const ranges = missing.length === 0 ? await coming(deps) : await writtenOut(deps)
   const byAddress = indexOf(ranges)
   const lacking = new Set(missing.map(byAddress))

@@ -3,12 +3,6 @@ import { live } from './live.ts'
 import { isServing, type UnservedPosition } from './rules.ts'
 import * as store from './store.ts'
 
-type Unserved = {
-  readonly leases: readonly { readonly proxy: number; readonly servedAt: number }[]
-  /** The next page; null after the last. */
-  readonly next: UnservedPosition | null
-}
-
 /** Gateways that were silent for this long, with their last report, by id. */
 async function silent(deps: StockDeps, forMs: number): Promise<{ id: string; heardAt: number }[]> {
   return (await deps.fleet.nodes('gateway'))
@@ -20,9 +14,9 @@ async function silent(deps: StockDeps, forMs: number): Promise<{ id: string; hea
 
 /**
  * A page of leases that were not served for this long, with when they last were. Time in which this process did not
- * run is not counted.
+ * run is not counted. `next` is null after the last page.
  */
-export async function unserved(deps: StockDeps, at: UnservedPosition, limit: number, forMs: number): Promise<Unserved> {
+export async function unserved(deps: StockDeps, at: UnservedPosition, limit: number, forMs: number) {
   const carriers = [{ id: '', heardAt: 0 }, ...(await silent(deps, forMs))].filter((each) => each.id >= at.carrier)
   const [carrier, following] = carriers
   if (!carrier) return { leases: [], next: null }
