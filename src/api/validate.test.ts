@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { z } from '@hono/zod-openapi'
-import { type FieldProblem, problem, type SentProblem } from '../core/messages/problems.ts'
+import { Glob } from 'bun'
+import { decodeProblem, type FieldProblem, problem, type SentProblem } from '../core/messages/problems.ts'
 import { problemsEn } from '../core/messages/problems-en.ts'
 import { Refusal, toSentProblems } from '../core/refusal.ts'
 import { readFields } from './validate.ts'
@@ -74,4 +75,30 @@ test('readFields refuses a query parameter that is given twice', () => {
   expect(problemsOf(schema, { limit: ['1', '2'] }, 'query')).toEqual([
     { field: 'limit', problem: 'must be given once', reason: 'once', params: {} },
   ])
+})
+
+type Checked = { readonly _zod: { readonly def: { readonly error?: (issue: object) => unknown } } }
+
+const isChecked = (value: unknown): value is Checked => typeof value === 'object' && value !== null && '_zod' in value
+
+/** The messages that checks of a schema have of their own, at any depth. */
+function messagesIn(value: unknown, seen = new Set<unknown>()): unknown[] {
+  if (typeof value !== 'object' || value === null || seen.has(value)) return []
+  seen.add(value)
+  if (!isChecked(value)) return Object.values(value).flatMap((each) => messagesIn(each, seen))
+  const { def } = value._zod
+  return [...(def.error ? [def.error({})] : []), ...messagesIn({ ...def }, seen)]
+}
+
+test('every own message of a check in a request schema is an encoded field problem', async () => {
+  const messages = new Set<unknown>()
+  for await (const file of new Glob('**/shapes{,-access}.ts').scan({ cwd: import.meta.dir, absolute: true })) {
+    const operations = Object.values((await import(file)) as object)
+    for (const { params, query, body } of operations.filter((each) => each && typeof each === 'object')) {
+      for (const message of messagesIn([params, query, body])) messages.add(message)
+    }
+  }
+  expect(messages.size).toBeGreaterThan(20)
+  expect([...messages].filter((each) => !(decodeProblem(String(each)).reason in problemsEn))).toEqual([])
+  expect([...messages].filter((each) => decodeProblem(String(each)).reason === 'invalid')).toEqual([])
 })
