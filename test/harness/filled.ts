@@ -1,6 +1,5 @@
 import { createVault } from '../../src/adapters/vault.ts'
 import { createServices, type Services } from '../../src/app/shop/services.ts'
-import { readPrefix } from '../../src/core/address.ts'
 import type { CustomerId, OrderId } from '../../src/core/ids.ts'
 import { kopecks } from '../../src/core/money.ts'
 import type { Database } from '../../src/db/transaction.ts'
@@ -13,6 +12,7 @@ import { introduce } from '../providers/shop.ts'
 import { HandClock, runtimeWith } from './clock.ts'
 import { type Engine, fewConnections, openTestDatabase } from './database.ts'
 import { reportOf } from './node.ts'
+import { prefixOf } from './proxies.ts'
 import { addStockGateway } from './stock-gateway.ts'
 
 const pool = 'residential'
@@ -175,11 +175,10 @@ async function addKnown({ services, clock }: Shop, name: string): Promise<Custom
 }
 
 async function addTokens({ services, clock }: Shop, { customer }: Buyer): Promise<void> {
-  const locked = readPrefix('203.0.113.0/24')
   await services.customers.issueToken(customer, {
     name: 'office',
     scopes: ['read'],
-    allowedFrom: locked ? [locked] : [],
+    allowedFrom: [prefixOf('203.0.113.0/24')],
     expiresAt: clock.nowMs + 86_400_000,
   })
   const { token } = await services.customers.issueToken(customer, { name: 'lost' })
@@ -265,20 +264,15 @@ async function addNodes({ services, clock }: Shop): Promise<void> {
 
 async function addStock({ services }: Shop): Promise<void> {
   const { stock, stockOperator } = services
-  const read = (text: string) => {
-    const prefix = readPrefix(text)
-    if (!prefix) throw new Error(`${text} is no prefix`)
-    return prefix
-  }
-  await stock.add(read('192.0.2.0/28'), { country: 'DE' as never, ipv: 4 })
-  await stock.add(read('198.51.100.0/29'), { country: 'DE' as never, ipv: 3 })
-  await stock.add(read('203.0.113.0/30'), { country: 'FR' as never, ipv: 4 })
-  await stock.add(read('2001:db8:1::/64'), { country: 'DE' as never, ipv: 6 })
-  await stock.add(read('2001:db8:2::/64'), { country: 'FR' as never, ipv: 6 })
-  await stockOperator.retirePrefix(read('2001:db8:2::/64'))
+  await stock.add(prefixOf('192.0.2.0/28'), { country: 'DE' as never, ipv: 4 })
+  await stock.add(prefixOf('198.51.100.0/29'), { country: 'DE' as never, ipv: 3 })
+  await stock.add(prefixOf('203.0.113.0/30'), { country: 'FR' as never, ipv: 4 })
+  await stock.add(prefixOf('2001:db8:1::/64'), { country: 'DE' as never, ipv: 6 })
+  await stock.add(prefixOf('2001:db8:2::/64'), { country: 'FR' as never, ipv: 6 })
+  await stockOperator.retirePrefix(prefixOf('2001:db8:2::/64'))
   const [first, second] = await stockOperator.list({ country: 'FR', ipv: 4, state: 'free', after: -1, limit: 2 })
-  await stockOperator.retire(read(first?.address ?? '').base)
-  await stockOperator.quarantine(read(second?.address ?? '').base, 30)
+  await stockOperator.retire(prefixOf(first?.address ?? '').base)
+  await stockOperator.quarantine(prefixOf(second?.address ?? '').base, 30)
 }
 
 async function addExits({ services, clock }: Shop): Promise<void> {

@@ -1,11 +1,18 @@
 import { createServices, type Services } from '../../src/app/shop/services.ts'
-import { type Prefix, readPrefix } from '../../src/core/address.ts'
 import type { CustomerId } from '../../src/core/ids.ts'
 import type { Looked } from '../../src/domains/dedicated/index.ts'
 import type { AddressRun } from '../../src/domains/stock/ranges/rules.ts'
 import { runtimeWith } from './clock.ts'
 import type { Engine } from './database.ts'
-import { applyCatalogue, buyProxies, type DomainShop, kindIn, openDomainShop, shippedWith } from './proxies.ts'
+import {
+  applyCatalogue,
+  buyProxies,
+  type DomainShop,
+  kindIn,
+  openDomainShop,
+  prefixOf,
+  shippedWith,
+} from './proxies.ts'
 import { addCustomer } from './wired.ts'
 
 /** The interval of node reports and of the shop's checks, on the hand clock. */
@@ -125,10 +132,4 @@ export async function openOutageShop(engine: Engine, prefix: string, names: read
   await services.stock.add(prefixOf(prefix), kindIn('AT', 4))
   await reportAll()
   return town
-}
-
-function prefixOf(text: string): Prefix {
-  const prefix = readPrefix(text)
-  if (!prefix) throw new Error(`${text} is no prefix`)
-  return prefix
 }

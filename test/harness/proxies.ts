@@ -1,5 +1,5 @@
 import type { Services } from '../../src/app/shop/services.ts'
-import { readPrefix } from '../../src/core/address.ts'
+import { type Prefix, readPrefix } from '../../src/core/address.ts'
 import { readCountry } from '../../src/core/country.ts'
 import type { CustomerId } from '../../src/core/ids.ts'
 import type { Database } from '../../src/db/transaction.ts'
@@ -47,10 +47,14 @@ export function kindIn(code: string, ipv: Ipv): Kind {
   return { country, ipv }
 }
 
+export function prefixOf(text: string): Prefix {
+  const prefix = readPrefix(text)
+  if (!prefix) throw new Error(`${text} is not a prefix`)
+  return prefix
+}
+
 export async function addStock(services: Services, prefix: string, code: string, ipv: Ipv): Promise<number> {
-  const block = readPrefix(prefix)
-  if (!block) throw new Error(`${prefix} is not a prefix`)
-  return services.stock.add(block, kindIn(code, ipv))
+  return services.stock.add(prefixOf(prefix), kindIn(code, ipv))
 }
 
 /** All domains on a fresh database with the shipped prices, without HTTP. */

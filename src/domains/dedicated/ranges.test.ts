@@ -2,21 +2,15 @@ import { describe, expect, test } from 'bun:test'
 import { sellInCountries } from '../../../test/harness/countries.ts'
 import { engines } from '../../../test/harness/database.ts'
 import { refusalOf } from '../../../test/harness/failure.ts'
-import { addStock, kindIn, prolongProxies } from '../../../test/harness/proxies.ts'
-import { type Prefix, readPrefix } from '../../core/address.ts'
+import { addStock, kindIn, prefixOf, prolongProxies } from '../../../test/harness/proxies.ts'
 
 const dayMs = 86_400_000
 const plain = { undo: false, replace: false, refund: false, note: 'lost' }
-function at(text: string): Prefix {
-  const prefix = readPrefix(text)
-  if (!prefix) throw new Error(`${text} is no prefix`)
-  return prefix
-}
 
 describe.each([...engines])('a whole range on %s', (engine) => {
   const here = sellInCountries(engine, (number) => `10.4.${number}.0/30`)
   const { buy, events } = here
-  const lost = () => at(`10.4.${here.number}.0/30`)
+  const lost = () => prefixOf(`10.4.${here.number}.0/30`)
   const available = async () => {
     here.floor.clock.advance(2000)
     return here.floor.services.stock.available(kindIn(here.code, 4))
@@ -158,10 +152,10 @@ describe.each([...engines])('a whole range on %s', (engine) => {
   test('a range that is not in stock, or is a part of a large block, is refused', async () => {
     await addStock(here.floor.services, `2001:db8:${here.number}::/64`, here.code, 6)
     const { rangeOperator } = here.floor.services
-    expect((await refusalOf(rangeOperator.retire(at('192.0.2.0/24'), plain))).code).toBe('not_found')
-    const part = rangeOperator.retire(at(`2001:db8:${here.number}:0:1::/80`), plain)
+    expect((await refusalOf(rangeOperator.retire(prefixOf('192.0.2.0/24'), plain))).code).toBe('not_found')
+    const part = rangeOperator.retire(prefixOf(`2001:db8:${here.number}:0:1::/80`), plain)
     expect((await refusalOf(part)).message).toContain('block')
-    await rangeOperator.retire(at(`2001:db8:${here.number}::/64`), plain)
+    await rangeOperator.retire(prefixOf(`2001:db8:${here.number}::/64`), plain)
     here.floor.clock.advance(2000)
     expect(await here.floor.services.stock.available(kindIn(here.code, 6))).toBe(0)
   })

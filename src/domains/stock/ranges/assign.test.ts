@@ -1,22 +1,14 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { runtimeWith } from '../../../../test/harness/clock.ts'
 import { engines } from '../../../../test/harness/database.ts'
 import { refusalOf } from '../../../../test/harness/failure.ts'
 import { HandProcess } from '../../../../test/harness/hand-process.ts'
-import { buyProxies, type DomainShop, kindIn, openDomainShop, shippedWith } from '../../../../test/harness/proxies.ts'
+import { buyProxies, kindIn, prefixOf } from '../../../../test/harness/proxies.ts'
+import { useRangeShop } from '../../../../test/harness/ranges.ts'
 import { scaled } from '../../../../test/harness/scale.ts'
-import { addCustomer, findingsOf } from '../../../../test/harness/wired.ts'
 import { createServices, type Services } from '../../../app/shop/services.ts'
-import {
-  addressToNumber,
-  contains,
-  formatAddress,
-  formatPrefix,
-  type Prefix,
-  readPrefix,
-} from '../../../core/address.ts'
-import type { CustomerId } from '../../../core/ids.ts'
+import { addressToNumber, contains, formatAddress, formatPrefix } from '../../../core/address.ts'
 import { maxTriedSingly } from '../../../node-protocol/tried.ts'
 import { maxWrittenOut } from '../rules.ts'
 import {
@@ -33,52 +25,11 @@ import {
   without,
 } from './rules.ts'
 
-const prefixOf = (text: string): Prefix => {
-  const prefix = readPrefix(text)
-  if (!prefix) throw new Error(`${text} is no prefix`)
-  return prefix
-}
-
-describe.each([...engines])('goods and nodes on %s', (engine) => {
-  let floor: DomainShop
-  let services: Services
-  let customer: CustomerId
-  beforeEach(async () => {
-    floor = await openDomainShop(engine, shippedWith('AT'))
-    // Without the carrier that other tests have.
-    services = createServices(floor.db, runtimeWith(floor.clock), floor.services.config)
-    customer = await addCustomer(services, 10n ** 9n)
-  })
-  afterEach(async () => {
-    expect(await findingsOf(services)).toEqual([])
-    await floor.close()
-  })
-
-  async function addGateway(name: string): Promise<string> {
-    const { id } = await floor.db.transact((tx) => services.fleet.add(tx, { kind: 'gateway', name, location: 'test' }))
-    await hear(id)
-    return id
-  }
-  const hear = (node: string) => services.fleet.seen(node as never, { version: '0' })
-  const rangeOf = async (prefix: string): Promise<number> => {
-    const { ranges } = await services.stock.ranges.overview()
-    return ranges.find((each) => each.prefix === prefix)?.id ?? 0
-  }
-  const claim = async (node: string, prefix: string, served: readonly AddressRun[], isLocal = false) =>
-    services.stock.ranges.tried(node, [{ range: await rangeOf(prefix), served, problems: [], seenAs: null }], isLocal)
-  /** As a gateway says it over the shop's own socket, which needs no other proof. */
-  const tell = (node: string, prefix: string, ...served: AddressRun[]) => claim(node, prefix, served, true)
+describe.each([...engines])('ranges and gateways on %s', (engine) => {
+  const shop = useRangeShop(engine)
+  const { contact, addGateway, claimLocally, buy, available, gatewayOf } = shop
   const add = (prefix: string, ipv: 3 | 4 | 6 = 4, homes: string[] = []) =>
-    services.stock.add(prefixOf(prefix), kindIn('AT', ipv), undefined, homes)
-  const buy = async (count = 1, ipv: 3 | 4 | 6 = 4): Promise<string[]> =>
-    (await buyProxies(services, customer, { code: 'AT', ipv, period: 7, count })).proxies.map((each) => each.address)
-  const available = (ipv: 3 | 4 | 6 = 4): Promise<number> => {
-    floor.clock.advance(1001)
-    return services.stock.available(kindIn('AT', ipv))
-  }
-  const carrierOf = async (address: string): Promise<string | null> =>
-    (await floor.db.first<{ carrier: string | null }>('SELECT carrier FROM stock WHERE address = $1', [address]))
-      ?.carrier ?? null
+    shop.services.stock.add(prefixOf(prefix), kindIn('AT', ipv), undefined, homes)
 
   test.each([3, 4, 6] as const)('a slot of kind %d that no node serves is not sold', async (ipv) => {
     const prefix = ipv === 6 ? '2001:db8::/64' : '203.0.113.0/30'
@@ -87,19 +38,19 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
     expect(await refusalOf(buy(1, ipv))).toMatchObject({ code: 'unavailable', details: { charged: false } })
     const node = await addGateway('gate-1')
     expect((await refusalOf(buy(1, ipv))).code).toBe('out_of_stock')
-    await tell(node, prefix, [0, ipv === 6 ? 1 : 4])
+    await claimLocally(node, prefix, [0, ipv === 6 ? 1 : 4])
     expect(await available(ipv)).toBe({ 3: 12, 4: 4, 6: 20_000 }[ipv])
-    await hear(node)
+    await contact(node)
     expect(await buy(2, ipv)).toHaveLength(2)
   })
 
   test('only the addresses that a node can use are sold, and one that it loses is not', async () => {
     await add('203.0.113.0/29')
     const node = await addGateway('gate-1')
-    await tell(node, '203.0.113.0/29', [0, 2], [5, 1])
+    await claimLocally(node, '203.0.113.0/29', [0, 2], [5, 1])
     expect(await available()).toBe(3)
-    await hear(node)
-    await tell(node, '203.0.113.0/29', [5, 1])
+    await contact(node)
+    await claimLocally(node, '203.0.113.0/29', [5, 1])
     expect(await buy()).toEqual(['203.0.113.5'])
     expect(await refusalOf(buy())).toMatchObject({ code: 'out_of_stock', details: { available: 0 } })
   })
@@ -107,23 +58,23 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
   test(`a node that is silent for ${servingWithinMs / 1000} s sells nothing until it reports again`, async () => {
     await add('203.0.113.0/30')
     const node = await addGateway('gate-1')
-    await tell(node, '203.0.113.0/30', [0, 4])
-    floor.clock.advance(servingWithinMs)
+    await claimLocally(node, '203.0.113.0/30', [0, 4])
+    shop.clock.advance(servingWithinMs)
     expect(await buy()).toHaveLength(1)
-    floor.clock.advance(1001)
+    shop.clock.advance(1001)
     expect((await refusalOf(buy())).code).toBe('unavailable')
     expect(await available()).toBe(0)
-    await hear(node)
+    await contact(node)
     expect(await buy()).toHaveLength(1)
   })
 
   test('a shop that was stalled for 60 s sells at once on a gateway that reported before, and not after 10 s of silence', async () => {
     await add('203.0.113.0/30')
     const node = await addGateway('gate-1')
-    await tell(node, '203.0.113.0/30', [0, 4])
-    const shop = new HandProcess(floor.clock)
-    const stalled = createServices(floor.db, shop.runtime, floor.services.config)
-    const buyThere = () => buyProxies(stalled, customer, { code: 'AT', ipv: 4, period: 7 })
+    await claimLocally(node, '203.0.113.0/30', [0, 4])
+    const stalledProcess = new HandProcess(shop.clock)
+    const stalled = createServices(shop.db, stalledProcess.runtime, shop.services.config)
+    const buyThere = () => buyProxies(stalled, shop.customer, { code: 'AT', ipv: 4, period: 7 })
     const countUnserved = async (by: Services): Promise<number> => {
       let count = 0
       for (let at: UnservedPosition | null = firstUnserved; at !== null; ) {
@@ -137,20 +88,20 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
       }
       return count
     }
-    shop.run(2000)
-    shop.stall(60_000)
+    stalledProcess.run(2000)
+    stalledProcess.stall(60_000)
     expect((await buyThere()).proxies).toHaveLength(1)
-    shop.run(7000)
+    stalledProcess.run(7000)
     expect((await buyThere()).proxies).toHaveLength(1)
-    shop.run(2000)
+    stalledProcess.run(2000)
     expect(await refusalOf(buyThere())).toMatchObject({ code: 'unavailable', details: { charged: false } })
-    shop.run(18_000)
+    stalledProcess.run(18_000)
     // Another shop on this database was not stalled, and judges the same row by its own running time.
-    expect([await countUnserved(stalled), await countUnserved(services)]).toEqual([0, 2])
-    shop.run(2000)
+    expect([await countUnserved(stalled), await countUnserved(shop.services)]).toEqual([0, 2])
+    stalledProcess.run(2000)
     expect(await countUnserved(stalled)).toBe(2)
-    await hear(node)
-    shop.run(1000)
+    await contact(node)
+    stalledProcess.run(1000)
     expect((await buyThere()).proxies).toHaveLength(1)
   })
 
@@ -158,11 +109,11 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
     await add('203.0.113.0/30')
     await add('2001:db8::/64', 6)
     const [gone, there] = [await addGateway('gate-1'), await addGateway('gate-2')]
-    await tell(gone, '203.0.113.0/30', [0, 4])
-    await tell(gone, '2001:db8::/64', [0, 1])
+    await claimLocally(gone, '203.0.113.0/30', [0, 4])
+    await claimLocally(gone, '2001:db8::/64', [0, 1])
     const tryAt = async (silentMs: number, count = 1, ipv: 4 | 6 = 4) => {
-      floor.clock.advance(silentMs)
-      await hear(there)
+      shop.clock.advance(silentMs)
+      await contact(there)
       return (await refusalOf(buy(count, ipv))).code
     }
     expect(await tryAt(servingWithinMs + 1001)).toBe('unavailable')
@@ -172,18 +123,18 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
       'out_of_stock',
     ])
     expect([await tryAt(awayWithinMs), await tryAt(0, 1, 6)]).toEqual(['out_of_stock', 'out_of_stock'])
-    await hear(gone)
+    await contact(gone)
     expect(await buy(4)).toHaveLength(4)
   })
 
   test.each(['close', 'revoke'] as const)('a node that the operator has shut with %s sells nothing', async (verb) => {
     await add('203.0.113.0/30')
     const node = await addGateway('gate-1')
-    await tell(node, '203.0.113.0/30', [0, 4])
-    await services.fleet[verb]('gate-1')
+    await claimLocally(node, '203.0.113.0/30', [0, 4])
+    await shop.services.fleet[verb]('gate-1')
     expect((await refusalOf(buy())).code).toBe('unavailable')
-    await services.fleet.open('gate-1')
-    await hear(node)
+    await shop.services.fleet.open('gate-1')
+    await contact(node)
     expect(await buy()).toHaveLength(1)
   })
 
@@ -192,27 +143,27 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
     await add('2001:db8::/64', 6)
     const [first, second] = [await addGateway('gate-1'), await addGateway('gate-2')]
     const say = async (node: string, ...runs: AddressRun[]) => {
-      await tell(node, '203.0.113.0/30', ...runs)
-      await tell(node, '2001:db8::/64', [0, 1])
+      await claimLocally(node, '203.0.113.0/30', ...runs)
+      await claimLocally(node, '2001:db8::/64', [0, 1])
     }
     await say(first, [0, 2])
     await say(second, [0, 4])
-    expect(await carrierOf('203.0.113.0')).toBe(first)
-    expect(await carrierOf('203.0.113.2')).toBe(second)
+    expect(await gatewayOf('203.0.113.0')).toBe(first)
+    expect(await gatewayOf('203.0.113.2')).toBe(second)
     await say(first, [1, 1])
-    expect(await carrierOf('203.0.113.0')).toBe(second)
-    expect(await carrierOf('203.0.113.1')).toBe(first)
-    floor.clock.advance(servingWithinMs + 1001)
-    await hear(second)
+    expect(await gatewayOf('203.0.113.0')).toBe(second)
+    expect(await gatewayOf('203.0.113.1')).toBe(first)
+    shop.clock.advance(servingWithinMs + 1001)
+    await contact(second)
     await say(second, [0, 4])
-    expect(await carrierOf('203.0.113.1')).toBe(second)
+    expect(await gatewayOf('203.0.113.1')).toBe(second)
     expect(await buy(1, 6)).toHaveLength(1)
   })
 
   test('a node’s reports about other nodes’ ranges and about unknown addresses are ignored', async () => {
     const [own, other] = [await addGateway('gate-1'), await addGateway('gate-2')]
     await add('203.0.113.0/30', 4, [own])
-    await tell(other, '203.0.113.0/30', [0, 4])
+    await claimLocally(other, '203.0.113.0/30', [0, 4])
     for (const runs of [
       [[0, 5]],
       [[4, 1]],
@@ -225,70 +176,73 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
         [1, 1],
       ],
     ] as AddressRun[][]) {
-      await tell(own, '203.0.113.0/30', ...runs)
+      await claimLocally(own, '203.0.113.0/30', ...runs)
     }
-    await services.stock.ranges.tried(own, [{ range: 999, served: [[0, 1]], problems: [], seenAs: null }])
+    await shop.services.stock.ranges.tried(own, [{ range: 999, served: [[0, 1]], problems: [], seenAs: null }])
     expect(await available()).toBe(0)
-    await hear(own)
-    await tell(own, '203.0.113.0/30', [0, 4])
+    await contact(own)
+    await claimLocally(own, '203.0.113.0/30', [0, 4])
     expect(await buy()).toHaveLength(1)
   })
 
   test('a range or a part of it that is assigned to another node leaves its carrier at once', async () => {
     const [first, second] = [await addGateway('gate-1'), await addGateway('gate-2')]
     await add('203.0.113.0/29')
-    await tell(first, '203.0.113.0/29', [0, 8])
-    await services.stock.ranges.assign(prefixOf('203.0.113.2/31'), [second])
+    await claimLocally(first, '203.0.113.0/29', [0, 8])
+    await shop.services.stock.ranges.assign(prefixOf('203.0.113.2/31'), [second])
     expect(await available()).toBe(0)
-    await hear(first)
-    await hear(second)
-    for (const each of ['203.0.113.0/31', '203.0.113.4/30']) await tell(first, each, [0, each.endsWith('30') ? 4 : 2])
-    expect(await carrierOf('203.0.113.2')).toBeNull()
-    await tell(first, '203.0.113.2/31', [0, 2])
-    expect(await carrierOf('203.0.113.2')).toBeNull()
-    await tell(second, '203.0.113.2/31', [0, 2])
-    expect(await carrierOf('203.0.113.2')).toBe(second)
-    await services.stock.ranges.assign(prefixOf('203.0.113.0/24'), [second])
-    expect(await carrierOf('203.0.113.0')).toBeNull()
-    expect(await carrierOf('203.0.113.3')).toBe(second)
-    const nowhere = services.stock.ranges.assign(prefixOf('198.51.100.0/24'), [])
+    await contact(first)
+    await contact(second)
+    for (const each of ['203.0.113.0/31', '203.0.113.4/30'])
+      await claimLocally(first, each, [0, each.endsWith('30') ? 4 : 2])
+    expect(await gatewayOf('203.0.113.2')).toBeNull()
+    await claimLocally(first, '203.0.113.2/31', [0, 2])
+    expect(await gatewayOf('203.0.113.2')).toBeNull()
+    await claimLocally(second, '203.0.113.2/31', [0, 2])
+    expect(await gatewayOf('203.0.113.2')).toBe(second)
+    await shop.services.stock.ranges.assign(prefixOf('203.0.113.0/24'), [second])
+    expect(await gatewayOf('203.0.113.0')).toBeNull()
+    expect(await gatewayOf('203.0.113.3')).toBe(second)
+    const nowhere = shop.services.stock.ranges.assign(prefixOf('198.51.100.0/24'), [])
     expect((await refusalOf(nowhere)).code).toBe('not_found')
-    expect((await refusalOf(services.stock.ranges.homesOf(['nobody']))).code).toBe('not_found')
+    expect((await refusalOf(shop.services.stock.ranges.homesOf(['nobody']))).code).toBe('not_found')
   })
 
   test('an address belongs to one product: stock is no exit, and an exit is not in stock', async () => {
     const place = { country: 'AT', state: '', city: '', zip: '', asn: null }
     const local = { pool: 'residential', kind: 'local' as const, port: null, credentials: null, ...place }
     await add('203.0.113.0/30')
-    const exit = await services.premium.exits.addOne({ ...local, host: '198.51.100.9' })
-    expect((await refusalOf(services.premium.exits.addOne({ ...local, host: '203.0.113.1' }))).code).toBe('conflict')
+    const exit = await shop.services.premium.exits.addOne({ ...local, host: '198.51.100.9' })
+    expect((await refusalOf(shop.services.premium.exits.addOne({ ...local, host: '203.0.113.1' }))).code).toBe(
+      'conflict',
+    )
     expect((await refusalOf(add('198.51.100.0/24'))).code).toBe('conflict')
-    expect(Number((await floor.db.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM stock'))?.n)).toBe(4)
+    expect(Number((await shop.db.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM stock'))?.n)).toBe(4)
     // A drained exit frees its address for the stock, and then cannot be put back.
-    await services.premium.exits.drain(exit.id, true)
+    await shop.services.premium.exits.drain(exit.id, true)
     expect(await add('198.51.100.0/24')).toBe(256)
-    expect((await refusalOf(services.premium.exits.drain(exit.id, false))).code).toBe('conflict')
+    expect((await refusalOf(shop.services.premium.exits.drain(exit.id, false))).code).toBe('conflict')
   })
 
   test('an exit inside a large block on sale is refused in either order, and an earlier one is never sold from the block', async () => {
     const place = { country: 'AT', state: '', city: '', zip: '', asn: null }
     const local = { pool: 'residential', kind: 'local' as const, port: null, credentials: null, ...place }
-    const exits = services.premium.exits
+    const exits = shop.services.premium.exits
     await add('2001:db8:1::/96', 6)
     expect((await refusalOf(exits.addOne({ ...local, host: '2001:db8:1::7' }))).message).toContain('2001:db8:1::/96')
     await exits.addOne({ ...local, host: '2001:db8:2::7' })
     expect((await refusalOf(add('2001:db8:2::/64', 6))).code).toBe('conflict')
-    expect(await services.stock.hasBlock(prefixOf('2001:db8:2::/64'))).toBe(false)
+    expect(await shop.services.stock.hasBlock(prefixOf('2001:db8:2::/64'))).toBe(false)
     // Chance that always draws the same address, at which there is an exit.
     const lone = createServices(
-      floor.db,
-      { ...runtimeWith(floor.clock), random: (count: number) => new Uint8Array(count) },
-      floor.services.config,
+      shop.db,
+      { ...runtimeWith(shop.clock), random: (count: number) => new Uint8Array(count) },
+      shop.services.config,
     )
     const node = await addGateway('gate-1')
-    await tell(node, '2001:db8:1::/96', [0, 1])
-    await floor.db.transact(async (tx) => exits.add(tx, [{ ...local, host: '2001:db8:1::1' }]))
-    const refused = buyProxies(lone, customer, { code: 'AT', ipv: 6, period: 7, count: 1 })
+    await claimLocally(node, '2001:db8:1::/96', [0, 1])
+    await shop.db.transact(async (tx) => exits.add(tx, [{ ...local, host: '2001:db8:1::1' }]))
+    const refused = buyProxies(lone, shop.customer, { code: 'AT', ipv: 6, period: 7, count: 1 })
     expect((await refusalOf(refused)).code).toBe('out_of_stock')
     expect(await buy(1, 6)).toHaveLength(1)
   })
@@ -311,18 +265,18 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 4 }), async (steps) => {
         for (const each of steps) {
-          floor.clock.advance(1001)
+          shop.clock.advance(1001)
           const heard = nodes.filter((_, index) => index !== each.node || !each.silent)
-          if (each.silent) floor.clock.advance(servingWithinMs)
-          for (const node of heard) await hear(node)
+          if (each.silent) shop.clock.advance(servingWithinMs)
+          for (const node of heard) await contact(node)
           const served = each.run === null || each.silent ? [] : [each.run]
           if (!each.silent) {
-            await tell(nodes[each.node] ?? '', '203.0.113.0/27', ...served)
+            await claimLocally(nodes[each.node] ?? '', '203.0.113.0/27', ...served)
             able.set(each.node, served)
           }
           // A lost slot goes to another node that can use it; a slot without a live carrier goes to the reporting node.
           for (let offset = 0; offset < 32; offset += 1) {
-            const row = await carrierOf(`203.0.113.${offset}`)
+            const row = await gatewayOf(`203.0.113.${offset}`)
             const index = row === null ? -1 : nodes.indexOf(row)
             if (index >= 0) expect(covers(able.get(index) ?? [], offset)).toBe(true)
             if (index >= 0) carried.set(offset, index)
@@ -331,7 +285,7 @@ describe.each([...engines])('goods and nodes on %s', (engine) => {
           const live = new Set(heard)
           const unsold = [...carried].filter(([offset]) => !sold.has(`203.0.113.${offset}`))
           const onSale = unsold.filter(([, index]) => live.has(nodes[index] ?? ''))
-          expect(await services.stock.available(kindIn('AT', 4))).toBe(onSale.length)
+          expect(await shop.services.stock.available(kindIn('AT', 4))).toBe(onSale.length)
           if (each.count === 0) continue
           if (onSale.length < each.count) {
             const { code, details } = await refusalOf(buy(each.count))

@@ -1,64 +1,22 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { runtimeWith } from '../../../../test/harness/clock.ts'
+import { describe, expect, test } from 'bun:test'
 import { engines } from '../../../../test/harness/database.ts'
 import { refusalOf } from '../../../../test/harness/failure.ts'
-import {
-  addStock,
-  buyProxies,
-  type DomainShop,
-  kindIn,
-  openDomainShop,
-  shippedWith,
-} from '../../../../test/harness/proxies.ts'
-import { addCustomer, findingsOf } from '../../../../test/harness/wired.ts'
-import { createServices, type Services } from '../../../app/shop/services.ts'
-import { readAddress, readPrefix } from '../../../core/address.ts'
-import type { CustomerId } from '../../../core/ids.ts'
+import { addStock, prefixOf } from '../../../../test/harness/proxies.ts'
+import { useRangeShop } from '../../../../test/harness/ranges.ts'
+import { findingsOf } from '../../../../test/harness/wired.ts'
+import { readAddress } from '../../../core/address.ts'
 import { ageAt } from '../../../core/stall-monitor.ts'
 import { lookAtRanges } from '../index.ts'
-import { type AddressRun, leasedWithinMs, proofMs, proofRenewedMs, servingWithinMs } from './rules.ts'
+import { leasedWithinMs, proofMs, proofRenewedMs, servingWithinMs } from './rules.ts'
 
 describe.each([...engines])('proofs that a gateway can use a range, on %s', (engine) => {
-  let floor: DomainShop
-  let services: Services
-  let customer: CustomerId
-  beforeEach(async () => {
-    floor = await openDomainShop(engine, shippedWith('AT'))
-    // Without the carrier that other tests have.
-    services = createServices(floor.db, runtimeWith(floor.clock), floor.services.config)
-    customer = await addCustomer(services, 10n ** 9n)
-  })
-  afterEach(async () => {
-    expect(await findingsOf(services)).toEqual([])
-    await floor.close()
-  })
-
-  const hear = (node: string) => services.fleet.seen(node as never, { version: '0' })
-  async function addGateway(name: string): Promise<string> {
-    const { id } = await floor.db.transact((tx) => services.fleet.add(tx, { kind: 'gateway', name, location: 'test' }))
-    await hear(id)
-    return id
-  }
-  const prefixOf = (text: string) => readPrefix(text) ?? expect.unreachable(`${text} is no prefix`)
-  const rangeOf = async (prefix: string): Promise<number> =>
-    (await services.stock.ranges.overview()).ranges.find((each) => each.prefix === prefix)?.id ?? 0
-  const claim = async (node: string, prefix: string, ...served: AddressRun[]) =>
-    services.stock.ranges.tried(node, [{ range: await rangeOf(prefix), served, problems: [], seenAs: null }])
+  const shop = useRangeShop(engine)
+  const { contact, addGateway, claim, available, gatewayOf } = shop
   const call = (node: string, from: string) =>
-    services.stock.ranges.seen(node, readAddress(from) ?? expect.unreachable(`${from} is no address`))
-  const buy = async (ipv: 4 | 6 = 4) => {
-    const { proxies } = await buyProxies(services, customer, { code: 'AT', ipv, period: 7, count: 1 })
-    return proxies[0]?.address ?? ''
-  }
-  const available = (ipv: 4 | 6 = 4): Promise<number> => {
-    floor.clock.advance(1001)
-    return services.stock.available(kindIn('AT', ipv))
-  }
-  const carrierOf = async (address: string): Promise<string | null | undefined> =>
-    (await floor.db.first<{ carrier: string | null }>('SELECT carrier FROM stock WHERE address = $1', [address]))
-      ?.carrier
+    shop.services.stock.ranges.seen(node, readAddress(from) ?? expect.unreachable(`${from} is no address`))
+  const buy = async (ipv: 4 | 6 = 4): Promise<string> => (await shop.buy(1, ipv))[0] ?? ''
   const problemsOf = async (prefix: string): Promise<string> => {
-    const shown = await lookAtRanges(services, ageAt(floor.clock.nowMs))
+    const shown = await lookAtRanges(shop.services, ageAt(shop.clock.nowMs))
     return shown.find((each) => each.range.prefix === prefix)?.problems.join('; ') ?? ''
   }
 
@@ -70,7 +28,7 @@ describe.each([...engines])('proofs that a gateway can use a range, on %s', (eng
     'IPv%d range %s is sold after a call from %s, and neither by a claim nor after a call from %s',
     async (ipv, prefix, within, outside, served, onSale) => {
       const node = await addGateway('gate-1')
-      await addStock(services, prefix, 'AT', ipv)
+      await addStock(shop.services, prefix, 'AT', ipv)
       await claim(node, prefix, [0, served])
       await call(node, outside)
       expect(await available(ipv)).toBe(0)
@@ -80,38 +38,38 @@ describe.each([...engines])('proofs that a gateway can use a range, on %s', (eng
       expect(await available(ipv)).toBe(onSale)
       expect(await problemsOf(prefix)).toBe('')
       expect(await buy(ipv)).not.toBe('')
-      const { trials } = await services.stock.ranges.overview()
-      expect(trials).toMatchObject([{ node, provenFrom: within, proofUntil: floor.clock.nowMs - 1001 + proofMs }])
+      const { trials } = await shop.services.stock.ranges.overview()
+      expect(trials).toMatchObject([{ node, provenFrom: within, proofUntil: shop.clock.nowMs - 1001 + proofMs }])
     },
   )
 
   test('a proof of one gateway proves nothing for another', async () => {
     const [honest, other] = [await addGateway('gate-1'), await addGateway('gate-2')]
-    await addStock(services, '203.0.113.0/30', 'AT', 4)
+    await addStock(shop.services, '203.0.113.0/30', 'AT', 4)
     await call(honest, '203.0.113.1')
     await claim(other, '203.0.113.0/30', [0, 4])
     expect(await available()).toBe(0)
     await claim(honest, '203.0.113.0/30', [0, 4])
-    expect(await carrierOf('203.0.113.0')).toBe(honest)
+    expect(await gatewayOf('203.0.113.0')).toBe(honest)
   })
 
   test('an expired proof stops new sales; sold addresses stay on their gateway, and the next call resumes sales', async () => {
     const node = await addGateway('gate-1')
-    await addStock(services, '203.0.113.0/30', 'AT', 4)
-    await addStock(services, '2001:db8::/64', 'AT', 6)
+    await addStock(shop.services, '203.0.113.0/30', 'AT', 4)
+    await addStock(shop.services, '2001:db8::/64', 'AT', 6)
     for (const from of ['203.0.113.0', '2001:db8::1']) await call(node, from)
     await claim(node, '203.0.113.0/30', [0, 4])
     await claim(node, '2001:db8::/64', [0, 1])
     const sold = await buy()
-    floor.clock.advance(proofMs)
-    await hear(node)
+    shop.clock.advance(proofMs)
+    await contact(node)
     expect(await available()).toBe(0)
     for (const ipv of [4, 6] as const) expect((await refusalOf(buy(ipv))).code).toBe('unavailable')
-    expect(await carrierOf(sold)).toBe(node)
-    const place = await floor.db.first<{ id: bigint }>('SELECT id FROM stock WHERE address = $1', [sold])
-    expect((await services.stock.served.servedAmong([Number(place?.id)])).size).toBe(1)
+    expect(await gatewayOf(sold)).toBe(node)
+    const place = await shop.db.first<{ id: bigint }>('SELECT id FROM stock WHERE address = $1', [sold])
+    expect((await shop.services.stock.served.servedAmong([Number(place?.id)])).size).toBe(1)
     expect(await problemsOf('203.0.113.0/30')).toContain('4 claimed and not proven, not sold')
-    expect(await findingsOf(services)).toEqual([])
+    expect(await findingsOf(shop.services)).toEqual([])
     await call(node, '203.0.113.3')
     expect(await available()).toBe(3)
     expect(await buy()).not.toBe(sold)
@@ -119,37 +77,37 @@ describe.each([...engines])('proofs that a gateway can use a range, on %s', (eng
 
   test('calls renew a proof before it expires, and write nothing while it is young', async () => {
     const node = await addGateway('gate-1')
-    await addStock(services, '203.0.113.0/30', 'AT', 4)
-    const untilOf = async () => (await services.stock.ranges.overview()).trials[0]?.proofUntil
+    await addStock(shop.services, '203.0.113.0/30', 'AT', 4)
+    const untilOf = async () => (await shop.services.stock.ranges.overview()).trials[0]?.proofUntil
     await call(node, '203.0.113.0')
-    const first = floor.clock.nowMs + proofMs
-    floor.clock.advance(proofRenewedMs - 1)
+    const first = shop.clock.nowMs + proofMs
+    shop.clock.advance(proofRenewedMs - 1)
     await call(node, '203.0.113.1')
     expect(await untilOf()).toBe(first)
-    floor.clock.advance(1)
+    shop.clock.advance(1)
     await call(node, '203.0.113.1')
     expect(await untilOf()).toBe(first + proofRenewedMs)
   })
 
   test('a gateway that proves a range takes it from a live one whose proof has expired', async () => {
     const [first, second] = [await addGateway('gate-1'), await addGateway('gate-2')]
-    await addStock(services, '203.0.113.0/30', 'AT', 4)
+    await addStock(shop.services, '203.0.113.0/30', 'AT', 4)
     await call(first, '203.0.113.0')
     await claim(first, '203.0.113.0/30', [0, 4])
-    floor.clock.advance(proofMs)
-    for (const node of [first, second]) await hear(node)
+    shop.clock.advance(proofMs)
+    for (const node of [first, second]) await contact(node)
     await claim(second, '203.0.113.0/30', [0, 4])
-    expect(await carrierOf('203.0.113.0')).toBe(first)
+    expect(await gatewayOf('203.0.113.0')).toBe(first)
     await call(second, '203.0.113.0')
-    expect(await carrierOf('203.0.113.0')).toBe(second)
+    expect(await gatewayOf('203.0.113.0')).toBe(second)
     await call(first, '203.0.113.0')
-    expect(await carrierOf('203.0.113.0')).toBe(second)
+    expect(await gatewayOf('203.0.113.0')).toBe(second)
   })
 
   /** The address of a proxy that was bought on gate-1, a gateway that serves the range, and a hostile gateway. */
   async function buyOnHonest() {
     const [honest, hostile] = [await addGateway('gate-1'), await addGateway('gate-2')]
-    await addStock(services, '203.0.113.0/30', 'AT', 4)
+    await addStock(shop.services, '203.0.113.0/30', 'AT', 4)
     await call(honest, '203.0.113.0')
     await claim(honest, '203.0.113.0/30', [0, 4])
     return { honest, hostile, bought: await buy() }
@@ -160,22 +118,22 @@ describe.each([...engines])('proofs that a gateway can use a range, on %s', (eng
     await call(hostile, bought)
     await claim(hostile, '203.0.113.0/30', [0, 4])
     // gate-1 is silent to the shop, and may still carry what was sold.
-    floor.clock.advance(servingWithinMs + 1)
-    await hear(hostile)
+    shop.clock.advance(servingWithinMs + 1)
+    await contact(hostile)
     await call(hostile, bought)
     await claim(hostile, '203.0.113.0/30', [0, 4])
     expect(await available()).toBe(0)
-    expect(await carrierOf(bought)).toBe(honest)
+    expect(await gatewayOf(bought)).toBe(honest)
     // The lease ends by a replacement, of which gate-1 may not have heard.
-    await hear(honest)
-    const [held] = await services.dedicated.listAll(customer, undefined)
-    await services.dedicated.replace(customer, held?.id ?? 0)
-    floor.clock.advance(leasedWithinMs)
+    await contact(honest)
+    const [held] = await shop.services.dedicated.listAll(shop.customer, undefined)
+    await shop.services.dedicated.replace(shop.customer, held?.id ?? 0)
+    shop.clock.advance(leasedWithinMs)
     const provenFrom = async () =>
-      (await services.stock.ranges.overview()).trials.find((each) => each.node === hostile)?.provenFrom
+      (await shop.services.stock.ranges.overview()).trials.find((each) => each.node === hostile)?.provenFrom
     await call(hostile, bought)
     expect(await provenFrom()).toBeNull()
-    floor.clock.advance(1)
+    shop.clock.advance(1)
     await call(hostile, bought)
     expect(await provenFrom()).toBe(bought)
   })
@@ -183,58 +141,58 @@ describe.each([...engines])('proofs that a gateway can use a range, on %s', (eng
   test('calls from sold addresses renew the proof of their gateway, and not while another gateway claims them', async () => {
     const { honest, hostile, bought } = await buyOnHonest()
     const untilOf = async () =>
-      (await services.stock.ranges.overview()).trials.find((each) => each.node === honest)?.proofUntil
-    floor.clock.advance(proofRenewedMs)
-    for (const node of [honest, hostile]) await hear(node)
+      (await shop.services.stock.ranges.overview()).trials.find((each) => each.node === honest)?.proofUntil
+    shop.clock.advance(proofRenewedMs)
+    for (const node of [honest, hostile]) await contact(node)
     await claim(hostile, '203.0.113.0/30', [0, 4])
     const before = await untilOf()
     await call(honest, bought)
     expect(await untilOf()).toBe(before)
-    floor.clock.advance(servingWithinMs + 1)
-    await hear(honest)
+    shop.clock.advance(servingWithinMs + 1)
+    await contact(honest)
     await call(honest, bought)
-    expect(await untilOf()).toBe(floor.clock.nowMs + proofMs)
+    expect(await untilOf()).toBe(shop.clock.nowMs + proofMs)
   })
 
   test('a returning gateway takes its range back once the proof of the other one has expired', async () => {
     const [first, second] = [await addGateway('gate-1'), await addGateway('gate-2')]
-    await addStock(services, '203.0.113.0/30', 'AT', 4)
+    await addStock(shop.services, '203.0.113.0/30', 'AT', 4)
     await call(first, '203.0.113.0')
     await claim(first, '203.0.113.0/30', [0, 4])
-    floor.clock.advance(servingWithinMs + 1)
-    await hear(second)
+    shop.clock.advance(servingWithinMs + 1)
+    await contact(second)
     await call(second, '203.0.113.0')
     await claim(second, '203.0.113.0/30', [0, 4])
-    expect(await carrierOf('203.0.113.0')).toBe(second)
-    floor.clock.advance(proofRenewedMs)
-    for (const node of [first, second]) await hear(node)
+    expect(await gatewayOf('203.0.113.0')).toBe(second)
+    shop.clock.advance(proofRenewedMs)
+    for (const node of [first, second]) await contact(node)
     await call(first, '203.0.113.0')
     await claim(first, '203.0.113.0/30', [0, 4])
-    expect(await carrierOf('203.0.113.0')).toBe(second)
-    floor.clock.advance(proofMs - proofRenewedMs)
-    for (const node of [first, second]) await hear(node)
+    expect(await gatewayOf('203.0.113.0')).toBe(second)
+    shop.clock.advance(proofMs - proofRenewedMs)
+    for (const node of [first, second]) await contact(node)
     await claim(first, '203.0.113.0/30', [0, 4])
-    expect(await carrierOf('203.0.113.0')).toBe(first)
+    expect(await gatewayOf('203.0.113.0')).toBe(first)
   })
 
   test('a gateway that the operator names needs no proof, and for an hour none after "stock assign --any"', async () => {
     const node = await addGateway('gate-1')
-    await addStock(services, '203.0.113.0/30', 'AT', 4)
+    await addStock(shop.services, '203.0.113.0/30', 'AT', 4)
     await claim(node, '203.0.113.0/30', [0, 4])
     expect(await available()).toBe(0)
-    await services.stock.ranges.assign(prefixOf('203.0.113.0/30'), [node])
-    floor.clock.advance(proofMs)
-    await hear(node)
+    await shop.services.stock.ranges.assign(prefixOf('203.0.113.0/30'), [node])
+    shop.clock.advance(proofMs)
+    await contact(node)
     expect(await available()).toBe(4)
-    expect([await problemsOf('203.0.113.0/30'), (await services.stock.ranges.unproven()).size]).toEqual(['', 0])
-    await services.stock.ranges.assign(prefixOf('203.0.113.0/30'), [])
-    floor.clock.advance(5000)
+    expect([await problemsOf('203.0.113.0/30'), (await shop.services.stock.ranges.unproven()).size]).toEqual(['', 0])
+    await shop.services.stock.ranges.assign(prefixOf('203.0.113.0/30'), [])
+    shop.clock.advance(5000)
     expect(await available()).toBe(4)
     expect(await problemsOf('203.0.113.0/30')).toContain('gate-1: 4 claimed and not proven, sold only until ')
-    expect(await services.stock.ranges.unproven()).toEqual(new Map([[node, 1]]))
+    expect(await shop.services.stock.ranges.unproven()).toEqual(new Map([[node, 1]]))
     expect(await buy()).not.toBe('')
-    floor.clock.advance(proofMs)
-    await hear(node)
+    shop.clock.advance(proofMs)
+    await contact(node)
     expect(await available()).toBe(0)
   })
 })

@@ -1,13 +1,12 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { runtimeWith } from '../../../../test/harness/clock.ts'
 import { engines } from '../../../../test/harness/database.ts'
 import { failureOf } from '../../../../test/harness/failure.ts'
-import { buyProxies, type DomainShop, kindIn, openDomainShop, shippedWith } from '../../../../test/harness/proxies.ts'
+import { kindIn } from '../../../../test/harness/proxies.ts'
+import { useRangeShop } from '../../../../test/harness/ranges.ts'
 import { isLong } from '../../../../test/harness/scale.ts'
-import { addCustomer, findingsOf } from '../../../../test/harness/wired.ts'
 import { createServices, type Services } from '../../../app/shop/services.ts'
 import { type Prefix, readPrefix } from '../../../core/address.ts'
-import type { CustomerId } from '../../../core/ids.ts'
 import type { Database } from '../../../db/transaction.ts'
 
 /** Stock is added 4,000 addresses at a time: two parts, or three in a long run. */
@@ -16,54 +15,37 @@ const block = readPrefix(text) as Prefix
 const [size, parts] = isLong ? [8_192, 3] : [4_096, 2]
 const minuteMs = 60_000
 
-describe.each([...engines])('an import on %s that is broken off', (engine) => {
-  let floor: DomainShop
-  let services: Services
-  let customer: CustomerId
-  beforeEach(async () => {
-    floor = await openDomainShop(engine, shippedWith('AT'))
-    services = createServices(floor.db, runtimeWith(floor.clock), floor.services.config)
-    customer = await addCustomer(services, 10n ** 9n)
-  })
-  afterEach(async () => {
-    expect(await findingsOf(services)).toEqual([])
-    await floor.close()
-  })
-
-  const add = (by = services, homes: string[] = []) => by.stock.add(block, kindIn('AT', 4), undefined, homes)
-  const stock = () => services.stock.ranges
+describe.each([...engines])('interrupted imports on %s', (engine) => {
+  const shop = useRangeShop(engine)
+  const add = (by = shop.services, homes: string[] = []) => by.stock.add(block, kindIn('AT', 4), undefined, homes)
+  const stock = () => shop.services.stock.ranges
   const rangesNow = async () => (await stock().overview()).ranges
   const placesNow = async (): Promise<number> =>
-    Number((await floor.db.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM stock'))?.n)
+    Number((await shop.db.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM stock'))?.n)
 
-  /** A process that dies as soon as something is true: what it has committed stays, and nothing follows. */
+  /** Services whose transactions fail once the condition is true; committed transactions remain. */
   function dyingWhen(isTime: () => Promise<boolean>): Services {
     const unlessDead = async (): Promise<void> => {
       if (await isTime()) throw new Error('killed')
     }
     const db: Database = {
-      ...floor.db,
-      transact: (work) => unlessDead().then(() => floor.db.transact(work)),
-      transactLong: (work) => unlessDead().then(() => floor.db.transactLong(work)),
+      ...shop.db,
+      transact: (work) => unlessDead().then(() => shop.db.transact(work)),
+      transactLong: (work) => unlessDead().then(() => shop.db.transactLong(work)),
     }
-    return createServices(db, runtimeWith(floor.clock), floor.services.config)
+    return createServices(db, runtimeWith(shop.clock), shop.services.config)
   }
 
-  /** After the first part. */
+  /** Interrupts an import after its first part. */
   async function breakOff(): Promise<void> {
     const killed = await failureOf(add(dyingWhen(async () => (await placesNow()) > 0)))
     expect(killed.message).toBe('killed')
   }
 
   async function sellOne(): Promise<string[]> {
-    const name = 'gate-1'
-    const { id } = await floor.db.transact((tx) => services.fleet.add(tx, { kind: 'gateway', name, location: 'test' }))
-    await services.fleet.seen(id, { version: '0' })
-    for (const { id: range } of await rangesNow()) {
-      await stock().tried(id, [{ range, served: [[0, size]], problems: [], seenAs: null }], true)
-    }
-    const { proxies } = await buyProxies(services, customer, { code: 'AT', ipv: 4, period: 7, count: 1 })
-    return proxies.map((each) => each.address)
+    const node = await shop.addGateway('gate-1')
+    for (const { prefix } of await rangesNow()) await shop.claimLocally(node, prefix, [0, size])
+    return shop.buy()
   }
 
   test('an interrupted import is finished by the same command, in the same range, and reported until then', async () => {
@@ -72,7 +54,7 @@ describe.each([...engines])('an import on %s that is broken off', (engine) => {
     expect(half).toBeGreaterThan(0)
     expect(half).toBeLessThan(size)
     expect(await stock().unfinished.underWay()).toMatchObject([{ places: half, prefix: text }])
-    floor.clock.advance(61 * minuteMs)
+    shop.clock.advance(61 * minuteMs)
     expect(await add()).toBe(size - half)
     expect(await rangesNow()).toMatchObject([{ prefix: text, state: 'in' }])
     expect(await stock().unfinished.underWay()).toEqual([])
@@ -84,17 +66,17 @@ describe.each([...engines])('an import on %s that is broken off', (engine) => {
     await breakOff()
     const half = await placesNow()
     expect(await stock().unfinished.adoptStill()).toEqual([])
-    floor.clock.advance(minuteMs)
+    shop.clock.advance(minuteMs)
     expect(await stock().unfinished.adoptStill()).toEqual([])
-    floor.clock.advance(minuteMs)
+    shop.clock.advance(minuteMs)
     expect(await stock().unfinished.adoptStill()).toMatchObject([{ places: half }])
     expect(await stock().unfinished.adoptStill()).toEqual([])
     expect(await sellOne()).toHaveLength(1)
     expect(await add()).toBe(size - half)
     expect(await rangesNow()).toHaveLength(1)
-    const carried = await floor.db.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM stock WHERE carrier IS NOT NULL')
+    const carried = await shop.db.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM stock WHERE carrier IS NOT NULL')
     expect(carried?.n).toBe(BigInt(size))
-    const lost = await floor.db.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM stock WHERE lost_at IS NOT NULL')
+    const lost = await shop.db.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM stock WHERE lost_at IS NOT NULL')
     expect(lost?.n).toBe(0n)
   })
 
@@ -102,20 +84,20 @@ describe.each([...engines])('an import on %s that is broken off', (engine) => {
     let [places, looks] = [0, 0]
     let second: Promise<number> | undefined
     const living: Database = {
-      ...floor.db,
+      ...shop.db,
       async transact(work) {
-        const done = await floor.db.transact(work)
+        const done = await shop.db.transact(work)
         if ((await placesNow()) > places) {
           places = await placesNow()
           looks += 1
           second ??= add()
           expect(await stock().unfinished.adoptStill()).toEqual([])
-          floor.clock.advance(2 * minuteMs)
+          shop.clock.advance(2 * minuteMs)
         }
         return done
       },
     }
-    expect(await add(createServices(living, runtimeWith(floor.clock), floor.services.config))).toBe(size)
+    expect(await add(createServices(living, runtimeWith(shop.clock), shop.services.config))).toBe(size)
     expect([looks, await second]).toEqual([parts, 0])
     expect(await rangesNow()).toMatchObject([{ prefix: text, state: 'in' }])
   })
@@ -123,7 +105,7 @@ describe.each([...engines])('an import on %s that is broken off', (engine) => {
   test('an import that was interrupted before its first address leaves nothing', async () => {
     await failureOf(add(dyingWhen(async () => (await rangesNow()).length > 0)))
     expect([(await rangesNow()).length, await placesNow()]).toEqual([1, 0])
-    floor.clock.advance(61 * minuteMs)
+    shop.clock.advance(61 * minuteMs)
     await stock().unfinished.adoptOld()
     expect(await rangesNow()).toEqual([])
     expect(await add()).toBe(size)
