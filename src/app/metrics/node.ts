@@ -4,23 +4,23 @@ import type { Engine } from '../../dataplane/gateway/relay/engine.ts'
 import type { Front } from '../../dataplane/tls/front.ts'
 
 /** A node's connection to its shop. */
-export type Standing = {
+export type ShopContact = {
   /** How long ago the shop last answered; undefined while it never has. */
   readonly awayMs: () => number | undefined
   readonly lagMs: () => number
   readonly skewMs: () => number
 }
 
-export function addNodeMetrics(metrics: Metrics, dataPath: DataPath, standing: Standing): void {
+export function addNodeMetrics(metrics: Metrics, dataPath: DataPath, contact: ShopContact): void {
   metrics.gauge('turnpike_shop_contact_age_seconds', 'How long ago the shop last answered this node.', () => {
-    const awayMs = standing.awayMs()
+    const awayMs = contact.awayMs()
     return awayMs === undefined ? undefined : awayMs / 1000
   })
   metrics.gauge('turnpike_state_lag_seconds', 'How long this node has not heard everything.', () => {
-    return standing.lagMs() / 1000
+    return contact.lagMs() / 1000
   })
   metrics.gauge('turnpike_clock_skew_seconds', 'How far the clock of the shop is ahead of this one.', () => {
-    return standing.skewMs() / 1000
+    return contact.skewMs() / 1000
   })
   metrics.gauge(
     'turnpike_tunnels',
@@ -39,14 +39,14 @@ export function addGatewayMetrics(
   engine: Engine,
   exits: () => { readonly up: number; readonly down: number },
 ): void {
-  const standing = (state: 'open' | 'tunnels' | 'dialling' | 'settling') => engine.status[state]
+  const countOf = (state: 'open' | 'tunnels' | 'dialling' | 'settling') => engine.status[state]
   metrics.total('turnpike_gateway_relayed_bytes_total', 'Of the bytes carried, those for other gateways.', () => {
     return engine.dataPath.health.relayed ?? 0
   })
   metrics.gauge('turnpike_gateway_connections', 'Connections that were accepted, by what they are at.', () =>
     (['open', 'tunnels', 'dialling', 'settling'] as const).map((state) => ({
       labels: { state: state === 'open' ? 'accepted' : state === 'tunnels' ? 'carried' : state },
-      value: standing(state),
+      value: countOf(state),
     })),
   )
   metrics.gauge('turnpike_gateway_listeners', 'Ports that are open for customers.', () => engine.status.listeners)

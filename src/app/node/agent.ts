@@ -15,17 +15,17 @@ import { type PagePlace, StateSync } from '../../dataplane/agent/sync.ts'
 import type { NodeKind } from '../../domains/fleet/rules.ts'
 import { maxBeside } from '../../node-protocol/report.ts'
 import type { StatePage } from '../../node-protocol/state.ts'
-import type { Standing } from '../metrics/node.ts'
+import type { ShopContact } from '../metrics/node.ts'
 import { type Config, joinFolder, joinKeyFile, listenUrl, localShopUrl } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
 import { nodeFolder } from './folder.ts'
 
 export const nodeRuntimeOf = (log: Log) => ({ timing: realTiming, chance: Math.random, log })
 
-export function standingOf(
+export function contactOf(
   agent: Agent,
   { sync, meter }: { readonly sync: StateSync; readonly meter: Meter },
-): Standing {
+): ShopContact {
   return {
     awayMs() {
       const lastAt = Math.max(sync.lastContactAt ?? 0, meter.lastContactAt ?? 0)

@@ -30,12 +30,12 @@ export const nodeCommand = (
   async run(given) {
     const config = configOf(given)
     const stop = new AbortController()
-    const told: { node?: RunningNode | undefined } = {}
+    const opened: { node?: RunningNode | undefined } = {}
     // A process that has not taken over yet does not serve.
-    const isServing = () => told.node !== undefined && (told.node.isServing?.() ?? true)
-    const stopped = untilStopped(() => told.node?.onHangUp, isServing).then(() => stop.abort())
+    const isServing = () => opened.node !== undefined && (opened.node.isServing?.() ?? true)
+    const stopped = untilStopped(() => opened.node?.onHangUp, isServing).then(() => stop.abort())
     const node = await open(config, logOf(config, name), stop.signal, given)
-    told.node = node
+    opened.node = node
     void node?.ready?.then(() => tellOpened({}))
     if (node && !node.ready) tellOpened({})
     const exit = await Promise.race([

@@ -25,10 +25,10 @@ import type { Config } from '../settings/config.ts'
 import { engineLimitsOf, gatewaySettings } from '../settings/gateway.ts'
 import { listening, withIpv6OrWithout } from '../settings/listening.ts'
 import { openTls, type Tls } from '../tls.ts'
-import { type Agent, nodeRuntimeOf, openAgent, standingOf } from './agent.ts'
+import { type Agent, contactOf, nodeRuntimeOf, openAgent } from './agent.ts'
 import { nodeCommand, type RunningNode } from './command.ts'
 import { chooseEngine } from './engine.ts'
-import { describeGateway, isHeard, meetPredecessor, notHeard, untilEmpty } from './handover.ts'
+import { describeGateway, hasWholeState, meetPredecessor, refuseWithoutState, untilEmpty } from './handover.ts'
 import { createPressureLog } from './pressure.ts'
 import { reloadCommand } from './reload.ts'
 import { GatewayRules } from './rules.ts'
@@ -82,7 +82,7 @@ async function openBeside(
     await tls?.stop()
     return undefined
   }
-  const { engine, meter, sync, rules, saved, trials, words } = assemble(agent, config, log, trialTiming)
+  const { engine, meter, sync, rules, saved, trials, exitReports } = assemble(agent, config, log, trialTiming)
   const { promise: failed, resolve: fail } = Promise.withResolvers<void>()
   revoked.call = () => {
     engine.shutOut(true)
@@ -91,10 +91,10 @@ async function openBeside(
   }
   const running = sync.run(end)
   // The gateway opens only with a state, from the shop or saved: without one it would refuse every customer.
-  if (before && !(await isHeard(sync, end)) && !end.aborted) {
+  if (before && !(await hasWholeState(sync, end)) && !end.aborted) {
     await tls?.stop()
     await meter.stop()
-    throw notHeard()
+    throw refuseWithoutState()
   }
   if (rules.pageAt === 0) await Promise.race([sync.ready, running])
   if (end.aborted) {
@@ -106,8 +106,8 @@ async function openBeside(
   // After its first report the node is live, and the shop sells its addresses.
   meter.start()
   const metrics = createProcessMetrics(config, 'gateway')
-  addNodeMetrics(metrics, engine.dataPath, standingOf(agent, { sync, meter }))
-  addGatewayMetrics(metrics, engine, () => words.countStates())
+  addNodeMetrics(metrics, engine.dataPath, contactOf(agent, { sync, meter }))
+  addGatewayMetrics(metrics, engine, () => exitReports.countStates())
   tls?.addMetrics(metrics)
   engine.changed({ proxies: [], subusers: [], exits: true, ports: true }, notePort(log))
   if (before) await takePlace(before, engine, meter)
@@ -234,7 +234,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
   const rules = new GatewayRules(config, { shopUrl: agent.shopUrl, lookup: lookUpAll })
   const snapshot = new Snapshot()
   const saved = new SavedState({ ...nodeRuntimeOf(log), folder: agent.folder })
-  const words = new ExitReports(realTiming.now)
+  const exitReports = new ExitReports(realTiming.now)
   const key = takeHopKey(agent.folder)
   const limits = limitsOf(config, log)
   const engine: Engine = chooseEngine(config.gatewayEngine, log, {
@@ -256,12 +256,12 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
     sha256,
     random: Math.random,
     hop: { node: agent.node, privateKey: key.privateKey },
-    onExit: noteExit(log, words, snapshot),
+    onExit: noteExit(log, exitReports, snapshot),
     onFault: (fault) => log.error('fault', { fault }),
   })
   const trials = openTrials(agent, rules, log, trialTiming)
   const room = Number.isFinite(limits.ports) ? { most_ports: limits.ports } : {}
-  const extraFields = () => ({ hop_key: key.publicKey, exit_reports: words.take(), ...room })
+  const extraFields = () => ({ hop_key: key.publicKey, exit_reports: exitReports.take(), ...room })
   const { sync, meter } = agent.attach(
     engine.dataPath,
     (page, place) => {
@@ -273,7 +273,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
       if (place.isWhole && place.isLast) changes.push(snapshot.endWhole())
       rules.apply(page, place, snapshot)
       for (const change of changes) engine.changed(change, notePort(log))
-      words.keep(new Set([...snapshot.exits()].map((exit) => exit.id)))
+      exitReports.keep(new Set([...snapshot.exits()].map((exit) => exit.id)))
     },
     extraFields,
   )
@@ -282,7 +282,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
     snapshot.apply(page)
     rules.apply(page, savedPlace, snapshot)
   }
-  return { engine, meter, sync, rules, saved, trials, words }
+  return { engine, meter, sync, rules, saved, trials, exitReports }
 }
 
 /** Lookups of one credential while pages about it keep arriving. */
@@ -325,13 +325,13 @@ function openTrials(agent: Agent, rules: GatewayRules, log: Log, timing: Timing)
 }
 
 /** Reports the state of an exit to the shop, and logs when it changes. */
-function noteExit(log: Log, words: ExitReports, snapshot: Snapshot): EngineDeps['onExit'] {
-  return (word) => {
-    const before = words.note(word)
-    const { pool, host } = snapshot.findExit(word.id) ?? { pool: '', host: '' }
-    const fields = { exit: word.id, pool, leaves_from: host }
-    if (!word.isUp) log.warn('exit down', { ...fields, reason: word.reason })
-    else if (before?.isUp === false) log.info('exit up', { ...fields, down_ms: word.sinceAt - before.sinceAt })
+function noteExit(log: Log, exitReports: ExitReports, snapshot: Snapshot): EngineDeps['onExit'] {
+  return (report) => {
+    const before = exitReports.note(report)
+    const { pool, host } = snapshot.findExit(report.id) ?? { pool: '', host: '' }
+    const fields = { exit: report.id, pool, leaves_from: host }
+    if (!report.isUp) log.warn('exit down', { ...fields, reason: report.reason })
+    else if (before?.isUp === false) log.info('exit up', { ...fields, down_ms: report.sinceAt - before.sinceAt })
   }
 }
 

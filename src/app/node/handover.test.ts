@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { HandTiming } from '../../../test/harness/hand-timing.ts'
-import { isHeard } from './handover.ts'
+import { hasWholeState } from './handover.ts'
 
 /** A link to a shop that answers when the test says so. */
 function openSync() {
@@ -9,10 +9,10 @@ function openSync() {
   return sync
 }
 
-/** What isHeard has settled with so far. */
+/** What hasWholeState has settled with so far. */
 function watch(sync: ReturnType<typeof openSync>, timing: HandTiming, end = new AbortController().signal) {
   const seen: { outcome: boolean | undefined } = { outcome: undefined }
-  void isHeard(sync, end, timing).then((outcome) => (seen.outcome = outcome))
+  void hasWholeState(sync, end, timing).then((outcome) => (seen.outcome = outcome))
   return seen
 }
 

@@ -51,7 +51,7 @@ export async function meetPredecessor(config: Config, log: Log): Promise<Predece
 }
 
 /** Whether the successor has the shop's whole state; one that cannot reach the shop would serve old state. */
-export async function isHeard(
+export async function hasWholeState(
   sync: { readonly ready: Promise<void>; readonly lastContactAt: number | undefined },
   end: AbortSignal,
   timing: Pick<Timing, 'pause'> = realTiming,
@@ -61,7 +61,7 @@ export async function isHeard(
   return (await within(answerWithinMs)) || (sync.lastContactAt !== undefined && (await within(wholeWithinMs)))
 }
 
-export const notHeard = (): Refusal =>
+export const refuseWithoutState = (): Refusal =>
   refuseHere('The new process cannot reach the shop. The running gateway continues.', 'unavailable')
 
 /** Settles when the last connection has ended, or when the time limit is over. */

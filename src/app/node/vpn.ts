@@ -14,7 +14,7 @@ import { createProcessMetrics, serveMetrics } from '../metrics/process.ts'
 import { configOf } from '../process.ts'
 import type { Config } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
-import { openAgent, standingOf } from './agent.ts'
+import { contactOf, openAgent } from './agent.ts'
 import { nodeCommand, type RunningNode } from './command.ts'
 import { nodeFolder } from './folder.ts'
 
@@ -51,7 +51,7 @@ async function openVpnNode(config: Config, log: Log, end: AbortSignal): Promise<
   counted.note = () => meter.noteNow()
   meter.start()
   const metrics = createProcessMetrics(config, 'vpn-node')
-  addNodeMetrics(metrics, node.dataPath, standingOf(agent, { sync, meter }))
+  addNodeMetrics(metrics, node.dataPath, contactOf(agent, { sync, meter }))
   const figures = serveMetrics(config, 'vpn-node', metrics, log)
   const running = sync.run(end)
   return {
@@ -90,7 +90,7 @@ async function loadSetup(link: ShopLink, log: Log, end: AbortSignal): Promise<Vp
   return undefined
 }
 
-/** Passes on to the device what the shop says. A whole read is applied as it comes, and once more when it is whole. */
+/** Passes state pages to the device. A whole read is applied page by page, and once more after its last page. */
 function passOnTo(node: WireguardNode): (page: StatePage, place: PagePlace) => void {
   let whole: NodePeer[] = []
   return (page, place) => {

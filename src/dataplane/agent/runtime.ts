@@ -62,19 +62,19 @@ export function createBell(timing: Timing) {
   }
 }
 
-const sayAgainMs = 60_000
+const logAgainMs = 60_000
 
 /** Logs each event at most once a minute, with the number of suppressed repeats. */
 export function createLimitedLog(log: NodeLog, now: Clock) {
-  const said = new Map<string, { saidAt: number; unsaid: number }>()
+  const logged = new Map<string, { loggedAt: number; suppressed: number }>()
   return (level: 'warn' | 'error', event: string, fields: Record<string, unknown> = {}): void => {
-    const last = said.get(event)
-    if (last && now() - last.saidAt < sayAgainMs) {
-      last.unsaid += 1
+    const last = logged.get(event)
+    if (last && now() - last.loggedAt < logAgainMs) {
+      last.suppressed += 1
       return
     }
-    said.set(event, { saidAt: now(), unsaid: 0 })
-    log[level](event, last && last.unsaid > 0 ? { ...fields, times_unsaid: last.unsaid } : fields)
+    logged.set(event, { loggedAt: now(), suppressed: 0 })
+    log[level](event, last && last.suppressed > 0 ? { ...fields, times_unsaid: last.suppressed } : fields)
   }
 }
 

@@ -160,7 +160,7 @@ async function request<T>(place: Place, asked: Asked<T>, headers: Record<string,
   // The shop logs the same id.
   const id = crypto.getRandomValues(new Uint8Array(12)).toHex()
   const what = `${asked.method} ${url.pathname} (request ${id})`
-  const told = { ...headers, 'x-request-id': id }
+  const allHeaders = { ...headers, 'x-request-id': id }
   const cut = new AbortController()
   const giveUp = () => cut.abort()
   const timer = setTimeout(giveUp, asked.limitMs)
@@ -169,7 +169,7 @@ async function request<T>(place: Place, asked: Asked<T>, headers: Record<string,
   try {
     const response = await fetch(url, {
       method: asked.method,
-      headers: asked.body === undefined ? told : { ...told, 'content-type': 'application/json' },
+      headers: asked.body === undefined ? allHeaders : { ...allHeaders, 'content-type': 'application/json' },
       ...(asked.body !== undefined && { body: JSON.stringify(asked.body) }),
       // A redirect would send the secret elsewhere.
       redirect: 'manual',

@@ -149,6 +149,7 @@ export class WireguardNode {
     this.refused.set(id, problem)
   }
 
+  /** One look at the device; sets the timer of the next one. */
   private async turn(): Promise<void> {
     clearTimeout(this.timer)
     if (this.isClosing) return

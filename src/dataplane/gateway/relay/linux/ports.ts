@@ -8,8 +8,9 @@ const backlog = 4096
 
 /** Listening ports. Opened on the main thread, where errors are known at once; they outlive a reactor. */
 export class ListeningPorts {
-  /** Descriptors by port; `leaving` are those that the reactor must release first. */
+  /** Descriptors by port. */
   private readonly open = new Map<number, number>()
+  /** Descriptors that the reactor must release before they are closed. */
   private readonly releasing = new Set<number>()
   /** From the previous process, not used yet. */
   private readonly inherited = new Map<number, number>()
