@@ -1,6 +1,6 @@
 /** Labels of a metric. Never a customer or an address: there would be too many series. */
-export type Labels = Readonly<Record<string, string>>
-export type Sample = { readonly labels?: Labels; readonly value: number }
+type Labels = Readonly<Record<string, string>>
+type Sample = { readonly labels?: Labels; readonly value: number }
 type Reading = number | readonly Sample[] | undefined
 type Read = () => Reading | Promise<Reading>
 
