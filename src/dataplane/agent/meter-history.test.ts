@@ -46,7 +46,7 @@ class RulesShop {
     return answer
   }
 
-  /** What was under way comes in at last, the newest first. */
+  /** Delivers the delayed reports, the newest first. */
   arrive(): void {
     for (const body of this.onTheRoad.splice(0).toReversed()) this.take(body)
   }
@@ -166,7 +166,7 @@ class Node {
   }
 
   kill(): void {
-    // What was counted when the agent last asked is in the journal; later asking by a dead process must not move that.
+    // The journal has the counts of the agent's last read. A dead process must not read further counts.
     this.run.isDead = true
     const { carrier } = this.run
     carrier.takeChanged = () => ({ proxies: [], subusers: [], hosts: [], peers: [] })

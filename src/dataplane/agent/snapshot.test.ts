@@ -114,7 +114,7 @@ describe('what a node has heard', () => {
 // --- any history, against a model that keeps the last word about each thing ---
 
 const number = fc.integer({ min: 0, max: 4 })
-/** A port never stands for two things. */
+/** Proxies with ports of their own, so that no two kinds share a port. */
 const anyProxy = fc
   .tuple(number, fc.constantFrom('active', 'blocked', 'gone'), fc.nat(9), fc.constantFrom(null, 0, 1))
   .map(([id, state, expires, port]) =>

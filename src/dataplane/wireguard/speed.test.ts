@@ -5,7 +5,7 @@ import { createSpeedPlan } from './speed.ts'
 const sides = [{ device: 'tp0', end: 'dst' }] as const
 const peer = (index: number, speed: number | null) => ({
   id: `vpn_${index}`,
-  // Two blocks that fall into one row with those of other peers, so that entries must be told apart.
+  // Two blocks in the same row as those of other peers, so that the plan must distinguish entries.
   allowed: [`10.66.${index}.7/32`, `fd74::${(index * 256 + 7).toString(16)}/128`],
   speed_mbit: speed,
 })

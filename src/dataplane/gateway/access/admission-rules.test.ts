@@ -81,10 +81,10 @@ describe('a pair that was right', () => {
   })
 })
 
-describe('a dedicated proxy', () => {
+describe('admission to a dedicated proxy', () => {
   const snapshot = snapshotOf({ proxies: [someProxy()] })
 
-  test('lets in who knows its name and password, in its protocol', () => {
+  test('a dedicated proxy admits its name and password in its protocol', () => {
     expect(byPassword(snapshot, 'tp1abcd')).toMatchObject({ access: { kind: 'dedicated', proxy: { id: 1 } } })
   })
 
@@ -96,7 +96,7 @@ describe('a dedicated proxy', () => {
     ['a name with a login’s parts', 'tp1abcd-country-de', 'secret'],
     ['no name', '', 'secret'],
     ['the digest in place of the password', 'tp1abcd', someProxy().digest],
-  ])('lets nobody in with %s', (_, username, password) => {
+  ])('a dedicated proxy refuses %s with bad_credentials', (_, username, password) => {
     expect(byPassword(snapshot, username, password)).toEqual({ refusal: 'bad_credentials' })
   })
 
@@ -106,11 +106,14 @@ describe('a dedicated proxy', () => {
     ['wrong_protocol', {}, 'socks'],
     ['wrong_protocol', { port_type: 'socks' }, 'http'],
     ['bad_credentials', { state: 'gone' }, 'http'],
-  ] as const)('says %s to who knows the password, and to nobody else', (refusal, wish, protocol) => {
-    const changed = snapshotOf({ proxies: [someProxy(wish)] })
-    expect(byPassword(changed, 'tp1abcd', 'secret', protocol)).toEqual({ refusal })
-    expect(byPassword(changed, 'tp1abcd', 'wrong', protocol)).toEqual({ refusal: 'bad_credentials' })
-  })
+  ] as const)(
+    'a dedicated proxy answers %s to the right password and bad_credentials to a wrong one',
+    (refusal, change, protocol) => {
+      const changed = snapshotOf({ proxies: [someProxy(change)] })
+      expect(byPassword(changed, 'tp1abcd', 'secret', protocol)).toEqual({ refusal })
+      expect(byPassword(changed, 'tp1abcd', 'wrong', protocol)).toEqual({ refusal: 'bad_credentials' })
+    },
+  )
 
   test('port_type=both accepts HTTP and SOCKS5', () => {
     const both = snapshotOf({ proxies: [someProxy({ port_type: 'both' })] })
@@ -155,7 +158,7 @@ describe('a dedicated proxy', () => {
     ['address_unavailable', { leave_from: '127.0.0.2' }],
     [undefined, { expires_at: 2_000_000 }],
     [undefined, { owner: 'fedcba9876543210' }],
-  ] as const)('an open connection is told %s once that is so', (refusal, change) => {
+  ] as const)('accessRefusal gives %s for an open connection after the change', (refusal, change) => {
     const one = snapshotOf({ proxies: [someProxy()] })
     const access = accessOf(byPassword(one, 'tp1abcd'))
     expect(accessRefusal(access, one, at)).toBeUndefined()
@@ -164,12 +167,12 @@ describe('a dedicated proxy', () => {
   })
 })
 
-describe('a premium sub-user', () => {
+describe('admission of a premium sub-user', () => {
   const port = { port: 20_001, login: 'u7k2m9x4qa-pool-residential-country-de' }
   const listed = { whitelist: ['192.0.2.7', '198.51.100.0/24', '2001:db8::/56'], ports: [port] }
   const snapshot = snapshotOf({ subusers: [someSubuser(listed)] })
 
-  test('lets in who knows its login and password, whatever parts follow, in either protocol', () => {
+  test('a sub-user is admitted by login and password with any login parts, in HTTP and SOCKS5', () => {
     for (const protocol of ['http', 'socks'] as const) {
       const verdict = byPassword(snapshot, 'U7K2M9X4QA-country-us-session-a1', 'secret', protocol)
       expect(verdict).toMatchObject({ access: { kind: 'premium', login: { countries: ['us'] }, source: undefined } })
@@ -177,13 +180,13 @@ describe('a premium sub-user', () => {
   })
 
   test.each(['u7k2m9x4qa-country', 'u7k2m9x4qa-planet-mars', 'u7k2m9x4qa-ttl-5', 'u7k2m9x4qb', 'u7k2m9x4qa-'])(
-    'lets nobody in as %s, which is no login of anybody',
+    'the login %s is refused with bad_credentials',
     (username) => {
       expect(byPassword(snapshot, username)).toEqual({ refusal: 'bad_credentials' })
     },
   )
 
-  test('lets in by address and port who is on its list, however the address is written', () => {
+  test('a whitelisted source address is admitted at the port of the sub-user, in each notation', () => {
     for (const source of ['192.0.2.7', '::ffff:192.0.2.7', '198.51.100.255', '2001:db8:0:ff::1']) {
       expect(admitBySource(snapshot, source, port.port, 'http', at)).toMatchObject({
         access: { kind: 'premium', login: { pool: 'residential', countries: ['de'] }, source },
@@ -199,11 +202,11 @@ describe('a premium sub-user', () => {
     ['192.0.2.7', port.port + 1],
     ['', port.port],
     ['nonsense', port.port],
-  ])('lets nobody in from %s to %d', (source, to) => {
+  ])('a client from %s at port %d is refused with credentials_required', (source, to) => {
     expect(admitBySource(snapshot, source, to, 'http', at)).toEqual({ refusal: 'credentials_required' })
   })
 
-  test('blocked, it says so to who would be let in', () => {
+  test('a blocked sub-user answers blocked to right credentials and bad_credentials to a wrong password', () => {
     const blocked = snapshotOf({ subusers: [someSubuser({ ...listed, state: 'blocked' })] })
     expect(byPassword(blocked, 'u7k2m9x4qa')).toEqual({ refusal: 'blocked' })
     expect(byPassword(blocked, 'u7k2m9x4qa', 'wrong')).toEqual({ refusal: 'bad_credentials' })
@@ -211,12 +214,17 @@ describe('a premium sub-user', () => {
   })
 
   test.each([
-    ['a new password ends who came with the old one', { digest: 'f'.repeat(64) }, 'bad_credentials', undefined],
-    ['a shorter list ends who came from an address', { whitelist: ['192.0.2.8'] }, undefined, 'bad_credentials'],
-    ['a block ends both', { state: 'blocked' }, 'blocked', 'blocked'],
-    ['removal ends both', { state: 'deleted' }, 'bad_credentials', 'bad_credentials'],
-    ['other changes end nobody', { keep_hosts: false, tunnels: 1, pools: [] }, undefined, undefined],
-  ] as const)('%s', (_, change, ofPassword, ofSource) => {
+    ['a new password ends connections with the old one', { digest: 'f'.repeat(64) }, 'bad_credentials', undefined],
+    [
+      'a shorter whitelist ends connections from removed addresses',
+      { whitelist: ['192.0.2.8'] },
+      undefined,
+      'bad_credentials',
+    ],
+    ['a block ends connections of both kinds', { state: 'blocked' }, 'blocked', 'blocked'],
+    ['removal ends connections of both kinds', { state: 'deleted' }, 'bad_credentials', 'bad_credentials'],
+    ['other changes end no connection', { keep_hosts: false, tunnels: 1, pools: [] }, undefined, undefined],
+  ] as const)('a sub-user changes: %s', (_, change, ofPassword, ofSource) => {
     const one = snapshotOf({ subusers: [someSubuser(listed)] })
     const withPassword = accessOf(byPassword(one, 'u7k2m9x4qa'))
     const fromAddress = accessOf(admitBySource(one, '192.0.2.7', port.port, 'http', at))
@@ -227,13 +235,18 @@ describe('a premium sub-user', () => {
   })
 
   test.each([
-    ['the one that is named', '-pool-mobile', { residential: 9, mobile: 0 }, { pool: 'mobile' }],
-    ['the only one with traffic', '', { residential: 0, mobile: 9 }, { pool: 'mobile' }],
-    ['the only one there is, for what is left is a hint', '', { residential: 0 }, { pool: 'residential' }],
-    ['none of two', '', { residential: 1, mobile: 1 }, { refusal: 'pool_required' }],
-    ['none of two that are empty', '', { residential: 0, mobile: 0 }, { refusal: 'traffic_exhausted' }],
-    ['none where there is none', '', {}, { refusal: 'traffic_exhausted' }],
-  ])('pays with %s', (_, parts, left, expected) => {
+    ['the pool that the login names', '-pool-mobile', { residential: 9, mobile: 0 }, { pool: 'mobile' }],
+    ['the only pool with traffic', '', { residential: 0, mobile: 9 }, { pool: 'mobile' }],
+    [
+      'the only pool, also with 0 bytes left, because the count is a hint',
+      '',
+      { residential: 0 },
+      { pool: 'residential' },
+    ],
+    ['neither of two pools with traffic', '', { residential: 1, mobile: 1 }, { refusal: 'pool_required' }],
+    ['neither of two empty pools', '', { residential: 0, mobile: 0 }, { refusal: 'traffic_exhausted' }],
+    ['no pool without any', '', {}, { refusal: 'traffic_exhausted' }],
+  ])('a login uses %s', (_, parts, left, expected) => {
     const pools = Object.entries(left).map(([pool, bytes]) => ({ pool, left: bytes ?? 0 }))
     const access = accessOf(byPassword(snapshotOf({ subusers: [someSubuser({ pools })] }), `u7k2m9x4qa${parts}`))
     if (access.kind !== 'premium') throw new Error('not premium')

@@ -23,7 +23,7 @@ const known: Found = {
   },
 }
 
-/** Knows one name, as the shop does; what is asked and waited for is written down. */
+/** An admission whose shop has one proxy. It records lookups and waits in `notes`. */
 function open() {
   const snapshot = new Snapshot()
   if (known.proxy) snapshot.apply({ proxies: [known.proxy], subusers: [], exits: [] })

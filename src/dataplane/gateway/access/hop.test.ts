@@ -6,7 +6,7 @@ import { createHopAdmission, createTicketWriter, maxSkewMs } from './hop.ts'
 const target = { host: '203.0.113.7', port: 443 }
 const [keyOfA, keyOfC] = [makeHopKey(), makeHopKey()]
 
-/** Gateway B, which knows of A and C, and a pen for whoever says that he is somebody. */
+/** Gateway B, which has the keys of A and C, and a ticket writer for any name and key. */
 function stage() {
   let nowMs = 1_800_000_000_000
   let nonces = 0

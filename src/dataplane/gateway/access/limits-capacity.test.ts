@@ -10,7 +10,7 @@ test.each([
   [100, 1_048_576, 100, 104_857],
   [20_000, Number.POSITIVE_INFINITY, 20_000, Number.POSITIVE_INFINITY],
 ])(
-  'for %d wanted connections, a limit of %d files allows %d connections and %d customer ports',
+  'roomWithin for %d connections and a limit of %d files gives %d connections and %d customer ports',
   (wanted, files, connections, ports) => {
     expect(roomWithin(wanted, files)).toEqual({ connections, ports })
   },

@@ -44,7 +44,7 @@ afterAll(() => {
 })
 
 const asked: string[] = []
-/** What was made of exits. */
+/** Reports of the dialler about exits. */
 const judged: string[] = []
 const dialler = createDialler({ after, noteHeld() {} }, createSockets(process.platform))
 const resolve = createResolve({

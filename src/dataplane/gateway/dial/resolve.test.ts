@@ -3,7 +3,7 @@ import { HandTiming, settle } from '../../../../test/harness/hand-timing.ts'
 import { formatAddress } from '../../../core/address.ts'
 import { createResolve, type Lookup, type Resolve } from './resolve.ts'
 
-/** A resolver by hand: what is asked of it is written down, and answered as told. */
+/** A resolver with a hand clock. It records each lookup and returns the given answer. */
 function byHand(answer: Lookup, namesPerSecond = 1000) {
   const clock = { nowMs: 0 }
   const timing = new HandTiming()

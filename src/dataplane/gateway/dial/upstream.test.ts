@@ -16,8 +16,7 @@ const exits = {
 }
 
 /**
- * What is done with these pieces of an answer, a word for each step. What comes after the end belongs to whoever has
- * the connection then.
+ * The steps for these pieces of an answer, one text each. Bytes after the last step belong to the tunnel.
  */
 function tell(exit: keyof typeof exits, pieces: readonly Uint8Array[], target = four): string[] {
   const talk = talkTo(exits[exit], target)
@@ -111,7 +110,7 @@ describe('an upstream that speaks SOCKS5', () => {
   })
 })
 
-/** Whose fault it is: the exit's, with what is wrong with it, or the destination's, with what the customer is told. */
+/** `exit` if the exit failed, the customer's refusal if the destination failed, `nobody` without a failure. */
 function blame(exit: keyof typeof exits, said: string): string {
   const talk = talkTo(exits[exit], four)
   const failure = talk.feed(toBytes(said)).find((step) => step.type === 'failed')
@@ -132,7 +131,7 @@ test.each([
   ['socks', `\x05\0\x05\x04${bound}`, 'unreachable'],
   ['socks', `\x05\0\x05\x06${bound}`, 'connect_timeout'],
   ['socks', `\x05\0\x05\x01${bound}`, 'exit_failed'],
-] as const)('%s that says %p fails by the fault of: %s', (exit, said, whose) => {
+] as const)('the answer of %s %p is a failure of: %s', (exit, said, whose) => {
   expect(blame(exit, said)).toBe(whose)
 })
 
@@ -142,7 +141,7 @@ test.each([
   ['socks', ['\x05\0'], 'open'],
   ['socksLogin', ['\x05\x02', '\x01\0'], 'open'],
   ['socksLogin', ['\x05\x02', '\x01\x01'], 'failed'],
-] as const)('a try of %s that hears %p ends as %s, and asks for nobody’s address', (kind, said, outcome) => {
+] as const)('a check of %s with the answer %p ends as %s, and sends no customer destination', (kind, said, outcome) => {
   const talk = tryOut(exits[kind])
   const asked = [toText(talk.begin())]
   const steps = said.flatMap((text) => [...talk.feed(toBytes(text))])

@@ -15,7 +15,7 @@ function openAllowance(balance: number) {
     },
     () => 0,
   )
-  /** The question goes out; what is returned lets the answer come in. */
+  /** Sends the request for a lease, and returns a function that delivers the answer. */
   const send = () => {
     const moving = allowance.noteAsked()
     const upto = Math.min(allowance.counted.received + allowance.counted.sent + moving + lease, balance)
@@ -59,7 +59,7 @@ describe('an allowance of bytes', () => {
     expect(allowance.isUsedUp).toBe(false)
   })
 
-  test('an answer without more is the end only for who asked with nothing left', () => {
+  test('an answer without more bytes exhausts the allowance only if it was requested with 0 bytes left', () => {
     const { allowance, asked, send, answer } = openAllowance(lease)
     allowance.take(1)
     answer()
@@ -69,7 +69,7 @@ describe('an allowance of bytes', () => {
     allowance.onChange(() => {})
     comeIn()
     expect(allowance.isUsedUp).toBe(false)
-    // Somebody waits: it is asked again at once, and now it is sure.
+    // A tunnel waits, so the allowance sends a second request, whose answer is final.
     expect(asked()).toBe(3)
     answer()
     expect(allowance.isUsedUp).toBe(true)

@@ -11,7 +11,7 @@ test('short segments never overestimate the acknowledged bytes', () => {
   })
   fc.assert(
     fc.property(fc.array(segment, { maxLength: 50 }), fc.boolean(), (segments, isOver) => {
-      // What is acknowledged without a gap comes first.
+      // Segments before the first gap are acknowledged.
       const gap = segments.findIndex(({ state }) => state !== 'acknowledged')
       const before = gap < 0 ? segments : segments.slice(0, gap)
       const beyond = gap < 0 ? [] : segments.slice(gap).map((each) => ({ ...each, has: each.state !== 'unknown' }))

@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { byteByByte, splitAt, summarizeRequests, summarizeSocks, toBytes } from '../../../../test/harness/protocol.ts'
 import { scaled } from '../../../../test/harness/scale.ts'
 
-/** What was sent, and what came of it: the first line of each event, heads left away. */
+/** The sent bytes, and the first line of each event without heads. */
 type Case = readonly [name: string, sent: string, ...told: string[]]
 
 const get = 'GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\n'
@@ -371,11 +371,11 @@ const socks: readonly Case[] = [
   ['HTTP', get, 'refuse 05ff bad_request'],
 ]
 
-/** As above, but from an address that needs no name and password. */
+/** SOCKS5 handshakes from an address that needs no name and password. */
 const anonymousSocks: readonly Case[] = [
   ['no method but anonymous', '\x05\x01\0\x05\x01\0\x01\x01\x02\x03\x04\0\x50', 'reply 0500', 'connect 1.2.3.4:80'],
   ['both methods', `\x05\x02\0\x02${user}`, ...hello],
-  ['credentials nobody asked for', `\x05\x01\0${user}`, 'reply 0500', failed],
+  ['credentials without a request for them', `\x05\x01\0${user}`, 'reply 0500', failed],
   ['GSSAPI alone', '\x05\x01\x01', 'refuse 05ff credentials_required'],
 ]
 
@@ -384,18 +384,21 @@ const withoutHeads = (lines: readonly string[]): string[] =>
 
 function suite(name: string, cases: readonly Case[], tell: (pieces: readonly Uint8Array[]) => string[]): void {
   describe(name, () => {
-    test.each(cases.map(([title, sent, ...told]) => [title, sent, told] as const))('%s', (_, sent, told) => {
-      const bytes = toBytes(sent)
-      const whole = tell([bytes])
-      expect(withoutHeads(whole)).toEqual([...told])
-      expect(tell(byteByByte(bytes))).toEqual(whole)
-      fc.assert(
-        fc.property(fc.array(fc.nat(Math.min(bytes.length, 1000)), { maxLength: 8 }), (places) => {
-          expect(tell(splitAt(bytes, places))).toEqual(whole)
-        }),
-        { numRuns: scaled(200) },
-      )
-    })
+    test.each(cases.map(([title, sent, ...told]) => [title, sent, told] as const))(
+      'every split gives the same events: %s',
+      (_, sent, told) => {
+        const bytes = toBytes(sent)
+        const whole = tell([bytes])
+        expect(withoutHeads(whole)).toEqual([...told])
+        expect(tell(byteByByte(bytes))).toEqual(whole)
+        fc.assert(
+          fc.property(fc.array(fc.nat(Math.min(bytes.length, 1000)), { maxLength: 8 }), (places) => {
+            expect(tell(splitAt(bytes, places))).toEqual(whole)
+          }),
+          { numRuns: scaled(200) },
+        )
+      },
+    )
   })
 }
 

@@ -3,8 +3,8 @@ import { HeldBytes } from './bytes.ts'
 
 test.each([
   ['an array', (text: string) => new Uint8Array(Buffer.from(text))],
-  ['a buffer, whose slice() is no copy', (text: string) => Buffer.from(text)],
-])('what is held stays what it was when the memory it came in, %s, is used again', (_, make) => {
+  ['a buffer, whose slice() does not copy,', (text: string) => Buffer.from(text)],
+])('HeldBytes keeps its content when the caller overwrites %s that it added', (_, make) => {
   const held = new HeldBytes(100)
   for (const text of ['one ', 'two']) {
     const bytes = make(text)
@@ -15,7 +15,7 @@ test.each([
   expect(held.take()).toHaveLength(0)
 })
 
-test('no more is held than the limit, and what would pass it is left whole', () => {
+test('HeldBytes(5) refuses a piece that exceeds 5 bytes and accepts a smaller one', () => {
   const held = new HeldBytes(5)
   expect([held.add(Buffer.from('123')), held.add(Buffer.from('456')), held.add(Buffer.from('45'))]).toEqual([
     true,

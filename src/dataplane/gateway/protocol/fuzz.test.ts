@@ -12,7 +12,7 @@ import { HttpRequestReader } from './http-request.ts'
 import { HttpResponseReader } from './http-response.ts'
 import { Socks5Reader } from './socks5.ts'
 
-/** What is held ahead of its turn, a head, and one piece of noise. */
+/** Largest buffer of a reader: pipelined bytes, a head and one piece of noise. */
 const maxSilent = (256 + 64 + 4) * 1024
 
 /** Handshakes to begin from. */
@@ -35,8 +35,7 @@ const socks = [
   `\x05\x01\x02\x01\x02ab\x03cde\x05\x01\0\x04\x20\x01${'\0'.repeat(14)}\x01\xbb`,
 ].map(toBytes)
 /**
- * What the reader says of the whole and of two ways to cut it must be one; the cases of a run are told apart by their
- * number.
+ * The reader must give the same events for mutated bytes in one piece and in several. The seed names a failing case.
  */
 function assault(seeds: readonly Uint8Array[], tell: (pieces: readonly Uint8Array[]) => string[], count: number): void {
   const outcomes = new Set<string>()
@@ -49,7 +48,7 @@ function assault(seeds: readonly Uint8Array[], tell: (pieces: readonly Uint8Arra
     checkEnding(whole, seed)
     outcomes.add(whole.at(-1)?.split(' ', 2).join(' ') ?? 'waiting for more')
   }
-  // Noise that is all refused alike would test one line of code.
+  // Noise that always gives the same refusal would test one line of code.
   expect(outcomes.size).toBeGreaterThan(3)
 }
 
@@ -60,8 +59,7 @@ function checkEnding(told: readonly string[], seed: number): void {
 }
 
 /**
- * Feeds noise without end behind a handshake. Bytes taken in silence are bytes held: there is a limit to them, and then
- * an answer.
+ * Feeds endless noise behind a handshake. A reader buffers bytes for which it gives no event, at most `maxSilent`.
  */
 function flood(
   reader: { feed: (chunk: Uint8Array) => readonly { type: string }[] },
@@ -78,14 +76,14 @@ function flood(
   }
 }
 
-describe('endless noise behind a handshake is answered within the limits', () => {
+describe('endless noise behind a handshake', () => {
   const readers = [
     [requests, () => new HttpRequestReader()],
     [answers, () => new HttpResponseReader({ method: 'GET', clientKeepAlive: true, upgrade: false })],
     [socks, () => new Socks5Reader()],
     [socks, () => new Socks5Reader({ allowAnonymous: true })],
   ] as const
-  test.each(readers)('%#', (seeds, create) => {
+  test.each(readers)('reader %# buffers at most 324 KiB of endless noise', (seeds, create) => {
     for (let seed = 1; seed <= scaled(4000); seed += 1) {
       const dice = createDice(seed)
       const bytes = mutate(seeds, dice)
@@ -97,11 +95,12 @@ describe('endless noise behind a handshake is answered within the limits', () =>
 describe('mutated handshakes: nothing throws, every split says the same, and nothing follows a refusal', () => {
   test('mutated HTTP requests yield the same events for every split', () =>
     assault(requests, (pieces) => summarizeRequests(pieces), scaled(60_000)))
-  test('requests whose tunnels are refused', () =>
+  test('mutated HTTP requests with refused tunnels yield the same events for every split', () =>
     assault(requests, (pieces) => summarizeRequests(pieces, true), scaled(40_000)))
   test('mutated SOCKS5 handshakes yield the same events for every split', () =>
     assault(socks, (pieces) => summarizeSocks(pieces), scaled(40_000)))
-  test('SOCKS5 from a known address', () => assault(socks, (pieces) => summarizeSocks(pieces, true), scaled(20_000)))
+  test('mutated SOCKS5 handshakes from a known address yield the same events for every split', () =>
+    assault(socks, (pieces) => summarizeSocks(pieces, true), scaled(20_000)))
   test('mutated HTTP responses yield the same events for every split', () => {
     assault(
       answers,

@@ -278,9 +278,9 @@ const cases: readonly Case[] = [
   ],
 ]
 
-describe('an answer of the origin, the same for every split', () => {
+describe('HTTP responses', () => {
   test.each(cases.map(([name, of, sent, closes, ...told]) => [name, of, sent, closes, told] as const))(
-    '%s',
+    'every split gives the same events: %s',
     (_, of, sent, closes, told) => {
       const bytes = toBytes(sent)
       expect(summarizeResponse(of, [bytes], closes)).toEqual([...told])

@@ -7,7 +7,7 @@ const toBytes = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, '
 
 const pair = `Basic ${Buffer.from('bench:secret').toString('base64')}`
 
-/** What clients really send, and what nobody should. */
+/** Valid and invalid targets of a CONNECT request. */
 const targets = ['192.0.2.1:443', 'example.com:8443', '[2001:db8::1]:443', '127.1:80', 'a:0443', 'a', '', 'ex ample:1']
 const lines = [
   'Host: 192.0.2.1:443',

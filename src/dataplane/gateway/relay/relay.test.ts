@@ -97,7 +97,7 @@ describe('a pipe', () => {
           expect(pipe.isClear).toBe(sent.length <= leased)
           if (!pipe.isClear) expect(client.isPaused).toBe(true)
         }
-        // Each is told of when its last byte has gone, and not before.
+        // The callback of each write runs when its last byte was sent, and not before.
         for (let index = 0; index < passed.length; index += 2) expect(passed[index]).toBe(passed[index + 1])
         expect(tunnel.activeAt).toBe(sent === '' ? 0 : 7)
         expect(told).not.toContain('exhausted')

@@ -52,28 +52,28 @@ const fault = (): never => {
   throw new Error('a bug')
 }
 
-describe('a customer’s place is free again', () => {
+describe('the tunnel count of a customer', () => {
   test.each([
-    ['when the destination refuses at once', { dial: () => ({ refusal: 'connect_refused' }) as const }],
-    ['when it refuses later', { dial: () => Promise.resolve({ refusal: 'connect_refused' } as const) }],
-  ])('%s', async (_, told) => {
+    ['a refusal of the destination at once', { dial: () => ({ refusal: 'connect_refused' }) as const }],
+    ['a later refusal of the destination', { dial: () => Promise.resolve({ refusal: 'connect_refused' } as const) }],
+  ])('a tunnel does not count after %s', async (_, told) => {
     const stand = openOne(told)
     expect(await stand.open()).toEqual({ refusal: 'connect_refused' })
     expect(stand.isFree()).toBe(true)
   })
 
   test.each([
-    ['when choosing a way is a bug', { choose: fault, dial: fault }],
-    ['when dialling is a bug at once', { dial: fault }],
-    ['when dialling is a bug later', { dial: () => Promise.reject(new Error('a bug')) }],
-    ['when what was dialled is a bug', { dial: () => Promise.resolve(undefined as never) }],
-  ])('%s, which is told', async (_, told) => {
+    ['a fault in choosing the exit', { choose: fault, dial: fault }],
+    ['a fault in dialling', { dial: fault }],
+    ['a later fault in dialling', { dial: () => Promise.reject(new Error('a bug')) }],
+    ['a dial without a result', { dial: () => Promise.resolve(undefined as never) }],
+  ])('%s throws and frees the tunnel', async (_, told) => {
     const stand = openOne(told)
     expect(await stand.open().catch((error: unknown) => error instanceof Error)).toBe(true)
     expect(stand.isFree()).toBe(true)
   })
 
-  test('once its passage is over, and not before', async () => {
+  test('a tunnel counts until it finishes, and finishing twice frees it once', async () => {
     const stand = openOne({ dial: () => ({ origin: newSide() }) })
     const tunnel = await stand.open()
     expect(await stand.open()).toEqual({ refusal: 'too_many_tunnels' })

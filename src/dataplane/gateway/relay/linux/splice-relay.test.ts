@@ -4,7 +4,7 @@ import { scaled } from '../../../../../test/harness/scale.ts'
 import { openModel } from '../../../../../test/harness/tunnel-model.ts'
 import { type FlowEvent, type FlowState, flowEvents, flowStates, flowSteps } from './splice-relay.ts'
 
-/** What is expected of each cell, written anew from what each state means: what is done, and what comes next. */
+/** The expected action and next state for each state and event, written by hand from the meaning of the states. */
 const expected: Readonly<Record<FlowState, Readonly<Record<FlowEvent, string>>>> = {
   open: {
     readable: 'fill, open',
