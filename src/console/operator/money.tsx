@@ -20,7 +20,7 @@ export function Movements({ rows }: { readonly rows: readonly Movement[] }) {
       columns={(column) => [
         column(t.when, (row) => format.moment(row.at)),
         column.text(t.what, (row) => (
-          <Cell note={[sayNote(row.note, language, format), row.reference].filter((each) => each).join(' · ')}>
+          <Cell note={[sayNote(row.note, language), row.reference].filter((each) => each).join(' · ')}>
             {trade.kinds[row.kind] ?? row.kind}
           </Cell>
         )),

@@ -1,9 +1,8 @@
 import { expect, test } from 'bun:test'
-import { createFormat } from './format.ts'
 import { sayNote } from './notes.ts'
 
 test('sayNote translates notes of the shop into Russian and leaves notes of operators as they are', () => {
-  const say = (note: string) => sayNote(note, 'ru', createFormat('ru'))
+  const say = (note: string) => sayNote(note, 'ru')
   expect(say('2.5 GB residential_premium')).toBe('2.5 ГБ: резидентные премиум')
   expect(say('5 × US IPv6, 30 days')).toBe('5 × US, IPv6, дней: 30')
   expect(say('2 × NL shared IPv4, 14 days')).toBe('2 × NL, общий IPv4, дней: 14')

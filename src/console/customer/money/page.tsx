@@ -118,7 +118,7 @@ function Movements() {
         columns={(column) => [
           column(t.when, (row) => format.moment(row.created_at)),
           column.text(t.what, (row) => (
-            <Cell note={sayNote(row.note, language, format)}>{trade.kinds[row.kind] ?? row.kind}</Cell>
+            <Cell note={sayNote(row.note, language)}>{trade.kinds[row.kind] ?? row.kind}</Cell>
           )),
           column(t.order, (row) => row.order_id !== null && <OrderLink id={row.order_id} />),
           column.number(t.amount, (row) => (
