@@ -125,13 +125,11 @@ function lookAtPorts(config: Config): Promise<Advice>[] {
       const init = { ...anyone, signal: AbortSignal.timeout(answerWithinMs), redirect: 'manual' } as const
       const answer = await fetch(url, init)
       const text = `${JSON.stringify(Object.fromEntries(answer.headers))}${await answer.text()}`
-      if (isOurs.test(text)) return ok(of, 'Turnpike answers there')
-      return wrong(of, 'another program has it', 'end that program, or choose another port')
+      if (isOurs.test(text)) return ok(of, 'port_ours')
+      return wrong(of, 'port_taken')
     } catch (error) {
       const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-      if (/Refused|ECONNREFUSED/i.test(code))
-        return note(of, 'no program listens there', 'start Turnpike, if it should run here')
-      return wrong(of, 'another program than Turnpike listens there', 'find that program (ss -ltnp)')
+      return /Refused|ECONNREFUSED/i.test(code) ? note(of, 'port_free') : wrong(of, 'port_strange')
     }
   })
 }
@@ -148,8 +146,7 @@ function lookAtNames(config: Config): Promise<Advice>[] {
       ),
       Bun.sleep(answerWithinMs).then(() => []),
     ])
-    if (found.length > 0) return ok(of, `it is ${found.join(', ')}`)
-    return wrong(of, 'it is not found', 'enter it into your DNS, or look at /etc/resolv.conf of this machine')
+    return found.length > 0 ? ok(of, 'name_found', { addresses: found }) : wrong(of, 'name_missing')
   })
 }
 
@@ -215,8 +212,8 @@ function certificateOf(host: string, port: number): Promise<Seen> {
 function adviseWireguard(config: Config): Advice {
   const of = 'WireGuard'
   const missing = findMissing(lookAtMachine(findProgram))
-  if (missing.length === 0) return ok(of, 'this machine can be a VPN node')
-  const says = `missing: ${missing.map((each) => each.what).join('; ')}`
-  const todo = missing.map((each) => each.how).join(' ')
-  return config.localNodes.includes('vpn') ? wrong(of, says, todo) : note(of, says, `${todo} Only a VPN node needs it.`)
+  if (missing.length === 0) return ok(of, 'wireguard_ready')
+  const needed = config.localNodes.includes('vpn')
+  const params = { missing: missing.map((each) => each.what), how: missing.map((each) => each.how), needed }
+  return needed ? wrong(of, 'wireguard_missing', params) : note(of, 'wireguard_missing', params)
 }

@@ -31,22 +31,18 @@ const messageOf = (error: unknown): string => (error instanceof Error ? error.me
 export async function lookAtShop(config: Config): Promise<Advice[]> {
   const noClock = adviseClock(undefined, isClockSet(process.platform))
   if (config.databaseUrl === undefined && !existsSync(databaseAddress(config))) {
-    return [
-      noClock,
-      note('shop', `there is none in ${config.folder}`, 'a node needs none; else "turnpike up" opens one'),
-    ]
+    return [noClock, note('shop', 'shop_none', { folder: config.folder })]
   }
   let db: Database
   try {
     db = openConfigured(config)
   } catch (error) {
     if (!(error instanceof BadSetting)) throw error
-    return [noClock, wrong('database', `${databaseAddress(config)} cannot be opened`, error.message)]
+    return [noClock, wrong('database', 'database_unopened', { address: databaseAddress(config), error: error.message })]
   }
   try {
     if (!(await isReachable(db))) {
-      const toDo = 'see whether it runs, whether its address is right, and whether it has a connection left for this'
-      return [noClock, wrong('database', 'it does not answer', toDo)]
+      return [noClock, wrong('database', 'database_silent')]
     }
     return [...(await lookAtDatabase(db)), ...(await lookInside(config, db))]
   } finally {
@@ -62,29 +58,27 @@ async function lookAtDatabase(db: Database): Promise<Advice[]> {
     const skewMs = (askedAt + Date.now()) / 2 - server.nowMs
     return [adviseClock(skewMs, isSet), advisePostgres(server)]
   }
-  const size = `${(server.bytes / 1e6).toFixed(0)} MB of SQLite`
+  const megabytes = Math.round(server.bytes / 1e6)
   const log =
     server.journal === 'wal'
-      ? ok('database settings', size)
-      : note('database settings', `${size}, journal ${server.journal}`, 'the next start of the shop sets it')
+      ? ok('database settings', 'sqlite', { megabytes })
+      : note('database settings', 'sqlite_journal', { megabytes, journal: server.journal })
   return [adviseClock(undefined, isSet), log]
 }
 
 async function lookInside(config: Config, db: Database): Promise<Advice[]> {
   const closed = await findClosed(db)
-  if (closed) return [wrong('shop', `it is closed. ${closed.because}`, wayOutOf(closed))]
+  if (closed) return [wrong('shop', 'shop_closed', { because: closed.because, way_out: wayOutOf(closed) })]
   try {
     const missing = await pending(db, readMigrations())
     if (missing.length > 0) {
-      return [
-        wrong('schema', `${missing.length} migrations are not applied`, 'start the shop, or run "turnpike migrate"'),
-      ]
+      return [wrong('schema', 'migrations_pending', { count: missing.length })]
     }
   } catch (error) {
-    return [wrong('schema', messageOf(error), 'run the version that the database was migrated with, or a later one')]
+    return [wrong('schema', 'schema_wrong', { error: messageOf(error) })]
   }
-  if (!(await holdsShop(db))) return [ok('schema', 'as this version wants it'), note('shop', 'it is empty', 'start it')]
-  return [ok('schema', 'as this version wants it'), ...(await lookAtWares(config, db))]
+  if (!(await holdsShop(db))) return [ok('schema', 'schema_right'), note('shop', 'shop_empty')]
+  return [ok('schema', 'schema_right'), ...(await lookAtWares(config, db))]
 }
 
 async function lookAtWares(config: Config, db: Database): Promise<Advice[]> {
@@ -92,20 +86,16 @@ async function lookAtWares(config: Config, db: Database): Promise<Advice[]> {
   try {
     vault = (await openVault(config, db)).vault
   } catch (error) {
-    return [wrong('secret key', messageOf(error), 'without it no password of a customer can be shown again')]
+    return [wrong('secret key', 'key_wrong', { error: messageOf(error) })]
   }
   const services = createServices(db, realRuntime, shopConfigOf(config, vault))
   const nowMs = Date.now()
   const nodes = [...(await services.fleet.nodes('gateway')), ...(await services.fleet.nodes('vpn'))]
   const places = await services.reach.warnings()
   return [
-    ok('secret key', 'it is the one that this shop was opened with'),
-    ...places.map(({ setting, host }) =>
-      wrong('reach', `${setting} is ${host}, where no customer gets to`, `set ${setting} to where customers reach it`),
-    ),
-    ...(nodes.length === 0
-      ? [wrong('nodes', 'there is none, so nothing is sold', '"turnpike node add" adds one')]
-      : []),
+    ok('secret key', 'key_right'),
+    ...places.map(({ setting, host }) => wrong('reach', 'reach', { setting, host })),
+    ...(nodes.length === 0 ? [wrong('nodes', 'nodes_none')] : []),
     ...(await services.stock.ranges.unfinished.underWay()).map(adviseImport),
     ...[...(await services.stock.ranges.unproven())].map(([id, ranges]) =>
       adviseUnproven(nodes.find((node) => node.id === id)?.name ?? id, ranges),
@@ -113,22 +103,10 @@ async function lookAtWares(config: Config, db: Database): Promise<Advice[]> {
     ...nodes.map((node) => adviseNode(node, nowMs, manifest.version)),
     lookAtBackups(config, nowMs),
     ...(config.registration !== 'off' && config.smtpUrl === undefined
-      ? [
-          note(
-            'registration',
-            'the shop sends no mail, so it cannot confirm addresses, and a sign-up shows which are taken',
-            'set TURNPIKE_SMTP_URL, or take customers in yourself (TURNPIKE_REGISTRATION=off)',
-          ),
-        ]
+      ? [note('registration', 'registration_unconfirmed')]
       : []),
     ...((await services.customers.mode()) === 'production' && !config.checkpointFile && !config.checkpointUrl
-      ? [
-          note(
-            'checkpoints',
-            'they are kept in the database alone',
-            'set TURNPIKE_CHECKPOINT_FILE or _URL: see verify.md',
-          ),
-        ]
+      ? [note('checkpoints', 'checkpoints_inside')]
       : []),
   ]
 }
