@@ -2,8 +2,8 @@ import type { Language } from './format.ts'
 import { methodNames, tradeMessages } from './trade.ts'
 
 /**
- * The notes that the shop stores with postings, and their translations. `{}` is a variable part. The hash chain covers a
- * note, so it stays the English sentence that was stored; an operator's own note is not translated.
+ * The notes that the shop stores with postings, and their translations. `{}` is a variable part. The hash chain covers
+ * the stored English note. An operator's own note is not translated.
  */
 const notes = (
   [
