@@ -1,4 +1,4 @@
-import { momentText, type Problem, problem } from './finding.ts'
+import { type FindingProblem, momentText, problem } from './finding.ts'
 import type { ChainEntry } from './messages/findings-en.ts'
 
 /** SHA-256 of a text. Injected. */
@@ -34,7 +34,7 @@ export function problemsOfLink(
   link: Link,
   fields: LinkFields,
   { sha256, entry }: { readonly sha256: Sha256; readonly entry: ChainEntry },
-): Problem[] {
+): FindingProblem[] {
   const isSealed = sealEntry(before.head, fields, sha256).toHex() === link.hash.toHex()
   return [
     ...problemsOfPlace(before, link, entry),
@@ -44,19 +44,27 @@ export function problemsOfLink(
 }
 
 /** Whether an entry has the number after the one before it. */
-export function problemsOfPlace(before: Pick<Chain, 'seq'>, { seq }: Pick<Link, 'seq'>, entry: ChainEntry): Problem[] {
+export function problemsOfPlace(
+  before: Pick<Chain, 'seq'>,
+  { seq }: Pick<Link, 'seq'>,
+  entry: ChainEntry,
+): FindingProblem[] {
   const expected = before.seq + 1
   return seq === expected ? [] : [problem('chain_gap', { entry, seq, expected })]
 }
 
 /** Whether an entry is dated before the one before it. */
-export function problemsOfTime(before: Pick<Chain, 'lastAt'>, { at }: Pick<Link, 'at'>, entry: ChainEntry): Problem[] {
+export function problemsOfTime(
+  before: Pick<Chain, 'lastAt'>,
+  { at }: Pick<Link, 'at'>,
+  entry: ChainEntry,
+): FindingProblem[] {
   if (at >= before.lastAt) return []
   return [problem('chain_date', { entry, stored: momentText(at), before: momentText(before.lastAt) })]
 }
 
 /** Where an account differs from the end of its entries. */
-export function problemsOfEnd(account: Chain, walked: Chain, entry: ChainEntry): Problem[] {
+export function problemsOfEnd(account: Chain, walked: Chain, entry: ChainEntry): FindingProblem[] {
   const times = { stored: momentText(account.lastAt), expected: momentText(walked.lastAt) }
   return [
     ...(account.seq === walked.seq ? [] : [problem('chain_count', { entry, stored: account.seq, found: walked.seq })]),

@@ -9,10 +9,10 @@ export type PromiseName = keyof typeof findingsEn.promises
 
 /** What a finding is about, and what is wrong with it: a key of a catalogue with its parameters. */
 export type Place = Message<typeof findingsEn.places>
-export type Problem = Message<typeof findingsEn.problems>
+export type FindingProblem = Message<typeof findingsEn.problems>
 
 /** A broken promise that `verify` found. */
-export type Finding = Problem & { readonly promise: PromiseName; readonly where: Place }
+export type Finding = FindingProblem & { readonly promise: PromiseName; readonly where: Place }
 
 /** A part of the database that a verifier could not check. */
 type Note = Message<typeof findingsEn.notes>
@@ -34,7 +34,7 @@ export const momentText = (ms: number): string => (Math.abs(ms) <= 8.64e15 ? toI
 export const moneyText = (amount: bigint): string => toRoubleText(amount as Kopecks)
 
 /** The problem of a row whose time of creation is not the one in its id. */
-export const idDate = (storedAt: number, idAt: number): Problem =>
+export const idDate = (storedAt: number, idAt: number): FindingProblem =>
   problem('id_date', { stored: momentText(storedAt), expected: momentText(idAt) })
 
 /** Result of one verifier: findings, how much it covered, and notes on what it could not check. */

@@ -150,7 +150,7 @@ const sentences = {
 
 type Sentences = typeof sentences
 
-/** The arguments that make an advice; a reason without parameters stands alone. */
+/** The arguments that make an advice; a reason without parameters is the only argument. */
 export type DoctorArguments = {
   readonly [Key in keyof Sentences]: Sentences[Key] extends (of: infer Params) => Pair
     ? readonly [reason: Key, params: Params]

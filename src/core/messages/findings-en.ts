@@ -1,4 +1,4 @@
-import type { Translation } from './catalogue.ts'
+import type { Translation } from './sentences.ts'
 
 /** Entries of the hash chains that `verify` walks. */
 const entries = {
@@ -118,8 +118,8 @@ const places = {
 }
 
 /**
- * What is wrong. Amounts are texts in roubles and moments are texts in ISO 8601, because a damaged row may hold any
- * number.
+ * The sentence of each problem. Amounts are texts in roubles and moments are texts in ISO 8601, because a damaged row may
+ * hold any number.
  */
 const problems = {
   check_failed: (of: { error: string }) => `the check failed: ${of.error}`,

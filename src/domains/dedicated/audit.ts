@@ -3,10 +3,10 @@ import {
   at,
   attempt,
   type Finding,
+  type FindingProblem,
   found,
   momentText,
   moneyText,
-  type Problem,
   problem,
   type Verifier,
 } from '../../core/finding.ts'
@@ -193,7 +193,7 @@ function checkProxy(deps: DedicatedDeps, proxy: Proxy, sold: Sold, outages: read
   ]
 }
 
-function problemsOfDelivery(proxy: Proxy, order: BoughtGoods): Problem[] {
+function problemsOfDelivery(proxy: Proxy, order: BoughtGoods): FindingProblem[] {
   const { address, ipv } = proxy
   return [
     ...(order.customer === proxy.customer
@@ -205,7 +205,7 @@ function problemsOfDelivery(proxy: Proxy, order: BoughtGoods): Problem[] {
   ]
 }
 
-function problemsOfBeginning(proxy: Proxy, order: BoughtGoods, sold: Sold): Problem[] {
+function problemsOfBeginning(proxy: Proxy, order: BoughtGoods, sold: Sold): FindingProblem[] {
   const { startedAt, resumedAt } = proxy
   const isResumed = resumedAt !== null && !sold.prolongedAt.get(proxy.id)?.includes(resumedAt)
   return [
@@ -220,16 +220,19 @@ type Kind = Pick<Proxy, 'country' | 'ipv'>
 
 const kindText = ({ country, ipv }: Pick<BoughtGoods, 'country' | 'ipv'>): string => `${country} ipv ${ipv}`
 
-const problemsOfKind = (stored: Kind | WalkedLease, expected: Pick<BoughtGoods, 'country' | 'ipv'>): Problem[] =>
+const problemsOfKind = (
+  stored: Kind | WalkedLease,
+  expected: Pick<BoughtGoods, 'country' | 'ipv'>,
+): FindingProblem[] =>
   stored.country === expected.country && stored.ipv === expected.ipv
     ? []
     : [problem('kind_differs', { stored: kindText(stored), expected: kindText(expected) })]
 
 /** The first problem of each reason. */
-const oncePerReason = (problems: readonly Problem[]): Problem[] =>
+const oncePerReason = (problems: readonly FindingProblem[]): FindingProblem[] =>
   [...Map.groupBy(problems, (each) => each.reason).values()].flatMap(([first]) => first ?? [])
 
-function problemOfPassword({ vault, sha256 }: DedicatedDeps, proxy: Proxy): Problem | undefined {
+function problemOfPassword({ vault, sha256 }: DedicatedDeps, proxy: Proxy): FindingProblem | undefined {
   try {
     const password = vault.open(proxy.sealedPassword, vaultContext(proxy.id))
     return sha256(password).toHex() === proxy.passwordDigest.toHex() ? undefined : problem('password_digest')
@@ -267,7 +270,7 @@ function checkLease(lease: WalkedLease, proxy: Proxy | undefined): Finding | und
 
 const slotText = ({ address, slot }: Pick<Proxy, 'address' | 'slot'>): string => `${address} (${slot})`
 
-const problemsOfAddress = (proxy: Proxy, lease: WalkedLease): Problem[] =>
+const problemsOfAddress = (proxy: Proxy, lease: WalkedLease): FindingProblem[] =>
   proxy.slot === lease.slot && proxy.address === lease.address
     ? []
     : [problem('lease_address', { proxy: proxy.id, shown: slotText(proxy), leased: slotText(lease) })]
@@ -300,12 +303,12 @@ function inTurn(proxy: Proxy, leases: readonly WalkedLease[]): WalkedLease[] {
 }
 
 /** The leases of a proxy must follow one another from its first moment to its last. */
-function problemsOfLeases(proxy: Proxy, had: readonly WalkedLease[]): Problem[] {
+function problemsOfLeases(proxy: Proxy, had: readonly WalkedLease[]): FindingProblem[] {
   const leases = inTurn(proxy, had)
   const [first, last] = [leases[0], leases.at(-1)]
   const isHeld = proxy.state === 'held'
   if (!first || !last) return [problem('lease_none', { held: isHeld })]
-  const problems: Problem[] = []
+  const problems: FindingProblem[] = []
   if (!hasBegun(first, proxy.startedAt)) {
     const times = { stored: momentText(first.startedAt), bought: momentText(proxy.startedAt) }
     problems.push(problem('lease_begin', times))

@@ -1,5 +1,5 @@
 import { problemsOfPlace, problemsOfTime, type Sha256 } from '../../core/chain.ts'
-import { type Audit, at, type Finding, type Problem, problem, type Verifier } from '../../core/finding.ts'
+import { type Audit, at, type Finding, type FindingProblem, problem, type Verifier } from '../../core/finding.ts'
 import type { Database } from '../../db/transaction.ts'
 import { isEventType } from './rules.ts'
 import * as store from './store.ts'
@@ -13,7 +13,7 @@ export function createEventsVerifier(deps: { db: Database; sha256: Sha256 }): Ve
     verify: () =>
       deps.db.snapshot(async (reader): Promise<Audit> => {
         const findings: Finding[] = []
-        const note = (customer: string, seq: number, problems: readonly Problem[]): void =>
+        const note = (customer: string, seq: number, problems: readonly FindingProblem[]): void =>
           void findings.push(
             ...problems.map((each) => ({ promise: 'event' as const, where: at('event', { seq, customer }), ...each })),
           )

@@ -1,4 +1,12 @@
-import { type Audit, at, type Finding, idDate, type Problem, problem, type Verifier } from '../../core/finding.ts'
+import {
+  type Audit,
+  at,
+  type Finding,
+  type FindingProblem,
+  idDate,
+  problem,
+  type Verifier,
+} from '../../core/finding.ts'
 import { timeOfId } from '../../core/ids.ts'
 import type { Vault } from '../../core/vault.ts'
 import { type PublicKeyOf, readKey } from '../../core/wireguard.ts'
@@ -8,7 +16,7 @@ import * as store from './store.ts'
 
 /** Checks that every node's private key opens and belongs to its public key. */
 export function createFleetVerifier(deps: { db: Database; vault: Vault; publicKeyOf: PublicKeyOf }): Verifier {
-  function problemOf({ node, sealed }: store.SealedNode): Problem | undefined {
+  function problemOf({ node, sealed }: store.SealedNode): FindingProblem | undefined {
     const madeAt = timeOfId(node.id)
     if (madeAt !== node.createdAt) return idDate(node.createdAt, madeAt)
     if (sealed === null) return undefined

@@ -12,10 +12,10 @@ import {
   at,
   attempt,
   type Finding,
+  type FindingProblem,
   found,
   moneyText,
   type Place,
-  type Problem,
   type PromiseName,
   problem,
   type Verifier,
@@ -308,7 +308,7 @@ async function walkCheckpoints(
  * Compares the row versions that a checkpoint covers with its digest. Each erasure recorded the digest before and after
  * it, so these amendments lead from the checkpoint's digest to the current one.
  */
-async function problemsOfHistory(reader: Reader, checkpoint: Checkpoint, history: History): Promise<Problem[]> {
+async function problemsOfHistory(reader: Reader, checkpoint: Checkpoint, history: History): Promise<FindingProblem[]> {
   const now = await history.digestOf(reader, checkpoint.number)
   let digest = checkpoint.history.digest
   let erased = 0
@@ -327,7 +327,11 @@ async function problemsOfHistory(reader: Reader, checkpoint: Checkpoint, history
   return erased > blank ? [problem('checkpoint_erased', { expected: erased, found: blank })] : []
 }
 
-function problemsOfCheckpoint(checkpoint: Checkpoint, previous: Checkpoint | undefined, sha256: Sha256): Problem[] {
+function problemsOfCheckpoint(
+  checkpoint: Checkpoint,
+  previous: Checkpoint | undefined,
+  sha256: Sha256,
+): FindingProblem[] {
   const hash = sha256(checkpointText(previous?.hash ?? emptyHead, checkpoint))
   return [
     ...problemsOfPlace({ seq: previous?.number ?? 0 }, { seq: checkpoint.number }, 'checkpoint'),
@@ -474,7 +478,7 @@ export class AccountWalk {
     this.refunded.set(charge.seq, refunded)
   }
 
-  private note(promise: PromiseName, where: Place, problems: readonly Problem[]): void {
+  private note(promise: PromiseName, where: Place, problems: readonly FindingProblem[]): void {
     this.findings.push(...problems.map((each) => ({ promise, where, ...each })))
   }
 }

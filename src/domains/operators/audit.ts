@@ -1,5 +1,13 @@
 import * as chain from '../../core/chain.ts'
-import { type Audit, at, type Finding, type Place, type Problem, problem, type Verifier } from '../../core/finding.ts'
+import {
+  type Audit,
+  at,
+  type Finding,
+  type FindingProblem,
+  type Place,
+  problem,
+  type Verifier,
+} from '../../core/finding.ts'
 import type { Database } from '../../db/transaction.ts'
 import { type Entry, fieldsOf } from './rules.ts'
 import * as store from './store.ts'
@@ -13,7 +21,7 @@ export const createOperatorsVerifier = (deps: { db: Database; sha256: chain.Sha2
   verify: (onProgress) =>
     deps.db.snapshot(async (reader): Promise<Audit> => {
       const findings: Finding[] = []
-      const note = (where: Place, problems: readonly Problem[]): void =>
+      const note = (where: Place, problems: readonly FindingProblem[]): void =>
         void findings.push(...problems.map((each) => ({ promise: 'audit' as const, where, ...each })))
       let walked = chain.emptyChain
       for (;;) {
@@ -33,7 +41,12 @@ export const createOperatorsVerifier = (deps: { db: Database; sha256: chain.Sha2
 })
 
 /** An entry that an erasure has redacted keeps its number and hash; a seal covers its present content. */
-function problemsOf(before: chain.Chain, entry: Entry, seal: Uint8Array | undefined, sha256: chain.Sha256): Problem[] {
+function problemsOf(
+  before: chain.Chain,
+  entry: Entry,
+  seal: Uint8Array | undefined,
+  sha256: chain.Sha256,
+): FindingProblem[] {
   if (!seal) return chain.problemsOfLink(before, entry, fieldsOf(entry), { sha256, entry: entryWord })
   const isSealed = chain.sealEntry(entry.hash, fieldsOf(entry), sha256).toHex() === seal.toHex()
   return [

@@ -3,10 +3,10 @@ import {
   at,
   attempt,
   type Finding,
+  type FindingProblem,
   found,
   idDate,
   moneyText,
-  type Problem,
   problem,
   type Verifier,
 } from '../../core/finding.ts'
@@ -159,7 +159,7 @@ async function nameStrays(reader: Reader, ledger: LedgerAudit): Promise<Finding[
   return findings.length > 0 ? findings : [found('order', at('table', { table: 'orders' }), 'orders_without_account')]
 }
 
-function problemOf(order: Order, charge: Posting | undefined): Problem | undefined {
+function problemOf(order: Order, charge: Posting | undefined): FindingProblem | undefined {
   const price = moneyText(order.price)
   if (order.chargeSeq === null) return order.price === 0n ? problemWithin(order) : problem('order_uncharged', { price })
   if (!charge) return problem('order_charge_missing', { charge: order.chargeSeq })
@@ -173,7 +173,7 @@ function problemOf(order: Order, charge: Posting | undefined): Problem | undefin
 }
 
 /** Checks of an order without its charge. */
-function problemWithin(order: Order): Problem | undefined {
+function problemWithin(order: Order): FindingProblem | undefined {
   if (order.input === null || order.calculation === null) return problem('order_unreadable')
   const madeAt = timeOfId(order.id)
   return madeAt === order.createdAt ? undefined : idDate(order.createdAt, madeAt)

@@ -3,10 +3,10 @@ import {
   at,
   attempt,
   type Finding,
+  type FindingProblem,
   found,
   idDate,
   moneyText,
-  type Problem,
   problem,
   type Verifier,
 } from '../../core/finding.ts'
@@ -81,7 +81,7 @@ async function walkBatch(
 }
 
 /** Compares a payment with the sum of its steps. */
-function* problemsOfSteps(payment: Payment, changes: readonly PaymentChange[]): Generator<Problem> {
+function* problemsOfSteps(payment: Payment, changes: readonly PaymentChange[]): Generator<FindingProblem> {
   let before: PaymentState | undefined
   let [credited, debited] = [0n, 0n]
   for (const [index, { number, kind, state, amount, total }] of changes.entries()) {
@@ -114,7 +114,7 @@ function* problemsOfMoney(
   payment: Payment,
   changes: readonly PaymentChange[],
   postings: readonly Posting[],
-): Generator<Problem> {
+): Generator<FindingProblem> {
   const left = [...postings]
   for (const change of changes) {
     if (change.posting === null) continue

@@ -4,12 +4,12 @@ import {
   at,
   attempt,
   type Finding,
+  type FindingProblem,
   found,
   idDate,
   maxFindings,
   momentText,
   moneyText,
-  type Problem,
   problem,
   type Verifier,
 } from '../../core/finding.ts'
@@ -79,8 +79,12 @@ async function checkSubusers(deps: AccessDeps, reader: Reader, findings: Finding
   return count
 }
 
-function problemsOfSubuser(deps: AccessDeps, row: SecretRow, heirs: ReadonlyMap<SubuserId, CustomerId>): Problem[] {
-  const problems: Problem[] = []
+function problemsOfSubuser(
+  deps: AccessDeps,
+  row: SecretRow,
+  heirs: ReadonlyMap<SubuserId, CustomerId>,
+): FindingProblem[] {
+  const problems: FindingProblem[] = []
   const [createdAt, madeAt] = [Number(row.created_at), timeOfId(row.id)]
   if (createdAt !== madeAt) problems.push(idDate(createdAt, madeAt))
   if (row.heir_id !== null && heirs.get(row.heir_id) !== row.customer_id) {
@@ -218,7 +222,7 @@ const fieldsIn = (value: unknown): Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null ? { ...value } : {}
 
 /** An order moved the bytes that it says. A deletion may move more later, when nodes return bytes. */
-async function problemOfMove(deps: OrderDeps, reader: Reader, order: Order): Promise<Problem | undefined> {
+async function problemOfMove(deps: OrderDeps, reader: Reader, order: Order): Promise<FindingProblem | undefined> {
   const isMove = order.action === 'move'
   if (!isMove && order.action !== 'delete') return problem('traffic_action', { action: order.action })
   if ('from_subuser_id' in fieldsIn(order.input) !== isMove) return problem('traffic_input', { action: order.action })
@@ -229,7 +233,7 @@ async function problemOfMove(deps: OrderDeps, reader: Reader, order: Order): Pro
   return problem('traffic_moved', { stored: String(told), moved: String(moved) })
 }
 
-async function problemOfPurchase(deps: OrderDeps, reader: Reader, order: Order): Promise<Problem | undefined> {
+async function problemOfPurchase(deps: OrderDeps, reader: Reader, order: Order): Promise<FindingProblem | undefined> {
   const bought = await deps.traffic.accounts.boughtWith(reader, order.id)
   const [delivery] = bought
   if (!delivery) return problem('traffic_undelivered')
@@ -260,7 +264,7 @@ async function problemOfLots(
   order: Order,
   delivery: ByteAccountKey & { readonly bytes: bigint },
   catalogue: Catalogue,
-): Promise<Problem | undefined> {
+): Promise<FindingProblem | undefined> {
   const lots = await deps.traffic.accounts.lotsOf(reader, order.id)
   const days = catalogue.premium.pools.get(delivery.pool)?.expiresDays ?? null
   const expiresAt = days === null ? never : addDays(order.createdAt, days)

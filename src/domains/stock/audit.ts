@@ -1,6 +1,6 @@
 import { contains, formatAddress, formatPrefix, type Prefix, readAddress, readPrefix } from '../../core/address.ts'
 import { readCountry } from '../../core/country.ts'
-import { at, type Finding, found, maxFindings, type Place, type Problem, problem } from '../../core/finding.ts'
+import { at, type Finding, type FindingProblem, found, maxFindings, type Place, problem } from '../../core/finding.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
 import type { Reader } from '../../db/transaction.ts'
 import type { Fleet } from '../fleet/index.ts'
@@ -85,7 +85,7 @@ async function walkLeases(
 async function walkSlots(
   reader: Reader,
   findings: Finding[],
-  carryingProblem: (slot: store.SlotRecord) => Problem | undefined,
+  carryingProblem: (slot: store.SlotRecord) => FindingProblem | undefined,
 ): Promise<{ places: number; last: number }> {
   let [places, last] = [0, -1]
   const read = (after: number, limit: number) => store.slotsAfter(reader, after, limit)
@@ -103,7 +103,7 @@ async function walkSlots(
   return { places, last }
 }
 
-function problemOfSlot({ address: text, ipv, country }: store.SlotRecord): Problem | undefined {
+function problemOfSlot({ address: text, ipv, country }: store.SlotRecord): FindingProblem | undefined {
   const address = readAddress(text)
   if (!address || formatAddress(address) !== text) return problem('address_unreadable', { address: text })
   if (address.version !== (ipv === 6 ? 6 : 4)) return problem('address_kind', { address: text, ipv })
@@ -131,7 +131,7 @@ type Known = {
 async function createCarryingCheck(reader: Reader, fleet: Pick<Fleet, 'nodes'>, mayServe: MayServe) {
   const gateways = new Set((await fleet.nodes('gateway')).map((node): string => node.id))
   const findings: Finding[] = []
-  const note = (where: Place, wrong: Problem) => {
+  const note = (where: Place, wrong: FindingProblem) => {
     if (findings.length < maxFindings) findings.push({ promise: 'stock', where, ...wrong })
   }
   const ranges = new Map<number, Known>()
@@ -171,7 +171,7 @@ async function createCarryingCheck(reader: Reader, fleet: Pick<Fleet, 'nodes'>, 
 
   return {
     findings,
-    problemOf({ range, address: text, carrier, knownCarrier, state }: store.SlotRecord): Problem | undefined {
+    problemOf({ range, address: text, carrier, knownCarrier, state }: store.SlotRecord): FindingProblem | undefined {
       const known = range === null ? undefined : ranges.get(range)
       const address = readAddress(text)
       if (knownCarrier !== null && (state !== 'leased' || !gateways.has(knownCarrier))) {

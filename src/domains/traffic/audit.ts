@@ -4,10 +4,10 @@ import {
   at,
   attempt,
   type Finding,
+  type FindingProblem,
   found,
   maxFindings,
   type Place,
-  type Problem,
   problem,
   type Verifier,
 } from '../../core/finding.ts'
@@ -120,7 +120,7 @@ async function walkAccount(
 }
 
 /** Adds a movement to the sums, and compares them with those that the movement records. */
-function addMovement(sum: Sums, movement: ByteMovement): Problem[] {
+function addMovement(sum: Sums, movement: ByteMovement): FindingProblem[] {
   sum.balance += movement.amount
   sum.aside += movement.aside
   sum.owed += movement.owed
@@ -136,7 +136,7 @@ function addMovement(sum: Sums, movement: ByteMovement): Problem[] {
   ]
 }
 
-function problemsOfSums(account: ByteAccount, sum: Sums): Problem[] {
+function problemsOfSums(account: ByteAccount, sum: Sums): FindingProblem[] {
   const { balance, aside, owed, used } = account
   if (balance === sum.balance && aside === sum.aside && owed === sum.owed && used === sum.used) return []
   const text = (of: Sums | ByteAccount): string => `${sumsText(of)}, used ${of.used}`
@@ -196,7 +196,7 @@ async function checkLeases(reader: Reader, totals: ReadonlyMap<string, leases.Le
 /** Checks each line, count and budget of a node by itself. */
 async function checkLines(reader: Reader): Promise<Finding[]> {
   const findings: Finding[] = []
-  const addLine = ({ subject, node }: { readonly node: string; readonly subject: string }, wrong: Problem) =>
+  const addLine = ({ subject, node }: { readonly node: string; readonly subject: string }, wrong: FindingProblem) =>
     findings.push({ promise: 'lease', where: at('subject_at_node', { subject, node }), ...wrong })
   for (const line of await leases.miscounted(reader, page)) addLine(line, problem('lease_count'))
   for (const line of [...(await leases.unsoundLines(reader, page)), ...(await unsoundCounts(reader, page))]) {
@@ -211,14 +211,14 @@ async function checkLines(reader: Reader): Promise<Finding[]> {
   return findings
 }
 
-const budgetProblems: Readonly<Record<StrayBudget['reason'], Problem>> = {
+const budgetProblems: Readonly<Record<StrayBudget['reason'], FindingProblem>> = {
   checksum: problem('checksum'),
   no_boot: problem('budget_node'),
   none_for_counts: problem('budget_missing', { of: 'counts' }),
   none_for_leases: problem('budget_missing', { of: 'leases' }),
 }
 
-const countProblems: Readonly<Record<leases.StrayCount['reason'], Problem>> = {
+const countProblems: Readonly<Record<leases.StrayCount['reason'], FindingProblem>> = {
   no_lease: problem('count_without_lease'),
   no_boot_of_count: problem('boot_unknown', { of: 'count' }),
   no_boot_of_lease: problem('boot_unknown', { of: 'lease' }),

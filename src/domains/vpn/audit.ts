@@ -4,12 +4,12 @@ import {
   at,
   attempt,
   type Finding,
+  type FindingProblem,
   found,
   idDate,
   momentText,
   moneyText,
   type Place,
-  type Problem,
   problem,
   type Verifier,
 } from '../../core/finding.ts'
@@ -106,7 +106,7 @@ async function verifyPage(
     reader,
     devices.map((each) => each.id),
   )
-  const check = (where: Place, problemsOf: () => Promise<Problem[]> | Problem[]): Promise<void> =>
+  const check = (where: Place, problemsOf: () => Promise<FindingProblem[]> | FindingProblem[]): Promise<void> =>
     attempt(findings, { promise: 'vpn', where }, async () => {
       findings.push(...(await problemsOf()).map((each) => ({ promise: 'vpn' as const, where, ...each })))
     })
@@ -136,7 +136,7 @@ async function problemsOfPayment(
   subscription: Subscription,
   terms: readonly Term[],
   orders: ReadonlyMap<string, Order>,
-): Promise<Problem[]> {
+): Promise<FindingProblem[]> {
   const problems = problemsOfTerms(subscription, terms)
   let catalogue: Catalogue | undefined
   for (const term of terms) {
@@ -159,9 +159,9 @@ async function problemsOfPayment(
 }
 
 /** The terms must follow one another and add up to the end of the subscription: every month was charged. */
-function problemsOfTerms(subscription: Subscription, terms: readonly Term[]): Problem[] {
+function problemsOfTerms(subscription: Subscription, terms: readonly Term[]): FindingProblem[] {
   if (terms.length === 0) return [problem('subscription_unpaid')]
-  const problems: Problem[] = []
+  const problems: FindingProblem[] = []
   let ends = Number.NaN
   let anchorDay = 0
   for (const [index, term] of terms.entries()) {
@@ -191,7 +191,7 @@ const orNull = (bytes: bigint | null): string | null => (bytes === null ? null :
 function problemsOfTerm(
   { seq: term, months, startsAt, endsAt, usedBefore }: Term,
   of: { readonly expected: number; readonly ends: number; readonly anchorDay: number; readonly usedLater: bigint },
-): Problem[] {
+): FindingProblem[] {
   const max = of.expected === 1 ? 0n : of.usedLater
   const isUsed = usedBefore > of.usedLater || (of.expected === 1 && usedBefore !== 0n)
   return [
@@ -203,7 +203,7 @@ function problemsOfTerm(
 }
 
 /** A refund is at most the unused part of the term of a deleted subscription. */
-function problemsOfUnused({ deletedAt }: Subscription, term: Term): Problem[] {
+function problemsOfUnused({ deletedAt }: Subscription, term: Term): FindingProblem[] {
   if (term.refunded === 0n) return []
   if (deletedAt === null) return [problem('term_refund_open', { term: term.seq })]
   const max = refundOf(term, deletedAt, null)
@@ -217,10 +217,10 @@ function problemsOfOrder(
   { seq: term, ...of }: Term,
   order: Order | undefined,
   catalogue: Catalogue | undefined,
-): Problem[] {
+): FindingProblem[] {
   if (!order) return [problem('term_unpaid', { term, order: of.order })]
   const { months } = of
-  const problems: Problem[] = []
+  const problems: FindingProblem[] = []
   if (order.customer !== subscription.customer) problems.push(problem('term_customer', { term, order: order.id }))
   const action = term === 1 ? 'buy' : 'renew'
   if (order.action !== action) problems.push(problem('term_action', { term, stored: order.action, expected: action }))
@@ -248,10 +248,10 @@ function problemsOfPrice(
   { seq: term, months, trafficGrant }: Pick<Term, 'seq' | 'months' | 'trafficGrant'>,
   order: Order,
   catalogue: Catalogue | undefined,
-): Problem[] {
+): FindingProblem[] {
   const plan = catalogue?.vpn
   if (!catalogue || !plan?.months.has(months)) return [problem('term_plan', { order: order.id, months })]
-  const problems: Problem[] = []
+  const problems: FindingProblem[] = []
   const { total } = priceVpn(catalogue, months)
   if (total !== order.price) {
     const prices = { stored: moneyText(order.price), expected: moneyText(total) }
@@ -270,7 +270,7 @@ async function problemsOfRefunded(
   reader: Reader,
   term: Term,
   order: Order | undefined,
-): Promise<Problem[]> {
+): Promise<FindingProblem[]> {
   if (!order || order.chargeSeq === null) return []
   const refund = await deps.ledgerAudit.refundOf(reader, order.customer, order.chargeSeq)
   const given = refund?.note.startsWith(deletedNote) ? refund.amount : 0n
@@ -278,14 +278,14 @@ async function problemsOfRefunded(
   return [problem('term_refund', { term: term.seq, stored: moneyText(term.refunded), expected: moneyText(given) })]
 }
 
-function problemsOfLink(deps: VpnDeps, of: Subscription): Problem[] {
+function problemsOfLink(deps: VpnDeps, of: Subscription): FindingProblem[] {
   if (of.deletedAt !== null) return of.sealedLink === null ? [] : [problem('link_kept')]
   const secret = opened(() => secretOf(deps, of))
   if (secret === undefined || secret === '') return [problem('link_sealed')]
   return deps.sha256(secret).toHex() === of.linkDigest.toHex() ? [] : [problem('link_digest')]
 }
 
-function problemsOfCount({ deletedAt, deviceLimit }: Subscription, devices: readonly Peer[]): Problem[] {
+function problemsOfCount({ deletedAt, deviceLimit }: Subscription, devices: readonly Peer[]): FindingProblem[] {
   const held = devices.filter((each) => each.removedAt === null).length
   const max = deletedAt === null ? deviceLimit : 0
   return held <= max ? [] : [problem('subscription_held', { held, max, deleted: deletedAt !== null })]
@@ -293,7 +293,7 @@ function problemsOfCount({ deletedAt, deviceLimit }: Subscription, devices: read
 
 type Bytes = { readonly received: bigint; readonly sent: bigint }
 
-function problemsOfTraffic(of: Subscription, devices: readonly Peer[]): Problem[] {
+function problemsOfTraffic(of: Subscription, devices: readonly Peer[]): FindingProblem[] {
   const received = devices.reduce((sum, each) => sum + each.received, 0n)
   const sent = devices.reduce((sum, each) => sum + each.sent, 0n)
   return problemsOfBytes(of, { received, sent }, 'devices')
@@ -301,12 +301,12 @@ function problemsOfTraffic(of: Subscription, devices: readonly Peer[]): Problem[
 
 const bytesText = ({ received, sent }: Bytes): string => `${received} + ${sent}`
 
-const problemsOfBytes = (stored: Bytes, expected: Bytes, by: 'devices' | 'nodes'): Problem[] =>
+const problemsOfBytes = (stored: Bytes, expected: Bytes, by: 'devices' | 'nodes'): FindingProblem[] =>
   stored.received === expected.received && stored.sent === expected.sent
     ? []
     : [problem('carried_bytes', { stored: bytesText(stored), expected: bytesText(expected), by })]
 
-function problemsOfPeer(deps: VpnDeps, peer: Peer): Problem[] {
+function problemsOfPeer(deps: VpnDeps, peer: Peer): FindingProblem[] {
   const ipv6 = readAddress(peer.ipv6)
   const isPair = ipv6?.version === 6 && (addressToNumber(ipv6) & 0xffffffffn) === peer.ipv4
   const madeAt = timeOfId(peer.id)
@@ -318,7 +318,7 @@ function problemsOfPeer(deps: VpnDeps, peer: Peer): Problem[] {
 }
 
 /** A private key that the shop made is kept while the device is, opens, and belongs to the public key. */
-function problemsOfKey(deps: VpnDeps, peer: Peer): Problem[] {
+function problemsOfKey(deps: VpnDeps, peer: Peer): FindingProblem[] {
   if (peer.removedAt !== null || peer.ownKey) return peer.sealedKey === null ? [] : [problem('private_key_kept')]
   const bytes = readKey(opened(() => privateKeyOf(deps, peer)) ?? '')
   if (!bytes) return [problem('private_key_sealed')]

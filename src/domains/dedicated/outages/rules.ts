@@ -1,4 +1,4 @@
-import { momentText, type Problem, problem } from '../../../core/finding.ts'
+import { type FindingProblem, momentText, problem } from '../../../core/finding.ts'
 import { toIso } from '../../../core/time.ts'
 import type { DomainEvent } from '../../events/rules.ts'
 import { eventOf, type Proxy } from '../rules.ts'
@@ -59,8 +59,8 @@ export const extendedEvent = (proxy: Proxy, addedMs: number, expiresAt: number):
   eventOf(proxy, 'proxy.extended', { added_seconds: Math.floor(addedMs / 1000), expires_at: toIso(expiresAt) })
 
 /** Orders and outages must explain a proxy's end: each step names an end that is later than the one before. */
-export function problemsOfTerm(proxy: Proxy, sold: readonly number[], outages: readonly Outage[]): Problem[] {
-  const problems: Problem[] = []
+export function problemsOfTerm(proxy: Proxy, sold: readonly number[], outages: readonly Outage[]): FindingProblem[] {
+  const problems: FindingProblem[] = []
   const given = outages.filter((each) => each.given === 'time' && each.expiresAfter !== each.expiresBefore)
   const ends = [...sold, ...given.flatMap((each) => each.expiresAfter ?? [])].toSorted((a, b) => a - b)
   for (const each of given) {
