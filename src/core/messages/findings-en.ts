@@ -118,8 +118,8 @@ const places = {
 }
 
 /**
- * The sentence of each problem. Amounts are texts in roubles and moments are texts in ISO 8601, because a damaged row may
- * hold any number.
+ * The sentence of each problem. Amounts are texts in roubles and moments are texts in ISO 8601, because a damaged row
+ * may hold any number.
  */
 const problems = {
   check_failed: (of: { error: string }) => `the check failed: ${of.error}`,
