@@ -9,7 +9,7 @@ const empty = {
   proxies: [],
   subusers: [],
   peers: [],
-  wishes: [],
+  lease_requests: [],
   hosts: [],
   sources: [],
 }
@@ -19,7 +19,7 @@ const lines = {
   proxies: { id: 1, received, sent },
   subusers: { id: 'sub_1', pool: 'residential', received, sent },
   peers: { id: 'per_1', received, sent, handshake_at: null },
-  wishes: { id: 'sub_1', pool: 'residential', turn: 1, want: 'lease' },
+  lease_requests: { id: 'sub_1', pool: 'residential', turn: 1, want: 'lease' },
   hosts: { id: 'sub_1', pool: 'residential', host: 'example.com', received, sent },
   sources: { id: 'sub_1', address: '192.0.2.1' },
 } as const
@@ -45,8 +45,8 @@ describe('a report of a node', () => {
     }
   })
 
-  test('numbers its wishes from one on, and says how much is on its way', () => {
-    const wish = (change: object) => isTaken({ wishes: [{ ...lines.wishes, ...change }] })
+  test('numbers its lease requests from one on, and says how much is on its way', () => {
+    const wish = (change: object) => isTaken({ lease_requests: [{ ...lines.lease_requests, ...change }] })
     expect(wish({ turn: 1, moving: 0 })).toBe(true)
     for (const change of [{ turn: 0 }, { turn: -1 }, { turn: 1.5 }, { moving: -1 }, { want: 'more' }]) {
       expect(wish(change)).toBe(false)

@@ -45,7 +45,7 @@ export const reportBodySchema = z.object({
     .array(z.object({ id: z.string(), received: byteCount, sent: byteCount, handshake_at: count.nullable() }))
     .max(maxInReport),
   /** Numbered lease requests and returns; a lease is topped up without `moving` bytes. */
-  wishes: z
+  lease_requests: z
     .array(
       z.object({
         id: z.string(),
@@ -84,7 +84,7 @@ export const reportBodySchema = z.object({
 })
 export type ReportBody = z.infer<typeof reportBodySchema>
 
-export const reportParts = ['proxies', 'subusers', 'peers', 'wishes', 'hosts', 'sources'] as const
+export const reportParts = ['proxies', 'subusers', 'peers', 'lease_requests', 'hosts', 'sources'] as const
 export type ReportPart = (typeof reportParts)[number]
 
 /** `upto` limits `received` + `sent`. `replaced`: a later boot holds the node's leases. */

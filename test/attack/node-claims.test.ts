@@ -67,7 +67,7 @@ describe.each([...enginesOf('sqlite')])('usage claims of a joined node, on %s', 
     for (let turn = 1; claimed < 3_000_000_000; turn += 1) {
       const count = { id: owner.subuser, pool, received: claimed, sent: 0 }
       const request = { id: owner.subuser, pool, turn, want: 'lease' as const }
-      const answer = await node.report({ boot: 'boot-0001', subusers: [count], wishes: [request] })
+      const answer = await node.report({ boot: 'boot-0001', subusers: [count], lease_requests: [request] })
       claimed = answer?.allowances[0]?.upto ?? 0
       service.clock.advance(1)
     }
@@ -172,7 +172,7 @@ describe.each([...enginesOf('sqlite')])('usage claims of a joined node, on %s', 
       ] as const) {
         service.clock.advance(1000)
         const subusers = [{ id, pool, received, sent: 0 }]
-        await node.report({ boot, subusers, wishes: [{ id, pool, turn, want: 'lease' as const }] })
+        await node.report({ boot, subusers, lease_requests: [{ id, pool, turn, want: 'lease' as const }] })
       }
     }
     await relay(good, 'boot-0001', 3_000_000)

@@ -60,7 +60,9 @@ describe.each([...engines])('leases of a hostile gateway, on %s', (engine) => {
   test('a report with two lease requests for one account is refused and leases nothing', async () => {
     const owner = await newSubuser(100)
     const gateway = await joinGateway()
-    const failure = await failureOf(gateway.report({ boot: 'boot-0001', wishes: [owner.request(1), owner.request(2)] }))
+    const failure = await failureOf(
+      gateway.report({ boot: 'boot-0001', lease_requests: [owner.request(1), owner.request(2)] }),
+    )
     expect(failure).toMatchObject({ code: 'invalid_request' })
     expect(await owner.account()).toMatchObject({ balance: 100_000_000_000n, aside: 0n })
   })
@@ -72,18 +74,19 @@ describe.each([...engines])('leases of a hostile gateway, on %s', (engine) => {
     const gateway = await joinGateway()
     for (let turn = 1; turn <= reports; turn += 1) {
       const boot = `boot-${String(Math.floor((turn * 20) / reports)).padStart(4, '0')}`
-      await gateway.report({ boot, wishes: [owner.request(turn)] })
+      await gateway.report({ boot, lease_requests: [owner.request(turn)] })
     }
     expect((await owner.account()).aside).toBe(limit)
     const honest = await joinGateway()
-    const answer = await honest.report({ boot: 'boot-0001', wishes: [{ ...owner.request(1, 0), pace: 0 }] })
+    const answer = await honest.report({ boot: 'boot-0001', lease_requests: [{ ...owner.request(1, 0), pace: 0 }] })
     expect(answer?.allowances).toEqual([{ id: owner.id, pool, upto: 8_388_608 }])
   })
 
   test('a gateway holds at most half of an account of 1 GB', async () => {
     const owner = await newSubuser(1)
     const gateway = await joinGateway()
-    for (let turn = 1; turn <= 20; turn += 1) await gateway.report({ boot: 'boot-0001', wishes: [owner.request(turn)] })
+    for (let turn = 1; turn <= 20; turn += 1)
+      await gateway.report({ boot: 'boot-0001', lease_requests: [owner.request(turn)] })
     expect((await owner.account()).aside).toBe(500_000_000n)
   })
 
@@ -92,7 +95,7 @@ describe.each([...engines])('leases of a hostile gateway, on %s', (engine) => {
     // 8 Mbit/s move 10 MB in 10 s: one lease of 8 MiB in flight, and a fifth of the next.
     const gateway = await joinGateway(8)
     const ask = (turn: number) =>
-      gateway.report({ boot: 'boot-0001', wishes: owners.map((each) => ({ ...each.request(turn), pace: 0 })) })
+      gateway.report({ boot: 'boot-0001', lease_requests: owners.map((each) => ({ ...each.request(turn), pace: 0 })) })
     await ask(1)
     await ask(2)
     const held = await Promise.all(owners.map(async (each) => (await each.account()).aside))
@@ -102,8 +105,9 @@ describe.each([...engines])('leases of a hostile gateway, on %s', (engine) => {
   test('the log names once a minute the bytes that a gateway holds and its accounts at the limit', async () => {
     const owner = await newSubuser(100)
     const [hostile, honest] = [await joinGateway(), await joinGateway()]
-    for (let turn = 1; turn <= 8; turn += 1) await hostile.report({ boot: 'boot-0001', wishes: [owner.request(turn)] })
-    await honest.report({ boot: 'boot-0001', wishes: [{ ...owner.request(1, 0), pace: 0 }] })
+    for (let turn = 1; turn <= 8; turn += 1)
+      await hostile.report({ boot: 'boot-0001', lease_requests: [owner.request(turn)] })
+    await honest.report({ boot: 'boot-0001', lease_requests: [{ ...owner.request(1, 0), pace: 0 }] })
     const held = await service.services.traffic.leases.held()
     expect(held.get(hostile.id)).toEqual({ bytes: limit, accountsAtLimit: 1 })
     expect(held.get(honest.id)).toEqual({ bytes: 8_388_608n, accountsAtLimit: 0 })

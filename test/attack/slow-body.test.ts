@@ -107,7 +107,7 @@ describe.each([...enginesOf('sqlite')])('slow request bodies, on %s', (engine) =
     await db.transact((tx) => fleet.add(tx, { kind: 'vpn', name: 'dripping', location: 'local' }))
     const secret = `tpn_${'5a'.repeat(32)}`
     await fleet.join((await fleet.issueKey('dripping')).text, secret, 'test')
-    const parts = { proxies: [], subusers: [], wishes: [], hosts: [], sources: [] }
+    const parts = { proxies: [], subusers: [], lease_requests: [], hosts: [], sources: [] }
     const peers = [{ id: device, received: 1000, sent: 0, handshake_at: null }]
     const body = { boot: '0000000001', version: 'test', peers, ...parts }
     const dripping = await startDripping(service, '/node/v1/report', { token: secret, body })

@@ -38,7 +38,7 @@ async function relay(node: string): Promise<void> {
       node,
       boot: run,
       counts: [{ subuser, pool: 'residential', received: relayed, sent: 0n }],
-      wishes: [{ subuser, pool: 'residential', turn, want }],
+      leaseRequests: [{ subuser, pool: 'residential', turn, want }],
     })
     if (relayed > 0n) process.stdout.write('relayed\n')
     relayed = allowances[0]?.upto ?? relayed

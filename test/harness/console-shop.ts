@@ -98,7 +98,7 @@ async function carryTraffic(service: Service, clock: HandClock): Promise<void> {
       node: 'lived-in',
       boot: 'b1',
       counts: [{ ...of, received, sent: received / 9n }],
-      wishes: [{ ...of, turn, want: 'lease' }],
+      leaseRequests: [{ ...of, turn, want: 'lease' }],
       hosts: [...relayed].map(([host, bytes]) => ({ ...of, host, received: bytes, sent: bytes / 9n })),
     })
   }

@@ -532,7 +532,7 @@ async function relay({ services, clock }: Shop, subusers: readonly string[], oth
         received: bytes + BigInt(at),
         sent: bytes / 10n,
       })),
-      wishes: all.map((subuser) => ({ subuser: subuser as never, pool, turn, want: 'lease' as const })),
+      leaseRequests: all.map((subuser) => ({ subuser: subuser as never, pool, turn, want: 'lease' as const })),
       hosts: all.flatMap((subuser) =>
         ['example.com', 'example.net'].map((host) => ({
           subuser: subuser as never,
@@ -574,7 +574,7 @@ async function allowIn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Pr
     node: 'gate-1',
     boot: '2026-02',
     counts: [],
-    wishes: [],
+    leaseRequests: [],
     sources: [{ subuser: other.id, address: '11.22.33.9' }],
   })
   const places = { countries: ['de'], states: [], cities: [], zips: [], asns: [] }
@@ -628,7 +628,7 @@ async function relayAgain({ services, clock }: Shop, anna: Buyer, boris: Buyer):
       node: 'gate-1',
       boot: '2026-03',
       counts: all.map(({ id }, at) => ({ subuser: id, pool, received: bytes + BigInt(at), sent: bytes / 7n })),
-      wishes: all.map(({ id }) => ({ subuser: id, pool, turn: step + 1, want: 'lease' as const })),
+      leaseRequests: all.map(({ id }) => ({ subuser: id, pool, turn: step + 1, want: 'lease' as const })),
       hosts: all.flatMap(({ id }, at) =>
         ['example.com', 'example.org'].map((host, place) => ({
           subuser: id,

@@ -113,7 +113,7 @@ export const reportOf = (body: Partial<ReportBody>): ReportBody => ({
   proxies: [],
   subusers: [],
   peers: [],
-  wishes: [],
+  lease_requests: [],
   hosts: [],
   sources: [],
   ...body,

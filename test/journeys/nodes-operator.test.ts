@@ -40,7 +40,7 @@ describe.each([...enginesOf('sqlite')])('the node commands on %s', (engine) => {
     expect((await join(key, secret)).data).toMatchObject({ name: 'gw1', kind: 'gateway' })
     const health = { tunnels: 4, lag_ms: 9, carried: 12_300_000 }
     const body = { boot: 'boot-0001', version, health, most_ports: 700 }
-    const noCounts = { proxies: [], subusers: [], peers: [], wishes: [], hosts: [], sources: [] }
+    const noCounts = { proxies: [], subusers: [], peers: [], lease_requests: [], hosts: [], sources: [] }
     const report = () => askNode(service.url, 'POST', 'report', { ...body, ...noCounts }, secret)
     expect((await report()).status).toBe(200)
     const listed = await run('node', 'list')

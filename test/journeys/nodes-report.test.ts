@@ -224,14 +224,14 @@ describe.each([...enginesOf('sqlite')])('reports of nodes to the shop on %s', (e
   test('a gateway leases 8,388,608 bytes and settles the bytes relayed; a repeat changes nothing', async () => {
     const { id, token } = await subuserWithTraffic()
     const node = await joinNode(service)
-    const first = reportOf({ wishes: [{ id, pool, turn: 1, want: 'lease' }] })
+    const first = reportOf({ lease_requests: [{ id, pool, turn: 1, want: 'lease' }] })
     const { replaced, allowances, now } = await node.report(first)
     expect({ replaced, now }).toEqual({ replaced: false, now: service.clock.nowMs })
     expect(allowances).toEqual([{ id, pool, upto: 8_388_608 }])
     const usage = reportOf({
       subusers: [{ id, pool, received: 3_000_000, sent: 1_000_000 }],
       hosts: [{ id, pool, host: 'example.com', received: 3_000_000, sent: 1_000_000 }],
-      wishes: [{ id, pool, turn: 2, want: 'lease' }],
+      lease_requests: [{ id, pool, turn: 2, want: 'lease' }],
     })
     const next = await node.report(usage)
     expect(next.allowances[0]?.upto ?? 0).toBeGreaterThan(8_388_608)
@@ -251,11 +251,11 @@ describe.each([...enginesOf('sqlite')])('reports of nodes to the shop on %s', (e
     const { id, customer } = await subuserWithTraffic()
     const node = await joinNode(service)
     await service.services.setBlocked(customer, true)
-    const refused = await node.report({ wishes: [{ id, pool, turn: 1, want: 'lease' }] })
+    const refused = await node.report({ lease_requests: [{ id, pool, turn: 1, want: 'lease' }] })
     expect(refused.allowances).toEqual([{ id, pool, upto: 0 }])
     await service.services.setBlocked(customer, false)
     service.clock.advance(1000)
-    const given = await node.report({ wishes: [{ id, pool, turn: 2, want: 'lease' }] })
+    const given = await node.report({ lease_requests: [{ id, pool, turn: 2, want: 'lease' }] })
     expect(given.allowances[0]?.upto).toBe(8_388_608)
   })
 
@@ -265,7 +265,7 @@ describe.each([...enginesOf('sqlite')])('reports of nodes to the shop on %s', (e
     const unknownId = `sub_${'0'.repeat(26)}`
     const answer = await node.report({
       subusers: [unknownId, 'x', `sub_${'u'.repeat(26)}`].map((id) => ({ id, pool, received: 5, sent: 5 })),
-      wishes: [{ id: unknownId, pool, turn: 1, want: 'lease' }],
+      lease_requests: [{ id: unknownId, pool, turn: 1, want: 'lease' }],
       hosts: [{ id: unknownId, pool, host: 'example.com', received: 1, sent: 1 }],
       sources: [{ id: unknownId, address: '198.18.0.1' }],
       proxies: [{ id: 987_654_320, received: 1, sent: 1 }],
@@ -274,7 +274,7 @@ describe.each([...enginesOf('sqlite')])('reports of nodes to the shop on %s', (e
     const { id } = await subuserWithTraffic()
     const odd = await node.report({
       subusers: [{ id, pool: 'no such:pool', received: 5, sent: 5 }],
-      wishes: [{ id, pool: '', turn: 1, want: 'lease' }],
+      lease_requests: [{ id, pool: '', turn: 1, want: 'lease' }],
     })
     expect(odd.allowances).toEqual([])
     const vpn = await joinNode(service, 'vpn')
@@ -298,8 +298,8 @@ describe.each([...enginesOf('sqlite')])('reports of nodes to the shop on %s', (e
       { ...good, subusers: [{ id, pool, received: 2 ** 53, sent: 0 }] },
       { ...good, proxies: many },
       { ...good, proxies: [{ id: 0, received: 1, sent: 1 }] },
-      { ...good, wishes: [{ id, pool, turn: 0, want: 'lease' }] },
-      { ...good, wishes: [{ id, pool, turn: 1, want: 'all' }] },
+      { ...good, lease_requests: [{ id, pool, turn: 0, want: 'lease' }] },
+      { ...good, lease_requests: [{ id, pool, turn: 1, want: 'all' }] },
       { ...good, peers: null },
       '[]',
       '{"boot":',
@@ -335,7 +335,7 @@ describe.each([...enginesOf('sqlite')])('reports of nodes to the shop on %s', (e
       ...reportOf({}),
       proxies: each((index) => ({ id: index + 1, received: 1, sent: 1 })),
       subusers: each((index) => ({ id, pool: `pool_${index}`, received: 0, sent: 0 })),
-      wishes: each((index) => ({ id, pool: `pool_${index}`, turn: 1, want: 'return' })),
+      lease_requests: each((index) => ({ id, pool: `pool_${index}`, turn: 1, want: 'return' })),
       hosts: each((index) => ({ id, pool, host: `h${index}.example.com`, received: 1, sent: 1 })),
       sources: each((index) => ({ id, address: `198.18.${index >> 8}.${index & 255}` })),
     })

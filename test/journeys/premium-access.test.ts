@@ -307,7 +307,7 @@ describe.each([...enginesOf('sqlite')])('premium sub-users, ports and whitelists
       node: `seen-${engine}`,
       boot: 'b',
       counts: [],
-      wishes: [],
+      leaseRequests: [],
       sources: [{ subuser: id, address: '8.8.8.77' }],
     })
     const { data } = await service.get('/premium/whitelist', { token })
@@ -390,7 +390,7 @@ describe.each([...enginesOf('sqlite')])('premium sub-users, ports and whitelists
     const { premium } = service.services
     const { metering, nodes } = premium
     const leaseRequest = { subuser: id, pool: 'residential', turn: 1, want: 'lease' as const }
-    await metering.takeReport({ node: `del-${engine}`, boot: 'b', counts: [], wishes: [leaseRequest] })
+    await metering.takeReport({ node: `del-${engine}`, boot: 'b', counts: [], leaseRequests: [leaseRequest] })
     const deleted = await service.post('/premium/subusers/delete', { subuser_id: id }, { token, key: 'd1' })
     expect(deleted.data).toMatchObject({
       deleted: { login },
@@ -412,7 +412,7 @@ describe.each([...enginesOf('sqlite')])('premium sub-users, ports and whitelists
       node: `del-${engine}`,
       boot: 'b',
       counts: [],
-      wishes: [{ ...leaseRequest, turn: 2, want: 'return' }],
+      leaseRequests: [{ ...leaseRequest, turn: 2, want: 'return' }],
     })
     expect(await premium.passOn()).toBe(1)
     expect(await premium.passOn()).toBe(0)

@@ -71,7 +71,7 @@ describe('exit, pool, traffic and usage commands', () => {
     const { data } = await service.get('/premium/password')
     const subuser = data.subuser.subuser_id
     const counts = [{ subuser, pool: 'residential', received: 1234n, sent: 0n }]
-    await service.services.premium.metering.takeReport({ node: 'rogue', boot: 'b', counts, wishes: [] })
+    await service.services.premium.metering.takeReport({ node: 'rogue', boot: 'b', counts, leaseRequests: [] })
     const listed = await run('usage', 'quarantine')
     expect(listed.json.items).toEqual([expect.objectContaining({ node: 'rogue', bytes: 1234 })])
     const verified = await run('verify')

@@ -206,7 +206,7 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
         node,
         boot: 'b1',
         counts: [{ subuser, pool: 'residential', received, sent }],
-        wishes: [{ subuser, pool: 'residential', turn, want: 'lease' }],
+        leaseRequests: [{ subuser, pool: 'residential', turn, want: 'lease' }],
         hosts: [{ subuser, pool: 'residential', host: 'example.com', received, sent }],
       })
     await report(0n, 0n, 1)
@@ -246,9 +246,9 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
     const { id: subuser } = await premium.subusers.load(customer, undefined)
     const count = { subuser, pool: 'residential', received: 1000n, sent: 0n }
     const leaseRequest = { subuser, pool: 'residential', turn: 1, want: 'lease' as const }
-    await premium.metering.takeReport({ node: `old-${engine}`, boot: 'b', counts: [], wishes: [leaseRequest] })
+    await premium.metering.takeReport({ node: `old-${engine}`, boot: 'b', counts: [], leaseRequests: [leaseRequest] })
     const hosts = [{ ...count, host: 'old.example' }]
-    await premium.metering.takeReport({ node: `old-${engine}`, boot: 'b', counts: [count], wishes: [], hosts })
+    await premium.metering.takeReport({ node: `old-${engine}`, boot: 'b', counts: [count], leaseRequests: [], hosts })
     service.clock.advanceDays(29)
     await premium.metering.forgetHosts(1000)
     expect((await service.get('/premium/usage?by=host', { token })).data.items).toHaveLength(1)
@@ -273,8 +273,8 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
       total += growth * 1000n
       turn += 1
       const counts = [{ ...of, received: total, sent: 0n }]
-      const wishes = [{ ...of, turn, want: 'lease' as const }]
-      return premium.metering.takeReport({ node: `hosts-${engine}`, boot, counts, wishes, hosts })
+      const leaseRequests = [{ ...of, turn, want: 'lease' as const }]
+      return premium.metering.takeReport({ node: `hosts-${engine}`, boot, counts, leaseRequests, hosts })
     }
     await report('boot-0001', 0, 0n)
     for (const from of [0, 1000, 2000]) await report('boot-0001', from, 3n)
@@ -353,9 +353,9 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
     const { id: subuser } = await premium.subusers.load(customer, undefined)
     const node = `expiry-${engine}`
     const leaseRequest = (turn: number, want: 'lease' | 'return') => ({ subuser, pool: 'datacenter', turn, want })
-    await premium.metering.takeReport({ node, boot: 'b', counts: [], wishes: [leaseRequest(1, 'lease')] })
+    await premium.metering.takeReport({ node, boot: 'b', counts: [], leaseRequests: [leaseRequest(1, 'lease')] })
     const counts = [{ subuser, pool: 'datacenter', received: 5_000_000n, sent: 0n }]
-    await premium.metering.takeReport({ node, boot: 'b', counts, wishes: [leaseRequest(2, 'return')] })
+    await premium.metering.takeReport({ node, boot: 'b', counts, leaseRequests: [leaseRequest(2, 'return')] })
     service.clock.advanceDays(29)
     await traffic.accounts.expire(100)
     expect((await service.get('/premium/traffic/balance?pool_type=datacenter', { token })).data.traffic_gb).toBe(2.995)
@@ -376,9 +376,9 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
     const { id: subuser } = await premium.subusers.load(customer, undefined)
     const leaseRequest = (turn: number, want: 'lease' | 'return') => ({ subuser, pool: 'residential', turn, want })
     const node = `refund-${engine}`
-    await premium.metering.takeReport({ node, boot: 'b', counts: [], wishes: [leaseRequest(1, 'lease')] })
+    await premium.metering.takeReport({ node, boot: 'b', counts: [], leaseRequests: [leaseRequest(1, 'lease')] })
     const counts = [{ subuser, pool: 'residential', received: 8_000_000n, sent: 0n }]
-    await premium.metering.takeReport({ node, boot: 'b', counts, wishes: [leaseRequest(2, 'return')] })
+    await premium.metering.takeReport({ node, boot: 'b', counts, leaseRequests: [leaseRequest(2, 'return')] })
     const refund = await premium.traffic.refund(bought.order_id, 'unused')
     expect(refund.returned).toBe(1_992_000_000n as never)
     expect(refund.money).toBe(63_744n as never)

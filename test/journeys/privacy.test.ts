@@ -101,7 +101,7 @@ async function addCustomerEverywhere(services: Services, clock: HandClock): Prom
     node: 'gate-1',
     boot: '2027-01',
     counts: [],
-    wishes: [],
+    leaseRequests: [],
     hosts: [{ subuser: subuser.id, pool: 'residential', host: 'zinaida.example.net', received: 1000n, sent: 100n }],
   })
   const topUp = { amount: kopecks(70_000n), method: 'transfer', returnUrl: 'https://zinaida.example/', email: login }

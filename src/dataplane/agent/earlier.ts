@@ -66,7 +66,7 @@ function toReports(boot: string, version: string, counts: KeptCounts): ReportBod
       proxies: part(counts.proxies),
       subusers: part(counts.subusers),
       peers: part(counts.peers),
-      wishes: [],
+      lease_requests: [],
       hosts: [],
       sources: [],
     }

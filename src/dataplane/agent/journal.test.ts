@@ -265,7 +265,9 @@ describe('journals of earlier boots', () => {
       end,
     })
     expect(
-      reports.map((each) => `${each.boot} ${each.proxies.length} ${each.subusers.length} ${each.wishes.length}`),
+      reports.map(
+        (each) => `${each.boot} ${each.proxies.length} ${each.subusers.length} ${each.lease_requests.length}`,
+      ),
     ).toEqual([
       '0mabcdefg-00000001 0 1 0',
       '0mabcdefg-00000002 1000 0 0',

@@ -53,7 +53,7 @@ class RulesShop {
 
   private take(body: ReportBody): ReportAnswer {
     const isClosed = body.boot < this.holder
-    if (!isClosed && body.wishes.some((each) => each.want === 'lease')) this.holder = body.boot
+    if (!isClosed && body.lease_requests.some((each) => each.want === 'lease')) this.holder = body.boot
     for (const each of body.proxies) {
       const key = `${body.boot} ${each.id}`
       this.proxies.set(key, Math.max(this.proxies.get(key) ?? 0, each.received + each.sent))
@@ -64,7 +64,7 @@ class RulesShop {
       const claimed = total - line.counted
       if (claimed > 0n) this.put(count(line, { claimed, believed: claimed }, isClosed).line)
     }
-    for (const wish of body.wishes) {
+    for (const wish of body.lease_requests) {
       const line = this.line(body.boot, wish.id)
       // One number is one wish, however often it comes.
       const meaning = `${wish.id} ${wish.want}`
@@ -73,7 +73,11 @@ class RulesShop {
       const free = isClosed ? 0n : leaseBytes
       this.put(wish.want === 'return' ? giveBack(line, wish.turn).line : grant(line, wish.turn, leaseBytes, free).line)
     }
-    const allowances = body.wishes.map(({ id }) => ({ id, pool, upto: Number(allowance(this.line(body.boot, id))) }))
+    const allowances = body.lease_requests.map(({ id }) => ({
+      id,
+      pool,
+      upto: Number(allowance(this.line(body.boot, id))),
+    }))
     return { now: 0, replaced: isClosed, allowances }
   }
 

@@ -26,7 +26,7 @@ class EasyShop {
 
   answer(body: ReportBody): ReportAnswer {
     const counted = new Map(body.subusers.map((each) => [each.id, each.received + each.sent]))
-    const allowances = body.wishes.map(({ id, pool: of }) => ({
+    const allowances = body.lease_requests.map(({ id, pool: of }) => ({
       id,
       pool: of,
       upto: (counted.get(id) ?? 0) + leaseBytes,
@@ -104,14 +104,16 @@ describe('the meter', () => {
     expect(meter.lastContactAt).toBe(10_000)
   })
 
-  test('sends the wishes of many tunnels in one request, within milliseconds', async () => {
+  test('sends the lease requests of many tunnels in one request, within milliseconds', async () => {
     meter.start()
     await timing.advance(100)
     for (let index = 0; index < 50; index += 1) carrier.relay(meter, `sub_${index}`, pool, 10)
     meter.wantLease('sub_0', pool)
     await timing.advance(5)
     expect(shop.reports).toHaveLength(2)
-    expect(shop.last.wishes.map((each) => each.turn)).toEqual(Array.from({ length: 50 }, (_, index) => index + 1))
+    expect(shop.last.lease_requests.map((each) => each.turn)).toEqual(
+      Array.from({ length: 50 }, (_, index) => index + 1),
+    )
     expect(carrier.subject('sub_49', pool).upto).toBe(leaseBytes)
   })
 
@@ -127,11 +129,11 @@ describe('the meter', () => {
     shop.holds = false
     shop.waiting.shift()!(shop.answer(shop.last))
     await timing.advance(5)
-    expect(shop.last.wishes.map((each) => each.id)).toEqual(['sub_2'])
+    expect(shop.last.lease_requests.map((each) => each.id)).toEqual(['sub_2'])
     expect(carrier.subject('sub_1', pool).upto).toBe(leaseBytes)
   })
 
-  test('tells what a sub-user has carried in the very report that wishes for more', async () => {
+  test('tells what a sub-user has carried in the very report that requests a lease', async () => {
     meter.start()
     carrier.relay(meter, 'sub_1', pool, 10)
     await timing.advance(10)
@@ -139,7 +141,7 @@ describe('the meter', () => {
     for (let index = 0; index < 3_000; index += 1) carrier.subject(`sub_x${index}`, pool).upto = 10
     for (let index = 0; index < 3_000; index += 1) carrier.relay(meter, `sub_x${index}`, pool, 5)
     await timing.advance(5)
-    const asking = shop.reports.find((each) => each.body.wishes.some((wish) => wish.turn === 2))
+    const asking = shop.reports.find((each) => each.body.lease_requests.some((each) => each.turn === 2))
     expect(asking?.body.subusers.find((each) => each.id === 'sub_1')).toMatchObject({ received: 333, sent: 667 })
     expect(Math.max(...shop.reports.map((each) => each.body.subusers.length))).toBe(1000)
     expect(carrier.subject('sub_1', pool).upto).toBe(2 * leaseBytes)
@@ -152,7 +154,7 @@ describe('the meter', () => {
     carrier.relay(meter, 'sub_1', pool, 10)
     await timing.advance(20_000)
     const tries = shop.reports.slice(1)
-    expect(tries.every((each) => each.body.wishes[0]?.turn === 1)).toBe(true)
+    expect(tries.every((each) => each.body.lease_requests[0]?.turn === 1)).toBe(true)
     const gaps = tries.slice(1).map((each, index) => each.atMs - tries[index]!.atMs)
     expect(gaps.slice(0, 7)).toEqual([105, 205, 405, 805, 1605, 3205, 5005])
     shop.trouble = undefined
@@ -166,7 +168,7 @@ describe('the meter', () => {
     shop.trouble = away
     carrier.relay(meter, 'sub_1', pool, 10)
     await timing.advance(70_000)
-    expect(shop.last.wishes[0]?.turn).toBe(2)
+    expect(shop.last.lease_requests[0]?.turn).toBe(2)
   })
 
   test('believes an answer only if nothing else was wished for meanwhile', async () => {
@@ -179,7 +181,7 @@ describe('the meter', () => {
     shop.waiting.shift()!(shop.answer(shop.last))
     await timing.advance(10)
     expect(carrier.subject('sub_1', pool).upto).toBe(0)
-    expect(shop.last.wishes).toEqual([{ id: 'sub_1', pool, turn: 2, want: 'return' }])
+    expect(shop.last.lease_requests).toEqual([{ id: 'sub_1', pool, turn: 2, want: 'return' }])
     shop.holds = false
     shop.waiting.shift()!(shop.answer(shop.last))
     await timing.advance(10)
@@ -192,7 +194,7 @@ describe('the meter', () => {
     meter.start()
     meter.giveBack('sub_1', pool)
     await timing.advance(5_000)
-    expect(shop.reports.flatMap((each) => each.body.wishes)).toEqual([])
+    expect(shop.reports.flatMap((each) => each.body.lease_requests)).toEqual([])
   })
 
   test('sends a count until the shop has it, and then no more', async () => {
@@ -233,7 +235,7 @@ describe('the meter', () => {
     carrier.relayProxy(7, 100)
     await timing.advance(5_000)
     expect(replacements).toBe(1)
-    expect(shop.reports.flatMap((each) => each.body.wishes).map((each) => each.id)).toEqual(['sub_1'])
+    expect(shop.reports.flatMap((each) => each.body.lease_requests).map((each) => each.id)).toEqual(['sub_1'])
     expect(shop.reports.flatMap((each) => each.body.proxies)).toHaveLength(1)
   })
 
@@ -247,12 +249,12 @@ describe('the meter', () => {
     carrier.relay(meter, 'sub_1', pool, 10)
     await passing(timing, meter.stop())
     expect(shop.last.subusers).toEqual([{ id: 'sub_1', pool, received: 3, sent: 7 }])
-    expect(shop.last.wishes).toEqual([{ id: 'sub_1', pool, turn: 4, want: 'return' }])
+    expect(shop.last.lease_requests).toEqual([{ id: 'sub_1', pool, turn: 4, want: 'return' }])
     expect(readdirSync(folder)).toEqual([])
     meter.wantLease('sub_1', pool)
     meter.noteNow()
     await timing.advance(5_000)
-    expect(shop.last.wishes[0]?.turn).toBe(4)
+    expect(shop.last.lease_requests[0]?.turn).toBe(4)
   })
 
   test.each(['away', 'silent'])(
@@ -315,6 +317,6 @@ describe('the meter', () => {
     expect(shop.reports).toEqual([])
     resolve(true)
     await timing.advance(5)
-    expect(shop.last.wishes).toHaveLength(1)
+    expect(shop.last.lease_requests).toHaveLength(1)
   })
 })

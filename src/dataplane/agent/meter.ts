@@ -4,7 +4,7 @@ import type { Journal } from './journal.ts'
 import { type Chance, createBell, createLimitedLog, growingPause, type NodeLog, type Timing } from './runtime.ts'
 import { LinkError, type ShopLink } from './shop-link.ts'
 
-type PendingWish = {
+type PendingLeaseRequest = {
   readonly id: string
   readonly pool: string
   readonly turn: number
@@ -14,7 +14,7 @@ type PendingWish = {
 
 /** One report's items. They are the same objects as in the queue, so that changed counts are recognised. */
 type Batch = Pick<ReportBody, 'proxies' | 'subusers' | 'peers' | 'hosts' | 'sources' | 'exits'> & {
-  readonly wishes: readonly PendingWish[]
+  readonly lease_requests: readonly PendingLeaseRequest[]
 }
 
 type Source = { readonly id: string; readonly address: string }
@@ -33,7 +33,7 @@ class ReportQueue {
   private readonly hosts = new Map<string, HostCount>()
   private readonly sources = new Map<string, Source>()
   private readonly exits = new Map<string, ExitCounter>()
-  private readonly wishes = new Map<string, PendingWish>()
+  private readonly leaseRequests = new Map<string, PendingLeaseRequest>()
   private turn = 0
 
   constructor(private readonly now: () => number) {}
@@ -57,26 +57,26 @@ class ReportQueue {
   }
 
   /** A repeated request keeps its number. */
-  wish(id: string, pool: string, want: PendingWish['want']): void {
-    if (this.wishes.get(subjectKey(id, pool))?.want !== want) this.setWish(id, pool, want)
+  requestLease(id: string, pool: string, want: PendingLeaseRequest['want']): void {
+    if (this.leaseRequests.get(subjectKey(id, pool))?.want !== want) this.setLeaseRequest(id, pool, want)
   }
 
   /** Renumbers requests so old that the shop may have let their lease lapse. */
   renumber(olderThanMs: number): void {
-    for (const each of this.wishes.values()) {
-      if (this.now() - each.numberedAt > olderThanMs) this.setWish(each.id, each.pool, each.want)
+    for (const each of this.leaseRequests.values()) {
+      if (this.now() - each.numberedAt > olderThanMs) this.setLeaseRequest(each.id, each.pool, each.want)
     }
   }
 
-  dropWishes(): void {
-    return this.wishes.clear()
+  dropLeaseRequests(): void {
+    return this.leaseRequests.clear()
   }
 
   /** Up to `max` items of each kind, oldest first, with the counts that the lease requests refer to. */
   batch(max = maxInReport): Batch {
-    const wished = [...firstOf(this.wishes.values(), max)]
+    const requested = [...firstOf(this.leaseRequests.values(), max)]
     const counted = new Set<SubuserCount>()
-    for (const each of wished) {
+    for (const each of requested) {
       const count = this.subusers.get(subjectKey(each.id, each.pool))
       if (count) counted.add(count)
     }
@@ -91,19 +91,19 @@ class ReportQueue {
       hosts: [...firstOf(this.hosts.values(), max)],
       sources: [...firstOf(this.sources.values(), max)],
       ...(this.exits.size > 0 && { exits: [...firstOf(this.exits.values(), max)] }),
-      wishes: wished,
+      lease_requests: requested,
     }
   }
 
   /** Drops confirmed items. Returns the lease requests that are still the latest of their subject. */
-  settle(sent: Batch): PendingWish[] {
+  settle(sent: Batch): PendingLeaseRequest[] {
     for (const each of sent.proxies) drop(this.proxies, each.id, each)
     for (const each of sent.subusers) drop(this.subusers, subjectKey(each.id, each.pool), each)
     for (const each of sent.peers) drop(this.peers, each.id, each)
     for (const each of sent.exits ?? []) drop(this.exits, each.id, each)
     for (const each of sent.hosts) drop(this.hosts, `${subjectKey(each.id, each.pool)}\n${each.host}`, each)
     for (const each of sent.sources) drop(this.sources, `${each.id}\n${each.address}`, each)
-    return sent.wishes.filter((each) => drop(this.wishes, subjectKey(each.id, each.pool), each))
+    return sent.lease_requests.filter((each) => drop(this.leaseRequests, subjectKey(each.id, each.pool), each))
   }
 
   /** Moves a rejected batch to the end of the queue. */
@@ -114,11 +114,11 @@ class ReportQueue {
     for (const each of sent.exits ?? []) toEnd(this.exits, each.id)
     for (const each of sent.hosts) toEnd(this.hosts, `${subjectKey(each.id, each.pool)}\n${each.host}`)
     for (const each of sent.sources) toEnd(this.sources, `${each.id}\n${each.address}`)
-    for (const each of sent.wishes) toEnd(this.wishes, subjectKey(each.id, each.pool))
+    for (const each of sent.lease_requests) toEnd(this.leaseRequests, subjectKey(each.id, each.pool))
   }
 
-  get hasWishes(): boolean {
-    return this.wishes.size > 0
+  get hasLeaseRequests(): boolean {
+    return this.leaseRequests.size > 0
   }
 
   get isEmpty(): boolean {
@@ -129,14 +129,14 @@ class ReportQueue {
         this.hosts.size +
         this.sources.size +
         this.exits.size +
-        this.wishes.size ===
+        this.leaseRequests.size ===
       0
     )
   }
 
-  private setWish(id: string, pool: string, want: PendingWish['want']): void {
+  private setLeaseRequest(id: string, pool: string, want: PendingLeaseRequest['want']): void {
     this.turn += 1
-    this.wishes.set(subjectKey(id, pool), { id, pool, turn: this.turn, want, numberedAt: this.now() })
+    this.leaseRequests.set(subjectKey(id, pool), { id, pool, turn: this.turn, want, numberedAt: this.now() })
   }
 }
 
@@ -310,7 +310,7 @@ export class Meter {
       ...(this.deps.beside && this.deps.beside.length > 0 && { beside: [...this.deps.beside] }),
       version: this.deps.version,
       ...(this.isDraining ? { leaving: true } : { health, ...this.deps.extraFields?.() }),
-      wishes: batch.wishes.map(({ id, pool, turn, want }) => ({
+      lease_requests: batch.lease_requests.map(({ id, pool, turn, want }) => ({
         id,
         pool,
         turn,
@@ -339,7 +339,7 @@ export class Meter {
   }
 
   private noteReplaced(): void {
-    this.pending.dropWishes()
+    this.pending.dropLeaseRequests()
     if (this.isReplaced) return
     this.isReplaced = true
     this.deps.log.error('replaced', {
@@ -376,7 +376,7 @@ export class Meter {
       this.noteFailure(error, batch)
       return 'failed'
     }
-    return isFull || this.pending.hasWishes ? 'more' : 'taken'
+    return isFull || this.pending.hasLeaseRequests ? 'more' : 'taken'
   }
 
   /** One report at a time. */
@@ -415,7 +415,7 @@ export class Meter {
     const again = (await this.tryEarlier()) ? undefined : this.tryEarlierAgain()
     while (!this.end.signal.aborted) {
       await this.bell.wait(Math.max(0, this.lastSentAt + heartbeatMs - this.timing.now()))
-      if (this.pending.hasWishes) await this.timing.pause(collectMs, this.end.signal)
+      if (this.pending.hasLeaseRequests) await this.timing.pause(collectMs, this.end.signal)
       if (this.end.signal.aborted) break
       const outcome = await this.send()
       if (outcome === 'failed') await this.pauseAfterFailure(this.end.signal)
@@ -464,7 +464,7 @@ export class Meter {
   private async stopOnce(): Promise<void> {
     this.end.abort()
     this.bell.ring()
-    for (const { id, pool } of this.isReplaced ? [] : this.held.values()) this.pending.wish(id, pool, 'return')
+    for (const { id, pool } of this.isReplaced ? [] : this.held.values()) this.pending.requestLease(id, pool, 'return')
     await this.within(stopLimitMs, this.cut, async () => {
       await this.loops
       await this.drain(this.cut.signal)
@@ -477,7 +477,7 @@ export class Meter {
     const key = subjectKey(id, pool)
     if (want === 'return' && !this.held.has(key)) return
     if (!this.held.has(key)) this.held.set(key, { id, pool, upto: 0 })
-    this.pending.wish(id, pool, want)
+    this.pending.requestLease(id, pool, want)
     this.bell.ring()
   }
 }

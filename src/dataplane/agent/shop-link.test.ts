@@ -13,7 +13,7 @@ const emptyReport = {
   proxies: [],
   subusers: [],
   peers: [],
-  wishes: [],
+  lease_requests: [],
   hosts: [],
   sources: [],
 }

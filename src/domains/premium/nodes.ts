@@ -38,7 +38,7 @@ export function createPremiumNodes(deps: ExitDeps & MeteringDeps): NodeSide & Re
       return subuser && { proxy: null, subuser: subuser.state === 'deleted' ? null : subuser }
     },
 
-    parts: ['subusers', 'wishes', 'hosts', 'sources'],
+    parts: ['subusers', 'lease_requests', 'hosts', 'sources'],
 
     async report(node, body) {
       const words = body.exit_reports ?? []
@@ -113,7 +113,7 @@ async function findSubuser(deps: PremiumDeps, asked: FindBody): Promise<NodeSubu
 
 /** Drops parts about unknown sub-users: they may be of a database that was restored since. */
 async function readReport({ db }: PremiumDeps, node: string, body: ReportBody) {
-  const parts = [body.subusers, body.wishes, body.hosts, body.sources]
+  const parts = [body.subusers, body.lease_requests, body.hosts, body.sources]
   const named = parts.flatMap((part) => part.flatMap((each) => readId('subuser', each.id) ?? []))
   const known = await store.ownersOf(db, [...new Set(named)])
   const ofKnown = <Of extends { id: string; pool?: string }>(part: readonly Of[]) =>
@@ -128,7 +128,7 @@ async function readReport({ db }: PremiumDeps, node: string, body: ReportBody) {
     boot: body.boot,
     beside: body.beside,
     counts: ofKnown(body.subusers).map(toCounts),
-    wishes: ofKnown(body.wishes).map(({ moving = 0, pace = 0, ...of }) => ({
+    leaseRequests: ofKnown(body.lease_requests).map(({ moving = 0, pace = 0, ...of }) => ({
       ...of,
       moving: BigInt(moving),
       pace: BigInt(pace),

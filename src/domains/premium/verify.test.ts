@@ -127,7 +127,7 @@ describe.each([...engines])('verify of traffic on %s', (engine) => {
         node: 'n1',
         boot: 'b1',
         counts: [{ subuser, pool, received, sent: 0n }],
-        wishes: [{ subuser, pool, turn, want: 'lease' }],
+        leaseRequests: [{ subuser, pool, turn, want: 'lease' }],
       })
     await report(1, 0n)
     await report(2, leaseBytes / 2n)

@@ -8,6 +8,7 @@ export const tooLittleTraffic = (wanted: bigint, available: bigint): Refusal => 
 
 export const trafficFull = (): Refusal => new Refusal('traffic_limit', {}, { charged: false })
 
-export const tooMany = (field: 'counts' | 'wishes', max: number): Refusal => refuseField(field, 'max_items', { max })
+export const tooMany = (field: 'counts' | 'lease_requests', max: number): Refusal =>
+  refuseField(field, 'max_items', { max })
 
-export const repeatedRequest = (): Refusal => refuseField('wishes', 'duplicates')
+export const repeatedRequest = (): Refusal => refuseField('lease_requests', 'duplicates')

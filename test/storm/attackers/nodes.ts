@@ -63,11 +63,11 @@ export const openLyingGateway: OpenAttack = async ({ world, dice }) => {
       if (dice(4) === 0) {
         await say({ boot, subusers: [{ id, pool, received: huge, sent: huge }] })
         for (let n = 0; n < bootsAtOnce; n += 1)
-          await say({ boot: nextBoot(), wishes: [{ id, pool, turn: 1, want: 'lease' }] })
+          await say({ boot: nextBoot(), lease_requests: [{ id, pool, turn: 1, want: 'lease' }] })
         return
       }
       for (let turn = 1; turn <= 5; turn += 1) {
-        const leased = await say({ boot, wishes: [{ id, pool, turn, want: 'lease' }] })
+        const leased = await say({ boot, lease_requests: [{ id, pool, turn, want: 'lease' }] })
         const upto = (leased.data?.allowances?.[0]?.upto ?? 0) as number
         await say({ boot, subusers: [{ id, pool, received: upto, sent: 0 }] })
       }

@@ -42,15 +42,15 @@ class ModelNode {
       node: this.name,
       boot: this.bootName,
       counts: [{ subuser, pool, received, sent: this.carried - received }],
-      wishes: want === undefined ? [] : [{ subuser, pool, turn: this.turn, want }],
+      leaseRequests: want === undefined ? [] : [{ subuser, pool, turn: this.turn, want }],
     }
   }
 
   /** An answer counts only if it is to the latest request of the running boot. */
   hear(message: NodeReport, upto: bigint | undefined, nowMs: number): void {
-    if (message.boot !== this.bootName || message.wishes[0]?.turn !== this.turn || upto === undefined) return
+    if (message.boot !== this.bootName || message.leaseRequests[0]?.turn !== this.turn || upto === undefined) return
     this.lastAnswerAt = nowMs
-    if (message.wishes[0].want === 'lease') this.allowance = upto
+    if (message.leaseRequests[0].want === 'lease') this.allowance = upto
   }
 
   /** All that was not journalled is lost; the new boot begins at zero. */
@@ -127,7 +127,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     node: name,
     boot: `${name}-${boot}`,
     counts: [{ subuser, pool, received: carried - carried / 3n, sent: carried / 3n }],
-    wishes: [{ subuser, pool, turn, want: 'lease' }],
+    leaseRequests: [{ subuser, pool, turn, want: 'lease' }],
   })
 
   async function newSubuser(tenths: number): Promise<{ customer: CustomerId; subuser: SubuserId; other: SubuserId }> {
@@ -263,7 +263,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     shop.clock.advance(1)
     await shop.services.traffic.leases.lapse()
     expect(await shop.account(subuser)).toMatchObject({ aside: 0n, balance: 100_000_000n })
-    const late = { ...lease(name, subuser, 0, 4_000_000n), wishes: [] }
+    const late = { ...lease(name, subuser, 0, 4_000_000n), leaseRequests: [] }
     await report(late)
     await report(late)
     expect(await shop.account(subuser)).toMatchObject({ balance: 96_000_000n, used: 4_000_000n, owed: 0n })
@@ -293,14 +293,14 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     await report(lease(`keeper-${engine}`, subuser, 1))
     shop.clock.advance(leaseLastsMs)
     // The keeper reports, so only the other one lapses.
-    await report({ ...lease(`keeper-${engine}`, subuser, 0), wishes: [] })
+    await report({ ...lease(`keeper-${engine}`, subuser, 0), leaseRequests: [] })
     await shop.services.traffic.leases.lapse()
     await shop.move(customer, 'all', undefined, other)
-    await report({ ...lease(name, subuser, 0, leaseBytes), wishes: [] })
+    await report({ ...lease(name, subuser, 0, leaseBytes), leaseRequests: [] })
     expect(await shop.account(subuser)).toMatchObject({ balance: 0n, owed: leaseBytes, used: 0n })
     await report({
       ...lease(`keeper-${engine}`, subuser, 2),
-      wishes: [{ subuser, pool, turn: 2, want: 'return' }],
+      leaseRequests: [{ subuser, pool, turn: 2, want: 'return' }],
     })
     expect(await shop.account(subuser)).toMatchObject({ balance: 0n, owed: 0n, aside: 0n, used: leaseBytes })
     expect(await shop.findings()).toEqual([])
@@ -356,7 +356,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     await report(lease(name, subuser, 1, 0n, 'second'))
     expect((await report(lease(name, subuser, 2, 0n, 'first'))).replaced).toBe(true)
     await shop.services.traffic.leases.lapse()
-    await report({ ...lease(name, subuser, 0, 1_000n, 'first'), wishes: [] })
+    await report({ ...lease(name, subuser, 0, 1_000n, 'first'), leaseRequests: [] })
     expect(await shop.account(subuser)).toMatchObject({ used: 0n, aside: leaseBytes })
     const claims = await shop.services.traffic.leases.quarantined(1000)
     expect(claims.find((each) => each.node === name)).toMatchObject({ boot: `${name}-first`, bytes: 1000n })
@@ -368,7 +368,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     shop.clock.advance(leaseLastsMs)
     await shop.services.traffic.leases.lapse()
     await report(lease('late', subuser, 1, 0n, 'second'))
-    await report({ ...lease('late', subuser, 0, 1000n, 'first'), wishes: [] })
+    await report({ ...lease('late', subuser, 0, 1000n, 'first'), leaseRequests: [] })
     expect(await shop.account(subuser)).toMatchObject({ used: 0n, owed: 0n, balance: 90_000_000n })
   })
 
@@ -400,7 +400,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     await shop.services.traffic.leases.lapse()
     const back = (boot: string, counted: bigint) => ({
       ...lease(name, subuser, 0, counted, boot),
-      wishes: [{ subuser, pool, turn: 9, want: 'return' as const }],
+      leaseRequests: [{ subuser, pool, turn: 9, want: 'return' as const }],
     })
     await report(back('b2', leaseBytes + 1_000n))
     await report(back('b3', 2_000n))
@@ -422,7 +422,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
 
   test('an old request that arrives again sets nothing aside and takes nothing back', async () => {
     const { subuser } = await newSubuser(1)
-    const back = { ...lease('stale', subuser, 2), wishes: [{ subuser, pool, turn: 2, want: 'return' as const }] }
+    const back = { ...lease('stale', subuser, 2), leaseRequests: [{ subuser, pool, turn: 2, want: 'return' as const }] }
     await report(lease('stale', subuser, 1))
     await report(back)
     await report(lease('stale', subuser, 1))
@@ -440,7 +440,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
       await shop.services.traffic.leases.lapse()
     }
     await shop.move(customer, 'all', undefined, other)
-    await report({ ...lease('often', subuser, 0, 3n * leaseBytes), wishes: [] })
+    await report({ ...lease('often', subuser, 0, 3n * leaseBytes), leaseRequests: [] })
     expect(await shop.account(subuser)).toMatchObject({ owed: leaseBytes })
     const claim = (await shop.services.traffic.leases.quarantined(1000)).find((each) => each.node === 'often')
     expect(claim?.bytes).toBe(2n * leaseBytes)
@@ -452,8 +452,8 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     await report(lease('done', subuser, 1))
     shop.clock.advance(leaseLastsMs)
     await shop.services.traffic.leases.lapse()
-    await report({ ...lease('done', subuser, 2), wishes: [{ subuser, pool, turn: 2, want: 'return' }] })
-    await report({ ...lease('done', subuser, 0, 1000n), wishes: [] })
+    await report({ ...lease('done', subuser, 2), leaseRequests: [{ subuser, pool, turn: 2, want: 'return' }] })
+    await report({ ...lease('done', subuser, 0, 1000n), leaseRequests: [] })
     expect(await shop.account(subuser)).toMatchObject({ used: 0n, balance: 100_000_000n })
   })
 

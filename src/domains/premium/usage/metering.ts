@@ -50,7 +50,7 @@ export const limitNewHosts = ({ clock }: PremiumDeps) =>
  */
 export async function takeReport(deps: MeteringDeps, report: NodeReport) {
   if ((report.hosts?.length ?? 0) > maxHosts) throw tooManyHosts(maxHosts)
-  const wanting = report.wishes.filter((each) => each.want === 'lease').map((each) => each.subuser)
+  const wanting = report.leaseRequests.filter((each) => each.want === 'lease').map((each) => each.subuser)
   const stopped = await findStopped(deps, wanting)
   return deps.db.transact(async (tx) => {
     const opened = await deps.traffic.leases.open(tx, report)

@@ -28,22 +28,22 @@ export async function openLeaseReport(deps: TrafficDeps, tx: Tx, report: rules.L
   return {
     /** A later boot holds the node's leases. */
     replaced: open.replaced,
-    requests: report.wishes.toSorted((a, b) => a.turn - b.turn),
+    requests: report.leaseRequests.toSorted((a, b) => a.turn - b.turn),
     ...bind(open, { book, grant, giveBack, allowances }),
   }
 }
 
 async function lockReport(deps: TrafficDeps, tx: Tx, report: rules.LeaseReport) {
-  if (report.wishes.length > maxRequests) throw tooMany('wishes', maxRequests)
+  if (report.leaseRequests.length > maxRequests) throw tooMany('lease_requests', maxRequests)
   const nowMs = deps.clock()
-  const requested = new Set(report.wishes.map(subjectOf))
+  const requested = new Set(report.leaseRequests.map(subjectOf))
   // A second request about the same account would be granted a second lease.
-  if (requested.size < report.wishes.length) throw repeatedRequest()
+  if (requested.size < report.leaseRequests.length) throw repeatedRequest()
   const { added, replaced } = await takeCounts(deps, tx, report, nowMs)
   const lines = await lockLines(tx, report, [...added.map((each) => each.subject), ...requested])
   const elsewhere = await store.heldByOtherBoots(tx, report, [...requested])
   const accounts = new Map<string, ByteAccount>()
-  const isMoving = report.wishes.some((each) => (each.moving ?? 0n) > 0n)
+  const isMoving = report.leaseRequests.some((each) => (each.moving ?? 0n) > 0n)
   const maxMoving = isMoving ? await inFlight(deps, tx, report.node) : 0n
   return { deps, tx, report, nowMs, requested, added, replaced, lines, elsewhere, accounts, maxMoving }
 }
@@ -121,7 +121,7 @@ const giveBack = (open: OpenReport, request: rules.LeaseRequest): Promise<void> 
 
 /** For each requested account, the count that the node must not pass. */
 const allowances = ({ report, lines }: OpenReport): (ByteAccountKey & { readonly upto: bigint })[] =>
-  report.wishes.flatMap(({ subuser, pool }) => {
+  report.leaseRequests.flatMap(({ subuser, pool }) => {
     const line = lines.get(subjectOf({ subuser, pool }))
     return line ? [{ subuser, pool, upto: rules.allowance(line) }] : []
   })
@@ -142,7 +142,7 @@ async function takeCounts(deps: TrafficDeps, tx: Tx, report: rules.LeaseReport, 
   // earlier boots that are known, except those it names as running beside it; an earlier one that is unknown is late.
   const replaced = status === 'closed' || (boot < holder && status === 'unknown')
   if (replaced) store.closeBoot(tx, report, nowMs)
-  else if (holder < boot && report.wishes.some((each) => each.want === 'lease')) {
+  else if (holder < boot && report.leaseRequests.some((each) => each.want === 'lease')) {
     store.holdWith(tx, report, nowMs)
     await store.closeEarlier(tx, report, (report.beside ?? []).slice(0, maxBeside), nowMs)
   }

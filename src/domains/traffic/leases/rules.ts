@@ -28,7 +28,7 @@ export type LeaseReport = NodeBoot & {
   /** Earlier boots of the node that run beside this one and keep their leases. */
   readonly beside?: readonly string[] | undefined
   readonly counts: readonly CarriedBytes[]
-  readonly wishes: readonly LeaseRequest[]
+  readonly leaseRequests: readonly LeaseRequest[]
 }
 
 /** The leases of one boot for one subject. All numbers but `aside` and `claimable` are cumulative. */
