@@ -290,7 +290,7 @@ async function takeReport(deps: ReportDeps, node: Node, body: ReportBody): Promi
   let answered: Omit<ReportAnswer, 'now'> = { replaced: false, allowances: [] }
   for (const side of sides) answered = (await side.report(node.id, body)) ?? answered
   // A draining process accepts no tunnels, so its report alone does not make the node sellable.
-  if (body.leaving !== true) {
+  if (body.draining !== true) {
     await deps.fleet.seen(node.id, { version: body.version, health: body.health && toHealth(body, body.health) })
   }
   return { now: deps.clock(), ...answered }

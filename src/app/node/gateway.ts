@@ -138,7 +138,7 @@ async function openBeside(
     ...about,
     listeners: () => engine.listeners(),
     async leave() {
-      about.noteLeaving()
+      about.noteDraining()
       log.info('taken over', { open: engine.status.open, most_seconds: config.gatewayCarryOnSeconds })
       front?.close()
       await Promise.all([engine.drain(), stopShowing()])
@@ -160,7 +160,7 @@ async function openBeside(
     port,
     failed,
     replaced,
-    isServing: () => !about.who().leaving,
+    isServing: () => !about.who().draining,
     onHangUp: tls?.look,
     ...(tls && { ready: tls.settled() }),
     async stop() {

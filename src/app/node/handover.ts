@@ -15,23 +15,23 @@ const wholeWithinMs = 40_000
 
 /** Describes this gateway to a successor, and why it cannot be taken over from. */
 export function describeGateway(config: Config) {
-  let isLeaving = false
+  let isDraining = false
   return {
     who: () => ({
       pid: process.pid,
       version: manifest.version,
       hostname: config.gatewayListen,
       port: config.gatewayPort,
-      leaving: isLeaving,
+      draining: isDraining,
     }),
     findObstacle: (): string | undefined => {
       // The supervising `up` would restart the old process.
       if (process.env['TURNPIKE_SUPERVISED'] === '1') {
         return '"turnpike up" looks after the gateway that runs; run "turnpike gateway" by itself to exchange it.'
       }
-      return isLeaving ? 'Another process has taken over already.' : undefined
+      return isDraining ? 'Another process has taken over already.' : undefined
     },
-    noteLeaving: (): void => void (isLeaving = true),
+    noteDraining: (): void => void (isDraining = true),
   }
 }
 

@@ -15,7 +15,7 @@ function open(text: string, given: { isBlock?: boolean; isNotHere?: (address: st
   const shop = { isThere: true, lost: new Set<string>(), seesAs: undefined as string | undefined }
   const calls: string[] = []
   let drawn = 0
-  const leaving = new EgressCheck({
+  const check = new EgressCheck({
     prefix,
     isBlock: given.isBlock ?? false,
     canUse: (address) => !given.isNotHere?.(formatAddress(address)),
@@ -26,74 +26,74 @@ function open(text: string, given: { isBlock?: boolean; isNotHere?: (address: st
       return shop.seesAs ?? from ?? '192.0.2.1'
     },
   })
-  return { leaving, shop, calls, end: new AbortController().signal }
+  return { check, shop, calls, end: new AbortController().signal }
 }
 
-describe('leaving from the addresses of a range', () => {
+describe('the egress check of the addresses of a range', () => {
   test('begin() checks every address and reports those that cannot be used', async () => {
-    const { leaving, shop, calls, end } = open('45.12.0.0/29')
+    const { check, shop, calls, end } = open('45.12.0.0/29')
     shop.lost.add('45.12.0.3')
-    await leaving.begin(256, end)
+    await check.begin(256, end)
     expect(new Set(calls).size).toBe(8)
-    expect(leaving.problemOf(at('45.12.0.3'))).toBe('cannot_leave')
-    expect(leaving.problemOf(at('45.12.0.4'))).toBeUndefined()
+    expect(check.problemOf(at('45.12.0.3'))).toBe('cannot_leave')
+    expect(check.problemOf(at('45.12.0.4'))).toBeUndefined()
   })
 
   test('begin() checks 256 addresses of a large range and step() the others', async () => {
-    const { leaving, calls, end } = open('45.12.0.0/22')
-    await leaving.begin(256, end)
+    const { check, calls, end } = open('45.12.0.0/22')
+    await check.begin(256, end)
     expect(calls.length).toBe(256)
-    expect(leaving.turns).toBe(1024)
-    for (let turn = 256; turn < 1024; turn += 1) await leaving.step(end)
+    expect(check.turns).toBe(1024)
+    for (let turn = 256; turn < 1024; turn += 1) await check.step(end)
     expect(new Set(calls).size).toBe(1024)
   })
 
   test('a failure is looked at again at once, and one call that comes through takes it back', async () => {
-    const { leaving, shop, calls, end } = open('45.12.0.0/32')
+    const { check, shop, calls, end } = open('45.12.0.0/32')
     shop.lost.add('45.12.0.0')
-    expect(await leaving.step(end)).toBe(true)
+    expect(await check.step(end)).toBe(true)
     expect(calls.length).toBe(2)
-    expect(leaving.problemOf(at('45.12.0.0'))).toBe('cannot_leave')
-    expect(await leaving.step(end)).toBe(false)
+    expect(check.problemOf(at('45.12.0.0'))).toBe('cannot_leave')
+    expect(await check.step(end)).toBe(false)
     shop.lost.clear()
-    expect(await leaving.step(end)).toBe(true)
-    expect(leaving.problemOf(at('45.12.0.0'))).toBeUndefined()
+    expect(await check.step(end)).toBe(true)
+    expect(check.problemOf(at('45.12.0.0'))).toBeUndefined()
   })
 
   test('no address fails while the shop is unreachable', async () => {
-    const { leaving, shop, end } = open('45.12.0.0/31')
+    const { check, shop, end } = open('45.12.0.0/31')
     shop.isThere = false
-    await leaving.begin(256, end)
-    for (let turn = 0; turn < 10; turn += 1) await leaving.step(end)
-    expect(leaving.problemOf(at('45.12.0.0'))).toBeUndefined()
+    await check.begin(256, end)
+    for (let turn = 0; turn < 10; turn += 1) await check.step(end)
+    expect(check.problemOf(at('45.12.0.0'))).toBeUndefined()
   })
 
   test('step() skips missing addresses and addresses that are being checked', async () => {
-    const { leaving, calls, end } = open('45.12.0.0/31', { isNotHere: (address) => address === '45.12.0.1' })
-    await leaving.begin(256, end)
+    const { check, calls, end } = open('45.12.0.0/31', { isNotHere: (address) => address === '45.12.0.1' })
+    await check.begin(256, end)
     expect(calls).toEqual(['45.12.0.0'])
-    const first = leaving.step(end)
+    const first = check.step(end)
     expect(first).toBeDefined()
-    expect(leaving.step(end)).toBeUndefined()
-    expect(leaving.step(end)).toBeUndefined()
+    expect(check.step(end)).toBeUndefined()
+    expect(check.step(end)).toBeUndefined()
     await first
   })
 
   test('seenAs is the address that the shop saw', async () => {
-    const { leaving, shop, end } = open('45.12.0.0/32')
+    const { check, shop, end } = open('45.12.0.0/32')
     shop.seesAs = '198.51.100.7'
-    await leaving.begin(256, end)
-    expect(leaving.seenAs).toBe('198.51.100.7')
+    await check.begin(256, end)
+    expect(check.seenAs).toBe('198.51.100.7')
   })
 
   test('a large block is checked by 16 random samples', async () => {
-    const { leaving, shop, calls, end } = open('2a0c:aaaa::/48', { isBlock: true })
-    await leaving.begin(256, end)
+    const { check, shop, calls, end } = open('2a0c:aaaa::/48', { isBlock: true })
+    await check.begin(256, end)
     expect(new Set(calls).size).toBe(16)
-    expect(leaving.turns).toBe(16)
-    expect(leaving.problemOf(at('2a0c:aaaa::1234'))).toBeUndefined()
+    expect(check.turns).toBe(16)
+    expect(check.problemOf(at('2a0c:aaaa::1234'))).toBeUndefined()
     shop.lost = { has: (from: string) => from.startsWith('2a0c') } as Set<string>
-    await leaving.step(end)
-    expect(leaving.problemOf(at('2a0c:aaaa::1234'))).toBe('cannot_leave')
+    await check.step(end)
+    expect(check.problemOf(at('2a0c:aaaa::1234'))).toBe('cannot_leave')
   })
 })

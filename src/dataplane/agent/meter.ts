@@ -309,7 +309,7 @@ export class Meter {
       boot: this.deps.boot,
       ...(this.deps.beside && this.deps.beside.length > 0 && { beside: [...this.deps.beside] }),
       version: this.deps.version,
-      ...(this.isDraining ? { leaving: true } : { health, ...this.deps.extraFields?.() }),
+      ...(this.isDraining ? { draining: true } : { health, ...this.deps.extraFields?.() }),
       lease_requests: batch.lease_requests.map(({ id, pool, turn, want }) => ({
         id,
         pool,

@@ -34,7 +34,7 @@ describe('a gateway that is being taken over from', () => {
     offer = new HandoverOffer({
       folder,
       boot: '2027-0001',
-      who: () => ({ pid: process.pid, version: '0', hostname: '127.0.0.1', port, leaving: false }),
+      who: () => ({ pid: process.pid, version: '0', hostname: '127.0.0.1', port, draining: false }),
       findObstacle: () => undefined,
       listeners: () => [{ port, descriptor: fd }],
       leave: async () => void (leaves += 1),

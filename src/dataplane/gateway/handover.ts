@@ -30,7 +30,7 @@ const whoSchema = z.object({
   hostname: z.string().max(255),
   port,
   /** It has been replaced already. */
-  leaving: z.boolean(),
+  draining: z.boolean(),
 })
 type Who = z.infer<typeof whoSchema>
 const listenersSchema = z.object({ ports: z.array(port), more: z.boolean() })
@@ -174,7 +174,7 @@ export type Predecessor = {
 export async function findPredecessor(folder: string, timing: Timing): Promise<Predecessor | undefined> {
   for (const boot of (await listRunning(folder)).toReversed()) {
     const predecessor = await meet(runningSocket(folder, boot), timing)
-    if (predecessor && !predecessor.who.leaving) return predecessor
+    if (predecessor && !predecessor.who.draining) return predecessor
     predecessor?.close()
   }
   return undefined
