@@ -1,9 +1,8 @@
 import { type ReservedSQL, SQL } from 'bun'
 import { toBound } from './portable.ts'
 import type { Listener, Silence } from './silence.ts'
-import type { Value } from './transaction.ts'
+import { isUrgent, type Value } from './transaction.ts'
 import { unavailable } from './unavailable.ts'
-import { isUrgent } from './urgent.ts'
 
 const connectSeconds = 5
 /** How long closing waits for running transactions. */

@@ -2,9 +2,8 @@ import { Database as Connection, type Statement } from 'bun:sqlite'
 import { chmodSync, closeSync, openSync, statSync } from 'node:fs'
 import { Refusal } from '../core/refusal.ts'
 import { type BoundValue, toBound, toSqlite } from './portable.ts'
-import { ConstraintViolation, type Database, type Reader, type Tx, type Value } from './transaction.ts'
+import { ConstraintViolation, type Database, isUrgent, type Reader, type Tx, type Value } from './transaction.ts'
 import { unavailable } from './unavailable.ts'
-import { isUrgent } from './urgent.ts'
 
 /** Transactions that share one commit, and that may wait for theirs. */
 const maxInBatch = 256

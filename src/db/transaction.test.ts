@@ -3,8 +3,7 @@ import * as fc from 'fast-check'
 import { engines, makePlace, type Place } from '../../test/harness/database.ts'
 import { failureOf } from '../../test/harness/failure.ts'
 import { openDatabase } from './open.ts'
-import { ConstraintViolation, type Database, type Tx } from './transaction.ts'
-import { urgently } from './urgent.ts'
+import { ConstraintViolation, type Database, type Tx, urgently } from './transaction.ts'
 
 describe.each([...engines])('transactions on %s', (engine) => {
   let place: Place

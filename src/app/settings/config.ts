@@ -2,13 +2,25 @@ import { join, resolve } from 'node:path'
 import { type LogLevel, logLevels } from '../../adapters/log.ts'
 import { formatAddress, hostAndPort, type Prefix, readAddress, readPrefix } from '../../core/address.ts'
 import type { NodeKind } from '../../domains/fleet/rules.ts'
-import { type BackupConfig, backupSettings, readBackupConfig } from './backup.ts'
-import { type ConsoleConfig, consoleSettings, readConsoleConfig } from './console.ts'
-import { type CorsConfig, corsSettings, readCorsConfig } from './cors.ts'
 import { type GatewayConfig, gatewaySettings, readGatewayConfig } from './gateway.ts'
-import { type MetricsConfig, metricsSettings, readMetricsConfig } from './metrics.ts'
 import { BadSetting, givenOf, partsOf, type Reading, type Setting, setting } from './reading.ts'
-import { type RetentionConfig, readRetentionConfig, retentionSettings } from './retention.ts'
+import {
+  type BackupConfig,
+  backupSettings,
+  type ConsoleConfig,
+  type CorsConfig,
+  consoleSettings,
+  corsSettings,
+  type MetricsConfig,
+  metricsSettings,
+  type RetentionConfig,
+  readBackupConfig,
+  readConsoleConfig,
+  readCorsConfig,
+  readMetricsConfig,
+  readRetentionConfig,
+  retentionSettings,
+} from './shop.ts'
 import { isTls, readTlsConfig, type TlsConfig, tlsSettings } from './tls.ts'
 import { readVpnConfig, type VpnConfig, vpnSettings } from './vpn.ts'
 

@@ -31,7 +31,7 @@ import { createLeaders } from '../../db/leader.ts'
 import { migrate } from '../../db/migrate.ts'
 import { isReachable } from '../../db/open.ts'
 import { deleteFullBuckets } from '../../db/token-buckets.ts'
-import { urgently } from '../../db/urgent.ts'
+import { urgently } from '../../db/transaction.ts'
 import type { NodeKind } from '../../domains/fleet/rules.ts'
 import shippedCatalogue from '../../domains/pricing/catalogue.yaml' with { type: 'text' }
 import type { Session } from '../../domains/signin/rules.ts'

@@ -1,4 +1,4 @@
-import { rub } from './amount.ts'
+import { rub } from './numbers.ts'
 import { type FieldProblem, listProblems } from './problems.ts'
 import { problemsEn } from './problems-en.ts'
 

@@ -1,5 +1,4 @@
-import { rub } from './amount.ts'
-import { createPlural } from './plural.ts'
+import { createPlural, rub } from './numbers.ts'
 
 const count = createPlural('en')
 const days = (number: number): string => count(number, { one: 'day', other: 'days' })

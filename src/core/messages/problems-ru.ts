@@ -1,4 +1,4 @@
-import { createPlural } from './plural.ts'
+import { createPlural } from './numbers.ts'
 import type { ProblemSentences } from './problems.ts'
 import type { Alphabet, JsonFault, NamedThing, ValueType } from './problems-en.ts'
 

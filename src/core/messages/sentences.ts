@@ -34,3 +34,23 @@ export function toSentence<Key extends string>(
   const sentence = sentences[key] as string | ((of: object) => string)
   return typeof sentence === 'string' ? sentence : sentence(params)
 }
+
+/** A key of a catalogue with the parameters of its sentence. */
+export type Message<English> = {
+  readonly [Key in keyof English]: { readonly reason: Key; readonly params: ParamsIn<English, Key> }
+}[keyof English]
+
+/** The arguments that make a message; a sentence without parameters takes its key alone. */
+export type MessageArguments<English> = KeyAndParams<English>
+
+/** A function that makes the messages of one catalogue. */
+export const messagesOf =
+  <English>() =>
+  (...[reason, params]: MessageArguments<English>): Message<English> =>
+    ({ reason, params: params ?? {} }) as Message<English>
+
+/** The sentence of a message. */
+export const toText = <Key extends string>(
+  sentences: Readonly<Record<Key, unknown>>,
+  { reason, params }: { readonly reason: Key; readonly params: object },
+): string => toSentence(sentences, reason, params)

@@ -141,7 +141,7 @@ describe('the meter', () => {
     for (let index = 0; index < 3_000; index += 1) carrier.subject(`sub_x${index}`, pool).upto = 10
     for (let index = 0; index < 3_000; index += 1) carrier.relay(meter, `sub_x${index}`, pool, 5)
     await timing.advance(5)
-    const asking = shop.reports.find((each) => each.body.lease_requests.some((each) => each.turn === 2))
+    const asking = shop.reports.find((each) => each.body.lease_requests.some(({ turn }) => turn === 2))
     expect(asking?.body.subusers.find((each) => each.id === 'sub_1')).toMatchObject({ received: 333, sent: 667 })
     expect(Math.max(...shop.reports.map((each) => each.body.subusers.length))).toBe(1000)
     expect(carrier.subject('sub_1', pool).upto).toBe(2 * leaseBytes)

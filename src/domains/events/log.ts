@@ -1,10 +1,14 @@
 import type { Sha256 } from '../../core/chain.ts'
 import type { CustomerId, OrderId } from '../../core/ids.ts'
+import { fieldProblem } from '../../core/messages/problems.ts'
+import { malformed, type Refusal } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
-import { unknownType } from './errors.ts'
 import { type CustomerEvent, type DomainEvent, eventKeptMs, eventTypes, isEventType } from './rules.ts'
 import * as store from './store.ts'
+
+const unknownType = (allowed: readonly string[]): Refusal =>
+  malformed([{ ...fieldProblem('type', 'one_of', { allowed }), see: '/docs/events' }])
 
 export type Events = ReturnType<typeof createEvents>
 

@@ -4,10 +4,10 @@ import * as useCases from './join.ts'
 import { findByName, findLink } from './store.ts'
 
 export { createFleetVerifier } from './audit.ts'
-export { createForgetting } from './forget-usage.ts'
 export type { NewNode } from './join.ts'
 export { createEntryPorts, type EntryPorts } from './lease-ports.ts'
 export {
+  createForgetting,
   createGatewaySide,
   type NodeSide,
   numberOf,

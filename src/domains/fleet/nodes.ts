@@ -7,6 +7,7 @@ import type { VpnSetup } from '../../node-protocol/join.ts'
 import type { ReportAnswer, ReportBody, ReportPart } from '../../node-protocol/report.ts'
 import type { FindBody, Found, NodeGateway, StatePart, StateParts } from '../../node-protocol/state.ts'
 import type { TriedBody } from '../../node-protocol/tried.ts'
+import type { Fleet } from './index.ts'
 import type { Endpoint, Node, NodeKind } from './rules.ts'
 import * as store from './store.ts'
 
@@ -104,3 +105,17 @@ export function createGatewaySide(deps: { db: Database; clock: Clock; usualEndpo
     touch: () => {},
   }
 }
+
+/** Gives customers back the bytes that a closed node has claimed for them since a moment. */
+export const createForgetting =
+  (deps: { readonly fleet: Pick<Fleet, 'loadClosed'>; readonly nodeSides: readonly NodeSide[] }) =>
+  async (name: string, sinceAt: number, dryRun: boolean): Promise<Forgotten & { readonly node: Node }> => {
+    const node = await deps.fleet.loadClosed(name)
+    let [things, bytes] = [0, 0n]
+    for (const side of deps.nodeSides.filter((each) => each.kind === node.kind)) {
+      const forgotten = await side.forgetUsage(node.id, sinceAt, dryRun)
+      things += forgotten.things
+      bytes += forgotten.bytes
+    }
+    return { node, things, bytes }
+  }

@@ -7,7 +7,6 @@ import type { Ledger } from '../ledger/index.ts'
 import type { Operators } from '../operators/index.ts'
 import type { Entry } from '../operators/rules.ts'
 import { notConfirmed, paymentsOpen } from './errors.ts'
-import type { HistoryEraser } from './ports.ts'
 import { idsIn, isBeginning, type Lost, redact, toLostDetails } from './rules.ts'
 import * as store from './store.ts'
 
@@ -20,6 +19,12 @@ const atOnce = 500
 const thingsAtOnce = 50
 /** Operators' actions that name a proxy by its number only. */
 const byNumber = new Set(['endProxy', 'replaceProxy'])
+
+/** The row history, as far as it is about a customer. */
+type HistoryEraser = {
+  /** Blanks earlier versions of the customer's rows; returns how many. Refuses if the history was tampered with. */
+  readonly erase: (customer: string, nowMs: number, newName: () => string) => Promise<number>
+}
 
 /** Erasure of a customer's personal data. Money, orders and leases of addresses stay under the customer's id. */
 export type ErasingDeps = {
