@@ -74,6 +74,8 @@ export type Operation<
   readonly isDestructive: boolean
   /** Whether its answer holds a secret, such as a password or a secret link: no cache may store it. */
   readonly isSecret: boolean
+  /** The answer has sentences in the language that the request prefers. */
+  readonly isTranslated: boolean
   /** Whether it makes a token, which is in its answer as `token`. */
   readonly isIssuing: boolean
   /** The scope that a token or a session needs, where the method does not imply it. */
@@ -131,6 +133,7 @@ export const operationsOf =
       isRead: method === 'GET',
       isDestructive: false,
       isSecret: false,
+      isTranslated: false,
       isIssuing: false,
       ...common,
       ...shape,

@@ -1,5 +1,6 @@
 import { apiHeaders } from './answers.ts'
 import type { Answered } from './bind.ts'
+import { languageOf } from './language.ts'
 import type { Operation } from './operation.ts'
 
 /** A shorter body is sent as it is: compressing it saves no packet. */
@@ -46,7 +47,7 @@ export const compressRefusal = async (asked: Headers, refusal: Response): Promis
  */
 export async function toResponse(
   { headers: asked }: Request,
-  operation: Pick<Operation, 'method' | 'isSecret'>,
+  operation: Pick<Operation, 'method' | 'isSecret' | 'isTranslated'>,
   answered: Answered,
 ): Promise<Response> {
   const { body } = answered
@@ -54,6 +55,10 @@ export async function toResponse(
   if (answered.mediaType) headers.set('Content-Type', `${answered.mediaType}; charset=utf-8`)
   if (answered.cookie !== undefined) headers.set('Set-Cookie', answered.cookie)
   if (answered.replayed) headers.set('Idempotent-Replayed', 'true')
+  if (operation.isTranslated) {
+    headers.set('Content-Language', languageOf(asked))
+    headers.set('Vary', 'Accept-Language')
+  }
   if (operation.method === 'GET') {
     const tag = tagOf(body)
     headers.set('ETag', `W/${tag}`)

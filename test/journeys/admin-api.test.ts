@@ -515,7 +515,11 @@ describe.each([...enginesOf('sqlite')])('/admin/v1 on %s', (engine) => {
     await post('/verify', {}, 'support')
     expect(await untilTrue(async () => (await get('/verify', 'reader')).data.state === 'done')).toBe(true)
     const findingIn = async (language: string) => {
-      const { data } = await call('GET', '/verify', 'reader', undefined, { 'Accept-Language': language })
+      const { data, headers } = await call('GET', '/verify', 'reader', undefined, { 'Accept-Language': language })
+      expect([headers.get('content-language'), headers.get('vary')]).toEqual([
+        language,
+        expect.stringContaining('Accept-Language'),
+      ])
       return data.findings.find((each: { reason: string }) => each.reason === 'balance_differs')
     }
     const stable = { promise: 'balance', reason: 'balance_differs', params: { stored: '10.01', expected: '10.00' } }

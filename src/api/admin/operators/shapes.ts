@@ -204,6 +204,7 @@ export type VerificationRun = z.input<typeof run>
 export const startVerify = bookOperation('startVerify', 'POST /verify', {
   summary: 'Recompute every promise on the live database; ask `GET /verify` how it goes',
   role: 'support',
+  isTranslated: true,
   isRead: true,
   body: z.object({
     against: z
@@ -225,6 +226,7 @@ export const startVerify = bookOperation('startVerify', 'POST /verify', {
 export const getVerify = bookOperation('getVerify', 'GET /verify', {
   summary: 'How the last verification in this process goes, or went',
   role: 'reader',
+  isTranslated: true,
   answer: run,
   example: noRun,
 })

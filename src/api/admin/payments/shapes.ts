@@ -261,6 +261,7 @@ export const noComparison: Comparison = {
 export const startReconcile = operation('startReconcile', 'POST /payment-reconciliation', {
   summary: 'Compare payments with the providers’ own lists; ask `GET /payment-reconciliation` how it goes',
   role: 'support',
+  isTranslated: true,
   isRead: true,
   body: z.object({
     from: day('Payments begun on or after this day.'),
@@ -276,6 +277,7 @@ export const startReconcile = operation('startReconcile', 'POST /payment-reconci
 export const getReconcile = operation('getReconcile', 'GET /payment-reconciliation', {
   summary: 'How the last comparison in this process goes, or what it has found',
   role: 'reader',
+  isTranslated: true,
   answer: comparison,
   example: noComparison,
 })
