@@ -316,7 +316,7 @@ describe.each([...enginesOf('sqlite')])('operator console on %s', (engine) => {
     await open('/verify')
     await press('Сверить сейчас')
     const found = page.getByRole('row', { name: new RegExp(`счёт ${customer}`) })
-    await found.getByText('баланс 15,01, а по проводкам 15,00').waitFor()
+    await found.getByText('баланс 15,01, а сумма проводок 15,00').waitFor()
     expect(await found.innerText()).not.toMatch(/[a-z]{3,} [a-z]{2,}/)
     await shift(-1)
   })

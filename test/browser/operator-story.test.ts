@@ -168,7 +168,7 @@ describe.each([...enginesOf('sqlite')])('operator story on %s', (engine) => {
     await open('/verify')
     await press('Сверить сейчас')
     const found = page.getByRole('row', { name: new RegExp(`счёт ${customer}`) })
-    await found.getByText(/баланс [\d,\s]+, а по проводкам [\d,\s]+/).waitFor()
+    await found.getByText(/баланс [\d,\s]+, а сумма проводок [\d,\s]+/).waitFor()
     expect(await found.innerText()).not.toMatch(/[a-z]{3,} [a-z]{2,}/)
     await shift(-1)
     await press('English')

@@ -229,7 +229,7 @@ describe('up with a certificate by ACME from pebble', () => {
       expect(Number(endsAt)).toBeGreaterThan(Date.now() / 1000 + 86_400)
     }
     const { out } = await runTurnpike(['doctor'], env)
-    expect(out).toMatch(/ok {5}certificate in .*: it is for shop\.test, proxy\.shop\.test and good for \d+ days/)
+    expect(out).toMatch(/ok {5}certificate in .*: it is for shop\.test, proxy\.shop\.test and valid for \d+ days/)
     expect(out).toMatch(new RegExp(`ok {5}port ${port} of the shop`))
   })
 

@@ -125,7 +125,7 @@ async function firstWeek({ server, reader, steps, found }: Stage): Promise<void>
     )
     const copied = 'install -o turnpike -g turnpike -m 600 ~/tls.crt /var/lib/turnpike/tls/'
     await server.sh(`${copied}; systemctl kill -s HUP --kill-whom=main turnpike`)
-    await untilPrints(server, 'turnpike doctor', /certificate of shop\.example\.net: it is good for (?:59|60) days/)
+    await untilPrints(server, 'turnpike doctor', /certificate of shop\.example\.net: it is valid for (?:59|60) days/)
     return undefined
   })
   await steps.step(

@@ -138,7 +138,7 @@ describe('the operator’s stock', () => {
       [['add', '2001:d00::/31', '--country', 'DE', '--ipv', '6'], '/32'],
       [['add', '10.0.0.0/11', '--country', 'DE', '--ipv', '4'], '/12'],
       [['add', '203.0.113.1/24', '--country', 'DE', '--ipv', '4'], 'It is no prefix either.'],
-      [['add', '203.0.113.0/24', '--country', 'XX', '--ipv', '4'], '--country must be two letters'],
+      [['add', '203.0.113.0/24', '--country', 'XX', '--ipv', '4'], '--country must be a country code of two letters'],
       [['list', '--state', 'lost'], 'free, leased'],
       [['list', '--limit', '1e3'], 'whole number'],
       [['retire', 'x/y'], 'must be a prefix'],

@@ -174,7 +174,7 @@ export const en = {
     `There is a code ${of.code} already. Codes are never used for something else.`,
   referrer_already_set: 'This customer has a referrer already.',
   referrer_is_customer: 'A customer cannot be the referrer of the same customer.',
-  referrer_is_newer: 'The referrer must have been a customer before the one brought.',
+  referrer_is_newer: 'The referrer must have become a customer before the referred customer.',
   held_price_limit: (of: { most: number }) =>
     `${of.most} of your open payments hold a price already. Pay one of them, or top up first and buy then.`,
   held_amount_limit: (of: { most_rub: number }) =>
