@@ -3,8 +3,6 @@ declare const unit: unique symbol
 /** Roubles in kopecks. A bigint, so it never becomes a float. */
 export type Kopecks = bigint & { readonly [unit]: 'kopecks' }
 
-export const zero = 0n as Kopecks
-
 /**
  * Largest balance: ten trillion roubles. Up to it every amount is exact as a JSON number, because kopecks fit into 53
  * bits.
@@ -15,6 +13,8 @@ export function kopecks(count: bigint): Kopecks {
   if (count > maxKopecks || count < -maxKopecks) throw new RangeError('an amount of money is out of range')
   return count as Kopecks
 }
+
+export const zero = kopecks(0n)
 
 export const add = (a: Kopecks, b: Kopecks): Kopecks => kopecks(a + b)
 export const subtract = (a: Kopecks, b: Kopecks): Kopecks => kopecks(a - b)

@@ -64,7 +64,11 @@ export function readRecords(text: string, salt: number): { counts: KeptCounts; d
 }
 
 function toCounts(all: Iterable<KeptCount>): KeptCounts {
-  const counts = { proxies: [] as ProxyCount[], subusers: [] as SubuserCount[], peers: [] as PeerCount[] }
+  const counts: { proxies: ProxyCount[]; subusers: SubuserCount[]; peers: PeerCount[] } = {
+    proxies: [],
+    subusers: [],
+    peers: [],
+  }
   for (const kept of all) {
     if (kept.of === 'proxy') counts.proxies.push(kept.count)
     else if (kept.of === 'subuser') counts.subusers.push(kept.count)

@@ -1,6 +1,6 @@
 import { readCountry } from '../../core/country.ts'
 import { type FieldProblem, fieldProblem, type ProblemArguments } from '../../core/messages/problems.ts'
-import { type Kopecks, readRoubles } from '../../core/money.ts'
+import { type Kopecks, kopecks, readRoubles } from '../../core/money.ts'
 import { badCatalogue } from './errors.ts'
 import type { Catalogue, DedicatedKind, OutageRule, PremiumPool, Rate, Step, Tier, VpnPlan } from './rules.ts'
 import { usualOutage } from './rules.ts'
@@ -59,7 +59,7 @@ class Reading {
     const price = typeof value === 'number' || typeof value === 'string' ? readRoubles(String(value)) : undefined
     if (price !== undefined && price > 0n && price <= maxPrice) return price
     this.wrong(path, 'with_cents', { from: 0.01, to: Number(maxPrice) / 100 })
-    return 1n as Kopecks
+    return kopecks(1n)
   }
 
   percent(value: unknown, path: string): number {

@@ -27,7 +27,7 @@ const anyHome = { homes: [] }
 
 /** Makes ranges for addresses, with ids of their own. */
 export async function plan(deps: StockDeps, addresses: Iterable<string>, homes: readonly string[]): Promise<Planned> {
-  const numbers = { 4: [] as bigint[], 6: [] as bigint[] }
+  const numbers: Record<4 | 6, bigint[]> = { 4: [], 6: [] }
   for (const text of addresses) {
     const address = readAddress(text)
     if (address) numbers[address.version].push(addressToNumber(address))

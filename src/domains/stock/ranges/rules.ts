@@ -245,7 +245,7 @@ export const sorted = (numbers: readonly bigint[]): bigint[] => {
 
 /** Binary search: ranges do not overlap, so only the last that begins at or before an address can contain it. */
 export function indexOf(ranges: readonly PlannedRange[]): Planned['byAddress'] {
-  const byVersion = { 4: [] as PlannedRange[], 6: [] as PlannedRange[] }
+  const byVersion: Record<4 | 6, PlannedRange[]> = { 4: [], 6: [] }
   for (const each of ranges) byVersion[each.prefix.base.version].push(each)
   const starts = { 4: startsOf(byVersion[4]), 6: startsOf(byVersion[6]) }
   return (text) => {
