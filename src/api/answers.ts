@@ -12,7 +12,7 @@ export type RequestNote = {
   readonly tookMs: number
   readonly customer: string | undefined
   readonly node?: string | undefined
-  /** Whether something was sold by it: charged, and not the answer to an earlier one again. */
+  /** Whether the request sold something: it charged and was not a replay. */
   readonly isSale: boolean
   /** The error behind a 500, or behind a refusal that concerns the operator, such as a full disk. */
   readonly fault: unknown

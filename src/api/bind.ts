@@ -16,7 +16,7 @@ export type Call<Op extends Operation, By = Caller> = {
    * caller sees a wrong guess.
    */
   readonly warnings: readonly FieldProblem[]
-  /** Of the sentences in the answer. */
+  /** The language of the sentences in the answer. */
   readonly language: AnswerLanguage
   /** Throws when the client's connection has closed, so that a transaction which would go unanswered is undone. */
   readonly assertConnected: () => void

@@ -15,7 +15,7 @@ import { type Sold, withSold } from './sold.ts'
 import { statusOfCode } from './status.ts'
 import { readFields } from './validate.ts'
 
-/** What any operation may refuse with, whatever it does. */
+/** Refusals that every operation may answer. */
 const alwaysPossible: readonly ApiCode[] = [
   'invalid_request',
   'forbidden',
@@ -70,15 +70,15 @@ const tagMeanings: Readonly<Record<string, string>> = {
   'API tokens': 'What programs call with: scopes, spending cap, source addresses. Only a session may make them.',
 }
 
-/** What an API says of itself. */
+/** Title, introduction and security schemes of an API's description. */
 export type ApiWords = {
   readonly title: string
   readonly description: string
-  /** How a token is sent; undefined where there are none. */
+  /** Describes how a token is sent; undefined for an API without tokens. */
   readonly token: string | undefined
   /** The cookie of a session; undefined where there are none. */
   readonly cookie: string | undefined
-  /** Whether operations name the role that they want. */
+  /** Whether operations name the required role. */
   readonly hasRoles?: boolean
 }
 
@@ -146,7 +146,7 @@ type Route = Parameters<OpenAPIHono['openAPIRegistry']['registerPath']>[0]
 
 const hasFields = (operation: Operation): boolean => Object.keys(operation.body.shape).length > 0
 
-/** Where an operation asks for more, or for less, than the others do. */
+/** Security of an operation that differs from the API's default. */
 function securityOf(operation: Operation, words: ApiWords): object {
   if (operation.access === 'public') return { security: [] }
   return operation.access === 'session' && words.token !== undefined ? { security: [{ session: [] }] } : {}
@@ -278,7 +278,7 @@ const examplesOf = (operation: Operation, codes: readonly ApiCode[], words: ApiW
 
 const exampleFunds = { required_rub: 171, balance_rub: 42.5 }
 
-/** What a refusal looks like where nothing more is said of it. */
+/** The default example of a refusal. */
 const usual: Partial<Record<ApiCode, RefusalExample>> = {
   invalid_token: new Refusal('token_missing', {}, { token: 'missing', charged: false }),
   insufficient_funds: new Refusal('insufficient_funds', exampleFunds, { ...exampleFunds, charged: false }),
@@ -306,7 +306,7 @@ function exampleOf(operation: Operation, code: ApiCode, words: ApiWords): Refusa
   return operation.refusals[code] ?? usual[code] ?? internalError()
 }
 
-/** Who is kept out: a role that is too low, a token that may not, or a page of another site. */
+/** Examples of 403: a role that is too low, a missing scope, or a page of another origin. */
 function forbiddenExample(operation: Operation, words: ApiWords): RefusalExample {
   if (words.hasRoles) {
     const { role: needed } = operation
@@ -318,7 +318,7 @@ function forbiddenExample(operation: Operation, words: ApiWords): RefusalExample
   return new Refusal('scope_missing', { needed }, { needed, charged: false })
 }
 
-/** What the operation really says to a request without what it requires, or with something odd for the first field. */
+/** The operation's own refusal of a request without its required fields, or with a wrong first field. */
 function malformedExample(operation: Operation): RefusalExample {
   for (const part of ['body', 'query'] as const) {
     const schema = operation[part]
@@ -342,8 +342,8 @@ function refusalOf(read: () => unknown): Refusal | undefined {
 }
 
 /**
- * Made when it is first asked for, and again when the shop sells something else. While the database does not answer,
- * the last one stays.
+ * Built on the first request, and again when the sold goods change. While the database does not answer, the last one is
+ * served.
  */
 export function createDescription(
   api: { readonly base: string; readonly operations: readonly Operation[]; readonly words: ApiWords },

@@ -20,7 +20,7 @@ const files = [
   'search.js',
 ]
 
-/** Where each path is read from, relative to this module. A page has the same path with a slash at its end too. */
+/** The file of each path, relative to this module. A page is also served with a trailing slash. */
 const sources = new Map([
   ...Object.entries(pages).flatMap(([path, source]) => [[path, source] as const, [`${path}/`, source] as const]),
   ...files.map((name) => [`/docs/${name}`, `docs/${name}`] as const),

@@ -35,7 +35,7 @@ export function toWhole(sum: bigint): number {
 export const flag = (description: string, example?: boolean) =>
   z.boolean().openapi({ description, ...(example !== undefined && { example }) })
 
-/** One of several texts. */
+/** An enumeration of texts. */
 export const choice = <const Values extends readonly string[]>(
   description: string,
   values: Values,
@@ -84,7 +84,7 @@ export const moment = (what: string) =>
 
 export const isoOrNull = (at: number | null): string | null => (at === null ? null : toIso(at))
 
-/** What a whole number may be, and what it means. */
+/** Bounds and description of a whole number. */
 type Range = { readonly min: number; readonly max: number; readonly example: number; readonly description?: string }
 
 const describedRange = ({ min, max, example, description }: Range) => ({

@@ -45,7 +45,7 @@ import { findWarnings } from './warnings.ts'
 /** A page or a file outside the API: no token is needed, and a limit of its own holds for each source address. */
 export type PlainRoute = {
   readonly path: string
-  /** What may be asked of it besides GET. */
+  /** Methods other than GET alone. */
   readonly takes?: 'GET and POST' | 'POST'
   readonly perMinute: number
   readonly answer: (
@@ -58,19 +58,21 @@ export type PlainRoute = {
 /** An authenticated caller: the value for operations, the name that is rate-limited, and the customer. */
 export type Admitted<By> = { readonly by: By; readonly name: string; readonly customer?: CustomerId | undefined }
 
-/** One API of several on the same port: its operations, who may call each, and what it says of itself. */
+/** One of several APIs on the same port: its operations, its authentication and its description. */
 export type Api<By> = {
   readonly base: string
   readonly bound: readonly Bound<By>[]
   readonly words: ApiWords
-  /** For a sale, which is judged once more in its own transaction, what was found a little earlier will do. */
+  /**
+   * Authenticates the caller. A sale accepts an older cached result, because its transaction checks revocation again.
+   */
   readonly letIn: (
     request: Request,
     from: Address | undefined,
     operation: Operation,
     purpose?: 'sale',
   ) => Promise<Admitted<By>>
-  /** What a request shows to be let in, and will be looked up: of several cookies one. */
+  /** The credential of a request: its token, or one session cookie. */
   readonly findShown: (request: Request, operation: Operation) => string | undefined
 }
 
@@ -93,17 +95,17 @@ type Limits = {
   readonly reads: RateLimit
   readonly charges: RateLimit
   readonly authThrottle: AuthThrottle
-  /** By customer. A request may weigh as much as a thousand others: those of one customer wait for one another. */
+  /** By customer. One request may cost as much as a thousand, so requests of one customer queue. */
   readonly semaphore: KeyedSemaphore
 }
 
-/** How many requests of one customer are worked on at once: fewer than there are connections to the database. */
+/** Concurrent requests per customer: fewer than the database's connections. */
 const atOnce = 8
 
-/** All tokens and sessions of a customer together ask so many times as often as one of them may. */
+/** The limit of a customer is this many times the limit of one token or session. */
 const asMany = 5
 
-/** What one name may ask in a minute, and all names of one customer. */
+/** Requests per minute of one token or session, and of all of a customer together. */
 function createLimit(deps: HttpDeps, perMinute: number, purpose: string): RateLimit {
   const ofName = createRateLimit(perMinute, deps.clock, purpose, deps.buckets)
   const ofCustomer = createRateLimit(perMinute * asMany, deps.clock, `${purpose} of a customer`, deps.buckets)
@@ -129,34 +131,34 @@ export function mount<By>(api: Api<By>): Mounted {
   }
 }
 
-/** The session of a customer's browser, where a request comes with one. */
+/** Finds the customer of a browser session, if the request has one. */
 export type CustomerSessions = (request: Request, scope: Scope) => Promise<Caller | undefined>
 
 export type HttpDeps = {
   readonly customers: Pick<Customers, 'authenticate'>
   readonly bound: readonly Bound[]
-  /** Sessions of customers who have signed in; none unless given. */
+  /** Customers' browser sessions; none by default. */
   readonly sessions?: CustomerSessions
   /** Other APIs on the same port. */
   readonly others?: readonly Mounted[]
   readonly plain?: readonly PlainRoute[]
   readonly console?: readonly ConsoleRoute[]
   readonly version: string
-  /** Where customers reach the shop, for the description. Known once it listens. */
+  /** The shop's public address, for the description. Known once the shop listens. */
   readonly publicUrl: () => string
-  /** What the shop sells now, for the description of the customers' API; it says nothing of that unless given. */
+  /** The goods on sale, for the description of the customers' API; left out by default. */
   readonly sold?: () => Promise<Sold | undefined>
   readonly readsPerMinute: number
   readonly chargesPerMinute: number
-  /** Pages of which origins may call the customers' API; none unless said. */
+  /** Origins whose pages may call the customers' API; none by default. */
   readonly corsOrigins?: readonly string[]
   readonly clock: Clock
   readonly requestId: () => string
   /** Why nothing can be sold now; undefined if it can. */
   readonly findHindrance: () => Promise<string | undefined>
-  /** What the operator should know of, though the shop works; nothing unless said. */
+  /** Warnings of `/readyz` for the operator; none by default. */
   readonly warnings?: () => Promise<readonly string[]>
-  /** What all shops on one database count requests in; each its own unless said. */
+  /** Token buckets that all shops on one database share; each shop has its own by default. */
   readonly buckets?: OpenTokenBuckets
   readonly isStopping: () => boolean
   /** A request from this address was authenticated. */
@@ -166,7 +168,7 @@ export type HttpDeps = {
 
 const base = '/api/v1'
 
-/** What a request has come to so far, for its headers and its line in the log. */
+/** The state of a request, for its response headers and its log line. */
 type Visit = {
   readonly id: string
   readonly from: Address | undefined
@@ -307,7 +309,7 @@ async function answerNoted(
   return response
 }
 
-/** What customers call: with a token, or from a browser that has signed in. */
+/** The customers' API, called with a token or in a browser session. */
 const customerApi = (deps: HttpDeps): Api<Caller> => ({
   base,
   bound: deps.bound,
@@ -322,7 +324,7 @@ const customerApi = (deps: HttpDeps): Api<Caller> => ({
   },
 })
 
-/** Whether it is paid for, and so judged once more in the transaction that charges for it. */
+/** Whether an operation charges; its transaction then checks revocation again. */
 const isSale = (operation: Operation): boolean => operation.charges && !operation.isFree
 
 async function answer<By>(
@@ -369,7 +371,7 @@ async function answer<By>(
   }
 }
 
-/** Parses a request by its operation's schemas and runs the operation for a caller who was let in. */
+/** Parses a request by its operation's schemas and runs the operation for an authenticated caller. */
 export function runOperation<By>(
   { operation, run }: Bound<By>,
   of: {

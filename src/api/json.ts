@@ -1,7 +1,7 @@
 import type { JsonFault } from '../core/messages/problems-en.ts'
 import { type Refusal, refuseField } from '../core/refusal.ts'
 
-/** What a JSON text holds. Objects have no prototype, so a key can never reach one. */
+/** A parsed JSON value. Objects have no prototype, so no key can reach one. */
 export type Json = string | number | boolean | null | Json[] | { [name: string]: Json }
 
 const maxDepth = 16
@@ -139,7 +139,7 @@ class JsonReader {
 
 const isSpace = (code: number): boolean => code === 32 || code === 9 || code === 10 || code === 13
 
-/** Whether a number is written as it is kept, or is the same decimal in another spelling. */
+/** Whether a number's text and its stored value are the same decimal. */
 const isKept = (written: string, kept: string): boolean => written === kept || decimalOf(written) === decimalOf(kept)
 
 /** A decimal without the zeros that mean nothing: `150`, `1.50e2` and `150.0` are all `15e1`. */

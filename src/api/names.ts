@@ -29,7 +29,7 @@ export function findNearest(name: string, known: readonly string[]): string | un
 const toPlain = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '')
 const toOne = (name: string): string => name.replace(/ies$/, 'y').replace(/s$/, '')
 
-/** What other sellers call the same thing. */
+/** Field names that other sellers' APIs use for ours. */
 const sameAs: Readonly<Record<string, readonly string[]>> = {
   period: ['days', 'months', 'month', 'term', 'duration'],
   count: ['quantity', 'qty', 'amount', 'number'],
@@ -56,7 +56,7 @@ const wordsOf = (name: string): string[] =>
     .split(/[^a-z0-9]+/)
     .filter((word) => word !== '')
 
-/** How far two names are from each other; undefined when one is no likely slip of the other. */
+/** Edit distance of two names; undefined if one is no likely misspelling of the other. */
 function distanceOf(name: string, known: string): number | undefined {
   const [a, b] = [toPlain(name), toPlain(known)]
   if (a === b) return 0

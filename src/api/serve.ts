@@ -8,7 +8,7 @@ import { nodeBase } from './node/http.ts'
 const maxBodyBytes = 64 * 1024 * 1024
 /** Longer than a node waits for a change. */
 const idleSeconds = 30
-/** How often a server that stops looks whether its last request has ended. */
+/** Polling interval while a stopping server waits for its last request. */
 const lookEveryMs = 10
 
 /** The client behind a connection of the TLS entrance. While held, what it sends next waits in the entrance. */
@@ -20,15 +20,14 @@ export type ToNodes = (request: Request, url: URL, from: Address | undefined, is
 export type Server = {
   /** 0 where there is none. */
   readonly port: number
-  /** How many requests run or wait now. */
+  /** Requests that run or wait now. */
   readonly pending: () => number
   /** Lets requests that run finish, for so long at the most, then closes every connection. */
   stop(drainMs: number): Promise<void>
 }
 
 /**
- * Opens the one port that customers and nodes come to, for this process alone: two shops that share one would each
- * answer half of the customers.
+ * Opens the port for customers and nodes, exclusively: two shops on one port would each answer half of the requests.
  */
 export function serve(deps: {
   readonly hostname: string
@@ -71,7 +70,7 @@ export function serve(deps: {
     fetch(request, self) {
       const peer = self.requestIP(request)
       const client = deps.behind?.(peer?.port ?? 0)
-      if (deps.behind && !client) return stranger()
+      if (deps.behind && !client) return forbidden()
       const from = client ? client.source : peer?.address
       const address = from === undefined ? undefined : readAddress(from)
       tellOfProxy(request, address)
@@ -90,15 +89,15 @@ function withStrictTransport(response: Response): Response {
   return response
 }
 
-const stranger = (): Response => new Response(null, { status: 403, headers: { Connection: 'close' } })
+const forbidden = (): Response => new Response(null, { status: 403, headers: { Connection: 'close' } })
 
-/** It holds for sockets too, which Bun's types do not know. */
-const patience: object = { idleTimeout: idleSeconds }
+/** Applies to sockets too, which Bun's types do not declare. */
+const timeouts: object = { idleTimeout: idleSeconds }
 
 /** Opens a Unix socket for nodes alone. */
 export function serveSocket(path: string, toNodes: ToNodes): Server {
   const server = Bun.serve({
-    ...patience,
+    ...timeouts,
     unix: path,
     maxRequestBodySize: maxBodyBytes,
     development: false,
@@ -120,12 +119,12 @@ const stopping = (server: Bun.Server<unknown>): Pick<Server, 'pending' | 'stop'>
 const isTrusted = (address: Address, trusted: readonly Prefix[]): boolean =>
   trusted.some((prefix) => contains(prefix, address))
 
-/** Where a reverse proxy of the operator's own would be. */
+/** Addresses at which an operator's reverse proxy may run. */
 const isNear = (address: Address): boolean => ['loopback', 'private'].includes(classify(address))
 
 /**
- * Where a request came from. A trusted reverse proxy says it in X-Forwarded-For: the last address there that is not
- * itself a trusted proxy counts, because everything before it was written by the client.
+ * The client address of a request. Behind a trusted reverse proxy it is the last address in X-Forwarded-For that is not
+ * a trusted proxy, because the client can write everything before it.
  */
 function sourceOf(request: Request, peer: Address | undefined, trusted: readonly Prefix[]): Address | undefined {
   let source = peer
@@ -139,21 +138,21 @@ function sourceOf(request: Request, peer: Address | undefined, trusted: readonly
   return source
 }
 
-/** How often it is said, at most, that requests were turned away. */
+/** Shortest interval between two log lines about refused requests. */
 const turnedAwayMs = 10_000
 
 /**
- * Sales and faults are worth a line each; the rest only to who asks for it. That the database takes no more is said
- * every ten seconds, with how often it was so: it comes in thousands.
+ * Logs sales and faults as one line each, other requests at debug level. Refusals for a busy database come by the
+ * thousand, so one line per ten seconds counts them.
  */
 export const requestNotes = (log: Log, now = () => performance.now()) => {
-  let saidAt = Number.NEGATIVE_INFINITY
+  let loggedAt = Number.NEGATIVE_INFINITY
   let unsaid = 0
 
   function noteTurnedAway(fields: Record<string, unknown>): void {
     unsaid += 1
-    if (now() - saidAt < turnedAwayMs) return
-    saidAt = now()
+    if (now() - loggedAt < turnedAwayMs) return
+    loggedAt = now()
     log.warn('turned away', { ...fields, times: unsaid })
     unsaid = 0
   }

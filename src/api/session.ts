@@ -5,7 +5,7 @@ import type { Visitor } from '../domains/signin/index.ts'
 import type { OwnerKind } from '../domains/signin/rules.ts'
 import { findToken } from './answers.ts'
 
-/** Sent with every request of a session: a page of another origin cannot send it without being asked first. */
+/** A header of every session request: a page of another origin cannot send it without a CORS preflight. */
 const consoleHeader = 'X-Turnpike-Console'
 
 /** Behind TLS a cookie that only this host can set, and only over TLS; else the same without that promise. */
@@ -29,8 +29,8 @@ export function toCookie(
 }
 
 /**
- * What the cookie of a session holds, where a request has one. A request that a page of another origin has made is
- * refused: SameSite=Strict keeps browsers from sending the cookie, and this holds where that does not.
+ * The secret in a request's session cookie. Requests by pages of another origin are refused, also in browsers that
+ * ignore SameSite=Strict.
  */
 export function readSessionText(request: Request, kind: OwnerKind, publicUrl: string): string | undefined {
   const secret = findCookie(request, cookieName(kind, isTls(publicUrl)))
@@ -73,8 +73,8 @@ const cookieNames = (['customer', 'operator'] as const).flatMap((kind) => [
 ])
 
 /**
- * What a request shows to be let in: its token, or else the session in the cookie of one kind. A cookie of the other
- * kind says nothing of it.
+ * The credential of a request: its token, or else the session cookie of one kind. A cookie of the other kind is
+ * ignored.
  */
 export function findShown(request: Request, kind: OwnerKind, publicUrl: string): string | undefined {
   return findToken(request) ?? (findCookie(request, cookieName(kind, isTls(publicUrl))) || undefined)
@@ -87,7 +87,7 @@ const sessionTextsOf = (request: Pick<Request, 'headers'>): string[] =>
 /** The secret of a session in the cookie that opens it; none in one that takes it back. */
 export const secretIn = (cookie: string): string | undefined => /^[^=;]+=([^;]+)/.exec(cookie)?.[1]
 
-/** Where a browser is, as far as it tells. */
+/** Address, rate-limit key and browser of a request, as a session stores them. */
 export const visitorOf = (request: Request, from: Address | undefined): Visitor => ({
   source: from ? formatAddress(from) : null,
   clientPrefix: from ? clientPrefixOf(from) : '',

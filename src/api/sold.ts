@@ -1,6 +1,6 @@
 import type { Catalogue } from '../domains/pricing/rules.ts'
 
-/** What the shop sells now, by the field that names it. `version` changes with it. */
+/** The values on sale of each request field. `version` changes with them. */
 export type Sold = {
   readonly version: number
   readonly countries: readonly string[]

@@ -56,7 +56,7 @@ function ofKey(operation: Pick<Operation, 'charges'>, headers: Headers): FieldPr
   return likeKeyHeader.filter((name) => headers.has(name)).map((field) => fieldProblem(field, 'key_misplaced'))
 }
 
-/** One in place of a list of one: `country` for `countries`. A list that is given itself goes before. */
+/** A singular name for a list of one: `country` for `countries`. If both are sent, the list wins. */
 function readSingular(
   singular: Readonly<Record<string, string>>,
   body: Body,
@@ -75,7 +75,7 @@ function readSingular(
   return { fields, warnings }
 }
 
-/** What a field that is an object does not know. */
+/** Unknown names inside a field that is an object. */
 function ofInner(inner: Operation['inner'], body: Body): Doubt[] {
   return inner.flatMap(({ field: outer, namesIn }) => {
     const value = body[outer]

@@ -34,7 +34,9 @@ export const createBindAdmin =
       return act({ actor: call.caller.actor, operation: operation.id, request: askedOf(call) }, () => run(call))
     })
 
-/** What operators call: with a token, or from a browser that has signed in. Each operation names the least role. */
+/**
+ * The operators' API, called with an operator's token or in a browser session. Each operation names its minimum role.
+ */
 export const adminApi = (deps: {
   readonly operators: Operators
   readonly signIn: SignIn

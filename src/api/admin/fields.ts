@@ -5,7 +5,7 @@ import { problem } from '../../core/messages/problems.ts'
 import { readIso, toIso } from '../../core/time.ts'
 import { checked, exampleAt, flag, text } from '../fields.ts'
 
-/** What operators' operations have in common. */
+/** Fields that several operator operations share. */
 
 export const exampleCustomer = 'cus_01k73sf8000000000000000000'
 
@@ -65,7 +65,7 @@ export const percent = (description: string, example: number) =>
     .refine((value) => Number.isInteger(Math.round(value * 1e6) / 1e4), problem('two_decimals'))
     .openapi({ description: `${description} In percent.`, example })
 
-/** What `amount` and `percent` have let in, in kopecks or hundredths of a percent. */
+/** A value that `amount` or `percent` has accepted, in kopecks or hundredths of a percent. */
 export const toHundredths = (value: number): number => Math.round(value * 100)
 
 /** In the answer of an action that takes an idempotency key. */

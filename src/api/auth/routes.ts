@@ -78,7 +78,7 @@ async function letIn(
 
 const onlyLooking = (): Refusal => new Refusal('view_is_read_only')
 
-/** The session of a request that was let in with one. */
+/** The session that authenticated the request. */
 function sessionOf({ session }: Guest): Session {
   if (!session) throw new Error('an operation for sessions was called without one')
   return session

@@ -56,7 +56,7 @@ const capital = (kind: OwnerKind) => (kind === 'customer' ? 'Customer' : 'Operat
 const tagOf = (kind: OwnerKind) => (kind === 'customer' ? 'Customers' : 'Operators')
 const failed = ['sign_in_failed'] as const
 
-/** What an operator who has signed in is shown in place of a customer's fields. */
+/** The example of a signed-in operator, in place of a customer's fields. */
 const operatorExample = {
   kind: 'operator',
   id: 'opr_01k73sf8000000000000000000',

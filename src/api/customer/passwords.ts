@@ -1,8 +1,8 @@
 import { type Caller, passwordsHidden } from '../../domains/customers/index.ts'
 
 /**
- * Whether a caller is shown passwords, keys and secret links that exist already. What a request makes (a purchase, a
- * new password, a new device) is in its own answer, whatever the caller's scopes are.
+ * Whether a caller may see existing passwords, keys and secret links. Secrets that a request creates (a purchase, a new
+ * password, a new device) are in its own answer, whatever the caller's scopes.
  */
 export const seesPasswords = ({ scopes }: Pick<Caller, 'scopes'>): boolean => scopes.includes('passwords')
 

@@ -34,7 +34,7 @@ export const startPosition = (nowMs: number): TablePosition => ({
   told: [],
 })
 
-/** Where the changes begin that a whole read leaves to the rounds after it. */
+/** The moment from which later rounds read the changes that a whole read skips. */
 export const settledBefore = (place: TablePosition): number => Math.max(0, place.roundAt - overlapMs)
 
 /** The first round of changes after a whole read. It repeats rows that were not settled. */

@@ -25,7 +25,7 @@ export type Page = {
 }
 
 const pageRows = 500
-/** How many reads that hold nothing new are passed over before an answer says that there is more. */
+/** Reads without news that are skipped before an answer says `more`. */
 const maxReads = 100
 
 /** Rows of one table for one answer, and the position after them. */
@@ -156,7 +156,7 @@ function createTelling(from: TablePosition, room: number) {
   }
 }
 
-/** What a round has not come to yet. */
+/** The stretches that a round has not reached yet. */
 const aheadOf = (told: readonly Stretch[], after: TablePosition['after']): readonly Stretch[] =>
   after === null ? told : told.filter((each) => each.fromAt > after.changedAt)
 
@@ -172,7 +172,7 @@ function groupRows(rows: readonly Summed[], told: readonly Stretch[]): Group[] {
   return groups
 }
 
-/** How much is left is a hint that changes all the time and is no change of its own. Quotes in texts are escaped. */
+/** The comparison ignores `left`, a hint that changes constantly. Quotes in texts are escaped. */
 const leftPattern = /"left":(?:\d+|null)/g
 
 const toSummed = (row: StateRow): Summed => ({

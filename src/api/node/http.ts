@@ -54,19 +54,19 @@ const joinsPerMinute = 10
 const trialsPerMinute = 600
 const proofsPerMinute = 6000
 /**
- * An honest node reports about once a second, and at once when a customer needs a lease. One that is refused waits
- * 100 ms and collects meanwhile, so that its reports become fewer and larger.
+ * An honest node reports about once a second, and at once when a customer needs a lease. A rate-limited node waits 100
+ * ms and merges its reports.
  */
 const reportsPerMinute = 1200
 /** Each process of a node sends one report after the other. */
 const maxReportsAtOnce = 1 + maxBeside
 const maxReportBytes = 1024 * 1024
 const bootsPerMinute = 10
-/** How many boots of a node are remembered, so that they are no new ones. */
+/** Known boots per node; a known boot does not count against the limit of new boots. */
 const maxKnownBoots = 64
 /**
- * How often a VPN node that only waits counts as seen. A gateway counts once it reports, which it does when its port is
- * open; before that a customer would meet a closed port.
+ * Interval at which a long poll marks a VPN node as seen. A gateway is marked by its reports, which begin when its port
+ * is open.
  */
 const noteSeenMs = 20_000
 
@@ -74,7 +74,10 @@ type Visit = {
   readonly request: Request
   readonly url: URL
   readonly from: Address | undefined
-  /** It came over the shop's own socket. An unknown `from` does not say so: a proxy may have sent nonsense. */
+  /**
+   * Whether the request came over the shop's Unix socket. An undefined `from` does not imply it: a proxy may send an
+   * invalid address.
+   */
   readonly isLocal: boolean
 } & {
   node?: Node
@@ -95,7 +98,7 @@ const openLimits = ({ clock, requestId }: NodeHttpDeps) => ({
   trials: createRateLimit(trialsPerMinute, clock),
   proofs: createRateLimit(proofsPerMinute, clock),
   reports: createRateLimit(reportsPerMinute, clock),
-  /** How many reports of each node are being taken in. */
+  /** Reports of each node that are being processed. */
   reporting: new Map<string, number>(),
   boots: createRateLimit(bootsPerMinute, clock),
   bootsOf: new Map<string, Set<string>>(),
@@ -280,8 +283,8 @@ type ReportDeps = {
 }
 
 /**
- * Takes what a node has carried. Each product's part is a transaction of its own and may come again, so one that fails
- * is mended by the next report. What a node of this kind cannot have carried is refused before anything is taken.
+ * Processes a node's report. Each product's part is one idempotent transaction, so the next report repairs a failed
+ * one. Parts that do not belong to this kind of node are refused before anything is written.
  */
 async function takeReport(deps: ReportDeps, node: Node, body: ReportBody): Promise<ReportAnswer> {
   const sides = sidesOf(deps, node)

@@ -15,7 +15,7 @@ import { ChangeWatch } from './watch.ts'
  */
 const order: readonly StatePart[] = ['ranges', 'gateways', 'exits', 'subusers', 'proxies', 'peers']
 
-/** What a node of a kind reads, and how to tell cheaply whether any of it changed. */
+/** The tables that a kind of node reads, and a cheap check for changes. */
 function tablesOf(
   kind: NodeKind,
   sides: readonly NodeSide[],
@@ -57,7 +57,7 @@ export function createNodeState(given: Given) {
   return bind(deps, { read, poke, stop })
 }
 
-/** What nodes of one kind read, and the look-out for changes that they share. */
+/** The state of one kind of node, and the change watch that its nodes share. */
 function openReading({ nodeSides, clock, life = 0 }: Given, kind: NodeKind) {
   const { tables, mark } = tablesOf(kind, nodeSides)
   return {

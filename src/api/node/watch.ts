@@ -23,9 +23,9 @@ const realTiming: Timing = {
 type WatchDeps = {
   readonly mark: (sinceAt: number) => Promise<string>
   readonly clock: Clock
-  /** Delay of a change of this process; none unless given. */
+  /** Delay before a change by this process is announced; none by default. */
   readonly holdBackMs?: number
-  /** Real unless a test hands in its own. */
+  /** The real timers by default; tests pass their own. */
   readonly timing?: Timing
 }
 

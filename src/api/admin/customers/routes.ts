@@ -119,7 +119,7 @@ function privacyOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<Adm
   ]
 }
 
-/** It leaves a cookie, so it is bound by hand; it is in the audit log as every action is. */
+/** Bound by hand, because its answer sets a cookie. It has an audit entry as every action has. */
 function viewing(deps: AdminDeps): Bound<AdminCaller> {
   return bindCookie(shapes.viewCustomer, ({ caller, params }) => {
     const action = {

@@ -39,7 +39,7 @@ const node = named('Node', {
   drained_at: moment('Since when nothing new comes to it.').nullable(),
 })
 
-/** What a node claims, beside what it says of itself. */
+/** The bytes that a node claims, beside its own report. */
 export type NodeClaims = {
   readonly refused: bigint
   readonly held: { readonly bytes: bigint; readonly accountsAtLimit: number } | undefined

@@ -13,7 +13,7 @@ const readProxy = (text: string): number => orRefuse(readNumber(text), 'proxy_no
 
 const readSubscription = (text: string): SubscriptionId => orRefuse(readUuid(text), 'subscription_not_found')
 
-/** What customers have, as operators see it. */
+/** Customers' proxies and subscriptions, as operators see them. */
 export function adminThingOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
   const { proxyOperator } = deps
   return [

@@ -7,7 +7,7 @@ import type { AdminDeps } from '../deps.ts'
 import { reportDays, reportMethods, reportProducts } from './shapes.ts'
 
 const dateOf = (day: number): string => toIso(day * 86_400_000).slice(0, 10)
-/** Of sums over all customers, which may be more than one account may hold. */
+/** Formats sums over all customers, which may exceed the limit of one account. */
 const roublesOf = (sum: bigint): number => Number(sum) / 100
 
 export function adminReportOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {

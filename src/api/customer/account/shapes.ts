@@ -119,7 +119,7 @@ export const getOrder = orderOperation('getOrder', 'GET /orders/{order_id}', {
   refusals: { not_found: new Refusal('order_not_found') },
 })
 
-/** What an order remembers is made of fields; anything else would be shown as one. */
+/** An order stores an object of fields; any other value is shown as one field. */
 const toFields = (of: Plain): Record<string, unknown> =>
   typeof of === 'object' && of !== null && !('length' in of) ? { ...of } : { value: of }
 

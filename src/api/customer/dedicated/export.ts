@@ -12,7 +12,7 @@ type Query = z.output<(typeof exportDedicated)['query']>
 /** The form of a file: lines by a template, or one of the two formats that have none. */
 type Form = { readonly format: Query['format']; readonly template?: string }
 
-/** The form that was asked for, or a refusal. */
+/** Reads the requested format, or refuses it. */
 export function readForm(query: Query): Form {
   const lone = query.format_id !== undefined && query.template !== undefined
   if (lone) throw refuseField('template', 'not_with', { others: ['format_id'] })

@@ -118,7 +118,7 @@ export const queryIds = () =>
       example: String(exampleProxy),
     })
 
-/** How many proxies, in a query and in a body. */
+/** The field `count`, for a query and for a body. */
 export const count = { min: 1, max: 1000, example: 10, description: 'How many proxies.' }
 
 export const wishFields = {
@@ -180,7 +180,7 @@ export type ShownProxy = {
   readonly interruptedAt: number | null
   readonly comment: string
   readonly renewPeriod: number | null
-  /** Where the node that carries it is reached, if that is not where all others are. */
+  /** The public address of the node that serves the proxy, if it has its own. */
   readonly endpoint: GatewayAddress | null
   readonly sources: readonly string[]
   readonly entryPort: number | null

@@ -42,7 +42,7 @@ const ru: typeof en = {
   back: 'Вернуться на',
 }
 
-/** What the page to pay at says, in both languages of the console. */
+/** Texts of the payment page, in both languages of the console. */
 const payPageWords = { en, ru }
 type PayPageWords = typeof en
 
@@ -56,8 +56,8 @@ button { font: inherit; padding: .6rem 1.2rem; border: 1px solid currentColor; b
 )
 
 /**
- * Where a payment is made that no provider takes: in a sandbox one button pays it, and an invoice says where to pay.
- * The page shows the amount and nothing of the customer.
+ * The payment page for methods without a provider: a sandbox payment is paid with one button, an invoice shows where to
+ * pay. The page shows the amount and nothing about the customer.
  */
 export function payPageRoute({ payments }: { payments: Payments }): PlainRoute {
   return {

@@ -203,7 +203,7 @@ const toPurchaseShape = (of: AwaitedPurchase) => ({
   problem: of.problem,
 })
 
-/** A payment as it was when it was begun: the same key gets the same answer, whatever has become of it since. */
+/** A payment as it was created: a repeated key gets this answer, whatever the payment's state is now. */
 export function toBegun(of: Payment) {
   const purchase: AwaitedPurchase | null = of.purchase && {
     ...of.purchase,

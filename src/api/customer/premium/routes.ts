@@ -18,7 +18,7 @@ import { toRef } from './fields.ts'
 import * as shapes from './shapes.ts'
 import * as access from './shapes-access.ts'
 
-/** In the order of the description: each can succeed after those before it; deletions come last. */
+/** Operations in the order of the description: each can succeed after the earlier ones; deletions are last. */
 export function premiumOperations(deps: { premium: Premium }): readonly Bound[] {
   const { premium } = deps
   return [
@@ -315,7 +315,7 @@ function readNames(field: string, names: readonly string[] | undefined): string[
 
 type Format = { readonly formatId: 1 | 2 | 3 | 4 | null; readonly template: string; readonly problem?: FieldProblem }
 
-/** How customers of other sellers write the parts of a line. */
+/** Placeholder names of other sellers, mapped to ours. */
 const partOf: Readonly<Record<string, string>> = {
   login: 'login',
   username: 'login',

@@ -58,7 +58,7 @@ export const placeFields = {
   asns: z.array(asn).max(maxPlaces).optional().openapi({ description: 'Any of these networks.' }),
 }
 
-/** What a customer may call one of them; understood as a list of one. */
+/** Singular names of list fields: a single value is read as a list of one. */
 const singularPlaces = {
   country: 'countries',
   state: 'states',

@@ -174,7 +174,7 @@ export const toMoved = (of: { order: OrderId; pool: string; moved: Bytes; from: 
 
 const anyBytes = { min: 0, max: Number.MAX_SAFE_INTEGER, example: 5_000_000_000 }
 
-/** A whole number, of bytes unless said, or null for no limit. */
+/** A whole number (of bytes by default), or null for no limit. */
 const limit = (description: string, range = anyBytes) =>
   bodyInteger({ ...range, description })
     .nullable()

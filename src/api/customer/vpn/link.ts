@@ -20,8 +20,8 @@ a[aria-current] { font-weight: 600; background: color-mix(in srgb, currentColor 
 )
 
 /**
- * What a secret link opens: the configuration for programs, and for a browser a page with its QR code. Whatever is not
- * a link now is not found, in the same words.
+ * Serves a secret link: the configuration for programs, and a page with its QR code for browsers. An unknown and an
+ * expired link get the same 404.
  */
 export function vpnLinkRoute({ vpn, drawing, linksPerMinute }: Deps): PlainRoute {
   return {

@@ -8,7 +8,7 @@ import * as shapes from './shapes.ts'
 type Deps = { readonly vpn: Vpn; readonly drawing: Drawing; readonly publicUrl: () => string }
 
 export function vpnOperations({ vpn, drawing, publicUrl }: Deps): readonly Bound[] {
-  /** How a caller is shown the secret link of a subscription. */
+  /** The secret link of a subscription, if the caller may see it. */
   const linkFor =
     (caller: Caller) =>
     (secret: string): string | null =>
@@ -119,7 +119,7 @@ export function vpnOperations({ vpn, drawing, publicUrl }: Deps): readonly Bound
   ]
 }
 
-/** A configuration in the form that was asked for. Bytes travel as base64, because the answer is JSON. */
+/** A configuration in the requested form. Bytes are base64, because the answer is JSON. */
 function draw(drawing: Drawing, format: 'conf' | 'qr' | 'svg' | 'png', text: string) {
   if (format === 'png') {
     return { media_type: 'image/png', encoding: 'base64' as const, config: drawing.png(text).toBase64() }

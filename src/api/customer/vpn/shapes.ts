@@ -85,7 +85,7 @@ const publicKeyField = () =>
     examplePublicKey,
   )
 
-/** What a device that is added may bring. */
+/** Fields of a new device. */
 const newDevice = {
   name: nameField().optional(),
   public_key: publicKeyField().optional(),
@@ -158,7 +158,7 @@ const trafficField = traffic.openapi({ description: 'What was carried.' })
 const noSuchSubscription: RefusalExample = new Refusal('vpn_subscription_not_found', {}, { charged: false })
 const noSuchDevice: RefusalExample = new Refusal('vpn_device_not_found')
 
-/** Where to read what there is of each. */
+/** Pages that list the allowed values of each field. */
 const see = {
   period: 'GET /vpn/quote',
   period_months: 'GET /vpn/quote',
@@ -299,7 +299,7 @@ export function loadPeriod(of: Periods): number {
 
 const bodyPeriods = { period: bodyInteger(months).optional(), period_months: bodyInteger(sameMonths).optional() }
 
-/** One of the two names is needed. */
+/** One of the two fields is required. */
 const eitherPeriod = {
   anyOf: [
     { required: ['period'], properties: { period: { type: 'integer' as const } } },
@@ -380,7 +380,7 @@ const forPeriod = <Fields extends z.ZodRawShape>(fields: Fields) =>
     .refine((of) => agrees(of as Periods), disagreement)
     .openapi(eitherPeriod)
 
-/** What buying and renewing have in common. */
+/** Properties that buying and renewing share. */
 const sold = { exampleBody: { period: 1 }, answer: bought, charges: true }
 
 export const buyVpn = operation('buyVpn', 'POST /vpn/buy', {
