@@ -4,10 +4,10 @@ import { childOf, type Files, isShipped, lineAt, type Node, nameOf, parse, type 
 const maxLines = 60
 const functionTypes = new Set(['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression'])
 
-/** `path name` of each function that was longer when the rule came. The list only shrinks. */
+/** `path name` of each longer function that only wires things together: at most 20. */
 const knownLong: ReadonlySet<string> = new Set(listed)
 
-/** A function has at most 60 lines. Those of long-functions.json give a warning. */
+/** A function has at most 60 lines, except those of long-functions.json. */
 export function checkFunctions(files: Files): Violation[] {
   return [...files].flatMap(([path, text]) => {
     if (!isShipped(path)) return []
@@ -18,8 +18,7 @@ export function checkFunctions(files: Files): Violation[] {
       if (lines <= maxLines) return []
       const name = nameOfFunction(node) || 'a function'
       const explanation = `${name} has ${lines} lines; ${maxLines} are allowed`
-      const isKnown = knownLong.has(`${path} ${name}`)
-      return [{ path, line, rule: 'function-length', explanation, ...(isKnown && { isWarning: true as const }) }]
+      return knownLong.has(`${path} ${name}`) ? [] : [{ path, line, rule: 'function-length', explanation }]
     })
   })
 }

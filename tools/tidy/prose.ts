@@ -57,7 +57,6 @@ const toViolation = (path: string, line: number, rule: string, explanation: stri
   line,
   rule,
   explanation,
-  isWarning: true,
 })
 
 /** The title of a call of `test` or `it`, also of `test.each(…)(title, …)`. */

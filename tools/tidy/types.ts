@@ -23,7 +23,7 @@ export function checkTypeNames(files: Files): Violation[] {
       if (known === undefined) first.set(name, path)
       if (known === undefined) return []
       const explanation = `${name} is also defined in ${known}`
-      return [{ path, line: lineAt(text, node.start), rule: 'type-name', explanation, isWarning: true as const }]
+      return [{ path, line: lineAt(text, node.start), rule: 'type-name', explanation }]
     })
   })
 }
@@ -38,7 +38,7 @@ export function checkCasts(files: Files): Violation[] {
     return parse(path, text).nodes.flatMap((node) => {
       if (node.type !== 'TSAsExpression' || isConst(node) || !isFromOutside(childOf(node, 'expression'))) return []
       const explanation = 'parse what came from a row, a file or a socket; do not cast it'
-      return [{ path, line: lineAt(text, node.start), rule: 'cast', explanation, isWarning: true as const }]
+      return [{ path, line: lineAt(text, node.start), rule: 'cast', explanation }]
     })
   })
 }
