@@ -69,17 +69,19 @@ type Session = { connection: Connection; statement(sql: string): RowStatement; c
 
 function connect(path: string): Session {
   const connection = new Connection(path, { create: true, readwrite: true, safeIntegers: true, strict: true })
-  // SQLite's own wait would block the process. A transaction that finds the database locked waits outside.
-  connection.run('PRAGMA busy_timeout = 0')
-  // Sales touch few rows on many pages, and a commit writes whole pages: smaller ones write less.
-  connection.run('PRAGMA page_size = 2048')
-  whenFree(() => connection.run('PRAGMA journal_mode = WAL'))
-  connection.run('PRAGMA synchronous = FULL')
-  connection.run('PRAGMA foreign_keys = ON')
-  connection.run('PRAGMA temp_store = MEMORY')
-  // A checkpoint copies each page once however often it was written: rarer ones copy less. The log stays below 32 MB.
-  connection.run('PRAGMA wal_autocheckpoint = 16000')
-  connection.run('PRAGMA cache_size = -32000')
+  whenFree(() => {
+    // SQLite's own wait would block the process. A transaction that finds the database locked waits outside.
+    connection.run('PRAGMA busy_timeout = 0')
+    // Sales touch few rows on many pages, and a commit writes whole pages: smaller ones write less.
+    connection.run('PRAGMA page_size = 2048')
+    connection.run('PRAGMA journal_mode = WAL')
+    connection.run('PRAGMA synchronous = FULL')
+    connection.run('PRAGMA foreign_keys = ON')
+    connection.run('PRAGMA temp_store = MEMORY')
+    // A checkpoint copies each page once however often it was written: rarer ones copy less. The log stays below 32 MB.
+    connection.run('PRAGMA wal_autocheckpoint = 16000')
+    connection.run('PRAGMA cache_size = -32000')
+  })
   const prepared = new Map<string, RowStatement>()
   return {
     connection,
@@ -101,13 +103,16 @@ function connect(path: string): Session {
   }
 }
 
-/** Another process may be opening the file, too. This is the only blocking wait, and it is short. */
+/**
+ * Waits while another process opens or recovers the file. This is the only blocking wait. Its limit is 30 s, because on
+ * a busy machine the other process may hold the lock without running.
+ */
 function whenFree(action: () => void): void {
   for (let attempt = 0; ; attempt += 1) {
     try {
       return action()
     } catch (error) {
-      if (!isBusy(error) || attempt >= 200) throw error
+      if (!isBusy(error) || attempt >= 1200) throw error
       Bun.sleepSync(25)
     }
   }
