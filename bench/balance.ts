@@ -36,8 +36,8 @@ const timesOf = (samples: readonly Sample[], name: 'p50Ms' | 'p99Ms'): number[] 
   samples.map((sample) => sample[name] ?? Number.NaN)
 
 async function openBalance({ stage, seconds }: Context, engine: Engine): Promise<Peer> {
-  const place = await stage.makePlace(engine)
-  const shop = await stage.startShop(place, { TURNPIKE_SANDBOX_TOKEN: token })
+  const database = await stage.makeDatabase(engine)
+  const shop = await stage.startShop(database, { TURNPIKE_SANDBOX_TOKEN: token })
   const measure = (forSeconds: number): Promise<Sample> =>
     Bun.which('wrk') === null ? withOwnLoad(shop.port, forSeconds) : withWrk(shop.port, forSeconds)
   await measure(warmUpSeconds)

@@ -42,15 +42,15 @@ export const ledger: Bench = {
 
 async function openCharges(context: Context, engine: Engine): Promise<{ peer: Peer; address: string }> {
   const { stage, seconds } = context
-  const place = await stage.makePlace(engine)
-  const services = await openServices(place)
+  const database = await stage.makeDatabase(engine)
+  const services = await openServices(database)
   stage.atEnd(() => services.db.close())
   context.say(`${engineName[engine]}: ${people} customers`)
   const payers = await addPeople(services, people)
   const measure = (forSeconds: number) =>
     callAtOnce(callers, forSeconds, () => charge(services, payers[Math.floor(Math.random() * people)]))
   await measure(warmUpSeconds)
-  return { peer: { name: engineName[engine], measure: () => measure(seconds) }, address: place.address }
+  return { peer: { name: engineName[engine], measure: () => measure(seconds) }, address: database.address }
 }
 
 /** A minimal purchase, through the same code as every product. */

@@ -5,7 +5,7 @@ import type { Bench, Context } from './context.ts'
 import { charge } from './ledger.ts'
 import { addPeople } from './people.ts'
 import { amountRow, type Row } from './report.ts'
-import { engineName, type Place, withServices } from './stage.ts'
+import { type BenchDatabase, engineName, withServices } from './stage.ts'
 
 const postings = 1_000_000
 const people = 10_000
@@ -19,16 +19,16 @@ export const move: Bench = {
   about: `a shop of ${postings.toLocaleString('en-US')} postings to the other engine and back`,
   async run(context) {
     const { stage } = context
-    const from = await stage.makePlace('sqlite')
+    const from = await stage.makeDatabase('sqlite')
     await fill(context, from)
-    const [there, back] = [await stage.makePlace('postgres'), await stage.makePlace('sqlite')]
+    const [there, back] = [await stage.makeDatabase('postgres'), await stage.makeDatabase('sqlite')]
     const forth = await measure(context, from, there)
     return [...forth, ...(await measure(context, { ...there, folder: from.folder }, back))]
   },
 }
 
-function fill(context: Context, place: Place): Promise<void> {
-  return withServices(place, async (services) => {
+function fill(context: Context, database: BenchDatabase): Promise<void> {
+  return withServices(database, async (services) => {
     context.say(`${people} customers`)
     const payers = await addPeople(services, people)
     let left = postings - people
@@ -43,7 +43,7 @@ function fill(context: Context, place: Place): Promise<void> {
   })
 }
 
-async function measure(context: Context, from: Place, to: Place): Promise<Row[]> {
+async function measure(context: Context, from: BenchDatabase, to: BenchDatabase): Promise<Row[]> {
   const config = readConfig({
     TURNPIKE_DATA: from.folder,
     TURNPIKE_SECRET_KEY: '00'.repeat(32),

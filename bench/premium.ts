@@ -38,8 +38,8 @@ const timesOf = (samples: readonly Sample[], name: 'p50Ms' | 'p99Ms'): number[] 
   samples.map((sample) => sample[name] ?? Number.NaN)
 
 async function openPeers({ stage, seconds }: Context, engine: Engine): Promise<Peer[]> {
-  const place = await stage.makePlace(engine)
-  const { port } = await stage.startShop(place, { TURNPIKE_SANDBOX_TOKEN: token })
+  const database = await stage.makeDatabase(engine)
+  const { port } = await stage.startShop(database, { TURNPIKE_SANDBOX_TOKEN: token })
   const list = toRequest({
     method: 'POST',
     path: '/premium/proxies/generate',

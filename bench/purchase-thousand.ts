@@ -26,7 +26,7 @@ async function measureEngine({ stage, say }: Context, engine: Engine): Promise<R
   const after = await buyTimes(stocked, purchases)
   // A restarted shop does not know where the last sale ended, and must search.
   await stocked.shop.stop()
-  const restarted = { ...stocked, shop: await stage.startShop(stocked.place, { TURNPIKE_SANDBOX: 'off' }) }
+  const restarted = { ...stocked, shop: await stage.startShop(stocked.database, { TURNPIKE_SANDBOX: 'off' }) }
   const atRestart = await buyTimes(restarted, 1)
   say(`  ${engineName[engine]}: ${median(before).toFixed(1)} ms, later ${median(after).toFixed(1)} ms`)
   return [

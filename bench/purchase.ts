@@ -47,9 +47,9 @@ function openPeer(context: Context, engine: Engine, { shop, tokens }: Stocked, c
 async function openPgbench(context: Context, stocked: Stocked | undefined): Promise<(count: number) => Peer[]> {
   const program = findPgbench()
   if (program === undefined || !stocked) return () => []
-  const { address } = stocked.place
+  const { address } = stocked.database
   await runSql(address, [purchaseNumbers, purchaseFunction])
-  const catalogue = await withServices(stocked.place, (services) => services.pricing.current())
+  const catalogue = await withServices(stocked.database, (services) => services.pricing.current())
   const run = createPgbench(context.stage, program, address)
   return (count) => {
     const country = purchaseInput.country as CountryCode
@@ -82,7 +82,7 @@ function toRows(count: number, rounds: Rounds): Row[] {
 /** The same number of purchases from ten thousand addresses and from a million, in turns. */
 async function compareStocks(context: Context, engine: Engine, large: Stocked): Promise<Row> {
   const small = await openStocked(context.stage, engine, tenThousand, context.say)
-  const services = await openServices(small.place)
+  const services = await openServices(small.database)
   context.stage.atEnd(() => services.db.close())
   const sell = ({ shop, tokens }: Stocked) =>
     loadHttp({ port: shop.port, connections, count: salesInTurn, requests: buyRequests(tokens, 1) })

@@ -22,9 +22,9 @@ export const shops: Bench = {
     const stocked = await openStocked(stage, 'postgres', addresses, say)
     const all = [stocked.shop]
     while (all.length < maxShops) {
-      const folder = join(stocked.place.folder, `shop-${all.length + 1}`)
+      const folder = join(stocked.database.folder, `shop-${all.length + 1}`)
       mkdirSync(folder)
-      all.push(await stage.startShop({ ...stocked.place, folder }, { TURNPIKE_SANDBOX: 'off' }))
+      all.push(await stage.startShop({ ...stocked.database, folder }, { TURNPIKE_SANDBOX: 'off' }))
     }
     const requests = buyRequests(stocked.tokens, 1)
     const peers = all.map((_, at) => toPeer(all.slice(0, at + 1), requests, seconds))

@@ -16,7 +16,7 @@ export const engines: readonly Engine[] = ['sqlite', 'postgres']
 export const engineName: Readonly<Record<Engine, string>> = { sqlite: 'SQLite', postgres: 'PostgreSQL' }
 
 /** A database, and its folder. */
-export type Place = { readonly engine: Engine; readonly address: string; readonly folder: string }
+export type BenchDatabase = { readonly engine: Engine; readonly address: string; readonly folder: string }
 
 /** The key that encrypts passwords, in this process and in the shops that it starts. */
 const secretKey = '00'.repeat(32)
@@ -30,7 +30,7 @@ export function createStage(say: (text: string) => void) {
   /** Cleanup actions of one bench, and of all benches. */
   const own: Undo[] = []
   const shared: Undo[] = []
-  const prepared = new Map<string, Promise<Place>>()
+  const prepared = new Map<string, Promise<BenchDatabase>>()
   let server: Promise<Postgres> | undefined
 
   function makeFolder(undo = own): string {
@@ -55,7 +55,7 @@ export function createStage(say: (text: string) => void) {
   }
 
   /** An empty database, or a copy of one without connections. */
-  async function makePlace(engine: Engine, copyOf?: Place, undo = own): Promise<Place> {
+  async function makeDatabase(engine: Engine, copyOf?: BenchDatabase, undo = own): Promise<BenchDatabase> {
     const folder = makeFolder(undo)
     if (copyOf) cpSync(copyOf.folder, folder, { recursive: true })
     if (engine === 'sqlite') return { engine, address: join(folder, 'turnpike.db'), folder }
@@ -67,27 +67,31 @@ export function createStage(say: (text: string) => void) {
   return {
     postgresUrl,
     makeFolder: () => makeFolder(),
-    makePlace: (engine: Engine) => makePlace(engine),
+    makeDatabase: (engine: Engine) => makeDatabase(engine),
 
     /** A copy of a database that is filled once per run, because filling takes longer than measuring. */
-    async makePrepared(engine: Engine, name: string, fill: (services: Services) => Promise<void>): Promise<Place> {
+    async makePrepared(
+      engine: Engine,
+      name: string,
+      fill: (services: Services) => Promise<void>,
+    ): Promise<BenchDatabase> {
       const key = `${engine} ${name}`
-      const fillOnce = async (): Promise<Place> => {
-        const place = await makePlace(engine, undefined, shared)
-        await withServices(place, fill)
-        if (engine === 'postgres') await settle(place.address)
-        return place
+      const fillOnce = async (): Promise<BenchDatabase> => {
+        const database = await makeDatabase(engine, undefined, shared)
+        await withServices(database, fill)
+        if (engine === 'postgres') await settle(database.address)
+        return database
       }
       const base = prepared.get(key) ?? fillOnce()
       prepared.set(key, base)
-      return makePlace(engine, await base)
+      return makeDatabase(engine, await base)
     },
 
-    async startShop(place: Place, env: Record<string, string> = {}): Promise<ShopProcess> {
+    async startShop(database: BenchDatabase, env: Record<string, string> = {}): Promise<ShopProcess> {
       const shop = await startShop(['shop'], {
-        TURNPIKE_DATA: place.folder,
+        TURNPIKE_DATA: database.folder,
         TURNPIKE_SECRET_KEY: secretKey,
-        ...(place.engine === 'postgres' && { TURNPIKE_DATABASE_URL: place.address }),
+        ...(database.engine === 'postgres' && { TURNPIKE_DATABASE_URL: database.address }),
         ...env,
       })
       own.push(() => shop.stop())
@@ -112,9 +116,9 @@ async function undoAll(actions: Undo[]): Promise<void> {
   for (let action = actions.pop(); action; action = actions.pop()) await action()
 }
 
-/** All domains on the place's database, without HTTP. */
-export async function openServices(place: Place): Promise<Services> {
-  const db = openDatabase(place.address)
+/** All domains on one database, without HTTP. */
+export async function openServices(database: BenchDatabase): Promise<Services> {
+  const db = openDatabase(database.address)
   await migrate(db, readMigrations())
   const config = {
     vault: createVault(Uint8Array.fromHex(secretKey)),
@@ -124,10 +128,10 @@ export async function openServices(place: Place): Promise<Services> {
 }
 
 export async function withServices<Result>(
-  place: Place,
+  database: BenchDatabase,
   work: (services: Services) => Promise<Result>,
 ): Promise<Result> {
-  const services = await openServices(place)
+  const services = await openServices(database)
   try {
     return await work(services)
   } finally {

@@ -5,7 +5,7 @@ import { toRequest } from './measure.ts'
 import { addPeople, issueTokens } from './people.ts'
 import { purchaseInput } from './reference-purchase.ts'
 import type { ShopProcess } from './shop-process.ts'
-import { type Engine, engineName, type Place, type Stage, withServices } from './stage.ts'
+import { type BenchDatabase, type Engine, engineName, type Stage, withServices } from './stage.ts'
 
 export const people = 200
 export const million = 1_048_576
@@ -13,7 +13,11 @@ export const million = 1_048_576
 export const blockSize = 2_048
 export const tenThousand = 5 * blockSize
 
-export type Stocked = { readonly place: Place; readonly shop: ShopProcess; readonly tokens: readonly string[] }
+export type Stocked = {
+  readonly database: BenchDatabase
+  readonly shop: ShopProcess
+  readonly tokens: readonly string[]
+}
 
 const kind = { country: purchaseInput.country as CountryCode, ipv: purchaseInput.ipv }
 
@@ -24,16 +28,16 @@ export async function openStocked(
   addresses: number,
   say: (text: string) => void,
 ): Promise<Stocked> {
-  const place = await stage.makePrepared(engine, String(addresses), async (services) => {
+  const database = await stage.makePrepared(engine, String(addresses), async (services) => {
     const startedMs = performance.now()
     await addPeople(services, people)
     await restock(services, 0, addresses)
     const tookSeconds = ((performance.now() - startedMs) / 1000).toFixed(1)
     say(`  ${engineName[engine]}: ${addresses} addresses put in stock in ${tookSeconds} s`)
   })
-  const tokens = await withServices(place, (services) => issueTokens(services, people))
-  const shop = await stage.startShop(place, { TURNPIKE_SANDBOX: 'off' })
-  return { place, shop, tokens }
+  const tokens = await withServices(database, (services) => issueTokens(services, people))
+  const shop = await stage.startShop(database, { TURNPIKE_SANDBOX: 'off' })
+  return { database, shop, tokens }
 }
 
 /** Puts addresses number `from` to `from + count` on sale, block by block. They are only rows without traffic. */

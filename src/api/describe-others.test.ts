@@ -79,11 +79,11 @@ describe.each([...bases])('the description of %s', (base) => {
 })
 
 test('the linter redocly finds neither an error nor a warning in both descriptions', async () => {
-  const files = bases.map((base) => join(service.place.folder, `${base.split('/')[1]}.json`))
+  const files = bases.map((base) => join(service.testDatabase.folder, `${base.split('/')[1]}.json`))
   for (const [index, file] of files.entries()) await Bun.write(file, texts.get(bases[index] ?? '') ?? '')
   const program = fileURLToPath(import.meta.resolve('@redocly/cli/bin/cli.js'))
   const child = Bun.spawn(['node', program, 'lint', ...files, '--format=json'], {
-    cwd: service.place.folder,
+    cwd: service.testDatabase.folder,
     env: { PATH: process.env['PATH'] ?? '', REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
     stdout: 'pipe',
     stderr: 'ignore',

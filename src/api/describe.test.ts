@@ -60,11 +60,11 @@ describe('the description of the API', () => {
   })
 
   test('redocly finds neither an error nor a warning in openapi.json', async () => {
-    const file = join(service.place.folder, 'openapi.json')
+    const file = join(service.testDatabase.folder, 'openapi.json')
     await Bun.write(file, text)
     const program = fileURLToPath(import.meta.resolve('@redocly/cli/bin/cli.js'))
     const child = Bun.spawn(['node', program, 'lint', file, '--format=json'], {
-      cwd: service.place.folder,
+      cwd: service.testDatabase.folder,
       env: {
         PATH: process.env['PATH'] ?? '',
         REDOCLY_TELEMETRY: 'off',

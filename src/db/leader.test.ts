@@ -1,23 +1,23 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { makePlace, type Place } from '../../test/harness/database.ts'
+import { makeTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
 import { untilTrue } from '../../test/harness/turnpike.ts'
 import { createLeaders, type Leaders } from './leader.ts'
 import { openDatabase } from './open.ts'
 import type { Database } from './transaction.ts'
 
 describe('of several shops on one PostgreSQL', () => {
-  let place: Place
+  let testDatabase: TestDatabase
   let db: Database
   let shops: Leaders[]
   beforeAll(async () => {
-    place = await makePlace('postgres')
-    db = openDatabase(place.address)
-    shops = Array.from({ length: 3 }, () => createLeaders(place.address))
+    testDatabase = await makeTestDatabase('postgres')
+    db = openDatabase(testDatabase.address)
+    shops = Array.from({ length: 3 }, () => createLeaders(testDatabase.address))
   })
   afterAll(async () => {
     await Promise.all(shops.map((each) => each.stop()))
     await db.close()
-    await place.remove()
+    await testDatabase.remove()
   })
 
   const whoLeads = async (name: string): Promise<number[]> => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { type Engine, engines, makePlace, type Place } from '../../test/harness/database.ts'
+import { type Engine, engines, makeTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
 import { failureOf } from '../../test/harness/failure.ts'
 import { scaled } from '../../test/harness/scale.ts'
 import { readMigrations } from '../app/shop/database.ts'
@@ -50,15 +50,15 @@ const startProcess = (address: string, migrations: readonly Migration[]) =>
   })
 
 describe.each([...engines])('migrations on %s', (engine) => {
-  let place: Place
+  let testDatabase: TestDatabase
   let db: Database
   beforeEach(async () => {
-    place = await makePlace(engine)
-    db = openDatabase(place.address)
+    testDatabase = await makeTestDatabase(engine)
+    db = openDatabase(testDatabase.address)
   })
   afterEach(async () => {
     await db.close()
-    await place.remove()
+    await testDatabase.remove()
   })
   /** Ends other connections: the server does not notice a dead client while its statement waits. */
   const endOthers = () =>
@@ -93,7 +93,7 @@ describe.each([...engines])('migrations on %s', (engine) => {
   })
 
   test('exactly one of several concurrent starts applies each migration', async () => {
-    const starters = Array.from({ length: 3 }, () => startProcess(place.address, [first, second]))
+    const starters = Array.from({ length: 3 }, () => startProcess(testDatabase.address, [first, second]))
     const outputs = await Promise.all(starters.map((each) => each.stdout.text()))
     expect(await Promise.all(starters.map((each) => each.exited))).toEqual([0, 0, 0])
     const applied = outputs.flatMap((output) => JSON.parse(output.split('\n')[1] ?? '') as string[])
@@ -106,7 +106,7 @@ describe.each([...engines])('migrations on %s', (engine) => {
     const kills = Math.max(2, scaled(20))
     const endless = endlessOn(engine)
     for (let kill = 0; kill < kills; kill += 1) {
-      const child = startProcess(place.address, [first, endless])
+      const child = startProcess(testDatabase.address, [first, endless])
       await child.stdout.getReader().read()
       await Bun.sleep(20 + ((kill * 37) % 130))
       child.kill('SIGKILL')
@@ -162,14 +162,14 @@ describe.each([...engines])('migrations on %s', (engine) => {
 })
 
 test('a migration on PostgreSQL may take longer than a sale, and a later sale may not', async () => {
-  const place = await makePlace('postgres')
-  const db = openDatabase(place.address)
+  const testDatabase = await makeTestDatabase('postgres')
+  const db = openDatabase(testDatabase.address)
   const limits = `SELECT current_setting('statement_timeout') AS run, current_setting('lock_timeout') AS wait`
   await migrate(db, [{ name: '0001-limits', text: `CREATE TABLE limits AS ${limits};\n` }])
   expect(await db.all('SELECT run, wait FROM limits')).toEqual([{ run: '30min', wait: '30min' }])
   expect(await db.transact((tx) => tx.first(limits))).toEqual({ run: '15s', wait: '5s' })
   await db.close()
-  await place.remove()
+  await testDatabase.remove()
 })
 
 describe('a migration script', () => {

@@ -1,21 +1,21 @@
 import { expect, test } from 'bun:test'
-import { engines, makePlace } from '../../test/harness/database.ts'
+import { engines, makeTestDatabase } from '../../test/harness/database.ts'
 import { isReachable, openDatabase } from './open.ts'
 
 test.each([...engines])('an address opens the engine that it names: %s', async (engine) => {
-  const place = await makePlace(engine)
-  const db = openDatabase(place.address)
+  const testDatabase = await makeTestDatabase(engine)
+  const db = openDatabase(testDatabase.address)
   expect(db.engine).toBe(engine)
   expect(await isReachable(db)).toBe(true)
   await db.close()
-  await place.remove()
+  await testDatabase.remove()
 })
 
 test.each([...engines])('a database that does not answer is not reachable, which is no fault: %s', async (engine) => {
-  const place = await makePlace(engine)
-  const db = openDatabase(place.address)
+  const testDatabase = await makeTestDatabase(engine)
+  const db = openDatabase(testDatabase.address)
   expect(await isReachable(db)).toBe(true)
   await db.close()
   expect(await isReachable(db)).toBe(false)
-  await place.remove()
+  await testDatabase.remove()
 })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { makePlace, type Place } from '../../test/harness/database.ts'
+import { makeTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
 import { failureOf, refusalOf } from '../../test/harness/failure.ts'
 import { startPostgres } from '../../test/harness/postgres.ts'
 import { untilTrue } from '../../test/harness/turnpike.ts'
@@ -20,11 +20,11 @@ const endOthers = `
 `
 
 describe('PostgreSQL', () => {
-  let place: Place
+  let testDatabase: TestDatabase
   let db: Database
   beforeAll(async () => {
-    place = await makePlace('postgres')
-    db = openPostgres(place.address)
+    testDatabase = await makeTestDatabase('postgres')
+    db = openPostgres(testDatabase.address)
     await db.transact(async (tx) => {
       await tx.run('CREATE TABLE things (id TEXT PRIMARY KEY, amount BIGINT NOT NULL)')
       await tx.run(`INSERT INTO things VALUES ('a', 0), ('b', 0)`)
@@ -32,7 +32,7 @@ describe('PostgreSQL', () => {
   })
   afterAll(async () => {
     await db.close()
-    await place.remove()
+    await testDatabase.remove()
   })
 
   test('a snapshot may run longer than the statement timeout of a sale, which applies again after it', async () => {
@@ -90,7 +90,7 @@ describe('PostgreSQL', () => {
   })
 
   test('more callers than connections wait their turn', async () => {
-    const small = openPostgres(place.address, 2)
+    const small = openPostgres(testDatabase.address, 2)
     const rows = await Promise.all(
       Array.from({ length: 60 }, (_, index) =>
         small.transact((tx) => tx.first<{ n: bigint }>('SELECT CAST($1 AS BIGINT) AS n', [index])),
@@ -101,7 +101,7 @@ describe('PostgreSQL', () => {
   })
 
   test('a connection that the server cut is replaced, and only what ran on it is refused', async () => {
-    const own = openPostgres(place.address, 3)
+    const own = openPostgres(testDatabase.address, 3)
     const cut = own.transact(async (tx) => {
       const me = await tx.first<{ pid: number }>('SELECT pg_backend_pid() AS pid')
       await db.first('SELECT pg_terminate_backend($1::int)', [me?.pid ?? 0])
@@ -116,7 +116,7 @@ describe('PostgreSQL', () => {
   })
 
   test('idle connections that the server cut are discarded without a refusal', async () => {
-    const own = openPostgres(place.address, 3)
+    const own = openPostgres(testDatabase.address, 3)
     const pids = () =>
       Promise.all(
         Array.from({ length: 3 }, () =>
@@ -136,7 +136,7 @@ describe('PostgreSQL', () => {
   })
 
   test('a query that is sent before the cut is noticed succeeds on another connection', async () => {
-    const own = openPostgres(place.address, 3)
+    const own = openPostgres(testDatabase.address, 3)
     const use = () =>
       Promise.all([
         own.transact((tx) => tx.run(`UPDATE things SET amount = amount + 1 WHERE id = 'a'`)),
@@ -148,7 +148,7 @@ describe('PostgreSQL', () => {
     const before = await amount()
     // spawnSync blocks the event loop, so the shop does not see the cut before its next statement.
     const ended = Bun.spawnSync([process.execPath, '-e', endOthers], {
-      env: { ...process.env, ADDRESS: place.address },
+      env: { ...process.env, ADDRESS: testDatabase.address },
     })
     expect(ended.stdout.toString().trim()).not.toBe('0')
     await use()
@@ -162,7 +162,7 @@ describe('PostgreSQL', () => {
   })
 
   test('a transaction whose BEGIN is cancelled has no effect', async () => {
-    const own = openPostgres(place.address, 8)
+    const own = openPostgres(testDatabase.address, 8)
     await db.transact((tx) => tx.run(`CREATE TABLE sides (name TEXT PRIMARY KEY, amount BIGINT NOT NULL)`))
     await db.transact((tx) => tx.run(`INSERT INTO sides VALUES ('left', 0), ('right', 0)`))
     let [moves, cancels] = [0, 0]
@@ -197,7 +197,7 @@ describe('PostgreSQL', () => {
   })
 
   test('a connection with cached plans of an altered table is replaced', async () => {
-    const own = openPostgres(place.address, 3)
+    const own = openPostgres(testDatabase.address, 3)
     await db.transact((tx) => tx.run(`CREATE TABLE growing AS SELECT 1 AS one`))
     const look = 'SELECT * FROM growing WHERE one > $1'
     const inMidTransaction = () =>
@@ -228,7 +228,7 @@ describe('PostgreSQL', () => {
 
   test('a pool of 6 works on a server that allows 2 connections', async () => {
     await db.transact((tx) => tx.run('CREATE ROLE few LOGIN CONNECTION LIMIT 2'))
-    const url = new URL(place.address)
+    const url = new URL(testDatabase.address)
     url.username = 'few'
     // A long wait for a connection, so that no caller is refused on a slow machine.
     const own = openPostgres(url.href, 6, { ...shippedLimits, poolWaitMs: waitLimitMs })
@@ -243,7 +243,7 @@ describe('PostgreSQL', () => {
   })
 
   test('closing the database waits for running transactions and refuses new ones', async () => {
-    const own = openPostgres(place.address, 1)
+    const own = openPostgres(testDatabase.address, 1)
     const begun = Promise.withResolvers<void>()
     const goOn = Promise.withResolvers<void>()
     const running = own.transact(async (tx) => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { engines, makePlace, openTestDatabase } from '../../test/harness/database.ts'
+import { engines, makeTestDatabase, openTestDatabase } from '../../test/harness/database.ts'
 import { readMigrations } from '../app/shop/database.ts'
 import { migrate } from './migrate.ts'
 import { openDatabase } from './open.ts'
@@ -21,8 +21,8 @@ const run = (db: Database, sql: string) => db.transact((tx) => tx.run(sql))
 
 describe.each([...engines])('the history of rows on %s', (engine) => {
   test('a row history begins with the existing rows and continues by triggers', async () => {
-    const place = await makePlace(engine)
-    const db = openDatabase(place.address)
+    const testDatabase = await makeTestDatabase(engine)
+    const db = openDatabase(testDatabase.address)
     const shipped = readMigrations()
     await migrate(db, shipped.slice(0, 1))
     for (const sql of before) await run(db, sql)
@@ -36,7 +36,7 @@ describe.each([...engines])('the history of rows on %s', (engine) => {
     await run(db, 'DELETE FROM stock_trials')
     expect(await findingsIn(db)).toEqual([])
     await db.close()
-    await place.remove()
+    await testDatabase.remove()
   })
 
   test('verify finds a numbered version of a row that keeps only its latest version', async () => {

@@ -1,7 +1,7 @@
 import { Database as Connection } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { chmodSync, readdirSync, statSync, writeFileSync } from 'node:fs'
-import { makePlace, type Place } from '../../test/harness/database.ts'
+import { makeTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
 import { refusalOf } from '../../test/harness/failure.ts'
 import { inMemory, openSqlite } from './sqlite.ts'
 import type { Database } from './transaction.ts'
@@ -9,22 +9,22 @@ import type { Database } from './transaction.ts'
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('SQLite', () => {
-  let place: Place
+  let testDatabase: TestDatabase
   let db: Database
   beforeEach(async () => {
-    place = await makePlace('sqlite')
-    db = openSqlite(place.address)
+    testDatabase = await makeTestDatabase('sqlite')
+    db = openSqlite(testDatabase.address)
     await db.transact((tx) => tx.run('CREATE TABLE things (id TEXT PRIMARY KEY, amount BIGINT)'))
   })
   afterEach(async () => {
     await db.close()
-    await place.remove()
+    await testDatabase.remove()
   })
   const add = (id: string) => db.transact((tx) => tx.run('INSERT INTO things (id, amount) VALUES ($1, 1)', [id]))
 
   /** Commits as another process sees them: `data_version` changes after a commit. */
   function countCommits(): { read(): number; close(): void } {
-    const watcher = new Connection(place.address, { readonly: true })
+    const watcher = new Connection(testDatabase.address, { readonly: true })
     return {
       read: () => (watcher.query('PRAGMA data_version').get() as { data_version: number }).data_version,
       close: () => watcher.close(),
@@ -42,7 +42,7 @@ describe('SQLite', () => {
       for await (const _ of Bun.stdin.stream()) break
       held.run('COMMIT')
       held.close()`
-    const child = Bun.spawn([process.execPath, '-e', script, place.address], { stdin: 'pipe', stdout: 'pipe' })
+    const child = Bun.spawn([process.execPath, '-e', script, testDatabase.address], { stdin: 'pipe', stdout: 'pipe' })
     const { value } = await child.stdout.getReader().read()
     expect(new TextDecoder().decode(value)).toBe('held\n')
     return async () => {
@@ -55,10 +55,10 @@ describe('SQLite', () => {
   const modeOf = (path: string): number => statSync(path).mode & 0o777
 
   test('only the owner can read the file, its log and its shared memory, whatever the umask and the folder allow', async () => {
-    const files = ['', '-wal', '-shm'].map((suffix) => place.address + suffix)
+    const files = ['', '-wal', '-shm'].map((suffix) => testDatabase.address + suffix)
     expect(files.map(modeOf)).toEqual([0o600, 0o600, 0o600])
     const before = process.umask(0)
-    const other = await makePlace('sqlite')
+    const other = await makeTestDatabase('sqlite')
     try {
       chmodSync(other.folder, 0o777)
       const fresh = openSqlite(other.address)
@@ -72,7 +72,7 @@ describe('SQLite', () => {
   })
 
   test('an in-memory database creates no file in the working directory', async () => {
-    const other = await makePlace('sqlite')
+    const other = await makeTestDatabase('sqlite')
     const before = process.cwd()
     process.chdir(other.folder)
     const fresh = openSqlite(inMemory)
@@ -84,7 +84,7 @@ describe('SQLite', () => {
   })
 
   test('opening a file that other users can read makes it readable by the owner only', async () => {
-    const other = await makePlace('sqlite')
+    const other = await makeTestDatabase('sqlite')
     writeFileSync(other.address, '')
     for (const suffix of ['', '-wal', '-shm']) {
       writeFileSync(other.address + suffix, '')
@@ -123,7 +123,7 @@ describe('SQLite', () => {
   test('a hundred purchases at once share a few commits, each visible when it is answered', async () => {
     const commits = countCommits()
     const before = commits.read()
-    const watcher = new Connection(place.address, { readonly: true })
+    const watcher = new Connection(testDatabase.address, { readonly: true })
     const find = watcher.query('SELECT id FROM things WHERE id = ?')
     await Promise.all(
       Array.from({ length: 100 }, async (_, index) => {
@@ -133,16 +133,16 @@ describe('SQLite', () => {
     )
     // `data_version` shows only that there was a commit, so the commit frames of the write-ahead log are counted.
     expect(commits.read()).toBeGreaterThan(before)
-    expect(await countLoggedCommits(`${place.address}-wal`)).toBeLessThan(20)
+    expect(await countLoggedCommits(`${testDatabase.address}-wal`)).toBeLessThan(20)
     commits.close()
     find.finalize()
     watcher.close()
   })
 
   test('sequential purchases have one commit each', async () => {
-    const before = await countLoggedCommits(`${place.address}-wal`)
+    const before = await countLoggedCommits(`${testDatabase.address}-wal`)
     for (let index = 0; index < 10; index += 1) await add(`row-${index}`)
-    expect((await countLoggedCommits(`${place.address}-wal`)) - before).toBe(10)
+    expect((await countLoggedCommits(`${testDatabase.address}-wal`)) - before).toBe(10)
   })
 
   test('a purchase waits while another process holds the database, reads continue, and then it succeeds', async () => {
@@ -165,7 +165,7 @@ describe('SQLite', () => {
     const began = Array.from({ length: 20 }, (_, index) => add(`row-${index}`))
     await db.close()
     await Promise.all(began)
-    db = openSqlite(place.address)
+    db = openSqlite(testDatabase.address)
     expect(await db.all('SELECT id FROM things')).toHaveLength(20)
   })
 

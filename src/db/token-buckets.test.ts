@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { HandClock } from '../../test/harness/clock.ts'
-import { makePlace, type Place } from '../../test/harness/database.ts'
+import { makeTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
 import { readMigrations } from '../app/shop/database.ts'
 import { prefetchTokenBuckets, type SharedTokenBuckets } from '../core/token-buckets.ts'
 import { migrate } from './migrate.ts'
@@ -12,16 +12,16 @@ import type { Database } from './transaction.ts'
 const rate = { perSecond: 1 / 3600, burst: 200 }
 
 describe('token buckets of several shops', () => {
-  let place: Place
+  let testDatabase: TestDatabase
   let shops: Database[]
   beforeAll(async () => {
-    place = await makePlace('postgres')
-    shops = Array.from({ length: 3 }, () => openDatabase(place.address))
+    testDatabase = await makeTestDatabase('postgres')
+    shops = Array.from({ length: 3 }, () => openDatabase(testDatabase.address))
     await migrate(shops[0] as Database, readMigrations())
   })
   afterAll(async () => {
     await Promise.all(shops.map((each) => each.close()))
-    await place.remove()
+    await testDatabase.remove()
   })
   const clock = new HandClock()
   const buckets = (purpose: string, of = rate) =>

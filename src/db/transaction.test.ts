@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { engines, makePlace, type Place } from '../../test/harness/database.ts'
+import { engines, makeTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
 import { failureOf } from '../../test/harness/failure.ts'
 import { openDatabase } from './open.ts'
 import { ConstraintViolation, type Database, type Tx, urgently } from './transaction.ts'
 
 describe.each([...engines])('transactions on %s', (engine) => {
-  let place: Place
+  let testDatabase: TestDatabase
   let db: Database
   let other: Database
   let last = 0
@@ -17,9 +17,9 @@ describe.each([...engines])('transactions on %s', (engine) => {
     from.first<{ amount: bigint }>('SELECT amount FROM things WHERE id = $1', [id])
 
   beforeAll(async () => {
-    place = await makePlace(engine)
-    db = openDatabase(place.address)
-    other = openDatabase(place.address)
+    testDatabase = await makeTestDatabase(engine)
+    db = openDatabase(testDatabase.address)
+    other = openDatabase(testDatabase.address)
     await db.transact((tx) =>
       tx.run(
         `CREATE TABLE things (id TEXT PRIMARY KEY, amount BIGINT NOT NULL CHECK (amount >= 0), bytes ${engine === 'sqlite' ? 'BLOB' : 'BYTEA'}, note TEXT)`,
@@ -28,11 +28,11 @@ describe.each([...engines])('transactions on %s', (engine) => {
   })
   afterAll(async () => {
     await Promise.all([db.close(), other.close()])
-    await place.remove()
+    await testDatabase.remove()
   })
 
   test('an urgent transaction runs before those that wait already, and after urgent ones', async () => {
-    const one = openDatabase(place.address, 1)
+    const one = openDatabase(testDatabase.address, 1)
     const order: string[] = []
     const { promise: held, resolve: release } = Promise.withResolvers<void>()
     const { promise: begun, resolve: begin } = Promise.withResolvers<void>()

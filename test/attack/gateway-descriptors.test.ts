@@ -33,11 +33,11 @@ const synSent = (): number =>
     .filter((line) => line.trim().split(/\s+/)[3] === '02').length
 
 function open(options: StandOptions = {}): void {
-  const place = { hostname: machine.address, leaveFrom: machine.address }
+  const machineAddresses = { hostname: machine.address, leaveFrom: machine.address }
   // No client is closed for being silent.
   const limits = { handshakeMs: hourMs, betweenRequestsMs: hourMs, ...options.limits }
   stand = openEngine({
-    ...place,
+    ...machineAddresses,
     mode: 'production',
     policy: { ownAddresses: [], allowLocalDelivery: true },
     ...options,

@@ -312,7 +312,7 @@ describe.each([...enginesOf('sqlite')])('a hostile gateway and a range without a
       return service.services.stock.available(kindIn('NL', 4))
     }
     expect(await say(service.url)).toBe(0)
-    expect(await say('http://localhost', shopSocket(service.place.folder))).toBe(2)
+    expect(await say('http://localhost', shopSocket(service.testDatabase.folder))).toBe(2)
   })
 
   test('a call over a trusted proxy from an address of the range is a proof', async () => {

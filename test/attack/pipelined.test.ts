@@ -27,7 +27,10 @@ describe.each([...engines])('pipelined requests, on %s', (engine) => {
   let secure: Shop
   beforeAll(async () => {
     service = await startService(engine)
-    const files = { cert: join(service.place.folder, 'tls.crt'), key: join(service.place.folder, 'tls.key') }
+    const files = {
+      cert: join(service.testDatabase.folder, 'tls.crt'),
+      key: join(service.testDatabase.folder, 'tls.key'),
+    }
     writeFileSync(files.cert, selfSigned.cert)
     writeFileSync(files.key, selfSigned.key)
     secure = await openBeside(service, {

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { close, unfinished } from '../../src/db/closed.ts'
 import { openDatabase } from '../../src/db/open.ts'
-import { makePlace, openTestDatabase } from '../harness/database.ts'
+import { makeTestDatabase, openTestDatabase } from '../harness/database.ts'
 import { endStarted, runCommand, runTurnpike } from '../harness/turnpike.ts'
 import { addCustomer, wire } from '../harness/wired.ts'
 
@@ -13,13 +13,13 @@ const key = { TURNPIKE_SECRET_KEY: '00'.repeat(32) }
 
 describe('backup, restore, move and reopen commands', () => {
   test('backup, restore, move and reopen name the missing part, exit 1 or 2 and change nothing', async () => {
-    const place = await makePlace('sqlite')
-    const env = { TURNPIKE_DATA: place.folder, ...key }
-    expect(await runCommand(['backup', join(place.folder, 'b')], env)).toMatchObject({
+    const testDatabase = await makeTestDatabase('sqlite')
+    const env = { TURNPIKE_DATA: testDatabase.folder, ...key }
+    expect(await runCommand(['backup', join(testDatabase.folder, 'b')], env)).toMatchObject({
       exit: 1,
       err: expect.stringContaining('no shop'),
     })
-    expect(await runCommand(['restore', join(place.folder, 'b')], env)).toMatchObject({
+    expect(await runCommand(['restore', join(testDatabase.folder, 'b')], env)).toMatchObject({
       exit: 1,
       err: expect.stringContaining('no backup'),
     })
@@ -30,23 +30,23 @@ describe('backup, restore, move and reopen commands', () => {
       const { exit, err } = await runCommand(['move', '--to', mistyped], env)
       expect([exit, err.includes('neither postgres://'), err.includes('secret')]).toEqual([1, true, false])
     }
-    const full = join(place.folder, 'full')
+    const full = join(testDatabase.folder, 'full')
     mkdirSync(full)
     writeFileSync(join(full, 'a letter'), 'dear')
     expect(await runCommand(['backup', full], env)).toMatchObject({
       exit: 1,
       err: expect.stringContaining('not empty'),
     })
-    expect(existsSync(join(place.folder, 'b'))).toBeFalse()
-    await place.remove()
+    expect(existsSync(join(testDatabase.folder, 'b'))).toBeFalse()
+    await testDatabase.remove()
   })
 
   test('restore prints the time when the backup began', async () => {
-    const { db, place } = await openTestDatabase('sqlite')
+    const { db, testDatabase } = await openTestDatabase('sqlite')
     await addCustomer(wire(db), 100_000n)
     await db.close()
-    const [backup, empty] = [join(place.folder, 'backup'), await makePlace('sqlite')]
-    expect((await runCommand(['backup', backup], { TURNPIKE_DATA: place.folder, ...key })).exit).toBe(0)
+    const [backup, empty] = [join(testDatabase.folder, 'backup'), await makeTestDatabase('sqlite')]
+    expect((await runCommand(['backup', backup], { TURNPIKE_DATA: testDatabase.folder, ...key })).exit).toBe(0)
     const file = join(backup, 'manifest.json')
     const manifest = { ...(await Bun.file(file).json()), began_at: '2026-01-15T12:00:00.000Z' }
     writeFileSync(file, JSON.stringify(manifest))
@@ -56,34 +56,36 @@ describe('backup, restore, move and reopen commands', () => {
       isSaid: true,
     })
     await empty.remove()
-    await place.remove()
+    await testDatabase.remove()
   })
 
   test('reopen and other commands refuse a half-filled database and name the command to repeat', async () => {
-    const { db, place } = await openTestDatabase('sqlite')
+    const { db, testDatabase } = await openTestDatabase('sqlite')
     await db.transact((tx) => close(tx, unfinished, 0))
     await db.close()
-    const env = { TURNPIKE_DATA: place.folder, ...key }
+    const env = { TURNPIKE_DATA: testDatabase.folder, ...key }
     const expected = { exit: 1, err: expect.stringContaining('Give that command again') }
     expect(await runCommand(['reopen'], env)).toMatchObject(expected)
     const { exit, err } = await runCommand(['customer', 'list'], env)
     expect({ exit, hint: err.includes('Give the command that fills it again.') }).toEqual({ exit: 2, hint: true })
-    await place.remove()
+    await testDatabase.remove()
   })
 
   test('move closes the old place for writing, keeps it readable, and reopen reverts the move', async () => {
-    const { db, place } = await openTestDatabase('sqlite')
+    const { db, testDatabase } = await openTestDatabase('sqlite')
     const services = wire(db)
     const customer = await addCustomer(services, 100_000n)
     await db.transact((tx) => services.customers.decideMode(tx, 'production'))
     await db.close()
-    const target = await makePlace('postgres')
-    const env = { TURNPIKE_DATA: place.folder, ...key }
+    const target = await makeTestDatabase('postgres')
+    const env = { TURNPIKE_DATA: testDatabase.folder, ...key }
     // From a file: every user of the machine can read a password on the command line.
-    const address = join(place.folder, 'new-address')
+    const address = join(testDatabase.folder, 'new-address')
     writeFileSync(address, `${target.address}\n`, { mode: 0o600 })
-    expect(await runCommand(['move', '--to-file', address, '--to', place.folder], env)).toMatchObject({ exit: 2 })
-    expect(await runCommand(['move', '--to-file', join(place.folder, 'none')], env)).toMatchObject({
+    expect(await runCommand(['move', '--to-file', address, '--to', testDatabase.folder], env)).toMatchObject({
+      exit: 2,
+    })
+    expect(await runCommand(['move', '--to-file', join(testDatabase.folder, 'none')], env)).toMatchObject({
       exit: 2,
       err: expect.stringContaining('There is no file'),
     })
@@ -108,6 +110,6 @@ describe('backup, restore, move and reopen commands', () => {
     await there.close()
     expect(await runCommand(['reopen'], env)).toMatchObject({ exit: 0 })
     expect(await runCommand(['credit', customer, '10'], env)).toMatchObject({ exit: 0 })
-    await Promise.all([place.remove(), target.remove()])
+    await Promise.all([testDatabase.remove(), target.remove()])
   })
 })

@@ -12,8 +12,8 @@ import { heldBy, tablesOf } from '../../src/db/copy/copy.ts'
 import { migrate, pending } from '../../src/db/migrate.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { copySqlite, readSqlite } from '../../src/db/sqlite-file.ts'
-import { configOfPlace, ignoreProgress } from '../harness/backups.ts'
-import { type Engine, engines, enginesOf, makePlace, type Place } from '../harness/database.ts'
+import { configOfTestDatabase, ignoreProgress } from '../harness/backups.ts'
+import { type Engine, engines, enginesOf, makeTestDatabase, type TestDatabase } from '../harness/database.ts'
 import { openFilledShop } from '../harness/filled.ts'
 import { isLong } from '../harness/scale.ts'
 import { waitLimitMs } from '../harness/until.ts'
@@ -53,15 +53,15 @@ const failing = (doing: Promise<unknown>): Promise<string> =>
 describe.each([...enginesOf('postgres')])('backup, restore and move of a filled shop on %s', (engine) => {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-backup-'))
   const backup = join(folder, 'one')
-  let place: Place
+  let testDatabase: TestDatabase
   beforeAll(async () => {
     const opened = await openFilledShop(engine)
-    place = opened.place
+    testDatabase = opened.testDatabase
     await opened.db.close()
-    await backUp(configOfPlace(engine, place, key), backup, Date.now, ignoreProgress)
+    await backUp(configOfTestDatabase(engine, testDatabase, key), backup, Date.now, ignoreProgress)
   })
   afterAll(async () => {
-    await place.remove()
+    await testDatabase.remove()
     rmSync(folder, { recursive: true, force: true })
   })
 
@@ -79,8 +79,8 @@ describe.each([...enginesOf('postgres')])('backup, restore and move of a filled 
   test.each([...engines])(
     'a backup is restored on %s with every row the same, and verify finds nothing wrong',
     async (onto) => {
-      const empty = await makePlace(onto)
-      const config = configOfPlace(onto, empty)
+      const empty = await makeTestDatabase(onto)
+      const config = configOfTestDatabase(onto, empty)
       const watching = work()
       expect(await restore(config, backup, watching)).toMatchObject({ isRight: true })
       expect(watching.wrong).toEqual([])
@@ -90,17 +90,17 @@ describe.each([...enginesOf('postgres')])('backup, restore and move of a filled 
       // Backed up and restored once more from there, nothing is lost.
       const second = join(folder, `second-${onto}`)
       await backUp(config, second, Date.now, ignoreProgress)
-      const again = await makePlace(engine)
+      const again = await makeTestDatabase(engine)
       const last = work()
-      expect(await restore(configOfPlace(engine, again), second, last)).toMatchObject({ isRight: true })
+      expect(await restore(configOfTestDatabase(engine, again), second, last)).toMatchObject({ isRight: true })
       expect(last.wrong).toEqual([])
       await Promise.all([empty.remove(), again.remove()])
     },
   )
 
   test('a backup with a changed row, file or key is refused, and nothing is created', async () => {
-    const empty = await makePlace('sqlite')
-    const config = configOfPlace('sqlite', empty)
+    const empty = await makeTestDatabase('sqlite')
+    const config = configOfTestDatabase('sqlite', empty)
     const bad = join(folder, 'bad')
     mkdirSync(bad)
     expect(await failing(restore(config, bad, work()))).toContain('no backup')
@@ -133,8 +133,8 @@ describe.each([...enginesOf('postgres')])('backup, restore and move of a filled 
   })
 
   test('a restore that does not verify stays closed, and a second restore can replace it', async () => {
-    const empty = await makePlace(engine)
-    const config = configOfPlace(engine, empty)
+    const empty = await makeTestDatabase(engine)
+    const config = configOfTestDatabase(engine, empty)
     expect(await restore(config, backup, { ...work(), verify: async () => false })).toMatchObject({ isRight: false })
     if (engine === 'postgres') {
       const db = openDatabase(empty.address)
@@ -151,35 +151,37 @@ describe.each([...enginesOf('postgres')])('backup, restore and move of a filled 
   test(`move copies every table to the other database${isLong ? ' and back' : ''}, and closes the shop at the old place`, async () => {
     const other: Engine = engine === 'sqlite' ? 'postgres' : 'sqlite'
     const [from, to, back, further] = [
-      await makePlace(engine, place),
-      await makePlace(other),
-      await makePlace(engine),
-      await makePlace(other),
+      await makeTestDatabase(engine, testDatabase),
+      await makeTestDatabase(other),
+      await makeTestDatabase(engine),
+      await makeTestDatabase(other),
     ]
-    const addressOf = (kind: Engine, each: Place) => (kind === 'postgres' ? each.address : each.folder)
+    const addressOf = (kind: Engine, each: TestDatabase) => (kind === 'postgres' ? each.address : each.folder)
     const moving = (watching: ReturnType<typeof work>) => ({ ...watching, goneWithinMs: waitLimitMs })
     const there = work()
-    const moved = await move(configOfPlace(engine, from, key), addressOf(other, to), moving(there))
+    const moved = await move(configOfTestDatabase(engine, from, key), addressOf(other, to), moving(there))
     expect(moved.isRight).toBeTrue()
     expect(moved.to).not.toContain('password')
     expect(there.wrong).toEqual([])
     const old = openDatabase(from.address)
     expect(await failing(assertOpen(old))).toContain('moved')
     await old.close()
-    const again = move(configOfPlace(engine, from, key), addressOf(other, further), moving(work()))
+    const again = move(configOfTestDatabase(engine, from, key), addressOf(other, further), moving(work()))
     expect(await failing(again)).toContain('closed')
-    const onto = move(configOfPlace(other, to, key), addressOf(engine, from), moving(work()))
+    const onto = move(configOfTestDatabase(other, to, key), addressOf(engine, from), moving(work()))
     expect(await failing(onto)).toContain('already')
     if (isLong) {
       const home = work()
-      expect((await move(configOfPlace(other, to, key), addressOf(engine, back), moving(home))).isRight).toBeTrue()
+      expect(
+        (await move(configOfTestDatabase(other, to, key), addressOf(engine, back), moving(home))).isRight,
+      ).toBeTrue()
       expect(home.wrong).toEqual([])
     }
     await Promise.all([from, to, back, further].map((each) => each.remove()))
   })
 
   test('a backup of an earlier version is restored by this version and migrated', async () => {
-    const [old, empty] = [await makePlace('sqlite'), await makePlace(engine)]
+    const [old, empty] = [await makeTestDatabase('sqlite'), await makeTestDatabase(engine)]
     const earlier = readMigrations().slice(0, -1)
     const { fingerprint } = createVault(new Uint8Array(32).fill(5))
     const db = openDatabase(old.address)
@@ -190,7 +192,7 @@ describe.each([...enginesOf('postgres')])('backup, restore and move of a filled 
     )
     await db.close()
     const made = join(folder, 'earlier')
-    expect(await failing(backUp(configOfPlace('sqlite', old, key), made, Date.now, ignoreProgress))).toContain(
+    expect(await failing(backUp(configOfTestDatabase('sqlite', old, key), made, Date.now, ignoreProgress))).toContain(
       'earlier',
     )
     mkdirSync(made)
@@ -201,7 +203,7 @@ describe.each([...enginesOf('postgres')])('backup, restore and move of a filled 
     const manifest = JSON.parse(readFileSync(join(backup, 'manifest.json'), 'utf8'))
     writeFileSync(join(made, 'manifest.json'), JSON.stringify({ ...manifest, tables, schema: earlier.at(-1)?.name }))
     const watching = work()
-    expect(await restore(configOfPlace(engine, empty, key), made, watching)).toMatchObject({ isRight: true })
+    expect(await restore(configOfTestDatabase(engine, empty, key), made, watching)).toMatchObject({ isRight: true })
     expect(watching.wrong).toEqual([])
     const restored = openDatabase(empty.address)
     expect(await pending(restored, readMigrations())).toEqual([])
@@ -211,11 +213,11 @@ describe.each([...enginesOf('postgres')])('backup, restore and move of a filled 
   })
 
   test('move refuses while another process is connected, and creates nothing at the new place', async () => {
-    const [from, to] = [await makePlace(engine, place), await makePlace('sqlite')]
+    const [from, to] = [await makeTestDatabase(engine, testDatabase), await makeTestDatabase('sqlite')]
     const selling = openDatabase(from.address)
     await selling.first('SELECT 1 AS one')
     const moving = { ...work(), goneWithinMs: 0 }
-    expect(await failing(move(configOfPlace(engine, from, key), to.folder, moving))).toContain('Stop')
+    expect(await failing(move(configOfTestDatabase(engine, from, key), to.folder, moving))).toContain('Stop')
     await selling.close()
     expect(existsSync(to.address)).toBeFalse()
     await Promise.all([from.remove(), to.remove()])

@@ -6,7 +6,7 @@ import { backUp } from '../../src/app/backup/backup.ts'
 import { restore } from '../../src/app/backup/restore.ts'
 import { ignoreProgress } from '../harness/backups.ts'
 import { openByteOrigin } from '../harness/byte-origin.ts'
-import { engines, makePlace } from '../harness/database.ts'
+import { engines, makeTestDatabase } from '../harness/database.ts'
 import { startFlow } from '../harness/flow.ts'
 import { freePort } from '../harness/gateway.ts'
 import { makeGatewayProcess } from '../harness/gateway-process.ts'
@@ -29,7 +29,7 @@ describe.each(isLong ? engines : (['sqlite'] as const))(
       const gateway = await makeGatewayProcess(shop, port)
       const origin = openByteOrigin()
       const folder = mkdtempSync(join(tmpdir(), 'turnpike-backup-'))
-      const place = await makePlace(engine)
+      const testDatabase = await makeTestDatabase(engine)
       try {
         const [user] = await addUsers({ ...shop, port }, 1, 0.2)
         if (!user) throw new Error('nobody there')
@@ -61,8 +61,8 @@ describe.each(isLong ? engines : (['sqlite'] as const))(
 
         const restored = {
           ...shop.config,
-          folder: place.folder,
-          databaseUrl: engine === 'postgres' ? place.address : undefined,
+          folder: testDatabase.folder,
+          databaseUrl: engine === 'postgres' ? testDatabase.address : undefined,
         }
         const { isRight } = await restore(restored, join(folder, 'b'), {
           clock: Date.now,
@@ -100,7 +100,7 @@ describe.each(isLong ? engines : (['sqlite'] as const))(
         gateway.remove()
         origin.stop()
         await shop.remove()
-        await place.remove()
+        await testDatabase.remove()
         rmSync(folder, { recursive: true, force: true })
       }
     })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { readManifest } from '../../src/app/backup/backup.ts'
 import { scheduleBackups } from '../../src/app/backup/schedule.ts'
 import { findTime } from '../../src/jobs/backups.ts'
-import { configOfPlace } from '../harness/backups.ts'
+import { configOfTestDatabase } from '../harness/backups.ts'
 import { enginesOf, openTestDatabase } from '../harness/database.ts'
 import { wire } from '../harness/wired.ts'
 
@@ -14,11 +14,11 @@ const quiet = { info: () => {}, error: () => {} }
 describe.each([...enginesOf('sqlite')])('scheduled backups of a shop on %s', (engine) => {
   test('a shop backs itself up once a day, keeps TURNPIKE_BACKUP_KEEP backups, and removes a killed draft', async () => {
     const opened = await openTestDatabase(engine)
-    const { db, place } = opened
+    const { db, testDatabase } = opened
     const services = wire(db)
     await db.transact((tx) => services.customers.decideMode(tx, 'production'))
-    const folder = join(place.folder, 'backups')
-    const config = configOfPlace(engine, place, {
+    const folder = join(testDatabase.folder, 'backups')
+    const config = configOfTestDatabase(engine, testDatabase, {
       TURNPIKE_SECRET_KEY: '00'.repeat(32),
       TURNPIKE_BACKUP_FOLDER: folder,
       TURNPIKE_BACKUP_KEEP: '1',

@@ -7,7 +7,7 @@ import { draftMark } from '../../src/app/backup/backup.ts'
 import type { CustomerId } from '../../src/core/ids.ts'
 import { findClosed, isUnfinished } from '../../src/db/closed.ts'
 import { openDatabase } from '../../src/db/open.ts'
-import { type Engine, engines, makePlace, openTestDatabase, type Place } from '../harness/database.ts'
+import { type Engine, engines, makeTestDatabase, openTestDatabase, type TestDatabase } from '../harness/database.ts'
 import { isLong } from '../harness/scale.ts'
 import { endStarted, runCommand, startTurnpike, untilTrue } from '../harness/turnpike.ts'
 import { until } from '../harness/until.ts'
@@ -42,10 +42,10 @@ function startLoad(address: string, customers: readonly CustomerId[]) {
   }
 }
 
-const envOf = (engine: Engine, place: Place): Record<string, string> => ({
-  TURNPIKE_DATA: place.folder,
+const envOf = (engine: Engine, testDatabase: TestDatabase): Record<string, string> => ({
+  TURNPIKE_DATA: testDatabase.folder,
   TURNPIKE_SECRET_KEY: '00'.repeat(32),
-  ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: place.address }),
+  ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: testDatabase.address }),
 })
 
 /** Starts a command and sends SIGKILL once `isUnderWay`, unless the command has ended by then. */
@@ -69,10 +69,10 @@ async function insist(command: readonly string[], env: Record<string, string>): 
   if (!isDone) throw new Error(`${command[0]} ended with ${exit}: ${err}${out}`)
 }
 
-/** True once a restore has begun to fill the place. */
-async function isBeingFilled(engine: Engine, place: Place): Promise<boolean> {
-  if (engine === 'sqlite') return existsSync(`${place.address}.unfinished`)
-  const db = openDatabase(place.address)
+/** True once a restore has begun to fill the database. */
+async function isBeingFilled(engine: Engine, testDatabase: TestDatabase): Promise<boolean> {
+  if (engine === 'sqlite') return existsSync(`${testDatabase.address}.unfinished`)
+  const db = openDatabase(testDatabase.address)
   try {
     return isUnfinished(await findClosed(db))
   } finally {
@@ -80,8 +80,8 @@ async function isBeingFilled(engine: Engine, place: Place): Promise<boolean> {
   }
 }
 
-async function ordersIn(place: Place): Promise<Set<string>> {
-  const db = openDatabase(place.address)
+async function ordersIn(testDatabase: TestDatabase): Promise<Set<string>> {
+  const db = openDatabase(testDatabase.address)
   const rows = await db.all<{ id: string }>('SELECT id FROM orders')
   const halves = await db.first<{ n: bigint }>(
     `SELECT COUNT(*) AS n FROM orders WHERE NOT EXISTS
@@ -94,12 +94,12 @@ async function ordersIn(place: Place): Promise<Set<string>> {
 
 /** A shop with two customers who can pay for everything. */
 async function openShop(engine: Engine) {
-  const { db, place } = await openTestDatabase(engine)
+  const { db, testDatabase } = await openTestDatabase(engine)
   const services = wire(db)
   const customers = [await addCustomer(services, 10n ** 12n), await addCustomer(services, 10n ** 12n)]
   await db.transact((tx) => services.customers.decideMode(tx, 'production'))
   await db.close()
-  return { place, customers, acknowledged: [] as string[] }
+  return { testDatabase, customers, acknowledged: [] as string[] }
 }
 
 describe.each([...engines])('backups of a shop on %s under load', (engine) => {
@@ -109,28 +109,28 @@ describe.each([...engines])('backups of a shop on %s under load', (engine) => {
     for (let round = 0; round < rounds; round += 1) {
       // A shop sells thousands in each round. A new one after ten rounds bounds the rows that a restore verifies.
       if (round > 0 && round % 10 === 0) {
-        await shop.place.remove()
+        await shop.testDatabase.remove()
         shop = await openShop(engine)
       }
-      const { place, customers } = shop
+      const { testDatabase, customers } = shop
       const turn = round + engines.indexOf(engine)
-      const load = startLoad(place.address, customers)
+      const load = startLoad(testDatabase.address, customers)
       await until(() => load.acknowledged.length > turn % 10)
       const before = [...shop.acknowledged, ...load.acknowledged]
       const backup = join(folder, String(round))
       const hasBegun = () => readdirSync(folder).some((name) => name.startsWith(`${round}${draftMark}`))
       if (turn % 2 === 0) {
-        await startAndKill(['backup', backup], envOf(engine, place), hasBegun)
+        await startAndKill(['backup', backup], envOf(engine, testDatabase), hasBegun)
         for (const left of readdirSync(folder))
           if (left.includes(draftMark)) rmSync(join(folder, left), { recursive: true })
       }
       // The shop is killed while its backup is written.
       const killing = untilTrue(() => hasBegun() || existsSync(backup)).then(() => load.kill())
-      await insist(['backup', backup], envOf(engine, place))
+      await insist(['backup', backup], envOf(engine, testDatabase))
       await killing
       shop.acknowledged.push(...load.acknowledged)
       const onto = engines[turn % 2] ?? engine
-      const target = await makePlace(onto)
+      const target = await makeTestDatabase(onto)
       if (turn % 2 === 1) {
         await startAndKill(['restore', backup], envOf(onto, target), () => isBeingFilled(onto, target))
       }
@@ -143,6 +143,6 @@ describe.each([...engines])('backups of a shop on %s under load', (engine) => {
     }
     expect(readdirSync(folder)).toEqual([])
     rmSync(folder, { recursive: true, force: true })
-    await shop.place.remove()
+    await shop.testDatabase.remove()
   })
 })

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { createCaller } from '../harness/caller.ts'
-import { makePreparedPlace } from '../harness/database.ts'
+import { makePreparedTestDatabase } from '../harness/database.ts'
 import { freePort, startOrigin } from '../harness/gateway.ts'
 import { isLong } from '../harness/scale.ts'
 import { endStarted, startTurnpike, untilTrue } from '../harness/turnpike.ts'
@@ -9,10 +9,10 @@ describe('a gateway whose shop is down', () => {
   afterAll(endStarted)
 
   test('a gateway killed by SIGKILL serves its saved proxies again while the shop is down, and refuses a wrong password', async () => {
-    const place = await makePreparedPlace('sqlite', 'stocked')
+    const testDatabase = await makePreparedTestDatabase('sqlite', 'stocked')
     const port = String(freePort())
     const env = {
-      TURNPIKE_DATA: place.folder,
+      TURNPIKE_DATA: testDatabase.folder,
       TURNPIKE_PORT: String(freePort()),
       TURNPIKE_GATEWAY_PORT: port,
       TURNPIKE_SANDBOX_TOKEN: 'sandbox-token-of-this-test',
@@ -45,6 +45,6 @@ describe('a gateway whose shop is down', () => {
     second.kill(isLong ? 'SIGTERM' : 'SIGKILL')
     expect(await second.exited).toBe(isLong ? 0 : 137)
     await origin.stop()
-    await place.remove()
+    await testDatabase.remove()
   })
 })

@@ -342,7 +342,10 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
       exit: 1,
       isExplained: true,
     })
-    const missing = await runTurnpike(['gateway', 'reload'], { ...gateway.env, TURNPIKE_DATA: service.place.folder })
+    const missing = await runTurnpike(['gateway', 'reload'], {
+      ...gateway.env,
+      TURNPIKE_DATA: service.testDatabase.folder,
+    })
     expect({ exit: missing.exit, err: missing.err }).toEqual({
       exit: 1,
       err: 'turnpike: No gateway runs on this data folder.\n',
@@ -374,7 +377,7 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
     const [way] = ways as [Way]
     const tunnel = await openTunnel(way.speech, way.at, way.login, echo.spot)
     // The new process keeps stderr open for its log, so a pipe would never end.
-    const log = Bun.file(join(service.place.folder, 'reload.log'))
+    const log = Bun.file(join(service.testDatabase.folder, 'reload.log'))
     const reload = Bun.spawn(['node', turnpikeProgram, 'gateway', 'reload', '--json'], {
       env: { PATH: process.env['PATH'] ?? '', ...gateway.env },
       stdout: 'pipe',

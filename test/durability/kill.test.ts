@@ -39,15 +39,15 @@ async function countHalves(db: Database): Promise<{ unpaid: bigint; undelivered:
 
 describe.each([...engines])('a shop on %s killed under load', (engine) => {
   test(`a shop killed by SIGKILL ${kills} times has every purchase that it acknowledged, and none by half`, async () => {
-    const { db: first, place } = await openTestDatabase(engine)
+    const { db: first, testDatabase } = await openTestDatabase(engine)
     const customers = [await addCustomer(wire(first), 10n ** 12n), await addCustomer(wire(first), 10n ** 12n)]
     await first.close()
     const acknowledged = new Set<string>()
     for (let kill = 0; kill < kills; kill += 1) {
       const sold = soldBefore[kill] ?? Math.floor(Math.random() * 200)
-      const fresh = await loadAndKill(place.address, customers, sold)
+      const fresh = await loadAndKill(testDatabase.address, customers, sold)
       for (const order of fresh) acknowledged.add(order)
-      const db = openDatabase(place.address)
+      const db = openDatabase(testDatabase.address)
       const kept = new Set((await db.all<{ id: string }>('SELECT id FROM orders')).map((row) => row.id))
       const lost = [...acknowledged].filter((order) => !kept.has(order))
       expect(lost).toEqual([])
@@ -55,6 +55,6 @@ describe.each([...engines])('a shop on %s killed under load', (engine) => {
       expect(await findingsOf(wire(db))).toEqual([])
       await db.close()
     }
-    await place.remove()
+    await testDatabase.remove()
   })
 })

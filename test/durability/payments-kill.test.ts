@@ -165,7 +165,7 @@ describe.each([...engines])('a shop on %s killed while customers pay', (engine) 
   test.each([...providersOn[engine]])(
     `a shop killed by SIGKILL ${kills} times has lost and doubled no payment by %s`,
     async (provider) => {
-      const { db: first, place } = await openTestDatabase(engine)
+      const { db: first, testDatabase } = await openTestDatabase(engine)
       const services = wire(first)
       await first.transact((tx) => services.pricing.apply(tx, shippedCatalogue))
       // Two customers for each kill: open payments of a killed worker count against its customer until they expire.
@@ -180,14 +180,14 @@ describe.each([...engines])('a shop on %s killed while customers pay', (engine) 
         const minimum = moments[kill === kills - 1 ? 1 : kill % moments.length] as Moment
         const moment = isLong ? { ...minimum, begun: Math.max(chance(maxBegun), minimum.begun) } : minimum
         const pair = customers.slice(2 * kill, 2 * kill + 2)
-        const args = [place.address, provider, method, String(aheadMs), ...pair]
+        const args = [testDatabase.address, provider, method, String(aheadMs), ...pair]
         for (const id of await runAndKill(args, side, moment)) acknowledged.add(id)
         if (kill % verifyEvery !== verifyEvery - 1) continue
-        const between = openDatabase(place.address)
+        const between = openDatabase(testDatabase.address)
         expect(await findingsOf(wire(between))).toEqual([])
         await between.close()
       }
-      const db = openDatabase(place.address)
+      const db = openDatabase(testDatabase.address)
       const later = await settle(db, provider, side, Date.now() + aheadMs + 5 * 60_000)
       const rows = await readRows(db)
       const orders = await db.all<OrderRow>('SELECT id, customer_id, price FROM orders')
@@ -212,7 +212,7 @@ describe.each([...engines])('a shop on %s killed while customers pay', (engine) 
       }
       await db.close()
       await side.stop()
-      await place.remove()
+      await testDatabase.remove()
     },
   )
 })

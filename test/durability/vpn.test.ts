@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { type Engine, enginesOf, makePreparedPlace, type Place } from '../harness/database.ts'
+import { type Engine, enginesOf, makePreparedTestDatabase, type TestDatabase } from '../harness/database.ts'
 import { isLong } from '../harness/scale.ts'
 import { runCommand } from '../harness/turnpike.ts'
 
@@ -8,19 +8,19 @@ const program = join(import.meta.dir, '../../src/app/turnpike.ts')
 const token = 'sandbox-token-for-killing'
 const kills = isLong ? 20 : 1
 
-const settingsFor = (engine: Engine, place: Place) => ({
-  TURNPIKE_DATA: place.folder,
+const settingsFor = (engine: Engine, testDatabase: TestDatabase) => ({
+  TURNPIKE_DATA: testDatabase.folder,
   TURNPIKE_PORT: '0',
   TURNPIKE_SANDBOX_TOKEN: token,
   TURNPIKE_RATE_READS: '0',
   TURNPIKE_RATE_CHARGES: '0',
   TURNPIKE_LOG: 'error',
-  ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: place.address }),
+  ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: testDatabase.address }),
 })
 
-async function openShop(engine: Engine, place: Place) {
+async function openShop(engine: Engine, testDatabase: TestDatabase) {
   const child = Bun.spawn([process.execPath, program, 'shop'], {
-    env: { PATH: process.env['PATH'] ?? '', ...settingsFor(engine, place) },
+    env: { PATH: process.env['PATH'] ?? '', ...settingsFor(engine, testDatabase) },
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'inherit',
@@ -51,13 +51,13 @@ async function post(url: string, path: string, body: unknown, key: string) {
 
 describe.each([...enginesOf('sqlite')])('a shop killed while it sells VPN, on %s', (engine) => {
   test('a shop killed by SIGKILL has sold and charged or neither, and a repeat with the same key completes it', async () => {
-    const place = await makePreparedPlace(engine, 'stocked')
+    const testDatabase = await makePreparedTestDatabase(engine, 'stocked')
     try {
       const answered = new Map<string, string>()
       const asked = new Map<string, { path: string; body: unknown }>()
       let uuid: string | undefined
       for (let round = 0; round < kills; round += 1) {
-        const { child, url } = await openShop(engine, place)
+        const { child, url } = await openShop(engine, testDatabase)
         if (uuid === undefined) {
           const first = await post(url, '/vpn/buy', { period: 12 }, 'first')
           uuid = (JSON.parse(first?.text ?? '{}') as { data: { uuid: string } }).data.uuid
@@ -93,7 +93,7 @@ describe.each([...enginesOf('sqlite')])('a shop killed while it sells VPN, on %s
         child.kill('SIGKILL')
         await child.exited
       }
-      const { child, url } = await openShop(engine, place)
+      const { child, url } = await openShop(engine, testDatabase)
       for (const [key, { path, body }] of asked) {
         const again = await post(url, path, body, key)
         if (answered.has(key)) expect(again?.text).toBe(answered.get(key))
@@ -110,10 +110,10 @@ describe.each([...enginesOf('sqlite')])('a shop killed while it sells VPN, on %s
       expect((await get('/vpn/info')).data.items).toHaveLength(bought.length + 1)
       child.kill('SIGKILL')
       await child.exited
-      const { out } = await runCommand(['verify', '--json'], settingsFor(engine, place))
+      const { out } = await runCommand(['verify', '--json'], settingsFor(engine, testDatabase))
       expect(JSON.parse(out)).toMatchObject({ ok: true, found: 0 })
     } finally {
-      await place.remove()
+      await testDatabase.remove()
     }
   })
 })

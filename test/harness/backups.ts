@@ -1,11 +1,15 @@
 import { type Config, readConfig } from '../../src/app/settings/config.ts'
-import type { Engine, Place } from './database.ts'
+import type { Engine, TestDatabase } from './database.ts'
 
-/** Settings of a shop whose database is in this place. */
-export const configOfPlace = (engine: Engine, place: Place, env: Record<string, string> = {}): Config =>
+/** Settings of a shop on this test database. */
+export const configOfTestDatabase = (
+  engine: Engine,
+  testDatabase: TestDatabase,
+  env: Record<string, string> = {},
+): Config =>
   readConfig({
-    TURNPIKE_DATA: place.folder,
-    ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: place.address }),
+    TURNPIKE_DATA: testDatabase.folder,
+    ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: testDatabase.address }),
     ...env,
   })
 

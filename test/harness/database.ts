@@ -23,10 +23,14 @@ export const engines: readonly Engine[] = ['sqlite', 'postgres']
 export const enginesOf = (short: Engine): readonly Engine[] => (isLong ? engines : [short])
 
 /** An empty database of one test, and the folder that goes with it. */
-export type Place = { readonly address: string; readonly folder: string; remove(): Promise<void> }
+export type TestDatabase = { readonly address: string; readonly folder: string; remove(): Promise<void> }
 
-/** Empty, or a copy of a place whose database is closed. */
-export async function makePlace(engine: Engine, copyOf?: Place, copyOfUrl = copyOf?.address): Promise<Place> {
+/** Empty, or a copy of a test database that is closed. */
+export async function makeTestDatabase(
+  engine: Engine,
+  copyOf?: TestDatabase,
+  copyOfUrl = copyOf?.address,
+): Promise<TestDatabase> {
   const folder = mkdtempSync(join(memoryFolder, 'turnpike-'))
   const removeFolder = () => rmSync(folder, { recursive: true, force: true })
   if (copyOf) cpSync(copyOf.folder, folder, { recursive: true })
@@ -57,13 +61,13 @@ const prepared = JSON.parse(process.env['TURNPIKE_TEST_PREPARED'] || 'null') as 
 /** The folder that the test command prepared for all test files; undefined in a test file that runs alone. */
 export const preparedFolder = prepared === null ? undefined : dirname(prepared.sqlite.migrated)
 
-/** A place copied from a prepared database if there is one; the caller migrates it in any case. */
-export async function makePreparedPlace(engine: Engine, beginning: Beginning): Promise<Place> {
+/** Copied from a prepared database if there is one; the caller migrates it in any case. */
+export async function makePreparedTestDatabase(engine: Engine, beginning: Beginning): Promise<TestDatabase> {
   const source = prepared?.[engine][beginning]
-  if (engine === 'postgres') return makePlace(engine, undefined, source)
-  const place = await makePlace(engine)
-  if (source !== undefined) copyFileSync(source, place.address)
-  return place
+  if (engine === 'postgres') return makeTestDatabase(engine, undefined, source)
+  const testDatabase = await makeTestDatabase(engine)
+  if (source !== undefined) copyFileSync(source, testDatabase.address)
+  return testDatabase
 }
 
 /** The same for a shop's data folder, which may exist already. */
@@ -81,26 +85,26 @@ export const fewConnections = 3
 const longTimeouts = { poolWaitMs: 60_000, lockWaitMs: 60_000, statementMs: 70_000, silentMs: 80_000 }
 
 /** Opens a database with these timeouts, as a second shop process. */
-export const openWithLongTimeouts = ({ address }: Place, connections?: number): Database =>
+export const openWithLongTimeouts = ({ address }: TestDatabase, connections?: number): Database =>
   address.startsWith('postgres') ? openPostgres(address, connections, longTimeouts) : openDatabase(address)
 
 /** A closed PostgreSQL database without rows, to be reused: creating one takes 0.3 s, emptying one 0.05 s. */
-type Emptied = { readonly place: Place; readonly digest: string }
+type Emptied = { readonly testDatabase: TestDatabase; readonly digest: string }
 const idle: Emptied[] = []
 try {
-  afterAll(() => Promise.all(idle.splice(0).map(({ place }) => place.remove())))
+  afterAll(() => Promise.all(idle.splice(0).map(({ testDatabase }) => testDatabase.remove())))
 } catch {
   // Processes that a test starts import this file too; afterAll exists only within the test runner.
 }
 
 /** The same database with a new folder. */
-async function reuse({ place }: Emptied): Promise<Place> {
-  const own = await makePlace('sqlite')
+async function reuse({ testDatabase }: Emptied): Promise<TestDatabase> {
+  const own = await makeTestDatabase('sqlite')
   return {
-    address: place.address,
+    address: testDatabase.address,
     folder: own.folder,
     async remove() {
-      await place.remove()
+      await testDatabase.remove()
       await own.remove()
     },
   }
@@ -111,22 +115,22 @@ export async function openTestDatabase(
   engine: Engine,
   connections = fewConnections,
   beginning: Beginning = 'migrated',
-): Promise<{ db: Database; place: Place; close(): Promise<void> }> {
+): Promise<{ db: Database; testDatabase: TestDatabase; close(): Promise<void> }> {
   const isReusable = engine === 'postgres' && beginning === 'migrated'
   const emptied = isReusable ? idle.pop() : undefined
-  const place = emptied ? await reuse(emptied) : await makePreparedPlace(engine, beginning)
-  const db = openWithLongTimeouts(place, connections)
+  const testDatabase = emptied ? await reuse(emptied) : await makePreparedTestDatabase(engine, beginning)
+  const db = openWithLongTimeouts(testDatabase, connections)
   await migrate(db, readMigrations())
   const digest = isReusable ? (emptied?.digest ?? (await readSchemaDigest(db))) : undefined
   return {
     db,
-    place,
+    testDatabase,
     async close() {
       await db.close()
-      const isEmptied = digest !== undefined && (await emptyDatabase(place.address, digest))
-      if (!isEmptied) return place.remove()
-      idle.push({ place, digest })
-      rmSync(place.folder, { recursive: true, force: true })
+      const isEmptied = digest !== undefined && (await emptyDatabase(testDatabase.address, digest))
+      if (!isEmptied) return testDatabase.remove()
+      idle.push({ testDatabase, digest })
+      rmSync(testDatabase.folder, { recursive: true, force: true })
     },
   }
 }

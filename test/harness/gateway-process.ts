@@ -154,8 +154,8 @@ export async function makeGatewayProcess(
     kill: () => end('SIGKILL'),
     stop: () => end('SIGTERM'),
     hasJournals() {
-      const place = join(folder, 'gateway')
-      return existsSync(place) && readdirSync(place).some((each) => each.startsWith('journal-'))
+      const journalFolder = join(folder, 'gateway')
+      return existsSync(journalFolder) && readdirSync(journalFolder).some((each) => each.startsWith('journal-'))
     },
     remove: () => rmSync(folder, { recursive: true, force: true }),
   }

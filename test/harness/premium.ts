@@ -30,7 +30,7 @@ export type PremiumShop = {
 /** A shop without HTTP: all domains on a real database, the shipped prices, and a hand clock. */
 export async function openPremiumShop(engine: Engine, terms: Partial<typeof shippedTerms> = {}): Promise<PremiumShop> {
   const database = await openTestDatabase(engine)
-  const { db, place } = database
+  const { db, testDatabase } = database
   const clock = new HandClock()
   const services = createServices(db, runtimeWith(clock), {
     vault: createVault(new Uint8Array(32).fill(7)),
@@ -43,7 +43,7 @@ export async function openPremiumShop(engine: Engine, terms: Partial<typeof ship
   return {
     services,
     clock,
-    address: place.address,
+    address: testDatabase.address,
     async newCustomer() {
       const { id } = await services.customers.create('reseller')
       await db.transact(async (tx) => {

@@ -8,7 +8,7 @@ import type { PurchaseRequest } from '../../src/domains/orders/index.ts'
 import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
 import type { Ipv, Kind } from '../../src/domains/stock/rules.ts'
 import { HandClock } from './clock.ts'
-import { type Engine, openTestDatabase, type Place } from './database.ts'
+import { type Engine, openTestDatabase, type TestDatabase } from './database.ts'
 import { buying, wire } from './wired.ts'
 
 /** A price list as written, which a test can change in a copy. */
@@ -61,7 +61,7 @@ export async function addStock(services: Services, prefix: string, code: string,
 export type DomainShop = {
   readonly engine: Engine
   readonly db: Database
-  readonly place: Place
+  readonly testDatabase: TestDatabase
   readonly clock: HandClock
   readonly services: Services
   close(): Promise<void>

@@ -4,7 +4,7 @@ import type { Runtime, Services } from '../../src/app/shop/services.ts'
 import { openShop } from '../../src/app/shop/shop.ts'
 import { type Caller, createCaller } from './caller.ts'
 import { HandClock, runtimeWith } from './clock.ts'
-import { type Beginning, type Engine, fewConnections, makePreparedPlace, type Place } from './database.ts'
+import { type Beginning, type Engine, fewConnections, makePreparedTestDatabase, type TestDatabase } from './database.ts'
 import { addStockGateway, serveStockUnlessServed } from './stock-gateway.ts'
 import { until } from './until.ts'
 
@@ -15,7 +15,7 @@ export type Service = Caller & {
   readonly token: string
   readonly clock: HandClock
   readonly services: Services
-  readonly place: Place
+  readonly testDatabase: TestDatabase
   readonly log: string[]
   /** Waits until so many requests are running or waiting in the shop. */
   untilPending(count: number): Promise<void>
@@ -38,17 +38,17 @@ export async function startService(
   const isSandbox = env['TURNPIKE_SANDBOX'] !== 'off'
   // With real time, a gateway seen at the time of the preparation would count as down.
   const beginning = served && runtime === undefined ? 'served' : 'stocked'
-  const place = await makePreparedPlace(engine, from ?? (isSandbox ? beginning : 'migrated'))
+  const testDatabase = await makePreparedTestDatabase(engine, from ?? (isSandbox ? beginning : 'migrated'))
   const clock = new HandClock()
   const log: string[] = []
   const config = readConfig({
     TURNPIKE_PORT: '0',
     TURNPIKE_METRICS_LISTEN: '',
-    TURNPIKE_DATA: place.folder,
+    TURNPIKE_DATA: testDatabase.folder,
     TURNPIKE_RATE_READS: '0',
     TURNPIKE_RATE_CHARGES: '0',
     TURNPIKE_DATABASE_CONNECTIONS: String(fewConnections),
-    ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: place.address }),
+    ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: testDatabase.address }),
     ...env,
   })
   const shop = await openShop(
@@ -66,7 +66,7 @@ export async function startService(
     token,
     clock,
     services: shop.services,
-    place,
+    testDatabase,
     log,
     untilPending: (count) => until(() => shop.pending() >= count),
     ...caller,
@@ -82,7 +82,7 @@ export async function startService(
     },
     async stop() {
       await shop.stop()
-      await place.remove()
+      await testDatabase.remove()
     },
   }
 }

@@ -3,7 +3,7 @@ import { createServices, realRuntime, type Services } from '../../src/app/shop/s
 import { readPrefix } from '../../src/core/address.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import { maxWrittenOut, sizeOf } from '../../src/domains/stock/rules.ts'
-import type { Place } from './database.ts'
+import type { TestDatabase } from './database.ts'
 
 const name = 'stock-gateway'
 /** A last report and proofs that never expire, whatever the clock of a test shows. */
@@ -66,8 +66,8 @@ function addGateway({ db, fleet }: Pick<Services, 'db' | 'fleet'>): Promise<stri
 }
 
 /** The same on the database of a shop that runs in another process. */
-export async function serveStockOf(place: Place): Promise<void> {
-  const db = openDatabase(place.address)
+export async function serveStockOf(testDatabase: TestDatabase): Promise<void> {
+  const db = openDatabase(testDatabase.address)
   const config = { vault: createVault(new Uint8Array(32)), gateway: { host: '127.0.0.1', port: 10_800 } }
   try {
     await serveAllStock(createServices(db, realRuntime, config))

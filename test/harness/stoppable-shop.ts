@@ -3,7 +3,7 @@ import { type Config, readConfig } from '../../src/app/settings/config.ts'
 import type { Services } from '../../src/app/shop/services.ts'
 import { openShop, type Shop } from '../../src/app/shop/shop.ts'
 import { type Caller, createCaller } from './caller.ts'
-import { type Engine, makePreparedPlace } from './database.ts'
+import { type Engine, makePreparedTestDatabase } from './database.ts'
 import { freePort } from './gateway.ts'
 
 /** A shop on real time that can be stopped and started again, on the same data and port. */
@@ -19,15 +19,15 @@ export type StoppableShop = Caller & {
 }
 
 export async function openStoppableShop(engine: Engine, env: Record<string, string> = {}): Promise<StoppableShop> {
-  const place = await makePreparedPlace(engine, 'stocked')
+  const testDatabase = await makePreparedTestDatabase(engine, 'stocked')
   let config = readConfig({
     TURNPIKE_PORT: String(freePort()),
-    TURNPIKE_DATA: place.folder,
+    TURNPIKE_DATA: testDatabase.folder,
     TURNPIKE_SANDBOX_TOKEN: 'sandbox-token-of-a-test',
     TURNPIKE_RATE_READS: '0',
     TURNPIKE_METRICS_LISTEN: '',
     TURNPIKE_RATE_CHARGES: '0',
-    ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: place.address }),
+    ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: testDatabase.address }),
     ...env,
   })
   const open = (): Promise<Shop> =>
@@ -59,7 +59,7 @@ export async function openStoppableShop(engine: Engine, env: Record<string, stri
     },
     async remove() {
       await stop()
-      await place.remove()
+      await testDatabase.remove()
     },
   }
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { perform } from '../../src/app/perform.ts'
 import { settings } from '../../src/app/settings/config.ts'
-import type { Place } from './database.ts'
+import type { TestDatabase } from './database.ts'
 import { isLong } from './scale.ts'
 import { waitLimitMs } from './until.ts'
 
@@ -70,8 +70,8 @@ export async function runJson(words: readonly string[], env: Record<string, stri
   return { ...ended, json: ended.out === '' ? undefined : JSON.parse(ended.out) }
 }
 
-/** Settings that direct a command to the shop of a place. */
-export const placeEnv = ({ folder, address }: Place): Record<string, string> => ({
+/** Settings that direct a command to the shop of a test database. */
+export const testDatabaseEnv = ({ folder, address }: TestDatabase): Record<string, string> => ({
   TURNPIKE_DATA: folder,
   ...(address.startsWith('postgres') && { TURNPIKE_DATABASE_URL: address }),
 })

@@ -27,11 +27,11 @@ export async function findingsOf(service: Pick<Service, 'services'>, parts?: rea
 export async function openBeside(service: Service, env: Record<string, string> = {}): Promise<Shop> {
   const config = readConfig({
     TURNPIKE_PORT: '0',
-    TURNPIKE_DATA: service.place.folder,
+    TURNPIKE_DATA: service.testDatabase.folder,
     TURNPIKE_LOG: 'error',
     TURNPIKE_RATE_READS: '0',
     TURNPIKE_RATE_CHARGES: '0',
-    ...(service.engine === 'postgres' && { TURNPIKE_DATABASE_URL: service.place.address }),
+    ...(service.engine === 'postgres' && { TURNPIKE_DATABASE_URL: service.testDatabase.address }),
     ...env,
   })
   return openShop(

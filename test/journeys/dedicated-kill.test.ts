@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
-import { enginesOf, makePreparedPlace, type Place } from '../harness/database.ts'
+import { enginesOf, makePreparedTestDatabase, type TestDatabase } from '../harness/database.ts'
 import { isLong } from '../harness/scale.ts'
 import { serveStockOf } from '../harness/stock-gateway.ts'
-import { endStarted, placeEnv, type Running, runCommand, startTurnpike } from '../harness/turnpike.ts'
+import { endStarted, type Running, runCommand, startTurnpike, testDatabaseEnv } from '../harness/turnpike.ts'
 
 const cycles = isLong ? 50 : 1
 const clients = 8
@@ -137,8 +137,8 @@ async function checkBooks(shop: Shop, books: Books): Promise<void> {
   expect(held).toEqual(new Set(books.proxies))
 }
 
-const envOf = (place: Place): Record<string, string> => ({
-  ...placeEnv(place),
+const envOf = (testDatabase: TestDatabase): Record<string, string> => ({
+  ...testDatabaseEnv(testDatabase),
   TURNPIKE_PORT: '0',
   TURNPIKE_RATE_READS: '0',
   TURNPIKE_RATE_CHARGES: '0',
@@ -150,11 +150,11 @@ afterAll(endStarted)
 
 describe.each([...enginesOf('postgres')])('SIGKILL of a shop during purchases on %s', (engine) => {
   test(`a shop killed ${cycles} times keeps and replays acknowledged purchases; verify finds nothing`, async () => {
-    const place = await makePreparedPlace(engine, 'stocked')
-    const env = envOf(place)
+    const testDatabase = await makePreparedTestDatabase(engine, 'stocked')
+    const env = envOf(testDatabase)
     const books = new Books()
     let shop = await Shop.start(env)
-    await serveStockOf(place)
+    await serveStockOf(testDatabase)
     const [customer] = JSON.parse((await runCommand(['customer', 'list', '--json'], env)).out).items
     expect((await runCommand(['credit', customer.customer_id, '10000000'], env)).exit).toBe(0)
     for (let cycle = 1; cycle <= cycles; cycle += 1) {
@@ -168,6 +168,6 @@ describe.each([...enginesOf('postgres')])('SIGKILL of a shop during purchases on
     }
     expect(books.done.size).toBeGreaterThan(cycles)
     await shop.kill()
-    await place.remove()
+    await testDatabase.remove()
   }, 1_800_000)
 })

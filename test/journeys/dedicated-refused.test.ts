@@ -177,7 +177,7 @@ describe.each([...enginesOf('sqlite')])('refusals of dedicated operations on %s'
     const buyer = await service.newCustomer(10_000n)
     const fields = validRequests['/dedicated/buy']?.fields ?? {}
     expect((await ask('/dedicated/buy', fields, buyer.token)).status).toBe(200)
-    const elsewhere = openDatabase(service.place.address)
+    const elsewhere = openDatabase(service.testDatabase.address)
     await elsewhere.transact((tx) =>
       tx.run('UPDATE tokens SET revoked_at = 1 WHERE customer_id = $1', [buyer.customer]),
     )

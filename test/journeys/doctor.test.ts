@@ -71,12 +71,12 @@ test('doctor finds a running sandbox healthy, names each fault planted in it, an
 
 test('doctor checks PostgreSQL’s settings and the nodes, and reports a database that does not answer', async () => {
   const opened = await openTestDatabase('postgres')
-  const { db, place } = opened
+  const { db, testDatabase } = opened
   const services = wire(db)
   await db.transact((tx) => services.customers.decideMode(tx, 'production'))
   const env = {
-    TURNPIKE_DATA: place.folder,
-    TURNPIKE_DATABASE_URL: place.address,
+    TURNPIKE_DATA: testDatabase.folder,
+    TURNPIKE_DATABASE_URL: testDatabase.address,
     TURNPIKE_SECRET_KEY: '00'.repeat(32),
     TURNPIKE_PORT: String(freePort()),
     TURNPIKE_METRICS_LISTEN: '',
@@ -85,7 +85,7 @@ test('doctor checks PostgreSQL’s settings and the nodes, and reports a databas
   expect(withoutNodes.exit).toBe(1)
   expect(wrongIn(withoutNodes)).toContain('nodes')
   expect(wrongIn(withoutNodes)).toContain('reach')
-  const name = new URL(place.address).pathname.slice(1)
+  const name = new URL(testDatabase.address).pathname.slice(1)
   await db.transact((tx) => tx.run(`ALTER DATABASE ${name} SET synchronous_commit = off`))
   const advice = (await runDoctor(env)).advice.find((each) => each.of === 'database settings')
   expect(advice).toMatchObject({ state: 'wrong', todo: expect.stringContaining('synchronous_commit') })

@@ -66,9 +66,9 @@ describe('stock of two gateways with their own addresses', () => {
     for (const address of ['45.12.1.10', '45.12.1.11']) await net.ip(1, `address add ${address}/32 dev w0`)
     for (const address of ['45.12.2.10', '45.12.2.11']) await net.ip(2, `address add ${address}/32 dev w0`)
     net.startShop()
-    const place = `${net.shopData}/turnpike.db`
-    if (!(await untilTrue(() => existsSync(place)))) throw new Error('the shop did not open')
-    db = openDatabase(place)
+    const databasePath = `${net.shopData}/turnpike.db`
+    if (!(await untilTrue(() => existsSync(databasePath)))) throw new Error('the shop did not open')
+    db = openDatabase(databasePath)
     const config = { vault: createVault(new Uint8Array(32)), gateway: { host: '127.0.0.1', port: gatewayPort } }
     services = createServices(db, realRuntime, config)
     const isOpen = () =>

@@ -4,7 +4,7 @@ import { enginesOf } from '../harness/database.ts'
 import { freePort, openShopWithGateway } from '../harness/gateway.ts'
 import { makeGatewayProcess } from '../harness/gateway-process.ts'
 import { attempt, openTunnel, startEcho } from '../harness/tunnel.ts'
-import { placeEnv, runCommand, untilTrue } from '../harness/turnpike.ts'
+import { runCommand, testDatabaseEnv, untilTrue } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/wired.ts'
 
 describe.each([...enginesOf('sqlite')])('a login used at two gateways on %s', (engine) => {
@@ -12,7 +12,7 @@ describe.each([...enginesOf('sqlite')])('a login used at two gateways on %s', (e
     const road = await openShopWithGateway(engine)
     const other = await makeGatewayProcess(road, freePort())
     const echo = startEcho()
-    const env = placeEnv(road.place)
+    const env = testDatabaseEnv(road.testDatabase)
     const run = async (...args: string[]) => {
       const ended = await runCommand([...args, '--json'], env)
       expect(ended).toMatchObject({ exit: 0 })

@@ -104,7 +104,7 @@ describe('exits through a supplier’s proxies', () => {
     const cities = async () => (await premium.exits.places('datacenter', 'cities', anywhere)).map((place) => place.name)
     expect(await untilTrue(async () => !(await cities()).includes('Forgotten'))).toBeTrue()
     const listed = await runCommand(['exit', 'list', '--limit', '10000', '--json'], {
-      TURNPIKE_DATA: road.place.folder,
+      TURNPIKE_DATA: road.testDatabase.folder,
     })
     const shown = JSON.parse(listed.out).items.find((each: { exit_id: string }) => each.exit_id === forgotten.id)
     expect(shown).toMatchObject({ status: 'down', said: [{ up: false, reason: 'it does not take our login (407)' }] })
@@ -127,7 +127,7 @@ describe('exits through a supplier’s proxies', () => {
   })
 
   test('a gateway stops using an exit within 2 s of exit drain', async () => {
-    const env = { TURNPIKE_DATA: road.place.folder }
+    const env = { TURNPIKE_DATA: road.testDatabase.folder }
     const run = async (...args: string[]) => {
       const ended = await runCommand([...args, '--json'], env)
       expect(ended).toMatchObject({ exit: 0 })

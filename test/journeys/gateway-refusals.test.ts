@@ -203,10 +203,10 @@ describe('refusals of the gateway in HTTP and SOCKS5', () => {
 
   test('the gateway answers no_exit for a dead upstream and connect_timeout for one that never answers', async () => {
     const { as } = await newSubuser('mobile')
-    const place = { country: 'AT', state: 'Wien', city: 'Wien', zip: '1010', asn: null, credentials: null }
+    const location = { country: 'AT', state: 'Wien', city: 'Wien', zip: '1010', asn: null, credentials: null }
     const mute = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
     const add = (kind: 'http' | 'socks5', city: string, port: number) =>
-      road.services.premium.exits.addOne({ ...place, city, pool: 'mobile', kind, host: '127.0.0.1', port })
+      road.services.premium.exits.addOne({ ...location, city, pool: 'mobile', kind, host: '127.0.0.1', port })
     await add('http', 'Dead', freePort())
     await add('socks5', 'Mute', mute.port)
     const [dead, silent] = [as('-pool-mobile-city-dead'), as('-pool-mobile-city-mute')]

@@ -78,8 +78,8 @@ describe('a shop on the schema of the next version', () => {
       TURNPIKE_METRICS_LISTEN: '',
       TURNPIKE_RATE_READS: '0',
       TURNPIKE_RATE_CHARGES: '0',
-      TURNPIKE_DATA: `${first.place.folder}/second`,
-      TURNPIKE_DATABASE_URL: first.place.address,
+      TURNPIKE_DATA: `${first.testDatabase.folder}/second`,
+      TURNPIKE_DATABASE_URL: first.testDatabase.address,
     })
     second = await openShop(
       config,

@@ -3,7 +3,7 @@ import { trafficJobs } from '../../src/jobs/shop.ts'
 import { enginesOf } from '../harness/database.ts'
 import { reportOf } from '../harness/node.ts'
 import { type Service, startService } from '../harness/service.ts'
-import { placeEnv, runJson } from '../harness/turnpike.ts'
+import { runJson, testDatabaseEnv } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/vpn.ts'
 
 describe.each([...enginesOf('postgres')])('usage that nodes claim on %s', (engine) => {
@@ -13,7 +13,7 @@ describe.each([...enginesOf('postgres')])('usage that nodes claim on %s', (engin
     service = await startService(engine)
     // Commands run on the real clock.
     service.clock.nowMs = Date.now()
-    env = placeEnv(service.place)
+    env = testDatabaseEnv(service.testDatabase)
   })
   afterAll(() => service.stop())
 

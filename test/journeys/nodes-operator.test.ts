@@ -10,7 +10,7 @@ import { enginesOf } from '../harness/database.ts'
 import { askNode, joinNode, makeSecret } from '../harness/node.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { startStopwatch } from '../harness/stopwatch.ts'
-import { placeEnv, runCommand, runJson, runTurnpike } from '../harness/turnpike.ts'
+import { runCommand, runJson, runTurnpike, testDatabaseEnv } from '../harness/turnpike.ts'
 
 const version = '1.2.3'
 
@@ -21,7 +21,7 @@ describe.each([...enginesOf('sqlite')])('the node commands on %s', (engine) => {
     service = await startService(engine)
     // Commands run on the real clock.
     service.clock.nowMs = Date.now()
-    env = { ...placeEnv(service.place), TURNPIKE_PUBLIC_URL: 'https://shop.example.net' }
+    env = { ...testDatabaseEnv(service.testDatabase), TURNPIKE_PUBLIC_URL: 'https://shop.example.net' }
   })
   afterAll(() => service.stop())
 
@@ -134,13 +134,13 @@ describe.each([...enginesOf('sqlite')])('local nodes of a shop on %s', (engine) 
   })
   afterAll(() => service.stop())
 
-  const pathOf = (kind: NodeKind) => joinKeyFile(service.place.folder, kind)
+  const pathOf = (kind: NodeKind) => joinKeyFile(service.testDatabase.folder, kind)
   const keyOf = (kind: NodeKind) => readFileSync(pathOf(kind), 'utf8').trim()
   const restart = () =>
-    admitLocalNodes({ ...service.services, ...runtimeWith(service.clock), keys: joinKeysIn(service.place.folder) }, [
-      'gateway',
-      'vpn',
-    ])
+    admitLocalNodes(
+      { ...service.services, ...runtimeWith(service.clock), keys: joinKeysIn(service.testDatabase.folder) },
+      ['gateway', 'vpn'],
+    )
   const join = (key: string, secret: string) => askNode(service.url, 'POST', 'join', { key, secret, version })
 
   test('each local node joins with a key file of mode 0600 in a folder of mode 0700', async () => {
@@ -216,7 +216,7 @@ describe.each([...enginesOf('sqlite')])('local nodes of a shop on %s', (engine) 
 
 test('a shop without TURNPIKE_LOCAL_NODES writes no key file and adds no node', async () => {
   const service = await startService('sqlite')
-  expect(existsSync(joinKeyFile(service.place.folder, 'gateway'))).toBe(false)
+  expect(existsSync(joinKeyFile(service.testDatabase.folder, 'gateway'))).toBe(false)
   expect(await service.services.fleet.findByName('local-gateway')).toBeUndefined()
   await service.stop()
 })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connect, createServer, type Server } from 'node:net'
 import { createCaller } from '../harness/caller.ts'
-import { makePreparedPlace, type Place } from '../harness/database.ts'
+import { makePreparedTestDatabase, type TestDatabase } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
 import { isLong } from '../harness/scale.ts'
 import { endStarted, runCommand, startTurnpike, untilTrue } from '../harness/turnpike.ts'
@@ -51,31 +51,31 @@ async function openBalancer(
 }
 
 describe('a gateway behind a balancer of two shops', () => {
-  let place: Place
+  let testDatabase: TestDatabase
   let shops: number[]
   let balancer: Awaited<ReturnType<typeof openBalancer>>
   let gatewayPort: number
   beforeAll(async () => {
-    place = await makePreparedPlace('postgres', 'stocked')
+    testDatabase = await makePreparedTestDatabase('postgres', 'stocked')
     shops = [freePort(), freePort()]
     gatewayPort = freePort()
     const shared = {
-      TURNPIKE_DATABASE_URL: place.address,
+      TURNPIKE_DATABASE_URL: testDatabase.address,
       TURNPIKE_SECRET_KEY: '12'.repeat(32),
       TURNPIKE_SANDBOX_TOKEN: token,
       TURNPIKE_GATEWAY_PORT: String(gatewayPort),
     }
     for (const [index, port] of shops.entries()) {
-      const env = { ...shared, TURNPIKE_DATA: `${place.folder}/shop-${index}`, TURNPIKE_PORT: String(port) }
+      const env = { ...shared, TURNPIKE_DATA: `${testDatabase.folder}/shop-${index}`, TURNPIKE_PORT: String(port) }
       await startTurnpike(['shop'], env).until(/open at/)
     }
     balancer = await openBalancer(shops)
     const added = await runCommand(['node', 'add', 'gw', '--location', 'test', '--json'], {
       ...shared,
-      TURNPIKE_DATA: `${place.folder}/shop-0`,
+      TURNPIKE_DATA: `${testDatabase.folder}/shop-0`,
     })
     const gateway = startTurnpike(['gateway'], {
-      TURNPIKE_DATA: `${place.folder}/gateway`,
+      TURNPIKE_DATA: `${testDatabase.folder}/gateway`,
       TURNPIKE_SHOP_URL: `http://127.0.0.1:${balancer.port}`,
       TURNPIKE_NODE_KEY: JSON.parse(added.out).key,
       TURNPIKE_GATEWAY_PORT: String(gatewayPort),
@@ -85,7 +85,7 @@ describe('a gateway behind a balancer of two shops', () => {
   afterAll(async () => {
     await endStarted()
     balancer.server.close()
-    await place.remove()
+    await testDatabase.remove()
   })
 
   test('a gateway gets at most 4 early answers to its 10 s state requests per change', async () => {

@@ -180,8 +180,8 @@ describe.each([...enginesOf('postgres')])('the state that nodes read from the sh
   test('a supplier’s password goes only to the exit’s gateway, or to all gateways for a shared exit', async () => {
     const [own, other] = [await joinNode(service), await joinNode(service)]
     const { exits } = service.services.premium
-    const place = { country: 'DE', state: 'Berlin', city: 'Berlin', zip: '10115', asn: 3320 }
-    const supplier = { ...place, pool: 'residential', kind: 'http' as const, host: 'gate.example', port: 3128 }
+    const location = { country: 'DE', state: 'Berlin', city: 'Berlin', zip: '10115', asn: 3320 }
+    const supplier = { ...location, pool: 'residential', kind: 'http' as const, host: 'gate.example', port: 3128 }
     const credentials = (password: string) => ({ username: 'account', password })
     const bound = await exits.addOne({ ...supplier, credentials: credentials('bound.secret'), node: own.id })
     const shared = await exits.addOne({ ...supplier, credentials: credentials('shared.secret') })
@@ -212,8 +212,8 @@ describe.each([...enginesOf('postgres')])('the state that nodes read from the sh
     } as const
     const exit = await premium.exits.addOne(fields)
     await node.catchUp()
-    const place = { country: 'de', state: 'northrhinewestphalia', zip: '50667', asn: 3320, drained: false }
-    expect(node.held.exits.get(exit.id)).toMatchObject({ ...place, credentials: fields.credentials, port: 1080 })
+    const location = { country: 'de', state: 'northrhinewestphalia', zip: '50667', asn: 3320, drained: false }
+    expect(node.held.exits.get(exit.id)).toMatchObject({ ...location, credentials: fields.credentials, port: 1080 })
     expect(node.held.exits.get(exit.id)?.city).toMatch(/^[a-z0-9]+$/)
     await premium.exits.drain(exit.id, true)
     await node.catchUp()

@@ -2,29 +2,29 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openDatabase } from '../../src/db/open.ts'
-import { enginesOf, makePlace, makePreparedPlace, type Place } from '../harness/database.ts'
+import { enginesOf, makePreparedTestDatabase, makeTestDatabase, type TestDatabase } from '../harness/database.ts'
 import { startStopwatch } from '../harness/stopwatch.ts'
 import {
   endStarted,
   isAlive,
   launcher,
   pidOf,
-  placeEnv,
   runCommand,
   runJson,
   runTurnpike,
   startTurnpike,
+  testDatabaseEnv,
   untilTrue,
 } from '../harness/turnpike.ts'
 
 describe.each([...enginesOf('sqlite')])('operator commands on %s', (engine) => {
-  let place: Place
+  let testDatabase: TestDatabase
   let env: Record<string, string>
   beforeAll(async () => {
-    place = await makePlace(engine)
-    env = placeEnv(place)
+    testDatabase = await makeTestDatabase(engine)
+    env = testDatabaseEnv(testDatabase)
   })
-  afterAll(() => place.remove())
+  afterAll(() => testDatabase.remove())
   const run = (...words: string[]) => runJson(words, env)
 
   test('a command on a database without a schema names turnpike migrate, which creates the schema', async () => {
@@ -103,17 +103,17 @@ describe.each([...enginesOf('sqlite')])('operator commands on %s', (engine) => {
 })
 
 describe('start, stop and errors of the program', () => {
-  let place: Place
+  let testDatabase: TestDatabase
   beforeAll(async () => {
-    place = await makePreparedPlace('sqlite', 'stocked')
+    testDatabase = await makePreparedTestDatabase('sqlite', 'stocked')
   })
   afterAll(async () => {
     await endStarted()
-    await place.remove()
+    await testDatabase.remove()
   })
   const gatewayPort = String(20_000 + (process.pid % 20_000))
   const settings = () => ({
-    TURNPIKE_DATA: place.folder,
+    TURNPIKE_DATA: testDatabase.folder,
     TURNPIKE_PORT: '0',
     TURNPIKE_LOG: 'debug',
     TURNPIKE_GATEWAY_PORT: gatewayPort,
@@ -146,7 +146,7 @@ describe('start, stop and errors of the program', () => {
   })
 
   test('migrate exits 2 and names TURNPIKE_DATA when a file is in place of the data folder', async () => {
-    const file = join(place.folder, 'a-file')
+    const file = join(testDatabase.folder, 'a-file')
     writeFileSync(file, '')
     for (const data of [file, join(file, 'inside')]) {
       const ended = await runCommand(['migrate'], { ...settings(), TURNPIKE_DATA: data })
@@ -227,7 +227,7 @@ describe('start, stop and errors of the program', () => {
   })
 
   test('a shop finishes an open request after SIGTERM, answers new ones 503 and exits 0 within 10 s', async () => {
-    const postgres = await makePreparedPlace('postgres', 'stocked')
+    const postgres = await makePreparedTestDatabase('postgres', 'stocked')
     const shop = startTurnpike(['shop'], { ...settings(), TURNPIKE_DATABASE_URL: postgres.address })
     const url = (await shop.until(openLine))[1] ?? ''
     const token = (await shop.until(/TOKEN='(tp_test_\w+)'/))[1] ?? ''

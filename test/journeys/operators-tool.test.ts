@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createBrowserSession } from '../harness/browser-session.ts'
 import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
-import { placeEnv, runJson } from '../harness/turnpike.ts'
+import { runJson, testDatabaseEnv } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/wired.ts'
 
 describe.each([...enginesOf('sqlite')])('operator, customer and address commands on %s', (engine) => {
@@ -14,7 +14,8 @@ describe.each([...enginesOf('sqlite')])('operator, customer and address commands
   })
   afterAll(() => service.stop())
 
-  const run = (...words: string[]) => runJson(words, { ...placeEnv(service.place), TURNPIKE_PUBLIC_URL: service.url })
+  const run = (...words: string[]) =>
+    runJson(words, { ...testDatabaseEnv(service.testDatabase), TURNPIKE_PUBLIC_URL: service.url })
 
   test('operator add prints a sign-in link, and the audit log names commands as the tool’s', async () => {
     const added = await run('operator', 'add', 'anna', '--role', 'support')
@@ -45,7 +46,7 @@ describe.each([...enginesOf('sqlite')])('operator, customer and address commands
 
   test('customer export writes a 0600 file, customer erase needs --yes, address holders needs --reason', async () => {
     const { json: made } = await run('customer', 'create', 'Galina Ivanovna')
-    const file = join(service.place.folder, 'galina.json')
+    const file = join(service.testDatabase.folder, 'galina.json')
     expect((await run('customer', 'export', made.customer_id)).exit).not.toBe(0)
     expect((await run('customer', 'export', made.customer_id, '--to', file)).json).toMatchObject({
       customer_id: made.customer_id,

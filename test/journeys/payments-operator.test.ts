@@ -4,7 +4,7 @@ import { kopecks } from '../../src/core/money.ts'
 import { runtimeWith } from '../harness/clock.ts'
 import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
-import { placeEnv, runCommand, runJson } from '../harness/turnpike.ts'
+import { runCommand, runJson, testDatabaseEnv } from '../harness/turnpike.ts'
 import { introduce } from '../providers/shop.ts'
 
 /** The date `days` from today. */
@@ -19,13 +19,13 @@ describe.each([...enginesOf('sqlite')])('payment commands on %s', (engine) => {
   beforeAll(async () => {
     // Commands run on the real clock.
     shop = await startService(engine, {}, runtimeWith({ read: () => Date.now() + aheadMs }))
-    env = placeEnv(shop.place)
+    env = testDatabaseEnv(shop.testDatabase)
   })
   afterAll(() => shop.stop())
   const run = (...words: string[]) => runJson(words, env)
 
   test('payments provider set reads the secret from a file, stores it encrypted and never shows it', async () => {
-    const file = join(shop.place.folder, 'secret.txt')
+    const file = join(shop.testDatabase.folder, 'secret.txt')
     await Bun.write(file, 'live_very-secret-1\n')
     const missing = await run('payments', 'provider', 'set', 'yookassa', '--secret-file', file)
     expect(missing.json.error.message).toContain('shop_id')

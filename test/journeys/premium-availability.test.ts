@@ -38,9 +38,9 @@ describe.each([...enginesOf('sqlite')])('availability of premium traffic in prod
 
   test('premium traffic is not sold for a pool without exits or with untested exits', async () => {
     await expectNothingSold()
-    const place = { country: 'DE', state: '', city: '', zip: '', asn: null }
+    const location = { country: 'DE', state: '', city: '', zip: '', asn: null }
     const upstream = { pool: 'residential', kind: 'http' as const, host: 'up.example.net', port: 8080 }
-    exit = (await service.services.premium.exits.addOne({ ...upstream, ...place, credentials: null })).id
+    exit = (await service.services.premium.exits.addOne({ ...upstream, ...location, credentials: null })).id
     await expectNothingSold()
   })
 
@@ -73,9 +73,9 @@ describe.each([...enginesOf('sqlite')])('availability of premium traffic in prod
     ['sold while the gateway that the exit belongs to reports up', 'nod_1', [true, false, false], true],
   ])('premium traffic is %s', async (_, node, reports, sold) => {
     const { exits } = service.services.premium
-    const place = { country: 'DE', state: '', city: '', zip: '', asn: null }
+    const location = { country: 'DE', state: '', city: '', zip: '', asn: null }
     const upstream = { pool: 'datacenter', kind: 'http' as const, host: 'up.example.net', port: 8080 }
-    const { id } = await exits.addOne({ ...upstream, ...place, node, credentials: null })
+    const { id } = await exits.addOne({ ...upstream, ...location, node, credentials: null })
     for (const [at, isUp] of reports.entries()) await report(isUp, `nod_${at + 1}`, id)
     service.clock.advance(1001)
     expect(await exits.isCarried('datacenter')).toBe(sold)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { type Service, startService } from '../harness/service.ts'
-import { placeEnv, runJson } from '../harness/turnpike.ts'
+import { runJson, testDatabaseEnv } from '../harness/turnpike.ts'
 
 describe('exit, pool, traffic and usage commands', () => {
   let service: Service
@@ -10,10 +10,10 @@ describe('exit, pool, traffic and usage commands', () => {
   })
   afterAll(() => service.stop())
 
-  const run = (...words: string[]) => runJson(words, placeEnv(service.place))
+  const run = (...words: string[]) => runJson(words, testDatabaseEnv(service.testDatabase))
 
   test('exit add offers an exit within 1 s, exit drain removes it, and its password is never shown', async () => {
-    const secret = join(service.place.folder, 'upstream')
+    const secret = join(service.testDatabase.folder, 'upstream')
     await Bun.write(secret, 'upstream-password\n')
     const upstream = ['--upstream', 'socks5://proxy.example:1080', '--username', 'shop', '--password-file', secret]
     const added = await run('exit', 'add', 'mobile', ...upstream, '--country', 'jp', '--city', 'Tōkyō', '--asn', '2516')

@@ -343,14 +343,14 @@ describe.each([...engines])('export and erasure of a customer on %s', (engine) =
 
   if (engine === 'sqlite') {
     test('an erased customer is in no byte of a backup or of the compacted SQLite file', () => {
-      const copy = join(opened.place.folder, 'copy.db')
-      copySqlite(opened.place.address, copy)
+      const copy = join(opened.testDatabase.folder, 'copy.db')
+      copySqlite(opened.testDatabase.address, copy)
       expect(bytesWith(copy)).toEqual([])
-      const file = new Sqlite(opened.place.address, { readwrite: true })
+      const file = new Sqlite(opened.testDatabase.address, { readwrite: true })
       file.run('VACUUM')
       file.run('PRAGMA wal_checkpoint(TRUNCATE)')
       file.close()
-      expect(bytesWith(opened.place.address)).toEqual([])
+      expect(bytesWith(opened.testDatabase.address)).toEqual([])
     })
   }
 })

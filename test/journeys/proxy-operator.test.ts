@@ -2,25 +2,25 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readPrefix } from '../../src/core/address.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import shipped from '../../src/domains/pricing/catalogue.yaml'
-import { enginesOf, makePreparedPlace, type Place } from '../harness/database.ts'
+import { enginesOf, makePreparedTestDatabase, type TestDatabase } from '../harness/database.ts'
 import { applyCatalogue, buyProxies } from '../harness/proxies.ts'
-import { placeEnv, runCommand, runJson } from '../harness/turnpike.ts'
+import { runCommand, runJson, testDatabaseEnv } from '../harness/turnpike.ts'
 import { addCustomer, wire } from '../harness/wired.ts'
 
 describe.each([...enginesOf('postgres')])('proxy, stock and refund commands on %s', (engine) => {
-  let place: Place
+  let testDatabase: TestDatabase
   let env: Record<string, string>
   beforeAll(async () => {
-    place = await makePreparedPlace(engine, 'migrated')
+    testDatabase = await makePreparedTestDatabase(engine, 'migrated')
     // The key that the test services encrypt with.
-    env = { ...placeEnv(place), TURNPIKE_SECRET_KEY: '0'.repeat(64) }
+    env = { ...testDatabaseEnv(testDatabase), TURNPIKE_SECRET_KEY: '0'.repeat(64) }
     await runCommand(['migrate'], env)
   })
-  afterAll(() => place.remove())
+  afterAll(() => testDatabase.remove())
   const run = (...words: string[]) => runJson(words, env)
 
   test('commands show, interrupt, end and refund a proxy, write an event each, and refuse wrong usage', async () => {
-    const db = openDatabase(place.address)
+    const db = openDatabase(testDatabase.address)
     const services = wire(db)
     await applyCatalogue(services, shipped)
     const block = readPrefix('10.9.0.0/30')

@@ -5,7 +5,7 @@ import { createCaller } from '../harness/caller.ts'
 import { engines, enginesOf } from '../harness/database.ts'
 import { addStock, applyCatalogue, shippedWith } from '../harness/proxies.ts'
 import { startService } from '../harness/service.ts'
-import { placeEnv, runCommand } from '../harness/turnpike.ts'
+import { runCommand, testDatabaseEnv } from '../harness/turnpike.ts'
 
 /** A production shop with prices, IPv4 and IPv6 stock, a running VPN node and a customer with money. */
 async function openProduction(engine: (typeof engines)[number], env: Record<string, string>) {
@@ -67,7 +67,7 @@ describe.each([...enginesOf('postgres')])('public addresses of a production shop
   })
 
   test('stock add refuses a private prefix in production', async () => {
-    const env = placeEnv(unreachable.service.place)
+    const env = testDatabaseEnv(unreachable.service.testDatabase)
     const add = (prefix: string) => runCommand(['stock', 'add', prefix, '--country', 'DE', '--ipv', '4'], env)
     const refused = await add('10.1.0.0/28')
     expect([refused.exit, refused.out]).toEqual([1, ''])

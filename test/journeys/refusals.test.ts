@@ -86,8 +86,11 @@ describe('details of refusals', () => {
     }
     const misspelt = await service.get('/dedicated/quote?country_code=Germany&period=30&count=1&ipv=4')
     expect(problems(misspelt.error.details)[0]).toMatchObject({ field: 'country_code', see: 'GET /dedicated/country' })
-    const place = await service.post('/premium/proxies/generate', { pool_type: 'residential', countries: ['BR'] })
-    expect(problems(place.error.details)[0]).toMatchObject({
+    const otherCountry = await service.post('/premium/proxies/generate', {
+      pool_type: 'residential',
+      countries: ['BR'],
+    })
+    expect(problems(otherCountry.error.details)[0]).toMatchObject({
       field: 'countries',
       allowed: expect.arrayContaining(['US']),
       see: 'POST /premium/locations/countries',

@@ -5,7 +5,7 @@ import { readConfig } from '../../src/app/settings/config.ts'
 import { openShop } from '../../src/app/shop/shop.ts'
 import { createBrowserSession } from '../harness/browser-session.ts'
 import { createCaller } from '../harness/caller.ts'
-import { makePlace, type Place, prepareFolder } from '../harness/database.ts'
+import { makeTestDatabase, prepareFolder, type TestDatabase } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
 import { isLong } from '../harness/scale.ts'
 import { endStarted, startTurnpike } from '../harness/turnpike.ts'
@@ -80,18 +80,18 @@ async function useFixed(folder: string, token: string): Promise<void> {
   expect(shop.err()).not.toContain(token)
 }
 
-let place: Place
+let testDatabase: TestDatabase
 beforeAll(async () => {
-  place = await makePlace('sqlite')
+  testDatabase = await makeTestDatabase('sqlite')
 })
 afterAll(async () => {
   await endStarted()
-  await place.remove()
+  await testDatabase.remove()
 })
 
 describe('the first start of a sandbox', () => {
   test('up in an empty folder prints a token and commands that work when pasted, and logs no token', async () => {
-    const folder = `${place.folder}/empty`
+    const folder = `${testDatabase.folder}/empty`
     const shop = await startProcess(folder, { TURNPIKE_GATEWAY_PORT: String(freePort()) }, 'up')
     const banner = shop.out()
     const [shown = ''] = /tp_test_\w+/.exec(banner) ?? []
@@ -116,11 +116,11 @@ describe('the first start of a sandbox', () => {
   })
 
   test('TURNPIKE_SANDBOX_TOKEN may contain quotes and $ at the first start', async () => {
-    await useFixed(prepareFolder(`${place.folder}/fixed`, 'stocked'), fixed[0])
+    await useFixed(prepareFolder(`${testDatabase.folder}/fixed`, 'stocked'), fixed[0])
   })
 
   test('a shop with TURNPIKE_SANDBOX=off opens an empty folder as an empty production shop', async () => {
-    const shop = await open(`${place.folder}/off`, { TURNPIKE_SANDBOX: 'off' })
+    const shop = await open(`${testDatabase.folder}/off`, { TURNPIKE_SANDBOX: 'off' })
     expect((await fetch(`${shop.url}/readyz`)).status).toBe(200)
     await shop.close()
     expect(shop.out()).not.toContain('sandbox')
@@ -132,7 +132,7 @@ describe('three starts of a sandbox', () => {
   let folder: string
   let token: string
   beforeAll(() => {
-    folder = prepareFolder(`${place.folder}/fresh`, 'stocked')
+    folder = prepareFolder(`${testDatabase.folder}/fresh`, 'stocked')
   })
 
   test('the first start of a sandbox prints a token and sign-in links for its customer and operator', async () => {

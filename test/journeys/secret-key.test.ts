@@ -5,18 +5,18 @@ import { createLog } from '../../src/adapters/log.ts'
 import { readConfig } from '../../src/app/settings/config.ts'
 import { BadSetting } from '../../src/app/settings/reading.ts'
 import { openShop, type Shop } from '../../src/app/shop/shop.ts'
-import { type Beginning, enginesOf, makePreparedPlace, type Place } from '../harness/database.ts'
+import { type Beginning, enginesOf, makePreparedTestDatabase, type TestDatabase } from '../harness/database.ts'
 import { failureOf } from '../harness/failure.ts'
 import { freePort } from '../harness/gateway.ts'
 import { isLong } from '../harness/scale.ts'
 import {
   type Ended,
   endStarted,
-  placeEnv,
   type Running,
   runCommand,
   runTurnpike,
   startTurnpike,
+  testDatabaseEnv,
 } from '../harness/turnpike.ts'
 
 const otherKey = 'ab'.repeat(32)
@@ -36,21 +36,21 @@ async function refusedShop(env: Record<string, string>): Promise<Ended> {
 }
 
 describe.each([...enginesOf('sqlite')])('the secret key of a shop on %s', (engine) => {
-  let place: Place
+  let testDatabase: TestDatabase
   let key: string
   async function begin(beginning: Beginning): Promise<void> {
-    place = await makePreparedPlace(engine, beginning)
-    key = join(place.folder, 'secret.key')
+    testDatabase = await makePreparedTestDatabase(engine, beginning)
+    key = join(testDatabase.folder, 'secret.key')
   }
   beforeEach(() => begin('migrated'))
   afterEach(async () => {
     await endStarted()
-    await place.remove()
+    await testDatabase.remove()
   })
   // A production shop opens without stocking a sandbox, which takes 0.5 s.
   const settings = (env: Record<string, string> = {}) => ({
     TURNPIKE_SANDBOX: 'off',
-    ...placeEnv(place),
+    ...testDatabaseEnv(testDatabase),
     TURNPIKE_PORT: '0',
     TURNPIKE_GATEWAY_PORT: String(freePort()),
     ...env,
@@ -87,7 +87,7 @@ describe.each([...enginesOf('sqlite')])('the secret key of a shop on %s', (engin
 
   test('a shop refuses a key whose database is missing and creates no new one', async () => {
     await openOnce()
-    const elsewhere = join(place.folder, 'away')
+    const elsewhere = join(testDatabase.folder, 'away')
     mkdirSync(elsewhere)
     const lost = {
       TURNPIKE_SANDBOX: 'off',
@@ -101,7 +101,7 @@ describe.each([...enginesOf('sqlite')])('the secret key of a shop on %s', (engin
   })
 
   test('a sandbox exits 2 without its key', async () => {
-    await place.remove()
+    await testDatabase.remove()
     await begin('stocked')
     await openOnce({ TURNPIKE_SANDBOX: 'on' })
     renameSync(key, `${key}.away`)
@@ -119,15 +119,15 @@ describe('two shops that open one database at once', () => {
   }
 
   test('one of two shops with different keys opens; the other is refused and leaves no key file', async () => {
-    const place = await makePreparedPlace('postgres', 'migrated')
-    const folders = ['one', 'two'].map((name) => join(place.folder, name))
+    const testDatabase = await makePreparedTestDatabase('postgres', 'migrated')
+    const folders = ['one', 'two'].map((name) => join(testDatabase.folder, name))
     const opened = await Promise.all(
       folders.map((folder) =>
         tryOpening({
           TURNPIKE_SANDBOX: 'off',
           TURNPIKE_DATA: folder,
           TURNPIKE_PORT: '0',
-          TURNPIKE_DATABASE_URL: place.address,
+          TURNPIKE_DATABASE_URL: testDatabase.address,
         }),
       ),
     )
@@ -136,6 +136,6 @@ describe('two shops that open one database at once', () => {
     expect(keys).toEqual(opened.map((shop) => shop !== undefined))
     for (const shop of opened) if (shop && 'stop' in shop) await shop.stop()
     await endStarted()
-    await place.remove()
+    await testDatabase.remove()
   })
 })

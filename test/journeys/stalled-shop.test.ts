@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { createCaller } from '../harness/caller.ts'
-import { enginesOf, makePreparedPlace } from '../harness/database.ts'
+import { enginesOf, makePreparedTestDatabase } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
 import { HandProcess } from '../harness/hand-process.ts'
 import { joinNode } from '../harness/node.ts'
@@ -49,16 +49,16 @@ const stoppedMs = 13_000
 
 if (isLong) {
   test('a shop process stopped for 13 s sells as soon as it runs, because its gateway kept reporting', async () => {
-    const place = await makePreparedPlace('sqlite', 'stocked')
+    const testDatabase = await makePreparedTestDatabase('sqlite', 'stocked')
     try {
       const [port, gatewayPort] = [freePort(), freePort()]
       const token = 'sandbox-token-of-a-stopped-shop'
-      const env = { TURNPIKE_DATA: place.folder, TURNPIKE_GATEWAY_PORT: String(gatewayPort) }
+      const env = { TURNPIKE_DATA: testDatabase.folder, TURNPIKE_GATEWAY_PORT: String(gatewayPort) }
       const shop = startTurnpike(['shop'], { ...env, TURNPIKE_PORT: String(port), TURNPIKE_SANDBOX_TOKEN: token })
       await shop.until(/open at/)
       const added = await runCommand(['node', 'add', 'gw', '--location', 'test', '--json'], env)
       const gateway = startTurnpike(['gateway'], {
-        TURNPIKE_DATA: `${place.folder}/gateway`,
+        TURNPIKE_DATA: `${testDatabase.folder}/gateway`,
         TURNPIKE_SHOP_URL: `http://127.0.0.1:${port}`,
         TURNPIKE_NODE_KEY: JSON.parse(added.out).key,
         TURNPIKE_GATEWAY_PORT: String(gatewayPort),
@@ -80,7 +80,7 @@ if (isLong) {
       expect([(await early).status, (await buy()).status]).toEqual([200, 200])
     } finally {
       await endStarted()
-      await place.remove()
+      await testDatabase.remove()
     }
   })
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { startConnectProxy } from '../harness/connect-proxy.ts'
 import { openShopWithGateway, type ShopWithGateway } from '../harness/gateway.ts'
 import { attempt, openTunnel, startEcho } from '../harness/tunnel.ts'
-import { placeEnv, runCommand, runJson, untilTrue } from '../harness/turnpike.ts'
+import { runCommand, runJson, testDatabaseEnv, untilTrue } from '../harness/turnpike.ts'
 
 describe('an exit with a login template', () => {
   let road: ShopWithGateway
@@ -13,13 +13,13 @@ describe('an exit with a login template', () => {
   let login: string
   let password: string
   let exit: string
-  const run = (...words: string[]) => runJson(words, placeEnv(road.place))
+  const run = (...words: string[]) => runJson(words, testDatabaseEnv(road.testDatabase))
   beforeAll(async () => {
     road = await openShopWithGateway('sqlite')
     supplier = startConnectProxy()
     echo = startEcho()
     ;({ login, password } = await road.buyTraffic(1, 'datacenter'))
-    const file = join(road.place.folder, 'supplier-password')
+    const file = join(road.testDatabase.folder, 'supplier-password')
     writeFileSync(file, 'secret-of-the-supplier\n')
     const template = 'acct-country-{country}[-city-{city}][-session-{session}-ttl-{minutes}]'
     const upstream = ['--upstream', `http://127.0.0.1:${supplier.port}`, '--username', template]
@@ -72,21 +72,21 @@ describe('an exit with a login template', () => {
     await tunnel.echo('x'.repeat(40_000))
     tunnel.close()
     expect(await untilTrue(async () => (await days()).carried_bytes === before + 80_000)).toBeTrue()
-    const file = join(road.place.folder, 'bill.csv')
+    const file = join(road.testDatabase.folder, 'bill.csv')
     writeFileSync(file, `day,bytes\n${today},${before + 90_000}\n2020-01-01,5\n`)
     const compared = await run('exit', 'compare', exit, '--from', today, '--to', today, '--supplied', file)
     expect(compared.json).toMatchObject({ supplied_bytes: before + 90_000, difference_bytes: 10_000 })
     writeFileSync(file, `${today},lots\nnonsense\n`)
     for (const bad of [file, 'lots', '-5']) {
       const args = ['exit', 'compare', exit, '--from', today, '--to', today, '--supplied', bad]
-      expect((await runCommand(args, { TURNPIKE_DATA: road.place.folder })).exit).toBe(2)
+      expect((await runCommand(args, { TURNPIKE_DATA: road.testDatabase.folder })).exit).toBe(2)
     }
   })
 
   test('exit add exits 2 for a malformed or contradictory template', async () => {
     const add = (...words: string[]) =>
       runCommand(['exit', 'add', 'datacenter', '--upstream', 'http://127.0.0.1:1', ...words], {
-        TURNPIKE_DATA: road.place.folder,
+        TURNPIKE_DATA: road.testDatabase.folder,
       })
     for (const words of [
       ['--username', 'a-{town}', '--countries', 'any'],

@@ -82,9 +82,9 @@ describe.each([...engines])('tokens, scopes and secrets on %s', (engine) => {
   test('a token with the scope read lists countries, places and prices', async () => {
     const { customer } = await service.newCustomer()
     const { text: token } = await service.services.customers.issueToken(customer, { name: 'looks', scopes: ['read'] })
-    for (const place of ['countries', 'states', 'cities', 'zipcodes', 'asns']) {
-      const listed = await service.post(`/premium/locations/${place}`, { pool_type: 'residential' }, { token })
-      expect([place, listed.status]).toEqual([place, 200])
+    for (const locationKind of ['countries', 'states', 'cities', 'zipcodes', 'asns']) {
+      const listed = await service.post(`/premium/locations/${locationKind}`, { pool_type: 'residential' }, { token })
+      expect([locationKind, listed.status]).toEqual([locationKind, 200])
     }
     for (const path of [
       '/dedicated/country?ipv=4',

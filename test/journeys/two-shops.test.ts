@@ -21,8 +21,8 @@ describe('two shops on one PostgreSQL', () => {
       ...shared,
       TURNPIKE_PORT: '0',
       TURNPIKE_METRICS_LISTEN: '',
-      TURNPIKE_DATA: `${first.place.folder}/second`,
-      TURNPIKE_DATABASE_URL: first.place.address,
+      TURNPIKE_DATA: `${first.testDatabase.folder}/second`,
+      TURNPIKE_DATABASE_URL: first.testDatabase.address,
     })
     second = await openShop(
       config,

@@ -8,10 +8,10 @@ const folder = mkdtempSync(join(tmpdir(), 'turnpike-places-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const folderWith = (name: string, make: (path: string) => void): string => {
-  const place = join(folder, name)
-  mkdirSync(place)
-  make(join(place, 'turnpike.db'))
-  return place
+  const dataFolder = join(folder, name)
+  mkdirSync(dataFolder)
+  make(join(dataFolder, 'turnpike.db'))
+  return dataFolder
 }
 
 test('a command on an unusable data folder or address exits 2 with one line that names the remedy', async () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { chmodSync, existsSync, readdirSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { type Caller, createCaller } from '../harness/caller.ts'
-import { makePreparedPlace, type Place } from '../harness/database.ts'
+import { makePreparedTestDatabase, type TestDatabase } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
 import { endStarted, isAlive, pidOf, type Running, runTurnpike, startTurnpike, untilTrue } from '../harness/turnpike.ts'
 
@@ -62,16 +62,16 @@ function lateDatabase(address: string) {
 }
 
 /** Every file of a data folder and its subfolders. */
-const filesOf = ({ folder }: Place): string[] =>
+const filesOf = ({ folder }: TestDatabase): string[] =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((each) => each.isFile())
     .map((each) => join(each.parentPath, each.name))
 
 /** Settings of a shop with a gateway, on ports that are free now. */
-const settingsOf = (place: Place) => {
+const settingsOf = (testDatabase: TestDatabase) => {
   const [port, gatewayPort] = [freePort(), freePort()]
   const env = {
-    TURNPIKE_DATA: place.folder,
+    TURNPIKE_DATA: testDatabase.folder,
     TURNPIKE_PORT: String(port),
     TURNPIKE_GATEWAY_PORT: String(gatewayPort),
     TURNPIKE_LOG: 'debug',
@@ -80,7 +80,7 @@ const settingsOf = (place: Place) => {
 }
 
 describe('one turnpike up whose ports other programs hold at first', () => {
-  let place: Place
+  let testDatabase: TestDatabase
   let settings: ReturnType<typeof settingsOf>
   let onPort: ReturnType<typeof takePort>
   let onGatewayPort: ReturnType<typeof takePort>
@@ -88,12 +88,12 @@ describe('one turnpike up whose ports other programs hold at first', () => {
   let caller: Caller
   /** The pid of the shop that a test killed. */
   let killed: number
-  let postgres: Place
+  let postgres: TestDatabase
   let relay: ReturnType<ReturnType<typeof lateDatabase>['arrive']>
 
   beforeAll(async () => {
-    place = await makePreparedPlace('sqlite', 'stocked')
-    settings = settingsOf(place)
+    testDatabase = await makePreparedTestDatabase('sqlite', 'stocked')
+    settings = settingsOf(testDatabase)
     onPort = takePort(settings.port)
     onGatewayPort = takePort(settings.gatewayPort)
     up = startTurnpike([], settings.env, quickUp)
@@ -102,7 +102,7 @@ describe('one turnpike up whose ports other programs hold at first', () => {
     await endStarted()
     relay?.stop(true)
     await postgres?.remove()
-    await place.remove()
+    await testDatabase.remove()
   })
 
   test('up names the port in use, restarts the shop after 2 exits, and opens it once the port is free', async () => {
@@ -134,7 +134,7 @@ describe('one turnpike up whose ports other programs hold at first', () => {
   })
 
   test('a second up on the same data folder exits 2, and the first keeps selling', async () => {
-    const second = await runTurnpike(['up'], settingsOf(place).env)
+    const second = await runTurnpike(['up'], settingsOf(testDatabase).env)
     expect([second.exit, second.out]).toEqual([2, ''])
     expect(second.err).toContain('Another Turnpike is open on')
     expect((await caller.get(quote)).data.available).toBeGreaterThan(0)
@@ -178,10 +178,10 @@ describe('one turnpike up whose ports other programs hold at first', () => {
   })
 
   test('up opens once its PostgreSQL can be reached, and its gateway joins that database', async () => {
-    postgres = await makePreparedPlace('postgres', 'stocked')
+    postgres = await makePreparedTestDatabase('postgres', 'stocked')
     // The next test checks that up restores these modes.
-    chmodSync(place.folder, 0o777)
-    for (const path of filesOf(place)) chmodSync(path, 0o666)
+    chmodSync(testDatabase.folder, 0o777)
+    for (const path of filesOf(testDatabase)) chmodSync(path, 0o666)
     const database = lateDatabase(postgres.address)
     up = startTurnpike([], { ...settings.env, TURNPIKE_DATABASE_URL: database.url }, quickUp)
     expect(await untilDeaths(up, 'shop', 1)).toBe(true)
@@ -194,7 +194,7 @@ describe('one turnpike up whose ports other programs hold at first', () => {
 
   test('up gives every file of the data folder mode 0600, whatever modes they had', () => {
     // up does not open the SQLite file here: `sqlite.test.ts` checks its mode.
-    const files = filesOf(place).filter((path) => !path.includes('turnpike.db'))
+    const files = filesOf(testDatabase).filter((path) => !path.includes('turnpike.db'))
     expect(files.map((path) => basename(path))).toEqual(expect.arrayContaining(['secret.key', 'node.json']))
     expect(files.filter((path) => (statSync(path).mode & 0o777) !== 0o600)).toEqual([])
   })
@@ -209,17 +209,17 @@ describe('one turnpike up whose ports other programs hold at first', () => {
 })
 
 describe('a start that fails', () => {
-  let place: Place
+  let testDatabase: TestDatabase
   beforeAll(async () => {
-    place = await makePreparedPlace('sqlite', 'stocked')
+    testDatabase = await makePreparedTestDatabase('sqlite', 'stocked')
   })
   afterAll(async () => {
     await endStarted()
-    await place.remove()
+    await testDatabase.remove()
   })
 
   test('a start that fails after creating the sandbox token leaves it for the next start to print', async () => {
-    const { port, env } = settingsOf(place)
+    const { port, env } = settingsOf(testDatabase)
     const onPort = takePort(port)
     const failed = await runTurnpike(['shop'], env)
     expect([failed.exit, failed.out]).toEqual([1, ''])
@@ -230,7 +230,7 @@ describe('a start that fails', () => {
     expect((await caller.get('/balance')).data.balance_rub).toBe(100_000)
     shop.kill('SIGTERM')
     await shop.exited
-    expect(existsSync(`${place.folder}/sandbox-token`)).toBe(false)
+    expect(existsSync(`${testDatabase.folder}/sandbox-token`)).toBe(false)
     const again = startTurnpike(['shop'], env)
     await again.until(opened)
     expect(again.out()).not.toContain('tp_test_')
@@ -239,7 +239,7 @@ describe('a start that fails', () => {
   })
 
   test('up exits 2 and closes the shop when the gateway cannot use a setting', async () => {
-    const { env } = settingsOf(place)
+    const { env } = settingsOf(testDatabase)
     const ended = await runTurnpike(['up'], { ...env, TURNPIKE_GATEWAY_LISTEN: '203.0.113.9' })
     expect([ended.exit, ended.out]).toEqual([2, ''])
     expect(ended.err).toContain('203.0.113.9 is not an address of this machine.')

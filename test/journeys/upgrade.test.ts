@@ -5,7 +5,7 @@ import { openDatabase } from '../../src/db/open.ts'
 import { createHistoryVerifier } from '../../src/db/row-history.ts'
 import type { Database } from '../../src/db/transaction.ts'
 import { historySql } from '../../tools/schema/history.ts'
-import { engines, makePreparedPlace, type Place } from '../harness/database.ts'
+import { engines, makePreparedTestDatabase, type TestDatabase } from '../harness/database.ts'
 import { failureOf } from '../harness/failure.ts'
 
 /** A migration of the version after 0.2.0: a column, and a generated row history for a table that had none. */
@@ -20,11 +20,11 @@ const next: Migration = {
 const current = readMigrations()
 
 describe.each([...engines])('migrations of a version 0.2.0 database on %s', (engine) => {
-  let place: Place
+  let testDatabase: TestDatabase
   let db: Database
   beforeEach(async () => {
-    place = await makePreparedPlace(engine, 'migrated')
-    db = openDatabase(place.address)
+    testDatabase = await makePreparedTestDatabase(engine, 'migrated')
+    db = openDatabase(testDatabase.address)
     await migrate(db, current)
     await run(
       `INSERT INTO customers (id, name, created_at, note) VALUES ('cus_1', 'a', 1, 'first'), ('cus_2', 'b', 1, NULL)`,
@@ -32,7 +32,7 @@ describe.each([...engines])('migrations of a version 0.2.0 database on %s', (eng
   })
   afterEach(async () => {
     await db.close()
-    await place.remove()
+    await testDatabase.remove()
   })
   const run = (sql: string) => db.transact((tx) => tx.run(sql))
   const ranks = () =>
@@ -41,7 +41,7 @@ describe.each([...engines])('migrations of a version 0.2.0 database on %s', (eng
     )
 
   test('one of two concurrent starts applies the next migration, and rows with values get a first version', async () => {
-    const other = openDatabase(place.address)
+    const other = openDatabase(testDatabase.address)
     const applied = await Promise.all([db, other].map((each) => migrate(each, [...current, next])))
     await other.close()
     expect(applied.flat()).toEqual([next.name])

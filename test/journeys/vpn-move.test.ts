@@ -4,7 +4,7 @@ import type { SubscriptionId } from '../../src/domains/vpn/rules.ts'
 import { enginesOf } from '../harness/database.ts'
 import { failureOf } from '../harness/failure.ts'
 import { type Service, startService } from '../harness/service.ts'
-import { placeEnv, runCommand } from '../harness/turnpike.ts'
+import { runCommand, testDatabaseEnv } from '../harness/turnpike.ts'
 import { findingsOf, report } from '../harness/vpn.ts'
 
 describe.each([...enginesOf('sqlite')])('moving a VPN subscription between nodes on %s', (engine) => {
@@ -52,7 +52,7 @@ describe.each([...enginesOf('sqlite')])('moving a VPN subscription between nodes
     const from = hostOf(before) ?? ''
     const to = from === 'paris-1' ? 'paris-2' : 'paris-1'
     await report(service, 'boot-1', [{ device, rx: 1000, tx: 500 }], named(from).id)
-    const env = placeEnv(service.place)
+    const env = testDatabaseEnv(service.testDatabase)
     const moved = await runCommand(['vpn', 'move', uuid, '--to', to, '--json'], env)
     expect(JSON.parse(moved.out)).toEqual({ uuid, node: to, devices: 1 })
     const after = await config()

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
-import { placeEnv, runCommand, runJson } from '../harness/turnpike.ts'
+import { runCommand, runJson, testDatabaseEnv } from '../harness/turnpike.ts'
 
 describe.each([...enginesOf('postgres')])('VPN commands on %s', (engine) => {
   let service: Service
   let env: Record<string, string>
   beforeAll(async () => {
     service = await startService(engine)
-    env = placeEnv(service.place)
+    env = testDatabaseEnv(service.testDatabase)
   })
   afterAll(() => service.stop())
 

@@ -1,7 +1,7 @@
 import { chownSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { root, run, version } from '../../tools/package/place.ts'
+import { root, run, version } from '../../tools/package/project.ts'
 import { childOf, endSpace, openSpace } from './apart.ts'
 import { expectMatch, expectSame, type Steps } from './steps.ts'
 
@@ -67,15 +67,15 @@ export async function tryCompose(steps: Steps, bundle: string): Promise<void> {
         const service = services[name]
         if (!service) throw new Error(`there is no ${name} in the example`)
         const own = { TURNPIKE_SANDBOX: 'on', TURNPIKE_SANDBOX_TOKEN: token, TURNPIKE_DATABASE_URL: url }
-        const place = join(folder, name)
-        mkdirSync(place)
+        const containerFolder = join(folder, name)
+        mkdirSync(containerFolder)
         await Bun.write(
-          join(place, 'config.json'),
+          join(containerFolder, 'config.json'),
           JSON.stringify(toContainer(base, service, own, join(bundle, 'rootfs'), data)),
         )
         // A pipe would stay open as long as the container.
-        const log = Bun.file(join(place, 'log'))
-        const started = Bun.spawn(command('run', '--detach', '--bundle', place, name), {
+        const log = Bun.file(join(containerFolder, 'log'))
+        const started = Bun.spawn(command('run', '--detach', '--bundle', containerFolder, name), {
           ...quiet,
           stdout: log,
           stderr: log,

@@ -14,9 +14,9 @@ export async function connect(
   { inItsNetwork }: { readonly inItsNetwork: readonly string[] },
   proxy: string,
   count: number,
-  place = '127.0.0.1',
+  echoAddress = '127.0.0.1',
 ): Promise<Connected> {
-  const program = [process.execPath, join(import.meta.dir, 'tunnels-worker.ts'), proxy, String(count), place]
+  const program = [process.execPath, join(import.meta.dir, 'tunnels-worker.ts'), proxy, String(count), echoAddress]
   const child = Bun.spawn([...inItsNetwork, ...program], { stdin: 'pipe', stdout: 'pipe', stderr: 'pipe' })
   const reader = child.stdout.getReader()
   let printed = ''

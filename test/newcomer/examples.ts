@@ -32,8 +32,8 @@ export async function tryExamples(steps: Steps, work: string): Promise<void> {
 }
 
 async function validate(manifest: Manifest, work: string): Promise<void> {
-  const place = join(work, 'node_modules/kubernetes-models', manifest.apiVersion, `${manifest.kind}.js`)
-  const loaded = (await import(place)) as Record<string, Model>
+  const modelPath = join(work, 'node_modules/kubernetes-models', manifest.apiVersion, `${manifest.kind}.js`)
+  const loaded = (await import(modelPath)) as Record<string, Model>
   const Kind = loaded[manifest.kind]
   if (!Kind) throw new Error(`there is no ${manifest.kind} in ${manifest.apiVersion}`)
   new Kind(manifest).validate()

@@ -5,9 +5,9 @@
  */
 import { openTunnel, startEcho } from '../harness/tunnel.ts'
 
-const [proxy = '', count = '0', place = ''] = process.argv.slice(2)
+const [proxy = '', count = '0', echoAddress = ''] = process.argv.slice(2)
 const { hostname, port, username, password } = new URL(proxy)
-const echo = startEcho(place)
+const echo = startEcho(echoAddress)
 const at = { host: hostname, port: Number(port) }
 const open = () => openTunnel('http', at, { username, password }, echo.spot)
 const tunnels = await Promise.all(Array.from({ length: Number(count) }, open))

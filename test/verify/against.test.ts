@@ -49,8 +49,8 @@ describe.each([...enginesOf('postgres')])('checkpoints kept elsewhere, on %s', (
 
   const verify = async (against: string) => {
     const env = {
-      TURNPIKE_DATA: service.place.folder,
-      ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: service.place.address }),
+      TURNPIKE_DATA: service.testDatabase.folder,
+      ...(engine === 'postgres' && { TURNPIKE_DATABASE_URL: service.testDatabase.address }),
     }
     const { exit, out } = await runCommand(['verify', '--against', against, '--json'], env)
     return { exit, report: JSON.parse(out) }

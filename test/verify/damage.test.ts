@@ -6,7 +6,7 @@ import { auditOf, sayFinding } from '../../src/core/finding.ts'
 import { openDatabase } from '../../src/db/open.ts'
 import type { Database } from '../../src/db/transaction.ts'
 import type { HandClock } from '../harness/clock.ts'
-import { enginesOf, makePlace } from '../harness/database.ts'
+import { enginesOf, makeTestDatabase } from '../harness/database.ts'
 import { openFilledShop, wireFilled } from '../harness/filled.ts'
 import { isLong, scaled } from '../harness/scale.ts'
 import { openHands } from './edits.ts'
@@ -22,7 +22,7 @@ async function findingsOf(db: Database, clock: HandClock): Promise<ReturnType<ty
 describe.each([...enginesOf('postgres')])('damaged rows on %s', (engine) => {
   test('an unreadable row does not hide other damaged rows from verify', async () => {
     const opened = await openFilledShop(engine)
-    const hands = await openHands(engine, opened.place.address)
+    const hands = await openHands(engine, opened.testDatabase.address)
     const customers = await opened.db.all<{ id: string }>('SELECT id FROM customers ORDER BY id')
     const [anna, boris] = [customers[0]?.id ?? '', customers[1]?.id ?? '']
     const orders = await opened.db.all<{ id: string }>(`SELECT id FROM orders WHERE product = 'dedicated' ORDER BY id`)
@@ -51,7 +51,7 @@ describe.each([...enginesOf('postgres')])('damaged rows on %s', (engine) => {
 
   test('verify reports sums past 64 bits as findings', async () => {
     const opened = await openFilledShop(engine)
-    const hands = await openHands(engine, opened.place.address)
+    const hands = await openHands(engine, opened.testDatabase.address)
     await hands.run('UPDATE usage_counts SET received = 9223372036854775807, sent = 9223372036854775807')
     await hands.run('UPDATE usage_counts SET believed_received = 9223372036854775807, believed_sent = received')
     await hands.run('UPDATE traffic_lots SET rest = 9223372036854775807, size = 9223372036854775807')
@@ -70,9 +70,9 @@ describe.each([...enginesOf('postgres')])('damaged rows on %s', (engine) => {
 describe('damaged SQLite files', () => {
   /** The database file of a filled shop, without a WAL. */
   async function makeFile(): Promise<{ path: string; clock: HandClock; remove: () => Promise<void> }> {
-    const { db, place, clock } = await openFilledShop('sqlite')
+    const { db, testDatabase, clock } = await openFilledShop('sqlite')
     await db.close()
-    return { path: place.address, clock, remove: () => place.remove() }
+    return { path: testDatabase.address, clock, remove: () => testDatabase.remove() }
   }
 
   function isNamed(path: string): boolean {
@@ -101,7 +101,7 @@ describe('damaged SQLite files', () => {
 
   test('verify finds a flipped bit that integrity_check finds', async () => {
     const { path, clock, remove } = await makeFile()
-    const place = await makePlace('sqlite')
+    const testDatabase = await makeTestDatabase('sqlite')
     const whole = readFileSync(path)
     let named = 0
     const flips = scaled(300)
@@ -111,14 +111,14 @@ describe('damaged SQLite files', () => {
       const bytes = Uint8Array.from(whole)
       const at = Math.floor((flip * bytes.length) / flips) + (flip % 97)
       bytes[at] = (bytes[at] ?? 0) ^ (1 << (flip % 8))
-      const copy = join(place.folder, `flipped-${flip}.db`)
+      const copy = join(testDatabase.folder, `flipped-${flip}.db`)
       writeFileSync(copy, bytes)
       if (!isNamed(copy)) continue
       named += 1
       expect([at, await isNoticed(copy, clock)]).toEqual([at, true])
     }
     expect(named).toBeGreaterThan(2)
-    await place.remove()
+    await testDatabase.remove()
     await remove()
   })
 
@@ -126,22 +126,22 @@ describe('damaged SQLite files', () => {
     const opened = await openFilledShop('sqlite')
     const { services, clock } = opened
     await services.db.transact((tx) => tx.run(`UPDATE rate_buckets SET back_at = 3`))
-    const log = `${opened.place.address}-wal`
+    const log = `${opened.testDatabase.address}-wal`
     const length = statSync(log).size
     clock.advance(300_000)
     const made = await services.ledgerAudit.makeCheckpoint()
     const kept = [{ number: made?.number, hash: made?.hash.toHex() ?? '' }]
     expect((await services.ledgerAudit.compareWith(kept)).findings).toEqual([])
-    const place = await makePlace('sqlite')
-    copyFileSync(opened.place.address, place.address)
-    copyFileSync(log, `${place.address}-wal`)
-    truncateSync(`${place.address}-wal`, length)
-    const cut = openDatabase(place.address)
+    const testDatabase = await makeTestDatabase('sqlite')
+    copyFileSync(opened.testDatabase.address, testDatabase.address)
+    copyFileSync(log, `${testDatabase.address}-wal`)
+    truncateSync(`${testDatabase.address}-wal`, length)
+    const cut = openDatabase(testDatabase.address)
     expect(await findingsOf(cut, clock)).toEqual([])
     const { findings } = await wireFilled(cut, clock).ledgerAudit.compareWith(kept)
     expect(findings.map((each) => each.reason)).toEqual(['checkpoint_absent'])
     await cut.close()
-    await place.remove()
+    await testDatabase.remove()
     await opened.close()
   })
 })

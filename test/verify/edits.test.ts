@@ -84,7 +84,7 @@ describe.each([...engines])('single edits on %s', (engine) => {
   test('verify finds an edit of any column of any table, or unseen.ts lists why it cannot', async () => {
     const audits = await Promise.all(opened.services.verifiers.map((each) => auditOf(each)))
     expect(audits.flatMap((audit) => audit.findings)).toEqual([])
-    hands = await openHands(engine, opened.place.address)
+    hands = await openHands(engine, opened.testDatabase.address)
     expect(hands.tables.filter((table) => table.rows.length === 0).map((table) => table.name)).toEqual([])
     const outcomes = await tryAll()
     if (isLong) console.log(tableOf(engine, outcomes))

@@ -62,7 +62,7 @@ describe.each([...engines])('the schema on %s', (engine) => {
 
   test('verify names each dropped trigger, constraint, index and view, and an added rule or trigger', async () => {
     expect(await wrong()).toEqual([])
-    const guards = await guardsOf(engine, opened.place.address)
+    const guards = await guardsOf(engine, opened.testDatabase.address)
     expect(guards.length).toBeGreaterThan(50)
     for (const { name, drop } of sampled(guards)) {
       await opened.db.transact((tx) => tx.run(drop))
@@ -86,7 +86,7 @@ describe('a PostgreSQL user without the right to create a schema', () => {
   test('verify notes that the schema was not compared without the right to create one, and checks the constraints', async () => {
     const opened = await openTestDatabase('postgres')
     const role = `clerk_${Math.random().toString(36).slice(2)}`
-    const url = new URL(opened.place.address)
+    const url = new URL(opened.testDatabase.address)
     await opened.db.transact(async (tx) => {
       await tx.run(`CREATE ROLE ${role} LOGIN PASSWORD 'clerk'`)
       await tx.run(`GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO ${role}`)
@@ -122,14 +122,14 @@ describe('an edited SQLite schema', () => {
     const opened = await openTestDatabase('sqlite')
     await opened.db.close()
     // The schema is plain text in the file.
-    const bytes = readFileSync(opened.place.address)
+    const bytes = readFileSync(opened.testDatabase.address)
     const start = bytes.indexOf('CHECK (spent >= 0)')
     bytes.fill(' ', start, start + 'CHECK (spent >= 0)'.length)
-    writeFileSync(opened.place.address, bytes)
-    const db = openDatabase(opened.place.address)
+    writeFileSync(opened.testDatabase.address, bytes)
+    const db = openDatabase(opened.testDatabase.address)
     const { findings } = await createSchemaVerifier({ db, migrations: readMigrations }).verify()
     expect(findings.map((each) => each.where)).toEqual([at('named', { name: 'table token_spending' })])
     await db.close()
-    await opened.place.remove()
+    await opened.testDatabase.remove()
   })
 })

@@ -118,7 +118,7 @@ describe.each([...engines])('tokens on %s', (engine) => {
   })
 
   test('a token revoked, or a customer blocked, by another process is refused here within a second', async () => {
-    const elsewhere = wire(openDatabase(opened.place.address), clock)
+    const elsewhere = wire(openDatabase(opened.testDatabase.address), clock)
     const { text, token } = await issue()
     await enter(text)
     await elsewhere.setBlocked(customer, true)
@@ -135,7 +135,7 @@ describe.each([...engines])('tokens on %s', (engine) => {
 
   test('a token that another process revokes is refused here within 1 s of real time', async () => {
     const here = wire(opened.db)
-    const elsewhere = wire(openDatabase(opened.place.address))
+    const elsewhere = wire(openDatabase(opened.testDatabase.address))
     const { text, token } = await here.customers.issueToken(customer, { name: 'real time' })
     await enter(text, undefined, 'read', here)
     await elsewhere.customers.revokeToken(token.id)
@@ -152,14 +152,14 @@ describe.each([...engines])('tokens on %s', (engine) => {
   })
 
   test('a token made by another process works here at once', async () => {
-    const elsewhere = wire(openDatabase(opened.place.address), clock)
+    const elsewhere = wire(openDatabase(opened.testDatabase.address), clock)
     const { text } = await elsewhere.customers.issueToken(customer, { name: 'new' })
     expect(await enter(text)).toMatchObject({ customer })
     await elsewhere.db.close()
   })
 
   test('a sale accepts a cached token for 10 s, and never a cached refusal', async () => {
-    const elsewhere = wire(openDatabase(opened.place.address), clock)
+    const elsewhere = wire(openDatabase(opened.testDatabase.address), clock)
     const { text, token } = await issue()
     const toBuy = () => services.customers.authenticate(text, undefined, 'trade', 'sale')
     await toBuy()

@@ -135,7 +135,7 @@ describe.each([...enginesOf('sqlite')])('expiry and renewal of proxies on %s', (
     const { services, clock } = here.floor
     const customer = await addCustomer(services, rich)
     await buyProxies(services, customer, { code: here.code, ipv: 4, period: 7, count: 4 })
-    const otherDb = openDatabase(here.floor.place.address)
+    const otherDb = openDatabase(here.floor.testDatabase.address)
     const other = wire(otherDb, clock)
     clock.advanceDays(10)
     const released = await Promise.all([services.dedicatedUpkeep.release(200), other.dedicatedUpkeep.release(200)])
@@ -181,7 +181,7 @@ describe.each([...enginesOf('sqlite')])('expiry and renewal of proxies on %s', (
 
     test('two shops that renew at the same moment charge once', async () => {
       const { clock } = here.floor
-      const otherDb = openDatabase(here.floor.place.address)
+      const otherDb = openDatabase(here.floor.testDatabase.address)
       const other = wire(otherDb, clock)
       for (let round = 1; round <= 5; round += 1) {
         clock.nowMs = (await endOf(customer)) - dayMs

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type Engine, engines, makePlace, type Place } from '../../../test/harness/database.ts'
+import { type Engine, engines, makeTestDatabase, type TestDatabase } from '../../../test/harness/database.ts'
 import { addStock, buyProxies, openDomainShop, prolongProxies, shippedWith } from '../../../test/harness/proxies.ts'
 import { sampledOn } from '../../../test/harness/scale.ts'
 import { addCustomer, allFindingsOf, findingsAfter, wire } from '../../../test/harness/wired.ts'
@@ -220,7 +220,7 @@ async function dropGuards(db: Database): Promise<void> {
 }
 
 /** A shop with proxies of all kinds, prolonged, swapped, expired and gone, closed so that it can be copied. */
-async function makeHistory(engine: Engine): Promise<{ place: Place; remove(): Promise<void> }> {
+async function makeHistory(engine: Engine): Promise<{ testDatabase: TestDatabase; remove(): Promise<void> }> {
   const floor = await openDomainShop(engine, shippedWith('AT'))
   const { services, clock } = floor
   await addStock(services, '203.0.113.0/27', 'AT', 4)
@@ -243,7 +243,7 @@ async function makeHistory(engine: Engine): Promise<{ place: Place; remove(): Pr
   await dropGuards(floor.db)
   expect(await besidesGuards(services)).toEqual([])
   await floor.db.close()
-  return { place: floor.place, remove: () => floor.place.remove() }
+  return { testDatabase: floor.testDatabase, remove: () => floor.testDatabase.remove() }
 }
 
 /** The findings other than dropped triggers and constraints. */
@@ -257,11 +257,11 @@ async function besidesGuards(services: Services): Promise<readonly object[]> {
 
 describe.each([...engines])('verify on %s', (engine) => {
   let original: Awaited<ReturnType<typeof makeHistory>>
-  let copy: Place
+  let copy: TestDatabase
   let db: Database
   beforeAll(async () => {
     original = await makeHistory(engine)
-    copy = await makePlace(engine, original.place)
+    copy = await makeTestDatabase(engine, original.testDatabase)
     db = openDatabase(copy.address)
   })
   afterAll(async () => {

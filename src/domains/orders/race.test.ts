@@ -37,7 +37,7 @@ describe.each([...stages])('at the same moment on $name', ({ engine, shops: coun
   const more: Database[] = []
   beforeAll(async () => {
     opened = await openTestDatabase(engine, 12)
-    for (let extra = 1; extra < count; extra += 1) more.push(openWithLongTimeouts(opened.place))
+    for (let extra = 1; extra < count; extra += 1) more.push(openWithLongTimeouts(opened.testDatabase))
     shops = [opened.db, ...more].map((db) => wire(db))
   })
   afterAll(async () => {

@@ -39,7 +39,7 @@ describe.each([...engines])('who may buy, on %s', (engine: Engine) => {
   let statements: string[]
   beforeAll(async () => {
     opened = await openTestDatabase(engine)
-    other = openDatabase(opened.place.address)
+    other = openDatabase(opened.testDatabase.address)
     const ear = overheard(opened.db)
     statements = ear.statements
     here = wire(ear.db)
@@ -142,7 +142,7 @@ describe.each([...engines])('who may buy, on %s', (engine: Engine) => {
 // PostgreSQL only: on SQLite a transaction has the whole database and waits for no row lock.
 test('a token revoked while its purchase waits for the account’s lock, on postgres, buys nothing', async () => {
   const opened = await openTestDatabase('postgres')
-  const other = openDatabase(opened.place.address)
+  const other = openDatabase(opened.testDatabase.address)
   const [here, elsewhere] = [wire(opened.db), wire(other)]
   const customer = await addCustomer(here, 100_000n)
   const { text, token } = await here.customers.issueToken(customer, { name: 'test' })

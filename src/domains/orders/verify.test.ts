@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { HandClock } from '../../../test/harness/clock.ts'
-import { type Engine, engines, makePlace, openTestDatabase, type Place } from '../../../test/harness/database.ts'
+import {
+  type Engine,
+  engines,
+  makeTestDatabase,
+  openTestDatabase,
+  type TestDatabase,
+} from '../../../test/harness/database.ts'
 import { failureOf } from '../../../test/harness/failure.ts'
 import { sampledOn } from '../../../test/harness/scale.ts'
 import { runCommand } from '../../../test/harness/turnpike.ts'
@@ -303,19 +309,19 @@ const damages: readonly Damage[] = [
 ]
 
 describe.each([...engines])('verify on %s', (engine) => {
-  let healthy: Place
+  let healthy: TestDatabase
   let cast: Cast
   beforeAll(async () => {
-    const { db, place } = await openTestDatabase(engine)
+    const { db, testDatabase } = await openTestDatabase(engine)
     cast = await buildHealthyShop(db)
     await db.close()
-    healthy = place
+    healthy = testDatabase
   })
   afterAll(() => healthy.remove())
 
   /** Works on a copy, which is closed and removed afterwards. */
-  async function onCopy<Result>(work: (db: Database, place: Place) => Promise<Result>): Promise<Result> {
-    const copy = await makePlace(engine, healthy)
+  async function onCopy<Result>(work: (db: Database, testDatabase: TestDatabase) => Promise<Result>): Promise<Result> {
+    const copy = await makeTestDatabase(engine, healthy)
     const db = openDatabase(copy.address)
     try {
       return await work(db, copy)
@@ -324,40 +330,46 @@ describe.each([...engines])('verify on %s', (engine) => {
       await copy.remove()
     }
   }
-  const verifyAs = (place: Place, ...more: string[]) =>
+  const verifyAs = (testDatabase: TestDatabase, ...more: string[]) =>
     runCommand(
-      ['verify', '--data', place.folder, ...(engine === 'postgres' ? ['--database-url', place.address] : []), ...more],
+      [
+        'verify',
+        '--data',
+        testDatabase.folder,
+        ...(engine === 'postgres' ? ['--database-url', testDatabase.address] : []),
+        ...more,
+      ],
       { TURNPIKE_SECRET_KEY: '00'.repeat(32) },
     )
 
   test('verify of a healthy shop finds nothing, prints how much it checked, and exits with 0', async () => {
-    await onCopy(async (db, place) => {
+    await onCopy(async (db, testDatabase) => {
       expect(await allFindingsOf(wire(db))).toEqual([])
-      const words = await verifyAs(place)
+      const words = await verifyAs(testDatabase)
       expect(words).toMatchObject({ exit: 0, err: '' })
       expect(words.out).toMatch(/^All promises hold: 2 accounts, 12 postings, 6 orders, 3 checkpoints/)
-      const json = await verifyAs(place, '--json')
+      const json = await verifyAs(testDatabase, '--json')
       expect(json.exit).toBe(0)
       expect(JSON.parse(json.out)).toMatchObject({ ok: true, findings: [], found: 0, covered: { postings: 12 } })
     })
   })
 
   test('verify of a damaged shop prints the finding and exits with 1', async () => {
-    await onCopy(async (db, place) => {
+    await onCopy(async (db, testDatabase) => {
       await db.transact((tx) => tx.run('UPDATE accounts SET balance = balance + 1 WHERE customer_id = $1', [cast.busy]))
-      const words = await verifyAs(place)
+      const words = await verifyAs(testDatabase)
       expect(words.exit).toBe(1)
       expect(words.out).toContain(`WRONG  balance: account of ${cast.busy}`)
-      const json = await verifyAs(place, '--json')
+      const json = await verifyAs(testDatabase, '--json')
       expect(json.exit).toBe(1)
       expect(JSON.parse(json.out)).toMatchObject({ ok: false, found: 2 })
     })
   })
 
   test('verify reports unreadable rows as a finding, not as a fault', async () => {
-    await onCopy(async (db, place) => {
+    await onCopy(async (db, testDatabase) => {
       await db.transact((tx) => tx.run(`UPDATE orders SET input = 'not JSON' WHERE id = $1`, [cast.firstOrder]))
-      const { exit, out } = await verifyAs(place)
+      const { exit, out } = await verifyAs(testDatabase)
       expect(exit).toBe(1)
       expect(out).toContain(`WRONG  order: order ${cast.firstOrder}: its stored input or calculation cannot be read`)
       expect(out).toContain('TO DO  compare the row with a backup')
@@ -365,10 +377,10 @@ describe.each([...engines])('verify on %s', (engine) => {
   })
 
   describe('rows that were changed by hand', () => {
-    let copy: Place
+    let copy: TestDatabase
     let db: Database
     beforeAll(async () => {
-      copy = await makePlace(engine, healthy)
+      copy = await makeTestDatabase(engine, healthy)
       db = openDatabase(copy.address)
       expect(await allFindingsOf(wire(db))).toEqual([])
     })
