@@ -54,7 +54,7 @@ async function openPgbench(context: Context, stocked: Stocked | undefined): Prom
   return (count) => {
     const country = purchaseInput.country as CountryCode
     const price = priceDedicated(catalogue, { ...purchaseInput, country, count }).total
-    const script = purchaseScript({ people, places: Math.floor(million * 0.9), count, price })
+    const script = purchaseScript({ people, slots: Math.floor(million * 0.9), count, price })
     const seconds = count === 1 ? context.seconds : Math.min(context.seconds, secondsOfTens)
     return [{ name: reference, measure: run(script, connections, seconds) }]
   }

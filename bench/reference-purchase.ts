@@ -77,8 +77,8 @@ $$`
 /** Numbers of the proxies that pgbench sells, far above those of the shop. */
 export const purchaseNumbers = 'CREATE SEQUENCE bench_proxies START 1000000000 CACHE 1000'
 
-export const purchaseScript = (of: { people: number; places: number; count: number; price: bigint }): string => `
+export const purchaseScript = (of: { people: number; slots: number; count: number; price: bigint }): string => `
 \\set number random(1, ${of.people})
-\\set start random(0, ${of.places})
+\\set start random(0, ${of.slots})
 SELECT bench_purchase(:number, :start, ${of.count}, ${of.price});
 `

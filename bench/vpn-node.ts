@@ -1,5 +1,5 @@
 import { installPackages } from '../test/harness/apt.ts'
-import { findObstacle, type Net, openNet, places } from '../test/harness/netns.ts'
+import { findObstacle, type Net, netAddresses, openNet } from '../test/harness/netns.ts'
 import {
   type Customer,
   makeCustomer,
@@ -117,7 +117,7 @@ async function serveStreams(net: Net): Promise<void> {
 
 /** Megabits per second to the customer. */
 async function stream(net: Net, seconds: number): Promise<number> {
-  const words = ['iperf3', '-c', places.origin4, '-R', '-J', '-t', String(seconds)]
+  const words = ['iperf3', '-c', netAddresses.origin4, '-R', '-J', '-t', String(seconds)]
   const answer = JSON.parse(await net.inside(net.clients[0], words)) as {
     end: { sum_received: { bits_per_second: number } }
   }

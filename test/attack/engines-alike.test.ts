@@ -19,7 +19,7 @@ const atOnce = 8
 const silenceLimitsMs = [400, 5000, 20_000]
 
 /** One origin with both engines. The origin tells the engines apart by their source address. */
-type Place = {
+type EnginePair = {
   readonly origin: RecordingOrigin
   readonly portable: Stand
   readonly linux: Stand
@@ -33,8 +33,8 @@ type Kind = keyof typeof leaveFrom
 const marker = 'hugo'
 const markerId = 8
 
-const places: Place[] = []
-function openPlace(silentMs: number): Place {
+const enginePairs: EnginePair[] = []
+function openEnginePair(silentMs: number): EnginePair {
   const origin = startRecordingOrigin()
   origin.play(answerOnce())
   const limits = { handshakeMs: silentMs, betweenRequestsMs: silentMs, idleMs: silentMs, connectMs: 60_000 }
@@ -43,12 +43,12 @@ function openPlace(silentMs: number): Place {
     stand.change({ proxies: [proxyOf(markerId, marker, { leave_from: leaveFrom[kind] })] })
     return stand
   }
-  const place = { origin, portable: open('portable'), linux: open('linux'), counts: ofBoth(() => new Map()) }
-  places.push(place)
-  return place
+  const enginePair = { origin, portable: open('portable'), linux: open('linux'), counts: ofBoth(() => new Map()) }
+  enginePairs.push(enginePair)
+  return enginePair
 }
 afterAll(async () => {
-  for (const { origin, portable, linux } of places) {
+  for (const { origin, portable, linux } of enginePairs) {
     origin.stop()
     await Promise.all([portable.stop(), linux.stop()])
   }
@@ -183,7 +183,7 @@ const outcomes = new Set<string>()
  * Waits until both engines have reported all counts so far. An engine reports all changed counts together, so a
  * reported marker request implies that all earlier counts were reported.
  */
-async function untilCounted({ origin, counts, ...stands }: Place): Promise<void> {
+async function untilCounted({ origin, counts, ...stands }: EnginePair): Promise<void> {
   const request = `GET http://${origin.authority}/marker HTTP/1.1\r\nHost: a\r\n${loginLine(marker)}\r\n`
   const plan: Plan = { pieces: [Buffer.from(request, 'latin1')], ending: 'half-close' }
   const sentOf = (kind: Kind): number => counts[kind].get(String(markerId))?.sent ?? 0
@@ -204,19 +204,19 @@ async function untilCounted({ origin, counts, ...stands }: Place): Promise<void>
 }
 
 /** The difference between the two engines for one seed, or undefined. */
-async function compare(place: Place, seed: number): Promise<object | undefined> {
-  const { counts } = place
-  const plan = draw(seeds(place.origin), createDice(seed))
+async function compare(enginePair: EnginePair, seed: number): Promise<object | undefined> {
+  const { counts } = enginePair
+  const plan = draw(seeds(enginePair.origin), createDice(seed))
   const before = { ...counts }
-  place.origin.records.length = 0
-  const [portable, linux] = await Promise.all(kinds.map((kind) => act(plan, place[kind].port)))
-  await until(() => kinds.every((kind) => isAtRest(place[kind])) && place.origin.open === 0)
+  enginePair.origin.records.length = 0
+  const [portable, linux] = await Promise.all(kinds.map((kind) => act(plan, enginePair[kind].port)))
+  await until(() => kinds.every((kind) => isAtRest(enginePair[kind])) && enginePair.origin.open === 0)
   outcomes.add(`${portable?.heard.slice(0, 12)} ${portable?.end}`)
   const isGivenUp = plan.ending.startsWith('reset')
   const seen = ofBoth((kind) =>
-    place.origin.records.filter(({ from }) => from === leaveFrom[kind]).map(({ text }) => text),
+    enginePair.origin.records.filter(({ from }) => from === leaveFrom[kind]).map(({ text }) => text),
   )
-  await untilCounted(place)
+  await untilCounted(enginePair)
   const counted = ofBoth((kind) => added(counts[kind], before[kind]))
   // A malformed body is refused whether its destination was reached or not. That timing is random, and so is how much
   // of the body was forwarded and counted before.
@@ -237,11 +237,11 @@ async function compare(place: Place, seed: number): Promise<object | undefined> 
 }
 
 /** A difference counts only if it appears with every time limit. */
-async function compareAgain(place: Place, seed: number): Promise<object | undefined> {
-  let difference = await compare(place, seed)
+async function compareAgain(enginePair: EnginePair, seed: number): Promise<object | undefined> {
+  let difference = await compare(enginePair, seed)
   for (const silentMs of silenceLimitsMs.slice(1)) {
     if (!difference) return undefined
-    difference = await compare(openPlace(silentMs), seed)
+    difference = await compare(openEnginePair(silentMs), seed)
   }
   return difference
 }
@@ -273,15 +273,15 @@ test(`${count} random handshakes get the same answers, endings and byte counts o
   const first = Number(process.env['TURNPIKE_TEST_SEED'] ?? 0)
   let next = first
   const unlike: object[] = []
-  const lane = async (place: Place): Promise<void> => {
+  const lane = async (enginePair: EnginePair): Promise<void> => {
     while (next < first + count && unlike.length < 5) {
       const seed = next
       next += 1
-      const difference = await compareAgain(place, seed)
+      const difference = await compareAgain(enginePair, seed)
       if (difference) unlike.push(difference)
     }
   }
-  await Promise.all(Array.from({ length: atOnce }, () => lane(openPlace(silenceLimitsMs[0] ?? 0))))
+  await Promise.all(Array.from({ length: atOnce }, () => lane(openEnginePair(silenceLimitsMs[0] ?? 0))))
   expect(unlike).toEqual([])
   expect(outcomes.size).toBeGreaterThan(15)
 }, 3_600_000)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { openEngine, until } from '../harness/engine.ts'
-import { converse, fillIn, type Place, type RawCase, rawCases } from '../harness/raw-case.ts'
+import { converse, fillIn, type RawCase, type RawCaseServers, rawCases } from '../harness/raw-case.ts'
 import { RawClient } from '../harness/raw-client.ts'
 import { startRecordingOrigin, summarizeRequest } from '../harness/recording-origin.ts'
 
@@ -293,27 +293,27 @@ const tunnelled: readonly RawCase[] = [
   ],
 ]
 
-let place: Place
+let servers: RawCaseServers
 beforeAll(() => {
-  place = { stand: openEngine(), origin: startRecordingOrigin() }
+  servers = { stand: openEngine(), origin: startRecordingOrigin() }
 })
 afterAll(async () => {
-  place.origin.stop()
-  expect(await place.stand.stop()).toMatchObject({ open: 0, connections: 0, tunnels: 0 })
+  servers.origin.stop()
+  expect(await servers.stand.stop()).toMatchObject({ open: 0, connections: 0, tunnels: 0 })
 })
 
-rawCases('request line', requestLines, () => place)
-rawCases('request head', heads, () => place)
-rawCases('body length', lengths, () => place)
-rawCases('chunked body', chunks, () => place)
-rawCases('pipelined request', smuggled, () => place)
-rawCases('CONNECT request', tunnelled, () => place)
+rawCases('request line', requestLines, () => servers)
+rawCases('request head', heads, () => servers)
+rawCases('body length', lengths, () => servers)
+rawCases('chunked body', chunks, () => servers)
+rawCases('pipelined request', smuggled, () => servers)
+rawCases('CONNECT request', tunnelled, () => servers)
 
 describe('malformed chunked bodies', () => {
   test.each(brokenChunks)(
     'a body with %s is answered 400, and the origin gets no complete request',
     async (_, body) => {
-      const { stand, origin } = place
+      const { stand, origin } = servers
       for (const isSlow of [false, true]) {
         origin.records.length = 0
         expect(await converse(stand.port, fillIn(`${chunked}${body}`, origin), bad, isSlow)).toEqual(bad)
@@ -323,7 +323,7 @@ describe('malformed chunked bodies', () => {
   )
 
   test('a body with a Content-Length past 32 bits is awaited, and its bytes are not read as a request', async () => {
-    const { stand, origin } = place
+    const { stand, origin } = servers
     await until(() => stand.engine.status.open === 0 && origin.open === 0)
     origin.records.length = 0
     const client = await RawClient.open(stand.port)

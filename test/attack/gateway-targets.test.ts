@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { openEngine, type Stand } from '../harness/engine.ts'
-import { fillIn, type Place, type RawCase, rawCases } from '../harness/raw-case.ts'
+import { fillIn, type RawCase, type RawCaseServers, rawCases } from '../harness/raw-case.ts'
 import { RawClient } from '../harness/raw-client.ts'
 import { startRecordingOrigin } from '../harness/recording-origin.ts'
 import { greet, socksTo } from '../harness/socks-client.ts'
@@ -144,22 +144,22 @@ const resolved: readonly RawCase[] = [
   ['a name that does not exist', connect('unknown.example:443'), ['502 name_not_found']],
 ]
 
-let place: Place
+let servers: RawCaseServers
 let sandbox: Stand
 beforeAll(() => {
-  place = { stand: openEngine({ mode: 'production', lookup }), origin: startRecordingOrigin() }
+  servers = { stand: openEngine({ mode: 'production', lookup }), origin: startRecordingOrigin() }
   sandbox = openEngine()
 })
 afterAll(async () => {
-  place.origin.stop()
-  expect(await place.stand.stop()).toMatchObject({ open: 0, connections: 0, tunnels: 0 })
+  servers.origin.stop()
+  expect(await servers.stand.stop()).toMatchObject({ open: 0, connections: 0, tunnels: 0 })
   await sandbox.stop()
 })
 
 describe('destinations in production', () => {
-  rawCases('destination port', ports, () => place)
-  rawCases('destination address', spellings, () => place)
-  rawCases('destination name', resolved, () => place)
+  rawCases('destination port', ports, () => servers)
+  rawCases('destination address', spellings, () => servers)
+  rawCases('destination name', resolved, () => servers)
 })
 
 const v4 = (text: string): string => `\x01${String.fromCharCode(...text.split('.').map(Number))}`
@@ -203,9 +203,9 @@ describe('SOCKS5 destinations in production', () => {
   test.each(overSocks)(
     'a SOCKS5 request for %s is refused with the expected reply and dials nothing',
     async (_, who, where, code) => {
-      const port = String.fromCharCode(place.origin.port >> 8, place.origin.port & 255)
+      const port = String.fromCharCode(servers.origin.port >> 8, servers.origin.port & 255)
       for (const isSlow of [false, true]) {
-        const client = await greet(place.stand.port, who)
+        const client = await greet(servers.stand.port, who)
         const request = `\x05\x01\0${where}${port}`
         if (isSlow) await client.sendSlowly(request)
         else client.send(request)
@@ -213,24 +213,24 @@ describe('SOCKS5 destinations in production', () => {
         expect(client.bytes.toString('hex')).toBe(`05020100050${code}0001000000000000`)
         client.reset()
       }
-      expect(place.origin.records).toEqual([])
+      expect(servers.origin.records).toEqual([])
     },
   )
 
   test('a SOCKS5 request for port 25 is refused with reply 2', async () => {
-    expect((await socksTo(place.stand.port, 'dora', '127.0.0.1', 25)).code).toBe(2)
+    expect((await socksTo(servers.stand.port, 'dora', '127.0.0.1', 25)).code).toBe(2)
   })
 })
 
 describe('destinations in a sandbox', () => {
   test('a sandbox gateway reaches a loopback origin by address, mapped address and localhost', async () => {
     for (const authority of [
-      place.origin.authority,
-      `[::ffff:127.0.0.1]:${place.origin.port}`,
-      `localhost:${place.origin.port}`,
+      servers.origin.authority,
+      `[::ffff:127.0.0.1]:${servers.origin.port}`,
+      `localhost:${servers.origin.port}`,
     ]) {
       const client = await RawClient.open(sandbox.port)
-      client.send(fillIn(connect(authority), place.origin))
+      client.send(fillIn(connect(authority), servers.origin))
       await client.hear((text) => text.endsWith('\r\n\r\n'))
       expect(client.text).toStartWith('HTTP/1.1 200 ')
       client.reset()
@@ -240,7 +240,7 @@ describe('destinations in a sandbox', () => {
   test('a sandbox gateway refuses addresses that are not loopback with 403 or 502', async () => {
     for (const host of ['0.0.0.0', '10.0.0.1', '169.254.169.254', '[::7f00:1]']) {
       const client = await RawClient.open(sandbox.port)
-      client.send(fillIn(connect(`${host}:${place.origin.port}`), place.origin))
+      client.send(fillIn(connect(`${host}:${servers.origin.port}`), servers.origin))
       await client.hear((text) => text.includes('\r\n\r\n'))
       expect(client.text).toMatch(/^HTTP\/1\.1 (?:403|502) /)
       client.reset()

@@ -1,21 +1,21 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { basicOf, loginLine, openEngine, type Stand, until } from '../harness/engine.ts'
-import { converse, type Place, type RawCase, rawCases, untilProcessed } from '../harness/raw-case.ts'
+import { converse, type RawCase, type RawCaseServers, rawCases, untilProcessed } from '../harness/raw-case.ts'
 import { RawClient, readAnswers } from '../harness/raw-client.ts'
 import { startRecordingOrigin, summarizeRequest } from '../harness/recording-origin.ts'
 import { socksLogin } from '../harness/socks-client.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 
-let place: Place
+let servers: RawCaseServers
 let stand: Stand
 beforeAll(() => {
   // Shorter than shipped. The delay of a refusal is tested with a hand clock in `admission.test.ts`.
   stand = openEngine({ limits: { refusalDelayMs: 10 } })
-  place = { stand, origin: startRecordingOrigin() }
+  servers = { stand, origin: startRecordingOrigin() }
 })
-beforeEach(() => place.origin.reset())
+beforeEach(() => servers.origin.reset())
 afterAll(async () => {
-  place.origin.stop()
+  servers.origin.stop()
   expect(await stand.stop()).toMatchObject({ open: 0, connections: 0, tunnels: 0 })
 })
 
@@ -88,8 +88,8 @@ const several: readonly RawCase[] = [
   ['a foreign Host', 'GET http://ORIGIN/a HTTP/1.1\r\nHost: 169.254.169.254\r\nLOGIN\r\n\r\n', ['200'], ['GET /a']],
 ]
 
-rawCases('Proxy-Authorization header', credentials, () => place)
-rawCases('sequence of users on one connection', several, () => place)
+rawCases('Proxy-Authorization header', credentials, () => servers)
+rawCases('sequence of users on one connection', several, () => servers)
 
 /** Waits for these counts, stops the engine, and checks that stopping adds nothing. */
 async function expectCounts(own: Stand, kind: 'proxies' | 'subusers', expected: readonly object[]): Promise<void> {
@@ -107,13 +107,13 @@ async function expectCounts(own: Stand, kind: 'proxies' | 'subusers', expected: 
 
 test("each of two users on one connection is counted for the user's own bytes", async () => {
   const own = openEngine()
-  place.origin.play({
+  servers.origin.play({
     onRequest: ({ path }, write) => write(`HTTP/1.1 200 OK\r\nContent-Length: ${path.length}\r\n\r\n${path}`),
   })
   const client = await RawClient.open(own.port)
   const ask = async (id: number, who: string, path: string, answers: number) => {
     const from = client.receivedBytes
-    const request = `GET http://${place.origin.authority}${path} HTTP/1.1\r\nHost: a\r\n${loginLine(who)}\r\n`
+    const request = `GET http://${servers.origin.authority}${path} HTTP/1.1\r\nHost: a\r\n${loginLine(who)}\r\n`
     client.send(request)
     await client.hear((text) => readAnswers(text).answers.length === answers)
     return { id, received: client.receivedBytes - from, sent: request.length }
@@ -128,11 +128,11 @@ test.each([100, 1000, 2000])(
   async (size) => {
     const own = openEngine({ leaseBytes: 110, leaseMs: 15 })
     const body = 'x'.repeat(2000)
-    const head = `POST http://${place.origin.authority}/a HTTP/1.1\r\nHost: a\r\n${loginLine('pavel-pool-residential')}Content-Length: ${body.length}\r\n\r\n`
+    const head = `POST http://${servers.origin.authority}/a HTTP/1.1\r\nHost: a\r\n${loginLine('pavel-pool-residential')}Content-Length: ${body.length}\r\n\r\n`
     const client = await RawClient.open(own.port)
     client.send(head)
     for (let from = 0; from < body.length; from += size) {
-      await until(() => place.origin.records.length === 1)
+      await until(() => servers.origin.records.length === 1)
       client.send(body.slice(from, from + size))
       await untilProcessed(own.port, 1)
     }
@@ -144,19 +144,19 @@ test.each([100, 1000, 2000])(
     await expectCounts(own, 'subusers', [
       { id: 'sub-pavel', pool: 'residential', sent: head.length + body.length, received },
     ])
-    expect(place.origin.records.map(summarizeRequest)).toEqual([`POST /a ${body}`])
+    expect(servers.origin.records.map(summarizeRequest)).toEqual([`POST /a ${body}`])
   },
 )
 
 test('the origin gets the Host of the request target, whatever Host the client sent', async () => {
   await converse(
     stand.port,
-    `GET http://${place.origin.authority}/a HTTP/1.1\r\nHost: bank.example\r\n${loginLine('anna')}\r\n`,
+    `GET http://${servers.origin.authority}/a HTTP/1.1\r\nHost: bank.example\r\n${loginLine('anna')}\r\n`,
     ['200'],
     false,
   )
-  expect(place.origin.records[0]?.text).toContain(`\r\nHost: ${place.origin.authority}\r\n`)
-  expect(place.origin.records[0]?.text).not.toContain('bank.example')
+  expect(servers.origin.records[0]?.text).toContain(`\r\nHost: ${servers.origin.authority}\r\n`)
+  expect(servers.origin.records[0]?.text).not.toContain('bank.example')
 })
 
 test('a connection is closed after 20 refused requests', async () => {

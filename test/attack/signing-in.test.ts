@@ -46,11 +46,15 @@ describe.each([...enginesOf('sqlite')])('password guessing, on %s', (engine) => 
 
   test('120 password checks by six customers do not keep another customer from signing in', async () => {
     const { login } = await atHome()
-    const places = ['198.51.100.1', '198.51.101.1'] as const
+    const clientAddresses = ['198.51.100.1', '198.51.101.1'] as const
     const own = [await atHome(), await atHome(), await atHome(), await atHome(), await atHome(), await atHome()]
     const flood = own.flatMap(({ page }) =>
       Array.from({ length: 20 }, (_, n) =>
-        page.post('/auth/v1/customer/factor/remove', { current_password: password }, from(places[n % 2] ?? '')),
+        page.post(
+          '/auth/v1/customer/factor/remove',
+          { current_password: password },
+          from(clientAddresses[n % 2] ?? ''),
+        ),
       ),
     )
     const honest = createBrowserSession(shop.url).then((page) => signIn(page, login, password, home))

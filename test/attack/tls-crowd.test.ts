@@ -11,7 +11,7 @@ import { until } from '../harness/until.ts'
 import { WireClient } from '../harness/wire-client.ts'
 
 const log = { error() {}, warn() {}, info() {}, debug() {} }
-const places = 160
+const maxConnections = 160
 let entrance: TlsEntrance
 let server: ReturnType<typeof serve>
 let clients: WireClient[]
@@ -22,7 +22,7 @@ beforeEach(() => {
     hostname: '127.0.0.1',
     port: 0,
     certificate: () => certificate,
-    max: places,
+    max: maxConnections,
     now: () => 0,
     inner: () => server.port,
     log,
@@ -66,24 +66,24 @@ async function figures(): Promise<string> {
 }
 
 test('40 visitors are served while four addresses keep all 160 TLS connections open and idle', async () => {
-  for (let count = 0; count < places; count += 1) {
+  for (let count = 0; count < maxConnections; count += 1) {
     expect(await isServed(await connect(`127.8.8.${1 + (count % 4)}`, true))).toBe(true)
   }
-  await until(() => entrance.open === places)
+  await until(() => entrance.open === maxConnections)
   for (let visitor = 1; visitor <= 40; visitor += 1) expect(await isVisitorServed(`127.9.9.${visitor}`)).toBe(true)
-  expect([entrance.open, entrance.spared]).toEqual([places, { handshake: 0, open: 40 }])
+  expect([entrance.open, entrance.spared]).toEqual([maxConnections, { handshake: 0, open: 40 }])
   expect(await figures()).toContain('turnpike_shop_tls_spared_total{state="open"} 40')
   await until(() => clients.filter((each) => each.isClosed || each.hasEnded).length === 40)
   // Only connections of the crowd were closed, and none of a visitor.
-  expect(clients.slice(places).some((each) => each.isClosed || each.hasEnded)).toBe(false)
+  expect(clients.slice(maxConnections).some((each) => each.isClosed || each.hasEnded)).toBe(false)
 })
 
 test('an address that authenticated keeps its connection while 200 others come and go', async () => {
   const customer = await connect('127.9.9.9', true)
   expect(await isServed(customer)).toBe(true)
   entrance.welcome(readAddress('127.9.9.9') ?? expect.unreachable())
-  for (let count = 0; count < places + 40; count += 1) await isVisitorServed(`127.8.${1 + (count % 100)}.1`)
-  await until(() => entrance.open === places)
+  for (let count = 0; count < maxConnections + 40; count += 1) await isVisitorServed(`127.8.${1 + (count % 100)}.1`)
+  await until(() => entrance.open === maxConnections)
   expect(entrance.spared).toEqual({ handshake: 0, open: 41 })
   expect([customer.isClosed, customer.hasEnded]).toEqual([false, false])
 })
@@ -102,13 +102,13 @@ test('62 visitors are served while six addresses connect 3600 times without a ha
 })
 
 test('a gateway serves 20 newcomers while four addresses keep all 160 TLS connections open and idle', async () => {
-  const stand = openEngine({ limits: { connections: places } })
+  const stand = openEngine({ limits: { connections: maxConnections } })
   const certificate = readCertificate(selfSigned.cert, selfSigned.key)
   const front = new Front({
     hostname: '127.0.0.1',
     port: 0,
     certificate: () => certificate,
-    max: places,
+    max: maxConnections,
     now: () => 0,
     onTls: (tls) => stand.engine.takeTls(tls),
     onFault: (fault) => expect.unreachable(String(fault)),
@@ -118,8 +118,8 @@ test('a gateway serves 20 newcomers while four addresses keep all 160 TLS connec
     clients.push(client)
     return client
   }
-  for (let count = 0; count < places; count += 1) await come(`127.8.8.${1 + (count % 4)}`)
-  await until(() => stand.engine.status.connections === places)
+  for (let count = 0; count < maxConnections; count += 1) await come(`127.8.8.${1 + (count % 4)}`)
+  await until(() => stand.engine.status.connections === maxConnections)
   for (let visitor = 1; visitor <= 20; visitor += 1) {
     const client = await come(`127.9.9.${visitor}`)
     await client.send(Buffer.from('GET http://127.0.0.1/ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'))

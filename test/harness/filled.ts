@@ -232,8 +232,8 @@ async function addOperators({ services, clock }: Shop, { customer }: Buyer): Pro
 
 async function addNodes({ services, clock }: Shop): Promise<void> {
   const { db, fleet } = services
-  const places = { location: 'frankfurt', countryCode: 'DE', city: 'Frankfurt' }
-  const open = await db.transact((tx) => fleet.add(tx, { kind: 'vpn', name: 'vpn-1', ...places }))
+  const nodeLocation = { location: 'frankfurt', countryCode: 'DE', city: 'Frankfurt' }
+  const open = await db.transact((tx) => fleet.add(tx, { kind: 'vpn', name: 'vpn-1', ...nodeLocation }))
   await db.transact((tx) =>
     fleet.add(tx, {
       kind: 'vpn',
@@ -242,7 +242,7 @@ async function addNodes({ services, clock }: Shop): Promise<void> {
       endpoint: { host: 'v2.example.net', port: 51_820 },
     }),
   )
-  await db.transact((tx) => fleet.add(tx, { kind: 'gateway', name: 'gate-1', ...places }))
+  await db.transact((tx) => fleet.add(tx, { kind: 'gateway', name: 'gate-1', ...nodeLocation }))
   await db.transact((tx) => fleet.add(tx, { kind: 'gateway', name: 'gate-2', location: 'paris' }))
   const { text } = await fleet.issueKey('gate-1')
   await fleet.join(text, `tpn_${'1'.repeat(64)}`, '0.1.0')
@@ -277,21 +277,21 @@ async function addStock({ services }: Shop): Promise<void> {
 
 async function addExits({ services, clock }: Shop): Promise<void> {
   const { exits } = services.premium
-  const place = { country: 'DE', state: 'Berlin', city: 'Berlin', zip: '10115', asn: 3320 }
-  await exits.addOne({ pool, kind: 'local', host: '127.100.0.1', port: null, credentials: null, ...place })
+  const location = { country: 'DE', state: 'Berlin', city: 'Berlin', zip: '10115', asn: 3320 }
+  await exits.addOne({ pool, kind: 'local', host: '127.100.0.1', port: null, credentials: null, ...location })
   clock.advance(1000)
   const mobile = { pool: 'mobile', kind: 'local' as const, host: '127.100.0.2', port: null, credentials: null }
-  await exits.addOne({ ...mobile, ...place })
+  await exits.addOne({ ...mobile, ...location })
   clock.advance(1000)
   const upstream = { pool, kind: 'http' as const, host: 'up.example.net', port: 8080 }
-  await exits.addOne({ ...upstream, credentials: { username: 'u', password: 'p' }, ...place, asn: null })
+  await exits.addOne({ ...upstream, credentials: { username: 'u', password: 'p' }, ...location, asn: null })
   clock.advance(1000)
   const drained = await exits.addOne({
     ...upstream,
     kind: 'socks5',
     port: 1080,
     credentials: { username: 'v', password: 'q' },
-    ...place,
+    ...location,
     country: 'FR',
     city: 'Paris',
   })
@@ -304,7 +304,7 @@ async function addExits({ services, clock }: Shop): Promise<void> {
     host: '127.100.0.3',
     port: null,
     credentials: null,
-    ...place,
+    ...location,
     node: gate.id,
   })
   await exits.takeCounts(gate.id, 'boot-1', [{ exit: homed.id, received: 1000n, sent: 200n }])
@@ -630,12 +630,12 @@ async function relayAgain({ services, clock }: Shop, anna: Buyer, boris: Buyer):
       counts: all.map(({ id }, at) => ({ subuser: id, pool, received: bytes + BigInt(at), sent: bytes / 7n })),
       leaseRequests: all.map(({ id }) => ({ subuser: id, pool, turn: step + 1, want: 'lease' as const })),
       hosts: all.flatMap(({ id }, at) =>
-        ['example.com', 'example.org'].map((host, place) => ({
+        ['example.com', 'example.org'].map((host, index) => ({
           subuser: id,
           pool,
           host,
           received: bytes / 2n + BigInt(at),
-          sent: bytes / 20n + BigInt(place),
+          sent: bytes / 20n + BigInt(index),
         })),
       ),
     })

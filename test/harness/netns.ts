@@ -42,7 +42,7 @@ async function lookForObstacle(): Promise<string | undefined> {
  * Addresses of the test network. They are public, because a node refuses private destinations; no packet leaves its
  * namespaces.
  */
-export const places = {
+export const netAddresses = {
   endpoint: '45.13.0.1',
   node4: '45.12.0.1',
   node6: '2a0c:aaaa::1',
@@ -125,14 +125,14 @@ async function lay(net: Net): Promise<void> {
   await batch(
     [
       ...up('u1', 'u2', 'w0'),
-      `address add ${places.endpoint}/32 dev lo`,
+      `address add ${netAddresses.endpoint}/32 dev lo`,
       'address add 172.30.1.1/30 dev u1',
       'address add 172.30.2.1/30 dev u2',
-      `address add ${places.node4}/24 dev w0`,
-      `address add ${places.node6}/64 dev w0 nodad`,
+      `address add ${netAddresses.node4}/24 dev w0`,
+      `address add ${netAddresses.node6}/64 dev w0 nodad`,
       'address add 192.168.77.1/24 dev w0',
       'address add fd00:77::1/64 dev w0 nodad',
-      `route add ${places.metadata}/32 via ${places.origin4}`,
+      `route add ${netAddresses.metadata}/32 via ${netAddresses.origin4}`,
     ],
     node,
   )
@@ -141,7 +141,7 @@ async function lay(net: Net): Promise<void> {
       [
         ...up('u0'),
         `address add 172.30.${index + 1}.2/30 dev u0`,
-        `route add ${places.endpoint}/32 via 172.30.${index + 1}.1`,
+        `route add ${netAddresses.endpoint}/32 via 172.30.${index + 1}.1`,
       ],
       client,
     )
@@ -149,14 +149,14 @@ async function lay(net: Net): Promise<void> {
   await batch(
     [
       ...up('w0'),
-      `address add ${places.origin4}/24 dev w0`,
-      `address add ${places.origin6}/64 dev w0 nodad`,
-      `address add ${places.private4}/24 dev w0`,
-      `address add ${places.private6}/64 dev w0 nodad`,
-      `address add ${places.metadata}/32 dev lo`,
+      `address add ${netAddresses.origin4}/24 dev w0`,
+      `address add ${netAddresses.origin6}/64 dev w0 nodad`,
+      `address add ${netAddresses.private4}/24 dev w0`,
+      `address add ${netAddresses.private6}/64 dev w0 nodad`,
+      `address add ${netAddresses.metadata}/32 dev lo`,
       // The return route for packets without the node's address: a leak is seen and not lost.
-      `route add 10.66.0.0/16 via ${places.node4}`,
-      `route add fd74:7572:6e70::/64 via ${places.node6}`,
+      `route add 10.66.0.0/16 via ${netAddresses.node4}`,
+      `route add fd74:7572:6e70::/64 via ${netAddresses.node6}`,
     ],
     origin,
   )

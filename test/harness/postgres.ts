@@ -194,7 +194,7 @@ async function startBuild(build: Build, dropping: Dropping, durable: boolean): P
     const folder = await makeFolder(tmpdir(), dropping)
     const data = durable ? join(folder, 'data') : await makeFolder(memoryFolder, dropping)
     try {
-      const bin = await placeBuild(build, folder, dropping)
+      const bin = await prepareBuild(build, folder, dropping)
       return await startServer(bin, { folder, data }, dropping, durable)
     } catch (error) {
       for (const each of [folder, data]) await rm(each, { recursive: true, force: true })
@@ -222,7 +222,7 @@ function giveAway(path: string, dropping: Dropping): void {
 /**
  * The folder to run the server from: in place, or a copy if its links are missing or its user cannot read the folder.
  */
-async function placeBuild(build: Build, folder: string, dropping: Dropping): Promise<string> {
+async function prepareBuild(build: Build, folder: string, dropping: Dropping): Promise<string> {
   const reachable =
     dropping.prefix.length === 0 || succeeds([...dropping.prefix, 'test', '-x', join(build.bin, 'postgres')])
   if (build.native === undefined) {

@@ -15,8 +15,8 @@ export const toText = (bytes: Uint8Array): string => Buffer.from(bytes).toString
 export const toHex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
 
 /** Splits at the given offsets, in any order; an offset past the end is the end. Pieces may be empty. */
-export function splitAt(bytes: Uint8Array, places: readonly number[]): Uint8Array[] {
-  const cuts = places.map((place) => Math.min(place, bytes.length)).toSorted((a, b) => a - b)
+export function splitAt(bytes: Uint8Array, positions: readonly number[]): Uint8Array[] {
+  const cuts = positions.map((position) => Math.min(position, bytes.length)).toSorted((a, b) => a - b)
   return [0, ...cuts].map((from, index) => bytes.slice(from, cuts[index] ?? bytes.length))
 }
 

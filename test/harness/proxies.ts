@@ -98,7 +98,7 @@ export async function prolongProxies(
 }
 
 /** Stock slots by state; every slot is in exactly one. */
-export async function placesByState(services: Services): Promise<Record<string, number>> {
+export async function slotsByState(services: Services): Promise<Record<string, number>> {
   const sums: Record<string, number> = { free: 0, leased: 0, resting: 0, retired: 0 }
   for (const each of await services.stockOperator.counts()) sums[each.state] = (sums[each.state] ?? 0) + each.count
   return sums

@@ -9,7 +9,7 @@ import { findTraces, type RecordingOrigin, summarizeRequest } from './recording-
  */
 export type RawCase = readonly [name: string, sent: string, answers: readonly string[], seen?: readonly string[]]
 
-export type Place = { readonly stand: Stand; readonly origin: RecordingOrigin }
+export type RawCaseServers = { readonly stand: Stand; readonly origin: RecordingOrigin }
 
 /** Only the last bytes of a long message are sent one by one, to save time. */
 const maxSlowBytes = 1500
@@ -62,14 +62,14 @@ export async function untilProcessed(port: number, strangers = 20): Promise<void
 }
 
 /** Sends each case whole and byte by byte: the answers and the requests at the origin are the same. */
-export function rawCases(subject: string, cases: readonly RawCase[], place: () => Place): void {
+export function rawCases(subject: string, cases: readonly RawCase[], servers: () => RawCaseServers): void {
   const listed = cases.map(([name, sent, answers, seen = []]) => {
     const statuses = answers.filter((each) => !each.startsWith('bytes ')).join(', ')
     return [statuses || 'nothing', name, sent, answers, seen] as const
   })
   describe(subject, () => {
     test.each(listed)(`the gateway answers %s for this ${subject}: %s`, async (_, __, sent, answers, seen) => {
-      const { stand, origin } = place()
+      const { stand, origin } = servers()
       for (const isSlow of [false, true]) {
         origin.records.length = 0
         const heard = await converse(stand.port, fillIn(sent, origin), answers, isSlow)

@@ -21,13 +21,13 @@ export type UserTcp = {
 }
 
 /** The addresses of the kernel and of the first machine; the network is the /24 of all machines. */
-type Place = { readonly system: number; readonly first: number; readonly network: string }
+type TestSubnet = { readonly system: number; readonly first: number; readonly network: string }
 
 /** A private network, whose first address is the kernel's. */
-const apart: Place = { system: 0x0a420001, first: 0x0a420002, network: '10.66.0.1/24' }
+const apart: TestSubnet = { system: 0x0a420001, first: 0x0a420002, network: '10.66.0.1/24' }
 /** Machines with loopback addresses, for programs that accept only local clients. */
-const loopback: Place = { system: 0x7f000001, first: 0x7f420002, network: '127.66.0.0/24' }
-const places = { apart, loopback } as const
+const loopback: TestSubnet = { system: 0x7f000001, first: 0x7f420002, network: '127.66.0.0/24' }
+const subnets = { apart, loopback } as const
 
 const windowScale = 10
 /**
@@ -195,10 +195,10 @@ export class UserConnection {
  * Machines at the other end of a TUN device: the kernel has no connection there, so it sends nothing on its own, and
  * none of them costs a descriptor. Packets to other addresses of the device get no answer.
  */
-export function openUserTcp(network: OwnNetwork, at: keyof typeof places = 'apart'): UserTcp {
-  const place = places[at]
+export function openUserTcp(network: OwnNetwork, at: keyof typeof subnets = 'apart'): UserTcp {
+  const subnet = subnets[at]
   const device = network.openTun('usertcp')
-  if (at === 'apart') network.ip('address', 'add', place.network, 'dev', 'usertcp')
+  if (at === 'apart') network.ip('address', 'add', subnet.network, 'dev', 'usertcp')
   network.ip('link', 'set', 'usertcp', 'up', 'mtu', '1500', 'txqueuelen', '10000')
   if (at === 'apart') {
     const route = ['route', 'change', '10.66.0.0/24', 'dev', 'usertcp', 'src', '10.66.0.1']
@@ -207,7 +207,7 @@ export function openUserTcp(network: OwnNetwork, at: keyof typeof places = 'apar
   if (at === 'loopback') {
     // By default Linux accepts loopback addresses from no other device.
     writeFileSync('/proc/sys/net/ipv4/conf/usertcp/route_localnet', '1')
-    network.ip('route', 'add', 'unicast', place.network, 'dev', 'usertcp', 'table', 'local', 'src', '127.0.0.1')
+    network.ip('route', 'add', 'unicast', subnet.network, 'dev', 'usertcp', 'table', 'local', 'src', '127.0.0.1')
   }
   const connections = new Map<number, UserConnection>()
   const packet = new Uint8Array(packetBytes)
@@ -239,7 +239,15 @@ export function openUserTcp(network: OwnNetwork, at: keyof typeof places = 'apar
     address: at === 'apart' ? '10.66.0.1' : '127.0.0.1',
     async connect(port, { machine = 1, mss = 1460, window = 16 * 1024 * 1024 } = {}) {
       nextPort += 1
-      const connection = new UserConnection(place.first + machine - 1, place.system, nextPort, port, mss, window, emit)
+      const connection = new UserConnection(
+        subnet.first + machine - 1,
+        subnet.system,
+        nextPort,
+        port,
+        mss,
+        window,
+        emit,
+      )
       connections.set(nextPort, connection)
       return connection.open()
     },

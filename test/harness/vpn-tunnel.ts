@@ -8,7 +8,7 @@ import { configText, type Peer } from '../../src/domains/vpn/rules.ts'
 import type { VpnSetup } from '../../src/node-protocol/join.ts'
 import type { NodePeer } from '../../src/node-protocol/state.ts'
 import type { NamespaceWorker } from './namespace.ts'
-import { type Net, openNet, places } from './netns.ts'
+import { type Net, netAddresses, openNet } from './netns.ts'
 import { waitLimitMs } from './until.ts'
 import { readConf, wgPrivateKey, wgPublicKey, wgQuickStrip } from './wireguard.ts'
 
@@ -27,7 +27,7 @@ export async function makeCustomer(index: number, nodePublicKey: string): Promis
     ipv4: BigInt(0x0a420002 + index),
     ipv6: `fd74:7572:6e70::a42:${(2 + index).toString(16)}`,
   }
-  const node = { name: 'node', publicKey: nodePublicKey, endpoint: { host: places.endpoint, port: listenPort } }
+  const node = { name: 'node', publicKey: nodePublicKey, endpoint: { host: netAddresses.endpoint, port: listenPort } }
   return {
     config: configText(peer, privateKey, node, shippedVpn.tunnel),
     peer: {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { NodeProxy } from '../../src/node-protocol/state.ts'
 import { enginesOf } from '../harness/database.ts'
 import { listNodeRows } from '../harness/node.ts'
-import { addStock, applyCatalogue, kindIn, placesByState, shippedWith } from '../harness/proxies.ts'
+import { addStock, applyCatalogue, kindIn, shippedWith, slotsByState } from '../harness/proxies.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { findingsOf } from '../harness/wired.ts'
 
@@ -216,7 +216,7 @@ describe.each([...enginesOf('sqlite')])('changes to dedicated proxies on %s', (e
   })
 
   test('free, leased, resting and retired slots add up to the whole stock', async () => {
-    const states = await placesByState(service.services)
+    const states = await slotsByState(service.services)
     const slots = await service.services.db.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM stock')
     expect(Object.values(states).reduce((sum, each) => sum + each, 0)).toBe(Number(slots?.n))
     expect(states['leased']).toBeGreaterThan(0)

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
 import { openSandbox } from '../../src/jobs/sandbox/open.ts'
 import { enginesOf, openTestDatabase } from '../harness/database.ts'
-import { addStock, applyCatalogue, kindIn, placesByState, shippedWith } from '../harness/proxies.ts'
+import { addStock, applyCatalogue, kindIn, shippedWith, slotsByState } from '../harness/proxies.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { findingsOf, wire } from '../harness/wired.ts'
 
@@ -56,10 +56,10 @@ describe.each([...enginesOf('postgres')])('the stock of a sandbox on %s', (engin
         expect(await wire(db).stock.available(kindIn(country, ipv))).toBeGreaterThanOrEqual(1_000)
       }
     }
-    const states = await placesByState(later)
+    const states = await slotsByState(later)
     expect(states).toEqual({ free: 6 * 1024 * 4, leased: 0, resting: 0, retired: 0 })
     await openSandbox(wire(db), shippedCatalogue, undefined, noTokenFile)
-    expect(await placesByState(later)).toEqual(states)
+    expect(await slotsByState(later)).toEqual(states)
     expect(await findingsOf(later)).toEqual([])
     await opened.close()
   })

@@ -65,8 +65,8 @@ describe.each([...enginesOf('sqlite')])('premium proxies at the gateway on %s', 
 
   test('city, state, zip and network in a login are applied or refused, never ignored', async () => {
     const customer = await newCustomer('residential')
-    const places = ['-city-munchen', '-state-bayern-country-de', '-zip-80331', '-city-munchen-asn-3320']
-    for (const parts of places) {
+    const locations = ['-city-munchen', '-state-bayern-country-de', '-zip-80331', '-city-munchen-asn-3320']
+    for (const parts of locations) {
       for (const exit of await exitsOf(customer, parts, 4)) expect(exit).toMatch(/^127\.100\.0\.[26]$/)
     }
     for (const exit of await exitsOf(customer, '-country-de.fr-asn-31334.12322', 8)) {

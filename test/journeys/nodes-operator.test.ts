@@ -30,9 +30,9 @@ describe.each([...enginesOf('sqlite')])('the node commands on %s', (engine) => {
   const stateOf = async (secret: string) => (await askNode(service.url, 'GET', 'state', undefined, secret)).status
 
   test('node add prints a key with which a node joins; node list shows it; node revoke refuses it', async () => {
-    const place = ['--kind', 'gateway', '--location', 'berlin', '--country', 'de', '--city', 'Berlin']
+    const locationFlags = ['--kind', 'gateway', '--location', 'berlin', '--country', 'de', '--city', 'Berlin']
     const endpoint = ['--endpoint-host', 'gw1.example.net', '--endpoint-port', '10800']
-    const added = await run('node', 'add', 'gw1', ...place, ...endpoint)
+    const added = await run('node', 'add', 'gw1', ...locationFlags, ...endpoint)
     const { key, command } = added.json
     expect(added.exit).toBe(0)
     expect(command).toBe(`TURNPIKE_SHOP_URL=https://shop.example.net TURNPIKE_NODE_KEY=${key} turnpike gateway`)

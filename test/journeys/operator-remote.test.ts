@@ -3,13 +3,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { makeCertificate, putCertificate } from '../harness/certificates.ts'
-import { type Net, openNet, places } from '../harness/netns.ts'
+import { type Net, netAddresses, openNet } from '../harness/netns.ts'
 import { findNetnsSupport } from '../harness/netns-support.ts'
 import { runtimeCommand, untilTrue } from '../harness/turnpike.ts'
 
 const { test, isPossible } = await findNetnsSupport('tests of commands against a shop in another network namespace')
 
-const shopUrl = `https://${places.node4}:8443`
+const shopUrl = `https://${netAddresses.node4}:8443`
 
 describe('operator commands over TLS from another network namespace', () => {
   let net: Net
@@ -56,7 +56,7 @@ describe('operator commands over TLS from another network namespace', () => {
     if (!isPossible) return
     net = await openNet()
     folder = mkdtempSync(join(tmpdir(), 'turnpike-remote-'))
-    files = putCertificate(await makeCertificate('remote', places.node4))
+    files = putCertificate(await makeCertificate('remote', netAddresses.node4))
     const env = { ...localEnv(), ...files.env, TURNPIKE_HOST: '0.0.0.0', TURNPIKE_PORT: '8443' }
     const shop = Bun.spawn([...inNamespace(net.node), ...runtimeCommand, 'shop'], {
       env,
@@ -124,7 +124,7 @@ describe('operator commands over TLS from another network namespace', () => {
     const untrusted = await run(net.origin, env, ['--shop', shopUrl, 'customer', 'list'])
     expect([untrusted.exit, untrusted.out]).toEqual([1, ''])
     expect(untrusted.err).toContain('certificate')
-    const plain = await run(net.origin, env, ['--shop', `http://${places.node4}:8443`, 'customer', 'list'])
+    const plain = await run(net.origin, env, ['--shop', `http://${netAddresses.node4}:8443`, 'customer', 'list'])
     expect([plain.exit, plain.out]).toEqual([2, ''])
     expect(plain.err).toContain('https://')
     expect(untrusted.err + plain.err).not.toContain(owner)

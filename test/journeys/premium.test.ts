@@ -435,10 +435,10 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
       'password/reset',
     ]
     const more = ['subusers', 'subusers/update', 'subusers/delete']
-    const places = ['countries', 'states', 'cities', 'zipcodes', 'asns'].map((each) => `locations/${each}`)
+    const locationPaths = ['countries', 'states', 'cities', 'zipcodes', 'asns'].map((each) => `locations/${each}`)
     const requests = [
       ...reads.map((path) => service.get(`/premium/${path}`, { token: null })),
-      ...[...writes, ...more, ...places].map((path) => service.post(`/premium/${path}`, {}, { token: null })),
+      ...[...writes, ...more, ...locationPaths].map((path) => service.post(`/premium/${path}`, {}, { token: null })),
     ]
     for (const answer of await Promise.all(requests)) {
       expect(answer.status).toBe(401)

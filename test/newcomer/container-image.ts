@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { run, version } from '../../tools/package/place.ts'
+import { run, version } from '../../tools/package/project.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 import { apart, childOf, endSpace } from './apart.ts'
 import { tryCompose } from './compose.ts'

@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { root, run } from '../../tools/package/place.ts'
+import { root, run } from '../../tools/package/project.ts'
 import { apart, childOf, endSpace } from './apart.ts'
 
 /** A minimal Debian with systemd and curl, in its own namespaces. */
@@ -138,13 +138,13 @@ function enter(folder: string, host: Bun.Subprocess, findFirst: () => number, ha
 /** Removes the control groups that systemd-nspawn leaves behind, except those in use. */
 function removeGroups(): void {
   const lines = readFileSync('/proc/self/cgroup', 'utf8').trim().split('\n')
-  const places = lines.flatMap((line) => {
+  const groups = lines.flatMap((line) => {
     const [, controllers = '', own = ''] = line.split(':')
     const hierarchy = controllers.replace('name=', '')
     return ['', 'unified', hierarchy].map((name) => join('/sys/fs/cgroup', name, own))
   })
-  for (const place of new Set(places)) {
-    for (const name of ['payload', 'supervisor']) removeGroup(join(place, name))
+  for (const group of new Set(groups)) {
+    for (const name of ['payload', 'supervisor']) removeGroup(join(group, name))
   }
 }
 

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { root, run } from '../../tools/package/place.ts'
+import { root, run } from '../../tools/package/project.ts'
 import { readCompose } from './compose.ts'
 import { expectMatch, type Steps } from './steps.ts'
 

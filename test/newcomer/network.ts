@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { run } from '../../tools/package/place.ts'
+import { run } from '../../tools/package/project.ts'
 import type { Machine } from './empty-debian.ts'
 
 /** Address of the page that shows the client’s address. It is public, as customers’ destinations are. */

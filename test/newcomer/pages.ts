@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { root } from '../../tools/package/place.ts'
+import { root } from '../../tools/package/project.ts'
 import { commandsOf, fencesOf } from '../harness/markdown.ts'
 
 /** A command of a page: its machine, its text and the output that the page shows. */

@@ -1,7 +1,7 @@
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { debianVersion } from '../../tools/package/deb.ts'
-import { version } from '../../tools/package/place.ts'
+import { version } from '../../tools/package/project.ts'
 import { connect } from './connected.ts'
 import { type Machine, openEmptyDebian } from './empty-debian.ts'
 import { type Network, openNetwork, pageAddress } from './network.ts'

@@ -22,7 +22,7 @@ type Manner = {
   /** Codes of refusals that are not retried at once. */
   readonly finalCodes?: ReadonlySet<string>
   /** The places whose faults may cause a failure; all by default. */
-  readonly places?: readonly string[]
+  readonly faultSites?: readonly string[]
 }
 
 /** A purchase that was answered. */
@@ -65,7 +65,7 @@ export class Actor<Deps extends ActorDeps> {
 
   /** Repeats a request until it is answered. Faults of the processes may delay it. */
   protected async untilAnswered(what: string, ask: () => Promise<ShopAnswer>): Promise<ShopAnswer> {
-    const { finalCodes, places } = this.manner
+    const { finalCodes, faultSites } = this.manner
     const giveUpAt = performance.now() + retryLimitMs
     for (;;) {
       const fromMs = performance.now()
@@ -73,7 +73,7 @@ export class Actor<Deps extends ActorDeps> {
       const isFailure = answer.status === unanswered || answer.status >= 500 || answer.status === 429
       const isAgain = isFailure && finalCodes?.has(answer.code) !== true
       const why = isAgain ? `${answer.status} ${answer.code} ${answer.text.slice(0, 120)}` : ''
-      this.deps.quality.note(`${this.name}: ${what}`, fromMs, why, answer === tooSlow, places)
+      this.deps.quality.note(`${this.name}: ${what}`, fromMs, why, answer === tooSlow, faultSites)
       if (answer.status === 500) this.problems.push(`${what} was answered with a fault: ${answer.text.slice(0, 200)}`)
       if (!isAgain && answer.code !== 'request_in_progress') return answer
       if (performance.now() > giveUpAt) {

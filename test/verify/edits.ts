@@ -87,9 +87,9 @@ async function openSqliteHands(path: string): Promise<Hands> {
       }
       for (const row of come) {
         const columns = Object.keys(row)
-        const places = columns.map((_, at) => `?${at + 1}`)
+        const placeholders = columns.map((_, at) => `?${at + 1}`)
         file
-          .query(`INSERT INTO ${table.name} (${columns.join(', ')}) VALUES (${places.join(', ')})`)
+          .query(`INSERT INTO ${table.name} (${columns.join(', ')}) VALUES (${placeholders.join(', ')})`)
           .run(...columns.map((column) => row[column] ?? null))
       }
     })()
@@ -142,8 +142,8 @@ async function openPostgresHands(url: string): Promise<Hands> {
       }
       for (const row of come) {
         const columns = Object.keys(row)
-        const places = columns.map((_, at) => `$${at + 1}`)
-        const insert = `INSERT INTO ${table.name} (${columns.join(', ')}) VALUES (${places.join(', ')})`
+        const placeholders = columns.map((_, at) => `$${at + 1}`)
+        const insert = `INSERT INTO ${table.name} (${columns.join(', ')}) VALUES (${placeholders.join(', ')})`
         await tx.unsafe(
           insert,
           columns.map((column) => row[column] ?? null),

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
 import type { PeerCount } from '../../src/dataplane/agent/data-path.ts'
-import { places } from '../harness/netns.ts'
+import { netAddresses } from '../harness/netns.ts'
 import { findNetnsSupport } from '../harness/netns-support.ts'
 import { isLong } from '../harness/scale.ts'
 import {
@@ -70,8 +70,8 @@ describe('byte counts of a VPN device', () => {
   }
 
   async function transfer(): Promise<void> {
-    await client.worker.ask('drain', { url: `http://${places.origin4}/bytes?count=${2 * size * megabyte}` })
-    await client.worker.ask('send', { url: `http://${places.origin4}/sink`, count: size * megabyte })
+    await client.worker.ask('drain', { url: `http://${netAddresses.origin4}/bytes?count=${2 * size * megabyte}` })
+    await client.worker.ask('send', { url: `http://${netAddresses.origin4}/sink`, count: size * megabyte })
   }
 
   async function expectAgreement(): Promise<void> {
@@ -140,7 +140,7 @@ describe('byte counts of a VPN device', () => {
   test('a stopping VPN node counts the last megabyte of a device', async () => {
     await transfer()
     await expectAgreement()
-    await client.worker.ask('drain', { url: `http://${places.origin4}/bytes?count=${megabyte}` })
+    await client.worker.ask('drain', { url: `http://${netAddresses.origin4}/bytes?count=${megabyte}` })
     const [last] = await scene.node.ask<PeerCount[]>('close')
     expect((last?.received ?? 0) - current.received).toBeGreaterThan(megabyte)
   })

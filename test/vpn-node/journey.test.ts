@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Answer } from '../harness/answers.ts'
 import type { NamespaceWorker } from '../harness/namespace.ts'
-import { type Net, openNet, places } from '../harness/netns.ts'
+import { type Net, netAddresses, openNet } from '../harness/netns.ts'
 import { findNetnsSupport } from '../harness/netns-support.ts'
 import { isLong } from '../harness/scale.ts'
 import { startStopwatch } from '../harness/stopwatch.ts'
@@ -37,7 +37,7 @@ describe('a VPN subscription bought over the API', () => {
     TURNPIKE_DATA: join(folder, of),
     TURNPIKE_LOG: 'warn',
     TURNPIKE_VPN_DEVICE: `j${net.tag}`,
-    TURNPIKE_VPN_HOST: places.endpoint,
+    TURNPIKE_VPN_HOST: netAddresses.endpoint,
     TURNPIKE_SANDBOX_TOKEN: token,
     ...more,
   })
@@ -69,9 +69,9 @@ describe('a VPN subscription bought over the API', () => {
   const isKnown = async () => (await peersOfNode())?.includes(publicKey) ?? false
   const usedBytes = async (): Promise<number> => (await call('/vpn/info')).traffic.rx_bytes
   const download = async (count: number) =>
-    expect(await client.worker.ask<number>('drain', { url: `http://${places.origin4}/bytes?count=${count}` })).toBe(
-      count,
-    )
+    expect(
+      await client.worker.ask<number>('drain', { url: `http://${netAddresses.origin4}/bytes?count=${count}` }),
+    ).toBe(count)
 
   beforeAll(async () => {
     if (!isPossible) return
@@ -106,8 +106,12 @@ describe('a VPN subscription bought over the API', () => {
     publicKey = (await call('/vpn/info')).devices[0].public_key
     await until('the device', isKnown)
     client = await openClient(net, 0, bought.config)
-    expect(await client.worker.ask<string>('fetch', { url: `http://${places.origin4}/who` })).toBe(places.node4)
-    expect(await client.worker.ask<string>('fetch', { url: `http://[${places.origin6}]/who` })).toBe(places.node6)
+    expect(await client.worker.ask<string>('fetch', { url: `http://${netAddresses.origin4}/who` })).toBe(
+      netAddresses.node4,
+    )
+    expect(await client.worker.ask<string>('fetch', { url: `http://[${netAddresses.origin6}]/who` })).toBe(
+      netAddresses.node6,
+    )
   })
 
   test('a VPN subscription shows its bytes, also after the node was killed by SIGKILL and started again', async () => {
@@ -131,7 +135,7 @@ describe('a VPN subscription bought over the API', () => {
     await call('/vpn/delete', {})
     await until('the end', async () => !(await isKnown()))
     expect(stopwatch.elapsedMs()).toBeLessThan(5000)
-    const url = `http://${places.origin4}/who`
+    const url = `http://${netAddresses.origin4}/who`
     const outcome = client.worker.ask('fetch', { url, withinMs: 500 }).then(
       () => 'passed',
       () => 'cut off',
@@ -171,7 +175,7 @@ describe('a VPN subscription bought over the API', () => {
         TURNPIKE_PORT: '8081',
         TURNPIKE_METRICS_LISTEN: '',
         TURNPIKE_LOG: 'warn',
-        TURNPIKE_VPN_HOST: places.endpoint,
+        TURNPIKE_VPN_HOST: netAddresses.endpoint,
         TURNPIKE_SANDBOX_TOKEN: token,
       },
       stdout: 'pipe',
@@ -191,7 +195,7 @@ describe('a VPN subscription bought over the API', () => {
     expect(answer.status).toBe(200)
     return answer
   }
-  const who = { url: `http://${places.origin4}/who` }
+  const who = { url: `http://${netAddresses.origin4}/who` }
   const node1 = /A VPN node runs on this machine: network device tpvpn1, UDP port 51821\./
   const devices = () => net.inside(net.node, ['ip', '-brief', 'link'])
   /** A worker calls one shop. */
@@ -213,9 +217,9 @@ describe('a VPN subscription bought over the API', () => {
     await until('the node', () => node1.test(up.out))
     expect((await callUp('/vpn/quote?period=1')).data.available).toBe(true)
     const { config } = (await callUp('/vpn/buy', { period: 1, name: 'phone' })).data
-    expect(config).toContain(`Endpoint = ${places.endpoint}:51821`)
+    expect(config).toContain(`Endpoint = ${netAddresses.endpoint}:51821`)
     const sold = await openClient(net, 1, config)
-    expect(await sold.worker.ask<string>('fetch', who)).toBe(places.node4)
+    expect(await sold.worker.ask<string>('fetch', who)).toBe(netAddresses.node4)
     // Killed by SIGKILL, it leaves its changes; the next start clears them and uses the same device.
     up.child.kill('SIGKILL')
     await until('the end of its shop', () =>
@@ -227,7 +231,7 @@ describe('a VPN subscription bought over the API', () => {
     up = startUp()
     await until('the node', () => node1.test(up.out))
     await sold.connect()
-    expect(await sold.worker.ask<string>('fetch', who)).toBe(places.node4)
+    expect(await sold.worker.ask<string>('fetch', who)).toBe(netAddresses.node4)
     up.child.kill('SIGTERM')
     expect(await up.child.exited).toBe(0)
     expect(await devices()).not.toContain('tpvpn1')

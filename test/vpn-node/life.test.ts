@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
 import type { PeerCount } from '../../src/dataplane/agent/data-path.ts'
-import { places } from '../harness/netns.ts'
+import { netAddresses } from '../harness/netns.ts'
 import { findNetnsSupport } from '../harness/netns-support.ts'
 import { startStopwatch } from '../harness/stopwatch.ts'
 import { waitLimitMs } from '../harness/until.ts'
@@ -37,7 +37,7 @@ describe('VPN devices during the transfer of another device', () => {
     b = await openClient(scene.net, 1, customers[1].config)
     // Slow enough to last for all tests without loading a shared machine.
     await scene.node.ask('apply', { peers: [{ ...customers[1].peer, speed_mbit: 20 }] })
-    await b.worker.ask('receive', { url: `http://${places.origin4}/bytes?count=${endless}` })
+    await b.worker.ask('receive', { url: `http://${netAddresses.origin4}/bytes?count=${endless}` })
     await until('the transfer', async () => (await transferOf(b)).bytes > 0)
     await scene.node.ask('calls')
   }, toolsWithinMs)
@@ -47,7 +47,7 @@ describe('VPN devices during the transfer of another device', () => {
   const apply = (change: Partial<Customer['peer']>) =>
     scene.node.ask('apply', { peers: [{ ...customers[0].peer, ...change }] })
   const passes = (withinMs: number) =>
-    a.worker.ask<string>('fetch', { url: `http://${places.origin4}/who`, withinMs }).then(
+    a.worker.ask<string>('fetch', { url: `http://${netAddresses.origin4}/who`, withinMs }).then(
       () => true,
       () => false,
     )
@@ -99,7 +99,7 @@ describe('VPN devices during the transfer of another device', () => {
     let before = 0
     before = await countOf()
     for (let times = 0; times < 3; times += 1) await apply({ left })
-    await a.worker.ask('receive', { url: `http://${places.origin4}/bytes?count=${endless}` })
+    await a.worker.ask('receive', { url: `http://${netAddresses.origin4}/bytes?count=${endless}` })
     await until('the limit', async () => {
       await apply({ left })
       return isCutOff()

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
-import { places } from '../harness/netns.ts'
+import { netAddresses } from '../harness/netns.ts'
 import { findNetnsSupport } from '../harness/netns-support.ts'
 import { type Client, type Customer, makeCustomer, openClient, openScene, type Scene } from '../harness/vpn-tunnel.ts'
 import { toolsWithinMs } from '../harness/wireguard.ts'
@@ -36,7 +36,7 @@ describe('speed limits of a VPN device', () => {
       expect.objectContaining({ level: 'warn' }),
     )
     // 8 Mbit at 16 Mbit/s take 0.5 s; the burst is less than a tenth of that. A busy machine only makes it longer.
-    for (const host of [places.origin4, `[${places.origin6}]`]) {
+    for (const host of [netAddresses.origin4, `[${netAddresses.origin6}]`]) {
       expect(await timeOf(() => receive(host, 8 * megabit))).toBeGreaterThan(430)
       expect(await timeOf(() => send(host, 8 * megabit))).toBeGreaterThan(430)
     }
@@ -44,10 +44,10 @@ describe('speed limits of a VPN device', () => {
 
   test('a changed speed limit of a VPN device applies at once, and its removal leaves no queue', async () => {
     await scene.node.ask('apply', { peers: [{ ...customer.peer, speed_mbit: 4 }] })
-    expect(await timeOf(() => receive(places.origin4, 2 * megabit))).toBeGreaterThan(400)
+    expect(await timeOf(() => receive(netAddresses.origin4, 2 * megabit))).toBeGreaterThan(400)
     await scene.node.ask('apply', { peers: [{ ...customer.peer, speed_mbit: null }] })
     const classes = await scene.net.inside(scene.net.node, ['tc', 'class', 'show', 'dev', scene.deviceName])
     expect(classes.trim()).toBe('')
-    await receive(places.origin4, 8 * megabit)
+    await receive(netAddresses.origin4, 8 * megabit)
   })
 })

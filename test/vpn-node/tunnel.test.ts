@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
 import type { NamespaceWorker } from '../harness/namespace.ts'
-import { places } from '../harness/netns.ts'
+import { netAddresses } from '../harness/netns.ts'
 import { findNetnsSupport } from '../harness/netns-support.ts'
 import { type Client, makeCustomer, openClient, openScene, type Scene } from '../harness/vpn-tunnel.ts'
 import { toolsWithinMs } from '../harness/wireguard.ts'
@@ -32,13 +32,17 @@ describe('isolation of two VPN devices', () => {
 
   test('a VPN device works with the sold configuration, and the origin sees the address of the node', async () => {
     for (const client of [a, b]) {
-      expect(await client.worker.ask<string>('fetch', { url: `http://${places.origin4}/who` })).toBe(places.node4)
+      expect(await client.worker.ask<string>('fetch', { url: `http://${netAddresses.origin4}/who` })).toBe(
+        netAddresses.node4,
+      )
     }
   })
 
   test('a VPN device relays IPv6 as well as IPv4', async () => {
     for (const client of [a, b]) {
-      expect(await client.worker.ask<string>('fetch', { url: `http://[${places.origin6}]/who` })).toBe(places.node6)
+      expect(await client.worker.ask<string>('fetch', { url: `http://[${netAddresses.origin6}]/who` })).toBe(
+        netAddresses.node6,
+      )
     }
   })
 
@@ -50,23 +54,23 @@ describe('isolation of two VPN devices', () => {
   })
 
   test('a VPN device cannot reach services of the node at any of its addresses', async () => {
-    expect(await connect(scene.origin, places.node4, 22)).toBe('open')
+    expect(await connect(scene.origin, netAddresses.node4, 22)).toBe('open')
     await scene.net.inside(scene.net.node, ['ip', 'route', 'add', 'local', '45.12.7.0/24', 'dev', 'lo'])
-    const own = ['10.66.0.1', 'fd74:7572:6e70::1', places.node4, places.node6, '192.168.77.1']
-    const addresses = [...own, '45.12.7.9']
-    const outcomes = await Promise.all(addresses.map((host) => loginSocks(a.worker, host, 22)))
+    const own = ['10.66.0.1', 'fd74:7572:6e70::1', netAddresses.node4, netAddresses.node6, '192.168.77.1']
+    const hosts = [...own, '45.12.7.9']
+    const outcomes = await Promise.all(hosts.map((host) => loginSocks(a.worker, host, 22)))
     expect(outcomes).not.toContain('open')
   })
 
   test('a VPN device cannot reach private, link-local and metadata addresses that the node reaches', async () => {
-    for (const host of [places.private4, places.private6, places.metadata]) {
+    for (const host of [netAddresses.private4, netAddresses.private6, netAddresses.metadata]) {
       expect(await connect(scene.node, host, 80)).toBe('open')
       expect(await connect(a.worker, host, 80)).toStartWith('refused')
     }
   })
 
   test('a VPN device cannot reach ports 25, 465, 587 and 2525, while other ports of the same host are open', async () => {
-    for (const host of [places.origin4, places.origin6]) {
+    for (const host of [netAddresses.origin4, netAddresses.origin6]) {
       expect(await connect(a.worker, host, 8080)).toBe('open')
       for (const port of [25, 465, 587, 2525]) {
         expect(await connect(scene.node, host, port)).toBe('open')
@@ -84,21 +88,21 @@ describe('isolation of two VPN devices', () => {
 
   test('a VPN device cannot use an address of another device', async () => {
     await scene.net.inside(a.namespace, ['ip', 'address', 'add', '10.66.0.77/32', 'dev', a.device])
-    const from = ['ip', 'route', 'replace', places.origin4, 'dev', a.device, 'src', '10.66.0.77']
+    const from = ['ip', 'route', 'replace', netAddresses.origin4, 'dev', a.device, 'src', '10.66.0.77']
     await scene.net.inside(a.namespace, from)
-    expect(await loginSocks(a.worker, places.origin4, 8080)).toBe('no answer')
-    await scene.net.inside(a.namespace, ['ip', 'route', 'delete', places.origin4])
+    expect(await loginSocks(a.worker, netAddresses.origin4, 8080)).toBe('no answer')
+    await scene.net.inside(a.namespace, ['ip', 'route', 'delete', netAddresses.origin4])
     await scene.net.inside(a.namespace, ['ip', 'address', 'delete', '10.66.0.77/32', 'dev', a.device])
-    expect(await connect(a.worker, places.origin4, 8080)).toBe('open')
+    expect(await connect(a.worker, netAddresses.origin4, 8080)).toBe('open')
   })
 
   test('a machine without IP forwarding forwards only the tunnel', async () => {
     // The origin acts as a stranger that uses the node as a router.
     const { net } = scene
-    await net.inside(net.origin, ['ip', 'route', 'add', '172.30.2.2/32', 'via', places.node4])
-    await net.inside(b.namespace, ['ip', 'route', 'add', `${places.origin4}/32`, 'via', '172.30.2.1'])
+    await net.inside(net.origin, ['ip', 'route', 'add', '172.30.2.2/32', 'via', netAddresses.node4])
+    await net.inside(b.namespace, ['ip', 'route', 'add', `${netAddresses.origin4}/32`, 'via', '172.30.2.1'])
     expect(await loginSocks(scene.origin, '172.30.2.2', 8080)).not.toBe('open')
-    await net.inside(b.namespace, ['ip', 'route', 'delete', `${places.origin4}/32`])
+    await net.inside(b.namespace, ['ip', 'route', 'delete', `${netAddresses.origin4}/32`])
   })
 
   test('the private key of the node is in no argument, log or file', async () => {

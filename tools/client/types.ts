@@ -91,9 +91,9 @@ function createOperationWriter() {
     return answer
   }
   return (of: Described): string => {
-    const given = (place: string): Fields =>
+    const given = (source: string): Fields =>
       (of.parameters ?? [])
-        .filter((each) => each.in === place)
+        .filter((each) => each.in === source)
         .map((each) => [each.name, !!each.required, each.schema] as const)
     const [params, query] = [given('path'), given('query')]
     const data = of.responses['200']?.content?.['application/json']?.schema.properties?.['data']

@@ -1,12 +1,12 @@
 import { apply, type Change } from './changes.ts'
 
 /** Sources that are mutated. */
-const places = /^src\/(?:domains|db|api|dataplane)\/.+\.ts$/
+const mutable = /^src\/(?:domains|db|api|dataplane)\/.+\.ts$/
 /** Messages, index files and pages have no conditions to test. */
 const excluded = /\.test\.ts$|\/(?:errors|index)\.ts$|^src\/api\/docs\//
 
 export const isChanged = (path: string, only: readonly string[]): boolean =>
-  places.test(path) && !excluded.test(path) && (only.length === 0 || only.some((part) => path.startsWith(part)))
+  mutable.test(path) && !excluded.test(path) && (only.length === 0 || only.some((part) => path.startsWith(part)))
 
 /** A change with its line before and after, which name it. The name does not depend on the line number. */
 export type Mutant = Change & {

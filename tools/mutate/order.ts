@@ -11,8 +11,8 @@ export function readLinks(files: Files): Map<string, readonly string[]> {
   return new Map(
     [...files].map(([path, text]) => {
       const named = [...text.matchAll(mentioned)].map((found) => found[1] ?? '')
-      const places = named.flatMap((name) => [posix.join(posix.dirname(path), name), name])
-      return [path, [...new Set(places)].filter((place) => place !== path && files.has(place))] as const
+      const candidates = named.flatMap((name) => [posix.join(posix.dirname(path), name), name])
+      return [path, [...new Set(candidates)].filter((candidate) => candidate !== path && files.has(candidate))] as const
     }),
   )
 }

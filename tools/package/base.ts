@@ -10,7 +10,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { run } from './place.ts'
+import { run } from './project.ts'
 import type { Entry } from './tar.ts'
 import type { Target } from './targets.ts'
 
@@ -56,7 +56,7 @@ export async function readBase(target: Target): Promise<Base> {
 
 /** Runs apt with an empty package status and its own state and cache folders. */
 async function download(target: Target, folder: string): Promise<string[]> {
-  for (const place of ['state/lists/partial', 'archives/partial']) mkdirSync(join(folder, place), { recursive: true })
+  for (const part of ['state/lists/partial', 'archives/partial']) mkdirSync(join(folder, part), { recursive: true })
   writeFileSync(join(folder, 'status'), '')
   const settings = {
     'APT::Architecture': target.debian,

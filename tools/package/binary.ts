@@ -1,7 +1,7 @@
 import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
-import { root, version } from './place.ts'
+import { root, version } from './project.ts'
 import { findRuntime } from './runtime.ts'
 import type { Target } from './targets.ts'
 
@@ -30,7 +30,7 @@ const assets = [
  * The plugin replaces it by the module's folder in the project, where the assets above are embedded. The same code
  * finds a file in a checkout and in a compiled program.
  */
-const inPlace = (of: string): Bun.BunPlugin => ({
+const embedPaths = (of: string): Bun.BunPlugin => ({
   name: 'in place',
   setup(build) {
     build.onLoad({ filter: /\/package\.json$/ }, async ({ path }) => {
@@ -39,11 +39,11 @@ const inPlace = (of: string): Bun.BunPlugin => ({
       return { contents: JSON.stringify({ version: of }), loader: 'json' }
     })
     build.onLoad({ filter: /\/src\/.*\.ts$/ }, async ({ path }) => {
-      const place = `${inside}/${relative(root, path)}`
+      const embeddedPath = `${inside}/${relative(root, path)}`
       const text = await Bun.file(path).text()
       const contents = text
-        .replaceAll('import.meta.url', JSON.stringify(`file://${place}`))
-        .replaceAll('import.meta.dir', JSON.stringify(place.slice(0, place.lastIndexOf('/'))))
+        .replaceAll('import.meta.url', JSON.stringify(`file://${embeddedPath}`))
+        .replaceAll('import.meta.dir', JSON.stringify(embeddedPath.slice(0, embeddedPath.lastIndexOf('/'))))
       return { contents, loader: 'ts' }
     })
   },
@@ -65,7 +65,7 @@ export async function buildBinary(target: Target, outfile: string, of = version)
       splitting: true,
       minify: { whitespace: true, syntax: true },
       sourcemap: 'linked',
-      plugins: [inPlace(of)],
+      plugins: [embedPaths(of)],
       compile: {
         target: `bun-linux-${target.cpu}`,
         executablePath: await findRuntime(target),

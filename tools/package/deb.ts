@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { toManual } from './manual.ts'
-import { root, run, version, writtenAtSeconds } from './place.ts'
+import { root, run, version, writtenAtSeconds } from './project.ts'
 import type { Target } from './targets.ts'
 import { installedProgram, packagedUnits } from './units.ts'
 

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { readBase } from './base.ts'
-import { version, writtenAtSeconds } from './place.ts'
+import { version, writtenAtSeconds } from './project.ts'
 import { type Entry, toTar } from './tar.ts'
 import type { Target } from './targets.ts'
 
@@ -133,7 +133,7 @@ const configOf = (target: Target, layers: readonly Layer[], packages: readonly s
 type Parts = { readonly config: Blob; readonly manifest: Blob; readonly layers: readonly Layer[] }
 
 function toArchive(target: Target, blobs: readonly Blob[], parts: Parts, seconds: number): Uint8Array {
-  const place = (blob: Blob) => `blobs/sha256/${blob.digest}`
+  const blobPath = (blob: Blob) => `blobs/sha256/${blob.digest}`
   const file = (path: string, content: Uint8Array): Entry => ({ kind: 'file', path, mode: 0o644, content })
   const json = (path: string, value: unknown) => file(path, jsonBlob(value).content)
   const index = {
@@ -149,9 +149,9 @@ function toArchive(target: Target, blobs: readonly Blob[], parts: Parts, seconds
   }
   const forDocker = [
     {
-      Config: place(parts.config),
+      Config: blobPath(parts.config),
       RepoTags: [`turnpike:${version}`],
-      Layers: parts.layers.map((layer) => place(layer.blob)),
+      Layers: parts.layers.map((layer) => blobPath(layer.blob)),
     },
   ]
   return toTar(
@@ -161,7 +161,7 @@ function toArchive(target: Target, blobs: readonly Blob[], parts: Parts, seconds
       json('manifest.json', forDocker),
       { kind: 'folder', path: 'blobs', mode: 0o755 },
       { kind: 'folder', path: 'blobs/sha256', mode: 0o755 },
-      ...blobs.map((blob) => file(place(blob), blob.content)),
+      ...blobs.map((blob) => file(blobPath(blob), blob.content)),
     ],
     seconds,
   )

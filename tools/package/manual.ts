@@ -1,7 +1,7 @@
 import { commands } from '../../src/app/commands.ts'
 import { commonOptions } from '../../src/app/process.ts'
 import type { Command } from '../../src/cli/command.ts'
-import { version } from './place.ts'
+import { version } from './project.ts'
 
 /** Escapes a line of text for troff. */
 const plain = (text: string): string =>

@@ -9,7 +9,7 @@ import { buildConsole } from '../console/build.ts'
 import { buildBinary } from './binary.ts'
 import { buildDeb, debianVersion } from './deb.ts'
 import { buildImage } from './image.ts'
-import { root, version } from './place.ts'
+import { root, version } from './project.ts'
 import { writeBom } from './sbom.ts'
 import { type Target, targets } from './targets.ts'
 

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { root, run } from './place.ts'
+import { root, run } from './project.ts'
 import { ownTarget, type Target } from './targets.ts'
 
 /**

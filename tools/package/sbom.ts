@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { root, run, version, writtenAtSeconds } from './place.ts'
+import { root, run, version, writtenAtSeconds } from './project.ts'
 
 type Bom = {
   serialNumber?: string

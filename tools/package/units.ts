@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { root } from './place.ts'
+import { root } from './project.ts'
 
 const folder = join(root, 'docs/operate/systemd')
 

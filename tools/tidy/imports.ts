@@ -43,25 +43,25 @@ const isComputedImport = (node: Node): boolean =>
   node.type === 'ImportExpression' && typeof specifierOf(node)?.['value'] !== 'string'
 
 function checkFile(path: string, text: string): Violation[] {
-  const place = findRoom(path)
+  const found = findRoom(path)
   const violation = (line: number, explanation: string): Violation => ({ path, line, rule: 'import-law', explanation })
-  if (place === undefined)
+  if (found === undefined)
     return [violation(1, 'this folder has no room in tools/tidy/law.ts; give it one or move the file')]
-  if (place.domain !== undefined && !(place.domain in below)) {
-    return [violation(1, `the domain ${place.domain} has no layer in tools/tidy/law.ts`)]
+  if (found.domain !== undefined && !(found.domain in below)) {
+    return [violation(1, `the domain ${found.domain} has no layer in tools/tidy/law.ts`)]
   }
-  const sight = law[place.room]
-  const forbidden = findImports(path, text).filter((each) => !mayImport(path, each.specifier, sight, place.domain))
+  const sight = law[found.room]
+  const forbidden = findImports(path, text).filter((each) => !mayImport(path, each.specifier, sight, found.domain))
   return [
-    ...forbidden.map((each) => violation(each.line, `${place.room} may not import ${each.specifier}`)),
+    ...forbidden.map((each) => violation(each.line, `${found.room} may not import ${each.specifier}`)),
     ...checkDrivers(path, text),
-    ...(place.room === 'core'
+    ...(found.room === 'core'
       ? findNodes(path, text, (node) => nameOf(node) === 'Bun', 'import-law', 'src/core is pure and knows no runtime')
       : []),
-    ...(place.room.startsWith('gateway-')
+    ...(found.room.startsWith('gateway-')
       ? findNodes(path, text, isSocket, 'import-law', 'only relay uses sockets; take what they do as an argument')
       : []),
-    ...(place.room === 'app'
+    ...(found.room === 'app'
       ? []
       : findNodes(path, text, isComputedImport, 'import-law', 'a computed import hides what it sees; name the module')),
   ]

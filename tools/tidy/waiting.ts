@@ -45,7 +45,7 @@ const mayWait: readonly string[] = [
  */
 export function checkWaiting(files: Files): Violation[] {
   return [...files].flatMap(([path, text]) => {
-    if (!(isTest(path) || path.startsWith('test/')) || mayWait.some((place) => path.startsWith(place))) return []
+    if (!(isTest(path) || path.startsWith('test/')) || mayWait.some((prefix) => path.startsWith(prefix))) return []
     return findNodes(path, text, waits, 'waiting', 'a test waits for an event or moves the clock; it never sleeps')
   })
 }

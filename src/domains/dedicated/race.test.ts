@@ -6,9 +6,9 @@ import {
   type DomainShop,
   kindIn,
   openDomainShop,
-  placesByState,
   prolongProxies,
   shippedWith,
+  slotsByState,
 } from '../../../test/harness/proxies.ts'
 import { isLong, scaled } from '../../../test/harness/scale.ts'
 import { addCustomer, findingsOf, keylessRequest } from '../../../test/harness/wired.ts'
@@ -63,7 +63,7 @@ describe.each([...engines])('many at once on %s', (engine) => {
       `SELECT COUNT(*) AS n, COUNT(DISTINCT address) AS addresses FROM proxies WHERE country = 'AT'`,
     )
     expect([Number(held?.n), Number(held?.addresses)]).toEqual([50 * rounds, 50 * rounds])
-    expect(await placesByState(floor.services)).toEqual({ free: 0, leased: 50 * rounds, resting: 0, retired: 0 })
+    expect(await slotsByState(floor.services)).toEqual({ free: 0, leased: 50 * rounds, resting: 0, retired: 0 })
     expect(await findingsOf(floor.services)).toEqual([])
   })
 

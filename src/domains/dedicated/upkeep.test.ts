@@ -8,10 +8,10 @@ import {
   buyProxies,
   kindIn,
   openDomainShop,
-  placesByState,
   prolongProxies,
   shipped,
   shippedWith,
+  slotsByState,
 } from '../../../test/harness/proxies.ts'
 import { addCustomer, credit, findingsOf, wire } from '../../../test/harness/wired.ts'
 import type { CustomerId } from '../../core/ids.ts'
@@ -111,7 +111,7 @@ describe.each([...enginesOf('sqlite')])('expiry and renewal of proxies on %s', (
         'SELECT slot_id, started_at, ended_at, proxy_id FROM leases ORDER BY slot_id',
       )
       expect(leases.every((lease) => Number(lease.ended_at) > start)).toBeTrue()
-      outcomes.push({ leases, states: await placesByState(own.services) })
+      outcomes.push({ leases, states: await slotsByState(own.services) })
       expect(await findingsOf(own.services)).toEqual([])
       await own.close()
     }

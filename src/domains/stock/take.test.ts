@@ -8,8 +8,8 @@ import {
   type DomainShop,
   kindIn,
   openDomainShop,
-  placesByState,
   shippedWith,
+  slotsByState,
 } from '../../../test/harness/proxies.ts'
 import { wideIn } from '../../../test/harness/scans.ts'
 import { addCustomer, findingsOf, wire } from '../../../test/harness/wired.ts'
@@ -36,7 +36,7 @@ describe.each([...engines])('stock on %s', (engine) => {
     customer = await addCustomer(floor.services, 10n ** 12n)
   })
   afterAll(async () => {
-    const states = await placesByState(floor.services)
+    const states = await slotsByState(floor.services)
     const all = await floor.db.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM stock')
     expect(Object.values(states).reduce((sum, each) => sum + each, 0)).toBe(Number(all?.n))
     expect(await findingsOf(floor.services)).toEqual([])
@@ -159,16 +159,16 @@ describe.each([...engines])('stock on %s', (engine) => {
 
   test('a /32 of IPv6 is one block, whose addresses become slots when they are sold and are all different', async () => {
     const code = freshCountry()
-    const before = await placesByState(floor.services)
+    const before = await slotsByState(floor.services)
     expect(await addStock(floor.services, '2001:db8::/32', code, 6)).toBe(1)
     expect(await addStock(floor.services, '2001:db8::/32', code, 6)).toBe(0)
-    expect(await placesByState(floor.services)).toEqual(before)
+    expect(await slotsByState(floor.services)).toEqual(before)
     expect(await free(code, 6)).toBe(20_000)
     const sold = [...(await buy(code, 6, 300)), ...(await buy(code, 6, 300))]
     expect(new Set(sold).size).toBe(600)
     const block = readPrefix('2001:db8::/32')
     for (const text of sold) expect(block && contains(block, addressOf(text))).toBeTrue()
-    expect((await placesByState(floor.services))['leased']).toBe((before['leased'] ?? 0) + 600)
+    expect((await slotsByState(floor.services))['leased']).toBe((before['leased'] ?? 0) + 600)
   })
 
   test('a rested address of a block is sold again before a new one is drawn', async () => {

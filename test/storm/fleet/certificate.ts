@@ -1,4 +1,4 @@
-/** The balancer's certificate for nodes, for the address of `places.shop`. Its key is not secret. */
+/** The balancer's certificate for nodes, for the address of `netAddresses.shop`. Its key is not secret. */
 export const shopCertificate = {
   cert: `-----BEGIN CERTIFICATE-----
 MIIBozCCAUmgAwIBAgIUK7QKwzCC58dYRtaytLfuHJ9toGkwCgYIKoZIzj0EAwIw

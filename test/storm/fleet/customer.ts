@@ -77,7 +77,7 @@ export class FleetCustomer extends Actor<FleetCustomerDeps> {
   private isWatching = false
 
   constructor(name: string, account: Account, deps: FleetCustomerDeps) {
-    super(name, account, deps, { expectedCodes, finalCodes, places: ['shops'] })
+    super(name, account, deps, { expectedCodes, finalCodes, faultSites: ['shops'] })
   }
 
   async prepare(): Promise<void> {
@@ -118,7 +118,7 @@ export class FleetCustomer extends Actor<FleetCustomerDeps> {
     for (const shown of bought.proxies as Shown[]) {
       const proxy: Proxy = {
         id: shown.id,
-        ...placeOf(shown),
+        ...toListed(shown),
         soldAtMs: performance.now(),
         changedAtMs: performance.now(),
         failingSinceMs: undefined,
@@ -158,9 +158,9 @@ export class FleetCustomer extends Actor<FleetCustomerDeps> {
   }
 
   private see(proxy: Proxy, shown: Shown): void {
-    const place = placeOf(shown)
-    if (place.exit !== proxy.exit || place.host !== proxy.host) proxy.changedAtMs = performance.now()
-    Object.assign(proxy, place)
+    const listed = toListed(shown)
+    if (listed.exit !== proxy.exit || listed.host !== proxy.host) proxy.changedAtMs = performance.now()
+    Object.assign(proxy, listed)
   }
 
   /** Reads its list, and the events since the last call. Failures while shops are down are ignored. */
@@ -200,8 +200,8 @@ export class FleetCustomer extends Actor<FleetCustomerDeps> {
     this.problems.push(`proxy ${proxy.id} leaves from ${seen}, and its list says ${listed}`)
   }
 
-  private placesOf(proxy: Proxy): string[] {
-    return this.deps.world.placesOf(proxy.exit, rangeOf(proxy.exit))
+  private faultSitesOf(proxy: Proxy): string[] {
+    return this.deps.world.faultSitesOf(proxy.exit, rangeOf(proxy.exit))
   }
 
   /** The promise: the first byte comes at once, or soon during a fault of its path, or the proxy is compensated. */
@@ -220,12 +220,12 @@ export class FleetCustomer extends Actor<FleetCustomerDeps> {
         return
       }
       if (attempt === 1) {
-        const places = [...this.placesOf(proxy), 'shops']
-        quality.note(`${this.name}: the first line of proxy ${proxy.id}`, fromMs, touched.why, false, places)
+        const faultSites = [...this.faultSitesOf(proxy), 'shops']
+        quality.note(`${this.name}: the first line of proxy ${proxy.id}`, fromMs, touched.why, false, faultSites)
         const old = world.troubles.all.find(
           ({ what, where, ...each }) =>
             stopsRelaying.has(what) &&
-            places.includes(where ?? '') &&
+            faultSites.includes(where ?? '') &&
             each.fromMs < proxy.soldAtMs - soldAfterMs &&
             each.toMs > proxy.soldAtMs,
         )
@@ -256,7 +256,13 @@ export class FleetCustomer extends Actor<FleetCustomerDeps> {
     const { why } = await this.touch(proxy)
     // The proxy changed meanwhile, which explains the end of the line.
     if (proxy.changedAtMs > fromMs - watchEveryMs) return
-    this.deps.quality.note(`${this.name}: proxy ${proxy.id} ${proxy.exit}`, fromMs, why, false, this.placesOf(proxy))
+    this.deps.quality.note(
+      `${this.name}: proxy ${proxy.id} ${proxy.exit}`,
+      fromMs,
+      why,
+      false,
+      this.faultSitesOf(proxy),
+    )
     this.judgeOutage(proxy, why)
   }
 
@@ -316,7 +322,7 @@ export class FleetCustomer extends Actor<FleetCustomerDeps> {
   }
 }
 
-const placeOf = (shown: Shown) => ({
+const toListed = (shown: Shown) => ({
   host: shown.ip,
   port: shown.port,
   exit: shown.exit_ip,

@@ -148,7 +148,7 @@ export class FleetWorld {
   }
 
   /** The places whose faults may affect an address. */
-  placesOf(address: string, range: string): string[] {
+  faultSitesOf(address: string, range: string): string[] {
     return [address, range, this.net.machineOf(address)?.name ?? '']
   }
 

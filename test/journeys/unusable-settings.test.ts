@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { runTurnpike } from '../harness/turnpike.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'turnpike-places-'))
+const folder = mkdtempSync(join(tmpdir(), 'turnpike-settings-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const folderWith = (name: string, make: (path: string) => void): string => {
