@@ -53,9 +53,9 @@ export const named = (request: Request): Request =>
   request.url.startsWith('/') ? new Request(`http://localhost${request.url}`, request) : request
 
 /** A refusal in the language that the request prefers. */
-export function toRefusal(refusal: Refusal, asked: Headers): Response {
+export function toRefusal(refusal: Refusal, requestHeaders: Headers): Response {
   const { code, reason, params } = refusal
-  const language = languageOf(asked)
+  const language = languageOf(requestHeaders)
   const message = refusal.say(sentencesOf[language])
   const details = toSentDetails(refusal.details, problemsOf[language])
   const response = new Response(JSON.stringify({ ok: false, error: { code, message, reason, params, details } }), {

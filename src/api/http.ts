@@ -282,9 +282,9 @@ async function answerNoted(
     // The address is made of the Host header, which may be anything.
     if (!url) throw refuseField('Host', 'host_and_port')
     if (deps.isStopping() && !probes.includes(visit.path)) throw stopping()
-    const asked = request.method === 'HEAD' ? new Request(request, { method: 'GET' }) : request
-    const run = exact.get(`${asked.method} ${visit.path}`)
-    response = await (run ? run(asked, {}, visit) : app.fetch(asked, { visit }))
+    const routedRequest = request.method === 'HEAD' ? new Request(request, { method: 'GET' }) : request
+    const run = exact.get(`${routedRequest.method} ${visit.path}`)
+    response = await (run ? run(routedRequest, {}, visit) : app.fetch(routedRequest, { visit }))
   } catch (error) {
     fault = error instanceof Refusal ? error.cause : error
     const refusal = error instanceof Refusal ? error : internalError()

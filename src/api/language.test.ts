@@ -2,9 +2,9 @@ import { expect, test } from 'bun:test'
 import { languageOf } from './language.ts'
 
 test('the language is Russian only where Accept-Language prefers it to English', () => {
-  const asked = { ru: 'ru', 'ru-RU,ru;q=0.9,en;q=0.8': 'ru', 'en;q=0.4, RU;q=0.5': 'ru' }
+  const russian = { ru: 'ru', 'ru-RU,ru;q=0.9,en;q=0.8': 'ru', 'en;q=0.4, RU;q=0.5': 'ru' }
   const others = { 'en, ru': 'en', 'de, ru;q=0': 'en', 'en-GB,en;q=0.9,ru;q=0.8': 'en', '*': 'en', 'ru;q=x': 'en' }
-  for (const [accepted, language] of Object.entries({ ...asked, ...others })) {
+  for (const [accepted, language] of Object.entries({ ...russian, ...others })) {
     expect([accepted, languageOf(new Headers({ 'Accept-Language': accepted }))]).toEqual([accepted, language])
   }
   expect(languageOf(new Headers())).toBe('en')

@@ -20,33 +20,33 @@ export const isAccepted = (accepted: string, coding: string): boolean =>
 const tagOf = (body: string | Uint8Array): string => `"${Bun.hash(body).toString(36)}"`
 
 /** Whether the client has the answer with this tag already (RFC 9110, 13.1.2). */
-function isKnown(asked: Headers, tag: string): boolean {
-  const known = asked.get('if-none-match')
+function isKnown(requestHeaders: Headers, tag: string): boolean {
+  const known = requestHeaders.get('if-none-match')
   if (known === null) return false
   const tags = known.split(',').map((each) => each.trim().replace(/^W\//, ''))
   return tags.includes(tag) || tags.includes('*')
 }
 
 /** An answer with gzip, where it has 1 KiB or more and the client accepts that. No other request waits for the work. */
-async function compressed(asked: Headers, { status, headers, body }: Written): Promise<Response> {
+async function compressed(requestHeaders: Headers, { status, headers, body }: Written): Promise<Response> {
   if (Buffer.byteLength(body) < minCompressedBytes) return new Response(body, { status, headers })
   headers.append('Vary', 'Accept-Encoding')
-  if (!isAccepted(asked.get('accept-encoding') ?? '', 'gzip')) return new Response(body, { status, headers })
+  if (!isAccepted(requestHeaders.get('accept-encoding') ?? '', 'gzip')) return new Response(body, { status, headers })
   headers.set('Content-Encoding', 'gzip')
   const packed = new Blob([body]).stream().pipeThrough(new CompressionStream('gzip'))
   return new Response(await new Response(packed).bytes(), { status, headers })
 }
 
 /** A refusal that names many fields or ids may be long. */
-export const compressRefusal = async (asked: Headers, refusal: Response): Promise<Response> =>
-  compressed(asked, { status: refusal.status, headers: refusal.headers, body: await refusal.text() })
+export const compressRefusal = async (requestHeaders: Headers, refusal: Response): Promise<Response> =>
+  compressed(requestHeaders, { status: refusal.status, headers: refusal.headers, body: await refusal.text() })
 
 /**
  * The answer of an operation. A GET has an ETag, and a client that has the answer gets 304. A client with a token may
  * cache it and revalidate. Secrets, and answers to a browser's session, are never stored.
  */
 export async function toResponse(
-  { headers: asked }: Request,
+  { headers: requestHeaders }: Request,
   operation: Pick<Operation, 'method' | 'isSecret' | 'isTranslated'>,
   answered: Answered,
 ): Promise<Response> {
@@ -56,19 +56,19 @@ export async function toResponse(
   if (answered.cookie !== undefined) headers.set('Set-Cookie', answered.cookie)
   if (answered.replayed) headers.set('Idempotent-Replayed', 'true')
   if (operation.isTranslated) {
-    headers.set('Content-Language', languageOf(asked))
+    headers.set('Content-Language', languageOf(requestHeaders))
     headers.set('Vary', 'Accept-Language')
   }
   if (operation.method === 'GET') {
     const tag = tagOf(body)
     headers.set('ETag', `W/${tag}`)
-    if (!operation.isSecret && asked.has('authorization')) headers.set('Cache-Control', 'private, no-cache')
-    if (isKnown(asked, tag)) {
+    if (!operation.isSecret && requestHeaders.has('authorization')) headers.set('Cache-Control', 'private, no-cache')
+    if (isKnown(requestHeaders, tag)) {
       headers.delete('Content-Type')
       return new Response(null, { status: 304, headers })
     }
   }
-  return compressed(asked, { status: 200, headers, body })
+  return compressed(requestHeaders, { status: 200, headers, body })
 }
 
 type SharedText = { readonly body: string; readonly headers?: Record<string, string> }
@@ -77,13 +77,13 @@ type SharedText = { readonly body: string; readonly headers?: Record<string, str
 export function createSharedAnswer(read: () => Promise<SharedText>): (request: Request) => Promise<Response> {
   let made: ReturnType<typeof pack> | undefined
 
-  return async ({ headers: asked }) => {
+  return async ({ headers: requestHeaders }) => {
     const { body, headers: own } = await read()
     if (made?.text !== body) made = pack(body)
     const { plain, gzip, tag } = made
     const headers = { ...apiHeaders, ...own, 'Cache-Control': 'no-cache', Vary: 'Accept-Encoding', ETag: `W/${tag}` }
-    if (isKnown(asked, tag)) return new Response(null, { status: 304, headers })
-    if (!isAccepted(asked.get('accept-encoding') ?? '', 'gzip')) return new Response(plain, { headers })
+    if (isKnown(requestHeaders, tag)) return new Response(null, { status: 304, headers })
+    if (!isAccepted(requestHeaders.get('accept-encoding') ?? '', 'gzip')) return new Response(plain, { headers })
     return new Response(gzip, { headers: { ...headers, 'Content-Encoding': 'gzip' } })
   }
 }

@@ -56,15 +56,15 @@ describe('where a request comes from', () => {
       expect(answer.headers.get('access-control-expose-headers')).toContain('Idempotent-Replayed')
       expect(answer.headers.get('vary')).toContain('Origin')
     }
-    const asked = await askFrom(behind, listedOrigin, '/api/v1/dedicated/buy', 'OPTIONS')
-    expect([asked.status, await asked.text()]).toEqual([204, ''])
-    expect(asked.headers.get('access-control-allow-origin')).toBe(listedOrigin)
-    expect(asked.headers.get('access-control-allow-methods')).toBe('GET, HEAD, POST')
-    const allowed = (asked.headers.get('access-control-allow-headers') ?? '').toLowerCase().split(', ')
+    const preflightAnswer = await askFrom(behind, listedOrigin, '/api/v1/dedicated/buy', 'OPTIONS')
+    expect([preflightAnswer.status, await preflightAnswer.text()]).toEqual([204, ''])
+    expect(preflightAnswer.headers.get('access-control-allow-origin')).toBe(listedOrigin)
+    expect(preflightAnswer.headers.get('access-control-allow-methods')).toBe('GET, HEAD, POST')
+    const allowed = (preflightAnswer.headers.get('access-control-allow-headers') ?? '').toLowerCase().split(', ')
     expect(allowed).toContain('authorization')
     expect(allowed).toContain('idempotency-key')
     expect(allowed).not.toContain('x-turnpike-console')
-    expect(asked.headers.has('access-control-allow-credentials')).toBe(false)
+    expect(preflightAnswer.headers.has('access-control-allow-credentials')).toBe(false)
   })
 
   test('another origin, another API and a shop without TURNPIKE_CORS_ORIGINS get no CORS header', async () => {
@@ -190,11 +190,11 @@ test('a shop that does not serve TLS itself sends no Strict-Transport-Security',
 test('a sale is counted and logged once; a replay, a new payment and a free order are not', async () => {
   const metricsPort = freePort()
   const service = await startService('sqlite', { TURNPIKE_METRICS_LISTEN: `127.0.0.1:${metricsPort}` })
-  const wish = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
+  const order = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
   for (let count = 0; count < 3; count += 1) {
-    expect((await service.post('/dedicated/buy', wish, { key: 'one' })).status).toBe(200)
+    expect((await service.post('/dedicated/buy', order, { key: 'one' })).status).toBe(200)
   }
-  expect((await service.post('/dedicated/buy', { ...wish, count: 0 }, { key: 'two' })).status).toBe(400)
+  expect((await service.post('/dedicated/buy', { ...order, count: 0 }, { key: 'two' })).status).toBe(400)
   expect((await service.post('/payments', { amount_rub: 100, method: 'sandbox' })).status).toBe(200)
   const { data } = await service.post('/premium/subusers', { name: 'brief' })
   expect((await service.post('/premium/subusers/delete', { subuser_id: data.subuser.subuser_id })).status).toBe(200)

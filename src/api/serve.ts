@@ -45,8 +45,8 @@ export function serve(deps: {
 }): Server {
   async function answer(request: Request, from: Address | undefined, client?: Client): Promise<Response> {
     // Looked at closely only where it may be a node's.
-    const asked = request.url.includes(nodeBase) ? URL.parse(request.url) : undefined
-    if (asked?.pathname.startsWith(nodeBase)) return deps.toNodes(request, asked, from)
+    const url = request.url.includes(nodeBase) ? URL.parse(request.url) : undefined
+    if (url?.pathname.startsWith(nodeBase)) return deps.toNodes(request, url, from)
     const response = await deps.toCustomers(request, from, client && (() => client.hold()))
     if (request.method === 'POST' && response.status === 200) deps.onChange()
     return response

@@ -103,8 +103,8 @@ async function callAll<Op extends Operation>(
   fields: Fields,
   key: string | undefined,
 ) {
-  const { limit: asked } = fields
-  const limit = 'cursor' in operation.query.shape && /^\d{1,9}$/.test(asked as string) ? Number(asked) : 0
+  const { limit: requested } = fields
+  const limit = 'cursor' in operation.query.shape && /^\d{1,9}$/.test(requested as string) ? Number(requested) : 0
   const first = await call(operation, limit > pageSize ? { ...fields, limit: pageSize } : fields, key)
   const list = first as { items: unknown[]; next_cursor: string | null }
   if (limit <= pageSize) return first

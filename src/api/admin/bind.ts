@@ -23,7 +23,7 @@ export type BindAdmin = <Op extends Operation>(
 ) => Bound<AdminCaller>
 
 /** The fields of a request, as the audit log keeps them. */
-export const askedOf = (call: Pick<Call<Operation, AdminCaller>, 'params' | 'query' | 'body'>): string =>
+export const requestTextOf = (call: Pick<Call<Operation, AdminCaller>, 'params' | 'query' | 'body'>): string =>
   toRequestText({ ...call.params, ...call.query, ...call.body })
 
 export const createBindAdmin =
@@ -31,7 +31,7 @@ export const createBindAdmin =
   (operation, run) =>
     bind(operation, (call: Call<typeof operation, AdminCaller>) => {
       if (operation.isRead) return run(call)
-      return act({ actor: call.caller.actor, operation: operation.id, request: askedOf(call) }, () => run(call))
+      return act({ actor: call.caller.actor, operation: operation.id, request: requestTextOf(call) }, () => run(call))
     })
 
 /**

@@ -64,7 +64,7 @@ export type AdminDeps = {
   readonly effectsOf: (value: unknown) => Promise<PriceEffect[]>
   readonly addNode: (input: NewNode) => Promise<Node>
   readonly forgetUsage: ReturnType<typeof createForgetting>
-  readonly findHolders: (action: Acting['action'], asked: AddressQuestion) => Promise<Holders>
+  readonly findHolders: (action: Acting['action'], question: AddressQuestion) => Promise<Holders>
   readonly addOperator: (name: string, role: Role) => Promise<Invited>
   readonly inviteOperator: (name: string) => Promise<Invited>
   readonly setOperatorRole: (name: string, role: Role) => Promise<Operator>

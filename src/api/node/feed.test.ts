@@ -226,10 +226,10 @@ describe('what several shops feed one node', () => {
           const late = new LateTable()
           const shops = [late.open(), late.open(), late.open()]
           const reader = new Reader()
-          let asked = 0
+          let reads = 0
           const read = async () => {
-            asked += 1
-            const page = await (shops[asked % 3] ?? late.open()).read(reader.cursor)
+            reads += 1
+            const page = await (shops[reads % 3] ?? late.open()).read(reader.cursor)
             reader.hear(page)
             return page
           }

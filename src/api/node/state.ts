@@ -115,19 +115,19 @@ function hold(deps: StateDeps, node: NodeId, signal: AbortSignal): { signal: Abo
 async function read(
   deps: StateDeps,
   node: Node,
-  asked: { cursor?: string | undefined; waitMs: number },
+  request: { cursor?: string | undefined; waitMs: number },
   signal: AbortSignal,
   stillMay: () => Promise<void>,
 ): Promise<StatePage> {
   const { tables, feed, watch } = deps.readings[node.kind]
-  const untilAt = performance.now() + asked.waitMs
+  const untilAt = performance.now() + request.waitMs
   const held = hold(deps, node.id, signal)
   try {
     for (let hasWaited = false; ; hasWaited = true) {
-      if (asked.waitMs > 0) await watch.ready()
+      if (request.waitMs > 0) await watch.ready()
       const wakeUps = watch.wakeUps()
       const startedAt = performance.now()
-      const page = await feed.read(asked.cursor)
+      const page = await feed.read(request.cursor)
       watch.spent(performance.now() - startedAt)
       if (hasWaited) await stillMay()
       const leftMs = untilAt - performance.now()

@@ -17,7 +17,7 @@ export function AbusePage() {
   const from = useTyped()
   const to = useTyped()
   const reason = useTyped()
-  const asked = useMutation({
+  const search = useMutation({
     mutationFn: () =>
       api.call('findHolders', {
         params: { address: address.text },
@@ -28,17 +28,17 @@ export function AbusePage() {
   return (
     <Page title={t.abuse} about={t.abuseAbout}>
       <Panel className="stack">
-        <Form className="line fields" onSubmit={asked.mutate}>
+        <Form className="line fields" onSubmit={search.mutate}>
           <TextInput label={t.address} {...address.props} />
           <TextInput type="datetime-local" step={1} label={t.askedFrom} {...from.props} />
           <TextInput type="datetime-local" step={1} label={t.askedTo} {...to.props} />
           <TextInput label={t.askedWhy} description={t.askedWhyAbout} maxLength={200} {...reason.props} />
-          <Button type="submit" loading={asked.isPending} disabled={!isReady}>
+          <Button type="submit" loading={search.isPending} disabled={!isReady}>
             {t.ask}
           </Button>
         </Form>
-        <RefusalNotice error={asked.error} />
-        {asked.data && <Holders of={asked.data} />}
+        <RefusalNotice error={search.error} />
+        {search.data && <Holders of={search.data} />}
       </Panel>
     </Page>
   )

@@ -49,8 +49,8 @@ class Boundary extends Component<{ readonly children: ReactNode }, { readonly ha
 
 /** Restores the session of an earlier visit. */
 function Recognising() {
-  const asked = useQuery({ queryKey: ['recognise'], queryFn: () => recognise().then(() => true), staleTime: 0 })
-  return asked.error === null ? null : <Failed />
+  const recognition = useQuery({ queryKey: ['recognise'], queryFn: () => recognise().then(() => true), staleTime: 0 })
+  return recognition.error === null ? null : <Failed />
 }
 
 /** A new query cache for each sign-in, so that no user sees another's answers. */

@@ -96,13 +96,13 @@ export function createHooks<Operations extends Record<keyof Operations, Shape>>(
    */
   function usePurchase<Of extends Name<Operations>>(name: Of) {
     const queries = useQueryClient()
-    const asked = useRef({ body: '', key: '' })
+    const attempt = useRef({ body: '', key: '' })
     const purchase = useMutation({
       mutationFn: async (body: Body<Operations[Of]>) => {
         const written = JSON.stringify(body)
-        if (asked.current.body !== written) asked.current = { body: written, key: newKey() }
-        const bought = await client.call(name, { body, key: asked.current.key })
-        asked.current.body = ''
+        if (attempt.current.body !== written) attempt.current = { body: written, key: newKey() }
+        const bought = await client.call(name, { body, key: attempt.current.key })
+        attempt.current.body = ''
         return bought
       },
       onSettled: () => queries.invalidateQueries(),

@@ -13,7 +13,7 @@ import { readTokenRequest } from '../../customer/tokens/routes.ts'
 import { toToken } from '../../customer/tokens/shapes.ts'
 import { pageOf, positionOf, readNumber, soughtFor, toExport } from '../../pages.ts'
 import { isTls, toCookie } from '../../session.ts'
-import { type AdminCaller, askedOf, type BindAdmin } from '../bind.ts'
+import { type AdminCaller, type BindAdmin, requestTextOf } from '../bind.ts'
 import type { AdminDeps } from '../deps.ts'
 import * as shapes from './shapes.ts'
 
@@ -95,7 +95,7 @@ function privacyOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<Adm
         await deps.mustNote({
           actor: call.caller.actor,
           operation: shapes.exportCustomer.id,
-          request: askedOf(call),
+          request: requestTextOf(call),
         })
       }
       return toExport(page)

@@ -9,7 +9,7 @@ import { type Kind, problemOfPrefix } from '../../../domains/stock/rules.ts'
 import type { Bound } from '../../bind.ts'
 import { isoOrNull } from '../../fields.ts'
 import { pageOf, positionOf, readNumber, soughtFor } from '../../pages.ts'
-import { type AdminCaller, askedOf, type BindAdmin } from '../bind.ts'
+import { type AdminCaller, type BindAdmin, requestTextOf } from '../bind.ts'
 import type { AdminDeps } from '../deps.ts'
 import * as shapes from './shapes.ts'
 
@@ -98,9 +98,9 @@ const holders = (bind: BindAdmin, deps: AdminDeps): Bound<AdminCaller> =>
     if (first === undefined) throw refuseField('from', 'moment')
     const last = call.query.to === undefined ? first : readIsoSpan(call.query.to)
     if (last === undefined || last.to < first.from) throw refuseField('to', 'not_before', { other: 'from' })
-    const action = { actor: call.caller.actor, operation: shapes.findHolders.id, request: askedOf(call) }
-    const asked = { address, from: first.from, to: last.to, host: call.query.host ?? '' }
-    return shapes.toHolders(await deps.findHolders(action, asked))
+    const action = { actor: call.caller.actor, operation: shapes.findHolders.id, request: requestTextOf(call) }
+    const question = { address, from: first.from, to: last.to, host: call.query.host ?? '' }
+    return shapes.toHolders(await deps.findHolders(action, question))
   })
 
 function addingOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
@@ -114,15 +114,15 @@ function addingOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<Admi
         throw refuseField('prefix', 'either', { other: 'addresses' })
       }
       const homes = await stock.ranges.homesOf(body.nodes)
-      const asked = body.prefix === undefined ? (body.addresses ?? []) : [body.prefix]
-      for (const text of asked) {
+      const requested = body.prefix === undefined ? (body.addresses ?? []) : [body.prefix]
+      for (const text of requested) {
         const problem = problemOfPrefix(prefixOf(text), kind, body.prefix === undefined ? 'addresses' : 'prefix')
         if (problem) throw malformed([problem])
       }
       const added =
         body.prefix === undefined
           ? await stock.addAddresses(
-              asked.map((text) => formatAddress(addressOf(text))),
+              requested.map((text) => formatAddress(addressOf(text))),
               kind,
               undefined,
               homes,

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { scaled } from '../../../../test/harness/scale.ts'
 import * as shapes from './shapes.ts'
-import { bodyIds, country, queryIds, toProxy, wishFields } from './shapes.ts'
+import { bodyIds, country, orderFields, queryIds, toProxy } from './shapes.ts'
 
 const runs = { numRuns: scaled(1000) }
 const ids = fc.uniqueArray(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), { minLength: 1, maxLength: 50 })
@@ -85,7 +85,7 @@ test('every example in the description is an answer that its operation could giv
 })
 
 test('ipv in a body is one of 3, 4 and 6, as a number or the same digit in a string', () => {
-  const ipv = wishFields.ipv
+  const ipv = orderFields.ipv
   for (const kind of [3, 4, 6] as const) {
     expect(ipv.parse(kind)).toBe(kind)
     expect(ipv.parse(String(kind))).toBe(kind)

@@ -121,7 +121,7 @@ export const queryIds = () =>
 /** The field `count`, for a query and for a body. */
 export const count = { min: 1, max: 1000, example: 10, description: 'How many proxies.' }
 
-export const wishFields = {
+export const orderFields = {
   country_code: country(),
   period: bodyPeriod(),
   count: bodyInteger({ ...count, example: 1 }),
@@ -252,7 +252,7 @@ export const quoteDedicated = operation('quoteDedicated', 'GET /dedicated/quote'
 export const buyDedicated = operation('buyDedicated', 'POST /dedicated/buy', {
   summary: 'Buy dedicated proxies',
   description: 'They work the moment the answer arrives.',
-  body: z.object(wishFields),
+  body: z.object(orderFields),
   answer: z.object({
     order_id: orderId(),
     check_id: whole(

@@ -66,8 +66,8 @@ export function paymentOperations(deps: { payments: Payments; publicUrl: () => s
 }
 
 /** The purchase that follows a payment, read with the schema of the product's own purchase. */
-function readPurchase(asked: Readonly<Record<string, unknown>>): PurchaseInput {
-  const { product, ...fields } = asked
+function readPurchase(request: Readonly<Record<string, unknown>>): PurchaseInput {
+  const { product, ...fields } = request
   if (product === 'dedicated') {
     const { country_code: country, period, count, ipv } = read(buyDedicated.body, fields)
     return { product, input: { country, period, count, ipv } }

@@ -198,8 +198,8 @@ const toCredential = ({ subuser, password }: Awaited<ReturnType<Premium['subuser
 })
 
 function placeOperations({ exits, usage }: Premium): readonly Bound[] {
-  type Asked = Parameters<typeof readPlaces>[0] & { readonly pool_type: string }
-  const find = async (body: Asked, part: Parameters<typeof exits.places>[1]) =>
+  type LocationQuery = Parameters<typeof readPlaces>[0] & { readonly pool_type: string }
+  const find = async (body: LocationQuery, part: Parameters<typeof exits.places>[1]) =>
     (await exits.places(body.pool_type, part, readPlaces(body))).map(({ country, name, exits: count, slug }) => ({
       slug,
       place: { country_code: country, name, exits: count },

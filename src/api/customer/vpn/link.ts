@@ -43,8 +43,8 @@ export function vpnLinkRoute({ vpn, drawing, linksPerMinute }: Deps): PlainRoute
 }
 
 /** The requested format; else a page for a client that accepts HTML, and text for any other. */
-function formatOf(asked: string | null, accept: string): Format | undefined {
-  if (asked !== null) return (['conf', 'html', 'svg', 'png'] as const).find((each) => each === asked)
+function formatOf(requested: string | null, accept: string): Format | undefined {
+  if (requested !== null) return (['conf', 'html', 'svg', 'png'] as const).find((each) => each === requested)
   return /(^|,)\s*text\/html\b/i.test(accept) ? 'html' : 'conf'
 }
 

@@ -71,8 +71,8 @@ function TopUpForm({ methods, begin }: { readonly methods: readonly PaymentMetho
   const code = useTyped()
   const method = methods.find((each) => each.method === chosen) ?? methods[0]
   if (method === undefined) return null
-  const asked = { amount_rub: Number(amount), method: method.method, ...(code.text !== '' && { code: code.text }) }
-  const body = { ...asked, return_url: returnUrl(), ...(method.email && { email: email.text }) }
+  const request = { amount_rub: Number(amount), method: method.method, ...(code.text !== '' && { code: code.text }) }
+  const body = { ...request, return_url: returnUrl(), ...(method.email && { email: email.text }) }
   const isWithin = Number(amount) >= method.min_rub && Number(amount) <= method.max_rub
   return (
     <Panel title={t.topUp} className="stack">
@@ -98,18 +98,18 @@ function TopUpForm({ methods, begin }: { readonly methods: readonly PaymentMetho
         {t.limits(format.money(method.min_rub), format.money(method.max_rub))}
         {method.fee_percent > 0 && ` ${t.fee(format.number(method.fee_percent))}`}
       </Text>
-      {isWithin && asked.code !== undefined && <Bonus asked={asked} />}
+      {isWithin && request.code !== undefined && <Bonus request={request} />}
       <RefusalNotice error={begin.error} onAgain={() => begin.buy(body)} />
     </Panel>
   )
 }
 
-type BonusProps = { readonly asked: { readonly amount_rub: number; readonly method: string; readonly code?: string } }
+type BonusProps = { readonly request: { readonly amount_rub: number; readonly method: string; readonly code?: string } }
 
 /** What the code would add, or why it adds nothing. */
-function Bonus({ asked }: BonusProps) {
+function Bonus({ request }: BonusProps) {
   const { t, format } = useMessages(moneyMessages)
-  const [settled] = useDebouncedValue(asked, debounceMs)
+  const [settled] = useDebouncedValue(request, debounceMs)
   const quote = useRead('quotePayment', { query: settled }, { isWanted: settled.code !== undefined })
   if (quote.error !== null) return <RefusalNotice error={quote.error} />
   if (quote.data === undefined || quote.isPlaceholderData) return null

@@ -183,12 +183,18 @@ function TokenForm({ onWay }: WayProps) {
 function ForgottenForm({ onWay }: WayProps) {
   const { t } = useMessages(signInMessages)
   const email = useTyped()
-  const asked = useMutation({ mutationFn: () => auth.call('forgotPassword', { body: { email: email.text } }) })
+  const resetRequest = useMutation({ mutationFn: () => auth.call('forgotPassword', { body: { email: email.text } }) })
   return (
     <>
-      {asked.data ? <Text role="status">{t.sentAbout}</Text> : <Text c="dimmed">{t.forgottenAbout}</Text>}
-      {!asked.data && (
-        <SubmitForm {...wide} onSubmit={asked.mutate} label={t.send} isReady={email.text !== ''} change={asked}>
+      {resetRequest.data ? <Text role="status">{t.sentAbout}</Text> : <Text c="dimmed">{t.forgottenAbout}</Text>}
+      {!resetRequest.data && (
+        <SubmitForm
+          {...wide}
+          onSubmit={resetRequest.mutate}
+          label={t.send}
+          isReady={email.text !== ''}
+          change={resetRequest}
+        >
           <EmailInput typed={email} />
         </SubmitForm>
       )}
