@@ -157,18 +157,18 @@ describe('where a request comes from', () => {
   test('an untrusted proxy in a private network is logged once; a public client with the same header is not', async () => {
     const warnings = async (service: Service) =>
       ((await (await fetch(`${service.url}/readyz`)).json()) as { warnings?: string[] }).warnings ?? []
-    const said = (service: Service) => service.log.filter((line) => line.includes('not trusted')).length
+    const logged = (service: Service) => service.log.filter((line) => line.includes('not trusted')).length
     const fresh = await startService('sqlite')
     try {
       await fresh.get('/balance')
-      expect([await warnings(fresh), said(fresh)]).toEqual([[], 0])
+      expect([await warnings(fresh), logged(fresh)]).toEqual([[], 0])
       for (let count = 0; count < 3; count += 1) {
         await fresh.get('/balance', { headers: { 'X-Forwarded-For': '203.0.113.7' } })
       }
       expect(await warnings(fresh)).toEqual([expect.stringContaining('TURNPIKE_TRUSTED_PROXIES')])
-      expect(said(fresh)).toBe(1)
+      expect(logged(fresh)).toBe(1)
       await behind.get('/balance', { headers: { 'X-Forwarded-For': '203.0.113.7' } })
-      expect([await warnings(behind), said(behind)]).toEqual([[], 0])
+      expect([await warnings(behind), logged(behind)]).toEqual([[], 0])
     } finally {
       await fresh.stop()
     }

@@ -52,11 +52,11 @@ export function serve(deps: {
     return response
   }
 
-  let wasTold = false
+  let wasReported = false
   function tellOfProxy(request: Request, peer: Address | undefined): void {
-    if (wasTold || !request.headers.has('x-forwarded-for') || !peer) return
+    if (wasReported || !request.headers.has('x-forwarded-for') || !peer) return
     if (!isNear(peer) || isTrusted(peer, deps.trustedProxies)) return
-    wasTold = true
+    wasReported = true
     deps.onUntrusted?.(peer)
   }
 

@@ -68,17 +68,17 @@ test('one in place of a list is read as the list, and leaves the request that wa
 
 test('within a field that is an object its own names are known, if it says enough to know them', () => {
   const namesIn = ({ product }: { readonly product?: unknown }) => (product === 'a' ? ['product', 'count'] : undefined)
-  const find = (said: Parameters<typeof findWarnings>[2][string]) =>
+  const find = (value: Parameters<typeof findWarnings>[2][string]) =>
     findWarnings(
       { ...operation, body: z.object({ what: z.any() }), inner: [{ field: 'what', namesIn }] },
       {},
-      { what: said },
+      { what: value },
       new Headers(),
     ).warnings
   expect(find({ product: 'a', cout: 1, count: 2 })).toEqual([
     { field: 'what.cout', reason: 'ignored_similar', params: { nearest: 'count' } },
   ])
-  for (const said of [{ product: 'b', cout: 1 }, null, 'a', [{ cout: 1 }]]) expect(find(said)).toEqual([])
+  for (const value of [{ product: 'b', cout: 1 }, null, 'a', [{ cout: 1 }]]) expect(find(value)).toEqual([])
 })
 
 test('findWarnings explains the first 20 unknown names and counts the others', () => {

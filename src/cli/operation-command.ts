@@ -160,9 +160,11 @@ function valueNameOf(flag: string, schema: z.ZodType | undefined, type: string):
 function meaningOf(schema: z.ZodType | undefined): string {
   let unless: unknown
   for (let at = schema; at; at = innerOf(at)) {
-    const told = getOpenApiMetadata(at) as { readonly description?: string; readonly default?: unknown }
-    unless ??= told.default
-    if (told.description !== undefined) return `${told.description}${toDefault(unless ?? defOf(at).defaultValue)}`
+    const metadata = getOpenApiMetadata(at) as { readonly description?: string; readonly default?: unknown }
+    unless ??= metadata.default
+    if (metadata.description !== undefined) {
+      return `${metadata.description}${toDefault(unless ?? defOf(at).defaultValue)}`
+    }
   }
   return ''
 }

@@ -70,7 +70,7 @@ export async function readTextFile(path: string, besides = ''): Promise<string> 
 }
 
 /** A verdict with its sentences, from this process or from a remote shop. */
-type SaidVerdict = {
+type PrintedVerdict = {
   readonly ok: boolean
   readonly found: number
   readonly covered: Readonly<Record<string, number>>
@@ -78,7 +78,7 @@ type SaidVerdict = {
   readonly findings: readonly Readonly<Record<'promise' | 'where' | 'problem' | 'advice', string>>[]
 }
 
-export function verdictLines({ findings, notes, ok, found, covered }: SaidVerdict): string[] {
+export function verdictLines({ findings, notes, ok, found, covered }: PrintedVerdict): string[] {
   const counts = Object.entries(covered)
     .map(([name, count]) => `${count} ${name}`)
     .join(', ')

@@ -4,14 +4,14 @@ export type Stretch = { readonly fromAt: number; readonly sum: bigint }
 /**
  * How far a node has read one table. A round goes through the table in the order of changes, from `sinceAt` on; `after`
  * is the last row of this round and `roundAt` is when it began. The first round is the whole table without what is
- * gone, as far as nothing can appear behind it any more. `told` is what the node has heard since `sinceAt`.
+ * gone, as far as nothing can appear behind it any more. `sent` is what the node has received since `sinceAt`.
  */
 export type TablePosition = {
   readonly phase: 'whole' | 'changes'
   readonly sinceAt: number
   readonly roundAt: number
   readonly after: { readonly changedAt: number; readonly id: string } | null
-  readonly told: readonly Stretch[]
+  readonly sent: readonly Stretch[]
 }
 
 /** The position in each table. The cursor holds all state of the feed, so that any shop can continue it. */
@@ -31,7 +31,7 @@ export const startPosition = (nowMs: number): TablePosition => ({
   sinceAt: 0,
   roundAt: nowMs,
   after: null,
-  told: [],
+  sent: [],
 })
 
 /** The moment from which later rounds read the changes that a whole read skips. */
@@ -43,22 +43,22 @@ export const afterWhole = (place: TablePosition): TablePosition => ({
   sinceAt: settledBefore(place),
   roundAt: place.roundAt,
   after: null,
-  told: [],
+  sent: [],
 })
 
 /**
  * Start of the next round: the beginning of a stretch, because half a stretch cannot be compared. Earlier stretches
  * are dropped.
  */
-export function nextRound(place: TablePosition, told: readonly Stretch[]): TablePosition {
+export function nextRound(place: TablePosition, sent: readonly Stretch[]): TablePosition {
   const wantedAt = Math.max(place.sinceAt, place.roundAt - overlapMs, 0)
-  const first = told.findLastIndex((each) => each.fromAt <= wantedAt)
+  const first = sent.findLastIndex((each) => each.fromAt <= wantedAt)
   return {
     phase: 'changes',
-    sinceAt: first < 0 ? wantedAt : (told[first]?.fromAt ?? wantedAt),
+    sinceAt: first < 0 ? wantedAt : (sent[first]?.fromAt ?? wantedAt),
     roundAt: 0,
     after: null,
-    told: first < 0 ? told : told.slice(first),
+    sent: first < 0 ? sent : sent.slice(first),
   }
 }
 
@@ -90,9 +90,9 @@ const stretchPattern = /^([0-9a-z]{1,10})-([0-9a-z]{1,13})$/
 const headOf = (life: number): string => (life === 0 ? version : `${version}r${life.toString(36)}`)
 
 export function writeCursor(cursor: Cursor, life = 0): string {
-  const places = cursor.map(({ phase, sinceAt, roundAt, after, told }) => {
+  const places = cursor.map(({ phase, sinceAt, roundAt, after, sent }) => {
     const rest = after ? `~${after.changedAt}~${after.id}` : ''
-    const heard = told.map((each) => `${(each.fromAt - sinceAt).toString(36)}-${each.sum.toString(36)}`)
+    const heard = sent.map((each) => `${(each.fromAt - sinceAt).toString(36)}-${each.sum.toString(36)}`)
     const all = heard.length > 0 ? `!${heard.join('*')}` : ''
     return `${phase === 'whole' ? 'w' : 'c'}${sinceAt}-${roundAt}${rest}${all}`
   })
@@ -106,15 +106,15 @@ export function readCursor(text: string, tables: number, life = 0): Cursor | und
   const places: TablePosition[] = []
   for (const part of parts) {
     const match = positionPattern.exec(part)
-    const told = match && readStretches(match[6], Number(match[2]))
-    if (!match || !told) return undefined
+    const sent = match && readStretches(match[6], Number(match[2]))
+    if (!match || !sent) return undefined
     const [, phase, sinceAt, roundAt, changedAt, id] = match
     places.push({
       phase: phase === 'w' ? 'whole' : 'changes',
       sinceAt: Number(sinceAt),
       roundAt: Number(roundAt),
       after: id === undefined ? null : { changedAt: Number(changedAt), id },
-      told,
+      sent,
     })
   }
   return places

@@ -8,11 +8,11 @@ import { createFeed, type Page } from './feed.ts'
 class LateTable {
   nowMs = 1_000_000
   private readonly commits: { row: StateRow; gone: boolean; visibleAt: number }[] = []
-  private said = 0
+  private version = 0
 
   commit(id: string, gone: boolean, lateMs = 0): void {
-    this.said += 1
-    const row: StateRow = { id, changedAt: this.nowMs, shape: { id, gone, said: this.said } }
+    this.version += 1
+    const row: StateRow = { id, changedAt: this.nowMs, shape: { id, gone, version: this.version } }
     this.commits.push({ row, gone, visibleAt: this.nowMs + lateMs })
   }
 
@@ -42,7 +42,7 @@ class LateTable {
   open = () => createFeed({ tables: [this.table], clock: () => this.nowMs })
 }
 
-type Thing = { readonly id: string; readonly gone: boolean; readonly said: number }
+type Thing = { readonly id: string; readonly gone: boolean; readonly version: number }
 
 class Reader {
   cursor: string | undefined
@@ -109,8 +109,8 @@ describe('what a node is fed', () => {
         await catchUp(feed, reader)
         await catchUp(feed, reader)
         const there = late.visible().flatMap(({ row, gone }) => (gone ? [] : [row.shape as Thing]))
-        expect([...reader.known.values()].toSorted((a, b) => a.said - b.said)).toEqual(
-          there.toSorted((a, b) => a.said - b.said),
+        expect([...reader.known.values()].toSorted((a, b) => a.version - b.version)).toEqual(
+          there.toSorted((a, b) => a.version - b.version),
         )
       }),
       { numRuns: 300 },
@@ -135,7 +135,7 @@ describe('what a node is fed', () => {
     await catchUp(feed, reader)
     late.commit('t1', false)
     expect(await catchUp(feed, reader)).toEqual([1])
-    expect(reader.known.get('t1')?.said).toBe(2)
+    expect(reader.known.get('t1')?.version).toBe(2)
   })
 
   test('a slow reader misses nothing that appears behind it while it reads', async () => {
@@ -179,13 +179,13 @@ describe('what a node is fed', () => {
       sinceAt: number,
       roundAt: number,
       after,
-      told: fc.uniqueArray(fc.record({ fromAt: number, sum: fc.bigInt(0n, 2n ** 64n - 1n) }), { maxLength: 40 }),
+      sent: fc.uniqueArray(fc.record({ fromAt: number, sum: fc.bigInt(0n, 2n ** 64n - 1n) }), { maxLength: 40 }),
     })
     fc.assert(
       fc.property(fc.array(place, { minLength: 1, maxLength: 3 }), fc.string(), (drawn, junk) => {
         const cursor = drawn.map((each) => ({
           ...each,
-          told: each.told.map(({ fromAt, sum }) => ({ fromAt: each.sinceAt + fromAt, sum })),
+          sent: each.sent.map(({ fromAt, sum }) => ({ fromAt: each.sinceAt + fromAt, sum })),
         }))
         const text = writeCursor(cursor)
         expect(text.length).toBeLessThanOrEqual(4000)

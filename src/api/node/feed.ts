@@ -60,8 +60,8 @@ async function readWhole(table: StateTable, from: TablePosition, room: number): 
 
 /** Reads on in the order of changes until the room is full or the round is over. */
 async function readChanges(table: StateTable, from: TablePosition, room: number): Promise<Part> {
-  const told = createTelling(from, room)
-  const known = aheadOf(from.told, from.after)
+  const collector = createCollector(from, room)
+  const known = aheadOf(from.sent, from.after)
   let after = from.after ?? { changedAt: from.sinceAt, id: '' }
   // A stretch may continue in the next read; it is held until it is whole.
   let held: Summed[] = []
@@ -70,14 +70,14 @@ async function readChanges(table: StateTable, from: TablePosition, room: number)
     const isEnd = found.length < pageRows
     const groups = groupRows([...held, ...found], known)
     held = isEnd || groups.at(-1)?.sum === 0n ? [] : [...(groups.pop()?.rows ?? [])]
-    for (const group of groups) if (!told.take(group)) return told.full()
-    if (isEnd) return told.end()
+    for (const group of groups) if (!collector.take(group)) return collector.full()
+    if (isEnd) return collector.end()
     const last = found.at(-1)
     if (last) after = { changedAt: last.changedAt, id: last.id }
   }
   // A stretch of more rows than that is sent again.
-  told.take({ fromAt: -1, sum: 0n, rows: held })
-  return told.full()
+  collector.take({ fromAt: -1, sum: 0n, rows: held })
+  return collector.full()
 }
 
 /** The page after a cursor; without one, the first. */
@@ -109,10 +109,10 @@ async function read({ tables, clock, life = 0 }: FeedDeps, text: string | undefi
 }
 
 /** Collects the rows of a page, and the checksums that the cursor has after it. */
-function createTelling(from: TablePosition, room: number) {
+function createCollector(from: TablePosition, room: number) {
   const shapes: unknown[] = []
   // In a continued round: the stretches that it has passed.
-  const heard = from.told
+  const heard = from.sent
     .filter((each) => from.after !== null && each.fromAt <= from.after.changedAt)
     .map((each) => ({ ...each, rows: 1 }))
   let last = from.after
@@ -144,7 +144,7 @@ function createTelling(from: TablePosition, room: number) {
     full(): Part {
       return {
         shapes,
-        place: { ...from, after: last, told: [...joinStretches(heard), ...aheadOf(from.told, last)] },
+        place: { ...from, after: last, sent: [...joinStretches(heard), ...aheadOf(from.sent, last)] },
         more: true,
       }
     },
@@ -157,14 +157,14 @@ function createTelling(from: TablePosition, room: number) {
 }
 
 /** The stretches that a round has not reached yet. */
-const aheadOf = (told: readonly Stretch[], after: TablePosition['after']): readonly Stretch[] =>
-  after === null ? told : told.filter((each) => each.fromAt > after.changedAt)
+const aheadOf = (sent: readonly Stretch[], after: TablePosition['after']): readonly Stretch[] =>
+  after === null ? sent : sent.filter((each) => each.fromAt > after.changedAt)
 
 /** Rows in the order of changes, by the stretch that they lie in. Before the first and in none, nothing is known. */
-function groupRows(rows: readonly Summed[], told: readonly Stretch[]): Group[] {
+function groupRows(rows: readonly Summed[], sent: readonly Stretch[]): Group[] {
   const groups: { fromAt: number; sum: bigint; rows: Summed[] }[] = []
   for (const row of rows) {
-    const stretch = told.findLast((each) => each.fromAt <= row.changedAt) ?? { fromAt: -1, sum: 0n }
+    const stretch = sent.findLast((each) => each.fromAt <= row.changedAt) ?? { fromAt: -1, sum: 0n }
     const open = groups.at(-1)
     if (open?.fromAt === stretch.fromAt) open.rows.push(row)
     else groups.push({ ...stretch, rows: [row] })

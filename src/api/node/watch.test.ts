@@ -82,9 +82,9 @@ describe('the look-out for changes', () => {
     const { timing, watch } = open()
     await watch.ready()
     await timing.advance(5)
-    const told = watch.wakeUps()
+    const seen = watch.wakeUps()
     watch.poke()
-    await watch.wait(told, 5000, never)
+    await watch.wait(seen, 5000, never)
     expect(timing.now()).toBe(5)
   })
 
@@ -124,11 +124,11 @@ describe('the look-out for changes', () => {
   test('the look-out continues for 30 s between two waits, and then stops until the next one', async () => {
     const { place, timing, watch } = open()
     await watch.ready()
-    const told = watch.wakeUps()
+    const seen = watch.wakeUps()
     await timing.advance(29_000)
     place.mark = 'b'
     await timing.advance(200)
-    expect(watch.wakeUps()).toBe(told + 1)
+    expect(watch.wakeUps()).toBe(seen + 1)
     await timing.advance(2000)
     const { looks } = place
     await timing.advance(60_000)

@@ -84,7 +84,7 @@ export const thingCommands: readonly OperationCommand[] = [
           place: each.offers?.countries ?? [each.country, each.state, each.city, each.zip].filter(Boolean),
           asn: each.asn,
           status: each.status,
-          why: each.said.flatMap((word) => (word.up ? [] : [`${word.node}: ${word.reason}`])),
+          why: each.said.flatMap((report) => (report.up ? [] : [`${report.node}: ${report.reason}`])),
         })),
       }),
   }),

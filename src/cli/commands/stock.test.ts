@@ -120,19 +120,19 @@ describe('the operator’s stock', () => {
     ['no such kind', '198.51.100.7,FR,5', '"5"'],
     ['the wrong version', '198.51.100.7,FR,6', 'kind 6'],
     ['too few columns', '198.51.100.7,FR', '""'],
-  ])('a file with a bad line (%s) changes nothing and names the line', async (_name, line, said) => {
+  ])('a file with a bad line (%s) changes nothing and names the line', async (_name, line, message) => {
     const before = await counts()
     const path = join(folder, 'bad.csv')
     await Bun.write(path, `198.51.100.50,FR,4\n198.51.100.51,FR,4\n${line}\n198.51.100.52,FR,4\n`)
     const problem = await problemOf('add', path)
     expect(problem).toContain('Line 3')
-    expect(problem).toContain(said)
+    expect(problem).toContain(message)
     expect(await counts()).toEqual(before)
   })
 
   test('stock refuses impossible arguments and names valid ones', async () => {
     const before = await counts()
-    for (const [typed, said] of [
+    for (const [typed, message] of [
       [['add', '203.0.113.0/24', '--country', 'DE', '--ipv', '6'], 'IPv6'],
       [['add', '2001:db8::/64', '--country', 'DE', '--ipv', '4'], 'IPv4'],
       [['add', '2001:d00::/31', '--country', 'DE', '--ipv', '6'], '/32'],
@@ -145,7 +145,7 @@ describe('the operator’s stock', () => {
       [['retire', 'example.org'], 'must be'],
       [['quarantine', '203.0.113.1', '--days', '-1'], 'days'],
     ] as const) {
-      expect(await problemOf(...typed)).toContain(said)
+      expect(await problemOf(...typed)).toContain(message)
     }
     expect(await counts()).toEqual(before)
   })

@@ -8,11 +8,11 @@ import { Mono, Nothing } from './parts.tsx'
 /** An action of the log; in Russian with the name that programs know it by. */
 function Action({ name }: { readonly name: string }) {
   const { language } = useLanguage()
-  const said = language === 'ru' ? actions[name] : undefined
-  if (said === undefined) return <Mono>{name}</Mono>
+  const text = language === 'ru' ? actions[name] : undefined
+  if (text === undefined) return <Mono>{name}</Mono>
   return (
     <Cell note={name} isMono>
-      {said}
+      {text}
     </Cell>
   )
 }

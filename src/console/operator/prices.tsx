@@ -186,7 +186,7 @@ const arrays = ['tiers', 'volume', 'term']
 /** The parts of a path that have a text. */
 function sayPath(path: string, paths: Readonly<Record<string, string>>, trade: Trade, format: Format): string {
   const [product = '', ...parts] = path.split('.')
-  const said = parts.flatMap((part, index) => {
+  const texts = parts.flatMap((part, index) => {
     const parent = parts[index - 1] ?? ''
     if (parent === 'kinds') return [trade.ipvs[part] ?? part]
     if (parent === 'countries') return [format.country(part)]
@@ -195,7 +195,7 @@ function sayPath(path: string, paths: Readonly<Record<string, string>>, trade: T
     const text = paths[part] ?? (/^\d+$/.test(part) ? part : undefined)
     return text === undefined ? [] : [text]
   })
-  return [trade.products[product] ?? product, ...said].join(' · ')
+  return [trade.products[product] ?? product, ...texts].join(' · ')
 }
 
 type Effect = OperatorAnswer<'compareCatalogue'>['effects'][number]

@@ -43,9 +43,9 @@ function translate(note: string): string | undefined {
 
 export function sayNote(note: string, language: Language): string {
   if (language === 'en') return note
-  const said = translate(note)
-  if (said === undefined) return note
-  return said.replace(/: (\w+)$/, (whole, code: string) => {
+  const translated = translate(note)
+  if (translated === undefined) return note
+  return translated.replace(/: (\w+)$/, (whole, code: string) => {
     const name = tradeMessages.ru.pools[code] ?? methodNames.ru[code]
     return name === undefined ? whole : `: ${name.toLowerCase()}`
   })

@@ -95,12 +95,12 @@ const listing = (bind: BindAdmin, { premium, fleet, ...deps }: AdminDeps): Bound
         node: exit.node === null ? null : nameOf(exit.node),
         drained_at: isoOrNull(exit.drainedAt),
         status: statusOf(exit, reports.get(exit.id) ?? [], runningSince(deps)),
-        said: (reports.get(exit.id) ?? []).map((word) => ({
-          node: nameOf(word.node),
-          up: word.isUp,
-          since: toIso(word.sinceAt),
-          reason: word.reason,
-          at: toIso(word.reportedAt),
+        said: (reports.get(exit.id) ?? []).map((report) => ({
+          node: nameOf(report.node),
+          up: report.isUp,
+          since: toIso(report.sinceAt),
+          reason: report.reason,
+          at: toIso(report.reportedAt),
         })),
       })),
       next_cursor,

@@ -70,10 +70,10 @@ export const listTransactions = operation('listTransactions', 'GET /transactions
 })
 
 /** Sources of money whose reference is not shown: an operator's own, and another customer's payment. */
-const notTold = ['funds:operator', 'funds:referral']
+const hiddenSources = ['funds:operator', 'funds:referral']
 
 const paymentOf = (of: Posting): string | null =>
-  of.reference === null || notTold.includes(of.house) ? null : (readId('payment', of.reference) ?? null)
+  of.reference === null || hiddenSources.includes(of.house) ? null : (readId('payment', of.reference) ?? null)
 
 export const toTransaction = (of: Posting) => ({
   id: of.seq,

@@ -74,8 +74,8 @@ test('a proxy of IPv4 is reached where it leaves from, one of IPv6 through the g
 })
 
 test('toProxy gives the end of a term as date_end, to the second, and as expires_at', () => {
-  const told = toProxy(shown, { host: 'x', port: 1 })
-  expect(told).toMatchObject({ date_end: '2026-02-03 04:05:06', expires_at: '2026-02-03T04:05:06.789Z' })
+  const answer = toProxy(shown, { host: 'x', port: 1 })
+  expect(answer).toMatchObject({ date_end: '2026-02-03 04:05:06', expires_at: '2026-02-03T04:05:06.789Z' })
 })
 
 test('every example in the description is an answer that its operation could give', () => {

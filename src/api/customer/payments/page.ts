@@ -80,8 +80,8 @@ export function payPageRoute({ payments }: { payments: Payments }): PlainRoute {
 function show(payment: Payment, details: string | undefined, words: PayPageWords): Response {
   const amount = `${toRoubleText(toPay(payment))} ${words.currency}`
   if (!isOpen(payment.state)) {
-    const told = payment.state === 'paid' || payment.state === 'refunded' ? words[payment.state] : words.over
-    return page(200, words, amount, `<p>${told}</p>${backTo(payment, words)}`)
+    const message = payment.state === 'paid' || payment.state === 'refunded' ? words[payment.state] : words.over
+    return page(200, words, amount, `<p>${message}</p>${backTo(payment, words)}`)
   }
   const moment = toIso(payment.expiresAt).slice(0, 16).replace('T', ' ')
   const until = `<p><small>${words.until} ${moment} UTC</small></p>`

@@ -101,12 +101,12 @@ function AddSubuser() {
 }
 
 function tellLimits(of: Subuser, t: (typeof premiumMessages)['en'], format: Format): string {
-  const told = limits.flatMap((name) => {
+  const texts = limits.flatMap((name) => {
     const bytes = of[name]
     return bytes === null ? [] : [t.within[name](format.bytes(bytes))]
   })
-  if (of.tunnel_limit !== null) told.push(t.withinTunnels(format.number(of.tunnel_limit)))
-  return told.length === 0 ? t.noLimits : told.join(', ')
+  if (of.tunnel_limit !== null) texts.push(t.withinTunnels(format.number(of.tunnel_limit)))
+  return texts.length === 0 ? t.noLimits : texts.join(', ')
 }
 
 function Table({ rows }: { readonly rows: readonly Subuser[] }) {
