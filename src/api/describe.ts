@@ -71,7 +71,7 @@ const tagMeanings: Readonly<Record<string, string>> = {
 }
 
 /** Title, introduction and security schemes of an API's description. */
-export type ApiWords = {
+export type ApiProfile = {
   readonly title: string
   readonly description: string
   /** Describes how a token is sent; undefined for an API without tokens. */
@@ -82,7 +82,7 @@ export type ApiWords = {
   readonly hasRoles?: boolean
 }
 
-export const customerWords: ApiWords = {
+export const customerApiProfile: ApiProfile = {
   title: 'Turnpike',
   description:
     'Network access, bought and managed by programs. Prices and balances are in roubles, exact to the kopeck. ' +
@@ -92,30 +92,30 @@ export const customerWords: ApiWords = {
   cookie: 'turnpike_customer',
 }
 
-const schemeNames = (words: ApiWords): readonly string[] => [
-  ...(words.token === undefined ? [] : ['token']),
-  ...(words.cookie === undefined ? [] : ['session']),
+const schemeNames = (profile: ApiProfile): readonly string[] => [
+  ...(profile.token === undefined ? [] : ['token']),
+  ...(profile.cookie === undefined ? [] : ['session']),
 ]
 
 /** The OpenAPI document, made of the very schemas that read requests and shape answers. */
 export function describe(
   operations: readonly Operation[],
   shop: { version: string; url: string },
-  words = customerWords,
+  profile = customerApiProfile,
 ): object {
   const app = new OpenAPIHono()
-  if (words.token !== undefined) {
+  if (profile.token !== undefined) {
     app.openAPIRegistry.registerComponent('securitySchemes', 'token', {
       type: 'http',
       scheme: 'bearer',
-      description: words.token,
+      description: profile.token,
     })
   }
-  if (words.cookie !== undefined) {
+  if (profile.cookie !== undefined) {
     app.openAPIRegistry.registerComponent('securitySchemes', 'session', {
       type: 'apiKey',
       in: 'cookie',
-      name: words.cookie,
+      name: profile.cookie,
       description:
         'A session of the console, with the header `X-Turnpike-Console: 1`. Behind TLS `__Host-` goes before.',
     })
@@ -124,17 +124,17 @@ export function describe(
   for (const [name, header] of Object.entries(headers)) {
     if (name !== 'Idempotent-Replayed' || isReplayed) app.openAPIRegistry.registerComponent('headers', name, header)
   }
-  for (const each of operations) app.openAPIRegistry.registerPath(pathOf(each, words))
+  for (const each of operations) app.openAPIRegistry.registerPath(pathOf(each, profile))
   return app.getOpenAPI31Document({
     openapi: '3.1.0',
     info: {
-      title: words.title,
+      title: profile.title,
       version: shop.version,
-      description: words.description,
+      description: profile.description,
       license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
     },
     servers: [{ url: shop.url, description: 'This shop.' }],
-    security: schemeNames(words).map((name) => ({ [name]: [] })),
+    security: schemeNames(profile).map((name) => ({ [name]: [] })),
     tags: [...new Set(operations.map((each) => each.tag))].map((name) => ({
       name,
       description: tagMeanings[name] ?? `${name}.`,
@@ -147,20 +147,20 @@ type Route = Parameters<OpenAPIHono['openAPIRegistry']['registerPath']>[0]
 const hasFields = (operation: Operation): boolean => Object.keys(operation.body.shape).length > 0
 
 /** Security of an operation that differs from the API's default. */
-function securityOf(operation: Operation, words: ApiWords): object {
+function securityOf(operation: Operation, profile: ApiProfile): object {
   if (operation.access === 'public') return { security: [] }
-  return operation.access === 'session' && words.token !== undefined ? { security: [{ session: [] }] } : {}
+  return operation.access === 'session' && profile.token !== undefined ? { security: [{ session: [] }] } : {}
 }
 
-function pathOf(operation: Operation, words: ApiWords): Route {
+function pathOf(operation: Operation, profile: ApiProfile): Route {
   return {
     operationId: operation.id,
     method: operation.method === 'GET' ? 'get' : 'post',
     path: operation.path,
     tags: [operation.tag],
     summary: operation.summary,
-    ...securityOf(operation, words),
-    ...(words.hasRoles && { 'x-role': operation.role }),
+    ...securityOf(operation, profile),
+    ...(profile.hasRoles && { 'x-role': operation.role }),
     ...(operation.isDestructive && { 'x-destructive': true }),
     ...(operation.description && { description: operation.description }),
     request: {
@@ -179,7 +179,7 @@ function pathOf(operation: Operation, words: ApiWords): Route {
         },
       }),
     },
-    responses: responsesOf(operation, words),
+    responses: responsesOf(operation, profile),
   } as Route
 }
 
@@ -226,7 +226,7 @@ function headersOf(status: number): object {
   return refer('X-Request-Id', ...limits, ...(isToWait ? (['Retry-After'] as const) : []))
 }
 
-function responsesOf(operation: Operation, words: ApiWords): Record<string, unknown> {
+function responsesOf(operation: Operation, profile: ApiProfile): Record<string, unknown> {
   const byStatus = new Map<number, ApiCode[]>()
   for (const code of codesOf(operation)) {
     const status = statusOfCode[code]
@@ -237,7 +237,7 @@ function responsesOf(operation: Operation, words: ApiWords): Record<string, unkn
     {
       description: codes.map((code) => `\`${code}\`: ${meanings[code]}`).join(' '),
       headers: headersOf(status),
-      content: { 'application/json': { schema: refusalSchema, examples: examplesOf(operation, codes, words) } },
+      content: { 'application/json': { schema: refusalSchema, examples: examplesOf(operation, codes, profile) } },
     },
   ])
   return {
@@ -263,10 +263,10 @@ function responsesOf(operation: Operation, words: ApiWords): Record<string, unkn
   }
 }
 
-const examplesOf = (operation: Operation, codes: readonly ApiCode[], words: ApiWords) =>
+const examplesOf = (operation: Operation, codes: readonly ApiCode[], profile: ApiProfile) =>
   Object.fromEntries(
     codes.map((code) => {
-      const example = exampleOf(operation, code, words)
+      const example = exampleOf(operation, code, profile)
       const { message, reason, params } = example
       const details = toSentDetails(example.details, problemsEn)
       return [
@@ -299,20 +299,20 @@ const usual: Partial<Record<ApiCode, RefusalExample>> = {
 
 const operatorTokenMissing = new Refusal('operator_token_missing', {}, { token: 'missing', charged: false })
 
-function exampleOf(operation: Operation, code: ApiCode, words: ApiWords): RefusalExample {
+function exampleOf(operation: Operation, code: ApiCode, profile: ApiProfile): RefusalExample {
   if (code === 'invalid_request') return malformedExample(operation)
-  if (code === 'invalid_token' && words.hasRoles) return operatorTokenMissing
-  if (code === 'forbidden') return operation.refusals.forbidden ?? forbiddenExample(operation, words)
+  if (code === 'invalid_token' && profile.hasRoles) return operatorTokenMissing
+  if (code === 'forbidden') return operation.refusals.forbidden ?? forbiddenExample(operation, profile)
   return operation.refusals[code] ?? usual[code] ?? internalError()
 }
 
 /** Examples of 403: a role that is too low, a missing scope, or a page of another origin. */
-function forbiddenExample(operation: Operation, words: ApiWords): RefusalExample {
-  if (words.hasRoles) {
+function forbiddenExample(operation: Operation, profile: ApiProfile): RefusalExample {
+  if (profile.hasRoles) {
     const { role: needed } = operation
     return new Refusal('role_too_low', { needed, has: 'reader' }, { needed, has: 'reader' })
   }
-  if (words.token === undefined) return new Refusal('request_from_other_site', {}, { charged: false })
+  if (profile.token === undefined) return new Refusal('request_from_other_site', {}, { charged: false })
   if (operation.access === 'session') return sessionNeeded()
   const needed = scopeOf(operation)
   return new Refusal('scope_missing', { needed }, { needed, charged: false })
@@ -346,7 +346,7 @@ function refusalOf(read: () => unknown): Refusal | undefined {
  * served.
  */
 export function createDescription(
-  api: { readonly base: string; readonly operations: readonly Operation[]; readonly words: ApiWords },
+  api: { readonly base: string; readonly operations: readonly Operation[]; readonly profile: ApiProfile },
   shop: { readonly version: string; readonly publicUrl: () => string; readonly sold?: () => Promise<Sold | undefined> },
 ): () => Promise<string> {
   let plain: object | undefined
@@ -355,7 +355,7 @@ export function createDescription(
   return async () => {
     const sold = await shop.sold?.().catch(() => undefined)
     if (made && (sold === undefined || sold.version === made.catalogue)) return made.text
-    plain ??= describe(api.operations, { version: shop.version, url: shop.publicUrl() + api.base }, api.words)
+    plain ??= describe(api.operations, { version: shop.version, url: shop.publicUrl() + api.base }, api.profile)
     made = { text: JSON.stringify(sold ? withSold(plain, sold) : plain), catalogue: sold?.version }
     return made.text
   }

@@ -30,7 +30,7 @@ import type { Answered, Bound } from './bind.ts'
 import { readBody } from './body.ts'
 import type { ConsoleRoute } from './console.ts'
 import { withCors } from './cors.ts'
-import { type ApiWords, createDescription, customerWords } from './describe.ts'
+import { type ApiProfile, createDescription, customerApiProfile } from './describe.ts'
 import { docsEntrances, docsPaths, readDocs } from './docs.ts'
 import { languageOf } from './language.ts'
 import { methodsByPath, probes, toPattern } from './methods.ts'
@@ -62,7 +62,7 @@ export type Admitted<By> = { readonly by: By; readonly name: string; readonly cu
 export type Api<By> = {
   readonly base: string
   readonly bound: readonly Bound<By>[]
-  readonly words: ApiWords
+  readonly profile: ApiProfile
   /**
    * Authenticates the caller. A sale accepts an older cached result, because its transaction checks revocation again.
    */
@@ -80,7 +80,7 @@ export type Api<By> = {
 export type Mounted = {
   readonly base: string
   readonly operations: readonly Operation[]
-  readonly words: ApiWords
+  readonly profile: ApiProfile
   readonly answer: (
     operation: Operation,
     request: Request,
@@ -122,7 +122,7 @@ export function mount<By>(api: Api<By>): Mounted {
   return {
     base: api.base,
     operations: api.bound.map((each) => each.operation),
-    words: api.words,
+    profile: api.profile,
     answer(operation, request, params, visit, limits) {
       const run = runs.get(operation)
       if (!run) throw new Error(`nothing is bound to ${operation.id}`)
@@ -313,7 +313,7 @@ async function answerNoted(
 const customerApi = (deps: HttpDeps): Api<Caller> => ({
   base,
   bound: deps.bound,
-  words: customerWords,
+  profile: customerApiProfile,
   findShown: (request) => findShown(request, 'customer', deps.publicUrl()),
   async letIn(request, from, operation, purpose) {
     const scope = scopeOf(operation)

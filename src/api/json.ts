@@ -53,11 +53,11 @@ class JsonReader {
       case '"':
         return this.string()
       case 't':
-        return this.word('true', true)
+        return this.literal('true', true)
       case 'f':
-        return this.word('false', false)
+        return this.literal('false', false)
       case 'n':
-        return this.word('null', null)
+        return this.literal('null', null)
       default:
         return this.number()
     }
@@ -124,9 +124,9 @@ class JsonReader {
     return value
   }
 
-  private word<Value extends Json>(word: string, value: Value): Value {
-    if (!this.text.startsWith(word, this.at)) throw this.refuse('value_expected')
-    this.at += word.length
+  private literal<Value extends Json>(text: string, value: Value): Value {
+    if (!this.text.startsWith(text, this.at)) throw this.refuse('value_expected')
+    this.at += text.length
     return value
   }
 

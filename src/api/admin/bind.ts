@@ -45,7 +45,7 @@ export const adminApi = (deps: {
 }): Api<AdminCaller> => ({
   base: '/admin/v1',
   bound: deps.bound,
-  words: {
+  profile: {
     title: 'Turnpike for operators',
     description:
       'Everything that the operator’s tool can do. Each operation names the least role that may do it in `x-role`: ' +

@@ -16,17 +16,17 @@ export const orderParam = z.object({ order_id: text("The order's id.", 'ord_01k7
 export const nodeParam = z.object({ name: text("The node's name.", 'gate-1') })
 
 /** Printable text in a body. */
-export const words = (description: string, most: number, example: string) =>
+export const printableText = (description: string, maxLength: number, example: string) =>
   z
     .string()
     .refine(
-      (written) => new RegExp(`^[^\\p{Cc}\\p{Cs}]{1,${most}}$`, 'u').test(written) && written.trim() !== '',
-      problem('printable', { from: 1, to: most }),
+      (written) => new RegExp(`^[^\\p{Cc}\\p{Cs}]{1,${maxLength}}$`, 'u').test(written) && written.trim() !== '',
+      problem('printable', { from: 1, to: maxLength }),
     )
-    .openapi({ description, example, minLength: 1, maxLength: most })
+    .openapi({ description, example, minLength: 1, maxLength })
 
 export const note = (unless: string) =>
-  words('Why; the customer sees it.', 500, unless).default(unless).openapi({ default: unless })
+  printableText('Why; the customer sees it.', 500, unless).default(unless).openapi({ default: unless })
 
 /** Roubles in a body, more than nothing. */
 export const amount = (description: string) =>

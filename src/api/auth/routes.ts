@@ -41,7 +41,7 @@ export function authApi(deps: AuthDeps): Api<Guest> {
   return {
     base: '/auth/v1',
     bound: [...signInOperations(deps, 'customer'), ...signInOperations(deps, 'operator'), ...customerOperations(deps)],
-    words: {
+    profile: {
       title: 'Turnpike: signing in',
       description:
         'How browsers sign in, as a customer or as an operator. A session is a cookie; every request with it carries ' +

@@ -24,7 +24,7 @@ import {
 } from '../../fields.ts'
 import { operationsOf } from '../../operation.ts'
 import { exportQuery, handedOut, page, pageQuery } from '../../pages.ts'
-import { amount, customerParam, exampleCustomer, note, orderParam, replayed, words, yes } from '../fields.ts'
+import { amount, customerParam, exampleCustomer, note, orderParam, printableText, replayed, yes } from '../fields.ts'
 
 const operation = operationsOf({ tag: 'Customers' })
 
@@ -70,7 +70,7 @@ export const getCustomer = operation('getCustomer', 'GET /customers/{customer_id
 export const createCustomer = operation('createCustomer', 'POST /customers', {
   summary: 'Add a customer with an empty account',
   role: 'support',
-  body: z.object({ name: words('The name that operators use.', 200, 'Anna') }),
+  body: z.object({ name: printableText('The name that operators use.', 200, 'Anna') }),
   answer: customer,
 })
 
@@ -219,7 +219,7 @@ const adjusting = (kind: 'credit' | 'debit', summary: string, unless: string) =>
     body: z.object({
       amount_rub: amount('How much.'),
       note: note(unless),
-      reference: words("The payment's number at your bank; only operators see it.", 255, 'INV-17').optional(),
+      reference: printableText("The payment's number at your bank; only operators see it.", 255, 'INV-17').optional(),
     }),
     answer: z.object({ ...movement.shape, repeated: flag('Done before under this key.', false) }),
     codes: ['not_found', 'conflict'],

@@ -5,7 +5,7 @@ import { isLink, isLive, isLocationName, isNodeName, type Node } from '../../../
 import { isServing } from '../../../domains/stock/ranges/rules.ts'
 import { bodyInteger, checked, choice, flag, isoOrNull, list, moment, named, rows, text, whole } from '../../fields.ts'
 import { operationsOf } from '../../operation.ts'
-import { countryText, instant, nodeParam, words, yes } from '../fields.ts'
+import { countryText, instant, nodeParam, printableText, yes } from '../fields.ts'
 
 const operation = operationsOf({ tag: 'Nodes' })
 const exampleNode = 'nod_01k73sf8000000000000000000'
@@ -137,7 +137,7 @@ export const addNode = operation('addNode', 'POST /nodes', {
       .default('local')
       .openapi({ description: 'Where it stands.', example: 'frankfurt' }),
     country: countryText().optional(),
-    city: words('Shown with the location.', 80, 'Frankfurt').optional(),
+    city: printableText('Shown with the location.', 80, 'Frankfurt').optional(),
     endpoint: z
       .object({
         host: z.string().regex(/^[A-Za-z0-9.:_-]{1,255}$/, problem('host')),

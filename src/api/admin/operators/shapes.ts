@@ -20,7 +20,7 @@ import {
 } from '../../fields.ts'
 import { operationsOf } from '../../operation.ts'
 import { page, pageQuery } from '../../pages.ts'
-import { instant, words } from '../fields.ts'
+import { instant, printableText } from '../fields.ts'
 
 const operation = operationsOf({ tag: 'Operators' })
 const exampleToken = 'otk_01k73sf8000000000000000000'
@@ -56,7 +56,7 @@ const linkAnswer = z.object({
 
 export const addOperator = operation('addOperator', 'POST /operators', {
   summary: 'Add an operator, and see the link that signs the operator in, this once',
-  body: z.object({ name: words('The name, which is also the login.', 64, 'anna'), role: role() }),
+  body: z.object({ name: printableText('The name, which is also the login.', 64, 'anna'), role: role() }),
   answer: linkAnswer,
   codes: ['conflict'],
 })
@@ -111,7 +111,7 @@ export const createOperatorToken = operation('createOperatorToken', 'POST /opera
   isIssuing: true,
   params: operatorParam,
   body: z.object({
-    name: words('What it is for.', 200, 'script').default('token'),
+    name: printableText('What it is for.', 200, 'script').default('token'),
     expires_at: instant('When it stops; never unless said.').optional(),
   }),
   exampleBody: { name: 'script' },

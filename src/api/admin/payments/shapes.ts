@@ -31,7 +31,7 @@ import {
 } from '../../fields.ts'
 import { operationsOf } from '../../operation.ts'
 import { page, pageQuery } from '../../pages.ts'
-import { amount, day, exampleCustomer, instant, percent, replayed, words, yes } from '../fields.ts'
+import { amount, day, exampleCustomer, instant, percent, printableText, replayed, yes } from '../fields.ts'
 
 const operation = operationsOf({ tag: 'Payments' })
 
@@ -123,7 +123,7 @@ export const listWaysToPay = operation('listWaysToPay', 'GET /payment-methods', 
 
 /** Only operators see it. */
 const remark = (description: string, unless: string) =>
-  words(description, 500, unless).default(unless).openapi({ default: unless })
+  printableText(description, 500, unless).default(unless).openapi({ default: unless })
 
 const moved = () =>
   z.object({
@@ -216,7 +216,7 @@ export const resolveUnmatched = operation('resolveUnmatched', 'POST /payment-not
   params: z.object({ notice_id: text('Which one.', exampleNotice) }),
   body: z.object({
     credit_to: given('Add its amount to the balance of this customer.', 64, exampleCustomer).optional(),
-    note: words('What was done; a customer who is credited sees it.', 500, 'paid twice').optional(),
+    note: printableText('What was done; a customer who is credited sees it.', 500, 'paid twice').optional(),
   }),
   exampleBody: { note: 'paid twice' },
   answer: z.object({
@@ -429,7 +429,9 @@ export const addCode = codeOperation('addCode', 'POST /codes', {
     least_rub: amount('Only to a top-up of at least so much.').optional(),
     uses: bodyInteger({ min: 1, max: 1_000_000_000, example: 100, description: 'How often in all.' }).optional(),
     until: instant('Until when.').optional(),
-    note: words('What it is for; only operators see it.', 500, 'code').default('code').openapi({ default: 'code' }),
+    note: printableText('What it is for; only operators see it.', 500, 'code')
+      .default('code')
+      .openapi({ default: 'code' }),
   }),
   exampleBody: { percent: 10 },
   answer: z.object({ name: text('The code.', 'SPRING') }),

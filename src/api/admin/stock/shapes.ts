@@ -23,7 +23,7 @@ import {
 } from '../../fields.ts'
 import { operationsOf } from '../../operation.ts'
 import { page, pageQuery } from '../../pages.ts'
-import { countryText, note, prefixText, words, yes } from '../fields.ts'
+import { countryText, note, prefixText, printableText, yes } from '../fields.ts'
 
 const operation = operationsOf({ tag: 'Stock' })
 
@@ -281,7 +281,7 @@ export const findHolders = operation('findHolders', 'GET /addresses/{address}/ho
   query: z.object({
     from: given('The moment, or the first of a span.', 40, toIso(exampleAt)),
     to: given('The last moment; the first one unless said.', 40).optional(),
-    reason: words('Why it is asked: the number of the report, or of the letter.', 200, 'abuse report 4711'),
+    reason: printableText('Why it is asked: the number of the report, or of the letter.', 200, 'abuse report 4711'),
     host: given('A destination of connections through an exit, as far as that is kept.', 253, 'example.com').optional(),
   }),
   answer: z.object({

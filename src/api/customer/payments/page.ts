@@ -43,8 +43,8 @@ const ru: typeof en = {
 }
 
 /** Texts of the payment page, in both languages of the console. */
-const payPageWords = { en, ru }
-type PayPageWords = typeof en
+const payPageMessages = { en, ru }
+type PayPageMessages = typeof en
 
 const perMinute = 120
 
@@ -65,42 +65,44 @@ export function payPageRoute({ payments }: { payments: Payments }): PlainRoute {
     takes: 'GET and POST',
     perMinute,
     async answer(request, params) {
-      const words = payPageWords[languageOf(request.headers)]
+      const messages = payPageMessages[languageOf(request.headers)]
       const id = readId('payment', params['payment'] ?? '')
       const found = id && (await payments.findOurs(id))
-      if (!id || !found) return page(404, words, words.nothing, `<p>${words.nothingAbout}</p>`)
+      if (!id || !found) return page(404, messages, messages.nothing, `<p>${messages.nothingAbout}</p>`)
       const isSandbox = found.payment.provider === 'sandbox'
-      if (request.method !== 'POST') return show(found.payment, found.details, words)
+      if (request.method !== 'POST') return show(found.payment, found.details, messages)
       const paid = isSandbox ? await payments.payInSandbox(id) : undefined
-      return paid ? show(paid, undefined, words) : page(409, words, words.notHere, `<p>${words.notHereAbout}</p>`)
+      return paid
+        ? show(paid, undefined, messages)
+        : page(409, messages, messages.notHere, `<p>${messages.notHereAbout}</p>`)
     },
   }
 }
 
-function show(payment: Payment, details: string | undefined, words: PayPageWords): Response {
-  const amount = `${toRoubleText(toPay(payment))} ${words.currency}`
+function show(payment: Payment, details: string | undefined, messages: PayPageMessages): Response {
+  const amount = `${toRoubleText(toPay(payment))} ${messages.currency}`
   if (!isOpen(payment.state)) {
-    const message = payment.state === 'paid' || payment.state === 'refunded' ? words[payment.state] : words.over
-    return page(200, words, amount, `<p>${message}</p>${backTo(payment, words)}`)
+    const message = payment.state === 'paid' || payment.state === 'refunded' ? messages[payment.state] : messages.over
+    return page(200, messages, amount, `<p>${message}</p>${backTo(payment, messages)}`)
   }
   const moment = toIso(payment.expiresAt).slice(0, 16).replace('T', ' ')
-  const until = `<p><small>${words.until} ${moment} UTC</small></p>`
+  const until = `<p><small>${messages.until} ${moment} UTC</small></p>`
   if (payment.provider === 'sandbox') {
-    const form = `<form method="post"><button type="submit">${words.pay}</button></form>`
-    return page(200, words, amount, `<p>${words.sandbox}</p>${form}${until}`)
+    const form = `<form method="post"><button type="submit">${messages.pay}</button></form>`
+    return page(200, messages, amount, `<p>${messages.sandbox}</p>${form}${until}`)
   }
-  const where = `<p>${escapeHtml(details ?? '')}</p><p>${words.purpose} <b>${payment.id}</b></p>`
-  return page(200, words, amount, `${where}<p>${words.later}</p>${until}`)
+  const where = `<p>${escapeHtml(details ?? '')}</p><p>${messages.purpose} <b>${payment.id}</b></p>`
+  return page(200, messages, amount, `${where}<p>${messages.later}</p>${until}`)
 }
 
 /** The customer's return link. It shows the host that it leads to. */
-function backTo({ returnUrl }: Payment, words: PayPageWords): string {
+function backTo({ returnUrl }: Payment, messages: PayPageMessages): string {
   const host = returnUrl === null ? undefined : URL.parse(returnUrl)?.host
   if (returnUrl === null || host === undefined) return ''
-  return `<p><a href="${escapeHtml(returnUrl)}" rel="noreferrer nofollow">${words.back} ${escapeHtml(host)}</a></p>`
+  return `<p><a href="${escapeHtml(returnUrl)}" rel="noreferrer nofollow">${messages.back} ${escapeHtml(host)}</a></p>`
 }
 
-function page(status: number, { language }: PayPageWords, title: string, content: string): Response {
+function page(status: number, { language }: PayPageMessages, title: string, content: string): Response {
   return new Response(pages.write(language, title, title, content), {
     status,
     headers: {

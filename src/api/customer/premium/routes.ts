@@ -353,8 +353,8 @@ function readFormat(body: { format_id?: 1 | 2 | 3 | 4 | undefined; format?: stri
 const byNumber = (formatId: 1 | 2 | 3 | 4): Format => ({ formatId, template: templateOf[formatId] })
 
 function toBraces(format: string): string {
-  const words = format.match(/[A-Za-z_]+/g) ?? []
+  const names = format.match(/[A-Za-z_]+/g) ?? []
   const isPlain =
-    !/[{}]/.test(format) && words.length > 0 && words.every((word) => Object.hasOwn(partOf, word.toLowerCase()))
-  return isPlain ? format.replace(/[A-Za-z_]+/g, (word) => `{${partOf[word.toLowerCase()]}}`) : format
+    !/[{}]/.test(format) && names.length > 0 && names.every((name) => Object.hasOwn(partOf, name.toLowerCase()))
+  return isPlain ? format.replace(/[A-Za-z_]+/g, (name) => `{${partOf[name.toLowerCase()]}}`) : format
 }
