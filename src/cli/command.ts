@@ -21,7 +21,7 @@ export type Option = {
 
 /** Checked arguments and options. */
 export type Given = {
-  readonly words: readonly string[]
+  readonly args: readonly string[]
   readonly flags: Readonly<Record<string, string | undefined>>
   readonly has: (flag: string) => boolean
   readonly command: Pick<Command, 'name' | 'operation'>
@@ -35,8 +35,8 @@ export const mistyped = (problem: string): Refusal => refuseHere(problem, 'usage
 /** Moves options before the command behind it, as in `turnpike --shop URL customer list`. */
 export function putOptionsLast(typed: readonly string[], common: readonly Option[]): readonly string[] {
   let index = 0
-  for (const word = (): string => typed[index] ?? ''; word().startsWith('--'); ) {
-    const option = common.find(({ flag }) => word() === `--${flag}`)
+  for (const arg = (): string => typed[index] ?? ''; arg().startsWith('--'); ) {
+    const option = common.find(({ flag }) => arg() === `--${flag}`)
     index += option?.value === undefined ? 1 : 2
   }
   return [...typed.slice(index), ...typed.slice(0, index)]
@@ -51,16 +51,16 @@ export function readGiven(
   const command = findCommand(commands, typed)
   if (!command) throw noSuchCommand(commands, typed)
   const options = [...command.options, ...common]
-  const words: string[] = []
+  const args: string[] = []
   const flags: Record<string, string | undefined> = {}
   const rest = typed.slice(command.name.split(' ').length)
   for (let index = 0; index < rest.length; index += 1) {
-    const word = rest[index] ?? ''
-    if (!word.startsWith('--')) {
-      words.push(word)
+    const arg = rest[index] ?? ''
+    if (!arg.startsWith('--')) {
+      args.push(arg)
       continue
     }
-    const [flag, attached] = splitOnce(word.slice(2), '=')
+    const [flag, attached] = splitOnce(arg.slice(2), '=')
     const option = options.find((each) => each.flag === flag)
     if (!option) throw mistyped(`"${command.name}" has no option --${flag}.`)
     if (flag in flags) throw mistyped(`--${flag} is given twice.`)
@@ -76,15 +76,15 @@ export function readGiven(
     flags[flag] = value
   }
   const least = command.takes.filter((each) => !each.optional).length
-  const missing = command.takes[words.length]
-  if (words.length < least && missing)
+  const missing = command.takes[args.length]
+  if (args.length < least && missing)
     throw mistyped(`"${command.name}" wants ${missing.name}: ${missing.meaning.replace(/\.$/, '')}.`)
-  if (words.length > command.takes.length) throw mistyped(`"${words[command.takes.length]}" is one word too many.`)
-  return { command, given: { words, flags, has: (flag) => flag in flags, command } }
+  if (args.length > command.takes.length) throw mistyped(`"${args[command.takes.length]}" is one word too many.`)
+  return { command, given: { args, flags, has: (flag) => flag in flags, command } }
 }
 
 function noSuchCommand(commands: readonly Command[], typed: readonly string[]): Refusal {
-  const [first, second] = typed.filter((word) => !word.startsWith('-'))
+  const [first, second] = typed.filter((arg) => !arg.startsWith('-'))
   if (first === undefined) return mistyped('Say what to do.')
   if (!commands.some((each) => each.name.startsWith(`${first} `))) return mistyped(`There is no command "${first}".`)
   const name = second === undefined ? first : `${first} ${second}`
@@ -92,7 +92,7 @@ function noSuchCommand(commands: readonly Command[], typed: readonly string[]): 
 }
 
 function findCommand(commands: readonly Command[], typed: readonly string[]): Command | undefined {
-  const fits = commands.filter((each) => each.name.split(' ').every((word, index) => typed[index] === word))
+  const fits = commands.filter((each) => each.name.split(' ').every((part, index) => typed[index] === part))
   return fits.toSorted((a, b) => b.name.length - a.name.length)[0]
 }
 
@@ -111,9 +111,9 @@ const usageOf = (command: Command): string =>
 
 /** Help for a group of commands, such as `customer`. */
 export function groupText(commands: readonly Command[], typed: readonly string[]): string | undefined {
-  const words = typed.filter((word) => !word.startsWith('--')).join(' ')
-  const members = commands.filter((each) => each.name.startsWith(`${words} `))
-  if (words === '' || members.length === 0 || commands.some((each) => each.name === words)) return undefined
+  const group = typed.filter((arg) => !arg.startsWith('--')).join(' ')
+  const members = commands.filter((each) => each.name.startsWith(`${group} `))
+  if (group === '' || members.length === 0 || commands.some((each) => each.name === group)) return undefined
   return `${[overview(members), tellsMore].join('\n\n')}\n`
 }
 

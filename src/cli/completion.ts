@@ -5,8 +5,8 @@ function choicesOf(commands: readonly Command[], common: readonly Option[]): Rea
   const choices = new Map<string, Set<string>>()
   const add = (after: string, choice: string) => choices.set(after, (choices.get(after) ?? new Set()).add(choice))
   for (const { name, options } of commands) {
-    const words = name.split(' ')
-    for (const [index, word] of words.entries()) add(words.slice(0, index).join(' '), word)
+    const parts = name.split(' ')
+    for (const [index, part] of parts.entries()) add(parts.slice(0, index).join(' '), part)
     for (const { flag } of [...options, ...common]) add(name, `--${flag}`)
   }
   return new Map([...choices].map(([after, each]) => [after, [...each].toSorted()]))
@@ -48,7 +48,7 @@ export const completionCommand = (all: () => readonly Command[], common: readonl
   summary: 'Print a script that completes commands and options in bash or zsh: source <(turnpike completion bash).',
   takes: [{ name: 'SHELL', meaning: Object.keys(scripts).join(' or ') }],
   options: [],
-  async run({ words: [shell = ''] }) {
+  async run({ args: [shell = ''] }) {
     if (shell !== 'bash' && shell !== 'zsh') throw mistyped('SHELL is bash or zsh.')
     const cases = [...choicesOf(all(), common)].map(([after, each]) => `    '${after}') found='${each.join(' ')}' ;;`)
     const script = scripts[shell](cases.join('\n'))

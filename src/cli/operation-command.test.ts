@@ -37,8 +37,8 @@ test('every command prints the data of its operation with --json', async () => {
   }) as CallOperation
   const commands = toCommands(operationCommands, (_given, work) => work(call))
   for (const { name, takes } of commands.filter((each) => !ownAnswers.includes(each.name))) {
-    const words = takes.map((each) => (each.name === 'FILE' ? file : each.name === 'WHAT' ? '203.0.113.0/24' : '1'))
-    const { command, given } = readGiven(commands, [...name.split(' '), ...words, ...(needed[name] ?? [])], [])
+    const args = takes.map((each) => (each.name === 'FILE' ? file : each.name === 'WHAT' ? '203.0.113.0/24' : '1'))
+    const { command, given } = readGiven(commands, [...name.split(' '), ...args, ...(needed[name] ?? [])], [])
     const { json, lines } = await command.run(given)
     expect(json, name).toEqual(answered)
     expect(lines.join('\n'), name).not.toBe('')

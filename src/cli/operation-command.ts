@@ -25,13 +25,13 @@ export type OperationCommand = Omit<Command, 'run' | 'operation'> & {
 
 type Shape<Op extends Operation> = {
   /** Names of fields that follow the command's name after those of the path. All other fields are options. */
-  readonly words?: string
+  readonly args?: string
   /** Options whose name is not that of their field, by field. */
   readonly flags?: Readonly<Record<string, string>>
   /** Names of fields that `fill` sets, so that they are no options. */
   readonly filled?: string
   readonly fill?: (given: Given) => Fields | Promise<Fields>
-  /** Words and options that are no fields of the operation, for `fill` and `show`. */
+  /** Arguments and options that are no fields of the operation, for `fill` and `show`. */
   readonly takes?: Command['takes']
   readonly options?: readonly Option[]
   /** Names of the fields that a list shows, in this order; all of them unless given. */
@@ -51,18 +51,18 @@ const keyOption: Option = {
 /** Command of one operation: its arguments and options are the operation's fields. */
 export function over<Op extends Operation>(operation: Op, name: string, shape: Shape<Op> = {}): OperationCommand {
   const fields = fieldsOf(operation)
-  const words = [...Object.keys(operation.params.shape), ...namesIn(shape.words)]
+  const args = [...Object.keys(operation.params.shape), ...namesIn(shape.args)]
   const filled = namesIn(shape.filled)
-  const unknown = [...words, ...filled].find((field) => !(field in fields))
+  const unknown = [...args, ...filled].find((field) => !(field in fields))
   if (unknown !== undefined) throw new Error(`${operation.id} has no field ${unknown}`)
-  const free = Object.keys(fields).filter((field) => !words.includes(field) && !filled.includes(field))
+  const free = Object.keys(fields).filter((field) => !args.includes(field) && !filled.includes(field))
   const flagOf = (field: string): string => shape.flags?.[field] ?? toFlag(field)
   return {
     name,
     operation,
     summary: `${operation.summary}.`,
     get takes() {
-      return [...words.map((field) => toWord(field, fields[field])), ...(shape.takes ?? [])]
+      return [...args.map((field) => toArg(field, fields[field])), ...(shape.takes ?? [])]
     },
     get options() {
       const own = free.map((field) => toOption(flagOf(field), fields[field]))
@@ -70,13 +70,13 @@ export function over<Op extends Operation>(operation: Op, name: string, shape: S
     },
     async run(given, call) {
       const typed = [
-        ...words.map((field, index) => [field, given.words[index]] as const),
+        ...args.map((field, index) => [field, given.args[index]] as const),
         ...free.map((field) => [field, given.flags[flagOf(field)]] as const),
       ].flatMap(([field, text]) => (text === undefined ? [] : [[field, toValue(fields[field], text)] as const]))
       const sent = { ...Object.fromEntries(typed), ...(await shape.fill?.(given)) }
       const argumentOf = (path: string): string | undefined => {
         const field = path.replace(/\.\d+$/, '')
-        if (words.includes(field)) return wordOf(field)
+        if (args.includes(field)) return argNameOf(field)
         return free.includes(field) || shape.flags?.[field] !== undefined ? `--${flagOf(field)}` : undefined
       }
       const data = await callAll(call, operation, sent, given.flags['key']).catch((error: unknown) => {
@@ -136,10 +136,10 @@ const fieldsOf = ({ params, query, body }: Operation): Schemas =>
 /** `amount_rub` is `--amount`: units and kinds are in the option's meaning. */
 const toFlag = (field: string): string => field.replace(/_(?:rub|id|at|percent)$/, '').replaceAll('_', '-')
 
-const wordOf = (field: string): string => toFlag(field).replaceAll('-', '_').toUpperCase()
+const argNameOf = (field: string): string => toFlag(field).replaceAll('-', '_').toUpperCase()
 
-function toWord(field: string, schema: z.ZodType | undefined): Command['takes'][number] {
-  return { name: wordOf(field), meaning: meaningOf(schema), optional: schema?.safeParse(undefined).success ?? false }
+function toArg(field: string, schema: z.ZodType | undefined): Command['takes'][number] {
+  return { name: argNameOf(field), meaning: meaningOf(schema), optional: schema?.safeParse(undefined).success ?? false }
 }
 
 function toOption(flag: string, schema: z.ZodType | undefined): Option {

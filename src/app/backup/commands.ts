@@ -55,7 +55,7 @@ export const backupCommands: readonly Command[] = [
     takes: [folderWord('where; it must not be there, or be empty')],
     options: [],
     async run(given) {
-      const folder = resolve(given.words[0] ?? '')
+      const folder = resolve(given.args[0] ?? '')
       const progress = progressing()
       const manifest = await backUp(configOf(given), folder, Date.now, progress.onProgress)
       progress.end()
@@ -75,7 +75,7 @@ export const backupCommands: readonly Command[] = [
     takes: [folderWord('the backup')],
     options: [],
     async run(given) {
-      const folder = resolve(given.words[0] ?? '')
+      const folder = resolve(given.args[0] ?? '')
       const progress = progressing()
       const check = verifying()
       const { manifest, isRight } = await restore(configOf(given), folder, {

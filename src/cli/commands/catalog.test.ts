@@ -37,8 +37,8 @@ describe('the operator’s price list', () => {
   test('the tool applies, compares and shows a catalogue, and a faulty one changes nothing', async () => {
     const turnpike = (...args: string[]) => runCommand(args, { TURNPIKE_DATA: folder })
     await turnpike('migrate')
-    const words = ['catalog', 'apply', await write('first.yaml', shipped()), '--json']
-    const applied = await runTurnpike(words, { TURNPIKE_DATA: folder })
+    const args = ['catalog', 'apply', await write('first.yaml', shipped()), '--json']
+    const applied = await runTurnpike(args, { TURNPIKE_DATA: folder })
     expect([applied.exit, JSON.parse(applied.out).version]).toEqual([0, 1])
     const diff = await turnpike('catalog', 'diff', await write('second.yaml', dearer()))
     expect(diff.exit).toBe(0)

@@ -12,7 +12,7 @@ const moved = (verb: string, of: { repeated: boolean; amount_rub: number; balanc
 
 export const customerCommands: readonly OperationCommand[] = [
   over(customers.createCustomer, 'customer create', {
-    words: 'name',
+    args: 'name',
     show: (made) => [`${made.customer_id}  ${made.name}`],
   }),
   over(customers.listCustomers, 'customer list', { columns: 'customer_id balance_rub blocked_at login name' }),
@@ -20,7 +20,7 @@ export const customerCommands: readonly OperationCommand[] = [
   over(customers.blockCustomer, 'customer block', {
     show: (data) => `${data.customer_id} is ${data.blocked_at === null ? 'open' : 'blocked'}.`,
   }),
-  over(customers.noteCustomer, 'customer note', { words: 'note', show: (data) => `Noted: ${data.note ?? ''}` }),
+  over(customers.noteCustomer, 'customer note', { args: 'note', show: (data) => `Noted: ${data.note ?? ''}` }),
   over(customers.linkCustomer, 'customer link', {
     show: (data) =>
       data.link === null
@@ -44,7 +44,7 @@ export const customerCommands: readonly OperationCommand[] = [
     summary: 'Write everything that is kept about a customer into a file of JSON, without secrets.',
     takes: [{ name: 'CUSTOMER', meaning: "The customer's id." }],
     options: [{ flag: 'to', value: 'FILE', meaning: 'The file, which must not exist. Only you can read it.' }],
-    async run({ words: [customer = ''], flags }, call) {
+    async run({ args: [customer = ''], flags }, call) {
       if (flags['to'] === undefined) throw mistyped('--to names the file to write.')
       const file = resolve(flags['to'])
       if (existsSync(file)) throw mistyped(`${file} exists already.`)
@@ -68,8 +68,8 @@ export const customerCommands: readonly OperationCommand[] = [
   }),
   over(customers.listCustomerTokens, 'token list', { columns: 'token_id begins scopes revoked_at used_at name' }),
   over(customers.revokeCustomerToken, 'token revoke', { show: (data) => `${data.token_id} is revoked.` }),
-  over(customers.creditCustomer, 'credit', { words: 'amount_rub', show: (data) => moved('Credited', data) }),
-  over(customers.debitCustomer, 'debit', { words: 'amount_rub', show: (data) => moved('Debited', data) }),
+  over(customers.creditCustomer, 'credit', { args: 'amount_rub', show: (data) => moved('Credited', data) }),
+  over(customers.debitCustomer, 'debit', { args: 'amount_rub', show: (data) => moved('Debited', data) }),
   over(customers.listMovements, 'transaction list', {
     columns: 'transaction at kind amount_rub balance_rub order_id reference note',
   }),

@@ -24,7 +24,7 @@ export const nodeCommands: readonly OperationCommand[] = [
     ],
   }),
   over(nodes.addNode, 'node add', {
-    words: 'name',
+    args: 'name',
     filled: 'endpoint',
     flags: { 'endpoint.host': 'endpoint-host', 'endpoint.port': 'endpoint-port' },
     options: [
@@ -41,7 +41,7 @@ export const nodeCommands: readonly OperationCommand[] = [
   }),
   over(nodes.keyNode, 'node key', { show: showKey }),
   over(nodes.linkNode, 'node link', {
-    words: 'link_mbit',
+    args: 'link_mbit',
     show: (data) => `${data.name} carries at most ${data.link_mbit} Mbit/s.`,
   }),
   over(nodes.revokeNode, 'node revoke', { show: (data) => `${data.name} is revoked and closed.` }),
@@ -65,7 +65,7 @@ export const nodeCommands: readonly OperationCommand[] = [
 export const thingCommands: readonly OperationCommand[] = [
   over(premium.listPools, 'pool list', { columns: 'pool sold from_rub_per_gb exits serving' }),
   over(premium.addExit, 'exit add', {
-    words: 'pool',
+    args: 'pool',
     filled: 'password',
     options: [{ flag: 'password-file', value: 'FILE', meaning: 'Its first line is the password; - is stdin.' }],
     fill: async ({ flags: { 'password-file': path } }) =>

@@ -11,10 +11,10 @@ const showLink = (data: { readonly link: string; readonly name: string; readonly
   secret(data.link, `It signs ${data.name} in once, until ${local(data.expires_at)}.`)
 
 export const operatorCommands: readonly OperationCommand[] = [
-  over(operators.addOperator, 'operator add', { words: 'name', show: showLink }),
+  over(operators.addOperator, 'operator add', { args: 'name', show: showLink }),
   over(operators.listOperators, 'operator list', { columns: 'name role created_at operator_id' }),
   over(operators.linkOperator, 'operator link', { show: showLink }),
-  over(operators.setOperatorRole, 'operator role', { words: 'role', show: (data) => `${data.name} is ${data.role}.` }),
+  over(operators.setOperatorRole, 'operator role', { args: 'role', show: (data) => `${data.name} is ${data.role}.` }),
   over(operators.removeOperator, 'operator remove', {
     show: (data) => `${data.name} is removed. Tokens and sessions end within a second.`,
   }),
@@ -56,8 +56,8 @@ export const operatorCommands: readonly OperationCommand[] = [
   }),
 ]
 
-const fileWord = { name: 'FILE', meaning: 'A price list in YAML; - reads the standard input.' }
-const readCatalogue = async ({ words: [path = ''] }: { readonly words: readonly string[] }) => {
+const fileArg = { name: 'FILE', meaning: 'A price list in YAML; - reads the standard input.' }
+const readCatalogue = async ({ args: [path = ''] }: { readonly args: readonly string[] }) => {
   const text = await readTextFile(path)
   try {
     return { catalogue: Bun.YAML.parse(text) }
@@ -68,14 +68,14 @@ const readCatalogue = async ({ words: [path = ''] }: { readonly words: readonly 
 
 export const catalogueCommands: readonly OperationCommand[] = [
   over(catalogue.applyCatalogue, 'catalog apply', {
-    takes: [fileWord],
+    takes: [fileArg],
     filled: 'catalogue',
     fill: readCatalogue,
     show: ({ version, changes }) =>
       version === null ? ['Nothing changed: it is in force already.'] : [...changes, `Version ${version} is in force.`],
   }),
   over(catalogue.compareCatalogue, 'catalog diff', {
-    takes: [fileWord],
+    takes: [fileArg],
     filled: 'catalogue',
     fill: readCatalogue,
     show: ({ changes, effects }) =>

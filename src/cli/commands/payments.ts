@@ -78,15 +78,15 @@ export const paymentCommands: readonly OperationCommand[] = [
   }),
   over(payments.enableProvider, 'payments provider enable', { show: (data) => `${data.name} is enabled.` }),
   over(payments.disableProvider, 'payments provider disable', { show: (data) => `${data.name} is disabled.` }),
-  over(payments.addCode, 'code add', { words: 'name', show: (data) => `${data.name} adds to top-ups from now on.` }),
+  over(payments.addCode, 'code add', { args: 'name', show: (data) => `${data.name} adds to top-ups from now on.` }),
   over(payments.listCodes, 'code list', { columns: 'name amount_rub percent least_rub used uses until ended_at note' }),
   over(payments.endCode, 'code end', { show: (data) => `${data.name} has ended.` }),
   over(payments.setReferralTerms, 'referral set', {
-    words: 'percent',
+    args: 'percent',
     show: (data) => `A referrer gets ${data.percent} % of the first ${data.top_ups} top-ups.`,
   }),
   over(payments.addReferral, 'referral add', {
-    words: 'customer_id',
+    args: 'customer_id',
     flags: { referrer_id: 'by' },
     show: (data) => `${data.referrer_id} has brought ${data.customer_id}.`,
   }),

@@ -33,8 +33,8 @@ describe('the operator’s stock', () => {
     const early = await turnpike('stock', 'count')
     expect([early.exit, early.err.includes('turnpike migrate')]).toEqual([1, true])
     await turnpike('migrate')
-    const words = ['stock', 'add', '203.0.113.0/28', '--country', 'de', '--ipv', '4']
-    const added = await runTurnpike(words, { TURNPIKE_DATA: folder })
+    const args = ['stock', 'add', '203.0.113.0/28', '--country', 'de', '--ipv', '4']
+    const added = await runTurnpike(args, { TURNPIKE_DATA: folder })
     expect([added.exit, added.out]).toEqual([0, 'Added 16.\n'])
     const bad = await turnpike('stock', 'add', '203.0.113.0/28', '--country', 'DE')
     expect([bad.exit, bad.out, bad.err.includes('--ipv')]).toEqual([2, '', true])

@@ -26,7 +26,7 @@ const addedLine = ({ added }: { readonly added: number }): string =>
     : 'Added nothing: all of it is in stock already, of this kind or another. "stock list" shows it.'
 
 const addPrefix = over(stock.addStock, 'stock add', {
-  words: 'prefix',
+  args: 'prefix',
   filled: 'addresses nodes',
   options: [nodeOption],
   fill: (given) => ({ nodes: nodesOf(given) }),
@@ -38,14 +38,14 @@ export const stockCommands: readonly OperationCommand[] = [
     ...addPrefix,
     summary: 'Add a prefix, one address, or a CSV file with lines address,country,ipv.',
     takes: [{ name: 'WHAT', meaning: '203.0.113.0/24, 203.0.113.7, or a file; - reads the standard input.' }],
-    run: (given, call) => (readPrefix(given.words[0] ?? '') ? addPrefix.run(given, call) : addFile(given, call)),
+    run: (given, call) => (readPrefix(given.args[0] ?? '') ? addPrefix.run(given, call) : addFile(given, call)),
   },
   over(stock.listPlaces, 'stock list', { columns: 'place address country ipv carrier state rest_until' }),
   over(stock.countPlaces, 'stock count'),
   over(stock.listBlocks, 'stock blocks'),
   over(stock.listRanges, 'stock ranges'),
   over(stock.assignRange, 'stock assign', {
-    words: 'prefix',
+    args: 'prefix',
     filled: 'nodes',
     options: [nodeOption, { flag: 'any', meaning: 'Any gateway that proves that it can use them.' }],
     fill: (given) => {
@@ -55,7 +55,7 @@ export const stockCommands: readonly OperationCommand[] = [
     show: (data, given) => [`${data.prefix} is on ${given.flags['node'] ?? 'any gateway that can use it'} now.`],
   }),
   over(stock.moveRange, 'stock move', {
-    words: 'prefix',
+    args: 'prefix',
     filled: 'nodes',
     options: [nodeOption],
     fill: (given) => {
@@ -85,7 +85,7 @@ function closing(operation: typeof stock.retireRange, verb: Verb, summary: strin
     takes: [{ name: 'WHAT', meaning: 'An address in stock, or a range like 203.0.113.0/24.' }],
     options: [...(verb === 'quarantine' ? [days] : []), ...rangeOptions],
     async run(given, call): Promise<Outcome> {
-      const [what = ''] = given.words
+      const [what = ''] = given.args
       if (!what.includes('/')) return closeAddress(verb, what, given, call)
       if (given.has('days')) throw mistyped('--days is for one address; a range waits for --undo.')
       if (given.has('dry-run')) return survey(await call(stock.surveyRange, { prefix: what }))
@@ -130,7 +130,7 @@ const survey = (data: Survey): Outcome => ({
 
 async function addFile(given: Given, call: CallOperation): Promise<Outcome> {
   let added = 0
-  for (const part of await readStockFile(given.words[0] ?? '')) {
+  for (const part of await readStockFile(given.args[0] ?? '')) {
     added += (await call(stock.addStock, { ...part, nodes: nodesOf(given) })).added
   }
   return { json: { added }, lines: [addedLine({ added })] }
