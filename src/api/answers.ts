@@ -83,8 +83,8 @@ export async function withoutBody(response: Response): Promise<Response> {
 /** The same refusal, with where to read more for each field that there is such a place for. */
 export function withSee(refusal: Refusal, see: Readonly<Record<string, string>>): Refusal {
   const point = <Details extends { readonly field?: unknown }>(details: Details): Details => {
-    const place = typeof details.field === 'string' ? see[details.field.split('.')[0] ?? ''] : undefined
-    return place === undefined ? details : { ...details, see: place }
+    const reference = typeof details.field === 'string' ? see[details.field.split('.')[0] ?? ''] : undefined
+    return reference === undefined ? details : { ...details, see: reference }
   }
   const { details } = refusal
   if (details === null) return refusal

@@ -7,5 +7,5 @@ const nonce = document.querySelector('meta[name="nonce"]')?.getAttribute('conten
 /** Read by the library that stops a page from scrolling under a dialog. */
 Object.assign(globalThis, { __webpack_nonce__: nonce })
 
-const place = document.getElementById('console')
-if (place) createRoot(place).render(<App nonce={nonce} />)
+const root = document.getElementById('console')
+if (root) createRoot(root).render(<App nonce={nonce} />)

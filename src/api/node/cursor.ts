@@ -35,13 +35,13 @@ export const startPosition = (nowMs: number): TablePosition => ({
 })
 
 /** The moment from which later rounds read the changes that a whole read skips. */
-export const settledBefore = (place: TablePosition): number => Math.max(0, place.roundAt - overlapMs)
+export const settledBefore = (position: TablePosition): number => Math.max(0, position.roundAt - overlapMs)
 
 /** The first round of changes after a whole read. It repeats rows that were not settled. */
-export const afterWhole = (place: TablePosition): TablePosition => ({
+export const afterWhole = (position: TablePosition): TablePosition => ({
   phase: 'changes',
-  sinceAt: settledBefore(place),
-  roundAt: place.roundAt,
+  sinceAt: settledBefore(position),
+  roundAt: position.roundAt,
   after: null,
   sent: [],
 })
@@ -50,8 +50,8 @@ export const afterWhole = (place: TablePosition): TablePosition => ({
  * Start of the next round: the beginning of a stretch, because half a stretch cannot be compared. Earlier stretches
  * are dropped.
  */
-export function nextRound(place: TablePosition, sent: readonly Stretch[]): TablePosition {
-  const wantedAt = Math.max(place.sinceAt, place.roundAt - overlapMs, 0)
+export function nextRound(position: TablePosition, sent: readonly Stretch[]): TablePosition {
+  const wantedAt = Math.max(position.sinceAt, position.roundAt - overlapMs, 0)
   const first = sent.findLastIndex((each) => each.fromAt <= wantedAt)
   return {
     phase: 'changes',
@@ -63,8 +63,8 @@ export function nextRound(place: TablePosition, sent: readonly Stretch[]): Table
 }
 
 /** After the clock was set back, changes have times before the position, so all changes are read once more. */
-export const followClock = (place: TablePosition, nowMs: number): TablePosition =>
-  place.phase === 'changes' && place.sinceAt > nowMs ? { ...place, sinceAt: 0, after: null } : place
+export const followClock = (position: TablePosition, nowMs: number): TablePosition =>
+  position.phase === 'changes' && position.sinceAt > nowMs ? { ...position, sinceAt: 0, after: null } : position
 
 /** Joins neighbours until few enough are left, so that each holds about as many rows. */
 export function joinStretches(stretches: readonly (Stretch & { readonly rows: number })[]): Stretch[] {
@@ -90,26 +90,26 @@ const stretchPattern = /^([0-9a-z]{1,10})-([0-9a-z]{1,13})$/
 const headOf = (life: number): string => (life === 0 ? version : `${version}r${life.toString(36)}`)
 
 export function writeCursor(cursor: Cursor, life = 0): string {
-  const places = cursor.map(({ phase, sinceAt, roundAt, after, sent }) => {
+  const positions = cursor.map(({ phase, sinceAt, roundAt, after, sent }) => {
     const rest = after ? `~${after.changedAt}~${after.id}` : ''
     const heard = sent.map((each) => `${(each.fromAt - sinceAt).toString(36)}-${each.sum.toString(36)}`)
     const all = heard.length > 0 ? `!${heard.join('*')}` : ''
     return `${phase === 'whole' ? 'w' : 'c'}${sinceAt}-${roundAt}${rest}${all}`
   })
-  return [headOf(life), ...places].join('.')
+  return [headOf(life), ...positions].join('.')
 }
 
 /** Undefined for anything that was not written for so many tables in this life. */
 export function readCursor(text: string, tables: number, life = 0): Cursor | undefined {
   const [written, ...parts] = text.split('.')
   if (written !== headOf(life) || parts.length !== tables) return undefined
-  const places: TablePosition[] = []
+  const positions: TablePosition[] = []
   for (const part of parts) {
     const match = positionPattern.exec(part)
     const sent = match && readStretches(match[6], Number(match[2]))
     if (!match || !sent) return undefined
     const [, phase, sinceAt, roundAt, changedAt, id] = match
-    places.push({
+    positions.push({
       phase: phase === 'w' ? 'whole' : 'changes',
       sinceAt: Number(sinceAt),
       roundAt: Number(roundAt),
@@ -117,7 +117,7 @@ export function readCursor(text: string, tables: number, life = 0): Cursor | und
       sent,
     })
   }
-  return places
+  return positions
 }
 
 function readStretches(text: string | undefined, sinceAt: number): Stretch[] | undefined {

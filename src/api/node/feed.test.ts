@@ -174,7 +174,7 @@ describe('what a node is fed', () => {
   test('a cursor is read as it was written, and any other text is not one', () => {
     const number = fc.nat(2 ** 40)
     const after = fc.option(fc.record({ changedAt: number, id: fc.stringMatching(/^[0-9a-z_]{1,40}$/) }))
-    const place = fc.record({
+    const position = fc.record({
       phase: fc.constantFrom('whole' as const, 'changes' as const),
       sinceAt: number,
       roundAt: number,
@@ -182,7 +182,7 @@ describe('what a node is fed', () => {
       sent: fc.uniqueArray(fc.record({ fromAt: number, sum: fc.bigInt(0n, 2n ** 64n - 1n) }), { maxLength: 40 }),
     })
     fc.assert(
-      fc.property(fc.array(place, { minLength: 1, maxLength: 3 }), fc.string(), (drawn, junk) => {
+      fc.property(fc.array(position, { minLength: 1, maxLength: 3 }), fc.string(), (drawn, junk) => {
         const cursor = drawn.map((each) => ({
           ...each,
           sent: each.sent.map(({ fromAt, sum }) => ({ fromAt: each.sinceAt + fromAt, sum })),

@@ -29,7 +29,7 @@ const pageRows = 500
 const maxReads = 100
 
 /** Rows of one table for one answer, and the position after them. */
-type Part = { readonly shapes: readonly unknown[]; readonly place: TablePosition; readonly more: boolean }
+type Part = { readonly shapes: readonly unknown[]; readonly position: TablePosition; readonly more: boolean }
 
 /** A row, and what it says as a number. */
 type Summed = StateRow & { readonly sum: bigint }
@@ -52,7 +52,7 @@ async function readWhole(table: StateTable, from: TablePosition, room: number): 
   const shapes = settled.map((row) => row.shape)
   const last = settled.at(-1)
   if (settled.length === room && last) {
-    return { shapes, place: { ...from, after: { changedAt: last.changedAt, id: last.id } }, more: true }
+    return { shapes, position: { ...from, after: { changedAt: last.changedAt, id: last.id } }, more: true }
   }
   const rest = await readChanges(table, afterWhole(from), room - shapes.length)
   return { ...rest, shapes: [...shapes, ...rest.shapes] }
@@ -93,13 +93,13 @@ async function read({ tables, clock, life = 0 }: FeedDeps, text: string | undefi
     const at = followClock(cursor?.[index] ?? startPosition(nowMs), nowMs)
     const from = at.phase === 'changes' && at.after === null ? { ...at, roundAt: nowMs } : at
     const readOn = from.phase === 'whole' ? readWhole : readChanges
-    const part = room > 0 ? await readOn(table, from, room) : { shapes: [], place: at, more: true }
+    const part = room > 0 ? await readOn(table, from, room) : { shapes: [], position: at, more: true }
     parts.push(part)
     room -= part.shapes.length
   }
   return {
     cursor: writeCursor(
-      parts.map((each) => each.place),
+      parts.map((each) => each.position),
       life,
     ),
     more: parts.some((each) => each.more),
@@ -144,14 +144,14 @@ function createCollector(from: TablePosition, room: number) {
     full(): Part {
       return {
         shapes,
-        place: { ...from, after: last, sent: [...joinStretches(heard), ...aheadOf(from.sent, last)] },
+        position: { ...from, after: last, sent: [...joinStretches(heard), ...aheadOf(from.sent, last)] },
         more: true,
       }
     },
 
     end(): Part {
       const beyond = last === null || heard.length === 0 ? [] : [{ fromAt: last.changedAt + 1, sum: 0n, rows: 0 }]
-      return { shapes, place: nextRound(from, joinStretches([...heard, ...beyond])), more: false }
+      return { shapes, position: nextRound(from, joinStretches([...heard, ...beyond])), more: false }
     },
   }
 }

@@ -7,15 +7,15 @@ const never = new AbortController().signal
 
 /** A watch on a mark that the test sets, on time that the test moves. */
 function open(options: { readonly holdBackMs?: number } = {}) {
-  const place = { mark: 'a', nowMs: 1_000_000, looks: 0, fails: false }
+  const source = { mark: 'a', nowMs: 1_000_000, looks: 0, fails: false }
   const timing = new HandTimers()
   const watch = new ChangeWatch({
     mark: async (since) => {
-      place.looks += 1
-      if (place.fails) throw new Error('no database')
-      return `${since} ${place.mark}`
+      source.looks += 1
+      if (source.fails) throw new Error('no database')
+      return `${since} ${source.mark}`
     },
-    clock: () => place.nowMs,
+    clock: () => source.nowMs,
     timing,
     ...options,
   })
@@ -32,14 +32,14 @@ function open(options: { readonly holdBackMs?: number } = {}) {
     await settle()
     return { tookMs: () => tookMs }
   }
-  return { place, timing, watch, beginWaiting }
+  return { source, timing, watch, beginWaiting }
 }
 
 describe('the look-out for changes', () => {
   test('a node that waits is answered within 200 ms of a change elsewhere', async () => {
-    const { place, timing, beginWaiting } = open()
+    const { source, timing, beginWaiting } = open()
     const { tookMs } = await beginWaiting()
-    place.mark = 'b'
+    source.mark = 'b'
     await timing.advance(199)
     expect(tookMs()).toBeUndefined()
     await timing.advance(1)
@@ -56,14 +56,14 @@ describe('the look-out for changes', () => {
   })
 
   test('a change made by this process ends a wait without a look at the database', async () => {
-    const { place, timing, watch, beginWaiting } = open()
+    const { source, timing, watch, beginWaiting } = open()
     await watch.ready()
     // The first telling rests for 5 ms like any other.
     await timing.advance(5)
     const { tookMs } = await beginWaiting()
     watch.poke()
     await settle()
-    expect([tookMs(), place.looks]).toEqual([0, 1])
+    expect([tookMs(), source.looks]).toEqual([0, 1])
   })
 
   test('a change that is held back for 100 ms wakes a node once, after 100 ms', async () => {
@@ -89,11 +89,11 @@ describe('the look-out for changes', () => {
   })
 
   test('100 nodes that wait for 650 ms share one look every 200 ms', async () => {
-    const { place, timing, beginWaiting } = open()
+    const { source, timing, beginWaiting } = open()
     const waits = await Promise.all(Array.from({ length: 100 }, () => beginWaiting(650)))
     await timing.advance(650)
     expect(waits.every((wait) => wait.tookMs() === 650)).toBeTrue()
-    expect(place.looks).toBe(4)
+    expect(source.looks).toBe(4)
   })
 
   test('a change every millisecond wakes a node 7 times in 500 ms if an answer takes 20 ms', async () => {
@@ -113,26 +113,26 @@ describe('the look-out for changes', () => {
   })
 
   test('a failing database ends a wait within 200 ms, and ready() rejects for the next node', async () => {
-    const { place, timing, watch, beginWaiting } = open()
+    const { source, timing, watch, beginWaiting } = open()
     const { tookMs } = await beginWaiting()
-    place.fails = true
+    source.fails = true
     await timing.advance(200)
     expect(tookMs()).toBe(200)
     expect(await watch.ready().catch((error: unknown) => String(error))).toContain('no database')
   })
 
   test('the look-out continues for 30 s between two waits, and then stops until the next one', async () => {
-    const { place, timing, watch } = open()
+    const { source, timing, watch } = open()
     await watch.ready()
     const seen = watch.wakeUps()
     await timing.advance(29_000)
-    place.mark = 'b'
+    source.mark = 'b'
     await timing.advance(200)
     expect(watch.wakeUps()).toBe(seen + 1)
     await timing.advance(2000)
-    const { looks } = place
+    const { looks } = source
     await timing.advance(60_000)
-    expect(place.looks).toBe(looks)
+    expect(source.looks).toBe(looks)
   })
 
   test('stopping ends every wait at once', async () => {

@@ -20,9 +20,9 @@ const strokes = ['--chart-first', '--chart-second'] as const
 /** The chart library is loaded by the first chart: most pages have none. */
 const loadDrawing = async () => (await import('uplot')).default
 
-async function draw(place: HTMLElement, props: ChartProps, language: string) {
+async function draw(container: HTMLElement, props: ChartProps, language: string) {
   const Drawing = await loadDrawing()
-  const style = getComputedStyle(place)
+  const style = getComputedStyle(container)
   const colour = (name: string): string => style.getPropertyValue(name).trim()
   const { bars } = Drawing.paths
   const paths = props.shape !== 'line' && bars ? { paths: bars({ size: [0.62, 34], radius: 0.2 }) } : {}
@@ -35,14 +35,14 @@ async function draw(place: HTMLElement, props: ChartProps, language: string) {
   const edge = props.shape === 'line' ? 0 : spanMs / 1000 / Math.max(1, props.times.length - 1) / 2
   return new Drawing(
     {
-      width: place.clientWidth,
+      width: container.clientWidth,
       height: props.height ?? 220,
       cursor: { show: false },
       legend: { show: false },
       padding: [12, 8, 0, 0],
       scales: {
         x: { time: true, range: (_, from, to) => [from - edge, to + edge] },
-        y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] },
+        y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },
       },
       axes: [
         { ...axis, grid: { show: false }, space: 70, size: 30, values: (_, at) => at.map(toTime) },
@@ -67,19 +67,19 @@ async function draw(place: HTMLElement, props: ChartProps, language: string) {
       ],
     },
     [props.times.map((each) => each / 1000), ...props.series.map(({ values }) => [...values])],
-    place,
+    container,
   )
 }
 
 /** A chart of values over time. Pages also write the sum as text, because the chart is a picture. */
 export function Chart(props: ChartProps) {
-  const place = useRef<HTMLDivElement>(null)
+  const container = useRef<HTMLDivElement>(null)
   const { language } = useLanguage()
   const scheme = useComputedColorScheme()
   const { label, height = 220 } = props
   const drawn = JSON.stringify([props.times, props.series, language, scheme])
   useEffect(() => {
-    const at = place.current
+    const at = container.current
     if (at === null) return undefined
     let isGone = false
     let drawing: Awaited<ReturnType<typeof draw>> | undefined
@@ -99,7 +99,7 @@ export function Chart(props: ChartProps) {
   }, [drawn, height])
   return (
     <figure className="chart">
-      <div ref={place} role="img" aria-label={label} className="chart-place" data-height={height} />
+      <div ref={container} role="img" aria-label={label} className="chart-place" data-height={height} />
       {props.series.length > 1 && (
         <figcaption>
           {props.series.map((each, index) => (

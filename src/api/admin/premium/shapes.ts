@@ -22,7 +22,7 @@ export const listPools = operation('listPools', 'GET /pools', {
   }),
 })
 
-const place = (description: string) => given(description, 80).optional()
+const location = (description: string) => given(description, 80).optional()
 
 export const addExit = operation('addExit', 'POST /exits', {
   summary: 'Add an exit to a pool: a local address to leave from, or an upstream proxy',
@@ -34,10 +34,10 @@ export const addExit = operation('addExit', 'POST /exits', {
     password: given('The password there.', 255).optional(),
     node: given('The gateway that leaves through it; each, unless said.', 63).optional(),
     countries: given('Of a template: any, or codes with commas.', 2000).optional(),
-    country: place('Two letters.'),
-    state: place('State or region.'),
-    city: place('City.'),
-    zip: place('Postal code.'),
+    country: location('Two letters.'),
+    state: location('State or region.'),
+    city: location('City.'),
+    zip: location('Postal code.'),
     asn: z.int().min(1).max(4_294_967_295).optional().openapi({ description: 'Number of the network.' }),
   }),
   exampleBody: { local: '203.0.113.7', country: 'DE' },

@@ -29,7 +29,7 @@ const operation = operationsOf({ tag: 'Stock' })
 
 const ipv = () => z.union([z.literal(3), z.literal(4), z.literal(6)]).openapi({ description: '3, 4 or 6.', example: 4 })
 
-const place = named('Place', {
+const slot = named('Place', {
   place: whole("The place's number, in the order places are sold.", 1),
   address: text('The address.', '203.0.113.7'),
   slot: whole('Which of its places, of a shared one.', 0),
@@ -50,7 +50,7 @@ export const listPlaces = operation('listPlaces', 'GET /stock', {
     ipv: queryInteger({ min: 3, max: 6, example: 4, description: '3, 4 or 6.' }).optional(),
     state: choice('Of one state.', [...slotStates] as [string, ...string[]]).optional(),
   }),
-  answer: page({ items: list('One page.', place) }),
+  answer: page({ items: list('One page.', slot) }),
 })
 
 export const countPlaces = operation('countPlaces', 'GET /stock/count', {

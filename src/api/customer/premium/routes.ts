@@ -26,7 +26,7 @@ export function premiumOperations(deps: { premium: Premium }): readonly Bound[] 
     ...subuserOperations(premium),
     ...movingOperations(premium),
     ...accessOperations(premium),
-    ...placeOperations(premium),
+    ...locationOperations(premium),
     ...endingOperations(premium),
   ]
 }
@@ -197,33 +197,33 @@ const toCredential = ({ subuser, password }: Awaited<ReturnType<Premium['subuser
   subuser: toRef(subuser),
 })
 
-function placeOperations({ exits, usage }: Premium): readonly Bound[] {
-  type LocationQuery = Parameters<typeof readPlaces>[0] & { readonly pool_type: string }
+function locationOperations({ exits, usage }: Premium): readonly Bound[] {
+  type LocationQuery = Parameters<typeof readLocations>[0] & { readonly pool_type: string }
   const find = async (body: LocationQuery, part: Parameters<typeof exits.places>[1]) =>
-    (await exits.places(body.pool_type, part, readPlaces(body))).map(({ country, name, exits: count, slug }) => ({
+    (await exits.places(body.pool_type, part, readLocations(body))).map(({ country, name, exits: count, slug }) => ({
       slug,
-      place: { country_code: country, name, exits: count },
+      location: { country_code: country, name, exits: count },
     }))
   return [
     bind(access.listCountries, async ({ body }) => ({
       pool_type: body.pool_type,
-      countries: (await find(body, 'countries')).map(({ place }) => place),
+      countries: (await find(body, 'countries')).map(({ location }) => location),
     })),
     bind(access.listStates, async ({ body }) => ({
       pool_type: body.pool_type,
-      states: (await find(body, 'states')).map(({ place, slug }) => ({ ...place, state: slug })),
+      states: (await find(body, 'states')).map(({ location, slug }) => ({ ...location, state: slug })),
     })),
     bind(access.listCities, async ({ body }) => ({
       pool_type: body.pool_type,
-      cities: (await find(body, 'cities')).map(({ place, slug }) => ({ ...place, city: slug })),
+      cities: (await find(body, 'cities')).map(({ location, slug }) => ({ ...location, city: slug })),
     })),
     bind(access.listZipcodes, async ({ body }) => ({
       pool_type: body.pool_type,
-      zipcodes: (await find(body, 'zips')).map(({ place, slug }) => ({ ...place, zipcode: slug })),
+      zipcodes: (await find(body, 'zips')).map(({ location, slug }) => ({ ...location, zipcode: slug })),
     })),
     bind(access.listAsns, async ({ body }) => ({
       pool_type: body.pool_type,
-      asns: (await find(body, 'asns')).map(({ place, slug }) => ({ ...place, asn: Number(slug) })),
+      asns: (await find(body, 'asns')).map(({ location, slug }) => ({ ...location, asn: Number(slug) })),
     })),
 
     bind(access.getUsage, async ({ caller, query }) => {
@@ -270,7 +270,7 @@ function readGenerate(body: z.output<typeof access.generateProxies.body>) {
   const input = {
     subuser: readSubuser(body.subuser_id),
     pool: body.pool_type,
-    places: readPlaces(body),
+    places: readLocations(body),
     type: body.type,
     protocol: body.protocol,
     ttlMinutes: body.session_ttl ?? access.defaultTtlMinutes,
@@ -290,10 +290,10 @@ export function readSubuser(text: string | undefined): SubuserId | undefined {
   return id
 }
 
-type PlaceFields = Partial<Pick<z.output<typeof access.generateProxies.body>, keyof typeof access.placeFields>>
+type LocationFields = Partial<Pick<z.output<typeof access.generateProxies.body>, keyof typeof access.locationFields>>
 
 /** Places as a login writes them, each once. A name that leaves nothing to write is not a place. */
-function readPlaces(fields: PlaceFields) {
+function readLocations(fields: LocationFields) {
   const codes = [...(fields.country_code === undefined ? [] : [fields.country_code]), ...(fields.countries ?? [])]
   return {
     countries: [...new Set(codes.map((code) => code.toLowerCase()))],

@@ -18,7 +18,7 @@ import {
 } from '../../fields.ts'
 import { gigabytes, noSuchSubuser, operation, poolType, printable, shownPool, subuserId, subuserRef } from './fields.ts'
 
-const maxPlaces = 50
+const maxLocations = 50
 
 const countryCode = () =>
   z
@@ -32,34 +32,34 @@ const countryCode = () =>
       example: 'US',
     })
 
-const place = (example: string) =>
+const locationName = (example: string) =>
   printable(1, 80).openapi({ description: 'A name, as people or logins write it.', example })
 
-const places = (example: string, description: string) =>
+const locationNames = (example: string, description: string) =>
   z
-    .array(place(example))
-    .max(maxPlaces)
+    .array(locationName(example))
+    .max(maxLocations)
     .optional()
     .openapi({ description, example: [example] })
 
 const asn = bodyInteger({ min: 1, max: 4_294_967_295, example: 7018, description: "A network's number." })
 
 /** The places that a request narrows to; what the exits do not have is refused by name. */
-export const placeFields = {
+export const locationFields = {
   country_code: countryCode().optional().openapi({ description: 'One country, in place of `countries`.' }),
   countries: z
     .array(countryCode())
-    .max(maxPlaces)
+    .max(maxLocations)
     .optional()
     .openapi({ description: 'Any of these.', example: ['US', 'DE'] }),
-  states: places('New York', 'Any of these, by name or as `locations/states` writes them.'),
-  cities: places('New York', 'Any of these, by name or as `locations/cities` writes them.'),
-  zipcodes: places('10001', 'Any of these.'),
-  asns: z.array(asn).max(maxPlaces).optional().openapi({ description: 'Any of these networks.' }),
+  states: locationNames('New York', 'Any of these, by name or as `locations/states` writes them.'),
+  cities: locationNames('New York', 'Any of these, by name or as `locations/cities` writes them.'),
+  zipcodes: locationNames('10001', 'Any of these.'),
+  asns: z.array(asn).max(maxLocations).optional().openapi({ description: 'Any of these networks.' }),
 }
 
 /** Singular names of list fields: a single value is read as a list of one. */
-const singularPlaces = {
+const singularLocations = {
   country: 'countries',
   state: 'states',
   city: 'cities',
@@ -86,7 +86,7 @@ export const generateProxies = operation('generateProxies', 'POST /premium/proxi
     'the scope `passwords` as well as `trade`.',
   body: z.object({
     pool_type: poolType(),
-    ...placeFields,
+    ...locationFields,
     type: z.enum(['sticky', 'rotating']).default('sticky').openapi({
       description: 'Whether a line keeps its exit for `session_ttl`, or changes it with each connection.',
     }),
@@ -120,7 +120,7 @@ export const generateProxies = operation('generateProxies', 'POST /premium/proxi
       }),
     subuser_id: subuserId(),
   }),
-  singular: singularPlaces,
+  singular: singularLocations,
   answer: z.object({
     subuser: subuserRef,
     params: part('What was asked for, as it was understood.', {
@@ -223,25 +223,25 @@ const exits = whole('How many exits are there now.', 8)
 const shownCountry = text('The country, ISO 3166-1 alpha-2.', 'US')
 const shownName = text('Its name for people.', 'New York')
 const slug = (what: string, example: string) => text(`${what}, as a login writes it.`, example)
-const mostCommonFirst = 'What there is, the most common first.'
-const placeRows = <Shape extends z.ZodRawShape>(shape: Shape) =>
-  rows(mostCommonFirst, { country_code: shownCountry, ...shape, name: shownName, exits })
+const commonestFirst = 'What there is, the most common first.'
+const locationRows = <Shape extends z.ZodRawShape>(shape: Shape) =>
+  rows(commonestFirst, { country_code: shownCountry, ...shape, name: shownName, exits })
 
-const { country, state, city, zipcode, zip } = singularPlaces
-const { country_code, countries, states, cities, zipcodes } = placeFields
+const { country, state, city, zipcode, zip } = singularLocations
+const { country_code, countries, states, cities, zipcodes } = locationFields
 
 export const listCountries = operation('listPremiumCountries', 'POST /premium/locations/countries', {
   scope: 'read',
   summary: 'List the countries of a pool',
   body: z.object({ pool_type: poolType() }),
-  answer: z.object({ pool_type: shownPool(), countries: rows(mostCommonFirst, { country_code: shownCountry, exits }) }),
+  answer: z.object({ pool_type: shownPool(), countries: rows(commonestFirst, { country_code: shownCountry, exits }) }),
 })
 
 export const listStates = operation('listPremiumStates', 'POST /premium/locations/states', {
   scope: 'read',
   summary: 'List the states of a pool',
   body: z.object({ pool_type: poolType(), country_code, countries }),
-  answer: z.object({ pool_type: shownPool(), states: placeRows({ state: slug('The state', 'newyork') }) }),
+  answer: z.object({ pool_type: shownPool(), states: locationRows({ state: slug('The state', 'newyork') }) }),
   singular: { country },
 })
 
@@ -249,7 +249,7 @@ export const listCities = operation('listPremiumCities', 'POST /premium/location
   scope: 'read',
   summary: 'List the cities of a pool',
   body: z.object({ pool_type: poolType(), country_code, countries, states }),
-  answer: z.object({ pool_type: shownPool(), cities: placeRows({ city: slug('The city', 'newyork') }) }),
+  answer: z.object({ pool_type: shownPool(), cities: locationRows({ city: slug('The city', 'newyork') }) }),
   singular: { country, state },
 })
 
@@ -257,7 +257,7 @@ export const listZipcodes = operation('listPremiumZipcodes', 'POST /premium/loca
   scope: 'read',
   summary: 'List the zip codes of a pool',
   body: z.object({ pool_type: poolType(), country_code, countries, states, cities }),
-  answer: z.object({ pool_type: shownPool(), zipcodes: placeRows({ zipcode: slug('The zip code', '10001') }) }),
+  answer: z.object({ pool_type: shownPool(), zipcodes: locationRows({ zipcode: slug('The zip code', '10001') }) }),
   singular: { country, state, city },
 })
 
@@ -265,7 +265,7 @@ export const listAsns = operation('listPremiumAsns', 'POST /premium/locations/as
   scope: 'read',
   summary: 'List the networks of a pool',
   body: z.object({ pool_type: poolType(), country_code, countries, states, cities, zipcodes }),
-  answer: z.object({ pool_type: shownPool(), asns: placeRows({ asn: whole("The network's number.", 7018) }) }),
+  answer: z.object({ pool_type: shownPool(), asns: locationRows({ asn: whole("The network's number.", 7018) }) }),
   singular: { country, state, city, zipcode, zip },
 })
 

@@ -28,11 +28,11 @@ export function vpnOperations({ vpn, drawing, publicUrl }: Deps): readonly Bound
     }),
 
     bind(shapes.listVpnLocations, async () => ({
-      locations: (await vpn.locations()).map((place) => ({
-        location: place.name,
-        country_code: place.countryCode,
-        city: place.city,
-        node: place.up ? ('online' as const) : ('offline' as const),
+      locations: (await vpn.locations()).map((location) => ({
+        location: location.name,
+        country_code: location.countryCode,
+        city: location.city,
+        node: location.up ? ('online' as const) : ('offline' as const),
       })),
     })),
 

@@ -58,7 +58,7 @@ export function GenerateTab() {
       <Panel title={t.generate} className="stack">
         <Text c="dimmed">{t.generateAbout}</Text>
         {choice && <div className="line fields">{choice}</div>}
-        <Place list={list} pools={pools?.map((each) => each.pool_type) ?? [list.pool_type]} set={set} />
+        <LocationFields list={list} pools={pools?.map((each) => each.pool_type) ?? [list.pool_type]} set={set} />
         <Choices
           legend={t.kind}
           value={list.type}
@@ -91,7 +91,7 @@ export function GenerateTab() {
 type PartProps = { readonly list: ProxyListOrder; readonly set: (change: Partial<ProxyListOrder>) => void }
 
 /** The pool, and a country and a city in which it has exits. */
-function Place({ list, pools, set }: PartProps & { readonly pools: readonly string[] }) {
+function LocationFields({ list, pools, set }: PartProps & { readonly pools: readonly string[] }) {
   const { t, format } = useMessages(premiumMessages)
   const { pool_type, country } = list
   const countries = useRead('listPremiumCountries', { body: { pool_type } }).data?.countries ?? []
