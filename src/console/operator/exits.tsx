@@ -105,7 +105,7 @@ function Compared({ of }: { readonly of: OperatorAnswer<'compareExit'> }) {
   const { t, format } = useMessages(exitMessages)
   const percent = of.difference_percent === null ? '' : ` (${format.number(of.difference_percent)} %)`
   const difference = `${of.difference_bytes < 0 ? '−' : ''}${format.bytes(Math.abs(of.difference_bytes))}${percent}`
-  const carried = of.days.filter((each) => each.carried_bytes > 0)
+  const activeDays = of.days.filter((each) => each.carried_bytes > 0)
   return (
     <>
       <Facts
@@ -115,10 +115,10 @@ function Compared({ of }: { readonly of: OperatorAnswer<'compareExit'> }) {
           [t.difference, difference],
         ]}
       />
-      {carried.length > 0 && (
+      {activeDays.length > 0 && (
         <Rows
           label={t.here}
-          rows={carried}
+          rows={activeDays}
           keyOf={(row) => row.day}
           columns={(column) => [
             column(t.day, (row) => format.day(row.day)),

@@ -32,16 +32,16 @@ export function dedicatedOperations(deps: {
   clock: Clock
 }): readonly Bound[] {
   const { dedicated, gateway } = deps
-  const shown = (proxy: OpenProxy, isOpen: boolean, carried = nothing): ShownProxy => ({
+  const shown = (proxy: OpenProxy, isOpen: boolean, traffic = nothing): ShownProxy => ({
     ...proxy,
     password: isOpen ? proxy.password : null,
     status: statusAt(proxy, deps.clock()),
-    carried,
+    traffic,
   })
   /** Adds the traffic of each proxy. A purchase does without: a new proxy has carried nothing. */
   async function shownWithTraffic(proxies: readonly OpenProxy[], isOpen: boolean): Promise<ShownProxy[]> {
-    const carried = await dedicated.carried(proxies)
-    return proxies.map((proxy) => shown(proxy, isOpen, carried.get(proxy.id)))
+    const traffic = await dedicated.carried(proxies)
+    return proxies.map((proxy) => shown(proxy, isOpen, traffic.get(proxy.id)))
   }
   const toShown = async (proxies: Promise<readonly OpenProxy[]>, isOpen: boolean) =>
     (await shownWithTraffic(await proxies, isOpen)).map((each) => toProxy(each, gateway))

@@ -63,7 +63,7 @@ const shown = {
   endpoint: null,
   sources: [],
   entryPort: null,
-  carried: { received: 0n, sent: 0n },
+  traffic: { received: 0n, sent: 0n },
 }
 
 test('a proxy of IPv4 is reached where it leaves from, one of IPv6 through the gateway', () => {

@@ -184,7 +184,7 @@ export type ShownProxy = {
   readonly endpoint: GatewayAddress | null
   readonly sources: readonly string[]
   readonly entryPort: number | null
-  readonly carried: { readonly received: bigint; readonly sent: bigint }
+  readonly traffic: { readonly received: bigint; readonly sent: bigint }
 }
 
 export type GatewayAddress = { readonly host: string; readonly port: number }
@@ -210,7 +210,7 @@ export const toProxy = (of: ShownProxy, gateway: GatewayAddress): z.input<typeof
   comment: of.comment,
   whitelist: [...of.sources],
   whitelist_port: of.sources.length > 0 ? of.entryPort : null,
-  traffic: { rx_bytes: Number(of.carried.received), tx_bytes: Number(of.carried.sent) },
+  traffic: { rx_bytes: Number(of.traffic.received), tx_bytes: Number(of.traffic.sent) },
   auto_renew: of.renewPeriod,
 })
 

@@ -14,7 +14,7 @@ export function vpnOperations({ vpn, drawing, publicUrl }: Deps): readonly Bound
     (secret: string): string | null =>
       seesPasswords(caller) ? shapes.toLink(publicUrl(), secret) : null
   const shown = (bought: BoughtVpn) => shapes.toBought(bought, publicUrl())
-  const warningsOf = ({ view }: BoughtVpn) => (view.node === 'offline' ? [shapes.notCarried] : [])
+  const warningsOf = ({ view }: BoughtVpn) => (view.node === 'offline' ? [shapes.nodeOfflineWarning] : [])
   return [
     bind(shapes.quoteVpn, async ({ query }) => {
       const months = shapes.periodOf(query)

@@ -368,7 +368,7 @@ export const toBought = (of: BoughtShown, publicUrl: string) => ({
 })
 
 /** Only a sandbox sells without a node that is up. */
-export const notCarried = fieldProblem('node', 'no_vpn_node_up')
+export const nodeOfflineWarning = fieldProblem('node', 'no_vpn_node_up')
 
 const noLiveNode: RefusalExample = new Refusal('no_vpn_node_up', {}, { charged: false })
 
