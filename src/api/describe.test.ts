@@ -294,10 +294,10 @@ describe('the description of the API', () => {
     for (const [, id = '', prefix = ''] of ids) {
       expect([id, readId(prefixes[prefix as keyof typeof prefixes], id) as string]).toEqual([id, id])
     }
-    const stranger = await service.get('/balance', { token: null })
+    const unauthorized = await service.get('/balance', { token: null })
     const find = (id: string) => operations().find((each) => each.operation.operationId === id)?.operation
     const refused = json(find('getBalance')?.responses['401']?.content).examples?.['invalid_token']
-    expect(refused?.value.error).toEqual(stranger.error)
+    expect(refused?.value.error).toEqual(unauthorized.error)
     await service.post('/dedicated/buy', { country_code: 'DE', period: 30, count: 10, ipv: 4 })
     const [order] = (await service.get('/orders?limit=1')).data.orders
     const shown = json(find('getOrder')?.responses['200']?.content).example as { data: typeof order }

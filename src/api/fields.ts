@@ -27,8 +27,8 @@ export const whole = (description: string, example?: number) =>
 
 /** A sum for an answer. One that is no exact JSON number is answered as the nearest that is. */
 export function toWhole(sum: bigint): number {
-  const most = BigInt(Number.MAX_SAFE_INTEGER)
-  return Number(sum > most ? most : sum < -most ? -most : sum)
+  const max = BigInt(Number.MAX_SAFE_INTEGER)
+  return Number(sum > max ? max : sum < -max ? -max : sum)
 }
 
 /** A yes or no. */

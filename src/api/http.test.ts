@@ -295,8 +295,8 @@ describe.each([...engines])('HTTP on %s', (engine) => {
     ])
     const changed = await fetchRaw('/balance', { headers: { 'If-None-Match': etag } })
     expect([changed.answer.status, changed.bytes.length > 0]).toEqual([200, true])
-    const stranger = await fetchRaw('/balance', { headers: { 'If-None-Match': '*', Authorization: 'Bearer x' } })
-    expect([stranger.answer.status, stranger.answer.headers.get('etag')]).toEqual([401, null])
+    const unauthorized = await fetchRaw('/balance', { headers: { 'If-None-Match': '*', Authorization: 'Bearer x' } })
+    expect([unauthorized.answer.status, unauthorized.answer.headers.get('etag')]).toEqual([401, null])
   })
 
   test('an HTTP/1.0 request without a host is answered', async () => {
@@ -332,7 +332,7 @@ describe('rate limits as shipped', () => {
   })
   afterAll(() => shop.stop())
 
-  const standing = (headers: Headers) =>
+  const rateLimitOf = (headers: Headers) =>
     ['limit', 'remaining', 'reset'].map((name) => Number(headers.get(`ratelimit-${name}`)))
 
   /** Tokens of one new customer. */
@@ -345,9 +345,9 @@ describe('rate limits as shipped', () => {
   test('a token reads 1,200 times in a minute, is then told how long to wait, and after that long may again', async () => {
     const [text = ''] = await tokensOfOne(1)
     const read = () => shop.get('/balance', { token: text })
-    expect(standing((await read()).headers)).toEqual([1200, 1199, 1])
+    expect(rateLimitOf((await read()).headers)).toEqual([1200, 1199, 1])
     for (let count = 2; count < 1200; count += 1) await read()
-    expect(standing((await read()).headers)).toEqual([1200, 0, 60])
+    expect(rateLimitOf((await read()).headers)).toEqual([1200, 0, 60])
     const refused = await read()
     expect([refused.status, refused.error.code, refused.error.details]).toEqual([
       429,
@@ -355,13 +355,13 @@ describe('rate limits as shipped', () => {
       { charged: false },
     ])
     expect(refused.headers.get('retry-after')).toBe('1')
-    expect(standing(refused.headers)).toEqual([1200, 0, 60])
+    expect(rateLimitOf(refused.headers)).toEqual([1200, 0, 60])
     shop.clock.advance(1000)
     const again = await read()
     expect(again.status).toBe(200)
-    expect(standing(again.headers)).toEqual([1200, 19, 60])
+    expect(rateLimitOf(again.headers)).toEqual([1200, 19, 60])
     shop.clock.advance(60_000)
-    expect(standing((await read()).headers)).toEqual([1200, 1199, 1])
+    expect(rateLimitOf((await read()).headers)).toEqual([1200, 1199, 1])
   })
 
   test('it buys 300 times in a minute, and neither limit uses up the other or that of another token', async () => {
@@ -370,7 +370,7 @@ describe('rate limits as shipped', () => {
     for (let count = 0; count < 300; count += 1) expect((await buy(mine)).status).toBe(400)
     const refused = await buy(mine)
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1'])
-    expect(standing(refused.headers)).toEqual([300, 0, 60])
+    expect(rateLimitOf(refused.headers)).toEqual([300, 0, 60])
     expect((await shop.get('/balance', { token: mine })).status).toBe(200)
     expect((await buy(another)).status).toBe(400)
     shop.clock.advance(200)
@@ -392,7 +392,7 @@ describe('rate limits as shipped', () => {
 
   test('a clock that steps back gives nothing and takes nothing', async () => {
     const [text = ''] = await tokensOfOne(1)
-    const left = async () => standing((await shop.get('/balance', { token: text })).headers)[1]
+    const left = async () => rateLimitOf((await shop.get('/balance', { token: text })).headers)[1]
     expect(await left()).toBe(1199)
     shop.clock.advance(-30_000)
     expect(await left()).toBe(1198)

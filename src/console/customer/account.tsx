@@ -24,19 +24,19 @@ function LeavePanel() {
   const [gives, setGives] = useState(false)
   const [isSure, setSure] = useState(false)
   const body = { give_up_balance: gives, ...(who?.has_password && { current_password: password.value }) }
-  const leaving = useMutation({ mutationFn: () => auth.call('leave', { body }), onSuccess: recognise })
+  const erasure = useMutation({ mutationFn: () => auth.call('leave', { body }), onSuccess: recognise })
   return (
     <Panel title={t.leave} className="stack">
       <Text c="dimmed">{t.leaveAbout}</Text>
-      <Form className="stack" onSubmit={leaving.mutate}>
+      <Form className="stack" onSubmit={erasure.mutate}>
         <Flag label={t.leaveSure} checked={isSure} onChange={setSure} />
         {balance > 0 && <Flag label={t.giveUp(format.exactMoney(balance))} checked={gives} onChange={setGives} />}
         {who?.has_password && (
           <PasswordInput label={t.currentPassword} autoComplete="current-password" maw="20rem" {...password.props} />
         )}
-        <RefusalNotice error={leaving.error} />
+        <RefusalNotice error={erasure.error} />
         <div>
-          <Button type="submit" color="red" variant="outline" disabled={!isSure} loading={leaving.isPending}>
+          <Button type="submit" color="red" variant="outline" disabled={!isSure} loading={erasure.isPending}>
             {t.leave}
           </Button>
         </div>

@@ -80,7 +80,7 @@ export function Overview() {
       {isNew ? <Start /> : <Spending />}
       {!isNew && (
         <Panel title={t.soon}>
-          <Reading of={proxies}>{(all) => <Soon all={all} />}</Reading>
+          <Reading of={proxies}>{(all) => <EndingSoon all={all} />}</Reading>
         </Panel>
       )}
     </Page>
@@ -117,7 +117,7 @@ function Spending() {
   )
 }
 
-function Soon({ all }: { readonly all: readonly Proxy[] }) {
+function EndingSoon({ all }: { readonly all: readonly Proxy[] }) {
   const { t, format } = useMessages(overviewMessages)
   const nowAt = useNow()
   const ending = all
