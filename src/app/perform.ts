@@ -99,8 +99,8 @@ function closedPathOf(error: unknown): string | undefined {
     return `${path} cannot be made there. Name another folder with TURNPIKE_DATA (--data).`
   }
   if (!['EACCES', 'EPERM', 'EROFS'].includes(String(error.code))) return undefined
-  const place = 'Name a place of its own, for the shop itself with TURNPIKE_DATA (--data).'
-  return `${path} may not be used by this user. ${place}`
+  const advice = 'Name a place of its own, for the shop itself with TURNPIKE_DATA (--data).'
+  return `${path} may not be used by this user. ${advice}`
 }
 
 /**

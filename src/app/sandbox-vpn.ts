@@ -8,13 +8,13 @@ import { nodeFolder } from './node/folder.ts'
 import { type Config, settings } from './settings/config.ts'
 
 /** What a VPN node takes of its machine: the network device, the UDP port, and the networks of its customers. */
-type VpnPlace = { readonly device: string; readonly port: number; readonly pool: string; readonly ula: string }
+type VpnSlot = { readonly device: string; readonly port: number; readonly pool: string; readonly ula: string }
 
-const maxPlaces = 16
+const maxSlots = 16
 const orphanMs = 3000
 const lookEveryMs = 25
 
-const placeOf = (number: number): VpnPlace => ({
+const slotOf = (number: number): VpnSlot => ({
   device: `tpvpn${number}`,
   port: 51_820 + number,
   pool: `10.${66 + number}.0.0/16`,
@@ -22,7 +22,7 @@ const placeOf = (number: number): VpnPlace => ({
 })
 
 /** Settings of a place. An operator who has set one of them has chosen. */
-const placeSettings = ['vpnDevice', 'vpnPort', 'vpnPool', 'vpnUla'] as const
+const slotSettings = ['vpnDevice', 'vpnPort', 'vpnPool', 'vpnUla'] as const
 
 /** Flags of a VPN node beside a sandbox, or why none is started. */
 export type SandboxVpn =
@@ -48,7 +48,7 @@ export async function planSandboxVpn(
     const remove = `nft delete table inet ${other}`
     return { problem: `Another VPN node is on this machine. If none runs, remove what it left: ${remove}` }
   }
-  return await findPlace(config, flags, own)
+  return await findSlot(config, flags, own)
 }
 
 /** What an earlier run left behind. The node of an `up` that was just killed needs a moment to notice, and ends. */
@@ -61,27 +61,27 @@ async function readRemains(folder: string): Promise<ReturnType<typeof readChange
   }
 }
 
-async function findPlace(
+async function findSlot(
   config: Config,
   flags: Readonly<Record<string, string | undefined>>,
   own: readonly string[],
 ): Promise<SandboxVpn> {
-  const isChosen = placeSettings.some((name) => {
+  const isChosen = slotSettings.some((name) => {
     const { flag, env } = settings[name]
     return flags[flag] !== undefined || process.env[env] !== undefined
   })
   const file = join(nodeFolder(config, 'vpn'), 'sandbox-place')
   const kept = isChosen ? undefined : readNumber(findFile(file))
-  const numbers = kept === undefined ? Array.from({ length: maxPlaces }, (_, at) => at) : [kept]
-  const places = isChosen ? [{ ...placeOf(0), device: config.vpnDevice, port: config.vpnPort }] : numbers.map(placeOf)
+  const numbers = kept === undefined ? Array.from({ length: maxSlots }, (_, at) => at) : [kept]
+  const slots = isChosen ? [{ ...slotOf(0), device: config.vpnDevice, port: config.vpnPort }] : numbers.map(slotOf)
   let problem = ''
-  for (const [at, place] of places.entries()) {
-    const taken = await findTaken(place, own, isChosen ? [] : readRoutes(own))
+  for (const [at, slot] of slots.entries()) {
+    const taken = await findTaken(slot, own, isChosen ? [] : readRoutes(own))
     if (taken === undefined) {
       if (!isChosen && kept === undefined) writeOwnFile(file, `${numbers[at]}\n`)
       return {
-        flags: isChosen ? [] : placeSettings.map((name) => `--${settings[name].flag}=${valueOf(place, name)}`),
-        says: `A VPN node runs on this machine: network device ${place.device}, UDP port ${place.port}.`,
+        flags: isChosen ? [] : slotSettings.map((name) => `--${settings[name].flag}=${valueOf(slot, name)}`),
+        says: `A VPN node runs on this machine: network device ${slot.device}, UDP port ${slot.port}.`,
       }
     }
     problem = `${taken} is in use on this machine.`
@@ -89,23 +89,23 @@ async function findPlace(
   return { problem }
 }
 
-const valueOf = (place: VpnPlace, name: (typeof placeSettings)[number]): string =>
-  ({ vpnDevice: place.device, vpnPort: String(place.port), vpnPool: place.pool, vpnUla: place.ula })[name]
+const valueOf = (slot: VpnSlot, name: (typeof slotSettings)[number]): string =>
+  ({ vpnDevice: slot.device, vpnPort: String(slot.port), vpnPool: slot.pool, vpnUla: slot.ula })[name]
 
 /** The part of a place that another program uses; undefined if none. Leftovers of an earlier run do not count. */
 async function findTaken(
-  place: VpnPlace,
+  slot: VpnSlot,
   own: readonly string[],
   routes: readonly Prefix[],
 ): Promise<string | undefined> {
-  if (own.includes(place.device)) return undefined
-  const { code } = await runProgram(['ip', 'link', 'show', 'dev', place.device])
-  if (code === 0) return `The network device ${place.device}`
-  if (!(await isFreePort(place.port))) return `UDP port ${place.port}`
-  const pool = readPrefix(place.pool)
+  if (own.includes(slot.device)) return undefined
+  const { code } = await runProgram(['ip', 'link', 'show', 'dev', slot.device])
+  if (code === 0) return `The network device ${slot.device}`
+  if (!(await isFreePort(slot.port))) return `UDP port ${slot.port}`
+  const pool = readPrefix(slot.pool)
   const overlaps = (route: Prefix): boolean =>
     pool !== undefined && (contains(route, pool.base) || contains(pool, route.base))
-  return routes.some(overlaps) ? `The network ${place.pool}` : undefined
+  return routes.some(overlaps) ? `The network ${slot.pool}` : undefined
 }
 
 async function isFreePort(port: number): Promise<boolean> {
@@ -137,4 +137,4 @@ async function listTables(): Promise<string[]> {
 }
 
 const readNumber = (text: string | undefined): number | undefined =>
-  text !== undefined && /^\d{1,2}\n?$/.test(text) && Number(text) < maxPlaces ? Number(text) : undefined
+  text !== undefined && /^\d{1,2}\n?$/.test(text) && Number(text) < maxSlots ? Number(text) : undefined

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { emptyChain, endingWith, nextPlace, problemsOfEnd, problemsOfLink, sealEntry } from './chain.ts'
+import { emptyChain, endingWith, nextPosition, problemsOfEnd, problemsOfLink, sealEntry } from './chain.ts'
 import { problem } from './finding.ts'
 
 const sha256 = (text: string): Uint8Array => Bun.SHA256.hash(text) as Uint8Array
@@ -9,8 +9,8 @@ const words = { sha256, entry: 'posting' } as const
 function madeChain() {
   let chain = emptyChain
   return ['a', 'b', 'c'].map((said, index) => {
-    const place = nextPlace(chain, 1000 + index)
-    const link = { ...place, said, hash: sealEntry(chain.head, [said, place.seq, place.at], sha256) }
+    const position = nextPosition(chain, 1000 + index)
+    const link = { ...position, said, hash: sealEntry(chain.head, [said, position.seq, position.at], sha256) }
     chain = endingWith(link)
     return link
   })
@@ -38,8 +38,8 @@ describe('a chain of entries', () => {
   })
 
   test('an entry is never dated before the one it follows', () => {
-    expect(nextPlace({ ...emptyChain, seq: 4, lastAt: 900 }, 800)).toEqual({ seq: 5, at: 900 })
-    expect(nextPlace({ ...emptyChain, seq: 4, lastAt: 900 }, 901)).toEqual({ seq: 5, at: 901 })
+    expect(nextPosition({ ...emptyChain, seq: 4, lastAt: 900 }, 800)).toEqual({ seq: 5, at: 900 })
+    expect(nextPosition({ ...emptyChain, seq: 4, lastAt: 900 }, 901)).toEqual({ seq: 5, at: 901 })
   })
 
   test('an unchanged chain has no problem, and the account names its end', () => {

@@ -17,7 +17,7 @@ export const emptyHead: Uint8Array = new Uint8Array(32)
 export const emptyChain: Chain = { seq: 0, head: emptyHead, lastAt: 0 }
 
 /** Number and time of the next entry. It is never dated before the last one, even if the clock steps back. */
-export const nextPlace = (chain: Chain, nowMs: number): Omit<Link, 'hash'> => ({
+export const nextPosition = (chain: Chain, nowMs: number): Omit<Link, 'hash'> => ({
   seq: chain.seq + 1,
   at: Math.max(nowMs, chain.lastAt),
 })
@@ -37,14 +37,14 @@ export function problemsOfLink(
 ): FindingProblem[] {
   const isSealed = sealEntry(before.head, fields, sha256).toHex() === link.hash.toHex()
   return [
-    ...problemsOfPlace(before, link, entry),
+    ...problemsOfPosition(before, link, entry),
     ...(isSealed ? [] : [problem('chain_hash', { entry })]),
     ...problemsOfTime(before, link, entry),
   ]
 }
 
 /** Whether an entry has the number after the one before it. */
-export function problemsOfPlace(
+export function problemsOfPosition(
   before: Pick<Chain, 'seq'>,
   { seq }: Pick<Link, 'seq'>,
   entry: ChainEntry,

@@ -21,7 +21,7 @@ export const longestSessionMinutes = 120
 const loginPattern = /^[a-z][a-z0-9_]{2,31}$/
 const poolPattern = /^[a-z][a-z0-9_]{0,30}$/
 const countryPattern = /^[a-z]{2}$/
-const placePattern = /^[a-z0-9]{1,40}$/
+const locationPattern = /^[a-z0-9]{1,40}$/
 const zipPattern = /^[a-z0-9]{1,12}$/
 const asnPattern = /^[1-9]\d{0,9}$/
 const sessionPattern = /^[a-z0-9]{1,32}$/
@@ -52,8 +52,8 @@ export function readProxyLogin(text: string): ProxyLogin | undefined {
   const pool = given.get('pool') ?? null
   if (pool !== null && !poolPattern.test(pool)) return undefined
   const countries = readList(given.get('country'), countryPattern)
-  const states = readList(given.get('state'), placePattern)
-  const cities = readList(given.get('city'), placePattern)
+  const states = readList(given.get('state'), locationPattern)
+  const cities = readList(given.get('city'), locationPattern)
   const zips = readList(given.get('zip'), zipPattern)
   const asns = readList(given.get('asn'), asnPattern)?.map(Number)
   const session = readSession(given.get('session'), given.get('ttl'))

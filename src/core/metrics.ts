@@ -58,8 +58,8 @@ export class Metrics {
         const known = kept.get(key) ?? { labels, counts: [...bounds, 0].map(() => 0), sum: 0 }
         if (!kept.has(key) && kept.size >= maxSeries) return
         kept.set(key, known)
-        const place = bounds.findIndex((bound) => value <= bound)
-        const at = place < 0 ? bounds.length : place
+        const bucket = bounds.findIndex((bound) => value <= bound)
+        const at = bucket < 0 ? bounds.length : bucket
         known.counts[at] = (known.counts[at] ?? 0) + 1
         known.sum += value
       },

@@ -13,7 +13,7 @@ function at(text: string): Address {
 const raw6 = (high: bigint, address: Address): Address => addressFromNumber(6, (high << 32n) | addressToNumber(address))
 
 describe('places', () => {
-  const places: readonly (readonly [AddressClass, ...string[]])[] = [
+  const classes: readonly (readonly [AddressClass, ...string[]])[] = [
     // The first and last address of each range, and the public neighbours.
     ['reserved', '0.0.0.0', '0.255.255.255'],
     ['private', '10.0.0.0', '10.255.255.255', '172.16.0.0', '172.31.255.255', '192.168.0.0', '192.168.255.255'],
@@ -93,9 +93,12 @@ describe('places', () => {
     ],
   ]
 
-  test.each(places.map(([place, ...texts]) => [place, texts] as const))('%s: %j', (place, texts) => {
-    expect(texts.map((text) => [text, classify(at(text))])).toEqual(texts.map((text) => [text, place]))
-  })
+  test.each(classes.map(([addressClass, ...texts]) => [addressClass, texts] as const))(
+    '%s: %j',
+    (addressClass, texts) => {
+      expect(texts.map((text) => [text, classify(at(text))])).toEqual(texts.map((text) => [text, addressClass]))
+    },
+  )
 
   test('an IPv4 address has the same class when mapped into IPv6, and is never public in any other embedding', () => {
     fc.assert(

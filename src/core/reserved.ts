@@ -12,13 +12,13 @@ export type AddressClass =
   | 'translated'
   | 'reserved'
 
-type Range = { readonly prefix: Prefix; readonly place: AddressClass }
+type Range = { readonly prefix: Prefix; readonly addressClass: AddressClass }
 
-const ranges = (place: AddressClass, ...texts: string[]): Range[] =>
+const ranges = (addressClass: AddressClass, ...texts: string[]): Range[] =>
   texts.map((text) => {
     const prefix = readPrefix(text)
     if (!prefix) throw new Error(`${text} is not a prefix`)
-    return { prefix, place }
+    return { prefix, addressClass }
   })
 
 /** Cloud metadata services. The first match decides, so these come before the ranges they lie in. */
@@ -92,7 +92,7 @@ const special = { 4: byFirstByte(special4, 4), 6: byFirstByte(special6, 6) }
 export function classify(address: Address): AddressClass {
   const plain = unmap(address)
   const found = special[plain.version][plain.bytes[0] ?? 0]?.find((range) => contains(range.prefix, plain))
-  if (found) return found.place
+  if (found) return found.addressClass
   if (plain.version === 4) return 'public'
   return globalUnicast && contains(globalUnicast.prefix, plain) ? 'public' : 'reserved'
 }

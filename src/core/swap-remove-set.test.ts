@@ -4,10 +4,10 @@ import * as fc from 'fast-check'
 import { scaled } from '../../test/harness/scale.ts'
 import { notInSet, SwapRemoveSet } from './swap-remove-set.ts'
 
-type Guest = { readonly number: number; place: number }
-const makeGuest = (number: number): Guest => ({ number, place: notInSet })
+type Guest = { readonly number: number; index: number }
+const makeGuest = (number: number): Guest => ({ number, index: notInSet })
 
-function membersOf(set: SwapRemoveSet<'place', Guest>): number[] {
+function membersOf(set: SwapRemoveSet<'index', Guest>): number[] {
   const found: number[] = []
   set.forEach((guest) => found.push(guest.number))
   return found.toSorted((a, b) => a - b)
@@ -18,7 +18,7 @@ test('SwapRemoveSet holds the same members as a Set after random additions and d
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const guests = Array.from({ length: 13 }, (_, number) => makeGuest(number))
-      const set = new SwapRemoveSet<'place', Guest>('place')
+      const set = new SwapRemoveSet<'index', Guest>('index')
       const model = new Set<number>()
       for (const { number, comes } of steps) {
         const guest = guests[number] ?? makeGuest(number)
@@ -39,7 +39,7 @@ test('forEach visits every remaining member, also when others are deleted meanwh
   fc.assert(
     fc.property(fc.nat(20), fc.func(fc.nat(20)), (count, leaverOf) => {
       const guests = Array.from({ length: count }, (_, number) => makeGuest(number))
-      const set = new SwapRemoveSet<'place', Guest>('place')
+      const set = new SwapRemoveSet<'index', Guest>('index')
       for (const guest of guests) set.add(guest)
       const visited = new Set<number>()
       set.forEach((guest) => {
@@ -54,7 +54,7 @@ test('forEach visits every remaining member, also when others are deleted meanwh
 })
 
 test('deleted members are freed by a young-generation collection, without a full one', () => {
-  const set = new SwapRemoveSet<'place', Guest & { readonly luggage: number[] }>('place')
+  const set = new SwapRemoveSet<'index', Guest & { readonly luggage: number[] }>('index')
   const inside: (Guest & { readonly luggage: number[] })[] = []
   const comeAndGo = (): number => {
     for (let number = 0; number < 20_000; number += 1) {

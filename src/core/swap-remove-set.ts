@@ -26,23 +26,23 @@ export class SwapRemoveSet<Name extends string, Member extends { [name in Name]:
 
   /** False if it was not in the set. */
   delete(member: Member): boolean {
-    const place = member[this.name]
-    if (place === notInSet) return false
+    const index = member[this.name]
+    if (index === notInSet) return false
     const last = this.members.pop()
-    if (last && last !== member) this.seat(last, place)
+    if (last && last !== member) this.seat(last, index)
     member[this.name] = notInSet as Member[Name]
     return true
   }
 
-  private seat(member: Member, place: SetIndex): void {
-    this.members[place] = member
-    member[this.name] = place as Member[Name]
+  private seat(member: Member, index: SetIndex): void {
+    this.members[index] = member
+    member[this.name] = index as Member[Name]
   }
 
   /** Visits each member. Members may be deleted meanwhile; added ones are not visited. */
   forEach(visit: (member: Member) => void): void {
-    for (let place = this.members.length - 1; place >= 0; place -= 1) {
-      const member = this.members[place]
+    for (let index = this.members.length - 1; index >= 0; index -= 1) {
+      const member = this.members[index]
       if (member) visit(member)
     }
   }

@@ -61,7 +61,7 @@ function joined(writes: readonly Write[]): string {
   const parts = writes.map((write) => {
     const shift = before
     before += write.values.length
-    return write.sql.replace(/\$(\d+)/g, (_, place: string) => `$${Number(place) + shift}`)
+    return write.sql.replace(/\$(\d+)/g, (_, position: string) => `$${Number(position) + shift}`)
   })
   const last = parts.pop() ?? ''
   const text = `WITH ${parts.map((part, index) => `part${index} AS (${part})`).join(', ')} ${last}`

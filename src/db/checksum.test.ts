@@ -33,8 +33,8 @@ describe.each([...engines])('a checksum on %s', (engine) => {
 test('changing one figure or swapping two changes the checksum', () => {
   const figures = fc.array(fc.integer({ min: 0, max: 2 ** 31 }), { minLength: 2, maxLength: 11 })
   fc.assert(
-    fc.property(figures, fc.integer({ min: 1, max: 2 ** 31 }), fc.nat(), (row, more, place) => {
-      const at = place % (row.length - 1)
+    fc.property(figures, fc.integer({ min: 1, max: 2 ** 31 }), fc.nat(), (row, more, position) => {
+      const at = position % (row.length - 1)
       const raised = row.with(at, (row[at] ?? 0) + more)
       expect(checksumOf(raised)).not.toBe(checksumOf(row))
       const swapped = row.with(at, row[at + 1] ?? 0).with(at + 1, row[at] ?? 0)

@@ -116,17 +116,17 @@ export const backupCommands: readonly Command[] = [
   },
 ]
 
-async function readPlace({ to, 'to-file': file }: Parameters<Command['run']>[0]['flags']): Promise<string> {
+async function readDestination({ to, 'to-file': file }: Parameters<Command['run']>[0]['flags']): Promise<string> {
   if (to !== undefined && file !== undefined) throw mistyped('"move" wants --to or --to-file, not both.')
-  const place = file === undefined ? to : (await readTextFile(file)).trim()
-  if (place === undefined || place === '') {
+  const destination = file === undefined ? to : (await readTextFile(file)).trim()
+  if (destination === undefined || destination === '') {
     throw mistyped('"move" wants --to, postgres://… or a data folder, or a file with that as --to-file.')
   }
-  return place
+  return destination
 }
 
 async function runMove(given: Parameters<Command['run']>[0]): Promise<Outcome> {
-  const to = await readPlace(given.flags)
+  const to = await readDestination(given.flags)
   const beganAt = performance.now()
   const progress = progressing()
   const check = verifying()

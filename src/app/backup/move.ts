@@ -10,7 +10,7 @@ import { findSecretKey, readSecretKey, secretKeyFile } from '../settings/secret-
 import { fileIn, fillTarget, looksRight, nameOf, openTarget, type Verify } from './restore.ts'
 
 /** Parses the target: PostgreSQL's address, or a data folder for SQLite. */
-function readPlace(to: string): { readonly address: string; readonly folder: string | undefined } {
+function readDestination(to: string): { readonly address: string; readonly folder: string | undefined } {
   if (/^postgres(ql)?:\/\//.test(to)) {
     if (!URL.canParse(to)) throw refuseHere('--to is postgres://user:password@host/database, or a folder.')
     return { address: to, folder: undefined }
@@ -38,21 +38,21 @@ export async function move(
   },
 ): Promise<{ held: Record<string, TableSummary>; isRight: boolean; to: string }> {
   const from = databaseAddress(config)
-  const place = readPlace(to)
+  const destination = readDestination(to)
   if (config.databaseUrl === undefined && !existsSync(from)) throw refuseHere(`There is no shop in ${config.folder}.`)
-  if (from === place.address) throw refuseHere('The shop is there already.')
+  if (from === destination.address) throw refuseHere('The shop is there already.')
   const key = findSecretKey(config)
   if (!key) throw refuseHere(`There is no ${secretKeyFile(config.folder)}; set TURNPIKE_SECRET_KEY.`)
-  assertKeyFits(place.folder, key)
+  assertKeyFits(destination.folder, key)
   const moved = await alone(
     from,
     async (sole) => {
-      const target = await openTarget(place.address, work.clock())
+      const target = await openTarget(destination.address, work.clock())
       try {
         const held = await fillTarget(target, sole, work.onProgress)
         const isRight = await looksRight(config, target, key, work.verify)
         if (!isRight) return { held, isRight, target }
-        await sole.close(`It was moved to ${place.folder ?? nameOf(to)} at ${toIso(work.clock())}.`, work.clock())
+        await sole.close(`It was moved to ${destination.folder ?? nameOf(to)} at ${toIso(work.clock())}.`, work.clock())
         return { held, isRight, target }
       } catch (error) {
         await target.leave()
@@ -64,10 +64,10 @@ export async function move(
   const { target, ...told } = moved
   try {
     if (moved.isRight) {
-      if (place.folder !== undefined) keepKey(config, place.folder, key)
+      if (destination.folder !== undefined) keepKey(config, destination.folder, key)
       await target.finish()
     }
-    return { ...told, to: place.folder ?? nameOf(to) }
+    return { ...told, to: destination.folder ?? nameOf(to) }
   } finally {
     await target.leave()
   }

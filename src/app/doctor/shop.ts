@@ -91,10 +91,10 @@ async function lookAtWares(config: Config, db: Database): Promise<Advice[]> {
   const services = createServices(db, realRuntime, shopConfigOf(config, vault))
   const nowMs = Date.now()
   const nodes = [...(await services.fleet.nodes('gateway')), ...(await services.fleet.nodes('vpn'))]
-  const places = await services.reach.warnings()
+  const warnings = await services.reach.warnings()
   return [
     ok('secret key', 'key_right'),
-    ...places.map(({ setting, host }) => wrong('reach', 'reach', { setting, host })),
+    ...warnings.map(({ setting, host }) => wrong('reach', 'reach', { setting, host })),
     ...(nodes.length === 0 ? [wrong('nodes', 'nodes_none')] : []),
     ...(await services.stock.ranges.unfinished.underWay()).map(adviseImport),
     ...[...(await services.stock.ranges.unproven())].map(([id, ranges]) =>

@@ -80,8 +80,8 @@ function watchLag() {
 }
 
 /** How far above the shop's port each role's is. */
-const places = { shop: 0, gateway: 1, 'vpn-node': 2 } as const
-export type ProcessRole = keyof typeof places
+const portOffsets = { shop: 0, gateway: 1, 'vpn-node': 2 } as const
+export type ProcessRole = keyof typeof portOffsets
 
 export type MetricsServer = { readonly port: number | undefined; stop(): Promise<void> }
 
@@ -94,7 +94,7 @@ export function serveMetrics(
 ): MetricsServer {
   const at = config.metricsListen
   if (!at) return { port: undefined, stop: async () => {} }
-  const port = at.port + places[role]
+  const port = at.port + portOffsets[role]
   try {
     const server = Bun.serve({
       hostname: at.host,

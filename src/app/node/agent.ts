@@ -11,7 +11,7 @@ import { Journal } from '../../dataplane/agent/journal.ts'
 import { Meter, type MeterDeps } from '../../dataplane/agent/meter.ts'
 import { realTiming } from '../../dataplane/agent/runtime.ts'
 import { createShopLink, LinkSettingError, type ShopLink } from '../../dataplane/agent/shop-link.ts'
-import { type PagePlace, StateSync } from '../../dataplane/agent/sync.ts'
+import { type PagePosition, StateSync } from '../../dataplane/agent/sync.ts'
 import type { NodeKind } from '../../domains/fleet/rules.ts'
 import { maxBeside } from '../../node-protocol/report.ts'
 import type { StatePage } from '../../node-protocol/state.ts'
@@ -52,7 +52,7 @@ export type Agent = {
   /** Makes `sync`, which receives the desired state, and `meter`, which reports usage. Neither starts by itself. */
   attach(
     dataPath: DataPath,
-    onPage: (page: StatePage, place: PagePlace) => void,
+    onPage: (page: StatePage, position: PagePosition) => void,
     extraFields?: MeterDeps['extraFields'],
   ): { readonly sync: StateSync; readonly meter: Meter }
 }
@@ -85,7 +85,7 @@ export async function openAgent(
     folder,
     boot,
     link,
-    shopUrl: placeOfShop(config),
+    shopUrl: shopUrlOf(config),
     hasNewerKey: () => hasNewerKey(folder, findKeyFile(config, kind)),
     clock: () => Date.now() + skewMs,
     skewMs: () => skewMs,
@@ -94,10 +94,10 @@ export async function openAgent(
       const sync = new StateSync({
         ...runtime,
         link,
-        onPage(page, place) {
+        onPage(page, position) {
           skewMs = page.now - Date.now()
           noteSkew(skewMs)
-          onPage(page, place)
+          onPage(page, position)
         },
       })
       const meter = new Meter({
@@ -172,13 +172,13 @@ function findKeyFile(config: Config, kind: NodeKind): string | undefined {
 }
 
 /** The socket of a shop that shares this data folder, or the address that these settings give the shop. */
-const placeOfShop = (config: Config): string =>
+const shopUrlOf = (config: Config): string =>
   config.shopUrl ?? (existsSync(joinFolder(config.folder)) ? localShopUrl(config) : listenUrl(config))
 
 function linkTo(config: Config, secret: string, onRefused?: () => void): ShopLink {
   try {
     const { publicUrl } = config
-    return createShopLink({ url: placeOfShop(config), publicUrl, secret, ...(onRefused && { onRefused }) })
+    return createShopLink({ url: shopUrlOf(config), publicUrl, secret, ...(onRefused && { onRefused }) })
   } catch (error) {
     if (error instanceof LinkSettingError) throw new BadSetting(`TURNPIKE_SHOP_URL (--shop-url): ${error.message}.`)
     throw error

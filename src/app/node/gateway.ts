@@ -11,7 +11,7 @@ import { takeHopKey } from '../../dataplane/agent/hop-key.ts'
 import type { Meter } from '../../dataplane/agent/meter.ts'
 import { realTiming, type Timing } from '../../dataplane/agent/runtime.ts'
 import { Snapshot } from '../../dataplane/agent/snapshot.ts'
-import { type PagePlace, readSavedState, SavedState } from '../../dataplane/agent/sync.ts'
+import { type PagePosition, readSavedState, SavedState } from '../../dataplane/agent/sync.ts'
 import { AddressTrials } from '../../dataplane/agent/trials.ts'
 import { ExitReports } from '../../dataplane/gateway/access/exit-health.ts'
 import { HandoverOffer, type Predecessor } from '../../dataplane/gateway/handover.ts'
@@ -110,7 +110,7 @@ async function openBeside(
   addGatewayMetrics(metrics, engine, () => exitReports.countStates())
   tls?.addMetrics(metrics)
   engine.changed({ proxies: [], subusers: [], exits: true, ports: true }, notePort(log))
-  if (before) await takePlace(before, engine, meter)
+  if (before) await takeOver(before, engine, meter)
   // The TLS listener is not passed on: the previous process has closed its own by now.
   const front = tls && listenTls(engine, tls, config, log)
   if (front) addFrontMetrics(metrics, 'gateway', front)
@@ -184,7 +184,7 @@ async function openBeside(
 /**
  * Takes the listeners of the previous process. If it refuses, connections accepted here meanwhile are closed in order.
  */
-async function takePlace(before: Predecessor, engine: Engine, meter: Meter): Promise<void> {
+async function takeOver(before: Predecessor, engine: Engine, meter: Meter): Promise<void> {
   try {
     await before.leave()
   } catch (error) {
@@ -223,7 +223,7 @@ const ownSix: Address = { version: 6, bytes: Uint8Array.from({ length: 16 }, (_,
 const notePort = (log: Log) => (port: number, fault: unknown) => log.error('port not opened', { port, fault })
 
 /** A saved page is a change: what it does not name may be on another page. */
-const savedPlace: PagePlace = { isWhole: false, isFirst: false, isLast: true }
+const savedPosition: PagePosition = { isWhole: false, isFirst: false, isLast: true }
 
 /** Resolves like the node's own calls to the shop, hosts file included. */
 const lookUpAll = async (name: string): Promise<string[]> =>
@@ -264,14 +264,14 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
   const extraFields = () => ({ hop_key: key.publicKey, exit_reports: exitReports.take(), ...room })
   const { sync, meter } = agent.attach(
     engine.dataPath,
-    (page, place) => {
+    (page, position) => {
       engine.shutOut(false)
-      saved.note(page, place)
-      trials.apply(page, place)
-      if (place.isFirst) snapshot.beginWhole()
+      saved.note(page, position)
+      trials.apply(page, position)
+      if (position.isFirst) snapshot.beginWhole()
       const changes = [snapshot.apply(page)]
-      if (place.isWhole && place.isLast) changes.push(snapshot.endWhole())
-      rules.apply(page, place, snapshot)
+      if (position.isWhole && position.isLast) changes.push(snapshot.endWhole())
+      rules.apply(page, position, snapshot)
       for (const change of changes) engine.changed(change, notePort(log))
       exitReports.keep(new Set([...snapshot.exits()].map((exit) => exit.id)))
     },
@@ -280,7 +280,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
   // The saved state is served until the shop answers. It does not set the clock.
   for (const page of readSavedState(agent.folder, log)) {
     snapshot.apply(page)
-    rules.apply(page, savedPlace, snapshot)
+    rules.apply(page, savedPosition, snapshot)
   }
   return { engine, meter, sync, rules, saved, trials, exitReports }
 }

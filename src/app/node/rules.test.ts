@@ -51,11 +51,11 @@ function open(shopUrl = 'unix:/run/shop.sock') {
   const snapshot = new Snapshot()
   return {
     rules,
-    hear: (told: StatePage, place = change): void => {
-      if (place.isFirst) snapshot.beginWhole()
+    hear: (told: StatePage, position = change): void => {
+      if (position.isFirst) snapshot.beginWhole()
       snapshot.apply(told)
-      if (place.isWhole && place.isLast) snapshot.endWhole()
-      rules.apply(told, place, snapshot)
+      if (position.isWhole && position.isLast) snapshot.endWhole()
+      rules.apply(told, position, snapshot)
     },
     judge: (text: string) => {
       const address = readAddress(text)

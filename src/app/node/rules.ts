@@ -1,6 +1,6 @@
 import { type Prefix, readAddress, readPrefix, unmap } from '../../core/address.ts'
 import type { Snapshot } from '../../dataplane/agent/snapshot.ts'
-import type { PagePlace } from '../../dataplane/agent/sync.ts'
+import type { PagePosition } from '../../dataplane/agent/sync.ts'
 import type { Policy } from '../../dataplane/gateway/access/policy.ts'
 import { noLimit, type Speeds } from '../../dataplane/gateway/metering/speed-limit.ts'
 import type { StatePage } from '../../node-protocol/state.ts'
@@ -52,16 +52,16 @@ export class GatewayRules {
   }
 
   /** Applies a page after the snapshot has applied it. An exit with a host name adds no address. */
-  apply(page: StatePage, place: PagePlace, snapshot: Pick<Snapshot, 'exits' | 'gateways'>): void {
+  apply(page: StatePage, position: PagePosition, snapshot: Pick<Snapshot, 'exits' | 'gateways'>): void {
     this.pageAt = page.now
     const proxy = speedOf(page.speed_mbit?.proxies)
     const subuser = speedOf(page.speed_mbit?.subusers)
     if (proxy !== this.speeds.proxy || subuser !== this.speeds.subuser) this.speeds = { proxy, subuser }
-    this.applyRanges(page, place)
-    this.isListChanged ||= place.isWhole || [page.ranges, page.exits, page.gateways].some((part) => part.length > 0)
-    if (page.mode === this.mode && !(this.isListChanged && place.isLast)) return
+    this.applyRanges(page, position)
+    this.isListChanged ||= position.isWhole || [page.ranges, page.exits, page.gateways].some((part) => part.length > 0)
+    if (page.mode === this.mode && !(this.isListChanged && position.isLast)) return
     this.mode = page.mode
-    if (place.isLast) {
+    if (position.isLast) {
       this.exits = [...snapshot.exits()].flatMap(({ host }) => prefixesOf(host))
       this.setHosts(snapshot.gateways())
       this.isListChanged = false
@@ -85,15 +85,15 @@ export class GatewayRules {
     for (const name of this.addressesOf.keys()) if (!this.hosts.has(name)) this.addressesOf.delete(name)
   }
 
-  private applyRanges(page: StatePage, place: PagePlace): void {
-    if (place.isFirst) this.unnamed = new Set(this.ranges.keys())
+  private applyRanges(page: StatePage, position: PagePosition): void {
+    if (position.isFirst) this.unnamed = new Set(this.ranges.keys())
     for (const { id, prefix: text, gone } of page.ranges) {
       this.unnamed.delete(id)
       const prefix = readPrefix(text)
       if (gone || !prefix) this.ranges.delete(id)
       else this.ranges.set(id, prefix)
     }
-    if (!place.isWhole || !place.isLast) return
+    if (!position.isWhole || !position.isLast) return
     for (const id of this.unnamed) this.ranges.delete(id)
     this.unnamed.clear()
   }

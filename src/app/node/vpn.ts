@@ -3,7 +3,7 @@ import type { Log } from '../../core/log.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { growingPause, realTiming } from '../../dataplane/agent/runtime.ts'
 import { LinkError, type ShopLink } from '../../dataplane/agent/shop-link.ts'
-import type { PagePlace } from '../../dataplane/agent/sync.ts'
+import type { PagePosition } from '../../dataplane/agent/sync.ts'
 import { clearRemains, describeChange, readChanges } from '../../dataplane/wireguard/changes.ts'
 import { openWireguardNode, type WireguardNode } from '../../dataplane/wireguard/node.ts'
 import { findMissing, findProgram, lookAtMachine, refuseMissing, runProgram } from '../../dataplane/wireguard/run.ts'
@@ -91,12 +91,12 @@ async function loadSetup(link: ShopLink, log: Log, end: AbortSignal): Promise<Vp
 }
 
 /** Passes state pages to the device. A whole read is applied page by page, and once more after its last page. */
-function passOnTo(node: WireguardNode): (page: StatePage, place: PagePlace) => void {
+function passOnTo(node: WireguardNode): (page: StatePage, position: PagePosition) => void {
   let whole: NodePeer[] = []
-  return (page, place) => {
-    if (place.isFirst) whole = []
-    if (place.isWhole) whole.push(...page.peers)
-    const isEnd = place.isWhole && place.isLast
+  return (page, position) => {
+    if (position.isFirst) whole = []
+    if (position.isWhole) whole.push(...page.peers)
+    const isEnd = position.isWhole && position.isLast
     void node.hold(false)
     if (isEnd) void node.replace(whole)
     else if (page.peers.length > 0) void node.apply(page.peers)

@@ -114,7 +114,7 @@ export async function openShop(config: Config, log: Log, given: Runtime = realRu
   if (!config.sandbox) await warnOfSandbox(services, log)
   await assertConfirming(services, config)
   await confirm()
-  await warnOfPlaces(services, log)
+  await warnOfUnreachable(services, log)
   const keys = joinKeysIn(config.folder)
   const isSandbox = (await services.customers.mode()) === 'sandbox'
   const localJobs = await admitLocalNodes({ ...services, ...runtime, keys }, localKinds(config, isSandbox))
@@ -211,7 +211,7 @@ async function assertConfirming({ customers }: Services, config: Config): Promis
 }
 
 /** Warns at every start about hosts that customers cannot reach. */
-async function warnOfPlaces({ reach }: Services, log: Log): Promise<void> {
+async function warnOfUnreachable({ reach }: Services, log: Log): Promise<void> {
   for (const { setting, host } of await reach.warnings()) {
     log.warn('not reachable', {
       setting,

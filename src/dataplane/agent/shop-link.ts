@@ -73,7 +73,7 @@ export function createShopLink(deps: {
   readonly limitsMs?: Partial<typeof shippedLimitsMs>
 }): ShopLink {
   const limitsMs = { ...shippedLimitsMs, ...deps.limitsMs }
-  const base = readPlace(deps.url, deps.mayTravelInClear ?? false)
+  const base = readEndpoint(deps.url, deps.mayTravelInClear ?? false)
   const called = base.unix === undefined ? base.url : findCalled(deps.publicUrl)
   let isRefused = false
 
@@ -123,9 +123,9 @@ function findCalled(publicUrl: string | undefined): URL | undefined {
   return url?.protocol === 'https:' && !isThisMachine(url.hostname) ? new URL('/node/v1/', url) : undefined
 }
 
-type Place = { readonly url: URL; readonly unix?: string }
+type Endpoint = { readonly url: URL; readonly unix?: string }
 
-function readPlace(text: string, mayTravelInClear: boolean): Place {
+function readEndpoint(text: string, mayTravelInClear: boolean): Endpoint {
   if (!text.startsWith('unix:/')) return { url: readShopUrl(text, mayTravelInClear) }
   return { url: new URL('http://localhost/node/v1/'), unix: text.slice('unix:'.length) }
 }
@@ -154,8 +154,8 @@ function isThisMachine(hostname: string): boolean {
   return address.bytes.every((byte, index) => byte === (index === 15 ? 1 : 0))
 }
 
-async function request<T>(place: Place, asked: Asked<T>, headers: Record<string, string>): Promise<T> {
-  const url = new URL(asked.path, place.url)
+async function request<T>(endpoint: Endpoint, asked: Asked<T>, headers: Record<string, string>): Promise<T> {
+  const url = new URL(asked.path, endpoint.url)
   for (const [name, value] of Object.entries(asked.query ?? {})) url.searchParams.set(name, value)
   // The shop logs the same id.
   const id = crypto.getRandomValues(new Uint8Array(12)).toHex()
@@ -173,7 +173,7 @@ async function request<T>(place: Place, asked: Asked<T>, headers: Record<string,
       ...(asked.body !== undefined && { body: JSON.stringify(asked.body) }),
       // A redirect would send the secret elsewhere.
       redirect: 'manual',
-      ...(place.unix !== undefined && { unix: place.unix }),
+      ...(endpoint.unix !== undefined && { unix: endpoint.unix }),
       signal: cut.signal,
     })
     const text = await readText(response, what)

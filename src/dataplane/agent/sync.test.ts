@@ -6,7 +6,7 @@ import { waitLimitMs } from '../../../test/harness/until.ts'
 import type { StatePage } from '../../node-protocol/state.ts'
 import { realTiming } from './runtime.ts'
 import { createShopLink, LinkError } from './shop-link.ts'
-import { type PagePlace, StateSync } from './sync.ts'
+import { type PagePosition, StateSync } from './sync.ts'
 
 const exit = (id: string): StatePage['exits'][number] => ({
   id,
@@ -30,8 +30,8 @@ const page = (cursor: string, more: boolean, ...ids: string[]): StatePage => ({
   more,
   exits: ids.map(exit),
 })
-const places = (place: PagePlace): string =>
-  [place.isWhole && 'whole', place.isFirst && 'first', place.isLast && 'last'].filter(Boolean).join(' ')
+const describePosition = (position: PagePosition): string =>
+  [position.isWhole && 'whole', position.isFirst && 'first', position.isLast && 'last'].filter(Boolean).join(' ')
 
 describe('keeping up with the shop', () => {
   let timing: HandTiming
@@ -62,9 +62,9 @@ describe('keeping up with the shop', () => {
       timing,
       chance: () => 1,
       log: quietLog,
-      onPage(given, place) {
+      onPage(given, position) {
         if (fails) throw new Error('a bug')
-        heard.push(`${given.exits.map((each) => each.id).join(',')}: ${places(place)}`)
+        heard.push(`${given.exits.map((each) => each.id).join(',')}: ${describePosition(position)}`)
       },
     })
 

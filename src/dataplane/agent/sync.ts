@@ -6,7 +6,7 @@ import { type Chance, createLimitedLog, growingPause, type NodeLog, parseJson, t
 import { LinkError, type ShopLink } from './shop-link.ts'
 
 /** A page's position in a read. A whole read names everything; items that it omits are gone. */
-export type PagePlace = { readonly isWhole: boolean; readonly isFirst: boolean; readonly isLast: boolean }
+export type PagePosition = { readonly isWhole: boolean; readonly isFirst: boolean; readonly isLast: boolean }
 
 const firstPauseMs = 250
 const maxPauseMs = 10_000
@@ -40,7 +40,7 @@ export class StateSync {
       readonly timing: Timing
       readonly chance: Chance
       readonly log: NodeLog
-      readonly onPage: (page: StatePage, place: PagePlace) => void
+      readonly onPage: (page: StatePage, position: PagePosition) => void
     },
   ) {
     this.timing = deps.timing
@@ -158,11 +158,11 @@ export class SavedState {
   }
 
   /** Saves a page; a full disk is only logged. */
-  note(page: StatePage, place: PagePlace): void {
+  note(page: StatePage, position: PagePosition): void {
     // An empty page is a long poll that timed out.
-    if (this.isOver || (!place.isWhole && isEmpty(page))) return
+    if (this.isOver || (!position.isWhole && isEmpty(page))) return
     try {
-      this.write(page, place)
+      this.write(page, position)
     } catch (error) {
       this.limitedLog('warn', 'state not saved', { fault: error })
       this.closeFile()
@@ -180,8 +180,8 @@ export class SavedState {
     this.descriptor = undefined
   }
 
-  private write(page: StatePage, place: PagePlace): void {
-    if (place.isFirst) {
+  private write(page: StatePage, position: PagePosition): void {
+    if (position.isFirst) {
       this.closeFile()
       this.descriptor = openOwn(this.draft, 'w')
       this.wholeBytes = 0
@@ -189,10 +189,10 @@ export class SavedState {
     }
     if (this.descriptor === undefined) return
     const bytes = writeSync(this.descriptor, `${JSON.stringify(page)}\n`)
-    if (place.isWhole) this.wholeBytes += bytes
+    if (position.isWhole) this.wholeBytes += bytes
     else this.addedBytes += bytes
-    if (place.isWhole && place.isLast) renameSync(this.draft, this.path)
-    if (!place.isWhole && this.addedBytes > Math.max(this.maxAdded, this.wholeBytes)) this.compact()
+    if (position.isWhole && position.isLast) renameSync(this.draft, this.path)
+    if (!position.isWhole && this.addedBytes > Math.max(this.maxAdded, this.wholeBytes)) this.compact()
   }
 
   /** Rewrites the file with the latest version of each item. */

@@ -11,7 +11,7 @@ import {
 import { type CallShop, EgressCheck } from './egress-check.ts'
 import { type Chance, createBell, createLimitedLog, growingPause, type NodeLog, type Timing } from './runtime.ts'
 import { LinkError, type ShopLink } from './shop-link.ts'
-import type { PagePlace } from './sync.ts'
+import type { PagePosition } from './sync.ts'
 
 /** All addresses are tried, and all results reported, this often. */
 const everyMs = 10_000
@@ -82,10 +82,10 @@ export class AddressTrials {
   }
 
   /** Takes ranges from a state page; a whole read drops those that it omits. */
-  apply(page: Pick<StatePage, 'ranges'>, place: PagePlace): void {
-    if (place.isFirst) this.unnamed = new Set(this.held.keys())
+  apply(page: Pick<StatePage, 'ranges'>, position: PagePosition): void {
+    if (position.isFirst) this.unnamed = new Set(this.held.keys())
     for (const range of page.ranges) this.put(range)
-    if (place.isWhole && place.isLast) {
+    if (position.isWhole && position.isLast) {
       for (const id of this.unnamed ?? []) this.held.delete(id)
       this.unnamed = undefined
     }

@@ -6,7 +6,7 @@ import { queueNameOf } from './device.ts'
 import type { RunProgram } from './run.ts'
 
 /** A peer's traffic class and the filters that lead to it. */
-type Place = {
+type SpeedClass = {
   readonly mbit: number
   readonly minor: number
   readonly entries: readonly { readonly version: 4 | 6; readonly address: string; readonly handle: string }[]
@@ -23,14 +23,14 @@ type Side = { readonly device: string; readonly end: 'src' | 'dst' }
 
 /** Computes `tc` commands. Filters are hashed by the last eight bits of the address. */
 export function createSpeedPlan(sides: readonly Side[]) {
-  const places = new Map<string, Place>()
+  const classes = new Map<string, SpeedClass>()
   const minors = createNumbers(maxClasses)
   const rows = new Map<string, Numbers>()
 
-  function place(peer: Limited, mbit: number): Place | undefined {
+  function allocate(peer: Limited, mbit: number): SpeedClass | undefined {
     const minor = minors.take()
     if (minor === undefined) return undefined
-    const entries: Place['entries'][number][] = []
+    const entries: SpeedClass['entries'][number][] = []
     for (const address of peer.allowed) {
       const prefix = readPrefix(address)
       if (!prefix) continue
@@ -45,7 +45,7 @@ export function createSpeedPlan(sides: readonly Side[]) {
     return { mbit, minor, entries }
   }
 
-  function free({ minor, entries }: Place): void {
+  function free({ minor, entries }: SpeedClass): void {
     minors.free(minor)
     for (const { handle } of entries) {
       const at = handle.lastIndexOf(':')
@@ -58,24 +58,24 @@ export function createSpeedPlan(sides: readonly Side[]) {
       const lines: string[] = []
       const unlimited: string[] = []
       const wanted = new Map(passing.map((each) => [each.id, each]))
-      for (const [id, held] of places) {
+      for (const [id, held] of classes) {
         const peer = wanted.get(id)
-        if (peer && peer.speed_mbit !== null && isSamePlace(held, peer)) continue
+        if (peer && peer.speed_mbit !== null && isSameClass(held, peer)) continue
         lines.push(...sides.flatMap((side) => toRemoval(side, held)))
         free(held)
-        places.delete(id)
+        classes.delete(id)
       }
       for (const peer of passing) {
-        const held = places.get(peer.id)
+        const held = classes.get(peer.id)
         const mbit = peer.speed_mbit
         if (mbit === null || held?.mbit === mbit) continue
-        const next = held ? { ...held, mbit } : place(peer, mbit)
+        const next = held ? { ...held, mbit } : allocate(peer, mbit)
         if (!next) {
           unlimited.push(peer.id)
           continue
         }
         lines.push(...sides.flatMap((side) => [toClass(side, next), ...(held ? [] : toEntries(side, next))]))
-        places.set(peer.id, next)
+        classes.set(peer.id, next)
       }
       return { lines, unlimited }
     },
@@ -94,7 +94,7 @@ function createNumbers(max: number) {
   }
 }
 
-const isSamePlace = (held: Place, peer: Limited): boolean =>
+const isSameClass = (held: SpeedClass, peer: Limited): boolean =>
   held.entries.length === peer.allowed.length && held.entries.every((each) => peer.allowed.includes(each.address))
 
 const hex = (number: number): string => number.toString(16)
@@ -105,13 +105,13 @@ const protocolOf = (version: 4 | 6): string => (version === 4 ? 'ip' : 'ipv6')
 
 const line = (...words: readonly string[]): string => words.join(' ')
 
-const toClass = ({ device }: Side, { mbit, minor }: Place): string =>
+const toClass = ({ device }: Side, { mbit, minor }: SpeedClass): string =>
   line(
     `class replace dev ${device} parent 1: classid 1:${hex(minor)}`,
     `htb rate ${mbit}mbit burst ${burstOf(mbit)} quantum 3000`,
   )
 
-const toEntries = ({ device, end }: Side, { minor, entries }: Place): string[] =>
+const toEntries = ({ device, end }: Side, { minor, entries }: SpeedClass): string[] =>
   entries.map(({ version, address, handle }) => {
     const [table, row] = handle.split(':')
     return line(
@@ -120,7 +120,7 @@ const toEntries = ({ device, end }: Side, { minor, entries }: Place): string[] =
     )
   })
 
-const toRemoval = ({ device }: Side, { minor, entries }: Place): string[] => [
+const toRemoval = ({ device }: Side, { minor, entries }: SpeedClass): string[] => [
   ...entries.map(({ version, handle }) =>
     line(
       `filter delete dev ${device} parent 1: protocol ${protocolOf(version)} prio ${version}`,

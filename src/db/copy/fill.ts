@@ -79,8 +79,8 @@ export async function fillSqlite(
 function inserterOn(connection: Connection): Insert {
   return async (table, rows) => {
     const names = table.columns.map((column) => column.name)
-    const places = names.map((_, index) => `?${index + 1}`).join(', ')
-    const statement = connection.query(`INSERT INTO ${table.name} (${names.join(', ')}) VALUES (${places})`)
+    const placeholders = names.map((_, index) => `?${index + 1}`).join(', ')
+    const statement = connection.query(`INSERT INTO ${table.name} (${names.join(', ')}) VALUES (${placeholders})`)
     for (const row of rows) statement.run(...row)
   }
 }

@@ -1,4 +1,4 @@
-import { problemsOfPlace, problemsOfTime, type Sha256 } from '../../core/chain.ts'
+import { problemsOfPosition, problemsOfTime, type Sha256 } from '../../core/chain.ts'
 import { type Audit, at, type Finding, type FindingProblem, problem, type Verifier } from '../../core/finding.ts'
 import type { Database } from '../../db/transaction.ts'
 import { isEventType } from './rules.ts'
@@ -25,7 +25,7 @@ export function createEventsVerifier(deps: { db: Database; sha256: Sha256 }): Ve
             const event = { seq: Number(row.seq), at: Number(row.at) }
             const before = lastOf.get(row.customer_id)
             note(row.customer_id, event.seq, [
-              ...(before ? problemsOfPlace(before, event, 'event') : []),
+              ...(before ? problemsOfPosition(before, event, 'event') : []),
               ...(store.isUnchanged(row, deps.sha256) ? [] : [problem('event_changed')]),
               ...(isEventType(row.type) ? [] : [problem('event_type', { type: row.type })]),
               ...(isReadable(row.data) ? [] : [problem('event_unreadable')]),

@@ -5,7 +5,7 @@ import {
   endingWith,
   problemsOfEnd,
   problemsOfLink,
-  problemsOfPlace,
+  problemsOfPosition,
   type Sha256,
 } from '../../core/chain.ts'
 import {
@@ -334,7 +334,7 @@ function problemsOfCheckpoint(
 ): FindingProblem[] {
   const hash = sha256(checkpointText(previous?.hash ?? emptyHead, checkpoint))
   return [
-    ...problemsOfPlace({ seq: previous?.number ?? 0 }, { seq: checkpoint.number }, 'checkpoint'),
+    ...problemsOfPosition({ seq: previous?.number ?? 0 }, { seq: checkpoint.number }, 'checkpoint'),
     ...(hash.toHex() === checkpoint.hash.toHex() ? [] : [problem('chain_hash', { entry: 'checkpoint' })]),
   ]
 }

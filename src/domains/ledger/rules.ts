@@ -3,7 +3,7 @@ import {
   emptyChain,
   endingWith,
   type LinkFields,
-  nextPlace,
+  nextPosition,
   type Sha256,
   sealEntry,
 } from '../../core/chain.ts'
@@ -81,7 +81,7 @@ export function post(
   }
   if (account.balance + movement.amount > maxKopecks) throw balanceTooLarge()
   const balance = add(account.balance, movement.amount)
-  const unsealed = { ...movement, customer: account.customer, ...nextPlace(account, nowMs), balanceAfter: balance }
+  const unsealed = { ...movement, customer: account.customer, ...nextPosition(account, nowMs), balanceAfter: balance }
   const hash = sealEntry(account.head, fieldsOf(unsealed), sha256)
   const posting = { ...unsealed, hash }
   const apiSpent = apiSpentAfter(account.apiSpent, movement)

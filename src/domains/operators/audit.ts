@@ -50,7 +50,7 @@ function problemsOf(
   if (!seal) return chain.problemsOfLink(before, entry, fieldsOf(entry), { sha256, entry: entryWord })
   const isSealed = chain.sealEntry(entry.hash, fieldsOf(entry), sha256).toHex() === seal.toHex()
   return [
-    ...chain.problemsOfPlace(before, entry, entryWord),
+    ...chain.problemsOfPosition(before, entry, entryWord),
     ...(isSealed ? [] : [problem('entry_redacted')]),
     ...chain.problemsOfTime(before, entry, entryWord),
   ]

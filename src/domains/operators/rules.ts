@@ -1,4 +1,4 @@
-import { type Chain, type Link, type LinkFields, nextPlace, type Sha256, sealEntry } from '../../core/chain.ts'
+import { type Chain, type Link, type LinkFields, nextPosition, type Sha256, sealEntry } from '../../core/chain.ts'
 import type { OperatorId, OperatorTokenId } from '../../core/ids.ts'
 import { isText, makeText } from '../../core/token-text.ts'
 
@@ -74,7 +74,7 @@ export const fieldsOf = (entry: Omit<Entry, 'hash'>): LinkFields => [
 /** The next entry of the log. */
 export function toEntry(chain: Chain, { actor, operation, request }: Action, nowMs: number, sha256: Sha256): Entry {
   const { operator, name, role, source } = actor
-  const entry = { ...nextPlace(chain, nowMs), operator, name, role, action: operation, request, source }
+  const entry = { ...nextPosition(chain, nowMs), operator, name, role, action: operation, request, source }
   return { ...entry, hash: sealEntry(chain.head, fieldsOf(entry), sha256) }
 }
 

@@ -75,9 +75,9 @@ const exitsInCountry = 8
 /** Eight exits for every pool in each country, each on a loopback address of its own from 127.100.0.1 on. */
 export function sandboxExits(): NewExit[] {
   return pools.flatMap(({ name, network }, poolIndex) =>
-    Object.entries(spots).flatMap(([country, places], countryIndex) =>
+    Object.entries(spots).flatMap(([country, locations], countryIndex) =>
       Array.from({ length: exitsInCountry }, (_, index): NewExit => {
-        const [state = '', city = '', zip = ''] = places[index % places.length]?.split('; ') ?? []
+        const [state = '', city = '', zip = ''] = locations[index % locations.length]?.split('; ') ?? []
         const asns = networks[network]?.[country]
         return {
           pool: name,
@@ -89,7 +89,7 @@ export function sandboxExits(): NewExit[] {
           state,
           city,
           zip,
-          asn: asns?.[Math.floor(index / places.length) % 2] ?? null,
+          asn: asns?.[Math.floor(index / locations.length) % 2] ?? null,
         }
       }),
     ),

@@ -49,7 +49,7 @@ export class ExitChooser {
       const exit = this.drawAnother(near, failed) ?? this.drawAnother(exits, failed)
       return exit ? { exit } : { refusal: 'no_exit' }
     }
-    const key = `${owner} ${login.session.name} ${placeKey(pool, login)}`
+    const key = `${owner} ${login.session.name} ${locationKey(pool, login)}`
     const known = this.sessions.get(key)
     if (!known) return this.begin(key, exits, login, 0, nowMs)
     if (nowMs >= known.endsAt) return this.begin(key, exits, login, known.turn + 1, nowMs)
@@ -75,7 +75,7 @@ export class ExitChooser {
 
   private fitAfresh(all: readonly NodeExit[], pool: string, login: ProxyLogin): FittingNow {
     const { generation } = this.deps.health
-    const key = placeKey(pool, login)
+    const key = locationKey(pool, login)
     const known = this.fitting.get(key)
     // The array is replaced whenever an exit changes.
     if (known?.all === all && known.generation === generation) return known
@@ -104,7 +104,7 @@ export class ExitChooser {
 }
 
 function fits(exit: NodeExit, login: ProxyLogin): boolean {
-  if (exit.offers !== null) return offersPlace(exit, login)
+  if (exit.offers !== null) return offersLocation(exit, login)
   const has = (list: readonly string[], value: string): boolean => list.length === 0 || list.includes(value)
   return (
     has(login.countries, exit.country) &&
@@ -115,7 +115,7 @@ function fits(exit: NodeExit, login: ProxyLogin): boolean {
   )
 }
 
-const placeKey = (pool: string, { countries, states, cities, zips, asns }: ProxyLogin): string =>
+const locationKey = (pool: string, { countries, states, cities, zips, asns }: ProxyLogin): string =>
   [pool, ...[countries, states, cities, zips, asns].map((list) => list.join('.'))].join('|')
 
 /** Rendezvous hashing: when an exit goes, only its own sessions move. */
@@ -174,7 +174,7 @@ function otherwiseFor(exit: NodeExit): TemplateValues {
   return { minutes: usualMinutes, country: first, COUNTRY: first.toUpperCase() }
 }
 
-function offersPlace(exit: NodeExit, login: ProxyLogin): boolean {
+function offersLocation(exit: NodeExit, login: ProxyLogin): boolean {
   const asked = readAsked(exit, login)
   const otherwise = { ...otherwiseFor(exit), session: 'x' }
   return asked !== undefined && fillTemplate(exit.credentials?.username ?? '', asked, otherwise) !== undefined

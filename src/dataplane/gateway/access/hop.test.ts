@@ -116,11 +116,11 @@ describe('a hop from another gateway', () => {
     fc.assert(
       fc.property(fc.nat(250), fc.constantFrom('0', '9', 'a', 'z', '_', ';', '=', ' ', '\n'), (at, letter) => {
         const ticket = write('nod_b', 'ext_1', target)
-        const place = at % ticket.length
-        if (ticket[place] === letter) return
+        const position = at % ticket.length
+        if (ticket[position] === letter) return
         // The last letter of a signature has bits that mean nothing; they are read as they were written.
-        const altered = ticket.slice(0, place) + letter + ticket.slice(place + 1)
-        if (place === ticket.length - 1) return
+        const altered = ticket.slice(0, position) + letter + ticket.slice(position + 1)
+        if (position === ticket.length - 1) return
         expect(judge(altered)).toBe('hop_refused')
       }),
       { numRuns: 500 },

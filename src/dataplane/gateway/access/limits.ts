@@ -28,13 +28,13 @@ export function createTunnelLimits(limits: CustomerLimits, clock: Clock) {
 
   const openOf = (name: string): number => open.get(name)?.tunnels ?? 0
 
-  function takePlace(name: string): void {
+  function takeSlot(name: string): void {
     const known = open.get(name)
     if (known) known.tunnels += 1
     else open.set(name, { tunnels: 1 })
   }
 
-  function leavePlace(name: string): void {
+  function releaseSlot(name: string): void {
     const known = open.get(name)
     if (!known) return
     known.tunnels -= 1
@@ -47,14 +47,14 @@ export function createTunnelLimits(limits: CustomerLimits, clock: Clock) {
       if (openOf(owner) >= limits.tunnels) return 'too_many_tunnels'
       if (max !== null && openOf(key) >= max) return 'too_many_tunnels'
       if (!opening.take(owner)) return 'too_many_new'
-      takePlace(owner)
-      takePlace(key)
+      takeSlot(owner)
+      takeSlot(key)
       return undefined
     },
 
     leave(owner: string, key: string): void {
-      leavePlace(owner)
-      leavePlace(key)
+      releaseSlot(owner)
+      releaseSlot(key)
     },
   }
 }

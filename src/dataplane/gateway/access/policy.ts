@@ -27,10 +27,10 @@ export type Policy = {
 export function mayReach(address: Address, port: number, policy: Policy): Denial | undefined {
   if (!isPortAllowed(port, policy.ports)) return 'port_denied'
   const plain = unmap(address)
-  const place = classify(plain)
-  if (place === 'loopback' && policy.allowLoopback)
+  const addressClass = classify(plain)
+  if (addressClass === 'loopback' && policy.allowLoopback)
     return isWithin(policy.denyPrefixes, plain) ? 'destination_denied' : undefined
-  if (place !== 'public') return 'destination_not_public'
+  if (addressClass !== 'public') return 'destination_not_public'
   if (isWithinSorted(policy.ownAddresses, plain)) return 'destination_is_ours'
   return isWithin(policy.denyPrefixes, plain) ? 'destination_denied' : undefined
 }

@@ -171,9 +171,9 @@ test('any split of an answer leads to the same steps', () => {
   const kinds = fc.constantFrom('http', 'httpLogin', 'socks', 'socksLogin')
   const splits = fc.array(fc.nat(80), { maxLength: 12 })
   fc.assert(
-    fc.property(kinds, answers, splits, (kind, bytes, places) => {
+    fc.property(kinds, answers, splits, (kind, bytes, cuts) => {
       const whole = tell(kind, [bytes])
-      expect(tell(kind, splitAt(bytes, places))).toEqual(whole)
+      expect(tell(kind, splitAt(bytes, cuts))).toEqual(whole)
       expect(tell(kind, byteByByte(bytes))).toEqual(whole)
     }),
     { numRuns: scaled(5000) },

@@ -261,9 +261,12 @@ export class Upstreams<Origin> {
    */
   private mayBeSupplier(address: Address, port: number): boolean {
     const { allowLoopback, allowLocalDelivery } = this.deps.policy()
-    const place = classify(unmap(address))
-    if (place === 'loopback' && allowLoopback) return true
-    return place === 'public' && (allowLocalDelivery || !this.deps.dialler.isDeliveredHere?.(address, port, undefined))
+    const addressClass = classify(unmap(address))
+    if (addressClass === 'loopback' && allowLoopback) return true
+    return (
+      addressClass === 'public' &&
+      (allowLocalDelivery || !this.deps.dialler.isDeliveredHere?.(address, port, undefined))
+    )
   }
 
   private async findAddress({ host, port, isSupplier }: Spot): Promise<Address | string> {

@@ -392,8 +392,8 @@ function suite(name: string, cases: readonly Case[], tell: (pieces: readonly Uin
         expect(withoutHeads(whole)).toEqual([...told])
         expect(tell(byteByByte(bytes))).toEqual(whole)
         fc.assert(
-          fc.property(fc.array(fc.nat(Math.min(bytes.length, 1000)), { maxLength: 8 }), (places) => {
-            expect(tell(splitAt(bytes, places))).toEqual(whole)
+          fc.property(fc.array(fc.nat(Math.min(bytes.length, 1000)), { maxLength: 8 }), (cuts) => {
+            expect(tell(splitAt(bytes, cuts))).toEqual(whole)
           }),
           { numRuns: scaled(200) },
         )

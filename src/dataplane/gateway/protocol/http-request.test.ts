@@ -123,12 +123,12 @@ describe('the reader of requests', () => {
 
   test('passes on every body in chunks, whatever its bytes, with sizes of its own writing', () => {
     fc.assert(
-      fc.property(chunks, fc.array(fc.nat(300), { maxLength: 10 }), (parts, places) => {
+      fc.property(chunks, fc.array(fc.nat(300), { maxLength: 10 }), (parts, cuts) => {
         const framed = (ext: string, pad: string) =>
           parts.map((part) => `${pad}${part.length.toString(16)}${ext}\r\n${toText(part)}\r\n`).join('')
         const sent = `POST http://a/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: Chunked\r\n\r\n${framed(';x', '0')}00\r\n\r\n`
         const reader = new HttpRequestReader()
-        const events = splitAt(toBytes(sent), places).flatMap((piece) => reader.feed(piece))
+        const events = splitAt(toBytes(sent), cuts).flatMap((piece) => reader.feed(piece))
         expect(bodyOf(events)).toBe(`${framed('', '')}0\r\n\r\n`)
         expect(events.at(-1)).toEqual({ type: 'end' })
       }),
@@ -144,11 +144,11 @@ describe('the reader of requests', () => {
       '\r\nHEAD http://d/ HTTP/1.1\r\nHost: d\r\n\r\n',
     )
     fc.assert(
-      fc.property(fc.array(request, { maxLength: 6 }), fc.array(fc.nat(400), { maxLength: 12 }), (requests, places) => {
+      fc.property(fc.array(request, { maxLength: 6 }), fc.array(fc.nat(400), { maxLength: 12 }), (requests, cuts) => {
         const bytes = toBytes(requests.join(''))
         const whole = requests.flatMap((text) => summarizeRequests([toBytes(text)]))
         expect(summarizeRequests([bytes])).toEqual(whole)
-        expect(summarizeRequests(splitAt(bytes, places))).toEqual(whole)
+        expect(summarizeRequests(splitAt(bytes, cuts))).toEqual(whole)
       }),
       { numRuns: 500 },
     )

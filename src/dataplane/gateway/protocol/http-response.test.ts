@@ -286,8 +286,8 @@ describe('HTTP responses', () => {
       expect(summarizeResponse(of, [bytes], closes)).toEqual([...told])
       expect(summarizeResponse(of, byteByByte(bytes), closes)).toEqual([...told])
       fc.assert(
-        fc.property(fc.array(fc.nat(Math.min(bytes.length, 1000)), { maxLength: 8 }), (places) => {
-          expect(summarizeResponse(of, splitAt(bytes, places), closes)).toEqual([...told])
+        fc.property(fc.array(fc.nat(Math.min(bytes.length, 1000)), { maxLength: 8 }), (cuts) => {
+          expect(summarizeResponse(of, splitAt(bytes, cuts), closes)).toEqual([...told])
         }),
         { numRuns: scaled(200) },
       )
@@ -310,9 +310,9 @@ describe('HTTP responses', () => {
 
   test('every chunked body reaches an HTTP/1.0 client as its bytes', () => {
     fc.assert(
-      fc.property(fc.array(fc.uint8Array({ minLength: 1, maxLength: 30 })), fc.array(fc.nat(300)), (parts, places) => {
+      fc.property(fc.array(fc.uint8Array({ minLength: 1, maxLength: 30 })), fc.array(fc.nat(300)), (parts, cuts) => {
         const framed = parts.map((part) => `${part.length.toString(16)}\r\n${toText(part)}\r\n`).join('')
-        const lines = summarizeResponse(old, splitAt(toBytes(`${chunked}${framed}0\r\n\r\n`), places))
+        const lines = summarizeResponse(old, splitAt(toBytes(`${chunked}${framed}0\r\n\r\n`), cuts))
         const body = parts.map(toText).join('')
         expect(lines.slice(1)).toEqual([...(body === '' ? [] : [`body ${body}`]), 'end, close'])
       }),

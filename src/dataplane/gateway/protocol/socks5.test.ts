@@ -21,11 +21,11 @@ describe('SOCKS5', () => {
         port,
         early,
         fc.array(fc.nat(250)),
-        (name, word, [sent, host], number, rest, places) => {
+        (name, word, [sent, host], number, rest, cuts) => {
           const user = `\x01${String.fromCharCode(name.length)}${name}${String.fromCharCode(word.length)}${word}`
           const portBytes = String.fromCharCode(number >> 8, number & 255)
           const bytes = toBytes(`\x05\x02\0\x02${user}\x05\x01\0${sent}${portBytes}${toText(rest)}`)
-          expect(summarizeSocks(splitAt(bytes, places))).toEqual([
+          expect(summarizeSocks(splitAt(bytes, cuts))).toEqual([
             'reply 0502',
             `credentials ${name}:${word}`,
             'accept 0100',

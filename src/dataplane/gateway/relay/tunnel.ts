@@ -105,7 +105,7 @@ export class ProxyTunnels {
   end(tunnel: ProxyTunnel): void {
     if (!this.deps.open.remove(tunnel)) return
     this.metering.finish(tunnel.meter)
-    this.leavePlace(tunnel.access)
+    this.releaseSlot(tunnel.access)
   }
 
   get dialling(): number {
@@ -131,12 +131,12 @@ export class ProxyTunnels {
   }
 
   /** Hops have no limits here: the other gateway keeps its customers' limits. */
-  private leavePlace(access: Access): void {
+  private releaseSlot(access: Access): void {
     if (access.kind !== 'hop') this.deps.limits.leave(access.owner, access.key)
   }
 
   private leave(entry: DialAttempt): void {
-    if (!entry.hasLeft) this.leavePlace(entry.access)
+    if (!entry.hasLeft) this.releaseSlot(entry.access)
     entry.hasLeft = true
   }
 

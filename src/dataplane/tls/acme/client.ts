@@ -114,7 +114,7 @@ const maxRetryMs = 7 * 86_400_000
 
 /** ACME directory and signed requests. */
 export class Authority {
-  private places: Record<string, unknown> | undefined
+  private endpoints: Record<string, unknown> | undefined
   private nonce: string | undefined
 
   constructor(
@@ -126,15 +126,15 @@ export class Authority {
     },
   ) {}
 
-  async placeOf(name: string): Promise<string> {
-    if (!this.places) {
+  async endpointOf(name: string): Promise<string> {
+    if (!this.endpoints) {
       const { response, answer } = await this.call(this.deps.directory)
       if (!response.ok) throw problemOf(response.status, answer)
-      this.places = fieldsOf(answer.body)
+      this.endpoints = fieldsOf(answer.body)
     }
-    const place = this.places[name]
-    if (typeof place !== 'string') throw new AcmeProblem(`the directory has no ${name}`, '', undefined)
-    return place
+    const endpoint = this.endpoints[name]
+    if (typeof endpoint !== 'string') throw new AcmeProblem(`the directory has no ${name}`, '', undefined)
+    return endpoint
   }
 
   /** An empty payload reads (POST-as-GET, RFC 8555, 6.3). */
@@ -168,7 +168,7 @@ export class Authority {
   }
 
   private async takeNonce(): Promise<string> {
-    if (this.nonce === undefined) await this.call(await this.placeOf('newNonce'), { method: 'HEAD' })
+    if (this.nonce === undefined) await this.call(await this.endpointOf('newNonce'), { method: 'HEAD' })
     const taken = this.nonce
     this.nonce = undefined
     if (taken === undefined) throw new AcmeProblem('the authority gave no nonce', '', undefined)
@@ -228,7 +228,7 @@ export async function openAccount(
     termsOfServiceAgreed: true,
     ...(contact !== undefined && { contact: [`mailto:${contact}`] }),
   }
-  const { location } = await authority.post(key, undefined, await authority.placeOf('newAccount'), account)
+  const { location } = await authority.post(key, undefined, await authority.endpointOf('newAccount'), account)
   if (location === undefined) throw new AcmeProblem('the authority gave the account no address', '', undefined)
   return { key, url: location }
 }
@@ -259,14 +259,14 @@ export async function orderCertificate(
     if (fields['status'] === 'valid') return
     const all = Array.isArray(fields['challenges']) ? fields['challenges'].map(fieldsOf) : []
     const challenge = all.find((each) => each['type'] === 'http-01')
-    const [token, place] = [challenge?.['token'], challenge?.['url']]
+    const [token, challengeUrl] = [challenge?.['token'], challenge?.['url']]
     // The token becomes part of a path (RFC 8555, 8.1).
-    if (typeof place !== 'string' || typeof token !== 'string' || !/^[A-Za-z0-9_-]{1,200}$/.test(token)) {
+    if (typeof challengeUrl !== 'string' || typeof token !== 'string' || !/^[A-Za-z0-9_-]{1,200}$/.test(token)) {
       throw new AcmeProblem('the authority offers no http-01 for a name', '', undefined)
     }
     challenges.put(token, keyAuthorization(token, key))
     try {
-      await post(place, {})
+      await post(challengeUrl, {})
       const proven = await settle(url)
       if (proven['status'] !== 'valid') throw problemIn(proven)
     } finally {
@@ -275,7 +275,7 @@ export async function orderCertificate(
   }
 
   const order = { identifiers: names.map((value) => ({ type: 'dns', value })) }
-  const made = await post(await authority.placeOf('newOrder'), order)
+  const made = await post(await authority.endpointOf('newOrder'), order)
   const { authorizations, finalize } = fieldsOf(made.body)
   if (made.location === undefined || !Array.isArray(authorizations) || typeof finalize !== 'string') {
     throw new AcmeProblem('the authority’s order cannot be read', '', undefined)

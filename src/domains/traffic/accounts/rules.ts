@@ -1,6 +1,6 @@
 import type { Bytes } from '../../../core/bytes.ts'
 import type { Chain, Link, LinkFields, Sha256 } from '../../../core/chain.ts'
-import { endingWith, nextPlace, sealEntry } from '../../../core/chain.ts'
+import { endingWith, nextPosition, sealEntry } from '../../../core/chain.ts'
 import type { OrderId, SubuserId } from '../../../core/ids.ts'
 import { least, maxBytes } from '../counts/rules.ts'
 import { tooLittleTraffic, trafficFull } from '../errors.ts'
@@ -63,7 +63,7 @@ export function move(
   const { subuser, pool } = account
   const after = { balanceAfter: balance, asideAfter: aside, owedAfter: owed }
   const by = { order: null, node: null, boot: null, ...cause }
-  const unsealed = { ...change, ...nextPlace(account, nowMs), subuser, pool, ...after, ...by }
+  const unsealed = { ...change, ...nextPosition(account, nowMs), subuser, pool, ...after, ...by }
   const movement = { ...unsealed, hash: sealEntry(account.head, fieldsOf(unsealed), sha256) }
   const used = account.used + usedBy(change)
   return { account: { ...account, balance, aside, owed, used, ...endingWith(movement) }, movement }
