@@ -13,8 +13,8 @@ export const readyCommand: Command = {
   async run(given) {
     const url = `${listenUrl(configOf(given))}/readyz`
     // The certificate is for the shop's name, but it is asked at its address.
-    const asked = { signal: AbortSignal.timeout(withinMs), tls: { rejectUnauthorized: false } }
-    const ready = await fetch(url, asked).then(
+    const options = { signal: AbortSignal.timeout(withinMs), tls: { rejectUnauthorized: false } }
+    const ready = await fetch(url, options).then(
       (answer) => answer.ok,
       () => false,
     )

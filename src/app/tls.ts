@@ -66,8 +66,8 @@ export function openTls(config: Config, role: 'shop' | 'gateway', log: Log): Tls
         'When the certificate began, since 1970.',
         (of) => of.beginsAt,
       )
-      const asked = 'How often in a row an ACME authority gave no certificate; 0 where none is asked.'
-      metrics.gauge('turnpike_acme_failures', asked, () => renewal?.failures ?? 0)
+      const help = 'How often in a row an ACME authority gave no certificate; 0 where none is asked.'
+      metrics.gauge('turnpike_acme_failures', help, () => renewal?.failures ?? 0)
     },
     async stop() {
       ended.abort()

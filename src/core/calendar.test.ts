@@ -76,20 +76,20 @@ describe('addDays and addMonths', () => {
   })
 })
 
-const asked = (from?: number, to?: number) => ({
+const period = (from?: number, to?: number) => ({
   fromAt: from === undefined ? undefined : from * dayMs,
   toAt: to === undefined ? undefined : to * dayMs,
 })
 
 test('a report covers the last 30 days and today by default', () => {
-  expect(reportDaysOf(asked(), 100 * dayMs + 5)).toEqual({ from: 70, to: 101 })
-  expect(reportDaysOf(asked(99), 100 * dayMs)).toEqual({ from: 99, to: 101 })
-  expect(reportDaysOf(asked(10, 11), 100 * dayMs)).toEqual({ from: 10, to: 11 })
+  expect(reportDaysOf(period(), 100 * dayMs + 5)).toEqual({ from: 70, to: 101 })
+  expect(reportDaysOf(period(99), 100 * dayMs)).toEqual({ from: 99, to: 101 })
+  expect(reportDaysOf(period(10, 11), 100 * dayMs)).toEqual({ from: 10, to: 11 })
 })
 
 test('a report of no day or of more than 1000 days is refused', () => {
-  expect(reportDaysOf(asked(10, 10), 0)).toBeUndefined()
-  expect(reportDaysOf(asked(11, 10), 0)).toBeUndefined()
-  expect(reportDaysOf(asked(0, maxReportDays), 0)).toEqual({ from: 0, to: maxReportDays })
-  expect(reportDaysOf(asked(0, maxReportDays + 1), 0)).toBeUndefined()
+  expect(reportDaysOf(period(10, 10), 0)).toBeUndefined()
+  expect(reportDaysOf(period(11, 10), 0)).toBeUndefined()
+  expect(reportDaysOf(period(0, maxReportDays), 0)).toEqual({ from: 0, to: maxReportDays })
+  expect(reportDaysOf(period(0, maxReportDays + 1), 0)).toBeUndefined()
 })

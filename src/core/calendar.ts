@@ -28,11 +28,11 @@ export const maxReportDays = 1000
 
 /** Days of a report, since 1970 in UTC; by default the last 30 and today. Undefined if none or more than the limit. */
 export function reportDaysOf(
-  asked: { readonly fromAt: number | undefined; readonly toAt: number | undefined },
+  period: { readonly fromAt: number | undefined; readonly toAt: number | undefined },
   nowMs: number,
 ): { readonly from: number; readonly to: number } | undefined {
   const today = Math.floor(nowMs / dayMs)
-  const from = asked.fromAt === undefined ? today - usualReportDays : Math.floor(asked.fromAt / dayMs)
-  const to = asked.toAt === undefined ? today + 1 : Math.floor(asked.toAt / dayMs)
+  const from = period.fromAt === undefined ? today - usualReportDays : Math.floor(period.fromAt / dayMs)
+  const to = period.toAt === undefined ? today + 1 : Math.floor(period.toAt / dayMs)
   return to > from && to - from <= maxReportDays ? { from, to } : undefined
 }

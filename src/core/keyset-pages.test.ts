@@ -8,16 +8,16 @@ describe('keysetPages', () => {
     await fc.assert(
       fc.asyncProperty(numbers, fc.integer({ min: 1, max: 9 }), async (unordered, size) => {
         const all = unordered.toSorted((a, b) => a - b)
-        let asked = 0
+        let queries = 0
         const read = async (after: number, limit: number) => {
-          asked += 1
+          queries += 1
           return all.filter((each) => each > after).slice(0, limit)
         }
         const pages: (readonly number[])[] = []
         for await (const page of keysetPages(read, { start: 0, size, keyOf: (each) => each })) pages.push(page)
         expect(pages.flat()).toEqual(all)
         expect(pages.every((page) => page.length > 0 && page.length <= size)).toBeTrue()
-        expect(asked).toBe(Math.floor(all.length / size) + 1)
+        expect(queries).toBe(Math.floor(all.length / size) + 1)
       }),
     )
   })

@@ -34,7 +34,11 @@ export const takenBy = (template: string): ReadonlySet<string> =>
   new Set(namesIn(template).map((name) => name.toLowerCase()))
 
 /** Fills a login template. Placeholders outside brackets fall back to `otherwise`; undefined if a value is missing. */
-export function fillTemplate(template: string, asked: TemplateValues, otherwise: TemplateValues): string | undefined {
+export function fillTemplate(
+  template: string,
+  requested: TemplateValues,
+  otherwise: TemplateValues,
+): string | undefined {
   let isWhole = true
   const valueOf = (name: string, values: readonly TemplateValues[]): string | undefined => {
     const found = isName(name) ? values.map((each) => each[name]).find((value) => value !== undefined) : undefined
@@ -50,8 +54,8 @@ export function fillTemplate(template: string, asked: TemplateValues, otherwise:
     return isFilled ? filled : undefined
   }
   const parts = [...template.matchAll(piecePattern)].map(([piece, optional]) => {
-    if (optional !== undefined) return fill(optional, [asked]) ?? ''
-    const filled = fill(piece, [asked, otherwise])
+    if (optional !== undefined) return fill(optional, [requested]) ?? ''
+    const filled = fill(piece, [requested, otherwise])
     isWhole &&= filled !== undefined
     return filled ?? ''
   })

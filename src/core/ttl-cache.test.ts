@@ -3,17 +3,17 @@ import { failureOf } from '../../test/harness/failure.ts'
 import { createTtlCache, type TtlCache } from './ttl-cache.ts'
 
 let nowMs: number
-let asked: string[]
+let lookups: string[]
 let found: string | undefined
 let known: TtlCache<string, string | undefined>
 
 beforeEach(() => {
   nowMs = 1_000
-  asked = []
+  lookups = []
   found = 'here'
   known = createTtlCache({
     load: async (key) => {
-      asked.push(key)
+      lookups.push(key)
       if (found === 'fails') throw new Error('not reached')
       return found
     },
@@ -27,14 +27,14 @@ beforeEach(() => {
 describe('TtlCache', () => {
   test('concurrent callers share one load, and an entry is loaded again after 500 ms', async () => {
     expect(await Promise.all([known.get('a'), known.get('a'), known.get('b')])).toEqual(['here', 'here', 'here'])
-    expect(asked).toEqual(['a', 'b'])
+    expect(lookups).toEqual(['a', 'b'])
     nowMs += 499
     await known.get('a')
-    expect(asked).toEqual(['a', 'b'])
+    expect(lookups).toEqual(['a', 'b'])
     nowMs += 1
     found = 'moved'
     expect(await known.get('a')).toBe('moved')
-    expect(asked).toEqual(['a', 'b', 'a'])
+    expect(lookups).toEqual(['a', 'b', 'a'])
   })
 
   test('a caller may accept an older entry, and a newer load replaces it for all callers', async () => {
@@ -44,7 +44,7 @@ describe('TtlCache', () => {
     expect(await known.get('a', 1_000)).toBe('here')
     expect(await known.get('a')).toBe('moved')
     expect(await known.get('a', 1_000)).toBe('moved')
-    expect(asked).toEqual(['a', 'a'])
+    expect(lookups).toEqual(['a', 'a'])
   })
 
   test('a load that does not end is shared for the ttl of the cache only', async () => {
@@ -64,7 +64,7 @@ describe('TtlCache', () => {
     await known.get('a')
     nowMs -= 1
     await known.get('a')
-    expect(asked).toEqual(['a', 'a'])
+    expect(lookups).toEqual(['a', 'a'])
   })
 
   test('a failed load and a value that shouldKeep rejects are not cached', async () => {
@@ -74,7 +74,7 @@ describe('TtlCache', () => {
     expect(await known.get('a')).toBeUndefined()
     found = 'here'
     expect(await known.get('a')).toBe('here')
-    expect(asked).toEqual(['a', 'a', 'a'])
+    expect(lookups).toEqual(['a', 'a', 'a'])
   })
 
   test('the failure of an earlier load does not drop the entry of a later one', async () => {
@@ -99,10 +99,10 @@ describe('TtlCache', () => {
     await known.get('a')
     known.clear()
     await known.get('a')
-    expect(asked).toEqual(['a', 'a'])
+    expect(lookups).toEqual(['a', 'a'])
     for (const key of ['b', 'c', 'd']) await known.get(key)
     await known.get('d')
     await known.get('a')
-    expect(asked).toEqual(['a', 'a', 'b', 'c', 'd', 'a'])
+    expect(lookups).toEqual(['a', 'a', 'b', 'c', 'd', 'a'])
   })
 })

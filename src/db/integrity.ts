@@ -67,8 +67,8 @@ export function createIntegrityVerifier({ db, migrations }: Deps): Verifier {
       const demands = expected?.demands ?? (await db.snapshot((reader) => liveDemands(db, reader)))
       const findings: Finding[] = db.engine === 'sqlite' ? await checkFile(db) : []
       // One query per table: an unreadable table must not prevent the check of the others.
-      for (const [table, asked] of Map.groupBy(demands, (demand) => demand.table)) {
-        findings.push(...(await checkTable(db, table, asked)))
+      for (const [table, ofTable] of Map.groupBy(demands, (demand) => demand.table)) {
+        findings.push(...(await checkTable(db, table, ofTable)))
       }
       return { findings, covered: { constraints: demands.length } }
     },

@@ -79,7 +79,7 @@ export class Pool {
   async read(sql: string, values: readonly Value[] = []): Promise<unknown> {
     for (let attempt = 1; ; attempt += 1) {
       const line = this.#free.pop() ?? (await this.#next())
-      line.listener.asked()
+      line.listener.sent()
       try {
         return await line.client.unsafe(sql, toBound(values)).execute()
       } catch (error) {
@@ -160,7 +160,7 @@ export class Pool {
       listener.heard()
       resolve(line)
     }
-    listener.asked()
+    listener.sent()
     queue.add(waits)
     return promise
   }
@@ -195,7 +195,7 @@ export class Pool {
   async #reserveOn(sql: SQL): Promise<ReservedSQL> {
     const end = new AbortController()
     const listener = this.silence.listen(this.limits.poolWaitMs, () => end.abort())
-    listener.asked()
+    listener.sent()
     try {
       return await sql.reserve({ signal: end.signal })
     } catch (error) {

@@ -173,9 +173,9 @@ describe('a PostgreSQL that hangs', () => {
     const lookThrice = () => [1, 2, 3].forEach(() => look())
     const many = await db.transact(async (tx) => {
       for (let turn = 0; turn < 13; turn += 1) {
-        const asked = tx.run('SELECT 1')
+        const query = tx.run('SELECT 1')
         lookThrice()
-        await asked
+        await query
       }
       return 'done'
     })

@@ -108,7 +108,7 @@ function speakOn(line: PooledConnection, listener: Listener) {
     // Thrown here, it rolls the transaction back; a refused send would be missing from the transaction.
     if (values.length > maxParameters) throw new RangeError('a statement has more values than can be sent')
     const answer = line.client.unsafe(sql, toBound(values)).execute()
-    listener.asked()
+    listener.sent()
     sent.push(answer.then(heard, failed))
     return answer
   }

@@ -12,7 +12,7 @@ const realEvery: Every = (ms, act) => {
 /** A caller that waits for a server repeatedly. */
 export type Listener = {
   /** A query was sent. */
-  asked(): void
+  sent(): void
   /** A query was answered or given up. */
   heard(): void
 }
@@ -32,7 +32,7 @@ export class Silence {
     const wait = { sinceLook: 0, maxLooks: Math.ceil(maxMs / lookEveryMs), end }
     let unanswered = 0
     return {
-      asked: () => {
+      sent: () => {
         unanswered += 1
         if (unanswered > 1) return
         wait.sinceLook = this.#look

@@ -29,8 +29,8 @@ describe('token buckets of several shops', () => {
 
   test('three shops together hand out exactly the burst of a shared bucket', async () => {
     const drawn = buckets('reads').map((each) => prefetchTokenBuckets(each, rate, () => clock.nowMs))
-    const asked = Array.from({ length: 600 }, (_, index) => drawn[index % 3]?.take('token'))
-    const answers = await Promise.all(asked.map(async (each) => each))
+    const requests = Array.from({ length: 600 }, (_, index) => drawn[index % 3]?.take('token'))
+    const answers = await Promise.all(requests.map(async (each) => each))
     expect(answers.filter((each) => each?.isAllowed)).toHaveLength(rate.burst)
     for (const each of drawn) expect(await each.take('token')).toMatchObject({ isAllowed: false })
     expect(await drawn[0]?.take('another')).toEqual({ isAllowed: true, level: rate.burst - 1 })

@@ -46,10 +46,10 @@ describe('a report of a node', () => {
   })
 
   test('numbers its lease requests from one on, and says how much is on its way', () => {
-    const wish = (change: object) => isTaken({ lease_requests: [{ ...lines.lease_requests, ...change }] })
-    expect(wish({ turn: 1, moving: 0 })).toBe(true)
+    const isTakenWith = (change: object) => isTaken({ lease_requests: [{ ...lines.lease_requests, ...change }] })
+    expect(isTakenWith({ turn: 1, moving: 0 })).toBe(true)
     for (const change of [{ turn: 0 }, { turn: -1 }, { turn: 1.5 }, { moving: -1 }, { want: 'more' }]) {
-      expect(wish(change)).toBe(false)
+      expect(isTakenWith(change)).toBe(false)
     }
   })
 

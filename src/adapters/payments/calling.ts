@@ -9,14 +9,17 @@ const rate = { perSecond: 20, burst: 200 }
 /** How many calls each purpose leaves to the purposes after it. */
 const reserves: Readonly<Record<CallPurpose, number>> = { poll: 100, open: 40, notify: 0 }
 
-type Asked = {
+type ProviderRequest = {
   readonly purpose: CallPurpose
   readonly method?: 'GET' | 'POST'
   readonly headers?: Readonly<Record<string, string>>
   readonly json?: unknown
 }
 
-export type ProviderCall = (url: string, asked: Asked) => Promise<{ readonly status: number; readonly json: unknown }>
+export type ProviderCall = (
+  url: string,
+  request: ProviderRequest,
+) => Promise<{ readonly status: number; readonly json: unknown }>
 
 /**
  * Calls one provider over HTTPS. A 4xx other than 404 throws ProviderRefused. No answer, a 5xx, 408, 429 or an answer

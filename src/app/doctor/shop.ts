@@ -51,11 +51,11 @@ export async function lookAtShop(config: Config): Promise<Advice[]> {
 }
 
 async function lookAtDatabase(db: Database): Promise<Advice[]> {
-  const askedAt = Date.now()
+  const requestedAt = Date.now()
   const server = await readServerSettings(db)
   const isSet = isClockSet(process.platform)
   if (server.engine === 'postgres') {
-    const skewMs = (askedAt + Date.now()) / 2 - server.nowMs
+    const skewMs = (requestedAt + Date.now()) / 2 - server.nowMs
     return [adviseClock(skewMs, isSet), advisePostgres(server)]
   }
   const megabytes = Math.round(server.bytes / 1e6)

@@ -211,9 +211,9 @@ function limitsOf(config: Config, log: Log): EngineLimits {
   const fields = { files, connections, asked_for: config.gatewayConnections, ports }
   const explanation = 'raise the limit of open files (ulimit -n) to carry more'
   // A default limit is worth a warning only if it is low.
-  const isAsked = config.gatewayConnections !== Number(gatewaySettings.gatewayConnections.fallback)
+  const isConfigured = config.gatewayConnections !== Number(gatewaySettings.gatewayConnections.fallback)
   if (limits.connections >= config.gatewayConnections) log.info('file limit', fields)
-  else if (isAsked || connections < fewConnections) log.warn('file limit', { ...fields, explanation })
+  else if (isConfigured || connections < fewConnections) log.warn('file limit', { ...fields, explanation })
   else log.info('file limit', { ...fields, explanation })
   return limits
 }

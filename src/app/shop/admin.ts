@@ -72,16 +72,16 @@ export function createActions(services: Services) {
      * Customers who had an address between two instants. The question is written to the audit log before it is
      * answered.
      */
-    async findHolders(action: Action, asked: AddressQuestion): Promise<Holders> {
+    async findHolders(action: Action, query: AddressQuestion): Promise<Holders> {
       await acting.mustNote(action)
-      const { address, from, to } = asked
+      const { address, from, to } = query
       const exit = formatAddress(address)
       const [proxies, devices, isExit] = await Promise.all([
         proxyOperator.holdersOf(address, from, to),
         vpn.holdersOf(address, from, to),
         premium.exits.isLocal(exit),
       ])
-      const candidates = isExit ? await premium.mayHaveLeft({ exit, from, to, host: asked.host }) : []
+      const candidates = isExit ? await premium.mayHaveLeft({ exit, from, to, host: query.host }) : []
       return { proxies, devices, isExit, candidates }
     },
 

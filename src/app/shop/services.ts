@@ -129,7 +129,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   const fleet = createFleet({ ...base, publicKeyOf })
   const reach = createReach({ customers, fleet, places: config.places })
   const events = createEvents(base)
-  const findObstacle = (asked: Parameters<typeof reach.findObjection>[0]) => reach.findObjection(asked)
+  const findObstacle = (query: Parameters<typeof reach.findObjection>[0]) => reach.findObjection(query)
   const orders = createOrders({ ...base, ledger, customers, events, findObstacle })
   const pricing = createPricing(base)
   const terms = config.premium ?? shippedTerms

@@ -44,6 +44,6 @@ test('a socket file that a killed process left behind, another file and a missin
   killed.kill('SIGKILL')
   await killed.exited
   writeFileSync(join(folder, 'file'), '')
-  const asked = [left, join(folder, 'file'), join(folder, 'missing.sock')].map(isListening)
-  expect(await Promise.all(asked)).toEqual([false, false, false])
+  const checks = [left, join(folder, 'file'), join(folder, 'missing.sock')].map(isListening)
+  expect(await Promise.all(checks)).toEqual([false, false, false])
 })

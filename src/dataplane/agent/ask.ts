@@ -60,12 +60,12 @@ export class CredentialLookup {
 
   /** Retries once: behind a load balancer the next request reaches another shop. */
   private async findTwice(question: FindBody): Promise<Found> {
-    const askedAt = this.deps.now()
+    const requestedAt = this.deps.now()
     try {
       return await this.deps.link.find(question)
     } catch (error) {
       const isUnreachable = error instanceof LinkError && error.trouble === 'unreachable'
-      if (!isUnreachable || this.deps.now() - askedAt > retryWithinMs) throw error
+      if (!isUnreachable || this.deps.now() - requestedAt > retryWithinMs) throw error
       return this.deps.link.find(question)
     }
   }

@@ -22,7 +22,7 @@ export type DataPath = {
   /** Whitelisted addresses that customers connected from since the last call. */
   takeSources(): readonly { readonly id: string; readonly address: string }[]
   /** Called when a lease is requested. Returns bytes on their way to the customer that are not counted yet. */
-  noteAsked?(id: string, pool: string): number
+  noteRequest?(id: string, pool: string): number
   /** The shop's answer: `received` + `sent` must not exceed `upto`. An unchanged value means that nothing is left. */
   allow(id: string, pool: string, upto: number): void
   /** Bytes per 200 ms at the current rate; sizes the next lease. */

@@ -64,14 +64,18 @@ class RulesShop {
       const claimed = total - line.counted
       if (claimed > 0n) this.put(count(line, { claimed, believed: claimed }, isClosed).line)
     }
-    for (const wish of body.lease_requests) {
-      const line = this.line(body.boot, wish.id)
+    for (const request of body.lease_requests) {
+      const line = this.line(body.boot, request.id)
       // One number is one wish, however often it comes.
-      const meaning = `${wish.id} ${wish.want}`
-      expect(this.turns.get(`${body.boot} ${wish.turn}`) ?? meaning).toBe(meaning)
-      this.turns.set(`${body.boot} ${wish.turn}`, meaning)
+      const meaning = `${request.id} ${request.want}`
+      expect(this.turns.get(`${body.boot} ${request.turn}`) ?? meaning).toBe(meaning)
+      this.turns.set(`${body.boot} ${request.turn}`, meaning)
       const free = isClosed ? 0n : leaseBytes
-      this.put(wish.want === 'return' ? giveBack(line, wish.turn).line : grant(line, wish.turn, leaseBytes, free).line)
+      this.put(
+        request.want === 'return'
+          ? giveBack(line, request.turn).line
+          : grant(line, request.turn, leaseBytes, free).line,
+      )
     }
     const allowances = body.lease_requests.map(({ id }) => ({
       id,

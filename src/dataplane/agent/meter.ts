@@ -315,7 +315,7 @@ export class Meter {
         pool,
         turn,
         want,
-        ...(this.dataPath.noteAsked && want === 'lease' && { moving: this.dataPath.noteAsked(id, pool) }),
+        ...(this.dataPath.noteRequest && want === 'lease' && { moving: this.dataPath.noteRequest(id, pool) }),
         ...(this.dataPath.paceOf && want === 'lease' && { pace: this.dataPath.paceOf(id, pool) }),
       })),
     }

@@ -111,9 +111,9 @@ describe('the link to the shop', () => {
   test('gives up at once when told to', async () => {
     shop.faults = ['silent']
     const end = new AbortController()
-    const asked = failure(createShopLink({ url: shop.url, secret }).state(undefined, 20, end.signal))
+    const pending = failure(createShopLink({ url: shop.url, secret }).state(undefined, 20, end.signal))
     end.abort()
-    expect((await asked).message).toContain('given up')
+    expect((await pending).message).toContain('given up')
   })
 
   test('sends no secret in the clear, except on this machine or when told to', () => {

@@ -52,7 +52,7 @@ export class LinkSettingError extends Error {
   override readonly name = 'LinkSettingError'
 }
 
-type Asked<T> = {
+type ShopCall<T> = {
   readonly method: 'GET' | 'POST'
   readonly path: string
   readonly query?: Record<string, string>
@@ -83,10 +83,10 @@ export function createShopLink(deps: {
     if (isRefused && !wasRefused) deps.onRefused?.()
   }
 
-  async function ask<T>(asked: Asked<T>): Promise<T> {
+  async function ask<T>(call: ShopCall<T>): Promise<T> {
     const headers = { authorization: `Bearer ${deps.secret}` }
     try {
-      const answer = await request(base, asked, headers)
+      const answer = await request(base, call, headers)
       noteRefusal(undefined)
       return answer
     } catch (error) {
@@ -154,36 +154,36 @@ function isThisMachine(hostname: string): boolean {
   return address.bytes.every((byte, index) => byte === (index === 15 ? 1 : 0))
 }
 
-async function request<T>(endpoint: Endpoint, asked: Asked<T>, headers: Record<string, string>): Promise<T> {
-  const url = new URL(asked.path, endpoint.url)
-  for (const [name, value] of Object.entries(asked.query ?? {})) url.searchParams.set(name, value)
+async function request<T>(endpoint: Endpoint, call: ShopCall<T>, headers: Record<string, string>): Promise<T> {
+  const url = new URL(call.path, endpoint.url)
+  for (const [name, value] of Object.entries(call.query ?? {})) url.searchParams.set(name, value)
   // The shop logs the same id.
   const id = crypto.getRandomValues(new Uint8Array(12)).toHex()
-  const what = `${asked.method} ${url.pathname} (request ${id})`
+  const what = `${call.method} ${url.pathname} (request ${id})`
   const allHeaders = { ...headers, 'x-request-id': id }
   const cut = new AbortController()
   const giveUp = () => cut.abort()
-  const timer = setTimeout(giveUp, asked.limitMs)
-  asked.end?.addEventListener('abort', giveUp)
-  if (asked.end?.aborted === true) giveUp()
+  const timer = setTimeout(giveUp, call.limitMs)
+  call.end?.addEventListener('abort', giveUp)
+  if (call.end?.aborted === true) giveUp()
   try {
     const response = await fetch(url, {
-      method: asked.method,
-      headers: asked.body === undefined ? allHeaders : { ...allHeaders, 'content-type': 'application/json' },
-      ...(asked.body !== undefined && { body: JSON.stringify(asked.body) }),
+      method: call.method,
+      headers: call.body === undefined ? allHeaders : { ...allHeaders, 'content-type': 'application/json' },
+      ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
       // A redirect would send the secret elsewhere.
       redirect: 'manual',
       ...(endpoint.unix !== undefined && { unix: endpoint.unix }),
       signal: cut.signal,
     })
     const text = await readText(response, what)
-    return readAnswer(what, response.status, text, asked.answer)
+    return readAnswer(what, response.status, text, call.answer)
   } catch (error) {
     if (error instanceof LinkError) throw error
-    throw new LinkError('unreachable', `${what}: ${asked.end?.aborted === true ? 'given up' : reasonOf(error, cut)}`)
+    throw new LinkError('unreachable', `${what}: ${call.end?.aborted === true ? 'given up' : reasonOf(error, cut)}`)
   } finally {
     clearTimeout(timer)
-    asked.end?.removeEventListener('abort', giveUp)
+    call.end?.removeEventListener('abort', giveUp)
   }
 }
 

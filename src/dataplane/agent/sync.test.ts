@@ -36,7 +36,7 @@ const describePosition = (position: PagePosition): string =>
 describe('keeping up with the shop', () => {
   let timing: HandTiming
   let end: AbortController
-  let asked: { atMs: number; cursor: string | undefined; wait: number }[]
+  let requests: { atMs: number; cursor: string | undefined; wait: number }[]
   let answers: (StatePage | LinkError)[]
   let heard: string[]
   let wake: () => void
@@ -46,7 +46,7 @@ describe('keeping up with the shop', () => {
     new StateSync({
       link: {
         async state(cursor, wait, until) {
-          asked.push({ atMs: timing.now(), cursor, wait })
+          requests.push({ atMs: timing.now(), cursor, wait })
           const answer = answers.shift()
           if (answer instanceof LinkError) throw answer
           if (answer) return answer
@@ -71,7 +71,7 @@ describe('keeping up with the shop', () => {
   beforeEach(() => {
     timing = new HandTiming()
     end = new AbortController()
-    asked = []
+    requests = []
     answers = []
     heard = []
     fails = false
@@ -89,12 +89,12 @@ describe('keeping up with the shop', () => {
     const running = sync.run(end.signal)
     await timing.advance(0)
     expect(isReady).toBe(true)
-    expect(asked.map((each) => `${each.cursor} ${each.wait}`)).toEqual(['undefined 0', 'c1 0', 'c2 0', 'c3 10'])
+    expect(requests.map((each) => `${each.cursor} ${each.wait}`)).toEqual(['undefined 0', 'c1 0', 'c2 0', 'c3 10'])
     answers = [page('c4', false, 'd')]
     wake()
     await timing.advance(0)
     expect(heard).toEqual(['a: whole first', 'b: whole', 'c: whole last', 'd: last'])
-    expect(asked.at(-1)).toMatchObject({ cursor: 'c4', wait: 10 })
+    expect(requests.at(-1)).toMatchObject({ cursor: 'c4', wait: 10 })
     end.abort()
     await running
   })
@@ -107,7 +107,7 @@ describe('keeping up with the shop', () => {
     await timing.advance(0)
     expect(sync.lagMs).toBe(0)
     await timing.advance(40_000)
-    const gaps = asked.slice(2).map((each, index) => each.atMs - asked[index + 1]!.atMs)
+    const gaps = requests.slice(2).map((each, index) => each.atMs - requests[index + 1]!.atMs)
     expect(gaps).toEqual([250, 500, 1000, 2000, 4000, 8000, 10_000, 10_000])
     expect(sync.lagMs).toBe(40_000)
     expect(sync.lastContactAt).toBe(0)
@@ -130,7 +130,7 @@ describe('keeping up with the shop', () => {
     ]
     const running = open().run(end.signal)
     await timing.advance(1_000)
-    expect(asked.map((each) => each.cursor)).toEqual([undefined, 'c1', undefined, 'n1', 'n2'])
+    expect(requests.map((each) => each.cursor)).toEqual([undefined, 'c1', undefined, 'n1', 'n2'])
     expect(heard).toEqual(['a: whole first last', 'b: whole first', 'c: whole last'])
     end.abort()
     await running
@@ -140,7 +140,7 @@ describe('keeping up with the shop', () => {
     answers = Array.from({ length: 50 }, () => page('c1', true, 'a'))
     const running = open().run(end.signal)
     await timing.advance(10_000)
-    expect(asked.length).toBeLessThan(12)
+    expect(requests.length).toBeLessThan(12)
     end.abort()
     await running
   })
@@ -149,7 +149,7 @@ describe('keeping up with the shop', () => {
     answers = Array.from({ length: 100 }, () => page('c1', false))
     const running = open().run(end.signal)
     await timing.advance(10_000)
-    expect(asked.length).toBeLessThan(45)
+    expect(requests.length).toBeLessThan(45)
     end.abort()
     await running
   })
@@ -161,7 +161,7 @@ describe('keeping up with the shop', () => {
     await timing.advance(10)
     fails = false
     await timing.advance(1_000)
-    expect(asked.slice(0, 2).map((each) => each.cursor)).toEqual([undefined, undefined])
+    expect(requests.slice(0, 2).map((each) => each.cursor)).toEqual([undefined, undefined])
     expect(heard).toEqual(['a: whole first last'])
     end.abort()
     await running
@@ -173,7 +173,7 @@ describe('keeping up with the shop', () => {
     const running = sync.run(end.signal)
     await timing.advance(10_000)
     await sync.ready
-    expect(asked.map((each) => each.atMs).slice(0, 2)).toEqual([0, 10_000])
+    expect(requests.map((each) => each.atMs).slice(0, 2)).toEqual([0, 10_000])
     end.abort()
     await running
   })
@@ -203,13 +203,13 @@ describe('keeping up over real sockets', () => {
     const end = new AbortController()
     const linkWithin = (state: number) => createShopLink({ url: shop.url, secret: 'tpn_x', limitsMs: { state } })
     const [patient, quick] = [linkWithin(waitLimitMs), linkWithin(200)]
-    let asked = 0
+    let requests = 0
     const sync = new StateSync({
       link: {
         // The fourth question is the one that is met with silence.
         state(...question) {
-          asked += 1
-          return (asked === 4 ? quick : patient).state(...question)
+          requests += 1
+          return (requests === 4 ? quick : patient).state(...question)
         },
       },
       timing: { ...realTiming, pause: (ms, until) => realTiming.pause(ms / 50, until) },

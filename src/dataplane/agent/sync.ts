@@ -103,7 +103,7 @@ export class StateSync {
   }
 
   private async readOnce(end: AbortSignal): Promise<void> {
-    const askedAt = this.timing.now()
+    const requestedAt = this.timing.now()
     const mayWait = !this.isBehind && !this.isWhole
     const page = await this.deps.link.state(this.cursor, mayWait ? waitSeconds : 0, end)
     if (this.failures > 0) {
@@ -114,7 +114,8 @@ export class StateSync {
     this.lastContactAt = this.timing.now()
     this.take(page)
     this.failures = 0
-    if (mayWait && isEmpty(page) && this.timing.now() - askedAt < quickMs) await this.timing.pause(emptyPauseMs, end)
+    if (mayWait && isEmpty(page) && this.timing.now() - requestedAt < quickMs)
+      await this.timing.pause(emptyPauseMs, end)
   }
 }
 

@@ -127,9 +127,9 @@ describe('an entrance over TLS', () => {
 
   test('gives one network a quarter of the room that there is, however politely it comes', async () => {
     const come = (from: string) => WireClient.connect(entrance.port, '127.0.0.1', from, true)
-    const asked = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
+    const request = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
     const isServed = async (client: WireClient): Promise<boolean> => {
-      await client.send(Buffer.from(asked)).catch(() => {})
+      await client.send(Buffer.from(request)).catch(() => {})
       await client.until(() => client.isClosed || client.kept.includes('}'))
       return client.kept.includes('}')
     }

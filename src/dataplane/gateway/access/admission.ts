@@ -271,11 +271,11 @@ export class Admission {
     const { credentials, source, port } = visitor
     if (credentials && this.wrong.has(credentials)) return { refusal: 'bad_credentials' }
     const question = credentials ? { username: nameOf(credentials.username) } : { source, port }
-    const asked = await this.deps.ask(question, source)
+    const outcome = await this.deps.ask(question, source)
     const verdict = this.judgeVisitor(visitor)
     // A node without contact cannot call credentials wrong.
     const isUnauthenticated = 'refusal' in verdict && unknownClientRefusals.includes(verdict.refusal)
-    if (asked === 'unasked' && isUnauthenticated) return { refusal: 'shop_unreachable' }
+    if (outcome === 'unasked' && isUnauthenticated) return { refusal: 'shop_unreachable' }
     if (credentials && isUnauthenticated) this.wrong.add(credentials)
     return verdict
   }

@@ -34,8 +34,8 @@ function chooserWith(exits: readonly NodeExit[], random: () => number = Math.ran
   }
 }
 
-const several = (count: number, wish: (index: number) => Partial<NodeExit> = () => ({})): NodeExit[] =>
-  Array.from({ length: count }, (_, index) => someExit({ id: `exit_${index}`, ...wish(index) }))
+const several = (count: number, change: (index: number) => Partial<NodeExit> = () => ({})): NodeExit[] =>
+  Array.from({ length: count }, (_, index) => someExit({ id: `exit_${index}`, ...change(index) }))
 
 function as(parts: string): ProxyLogin {
   const login = readProxyLogin(`anna${parts}`)

@@ -145,22 +145,22 @@ const usualMinutes = '10'
 const sessionLength = 20
 
 /** Template values that a login asks of a supplier's exit; undefined if the exit does not offer them. */
-function readAsked(exit: NodeExit, login: ProxyLogin): TemplateValues | undefined {
+function readRequested(exit: NodeExit, login: ProxyLogin): TemplateValues | undefined {
   const offers = exit.offers ?? []
   const taken = takenBy(exit.credentials?.username ?? '')
   const country = offers.includes(anyCountry)
     ? login.countries[0]
     : login.countries.find((each) => offers.includes(each))
-  const asked = {
-    country: { wish: login.countries, value: country },
-    state: { wish: login.states, value: login.states[0] },
-    city: { wish: login.cities, value: login.cities[0] },
-    zip: { wish: login.zips, value: login.zips[0] },
-    asn: { wish: login.asns, value: login.asns[0]?.toString() },
+  const filters = {
+    country: { requested: login.countries, value: country },
+    state: { requested: login.states, value: login.states[0] },
+    city: { requested: login.cities, value: login.cities[0] },
+    zip: { requested: login.zips, value: login.zips[0] },
+    asn: { requested: login.asns, value: login.asns[0]?.toString() },
   }
   const values: Record<string, string> = {}
-  for (const [name, { wish, value }] of Object.entries(asked)) {
-    if (wish.length === 0) continue
+  for (const [name, { requested, value }] of Object.entries(filters)) {
+    if (requested.length === 0) continue
     if (value === undefined || !taken.has(name)) return undefined
     values[name] = value
   }
@@ -175,9 +175,9 @@ function otherwiseFor(exit: NodeExit): TemplateValues {
 }
 
 function offersLocation(exit: NodeExit, login: ProxyLogin): boolean {
-  const asked = readAsked(exit, login)
+  const requested = readRequested(exit, login)
   const otherwise = { ...otherwiseFor(exit), session: 'x' }
-  return asked !== undefined && fillTemplate(exit.credentials?.username ?? '', asked, otherwise) !== undefined
+  return requested !== undefined && fillTemplate(exit.credentials?.username ?? '', requested, otherwise) !== undefined
 }
 
 /**
@@ -196,15 +196,15 @@ function fillLogin(
     Buffer.from(deps.sha256(`${credentials.password}\0${text}`))
       .toString('hex')
       .slice(0, sessionLength)
-  const asked: TemplateValues = {
-    ...readAsked(exit, login),
+  const requested: TemplateValues = {
+    ...readRequested(exit, login),
     ...(session !== undefined && {
       session: nameOf(session),
       minutes: String(login.session?.ttlMinutes ?? usualMinutes),
     }),
   }
   const otherwise = { ...otherwiseFor(exit), session: nameOf(`${deps.random()} ${deps.random()}`) }
-  const username = fillTemplate(credentials.username, asked, otherwise)
+  const username = fillTemplate(credentials.username, requested, otherwise)
   return username === undefined ? exit : { ...exit, credentials: { ...credentials, username } }
 }
 

@@ -43,7 +43,7 @@ afterAll(() => {
   echoSix.stop()
 })
 
-const asked: string[] = []
+const lookups: string[] = []
 /** Reports of the dialler about exits. */
 const judged: string[] = []
 const dialler = createDialler({ after, noteHeld() {} }, createSockets(process.platform))
@@ -52,7 +52,7 @@ const resolve = createResolve({
   after,
   namesPerSecond: 10_000,
   lookup: async (name, version) => {
-    asked.push(name)
+    lookups.push(name)
     return (names[name]?.[version] ?? []).map((address) => ({ address, ttl: 60 }))
   },
 })
@@ -143,9 +143,9 @@ describe('where to', () => {
   })
 
   test('a denied name is not even looked up', async () => {
-    asked.length = 0
+    lookups.length = 0
     expect(await tell('www.denied.example', way)).toBe('destination_denied')
-    expect(asked).toEqual([])
+    expect(lookups).toEqual([])
   })
 
   test('an address that does not answer is followed by the next, three in all', async () => {

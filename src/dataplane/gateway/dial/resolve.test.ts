@@ -7,7 +7,7 @@ import { createResolve, type Lookup, type Resolve } from './resolve.ts'
 function byHand(answer: Lookup, namesPerSecond = 1000) {
   const clock = { nowMs: 0 }
   const timing = new HandTiming()
-  const asked: string[] = []
+  const lookups: string[] = []
   const resolve = createResolve({
     clock: () => clock.nowMs,
     after(ms, act) {
@@ -17,11 +17,11 @@ function byHand(answer: Lookup, namesPerSecond = 1000) {
     },
     namesPerSecond,
     lookup: (name, version) => {
-      asked.push(`${name} ${version}`)
+      lookups.push(`${name} ${version}`)
       return answer(name, version)
     },
   })
-  return { clock, timing, asked, resolve }
+  return { clock, timing, lookups, resolve }
 }
 
 const failing = (code: string) => Object.assign(new Error('no'), { code })
@@ -40,35 +40,35 @@ test('an answer holds as long as it says, no less than five seconds and no more 
     [1, 5],
     [86_400, 300],
   ] as const) {
-    const { clock, asked, resolve } = byHand(one('192.0.2.1', ttl))
+    const { clock, lookups, resolve } = byHand(one('192.0.2.1', ttl))
     await tell(resolve, 'a.example')
     clock.nowMs = seconds * 1000 - 1
     expect(await tell(resolve, 'a.example')).toBe('192.0.2.1')
-    expect(asked).toHaveLength(1)
+    expect(lookups).toHaveLength(1)
     clock.nowMs = seconds * 1000
     await tell(resolve, 'a.example')
-    expect(asked).toHaveLength(2)
+    expect(lookups).toHaveLength(2)
   }
 })
 
 test('a name with several addresses is cached for the shortest TTL', async () => {
-  const { clock, asked, resolve } = byHand(async () => [
+  const { clock, lookups, resolve } = byHand(async () => [
     { address: '192.0.2.1', ttl: 100 },
     { address: '192.0.2.2', ttl: 10 },
   ])
   expect(await tell(resolve, 'a.example')).toBe('192.0.2.1 192.0.2.2')
   clock.nowMs = 10_000
   await tell(resolve, 'a.example')
-  expect(asked).toHaveLength(2)
+  expect(lookups).toHaveLength(2)
 })
 
 test('IPv4 and IPv6 are different questions', async () => {
-  const { asked, resolve } = byHand(async (_, version) => [
+  const { lookups, resolve } = byHand(async (_, version) => [
     { address: version === 4 ? '192.0.2.1' : '2001:db8::1', ttl: 9 },
   ])
   expect(await tell(resolve, 'a.example', 4)).toBe('192.0.2.1')
   expect(await tell(resolve, 'a.example', 6)).toBe('2001:db8::1')
-  expect(asked).toEqual(['a.example 4', 'a.example 6'])
+  expect(lookups).toEqual(['a.example 4', 'a.example 6'])
 })
 
 test.each([
@@ -79,24 +79,24 @@ test.each([
   ['resolver_failed', async () => Promise.reject(failing('ESERVFAIL'))],
   ['resolver_failed', async () => Promise.reject(failing('ECONNREFUSED'))],
 ] as [string, Lookup][])('a no is %s, and is believed for five seconds', async (refusal, answer) => {
-  const { clock, asked, resolve } = byHand(answer)
+  const { clock, lookups, resolve } = byHand(answer)
   expect(await tell(resolve, 'a.example')).toBe(refusal)
   clock.nowMs = 4999
   expect(await tell(resolve, 'a.example')).toBe(refusal)
-  expect(asked).toHaveLength(1)
+  expect(lookups).toHaveLength(1)
   clock.nowMs = 5000
   await tell(resolve, 'a.example')
-  expect(asked).toHaveLength(2)
+  expect(lookups).toHaveLength(2)
 })
 
 test('many who ask the same at once are one question, and only the first is counted for it', async () => {
   const { promise, resolve: answer } = Promise.withResolvers<{ address: string; ttl: number }[]>()
-  const { asked, resolve } = byHand(() => promise, 1)
+  const { lookups, resolve } = byHand(() => promise, 1)
   const all = Array.from({ length: 50 }, () => tell(resolve, 'a.example'))
   await settle()
   answer([{ address: '192.0.2.1', ttl: 1 }])
   expect(new Set(await Promise.all(all))).toEqual(new Set(['192.0.2.1']))
-  expect(asked).toHaveLength(1)
+  expect(lookups).toHaveLength(1)
 })
 
 test('the lookup rate limit is per customer and ignores cached names', async () => {
@@ -111,13 +111,13 @@ test('the lookup rate limit is per customer and ignores cached names', async () 
 })
 
 test('names that are never asked of anybody', async () => {
-  const { asked, resolve } = byHand(one('192.0.2.66'), 1)
+  const { lookups, resolve } = byHand(one('192.0.2.66'), 1)
   for (let index = 0; index < 5; index += 1) {
     expect(await tell(resolve, 'localhost', 4)).toBe('127.0.0.1')
     expect(await tell(resolve, `n${index}.localhost`, 6)).toBe('::1')
     expect(await tell(resolve, `n${index}.invalid`)).toBe('name_not_found')
   }
-  expect(asked).toEqual([])
+  expect(lookups).toEqual([])
   expect(await tell(resolve, 'notlocalhost')).toBe('192.0.2.66')
   expect(await tell(resolve, 'localhost.example')).toBe('192.0.2.66')
 })
@@ -137,12 +137,12 @@ test('a resolver that never answers is given up after two seconds, and stalls no
 
 test('no more than five hundred questions are on their way at once', async () => {
   const { promise, resolve: answer } = Promise.withResolvers<{ address: string; ttl: number }[]>()
-  const { asked, resolve } = byHand(() => promise)
+  const { lookups, resolve } = byHand(() => promise)
   const all = Array.from({ length: 510 }, (_, index) => tell(resolve, `n${index}.example`))
   await settle()
   answer([{ address: '192.0.2.1', ttl: 60 }])
   const told = await Promise.all(all)
   expect(told.filter((each) => each === 'resolver_failed')).toHaveLength(10)
-  expect(asked).toHaveLength(500)
+  expect(lookups).toHaveLength(500)
   expect(await tell(resolve, 'n509.example')).toBe('192.0.2.1')
 })

@@ -49,9 +49,9 @@ export function createResolve(deps: { clock: Clock; after: After; namesPerSecond
     if (pending) return pending
     if (!questions.take(owner)) return Promise.resolve({ refusal: 'too_many_names' })
     if (asking.size >= maxInFlight) return Promise.resolve({ refusal: 'resolver_failed' })
-    const asked = ask(key, name, version).finally(() => asking.delete(key))
-    asking.set(key, asked)
-    return asked
+    const started = ask(key, name, version).finally(() => asking.delete(key))
+    asking.set(key, started)
+    return started
   }
 }
 

@@ -78,8 +78,8 @@ describe('an upstream that speaks SOCKS5', () => {
 
   test('a SOCKS5 upstream receives an address, never a name', () => {
     expect(tell('socks', [toBytes('\x05\0')])).toEqual(['write 05010001cb00710701bb'])
-    const [asked] = tell('socks', [toBytes('\x05\0')], six)
-    expect(asked).toBe('write 0501000420010db80000000000000000000000071f90')
+    const [written] = tell('socks', [toBytes('\x05\0')], six)
+    expect(written).toBe('write 0501000420010db80000000000000000000000071f90')
     expect(() => tell('socks', [toBytes('\x05\0')], { host: 'example.com', port: 1 })).toThrow()
   })
 
@@ -143,11 +143,11 @@ test.each([
   ['socksLogin', ['\x05\x02', '\x01\x01'], 'failed'],
 ] as const)('a check of %s with the answer %p ends as %s, and sends no customer destination', (kind, said, outcome) => {
   const talk = tryOut(exits[kind])
-  const asked = [toText(talk.begin())]
+  const written = [toText(talk.begin())]
   const steps = said.flatMap((text) => [...talk.feed(toBytes(text))])
-  for (const step of steps) if (step.type === 'write') asked.push(toText(step.bytes))
+  for (const step of steps) if (step.type === 'write') written.push(toText(step.bytes))
   expect(steps.at(-1)?.type).toBe(outcome)
-  expect(asked.join('')).not.toContain('203.0.113.7')
+  expect(written.join('')).not.toContain('203.0.113.7')
 })
 
 test('any split of an answer leads to the same steps', () => {

@@ -7,23 +7,23 @@ const lease = 1000
 
 /** A shop that fills up to one lease what is neither counted nor on its way, as far as the balance goes. */
 function openAllowance(balance: number) {
-  let asked = 0
+  let requests = 0
   const allowance = new ByteAllowance(
     { kind: 'subuser', id: 'sub', pool: 'pool' },
     () => {
-      asked += 1
+      requests += 1
     },
     () => 0,
   )
   /** Sends the request for a lease, and returns a function that delivers the answer. */
   const send = () => {
-    const moving = allowance.noteAsked()
+    const moving = allowance.noteRequest()
     const upto = Math.min(allowance.counted.received + allowance.counted.sent + moving + lease, balance)
     return () => allowance.allow(upto)
   }
   return {
     allowance,
-    asked: () => asked,
+    requests: () => requests,
     send,
     answer: () => {
       if (allowance.isAsking) send()()
@@ -60,7 +60,7 @@ describe('an allowance of bytes', () => {
   })
 
   test('an answer without more bytes exhausts the allowance only if it was requested with 0 bytes left', () => {
-    const { allowance, asked, send, answer } = openAllowance(lease)
+    const { allowance, requests, send, answer } = openAllowance(lease)
     allowance.take(1)
     answer()
     allowance.count(undefined, allowance.take(600), 0)
@@ -70,14 +70,14 @@ describe('an allowance of bytes', () => {
     comeIn()
     expect(allowance.isUsedUp).toBe(false)
     // A tunnel waits, so the allowance sends a second request, whose answer is final.
-    expect(asked()).toBe(3)
+    expect(requests()).toBe(3)
     answer()
     expect(allowance.isUsedUp).toBe(true)
     allowance.take(1)
-    expect(asked()).toBe(3)
+    expect(requests()).toBe(3)
     allowance.expectMore()
     allowance.take(1)
-    expect(asked()).toBe(4)
+    expect(requests()).toBe(4)
   })
 
   test('what did not arrive can be taken again', () => {

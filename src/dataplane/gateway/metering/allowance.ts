@@ -33,10 +33,10 @@ export class ByteAllowance {
   isAsking = false
   /** The last answer granted nothing new. It means "no more" only if nothing was left when the request was sent. */
   private isRefused = false
-  private hasAskedEmpty = false
+  private hasRequestedEmpty = false
   private isDry = false
   private askAgainAt = 0
-  private lastAskedAt = Number.NEGATIVE_INFINITY
+  private lastRequestAt = Number.NEGATIVE_INFINITY
   private takenThen = 0
   /** Bytes per 200 ms at the current rate. */
   pace = 0
@@ -71,8 +71,8 @@ export class ByteAllowance {
   }
 
   /** Called when the request is sent. Returns bytes taken and not yet counted. */
-  noteAsked(): number {
-    this.hasAskedEmpty &&= !this.hasSome
+  noteRequest(): number {
+    this.hasRequestedEmpty &&= !this.hasSome
     return this.reserved - this.counted.received - this.counted.sent
   }
 
@@ -95,7 +95,7 @@ export class ByteAllowance {
     this.isAsking = false
     this.answers += 1
     this.isRefused = upto <= this.upto
-    this.isDry = this.isRefused && this.hasAskedEmpty
+    this.isDry = this.isRefused && this.hasRequestedEmpty
     this.askAgainAt = this.clock() + askAgainMs
     if (upto > this.upto) {
       this.grant = upto - this.reserved
@@ -126,16 +126,16 @@ export class ByteAllowance {
   askAfresh(): void {
     if (this.subject.kind !== 'subuser' || this.isAsking) return
     this.isAsking = true
-    this.hasAskedEmpty = true
+    this.hasRequestedEmpty = true
     this.notePace()
     this.ask()
   }
 
   private notePace(): void {
     const nowMs = this.clock()
-    const passedMs = Math.max(1, nowMs - this.lastAskedAt)
+    const passedMs = Math.max(1, nowMs - this.lastRequestAt)
     this.pace = Math.max(0, Math.round(((this.reserved - this.takenThen) / passedMs) * paceMs))
-    this.lastAskedAt = nowMs
+    this.lastRequestAt = nowMs
     this.takenThen = this.reserved
   }
 

@@ -175,8 +175,8 @@ export class Metering<End extends CustomerEnd> {
     return taken
   }
 
-  noteAsked(id: string, pool: string): number {
-    return this.findAllowance({ kind: 'subuser', id, pool })?.noteAsked() ?? 0
+  noteRequest(id: string, pool: string): number {
+    return this.findAllowance({ kind: 'subuser', id, pool })?.noteRequest() ?? 0
   }
 
   paceOf(id: string, pool: string): number {

@@ -120,18 +120,18 @@ describe('a speed limit', () => {
 describe('an allowance with a speed limit', () => {
   function open(rate: number) {
     const { time, limit } = openLimit(rate)
-    let asked = 0
+    let requests = 0
     const leased = (pool: string): ByteAllowance => {
       const allowance = new ByteAllowance(
         { kind: 'subuser', id: 'a', pool },
-        () => void (asked += 1),
+        () => void (requests += 1),
         time.clock,
         limit,
       )
       allowance.allow(1_000_000)
       return allowance
     }
-    return { time, one: leased('one'), other: leased('other'), asked: () => asked }
+    return { time, one: leased('one'), other: leased('other'), requests: () => requests }
   }
 
   test('shares it among all that the credential carries', () => {
@@ -144,10 +144,10 @@ describe('an allowance with a speed limit', () => {
   })
 
   test('asks the shop for nothing while it is only slow, and is not used up', () => {
-    const { one, asked } = open(100_000)
+    const { one, requests } = open(100_000)
     one.take(100_000)
-    expect({ asked: asked(), isUsedUp: one.isUsedUp, hasSome: one.hasSome }).toEqual({
-      asked: 0,
+    expect({ requests: requests(), isUsedUp: one.isUsedUp, hasSome: one.hasSome }).toEqual({
+      requests: 0,
       isUsedUp: false,
       hasSome: true,
     })

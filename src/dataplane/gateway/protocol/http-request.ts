@@ -204,14 +204,14 @@ function asksForUpgrade(
   framing: Framing,
   named: ReadonlySet<string>,
 ) {
-  const asked = valuesOf(fields, 'upgrade')
+  const upgrades = valuesOf(fields, 'upgrade')
   return (
     line.version === '1.1' &&
     named.has('upgrade') &&
     !hasBody(framing) &&
-    asked.length === 1 &&
-    /^[\w!#$%&'*+.^`|~/-]+$/.test(asked[0] ?? '') &&
-    !/^h2c/i.test(asked[0] ?? '')
+    upgrades.length === 1 &&
+    /^[\w!#$%&'*+.^`|~/-]+$/.test(upgrades[0] ?? '') &&
+    !/^h2c/i.test(upgrades[0] ?? '')
   )
 }
 

@@ -4,7 +4,7 @@ import { byteByByte, splitAt, summarizeResponse, toBytes, toText } from '../../.
 import { scaled } from '../../../../test/harness/scale.ts'
 import { HttpResponseReader, type ResponseContext } from './http-response.ts'
 
-const asked: ResponseContext = { method: 'GET', clientKeepAlive: true, upgrade: false }
+const context: ResponseContext = { method: 'GET', clientKeepAlive: true, upgrade: false }
 const old: ResponseContext = { method: 'GET', clientKeepAlive: false, upgrade: false, clientVersion: '1.0' }
 const head = (...lines: string[]): string => `${lines.join('\r\n')}\r\n\r\n`
 
@@ -22,7 +22,7 @@ const cutOff = 'broken: the origin closed within its answer'
 const cases: readonly Case[] = [
   [
     'a length',
-    asked,
+    context,
     `${head(ok, 'Content-Length: 2', 'X: 1')}hi`,
     false,
     `head\n${head(ok, 'X: 1', 'Content-Length: 2', kept)}`,
@@ -31,7 +31,7 @@ const cases: readonly Case[] = [
   ],
   [
     'nothing',
-    asked,
+    context,
     head(ok, 'Content-Length: 0'),
     false,
     `head\n${head(ok, 'Content-Length: 0', kept)}`,
@@ -39,7 +39,7 @@ const cases: readonly Case[] = [
   ],
   [
     'bytes past the length',
-    asked,
+    context,
     `${head(ok, 'Content-Length: 2')}hi there`,
     false,
     `head\n${head(ok, 'Content-Length: 2', kept)}`,
@@ -48,18 +48,18 @@ const cases: readonly Case[] = [
   ],
   [
     'the same length twice',
-    asked,
+    context,
     `${head(ok, 'Content-Length: 2', 'Content-Length: 2')}hi`,
     false,
     `head\n${head(ok, 'Content-Length: 2', kept)}`,
     'body hi',
     'end, kept alive',
   ],
-  ['two lengths', asked, head(ok, 'Content-Length: 2', 'Content-Length: 3'), false, noLength],
-  ['a length with a sign', asked, head(ok, 'Content-Length: +2'), false, noLength],
+  ['two lengths', context, head(ok, 'Content-Length: 2', 'Content-Length: 3'), false, noLength],
+  ['a length with a sign', context, head(ok, 'Content-Length: +2'), false, noLength],
   [
     'chunks',
-    asked,
+    context,
     `${chunked}2;x\r\nhi\r\n00\r\nX-Sum: 1\r\n\r\n`,
     false,
     toldChunked,
@@ -68,7 +68,7 @@ const cases: readonly Case[] = [
   ],
   [
     'a padded size',
-    asked,
+    context,
     `${chunked}2  \r\nhi\r\n0\r\n\r\n`,
     false,
     toldChunked,
@@ -77,7 +77,7 @@ const cases: readonly Case[] = [
   ],
   [
     'chunks and a length: the chunks count',
-    asked,
+    context,
     `${head(ok, 'Content-Length: 9', 'Transfer-Encoding: chunked')}0\r\n\r\n`,
     false,
     toldChunked,
@@ -93,13 +93,13 @@ const cases: readonly Case[] = [
     'body hi!',
     'end, close',
   ],
-  ['chunks in HTTP/1.0', asked, chunked.replace('1.1', '1.0'), false, noLength],
-  ['a coding we did not ask for', asked, head(ok, 'Transfer-Encoding: gzip, chunked'), false, noLength],
-  ['a wrong size', asked, `${chunked}xyz\r\n`, false, toldChunked, 'broken: malformed chunk size'],
-  ['a cut chunk', asked, `${chunked}5\r\nhi`, true, toldChunked, 'body 5\r\nhi', cutOff],
+  ['chunks in HTTP/1.0', context, chunked.replace('1.1', '1.0'), false, noLength],
+  ['a coding we did not ask for', context, head(ok, 'Transfer-Encoding: gzip, chunked'), false, noLength],
+  ['a wrong size', context, `${chunked}xyz\r\n`, false, toldChunked, 'broken: malformed chunk size'],
+  ['a cut chunk', context, `${chunked}5\r\nhi`, true, toldChunked, 'body 5\r\nhi', cutOff],
   [
     'a cut body',
-    asked,
+    context,
     `${head(ok, 'Content-Length: 5')}hi`,
     true,
     `head\n${head(ok, 'Content-Length: 5', kept)}`,
@@ -108,7 +108,7 @@ const cases: readonly Case[] = [
   ],
   [
     'a body until close',
-    asked,
+    context,
     `${head('HTTP/1.0 200 OK')}hi`,
     true,
     `head\n${head(ok, 'Connection: close')}`,
@@ -117,7 +117,7 @@ const cases: readonly Case[] = [
   ],
   [
     'an answer to HEAD',
-    { ...asked, method: 'HEAD' },
+    { ...context, method: 'HEAD' },
     head(ok, 'Content-Length: 99'),
     false,
     `head\n${head(ok, 'Content-Length: 99', kept)}`,
@@ -125,7 +125,7 @@ const cases: readonly Case[] = [
   ],
   [
     'an answer to HEAD in chunks',
-    { ...asked, method: 'HEAD' },
+    { ...context, method: 'HEAD' },
     head(ok, 'Transfer-Encoding: chunked'),
     false,
     `head\n${head(ok, kept)}`,
@@ -133,7 +133,7 @@ const cases: readonly Case[] = [
   ],
   [
     '204 with a length',
-    asked,
+    context,
     head('HTTP/1.1 204 No Content', 'Content-Length: 5'),
     false,
     `head\n${head('HTTP/1.1 204 No Content', kept)}`,
@@ -141,7 +141,7 @@ const cases: readonly Case[] = [
   ],
   [
     '304 with a length',
-    asked,
+    context,
     head('HTTP/1.1 304 Not Modified', 'Content-Length: 5'),
     false,
     `head\n${head('HTTP/1.1 304 Not Modified', 'Content-Length: 5', kept)}`,
@@ -149,7 +149,7 @@ const cases: readonly Case[] = [
   ],
   [
     'a client that closes',
-    { ...asked, clientKeepAlive: false },
+    { ...context, clientKeepAlive: false },
     head(ok, 'Content-Length: 0'),
     false,
     `head\n${head(ok, 'Content-Length: 0', 'Connection: close')}`,
@@ -157,7 +157,7 @@ const cases: readonly Case[] = [
   ],
   [
     'no reason',
-    asked,
+    context,
     head('HTTP/1.1 200', 'Content-Length: 0'),
     false,
     `head\n${head('HTTP/1.1 200 ', 'Content-Length: 0', kept)}`,
@@ -165,32 +165,32 @@ const cases: readonly Case[] = [
   ],
   [
     'lines ended by LF',
-    asked,
+    context,
     'HTTP/1.1 200 OK\nX : 1\nContent-Length: 0\n\n',
     false,
     `head\n${head(ok, 'X: 1', 'Content-Length: 0', kept)}`,
     'end, kept alive',
   ],
-  ['a folded line', asked, head(ok, 'X: 1', ' 2'), false, badHead],
-  ['a NUL', asked, head(ok, 'X: \0'), false, badHead],
-  ['a CR in a value', asked, head(ok, 'X: 1\rSet-Cookie: a'), false, badHead],
-  ['a head past 64 KiB', asked, head(ok, `X: ${'a'.repeat(70_000)}`), false, badHead],
-  ['257 fields', asked, head(ok, ...Array.from({ length: 257 }, () => 'X: 1')), false, badHead],
-  ['HTTP/2', asked, head('HTTP/2 200'), false, notHttp],
-  ['SSH', asked, 'SSH-2.0-OpenSSH_9.2\r\n', false, notHttp],
-  ['status 600', asked, head('HTTP/1.1 600 Odd'), false, notHttp],
-  ['status 99', asked, head('HTTP/1.1 099 Odd'), false, notHttp],
-  ['nothing before the close', asked, '', true, 'broken: the origin closed before it had answered'],
+  ['a folded line', context, head(ok, 'X: 1', ' 2'), false, badHead],
+  ['a NUL', context, head(ok, 'X: \0'), false, badHead],
+  ['a CR in a value', context, head(ok, 'X: 1\rSet-Cookie: a'), false, badHead],
+  ['a head past 64 KiB', context, head(ok, `X: ${'a'.repeat(70_000)}`), false, badHead],
+  ['257 fields', context, head(ok, ...Array.from({ length: 257 }, () => 'X: 1')), false, badHead],
+  ['HTTP/2', context, head('HTTP/2 200'), false, notHttp],
+  ['SSH', context, 'SSH-2.0-OpenSSH_9.2\r\n', false, notHttp],
+  ['status 600', context, head('HTTP/1.1 600 Odd'), false, notHttp],
+  ['status 99', context, head('HTTP/1.1 099 Odd'), false, notHttp],
+  ['nothing before the close', context, '', true, 'broken: the origin closed before it had answered'],
   [
     'half a head before the close',
-    asked,
+    context,
     'HTTP/1.1 200 OK\r\n',
     true,
     'broken: the origin closed before it had answered',
   ],
   [
     'fields of the hop',
-    asked,
+    context,
     head(
       ok,
       'Connection: X-Hop',
@@ -209,21 +209,21 @@ const cases: readonly Case[] = [
   ],
   [
     'a malformed Connection',
-    asked,
+    context,
     head(ok, 'Connection: "x"', 'Content-Length: 0'),
     false,
     'broken: malformed Connection field',
   ],
   [
     'a 407 of the origin',
-    asked,
+    context,
     head('HTTP/1.1 407 No', 'Content-Length: 0'),
     false,
     'broken: the origin asked for proxy credentials',
   ],
   [
     '100 and then 200',
-    asked,
+    context,
     head('HTTP/1.1 100 Continue') + head(ok, 'Content-Length: 0'),
     false,
     `interim\n${head('HTTP/1.1 100 Continue')}`,
@@ -232,7 +232,7 @@ const cases: readonly Case[] = [
   ],
   [
     '103 with a field',
-    asked,
+    context,
     head('HTTP/1.1 103 Early Hints', 'Link: x', 'Content-Length: 5'),
     false,
     `interim\n${head('HTTP/1.1 103 Early Hints', 'Link: x')}`,
@@ -247,7 +247,7 @@ const cases: readonly Case[] = [
   ],
   [
     '1xx without end',
-    asked,
+    context,
     head('HTTP/1.1 100 Continue').repeat(17),
     false,
     ...Array.from({ length: 16 }, () => `interim\n${head('HTTP/1.1 100 Continue')}`),
@@ -255,7 +255,7 @@ const cases: readonly Case[] = [
   ],
   [
     '101 that was asked for',
-    { ...asked, upgrade: true },
+    { ...context, upgrade: true },
     `${head('HTTP/1.1 101 Switching Protocols', 'Connection: upgrade', 'Upgrade: websocket')}\x81\x00`,
     false,
     `switch\n${head('HTTP/1.1 101 Switching Protocols', 'Upgrade: websocket', 'Connection: upgrade')}`,
@@ -263,14 +263,14 @@ const cases: readonly Case[] = [
   ],
   [
     '101 that was not asked for',
-    asked,
+    context,
     head('HTTP/1.1 101 Switching Protocols'),
     false,
     'broken: the origin switched protocols unasked',
   ],
   [
     'an upgrade that is declined',
-    { ...asked, upgrade: true },
+    { ...context, upgrade: true },
     head('HTTP/1.1 403 No', 'Content-Length: 0'),
     false,
     `head\n${head('HTTP/1.1 403 No', 'Content-Length: 0', kept)}`,
@@ -295,13 +295,13 @@ describe('HTTP responses', () => {
   )
 
   test('a complete answer is not broken by the origin closing after it', () => {
-    const reader = new HttpResponseReader(asked)
+    const reader = new HttpResponseReader(context)
     reader.feed(toBytes(head(ok, 'Content-Length: 0')))
     expect(reader.close()).toEqual([])
   })
 
   test('a body is passed on as it comes, holding none of it', () => {
-    const reader = new HttpResponseReader(asked)
+    const reader = new HttpResponseReader(context)
     reader.feed(toBytes(head(ok, 'Content-Length: 1000000')))
     const piece = new Uint8Array(65_536)
     const [event] = reader.feed(piece)

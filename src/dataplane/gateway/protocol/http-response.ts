@@ -34,13 +34,13 @@ function readStatusLine(line: string): StatusLine | undefined {
 function readAnswerFraming(
   line: StatusLine,
   fields: readonly HeaderField[],
-  asked: ResponseContext,
+  context: ResponseContext,
 ): Framing | undefined {
   const codings = valuesOf(fields, 'transfer-encoding')
   const lengths = new Set(valuesOf(fields, 'content-length'))
   const length = readLength([...lengths][0] ?? '')
   if (lengths.size > 1 || (lengths.size === 1 && length === undefined)) return undefined
-  if (asked.method === 'HEAD' || line.status < 200 || line.status === 204 || line.status === 304)
+  if (context.method === 'HEAD' || line.status < 200 || line.status === 204 || line.status === 304)
     return { kind: 'none' }
   if (codings.length > 0) {
     const isChunked = codings.length === 1 && codings[0]?.toLowerCase() === 'chunked' && line.version === '1.1'
@@ -55,7 +55,7 @@ function toClientHead(
   fields: readonly HeaderField[],
   framing: Framing,
   connection: 'keep-alive' | 'close' | 'upgrade' | undefined,
-  asked: ResponseContext,
+  context: ResponseContext,
 ): Uint8Array | undefined {
   const named = readTokens(fields, 'connection')
   if (!named) return undefined
@@ -65,7 +65,7 @@ function toClientHead(
   }
   const lines = [`HTTP/1.1 ${line.status} ${line.reason}`]
   for (const field of fields) if (isPassed(field)) lines.push(`${field.label}: ${field.value}`)
-  lines.push(...toLengthFields(line, fields, framing, asked))
+  lines.push(...toLengthFields(line, fields, framing, context))
   if (connection) lines.push(`Connection: ${connection}`)
   return toLatin1(`${lines.join('\r\n')}\r\n\r\n`)
 }
@@ -75,10 +75,10 @@ function toLengthFields(
   line: StatusLine,
   fields: readonly HeaderField[],
   framing: Framing,
-  asked: ResponseContext,
+  context: ResponseContext,
 ): string[] {
   if (framing.kind === 'length') return [`Content-Length: ${framing.bytes}`]
-  if (framing.kind === 'chunked' && asked.clientVersion !== '1.0') return ['Transfer-Encoding: chunked']
+  if (framing.kind === 'chunked' && context.clientVersion !== '1.0') return ['Transfer-Encoding: chunked']
   if (framing.kind !== 'none' || line.status < 200 || line.status === 204) return []
   const length = valuesOf(fields, 'transfer-encoding').length === 0 ? valuesOf(fields, 'content-length')[0] : undefined
   return length === undefined ? [] : [`Content-Length: ${length}`]
@@ -106,7 +106,7 @@ const maxHeldBytes = 1024 * 1024
  * for the client too, so that a cut stays visible.
  */
 export class HttpResponseReader {
-  private readonly asked: ResponseContext
+  private readonly context: ResponseContext
   private readonly held = new HeldBytes(maxHeldBytes)
   private state: 'head' | 'length' | 'chunks' | 'until_close' | 'switched' | 'done' = 'head'
   private head = new HeadReader(limits)
@@ -117,7 +117,7 @@ export class HttpResponseReader {
   private keepAlive = false
 
   constructor(of: ResponseContext) {
-    this.asked = of
+    this.context = of
   }
 
   feed(chunk: Uint8Array): ResponseEvent[] {
@@ -171,7 +171,7 @@ export class HttpResponseReader {
   }
 
   private takeSwitch(line: StatusLine, out: ResponseEvent[]): void {
-    const bytes = this.asked.upgrade && this.toHead(line, { kind: 'none' }, 'upgrade')
+    const bytes = this.context.upgrade && this.toHead(line, { kind: 'none' }, 'upgrade')
     if (!bytes) {
       this.fail('the origin switched protocols unasked', out)
       return
@@ -188,18 +188,18 @@ export class HttpResponseReader {
       return
     }
     // RFC 9110, 15.2: HTTP/1.0 has no 1xx.
-    if (this.asked.clientVersion !== '1.0') out.push({ type: 'interim', bytes })
+    if (this.context.clientVersion !== '1.0') out.push({ type: 'interim', bytes })
     this.head = new HeadReader(limits)
   }
 
   private takeFinal(line: StatusLine, out: ResponseEvent[]): void {
-    const framing = readAnswerFraming(line, this.head.fields, this.asked)
+    const framing = readAnswerFraming(line, this.head.fields, this.context)
     if (!framing) {
       this.fail('the answer has no clear length', out)
       return
     }
-    const isRaw = framing.kind === 'until_close' || (framing.kind === 'chunked' && this.asked.clientVersion === '1.0')
-    this.keepAlive = this.asked.clientKeepAlive && !isRaw
+    const isRaw = framing.kind === 'until_close' || (framing.kind === 'chunked' && this.context.clientVersion === '1.0')
+    this.keepAlive = this.context.clientKeepAlive && !isRaw
     const bytes = this.toHead(line, framing, this.keepAlive ? 'keep-alive' : 'close')
     if (!bytes) {
       this.fail('malformed Connection field', out)
@@ -210,12 +210,12 @@ export class HttpResponseReader {
   }
 
   private toHead(line: StatusLine, framing: Framing, connection: 'keep-alive' | 'close' | 'upgrade' | undefined) {
-    return toClientHead(line, this.head.fields, framing, connection, this.asked)
+    return toClientHead(line, this.head.fields, framing, connection, this.context)
   }
 
   private beginBody(framing: Framing, out: ResponseEvent[]): void {
     if (framing.kind === 'chunked') {
-      this.chunks = new ChunkReader({ reencode: this.asked.clientVersion !== '1.0', mends: true })
+      this.chunks = new ChunkReader({ reencode: this.context.clientVersion !== '1.0', mends: true })
       this.state = 'chunks'
     } else if (framing.kind === 'until_close') {
       this.left = Number.POSITIVE_INFINITY

@@ -202,8 +202,8 @@ export class Connection implements SideOwner, WaitingClient {
     })
   }
 
-  private openForward(asked: ForwardRequest): void {
-    const request = this.deps.isDraining() ? { ...asked, keepAlive: false } : asked
+  private openForward(incoming: ForwardRequest): void {
+    const request = this.deps.isDraining() ? { ...incoming, keepAlive: false } : incoming
     const pending: Pending = { request, bodies: [], hasEnded: false }
     this.pending = pending
     // A body and end in the same chunk are parsed first.

@@ -165,8 +165,8 @@ export class GatewayCore implements Required<DataPath> {
     return this.metering.takeSources()
   }
 
-  noteAsked(id: string, pool: string): number {
-    return this.metering.noteAsked(id, pool)
+  noteRequest(id: string, pool: string): number {
+    return this.metering.noteRequest(id, pool)
   }
 
   paceOf(id: string, pool: string): number {
@@ -259,12 +259,12 @@ export class GatewayCore implements Required<DataPath> {
 
   /** Asks the shop, and cuts tunnels that may no longer pass after its answer. */
   private async ask(...[question, source]: Parameters<Ask>): ReturnType<Ask> {
-    const asked = await this.deps.ask(question, source)
-    if (asked === 'unasked') return asked
+    const outcome = await this.deps.ask(question, source)
+    if (outcome === 'unasked') return outcome
     const known = this.deps.snapshot.knownOf(question)
     if (known.subuser) this.expectMore([known.subuser.id])
     this.open.afterAnswer(known)
-    return asked
+    return outcome
   }
 
   /** The customer may have bought traffic. */

@@ -64,7 +64,7 @@ function openPipe(owner: { wantsMore?: () => boolean } = {}, speed?: SpeedLimit)
     told,
     /** The shop lets so many more pass; none, when it has no more. */
     allow: (bytes: number): void => {
-      allowance.noteAsked()
+      allowance.noteRequest()
       allowed += bytes
       allowance.allow(allowed)
     },

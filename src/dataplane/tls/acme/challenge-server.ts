@@ -16,9 +16,9 @@ export function serveChallenges(deps: {
 
   function answer(request: Request): Response {
     const url = URL.parse(request.url)
-    const asked = url?.pathname ?? '/'
-    if (asked.startsWith(path)) {
-      const text = texts.get(asked.slice(path.length))
+    const pathname = url?.pathname ?? '/'
+    if (pathname.startsWith(path)) {
+      const text = texts.get(pathname.slice(path.length))
       return text === undefined ? plain('Not found.\n', 404) : plain(text, 200)
     }
     if (deps.to === undefined) return plain('There is nothing here.\n', 404)
@@ -26,7 +26,7 @@ export function serveChallenges(deps: {
       // A token sent in the clear is compromised: do not redirect it.
       return plain(`Only over TLS: ${deps.to}\n`, 403)
     }
-    const headers = { Location: `${deps.to}${asked.replace(/^\/+/, '/')}${url?.search ?? ''}`, Connection: 'close' }
+    const headers = { Location: `${deps.to}${pathname.replace(/^\/+/, '/')}${url?.search ?? ''}`, Connection: 'close' }
     return new Response(null, { status: 308, headers })
   }
 

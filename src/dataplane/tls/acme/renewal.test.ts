@@ -32,7 +32,7 @@ describe('an authority', () => {
   let pebble: Pebble
   let challenges: ChallengeServer
   let nowMs = Date.now()
-  let asked = 0
+  let requests = 0
   beforeAll(async () => {
     pebble = await startPebble()
     challenges = serveChallenges({ hostname: '127.0.0.1', port: pebble.challengePort, to: undefined })
@@ -63,7 +63,7 @@ describe('an authority', () => {
       contact: 'operator@shop.test',
       authority: Object.assign(Object.create(authority) as Authority, {
         post(...request: Parameters<Authority['post']>) {
-          asked += 1
+          requests += 1
           return authority.post(...request)
         },
       }),
@@ -87,10 +87,10 @@ describe('an authority', () => {
     const first = held(folder)
     expect(first.names.toSorted()).toEqual(['proxy.shop.test', 'shop.test'])
     const account = readFileSync(join(folder, 'account.json'), 'utf8')
-    const before = asked
+    const before = requests
     nowMs = renewAt(first, ['shop.test']) - 1000
     await renewal.look()
-    expect(asked).toBe(before)
+    expect(requests).toBe(before)
     nowMs += 2000
     await renewal.look()
     const second = held(folder)
@@ -110,10 +110,10 @@ describe('an authority', () => {
     ])
     expect(String(lines.at(-1)?.[1]?.['reason'])).toContain('shop.test was not proven: unauthorized')
     await broken.stop()
-    const before = asked
+    const before = requests
     const again = open(folder)
     await again.look()
-    expect({ asked, failures: again.failures }).toEqual({ asked: before, failures: 1 })
+    expect({ requests, failures: again.failures }).toEqual({ requests: before, failures: 1 })
     nowMs += 120_000
     await again.look()
     expect({ failures: again.failures, names: held(folder).names }).toEqual({ failures: 0, names: ['shop.test'] })

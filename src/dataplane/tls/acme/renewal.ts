@@ -32,8 +32,8 @@ export function renewAt(certificate: Certificate | undefined, names: readonly st
 export function pauseAfter(failures: number, problem: unknown): number {
   const usual = Math.min(maxPauseMs, firstPauseMs * 2 ** Math.min(failures - 1, 20))
   if (!(problem instanceof AcmeProblem)) return usual
-  const asked = problem.retryAfterMs ?? 0
-  return Math.max(usual, asked, problem.kind === 'rateLimited' ? limitedPauseMs : 0)
+  const requestedMs = problem.retryAfterMs ?? 0
+  return Math.max(usual, requestedMs, problem.kind === 'rateLimited' ? limitedPauseMs : 0)
 }
 
 /** Saved, so that restarts do not reset the backoff. */

@@ -8,7 +8,7 @@ function openCounts() {
   const counts = new ReactorCounts({ memory: viewMemory(makeMemory()), post: (message) => void posted.push(message) })
   const leaseOf = () => {
     counts.allow('sub', 'mobile', 1000)
-    return { moving: counts.noteAsked('sub', 'mobile'), posted: posted.at(-1) }
+    return { moving: counts.noteRequest('sub', 'mobile'), posted: posted.at(-1) }
   }
   return { counts, leaseOf }
 }

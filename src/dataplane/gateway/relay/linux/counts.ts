@@ -29,7 +29,7 @@ export function createReports(dataPath: Required<DataPath>, post: (message: From
     const leased = counts.subusers.map(({ id, pool }) => ({
       id,
       pool,
-      moving: dataPath.noteAsked(id, pool),
+      moving: dataPath.noteRequest(id, pool),
       pace: dataPath.paceOf(id, pool),
     }))
     post({ type: 'counts', counts, leased, sources, isUrgent })
@@ -148,7 +148,7 @@ export class ReactorCounts implements DataPath {
   }
 
   /** Bytes under way at the instant of the last counts. */
-  noteAsked(id: string, pool: string): number {
+  noteRequest(id: string, pool: string): number {
     return this.leases.get(subuserKey(id, pool))?.moving ?? 0
   }
 

@@ -177,12 +177,12 @@ export class LinuxEngine implements Engine {
   private async ask({ ticket, question, source }: Extract<FromReactor, { type: 'ask' }>): Promise<void> {
     const reply = this.thread.replyTo()
     try {
-      const asked = await this.deps.ask(question, source)
-      const answer = asked === 'unasked' ? asked : this.deps.snapshot.knownOf(question)
-      reply({ type: 'asked', ticket, answer })
+      const outcome = await this.deps.ask(question, source)
+      const answer = outcome === 'unasked' ? outcome : this.deps.snapshot.knownOf(question)
+      reply({ type: 'answer', ticket, answer })
     } catch (fault) {
       this.deps.onFault(fault)
-      reply({ type: 'asked', ticket, answer: 'unasked' })
+      reply({ type: 'answer', ticket, answer: 'unasked' })
     }
   }
 

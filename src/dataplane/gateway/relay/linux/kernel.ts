@@ -233,17 +233,17 @@ export class Kernel {
 
   takeError(descriptor: number): number {
     this.view.setInt32(lengthAt, 4, true)
-    const asked = this.orError(
+    const result = this.orError(
       this.libc.getsockopt(descriptor, n.SOL_SOCKET, n.SO_ERROR, this.base + valueAt, this.base + lengthAt),
     )
-    return asked < 0 ? -asked : this.view.getInt32(valueAt, true)
+    return result < 0 ? -result : this.view.getInt32(valueAt, true)
   }
 
   /** Also after a reset, while the descriptor is open. */
   transmissionOf(descriptor: number): Transmission {
     this.view.setInt32(lengthAt, tcpInfoBytes, true)
-    const asked = this.libc.getsockopt(descriptor, n.IPPROTO_TCP, n.TCP_INFO, this.base + infoAt, this.base + lengthAt)
-    return asked < 0 ? nothingShown : readTcpInfo(this.view, infoAt)
+    const result = this.libc.getsockopt(descriptor, n.IPPROTO_TCP, n.TCP_INFO, this.base + infoAt, this.base + lengthAt)
+    return result < 0 ? nothingShown : readTcpInfo(this.view, infoAt)
   }
 
   /** Limits unsent bytes in the kernel's buffer. */

@@ -25,7 +25,7 @@ const lingerMs = 35_000
 const maxWhenIdle = 20
 const minToCollect = 10_000
 
-type Answers = { asked: 'asked' | 'unasked'; 'looked-up': Awaited<ReturnType<Lookup>> | { code: string } }
+type Answers = { answer: 'asked' | 'unasked'; 'looked-up': Awaited<ReturnType<Lookup>> | { code: string } }
 
 /** Pending questions to the main thread. */
 class PendingQuestions<Kind extends keyof Answers> {
@@ -68,7 +68,7 @@ export class ReactorLoop {
   private readonly held = createHeldGauge()
   private readonly around: SideAround
   private readonly snapshot = new Snapshot()
-  private readonly asking = new PendingQuestions<'asked'>()
+  private readonly asking = new PendingQuestions<'answer'>()
   private readonly lookingUp = new PendingQuestions<'looked-up'>()
   private readonly listeners = new Map<number, PortListener>()
   /** Lease messages, sent after the turn, outside the relay's call stack. */
@@ -186,13 +186,13 @@ export class ReactorLoop {
   }
 
   /** Applied at once; the waiting client continues after newer messages are read. */
-  private takeAnswer({ ticket, answer }: Extract<ToReactor, { type: 'asked' }>): void {
+  private takeAnswer({ ticket, answer }: Extract<ToReactor, { type: 'answer' }>): void {
     if (answer !== 'unasked') this.snapshot.learn(answer)
     this.asking.answer(ticket, answer === 'unasked' ? answer : 'asked')
   }
 
   private take(message: ToReactor): void {
-    if (message.type === 'asked') this.takeAnswer(message)
+    if (message.type === 'answer') this.takeAnswer(message)
     else if (message.type === 'looked-up') this.lookingUp.answer(message.ticket, message.answer)
     else if (message.type === 'allow') this.core.allow(message.id, message.pool, message.upto)
     else if (message.type === 'state') this.apply(message.change)

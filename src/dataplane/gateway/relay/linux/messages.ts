@@ -40,7 +40,7 @@ export type ToReactor =
   | { readonly type: 'state'; readonly change: StateChange }
   | { readonly type: 'policy'; readonly policy: Policy }
   | { readonly type: 'speeds'; readonly speeds: Speeds }
-  | { readonly type: 'asked'; readonly ticket: number; readonly answer: Found | 'unasked' }
+  | { readonly type: 'answer'; readonly ticket: number; readonly answer: Found | 'unasked' }
   | { readonly type: 'looked-up'; readonly ticket: number; readonly answer: Addresses | { readonly code: string } }
   | { readonly type: 'allow'; readonly id: string; readonly pool: string; readonly upto: number }
   | { readonly type: 'shut-out'; readonly yes: boolean }
