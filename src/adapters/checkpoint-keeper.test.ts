@@ -46,17 +46,17 @@ test('a checkpoint is POSTed again after a refusal, and fails after 3 refusals',
 })
 
 test('a checkpoint whose file cannot be written fails, and is POSTed all the same', async () => {
-  let told = 0
+  let calls = 0
   const server = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
     fetch() {
-      told += 1
+      calls += 1
       return new Response('')
     },
   })
   const keep = createCheckpointKeeper({ file: join(tmpdir(), 'no such folder', 'file'), url: server.url.href })
   expect(await keep(checkpoint(1)).catch((error: unknown) => error)).toBeInstanceOf(Error)
-  expect(told).toBe(1)
+  expect(calls).toBe(1)
   await server.stop(true)
 })

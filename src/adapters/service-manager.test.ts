@@ -30,9 +30,9 @@ test('a service manager that does not read delays the service by less than 5 s',
   const name = `@turnpike-test-deaf-${process.pid}`
   const manager = openServiceManager(name)
   const stopwatch = startStopwatch()
-  let said = 0
-  while (said < 1000 && tellServiceManager(name, 'READY=1')) said += 1
-  expect(said).toBeLessThan(1000)
+  let sent = 0
+  while (sent < 1000 && tellServiceManager(name, 'READY=1')) sent += 1
+  expect(sent).toBeLessThan(1000)
   expect(stopwatch.elapsedMs()).toBeLessThan(5000)
   manager.close()
 })

@@ -15,7 +15,7 @@ const libraries = ['libc.so.6', 'libc.so']
  * Sends a state to systemd's socket (sd_notify(3)). False if there is none or it does not listen. Neither Bun nor Node
  * has Unix datagram sockets, so the C library sends it.
  */
-export function tellServiceManager(socketPath: string | undefined, word: string): boolean {
+export function tellServiceManager(socketPath: string | undefined, message: string): boolean {
   if (socketPath === undefined || !/^[/@]/.test(socketPath)) return false
   const path = new TextEncoder().encode(socketPath)
   if (path.length > maxPathBytes) return false
@@ -28,7 +28,7 @@ export function tellServiceManager(socketPath: string | undefined, word: string)
   const fd = libc?.socket(unixFamily, datagram | closeOnExec, 0) ?? -1
   if (!libc || fd < 0) return false
   libc.setsockopt(fd, socketLevel, sendTimeout, ptr(maxWait), maxWait.byteLength)
-  const bytes = new TextEncoder().encode(word)
+  const bytes = new TextEncoder().encode(message)
   const sent = libc.sendto(fd, ptr(bytes), bytes.length, 0, ptr(address), address.length)
   libc.close(fd)
   return Number(sent) === bytes.length

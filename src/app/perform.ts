@@ -32,11 +32,11 @@ async function performOne(typed: readonly string[], json: boolean, voice: Voice)
   const commands = await commandsFor(typed)
   const asksForHelp = typed.length === 0 || typed.includes('--help') || typed[0] === 'help'
   if (asksForHelp) {
-    const words = typed.filter((word) => !word.startsWith('--') && word !== 'help')
+    const args = typed.filter((arg) => !arg.startsWith('--') && arg !== 'help')
     const one = commands
-      .filter((each) => each.name === words.slice(0, each.name.split(' ').length).join(' '))
+      .filter((each) => each.name === args.slice(0, each.name.split(' ').length).join(' '))
       .toSorted((a, b) => b.name.length - a.name.length)[0]
-    await voice.out((one ? undefined : groupText(commands, words)) ?? helpText(commands, commonOptions, one))
+    await voice.out((one ? undefined : groupText(commands, args)) ?? helpText(commands, commonOptions, one))
     return typed.length === 0 ? 2 : 0
   }
   const group = groupText(commands, typed)

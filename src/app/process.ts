@@ -39,8 +39,8 @@ export function logOf(config: Config, role: string): Log {
 }
 
 /** Notifies systemd; a process supervised by `up` leaves that to `up`. */
-export function tellSystemd(word: 'READY=1' | 'STOPPING=1' | `MAINPID=${number}`): void {
-  if (process.env['TURNPIKE_SUPERVISED'] !== '1') tellServiceManager(process.env['NOTIFY_SOCKET'], word)
+export function tellSystemd(message: 'READY=1' | 'STOPPING=1' | `MAINPID=${number}`): void {
+  if (process.env['TURNPIKE_SUPERVISED'] !== '1') tellServiceManager(process.env['NOTIFY_SOCKET'], message)
 }
 
 /** Tells systemd or the supervising `up` over IPC that this process has opened. False when neither supervises it. */
@@ -51,9 +51,9 @@ export function tellOpened(opened: Opened): boolean {
   return true
 }
 
-export const readOpened = (said: unknown): Opened =>
-  typeof said === 'object' && said !== null && 'banner' in said && typeof said.banner === 'string'
-    ? { banner: said.banner, isSandbox: 'isSandbox' in said && said.isSandbox === true }
+export const readOpened = (message: unknown): Opened =>
+  typeof message === 'object' && message !== null && 'banner' in message && typeof message.banner === 'string'
+    ? { banner: message.banner, isSandbox: 'isSandbox' in message && message.isSandbox === true }
     : {}
 
 /**

@@ -47,16 +47,16 @@ export async function supervise(parts: readonly Part[], deps: Deps, stop: AbortS
   stop.addEventListener('abort', onStop)
   if (stop.aborted) onStop()
 
-  function noteOpen(part: Part, said: Opened): void {
+  function noteOpen(part: Part, report: Opened): void {
     if (opened.has(part.name)) return deps.log.info('open again', { part: part.name })
-    opened.set(part.name, said)
+    opened.set(part.name, report)
     if (part.onGivenUp) return
     const needed = parts.filter((each) => !each.onGivenUp)
     if (needed.every(({ name }) => opened.has(name))) deps.onAllOpen([...opened.values()])
   }
 
   async function keep(part: Part, end: AbortSignal): Promise<number> {
-    const code = await keepAlive(part, deps, (said) => noteOpen(part, said), end)
+    const code = await keepAlive(part, deps, (report) => noteOpen(part, report), end)
     if (part.onGivenUp) {
       if (!end.aborted) part.onGivenUp()
       return 0
@@ -74,17 +74,17 @@ export async function supervise(parts: readonly Part[], deps: Deps, stop: AbortS
   return codes.includes(badSettingExit) ? badSettingExit : Math.max(...codes)
 }
 
-async function keepAlive(part: Part, deps: Deps, onOpen: (said: Opened) => void, stop: AbortSignal): Promise<number> {
+async function keepAlive(part: Part, deps: Deps, onOpen: (report: Opened) => void, stop: AbortSignal): Promise<number> {
   const { log, timing } = deps
   let pauseMs = firstPauseMs
   let wasOpen = false
   let awayAt = timing.now()
   while (!stop.aborted) {
     let openedAt = Number.POSITIVE_INFINITY
-    const code = await part.run((said) => {
+    const code = await part.run((report) => {
       openedAt = timing.now()
       wasOpen = true
-      onOpen(said)
+      onOpen(report)
     }, stop)
     if (stop.aborted) return code === 0 ? 0 : 1
     if (code === badSettingExit) {

@@ -24,7 +24,7 @@ const partOf = (name: string, flags: readonly string[], log: Log, hangUp?: Event
       stderr: 'inherit',
       env: { ...process.env, TURNPIKE_LEASH: '0', TURNPIKE_SUPERVISED: '1' },
       serialization: 'json',
-      ipc: (said) => onOpen(readOpened(said)),
+      ipc: (message) => onOpen(readOpened(message)),
     })
     log.debug('started', { part: name, pid: child.pid })
     let killer: ReturnType<typeof setTimeout> | undefined
@@ -50,8 +50,8 @@ async function planVpn(
   flags: Readonly<Record<string, string | undefined>>,
 ): Promise<SandboxVpn | undefined> {
   const { flag, env } = settings.localNodes
-  const isSaid = flags[flag] !== undefined || process.env[env] !== undefined
-  if (!config.sandbox || (isSaid && !config.localNodes.includes('sandbox-vpn'))) return undefined
+  const isSet = flags[flag] !== undefined || process.env[env] !== undefined
+  if (!config.sandbox || (isSet && !config.localNodes.includes('sandbox-vpn'))) return undefined
   const { planSandboxVpn } = await import('./sandbox-vpn.ts')
   return await planSandboxVpn(config, flags)
 }
@@ -59,11 +59,11 @@ async function planVpn(
 /** Lines for the terminal, each once, after the banner. */
 function createSpeech() {
   let waiting: string | undefined = ''
-  const said = new Set<string>()
+  const shown = new Set<string>()
   return {
     say(line: string): void {
-      if (said.has(line)) return
-      said.add(line)
+      if (shown.has(line)) return
+      shown.add(line)
       if (waiting === undefined) process.stdout.write(`${line}\n`)
       else waiting += `${line}\n`
     },

@@ -3,14 +3,14 @@ import { emptyChain, endingWith, nextPosition, problemsOfEnd, problemsOfLink, se
 import { problem } from './finding.ts'
 
 const sha256 = (text: string): Uint8Array => Bun.SHA256.hash(text) as Uint8Array
-const words = { sha256, entry: 'posting' } as const
+const options = { sha256, entry: 'posting' } as const
 
 /** Three entries that say `a`, `b` and `c`. */
 function madeChain() {
   let chain = emptyChain
-  return ['a', 'b', 'c'].map((said, index) => {
+  return ['a', 'b', 'c'].map((text, index) => {
     const position = nextPosition(chain, 1000 + index)
-    const link = { ...position, said, hash: sealEntry(chain.head, [said, position.seq, position.at], sha256) }
+    const link = { ...position, text, hash: sealEntry(chain.head, [text, position.seq, position.at], sha256) }
     chain = endingWith(link)
     return link
   })
@@ -20,7 +20,7 @@ function madeChain() {
 function walk(links: ReturnType<typeof madeChain>) {
   let chain = emptyChain
   const problems = links.map((link) => {
-    const found = problemsOfLink(chain, link, [link.said, link.seq, link.at], words)
+    const found = problemsOfLink(chain, link, [link.text, link.seq, link.at], options)
     chain = endingWith(link)
     return found
   })
@@ -52,8 +52,8 @@ describe('a chain of entries', () => {
     const [first, second, third] = madeChain()
     if (!first || !second || !third) throw new Error('three entries were made')
     const mismatch = problem('chain_hash', { entry: 'posting' })
-    expect(walk([first, { ...second, said: 'B' }, third]).problems).toEqual([[], [mismatch], []])
-    const sealed = { ...second, said: 'B', hash: sealEntry(first.hash, ['B', second.seq, second.at], sha256) }
+    expect(walk([first, { ...second, text: 'B' }, third]).problems).toEqual([[], [mismatch], []])
+    const sealed = { ...second, text: 'B', hash: sealEntry(first.hash, ['B', second.seq, second.at], sha256) }
     expect(walk([first, sealed, third]).problems).toEqual([[], [], [mismatch]])
   })
 

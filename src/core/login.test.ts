@@ -3,12 +3,12 @@ import * as fc from 'fast-check'
 import { scaled } from '../../test/harness/scale.ts'
 import { maxLoginLength, type ProxyLogin, readProxyLogin, toSlug, writeProxyLogin } from './login.ts'
 
-const word = (pattern: RegExp) => fc.stringMatching(pattern)
-const list = (pattern: RegExp) => fc.uniqueArray(word(pattern), { maxLength: 4 })
+const matching = (pattern: RegExp) => fc.stringMatching(pattern)
+const list = (pattern: RegExp) => fc.uniqueArray(matching(pattern), { maxLength: 4 })
 
 const login: fc.Arbitrary<ProxyLogin> = fc.record({
-  login: word(/^[a-z][a-z0-9_]{2,31}$/),
-  pool: fc.option(word(/^[a-z][a-z0-9_]{0,30}$/)),
+  login: matching(/^[a-z][a-z0-9_]{2,31}$/),
+  pool: fc.option(matching(/^[a-z][a-z0-9_]{0,30}$/)),
   countries: list(/^[a-z]{2}$/),
   states: list(/^[a-z0-9]{1,12}$/),
   cities: list(/^[a-z0-9]{1,12}$/),
@@ -16,7 +16,7 @@ const login: fc.Arbitrary<ProxyLogin> = fc.record({
   asns: fc.uniqueArray(fc.integer({ min: 1, max: 4_294_967_295 }), { maxLength: 3 }),
   session: fc.option(
     fc.record({
-      name: word(/^[a-z0-9]{1,32}$/),
+      name: matching(/^[a-z0-9]{1,32}$/),
       ttlMinutes: fc.option(fc.integer({ min: 1, max: 120 })),
     }),
   ),

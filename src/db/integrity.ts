@@ -92,10 +92,10 @@ async function checkTable(db: Database, table: string, demands: readonly Demand[
 
 /** SQLite's own check of every page, index and constraint. */
 async function checkFile(reader: Reader): Promise<Finding[]> {
-  const told = await reader.all<{ integrity_check: string }>(`PRAGMA integrity_check(${maxFindings})`)
+  const rows = await reader.all<{ integrity_check: string }>(`PRAGMA integrity_check(${maxFindings})`)
   const lost = await reader.all<{ table: string; parent: string }>('PRAGMA foreign_key_check')
   return [
-    ...told
+    ...rows
       .filter((row) => row.integrity_check !== 'ok')
       .map((row) => found('file', at('file'), 'file_damaged', { said: row.integrity_check })),
     ...lost

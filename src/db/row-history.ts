@@ -157,14 +157,14 @@ const countRows = (reader: Reader, contents: string): Promise<Counted[]> =>
 
 /** Latest versions without a row, searched only in tables whose counts differ. */
 async function missing(reader: Reader, contents: string, there: readonly Counted[]): Promise<Named[]> {
-  const told = await reader.all<Named & { n: bigint }>(
+  const counted = await reader.all<Named & { n: bigint }>(
     `SELECT of_table, COUNT(*) AS n FROM row_history AS known WHERE content IS NOT NULL AND NOT EXISTS
        (SELECT 1 FROM row_history AS later WHERE later.of_table = known.of_table AND later.row_key = known.row_key
         AND later.version = known.version + 1)
      GROUP BY of_table`,
   )
   const counts = new Map(there.map((each) => [each.of_table, each.n]))
-  const suspects = told.filter((each) => each.n !== (counts.get(each.of_table) ?? 0n))
+  const suspects = counted.filter((each) => each.n !== (counts.get(each.of_table) ?? 0n))
   const named: Named[] = []
   for (const { of_table: table } of suspects) named.push(...(await missingOf(reader, contents, table)))
   return named

@@ -6,7 +6,7 @@ const startAt = Date.UTC(2026, 4, 1, 3, 30, 15)
 
 function backupFolder(keep: number) {
   const there: string[] = ['notes of the operator', 'turnpike-20260430T033015Z.partial-x']
-  const said: string[] = []
+  const events: string[] = []
   const now = { at: startAt, fails: false }
   const [job] = backupJobs(
     {
@@ -22,10 +22,10 @@ function backupFolder(keep: number) {
       everyMs: 24 * hourMs,
       keep,
     },
-    { info: (event) => void said.push(event), error: () => {} },
+    { info: (event) => void events.push(event), error: () => {} },
   )
   if (!job) throw new Error('there is no job')
-  return { there, now, said, work: job.work, ours: () => there.filter((name) => findTime(name) !== undefined) }
+  return { there, now, events, work: job.work, ours: () => there.filter((name) => findTime(name) !== undefined) }
 }
 
 describe('scheduled backups', () => {

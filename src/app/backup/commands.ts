@@ -8,7 +8,7 @@ import { backUp, countRows } from './backup.ts'
 import { move } from './move.ts'
 import { restore } from './restore.ts'
 
-const folderWord = (meaning: string) => ({ name: 'FOLDER', meaning })
+const folderArg = (meaning: string) => ({ name: 'FOLDER', meaning })
 
 function progressing(): { readonly onProgress: OnProgress; readonly end: () => void } {
   let table: string | undefined
@@ -38,13 +38,13 @@ async function verify(verifiers: readonly Verifier[]): Promise<Outcome> {
 
 /** Keeps the output of `verify` for the answer of the command. */
 function verifying() {
-  let said: Outcome = { json: null, lines: [] }
+  let report: Outcome = { json: null, lines: [] }
   return {
     async verify(verifiers: readonly Verifier[]): Promise<boolean> {
-      said = await verify(verifiers)
-      return said.exit === 0
+      report = await verify(verifiers)
+      return report.exit === 0
     },
-    said: () => said,
+    report: () => report,
   }
 }
 
@@ -52,7 +52,7 @@ export const backupCommands: readonly Command[] = [
   {
     name: 'backup',
     summary: 'Writes a backup of the shop, which may be selling meanwhile, into a new folder.',
-    takes: [folderWord('where; it must not be there, or be empty')],
+    takes: [folderArg('where; it must not be there, or be empty')],
     options: [],
     async run(given) {
       const folder = resolve(given.args[0] ?? '')
@@ -72,7 +72,7 @@ export const backupCommands: readonly Command[] = [
   {
     name: 'restore',
     summary: 'Brings a backup back into an empty --data or --database-url, and verifies it before it may be opened.',
-    takes: [folderWord('the backup')],
+    takes: [folderArg('the backup')],
     options: [],
     async run(given) {
       const folder = resolve(given.args[0] ?? '')
@@ -88,9 +88,9 @@ export const backupCommands: readonly Command[] = [
       })
       const instants = { began_at: manifest.began_at, made_at: manifest.made_at }
       return {
-        json: { restored: isRight, ...instants, rows: countRows(manifest), verify: check.said().json },
+        json: { restored: isRight, ...instants, rows: countRows(manifest), verify: check.report().json },
         lines: [
-          ...check.said().lines,
+          ...check.report().lines,
           isRight
             ? `Restored what the shop was at ${manifest.began_at}, when the backup began, or a little later. ` +
               'What happened after that is not in it: see docs/operate.'
@@ -148,10 +148,10 @@ async function runMove(given: Parameters<Command['run']>[0]): Promise<Outcome> {
       tables: tables.length,
       rows,
       took_ms: tookMs,
-      verify: check.said().json,
+      verify: check.report().json,
     },
     lines: [
-      ...check.said().lines,
+      ...check.report().lines,
       ...(moved.isRight
         ? [
             `Moved ${rows} rows of ${tables.length} tables to ${moved.to} in ${(tookMs / 1000).toFixed(1)} s: ` +

@@ -61,13 +61,13 @@ export async function move(
     },
     work.goneWithinMs,
   )
-  const { target, ...told } = moved
+  const { target, ...outcome } = moved
   try {
     if (moved.isRight) {
       if (destination.folder !== undefined) keepKey(config, destination.folder, key)
       await target.finish()
     }
-    return { ...told, to: destination.folder ?? nameOf(to) }
+    return { ...outcome, to: destination.folder ?? nameOf(to) }
   } finally {
     await target.leave()
   }

@@ -81,7 +81,7 @@ async function writeApart(config: Config, folder: string, end: AbortSignal): Pro
     signal: end,
     killSignal: 'SIGKILL',
   })
-  const said = await child.stderr.text()
+  const output = await child.stderr.text()
   if ((await child.exited) === 0 || end.aborted) return
-  throw new Error(`the backup was not written: ${said.trim().slice(0, 1000)}`)
+  throw new Error(`the backup was not written: ${output.trim().slice(0, 1000)}`)
 }

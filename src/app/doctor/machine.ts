@@ -152,14 +152,14 @@ function lookAtNames(config: Config): Promise<Advice>[] {
 
 /** Whether the running shop has seen an untrusted proxy, and whether there has to be one. */
 async function lookAtProxies(config: Config): Promise<readonly Advice[]> {
-  const told = await fetch(`${listenUrl(config)}/readyz`, {
+  const readiness = await fetch(`${listenUrl(config)}/readyz`, {
     signal: AbortSignal.timeout(answerWithinMs),
     tls: { rejectUnauthorized: false },
   })
     .then((answer) => answer.text())
     .catch(() => '')
   return adviseProxies({
-    isForwarded: told.includes(untrustedProxy),
+    isForwarded: readiness.includes(untrustedProxy),
     isBehindTls: config.publicUrl?.startsWith('https:') === true && !isTls(config),
     trusted: config.trustedProxies.length,
   })

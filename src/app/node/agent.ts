@@ -130,10 +130,10 @@ const maxSkewMs = 5_000
 
 /** Expiry follows the shop's clock; certificates and logs follow the machine's. */
 function createSkewLog(log: Log): (skewMs: number) => void {
-  let saidMs = 0
+  let reportedMs = 0
   return (skewMs) => {
-    if (Math.abs(skewMs - saidMs) <= maxSkewMs) return
-    saidMs = skewMs
+    if (Math.abs(skewMs - reportedMs) <= maxSkewMs) return
+    reportedMs = skewMs
     const explanation =
       Math.abs(skewMs) <= maxSkewMs ? 'as the shop has it' : 'set the clock of this machine, or of the shop’s'
     log.warn('clock differs from the shop', { ahead_ms: -skewMs, explanation })

@@ -51,11 +51,11 @@ function open(shopUrl = 'unix:/run/shop.sock') {
   const snapshot = new Snapshot()
   return {
     rules,
-    hear: (told: StatePage, position = change): void => {
+    hear: (given: StatePage, position = change): void => {
       if (position.isFirst) snapshot.beginWhole()
-      snapshot.apply(told)
+      snapshot.apply(given)
       if (position.isWhole && position.isLast) snapshot.endWhole()
-      rules.apply(told, position, snapshot)
+      rules.apply(given, position, snapshot)
     },
     judge: (text: string) => {
       const address = readAddress(text)

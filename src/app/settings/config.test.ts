@@ -110,9 +110,9 @@ describe('settings', () => {
     ['TURNPIKE_LOG', 'loud'],
     ['TURNPIKE_LOG', 'INFO'],
   ])('%s=%p is refused in one line that names it and gives nothing away', (name, value) => {
-    const said = complaint({ [name]: value })
-    expect(said).toStartWith(`${name} (--`)
-    expect(said).not.toContain('\n')
-    expect(said).not.toContain('hunter2')
+    const message = complaint({ [name]: value })
+    expect(message).toStartWith(`${name} (--`)
+    expect(message).not.toContain('\n')
+    expect(message).not.toContain('hunter2')
   })
 })

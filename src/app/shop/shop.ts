@@ -347,10 +347,10 @@ export const shopCommand: Command = {
   options: [],
   async run(given) {
     const config = configOf(given)
-    const told: { shop?: Shop } = {}
-    const stopped = untilStopped(() => told.shop?.onHangUp)
+    const opened: { shop?: Shop } = {}
+    const stopped = untilStopped(() => opened.shop?.onHangUp)
     const shop = await openShop(config, logOf(config, 'shop'))
-    told.shop = shop
+    opened.shop = shop
     await Promise.race([shop.settled(), stopped])
     const text = shop.banner()
     const isSandbox = (await shop.services.customers.mode()) === 'sandbox'

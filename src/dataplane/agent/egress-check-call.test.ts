@@ -43,9 +43,9 @@ describe('calling the shop from an address', () => {
       stdout: 'pipe',
       stderr: 'ignore',
     })
-    const said = await child.stdout.text()
+    const output = await child.stdout.text()
     await child.exited
-    return said
+    return output
   }
 
   test('the shop sees the address that is called from, or any', async () => {

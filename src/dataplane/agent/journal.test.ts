@@ -283,10 +283,10 @@ describe('journals of earlier boots', () => {
     note(living, subuser('sub_2', 7))
     const draft = `${journalName(living)}.new`
     writeFileSync(join(folder, draft), 'half of something')
-    const told: string[] = []
+    const reported: string[] = []
     const link = {
       async report(body: ReportBody) {
-        told.push(body.boot)
+        reported.push(body.boot)
         return { now: 0, replaced: false, allowances: [] }
       },
     }
@@ -306,11 +306,11 @@ describe('journals of earlier boots', () => {
         log: quietLog,
       })
     expect(await send()).toBe(false)
-    expect(told).toEqual([dead])
+    expect(reported).toEqual([dead])
     expect(readdirSync(folder).toSorted()).toEqual([journalName(living), draft])
     runs = false
     expect(await send()).toBe(true)
-    expect(told).toEqual([dead, living])
+    expect(reported).toEqual([dead, living])
     expect(readdirSync(folder)).toEqual([])
   })
 

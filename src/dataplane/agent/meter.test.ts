@@ -300,7 +300,7 @@ describe('the meter', () => {
       timing.spend(2)
       return takeChanged()
     }
-    for (let told = 0; told < 1_000; told += 1) {
+    for (let round = 0; round < 1_000; round += 1) {
       meter.noteNow()
       await timing.advance(1)
     }

@@ -97,11 +97,11 @@ describe('the state on the disk of a node', () => {
     saved.note(page(1, ...ids), whole)
     const wholeBytes = statSync(path()).size
     for (let now = 2; now < 2000; now += 1) {
-      const said = page(now, (now % 20) + 1, 100 + now)
-      const [known, passing] = said.proxies
+      const changed = page(now, (now % 20) + 1, 100 + now)
+      const [known, passing] = changed.proxies
       if (!known || !passing) throw new Error('a page has what was put in')
-      saved.note({ ...said, proxies: [{ ...known, expires_at: now }, passing] }, change)
-      saved.note({ ...said, proxies: [{ ...passing, state: 'gone' }] }, change)
+      saved.note({ ...changed, proxies: [{ ...known, expires_at: now }, passing] }, change)
+      saved.note({ ...changed, proxies: [{ ...passing, state: 'gone' }] }, change)
       expect(statSync(path()).size).toBeLessThan(3 * wholeBytes + 4000)
     }
     saved.close()

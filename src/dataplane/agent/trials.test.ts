@@ -15,7 +15,7 @@ describe('trying addresses', () => {
   let end: AbortController
   let tried: string[]
   let calls: { from: string; atMs: number }[]
-  let told: { atMs: number; body: TriedBody }[]
+  let reports: { atMs: number; body: TriedBody }[]
   let lost: (address: string) => boolean
   let isAway: boolean
   let isProduction: boolean
@@ -27,7 +27,7 @@ describe('trying addresses', () => {
     end = new AbortController()
     tried = []
     calls = []
-    told = []
+    reports = []
     lost = () => false
     isAway = false
     isProduction = false
@@ -41,7 +41,7 @@ describe('trying addresses', () => {
       node: 'nod_me',
       link: {
         async tried(body) {
-          told.push({ atMs: timing.now(), body })
+          reports.push({ atMs: timing.now(), body })
           if (isAway) throw new LinkError('unreachable', 'away')
           return { now: 0 }
         },
@@ -73,17 +73,17 @@ describe('trying addresses', () => {
       },
     }
   }
-  const lastOf = (id: number) => told.flatMap(({ body }) => body.ranges.filter((each) => each.id === id)).at(-1)
+  const lastOf = (id: number) => reports.flatMap(({ body }) => body.ranges.filter((each) => each.id === id)).at(-1)
 
   test('all of a new range is tried at once, again every ten seconds, and the shop hears all of it as often', async () => {
     const { stop } = open(range(1, '45.12.0.0/30'))
     await timing.advance(9_000)
     expect(tried.length).toBe(4)
-    const heard = told.length
+    const heard = reports.length
     expect(lastOf(1)).toEqual({ id: 1, served: [[0, 4]], problems: [], seen_as: null })
     await timing.advance(2_000)
     expect(tried.length).toBe(8)
-    expect(told.length).toBe(heard + 1)
+    expect(reports.length).toBe(heard + 1)
     await stop()
   })
 
@@ -140,7 +140,7 @@ describe('trying addresses', () => {
     const { trials, stop } = open(range(1, '45.12.0.0/31'))
     const hasHeard = () => Promise.race([trials.ready.then(() => true), settle().then(() => false)])
     await timing.advance(60_000)
-    expect(told.length).toBeLessThan(20)
+    expect(reports.length).toBeLessThan(20)
     expect(await hasHeard()).toBe(false)
     isAway = false
     await timing.advance(11_000)

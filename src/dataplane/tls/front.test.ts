@@ -170,14 +170,14 @@ const endless = (onPull: (bytes: number) => void): ReadableStream =>
 
 /** What a client says first. */
 async function clientHello(): Promise<Uint8Array> {
-  const said = Promise.withResolvers<Uint8Array>()
+  const received = Promise.withResolvers<Uint8Array>()
   const server = Bun.listen({
     hostname: '127.0.0.1',
     port: 0,
-    socket: { data: (_, bytes) => said.resolve(bytes.slice()) },
+    socket: { data: (_, bytes) => received.resolve(bytes.slice()) },
   })
   const client = connectSecurely({ host: '127.0.0.1', port: server.port }).on('error', () => {})
-  const hello = await said.promise
+  const hello = await received.promise
   client.destroy()
   server.stop(true)
   return hello

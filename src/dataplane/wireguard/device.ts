@@ -116,10 +116,10 @@ async function settle({ name, setup, networks }: DevicePlan, run: RunProgram, lo
   await must(run, ['ip', 'link', 'set', 'dev', name, 'mtu', String(setup.mtu)])
   for (const { text, own } of networks) {
     // `nodad`: a tunnel has no neighbours.
-    const words = ['ip', 'address', 'add', text, 'dev', name, ...(own.version === 6 ? ['nodad'] : [])]
-    const { code, err } = await run(words)
+    const command = ['ip', 'address', 'add', text, 'dev', name, ...(own.version === 6 ? ['nodad'] : [])]
+    const { code, err } = await run(command)
     if (code === 0) continue
-    if (own.version === 4) throw new Error(`${words.join(' ')} failed: ${err.trim()}`)
+    if (own.version === 4) throw new Error(`${command.join(' ')} failed: ${err.trim()}`)
     log.warn('no IPv6 in the tunnel', { address: text, problem: err.trim() })
   }
   await must(run, ['ip', 'link', 'set', 'dev', name, 'up'])

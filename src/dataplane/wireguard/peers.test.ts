@@ -20,19 +20,19 @@ class Model {
     }
   }
 
-  run([wg, set, device, ...words]: readonly string[]): void {
+  run([wg, set, device, ...args]: readonly string[]): void {
     expect([wg, set, device]).toEqual(['wg', 'set', 'tp0'])
-    while (words.length > 0) {
-      expect(words.shift()).toBe('peer')
-      const key = words.shift() ?? ''
+    while (args.length > 0) {
+      expect(args.shift()).toBe('peer')
+      const key = args.shift() ?? ''
       this.touched.add(key)
-      if (words[0] === 'remove') {
-        words.shift()
+      if (args[0] === 'remove') {
+        args.shift()
         this.peers.delete(key)
         continue
       }
-      expect(words.shift()).toBe('allowed-ips')
-      const allowed = new Set((words.shift() ?? '').split(','))
+      expect(args.shift()).toBe('allowed-ips')
+      const allowed = new Set((args.shift() ?? '').split(','))
       for (const other of this.peers.values()) for (const block of allowed) other.allowed.delete(block)
       this.peers.set(key, { ...(this.peers.get(key) ?? { rx: 0, tx: 0, handshake: 0 }), allowed })
     }

@@ -102,13 +102,13 @@ const maxInCall = 96 * 1024
 export function toSetCalls(device: string, difference: Difference): string[][] {
   const calls: string[][] = []
   let room = 0
-  for (const words of [...difference.remove.map(toRemoval), ...difference.set.map(toSetting)]) {
-    const size = words.reduce((sum, word) => sum + word.length + 1, 0)
+  for (const args of [...difference.remove.map(toRemoval), ...difference.set.map(toSetting)]) {
+    const size = args.reduce((sum, arg) => sum + arg.length + 1, 0)
     if (size > room) {
       calls.push(['wg', 'set', device])
       room = maxInCall
     }
-    calls.at(-1)?.push(...words)
+    calls.at(-1)?.push(...args)
     room -= size
   }
   return calls

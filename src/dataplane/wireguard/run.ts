@@ -17,10 +17,10 @@ const maxOutput = 64 * 1024 * 1024
 
 /** The input is readable as /dev/stdin and never written to disk. */
 export const runProgram: RunProgram = async (command, input = '') => {
-  const [name = '', ...words] = command
+  const [name = '', ...args] = command
   const program = findProgram(name)
   if (program === undefined) return { code: 127, out: '', err: `${name} is not installed` }
-  const child = Bun.spawn([program, ...words], {
+  const child = Bun.spawn([program, ...args], {
     env: { PATH: programPath, LC_ALL: 'C' },
     stdin: Buffer.from(input),
     stdout: 'pipe',
@@ -39,8 +39,8 @@ class CommandFailed extends Error {
   override readonly name = 'CommandFailed'
 
   constructor(command: readonly string[], { code, err }: Outcome) {
-    const words = command.slice(0, 12).join(' ')
-    super(`${words}${command.length > 12 ? ' …' : ''} failed with ${code}: ${err.trim().slice(0, 500)}`)
+    const text = command.slice(0, 12).join(' ')
+    super(`${text}${command.length > 12 ? ' …' : ''} failed with ${code}: ${err.trim().slice(0, 500)}`)
   }
 }
 

@@ -103,7 +103,7 @@ const burstOf = (mbit: number): number => Math.max(16_000, Math.floor((mbit * 1_
 
 const protocolOf = (version: 4 | 6): string => (version === 4 ? 'ip' : 'ipv6')
 
-const line = (...words: readonly string[]): string => words.join(' ')
+const line = (...parts: readonly string[]): string => parts.join(' ')
 
 const toClass = ({ device }: Side, { mbit, minor }: SpeedClass): string =>
   line(

@@ -7,12 +7,12 @@ const healthOf = (...ids: string[]) => healthOfExits(...ids.map((id) => someExit
 
 function healthOfExits(...exits: NodeExit[]) {
   let nowMs = 1_000_000
-  const words: ExitReport[] = []
-  const health = new ExitHealth({ clock: () => nowMs, onChange: (word) => void words.push(word) })
+  const reports: ExitReport[] = []
+  const health = new ExitHealth({ clock: () => nowMs, onChange: (report) => void reports.push(report) })
   health.keep(exits)
   return {
     health,
-    words,
+    reports,
     exits,
     pass: (ms: number) => {
       nowMs += ms
@@ -28,10 +28,10 @@ function healthOfExits(...exits: NodeExit[]) {
 
 describe('an exit', () => {
   test('a new exit is checked at once, counts as up until then, and is reported up', () => {
-    const { health, tryDue, words } = healthOf('a', 'b')
+    const { health, tryDue, reports } = healthOf('a', 'b')
     expect(health.isUp('a')).toBeTrue()
     expect(tryDue()).toEqual(['a', 'b'])
-    expect(words.map((word) => [word.id, word.isUp])).toEqual([
+    expect(reports.map((report) => [report.id, report.isUp])).toEqual([
       ['a', true],
       ['b', true],
     ])
@@ -39,14 +39,14 @@ describe('an exit', () => {
   })
 
   test('an exit that fails a client is checked at once and is down if the check fails', () => {
-    const { health, tryDue, words } = healthOf('a', 'b')
+    const { health, tryDue, reports } = healthOf('a', 'b')
     tryDue()
     health.failed('a', 'refused')
     expect(health.isUp('a')).toBeTrue()
     expect(tryDue('refused')).toEqual(['a'])
     expect(health.isUp('a')).toBeFalse()
     expect(health.isUp('b')).toBeTrue()
-    expect(words.at(-1)).toMatchObject({ id: 'a', isUp: false, reason: 'refused' })
+    expect(reports.at(-1)).toMatchObject({ id: 'a', isUp: false, reason: 'refused' })
   })
 
   test('an exit that fails three clients in a row is down although it passes checks', () => {
@@ -84,7 +84,7 @@ describe('an exit', () => {
   })
 
   test('a supplier exit that is down is checked with backoff up to a minute and is up after the first success', () => {
-    const { health, tryDue, pass, words } = healthOfExits(someExit({ id: 'a', kind: 'http', port: 3128 }))
+    const { health, tryDue, pass, reports } = healthOfExits(someExit({ id: 'a', kind: 'http', port: 3128 }))
     tryDue('refused')
     expect(health.isUp('a')).toBeFalse()
     for (const seconds of [1, 2, 4, 8, 16, 32, 60, 60]) {
@@ -96,7 +96,7 @@ describe('an exit', () => {
     pass(60_000)
     expect(tryDue()).toEqual(['a'])
     expect(health.isUp('a')).toBeTrue()
-    expect(words.map((word) => word.isUp)).toEqual([false, true])
+    expect(reports.map((report) => report.isUp)).toEqual([false, true])
   })
 
   test('a healthy exit is checked every 10 s only while unused', () => {

@@ -211,11 +211,11 @@ describe('through an exit', () => {
       listen((socket) => socket.end('HTTP/1.1 407 No\r\n\r\n')),
     ]
     judged.length = 0
-    const told = listeners.map(async (listener) => {
+    const received = listeners.map(async (listener) => {
       const exit = someExit({ kind: 'http', host: '127.0.0.1', port: listener.port })
       return dialWith(sandbox, 300)({ host: '127.0.0.1', port: 443 }, { kind: 'exit', exit }, 'anna')
     })
-    expect(await Promise.all(told)).toEqual([
+    expect(await Promise.all(received)).toEqual([
       { refusal: 'connect_timeout', isDoubtful: true },
       { refusal: 'exit_failed', isDoubtful: true },
       expect.objectContaining({ refusal: 'exit_failed', problem: 'it does not take our login (407)' }),

@@ -126,11 +126,11 @@ test('a resolver that never answers is given up after two seconds, and stalls no
   const { resolve, timing } = byHand((name) =>
     name === 'slow.example' ? new Promise(() => {}) : one('192.0.2.1')(name, 4),
   )
-  let told = ''
-  const slow = tell(resolve, 'slow.example').then((answer) => (told = answer))
+  let seen = ''
+  const slow = tell(resolve, 'slow.example').then((answer) => (seen = answer))
   expect(await tell(resolve, 'fast.example')).toBe('192.0.2.1')
   await timing.advance(1999)
-  expect(told).toBe('')
+  expect(seen).toBe('')
   await timing.advance(1)
   expect(await slow).toBe('resolver_failed')
 })
@@ -141,8 +141,8 @@ test('no more than five hundred questions are on their way at once', async () =>
   const all = Array.from({ length: 510 }, (_, index) => tell(resolve, `n${index}.example`))
   await settle()
   answer([{ address: '192.0.2.1', ttl: 60 }])
-  const told = await Promise.all(all)
-  expect(told.filter((each) => each === 'resolver_failed')).toHaveLength(10)
+  const seen = await Promise.all(all)
+  expect(seen.filter((each) => each === 'resolver_failed')).toHaveLength(10)
   expect(lookups).toHaveLength(500)
   expect(await tell(resolve, 'n509.example')).toBe('192.0.2.1')
 })

@@ -20,7 +20,7 @@ const exits = {
  */
 function tell(exit: keyof typeof exits, pieces: readonly Uint8Array[], target = four): string[] {
   const talk = talkTo(exits[exit], target)
-  const told: string[] = []
+  const seen: string[] = []
   let rest: string | undefined
   for (const piece of pieces) {
     if (rest !== undefined) {
@@ -28,12 +28,12 @@ function tell(exit: keyof typeof exits, pieces: readonly Uint8Array[], target = 
       continue
     }
     for (const step of talk.feed(piece)) {
-      if (step.type === 'write') told.push(`write ${toHex(step.bytes)}`)
+      if (step.type === 'write') seen.push(`write ${toHex(step.bytes)}`)
       else if (step.type === 'open') rest = toText(step.rest)
-      else return [...told, 'failed']
+      else return [...seen, 'failed']
     }
   }
-  return rest === undefined ? told : [...told, `open ${rest}`]
+  return rest === undefined ? seen : [...seen, `open ${rest}`]
 }
 
 const bound = '\0\x01\x01\x02\x03\x04\x01\xbb'
@@ -87,9 +87,9 @@ describe('an upstream that speaks SOCKS5', () => {
     const login = `write 01056ec3a46d6503613a62`
     const request = 'write 05010001cb00710701bb'
     for (const reply of [bound, `\0\x04${'\x01'.repeat(18)}`, '\0\x03\x04name\x01\xbb', '\0\x03\0\x01\xbb']) {
-      const said = toBytes(`\x05\x02\x01\0\x05\0${reply}early`)
-      expect(tell('socksLogin', byteByByte(said))).toEqual([login, request, 'open early'])
-      expect(tell('socksLogin', [said])).toEqual([login, request, 'open early'])
+      const response = toBytes(`\x05\x02\x01\0\x05\0${reply}early`)
+      expect(tell('socksLogin', byteByByte(response))).toEqual([login, request, 'open early'])
+      expect(tell('socksLogin', [response])).toEqual([login, request, 'open early'])
     }
   })
 
@@ -111,9 +111,9 @@ describe('an upstream that speaks SOCKS5', () => {
 })
 
 /** `exit` if the exit failed, the customer's refusal if the destination failed, `nobody` without a failure. */
-function blame(exit: keyof typeof exits, said: string): string {
+function blame(exit: keyof typeof exits, response: string): string {
   const talk = talkTo(exits[exit], four)
-  const failure = talk.feed(toBytes(said)).find((step) => step.type === 'failed')
+  const failure = talk.feed(toBytes(response)).find((step) => step.type === 'failed')
   if (failure?.type !== 'failed') return 'nobody'
   return failure.problem === undefined ? failure.refusal : 'exit'
 }
@@ -131,8 +131,8 @@ test.each([
   ['socks', `\x05\0\x05\x04${bound}`, 'unreachable'],
   ['socks', `\x05\0\x05\x06${bound}`, 'connect_timeout'],
   ['socks', `\x05\0\x05\x01${bound}`, 'exit_failed'],
-] as const)('the answer of %s %p is a failure of: %s', (exit, said, whose) => {
-  expect(blame(exit, said)).toBe(whose)
+] as const)('the answer of %s %p is a failure of: %s', (exit, response, whose) => {
+  expect(blame(exit, response)).toBe(whose)
 })
 
 test.each([
@@ -141,14 +141,17 @@ test.each([
   ['socks', ['\x05\0'], 'open'],
   ['socksLogin', ['\x05\x02', '\x01\0'], 'open'],
   ['socksLogin', ['\x05\x02', '\x01\x01'], 'failed'],
-] as const)('a check of %s with the answer %p ends as %s, and sends no customer destination', (kind, said, outcome) => {
-  const talk = tryOut(exits[kind])
-  const written = [toText(talk.begin())]
-  const steps = said.flatMap((text) => [...talk.feed(toBytes(text))])
-  for (const step of steps) if (step.type === 'write') written.push(toText(step.bytes))
-  expect(steps.at(-1)?.type).toBe(outcome)
-  expect(written.join('')).not.toContain('203.0.113.7')
-})
+] as const)(
+  'a check of %s with the answer %p ends as %s, and sends no customer destination',
+  (kind, response, outcome) => {
+    const talk = tryOut(exits[kind])
+    const written = [toText(talk.begin())]
+    const steps = response.flatMap((text) => [...talk.feed(toBytes(text))])
+    for (const step of steps) if (step.type === 'write') written.push(toText(step.bytes))
+    expect(steps.at(-1)?.type).toBe(outcome)
+    expect(written.join('')).not.toContain('203.0.113.7')
+  },
+)
 
 test('any split of an answer leads to the same steps', () => {
   const openings = [

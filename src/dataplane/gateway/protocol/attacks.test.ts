@@ -4,7 +4,7 @@ import { byteByByte, splitAt, summarizeRequests, summarizeSocks, toBytes } from 
 import { scaled } from '../../../../test/harness/scale.ts'
 
 /** The sent bytes, and the first line of each event without heads. */
-type Case = readonly [name: string, sent: string, ...told: string[]]
+type Case = readonly [name: string, sent: string, ...expected: string[]]
 
 const get = 'GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\n'
 const post = 'POST http://a.example/ HTTP/1.1\r\nHost: a.example\r\n'
@@ -384,12 +384,12 @@ const withoutHeads = (lines: readonly string[]): string[] =>
 
 function suite(name: string, cases: readonly Case[], tell: (pieces: readonly Uint8Array[]) => string[]): void {
   describe(name, () => {
-    test.each(cases.map(([title, sent, ...told]) => [title, sent, told] as const))(
+    test.each(cases.map(([title, sent, ...expected]) => [title, sent, expected] as const))(
       'every split gives the same events: %s',
-      (_, sent, told) => {
+      (_, sent, expected) => {
         const bytes = toBytes(sent)
         const whole = tell([bytes])
-        expect(withoutHeads(whole)).toEqual([...told])
+        expect(withoutHeads(whole)).toEqual([...expected])
         expect(tell(byteByByte(bytes))).toEqual(whole)
         fc.assert(
           fc.property(fc.array(fc.nat(Math.min(bytes.length, 1000)), { maxLength: 8 }), (cuts) => {

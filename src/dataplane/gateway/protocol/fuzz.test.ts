@@ -44,7 +44,7 @@ function assault(seeds: readonly Uint8Array[], tell: (pieces: readonly Uint8Arra
     const bytes = mutate(seeds, dice)
     const whole = tell([bytes])
     const cut = tell(splitAt(bytes, [dice(bytes.length + 1), dice(bytes.length + 1), dice(bytes.length + 1)]))
-    if (JSON.stringify(cut) !== JSON.stringify(whole)) expect({ seed, told: cut }).toEqual({ seed, told: whole })
+    if (JSON.stringify(cut) !== JSON.stringify(whole)) expect({ seed, summary: cut }).toEqual({ seed, summary: whole })
     checkEnding(whole, seed)
     outcomes.add(whole.at(-1)?.split(' ', 2).join(' ') ?? 'waiting for more')
   }
@@ -53,9 +53,10 @@ function assault(seeds: readonly Uint8Array[], tell: (pieces: readonly Uint8Arra
 }
 
 /** Nothing follows a refusal. */
-function checkEnding(told: readonly string[], seed: number): void {
-  const end = told.findIndex((line) => /^(?:refuse|broken)/.test(line))
-  if (end >= 0 && end !== told.length - 1) expect({ seed, told }).toEqual({ seed, told: told.slice(0, end + 1) })
+function checkEnding(summary: readonly string[], seed: number): void {
+  const end = summary.findIndex((line) => /^(?:refuse|broken)/.test(line))
+  if (end >= 0 && end !== summary.length - 1)
+    expect({ seed, summary }).toEqual({ seed, summary: summary.slice(0, end + 1) })
 }
 
 /**

@@ -8,12 +8,12 @@ const context: ResponseContext = { method: 'GET', clientKeepAlive: true, upgrade
 const old: ResponseContext = { method: 'GET', clientKeepAlive: false, upgrade: false, clientVersion: '1.0' }
 const head = (...lines: string[]): string => `${lines.join('\r\n')}\r\n\r\n`
 
-type Case = readonly [name: string, of: ResponseContext, sent: string, closes: boolean, ...told: string[]]
+type Case = readonly [name: string, of: ResponseContext, sent: string, closes: boolean, ...expected: string[]]
 
 const ok = 'HTTP/1.1 200 OK'
 const kept = 'Connection: keep-alive'
 const chunked = head(ok, 'Transfer-Encoding: chunked')
-const toldChunked = `head\n${head(ok, 'Transfer-Encoding: chunked', kept)}`
+const chunkedHead = `head\n${head(ok, 'Transfer-Encoding: chunked', kept)}`
 const noLength = 'broken: the answer has no clear length'
 const notHttp = 'broken: the origin did not answer in HTTP/1.1'
 const badHead = 'broken: the head of the answer is malformed or too large'
@@ -62,7 +62,7 @@ const cases: readonly Case[] = [
     context,
     `${chunked}2;x\r\nhi\r\n00\r\nX-Sum: 1\r\n\r\n`,
     false,
-    toldChunked,
+    chunkedHead,
     'body 2\r\nhi\r\n0\r\n\r\n',
     'end, kept alive',
   ],
@@ -71,7 +71,7 @@ const cases: readonly Case[] = [
     context,
     `${chunked}2  \r\nhi\r\n0\r\n\r\n`,
     false,
-    toldChunked,
+    chunkedHead,
     'body 2\r\nhi\r\n0\r\n\r\n',
     'end, kept alive',
   ],
@@ -80,7 +80,7 @@ const cases: readonly Case[] = [
     context,
     `${head(ok, 'Content-Length: 9', 'Transfer-Encoding: chunked')}0\r\n\r\n`,
     false,
-    toldChunked,
+    chunkedHead,
     'body 0\r\n\r\n',
     'end, kept alive',
   ],
@@ -95,8 +95,8 @@ const cases: readonly Case[] = [
   ],
   ['chunks in HTTP/1.0', context, chunked.replace('1.1', '1.0'), false, noLength],
   ['a coding we did not ask for', context, head(ok, 'Transfer-Encoding: gzip, chunked'), false, noLength],
-  ['a wrong size', context, `${chunked}xyz\r\n`, false, toldChunked, 'broken: malformed chunk size'],
-  ['a cut chunk', context, `${chunked}5\r\nhi`, true, toldChunked, 'body 5\r\nhi', cutOff],
+  ['a wrong size', context, `${chunked}xyz\r\n`, false, chunkedHead, 'broken: malformed chunk size'],
+  ['a cut chunk', context, `${chunked}5\r\nhi`, true, chunkedHead, 'body 5\r\nhi', cutOff],
   [
     'a cut body',
     context,
@@ -279,15 +279,15 @@ const cases: readonly Case[] = [
 ]
 
 describe('HTTP responses', () => {
-  test.each(cases.map(([name, of, sent, closes, ...told]) => [name, of, sent, closes, told] as const))(
+  test.each(cases.map(([name, of, sent, closes, ...expected]) => [name, of, sent, closes, expected] as const))(
     'every split gives the same events: %s',
-    (_, of, sent, closes, told) => {
+    (_, of, sent, closes, expected) => {
       const bytes = toBytes(sent)
-      expect(summarizeResponse(of, [bytes], closes)).toEqual([...told])
-      expect(summarizeResponse(of, byteByByte(bytes), closes)).toEqual([...told])
+      expect(summarizeResponse(of, [bytes], closes)).toEqual([...expected])
+      expect(summarizeResponse(of, byteByByte(bytes), closes)).toEqual([...expected])
       fc.assert(
         fc.property(fc.array(fc.nat(Math.min(bytes.length, 1000)), { maxLength: 8 }), (cuts) => {
-          expect(summarizeResponse(of, splitAt(bytes, cuts), closes)).toEqual([...told])
+          expect(summarizeResponse(of, splitAt(bytes, cuts), closes)).toEqual([...expected])
         }),
         { numRuns: scaled(200) },
       )

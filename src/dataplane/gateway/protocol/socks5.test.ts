@@ -21,13 +21,13 @@ describe('SOCKS5', () => {
         port,
         early,
         fc.array(fc.nat(250)),
-        (name, word, [sent, host], number, rest, cuts) => {
-          const user = `\x01${String.fromCharCode(name.length)}${name}${String.fromCharCode(word.length)}${word}`
+        (name, password, [sent, host], number, rest, cuts) => {
+          const user = `\x01${String.fromCharCode(name.length)}${name}${String.fromCharCode(password.length)}${password}`
           const portBytes = String.fromCharCode(number >> 8, number & 255)
           const bytes = toBytes(`\x05\x02\0\x02${user}\x05\x01\0${sent}${portBytes}${toText(rest)}`)
           expect(summarizeSocks(splitAt(bytes, cuts))).toEqual([
             'reply 0502',
-            `credentials ${name}:${word}`,
+            `credentials ${name}:${password}`,
             'accept 0100',
             `connect ${host}:${number}`,
             ...(rest.length > 0 ? [`rest ${toText(rest)}`] : []),

@@ -45,14 +45,14 @@ function openPipe(owner: { wantsMore?: () => boolean } = {}, speed?: SpeedLimit)
     sockets: { watch: () => undefined, acknowledged: () => undefined, narrow() {}, widen() {} },
     activeAt: 0,
   } as unknown as ProxyTunnel
-  const told: string[] = []
+  const events: string[] = []
   const pipe = new Pipe('up', client as unknown as Side, tunnel, () => 7, {
     ...owner,
     onExhausted: () => {
-      told.push('exhausted')
+      events.push('exhausted')
       pipe.close()
     },
-    onCleared: () => told.push('cleared'),
+    onCleared: () => events.push('cleared'),
   })
   let allowed = 0
   return {
@@ -61,7 +61,7 @@ function openPipe(owner: { wantsMore?: () => boolean } = {}, speed?: SpeedLimit)
     allowance,
     tunnel,
     pipe,
-    told,
+    events,
     /** The shop lets so many more pass; none, when it has no more. */
     allow: (bytes: number): void => {
       allowance.noteRequest()
@@ -81,7 +81,7 @@ describe('a pipe', () => {
     )
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
-        const { pipe, client, origin, tunnel, told, allow } = openPipe()
+        const { pipe, client, origin, tunnel, events, allow } = openPipe()
         let [sent, leased] = ['', 0]
         const passed: number[] = []
         for (const each of steps) {
@@ -100,24 +100,24 @@ describe('a pipe', () => {
         // The callback of each write runs when its last byte was sent, and not before.
         for (let index = 0; index < passed.length; index += 2) expect(passed[index]).toBe(passed[index + 1])
         expect(tunnel.activeAt).toBe(sent === '' ? 0 : 7)
-        expect(told).not.toContain('exhausted')
+        expect(events).not.toContain('exhausted')
       }),
       { numRuns: 500 },
     )
   })
 
   test('reads on once all that waited has passed and there is room, and not before', () => {
-    const { pipe, client, origin, told, allow } = openPipe()
+    const { pipe, client, origin, events, allow } = openPipe()
     pipe.carry(bytesOf('hello'))
     expect(client.isPaused).toBe(true)
     pipe.resume()
     expect(client.isPaused).toBe(true)
     origin.room = 3
     allow(5)
-    expect({ isPaused: client.isPaused, text: origin.text, told }).toEqual({
+    expect({ isPaused: client.isPaused, text: origin.text, events }).toEqual({
       isPaused: true,
       text: 'hello',
-      told: ['cleared'],
+      events: ['cleared'],
     })
     origin.heldBytes = 0
     pipe.resume()
@@ -137,34 +137,34 @@ describe('a pipe', () => {
 
   test('pay() waits in order and acts once paid', () => {
     const { pipe, origin, allow } = openPipe()
-    const said: string[] = []
+    const calls: string[] = []
     expect(pipe.pay(10)).toBe(false)
-    pipe.after(() => said.push('first'))
+    pipe.after(() => calls.push('first'))
     expect(pipe.pay(0)).toBe(false)
-    pipe.after(() => said.push('second'))
+    pipe.after(() => calls.push('second'))
     allow(9)
-    expect(said).toEqual([])
+    expect(calls).toEqual([])
     allow(1)
-    expect(said).toEqual(['first', 'second'])
-    pipe.after(() => said.push('at once'))
+    expect(calls).toEqual(['first', 'second'])
+    pipe.after(() => calls.push('at once'))
     pipe.send(bytesOf('in another form'))
-    expect(said).toEqual(['first', 'second', 'at once'])
+    expect(calls).toEqual(['first', 'second', 'at once'])
     expect(origin.text).toBe('in another form')
   })
 
   test('ends when it is sure that there is no traffic, with all that was leased gone out and nothing else', () => {
-    const { pipe, origin, told, allow, allowance } = openPipe()
-    const said: string[] = []
+    const { pipe, origin, events, allow, allowance } = openPipe()
+    const calls: string[] = []
     allow(3)
-    pipe.carry(bytesOf('hello'), () => said.push('passed'))
-    pipe.after(() => said.push('after'))
-    expect(told).toEqual([])
+    pipe.carry(bytesOf('hello'), () => calls.push('passed'))
+    pipe.after(() => calls.push('after'))
+    expect(events).toEqual([])
     allow(0)
-    expect(told).toEqual(['exhausted'])
+    expect(events).toEqual(['exhausted'])
     pipe.carry(bytesOf('more'))
-    pipe.after(() => said.push('too late'))
+    pipe.after(() => calls.push('too late'))
     allow(100)
-    expect({ text: origin.text, said, hasSome: allowance.hasSome }).toEqual({ text: 'hel', said: [], hasSome: true })
+    expect({ text: origin.text, calls, hasSome: allowance.hasSome }).toEqual({ text: 'hel', calls: [], hasSome: true })
     expect(pipe.pay(1)).toBe(false)
   })
 

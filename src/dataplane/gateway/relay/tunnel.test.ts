@@ -17,7 +17,7 @@ const moment = () => ({ nowMs, lastContactAt: nowMs })
 const newSide = () => new Side(patient, { after: () => () => {}, noteHeld() {} })
 
 /** A customer who may have one tunnel, and whose way and dial are as told. */
-function openOne(told: { choose?: () => never; dial: () => MaybePromise<Dialled<Side>> }) {
+function openOne(setup: { choose?: () => never; dial: () => MaybePromise<Dialled<Side>> }) {
   const snapshot = new Snapshot()
   snapshot.apply({ proxies: [someProxy()], subusers: [], exits: [] })
   const agent = { wantLease() {}, giveBack() {}, noteNow() {} }
@@ -31,8 +31,8 @@ function openOne(told: { choose?: () => never; dial: () => MaybePromise<Dialled<
     snapshot,
     moment,
     limits,
-    chooseWay: told.choose ?? (() => way),
-    dial: told.dial,
+    chooseWay: setup.choose ?? (() => way),
+    dial: setup.dial,
     metering,
     sockets: createSockets('darwin'),
     open: createRecheck<ProxyTunnel>({ snapshot, moment, idleMs: 1000 }),
@@ -56,8 +56,8 @@ describe('the tunnel count of a customer', () => {
   test.each([
     ['a refusal of the destination at once', { dial: () => ({ refusal: 'connect_refused' }) as const }],
     ['a later refusal of the destination', { dial: () => Promise.resolve({ refusal: 'connect_refused' } as const) }],
-  ])('a tunnel does not count after %s', async (_, told) => {
-    const stand = openOne(told)
+  ])('a tunnel does not count after %s', async (_, setup) => {
+    const stand = openOne(setup)
     expect(await stand.open()).toEqual({ refusal: 'connect_refused' })
     expect(stand.isFree()).toBe(true)
   })
@@ -67,8 +67,8 @@ describe('the tunnel count of a customer', () => {
     ['a fault in dialling', { dial: fault }],
     ['a later fault in dialling', { dial: () => Promise.reject(new Error('a bug')) }],
     ['a dial without a result', { dial: () => Promise.resolve(undefined as never) }],
-  ])('%s throws and frees the tunnel', async (_, told) => {
-    const stand = openOne(told)
+  ])('%s throws and frees the tunnel', async (_, setup) => {
+    const stand = openOne(setup)
     expect(await stand.open().catch((error: unknown) => error instanceof Error)).toBe(true)
     expect(stand.isFree()).toBe(true)
   })

@@ -29,10 +29,10 @@ async function outcomeOf(call: () => number): Promise<number> {
 }
 
 /** Two ends of a new connection, on which the client has spoken: what we connect is silent until then. */
-async function meet(kernel: Kernel, listener: number, words: string) {
+async function meet(kernel: Kernel, listener: number, text: string) {
   const client = kernel.connect(loopback, kernel.portOf(listener), loopback, true)
   opened.push(client)
-  expect(await outcomeOf(() => kernel.send(client, Buffer.from(words)))).toBe(words.length)
+  expect(await outcomeOf(() => kernel.send(client, Buffer.from(text)))).toBe(text.length)
   const server = await outcomeOf(() => kernel.accept(listener))
   opened.push(server)
   expect(await outcomeOf(() => kernel.peek(server))).toBe(1)
@@ -47,7 +47,7 @@ function segmentsSentBy(descriptor: number): number {
 }
 
 /** How many packets were sent to a client for its first words alone, before any answer. */
-async function packetsForFirstWords(kernel: Kernel, listener: number): Promise<number> {
+async function packetsForFirstBytes(kernel: Kernel, listener: number): Promise<number> {
   const { server } = await meet(kernel, listener, 'CONNECT ')
   return segmentsSentBy(server)
 }
@@ -63,7 +63,7 @@ describe('a request is acknowledged with its answer, not by a packet of its own,
       if (origin === 'handed over') expect(kernel.adopt(listener, 16)).toBe(0)
       const packets: number[] = []
       // The system acknowledges by itself what stays unanswered for 40 ms: a machine that is held up tries again.
-      while (packets.length < tries && !packets.includes(0)) packets.push(await packetsForFirstWords(kernel, listener))
+      while (packets.length < tries && !packets.includes(0)) packets.push(await packetsForFirstBytes(kernel, listener))
       expect(packets).toContain(0)
     },
   )

@@ -161,7 +161,7 @@ describe('a tunnel', () => {
   })
 
   const side = fc.constantFrom('client' as const, 'origin' as const)
-  const happening = fc.oneof(
+  const event = fc.oneof(
     { weight: 6, arbitrary: fc.record({ do: fc.constant('say' as const), side, bytes: fc.nat(400_000) }) },
     { weight: 5, arbitrary: fc.record({ do: fc.constant('room' as const), side, bytes: fc.nat(300_000) }) },
     { weight: 3, arbitrary: fc.record({ do: fc.constant('allow' as const), bytes: fc.nat(500_000) }) },
@@ -174,9 +174,9 @@ describe('a tunnel', () => {
 
   test('whatever happens in whatever order loses, doubles and mixes nothing, and takes no more than it may', () => {
     fc.assert(
-      fc.property(fc.array(happening, { maxLength: 60 }), fc.nat(1_000_000), (happenings, traffic) => {
+      fc.property(fc.array(event, { maxLength: 60 }), fc.nat(1_000_000), (events, traffic) => {
         const model = openModel({ traffic })
-        for (const each of happenings) {
+        for (const each of events) {
           model.apply(each)
           model.check()
         }
