@@ -1,10 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 /** Typed AsyncLocalStorage. */
-export function createAlong<Carried>() {
-  const storage = new AsyncLocalStorage<Carried>()
+export function createAlong<Context>() {
+  const storage = new AsyncLocalStorage<Context>()
   return {
-    run: <Result>(carried: Carried, work: () => Promise<Result>): Promise<Result> => storage.run(carried, work),
-    get: (): Carried | undefined => storage.getStore(),
+    run: <Result>(context: Context, work: () => Promise<Result>): Promise<Result> => storage.run(context, work),
+    get: (): Context | undefined => storage.getStore(),
   }
 }

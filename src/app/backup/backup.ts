@@ -66,11 +66,11 @@ type Work = { readonly beganAt: number; readonly clock: Clock; readonly onProgre
 
 async function writeDraft(config: Config, db: Database, draft: string, work: Work): Promise<Manifest> {
   const files = filesOf(draft)
-  const carried = db.engine === 'sqlite' ? undefined : await writeRows(db, files.rows, work.onProgress)
-  if (!carried) copySqlite(databaseAddress(config), files.rows)
+  const copied = db.engine === 'sqlite' ? undefined : await writeRows(db, files.rows, work.onProgress)
+  if (!copied) copySqlite(databaseAddress(config), files.rows)
   chmodSync(files.rows, 0o600)
   const written = await describeRows(files.rows, work.onProgress)
-  const wrong = carried ? differing(carried, written.tables) : []
+  const wrong = copied ? differing(copied, written.tables) : []
   if (wrong.length > 0) throw new Error(`what was written is not what was read: ${wrong.join(', ')}`)
   const key = findSecretKey(config)
   if (config.backupKey && key) writeOwnFile(files.key, `${Buffer.from(key).toString('hex')}\n`)

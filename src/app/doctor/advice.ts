@@ -41,9 +41,9 @@ export function adviseDisk(of: string, disk: { free: number; size: number } | un
 export function adviseFiles(limit: number | undefined, connections: number, isTls: boolean): Advice {
   const of = 'open files'
   if (limit === undefined) return note(of, 'files_unknown')
-  const carried = roomWithin(connections, limit, isTls).connections
-  if (carried >= connections) return ok(of, 'files_enough', { limit, connections })
-  return note(of, 'files_few', { limit, carried, connections, needed: filesFor(connections, isTls) })
+  const fitting = roomWithin(connections, limit, isTls).connections
+  if (fitting >= connections) return ok(of, 'files_enough', { limit, connections })
+  return note(of, 'files_few', { limit, carried: fitting, connections, needed: filesFor(connections, isTls) })
 }
 
 const maxSkewMs = 2_000

@@ -124,7 +124,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 )
 
 /** One run of a node: what it has carried in truth, and what a death may not cost. */
-type Run = { readonly boot: string; readonly carrier: ModelRelay; readonly meter: Meter; isDead: boolean }
+type Run = { readonly boot: string; readonly dataPath: ModelRelay; readonly meter: Meter; isDead: boolean }
 
 class Node {
   readonly runs: Run[] = []
@@ -147,8 +147,8 @@ class Node {
     this.wallMs -= 60_000
     const { folder, timing } = this
     const boot = makeBoot({ folder, clock: () => this.wallMs, randomBytes: (many) => new Uint8Array(many) })
-    const carrier = new ModelRelay()
-    const run: Partial<Run> & { isDead: boolean } = { boot, carrier, isDead: false }
+    const dataPath = new ModelRelay()
+    const run: Partial<Run> & { isDead: boolean } = { boot, dataPath, isDead: false }
     // A dead process says nothing more, and hears nothing.
     const link = {
       report: async (body: ReportBody) => {
@@ -161,7 +161,7 @@ class Node {
     const journal = new Journal({ ...shared, folder, node: 'n' })
     const meter = new Meter({
       ...shared,
-      dataPath: carrier,
+      dataPath,
       link,
       lagMs: () => 0,
       sendEarlier: (end) => sendEarlier({ ...shared, folder, node: 'n', link, end }),
@@ -176,8 +176,8 @@ class Node {
   kill(): void {
     // The journal has the counts of the agent's last read. A dead process must not read further counts.
     this.run.isDead = true
-    const { carrier } = this.run
-    carrier.takeChanged = () => ({ proxies: [], subusers: [], hosts: [], peers: [] })
+    const { dataPath } = this.run
+    dataPath.takeChanged = () => ({ proxies: [], subusers: [], hosts: [], peers: [] })
     this.start()
   }
 
@@ -190,8 +190,8 @@ class Node {
 }
 
 function checkNeverMore(node: Node): void {
-  for (const { boot, carrier } of node.runs) {
-    for (const [key, subject] of carrier.subjects) {
+  for (const { boot, dataPath } of node.runs) {
+    for (const [key, subject] of dataPath.subjects) {
       const [id] = key.split(' ')
       const line = node.shop.lines.get(`${boot} ${id}`)
       const truth = subject.received + subject.sent
@@ -200,7 +200,7 @@ function checkNeverMore(node: Node): void {
       expect(line?.quarantined ?? 0n).toBe(0n)
       expect(truth).toBeLessThanOrEqual(Number((line?.granted ?? 0n) - (line?.returned ?? 0n)))
     }
-    for (const [id, proxy] of carrier.proxies) {
+    for (const [id, proxy] of dataPath.proxies) {
       expect(node.shop.proxies.get(`${boot} ${id}`) ?? 0).toBeLessThanOrEqual(proxy.received + proxy.sent)
     }
   }
@@ -208,24 +208,24 @@ function checkNeverMore(node: Node): void {
 
 /** When all is quiet the shop has what was carried; of those that were killed, what they had written down. */
 function checkNothingLost(node: Node): void {
-  for (const { boot, carrier } of node.runs) {
-    for (const [key, noted] of carrier.asked) {
+  for (const { boot, dataPath } of node.runs) {
+    for (const [key, noted] of dataPath.asked) {
       expect(Number(node.shop.lines.get(`${boot} ${key.split(' ')[0]}`)?.counted ?? 0n)).toBe(noted)
     }
-    for (const [id, noted] of carrier.askedProxies) expect(node.shop.proxies.get(`${boot} ${id}`)).toBe(noted)
+    for (const [id, noted] of dataPath.askedProxies) expect(node.shop.proxies.get(`${boot} ${id}`)).toBe(noted)
   }
-  const { carrier } = node.run
-  for (const [key, subject] of carrier.subjects) {
-    expect(carrier.asked.get(key) ?? 0).toBe(subject.received + subject.sent)
+  const { dataPath } = node.run
+  for (const [key, subject] of dataPath.subjects) {
+    expect(dataPath.asked.get(key) ?? 0).toBe(subject.received + subject.sent)
   }
 }
 
 async function play(node: Node, each: Step): Promise<void> {
-  const { carrier, meter } = node.run
-  if (each.do === 'carry') carrier.relay(meter, `sub_${each.subuser}`, pool, each.bytes)
-  if (each.do === 'proxy') carrier.relayProxy(each.id, each.bytes)
+  const { dataPath, meter } = node.run
+  if (each.do === 'carry') dataPath.relay(meter, `sub_${each.subuser}`, pool, each.bytes)
+  if (each.do === 'proxy') dataPath.relayProxy(each.id, each.bytes)
   if (each.do === 'note') meter.noteNow()
-  if (each.do === 'give back') carrier.giveBack(meter, `sub_${each.subuser}`, pool)
+  if (each.do === 'give back') dataPath.giveBack(meter, `sub_${each.subuser}`, pool)
   if (each.do === 'wait') await node.timing.advance(each.ms)
   if (each.do === 'way') node.shop.way = each.way
   if (each.do === 'arrive') node.shop.arrive()

@@ -59,14 +59,14 @@ describe('the meter', () => {
   let folder = ''
   let timing: HandTiming
   let shop: EasyShop
-  let carrier: ModelRelay
+  let dataPath: ModelRelay
   let meter: Meter
   let replacements = 0
   const { entries, log } = recordingLog()
 
   function open(more: Pick<MeterDeps, 'sendEarlier'> = {}): Meter {
     return new Meter({
-      dataPath: carrier,
+      dataPath,
       link: shop,
       journal: new Journal({ folder, node: 'nod_1', boot, timing, log: quietLog }),
       timing,
@@ -86,7 +86,7 @@ describe('the meter', () => {
     folder = mkdtempSync(join(tmpdir(), 'turnpike-meter-'))
     timing = new HandTiming()
     shop = new EasyShop(timing)
-    carrier = new ModelRelay()
+    dataPath = new ModelRelay()
     meter = open()
     replacements = 0
     entries.length = 0
@@ -107,51 +107,51 @@ describe('the meter', () => {
   test('sends the lease requests of many tunnels in one request, within milliseconds', async () => {
     meter.start()
     await timing.advance(100)
-    for (let index = 0; index < 50; index += 1) carrier.relay(meter, `sub_${index}`, pool, 10)
+    for (let index = 0; index < 50; index += 1) dataPath.relay(meter, `sub_${index}`, pool, 10)
     meter.wantLease('sub_0', pool)
     await timing.advance(5)
     expect(shop.reports).toHaveLength(2)
     expect(shop.last.lease_requests.map((each) => each.turn)).toEqual(
       Array.from({ length: 50 }, (_, index) => index + 1),
     )
-    expect(carrier.subject('sub_49', pool).upto).toBe(leaseBytes)
+    expect(dataPath.subject('sub_49', pool).upto).toBe(leaseBytes)
   })
 
   test('the meter has one report in flight and sends a new lease request with the next', async () => {
     meter.start()
     await timing.advance(100)
     shop.holds = true
-    carrier.relay(meter, 'sub_1', pool, 10)
+    dataPath.relay(meter, 'sub_1', pool, 10)
     await timing.advance(50)
-    carrier.relay(meter, 'sub_2', pool, 10)
+    dataPath.relay(meter, 'sub_2', pool, 10)
     await timing.advance(1_000)
     expect(shop.reports).toHaveLength(2)
     shop.holds = false
     shop.waiting.shift()!(shop.answer(shop.last))
     await timing.advance(5)
     expect(shop.last.lease_requests.map((each) => each.id)).toEqual(['sub_2'])
-    expect(carrier.subject('sub_1', pool).upto).toBe(leaseBytes)
+    expect(dataPath.subject('sub_1', pool).upto).toBe(leaseBytes)
   })
 
   test('tells what a sub-user has carried in the very report that requests a lease', async () => {
     meter.start()
-    carrier.relay(meter, 'sub_1', pool, 10)
+    dataPath.relay(meter, 'sub_1', pool, 10)
     await timing.advance(10)
-    carrier.relay(meter, 'sub_1', pool, leaseBytes + 1)
-    for (let index = 0; index < 3_000; index += 1) carrier.subject(`sub_x${index}`, pool).upto = 10
-    for (let index = 0; index < 3_000; index += 1) carrier.relay(meter, `sub_x${index}`, pool, 5)
+    dataPath.relay(meter, 'sub_1', pool, leaseBytes + 1)
+    for (let index = 0; index < 3_000; index += 1) dataPath.subject(`sub_x${index}`, pool).upto = 10
+    for (let index = 0; index < 3_000; index += 1) dataPath.relay(meter, `sub_x${index}`, pool, 5)
     await timing.advance(5)
     const asking = shop.reports.find((each) => each.body.lease_requests.some(({ turn }) => turn === 2))
     expect(asking?.body.subusers.find((each) => each.id === 'sub_1')).toMatchObject({ received: 333, sent: 667 })
     expect(Math.max(...shop.reports.map((each) => each.body.subusers.length))).toBe(1000)
-    expect(carrier.subject('sub_1', pool).upto).toBe(2 * leaseBytes)
+    expect(dataPath.subject('sub_1', pool).upto).toBe(2 * leaseBytes)
   })
 
   test('asks again with the same number when there was no answer, and less and less often', async () => {
     meter.start()
     await timing.advance(10)
     shop.trouble = away
-    carrier.relay(meter, 'sub_1', pool, 10)
+    dataPath.relay(meter, 'sub_1', pool, 10)
     await timing.advance(20_000)
     const tries = shop.reports.slice(1)
     expect(tries.every((each) => each.body.lease_requests[0]?.turn === 1)).toBe(true)
@@ -159,14 +159,14 @@ describe('the meter', () => {
     expect(gaps.slice(0, 7)).toEqual([105, 205, 405, 805, 1605, 3205, 5005])
     shop.trouble = undefined
     await timing.advance(5_005)
-    expect(carrier.subject('sub_1', pool).upto).toBe(leaseBytes)
+    expect(dataPath.subject('sub_1', pool).upto).toBe(leaseBytes)
     expect(entries.filter((each) => each.event === 'report not taken')).toHaveLength(1)
   })
 
   test('gives a wish a new number when it was unanswered so long that its lease may have lapsed', async () => {
     meter.start()
     shop.trouble = away
-    carrier.relay(meter, 'sub_1', pool, 10)
+    dataPath.relay(meter, 'sub_1', pool, 10)
     await timing.advance(70_000)
     expect(shop.last.lease_requests[0]?.turn).toBe(2)
   })
@@ -175,19 +175,19 @@ describe('the meter', () => {
     meter.start()
     await timing.advance(10)
     shop.holds = true
-    carrier.relay(meter, 'sub_1', pool, 10)
+    dataPath.relay(meter, 'sub_1', pool, 10)
     await timing.advance(10)
-    carrier.giveBack(meter, 'sub_1', pool)
+    dataPath.giveBack(meter, 'sub_1', pool)
     shop.waiting.shift()!(shop.answer(shop.last))
     await timing.advance(10)
-    expect(carrier.subject('sub_1', pool).upto).toBe(0)
+    expect(dataPath.subject('sub_1', pool).upto).toBe(0)
     expect(shop.last.lease_requests).toEqual([{ id: 'sub_1', pool, turn: 2, want: 'return' }])
     shop.holds = false
     shop.waiting.shift()!(shop.answer(shop.last))
     await timing.advance(10)
-    carrier.relay(meter, 'sub_1', pool, 10)
+    dataPath.relay(meter, 'sub_1', pool, 10)
     await timing.advance(10)
-    expect(carrier.subject('sub_1', pool).upto).toBe(leaseBytes)
+    expect(dataPath.subject('sub_1', pool).upto).toBe(leaseBytes)
   })
 
   test('gives nothing back that it never had', async () => {
@@ -199,10 +199,10 @@ describe('the meter', () => {
 
   test('sends a count until the shop has it, and then no more', async () => {
     meter.start()
-    carrier.relayProxy(7, 100)
+    dataPath.relayProxy(7, 100)
     shop.trouble = away
     await timing.advance(1_000)
-    carrier.relayProxy(7, 100)
+    dataPath.relayProxy(7, 100)
     shop.trouble = undefined
     await timing.advance(10_000)
     expect(shop.reports.at(-1)?.body.proxies).toEqual([])
@@ -212,7 +212,7 @@ describe('the meter', () => {
   })
 
   test('the meter isolates one count that the shop rejects', async () => {
-    for (let id = 1; id <= 2_000; id += 1) carrier.relayProxy(id, 1)
+    for (let id = 1; id <= 2_000; id += 1) dataPath.relayProxy(id, 1)
     const taken = new Set<number>()
     const answer = shop.answer.bind(shop)
     shop.answer = (body) => {
@@ -229,10 +229,10 @@ describe('the meter', () => {
     meter.start()
     await timing.advance(10)
     shop.replaced = true
-    carrier.relay(meter, 'sub_1', pool, 10)
+    dataPath.relay(meter, 'sub_1', pool, 10)
     await timing.advance(10)
-    carrier.relay(meter, 'sub_2', pool, 10)
-    carrier.relayProxy(7, 100)
+    dataPath.relay(meter, 'sub_2', pool, 10)
+    dataPath.relayProxy(7, 100)
     await timing.advance(5_000)
     expect(replacements).toBe(1)
     expect(shop.reports.flatMap((each) => each.body.lease_requests).map((each) => each.id)).toEqual(['sub_1'])
@@ -241,12 +241,12 @@ describe('the meter', () => {
 
   test('ends with final counts and gives back what it holds; the journal is not needed any more', async () => {
     meter.start()
-    carrier.relay(meter, 'sub_1', pool, 10)
-    carrier.relay(meter, 'sub_2', pool, 10)
+    dataPath.relay(meter, 'sub_1', pool, 10)
+    dataPath.relay(meter, 'sub_2', pool, 10)
     await timing.advance(10)
-    carrier.giveBack(meter, 'sub_2', pool)
+    dataPath.giveBack(meter, 'sub_2', pool)
     await timing.advance(10)
-    carrier.relay(meter, 'sub_1', pool, 10)
+    dataPath.relay(meter, 'sub_1', pool, 10)
     await passing(timing, meter.stop())
     expect(shop.last.subusers).toEqual([{ id: 'sub_1', pool, received: 3, sent: 7 }])
     expect(shop.last.lease_requests).toEqual([{ id: 'sub_1', pool, turn: 4, want: 'return' }])
@@ -264,7 +264,7 @@ describe('the meter', () => {
       await timing.advance(10)
       if (how === 'away') shop.trouble = away
       else shop.holds = true
-      carrier.relayProxy(7, 100)
+      dataPath.relayProxy(7, 100)
       const stopping = meter.stop()
       await timing.advance(5_000)
       const tries = shop.reports.length
@@ -278,24 +278,24 @@ describe('the meter', () => {
   test('flushes what is there, and says whether the shop has it', async () => {
     meter.start()
     await timing.advance(10)
-    carrier.relayProxy(7, 100)
+    dataPath.relayProxy(7, 100)
     expect(await passing(timing, meter.flush())).toBe(true)
     expect(shop.last.proxies).toHaveLength(1)
-    carrier.relayProxy(7, 100)
+    dataPath.relayProxy(7, 100)
     shop.trouble = away
     expect(await passing(timing, meter.flush(1_000))).toBe(false)
   })
 
   test('noteNow() has journalled the counts when it returns', () => {
-    carrier.relayProxy(7, 1024 * 1024)
+    dataPath.relayProxy(7, 1024 * 1024)
     meter.noteNow()
     expect(readJournal(folder, 'nod_1', boot).counts.proxies).toEqual([{ id: 7, received: 1024 * 1024, sent: 1 }])
   })
 
   test('the meter journals for at most a tenth of the time, however often noteNow() is called', async () => {
-    const takeChanged = carrier.takeChanged.bind(carrier)
+    const takeChanged = dataPath.takeChanged.bind(dataPath)
     let takes = 0
-    carrier.takeChanged = () => {
+    dataPath.takeChanged = () => {
       takes += 1
       timing.spend(2)
       return takeChanged()

@@ -28,7 +28,7 @@ describe('counts of devices', () => {
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const counts = new PeerCounts()
         const device = new Map<string, { sent: number; received: number }>()
-        const carried = new Map<string, number>()
+        const totals = new Map<string, number>()
         const last = new Map<string, number>()
         const look = () =>
           counts.absorb(
@@ -39,7 +39,7 @@ describe('counts of devices', () => {
           if (each.kind === 'carry') {
             const held = device.get(each.key) ?? { sent: 0, received: 0 }
             device.set(each.key, { sent: held.sent + each.sent, received: held.received + each.received })
-            carried.set(each.key, (carried.get(each.key) ?? 0) + each.sent + each.received)
+            totals.set(each.key, (totals.get(each.key) ?? 0) + each.sent + each.received)
           } else {
             // Read before removing, as the node does.
             look()
@@ -55,8 +55,8 @@ describe('counts of devices', () => {
             last.set(id, sent + received)
           }
         }
-        for (const [key, total] of carried) expect(counts.totalOf(owner(key))).toBe(total)
-        expect(counts.carried).toBe([...carried.values()].reduce((sum, each) => sum + each, 0))
+        for (const [key, total] of totals) expect(counts.totalOf(owner(key))).toBe(total)
+        expect(counts.carried).toBe([...totals.values()].reduce((sum, each) => sum + each, 0))
       }),
     )
   })

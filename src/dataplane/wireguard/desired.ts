@@ -31,7 +31,7 @@ export function readTunnelAddress(text: string): TunnelAddress | undefined {
 type Held = {
   readonly peer: NodePeer
   /** Total when the shop reported `left`. */
-  readonly carriedBefore: number
+  readonly usedBefore: number
 }
 
 /** The desired peers. Decides by itself when a peer's time or traffic is used up. */
@@ -90,9 +90,9 @@ export class DesiredPeers {
   }
 
   /** `left` is relative to the total that the shop knew. A repeated value must not grant the bytes used in between. */
-  private carriedBefore(peer: NodePeer): number {
+  private usedBefore(peer: NodePeer): number {
     const before = this.held.get(peer.id)
-    return before && before.peer.left === peer.left ? before.carriedBefore : this.deps.counts.takenOf(peer.id)
+    return before && before.peer.left === peer.left ? before.usedBefore : this.deps.counts.takenOf(peer.id)
   }
 
   private put(peer: NodePeer): void {
@@ -106,12 +106,12 @@ export class DesiredPeers {
     }
     this.held.set(peer.id, {
       peer: { ...peer, allowed: peer.allowed.flatMap(toCanonical) },
-      carriedBefore: this.carriedBefore(peer),
+      usedBefore: this.usedBefore(peer),
     })
     if (peer.state === 'up') this.owners.set(peer.public_key, peer.id)
   }
 
-  private mayPass({ peer, carriedBefore: before }: Held, nowMs: number): boolean {
+  private mayPass({ peer, usedBefore: before }: Held, nowMs: number): boolean {
     return (
       peer.state === 'up' &&
       peer.expires_at > nowMs &&

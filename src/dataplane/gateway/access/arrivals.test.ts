@@ -56,7 +56,7 @@ function open(connections: number) {
 }
 
 const customer = { isUnauthenticated: false }
-const carried = { isUnauthenticated: false, isWaiting: false }
+const relaying = { isUnauthenticated: false, isWaiting: false }
 
 describe('arrivals', () => {
   test('one network has at most half of the places, and its newest ones have them', () => {
@@ -76,7 +76,7 @@ describe('arrivals', () => {
 
   test('a network whose places are all at work has no more', () => {
     const { come } = open(20)
-    for (let index = 0; index < 10; index += 1) come('192.0.2.1', carried)
+    for (let index = 0; index < 10; index += 1) come('192.0.2.1', relaying)
     expect(come('192.0.2.1').isIn).toBeFalse()
     expect(come('192.0.2.2').isIn).toBeTrue()
   })
@@ -86,7 +86,7 @@ describe('arrivals', () => {
     const resting = come('192.0.2.1', customer)
     const few = [come('192.0.2.2'), come('192.0.2.2')]
     const many = [come('192.0.2.3'), come('192.0.2.3'), come('192.0.2.3')]
-    const atWork = come('192.0.2.4', carried)
+    const atWork = come('192.0.2.4', relaying)
     pass(1000)
     const order: string[] = []
     const everybody = { resting, few0: few[0], few1: few[1], many0: many[0], many1: many[1], many2: many[2], atWork }

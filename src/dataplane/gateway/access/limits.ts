@@ -81,8 +81,8 @@ export function roomWithin(wanted: number, files: number, isTls = false): Room {
   const ports = Math.max(minPorts, Math.floor(files * portShare))
   const handshakes = isTls ? maxHandshakes : 0
   const each = isTls ? filesOfTlsConnection : filesOfConnection
-  const carried = Math.floor((files - reserve - ports - Math.min(handshakes, files * reserveShare)) / each)
-  return { connections: Math.min(wanted, Math.max(minConnections, carried)), ports }
+  const fitting = Math.floor((files - reserve - ports - Math.min(handshakes, files * reserveShare)) / each)
+  return { connections: Math.min(wanted, Math.max(minConnections, fitting)), ports }
 }
 
 /** The smallest file limit for so many connections. */

@@ -111,7 +111,7 @@ export class Forward {
     } else {
       this.hasAnswered ||= event.type !== 'interim'
       const bytes = event.type === 'head' ? withExtra(event.bytes, this.tunnel.extra) : event.bytes
-      this.down.carry(bytes, event.type === 'switch' ? () => this.switch() : undefined)
+      this.down.relay(bytes, event.type === 'switch' ? () => this.switch() : undefined)
     }
   }
 

@@ -76,7 +76,7 @@ const bytesOf = (text: string): Uint8Array => Buffer.from(text, 'latin1')
 describe('a pipe', () => {
   test('whatever comes and whatever is leased passes in order, once, and never more than was leased', () => {
     const step = fc.oneof(
-      fc.record({ carry: fc.string({ minLength: 1, maxLength: 20 }) }),
+      fc.record({ relay: fc.string({ minLength: 1, maxLength: 20 }) }),
       fc.record({ allow: fc.integer({ min: 1, max: 25 }) }),
     )
     fc.assert(
@@ -89,9 +89,9 @@ describe('a pipe', () => {
             leased += each.allow
             allow(each.allow)
           } else {
-            sent += each.carry
+            sent += each.relay
             const end = sent.length
-            pipe.carry(bytesOf(each.carry), () => passed.push(end, origin.text.length))
+            pipe.relay(bytesOf(each.relay), () => passed.push(end, origin.text.length))
           }
           expect(origin.text).toBe(sent.slice(0, leased))
           expect(pipe.isClear).toBe(sent.length <= leased)
@@ -108,7 +108,7 @@ describe('a pipe', () => {
 
   test('reads on once all that waited has passed and there is room, and not before', () => {
     const { pipe, client, origin, events, allow } = openPipe()
-    pipe.carry(bytesOf('hello'))
+    pipe.relay(bytesOf('hello'))
     expect(client.isPaused).toBe(true)
     pipe.resume()
     expect(client.isPaused).toBe(true)
@@ -127,7 +127,7 @@ describe('a pipe', () => {
   test('a pipe does not resume reading if wantsMore() is false', () => {
     let wantsMore = false
     const { pipe, client, allow } = openPipe({ wantsMore: () => wantsMore })
-    pipe.carry(bytesOf('hello'))
+    pipe.relay(bytesOf('hello'))
     allow(5)
     expect(client.isPaused).toBe(true)
     wantsMore = true
@@ -156,12 +156,12 @@ describe('a pipe', () => {
     const { pipe, origin, events, allow, allowance } = openPipe()
     const calls: string[] = []
     allow(3)
-    pipe.carry(bytesOf('hello'), () => calls.push('passed'))
+    pipe.relay(bytesOf('hello'), () => calls.push('passed'))
     pipe.after(() => calls.push('after'))
     expect(events).toEqual([])
     allow(0)
     expect(events).toEqual(['exhausted'])
-    pipe.carry(bytesOf('more'))
+    pipe.relay(bytesOf('more'))
     pipe.after(() => calls.push('too late'))
     allow(100)
     expect({ text: origin.text, calls, hasSome: allowance.hasSome }).toEqual({ text: 'hel', calls: [], hasSome: true })
@@ -171,8 +171,8 @@ describe('a pipe', () => {
   test('two that wait for one lease have it in turn', () => {
     const { pipe, tunnel, origin, allow, client } = openPipe()
     const other = new Pipe('up', client as unknown as Side, tunnel, () => 7, { onExhausted() {} })
-    pipe.carry(bytesOf('aaaa'))
-    other.carry(bytesOf('bbbb'))
+    pipe.relay(bytesOf('aaaa'))
+    other.relay(bytesOf('bbbb'))
     for (let lease = 0; lease < 4; lease += 1) allow(2)
     expect(origin.text).toBe('aabbaabb')
   })
@@ -191,7 +191,7 @@ describe('a pipe', () => {
         origin.onWrite = () => time.spend(slownessMs[writes++ % slownessMs.length] ?? 0)
         const bytes = all.reduce((sum, each) => sum + each, 0)
         allow(bytes)
-        for (const [index, length] of all.entries()) pipes[index % 3]?.carry(bytesOf('x'.repeat(length)))
+        for (const [index, length] of all.entries()) pipes[index % 3]?.relay(bytesOf('x'.repeat(length)))
         // Each step of 25 ms lets at least 25 bytes through, so as many steps as bytes are plenty.
         for (let step = 0; step < bytes; step += 1) time.pass(25)
         expect(origin.text).toHaveLength(bytes)

@@ -73,7 +73,7 @@ export class Pipe {
   }
 
   /** Passes bytes on; `onPassed` is called after the last one. */
-  carry(bytes: Uint8Array, onPassed?: () => void): void {
+  relay(bytes: Uint8Array, onPassed?: () => void): void {
     if (this.isClosed) return
     this.tunnel.activeAt = this.clock()
     const taken = this.isClear ? this.take(bytes.length) : 0
@@ -199,7 +199,7 @@ export class Relay {
     const { client, tunnel, up, down } = this
     tunnel.relay = this
     client.own({
-      onData: (bytes) => up.carry(bytes),
+      onData: (bytes) => up.relay(bytes),
       onEnd: () => {
         this.hasClientEnded = true
         this.endSides()
@@ -208,7 +208,7 @@ export class Relay {
       onClose: () => this.lose(),
     })
     tunnel.origin.own({
-      onData: (bytes) => down.carry(bytes),
+      onData: (bytes) => down.relay(bytes),
       onEnd: () => {
         this.hasOriginEnded = true
         this.endSides()
@@ -221,8 +221,8 @@ export class Relay {
     else {
       client.resume()
       tunnel.origin.resume()
-      if (fromClient.length > 0) up.carry(fromClient)
-      if (fromOrigin.length > 0) down.carry(fromOrigin)
+      if (fromClient.length > 0) up.relay(fromClient)
+      if (fromOrigin.length > 0) down.relay(fromOrigin)
     }
   }
 

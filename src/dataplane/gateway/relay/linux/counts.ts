@@ -108,7 +108,7 @@ export class ReactorCounts implements DataPath {
   private readonly leases = new Map<string, LeaseStatus>()
   private sources: { readonly id: string; readonly address: string }[] = []
   /** Bytes that earlier reactors relayed. */
-  private carriedBefore = 0
+  private totalBefore = 0
   private relayedBefore = 0
 
   constructor(private readonly thread: Pick<ReactorThread, 'memory' | 'post'>) {}
@@ -125,7 +125,7 @@ export class ReactorCounts implements DataPath {
   /** The reactor has died; the next one counts from zero. */
   noteDeath(): void {
     const { carried, relayed } = this.thread.memory
-    this.carriedBefore += carried
+    this.totalBefore += carried
     this.relayedBefore += relayed
     for (const table of [this.proxies, this.subusers, this.hosts, this.exits]) table.restart()
     this.leases.clear()
@@ -166,7 +166,7 @@ export class ReactorCounts implements DataPath {
     const { carried, relayed, status } = this.thread.memory
     return {
       tunnels: status.tunnels + status.dialling,
-      carried: this.carriedBefore + carried,
+      carried: this.totalBefore + carried,
       relayed: this.relayedBefore + relayed,
     }
   }
