@@ -43,7 +43,7 @@ describe('the egress check of the addresses of a range', () => {
     const { check, calls, end } = open('45.12.0.0/22')
     await check.begin(256, end)
     expect(calls.length).toBe(256)
-    expect(check.turns).toBe(1024)
+    expect(check.stepsPerRound).toBe(1024)
     for (let turn = 256; turn < 1024; turn += 1) await check.step(end)
     expect(new Set(calls).size).toBe(1024)
   })
@@ -90,7 +90,7 @@ describe('the egress check of the addresses of a range', () => {
     const { check, shop, calls, end } = open('2a0c:aaaa::/48', { isBlock: true })
     await check.begin(256, end)
     expect(new Set(calls).size).toBe(16)
-    expect(check.turns).toBe(16)
+    expect(check.stepsPerRound).toBe(16)
     expect(check.problemOf(at('2a0c:aaaa::1234'))).toBeUndefined()
     shop.lost = { has: (from: string) => from.startsWith('2a0c') } as Set<string>
     await check.step(end)

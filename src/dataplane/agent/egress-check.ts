@@ -39,7 +39,7 @@ export class EgressCheck {
   isDistrusted = false
   private at = 0n
   /** Calls per pass over the range. */
-  readonly turns: number
+  readonly stepsPerRound: number
 
   constructor(
     private readonly deps: {
@@ -54,7 +54,7 @@ export class EgressCheck {
     const { base, length } = deps.prefix
     this.base = base
     this.size = 1n << BigInt(base.bytes.length * 8 - length)
-    this.turns = deps.isBlock ? callsAtOnce : Number(this.size)
+    this.stepsPerRound = deps.isBlock ? callsAtOnce : Number(this.size)
   }
 
   /** Checks the first addresses before the range is reported as serving. */

@@ -22,7 +22,7 @@ type Way = 'well' | 'request lost' | 'answer lost' | 'twice' | 'refused' | 'slow
 class RulesShop {
   readonly lines = new Map<string, LeaseLine>()
   readonly proxies = new Map<string, number>()
-  readonly turns = new Map<string, string>()
+  readonly meanings = new Map<string, string>()
   way: Way = 'well'
   private holder = ''
   /** Requests that were given up by the node and have not come to the shop yet. */
@@ -68,8 +68,8 @@ class RulesShop {
       const line = this.line(body.boot, request.id)
       // One number is one wish, however often it comes.
       const meaning = `${request.id} ${request.want}`
-      expect(this.turns.get(`${body.boot} ${request.turn}`) ?? meaning).toBe(meaning)
-      this.turns.set(`${body.boot} ${request.turn}`, meaning)
+      expect(this.meanings.get(`${body.boot} ${request.turn}`) ?? meaning).toBe(meaning)
+      this.meanings.set(`${body.boot} ${request.turn}`, meaning)
       const free = isClosed ? 0n : leaseBytes
       this.put(
         request.want === 'return'

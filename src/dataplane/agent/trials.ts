@@ -212,15 +212,15 @@ export class AddressTrials {
   }
 
   private async callFromEach(ranges: readonly Held[], end: AbortSignal): Promise<void> {
-    const turns = ranges.reduce((sum, each) => sum + (each.egress?.turns ?? 0), 0)
-    const pauseMs = Math.min(callEveryMs, Math.max(minCallPauseMs, callAllMs / turns))
+    const stepsPerRound = ranges.reduce((sum, each) => sum + (each.egress?.stepsPerRound ?? 0), 0)
+    const pauseMs = Math.min(callEveryMs, Math.max(minCallPauseMs, callAllMs / stepsPerRound))
     const calls = new Set<Promise<void>>()
     let passedOver = 0
     let beganAt = this.timing.now()
     for (const each of ranges) {
       for (
         let turn = 0;
-        turn < (each.egress?.turns ?? 0) && this.held.get(each.range.id) === each && !end.aborted;
+        turn < (each.egress?.stepsPerRound ?? 0) && this.held.get(each.range.id) === each && !end.aborted;
         turn += 1
       ) {
         const call = each.egress?.step(end)

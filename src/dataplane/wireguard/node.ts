@@ -87,7 +87,7 @@ export class WireguardNode {
   /** Problem of each refused peer, as last logged. */
   private readonly refused = new Map<string, string>()
   private readonly pages: Page[] = []
-  private readonly turns = createTurns(() => this.turn())
+  private readonly runs = createSerialRuns(() => this.turn())
   private failures = 0
   private isHeld = false
   private isClosing = false
@@ -105,7 +105,7 @@ export class WireguardNode {
       counts: this.counts,
       refuse: (id, problem) => this.refuse(id, problem),
     })
-    this.timer = setTimeout(() => void this.turns.next(), pauseMs)
+    this.timer = setTimeout(() => void this.runs.next(), pauseMs)
   }
 
   /** Applies changed peers. */
@@ -122,14 +122,14 @@ export class WireguardNode {
   hold(wanted: boolean): Promise<void> {
     if (this.isHeld === wanted) return Promise.resolve()
     this.isHeld = wanted
-    return this.turns.next()
+    return this.runs.next()
   }
 
   async close(): Promise<void> {
     const { counts, desired, deps } = this
     this.isClosing = true
     clearTimeout(this.timer)
-    await this.turns.last()
+    await this.runs.last()
     await this.device.look().then(
       ({ peers }) => counts.absorb(peers, (publicKey) => desired.ownerOf(publicKey)),
       (error: unknown) => deps.log.warn('no last count', { error }),
@@ -141,7 +141,7 @@ export class WireguardNode {
 
   private take(page: Page): Promise<void> {
     this.pages.push(page)
-    return this.turns.next()
+    return this.runs.next()
   }
 
   private refuse(id: string, problem: string): void {
@@ -157,7 +157,7 @@ export class WireguardNode {
     await this.passOrMend().catch((error: unknown) => this.deps.log.error('the device could not be mended', { error }))
     const restMs = (performance.now() - beganAt) * restPerLook
     if (this.isClosing) return
-    this.timer = setTimeout(() => void this.turns.next(), Math.min(maxPauseMs, Math.max(pauseMs, restMs)))
+    this.timer = setTimeout(() => void this.runs.next(), Math.min(maxPauseMs, Math.max(pauseMs, restMs)))
   }
 
   /** Counts, then applies changes, so that bytes are credited to a key's previous owner. */
@@ -208,7 +208,7 @@ export class WireguardNode {
 }
 
 /** Runs one at a time; calls during a run share the next one. */
-function createTurns(work: () => Promise<void>) {
+function createSerialRuns(work: () => Promise<void>) {
   let running: Promise<void> | undefined
   let waiting: Promise<void> | undefined
   const start = (): Promise<void> => {

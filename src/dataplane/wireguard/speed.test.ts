@@ -28,10 +28,10 @@ describe('speed limits', () => {
   test('speed limits equal those of the wanted peers after any changes', () => {
     const changes = fc.array(fc.tuple(fc.nat(40), fc.option(fc.constantFrom(10, 100))), { maxLength: 30 })
     fc.assert(
-      fc.property(fc.array(changes, { maxLength: 6 }), (turns) => {
+      fc.property(fc.array(changes, { maxLength: 6 }), (rounds) => {
         const plan = createSpeedPlan(sides)
         const [classes, entries] = [new Map<string, number>(), new Map<string, string>()]
-        for (const turn of turns) {
+        for (const turn of rounds) {
           const passing = [...new Map(turn).entries()].map(([index, speed]) => peer(index, speed))
           for (const line of plan.change(passing).lines) keep(classes, entries, line)
           const limits = [...entries.values()].map((entry) => {

@@ -134,8 +134,8 @@ describe('with a session', () => {
     ] as const) {
       const first = pick(chooser, parts)
       for (const share of [0.3, 0.9, 0.999]) expect(pick(chooser, parts, minutes * minute * share)).toBe(first)
-      const turns = [1, 2, 3, 4, 5, 6].map((turn) => pick(chooser, parts, turn * minutes * minute))
-      expect(new Set([first, ...turns]).size).toBeGreaterThan(1)
+      const picks = [1, 2, 3, 4, 5, 6].map((turn) => pick(chooser, parts, turn * minutes * minute))
+      expect(new Set([first, ...picks]).size).toBeGreaterThan(1)
     }
   })
 
