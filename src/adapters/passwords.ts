@@ -14,7 +14,7 @@ const waitingShipped = 64
  */
 export function createPasswords(
   chosenCost = shippedCost,
-  most = { atOnce: atOnceShipped, waiting: waitingShipped },
+  max = { atOnce: atOnceShipped, waiting: waitingShipped },
 ): Passwords {
   const cost = { algorithm: 'argon2id', ...chosenCost } as const
   let running = 0
@@ -23,8 +23,8 @@ export function createPasswords(
   let decoy: Promise<string> | undefined
 
   async function inTurn<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
-    if (running >= most.atOnce) {
-      if (waiting.length >= most.waiting) return undefined
+    if (running >= max.atOnce) {
+      if (waiting.length >= max.waiting) return undefined
       await new Promise<void>((resolve) => void waiting.push(resolve))
     } else running += 1
     try {

@@ -136,14 +136,14 @@ function openChallenges(config: Config, role: 'shop' | 'gateway'): ChallengeServ
 
 /** A connection takes three descriptors: the customer's, and both ends of the plain one behind it. */
 const filesOfConnection = 3
-const mostConnections = 10_000
+const maxConnections = 10_000
 
 export function openShopEntrance(
   { current }: Tls,
   { hostname, port, inner, log }: { hostname: string; port: number; inner: () => number; log: Log },
 ): TlsEntrance {
   const files = raiseFileLimit(process.platform)
-  const max = Math.min(mostConnections, Math.floor((files * 0.8) / filesOfConnection))
+  const max = Math.min(maxConnections, Math.floor((files * 0.8) / filesOfConnection))
   return listening(hostname, port, 'shop', () =>
     openEntrance({ hostname, port, certificate: current, max, inner, log }),
   )

@@ -28,12 +28,12 @@ export function readPrefix(text: string): Prefix | undefined {
   const [addressText = '', lengthText, ...rest] = text.split('/')
   const base = readAddress(addressText)
   if (!base || rest.length > 0) return undefined
-  const most = base.bytes.length * 8
-  if (lengthText === undefined) return { base, length: most }
+  const maxLength = base.bytes.length * 8
+  if (lengthText === undefined) return { base, length: maxLength }
   if (!/^(0|[1-9]\d{0,2})$/.test(lengthText)) return undefined
   // The length of a mapped block counts the 96 bits before the IPv4 part.
   const length = Number(lengthText) - (base.version === 4 && addressText.includes(':') ? 96 : 0)
-  if (length < 0 || length > most) return undefined
+  if (length < 0 || length > maxLength) return undefined
   const prefix = { base, length }
   return equal(masked(base.bytes, length), base.bytes) ? prefix : undefined
 }

@@ -29,8 +29,8 @@ function bucketsIn(db: Database, clock: Clock, purpose: string, rate: TokenBucke
       const nowUs = toUs(clock())
       const from = backAt > nowUs ? backAt : nowUs
       const free = (nowUs + fullUs - from) / eachUs
-      const most = free > 0n ? free : 0n
-      const taken = want < most ? BigInt(want) : most
+      const available = free > 0n ? free : 0n
+      const taken = want < available ? BigInt(want) : available
       tx.send('UPDATE rate_buckets SET back_at = $2 WHERE name = $1', [bucket, from + taken * eachUs])
       return { taken: Number(taken), level: Number(nowUs + fullUs - from - taken * eachUs) / Number(eachUs) }
     })
@@ -62,13 +62,13 @@ async function lockBucket(tx: Tx, name: string): Promise<bigint> {
 }
 
 /** Deletes full buckets, which equal missing ones. */
-export async function deleteFullBuckets(db: Database, nowMs: number, most: number): Promise<number> {
+export async function deleteFullBuckets(db: Database, nowMs: number, maxRows: number): Promise<number> {
   if (db.engine === 'sqlite') return 0
   return db.transact((tx) =>
     tx.run(
       `DELETE FROM rate_buckets WHERE name IN
          (SELECT name FROM rate_buckets WHERE back_at < $1 LIMIT $2)`,
-      [toUs(nowMs), most],
+      [toUs(nowMs), maxRows],
     ),
   )
 }

@@ -112,8 +112,8 @@ export function adviseProxies(of: {
   return [of.trusted > 0 ? ok(name, 'proxy_trusted') : note(name, 'proxy_likely')]
 }
 
-const mostSilentMs = 30_000
-const mostLagMs = 10_000
+const maxSilentMs = 30_000
+const maxLagMs = 10_000
 
 /** A node, as of its last report. */
 export function adviseNode(
@@ -133,9 +133,9 @@ export function adviseNode(
   if (node.state !== 'open') return note(of, 'node_closed')
   if (node.joinedAt === null) return note(of, 'node_not_joined')
   const silentMs = nowMs - (node.lastSeenAt ?? 0)
-  if (silentMs > mostSilentMs) return wrong(of, 'node_silent', { seconds: Math.round(silentMs / 1000) })
+  if (silentMs > maxSilentMs) return wrong(of, 'node_silent', { seconds: Math.round(silentMs / 1000) })
   const lagMs = node.health?.lagMs ?? 0
-  if (lagMs > mostLagMs) return wrong(of, 'node_behind', { seconds: Math.round(lagMs / 1000) })
+  if (lagMs > maxLagMs) return wrong(of, 'node_behind', { seconds: Math.round(lagMs / 1000) })
   if (node.version !== version) return note(of, 'node_version', { version: node.version, shop: version })
   return ok(of, 'node_present', { version })
 }

@@ -68,12 +68,12 @@ describe('what an operator sets', () => {
     [3, 4000, 1_048_576, 1],
   ])(
     'a gateway with %d connections, %d tunnels per customer and %d open files gives a customer %d tunnels over TLS',
-    (connections, tunnels, files, most) => {
+    (connections, tunnels, files, max) => {
       const config = readConfig({
         TURNPIKE_GATEWAY_CONNECTIONS: String(connections),
         TURNPIKE_GATEWAY_TUNNELS: String(tunnels),
       })
-      expect(engineLimitsOf({ ...config, gatewayTlsPort: 10_801 }, files).customer.tunnels).toBe(most)
+      expect(engineLimitsOf({ ...config, gatewayTlsPort: 10_801 }, files).customer.tunnels).toBe(max)
     },
   )
 
