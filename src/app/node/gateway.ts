@@ -85,7 +85,7 @@ async function openBeside(
   const { engine, meter, sync, rules, saved, trials, exitReports } = assemble(agent, config, log, trialTiming)
   const { promise: failed, resolve: fail } = Promise.withResolvers<void>()
   revoked.call = () => {
-    engine.shutOut(true)
+    engine.setRefused(true)
     // The restarted process joins with the new key.
     if (agent.hasNewerKey()) fail()
   }
@@ -265,7 +265,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
   const { sync, meter } = agent.attach(
     engine.dataPath,
     (page, position) => {
-      engine.shutOut(false)
+      engine.setRefused(false)
       saved.note(page, position)
       trials.apply(page, position)
       if (position.isFirst) snapshot.beginWhole()

@@ -45,7 +45,7 @@ export class GatewayCore implements Required<DataPath> {
   private readonly tunnels: ProxyTunnels
   private readonly connectionDeps: ConnectionDeps
   private mainPort = 0
-  private isShutOut = false
+  private isRefused = false
   private isDraining = false
   /** Time of the last tick: connections need no exact clock. */
   private tickAt: number
@@ -120,8 +120,8 @@ export class GatewayCore implements Required<DataPath> {
     this.open.afterChange(change)
   }
 
-  shutOut(yes: boolean): void {
-    this.isShutOut = yes
+  setRefused(yes: boolean): void {
+    this.isRefused = yes
     if (yes) this.open.cutAll()
   }
 
@@ -252,7 +252,7 @@ export class GatewayCore implements Required<DataPath> {
 
   private closedFor(): RefusalCode | undefined {
     if (this.isStopping) return 'gateway_stopping'
-    if (this.isShutOut) return 'gateway_closed'
+    if (this.isRefused) return 'gateway_closed'
     const hasRoom = !this.arrivals.isFull || this.arrivals.makeRoom() || this.metering.letGo()
     return hasRoom ? undefined : 'gateway_full'
   }
@@ -277,7 +277,7 @@ export class GatewayCore implements Required<DataPath> {
   }
 
   private tryExits(): void {
-    if (this.isStopping || this.isShutOut) return
+    if (this.isStopping || this.isRefused) return
     for (const exit of this.exits.takeDue()) {
       this.upstreams.tryExit(exit, drop).then(
         (problem) => this.exits.tried(exit, problem),

@@ -76,7 +76,7 @@ export type Engine = {
   /** The snapshot changed: cuts affected tunnels that may no longer pass, opens and closes customer ports. */
   changed(change: Changed, onPortFailure: (port: number, error: unknown) => void): void
   /** The shop refuses this node: cuts all tunnels and admits none until it is accepted again. */
-  shutOut(yes: boolean): void
+  setRefused(yes: boolean): void
   /** Accepts no one new, waits up to `drainMs` for tunnels to end, then closes them. */
   stop(drainMs: number): Promise<void>
   /** Counts of connections by state and of ports, and the largest backlog of one slow peer. */

@@ -38,7 +38,7 @@ export class LinuxEngine implements Engine {
   private readonly ports: ListeningPorts
   private policy: Policy
   private speeds: Speeds = noLimit
-  private isShutOut = false
+  private isRefused = false
   private hasStarted = false
   private isStopping = false
   private isDraining = false
@@ -89,9 +89,9 @@ export class LinuxEngine implements Engine {
     }
   }
 
-  shutOut(yes: boolean): void {
-    this.isShutOut = yes
-    this.thread.post({ type: 'shut-out', yes })
+  setRefused(yes: boolean): void {
+    this.isRefused = yes
+    this.thread.post({ type: 'refused', yes })
   }
 
   listeners(): ReturnType<Engine['listeners']> {
@@ -138,7 +138,7 @@ export class LinuxEngine implements Engine {
     this.publish()
     thread.post({ type: 'policy', policy: this.policy })
     thread.post({ type: 'speeds', speeds: this.speeds })
-    if (this.isShutOut) thread.post({ type: 'shut-out', yes: true })
+    if (this.isRefused) thread.post({ type: 'refused', yes: true })
     if (this.isDraining) thread.post({ type: 'drain' })
     for (const change of this.feed.whole()) thread.post({ type: 'state', change })
     this.ports.announce()

@@ -198,7 +198,7 @@ export class ReactorLoop {
     else if (message.type === 'state') this.apply(message.change)
     else if (message.type === 'policy') this.policy = message.policy
     else if (message.type === 'speeds') this.speeds = message.speeds
-    else if (message.type === 'shut-out') this.core.shutOut(message.yes)
+    else if (message.type === 'refused') this.core.setRefused(message.yes)
     else if (message.type === 'unlisten') this.unlisten(message.descriptor)
     else if (message.type === 'tls') this.takeTls(message)
     else if (message.type === 'listen') {

@@ -43,7 +43,7 @@ export type ToReactor =
   | { readonly type: 'answer'; readonly ticket: number; readonly answer: Found | 'unasked' }
   | { readonly type: 'looked-up'; readonly ticket: number; readonly answer: Addresses | { readonly code: string } }
   | { readonly type: 'allow'; readonly id: string; readonly pool: string; readonly upto: number }
-  | { readonly type: 'shut-out'; readonly yes: boolean }
+  | { readonly type: 'refused'; readonly yes: boolean }
   | { readonly type: 'drain' }
   | { readonly type: 'begin-stop' }
   | { readonly type: 'end-stop' }

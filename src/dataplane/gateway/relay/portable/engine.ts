@@ -76,8 +76,8 @@ export class PortableEngine implements Engine {
     this.core.accepted(side, tls.source)
   }
 
-  shutOut(yes: boolean): void {
-    this.core.shutOut(yes)
+  setRefused(yes: boolean): void {
+    this.core.setRefused(yes)
   }
 
   start(at: Parameters<Engine['start']>[0]): number {
