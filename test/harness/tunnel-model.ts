@@ -123,7 +123,7 @@ function makeCalls(sockets: readonly Socket[], contents: Map<KernelPipe, Buffer>
       if (gone > 0) contents.set(pipe, content.subarray(gone))
       return gone
     },
-    takeBack(pipe) {
+    reclaim(pipe) {
       const content = contents.get(pipe) ?? Buffer.alloc(0)
       contents.set(pipe, Buffer.alloc(0))
       pipe.held = 0

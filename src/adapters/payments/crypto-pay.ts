@@ -100,7 +100,7 @@ function connect(settings: Readonly<Record<string, string>>, secret: string): Pa
     },
 
     readNotification({ headers, body }) {
-      if (!isSigned(headers.get('crypto-pay-api-signature') ?? '', body, signingKey)) reading.refuseStranger()
+      if (!isSigned(headers.get('crypto-pay-api-signature') ?? '', body, signingKey)) reading.refuseUnauthenticated()
       const { invoice_id: id, payload } = reading.fieldsOf(reading.readNotificationBody(body)['payload'])
       return { providerId: reading.readProviderId(id, /^\d{1,18}$/), reference: reading.textOf(payload) }
     },

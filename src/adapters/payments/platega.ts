@@ -87,7 +87,7 @@ function connect(settings: Readonly<Record<string, string>>, secret: string): Pa
     readNotification({ headers: sent, body }) {
       const isKnown = reading.isSameText(sent.get('x-merchantid') ?? '', merchant)
       // Both are always compared, so that the time tells nothing.
-      if (!reading.isSameText(sent.get('x-secret') ?? '', secret) || !isKnown) reading.refuseStranger()
+      if (!reading.isSameText(sent.get('x-secret') ?? '', secret) || !isKnown) reading.refuseUnauthenticated()
       const { id, payload } = reading.readNotificationBody(body)
       return {
         providerId: reading.readProviderId(id, /^[A-Za-z0-9-]{1,64}$/),

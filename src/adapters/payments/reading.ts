@@ -104,7 +104,7 @@ export function readProviderId(value: unknown, pattern: RegExp): string {
   return text
 }
 
-export const refuseStranger = (): never => {
+export const refuseUnauthenticated = (): never => {
   throw new NotTheProvider('it does not prove where it comes from')
 }
 

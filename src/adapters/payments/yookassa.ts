@@ -112,7 +112,7 @@ function connect(settings: Readonly<Record<string, string>>, secret: string): Pa
     },
 
     readNotification({ body, from }) {
-      if (!from || !sources.some((prefix) => contains(prefix, from))) reading.refuseStranger()
+      if (!from || !sources.some((prefix) => contains(prefix, from))) reading.refuseUnauthenticated()
       return { providerId: readNotifiedId(body), reference: null }
     },
 

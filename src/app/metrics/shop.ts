@@ -10,13 +10,13 @@ import type { Services } from '../shop/services.ts'
 
 const bounds = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-export type ShopTally = {
+export type ShopRecorder = {
   readonly request: (note: RequestNote) => void
   readonly job: (run: JobRun) => void
 }
 
 /** The shop's metrics. Nodes are labels, because there are few; customers never are. */
-export function createShopMetrics(metrics: Metrics, clock: Clock): ShopTally {
+export function createShopMetrics(metrics: Metrics, clock: Clock): ShopRecorder {
   const requests = metrics.counter('turnpike_http_requests_total', 'Requests, by who asked and the status they got.')
   const took = metrics.histogram('turnpike_http_request_duration_seconds', 'How long answers took.', bounds)
   const sales = metrics.counter('turnpike_sales_total', 'Purchases that were charged, each once, by operation.')

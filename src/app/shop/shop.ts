@@ -53,7 +53,7 @@ import { scheduleBackups } from '../backup/schedule.ts'
 import { banner } from '../banner.ts'
 import { addFrontMetrics } from '../metrics/node.ts'
 import { createProcessMetrics, serveMetrics } from '../metrics/process.ts'
-import { addBackupMetrics, addShopGauges, createShopMetrics, type ShopTally } from '../metrics/shop.ts'
+import { addBackupMetrics, addShopGauges, createShopMetrics, type ShopRecorder } from '../metrics/shop.ts'
 import { configOf, logOf, tellOpened, untilStopped } from '../process.ts'
 import { type Config, listenUrl } from '../settings/config.ts'
 import { assertNamed, listening } from '../settings/listening.ts'
@@ -119,9 +119,9 @@ export async function openShop(config: Config, log: Log, given: Runtime = realRu
   const isSandbox = (await services.customers.mode()) === 'sandbox'
   const localJobs = await admitLocalNodes({ ...services, ...runtime, keys }, localKinds(config, isSandbox))
   const metrics = createProcessMetrics(config, 'shop')
-  const tally = createShopMetrics(metrics, runtime.clock)
+  const recorder = createShopMetrics(metrics, runtime.clock)
   tls?.addMetrics(metrics)
-  const api = openApi(config, services, runtime, { log, tally, tls }, await lifeOf(db))
+  const api = openApi(config, services, runtime, { log, recorder, tls }, await lifeOf(db))
   addShopGauges(metrics, services, api.pending)
   if (api.entrance) addFrontMetrics(metrics, 'shop', api.entrance)
   site = config.publicUrl ?? api.url
@@ -142,7 +142,7 @@ export async function openShop(config: Config, log: Log, given: Runtime = realRu
     ...backups.jobs,
   ]
   const leaders = createLeaders(config.databaseUrl)
-  const jobs = startJobs(all, log, (job) => leaders.leads(job), tally.job)
+  const jobs = startJobs(all, log, (job) => leaders.leads(job), recorder.job)
   const figures = serveMetrics(config, 'shop', metrics, log)
   const links = await makeSandboxLinks(services)
   log.info('shop open', { url: api.url, engine: db.engine, version: manifest.version })
@@ -238,7 +238,7 @@ function openApi(
   config: Config,
   services: Services,
   runtime: Runtime & { readonly stalls: Stalls },
-  { log, tally, tls }: { readonly log: Log; readonly tally: ShopTally; readonly tls: Tls | undefined },
+  { log, recorder, tls }: { readonly log: Log; readonly recorder: ShopRecorder; readonly tls: Tls | undefined },
   life: number,
 ) {
   let isStopping = false
@@ -251,7 +251,7 @@ function openApi(
     isStopping: () => isStopping,
     onAdmitted: (from: Address): void => entrance?.welcome(from),
     note(note: RequestNote): void {
-      tally.request(note)
+      recorder.request(note)
       written(note)
     },
   }

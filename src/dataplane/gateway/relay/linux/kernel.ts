@@ -38,7 +38,7 @@ export type KernelPipe = { readonly readEnd: number; readonly writeEnd: number; 
 /** The calls of a relay; tests replace them. */
 export type ByteCalls = Pick<
   Kernel,
-  'receive' | 'peek' | 'pass' | 'received' | 'send' | 'fill' | 'drain' | 'takeBack' | 'shutWrite'
+  'receive' | 'peek' | 'pass' | 'received' | 'send' | 'fill' | 'drain' | 'reclaim' | 'shutWrite'
 >
 
 /** Caches the text of client addresses. */
@@ -114,7 +114,7 @@ export class Kernel {
     )
   }
 
-  takeBack(pipe: KernelPipe): Uint8Array {
+  reclaim(pipe: KernelPipe): Uint8Array {
     const bytes = new Uint8Array(pipe.held)
     for (let at = 0; at < bytes.length; ) {
       const got = this.libc.read(pipe.readEnd, this.base + readAt, Math.min(readBytes, bytes.length - at))

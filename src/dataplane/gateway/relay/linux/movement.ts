@@ -71,7 +71,7 @@ function createSockets(reactor: Reactor): Sockets {
 const lookEveryMs = 25
 
 /** Outgoing connections are not counted. */
-const nobodyMinds = (): void => {}
+const ignore = (): void => {}
 
 type Tell = (connected: Connected<Side>) => void
 /** `made`: connected since the last check. */
@@ -143,7 +143,7 @@ class Attempt implements TurnTaker {
     else {
       const side = new Side(patient, this.around)
       this.side = side
-      const channel = new Channel(reactor, descriptor, side, 0, nobodyMinds)
+      const channel = new Channel(reactor, descriptor, side, 0, ignore)
       side.attach(channel)
       side.pause()
       channel.watch(this)

@@ -407,7 +407,7 @@ export class SpliceRelay {
 
   private endGently(): void {
     const { held, pipe } = this.down
-    const unread = pipe && pipe.held > 0 ? this.deps.calls.takeBack(pipe) : undefined
+    const unread = pipe && pipe.held > 0 ? this.deps.calls.reclaim(pipe) : undefined
     this.end()
     this.origin.side.abort()
     if (held) this.client.side.write(held)
