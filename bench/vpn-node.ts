@@ -117,8 +117,8 @@ async function serveStreams(net: Net): Promise<void> {
 
 /** Megabits per second to the customer. */
 async function stream(net: Net, seconds: number): Promise<number> {
-  const words = ['iperf3', '-c', netAddresses.origin4, '-R', '-J', '-t', String(seconds)]
-  const answer = JSON.parse(await net.inside(net.clients[0], words)) as {
+  const args = ['iperf3', '-c', netAddresses.origin4, '-R', '-J', '-t', String(seconds)]
+  const answer = JSON.parse(await net.inside(net.clients[0], args)) as {
     end: { sum_received: { bits_per_second: number } }
   }
   return answer.end.sum_received.bits_per_second / 1e6

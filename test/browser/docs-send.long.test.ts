@@ -166,13 +166,13 @@ test('the docs page links the articles on logins, errors and events, which send 
     await links.first().waitFor()
     const linked = await links.evaluateAll((all) => all.map((each) => each.getAttribute('href')))
     expect(linked).toEqual(expect.arrayContaining(articles.map(([path]) => path)))
-    for (const [path, title, words] of articles) {
+    for (const [path, title, text] of articles) {
       expect(await (await fetch(`${shop.url}${path}/`)).text()).toBe(await (await fetch(shop.url + path)).text())
       await page.locator(`.links a[href="${path}"]`).click()
       await page.waitForURL(shop.url + path)
       expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe(title)
       expect(await page.title()).toBe(`${title} · Turnpike API`)
-      expect(await page.locator('main').innerText()).toContain(words)
+      expect(await page.locator('main').innerText()).toContain(text)
       expect(await page.evaluate('getComputedStyle(document.querySelector(".bar")).position')).toBe('sticky')
       expect(await page.locator('.links a[href="/docs"]').count()).toBe(1)
     }

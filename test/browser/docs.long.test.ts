@@ -131,7 +131,7 @@ async function send(section: Locator): Promise<string> {
 }
 
 /** The arguments that a shell would pass to curl. */
-function wordsOf(command: string): string[] {
+function argsOf(command: string): string[] {
   const script = `curl() { printf '%s\\0' "$@"; }\nTOKEN=from-the-shell\n${command}`
   return Bun.spawnSync(['sh', '-c', script]).stdout.toString().split('\0').slice(0, -1)
 }
@@ -168,9 +168,9 @@ test('a link to an operation opens the docs page at it', () =>
 
 test('the docs page shows the type, limits and examples of parameters, and the codes of refusals', () =>
   visit(`${site.url}/docs`, async ({ page }) => {
-    const words = sectionOf(page, 'listTransactions').locator('.words')
-    await words.locator('.refusals summary').click()
-    const text = (await words.innerText()).replaceAll(/\s+/g, ' ')
+    const description = sectionOf(page, 'listTransactions').locator('.words')
+    await description.locator('.refusals summary').click()
+    const text = (await description.innerText()).replaceAll(/\s+/g, ' ')
     expect(text).toContain('limit integer, in query')
     expect(text).toContain('How many to answer with. 1 to 500 default 100 example 100')
     expect(text).toContain('order_id string or null')
@@ -217,7 +217,7 @@ test('the curl command equals the sent request, with the token left to the shell
     const balance = curlOf(sectionOf(page, 'getBalance'))
     const command = `curl '${site.url}/api/v1/balance' \\\n  -H "Authorization: Bearer $TOKEN"`
     expect(await balance.textContent()).toBe(command)
-    expect(wordsOf(command)).toEqual([`${site.url}/api/v1/balance`, '-H', 'Authorization: Bearer from-the-shell'])
+    expect(argsOf(command)).toEqual([`${site.url}/api/v1/balance`, '-H', 'Authorization: Bearer from-the-shell'])
 
     await sectionOf(page, 'getBalance').getByRole('button', { name: 'Copy' }).click()
     await sectionOf(page, 'getBalance').getByRole('button', { name: 'Copied' }).waitFor()
@@ -226,7 +226,7 @@ test('the curl command equals the sent request, with the token left to the shell
     const list = sectionOf(page, 'listOrders')
     await list.getByLabel('limit').fill('5')
     await list.getByLabel('cursor').fill("a'b&c d")
-    const [url] = wordsOf((await curlOf(list).textContent()) ?? '')
+    const [url] = argsOf((await curlOf(list).textContent()) ?? '')
     expect(url).toBe(`${site.url}/api/v1/orders?limit=5&cursor=a'b%26c%20d`)
   }))
 
@@ -258,11 +258,11 @@ test('a purchase is prefilled with a key of 32 digits, and descriptions are show
     expect(JSON.parse(await send(section))).toEqual({ ok: true, data: received })
     expect(await section.locator('.outcome').innerText()).toContain('Idempotent-Replayed')
 
-    const words = wordsOf((await curlOf(section).textContent()) ?? '')
-    expect(words.slice(0, 3)).toEqual(['-X', 'POST', `${shop.url}/api/v1/things/buy`])
-    expect(words).toContain(`Idempotency-Key: ${received.key}`)
-    expect(words).toContain('Content-Type: application/json')
-    expect(JSON.parse(words.at(-1) ?? '')).toEqual(body)
+    const args = argsOf((await curlOf(section).textContent()) ?? '')
+    expect(args.slice(0, 3)).toEqual(['-X', 'POST', `${shop.url}/api/v1/things/buy`])
+    expect(args).toContain(`Idempotency-Key: ${received.key}`)
+    expect(args).toContain('Content-Type: application/json')
+    expect(JSON.parse(args.at(-1) ?? '')).toEqual(body)
 
     const text = (await section.locator('.words').innerText()).replaceAll(/\s+/g, ' ')
     expect(text).toContain('Buy <b>things</b>')

@@ -30,7 +30,7 @@ const databases = isLong ? engines : [gatewayEngine === 'linux' ? ('postgres' as
 const tunnelCount = scaled(500)
 /** Small, so that a draining process must request more leases many times. */
 const leaseBytes = 65_536
-const word = 'x'.repeat(700)
+const payload = 'x'.repeat(700)
 /** Loops that send through the tunnels. */
 const talkers = 2
 /** To the other engine and back in a long run; otherwise the next takeover returns from it. */
@@ -181,8 +181,8 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
       const whole = new Set(share)
       for (let round = 0; whole.size > 0 && (!state.isOver || round < 3); round += 1) {
         for (const each of whole) {
-          const answer = await each.tunnel.echo(word).catch(() => undefined)
-          if (answer === word) each.way.relayed += 2 * word.length
+          const answer = await each.tunnel.echo(payload).catch(() => undefined)
+          if (answer === payload) each.way.relayed += 2 * payload.length
           else whole.delete(each)
         }
       }
@@ -274,7 +274,7 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
     const tunnel = await openTunnel('http', main(), await buy(token), echo.spot)
     const resting = await openResting(await buy())
     const before = await gateway.takeOver()
-    expect(await tunnel.echo(word)).toBe(word)
+    expect(await tunnel.echo(payload)).toBe(payload)
     expect(resting.isClosed()).toBeFalse()
     const stopwatch = startStopwatch(engine)
     await service.services.setBlocked(customer, true)
@@ -322,15 +322,15 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
     const [user] = (await addUsers({ ...service, port }, 1, 1)) as [User]
     const tunnel = await openTunnel('http', main(), user, echo.spot)
     const before = await gateway.takeOver()
-    for (let round = 0; round < 20; round += 1) await tunnel.echo(word)
-    const relayed = 20 * 2 * word.length
+    for (let round = 0; round < 20; round += 1) await tunnel.echo(payload)
+    const relayed = 20 * 2 * payload.length
     expect(await untilTrue(async () => (await usedBy(service, user.subuser)) === relayed)).toBeTrue()
     gateway.killDraining()
     expect(await before.ended).not.toBe(0)
     const fresh = await openTunnel('http', main(), user, echo.spot)
-    expect(await fresh.echo(word)).toBe(word)
+    expect(await fresh.echo(payload)).toBe(payload)
     fresh.close()
-    const all = relayed + 2 * word.length
+    const all = relayed + 2 * payload.length
     expect(await untilTrue(async () => (await usedBy(service, user.subuser)) === all)).toBeTrue()
     expect(await findingsOf(service.services)).toEqual([])
   })
@@ -388,7 +388,7 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
     const { pid, before } = JSON.parse(printed) as { pid: number; before: number }
     reloaded = pid
     expect(pid).not.toBe(before)
-    expect(await tunnel.echo(word)).toBe(word)
+    expect(await tunnel.echo(payload)).toBe(payload)
     expect(await attempt(way.speech, way.at, way.login, echo.spot)).toMatchObject({ status: 200 })
     tunnel.close()
     await gateway.ended

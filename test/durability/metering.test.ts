@@ -58,8 +58,8 @@ class Agents {
       const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
       rest = lines.pop() ?? ''
       for (const line of lines) {
-        const word = this.read(line)
-        missing[word] = (missing[word] ?? 0) - 1
+        const event = this.read(line)
+        missing[event] = (missing[event] ?? 0) - 1
       }
       if (isSent || Object.values(missing).some((count) => count > 0)) continue
       isSent = true

@@ -68,8 +68,8 @@ const isChargedBack = (bill: Bill): boolean =>
 /** Runs a worker while payers pay, kills it at the moment, and returns the payments that it acknowledged. */
 async function runAndKill(args: readonly string[], side: OtherSide, moment: Moment): Promise<string[]> {
   const child = Bun.spawn([process.execPath, program, ...args], { stdin: 'pipe', stdout: 'pipe', stderr: 'inherit' })
-  const countOf = (lines: readonly string[], word: string): number =>
-    lines.filter((line) => line.startsWith(word)).length
+  const countOf = (lines: readonly string[], keyword: string): number =>
+    lines.filter((line) => line.startsWith(keyword)).length
   const isDue = (lines: readonly string[]) =>
     countOf(lines, 'ready') >= moment.ready &&
     countOf(lines, 'begun') + countOf(lines, 'refused') >= moment.begun &&

@@ -34,12 +34,12 @@ export async function installPackages(names: readonly string[]): Promise<string 
   return aptGet(['install', '-y', '--no-install-recommends', ...chosen])
 }
 
-async function aptGet(words: readonly string[]): Promise<string | undefined> {
+async function aptGet(args: readonly string[]): Promise<string | undefined> {
   for (let pauses = 0; ; pauses += 1) {
-    const { code, out, err } = await run(['apt-get', '-q', ...words])
+    const { code, out, err } = await run(['apt-get', '-q', ...args])
     if (code === 0) return undefined
     if (!isLocked.test(err) || pauses === maxLockPauses) {
-      return `apt-get ${words.join(' ')} failed: ${(out + err).trimEnd().split('\n').at(-1)}`
+      return `apt-get ${args.join(' ')} failed: ${(out + err).trimEnd().split('\n').at(-1)}`
     }
     await Bun.sleep(lockPauseMs)
   }

@@ -53,8 +53,8 @@ type Bank = {
   readonly caps: Map<string, Kopecks>
   orders: number
 }
-type Words = readonly string[]
-type Play = (bank: Bank, words: Words) => Promise<string | undefined>
+type Args = readonly string[]
+type Play = (bank: Bank, args: Args) => Promise<string | undefined>
 
 const plays: Readonly<Record<string, Play>> = {
   async open({ db, ledger }, [, name = '']) {
@@ -68,24 +68,24 @@ const plays: Readonly<Record<string, Play>> = {
   credit: (bank, [, name = '', amount = '', , source = '']) =>
     moved(bank, name, (tx) => bank.ledger.credit(tx, name as CustomerId, money(amount), source, 'top-up')),
 
-  charge(bank, words) {
-    const [, name = '', amount = ''] = words
-    const by = payer(bank, words)
-    return moved(bank, name, (tx) => charge(bank, tx, by, amount, after(words, 'for')), by.token?.id)
+  charge(bank, args) {
+    const [, name = '', amount = ''] = args
+    const by = payer(bank, args)
+    return moved(bank, name, (tx) => charge(bank, tx, by, amount, after(args, 'for')), by.token?.id)
   },
 
   /** `race anna 30 for vpn times 5`: the same charge five times in parallel. */
-  async race(bank, words) {
-    const [, , amount = ''] = words
-    const by = payer(bank, words)
+  async race(bank, args) {
+    const [, , amount = ''] = args
+    const by = payer(bank, args)
     const counts = new Map<string, number>()
     const attempt = async () => {
       const outcome = await outcomeOf(() =>
-        bank.db.transact((tx) => charge(bank, tx, by, amount, after(words, 'for'))).then(() => 'paid'),
+        bank.db.transact((tx) => charge(bank, tx, by, amount, after(args, 'for'))).then(() => 'paid'),
       )
       counts.set(outcome, (counts.get(outcome) ?? 0) + 1)
     }
-    await Promise.all(Array.from({ length: Number(after(words, 'times')) }, attempt))
+    await Promise.all(Array.from({ length: Number(after(args, 'times')) }, attempt))
     const { balance } = await bank.ledger.balance(by.customer)
     const outcomes = [...counts]
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
@@ -109,9 +109,9 @@ const plays: Readonly<Record<string, Play>> = {
   },
 
   /** `orders anna`, or `orders anna below #3`. */
-  async orders({ ledger }, words) {
-    const below = words.includes('below') ? numberOf(after(words, 'below')) : Number.MAX_SAFE_INTEGER
-    return (await ledger.chargedOrders((words[1] ?? '') as CustomerId, below, 100)).join(', ') || 'none'
+  async orders({ ledger }, args) {
+    const below = args.includes('below') ? numberOf(after(args, 'below')) : Number.MAX_SAFE_INTEGER
+    return (await ledger.chargedOrders((args[1] ?? '') as CustomerId, below, 100)).join(', ') || 'none'
   },
 
   house: async ({ audit }) =>
@@ -160,10 +160,10 @@ const plays: Readonly<Record<string, Play>> = {
     guarded(db, (tx) => tx.run('DELETE FROM postings WHERE customer_id = $1 AND seq = $2', [name, numberOf(seq)])),
 }
 
-function perform(bank: Bank, words: Words): Promise<string | undefined> {
-  const found = plays[words[0] ?? '']
-  if (!found) throw new Error(`a bank statement has no ${words[0]}`)
-  return found(bank, words)
+function perform(bank: Bank, args: Args): Promise<string | undefined> {
+  const found = plays[args[0] ?? '']
+  if (!found) throw new Error(`a bank statement has no ${args[0]}`)
+  return found(bank, args)
 }
 
 /** One movement in its own transaction, and the account and the token after it. */
@@ -202,11 +202,11 @@ async function charge(bank: Bank, tx: Tx, by: Payer, amount: string, product: st
   return bank.ledger.charge(tx, account, by, { price: money(amount), product, order, note: 'a thing' })
 }
 
-function payer({ caps }: Bank, words: Words): Payer {
-  const customer = (words[1] ?? '') as CustomerId
-  if (!words.includes('by')) return { customer, token: null }
-  const id = after(words, 'by') as TokenId
-  if (words.includes('capped')) caps.set(id, money(after(words, 'capped')))
+function payer({ caps }: Bank, args: Args): Payer {
+  const customer = (args[1] ?? '') as CustomerId
+  if (!args.includes('by')) return { customer, token: null }
+  const id = after(args, 'by') as TokenId
+  if (args.includes('capped')) caps.set(id, money(after(args, 'capped')))
   return { customer, token: { id, cap: caps.get(id) ?? null } }
 }
 
@@ -231,7 +231,7 @@ async function guarded(db: Database, work: (tx: Tx) => Promise<unknown>): Promis
   }
 }
 
-const after = (words: Words, word: string): string => words[words.indexOf(word) + 1] ?? ''
+const after = (args: Args, keyword: string): string => args[args.indexOf(keyword) + 1] ?? ''
 const numberOf = (seq: string): number => Number(seq.replace('#', ''))
 
 function money(text: string): Kopecks {

@@ -20,7 +20,7 @@ export type FleetNet = {
   startShop(): void
   startGateway(index: number, key: string): Bun.Subprocess
   /** Runs `ip` in a gateway's network. */
-  ip(index: number, words: string): Promise<void>
+  ip(index: number, args: string): Promise<void>
   /** Asks for a page from a gateway's network through a proxy, and returns the head of the answer. */
   askThrough(index: number, proxy: string, url: string): Promise<string>
   /** Drops or passes packets from an address into the shop's network. */
@@ -44,9 +44,9 @@ export async function openFleetNet(gateways: number): Promise<FleetNet> {
     rmSync(folder, { recursive: true, force: true })
   }
 
-  function start(namespace: string, script: string, words: string[], env: Record<string, string>): Bun.Subprocess {
+  function start(namespace: string, script: string, args: string[], env: Record<string, string>): Bun.Subprocess {
     const leash = ['ip', 'netns', 'exec', namespace, 'setpriv', '--pdeathsig', 'KILL']
-    const child = Bun.spawn([...leash, process.execPath, '--no-env-file', script, ...words], {
+    const child = Bun.spawn([...leash, process.execPath, '--no-env-file', script, ...args], {
       env: { PATH: process.env['PATH'] ?? '', TURNPIKE_LOG: 'error', ...env },
       stdin: 'ignore',
       stdout: 'ignore',
@@ -77,7 +77,7 @@ export async function openFleetNet(gateways: number): Promise<FleetNet> {
         TURNPIKE_NODE_KEY: key,
         NODE_EXTRA_CA_CERTS: join(folder, 'cert.pem'),
       }),
-    ip: (index, words) => batch([words], name(index)),
+    ip: (index, args) => batch([args], name(index)),
     askThrough: async (index, proxy, url) =>
       (await run(['ip', 'netns', 'exec', name(index), 'curl', '-s', '-o', '/dev/null', '-D', '-', '-x', proxy, url]))
         .out,

@@ -28,7 +28,7 @@ const plainTun = 0x1001
 export type OwnNetwork = {
   readonly calls: NetworkCalls
   /** Runs `ip` with these arguments. */
-  ip(...words: string[]): void
+  ip(...args: string[]): void
   /** A TUN device whose other end is the caller: packets that the kernel sends are read from the descriptor. */
   openTun(name: string): number
   /** Returns the thread to its previous network. */
@@ -42,9 +42,9 @@ export function enterOwnNetwork(): OwnNetwork {
   const calls = openLibc()
   const home = calls.open(ptr(cString('/proc/thread-self/ns/net')), closeOnExec)
   if (home < 0 || calls.unshare(newNetwork) !== 0) throw new Error('no network of its own can be made: is this root?')
-  const ip = (...words: string[]): void => {
-    const { exitCode, stderr } = Bun.spawnSync(['ip', ...words])
-    if (exitCode !== 0) throw new Error(`ip ${words.join(' ')} failed: ${stderr.toString().trim()}`)
+  const ip = (...args: string[]): void => {
+    const { exitCode, stderr } = Bun.spawnSync(['ip', ...args])
+    if (exitCode !== 0) throw new Error(`ip ${args.join(' ')} failed: ${stderr.toString().trim()}`)
   }
   ip('link', 'set', 'lo', 'up')
   return {

@@ -24,9 +24,9 @@ export function openServiceManager(name: string) {
     hear,
     /** All messages since the last call. */
     hearAll(): string[] {
-      const words: string[] = []
-      for (let word = hear(); word !== ''; word = hear()) words.push(word)
-      return words
+      const messages: string[] = []
+      for (let message = hear(); message !== ''; message = hear()) messages.push(message)
+      return messages
     },
     close: () => libc.close(fd),
   }

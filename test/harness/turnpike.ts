@@ -65,8 +65,8 @@ export async function runCommand(args: readonly string[], env: Record<string, st
 }
 
 /** Runs a command with `--json` and parses its output. */
-export async function runJson(words: readonly string[], env: Record<string, string>) {
-  const ended = await runCommand([...words, '--json'], env)
+export async function runJson(args: readonly string[], env: Record<string, string>) {
+  const ended = await runCommand([...args, '--json'], env)
   return { ...ended, json: ended.out === '' ? undefined : JSON.parse(ended.out) }
 }
 

@@ -98,9 +98,9 @@ const defineFastNpx = `npx() { ${runtimeCommand.join(' ')} "\${@:2}"; }`
 const decisive = ['README.md', 'CONTRIBUTING.md', 'docs', 'bin', 'src/cli', 'src/app', import.meta.path]
 
 /** Output of `git`; undefined when there is no git, no repository or no such commit. */
-function runGit(words: readonly string[]): string | undefined {
+function runGit(args: readonly string[]): string | undefined {
   if (Bun.which('git') === null) return undefined
-  const { exitCode, stdout } = Bun.spawnSync(['git', ...words, '--', ...decisive], { cwd: root, stderr: 'ignore' })
+  const { exitCode, stdout } = Bun.spawnSync(['git', ...args, '--', ...decisive], { cwd: root, stderr: 'ignore' })
   return exitCode === 0 ? stdout.toString() : undefined
 }
 
@@ -190,14 +190,14 @@ describe('inline commands and fences of documents', () => {
 
 /** Brackets and alternatives are accepted; words in capitals match anything. */
 function isUnderstood(typed: string): boolean {
-  const words = typed.replace(/[[\]]/g, '').split(/\s+/)
-  if (words[0]?.startsWith('--')) return ['--help', '--version'].includes(words[0])
+  const args = typed.replace(/[[\]]/g, '').split(/\s+/)
+  if (args[0]?.startsWith('--')) return ['--help', '--version'].includes(args[0])
   const fits = commands.filter((each) =>
-    each.name.split(' ').every((word, index) => words[index]?.split('|').includes(word)),
+    each.name.split(' ').every((part, index) => args[index]?.split('|').includes(part)),
   )
   const command = fits.toSorted((a, b) => b.name.length - a.name.length)[0]
-  const isGroup = commands.some((each) => each.name.startsWith(`${words[0]} `)) && words.length === 1
-  if (!command) return isGroup || words[0] === 'COMMAND'
-  const flags = words.filter((word) => word.startsWith('--')).map((word) => word.slice(2).split('=')[0])
+  const isGroup = commands.some((each) => each.name.startsWith(`${args[0]} `)) && args.length === 1
+  if (!command) return isGroup || args[0] === 'COMMAND'
+  const flags = args.filter((part) => part.startsWith('--')).map((part) => part.slice(2).split('=')[0])
   return flags.every((flag) => [...command.options, ...commonOptions].some((option) => option.flag === flag))
 }

@@ -17,7 +17,7 @@ describe.each([...enginesOf('postgres')])('usage that nodes claim on %s', (engin
   })
   afterAll(() => service.stop())
 
-  const run = (...words: string[]) => runJson(words, env)
+  const run = (...args: string[]) => runJson(args, env)
 
   test('usage above a node’s link is refused, quarantined and logged; forget-usage undoes the rest', async () => {
     const { fleet, vpn } = service.services

@@ -25,7 +25,7 @@ describe.each([...enginesOf('sqlite')])('the node commands on %s', (engine) => {
   })
   afterAll(() => service.stop())
 
-  const run = (...words: string[]) => runJson(words, env)
+  const run = (...args: string[]) => runJson(args, env)
   const join = (key: string, secret: string) => askNode(service.url, 'POST', 'join', { key, secret, version })
   const stateOf = async (secret: string) => (await askNode(service.url, 'GET', 'state', undefined, secret)).status
 
@@ -105,7 +105,7 @@ describe.each([...enginesOf('sqlite')])('the node commands on %s', (engine) => {
       ['gw2', '--kind', 'gateway', '--endpoint-host', 'x'],
       ['gw2', '--kind', 'gateway', '--endpoint-host', 'x', '--endpoint-port', '0'],
     ]
-    for (const words of mistakes) expect((await runCommand(['node', 'add', ...words], env)).exit).toBe(2)
+    for (const args of mistakes) expect((await runCommand(['node', 'add', ...args], env)).exit).toBe(2)
     expect((await run('node', 'add', 'twice')).json.kind).toBe('gateway')
     expect((await run('node', 'add', 'twice', '--kind', 'vpn')).json.error.code).toBe('conflict')
     expect((await run('node', 'revoke', 'nobody')).json.error.code).toBe('not_found')

@@ -25,8 +25,8 @@ describe('operator commands over TLS from another network namespace', () => {
     TURNPIKE_PUBLIC_URL: shopUrl,
   })
 
-  async function run(namespace: string, env: Record<string, string>, words: readonly string[]) {
-    const child = Bun.spawn([...inNamespace(namespace), ...runtimeCommand, ...words], {
+  async function run(namespace: string, env: Record<string, string>, args: readonly string[]) {
+    const child = Bun.spawn([...inNamespace(namespace), ...runtimeCommand, ...args], {
       env,
       stdout: 'pipe',
       stderr: 'pipe',
@@ -35,17 +35,17 @@ describe('operator commands over TLS from another network namespace', () => {
     return { exit: await child.exited, out, err }
   }
   /** A command on the shop’s machine. */
-  const runLocal = (...words: string[]) => run(net.node, localEnv(), words)
+  const runLocal = (...args: string[]) => run(net.node, localEnv(), args)
   /** A command on another machine, which has only the shop’s URL, an operator token and the certificate. */
-  const runRemote = (token: string, ...words: string[]) => {
+  const runRemote = (token: string, ...args: string[]) => {
     const env = { PATH: process.env['PATH'] ?? '', NODE_EXTRA_CA_CERTS: files.cert, TURNPIKE_OPERATOR_TOKEN: token }
-    return run(net.origin, { ...env, TURNPIKE_DATA: join(folder, 'elsewhere') }, ['--shop', shopUrl, ...words])
+    return run(net.origin, { ...env, TURNPIKE_DATA: join(folder, 'elsewhere') }, ['--shop', shopUrl, ...args])
   }
   const readJson = (ended: { exit: number; out: string; err: string }) => {
     expect({ ...ended, out: '' }).toEqual({ exit: 0, out: '', err: '' })
     return JSON.parse(ended.out)
   }
-  const runJson = async (...words: string[]) => readJson(await runRemote(owner, ...words, '--json'))
+  const runJson = async (...args: string[]) => readJson(await runRemote(owner, ...args, '--json'))
 
   async function makeOperator(name: string, role: string): Promise<string> {
     expect((await runLocal('operator', 'add', name, '--role', role)).exit).toBe(0)

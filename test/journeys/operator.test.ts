@@ -25,7 +25,7 @@ describe.each([...enginesOf('sqlite')])('operator commands on %s', (engine) => {
     env = testDatabaseEnv(testDatabase)
   })
   afterAll(() => testDatabase.remove())
-  const run = (...words: string[]) => runJson(words, env)
+  const run = (...args: string[]) => runJson(args, env)
 
   test('a command on a database without a schema names turnpike migrate, which creates the schema', async () => {
     const early = await run('customer', 'list')
@@ -42,8 +42,8 @@ describe.each([...enginesOf('sqlite')])('operator commands on %s', (engine) => {
     expect(customer).toMatchObject({ name: 'Ada & Söhne', blocked_at: null })
     const credited = await run('credit', customer.customer_id, '99.90', '--note', 'bank transfer')
     expect(credited.json).toMatchObject({ transaction: 1, amount_rub: 99.9, balance_rub: 99.9, repeated: false })
-    const words = await runTurnpike(['credit', customer.customer_id, '0.10'], env)
-    expect(words.out).toBe('Credited 0.10 RUB. The balance is 100.00 RUB.\n')
+    const printed = await runTurnpike(['credit', customer.customer_id, '0.10'], env)
+    expect(printed.out).toBe('Credited 0.10 RUB. The balance is 100.00 RUB.\n')
     const paid = ['credit', customer.customer_id, '50', '--key', 'invoice-17', '--reference', 'bank 4711'] as const
     expect((await run(...paid)).json).toMatchObject({ transaction: 3, balance_rub: 150 })
     expect((await runCommand([...paid], env)).out).toContain('nothing changed now')
@@ -137,10 +137,10 @@ describe('start, stop and errors of the program', () => {
       [['backup', '/nowhere', '--shop', 'https://shop.example.net'], 2],
       [['dance'], 2],
     ] as const
-    for (const [words, exit] of attempts) {
-      const isFirst = attempts.findIndex((each) => each[1] === exit) === attempts.findIndex((each) => each[0] === words)
-      const ended = await (isFirst ? runTurnpike : runCommand)([...words], settings())
-      expect({ words, exit: ended.exit, out: ended.out }).toEqual({ words, exit, out: '' })
+    for (const [args, exit] of attempts) {
+      const isFirst = attempts.findIndex((each) => each[1] === exit) === attempts.findIndex((each) => each[0] === args)
+      const ended = await (isFirst ? runTurnpike : runCommand)([...args], settings())
+      expect({ args, exit: ended.exit, out: ended.out }).toEqual({ args, exit, out: '' })
       expect(ended.err).toMatch(/^turnpike: .+\n$/)
     }
   })
@@ -171,12 +171,12 @@ describe('start, stop and errors of the program', () => {
   })
 
   test('a command prefix lists the commands that start with it, and an unknown command names that list', async () => {
-    for (const [words, exit] of [
+    for (const [args, exit] of [
       [['customer'], 2],
       [['customer', '--help'], 0],
       [['help', 'customer'], 0],
     ] as const) {
-      const ended = await runCommand(words)
+      const ended = await runCommand(args)
       expect([ended.exit, ended.err]).toEqual([exit, ''])
       const listed = [...ended.out.matchAll(/^ {2}turnpike (\S+)/gm)].map((found) => found[1])
       expect([listed.length > 1, new Set(listed)]).toEqual([true, new Set(['customer'])])

@@ -14,8 +14,8 @@ describe.each([...enginesOf('sqlite')])('operator, customer and address commands
   })
   afterAll(() => service.stop())
 
-  const run = (...words: string[]) =>
-    runJson(words, { ...testDatabaseEnv(service.testDatabase), TURNPIKE_PUBLIC_URL: service.url })
+  const run = (...args: string[]) =>
+    runJson(args, { ...testDatabaseEnv(service.testDatabase), TURNPIKE_PUBLIC_URL: service.url })
 
   test('operator add prints a sign-in link, and the audit log names commands as the tool’s', async () => {
     const added = await run('operator', 'add', 'anna', '--role', 'support')

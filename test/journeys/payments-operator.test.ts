@@ -22,15 +22,15 @@ describe.each([...enginesOf('sqlite')])('payment commands on %s', (engine) => {
     env = testDatabaseEnv(shop.testDatabase)
   })
   afterAll(() => shop.stop())
-  const run = (...words: string[]) => runJson(words, env)
+  const run = (...args: string[]) => runJson(args, env)
 
   test('payments provider set reads the secret from a file, stores it encrypted and never shows it', async () => {
     const file = join(shop.testDatabase.folder, 'secret.txt')
     await Bun.write(file, 'live_very-secret-1\n')
     const missing = await run('payments', 'provider', 'set', 'yookassa', '--secret-file', file)
     expect(missing.json.error.message).toContain('shop_id')
-    const words = ['--settings', 'shop_id=100500', '--secret-file', file, '--methods', 'card', '--fee', 'card=2.5']
-    const set = await run('payments', 'provider', 'set', 'yookassa', ...words, '--min', 'card=50')
+    const args = ['--settings', 'shop_id=100500', '--secret-file', file, '--methods', 'card', '--fee', 'card=2.5']
+    const set = await run('payments', 'provider', 'set', 'yookassa', ...args, '--min', 'card=50')
     expect(set).toMatchObject({ exit: 0, json: { name: 'yookassa', methods: [{ method: 'card' }] } })
     const listed = await run('payments', 'provider', 'list')
     expect(listed.json.items).toContainEqual(expect.objectContaining({ name: 'yookassa', state: 'enabled' }))

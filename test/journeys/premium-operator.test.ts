@@ -10,7 +10,7 @@ describe('exit, pool, traffic and usage commands', () => {
   })
   afterAll(() => service.stop())
 
-  const run = (...words: string[]) => runJson(words, testDatabaseEnv(service.testDatabase))
+  const run = (...args: string[]) => runJson(args, testDatabaseEnv(service.testDatabase))
 
   test('exit add offers an exit within 1 s, exit drain removes it, and its password is never shown', async () => {
     const secret = join(service.testDatabase.folder, 'upstream')
@@ -48,8 +48,8 @@ describe('exit, pool, traffic and usage commands', () => {
     ['port 65616', ['exit', 'add', 'mobile', '--country', 'DE', '--upstream', 'http://a:65616']],
     ['a city that has no slug', ['exit', 'add', 'mobile', '--country', 'DE', '--local', '127.0.0.1', '--city', '東京']],
     ['AS number 0', ['exit', 'add', 'mobile', '--country', 'DE', '--local', '127.0.0.1', '--asn', '0']],
-  ])('exit add exits 2 for %s', async (_, words) => {
-    expect((await run(...words)).exit).toBe(2)
+  ])('exit add exits 2 for %s', async (_, args) => {
+    expect((await run(...args)).exit).toBe(2)
   })
 
   test('exit add refuses a pool that is not in the price list', async () => {

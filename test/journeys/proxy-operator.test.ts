@@ -17,7 +17,7 @@ describe.each([...enginesOf('postgres')])('proxy, stock and refund commands on %
     await runCommand(['migrate'], env)
   })
   afterAll(() => testDatabase.remove())
-  const run = (...words: string[]) => runJson(words, env)
+  const run = (...args: string[]) => runJson(args, env)
 
   test('commands show, interrupt, end and refund a proxy, write an event each, and refuse wrong usage', async () => {
     const db = openDatabase(testDatabase.address)

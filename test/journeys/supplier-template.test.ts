@@ -13,7 +13,7 @@ describe('an exit with a login template', () => {
   let login: string
   let password: string
   let exit: string
-  const run = (...words: string[]) => runJson(words, testDatabaseEnv(road.testDatabase))
+  const run = (...args: string[]) => runJson(args, testDatabaseEnv(road.testDatabase))
   beforeAll(async () => {
     road = await openShopWithGateway('sqlite')
     supplier = startConnectProxy()
@@ -84,11 +84,11 @@ describe('an exit with a login template', () => {
   })
 
   test('exit add exits 2 for a malformed or contradictory template', async () => {
-    const add = (...words: string[]) =>
-      runCommand(['exit', 'add', 'datacenter', '--upstream', 'http://127.0.0.1:1', ...words], {
+    const add = (...args: string[]) =>
+      runCommand(['exit', 'add', 'datacenter', '--upstream', 'http://127.0.0.1:1', ...args], {
         TURNPIKE_DATA: road.testDatabase.folder,
       })
-    for (const words of [
+    for (const args of [
       ['--username', 'a-{town}', '--countries', 'any'],
       ['--username', 'a-{city', '--countries', 'any'],
       ['--username', 'a-{city}'],
@@ -97,7 +97,7 @@ describe('an exit with a login template', () => {
       ['--username', 'a-{city}', '--countries', 'any', '--node', 'gateway'],
       ['--username', 'plain', '--countries', 'any'],
     ]) {
-      expect((await add(...words)).exit).toBe(2)
+      expect((await add(...args)).exit).toBe(2)
     }
   })
 })

@@ -12,7 +12,7 @@ describe.each([...enginesOf('postgres')])('VPN commands on %s', (engine) => {
   })
   afterAll(() => service.stop())
 
-  const run = (...words: string[]) => runJson(words, env)
+  const run = (...args: string[]) => runJson(args, env)
 
   test('node list shows the state of a VPN node and no private key', async () => {
     const { json, out } = await run('node', 'list')

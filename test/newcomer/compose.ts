@@ -45,8 +45,8 @@ export async function tryCompose(steps: Steps, bundle: string): Promise<void> {
   const space = await openSpace()
   const into = () => ['nsenter', `--target=${childOf(space.pid)}`, '--net']
   const inside = ['--mount', '--pid', 'runc', '--root', join(folder, 'state')]
-  const command = (...words: readonly string[]) => [...into(), ...inside, ...words]
-  const runc = (...words: readonly string[]) => run(command(...words), '/')
+  const command = (...args: readonly string[]) => [...into(), ...inside, ...args]
+  const runc = (...args: readonly string[]) => run(command(...args), '/')
   let database: Bun.Subprocess<'pipe', 'pipe', 'ignore'> | undefined
   try {
     await steps.step('shop and gateway of compose.yaml start with its rights and sell a proxy', async () => {
@@ -133,14 +133,14 @@ function toContainer(base: Bundle, service: Service, own: Record<string, string>
 
 /** Waits for the service’s health check; the gateway has none. */
 async function untilHealthy(
-  runc: (...words: string[]) => Promise<string>,
+  runc: (...args: string[]) => Promise<string>,
   name: string,
   service: Service,
 ): Promise<void> {
-  const [how, ...words] = service.healthcheck?.test ?? []
+  const [how, ...args] = service.healthcheck?.test ?? []
   if (how !== 'CMD') return
   for (let tries = 0; ; tries += 1) {
-    const isHealthy = await runc('exec', name, ...words).then(
+    const isHealthy = await runc('exec', name, ...args).then(
       () => true,
       () => false,
     )

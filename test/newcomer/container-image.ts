@@ -88,13 +88,13 @@ async function runImage(steps: Steps, folder: string, rootfs: string): Promise<v
       return undefined
     })
     await steps.step('the image contains the programs of a VPN node', async () => {
-      for (const [program, word] of [
+      for (const [program, flag] of [
         ['ip', '-V'],
         ['tc', '-V'],
         ['nft', '--version'],
         ['wg', '--version'],
       ] as const) {
-        expectMatch(program, await into('chroot', rootfs, program, word), /\d/)
+        expectMatch(program, await into('chroot', rootfs, program, flag), /\d/)
       }
       return undefined
     })

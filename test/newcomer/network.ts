@@ -25,7 +25,7 @@ export async function openNetwork(): Promise<Network> {
   })
   await host.stdout.getReader().read()
   const inItsNetwork = ['nsenter', `--target=${host.pid}`, '--net']
-  const ip = (into: readonly string[], ...words: readonly string[]) => run([...into, 'ip', ...words], '/')
+  const ip = (into: readonly string[], ...args: readonly string[]) => run([...into, 'ip', ...args], '/')
   await ip(inItsNetwork, 'link', 'set', 'lo', 'up')
   await ip(inItsNetwork, 'link', 'add', 'world', 'type', 'bridge')
   await ip(inItsNetwork, 'link', 'set', 'world', 'up')

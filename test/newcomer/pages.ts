@@ -8,15 +8,15 @@ export type Typed = { readonly on: string; readonly text: string; readonly shown
 const textOf = (page: string): Promise<string> => Bun.file(join(root, 'docs', page)).text()
 
 /**
- * The commands of the only fence of a page that contains `words`. The lines after a `cat` are written to its file;
+ * The commands of the only fence of a page that contains `part`. The lines after a `cat` are written to its file;
  * the lines after another command are its output.
  */
-export async function typedIn(page: string, words: string): Promise<Typed[]> {
+export async function typedIn(page: string, part: string): Promise<Typed[]> {
   const fences = fencesOf(await textOf(page)).filter(
-    ({ language, lines }) => language === 'console' && lines.join('\n').includes(words),
+    ({ language, lines }) => language === 'console' && lines.join('\n').includes(part),
   )
   const [fence] = fences
-  if (!fence || fences.length > 1) throw new Error(`${fences.length} fences of ${page} have ${words}`)
+  if (!fence || fences.length > 1) throw new Error(`${fences.length} fences of ${page} have ${part}`)
   const typed: { on: string; text: string; shown: string[] }[] = []
   for (const line of fence.lines) {
     const [, on = '', text] = /^([a-z0-9-]+)[#$] (.+)$/.exec(line) ?? []
@@ -30,10 +30,10 @@ export async function typedIn(page: string, words: string): Promise<Typed[]> {
   )
 }
 
-/** Commands of a page for any machine that contain the given words, with `turnpike` in place of `npx turnpike`. */
-export async function commandsIn(page: string, ...words: readonly string[]): Promise<string[]> {
+/** Commands of a page for any machine that contain the given texts, with `turnpike` in place of `npx turnpike`. */
+export async function commandsIn(page: string, ...parts: readonly string[]): Promise<string[]> {
   const all = commandsOf(await textOf(page)).map(({ text }) => text.replaceAll('npx turnpike', 'turnpike'))
-  return words.map((each) => {
+  return parts.map((each) => {
     const found = all.filter((text) => text.includes(each))
     const [text] = found
     if (text === undefined || found.length > 1) throw new Error(`${found.length} commands of ${page} have ${each}`)

@@ -11,9 +11,9 @@ export type Reader = {
    * Runs the commands of a fence in order and compares their output with the page. The replacements may depend on the
    * output so far.
    */
-  follow(page: string, words: string, own?: Own | ((printed: string) => Own)): Promise<string>
+  follow(page: string, part: string, own?: Own | ((printed: string) => Own)): Promise<string>
   /** Runs commands for any machine on the server, in one shell. */
-  type(page: string, words: readonly string[], own?: Own): Promise<string>
+  type(page: string, parts: readonly string[], own?: Own): Promise<string>
 }
 
 /** `machines` are keyed by the host name in their prompts; `own` applies to every page. */
@@ -40,15 +40,15 @@ export function createReader(machines: Readonly<Record<string, Machine>>, own: R
     return printed
   }
   return {
-    async follow(page, words, more = {}) {
+    async follow(page, part, more = {}) {
       let printed = ''
-      for (const typed of await typedIn(page, words)) {
+      for (const typed of await typedIn(page, part)) {
         printed += await runOne(typed, typeof more === 'function' ? more(printed) : more)
       }
       return printed
     },
-    async type(page, words, more = {}) {
-      const lines = (await commandsIn(page, ...words)).map((line) => fill(line, more))
+    async type(page, parts, more = {}) {
+      const lines = (await commandsIn(page, ...parts)).map((line) => fill(line, more))
       return on('server').sh(['cd /root', ...lines].join('\n'))
     },
   }

@@ -29,8 +29,8 @@ const env = {
   TURNPIKE_LOCAL_NODES: 'gateway',
 }
 
-async function runPacked(...words: readonly string[]): Promise<{ exit: number; out: string; err: string }> {
-  const child = Bun.spawn([program, ...words], { cwd: '/', env, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' })
+async function runPacked(...pattern: readonly string[]): Promise<{ exit: number; out: string; err: string }> {
+  const child = Bun.spawn([program, ...pattern], { cwd: '/', env, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' })
   const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()])
   return { exit: await child.exited, out, err }
 }
@@ -111,7 +111,7 @@ describe('the program packed into one file', () => {
 
 describe('files that a packed program needs', () => {
   const code = [...new Bun.Glob('src/**/*.ts').scanSync({ cwd: root })].filter((path) => !path.endsWith('.test.ts'))
-  const naming = (words: RegExp) => code.filter((path) => words.test(readFileSync(join(root, path), 'utf8'))).toSorted()
+  const naming = (pattern: RegExp) => code.filter((path) => pattern.test(readFileSync(join(root, path), 'utf8'))).toSorted()
 
   test('only the listed files of src use import.meta', () => {
     // For a new file here: make sure that tools/package/binary.ts includes what it reads, and let a test above read it.

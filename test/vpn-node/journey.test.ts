@@ -28,9 +28,9 @@ describe('a VPN subscription bought over the API', () => {
   let publicKey: string
 
   const runner = [process.execPath, '--no-env-file', program]
-  const under = (...words: string[]) => {
+  const under = (...args: string[]) => {
     const leash = ['ip', 'netns', 'exec', net.node, 'setpriv', '--pdeathsig', 'KILL']
-    return [...leash, ...runner, ...words]
+    return [...leash, ...runner, ...args]
   }
   const env = (of: 'shop' | 'node', more: Record<string, string> = {}) => ({
     PATH: process.env['PATH'] ?? '',
@@ -41,8 +41,8 @@ describe('a VPN subscription bought over the API', () => {
     TURNPIKE_SANDBOX_TOKEN: token,
     ...more,
   })
-  async function tool(of: 'shop' | 'node', ...words: string[]) {
-    const child = Bun.spawn(under(...words, '--json'), { env: env(of), stdout: 'pipe', stderr: 'inherit' })
+  async function tool(of: 'shop' | 'node', ...args: string[]) {
+    const child = Bun.spawn(under(...args, '--json'), { env: env(of), stdout: 'pipe', stderr: 'inherit' })
     const text = await child.stdout.text()
     expect(await child.exited).toBe(0)
     return JSON.parse(text)

@@ -122,8 +122,8 @@ describe('VPN devices during the transfer of another device', () => {
   test('no call names the other VPN device, and its transfer continues', async () => {
     const calls = await scene.node.ask<string[][]>('calls')
     const named = calls.filter(([wg, set]) => wg === 'wg' && set === 'set')
-    expect(named.filter((words) => words.includes(customers[0].peer.public_key))).not.toEqual([])
-    expect(named.filter((words) => words.includes(customers[1].peer.public_key))).toEqual([])
+    expect(named.filter((args) => args.includes(customers[0].peer.public_key))).not.toEqual([])
+    expect(named.filter((args) => args.includes(customers[1].peer.public_key))).toEqual([])
     const { bytes } = await transferOf(b)
     await until('more bytes', async () => (await transferOf(b)).bytes > bytes + 100_000)
     expect(await transferOf(b)).toMatchObject({ isDone: false, problem: null })

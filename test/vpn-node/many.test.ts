@@ -21,7 +21,7 @@ describe('1000 VPN devices', () => {
   /** The peers named in calls of `wg set` since the last call, and the number of calls. */
   async function setCalls(): Promise<{ calls: number; named: string[] }> {
     const calls = (await scene.node.ask<string[][]>('calls')).filter(([wg, set]) => wg === 'wg' && set === 'set')
-    const named = calls.flatMap((words) => words.filter((_, index) => words[index - 1] === 'peer'))
+    const named = calls.flatMap((args) => args.filter((_, index) => args[index - 1] === 'peer'))
     return { calls: calls.length, named }
   }
   const expectOnDevice = async (wanted: readonly NodePeer[]) => {

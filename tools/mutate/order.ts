@@ -67,7 +67,7 @@ export function orderTests(
   /** The index of the deepest folder of the target's path that the test is named after; -1 without one. */
   const named = (test: string): number =>
     parts.findLastIndex((part) =>
-      [part, ...(otherNames[part] ?? [])].some((word) => new RegExp(`\\b${word}\\b`).test(test)),
+      [part, ...(otherNames[part] ?? [])].some((name) => new RegExp(`\\b${name}\\b`).test(test)),
     )
   const rank = (test: string): number => {
     if (test === target.replace(/\.ts$/, '.test.ts')) return 0

@@ -19,7 +19,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { cpu: { type: 'string' } },
 })
-const unknown = positionals.filter((word) => !forms.some((form) => form === word))
+const unknown = positionals.filter((given) => !forms.some((form) => form === given))
 const chosen = targets.filter((target) => values.cpu === undefined || values.cpu === target.cpu)
 if (unknown.length > 0 || chosen.length === 0) {
   console.error(`package: takes ${forms.join(', ')} and --cpu ${targets.map((each) => each.cpu).join('|')}`)

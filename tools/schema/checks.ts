@@ -28,13 +28,13 @@ export function checksSql(baseline: string): string[] {
     const text = new RegExp(`^CREATE TABLE ${table} \\(\n([\\s\\S]*?)\n\\);`, 'm').exec(baseline)?.[1] ?? ''
     const conditions = conditionsOf(text)
     if (conditions.length === 0) throw new Error(`the baseline has no CHECK of ${table}`)
-    const words = new Set(
+    const identifiers = new Set(
       conditions
         .join(' ')
         .replace(/'[^']*'/g, '')
         .split(/\W+/),
     )
-    const columns = [...text.matchAll(/^ {2}(\w+) (BIGINT|TEXT)\b/gm)].filter(([, column]) => words.has(column ?? ''))
+    const columns = [...text.matchAll(/^ {2}(\w+) (BIGINT|TEXT)\b/gm)].filter(([, column]) => identifiers.has(column ?? ''))
     const parameters = columns.map(([, column, type]) => `${column} ${type === 'TEXT' ? 'text' : type}`).join(', ')
     return [
       `CREATE FUNCTION ${name}(${parameters})`,

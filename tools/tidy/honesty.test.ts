@@ -35,10 +35,10 @@ describe('checkHonesty', () => {
   })
 
   test('checkHonesty refuses TODO, FIXME and XXX in comments', () => {
-    for (const word of ['TODO', 'FIXME', 'XXX']) {
-      expect(broken('src/api/http.ts', `const a = 1 // ${word}: later`)).toEqual(['unfinished'])
-      expect(broken('migrations/0001-start.sql', `-- ${word}: later`)).toEqual(['unfinished'])
-      expect(broken('src/api/http.ts', `const a = '${word}'`)).toEqual([])
+    for (const marker of ['TODO', 'FIXME', 'XXX']) {
+      expect(broken('src/api/http.ts', `const a = 1 // ${marker}: later`)).toEqual(['unfinished'])
+      expect(broken('migrations/0001-start.sql', `-- ${marker}: later`)).toEqual(['unfinished'])
+      expect(broken('src/api/http.ts', `const a = '${marker}'`)).toEqual([])
     }
   })
 })

@@ -21,9 +21,9 @@ describe('names and sizes', () => {
   })
 
   test('checkNames refuses names without a meaning, such as utils and helper', () => {
-    for (const word of ['utils', 'helpers', 'helper', 'manager', 'misc', 'common', 'data', 'info', 'handler']) {
-      expect(broken(`src/api/${word}.ts`)).toEqual(['empty-name'])
-      expect(broken(`test/${word}/orders.ts`)).toEqual(['empty-name'])
+    for (const name of ['utils', 'helpers', 'helper', 'manager', 'misc', 'common', 'data', 'info', 'handler']) {
+      expect(broken(`src/api/${name}.ts`)).toEqual(['empty-name'])
+      expect(broken(`test/${name}/orders.ts`)).toEqual(['empty-name'])
     }
     expect(broken('src/db/data-version.ts')).toEqual([])
   })

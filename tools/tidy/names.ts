@@ -4,7 +4,7 @@ const maxLines = 600
 const codeFolders = new Set(['src', 'test', 'tools', 'bench', 'bin'])
 /** Code that `npm run client` generates. */
 const isMade = (path: string): boolean => /^src\/console\/client\/(?:customer|operator|sign-in)\.ts$/.test(path)
-const emptyWords = new Set(
+const emptyNames = new Set(
   'util utils helper helpers manager managers misc common data info handler handlers'.split(' '),
 )
 /** Files that each domain has in its folder, and files that it has there or in its subfolders. */
@@ -20,7 +20,7 @@ function checkPath(path: string): Violation[] {
   if (!codeFolders.has(parts[0] ?? '') || parts.length < 2) return []
   const violation = (rule: string, explanation: string): Violation => ({ path, line: 1, rule, explanation })
   const found: Violation[] = []
-  const empty = parts.map((part) => part.replace(/\..*$/, '')).find((stem) => emptyWords.has(stem))
+  const empty = parts.map((part) => part.replace(/\..*$/, '')).find((stem) => emptyNames.has(stem))
   if (empty !== undefined) found.push(violation('empty-name', `“${empty}” says nothing; name what it holds`))
   if (!isCode(path)) return found
   const name = parts.at(-1) ?? ''

@@ -14,8 +14,8 @@ if (obstacle !== undefined) process.stderr.write(`not run here: a storm over a f
 
 /** A separate program: it moves into its own network namespace and stays there. */
 async function runStorm(engine: Engine): Promise<FleetOutcome> {
-  const words = ['--fleet', '--engine', engine, '--minutes', '1', '--customers', '3', '--json']
-  const child = Bun.spawn([process.execPath, '--no-env-file', program, ...words], {
+  const args = ['--fleet', '--engine', engine, '--minutes', '1', '--customers', '3', '--json']
+  const child = Bun.spawn([process.execPath, '--no-env-file', program, ...args], {
     env: process.env,
     stdin: 'ignore',
     stdout: 'pipe',
