@@ -16,13 +16,13 @@ import { prepareDatabases } from '../test/harness/prepared.ts'
 import { type Check, createPassedChecks } from './checks.ts'
 import { chooseFiles, type Part, toLanes, toParts } from './parts.ts'
 import {
-  addTallies,
+  addCounts,
   countLines,
   findNotRun,
   findSlowest,
   readFailures,
   readTestReport,
-  type Tally,
+  type TestCounts,
   toVerdict,
 } from './verdict.ts'
 
@@ -103,7 +103,7 @@ async function runProgram(
 /** Failures, which the end of the run repeats. */
 const failures: string[] = []
 
-async function runCheck(check: Check): Promise<Tally> {
+async function runCheck(check: Check): Promise<TestCounts> {
   const { exitCode, output, tookMs } = await runProgram(check.command, checkMs)
   console.log(`${exitCode === 0 ? 'ok  ' : 'FAIL'} ${check.name} (${seconds(tookMs)})`)
   if (exitCode === 0) return { passed: 1, failed: 0, skipped: 0 }
@@ -113,20 +113,20 @@ async function runCheck(check: Check): Promise<Tally> {
 }
 
 /** One after the other, beside the tests. A check that passed on the same files and versions is not repeated. */
-async function runStaticChecks(): Promise<Tally> {
+async function runStaticChecks(): Promise<TestCounts> {
   const passed = await createPassedChecks(root, join(cache, 'passed.json'))
-  let tally: Tally = { passed: 0, failed: 0, skipped: 0 }
+  let counts: TestCounts = { passed: 0, failed: 0, skipped: 0 }
   for (const check of staticChecks) {
     if (passed.has(check)) {
       console.log(`ok   ${check.name} (passed before on the same files)`)
-      tally = addTallies(tally, { passed: 1, failed: 0, skipped: 0 })
+      counts = addCounts(counts, { passed: 1, failed: 0, skipped: 0 })
       continue
     }
     const outcome = await runCheck(check)
     if (outcome.failed === 0) passed.add(check)
-    tally = addTallies(tally, outcome)
+    counts = addCounts(counts, outcome)
   }
-  return tally
+  return counts
 }
 
 type Server = { readonly url: string; readonly prepared: Prepared }
@@ -134,7 +134,7 @@ type Timed = { readonly name: string; readonly tookMs: number }
 
 const reports: string[] = []
 
-async function runPart(server: Server, part: Part, atOnce: number): Promise<Tally> {
+async function runPart(server: Server, part: Part, atOnce: number): Promise<TestCounts> {
   const reportFile = join(reportFolder, `${part.name}-${part.engine}.xml`)
   const flags = [
     // Durations of an earlier run, so that the longest files begin first; `TURNPIKE_TEST_TIMINGS=1` writes them.
@@ -166,9 +166,9 @@ async function runPart(server: Server, part: Part, atOnce: number): Promise<Tall
   const file = Bun.file(reportFile)
   const xml = (await file.exists()) ? await file.text() : ''
   reports.push(xml)
-  const tally = readTestReport(xml, outcome.output, outcome.exitCode)
-  console.log(`${tally.failed > 0 ? 'FAIL' : 'ok  '} ${part.name}: ${toVerdict(tally)} (${seconds(outcome.tookMs)})`)
-  if (tally.failed > 0) {
+  const counts = readTestReport(xml, outcome.output, outcome.exitCode)
+  console.log(`${counts.failed > 0 ? 'FAIL' : 'ok  '} ${part.name}: ${toVerdict(counts)} (${seconds(outcome.tookMs)})`)
+  if (counts.failed > 0) {
     // Passing tests are left out: what remains are failures with their source lines.
     const failing = outcome.output.split('\n').filter((line) => !/^\((?:pass|skip)\)/.test(line))
     console.log(failing.join('\n').trimEnd())
@@ -177,20 +177,20 @@ async function runPart(server: Server, part: Part, atOnce: number): Promise<Tall
     if (known.length === 0) failures.push(`${part.name}: ${outcome.output.trim().split('\n').at(-1) ?? 'no output'}`)
   }
   for (const reason of findNotRun(outcome.output)) console.log(reason)
-  return tally
+  return counts
 }
 
 /** Installs missing programs, builds the console for browser tests, starts PostgreSQL and makes databases to copy. */
-async function prepare(): Promise<{ server: Server; postgres: Postgres; tally: Tally }> {
+async function prepare(): Promise<{ server: Server; postgres: Postgres; counts: TestCounts }> {
   const preparing = performance.now()
-  const [tally, missing, postgres] = await Promise.all([runCheck(consoleBuild), prepareMachine(), startPostgres()])
+  const [counts, missing, postgres] = await Promise.all([runCheck(consoleBuild), prepareMachine(), startPostgres()])
   if (missing !== undefined) console.log(`note ${missing}`)
   const prepared = await prepareDatabases(postgres.url, reportFolder)
   console.log(`ok   preparation (${seconds(performance.now() - preparing)})`)
-  return { server: { url: postgres.url, prepared }, postgres, tally }
+  return { server: { url: postgres.url, prepared }, postgres, counts }
 }
 
-async function runTests(parts: readonly Part[], times: Timed[]): Promise<Tally> {
+async function runTests(parts: readonly Part[], times: Timed[]): Promise<TestCounts> {
   let prepared: Awaited<ReturnType<typeof prepare>>
   try {
     prepared = await prepare()
@@ -200,15 +200,15 @@ async function runTests(parts: readonly Part[], times: Timed[]): Promise<Tally> 
     failures.push(`preparation: ${message.split('\n')[0] ?? ''}`)
     return { passed: 0, failed: 1, skipped: 0 }
   }
-  let { tally } = prepared
+  let { counts } = prepared
   try {
     const lanes = toLanes(parts, isLong)
     const atOnce = Math.max(2, Math.floor(filesAtOnce / lanes.length))
     const runLane = async (lane: readonly Part[]): Promise<void> => {
       for (const part of lane) {
         const partStartedAt = performance.now()
-        const partTally = await runPart(prepared.server, part, atOnce)
-        tally = addTallies(tally, partTally)
+        const partCounts = await runPart(prepared.server, part, atOnce)
+        counts = addCounts(counts, partCounts)
         times.push({ name: part.name, tookMs: performance.now() - partStartedAt })
       }
     }
@@ -216,7 +216,7 @@ async function runTests(parts: readonly Part[], times: Timed[]): Promise<Tally> 
   } finally {
     await prepared.postgres.stop()
   }
-  return tally
+  return counts
 }
 
 const files = chooseFiles([...new Bun.Glob('{src,test,tools}/**/*.test.ts').scanSync({ cwd: root })], filters, isLong)
@@ -229,7 +229,7 @@ const [checks, tests] = await Promise.all([
   filters.length === 0 ? runStaticChecks() : { passed: 0, failed: 0, skipped: 0 },
   files.length === 0 ? { passed: 0, failed: 1, skipped: 0 } : runTests(parts, times),
 ])
-const all = addTallies(checks, tests)
+const all = addCounts(checks, tests)
 
 if (showsSlowest) for (const line of findSlowest(reports, slowestCount)) console.log(line)
 if (isLong) for (const { name, tookMs } of times) console.log(`time ${name}: ${seconds(tookMs)}`)

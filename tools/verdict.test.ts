@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { addTallies, countLines, findNotRun, findSlowest, readFailures, readTestReport, toVerdict } from './verdict.ts'
+import { addCounts, countLines, findNotRun, findSlowest, readFailures, readTestReport, toVerdict } from './verdict.ts'
 
 const reportOf = (tests: number, failures: number, skipped: number) =>
   `<?xml version="1.0"?>\n<testsuites name="bun test" tests="${tests}" assertions="9" failures="${failures}" skipped="${skipped}" time="1">\n</testsuites>\n`
@@ -21,7 +21,7 @@ describe('the verdict of a test run', () => {
 
   test('mentions skipped tests only when there are any', () => {
     expect(toVerdict({ passed: 3, failed: 0, skipped: 0 })).toBe('3 passed, 0 failed')
-    expect(toVerdict(addTallies({ passed: 3, failed: 1, skipped: 1 }, { passed: 1, failed: 0, skipped: 1 }))).toBe(
+    expect(toVerdict(addCounts({ passed: 3, failed: 1, skipped: 1 }, { passed: 1, failed: 0, skipped: 1 }))).toBe(
       '4 passed, 1 failed, 2 skipped',
     )
   })

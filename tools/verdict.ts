@@ -1,12 +1,12 @@
-export type Tally = { readonly passed: number; readonly failed: number; readonly skipped: number }
+export type TestCounts = { readonly passed: number; readonly failed: number; readonly skipped: number }
 
-export function addTallies(a: Tally, b: Tally): Tally {
+export function addCounts(a: TestCounts, b: TestCounts): TestCounts {
   return { passed: a.passed + b.passed, failed: a.failed + b.failed, skipped: a.skipped + b.skipped }
 }
 
-export function toVerdict(tally: Tally): string {
-  const skipped = tally.skipped > 0 ? `, ${tally.skipped} skipped` : ''
-  return `${tally.passed} passed, ${tally.failed} failed${skipped}`
+export function toVerdict(counts: TestCounts): string {
+  const skipped = counts.skipped > 0 ? `, ${counts.skipped} skipped` : ''
+  return `${counts.passed} passed, ${counts.failed} failed${skipped}`
 }
 
 /**
@@ -14,7 +14,7 @@ export function toVerdict(tally: Tally): string {
  * summary. A runner that crashed, wrote no report, found no test or exited with an error without a failed test adds
  * one failure.
  */
-export function readTestReport(xml: string, output: string, exitCode: number): Tally {
+export function readTestReport(xml: string, output: string, exitCode: number): TestCounts {
   const head = /<testsuites\b[^>]*>/.exec(xml)?.[0]
   const count = (name: string) => Number(new RegExp(`\\b${name}="(\\d+)"`).exec(head ?? '')?.[1] ?? 0)
   const tests = count('tests')

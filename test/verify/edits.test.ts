@@ -51,7 +51,7 @@ async function* findings({ verifiers }: Services): AsyncGenerator<string> {
   }
 }
 
-type Tally = { found: number; all: number }
+type EditCounts = { found: number; all: number }
 
 describe.each([...engines])('single edits on %s', (engine) => {
   let opened: Awaited<ReturnType<typeof openFilledShop>>
@@ -106,12 +106,12 @@ describe.each([...engines])('single edits on %s', (engine) => {
 
 /** The figures by table, for readers of the long run. */
 function tableOf(engine: Engine, outcomes: readonly { readonly edit: Edit; readonly isFound: boolean }[]): string {
-  const tallies = new Map<string, Tally>()
+  const countsByName = new Map<string, EditCounts>()
   for (const { edit, isFound } of outcomes) {
     for (const name of [edit.table, 'all']) {
-      const tally = tallies.get(name) ?? { found: 0, all: 0 }
-      tallies.set(name, { found: tally.found + Number(isFound), all: tally.all + 1 })
+      const counts = countsByName.get(name) ?? { found: 0, all: 0 }
+      countsByName.set(name, { found: counts.found + Number(isFound), all: counts.all + 1 })
     }
   }
-  return [...tallies].map(([name, { found, all }]) => `${engine} ${name}: ${found} of ${all}`).join('\n')
+  return [...countsByName].map(([name, { found, all }]) => `${engine} ${name}: ${found} of ${all}`).join('\n')
 }
