@@ -161,8 +161,8 @@ function summarizeRequests(text: string): string[] {
   try {
     const request = readRequest(text)
     if (!request) return [`unfinished ${text.split('\r\n', 1)[0]}`]
-    const told = `${request.method} ${request.path}${request.body === '' ? '' : ` ${request.body}`}`
-    return request.behind === '' ? [told] : [told, ...summarizeRequests(request.behind)]
+    const summary = `${request.method} ${request.path}${request.body === '' ? '' : ` ${request.body}`}`
+    return request.behind === '' ? [summary] : [summary, ...summarizeRequests(request.behind)]
   } catch {
     return [`unreadable ${JSON.stringify(text)}`]
   }

@@ -43,7 +43,7 @@ async function tunnel(who = 'anna'): Promise<RawClient> {
 }
 
 describe('slow clients', () => {
-  const slow: readonly (readonly [name: string, sent: string, told: string])[] = [
+  const slow: readonly (readonly [name: string, sent: string, answer: string])[] = [
     ['and says nothing', '', ''],
     ['with its request line', 'GET http://a', 'HTTP/1.1 408'],
     ['with its head', 'GET http://a.example/ HTTP/1.1\r\nHost: a\r\n', 'HTTP/1.1 408'],
@@ -54,7 +54,7 @@ describe('slow clients', () => {
   test('a client that sends its handshake slowly is closed after handshakeMs, with 408 for HTTP', async () => {
     open({ limits: { handshakeMs: 400, betweenRequestsMs: 400 } })
     await Promise.all(
-      slow.map(async ([name, sent, told]) => {
+      slow.map(async ([name, sent, answer]) => {
         const client = await RawClient.open(stand.port)
         client.send(sent)
         // Without a time limit this request would never end.
@@ -63,7 +63,7 @@ describe('slow clients', () => {
         }, 50)
         const { hasEnded } = await client.hearEnd()
         clearInterval(drip)
-        expect({ name, hasEnded, told: client.text.slice(0, 12) }).toEqual({ name, hasEnded: true, told })
+        expect({ name, hasEnded, answer: client.text.slice(0, 12) }).toEqual({ name, hasEnded: true, answer })
         client.reset()
       }),
     )
@@ -113,17 +113,17 @@ describe('limits on connections and requests', () => {
    * depends on the speed of this machine; the token bucket is tested with a hand clock.
    */
   async function askUntil(expected: string, ask: (index: number) => string): Promise<string[]> {
-    const told: string[] = []
+    const answers: string[] = []
     const each = 15
-    for (let rounds = 0; rounds < 1000 && !told.includes(expected); rounds += 1) {
+    for (let rounds = 0; rounds < 1000 && !answers.includes(expected); rounds += 1) {
       const client = await RawClient.open(stand.port)
-      client.send(Array.from({ length: each }, (_, index) => ask(told.length + index)).join(''))
+      client.send(Array.from({ length: each }, (_, index) => ask(answers.length + index)).join(''))
       await client.hear((text) => readAnswers(text).answers.length === each)
-      told.push(...summarizeResponses(client.text))
+      answers.push(...summarizeResponses(client.text))
       client.reset()
     }
-    expect(told).toContain(expected)
-    return told
+    expect(answers).toContain(expected)
+    return answers
   }
   const isTurnedAway = (each: RawClient | undefined): boolean => !each || each.isClosed || each.hasEnded
 
@@ -192,9 +192,9 @@ describe('limits on connections and requests', () => {
     open({ customer: { tunnels: 2 } })
     origin.play({ onBytes: () => {} })
     const held = [await tunnel(), await tunnel()]
-    const told = ['429 too_many_tunnels']
-    expect(await converse(stand.port, connectLine(), told, false)).toEqual(told)
-    expect(await converse(stand.port, get('/a'), told, false)).toEqual(told)
+    const answers = ['429 too_many_tunnels']
+    expect(await converse(stand.port, connectLine(), answers, false)).toEqual(answers)
+    expect(await converse(stand.port, get('/a'), answers, false)).toEqual(answers)
     expect((await tunnel('boris')).text).toStartWith('HTTP/1.1 200 ')
     held[0]?.reset()
     await until(() => stand.engine.status.tunnels === 2)
@@ -206,15 +206,15 @@ describe('limits on connections and requests', () => {
     origin.play({ onBytes: () => {} })
     const held = await tunnel('pavel-pool-residential')
     expect(held.text).toStartWith('HTTP/1.1 200 ')
-    const told = ['429 too_many_tunnels']
-    expect(await converse(stand.port, connectLine('pavel-pool-residential-session-b'), told, false)).toEqual(told)
+    const answers = ['429 too_many_tunnels']
+    expect(await converse(stand.port, connectLine('pavel-pool-residential-session-b'), answers, false)).toEqual(answers)
   })
 
   test('a customer over 5 new connections per second gets 429, also for failed ones, and another customer gets 200', async () => {
     open({ customer: { newPerSecond: 5 } })
     const request = `CONNECT 127.0.0.1:9 HTTP/1.1\r\n${loginLine('anna')}\r\n`
-    const told = await askUntil('429 too_many_new', () => request)
-    expect(told.slice(0, burst)).toEqual(Array.from({ length: burst }, () => '403 port_denied'))
+    const answers = await askUntil('429 too_many_new', () => request)
+    expect(answers.slice(0, burst)).toEqual(Array.from({ length: burst }, () => '403 port_denied'))
     expect(await converse(stand.port, get('/a', 'boris'), ['200'], false)).toEqual(['200'])
   })
 
@@ -228,9 +228,9 @@ describe('limits on connections and requests', () => {
       },
     })
     const refusal = '429 too_many_names'
-    const told = await askUntil(refusal, (index) => `CONNECT n${index}.example:9 HTTP/1.1\r\n${loginLine('anna')}\r\n`)
-    expect(told.slice(0, burst)).not.toContain(refusal)
-    expect(lookups).toBe(told.filter((line) => line !== refusal).length)
+    const answers = await askUntil(refusal, (index) => `CONNECT n${index}.example:9 HTTP/1.1\r\n${loginLine('anna')}\r\n`)
+    expect(answers.slice(0, burst)).not.toContain(refusal)
+    expect(lookups).toBe(answers.filter((line) => line !== refusal).length)
   })
 })
 

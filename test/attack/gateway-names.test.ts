@@ -43,16 +43,16 @@ async function guess(sent: string): Promise<string> {
   const client = await RawClient.open(stand.port)
   client.send(sent)
   await client.hearEnd()
-  const told = client.text
+  const { text } = client
   client.reset()
-  return told
+  return text
 }
 
 /** The distinct answers to five guesses at each name. */
 async function compare(known: () => string, unknown: () => string): Promise<Set<string>> {
-  const told = await Promise.all(Array.from({ length: 5 }, () => [guess(known()), guess(unknown())]).flat())
-  expect(told).not.toContain('')
-  return new Set(told)
+  const texts = await Promise.all(Array.from({ length: 5 }, () => [guess(known()), guess(unknown())]).flat())
+  expect(texts).not.toContain('')
+  return new Set(texts)
 }
 
 /**
@@ -61,8 +61,8 @@ async function compare(known: () => string, unknown: () => string): Promise<Set<
  */
 async function expectAlike(known: () => string, unknown: () => string): Promise<void> {
   const first = await compare(known, unknown)
-  const told = first.size === 1 ? first : await compare(known, unknown)
-  expect([...told]).toHaveLength(1)
+  const texts = first.size === 1 ? first : await compare(known, unknown)
+  expect([...texts]).toHaveLength(1)
 }
 
 const useUp = async (): Promise<void> => {

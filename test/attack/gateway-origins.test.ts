@@ -25,7 +25,7 @@ const ok = 'HTTP/1.1 200 OK\r\n'
 const failed = '502 origin_failed'
 
 /** The origin's answer before it closes, and the client's view of it. The answer is sent whole and byte by byte. */
-type OriginCase = readonly [name: string, answer: string, told: readonly string[], body?: string]
+type OriginCase = readonly [name: string, answer: string, statuses: readonly string[], body?: string]
 
 const answers: readonly OriginCase[] = [
   ['nothing', '', [failed]],
@@ -89,9 +89,9 @@ async function say(answer: string, write: (text: string) => void, isSlow: boolea
 }
 
 describe('answers of an origin', () => {
-  test.each(answers.map(([name, answer, told, body = null]) => [name, answer, told, body] as const))(
+  test.each(answers.map(([name, answer, statuses, body = null]) => [name, answer, statuses, body] as const))(
     'the client gets the expected status for an origin answer with %s',
-    async (_, answer, told, body) => {
+    async (_, answer, statuses, body) => {
       for (const isSlow of [false, true]) {
         origin.play({
           onRequest(__, write, socket) {
@@ -100,12 +100,12 @@ describe('answers of an origin', () => {
         })
         const client = await RawClient.open(stand.port)
         client.send(get('/a'))
-        await client.hear((text) => Bun.deepEquals(summarizeResponses(text), told))
+        await client.hear((text) => Bun.deepEquals(summarizeResponses(text), statuses))
         const { answers: heard } = readAnswers(client.text)
-        expect({ isSlow, told: summarizeResponses(client.text) }).toEqual({ isSlow, told: [...told] })
+        expect({ isSlow, statuses: summarizeResponses(client.text) }).toEqual({ isSlow, statuses: [...statuses] })
         if (body !== null) expect(heard.at(-1)?.body).toBe(body)
         expect(client.text).not.toContain('fake')
-        if (told[0] !== failed && told.at(-1) !== failed) expect(client.text).not.toMatch(/X-Turnpike|Proxy-/)
+        if (statuses[0] !== failed && statuses.at(-1) !== failed) expect(client.text).not.toMatch(/X-Turnpike|Proxy-/)
         client.reset()
       }
     },
@@ -171,8 +171,8 @@ describe('answers of an origin', () => {
 
   test('an origin that resets at once is answered 502', async () => {
     origin.play({ onOpen: (_, socket) => socket.terminate() })
-    const told = await converse(stand.port, get('/a'), [failed], false)
-    expect(told[0]).toMatch(/^502 (?:origin_failed|unreachable|connect_refused)$/)
+    const statuses = await converse(stand.port, get('/a'), [failed], false)
+    expect(statuses[0]).toMatch(/^502 (?:origin_failed|unreachable|connect_refused)$/)
   })
 })
 
@@ -187,7 +187,7 @@ describe('early answers of an origin', () => {
     await client.hear((text) => text.includes('413'))
     client.send(get('/hidden'))
     const { hasEnded } = await client.hearEnd()
-    expect({ hasEnded, told: summarizeResponses(client.text) }).toEqual({ hasEnded: true, told: ['413'] })
+    expect({ hasEnded, statuses: summarizeResponses(client.text) }).toEqual({ hasEnded: true, statuses: ['413'] })
     expect(origin.records).toHaveLength(1)
     client.reset()
   })
@@ -239,7 +239,7 @@ describe('half-closing clients', () => {
       }
       client.finish()
       await client.hearEnd()
-      expect({ connection, told: summarizeResponses(client.text) }).toEqual({ connection, told: ['200'] })
+      expect({ connection, statuses: summarizeResponses(client.text) }).toEqual({ connection, statuses: ['200'] })
       client.reset()
       origin.reset()
     }
@@ -291,8 +291,8 @@ describe('protocol upgrades', () => {
   })
 
   test('a request behind an upgrade that the origin ignores is forwarded', async () => {
-    const told = ['200', '200']
-    expect(await converse(stand.port, get('/a', ...upgrade) + get('/b'), told, false)).toEqual(told)
+    const statuses = ['200', '200']
+    expect(await converse(stand.port, get('/a', ...upgrade) + get('/b'), statuses, false)).toEqual(statuses)
     expect(origin.records.map(summarizeRequest)).toEqual(['GET /a', 'GET /b'])
   })
 

@@ -40,7 +40,7 @@ const named = (name: string, port = here()): string =>
   request(`\x05\x01\0\x03${String.fromCharCode(name.length)}${name}${port}`)
 
 /** Bytes sent, and all bytes that come back before the gateway closes. */
-type SocksCase = readonly [name: string, sent: () => string, told: string]
+type SocksCase = readonly [name: string, sent: () => string, reply: string]
 
 const greetings: readonly SocksCase[] = [
   ['no methods', () => '\x05\0', '05ff'],
@@ -124,7 +124,7 @@ const requests: readonly SocksCase[] = [
 ]
 
 /** Sends the bytes whole and byte by byte, in parallel. */
-async function checkCase(sent: string, told: string, port = stand.port): Promise<void> {
+async function checkCase(sent: string, reply: string, port = stand.port): Promise<void> {
   const hear = async (isSlow: boolean) => {
     const client = await RawClient.open(port)
     if (isSlow) await client.sendSlowly(sent)
@@ -135,26 +135,26 @@ async function checkCase(sent: string, told: string, port = stand.port): Promise
     return { heard, hasEnded }
   }
   const [whole, slow] = await Promise.all([hear(false), hear(true)])
-  expect(whole).toEqual({ heard: told, hasEnded: true })
+  expect(whole).toEqual({ heard: reply, hasEnded: true })
   expect(slow).toEqual(whole)
 }
 
 describe('SOCKS greetings', () => {
-  test.each(greetings)('the gateway refuses and closes a SOCKS greeting with %s', async (_, sent, told) =>
-    checkCase(sent(), told),
+  test.each(greetings)('the gateway refuses and closes a SOCKS greeting with %s', async (_, sent, reply) =>
+    checkCase(sent(), reply),
   )
 })
 
 describe('SOCKS5 logins', () => {
-  test.each(logins)('the gateway refuses and closes a SOCKS5 login with %s', async (_, sent, told) =>
-    checkCase(sent(), told),
+  test.each(logins)('the gateway refuses and closes a SOCKS5 login with %s', async (_, sent, reply) =>
+    checkCase(sent(), reply),
   )
 })
 
 describe('SOCKS5 requests', () => {
-  test.each(requests)('the gateway refuses a SOCKS5 request with %s and dials nothing', async (_, sent, told) => {
+  test.each(requests)('the gateway refuses a SOCKS5 request with %s and dials nothing', async (_, sent, reply) => {
     origin.reset()
-    await checkCase(sent(), told)
+    await checkCase(sent(), reply)
     expect(origin.records).toEqual([])
   })
 })

@@ -172,9 +172,9 @@ describe('unknown names and wrong passwords', () => {
     const client = await RawClient.open(stand.port)
     client.send(sent)
     await client.hear((text) => text.includes('\r\n\r\n') || text.length === 4)
-    const told = client.text
+    const { text } = client
     client.reset()
-    return told
+    return text
   }
 
   const request = (login: string): string =>
@@ -193,8 +193,8 @@ describe('unknown names and wrong passwords', () => {
       `\x05\x01\x02${socksLogin('nobody', 'anna.secret')}`,
     ],
   ])('an unknown name and a wrong password get the same bytes %s', async (_, known, unknown) => {
-    const told = await Promise.all(Array.from({ length: 5 }, () => [guess(known), guess(unknown)]).flat())
-    expect(told).not.toContain('')
-    expect(new Set(told).size).toBe(1)
+    const texts = await Promise.all(Array.from({ length: 5 }, () => [guess(known), guess(unknown)]).flat())
+    expect(texts).not.toContain('')
+    expect(new Set(texts).size).toBe(1)
   })
 })

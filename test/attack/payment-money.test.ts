@@ -42,8 +42,8 @@ describe.each([...engines])('payment fraud, on %s', (engine) => {
   }
   async function tell(id: string): Promise<void> {
     const { headers, body } = card.side.tell(id)
-    const told = await fetch(`${shop.url}/api/v1/payments/notify/yookassa`, { method: 'POST', headers, body })
-    expect(told.status).toBe(200)
+    const answer = await fetch(`${shop.url}/api/v1/payments/notify/yookassa`, { method: 'POST', headers, body })
+    expect(answer.status).toBe(200)
   }
   const refund = (id: PaymentId, roubles: bigint | 'all', intoDebt = true) => {
     const amount = roubles === 'all' ? roubles : kopecks(roubles * 100n)

@@ -239,8 +239,8 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
       await shop.services.paymentOperator.refund(id, all)
       card.side.end(bill.id)
       for (const _ of [1, 2]) {
-        const told = await shop.services.paymentOperator.refund(id, all)
-        expect(told).toMatchObject({ status: 'refunded', refunded_rub: 300, replayed: true })
+        const refund = await shop.services.paymentOperator.refund(id, all)
+        expect(refund).toMatchObject({ status: 'refunded', refunded_rub: 300, replayed: true })
       }
       expect(await balanceOf(token)).toBe(0)
       expect((await shop.get('/transactions', { token })).data.transactions).toHaveLength(2)

@@ -73,8 +73,8 @@ function directInsert({ of, isKept }: Parsed, key: string, firstVersion: string,
 
 function sqliteBody(each: Parsed, event: Event): string {
   const row = event === 'delete' ? 'OLD.' : 'NEW.'
-  const told = quoted(each, 'QUOTE', row)
-  const now = each.hasInitial ? `CASE WHEN ${changed(each, 'IS NOT', row)} THEN ${told} END` : told
+  const quotedRow = quoted(each, 'QUOTE', row)
+  const now = each.hasInitial ? `CASE WHEN ${changed(each, 'IS NOT', row)} THEN ${quotedRow} END` : quotedRow
   const content = event === 'delete' ? 'NULL' : now
   if (each.isDirect) return directInsert(each, keyOf(each, 'TEXT', row), event === 'insert' ? '1' : '$next', content)
   return `INSERT INTO row_changes VALUES (${each.of}, ${keyOf(each, 'TEXT', row)}, ${each.isKept ? 1 : 0}, ${content})`
