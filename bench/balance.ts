@@ -1,5 +1,5 @@
 import type { Bench, Context } from './context.ts'
-import { loadHttp, type Peer, type Sample, takeTurns, toRequest } from './measure.ts'
+import { alternate, loadHttp, type Peer, type Sample, toRequest } from './measure.ts'
 import { rateRow, timeRow } from './report.ts'
 import { type Engine, engineName, engines } from './stage.ts'
 
@@ -14,7 +14,7 @@ export const balance: Bench = {
   async run(context) {
     const peers: Peer[] = []
     for (const engine of engines) peers.push(await openBalance(context, engine))
-    const rounds = await takeTurns(peers, context.rounds, context.say)
+    const rounds = await alternate(peers, context.rounds, context.say)
     return engines.flatMap((engine) => {
       const samples = rounds.get(engineName[engine]) ?? []
       // PostgreSQL is measured for comparison: the target applies to the shop as shipped.

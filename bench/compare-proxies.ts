@@ -1,6 +1,6 @@
 import { roomWithin, tunnelsWithin } from '../src/dataplane/gateway/access/limits.ts'
 import type { Context } from './context.ts'
-import { median, type Peer, type Sample, takeTurns } from './measure.ts'
+import { alternate, median, type Peer, type Sample } from './measure.ts'
 import { cpuSecondsOf, familyMb } from './process-cost.ts'
 import { amountRow, type Row, rateRow, ratioRow, timeRow } from './report.ts'
 import { filesAllowed } from './shop-process.ts'
@@ -92,7 +92,7 @@ async function takeRounds(
 ): Promise<Map<string, RelayedSample[]>> {
   const peers = proxies.map((proxy) => toPeer(load, context.seconds, tunnels, proxy))
   for (const peer of peers) await peer.measure()
-  return takeTurns(peers, context.rounds, context.say, load.unit)
+  return alternate(peers, context.rounds, context.say, load.unit)
 }
 
 /** The time of a new tunnel below full load: ours, and without a proxy. */

@@ -2,7 +2,7 @@ import type { Services } from '../src/app/shop/services.ts'
 import { kopecks } from '../src/core/money.ts'
 import type { Receipt } from '../src/domains/orders/index.ts'
 import type { Bench, Context } from './context.ts'
-import { callAtOnce, type Peer, ratesOf, ratiosOf, takeTurns } from './measure.ts'
+import { alternate, callAtOnce, type Peer, ratesOf, ratiosOf } from './measure.ts'
 import { addPeople, type Person } from './people.ts'
 import { createPgbench, findPgbench } from './pgbench.ts'
 import { chargeByFunction, chargeByStatements, chargeFunction, thing } from './reference-charge.ts'
@@ -25,7 +25,7 @@ export const ledger: Bench = {
     const [, postgres] = opened
     const peers: Peer[] = opened.map(({ peer }) => peer)
     if (postgres) peers.push(...(await openPgbench(context, postgres.address)))
-    const rounds = await takeTurns(peers, context.rounds, context.say)
+    const rounds = await alternate(peers, context.rounds, context.say)
     return [
       ...peers.map((peer) => rateRow(peer.name, ratesOf(rounds, peer.name))),
       ratioRow('SQLite against pgbench, one function', ratiosOf(rounds, engineName.sqlite, byFunction), { min: 2.5 }),

@@ -23,7 +23,7 @@ export function median(values: readonly number[]): number {
 }
 
 /** Measures every peer once per round. Each round begins with another peer. */
-export async function takeTurns<Taken extends Sample>(
+export async function alternate<Taken extends Sample>(
   peers: readonly Peer<Taken>[],
   rounds: number,
   say: (text: string) => void,

@@ -1,5 +1,5 @@
 import type { Bench, Context } from './context.ts'
-import { loadHttp, type Peer, type Sample, takeTurns, toRequest } from './measure.ts'
+import { alternate, loadHttp, type Peer, type Sample, toRequest } from './measure.ts'
 import { rateRow, timeRow } from './report.ts'
 import { type Engine, engineName, engines } from './stage.ts'
 
@@ -15,7 +15,7 @@ export const premium: Bench = {
   async run(context) {
     const peers: Peer[] = []
     for (const engine of engines) peers.push(...(await openPeers(context, engine)))
-    const rounds = await takeTurns(peers, context.rounds, context.say)
+    const rounds = await alternate(peers, context.rounds, context.say)
     return engines.flatMap((engine) => {
       const lists = rounds.get(listsOf(engine)) ?? []
       const sales = rounds.get(salesOf(engine)) ?? []

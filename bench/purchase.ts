@@ -1,7 +1,7 @@
 import type { CountryCode } from '../src/core/country.ts'
 import { priceDedicated } from '../src/domains/pricing/rules.ts'
 import type { Bench, Context } from './context.ts'
-import { loadHttp, type Peer, type Rounds, ratesOf, ratiosOf, takeTurns } from './measure.ts'
+import { alternate, loadHttp, type Peer, type Rounds, ratesOf, ratiosOf } from './measure.ts'
 import { createPgbench, findPgbench } from './pgbench.ts'
 import { purchaseFunction, purchaseInput, purchaseNumbers, purchaseScript } from './reference-purchase.ts'
 import { type Row, rateRow, ratioRow, timeRow } from './report.ts'
@@ -29,7 +29,7 @@ export const purchase: Bench = {
     for (const count of [1, 10]) {
       const peers = [...large].map(([engine, stocked]) => openPeer(context, engine, stocked, count))
       for (const peer of peers) await peer.measure()
-      rows.push(...toRows(count, await takeTurns([...peers, ...pgbench(count)], context.rounds, context.say)))
+      rows.push(...toRows(count, await alternate([...peers, ...pgbench(count)], context.rounds, context.say)))
     }
     for (const [engine, stocked] of large) rows.push(await compareStocks(context, engine, stocked))
     return rows
@@ -96,7 +96,7 @@ async function compareStocks(context: Context, engine: Engine, large: Stocked): 
   const few = `${name(engine)}, 10,000 in stock`
   const many = `${name(engine)}, 1,000,000 in stock`
   for (let turn = 0; turn < 3; turn += 1) await sellAndRestock()
-  const rounds = await takeTurns(
+  const rounds = await alternate(
     [
       { name: few, measure: sellAndRestock },
       { name: many, measure: () => sell(large) },

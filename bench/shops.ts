@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Bench } from './context.ts'
-import { loadHttp, type Peer, ratesOf, type Sample, takeTurns } from './measure.ts'
+import { alternate, loadHttp, type Peer, ratesOf, type Sample } from './measure.ts'
 import { cpuSecondsOf } from './process-cost.ts'
 import { amountRow, type Row, rateRow, timeRow } from './report.ts'
 import type { ShopProcess } from './shop-process.ts'
@@ -29,7 +29,7 @@ export const shops: Bench = {
     const requests = buyRequests(stocked.tokens, 1)
     const peers = all.map((_, at) => toPeer(all.slice(0, at + 1), requests, seconds))
     for (const peer of peers) await peer.measure()
-    const taken = await takeTurns(peers, rounds, say)
+    const taken = await alternate(peers, rounds, say)
     return peers.flatMap(({ name }): Row[] => {
       const samples = taken.get(name) ?? []
       const p99 = samples.map((each) => each.p99Ms ?? Number.NaN)

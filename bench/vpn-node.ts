@@ -10,7 +10,7 @@ import {
   startWireguardGo,
 } from '../test/harness/vpn-tunnel.ts'
 import type { Bench, Context } from './context.ts'
-import { median, type Peer, ratesOf, ratiosOf, takeTurns } from './measure.ts'
+import { alternate, median, type Peer, ratesOf, ratiosOf } from './measure.ts'
 import { type Row, ratioRow, timeRow } from './report.ts'
 
 const many = 1000
@@ -68,7 +68,7 @@ async function measureStream(context: Context): Promise<Row[]> {
   ]
   for (const net of [hand, scene.net]) await serveStreams(net)
   for (const peer of peers) await peer.measure()
-  const taken = await takeTurns(peers, context.rounds, context.say)
+  const taken = await alternate(peers, context.rounds, context.say)
   return [
     megabitRow(byHand, ratesOf(taken, byHand)),
     megabitRow(throughNode, ratesOf(taken, throughNode)),
