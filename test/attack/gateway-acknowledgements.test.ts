@@ -49,8 +49,8 @@ function startOrigin(): TCPSocketListener<Pouring> {
     socket: {
       open: (socket) => void (socket.data = { left: 0, ends: false }),
       data(socket, bytes) {
-        const asked = bytes.toString()
-        socket.data = { left: Number.parseInt(asked, 10), ends: asked.endsWith('no more') }
+        const request = bytes.toString()
+        socket.data = { left: Number.parseInt(request, 10), ends: request.endsWith('no more') }
         pour(socket)
       },
       drain: pour,

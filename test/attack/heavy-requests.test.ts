@@ -3,7 +3,7 @@ import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { until } from '../harness/until.ts'
 
-const asked = 80
+const requestCount = 80
 /** How many requests of one customer run at once. */
 const atOnce = 8
 
@@ -43,13 +43,13 @@ describe.each([...enginesOf('sqlite')])('heavy requests of one customer, on %s',
       return listAll(...given)
     }
     try {
-      const flood = Array.from({ length: asked }, () =>
+      const flood = Array.from({ length: requestCount }, () =>
         ask(heavy.token, '/dedicated/export?format=json').finally(() => {
           answered += 1
         }),
       )
       await until(() => inside === atOnce)
-      await service.untilPending(asked)
+      await service.untilPending(requestCount)
       expect(await ask(other.token, '/balance')).toBe(200)
       expect(answered).toBe(0)
       letEnd()

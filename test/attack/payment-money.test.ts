@@ -146,11 +146,11 @@ describe.each([...engines])('payment fraud, on %s', (engine) => {
     await addCode('LAST', 1)
     const customers = await Promise.all(Array.from({ length: 6 }, () => shop.newCustomer()))
     const input = { amount_rub: 100, method: 'sandbox', code: 'LAST' }
-    const asked = customers.flatMap(({ token }) => [
+    const requests = customers.flatMap(({ token }) => [
       shop.post('/payments', input, { token }),
       shop.post('/payments', input, { token }),
     ])
-    const answers = await Promise.all(asked)
+    const answers = await Promise.all(requests)
     expect(answers.filter((each) => each.status === 200)).toHaveLength(1)
   })
 

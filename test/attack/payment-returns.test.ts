@@ -17,7 +17,7 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
   let crypto: Introduced
   let lookAgain: Service['services']['paymentWatch']['lookAgain']
   /** Calls to Crypto Pay, in order. */
-  const asked: string[] = []
+  const calls: string[] = []
   beforeAll(async () => {
     shop = await startService(engine)
     const { paymentWatch, providers } = shop.services
@@ -40,11 +40,11 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
     const findOpened = connection.findOpened.bind(connection)
     Object.assign(connection, {
       find(providerId: string, purpose?: CallPurpose) {
-        asked.push(`find to ${purpose ?? 'poll'}`)
+        calls.push(`find to ${purpose ?? 'poll'}`)
         return find(providerId, purpose)
       },
       findOpened(...of: Parameters<typeof findOpened>) {
-        asked.push('findOpened')
+        calls.push('findOpened')
         return findOpened(...of)
       },
     })
@@ -82,9 +82,9 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
       const { token } = await shop.newCustomer()
       crypto.side.troubles.push('400')
       expect((await begin(token)).status).toBe(502)
-      asked.length = 0
+      calls.length = 0
       await poll(300, hourMs)
-      expect(asked).toEqual([])
+      expect(calls).toEqual([])
       expect((await shop.get('/payments', { token })).data.payments).toMatchObject([{ status: 'cancelled' }])
     })
 
@@ -92,11 +92,11 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
       const { token } = await shop.newCustomer()
       crypto.side.troubles.push('done, then cut off', '400')
       expect((await begin(token)).status).toBe(502)
-      asked.length = 0
+      calls.length = 0
       await poll(300, hourMs)
-      expect(asked.length).toBeWithin(1, 3)
+      expect(calls.length).toBeWithin(1, 3)
       // The orphan was found, and its id is known from then on.
-      expect(asked[0]).toBe('findOpened')
+      expect(calls[0]).toBe('findOpened')
     })
 
     test('the sixth payment within an hour after 5 refusals gets 429; other customers and methods get 200', async () => {
@@ -131,13 +131,13 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
       const { data } = await begin(token)
       const bill = billOf(data.payment_id, crypto)
       await lookAgain(100)
-      asked.length = 0
+      calls.length = 0
       await poll(1, 20_000)
-      expect(new Set(asked)).toEqual(new Set(['find to poll']))
-      asked.length = 0
+      expect(new Set(calls)).toEqual(new Set(['find to poll']))
+      calls.length = 0
       crypto.side.pay(bill.id)
       expect(await notify(bill.id, crypto)).toBe(200)
-      expect(asked).toEqual(['find to notify'])
+      expect(calls).toEqual(['find to notify'])
     })
   })
 
@@ -239,8 +239,8 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
       await shop.services.paymentOperator.refund(id, all)
       card.side.end(bill.id)
       for (const _ of [1, 2]) {
-        const refund = await shop.services.paymentOperator.refund(id, all)
-        expect(refund).toMatchObject({ status: 'refunded', refunded_rub: 300, replayed: true })
+        const made = await shop.services.paymentOperator.refund(id, all)
+        expect(made).toMatchObject({ status: 'refunded', refunded_rub: 300, replayed: true })
       }
       expect(await balanceOf(token)).toBe(0)
       expect((await shop.get('/transactions', { token })).data.transactions).toHaveLength(2)

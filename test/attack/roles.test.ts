@@ -255,8 +255,8 @@ describe.each([...enginesOf('sqlite')])('indirect reach of a role, on %s', (engi
     const visitor = await browser()
     const enter = (code?: string) =>
       visitor.post('/auth/v1/customer/sign-in/link', { link, ...(code !== undefined && { code }) })
-    const asked = await enter()
-    expect([asked.status, asked.error.details]).toEqual([401, { code_required: true }])
+    const answer = await enter()
+    expect([answer.status, answer.error.details]).toEqual([401, { code_required: true }])
     expect((await enter('000000')).status).toBe(401)
     expect((await visitor.get('/api/v1/balance')).status).toBe(401)
     expect((await enter(customer.codeNow())).data.id).toBe(customer.id)

@@ -31,15 +31,18 @@ afterAll(async () => {
   await browser?.close()
 })
 
-async function visit(path: string, work: (page: Page, asked: readonly string[]) => Promise<void>): Promise<void> {
+async function visit(
+  path: string,
+  work: (page: Page, requestedUrls: readonly string[]) => Promise<void>,
+): Promise<void> {
   const context = await browser.newContext()
   context.setDefaultTimeout(waitLimitMs)
   try {
     const page = await context.newPage()
-    const asked: string[] = []
-    page.on('request', (request) => asked.push(request.url()))
+    const requestedUrls: string[] = []
+    page.on('request', (request) => requestedUrls.push(request.url()))
     await page.goto(shop.url + path)
-    await work(page, asked)
+    await work(page, requestedUrls)
   } finally {
     await context.close()
   }
@@ -135,21 +138,21 @@ describe('docs page used by one visitor', () => {
     await page.getByLabel('API token', { exact: true }).fill(shop.token)
     const section = sectionOf(page, 'deleteVpn')
     await section.getByLabel('Body').fill(JSON.stringify({ uuid }))
-    const asked: string[] = []
+    const dialogs: string[] = []
     const sent: string[] = []
     page.on('request', (request) => sent.push(request.url()))
     const answerWith = (accept: boolean) =>
       page.once('dialog', (dialog) => {
-        asked.push(dialog.message())
+        dialogs.push(dialog.message())
         void (accept ? dialog.accept() : dialog.dismiss())
       })
     answerWith(false)
     await section.getByRole('button', { name: 'Send' }).click()
-    expect([asked.length, sent]).toEqual([1, []])
+    expect([dialogs.length, sent]).toEqual([1, []])
     expect((await shop.get(`/vpn/info?uuid=${uuid}`)).data.status).toBe('ACTIVE')
     answerWith(true)
     expect((await send(section)).status).toMatch(/^200/)
-    expect(asked[1]).toContain('/vpn/delete')
+    expect(dialogs[1]).toContain('/vpn/delete')
     expect((await shop.get(`/vpn/info?uuid=${uuid}`)).status).toBe(404)
   })
 })
@@ -161,7 +164,7 @@ const articles = [
 ] as const
 
 test('the docs page links the articles on logins, errors and events, which send no request to another host', () =>
-  visit('/docs', async (page, asked) => {
+  visit('/docs', async (page, requestedUrls) => {
     const links = page.locator('.links a')
     await links.first().waitFor()
     const linked = await links.evaluateAll((all) => all.map((each) => each.getAttribute('href')))
@@ -178,7 +181,7 @@ test('the docs page links the articles on logins, errors and events, which send 
     }
     await page.locator('.links a[href="/docs"]').click()
     await sectionOf(page, 'getBalance').waitFor()
-    expect(asked.filter((url) => !url.startsWith(`${shop.url}/`) && !url.startsWith('data:'))).toEqual([])
+    expect(requestedUrls.filter((url) => !url.startsWith(`${shop.url}/`) && !url.startsWith('data:'))).toEqual([])
   }))
 
 test('GET /api and /api/v1 redirect to /docs with 302', async () => {

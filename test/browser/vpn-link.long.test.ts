@@ -23,9 +23,9 @@ describe('secret page of a VPN subscription', () => {
     await service.post('/vpn/devices', { name: 'Боря' })
     const page = await browser.newPage({ viewport: { width: 390, height: 844 } })
     page.setDefaultTimeout(waitLimitMs)
-    const asked: string[] = []
+    const requests: string[] = []
     const complaints: string[] = []
-    page.on('request', (request) => asked.push(request.url()))
+    page.on('request', (request) => requests.push(request.url()))
     page.on('console', (message) => complaints.push(message.text()))
     page.on('pageerror', (error) => complaints.push(String(error)))
     await page.goto(data.subscription_url)
@@ -39,7 +39,7 @@ describe('secret page of a VPN subscription', () => {
     await page.getByRole('link', { name: 'Боря' }).click()
     expect(await page.getByRole('heading').innerText()).toBe('Боря')
     expect(complaints.filter((text) => !text.includes('favicon'))).toEqual([])
-    expect(asked.every((url) => url.startsWith(service.url))).toBe(true)
+    expect(requests.every((url) => url.startsWith(service.url))).toBe(true)
     await page.close()
   })
 })

@@ -40,7 +40,7 @@ const providersOn = {
 /** The time between two workers: the next one polls what the previous one left. */
 const laterMs = 20_000
 /** One process may poll a provider 100 times at once, and finding a payment without a provider's id takes several. */
-const askedAtOnce = 20
+const batchSize = 20
 /** In a long run verify also runs after every eighth kill. */
 const verifyEvery = 8
 
@@ -134,7 +134,7 @@ async function settle(db: Database, provider: string, side: OtherSide, nowAt: nu
   }
   for (;;) {
     later = wire(db, clock)
-    const { asked, silent } = await later.paymentWatch.lookAgain(askedAtOnce)
+    const { asked, silent } = await later.paymentWatch.lookAgain(batchSize)
     if (asked === 0 && silent.length === 0) break
   }
   while ((await later.purchases.carryOutAll(100)) > 0);

@@ -54,7 +54,7 @@ describe.each([...enginesOf('sqlite')])('a shop killed while it sells VPN, on %s
     const testDatabase = await makePreparedTestDatabase(engine, 'stocked')
     try {
       const answered = new Map<string, string>()
-      const asked = new Map<string, { path: string; body: unknown }>()
+      const requests = new Map<string, { path: string; body: unknown }>()
       let uuid: string | undefined
       for (let round = 0; round < kills; round += 1) {
         const { child, url } = await openShop(engine, testDatabase)
@@ -63,13 +63,13 @@ describe.each([...enginesOf('sqlite')])('a shop killed while it sells VPN, on %s
           uuid = (JSON.parse(first?.text ?? '{}') as { data: { uuid: string } }).data.uuid
         }
         // Requests from before the kill are repeated: each has one effect and one answer.
-        for (const [key, { path, body }] of asked) {
+        for (const [key, { path, body }] of requests) {
           const again = await post(url, path, body, key)
           expect(again?.status).toBe(200)
           if (answered.has(key)) expect(again?.text).toBe(answered.get(key))
           answered.set(key, again?.text ?? '')
         }
-        asked.clear()
+        requests.clear()
         // Other loops have requests running when the shop has answered so many.
         let awaited = isLong ? 1 + Math.floor(Math.random() * 12) : 3
         const sell = async (lane: number) => {
@@ -81,10 +81,10 @@ describe.each([...enginesOf('sqlite')])('a shop killed while it sells VPN, on %s
                 : { path: '/vpn/renew', body: { uuid, period: 1 } }
             if (lane % 2 === 0 && round * 12 + count >= 20) return
             if (lane % 2 === 1 && round * 12 + count >= 50) return
-            asked.set(key, request)
+            requests.set(key, request)
             const answer = await post(url, request.path, request.body, key)
             if (answer?.status === 200) answered.set(key, answer.text)
-            else if (answer) asked.delete(key)
+            else if (answer) requests.delete(key)
             awaited -= 1
             if (awaited === 0) child.kill('SIGKILL')
           }
@@ -94,7 +94,7 @@ describe.each([...enginesOf('sqlite')])('a shop killed while it sells VPN, on %s
         await child.exited
       }
       const { child, url } = await openShop(engine, testDatabase)
-      for (const [key, { path, body }] of asked) {
+      for (const [key, { path, body }] of requests) {
         const again = await post(url, path, body, key)
         if (answered.has(key)) expect(again?.text).toBe(answered.get(key))
         if (again?.status === 200) answered.set(key, again.text)

@@ -9,10 +9,10 @@ export type Made = { readonly cert: string; readonly key: string }
 export async function makeCertificate(name: string, ...addresses: readonly string[]): Promise<Made> {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-certificate-'))
   const [cert, key] = [join(folder, 'a.crt'), join(folder, 'a.key')]
-  const asked = 'openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30'.split(' ')
+  const command = 'openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30'.split(' ')
   const others = ['127.0.0.1', ...addresses].map((address) => `IP:${address}`)
   const names = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=DNS:localhost,DNS:shop.test,${others.join(',')}`]
-  const ran = await run(...asked, ...names, '-keyout', key, '-out', cert)
+  const ran = await run(...command, ...names, '-keyout', key, '-out', cert)
   if (ran.exit !== 0) throw new Error(ran.err)
   const made = { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') }
   rmSync(folder, { recursive: true })

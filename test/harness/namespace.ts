@@ -24,7 +24,7 @@ export function startNamespaceWorker(namespace: string, under: readonly string[]
     stderr: 'inherit',
   })
   const waiting = new Map<number, (answer: Answer) => void>()
-  let asked = 0
+  let lastId = 0
   void readLines(child.stdout, (line) => {
     const answer = JSON.parse(line) as Answer
     waiting.get(answer.id)?.(answer)
@@ -35,8 +35,8 @@ export function startNamespaceWorker(namespace: string, under: readonly string[]
   return {
     pid: child.pid,
     async ask<Result>(verb: string, given: Record<string, unknown> = {}): Promise<Result> {
-      asked += 1
-      const id = asked
+      lastId += 1
+      const id = lastId
       const { promise, resolve } = Promise.withResolvers<Answer>()
       waiting.set(id, resolve)
       const timer = setTimeout(() => resolve({ id, problem: 'no answer' }), waitLimitMs)

@@ -11,7 +11,7 @@ export type Dripping = {
 }
 
 /** The authentication of customers or nodes. */
-type Entrance = { authenticate: (...asked: never[]) => Promise<unknown> }
+type Entrance = { authenticate: (...args: never[]) => Promise<unknown> }
 
 /** Sends a POST except for the last byte of its body, and waits until the shop has authenticated the caller. */
 export async function startDripping(
@@ -22,8 +22,8 @@ export async function startDripping(
   const entrance: Entrance = path.startsWith('/node/') ? service.services.fleet : service.services.customers
   const { authenticate } = entrance
   const letIn = Promise.withResolvers<void>()
-  entrance.authenticate = async (...asked) => {
-    const caller = await authenticate(...asked)
+  entrance.authenticate = async (...args) => {
+    const caller = await authenticate(...args)
     letIn.resolve()
     return caller
   }

@@ -17,9 +17,9 @@ import { buying } from './wired.ts'
  */
 export async function findingsOf(service: Pick<Service, 'services'>, parts?: readonly string[]): Promise<Finding[]> {
   const findings: Finding[] = []
-  const isAsked = (name: string): boolean => parts?.includes(name) ?? (isLong || name !== 'schema')
-  const asked = service.services.verifiers.filter(({ name }) => isAsked(name))
-  for (const verifier of asked) findings.push(...(await verifier.verify()).findings)
+  const isChosen = (name: string): boolean => parts?.includes(name) ?? (isLong || name !== 'schema')
+  const chosen = service.services.verifiers.filter(({ name }) => isChosen(name))
+  for (const verifier of chosen) findings.push(...(await verifier.verify()).findings)
   return findings
 }
 

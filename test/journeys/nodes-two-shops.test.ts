@@ -97,13 +97,13 @@ describe('a gateway behind a balancer of two shops', () => {
     const reports = () => countOf('report')
     const callers = await Promise.all(shops.map((port) => createCaller(`http://127.0.0.1:${port}`, token)))
     for (const [index, caller] of callers.entries()) {
-      const [asked, answered] = [countOf('state'), early()]
+      const [stateRequests, answered] = [countOf('state'), early()]
       const bought = await caller.post('/dedicated/buy', { country_code: 'DE', period: 30, count: 1, ipv: 4 })
       const [proxy] = bought.data.proxies
       const through = { proxy: `http://${proxy.username}:${proxy.password}@${proxy.ip}:${proxy.port}` }
       expect((await fetch(`http://127.0.0.1:${shops[index]}/healthz`, through)).status).toBe(200)
       // The gateway reads the change; after it there is none to read.
-      expect(await untilTrue(() => countOf('state') > asked)).toBe(true)
+      expect(await untilTrue(() => countOf('state') > stateRequests)).toBe(true)
       const reported = reports()
       expect(await untilTrue(() => reports() >= reported + watchedReports)).toBe(true)
       expect(early() - answered).toBeLessThanOrEqual(4)

@@ -112,8 +112,8 @@ describe.each([...enginesOf('postgres')])('warnings and guesses about requests o
       const answer = await service.post('/dedicated/buy', { ...order, [field]: 'a' })
       expect([answer.status, answer.warnings]).toEqual([200, [{ field, ...misplaced }]])
     }
-    const asked = await service.post('/dedicated/buy?idempotency_key=a', order)
-    expect(asked.warnings).toEqual([{ field: 'idempotency_key', ...misplaced }])
+    const answer = await service.post('/dedicated/buy?idempotency_key=a', order)
+    expect(answer.warnings).toEqual([{ field: 'idempotency_key', ...misplaced }])
     const needless = [
       {
         field: 'Idempotency-Key',

@@ -150,8 +150,8 @@ async function firstWeek({ server, reader, steps, found }: Stage): Promise<void>
       for (const port of [9464, 9465]) {
         expectMatch('figures', await server.sh(`curl -sS http://127.0.0.1:${port}/metrics`), /^turnpike_/m)
       }
-      const asked = `${new URL(found.proxy).hostname} --from ${new Date().toISOString()}`
-      const own = { '203.0.113.7 --from 2026-03-01T10:15:32Z': asked }
+      const query = `${new URL(found.proxy).hostname} --from ${new Date().toISOString()}`
+      const own = { '203.0.113.7 --from 2026-03-01T10:15:32Z': query }
       await reader.follow('operate/privacy.md', 'turnpike address holders', own)
       await reader.follow('operate/privacy.md', 'turnpike customer export', { 'cus_…': found.customer })
       return undefined

@@ -53,7 +53,7 @@ describe('Docker Compose example', () => {
       expect(names).toContain(service.command?.join(' ') ?? '')
       const env = Object.entries(service.environment ?? {}).map(([name, text]) => [
         name,
-        text.replace(/\$\{(\w+)(?::-(.*?)|:\?)?\}/g, (_all, asked: string, other = '') => filled[asked] ?? other),
+        text.replace(/\$\{(\w+)(?::-(.*?)|:\?)?\}/g, (_all, variable: string, other = '') => filled[variable] ?? other),
       ])
       expectUsable(Object.fromEntries(env))
       // A part takes at most 10 s to stop.

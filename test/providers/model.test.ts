@@ -55,7 +55,7 @@ class World {
   services: Services
   side: OtherSide | undefined
   method: string
-  readonly asked: Ask[] = []
+  readonly requests: Ask[] = []
   readonly posts: Post[] = []
   readonly spent = new Map<string, bigint>()
   readonly life = { isMortal: false }
@@ -117,13 +117,13 @@ class World {
       const customer = this.pick(this.customers) ?? this.customers[0]
       const ask = {
         customer: customer as CustomerId,
-        key: `key-${this.asked.length}`,
+        key: `key-${this.requests.length}`,
         amount: BigInt(1000 + dice(9999)),
       }
-      this.asked.push(ask)
+      this.requests.push(ask)
       return this.survive(() => this.begin(ask))
     }
-    if (what < 24) return this.survive(async () => this.begin(this.pick(this.asked) ?? ({} as Ask)))
+    if (what < 24) return this.survive(async () => this.begin(this.pick(this.requests) ?? ({} as Ask)))
     if (what < 32) return this.spend()
     if (what < 38) return this.look(dice(20) * minuteMs)
     if (!this.side) return this.actByHand(what)
@@ -333,7 +333,7 @@ async function playRefunds(engine: Engine, seed: number): Promise<void> {
     side.pay(bill.id)
     await tell()
     const [payment] = (await world.all()) as [Payment]
-    const [asked, done] = [new Map<string, bigint>(), new Map<string, bigint>()]
+    const [requests, done] = [new Map<string, bigint>(), new Map<string, bigint>()]
     let ownHundredths = 0
     const refund = (key: string, amount: bigint) =>
       world.survive(async () => {
@@ -342,10 +342,10 @@ async function playRefunds(engine: Engine, seed: number): Promise<void> {
         done.set(key, amount)
       })
     const askNew = () => {
-      const [key, amount] = [`key ${asked.size}`, BigInt(1000 * (1 + dice(20)))]
-      return asked.set(key, amount) && refund(key, amount)
+      const [key, amount] = [`key ${requests.size}`, BigInt(1000 * (1 + dice(20)))]
+      return requests.set(key, amount) && refund(key, amount)
     }
-    const askAgain = () => refund(...(world.pick([...asked]) ?? ['key 0', 1000n]))
+    const askAgain = () => refund(...(world.pick([...requests]) ?? ['key 0', 1000n]))
     const giveBack = (): void => {
       const own = Math.min(1000 * (1 + dice(20)), bill.hundredths - bill.backHundredths)
       side.giveBack(bill.id, own)
@@ -366,7 +366,7 @@ async function playRefunds(engine: Engine, seed: number): Promise<void> {
     world.life.isMortal = false
     side.troubles.length = 0
     // The first round settles the refund without an outcome, the second those that waited for it.
-    for (const _ of [1, 2]) for (const [key, amount] of asked) await refund(key, amount)
+    for (const _ of [1, 2]) for (const [key, amount] of requests) await refund(key, amount)
     await tell()
     const sum = [...done.values()].reduce((total, amount) => total + amount, BigInt(ownHundredths))
     expect(BigInt(bill.backHundredths)).toBe(sum)

@@ -89,9 +89,9 @@ export class MoneyBooks {
 
   private judgeRefunds(given: ReadonlyMap<string, bigint>): string[] {
     const problems: string[] = []
-    const asked = new Set(this.refunds.flatMap((each) => each.orders))
+    const requested = new Set(this.refunds.flatMap((each) => each.orders))
     for (const order of given.keys()) {
-      if (!asked.has(order)) problems.push(`order ${order} was refunded and nobody asked for it`)
+      if (!requested.has(order)) problems.push(`order ${order} was refunded and nobody asked for it`)
     }
     for (const { orders, confirmed } of this.refunds) {
       const sum = (of: ReadonlyMap<string, bigint>) => orders.reduce((total, each) => total + (of.get(each) ?? 0n), 0n)

@@ -179,9 +179,9 @@ export const openNameGuesser: OpenAttack = async ({ world, dice }) => {
       }
       const flood = Promise.allSettled(Array.from({ length: 400 }, askInVain))
       await Promise.race([usedUp.promise, flood])
-      const asked = await Promise.all(names.map(async ({ isReal, name }) => ({ isReal, ...(await ask(name)) })))
+      const probes = await Promise.all(names.map(async ({ isReal, name }) => ({ isReal, ...(await ask(name)) })))
       await flood
-      if (!world.troubles.wasAmiss(fromMs, performance.now())) seen.push(...asked)
+      if (!world.troubles.wasAmiss(fromMs, performance.now())) seen.push(...probes)
     },
     async count() {
       const gained = predictReal(seen)

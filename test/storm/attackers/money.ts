@@ -20,9 +20,9 @@ export const openRepeatedKeys: OpenAttack = async ({ world }) => {
     async step() {
       const key = `k${tried}`
       const body = (count: number) => ({ country_code: 'NL', period: 3, count, ipv: 6 })
-      const asked = [1, 1, 1, 2, 2, 3].map((count) => shopper.post('/dedicated/buy', body(count), { key }))
-      const answers = await Promise.all(asked)
-      tried += asked.length
+      const requests = [1, 1, 1, 2, 2, 3].map((count) => shopper.post('/dedicated/buy', body(count), { key }))
+      const answers = await Promise.all(requests)
+      tried += requests.length
       used.add(key)
       const texts = new Set(answers.filter((each) => each.status === 200).map((each) => each.text))
       replacedAnswers += Math.max(0, texts.size - 1)

@@ -2,7 +2,7 @@ import { shopCertificate } from './certificate.ts'
 import { places } from './net.ts'
 
 /** One request of a node. */
-type Asked = { readonly atMs: number; readonly what: string; tookMs: number; status: number }
+type NodeRequest = { readonly atMs: number; readonly what: string; tookMs: number; status: number }
 
 /** The maximum requests per second of a node, over ten seconds, by kind; and its calls from its addresses. */
 export type Rates = {
@@ -29,7 +29,7 @@ export function openBalancer(deps: {
   readonly shops: readonly string[]
   readonly nodeOf: (address: string) => string | undefined
 }) {
-  const asked = new Map<string, Asked[]>()
+  const requests = new Map<string, NodeRequest[]>()
   /** `node shop`: the connection between these two is cut. */
   const cut = new Set<string>()
   let turn = 0
@@ -59,9 +59,9 @@ export function openBalancer(deps: {
     const what = nodePath.exec(new URL(request.url).pathname)?.[1]
     const node = deps.nodeOf(from)
     if (what !== undefined && node !== undefined) {
-      const list = asked.get(node) ?? []
-      asked.set(node, list)
-      const one: Asked = { atMs: performance.now(), what, tookMs: 0, status: 0 }
+      const list = requests.get(node) ?? []
+      requests.set(node, list)
+      const one: NodeRequest = { atMs: performance.now(), what, tookMs: 0, status: 0 }
       list.push(one)
       const answer = await give(request, from)
       one.tookMs = performance.now() - one.atMs
@@ -99,7 +99,7 @@ export function openBalancer(deps: {
     nodesUrl: `https://${places.shop}:${secure.port}`,
     customersUrl: `http://127.0.0.1:${plain.port}`,
     cut,
-    rates: (): Rates[] => [...asked].map(([node, all]) => ({ node, ...worstOf(all) })),
+    rates: (): Rates[] => [...requests].map(([node, all]) => ({ node, ...worstOf(all) })),
     async stop(): Promise<void> {
       await Promise.all([secure.stop(true), plain.stop(true)])
     },
@@ -109,21 +109,21 @@ export function openBalancer(deps: {
 export type Balancer = ReturnType<typeof openBalancer>
 
 /** Requests of the node itself: neither address proofs nor lookups of a customer's login. */
-const isItsOwn = ({ what }: Asked): boolean => what !== 'seen' && what !== 'find'
+const isItsOwn = ({ what }: NodeRequest): boolean => what !== 'seen' && what !== 'find'
 
-function worstOf(all: readonly Asked[]): Omit<Rates, 'node'> {
+function worstOf(all: readonly NodeRequest[]): Omit<Rates, 'node'> {
   const kinds = [...Map.groupBy(all, ({ what }) => what)]
   const worst = busiest(all.filter(isItsOwn))
   return {
     total: rate(worst),
     calls: all.filter(({ what }) => what === 'seen').length,
-    each: Object.fromEntries(kinds.map(([what, asked]) => [what, rate(busiest(asked))])),
+    each: Object.fromEntries(kinds.map(([what, requests]) => [what, rate(busiest(requests))])),
     worst: worst.map(({ what, status, tookMs }) => `${what} ${status} ${Math.round(tookMs)}`).join(', '),
   }
 }
 
 /** The ten seconds with the most requests. */
-function busiest(all: readonly Asked[]): readonly Asked[] {
+function busiest(all: readonly NodeRequest[]): readonly NodeRequest[] {
   let [best, from, first] = [0, 0, 0]
   for (const [last, { atMs }] of all.entries()) {
     while ((all[first]?.atMs ?? atMs) < atMs - windowMs) first += 1
@@ -132,4 +132,4 @@ function busiest(all: readonly Asked[]): readonly Asked[] {
   return all.slice(from, from + best)
 }
 
-const rate = (asked: readonly Asked[]): number => (asked.length * 1000) / windowMs
+const rate = (requests: readonly NodeRequest[]): number => (requests.length * 1000) / windowMs

@@ -38,6 +38,6 @@ describe.each(isLong && obstacle === undefined ? engines : [])('a storm over a f
     expect(outcome.first.sold).toBeGreaterThan(5)
     expect(outcome.first.atOnce + outcome.first.later + outcome.first.madeGood).toBe(outcome.first.sold)
     expect(outcome.honest.usedBytes).toBeGreaterThan(0)
-    expect(outcome.asked).toHaveLength(3)
+    expect(outcome.requestRates).toHaveLength(3)
   })
 })

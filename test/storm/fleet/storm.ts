@@ -35,7 +35,7 @@ export type FleetOutcome = {
     /** Lines whose owner and address the origin recorded. */
     readonly noted: number
   }
-  readonly asked: readonly Rates[]
+  readonly requestRates: readonly Rates[]
   readonly logged: Record<string, number>
   readonly problems: readonly string[]
 }
@@ -48,7 +48,7 @@ const settledWithinMs = 90_000
 /** The number of actions per second of all customers together. */
 const perSecond = 6
 /** The maximum requests per second of a node, over ten seconds. */
-const maxAsked = 5
+const maxRequestRate = 5
 /** The maximum calls from its addresses, besides one or two from each at its start. */
 const maxCalls = { perSecond: 5, atStart: 2 } as const
 /** So many ranges of eight addresses are used up in so many minutes. */
@@ -194,20 +194,20 @@ class FleetStorm {
     const seconds = (performance.now() - this.openedMs) / 1000
     const max = maxCalls.perSecond * seconds + maxCalls.atStart * addresses * (gateway?.process.starts ?? 1)
     return [
-      ...(total > maxAsked ? [`${node} asked ${total} times a second: ${worst}`] : []),
+      ...(total > maxRequestRate ? [`${node} asked ${total} times a second: ${worst}`] : []),
       ...(calls > max ? [`${node} called ${calls} times from its addresses, of ${Math.round(max)}`] : []),
     ]
   }
 
   private conclude(shared: readonly string[]): FleetOutcome {
     const { quality, world, options } = this
-    const asked = world.balancer.rates()
+    const requestRates = world.balancer.rates()
     const sum = (of: (each: FleetCustomer) => number) => this.customers.reduce((total, each) => total + of(each), 0)
     const problems = [
       ...this.parts.flatMap((part, number) => part.problems.map((each) => `part ${number + 1}: ${each}`)),
       ...shared,
       ...quality.failures.map((each) => `failed while nothing was amiss: ${each}`),
-      ...asked.flatMap((each) => this.findAsking(each)),
+      ...requestRates.flatMap((each) => this.findAsking(each)),
       ...[...world.shops, ...world.gateways.map((each) => each.process)].flatMap(({ role, ownDeaths, logFile }) =>
         ownDeaths > 0 ? [`a ${role} died by itself ${ownDeaths} times (${logFile})`] : [],
       ),
@@ -233,7 +233,7 @@ class FleetStorm {
         usedBytes: this.usedBytes,
         noted: this.notes.count,
       },
-      asked,
+      requestRates,
       logged: countErrors([...world.shops, ...world.gateways.map((each) => each.process)].map((each) => each.logFile)),
       problems,
     }

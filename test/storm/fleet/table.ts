@@ -11,7 +11,7 @@ export function toFleetTable(outcome: FleetOutcome): string {
     `sold ${first.sold} proxies: first byte at once ${first.atOnce} (the slowest after ${first.slowestMs} ms), later ${first.later}, made good ${first.madeGood}`,
     `${honest.customers} customers: ${honest.orders} orders, ${honest.refusals} refused, ${honest.usedBytes} bytes billed, ${honest.noted} lines noted`,
     `${honest.attempts} attempts: failed in trouble ${honest.failedInTrouble}, late ${honest.late}, outside ${honest.failedOutside}`,
-    ...outcome.asked.map(({ node, total, calls, each }) => {
+    ...outcome.requestRates.map(({ node, total, calls, each }) => {
       const kinds = Object.entries(each).map(([what, times]) => `${what} ${times}`)
       return `${node} asked at most ${total} times a second (${kinds.join(', ')}), and called ${calls} times from its addresses`
     }),
