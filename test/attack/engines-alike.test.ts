@@ -232,8 +232,8 @@ async function compare(enginePair: EnginePair, seed: number): Promise<object | u
       isSeenAlike &&
       (isBroken || Bun.deepEquals([counted.portable, seen.portable.length], [counted.linux, seen.linux.length]))
   if (isAlike) return undefined
-  const said = plan.pieces.map((piece) => Buffer.from(piece).toString('latin1'))
-  return { seed, said, ending: plan.ending, portable, linux, seen, counted }
+  const sent = plan.pieces.map((piece) => Buffer.from(piece).toString('latin1'))
+  return { seed, sent, ending: plan.ending, portable, linux, seen, counted }
 }
 
 /** A difference counts only if it appears with every time limit. */

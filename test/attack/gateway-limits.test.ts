@@ -141,11 +141,11 @@ describe('limits on connections and requests', () => {
   })
 
   test('a limit of 2 customer ports opens 2 of 3, and the error counts the 1 that is refused', async () => {
-    const said: unknown[] = []
+    const errors: unknown[] = []
     const ports = [29_871, 29_872, 29_873].map((port) => ({ port, login: 'pavel' }))
-    open({ limits: { ports: 2 }, subuser: { ports }, onPort: (_, error) => said.push(String(error)) })
+    open({ limits: { ports: 2 }, subuser: { ports }, onPort: (_, error) => errors.push(String(error)) })
     expect(stand.engine.status.listeners).toBe(3)
-    expect(said).toEqual([expect.stringContaining('no room for 1 ports of customers: at most 2')])
+    expect(errors).toEqual([expect.stringContaining('no room for 1 ports of customers: at most 2')])
   })
 
   test('a full gateway keeps 8 of 30 further connections for an answer and closes 22 without one', async () => {
@@ -228,7 +228,10 @@ describe('limits on connections and requests', () => {
       },
     })
     const refusal = '429 too_many_names'
-    const answers = await askUntil(refusal, (index) => `CONNECT n${index}.example:9 HTTP/1.1\r\n${loginLine('anna')}\r\n`)
+    const answers = await askUntil(
+      refusal,
+      (index) => `CONNECT n${index}.example:9 HTTP/1.1\r\n${loginLine('anna')}\r\n`,
+    )
     expect(answers.slice(0, burst)).not.toContain(refusal)
     expect(lookups).toBe(answers.filter((line) => line !== refusal).length)
   })
@@ -305,7 +308,7 @@ describe('sticky sessions', () => {
 
 describe('peers that never read', () => {
   const block = Buffer.alloc(1024 * 1024, 97).toString('latin1')
-  const most = (): number => stand.engine.status.maxHeld
+  const peakHeld = (): number => stand.engine.status.maxHeld
 
   const ways: readonly (readonly [name: string, begin: () => Promise<RawClient>])[] = [
     ['a tunnel', () => tunnel()],
@@ -323,9 +326,9 @@ describe('peers that never read', () => {
         onBytes: (_, write) => write(`HTTP/1.1 200 OK\r\nContent-Length: 20971520\r\n\r\n${block.repeat(20)}`),
       })
       mute.send(name === 'a forwarded request' ? get('/a') : 'x')
-      await until(() => most() > 0)
+      await until(() => peakHeld() > 0)
       await untilProcessed(stand.port)
-      expect(most()).toBeLessThanOrEqual(maxHeld)
+      expect(peakHeld()).toBeLessThanOrEqual(maxHeld)
       origin.play({})
       expect(await converse(stand.port, get('/b', 'boris'), ['200'], false)).toEqual(['200'])
       mute.reset()
@@ -339,9 +342,9 @@ describe('peers that never read', () => {
     client.send('x')
     await until(() => client.receivedBytes > 4 * 1024 * 1024)
     client.pause()
-    await until(() => most() > 0)
+    await until(() => peakHeld() > 0)
     await untilProcessed(stand.port)
-    expect(most()).toBeLessThanOrEqual(512 * 1024)
+    expect(peakHeld()).toBeLessThanOrEqual(512 * 1024)
     client.reset()
   })
 
@@ -359,9 +362,9 @@ describe('peers that never read', () => {
       const client = isTunnel ? await tunnel() : await RawClient.open(stand.port)
       if (!isTunnel) client.send(get('/a').replace('\r\n\r\n', `\r\nContent-Length: ${length}\r\n\r\n`))
       client.send(Buffer.alloc(length, 97))
-      await until(() => most() > 0)
+      await until(() => peakHeld() > 0)
       await untilProcessed(stand.port)
-      expect(most()).toBeLessThanOrEqual(maxHeld)
+      expect(peakHeld()).toBeLessThanOrEqual(maxHeld)
       expect(client.unsent).toBeGreaterThan(0)
       origin.play({})
       expect(await converse(stand.port, get('/b', 'boris'), ['200'], false)).toEqual(['200'])
@@ -377,9 +380,9 @@ describe('peers that never read', () => {
     const mute = await RawClient.open(stand.port)
     mute.pause()
     mute.send(get('/a').repeat(count))
-    await until(() => most() > 0)
+    await until(() => peakHeld() > 0)
     await untilProcessed(stand.port, 100)
-    expect(most()).toBeLessThanOrEqual(maxHeld)
+    expect(peakHeld()).toBeLessThanOrEqual(maxHeld)
     mute.resume()
     await until(() => mute.receivedBytes >= count * size)
     mute.reset()
@@ -392,7 +395,7 @@ describe('peers that never read', () => {
     await until(() => stand.engine.status.connections === 1)
     mute.send('GET http://a.example/ HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(1000))
     await until(() => stand.engine.status.connections === 0)
-    expect(most()).toBeLessThanOrEqual(20 * 1024)
+    expect(peakHeld()).toBeLessThanOrEqual(20 * 1024)
     mute.reset()
   })
 

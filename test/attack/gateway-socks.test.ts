@@ -40,7 +40,7 @@ const named = (name: string, port = here()): string =>
   request(`\x05\x01\0\x03${String.fromCharCode(name.length)}${name}${port}`)
 
 /** Bytes sent, and all bytes that come back before the gateway closes. */
-type SocksCase = readonly [name: string, sent: () => string, reply: string]
+type SocksCase = readonly [name: string, sent: () => string, received: string]
 
 const greetings: readonly SocksCase[] = [
   ['no methods', () => '\x05\0', '05ff'],
@@ -124,7 +124,7 @@ const requests: readonly SocksCase[] = [
 ]
 
 /** Sends the bytes whole and byte by byte, in parallel. */
-async function checkCase(sent: string, reply: string, port = stand.port): Promise<void> {
+async function checkCase(sent: string, received: string, port = stand.port): Promise<void> {
   const hear = async (isSlow: boolean) => {
     const client = await RawClient.open(port)
     if (isSlow) await client.sendSlowly(sent)
@@ -135,26 +135,26 @@ async function checkCase(sent: string, reply: string, port = stand.port): Promis
     return { heard, hasEnded }
   }
   const [whole, slow] = await Promise.all([hear(false), hear(true)])
-  expect(whole).toEqual({ heard: reply, hasEnded: true })
+  expect(whole).toEqual({ heard: received, hasEnded: true })
   expect(slow).toEqual(whole)
 }
 
 describe('SOCKS greetings', () => {
-  test.each(greetings)('the gateway refuses and closes a SOCKS greeting with %s', async (_, sent, reply) =>
-    checkCase(sent(), reply),
+  test.each(greetings)('the gateway refuses and closes a SOCKS greeting with %s', async (_, sent, received) =>
+    checkCase(sent(), received),
   )
 })
 
 describe('SOCKS5 logins', () => {
-  test.each(logins)('the gateway refuses and closes a SOCKS5 login with %s', async (_, sent, reply) =>
-    checkCase(sent(), reply),
+  test.each(logins)('the gateway refuses and closes a SOCKS5 login with %s', async (_, sent, received) =>
+    checkCase(sent(), received),
   )
 })
 
 describe('SOCKS5 requests', () => {
-  test.each(requests)('the gateway refuses a SOCKS5 request with %s and dials nothing', async (_, sent, reply) => {
+  test.each(requests)('the gateway refuses a SOCKS5 request with %s and dials nothing', async (_, sent, received) => {
     origin.reset()
-    await checkCase(sent(), reply)
+    await checkCase(sent(), received)
     expect(origin.records).toEqual([])
   })
 })
@@ -247,7 +247,7 @@ describe('customer ports', () => {
     client.reset()
   })
 
-  test('a customer port refuses SOCKS5 with reply 2 and HTTP with 407 from an unlisted address', async () => {
+  test('a customer port refuses SOCKS5 with received 2 and HTTP with 407 from an unlisted address', async () => {
     await checkCase(`\x05\x01\0${socksRequest('127.0.0.1', origin.port)}`, `0500${reply(2)}`, unlistedPort)
     await checkCase(
       `GET http://127.0.0.1:${origin.port}/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`,

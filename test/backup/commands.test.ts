@@ -51,9 +51,9 @@ describe('backup, restore, move and reopen commands', () => {
     const manifest = { ...(await Bun.file(file).json()), began_at: '2026-01-15T12:00:00.000Z' }
     writeFileSync(file, JSON.stringify(manifest))
     const { exit, out } = await runCommand(['restore', backup], { TURNPIKE_DATA: empty.folder, ...key })
-    expect({ exit, isSaid: out.includes('at 2026-01-15T12:00:00.000Z, when the backup began') }).toEqual({
+    expect({ exit, isPrinted: out.includes('at 2026-01-15T12:00:00.000Z, when the backup began') }).toEqual({
       exit: 0,
-      isSaid: true,
+      isPrinted: true,
     })
     await empty.remove()
     await testDatabase.remove()

@@ -12,7 +12,7 @@ import { type Flow, type RelayEnd, SpliceRelay } from '../../src/dataplane/gatew
 
 const connectionReset = 104
 const brokenPipe = 32
-const maxTurns = 10_000
+const maxSteps = 10_000
 
 type Name = 'client' | 'origin'
 export type TunnelAction =
@@ -25,7 +25,7 @@ export type TunnelAction =
 /** A socket as the kernel sees it: unread bytes, the peer's free buffer, and pending events. */
 class Socket {
   inbox = Buffer.alloc(0)
-  said = Buffer.alloc(0)
+  sentText = Buffer.alloc(0)
   private taken: Buffer[] = []
   hasFinished = false
   isBroken = false
@@ -36,9 +36,9 @@ class Socket {
 
   say(text: string | number): void {
     if (this.hasFinished || this.isBroken) return
-    const bytes = typeof text === 'string' ? Buffer.from(text) : pattern(this.said.length, text)
+    const bytes = typeof text === 'string' ? Buffer.from(text) : pattern(this.sentText.length, text)
     if (bytes.length === 0) return
-    this.said = Buffer.concat([this.said, bytes])
+    this.sentText = Buffer.concat([this.sentText, bytes])
     this.inbox = Buffer.concat([this.inbox, bytes])
     this.edges |= EPOLLIN
   }
@@ -246,8 +246,8 @@ export function openModel(setup: { fromClient?: string; fromOrigin?: string; tra
     return hasMoved
   }
   function run(): void {
-    let turns = 0
-    while (turn()) if ((turns += 1) > maxTurns) throw new Error('the tunnel never rests')
+    let steps = 0
+    while (turn()) if ((steps += 1) > maxSteps) throw new Error('the tunnel never rests')
   }
   function wake(): void {
     const all = [...waiting]
@@ -284,7 +284,7 @@ export function openModel(setup: { fromClient?: string; fromOrigin?: string; tra
 
   /** Invariants that hold at every moment. */
   function check(): void {
-    const [up, down] = [Buffer.concat([early.client, client.said]), Buffer.concat([early.origin, origin.said])]
+    const [up, down] = [Buffer.concat([early.client, client.sentText]), Buffer.concat([early.origin, origin.sentText])]
     const heard = { origin: origin.heardBytes, client: client.heardBytes }
     expect(up.subarray(0, heard.origin.length).equals(heard.origin)).toBeTrue()
     expect(down.subarray(0, heard.client.length).equals(heard.client)).toBeTrue()
@@ -306,8 +306,8 @@ export function openModel(setup: { fromClient?: string; fromOrigin?: string; tra
     expect(calls.filter((each) => each === 'over')).toHaveLength(1)
     expect(calls.filter((each) => / (?:released|closed|aborted)$/.test(each))).toHaveLength(2)
     if (isForced) return
-    expect(origin.heardBytes.equals(Buffer.concat([early.client, client.said]))).toBeTrue()
-    expect(client.heardBytes.equals(Buffer.concat([early.origin, origin.said]))).toBeTrue()
+    expect(origin.heardBytes.equals(Buffer.concat([early.client, client.sentText]))).toBeTrue()
+    expect(client.heardBytes.equals(Buffer.concat([early.origin, origin.sentText]))).toBeTrue()
     expect(reserved).toBe(origin.heardBytes.length + client.heardBytes.length)
   }
 

@@ -77,19 +77,19 @@ export async function buying<Bought>(
 const ofDatabase = ['schema', 'integrity']
 
 /** A finding with its English sentences. */
-type SaidFinding = ReturnType<typeof sayFinding>
+type FindingText = ReturnType<typeof sayFinding>
 
-async function findingsBy(verifiers: Services['verifiers']): Promise<SaidFinding[]> {
+async function findingsBy(verifiers: Services['verifiers']): Promise<FindingText[]> {
   const audits = await Promise.all(verifiers.map((verifier) => verifier.verify()))
   return audits.flatMap((audit) => audit.findings).map((each) => sayFinding(each))
 }
 
 /** The findings of `verify` in the shop's rows; in a long run, all findings. */
-export const findingsOf = (services: Services): Promise<SaidFinding[]> =>
+export const findingsOf = (services: Services): Promise<FindingText[]> =>
   findingsBy(services.verifiers.filter(({ name }) => isLong || !ofDatabase.includes(name)))
 
 /** All findings of `verify`, for tests that damage the database itself. */
-export const allFindingsOf = (services: Services): Promise<SaidFinding[]> => findingsBy(services.verifiers)
+export const allFindingsOf = (services: Services): Promise<FindingText[]> => findingsBy(services.verifiers)
 
 class Undone extends Error {}
 
@@ -97,8 +97,8 @@ class Undone extends Error {}
  * The findings of `verify` after a change, which is rolled back: verify reads within the transaction of the change, so
  * that one database serves many changes. The caller has run verify before, so that the expected schema is cached.
  */
-export async function findingsAfter(db: Database, change: (tx: Tx) => Promise<unknown>): Promise<SaidFinding[]> {
-  let found: SaidFinding[] = []
+export async function findingsAfter(db: Database, change: (tx: Tx) => Promise<unknown>): Promise<FindingText[]> {
+  let found: FindingText[] = []
   await db
     .transact(async (tx) => {
       await change(tx)

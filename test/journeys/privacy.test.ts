@@ -28,8 +28,8 @@ const password = 'correct horse battery'
 
 const findingsOf = async (services: Services): Promise<string[]> => {
   const audits = await Promise.all(services.verifiers.map((each) => auditOf(each)))
-  const said = audits.flatMap(({ findings }) => findings).map((each) => sayFinding(each))
-  return said.map((each) => `${each.promise}: ${each.where}: ${each.problem}`)
+  const texts = audits.flatMap(({ findings }) => findings).map((each) => sayFinding(each))
+  return texts.map((each) => `${each.promise}: ${each.where}: ${each.problem}`)
 }
 
 /** Every column that contains one of these texts; bytes are read as text. */

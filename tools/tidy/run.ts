@@ -5,7 +5,7 @@ import type { Files } from './source.ts'
 
 const root = resolve(import.meta.dir, '../..')
 const unread = new Set(['node_modules', '.git', 'data', 'coverage', 'dist', '.idea', '.vscode'])
-const mostBytes = 2_000_000
+const maxBytes = 2_000_000
 
 /**
  * Everything that belongs to the project and is text. Folders called `data` are left out at the root only, where a shop
@@ -19,7 +19,7 @@ function readProject(): Files {
       const isUnread = unread.has(entry.name) && (folder === '' || entry.name === 'node_modules')
       if (isUnread) continue
       if (entry.isDirectory()) visit(path)
-      if (entry.isFile() && statSync(join(root, path)).size <= mostBytes) {
+      if (entry.isFile() && statSync(join(root, path)).size <= maxBytes) {
         const text = readFileSync(join(root, path), 'utf8')
         if (!text.includes('\0')) files.set(path, text)
       }
