@@ -170,11 +170,11 @@ describe('file descriptors of the gateway', () => {
     open({ limits: { connections: 40 } })
     const tunnels = await Promise.all(Array.from({ length: 10 }, () => ask(`${origin4}:${origin.port}`)))
     for (const client of tunnels) expect(await answerOf(client)).toBe('200')
-    const strangers = await Promise.all(
+    const unknownClients = await Promise.all(
       Array.from({ length: 200 }, (_, index) => machine.connect(stand.port, { machine: 10 + index })),
     )
     expect(stand.engine.status.open).toBeLessThanOrEqual(48)
-    const [oldest] = strangers
+    const [oldest] = unknownClients
     // Idle strangers are kept for 1 s; then a new customer takes the place of one.
     let client = await ask(`${origin4}:${origin.port}`, 'boris', 2)
     for (let tries = 0; tries < 5000 && (await answerOf(client)) !== '200'; tries += 1) {
@@ -184,7 +184,7 @@ describe('file descriptors of the gateway', () => {
     expect(oldest?.isReset).toBeTrue()
     expect(tunnels.filter(({ isReset }) => isReset)).toEqual([])
     await until(() => stand.engine.status.tunnels === 11)
-    for (const each of [...tunnels, ...strangers, client]) each.reset()
+    for (const each of [...tunnels, ...unknownClients, client]) each.reset()
   })
 
   test('a closed connection that never acknowledges counts towards the limit and is dropped when there is no room', async () => {

@@ -344,10 +344,10 @@ describe('resets', () => {
   test.each(stages)('a client reset %s leaves no connection open', async (_, sent) => {
     origin.play({ onRequest: () => {} })
     // At once, after the gateway has accepted the connection, and after it has processed all bytes.
-    for (const strangers of [0, 1, 3]) {
+    for (const extraConnections of [0, 1, 3]) {
       const client = await RawClient.open(stand.port)
       client.send(sent())
-      await untilProcessed(stand.port, strangers)
+      await untilProcessed(stand.port, extraConnections)
       client.reset()
     }
     await until(() => stand.engine.status.open === 0 && stand.engine.status.tunnels === 0)

@@ -247,7 +247,7 @@ describe('customer ports', () => {
     client.reset()
   })
 
-  test('a customer port refuses SOCKS5 with received 2 and HTTP with 407 from an unlisted address', async () => {
+  test('a customer port refuses SOCKS5 with reply 2 and HTTP with 407 from an unlisted address', async () => {
     await checkCase(`\x05\x01\0${socksRequest('127.0.0.1', origin.port)}`, `0500${reply(2)}`, unlistedPort)
     await checkCase(
       `GET http://127.0.0.1:${origin.port}/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`,

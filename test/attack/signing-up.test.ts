@@ -5,7 +5,7 @@ import { type Service, startService } from '../harness/service.ts'
 import { type SmtpServer, startSmtp, textOf } from '../harness/smtp.ts'
 import { findingsOf } from '../harness/wired.ts'
 
-const strangers = 'a stranger has chosen it'
+const attackerPassword = 'a stranger has chosen it'
 const owners = 'its owner has chosen it'
 
 describe.each([...enginesOf('postgres')])("registration with another person's address, on %s", (engine) => {
@@ -43,10 +43,10 @@ describe.each([...enginesOf('postgres')])("registration with another person's ad
    * A registration that a stranger began; the letter goes to the owner of the address. Each call uses up its own
    * rate-limit window.
    */
-  async function begun(email: string, password = strangers): Promise<string> {
+  async function begun(email: string, password = attackerPassword): Promise<string> {
     shop.clock.advance(2 * 3_600_000)
-    const asked = await (await browser()).post('/auth/v1/customer/register', { email, password })
-    expect(asked.data).toEqual({ confirm: true, who: null, ref: null })
+    const answer = await (await browser()).post('/auth/v1/customer/register', { email, password })
+    expect(answer.data).toEqual({ confirm: true, who: null, ref: null })
     return nextLink('confirm')
   }
 
@@ -64,9 +64,9 @@ describe.each([...enginesOf('postgres')])("registration with another person's ad
     expect((await confirm(link)).status).toBe(400)
     const wrong = await confirm(link, owners)
     expect([wrong.status, wrong.error.code]).toEqual([401, 'sign_in_failed'])
-    expect((await signIn(email, strangers)).status).toBe(401)
-    expect((await confirm(link, strangers)).data).toMatchObject({ login: email })
-    expect((await confirm(link, strangers)).status).toBe(404)
+    expect((await signIn(email, attackerPassword)).status).toBe(401)
+    expect((await confirm(link, attackerPassword)).data).toMatchObject({ login: email })
+    expect((await confirm(link, attackerPassword)).status).toBe(404)
   })
 
   test("a second registration by the owner of the address wins, and the stranger's link is answered 409", async () => {
@@ -74,8 +74,8 @@ describe.each([...enginesOf('postgres')])("registration with another person's ad
     const first = await begun(email)
     const second = await begun(email, owners)
     expect((await confirm(second, owners)).status).toBe(200)
-    expect((await confirm(first, strangers)).status).toBe(409)
-    expect((await signIn(email, strangers)).status).toBe(401)
+    expect((await confirm(first, attackerPassword)).status).toBe(409)
+    expect((await signIn(email, attackerPassword)).status).toBe(401)
     expect((await signIn(email, owners)).status).toBe(200)
   })
 
@@ -88,8 +88,8 @@ describe.each([...enginesOf('postgres')])("registration with another person's ad
       page.post('/auth/v1/customer/password/reset', { link: await nextLink('reset'), password })
     expect((await ask()).data).toEqual({ done: true })
     expect((await set(owners)).status).toBe(200)
-    expect((await confirm(link, strangers)).status).toBe(409)
-    expect((await signIn(email, strangers)).status).toBe(401)
+    expect((await confirm(link, attackerPassword)).status).toBe(409)
+    expect((await signIn(email, attackerPassword)).status).toBe(401)
     const inside = await browser()
     expect((await inside.post('/auth/v1/customer/sign-in', { login: email, password: owners })).status).toBe(200)
     await ask()
@@ -128,10 +128,10 @@ describe.each([...enginesOf('postgres')])("registration with another person's ad
     const statuses: number[] = []
     for (let count = 0; count < 22; count += 1) statuses.push((await guess(count)).status)
     expect(statuses).toEqual([...Array.from({ length: 20 }, () => 401), 429, 429])
-    const shut = await confirm(link, strangers)
+    const shut = await confirm(link, attackerPassword)
     expect([shut.status, Number(shut.headers.get('retry-after')) > 0]).toEqual([429, true])
     shop.clock.advance(60_000)
-    expect((await confirm(link, strangers)).status).toBe(200)
+    expect((await confirm(link, attackerPassword)).status).toBe(200)
   })
 
   test('one address guesses 60 links and then gets 429', async () => {
@@ -156,7 +156,7 @@ describe.each([...enginesOf('postgres')])("registration with another person's ad
         shop.clock.advance(2 * 3_600_000)
         const count = async () => (await shop.services.db.all('SELECT id FROM console_links')).length
         const before = await count()
-        const answer = await page.post(`/auth/v1/customer${path}`, { email, password: strangers })
+        const answer = await page.post(`/auth/v1/customer${path}`, { email, password: attackerPassword })
         lettersBefore += 1
         await smtp.until(lettersBefore)
         answers.add(`${path} ${answer.status} ${answer.text} ${(await count()) - before}`)

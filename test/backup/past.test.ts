@@ -75,11 +75,11 @@ describe.each(isLong ? engines : (['sqlite'] as const))(
         // The restored shop does not know the later customer: the gateway reads the whole state again and closes the
         // tunnel.
         expect(await untilTrue(() => later.client.isClosed || later.client.hasEnded)).toBeTrue()
-        const isStranger = async (): Promise<boolean> => {
+        const isRefused = async (): Promise<boolean> => {
           const answer = openTunnel(late, 'connect', { host: '127.0.0.1', port: origin.port })
           return (await answer.then(String, String)).includes(' 407 ')
         }
-        expect(await untilTrue(isStranger)).toBeTrue()
+        expect(await untilTrue(isRefused)).toBeTrue()
 
         const after = await startFlow(origin, user, { everyMs: 5 })
         await after.client.until(() => after.client.total > 2 * leaseBytes)

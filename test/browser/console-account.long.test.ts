@@ -179,18 +179,18 @@ describe.each([...enginesOf('postgres')])('customer and operator accounts in the
 
     await credit(120n)
     await page.goto(`${shop.url}/#/account`)
-    const leaving = panel('Delete the account')
-    await leaving.getByLabel('Current password').fill('another good one')
-    expect(await leaving.getByRole('button', { name: 'Delete the account' }).isDisabled()).toBe(true)
-    await leaving.getByLabel('I want all of it to end now').check()
-    await leaving.getByRole('button', { name: 'Delete the account' }).click()
+    const erasure = panel('Delete the account')
+    await erasure.getByLabel('Current password').fill('another good one')
+    expect(await erasure.getByRole('button', { name: 'Delete the account' }).isDisabled()).toBe(true)
+    await erasure.getByLabel('I want all of it to end now').check()
+    await erasure.getByRole('button', { name: 'Delete the account' }).click()
     await refused('There are 120 RUB on the balance.')
-    await leaving.getByLabel('I give up the balance of ₽120.00').check()
-    await leaving.getByLabel('Current password').fill(password)
-    await leaving.getByRole('button', { name: 'Delete the account' }).click()
-    await leaving.getByText('is wrong').waitFor()
-    await leaving.getByLabel('Current password').fill('another good one')
-    await leaving.getByRole('button', { name: 'Delete the account' }).click()
+    await erasure.getByLabel('I give up the balance of ₽120.00').check()
+    await erasure.getByLabel('Current password').fill(password)
+    await erasure.getByRole('button', { name: 'Delete the account' }).click()
+    await erasure.getByText('is wrong').waitFor()
+    await erasure.getByLabel('Current password').fill('another good one')
+    await erasure.getByRole('button', { name: 'Delete the account' }).click()
     await heading('Sign in')
     await signIn(email, 'another good one')
     await refused('Login, password or code is wrong.')
@@ -199,8 +199,8 @@ describe.each([...enginesOf('postgres')])('customer and operator accounts in the
   test('the owner of an address that a stranger registered sets a password by letter, in Russian on a phone', async () => {
     const email = `taken-${engine}@example.com`
     const letters = smtp.letters().length
-    const stranger = await createBrowserSession(shop.url)
-    await stranger.post('/auth/v1/customer/register', { email, password: 'a stranger has chosen it' })
+    const attacker = await createBrowserSession(shop.url)
+    await attacker.post('/auth/v1/customer/register', { email, password: 'a stranger has chosen it' })
     await visit({ locale: 'ru-RU', viewport: { width: 360, height: 740 } })
     await page.goto(await linkOf(letters + 1))
     await heading('Завершение регистрации')
@@ -222,7 +222,7 @@ describe.each([...enginesOf('postgres')])('customer and operator accounts in the
     await type('Пароль', password)
     await press('Войти')
     await heading('Обзор')
-    const late = await stranger.post('/auth/v1/customer/sign-in', {
+    const late = await attacker.post('/auth/v1/customer/sign-in', {
       login: email,
       password: 'a stranger has chosen it',
     })

@@ -56,10 +56,10 @@ const boot = makeBoot({ folder, clock: Date.now, randomBytes: random })
 const node = identity.node
 const link = printing(quality === 'rough' ? rough(linkWith(identity.secret)) : linkWith(identity.secret))
 const journal = new Journal({ ...shared, node, boot })
-const carrier = new ModelRelay()
+const modelRelay = new ModelRelay()
 const meter = new Meter({
   ...shared,
-  dataPath: carrier,
+  dataPath: modelRelay,
   link,
   boot,
   lagMs: () => 0,
@@ -78,12 +78,12 @@ process.once('SIGTERM', () => ending.abort())
 const sinceNote = new Map<string, number>()
 while (!ending.signal.aborted) {
   for (const id of subusers) {
-    const { received, sent } = carrier.subject(id, pool)
+    const { received, sent } = modelRelay.subject(id, pool)
     writeSync(1, `will ${boot} ${id} ${received + sent + chunkBytes}\n`)
-    const moved = (sinceNote.get(id) ?? 0) + carrier.relay(meter, id, pool, chunkBytes)
+    const moved = (sinceNote.get(id) ?? 0) + modelRelay.relay(meter, id, pool, chunkBytes)
     if (moved >= noteBytes) meter.noteNow()
     sinceNote.set(id, moved >= noteBytes ? 0 : moved)
-    if (Math.random() < 0.01) carrier.giveBack(meter, id, pool)
+    if (Math.random() < 0.01) modelRelay.giveBack(meter, id, pool)
   }
   await Bun.sleep(1)
 }

@@ -32,7 +32,7 @@ export async function startShopWithHistory(engine: Engine): Promise<Service> {
   const started = await startService(engine, { TURNPIKE_PREMIUM_LEASE_BYTES: '400000000' }, runtimeWith(clock))
   const service = { ...started, clock }
   await spendMonth(service, clock)
-  await carryTraffic(service, clock)
+  await relayTraffic(service, clock)
   await useVpn(service, clock)
   await takePayments(service, clock)
   await addSubuser(service)
@@ -80,7 +80,7 @@ async function addSubuser(service: Service): Promise<void> {
 }
 
 /** A month of traffic through one gateway, different from day to day. */
-async function carryTraffic(service: Service, clock: HandClock): Promise<void> {
+async function relayTraffic(service: Service, clock: HandClock): Promise<void> {
   const { data } = await service.get('/premium/password')
   const { metering } = service.services.premium
   const subuser = data.subuser.subuser_id as SubuserId

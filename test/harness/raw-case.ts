@@ -51,8 +51,8 @@ export async function converse(
  * Waits until the gateway has processed all bytes that have arrived: later clients, one after another, are answered
  * 407, each in several turns of its event loop.
  */
-export async function untilProcessed(port: number, strangers = 20): Promise<void> {
-  for (let index = 0; index < strangers; index += 1) {
+export async function untilProcessed(port: number, extraConnections = 20): Promise<void> {
+  for (let index = 0; index < extraConnections; index += 1) {
     const client = await RawClient.open(port)
     client.send('GET http://a.example/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
     const { hasEnded } = await client.hearEnd()

@@ -111,7 +111,8 @@ describe('the program packed into one file', () => {
 
 describe('files that a packed program needs', () => {
   const code = [...new Bun.Glob('src/**/*.ts').scanSync({ cwd: root })].filter((path) => !path.endsWith('.test.ts'))
-  const naming = (pattern: RegExp) => code.filter((path) => pattern.test(readFileSync(join(root, path), 'utf8'))).toSorted()
+  const naming = (pattern: RegExp) =>
+    code.filter((path) => pattern.test(readFileSync(join(root, path), 'utf8'))).toSorted()
 
   test('only the listed files of src use import.meta', () => {
     // For a new file here: make sure that tools/package/binary.ts includes what it reads, and let a test above read it.

@@ -147,9 +147,9 @@ class Storm {
     const wholeMs = this.options.minutes * 60_000
     const partMs = Math.min(longestPartMs, Math.max(shortestPartMs, wholeMs / partsWanted))
     const endMs = performance.now() + wholeMs
-    const turns = this.options.climates ?? climates
+    const climateCycle = this.options.climates ?? climates
     for (let number = 0; number === 0 || performance.now() < endMs - partMs / 2; number += 1) {
-      await this.weatherPart(turns[number % turns.length] ?? 'clear', partMs)
+      await this.weatherPart(climateCycle[number % climateCycle.length] ?? 'clear', partMs)
     }
     this.gate.end()
     await Promise.all(honest)

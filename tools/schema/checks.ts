@@ -34,7 +34,9 @@ export function checksSql(baseline: string): string[] {
         .replace(/'[^']*'/g, '')
         .split(/\W+/),
     )
-    const columns = [...text.matchAll(/^ {2}(\w+) (BIGINT|TEXT)\b/gm)].filter(([, column]) => identifiers.has(column ?? ''))
+    const columns = [...text.matchAll(/^ {2}(\w+) (BIGINT|TEXT)\b/gm)].filter(([, column]) =>
+      identifiers.has(column ?? ''),
+    )
     const parameters = columns.map(([, column, type]) => `${column} ${type === 'TEXT' ? 'text' : type}`).join(', ')
     return [
       `CREATE FUNCTION ${name}(${parameters})`,

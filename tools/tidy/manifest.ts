@@ -26,8 +26,8 @@ function checkVersions(manifest: Manifest, text: string): Violation[] {
 /** Only a direct dependency, whose version package.json fixes, may run an install script. */
 function checkScripts(manifest: Manifest, text: string): Violation[] {
   const chosen = new Set(groups.flatMap((group) => Object.keys(manifest[group] ?? {})))
-  const strangers = Object.keys(manifest['allowScripts'] ?? {}).filter((name) => !chosen.has(name))
-  return strangers.map((name) => ({
+  const unlisted = Object.keys(manifest['allowScripts'] ?? {}).filter((name) => !chosen.has(name))
+  return unlisted.map((name) => ({
     path: 'package.json',
     line: lineAt(text, Math.max(0, text.indexOf(`"${name}":`))),
     rule: 'install-script',
