@@ -1,5 +1,5 @@
 import { shopCertificate } from './certificate.ts'
-import { places } from './net.ts'
+import { netAddresses } from './net.ts'
 
 /** One request of a node. */
 type NodeRequest = { readonly atMs: number; readonly what: string; tookMs: number; status: number }
@@ -93,10 +93,10 @@ export function openBalancer(deps: {
       ...(tls && { tls }),
       fetch: (request, server) => balance(request, server.requestIP(request)?.address ?? ''),
     })
-  const secure = serve(0, places.shop, shopCertificate)
+  const secure = serve(0, netAddresses.shop, shopCertificate)
   const plain = serve(0, '127.0.0.1')
   return {
-    nodesUrl: `https://${places.shop}:${secure.port}`,
+    nodesUrl: `https://${netAddresses.shop}:${secure.port}`,
     customersUrl: `http://127.0.0.1:${plain.port}`,
     cut,
     rates: (): Rates[] => [...requests].map(([node, all]) => ({ node, ...worstOf(all) })),

@@ -4,7 +4,7 @@ import { batch, removeLeftovers } from '../../harness/netns.ts'
 import { enterOwnNetwork } from '../../harness/own-network.ts'
 
 /** Public addresses, because gateways reach no others; no packet leaves its namespaces. */
-export const places = { shop: '45.20.0.1', origin: '45.20.0.2' } as const
+export const netAddresses = { shop: '45.20.0.1', origin: '45.20.0.2' } as const
 
 /** One machine with a gateway: its own namespace, and its initial addresses. */
 export type Machine = {
@@ -161,7 +161,7 @@ export class FleetNet {
 
   private async lay(): Promise<void> {
     writeFileSync('/proc/sys/net/ipv4/ip_forward', '1')
-    await batch(Object.values(places).map((address) => `address add ${address}/32 dev lo`))
+    await batch(Object.values(netAddresses).map((address) => `address add ${address}/32 dev lo`))
     for (const [at, machine] of this.machines.entries()) {
       const here = `45.20.${at + 1}.1`
       await batch([`netns add ${machine.namespace}`])
@@ -186,8 +186,8 @@ export class FleetNet {
         'add set inet fleet cut { type ifname; }',
         'add chain inet fleet in { type filter hook input priority 0; }',
         'add chain inet fleet out { type filter hook output priority 0; }',
-        `add rule inet fleet in iifname @cut ip daddr ${places.shop} drop`,
-        `add rule inet fleet out oifname @cut ip saddr ${places.shop} drop`,
+        `add rule inet fleet in iifname @cut ip daddr ${netAddresses.shop} drop`,
+        `add rule inet fleet out oifname @cut ip saddr ${netAddresses.shop} drop`,
       ].join('\n'),
     )
   }

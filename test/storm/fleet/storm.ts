@@ -7,7 +7,7 @@ import { settleMoney, settleTraffic } from '../settle.ts'
 import { countErrors, type PartEnd, type StormSettings, verifyAll } from '../storm.ts'
 import type { Rates } from './balancer.ts'
 import { type FirstBytes, FleetCustomer } from './customer.ts'
-import { places } from './net.ts'
+import { netAddresses } from './net.ts'
 import { type Leased, OriginNotes } from './notes.ts'
 import { blowOverFleet, type FleetTrouble } from './weather.ts'
 import { type FleetSize, FleetWorld } from './world.ts'
@@ -65,7 +65,7 @@ function sizeOf({ minutes, gateways = 3, shops = 2 }: FleetStormOptions): FleetS
 /** Customers of a fleet with faults: every sold product works or is compensated, and the books are exact. */
 export async function runFleetStorm(options: FleetStormOptions): Promise<FleetOutcome> {
   const world = await FleetWorld.open(options.engine, sizeOf(options))
-  const origin = openByteOrigin(places.origin)
+  const origin = openByteOrigin(netAddresses.origin)
   try {
     return await new FleetStorm(options, world, origin).run()
   } finally {
