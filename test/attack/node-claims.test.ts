@@ -293,8 +293,8 @@ describe.each([...enginesOf('sqlite')])('a hostile gateway and a range without a
     expect(await onSaleBy(hostile)).toBe(0)
     expect(await onSaleBy(honest)).toBe(4)
     expect(await onSaleBy(hostile)).toBe(4)
-    const { carried } = await service.services.stock.ranges.overview()
-    expect(carried).toMatchObject([{ carrier: honest.id, places: 4 }])
+    const { slotCounts } = await service.services.stock.ranges.overview()
+    expect(slotCounts).toMatchObject([{ servingNode: honest.id, places: 4 }])
   })
 
   test("a gateway at the socket of the shop's data folder sells 2 addresses without a call", async () => {

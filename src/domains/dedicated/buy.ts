@@ -70,7 +70,7 @@ export async function buy(
     const proxies = slots.map((slot, index) => {
       const id = ids[index]
       if (id === undefined) throw new Error('there are fewer numbers than slots')
-      return makeProxy(deps, sale, order, { id, slot, expiresAt, endpoint: endpointOf(slot, ready.carriers) })
+      return makeProxy(deps, sale, order, { id, slot, expiresAt, endpoint: endpointOf(slot, ready.servingNodes) })
     })
     stock.lease(
       tx,
@@ -127,8 +127,8 @@ function makeProxy(
 }
 
 /** The endpoint of the node that carries a slot, if that node has one of its own. */
-export const endpointOf = (slot: StockSlot, carriers: readonly Node[]): Endpoint | null =>
-  carriers.find((node) => node.id === slot.carrier)?.endpoint ?? null
+export const endpointOf = (slot: StockSlot, servingNodes: readonly Node[]): Endpoint | null =>
+  servingNodes.find((node) => node.id === slot.servingNode)?.endpoint ?? null
 
 /** Buys when a payment arrives. */
 export const buyerOf = (deps: DedicatedDeps): Buyer => ({

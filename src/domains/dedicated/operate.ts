@@ -49,7 +49,7 @@ export async function show(deps: DedicatedDeps, id: number): Promise<ProxySight>
   return {
     proxy,
     status: shownStatus(deps, proxy),
-    node: (await deps.stock.served.carrierNames([proxy.slot])).get(proxy.slot) ?? null,
+    node: (await deps.stock.served.servingNodeNames([proxy.slot])).get(proxy.slot) ?? null,
     received: traffic?.received ?? 0n,
     sent: traffic?.sent ?? 0n,
     addresses: await deps.stockOperator.leasesOf(id),

@@ -76,8 +76,8 @@ async function assertForSale(
   if (leaving.length > 0) throw beingWithdrawn(leaving.map((proxy) => proxy.id))
   const ended = proxies.filter((proxy) => statusAt(proxy, clock()) === 'expired')
   if (ended.length === 0) return
-  const carriers = await stock.served.carriersAmong(reader, slotsOf(ended))
-  const unserved = ended.filter((proxy) => !live.includes(carriers.get(proxy.slot) ?? ''))
+  const servingNodes = await stock.served.servingNodesOf(reader, slotsOf(ended))
+  const unserved = ended.filter((proxy) => !live.includes(servingNodes.get(proxy.slot) ?? ''))
   if (unserved.length > 0) throw notServed(unserved.map((proxy) => proxy.id))
 }
 

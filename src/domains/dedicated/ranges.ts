@@ -77,12 +77,12 @@ async function countKinds(
   const kinds = new Map<string, { country: string; ipv: Ipv; states: Record<SlotState, number>; sellable: number }>()
   const live = await stock.ranges.live()
   for await (const page of stockOperator.placesWithin(prefix)) {
-    for (const { country, ipv, state, carrier } of page) {
+    for (const { country, ipv, state, servingNode } of page) {
       const name = `${country} ${ipv}`
       const states = { free: 0, leased: 0, resting: 0, retired: 0 }
       const counted = kinds.get(name) ?? { country, ipv, states, sellable: 0 }
       counted.states[state] += 1
-      if (state === 'free' && live.includes(carrier ?? '')) counted.sellable += 1
+      if (state === 'free' && live.includes(servingNode ?? '')) counted.sellable += 1
       kinds.set(name, counted)
     }
   }

@@ -31,7 +31,7 @@ export async function replace(deps: DedicatedDeps, customer: CustomerId, id: num
     const usable = await endBySwap(deps, tx, proxy, catalogue.dedicated.outage)
     const cause = { by: 'customer', reason: null } as const
     const { swapped, slot } = await swapAddress(deps, tx, usable, { ready, cause, nowMs })
-    return openProxy(deps, swapped, endpointOf(slot, ready.carriers))
+    return openProxy(deps, swapped, endpointOf(slot, ready.servingNodes))
   })
 }
 

@@ -7,10 +7,10 @@ import type { Fleet } from '../fleet/index.ts'
 import type { Stock } from './index.ts'
 import {
   covers,
+  isAllowedNode,
   isBlock,
   isNormal,
   type MayServe,
-  mayCarry,
   offsetOf,
   type StockRange,
   type Trial,
@@ -48,12 +48,12 @@ export async function verifyStock(
   for (const address of await store.mixedAddresses(reader, maxShown)) {
     findings.push(found('stock', at('address', { address }), 'address_two_kinds'))
   }
-  const carrying = await createCarryingCheck(reader, deps.fleet, await deps.stock.ranges.judge())
-  findings.push(...carrying.findings)
+  const servingCheck = await createServingCheck(reader, deps.fleet, await deps.stock.ranges.judge())
+  findings.push(...servingCheck.findings)
   for (const address of await store.soldTwice(reader, maxShown)) {
     findings.push(found('stock', at('address', { address }), 'address_is_exit'))
   }
-  const walked = await walkSlots(reader, findings, (slot) => carrying.problemOf(slot))
+  const walked = await walkSlots(reader, findings, (slot) => servingCheck.problemOf(slot))
   const next = await deps.numbers(reader, 'place')
   if (walked.last >= next) {
     const numbers = { next, last: walked.last }
@@ -128,7 +128,7 @@ type Known = {
  * Checks that the node that serves a slot has reported the address and may serve it, and that no slot is without a node
  * while one could serve it. Ranges, trials and blocks are checked here, slots by `problemOf`.
  */
-async function createCarryingCheck(reader: Reader, fleet: Pick<Fleet, 'nodes'>, mayServe: MayServe) {
+async function createServingCheck(reader: Reader, fleet: Pick<Fleet, 'nodes'>, mayServe: MayServe) {
   const gateways = new Set((await fleet.nodes('gateway')).map((node): string => node.id))
   const findings: Finding[] = []
   const note = (where: Place, wrong: FindingProblem) => {
@@ -149,7 +149,7 @@ async function createCarryingCheck(reader: Reader, fleet: Pick<Fleet, 'nodes'>, 
   for (const trial of await rangeStore.allTrials(reader)) {
     const known = ranges.get(trial.range)
     const size = known && (known.isBlock ? 1 : Number(sizeOf(known.prefix)))
-    const isGood = known && size !== undefined && mayCarry(known.range, trial.node) && isNormal(trial.served, size)
+    const isGood = known && size !== undefined && isAllowedNode(known.range, trial.node) && isNormal(trial.served, size)
     if (isGood && gateways.has(trial.node)) known.trials.push(trial)
     else note(at('range', { id: trial.range }), problem('trial_wrong', { node: trial.node }))
     if (known && !isProofSound(known.prefix, trial)) {
@@ -157,30 +157,31 @@ async function createCarryingCheck(reader: Reader, fleet: Pick<Fleet, 'nodes'>, 
       note(at('range', { id: trial.range }), problem('trial_proof', proof))
     }
   }
-  const carriedRight = (known: Known, offset: number, carrier: string | null): boolean => {
+  const isRight = (known: Known, offset: number, servingNode: string | null): boolean => {
     const able = known.trials.filter((trial) => covers(trial.served, offset))
-    if (carrier === null) return !able.some((trial) => mayServe(known.range, trial))
-    return able.some((trial) => trial.node === carrier)
+    if (servingNode === null) return !able.some((trial) => mayServe(known.range, trial))
+    return able.some((trial) => trial.node === servingNode)
   }
   for (const block of await rangeStore.listBlocks(reader)) {
     const known = byPrefix.get(block.prefix)
-    if (!known || !carriedRight(known, 0, block.carrier)) {
+    if (!known || !isRight(known, 0, block.carrier)) {
       note(at('block', { prefix: block.prefix }), problem('carrier_wrong', { node: block.carrier }))
     }
   }
 
   return {
     findings,
-    problemOf({ range, address: text, carrier, knownCarrier, state }: store.SlotRecord): FindingProblem | undefined {
+    problemOf({ range, address: text, servingNode, knownNode, state }: store.SlotRecord): FindingProblem | undefined {
       const known = range === null ? undefined : ranges.get(range)
       const address = readAddress(text)
-      if (knownCarrier !== null && (state !== 'leased' || !gateways.has(knownCarrier))) {
-        return problem('carrier_known', { node: knownCarrier })
+      if (knownNode !== null && (state !== 'leased' || !gateways.has(knownNode))) {
+        return problem('carrier_known', { node: knownNode })
       }
-      if (range === null) return carrier === null ? undefined : problem('carrier_without_range', { node: carrier })
+      if (range === null)
+        return servingNode === null ? undefined : problem('carrier_without_range', { node: servingNode })
       if (!known || !address || !contains(known.prefix, address)) return problem('place_range', { range })
       const offset = known.isBlock ? 0 : offsetOf(known.prefix, address)
-      return carriedRight(known, offset, carrier) ? undefined : problem('carrier_wrong', { node: carrier })
+      return isRight(known, offset, servingNode) ? undefined : problem('carrier_wrong', { node: servingNode })
     },
   }
 }

@@ -6,7 +6,7 @@ import * as liveness from './ranges/live.ts'
 import { seen, tried } from './ranges/prove.ts'
 import * as unfinished from './ranges/resume.ts'
 import * as served from './ranges/served.ts'
-import { carriersOf, setKnown, withdrawnAmong } from './ranges/store.ts'
+import { servingNodesOf, setKnown, withdrawnAmong } from './ranges/store.ts'
 import * as slots from './take.ts'
 
 export { NoGateway } from './errors.ts'
@@ -48,10 +48,10 @@ export function createStock(given: Parameters<typeof withCaches>[0]) {
     /** Which leased slots are served now, by which node, and since when the others are not. */
     served: {
       ...bind(deps, served),
-      /** The carriers of these slots, live or not. */
-      carriersAmong: carriersOf,
+      /** The serving nodes of these slots, live or not. */
+      servingNodesOf,
       withdrawnAmong,
-      /** Marks the carrier as known to the holder. False if it was. */
+      /** Marks the serving node as known to the holder. False if it was. */
       tellMoved: setKnown,
     },
     nodes: createStockNodes(deps),

@@ -17,7 +17,7 @@ export type StockSlot = {
   readonly address: string
   readonly freeFrom: number
   /** The node that serves it. */
-  readonly carrier: string | null
+  readonly servingNode: string | null
 }
 
 /** A lease as `verify` walks it, with its slot's address and kind. */

@@ -11,22 +11,22 @@ import { type Ipv, ipvs, type Kind, type SlotState, type StockSlot, slotStates, 
  */
 export type SlotQuery = {
   readonly kind: Kind
-  readonly carriers: readonly string[]
+  readonly servingNodes: readonly string[]
   readonly unprovenAt?: number | undefined
 }
 
 type SlotRow = { id: bigint; address: string; free_from: bigint; carrier: string | null }
 
-const toSlot = ({ id, address, free_from: freeFrom, carrier }: SlotRow): StockSlot => ({
+const toSlot = ({ id, address, free_from: freeFrom, carrier: servingNode }: SlotRow): StockSlot => ({
   id: Number(id),
   address,
   freeFrom: Number(freeFrom),
-  carrier,
+  servingNode,
 })
 
-/** The condition of a `SlotQuery` on `carrier`. Its values are `carrierValues`. */
-function carriedBy({ carriers, unprovenAt }: SlotQuery, after: number, range = 'stock.range_id'): string {
-  const count = padded(carriers).length
+/** The condition of a `SlotQuery` on `carrier`. Its values are `servingNodeValues`. */
+function servedBy({ servingNodes, unprovenAt }: SlotQuery, after: number, range = 'stock.range_id'): string {
+  const count = padded(servingNodes).length
   const isThere = `carrier IN (${list(count, after)})`
   if (unprovenAt === undefined) return isThere
   return `${isThere} AND NOT EXISTS (
@@ -35,8 +35,8 @@ function carriedBy({ carriers, unprovenAt }: SlotQuery, after: number, range = '
       AND unproven.homes = '' AND stock_trials.proof_until <= $${after + count + 1})`
 }
 
-const carrierValues = ({ carriers, unprovenAt }: SlotQuery): readonly (string | number)[] =>
-  unprovenAt === undefined ? padded(carriers) : [...padded(carriers), unprovenAt]
+const servingNodeValues = ({ servingNodes, unprovenAt }: SlotQuery): readonly (string | number)[] =>
+  unprovenAt === undefined ? padded(servingNodes) : [...padded(servingNodes), unprovenAt]
 
 /** What PostgreSQL does with a slot that another sale has locked. */
 const lockOf = { skip: 'FOR UPDATE SKIP LOCKED', wait: 'FOR UPDATE' } as const
@@ -55,27 +55,31 @@ export async function lockFree(
   const rows = await tx.all<SlotRow>(
     `SELECT id, address, free_from, carrier FROM stock
      WHERE state = 'free' AND (country, ipv, id) > ($1, $2, $3) AND (country, ipv, id) <= ($1, $2, $4)
-       AND ${carriedBy(query, 5)}
+       AND ${servedBy(query, 5)}
      ORDER BY country, ipv, id LIMIT $5 ${lockOf[ifLocked]}`,
-    [country, ipv, after, upto, max, ...carrierValues(query)],
+    [country, ipv, after, upto, max, ...servingNodeValues(query)],
   )
   return rows.map(toSlot)
 }
 
 /** Finds and leases the next free slot in one statement. Slots that another sale has locked are skipped. */
-export async function leaseNext(tx: Tx, { kind, carriers }: SlotQuery, after: number): Promise<StockSlot | undefined> {
-  const among = padded(carriers)
+export async function leaseNext(
+  tx: Tx,
+  { kind, servingNodes }: SlotQuery,
+  after: number,
+): Promise<StockSlot | undefined> {
+  const among = padded(servingNodes)
   const values = [kind.country, kind.ipv, after, Number.MAX_SAFE_INTEGER, ...among]
   const row = await tx.first<SlotRow>(leaseNextText(among.length), values)
   return row && toSlot(row)
 }
 
 const leaseNextText = writtenOnce(
-  (carriers) =>
+  (nodeCount) =>
     `UPDATE stock SET state = 'leased', known_carrier = carrier WHERE state = 'free' AND id = (
        SELECT id FROM stock
        WHERE state = 'free' AND (country, ipv, id) > ($1, $2, $3) AND (country, ipv, id) <= ($1, $2, $4)
-         AND carrier IN (${list(carriers, 4)})
+         AND carrier IN (${list(nodeCount, 4)})
        ORDER BY country, ipv, id LIMIT 1 FOR UPDATE SKIP LOCKED)
      RETURNING id, address, free_from, carrier`,
 )
@@ -134,7 +138,7 @@ export type NewSlot = {
   readonly ipv: Ipv
   readonly state: SlotState
   readonly range: number | null
-  readonly carrier: string | null
+  readonly servingNode: string | null
 }
 
 /** Adds slots that do not exist. Returns how many were new. */
@@ -142,8 +146,8 @@ export const insertSlots = (tx: Tx, slots: readonly NewSlot[]): Promise<number> 
   runRows(
     tx,
     'INSERT INTO stock (id, address, slot, country, ipv, state, retiring, range_id, carrier)',
-    slots.map(({ id, address, slot, country, ipv, state, range, carrier }) => {
-      return [id, address, slot, country, ipv, state, 0, range, carrier]
+    slots.map(({ id, address, slot, country, ipv, state, range, servingNode }) => {
+      return [id, address, slot, country, ipv, state, 0, range, servingNode]
     }),
     'ON CONFLICT (address, slot) DO NOTHING',
   )
@@ -153,12 +157,12 @@ export const mintSlots = (tx: Tx, slots: readonly (StockSlot & { readonly range:
   sendRows(
     tx,
     'INSERT INTO stock (id, address, slot, country, ipv, state, retiring, range_id, carrier, known_carrier)',
-    slots.map(({ id, address, range, carrier }) => {
-      return [id, address, 0, kind.country, kind.ipv, 'leased', 0, range, carrier, carrier]
+    slots.map(({ id, address, range, servingNode }) => {
+      return [id, address, 0, kind.country, kind.ipv, 'leased', 0, range, servingNode, servingNode]
     }),
   )
 
-type Whereabouts = { readonly range: number | null; readonly carrier: string | null }
+type Whereabouts = { readonly range: number | null; readonly servingNode: string | null }
 
 /** The range and the carrier of those addresses that are in stock. */
 export async function existing(reader: Reader, addresses: readonly string[]): Promise<Map<string, Whereabouts>> {
@@ -167,7 +171,7 @@ export async function existing(reader: Reader, addresses: readonly string[]): Pr
     addresses,
     (among) => `SELECT address, range_id, carrier FROM stock WHERE slot = 0 AND address IN (${among})`,
   )
-  return new Map(rows.map((row) => [row.address, { range: numberOrNull(row.range_id), carrier: row.carrier }]))
+  return new Map(rows.map((row) => [row.address, { range: numberOrNull(row.range_id), servingNode: row.carrier }]))
 }
 
 /** Those addresses that are in stock in another country or as another kind. */
@@ -185,16 +189,16 @@ export async function ofOtherKind(reader: Reader, addresses: readonly string[], 
 export async function blocksOf(
   reader: Reader,
   query: SlotQuery,
-): Promise<{ readonly prefix: string; readonly range: number; readonly carrier: string }[]> {
+): Promise<{ readonly prefix: string; readonly range: number; readonly servingNode: string }[]> {
   const rows = await reader.all<{ prefix: string; range_id: bigint; carrier: string }>(
     `SELECT stock_prefixes.prefix, stock_ranges.id AS range_id, carrier FROM stock_prefixes
      JOIN stock_ranges ON stock_ranges.prefix = stock_prefixes.prefix AND stock_ranges.state = 'in'
      WHERE country = $1 AND ipv = $2 AND retired_at IS NULL AND quarantined = 0
-       AND ${carriedBy(query, 2, 'stock_ranges.id')}
+       AND ${servedBy(query, 2, 'stock_ranges.id')}
      ORDER BY stock_prefixes.prefix`,
-    [query.kind.country, query.kind.ipv, ...carrierValues(query)],
+    [query.kind.country, query.kind.ipv, ...servingNodeValues(query)],
   )
-  return rows.map((row) => ({ prefix: row.prefix, range: Number(row.range_id), carrier: row.carrier }))
+  return rows.map((row) => ({ prefix: row.prefix, range: Number(row.range_id), servingNode: row.carrier }))
 }
 
 /** Those addresses that are exits of premium pools, which are never sold as dedicated. */
@@ -238,9 +242,9 @@ export async function insertPrefix(tx: Tx, prefix: string, kind: Kind, nowMs: nu
 export async function countFree(reader: Reader, query: SlotQuery, max: number): Promise<number> {
   const row = await reader.first<{ n: bigint }>(
     `SELECT COUNT(*) AS n FROM (
-       SELECT 1 FROM stock WHERE country = $1 AND ipv = $2 AND state = 'free' AND ${carriedBy(query, 3)}
+       SELECT 1 FROM stock WHERE country = $1 AND ipv = $2 AND state = 'free' AND ${servedBy(query, 3)}
        LIMIT $3) AS counted`,
-    [query.kind.country, query.kind.ipv, max, ...carrierValues(query)],
+    [query.kind.country, query.kind.ipv, max, ...servingNodeValues(query)],
   )
   return Number(row?.n ?? 0n)
 }
@@ -250,7 +254,7 @@ export type SlotRecord = NewSlot & {
   readonly restUntil: number | null
   readonly retiring: boolean
   /** The node that the holder knows. */
-  readonly knownCarrier: string | null
+  readonly knownNode: string | null
 }
 
 const ipvColumn: Column<Ipv> = {
@@ -273,8 +277,8 @@ const slotColumns = columnsOf<SlotRecord>({
   restUntil: orNull(int('rest_until')),
   retiring: flag('retiring'),
   range: orNull(int('range_id')),
-  carrier: orNull(textColumn('carrier')),
-  knownCarrier: orNull(textColumn('known_carrier')),
+  servingNode: orNull(textColumn('carrier')),
+  knownNode: orNull(textColumn('known_carrier')),
 })
 
 /** A page of slots, by id. An empty text or 0 asks for all countries, kinds or states. */
@@ -309,14 +313,14 @@ export const countByState = (reader: Reader): Promise<SlotCount[]> =>
 type Block = {
   readonly prefix: string
   readonly country: string
-  readonly carrier: string | null
+  readonly servingNode: string | null
   readonly addedAt: number
   readonly retiredAt: number | null
 }
 const blockColumns = columnsOf<Block>({
   prefix: textColumn('prefix'),
   country: textColumn('country'),
-  carrier: orNull(textColumn('carrier')),
+  servingNode: orNull(textColumn('carrier')),
   addedAt: int('added_at'),
   retiredAt: orNull(int('retired_at')),
 })

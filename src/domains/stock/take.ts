@@ -20,7 +20,7 @@ const lastId = Number.MAX_SAFE_INTEGER
 
 /** What `take` needs and cannot wait for inside of a transaction. */
 export type Readiness = {
-  readonly carriers: readonly Node[]
+  readonly servingNodes: readonly Node[]
   readonly away: readonly string[]
   readonly unprovenAt: number | undefined
   readonly spareIds: readonly number[]
@@ -105,17 +105,17 @@ async function mint(deps: StockDeps, tx: Tx, query: store.SlotQuery, ids: readon
     const exits = await store.exitsAmong(tx, [...drawn.keys()])
     for (const [address, block] of drawn) if (!known.has(address) && !exits.has(address)) minted.set(address, block)
   }
-  const slots = [...minted].map(([address, { range, carrier }], index) => {
-    return { id: ids[index] ?? 0, address, freeFrom: 0, range, carrier }
+  const slots = [...minted].map(([address, { range, servingNode }], index) => {
+    return { id: ids[index] ?? 0, address, freeFrom: 0, range, servingNode }
   })
   store.mintSlots(tx, slots, query.kind)
   return slots
 }
 
 /** Whether the missing slots are on gateways that are away. */
-async function areAway(tx: Tx, kind: Kind, missing: number, carriers: readonly string[]): Promise<boolean> {
-  if (carriers.length === 0) return false
-  const query = { kind, carriers }
+async function areAway(tx: Tx, kind: Kind, missing: number, servingNodes: readonly string[]): Promise<boolean> {
+  if (servingNodes.length === 0) return false
+  const query = { kind, servingNodes }
   if (kind.ipv === 6 && (await store.blocksOf(tx, query)).length > 0) return true
   return (await store.countFree(tx, query, missing)) === missing
 }
@@ -176,7 +176,7 @@ async function addChunk(
     const others = slot === 0 ? new Set<string>() : await store.ofOtherKind(tx, chunk, kind)
     const slots = chunk.flatMap((address, index): store.NewSlot[] => {
       if (others.has(address)) return []
-      const where = there.get(address) ?? { range: rangeOf(address) ?? null, carrier: null }
+      const where = there.get(address) ?? { range: rangeOf(address) ?? null, servingNode: null }
       return [{ id: ids[index] ?? 0, address, slot, ...kind, state: 'free', ...where }]
     })
     return store.insertSlots(tx, slots)
@@ -184,21 +184,21 @@ async function addChunk(
 }
 
 async function countNow(deps: StockDeps, kind: Kind): Promise<number> {
-  const carriers = await live(deps)
-  if (carriers.length === 0) return 0
-  const query = { kind, carriers, unprovenAt: await unprovenAt(deps) }
+  const servingNodes = await live(deps)
+  if (servingNodes.length === 0) return 0
+  const query = { kind, servingNodes, unprovenAt: await unprovenAt(deps) }
   if (kind.ipv === 6 && (await store.blocksOf(deps.db, query)).length > 0) return maxCounted
   return store.countFree(deps.db, query, maxCounted)
 }
 
 export async function prepare(deps: StockDeps, kind: Kind, count: number): Promise<Readiness> {
-  const [carriers, absent, checkedAt, spareIds] = await Promise.all([
+  const [servingNodes, absent, checkedAt, spareIds] = await Promise.all([
     serving(deps),
     away(deps),
     unprovenAt(deps),
     kind.ipv === 6 ? deps.slotIds.take(count) : Promise.resolve([]),
   ])
-  return { carriers, away: absent, unprovenAt: checkedAt, spareIds }
+  return { servingNodes, away: absent, unprovenAt: checkedAt, spareIds }
 }
 
 /** Takes served slots for a customer, or refuses with how many there are. `held` are the customer's addresses. */
@@ -208,10 +208,10 @@ export async function take(
   kind: Kind,
   count: number,
   held: ReadonlySet<string>,
-  { carriers, spareIds, ...ready }: Readiness,
+  { servingNodes, spareIds, ...ready }: Readiness,
 ): Promise<StockSlot[]> {
-  if (carriers.length === 0) throw new NoGateway()
-  const query = { kind, carriers: carriers.map((node) => node.id), unprovenAt: ready.unprovenAt }
+  if (servingNodes.length === 0) throw new NoGateway()
+  const query = { kind, servingNodes: servingNodes.map((node) => node.id), unprovenAt: ready.unprovenAt }
   const slots = await takeUnlocked(deps, tx, query, count, held)
   if (slots.length < count) slots.push(...(await mint(deps, tx, query, spareIds.slice(0, count - slots.length))))
   if (slots.length < count) {
@@ -220,7 +220,7 @@ export async function take(
   }
   if (slots.length === count) return slots
   // A range that waits for its proof is back within minutes.
-  const later = ready.unprovenAt === undefined ? ready.away : [...ready.away, ...query.carriers]
+  const later = ready.unprovenAt === undefined ? ready.away : [...ready.away, ...query.servingNodes]
   if (await areAway(tx, kind, count - slots.length, later)) throw new NoGateway()
   const found = { available: slots.length }
   throw new Refusal('out_of_stock', found, { ...found, charged: false })
@@ -259,8 +259,8 @@ export function available(deps: StockDeps, kind: Kind): Promise<number> {
 
 /** How many are available outside of a range, of which `within` are free and served. */
 export async function availableBeside(deps: StockDeps, kind: Kind, within: number, blocks: readonly string[]) {
-  const query = { kind, carriers: await live(deps), unprovenAt: await unprovenAt(deps) }
-  if (query.carriers.length === 0) return 0
+  const query = { kind, servingNodes: await live(deps), unprovenAt: await unprovenAt(deps) }
+  if (query.servingNodes.length === 0) return 0
   const others =
     kind.ipv === 6 ? (await store.blocksOf(deps.db, query)).filter((each) => !blocks.includes(each.prefix)) : []
   if (others.length > 0) return maxCounted

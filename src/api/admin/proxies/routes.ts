@@ -61,7 +61,7 @@ export function adminThingOperations(bind: BindAdmin, deps: AdminDeps): readonly
 const interrupted = (bind: BindAdmin, { outages, stock }: AdminDeps): Bound<AdminCaller> =>
   bind(shapes.listInterrupted, async ({ query }) => {
     const found = await outages.list(positionOf(query.cursor, readNumber) ?? 0, soughtFor(query.limit))
-    const nodes = await stock.served.carrierNames(found.map((each) => each.slot))
+    const nodes = await stock.served.servingNodeNames(found.map((each) => each.slot))
     return pageOf(
       found,
       query.limit,

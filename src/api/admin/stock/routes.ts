@@ -49,7 +49,7 @@ export function adminStockOperations(bind: BindAdmin, deps: AdminDeps): readonly
           state: slot.state,
           rest_until: isoOrNull(slot.restUntil),
           retiring: slot.retiring,
-          carrier: slot.carrier,
+          carrier: slot.servingNode,
         }),
       )
     }),
@@ -58,7 +58,7 @@ export function adminStockOperations(bind: BindAdmin, deps: AdminDeps): readonly
       items: (await stockOperator.blocks()).map((block) => ({
         prefix: block.prefix,
         country: block.country,
-        carrier: block.carrier,
+        carrier: block.servingNode,
         added_at: toIso(block.addedAt),
         retired_at: isoOrNull(block.retiredAt),
       })),

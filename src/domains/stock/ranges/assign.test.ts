@@ -260,7 +260,7 @@ describe.each([...engines])('ranges and gateways on %s', (engine) => {
       count: fc.integer({ min: 0, max: 3 }),
     })
     const sold = new Set<string>()
-    const carried = new Map<number, number>()
+    const servedBy = new Map<number, number>()
     const able = new Map<number, AddressRun[]>()
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 4 }), async (steps) => {
@@ -279,11 +279,11 @@ describe.each([...engines])('ranges and gateways on %s', (engine) => {
             const row = await gatewayOf(`203.0.113.${offset}`)
             const index = row === null ? -1 : nodes.indexOf(row)
             if (index >= 0) expect(covers(able.get(index) ?? [], offset)).toBe(true)
-            if (index >= 0) carried.set(offset, index)
-            else carried.delete(offset)
+            if (index >= 0) servedBy.set(offset, index)
+            else servedBy.delete(offset)
           }
           const live = new Set(heard)
-          const unsold = [...carried].filter(([offset]) => !sold.has(`203.0.113.${offset}`))
+          const unsold = [...servedBy].filter(([offset]) => !sold.has(`203.0.113.${offset}`))
           const onSale = unsold.filter(([, index]) => live.has(nodes[index] ?? ''))
           expect(await shop.services.stock.available(kindIn('AT', 4))).toBe(onSale.length)
           if (each.count === 0) continue

@@ -10,8 +10,8 @@ import { give } from './prove.ts'
 import {
   indexOf,
   inParts,
+  isAllowedNode,
   isBlock,
-  mayCarry,
   type Planned,
   type PlannedRange,
   proofMs,
@@ -151,7 +151,7 @@ export async function assign(deps: StockDeps, prefix: Prefix, homes: readonly st
   if (inside.length === 0 && !around) throw noSuchRange(formatPrefix(prefix))
   if (around) await cut(deps, around, prefix, homes)
   const [alive, mayServe] = await Promise.all([live(deps), judge(deps)])
-  const mayStay = (node: string): boolean => mayCarry({ homes }, node)
+  const mayStay = (node: string): boolean => isAllowedNode({ homes }, node)
   const isThere = (node: string): number => Number(alive.includes(node))
   await deps.db.transactLong(async (tx) => {
     const ids = inside.map((each) => each.id)
@@ -176,10 +176,10 @@ export async function assign(deps: StockDeps, prefix: Prefix, homes: readonly st
 
 /** The endpoints of these slots, for those on a node with an endpoint of its own. */
 export async function endpointsOf(deps: StockDeps, slots: readonly number[]): Promise<Map<number, Endpoint>> {
-  const [carriers, nodes] = await Promise.all([store.carriersOf(deps.db, slots), deps.fleet.nodes('gateway')])
+  const [servingNodes, nodes] = await Promise.all([store.servingNodesOf(deps.db, slots), deps.fleet.nodes('gateway')])
   const endpoints = new Map<string, Endpoint | null>(nodes.map((node) => [node.id, node.endpoint]))
   return new Map(
-    [...carriers].flatMap(([slot, node]) => {
+    [...servingNodes].flatMap(([slot, node]) => {
       const endpoint = endpoints.get(node)
       return endpoint ? [[slot, endpoint]] : []
     }),
@@ -202,7 +202,7 @@ export async function overview(deps: StockDeps) {
       ranges,
       blocks: await store.listBlocks(reader),
       trials: (await store.allTrials(reader)).map(judged),
-      carried: await store.countCarried(reader),
+      slotCounts: await store.countByServingNode(reader),
     }
   })
 }

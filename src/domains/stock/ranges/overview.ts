@@ -24,22 +24,22 @@ export async function lookAtRanges(
   },
   since: RunningSince,
 ): Promise<RangeOverview[]> {
-  const { ranges, trials, carried: counts, blocks } = await deps.stock.ranges.overview()
+  const { ranges, trials, slotCounts: counts, blocks } = await deps.stock.ranges.overview()
   const nodes = new Map<string, Node>((await deps.fleet.nodes('gateway')).map((node) => [node.id, node]))
   const nameOf = (id: string): string => nodes.get(id)?.name ?? id
   const isThere = (id: string | null): boolean => {
     const node = id === null ? undefined : nodes.get(id)
     return node !== undefined && isServing(node, since)
   }
-  const carriers = new Map(blocks.map((block) => [block.prefix, block.carrier]))
+  const blockNodes = new Map(blocks.map((block) => [block.prefix, block.carrier]))
   const countsOf = Map.groupBy(counts, (each) => each.range)
   const trialsOf = Map.groupBy(trials, (each) => each.range)
   return ranges.map((range) => {
     const mine = countsOf.get(range.id) ?? []
-    const isBlock = carriers.has(range.prefix)
-    const blockCarrier = carriers.get(range.prefix) ?? null
-    const carried = isBlock ? [{ carrier: blockCarrier, places: 1 }] : mine
-    const served = carried.filter((each) => isThere(each.carrier))
+    const isBlock = blockNodes.has(range.prefix)
+    const blockNode = blockNodes.get(range.prefix) ?? null
+    const countsByNode = isBlock ? [{ servingNode: blockNode, places: 1 }] : mine
+    const served = countsByNode.filter((each) => isThere(each.servingNode))
     const ofRange = trialsOf.get(range.id) ?? []
     return {
       range,
@@ -47,7 +47,7 @@ export async function lookAtRanges(
       isBlock,
       places: mine.reduce((sum, each) => sum + each.places, 0),
       served: served.reduce((sum, each) => sum + each.places, 0),
-      by: [...new Set(served.map((each) => nameOf(each.carrier ?? '')))],
+      by: [...new Set(served.map((each) => nameOf(each.servingNode ?? '')))],
       problems: whyNot(range, ofRange, nodes, isThere),
     }
   })

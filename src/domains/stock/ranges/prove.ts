@@ -7,13 +7,13 @@ import {
   type AddressRun,
   addressesOf,
   inParts,
+  isAllowedNode,
   isBlock,
   isNormal,
   isProofDue,
   isWhole,
   leasedWithinMs,
   type MayServe,
-  mayCarry,
   prefixesAround,
   proofMs,
   type StockRange,
@@ -91,7 +91,7 @@ async function takeReports(deps: StockDeps, node: string, reported: readonly Tri
     const wholly: number[] = []
     for (const each of reported) {
       const range = ranges.get(each.range)
-      if (range?.state !== 'in' || !mayCarry(range, node) || !fits(range, each.served)) continue
+      if (range?.state !== 'in' || !isAllowedNode(range, node) || !fits(range, each.served)) continue
       const before = trials.get(range.id) ?? []
       if (apply(deps, tx, range, each, before, by)) wholly.push(range.id)
       const own = before.find((trial) => trial.node === node)
@@ -124,10 +124,10 @@ async function isOwnCall(
   trials: ReadonlyMap<number, readonly Trial[]>,
   alive: readonly string[],
 ): Promise<boolean> {
-  const carriers = await store.leasedCarriers(deps.db, from, deps.clock() - leasedWithinMs)
-  if (carriers.length === 0) return true
+  const servingNodes = await store.leasedServingNodes(deps.db, from, deps.clock() - leasedWithinMs)
+  if (servingNodes.length === 0) return true
   const isElsewhere = (each: Trial) => each.node !== node && each.served.length > 0 && alive.includes(each.node)
-  return carriers.every((each) => each === node) && ![...trials.values()].flat().some(isElsewhere)
+  return servingNodes.every((each) => each === node) && ![...trials.values()].flat().some(isElsewhere)
 }
 
 /**

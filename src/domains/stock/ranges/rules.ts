@@ -110,10 +110,10 @@ export const isAway = (node: Reporting, since: RunningSince): boolean =>
   node.state === 'open' && node.lastSeenAt !== null && since(node.lastSeenAt) <= awayWithinMs && !isServing(node, since)
 
 /** Keyset position in the slots that are not served: the carrier ('' for none, which is first) and the slot. */
-export type UnservedPosition = { readonly carrier: string; readonly slot: number }
-export const firstUnserved: UnservedPosition = { carrier: '', slot: 0 }
+export type UnservedPosition = { readonly node: string; readonly slot: number }
+export const firstUnserved: UnservedPosition = { node: '', slot: 0 }
 
-export const mayCarry = (range: Pick<StockRange, 'homes'>, node: string): boolean =>
+export const isAllowedNode = (range: Pick<StockRange, 'homes'>, node: string): boolean =>
   range.homes.length === 0 || range.homes.includes(node)
 
 /** Whether runs are in order and within the range, without overlap, none touching the next. */

@@ -17,17 +17,17 @@ async function silent(deps: StockDeps, forMs: number): Promise<{ id: string; hea
  * run is not counted. `next` is null after the last page.
  */
 export async function unserved(deps: StockDeps, at: UnservedPosition, limit: number, forMs: number) {
-  const carriers = [{ id: '', heardAt: 0 }, ...(await silent(deps, forMs))].filter((each) => each.id >= at.carrier)
-  const [carrier, following] = carriers
-  if (!carrier) return { leases: [], next: null }
-  const after = carrier.id === at.carrier ? at.slot : 0
-  const page = await store.leasedBy(deps.db, carrier.id === '' ? null : carrier.id, after, limit)
+  const silentNodes = [{ id: '', heardAt: 0 }, ...(await silent(deps, forMs))].filter((each) => each.id >= at.node)
+  const [silentNode, following] = silentNodes
+  if (!silentNode) return { leases: [], next: null }
+  const after = silentNode.id === at.node ? at.slot : 0
+  const page = await store.leasedBy(deps.db, silentNode.id === '' ? null : silentNode.id, after, limit)
   const last = page.at(-1)
   const isLast = !last || page.length < limit
-  const next = isLast ? following && { carrier: following.id, slot: 0 } : { carrier: carrier.id, slot: last.slot }
+  const next = isLast ? following && { node: following.id, slot: 0 } : { node: silentNode.id, slot: last.slot }
   const leases = page.flatMap(({ proxy, lostAt }) => {
     // A node that lost the slot to another node, which lost it too, has not served it since.
-    const servedAt = carrier.id === '' ? lostAt : Math.max(carrier.heardAt, lostAt ?? 0)
+    const servedAt = silentNode.id === '' ? lostAt : Math.max(silentNode.heardAt, lostAt ?? 0)
     return servedAt !== null && deps.since(servedAt) >= forMs ? [{ proxy, servedAt }] : []
   })
   return { leases, next: next ?? null }
@@ -35,8 +35,8 @@ export async function unserved(deps: StockDeps, at: UnservedPosition, limit: num
 
 /** Those slots that are served now. */
 export async function servedAmong(deps: StockDeps, slots: readonly number[]): Promise<ReadonlySet<number>> {
-  const [carriers, serving] = await Promise.all([store.carriersOf(deps.db, slots), live(deps)])
-  return new Set([...carriers].filter(([, node]) => serving.includes(node)).map(([slot]) => slot))
+  const [servingNodes, serving] = await Promise.all([store.servingNodesOf(deps.db, slots), live(deps)])
+  return new Set([...servingNodes].filter(([, node]) => serving.includes(node)).map(([slot]) => slot))
 }
 
 /** Leased slots whose carrier is not the one that their holders know. */
@@ -44,8 +44,11 @@ export const moved = async (deps: StockDeps, after: number, limit: number): Prom
   store.movedSlots(deps.db, await live(deps), after, limit)
 
 /** The names of the nodes that serve these slots, or did last. */
-export async function carrierNames(deps: StockDeps, slots: readonly number[]): Promise<Map<number, string>> {
-  const [carriers, nodes] = await Promise.all([store.lastCarriersOf(deps.db, slots), deps.fleet.nodes('gateway')])
+export async function servingNodeNames(deps: StockDeps, slots: readonly number[]): Promise<Map<number, string>> {
+  const [servingNodes, nodes] = await Promise.all([
+    store.lastServingNodesOf(deps.db, slots),
+    deps.fleet.nodes('gateway'),
+  ])
   const names = new Map<string, string>(nodes.map((node) => [node.id, node.name]))
-  return new Map([...carriers].map(([slot, node]) => [slot, names.get(node) ?? node]))
+  return new Map([...servingNodes].map(([slot, node]) => [slot, names.get(node) ?? node]))
 }

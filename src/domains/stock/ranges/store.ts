@@ -160,7 +160,7 @@ export const writeProofs = (
   )
 
 /** The carriers of an address's slots that are leased, or were after a moment. */
-export async function leasedCarriers(reader: Reader, address: string, afterMs: number): Promise<(string | null)[]> {
+export async function leasedServingNodes(reader: Reader, address: string, afterMs: number): Promise<(string | null)[]> {
   const rows = await reader.all<{ carrier: string | null }>(
     `SELECT DISTINCT carrier FROM stock JOIN leases ON leases.slot_id = stock.id
      WHERE address = $1 AND (ended_at IS NULL OR ended_at >= $2)`,
@@ -256,24 +256,24 @@ export async function addressesIn(reader: Reader, range: number): Promise<string
   return (await reader.all<{ address: string }>(sql, [range])).map((row) => row.address)
 }
 
-export async function countCarried(
+export async function countByServingNode(
   reader: Reader,
-): Promise<{ readonly range: number; readonly carrier: string | null; readonly places: number }[]> {
+): Promise<{ readonly range: number; readonly servingNode: string | null; readonly places: number }[]> {
   const rows = await reader.all<{ range_id: bigint; carrier: string | null; n: bigint }>(
     `SELECT range_id, carrier, COUNT(*) AS n FROM stock WHERE range_id IS NOT NULL AND state <> 'retired'
      GROUP BY range_id, carrier ORDER BY range_id, carrier`,
   )
-  return rows.map((row) => ({ range: Number(row.range_id), carrier: row.carrier, places: Number(row.n) }))
+  return rows.map((row) => ({ range: Number(row.range_id), servingNode: row.carrier, places: Number(row.n) }))
 }
 
-export async function carriersOf(reader: Reader, slots: readonly number[]): Promise<Map<number, string>> {
+export async function servingNodesOf(reader: Reader, slots: readonly number[]): Promise<Map<number, string>> {
   const sql = (ids: string) => `SELECT id, carrier FROM stock WHERE carrier IS NOT NULL AND id IN (${ids})`
   const rows = await allIn<{ id: bigint; carrier: string }>(reader, slots, sql)
   return new Map(rows.map((row) => [Number(row.id), row.carrier]))
 }
 
 /** The carriers of these slots, or the ones that their holders know. */
-export async function lastCarriersOf(reader: Reader, slots: readonly number[]): Promise<Map<number, string>> {
+export async function lastServingNodesOf(reader: Reader, slots: readonly number[]): Promise<Map<number, string>> {
   const rows = await allIn<{ id: bigint; node: string }>(
     reader,
     slots,
@@ -296,16 +296,16 @@ export const listBlocks = (reader: Reader): Promise<{ prefix: string; carrier: s
 /** A page of leased slots of a carrier, or of none, by id. */
 export async function leasedBy(
   reader: Reader,
-  carrier: string | null,
+  servingNode: string | null,
   after: number,
   limit: number,
 ): Promise<{ readonly slot: number; readonly proxy: number; readonly lostAt: number | null }[]> {
   const rows = await reader.all<{ id: bigint; proxy_id: bigint; lost_at: bigint | null }>(
     `SELECT stock.id, leases.proxy_id, stock.lost_at FROM stock
      JOIN leases ON leases.slot_id = stock.id AND leases.ended_at IS NULL
-     WHERE stock.state = 'leased' AND stock.carrier ${carrier === null ? 'IS NULL' : '= $3'} AND stock.id > $1
+     WHERE stock.state = 'leased' AND stock.carrier ${servingNode === null ? 'IS NULL' : '= $3'} AND stock.id > $1
      ORDER BY stock.id LIMIT $2`,
-    [after, limit, ...(carrier === null ? [] : [carrier])],
+    [after, limit, ...(servingNode === null ? [] : [servingNode])],
   )
   return rows.map(({ id, proxy_id: proxy, lost_at: lostAt }) => {
     return { slot: Number(id), proxy: Number(proxy), lostAt: numberOrNull(lostAt) }
@@ -323,15 +323,15 @@ export async function movedSlots(
   limit: number,
 ): Promise<MovedSlot[]> {
   if (live.length === 0) return []
-  const carriers = padded(live)
+  const paddedNodes = padded(live)
   const rows = await reader.all<{ id: bigint; proxy_id: bigint; known_carrier: string | null }>(
     `SELECT stock.id, leases.proxy_id, stock.known_carrier FROM stock
      JOIN leases ON leases.slot_id = stock.id AND leases.ended_at IS NULL
      WHERE stock.state = 'leased' AND stock.carrier IS NOT NULL
        AND (stock.known_carrier IS NULL OR stock.known_carrier <> stock.carrier) AND stock.id > $1
-       AND stock.carrier IN (${list(carriers.length, 1)})
-     ORDER BY stock.id LIMIT $${carriers.length + 2}`,
-    [after, ...carriers, limit],
+       AND stock.carrier IN (${list(paddedNodes.length, 1)})
+     ORDER BY stock.id LIMIT $${paddedNodes.length + 2}`,
+    [after, ...paddedNodes, limit],
   )
   return rows.map((row) => ({ slot: Number(row.id), proxy: Number(row.proxy_id), from: row.known_carrier }))
 }
