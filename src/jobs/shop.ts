@@ -56,7 +56,7 @@ export const dedicatedJobs = (
     name: 'adopt stock',
     everyMs: minuteMs,
     async work() {
-      for (const { begunAt, places, prefix } of await stock.ranges.unfinished.adoptStill()) {
+      for (const { begunAt, slots: places, prefix } of await stock.ranges.unfinished.adoptStill()) {
         log.info('half added stock is sold', { begun_at: toIso(begunAt), places, first_range: prefix })
       }
     },

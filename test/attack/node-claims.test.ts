@@ -294,7 +294,7 @@ describe.each([...enginesOf('sqlite')])('a hostile gateway and a range without a
     expect(await onSaleBy(honest)).toBe(4)
     expect(await onSaleBy(hostile)).toBe(4)
     const { slotCounts } = await service.services.stock.ranges.overview()
-    expect(slotCounts).toMatchObject([{ servingNode: honest.id, places: 4 }])
+    expect(slotCounts).toMatchObject([{ servingNode: honest.id, slots: 4 }])
   })
 
   test("a gateway at the socket of the shop's data folder sells 2 addresses without a call", async () => {

@@ -130,7 +130,7 @@ describe('the doctor', () => {
 })
 
 test('the doctor names an interrupted import, with what to do', () => {
-  const advice = adviseImport({ begunAt: nowMs, places: 4000, prefix: '203.0.96.0/19' })
+  const advice = adviseImport({ begunAt: nowMs, slots: 4000, prefix: '203.0.96.0/19' })
   expect(advice.state).toBe('wrong')
   expect(advice.says).toContain('2026-06-01T00:00:00')
   expect(advice.says).toContain('203.0.96.0/19')

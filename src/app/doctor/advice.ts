@@ -76,8 +76,8 @@ export const adviseSetting = ({ name, meant }: UnknownSetting): Advice =>
     : wrong('settings', 'setting_misspelt', { name, meant })
 
 /** An import of addresses that has not finished. */
-export const adviseImport = (each: { begunAt: number; places: number; prefix: string }): Advice =>
-  wrong('stock', 'import_unfinished', { begun: toIso(each.begunAt), prefix: each.prefix, places: each.places })
+export const adviseImport = (each: { begunAt: number; slots: number; prefix: string }): Advice =>
+  wrong('stock', 'import_unfinished', { begun: toIso(each.begunAt), prefix: each.prefix, places: each.slots })
 
 /** Ranges that a gateway claims and has not proven by a call from them. */
 export const adviseUnproven = (name: string, ranges: number): Advice =>

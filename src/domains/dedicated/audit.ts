@@ -67,7 +67,7 @@ export const verifierOf = (deps: DedicatedDeps): Verifier => ({
       for (const [id, { missing: count }] of sold.bought) {
         if (count !== 0) findings.push(found('delivery', at('order', { id }), 'proxies_missing', { count }))
       }
-      return { findings, covered: { proxies: proxies.size, places: stock.places, leases: stock.leases } }
+      return { findings, covered: { proxies: proxies.size, places: stock.slotCount, leases: stock.leases } }
     }),
 })
 
@@ -244,7 +244,7 @@ function problemOfPassword({ vault, sha256 }: DedicatedDeps, proxy: Proxy): Find
 /** No customer holds two slots of one shared address, and no unshared address has two proxies. */
 function checkHeld(proxies: ReadonlyMap<number, Proxy>, findings: Finding[]): void {
   const seen = new Set<string>()
-  const places = new Set<number>()
+  const heldSlots = new Set<number>()
   for (const proxy of proxies.values()) {
     if (proxy.state !== 'held') continue
     const where = at('proxy', { id: proxy.id })
@@ -253,9 +253,9 @@ function checkHeld(proxies: ReadonlyMap<number, Proxy>, findings: Finding[]): vo
       const held = { address: proxy.address, shared: proxy.ipv === 3 }
       findings.push(found('lease', where, 'address_held_twice', held))
     }
-    if (places.has(proxy.slot)) findings.push(found('lease', where, 'place_held_twice', { place: proxy.slot }))
+    if (heldSlots.has(proxy.slot)) findings.push(found('lease', where, 'place_held_twice', { place: proxy.slot }))
     seen.add(name)
-    places.add(proxy.slot)
+    heldSlots.add(proxy.slot)
   }
 }
 

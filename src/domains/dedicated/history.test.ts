@@ -237,8 +237,8 @@ class Replay {
     for (const { code, ipv, prefix } of kinds) {
       if (prefix) await addStock(floor.services, prefix, code, ipv)
       const filter = { country: code, ipv, state: '', after: 0, limit: 1000 }
-      const places = prefix ? await floor.services.stockOperator.list(filter) : []
-      addresses.push([...new Set(places.map((place) => place.address))])
+      const slots = prefix ? await floor.services.stockOperator.list(filter) : []
+      addresses.push([...new Set(slots.map((slot) => slot.address))])
     }
     const customers: CustomerId[] = []
     for (const each of money) customers.push(await addCustomer(floor.services, each))
@@ -390,10 +390,10 @@ class Replay {
     else if (job === 'rest') await stock.endRest(1000)
     else await dedicatedUpkeep.renew(1000)
     this.model[job]()
-    await this.comparePlaces()
+    await this.compareSlots()
   }
 
-  async comparePlaces(): Promise<void> {
+  async compareSlots(): Promise<void> {
     const states: Record<string, number> = {}
     for (const each of await this.floor.services.stockOperator.counts()) {
       if (this.model.kinds.some(({ code }) => code === each.country)) {
@@ -425,7 +425,7 @@ class Replay {
       expect(shown.map(brief)).toEqual(expected.map(brief))
       expect((await floor.services.ledger.balance(customer)).balance).toBe((model.balances[index] ?? 0n) as never)
     }
-    await this.comparePlaces()
+    await this.compareSlots()
     expect(await findingsOf(floor.services)).toEqual([])
   }
 }

@@ -62,8 +62,8 @@ const pagesIn = <Item>(items: readonly Item[]): Item[][] =>
 /** The proxies that hold a place of a range now. */
 async function holders({ stockOperator }: DedicatedDeps, prefix: Prefix): Promise<number[]> {
   const found: number[] = []
-  for await (const page of stockOperator.placesWithin(prefix)) {
-    const leased = page.filter((place) => place.state === 'leased').map((place) => place.id)
+  for await (const page of stockOperator.slotsWithin(prefix)) {
+    const leased = page.filter((slot) => slot.state === 'leased').map((slot) => slot.id)
     found.push(...(await stockOperator.holdersOf(leased)).map((each) => each.proxy))
   }
   return found.toSorted((a, b) => a - b)
@@ -76,7 +76,7 @@ async function countKinds(
 ): Promise<KindCount[]> {
   const kinds = new Map<string, { country: string; ipv: Ipv; states: Record<SlotState, number>; sellable: number }>()
   const live = await stock.ranges.live()
-  for await (const page of stockOperator.placesWithin(prefix)) {
+  for await (const page of stockOperator.slotsWithin(prefix)) {
     for (const { country, ipv, state, servingNode } of page) {
       const name = `${country} ${ipv}`
       const states = { free: 0, leased: 0, resting: 0, retired: 0 }
@@ -126,21 +126,21 @@ export async function move(deps: DedicatedDeps, prefix: Prefix, homes: readonly 
 
 /** Stops sales of a range. Leases run out, or with `replace` customers get other addresses now. */
 export async function retire(deps: DedicatedDeps, prefix: Prefix, order: RangeOrder): Promise<RangeOutcome> {
-  const places = await close(deps, prefix, 'retired', order.undo)
-  return { places, interrupted: 0, restored: 0, ...(await moveOut(deps, prefix, order)) }
+  const slotCount = await close(deps, prefix, 'retired', order.undo)
+  return { places: slotCount, interrupted: 0, restored: 0, ...(await moveOut(deps, prefix, order)) }
 }
 
 /** Stops sales and service of a range until it is undone. */
 export async function quarantine(deps: DedicatedDeps, prefix: Prefix, order: RangeOrder): Promise<RangeOutcome> {
-  const places = await close(deps, prefix, 'quarantined', order.undo)
+  const slotCount = await close(deps, prefix, 'quarantined', order.undo)
   const moved = await moveOut(deps, prefix, order)
-  if (order.undo) return { places, interrupted: 0, restored: await liftQuarantine(deps, prefix), ...moved }
+  if (order.undo) return { places: slotCount, interrupted: 0, restored: await liftQuarantine(deps, prefix), ...moved }
   let interrupted = 0
   for (const page of pagesIn(await holders(deps, prefix))) {
     const found = page.map((proxy) => ({ proxy, servedAt: deps.clock() }))
     interrupted += await interrupt(deps, found, 'quarantine')
   }
-  return { places, interrupted, restored: 0, ...moved }
+  return { places: slotCount, interrupted, restored: 0, ...moved }
 }
 
 async function close(
@@ -151,12 +151,12 @@ async function close(
 ): Promise<number> {
   const blocks = await stockOperator.blocksWithin(prefix)
   let count = 0
-  await stockOperator.close({ as, undo, places: [], blocks })
-  for await (const found of stockOperator.placesWithin(prefix)) {
+  await stockOperator.close({ as, undo, slots: [], blocks })
+  for await (const found of stockOperator.slotsWithin(prefix)) {
     for (const page of pagesIn(found)) {
-      const places = page.map((place) => place.id)
-      await stockOperator.close({ as, undo, places, blocks: [] })
-      count += places.length
+      const slots = page.map((slot) => slot.id)
+      await stockOperator.close({ as, undo, slots, blocks: [] })
+      count += slots.length
     }
   }
   if (count === 0 && blocks.length === 0) throw nothingWithin(formatPrefix(prefix))

@@ -34,7 +34,7 @@ export async function verifyStock(
   deps: AuditDeps,
   reader: Reader,
   onLease: (lease: WalkedLease) => Finding | undefined,
-): Promise<{ findings: Finding[]; places: number; leases: number }> {
+): Promise<{ findings: Finding[]; slotCount: number; leases: number }> {
   const findings: Finding[] = []
   for (const { slot: id, state } of await store.disagreements(reader, maxShown)) {
     findings.push(found('lease', at('place', { id }), 'place_state', { state }))
@@ -59,7 +59,7 @@ export async function verifyStock(
     const numbers = { next, last: walked.last }
     findings.push(found('counter', at('counter', { name: 'place' }), 'counter_behind', numbers))
   }
-  return { findings, places: walked.places, leases: await walkLeases(reader, findings, onLease) }
+  return { findings, slotCount: walked.slotCount, leases: await walkLeases(reader, findings, onLease) }
 }
 
 /** Returns how many leases are open. */
@@ -86,8 +86,8 @@ async function walkSlots(
   reader: Reader,
   findings: Finding[],
   carryingProblem: (slot: store.SlotRecord) => FindingProblem | undefined,
-): Promise<{ places: number; last: number }> {
-  let [places, last] = [0, -1]
+): Promise<{ slotCount: number; last: number }> {
+  let [slotCount, last] = [0, -1]
   const read = (after: number, limit: number) => store.slotsAfter(reader, after, limit)
   const from = { start: -1, size: pageSize, keyOf: (slot: store.SlotRecord) => slot.id }
   for await (const page of keysetPages(read, from)) {
@@ -97,10 +97,10 @@ async function walkSlots(
         findings.push({ promise: 'stock', where: at('place', { id: slot.id }), ...wrong })
       }
     }
-    places += page.length
+    slotCount += page.length
     last = page.at(-1)?.id ?? last
   }
-  return { places, last }
+  return { slotCount, last }
 }
 
 function problemOfSlot({ address: text, ipv, country }: store.SlotRecord): FindingProblem | undefined {

@@ -24,7 +24,7 @@ const fewAddresses = 4096n
 export type ClosedStock = {
   readonly as: 'retired' | 'quarantined'
   readonly undo: boolean
-  readonly places: readonly number[]
+  readonly slots: readonly number[]
   readonly blocks: readonly string[]
 }
 
@@ -45,17 +45,17 @@ async function* slotsWithin(db: Database, prefix: Prefix): AsyncGenerator<readon
 }
 
 /** One page of slots and blocks, in one transaction. Idempotent. */
-async function close(tx: Tx, { as, undo, places, blocks }: ClosedStock, nowMs: number): Promise<void> {
+async function close(tx: Tx, { as, undo, slots, blocks }: ClosedStock, nowMs: number): Promise<void> {
   if (as === 'retired') {
-    if (undo) store.restoreSlots(tx, places)
-    else store.retireSlots(tx, places)
+    if (undo) store.restoreSlots(tx, slots)
+    else store.retireSlots(tx, slots)
     for (const block of blocks) {
       await (undo ? store.restorePrefix(tx, block) : store.retirePrefix(tx, block, nowMs))
     }
     return
   }
-  if (undo) store.endQuarantine(tx, places)
-  else store.setQuarantined(tx, places, nowMs)
+  if (undo) store.endQuarantine(tx, slots)
+  else store.setQuarantined(tx, slots, nowMs)
   for (const block of blocks) store.setBlockQuarantined(tx, block, !undo)
 }
 
@@ -89,7 +89,7 @@ export function createStockOperator(deps: AuditDeps & { readonly db: Database; r
       await change(async (tx) => Number(await store.restorePrefix(tx, formatPrefix(prefix))))
     },
 
-    placesWithin: (prefix: Prefix) => slotsWithin(db, prefix),
+    slotsWithin: (prefix: Prefix) => slotsWithin(db, prefix),
 
     /** The large blocks of a prefix. A block that is larger than the prefix cannot be closed in part. */
     async blocksWithin(prefix: Prefix): Promise<string[]> {
@@ -99,7 +99,7 @@ export function createStockOperator(deps: AuditDeps & { readonly db: Database; r
       return blocks.filter((block) => isWithin(prefix, formatAddress(block.base))).map(formatPrefix)
     },
 
-    holdersOf: (places: readonly number[]) => store.holdersOf(db, places),
+    holdersOf: (slots: readonly number[]) => store.holdersOf(db, slots),
 
     close: (what: ClosedStock): Promise<void> => db.transact((tx) => close(tx, what, clock())),
 

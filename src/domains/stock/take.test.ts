@@ -230,10 +230,10 @@ describe.each([...engines])('stock on %s', (engine) => {
     for (let round = 0; round < 5; round += 1) {
       const ready = await stock.prepare(kindIn(code, 6), 2)
       await floor.db.transact(async (tx) => {
-        const places = await stock.take(tx, kindIn(code, 6), 2, new Set(), ready)
-        for (const place of places) {
-          expect(seen.has(place.address)).toBeFalse()
-          seen.add(place.address)
+        const slots = await stock.take(tx, kindIn(code, 6), 2, new Set(), ready)
+        for (const slot of slots) {
+          expect(seen.has(slot.address)).toBeFalse()
+          seen.add(slot.address)
         }
         // Free again, so that verify has nothing to say about places without a proxy.
         await tx.run(`UPDATE stock SET state = 'retired', known_carrier = NULL WHERE country = $1`, [code])
@@ -243,32 +243,32 @@ describe.each([...engines])('stock on %s', (engine) => {
   })
 
   describe('the database itself', () => {
-    const lease = (place: number, from: number, to: number | null) =>
+    const lease = (slotId: number, from: number, to: number | null) =>
       floor.db.transact((tx) =>
         tx.run('INSERT INTO leases (slot_id, started_at, ended_at, proxy_id) VALUES ($1, $2, $3, 1)', [
-          place,
+          slotId,
           from,
           to,
         ]),
       )
-    let place = 0
+    let slotId = 0
     beforeAll(async () => {
       const code = freshCountry()
       await addStock(floor.services, '10.9.0.0', code, 4)
       await buyProxies(floor.services, customer, { code, ipv: 4, period: 7 })
       const row = await floor.db.first<{ id: bigint }>('SELECT id FROM stock WHERE country = $1', [code])
-      place = Number(row?.id)
+      slotId = Number(row?.id)
     })
 
     test('the database refuses two open leases of one slot', async () => {
-      await failureOf(lease(place, floor.clock.nowMs + 1, null))
+      await failureOf(lease(slotId, floor.clock.nowMs + 1, null))
       // Without the trigger the unique index still refuses. All of this is undone with the transaction.
       const refused = await failureOf(
         floor.db.transact(async (tx) => {
           const on = engine === 'sqlite' ? '' : ' ON leases'
           await tx.run(`DROP TRIGGER leases_no_overlap${on}`)
           const at = floor.clock.nowMs + 1
-          await tx.run('INSERT INTO leases (slot_id, started_at, proxy_id) VALUES ($1, $2, 1)', [place, at])
+          await tx.run('INSERT INTO leases (slot_id, started_at, proxy_id) VALUES ($1, $2, 1)', [slotId, at])
         }),
       )
       expect(refused).toMatchObject({ name: 'ConstraintViolation', kind: 'unique' })
@@ -276,7 +276,7 @@ describe.each([...engines])('stock on %s', (engine) => {
 
     test('the database refuses leases of one slot that overlap in the past', async () => {
       const started = await floor.db.first<{ started_at: bigint }>('SELECT started_at FROM leases WHERE slot_id = $1', [
-        place,
+        slotId,
       ])
       const at = Number(started?.started_at)
       for (const [from, to] of [
@@ -284,17 +284,17 @@ describe.each([...engines])('stock on %s', (engine) => {
         [at - 10, at + 10],
         [at + 5, at + 10],
       ] as const) {
-        await failureOf(lease(place, from, to))
+        await failureOf(lease(slotId, from, to))
       }
     })
 
     test('the database refuses to delete a lease, to move it, and to change an ended one', async () => {
       const statements = [
-        `DELETE FROM leases WHERE slot_id = ${place}`,
-        `UPDATE leases SET started_at = started_at - 1 WHERE slot_id = ${place}`,
-        `UPDATE leases SET proxy_id = proxy_id + 1 WHERE slot_id = ${place}`,
-        `UPDATE leases SET slot_id = slot_id + 1000000 WHERE slot_id = ${place}`,
-        `UPDATE leases SET ended_at = started_at - 1 WHERE slot_id = ${place}`,
+        `DELETE FROM leases WHERE slot_id = ${slotId}`,
+        `UPDATE leases SET started_at = started_at - 1 WHERE slot_id = ${slotId}`,
+        `UPDATE leases SET proxy_id = proxy_id + 1 WHERE slot_id = ${slotId}`,
+        `UPDATE leases SET slot_id = slot_id + 1000000 WHERE slot_id = ${slotId}`,
+        `UPDATE leases SET ended_at = started_at - 1 WHERE slot_id = ${slotId}`,
         'UPDATE leases SET ended_at = NULL WHERE ended_at IS NOT NULL',
         'UPDATE leases SET ended_at = ended_at + 1 WHERE ended_at IS NOT NULL',
       ]

@@ -38,15 +38,15 @@ export async function lookAtRanges(
     const mine = countsOf.get(range.id) ?? []
     const isBlock = blockNodes.has(range.prefix)
     const blockNode = blockNodes.get(range.prefix) ?? null
-    const countsByNode = isBlock ? [{ servingNode: blockNode, places: 1 }] : mine
+    const countsByNode = isBlock ? [{ servingNode: blockNode, slots: 1 }] : mine
     const served = countsByNode.filter((each) => isThere(each.servingNode))
     const ofRange = trialsOf.get(range.id) ?? []
     return {
       range,
       homes: range.homes.map(nameOf),
       isBlock,
-      places: mine.reduce((sum, each) => sum + each.places, 0),
-      served: served.reduce((sum, each) => sum + each.places, 0),
+      places: mine.reduce((sum, each) => sum + each.slots, 0),
+      served: served.reduce((sum, each) => sum + each.slots, 0),
       by: [...new Set(served.map((each) => nameOf(each.servingNode ?? '')))],
       problems: whyNot(range, ofRange, nodes, isThere),
     }

@@ -20,7 +20,7 @@ describe.each([...engines])('interrupted imports on %s', (engine) => {
   const add = (by = shop.services, homes: string[] = []) => by.stock.add(block, kindIn('AT', 4), undefined, homes)
   const stock = () => shop.services.stock.ranges
   const rangesNow = async () => (await stock().overview()).ranges
-  const placesNow = async (): Promise<number> =>
+  const slotsNow = async (): Promise<number> =>
     Number((await shop.db.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM stock'))?.n)
 
   /** Services whose transactions fail once the condition is true; committed transactions remain. */
@@ -38,7 +38,7 @@ describe.each([...engines])('interrupted imports on %s', (engine) => {
 
   /** Interrupts an import after its first part. */
   async function breakOff(): Promise<void> {
-    const killed = await failureOf(add(dyingWhen(async () => (await placesNow()) > 0)))
+    const killed = await failureOf(add(dyingWhen(async () => (await slotsNow()) > 0)))
     expect(killed.message).toBe('killed')
   }
 
@@ -50,10 +50,10 @@ describe.each([...engines])('interrupted imports on %s', (engine) => {
 
   test('an interrupted import is finished by the same command, in the same range, and reported until then', async () => {
     await breakOff()
-    const half = await placesNow()
+    const half = await slotsNow()
     expect(half).toBeGreaterThan(0)
     expect(half).toBeLessThan(size)
-    expect(await stock().unfinished.underWay()).toMatchObject([{ places: half, prefix: text }])
+    expect(await stock().unfinished.underWay()).toMatchObject([{ slots: half, prefix: text }])
     shop.clock.advance(61 * minuteMs)
     expect(await add()).toBe(size - half)
     expect(await rangesNow()).toMatchObject([{ prefix: text, state: 'in' }])
@@ -64,12 +64,12 @@ describe.each([...engines])('interrupted imports on %s', (engine) => {
 
   test('an interrupted import is sold after 2 minutes without progress, and finishing it takes nothing from a buyer', async () => {
     await breakOff()
-    const half = await placesNow()
+    const half = await slotsNow()
     expect(await stock().unfinished.adoptStill()).toEqual([])
     shop.clock.advance(minuteMs)
     expect(await stock().unfinished.adoptStill()).toEqual([])
     shop.clock.advance(minuteMs)
-    expect(await stock().unfinished.adoptStill()).toMatchObject([{ places: half }])
+    expect(await stock().unfinished.adoptStill()).toMatchObject([{ slots: half }])
     expect(await stock().unfinished.adoptStill()).toEqual([])
     expect(await sellOne()).toHaveLength(1)
     expect(await add()).toBe(size - half)
@@ -81,14 +81,14 @@ describe.each([...engines])('interrupted imports on %s', (engine) => {
   })
 
   test('an import with progress is left alone, and a second import of the same addresses waits for it', async () => {
-    let [places, looks] = [0, 0]
+    let [slots, looks] = [0, 0]
     let second: Promise<number> | undefined
     const living: Database = {
       ...shop.db,
       async transact(work) {
         const done = await shop.db.transact(work)
-        if ((await placesNow()) > places) {
-          places = await placesNow()
+        if ((await slotsNow()) > slots) {
+          slots = await slotsNow()
           looks += 1
           second ??= add()
           expect(await stock().unfinished.adoptStill()).toEqual([])
@@ -104,7 +104,7 @@ describe.each([...engines])('interrupted imports on %s', (engine) => {
 
   test('an import that was interrupted before its first address leaves nothing', async () => {
     await failureOf(add(dyingWhen(async () => (await rangesNow()).length > 0)))
-    expect([(await rangesNow()).length, await placesNow()]).toEqual([1, 0])
+    expect([(await rangesNow()).length, await slotsNow()]).toEqual([1, 0])
     shop.clock.advance(61 * minuteMs)
     await stock().unfinished.adoptOld()
     expect(await rangesNow()).toEqual([])

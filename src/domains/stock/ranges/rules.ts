@@ -33,13 +33,13 @@ export type StockRange = {
 export type UnderWay = {
   readonly begunAt: number
   readonly ranges: number
-  readonly places: number
+  readonly slots: number
   readonly prefix: string
 }
 
 /** Whether an import made no progress between two looks. */
 export const standsStill = (before: UnderWay | undefined, now: UnderWay): boolean =>
-  before?.ranges === now.ranges && before.places === now.places
+  before?.ranges === now.ranges && before.slots === now.slots
 
 /** A node's whole report about a range, so that repeating it changes nothing. */
 export type Tried = {

@@ -258,12 +258,12 @@ export async function addressesIn(reader: Reader, range: number): Promise<string
 
 export async function countByServingNode(
   reader: Reader,
-): Promise<{ readonly range: number; readonly servingNode: string | null; readonly places: number }[]> {
+): Promise<{ readonly range: number; readonly servingNode: string | null; readonly slots: number }[]> {
   const rows = await reader.all<{ range_id: bigint; carrier: string | null; n: bigint }>(
     `SELECT range_id, carrier, COUNT(*) AS n FROM stock WHERE range_id IS NOT NULL AND state <> 'retired'
      GROUP BY range_id, carrier ORDER BY range_id, carrier`,
   )
-  return rows.map((row) => ({ range: Number(row.range_id), servingNode: row.carrier, places: Number(row.n) }))
+  return rows.map((row) => ({ range: Number(row.range_id), servingNode: row.carrier, slots: Number(row.n) }))
 }
 
 export async function servingNodesOf(reader: Reader, slots: readonly number[]): Promise<Map<number, string>> {
@@ -358,9 +358,9 @@ export async function importsUnderWay(reader: Reader): Promise<UnderWay[]> {
      JOIN stock ON stock.range_id = stock_ranges.id
      WHERE stock_ranges.state = 'coming' GROUP BY stock_ranges.created_at`,
   )
-  const placesAt = new Map(filled.map((row) => [row.created_at, Number(row.places)]))
+  const slotsAt = new Map(filled.map((row) => [row.created_at, Number(row.places)]))
   return begun.map(({ created_at: createdAt, ranges, prefix }) => {
-    return { begunAt: Number(createdAt), ranges: Number(ranges), places: placesAt.get(createdAt) ?? 0, prefix }
+    return { begunAt: Number(createdAt), ranges: Number(ranges), slots: slotsAt.get(createdAt) ?? 0, prefix }
   })
 }
 
