@@ -577,8 +577,8 @@ async function allowIn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Pr
     leaseRequests: [],
     sources: [{ subuser: other.id, address: '11.22.33.9' }],
   })
-  const places = { countries: ['de'], states: [], cities: [], zips: [], asns: [] }
-  const order = { pool, places, protocol: 'http' as const, quantity: 2, template: '{host}:{port}' }
+  const locations = { countries: ['de'], states: [], cities: [], zips: [], asns: [] }
+  const order = { pool, locations, protocol: 'http' as const, quantity: 2, template: '{host}:{port}' }
   for (const { customer } of [anna, boris]) {
     await premium.generate(customer, { ...order, subuser: undefined, type: 'sticky', ttlMinutes: 30 })
     await premium.generate(customer, { ...order, subuser: undefined, type: 'rotating', ttlMinutes: 0 })

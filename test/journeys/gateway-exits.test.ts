@@ -102,7 +102,7 @@ describe('exits through a supplier’s proxies', () => {
     expect(await attempt('socks', at(), as('forgotten'), echo.spot)).toMatchObject({ status: 4 })
     expect(road.gatewayLog.filter((line) => line.includes('exit down') && line.includes(forgotten.id))).toHaveLength(1)
     const cities = async () =>
-      (await premium.exits.places('datacenter', 'cities', anywhere)).map((location) => location.name)
+      (await premium.exits.locations('datacenter', 'cities', anywhere)).map((location) => location.name)
     expect(await untilTrue(async () => !(await cities()).includes('Forgotten'))).toBeTrue()
     const listed = await runCommand(['exit', 'list', '--limit', '10000', '--json'], {
       TURNPIKE_DATA: road.testDatabase.folder,

@@ -85,8 +85,8 @@ async function addCustomerEverywhere(services: Services, clock: HandClock): Prom
   await ledgerAudit.makeCheckpoint()
   await premium.whitelist.add(id, subuser.id, '91.121.44.77', 'zinaida-work')
   await premium.whitelist.remove(id, subuser.id, '91.121.44.77')
-  const places = { countries: ['de'], states: [], cities: [], zips: [], asns: [] }
-  const ports = { pool: 'residential', places, protocol: 'http', quantity: 2, template: '{host}:{port}' } as const
+  const locations = { countries: ['de'], states: [], cities: [], zips: [], asns: [] }
+  const ports = { pool: 'residential', locations, protocol: 'http', quantity: 2, template: '{host}:{port}' } as const
   for (const node of await services.fleet.nodes('gateway')) {
     const report = { isUp: true, sinceAt: 1, reason: '' }
     const exits = await db.all<{ id: string }>('SELECT id FROM exits WHERE drained_at IS NULL')

@@ -78,11 +78,13 @@ describe('nodes', () => {
   })
 
   test('a location is listed while one of its nodes is open', () => {
-    const places = locationsOf([
+    const locations = locationsOf([
       node('a', { location: 'oslo', city: 'Oslo', countryCode: 'NO' }),
       node('b', { location: 'bern', state: 'closed' }),
       node('c', { location: 'oslo' }),
     ])
-    expect(places.map((place) => [place.name, place.nodes.length, place.city])).toEqual([['oslo', 2, 'Oslo']])
+    expect(locations.map((location) => [location.name, location.nodes.length, location.city])).toEqual([
+      ['oslo', 2, 'Oslo'],
+    ])
   })
 })

@@ -12,7 +12,7 @@ export const sameSubuser = (): Refusal => refuseField('to_subuser_id', 'other_su
 export const unknownPool = (allowed: readonly string[]): Refusal => refuseField('pool_type', 'one_of', { allowed })
 
 export const whitelistFull = (most: number): Refusal => new Refusal('whitelist_full', { most }, { limit: most })
-export const badPlace = (problems: readonly FieldProblem[]): Refusal => malformed(problems)
+export const badLocation = (problems: readonly FieldProblem[]): Refusal => malformed(problems)
 export const notCarried = (pool: string): Refusal => new Refusal('no_exit_usable', { pool }, { charged: false })
 
 /** The address is sold as a dedicated proxy; a database constraint decides. */

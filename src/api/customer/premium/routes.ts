@@ -134,14 +134,14 @@ function accessOperations({ subusers, whitelist, generate }: Premium): readonly 
       const { input, formatId } = readGenerate(body)
       if (input.template.includes('{password}')) assertSeesPasswords(caller)
       const { subuser, domain, ip } = await generate(caller.customer, input)
-      const { countries, zips, ...places } = input.places
+      const { countries, zips, ...locations } = input.locations
       return {
         subuser: toRef(subuser),
         params: {
           pool_type: input.pool,
           countries: countries.map((code) => code.toUpperCase()),
           zipcodes: zips,
-          ...places,
+          ...locations,
           type: input.type,
           protocol: input.protocol,
           session_ttl: input.type === 'sticky' ? input.ttlMinutes : null,
@@ -199,8 +199,8 @@ const toCredential = ({ subuser, password }: Awaited<ReturnType<Premium['subuser
 
 function locationOperations({ exits, usage }: Premium): readonly Bound[] {
   type LocationQuery = Parameters<typeof readLocations>[0] & { readonly pool_type: string }
-  const find = async (body: LocationQuery, part: Parameters<typeof exits.places>[1]) =>
-    (await exits.places(body.pool_type, part, readLocations(body))).map(({ country, name, exits: count, slug }) => ({
+  const find = async (body: LocationQuery, part: Parameters<typeof exits.locations>[1]) =>
+    (await exits.locations(body.pool_type, part, readLocations(body))).map(({ country, name, exits: count, slug }) => ({
       slug,
       location: { country_code: country, name, exits: count },
     }))
@@ -270,7 +270,7 @@ function readGenerate(body: z.output<typeof access.generateProxies.body>) {
   const input = {
     subuser: readSubuser(body.subuser_id),
     pool: body.pool_type,
-    places: readLocations(body),
+    locations: readLocations(body),
     type: body.type,
     protocol: body.protocol,
     ttlMinutes: body.session_ttl ?? access.defaultTtlMinutes,

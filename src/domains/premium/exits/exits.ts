@@ -6,7 +6,7 @@ import { runningBefore } from '../../../core/stall-monitor.ts'
 import { createTtlCache, type TtlCache } from '../../../core/ttl-cache.ts'
 import { ConstraintViolation, type Tx } from '../../../db/transaction.ts'
 import type { PremiumDeps } from '../deps.ts'
-import { badPlace, inBlock, inStock, noSuchExit, unknownPool } from '../errors.ts'
+import { badLocation, inBlock, inStock, noSuchExit, unknownPool } from '../errors.ts'
 import * as rules from './rules.ts'
 import * as store from './store.ts'
 
@@ -15,13 +15,13 @@ const cacheTtlMs = 1000
 
 const dayMs = 86_400_000
 
-type ServingExits = Map<string, rules.PlacedExit[]>
+type ServingExits = Map<string, rules.LocatedExit[]>
 
 export type ExitDeps = PremiumDeps & { readonly serving: TtlCache<'all', ServingExits> }
 
 /** What other use cases need of exits. */
 export type Exits = {
-  fitting(pool: string, places: rules.WantedPlaces): Promise<readonly rules.PlacedExit[]>
+  fitting(pool: string, locations: rules.WantedLocations): Promise<readonly rules.LocatedExit[]>
   isCarried(pool: string): Promise<boolean>
 }
 
@@ -29,7 +29,7 @@ export type Exits = {
 export function cacheServing(deps: PremiumDeps): ExitDeps['serving'] {
   const load = async (): Promise<ServingExits> => {
     const serving = await store.listServing(deps.db, runningBefore(deps, rules.reportLastsMs), await isProduction(deps))
-    return Map.groupBy(serving.map(rules.place), ({ exit }) => exit.pool)
+    return Map.groupBy(serving.map(rules.locate), ({ exit }) => exit.pool)
   }
   return createTtlCache({ load, clock: deps.clock, ttlMs: cacheTtlMs, maxEntries: 1 })
 }
@@ -42,16 +42,16 @@ async function assertSold({ pricing }: PremiumDeps, pool: string): Promise<void>
   if (!known.includes(pool)) throw unknownPool(known)
 }
 
-async function fittingOrNone(deps: ExitDeps, pool: string, within: rules.WantedPlaces) {
+async function fittingOrNone(deps: ExitDeps, pool: string, within: rules.WantedLocations) {
   const read = deps.serving.get('all')
   await assertSold(deps, pool)
   const outcome = rules.narrow((await read).get(pool) ?? [], within)
-  if ('problem' in outcome) throw badPlace([outcome.problem])
+  if ('problem' in outcome) throw badLocation([outcome.problem])
   return outcome.exits
 }
 
 /** The exits of a pool that fit. Refuses with the part that no exit fits. */
-export async function fitting(deps: ExitDeps, pool: string, within: rules.WantedPlaces) {
+export async function fitting(deps: ExitDeps, pool: string, within: rules.WantedLocations) {
   const exits = await fittingOrNone(deps, pool, within)
   if (exits.length === 0) throw refuseField('pool_type', 'pool_without_exits')
   return exits
@@ -63,8 +63,8 @@ export async function isCarried(deps: ExitDeps, pool: string): Promise<boolean> 
 }
 
 /** The places of one kind with their number of exits, among the exits that fit `within`. */
-export async function places(deps: ExitDeps, pool: string, part: rules.PlacePart, within: rules.WantedPlaces) {
-  return rules.countPlaces(await fittingOrNone(deps, pool, within), part)
+export async function locations(deps: ExitDeps, pool: string, part: rules.LocationPart, within: rules.WantedLocations) {
+  return rules.countLocations(await fittingOrNone(deps, pool, within), part)
 }
 
 /** Adds exits in the caller's transaction, with sealed credentials. */
@@ -223,7 +223,7 @@ export async function changed(
   const rows = await store.changedAfter(db, after, limit, servingOnly)
   return rows.map(({ exit, credentials }) => ({
     ...exit,
-    slugs: rules.place(exit).slugs,
+    slugs: rules.locate(exit).slugs,
     credentials: credentials && rules.readCredentials(vault.open(credentials, rules.contextOf(exit.id))),
   }))
 }

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
 import type { ExitId } from '../../../core/ids.ts'
-import { type ExitStatusReport, narrow, type PlacedExit, place, statusOf } from './rules.ts'
+import { type ExitStatusReport, type LocatedExit, locate, narrow, statusOf } from './rules.ts'
 
-const exitIn = (city: string): PlacedExit =>
-  place({
+const exitIn = (city: string): LocatedExit =>
+  locate({
     id: `exit_${city}` as ExitId,
     pool: 'residential',
     kind: 'local',

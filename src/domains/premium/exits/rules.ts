@@ -29,9 +29,9 @@ export type Exit = {
 }
 
 /** Country codes, or any; and the other parts of a place that a customer can choose. */
-export type Offers = { readonly countries: 'any' | readonly string[]; readonly parts: readonly PlacePart[] }
+export type Offers = { readonly countries: 'any' | readonly string[]; readonly parts: readonly LocationPart[] }
 
-const partOf: Readonly<Record<string, PlacePart>> = { state: 'states', city: 'cities', zip: 'zips', asn: 'asns' }
+const partOf: Readonly<Record<string, LocationPart>> = { state: 'states', city: 'cities', zip: 'zips', asn: 'asns' }
 
 /** What a login template offers in these countries. */
 const offersOf = (template: string, countries: Offers['countries']): Offers => ({
@@ -44,7 +44,7 @@ export const writeOffers = ({ countries, parts }: Offers): string =>
 
 export function readOffers(text: string): Offers {
   const [countries = '', parts = ''] = text.split('|')
-  const known = parts.split(' ').filter((part): part is PlacePart => order.some((each) => each === part))
+  const known = parts.split(' ').filter((part): part is LocationPart => order.some((each) => each === part))
   return { countries: countries === 'any' ? 'any' : countries.split(' '), parts: known }
 }
 
@@ -78,15 +78,15 @@ export function statusOf(
 }
 
 /** The places that a customer wants, as slugs. Each list names alternatives; all lists must fit at once. */
-export type WantedPlaces = Readonly<Record<'countries' | 'states' | 'cities' | 'zips', readonly string[]>> & {
+export type WantedLocations = Readonly<Record<'countries' | 'states' | 'cities' | 'zips', readonly string[]>> & {
   readonly asns: readonly number[]
 }
 
 /** An exit with its place as slugs. */
-export type PlacedExit = { readonly exit: Exit; readonly slugs: Readonly<Record<PlacePart, string>> }
-export type PlacePart = 'countries' | 'states' | 'cities' | 'zips' | 'asns'
+export type LocatedExit = { readonly exit: Exit; readonly slugs: Readonly<Record<LocationPart, string>> }
+export type LocationPart = 'countries' | 'states' | 'cities' | 'zips' | 'asns'
 
-export const place = (exit: Exit): PlacedExit => ({
+export const locate = (exit: Exit): LocatedExit => ({
   exit,
   slugs: {
     countries: exit.country.toLowerCase(),
@@ -97,8 +97,8 @@ export const place = (exit: Exit): PlacedExit => ({
   },
 })
 
-const order: readonly PlacePart[] = ['countries', 'states', 'cities', 'zips', 'asns']
-const fieldOf = (part: PlacePart): string => (part === 'zips' ? 'zipcodes' : part)
+const order: readonly LocationPart[] = ['countries', 'states', 'cities', 'zips', 'asns']
+const fieldOf = (part: LocationPart): string => (part === 'zips' ? 'zipcodes' : part)
 const maxAllowedShown = 50
 
 /**
@@ -106,12 +106,12 @@ const maxAllowedShown = 50
  * lists before it leave, so a refusal names the missing city and not its country.
  */
 export function narrow(
-  exits: readonly PlacedExit[],
-  places: WantedPlaces,
-): { readonly exits: readonly PlacedExit[] } | { readonly problem: FieldProblem } {
+  exits: readonly LocatedExit[],
+  locations: WantedLocations,
+): { readonly exits: readonly LocatedExit[] } | { readonly problem: FieldProblem } {
   let left = exits
   for (const part of order) {
-    const wanted = places[part].map(String)
+    const wanted = locations[part].map(String)
     if (wanted.length === 0) continue
     const missing = wanted.filter((value) => !left.some((each) => serves(each, part, value)))
     if (missing.length > 0) {
@@ -123,21 +123,21 @@ export function narrow(
   return { exits: left }
 }
 
-function serves({ exit, slugs }: PlacedExit, part: PlacePart, value: string): boolean {
+function serves({ exit, slugs }: LocatedExit, part: LocationPart, value: string): boolean {
   if (exit.offers === null) return slugs[part] === value
   if (part !== 'countries') return exit.offers.parts.includes(part)
   return exit.offers.countries === 'any' || exit.offers.countries.includes(value.toUpperCase())
 }
 
 /** The places of a kind that an exit can name; none for a supplier that offers any. */
-function namedBy({ exit, slugs }: PlacedExit, part: PlacePart): string[] {
+function namedBy({ exit, slugs }: LocatedExit, part: LocationPart): string[] {
   if (exit.offers === null) return [slugs[part]]
   if (part !== 'countries' || exit.offers.countries === 'any') return []
   return exit.offers.countries.map((code) => code.toLowerCase())
 }
 
 function problemOf(
-  part: PlacePart,
+  part: LocationPart,
   missing: readonly string[],
   there: ReadonlySet<string>,
   isFirst: boolean,
@@ -150,11 +150,11 @@ function problemOf(
   return { ...problem, ...(allowed.length <= maxAllowedShown && { allowed: allowed.map(toShown) }) }
 }
 
-type PlaceCount = Readonly<Record<'slug' | 'name' | 'country', string>> & { readonly exits: number }
+type LocationCount = Readonly<Record<'slug' | 'name' | 'country', string>> & { readonly exits: number }
 
 /** The places of one kind with their number of exits, largest first. */
-export function countPlaces(exits: readonly PlacedExit[], part: PlacePart): PlaceCount[] {
-  const counts = new Map<string, PlaceCount>()
+export function countLocations(exits: readonly LocatedExit[], part: LocationPart): LocationCount[] {
+  const counts = new Map<string, LocationCount>()
   for (const placed of exits) {
     const { exit } = placed
     for (const slug of namedBy(placed, part)) {
@@ -170,7 +170,7 @@ export function countPlaces(exits: readonly PlacedExit[], part: PlacePart): Plac
   )
 }
 
-const nameOf = ({ country, state, city, zip, asn }: Exit, part: PlacePart): string =>
+const nameOf = ({ country, state, city, zip, asn }: Exit, part: LocationPart): string =>
   ({ countries: country, states: state, cities: city, zips: zip, asns: `AS${asn}` })[part]
 
 /** Binds sealed credentials to their exit: in another row they do not open. */
@@ -178,8 +178,8 @@ export const contextOf = (id: ExitId): string => `exit ${id}`
 
 /** The operator's input for a new exit. Field names are those of the API and of the command line. */
 type ExitInput = { readonly pool: string } & { readonly [Name in ExitField]?: string | undefined }
-type ExitField = 'local' | 'upstream' | 'username' | 'password' | 'node' | 'countries' | PlaceField
-type PlaceField = 'country' | 'state' | 'city' | 'zip' | 'asn'
+type ExitField = 'local' | 'upstream' | 'username' | 'password' | 'node' | 'countries' | LocationField
+type LocationField = 'country' | 'state' | 'city' | 'zip' | 'asn'
 
 export type NewExit = Omit<Exit, 'id' | 'node' | 'offers' | 'drainedAt' | 'createdAt' | 'changedAt'> & {
   readonly node?: string | null
@@ -207,9 +207,9 @@ export function readExit(input: ExitInput): NewExit {
     pool: input.pool,
     ...readWay(input),
     country,
-    state: readPlace(input, 'state', 40),
-    city: readPlace(input, 'city', 40),
-    zip: readPlace(input, 'zip', 12),
+    state: readLocationPart(input, 'state', 40),
+    city: readLocationPart(input, 'city', 40),
+    zip: readLocationPart(input, 'zip', 12),
     asn,
   }
 }
@@ -235,7 +235,7 @@ function readSupplier(input: ExitInput, template: string): NewExit {
 }
 
 /** A place must be writable in a login, so that customers can choose it. */
-function readPlace(input: ExitInput, field: 'state' | 'city' | 'zip', max: number): string {
+function readLocationPart(input: ExitInput, field: 'state' | 'city' | 'zip', max: number): string {
   const text = input[field]
   if (text === undefined) return ''
   const slug = toSlug(text)

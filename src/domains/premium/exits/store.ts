@@ -35,8 +35,8 @@ export function insertExits(tx: Tx, exits: readonly { exit: Exit; credentials: U
     exits.map(({ exit, credentials }) => {
       const { id, pool, kind, host, port, country, state, city, zip, asn, node, drainedAt, createdAt, changedAt } = exit
       const offers = exit.offers && writeOffers(exit.offers)
-      const place = [country, state, city, zip, asn]
-      return [id, pool, kind, host, port, ...place, node, offers, drainedAt, createdAt, changedAt, credentials]
+      const location = [country, state, city, zip, asn]
+      return [id, pool, kind, host, port, ...location, node, offers, drainedAt, createdAt, changedAt, credentials]
     }),
   )
 }

@@ -6,7 +6,7 @@ import { maxLoginLength, type ProxyLogin, writeProxyLogin } from '../../../core/
 import { refuseField } from '../../../core/refusal.ts'
 import type { PremiumDeps } from '../deps.ts'
 import type { Exits } from '../exits/exits.ts'
-import type { WantedPlaces } from '../exits/rules.ts'
+import type { WantedLocations } from '../exits/rules.ts'
 import { load, openPassword } from './manage.ts'
 import type { Subuser } from './rules.ts'
 import * as store from './store.ts'
@@ -14,7 +14,7 @@ import * as store from './store.ts'
 type GenerateRequest = {
   readonly subuser: SubuserId | undefined
   readonly pool: string
-  readonly places: WantedPlaces
+  readonly locations: WantedLocations
   readonly type: 'sticky' | 'rotating'
   readonly protocol: 'http' | 'socks5'
   readonly ttlMinutes: number
@@ -33,7 +33,7 @@ export async function generate(
 ) {
   const { db, gateway } = deps
   const subuser = await load(deps, customer, asked.subuser)
-  await deps.exits.fitting(asked.pool, asked.places)
+  await deps.exits.fitting(asked.pool, asked.locations)
   assertFits(subuser, asked)
   const lines = identifiesByPort(asked.template) ? await byPort(deps, subuser, asked) : byLogin(deps, subuser, asked)
   const password = asked.template.includes('{password}') ? await openPassword(deps, db, subuser.id) : ''
@@ -59,7 +59,7 @@ function sessionNames(random: RandomBytes, count: number, taken: Iterable<string
 const baseOf = (subuser: Subuser, asked: GenerateRequest): ProxyLogin => ({
   login: subuser.login,
   pool: asked.pool,
-  ...asked.places,
+  ...asked.locations,
   session: null,
 })
 

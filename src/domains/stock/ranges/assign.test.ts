@@ -209,8 +209,8 @@ describe.each([...engines])('ranges and gateways on %s', (engine) => {
   })
 
   test('an address belongs to one product: stock is no exit, and an exit is not in stock', async () => {
-    const place = { country: 'AT', state: '', city: '', zip: '', asn: null }
-    const local = { pool: 'residential', kind: 'local' as const, port: null, credentials: null, ...place }
+    const location = { country: 'AT', state: '', city: '', zip: '', asn: null }
+    const local = { pool: 'residential', kind: 'local' as const, port: null, credentials: null, ...location }
     await add('203.0.113.0/30')
     const exit = await shop.services.premium.exits.addOne({ ...local, host: '198.51.100.9' })
     expect((await refusalOf(shop.services.premium.exits.addOne({ ...local, host: '203.0.113.1' }))).code).toBe(
@@ -225,8 +225,8 @@ describe.each([...engines])('ranges and gateways on %s', (engine) => {
   })
 
   test('an exit inside a large block on sale is refused in either order, and an earlier one is never sold from the block', async () => {
-    const place = { country: 'AT', state: '', city: '', zip: '', asn: null }
-    const local = { pool: 'residential', kind: 'local' as const, port: null, credentials: null, ...place }
+    const location = { country: 'AT', state: '', city: '', zip: '', asn: null }
+    const local = { pool: 'residential', kind: 'local' as const, port: null, credentials: null, ...location }
     const exits = shop.services.premium.exits
     await add('2001:db8:1::/96', 6)
     expect((await refusalOf(exits.addOne({ ...local, host: '2001:db8:1::7' }))).message).toContain('2001:db8:1::/96')
