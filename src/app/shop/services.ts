@@ -127,7 +127,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   const ledgerAudit = createLedgerAudit({ ...base, history })
   const customers = createCustomers({ ledger, ...base, ...config })
   const fleet = createFleet({ ...base, publicKeyOf })
-  const reach = createReach({ customers, fleet, places: config.places })
+  const reach = createReach({ customers, fleet, hosts: config.places })
   const events = createEvents(base)
   const findObstacle = (query: Parameters<typeof reach.findObjection>[0]) => reach.findObjection(query)
   const orders = createOrders({ ...base, ledger, customers, events, findObstacle })

@@ -8,7 +8,7 @@ import type { Fleet } from './index.ts'
 export type PublicHosts = { readonly gateway: string; readonly vpn: string; readonly shop: string }
 
 /** A host that only this machine reaches, and its setting. */
-export type Unreachable = { readonly place: keyof PublicHosts; readonly setting: string; readonly host: string }
+export type Unreachable = { readonly service: keyof PublicHosts; readonly setting: string; readonly host: string }
 
 const settings = {
   gateway: 'TURNPIKE_GATEWAY_HOST',
@@ -41,14 +41,14 @@ type Asked = { readonly product: string; readonly action: string; readonly input
 export function createReach(deps: {
   readonly customers: Pick<Customers, 'mode'>
   readonly fleet: Pick<Fleet, 'nodes'>
-  readonly places: PublicHosts | undefined
+  readonly hosts: PublicHosts | undefined
 }) {
-  const { places } = deps
-  const unreachable: Unreachable[] = (['gateway', 'vpn', 'shop'] as const).flatMap((place) =>
-    places && isLoopback(places[place]) ? [{ place, setting: settings[place], host: places[place] }] : [],
+  const { hosts } = deps
+  const unreachable: Unreachable[] = (['gateway', 'vpn', 'shop'] as const).flatMap((service) =>
+    hosts && isLoopback(hosts[service]) ? [{ service, setting: settings[service], host: hosts[service] }] : [],
   )
   const isProduction = async (): Promise<boolean> => (await deps.customers.mode()) === 'production'
-  const lacks = (place: keyof PublicHosts): boolean => unreachable.some((each) => each.place === place)
+  const lacks = (service: keyof PublicHosts): boolean => unreachable.some((each) => each.service === service)
 
   async function isOutOfReach({ product, input }: Asked): Promise<boolean> {
     if (product === 'dedicated') return lacks('gateway') && hasIpv6(input)

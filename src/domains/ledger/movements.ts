@@ -170,7 +170,7 @@ export const chargedOrders = (
 ): Promise<OrderId[]> => store.listCharges(reader, customer, before, limit)
 
 /** The posting number below which an order without a charge sorts. */
-export async function placeAmongCharges(deps: LedgerDeps, customer: CustomerId, order: string): Promise<number> {
+export async function positionAmongCharges(deps: LedgerDeps, customer: CustomerId, order: string): Promise<number> {
   return ((await store.findChargeBelow(deps.db, customer, order)) ?? 0) + 1
 }
 

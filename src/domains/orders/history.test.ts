@@ -185,7 +185,13 @@ class Play {
     }
   }
 
-  private place(cost: bigint, by: number, key: string | undefined, text: string, ends: 'well' | 'refused' | 'fault') {
+  private purchase(
+    cost: bigint,
+    by: number,
+    key: string | undefined,
+    text: string,
+    ends: 'well' | 'refused' | 'fault',
+  ) {
     const request = {
       by: this.payer(by),
       key,
@@ -229,7 +235,7 @@ class Play {
   ): Promise<void> {
     const kept = key === undefined ? undefined : this.model.keyed.get(key)
     const known = kept && kept.at > this.clock.nowMs - keyKeptMs ? kept : undefined
-    const attempt = this.place(cost, by, key, text, ends)
+    const attempt = this.purchase(cost, by, key, text, ends)
     if (known && known.text !== text) return expect(await codeOf(attempt)).toBe('idempotency_key_reused')
     if (known) return expect(await attempt).toMatchObject({ body: known.body, replayed: true })
     if (ends === 'refused') return expect(await codeOf(attempt)).toBe('out_of_stock')
@@ -277,7 +283,7 @@ class Play {
   /** Concurrent purchases: the successful ones fit in some order, and each refusal was due at some point of it. */
   private async together(prices: readonly bigint[], by: number): Promise<void> {
     const attempts = await Promise.allSettled(
-      prices.map((cost, index) => this.place(cost, by, undefined, `together ${index}`, 'well')),
+      prices.map((cost, index) => this.purchase(cost, by, undefined, `together ${index}`, 'well')),
     )
     const rows = await this.services.ledger.history(this.customer, undefined, prices.length)
     const seqOf = new Map(rows.map((row) => [row.order as string, row.seq]))
@@ -305,7 +311,7 @@ class Play {
     const key = `at-once-${this.model.postings.length}-${this.model.orders.size}-${this.clock.nowMs}`
     const refusal = this.model.refusalOf(cost, 0)
     const attempts = await Promise.allSettled(
-      Array.from({ length: times }, () => this.place(cost, 0, key, 'at once', 'well')),
+      Array.from({ length: times }, () => this.purchase(cost, 0, key, 'at once', 'well')),
     )
     const answers = attempts.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
     const codes: string[] = attempts.flatMap((each) =>

@@ -27,7 +27,7 @@ export async function list(
   const below =
     before === undefined
       ? Number.MAX_SAFE_INTEGER
-      : (last?.chargeSeq ?? (await ledger.placeAmongCharges(customer, before)))
+      : (last?.chargeSeq ?? (await ledger.positionAmongCharges(customer, before)))
   const [ids, free] = await Promise.all([
     ledger.chargedOrders(customer, below, limit),
     store.listFree(db, customer, before ?? store.pastLastId, limit),

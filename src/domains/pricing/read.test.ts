@@ -202,7 +202,7 @@ describe('a price list', () => {
       vpn: { months: {}, refund: 'maybe' },
       extra: 1,
     })
-    for (const place of [
+    for (const path of [
       'catalogue.extra',
       'dedicated.prolong_periods',
       'dedicated.kinds.4.countries.DE.per_day',
@@ -212,7 +212,7 @@ describe('a price list', () => {
       'vpn.months',
       'vpn.refund',
     ]) {
-      expect(problems.filter((each) => each.startsWith(place))).not.toEqual([])
+      expect(problems.filter((each) => each.startsWith(path))).not.toEqual([])
     }
   })
 

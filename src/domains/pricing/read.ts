@@ -131,9 +131,9 @@ function readKind(reading: Reading, value: unknown, path: string): DedicatedKind
   const periods = reading.rising(root['periods'], `${path}.periods`, 3650)
   const countries = new Map<string, Rate>()
   for (const [code, rate] of Object.entries(reading.object(root['countries'], `${path}.countries`))) {
-    const place = `${path}.countries.${code}`
-    if (readCountry(code) !== code) reading.wrong(place, 'country_code')
-    countries.set(code, readRate(reading, rate, periods, place))
+    const ratePath = `${path}.countries.${code}`
+    if (readCountry(code) !== code) reading.wrong(ratePath, 'country_code')
+    countries.set(code, readRate(reading, rate, periods, ratePath))
   }
   return {
     periods,
@@ -150,8 +150,8 @@ function readRate(reading: Reading, value: unknown, periods: readonly number[], 
   if (!('per_period' in root)) return { by: 'day', price: reading.price(root['per_day'], `${path}.per_day`) }
   const prices = new Map<number, Kopecks>()
   for (const [days, price] of Object.entries(reading.object(root['per_period'], `${path}.per_period`))) {
-    const place = `${path}.per_period.${days}`
-    prices.set(reading.numbered(days, place, 3650), reading.price(price, place))
+    const pricePath = `${path}.per_period.${days}`
+    prices.set(reading.numbered(days, pricePath, 3650), reading.price(price, pricePath))
   }
   for (const period of periods) if (!prices.has(period)) reading.wrong(path, 'price_missing', { days: period })
   return { by: 'period', prices }

@@ -101,7 +101,7 @@ function leaves(value: unknown, path: string): Map<string, string> {
   if (typeof value !== 'object' || value === null) return new Map([[path, JSON.stringify(value)]])
   const found = new Map<string, string>()
   for (const [name, child] of Object.entries(value)) {
-    for (const [place, leaf] of leaves(child, path === '' ? name : `${path}.${name}`)) found.set(place, leaf)
+    for (const [leafPath, leaf] of leaves(child, path === '' ? name : `${path}.${name}`)) found.set(leafPath, leaf)
   }
   return found
 }

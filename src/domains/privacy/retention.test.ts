@@ -95,8 +95,8 @@ test('withoutNames keeps the order and removes names and keys', () => {
 })
 
 test('readCursor reads what toCursor wrote, and nothing else', () => {
-  const place = { holding: 3, after: ['a', 7] }
-  expect(readCursor(toCursor(place))).toEqual(place)
+  const cursor = { holding: 3, after: ['a', 7] }
+  expect(readCursor(toCursor(cursor))).toEqual(cursor)
   for (const text of ['', '{}', '["x"]', '[1.5]', '[1,null]']) expect(readCursor(text)).toBeUndefined()
 })
 

@@ -165,13 +165,13 @@ export async function ownedAmong(
   const owned = new Set<string>()
   if (ids.length > 0) {
     const asked = padded(ids)
-    const places = list(asked.length, 1)
+    const placeholders = list(asked.length, 1)
     const rows = await reader.all<{ id: string }>(
-      `SELECT id FROM tokens WHERE customer_id = $1 AND id IN (${places})
-       UNION ALL SELECT id FROM orders WHERE customer_id = $1 AND id IN (${places})
-       UNION ALL SELECT id FROM payments WHERE customer_id = $1 AND id IN (${places})
-       UNION ALL SELECT id FROM subusers WHERE customer_id = $1 AND id IN (${places})
-       UNION ALL SELECT uuid FROM vpn_subscriptions WHERE customer_id = $1 AND uuid IN (${places})`,
+      `SELECT id FROM tokens WHERE customer_id = $1 AND id IN (${placeholders})
+       UNION ALL SELECT id FROM orders WHERE customer_id = $1 AND id IN (${placeholders})
+       UNION ALL SELECT id FROM payments WHERE customer_id = $1 AND id IN (${placeholders})
+       UNION ALL SELECT id FROM subusers WHERE customer_id = $1 AND id IN (${placeholders})
+       UNION ALL SELECT uuid FROM vpn_subscriptions WHERE customer_id = $1 AND uuid IN (${placeholders})`,
       [customer, ...asked],
     )
     for (const row of rows) owned.add(row.id)
