@@ -16,7 +16,7 @@ const { premium } = createServices(openDatabase(address), realRuntime, {
   premium: { ...shippedTerms, leaseBytes: 10_000_000n },
 })
 // No gateway reports the state of exits here.
-premium.exits.isCarried = async () => true
+premium.exits.isServed = async () => true
 const by = { customer: customer as CustomerId, token: null }
 const request = { by, key: undefined, toBody: (bought: { order: string }) => bought.order }
 

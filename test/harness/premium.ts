@@ -38,7 +38,7 @@ export async function openPremiumShop(engine: Engine, terms: Partial<typeof ship
     premium: { ...shippedTerms, leaseBytes, ...terms },
   })
   // No gateway reports the state of exits here.
-  services.premium.exits.isCarried = async () => true
+  services.premium.exits.isServed = async () => true
   await db.transact(async (tx) => void (await services.pricing.apply(tx, shippedCatalogue)))
   return {
     services,

@@ -22,7 +22,7 @@ export function wire(
   const gateway = { host: '127.0.0.1', port: 10_800 }
   const runtime = clock ? runtimeWith(clock) : realRuntime
   const services = createServices(db, runtime, { vault: createVault(new Uint8Array(32)), gateway, ...config })
-  services.premium.exits.isCarried = async () => true
+  services.premium.exits.isServed = async () => true
   return addStockGateway(services)
 }
 

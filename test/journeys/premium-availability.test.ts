@@ -78,7 +78,7 @@ describe.each([...enginesOf('sqlite')])('availability of premium traffic in prod
     const { id } = await exits.addOne({ ...upstream, ...location, node, credentials: null })
     for (const [at, isUp] of reports.entries()) await report(isUp, `nod_${at + 1}`, id)
     service.clock.advance(1001)
-    expect(await exits.isCarried('datacenter')).toBe(sold)
+    expect(await exits.isServed('datacenter')).toBe(sold)
     const pools = await exits.overview()
     expect(pools.find((each) => each.pool === 'datacenter')?.serving).toBe(sold ? 1 : 0)
     const latest = await exits.reports([id])

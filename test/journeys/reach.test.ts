@@ -16,7 +16,7 @@ async function openProduction(engine: (typeof engines)[number], env: Record<stri
   await addStock(service.services, '2001:db8::/64', 'DE', 6)
   const node = await db.transact((tx) => fleet.add(tx, { kind: 'vpn', name: 'v1', location: 'nl' }))
   await fleet.seen(node.id, { version: '1' })
-  service.services.premium.exits.isCarried = async () => true
+  service.services.premium.exits.isServed = async () => true
   const { token } = await service.newCustomer(100_000n)
   const buy = async (path: string, body: object) => {
     return (await (await createCaller(service.url, token)).post(path, body)).status

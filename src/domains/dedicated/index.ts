@@ -8,7 +8,7 @@ import { countActive, delivered, held, holdersOf, show } from './operate.ts'
 import { allOutages, interrupt, listInterrupted, restore } from './outages/outages.ts'
 import { createOutageWatch } from './outages/watch.ts'
 import { prolong, quoteProlonging, renewDue, setRenewal } from './prolong.ts'
-import { carried, type DedicatedDeps, list, listAll, load, setComment, setProtocol } from './proxies.ts'
+import { type DedicatedDeps, list, listAll, load, setComment, setProtocol, trafficOf } from './proxies.ts'
 import { move, quarantine, retire, survey } from './ranges.ts'
 import { replace, replaceByOperator } from './replace.ts'
 
@@ -26,7 +26,17 @@ export type RangeOperator = Dedicated['ranges']
 
 export const createDedicated = (deps: DedicatedDeps) => ({
   ...bind(deps, { quote, buy, quoteProlonging, prolong, setRenewal, replace }),
-  ...bind(deps, { list, listAll, load, carried, setProtocol, setComment, allowSource, disallowSource, resetPasswords }),
+  ...bind(deps, {
+    list,
+    listAll,
+    load,
+    trafficOf,
+    setProtocol,
+    setComment,
+    allowSource,
+    disallowSource,
+    resetPasswords,
+  }),
   buyer: buyerOf(deps),
   /** Periodic tasks. */
   upkeep: bind(deps, { release: releaseOverdue, renew: renewDue }),

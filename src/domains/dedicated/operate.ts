@@ -5,7 +5,7 @@ import type { ActionAnswer } from '../orders/index.ts'
 import type { Order } from '../orders/rules.ts'
 import type { HeldGoods } from '../pricing/index.ts'
 import { nothingToEnd } from './errors.ts'
-import { carried, type DedicatedDeps, type ProxyTraffic, product } from './proxies.ts'
+import { type DedicatedDeps, type ProxyTraffic, product, trafficOf } from './proxies.ts'
 import { isHeld, type Proxy, type ProxyStatus, statusAt } from './rules.ts'
 import * as store from './store.ts'
 
@@ -45,7 +45,7 @@ export async function show(deps: DedicatedDeps, id: number): Promise<ProxySight>
   const found = await store.findProxy(deps.db, id)
   if (!found) throw nothingToEnd()
   const { sealedPassword: _, passwordDigest: __, ...proxy } = found
-  const traffic = (await carried(deps, [proxy])).get(id)
+  const traffic = (await trafficOf(deps, [proxy])).get(id)
   return {
     proxy,
     status: shownStatus(deps, proxy),
@@ -88,7 +88,7 @@ export async function holdersOf(deps: DedicatedDeps, address: Address, from: num
 export async function delivered(deps: DedicatedDeps, order: Order): Promise<ActionAnswer[]> {
   const ids = (await store.idsOfOrder(deps.db, order.customer, order.id)).slice(0, maxDelivered)
   const proxies = await store.findMany(deps.db, ids)
-  const traffic = await carried(deps, proxies)
+  const traffic = await trafficOf(deps, proxies)
   return proxies.map((proxy) => ({
     proxy: proxy.id,
     address: proxy.address,

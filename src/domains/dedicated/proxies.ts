@@ -121,7 +121,7 @@ export async function load(deps: DedicatedDeps, customer: CustomerId, id: number
 }
 
 /** The traffic of each proxy, as far as nodes have reported it. */
-export async function carried(
+export async function trafficOf(
   { db, traffic }: DedicatedDeps,
   proxies: readonly { readonly id: number }[],
 ): Promise<ReadonlyMap<number, ProxyTraffic>> {

@@ -152,10 +152,10 @@ describe.each([...engines])('joining on %s', (engine) => {
     const { name } = await newNode()
     const { id } = (await services.fleet.findByName(name)) ?? { id: undefined }
     if (!id) throw new Error('the node is not there')
-    const say = (boot: string, tunnels: number, carried: number, isStopping = false) =>
+    const say = (boot: string, tunnels: number, totalBytes: number, isStopping = false) =>
       services.fleet.seen(id, {
         version,
-        health: { boot, tunnels, lagMs: 5, carried, relayed: 0, isStopping, maxPorts: null },
+        health: { boot, tunnels, lagMs: 5, carried: totalBytes, relayed: 0, isStopping, maxPorts: null },
       })
     const health = async () => (await services.fleet.findByName(name))?.health
     await say('boot-1', 1, 100)

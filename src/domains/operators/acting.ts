@@ -5,9 +5,9 @@ import { type Action, toEntry } from './rules.ts'
 import * as store from './store.ts'
 
 /** A typed AsyncLocalStorage. */
-type Along<Carried> = {
-  run<Result>(carried: Carried, work: () => Promise<Result>): Promise<Result>
-  get(): Carried | undefined
+type Along<Context> = {
+  run<Result>(context: Context, work: () => Promise<Result>): Promise<Result>
+  get(): Context | undefined
 }
 
 /** An action in progress, and whether the log has it. */

@@ -10,7 +10,7 @@ import type { HeldGoods } from '../pricing/index.ts'
 import { type Catalogue, priceTraffic, type TrafficPrice } from '../pricing/rules.ts'
 import { never, type PoolBalance } from '../traffic/accounts/rules.ts'
 import type { PremiumDeps } from './deps.ts'
-import { notCarried, unknownPool } from './errors.ts'
+import { poolNotServed, unknownPool } from './errors.ts'
 import type { Exits } from './exits/exits.ts'
 import { touchIfEmpty } from './move.ts'
 import { product } from './rules.ts'
@@ -18,7 +18,7 @@ import { load, resolve } from './subusers/manage.ts'
 import type { Subuser } from './subusers/rules.ts'
 import { ownersOf } from './subusers/store.ts'
 
-type BuyDeps = PremiumDeps & { readonly exits: Pick<Exits, 'isCarried'> }
+type BuyDeps = PremiumDeps & { readonly exits: Pick<Exits, 'isServed'> }
 
 type TrafficOrder = { readonly pool: string; readonly tenths: number; readonly subuser: SubuserId | undefined }
 
@@ -47,7 +47,7 @@ export async function quote(
   tenths: number,
 ): Promise<TrafficPrice & { readonly available: boolean }> {
   const priced = priceOf(await deps.pricing.current(), pool, tenths)
-  return { ...priced, available: await deps.exits.isCarried(pool) }
+  return { ...priced, available: await deps.exits.isServed(pool) }
 }
 
 export async function pools({ pricing }: PremiumDeps): Promise<string[]> {
@@ -62,13 +62,13 @@ export async function buy(
 ): Promise<PurchaseAnswer> {
   const { accounts } = deps.traffic
   const catalogue = await deps.pricing.current(request.catalogue)
-  const isCarried = await deps.exits.isCarried(pool)
+  const isServed = await deps.exits.isServed(pool)
   const gb = tenths / 10
   const asked = { pool_type: pool, gb, subuser_id: id ?? null }
   return deps.orders.sell(request, { product, action: 'buy', input: asked }, async (sale) => {
     const { tx, order } = sale
     const { total, perGigabyte } = priceOf(catalogue, pool, tenths)
-    if (!isCarried) throw notCarried(pool)
+    if (!isServed) throw poolNotServed(pool)
     const subuser = await resolve(deps, tx, request.by.customer, id)
     const account = await accounts.lock(tx, { subuser: subuser.id, pool })
     const receipt = await sale.charge({

@@ -13,7 +13,7 @@ export const unknownPool = (allowed: readonly string[]): Refusal => refuseField(
 
 export const whitelistFull = (most: number): Refusal => new Refusal('whitelist_full', { most }, { limit: most })
 export const badLocation = (problems: readonly FieldProblem[]): Refusal => malformed(problems)
-export const notCarried = (pool: string): Refusal => new Refusal('no_exit_usable', { pool }, { charged: false })
+export const poolNotServed = (pool: string): Refusal => new Refusal('no_exit_usable', { pool }, { charged: false })
 
 /** The address is sold as a dedicated proxy; a database constraint decides. */
 export const inStock = (): Refusal => new Refusal('address_in_stock')

@@ -6,7 +6,7 @@ import { createVpnNodes } from './nodes.ts'
 import { countActive, delivered, held, holdersOf, move, setDisabled, show } from './operate.ts'
 import { deleteSubscription, endingOf } from './refund.ts'
 import { renew, renewDue, setAutoRenew, sweep } from './renew.ts'
-import { info, isCarried, listLocations, resetLink, type VpnDeps } from './subscriptions.ts'
+import { info, isServed, listLocations, resetLink, type VpnDeps } from './subscriptions.ts'
 
 export type { BoughtVpn } from './buy.ts'
 export type { Configuration } from './devices.ts'
@@ -17,7 +17,7 @@ export type Vpn = ReturnType<typeof createVpn>
 
 export const createVpn = (deps: VpnDeps) => ({
   ...bind(deps, { quote, buy, renew, setAutoRenew, renewDue, sweep, delete: deleteSubscription }),
-  ...bind(deps, { info, locations: listLocations, isCarried, resetLink }),
+  ...bind(deps, { info, locations: listLocations, isServed, resetLink }),
   ...bind(deps, { addDevice, removeDevice, configuration, openLink }),
   ...bind(deps, { show, setDisabled, move, delivered, holdersOf, countActive, held }),
   buyer: buyerOf(deps),

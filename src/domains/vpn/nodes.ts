@@ -14,7 +14,7 @@ import {
   ipv6Of,
   isTrafficUsedUp,
   limitOfTerms,
-  mayCarry,
+  mayForward,
   usedBy,
 } from './rules.ts'
 import * as store from './store.ts'
@@ -84,7 +84,7 @@ function toRow({ clock }: VpnDeps, of: peers.NodePeerRow, isBlocked: boolean): S
       id: of.id,
       public_key: of.publicKey,
       allowed: addressesOf(of),
-      state: of.removedAt === null && !isBlocked && mayCarry(of, clock()) ? 'up' : 'down',
+      state: of.removedAt === null && !isBlocked && mayForward(of, clock()) ? 'up' : 'down',
       expires_at: of.expiresAt,
       speed_mbit: of.speedMegabits,
       left: left === null ? null : toLeft(left > 0n ? left : 0n),
@@ -104,7 +104,7 @@ async function takeCounts(deps: VpnDeps, tx: Tx, node: string, boot: string, rep
     received: bytes(BigInt(each.received)),
     sent: bytes(BigInt(each.sent)),
   }))
-  const rooms = new Map([...owners].map(([id, of]) => [id, of.carried < maxBytes ? maxBytes - of.carried : 0n]))
+  const rooms = new Map([...owners].map(([id, of]) => [id, of.usedBytes < maxBytes ? maxBytes - of.usedBytes : 0n]))
   const taken = await deps.traffic.counts.take(tx, { node, boot, counts }, { rooms })
   deps.traffic.counts.refuse(tx, node, sumRefused(taken))
   const added = new Map(taken.map((each) => [each.subject, each]))

@@ -142,7 +142,7 @@ export function statusOf(subscription: Subscription, devices: number, nowMs: num
 }
 
 /** Whether nodes may forward packets of a subscription's devices now. */
-export const mayCarry = (
+export const mayForward = (
   subscription: Pick<Subscription, 'deletedAt' | 'disabledAt' | 'expiresAt' | 'trafficLimit' | 'received' | 'sent'>,
   nowMs: number,
 ): boolean =>

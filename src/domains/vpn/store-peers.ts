@@ -175,7 +175,7 @@ export type PeerOwner = {
   readonly uuid: SubscriptionId
   readonly ipv4: bigint
   readonly removedAt: number | null
-  readonly carried: bigint
+  readonly usedBytes: bigint
 }
 
 /** The subscriptions of these devices, removed devices included; unknown ids are left out. */
@@ -194,7 +194,7 @@ export async function findOwners(reader: Reader, ids: readonly string[]): Promis
   return new Map(
     rows.map((row) => {
       const { subscription_uuid: uuid } = row
-      return [row.id, { uuid, ipv4: row.ipv4, removedAt: numberOrNull(row.removed_at), carried: row.carried }]
+      return [row.id, { uuid, ipv4: row.ipv4, removedAt: numberOrNull(row.removed_at), usedBytes: row.carried }]
     }),
   )
 }

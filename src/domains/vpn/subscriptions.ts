@@ -99,7 +99,7 @@ export function assertOffered(deps: VpnDeps, { nodes, inProduction }: Offering, 
 }
 
 /** Whether a node serves, so that a subscription can be sold. */
-export const isCarried = async (deps: VpnDeps): Promise<boolean> => isAnyServing(deps, await nodesOf(deps))
+export const isServed = async (deps: VpnDeps): Promise<boolean> => isAnyServing(deps, await nodesOf(deps))
 
 export function view(
   deps: VpnDeps,

@@ -123,13 +123,13 @@ const comparing = (bind: BindAdmin, { premium }: AdminDeps): Bound<AdminCaller> 
       : BigInt(body.supplied_bytes ?? 0)
     const found = await premium.exits.compare(readExitId(params.exit_id), { from, to, total, byDay: within })
     return {
-      carried_bytes: toWhole(found.carried),
+      carried_bytes: toWhole(found.relayed),
       supplied_bytes: toWhole(found.supplied),
       difference_bytes: toWhole(found.difference),
       difference_percent: found.percent,
       days: found.rows.map((row) => ({
         day: toIso(row.day).slice(0, 10),
-        carried_bytes: toWhole(row.carried),
+        carried_bytes: toWhole(row.relayed),
         supplied_bytes: row.supplied === null ? null : toWhole(row.supplied),
       })),
     }

@@ -40,7 +40,7 @@ export function dedicatedOperations(deps: {
   })
   /** Adds the traffic of each proxy. A purchase does without: a new proxy has carried nothing. */
   async function shownWithTraffic(proxies: readonly OpenProxy[], isOpen: boolean): Promise<ShownProxy[]> {
-    const traffic = await dedicated.carried(proxies)
+    const traffic = await dedicated.trafficOf(proxies)
     return proxies.map((proxy) => shown(proxy, isOpen, traffic.get(proxy.id)))
   }
   const toShown = async (proxies: Promise<readonly OpenProxy[]>, isOpen: boolean) =>

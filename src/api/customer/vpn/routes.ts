@@ -24,7 +24,7 @@ export function vpnOperations({ vpn, drawing, publicUrl }: Deps): readonly Bound
         price_per_month_rub: toRoubles(each.perMonth),
       }))
       const [first] = prices
-      return { ...(months !== undefined && first ? first : { prices }), available: await vpn.isCarried() }
+      return { ...(months !== undefined && first ? first : { prices }), available: await vpn.isServed() }
     }),
 
     bind(shapes.listVpnLocations, async () => ({

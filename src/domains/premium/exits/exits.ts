@@ -22,7 +22,7 @@ export type ExitDeps = PremiumDeps & { readonly serving: TtlCache<'all', Serving
 /** What other use cases need of exits. */
 export type Exits = {
   fitting(pool: string, locations: rules.WantedLocations): Promise<readonly rules.LocatedExit[]>
-  isCarried(pool: string): Promise<boolean>
+  isServed(pool: string): Promise<boolean>
 }
 
 /** Caches the exits that serve, by pool, for one second. */
@@ -58,7 +58,7 @@ export async function fitting(deps: ExitDeps, pool: string, within: rules.Wanted
 }
 
 /** Whether traffic of a pool can be carried now, and so be sold. A sandbox sells without a gateway. */
-export async function isCarried(deps: ExitDeps, pool: string): Promise<boolean> {
+export async function isServed(deps: ExitDeps, pool: string): Promise<boolean> {
   return !(await isProduction(deps)) || ((await deps.serving.get('all')).get(pool)?.length ?? 0) > 0
 }
 
@@ -195,12 +195,12 @@ export async function compare(
     .toSorted((a, b) => a - b)
     .map((day) => {
       const { received = 0n, sent = 0n } = days.get(day) ?? {}
-      return { day, carried: received + sent, supplied: of.byDay.get(day) ?? null }
+      return { day, relayed: received + sent, supplied: of.byDay.get(day) ?? null }
     })
-  const carried = rows.reduce((sum, row) => sum + row.carried, 0n)
-  const difference = of.total - carried
-  const percent = carried === 0n ? null : Number((difference * 10_000n) / carried) / 100
-  return { rows, carried, supplied: of.total, difference, percent }
+  const relayed = rows.reduce((sum, row) => sum + row.relayed, 0n)
+  const difference = of.total - relayed
+  const percent = relayed === 0n ? null : Number((difference * 10_000n) / relayed) / 100
+  return { rows, relayed, supplied: of.total, difference, percent }
 }
 
 /** Takes an exit out of service, or puts it back. Nodes read it with their next poll. */

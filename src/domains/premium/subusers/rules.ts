@@ -40,15 +40,15 @@ export const makeLogin = (random: (count: number) => Uint8Array): string => `u${
 /** The bytes that limits leave, given what was carried and what nodes may still carry. Null is no limit. */
 export function leftOfLimits(
   limits: SubuserLimits,
-  carried: { readonly day: bigint; readonly month: bigint; readonly total: bigint; readonly promised: bigint },
+  used: { readonly day: bigint; readonly month: bigint; readonly total: bigint; readonly promised: bigint },
 ): bigint | null {
   const lefts = [
-    limits.dayBytes === null ? null : limits.dayBytes - carried.day,
-    limits.monthBytes === null ? null : limits.monthBytes - carried.month,
-    limits.totalBytes === null ? null : limits.totalBytes - carried.total,
+    limits.dayBytes === null ? null : limits.dayBytes - used.day,
+    limits.monthBytes === null ? null : limits.monthBytes - used.month,
+    limits.totalBytes === null ? null : limits.totalBytes - used.total,
   ].filter((left) => left !== null)
   if (lefts.length === 0) return null
-  const least = lefts.reduce((a, b) => (a < b ? a : b)) - carried.promised
+  const least = lefts.reduce((a, b) => (a < b ? a : b)) - used.promised
   return least > 0n ? least : 0n
 }
 

@@ -13,7 +13,7 @@ const least = (a: bigint, b: bigint): bigint => (a < b ? a : b)
 
 /** Model of an honest node: it never passes its allowance, and stops after five minutes without an answer. */
 class ModelNode {
-  carried = 0n
+  usedBytes = 0n
   allowance = 0n
   turn = 0
   boot = 0
@@ -27,21 +27,21 @@ class ModelNode {
     return `${this.name}-${String(this.boot).padStart(4, '0')}`
   }
 
-  carry(bytes: bigint): void {
+  relay(bytes: bigint): void {
     // An answer may allow less than was carried meanwhile: then nothing more is carried.
-    const free = this.allowance > this.carried ? this.allowance - this.carried : 0n
-    this.carried += least(bytes, free)
-    this.truth.set(this.bootName, this.carried)
+    const free = this.allowance > this.usedBytes ? this.allowance - this.usedBytes : 0n
+    this.usedBytes += least(bytes, free)
+    this.truth.set(this.bootName, this.usedBytes)
   }
 
   message(subuser: SubuserId, want: 'lease' | 'return' | undefined): NodeReport {
     if (want !== undefined) this.turn += 1
-    if (want === 'return') this.allowance = this.carried
-    const received = this.carried / 3n
+    if (want === 'return') this.allowance = this.usedBytes
+    const received = this.usedBytes / 3n
     return {
       node: this.name,
       boot: this.bootName,
-      counts: [{ subuser, pool, received, sent: this.carried - received }],
+      counts: [{ subuser, pool, received, sent: this.usedBytes - received }],
       leaseRequests: want === undefined ? [] : [{ subuser, pool, turn: this.turn, want }],
     }
   }
@@ -56,13 +56,13 @@ class ModelNode {
   /** All that was not journalled is lost; the new boot begins at zero. */
   crash(): void {
     this.boot += 1
-    this.carried = 0n
+    this.usedBytes = 0n
     this.allowance = 0n
     this.turn = 0
   }
 
   stopIfSilent(nowMs: number): void {
-    if (nowMs - this.lastAnswerAt > 300_000) this.allowance = this.carried
+    if (nowMs - this.lastAnswerAt > 300_000) this.allowance = this.usedBytes
   }
 }
 
@@ -123,10 +123,10 @@ describe.each([...engines])('byte leases on %s', (engine) => {
   afterAll(() => shop.close())
 
   const report = (message: NodeReport) => shop.services.premium.metering.takeReport(message)
-  const lease = (name: string, subuser: SubuserId, turn: number, carried = 0n, boot = 'boot'): NodeReport => ({
+  const lease = (name: string, subuser: SubuserId, turn: number, usedBytes = 0n, boot = 'boot'): NodeReport => ({
     node: name,
     boot: `${name}-${boot}`,
-    counts: [{ subuser, pool, received: carried - carried / 3n, sent: carried / 3n }],
+    counts: [{ subuser, pool, received: usedBytes - usedBytes / 3n, sent: usedBytes / 3n }],
     leaseRequests: [{ subuser, pool, turn, want: 'lease' }],
   })
 
@@ -145,7 +145,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     const nodes = Array.from({ length: nodeCount }, (_, index) => new ModelNode(`n${engine}${serial}x${index}`))
     const flying: NodeReport[] = []
     for (const each of steps) {
-      if (each.do === 'carry') nodes[each.node]?.carry(each.bytes)
+      if (each.do === 'carry') nodes[each.node]?.relay(each.bytes)
       if (each.do === 'send') {
         const sender = nodes[each.node]
         if (sender) flying.push(sender.message(subuser, each.want))
@@ -163,7 +163,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
       if (each.do === 'crash') {
         const dying = nodes[each.node]
         // Its journal is reported later, perhaps after the next boot has replaced it.
-        if (dying && dying.carried > 0n) flying.push(dying.message(subuser, undefined))
+        if (dying && dying.usedBytes > 0n) flying.push(dying.message(subuser, undefined))
         dying?.crash()
       }
       if (each.do === 'wait') {
@@ -208,12 +208,12 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     for (let round = 0; round < 25; round += 1) {
       const message = one.message(subuser, 'lease')
       one.hear(message, (await report(message)).allowances[0]?.upto, shop.clock.nowMs)
-      one.carry(leaseBytes - BigInt(round))
+      one.relay(leaseBytes - BigInt(round))
     }
     await report(one.message(subuser, 'return'))
     const books = await shop.account(subuser)
     expect(books).toEqual({ balance: 0n, aside: 0n, owed: 0n, used: 100_000_000n })
-    expect(one.carried).toBe(100_000_000n)
+    expect(one.usedBytes).toBe(100_000_000n)
   })
 
   test('24 nodes that ask at once for 10 leases get 10 leases', async () => {

@@ -6,7 +6,7 @@ import { createTokenBuckets } from '../../../core/token-buckets.ts'
 import { createTtlCache, type TtlCache } from '../../../core/ttl-cache.ts'
 import type { Tx } from '../../../db/transaction.ts'
 import { type ByteAccountKey, subjectOf } from '../../traffic/accounts/rules.ts'
-import type { CarriedBytes } from '../../traffic/leases/rules.ts'
+import type { RelayedBytes } from '../../traffic/leases/rules.ts'
 import type { PremiumDeps } from '../deps.ts'
 import { tooManyHosts } from '../errors.ts'
 import { isLimited, leftOfLimits } from '../subusers/rules.ts'
@@ -91,10 +91,10 @@ async function ceilingOf({ clock, traffic }: PremiumDeps, tx: Tx, id: SubuserId)
   if (!subuser || subuser.blockedAt !== null || subuser.deletedAt !== null) return 0n
   if (!isLimited(subuser.limits)) return null
   const nowMs = clock()
-  const carried = await store.carriedSince(tx, id, dayStart(nowMs), monthStart(nowMs))
-  const total = subuser.limits.totalBytes === null ? 0n : await store.carriedInAll(tx, id)
+  const used = await store.usedSince(tx, id, dayStart(nowMs), monthStart(nowMs))
+  const total = subuser.limits.totalBytes === null ? 0n : await store.totalUsed(tx, id)
   const promised = await traffic.leases.promised(tx, id)
-  return leftOfLimits(subuser.limits, { ...carried, total, promised })
+  return leftOfLimits(subuser.limits, { ...used, total, promised })
 }
 
 /**
@@ -105,7 +105,7 @@ async function takeHosts(
   { clock, newHosts, traffic: { counts } }: MeteringDeps,
   tx: Tx,
   { node, boot, hosts = [] }: NodeReport,
-  booked: readonly CarriedBytes[],
+  booked: readonly RelayedBytes[],
 ): Promise<void> {
   const keeping = new Map<SubuserId, boolean>()
   for (const id of new Set(hosts.map((each) => each.subuser))) {

@@ -1,8 +1,8 @@
 import type { SubuserId } from '../../../core/ids.ts'
 import type { ByteAccountKey } from '../../traffic/accounts/rules.ts'
-import type { CarriedBytes, LeaseReport } from '../../traffic/leases/rules.ts'
+import type { LeaseReport, RelayedBytes } from '../../traffic/leases/rules.ts'
 
-export type HostBytes = CarriedBytes & { readonly host: string }
+export type HostBytes = RelayedBytes & { readonly host: string }
 
 /** One report of a node. All of it is cumulative or numbered, so it may arrive twice, late or out of order. */
 export type NodeReport = LeaseReport & {
@@ -26,10 +26,10 @@ const otherHosts = 'other'
 /** The bytes of an account in a report beyond those that went to named hosts. */
 export function restOf(
   { subuser, pool }: ByteAccountKey,
-  booked: readonly CarriedBytes[],
-  named: readonly CarriedBytes[],
+  booked: readonly RelayedBytes[],
+  named: readonly RelayedBytes[],
 ): HostBytes {
-  const sum = (rows: readonly CarriedBytes[], way: 'received' | 'sent'): bigint =>
+  const sum = (rows: readonly RelayedBytes[], way: 'received' | 'sent'): bigint =>
     rows.reduce((all, row) => (row.subuser === subuser && row.pool === pool ? all + row[way] : all), 0n)
   const over = (way: 'received' | 'sent'): bigint => {
     const rest = sum(booked, way) - sum(named, way)

@@ -3,10 +3,10 @@ import { checksumIn, checksumOf } from '../../../db/checksum.ts'
 import { readWide, sendRows, type WideSum, wideSum } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import type { ByteAccountKey } from '../../traffic/accounts/rules.ts'
-import type { CarriedBytes } from '../../traffic/leases/rules.ts'
+import type { RelayedBytes } from '../../traffic/leases/rules.ts'
 import type { HostBytes } from './rules.ts'
 
-function figuresOf(hour: number, { received, sent }: CarriedBytes) {
+function figuresOf(hour: number, { received, sent }: RelayedBytes) {
   const figures = [hour, received, sent]
   return [...figures, checksumOf(figures)]
 }
@@ -18,11 +18,11 @@ function adding(table: 'traffic_hours' | 'traffic_hosts'): string {
 }
 
 /** Adds to the hour. Rows are sorted, so that two reports do not deadlock. */
-export function addHours(tx: Tx, hour: number, carried: readonly CarriedBytes[]): void {
+export function addHours(tx: Tx, hour: number, relayed: readonly RelayedBytes[]): void {
   sendRows(
     tx,
     'INSERT INTO traffic_hours (subuser_id, pool, hour, received, sent, checksum)',
-    carried.map((each) => [each.subuser, each.pool, ...figuresOf(hour, each)]),
+    relayed.map((each) => [each.subuser, each.pool, ...figuresOf(hour, each)]),
     `ON CONFLICT (subuser_id, pool, hour) DO UPDATE SET ${adding('traffic_hours')}`,
   )
 }
@@ -47,11 +47,11 @@ export function reduceHour(tx: Tx, of: ByteAccountKey, hour: bigint, received: b
   )
 }
 
-export function addHosts(tx: Tx, hour: number, carried: readonly HostBytes[]): void {
+export function addHosts(tx: Tx, hour: number, relayed: readonly HostBytes[]): void {
   sendRows(
     tx,
     'INSERT INTO traffic_hosts (subuser_id, pool, host, hour, received, sent, checksum)',
-    carried.map((each) => [each.subuser, each.pool, each.host, ...figuresOf(hour, each)]),
+    relayed.map((each) => [each.subuser, each.pool, each.host, ...figuresOf(hour, each)]),
     `ON CONFLICT (subuser_id, pool, hour, host) DO UPDATE SET ${adding('traffic_hosts')}`,
   )
 }
@@ -69,7 +69,7 @@ export function forgetHostsOf(tx: Tx, subuser: SubuserId): void {
 }
 
 /** The bytes of a sub-user since two moments, over all pools. */
-export async function carriedSince(reader: Reader, subuser: SubuserId, day: number, month: number) {
+export async function usedSince(reader: Reader, subuser: SubuserId, day: number, month: number) {
   const row = await reader.first<{ day: bigint | null; month: bigint | null }>(
     `SELECT CAST(SUM(CASE WHEN hour >= $2 THEN received + sent ELSE 0 END) AS BIGINT) AS day,
        CAST(SUM(received + sent) AS BIGINT) AS month
@@ -79,7 +79,7 @@ export async function carriedSince(reader: Reader, subuser: SubuserId, day: numb
   return { day: row?.day ?? 0n, month: row?.month ?? 0n }
 }
 
-export async function carriedInAll(reader: Reader, subuser: SubuserId): Promise<bigint> {
+export async function totalUsed(reader: Reader, subuser: SubuserId): Promise<bigint> {
   const row = await reader.first<{ total: bigint | null }>(
     'SELECT CAST(SUM(received + sent) AS BIGINT) AS total FROM traffic_hours WHERE subuser_id = $1',
     [subuser],
@@ -121,19 +121,19 @@ export async function sumUsage(reader: Reader, of: UsageFilter): Promise<UsageRo
   )
 }
 
-type CarrierRow = Readonly<Record<'customer_id' | 'subuser_id' | 'login' | 'pool', string>> &
+type ExitUserRow = Readonly<Record<'customer_id' | 'subuser_id' | 'login' | 'pool', string>> &
   Readonly<Record<'hour' | 'received' | 'sent', bigint>>
 
 /**
  * Sub-users that carried something between two hours in a pool of which the address is or was an exit; to one host, as
  * far as hosts are kept, or to any ('').
  */
-export function carriersThrough(
+export function findExitUsers(
   reader: Reader,
   of: Readonly<{ exit: string; from: number; to: number; host: string; limit: number }>,
-): Promise<CarrierRow[]> {
+): Promise<ExitUserRow[]> {
   const table = of.host === '' ? 'traffic_hours' : 'traffic_hosts'
-  return reader.all<CarrierRow>(
+  return reader.all<ExitUserRow>(
     `SELECT subusers.customer_id, subuser_id, subusers.login, pool, hour, received, sent
      FROM ${table} JOIN subusers ON subusers.id = subuser_id
      WHERE hour BETWEEN $2 AND $3 AND pool IN (SELECT pool FROM exits WHERE kind = 'local' AND host = $1)
@@ -150,7 +150,7 @@ export async function hoursAfter(
   reader: Reader,
   after: { readonly subuser: string; readonly pool: string },
   limit: number,
-): Promise<CarriedBytes[]> {
+): Promise<RelayedBytes[]> {
   const rows = await reader.all<SumRow>(
     `SELECT subuser_id AS subuser, pool, ${wideSum('received', 'received')}, ${wideSum('sent', 'sent')}
      FROM traffic_hours WHERE (subuser_id, pool) > ($1, $2)
@@ -189,7 +189,7 @@ export async function unsoundHours(
   )
 }
 
-const toSums = (row: SumRow): CarriedBytes => ({
+const toSums = (row: SumRow): RelayedBytes => ({
   subuser: row.subuser,
   pool: row.pool,
   received: readWide(row, 'received'),

@@ -3,7 +3,7 @@ import type { PremiumDeps } from '../deps.ts'
 import { endsBeforeItBegins, longRange, unknownPool } from '../errors.ts'
 import { load } from '../subusers/manage.ts'
 import { dayMs, dayStart, hourMs, hourOf } from './rules.ts'
-import { carriersThrough, sumUsage, type UsageFilter } from './store.ts'
+import { findExitUsers, sumUsage, type UsageFilter } from './store.ts'
 
 type UsageRequest = {
   readonly subuser: SubuserId | undefined
@@ -50,8 +50,8 @@ async function assertPool({ db, pricing }: PremiumDeps, customer: CustomerId, po
   const sold = [...(await pricing.current()).premium.pools.keys()]
   if (sold.includes(pool)) return
   const ever = { from: 0, to: Number.MAX_SAFE_INTEGER, by: 'pool' as const, limit: 1 }
-  const carried = await sumUsage(db, { customer, subuser: null, pool, host: null, ...ever })
-  if (carried.length === 0) throw unknownPool(sold)
+  const usedBefore = await sumUsage(db, { customer, subuser: null, pool, host: null, ...ever })
+  if (usedBefore.length === 0) throw unknownPool(sold)
 }
 
 /** Sub-users that carried something in the pool of an exit in these hours, and so may have left through it. */
@@ -60,5 +60,5 @@ export const mayHaveLeft = (
   of: { readonly exit: string; readonly from: number; readonly to: number; readonly host: string },
 ) =>
   db.snapshot((reader) =>
-    carriersThrough(reader, { ...of, from: hourOf(of.from), to: hourOf(of.to), limit: maxCandidates }),
+    findExitUsers(reader, { ...of, from: hourOf(of.from), to: hourOf(of.to), limit: maxCandidates }),
   )

@@ -103,8 +103,8 @@ export async function transfer(
 export async function left(tx: Tx, account: rules.ByteAccount): Promise<Bytes> {
   if (account.aside === 0n) return bytes(account.balance)
   const open = await sumOpen(tx, [rules.subjectOf(account)])
-  const carried = [...open.values()].reduce((sum, each) => sum + each.unsettled, 0n)
-  return bytes(account.balance + account.aside - carried)
+  const unsettled = [...open.values()].reduce((sum, each) => sum + each.unsettled, 0n)
+  return bytes(account.balance + account.aside - unsettled)
 }
 
 /** The balances of a sub-user by pool. */
@@ -112,13 +112,13 @@ export async function balances({ db }: TrafficDeps, subuser: SubuserId): Promise
   const accounts = await store.listAccounts(db, [subuser])
   const open = await sumOpen(db, accounts.map(rules.subjectOf))
   const found = accounts.map((account): rules.PoolBalance => {
-    const carried = open.get(rules.subjectOf(account))?.unsettled ?? 0n
-    const rest = account.balance + account.aside - carried
+    const unsettled = open.get(rules.subjectOf(account))?.unsettled ?? 0n
+    const rest = account.balance + account.aside - unsettled
     return {
       pool: account.pool,
       // Accounts and leases are read one after the other; a settlement in between must not show less than zero.
       left: bytes(rest > 0n ? rest : 0n),
-      used: bytes(account.used + carried),
+      used: bytes(account.used + unsettled),
       updatedAt: account.seq === 0 ? null : account.lastAt,
     }
   })

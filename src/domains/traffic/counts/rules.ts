@@ -51,13 +51,13 @@ const longestSilenceMs = 86_400_000
 export type ByteBudget = { readonly rest: bigint; readonly at: number }
 
 /** A carried byte enters and leaves over the link once each, so both directions together fill one link. */
-const carriedIn = (ms: number, linkMegabits: number): bigint => BigInt(ms) * BigInt(linkMegabits) * 125n
+const bytesIn = (ms: number, linkMegabits: number): bigint => BigInt(ms) * BigInt(linkMegabits) * 125n
 
 /** The most bytes that can be on their way through a link without being acknowledged by customers. */
-export const maxInFlight = (linkMegabits: number): bigint => carriedIn(savedMs, linkMegabits)
+export const maxInFlight = (linkMegabits: number): bigint => bytesIn(savedMs, linkMegabits)
 
 export const firstBudget = (linkMegabits: number, sinceMs: number): ByteBudget => ({
-  rest: carriedIn(firstMs, linkMegabits),
+  rest: bytesIn(firstMs, linkMegabits),
   at: sinceMs,
 })
 
@@ -67,8 +67,8 @@ export const firstBudget = (linkMegabits: number, sinceMs: number): ByteBudget =
  */
 export function refill(budget: ByteBudget, linkMegabits: number, nowMs: number): ByteBudget {
   const gapMs = Math.min(Math.max(nowMs - budget.at, 0), longestSilenceMs)
-  const earned = budget.rest + carriedIn(gapMs, linkMegabits)
-  const saved = carriedIn(Math.max(gapMs, savedMs), linkMegabits)
+  const earned = budget.rest + bytesIn(gapMs, linkMegabits)
+  const saved = bytesIn(Math.max(gapMs, savedMs), linkMegabits)
   return { rest: least(least(earned, saved), maxBytesInReport), at: nowMs }
 }
 

@@ -73,14 +73,14 @@ async function answer(
  * Locks the accounts, in sorted order, and books what was counted. Only late claims touch an account now; the rest
  * is settled with the next request. Returns the carried bytes without those in quarantine.
  */
-async function book(open: OpenReport): Promise<rules.CarriedBytes[]> {
+async function book(open: OpenReport): Promise<rules.RelayedBytes[]> {
   const { tx, lines } = open
   for (const [subject, line] of lines) {
     const key = open.requested.has(subject) || line.claimable > 0n ? readSubject(subject) : undefined
     const account = key && (await lockKnownAccount(tx, key))
     if (account) open.accounts.set(subject, account)
   }
-  const carried: rules.CarriedBytes[] = []
+  const relayed: rules.RelayedBytes[] = []
   const changed: rules.LeaseLine[] = []
   let refused = 0n
   for (const { subject, received, sent, claimed } of open.added) {
@@ -93,11 +93,11 @@ async function book(open: OpenReport): Promise<rules.CarriedBytes[]> {
     refused += step.quarantined
     const accepted = claimed - step.quarantined
     const toCustomer = least(received, accepted)
-    if (accepted > 0n) carried.push({ ...key, received: toCustomer, sent: accepted - toCustomer })
+    if (accepted > 0n) relayed.push({ ...key, received: toCustomer, sent: accepted - toCustomer })
   }
   store.writeLines(tx, changed, open.nowMs)
   refuse(open.deps, tx, open.report.node, refused)
-  return carried
+  return relayed
 }
 
 /**

@@ -21,13 +21,13 @@ export type LeaseRequest = ByteAccountKey & {
 }
 
 /** Bytes carried for an account: to the customer, and from the customer. */
-export type CarriedBytes = ByteAccountKey & { readonly received: bigint; readonly sent: bigint }
+export type RelayedBytes = ByteAccountKey & { readonly received: bigint; readonly sent: bigint }
 
 /** The cumulative counts of one boot of a node, and its requests. It may arrive twice, late or out of order. */
 export type LeaseReport = NodeBoot & {
   /** Earlier boots of the node that run beside this one and keep their leases. */
   readonly beside?: readonly string[] | undefined
-  readonly counts: readonly CarriedBytes[]
+  readonly counts: readonly RelayedBytes[]
   readonly leaseRequests: readonly LeaseRequest[]
 }
 
@@ -132,10 +132,10 @@ export function count(
 
 /** Takes what was carried from what was set aside. */
 function settle(line: LeaseLine): LeaseStep {
-  const carried = unsettled(line)
+  const unsettledBytes = unsettled(line)
   return {
-    line: { ...line, settled: line.settled + carried, aside: line.aside - carried },
-    effect: { ...nothing, settle: carried },
+    line: { ...line, settled: line.settled + unsettledBytes, aside: line.aside - unsettledBytes },
+    effect: { ...nothing, settle: unsettledBytes },
   }
 }
 
