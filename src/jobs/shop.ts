@@ -142,11 +142,11 @@ export const paymentJobs = (
   log: Pick<Log, 'warn'>,
 ): readonly Job[] => [
   batchJob('ask for payments', 5 * secondMs, 20, async (limit) => {
-    const { asked, silent } = await paymentWatch.lookAgain(limit)
+    const { polled: asked, silent } = await paymentWatch.lookAgain(limit)
     if (silent.length > 0) log.warn('payment provider does not answer', { providers: silent })
     return asked
   }),
-  batchJob('buy what was paid for', 10 * secondMs, 20, (limit) => purchases.carryOutAll(limit)),
+  batchJob('buy what was paid for', 10 * secondMs, 20, (limit) => purchases.fulfilAll(limit)),
 ]
 
 /** Writes token use down, deletes what is past its retention, and resumes interrupted erasures. */

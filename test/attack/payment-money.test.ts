@@ -157,13 +157,13 @@ describe.each([...engines])('payment fraud, on %s', (engine) => {
   test('a refund before the purchase makes the purchase lapse, at any balance', async () => {
     const { purchases } = shop.services
     const { token } = await shop.newCustomer(5000n)
-    const { carryOut } = purchases
+    const { fulfil } = purchases
     // The purchase does not run for now, as when a process dies.
-    purchases.carryOut = async () => undefined
+    purchases.fulfil = async () => undefined
     const id = await topUp(token, 1000, { purchase: { product: 'vpn', period: 1 } })
-    purchases.carryOut = carryOut
+    purchases.fulfil = fulfil
     await refund(id, 'all')
-    await purchases.carryOutAll(100)
+    await purchases.fulfilAll(100)
     expect((await shop.get(`/payments/${id}`, { token })).data.purchase).toMatchObject({
       state: 'lapsed',
       order_id: null,
@@ -174,14 +174,14 @@ describe.each([...engines])('payment fraud, on %s', (engine) => {
   test('a purchase made before a refund is recorded as bought although its process died before recording it', async () => {
     const { purchases, vpn } = shop.services
     const { token, customer } = await shop.newCustomer()
-    const { carryOut } = purchases
-    purchases.carryOut = async () => undefined
+    const { fulfil } = purchases
+    purchases.fulfil = async () => undefined
     const id = await topUp(token, 5000, { purchase: { product: 'vpn', period: 1 } })
-    purchases.carryOut = carryOut
+    purchases.fulfil = fulfil
     const request = { by: { customer, token: null }, key: `purchase ${id}`, automatic: true as const }
     await vpn.buy({ ...request, toBody: ({ order }) => order }, { months: 1 })
     await refund(id, 'all')
-    await purchases.carryOutAll(100)
+    await purchases.fulfilAll(100)
     const { data } = await shop.get('/orders', { token })
     const { purchase } = (await shop.get(`/payments/${id}`, { token })).data
     expect(purchase).toMatchObject({ state: 'bought', order_id: data.orders[0].order_id })

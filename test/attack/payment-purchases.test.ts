@@ -12,16 +12,16 @@ const dayMs = 86_400_000
 describe.each([...engines])('purchases after a payment, on %s', (engine) => {
   let shop: Service
   let sell: Service['services']['premium']['traffic']['buyer']['buy']
-  let attempt: Service['services']['purchases']['carryOutAll']
+  let attempt: Service['services']['purchases']['fulfilAll']
   /** The number of refused traffic sales. */
   let refusals = 0
   beforeAll(async () => {
     shop = await startService(engine)
     const { premium, providers, purchases } = shop.services
     sell = premium.traffic.buyer.buy.bind(premium.traffic.buyer)
-    attempt = purchases.carryOutAll.bind(purchases)
+    attempt = purchases.fulfilAll.bind(purchases)
     // The test runs the purchase attempts, and not the job that runs every 10 s.
-    purchases.carryOutAll = async () => 0
+    purchases.fulfilAll = async () => 0
     await providers.set('invoice', {
       settings: new Map([['details', 'account 42']]),
       methods: undefined,
@@ -58,10 +58,10 @@ describe.each([...engines])('purchases after a payment, on %s', (engine) => {
       for (let count = 0; count < 20; count += 1) await pay(anna.token)
       // Ids are ordered by the millisecond: this purchase is the newest.
       shop.clock.advance(5)
-      const { carryOut } = shop.services.purchases
-      shop.services.purchases.carryOut = async () => undefined
+      const { fulfil } = shop.services.purchases
+      shop.services.purchases.fulfil = async () => undefined
       const id = await pay(boris.token, vpn)
-      shop.services.purchases.carryOut = carryOut
+      shop.services.purchases.fulfil = fulfil
       expect(await stateOf(boris.token, id)).toBe('waiting')
       await attempt(20)
       expect(await stateOf(boris.token, id)).toBe('bought')

@@ -23,7 +23,7 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
     const { paymentWatch, providers } = shop.services
     lookAgain = paymentWatch.lookAgain.bind(paymentWatch)
     // The test polls providers, and not the job that runs every 5 s.
-    paymentWatch.lookAgain = async () => ({ asked: 0, silent: [] })
+    paymentWatch.lookAgain = async () => ({ polled: 0, silent: [] })
     card = await introduce(shop.services, 'yookassa', { now: shop.clock.read })
     crypto = await introduce(shop.services, 'crypto_pay', { now: shop.clock.read })
     await providers.set('invoice', {
@@ -149,7 +149,7 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
       const { customer, token } = await shop.newCustomer()
       const { data } = await shop.post('/payments', { amount_rub: 300, method }, { token })
       shop.clock.advance(15 * 86_400_000)
-      while ((await lookAgain(100)).asked === 100);
+      while ((await lookAgain(100)).polled === 100);
       await shop.services.erasing.erase(customer, { by: 'operator', isConfirmed: () => true })
       return { customer, id: data.payment_id as PaymentId }
     }

@@ -134,10 +134,10 @@ async function settle(db: Database, provider: string, side: OtherSide, nowAt: nu
   }
   for (;;) {
     later = wire(db, clock)
-    const { asked, silent } = await later.paymentWatch.lookAgain(batchSize)
-    if (asked === 0 && silent.length === 0) break
+    const { polled, silent } = await later.paymentWatch.lookAgain(batchSize)
+    if (polled === 0 && silent.length === 0) break
   }
-  while ((await later.purchases.carryOutAll(100)) > 0);
+  while ((await later.purchases.fulfilAll(100)) > 0);
   return later
 }
 

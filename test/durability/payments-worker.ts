@@ -67,7 +67,7 @@ async function takeForEver(): Promise<void> {
 async function askForEver(): Promise<never> {
   for (;;) {
     await services.paymentWatch.lookAgain(20)
-    if ((await services.purchases.carryOutAll(20)) > 0) writeSync(1, 'bought\n')
+    if ((await services.purchases.fulfilAll(20)) > 0) writeSync(1, 'bought\n')
     await Bun.sleep(10)
   }
 }

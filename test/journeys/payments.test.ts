@@ -131,7 +131,7 @@ describe.each([...engines])('payments on %s', (engine) => {
     const { token, customer } = await shop.newCustomer()
     const { data: begun } = await shop.post('/payments', { amount_rub: 50, method: 'sandbox' }, { token })
     shop.clock.advance(61 * minuteMs)
-    while ((await shop.services.paymentWatch.lookAgain(100)).asked === 100);
+    while ((await shop.services.paymentWatch.lookAgain(100)).polled === 100);
     expect((await shop.get(`/payments/${begun.payment_id}`, { token })).data.status).toBe('expired')
     expect(await (await fetch(begun.pay_url)).text()).toContain('This is over.')
     const { data: listedEvents } = await shop.get('/events?type=payment.expired', { token })
@@ -197,8 +197,8 @@ describe.each([...engines])('payments on %s', (engine) => {
     const { db, pricing } = shop.services
     const list = { ...(shippedCatalogue as object), vpn: { ...vpn, months: dearer } }
     await db.transact((tx) => pricing.apply(tx, list))
-    await Promise.all([pressPay(begun.pay_url), pressPay(begun.pay_url), shop.services.purchases.carryOutAll(10)])
-    await shop.services.purchases.carryOutAll(10)
+    await Promise.all([pressPay(begun.pay_url), pressPay(begun.pay_url), shop.services.purchases.fulfilAll(10)])
+    await shop.services.purchases.fulfilAll(10)
     const { data: now } = await shop.get(`/payments/${begun.payment_id}`, { token })
     expect(now).toMatchObject({
       status: 'paid',

@@ -11,7 +11,7 @@ type DayReport = {
   readonly charged: bigint
   readonly refunded: bigint
   readonly toppedUp: bigint
-  readonly takenBack: bigint
+  readonly chargedBack: bigint
   readonly held: bigint
 }
 
@@ -43,7 +43,7 @@ export function createLedgerReports({ db }: { db: Database }) {
             charged: -of('charge'),
             refunded: of('refund'),
             toppedUp: of('credit'),
-            takenBack: -of('debit'),
+            chargedBack: -of('debit'),
             held,
           }
         })

@@ -34,8 +34,8 @@ export type PaymentDeps = {
   readonly pricing: { readonly current: () => Promise<{ readonly version: number }> }
   readonly buyers: readonly Buyer[]
   readonly once: Once
-  /** `carryOut` of purchases.ts. Tests replace it to act as a process that dies before the purchase. */
-  readonly purchases: { readonly carryOut: (payment: Payment) => Promise<void> }
+  /** `fulfil` of purchases.ts. Tests replace it to act as a process that dies before the purchase. */
+  readonly purchases: { readonly fulfil: (payment: Payment) => Promise<void> }
   readonly providers: Providers
   /** Token bucket for each customer's wrong promo codes. */
   readonly codeGuesses: ReturnType<typeof createCodeGuesses>

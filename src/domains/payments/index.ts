@@ -3,7 +3,7 @@ import { loadOwn, type PaymentDeps } from './deps.ts'
 import * as operate from './operate.ts'
 import { begin, findOurs, payInSandbox, quote } from './pay.ts'
 import { createProviders } from './providers.ts'
-import { carryOut, carryOutAll } from './purchases.ts'
+import { fulfil, fulfilAll } from './purchases.ts'
 import * as referrals from './referrals.ts'
 import { refund } from './refund.ts'
 import type { Payment } from './rules.ts'
@@ -31,8 +31,8 @@ export function createPayments(given: Given) {
   const { db, clock } = given
   const providers = createProviders(given)
   const purchases = {
-    carryOut: (payment: Payment): Promise<void> => carryOut(deps, payment),
-    carryOutAll: (max: number): Promise<number> => carryOutAll(deps, max),
+    fulfil: (payment: Payment): Promise<void> => fulfil(deps, payment),
+    fulfilAll: (max: number): Promise<number> => fulfilAll(deps, max),
   }
   const codeGuesses = codes.createCodeGuesses(clock)
   const deps: PaymentDeps = { ...given, providers, purchases, codeGuesses, running: new Set() }

@@ -40,7 +40,7 @@ export async function markPaid(
 ): Promise<PaymentOutcome> {
   const { provider } = await loadKnown(deps.db, id)
   if ((await deps.providers.load(provider)).kind.connect) throw new Refusal('payment_not_manual')
-  const of = { isProduction: await isProduction(deps), isAsked: false, note }
+  const of = { isProduction: await isProduction(deps), isPollable: false, note }
   const outcome = await deps.once(key, { mark_paid: id }, async (tx) => {
     const payment = await lockKnown(tx, id)
     const replayed = payment.credited > 0n
@@ -48,7 +48,7 @@ export async function markPaid(
     const settled = await settle(deps, tx, payment, paidStatus(payment), of)
     return { ...toOutcome(settled), ...(replayed && { replayed }) }
   })
-  await deps.purchases.carryOut(await loadKnown(deps.db, id))
+  await deps.purchases.fulfil(await loadKnown(deps.db, id))
   return outcome
 }
 
@@ -137,8 +137,8 @@ async function compareLists(
     differences.push(...differencesOf(ours.get(seen.providerId) ?? named.get(seen.reference ?? ''), seen))
   }
   for (const payment of ours.values()) {
-    const isAsked = payment.createdAt >= fromAt && payment.createdAt < toAt
-    if (!isAsked || seenIds.has(payment.providerId ?? '') || payment.credited === 0n) continue
+    const isInPeriod = payment.createdAt >= fromAt && payment.createdAt < toAt
+    if (!isInPeriod || seenIds.has(payment.providerId ?? '') || payment.credited === 0n) continue
     differences.push(different(payment, payment.providerId, 'not_listed'))
   }
   return { compared, differences }
@@ -191,7 +191,7 @@ export type MethodDay = {
   readonly payments: number
   readonly credited: Kopecks
   readonly fees: Kopecks
-  readonly takenBack: Kopecks
+  readonly chargedBack: Kopecks
   readonly bonuses: Kopecks
 }
 
@@ -205,14 +205,14 @@ export async function reportMethods(
   for (const row of await store.sumByDay(db, fromDay * dayMs, toDay * dayMs)) {
     const { day, method, kind } = row
     const name = `${day} ${method}`
-    const nothing = { day, method, payments: 0, credited: zero, fees: zero, takenBack: zero, bonuses: zero }
+    const nothing = { day, method, payments: 0, credited: zero, fees: zero, chargedBack: zero, bonuses: zero }
     const before = days.get(name) ?? nothing
     days.set(name, {
       ...before,
       payments: before.payments + (kind === 'credited' ? row.count : 0),
       credited: kopecks(before.credited + (kind === 'credited' ? row.amount : 0n)),
       fees: kopecks(before.fees + row.fee),
-      takenBack: kopecks(before.takenBack - (kind === 'debited' ? row.amount : 0n)),
+      chargedBack: kopecks(before.chargedBack - (kind === 'debited' ? row.amount : 0n)),
       bonuses: kopecks(before.bonuses + (/^(bonus|share)/.test(kind) ? row.amount : 0n)),
     })
   }

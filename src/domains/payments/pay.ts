@@ -248,14 +248,14 @@ async function openAt(
 }
 
 /** Writes where it can be paid, unless a notification was quicker. */
-const noteOpened = (deps: PaymentDeps, id: PaymentId, opened: OpenedPayment, isAsked: boolean): Promise<Payment> =>
+const noteOpened = (deps: PaymentDeps, id: PaymentId, opened: OpenedPayment, isPollable: boolean): Promise<Payment> =>
   deps.db.transact(async (tx) => {
     const payment = await lockKnown(tx, id)
     const { providerId, payUrl, qr, expiresAt } = opened
     const also = { payUrl, qr, ...(expiresAt !== null && { expiresAt }), providerId: payment.providerId ?? providerId }
     const steps = payment.state === 'new' ? [{ kind: 'sent' as const, note: 'opened at the provider' }] : []
     if (payment.payUrl !== null && steps.length === 0) return payment
-    return putOff(deps, tx, writeSteps(deps, tx, payment, steps, also), isAsked)
+    return putOff(deps, tx, writeSteps(deps, tx, payment, steps, also), isPollable)
   })
 
 /** Cancels a payment that the provider refused and frees its key. It is polled only if an earlier try may be open. */
@@ -285,7 +285,7 @@ export async function payInSandbox(deps: PaymentDeps, id: PaymentId): Promise<Pa
     const payment = await store.lockPayment(tx, id)
     if (payment?.provider !== 'sandbox') return undefined
     if (!isOpen(payment.state)) return payment
-    const of = { isProduction: false, isAsked: false, note: 'paid in the sandbox' }
+    const of = { isProduction: false, isPollable: false, note: 'paid in the sandbox' }
     return settle(deps, tx, payment, paidStatus(payment), of)
   })
   await spend(deps, settled)

@@ -283,7 +283,7 @@ function createHealth(clock: Clock) {
     throw error
   }
 
-  async function asked<Answer>(name: string, ask: () => Promise<Answer>): Promise<Answer> {
+  async function observed<Answer>(name: string, ask: () => Promise<Answer>): Promise<Answer> {
     const answer = await ask().catch((error: unknown) => noteFailure(name, error))
     noteAnswer(name)
     return answer
@@ -307,10 +307,10 @@ function createHealth(clock: Clock) {
       const list = connection.list?.bind(connection)
       return {
         ...connection,
-        open: (request) => asked(name, () => connection.open(request)),
-        findOpened: (payment, createdAt) => asked(name, () => connection.findOpened(payment, createdAt)),
-        find: (providerId, purpose) => asked(name, () => connection.find(providerId, purpose)),
-        ...(refund && { refund: (request) => asked(name, () => refund(request)) }),
+        open: (request) => observed(name, () => connection.open(request)),
+        findOpened: (payment, createdAt) => observed(name, () => connection.findOpened(payment, createdAt)),
+        find: (providerId, purpose) => observed(name, () => connection.find(providerId, purpose)),
+        ...(refund && { refund: (request) => observed(name, () => refund(request)) }),
         ...(list && { list: (fromAt, toAt) => listed(name, list(fromAt, toAt)) }),
       }
     },

@@ -69,7 +69,7 @@ const end = (
  * Buys what a payment was made for. The purchase has an idempotency key of the payment's own, so that it happens once;
  * customers' keys contain no space.
  */
-export async function carryOut(deps: PaymentDeps, payment: Payment): Promise<void> {
+export async function fulfil(deps: PaymentDeps, payment: Payment): Promise<void> {
   const { purchase, id, customer } = payment
   if (purchase?.state !== 'waiting') return
   const paid = await store.findStep(deps.db, id, 'credited')
@@ -95,15 +95,15 @@ export async function carryOut(deps: PaymentDeps, payment: Payment): Promise<voi
 
 /** Buys at once what a payment that is paid was made for. */
 export async function spend(deps: PaymentDeps, payment: Payment | undefined): Promise<void> {
-  if (payment?.state === 'paid') await deps.purchases.carryOut(payment)
+  if (payment?.state === 'paid') await deps.purchases.fulfil(payment)
 }
 
 /** Tries up to `max` purchases that are paid for and due. Returns how many; call again while it is `max`. */
-export async function carryOutAll(deps: PaymentDeps, max: number): Promise<number> {
+export async function fulfilAll(deps: PaymentDeps, max: number): Promise<number> {
   const waiting = await deps.db.transact((tx) => store.takeToBuy(tx, deps.clock(), max))
   const faults: unknown[] = []
   // One that fails must not keep the others from being bought.
-  for (const payment of waiting) await carryOut(deps, payment).catch((fault: unknown) => faults.push(fault))
+  for (const payment of waiting) await fulfil(deps, payment).catch((fault: unknown) => faults.push(fault))
   if (faults.length > 0) throw faults[0]
   return waiting.length
 }

@@ -35,7 +35,7 @@ export const toOutcome = (payment: Payment) => ({
 export async function refund(deps: PaymentDeps, id: PaymentId, input: RefundInput): Promise<PaymentOutcome> {
   const { connection } = await deps.providers.load((await loadKnown(deps.db, id)).provider)
   if (connection) return refundAtProvider(deps, connection, id, input)
-  const of = { isProduction: await isProduction(deps), isAsked: false, note: input.note }
+  const of = { isProduction: await isProduction(deps), isPollable: false, note: input.note }
   return deps.once(input.key, toKeyed(id, input), async (tx) => {
     const locked = await lockKnown(tx, id)
     const amount = input.amount === 'all' ? subtract(locked.amount, locked.debited) : input.amount
@@ -66,7 +66,7 @@ async function refundAtProvider(
   }))
   if (typeof step !== 'number') throw new Error(`a refund of ${id} was noted without its step`)
   const noted = await db.transact((tx) => beginTry(deps, tx, id, step, input.intoDebt))
-  const { amount, tries, askedAt } = noted
+  const { amount, tries, requestedAt } = noted
   const settleNow = () => settleAsSeen(deps, connection, id, providerId, input.note)
   const markDone = () => db.transact(async (tx) => store.writeDone(tx, noted))
   const work = async () => {
@@ -75,7 +75,7 @@ async function refundAtProvider(
       return { ...toOutcome(mayHaveGone(known, noted) ? known : await settleNow()), replayed: true }
     }
     const replayed = tries > 1
-    if (replayed && clock() >= askedAt + (connection.refundKeyMs ?? 0)) {
+    if (replayed && clock() >= requestedAt + (connection.refundKeyMs ?? 0)) {
       const seen = await settleNow()
       if (mayHaveGone(seen, noted)) {
         await markDone()
@@ -122,7 +122,7 @@ async function noteRefund(deps: PaymentDeps, tx: Tx, id: PaymentId, input: Refun
   if (underWay) throw refundUnderWay(underWay.amount)
   if (!input.intoDebt) await assertNotSpent(deps, tx, payment, amount)
   const { changes: step } = writeSteps(deps, tx, payment, [{ kind: 'refund_asked', note: input.note }])
-  store.insertRefund(tx, { payment: id, step, amount, before, state: 'asked', tries: 0, askedAt: deps.clock() })
+  store.insertRefund(tx, { payment: id, step, amount, before, state: 'asked', tries: 0, requestedAt: deps.clock() })
   return step
 }
 
@@ -151,7 +151,7 @@ async function beginTry(
   const underWay = known.find((each) => each.state === 'asked')
   if (underWay) throw refundUnderWay(underWay.amount)
   if (!intoDebt) await assertNotSpent(deps, tx, payment, noted.amount)
-  const again = { ...tried, before, state: 'asked', askedAt: deps.clock() } as const
+  const again = { ...tried, before, state: 'asked', requestedAt: deps.clock() } as const
   store.writeTry(tx, again)
   return again
 }
@@ -166,7 +166,7 @@ async function settleAsSeen(
 ): Promise<Payment> {
   const { changes: stepsBefore } = await loadKnown(deps.db, id)
   const seen = await connection.find(providerId, 'open')
-  const of = { isProduction: await isProduction(deps), isAsked: true, note, stepsBefore }
+  const of = { isProduction: await isProduction(deps), isPollable: true, note, stepsBefore }
   return deps.db.transact(async (tx) => {
     const locked = await lockKnown(tx, id)
     return seen ? settle(deps, tx, locked, seen, of) : locked

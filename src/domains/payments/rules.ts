@@ -129,7 +129,7 @@ export type ProviderRefund = {
   readonly state: (typeof refundStates)[number]
   /** How often the provider was asked. */
   readonly tries: number
-  readonly askedAt: number
+  readonly requestedAt: number
 }
 
 export const toPay = (payment: Pick<Payment, 'amount' | 'fee'>): Kopecks => add(payment.amount, payment.fee)

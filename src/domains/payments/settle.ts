@@ -24,7 +24,7 @@ import * as store from './store.ts'
 export type Settling = {
   readonly isProduction: boolean
   /** False where no provider can be asked again. */
-  readonly isAsked: boolean
+  readonly isPollable: boolean
   readonly note: string
   /** How many steps the payment had taken when the provider was asked; without it, the status is current. */
   readonly stepsBefore?: number
@@ -136,20 +136,20 @@ export async function settle(
   if (decision.debitTo !== null) {
     settled = writeSteps(deps, tx, settled, await debit(deps, tx, settled, decision.debitTo, of.note))
   }
-  return putOff(deps, tx, settled, of.isAsked)
+  return putOff(deps, tx, settled, of.isPollable)
 }
 
 /** Closes a payment whose time to pay is over. Money that comes later is credited all the same. */
-export async function expire(deps: PaymentDeps, tx: Tx, payment: Payment, isAsked: boolean): Promise<Payment> {
+export async function expire(deps: PaymentDeps, tx: Tx, payment: Payment, isPollable: boolean): Promise<Payment> {
   await deps.events.note(tx, [toEvent('payment.expired', payment, toPay(payment))])
   const expired = writeSteps(deps, tx, payment, [{ kind: 'expired', note: 'not paid in time' }])
-  return putOff(deps, tx, expired, isAsked)
+  return putOff(deps, tx, expired, isPollable)
 }
 
 /** Schedules the next poll. An open payment that no provider can be asked about is looked at when it expires. */
-export function putOff({ clock }: PaymentDeps, tx: Tx, payment: Payment, isAsked: boolean): Payment {
+export function putOff({ clock }: PaymentDeps, tx: Tx, payment: Payment, isPollable: boolean): Payment {
   const ours = isOpen(payment.state) ? payment.expiresAt : null
-  return askNext(tx, payment, isAsked ? nextAskAt(payment, clock()) : ours)
+  return askNext(tx, payment, isPollable ? nextAskAt(payment, clock()) : ours)
 }
 
 function askNext(tx: Tx, payment: Payment, askAt: number | null): Payment {

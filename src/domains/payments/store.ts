@@ -111,7 +111,7 @@ const refundColumns = columnsOf<ProviderRefund>({
   before: money('before'),
   state: oneOf('state', refundStates),
   tries: int('tries'),
-  askedAt: int('asked_at'),
+  requestedAt: int('asked_at'),
 })
 
 /** A provider as it was set up. `settings` is the JSON of its `ProviderTerms`, `secret` is sealed. */
@@ -370,11 +370,11 @@ export const insertRefund = (tx: Tx, refund: ProviderRefund): void =>
   sendRows(tx, `INSERT INTO payment_refunds (${refundColumns.names})`, [refundColumns.values(refund)])
 
 /** Writes one more try. The payment's row is locked. */
-export const writeTry = (tx: Tx, { payment, step, before, state, tries, askedAt }: ProviderRefund): void =>
+export const writeTry = (tx: Tx, { payment, step, before, state, tries, requestedAt }: ProviderRefund): void =>
   tx.send(
     `UPDATE payment_refunds SET before = $3, state = $4, tries = $5, asked_at = $6
      WHERE payment_id = $1 AND step = $2`,
-    [payment, step, before, state, tries, askedAt],
+    [payment, step, before, state, tries, requestedAt],
   )
 
 export const writeDone = (tx: Tx, { payment, step }: ProviderRefund): void =>

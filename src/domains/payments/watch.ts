@@ -41,7 +41,7 @@ async function take(
   seen: ProviderPayment | undefined,
   stepsBefore: number,
 ): Promise<void> {
-  const of = { isProduction: await isProduction(deps), isAsked: true, note: 'notified', stepsBefore }
+  const of = { isProduction: await isProduction(deps), isPollable: true, note: 'notified', stepsBefore }
   const settled = await deps.db.transact(async (tx) => {
     const payment = await lockMeant(tx, provider, { ...hint, reference: seen?.reference ?? hint.reference })
     if (seen && payment) return settle(deps, tx, payment, seen, of)
@@ -64,13 +64,13 @@ async function ask(
   purpose: CallPurpose = 'poll',
 ): Promise<void> {
   const seen = connection && (await lookFor(payment, connection, purpose))
-  const isAsked = connection !== undefined
-  const of = { isProduction: await isProduction(deps), isAsked, note: 'asked for', stepsBefore: payment.changes }
+  const isPollable = connection !== undefined
+  const of = { isProduction: await isProduction(deps), isPollable, note: 'asked for', stepsBefore: payment.changes }
   const settled = await deps.db.transact(async (tx) => {
     const before = await lockKnown(tx, payment.id)
     const now = seen ? await settle(deps, tx, before, seen, of) : before
-    if (isOpen(now.state) && deps.clock() >= now.expiresAt) return expire(deps, tx, now, isAsked)
-    return seen ? now : putOff(deps, tx, now, isAsked)
+    if (isOpen(now.state) && deps.clock() >= now.expiresAt) return expire(deps, tx, now, isPollable)
+    return seen ? now : putOff(deps, tx, now, isPollable)
   })
   await spend(deps, settled)
 }
@@ -106,7 +106,7 @@ export async function notify(deps: PaymentDeps, name: string, notification: Noti
 export async function lookAgain(
   deps: PaymentDeps,
   max: number,
-): Promise<{ readonly asked: number; readonly silent: readonly string[] }> {
+): Promise<{ readonly polled: number; readonly silent: readonly string[] }> {
   const { db, providers, clock } = deps
   const due = await db.transact((tx) => store.takeDue(tx, clock(), clock() + askingMs, max))
   const silent = new Set<string>()
@@ -124,7 +124,7 @@ export async function lookAgain(
     }
   }
   if (faults.length > 0) throw faults[0]
-  return { asked: due.length, silent: [...silent] }
+  return { polled: due.length, silent: [...silent] }
 }
 
 /** Whether the provider has a paid payment other than the known one, as after a try whose answer never came. */

@@ -26,7 +26,7 @@ export function adminReportOperations(bind: BindAdmin, deps: AdminDeps): readonl
         turnover_rub: roublesOf(each.charged),
         refunded_rub: roublesOf(each.refunded),
         topped_up_rub: roublesOf(each.toppedUp),
-        taken_back_rub: roublesOf(each.takenBack),
+        taken_back_rub: roublesOf(each.chargedBack),
         held_rub: roublesOf(each.held),
       }))
       return { items }
@@ -50,7 +50,7 @@ export function adminReportOperations(bind: BindAdmin, deps: AdminDeps): readonl
         payments: each.payments,
         topped_up_rub: roublesOf(each.credited),
         fees_rub: roublesOf(each.fees),
-        taken_back_rub: roublesOf(each.takenBack),
+        taken_back_rub: roublesOf(each.chargedBack),
         bonuses_rub: roublesOf(each.bonuses),
       }))
       return { items }
