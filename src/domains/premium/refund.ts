@@ -25,7 +25,7 @@ async function refundWithin(
 ) {
   if (!order?.chargeSeq || order.product !== product || order.action !== 'buy') throw noSuchTrafficOrder()
   await ledger.lock(tx, order.customer)
-  const returned = await accounts.takeBack(tx, order.id)
+  const returned = await accounts.reclaim(tx, order.id)
   const bought = (await accounts.boughtWith(tx, order.id)).reduce((sum, each) => sum + each.bytes, 0n)
   const money = bought === 0n ? 0n : (order.price * returned) / bought
   if (money === 0n) throw nothingUnused()

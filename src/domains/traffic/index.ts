@@ -14,14 +14,14 @@ export type Traffic = ReturnType<typeof createTraffic>
 
 /** Byte accounts, byte leases of nodes, and the counters that nodes report. */
 export function createTraffic(deps: TrafficDeps) {
-  const { deposit, transfer, balances, takeBack, expire, lockPair, left, restoredTo } = accounts
+  const { deposit, transfer, balances, reclaim, expire, lockPair, left, restoredTo } = accounts
   const { boughtWith, movedWith, lotsOf, holdersOf, ordersNamedIn } = accountStore
   const { take, add, refuse, known, disbelieve } = counts
   const { listRefused, listUnbelieved, sumBelieved, sumCounts, subjectsAfter, forgetCounts } = countStore
   const { lapse, shut, countedBy, restore, held, promised, billedOf, billedBy } = leases
   return {
     accounts: {
-      ...bind(deps, { deposit, transfer, balances, takeBack, expire }),
+      ...bind(deps, { deposit, transfer, balances, reclaim, expire }),
       lockPair,
       left,
       restoredTo,

@@ -143,7 +143,7 @@ async function leave(
 }
 
 /** Takes back the unused bytes of an order, wherever they were moved. Bytes that a node holds are not unused. */
-export async function takeBack(deps: TrafficDeps, tx: Tx, order: OrderId): Promise<bigint> {
+export async function reclaim(deps: TrafficDeps, tx: Tx, order: OrderId): Promise<bigint> {
   let returned = 0n
   for (const lot of await store.lotsOf(tx, order)) {
     if (lot.rest > 0n) returned += await leave(deps, tx, lot, 'refunded', () => true)

@@ -37,11 +37,11 @@ export async function moveBytes(
 }
 
 /** Takes back what a boot holds, 200 lines per transaction, as long as it is silent or closed. */
-async function takeBackAll(deps: TrafficDeps, boot: NodeBoot): Promise<void> {
-  while ((await deps.db.transact((tx) => takeBack(deps, tx, boot))) > 0);
+async function reclaimAll(deps: TrafficDeps, boot: NodeBoot): Promise<void> {
+  while ((await deps.db.transact((tx) => reclaim(deps, tx, boot))) > 0);
 }
 
-async function takeBack(deps: TrafficDeps, tx: Tx, boot: NodeBoot): Promise<number> {
+async function reclaim(deps: TrafficDeps, tx: Tx, boot: NodeBoot): Promise<number> {
   const { clock, terms } = deps
   await store.lockNode(tx, boot, clock())
   if (!(await store.isSilent(tx, boot, runningBefore(deps, terms.leaseLastsMs)))) return 0
@@ -61,14 +61,14 @@ async function takeBack(deps: TrafficDeps, tx: Tx, boot: NodeBoot): Promise<numb
 /** Takes back the leases of boots that are closed or were silent for longer than a lease lasts. Returns how many. */
 export async function lapse(deps: TrafficDeps): Promise<number> {
   const silent = await store.silentBoots(deps.db, runningBefore(deps, deps.terms.leaseLastsMs), bootsAtOnce)
-  for (const boot of silent) await takeBackAll(deps, boot)
+  for (const boot of silent) await reclaimAll(deps, boot)
   return silent.length
 }
 
 /** Closes all boots of a node: they claim nothing more, what they counted is settled, and the rest goes back. */
 export async function shut(deps: TrafficDeps, node: string): Promise<void> {
   await deps.db.transact((tx) => store.closeBoots(tx, node, deps.clock()))
-  for (const boot of await store.openBoots(deps.db, node)) await takeBackAll(deps, boot)
+  for (const boot of await store.openBoots(deps.db, node)) await reclaimAll(deps, boot)
 }
 
 /** The bytes that nodes may still carry for a sub-user on their leases, over all its pools. */
