@@ -141,10 +141,10 @@ export async function setBlocked(tx: Tx, id: CustomerId, atMs: number | null): P
 
 export async function blockedAmong(reader: Reader, ids: readonly CustomerId[]): Promise<Set<CustomerId>> {
   if (ids.length === 0) return new Set()
-  const asked = padded(ids)
+  const paddedIds = padded(ids)
   const rows = await reader.all<{ id: CustomerId }>(
-    `SELECT id FROM customers WHERE blocked_at IS NOT NULL AND id IN (${list(asked.length)})`,
-    asked,
+    `SELECT id FROM customers WHERE blocked_at IS NOT NULL AND id IN (${list(paddedIds.length)})`,
+    paddedIds,
   )
   return new Set(rows.map((row) => row.id))
 }

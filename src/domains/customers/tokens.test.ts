@@ -211,8 +211,8 @@ describe.each([...engines])('tokens on %s', (engine) => {
 
   test('a customer never has more open tokens than the limit, also when many are issued at once', async () => {
     const few = wire(opened.db, clock, { maxTokens: 5 }).customers
-    const asked = Array.from({ length: 12 }, () => few.issueToken(customer, { name: 'many' }))
-    const answers = await Promise.allSettled(asked)
+    const attempts = Array.from({ length: 12 }, () => few.issueToken(customer, { name: 'many' }))
+    const answers = await Promise.allSettled(attempts)
     const made = answers.flatMap((each) => (each.status === 'fulfilled' ? [each.value.token.id] : []))
     expect(made).toHaveLength(5)
     const refused = await refusalOf(few.issueToken(customer, { name: 'one more' }))

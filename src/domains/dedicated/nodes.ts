@@ -26,9 +26,9 @@ export function createDedicatedNodes(deps: DedicatedDeps): NodeSide & Required<P
 
     mark: (sinceAt) => store.changeMark(db, sinceAt),
 
-    async find(asked) {
+    async find(query) {
       const proxy =
-        'username' in asked ? await findNamed(deps, asked.username) : await store.findByEntryPort(db, asked.port)
+        'username' in query ? await findNamed(deps, query.username) : await store.findByEntryPort(db, query.port)
       if (!proxy) return undefined
       const [row] = await toRows(deps, [proxy])
       return { proxy: row && row.shape.state !== 'gone' ? row.shape : null, subuser: null }

@@ -93,11 +93,11 @@ describe.each([...engines])('a whole range on %s', (engine) => {
       await services.dedicated.setRenewal(here.customer, ids, 30)
       await services.rangeOperator[close](lost(), plain)
       const before = (await services.ledger.balance(here.customer)).balance
-      const asked = [
+      const attempts = [
         () => prolongProxies(services, here.customer, ids),
         () => services.dedicated.quoteProlonging(here.customer, ids, 30),
       ]
-      for (const ask of asked) expect((await refusalOf(ask())).details).toEqual({ ids, charged: false })
+      for (const ask of attempts) expect((await refusalOf(ask())).details).toEqual({ ids, charged: false })
       clock.advance(29.5 * dayMs)
       expect(await services.dedicatedUpkeep.renew(10)).toBe(0)
       expect((await services.ledger.balance(here.customer)).balance).toBe(before)

@@ -230,18 +230,21 @@ export function setGone(tx: Tx, ids: readonly number[], nowMs: number): void {
 /** Locks proxies of any customers in the order of their ids. */
 export async function lockMany(tx: Tx, ids: readonly number[]): Promise<Proxy[]> {
   if (ids.length === 0) return []
-  const asked = padded(ids)
+  const paddedIds = padded(ids)
   const rows = await tx.all<Row>(
-    `SELECT * FROM proxies WHERE id IN (${list(asked.length)}) ORDER BY id FOR UPDATE`,
-    asked,
+    `SELECT * FROM proxies WHERE id IN (${list(paddedIds.length)}) ORDER BY id FOR UPDATE`,
+    paddedIds,
   )
   return rows.map(toProxy)
 }
 
 export async function findMany(reader: Reader, ids: readonly number[]): Promise<Proxy[]> {
   if (ids.length === 0) return []
-  const asked = padded(ids)
-  const rows = await reader.all<Row>(`SELECT * FROM proxies WHERE id IN (${list(asked.length)}) ORDER BY id`, asked)
+  const paddedIds = padded(ids)
+  const rows = await reader.all<Row>(
+    `SELECT * FROM proxies WHERE id IN (${list(paddedIds.length)}) ORDER BY id`,
+    paddedIds,
+  )
   return rows.map(toProxy)
 }
 
@@ -329,8 +332,11 @@ export function touchProxies(tx: Tx, customer: CustomerId, nowMs: number): void 
 /** Which of these ids are or were proxies. */
 export async function knownAmong(reader: Reader, ids: readonly number[]): Promise<Set<number>> {
   if (ids.length === 0) return new Set()
-  const asked = padded(ids)
-  const rows = await reader.all<{ id: bigint }>(`SELECT id FROM proxies WHERE id IN (${list(asked.length)})`, asked)
+  const paddedIds = padded(ids)
+  const rows = await reader.all<{ id: bigint }>(
+    `SELECT id FROM proxies WHERE id IN (${list(paddedIds.length)})`,
+    paddedIds,
+  )
   return new Set(rows.map((row) => Number(row.id)))
 }
 

@@ -48,18 +48,18 @@ async function change(deps: FleetDeps, name: string, work: (tx: Tx, node: Node) 
 }
 
 /** Adds a node. The shop makes the key pair of a VPN node and keeps the private key sealed until it is fetched. */
-export async function add(deps: FleetDeps, tx: Tx, asked: NewNode): Promise<Node> {
-  if (!isLocationName(asked.location)) throw new RangeError('a location is small letters, digits and dashes')
-  if (!isNodeName(asked.name)) throw new RangeError('a node is named like a host')
-  if (await store.findByName(tx, asked.name)) throw new Refusal('node_name_taken')
+export async function add(deps: FleetDeps, tx: Tx, newNode: NewNode): Promise<Node> {
+  if (!isLocationName(newNode.location)) throw new RangeError('a location is small letters, digits and dashes')
+  if (!isNodeName(newNode.name)) throw new RangeError('a node is named like a host')
+  if (await store.findByName(tx, newNode.name)) throw new Refusal('node_name_taken')
   const nowMs = deps.clock()
-  const pair = asked.kind === 'vpn' ? makeKeyPair(deps.random, deps.publicKeyOf) : undefined
+  const pair = newNode.kind === 'vpn' ? makeKeyPair(deps.random, deps.publicKeyOf) : undefined
   const node: Node = {
     countryCode: null,
     city: null,
     endpoint: null,
     linkMegabits: usualLinkMegabits,
-    ...asked,
+    ...newNode,
     id: makeId('node', nowMs, deps.random),
     publicKey: pair?.publicKey ?? null,
     state: 'open',

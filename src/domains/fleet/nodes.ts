@@ -46,7 +46,7 @@ export type NodeSide = {
   /** A text that differs whenever a thing has changed at `sinceAt` or later. Read a few times a second. */
   readonly mark: (sinceAt: number) => Promise<string>
   /** Looks up a credential that a node does not know. Undefined when it is not this product's. */
-  readonly find?: (asked: FindBody) => Promise<Found | undefined>
+  readonly find?: (query: FindBody) => Promise<Found | undefined>
   /** The setup of a VPN node. */
   readonly setup?: (node: Node, privateKey: string) => VpnSetup
   /** The parts of a report that are about this product. */

@@ -35,7 +35,7 @@ export function isSellable({ base, length }: Prefix): boolean {
 const hasIpv6 = (input: unknown): boolean =>
   typeof input === 'object' && input !== null && 'ipv' in input && input.ipv === 6
 
-type Asked = { readonly product: string; readonly action: string; readonly input: unknown }
+type SaleRequest = { readonly product: string; readonly action: string; readonly input: unknown }
 
 /** Refuses in production to sell goods that customers cannot reach. A sandbox is on one machine and sells them. */
 export function createReach(deps: {
@@ -50,7 +50,7 @@ export function createReach(deps: {
   const isProduction = async (): Promise<boolean> => (await deps.customers.mode()) === 'production'
   const lacks = (service: keyof PublicHosts): boolean => unreachable.some((each) => each.service === service)
 
-  async function isOutOfReach({ product, input }: Asked): Promise<boolean> {
+  async function isOutOfReach({ product, input }: SaleRequest): Promise<boolean> {
     if (product === 'dedicated') return lacks('gateway') && hasIpv6(input)
     if (product === 'premium') return lacks('gateway')
     if (product !== 'vpn' || !lacks('vpn')) return false
@@ -64,9 +64,9 @@ export function createReach(deps: {
       unreachable.length > 0 && (await isProduction()) ? unreachable : [],
 
     /** Why something cannot be sold now. Prolonging and renewing are never refused here. */
-    async findObjection(asked: Asked): Promise<Refusal | undefined> {
-      if (unreachable.length === 0 || asked.action !== 'buy' || !(await isProduction())) return undefined
-      return (await isOutOfReach(asked)) ? new Refusal('shop_url_missing', {}, { charged: false }) : undefined
+    async findObjection(request: SaleRequest): Promise<Refusal | undefined> {
+      if (unreachable.length === 0 || request.action !== 'buy' || !(await isProduction())) return undefined
+      return (await isOutOfReach(request)) ? new Refusal('shop_url_missing', {}, { charged: false }) : undefined
     },
 
     async assertSellable(prefix: Prefix): Promise<void> {

@@ -65,7 +65,7 @@ describe.each([...engines])('the audit log on %s', (engine) => {
     const repeats: unknown[] = []
     for (let time = 0; time < 3; time += 1) {
       const { isRepeat } = await act('credit', () => db.transact((tx) => ledger.adjust(tx, customer, wish)))
-      const told = await act('answer', () => once('k-2', { asked: 1 }, async () => ({ done: true })))
+      const told = await act('answer', () => once('k-2', { requested: 1 }, async () => ({ done: true })))
       repeats.push([isRepeat, told['replayed'] ?? false])
     }
     expect(repeats).toEqual([

@@ -17,7 +17,7 @@ test('an operator’s token has its own prefix and passes its checksum', () => {
 })
 
 test('the audit log stores a request without secrets at any depth, cut at 4,000 characters', () => {
-  const asked = {
+  const request = {
     password: 'x1',
     deep: [{ secret: 'x2', code: 'x3' }],
     link: 'x4',
@@ -25,7 +25,7 @@ test('the audit log stores a request without secrets at any depth, cut at 4,000 
     country_code: 'DE',
     n: 5n,
   }
-  const text = toRequestText(asked)
+  const text = toRequestText(request)
   expect(text).not.toMatch(/x\d/)
   expect(JSON.parse(text)).toMatchObject({ link_mbit: 5, country_code: 'DE', n: '5' })
   const long = toRequestText({ addresses: Array.from({ length: 5000 }, (_, index) => `10.0.${index}`) })

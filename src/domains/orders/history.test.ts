@@ -197,8 +197,8 @@ class Play {
       key,
       toBody: (receipt: Receipt) => JSON.stringify({ order: receipt.order, balance: String(receipt.balance) }),
     }
-    const asked = { product: 'history', action: 'buy', input: { text } }
-    return this.services.orders.sell(request, asked, async (sale) => {
+    const orderInput = { product: 'history', action: 'buy', input: { text } }
+    return this.services.orders.sell(request, orderInput, async (sale) => {
       if (ends === 'refused') throw new StageRefusal('out_of_stock', { available: 0 })
       const receipt = await sale.charge({ price: kopecks(cost), calculation: { of: text }, note: 'a purchase' })
       if (ends === 'fault') throw new StageFault('the supplier burnt down')

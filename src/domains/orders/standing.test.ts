@@ -108,14 +108,17 @@ describe.each([...engines])('who may buy, on %s', (engine: Engine) => {
 
   test('a used key is not replayed to a revoked caller, and is replayed to an automatic purchase', async () => {
     const { customer, seen, unseen } = await newPayers()
-    const [asked, byItself] = [{ key: `asked ${customer}` }, { key: `itself ${customer}`, automatic: true } as const]
-    await buy(here, seen, 900n, asked)
+    const [interactive, byItself] = [
+      { key: `asked ${customer}` },
+      { key: `itself ${customer}`, automatic: true } as const,
+    ]
+    await buy(here, seen, 900n, interactive)
     const first = await buy(here, unseen, 900n, byItself)
     await elsewhere.setBlocked(customer, true)
-    expect((await refusalOf(buy(here, seen, 900n, asked))).code).toBe('forbidden')
+    expect((await refusalOf(buy(here, seen, 900n, interactive))).code).toBe('forbidden')
     expect(await buy(here, unseen, 900n, byItself)).toEqual({ ...first, replayed: true })
     await elsewhere.setBlocked(customer, false)
-    expect(await buy(here, seen, 900n, asked)).toMatchObject({ replayed: true })
+    expect(await buy(here, seen, 900n, interactive)).toMatchObject({ replayed: true })
   })
 
   test("another customer's token buys nothing, and neither does one that does not exist", async () => {

@@ -245,9 +245,9 @@ async function problemOfPurchase(deps: OrderDeps, reader: Reader, order: Order):
   }
   const catalogue = typeof version === 'number' ? await deps.pricing.version(reader, version) : undefined
   if (!catalogue) return problem('price_list_missing')
-  const asked = fieldsIn(order.input)
-  if (asked['pool_type'] !== pool || asked['gb'] !== gb) return problem('traffic_priced')
-  if ((asked['subuser_id'] ?? delivery.subuser) !== delivery.subuser)
+  const orderInput = fieldsIn(order.input)
+  if (orderInput['pool_type'] !== pool || orderInput['gb'] !== gb) return problem('traffic_priced')
+  if ((orderInput['subuser_id'] ?? delivery.subuser) !== delivery.subuser)
     return problem('traffic_subuser', { stored: delivery.subuser })
   const { total } = priceTraffic(catalogue, delivery.pool, tenths)
   if (total !== order.price) {

@@ -64,8 +64,8 @@ export async function buy(
   const catalogue = await deps.pricing.current(request.catalogue)
   const isServed = await deps.exits.isServed(pool)
   const gb = tenths / 10
-  const asked = { pool_type: pool, gb, subuser_id: id ?? null }
-  return deps.orders.sell(request, { product, action: 'buy', input: asked }, async (sale) => {
+  const orderInput = { pool_type: pool, gb, subuser_id: id ?? null }
+  return deps.orders.sell(request, { product, action: 'buy', input: orderInput }, async (sale) => {
     const { tx, order } = sale
     const { total, perGigabyte } = priceOf(catalogue, pool, tenths)
     if (!isServed) throw poolNotServed(pool)

@@ -45,13 +45,13 @@ export async function move(
   const { accounts } = deps.traffic
   const known = [...(await deps.pricing.current()).premium.pools.keys()]
   const { pool, tenths } = input
-  const asked = {
+  const orderInput = {
     pool_type: pool,
     gb: tenths === 'all' ? 'all' : tenths / 10,
     from_subuser_id: input.from ?? null,
     to_subuser_id: input.to ?? null,
   }
-  return deps.orders.sell(request, { product, action: 'move', input: asked }, async (sale) => {
+  return deps.orders.sell(request, { product, action: 'move', input: orderInput }, async (sale) => {
     const { tx, order } = sale
     const from = await resolve(deps, tx, request.by.customer, input.from)
     const to = await resolve(deps, tx, request.by.customer, input.to)
@@ -104,8 +104,8 @@ export function remove(
   request: PurchaseRequest<DeletedSubuser>,
   input: { readonly subuser: SubuserId; readonly to: SubuserId | undefined },
 ): Promise<PurchaseAnswer> {
-  const asked = { subuser_id: input.subuser, to_subuser_id: input.to ?? null }
-  return deps.orders.sell(request, { product, action: 'delete', input: asked }, async (sale) => {
+  const orderInput = { subuser_id: input.subuser, to_subuser_id: input.to ?? null }
+  return deps.orders.sell(request, { product, action: 'delete', input: orderInput }, async (sale) => {
     const { tx, order } = sale
     const { customer } = request.by
     const heir = await resolve(deps, tx, customer, input.to)

@@ -33,8 +33,8 @@ export function createPremiumNodes(deps: ExitDeps & MeteringDeps): NodeSide & Re
 
     mark: (sinceAt) => store.changeMark(db, sinceAt),
 
-    async find(asked) {
-      const subuser = await findSubuser(deps, asked)
+    async find(query) {
+      const subuser = await findSubuser(deps, query)
       return subuser && { proxy: null, subuser: subuser.state === 'deleted' ? null : subuser }
     },
 
@@ -94,14 +94,14 @@ async function toRows(deps: PremiumDeps, rows: readonly store.NodeSubuserRow[]):
 }
 
 /** Finds a sub-user by the login's name before its first `-`, or by a whitelisted source address and a port. */
-async function findSubuser(deps: PremiumDeps, asked: FindBody): Promise<NodeSubuser | undefined> {
+async function findSubuser(deps: PremiumDeps, query: FindBody): Promise<NodeSubuser | undefined> {
   const { db } = deps
-  if ('username' in asked) {
-    const row = await store.findForNodes(db, 'login', asked.username.split('-')[0] ?? '')
+  if ('username' in query) {
+    const row = await store.findForNodes(db, 'login', query.username.split('-')[0] ?? '')
     return row && (await toRows(deps, [row]))[0]?.shape
   }
-  const address = readAddress(asked.source)
-  const port = address && (await store.findPort(db, asked.port))
+  const address = readAddress(query.source)
+  const port = address && (await store.findPort(db, query.port))
   const row = port && (await store.findForNodes(db, 'id', port.subuser))
   const subuser = row && (await toRows(deps, [row]))[0]?.shape
   const isListed = subuser?.whitelist.some((text) => {

@@ -100,7 +100,7 @@ function exactly(list: Catalogue, code: string, period: number, many: number): {
 }
 
 describe.each(ways)('the price of $name', ({ of, periodsOf }) => {
-  const asked = fc.record({ list: catalogue, country, pick: fc.nat(100), count })
+  const inputs = fc.record({ list: catalogue, country, pick: fc.nat(100), count })
   const withPeriod = (given: { list: Catalogue; country: string; pick: number }): number | undefined => {
     const sold = periodsOf(given.list, given.country)
     return sold[given.pick % Math.max(1, sold.length)]
@@ -108,7 +108,7 @@ describe.each(ways)('the price of $name', ({ of, periodsOf }) => {
 
   test('a price never falls when the count rises', () => {
     fc.assert(
-      fc.property(asked, fc.integer({ min: 1, max: 300 }), (given, more) => {
+      fc.property(inputs, fc.integer({ min: 1, max: 300 }), (given, more) => {
         const period = withPeriod(given)
         fc.pre(period !== undefined)
         const wish = { country: given.country, ipv: 4, period, count: given.count }
@@ -122,7 +122,7 @@ describe.each(ways)('the price of $name', ({ of, periodsOf }) => {
 
   test('a price never falls when the period rises', () => {
     fc.assert(
-      fc.property(asked, (given) => {
+      fc.property(inputs, (given) => {
         const prices = periodsOf(given.list, given.country).map(
           (period) => of(given.list, { country: given.country, ipv: 4, period, count: given.count }).total,
         )
@@ -134,23 +134,27 @@ describe.each(ways)('the price of $name', ({ of, periodsOf }) => {
 
   test('splitting an order never makes it cheaper', () => {
     fc.assert(
-      fc.property(asked, fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 1, maxLength: 6 }), (given, parts) => {
-        const period = withPeriod(given)
-        fc.pre(period !== undefined)
-        const costOf = (many: number) => of(given.list, { country: given.country, ipv: 4, period, count: many }).total
-        const all = [given.count, ...parts]
-        const whole = costOf(all.reduce((sum, each) => sum + each, 0))
-        expect(all.reduce((sum, each) => sum + costOf(each), 0n) >= whole).toBeTrue()
-        const ones = costOf(1) * BigInt(given.count)
-        expect(ones >= costOf(given.count)).toBeTrue()
-      }),
+      fc.property(
+        inputs,
+        fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 1, maxLength: 6 }),
+        (given, parts) => {
+          const period = withPeriod(given)
+          fc.pre(period !== undefined)
+          const costOf = (many: number) => of(given.list, { country: given.country, ipv: 4, period, count: many }).total
+          const all = [given.count, ...parts]
+          const whole = costOf(all.reduce((sum, each) => sum + each, 0))
+          expect(all.reduce((sum, each) => sum + costOf(each), 0n) >= whole).toBeTrue()
+          const ones = costOf(1) * BigInt(given.count)
+          expect(ones >= costOf(given.count)).toBeTrue()
+        },
+      ),
       runs,
     )
   })
 
   test('a price is the exact fraction rounded up once, and never above a larger line', () => {
     fc.assert(
-      fc.property(asked, (given) => {
+      fc.property(inputs, (given) => {
         const period = withPeriod(given)
         fc.pre(period !== undefined)
         const { total: paid, perProxy } = of(given.list, { country: given.country, ipv: 4, period, count: given.count })
@@ -171,7 +175,7 @@ describe.each(ways)('the price of $name', ({ of, periodsOf }) => {
 
   test('a stated discount is never larger than the one given', () => {
     fc.assert(
-      fc.property(asked, (given) => {
+      fc.property(inputs, (given) => {
         const period = withPeriod(given)
         fc.pre(period !== undefined)
         const outcome = of(given.list, { country: given.country, ipv: 4, period, count: given.count })

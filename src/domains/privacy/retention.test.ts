@@ -65,8 +65,8 @@ describe.each([...engines])('retention on %s', (engine) => {
 
 test('redact keeps only ids, moments and numbers of a request', () => {
   const id = `cus_${'0'.repeat(26)}`
-  const asked = { words: [id, '17', 'Anna'], note: 'her note', at: '2026-01-01T00:00:00.000Z', n: 3, undo: true }
-  expect(JSON.parse(redact(JSON.stringify(asked)))).toEqual({
+  const request = { words: [id, '17', 'Anna'], note: 'her note', at: '2026-01-01T00:00:00.000Z', n: 3, undo: true }
+  expect(JSON.parse(redact(JSON.stringify(request)))).toEqual({
     words: [id, '17', '[erased]'],
     note: '[erased]',
     at: '2026-01-01T00:00:00.000Z',
@@ -74,8 +74,8 @@ test('redact keeps only ids, moments and numbers of a request', () => {
     undo: true,
   })
   expect(redact('not json')).toBe('"[erased]"')
-  expect(redact(redact(JSON.stringify(asked)))).toBe(redact(JSON.stringify(asked)))
-  expect(idsIn(JSON.stringify(asked))).toEqual({ ids: [id], numbers: [17, 3] })
+  expect(redact(redact(JSON.stringify(request)))).toBe(redact(JSON.stringify(request)))
+  expect(idsIn(JSON.stringify(request))).toEqual({ ids: [id], numbers: [17, 3] })
 })
 
 test('isBeginning recognises the log entry that added a customer by the first name in the history', () => {

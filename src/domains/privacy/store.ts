@@ -164,23 +164,23 @@ export async function ownedAmong(
 ): Promise<Set<string>> {
   const owned = new Set<string>()
   if (ids.length > 0) {
-    const asked = padded(ids)
-    const placeholders = list(asked.length, 1)
+    const paddedIds = padded(ids)
+    const placeholders = list(paddedIds.length, 1)
     const rows = await reader.all<{ id: string }>(
       `SELECT id FROM tokens WHERE customer_id = $1 AND id IN (${placeholders})
        UNION ALL SELECT id FROM orders WHERE customer_id = $1 AND id IN (${placeholders})
        UNION ALL SELECT id FROM payments WHERE customer_id = $1 AND id IN (${placeholders})
        UNION ALL SELECT id FROM subusers WHERE customer_id = $1 AND id IN (${placeholders})
        UNION ALL SELECT uuid FROM vpn_subscriptions WHERE customer_id = $1 AND uuid IN (${placeholders})`,
-      [customer, ...asked],
+      [customer, ...paddedIds],
     )
     for (const row of rows) owned.add(row.id)
   }
   if (numbers.length > 0) {
-    const asked = padded(numbers)
+    const paddedNumbers = padded(numbers)
     const rows = await reader.all<{ id: bigint }>(
-      `SELECT id FROM proxies WHERE customer_id = $1 AND id IN (${list(asked.length, 1)})`,
-      [customer, ...asked],
+      `SELECT id FROM proxies WHERE customer_id = $1 AND id IN (${list(paddedNumbers.length, 1)})`,
+      [customer, ...paddedNumbers],
     )
     for (const row of rows) owned.add(String(row.id))
   }

@@ -26,8 +26,8 @@ function startWork() {
   return { clock, passwords, letGo: () => waiting.splice(0).forEach((each) => each()) }
 }
 
-const statusOf = async (asked: Promise<unknown>): Promise<string> =>
-  asked.then(
+const statusOf = async (attempt: Promise<unknown>): Promise<string> =>
+  attempt.then(
     () => 'done',
     (error: unknown) => (error instanceof Refusal ? error.kind : String(error)),
   )

@@ -137,10 +137,10 @@ export async function searchLogins(reader: Reader, text: string, limit: number):
 
 export async function loginsOf(reader: Reader, owners: readonly string[]): Promise<Map<string, string>> {
   if (owners.length === 0) return new Map()
-  const asked = padded(owners)
+  const paddedOwners = padded(owners)
   const rows = await reader.all<{ owner_id: string; login: string }>(
-    `SELECT owner_id, login FROM identities WHERE owner_id IN (${list(asked.length)})`,
-    asked,
+    `SELECT owner_id, login FROM identities WHERE owner_id IN (${list(paddedOwners.length)})`,
+    paddedOwners,
   )
   return new Map(rows.map((row) => [row.owner_id, row.login]))
 }

@@ -29,7 +29,7 @@ export const withCaches = (given: Given) => ({
   since: runningSince(given),
   /** The slot of the last sale of each kind, where the next search begins. */
   cursors: new Map<string, number>(),
-  counts: new Map<string, { count: Promise<number>; askedAt: number }>(),
+  counts: new Map<string, { count: Promise<number>; countedAt: number }>(),
   /** Each unfinished import at its last progress. */
   imports: new Map<number, { readonly import: UnderWay; readonly sinceAt: number }>(),
   /** How many ranges each gateway claims without a proof. */

@@ -250,9 +250,9 @@ export const endRest = (deps: StockDeps, max: number): Promise<number> =>
 export function available(deps: StockDeps, kind: Kind): Promise<number> {
   const nowMs = deps.clock()
   const known = deps.counts.get(nameOf(kind))
-  if (known && Math.abs(nowMs - known.askedAt) < countRememberedMs) return known.count
+  if (known && Math.abs(nowMs - known.countedAt) < countRememberedMs) return known.count
   const count = countNow(deps, kind)
-  deps.counts.set(nameOf(kind), { count, askedAt: nowMs })
+  deps.counts.set(nameOf(kind), { count, countedAt: nowMs })
   count.catch(() => deps.counts.delete(nameOf(kind)))
   return count
 }

@@ -71,11 +71,11 @@ export async function locations(deps: ExitDeps, pool: string, part: rules.Locati
 export function add(deps: ExitDeps, tx: Tx, added: readonly rules.NewExit[]): rules.Exit[] {
   const nowMs = deps.clock()
   deps.serving.clear()
-  const made = added.map(({ credentials, ...asked }) => {
+  const made = added.map(({ credentials, ...fields }) => {
     const exit: rules.Exit = {
-      ...asked,
-      node: asked.node ?? null,
-      offers: asked.offers ?? null,
+      ...fields,
+      node: fields.node ?? null,
+      offers: fields.offers ?? null,
       id: makeId('exit', nowMs, deps.random),
       drainedAt: null,
       createdAt: nowMs,
@@ -88,14 +88,14 @@ export function add(deps: ExitDeps, tx: Tx, added: readonly rules.NewExit[]): ru
 }
 
 /** Adds one exit to a pool of the catalogue. */
-export async function addOne(deps: ExitDeps, asked: rules.NewExit): Promise<rules.Exit> {
-  await assertSold(deps, asked.pool)
+export async function addOne(deps: ExitDeps, newExit: rules.NewExit): Promise<rules.Exit> {
+  await assertSold(deps, newExit.pool)
   const [exit] = await refusingStock(() =>
     deps.db.transact(async (tx) => {
-      const address = asked.kind === 'local' ? readAddress(asked.host) : undefined
+      const address = newExit.kind === 'local' ? readAddress(newExit.host) : undefined
       const block = address && (await deps.stock.blockAround(tx, address))
       if (block !== undefined) throw inBlock(block)
-      return add(deps, tx, [asked])
+      return add(deps, tx, [newExit])
     }),
   )
   if (!exit) throw new Error('an exit was not added')

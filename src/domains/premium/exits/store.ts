@@ -92,8 +92,11 @@ export function writeReports(tx: Tx, reports: readonly ExitStatusReport[]): void
 /** The ids among these that are exits. */
 export async function knownAmong(reader: Reader, ids: readonly string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
-  const asked = padded(ids)
-  const rows = await reader.all<{ id: string }>(`SELECT id FROM exits WHERE id IN (${list(asked.length)})`, asked)
+  const paddedIds = padded(ids)
+  const rows = await reader.all<{ id: string }>(
+    `SELECT id FROM exits WHERE id IN (${list(paddedIds.length)})`,
+    paddedIds,
+  )
   return new Set(rows.map((row) => row.id))
 }
 

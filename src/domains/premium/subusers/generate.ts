@@ -29,16 +29,18 @@ const sessionLength = 10
 export async function generate(
   deps: PremiumDeps & { readonly exits: Pick<Exits, 'fitting'> },
   customer: CustomerId,
-  asked: GenerateRequest,
+  request: GenerateRequest,
 ) {
   const { db, gateway } = deps
-  const subuser = await load(deps, customer, asked.subuser)
-  await deps.exits.fitting(asked.pool, asked.locations)
-  assertFits(subuser, asked)
-  const lines = identifiesByPort(asked.template) ? await byPort(deps, subuser, asked) : byLogin(deps, subuser, asked)
-  const password = asked.template.includes('{password}') ? await openPassword(deps, db, subuser.id) : ''
-  const write = compile(asked.template)
-  const { protocol } = asked
+  const subuser = await load(deps, customer, request.subuser)
+  await deps.exits.fitting(request.pool, request.locations)
+  assertFits(subuser, request)
+  const lines = identifiesByPort(request.template)
+    ? await byPort(deps, subuser, request)
+    : byLogin(deps, subuser, request)
+  const password = request.template.includes('{password}') ? await openPassword(deps, db, subuser.id) : ''
+  const write = compile(request.template)
+  const { protocol } = request
   const at = (host: string): string[] =>
     lines.map(({ login, port }) => write({ host: bracketed(host), port: String(port), login, password, protocol }))
   return { subuser, domain: at(gateway.host), ip: at(gateway.address) }
@@ -56,29 +58,29 @@ function sessionNames(random: RandomBytes, count: number, taken: Iterable<string
   return fresh
 }
 
-const baseOf = (subuser: Subuser, asked: GenerateRequest): ProxyLogin => ({
+const baseOf = (subuser: Subuser, request: GenerateRequest): ProxyLogin => ({
   login: subuser.login,
-  pool: asked.pool,
-  ...asked.locations,
+  pool: request.pool,
+  ...request.locations,
   session: null,
 })
 
 /** Refuses a login that is too long for gateways, before a port is taken for it. */
-function assertFits(subuser: Subuser, asked: GenerateRequest): void {
-  const session = asked.type === 'sticky' ? { name: 'x'.repeat(sessionLength), ttlMinutes: asked.ttlMinutes } : null
-  if (writeProxyLogin({ ...baseOf(subuser, asked), session }).length <= maxLoginLength) return
+function assertFits(subuser: Subuser, request: GenerateRequest): void {
+  const session = request.type === 'sticky' ? { name: 'x'.repeat(sessionLength), ttlMinutes: request.ttlMinutes } : null
+  if (writeProxyLogin({ ...baseOf(subuser, request), session }).length <= maxLoginLength) return
   throw refuseField('countries', 'login_too_long', { max: maxLoginLength })
 }
 
 type Endpoint = { readonly login: string; readonly port: number }
 
 /** A login for each line; rotating ones are all the same. */
-function byLogin({ random, gateway }: PremiumDeps, subuser: Subuser, asked: GenerateRequest): Endpoint[] {
-  const base = baseOf(subuser, asked)
-  const names = asked.type === 'sticky' ? sessionNames(random, asked.quantity) : []
-  return Array.from({ length: asked.quantity }, (_, index) => {
+function byLogin({ random, gateway }: PremiumDeps, subuser: Subuser, request: GenerateRequest): Endpoint[] {
+  const base = baseOf(subuser, request)
+  const names = request.type === 'sticky' ? sessionNames(random, request.quantity) : []
+  return Array.from({ length: request.quantity }, (_, index) => {
     const name = names[index]
-    const session = name === undefined ? null : { name, ttlMinutes: asked.ttlMinutes }
+    const session = name === undefined ? null : { name, ttlMinutes: request.ttlMinutes }
     return { login: writeProxyLogin({ ...base, session }), port: gateway.port }
   })
 }
@@ -87,11 +89,11 @@ function byLogin({ random, gateway }: PremiumDeps, subuser: Subuser, asked: Gene
  * A port for each line. Ports with the same parameters are reused, so a repeated request gets the same list; missing
  * ones are taken from the range. A port keeps its sub-user, so a source address on two whitelists is not ambiguous.
  */
-async function byPort(deps: PremiumDeps, subuser: Subuser, asked: GenerateRequest): Promise<Endpoint[]> {
-  const parameters = writeProxyLogin(baseOf(subuser, asked))
-  const isSticky = asked.type === 'sticky'
-  const ttlMinutes = isSticky ? asked.ttlMinutes : 0
-  const needed = isSticky ? asked.quantity : 1
+async function byPort(deps: PremiumDeps, subuser: Subuser, request: GenerateRequest): Promise<Endpoint[]> {
+  const parameters = writeProxyLogin(baseOf(subuser, request))
+  const isSticky = request.type === 'sticky'
+  const ttlMinutes = isSticky ? request.ttlMinutes : 0
+  const needed = isSticky ? request.quantity : 1
   const room = await deps.ports.room()
   const ports = await deps.db.transact(async (tx) => {
     // The limit of ports is the customer's, so the customer's account is locked.
@@ -110,7 +112,7 @@ async function byPort(deps: PremiumDeps, subuser: Subuser, asked: GenerateReques
     store.touchSubuser(tx, subuser.id, deps.clock())
     return [...known, ...fresh]
   })
-  return Array.from({ length: asked.quantity }, (_, index) => ({
+  return Array.from({ length: request.quantity }, (_, index) => ({
     login: subuser.login,
     port: ports[isSticky ? index : 0]?.port ?? deps.gateway.port,
   }))

@@ -29,19 +29,19 @@ const secretOf = ({ vault, sha256 }: PremiumDeps, id: SubuserId, plainText: stri
   digest: sha256(plainText),
 })
 
-async function insert(deps: PremiumDeps, tx: Tx, customer: CustomerId, asked: NewSubuser, isDefault: boolean) {
+async function insert(deps: PremiumDeps, tx: Tx, customer: CustomerId, fields: NewSubuser, isDefault: boolean) {
   const { random } = deps
   const nowMs = deps.clock()
   const subuser: Subuser = {
     id: makeId('subuser', nowMs, random),
     customer,
-    login: asked.login ?? makeLogin(random),
-    name: asked.name,
+    login: fields.login ?? makeLogin(random),
+    name: fields.name,
     isDefault,
     blockedAt: null,
     deletedAt: null,
-    limits: asked.limits ?? noLimits,
-    keepHosts: asked.keepHosts ?? true,
+    limits: fields.limits ?? noLimits,
+    keepHosts: fields.keepHosts ?? true,
     createdAt: nowMs,
     changedAt: nowMs,
   }
@@ -83,16 +83,16 @@ export async function load(deps: PremiumDeps, customer: CustomerId, id: SubuserI
 }
 
 /** Adds a sub-user with the given login, which is refused if it is taken, or with a random one. */
-export function create(deps: PremiumDeps, customer: CustomerId, asked: NewSubuser): Promise<Subuser> {
+export function create(deps: PremiumDeps, customer: CustomerId, fields: NewSubuser): Promise<Subuser> {
   return deps.db.transact(async (tx) => {
     // Serialises the customer's requests, so that two at once do not both take the last free number.
     await deps.ledger.lock(tx, customer)
     await ensureDefault(deps, tx, customer)
     if ((await store.countSubusers(tx, customer)) >= maxSubusers) throw tooManySubusers(maxSubusers)
     for (let attempt = 0; attempt < maxLoginAttempts; attempt += 1) {
-      const made = await insert(deps, tx, customer, asked, false)
+      const made = await insert(deps, tx, customer, fields, false)
       if (made) return made
-      if (asked.login !== undefined) break
+      if (fields.login !== undefined) break
     }
     throw loginTaken()
   })

@@ -21,16 +21,16 @@ const maxDays = 400
 const maxCandidates = 1000
 
 /** The bytes carried for a customer, for one sub-user or over all that the customer has or had. */
-export async function usage(deps: PremiumDeps, customer: CustomerId, asked: UsageRequest) {
-  const subuser = asked.subuser === undefined ? null : await load(deps, customer, asked.subuser)
+export async function usage(deps: PremiumDeps, customer: CustomerId, request: UsageRequest) {
+  const subuser = request.subuser === undefined ? null : await load(deps, customer, request.subuser)
   // The current hour is included; an hour that begins at the given end is not.
-  const to = asked.to === undefined ? hourOf(deps.clock()) + hourMs : hourOf(asked.to + hourMs - 1)
-  const usual = asked.by === 'hour' ? to - dayMs : dayStart(to) - 29 * dayMs
-  const from = hourOf(asked.from ?? usual)
-  const longest = asked.by === 'hour' ? maxHours * hourMs : maxDays * dayMs
+  const to = request.to === undefined ? hourOf(deps.clock()) + hourMs : hourOf(request.to + hourMs - 1)
+  const usual = request.by === 'hour' ? to - dayMs : dayStart(to) - 29 * dayMs
+  const from = hourOf(request.from ?? usual)
+  const longest = request.by === 'hour' ? maxHours * hourMs : maxDays * dayMs
   if (from > to) throw endsBeforeItBegins()
-  if (to - from > longest) throw longRange(asked.by === 'hour' ? 31 : 400)
-  const { by, pool = null, host = null } = asked
+  if (to - from > longest) throw longRange(request.by === 'hour' ? 31 : 400)
+  const { by, pool = null, host = null } = request
   const rows = await sumUsage(deps.db, {
     customer,
     subuser: subuser?.id ?? null,

@@ -192,10 +192,10 @@ export async function overview(deps: StockDeps) {
   return deps.db.snapshot(async (reader: Reader) => {
     const ranges = await store.listRanges(reader)
     const byId = new Map(ranges.map((each) => [each.id, each]))
-    const isAsked = !mayServe(anyHome, undefined)
+    const needsProof = !mayServe(anyHome, undefined)
     const judged = (trial: Trial): JudgedTrial => {
       const range = byId.get(trial.range) ?? anyHome
-      const isDue = isAsked && range.homes.length === 0 && trial.provenAt === null
+      const isDue = needsProof && range.homes.length === 0 && trial.provenAt === null
       return { ...trial, proof: !mayServe(range, trial) ? 'none' : isDue ? 'due' : 'given' }
     }
     return {

@@ -59,8 +59,8 @@ function whyNot(
   nodes: ReadonlyMap<string, Node>,
   isThere: (id: string) => boolean,
 ): string[] {
-  const asked = range.homes.length === 0 ? trials.map((each) => each.node) : range.homes
-  const reasons = asked.flatMap((id) => {
+  const candidates = range.homes.length === 0 ? trials.map((each) => each.node) : range.homes
+  const reasons = candidates.flatMap((id) => {
     const node = nodes.get(id)
     const name = node?.name ?? id
     if (node?.state === 'closed') return [`${name} is closed`]
