@@ -49,8 +49,8 @@ describe.each([...engines])('tokens on %s', (engine) => {
     services = wire(ear.db, clock)
     customer = await addCustomer(services, 0n)
   })
-  const issue = async (wish: Partial<Parameters<Services['customers']['issueToken']>[1]> = {}) =>
-    services.customers.issueToken(customer, { name: 'test', ...wish })
+  const issue = async (options: Partial<Parameters<Services['customers']['issueToken']>[1]> = {}) =>
+    services.customers.issueToken(customer, { name: 'test', ...options })
   const enter = (text: string | undefined, from?: string, scope: 'read' | 'trade' = 'read', of = services) =>
     of.customers.authenticate(text, from === undefined ? undefined : readAddress(from), scope)
   const codeOf = async (attempt: Promise<unknown>) => (await refusalOf(attempt)).code

@@ -101,23 +101,23 @@ describe.each([...engines])('ending proxies on %s', (engine) => {
     const first = await buy(3)
     clock.advance(15 * dayMs)
     const start = await balance()
-    const wish = { order: first.receipt.order, how: 'unused', note: 'lost', key: `${engine} one` } as const
-    const told = await services.refunds.end(wish)
+    const request = { order: first.receipt.order, how: 'unused', note: 'lost', key: `${engine} one` } as const
+    const told = await services.refunds.end(request)
     expect(told).toMatchObject({
       proxies: first.proxies.map((each) => each.id),
       amount_rub: Number(first.price / 2n) / 100,
     })
-    expect(await services.refunds.end(wish)).toEqual({ ...told, replayed: true })
+    expect(await services.refunds.end(request)).toEqual({ ...told, replayed: true })
     expect(await balance()).toBe(kopecks(start + first.price / 2n))
-    const other = services.refunds.end({ ...wish, how: 'whole' })
+    const other = services.refunds.end({ ...request, how: 'whole' })
     expect((await refusalOf(other)).code).toBe('conflict')
-    const twice = services.refunds.end({ ...wish, key: undefined })
+    const twice = services.refunds.end({ ...request, key: undefined })
     expect((await refusalOf(twice)).message).toContain('has ended already')
     const second = await buy(2)
     clock.advance(15 * dayMs)
     const before = await balance()
     const all = await Promise.allSettled(
-      [1, 2, 3].map(() => services.refunds.end({ ...wish, order: second.receipt.order, how: 'whole', key: 'two' })),
+      [1, 2, 3].map(() => services.refunds.end({ ...request, order: second.receipt.order, how: 'whole', key: 'two' })),
     )
     expect(all.map((each) => each.status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled'])
     expect(await balance()).toBe(kopecks(before + second.price))
@@ -127,10 +127,10 @@ describe.each([...engines])('ending proxies on %s', (engine) => {
     const { proxies } = await buy(1, 7)
     const prolonged = await prolongProxies(here.floor.services, here.customer, [proxies[0]?.id ?? 0], 30)
     const before = await balance()
-    const wish = { how: 'unused', note: 'x', key: undefined } as const
-    const refused = here.floor.services.refunds.end({ ...wish, order: prolonged.receipt.order })
+    const request = { how: 'unused', note: 'x', key: undefined } as const
+    const refused = here.floor.services.refunds.end({ ...request, order: prolonged.receipt.order })
     expect((await refusalOf(refused)).message).toContain('bought none')
-    expect((await refusalOf(here.floor.services.refunds.end({ ...wish, order: 'ord_0' as OrderId }))).code).toBe(
+    expect((await refusalOf(here.floor.services.refunds.end({ ...request, order: 'ord_0' as OrderId }))).code).toBe(
       'not_found',
     )
     expect([await balance(), await events()]).toEqual([before, []])
@@ -139,13 +139,13 @@ describe.each([...engines])('ending proxies on %s', (engine) => {
   test('a manual refund reduces later refunds of the order, and a second one needs --again', async () => {
     const { services } = here.floor
     const { proxies, receipt, price } = await buy(1)
-    const wish = { order: receipt.order, again: false, note: 'slow', key: undefined } as const
+    const request = { order: receipt.order, again: false, note: 'slow', key: undefined } as const
     const most = kopecks(price - 10n)
-    await services.refunds.refund({ ...wish, amount: most })
-    const twice = services.refunds.refund({ ...wish, amount: kopecks(1n) })
+    await services.refunds.refund({ ...request, amount: most })
+    const twice = services.refunds.refund({ ...request, amount: kopecks(1n) })
     expect((await refusalOf(twice)).message).toContain('refunded already')
-    await services.refunds.refund({ ...wish, amount: kopecks(4n), again: true })
-    const tooMuch = services.refunds.refund({ ...wish, amount: kopecks(7n), again: true })
+    await services.refunds.refund({ ...request, amount: kopecks(4n), again: true })
+    const tooMuch = services.refunds.refund({ ...request, amount: kopecks(7n), again: true })
     expect((await refusalOf(tooMuch)).details).toMatchObject({ left_rub: 0.06 })
     const told = await services.proxyOperator.end(proxies[0]?.id ?? 0, { give: 'unused', note: 'complaint' })
     expect(told['amount_rub']).toBe(0.06)

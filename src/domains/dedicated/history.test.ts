@@ -284,8 +284,8 @@ class Replay {
     const kind = model.kinds[each.kind]
     const period = kind?.periods[each.period % kind.periods.length] ?? 7
     if (!kind) throw new Error('there is no such kind')
-    const wish = { country: kind.code, ipv: kind.ipv, period, count: each.count }
-    const price = priceDedicated(model.catalogue, wish).total
+    const order = { country: kind.code, ipv: kind.ipv, period, count: each.count }
+    const price = priceDedicated(model.catalogue, order).total
     const available = model.available(each.kind, each.who)
     const outcome = await outcomeOf(
       buyProxies(floor.services, this.customer(each.who), {

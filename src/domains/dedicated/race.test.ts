@@ -91,11 +91,11 @@ describe.each([...engines])('many at once on %s', (engine) => {
       const tokens = await Promise.all(
         customers.slice(0, 12).map((customer) => floor.services.customers.issueToken(customer, { name: 'poor', cap })),
       )
-      const wish = { ...kindIn('BE', 4), period: 7, count: 1 }
+      const order = { ...kindIn('BE', 4), period: 7, count: 1 }
       const poor = tokens.map(({ token }) =>
         floor.services.dedicated.buy(
           { ...keylessRequest(token.customer), by: { customer: token.customer, token } },
-          wish,
+          order,
         ),
       )
       const payer = customers[20 + round]

@@ -64,8 +64,8 @@ describe.each([...engines])('a whole range on %s', (engine) => {
     const first = await here.floor.services.rangeOperator.retire(lost(), { ...plain, replace: true })
     expect([first.replaced, first.waiting]).toEqual([ids.slice(0, 2), ids.slice(2)])
     // A repeated command continues with the remaining proxies.
-    const wish = { ...plain, replace: true, refund: true }
-    const second = await here.floor.services.rangeOperator.retire(lost(), wish)
+    const order = { ...plain, replace: true, refund: true }
+    const second = await here.floor.services.rangeOperator.retire(lost(), order)
     expect([second.replaced, second.ended, second.waiting]).toEqual([[], ids.slice(2), []])
     const types = (await events()).map((each) => each.type)
     expect(types.filter((each) => each === 'proxy.replaced')).toHaveLength(2)
@@ -77,11 +77,11 @@ describe.each([...engines])('a whole range on %s', (engine) => {
     const { services, clock } = here.floor
     const { proxies } = await buy(1)
     await hearAt(0)
-    const wish = { ...plain, replace: true, refund: true }
+    const order = { ...plain, replace: true, refund: true }
     const ids = proxies.map((each) => each.id)
-    expect(await services.rangeOperator.retire(lost(), wish)).toMatchObject({ ended: [], waiting: ids })
+    expect(await services.rangeOperator.retire(lost(), order)).toMatchObject({ ended: [], waiting: ids })
     await hearAt(clock.nowMs + 10 ** 12)
-    expect(await services.rangeOperator.retire(lost(), wish)).toMatchObject({ ended: ids, waiting: [] })
+    expect(await services.rangeOperator.retire(lost(), order)).toMatchObject({ ended: ids, waiting: [] })
   })
 
   test.each(['retire', 'quarantine'] as const)(

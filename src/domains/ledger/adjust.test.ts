@@ -14,7 +14,7 @@ describe.each([...engines])('an operator’s adjustment, on %s', (engine: Engine
     services = wire(opened.db)
   })
   afterAll(() => opened.close())
-  const wish = (of: Partial<Adjustment>): Adjustment => ({
+  const adjustmentOf = (of: Partial<Adjustment>): Adjustment => ({
     kind: 'credit',
     amount: kopecks(5000n),
     note: 'top-up',
@@ -23,7 +23,7 @@ describe.each([...engines])('an operator’s adjustment, on %s', (engine: Engine
     ...of,
   })
   const adjust = (customer: CustomerId, of: Partial<Adjustment>) =>
-    services.db.transact((tx) => services.ledger.adjust(tx, customer, wish(of)))
+    services.db.transact((tx) => services.ledger.adjust(tx, customer, adjustmentOf(of)))
   const balance = async (customer: CustomerId) => (await services.ledger.balance(customer)).balance
   const refusal = (work: Promise<unknown>) => work.then(String, (error: unknown) => (error as { code: string }).code)
 

@@ -61,10 +61,10 @@ describe.each([...engines])('the audit log on %s', (engine) => {
     const customer = await addCustomer(services, 0n)
     const once = createOnce({ db, clock: clock.read })
     const before = (await actions()).length
-    const wish = { kind: 'credit', amount: kopecks(500_000n), note: 'paid', key: 'k-1', reference: null } as const
+    const adjustment = { kind: 'credit', amount: kopecks(500_000n), note: 'paid', key: 'k-1', reference: null } as const
     const repeats: unknown[] = []
     for (let time = 0; time < 3; time += 1) {
-      const { isRepeat } = await act('credit', () => db.transact((tx) => ledger.adjust(tx, customer, wish)))
+      const { isRepeat } = await act('credit', () => db.transact((tx) => ledger.adjust(tx, customer, adjustment)))
       const told = await act('answer', () => once('k-2', { requested: 1 }, async () => ({ done: true })))
       repeats.push([isRepeat, told['replayed'] ?? false])
     }

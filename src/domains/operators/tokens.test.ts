@@ -45,8 +45,8 @@ describe.each([...engines])('an operator’s token on %s', (engine) => {
     const short = await opened.db.transact((tx) => services.operators.add(tx, 'Jo', 'reader'))
     const owner = { kind: 'operator', id: short.id } as const
     const password = 'correct horse battery'
-    const wish = { login: 'Jo', current: undefined, password, clientPrefix: 'h' }
-    await services.identities.setPassword(owner, wish, null)
+    const input = { login: 'Jo', current: undefined, password, clientPrefix: 'h' }
+    await services.identities.setPassword(owner, input, null)
     const visitor = { source: null, clientPrefix: 'h', agent: null, shown: [] }
     await services.signIn.byPassword('operator', { login: 'jo', password }, visitor)
   })

@@ -77,16 +77,16 @@ describe.each([...engines])('the byte account on %s', (engine) => {
         orders.length = 0
         for (const each of steps) {
           if (each.do === 'buy') {
-            const wish = { pool, tenths: each.tenths, subuser: ids[each.who] }
-            expect(await isDone(premium.traffic.buy({ ...request, toBody }, wish))).toBe(gone[each.who] !== true)
+            const order = { pool, tenths: each.tenths, subuser: ids[each.who] }
+            expect(await isDone(premium.traffic.buy({ ...request, toBody }, order))).toBe(gone[each.who] !== true)
             if (gone[each.who] !== true) model[each.who] = (model[each.who] ?? 0n) + BigInt(each.tenths) * tenth
           }
           if (each.do === 'move') {
             const has = model[each.from] ?? 0n
             const amount = each.tenths === 'all' ? has : BigInt(each.tenths) * tenth
             const may = !gone[each.from] && !gone[each.to] && each.from !== each.to && amount > 0n && amount <= has
-            const wish = { pool, tenths: each.tenths, from: ids[each.from], to: ids[each.to] }
-            expect(await isDone(premium.traffic.move(request, wish))).toBe(may)
+            const order = { pool, tenths: each.tenths, from: ids[each.from], to: ids[each.to] }
+            expect(await isDone(premium.traffic.move(request, order))).toBe(may)
             if (may) {
               model[each.from] = has - amount
               model[each.to] = (model[each.to] ?? 0n) + amount
@@ -94,8 +94,8 @@ describe.each([...engines])('the byte account on %s', (engine) => {
           }
           if (each.do === 'delete') {
             const may = each.who !== 0 && each.who !== each.heir && !gone[each.who] && !gone[each.heir]
-            const wish = { subuser: ids[each.who] ?? ('' as SubuserId), to: ids[each.heir] }
-            expect(await isDone(premium.remove(request, wish))).toBe(may)
+            const order = { subuser: ids[each.who] ?? ('' as SubuserId), to: ids[each.heir] }
+            expect(await isDone(premium.remove(request, order))).toBe(may)
             if (may) {
               model[each.heir] = (model[each.heir] ?? 0n) + (model[each.who] ?? 0n)
               model[each.who] = 0n

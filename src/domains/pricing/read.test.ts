@@ -233,8 +233,8 @@ describe('a price list', () => {
       accepted += 1
       const catalogue = readCatalogue(1, list)
       for (const country of ['DE', 'FR']) {
-        const wish = { country, ipv: 4, period: 3650, count: 1000 }
-        expect(priceDedicated(catalogue, wish).total).toBe(priceProlonging(catalogue, wish).total)
+        const order = { country, ipv: 4, period: 3650, count: 1000 }
+        expect(priceDedicated(catalogue, order).total).toBe(priceProlonging(catalogue, order).total)
       }
     }
     expect(accepted).toBeGreaterThan(4)

@@ -111,9 +111,9 @@ describe.each(ways)('the price of $name', ({ of, periodsOf }) => {
       fc.property(inputs, fc.integer({ min: 1, max: 300 }), (given, more) => {
         const period = withPeriod(given)
         fc.pre(period !== undefined)
-        const wish = { country: given.country, ipv: 4, period, count: given.count }
-        const fewer = of(given.list, wish).total
-        expect(of(given.list, { ...wish, count: given.count + more }).total >= fewer).toBeTrue()
+        const order = { country: given.country, ipv: 4, period, count: given.count }
+        const fewer = of(given.list, order).total
+        expect(of(given.list, { ...order, count: given.count + more }).total >= fewer).toBeTrue()
         expect(fewer > 0n).toBeTrue()
       }),
       runs,
@@ -251,13 +251,13 @@ describe('what has no price', () => {
   }
 
   test('a country without a price is refused as not sold', () => {
-    for (const wish of [
+    for (const order of [
       { country: 'US', ipv: 4 },
       { country: 'DE', ipv: 6 },
       { country: 'de', ipv: 4 },
     ]) {
       for (const of of [priceDedicated, priceProlonging]) {
-        expect(refusalFor(() => of(list, { ...wish, period: 7, count: 1 })).code).toBe('not_found')
+        expect(refusalFor(() => of(list, { ...order, period: 7, count: 1 })).code).toBe('not_found')
       }
     }
     expect(refusalFor(() => priceTraffic(list, 'residential', 10)).code).toBe('not_found')
