@@ -56,9 +56,9 @@ describe.each([...engines])('ending proxies on %s', (engine) => {
     const id = proxies[0]?.id ?? 0
     here.floor.clock.advance(10 * dayMs)
     const before = await balance()
-    const told = await here.floor.services.proxyOperator.end(id, { give: 'unused', note: 'complaint' })
+    const answer = await here.floor.services.proxyOperator.end(id, { give: 'unused', note: 'complaint' })
     expect(await balance()).toBe(kopecks(before + (price * 20n) / 60n))
-    expect(told).toMatchObject({ customer: here.customer, proxy: id, amount_rub: Number((price * 20n) / 60n) / 100 })
+    expect(answer).toMatchObject({ customer: here.customer, proxy: id, amount_rub: Number((price * 20n) / 60n) / 100 })
     expect(await here.floor.services.proxyOperator.show(id)).toMatchObject({ status: 'gone', addresses: [{}] })
     expect((await events()).map((each) => [each.type, each.order])).toEqual([
       ['order.refunded', receipt.order],
@@ -102,12 +102,12 @@ describe.each([...engines])('ending proxies on %s', (engine) => {
     clock.advance(15 * dayMs)
     const start = await balance()
     const request = { order: first.receipt.order, how: 'unused', note: 'lost', key: `${engine} one` } as const
-    const told = await services.refunds.end(request)
-    expect(told).toMatchObject({
+    const answer = await services.refunds.end(request)
+    expect(answer).toMatchObject({
       proxies: first.proxies.map((each) => each.id),
       amount_rub: Number(first.price / 2n) / 100,
     })
-    expect(await services.refunds.end(request)).toEqual({ ...told, replayed: true })
+    expect(await services.refunds.end(request)).toEqual({ ...answer, replayed: true })
     expect(await balance()).toBe(kopecks(start + first.price / 2n))
     const other = services.refunds.end({ ...request, how: 'whole' })
     expect((await refusalOf(other)).code).toBe('conflict')
@@ -147,8 +147,8 @@ describe.each([...engines])('ending proxies on %s', (engine) => {
     await services.refunds.refund({ ...request, amount: kopecks(4n), again: true })
     const tooMuch = services.refunds.refund({ ...request, amount: kopecks(7n), again: true })
     expect((await refusalOf(tooMuch)).details).toMatchObject({ left_rub: 0.06 })
-    const told = await services.proxyOperator.end(proxies[0]?.id ?? 0, { give: 'unused', note: 'complaint' })
-    expect(told['amount_rub']).toBe(0.06)
+    const answer = await services.proxyOperator.end(proxies[0]?.id ?? 0, { give: 'unused', note: 'complaint' })
+    expect(answer['amount_rub']).toBe(0.06)
   })
 
   test('an operator’s swap of an address stays within its kind and does not use the customer’s daily swap', async () => {
@@ -158,9 +158,9 @@ describe.each([...engines])('ending proxies on %s', (engine) => {
     await services.dedicated.replace(here.customer, id)
     clock.advance(1000)
     expect((await refusalOf(services.dedicated.replace(here.customer, id))).code).toBe('conflict')
-    const told = await services.proxyOperator.replace(id, { note: 'range lost', key: `${engine} swap` })
+    const answer = await services.proxyOperator.replace(id, { note: 'range lost', key: `${engine} swap` })
     expect(await services.proxyOperator.replace(id, { note: 'range lost', key: `${engine} swap` })).toEqual({
-      ...told,
+      ...answer,
       replayed: true,
     })
     clock.advance(1000)

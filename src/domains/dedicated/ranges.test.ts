@@ -20,7 +20,7 @@ describe.each([...engines])('a whole range on %s', (engine) => {
     await here.floor.db.transact((tx) => tx.run(`UPDATE nodes SET last_seen_at = $1 WHERE kind = 'gateway'`, [heardMs]))
     here.floor.clock.advance(2000)
   }
-  const told = async (id: number) => {
+  const stateSent = async (id: number) => {
     const all = await here.floor.services.dedicated.nodes.tables[0]?.read({ changedAt: -1, id: '' }, 1000, false)
     return (all?.find((each) => each.id === String(id))?.shape as { state: string } | undefined)?.state
   }
@@ -133,7 +133,7 @@ describe.each([...engines])('a whole range on %s', (engine) => {
       replaced: [],
       waiting: [],
     })
-    expect([await told(id), await available()]).toEqual(['blocked', 0])
+    expect([await stateSent(id), await available()]).toEqual(['blocked', 0])
     expect(await services.rangeOperator.quarantine(lost(), plain)).toMatchObject({ interrupted: 0 })
     clock.advance(40 * dayMs)
     await services.dedicatedUpkeep.release(100)
@@ -142,7 +142,7 @@ describe.each([...engines])('a whole range on %s', (engine) => {
     const began = (await events())[0]
     expect(await services.rangeOperator.quarantine(lost(), { ...plain, undo: true })).toMatchObject({ restored: 1 })
     await services.stock.endRest(100)
-    expect([await told(id), await available()]).toEqual(['active', 3])
+    expect([await stateSent(id), await available()]).toEqual(['active', 3])
     const { proxy } = await services.proxyOperator.show(id)
     expect(proxy.expiresAt - expiresAt).toBeGreaterThanOrEqual(40 * dayMs)
     expect(began?.type).toBe('proxy.interrupted')

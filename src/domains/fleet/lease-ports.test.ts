@@ -72,8 +72,8 @@ describe.each([...engines])('leased ports on %s', (engine) => {
     ['three of which one reports 2^53 - 1', [8, most, 8], 8, 2],
     ['four of which one reports 2^53 - 1', [4, 5, most, 9], 5, 2],
     ['four of which two are small', [4, 9, 4, 9], 4, 2],
-  ] as const)('%s, %p: %d ports are sold, %d to one customer', async (_, said, all, perCustomer) => {
-    gateways = said.map((maxPorts) => gateway(maxPorts))
+  ] as const)('%s, %p: %d ports are sold, %d to one customer', async (_, reported, all, perCustomer) => {
+    gateways = reported.map((maxPorts) => gateway(maxPorts))
     expect(await ports.room()).toEqual({ all, perCustomer })
   })
 })

@@ -60,10 +60,10 @@ const problems = (postings: readonly Posting[], account?: Account) =>
   walked(postings, account).findings.map((each) => `${each.promise}: ${sayFinding(each).problem}`)
 
 describe('AccountWalk', () => {
-  const told = history(credit(1000n), charge(300n), refund(300n, 2), charge(1000n))
+  const sample = history(credit(1000n), charge(300n), refund(300n, 2), charge(1000n))
 
   test('AccountWalk finds nothing wrong in an account as it was posted', () => {
-    expect(problems(told.postings, told.account)).toEqual([])
+    expect(problems(sample.postings, sample.account)).toEqual([])
   })
 
   test('AccountWalk sums the spending of each token, less refunds', () => {
@@ -72,11 +72,11 @@ describe('AccountWalk', () => {
   })
 
   test('AccountWalk lists charges by number, and nothing else', () => {
-    expect([...walked(told.postings).charges.keys()]).toEqual([2, 4])
+    expect([...walked(sample.postings).charges.keys()]).toEqual([2, 4])
   })
 
   test('AccountWalk compares the balance, the API spending and the last posting with the account row', () => {
-    const wrong = (change: Partial<Account>) => problems(told.postings, { ...told.account, ...change })
+    const wrong = (change: Partial<Account>) => problems(sample.postings, { ...sample.account, ...change })
     expect(wrong({ balance: kopecks(1n) })).toEqual(['balance: the balance is 0.01, its postings sum to 0.00'])
     expect(wrong({ apiSpent: kopecks(999n) })).toEqual(['api_spent: api_spent is 9.99, its postings sum to 10.00'])
     expect(wrong({ seq: 5 })).toHaveLength(1)

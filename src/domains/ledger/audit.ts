@@ -417,8 +417,8 @@ export class AccountWalk {
 
   step(posting: Posting): void {
     const where = at('posting', { seq: posting.seq, customer: this.customer })
-    const words = { sha256: this.sha256, entry: 'posting' } as const
-    this.note('chain', where, problemsOfLink(this.chain, posting, fieldsOf(posting), words))
+    const options = { sha256: this.sha256, entry: 'posting' } as const
+    this.note('chain', where, problemsOfLink(this.chain, posting, fieldsOf(posting), options))
     const [stored, sum] = [posting.balanceAfter, this.balance + posting.amount]
     if (stored !== sum) {
       const sums = { stored: moneyText(stored), expected: moneyText(sum) }

@@ -65,8 +65,8 @@ describe.each([...engines])('the audit log on %s', (engine) => {
     const repeats: unknown[] = []
     for (let time = 0; time < 3; time += 1) {
       const { isRepeat } = await act('credit', () => db.transact((tx) => ledger.adjust(tx, customer, adjustment)))
-      const told = await act('answer', () => once('k-2', { requested: 1 }, async () => ({ done: true })))
-      repeats.push([isRepeat, told['replayed'] ?? false])
+      const answer = await act('answer', () => once('k-2', { requested: 1 }, async () => ({ done: true })))
+      repeats.push([isRepeat, answer['replayed'] ?? false])
     }
     expect(repeats).toEqual([
       [false, false],

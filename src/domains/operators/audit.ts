@@ -13,7 +13,7 @@ import { type Entry, fieldsOf } from './rules.ts'
 import * as store from './store.ts'
 
 const page = 500
-const entryWord = 'entry'
+const entryName = 'entry'
 
 /** Walks the audit log from its first entry to its recorded end. */
 export const createOperatorsVerifier = (deps: { db: Database; sha256: chain.Sha256 }): Verifier => ({
@@ -35,7 +35,7 @@ export const createOperatorsVerifier = (deps: { db: Database; sha256: chain.Sha2
         onProgress?.(walked.seq)
         if (batch.length < page) break
       }
-      note(at('audit_log'), chain.problemsOfEnd(await store.findEnd(reader), walked, entryWord))
+      note(at('audit_log'), chain.problemsOfEnd(await store.findEnd(reader), walked, entryName))
       return { findings, covered: { 'entries of the audit log': walked.seq } }
     }),
 })
@@ -47,11 +47,11 @@ function problemsOf(
   seal: Uint8Array | undefined,
   sha256: chain.Sha256,
 ): FindingProblem[] {
-  if (!seal) return chain.problemsOfLink(before, entry, fieldsOf(entry), { sha256, entry: entryWord })
+  if (!seal) return chain.problemsOfLink(before, entry, fieldsOf(entry), { sha256, entry: entryName })
   const isSealed = chain.sealEntry(entry.hash, fieldsOf(entry), sha256).toHex() === seal.toHex()
   return [
-    ...chain.problemsOfPosition(before, entry, entryWord),
+    ...chain.problemsOfPosition(before, entry, entryName),
     ...(isSealed ? [] : [problem('entry_redacted')]),
-    ...chain.problemsOfTime(before, entry, entryWord),
+    ...chain.problemsOfTime(before, entry, entryName),
   ]
 }

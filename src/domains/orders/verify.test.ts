@@ -345,9 +345,9 @@ describe.each([...engines])('verify on %s', (engine) => {
   test('verify of a healthy shop finds nothing, prints how much it checked, and exits with 0', async () => {
     await onCopy(async (db, testDatabase) => {
       expect(await allFindingsOf(wire(db))).toEqual([])
-      const words = await verifyAs(testDatabase)
-      expect(words).toMatchObject({ exit: 0, err: '' })
-      expect(words.out).toMatch(/^All promises hold: 2 accounts, 12 postings, 6 orders, 3 checkpoints/)
+      const report = await verifyAs(testDatabase)
+      expect(report).toMatchObject({ exit: 0, err: '' })
+      expect(report.out).toMatch(/^All promises hold: 2 accounts, 12 postings, 6 orders, 3 checkpoints/)
       const json = await verifyAs(testDatabase, '--json')
       expect(json.exit).toBe(0)
       expect(JSON.parse(json.out)).toMatchObject({ ok: true, findings: [], found: 0, covered: { postings: 12 } })
@@ -357,9 +357,9 @@ describe.each([...engines])('verify on %s', (engine) => {
   test('verify of a damaged shop prints the finding and exits with 1', async () => {
     await onCopy(async (db, testDatabase) => {
       await db.transact((tx) => tx.run('UPDATE accounts SET balance = balance + 1 WHERE customer_id = $1', [cast.busy]))
-      const words = await verifyAs(testDatabase)
-      expect(words.exit).toBe(1)
-      expect(words.out).toContain(`WRONG  balance: account of ${cast.busy}`)
+      const report = await verifyAs(testDatabase)
+      expect(report.exit).toBe(1)
+      expect(report.out).toContain(`WRONG  balance: account of ${cast.busy}`)
       const json = await verifyAs(testDatabase, '--json')
       expect(json.exit).toBe(1)
       expect(JSON.parse(json.out)).toMatchObject({ ok: false, found: 2 })

@@ -41,7 +41,7 @@ const pending: Payment = {
   purchase: null,
 }
 const paid: Payment = { ...pending, state: 'paid', credited: kopecks(10_000n) }
-const said: ProviderStatus = {
+const providerStatus: ProviderStatus = {
   providerId: 'p-1',
   state: 'paid',
   amount: kopecks(10_250n),
@@ -108,20 +108,25 @@ describe('decide', () => {
     ],
     ['when only its orphan is paid', pending, { providerId: 'p-2' }, { credit: true }],
   ])('decide: %s', (_when, payment, change, expected) => {
-    expect(decide(payment, { ...said, ...change }, inProduction)).toEqual({ ...nothing, ...expected } as never)
+    expect(decide(payment, { ...providerStatus, ...change }, inProduction)).toEqual({
+      ...nothing,
+      ...expected,
+    } as never)
   })
 
   test('a payment of a test shop is credited in a sandbox', () => {
-    expect(decide(pending, { ...said, isTest: true }, { ...inProduction, isProduction: false }).credit).toBeTrue()
+    expect(
+      decide(pending, { ...providerStatus, isTest: true }, { ...inProduction, isProduction: false }).credit,
+    ).toBeTrue()
   })
 })
 
 describe('for a customer who was erased', () => {
   const erased = { ...inProduction, isErased: true }
   test('late money of an erased customer is a notice, and a chargeback is debited', () => {
-    const late = decide({ ...pending, state: 'expired' }, said, erased)
+    const late = decide({ ...pending, state: 'expired' }, providerStatus, erased)
     expect(late).toEqual({ ...nothing, notices: ['unknown'] } as never)
-    expect(decide(paid, { ...said, refunded: kopecks(5n) }, erased).debitTo as bigint).toBe(5n)
+    expect(decide(paid, { ...providerStatus, refunded: kopecks(5n) }, erased).debitTo as bigint).toBe(5n)
   })
 })
 

@@ -227,10 +227,10 @@ async function problemOfMove(deps: OrderDeps, reader: Reader, order: Order): Pro
   if (!isMove && order.action !== 'delete') return problem('traffic_action', { action: order.action })
   if ('from_subuser_id' in fieldsIn(order.input) !== isMove) return problem('traffic_input', { action: order.action })
   const { bytes } = fieldsIn(order.calculation)
-  const told = typeof bytes === 'number' ? BigInt(bytes) : -1n
+  const storedBytes = typeof bytes === 'number' ? BigInt(bytes) : -1n
   const moved = await deps.traffic.accounts.movedWith(reader, order.id)
-  if (isMove ? moved === told : moved >= told && told >= 0n) return undefined
-  return problem('traffic_moved', { stored: String(told), moved: String(moved) })
+  if (isMove ? moved === storedBytes : moved >= storedBytes && storedBytes >= 0n) return undefined
+  return problem('traffic_moved', { stored: String(storedBytes), moved: String(moved) })
 }
 
 async function problemOfPurchase(deps: OrderDeps, reader: Reader, order: Order): Promise<FindingProblem | undefined> {

@@ -41,8 +41,8 @@ export function createPremiumNodes(deps: ExitDeps & MeteringDeps): NodeSide & Re
     parts: ['subusers', 'lease_requests', 'hosts', 'sources'],
 
     async report(node, body) {
-      const words = body.exit_reports ?? []
-      const reports = words.map(({ id, up, since, reason }) => ({ exit: id, isUp: up, sinceAt: since, reason }))
+      const exitReports = body.exit_reports ?? []
+      const reports = exitReports.map(({ id, up, since, reason }) => ({ exit: id, isUp: up, sinceAt: since, reason }))
       await takeReports(deps, node, reports)
       const counts = (body.exits ?? []).map(({ id, ...count }) => ({ exit: id, ...toCounts(count) }))
       await takeCounts(deps, node, body.boot, counts)

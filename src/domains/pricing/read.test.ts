@@ -254,8 +254,8 @@ describe('the rule for outages', () => {
       const { dedicated } = readCatalogue(1, listWith('dedicated/outage', outage))
       expect(dedicated.outage).toEqual({ time: 'extend', address: 'keep', afterMs: 3_600_000 })
     }
-    const said = { time: 'refund', address: 'replace', after_minutes: 5 }
-    const { dedicated } = readCatalogue(1, listWith('dedicated/outage', said))
+    const outage = { time: 'refund', address: 'replace', after_minutes: 5 }
+    const { dedicated } = readCatalogue(1, listWith('dedicated/outage', outage))
     expect(dedicated.outage).toEqual({ time: 'refund', address: 'replace', afterMs: 300_000 })
   })
 

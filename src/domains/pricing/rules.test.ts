@@ -186,8 +186,8 @@ describe.each(ways)('the price of $name', ({ of, periodsOf }) => {
           given.count,
         )
         const full = over / 100_000_000n
-        const said = BigInt(Math.round(outcome.discountPercent * 100))
-        expect(said * full <= (full - outcome.total < 0n ? 0n : full - outcome.total) * 10_000n).toBeTrue()
+        const reported = BigInt(Math.round(outcome.discountPercent * 100))
+        expect(reported * full <= (full - outcome.total < 0n ? 0n : full - outcome.total) * 10_000n).toBeTrue()
         expect(outcome.discountPercent).toBeGreaterThanOrEqual(0)
         expect(outcome.discountPercent).toBeLessThan(100)
       }),

@@ -36,7 +36,7 @@ test.each([
 })
 
 test('an exit serves for 30 s after a gateway reported it up, without time in which the shop did not run', () => {
-  const word: ExitStatusReport = { exit: 'exit_1', node: 'nod_1', isUp: true, sinceAt: 0, reason: '', reportedAt: 0 }
-  const after = (runningMs: number) => statusOf({ node: null, drainedAt: null }, [word], () => runningMs)
+  const report: ExitStatusReport = { exit: 'exit_1', node: 'nod_1', isUp: true, sinceAt: 0, reason: '', reportedAt: 0 }
+  const after = (runningMs: number) => statusOf({ node: null, drainedAt: null }, [report], () => runningMs)
   expect([0, 30_000, 30_001].map(after)).toEqual(['serving', 'serving', 'down'])
 })
