@@ -24,8 +24,8 @@ describe('the unused part of a price', () => {
   test('the unused part is at most the price, zero without time left, and never falls as time left rises', () => {
     fc.assert(
       fc.property(fc.array(term, { maxLength: 5 }), fc.nat(400 * dayMs), fc.nat(dayMs), (terms, leftMs, moreMs) => {
-        const most = terms.reduce((all, each) => all + each.price / BigInt(each.shares), 0n)
-        expect(sum(terms, leftMs)).toBeLessThanOrEqual(most)
+        const maxSum = terms.reduce((all, each) => all + each.price / BigInt(each.shares), 0n)
+        expect(sum(terms, leftMs)).toBeLessThanOrEqual(maxSum)
         expect(sum(terms, 0)).toBe(0n)
         expect(sum(terms, -moreMs)).toBe(0n)
         expect(sum(terms, leftMs + moreMs)).toBeGreaterThanOrEqual(sum(terms, leftMs))
@@ -140,8 +140,8 @@ describe.each([...engines])('ending proxies on %s', (engine) => {
     const { services } = here.floor
     const { proxies, receipt, price } = await buy(1)
     const request = { order: receipt.order, again: false, note: 'slow', key: undefined } as const
-    const most = kopecks(price - 10n)
-    await services.refunds.refund({ ...request, amount: most })
+    const maxAmount = kopecks(price - 10n)
+    await services.refunds.refund({ ...request, amount: maxAmount })
     const twice = services.refunds.refund({ ...request, amount: kopecks(1n) })
     expect((await refusalOf(twice)).message).toContain('refunded already')
     await services.refunds.refund({ ...request, amount: kopecks(4n), again: true })

@@ -56,21 +56,21 @@ describe.each([...engines])('leased ports on %s', (engine) => {
     expect(await take(2, { all: 10, perCustomer: 10 })).toHaveLength(2)
   })
 
-  const most = Number.MAX_SAFE_INTEGER
+  const maxReported = Number.MAX_SAFE_INTEGER
   test.each([
     ['no gateway', [], 10, 1000],
     ['one gateway', [0], 0, 2],
     ['one gateway', [null], 10, 1000],
     // Two: the shop cannot tell which of them lies, and a port that is sold must open. The smaller number counts.
     ['two honest gateways', [4, null], 4, 2],
-    ['a small gateway and one that reports 2^53 - 1', [4, most], 4, 2],
+    ['a small gateway and one that reports 2^53 - 1', [4, maxReported], 4, 2],
     ['a gateway and one that reports 0', [0, 9], 0, 2],
     // Three and more: no single word changes what the others have room for.
     ['three of which one reports 0', [0, 9, 8], 8, 2],
     ['three of which one reports a tenth', [null, 1, null], 10, 1000],
     ['three of which one reports half', [8, 4, 8], 8, 2],
-    ['three of which one reports 2^53 - 1', [8, most, 8], 8, 2],
-    ['four of which one reports 2^53 - 1', [4, 5, most, 9], 5, 2],
+    ['three of which one reports 2^53 - 1', [8, maxReported, 8], 8, 2],
+    ['four of which one reports 2^53 - 1', [4, 5, maxReported, 9], 5, 2],
     ['four of which two are small', [4, 9, 4, 9], 4, 2],
   ] as const)('%s, %p: %d ports are sold, %d to one customer', async (_, reported, all, perCustomer) => {
     gateways = reported.map((maxPorts) => gateway(maxPorts))

@@ -37,8 +37,8 @@ export function createEntryPorts(deps: {
     async take(tx: Tx, count: number, held: number, room: PortRoom): Promise<number[]> {
       const free = Math.max(0, room.perCustomer - held)
       if (count > free) {
-        const most = room.perCustomer
-        throw new Refusal('port_limit', { most, free }, { limit: most, available: free })
+        const limit = room.perCustomer
+        throw new Refusal('port_limit', { most: limit, free }, { limit, available: free })
       }
       const rested = await store.takeRested(tx, { first, last, restedBefore: deps.clock() - portRestMs, max: count })
       const missing = count - rested.length

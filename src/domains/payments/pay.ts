@@ -149,10 +149,11 @@ function methodFor(methods: readonly Method[], { method: name, amount }: Pick<To
 
 /** A refused payment costs a call to the provider, and all customers share the provider's rate limit. */
 async function assertFewRefused(deps: PaymentDeps, tx: Tx, customer: CustomerId, provider: string): Promise<void> {
-  const { count: most, withinMs } = maxRefused
-  const refusedAt = await store.findRefusedAt(tx, { customer, provider, back: most })
+  const { count: maxCount, withinMs } = maxRefused
+  const refusedAt = await store.findRefusedAt(tx, { customer, provider, back: maxCount })
   const waitMs = refusedAt === undefined ? 0 : refusedAt + withinMs - deps.clock()
-  if (waitMs > 0) throw new Refusal('refused_payment_limit', { most }, { charged: false }, Math.ceil(waitMs / 1000))
+  if (waitMs > 0)
+    throw new Refusal('refused_payment_limit', { most: maxCount }, { charged: false }, Math.ceil(waitMs / 1000))
 }
 
 /** The balance, the payment and its bonus must pay for the purchase. */

@@ -4,14 +4,14 @@ import { malformed, Refusal, refuseField } from '../../core/refusal.ts'
 /** The same for an unknown sub-user and for another customer's. */
 export const noSuchSubuser = (): Refusal => new Refusal('subuser_not_found', {}, { charged: false })
 export const loginTaken = (): Refusal => new Refusal('subuser_login_taken')
-export const tooManySubusers = (most: number): Refusal => new Refusal('subuser_limit', { most })
+export const tooManySubusers = (max: number): Refusal => new Refusal('subuser_limit', { most: max })
 export const defaultStays = (): Refusal => new Refusal('default_subuser_stays')
 
 export const sameSubuser = (): Refusal => refuseField('to_subuser_id', 'other_subuser')
 
 export const unknownPool = (allowed: readonly string[]): Refusal => refuseField('pool_type', 'one_of', { allowed })
 
-export const whitelistFull = (most: number): Refusal => new Refusal('whitelist_full', { most }, { limit: most })
+export const whitelistFull = (max: number): Refusal => new Refusal('whitelist_full', { most: max }, { limit: max })
 export const badLocation = (problems: readonly FieldProblem[]): Refusal => malformed(problems)
 export const poolNotServed = (pool: string): Refusal => new Refusal('no_exit_usable', { pool }, { charged: false })
 

@@ -9,13 +9,13 @@ import { type Catalogue, priceDedicated, priceProlonging, priceTraffic, priceVpn
 const runs = { numRuns: scaled(3000) }
 
 /** Prices as an operator writes them: roubles with two decimals. */
-const price = (most: number) => fc.integer({ min: 1, max: most }).map((each) => (each / 100).toFixed(2))
+const price = (max: number) => fc.integer({ min: 1, max }).map((each) => (each / 100).toFixed(2))
 const percent = fc.integer({ min: 0, max: 9999 }).map((each) => each / 100)
 
 /** Steps that rise in number and in discount, as readCatalogue requires. */
-const steps = (most: number) =>
+const steps = (max: number) =>
   fc
-    .uniqueArray(fc.record({ from: fc.integer({ min: 1, max: most }), percent }), {
+    .uniqueArray(fc.record({ from: fc.integer({ min: 1, max }), percent }), {
       selector: (step) => step.from,
       maxLength: 5,
     })

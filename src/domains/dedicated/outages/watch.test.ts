@@ -247,7 +247,7 @@ const noticeMs = 2 * tickMs
 class Losses {
   private usableAt: number
   least = 0
-  most = 0
+  max = 0
   constructor(nowMs: number) {
     this.usableAt = nowMs
   }
@@ -258,7 +258,7 @@ class Losses {
     // A node silent for less than 30 s that returns without the address dates the loss from its return; if that is less
     // than 30 s too, there is no compensation.
     if (lostMs >= 2 * outageAfterMs + noticeMs) this.least += lostMs - outageAfterMs - noticeMs
-    if (lostMs + handoverMs >= outageAfterMs) this.most += lostMs + handoverMs
+    if (lostMs + handoverMs >= outageAfterMs) this.max += lostMs + handoverMs
   }
 }
 
@@ -330,7 +330,7 @@ async function play(town: OutageShop, steps: readonly Step[], time: 'extend' | '
     const rows = await town.outagesOf(proxy.id)
     const givenMs = rows.reduce((sum, row) => sum + row.untilAt - row.fromAt, 0)
     expect(givenMs).toBeGreaterThanOrEqual(losses.least)
-    expect(givenMs).toBeLessThanOrEqual(losses.most)
+    expect(givenMs).toBeLessThanOrEqual(losses.max)
     expect(after.expiresAt - proxy.expiresAt).toBe(time === 'extend' ? givenMs : 0)
   }
   const lost = await town.lostMoney(bought.map(({ proxy }) => proxy.id))
