@@ -205,8 +205,8 @@ describe.each([...engines])('tokens on %s', (engine) => {
   })
 
   test('a token of an unknown customer is not issued', async () => {
-    const nobody = 'cus_00000000000000000000000000' as CustomerId
-    expect(await codeOf(services.customers.issueToken(nobody, { name: 'x' }))).toBe('not_found')
+    const unknownCustomer = 'cus_00000000000000000000000000' as CustomerId
+    expect(await codeOf(services.customers.issueToken(unknownCustomer, { name: 'x' }))).toBe('not_found')
   })
 
   test('a customer never has more open tokens than the limit, also when many are issued at once', async () => {

@@ -72,8 +72,8 @@ async function assertForSale(
 ): Promise<void> {
   const slotsOf = (of: readonly Proxy[]): number[] => of.map((proxy) => proxy.slot)
   const withdrawn = await stock.served.withdrawnAmong(reader, slotsOf(proxies))
-  const leaving = proxies.filter((proxy) => withdrawn.has(proxy.slot))
-  if (leaving.length > 0) throw beingWithdrawn(leaving.map((proxy) => proxy.id))
+  const withdrawnProxies = proxies.filter((proxy) => withdrawn.has(proxy.slot))
+  if (withdrawnProxies.length > 0) throw beingWithdrawn(withdrawnProxies.map((proxy) => proxy.id))
   const ended = proxies.filter((proxy) => statusAt(proxy, clock()) === 'expired')
   if (ended.length === 0) return
   const servingNodes = await stock.served.servingNodesOf(reader, slotsOf(ended))

@@ -24,7 +24,7 @@ const rounds = isLong ? 20 : 1
 const buyers = isLong ? 500 : 200
 
 /** Counts successes, and refusals by code. A fault is thrown. */
-async function tally(attempts: readonly Promise<unknown>[]): Promise<Record<string, number>> {
+async function countOutcomes(attempts: readonly Promise<unknown>[]): Promise<Record<string, number>> {
   const counts: Record<string, number> = {}
   for (const outcome of await Promise.allSettled(attempts)) {
     if (outcome.status === 'rejected' && !(outcome.reason instanceof Refusal)) throw outcome.reason as Error
@@ -56,7 +56,7 @@ describe.each([...engines])('many at once on %s', (engine) => {
   test(`${buyers} buyers of one each for 50 addresses make exactly 50 sales, ${rounds} times over`, async () => {
     for (let round = 0; round < rounds; round += 1) {
       await addFifty('AT', 4)
-      const counts = await tally(customers.map((customer) => oneOf(customer, 'AT', 4)))
+      const counts = await countOutcomes(customers.map((customer) => oneOf(customer, 'AT', 4)))
       expect(counts).toEqual({ done: 50, out_of_stock: buyers - 50 })
     }
     const held = await floor.db.first<{ n: bigint; addresses: bigint }>(
@@ -69,7 +69,7 @@ describe.each([...engines])('many at once on %s', (engine) => {
 
   test(`${buyers} buyers of one slot each for 50 shared addresses make exactly 150 sales`, async () => {
     await addFifty('BE', 3)
-    const counts = await tally(customers.map((customer) => oneOf(customer, 'BE', 3)))
+    const counts = await countOutcomes(customers.map((customer) => oneOf(customer, 'BE', 3)))
     expect(counts).toEqual({ done: 150, out_of_stock: buyers - 150 })
     expect(await findingsOf(floor.services)).toEqual([])
   })
@@ -78,7 +78,7 @@ describe.each([...engines])('many at once on %s', (engine) => {
     for (let round = 0; round < rounds * 2; round += 1) {
       block += 1
       await addStock(floor.services, `10.${block}.0.0/29`, 'CH', 3)
-      const counts = await tally(customers.slice(0, 24).map((customer) => oneOf(customer, 'CH', 3)))
+      const counts = await countOutcomes(customers.slice(0, 24).map((customer) => oneOf(customer, 'CH', 3)))
       expect(counts).toEqual({ done: 24 })
     }
   })
@@ -100,14 +100,14 @@ describe.each([...engines])('many at once on %s', (engine) => {
       )
       const payer = customers[20 + round]
       if (!payer) throw new Error('there are too few customers')
-      const counts = await tally([...poor.slice(0, 6), oneOf(payer, 'BE', 4), ...poor.slice(6)])
+      const counts = await countOutcomes([...poor.slice(0, 6), oneOf(payer, 'BE', 4), ...poor.slice(6)])
       expect(counts['done']).toBe(1)
     }
   })
 
   test('concurrent purchases of several proxies leave fewer unsold than any refused purchase asked for', async () => {
     await addFifty('CH', 4)
-    const counts = await tally(customers.slice(0, 60).map((customer) => oneOf(customer, 'CH', 4, 7)))
+    const counts = await countOutcomes(customers.slice(0, 60).map((customer) => oneOf(customer, 'CH', 4, 7)))
     expect(counts).toEqual({ done: 7, out_of_stock: 53 })
     expect(await findingsOf(floor.services)).toEqual([])
   })
@@ -116,7 +116,7 @@ describe.each([...engines])('many at once on %s', (engine) => {
     await addStock(floor.services, '10.200.0.0/24', 'CZ', 4)
     // A week in CZ is seven roubles.
     const customer = await addCustomer(floor.services, 7_000n)
-    const counts = await tally(Array.from({ length: 40 }, () => oneOf(customer, 'CZ', 4)))
+    const counts = await countOutcomes(Array.from({ length: 40 }, () => oneOf(customer, 'CZ', 4)))
     expect(counts).toEqual({ done: 10, insufficient_funds: 30 })
     expect((await floor.services.ledger.balance(customer)).balance).toBe(0n as never)
   })
@@ -129,7 +129,7 @@ describe.each([...engines])('many at once on %s', (engine) => {
     const attempts = Array.from({ length: 30 }, (_, index) =>
       prolongProxies(floor.services, customer, index % 2 === 0 ? ids : ids.toReversed(), 3),
     )
-    expect(await tally(attempts)).toEqual({ done: 30 })
+    expect(await countOutcomes(attempts)).toEqual({ done: 30 })
     for (const id of ids) {
       const { expiresAt } = await floor.services.dedicated.load(customer, id)
       expect(expiresAt).toBe(floor.clock.nowMs + (7 + 90) * dayMs)
@@ -138,13 +138,13 @@ describe.each([...engines])('many at once on %s', (engine) => {
   })
 
   test('one customer’s concurrent swaps and purchases never hold a shared address twice', async () => {
-    const turns = scaled(40)
-    for (let turn = 0; turn < turns; turn += 1) {
+    const iterations = scaled(40)
+    for (let turn = 0; turn < iterations; turn += 1) {
       const customer = await addCustomer(floor.services, rich)
       block += 1
       await addStock(floor.services, `10.${block}.0.0/29`, 'CZ', 3)
       const { proxies } = await oneOf(customer, 'CZ', 3, 4)
-      await tally([
+      await countOutcomes([
         ...proxies.map((proxy) => floor.services.dedicated.replace(customer, proxy.id)),
         oneOf(customer, 'CZ', 3, 2),
         oneOf(customer, 'CZ', 3),
@@ -155,14 +155,14 @@ describe.each([...engines])('many at once on %s', (engine) => {
 
   test('verify finds nothing after concurrent purchases, swaps, prolongings, ends and rests', async () => {
     const { services, clock } = floor
-    const turns = scaled(30)
+    const iterations = scaled(30)
     const few = customers.slice(0, 8)
-    for (let turn = 0; turn < turns; turn += 1) {
+    for (let turn = 0; turn < iterations; turn += 1) {
       const held = await floor.db.all<{ id: bigint; customer_id: string }>(
         `SELECT id, customer_id FROM proxies WHERE state = 'held' AND country IN ('CZ', 'CH') ORDER BY id LIMIT 24`,
       )
       clock.advanceDays(4)
-      await tally([
+      await countOutcomes([
         ...few.map((customer, index) => oneOf(customer, 'CZ', index % 2 === 0 ? 4 : 3)),
         services.dedicatedUpkeep.release(50),
         ...held.map((row, index) =>

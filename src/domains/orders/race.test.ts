@@ -20,7 +20,7 @@ const stages: readonly Stage[] = [
 const rounds = isLong ? 20 : 1
 
 /** Counts outcomes: `sold`, `replayed`, or the code of the refusal. A fault is thrown. */
-async function tally(attempts: readonly Promise<PurchaseAnswer>[]): Promise<Record<string, number>> {
+async function countOutcomes(attempts: readonly Promise<PurchaseAnswer>[]): Promise<Record<string, number>> {
   const counts: Record<string, number> = {}
   for (const outcome of await Promise.allSettled(attempts)) {
     if (outcome.status === 'rejected' && !(outcome.reason instanceof Refusal)) throw outcome.reason
@@ -53,7 +53,7 @@ describe.each([...stages])('at the same moment on $name', ({ engine, shops: coun
     for (let round = 0; round < rounds; round += 1) {
       const customer = await customerWith(137n * 900n + 899n)
       const attempts = Array.from({ length: 500 }, (_, index) => buy(shop(index), payer(customer), 900n))
-      expect(await tally(attempts)).toEqual({ sold: 137, insufficient_funds: 363 })
+      expect(await countOutcomes(attempts)).toEqual({ sold: 137, insufficient_funds: 363 })
       expect(await shop(0).ledger.balance(customer)).toMatchObject({ balance: 899n as Kopecks })
       expect(await ordersOf(customer)).toBe(137)
     }
@@ -64,7 +64,7 @@ describe.each([...stages])('at the same moment on $name', ({ engine, shops: coun
       const customer = await customerWith(10_000n)
       const send = (index: number) => buy(shop(index), payer(customer), 900n, { key: `round-${round}` })
       const attempts = Array.from({ length: 50 }, (_, index) => send(index))
-      const { sold, replayed = 0, request_in_progress: inProgress = 0, ...others } = await tally(attempts)
+      const { sold, replayed = 0, request_in_progress: inProgress = 0, ...others } = await countOutcomes(attempts)
       expect(others).toEqual({})
       expect(sold).toBe(1)
       expect(replayed + inProgress).toBe(49)
@@ -87,12 +87,12 @@ describe.each([...stages])('at the same moment on $name', ({ engine, shops: coun
       const attempts = Array.from({ length: 20 }, (_, index) =>
         buy(shop(index), payer(customer), 900n, { key: 'one', text: index % 4 < 2 ? 'this' : 'that' }),
       )
-      const counts = await tally(attempts)
+      const counts = await countOutcomes(attempts)
       expect(counts['sold']).toBe(1)
       const expected = ['sold', 'replayed', 'request_in_progress', 'idempotency_key_reused']
       expect(Object.keys(counts).every((name) => expected.includes(name))).toBe(true)
-      const later = await tally([buy(shop(0), payer(customer), 900n, { key: 'one', text: 'this' })])
-      const other = await tally([buy(shop(1), payer(customer), 900n, { key: 'one', text: 'that' })])
+      const later = await countOutcomes([buy(shop(0), payer(customer), 900n, { key: 'one', text: 'this' })])
+      const other = await countOutcomes([buy(shop(1), payer(customer), 900n, { key: 'one', text: 'that' })])
       expect({ ...later, ...other }).toEqual({ replayed: 1, idempotency_key_reused: 1 })
       expect(await ordersOf(customer)).toBe(1)
     }
@@ -105,7 +105,7 @@ describe.each([...stages])('at the same moment on $name', ({ engine, shops: coun
       const { token } = await shop(0).customers.issueToken(customer, { name: 'capped', cap })
       const by: Payer = { customer, token: { id: token.id, cap } }
       const attempts = Array.from({ length: 60 }, (_, index) => buy(shop(index), by, 900n))
-      expect(await tally(attempts)).toEqual({ sold: 11, forbidden: 49 })
+      expect(await countOutcomes(attempts)).toEqual({ sold: 11, forbidden: 49 })
       expect(await shop(0).ledger.balance(customer)).toMatchObject({ apiSpent: 9_900n as Kopecks })
     }
   })

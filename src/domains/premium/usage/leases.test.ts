@@ -246,8 +246,8 @@ describe.each([...engines])('byte leases on %s', (engine) => {
   })
 
   test('a claim for an unknown sub-user is not billed', async () => {
-    const stranger = 'sub_00000000000000000000000000' as SubuserId
-    await report(lease(`ghost-${engine}`, stranger, 1, 1000n))
+    const unknownSubuser = 'sub_00000000000000000000000000' as SubuserId
+    await report(lease(`ghost-${engine}`, unknownSubuser, 1, 1000n))
     const claims = await shop.services.traffic.leases.quarantined(1000)
     expect(claims.find((each) => each.node === `ghost-${engine}`)?.bytes).toBe(1000n)
     expect(await shop.findings()).toEqual([])
@@ -389,8 +389,8 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     await report(lease(name, subuser, 1, 0n, 'b2'))
     const heir = await report({ ...lease(name, subuser, 1, 0n, 'b3'), beside })
     expect(heir).toMatchObject({ replaced: false, allowances: [{ upto: leaseBytes }] })
-    const leaving = await report(lease(name, subuser, 2, leaseBytes, 'b2'))
-    expect(leaving).toMatchObject({ replaced: false, allowances: [{ upto: 2n * leaseBytes }] })
+    const lastReport = await report(lease(name, subuser, 2, leaseBytes, 'b2'))
+    expect(lastReport).toMatchObject({ replaced: false, allowances: [{ upto: 2n * leaseBytes }] })
     // Boots that are not named, or that report too late, are closed.
     expect(await report(lease(name, subuser, 2, 0n, 'b1'))).toMatchObject({ replaced: true })
     expect(await report(lease(name, subuser, 1, 0n, 'b0'))).toMatchObject({

@@ -122,9 +122,9 @@ describe.each([...engines])('who may buy, on %s', (engine: Engine) => {
   })
 
   test("another customer's token buys nothing, and neither does one that does not exist", async () => {
-    const [by, stranger] = [await newPayers(), await newPayers()]
+    const [by, otherCustomer] = [await newPayers(), await newPayers()]
     const unknown = { id: 'tok_00000000000000000000000000' as never, cap: null }
-    for (const token of [stranger.unseen.token, unknown]) {
+    for (const token of [otherCustomer.unseen.token, unknown]) {
       expect((await refusalOf(buy(here, { customer: by.customer, token }, 900n))).code).toBe('invalid_token')
     }
   })
