@@ -95,7 +95,7 @@ describe.each([...enginesOf('postgres')])('customer and operator accounts in the
     const secret = await factor.locator('.copyable .mono').innerText()
     await factor.getByLabel('Code').fill(wrongCode(secret))
     await factor.getByRole('button', { name: 'Confirm' }).click()
-    await refused('is not what the second factor shows now')
+    await refused('is not the code that the second factor shows now')
     await factor.getByLabel('Code').fill(codeOf(secret))
     await factor.getByRole('button', { name: 'Confirm' }).click()
     await page.getByText('Signing in takes a code from your authenticator.').waitFor()
