@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import { z } from '@hono/zod-openapi'
 import * as fc from 'fast-check'
-import { type FieldProblem, toProblemSentence } from '../core/messages/problems.ts'
+import type { FieldProblem } from '../core/messages/problems.ts'
 import { problemsEn } from '../core/messages/problems-en.ts'
+import { toText } from '../core/messages/sentences.ts'
 import { findWarnings } from './warnings.ts'
 
-const sentenceOf = (problem: FieldProblem | undefined) => problem && toProblemSentence(problemsEn, problem)
+const sentenceOf = (problem: FieldProblem | undefined) => problem && toText(problemsEn, problem)
 
 const names = ['pool_type', 'country_code', 'countries', 'session_ttl', 'quantity', 'format_id', 'ids', 'ip']
 const body = z.object(Object.fromEntries(names.map((name) => [name, z.string()])))

@@ -1,5 +1,5 @@
 import { type FindingSentences, findingsEn } from './messages/findings-en.ts'
-import { type Message, type MessageArguments, messagesOf, toText } from './messages/sentences.ts'
+import { type KeyAndParams, type Message, messagesOf, toText } from './messages/sentences.ts'
 import { type Kopecks, toRoubleText } from './money.ts'
 import { Refusal } from './refusal.ts'
 import { toIso } from './time.ts'
@@ -24,7 +24,7 @@ export const note = messagesOf<typeof findingsEn.notes>()
 export const found = (
   promise: PromiseName,
   where: Place,
-  ...what: MessageArguments<typeof findingsEn.problems>
+  ...what: KeyAndParams<typeof findingsEn.problems>
 ): Finding => ({ promise, where, ...problem(...what) })
 
 /** A stored moment as text; a number that is no moment stays a number. */

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { fillTemplate, problemOfLoginTemplate, takenBy } from './login-template.ts'
-import { toProblemSentence } from './messages/problems.ts'
 import { problemsEn } from './messages/problems-en.ts'
+import { toText } from './messages/sentences.ts'
 
 const template = 'acct-country-{country}[-city-{city}][-session-{session}-ttl-{minutes}]'
 
@@ -47,7 +47,7 @@ describe('a supplier’s login', () => {
     [`${'x'.repeat(400)}{city}`, 'must be 1 to 400'],
   ])('%p is refused: it %s', (text, problem) => {
     const found = problemOfLoginTemplate(text)
-    expect(found && toProblemSentence(problemsEn, found)).toContain(problem)
+    expect(found && toText(problemsEn, found)).toContain(problem)
   })
 
   test('a valid login template has no problem, and takenBy() lists its names', () => {

@@ -1,7 +1,5 @@
 import type { problemsEn } from './problems-en.ts'
-import { type KeyAndParams, type ParamsIn, type Translation, toSentence } from './sentences.ts'
-
-type ProblemKey = keyof typeof problemsEn
+import { type KeyAndParams, type Message, messagesOf, type Translation, toText } from './sentences.ts'
 
 /** The sentence of each problem of a field, in one language. */
 export type ProblemSentences = Translation<typeof problemsEn>
@@ -9,9 +7,7 @@ export type ProblemSentences = Translation<typeof problemsEn>
 export type ProblemArguments = KeyAndParams<typeof problemsEn>
 
 /** Why a value is refused: a key of the catalogue and its parameters. */
-export type Problem = {
-  [Key in ProblemKey]: { readonly reason: Key; readonly params: ParamsIn<typeof problemsEn, Key> }
-}[ProblemKey]
+export type Problem = Message<typeof problemsEn>
 
 /** One faulty field of a request. `allowed` is a short list of accepted values, `see` a page to read. */
 export type FieldProblem = Problem & {
@@ -20,7 +16,7 @@ export type FieldProblem = Problem & {
   readonly see?: string
 }
 
-const toProblem = (...[reason, params = {}]: ProblemArguments): Problem => ({ reason, params }) as Problem
+const toProblem = messagesOf<typeof problemsEn>()
 
 /** Accepted values that the sentence names are listed beside it too. */
 export function toFieldProblem(field: string, of: Problem): FieldProblem {
@@ -46,12 +42,9 @@ export function decodeProblem(message: string): Problem {
   }
 }
 
-export const toProblemSentence = (sentences: ProblemSentences, { reason, params }: Problem): string =>
-  toSentence(sentences, reason, params)
-
 /** `field: problem; field: problem`, for the message of a refusal. */
 export const listProblems = (sentences: ProblemSentences, problems: readonly FieldProblem[]): string =>
-  problems.map((each) => `${each.field}: ${toProblemSentence(sentences, each)}`).join('; ')
+  problems.map((each) => `${each.field}: ${toText(sentences, each)}`).join('; ')
 
 /** A field problem as it is sent: with its sentence. */
 export type SentProblem = {
@@ -64,5 +57,5 @@ export type SentProblem = {
 }
 
 export function toSent(sentences: ProblemSentences, { field, ...rest }: FieldProblem): SentProblem {
-  return { field, problem: toProblemSentence(sentences, rest), ...rest }
+  return { field, problem: toText(sentences, rest), ...rest }
 }

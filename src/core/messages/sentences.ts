@@ -1,7 +1,7 @@
 import type { en } from './en.ts'
 
 /** The parameters of a key: the argument of its English sentence. Plain JSON, safe to show. */
-export type ParamsIn<English, Key extends keyof English> = English[Key] extends (of: infer Params) => string
+type ParamsIn<English, Key extends keyof English> = English[Key] extends (of: infer Params) => string
   ? Readonly<Params>
   : Readonly<Record<string, never>>
 
@@ -40,13 +40,10 @@ export type Message<English> = {
   readonly [Key in keyof English]: { readonly reason: Key; readonly params: ParamsIn<English, Key> }
 }[keyof English]
 
-/** The arguments that make a message; a sentence without parameters takes its key alone. */
-export type MessageArguments<English> = KeyAndParams<English>
-
 /** A function that makes the messages of one catalogue. */
 export const messagesOf =
   <English>() =>
-  (...[reason, params]: MessageArguments<English>): Message<English> =>
+  (...[reason, params]: KeyAndParams<English>): Message<English> =>
     ({ reason, params: params ?? {} }) as Message<English>
 
 /** The sentence of a message. */

@@ -1,7 +1,7 @@
 import type { CustomerId, NoticeId, PaymentId } from '../../core/ids.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
 import type { findingsEn } from '../../core/messages/findings-en.ts'
-import { type Message, type MessageArguments, messagesOf } from '../../core/messages/sentences.ts'
+import { type KeyAndParams, type Message, messagesOf } from '../../core/messages/sentences.ts'
 import { type Kopecks, kopecks, toRoubles, toRoubleText, zero } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { ActionAnswer } from '../orders/index.ts'
@@ -166,11 +166,11 @@ async function compareEach(
 const different = (
   payment: Payment | undefined,
   providerId: string | null,
-  ...what: MessageArguments<Differences>
+  ...what: KeyAndParams<Differences>
 ): Difference => ({ payment: payment?.id ?? null, providerId, ...difference(...what) })
 
 function differencesOf(payment: Payment | undefined, seen: ProviderPayment): Difference[] {
-  const found = (...what: MessageArguments<Differences>): Difference[] => [different(payment, seen.providerId, ...what)]
+  const found = (...what: KeyAndParams<Differences>): Difference[] => [different(payment, seen.providerId, ...what)]
   if (!payment) return seen.state === 'paid' ? found('unknown_here') : []
   const isPaid = payment.credited > 0n
   if (seen.state !== 'paid') return isPaid ? found('not_paid_there', { state: seen.state }) : []
