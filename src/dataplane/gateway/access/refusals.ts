@@ -29,7 +29,7 @@ const refusals = {
   destination_denied: [403, 2, 'That destination is not open to customers.'],
   gateway_full: [503, 1, 'The gateway is full. Try again in a moment.'],
   gateway_stopping: [503, 1, 'The gateway is stopping. Try again in a moment.'],
-  gateway_closed: [503, 1, 'This gateway serves nobody at the moment. Use another, or try again later.'],
+  gateway_closed: [503, 1, 'This gateway is closed at the moment. Use another, or try again later.'],
   shop_unreachable: [503, 1, 'The shop cannot be asked at the moment. Try again in a moment.'],
   handshake_timeout: [408, 1, 'The request did not come in time.'],
 } as const satisfies Record<string, readonly [status: number, socks: SocksCode, message: string]>

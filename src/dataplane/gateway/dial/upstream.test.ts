@@ -110,11 +110,11 @@ describe('an upstream that speaks SOCKS5', () => {
   })
 })
 
-/** `exit` if the exit failed, the customer's refusal if the destination failed, `nobody` without a failure. */
+/** `exit` if the exit failed, the customer's refusal if the destination failed, `none` without a failure. */
 function blame(exit: keyof typeof exits, response: string): string {
   const talk = talkTo(exits[exit], four)
   const failure = talk.feed(toBytes(response)).find((step) => step.type === 'failed')
-  if (failure?.type !== 'failed') return 'nobody'
+  if (failure?.type !== 'failed') return 'none'
   return failure.problem === undefined ? failure.refusal : 'exit'
 }
 
