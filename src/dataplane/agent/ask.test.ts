@@ -24,7 +24,7 @@ const proxy: Found = {
 function open(find: (body: FindBody) => Promise<Found>) {
   const timing = new HandTiming()
   const requests: FindBody[] = []
-  const ask = new CredentialLookup({
+  const lookup = new CredentialLookup({
     now: timing.now,
     log: quietLog,
     link: {
@@ -34,132 +34,133 @@ function open(find: (body: FindBody) => Promise<Found>) {
       },
     },
   })
-  return { timing, requests, ask }
+  return { timing, requests, lookup }
 }
 
-describe('asking about a credential', () => {
+describe('credential lookups of the node', () => {
   test('the node repeats a lookup once when the shop is unreachable', async () => {
     let failures = 1
-    const { ask, requests } = open(async () => {
+    const { lookup, requests } = open(async () => {
       if (failures-- > 0) throw new LinkError('unreachable', 'answered 502', 502)
       return proxy
     })
-    expect(await ask.find({ username: 'known' }, 'a')).toMatchObject({ outcome: 'found' })
+    expect(await lookup.find({ username: 'known' }, 'a')).toMatchObject({ outcome: 'found' })
     expect(requests).toHaveLength(2)
     failures = 10
-    expect(await ask.find({ username: 'known' }, 'a')).toEqual({ outcome: 'unasked', why: 'unreachable' })
+    expect(await lookup.find({ username: 'known' }, 'a')).toEqual({ outcome: 'unasked', why: 'unreachable' })
     expect(requests).toHaveLength(4)
   })
 
-  test('a lookup is not repeated after 500 ms or after a refusal', async () => {
-    const { ask, requests, timing } = open(async () => {
+  test('the node does not repeat a lookup that failed after more than 500 ms or was refused with 401', async () => {
+    const { lookup, requests, timing } = open(async () => {
       timing.spend(2_000)
       throw new LinkError('unreachable', 'no answer in time')
     })
-    expect(await ask.find({ username: 'known' }, 'a')).toEqual({ outcome: 'unasked', why: 'unreachable' })
+    expect(await lookup.find({ username: 'known' }, 'a')).toEqual({ outcome: 'unasked', why: 'unreachable' })
     expect(requests).toHaveLength(1)
     const refused = open(() => Promise.reject(new LinkError('refused', 'answered 401', 401)))
-    await refused.ask.find({ username: 'known' }, 'a')
+    await refused.lookup.find({ username: 'known' }, 'a')
     expect(refused.requests).toHaveLength(1)
   })
 
-  test('the same question asked at once is one request, and everybody hears the answer', async () => {
-    const { ask, requests } = open(async () => proxy)
+  test('100 equal lookups at the same time share one request to the shop and its answer', async () => {
+    const { lookup, requests } = open(async () => proxy)
     const answers = await Promise.all(
-      Array.from({ length: 100 }, (_, index) => ask.find({ username: 'known' }, `${index}`)),
+      Array.from({ length: 100 }, (_, index) => lookup.find({ username: 'known' }, `${index}`)),
     )
     expect(requests).toHaveLength(1)
     expect(answers.every((each) => each.outcome === 'found')).toBe(true)
   })
 
-  test('a finding is not remembered, so looking afresh is possible', async () => {
-    const { ask, requests } = open(async () => proxy)
-    await ask.find({ username: 'known' }, 'a')
-    await ask.find({ username: 'known' }, 'a')
+  test('the node does not cache a found credential: a second lookup is a second request', async () => {
+    const { lookup, requests } = open(async () => proxy)
+    await lookup.find({ username: 'known' }, 'a')
+    await lookup.find({ username: 'known' }, 'a')
     expect(requests).toHaveLength(2)
   })
 
-  test('an unknown address is cached for 2 s', async () => {
-    const { ask, requests, timing } = open(async () => none)
+  test('the node caches an unknown source address for 2 s', async () => {
+    const { lookup, requests, timing } = open(async () => none)
     const question = { source: '192.0.2.1', port: 80 }
-    expect(await ask.find(question, 'a')).toEqual({ outcome: 'none' })
+    expect(await lookup.find(question, 'a')).toEqual({ outcome: 'none' })
     await timing.advance(1_999)
-    expect(await ask.find(question, 'a')).toEqual({ outcome: 'none' })
+    expect(await lookup.find(question, 'a')).toEqual({ outcome: 'none' })
     expect(requests).toHaveLength(1)
     await timing.advance(1)
-    await ask.find(question, 'a')
+    await lookup.find(question, 'a')
     expect(requests).toHaveLength(2)
   })
 
-  test('an unknown name causes as many lookups as a known one', async () => {
+  test('300 lookups of one name send 200 requests to the shop, whether the name is known or unknown', async () => {
     for (const found of [none, proxy]) {
-      const { ask, requests } = open(async () => found)
-      for (let index = 0; index < 300; index += 1) await ask.find({ username: 'known' }, 'a')
+      const { lookup, requests } = open(async () => found)
+      for (let index = 0; index < 300; index += 1) await lookup.find({ username: 'known' }, 'a')
       expect(requests).toHaveLength(200)
-      expect(await ask.find({ username: 'known' }, 'a')).toEqual({ outcome: 'unasked', why: 'limited' })
+      expect(await lookup.find({ username: 'known' }, 'a')).toEqual({ outcome: 'unasked', why: 'limited' })
     }
   })
 
-  test('a name and an address that read alike are different questions', async () => {
-    const { ask, requests } = open(async () => none)
-    await ask.find({ source: '192.0.2.1', port: 80 }, 'a')
-    await ask.find({ source: '192.0.2.1', port: 81 }, 'a')
-    await ask.find({ username: '80 192.0.2.1' }, 'a')
+  test('a user name that looks like the cache key of a source address is a separate lookup', async () => {
+    const { lookup, requests } = open(async () => none)
+    await lookup.find({ source: '192.0.2.1', port: 80 }, 'a')
+    await lookup.find({ source: '192.0.2.1', port: 81 }, 'a')
+    await lookup.find({ username: '80 192.0.2.1' }, 'a')
     expect(requests).toHaveLength(3)
   })
 
-  test('one source that guesses is limited, and others are not', async () => {
-    const { ask, requests, timing } = open(async () => none)
-    for (let index = 0; index < 300; index += 1) await ask.find({ username: `g${index}` }, 'guesser')
+  test('one source may send 200 lookups at once and then 100 a second, and other sources are not limited by it', async () => {
+    const { lookup, requests, timing } = open(async () => none)
+    for (let index = 0; index < 300; index += 1) await lookup.find({ username: `g${index}` }, 'guesser')
     expect(requests).toHaveLength(200)
-    expect(await ask.find({ username: 'more' }, 'guesser')).toEqual({ outcome: 'unasked', why: 'limited' })
-    expect(await ask.find({ username: 'more' }, 'honest')).toEqual({ outcome: 'none' })
+    expect(await lookup.find({ username: 'more' }, 'guesser')).toEqual({ outcome: 'unasked', why: 'limited' })
+    expect(await lookup.find({ username: 'more' }, 'honest')).toEqual({ outcome: 'none' })
     await timing.advance(1_000)
-    for (let index = 0; index < 300; index += 1) await ask.find({ username: `h${index}` }, 'guesser')
+    for (let index = 0; index < 300; index += 1) await lookup.find({ username: `h${index}` }, 'guesser')
     expect(requests).toHaveLength(301)
   })
 
-  test('all sources together are limited, however many there are', async () => {
-    const { ask, requests, timing } = open(async () => none)
-    for (let index = 0; index < 30_000; index += 1) await ask.find({ username: `g${index}` }, `s${index}`)
+  test('all sources together may send 2,000 lookups at once and then 1,000 a second', async () => {
+    const { lookup, requests, timing } = open(async () => none)
+    for (let index = 0; index < 30_000; index += 1) await lookup.find({ username: `g${index}` }, `s${index}`)
     expect(requests).toHaveLength(2000)
     await timing.advance(1_000)
-    for (let index = 0; index < 3_000; index += 1) await ask.find({ username: `h${index}` }, `s${index}`)
+    for (let index = 0; index < 3_000; index += 1) await lookup.find({ username: `h${index}` }, `s${index}`)
     expect(requests).toHaveLength(3000)
   })
 
   test('the node has at most 256 lookups in flight', async () => {
-    const { ask, requests } = open(() => new Promise<Found>(() => {}))
-    const last = Array.from({ length: 300 }, (_, index) => ask.find({ username: `g${index}` }, `s${index}`)).at(-1)
+    const { lookup, requests } = open(() => new Promise<Found>(() => {}))
+    const last = Array.from({ length: 300 }, (_, index) => lookup.find({ username: `g${index}` }, `s${index}`)).at(-1)
     expect(await last).toEqual({ outcome: 'unasked', why: 'limited' })
     expect(requests).toHaveLength(256)
   })
 
-  test('a shop that is away is no miss', async () => {
-    let isAway = true
-    const { ask } = open(async () => {
-      if (isAway) throw new LinkError('unreachable', 'away')
+  test('an unreachable shop is not cached as an unknown credential', async () => {
+    let isUnreachable = true
+    const { lookup } = open(async () => {
+      if (isUnreachable) throw new LinkError('unreachable', 'away')
       return proxy
     })
-    expect(await ask.find({ username: 'known' }, 'a')).toEqual({ outcome: 'unasked', why: 'unreachable' })
-    isAway = false
-    expect((await ask.find({ username: 'known' }, 'a')).outcome).toBe('found')
+    expect(await lookup.find({ username: 'known' }, 'a')).toEqual({ outcome: 'unasked', why: 'unreachable' })
+    isUnreachable = false
+    expect((await lookup.find({ username: 'known' }, 'a')).outcome).toBe('found')
   })
 
-  test('a question that the schema rejects is not sent', async () => {
-    const { ask, requests } = open(async () => proxy)
-    for (const username of ['', 'x'.repeat(256)]) expect(await ask.find({ username }, 'a')).toEqual({ outcome: 'none' })
+  test('a lookup that the schema rejects is answered with none and not sent to the shop', async () => {
+    const { lookup, requests } = open(async () => proxy)
+    for (const username of ['', 'x'.repeat(256)])
+      expect(await lookup.find({ username }, 'a')).toEqual({ outcome: 'none' })
     expect(requests).toEqual([])
   })
 
-  test('an error of the shop is logged at most once a minute, with the number of skipped lines', async () => {
+  test('the node logs a failed lookup at most once a minute, with the number of suppressed entries', async () => {
     const { entries, log } = recordingLog()
     const timing = new HandTiming()
     const link = { find: async () => Promise.reject(new LinkError('unreachable', 'away')) }
-    const ask = new CredentialLookup({ now: timing.now, log, link })
-    for (let index = 0; index < 30; index += 1) await ask.find({ username: `u${index}` }, 'a')
+    const lookup = new CredentialLookup({ now: timing.now, log, link })
+    for (let index = 0; index < 30; index += 1) await lookup.find({ username: `u${index}` }, 'a')
     await timing.advance(60_000)
-    await ask.find({ username: 'u' }, 'a')
+    await lookup.find({ username: 'u' }, 'a')
     await settle()
     expect(entries.map((each) => each.fields['times_unsaid'])).toEqual([undefined, 29])
   })

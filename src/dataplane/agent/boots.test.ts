@@ -20,7 +20,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-test('isRunning finds a process while it runs, and its socket is removed at the end', async () => {
+test('listRunning lists a boot while its socket is open, and close() removes the socket file', async () => {
   const [first, second] = [bootOf(1), bootOf(2)].map((boot) => openRunning(folder, boot, socket))
   expect(await listRunning(folder)).toEqual([bootOf(1), bootOf(2)])
   first?.close()
@@ -38,7 +38,7 @@ async function spawnListening(path: string) {
   return child
 }
 
-test('isRunning removes the socket of a killed process', async () => {
+test('isRunning removes the socket file of a killed process and returns false', async () => {
   const path = runningSocket(folder, bootOf(1))
   const killed = await spawnListening(path)
   expect(await isRunning(folder, bootOf(1))).toBeTrue()
@@ -48,24 +48,24 @@ test('isRunning removes the socket of a killed process', async () => {
   expect([await isRunning(folder, bootOf(1)), existsSync(path)]).toEqual([false, false])
 })
 
-test('a process with a full backlog counts as running', async () => {
+test('isRunning returns true for a stopped process whose socket backlog is full', async () => {
   const path = runningSocket(folder, bootOf(1))
   const held = await spawnListening(path)
   held.kill('SIGSTOP')
-  const speak = () => Bun.connect({ unix: path, socket: { data() {} } })
-  const refused = await Promise.allSettled(Array.from({ length: 2000 }, speak)).then((all) =>
+  const connect = () => Bun.connect({ unix: path, socket: { data() {} } })
+  const refused = await Promise.allSettled(Array.from({ length: 2000 }, connect)).then((all) =>
     all.filter((each) => each.status === 'rejected'),
   )
   expect(refused.length).toBeGreaterThan(0)
   expect([await isRunning(folder, bootOf(1)), existsSync(path)]).toEqual([true, true])
 })
 
-test('a process that is opening its socket does not count as dead', async () => {
-  const looking = `import { listRunning } from ${JSON.stringify(join(import.meta.dir, 'running.ts'))}
-    console.log('looks'); for (;;) await listRunning(${JSON.stringify(folder)})`
-  const looker = Bun.spawn([process.execPath, '-e', looking], { stdout: 'pipe' })
-  children.push(looker)
-  await looker.stdout.getReader().read()
+test('listRunning in another process never removes a socket that is being opened', async () => {
+  const script = `import { listRunning } from ${JSON.stringify(join(import.meta.dir, 'running.ts'))}
+    console.log('lists'); for (;;) await listRunning(${JSON.stringify(folder)})`
+  const lister = Bun.spawn([process.execPath, '-e', script], { stdout: 'pipe' })
+  children.push(lister)
+  await lister.stdout.getReader().read()
   const lost: string[] = []
   for (let number = 0; number < 1000; number += 1) {
     const boot = bootOf(number)

@@ -11,7 +11,7 @@ const answer = (request: Request, server: Bun.Server<undefined>): Response => {
   return Response.json({ ok: true, data: { from: server.requestIP(request)?.address ?? '' } })
 }
 
-describe('calling the shop from an address', () => {
+describe('calls of the shop from an address', () => {
   let plain: Bun.Server<undefined>
   let secure: Bun.Server<undefined>
   const end = new AbortController().signal
@@ -28,16 +28,16 @@ describe('calling the shop from an address', () => {
     rmSync(certificate, { force: true })
   })
 
-  const callPlainly = (secret = 'a-secret') =>
+  const callHttp = (secret = 'a-secret') =>
     createCallShop({ base: new URL(`http://127.0.0.1:${plain.port}/node/v1/`), secret, limitMs: waitLimitMs })
 
-  /** Whom a node is trusted to trust is fixed when its process begins. */
-  async function callSecurely(host: string, trusts: boolean): Promise<string> {
+  /** Calls from a process of its own: NODE_EXTRA_CA_CERTS is read once, when a process starts. */
+  async function callHttps(host: string, trusts: boolean): Promise<string> {
     const script = `
       const { createCallShop } = await import(${JSON.stringify(join(import.meta.dir, 'egress-check.ts'))})
       const call = createCallShop({ base: new URL('https://${host}:${secure.port}/node/v1/'), secret: 'a-secret', limitMs: ${waitLimitMs} })
-      const said = await call(4, '127.0.0.9', new AbortController().signal).catch((error) => error.code)
-      process.stdout.write(String(said))`
+      const seen = await call(4, '127.0.0.9', new AbortController().signal).catch((error) => error.code)
+      process.stdout.write(String(seen))`
     const child = Bun.spawn([process.execPath, '--no-env-file', '-e', script], {
       env: { ...process.env, NODE_EXTRA_CA_CERTS: trusts ? certificate : '' },
       stdout: 'pipe',
@@ -48,25 +48,25 @@ describe('calling the shop from an address', () => {
     return output
   }
 
-  test('the shop sees the address that is called from, or any', async () => {
-    expect(await callPlainly()(4, '127.0.0.9', end)).toBe('127.0.0.9')
-    expect(await callPlainly()(4, undefined, end)).toBe('127.0.0.1')
+  test('the shop sees the given source address of a call, or 127.0.0.1 when none is given', async () => {
+    expect(await callHttp()(4, '127.0.0.9', end)).toBe('127.0.0.9')
+    expect(await callHttp()(4, undefined, end)).toBe('127.0.0.1')
   })
 
-  test('an address that is not here, another answer and an end fail', async () => {
-    const call = callPlainly()
+  test('a call fails from an address that the machine does not have, with a wrong secret, and when it is aborted', async () => {
+    const call = callHttp()
     expect(await call(4, '198.51.100.9', end).catch(() => 'failed')).toBe('failed')
-    expect(await callPlainly('another')(4, undefined, end).catch(() => 'failed')).toBe('failed')
+    expect(await callHttp('another')(4, undefined, end).catch(() => 'failed')).toBe('failed')
     const ended = new AbortController()
     const calling = call(4, undefined, ended.signal).catch(() => 'failed')
     ended.abort()
     expect(await calling).toBe('failed')
   })
 
-  test('over TLS the shop is who its certificate says, by name and by address', async () => {
-    const [named, numbered] = await Promise.all([callSecurely('localhost', true), callSecurely('127.0.0.1', true)])
+  test('a call over TLS verifies the name or the address in the certificate of the shop', async () => {
+    const [named, numbered] = await Promise.all([callHttps('localhost', true), callHttps('127.0.0.1', true)])
     expect([named, numbered]).toEqual(['127.0.0.9', '127.0.0.9'])
-    const [other, untrusted] = await Promise.all([callSecurely('127.0.0.5', true), callSecurely('127.0.0.1', false)])
+    const [other, untrusted] = await Promise.all([callHttps('127.0.0.5', true), callHttps('127.0.0.1', false)])
     expect(other).toBe('ERR_TLS_CERT_ALTNAME_INVALID')
     expect(untrusted).toBe('DEPTH_ZERO_SELF_SIGNED_CERT')
   })

@@ -8,7 +8,7 @@ const at = (text: string): Address => {
   return address
 }
 
-/** A shop that can be called, but from some addresses; it remembers who called. */
+/** An egress check whose fake shop fails calls from `lost` addresses. `calls` records the source addresses. */
 function open(text: string, given: { isBlock?: boolean; isNotHere?: (address: string) => boolean } = {}) {
   const prefix = readPrefix(text)
   if (!prefix) throw new Error(`${text} is no prefix`)
@@ -48,7 +48,7 @@ describe('the egress check of the addresses of a range', () => {
     expect(new Set(calls).size).toBe(1024)
   })
 
-  test('a failure is looked at again at once, and one call that comes through takes it back', async () => {
+  test('step() repeats a failed call once before it reports cannot_leave, and one successful call clears it', async () => {
     const { check, shop, calls, end } = open('45.12.0.0/32')
     shop.lost.add('45.12.0.0')
     expect(await check.step(end)).toBe(true)
@@ -60,7 +60,7 @@ describe('the egress check of the addresses of a range', () => {
     expect(check.problemOf(at('45.12.0.0'))).toBeUndefined()
   })
 
-  test('no address fails while the shop is unreachable', async () => {
+  test('the egress check reports no address while the shop is unreachable from any address', async () => {
     const { check, shop, end } = open('45.12.0.0/31')
     shop.isThere = false
     await check.begin(256, end)
@@ -68,7 +68,7 @@ describe('the egress check of the addresses of a range', () => {
     expect(check.problemOf(at('45.12.0.0'))).toBeUndefined()
   })
 
-  test('step() skips missing addresses and addresses that are being checked', async () => {
+  test('step() skips addresses that the machine does not have and addresses that are being checked', async () => {
     const { check, calls, end } = open('45.12.0.0/31', { isNotHere: (address) => address === '45.12.0.1' })
     await check.begin(256, end)
     expect(calls).toEqual(['45.12.0.0'])
@@ -79,14 +79,14 @@ describe('the egress check of the addresses of a range', () => {
     await first
   })
 
-  test('seenAs is the address that the shop saw', async () => {
+  test('seenAs is the source address that the shop saw', async () => {
     const { check, shop, end } = open('45.12.0.0/32')
     shop.seesAs = '198.51.100.7'
     await check.begin(256, end)
     expect(check.seenAs).toBe('198.51.100.7')
   })
 
-  test('a large block is checked by 16 random samples', async () => {
+  test('the egress check of a /48 block calls from 16 random addresses', async () => {
     const { check, shop, calls, end } = open('2a0c:aaaa::/48', { isBlock: true })
     await check.begin(256, end)
     expect(new Set(calls).size).toBe(16)

@@ -15,13 +15,13 @@ const key = `tpj_${'k'.repeat(20)}`
 const newKey = `tpj_${'n'.repeat(20)}`
 const randomBytes = (count: number): Uint8Array => crypto.getRandomValues(new Uint8Array(count))
 
-/** Time that passes in pauses only, and at once. */
+/** A clock that advances by the pauses only; a pause ends immediately. */
 function skippingTime(): Timing {
   let nowMs = 0
   return { now: () => nowMs, pause: async (ms) => void (nowMs += ms) }
 }
 
-async function whyNot(taking: Promise<unknown>): Promise<string> {
+async function joinError(taking: Promise<unknown>): Promise<string> {
   try {
     await taking
   } catch (error) {
@@ -31,14 +31,14 @@ async function whyNot(taking: Promise<unknown>): Promise<string> {
   throw new Error('it joined')
 }
 
-describe('who a node is', () => {
+describe('the identity of a node', () => {
   let shop: StandInShop
   let folder = ''
   let pauses = 0
   let pausedMs = 0
   const { entries, log } = recordingLog()
 
-  /** Links that wait for an answer of the shop for so long. */
+  /** Links with this time limit for an answer of the shop. */
   const linkWithin = (ms: number) => (secret: string) =>
     createShopLink({ url: shop.url, secret, limitsMs: { join: ms, state: ms } })
 
@@ -48,7 +48,7 @@ describe('who a node is', () => {
       version: '1.0.0',
       linkWith: linkWithin(waitLimitMs),
       randomBytes,
-      // Time is what the pauses add up to, whatever else takes long; they are twenty times as short.
+      // The clock advances by the pauses only; a real pause is twenty times as short.
       timing: {
         now: () => pausedMs,
         pause: (ms, end) => {
@@ -63,8 +63,8 @@ describe('who a node is', () => {
       ...more,
     })
   const file = (name: string) => join(folder, 'node', name)
-  /** It has looked for a key, in vain, and looked again. */
-  const untilLooked = async () => expect(await untilTrue(() => pauses > 1)).toBe(true)
+  /** Waits until the node has polled for a key twice. */
+  const untilPolledTwice = async () => expect(await untilTrue(() => pauses > 1)).toBe(true)
 
   beforeEach(async () => {
     shop = await openStandInShop()
@@ -98,46 +98,46 @@ describe('who a node is', () => {
     expect((await take({ key })).secret).toBe(identity.secret)
   })
 
-  test('waits for a key file to appear', async () => {
+  test('a node without a key joins when its key file appears', async () => {
     const keyFile = join(folder, 'gateway.key')
     pauses = 0
     const taking = take({ keyFile })
-    await untilLooked()
+    await untilPolledTwice()
     expect(shop.requests).toEqual([])
     writeFileSync(keyFile, `${key}\n`)
     expect((await taking).node).toBe('nod_1')
   })
 
-  test('says nothing of a shop beside it that takes a moment to answer, and tells of one that does not', async () => {
+  test('the node logs no warning for a shop that is unreachable for 20 s, and logs one within 60 s', async () => {
     const keyFile = join(folder, 'gateway.key')
     writeFileSync(keyFile, `${key}\n`)
     shop.stop()
     const timing = skippingTime()
-    expect(await whyNot(take({ keyFile, timing, waitMs: 20_000 }))).toMatch(/POST \/node\/v1\/join/)
+    expect(await joinError(take({ keyFile, timing, waitMs: 20_000 }))).toMatch(/POST \/node\/v1\/join/)
     expect(entries).toEqual([])
-    await whyNot(take({ keyFile, timing, waitMs: 60_000 }))
+    await joinError(take({ keyFile, timing, waitMs: 60_000 }))
     expect(JSON.stringify(entries)).toContain('not joined yet')
   })
 
-  test('names the file that it looks for a key in after 20 s without one, and not before', async () => {
+  test('the node logs the path of a missing key file after 20 s without a key, and not before', async () => {
     const keyFile = join(folder, 'gateway.key')
     const timing = skippingTime()
-    await whyNot(take({ keyFile, timing, waitMs: 20_000 }))
+    await joinError(take({ keyFile, timing, waitMs: 20_000 }))
     expect(entries).toEqual([])
-    await whyNot(take({ keyFile, timing, waitMs: 20_200 }))
+    await joinError(take({ keyFile, timing, waitMs: 20_200 }))
     expect(entries).toEqual([
       { level: 'warn', event: 'no join key', fields: { explanation: expect.any(String), looked_in: keyFile } },
     ])
   })
 
-  test('gives up with a word to the operator when no key comes, or it is not good', async () => {
-    expect(await whyNot(take())).toContain('this node has not joined the shop')
-    expect(await whyNot(take({ keyFile: join(folder, 'gateway.key'), timing: skippingTime(), waitMs: 400 }))).toMatch(
-      /no join key came/,
-    )
-    expect(await whyNot(take({ key: newKey }))).toMatch(/answered 401 unauthorized; `turnpike node key`/)
+  test('takeIdentity fails with the reason without a key, with a bad key and with an unreachable shop', async () => {
+    expect(await joinError(take())).toContain('this node has not joined the shop')
+    expect(
+      await joinError(take({ keyFile: join(folder, 'gateway.key'), timing: skippingTime(), waitMs: 400 })),
+    ).toMatch(/no join key came/)
+    expect(await joinError(take({ key: newKey }))).toMatch(/answered 401 unauthorized; `turnpike node key`/)
     shop.stop()
-    expect(await whyNot(take({ key, timing: skippingTime(), waitMs: 400 }))).toMatch(/POST \/node\/v1\/join/)
+    expect(await joinError(take({ key, timing: skippingTime(), waitMs: 400 }))).toMatch(/POST \/node\/v1\/join/)
     const secret = readFileSync(file('joining-secret'), 'utf8').trim()
     expect(JSON.stringify(entries)).not.toContain(secret)
   })
@@ -146,7 +146,7 @@ describe('who a node is', () => {
     const first = await take({ key })
     shop.secret = 'another'
     expect(await take()).toEqual(first)
-    expect(await whyNot(take({ key, timing: skippingTime(), waitMs: 400 }))).toContain(
+    expect(await joinError(take({ key, timing: skippingTime(), waitMs: 400 }))).toContain(
       'this node has not joined the shop',
     )
     expect(existsSync(file('node.json'))).toBe(true)
@@ -155,7 +155,7 @@ describe('who a node is', () => {
     shop.keys.add(newKey)
     pauses = 0
     const taking = take({ keyFile })
-    await untilLooked()
+    await untilPolledTwice()
     writeFileSync(keyFile, newKey)
     const second = await taking
     expect(second.secret).not.toBe(first.secret)
@@ -170,7 +170,7 @@ describe('who a node is', () => {
     expect(await take({ key: newKey })).toEqual(first)
   })
 
-  test('a node with a damaged identity file joins again', async () => {
+  test('a node with a damaged identity file joins again and logs "identity damaged"', async () => {
     await take({ key })
     writeFileSync(file('node.json'), '{"secret":')
     shop.keys.add(newKey)
@@ -179,7 +179,7 @@ describe('who a node is', () => {
   })
 })
 
-describe('the name of a boot', () => {
+describe('makeBoot', () => {
   let folder = ''
   let nowMs = Date.UTC(2026, 0)
   const make = () => makeBoot({ folder, clock: () => nowMs, randomBytes })
@@ -189,7 +189,7 @@ describe('the name of a boot', () => {
   })
   afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-  test('sorts after every earlier one, whatever the clock does', () => {
+  test('a boot id sorts after every earlier boot id, also when the clock is set back', () => {
     const boots: string[] = []
     for (const stepMs of [0, 0, 5_000, -86_400_000, 1, -1, 400 * 86_400_000, -86_400_000_000, 86_400_000_000, 0]) {
       nowMs += stepMs
@@ -200,12 +200,12 @@ describe('the name of a boot', () => {
     for (const boot of boots) expect(boot).toMatch(/^[0-9a-z_-]{8,64}$/)
   })
 
-  test('sorts after that of a journal when what was remembered is lost or damaged', () => {
+  test('a boot id sorts after the newest journal when the file last-boot is missing or damaged', () => {
     const first = make()
     writeFileSync(join(folder, `journal-${first}.log`), '')
     nowMs -= 86_400_000
-    for (const remembered of ['', 'rubbish', 'zzzzzzzzz-00000000']) {
-      writeFileSync(join(folder, 'last-boot'), remembered)
+    for (const content of ['', 'rubbish', 'zzzzzzzzz-00000000']) {
+      writeFileSync(join(folder, 'last-boot'), content)
       expect(make() > first).toBe(true)
     }
     rmSync(join(folder, 'last-boot'))

@@ -45,7 +45,7 @@ const open = (limits?: { maxBytes: number; maxTimesLive: number }, log = quietLo
 const path = () => join(folder, journalName(boot))
 
 describe('the journal', () => {
-  test('the journal holds every noted count without close or flush', () => {
+  test('readJournal returns every noted count without a close or a flush of the journal', () => {
     const journal = open()
     const counts: KeptCounts = {
       proxies: [{ id: 7, received: 1, sent: Number.MAX_SAFE_INTEGER }],
@@ -60,7 +60,7 @@ describe('the journal', () => {
     expect(statSync(path()).mode & 0o777).toBe(0o600)
   })
 
-  test('the journal file exists only while it holds unconfirmed counts', async () => {
+  test('the journal has no file before its first count, and none after the shop has confirmed every count', async () => {
     const journal = open()
     await journal.sync()
     expect(readdirSync(folder)).toEqual([])
@@ -71,7 +71,7 @@ describe('the journal', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  test('stays when a count has moved since it was sent', async () => {
+  test('the journal keeps a count that has grown since the confirmed report was sent', async () => {
     const journal = open()
     const sent = subuser('sub_1', 1)
     journal.note(sent)
@@ -81,7 +81,7 @@ describe('the journal', () => {
     expect(readJournal(folder, node, boot).counts).toEqual(subuser('sub_1', 2))
   })
 
-  test('grows no longer than its limit for ever, and loses nothing that the shop does not have', async () => {
+  test('the journal file stays below 4,000 bytes in 500 rounds and keeps the latest unconfirmed counts', async () => {
     const journal = open({ maxBytes: 2_000, maxTimesLive: 4 })
     journal.note(subuser('sub_quiet', 5))
     let longest = 0
@@ -91,7 +91,7 @@ describe('the journal', () => {
       if (received % 3 === 0) journal.taken(counts)
       if (received % 10 === 0) {
         const syncing = journal.sync()
-        // Noted while the shorter file is being written.
+        // Noted while the compacted file is being written.
         journal.note(subuser('sub_between', received))
         await syncing
       }
@@ -111,10 +111,10 @@ describe('the journal', () => {
     expect(readdirSync(folder)).toEqual([journalName(boot)])
   })
 
-  test('says once a minute that it cannot be written, and writes everything when it can again', () => {
+  test('the journal logs a write failure once for 50 notes, and writes all 50 counts once its file can be opened', () => {
     const timing = new HandTiming()
     const { entries, log } = recordingLog()
-    // A folder where the file should be: it cannot be opened by anybody.
+    // A folder at the path of the file: opening it for writing fails.
     mkdirSync(path())
     const journal = new Journal({ folder, node, boot, timing, log })
     for (let received = 1; received <= 50; received += 1) journal.note(subuser(`sub_${received}`, received))
@@ -124,7 +124,7 @@ describe('the journal', () => {
     expect(readJournal(folder, node, boot).counts.subusers).toHaveLength(50)
   })
 
-  test('the journal logs a full disk and recovers', async () => {
+  test('the journal logs ENOSPC of a full disk, and note(), sync() and close() do not throw', async () => {
     const { entries, log } = recordingLog()
     symlinkSync('/dev/full', path())
     const journal = open(undefined, log)
@@ -138,7 +138,7 @@ describe('the journal', () => {
     })
   })
 
-  test('the journal of another node or boot does not verify', () => {
+  test('readJournal reads no counts from the journal of another node or another boot', () => {
     open().note(subuser('sub_1', 1))
     expect(readJournal(folder, 'nod_2', boot)).toEqual({ counts: nothing, damaged: 1 })
     const text = readFileSync(path(), 'utf8')
@@ -146,7 +146,7 @@ describe('the journal', () => {
     expect(readJournal(folder, node, '0mabcdefg-00000002').counts).toEqual(nothing)
   })
 
-  test('a journal with an incomplete last record loses only that record', () => {
+  test('a journal with an incomplete record loses only that record', () => {
     open().note(subuser('sub_1', 1))
     appendFileSync(path(), toRecord([...eachKept(subuser('sub_2', 2))][0]!, saltOf(node, boot)).slice(0, 20))
     open().note(subuser('sub_3', 3))
@@ -166,7 +166,7 @@ const step = fc.record({
   sent: grown,
 })
 
-/** Counts that grow, as a carrier's do. */
+/** Cumulative counts, as a gateway reports them. */
 function grow(
   steps: readonly { kind: string; id: string; number: number; received: number; sent: number }[],
 ): KeptCounts[] {
@@ -199,7 +199,7 @@ const damage: fc.Arbitrary<Damage> = fc.oneof(
   fc.record({ do: fc.constant('repeat' as const), at, length }),
 )
 
-function spoil(file: Buffer, how: Damage): Buffer {
+function applyDamage(file: Buffer, how: Damage): Buffer {
   const from = how.at % (file.length + 1)
   const [head, tail] = [file.subarray(0, from), file.subarray(from)]
   if (how.do === 'cut') return head
@@ -209,25 +209,25 @@ function spoil(file: Buffer, how: Damage): Buffer {
   return Buffer.concat([file, tail.subarray(0, how.length)])
 }
 
-describe('a journal that was cut or damaged in any way', () => {
-  test('tells a part of the truth and never more', () => {
+describe('a truncated or damaged journal', () => {
+  test('readRecords never returns a larger count than was written, however the file is truncated or damaged', () => {
     const salt = saltOf(node, boot)
     fc.assert(
       fc.property(fc.array(step, { maxLength: 30 }), fc.array(damage, { maxLength: 5 }), (steps, damages) => {
         const history = grow(steps)
         const records = history.flatMap((counts) => [...eachKept(counts)].map((kept) => toRecord(kept, salt)))
         let file: Buffer = Buffer.from(records.join(''))
-        for (const each of damages) file = spoil(file, each)
+        for (const each of damages) file = applyDamage(file, each)
         const read = totalsOf(readRecords(file.toString('utf8'), salt).counts)
-        const truth = new Map<string, { received: number; sent: number }>()
-        for (const counts of history) for (const [key, count] of totalsOf(counts)) truth.set(key, count)
+        const written = new Map<string, { received: number; sent: number }>()
+        for (const counts of history) for (const [key, count] of totalsOf(counts)) written.set(key, count)
         for (const [key, count] of read) {
-          const max = truth.get(key)
+          const max = written.get(key)
           expect(max).toBeDefined()
           expect(count.received).toBeLessThanOrEqual(max?.received ?? -1)
           expect(count.sent).toBeLessThanOrEqual(max?.sent ?? -1)
         }
-        if (damages.length === 0) expect(read).toEqual(truth as typeof read)
+        if (damages.length === 0) expect(read).toEqual(written as typeof read)
       }),
       { numRuns: scaled(20_000) },
     )
@@ -241,7 +241,7 @@ describe('journals of earlier boots', () => {
   const note = (of: string, counts: KeptCounts) =>
     new Journal({ folder, node, boot: of, timing: new HandTiming(), log: quietLog }).note(counts)
 
-  test('earlier journals are reported oldest first under their own boot ids, then removed', async () => {
+  test('sendEarlier reports journals of earlier boots oldest first under their own boot ids, then removes them', async () => {
     const many = Array.from({ length: 2_500 }, (_, index) => ({ id: index + 1, received: index, sent: 1 }))
     note('0mabcdefg-00000002', { ...nothing, proxies: many })
     note('0mabcdefg-00000001', subuser('sub_1', 9))
@@ -277,11 +277,11 @@ describe('journals of earlier boots', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  test('the journal of a running boot is reported only after its death', async () => {
-    const [dead, living] = ['0mabcdefg-00000001', '0mabcdefg-00000002']
+  test('sendEarlier reports the journal of a running boot only after that boot has ended', async () => {
+    const [dead, running] = ['0mabcdefg-00000001', '0mabcdefg-00000002']
     note(dead, subuser('sub_1', 9))
-    note(living, subuser('sub_2', 7))
-    const draft = `${journalName(living)}.new`
+    note(running, subuser('sub_2', 7))
+    const draft = `${journalName(running)}.new`
     writeFileSync(join(folder, draft), 'half of something')
     const reported: string[] = []
     const link = {
@@ -290,8 +290,8 @@ describe('journals of earlier boots', () => {
         return { now: 0, replaced: false, allowances: [] }
       },
     }
-    let runs = true
-    const isAlive = async (each: string) => each === living && runs
+    let isRunning = true
+    const isAlive = async (each: string) => each === running && isRunning
     const send = () =>
       sendEarlier({
         folder,
@@ -307,29 +307,29 @@ describe('journals of earlier boots', () => {
       })
     expect(await send()).toBe(false)
     expect(reported).toEqual([dead])
-    expect(readdirSync(folder).toSorted()).toEqual([journalName(living), draft])
-    runs = false
+    expect(readdirSync(folder).toSorted()).toEqual([journalName(running), draft])
+    isRunning = false
     expect(await send()).toBe(true)
-    expect(reported).toEqual([dead, living])
+    expect(reported).toEqual([dead, running])
     expect(readdirSync(folder)).toEqual([])
   })
 
-  test('stay while the shop is away, and when it cannot make sense of one, the others are sent', async () => {
+  test('sendEarlier keeps journals while the shop is unreachable, and keeps only those that the shop rejects', async () => {
     note('0mabcdefg-00000001', subuser('sub_bad', 1))
     note('0mabcdefg-00000002', subuser('sub_good', 1))
     const timing = new HandTiming()
-    let isAway = true
+    let isUnreachable = true
     const link = {
       async report(body: ReportBody) {
-        if (isAway) throw new LinkError('unreachable', 'away')
-        if (body.subusers[0]?.id === 'sub_bad') throw new LinkError('fault', 'what?', 400)
+        if (isUnreachable) throw new LinkError('unreachable', 'down')
+        if (body.subusers[0]?.id === 'sub_bad') throw new LinkError('fault', 'rejected', 400)
         return { now: 0, replaced: false, allowances: [] }
       },
     }
     const sending = sendEarlier({ folder, node, boot: later, version: '1', link, timing, chance, log: quietLog, end })
     await timing.advance(600_000)
     expect(listEarlier(folder, later)).toHaveLength(2)
-    isAway = false
+    isUnreachable = false
     await timing.advance(60_000)
     await sending
     expect(listEarlier(folder, later)).toEqual(['0mabcdefg-00000001'])

@@ -16,39 +16,39 @@ import { LinkError } from './shop-link.ts'
 
 const pool = 'residential'
 const leaseBytes = 1_000n
-type Way = 'well' | 'request lost' | 'answer lost' | 'twice' | 'refused' | 'slow' | 'late'
+type Fault = 'none' | 'request lost' | 'answer lost' | 'twice' | 'refused' | 'slow' | 'late'
 
-/** The shop's own rules of leases over counts in memory, behind a road where anything can happen to a message. */
+/** The shop's lease rules over counts in memory, behind a link that loses, delays and repeats messages. */
 class RulesShop {
   readonly lines = new Map<string, LeaseLine>()
   readonly proxies = new Map<string, number>()
-  readonly meanings = new Map<string, string>()
-  way: Way = 'well'
+  readonly requests = new Map<string, string>()
+  fault: Fault = 'none'
   private holder = ''
-  /** Requests that were given up by the node and have not come to the shop yet. */
-  private readonly onTheRoad: ReportBody[] = []
+  /** Requests that timed out at the node and have not reached the shop yet. */
+  private readonly delayed: ReportBody[] = []
 
   constructor(private readonly timing: HandTiming) {}
 
   readonly report = async (sent: ReportBody): Promise<ReportAnswer> => {
     const body = reportBodySchema.parse(sent)
-    const { way } = this
-    if (way === 'request lost') throw new LinkError('unreachable', way)
-    if (way === 'late') {
-      this.onTheRoad.push(body)
-      throw new LinkError('unreachable', way)
+    const { fault } = this
+    if (fault === 'request lost') throw new LinkError('unreachable', fault)
+    if (fault === 'late') {
+      this.delayed.push(body)
+      throw new LinkError('unreachable', fault)
     }
-    if (way === 'refused') throw new LinkError('fault', way, 500)
-    if (way === 'slow') await this.timing.pause(1_500)
-    if (way === 'twice') this.take(body)
+    if (fault === 'refused') throw new LinkError('fault', fault, 500)
+    if (fault === 'slow') await this.timing.pause(1_500)
+    if (fault === 'twice') this.take(body)
     const answer = this.take(body)
-    if (way === 'answer lost') throw new LinkError('unreachable', way)
+    if (fault === 'answer lost') throw new LinkError('unreachable', fault)
     return answer
   }
 
   /** Delivers the delayed reports, the newest first. */
   arrive(): void {
-    for (const body of this.onTheRoad.splice(0).toReversed()) this.take(body)
+    for (const body of this.delayed.splice(0).toReversed()) this.take(body)
   }
 
   private take(body: ReportBody): ReportAnswer {
@@ -66,10 +66,10 @@ class RulesShop {
     }
     for (const request of body.lease_requests) {
       const line = this.line(body.boot, request.id)
-      // One number is one wish, however often it comes.
-      const meaning = `${request.id} ${request.want}`
-      expect(this.meanings.get(`${body.boot} ${request.turn}`) ?? meaning).toBe(meaning)
-      this.meanings.set(`${body.boot} ${request.turn}`, meaning)
+      // A request number means one request, also when it is repeated.
+      const key = `${request.id} ${request.want}`
+      expect(this.requests.get(`${body.boot} ${request.turn}`) ?? key).toBe(key)
+      this.requests.set(`${body.boot} ${request.turn}`, key)
       const free = isClosed ? 0n : leaseBytes
       this.put(
         request.want === 'return'
@@ -95,21 +95,21 @@ class RulesShop {
 }
 
 type Step =
-  | { do: 'carry'; subuser: number; bytes: number }
+  | { do: 'relay'; subuser: number; bytes: number }
   | { do: 'proxy'; id: number; bytes: number }
   | { do: 'note' }
   | { do: 'give back'; subuser: number }
   | { do: 'wait'; ms: number }
-  | { do: 'way'; way: Way }
+  | { do: 'fault'; fault: Fault }
   | { do: 'arrive' }
   | { do: 'kill' }
   | { do: 'restart' }
 
 const subuser = fc.nat(2)
 const bytes = fc.integer({ min: 1, max: 1_500 })
-const ways: Way[] = ['well', 'well', 'request lost', 'answer lost', 'twice', 'refused', 'slow', 'late']
+const faults: Fault[] = ['none', 'none', 'request lost', 'answer lost', 'twice', 'refused', 'slow', 'late']
 const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ do: fc.constant('carry' as const), subuser, bytes }) },
+  { weight: 6, arbitrary: fc.record({ do: fc.constant('relay' as const), subuser, bytes }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('proxy' as const), id: fc.integer({ min: 1, max: 3 }), bytes }) },
   { weight: 1, arbitrary: fc.constant({ do: 'note' as const }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('give back' as const), subuser }) },
@@ -117,13 +117,13 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     weight: 6,
     arbitrary: fc.record({ do: fc.constant('wait' as const), ms: fc.constantFrom(1, 5, 20, 500, 1_000, 7_000) }),
   },
-  { weight: 4, arbitrary: fc.record({ do: fc.constant('way' as const), way: fc.constantFrom(...ways) }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('fault' as const), fault: fc.constantFrom(...faults) }) },
   { weight: 1, arbitrary: fc.constant({ do: 'arrive' as const }) },
   { weight: 1, arbitrary: fc.constant({ do: 'kill' as const }) },
   { weight: 1, arbitrary: fc.constant({ do: 'restart' as const }) },
 )
 
-/** One run of a node: what it has carried in truth, and what a death may not cost. */
+/** One boot of a node, with the relay that knows the bytes it has really relayed. */
 type Run = { readonly boot: string; readonly dataPath: ModelRelay; readonly meter: Meter; isDead: boolean }
 
 class Node {
@@ -143,13 +143,13 @@ class Node {
   }
 
   start(): void {
-    // The clock goes back between runs, as clocks do.
+    // The wall clock is set back between boots.
     this.wallMs -= 60_000
     const { folder, timing } = this
     const boot = makeBoot({ folder, clock: () => this.wallMs, randomBytes: (many) => new Uint8Array(many) })
     const dataPath = new ModelRelay()
     const run: Partial<Run> & { isDead: boolean } = { boot, dataPath, isDead: false }
-    // A dead process says nothing more, and hears nothing.
+    // A killed process sends no report and receives no answer.
     const link = {
       report: async (body: ReportBody) => {
         if (run.isDead) return new Promise<ReportAnswer>(() => {})
@@ -189,16 +189,16 @@ class Node {
   }
 }
 
-function checkNeverMore(node: Node): void {
+function checkNotOvercounted(node: Node): void {
   for (const { boot, dataPath } of node.runs) {
     for (const [key, subject] of dataPath.subjects) {
       const [id] = key.split(' ')
       const line = node.shop.lines.get(`${boot} ${id}`)
-      const truth = subject.received + subject.sent
-      expect(Number(line?.counted ?? 0n)).toBeLessThanOrEqual(truth)
-      // Nothing is carried that the shop has not let it carry, so nothing is ever claimed beyond.
+      const relayed = subject.received + subject.sent
+      expect(Number(line?.counted ?? 0n)).toBeLessThanOrEqual(relayed)
+      // The node relays no bytes beyond its leases, so the shop quarantines none.
       expect(line?.quarantined ?? 0n).toBe(0n)
-      expect(truth).toBeLessThanOrEqual(Number((line?.granted ?? 0n) - (line?.returned ?? 0n)))
+      expect(relayed).toBeLessThanOrEqual(Number((line?.granted ?? 0n) - (line?.returned ?? 0n)))
     }
     for (const [id, proxy] of dataPath.proxies) {
       expect(node.shop.proxies.get(`${boot} ${id}`) ?? 0).toBeLessThanOrEqual(proxy.received + proxy.sent)
@@ -206,7 +206,7 @@ function checkNeverMore(node: Node): void {
   }
 }
 
-/** When all is quiet the shop has what was carried; of those that were killed, what they had written down. */
+/** After all reports, the shop has the relayed bytes of this boot and the journalled bytes of killed boots. */
 function checkNothingLost(node: Node): void {
   for (const { boot, dataPath } of node.runs) {
     for (const [key, noted] of dataPath.asked) {
@@ -222,19 +222,19 @@ function checkNothingLost(node: Node): void {
 
 async function play(node: Node, each: Step): Promise<void> {
   const { dataPath, meter } = node.run
-  if (each.do === 'carry') dataPath.relay(meter, `sub_${each.subuser}`, pool, each.bytes)
+  if (each.do === 'relay') dataPath.relay(meter, `sub_${each.subuser}`, pool, each.bytes)
   if (each.do === 'proxy') dataPath.relayProxy(each.id, each.bytes)
   if (each.do === 'note') meter.noteNow()
   if (each.do === 'give back') dataPath.giveBack(meter, `sub_${each.subuser}`, pool)
   if (each.do === 'wait') await node.timing.advance(each.ms)
-  if (each.do === 'way') node.shop.way = each.way
+  if (each.do === 'fault') node.shop.fault = each.fault
   if (each.do === 'arrive') node.shop.arrive()
   if (each.do === 'kill') node.kill()
   if (each.do === 'restart') await node.restart()
 }
 
-describe('the meter in any history of lost, late and repeated messages, deaths and restarts', () => {
-  test('never tells more than was carried, and in the end all that was written down', async () => {
+describe('the meter under lost, late and repeated messages, kills and restarts', () => {
+  test('the meter never reports more bytes than were relayed, and finally reports every journalled byte', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 80, size: 'max' }), async (steps) => {
         const folder = mkdtempSync(join(tmpdir(), 'turnpike-history-'))
@@ -242,12 +242,12 @@ describe('the meter in any history of lost, late and repeated messages, deaths a
         const node = new Node(folder, new RulesShop(timing), timing)
         for (const each of steps) {
           await play(node, each)
-          checkNeverMore(node)
+          checkNotOvercounted(node)
         }
-        node.shop.way = 'well'
+        node.shop.fault = 'none'
         node.shop.arrive()
         await timing.advance(120_000)
-        checkNeverMore(node)
+        checkNotOvercounted(node)
         checkNothingLost(node)
         await node.restart()
         node.run.isDead = true

@@ -14,8 +14,8 @@ const boot = '0mabcdefg-00000001'
 const pool = 'residential'
 const leaseBytes = 1000
 
-/** Answers each report as a shop with traffic without end would, unless the test answers in its place. */
-class EasyShop {
+/** Answers each report as a shop with unlimited traffic, unless the test holds or fails the answers. */
+class FakeShop {
   readonly reports: { atMs: number; body: ReportBody }[] = []
   readonly waiting: ((outcome: ReportAnswer | LinkError) => void)[] = []
   holds = false
@@ -39,7 +39,7 @@ class EasyShop {
     if (this.holds) {
       const outcome = await new Promise<ReportAnswer | LinkError>((resolve) => {
         this.waiting.push(resolve)
-        end?.addEventListener('abort', () => resolve(away))
+        end?.addEventListener('abort', () => resolve(unreachable))
       })
       if (outcome instanceof LinkError) throw outcome
       return outcome
@@ -53,12 +53,12 @@ class EasyShop {
   }
 }
 
-const away = new LinkError('unreachable', 'away')
+const unreachable = new LinkError('unreachable', 'unreachable')
 
 describe('the meter', () => {
   let folder = ''
   let timing: HandTiming
-  let shop: EasyShop
+  let shop: FakeShop
   let dataPath: ModelRelay
   let meter: Meter
   let replacements = 0
@@ -85,7 +85,7 @@ describe('the meter', () => {
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'turnpike-meter-'))
     timing = new HandTiming()
-    shop = new EasyShop(timing)
+    shop = new FakeShop(timing)
     dataPath = new ModelRelay()
     meter = open()
     replacements = 0
@@ -104,7 +104,7 @@ describe('the meter', () => {
     expect(meter.lastContactAt).toBe(10_000)
   })
 
-  test('sends the lease requests of many tunnels in one request, within milliseconds', async () => {
+  test('the meter sends the lease requests of 50 sub-users in one report within 5 ms', async () => {
     meter.start()
     await timing.advance(100)
     for (let index = 0; index < 50; index += 1) dataPath.relay(meter, `sub_${index}`, pool, 10)
@@ -133,7 +133,7 @@ describe('the meter', () => {
     expect(dataPath.subject('sub_1', pool).upto).toBe(leaseBytes)
   })
 
-  test('tells what a sub-user has carried in the very report that requests a lease', async () => {
+  test('a report with a lease request has the count of its sub-user, and at most 1,000 counts', async () => {
     meter.start()
     dataPath.relay(meter, 'sub_1', pool, 10)
     await timing.advance(10)
@@ -141,16 +141,16 @@ describe('the meter', () => {
     for (let index = 0; index < 3_000; index += 1) dataPath.subject(`sub_x${index}`, pool).upto = 10
     for (let index = 0; index < 3_000; index += 1) dataPath.relay(meter, `sub_x${index}`, pool, 5)
     await timing.advance(5)
-    const asking = shop.reports.find((each) => each.body.lease_requests.some(({ turn }) => turn === 2))
-    expect(asking?.body.subusers.find((each) => each.id === 'sub_1')).toMatchObject({ received: 333, sent: 667 })
+    const requesting = shop.reports.find((each) => each.body.lease_requests.some(({ turn }) => turn === 2))
+    expect(requesting?.body.subusers.find((each) => each.id === 'sub_1')).toMatchObject({ received: 333, sent: 667 })
     expect(Math.max(...shop.reports.map((each) => each.body.subusers.length))).toBe(1000)
     expect(dataPath.subject('sub_1', pool).upto).toBe(2 * leaseBytes)
   })
 
-  test('asks again with the same number when there was no answer, and less and less often', async () => {
+  test('the meter repeats an unanswered lease request with the same number and with backoff up to 5 s', async () => {
     meter.start()
     await timing.advance(10)
-    shop.trouble = away
+    shop.trouble = unreachable
     dataPath.relay(meter, 'sub_1', pool, 10)
     await timing.advance(20_000)
     const tries = shop.reports.slice(1)
@@ -163,15 +163,15 @@ describe('the meter', () => {
     expect(entries.filter((each) => each.event === 'report not taken')).toHaveLength(1)
   })
 
-  test('gives a wish a new number when it was unanswered so long that its lease may have lapsed', async () => {
+  test('the meter gives a lease request a new number when it is unanswered for more than 60 s', async () => {
     meter.start()
-    shop.trouble = away
+    shop.trouble = unreachable
     dataPath.relay(meter, 'sub_1', pool, 10)
     await timing.advance(70_000)
     expect(shop.last.lease_requests[0]?.turn).toBe(2)
   })
 
-  test('believes an answer only if nothing else was wished for meanwhile', async () => {
+  test('the meter ignores a lease answer when a newer request was made meanwhile', async () => {
     meter.start()
     await timing.advance(10)
     shop.holds = true
@@ -190,17 +190,17 @@ describe('the meter', () => {
     expect(dataPath.subject('sub_1', pool).upto).toBe(leaseBytes)
   })
 
-  test('gives nothing back that it never had', async () => {
+  test('the meter sends no return request for a sub-user without a lease', async () => {
     meter.start()
     meter.giveBack('sub_1', pool)
     await timing.advance(5_000)
     expect(shop.reports.flatMap((each) => each.body.lease_requests)).toEqual([])
   })
 
-  test('sends a count until the shop has it, and then no more', async () => {
+  test('the meter repeats a count after a failed report, and omits it once the shop has confirmed it', async () => {
     meter.start()
     dataPath.relayProxy(7, 100)
-    shop.trouble = away
+    shop.trouble = unreachable
     await timing.advance(1_000)
     dataPath.relayProxy(7, 100)
     shop.trouble = undefined
@@ -211,7 +211,7 @@ describe('the meter', () => {
     ])
   })
 
-  test('the meter isolates one count that the shop rejects', async () => {
+  test('the meter reports 1,999 of 2,000 counts when the shop rejects every report with the other one', async () => {
     for (let id = 1; id <= 2_000; id += 1) dataPath.relayProxy(id, 1)
     const taken = new Set<number>()
     const answer = shop.answer.bind(shop)
@@ -239,7 +239,7 @@ describe('the meter', () => {
     expect(shop.reports.flatMap((each) => each.body.proxies)).toHaveLength(1)
   })
 
-  test('ends with final counts and gives back what it holds; the journal is not needed any more', async () => {
+  test('stop() reports the final counts, returns every lease, removes the journal and ends lease requests', async () => {
     meter.start()
     dataPath.relay(meter, 'sub_1', pool, 10)
     dataPath.relay(meter, 'sub_2', pool, 10)
@@ -257,12 +257,12 @@ describe('the meter', () => {
     expect(shop.last.lease_requests[0]?.turn).toBe(4)
   })
 
-  test.each(['away', 'silent'])(
-    'ends within five seconds when the shop is %s, and leaves its journal behind',
+  test.each(['unreachable', 'silent'])(
+    'stop() ends within 5 s when the shop is %s, and keeps the journal file',
     async (how) => {
       meter.start()
       await timing.advance(10)
-      if (how === 'away') shop.trouble = away
+      if (how === 'unreachable') shop.trouble = unreachable
       else shop.holds = true
       dataPath.relayProxy(7, 100)
       const stopping = meter.stop()
@@ -275,18 +275,18 @@ describe('the meter', () => {
     },
   )
 
-  test('flushes what is there, and says whether the shop has it', async () => {
+  test('flush() reports pending counts and returns whether the shop has confirmed them', async () => {
     meter.start()
     await timing.advance(10)
     dataPath.relayProxy(7, 100)
     expect(await passing(timing, meter.flush())).toBe(true)
     expect(shop.last.proxies).toHaveLength(1)
     dataPath.relayProxy(7, 100)
-    shop.trouble = away
+    shop.trouble = unreachable
     expect(await passing(timing, meter.flush(1_000))).toBe(false)
   })
 
-  test('noteNow() has journalled the counts when it returns', () => {
+  test('noteNow() writes the counts to the journal before it returns', () => {
     dataPath.relayProxy(7, 1024 * 1024)
     meter.noteNow()
     expect(readJournal(folder, 'nod_1', boot).counts.proxies).toEqual([{ id: 7, received: 1024 * 1024, sent: 1 }])

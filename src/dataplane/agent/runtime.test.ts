@@ -2,22 +2,22 @@ import { describe, expect, test } from 'bun:test'
 import { settle } from '../../../test/harness/hand-timing.ts'
 import { createBell, createLimitedLog, growingPause, type NodeLog, realTiming, type Timing } from './runtime.ts'
 
-const least = () => 0
-const max = () => 1
+const minChance = () => 0
+const maxChance = () => 1
 
-describe('a pause after failures', () => {
-  test('begins at the first, doubles with each, and ends at the limit', () => {
-    const pauses = [1, 2, 3, 4, 5, 100].map((failures) => growingPause(failures, 100, 1000, max))
+describe('growingPause', () => {
+  test('growingPause() starts at 100 ms, doubles with each failure and stays at its limit of 1,000 ms', () => {
+    const pauses = [1, 2, 3, 4, 5, 100].map((failures) => growingPause(failures, 100, 1000, maxChance))
     expect(pauses).toEqual([100, 200, 400, 800, 1000, 1000])
   })
 
-  test('growingPause() is half random', () => {
-    expect(growingPause(3, 100, 1000, least)).toBe(200)
+  test('growingPause() returns half of the delay plus a random part of the other half', () => {
+    expect(growingPause(3, 100, 1000, minChance)).toBe(200)
     expect(growingPause(3, 100, 1000, () => 0.5)).toBe(300)
   })
 })
 
-/** A timing in which a pause lasts until its signal is given or the test lets it end. */
+/** A timing in which a pause lasts until its signal is aborted or the test ends it. */
 function heldTiming() {
   const pauses: { ms: number; end(): void }[] = []
   const timing: Timing = {
@@ -31,8 +31,8 @@ function heldTiming() {
   return { timing, pauses }
 }
 
-describe('a bell', () => {
-  test('ends a wait when it rings, and the next wait is a whole one', async () => {
+describe('createBell', () => {
+  test('ring() ends the current wait of a bell, and the next wait lasts its full time', async () => {
     const { timing, pauses } = heldTiming()
     const bell = createBell(timing)
     const first = bell.wait(50)
@@ -44,7 +44,7 @@ describe('a bell', () => {
     await second
   })
 
-  test('a bell that rang before a wait ends that wait only', async () => {
+  test('ring() before wait() ends that wait at once and not the one after it', async () => {
     const { timing, pauses } = heldTiming()
     const bell = createBell(timing)
     bell.ring()
@@ -58,41 +58,41 @@ describe('a bell', () => {
   })
 })
 
-describe('trouble that goes on', () => {
+describe('createLimitedLog', () => {
   function openLog() {
     const lines: string[] = []
-    const write = (level: string) => (event: string, fields?: Record<string, unknown>) =>
+    const append = (level: string) => (event: string, fields?: Record<string, unknown>) =>
       void lines.push(`${level} ${event} ${JSON.stringify(fields)}`)
-    const log: NodeLog = { error: write('error'), warn: write('warn'), info: write('info') }
+    const log: NodeLog = { error: append('error'), warn: append('warn'), info: append('info') }
     const clock = { nowMs: 5 }
-    return { lines, clock, say: createLimitedLog(log, () => clock.nowMs) }
+    return { lines, clock, write: createLimitedLog(log, () => clock.nowMs) }
   }
 
-  test('an event is logged once a minute with the number of suppressed repeats', () => {
-    const { lines, clock, say } = openLog()
-    for (let times = 0; times < 4; times += 1) say('error', 'disk full', { left: 0 })
+  test('createLimitedLog logs an event once a minute with the number of suppressed repeats', () => {
+    const { lines, clock, write } = openLog()
+    for (let times = 0; times < 4; times += 1) write('error', 'disk full', { left: 0 })
     clock.nowMs += 59_999
-    say('error', 'disk full', { left: 0 })
+    write('error', 'disk full', { left: 0 })
     expect(lines).toEqual(['error disk full {"left":0}'])
     clock.nowMs += 1
-    say('error', 'disk full', { left: 0 })
+    write('error', 'disk full', { left: 0 })
     expect(lines.slice(1)).toEqual(['error disk full {"left":0,"times_unsaid":4}'])
     clock.nowMs += 60_000
-    say('error', 'disk full', { left: 1 })
+    write('error', 'disk full', { left: 1 })
     expect(lines.slice(2)).toEqual(['error disk full {"left":1}'])
   })
 
-  test('a suppressed event does not suppress other events', () => {
-    const { lines, say } = openLog()
-    say('error', 'disk full')
-    say('warn', 'shop away')
+  test('createLimitedLog limits each event separately', () => {
+    const { lines, write } = openLog()
+    write('error', 'disk full')
+    write('warn', 'shop away')
     expect(lines).toEqual(['error disk full {}', 'warn shop away {}'])
   })
 })
 
-describe('a real pause', () => {
-  test('ends at once when its signal is given, before it or while it lasts', async () => {
-    // Longer than any test may take: a pause that does not end hangs.
+describe('realTiming.pause', () => {
+  test('realTiming.pause() ends when its signal is aborted before or during the pause', async () => {
+    // A pause that does not end hangs the test.
     const weekMs = 7 * 86_400_000
     await realTiming.pause(weekMs, AbortSignal.abort())
     const end = new AbortController()
@@ -104,7 +104,7 @@ describe('a real pause', () => {
     expect(await pause).toBe(true)
   })
 
-  test('a pause of 30 ms lasts at least 28 ms under load', async () => {
+  test('realTiming.pause(30) lasts more than 28 ms', async () => {
     const startedAt = realTiming.now()
     await realTiming.pause(30)
     expect(realTiming.now() - startedAt).toBeGreaterThan(28)

@@ -4,9 +4,9 @@ import { waitLimitMs } from '../../../test/harness/until.ts'
 import { createShopLink, LinkError, LinkSettingError } from './shop-link.ts'
 
 const secret = `tpn_${'5ec7e7'.repeat(11).slice(0, 64)}`
-/** Against hanging. A shop that is silent is given up much sooner, in the test that is about it. */
-const patient = waitLimitMs
-const quick = 300
+/** Only a hang reaches this limit; the test of a silent shop uses `shortMs`. */
+const longMs = waitLimitMs
+const shortMs = 300
 const emptyReport = {
   boot: 'boot-0001',
   version: '1',
@@ -31,7 +31,7 @@ async function failure(promise: Promise<unknown>): Promise<LinkError> {
 describe('the link to the shop', () => {
   let shop: StandInShop
   let refusals = 0
-  const open = (ms = patient) =>
+  const open = (ms = longMs) =>
     createShopLink({
       url: shop.url,
       secret,
@@ -48,7 +48,7 @@ describe('the link to the shop', () => {
   })
   afterEach(() => shop.stop())
 
-  test('says who it is with every request but the joining, and reads each answer', async () => {
+  test('the link sends its secret as a bearer token with every request except join, and parses each answer', async () => {
     const link = open()
     expect(await link.state('x', 0)).toEqual(emptyPage)
     expect(await link.find({ username: 'u' })).toEqual({ proxy: null, subuser: null })
@@ -62,7 +62,7 @@ describe('the link to the shop', () => {
     ])
   })
 
-  test('tells a node that was revoked from a shop that is down and from one that talks nonsense', async () => {
+  test('the link reports 401 as refused, 429, 5xx and no answer as unreachable, other answers as a fault', async () => {
     const troubles: string[] = []
     for (const fault of [
       { status: 401 },
@@ -77,7 +77,7 @@ describe('the link to the shop', () => {
       'redirect',
     ] as const) {
       shop.faults = [fault]
-      const error = await failure(open(fault === 'silent' ? quick : patient).report(emptyReport))
+      const error = await failure(open(fault === 'silent' ? shortMs : longMs).report(emptyReport))
       troubles.push(error.trouble)
       expect(error.message).not.toContain('tpn_')
     }
@@ -87,7 +87,7 @@ describe('the link to the shop', () => {
     expect(shop.reports).toEqual([])
   })
 
-  test('tells its owner once that the node was revoked, and again only after it was known in between', async () => {
+  test('the link calls onRefused at the first 401, and again only after a request that succeeded in between', async () => {
     const link = open()
     shop.secret = 'another'
     await failure(link.vpn())
@@ -100,7 +100,7 @@ describe('the link to the shop', () => {
     expect(refusals).toBe(2)
   })
 
-  test('the link fails at once when the shop is gone', async () => {
+  test('the link reports unreachable without a status when no shop listens', async () => {
     const link = open()
     shop.stop()
     const error = await failure(link.vpn())
@@ -108,7 +108,7 @@ describe('the link to the shop', () => {
     expect(error.status).toBeUndefined()
   })
 
-  test('gives up at once when told to', async () => {
+  test('a long poll of the link fails when its signal is aborted', async () => {
     shop.faults = ['silent']
     const end = new AbortController()
     const pending = failure(createShopLink({ url: shop.url, secret }).state(undefined, 20, end.signal))
@@ -116,7 +116,7 @@ describe('the link to the shop', () => {
     expect((await pending).message).toContain('given up')
   })
 
-  test('sends no secret in the clear, except on this machine or when told to', () => {
+  test('createShopLink refuses plain HTTP except to loopback or with mayTravelInClear, and malformed URLs', () => {
     const clear =
       (url: string, mayTravelInClear = false) =>
       () =>
@@ -144,7 +144,7 @@ describe('the link to the shop', () => {
     }
   })
 
-  test('a shop that is met at a socket is called from addresses where the world reaches it, encrypted, or not at all', () => {
+  test('a link over a Unix socket has callFrom only with a public https URL that is not loopback', () => {
     const callFrom = (publicUrl?: string) =>
       createShopLink({ url: 'unix:/run/turnpike/join/shop.sock', publicUrl, secret }).callFrom
     expect(callFrom('https://shop.example.net')).toBeDefined()

@@ -8,7 +8,7 @@ import { type PortMeaning, Snapshot } from './snapshot.ts'
 type Part = { proxies?: NodeProxy[]; subusers?: NodeSubuser[]; exits?: NodeExit[] }
 const pageOf = (part: Part) => ({ proxies: [], subusers: [], exits: [], ...part })
 
-describe('what a node has heard', () => {
+describe('the snapshot of a node', () => {
   test('apply() indexes a page and returns the changed keys', () => {
     const snapshot = new Snapshot()
     const subuser = someSubuser({ ports: [{ port: 20_001, login: 'u7k2m9x4qa-country-de' }] })
@@ -21,7 +21,7 @@ describe('what a node has heard', () => {
     expect(snapshot.exitsOf('mobile')).toEqual([])
   })
 
-  test('goes with what is gone, deleted or drained', () => {
+  test('apply() removes an item from every index when it is gone, deleted or drained', () => {
     const snapshot = new Snapshot()
     const subuser = someSubuser({ ports: [{ port: 20_001, login: 'u7k2m9x4qa' }] })
     snapshot.apply(pageOf({ proxies: [someProxy()], subusers: [subuser], exits: [someExit()] }))
@@ -39,7 +39,7 @@ describe('what a node has heard', () => {
     expect(snapshot.exitsOf('residential')).toEqual([])
   })
 
-  test('a whole read keeps known items until its end and then drops those that it omits', () => {
+  test('a whole read keeps known items until endWhole(), which drops the items that the read omitted', () => {
     const snapshot = new Snapshot()
     const port = { port: 20_001, login: 'boris' }
     snapshot.apply(
@@ -72,8 +72,8 @@ describe('what a node has heard', () => {
 
   test.each([
     ['a new password', { digest: 'f'.repeat(64) }],
-    ['its end', { state: 'gone' as const }],
-  ])('an answer that was overtaken by a page is worth nothing: %s', (_, change) => {
+    ['a removal', { state: 'gone' as const }],
+  ])('follow() reports a lookup as overtaken when a page changes its proxy meanwhile: %s', (_, change) => {
     const snapshot = new Snapshot()
     const before = someProxy({ username: 'tp7', entry_port: 21_007 })
     snapshot.apply(pageOf({ proxies: [before] }))
@@ -88,7 +88,7 @@ describe('what a node has heard', () => {
     expect(questions.slice(0, 2).map((each) => snapshot.knownOf(each))).toEqual([known, known])
   })
 
-  test('a port learnt from a lookup is reported as changed with the next page', () => {
+  test('apply() reports changed ports with the next page after a lookup has learnt a port', () => {
     const snapshot = new Snapshot()
     const proxy = someProxy({ username: 'tp7', entry_port: null })
     snapshot.apply(pageOf({ proxies: [proxy] }))
@@ -100,7 +100,7 @@ describe('what a node has heard', () => {
     expect([snapshot.apply(pageOf({})).ports, [...snapshot.ports()]]).toEqual([true, [21_007]])
   })
 
-  test('the exits of a pool are one array until an exit changes', () => {
+  test('exitsOf() returns the same array until an exit changes', () => {
     const snapshot = new Snapshot()
     snapshot.apply(pageOf({ exits: [someExit()] }))
     const exits = snapshot.exitsOf('residential')
@@ -111,7 +111,7 @@ describe('what a node has heard', () => {
   })
 })
 
-// --- any history, against a model that keeps the last word about each thing ---
+// --- any history, against a model that keeps the last version of each item ---
 
 const number = fc.integer({ min: 0, max: 4 })
 /** Proxies with ports of their own, so that no two kinds share a port. */
@@ -144,14 +144,14 @@ const pages = fc.record({
   subusers: fc.array(anySubuser, { maxLength: 4 }),
   exits: fc.array(anyExit, { maxLength: 4 }),
 })
-const deeds = fc.oneof(
+const steps = fc.oneof(
   fc.record({ do: fc.constant('apply' as const), page: pages }),
   fc.record({ do: fc.constant('learnProxy' as const), proxy: anyProxy }),
   fc.record({ do: fc.constant('learnSubuser' as const), subuser: anySubuser }),
   fc.record({ do: fc.constant('begin' as const) }),
   fc.record({ do: fc.constant('end' as const) }),
 )
-type Deed = typeof deeds extends fc.Arbitrary<infer D> ? D : never
+type Step = typeof steps extends fc.Arbitrary<infer D> ? D : never
 
 class Model {
   readonly proxies = new Map<string, NodeProxy>()
@@ -159,17 +159,17 @@ class Model {
   readonly exits = new Map<string, NodeExit>()
   private named: Set<string> | undefined
 
-  hear({ proxies = [], subusers = [], exits = [] }: Part): void {
-    for (const each of proxies) this.put(this.proxies, each.username, each, each.state === 'gone')
-    for (const each of subusers) this.put(this.subusers, each.id, each, each.state === 'deleted')
-    for (const each of exits) this.put(this.exits, each.id, each, each.drained)
+  put({ proxies = [], subusers = [], exits = [] }: Part): void {
+    for (const each of proxies) this.putItem(this.proxies, each.username, each, each.state === 'gone')
+    for (const each of subusers) this.putItem(this.subusers, each.id, each, each.state === 'deleted')
+    for (const each of exits) this.putItem(this.exits, each.id, each, each.drained)
   }
 
-  take(deed: Deed): void {
-    if (deed.do === 'apply') this.hear(deed.page)
-    else if (deed.do === 'learnProxy') this.hear({ proxies: [deed.proxy] })
-    else if (deed.do === 'learnSubuser') this.hear({ subusers: [deed.subuser] })
-    else if (deed.do === 'begin') this.named = new Set()
+  take(step: Step): void {
+    if (step.do === 'apply') this.put(step.page)
+    else if (step.do === 'learnProxy') this.put({ proxies: [step.proxy] })
+    else if (step.do === 'learnSubuser') this.put({ subusers: [step.subuser] })
+    else if (step.do === 'begin') this.named = new Set()
     else {
       for (const table of [this.proxies, this.subusers, this.exits] as Map<string, unknown>[]) {
         for (const key of table.keys()) if (this.named && !this.named.has(key)) table.delete(key)
@@ -178,18 +178,18 @@ class Model {
     }
   }
 
-  private put<Thing>(table: Map<string, Thing>, key: string, thing: Thing, isGone: boolean): void {
+  private putItem<Item>(table: Map<string, Item>, key: string, item: Item, isGone: boolean): void {
     this.named?.add(key)
     if (isGone) table.delete(key)
-    else table.set(key, thing)
+    else table.set(key, item)
   }
 }
 
-function take(snapshot: Snapshot, deed: Deed): void {
-  if (deed.do === 'apply') snapshot.apply(deed.page)
-  else if (deed.do === 'learnProxy') snapshot.learn({ proxy: deed.proxy, subuser: null })
-  else if (deed.do === 'learnSubuser') snapshot.learn({ proxy: null, subuser: deed.subuser })
-  else if (deed.do === 'begin') snapshot.beginWhole()
+function take(snapshot: Snapshot, step: Step): void {
+  if (step.do === 'apply') snapshot.apply(step.page)
+  else if (step.do === 'learnProxy') snapshot.learn({ proxy: step.proxy, subuser: null })
+  else if (step.do === 'learnSubuser') snapshot.learn({ proxy: null, subuser: step.subuser })
+  else if (step.do === 'begin') snapshot.beginWhole()
   else snapshot.endWhole()
 }
 
@@ -218,13 +218,13 @@ function expectSame(snapshot: Snapshot, model: Model): void {
   }
 }
 
-test('a snapshot equals the last version of each item after any history', () => {
+test('a snapshot equals the last version of each item after any sequence of up to 30 pages and lookups', () => {
   fc.assert(
-    fc.property(fc.array(deeds, { maxLength: 30 }), (history) => {
+    fc.property(fc.array(steps, { maxLength: 30 }), (history) => {
       const [snapshot, model] = [new Snapshot(), new Model()]
-      for (const deed of history) {
-        take(snapshot, deed)
-        model.take(deed)
+      for (const step of history) {
+        take(snapshot, step)
+        model.take(step)
         expectSame(snapshot, model)
       }
     }),

@@ -34,7 +34,7 @@ const page = (now: number, ...ids: number[]): StatePage => ({
 const whole = { isWhole: true, isFirst: true, isLast: true }
 const change = { isWhole: false, isFirst: false, isLast: true }
 
-describe('the state on the disk of a node', () => {
+describe('the saved state of a node', () => {
   let folder: string
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'turnpike-state-'))
@@ -43,7 +43,7 @@ describe('the state on the disk of a node', () => {
   const open = () => new SavedState({ folder, timing: realTiming, log: quiet })
   const path = () => join(folder, 'state.log')
 
-  test('saved pages are read back in order from a file with mode 0600', () => {
+  test('readSavedState returns the saved pages with content in order, from a file with mode 0600', () => {
     const saved = open()
     saved.note(page(1, 10, 11), whole)
     saved.note(page(2, 12), change)
@@ -56,7 +56,7 @@ describe('the state on the disk of a node', () => {
     expect(statSync(path()).mode & 0o777).toBe(0o600)
   })
 
-  test('a whole read that was not finished leaves the last whole one', () => {
+  test('SavedState keeps the last complete read when a new whole read is not finished', () => {
     const saved = open()
     saved.note(page(1, 10), whole)
     saved.close()
@@ -66,7 +66,7 @@ describe('the state on the disk of a node', () => {
     expect(readSavedState(folder, quiet)).toEqual([page(1, 10)])
   })
 
-  test('a new whole read replaces all that was saved', () => {
+  test('a new whole read replaces every saved page', () => {
     const saved = open()
     saved.note(page(1, 10), whole)
     saved.note(page(2, 11), change)
@@ -75,7 +75,7 @@ describe('the state on the disk of a node', () => {
     expect(readSavedState(folder, quiet)).toEqual([page(3, 12)])
   })
 
-  test('cut off anywhere, it gives whole pages from the beginning and nothing else', () => {
+  test('readSavedState returns the complete pages before the point where the file is cut off', () => {
     const saved = open()
     saved.note(page(1, 10), whole)
     saved.note(page(2, 11), change)
@@ -91,7 +91,7 @@ describe('the state on the disk of a node', () => {
     }
   })
 
-  test('the saved state is compacted to the latest version of each item', () => {
+  test('SavedState compacts its file to the latest version of each item', () => {
     const saved = new SavedState({ folder, timing: realTiming, log: quiet, maxAdded: 2000 })
     const ids = Array.from({ length: 20 }, (_, index) => index + 1)
     saved.note(page(1, ...ids), whole)
@@ -112,7 +112,7 @@ describe('the state on the disk of a node', () => {
     expect(statSync(path()).mode & 0o777).toBe(0o600)
   })
 
-  test('a compacted file keeps ranges and gateways', () => {
+  test('SavedState keeps ranges and gateways when it compacts its file', () => {
     const saved = new SavedState({ folder, timing: realTiming, log: quiet, maxAdded: 1000 })
     const range = { id: 7, prefix: '45.12.7.0/24', homes: [], gone: false }
     const gateway = { id: 'nod_1', name: 'one', host: '45.12.0.1', port: 10_800, key: 'k', state: 'open' as const }
@@ -125,7 +125,7 @@ describe('the state on the disk of a node', () => {
     expect(pages.flatMap((each) => each.gateways)).toEqual([gateway])
   })
 
-  test('a missing file yields no pages', () => {
+  test('readSavedState returns no pages when the file is missing', () => {
     expect(readSavedState(folder, quiet)).toEqual([])
   })
 })

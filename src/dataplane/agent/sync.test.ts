@@ -33,12 +33,12 @@ const page = (cursor: string, more: boolean, ...ids: string[]): StatePage => ({
 const describePosition = (position: PagePosition): string =>
   [position.isWhole && 'whole', position.isFirst && 'first', position.isLast && 'last'].filter(Boolean).join(' ')
 
-describe('keeping up with the shop', () => {
+describe('the state sync of a node', () => {
   let timing: HandTiming
   let end: AbortController
   let requests: { atMs: number; cursor: string | undefined; wait: number }[]
   let answers: (StatePage | LinkError)[]
-  let heard: string[]
+  let applied: string[]
   let wake: () => void
   let fails: boolean
 
@@ -64,7 +64,7 @@ describe('keeping up with the shop', () => {
       log: quietLog,
       onPage(given, position) {
         if (fails) throw new Error('a bug')
-        heard.push(`${given.exits.map((each) => each.id).join(',')}: ${describePosition(position)}`)
+        applied.push(`${given.exits.map((each) => each.id).join(',')}: ${describePosition(position)}`)
       },
     })
 
@@ -73,12 +73,12 @@ describe('keeping up with the shop', () => {
     end = new AbortController()
     requests = []
     answers = []
-    heard = []
+    applied = []
     fails = false
     wake = () => {}
   })
 
-  test('hears the whole state page by page, is ready then, and waits for changes', async () => {
+  test('sync reads the whole state page by page, becomes ready, and then long-polls for changes with wait=10', async () => {
     answers = [page('c1', true, 'a'), page('c2', true, 'b'), page('c3', false, 'c')]
     const sync = open()
     let isReady = false
@@ -93,15 +93,15 @@ describe('keeping up with the shop', () => {
     answers = [page('c4', false, 'd')]
     wake()
     await timing.advance(0)
-    expect(heard).toEqual(['a: whole first', 'b: whole', 'c: whole last', 'd: last'])
+    expect(applied).toEqual(['a: whole first', 'b: whole', 'c: whole last', 'd: last'])
     expect(requests.at(-1)).toMatchObject({ cursor: 'c4', wait: 10 })
     end.abort()
     await running
   })
 
-  test('asks a shop that is away less and less often, and knows how far it is behind', async () => {
-    const away = new LinkError('unreachable', 'away')
-    answers = [page('c1', false), ...Array.from({ length: 9 }, () => away)]
+  test('sync retries an unreachable shop with backoff from 250 ms to 10 s, and lagMs grows meanwhile', async () => {
+    const unreachable = new LinkError('unreachable', 'away')
+    answers = [page('c1', false), ...Array.from({ length: 9 }, () => unreachable)]
     const sync = open()
     const running = sync.run(end.signal)
     await timing.advance(0)
@@ -116,12 +116,12 @@ describe('keeping up with the shop', () => {
     wake()
     await timing.advance(0)
     expect(sync.lagMs).toBe(0)
-    expect(heard).toEqual([': whole first last', ': last'])
+    expect(applied).toEqual([': whole first last', ': last'])
     end.abort()
     await running
   })
 
-  test('begins again when the shop does not know the cursor any more', async () => {
+  test('sync starts a new whole read when the shop rejects its cursor with 400', async () => {
     answers = [
       page('c1', false, 'a'),
       new LinkError('fault', 'bad cursor', 400),
@@ -131,12 +131,12 @@ describe('keeping up with the shop', () => {
     const running = open().run(end.signal)
     await timing.advance(1_000)
     expect(requests.map((each) => each.cursor)).toEqual([undefined, 'c1', undefined, 'n1', 'n2'])
-    expect(heard).toEqual(['a: whole first last', 'b: whole first', 'c: whole last'])
+    expect(applied).toEqual(['a: whole first last', 'b: whole first', 'c: whole last'])
     end.abort()
     await running
   })
 
-  test('sync fails on a page that promises more and repeats its cursor', async () => {
+  test('sync sends fewer than 12 requests in 10 s to a shop that promises more and repeats its cursor', async () => {
     answers = Array.from({ length: 50 }, () => page('c1', true, 'a'))
     const running = open().run(end.signal)
     await timing.advance(10_000)
@@ -145,7 +145,7 @@ describe('keeping up with the shop', () => {
     await running
   })
 
-  test('sync pauses when the shop answers a long poll at once with nothing', async () => {
+  test('sync sends fewer than 45 requests in 10 s to a shop that answers long polls at once with nothing', async () => {
     answers = Array.from({ length: 100 }, () => page('c1', false))
     const running = open().run(end.signal)
     await timing.advance(10_000)
@@ -154,7 +154,7 @@ describe('keeping up with the shop', () => {
     await running
   })
 
-  test('hands a page in again when taking it failed', async () => {
+  test('sync requests a page again when onPage() throws', async () => {
     fails = true
     answers = [page('c1', false, 'a'), page('c1', false, 'a')]
     const running = open().run(end.signal)
@@ -162,12 +162,12 @@ describe('keeping up with the shop', () => {
     fails = false
     await timing.advance(1_000)
     expect(requests.slice(0, 2).map((each) => each.cursor)).toEqual([undefined, undefined])
-    expect(heard).toEqual(['a: whole first last'])
+    expect(applied).toEqual(['a: whole first last'])
     end.abort()
     await running
   })
 
-  test('a refused node keeps asking at the slowest rate', async () => {
+  test('sync repeats its request after 10 s when the shop refuses the node with 401', async () => {
     answers = [new LinkError('refused', 'no', 401), page('c1', false)]
     const sync = open()
     const running = sync.run(end.signal)
@@ -179,7 +179,7 @@ describe('keeping up with the shop', () => {
   })
 })
 
-describe('keeping up over real sockets', () => {
+describe('the state sync over real sockets', () => {
   let shop: StandInShop
   beforeEach(async () => {
     shop = await openStandInShop()
@@ -187,7 +187,7 @@ describe('keeping up over real sockets', () => {
   })
   afterEach(() => shop.stop())
 
-  test('survives answers that are cut, lost, nonsense or never come, and a bad cursor', async () => {
+  test('sync becomes ready after answers that are cut off, 500, malformed or missing, and after a rejected cursor', async () => {
     shop.faults = ['cut', { status: 500 }, 'nonsense', 'silent']
     let isCursorBad = true
     shop.state = async (cursor) => {
@@ -199,27 +199,27 @@ describe('keeping up over real sockets', () => {
       if (cursor === 'c1') return page('c2', false, 'b')
       return page('c2', false)
     }
-    const heard: string[] = []
+    const applied: string[] = []
     const end = new AbortController()
     const linkWithin = (state: number) => createShopLink({ url: shop.url, secret: 'tpn_x', limitsMs: { state } })
-    const [patient, quick] = [linkWithin(waitLimitMs), linkWithin(200)]
+    const [longLink, shortLink] = [linkWithin(waitLimitMs), linkWithin(200)]
     let requests = 0
     const sync = new StateSync({
       link: {
-        // The fourth question is the one that is met with silence.
+        // The shop never answers the fourth request.
         state(...question) {
           requests += 1
-          return (requests === 4 ? quick : patient).state(...question)
+          return (requests === 4 ? shortLink : longLink).state(...question)
         },
       },
       timing: { ...realTiming, pause: (ms, until) => realTiming.pause(ms / 50, until) },
       chance: () => 0,
       log: quietLog,
-      onPage: (given) => void heard.push(...given.exits.map((each) => each.id)),
+      onPage: (given) => void applied.push(...given.exits.map((each) => each.id)),
     })
     const running = sync.run(end.signal)
     await sync.ready
-    expect(heard).toEqual(['a', 'a', 'b'])
+    expect(applied).toEqual(['a', 'a', 'b'])
     expect(await untilTrue(() => shop.requests.length > 9)).toBe(true)
     end.abort()
     await running

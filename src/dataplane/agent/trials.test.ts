@@ -10,14 +10,14 @@ const whole = { isWhole: true, isFirst: true, isLast: true }
 const change = { isWhole: false, isFirst: false, isLast: true }
 const range = (id: number, prefix: string, homes: string[] = []): NodeRange => ({ id, prefix, homes, gone: false })
 
-describe('trying addresses', () => {
+describe('the address trials of a node', () => {
   let timing: HandTiming
   let end: AbortController
   let tried: string[]
   let calls: { from: string; atMs: number }[]
   let reports: { atMs: number; body: TriedBody }[]
   let lost: (address: string) => boolean
-  let isAway: boolean
+  let isUnreachable: boolean
   let isProduction: boolean
   let isShopCalled: boolean
   let isShopTrusted: boolean
@@ -29,7 +29,7 @@ describe('trying addresses', () => {
     calls = []
     reports = []
     lost = () => false
-    isAway = false
+    isUnreachable = false
     isProduction = false
     isShopCalled = true
     isShopTrusted = true
@@ -42,7 +42,7 @@ describe('trying addresses', () => {
       link: {
         async tried(body) {
           reports.push({ atMs: timing.now(), body })
-          if (isAway) throw new LinkError('unreachable', 'away')
+          if (isUnreachable) throw new LinkError('unreachable', 'away')
           return { now: 0 }
         },
       },
@@ -75,19 +75,19 @@ describe('trying addresses', () => {
   }
   const lastOf = (id: number) => reports.flatMap(({ body }) => body.ranges.filter((each) => each.id === id)).at(-1)
 
-  test('all of a new range is tried at once, again every ten seconds, and the shop hears all of it as often', async () => {
+  test('the node tries every address of a new range at once and every 10 s, and reports each round', async () => {
     const { stop } = open(range(1, '45.12.0.0/30'))
     await timing.advance(9_000)
     expect(tried.length).toBe(4)
-    const heard = reports.length
+    const reported = reports.length
     expect(lastOf(1)).toEqual({ id: 1, served: [[0, 4]], problems: [], seen_as: null })
     await timing.advance(2_000)
     expect(tried.length).toBe(8)
-    expect(reports.length).toBe(heard + 1)
+    expect(reports.length).toBe(reported + 1)
     await stop()
   })
 
-  test('lost addresses are reported as runs with their problem', async () => {
+  test('the node reports lost addresses as runs with their problem', async () => {
     const { stop } = open(range(1, '45.12.0.0/29'))
     await timing.advance(1_000)
     lost = (address) => ['45.12.0.2', '45.12.0.3', '45.12.0.7'].includes(address)
@@ -105,7 +105,7 @@ describe('trying addresses', () => {
     await stop()
   })
 
-  test('a range in more pieces than a report may have is said to serve in the first of them', async () => {
+  test('a report has at most maxRuns runs of served addresses and 20 problems of a fragmented range', async () => {
     lost = (address) => Number(address.split('.')[3]) % 2 === 1
     const { stop } = open(range(1, '45.12.0.0/19'))
     await timing.advance(60_000)
@@ -114,7 +114,7 @@ describe('trying addresses', () => {
     await stop()
   })
 
-  test('ranges of other nodes and removed ranges are not tried', async () => {
+  test('the node does not try ranges of other nodes and removed ranges', async () => {
     const { trials, stop } = open(range(1, '45.12.0.0/31', ['nod_other']), range(2, '45.13.0.0/31', ['nod_me']))
     await timing.advance(1_000)
     expect(tried).toEqual(['45.13.0.0', '45.13.0.1'])
@@ -124,7 +124,7 @@ describe('trying addresses', () => {
     await stop()
   })
 
-  test('a block too large to go through is tried by a few that chance draws', async () => {
+  test('the node tries a /48 block by 4 random addresses each round', async () => {
     const { stop } = open(range(1, '2a0c:aaaa::/48'))
     await timing.advance(1_000)
     expect(new Set(tried).size).toBe(4)
@@ -135,20 +135,20 @@ describe('trying addresses', () => {
     await stop()
   })
 
-  test('reports are retried with backoff until the shop has all of them', async () => {
-    isAway = true
+  test('the node repeats a failed report with fewer than 20 requests a minute, and is ready after a success', async () => {
+    isUnreachable = true
     const { trials, stop } = open(range(1, '45.12.0.0/31'))
-    const hasHeard = () => Promise.race([trials.ready.then(() => true), settle().then(() => false)])
+    const isReady = () => Promise.race([trials.ready.then(() => true), settle().then(() => false)])
     await timing.advance(60_000)
     expect(reports.length).toBeLessThan(20)
-    expect(await hasHeard()).toBe(false)
-    isAway = false
+    expect(await isReady()).toBe(false)
+    isUnreachable = false
     await timing.advance(11_000)
-    expect(await hasHeard()).toBe(true)
+    expect(await isReady()).toBe(true)
     await stop()
   })
 
-  test('unproven egress is reported without failing the address', async () => {
+  test('the node reports addresses as served while the shop cannot be called from them, with the reason', async () => {
     isProduction = true
     isShopCalled = false
     const { stop } = open(range(1, '45.12.0.0/30'))
@@ -172,7 +172,7 @@ describe('trying addresses', () => {
     await stop()
   })
 
-  test('each address is called from within five minutes, however many there are, at fifty a second at most', async () => {
+  test('the node calls from 1,024 addresses within 5 minutes, after the first 256 at most 5 a second', async () => {
     isProduction = true
     const { stop } = open(range(1, '45.12.0.0/22'))
     await timing.advance(1)
