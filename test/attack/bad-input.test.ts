@@ -40,30 +40,30 @@ const badBodies: Record<string, string | Uint8Array> = {
   'only a brace': '{',
   'a trailing comma': '{"count": 1,}',
   'single quotes': "{'count': 1}",
-  'a bare word': 'count',
+  'an unquoted name': 'count',
   'a comment': '{"count": 1 /* one */}',
-  'something after the end': '{"count": 1} {"count": 2}',
+  'a second object after the end': '{"count": 1} {"count": 2}',
   NaN: '{"count": NaN}',
   Infinity: '{"count": Infinity}',
   'a list in place of an object': '[{"count": 1}]',
   'a number in place of an object': '1',
   'null in place of an object': 'null',
   'a text in place of an object': '"count"',
-  'no field that is required': '{}',
+  'no required field': '{}',
   'a number written as a text': '{"count": "1"}',
-  'a truth in place of a number': '{"count": true}',
+  'a boolean in place of a number': '{"count": true}',
   'null in place of a number': '{"count": null}',
   'a list in place of a number': '{"count": [1]}',
   'an object in place of a number': '{"count": {"valueOf": 1}}',
   'a fraction': '{"count": 1.5}',
   'a fraction that a double rounds to a whole number': '{"count": 1.00000000000000000001}',
-  nothing: '{"count": 0}',
-  'less than nothing': '{"count": -1}',
-  'more than is sold at once': '{"count": 1001}',
+  'a count of 0': '{"count": 0}',
+  'a negative count': '{"count": -1}',
+  'a count above 1000': '{"count": 1001}',
   'a number past every double': '{"count": 1e309}',
   'minus a number past every double': '{"count": -1e309}',
-  'minus nothing': '{"count": -0}',
-  'minus nothing with decimals': '{"count": -0.0}',
+  'minus zero': '{"count": -0}',
+  'minus zero with decimals': '{"count": -0.0}',
   'a whole number past 2^53': '{"count": 9007199254740993}',
   'a leading zero': '{"count": 01}',
   'a plus sign': '{"count": +1}',
@@ -98,7 +98,7 @@ const badBodies: Record<string, string | Uint8Array> = {
     ...encoder.encode('"}'),
   ]),
   'NUL in escapes': '{"count": 1, "note": "a\\u0000b"}',
-  'NUL as it is': '{"count": 1, "note": "a\0b"}',
+  'NUL as a raw byte': '{"count": 1, "note": "a\0b"}',
   'a line break inside a text': '{"count": 1, "note": "a\nb"}',
   'a byte order mark': '\ufeff{"count": 1}',
   'UTF-16': new Uint8Array(Buffer.from('{"count": 1}', 'utf16le')),
@@ -155,7 +155,7 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
     expect(answer?.head.toLowerCase()).toContain('x-request-id: ')
   }
 
-  test('a valid purchase is answered 200 and charges 900 kopecks', async () => {
+  test('POST /things/buy answers 200 to a valid purchase and charges 900 kopecks', async () => {
     const [answer] = await sendRaw(
       shop.port,
       post(shop.token, '{"count": 1, "colour": "red", "extra": [1, {"a": null}]}'),
@@ -172,28 +172,28 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
     },
   )
 
-  test('a body with three faulty fields is refused with all three named', async () => {
+  test('POST /things/buy names all three invalid fields of a body in one refusal', async () => {
     const [answer] = await sendRaw(shop.port, post(shop.token, '{"count": "x", "colour": "green", "note": 5}'))
     const { error } = JSON.parse(answer?.body ?? '') as { error: { details: { field: string; allowed?: string[] }[] } }
     expect(error.details.map((each) => each.field)).toEqual(['count', 'colour', 'note'])
     expect(error.details[1]?.allowed).toEqual(['red', 'blue'])
   })
 
-  test('a body not declared as application/json is answered 415 unsupported_media_type', async () => {
+  test('the shop answers 415 unsupported_media_type to a body not declared as application/json', async () => {
     for (const headers of wrongTypes) {
       const [answer] = await sendRaw(shop.port, post(shop.token, '{"count": 1}', headers))
       expectRefusal(answer, 415, 'unsupported_media_type')
     }
   })
 
-  test('an empty body is answered 400 invalid_request whatever its Content-Type', async () => {
+  test('the shop answers 400 invalid_request to an empty body, whatever its Content-Type', async () => {
     for (const headers of [[], ['Content-Type: application/json'], ['Content-Type: text/plain']]) {
       const [answer] = await sendRaw(shop.port, post(shop.token, '', headers))
       expectRefusal(answer, 400, 'invalid_request')
     }
   })
 
-  test('a body of 65,536 bytes is read, and a larger one is answered 413, declared or chunked', async () => {
+  test('the shop accepts a body of 65,536 bytes and answers 413 to a larger one, declared or chunked', async () => {
     const filled = (bytes: number) => `{"count": 1, "filler": "${'x'.repeat(bytes - 26)}"}`
     expect(size(filled(65_536))).toBe(65_536)
     const [fits] = await sendRaw(shop.port, post(shop.token, filled(65_536)))
@@ -213,7 +213,7 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
     expectRefusal(weighed, 413, 'payload_too_large')
   })
 
-  test('a purchase sent in 1-byte chunks is answered 200 and charged once', async () => {
+  test('the shop answers 200 to a purchase in 1-byte chunks and charges it once', async () => {
     const head = String(post(shop.token, '')[0]).replace('Content-Length: 0', 'Transfer-Encoding: chunked')
     const pieces = '{"count": 1}'.split('').map((character) => `1\r\n${character}\r\n`)
     const [answer] = await sendRaw(shop.port, [head, ...pieces, '0\r\n\r\n'])
@@ -221,7 +221,7 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
     allowed = 1
   })
 
-  test('an Authorization header that is not exactly one valid Bearer token is answered 401 invalid_token', async () => {
+  test('the shop answers 401 invalid_token unless the Authorization header is exactly one valid Bearer token', async () => {
     const line = (authorization: string) =>
       post('', '{"count": 1}', ['Content-Type: application/json']).map((piece) =>
         typeof piece === 'string' ? piece.replace('Authorization: Bearer ', authorization) : piece,
@@ -259,7 +259,7 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
     expectRefusal(inQuery, 401, 'invalid_token')
   })
 
-  test('the Bearer scheme is accepted in any case', async () => {
+  test('the shop accepts the Bearer scheme in any case', async () => {
     for (const scheme of ['bearer', 'BEARER', 'Bearer']) {
       const [head = '', body = ''] = post(shop.token, '{"count": 1}')
       const [answer] = await sendRaw(shop.port, [String(head).replace('Bearer', scheme), body])
@@ -268,7 +268,7 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
     }
   })
 
-  test('an Idempotency-Key that is not 1 to 255 visible characters, or is sent twice, is answered 400', async () => {
+  test('the shop answers 400 to an Idempotency-Key that is not 1 to 255 visible characters, or is sent twice', async () => {
     for (const key of ['', ' ', 'with space', 'x'.repeat(256), 'caf\u00e9', 'tab\there']) {
       const headers = ['Content-Type: application/json', `Idempotency-Key: ${key}`]
       const [answer] = await sendRaw(shop.port, post(shop.token, '{"count": 1}', headers))
@@ -279,7 +279,7 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
     expectRefusal(answer, 400, 'invalid_request')
   })
 
-  test('limit takes only digits from 1 to 500, a malformed cursor is answered 400, unknown parameters are ignored', async () => {
+  test('GET /transactions answers 400 to a malformed limit or cursor, and ignores unknown query parameters', async () => {
     for (const limit of [
       '1e1',
       '%2B5',
@@ -341,7 +341,7 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
     }
   })
 
-  test('an unknown or malformed path is answered 404 not_found, and /api/v1 redirects with 302', async () => {
+  test('the shop answers 404 not_found to an unknown or malformed path, and redirects /api/v1 with 302', async () => {
     for (const path of [
       '/api/v1/nothing',
       '/api/v1//balance',
@@ -379,7 +379,7 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
     expect(roots[1]?.[0]?.status).toBe(roots[0]?.[0]?.status ?? 0)
   })
 
-  test('a method other than POST is answered 405 with Allow: POST and buys nothing', async () => {
+  test('POST /things/buy answers 405 with Allow: POST to six other methods, and no 5xx to malformed ones', async () => {
     for (const [method, status] of [
       ['GET', 405],
       ['PUT', 405],
@@ -402,7 +402,7 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
     }
   })
 
-  test('a request with malformed or oversized headers is answered 4xx or 501 and buys nothing', async () => {
+  test('the shop answers a request with malformed or oversized headers with 4xx, 501 or a close, and sells nothing', async () => {
     const extra = [
       [`X-Long: ${'x'.repeat(100_000)}`],
       Array.from({ length: 500 }, (_, index) => `X-Many-${index}: ${index}`),
@@ -440,7 +440,7 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
     }
   })
 
-  test('a malformed Host header is answered 200, 400, 404 or 431 and causes no fault', async () => {
+  test('the shop answers a malformed Host header with 200, 400, 404 or 431 and logs no fault', async () => {
     for (const host of [
       '[',
       ']',
@@ -469,7 +469,7 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
     for (const answer of answers) expect([400, 401]).toContain(answer.status)
   })
 
-  test('conflicting body lengths never let a smuggled second request run', async () => {
+  test('the shop runs no smuggled second request behind conflicting body lengths', async () => {
     const inner = `POST /api/v1/things/buy HTTP/1.1\r\nHost: shop\r\nAuthorization: Bearer ${shop.token}\r\nContent-Type: application/json\r\nContent-Length: 12\r\n\r\n{"count": 1}`
     const smuggled = (headers: string[], body: string) =>
       `POST /api/v1/things/buy HTTP/1.1\r\nHost: shop\r\nContent-Type: application/json\r\n${headers.join('\r\n')}\r\n\r\n${body}`
@@ -493,7 +493,7 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
     }
   })
 
-  test('pipelined requests are answered in order or not at all, and a repeated purchase is charged once', async () => {
+  test('the shop answers pipelined requests in order or closes, and charges a repeated purchase once', async () => {
     const one = (path: string) => `GET ${path} HTTP/1.1\r\nHost: shop\r\nAuthorization: Bearer ${shop.token}\r\n\r\n`
     const [head, body] = post(shop.token, '{"count": 1}', ['Content-Type: application/json', 'Idempotency-Key: piped'])
     const buy = `${String(head).replace('Connection: close\r\n', '')}${String(body)}`
@@ -516,7 +516,7 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
     allowed = 1
   })
 
-  test('random bytes as a body are answered 400 invalid_request', async () => {
+  test('the shop answers 400 invalid_request to random bytes as a body', async () => {
     const body = fc.oneof(
       fc.uint8Array({ maxLength: 200 }),
       fc.string({ unit: 'binary', maxLength: 200 }).map((text) => encoder.encode(text)),
@@ -536,7 +536,7 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
     )
   })
 
-  test('random bytes as a request never get a 5xx answer other than 505', async () => {
+  test('the shop answers random bytes as a request with no 5xx status other than 505', async () => {
     const token = fc.constantFrom(
       'GET ',
       'POST ',
@@ -580,7 +580,7 @@ describe.each([...enginesOf('sqlite')])('bad input on %s', (engine) => {
 
 // The quick form is in src/api/body.test.ts, with shorter ticks.
 if (isLong) {
-  test('a body that arrives byte by byte is refused after 10 s, and other requests are served meanwhile', async () => {
+  test('the shop refuses a body that is incomplete after 10 s, and serves other requests meanwhile', async () => {
     const shop = await openThingsShop('sqlite')
     const head = String(post(shop.token, '{"count": 1}')[0])
     const slow = sendRaw(

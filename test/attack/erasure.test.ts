@@ -27,7 +27,7 @@ describe.each([...engines])('erasure of a customer, on %s', (engine) => {
     expect(items.filter((each) => each.table === 'traffic_lots')).toHaveLength(1)
   })
 
-  test('a whitelist entry written during an erasure is deleted by the next resume, and verify finds nothing wrong', async () => {
+  test('the next resume of an erasure deletes a whitelist entry written after it, and verify finds nothing wrong', async () => {
     const { customer, token } = await shop.newCustomer()
     await shop.post('/premium/whitelist/add', { ip: '198.18.0.1' }, { token })
     await erase(customer)
@@ -52,7 +52,7 @@ describe.each([...engines])('erasure of a customer, on %s', (engine) => {
     expect((await failureOf(begun)).message).toContain('blocked')
   })
 
-  test('the VPN subscription link of an erased customer answers 404', async () => {
+  test('the shop answers 404 to the VPN subscription link of an erased customer', async () => {
     const { customer, token } = await shop.newCustomer(10_000n)
     await shop.post('/vpn/buy', { period: 1 }, { token })
     const link = (await shop.get('/vpn/info', { token })).data.subscription_url as string
@@ -111,7 +111,7 @@ describe.each([...engines])('erasure of a customer, on %s', (engine) => {
     expect(await pieces(seen)).toBeGreaterThan(3)
   })
 
-  test('an interrupted erasure is finished by the job, and verify finds nothing wrong before and after', async () => {
+  test('the erasure job finishes an interrupted erasure, and verify finds nothing wrong before and after', async () => {
     const { customer } = await shop.newCustomer()
     const { premium, db } = shop.services
     for (let n = 0; n < 3; n += 1)
@@ -131,7 +131,7 @@ describe.each([...engines])('erasure of a customer, on %s', (engine) => {
     expect(left).toEqual([])
   })
 
-  test('a customer in debt who asks for erasure is answered 409 conflict', async () => {
+  test('POST /auth/v1/customer/leave answers 409 conflict to a customer in debt', async () => {
     const page = await createBrowserSession(shop.url)
     const [email, password] = [`debtor-${engine}@example.com`, 'correct horse battery']
     await page.post('/auth/v1/customer/register', { email, password })

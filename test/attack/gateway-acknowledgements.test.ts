@@ -134,7 +134,7 @@ describe('billing by TCP acknowledgements', () => {
     if (isPossible && !isStopped) await stand.stop()
   })
 
-  test('bytes acknowledged only by SACK are billed, within 3 segments', async () => {
+  test('the gateway bills bytes acknowledged only by SACK, within 3 segments', async () => {
     const client = await tunnel()
     const head = client.receivedBytes
     await download(client, 1_000_000, 'sack', 200_000)
@@ -199,7 +199,7 @@ describe('billing by TCP acknowledgements', () => {
     expect(await finalBill()).toBeGreaterThanOrEqual(got - 2 * segmentBytes)
   })
 
-  test('bytes never sent because the client window was zero are not billed', async () => {
+  test('the gateway does not bill bytes that it never sent because the client window was zero', async () => {
     const client = await tunnel()
     const head = client.receivedBytes
     await download(client, 100_000, 'normal')
@@ -222,7 +222,7 @@ describe('billing by TCP acknowledgements', () => {
   })
 
   test.each(['normal', 'sack', 'none'] as const)(
-    'the end of the stream is not billed as a byte, however it is acknowledged (%s) before a reset',
+    'the gateway does not bill the FIN as a byte, however the client acknowledges it (%s) before a reset',
     async (ackPolicy) => {
       let got = 0
       for (const bytes of [0, 1, 2, 1459, 1460, 1461, 100_000]) {
@@ -240,7 +240,7 @@ describe('billing by TCP acknowledgements', () => {
     },
   )
 
-  test('ten customers whose line drops are billed exactly for the bytes that their machine acknowledged', async () => {
+  test('the gateway bills ten clients whose line drops exactly for the bytes that they acknowledged', async () => {
     await cutIdle()
     let acknowledged = 0
     for (let count = 0; count < 10; count += 1) {
@@ -254,7 +254,7 @@ describe('billing by TCP acknowledgements', () => {
     expect(await finalBill()).toBe(acknowledged)
   })
 
-  test('a customer with a large window whose line drops is billed for at most the sent bytes less 64 KiB', async () => {
+  test('the gateway bills a client whose line drops at most 4 MiB less 64 KiB beyond its acknowledged bytes', async () => {
     await cutIdle()
     const client = await tunnel()
     const head = client.acknowledgedBytes

@@ -136,7 +136,7 @@ describe('file descriptors of the gateway', () => {
     for (const client of [...clients, later]) client.reset()
   })
 
-  test('a valid request at the limit of open files is answered 503 gateway_full', async () => {
+  test('the gateway answers 503 gateway_full to a valid request at the limit of open files', async () => {
     open()
     const client = await machine.connect(stand.port)
     await until(() => stand.engine.status.open === 1)
@@ -166,7 +166,7 @@ describe('file descriptors of the gateway', () => {
     for (const client of idle) client.reset()
   })
 
-  test('200 idle strangers make room for a customer, and 10 open tunnels are kept', async () => {
+  test('the gateway closes the oldest of 200 idle unauthenticated clients for a customer, and none of 10 tunnels', async () => {
     open({ limits: { connections: 40 } })
     const tunnels = await Promise.all(Array.from({ length: 10 }, () => ask(`${origin4}:${origin.port}`)))
     for (const client of tunnels) expect(await answerOf(client)).toBe('200')
@@ -187,7 +187,7 @@ describe('file descriptors of the gateway', () => {
     for (const each of [...tunnels, ...unknownClients, client]) each.reset()
   })
 
-  test('a closed connection that never acknowledges counts towards the limit and is dropped when there is no room', async () => {
+  test('the gateway counts a closed, unacknowledged connection towards its limit and drops it when it is full', async () => {
     open({ limits: { connections: 20 } })
     for (let count = 0; count < 40; count += 1) {
       const client = await ask(`${origin4}:${origin.port}`, 'pavel-pool-residential')

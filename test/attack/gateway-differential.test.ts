@@ -208,7 +208,7 @@ describe(`framings${absent.length > 0 ? `, without ${absent.join(', ')}` : ''}`,
     expect(results.map(({ name, seen }) => ({ name, seen }))).toEqual(expectedOf(accepted))
   })
 
-  test('the gateway refuses each malformed framing with 400, 501 or 505, and the origin sees no request', async () => {
+  test('the gateway refuses each malformed framing with 400, 501 or 505, and the origin receives no request', async () => {
     for (const { name, status, seen } of await sendAll(refused, throughUs(origin.authority))) {
       expect({ name, seen: seen.filter(isWholeRequest) }).toEqual({ name, seen: [] })
       expect({ name, status }).toEqual({ name, status: expect.stringMatching(/^(?:400|501|505)$/) })
@@ -243,7 +243,7 @@ describe(`framings${absent.length > 0 ? `, without ${absent.join(', ')}` : ''}`,
     expect(results).toHaveLength(absent.includes('haproxy') ? 0 : accepted.length)
   })
 
-  test('HAProxy behind the gateway sees no request of a refused framing', async () => {
+  test('HAProxy behind the gateway receives no request of a refused framing', async () => {
     const peer = running.haproxy
     for (const { name, seen } of peer ? await sendAll(refused, throughUs(`127.0.0.1:${peer.port}`)) : []) {
       expect({ name, seen: seen.filter(isWholeRequest) }).toEqual({ name, seen: [] })

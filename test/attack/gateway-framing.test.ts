@@ -311,7 +311,7 @@ rawCases('CONNECT request', tunnelled, () => servers)
 
 describe('malformed chunked bodies', () => {
   test.each(brokenChunks)(
-    'a body with %s is answered 400, and the origin gets no complete request',
+    'the gateway answers 400 to a chunked body with %s, and the origin receives no complete request',
     async (_, body) => {
       const { stand, origin } = servers
       for (const isSlow of [false, true]) {
@@ -322,7 +322,7 @@ describe('malformed chunked bodies', () => {
     },
   )
 
-  test('a body with a Content-Length past 32 bits is awaited, and its bytes are not read as a request', async () => {
+  test('the gateway awaits a body with a Content-Length past 32 bits and does not parse its bytes as a request', async () => {
     const { stand, origin } = servers
     await until(() => stand.engine.status.open === 0 && origin.open === 0)
     origin.records.length = 0

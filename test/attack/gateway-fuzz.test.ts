@@ -74,7 +74,7 @@ async function shake(bytes: Uint8Array, dice: Dice): Promise<boolean> {
 
 const descriptors = (): number => readdirSync('/proc/self/fd').length
 
-test(`${count} mutated handshakes are each answered or closed, throw nothing and leave no descriptor open`, async () => {
+test(`the gateway answers or closes each of ${count} mutated handshakes, throws nothing and leaks no descriptor`, async () => {
   const from = seeds()
   const rounds = async (lane: number, each: number): Promise<number[]> => {
     const silent: number[] = []

@@ -10,7 +10,7 @@ afterEach(async () => {
   echo.stop()
 })
 
-test("a customer blocked right after the shop's answer is refused with blocked in each of 40 rounds", async () => {
+test("the gateway refuses a customer who is blocked right after the shop's lookup answer, in each of 40 rounds", async () => {
   const blockedNames = new Set<string>()
   stand = openEngine({
     async ask(question) {

@@ -44,14 +44,14 @@ async function tunnel(who = 'anna'): Promise<RawClient> {
 
 describe('slow clients', () => {
   const slow: readonly (readonly [name: string, sent: string, answer: string])[] = [
-    ['and says nothing', '', ''],
+    ['without any byte', '', ''],
     ['with its request line', 'GET http://a', 'HTTP/1.1 408'],
     ['with its head', 'GET http://a.example/ HTTP/1.1\r\nHost: a\r\n', 'HTTP/1.1 408'],
     ['with its SOCKS greeting', '\x05', ''],
     ['with its SOCKS login', '\x05\x01\x02\x01\x04do', '\x05\x02'],
     ['with its SOCKS request', `\x05\x01\x02${socksLogin('dora')}\x05\x01\0`, '\x05\x02\x01\0'],
   ]
-  test('a client that sends its handshake slowly is closed after handshakeMs, with 408 for HTTP', async () => {
+  test('the gateway closes a client that sends its handshake slowly after handshakeMs, with 408 for HTTP', async () => {
     open({ limits: { handshakeMs: 400, betweenRequestsMs: 400 } })
     await Promise.all(
       slow.map(async ([name, sent, answer]) => {
@@ -69,7 +69,7 @@ describe('slow clients', () => {
     )
   })
 
-  test('a slow client is not closed before handshakeMs', async () => {
+  test('the gateway does not close a slow client before handshakeMs', async () => {
     open({ limits: { handshakeMs: hourMs, betweenRequestsMs: hourMs } })
     const clients = await Promise.all(slow.map(() => RawClient.open(stand.port)))
     for (const [index, [, sent]] of slow.entries()) clients[index]?.send(sent)
@@ -78,7 +78,7 @@ describe('slow clients', () => {
     for (const client of clients) client.reset()
   })
 
-  test('an idle connection is closed after betweenRequestsMs, and 500 slow clients do not delay another request', async () => {
+  test('the gateway closes an idle connection after betweenRequestsMs, and 500 slow clients delay no other request', async () => {
     open({ limits: { handshakeMs: hourMs, betweenRequestsMs: 300 } })
     const crowd = await Promise.all(Array.from({ length: 500 }, () => RawClient.open(stand.port)))
     for (const each of crowd) each.send('GET http://a.example/ HTTP/1.1\r\nX-')
@@ -93,7 +93,7 @@ describe('slow clients', () => {
     client.reset()
   })
 
-  test('an idle tunnel is closed on both sides after idleMs, over HTTP and SOCKS5', async () => {
+  test('the gateway closes an idle tunnel on both sides after idleMs, over HTTP and SOCKS5', async () => {
     open({ limits: { idleMs: 300 } })
     origin.play({ onBytes: () => {} })
     const [http, socks] = [await tunnel(), await socksTo(stand.port, 'dora', '127.0.0.1', origin.port)]
@@ -127,7 +127,7 @@ describe('limits on connections and requests', () => {
   }
   const isTurnedAway = (each: RawClient | undefined): boolean => !each || each.isClosed || each.hasEnded
 
-  test('a connection over the limit of 3 is answered 503 gateway_full, and accepted when there is room', async () => {
+  test('the gateway answers 503 gateway_full to a fourth connection at a limit of 3, and 200 after one is closed', async () => {
     open({ limits: { connections: 3 } })
     origin.play({ onBytes: () => {} })
     const held = [await tunnel(), await tunnel(), await tunnel()]
@@ -148,7 +148,7 @@ describe('limits on connections and requests', () => {
     expect(errors).toEqual([expect.stringContaining('no room for 1 ports of customers: at most 2')])
   })
 
-  test('a full gateway keeps 8 of 30 further connections for an answer and closes 22 without one', async () => {
+  test('a full gateway keeps 8 of 30 further connections to refuse them and closes 22 without an answer', async () => {
     open({ limits: { connections: 3 } })
     origin.play({ onBytes: () => {} })
     const held = [await tunnel(), await tunnel(), await tunnel()]
@@ -160,7 +160,7 @@ describe('limits on connections and requests', () => {
     await until(() => stand.engine.status.open === 0)
   })
 
-  test('one address holds at most 2000 silent connections, and another address is served', async () => {
+  test('the gateway allows one address 2000 silent connections, and serves another address', async () => {
     open({})
     const crowd: (RawClient | undefined)[] = []
     // A larger batch would overflow the kernel's accept queue.
@@ -177,7 +177,7 @@ describe('limits on connections and requests', () => {
     await until(() => stand.engine.status.open === 0)
   })
 
-  test('a customer gets 429 at a quarter of all connections whatever is configured, and another customer gets 200', async () => {
+  test('the gateway answers 429 to a customer with a quarter of all connections, and 200 to another customer', async () => {
     const config = readConfig({ TURNPIKE_GATEWAY_CONNECTIONS: '8', TURNPIKE_GATEWAY_TUNNELS: '4000' })
     const { connections, customer } = engineLimitsOf(config)
     open({ limits: { connections }, customer })
@@ -188,7 +188,7 @@ describe('limits on connections and requests', () => {
     for (const each of held) each.reset()
   })
 
-  test('a customer at the limit of 2 tunnels gets 429, and another customer gets 200', async () => {
+  test('the gateway answers 429 to a customer at a limit of 2 tunnels, and 200 to another customer', async () => {
     open({ customer: { tunnels: 2 } })
     origin.play({ onBytes: () => {} })
     const held = [await tunnel(), await tunnel()]
@@ -201,7 +201,7 @@ describe('limits on connections and requests', () => {
     expect((await tunnel()).text).toStartWith('HTTP/1.1 200 ')
   })
 
-  test('a sub-user at its own limit of 1 tunnel gets 429', async () => {
+  test('the gateway answers 429 to a sub-user at its own limit of 1 tunnel', async () => {
     open({ subuser: { tunnels: 1 } })
     origin.play({ onBytes: () => {} })
     const held = await tunnel('pavel-pool-residential')
@@ -210,7 +210,7 @@ describe('limits on connections and requests', () => {
     expect(await converse(stand.port, connectLine('pavel-pool-residential-session-b'), answers, false)).toEqual(answers)
   })
 
-  test('a customer over 5 new connections per second gets 429, also for failed ones, and another customer gets 200', async () => {
+  test('the gateway answers 429 above 5 new connections per second, failed ones included, and 200 to others', async () => {
     open({ customer: { newPerSecond: 5 } })
     const request = `CONNECT 127.0.0.1:9 HTTP/1.1\r\n${loginLine('anna')}\r\n`
     const answers = await askUntil('429 too_many_new', () => request)
@@ -218,7 +218,7 @@ describe('limits on connections and requests', () => {
     expect(await converse(stand.port, get('/a', 'boris'), ['200'], false)).toEqual(['200'])
   })
 
-  test('a customer over 5 name lookups per second gets 429, and refused names are not looked up', async () => {
+  test('the gateway answers 429 above 5 name lookups per second and does not resolve the refused names', async () => {
     let lookups = 0
     open({
       customer: { namesPerSecond: 5 },
@@ -263,13 +263,13 @@ async function exhaust(way: 'up' | 'down'): Promise<number> {
   return client.receivedBytes - head
 }
 
-test('a tunnel whose traffic is used up is closed on both sides after exactly 20,000 bytes, upwards or downwards', async () => {
+test('the gateway closes a tunnel on both sides after exactly 20,000 leased bytes, upwards or downwards', async () => {
   open({})
   expect(await Promise.all([exhaust('up'), exhaust('down')])).toEqual([0, 20_000])
 })
 
 describe('sticky sessions', () => {
-  test('10,000 sessions each keep their exit, and the table holds at most 100,000', () => {
+  test('ExitChooser keeps the exit of each of 10,000 sessions, and its table holds at most 100,000', () => {
     stand = openEngine()
     const snapshot = new Snapshot()
     const exits = Array.from({ length: 4 }, (_, index) => ({ ...localExit, id: `exit-${index}` }))
@@ -289,7 +289,7 @@ describe('sticky sessions', () => {
     expect(chooser.size).toBeLessThanOrEqual(100_000)
   })
 
-  test('500 sessions on 20 connections are all answered 200', async () => {
+  test('the gateway answers 200 to 500 sessions on 20 connections', async () => {
     open({})
     const clients = await Promise.all(Array.from({ length: 20 }, () => RawClient.open(stand.port)))
     const each = 25
@@ -317,7 +317,7 @@ describe('peers that never read', () => {
     ['a tunnel by the byte', () => tunnel('pavel-pool-residential')],
   ]
   test.each(ways)(
-    'a client of %s that never reads costs at most 256 KiB, and another customer gets 200',
+    'the gateway buffers at most 256 KiB for a client of %s that never reads, and serves another customer',
     async (name, begin) => {
       open({})
       const mute = await begin()
@@ -335,7 +335,7 @@ describe('peers that never read', () => {
     },
   )
 
-  test('a client that stops reading after 4 MiB costs at most 512 KiB', async () => {
+  test('the gateway buffers at most 512 KiB for a client that stops reading after 4 MiB', async () => {
     open({})
     const client = await tunnel()
     origin.play({ onBytes: (_, write) => write(block.repeat(20)) })
@@ -349,7 +349,7 @@ describe('peers that never read', () => {
   })
 
   test.each(['a tunnel', 'a forwarded request'])(
-    'an origin of %s that never reads costs at most 256 KiB, and another customer gets 200',
+    'the gateway buffers at most 256 KiB for an origin of %s that never reads, and serves another customer',
     async (name) => {
       open({})
       origin.play({
@@ -372,7 +372,7 @@ describe('peers that never read', () => {
     },
   )
 
-  test('a client that requests 1000 answers and does not read has at most 256 KiB buffered', async () => {
+  test('the gateway buffers at most 256 KiB for a client that requests 1000 answers and does not read', async () => {
     open({})
     const [size, count] = [40_000, 1000]
     const answer = `HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n${'a'.repeat(size)}`
@@ -388,7 +388,7 @@ describe('peers that never read', () => {
     mute.reset()
   })
 
-  test('a client that does not read its refusals has at most 20 KiB buffered and is closed', async () => {
+  test('the gateway buffers at most 20 KiB for a client that does not read its refusals, and closes it', async () => {
     open({})
     const mute = await RawClient.open(stand.port)
     mute.pause()
@@ -399,7 +399,7 @@ describe('peers that never read', () => {
     mute.reset()
   })
 
-  test('a tunnel closed by both sides while its client does not read is closed after idleMs', async () => {
+  test('the gateway closes a tunnel after idleMs that both sides have ended while its client does not read', async () => {
     open({ limits: { idleMs: 400 } })
     for (const megabytes of [3, 8]) {
       const mute = await tunnel()
@@ -418,7 +418,7 @@ describe('peers that never read', () => {
   })
 })
 
-test('a SOCKS5 client that sends 50 lines during its handshake has them relayed as tunnel data', async () => {
+test('the gateway relays 50 lines that a SOCKS5 client sends during its handshake as tunnel data', async () => {
   open({})
   const client = await greet(stand.port, 'dora')
   client.send(socksRequest('127.0.0.1', origin.port))

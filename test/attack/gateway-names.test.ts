@@ -77,14 +77,14 @@ describe.each([
   ['over HTTP', overHttp, 'anna'],
   ['over SOCKS5', overSocks, 'dora'],
 ])('known and unknown names %s', (_, speak, real) => {
-  test('a known and an unknown name get the same bytes while lookups are left', async () => {
+  test('the gateway answers a known and an unknown name with the same bytes while lookups are left', async () => {
     await expectAlike(
       () => speak(real, 'wrong'),
       () => speak('nobody', 'wrong'),
     )
   })
 
-  test('a known and an unknown name get the same bytes for a repeated guess after all lookups are used up', async () => {
+  test('the gateway answers a repeated guess at a known and an unknown name alike after all lookups are used', async () => {
     await Promise.all([guess(speak(real, 'wrong')), guess(speak('nobody', 'wrong'))])
     await useUp()
     await expectAlike(
@@ -93,7 +93,7 @@ describe.each([
     )
   })
 
-  test('a known and an unknown name get the same bytes for a new guess after all lookups are used up', async () => {
+  test('the gateway answers a new guess at a known and an unknown name alike after all lookups are used', async () => {
     await Promise.all([guess(speak(real, 'wrong')), guess(speak('nobody', 'wrong'))])
     await useUp()
     await expectAlike(
@@ -102,7 +102,7 @@ describe.each([
     )
   })
 
-  test('a known and an unknown name get the same bytes when the shop is unreachable between two guesses', async () => {
+  test('the gateway answers a known and an unknown name alike when the shop is unreachable between two guesses', async () => {
     await Promise.all([guess(speak(real, 'wrong')), guess(speak('nobody', 'wrong'))])
     find = async () => Promise.reject(new LinkError('unreachable', 'away'))
     await expectAlike(

@@ -37,11 +37,11 @@ const answers: readonly OriginCase[] = [
   ['status 600', 'HTTP/1.1 600 Odd\r\n\r\n', [failed]],
   ['a status of four digits', 'HTTP/1.1 2000 OK\r\n\r\n', [failed]],
   ['407', 'HTTP/1.1 407 Login\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n', [failed]],
-  ['101 unasked', 'HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\nGET /', [failed]],
+  ['101 without a request', 'HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\nGET /', [failed]],
   ['two lengths', `${ok}Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello!`, [failed]],
   ['the same length twice', `${ok}Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello`, ['200'], 'hello'],
   ['a length with a sign', `${ok}Content-Length: +5\r\n\r\nhello`, [failed]],
-  ['a length past counting', `${ok}Content-Length: 99999999999999999999\r\n\r\nhello`, [failed]],
+  ['a length past 64 bits', `${ok}Content-Length: 99999999999999999999\r\n\r\nhello`, [failed]],
   [
     'length and chunks',
     `${ok}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n`,
@@ -62,7 +62,7 @@ const answers: readonly OriginCase[] = [
   ],
   ['bytes behind a 204', 'HTTP/1.1 204 None\r\n\r\nHTTP/1.1 200 OK\r\n\r\n', ['204']],
   [
-    'an error of ours, forged',
+    'a forged X-Turnpike-Error',
     `${ok}X-Turnpike-Error: blocked\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n`,
     ['200'],
   ],
@@ -90,7 +90,7 @@ async function say(answer: string, write: (text: string) => void, isSlow: boolea
 
 describe('answers of an origin', () => {
   test.each(answers.map(([name, answer, statuses, body = null]) => [name, answer, statuses, body] as const))(
-    'the client gets the expected status for an origin answer with %s',
+    'the gateway answers the client with the expected status for an origin answer with %s',
     async (_, answer, statuses, body) => {
       for (const isSlow of [false, true]) {
         origin.play({
@@ -111,7 +111,7 @@ describe('answers of an origin', () => {
     },
   )
 
-  test('an origin answer cut off within its length is cut off for the client', async () => {
+  test("the gateway cuts the client's answer off where the origin cut off a body within its Content-Length", async () => {
     origin.play({
       onRequest(_, write, socket) {
         write(`${ok}Content-Length: 10\r\n\r\nhello`)
@@ -126,7 +126,7 @@ describe('answers of an origin', () => {
   })
 
   test.each(['zz\r\nhello\r\n0\r\n\r\n', '5\r\nhelloXX0\r\n\r\n', '-1\r\n', '100000005\r\nhello'])(
-    'an origin answer with the bad chunk %p is cut off and not repaired',
+    'the gateway cuts an origin answer with the bad chunk %p off and does not repair it',
     async (chunk) => {
       origin.play({ onRequest: (_, write) => write(`${ok}Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n${chunk}`) })
       const client = await RawClient.open(stand.port)
@@ -139,7 +139,7 @@ describe('answers of an origin', () => {
     },
   )
 
-  test('an origin answer without a length ends with the connection', async () => {
+  test('the gateway ends an origin answer without a length by closing the connection', async () => {
     origin.play({
       onRequest(_, write, socket) {
         write(`${ok}\r\nhello`)
@@ -164,12 +164,12 @@ describe('answers of an origin', () => {
     client.reset()
   })
 
-  test('an origin that resets after the request is answered 502 origin_failed', async () => {
+  test('the gateway answers 502 origin_failed when the origin resets after the request', async () => {
     origin.play({ onRequest: (_, __, socket) => socket.terminate() })
     expect(await converse(stand.port, get('/a'), [failed], false)).toEqual([failed])
   })
 
-  test('an origin that resets at once is answered 502', async () => {
+  test('the gateway answers 502 when the origin resets at once', async () => {
     origin.play({ onOpen: (_, socket) => socket.terminate() })
     const statuses = await converse(stand.port, get('/a'), [failed], false)
     expect(statuses[0]).toMatch(/^502 (?:origin_failed|unreachable|connect_refused)$/)
@@ -180,7 +180,7 @@ describe('early answers of an origin', () => {
   const post = (...fields: string[]): string =>
     `POST http://${origin.authority}/a HTTP/1.1\r\nHost: a\r\n${loginLine('anna')}${fields.join('\r\n')}\r\n\r\n`
 
-  test('an early answer of the origin closes the connection, and later bytes are not a request', async () => {
+  test('the gateway closes after an early answer of the origin and does not parse later bytes as a request', async () => {
     origin.play({ onBytes: (_, write) => write('HTTP/1.1 413 Too large\r\nContent-Length: 0\r\n\r\n') })
     const client = await RawClient.open(stand.port)
     client.send(post('Content-Length: 100000'))
@@ -192,7 +192,7 @@ describe('early answers of an origin', () => {
     client.reset()
   })
 
-  test('an early answer is cut off without a second answer when the rest of the request is malformed', async () => {
+  test('the gateway cuts an early answer off, without a second one, when the rest of the request is malformed', async () => {
     origin.play({ onBytes: (_, write) => write(`${ok}Content-Length: 1000\r\n\r\nhello`) })
     const client = await RawClient.open(stand.port)
     client.send(post('Transfer-Encoding: chunked'))
@@ -245,7 +245,7 @@ describe('half-closing clients', () => {
     }
   })
 
-  test('a client that half-closes within a body is closed together with its origin connection', async () => {
+  test('the gateway closes a client that half-closes within a body, together with its origin connection', async () => {
     for (const isDialling of [true, false]) {
       const client = await RawClient.open(stand.port)
       const head = `POST http://${origin.authority}/a HTTP/1.1\r\nHost: a\r\n${loginLine('anna')}Content-Length: 5\r\n\r\n`
@@ -290,13 +290,13 @@ describe('protocol upgrades', () => {
     client.reset()
   })
 
-  test('a request behind an upgrade that the origin ignores is forwarded', async () => {
+  test('the gateway forwards a request behind an upgrade that the origin ignores', async () => {
     const statuses = ['200', '200']
     expect(await converse(stand.port, get('/a', ...upgrade) + get('/b'), statuses, false)).toEqual(statuses)
     expect(origin.records.map(summarizeRequest)).toEqual(['GET /a', 'GET /b'])
   })
 
-  test('an upgrade with a body is forwarded without its Upgrade header', async () => {
+  test('the gateway forwards an upgrade with a body without its Upgrade header', async () => {
     await converse(stand.port, `${get('/a', ...upgrade, 'Content-Length: 2')}hi`, ['200'], false)
     expect(origin.records[0]?.text).not.toMatch(/upgrade/i)
   })
@@ -319,7 +319,7 @@ describe('Expect: 100-continue', () => {
     client.reset()
   })
 
-  test('Expect: 100-continue without credentials is answered 407 without waiting for the body', async () => {
+  test('the gateway answers 407 to Expect: 100-continue without credentials and does not wait for the body', async () => {
     const sent = 'POST http://a.example/ HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n'
     expect(await converse(stand.port, sent, ['407 credentials_required'], false)).toEqual(['407 credentials_required'])
   })
@@ -327,7 +327,7 @@ describe('Expect: 100-continue', () => {
 
 describe('resets', () => {
   const stages: readonly (readonly [name: string, sent: () => string])[] = [
-    ['before a word', () => ''],
+    ['before any byte', () => ''],
     ['within a request line', () => 'GET http'],
     ['within a head', () => get('/a').slice(0, -2)],
     ['behind a request', () => get('/a')],
@@ -354,7 +354,7 @@ describe('resets', () => {
     await until(() => origin.records.every((record) => record.isClosed))
   })
 
-  test('an origin reset closes its tunnel, over HTTP and SOCKS5', async () => {
+  test('the gateway closes the tunnel of an origin that resets, over HTTP and SOCKS5', async () => {
     for (const who of ['anna', 'dora']) {
       origin.play({ onBytes: (_, __, socket) => socket.terminate() })
       const isSocks = who === 'dora'
@@ -373,7 +373,7 @@ describe('resets', () => {
   })
 })
 
-test('the first bytes of an origin that speaks first arrive within 150 ms, without a delayed acknowledgement', async () => {
+test('the first bytes of an origin that sends first arrive within 150 ms, without a delayed acknowledgement', async () => {
   const speaker = Bun.listen({
     hostname: '127.0.0.1',
     port: 0,

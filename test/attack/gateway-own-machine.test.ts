@@ -114,7 +114,7 @@ describe('a gateway whose sold blocks are local routes', () => {
     ['a name that resolves to its IPv6 block', 'vera', 'own.example'],
     ['an address that a policy rule finds in another routing table', 'viktor', '45.12.8.1'],
     ['an IPv6 address that a policy rule finds in another routing table', 'vera', '[2a0c:cccc::1]'],
-  ])('the gateway answers 403 destination_is_ours to a customer who asks for %s', async (_, who, host) => {
+  ])('the gateway answers 403 destination_is_ours to a request for %s', async (_, who, host) => {
     expect(await ask(stand.port, who, `${host}:${internal.port}`)).toStartWith('403 destination_is_ours')
   })
 
@@ -123,12 +123,12 @@ describe('a gateway whose sold blocks are local routes', () => {
     expect(await ask(stand.port, 'viktor', `45.12.9.1:${internal.port}`)).toStartWith('403 destination_is_ours')
   })
 
-  test("a customer's connection leaves from the customer's address of a local route", async () => {
+  test("the gateway binds a customer's connection to the customer's address of a local route", async () => {
     expect(await ask(stand.port, 'viktor', `45.12.0.2:${originPort}`)).toBe('200 45.12.7.9')
     expect(await ask(stand.port, 'vera', `[2a0c:aaaa::2]:${originPort}`)).toBe('200 2a0c:bbbb::9')
   })
 
-  test('a name with an own address and a foreign one resolves to the foreign one', async () => {
+  test('the gateway dials the foreign address of a name that resolves to an own and a foreign address', async () => {
     expect(await ask(stand.port, 'viktor', `mixed.example:${originPort}`)).toBe('200 45.12.7.9')
   })
 

@@ -15,7 +15,7 @@ afterAll(() => echo.stop())
 const login = (username: string) => ({ username, password: passwordOf(username) })
 const descriptors = (): number => readdirSync('/proc/self/fd').length
 
-test('a reactor that dies is restarted: its connections close, its counts are kept, new connections are served', async () => {
+test('LinuxEngine restarts a dead reactor: its connections close, its counts stay, new connections are served', async () => {
   const { deps, change, answerTo } = makeEngineDeps({})
   const deaths: unknown[] = []
   const before = descriptors()
@@ -55,7 +55,7 @@ test('a reactor that dies is restarted: its connections close, its counts are ke
   await until(() => descriptors() <= before)
 })
 
-test('ports opened and closed while a reactor is dead are open and closed in the next reactor', async () => {
+test('LinuxEngine applies ports opened and closed while its reactor is dead to the next reactor', async () => {
   const { deps, change } = makeEngineDeps({})
   const deaths: unknown[] = []
   const before = descriptors()

@@ -163,7 +163,7 @@ describe('SOCKS5 connections', () => {
   const early = 'GET /early HTTP/1.1\r\nHost: a\r\n\r\n'
 
   test.each([false, true])(
-    'handshake, request and early data sent at once are served over SOCKS5 (byte by byte: %p)',
+    'the gateway serves a SOCKS5 handshake, request and early data sent at once (byte by byte: %p)',
     async (isSlow) => {
       origin.reset()
       const client = await RawClient.open(stand.port)
@@ -177,7 +177,7 @@ describe('SOCKS5 connections', () => {
     },
   )
 
-  test('3.2 MB of early data over SOCKS5 arrive whole', async () => {
+  test('the gateway relays 3.2 MB of early data over SOCKS5 whole', async () => {
     origin.reset()
     let arrived = 0
     origin.play({ onBytes: (bytes) => void (arrived += bytes.length) })
@@ -193,7 +193,7 @@ describe('SOCKS5 connections', () => {
     client.reset()
   })
 
-  test('5 MB of early data over SOCKS5 are relayed or refused, and never read as HTTP', async () => {
+  test('the gateway relays or refuses 5 MB of early data over SOCKS5, and never parses it as HTTP', async () => {
     origin.reset()
     const client = await greet(stand.port, 'dora')
     client.send(
@@ -205,7 +205,7 @@ describe('SOCKS5 connections', () => {
     client.reset()
   })
 
-  test('a second SOCKS5 request on an open connection is relayed to the origin', async () => {
+  test('the gateway relays a second SOCKS5 request on an open connection to the origin as data', async () => {
     // A connection of the previous test may still be dialling.
     await until(() => stand.engine.status.open + stand.engine.status.dialling + origin.open === 0)
     origin.reset()
@@ -221,7 +221,7 @@ describe('SOCKS5 connections', () => {
     client.reset()
   })
 
-  test('a SOCKS5 client that half-closes within its handshake is closed without waiting for the time limit', async () => {
+  test('the gateway closes a SOCKS5 client that half-closes within its handshake before the 1 h time limit', async () => {
     for (const sent of [
       '\x05',
       hello,

@@ -201,7 +201,7 @@ const overSocks: readonly (readonly [name: string, who: string, where: string, c
 
 describe('SOCKS5 destinations in production', () => {
   test.each(overSocks)(
-    'a SOCKS5 request for %s is refused with the expected reply and dials nothing',
+    'the gateway refuses a SOCKS5 request for %s with the expected reply and dials nothing',
     async (_, who, where, code) => {
       const port = String.fromCharCode(servers.origin.port >> 8, servers.origin.port & 255)
       for (const isSlow of [false, true]) {
@@ -217,7 +217,7 @@ describe('SOCKS5 destinations in production', () => {
     },
   )
 
-  test('a SOCKS5 request for port 25 is refused with reply 2', async () => {
+  test('the gateway refuses a SOCKS5 request for port 25 with reply 2', async () => {
     expect((await socksTo(servers.stand.port, 'dora', '127.0.0.1', 25)).code).toBe(2)
   })
 })

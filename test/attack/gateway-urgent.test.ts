@@ -54,11 +54,11 @@ async function sendAround(bytes: number): Promise<void> {
 }
 
 describe('TCP urgent data', () => {
-  test('bytes behind a TCP urgent byte pass in each of 40 tunnels', async () => {
+  test('the gateway relays the bytes behind a TCP urgent byte in each of 40 tunnels', async () => {
     for (let round = 0; round < 40; round += 1) await sendAround(10)
   })
 
-  test('bytes behind a TCP urgent byte pass in a tunnel of 2 MiB', async () => {
+  test('the gateway relays the bytes behind a TCP urgent byte in tunnels of 2 MiB', async () => {
     for (let round = 0; round < 5; round += 1) await sendAround(1024 * 1024)
   })
 })

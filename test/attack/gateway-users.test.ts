@@ -105,7 +105,7 @@ async function expectCounts(own: Stand, kind: 'proxies' | 'subusers', expected: 
   expect(own.engine.dataPath.takeChanged()[kind]).toEqual([])
 }
 
-test("each of two users on one connection is counted for the user's own bytes", async () => {
+test('the gateway counts the bytes of two users on one connection separately', async () => {
   const own = openEngine()
   servers.origin.play({
     onRequest: ({ path }, write) => write(`HTTP/1.1 200 OK\r\nContent-Length: ${path.length}\r\n\r\n${path}`),
@@ -124,7 +124,7 @@ test("each of two users on one connection is counted for the user's own bytes", 
 })
 
 test.each([100, 1000, 2000])(
-  'bytes that wait for a traffic lease are counted once, in pieces of %p bytes',
+  'the gateway counts bytes that wait for a traffic lease once, in pieces of %p bytes',
   async (size) => {
     const own = openEngine({ leaseBytes: 110, leaseMs: 15 })
     const body = 'x'.repeat(2000)
@@ -159,7 +159,7 @@ test('the origin gets the Host of the request target, whatever Host the client s
   expect(servers.origin.records[0]?.text).not.toContain('bank.example')
 })
 
-test('a connection is closed after 20 refused requests', async () => {
+test('the gateway closes a connection after 20 refused requests', async () => {
   const client = await RawClient.open(stand.port)
   client.send('GET http://a.example/ HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(30))
   const { hasEnded } = await client.hearEnd()
@@ -192,7 +192,7 @@ describe('unknown names and wrong passwords', () => {
       `\x05\x01\x02${socksLogin('dora', 'anna.secret')}`,
       `\x05\x01\x02${socksLogin('nobody', 'anna.secret')}`,
     ],
-  ])('an unknown name and a wrong password get the same bytes %s', async (_, known, unknown) => {
+  ])('the gateway answers an unknown name and a wrong password with the same bytes %s', async (_, known, unknown) => {
     const texts = await Promise.all(Array.from({ length: 5 }, () => [guess(known), guess(unknown)]).flat())
     expect(texts).not.toContain('')
     expect(new Set(texts).size).toBe(1)

@@ -15,7 +15,7 @@ describe.each([...enginesOf('sqlite')])('heavy requests of one customer, on %s',
   })
   afterAll(() => service.stop())
 
-  test('80 exports by one customer run 8 at a time, and another customer is served before any of them ends', async () => {
+  test('the shop runs 80 exports of one customer 8 at a time, and serves another customer before any of them ends', async () => {
     const [heavy, other] = [await service.newCustomer(1_000_000n), await service.newCustomer(1000n)]
     const ask = (token: string, path: string) =>
       fetch(`${service.url}/api/v1${path}`, { headers: { authorization: `Bearer ${token}` } }).then(

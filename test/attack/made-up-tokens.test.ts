@@ -36,7 +36,7 @@ describe.each([...enginesOf('sqlite')])('made-up secrets, on %s', (engine) => {
   const enter = (token: string, from: string) => ask('/api/v1/balance', from, { Authorization: `Bearer ${token}` })
 
   test.each(Object.keys(madeUp) as (keyof typeof madeUp)[])(
-    '400 made-up secrets from one address (%s) get 300 times 401 and then 429, and 5 more per second',
+    'the shop answers 400 made-up secrets (%s) of one address with 300 times 401, then 429, then 5 per second',
     async (kind) => {
       const from = `198.51.100.${Object.keys(madeUp).indexOf(kind)}`
       const guess = () => ask(paths[kind], from, madeUp[kind]())
@@ -52,7 +52,7 @@ describe.each([...enginesOf('sqlite')])('made-up secrets, on %s', (engine) => {
     },
   )
 
-  test('a flood of made-up tokens does not refuse known customers of the same /64 or customers elsewhere', async () => {
+  test('the auth throttle of a flooding /64 refuses no known customer in it and no customer elsewhere', async () => {
     const from = '2001:db8:1:2::7'
     const known = await service.newCustomer()
     const fresh = await service.newCustomer()
@@ -66,7 +66,7 @@ describe.each([...enginesOf('sqlite')])('made-up secrets, on %s', (engine) => {
     expect((await ask('/auth/v1/customer/offers', from, madeUp['a session']())).status).toBe(200)
   })
 
-  test('a flood of made-up tokens does not refuse new sessions, new tokens and tokens used 23 hours ago', async () => {
+  test('the auth throttle of a flooding address refuses no new session or its token, and no token used 23 h ago', async () => {
     const from = '198.51.100.78'
     const { db, signIn } = service.services
     const [{ customer }, before] = [await service.newCustomer(), await service.newCustomer()]
@@ -99,7 +99,7 @@ describe.each([...enginesOf('sqlite')])('made-up secrets, on %s', (engine) => {
     expect((await ask('/api/v1/balance', from, { Cookie, 'X-Turnpike-Console': '1' })).status).toBe(429)
   })
 
-  test('a flood of made-up customer cookies does not refuse the operator session in the other cookie', async () => {
+  test('the auth throttle of made-up customer cookies does not refuse the operator session in the other cookie', async () => {
     const from = '198.51.100.79'
     const { db, operators, signIn } = service.services
     const visitor = { source: from, clientPrefix: 'h', agent: null, shown: [] }
@@ -125,7 +125,7 @@ describe.each([...enginesOf('sqlite')])('made-up secrets, on %s', (engine) => {
     expect((await show('/api/v1/balance', 'tps_gone')).status).toBe(429)
   })
 
-  test('a revoked token is throttled like an unknown one after 300 refusals', async () => {
+  test('the shop throttles a revoked token like an unknown one, after 300 refusals', async () => {
     const from = '198.51.100.77'
     const { customers } = service.services
     const { token, customer } = await service.newCustomer()

@@ -59,7 +59,7 @@ describe.each([...enginesOf('sqlite')])('usage claims of a joined node, on %s', 
     }
   }
 
-  test('leases taken and counted as used at once are billed no faster than 10 Gbit/s', async () => {
+  test('the shop bills leases that a node claims as used at once no faster than 10 Gbit/s', async () => {
     const owner = await newCustomer(10)
     const node = await joinNode('gateway')
     const startMs = service.clock.nowMs
@@ -79,7 +79,7 @@ describe.each([...enginesOf('sqlite')])('usage claims of a joined node, on %s', 
     expect((await service.services.traffic.leases.quarantined(100)).some((each) => each.node === node.id)).toBeTrue()
   })
 
-  test('counts of an honest node are billed to the byte: at link rate, after 1 h of silence and with jitter', async () => {
+  test("the shop bills an honest node's counts to the byte: at link rate, after 1 h of silence and with jitter", async () => {
     const owner = await newCustomer(1)
     const node = await joinNode('vpn')
     let relayed = 0
@@ -100,7 +100,7 @@ describe.each([...enginesOf('sqlite')])('usage claims of a joined node, on %s', 
     expect((await service.services.vpn.show(owner.uuid as never)).subscription.received).toBe(BigInt(relayed) as never)
   })
 
-  test('1100 boots that each claim the largest count overflow nothing, and renewal still works', async () => {
+  test('1100 boots that each claim the largest count overflow no total, and POST /vpn/renew answers 200', async () => {
     const owner = await newCustomer(1)
     const node = await joinNode('vpn')
     const startMs = service.clock.nowMs
@@ -116,7 +116,7 @@ describe.each([...enginesOf('sqlite')])('usage claims of a joined node, on %s', 
     expect(await findingsOf(service)).toEqual([])
   })
 
-  test('the total of a device stops at 8 PB in the code, and the database rejects more than 9 PB', async () => {
+  test("the shop stops a device's total at 8 PB, and the database rejects more than 9 PB", async () => {
     const owner = await newCustomer(1)
     const node = await joinNode('vpn')
     const { db } = service.services
@@ -146,7 +146,7 @@ describe.each([...enginesOf('sqlite')])('usage claims of a joined node, on %s', 
     expect(await findingsOf(service)).toEqual([])
   })
 
-  test('1100 boots that each claim the largest count for a host overflow nothing', async () => {
+  test('GET /premium/usage?by=host answers 200 after 1100 boots that each claim the largest count for a host', async () => {
     const owner = await newCustomer(1)
     await service.post(
       '/premium/subusers/update',
@@ -162,7 +162,7 @@ describe.each([...enginesOf('sqlite')])('usage claims of a joined node, on %s', 
     expect(usage.status).toBe(200)
   })
 
-  test('forgetUsage gives back all bytes of one gateway once and nothing of another gateway', async () => {
+  test('forgetUsage returns all bytes of one gateway once and none of another gateway', async () => {
     const [owner, other] = [await newCustomer(1), await newCustomer(1)]
     const [bad, good] = [await joinNode('gateway'), await joinNode('gateway')]
     const relay = async (node: typeof bad, boot: string, bytes: number, { subuser: id } = owner) => {
@@ -272,7 +272,7 @@ describe.each([...enginesOf('sqlite')])('a hostile gateway and a range without a
     return service.services.stock.available(kindIn('DE', 4))
   }
 
-  test('a hostile gateway sells 0 addresses by its claim, by calls from outside the range or by its own X-Forwarded-For', async () => {
+  test("the shop sells no address on a gateway's claim, a call from outside the range or a forged X-Forwarded-For", async () => {
     expect(await onSaleBy(hostile)).toBe(0)
     expect(await callFrom(hostile, outside)).toBe(outside)
     expect(await callFrom(hostile, '127.0.0.1', within)).toBe('127.0.0.1')
@@ -287,7 +287,7 @@ describe.each([...enginesOf('sqlite')])('a hostile gateway and a range without a
     expect([...(await service.services.stock.ranges.unproven())]).toEqual([[hostile.id, 1]])
   })
 
-  test("a hostile gateway sells 0 addresses by another gateway's proof, which sells 4 after a call from one of them", async () => {
+  test('the shop sells 4 addresses for the gateway that called from one of them, and none for another gateway', async () => {
     const honest = await joinGateway(service)
     expect(await callFrom(honest, within)).toBe(within)
     expect(await onSaleBy(hostile)).toBe(0)
@@ -297,7 +297,7 @@ describe.each([...enginesOf('sqlite')])('a hostile gateway and a range without a
     expect(slotCounts).toMatchObject([{ servingNode: honest.id, slots: 4 }])
   })
 
-  test("a gateway at the socket of the shop's data folder sells 2 addresses without a call", async () => {
+  test('the shop sells 2 addresses for a gateway at its Unix socket without a call from them', async () => {
     await addStock(service.services, '203.0.113.0/31', 'NL', 4)
     const beside = await joinGateway(service)
     await beside.report({})
@@ -315,7 +315,7 @@ describe.each([...enginesOf('sqlite')])('a hostile gateway and a range without a
     expect(await say('http://localhost', shopSocket(service.testDatabase.folder))).toBe(2)
   })
 
-  test('a call over a trusted proxy from an address of the range is a proof', async () => {
+  test('the shop accepts a call over a trusted proxy from an address of the range as a proof', async () => {
     const behind = await joinGateway(service)
     expect(await callFrom(behind, proxy, within)).toBe(within)
     const { trials } = await service.services.stock.ranges.overview()

@@ -57,7 +57,7 @@ describe.each([...engines])('leases of a hostile gateway, on %s', (engine) => {
     return { id, request, account }
   }
 
-  test('a report with two lease requests for one account is refused and leases nothing', async () => {
+  test('the shop refuses a report with two lease requests for one account and leases nothing', async () => {
     const owner = await newSubuser(100)
     const gateway = await joinGateway()
     const failure = await failureOf(
@@ -90,7 +90,7 @@ describe.each([...engines])('leases of a hostile gateway, on %s', (engine) => {
     expect((await owner.account()).aside).toBe(500_000_000n)
   })
 
-  test("bytes in flight count as far as the gateway's link moves them in 10 s", async () => {
+  test("the shop leases to accounts with bytes in flight what the gateway's link moves in 10 s", async () => {
     const owners = await Promise.all([newSubuser(1), newSubuser(1), newSubuser(1)])
     // 8 Mbit/s move 10 MB in 10 s: one lease of 8 MiB in flight, and a fifth of the next.
     const gateway = await joinGateway(8)
@@ -102,7 +102,7 @@ describe.each([...engines])('leases of a hostile gateway, on %s', (engine) => {
     expect(held.toSorted((a, b) => Number(a - b))).toEqual([8_388_608n, 8_388_608n + 1_611_392n, 2n * 8_388_608n])
   })
 
-  test('the log names once a minute the bytes that a gateway holds and its accounts at the limit', async () => {
+  test('the traffic job logs the bytes that a gateway holds and its accounts at the limit, and no honest gateway', async () => {
     const owner = await newSubuser(100)
     const [hostile, honest] = [await joinGateway(), await joinGateway()]
     for (let turn = 1; turn <= 8; turn += 1)

@@ -68,7 +68,7 @@ describe.each([...engines])('payment fraud, on %s', (engine) => {
     return { anna, boris }
   }
 
-  test('a partial refund of 999 RUB takes the whole bonus of the top-up back', async () => {
+  test('a partial refund of 999 RUB debits the whole bonus of the top-up', async () => {
     await addCode('PART', null)
     const { token } = await shop.newCustomer()
     const id = await topUp(token, 1000, { code: 'PART' })
@@ -79,7 +79,7 @@ describe.each([...engines])('payment fraud, on %s', (engine) => {
     expect(await balanceOf(token)).toBe(0)
   })
 
-  test('a partial refund takes the referral share back, and the share names no payment of the other customer', async () => {
+  test('a partial refund debits the referral share, and the share names no payment of the other customer', async () => {
     const { anna, boris } = await newPair()
     await shop.services.referrals.set({ hundredths: 1000, topUps: 1 })
     const id = await topUp(boris.token, 1000)
@@ -91,7 +91,7 @@ describe.each([...engines])('payment fraud, on %s', (engine) => {
     expect([await balanceOf(anna.token), await balanceOf(boris.token)]).toEqual([0, 1])
   })
 
-  test('a refund that would take back a spent bonus or share is refused until the operator confirms a debt', async () => {
+  test('the shop refuses to refund a spent bonus or referral share until the operator confirms a debt', async () => {
     await addCode('SPENT', null)
     const { anna, boris } = await newPair()
     await shop.services.referrals.set({ hundredths: 1000, topUps: 9 })
@@ -125,7 +125,7 @@ describe.each([...engines])('payment fraud, on %s', (engine) => {
     expect((await failureOf(referrals.add(anna.customer, boris.customer))).message).toContain('before')
   })
 
-  test('a customer gets 400 for 20 wrong promotion codes and then 429 for any code for 180 s', async () => {
+  test('POST /payments answers 400 to 20 wrong promotion codes of a customer and then 429 for 180 s', async () => {
     await addCode('GUESSED', null)
     const { token, customer } = await shop.newCustomer()
     const guess = async (code: string) =>
@@ -142,7 +142,7 @@ describe.each([...engines])('payment fraud, on %s', (engine) => {
     expect(await guess('GUESSED')).toBe(200)
   })
 
-  test('a promotion code with one use left is used once by 12 parallel payments', async () => {
+  test('1 of 12 parallel payments uses a promotion code with one use left', async () => {
     await addCode('LAST', 1)
     const customers = await Promise.all(Array.from({ length: 6 }, () => shop.newCustomer()))
     const input = { amount_rub: 100, method: 'sandbox', code: 'LAST' }
@@ -208,7 +208,7 @@ describe.each([...engines])('payment fraud, on %s', (engine) => {
     card.side.end(id)
     shop.clock.advance(20_000)
     const { connection } = await shop.services.providers.load('yookassa')
-    if (!connection) throw new Error('nobody is asked')
+    if (!connection) throw new Error('the provider has no connection')
     const find = connection.find.bind(connection)
     let isLate = true
     Object.assign(connection, {
@@ -234,7 +234,7 @@ describe.each([...engines])('payment fraud, on %s', (engine) => {
     for (const { id } of bills) card.side.pay(id)
     shop.clock.advance(20_000)
     const { connection } = await shop.services.providers.load('yookassa')
-    if (!connection) throw new Error('nobody is asked')
+    if (!connection) throw new Error('the provider has no connection')
     const find = connection.find.bind(connection)
     const failing = (providerId: string) => {
       if (providerId === bills[0]?.id) throw new Error('a fault of ours')
@@ -259,7 +259,7 @@ describe.each([...engines])('payment fraud, on %s', (engine) => {
     const noticed = async () =>
       (await paymentOperator.unmatched(false, 500)).filter((each) => each.providerId === bill.id)
     const [first] = await noticed()
-    if (!first) throw new Error('nobody was told')
+    if (!first) throw new Error('there is no notice')
     await paymentOperator.resolve(first.id, { customer, note: 'paid too little' })
     expect([first.reason, await balanceOf(token), await noticed()]).toEqual(['amount', 200, []])
     card.side.giveBack(bill.id, 20_000)

@@ -58,9 +58,9 @@ const claimed = (provider: Provider, real: Post): Post =>
 
 const yookassa: readonly Case[] = [
   ...pattern('yookassa', 200, [
-    ['says paid for an unpaid payment', (real) => claimed('yookassa', real)],
+    ['reports an unpaid payment as paid', (real) => claimed('yookassa', real)],
     [
-      'says paid, of a larger amount',
+      'reports an unpaid payment as paid, with a larger amount',
       (real) => withBody(claimed('yookassa', real), (body: Body) => void (body.object.amount.value = '999999.00')),
     ],
     [
@@ -69,7 +69,7 @@ const yookassa: readonly Case[] = [
         withBody(claimed('yookassa', real), (body: Body) => void (body.object.metadata.payment_id = 'pay_other')),
     ],
     [
-      'says that a refund has succeeded',
+      'reports a refund as succeeded',
       (real, bill) =>
         withBody(real, (body: Body) => {
           body.event = 'refund.succeeded'
@@ -87,7 +87,7 @@ const yookassa: readonly Case[] = [
       (real) => withBody(real, (body: Body) => void (body.object.id = '00000000-0000-0000-0000-000000000000')),
     ],
     [
-      'says canceled for an open payment',
+      'reports an open payment as canceled',
       (real) => withBody(real, (body: Body) => void (body.event = 'payment.canceled')),
     ],
   ]),
@@ -98,8 +98,8 @@ const yookassa: readonly Case[] = [
     ['has a list for an id', (real) => withBody(real, (body: Body) => void (body.object.id = ['a']))],
     ['has a very long id', (real) => withBody(real, (body: Body) => void (body.object.id = 'a'.repeat(5000)))],
     ['is not JSON', (real) => ({ ...real, body: 'object=1' })],
-    ['is cut short', (real) => ({ ...real, body: real.body.slice(0, -10) })],
-    ['is nothing', (real) => ({ ...real, body: '' })],
+    ['is truncated', (real) => ({ ...real, body: real.body.slice(0, -10) })],
+    ['is empty', (real) => ({ ...real, body: '' })],
     ['is not UTF-8', (real) => ({ ...real, body: '\xff\xfe{' })],
     ['is a number', (real) => ({ ...real, body: '7' })],
   ]),
@@ -118,7 +118,7 @@ const yookassa: readonly Case[] = [
     status: 200,
   },
   {
-    name: 'is larger than any notification',
+    name: 'is larger than 64 KiB',
     provider: 'yookassa',
     forge: (real) => ({ ...real, body: `${real.body.slice(0, -1)},"x":"${'x'.repeat(70_000)}"}` }),
     status: 413,
@@ -129,16 +129,16 @@ const cryptoPay: readonly Case[] = [
   ...pattern('crypto_pay', 403, [
     ['has no signature', (real) => header(real, 'crypto-pay-api-signature', undefined)],
     ['has an empty signature', (real) => header(real, 'crypto-pay-api-signature', '')],
-    ['has another signature', (real) => header(real, 'crypto-pay-api-signature', 'a'.repeat(64))],
+    ['has a wrong signature', (real) => header(real, 'crypto-pay-api-signature', 'a'.repeat(64))],
     [
       'has half of the signature',
       (real) => header(real, 'crypto-pay-api-signature', real.headers['crypto-pay-api-signature']?.slice(0, 32)),
     ],
-    ['has a signature that is no number', (real) => header(real, 'crypto-pay-api-signature', 'z'.repeat(64))],
+    ['has a signature that is not hexadecimal', (real) => header(real, 'crypto-pay-api-signature', 'z'.repeat(64))],
     ['is changed after it was signed', (real) => ({ ...claimed('crypto_pay', real), headers: real.headers })],
     ['has one blank more than was signed', (real) => ({ ...real, body: `${real.body} ` })],
     ['is signed with the token of another shop', (real) => signed('another', claimed('crypto_pay', real).body)],
-    ['is signed with nothing', (real) => signed('', claimed('crypto_pay', real).body)],
+    ['is signed with an empty token', (real) => signed('', claimed('crypto_pay', real).body)],
     [
       'is signed with the token itself and not its digest',
       (real, _bill, { secret }) => ({
@@ -149,7 +149,7 @@ const cryptoPay: readonly Case[] = [
   ]),
   ...pattern('crypto_pay', 200, [
     [
-      'says paid for an unpaid invoice, correctly signed',
+      'reports an unpaid invoice as paid, correctly signed',
       (real, _bill, { secret }) => signed(secret, claimed('crypto_pay', real).body),
     ],
     [
@@ -180,7 +180,7 @@ const platega: readonly Case[] = [
     ['has the secret and more', (real) => header(real, 'X-Secret', `${real.headers['X-Secret']}x`)],
     ['has another merchant', (real) => header(real, 'X-MerchantId', 'somebody')],
     [
-      'has the two the wrong way round',
+      'has the secret and the merchant id swapped',
       (real) => ({
         ...real,
         headers: { 'X-Secret': real.headers['X-MerchantId'] ?? '', 'X-MerchantId': real.headers['X-Secret'] ?? '' },
@@ -188,9 +188,9 @@ const platega: readonly Case[] = [
     ],
   ]),
   ...pattern('platega', 200, [
-    ['says confirmed for an unpaid transaction', (real) => claimed('platega', real)],
+    ['reports an unpaid transaction as confirmed', (real) => claimed('platega', real)],
     [
-      'says confirmed, of a larger amount',
+      'reports an unpaid transaction as confirmed, with a larger amount',
       (real) => withBody(claimed('platega', real), (body: Body) => void (body.amount = 999_999)),
     ],
     [
@@ -203,7 +203,7 @@ const platega: readonly Case[] = [
         withBody(claimed('platega', real), (body: Body) => void (body.id = '3fa85f64-0000-0000-0000-000000000000')),
     ],
     [
-      'says chargebacked for a transaction that was never paid',
+      'reports an unpaid transaction as chargebacked',
       (real) => withBody(real, (body: Body) => void (body.status = 'CHARGEBACKED')),
     ],
   ]),
@@ -212,19 +212,19 @@ const platega: readonly Case[] = [
     ['has a path for an id', (real) => withBody(real, (body: Body) => void (body.id = 'a/../b'))],
   ]),
   {
-    name: 'goes to a provider that does not exist',
+    name: 'is sent to a provider that does not exist',
     provider: 'platega',
     forge: (real) => ({ ...claimed('platega', real), path: 'gold' }),
     status: 404,
   },
   {
-    name: 'goes to the sandbox',
+    name: 'is sent to the sandbox',
     provider: 'platega',
     forge: (real) => ({ ...claimed('platega', real), path: 'sandbox' }),
     status: 404,
   },
   {
-    name: 'goes to the invoices',
+    name: 'is sent to the invoices',
     provider: 'platega',
     forge: (real) => ({ ...claimed('platega', real), path: 'invoice' }),
     status: 404,
@@ -249,7 +249,7 @@ describe('forged, altered and replayed payment notifications', () => {
 
   async function begin(provider: Provider) {
     const introduced = sides.get(provider)
-    if (!introduced) throw new Error('nobody is there')
+    if (!introduced) throw new Error('the provider is not connected')
     const { token, customer } = await shop.newCustomer()
     const input = { amount_rub: 300, method: introduced.method }
     const { data } = await shop.post('/payments', input, { token })
@@ -299,7 +299,7 @@ describe('forged, altered and replayed payment notifications', () => {
     }
   })
 
-  test('a YooKassa notification from an unlisted address is answered 403, and polling credits the payment', async () => {
+  test('the shop answers 403 to a YooKassa notification from an unlisted address, and polling credits the payment', async () => {
     const introduced = sides.get('yookassa') as Introduced
     const set = (sources: string) =>
       shop.services.providers.set('yookassa', {
@@ -324,7 +324,7 @@ describe('forged, altered and replayed payment notifications', () => {
     expect((await shop.get('/balance', { token })).data.balance_rub).toBe(300)
   })
 
-  test('each unmatched notification makes one notice, and a provider outage is answered 503 and polled later', async () => {
+  test('each unmatched notification makes one notice, and polling credits a payment answered 503 in an outage', async () => {
     const { paymentOperator } = shop.services
     const noted = await paymentOperator.unmatched(false, 500)
     expect(new Set(noted.map((each) => each.reason))).toEqual(new Set(['not_at_provider', 'currency', 'amount']))
@@ -360,7 +360,7 @@ describe('forged, altered and replayed payment notifications', () => {
     expect(await untilTrue(isEmpty)).toBeTrue()
   }
 
-  test('a later refund of a partly refunded payment is found by polling', async () => {
+  test('polling finds a later refund of a partly refunded payment', async () => {
     const { introduced, token, bill, id } = await begin('yookassa')
     introduced.side.pay(bill.id)
     await send('yookassa', introduced.side.tell(bill.id))
@@ -371,7 +371,7 @@ describe('forged, altered and replayed payment notifications', () => {
     await lookUntilEmpty(token)
   })
 
-  test('a full refund of a payment credited by notification is found by polling', async () => {
+  test('polling finds a full refund of a payment that a notification credited', async () => {
     for (const provider of ['yookassa', 'platega'] as const) {
       const { introduced, token, bill } = await begin(provider)
       introduced.side.pay(bill.id)

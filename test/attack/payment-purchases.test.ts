@@ -52,7 +52,7 @@ describe.each([...engines])('purchases after a payment, on %s', (engine) => {
       return data.payment_id
     }
 
-    test('20 refused purchases of one customer leave a turn to another customer in the same batch of 20', async () => {
+    test("20 refused purchases of one customer do not keep another customer's purchase out of a batch of 20", async () => {
       const [anna, boris] = [await shop.newCustomer(), await shop.newCustomer()]
       stopSelling()
       for (let count = 0; count < 20; count += 1) await pay(anna.token)
@@ -73,7 +73,7 @@ describe.each([...engines])('purchases after a payment, on %s', (engine) => {
       expect(data.orders).toHaveLength(20)
     })
 
-    test('a refused purchase is retried after 15 s, then after twice as long each time, at most every 30 min', async () => {
+    test('the shop retries a refused purchase after 15 s, then after twice as long each time, up to 30 min', async () => {
       const { token } = await shop.newCustomer()
       stopSelling()
       const id = await pay(token)
@@ -171,7 +171,7 @@ describe.each([...engines])('purchases after a payment, on %s', (engine) => {
       }
     })
 
-    test('an open payment whose price is no longer held leaves room for another', async () => {
+    test('an open payment whose price is no longer held does not count towards the limit of 3', async () => {
       const { token } = await shop.newCustomer()
       for (let count = 0; count < 3; count += 1) expect((await begin(token, vpn)).status).toBe(200)
       expect((await begin(token, vpn)).status).toBe(409)

@@ -78,7 +78,7 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
       }
     }
 
-    test('the shop never asks again for a payment that the provider refused on the first try', async () => {
+    test('the shop never polls a payment that the provider refused on the first try', async () => {
       const { token } = await shop.newCustomer()
       crypto.side.troubles.push('400')
       expect((await begin(token)).status).toBe(502)
@@ -88,7 +88,7 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
       expect((await shop.get('/payments', { token })).data.payments).toMatchObject([{ status: 'cancelled' }])
     })
 
-    test('a refused payment whose first try got no answer is looked for at most twice', async () => {
+    test('the shop polls at most twice for a refused payment whose first try got no answer', async () => {
       const { token } = await shop.newCustomer()
       crypto.side.troubles.push('done, then cut off', '400')
       expect((await begin(token)).status).toBe(502)
@@ -99,7 +99,7 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
       expect(calls[0]).toBe('findOpened')
     })
 
-    test('the sixth payment within an hour after 5 refusals gets 429; other customers and methods get 200', async () => {
+    test('POST /payments answers 429 after 5 refusals within an hour, and 200 to other customers and methods', async () => {
       const [{ token }, other] = [await shop.newCustomer(), await shop.newCustomer()]
       for (let count = 0; count < 5; count += 1) {
         shop.clock.advance(60_000)
@@ -214,7 +214,7 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
       return { token, customer, bill, id: data.payment_id as PaymentId }
     }
 
-    test('a cancellation of a paid payment is answered 200 each time and debits once', async () => {
+    test('the shop answers 200 to each cancellation of a paid payment and debits once', async () => {
       const { token, bill, id } = await pay()
       card.side.end(bill.id)
       expect([await notify(bill.id), await notify(bill.id), await notify(bill.id)]).toEqual([200, 200, 200])
@@ -256,7 +256,7 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
     }
     const [silent, blocked] = [{ refused: 'refund_without_answer' }, { refused: 'refund_under_way' }]
 
-    test('a refund of 100 RUB that got a 500 blocks another of 150 RUB until it is repeated, and 250 RUB go back', async () => {
+    test('a refund of 100 RUB that got a 500 blocks another of 150 RUB until it is repeated; 250 RUB are refunded', async () => {
       const { token, bill, id } = await pay()
       card.side.troubles.push('500')
       expect(await refund(id, 100n, 'K1')).toEqual(silent)
@@ -278,7 +278,7 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
       expect([bill.backHundredths, await balanceOf(token)]).toEqual([25_000, 50])
     })
 
-    test('two refunds of 100 RUB at once under two keys each give 100 RUB back at most once', async () => {
+    test('two concurrent refunds of 100 RUB under two keys each refund 100 RUB at most once', async () => {
       const { token, bill, id } = await pay()
       const answers = await Promise.all([refund(id, 100n, 'A'), refund(id, 100n, 'B')])
       const done = answers.filter((each) => !('refused' in each)).length
@@ -288,7 +288,7 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
       expect([bill.backHundredths, await balanceOf(token)]).toEqual([20_000, 100])
     })
 
-    test('a second refund of 100 RUB waits for the first whose answer was cut off, and both give 100 RUB back', async () => {
+    test('a second refund of 100 RUB is refused until the first, whose answer was cut off, is repeated', async () => {
       const { token, bill, id } = await pay()
       card.side.troubles.push('done, then cut off')
       expect(await refund(id, 100n, 'X')).toEqual(silent)
@@ -311,7 +311,7 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
       expect(bill.backHundredths).toBe(10_000)
     })
 
-    test('a refund of a payment that the provider does not have is refused and can be repeated under its key', async () => {
+    test('a refund that the provider refuses as unpaid can be repeated under its key', async () => {
       const { token, bill, id } = await pay()
       bill.status = 'waiting'
       expect(await refund(id, 100n, 'none')).toEqual({ refused: 'refund_refused_by_provider' })

@@ -164,7 +164,7 @@ describe.each([...engines])('pipelined requests, on %s', (engine) => {
     client.close()
   })
 
-  test('a purchase whose connection closes during its commit over plain HTTP is replayed to the same key', async () => {
+  test('the shop replays a purchase to its key when its plain HTTP connection closed during the commit', async () => {
     await waitInCommits()
     const client = await connect(false)
     const [before, ended] = [await balanceNow(), endedOf('/dedicated/buy')]

@@ -221,7 +221,7 @@ describe.each([...enginesOf('sqlite')])('indirect reach of a role, on %s', (engi
     expect((await service.services.identities.profile({ kind: 'customer', id })).hasPassword).toBe(false)
   })
 
-  test("a session by support's link only reads and sets the first password, which opens everything", async () => {
+  test("a session by support's link only reads and sets the first password, which lifts the restriction", async () => {
     const id = await newNameless()
     const visitor = await enterBySupport(id)
     const other = await enterBySupport(id)
@@ -235,7 +235,7 @@ describe.each([...enginesOf('sqlite')])('indirect reach of a role, on %s', (engi
     expect((await firstPassword(other)).status).toBe(401)
   })
 
-  test('a link that support makes for a customer with a password is mailed and not in the answer', async () => {
+  test('the shop mails the link that support makes for a customer with a password and omits it from the answer', async () => {
     const email = `anna-${engine}@example.com`
     const customer = await newCustomer({ email })
     const { page } = await newOperator('support')
@@ -248,7 +248,7 @@ describe.each([...enginesOf('sqlite')])('indirect reach of a role, on %s', (engi
     expect((await (await browser()).post('/auth/v1/customer/sign-in/link', { link })).data.id).toBe(customer.id)
   })
 
-  test('a link asks for the second factor, works once with the right code, and limits wrong codes to 20', async () => {
+  test('a sign-in link requires the second factor, works once with the right code, and allows 20 wrong codes', async () => {
     const customer = await newCustomer({ hasFactor: true })
     const { page } = await newOperator('owner')
     const link = secretOf((await page.post(`/admin/v1/customers/${customer.id}/link`)).data.link)

@@ -44,7 +44,7 @@ describe.each([...enginesOf('sqlite')])('password guessing, on %s', (engine) => 
     expect(statuses).toEqual([...Array.from({ length: 20 }, () => 401), 429])
   }
 
-  test('120 password checks by six customers do not keep another customer from signing in', async () => {
+  test('a customer signs in while six other customers run 120 password checks', async () => {
     const { login } = await atHome()
     const clientAddresses = ['198.51.100.1', '198.51.101.1'] as const
     const own = [await atHome(), await atHome(), await atHome(), await atHome(), await atHome(), await atHome()]
@@ -100,7 +100,7 @@ describe.each([...enginesOf('sqlite')])('password guessing, on %s', (engine) => 
     expect((await signIn(page, login, password, '192.0.2.50')).status).toBe(429)
   })
 
-  test('a locked unknown login is answered 429 from a known address, like a locked known one', async () => {
+  test('sign-in answers 429 to a locked unknown login from a known address, as to a locked known one', async () => {
     await lock('nobody-at-all')
     const page = await createBrowserSession(shop.url)
     const unknown = await signIn(page, 'nobody-at-all', password, home)

@@ -69,7 +69,7 @@ describe.each([...enginesOf('postgres')])("registration with another person's ad
     expect((await confirm(link, attackerPassword)).status).toBe(404)
   })
 
-  test("a second registration by the owner of the address wins, and the stranger's link is answered 409", async () => {
+  test("a second registration by the owner of the address succeeds, and the attacker's link answers 409", async () => {
     const email = 'anew@example.com'
     const first = await begun(email)
     const second = await begun(email, owners)
@@ -79,7 +79,7 @@ describe.each([...enginesOf('postgres')])("registration with another person's ad
     expect((await signIn(email, owners)).status).toBe(200)
   })
 
-  test("a password reset by letter ends the stranger's registration, and a later reset ends open sessions", async () => {
+  test("a password reset by e-mail voids the attacker's registration, and a later reset ends open sessions", async () => {
     const email = 'reset@example.com'
     const link = await begun(email)
     const page = await browser()
@@ -99,7 +99,7 @@ describe.each([...enginesOf('postgres')])("registration with another person's ad
     expect((await signIn(email, 'another of its owner')).status).toBe(200)
   })
 
-  test('confirmation and password reset by letter lead to one customer', async () => {
+  test('confirmation and password reset by e-mail create one customer', async () => {
     const email = 'both@example.com'
     const link = await begun(email, owners)
     const page = await browser()
@@ -116,7 +116,7 @@ describe.each([...enginesOf('postgres')])("registration with another person's ad
     expect(await shop.services.customers.list('', 500)).toHaveLength(before)
   })
 
-  test('a confirmation link takes 20 wrong passwords from any addresses and then answers 429 for 60 s', async () => {
+  test('a confirmation link answers 401 to 20 wrong passwords from any addresses and then 429 for 60 s', async () => {
     const link = await begun('guessed@example.com')
     const page = await browser()
     const guess = (count: number) =>
@@ -134,7 +134,7 @@ describe.each([...enginesOf('postgres')])("registration with another person's ad
     expect((await confirm(link, attackerPassword)).status).toBe(200)
   })
 
-  test('one address guesses 60 links and then gets 429', async () => {
+  test('registration answers 404 to 60 guessed links from one address and then 429', async () => {
     const page = await browser()
     const guess = (count: number) =>
       page.post(
@@ -147,7 +147,7 @@ describe.each([...enginesOf('postgres')])("registration with another person's ad
     expect(statuses).toEqual([...Array.from({ length: 60 }, () => 404), 429, 429])
   })
 
-  test('known, waiting and unknown addresses get the same answer and one letter each', async () => {
+  test('registration answers known, pending and unknown addresses alike and mails one letter to each', async () => {
     await begun('waits@example.com')
     const page = await browser()
     const answers = new Set<string>()

@@ -49,7 +49,7 @@ describe.each([...enginesOf('sqlite')])('slow request bodies, on %s', (engine) =
     return { customer, token: text }
   }
 
-  test.each(ends)('no operation runs for a slow body with $how', async ({ status, end }) => {
+  test.each(ends)('every POST operation refuses a slow body with $how', async ({ status, end }) => {
     expect(posts.length).toBeGreaterThan(20)
     for (const path of posts) {
       const { customer, token } = await newCaller()
@@ -69,7 +69,7 @@ describe.each([...enginesOf('sqlite')])('slow request bodies, on %s', (engine) =
     { path: '/premium/whitelist/add', body: { ip: '203.0.113.7' } },
   ] as const
 
-  test.each(ends)('a slow body with $how sells nothing and changes nothing', async ({ status, end }) => {
+  test.each(ends)('a slow purchase with $how makes no order and charges nothing', async ({ status, end }) => {
     for (const { path, body } of [...purchases, ...others]) {
       const { customer, token } = await newCaller()
       const dripping = await startDripping(service, `/api/v1${path}`, { token, body, key: 'slow' })
@@ -81,7 +81,7 @@ describe.each([...enginesOf('sqlite')])('slow request bodies, on %s', (engine) =
     }
   })
 
-  test('a body that takes 50 minutes is accepted while its token is valid', async () => {
+  test('the shop accepts a body that arrives over 50 minutes while its token is valid', async () => {
     const { customer, token } = await newCaller()
     const dripping = await startDripping(service, '/api/v1/vpn/buy', { token, body: { period: 1 } })
     service.clock.advance(3_000_000)
@@ -89,7 +89,7 @@ describe.each([...enginesOf('sqlite')])('slow request bodies, on %s', (engine) =
     expect((await service.services.orders.list(customer, undefined, 10)).length).toBe(1)
   })
 
-  test('a client that disconnects within its body logs no fault', async () => {
+  test('the shop logs no fault for a client that disconnects within its body', async () => {
     const { token } = await newCaller()
     const before = service.log.length
     const dripping = await startDripping(service, '/api/v1/vpn/buy', { token, body: { period: 1 } })
@@ -99,7 +99,7 @@ describe.each([...enginesOf('sqlite')])('slow request bodies, on %s', (engine) =
     expect(seen().join('\n')).not.toMatch(/fault|"level":"error"/)
   })
 
-  test('a node revoked while its report arrives is answered 401 and counts nothing', async () => {
+  test('the shop answers 401 to a node revoked while its report arrives, and counts nothing', async () => {
     const { fleet, db, vpn } = service.services
     const { token } = await newCaller()
     const bought = await service.post('/vpn/buy', { period: 1 }, { token })

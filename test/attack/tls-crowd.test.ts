@@ -65,7 +65,7 @@ async function figures(): Promise<string> {
   return metrics.write()
 }
 
-test('40 visitors are served while four addresses keep all 160 TLS connections open and idle', async () => {
+test("the shop's TLS front serves 40 clients while four addresses keep all 160 connections open and idle", async () => {
   for (let count = 0; count < maxConnections; count += 1) {
     expect(await isServed(await connect(`127.8.8.${1 + (count % 4)}`, true))).toBe(true)
   }
@@ -78,7 +78,7 @@ test('40 visitors are served while four addresses keep all 160 TLS connections o
   expect(clients.slice(maxConnections).some((each) => each.isClosed || each.hasEnded)).toBe(false)
 })
 
-test('an address that authenticated keeps its connection while 200 others come and go', async () => {
+test("the shop's TLS front closes no connection of an authenticated address while 200 others connect", async () => {
   const customer = await connect('127.9.9.9', true)
   expect(await isServed(customer)).toBe(true)
   entrance.welcome(readAddress('127.9.9.9') ?? expect.unreachable())
@@ -88,7 +88,7 @@ test('an address that authenticated keeps its connection while 200 others come a
   expect([customer.isClosed, customer.hasEnded]).toEqual([false, false])
 })
 
-test('62 visitors are served while six addresses connect 3600 times without a handshake', async () => {
+test("the shop's TLS front serves 62 clients while six addresses connect 3600 times without a handshake", async () => {
   // The clock does not move, so the rate limit refills nothing.
   for (let count = 0; count < 3600; count += 100) {
     const crowd = await Promise.allSettled(
@@ -101,7 +101,7 @@ test('62 visitors are served while six addresses connect 3600 times without a ha
   expect(await figures()).toMatch(/turnpike_shop_tls_spared_total\{state="handshake"\} [1-9]/)
 })
 
-test('a gateway serves 20 newcomers while four addresses keep all 160 TLS connections open and idle', async () => {
+test('a gateway answers 20 new TLS clients while four addresses keep all 160 connections open and idle', async () => {
   const stand = openEngine({ limits: { connections: maxConnections } })
   const certificate = readCertificate(selfSigned.cert, selfSigned.key)
   const front = new Front({

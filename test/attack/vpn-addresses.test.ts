@@ -37,7 +37,7 @@ describe.each([...enginesOf('postgres')])('VPN addresses and one customer, on %s
       )?.n ?? 0n,
     )
 
-  test('an unused address is free again after 2 minutes, so adding and removing 12 devices exhausts nothing', async () => {
+  test('an unused address is free again after 2 min, so adding and removing 12 devices exhausts no block', async () => {
     const attacker = await subscriber()
     for (let round = 0; round < 12; round += 1) {
       const device = await attacker.add()
@@ -49,7 +49,7 @@ describe.each([...enginesOf('postgres')])('VPN addresses and one customer, on %s
     for (const other of others) expect(await other.add()).toBeString()
   })
 
-  test('a customer adds at most 35 devices a day, whether they are used, or the subscription bought again', async () => {
+  test('a customer adds at most 35 devices a day, even if each is used or the subscription is bought again', async () => {
     service.clock.advance(2 * dayMs)
     const attacker = await subscriber()
     let [added, refusals] = [1, 0]
@@ -76,7 +76,7 @@ describe.each([...enginesOf('postgres')])('VPN addresses and one customer, on %s
     expect((await service.post('/vpn/buy', { period: 1 }, { token: attacker.token })).status).toBe(200)
   })
 
-  test('a used address is quarantined for a day, also when the node reports the use after the removal', async () => {
+  test('a used address is quarantined for 24 h, also when the node reports the use after the removal', async () => {
     service.clock.advance(2 * dayMs)
     const customer = await subscriber()
     const [seen, late] = [(await customer.add()) ?? '', (await customer.add()) ?? '']
