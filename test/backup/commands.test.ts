@@ -71,7 +71,7 @@ describe('backup, restore, move and reopen commands', () => {
     await testDatabase.remove()
   })
 
-  test('move closes the old place for writing, keeps it readable, and reopen reverts the move', async () => {
+  test('move closes the old database for writing and keeps it readable, and reopen reverts the move', async () => {
     const { db, testDatabase } = await openTestDatabase('sqlite')
     const services = wire(db)
     const customer = await addCustomer(services, 100_000n)

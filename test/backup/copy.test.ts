@@ -65,7 +65,7 @@ describe.each([...enginesOf('postgres')])('backup, restore and move of a filled 
     rmSync(folder, { recursive: true, force: true })
   })
 
-  test('a backup is a file of rows, a separate key and a manifest, all with mode 0600', () => {
+  test('backUp writes a file of rows, a separate key and a manifest, all with mode 0600', () => {
     const manifest = JSON.parse(readFileSync(join(backup, 'manifest.json'), 'utf8'))
     expect(manifest).toMatchObject({ format: 1, engine, checkpoint: { number: 3 } })
     expect(manifest.tables.postings.rows).toBeGreaterThan(10)
@@ -77,7 +77,7 @@ describe.each([...enginesOf('postgres')])('backup, restore and move of a filled 
   })
 
   test.each([...engines])(
-    'a backup is restored on %s with every row the same, and verify finds nothing wrong',
+    'restore copies a backup onto %s with every row the same, and verify finds nothing wrong',
     async (onto) => {
       const empty = await makeTestDatabase(onto)
       const config = configOfTestDatabase(onto, empty)
@@ -98,7 +98,7 @@ describe.each([...enginesOf('postgres')])('backup, restore and move of a filled 
     },
   )
 
-  test('a backup with a changed row, file or key is refused, and nothing is created', async () => {
+  test('restore refuses a backup with a changed row, file or key, and creates nothing', async () => {
     const empty = await makeTestDatabase('sqlite')
     const config = configOfTestDatabase('sqlite', empty)
     const bad = join(folder, 'bad')
@@ -148,7 +148,7 @@ describe.each([...enginesOf('postgres')])('backup, restore and move of a filled 
     await empty.remove()
   })
 
-  test(`move copies every table to the other database${isLong ? ' and back' : ''}, and closes the shop at the old place`, async () => {
+  test(`move copies every table to the other database${isLong ? ' and back' : ''}, and closes the old one`, async () => {
     const other: Engine = engine === 'sqlite' ? 'postgres' : 'sqlite'
     const [from, to, back, further] = [
       await makeTestDatabase(engine, testDatabase),
@@ -180,7 +180,7 @@ describe.each([...enginesOf('postgres')])('backup, restore and move of a filled 
     await Promise.all([from, to, back, further].map((each) => each.remove()))
   })
 
-  test('a backup of an earlier version is restored by this version and migrated', async () => {
+  test('restore migrates a backup of an earlier version', async () => {
     const [old, empty] = [await makeTestDatabase('sqlite'), await makeTestDatabase(engine)]
     const earlier = readMigrations().slice(0, -1)
     const { fingerprint } = createVault(new Uint8Array(32).fill(5))
@@ -212,7 +212,7 @@ describe.each([...enginesOf('postgres')])('backup, restore and move of a filled 
     await Promise.all([old.remove(), empty.remove()])
   })
 
-  test('move refuses while another process is connected, and creates nothing at the new place', async () => {
+  test('move refuses while another process is connected, and creates no new database', async () => {
     const [from, to] = [await makeTestDatabase(engine, testDatabase), await makeTestDatabase('sqlite')]
     const selling = openDatabase(from.address)
     await selling.first('SELECT 1 AS one')

@@ -23,7 +23,7 @@ const leaseBytes = 100_000
 describe.each(isLong ? engines : (['sqlite'] as const))(
   'a shop on %s restored from an older backup while its gateway runs',
   (engine) => {
-    test('a restored shop bills no byte twice, bills at most the leases of the backup, and forgets later customers', async () => {
+    test('a restored shop bills no byte twice, bills at most the leases of the backup, and refuses later customers', async () => {
       const port = freePort()
       const shop = await openStoppableShop(engine, { TURNPIKE_PREMIUM_LEASE_BYTES: String(leaseBytes) })
       const gateway = await makeGatewayProcess(shop, port)
@@ -32,7 +32,7 @@ describe.each(isLong ? engines : (['sqlite'] as const))(
       const testDatabase = await makeTestDatabase(engine)
       try {
         const [user] = await addUsers({ ...shop, port }, 1, 0.2)
-        if (!user) throw new Error('nobody there')
+        if (!user) throw new Error('there is no sub-user')
         await gateway.start()
         const before = await startFlow(origin, user, { everyMs: 5 })
         await before.client.until(() => before.client.total > 3 * leaseBytes)
@@ -48,7 +48,7 @@ describe.each(isLong ? engines : (['sqlite'] as const))(
         const heldAtBackup = Math.max(heldBefore, await heldBytes())
 
         const [late] = await addUsers({ ...shop, port }, 1, 0.1)
-        if (!late) throw new Error('nobody there')
+        if (!late) throw new Error('there is no sub-user')
         const later = await startFlow(origin, late, { everyMs: 5 })
         const between = await startFlow(origin, user, { everyMs: 5 })
         await between.client.until(() => between.client.total > 3 * leaseBytes)
