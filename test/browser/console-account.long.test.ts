@@ -130,7 +130,7 @@ describe.each([...enginesOf('postgres')])('customer and operator accounts in the
     await page.getByText('A code from an authenticator on your phone').waitFor()
   }
 
-  test('a customer signs up by a letter, resets the password by another, and deletes the account', async () => {
+  test('a customer signs up by e-mail, resets the password by e-mail, and deletes the account', async () => {
     const email = `new-${engine}@example.com`
     await visit()
     await page.goto(shop.url)
@@ -196,7 +196,7 @@ describe.each([...enginesOf('postgres')])('customer and operator accounts in the
     await refused('Login, password or code is wrong.')
   })
 
-  test('the owner of an address that a stranger registered sets a password by letter, in Russian on a phone', async () => {
+  test('the owner of an address that an attacker registered sets a password by e-mail, in Russian on a phone', async () => {
     const email = `taken-${engine}@example.com`
     const letters = smtp.letters().length
     const attacker = await createBrowserSession(shop.url)
@@ -267,7 +267,7 @@ describe.each([...enginesOf('postgres')])('customer and operator accounts in the
     await shop.services.referrals.set({ hundredths: 0, topUps: 1 })
   })
 
-  test('a second factor is enabled, requested at sign-in, accepts each code once, and is disabled', async () => {
+  test('a customer enables a second factor, signs in with it, each code once, and disables it', async () => {
     const { token } = await shop.newCustomer()
     await visit()
     await page.goto(await customerLink(shop, token))

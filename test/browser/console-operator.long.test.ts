@@ -111,7 +111,7 @@ describe.each([...enginesOf('sqlite')])('operator console on %s', (engine) => {
     await page.getByText('report 17').first().waitFor()
   })
 
-  test('a price list takes effect after the page shows its changes and the affected customers', async () => {
+  test('an operator applies a price list after the page shows its changes and the affected customers', async () => {
     await enterAs('owner')
     const { token } = await shop.newCustomer(1_000n)
     await shop.post('/vpn/buy', { period: 1, auto_renew: true }, { token })

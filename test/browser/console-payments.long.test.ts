@@ -174,7 +174,7 @@ describe.each([...enginesOf('postgres')])('payments in the console, on %s', (eng
     expect(await balanceOf(token)).toBe(770)
   })
 
-  test('Buy now without enough money pays the difference and buys once', async () => {
+  test('a customer without enough money pays the difference on the purchase page, and the shop buys once', async () => {
     const { page, token } = await enter()
     await page.goto(`${shop.url}/#/dedicated/buy`)
     await page.getByRole('radio', { name: /France/ }).check({ force: true })

@@ -42,7 +42,7 @@ describe.each([...enginesOf('postgres')])('customer console on %s', (engine) => 
     return Bun.file(await (await download).path()).text()
   }
 
-  test('a newcomer buys two proxies at the shown price, and a double click buys once', async () => {
+  test('a new customer buys two proxies at the shown price, and a double click buys once', async () => {
     const token = await enter()
     await page.getByRole('link', { name: 'Choose proxies' }).click()
     await page.getByRole('radio', { name: /Netherlands/ }).check({ force: true })
@@ -58,7 +58,7 @@ describe.each([...enginesOf('postgres')])('customer console on %s', (engine) => 
     expect(balance).toEqual({ balance_rub: 50_000 - data.price_rub, api_spent_rub: 0 })
   })
 
-  test('proxies are searched, prolonged together, exported, commented, checked and replaced', async () => {
+  test('a customer searches, prolongs, exports, comments, checks and replaces proxies', async () => {
     const token = await enter()
     const { data } = await shop.post('/dedicated/buy', { country_code: 'DE', period: 7, count: 3, ipv: 4 }, { token })
     const [first, second] = data.proxies
@@ -115,7 +115,7 @@ describe.each([...enginesOf('postgres')])('customer console on %s', (engine) => 
     expect(replaced.comment).toBe('price watch')
   })
 
-  test('a purchase whose answer is lost is retried and charged once', async () => {
+  test('the console retries a purchase whose answer is lost, and the shop charges it once', async () => {
     const token = await enter()
     await open('/premium')
     await page.getByLabel('Gigabytes').fill('0.5')
@@ -163,7 +163,7 @@ describe.each([...enginesOf('postgres')])('customer console on %s', (engine) => 
     await page.getByText('Nothing was carried in this time').waitFor()
   })
 
-  test('a sub-user is created, limited, given traffic, whitelisted, blocked and deleted', async () => {
+  test('a customer creates a sub-user, limits it, moves traffic to it, whitelists, blocks and deletes it', async () => {
     const token = await enter()
     await shop.post('/premium/traffic/buy', { pool_type: 'residential', gb: 2 }, { token })
     await open('/premium/subusers')
@@ -201,7 +201,7 @@ describe.each([...enginesOf('postgres')])('customer console on %s', (engine) => 
     expect(left.traffic_gb).toBe(2)
   })
 
-  test('a VPN subscription is bought, set up by QR code and file, gets a second device, and is ended for a refund', async () => {
+  test('a customer buys a VPN, sets it up by QR code and file, adds a device, and ends it for a refund', async () => {
     const token = await enter()
     await open('/vpn')
     await page.getByLabel('Name of the first device').fill('Anna phone')
@@ -247,7 +247,7 @@ describe.each([...enginesOf('postgres')])('customer console on %s', (engine) => 
     expect(charge).toContain(`,charge,-52,49948,${data.order_id},`)
   })
 
-  test('events are listed newest first, and refusals are in the chosen language', async () => {
+  test('the events page lists the newest first, and refusals are in the chosen language', async () => {
     const token = await enter(100n)
     const { data } = await shop.post('/dedicated/buy', { country_code: 'DE', period: 7, count: 1, ipv: 4 }, { token })
     const [proxy] = data.proxies

@@ -81,7 +81,7 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     await press('Sign in')
   }
 
-  test('a customer signs up with the link of a letter, and the address bar does not keep the link', async () => {
+  test('a customer signs up with an e-mailed link, and the address bar does not show the link', async () => {
     await page.goto(shop.url)
     await heading('Sign in')
     await press('Sign up')
@@ -100,7 +100,7 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     await heading('Overview')
   })
 
-  test('a purchase without money is refused in Russian at a width of 360 pixels', async () => {
+  test('the page refuses a purchase without money in Russian, at a width of 360 pixels', async () => {
     await press('Русский')
     await page.setViewportSize({ width: 360, height: 740 })
     await open('/vpn')
@@ -138,7 +138,7 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     expect(await balance()).toBe(50_000 - data.price_rub)
   })
 
-  test('proxies are found, prolonged by 14 days, exported, commented and replaced', async () => {
+  test('a customer finds proxies, prolongs them by 14 days, exports, comments and replaces them', async () => {
     const [first, second] = await proxies()
     await open('/dedicated')
     await page.getByLabel('Search').fill(first.ip)
@@ -171,7 +171,7 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     expect([replaced.exit_ip === first.exit_ip, replaced.comment]).toEqual([false, 'price watch'])
   })
 
-  test('traffic is bought once although the answer to the purchase is lost, and its list is generated', async () => {
+  test('a customer buys traffic once although the purchase answer is lost, and generates a list', async () => {
     const before = await balance()
     await open('/premium')
     await page.getByLabel('Gigabytes').fill('0.5')
@@ -200,7 +200,7 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     expect((await shop.get('/premium/whitelist', { token })).data.ips).toMatchObject([{ ip: '127.0.0.1' }])
   })
 
-  test('a VPN subscription is bought, set up by QR code and file, gets a second device, and is ended for a refund', async () => {
+  test('a customer buys a VPN, sets it up by QR code and file, adds a device, and ends it for a refund', async () => {
     const before = await balance()
     await open('/vpn')
     await page.getByLabel('Name of the first device').fill('Anna phone')
@@ -247,7 +247,7 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
       .waitFor()
   })
 
-  test('a read-only API token is made, works for reads, is refused for purchases, and is refused once revoked', async () => {
+  test('a read-only API token reads the balance, is refused for purchases, and is refused once revoked', async () => {
     await open('/api')
     await press('New token')
     await dialog().getByLabel('Name').fill('watcher')
@@ -264,7 +264,7 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     expect((await shop.get('/balance', { token: made })).status).toBe(401)
   })
 
-  test('a second factor is switched on, each code is accepted once, and the page ends the other sessions', async () => {
+  test('a customer enables a second factor, each code works once, and the page ends the other sessions', async () => {
     const other = await createBrowserSession(shop.url)
     const link = (await customerLink(shop, token)).split('#enter=')[1]
     expect((await other.post('/auth/v1/customer/sign-in/link', { link })).status).toBe(200)
@@ -296,7 +296,7 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     expect((await other.get('/auth/v1/customer/session')).status).toBe(401)
   })
 
-  test('the account is deleted only after the customer gives up the balance, and its password is refused', async () => {
+  test('the account page deletes the account only after the customer gives up the balance', async () => {
     await open('/account')
     const erasure = panel('Delete the account')
     const remove = erasure.getByRole('button', { name: 'Delete the account' })

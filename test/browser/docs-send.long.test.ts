@@ -57,7 +57,7 @@ async function send(section: Locator): Promise<{ status: string; text: string }>
   return { status, text: await section.locator('.outcome pre').innerText() }
 }
 
-test('every operation of the docs page can be sent as offered with only a token filled in', () =>
+test('the docs page sends every operation as prefilled, with only a token filled in', () =>
   visit('/docs/', async (page) => {
     await page.getByLabel('API token', { exact: true }).fill(shop.token)
     await sectionOf(page, 'getBalance').waitFor()
@@ -97,7 +97,7 @@ describe('docs page used by one visitor', () => {
     expect(JSON.parse(body)).toEqual({ period: 1 })
   })
 
-  test('an id from an answer is filled into other operations, and a field that the visitor edited stays', async () => {
+  test('the docs page fills an id from an answer into other operations and leaves edited fields unchanged', async () => {
     await page.getByLabel('API token', { exact: true }).fill(shop.token)
     const [order, comment] = [sectionOf(page, 'getOrder'), sectionOf(page, 'setComment')]
     const written = JSON.stringify({ ids: [5], comment: 'mine' })
@@ -133,7 +133,7 @@ describe('docs page used by one visitor', () => {
     expect(ids).toEqual(['buyDedicated', 'prolongDedicated', 'buyTraffic', 'buyVpn', 'renewVpn'])
   })
 
-  test('POST /vpn/delete asks for confirmation, and sends nothing when it is dismissed', async () => {
+  test('the docs page requires confirmation for POST /vpn/delete, and sends nothing when it is dismissed', async () => {
     const uuid = (await shop.post('/vpn/buy', { period: 1 })).data.uuid as string
     await page.getByLabel('API token', { exact: true }).fill(shop.token)
     const section = sectionOf(page, 'deleteVpn')

@@ -242,7 +242,7 @@ test('Enter in a field sends the request, and a path parameter stays one segment
     expect(requests).toContain(`${site.url}/api/v1/orders/ord%2F..%2F1`)
   }))
 
-test('a purchase is prefilled with a key of 32 digits, and descriptions are shown as text and not as HTML', async () => {
+test('the docs page prefills a purchase with a key of 32 digits, and shows descriptions as text, not HTML', async () => {
   const shop = openStandIn([...account, purchase])
   const work = async ({ page, requests, complaints, violations }: Visit) => {
     await page.getByLabel('API token').fill(shop.token)
@@ -302,7 +302,7 @@ test('the docs page on a phone folds its list and fits 360 pixels, in light and 
   }
 })
 
-test('a description that fails to load shows an error with a button to retry', () =>
+test('the docs page shows an error with a retry button when openapi.json fails to load', () =>
   visit('about:blank', async ({ page }) => {
     await page.route('**/openapi.json', (route) => route.fulfill({ status: 503, body: '' }))
     await page.goto(`${site.url}/docs`)

@@ -103,7 +103,7 @@ describe.each([...enginesOf('sqlite')])('operator story on %s', (engine) => {
     await page.keyboard.press('Escape')
   })
 
-  test('an operator adds an exit to the network, beside the nodes', async () => {
+  test('the network page lists the nodes, and an operator adds an exit there', async () => {
     await open('/network')
     await page.getByRole('table', { name: 'Nodes' }).getByText('stock-gateway').waitFor()
     await press('Add an exit')
@@ -116,7 +116,7 @@ describe.each([...enginesOf('sqlite')])('operator story on %s', (engine) => {
     await page.keyboard.press('Escape')
   })
 
-  test('the price of a VPN month changes from ₽299 to ₽301 after the page shows whom it concerns', async () => {
+  test('an operator changes a VPN month from ₽299 to ₽301 after the page shows the affected customers', async () => {
     await open('/prices')
     const editor = page.getByLabel('Price list, JSON')
     await editor.fill((await editor.inputValue()).replace('"1": 299', '"1": 301'))

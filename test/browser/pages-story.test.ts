@@ -185,7 +185,7 @@ describe.each([...enginesOf('sqlite')])('pages story on %s', (engine) => {
       expect(JSON.parse(text)).toMatchObject({ ok: false, error: { code: 'invalid_token' } })
     })
 
-    test('Send on the docs page shows the balance, stores nothing, and Copy takes the curl command without the token', async () => {
+    test('Send on the docs page shows the balance, stores nothing, and Copy copies curl without the token', async () => {
       await page.getByLabel('API token', { exact: true }).fill(shop.token)
       const { status, text } = await send('getBalance')
       expect(status).toStartWith('200')
@@ -251,7 +251,7 @@ describe.each([...enginesOf('sqlite')])('pages story on %s', (engine) => {
       expect([used.length > 60, missing]).toEqual([true, []])
     })
 
-    test('the page of errors fits a phone, and no docs page may run foreign or inline code', async () => {
+    test('the errors page fits 360 pixels, and the CSP of every docs page forbids foreign and inline code', async () => {
       await page.setViewportSize({ width: 360, height: 740 })
       await page.locator('.links a[href="/docs/errors"]').click()
       await page.waitForURL(`${shop.url}/docs/errors`)

@@ -59,7 +59,7 @@ describe.each([...enginesOf('postgres')])('payments story on %s', (engine) => {
     await paying.getByRole('button', { name: button }).click()
     return paying
   }
-  test('Buy now without enough money takes one payment for the difference and buys one proxy that Chromium can use', async () => {
+  test('a customer without enough money makes one payment for the difference and gets one working proxy', async () => {
     await page.goto(`${shop.url}/#/dedicated/buy`)
     await page.getByRole('radio', { name: /France/ }).check({ force: true })
     await page.getByLabel('How to pay').selectOption('sandbox')
@@ -99,7 +99,7 @@ describe.each([...enginesOf('postgres')])('payments story on %s', (engine) => {
     expect(await balance()).toBe(1000)
   })
 
-  test('the operator refunds the card payment, marks a transfer of ₽1,000 as paid once, and the spent ₽299 is owed', async () => {
+  test('the operator refunds a card payment of which ₽299 were spent, and marks a ₽1,000 transfer as paid once', async () => {
     const paid = await newest()
     expect((await shop.post('/vpn/buy', { period: 1 }, { token })).data.price_rub).toBe(299)
     await page.getByRole('button', { name: 'Another payment' }).click()
