@@ -103,7 +103,7 @@ async function openShop(engine: Engine) {
 }
 
 describe.each([...engines])('backups of a shop on %s under load', (engine) => {
-  test(`${rounds} backups and restores, each with a SIGKILL of the shop and of one command, keep every purchase acknowledged before`, async () => {
+  test(`${rounds} backups, each with SIGKILL of the shop and a command, restore all purchases acknowledged before`, async () => {
     const folder = mkdtempSync(join(tmpdir(), 'turnpike-backups-'))
     let shop = await openShop(engine)
     for (let round = 0; round < rounds; round += 1) {

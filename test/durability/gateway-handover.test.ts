@@ -227,7 +227,7 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
     }
   }
 
-  test(`a takeover drops none of ${tunnelCount} tunnels, refuses no new connection, and bills every byte once`, async () => {
+  test(`a takeover closes none of ${tunnelCount} tunnels, refuses no new connection, and bills every byte once`, async () => {
     const tunnels = await openMany(tunnelCount)
     const talking = talk(tunnels)
     const coming = keepComing(4)
@@ -252,7 +252,7 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
     if (isLong) expect(await findingsOf(service.services)).toEqual([])
   })
 
-  test(`a process of the other engine takes over, ${takeovers.length} in a row, and each relays its own tunnels to the end`, async () => {
+  test(`each of ${takeovers.length} takeovers by the other engine relays its own tunnels until they close`, async () => {
     const generations = [await openMany(ways.length)]
     const ends: Promise<number>[] = []
     for (const engineOfNext of takeovers) {

@@ -38,7 +38,7 @@ async function countHalves(db: Database): Promise<{ unpaid: bigint; undelivered:
 }
 
 describe.each([...engines])('a shop on %s killed under load', (engine) => {
-  test(`a shop killed by SIGKILL ${kills} times has every purchase that it acknowledged, and none by half`, async () => {
+  test(`a shop killed by SIGKILL ${kills} times has every acknowledged purchase, and no charge without its order`, async () => {
     const { db: first, testDatabase } = await openTestDatabase(engine)
     const customers = [await addCustomer(wire(first), 10n ** 12n), await addCustomer(wire(first), 10n ** 12n)]
     await first.close()

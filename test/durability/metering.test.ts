@@ -117,7 +117,7 @@ describe.each([...enginesOf('postgres')])('an agent killed while it relays, befo
     return row ?? { used: -1n, aside: -1n }
   }
 
-  test(`an agent killed by SIGKILL ${kills} times is billed for every byte in its journal and for no other byte`, async () => {
+  test(`the shop bills an agent killed by SIGKILL ${kills} times for every journalled byte and no unrelayed byte`, async () => {
     const { db, fleet, traffic } = service.services
     const subusers = await makeSubusers()
     // The test's clock does not move while an agent runs, so the link must be fast enough for all bytes at once.

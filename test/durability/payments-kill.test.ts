@@ -163,7 +163,7 @@ function expectExact(rows: readonly Row[], orders: readonly OrderRow[], side: Ot
 
 describe.each([...engines])('a shop on %s killed while customers pay', (engine) => {
   test.each([...providersOn[engine]])(
-    `a shop killed by SIGKILL ${kills} times has lost and doubled no payment by %s`,
+    `a shop killed by SIGKILL ${kills} times loses no payment by %s and credits none twice`,
     async (provider) => {
       const { db: first, testDatabase } = await openTestDatabase(engine)
       const services = wire(first)

@@ -50,7 +50,7 @@ async function post(url: string, path: string, body: unknown, key: string) {
 }
 
 describe.each([...enginesOf('sqlite')])('a shop killed while it sells VPN, on %s', (engine) => {
-  test('a shop killed by SIGKILL has sold and charged or neither, and a repeat with the same key completes it', async () => {
+  test('a shop killed by SIGKILL has sold and charged or neither, and a retry with the same key completes it', async () => {
     const testDatabase = await makePreparedTestDatabase(engine, 'stocked')
     try {
       const answered = new Map<string, string>()
