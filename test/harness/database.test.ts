@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { openTestDatabase } from './database.ts'
 import { addCustomer, allFindingsOf, wire } from './wired.ts'
 
-test('a closed PostgreSQL test database is opened again without the rows of the test before', async () => {
+test('openTestDatabase reuses a closed PostgreSQL database without the rows of the test before', async () => {
   const first = await openTestDatabase('postgres')
   const services = wire(first.db)
   await addCustomer(services, 100n)
@@ -16,7 +16,7 @@ test('a closed PostgreSQL test database is opened again without the rows of the 
   await second.close()
 })
 
-test('a PostgreSQL test database whose schema a test changed is not opened again', async () => {
+test('openTestDatabase does not reuse a PostgreSQL database whose schema a test changed', async () => {
   const changed = await openTestDatabase('postgres')
   await changed.db.transact((tx) => tx.run('DROP INDEX vpn_peers_key'))
   await changed.close()
