@@ -79,7 +79,7 @@ describe.each([...enginesOf('sqlite')])('access to a dedicated proxy on %s', (en
     expect(await isThrough({ host: '127.0.0.1', port: proxy?.whitelist_port ?? 0 }, far.spot)).toBeTrue()
   })
 
-  test('whitelist ports tell apart two customers who share one client address', async () => {
+  test('the gateway identifies two customers who share one client address by their whitelist ports', async () => {
     const [anna, boris] = [await road.newCustomer(1_000n), await road.newCustomer(1_000n)]
     const [annasProxy] = await allow(anna.token, [(await buy(anna.token))[0]?.id ?? 0])
     const [borisProxy] = await allow(boris.token, [(await buy(boris.token))[0]?.id ?? 0])

@@ -157,7 +157,7 @@ describe.each([...enginesOf('sqlite')])('changes to dedicated proxies on %s', (e
     expect((await service.get('/orders', { token })).data.orders).toHaveLength(3)
   })
 
-  test('a replaced address rests 7 days before it is sold again', async () => {
+  test('the shop does not sell a replaced address again for 7 days', async () => {
     const { token } = await service.newCustomer(1_000n)
     const [proxy] = await buy(token, { country_code: 'AT', period: 90 })
     const { data } = await service.post('/dedicated/replace', { id: proxy?.id }, { token })

@@ -19,17 +19,20 @@ describe.each([...enginesOf('sqlite')])('POST /dedicated/check on %s', (engine) 
 
   const check = async (id: number) => (await road.post('/dedicated/check', { id })).data
 
-  test.each([3, 4, 6])('a new proxy of kind %d works over HTTP and SOCKS5 by POST /dedicated/check', async (ipv) => {
-    const [proxy] = await road.buyProxies({ ipv })
-    const id = proxy?.id ?? 0
-    const works = await check(id)
-    expect(works).toMatchObject({ id, works: true, problem: null })
-    expect(works.took_ms).toBeGreaterThanOrEqual(0)
-    await road.post('/dedicated/protocol', { ids: [id], port_type: 'socks' })
-    expect(await check(id)).toMatchObject({ id, works: true, problem: null })
-  })
+  test.each([3, 4, 6])(
+    'POST /dedicated/check reports a new proxy of kind %d as working, over HTTP and SOCKS5',
+    async (ipv) => {
+      const [proxy] = await road.buyProxies({ ipv })
+      const id = proxy?.id ?? 0
+      const works = await check(id)
+      expect(works).toMatchObject({ id, works: true, problem: null })
+      expect(works.took_ms).toBeGreaterThanOrEqual(0)
+      await road.post('/dedicated/protocol', { ids: [id], port_type: 'socks' })
+      expect(await check(id)).toMatchObject({ id, works: true, problem: null })
+    },
+  )
 
-  test('POST /dedicated/check of an expired proxy says why it fails and succeeds once it is prolonged', async () => {
+  test('POST /dedicated/check reports why an expired proxy fails, and that it works once prolonged', async () => {
     const [http, socks] = await road.buyProxies({ count: 2 })
     if (!http || !socks) throw new Error('nothing was bought')
     await road.post('/dedicated/protocol', { ids: [socks.id], port_type: 'socks' })

@@ -149,7 +149,7 @@ const envOf = (testDatabase: TestDatabase): Record<string, string> => ({
 afterAll(endStarted)
 
 describe.each([...enginesOf('postgres')])('SIGKILL of a shop during purchases on %s', (engine) => {
-  test(`a shop killed ${cycles} times keeps and replays acknowledged purchases; verify finds nothing`, async () => {
+  test(`a shop killed by SIGKILL ${cycles} times replays every acknowledged purchase; verify finds nothing`, async () => {
     const testDatabase = await makePreparedTestDatabase(engine, 'stocked')
     const env = envOf(testDatabase)
     const books = new Books()

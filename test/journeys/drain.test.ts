@@ -8,7 +8,7 @@ import { endStarted, startTurnpike, untilTrue } from '../harness/turnpike.ts'
 
 afterAll(endStarted)
 
-test('a shop answers /readyz with 503 and serves requests for 2 s after SIGTERM before it exits', async () => {
+test('a shop with a drain time of 2 s answers /readyz 503 after SIGTERM, still serves requests and exits 0', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-drain-'))
   const port = freePort()
   const token = 'sandbox-token-of-a-test'

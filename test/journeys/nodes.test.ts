@@ -177,7 +177,7 @@ describe.each([...enginesOf('postgres')])('the state that nodes read from the sh
     expect(node.held.subusers.get(made.subuser_id)?.state).toBe('deleted')
   })
 
-  test('a supplier’s password goes only to the exit’s gateway, or to all gateways for a shared exit', async () => {
+  test('the shop sends a supplier’s password to the exit’s gateway only, or to all gateways for a shared exit', async () => {
     const [own, other] = [await joinNode(service), await joinNode(service)]
     const { exits } = service.services.premium
     const location = { country: 'DE', state: 'Berlin', city: 'Berlin', zip: '10115', asn: 3320 }
@@ -195,7 +195,7 @@ describe.each([...enginesOf('postgres')])('the state that nodes read from the sh
     }
   })
 
-  test('a gateway reads an exit’s place as slugs with its credentials, and later that it is drained', async () => {
+  test('a gateway reads an exit’s location as slugs with its credentials, and later that it is drained', async () => {
     const { premium } = service.services
     const node = await syncedGateway()
     const fields = {

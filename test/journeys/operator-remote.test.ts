@@ -109,7 +109,7 @@ describe('operator commands over TLS from another network namespace', () => {
     expect(shown.out).toContain('379.50')
   })
 
-  test('remote commands get forbidden below their role and invalid_token once the operator is removed', async () => {
+  test('remote commands exit 1 with forbidden below their role, and with invalid_token for a removed operator', async () => {
     const reader = await makeOperator('reader-1', 'reader')
     expect(await runRemote(reader, 'customer', 'list')).toMatchObject({ exit: 0, err: '' })
     const refused = await runRemote(reader, 'customer', 'create', 'Second customer', '--json')

@@ -51,7 +51,7 @@ describe.each([...enginesOf('sqlite')])('payment commands on %s', (engine) => {
     expect(ended.map((each) => each.exit)).not.toContain(0)
   })
 
-  test('payments mark-paid credits once, refund takes back, into debt on request, and reports count both', async () => {
+  test('payments mark-paid credits once, refund debits, with --into-debt below 0, and reports count both', async () => {
     const set = ['payments', 'provider', 'set', 'invoice', '--settings', 'details=Account 42', '--fee', 'transfer=1']
     expect((await run(...set)).exit).toBe(0)
     const { token, customer } = await shop.newCustomer()

@@ -257,7 +257,7 @@ describe.each([...engines])('payments on %s', (engine) => {
     expect(await balanceOf(token)).toBe(10_000)
   })
 
-  test('a code adds a bonus once per customer and twice in all, and a refund takes the bonus back', async () => {
+  test('a code adds a bonus once per customer and twice in all, and a refund debits the bonus', async () => {
     const { codes, paymentOperator } = shop.services
     const terms = {
       kind: 'percent' as const,

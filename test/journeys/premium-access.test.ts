@@ -55,7 +55,7 @@ describe.each([...enginesOf('sqlite')])('premium sub-users, ports and whitelists
     expect((await lineOf({ format_id: 3 }))[0]).toMatch(/^gw\.example\.net:2\d{4}$/)
   })
 
-  test('POST /premium/proxies/generate refuses places that make a login longer than 255 characters', async () => {
+  test('POST /premium/proxies/generate refuses locations that make a login longer than 255 characters', async () => {
     const { token } = await addCustomer()
     const namesOf = async (part: 'states' | 'cities'): Promise<string[]> => {
       const { data } = await service.post(`/premium/locations/${part}`, { pool_type: 'residential' }, { token })
@@ -77,7 +77,7 @@ describe.each([...enginesOf('sqlite')])('premium sub-users, ports and whitelists
     expect([refused.status, refused.error.details[0].field]).toEqual([400, 'login'])
   })
 
-  test('1,000 sticky lines have 1,000 session names and the same place, pool and ttl', async () => {
+  test('1,000 sticky lines have 1,000 session names and the same location, pool and ttl', async () => {
     const { token } = await addCustomer()
     const { data } = await service.post(
       generate,
@@ -583,24 +583,21 @@ test.each([...enginesOf('sqlite')])(
   },
 )
 
-test.each([...enginesOf('sqlite')])(
-  'a gateway leaves out a port whose login is too long and reads the rest, on %s',
-  async (engine) => {
-    const service = await startService(engine)
-    const { token, customer } = await service.newCustomer(1000n)
-    const { subuser_id: id } = (await service.get('/premium/password', { token })).data.subuser
-    const gateway = await joinNode(service)
-    await gateway.catchUp()
-    await service.services.db.transact(async (tx) => {
-      await tx.run(
-        `INSERT INTO gateway_ports (port, subuser_id, parameters, ttl_minutes, session, created_at)
+test.each([...enginesOf('sqlite')])('a gateway leaves out a port whose login is too long, on %s', async (engine) => {
+  const service = await startService(engine)
+  const { token, customer } = await service.newCustomer(1000n)
+  const { subuser_id: id } = (await service.get('/premium/password', { token })).data.subuser
+  const gateway = await joinNode(service)
+  await gateway.catchUp()
+  await service.services.db.transact(async (tx) => {
+    await tx.run(
+      `INSERT INTO gateway_ports (port, subuser_id, parameters, ttl_minutes, session, created_at)
        VALUES (38100, $1, $2, 0, '', 0)`,
-        [id, 'x'.repeat(300)],
-      )
-      service.services.premium.nodes.touch(tx, customer)
-    })
-    await gateway.catchUp()
-    expect(gateway.held.subusers.get(id)?.ports).toEqual([])
-    await service.stop()
-  },
-)
+      [id, 'x'.repeat(300)],
+    )
+    service.services.premium.nodes.touch(tx, customer)
+  })
+  await gateway.catchUp()
+  expect(gateway.held.subusers.get(id)?.ports).toEqual([])
+  await service.stop()
+})

@@ -84,7 +84,7 @@ test('a sandbox shop with loopback addresses logs no warning and sells traffic',
   await service.stop()
 })
 
-test('isLoopback and isSellable tell loopback and private addresses from public ones', () => {
+test('isLoopback is true for loopback addresses, and isSellable is false for private ones', () => {
   for (const host of ['127.0.0.1', '127.9.9.9', '::1', '[::1]', 'localhost', '0.0.0.0', '::', 'a.localhost']) {
     expect([host, isLoopback(host)]).toEqual([host, true])
   }

@@ -12,7 +12,7 @@ import { until } from '../harness/until.ts'
 const order = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
 
 describe.each([...enginesOf('sqlite')])('a stalled shop on %s', (engine) => {
-  test('a shop stalled for 60 s sells at once, and answers 503 after running 10 s without a report', async () => {
+  test('a shop stalled for 60 s sells when it resumes, and answers 503 after 10 s without a node report', async () => {
     const shop = new HandProcess()
     const service = await startService(engine, {}, shop.runtime, false)
     try {

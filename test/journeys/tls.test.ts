@@ -164,7 +164,7 @@ describe('up with a certificate by ACME from pebble', () => {
     return run('curl', '-qsS', '--max-time', '60', ...where, ...more, `https://shop.test:${port}${path}`)
   }
 
-  test('up prints that it is open once it has its certificate, and logs no warning but of joining before', async () => {
+  test('up prints its banner once it has its certificate, and logs no warning before except about joining', async () => {
     expect(up.out()).toContain(`Turnpike is open at https://shop.test:${port}\n`)
     expect((await request('/healthz')).exit).toBe(0)
     expect(up.err()).toContain('certificate renewed')

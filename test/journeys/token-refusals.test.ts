@@ -6,7 +6,7 @@ import { requestInProgress } from '../../src/domains/orders/errors.ts'
 import { engines } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 
-test('request_in_progress answers Retry-After: 1', () => {
+test('a refusal request_in_progress has the header Retry-After: 1', () => {
   expect(toRefusal(requestInProgress(), new Headers()).headers.get('Retry-After')).toBe('1')
 })
 
@@ -79,7 +79,7 @@ describe.each([...engines])('tokens, scopes and secrets on %s', (engine) => {
     for (const { text } of [revoked, expired, removed]) expect(await reasonOf(`Bearer ${text}`)).toEqual([401, 'ended'])
   })
 
-  test('a token with the scope read lists countries, places and prices', async () => {
+  test('a token with the scope read lists countries, locations and prices', async () => {
     const { customer } = await service.newCustomer()
     const { text: token } = await service.services.customers.issueToken(customer, { name: 'looks', scopes: ['read'] })
     for (const locationKind of ['countries', 'states', 'cities', 'zipcodes', 'asns']) {

@@ -64,7 +64,7 @@ describe.each([...enginesOf('postgres')])('a pool of 8 VPN addresses on %s', (en
   })
   afterAll(() => service.stop())
 
-  test('a removed device’s address rests 24 h if it was used and 2 min otherwise', async () => {
+  test('the shop reuses a removed device’s address after 24 h if it was used, and after 2 min otherwise', async () => {
     const { token } = await service.newCustomer(10_000n)
     const first = (await service.post('/vpn/buy', { period: 3 }, { token })).data
     let unused = ''

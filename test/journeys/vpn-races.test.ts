@@ -74,7 +74,7 @@ describe.each([...engines])('concurrent VPN requests on %s', (engine) => {
     }
   })
 
-  test('1 of 4 customers who send one public key at once gets it', async () => {
+  test('1 of 4 concurrent purchases with one public key succeeds, and 3 answer conflict', async () => {
     for (let round = 0; round < scaled(30); round += 1) {
       const key = new Uint8Array(crypto.getRandomValues(new Uint8Array(32)))
       key[31] = (key[31] ?? 0) & 63

@@ -304,7 +304,7 @@ describe.each([...enginesOf('sqlite')])('VPN operations on %s', (engine) => {
     expect((await get('/balance')).data.balance_rub).toBe(100_000 - 2 * 299)
   })
 
-  test('no table has a private key or link secret in plain text, nor has a stored answer', async () => {
+  test('no table and no stored answer has a private key or link secret in plain text', async () => {
     const { post } = await addCustomer()
     const { data } = await post('/vpn/buy', { period: 1 }, 'sealed')
     const key = readConf(data.config)['Interface']?.['PrivateKey'] ?? ''
