@@ -388,7 +388,7 @@ afterAll(() => {
 
 describe.each([...engines])('random payment events with crashes, on %s', (engine) => {
   test.each(['yookassa', 'crypto_pay', 'platega', 'invoice', 'sandbox'])(
-    'every payment by %s that was paid and not refunded is on the balance once',
+    'the balance has every payment by %s that was paid and not refunded, once',
     async (provider) => {
       for (let round = 0; round < rounds[engine]; round += 1)
         await play(engine, provider, 7919 * round + provider.length)
