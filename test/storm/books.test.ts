@@ -14,11 +14,11 @@ describe('money books of a customer', () => {
     return made
   }
 
-  test('money books agree with a statement that has every movement once', () => {
+  test('MoneyBooks.compare finds no problem in a statement that has every movement once', () => {
     expect(books().compare([credit, charge('a', 100n), charge('b', 200n)], 700n, noRenewals)).toEqual([])
   })
 
-  test('money books find an acknowledged purchase that is missing, and one that is charged twice', () => {
+  test('MoneyBooks.compare finds an acknowledged purchase that is missing, and one that is charged twice', () => {
     expect(books().compare([credit, charge('a', 100n)], 900n, noRenewals)).toEqual([
       'order b was answered and is charged 0 times',
     ])
@@ -26,7 +26,7 @@ describe('money books of a customer', () => {
     expect(books().compare(twice, 500n, noRenewals)).toEqual(['order b was answered and is charged 2 times'])
   })
 
-  test('money books find an unacknowledged charge, another price and a wrong balance', () => {
+  test('MoneyBooks.compare finds an unacknowledged charge, another price and a wrong balance', () => {
     const found = books().compare([credit, charge('a', 101n), charge('b', 200n), charge('c', 5n)], 690n, noRenewals)
     expect(found).toEqual([
       'order a cost 100 and is charged 101',
@@ -35,7 +35,7 @@ describe('money books of a customer', () => {
     ])
   })
 
-  test('money books accept requested refunds and one renewal per proxy', () => {
+  test('MoneyBooks.compare accepts requested refunds and one renewal per proxy', () => {
     const made = books()
     made.refunds.push({ orders: ['a'], confirmed: 100n }, { orders: ['b'], confirmed: undefined })
     made.renewals.set(7, 30n)
@@ -53,7 +53,7 @@ describe('money books of a customer', () => {
     expect(made.compare(withoutRefund, 670n, renewals)).toEqual(['the refund of a is 0, not 100'])
   })
 
-  test('money books check a refund over several orders by its sum, and find one larger than their price', () => {
+  test('MoneyBooks.compare checks a refund over several orders by its sum, and finds one above their price', () => {
     const made = books()
     made.refunds.push({ orders: ['a', 'b'], confirmed: 250n })
     const paid = [credit, charge('a', 100n), charge('b', 200n)]
@@ -73,7 +73,7 @@ describe('money books of a customer', () => {
 describe('byte books of a customer', () => {
   const mebibyte = 1024 * 1024
 
-  test('byte books are exact to the byte while no gateway is killed', () => {
+  test('ByteBooks.compare is exact to the byte while no gateway is killed', () => {
     const books = new ByteBooks()
     books.note({ fromMs: 0, toMs: 100, min: 5000, max: 5000 })
     expect(books.compare(5000, [])).toEqual({ problem: undefined, isExact: true })
@@ -81,7 +81,7 @@ describe('byte books of a customer', () => {
     expect(books.compare(4999, []).problem).toContain('1 bytes too few')
   })
 
-  test('byte books allow a kill to lose 1 MiB or one second of an open line, and never allow an overcharge', () => {
+  test('ByteBooks.compare lets a kill lose 1 MiB or 1 s of an open line, and never allows an overcharge', () => {
     const books = new ByteBooks()
     books.note({ fromMs: 0, toMs: 60_000, min: 20 * mebibyte, max: 20 * mebibyte })
     books.note({ fromMs: 0, toMs: 100, min: 1000, max: 1000 })
@@ -93,7 +93,7 @@ describe('byte books of a customer', () => {
     expect(books.compare(all - 1, []).problem).toContain('too few')
   })
 
-  test('byte books start a new period from the billed bytes', () => {
+  test('ByteBooks.settle starts a new period from the billed bytes', () => {
     const books = new ByteBooks()
     books.note({ fromMs: 0, toMs: 100, min: 5000, max: 5000 })
     expect(books.settle(4000)).toBe(1000)

@@ -55,7 +55,7 @@ test('SIGTERM to a storm ends its shop and its gateway', async () => {
 })
 
 describe.each(tried)('a storm on %s', (engine) => {
-  test("every bill equals its customer's count, and no attacker exceeds its bound", async () => {
+  test("every bill in a storm of 1.2 min equals its customer's count, and no attacker exceeds its bound", async () => {
     const seed = Math.floor(Math.random() * 2 ** 31)
     const options: Omit<StormOptions, 'engine' | 'seed'> = full
     const outcome = await runStorm({ ...options, engine, seed })

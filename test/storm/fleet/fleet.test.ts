@@ -29,7 +29,7 @@ async function runStorm(engine: Engine): Promise<FleetOutcome> {
 }
 
 describe.each(isLong && obstacle === undefined ? engines : [])('a storm over a fleet on %s', (engine) => {
-  test('every sold proxy works or is compensated, every login works, and no address has two owners', async () => {
+  test('every sold proxy in a fleet with faults works or is compensated, and no address has two owners', async () => {
     const outcome = await runStorm(engine)
     expect({ problems: outcome.problems, table: outcome.problems.length > 0 ? toFleetTable(outcome) : '' }).toEqual({
       problems: [],
