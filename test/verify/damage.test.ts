@@ -122,7 +122,7 @@ describe('damaged SQLite files', () => {
     await remove()
   })
 
-  test('a SQLite file whose WAL was cut off lacks a checkpoint kept elsewhere', async () => {
+  test('compareWith reports a kept checkpoint as absent from a SQLite file whose WAL was cut off', async () => {
     const opened = await openFilledShop('sqlite')
     const { services, clock } = opened
     await services.db.transact((tx) => tx.run(`UPDATE rate_buckets SET back_at = 3`))
