@@ -68,7 +68,7 @@ describe('VPN devices during the transfer of another device', () => {
     }
   }
 
-  test('a removed VPN device is cut off, and works again with the same key when it is added', async () => {
+  test('a VPN node cuts a removed device off, which works again with the same key when it is added', async () => {
     expect(await passesInTheEnd()).toBe(true)
     await apply({ state: 'down' })
     expect(await isCutOff()).toBe(true)
@@ -89,7 +89,7 @@ describe('VPN devices during the transfer of another device', () => {
     await comesBack()
   })
 
-  test('a VPN device whose traffic is used up is cut off, however often the shop repeats its state', async () => {
+  test('a VPN node cuts off a device whose traffic is used up, however often the shop repeats its state', async () => {
     const left = 3_000_000
     const countOf = async () => {
       const counts = await scene.node.ask<PeerCount[]>('counts')
@@ -112,14 +112,14 @@ describe('VPN devices during the transfer of another device', () => {
     await comesBack()
   })
 
-  test('a VPN device missing from the whole state is cut off', async () => {
+  test('a VPN node cuts off a device that is missing from a whole state', async () => {
     await scene.node.ask('replace', { peers: [{ ...customers[1].peer, speed_mbit: 20 }] })
     expect(await isCutOff()).toBe(true)
     await apply({})
     await comesBack()
   })
 
-  test('no call names the other VPN device, and its transfer continues', async () => {
+  test('a VPN node names the other device in no call of wg set, and its transfer continues', async () => {
     const calls = await scene.node.ask<string[][]>('calls')
     const named = calls.filter(([wg, set]) => wg === 'wg' && set === 'set')
     expect(named.filter((args) => args.includes(customers[0].peer.public_key))).not.toEqual([])

@@ -86,7 +86,7 @@ describe('isolation of two VPN devices', () => {
     expect(outcomes).not.toContain('open')
   })
 
-  test('a VPN device cannot use an address of another device', async () => {
+  test('a VPN device cannot send from an address that is not its own', async () => {
     await scene.net.inside(a.namespace, ['ip', 'address', 'add', '10.66.0.77/32', 'dev', a.device])
     const from = ['ip', 'route', 'replace', netAddresses.origin4, 'dev', a.device, 'src', '10.66.0.77']
     await scene.net.inside(a.namespace, from)
