@@ -4,7 +4,7 @@
 -- SQLite makes a table in memory for every IN list of three or more in a CHECK, in each statement: the tables that a
 -- sale writes have comparisons instead.
 
--- What append-only tables do on PostgreSQL.
+-- Trigger function of append-only tables on PostgreSQL.
 -- @postgres
 CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -220,7 +220,7 @@ WHEN NEW.kind = 'refund' AND (SELECT SUM(amount) FROM postings
     WHERE customer_id = NEW.customer_id AND refund_of = NEW.refund_of) >
   -COALESCE((SELECT amount FROM postings
     WHERE customer_id = NEW.customer_id AND seq = NEW.refund_of AND kind = 'charge'), 0)
-BEGIN SELECT RAISE(ABORT, 'a charge is refunded no more than it was'); END;
+BEGIN SELECT RAISE(ABORT, 'the refunds of a charge exceed the charge'); END;
 -- @postgres
 CREATE TRIGGER postings_append_only BEFORE UPDATE OR DELETE ON postings FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER postings_no_delete BEFORE TRUNCATE ON postings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
@@ -234,7 +234,7 @@ BEGIN
       WHERE customer_id = NEW.customer_id AND refund_of = NEW.refund_of) >
     -COALESCE((SELECT amount FROM postings
       WHERE customer_id = NEW.customer_id AND seq = NEW.refund_of AND kind = 'charge'), 0) THEN
-    RAISE EXCEPTION 'a charge is refunded no more than it was' USING ERRCODE = '23514';
+    RAISE EXCEPTION 'the refunds of a charge exceed the charge' USING ERRCODE = '23514';
   END IF;
   RETURN NEW;
 END
@@ -303,8 +303,8 @@ CREATE TABLE answers (
 );
 CREATE INDEX answers_by_age ON answers (created_at);
 
--- What happened to a customer's things, written by the transaction that caused it and deleted after 30 days. `subject`
--- is the thing: a proxy's number, a subscription's uuid. `digest` is of what the event says.
+-- Events of customers, written by the transaction that caused them and deleted after 30 days. `subject` is a proxy's
+-- number or a subscription's uuid. `digest` is the digest of the event.
 CREATE TABLE events (
   customer_id TEXT NOT NULL,
   seq BIGINT NOT NULL CHECK (seq > 0),
@@ -337,7 +337,7 @@ CREATE TRIGGER events_append_only BEFORE UPDATE ON events FOR EACH ROW EXECUTE F
 
 -- Gateways and VPN nodes. An endpoint that is NULL follows the settings. `private_key` is sealed, and only of a node
 -- whose keys the shop has made. `key_digest` is of the one-time join key, `secret_digest` of the secret that the node
--- made. `boot` to `carried`, `relayed` and `most_ports` are the node's last report. Nothing of a node is sold while
+-- made. `boot` to `total_bytes`, `hop_bytes` and `max_ports` are the node's last report. Nothing of a node is sold while
 -- `stopping_boot` is its boot; a node with `drained_at` takes nothing new. `hop_key` signs requests to other gateways.
 CREATE TABLE nodes (
   id TEXT PRIMARY KEY,
@@ -362,14 +362,14 @@ CREATE TABLE nodes (
   boot TEXT,
   tunnels BIGINT CHECK (tunnels >= 0),
   lag_ms BIGINT CHECK (lag_ms >= 0),
-  carried BIGINT CHECK (carried >= 0),
+  total_bytes BIGINT CHECK (total_bytes >= 0),
   link_mbit BIGINT NOT NULL DEFAULT 10000 CHECK (link_mbit BETWEEN 1 AND 1000000),
   stopping_boot TEXT,
   hop_key TEXT,
   changed_at BIGINT NOT NULL DEFAULT 0,
-  relayed BIGINT CHECK (relayed >= 0),
+  hop_bytes BIGINT CHECK (hop_bytes >= 0),
   drained_at BIGINT,
-  most_ports BIGINT CHECK (most_ports >= 0)
+  max_ports BIGINT CHECK (max_ports >= 0)
 );
 CREATE UNIQUE INDEX nodes_by_key ON nodes (key_digest) WHERE key_digest IS NOT NULL;
 CREATE UNIQUE INDEX nodes_by_secret ON nodes (secret_digest) WHERE secret_digest IS NOT NULL;
@@ -383,7 +383,7 @@ CREATE INDEX nodes_by_change ON nodes (changed_at, id);
 CREATE TABLE stock_ranges (
   id BIGINT PRIMARY KEY CHECK (id > 0),
   prefix TEXT NOT NULL,
-  homes TEXT NOT NULL,
+  node_ids TEXT NOT NULL,
   state TEXT NOT NULL CHECK (state IN ('coming', 'in', 'gone')),
   created_at BIGINT NOT NULL,
   changed_at BIGINT NOT NULL
@@ -410,8 +410,8 @@ CREATE TABLE stock_trials (
 CREATE INDEX stock_trials_of_range ON stock_trials (range_id);
 
 -- One slot that can be sold: a dedicated address, or one of the three slots of a shared one. Slots are sold in the
--- order of their ids; an import shuffles its addresses. The next lease begins at `free_from` or later. `carrier` is the
--- node that serves the address, `known_carrier` the one that its customer knows of, `lost_at` when a node last lost it.
+-- order of their ids; an import shuffles its addresses. The next lease begins at `free_from` or later. `serving_node`
+-- serves the address, `known_node` is the one that its customer knows of, `lost_at` when a node last lost it.
 CREATE TABLE stock (
   id BIGINT PRIMARY KEY,
   address TEXT NOT NULL,
@@ -423,17 +423,17 @@ CREATE TABLE stock (
   retiring BIGINT NOT NULL,
   free_from BIGINT NOT NULL DEFAULT 0,
   range_id BIGINT,
-  carrier TEXT,
+  serving_node TEXT,
   quarantined BIGINT NOT NULL DEFAULT 0,
   lost_at BIGINT,
-  known_carrier TEXT,
+  known_node TEXT,
 -- @sqlite
   CHECK (slot BETWEEN 0 AND 2 AND (ipv = 3 OR slot = 0)),
   CHECK (ipv = 4 OR ipv = 6 OR ipv = 3),
   CHECK (state = 'leased' OR state = 'free' OR state = 'resting' OR state = 'retired'),
   CHECK ((state = 'resting') = (rest_until IS NOT NULL)),
   CHECK (retiring IN (0, 1)),
-  CHECK (carrier IS NULL OR range_id IS NOT NULL),
+  CHECK (serving_node IS NULL OR range_id IS NOT NULL),
   CHECK (quarantined IN (0, 1)),
 -- @both
   UNIQUE (address, slot)
@@ -441,9 +441,9 @@ CREATE TABLE stock (
 CREATE INDEX stock_free ON stock (country, ipv, id) WHERE state = 'free';
 CREATE INDEX stock_resting ON stock (rest_until) WHERE state = 'resting';
 CREATE INDEX stock_of_range ON stock (range_id);
-CREATE INDEX stock_leased_by_carrier ON stock (carrier, id) WHERE state = 'leased';
+CREATE INDEX stock_leased_by_node ON stock (serving_node, id) WHERE state = 'leased';
 CREATE INDEX stock_moved ON stock (id)
-  WHERE state = 'leased' AND carrier IS NOT NULL AND (known_carrier IS NULL OR known_carrier <> carrier);
+  WHERE state = 'leased' AND serving_node IS NOT NULL AND (known_node IS NULL OR known_node <> serving_node);
 
 -- Blocks too large to be written out. An address of a block becomes a slot when it is first sold.
 CREATE TABLE stock_prefixes (
@@ -452,7 +452,7 @@ CREATE TABLE stock_prefixes (
   ipv BIGINT NOT NULL CHECK (ipv = 6),
   added_at BIGINT NOT NULL,
   retired_at BIGINT,
-  carrier TEXT,
+  serving_node TEXT,
   quarantined BIGINT NOT NULL DEFAULT 0 CHECK (quarantined IN (0, 1))
 );
 
@@ -512,7 +512,7 @@ EXECUTE FUNCTION refuse_second_kind();
 -- === Dedicated proxies ===
 
 -- Dedicated proxies. `sources` are the client addresses that need no password, at the port `entry_port`. A renewal
--- spends within the cap of `renew_token_id`. While `interrupted_at` is set the term stands still. `resumed_at` is when
+-- spends within the cap of `renew_token_id`. While `interrupted_at` is set the term is paused. `resumed_at` is when
 -- a proxy was prolonged after its end.
 CREATE TABLE proxies (
   id BIGINT,
@@ -635,7 +635,7 @@ CREATE UNIQUE INDEX subusers_one_default ON subusers (customer_id) WHERE is_defa
 CREATE INDEX subusers_of_customer ON subusers (customer_id, id);
 CREATE INDEX subusers_by_change ON subusers (changed_at, id);
 
--- Bytes of a sub-user in a pool: free (`balance`), set aside for nodes (`aside`), and carried beyond both (`owed`),
+-- Bytes of a sub-user in a pool: free (`balance`), set aside for nodes (`aside`), and used beyond both (`owed`),
 -- which happens only when a lease has lapsed.
 CREATE TABLE traffic_accounts (
   subuser_id TEXT NOT NULL REFERENCES subusers (id),
@@ -829,9 +829,9 @@ CREATE TRIGGER traffic_movements_append_only BEFORE UPDATE OR DELETE ON traffic_
 CREATE TRIGGER traffic_movements_no_delete BEFORE TRUNCATE ON traffic_movements
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 -- @both
--- An address is sold by one product: what is in stock is no exit, and what is an exit is not in stock. One that is
--- retired or drained is free for the other. On PostgreSQL adding stock shares the lock and adding an exit has it alone,
--- so that neither misses what the other has not committed.
+-- An address is sold by one product: an address in stock is no exit. A retired or drained one is free for the other. On
+-- PostgreSQL adding stock shares the lock and adding an exit holds it alone, so that neither misses uncommitted rows
+-- of the other.
 -- @sqlite
 CREATE TRIGGER stock_single_product BEFORE INSERT ON stock
 WHEN EXISTS (SELECT 1 FROM exits WHERE host = NEW.address AND kind = 'local' AND drained_at IS NULL)
@@ -891,7 +891,7 @@ CREATE TRIGGER exits_single_product BEFORE INSERT OR UPDATE OF kind, host, drain
 WHEN (NEW.kind = 'local' AND NEW.drained_at IS NULL) EXECUTE FUNCTION refuse_stock_as_exit();
 -- @both
 
--- === What nodes have carried ===
+-- === Usage that nodes report ===
 
 -- The boots of nodes.
 CREATE TABLE usage_boots (
@@ -902,8 +902,8 @@ CREATE TABLE usage_boots (
   PRIMARY KEY (node, boot)
 );
 
--- What nodes have carried: the largest count of each (node, boot, subject). Counts are cumulative, so a repeat adds
--- nothing. Only what is believed of a count is ever summed.
+-- Bytes that nodes have relayed: the largest count of each (node, boot, subject). Counts are cumulative, so a repeat
+-- adds nothing. Sums use only the believed part of a count.
 CREATE TABLE usage_counts (
   node TEXT NOT NULL,
   boot TEXT NOT NULL,
@@ -920,11 +920,11 @@ CREATE TABLE usage_counts (
 );
 CREATE INDEX usage_counts_of_subject ON usage_counts (subject);
 
--- How many bytes more a node can have carried by now, and what it claimed beyond that. Destinations, which are not
--- billed, have a budget of their own.
+-- Token bucket of a node: the bytes that its link can have relayed beyond its claims, and the refused part of its
+-- claims. Destinations, which are not billed, have a bucket of their own.
 CREATE TABLE usage_budgets (
   node TEXT NOT NULL,
-  purpose TEXT NOT NULL CHECK (purpose IN ('carried', 'hosts')),
+  purpose TEXT NOT NULL CHECK (purpose IN ('bytes', 'hosts')),
   rest BIGINT NOT NULL CHECK (rest BETWEEN 0 AND 9000000000000000),
   at BIGINT NOT NULL,
   refused BIGINT NOT NULL CHECK (refused BETWEEN 0 AND 9000000000000000),
@@ -1013,8 +1013,8 @@ CREATE TABLE vpn_terms (
   PRIMARY KEY (subscription_uuid, seq)
 );
 
--- Devices. A removed one keeps its row, because what it has carried still counts. `private_key` is sealed; NULL when
--- the customer brought the key. `node_id` is where a device was moved to; NULL is the node that its location selects.
+-- Devices. A removed one keeps its row, because its bytes still count. `private_key` is sealed; NULL when the customer
+-- brought the key. `node_id` is where a device was moved to; NULL is the node that its location selects.
 CREATE TABLE vpn_peers (
   id TEXT PRIMARY KEY,
   subscription_uuid TEXT NOT NULL REFERENCES vpn_subscriptions (uuid),
@@ -1052,10 +1052,10 @@ CREATE INDEX vpn_addresses_free ON vpn_addresses (free_at, ipv4) WHERE peer_id I
 -- @sqlite
 CREATE TRIGGER vpn_peers_exact_sums BEFORE UPDATE OF received, sent ON vpn_peers
 WHEN NEW.received + NEW.sent > 9000000000000000 OR typeof(NEW.received) <> 'integer' OR typeof(NEW.sent) <> 'integer'
-BEGIN SELECT RAISE(ABORT, 'a device has carried more than can be counted'); END;
+BEGIN SELECT RAISE(ABORT, 'the bytes of a device exceed 9000000000000000'); END;
 CREATE TRIGGER vpn_subscriptions_exact_sums BEFORE UPDATE OF received, sent ON vpn_subscriptions
 WHEN NEW.received + NEW.sent > 9000000000000000 OR typeof(NEW.received) <> 'integer' OR typeof(NEW.sent) <> 'integer'
-BEGIN SELECT RAISE(ABORT, 'a subscription has carried more than can be counted'); END;
+BEGIN SELECT RAISE(ABORT, 'the bytes of a subscription exceed 9000000000000000'); END;
 -- @postgres
 ALTER TABLE vpn_peers ADD CONSTRAINT vpn_peers_exact_sums CHECK (received + sent <= 9000000000000000);
 ALTER TABLE vpn_subscriptions ADD CONSTRAINT vpn_subscriptions_exact_sums CHECK (received + sent <= 9000000000000000);
@@ -1073,8 +1073,8 @@ CREATE TABLE payment_providers (
 );
 
 -- One top-up. `amount` goes to the balance, `fee` is paid on top. `credited` is 0 or the amount, `debited` what the
--- provider has taken back since. The provider is asked again at `ask_at`. `purchase_…` is what is bought as soon as the
--- payment is made, at this price by this price list, next tried at `buy_at`.
+-- provider has taken back since. The provider is polled again at `ask_at`. `purchase_…` is the purchase that follows
+-- the payment, at this price by this price list, next tried at `buy_at`.
 CREATE TABLE payments (
   id TEXT PRIMARY KEY,
   customer_id TEXT NOT NULL,
@@ -1122,7 +1122,7 @@ CREATE TABLE payment_changes (
   payment_id TEXT NOT NULL,
   number BIGINT NOT NULL CHECK (number > 0),
   kind TEXT NOT NULL CHECK (kind IN
-    ('opened', 'sent', 'credited', 'expired', 'cancelled', 'refund_asked', 'debited', 'bonus', 'bonus_back', 'share',
+    ('opened', 'sent', 'credited', 'expired', 'cancelled', 'refund_requested', 'debited', 'bonus', 'bonus_back', 'share',
     'share_back')),
   state TEXT NOT NULL CHECK (state IN ('new', 'pending', 'paid', 'expired', 'cancelled', 'refunded')),
   amount BIGINT NOT NULL CHECK (CASE WHEN kind IN ('credited', 'bonus', 'share') THEN amount > 0
@@ -1137,20 +1137,20 @@ CREATE UNIQUE INDEX payment_changes_once ON payment_changes (payment_id, kind)
   WHERE kind IN ('opened', 'sent', 'credited', 'bonus', 'bonus_back', 'share', 'share_back');
 CREATE UNIQUE INDEX payment_changes_debited_once ON payment_changes (payment_id, total) WHERE kind = 'debited';
 
--- Each refund that was asked of a provider, by the step that noted it. `before` is what had gone back of the payment or
--- was to go back by then, `tries` how often the provider was asked. `asked` has no outcome yet: a payment has one such
--- refund at most, so that no other is taken for it.
+-- Refunds requested from a provider, by the step that noted them. `before` is the sum of the earlier refunds of the
+-- payment, `tries` the number of requests. `requested` has no outcome yet: a payment has at most one such refund, so
+-- that no other is mistaken for it.
 CREATE TABLE payment_refunds (
   payment_id TEXT NOT NULL,
   step BIGINT NOT NULL CHECK (step > 0),
   amount BIGINT NOT NULL CHECK (amount > 0),
   before BIGINT NOT NULL CHECK (before >= 0),
-  state TEXT NOT NULL CHECK (state IN ('asked', 'done', 'refused')),
+  state TEXT NOT NULL CHECK (state IN ('requested', 'done', 'refused')),
   tries BIGINT NOT NULL CHECK (tries >= 0),
-  asked_at BIGINT NOT NULL,
+  requested_at BIGINT NOT NULL,
   PRIMARY KEY (payment_id, step)
 );
-CREATE UNIQUE INDEX payment_refunds_under_way ON payment_refunds (payment_id) WHERE state = 'asked';
+CREATE UNIQUE INDEX payment_refunds_under_way ON payment_refunds (payment_id) WHERE state = 'requested';
 -- @sqlite
 CREATE TRIGGER payment_refunds_no_delete BEFORE DELETE ON payment_refunds
 BEGIN SELECT RAISE(ABORT, 'refunds of payments are never deleted'); END;
@@ -1212,16 +1212,16 @@ CREATE TABLE referral_terms (
   changed_at BIGINT NOT NULL
 );
 
--- Payments and what became of them are never deleted.
+-- Payments, their steps and their notices are never deleted.
 -- @sqlite
 CREATE TRIGGER payment_changes_append_only BEFORE UPDATE ON payment_changes
-BEGIN SELECT RAISE(ABORT, 'what has become of a payment is never changed'); END;
+BEGIN SELECT RAISE(ABORT, 'steps of a payment are never changed'); END;
 CREATE TRIGGER payment_changes_no_delete BEFORE DELETE ON payment_changes
-BEGIN SELECT RAISE(ABORT, 'what has become of a payment is never deleted'); END;
+BEGIN SELECT RAISE(ABORT, 'steps of a payment are never deleted'); END;
 CREATE TRIGGER payments_no_delete BEFORE DELETE ON payments
 BEGIN SELECT RAISE(ABORT, 'payments are never deleted'); END;
 CREATE TRIGGER payment_notices_no_delete BEFORE DELETE ON payment_notices
-BEGIN SELECT RAISE(ABORT, 'what no payment explains is never deleted'); END;
+BEGIN SELECT RAISE(ABORT, 'notices of payments are never deleted'); END;
 -- @postgres
 CREATE TRIGGER payment_changes_append_only BEFORE UPDATE OR DELETE ON payment_changes
   FOR EACH ROW EXECUTE FUNCTION refuse_change();
@@ -1308,7 +1308,7 @@ CREATE INDEX row_history_of_links ON row_history (of_table, SUBSTR(content, 1, 4
 -- Whose personal data was erased. While `finished_at` is NULL the history behind the rows is still being blanked.
 CREATE TABLE erasures (
   customer_id TEXT PRIMARY KEY,
-  asked_by TEXT NOT NULL CHECK (asked_by IN ('customer', 'operator')),
+  requested_by TEXT NOT NULL CHECK (requested_by IN ('customer', 'operator')),
   at BIGINT NOT NULL,
   finished_at BIGINT CHECK (finished_at >= at)
 );
@@ -1353,9 +1353,9 @@ WHEN NEW.seq <> OLD.seq OR NEW.at <> OLD.at OR NEW.operator_id IS NOT OLD.operat
   OR NOT EXISTS (SELECT 1 FROM erasures WHERE finished_at IS NULL)
 BEGIN SELECT RAISE(ABORT, 'the audit log is never changed'); END;
 CREATE TRIGGER audit_log_no_delete BEFORE DELETE ON audit_log
-BEGIN SELECT RAISE(ABORT, 'the audit log is never shortened'); END;
+BEGIN SELECT RAISE(ABORT, 'entries of the audit log are never deleted'); END;
 CREATE TRIGGER erasures_no_delete BEFORE DELETE ON erasures
-BEGIN SELECT RAISE(ABORT, 'erasures are never forgotten'); END;
+BEGIN SELECT RAISE(ABORT, 'erasures are never deleted'); END;
 CREATE TRIGGER checkpoint_amendments_append_only BEFORE UPDATE ON checkpoint_amendments
 BEGIN SELECT RAISE(ABORT, 'amendments are never changed'); END;
 CREATE TRIGGER checkpoint_amendments_no_delete BEFORE DELETE ON checkpoint_amendments

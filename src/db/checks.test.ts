@@ -31,7 +31,7 @@ const tables: Readonly<Record<string, Columns>> = {
     retiring: '0 1 2',
     quarantined: '0 1 2',
     range_id: '1 NULL',
-    carrier: `'nod_1' NULL`,
+    serving_node: `'nod_1' NULL`,
   },
   proxies: {
     ipv: '4 3 6 5',

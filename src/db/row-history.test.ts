@@ -8,9 +8,9 @@ import type { Database } from './transaction.ts'
 
 /** Rows that are older than the migration which gives them a history. */
 const before = [
-  `INSERT INTO nodes (id, kind, name, location, state, boot, relayed, drained_at, created_at)
+  `INSERT INTO nodes (id, kind, name, location, state, boot, hop_bytes, drained_at, created_at)
    VALUES ('node_1', 'gateway', 'gate-1', '', 'open', '2026', 7, 5, 1)`,
-  `INSERT INTO stock_ranges (id, prefix, homes, state, created_at, changed_at) VALUES (1, '8.8.8.0/24', '', 'in', 1, 1)`,
+  `INSERT INTO stock_ranges (id, prefix, node_ids, state, created_at, changed_at) VALUES (1, '8.8.8.0/24', '', 'in', 1, 1)`,
   `INSERT INTO stock_trials (node_id, range_id, served, problems, seen_as, changed_at)
    VALUES ('node_1', 1, '[]', '["it''s away"]', NULL, 3)`,
   `INSERT INTO proxy_outages (proxy_id, from_at, cause) VALUES (4, 10, 'outage')`,
@@ -29,7 +29,7 @@ describe.each([...engines])('the history of rows on %s', (engine) => {
     await migrate(db, shipped)
     expect(await findingsIn(db)).toEqual([])
     expect(await db.first('SELECT COUNT(*) AS n FROM row_history WHERE checkpoint IS NULL')).not.toEqual({ n: 0n })
-    await run(db, `UPDATE nodes SET drained_at = NULL, most_ports = 3`)
+    await run(db, `UPDATE nodes SET drained_at = NULL, max_ports = 3`)
     await run(db, `UPDATE proxy_outages SET until_at = 20, given = 'nothing', expires_before = 30, expires_after = 30`)
     await run(db, `UPDATE stock_trials SET seen_as = '9.9.9.9'`)
     expect(await findingsIn(db)).toEqual([])

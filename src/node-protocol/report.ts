@@ -30,9 +30,9 @@ export const reportBodySchema = z.object({
       tunnels: count,
       lag_ms: count,
       /** Both directions, since the boot. */
-      carried: count,
-      /** The part that belongs to other gateways. */
-      relayed: count.optional(),
+      total_bytes: count,
+      /** The part of it that belongs to other gateways. */
+      hop_bytes: count.optional(),
       /** The node is stopping: sell nothing more of it. */
       stopping: z.boolean().optional(),
     })
@@ -75,7 +75,7 @@ export const reportBodySchema = z.object({
     .regex(/^[\w-]{43}$/)
     .optional(),
   /** Customer ports that fit; unlimited if omitted. */
-  most_ports: count.optional(),
+  max_ports: count.optional(),
   /** Exit states, repeated every 10 s. The shop drops states older than 30 s. */
   exit_reports: z
     .array(z.object({ id: z.string().max(64), up: z.boolean(), since: count, reason: z.string().max(200) }))

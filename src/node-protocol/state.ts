@@ -87,7 +87,7 @@ export type NodePeer = z.infer<typeof nodePeerSchema>
 const nodeRangeSchema = z.object({
   id: z.int().positive(),
   prefix: z.string(),
-  homes: z.array(z.string()),
+  node_ids: z.array(z.string()),
   gone: z.boolean(),
 })
 export type NodeRange = z.infer<typeof nodeRangeSchema>

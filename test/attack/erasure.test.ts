@@ -118,7 +118,7 @@ describe.each([...engines])('erasure of a customer, on %s', (engine) => {
       await premium.subusers.create(customer, { name: 'his', login: `half_${engine}_${n}` })
     // The state after the first transaction: one of three.
     await db.transact(async (tx) => {
-      await tx.run(`INSERT INTO erasures (customer_id, asked_by, at) VALUES ($1, 'customer', $2)`, [
+      await tx.run(`INSERT INTO erasures (customer_id, requested_by, at) VALUES ($1, 'customer', $2)`, [
         customer,
         shop.clock.nowMs,
       ])

@@ -132,7 +132,7 @@ describe.each([...enginesOf('sqlite')])('usage claims of a joined node, on %s', 
       await tx.run("INSERT INTO usage_boots (node, boot, last_at) VALUES ('earlier', 'boot-0001', 0)")
       await tx.run(
         `INSERT INTO usage_budgets (node, purpose, rest, at, refused, refused_at)
-         VALUES ('earlier', 'carried', 0, 0, 0, NULL)`,
+         VALUES ('earlier', 'bytes', 0, 0, 0, NULL)`,
       )
     })
     const peers = [{ id: owner.device, received: 60, sent: 1_000_000, handshake_at: null }]

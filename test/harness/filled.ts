@@ -251,13 +251,13 @@ async function addNodes({ services, clock }: Shop): Promise<void> {
   await fleet.join(another.text, `tpn_${'2'.repeat(64)}`, '0.1.0')
   await fleet.close('vpn-2')
   await fleet.setLink('gate-2', 500)
-  const health = { boot: '2026', tunnels: 3, lagMs: 7, carried: 1000, relayed: 0, isStopping: false, maxPorts: 900 }
+  const health = { boot: '2026', tunnels: 3, lagMs: 7, totalBytes: 1000, hopBytes: 0, isStopping: false, maxPorts: 900 }
   await fleet.seen(open.id, { version: '0.1.0', health })
   const gate = await fleet.findByName('gate-1')
   if (gate)
     await fleet.seen(gate.id, {
       version: '0.1.0',
-      health: { ...health, tunnels: 4, lagMs: 8, carried: 2000, relayed: 0, isStopping: true },
+      health: { ...health, tunnels: 4, lagMs: 8, totalBytes: 2000, hopBytes: 0, isStopping: true },
     })
   clock.advance(1000)
 }

@@ -74,8 +74,8 @@ export class ModelRelay implements DataPath {
   }
 
   get health() {
-    let carried = 0
-    for (const { received, sent } of this.subjects.values()) carried += received + sent
-    return { tunnels: this.subjects.size, carried }
+    let totalBytes = 0
+    for (const { received, sent } of this.subjects.values()) totalBytes += received + sent
+    return { tunnels: this.subjects.size, totalBytes }
   }
 }

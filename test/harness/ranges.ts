@@ -67,8 +67,8 @@ export function useRangeShop(engine: Engine) {
     },
     /** The gateway that serves an address. */
     gatewayOf: async (address: string): Promise<string | null> => {
-      const sql = 'SELECT carrier FROM stock WHERE address = $1'
-      return (await shop.db.first<{ carrier: string | null }>(sql, [address]))?.carrier ?? null
+      const sql = 'SELECT serving_node FROM stock WHERE address = $1'
+      return (await shop.db.first<{ serving_node: string | null }>(sql, [address]))?.serving_node ?? null
     },
   }
 }

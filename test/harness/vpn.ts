@@ -70,7 +70,7 @@ export async function report(
 ): Promise<unknown> {
   await service.services.db.transact((tx) =>
     tx.run(
-      `INSERT INTO usage_budgets (node, purpose, rest, at, refused) VALUES ($1, 'carried', 0, $2, 0)
+      `INSERT INTO usage_budgets (node, purpose, rest, at, refused) VALUES ($1, 'bytes', 0, $2, 0)
        ON CONFLICT (node, purpose) DO UPDATE SET at = excluded.at`,
       [node, service.clock.nowMs - 86_400_000],
     ),

@@ -51,7 +51,7 @@ describe('hops between two gateways', () => {
 
   const as = (parts: string) => ({ username: `pavel-pool-residential${parts}`, password: passwordOf('pavel') })
   const at = (gateway: Stand) => ({ host: '127.0.0.1', port: gateway.port })
-  const relayed = (gateway: Stand) => gateway.engine.dataPath.health.relayed ?? 0
+  const relayed = (gateway: Stand) => gateway.engine.dataPath.health.hopBytes ?? 0
 
   // The first test, because it expects all counters at 0.
   test('a hop counts 100,000 bytes for the customer at the entry and as relayed at the exit gateway', async () => {

@@ -99,7 +99,7 @@ describe('the speed limit of a credential', () => {
     await until(() => client.total > 8_000_000)
     // Bytes taken from the limit and not received: at most 512 KiB held by the gateway, and the socket buffers.
     const received = client.total + stalled.total
-    expect(gateway.engine.dataPath.health.carried - received).toBeLessThan(2_000_000)
+    expect(gateway.engine.dataPath.health.totalBytes - received).toBeLessThan(2_000_000)
     expect(gateway.engine.status.maxHeld).toBeLessThanOrEqual(512 * 1024)
     for (const each of [stalled, client]) each.close()
     origin.stop()
@@ -110,7 +110,7 @@ describe('the speed limit of a credential', () => {
     let subuser = Number.POSITIVE_INFINITY
     const gateway = openEngine({ speeds: () => ({ subuser }) })
     const origin = openByteOrigin()
-    const relayed = (): number => gateway.engine.dataPath.health.carried
+    const relayed = (): number => gateway.engine.dataPath.health.totalBytes
     /** Changes the limit; returns once the engine applies it and has reported the bytes relayed before. */
     const change = async (limit: number): Promise<void> => {
       subuser = limit

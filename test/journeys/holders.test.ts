@@ -131,7 +131,7 @@ describe.each([...enginesOf('postgres')])('findHolders on %s', (engine) => {
     expect(await holdersAt(to, swappedAt)).toEqual([customer])
     const nodes = await services.fleet.nodes('gateway')
     for (const node of nodes) {
-      await opened.db.transact((tx) => tx.run('UPDATE stock SET carrier = $2 WHERE address = $1', [to, node.id]))
+      await opened.db.transact((tx) => tx.run('UPDATE stock SET serving_node = $2 WHERE address = $1', [to, node.id]))
       expect(await holdersAt(to, swappedAt)).toEqual([customer])
     }
   })

@@ -370,11 +370,11 @@ describe.each([...enginesOf('sqlite')])('reports of nodes to the shop on %s', (e
 
   test('a report stores the node’s version and health', async () => {
     const node = await joinNode(service)
-    await node.report({ version: '9.9.9', health: { tunnels: 3, lag_ms: 12, carried: 4096 } })
+    await node.report({ version: '9.9.9', health: { tunnels: 3, lag_ms: 12, total_bytes: 4096 } })
     expect(await service.services.fleet.findByName(node.name)).toMatchObject({
       version: '9.9.9',
       lastSeenAt: service.clock.nowMs,
-      health: { boot: 'boot-0001', tunnels: 3, lagMs: 12, carried: 4096 },
+      health: { boot: 'boot-0001', tunnels: 3, lagMs: 12, totalBytes: 4096 },
     })
   })
 

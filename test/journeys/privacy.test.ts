@@ -287,7 +287,10 @@ describe.each([...engines])('export and erasure of a customer on %s', (engine) =
     clock.advance(5 * 60_000)
     await services.ledgerAudit.makeCheckpoint()
     await opened.db.transact(async (tx) => {
-      await tx.run(`INSERT INTO erasures (customer_id, asked_by, at) VALUES ($1, 'operator', $2)`, [other, clock.nowMs])
+      await tx.run(`INSERT INTO erasures (customer_id, requested_by, at) VALUES ($1, 'operator', $2)`, [
+        other,
+        clock.nowMs,
+      ])
       await tx.run(`UPDATE customers SET name = 'deleted' WHERE id = $1`, [other])
     })
     expect(await tablesWith(opened.db, ['zinaida'])).toEqual(['row_history.content: zinaida'])

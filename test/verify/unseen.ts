@@ -72,7 +72,7 @@ export const unseen: readonly Unseen[] = [
   },
   {
     table: 'stock',
-    column: 'known_carrier',
+    column: 'known_node',
     of: (row: Row) => row['state'] === 'leased',
     because: 'it decides only whether the customer gets another event; a gateway that does not exist is found',
   },

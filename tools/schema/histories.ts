@@ -54,23 +54,23 @@ export const histories: Readonly<Record<string, readonly History[]>> = {
     },
     { of: 'nodes, hop key', key: 'id', columns: 'hop_key', initial: 'NULL' },
     {
-      of: 'nodes, last word',
+      of: 'nodes, report',
       key: 'id',
-      columns: 'version last_seen_at boot tunnels lag_ms carried',
+      columns: 'version last_seen_at boot tunnels lag_ms total_bytes',
       keep: 'latest',
       direct: true,
     },
     {
-      of: 'nodes, standing',
+      of: 'nodes, status',
       key: 'id',
-      columns: 'relayed stopping_boot most_ports drained_at changed_at',
+      columns: 'hop_bytes stopping_boot max_ports drained_at changed_at',
       initial: 'NULL NULL NULL NULL 0',
       keep: 'latest',
       on: 'update',
       guarded: true,
     },
     // Stock.
-    { of: 'stock_ranges', key: 'id', columns: 'prefix homes state created_at changed_at', direct: true },
+    { of: 'stock_ranges', key: 'id', columns: 'prefix node_ids state created_at changed_at', direct: true },
     {
       of: 'stock_trials',
       key: 'node_id range_id',
@@ -192,7 +192,7 @@ export const histories: Readonly<Record<string, readonly History[]>> = {
       columns: 'kind state amount total posting at note',
       on: 'insert',
     },
-    { of: 'payment_refunds', key: 'payment_id step', columns: 'amount before state tries asked_at' },
+    { of: 'payment_refunds', key: 'payment_id step', columns: 'amount before state tries requested_at' },
     {
       of: 'payment_notices',
       key: 'id',
@@ -225,7 +225,7 @@ export const histories: Readonly<Record<string, readonly History[]>> = {
       on: 'insert update delete',
     },
     // Erasures.
-    { of: 'erasures', key: 'customer_id', columns: 'asked_by at finished_at' },
+    { of: 'erasures', key: 'customer_id', columns: 'requested_by at finished_at' },
     {
       of: 'checkpoint_amendments',
       key: 'checkpoint number',

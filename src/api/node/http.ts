@@ -303,8 +303,8 @@ const toHealth = (body: ReportBody, health: NonNullable<ReportBody['health']>): 
   boot: body.boot,
   tunnels: health.tunnels,
   lagMs: health.lag_ms,
-  carried: health.carried,
-  relayed: health.relayed ?? 0,
+  totalBytes: health.total_bytes,
+  hopBytes: health.hop_bytes ?? 0,
   isStopping: health.stopping ?? false,
-  maxPorts: body.most_ports ?? null,
+  maxPorts: body.max_ports ?? null,
 })

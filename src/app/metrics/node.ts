@@ -30,7 +30,7 @@ export function addNodeMetrics(metrics: Metrics, dataPath: DataPath, contact: Sh
   metrics.total(
     'turnpike_carried_bytes_total',
     'Bytes carried, both directions together.',
-    () => dataPath.health.carried,
+    () => dataPath.health.totalBytes,
   )
 }
 
@@ -41,7 +41,7 @@ export function addGatewayMetrics(
 ): void {
   const countOf = (state: 'open' | 'tunnels' | 'dialling' | 'settling') => engine.status[state]
   metrics.total('turnpike_gateway_relayed_bytes_total', 'Of the bytes carried, those for other gateways.', () => {
-    return engine.dataPath.health.relayed ?? 0
+    return engine.dataPath.health.hopBytes ?? 0
   })
   metrics.gauge('turnpike_gateway_connections', 'Connections that were accepted, by what they are at.', () =>
     (['open', 'tunnels', 'dialling', 'settling'] as const).map((state) => ({

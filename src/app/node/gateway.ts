@@ -260,7 +260,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
     onFault: (fault) => log.error('fault', { fault }),
   })
   const trials = openTrials(agent, rules, log, trialTiming)
-  const room = Number.isFinite(limits.ports) ? { most_ports: limits.ports } : {}
+  const room = Number.isFinite(limits.ports) ? { max_ports: limits.ports } : {}
   const extraFields = () => ({ hop_key: key.publicKey, exit_reports: exitReports.take(), ...room })
   const { sync, meter } = agent.attach(
     engine.dataPath,

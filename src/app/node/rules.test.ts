@@ -13,7 +13,7 @@ const change = { isWhole: false, isFirst: false, isLast: true }
 const range = (id: number, prefix: string, options: Partial<NodeRange> = {}): NodeRange => ({
   id,
   prefix,
-  homes: ['nod_elsewhere'],
+  node_ids: ['nod_elsewhere'],
   gone: false,
   ...options,
 })

@@ -290,7 +290,7 @@ const problems = {
     `node ${of.node} reports on it and may not, or reports addresses outside of it`,
   trial_proof: (of: { node: string; from: string | null }) =>
     `the proof of node ${of.node}, a call from ${of.from ?? 'nowhere'}, is outside of the range or has no time`,
-  carrier_wrong: (of: { node: string | null }) =>
+  serving_node_wrong: (of: { node: string | null }) =>
     of.node === null ? 'no node serves it, and one could' : `node ${of.node} serves it and has not reported it`,
   carrier_known: (of: { node: string }) =>
     `the node that its customer knows, ${of.node}, is no gateway, or the place is not leased`,

@@ -288,7 +288,7 @@ const problems: Translation<typeof findingsEn.problems> = {
   trial_wrong: (of) => `о нём сообщает узел ${of.node}, которому нельзя, или сообщает адреса вне его`,
   trial_proof: (of) =>
     `доказательство узла ${of.node}, вызов с ${of.from ?? '(не записано)'}, вне диапазона или без времени`,
-  carrier_wrong: (of) =>
+  serving_node_wrong: (of) =>
     of.node === null
       ? 'его не обслуживает ни один узел, хотя может'
       : `его обслуживает узел ${of.node}, не сообщавший о нём`,

@@ -61,11 +61,12 @@ test('isRunning returns true for a stopped process whose socket backlog is full'
 })
 
 test('listRunning in another process never removes a socket that is being opened', async () => {
-  const script = `import { listRunning } from ${JSON.stringify(join(import.meta.dir, 'running.ts'))}
+  const script = `import { listRunning } from ${JSON.stringify(join(import.meta.dir, 'boots.ts'))}
     console.log('lists'); for (;;) await listRunning(${JSON.stringify(folder)})`
   const lister = Bun.spawn([process.execPath, '-e', script], { stdout: 'pipe' })
   children.push(lister)
-  await lister.stdout.getReader().read()
+  const { value } = await lister.stdout.getReader().read()
+  expect(new TextDecoder().decode(value)).toBe('lists\n')
   const lost: string[] = []
   for (let number = 0; number < 1000; number += 1) {
     const boot = bootOf(number)
@@ -75,4 +76,5 @@ test('listRunning in another process never removes a socket that is being opened
     open.close()
   }
   expect(lost).toEqual([])
+  expect(lister.exitCode).toBeNull()
 })

@@ -27,6 +27,6 @@ export type DataPath = {
   allow(id: string, pool: string, upto: number): void
   /** Bytes per 200 ms at the current rate; sizes the next lease. */
   paceOf?(id: string, pool: string): number
-  /** `relayed` is the part of `carried` that belongs to other gateways. */
-  readonly health: { readonly tunnels: number; readonly carried: number; readonly relayed?: number }
+  /** `hopBytes` is the part of `totalBytes` that belongs to other gateways. */
+  readonly health: { readonly tunnels: number; readonly totalBytes: number; readonly hopBytes?: number }
 }

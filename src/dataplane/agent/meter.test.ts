@@ -100,7 +100,7 @@ describe('the meter', () => {
     meter.start()
     await timing.advance(10_000)
     expect(shop.reports.map((each) => each.atMs)).toEqual([0, 2000, 4000, 6000, 8000, 10_000])
-    expect(shop.last.health).toEqual({ tunnels: 0, carried: 0, lag_ms: 7 })
+    expect(shop.last.health).toEqual({ tunnels: 0, total_bytes: 0, lag_ms: 7 })
     expect(meter.lastContactAt).toBe(10_000)
   })
 

@@ -296,11 +296,11 @@ export class Meter {
   }
 
   private toBody(batch: Batch): ReportBody {
-    const { tunnels, carried, relayed } = this.dataPath.health
+    const { tunnels, totalBytes, hopBytes } = this.dataPath.health
     const health = {
       tunnels,
-      carried,
-      ...(relayed !== undefined && { relayed }),
+      total_bytes: totalBytes,
+      ...(hopBytes !== undefined && { hop_bytes: hopBytes }),
       lag_ms: this.deps.lagMs(),
       ...(this.isWithdrawn && { stopping: true }),
     }

@@ -114,7 +114,7 @@ describe('the saved state of a node', () => {
 
   test('SavedState keeps ranges and gateways when it compacts its file', () => {
     const saved = new SavedState({ folder, timing: realTiming, log: quiet, maxAdded: 1000 })
-    const range = { id: 7, prefix: '45.12.7.0/24', homes: [], gone: false }
+    const range = { id: 7, prefix: '45.12.7.0/24', node_ids: [], gone: false }
     const gateway = { id: 'nod_1', name: 'one', host: '45.12.0.1', port: 10_800, key: 'k', state: 'open' as const }
     saved.note({ ...page(1, 1), ranges: [range], gateways: [gateway] }, whole)
     for (let now = 2; now < 50; now += 1) saved.note(page(now, 1), change)

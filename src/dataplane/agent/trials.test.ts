@@ -8,7 +8,12 @@ import { AddressTrials } from './trials.ts'
 
 const whole = { isWhole: true, isFirst: true, isLast: true }
 const change = { isWhole: false, isFirst: false, isLast: true }
-const range = (id: number, prefix: string, homes: string[] = []): NodeRange => ({ id, prefix, homes, gone: false })
+const range = (id: number, prefix: string, node_ids: string[] = []): NodeRange => ({
+  id,
+  prefix,
+  node_ids,
+  gone: false,
+})
 
 describe('the address trials of a node', () => {
   let timing: HandTiming

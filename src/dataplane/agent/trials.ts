@@ -102,7 +102,7 @@ export class AddressTrials {
   private put(range: NodeRange): void {
     this.unnamed?.delete(range.id)
     const prefix = readPrefix(range.prefix)
-    const isMine = !range.gone && (range.homes.length === 0 || range.homes.includes(this.deps.node))
+    const isMine = !range.gone && (range.node_ids.length === 0 || range.node_ids.includes(this.deps.node))
     if (!isMine || !prefix) this.held.delete(range.id)
     else {
       const canUse = (address: Address) => this.deps.tryAddress(address) === undefined

@@ -56,7 +56,7 @@ describe('counts of devices', () => {
           }
         }
         for (const [key, total] of totals) expect(counts.totalOf(owner(key))).toBe(total)
-        expect(counts.carried).toBe([...totals.values()].reduce((sum, each) => sum + each, 0))
+        expect(counts.totalBytes).toBe([...totals.values()].reduce((sum, each) => sum + each, 0))
       }),
     )
   })

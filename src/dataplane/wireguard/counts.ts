@@ -17,7 +17,7 @@ export class PeerCounts {
   private readonly changed = new Set<string>()
   /** Total when the agent last took the count, the most that the shop can know. */
   private readonly taken = new Map<string, number>()
-  carried = 0
+  totalBytes = 0
 
   /** Adds counters to the owner of each key; bytes of unknown keys are dropped. */
   absorb(peers: readonly DevicePeer[], ownerOf: (publicKey: string) => string | undefined): void {
@@ -66,7 +66,7 @@ export class PeerCounts {
       sent: total.sent + sent,
       handshakeAt: isNewHandshake ? peer.handshakeAt : total.handshakeAt,
     })
-    this.carried += received + sent
+    this.totalBytes += received + sent
     this.changed.add(id)
   }
 }

@@ -239,6 +239,6 @@ const toDataPath = (counts: PeerCounts, clock: Clock): DataPath => ({
   // Peers have no leases: `left` comes with their state.
   allow: () => undefined,
   get health() {
-    return { tunnels: counts.upAt(clock()), carried: counts.carried }
+    return { tunnels: counts.upAt(clock()), totalBytes: counts.totalBytes }
   },
 })

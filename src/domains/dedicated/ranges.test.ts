@@ -35,17 +35,17 @@ describe.each([...engines])('a whole range on %s', (engine) => {
     ])
     expect(await available()).toBe(4)
     expect(await events()).toEqual([])
-    // Free slots of the range without a carrier do not change the number of replacements elsewhere.
+    // Free slots of the range without a serving node do not change the number of replacements elsewhere.
     const setServingNode = (servingNode: string) =>
       here.floor.db.transact((tx) =>
-        tx.run(`UPDATE stock SET carrier = ${servingNode} WHERE state = 'free' AND address LIKE $1`, [
+        tx.run(`UPDATE stock SET serving_node = ${servingNode} WHERE state = 'free' AND address LIKE $1`, [
           `10.4.${here.number}.%`,
         ]),
       )
     await setServingNode('NULL')
     const [kind] = (await here.floor.services.rangeOperator.survey(lost())).kinds
     expect([await available(), kind?.free, kind?.replacements]).toEqual([2, 2, 2])
-    await setServingNode('(SELECT MAX(carrier) FROM stock)')
+    await setServingNode('(SELECT MAX(serving_node) FROM stock)')
   })
 
   test('a retired range is not sold and its leases run out; undone, it is sold again', async () => {

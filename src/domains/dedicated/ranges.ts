@@ -115,12 +115,12 @@ export async function survey(deps: DedicatedDeps, prefix: Prefix): Promise<Range
 }
 
 /** Assigns a range, with the proxies on it, to other gateways. `away` are those gateways that are not serving now. */
-export async function move(deps: DedicatedDeps, prefix: Prefix, homes: readonly string[], isDry: boolean) {
+export async function move(deps: DedicatedDeps, prefix: Prefix, nodeIds: readonly string[], isDry: boolean) {
   const { proxies, customers } = await survey(deps, prefix)
   const away = (await deps.fleet.nodes('gateway'))
-    .filter((node) => homes.includes(node.id) && !isServing(node, runningSince(deps)))
+    .filter((node) => nodeIds.includes(node.id) && !isServing(node, runningSince(deps)))
     .map((node) => node.name)
-  const ranges = isDry ? 0 : await deps.stock.ranges.assign(prefix, homes)
+  const ranges = isDry ? 0 : await deps.stock.ranges.assign(prefix, nodeIds)
   return { proxies, customers, away, ranges }
 }
 

@@ -155,7 +155,7 @@ describe.each([...engines])('joining on %s', (engine) => {
     const say = (boot: string, tunnels: number, totalBytes: number, isStopping = false) =>
       services.fleet.seen(id, {
         version,
-        health: { boot, tunnels, lagMs: 5, carried: totalBytes, relayed: 0, isStopping, maxPorts: null },
+        health: { boot, tunnels, lagMs: 5, totalBytes, hopBytes: 0, isStopping, maxPorts: null },
       })
     const health = async () => (await services.fleet.findByName(name))?.health
     await say('boot-1', 1, 100)
@@ -164,14 +164,14 @@ describe.each([...engines])('joining on %s', (engine) => {
       boot: 'boot-1',
       tunnels: 2,
       lagMs: 5,
-      carried: 100,
-      relayed: 0,
+      totalBytes: 100,
+      hopBytes: 0,
       isStopping: false,
       maxPorts: null,
     })
     await say('boot-2', 3, 10)
     await say('boot-1', 9, 999)
-    expect(await health()).toMatchObject({ boot: 'boot-2', tunnels: 3, carried: 10, isStopping: false })
+    expect(await health()).toMatchObject({ boot: 'boot-2', tunnels: 3, totalBytes: 10, isStopping: false })
     await say('boot-2', 3, 10, true)
     await say('boot-2', 2, 10)
     expect(await health()).toMatchObject({ boot: 'boot-2', tunnels: 2, isStopping: true })

@@ -36,14 +36,14 @@ export const usualLinkMegabits = 10_000
 export const isLink = (megabits: number): boolean =>
   Number.isSafeInteger(megabits) && megabits >= 1 && megabits <= 1_000_000
 
-/** A node's last report of itself. `carried` is bytes in both directions since that boot. */
+/** A node's last report of itself. `totalBytes` is bytes in both directions since that boot. */
 export type Health = {
   readonly boot: string
   readonly tunnels: number
   readonly lagMs: number
-  readonly carried: number
-  /** The part of `carried` that was for other gateways. */
-  readonly relayed: number
+  readonly totalBytes: number
+  /** The part of `totalBytes` that was for other gateways. */
+  readonly hopBytes: number
   /** How many leased ports it can open; null for any number. */
   readonly maxPorts: number | null
   readonly isStopping: boolean

@@ -31,17 +31,17 @@ const keyColumns = columnsOf<NonNullable<Node['key']>>({
   usedAt: orNull(int('key_used_at')),
 })
 
-const healthColumns = columnsOf<Omit<Health, 'isStopping' | 'relayed'>>({
+const healthColumns = columnsOf<Omit<Health, 'isStopping' | 'hopBytes'>>({
   boot: textColumn('boot'),
   tunnels: int('tunnels'),
   lagMs: int('lag_ms'),
-  carried: int('carried'),
-  maxPorts: orNull(int('most_ports')),
+  totalBytes: int('total_bytes'),
+  maxPorts: orNull(int('max_ports')),
 })
 
 const toHealth = (row: Row): Health => ({
   ...healthColumns.read(row),
-  relayed: orNull(int('relayed')).read(row['relayed']) ?? 0,
+  hopBytes: orNull(int('hop_bytes')).read(row['hop_bytes']) ?? 0,
   isStopping: row['stopping_boot'] === row['boot'],
 })
 
@@ -52,7 +52,7 @@ const nodes = recordsOf(
     ...flatColumns.read(row),
     endpoint: has(row, 'endpoint_host', 'endpoint_port') ? endpointColumns.read(row) : null,
     key: has(row, 'key_expires_at') ? keyColumns.read(row) : null,
-    health: has(row, 'boot', 'tunnels', 'lag_ms', 'carried') ? toHealth(row) : null,
+    health: has(row, 'boot', 'tunnels', 'lag_ms', 'total_bytes') ? toHealth(row) : null,
   }),
 )
 
@@ -68,7 +68,7 @@ export async function insertNode(tx: Tx, node: Node, sealedKey: Uint8Array | nul
   ])
 }
 
-/** A node's bandwidth, which limits what it can claim to have carried, and since when it may have used it. */
+/** A node's bandwidth, which limits what it can claim to have relayed, and since when it may have used it. */
 const linkColumns = columnsOf({ megabits: int('link_mbit'), joinedAt: orNull(int('joined_at')) })
 
 export const findLink = async (reader: Reader, node: string): Promise<{ megabits: number; joinedAt: number | null }> =>
@@ -205,14 +205,14 @@ export async function markSeen(tx: Tx, node: NodeId, nowMs: number, version: str
 
 /** A late report of an earlier boot changes nothing. Within a boot, counters never fall and stopping never ends. */
 export function writeHealth(tx: Tx, node: NodeId, health: Health): void {
-  const { boot, tunnels, lagMs, carried, relayed, isStopping, maxPorts } = health
+  const { boot, tunnels, lagMs, totalBytes, hopBytes, isStopping, maxPorts } = health
   tx.send(
     `UPDATE nodes SET boot = $2, tunnels = $3, lag_ms = $4,
-       carried = CASE WHEN boot = $2 AND carried > $5 THEN carried ELSE $5 END,
-       relayed = CASE WHEN boot = $2 AND relayed > $6 THEN relayed ELSE $6 END,
-       stopping_boot = COALESCE($7, stopping_boot), most_ports = $8
+       total_bytes = CASE WHEN boot = $2 AND total_bytes > $5 THEN total_bytes ELSE $5 END,
+       hop_bytes = CASE WHEN boot = $2 AND hop_bytes > $6 THEN hop_bytes ELSE $6 END,
+       stopping_boot = COALESCE($7, stopping_boot), max_ports = $8
      WHERE id = $1 AND (boot IS NULL OR boot <= $2)`,
-    [node, boot, tunnels, lagMs, carried, relayed, isStopping ? boot : null, maxPorts],
+    [node, boot, tunnels, lagMs, totalBytes, hopBytes, isStopping ? boot : null, maxPorts],
   )
 }
 

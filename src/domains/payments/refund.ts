@@ -115,14 +115,14 @@ async function noteRefund(deps: PaymentDeps, tx: Tx, id: PaymentId, input: Refun
   const known = await store.refundsOf(tx, id)
   const before = goneOf(payment, known)
   const amount = input.amount === 'all' ? subtract(payment.amount, before) : input.amount
-  const underWay = known.find((each) => each.state === 'asked')
+  const underWay = known.find((each) => each.state === 'requested')
   // Without a key, the same amount repeats the refund that has no outcome yet.
   if (input.key === undefined && underWay?.amount === amount) return underWay.step
   assertLeft(payment, before, amount)
   if (underWay) throw refundUnderWay(underWay.amount)
   if (!input.intoDebt) await assertNotSpent(deps, tx, payment, amount)
-  const { changes: step } = writeSteps(deps, tx, payment, [{ kind: 'refund_asked', note: input.note }])
-  store.insertRefund(tx, { payment: id, step, amount, before, state: 'asked', tries: 0, requestedAt: deps.clock() })
+  const { changes: step } = writeSteps(deps, tx, payment, [{ kind: 'refund_requested', note: input.note }])
+  store.insertRefund(tx, { payment: id, step, amount, before, state: 'requested', tries: 0, requestedAt: deps.clock() })
   return step
 }
 
@@ -142,16 +142,16 @@ async function beginTry(
   // The provider is polled even if this process dies.
   store.putOff(tx, id, deps.clock())
   const tried = { ...noted, tries: noted.tries + 1 }
-  if (noted.state === 'asked') {
+  if (noted.state === 'requested') {
     store.writeTry(tx, tried)
     return tried
   }
   const before = goneOf(payment, known)
   assertLeft(payment, before, noted.amount)
-  const underWay = known.find((each) => each.state === 'asked')
+  const underWay = known.find((each) => each.state === 'requested')
   if (underWay) throw refundUnderWay(underWay.amount)
   if (!intoDebt) await assertNotSpent(deps, tx, payment, noted.amount)
-  const again = { ...tried, before, state: 'asked', requestedAt: deps.clock() } as const
+  const again = { ...tried, before, state: 'requested', requestedAt: deps.clock() } as const
   store.writeTry(tx, again)
   return again
 }

@@ -61,7 +61,7 @@ const steps = {
   credited: { from: ['new', 'pending', 'expired', 'cancelled'], to: ['paid'] },
   expired: { from: ['new', 'pending'], to: ['expired'] },
   cancelled: { from: ['new', 'pending'], to: ['cancelled'] },
-  refund_asked: { from: ['paid'], to: ['paid'] },
+  refund_requested: { from: ['paid'], to: ['paid'] },
   debited: { from: ['paid'], to: ['paid', 'refunded'] },
   bonus: { from: ['paid'], to: ['paid'] },
   bonus_back: { from: ['paid', 'refunded'], to: ['paid', 'refunded'] },
@@ -116,7 +116,7 @@ export type Notice = {
   readonly resolution: string | null
 }
 
-export const refundStates = ['asked', 'done', 'refused'] as const
+export const refundStates = ['requested', 'done', 'refused'] as const
 
 /** One refund that was asked of a provider. `asked` has no outcome yet; a payment has at most one such refund. */
 export type ProviderRefund = {

@@ -111,7 +111,7 @@ const refundColumns = columnsOf<ProviderRefund>({
   before: money('before'),
   state: oneOf('state', refundStates),
   tries: int('tries'),
-  requestedAt: int('asked_at'),
+  requestedAt: int('requested_at'),
 })
 
 /** A provider as it was set up. `settings` is the JSON of its `ProviderTerms`, `secret` is sealed. */
@@ -372,7 +372,7 @@ export const insertRefund = (tx: Tx, refund: ProviderRefund): void =>
 /** Writes one more try. The payment's row is locked. */
 export const writeTry = (tx: Tx, { payment, step, before, state, tries, requestedAt }: ProviderRefund): void =>
   tx.send(
-    `UPDATE payment_refunds SET before = $3, state = $4, tries = $5, asked_at = $6
+    `UPDATE payment_refunds SET before = $3, state = $4, tries = $5, requested_at = $6
      WHERE payment_id = $1 AND step = $2`,
     [payment, step, before, state, tries, requestedAt],
   )
@@ -387,7 +387,7 @@ export const writeDone = (tx: Tx, { payment, step }: ProviderRefund): void =>
 export const writeRefused = (tx: Tx, { payment, step, tries }: ProviderRefund): void =>
   tx.send(
     `UPDATE payment_refunds SET state = 'refused'
-     WHERE payment_id = $1 AND step = $2 AND tries = $3 AND state = 'asked'`,
+     WHERE payment_id = $1 AND step = $2 AND tries = $3 AND state = 'requested'`,
     [payment, step, tries],
   )
 
@@ -401,7 +401,7 @@ export const findWithoutStep = (reader: Reader): Promise<ProviderRefund | undefi
     reader,
     `SELECT * FROM payment_refunds WHERE NOT EXISTS (SELECT 1 FROM payment_changes AS change
        WHERE change.payment_id = payment_refunds.payment_id AND change.number = payment_refunds.step
-         AND change.kind = 'refund_asked')
+         AND change.kind = 'refund_requested')
      ORDER BY payment_id, step LIMIT 1`,
   )
 

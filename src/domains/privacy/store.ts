@@ -52,7 +52,7 @@ export async function findLost(
 /** Begins or repeats an erasure, which lets the history of this customer be blanked. */
 export async function beginErasure(tx: Tx, customer: CustomerId, by: 'customer' | 'operator', nowMs: number) {
   await tx.run(
-    `INSERT INTO erasures (customer_id, asked_by, at) VALUES ($1, $2, $3)
+    `INSERT INTO erasures (customer_id, requested_by, at) VALUES ($1, $2, $3)
      ON CONFLICT (customer_id) DO UPDATE SET finished_at = NULL`,
     [customer, by, nowMs],
   )

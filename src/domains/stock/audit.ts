@@ -164,8 +164,8 @@ async function createServingCheck(reader: Reader, fleet: Pick<Fleet, 'nodes'>, m
   }
   for (const block of await rangeStore.listBlocks(reader)) {
     const known = byPrefix.get(block.prefix)
-    if (!known || !isRight(known, 0, block.carrier)) {
-      note(at('block', { prefix: block.prefix }), problem('carrier_wrong', { node: block.carrier }))
+    if (!known || !isRight(known, 0, block.serving_node)) {
+      note(at('block', { prefix: block.prefix }), problem('serving_node_wrong', { node: block.serving_node }))
     }
   }
 
@@ -181,7 +181,7 @@ async function createServingCheck(reader: Reader, fleet: Pick<Fleet, 'nodes'>, m
         return servingNode === null ? undefined : problem('carrier_without_range', { node: servingNode })
       if (!known || !address || !contains(known.prefix, address)) return problem('place_range', { range })
       const offset = known.isBlock ? 0 : offsetOf(known.prefix, address)
-      return isRight(known, offset, servingNode) ? undefined : problem('carrier_wrong', { node: servingNode })
+      return isRight(known, offset, servingNode) ? undefined : problem('serving_node_wrong', { node: servingNode })
     },
   }
 }

@@ -16,7 +16,7 @@ export const createStockNodes = (deps: StockDeps): NodeSide & Required<Pick<Node
         return found.map((range) => ({
           id: String(range.id),
           changedAt: range.changedAt,
-          shape: { id: range.id, prefix: range.prefix, homes: [...range.homes], gone: range.state === 'gone' },
+          shape: { id: range.id, prefix: range.prefix, node_ids: [...range.nodeIds], gone: range.state === 'gone' },
         }))
       },
     },

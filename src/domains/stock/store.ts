@@ -15,24 +15,24 @@ export type SlotQuery = {
   readonly unprovenAt?: number | undefined
 }
 
-type SlotRow = { id: bigint; address: string; free_from: bigint; carrier: string | null }
+type SlotRow = { id: bigint; address: string; free_from: bigint; serving_node: string | null }
 
-const toSlot = ({ id, address, free_from: freeFrom, carrier: servingNode }: SlotRow): StockSlot => ({
+const toSlot = ({ id, address, free_from: freeFrom, serving_node: servingNode }: SlotRow): StockSlot => ({
   id: Number(id),
   address,
   freeFrom: Number(freeFrom),
   servingNode,
 })
 
-/** The condition of a `SlotQuery` on `carrier`. Its values are `servingNodeValues`. */
+/** The condition of a `SlotQuery` on `serving_node`. Its values are `servingNodeValues`. */
 function servedBy({ servingNodes, unprovenAt }: SlotQuery, after: number, range = 'stock.range_id'): string {
   const count = padded(servingNodes).length
-  const isThere = `carrier IN (${list(count, after)})`
+  const isThere = `serving_node IN (${list(count, after)})`
   if (unprovenAt === undefined) return isThere
   return `${isThere} AND NOT EXISTS (
     SELECT 1 FROM stock_trials JOIN stock_ranges AS unproven ON unproven.id = stock_trials.range_id
-    WHERE stock_trials.range_id = ${range} AND stock_trials.node_id = carrier
-      AND unproven.homes = '' AND stock_trials.proof_until <= $${after + count + 1})`
+    WHERE stock_trials.range_id = ${range} AND stock_trials.node_id = serving_node
+      AND unproven.node_ids = '' AND stock_trials.proof_until <= $${after + count + 1})`
 }
 
 const servingNodeValues = ({ servingNodes, unprovenAt }: SlotQuery): readonly (string | number)[] =>
@@ -53,7 +53,7 @@ export async function lockFree(
 ): Promise<StockSlot[]> {
   const { country, ipv } = query.kind
   const rows = await tx.all<SlotRow>(
-    `SELECT id, address, free_from, carrier FROM stock
+    `SELECT id, address, free_from, serving_node FROM stock
      WHERE state = 'free' AND (country, ipv, id) > ($1, $2, $3) AND (country, ipv, id) <= ($1, $2, $4)
        AND ${servedBy(query, 5)}
      ORDER BY country, ipv, id LIMIT $5 ${lockOf[ifLocked]}`,
@@ -76,12 +76,12 @@ export async function leaseNext(
 
 const leaseNextText = writtenOnce(
   (nodeCount) =>
-    `UPDATE stock SET state = 'leased', known_carrier = carrier WHERE state = 'free' AND id = (
+    `UPDATE stock SET state = 'leased', known_node = serving_node WHERE state = 'free' AND id = (
        SELECT id FROM stock
        WHERE state = 'free' AND (country, ipv, id) > ($1, $2, $3) AND (country, ipv, id) <= ($1, $2, $4)
-         AND carrier IN (${list(nodeCount, 4)})
+         AND serving_node IN (${list(nodeCount, 4)})
        ORDER BY country, ipv, id LIMIT 1 FOR UPDATE SKIP LOCKED)
-     RETURNING id, address, free_from, carrier`,
+     RETURNING id, address, free_from, serving_node`,
 )
 
 /** The rows are locked. */
@@ -89,7 +89,7 @@ export const setLeased = (tx: Tx, slots: readonly number[]): void =>
   sendIn(
     tx,
     slots,
-    (ids) => `UPDATE stock SET state = 'leased', known_carrier = carrier WHERE state = 'free' AND id IN (${ids})`,
+    (ids) => `UPDATE stock SET state = 'leased', known_node = serving_node WHERE state = 'free' AND id IN (${ids})`,
   )
 
 /** The unique index on open leases makes a double sale impossible. */
@@ -114,7 +114,7 @@ export function setResting(tx: Tx, slot: { id: number; freeFrom: number; restUnt
     `UPDATE stock SET
        state = CASE WHEN retiring = 1 THEN 'retired' ELSE 'resting' END,
        rest_until = CASE WHEN retiring = 1 THEN NULL ELSE $2 END,
-       known_carrier = NULL,
+       known_node = NULL,
        free_from = $3
      WHERE id = $1 AND state = 'leased'`,
     [slot.id, slot.restUntil, slot.freeFrom],
@@ -145,7 +145,7 @@ export type NewSlot = {
 export const insertSlots = (tx: Tx, slots: readonly NewSlot[]): Promise<number> =>
   runRows(
     tx,
-    'INSERT INTO stock (id, address, slot, country, ipv, state, retiring, range_id, carrier)',
+    'INSERT INTO stock (id, address, slot, country, ipv, state, retiring, range_id, serving_node)',
     slots.map(({ id, address, slot, country, ipv, state, range, servingNode }) => {
       return [id, address, slot, country, ipv, state, 0, range, servingNode]
     }),
@@ -156,7 +156,7 @@ export const insertSlots = (tx: Tx, slots: readonly NewSlot[]): Promise<number> 
 export const mintSlots = (tx: Tx, slots: readonly (StockSlot & { readonly range: number })[], kind: Kind): void =>
   sendRows(
     tx,
-    'INSERT INTO stock (id, address, slot, country, ipv, state, retiring, range_id, carrier, known_carrier)',
+    'INSERT INTO stock (id, address, slot, country, ipv, state, retiring, range_id, serving_node, known_node)',
     slots.map(({ id, address, range, servingNode }) => {
       return [id, address, 0, kind.country, kind.ipv, 'leased', 0, range, servingNode, servingNode]
     }),
@@ -164,14 +164,14 @@ export const mintSlots = (tx: Tx, slots: readonly (StockSlot & { readonly range:
 
 type Whereabouts = { readonly range: number | null; readonly servingNode: string | null }
 
-/** The range and the carrier of those addresses that are in stock. */
+/** The range and the serving node of those addresses that are in stock. */
 export async function existing(reader: Reader, addresses: readonly string[]): Promise<Map<string, Whereabouts>> {
-  const rows = await allIn<{ address: string; range_id: bigint | null; carrier: string | null }>(
+  const rows = await allIn<{ address: string; range_id: bigint | null; serving_node: string | null }>(
     reader,
     addresses,
-    (among) => `SELECT address, range_id, carrier FROM stock WHERE slot = 0 AND address IN (${among})`,
+    (among) => `SELECT address, range_id, serving_node FROM stock WHERE slot = 0 AND address IN (${among})`,
   )
-  return new Map(rows.map((row) => [row.address, { range: numberOrNull(row.range_id), servingNode: row.carrier }]))
+  return new Map(rows.map((row) => [row.address, { range: numberOrNull(row.range_id), servingNode: row.serving_node }]))
 }
 
 /** Those addresses that are in stock in another country or as another kind. */
@@ -190,15 +190,15 @@ export async function blocksOf(
   reader: Reader,
   query: SlotQuery,
 ): Promise<{ readonly prefix: string; readonly range: number; readonly servingNode: string }[]> {
-  const rows = await reader.all<{ prefix: string; range_id: bigint; carrier: string }>(
-    `SELECT stock_prefixes.prefix, stock_ranges.id AS range_id, carrier FROM stock_prefixes
+  const rows = await reader.all<{ prefix: string; range_id: bigint; serving_node: string }>(
+    `SELECT stock_prefixes.prefix, stock_ranges.id AS range_id, serving_node FROM stock_prefixes
      JOIN stock_ranges ON stock_ranges.prefix = stock_prefixes.prefix AND stock_ranges.state = 'in'
      WHERE country = $1 AND ipv = $2 AND retired_at IS NULL AND quarantined = 0
        AND ${servedBy(query, 2, 'stock_ranges.id')}
      ORDER BY stock_prefixes.prefix`,
     [query.kind.country, query.kind.ipv, ...servingNodeValues(query)],
   )
-  return rows.map((row) => ({ prefix: row.prefix, range: Number(row.range_id), servingNode: row.carrier }))
+  return rows.map((row) => ({ prefix: row.prefix, range: Number(row.range_id), servingNode: row.serving_node }))
 }
 
 /** Those addresses that are exits of premium pools, which are never sold as dedicated. */
@@ -277,8 +277,8 @@ const slotColumns = columnsOf<SlotRecord>({
   restUntil: orNull(int('rest_until')),
   retiring: flag('retiring'),
   range: orNull(int('range_id')),
-  servingNode: orNull(textColumn('carrier')),
-  knownNode: orNull(textColumn('known_carrier')),
+  servingNode: orNull(textColumn('serving_node')),
+  knownNode: orNull(textColumn('known_node')),
 })
 
 /** A page of slots, by id. An empty text or 0 asks for all countries, kinds or states. */
@@ -320,7 +320,7 @@ type Block = {
 const blockColumns = columnsOf<Block>({
   prefix: textColumn('prefix'),
   country: textColumn('country'),
-  servingNode: orNull(textColumn('carrier')),
+  servingNode: orNull(textColumn('serving_node')),
   addedAt: int('added_at'),
   retiredAt: orNull(int('retired_at')),
 })

@@ -236,7 +236,7 @@ describe.each([...engines])('stock on %s', (engine) => {
           seen.add(slot.address)
         }
         // Free again, so that verify has nothing to say about places without a proxy.
-        await tx.run(`UPDATE stock SET state = 'retired', known_carrier = NULL WHERE country = $1`, [code])
+        await tx.run(`UPDATE stock SET state = 'retired', known_node = NULL WHERE country = $1`, [code])
       })
     }
     expect(seen.size).toBe(10)

@@ -129,7 +129,7 @@ export async function addAddresses(
   addresses: Iterable<string>,
   kind: Kind,
   onProgress: (done: number) => void = () => {},
-  homes: readonly string[] = [],
+  nodeIds: readonly string[] = [],
 ): Promise<number> {
   const all = [...addresses]
   await waitForOthers(deps, all)
@@ -139,7 +139,7 @@ export async function addAddresses(
   const planned = await plan(
     deps,
     unknown.filter((each) => left.byAddress(each) === undefined),
-    homes,
+    nodeIds,
   )
   const begun = await begin(deps, planned)
   const rangeOf: Planned['byAddress'] = (address) => left.byAddress(address) ?? begun.byAddress(address)
@@ -152,7 +152,7 @@ export async function addAddresses(
       }
     }
     await open(deps, begun)
-    await finish(deps, left, homes)
+    await finish(deps, left, nodeIds)
     deps.counts.clear()
     return added
   } catch (error) {
@@ -275,20 +275,20 @@ export async function blockAround(reader: Reader, address: Address): Promise<str
   })
 }
 
-/** Adds a prefix, as slots or as one block if it is large. Idempotent. `homes` are its nodes; none: any. */
+/** Adds a prefix, as slots or as one block if it is large. Idempotent. `nodeIds` are its nodes; none: any. */
 export async function add(
   deps: StockDeps,
   prefix: Prefix,
   kind: Kind,
   onProgress: (done: number) => void = () => {},
-  homes: readonly string[] = [],
+  nodeIds: readonly string[] = [],
 ): Promise<number> {
-  if (sizeOf(prefix) <= maxWrittenOut) return addAddresses(deps, scattered(prefix), kind, onProgress, homes)
+  if (sizeOf(prefix) <= maxWrittenOut) return addAddresses(deps, scattered(prefix), kind, onProgress, nodeIds)
   const id = await nextId(deps)
   return deps.db.transact(async (tx) => {
     if (!(await store.insertPrefix(tx, formatPrefix(prefix), kind, deps.clock()))) return 0
     if (await store.hasExitWithin(tx, prefix)) throw soldElsewhere()
-    await addBlock(deps, tx, prefix, id, homes)
+    await addBlock(deps, tx, prefix, id, nodeIds)
     return 1
   })
 }

@@ -202,8 +202,8 @@ export class FleetWorld {
       for (let turn = 0; turn < max; turn += 1) {
         for (const { name, prefixes } of this.net.machines) {
           const prefix = readPrefix(prefixes[turn] ?? '')
-          const homes = await stock.ranges.homesOf([name])
-          if (prefix) await stock.add(prefix, kindIn(soldIn, 4), undefined, homes)
+          const nodeIds = await stock.ranges.nodeIdsOf([name])
+          if (prefix) await stock.add(prefix, kindIn(soldIn, 4), undefined, nodeIds)
         }
       }
     })

@@ -66,7 +66,7 @@ export function adminStockOperations(bind: BindAdmin, deps: AdminDeps): readonly
     bind(shapes.listRanges, async () => ({
       items: (await lookAtRanges(deps, runningSince(deps))).map((each) => ({
         range: each.range.prefix,
-        nodes: [...each.homes],
+        nodes: [...each.nodeIds],
         block: each.isBlock,
         places: each.places,
         served: each.served,
@@ -113,7 +113,7 @@ function addingOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<Admi
       if ((body.prefix === undefined) === (body.addresses === undefined)) {
         throw refuseField('prefix', 'either', { other: 'addresses' })
       }
-      const homes = await stock.ranges.homesOf(body.nodes)
+      const nodeIds = await stock.ranges.nodeIdsOf(body.nodes)
       const requested = body.prefix === undefined ? (body.addresses ?? []) : [body.prefix]
       for (const text of requested) {
         const problem = problemOfPrefix(prefixOf(text), kind, body.prefix === undefined ? 'addresses' : 'prefix')
@@ -125,18 +125,18 @@ function addingOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<Admi
               requested.map((text) => formatAddress(addressOf(text))),
               kind,
               undefined,
-              homes,
+              nodeIds,
             )
-          : await stock.add(prefixOf(body.prefix), kind, undefined, homes)
+          : await stock.add(prefixOf(body.prefix), kind, undefined, nodeIds)
       return { added }
     }),
     bind(shapes.assignRange, async ({ body }) => {
-      const homes = await stock.ranges.homesOf(body.nodes)
-      return { prefix: body.prefix, ranges: await stock.ranges.assign(prefixOf(body.prefix), homes) }
+      const nodeIds = await stock.ranges.nodeIdsOf(body.nodes)
+      return { prefix: body.prefix, ranges: await stock.ranges.assign(prefixOf(body.prefix), nodeIds) }
     }),
     bind(shapes.moveRange, async ({ body }) => {
-      const homes = await stock.ranges.homesOf(body.nodes)
-      const moved = await deps.rangeOperator.move(prefixOf(body.prefix), homes, body.dry_run)
+      const nodeIds = await stock.ranges.nodeIdsOf(body.nodes)
+      const moved = await deps.rangeOperator.move(prefixOf(body.prefix), nodeIds, body.dry_run)
       return { dry_run: body.dry_run, ...moved, proxies: [...moved.proxies] }
     }),
   ]

@@ -30,8 +30,8 @@ export class Metering<End extends CustomerEnd> {
   private readonly unusedAt = new Map<ByteAllowance, number>()
   private readonly losses
   private sinceNoted = 0
-  carried = 0
-  relayed = 0
+  totalBytes = 0
+  hopBytes = 0
 
   constructor(
     private readonly deps: {
@@ -51,8 +51,8 @@ export class Metering<End extends CustomerEnd> {
   private readonly onTaken = (meter: TunnelMeter, bytes: number): void => {
     this.changed.add(meter.allowance)
     this.moving.add(meter)
-    this.carried += bytes
-    if (meter.allowance.subject.kind === 'hop') this.relayed += bytes
+    this.totalBytes += bytes
+    if (meter.allowance.subject.kind === 'hop') this.hopBytes += bytes
     this.sinceNoted += bytes
     if (this.sinceNoted < noteEveryBytes) return
     this.sinceNoted = 0

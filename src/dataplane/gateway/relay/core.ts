@@ -178,8 +178,8 @@ export class GatewayCore implements Required<DataPath> {
   }
 
   get health() {
-    const { carried, relayed } = this.metering
-    return { tunnels: this.open.size + this.tunnels.dialling, carried, relayed }
+    const { totalBytes, hopBytes } = this.metering
+    return { tunnels: this.open.size + this.tunnels.dialling, totalBytes, hopBytes }
   }
 
   private createTunnels(resolve: Resolve): ProxyTunnels {

@@ -28,8 +28,8 @@ import {
 describe.each([...engines])('ranges and gateways on %s', (engine) => {
   const shop = useRangeShop(engine)
   const { contact, addGateway, claimLocally, buy, available, gatewayOf } = shop
-  const add = (prefix: string, ipv: 3 | 4 | 6 = 4, homes: string[] = []) =>
-    shop.services.stock.add(prefixOf(prefix), kindIn('AT', ipv), undefined, homes)
+  const add = (prefix: string, ipv: 3 | 4 | 6 = 4, nodeIds: string[] = []) =>
+    shop.services.stock.add(prefixOf(prefix), kindIn('AT', ipv), undefined, nodeIds)
 
   test.each([3, 4, 6] as const)('a slot of kind %d that no node serves is not sold', async (ipv) => {
     const prefix = ipv === 6 ? '2001:db8::/64' : '203.0.113.0/30'
@@ -138,7 +138,7 @@ describe.each([...engines])('ranges and gateways on %s', (engine) => {
     expect(await buy()).toHaveLength(1)
   })
 
-  test('a node takes no slot from a live carrier, and takes all of them once that carrier is silent', async () => {
+  test('a node takes no slot from a live serving node, and takes all of them once that serving node is silent', async () => {
     await add('203.0.113.0/30')
     await add('2001:db8::/64', 6)
     const [first, second] = [await addGateway('gate-1'), await addGateway('gate-2')]
@@ -185,7 +185,7 @@ describe.each([...engines])('ranges and gateways on %s', (engine) => {
     expect(await buy()).toHaveLength(1)
   })
 
-  test('a range or a part of it that is assigned to another node leaves its carrier at once', async () => {
+  test('a range or a part of it that is assigned to another node leaves its serving node at once', async () => {
     const [first, second] = [await addGateway('gate-1'), await addGateway('gate-2')]
     await add('203.0.113.0/29')
     await claimLocally(first, '203.0.113.0/29', [0, 8])
@@ -205,7 +205,7 @@ describe.each([...engines])('ranges and gateways on %s', (engine) => {
     expect(await gatewayOf('203.0.113.3')).toBe(second)
     const nowhere = shop.services.stock.ranges.assign(prefixOf('198.51.100.0/24'), [])
     expect((await refusalOf(nowhere)).code).toBe('not_found')
-    expect((await refusalOf(shop.services.stock.ranges.homesOf(['nobody']))).code).toBe('not_found')
+    expect((await refusalOf(shop.services.stock.ranges.nodeIdsOf(['nobody']))).code).toBe('not_found')
   })
 
   test('an address belongs to one product: stock is no exit, and an exit is not in stock', async () => {
@@ -274,7 +274,7 @@ describe.each([...engines])('ranges and gateways on %s', (engine) => {
             await claimLocally(nodes[each.node] ?? '', '203.0.113.0/27', ...served)
             able.set(each.node, served)
           }
-          // A lost slot goes to another node that can use it; a slot without a live carrier goes to the reporting node.
+          // A lost slot goes to another node that can use it; an unserved slot goes to the reporting node.
           for (let offset = 0; offset < 32; offset += 1) {
             const row = await gatewayOf(`203.0.113.${offset}`)
             const index = row === null ? -1 : nodes.indexOf(row)

@@ -23,10 +23,10 @@ import {
 } from './rules.ts'
 import * as store from './store.ts'
 
-const anyHome = { homes: [] }
+const anyNode = { nodeIds: [] }
 
 /** Makes ranges for addresses, with ids of their own. */
-export async function plan(deps: StockDeps, addresses: Iterable<string>, homes: readonly string[]): Promise<Planned> {
+export async function plan(deps: StockDeps, addresses: Iterable<string>, nodeIds: readonly string[]): Promise<Planned> {
   const numbers: Record<4 | 6, bigint[]> = { 4: [], 6: [] }
   for (const text of addresses) {
     const address = readAddress(text)
@@ -36,7 +36,7 @@ export async function plan(deps: StockDeps, addresses: Iterable<string>, homes: 
   const ids = await deps.rangeIds.take(prefixes.length)
   const nowMs = deps.clock()
   const ranges = prefixes.map((prefix, index): PlannedRange => {
-    const common = { homes, state: 'coming' as const, createdAt: nowMs, changedAt: nowMs }
+    const common = { nodeIds, state: 'coming' as const, createdAt: nowMs, changedAt: nowMs }
     return { prefix, range: { id: ids[index] ?? 0, prefix: formatPrefix(prefix), ...common } }
   })
   return { ranges, byAddress: indexOf(ranges) }
@@ -86,7 +86,7 @@ async function openPart(deps: StockDeps, tx: Tx, ranges: Planned['ranges']): Pro
 }
 
 /** Splits a range around a part of it. Nodes try the new ranges within seconds. */
-async function cut(deps: StockDeps, whole: StockRange, part: Prefix, homes: readonly string[]): Promise<void> {
+async function cut(deps: StockDeps, whole: StockRange, part: Prefix, nodeIds: readonly string[]): Promise<void> {
   const prefix = readPrefix(whole.prefix)
   if (!prefix) return
   const pieces = [part, ...split(prefix, part)]
@@ -94,8 +94,8 @@ async function cut(deps: StockDeps, whole: StockRange, part: Prefix, homes: read
   const nowMs = deps.clock()
   const made = pieces.map((piece, index): PlannedRange => {
     const common = { state: 'in' as const, createdAt: nowMs, changedAt: nowMs }
-    const assigned = index === 0 ? homes : whole.homes
-    return { prefix: piece, range: { id: ids[index] ?? 0, prefix: formatPrefix(piece), homes: assigned, ...common } }
+    const assigned = index === 0 ? nodeIds : whole.nodeIds
+    return { prefix: piece, range: { id: ids[index] ?? 0, prefix: formatPrefix(piece), nodeIds: assigned, ...common } }
   })
   const find = indexOf(made)
   await deps.db.transact(async (tx) => {
@@ -121,37 +121,37 @@ export async function open(deps: StockDeps, { ranges }: Planned): Promise<void> 
 }
 
 /** The range of a large block. */
-export async function addBlock(deps: StockDeps, tx: Tx, prefix: Prefix, id: number, homes: readonly string[]) {
+export async function addBlock(deps: StockDeps, tx: Tx, prefix: Prefix, id: number, nodeIds: readonly string[]) {
   const nowMs = deps.clock()
   const text = formatPrefix(prefix)
-  store.insertRanges(tx, [{ id, prefix: text, homes, state: 'in', createdAt: nowMs, changedAt: nowMs }])
+  store.insertRanges(tx, [{ id, prefix: text, nodeIds, state: 'in', createdAt: nowMs, changedAt: nowMs }])
 }
 
 export const nextId = async (deps: StockDeps): Promise<number> => (await deps.rangeIds.take(1))[0] ?? 0
 
 /** The ids of gateways with these names. */
-export async function homesOf(deps: StockDeps, names: readonly string[]): Promise<string[]> {
-  const homes: string[] = []
+export async function nodeIdsOf(deps: StockDeps, names: readonly string[]): Promise<string[]> {
+  const nodeIds: string[] = []
   for (const name of names) {
     const node = await deps.fleet.findByName(name)
     if (node?.kind !== 'gateway') throw new Refusal('gateway_not_found', { name })
-    homes.push(node.id)
+    nodeIds.push(node.id)
   }
-  return homes
+  return nodeIds
 }
 
 /**
  * Assigns all addresses of a prefix to these nodes; none: any. A range that is partly within is split. Other nodes
  * lose the addresses at once. Returns how many ranges changed.
  */
-export async function assign(deps: StockDeps, prefix: Prefix, homes: readonly string[]): Promise<number> {
+export async function assign(deps: StockDeps, prefix: Prefix, nodeIds: readonly string[]): Promise<number> {
   const all = await store.listRanges(deps.db)
   const inside = all.filter((each) => isWithin(each, prefix))
   const around = all.find((each) => isAround(each, prefix))
   if (inside.length === 0 && !around) throw noSuchRange(formatPrefix(prefix))
-  if (around) await cut(deps, around, prefix, homes)
+  if (around) await cut(deps, around, prefix, nodeIds)
   const [alive, mayServe] = await Promise.all([live(deps), judge(deps)])
-  const mayStay = (node: string): boolean => isAllowedNode({ homes }, node)
+  const mayStay = (node: string): boolean => isAllowedNode({ nodeIds }, node)
   const isThere = (node: string): number => Number(alive.includes(node))
   await deps.db.transactLong(async (tx) => {
     const ids = inside.map((each) => each.id)
@@ -159,14 +159,14 @@ export async function assign(deps: StockDeps, prefix: Prefix, homes: readonly st
     const trials = await store.trialsByRange(tx, ids)
     const nowMs = deps.clock()
     for (const range of ranges.values()) {
-      store.setHomes(tx, range.id, homes, nowMs)
+      store.setNodeIds(tx, range.id, nodeIds, nowMs)
       const ofRange = trials.get(range.id) ?? []
       unseat(deps, tx, range, ofRange, mayStay)
       // The operator's earlier assignment counts as long as a proof does.
-      const isVouched = homes.length === 0 && range.homes.length > 0
+      const isVouched = nodeIds.length === 0 && range.nodeIds.length > 0
       if (isVouched) store.vouch(tx, range.id, nowMs + proofMs)
       const staying = ofRange
-        .filter((each) => mayStay(each.node) && (isVouched || mayServe({ homes }, each)))
+        .filter((each) => mayStay(each.node) && (isVouched || mayServe({ nodeIds }, each)))
         .toSorted((a, b) => isThere(b.node) - isThere(a.node))
       for (const { node, served } of staying) give(tx, range, served, node, alive)
     }
@@ -192,10 +192,10 @@ export async function overview(deps: StockDeps) {
   return deps.db.snapshot(async (reader: Reader) => {
     const ranges = await store.listRanges(reader)
     const byId = new Map(ranges.map((each) => [each.id, each]))
-    const needsProof = !mayServe(anyHome, undefined)
+    const needsProof = !mayServe(anyNode, undefined)
     const judged = (trial: Trial): JudgedTrial => {
-      const range = byId.get(trial.range) ?? anyHome
-      const isDue = needsProof && range.homes.length === 0 && trial.provenAt === null
+      const range = byId.get(trial.range) ?? anyNode
+      const isDue = needsProof && range.nodeIds.length === 0 && trial.provenAt === null
       return { ...trial, proof: !mayServe(range, trial) ? 'none' : isDue ? 'due' : 'given' }
     }
     return {

@@ -8,7 +8,7 @@ import { countOf, isServing, proofMs, type StockRange, servingWithinMs, type Tri
 /** A range: its assigned gateways, how many of its slots are served and by which, and why the others are not. */
 export type RangeOverview = {
   readonly range: StockRange
-  readonly homes: readonly string[]
+  readonly nodeIds: readonly string[]
   readonly isBlock: boolean
   readonly places: number
   readonly served: number
@@ -31,7 +31,7 @@ export async function lookAtRanges(
     const node = id === null ? undefined : nodes.get(id)
     return node !== undefined && isServing(node, since)
   }
-  const blockNodes = new Map(blocks.map((block) => [block.prefix, block.carrier]))
+  const blockNodes = new Map(blocks.map((block) => [block.prefix, block.serving_node]))
   const countsOf = Map.groupBy(counts, (each) => each.range)
   const trialsOf = Map.groupBy(trials, (each) => each.range)
   return ranges.map((range) => {
@@ -43,7 +43,7 @@ export async function lookAtRanges(
     const ofRange = trialsOf.get(range.id) ?? []
     return {
       range,
-      homes: range.homes.map(nameOf),
+      nodeIds: range.nodeIds.map(nameOf),
       isBlock,
       places: mine.reduce((sum, each) => sum + each.slots, 0),
       served: served.reduce((sum, each) => sum + each.slots, 0),
@@ -59,7 +59,7 @@ function whyNot(
   nodes: ReadonlyMap<string, Node>,
   isThere: (id: string) => boolean,
 ): string[] {
-  const candidates = range.homes.length === 0 ? trials.map((each) => each.node) : range.homes
+  const candidates = range.nodeIds.length === 0 ? trials.map((each) => each.node) : range.nodeIds
   const reasons = candidates.flatMap((id) => {
     const node = nodes.get(id)
     const name = node?.name ?? id

@@ -114,8 +114,8 @@ async function isKnown(deps: StockDeps, node: string, reported: readonly Tried[]
 
 /**
  * Whether only the node itself can have called from this address. A leased address is also used by its customer, who
- * may run a hostile node. Then the call counts only for the carrier of the address, and only while no other live node
- * claims the range: a customer of that node could have called.
+ * may run a hostile node. Then the call counts only for the serving node of the address, and only while no other live
+ * node claims the range: a customer of that node could have called.
  */
 async function isOwnCall(
   deps: StockDeps,
@@ -137,7 +137,7 @@ async function isOwnCall(
 async function prove(deps: StockDeps, node: string, ids: readonly number[], from: string | null): Promise<void> {
   const mayServe = await judge(deps)
   // A sandbox asks for no proof and keeps none.
-  if (mayServe({ homes: [] }, undefined)) return
+  if (mayServe({ nodeIds: [] }, undefined)) return
   const ownOf = (trials: readonly Trial[] | undefined) => trials?.find((each) => each.node === node)
   const known = await store.trialsByRange(deps.db, ids)
   const due = ids.filter((id) => isProofDue(ownOf(known.get(id)), from, deps.clock()))
@@ -180,7 +180,7 @@ export async function seen(deps: StockDeps, node: string, from: Address): Promis
 }
 
 /** On sale, and on no named gateway. */
-const isAnybodys = (range: StockRange): boolean => range.state === 'in' && range.homes.length === 0
+const isAnybodys = (range: StockRange): boolean => range.state === 'in' && range.nodeIds.length === 0
 
 /** The live nodes without those that claim a range without a proof, which keep it from no other node. */
 function entitled(

@@ -17,7 +17,7 @@ const minuteMs = 60_000
 
 describe.each([...engines])('interrupted imports on %s', (engine) => {
   const shop = useRangeShop(engine)
-  const add = (by = shop.services, homes: string[] = []) => by.stock.add(block, kindIn('AT', 4), undefined, homes)
+  const add = (by = shop.services, nodeIds: string[] = []) => by.stock.add(block, kindIn('AT', 4), undefined, nodeIds)
   const stock = () => shop.services.stock.ranges
   const rangesNow = async () => (await stock().overview()).ranges
   const slotsNow = async (): Promise<number> =>
@@ -74,7 +74,7 @@ describe.each([...engines])('interrupted imports on %s', (engine) => {
     expect(await sellOne()).toHaveLength(1)
     expect(await add()).toBe(size - half)
     expect(await rangesNow()).toHaveLength(1)
-    const served = await shop.db.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM stock WHERE carrier IS NOT NULL')
+    const served = await shop.db.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM stock WHERE serving_node IS NOT NULL')
     expect(served?.n).toBe(BigInt(size))
     const lost = await shop.db.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM stock WHERE lost_at IS NOT NULL')
     expect(lost?.n).toBe(0n)

@@ -103,7 +103,7 @@ export async function leftBehind(deps: StockDeps, all: readonly string[], missin
 }
 
 /** Finishes complete ranges. Nodes are sent the new ones; for the others their reports count. */
-export async function finish(deps: StockDeps, { ranges }: Planned, homes: readonly string[]): Promise<void> {
+export async function finish(deps: StockDeps, { ranges }: Planned, nodeIds: readonly string[]): Promise<void> {
   const [alive, mayServe] = await Promise.all([live(deps), judge(deps)])
   for (const part of inParts(ranges)) {
     await deps.db.transactLong(async (tx) => {
@@ -112,7 +112,7 @@ export async function finish(deps: StockDeps, { ranges }: Planned, homes: readon
       const trials = await store.trialsByRange(tx, ids)
       const nowMs = deps.clock()
       const fresh = held.filter((each) => each.state === 'coming')
-      for (const range of fresh) store.setHomes(tx, range.id, homes, nowMs)
+      for (const range of fresh) store.setNodeIds(tx, range.id, nodeIds, nowMs)
       for (const range of held) {
         for (const trial of trials.get(range.id) ?? []) {
           if (mayServe(range, trial)) give(tx, range, trial.served, trial.node, alive)

@@ -23,7 +23,7 @@ export const rangeStates = ['coming', 'in', 'gone'] as const
 export type StockRange = {
   readonly id: number
   readonly prefix: string
-  readonly homes: readonly string[]
+  readonly nodeIds: readonly string[]
   readonly state: (typeof rangeStates)[number]
   readonly createdAt: number
   readonly changedAt: number
@@ -72,14 +72,14 @@ export const proofRenewedMs = 900_000
 export const leasedWithinMs = 86_400_000
 
 /** Whether a node may be given slots of a range. */
-export type MayServe = (range: Pick<StockRange, 'homes'>, trial: Pick<Trial, 'proofUntil'> | undefined) => boolean
+export type MayServe = (range: Pick<StockRange, 'nodeIds'>, trial: Pick<Trial, 'proofUntil'> | undefined) => boolean
 
 /** The operator named the nodes of a range, or the node has a valid proof. */
 export const isProven = (
-  range: Pick<StockRange, 'homes'>,
+  range: Pick<StockRange, 'nodeIds'>,
   trial: Pick<Trial, 'proofUntil'> | undefined,
   nowMs: number,
-): boolean => range.homes.length > 0 || (trial !== undefined && trial.proofUntil > nowMs)
+): boolean => range.nodeIds.length > 0 || (trial !== undefined && trial.proofUntil > nowMs)
 
 /** Whether a call from this address, or a report over the shop's own socket (null), is written as a proof. */
 export const isProofDue = (trial: Trial | undefined, from: string | null, nowMs: number): boolean =>
@@ -109,12 +109,12 @@ export const awayWithinMs = 10 * 60_000
 export const isAway = (node: Reporting, since: RunningSince): boolean =>
   node.state === 'open' && node.lastSeenAt !== null && since(node.lastSeenAt) <= awayWithinMs && !isServing(node, since)
 
-/** Keyset position in the slots that are not served: the carrier ('' for none, which is first) and the slot. */
+/** Keyset position in the slots that are not served: the serving node ('' for none, which is first) and the slot. */
 export type UnservedPosition = { readonly node: string; readonly slot: number }
 export const firstUnserved: UnservedPosition = { node: '', slot: 0 }
 
-export const isAllowedNode = (range: Pick<StockRange, 'homes'>, node: string): boolean =>
-  range.homes.length === 0 || range.homes.includes(node)
+export const isAllowedNode = (range: Pick<StockRange, 'nodeIds'>, node: string): boolean =>
+  range.nodeIds.length === 0 || range.nodeIds.includes(node)
 
 /** Whether runs are in order and within the range, without overlap, none touching the next. */
 export function isNormal(runs: readonly AddressRun[], size: number): boolean {

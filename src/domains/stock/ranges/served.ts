@@ -39,7 +39,7 @@ export async function servedAmong(deps: StockDeps, slots: readonly number[]): Pr
   return new Set([...servingNodes].filter(([, node]) => serving.includes(node)).map(([slot]) => slot))
 }
 
-/** Leased slots whose carrier is not the one that their holders know. */
+/** Leased slots whose serving node is not the one that their holders know. */
 export const moved = async (deps: StockDeps, after: number, limit: number): Promise<store.MovedSlot[]> =>
   store.movedSlots(deps.db, await live(deps), after, limit)
 

@@ -11,21 +11,21 @@ import {
   type UnderWay,
 } from './rules.ts'
 
-const writeHomes = (homes: readonly string[]): string => [...new Set(homes)].toSorted().join(' ')
+const writeNodeIds = (nodeIds: readonly string[]): string => [...new Set(nodeIds)].toSorted().join(' ')
 
-const homesColumn: Column<readonly string[]> = {
-  name: 'homes',
+const nodeIdsColumn: Column<readonly string[]> = {
+  name: 'node_ids',
   read(value) {
-    const homes = textColumn('homes').read(value)
-    return homes === '' ? [] : homes.split(' ')
+    const nodeIds = textColumn('node_ids').read(value)
+    return nodeIds === '' ? [] : nodeIds.split(' ')
   },
-  write: writeHomes,
+  write: writeNodeIds,
 }
 
 const rangeColumns = columnsOf<StockRange>({
   id: int('id'),
   prefix: textColumn('prefix'),
-  homes: homesColumn,
+  nodeIds: nodeIdsColumn,
   state: oneOf('state', rangeStates),
   createdAt: int('created_at'),
   changedAt: int('changed_at'),
@@ -83,12 +83,16 @@ export const setState = (tx: Tx, ids: readonly number[], state: StockRange['stat
     nowMs,
   ])
 
-export const setHomes = (tx: Tx, id: number, homes: readonly string[], nowMs: number): void =>
-  tx.send('UPDATE stock_ranges SET homes = $2, changed_at = $3 WHERE id = $1', [id, writeHomes(homes), nowMs])
+export const setNodeIds = (tx: Tx, id: number, nodeIds: readonly string[], nowMs: number): void =>
+  tx.send('UPDATE stock_ranges SET node_ids = $2, changed_at = $3 WHERE id = $1', [id, writeNodeIds(nodeIds), nowMs])
 
 /** Deletes the slots of ranges that were never on sale. */
 export const deleteSlots = (tx: Tx, ranges: readonly number[]): void =>
-  sendIn(tx, ranges, (ids) => `DELETE FROM stock WHERE state = 'free' AND carrier IS NULL AND range_id IN (${ids})`)
+  sendIn(
+    tx,
+    ranges,
+    (ids) => `DELETE FROM stock WHERE state = 'free' AND serving_node IS NULL AND range_id IN (${ids})`,
+  )
 
 export const listRanges = (reader: Reader): Promise<StockRange[]> =>
   rangeColumns.all(reader, `SELECT * FROM stock_ranges WHERE state <> 'gone' ORDER BY id`)
@@ -161,12 +165,12 @@ export const writeProofs = (
 
 /** The carriers of an address's slots that are leased, or were after a moment. */
 export async function leasedServingNodes(reader: Reader, address: string, afterMs: number): Promise<(string | null)[]> {
-  const rows = await reader.all<{ carrier: string | null }>(
-    `SELECT DISTINCT carrier FROM stock JOIN leases ON leases.slot_id = stock.id
+  const rows = await reader.all<{ serving_node: string | null }>(
+    `SELECT DISTINCT serving_node FROM stock JOIN leases ON leases.slot_id = stock.id
      WHERE address = $1 AND (ended_at IS NULL OR ended_at >= $2)`,
     [address, afterMs],
   )
-  return rows.map((row) => row.carrier)
+  return rows.map((row) => row.serving_node)
 }
 
 /** The nodes of a range count as proven until a moment. */
@@ -177,7 +181,7 @@ export const vouch = (tx: Tx, range: number, endsAt: number): void =>
 export async function countUnproven(reader: Reader, atMs: number): Promise<Map<string, number>> {
   const rows = await reader.all<{ node_id: string; n: bigint }>(
     `SELECT node_id, COUNT(*) AS n FROM stock_trials JOIN stock_ranges ON stock_ranges.id = stock_trials.range_id
-     WHERE (proof_until <= $1 OR proven_at IS NULL) AND served <> '[]' AND homes = '' AND state = 'in'
+     WHERE (proof_until <= $1 OR proven_at IS NULL) AND served <> '[]' AND node_ids = '' AND state = 'in'
      GROUP BY node_id`,
     [atMs],
   )
@@ -203,50 +207,58 @@ function* conditionsOf(slots: RangeSlots, after: number): Generator<[sql: string
 export function release(tx: Tx, slots: RangeSlots, node: string, nowMs: number): void {
   for (const [sql, values] of conditionsOf(slots, 3)) {
     const common = [slots.range, node, nowMs]
-    tx.send(`UPDATE stock SET carrier = NULL, lost_at = $3 WHERE range_id = $1 AND carrier = $2 ${sql}`, [
+    tx.send(`UPDATE stock SET serving_node = NULL, lost_at = $3 WHERE range_id = $1 AND serving_node = $2 ${sql}`, [
       ...common,
       ...values,
     ])
   }
 }
 
-/** True where no live node is the carrier; `$2` is the claimant. */
-const isUnserved = (live: readonly string[]): string =>
-  `(carrier IS NULL OR ${live.length === 0 ? 'carrier <> $2' : `carrier NOT IN (${list(live.length, 2)})`})`
+/** True where no live node is the serving node; `$2` is the claimant. */
+const isUnserved = (live: readonly string[]): string => {
+  const isOther = live.length === 0 ? 'serving_node <> $2' : `serving_node NOT IN (${list(live.length, 2)})`
+  return `(serving_node IS NULL OR ${isOther})`
+}
 
 /** Gives a node slots that no live node serves. */
 export function claim(tx: Tx, slots: RangeSlots, node: string, alive: readonly string[]): void {
   const live = padded(alive)
   for (const [sql, values] of conditionsOf(slots, 2 + live.length)) {
     const common = [slots.range, node, ...live]
-    tx.send(`UPDATE stock SET carrier = $2 WHERE range_id = $1 AND ${isUnserved(live)} ${sql}`, [...common, ...values])
+    tx.send(`UPDATE stock SET serving_node = $2 WHERE range_id = $1 AND ${isUnserved(live)} ${sql}`, [
+      ...common,
+      ...values,
+    ])
   }
 }
 
 /** `claim` for all slots of many ranges. The node itself is in `alive`. */
 export function claimAll(tx: Tx, ranges: readonly number[], node: string, alive: readonly string[]): void {
   const live = padded(alive)
-  const isFree = `(carrier IS NULL OR carrier NOT IN (${list(live.length, 1)}))`
-  sendIn(tx, ranges, (ids) => `UPDATE stock SET carrier = $1 WHERE range_id IN (${ids}) AND ${isFree}`, [node, ...live])
+  const isFree = `(serving_node IS NULL OR serving_node NOT IN (${list(live.length, 1)}))`
+  sendIn(tx, ranges, (ids) => `UPDATE stock SET serving_node = $1 WHERE range_id IN (${ids}) AND ${isFree}`, [
+    node,
+    ...live,
+  ])
 }
 
 export const releaseBlock = (tx: Tx, prefix: string, node: string): void =>
-  tx.send('UPDATE stock_prefixes SET carrier = NULL WHERE prefix = $1 AND carrier = $2', [prefix, node])
+  tx.send('UPDATE stock_prefixes SET serving_node = NULL WHERE prefix = $1 AND serving_node = $2', [prefix, node])
 
 export function claimBlock(tx: Tx, prefix: string, node: string, alive: readonly string[]): void {
   const live = padded(alive)
-  const sql = `UPDATE stock_prefixes SET carrier = $2 WHERE prefix = $1 AND ${isUnserved(live)}`
+  const sql = `UPDATE stock_prefixes SET serving_node = $2 WHERE prefix = $1 AND ${isUnserved(live)}`
   tx.send(sql, [prefix, node, ...live])
 }
 
-/** Moves slots into a range. They have no carrier until a node has tried them there. */
+/** Moves slots into a range. They have no serving node until a node has tried them there. */
 export const moveInto = (tx: Tx, range: number, addresses: readonly string[], nowMs: number): void =>
   sendIn(
     tx,
     addresses,
     (among) =>
-      `UPDATE stock SET range_id = $1, carrier = NULL,
-         lost_at = CASE WHEN carrier IS NULL THEN COALESCE(lost_at, $2) ELSE $2 END
+      `UPDATE stock SET range_id = $1, serving_node = NULL,
+         lost_at = CASE WHEN serving_node IS NULL THEN COALESCE(lost_at, $2) ELSE $2 END
        WHERE address IN (${among})`,
     [range, nowMs],
   )
@@ -259,17 +271,17 @@ export async function addressesIn(reader: Reader, range: number): Promise<string
 export async function countByServingNode(
   reader: Reader,
 ): Promise<{ readonly range: number; readonly servingNode: string | null; readonly slots: number }[]> {
-  const rows = await reader.all<{ range_id: bigint; carrier: string | null; n: bigint }>(
-    `SELECT range_id, carrier, COUNT(*) AS n FROM stock WHERE range_id IS NOT NULL AND state <> 'retired'
-     GROUP BY range_id, carrier ORDER BY range_id, carrier`,
+  const rows = await reader.all<{ range_id: bigint; serving_node: string | null; n: bigint }>(
+    `SELECT range_id, serving_node, COUNT(*) AS n FROM stock WHERE range_id IS NOT NULL AND state <> 'retired'
+     GROUP BY range_id, serving_node ORDER BY range_id, serving_node`,
   )
-  return rows.map((row) => ({ range: Number(row.range_id), servingNode: row.carrier, slots: Number(row.n) }))
+  return rows.map((row) => ({ range: Number(row.range_id), servingNode: row.serving_node, slots: Number(row.n) }))
 }
 
 export async function servingNodesOf(reader: Reader, slots: readonly number[]): Promise<Map<number, string>> {
-  const sql = (ids: string) => `SELECT id, carrier FROM stock WHERE carrier IS NOT NULL AND id IN (${ids})`
-  const rows = await allIn<{ id: bigint; carrier: string }>(reader, slots, sql)
-  return new Map(rows.map((row) => [Number(row.id), row.carrier]))
+  const sql = (ids: string) => `SELECT id, serving_node FROM stock WHERE serving_node IS NOT NULL AND id IN (${ids})`
+  const rows = await allIn<{ id: bigint; serving_node: string }>(reader, slots, sql)
+  return new Map(rows.map((row) => [Number(row.id), row.serving_node]))
 }
 
 /** The carriers of these slots, or the ones that their holders know. */
@@ -278,8 +290,8 @@ export async function lastServingNodesOf(reader: Reader, slots: readonly number[
     reader,
     slots,
     (ids) =>
-      `SELECT id, COALESCE(carrier, known_carrier) AS node FROM stock
-       WHERE COALESCE(carrier, known_carrier) IS NOT NULL AND id IN (${ids})`,
+      `SELECT id, COALESCE(serving_node, known_node) AS node FROM stock
+       WHERE COALESCE(serving_node, known_node) IS NOT NULL AND id IN (${ids})`,
   )
   return new Map(rows.map((row) => [Number(row.id), row.node]))
 }
@@ -290,10 +302,12 @@ export async function withdrawnAmong(reader: Reader, slots: readonly number[]): 
   return new Set((await allIn<{ id: bigint }>(reader, slots, sql)).map((row) => Number(row.id)))
 }
 
-export const listBlocks = (reader: Reader): Promise<{ prefix: string; carrier: string | null }[]> =>
-  reader.all<{ prefix: string; carrier: string | null }>('SELECT prefix, carrier FROM stock_prefixes ORDER BY prefix')
+export const listBlocks = (reader: Reader): Promise<{ prefix: string; serving_node: string | null }[]> =>
+  reader.all<{ prefix: string; serving_node: string | null }>(
+    'SELECT prefix, serving_node FROM stock_prefixes ORDER BY prefix',
+  )
 
-/** A page of leased slots of a carrier, or of none, by id. */
+/** A page of leased slots of a serving node, or of none, by id. */
 export async function leasedBy(
   reader: Reader,
   servingNode: string | null,
@@ -303,7 +317,7 @@ export async function leasedBy(
   const rows = await reader.all<{ id: bigint; proxy_id: bigint; lost_at: bigint | null }>(
     `SELECT stock.id, leases.proxy_id, stock.lost_at FROM stock
      JOIN leases ON leases.slot_id = stock.id AND leases.ended_at IS NULL
-     WHERE stock.state = 'leased' AND stock.carrier ${servingNode === null ? 'IS NULL' : '= $3'} AND stock.id > $1
+     WHERE stock.state = 'leased' AND stock.serving_node ${servingNode === null ? 'IS NULL' : '= $3'} AND stock.id > $1
      ORDER BY stock.id LIMIT $2`,
     [after, limit, ...(servingNode === null ? [] : [servingNode])],
   )
@@ -312,7 +326,7 @@ export async function leasedBy(
   })
 }
 
-/** A leased slot whose carrier is not the one that its holder knows; `from` is that one. */
+/** A leased slot whose serving node is not the one that its holder knows; `from` is that one. */
 export type MovedSlot = { readonly slot: number; readonly proxy: number; readonly from: string | null }
 
 /** A page of moved slots that a live node serves, by id. */
@@ -324,23 +338,23 @@ export async function movedSlots(
 ): Promise<MovedSlot[]> {
   if (live.length === 0) return []
   const paddedNodes = padded(live)
-  const rows = await reader.all<{ id: bigint; proxy_id: bigint; known_carrier: string | null }>(
-    `SELECT stock.id, leases.proxy_id, stock.known_carrier FROM stock
+  const rows = await reader.all<{ id: bigint; proxy_id: bigint; known_node: string | null }>(
+    `SELECT stock.id, leases.proxy_id, stock.known_node FROM stock
      JOIN leases ON leases.slot_id = stock.id AND leases.ended_at IS NULL
-     WHERE stock.state = 'leased' AND stock.carrier IS NOT NULL
-       AND (stock.known_carrier IS NULL OR stock.known_carrier <> stock.carrier) AND stock.id > $1
-       AND stock.carrier IN (${list(paddedNodes.length, 1)})
+     WHERE stock.state = 'leased' AND stock.serving_node IS NOT NULL
+       AND (stock.known_node IS NULL OR stock.known_node <> stock.serving_node) AND stock.id > $1
+       AND stock.serving_node IN (${list(paddedNodes.length, 1)})
      ORDER BY stock.id LIMIT $${paddedNodes.length + 2}`,
     [after, ...paddedNodes, limit],
   )
-  return rows.map((row) => ({ slot: Number(row.id), proxy: Number(row.proxy_id), from: row.known_carrier }))
+  return rows.map((row) => ({ slot: Number(row.id), proxy: Number(row.proxy_id), from: row.known_node }))
 }
 
-/** Marks the carrier of a slot as known to its holder. False if another process has done so. */
+/** Marks the serving node of a slot as known to its holder. False if another process has done so. */
 export async function setKnown(tx: Tx, slot: number): Promise<boolean> {
   const changed = await tx.run(
-    `UPDATE stock SET known_carrier = carrier WHERE id = $1 AND state = 'leased' AND carrier IS NOT NULL
-       AND (known_carrier IS NULL OR known_carrier <> carrier)`,
+    `UPDATE stock SET known_node = serving_node WHERE id = $1 AND state = 'leased' AND serving_node IS NOT NULL
+       AND (known_node IS NULL OR known_node <> serving_node)`,
     [slot],
   )
   return changed === 1

@@ -21,7 +21,7 @@ export async function take(
   { clock, fleet }: TrafficDeps,
   tx: Tx,
   { node, boot, counts: reported }: rules.CountReport,
-  { purpose = 'carried', rooms }: Bounds = {},
+  { purpose = 'bytes', rooms }: Bounds = {},
 ): Promise<CountIncrease[]> {
   if (reported.length > maxCounts) throw tooMany('counts', maxCounts)
   const counts = rules.settle(reported)

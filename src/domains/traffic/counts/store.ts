@@ -6,7 +6,7 @@ import { accountSubjects } from '../accounts/rules.ts'
 import type { BelievedCount, ByteBudget, NodeBoot, SubjectCount, UnbilledClaim } from './rules.ts'
 
 /** A node has a budget for billed bytes, and one for the destinations that it reports. */
-export type BudgetPurpose = 'carried' | 'hosts'
+export type BudgetPurpose = 'bytes' | 'hosts'
 
 const budgetChecksum = (purpose: BudgetPurpose, { rest, at }: ByteBudget): bigint =>
   checksumOf([rest, at, purpose === 'hosts' ? 1 : 0])
@@ -31,7 +31,7 @@ export function writeBudget(tx: Tx, node: string, purpose: BudgetPurpose, budget
 export function noteRefused(tx: Tx, node: string, claimed: bigint, max: bigint, nowMs: number): void {
   tx.send(
     `UPDATE usage_budgets SET refused = CASE WHEN refused + $2 > $3 THEN $3 ELSE refused + $2 END, refused_at = $4
-     WHERE node = $1 AND purpose = 'carried'`,
+     WHERE node = $1 AND purpose = 'bytes'`,
     [node, claimed < max ? claimed : max, max, nowMs],
   )
 }
@@ -189,7 +189,7 @@ export async function strayBudgets(reader: Reader, limit: number): Promise<Stray
      WHERE NOT EXISTS (SELECT 1 FROM usage_budgets AS budgets WHERE budgets.node = counts.node)
      UNION ALL SELECT DISTINCT node, 'none_for_leases' FROM usage_leases AS lines
      WHERE counted > 0 AND NOT EXISTS
-       (SELECT 1 FROM usage_budgets AS budgets WHERE budgets.node = lines.node AND budgets.purpose = 'carried')
+       (SELECT 1 FROM usage_budgets AS budgets WHERE budgets.node = lines.node AND budgets.purpose = 'bytes')
      LIMIT $1`,
     [limit],
   )

@@ -109,7 +109,7 @@ export class ReactorCounts implements DataPath {
   private sources: { readonly id: string; readonly address: string }[] = []
   /** Bytes that earlier reactors relayed. */
   private totalBefore = 0
-  private relayedBefore = 0
+  private hopBytesBefore = 0
 
   constructor(private readonly thread: Pick<ReactorThread, 'memory' | 'post'>) {}
 
@@ -124,9 +124,9 @@ export class ReactorCounts implements DataPath {
 
   /** The reactor has died; the next one counts from zero. */
   noteDeath(): void {
-    const { carried, relayed } = this.thread.memory
-    this.totalBefore += carried
-    this.relayedBefore += relayed
+    const { totalBytes, hopBytes } = this.thread.memory
+    this.totalBefore += totalBytes
+    this.hopBytesBefore += hopBytes
     for (const table of [this.proxies, this.subusers, this.hosts, this.exits]) table.restart()
     this.leases.clear()
   }
@@ -163,11 +163,11 @@ export class ReactorCounts implements DataPath {
   }
 
   get health() {
-    const { carried, relayed, status } = this.thread.memory
+    const { totalBytes, hopBytes, status } = this.thread.memory
     return {
       tunnels: status.tunnels + status.dialling,
-      carried: this.totalBefore + carried,
-      relayed: this.relayedBefore + relayed,
+      totalBytes: this.totalBefore + totalBytes,
+      hopBytes: this.hopBytesBefore + hopBytes,
     }
   }
 }

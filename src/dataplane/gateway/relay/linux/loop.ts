@@ -247,9 +247,9 @@ export class ReactorLoop {
       for (const message of this.leaseMessages.splice(0)) this.post(message)
     } else this.reports.sendIfDue(this.reactor.timers.after)
     this.publishStatus()
-    const { carried, relayed } = this.core.health
-    this.memory.carried = carried
-    this.memory.relayed = relayed ?? 0
+    const { totalBytes, hopBytes } = this.core.health
+    this.memory.totalBytes = totalBytes
+    this.memory.hopBytes = hopBytes ?? 0
   }
 
   /** Field by field: spreading an object of unknown shape is too slow for every turn. */

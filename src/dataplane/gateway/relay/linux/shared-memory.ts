@@ -19,7 +19,7 @@ type ReactorStatus = Record<(typeof statusNames)[number], number>
 export const noStatus = Object.fromEntries(statusNames.map((name) => [name, 0])) as ReactorStatus
 
 const wordBytes = 64
-const numbers = { carried: 0, skewMs: 1, lastContactAt: 2, relayed: 3 } as const
+const numbers = { totalBytes: 0, skewMs: 1, lastContactAt: 2, hopBytes: 3 } as const
 const numberBytes = 64
 
 export type SharedMemory = ReturnType<typeof viewMemory>
@@ -56,17 +56,17 @@ export function viewMemory(memory: SharedArrayBuffer) {
         if (counts[statusAt + index] !== value) Atomics.store(counts, statusAt + index, value)
       }
     },
-    get carried(): number {
-      return reals[numbers.carried] ?? 0
+    get totalBytes(): number {
+      return reals[numbers.totalBytes] ?? 0
     },
-    set carried(bytes: number) {
-      reals[numbers.carried] = bytes
+    set totalBytes(bytes: number) {
+      reals[numbers.totalBytes] = bytes
     },
-    get relayed(): number {
-      return reals[numbers.relayed] ?? 0
+    get hopBytes(): number {
+      return reals[numbers.hopBytes] ?? 0
     },
-    set relayed(bytes: number) {
-      reals[numbers.relayed] = bytes
+    set hopBytes(bytes: number) {
+      reals[numbers.hopBytes] = bytes
     },
     /** The shop's clock minus this machine's. */
     get skewMs(): number {
