@@ -11,12 +11,12 @@ const folder = mkdtempSync(join(tmpdir(), 'turnpike-take-over-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const endings = {
-  'has heard it': { data: (socket: Socket) => socket.terminate() },
-  'has not heard it': { open: (socket: Socket) => void setTimeout(() => socket.terminate(), 1), data() {} },
+  'after the first request': { data: (socket: Socket) => socket.terminate() },
+  '1 ms after it opened': { open: (socket: Socket) => void setTimeout(() => socket.terminate(), 1), data() {} },
 }
 
 test.each(Object.entries(endings))(
-  'one that ends as it is asked who it is, and %s, does not run',
+  'findPredecessor returns undefined for a process that closes the connection %s',
   async (_, socket) => {
     const ending = Bun.listen({ unix: runningSocket(folder, 'boot_0001'), socket })
     for (let round = 0; round < 20; round += 1) expect(await findPredecessor(folder, realTiming)).toBeUndefined()

@@ -8,29 +8,29 @@ import { untilTrue } from '../../../test/harness/turnpike.ts'
 import { realTiming } from '../agent/runtime.ts'
 import { findPredecessor, HandoverOffer, type Predecessor } from './handover.ts'
 
-describe('a gateway that is being taken over from', () => {
+describe('the handover offer of a gateway', () => {
   let folder: string
-  let door: Bun.TCPSocketListener
+  let listener: Bun.TCPSocketListener
   let offer: HandoverOffer | undefined
   let leaves = 0
   let givenUp = 0
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'turnpike-offer-'))
-    door = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
+    listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
     leaves = 0
     givenUp = 0
   })
   afterEach(() => {
     offer?.close()
-    door.stop(true)
+    listener.stop(true)
     rmSync(folder, { recursive: true, force: true })
   })
 
-  /** Time passes when the test says so. */
+  /** The test advances the time. */
   const timing = new HandTiming()
 
-  function offering(): void {
-    const { port, fd } = door as unknown as { port: number; fd: number }
+  function openOffer(): void {
+    const { port, fd } = listener as unknown as { port: number; fd: number }
     offer = new HandoverOffer({
       folder,
       boot: '2027-0001',
@@ -49,16 +49,16 @@ describe('a gateway that is being taken over from', () => {
       },
     })
   }
-  async function meet(): Promise<Predecessor> {
+  async function findOld(): Promise<Predecessor> {
     const found = await findPredecessor(folder, realTiming)
-    if (!found) throw new Error('nobody is there')
+    if (!found) throw new Error('no predecessor was found')
     return found
   }
 
-  test('the old process drops a new one that stalls for 30 s, and the next one can take over', async () => {
+  test('the old process drops a new process that stalls for 30 s, and the next one takes over', async () => {
     if (process.platform !== 'linux') return
-    offering()
-    const [stalled, next] = [await meet(), await meet()]
+    openOffer()
+    const [stalled, next] = [await findOld(), await findOld()]
     expect((await stalled.listeners()).size).toBe(1)
     expect((await refusalOf(next.listeners())).message).toBe('Another process takes over already.')
     await timing.advance(29_999)
@@ -73,16 +73,16 @@ describe('a gateway that is being taken over from', () => {
     for (const each of [stalled, next]) each.close()
   })
 
-  test('waits 30 s for one that takes its time, and gives none up that has taken over', async () => {
+  test('a new process that takes over after 29,999 ms is not dropped afterwards', async () => {
     if (process.platform !== 'linux') return
-    offering()
-    const heir = await meet()
-    expect((await heir.listeners()).size).toBe(1)
+    openOffer()
+    const successor = await findOld()
+    expect((await successor.listeners()).size).toBe(1)
     await timing.advance(29_999)
-    await heir.leave()
+    await successor.leave()
     await timing.advance(30_000)
     offer?.close()
     expect([leaves, givenUp]).toEqual([1, 0])
-    heir.close()
+    successor.close()
   })
 })

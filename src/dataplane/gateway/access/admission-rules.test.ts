@@ -26,7 +26,7 @@ function accessOf(verdict: AdmissionVerdict): Access {
   return verdict.access
 }
 
-/** As they come from a reader: the same pair is the same object, in all tests here. */
+/** One object per pair, as a reader returns it: verified pairs are cached by object. */
 const pairs = new Map<string, { username: string; password: string }>()
 const proven: Proven = new WeakMap()
 
@@ -41,27 +41,27 @@ function byPassword(
   return admitByPassword(snapshot, pair, protocol, at, sha256, proven)
 }
 
-describe('a pair that was right', () => {
+describe('a verified pair of name and password', () => {
   const known = (proxy: NodeProxy = someProxy()) => snapshotOf({ proxies: [proxy] })
 
-  test('a verified pair is not hashed again while its proxy is unchanged', () => {
+  test('admitByPassword does not hash a verified pair again until a page replaces its proxy', () => {
     const snapshot = known()
-    let looks = 0
-    const look = (text: string) => {
-      looks += 1
+    let hashes = 0
+    const hash = (text: string) => {
+      hashes += 1
       return sha256(text)
     }
     const pair = { username: 'tp1abcd', password: 'secret' }
     const own: Proven = new WeakMap()
-    const first = admitByPassword(snapshot, pair, 'http', at, look, own)
-    expect(admitByPassword(snapshot, pair, 'http', at, look, own)).toEqual(first)
-    expect(looks).toBe(1)
+    const first = admitByPassword(snapshot, pair, 'http', at, hash, own)
+    expect(admitByPassword(snapshot, pair, 'http', at, hash, own)).toEqual(first)
+    expect(hashes).toBe(1)
     snapshot.apply({ proxies: [someProxy()], subusers: [], exits: [] })
-    expect(admitByPassword(snapshot, pair, 'http', at, look, own)).toEqual(first)
-    expect(looks).toBe(2)
+    expect(admitByPassword(snapshot, pair, 'http', at, hash, own)).toEqual(first)
+    expect(hashes).toBe(2)
   })
 
-  test('opens nothing once the password is another', () => {
+  test('admitByPassword refuses a verified pair with bad_credentials after the password changes', () => {
     const snapshot = known()
     expect(byPassword(snapshot, 'tp1abcd')).toMatchObject({ access: { kind: 'dedicated' } })
     const digest = Buffer.from(sha256('another')).toString('hex')
@@ -70,7 +70,7 @@ describe('a pair that was right', () => {
     expect(byPassword(snapshot, 'tp1abcd', 'another')).toMatchObject({ access: { kind: 'dedicated' } })
   })
 
-  test('opens nothing once it is blocked or gone, nor in another protocol', () => {
+  test('admitByPassword refuses a verified pair in another protocol, and after its proxy is blocked or removed', () => {
     const snapshot = known()
     expect(byPassword(snapshot, 'tp1abcd')).toMatchObject({ access: { kind: 'dedicated' } })
     expect(byPassword(snapshot, 'tp1abcd', 'secret', 'socks')).toEqual({ refusal: 'wrong_protocol' })
@@ -84,7 +84,7 @@ describe('a pair that was right', () => {
 describe('admission to a dedicated proxy', () => {
   const snapshot = snapshotOf({ proxies: [someProxy()] })
 
-  test('a dedicated proxy admits its name and password in its protocol', () => {
+  test('a dedicated proxy admits a client with its name and password in its protocol', () => {
     expect(byPassword(snapshot, 'tp1abcd')).toMatchObject({ access: { kind: 'dedicated', proxy: { id: 1 } } })
   })
 
@@ -125,7 +125,7 @@ describe('admission to a dedicated proxy', () => {
   const open = { sources: ['192.0.2.7', '2001:db8::7'], entry_port: 21_000 }
   const bySource = (of: Snapshot, source: string, to = 21_000) => admitBySource(of, source, to, 'http', at)
 
-  test('a dedicated proxy admits only its source addresses at its port', () => {
+  test('a dedicated proxy admits only its 2 source addresses at port 21000, and requires credentials from others', () => {
     const entered = snapshotOf({ proxies: [someProxy(open)] })
     for (const source of ['192.0.2.7', '::ffff:192.0.2.7', '2001:db8::7']) {
       expect(bySource(entered, source)).toMatchObject({ access: { kind: 'dedicated', source } })
@@ -142,7 +142,7 @@ describe('admission to a dedicated proxy', () => {
     ['bad_credentials', { state: 'gone' }],
     ['blocked', { state: 'blocked' }],
     ['wrong_protocol', { port_type: 'socks' }],
-  ] as const)('a client admitted by address is refused with %s after the change', (refusal, change) => {
+  ] as const)('accessRefusal gives %s for a client admitted by source address after the change', (refusal, change) => {
     const one = snapshotOf({ proxies: [someProxy(open)] })
     const access = accessOf(bySource(one, '192.0.2.7'))
     one.apply({ proxies: [{ ...someProxy(open), ...change } as NodeProxy], subusers: [], exits: [] })
@@ -158,7 +158,7 @@ describe('admission to a dedicated proxy', () => {
     ['address_unavailable', { leave_from: '127.0.0.2' }],
     [undefined, { expires_at: 2_000_000 }],
     [undefined, { owner: 'fedcba9876543210' }],
-  ] as const)('accessRefusal gives %s for an open connection after the change', (refusal, change) => {
+  ] as const)('accessRefusal gives %s for a client admitted by password after the change', (refusal, change) => {
     const one = snapshotOf({ proxies: [someProxy()] })
     const access = accessOf(byPassword(one, 'tp1abcd'))
     expect(accessRefusal(access, one, at)).toBeUndefined()
@@ -224,7 +224,7 @@ describe('admission of a premium sub-user', () => {
     ['a block ends connections of both kinds', { state: 'blocked' }, 'blocked', 'blocked'],
     ['removal ends connections of both kinds', { state: 'deleted' }, 'bad_credentials', 'bad_credentials'],
     ['other changes end no connection', { keep_hosts: false, tunnels: 1, pools: [] }, undefined, undefined],
-  ] as const)('a sub-user changes: %s', (_, change, ofPassword, ofSource) => {
+  ] as const)('accessRefusal after a change of a sub-user: %s', (_, change, ofPassword, ofSource) => {
     const one = snapshotOf({ subusers: [someSubuser(listed)] })
     const withPassword = accessOf(byPassword(one, 'u7k2m9x4qa'))
     const fromAddress = accessOf(admitBySource(one, '192.0.2.7', port.port, 'http', at))
@@ -254,20 +254,20 @@ describe('admission of a premium sub-user', () => {
   })
 })
 
-describe('expiry', () => {
+describe('hasExpired', () => {
   const expiresAt = 1_000_000
   const minute = 60_000
   const isOver = (afterMs: number, silentMs: number) =>
     hasExpired(expiresAt, { nowMs: expiresAt + afterMs, lastContactAt: expiresAt + afterMs - silentMs })
 
-  test('expiry is exact to the millisecond while in contact with the shop', () => {
+  test('hasExpired is exact to the millisecond while the last contact with the shop is at most 10 s old', () => {
     for (const silentMs of [0, 1000, 10_000]) {
       expect(isOver(-1, silentMs)).toBeFalse()
       expect(isOver(0, silentMs)).toBeTrue()
     }
   })
 
-  test('an expired credential is served for up to 5 minutes without contact to the shop', () => {
+  test('an expired credential is served for less than 5 minutes without contact with the shop', () => {
     expect(isOver(0, 10_001)).toBeFalse()
     expect(isOver(minute, minute)).toBeFalse()
     expect(isOver(5 * minute - 1, 5 * minute - 1)).toBeFalse()

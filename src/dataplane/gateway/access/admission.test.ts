@@ -33,7 +33,7 @@ function open() {
   const admission = new Admission({
     snapshot,
     async ask(question) {
-      notes.push('asked')
+      notes.push('lookup')
       if (!canAsk) return 'unasked'
       snapshot.learn('username' in question && question.username === 'known' ? known : none)
       return 'asked'
@@ -57,12 +57,12 @@ function open() {
     async guess(username: string, password: string): Promise<string> {
       const credentials = { username, password }
       const verdict = await admission.admit({ credentials, protocol: 'http', source: '192.0.2.9', port: 1 })
-      return 'refusal' in verdict ? verdict.refusal : 'let in'
+      return 'refusal' in verdict ? verdict.refusal : 'admitted'
     },
   }
 }
 
-/** Time moves only by hand; the shop takes so long for the name that it knows, and so long for others. */
+/** An admission with a hand clock, whose shop needs these milliseconds to look up a known and an unknown name. */
 function openTimed(lookup: { readonly known: number; readonly unknown: number; readonly canAsk?: boolean }) {
   const timing = new HandTiming()
   const snapshot = new Snapshot()
@@ -85,7 +85,7 @@ function openTimed(lookup: { readonly known: number; readonly unknown: number; r
     now: timing.now,
     refusalDelayMs,
   })
-  /** After how many milliseconds of the hand clock the refusal came. */
+  /** Milliseconds of the hand clock until the refusal. */
   async function timeOf(username: string, password: string): Promise<number> {
     const startedAt = timing.now()
     const took: number[] = []
@@ -105,18 +105,18 @@ const step = fc.oneof(
 )
 
 describe('admission', () => {
-  test('a name that exists and one that does not take the same way, whatever was guessed before and may be asked', async () => {
+  test('a known and an unknown name cause the same lookups, delays and refusals for any history of guesses', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
         const traces = await Promise.all(
           ['known', 'nobody'].map(async (name) => {
-            const gate = open()
+            const admission = open()
             for (const each of steps) {
-              if (each.type === 'guess') gate.notes.push(await gate.guess(name, each.password))
-              else if (each.type === 'budget') gate.setBudget(each.yes)
-              else gate.pass(each.ms)
+              if (each.type === 'guess') admission.notes.push(await admission.guess(name, each.password))
+              else if (each.type === 'budget') admission.setBudget(each.yes)
+              else admission.pass(each.ms)
             }
-            return gate.notes
+            return admission.notes
           }),
         )
         expect(traces[0]).toEqual(traces[1] ?? [])
@@ -133,40 +133,44 @@ describe('admission', () => {
   ] as const)(
     'a wrong password and an unknown name are refused after the same time with a shop %s',
     async (_, lookup, ms) => {
-      const gate = openTimed(lookup)
-      expect([await gate.timeOf('known', 'wrong'), await gate.timeOf('nobody', 'wrong')]).toEqual([ms, ms])
-      // The same guess a second time: one that the shop has answered is not looked up again.
+      const admission = openTimed(lookup)
+      expect([await admission.timeOf('known', 'wrong'), await admission.timeOf('nobody', 'wrong')]).toEqual([ms, ms])
+      // A repeated guess that the shop has answered is not looked up again.
       const again = 'canAsk' in lookup ? ms : 250
-      expect([await gate.timeOf('known', 'wrong'), await gate.timeOf('nobody', 'wrong')]).toEqual([again, again])
+      expect([await admission.timeOf('known', 'wrong'), await admission.timeOf('nobody', 'wrong')]).toEqual([
+        again,
+        again,
+      ])
     },
   )
 
-  test('the right password is admitted at once, however often a wrong one was tried', async () => {
-    const gate = open()
-    for (let count = 0; count < 50; count += 1) await gate.guess('known', 'wrong')
-    gate.setBudget(false)
-    gate.notes.length = 0
-    expect(await gate.guess('known', 'right')).toBe('let in')
-    expect(gate.notes).toEqual([])
+  test('the right password is admitted without a lookup or a delay after 50 wrong guesses', async () => {
+    const admission = open()
+    for (let count = 0; count < 50; count += 1) await admission.guess('known', 'wrong')
+    admission.setBudget(false)
+    admission.notes.length = 0
+    expect(await admission.guess('known', 'right')).toBe('admitted')
+    expect(admission.notes).toEqual([])
   })
 
-  test('the same wrong guess is asked about once in two seconds', async () => {
-    const gate = open()
+  test('the gateway looks the same wrong credentials up at the shop once in 2 s', async () => {
+    const admission = open()
     for (const username of ['known', 'nobody']) {
-      gate.notes.length = 0
-      for (let count = 0; count < 5; count += 1) expect(await gate.guess(username, 'wrong')).toBe('bad_credentials')
-      expect(gate.notes.filter((note) => note === 'asked')).toHaveLength(1)
-      gate.pass(2000)
-      await gate.guess(username, 'wrong')
-      expect(gate.notes.filter((note) => note === 'asked')).toHaveLength(2)
+      admission.notes.length = 0
+      for (let count = 0; count < 5; count += 1)
+        expect(await admission.guess(username, 'wrong')).toBe('bad_credentials')
+      expect(admission.notes.filter((note) => note === 'lookup')).toHaveLength(1)
+      admission.pass(2000)
+      await admission.guess(username, 'wrong')
+      expect(admission.notes.filter((note) => note === 'lookup')).toHaveLength(2)
     }
   })
 
-  test('an unreachable shop causes shop_unreachable, never bad_credentials', async () => {
-    const gate = open()
-    gate.setBudget(false)
-    expect(await gate.guess('known', 'wrong')).toBe('shop_unreachable')
-    expect(await gate.guess('nobody', 'wrong')).toBe('shop_unreachable')
-    expect(gate.notes.filter((note) => note === 'waited 250 ms')).toHaveLength(2)
+  test('wrong credentials are refused with shop_unreachable, not bad_credentials, while the shop is unreachable', async () => {
+    const admission = open()
+    admission.setBudget(false)
+    expect(await admission.guess('known', 'wrong')).toBe('shop_unreachable')
+    expect(await admission.guess('nobody', 'wrong')).toBe('shop_unreachable')
+    expect(admission.notes.filter((note) => note === 'waited 250 ms')).toHaveLength(2)
   })
 })

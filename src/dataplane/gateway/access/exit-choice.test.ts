@@ -23,7 +23,7 @@ function chooserWith(exits: readonly NodeExit[], random: () => number = Math.ran
   }
   return {
     chooser: new ExitChooser({ snapshot, random, health }),
-    /** Takes exits for dead, or for alive again. */
+    /** Marks an exit as down or up. */
     setDown: (exit: NodeExit, yes: boolean) => {
       generation += 1
       if (yes) down.add(exit.id)
@@ -49,8 +49,8 @@ const pick = (chooser: Chooser, parts: string, nowMs = 0, owner = 'sub_1'): stri
   return 'exit' in choice ? choice.exit.id : choice.refusal
 }
 
-describe('without a session', () => {
-  test('every connection may leave elsewhere, and every exit has its share', () => {
+describe('exits of connections without a session', () => {
+  test('2,000 connections without a session use each of 10 exits more than 100 times', () => {
     const { chooser } = chooserWith(several(10))
     const counts = Map.groupBy(
       Array.from({ length: 2000 }, () => pick(chooser, '')),
@@ -61,13 +61,13 @@ describe('without a session', () => {
     expect(chooser.size).toBe(0)
   })
 
-  test('the extremes of chance are exits too', () => {
+  test('the random values 0 and 0.999999999999 choose an exit', () => {
     for (const chance of [0, 0.999_999_999_999]) {
       expect(pick(chooserWith(several(3), () => chance).chooser, '')).toStartWith('exit_')
     }
   })
 
-  test('every requested place is honoured or refused', () => {
+  test('an exit matches every requested country, city and ASN, or the choice is refused with no_exit', () => {
     const countries = ['de', 'fr', 'us']
     const cities = ['berlin', 'paris', 'newyork']
     const asns = [1, 2, 3]
@@ -101,7 +101,7 @@ describe('without a session', () => {
     )
   })
 
-  test('an exit that is down is passed over until it is up, and one that failed this connection for now', () => {
+  test('the chooser skips an exit while it is down, and an exit that has failed this connection', () => {
     const [first, second] = several(2) as [NodeExit, NodeExit]
     const { chooser, setDown } = chooserWith([first, second])
     setDown(first, true)
@@ -113,7 +113,7 @@ describe('without a session', () => {
     expect(pick(chooser, '')).toBe('exit_0')
   })
 
-  test('an exit that comes or goes is noticed at once', () => {
+  test('the chooser uses an added exit and skips a drained exit at once', () => {
     const [first, second] = several(2) as [NodeExit, NodeExit]
     const { chooser, apply, drain } = chooserWith([first])
     expect(pick(chooser, '')).toBe('exit_0')
@@ -124,8 +124,8 @@ describe('without a session', () => {
   })
 })
 
-describe('with a session', () => {
-  test('the exit stays for the time that is said, ten minutes unless said, from the first use', () => {
+describe('exits of sessions', () => {
+  test('a session keeps its exit for its ttl from the first use, 10 minutes by default', () => {
     const { chooser } = chooserWith(several(50))
     for (const [parts, minutes] of [
       ['-session-a', 10],
@@ -139,21 +139,21 @@ describe('with a session', () => {
     }
   })
 
-  test('a session is refused once when its exit is down, then uses another', () => {
+  test('a session is refused once with session_lost when its exit is down, then uses another exit', () => {
     const exits = several(5)
     const { chooser, setDown } = chooserWith(exits)
     const first = pick(chooser, '-session-a')
-    const gone = exits.find((exit) => exit.id === first) as NodeExit
-    setDown(gone, true)
+    const removed = exits.find((exit) => exit.id === first) as NodeExit
+    setDown(removed, true)
     expect(pick(chooser, '-session-a')).toBe('session_lost')
     const next = pick(chooser, '-session-a')
     expect(next).toStartWith('exit_')
     expect(next).not.toBe(first)
-    setDown(gone, false)
+    setDown(removed, false)
     expect(pick(chooser, '-session-a')).toBe(next)
   })
 
-  test('a name means something only with its owner and its places', () => {
+  test('a session belongs to its owner, its requested country and its name, and not to its ttl', () => {
     const { chooser } = chooserWith(several(500))
     const picks = [
       pick(chooser, '-session-a'),
@@ -165,7 +165,7 @@ describe('with a session', () => {
     expect(pick(chooser, '-session-a-ttl-5')).toBe(picks[0] ?? '')
   })
 
-  test('every gateway, and this one after a restart, begins with the same exit', () => {
+  test('two choosers with the same exits choose the same exit for each of 200 sessions', () => {
     const exits = several(40)
     const [one, other] = [chooserWith(exits).chooser, chooserWith(exits.toReversed()).chooser]
     for (let index = 0; index < 200; index += 1) {
@@ -173,29 +173,30 @@ describe('with a session', () => {
     }
   })
 
-  test('removing an exit moves only its own sessions, each with one refusal', () => {
+  test('removing an exit moves only its own sessions, each after one session_lost', () => {
     const exits = several(20)
     const { chooser, drain } = chooserWith(exits)
     const names = Array.from({ length: 1000 }, (_, index) => `-session-s${index}`)
     const before = new Map(names.map((name) => [name, pick(chooser, name)]))
-    const [gone] = exits as [NodeExit]
-    drain(gone)
+    const [removed] = exits as [NodeExit]
+    drain(removed)
     for (const name of names) {
       const held = before.get(name) ?? ''
-      if (held !== gone.id) expect(pick(chooser, name)).toBe(held)
+      if (held !== removed.id) expect(pick(chooser, name)).toBe(held)
       else {
         expect(pick(chooser, name)).toBe('session_lost')
         const next = pick(chooser, name)
         expect(next).toStartWith('exit_')
-        expect(next).not.toBe(gone.id)
+        expect(next).not.toBe(removed.id)
         expect(pick(chooser, name)).toBe(next)
       }
     }
     const fresh = chooserWith(exits.slice(1)).chooser
-    for (const name of names) if (before.get(name) !== gone.id) expect(pick(fresh, name)).toBe(before.get(name) ?? '')
+    for (const name of names)
+      if (before.get(name) !== removed.id) expect(pick(fresh, name)).toBe(before.get(name) ?? '')
   })
 
-  test('sessions are spread over all exits', () => {
+  test('5,000 sessions use each of 10 exits more than 300 times', () => {
     const { chooser } = chooserWith(several(10))
     const counts = Map.groupBy(
       Array.from({ length: 5000 }, (_, index) => pick(chooser, `-session-s${index}`)),
@@ -205,7 +206,7 @@ describe('with a session', () => {
     for (const each of counts.values()) expect(each.length).toBeGreaterThan(300)
   })
 
-  test('a flood of names does not grow the table, and what has ended makes room first', () => {
+  test('the chooser keeps at most 100,000 sessions, and drops expired sessions when it needs room', () => {
     const { chooser } = chooserWith(several(2))
     const login = as('-session-x')
     const open = (index: number, nowMs: number) =>

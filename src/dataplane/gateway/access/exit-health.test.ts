@@ -17,7 +17,7 @@ function healthOfExits(...exits: NodeExit[]) {
     pass: (ms: number) => {
       nowMs += ms
     },
-    /** Tries all that are due, each with the same outcome, and tells which they were. */
+    /** Checks all due exits with the same outcome, and returns their ids. */
     tryDue: (problem?: string) => {
       const due = health.takeDue()
       for (const exit of due) health.tried(exit, problem)
@@ -26,7 +26,7 @@ function healthOfExits(...exits: NodeExit[]) {
   }
 }
 
-describe('an exit', () => {
+describe('the health of an exit', () => {
   test('a new exit is checked at once, counts as up until then, and is reported up', () => {
     const { health, tryDue, reports } = healthOf('a', 'b')
     expect(health.isUp('a')).toBeTrue()
@@ -69,7 +69,7 @@ describe('an exit', () => {
     expect(health.isUp('a')).toBeTrue()
   })
 
-  test('a local exit that is down is checked every few seconds', () => {
+  test('an exit of another node that is down is checked with backoff from 1 s to 5 s', () => {
     const { tryDue, pass, health } = healthOfExits(someExit({ id: 'a', node: 'nod_far' }))
     tryDue('refused')
     for (const seconds of [1, 2, 4, 5, 5, 5]) {
@@ -83,7 +83,7 @@ describe('an exit', () => {
     expect(health.isUp('a')).toBeTrue()
   })
 
-  test('a supplier exit that is down is checked with backoff up to a minute and is up after the first success', () => {
+  test('a supplier exit that is down is checked with backoff from 1 s to 60 s, and is up after one success', () => {
     const { health, tryDue, pass, reports } = healthOfExits(someExit({ id: 'a', kind: 'http', port: 3128 }))
     tryDue('refused')
     expect(health.isUp('a')).toBeFalse()
@@ -99,7 +99,7 @@ describe('an exit', () => {
     expect(reports.map((report) => report.isUp)).toEqual([false, true])
   })
 
-  test('a healthy exit is checked every 10 s only while unused', () => {
+  test('a healthy exit is checked after 10 s without use', () => {
     const { health, tryDue, pass } = healthOf('a')
     tryDue()
     for (let turn = 0; turn < 5; turn += 1) {
@@ -111,7 +111,7 @@ describe('an exit', () => {
     expect(tryDue()).toEqual(['a'])
   })
 
-  test('a changed exit is checked again', () => {
+  test('a changed exit is checked again, and a removed exit is not', () => {
     const { health, tryDue } = healthOf('a')
     tryDue('refused')
     health.keep([someExit({ id: 'a', port: 1 })])

@@ -24,16 +24,16 @@ function prefixes(...texts: string[]) {
   })
 }
 
-/** The sixteen bytes as they are, where readAddress would take the IPv4 address out of them. */
+/** An IPv4-mapped IPv6 address as 16 bytes; readAddress would convert it to IPv4. */
 const raw6 = (high: bigint, address: Address): Address => addressFromNumber(6, (high << 32n) | addressToNumber(address))
 
-describe('what a customer may reach', () => {
-  test('the public internet, on ports of the web and those of programs', () => {
+describe('the destination policy', () => {
+  test('the shipped policy allows a public address on ports 80, 443, 1024, 8080, 8443 and 65535', () => {
     for (const port of [80, 443, 8080, 8443, 1024, 65_535])
       expect(mayReach(at('1.1.1.1'), port, shipped)).toBeUndefined()
   })
 
-  test('nothing on other ports, mail, file sharing and amplifiers least of all', () => {
+  test('the shipped policy denies other ports below 1024, mail and discovery ports above, and invalid ports', () => {
     for (const port of [0, 1, 22, 23, 25, 53, 79, 81, 110, 123, 135, 139, 161, 389, 442, 445, 465, 587, 1023]) {
       expect(mayReach(at('1.1.1.1'), port, shipped)).toBe('port_denied')
     }
@@ -42,13 +42,13 @@ describe('what a customer may reach', () => {
     }
   })
 
-  test('an operator who allows every port still sends no mail', () => {
+  test('port 25 stays denied when the operator allows ports 1 to 65535', () => {
     const ports = { allow: [{ from: 1, to: 65_535 }], deny: shippedPorts.deny }
     expect(isPortAllowed(22, ports)).toBe(true)
     expect(isPortAllowed(25, ports)).toBe(false)
   })
 
-  test('nothing that is not public, however it is written', () => {
+  test('mayReach denies loopback, private and link-local addresses in every notation', () => {
     for (const text of [
       '127.0.0.1',
       '::1',
@@ -63,7 +63,7 @@ describe('what a customer may reach', () => {
     }
   })
 
-  test('our own machines and denied blocks in no spelling', () => {
+  test('mayReach denies own and denied prefixes, also as IPv4-mapped IPv6 addresses', () => {
     const policy = {
       ...shipped,
       ownAddresses: prefixes('1.2.3.0/24', '2600::/64'),
@@ -76,7 +76,7 @@ describe('what a customer may reach', () => {
     expect(mayReach(at('1.2.4.4'), 443, policy)).toBeUndefined()
   })
 
-  test('the sandbox reaches loopback, and no more of what is not public', () => {
+  test('a sandbox policy allows loopback and no other address that is not public', () => {
     const sandbox = { ...shipped, allowLoopback: true, ownAddresses: prefixes('127.0.0.0/8', '::1') }
     for (const text of ['127.0.0.1', '::1', '::ffff:127.0.0.1'])
       expect(mayReach(at(text), 8080, sandbox)).toBeUndefined()
@@ -89,7 +89,7 @@ describe('what a customer may reach', () => {
     expect(mayReach(at('127.0.0.2'), 8080, denied)).toBe('destination_denied')
   })
 
-  test('a denied name denies its subdomains and nothing that merely ends like it', () => {
+  test('mayName denies a denied name and its subdomains, and no name that only has it as a suffix', () => {
     const policy = { ...shipped, denyNames: new Set(['bad.example', 'localhost']) }
     for (const name of ['bad.example', 'a.bad.example', 'a.b.bad.example', 'localhost', 'x.localhost']) {
       expect(mayName(name, policy)).toBe('destination_denied')

@@ -19,7 +19,7 @@ const sandbox: Policy = {
   ports: shippedPorts,
 }
 
-/** Names and what they resolve to. */
+/** Names and the addresses they resolve to. */
 const names: Readonly<Record<string, Readonly<Partial<Record<4 | 6, readonly string[]>>>>> = {
   'four.example': { 4: ['127.0.0.1'] },
   'six.example': { 6: ['::1'] },
@@ -45,7 +45,7 @@ afterAll(() => {
 
 const lookups: string[] = []
 /** Reports of the dialler about exits. */
-const judged: string[] = []
+const healthReports: string[] = []
 const dialler = createDialler({ after, noteHeld() {} }, createSockets(process.platform))
 const resolve = createResolve({
   clock: () => 0,
@@ -63,122 +63,122 @@ function dialWith(policy: Policy = sandbox, connectMs = 2000): DestinationDialle
     policy: () => policy,
     connectMs,
     health: {
-      worked: (id) => void judged.push(`worked ${id}`),
-      failed: (id, problem) => void judged.push(`failed ${id}: ${problem}`),
-      doubted: (id) => void judged.push(`doubted ${id}`),
+      worked: (id) => void healthReports.push(`worked ${id}`),
+      failed: (id, problem) => void healthReports.push(`failed ${id}: ${problem}`),
+      doubted: (id) => void healthReports.push(`doubted ${id}`),
     },
     dialler,
     resolve,
   })
-  return (target, way, owner) => destinations.dial(target, way, owner)
+  return (target, path, owner) => destinations.dial(target, path, owner)
 }
 
 const from = (address: string): EgressPath => ({ kind: 'address', address })
 const port = (host: string) => (host.includes(':') || host === 'six.example' ? echoSix.spot.port : echo.spot.port)
 
-/** Dials, and tells why not, or from where the origin saw it come. */
-async function tell(host: string, way: EgressPath, policy?: Policy, to = port(host)): Promise<string> {
+/** Dials and returns the refusal, or the source address that the origin saw. */
+async function dialFrom(host: string, path: EgressPath, policy?: Policy, to = port(host)): Promise<string> {
   const before = echo.sources.length + echoSix.sources.length
-  const dialled = await dialWith(policy)({ host, port: to }, way, 'anna')
+  const dialled = await dialWith(policy)({ host, port: to }, path, 'anna')
   if ('refusal' in dialled) {
     expect(echo.sources.length + echoSix.sources.length).toBe(before)
     return dialled.refusal
   }
-  const heard = Promise.withResolvers<void>()
-  dialled.origin.own({ onData: () => heard.resolve(), onEnd() {}, onDrain() {}, onClose() {} })
+  const echoed = Promise.withResolvers<void>()
+  dialled.origin.own({ onData: () => echoed.resolve(), onEnd() {}, onDrain() {}, onClose() {} })
   dialled.origin.resume()
   dialled.origin.write(Buffer.from('hello'))
-  await heard.promise
+  await echoed.promise
   dialled.origin.abort()
-  return `${(to === echo.spot.port ? echo : echoSix).sources.at(-1)}${dialled.leftFrom ? ` and says ${dialled.leftFrom}` : ''}`
+  return `${(to === echo.spot.port ? echo : echoSix).sources.at(-1)}${dialled.leftFrom ? ` and reports ${dialled.leftFrom}` : ''}`
 }
 
-describe('leaving from an address', () => {
-  test('the origin sees exactly that address', async () => {
+describe('dialling from an address', () => {
+  test('the origin sees the egress address as the source address of the connection', async () => {
     for (const address of ['127.0.0.1', '127.34.56.78', '127.255.255.254']) {
-      expect(await tell('127.0.0.1', from(address))).toBe(address)
-      expect(await tell('four.example', from(address))).toBe(address)
+      expect(await dialFrom('127.0.0.1', from(address))).toBe(address)
+      expect(await dialFrom('four.example', from(address))).toBe(address)
     }
-    expect(await tell('::1', from('::1'))).toBe('::1')
+    expect(await dialFrom('::1', from('::1'))).toBe('::1')
   })
 
-  test('nothing leaves for the other kind of address, where the system would leave from any of its own', async () => {
-    expect(await tell('::1', from('127.0.0.5'))).toBe('no_such_family')
-    expect(await tell('127.0.0.1', from('::1'))).toBe('no_such_family')
-    expect(await tell('::ffff:127.0.0.1', from('::1'), sandbox, echo.spot.port)).toBe('no_such_family')
-    expect(await tell('six.example', from('127.0.0.5'))).toBe('no_such_family')
-    expect(await tell('four.example', from('::1'))).toBe('no_such_family')
-    expect(await tell('both.example', from('::1'), sandbox, echoSix.spot.port)).toBe('::1')
-    expect(await tell('nobody.example', from('::1'))).toBe('name_not_found')
+  test('dial refuses a destination of the other IP version than its egress address with no_such_family', async () => {
+    expect(await dialFrom('::1', from('127.0.0.5'))).toBe('no_such_family')
+    expect(await dialFrom('127.0.0.1', from('::1'))).toBe('no_such_family')
+    expect(await dialFrom('::ffff:127.0.0.1', from('::1'), sandbox, echo.spot.port)).toBe('no_such_family')
+    expect(await dialFrom('six.example', from('127.0.0.5'))).toBe('no_such_family')
+    expect(await dialFrom('four.example', from('::1'))).toBe('no_such_family')
+    expect(await dialFrom('both.example', from('::1'), sandbox, echoSix.spot.port)).toBe('::1')
+    expect(await dialFrom('nobody.example', from('::1'))).toBe('name_not_found')
   })
 
-  test('an address that this machine does not have is not replaced by another', async () => {
-    expect(await tell('127.0.0.1', from('198.51.100.7'))).toBe('address_unavailable')
+  test('dial is refused with address_unavailable when the machine does not have the egress address', async () => {
+    expect(await dialFrom('127.0.0.1', from('198.51.100.7'))).toBe('address_unavailable')
   })
 
-  test('a sandbox leaves from ::1 in place of an IPv6 address that it does not have, and says so', async () => {
-    expect(await tell('::1', from('fd74:7069:6b65:1::7'))).toBe('::1 and says ::1')
+  test('a sandbox dials from ::1 in place of a missing IPv6 address, and reports ::1 as leftFrom', async () => {
+    expect(await dialFrom('::1', from('fd74:7069:6b65:1::7'))).toBe('::1 and reports ::1')
   })
 })
 
-describe('where to', () => {
-  const way = from('127.0.0.9')
+describe('destinations of a dial', () => {
+  const path = from('127.0.0.9')
 
-  test('the first allowed address of a name is dialled', async () => {
-    expect(await tell('mixed.example', way)).toBe('127.0.0.9')
+  test('dial connects to the first allowed address of a name', async () => {
+    expect(await dialFrom('mixed.example', path)).toBe('127.0.0.9')
   })
 
-  test('a name of which no address is allowed is refused, whichever spelling', async () => {
-    expect(await tell('private.example', way)).toBe('destination_not_public')
-    expect(await tell('metadata.example', way)).toBe('destination_not_public')
-    expect(await tell('metadata.example', from('::1'))).toBe('destination_not_public')
+  test('dial refuses private and denied destinations, given as a name or as an address, and port 25', async () => {
+    expect(await dialFrom('private.example', path)).toBe('destination_not_public')
+    expect(await dialFrom('metadata.example', path)).toBe('destination_not_public')
+    expect(await dialFrom('metadata.example', from('::1'))).toBe('destination_not_public')
     for (const host of ['10.0.0.1', '::ffff:10.0.0.1', '0.0.0.0', '169.254.169.254']) {
-      expect(await tell(host, way)).toBe('destination_not_public')
+      expect(await dialFrom(host, path)).toBe('destination_not_public')
     }
     const denied = { ...sandbox, denyPrefixes: [readPrefix('127.0.0.0/8')].flatMap((each) => each ?? []) }
-    expect(await tell('four.example', way, denied)).toBe('destination_denied')
-    expect(await tell('127.0.0.1', way, { ...sandbox, allowLoopback: false })).toBe('destination_not_public')
-    expect(await tell('localhost', way, { ...sandbox, allowLoopback: false })).toBe('destination_not_public')
-    expect(await tell('127.0.0.1', way, sandbox, 25)).toBe('port_denied')
+    expect(await dialFrom('four.example', path, denied)).toBe('destination_denied')
+    expect(await dialFrom('127.0.0.1', path, { ...sandbox, allowLoopback: false })).toBe('destination_not_public')
+    expect(await dialFrom('localhost', path, { ...sandbox, allowLoopback: false })).toBe('destination_not_public')
+    expect(await dialFrom('127.0.0.1', path, sandbox, 25)).toBe('port_denied')
   })
 
-  test('a denied name is not even looked up', async () => {
+  test('dial refuses a denied name without a DNS lookup', async () => {
     lookups.length = 0
-    expect(await tell('www.denied.example', way)).toBe('destination_denied')
+    expect(await dialFrom('www.denied.example', path)).toBe('destination_denied')
     expect(lookups).toEqual([])
   })
 
-  test('an address that does not answer is followed by the next, three in all', async () => {
-    expect(await tell('deaf.example', way)).toBe('127.0.0.9')
-    expect(await tell('deafer.example', way)).toBe('connect_refused')
+  test('dial tries at most 3 addresses of a name', async () => {
+    expect(await dialFrom('deaf.example', path)).toBe('127.0.0.9')
+    expect(await dialFrom('deafer.example', path)).toBe('connect_refused')
   })
 
-  test('a destination that does not listen is refused at once', async () => {
+  test('dial is refused with connect_refused when the destination does not listen', async () => {
     const gone = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
     gone.stop(true)
-    expect(await tell('127.0.0.1', way, sandbox, gone.port)).toBe('connect_refused')
+    expect(await dialFrom('127.0.0.1', path, sandbox, gone.port)).toBe('connect_refused')
   })
 })
 
-describe('through an exit', () => {
-  test('a local one leaves from its own address, for its own kind of destination', async () => {
+describe('dialling through an exit', () => {
+  test('a local exit dials from its own address, to destinations of the same IP version', async () => {
     const local = (host: string): EgressPath => ({ kind: 'exit', exit: someExit({ host }) })
-    judged.length = 0
-    expect(await tell('four.example', local('127.100.2.3'))).toBe('127.100.2.3')
-    expect(await tell('four.example', local('198.51.100.7'))).toBe('address_unavailable')
-    expect(judged).toEqual(['worked exit_1', 'doubted exit_1'])
-    expect(await tell('::1', local('127.100.2.3'))).toBe('no_such_family')
-    expect(await tell('::1', local('::1'))).toBe('::1')
+    healthReports.length = 0
+    expect(await dialFrom('four.example', local('127.100.2.3'))).toBe('127.100.2.3')
+    expect(await dialFrom('four.example', local('198.51.100.7'))).toBe('address_unavailable')
+    expect(healthReports).toEqual(['worked exit_1', 'doubted exit_1'])
+    expect(await dialFrom('::1', local('127.100.2.3'))).toBe('no_such_family')
+    expect(await dialFrom('::1', local('::1'))).toBe('::1')
   })
 
-  test('an upstream receives the judged address, and no request for a denied one', async () => {
-    const heard: string[] = []
+  test('an upstream receives the resolved address, and no request for a denied destination', async () => {
+    const requestLines: string[] = []
     const upstream = Bun.listen({
       hostname: '127.0.0.1',
       port: 0,
       socket: {
         data(socket, bytes) {
-          heard.push(bytes.toString().split('\r\n', 1)[0] ?? '')
+          requestLines.push(bytes.toString().split('\r\n', 1)[0] ?? '')
           socket.write('HTTP/1.1 200 OK\r\n\r\n')
         },
       },
@@ -192,17 +192,17 @@ describe('through an exit', () => {
     ] as const) {
       const dialled = await dial({ host, port: 443 }, { kind: 'exit', exit }, 'anna')
       expect('origin' in dialled).toBeTrue()
-      expect(heard.pop()).toBe(`CONNECT ${target} HTTP/1.1`)
+      expect(requestLines.pop()).toBe(`CONNECT ${target} HTTP/1.1`)
       if ('origin' in dialled) dialled.origin.abort()
     }
     expect(await dial({ host: 'private.example', port: 443 }, { kind: 'exit', exit }, 'anna')).toEqual({
       refusal: 'destination_not_public',
     })
-    expect(heard).toEqual([])
+    expect(requestLines).toEqual([])
     upstream.stop(true)
   })
 
-  test('an upstream that is silent is a timeout; one that hangs up or says no is an exit that failed', async () => {
+  test('a silent upstream causes connect_timeout; one that closes or answers 407 causes exit_failed', async () => {
     const listen = (data: (socket: { end(text?: string): unknown }) => void) =>
       Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: (socket) => data(socket) } })
     const listeners = [
@@ -210,7 +210,7 @@ describe('through an exit', () => {
       listen((socket) => socket.end()),
       listen((socket) => socket.end('HTTP/1.1 407 No\r\n\r\n')),
     ]
-    judged.length = 0
+    healthReports.length = 0
     const received = listeners.map(async (listener) => {
       const exit = someExit({ kind: 'http', host: '127.0.0.1', port: listener.port })
       return dialWith(sandbox, 300)({ host: '127.0.0.1', port: 443 }, { kind: 'exit', exit }, 'anna')
@@ -220,7 +220,7 @@ describe('through an exit', () => {
       { refusal: 'exit_failed', isDoubtful: true },
       expect.objectContaining({ refusal: 'exit_failed', problem: 'it does not take our login (407)' }),
     ])
-    expect(judged.toSorted()).toEqual([
+    expect(healthReports.toSorted()).toEqual([
       'doubted exit_1',
       'doubted exit_1',
       'failed exit_1: it does not take our login (407)',
@@ -229,7 +229,7 @@ describe('through an exit', () => {
   })
 })
 
-test('an upstream may be named, and one that is not there is to blame at once, whatever the destination', async () => {
+test('an upstream may be a host name; an unknown name and a refused connection cause exit_failed', async () => {
   const upstream = Bun.listen({
     hostname: '127.0.0.1',
     port: 0,
@@ -240,19 +240,19 @@ test('an upstream may be named, and one that is not there is to blame at once, w
     const exit = someExit({ kind: 'http', host, port: upstream.port })
     return dial({ host: 'four.example', port: 443 }, { kind: 'exit', exit }, 'anna')
   }
-  judged.length = 0
+  healthReports.length = 0
   const dialled = await via('four.example')
   expect('origin' in dialled).toBeTrue()
   if ('origin' in dialled) dialled.origin.abort()
   expect(await via('nobody.example')).toEqual({ refusal: 'exit_failed', problem: 'its name is not known' })
   upstream.stop(true)
   expect(await via('127.0.0.1')).toEqual({ refusal: 'exit_failed', problem: 'it refuses connections' })
-  expect(judged.map((each) => each.split(' ', 1)[0])).toEqual(['worked', 'failed', 'failed'])
+  expect(healthReports.map((each) => each.split(' ', 1)[0])).toEqual(['worked', 'failed', 'failed'])
 })
 
-test('a supplier’s name that leads to this machine or a private network is not connected to; an address given as such is', async () => {
+test('an upstream name with a local or private address is not connected to; a literal 127.0.0.1 is', async () => {
   const production = { ...sandbox, allowLoopback: false }
-  // As the kernel says of a public address that is on this machine.
+  // As the kernel reports a public address of this machine.
   const here = { ...dialler, isDeliveredHere: () => true }
   const upstreams = new Upstreams({ resolve, dialler: here, hops, policy: () => production })
   const tryAt = (host: string) => {
@@ -269,7 +269,7 @@ test('a supplier’s name that leads to this machine or a private network is not
   expect(echo.sources.length).toBe(before + 1)
 })
 
-test('what tests write as addresses are addresses', () => {
+test('every address in the name table of this file is valid', () => {
   for (const lists of Object.values(names)) {
     for (const address of Object.values(lists).flat()) expect(readAddress(address)).toBeDefined()
   }

@@ -18,7 +18,7 @@ const exits = {
 /**
  * The steps for these pieces of an answer, one text each. Bytes after the last step belong to the tunnel.
  */
-function tell(exit: keyof typeof exits, pieces: readonly Uint8Array[], target = four): string[] {
+function stepsOf(exit: keyof typeof exits, pieces: readonly Uint8Array[], target = four): string[] {
   const talk = talkTo(exits[exit], target)
   const seen: string[] = []
   let rest: string | undefined
@@ -38,7 +38,7 @@ function tell(exit: keyof typeof exits, pieces: readonly Uint8Array[], target = 
 
 const bound = '\0\x01\x01\x02\x03\x04\x01\xbb'
 
-describe('an upstream that speaks HTTP', () => {
+describe('HTTP upstreams', () => {
   test('an HTTP upstream receives CONNECT with a literal address and the login', () => {
     expect(toText(talkTo(exits.http, four).begin())).toBe(
       'CONNECT 203.0.113.7:443 HTTP/1.1\r\nHost: 203.0.113.7:443\r\n\r\n',
@@ -49,9 +49,11 @@ describe('an upstream that speaks HTTP', () => {
     )
   })
 
-  test('an HTTP upstream is open after any 2xx, and later bytes belong to the destination', () => {
-    expect(tell('http', [toBytes('HTTP/1.1 200 Connection established\r\nX: y\r\n\r\nhello')])).toEqual(['open hello'])
-    expect(tell('http', [toBytes('HTTP/1.0 204\r\n\r\n')])).toEqual(['open '])
+  test('an HTTP upstream is open after any 2xx, and later bytes come from the destination', () => {
+    expect(stepsOf('http', [toBytes('HTTP/1.1 200 Connection established\r\nX: y\r\n\r\nhello')])).toEqual([
+      'open hello',
+    ])
+    expect(stepsOf('http', [toBytes('HTTP/1.0 204\r\n\r\n')])).toEqual(['open '])
   })
 
   test.each([
@@ -65,31 +67,31 @@ describe('an upstream that speaks HTTP', () => {
     `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(17_000)}\r\n\r\n`,
     'x'.repeat(17_000),
   ])('an HTTP upstream has failed after any other answer: %p', (text) => {
-    expect(tell('http', [toBytes(text)])).toEqual(['failed'])
-    expect(tell('http', byteByByte(toBytes(text)))).toEqual(['failed'])
+    expect(stepsOf('http', [toBytes(text)])).toEqual(['failed'])
+    expect(stepsOf('http', byteByByte(toBytes(text)))).toEqual(['failed'])
   })
 })
 
-describe('an upstream that speaks SOCKS5', () => {
+describe('SOCKS5 upstreams', () => {
   test('a SOCKS5 upstream is offered a login only if there is one', () => {
     expect(toHex(talkTo(exits.socks, four).begin())).toBe('050100')
     expect(toHex(talkTo(exits.socksLogin, four).begin())).toBe('05020002')
   })
 
   test('a SOCKS5 upstream receives an address, never a name', () => {
-    expect(tell('socks', [toBytes('\x05\0')])).toEqual(['write 05010001cb00710701bb'])
-    const [written] = tell('socks', [toBytes('\x05\0')], six)
+    expect(stepsOf('socks', [toBytes('\x05\0')])).toEqual(['write 05010001cb00710701bb'])
+    const [written] = stepsOf('socks', [toBytes('\x05\0')], six)
     expect(written).toBe('write 0501000420010db80000000000000000000000071f90')
-    expect(() => tell('socks', [toBytes('\x05\0')], { host: 'example.com', port: 1 })).toThrow()
+    expect(() => stepsOf('socks', [toBytes('\x05\0')], { host: 'example.com', port: 1 })).toThrow()
   })
 
-  test('a SOCKS5 upstream is open after login and reply, whatever address it names', () => {
+  test('a SOCKS5 upstream is open after login and reply, with any bound address in the reply', () => {
     const login = `write 01056ec3a46d6503613a62`
     const request = 'write 05010001cb00710701bb'
     for (const reply of [bound, `\0\x04${'\x01'.repeat(18)}`, '\0\x03\x04name\x01\xbb', '\0\x03\0\x01\xbb']) {
       const response = toBytes(`\x05\x02\x01\0\x05\0${reply}early`)
-      expect(tell('socksLogin', byteByByte(response))).toEqual([login, request, 'open early'])
-      expect(tell('socksLogin', [response])).toEqual([login, request, 'open early'])
+      expect(stepsOf('socksLogin', byteByByte(response))).toEqual([login, request, 'open early'])
+      expect(stepsOf('socksLogin', [response])).toEqual([login, request, 'open early'])
     }
   })
 
@@ -104,9 +106,9 @@ describe('an upstream that speaks SOCKS5', () => {
     ['socks', `\x05\0\x04\0${bound}`],
     ['socks', '\x05\0\x05\0\0\x02\0\0\0\0\0\0'],
     ['socks', '\x05\0\x05\0\0\0\0\0\0\0\0\0'],
-  ] as const)('a SOCKS5 upstream has failed after a refusal or nonsense: %s %p', (exit, text) => {
-    expect(tell(exit, [toBytes(text)]).at(-1)).toBe('failed')
-    expect(tell(exit, byteByByte(toBytes(text))).at(-1)).toBe('failed')
+  ] as const)('a SOCKS5 upstream has failed after a refusal or a malformed answer: %s %p', (exit, text) => {
+    expect(stepsOf(exit, [toBytes(text)]).at(-1)).toBe('failed')
+    expect(stepsOf(exit, byteByByte(toBytes(text))).at(-1)).toBe('failed')
   })
 })
 
@@ -153,7 +155,7 @@ test.each([
   },
 )
 
-test('any split of an answer leads to the same steps', () => {
+test('talkTo returns the same steps for every split of an upstream’s answer', () => {
   const openings = [
     'HTTP/1.1 200 OK\r\nServer: x\r\n\r\n',
     'HTTP/1.1 403 No\r\n\r\n',
@@ -165,9 +167,9 @@ test('any split of an answer leads to the same steps', () => {
     fc.uint8Array({ maxLength: 60 }),
     fc
       .tuple(fc.constantFrom(...openings), fc.uint8Array({ maxLength: 40 }), fc.nat(40), fc.boolean())
-      .map(([opening, noise, at, isHurt]) => {
+      .map(([opening, noise, at, isDamaged]) => {
         const bytes = Buffer.concat([toBytes(opening), noise])
-        if (isHurt) bytes[at % bytes.length] = noise[0] ?? 0
+        if (isDamaged) bytes[at % bytes.length] = noise[0] ?? 0
         return new Uint8Array(bytes)
       }),
   )
@@ -175,9 +177,9 @@ test('any split of an answer leads to the same steps', () => {
   const splits = fc.array(fc.nat(80), { maxLength: 12 })
   fc.assert(
     fc.property(kinds, answers, splits, (kind, bytes, cuts) => {
-      const whole = tell(kind, [bytes])
-      expect(tell(kind, splitAt(bytes, cuts))).toEqual(whole)
-      expect(tell(kind, byteByByte(bytes))).toEqual(whole)
+      const whole = stepsOf(kind, [bytes])
+      expect(stepsOf(kind, splitAt(bytes, cuts))).toEqual(whole)
+      expect(stepsOf(kind, byteByByte(bytes))).toEqual(whole)
     }),
     { numRuns: scaled(5000) },
   )

@@ -5,7 +5,7 @@ import { ByteAllowance } from './allowance.ts'
 
 const lease = 1000
 
-/** A shop that fills up to one lease what is neither counted nor on its way, as far as the balance goes. */
+/** An allowance with a fake shop that grants one lease beyond the counted and moving bytes, within the balance. */
 function openAllowance(balance: number) {
   let requests = 0
   const allowance = new ByteAllowance(
@@ -32,24 +32,28 @@ function openAllowance(balance: number) {
 }
 
 describe('an allowance of bytes', () => {
-  test('however much is asked of it, no more passes than was allowed', () => {
+  test('take() grants at most the balance of the shop for any sequence of requests', () => {
     fc.assert(
-      fc.property(fc.integer({ min: 0, max: 20_000 }), fc.array(fc.integer({ min: 1, max: 3000 })), (balance, asks) => {
-        const { allowance, answer } = openAllowance(balance)
-        let passed = 0
-        for (const bytes of asks) {
-          const taken = allowance.take(bytes)
-          passed += taken
-          allowance.count(undefined, taken, 0)
-          answer()
-        }
-        expect(passed).toBeLessThanOrEqual(balance)
-      }),
+      fc.property(
+        fc.integer({ min: 0, max: 20_000 }),
+        fc.array(fc.integer({ min: 1, max: 3000 })),
+        (balance, requested) => {
+          const { allowance, answer } = openAllowance(balance)
+          let passed = 0
+          for (const bytes of requested) {
+            const taken = allowance.take(bytes)
+            passed += taken
+            allowance.count(undefined, taken, 0)
+            answer()
+          }
+          expect(passed).toBeLessThanOrEqual(balance)
+        },
+      ),
       { numRuns: scaled(1000) },
     )
   })
 
-  test('an allowance that waits for one slow reader still grants more to others', () => {
+  test('an allowance grants a second lease while the bytes of the first are not counted yet', () => {
     const { allowance, answer } = openAllowance(100_000)
     allowance.take(1)
     answer()
@@ -64,10 +68,10 @@ describe('an allowance of bytes', () => {
     allowance.take(1)
     answer()
     allowance.count(undefined, allowance.take(600), 0)
-    const comeIn = send()
+    const deliver = send()
     allowance.count(undefined, allowance.take(5000), 0)
     allowance.onChange(() => {})
-    comeIn()
+    deliver()
     expect(allowance.isUsedUp).toBe(false)
     // A tunnel waits, so the allowance sends a second request, whose answer is final.
     expect(requests()).toBe(3)
@@ -80,7 +84,7 @@ describe('an allowance of bytes', () => {
     expect(requests()).toBe(4)
   })
 
-  test('what did not arrive can be taken again', () => {
+  test('putBack(400) lets take() grant 400 bytes again', () => {
     const { allowance, answer } = openAllowance(lease)
     allowance.take(1)
     answer()
@@ -99,7 +103,7 @@ describe('an allowance of bytes', () => {
   })
 })
 
-test('the pace of an allowance follows the current rate', () => {
+test('the pace of an allowance follows the current rate of the traffic', () => {
   let nowMs = 1000
   const paces: number[] = []
   const allowance: ByteAllowance = new ByteAllowance(
@@ -114,6 +118,6 @@ test('the pace of an allowance follows the current rate', () => {
   allowance.allow(50_000_000)
   nowMs += 100_000
   allowance.take(30_000_000)
-  // Nothing before the first question; then 5 MB in 10 ms, and 30 MB in 100 seconds, each for 200 ms.
+  // Bytes per 200 ms: 0 before the first request, then 5 MB in 10 ms, then 30 MB in 100 s.
   expect(paces).toEqual([0, 100_000_000, 60_000])
 })

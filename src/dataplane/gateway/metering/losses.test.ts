@@ -5,7 +5,7 @@ import { createLosses, maxLost } from './losses.ts'
 const hourMs = 3_600_000
 const mebibyte = 1024 * 1024
 
-test('no credential has more than a MiB borne within any hour, whenever its lines drop', () => {
+test('bear() waives at most 1 MiB of lost bytes per credential within any hour', () => {
   const drop = fc.record({
     afterMs: fc.integer({ min: 0, max: hourMs / 3 }),
     bytes: fc.integer({ min: 0, max: 65536 }),
@@ -14,18 +14,18 @@ test('no credential has more than a MiB borne within any hour, whenever its line
     fc.property(fc.array(drop, { minLength: 20, maxLength: 200 }), (drops) => {
       let nowMs = 1_800_000_000_000
       const losses = createLosses(() => nowMs)
-      const borne: { at: number; bytes: number }[] = []
+      const waived: { at: number; bytes: number }[] = []
       for (const { afterMs, bytes } of drops) {
         nowMs += afterMs
-        borne.push({ at: nowMs, bytes: losses.bear('subuser a', 'owner', bytes) })
-        const lately = borne.filter(({ at }) => nowMs - at < hourMs).reduce((sum, each) => sum + each.bytes, 0)
+        waived.push({ at: nowMs, bytes: losses.bear('subuser a', 'owner', bytes) })
+        const lately = waived.filter(({ at }) => nowMs - at < hourMs).reduce((sum, each) => sum + each.bytes, 0)
         expect(lately).toBeLessThanOrEqual(maxLost.ofCredential)
       }
     }),
   )
 })
 
-test('below the bound every loss is borne whole, and an hour later there is as much again', () => {
+test('bear() waives losses up to 1 MiB whole, for each credential separately, and again 65 minutes later', () => {
   let nowMs = 1_800_000_000_000
   const losses = createLosses(() => nowMs)
   for (let count = 0; count < 16; count += 1) expect(losses.bear('a', 'owner', 65_536)).toBe(65_536)
@@ -35,15 +35,15 @@ test('below the bound every loss is borne whole, and an hour later there is as m
   expect(losses.bear('a', 'owner', 65_536)).toBe(65_536)
 })
 
-test('a customer who makes another sub-user does not make another bound', () => {
+test('bear() waives at most maxLost.ofOwner for the 1,000 sub-users of one customer together', () => {
   const losses = createLosses(() => 1_800_000_000_000)
-  let borne = 0
-  for (let count = 0; count < 1000; count += 1) borne += losses.bear(`subuser ${count}`, 'owner one', mebibyte)
-  expect(borne).toBe(maxLost.ofOwner)
+  let waived = 0
+  for (let count = 0; count < 1000; count += 1) waived += losses.bear(`subuser ${count}`, 'owner one', mebibyte)
+  expect(waived).toBe(maxLost.ofOwner)
   expect(losses.bear('subuser of another', 'owner two', 1000)).toBe(1000)
 })
 
-test('names are forgotten when there are too many, the oldest first', () => {
+test('createLosses forgets the oldest of more than 50,000 names', () => {
   const losses = createLosses(() => 1_800_000_000_000)
   losses.bear('first', 'owner 0', mebibyte)
   for (let count = 0; count < 50_001; count += 1) losses.bear(`name ${count}`, `owner ${count}`, mebibyte)

@@ -12,7 +12,7 @@ const openLimit = (bytesPerSecond: number) => {
 }
 
 describe('a speed limit', () => {
-  test('lets through what it says, however time passes and however much is taken at once', () => {
+  test('a speed limit passes at most its rate plus 26 ms of it, for any pauses and any sizes of writes', () => {
     const moves = fc.array(
       fc.record({ ms: fc.integer({ min: 1, max: 60 }), wanted: fc.integer({ min: 1, max: 1e6 }) }),
       {
@@ -37,7 +37,7 @@ describe('a speed limit', () => {
     )
   })
 
-  test('a saturated speed limit passes exactly its rate', () => {
+  test('a saturated speed limit passes its rate within 1 % over 10 s', () => {
     const { time, limit } = openLimit(1_000_000)
     let passed = 0
     for (let step = 0; step < 1000; step += 1) {
@@ -96,7 +96,7 @@ describe('a speed limit', () => {
     expect(limit.left).toBe(250_000)
   })
 
-  test('a clock that is set back does not stop a speed limit', () => {
+  test('a clock set back by an hour stops a speed limit for 25 ms at most', () => {
     const { time, limit } = openLimit(1_000_000)
     limit.spend(limit.left)
     time.setBack(3_600_000)
@@ -105,15 +105,15 @@ describe('a speed limit', () => {
     expect(limit.left).toBe(25_000)
   })
 
-  test('a lifted speed limit passes everything and wakes its waiters', () => {
+  test('a removed speed limit passes everything and wakes waiting senders', () => {
     const { time, limit, setRate } = openLimit(1000)
     limit.spend(limit.left)
-    let heard = 0
-    limit.whenMore(() => void (heard += 1))
+    let wakes = 0
+    limit.whenMore(() => void (wakes += 1))
     setRate(Number.POSITIVE_INFINITY)
     expect(limit.left).toBe(Number.POSITIVE_INFINITY)
     time.pass(30)
-    expect({ heard, timers: time.timers }).toEqual({ heard: 1, timers: 0 })
+    expect({ wakes, timers: time.timers }).toEqual({ wakes: 1, timers: 0 })
   })
 })
 
@@ -134,7 +134,7 @@ describe('an allowance with a speed limit', () => {
     return { time, one: leased('one'), other: leased('other'), requests: () => requests }
   }
 
-  test('shares it among all that the credential carries', () => {
+  test('two allowances of one credential share its speed limit', () => {
     const { time, one, other } = open(100_000)
     expect(one.take(2000)).toBe(2000)
     expect(other.take(2000)).toBe(500)
@@ -143,7 +143,7 @@ describe('an allowance with a speed limit', () => {
     expect({ one: one.left, other: other.left }).toEqual({ one: 2500, other: 2500 })
   })
 
-  test('asks the shop for nothing while it is only slow, and is not used up', () => {
+  test('an allowance at its speed limit sends no lease request and is not used up', () => {
     const { one, requests } = open(100_000)
     one.take(100_000)
     expect({ requests: requests(), isUsedUp: one.isUsedUp, hasSome: one.hasSome }).toEqual({
@@ -153,7 +153,7 @@ describe('an allowance with a speed limit', () => {
     })
   })
 
-  test('an allowance with a speed limit wakes its waiters in order', () => {
+  test('an allowance with a speed limit wakes waiting senders in order', () => {
     const { time, one } = open(100_000)
     one.take(100_000)
     const order: string[] = []
@@ -176,7 +176,7 @@ describe('an allowance with a speed limit', () => {
     expect(wakes).toBe(1)
   })
 
-  test('a sender that found nothing left when it was woken is woken again, though a step begins meanwhile', () => {
+  test('a sender that found no bytes left when it was woken is woken again, although a step begins meanwhile', () => {
     const { time, one } = open(100_000)
     one.take(100_000)
     const forgetFirst = one.onChange(() => {

@@ -4,7 +4,7 @@ import { shownOf } from './tunnel-meter.ts'
 
 const segmentBytes = 1460
 
-test('short segments never overestimate the acknowledged bytes', () => {
+test('shownOf never overestimates the acknowledged bytes of short segments', () => {
   const segment = fc.record({
     bytes: fc.integer({ min: 1, max: segmentBytes }),
     state: fc.constantFrom('acknowledged', 'selected', 'unknown'),
@@ -30,7 +30,7 @@ test('short segments never overestimate the acknowledged bytes', () => {
   )
 })
 
-test('selective acknowledgements of full segments are counted to the byte', () => {
+test('shownOf counts selective acknowledgements of full segments to the byte', () => {
   const of = { acknowledged: 0, segmentBytes, isOver: false }
   const sent = 738 * segmentBytes
   expect(shownOf({ ...of, sent, selectedSegments: 737, unknownSegments: 1 })).toBe(737 * segmentBytes)

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { type CustomerEnd, Delivery, nothingShown, type Transmission } from './tunnel-meter.ts'
 
-/** A socket of which the test says what has arrived. */
+/** A socket whose acknowledged bytes the test sets. */
 class FakeSocket {
   now: Transmission = { ...nothingShown, acknowledged: 400, sent: 900, segmentBytes: 100, isOver: false }
   readonly done: string[] = []
@@ -10,7 +10,7 @@ class FakeSocket {
   close = (reset: boolean): void => void this.done.push(reset ? 'reset' : 'closed')
 }
 
-describe('what was written to a customer who is gone', () => {
+describe('the delivery of bytes to a closed connection', () => {
   let socket: FakeSocket
   let delivery: Delivery
   beforeEach(() => {
@@ -20,7 +20,7 @@ describe('what was written to a customer who is gone', () => {
     delivery.follow(() => socket)
   })
 
-  test('a closed connection is counted whole once everything is acknowledged', () => {
+  test('a closed connection settles with all bytes when they are acknowledged within 30 s', () => {
     expect(delivery.settle(1000)).toBe(false)
     expect(delivery.settle(30_999)).toBe(false)
     socket.now = { ...socket.now, acknowledged: 1000, sent: 1000 }
@@ -28,7 +28,7 @@ describe('what was written to a customer who is gone', () => {
     expect([delivery.shown(), delivery.sent, socket.done]).toEqual([1000, 1000, ['shut', 'closed']])
   })
 
-  test('a closed connection settles after 30 s with the acknowledged bytes', () => {
+  test('a closed connection settles with the acknowledged bytes after 30 s, and is reset', () => {
     expect(delivery.settle(1000)).toBe(false)
     expect(delivery.settle(31_000)).toBe(true)
     expect([delivery.shown(), delivery.sent, socket.done]).toEqual([400, 900, ['shut', 'reset']])

@@ -50,7 +50,7 @@ const requestLines: readonly Case[] = [
   ['a file', 'GET file:///etc/passwd HTTP/1.1\r\n', bad],
   ['an authority without CONNECT', 'GET a.example:80 HTTP/1.1\r\n', bad],
   ['a URI with CONNECT', 'CONNECT http://a.example/ HTTP/1.1\r\n', bad],
-  ['a path behind the authority of CONNECT', 'CONNECT a.example:443/ HTTP/1.1\r\n', bad],
+  ['a path after the authority of CONNECT', 'CONNECT a.example:443/ HTTP/1.1\r\n', bad],
 ]
 
 const targets: readonly Case[] = [
@@ -58,7 +58,7 @@ const targets: readonly Case[] = [
   ['user information that hides the host', uri('http://a.example@b.example/'), bad],
   ['a backslash before the at', uri('http://a.example\\@b.example/'), bad],
   ['a fragment', uri('http://a.example/#top'), bad],
-  ['a fragment right behind the host', uri('http://a.example#@b.example/'), bad],
+  ['a fragment right after the host', uri('http://a.example#@b.example/'), bad],
   ['no host', uri('http:///path'), bad],
   ['no host but a port', uri('http://:80/'), bad],
   ['an empty port', uri('http://a.example:/'), bad],
@@ -66,7 +66,7 @@ const targets: readonly Case[] = [
   ['a percent in the host', uri('http://a%2eexample/'), bad],
   ['a host in circled digits', uri('http://\xe2\x91\xa0\xe2\x91\xa1/'), bad],
   ['a scheme in capitals', uri('HTTP://A.EXAMPLE/'), requestLine, 'end'],
-  ['a query right behind the host', uri('http://a.example?b'), requestLine, 'end'],
+  ['a query right after the host', uri('http://a.example?b'), requestLine, 'end'],
   ['a trailing dot', uri('http://a.example./'), requestLine, 'end'],
   ['a mapped address', uri('http://[::ffff:127.0.0.1]/'), 'request 127.0.0.1:80', 'end'],
   ['port 65561', connect('a.example:65561'), bad],
@@ -136,9 +136,9 @@ const heads: readonly Case[] = [
     'rest ',
   ],
   ['a Connection that is no list of tokens', headed('Connection: "close"'), bad],
-  ['an expectation nobody knows', headed('Expect: a miracle'), 'refuse 417 expectation_failed'],
+  ['an unknown expectation', headed('Expect: a miracle'), 'refuse 417 expectation_failed'],
   [
-    'OPTIONS that goes no further',
+    'OPTIONS with Max-Forwards: 0',
     `OPTIONS http://a.example HTTP/1.1\r\nHost: a\r\nMax-Forwards: 0\r\n\r\n`,
     'refuse 501 method_unsupported',
   ],
@@ -155,7 +155,7 @@ const framings: readonly Case[] = [
   ['a length with a fraction', posted('Content-Length: 5.0'), bad],
   ['an empty length', posted('Content-Length:'), bad],
   ['a length in words', posted('Content-Length: five'), bad],
-  ['a length past counting', posted('Content-Length: 99999999999999999999'), bad],
+  ['a length past 64 bits', posted('Content-Length: 99999999999999999999'), bad],
   ['length and chunks', posted('Content-Length: 5', 'Transfer-Encoding: chunked'), bad],
   ['chunks and length', posted('Transfer-Encoding: chunked', 'Content-Length: 5'), bad],
   ['chunks twice', posted('Transfer-Encoding: chunked', 'Transfer-Encoding: chunked'), bad],
@@ -175,7 +175,7 @@ const framings: readonly Case[] = [
     bad,
   ],
   [
-    'CONNECT with a length of none',
+    'CONNECT with a length of 0',
     'CONNECT a.example:443 HTTP/1.1\r\nContent-Length: 0\r\n\r\nx',
     'tunnel a.example:443',
     'rest x',
@@ -183,8 +183,8 @@ const framings: readonly Case[] = [
   ['a size with a sign', `${chunked}+5\r\nhello\r\n0\r\n\r\n`, requestLine, bad],
   ['a negative size', `${chunked}-5\r\nhello\r\n0\r\n\r\n`, requestLine, bad],
   ['a size with 0x', `${chunked}0x5\r\nhello\r\n0\r\n\r\n`, requestLine, bad],
-  ['a size behind a blank', `${chunked} 5\r\nhello\r\n0\r\n\r\n`, requestLine, bad],
-  ['a blank behind a size', `${chunked}5 \r\nhello\r\n0\r\n\r\n`, requestLine, bad],
+  ['a size after a blank', `${chunked} 5\r\nhello\r\n0\r\n\r\n`, requestLine, bad],
+  ['a blank after a size', `${chunked}5 \r\nhello\r\n0\r\n\r\n`, requestLine, bad],
   ['a size past 32 bits', `${chunked}100000005\r\nhello\r\n0\r\n\r\n`, requestLine, bad],
   ['a size past 64 bits', `${chunked}10000000000000005\r\nhello\r\n0\r\n\r\n`, requestLine, bad],
   ['no size', `${chunked}\r\nhello\r\n0\r\n\r\n`, requestLine, bad],
@@ -211,9 +211,9 @@ const framings: readonly Case[] = [
     'end',
   ],
   ['a trailer', `${chunked}0\r\nX-Sum: 1\r\n\r\n`, requestLine, 'body 0\r\n\r\n', 'end'],
-  ['a trailer that frames', `${chunked}0\r\nContent-Length: 5\r\n\r\n`, requestLine, bad],
-  ['a trailer that routes', `${chunked}0\r\nHost: b.example\r\n\r\n`, requestLine, bad],
-  ['a trailer that authenticates', `${chunked}0\r\n${login}\r\n`, requestLine, bad],
+  ['a Content-Length trailer', `${chunked}0\r\nContent-Length: 5\r\n\r\n`, requestLine, bad],
+  ['a Host trailer', `${chunked}0\r\nHost: b.example\r\n\r\n`, requestLine, bad],
+  ['a Proxy-Authorization trailer', `${chunked}0\r\n${login}\r\n`, requestLine, bad],
   ['a folded trailer', `${chunked}0\r\nX-A: 1\r\n 2\r\n\r\n`, requestLine, bad],
   ['trailers without end', `${chunked}0\r\n${'X-A: 1\r\n'.repeat(1100)}`, requestLine, bad],
 ]
@@ -230,7 +230,7 @@ const credentials: readonly Case[] = [
   ['base64 without padding', headed('Proxy-Authorization: Basic YTpiYw'), 'refuse 407 bad_credentials'],
   ['base64 with stray bits', headed('Proxy-Authorization: Basic YTpiYx=='), 'refuse 407 bad_credentials'],
   ['no colon', headed(asBasic('ab')), 'refuse 407 bad_credentials'],
-  ['what is not UTF-8', headed(asBasic('\xff:b')), 'refuse 407 bad_credentials'],
+  ['a name that is not UTF-8', headed(asBasic('\xff:b')), 'refuse 407 bad_credentials'],
   ['a line end in the name', headed(asBasic('a\r\nb:c')), 'refuse 407 bad_credentials'],
   ['a NUL in the password', headed(asBasic('a:b\0')), 'refuse 407 bad_credentials'],
   ['a DEL in the name', headed(asBasic('a\x7f:b')), 'refuse 407 bad_credentials'],
@@ -252,28 +252,23 @@ const pipelines: readonly Case[] = [
   ['a request after chunks', `${chunked}0\r\n\r\n${get}\r\n`, requestLine, 'body 0\r\n\r\n', 'end', requestLine, 'end'],
   ['a request after close', `${headed('Connection: close')}${get}\r\n`, `${requestLine} close`, 'end'],
   ['a request after HTTP/1.0', `GET http://a.example/ HTTP/1.0\r\n\r\n${get}\r\n`, `${requestLine} close`, 'end'],
-  ['a request behind a malformed one', `${get}X-A\r\n\r\n${get}\r\n`, bad],
+  ['a request after a malformed one', `${get}X-A\r\n\r\n${get}\r\n`, bad],
   ['a body longer than its length', posted('Content-Length: 4'), requestLine, 'body hell', 'end'],
   ['a body that is not announced', posted('X-A: 1').replace('hello', 'hello\r\n'), requestLine, 'end', bad],
   ['early data of a tunnel', `${connect('a.example:443')}\x16\x03\x01`, 'tunnel a.example:443', 'rest \x16\x03\x01'],
-  [
-    'a request behind an open tunnel',
-    `${connect('a.example:443')}${get}\r\n`,
-    'tunnel a.example:443',
-    `rest ${get}\r\n`,
-  ],
+  ['a request after a CONNECT', `${connect('a.example:443')}${get}\r\n`, 'tunnel a.example:443', `rest ${get}\r\n`],
 ]
 
-/** As above, but the gateway answers each CONNECT with 407 and reads on. */
+/** The gateway answers each CONNECT with 407 and continues to read. */
 const afterRefusal: readonly Case[] = [
   [
-    'a request behind a refused CONNECT',
+    'a request after a refused CONNECT',
     `${connect('a.example:443')}${get}${login}\r\n`,
     'tunnel a.example:443',
     `${requestLine} as a:b`,
     'end',
   ],
-  ['a TLS hello behind a refused CONNECT', `${connect('a.example:443')}\x16\x03\x01`, 'tunnel a.example:443', bad],
+  ['a TLS hello after a refused CONNECT', `${connect('a.example:443')}\x16\x03\x01`, 'tunnel a.example:443', bad],
   ['two CONNECTs', connect('a.example:443') + connect('b.example:443'), 'tunnel a.example:443', 'tunnel b.example:443'],
   ['a CONNECT of HTTP/1.0', `CONNECT a.example:443 HTTP/1.0\r\n\r\n${get}\r\n`, 'tunnel a.example:443'],
 ]
@@ -289,10 +284,10 @@ const domain = (name: string, port = '\x01\xbb'): string =>
 const socks: readonly Case[] = [
   ['another version', '\x04\x01\x02', 'refuse 05ff bad_request'],
   ['no methods', '\x05\0', 'refuse 05ff credentials_required'],
-  ['no method we know', '\x05\x02\x01\x03', 'refuse 05ff credentials_required'],
-  ['none but anonymous', '\x05\x01\0', 'refuse 05ff credentials_required'],
+  ['unknown methods only', '\x05\x02\x01\x03', 'refuse 05ff credentials_required'],
+  ['the method without authentication only', '\x05\x01\0', 'refuse 05ff credentials_required'],
   ['255 methods', `\x05\xff${'\x02'.repeat(255)}`, 'reply 0502'],
-  ['fewer methods than said', '\x05\x05\x02\x02'],
+  ['fewer methods than announced', '\x05\x05\x02\x02'],
   ['a version of credentials that is 5', `${greeting}\x05\x01a\x01b`, 'reply 0502', 'refuse 0101 bad_request'],
   [
     'a request without credentials',
@@ -302,7 +297,7 @@ const socks: readonly Case[] = [
   ],
   ['an empty name', `${greeting}\x01\0\x01b`, 'reply 0502', 'credentials :b', 'accept 0100'],
   ['an empty password', `${greeting}\x01\x01a\0`, 'reply 0502', 'credentials a:', 'accept 0100'],
-  ['nothing at all', `${greeting}\x01\0\0`, 'reply 0502', 'credentials :', 'accept 0100'],
+  ['an empty name and an empty password', `${greeting}\x01\0\0`, 'reply 0502', 'credentials :', 'accept 0100'],
   ['a name that is not UTF-8', `${greeting}\x01\x01\xff\x01b`, 'reply 0502', 'refuse 0101 bad_credentials'],
   ['a name with a NUL', `${greeting}\x01\x02a\0\x01b`, 'reply 0502', 'refuse 0101 bad_credentials'],
   [
@@ -313,7 +308,7 @@ const socks: readonly Case[] = [
     'accept 0100',
   ],
   [
-    'a request behind wrong credentials',
+    'a request after wrong credentials',
     `${greeting}\x01\x06nobody\x01b\x05\x01\0\x01\x01\x01\x01\x01\0\x50`,
     'reply 0502',
     'credentials nobody:b',
@@ -362,7 +357,7 @@ const socks: readonly Case[] = [
   ],
   ['early data', `${domain('a.example')}GET /`, ...hello, 'connect a.example:443', 'rest GET /'],
   [
-    'a second request behind the first',
+    'a second request after the first',
     `${domain('a.example')}\x05\x01\0\x01`,
     ...hello,
     'connect a.example:443',
@@ -373,7 +368,12 @@ const socks: readonly Case[] = [
 
 /** SOCKS5 handshakes from an address that needs no name and password. */
 const anonymousSocks: readonly Case[] = [
-  ['no method but anonymous', '\x05\x01\0\x05\x01\0\x01\x01\x02\x03\x04\0\x50', 'reply 0500', 'connect 1.2.3.4:80'],
+  [
+    'the method without authentication only',
+    '\x05\x01\0\x05\x01\0\x01\x01\x02\x03\x04\0\x50',
+    'reply 0500',
+    'connect 1.2.3.4:80',
+  ],
   ['both methods', `\x05\x02\0\x02${user}`, ...hello],
   ['credentials without a request for them', `\x05\x01\0${user}`, 'reply 0500', failed],
   ['GSSAPI alone', '\x05\x01\x01', 'refuse 05ff credentials_required'],
@@ -382,18 +382,18 @@ const anonymousSocks: readonly Case[] = [
 const withoutHeads = (lines: readonly string[]): string[] =>
   lines.map((line) => (line.startsWith('request ') ? (line.split(' \n')[0] ?? line) : line))
 
-function suite(name: string, cases: readonly Case[], tell: (pieces: readonly Uint8Array[]) => string[]): void {
+function suite(name: string, cases: readonly Case[], summarize: (pieces: readonly Uint8Array[]) => string[]): void {
   describe(name, () => {
     test.each(cases.map(([title, sent, ...expected]) => [title, sent, expected] as const))(
-      'every split gives the same events: %s',
+      `the parser yields the expected events for every split of ${name}: %s`,
       (_, sent, expected) => {
         const bytes = toBytes(sent)
-        const whole = tell([bytes])
+        const whole = summarize([bytes])
         expect(withoutHeads(whole)).toEqual([...expected])
-        expect(tell(byteByByte(bytes))).toEqual(whole)
+        expect(summarize(byteByByte(bytes))).toEqual(whole)
         fc.assert(
           fc.property(fc.array(fc.nat(Math.min(bytes.length, 1000)), { maxLength: 8 }), (cuts) => {
-            expect(tell(splitAt(bytes, cuts))).toEqual(whole)
+            expect(summarize(splitAt(bytes, cuts))).toEqual(whole)
           }),
           { numRuns: scaled(200) },
         )
@@ -402,12 +402,12 @@ function suite(name: string, cases: readonly Case[], tell: (pieces: readonly Uin
   })
 }
 
-suite('a request line', requestLines, summarizeRequests)
-suite('a target', targets, summarizeRequests)
-suite('a head', heads, summarizeRequests)
-suite('a framing', framings, summarizeRequests)
-suite('credentials', credentials, summarizeRequests)
-suite('one connection', pipelines, summarizeRequests)
-suite('one connection after a 407', afterRefusal, (pieces) => summarizeRequests(pieces, true))
-suite('SOCKS5', socks, summarizeSocks)
-suite('SOCKS5 from a known address', anonymousSocks, (pieces) => summarizeSocks(pieces, true))
+suite('an HTTP request line', requestLines, summarizeRequests)
+suite('an HTTP request target', targets, summarizeRequests)
+suite('an HTTP request head', heads, summarizeRequests)
+suite('an HTTP request body', framings, summarizeRequests)
+suite('HTTP credentials', credentials, summarizeRequests)
+suite('pipelined HTTP requests', pipelines, summarizeRequests)
+suite('HTTP requests after a 407', afterRefusal, (pieces) => summarizeRequests(pieces, true))
+suite('a SOCKS5 handshake', socks, summarizeSocks)
+suite('a SOCKS5 handshake from a known address', anonymousSocks, (pieces) => summarizeSocks(pieces, true))

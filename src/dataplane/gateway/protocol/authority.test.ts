@@ -17,8 +17,8 @@ const v6 = fc
   .map((value) => formatAddress(addressFromNumber(6, value)))
 const target = fc.record({ host: fc.oneof(name, v4, v6), port: fc.integer({ min: 1, max: 65_535 }) })
 
-describe('authorities', () => {
-  test('every target is written and read back as itself', () => {
+describe('readAuthority', () => {
+  test('readAuthority returns every target that formatAuthority has written', () => {
     fc.assert(
       fc.property(target, fc.constantFrom(80, 443, undefined), (wanted, defaultPort) => {
         expect(readAuthority(formatAuthority(wanted, defaultPort), defaultPort)).toEqual(wanted)
@@ -27,7 +27,7 @@ describe('authorities', () => {
     )
   })
 
-  test('whatever is read has one spelling, which is read as the same', () => {
+  test('readAuthority returns the same target for the canonical form of any text that it accepts', () => {
     const pieces = fc.constantFrom(
       ...'aZ09.-_:[]@%/\\ +x\0é①'.split(''),
       '127.1',
@@ -49,7 +49,7 @@ describe('authorities', () => {
     )
   })
 
-  test('a host that any C library takes for an IPv4 address is a plain one or refused', () => {
+  test('readAuthority refuses octal, hexadecimal and short forms of IPv4 addresses', () => {
     const number = fc.nat(0xffffffff)
     const spelled = fc
       .tuple(number, fc.constantFrom(8, 10, 16))
@@ -63,7 +63,7 @@ describe('authorities', () => {
     )
   })
 
-  test('only plain digits from 1 to 65535 are a port', () => {
+  test('readAuthority accepts decimal ports from 1 to 65535 without sign, blanks or leading zeros only', () => {
     for (let port = -2; port < 70_000; port += 1) {
       expect(readAuthority(`a:${port}`)?.port).toBe(port >= 1 && port <= 65_535 ? port : undefined)
     }
@@ -72,13 +72,13 @@ describe('authorities', () => {
     }
   })
 
-  test('a name of 253 characters is read and one of 254 is not', () => {
+  test('readAuthority accepts a name of 253 characters and refuses one of 254', () => {
     const long = `${'a'.repeat(63)}.${'b'.repeat(63)}.${'c'.repeat(63)}.${'d'.repeat(61)}`
     expect(readAuthority(`${long}.:65535`)).toEqual({ host: long, port: 65_535 })
     expect(readAuthority(`${long}d:80`)).toBeUndefined()
   })
 
-  test('a megabyte is turned away at once', () => {
+  test('readAuthority refuses a host of 1 MB', () => {
     expect(readAuthority('a.'.repeat(500_000), 80)).toBeUndefined()
     expect(readAuthority(`[${':'.repeat(1_000_000)}]`, 80)).toBeUndefined()
   })

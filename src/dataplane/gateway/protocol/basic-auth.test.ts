@@ -5,7 +5,7 @@ import { readBasic, readCredentials } from './basic-auth.ts'
 const isPlain = (text: string): boolean => !/\p{Cc}/u.test(text)
 const text = fc.string({ unit: 'grapheme', maxLength: 40 }).filter(isPlain)
 
-test('every name without a colon and every password come through, past ASCII too', () => {
+test('readBasic returns every name without a colon and every password, also beyond ASCII', () => {
   fc.assert(
     fc.property(
       text.filter((name) => !name.includes(':')),
@@ -20,7 +20,7 @@ test('every name without a colon and every password come through, past ASCII too
   )
 })
 
-test('a pair has exactly one spelling in base64', () => {
+test('readBasic accepts only the canonical base64 of a name and a password', () => {
   fc.assert(
     fc.property(fc.base64String({ maxLength: 60 }), (encoded) => {
       const read = readBasic(`Basic ${encoded}`)
@@ -30,7 +30,7 @@ test('a pair has exactly one spelling in base64', () => {
   )
 })
 
-test('a name of 512 bytes and a password of 256 are the longest', () => {
+test('readCredentials accepts names of at most 512 bytes and passwords of at most 256 bytes', () => {
   const bytes = (length: number) => new Uint8Array(length).fill(97)
   const longest = Buffer.from(`${'a'.repeat(512)}:${'a'.repeat(256)}`).toString('base64')
   expect(readBasic(`Basic ${longest}`)?.username).toHaveLength(512)
@@ -39,7 +39,7 @@ test('a name of 512 bytes and a password of 256 are the longest', () => {
   expect(readCredentials(bytes(1), bytes(257))).toBeUndefined()
 })
 
-test('a byte order mark is part of the name, not dropped from it', () => {
+test('readCredentials keeps a byte order mark as part of the name', () => {
   const bom = Uint8Array.of(0xef, 0xbb, 0xbf, 0x61)
   expect(readCredentials(bom, new Uint8Array(0))?.username).toBe('\ufeffa')
 })

@@ -3,7 +3,7 @@ import { HeldBytes } from './bytes.ts'
 
 test.each([
   ['an array', (text: string) => new Uint8Array(Buffer.from(text))],
-  ['a buffer, whose slice() does not copy,', (text: string) => Buffer.from(text)],
+  ['a buffer', (text: string) => Buffer.from(text)],
 ])('HeldBytes keeps its content when the caller overwrites %s that it added', (_, make) => {
   const held = new HeldBytes(100)
   for (const text of ['one ', 'two']) {

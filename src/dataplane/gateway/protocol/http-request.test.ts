@@ -4,7 +4,7 @@ import { splitAt, summarizeRequests, toBytes, toText } from '../../../../test/ha
 import { readField } from './http-head.ts'
 import { type HttpEvent, HttpRequestReader, readRequestHead, readRequestLine, toOriginHead } from './http-request.ts'
 
-/** The head the origin gets for this one, or what is said instead. */
+/** The head that the origin receives for this one. */
 function forwarded(...lines: string[]): string {
   const events = new HttpRequestReader().feed(toBytes(`${lines.join('\r\n')}\r\n\r\n`))
   const [event] = events
@@ -16,8 +16,8 @@ const head = (...lines: string[]): string => `${lines.join('\r\n')}\r\n\r\n`
 const bodyOf = (events: readonly HttpEvent[]): string =>
   events.map((event) => (event.type === 'body' ? toText(event.bytes) : '')).join('')
 
-describe('a forwarded request', () => {
-  test('keeps its fields in their order and spelling, less those of this hop', () => {
+describe('forwarded requests', () => {
+  test('a forwarded request keeps its fields in order and spelling, without the hop-by-hop fields', () => {
     expect(
       forwarded(
         'GET http://a.example:8080/b?c=d HTTP/1.1',
@@ -49,7 +49,7 @@ describe('a forwarded request', () => {
     )
   })
 
-  test('goes to the host of its URI, whatever its Host says', () => {
+  test('a forwarded request has the host of its URI as its Host field', () => {
     expect(forwarded('GET http://A.example:80 HTTP/1.1', 'HOST: internal:22')).toBe(
       head('GET / HTTP/1.1', 'Host: a.example', 'Connection: close'),
     )
@@ -58,13 +58,13 @@ describe('a forwarded request', () => {
     )
   })
 
-  test('a Connection field cannot remove Host or the length', () => {
+  test('a Connection field cannot remove Host or Content-Length from a forwarded request', () => {
     expect(
       forwarded('POST http://a/ HTTP/1.1', 'Connection: Host, Content-Length', 'Host: a', 'Content-Length: 0'),
     ).toBe(head('POST / HTTP/1.1', 'Connection: close', 'Host: a', 'Content-Length: 0'))
   })
 
-  test('a forwarded request has one Host and one length', () => {
+  test('toOriginHead writes one Host field and no length that readRequestHead did not accept', () => {
     const line = readRequestLine('GET http://a/ HTTP/1.1')
     const one = readField('Host: a')
     const other = readField('Host: b')
@@ -77,14 +77,14 @@ describe('a forwarded request', () => {
     )
   })
 
-  test('tells nothing of the client or of this proxy, and passes on what the client says itself', () => {
+  test('the gateway adds no Via or X-Forwarded-For field, and forwards those of the client', () => {
     const text = forwarded('GET http://a/ HTTP/1.1', 'Host: a', 'Via: 1.1 own', 'X-Forwarded-For: 10.0.0.1')
     expect(text).toBe(
       head('GET / HTTP/1.1', 'Host: a', 'Via: 1.1 own', 'X-Forwarded-For: 10.0.0.1', 'Connection: close'),
     )
   })
 
-  test('asks for * with OPTIONS without a path, and counts Max-Forwards down', () => {
+  test('OPTIONS without a path is forwarded as OPTIONS *, and Max-Forwards is decremented', () => {
     expect(forwarded('OPTIONS http://a HTTP/1.1', 'Host: a', 'Max-Forwards: 10')).toBe(
       head('OPTIONS * HTTP/1.1', 'Host: a', 'Max-Forwards: 9', 'Connection: close'),
     )
@@ -92,19 +92,19 @@ describe('a forwarded request', () => {
     expect(forwarded('OPTIONS http://a?b HTTP/1.1', 'Host: a')).toStartWith('OPTIONS /?b HTTP/1.1')
   })
 
-  test('keeps its Upgrade when it asks for one, and loses it otherwise', () => {
-    const ask = (...fields: string[]) => forwarded('GET http://a/ HTTP/1.1', 'Host: a', ...fields)
-    expect(ask('Connection: keep-alive, Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Key: x')).toBe(
+  test('Upgrade is forwarded for websocket in HTTP/1.1 with Connection: upgrade, and otherwise removed', () => {
+    const forward = (...fields: string[]) => forwarded('GET http://a/ HTTP/1.1', 'Host: a', ...fields)
+    expect(forward('Connection: keep-alive, Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Key: x')).toBe(
       head('GET / HTTP/1.1', 'Host: a', 'Connection: upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Key: x'),
     )
     const plain = head('GET / HTTP/1.1', 'Host: a', 'Connection: close')
-    expect(ask('Upgrade: websocket')).toBe(plain)
-    expect(ask('Connection: upgrade')).toBe(plain)
-    expect(ask('Connection: upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: x')).toBe(plain)
+    expect(forward('Upgrade: websocket')).toBe(plain)
+    expect(forward('Connection: upgrade')).toBe(plain)
+    expect(forward('Connection: upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: x')).toBe(plain)
     expect(forwarded('GET http://a/ HTTP/1.0', 'Host: a', 'Connection: upgrade', 'Upgrade: websocket')).toBe(plain)
   })
 
-  test('Expect counts only for HTTP/1.1 requests with a body', () => {
+  test('Expect: 100-continue is forwarded only for HTTP/1.1 requests with a body', () => {
     const expects = (version: string, length: string) => {
       const fields = `Host: a\r\nExpect: 100-Continue\r\nContent-Length: ${length}`
       const [event] = new HttpRequestReader().feed(toBytes(`PUT http://a/ HTTP/${version}\r\n${fields}\r\n\r\n`))
@@ -118,10 +118,10 @@ describe('a forwarded request', () => {
   })
 })
 
-describe('the reader of requests', () => {
+describe('HttpRequestReader', () => {
   const chunks = fc.array(fc.uint8Array({ minLength: 1, maxLength: 40 }), { maxLength: 6 })
 
-  test('passes on every body in chunks, whatever its bytes, with sizes of its own writing', () => {
+  test('HttpRequestReader forwards every chunked body with canonical chunk sizes and without extensions', () => {
     fc.assert(
       fc.property(chunks, fc.array(fc.nat(300), { maxLength: 10 }), (parts, cuts) => {
         const framed = (ext: string, pad: string) =>
@@ -136,7 +136,7 @@ describe('the reader of requests', () => {
     )
   })
 
-  test('reads pipelined requests one at a time, in order, for every split', () => {
+  test('HttpRequestReader reads up to 6 pipelined requests in order for every split', () => {
     const request = fc.constantFrom(
       'GET http://a/ HTTP/1.1\r\nHost: a\r\n\r\n',
       'POST http://b/ HTTP/1.1\r\nHost: b\r\nContent-Length: 3\r\n\r\nabc',
@@ -154,7 +154,7 @@ describe('the reader of requests', () => {
     )
   })
 
-  test('the reader does not parse the next request before next()', () => {
+  test('HttpRequestReader does not parse the next request before next()', () => {
     const reader = new HttpRequestReader()
     const get = toBytes('GET http://a/ HTTP/1.1\r\nHost: a\r\n\r\n')
     expect(reader.feed(get).map((event) => event.type)).toEqual(['request', 'end'])
@@ -165,14 +165,14 @@ describe('the reader of requests', () => {
     expect(reader.next()).toEqual([])
   })
 
-  test('next() throws in the middle of a request', () => {
+  test('next() of HttpRequestReader throws in the middle of a request body', () => {
     const reader = new HttpRequestReader()
     reader.feed(toBytes('PUT http://a/ HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf'))
     expect(reader.isWaiting).toBe(false)
     expect(() => reader.next()).toThrow()
   })
 
-  test('holds nothing behind a request that closes', () => {
+  test('HttpRequestReader drops the bytes after a request with Connection: close', () => {
     const reader = new HttpRequestReader({ heldBytes: 10 })
     const close = toBytes('GET http://a/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
     expect(reader.feed(close).map((event) => event.type)).toEqual(['request', 'end'])
@@ -181,7 +181,7 @@ describe('the reader of requests', () => {
     expect(reader.rest()).toHaveLength(0)
   })
 
-  test('keeps no more than its limit of what comes early, and says so', () => {
+  test('HttpRequestReader holds at most heldBytes=10 of early data, and refuses the request beyond', () => {
     const reader = new HttpRequestReader({ heldBytes: 10 })
     const connect = toBytes('CONNECT a:443 HTTP/1.1\r\n\r\n0123456789')
     expect(reader.feed(connect).map((event) => event.type)).toEqual(['tunnel'])
@@ -190,16 +190,16 @@ describe('the reader of requests', () => {
     expect(reader.feed(connect)).toEqual([])
   })
 
-  test('rest() returns the bytes after an upgrade once', () => {
+  test('rest() of HttpRequestReader returns the bytes after an upgrade once', () => {
     const reader = new HttpRequestReader()
-    const ask = 'GET http://a/ HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n'
-    const [request] = reader.feed(toBytes(`${ask}\x81\x00`))
+    const upgrade = 'GET http://a/ HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n'
+    const [request] = reader.feed(toBytes(`${upgrade}\x81\x00`))
     expect(request).toMatchObject({ upgrade: true, keepAlive: true })
     expect(toText(reader.rest())).toBe('\x81\x00')
     expect(reader.rest()).toHaveLength(0)
   })
 
-  test('passes a body on as it comes, holding none of it', () => {
+  test('HttpRequestReader passes body bytes on without a copy', () => {
     const reader = new HttpRequestReader()
     reader.feed(toBytes('PUT http://a/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000\r\n\r\n'))
     const piece = new Uint8Array(65_536)
@@ -207,7 +207,7 @@ describe('the reader of requests', () => {
     expect(event?.type === 'body' && event.bytes.buffer === piece.buffer).toBe(true)
   })
 
-  test('outlives the buffer it was fed from', () => {
+  test('HttpRequestReader keeps its bytes when the caller overwrites the buffer', () => {
     const reader = new HttpRequestReader()
     const piece = toBytes('CONNECT a:443 HTTP/1.1\r\n\r\nearly')
     const half = toBytes('GET http://a/ HTTP/1.1\r\nHo')

@@ -30,7 +30,7 @@ const cases: readonly Case[] = [
     'end, kept alive',
   ],
   [
-    'nothing',
+    'a length of 0',
     context,
     head(ok, 'Content-Length: 0'),
     false,
@@ -85,7 +85,7 @@ const cases: readonly Case[] = [
     'end, kept alive',
   ],
   [
-    'chunks to HTTP/1.0: the bytes alone',
+    'chunks for a client of HTTP/1.0',
     old,
     `${chunked}2\r\nhi\r\n1\r\n!\r\n0\r\n\r\n`,
     false,
@@ -94,7 +94,7 @@ const cases: readonly Case[] = [
     'end, close',
   ],
   ['chunks in HTTP/1.0', context, chunked.replace('1.1', '1.0'), false, noLength],
-  ['a coding we did not ask for', context, head(ok, 'Transfer-Encoding: gzip, chunked'), false, noLength],
+  ['a coding that was not requested', context, head(ok, 'Transfer-Encoding: gzip, chunked'), false, noLength],
   ['a wrong size', context, `${chunked}xyz\r\n`, false, chunkedHead, 'broken: malformed chunk size'],
   ['a cut chunk', context, `${chunked}5\r\nhi`, true, chunkedHead, 'body 5\r\nhi', cutOff],
   [
@@ -189,7 +189,7 @@ const cases: readonly Case[] = [
     'broken: the origin closed before it had answered',
   ],
   [
-    'fields of the hop',
+    'hop-by-hop fields',
     context,
     head(
       ok,
@@ -246,7 +246,7 @@ const cases: readonly Case[] = [
     'end, close',
   ],
   [
-    '1xx without end',
+    '17 interim answers',
     context,
     head('HTTP/1.1 100 Continue').repeat(17),
     false,
@@ -254,7 +254,7 @@ const cases: readonly Case[] = [
     'broken: malformed or too many interim answers',
   ],
   [
-    '101 that was asked for',
+    '101 that was requested',
     { ...context, upgrade: true },
     `${head('HTTP/1.1 101 Switching Protocols', 'Connection: upgrade', 'Upgrade: websocket')}\x81\x00`,
     false,
@@ -262,7 +262,7 @@ const cases: readonly Case[] = [
     'rest \x81\x00',
   ],
   [
-    '101 that was not asked for',
+    '101 that was not requested',
     context,
     head('HTTP/1.1 101 Switching Protocols'),
     false,
@@ -280,7 +280,7 @@ const cases: readonly Case[] = [
 
 describe('HTTP responses', () => {
   test.each(cases.map(([name, of, sent, closes, ...expected]) => [name, of, sent, closes, expected] as const))(
-    'every split gives the same events: %s',
+    'HttpResponseReader yields the expected events for every split of the answer: %s',
     (_, of, sent, closes, expected) => {
       const bytes = toBytes(sent)
       expect(summarizeResponse(of, [bytes], closes)).toEqual([...expected])
@@ -294,13 +294,13 @@ describe('HTTP responses', () => {
     },
   )
 
-  test('a complete answer is not broken by the origin closing after it', () => {
+  test('close() after a complete answer yields no event', () => {
     const reader = new HttpResponseReader(context)
     reader.feed(toBytes(head(ok, 'Content-Length: 0')))
     expect(reader.close()).toEqual([])
   })
 
-  test('a body is passed on as it comes, holding none of it', () => {
+  test('HttpResponseReader passes body bytes on without a copy', () => {
     const reader = new HttpResponseReader(context)
     reader.feed(toBytes(head(ok, 'Content-Length: 1000000')))
     const piece = new Uint8Array(65_536)
@@ -308,7 +308,7 @@ describe('HTTP responses', () => {
     expect(event?.type === 'body' && event.bytes.buffer === piece.buffer).toBe(true)
   })
 
-  test('every chunked body reaches an HTTP/1.0 client as its bytes', () => {
+  test('HttpResponseReader removes the chunk framing of every body for an HTTP/1.0 client', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ minLength: 1, maxLength: 30 })), fc.array(fc.nat(300)), (parts, cuts) => {
         const framed = parts.map((part) => `${part.length.toString(16)}\r\n${toText(part)}\r\n`).join('')

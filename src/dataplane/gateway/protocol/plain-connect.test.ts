@@ -36,7 +36,7 @@ const lines = [
   ':',
   'nothing',
 ]
-/** Mostly the former, so that many heads are fine and many have one thing wrong. */
+/** Mostly good values, so that many heads are valid and many have one error. */
 const mostly = <Value>(good: readonly Value[], other: readonly Value[]) =>
   fc.oneof({ weight: 8, arbitrary: fc.constantFrom(...good) }, { weight: 1, arbitrary: fc.constantFrom(...other) })
 const good = [...lines.slice(0, 1), ...lines.slice(5, 6), 'User-Agent: curl/8.1', 'Accept: */*']
@@ -53,7 +53,7 @@ const heads = fc
     toBytes(`${start} ${target} ${version}\r\n${fields.map((field) => `${field}\r\n`).join('')}${end}${rest}`),
   )
 
-/** A byte at a time, which is never read the short way. */
+/** Feeds one byte at a time, which never uses the fast path. */
 function readSlowly(bytes: Uint8Array): { events: HttpEvent[]; rest: string } {
   const reader = new HttpRequestReader()
   const events = Array.from(bytes).flatMap((byte) => reader.feed(Uint8Array.of(byte)))
@@ -65,7 +65,7 @@ function readAtOnce(bytes: Uint8Array): { events: HttpEvent[]; rest: string } {
   return { events: reader.feed(bytes), rest: Buffer.from(reader.rest()).toString('latin1') }
 }
 
-test('a head that is read the short way is read the long way as the same, and every other is left to it', () => {
+test('readPlainConnect returns the same tunnel as HttpRequestReader, or undefined', () => {
   fc.assert(
     fc.property(heads, (bytes) => {
       const plain = readPlainConnect(bytes)
@@ -80,7 +80,7 @@ test('a head that is read the short way is read the long way as the same, and ev
   )
 })
 
-test('the heads of common clients are read the short way', () => {
+test('readPlainConnect parses the CONNECT head of curl', () => {
   const curl = `CONNECT 192.0.2.1:443 HTTP/1.1\r\nHost: 192.0.2.1:443\r\nProxy-Authorization: ${pair}\r\n`
   const head = `${curl}User-Agent: curl/8.1\r\nProxy-Connection: Keep-Alive\r\n\r\n`
   expect(readPlainConnect(toBytes(`${head}early`))).toEqual({
@@ -90,7 +90,7 @@ test('the heads of common clients are read the short way', () => {
   })
 })
 
-test('more fields than the short way looks at are counted the long way', () => {
+test('readPlainConnect leaves a head of 101 fields to HttpRequestReader, which refuses it with 431', () => {
   const many = `CONNECT a:1 HTTP/1.1\r\n${'accept:\r\n'.repeat(101)}\r\n`
   expect(readPlainConnect(toBytes(many))).toBeUndefined()
   expect(readAtOnce(toBytes(many)).events).toMatchObject([{ type: 'refuse', status: 431 }])

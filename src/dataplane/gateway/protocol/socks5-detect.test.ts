@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { detect } from './socks5.ts'
 
-test('the first byte tells the protocols apart, and 52 letters begin a method', () => {
+test('detect() finds SOCKS5 for byte 5, SOCKS4 for byte 4, and HTTP for 52 letters', () => {
   const found = Array.from({ length: 256 }, (_, byte) => detect(byte))
   expect(found[5]).toBe('socks5')
   expect(found[4]).toBe('socks4')

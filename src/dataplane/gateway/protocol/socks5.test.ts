@@ -4,7 +4,7 @@ import { splitAt, summarizeSocks, toBytes, toHex, toText } from '../../../../tes
 import { Socks5Reader, socks4Refusal, socksReply } from './socks5.ts'
 
 describe('SOCKS5', () => {
-  test('every name, password, target and early byte comes through, for every split', () => {
+  test('Socks5Reader reads every name, password, target and early byte for every split', () => {
     const text = fc.stringMatching(/^[a-z0-9:_-]{0,60}$/)
     const early = fc.uint8Array({ maxLength: 50 })
     const address = fc.constantFrom(
@@ -38,7 +38,7 @@ describe('SOCKS5', () => {
     )
   })
 
-  test('nothing behind the credentials is read before they are accepted', () => {
+  test('Socks5Reader reads no request before the credentials are accepted, and none after deny()', () => {
     const reader = new Socks5Reader()
     const events = reader.feed(toBytes('\x05\x01\x02\x01\x01a\x01b\x05\x01\0\x01\x01\x01\x01\x01\0\x50'))
     expect(events.map((event) => event.type)).toEqual(['reply', 'credentials'])
@@ -48,7 +48,7 @@ describe('SOCKS5', () => {
     expect(() => reader.accept()).toThrow()
   })
 
-  test('no more than its limit is kept of what comes early', () => {
+  test('Socks5Reader holds at most heldBytes=10 of early data, and refuses the request beyond', () => {
     const reader = new Socks5Reader({ allowAnonymous: true, heldBytes: 10 })
     const sent = toBytes('\x05\x01\0\x05\x01\0\x01\x01\x01\x01\x01\0\x500123456789')
     expect(reader.feed(sent).map((event) => event.type)).toEqual(['reply', 'connect'])
@@ -56,7 +56,7 @@ describe('SOCKS5', () => {
     expect(reader.rest()).toHaveLength(0)
   })
 
-  test('replies tell the client nothing of our addresses', () => {
+  test('SOCKS replies contain no address of the gateway', () => {
     expect(toHex(socksReply(0))).toBe('05000001000000000000')
     expect(toHex(socksReply(5))).toBe('05050001000000000000')
     expect(toHex(socks4Refusal)).toBe('005b000000000000')

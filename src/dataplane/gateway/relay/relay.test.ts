@@ -7,7 +7,7 @@ import { Pipe } from './relay.ts'
 import type { Side } from './side.ts'
 import type { ProxyTunnel } from './tunnel.ts'
 
-/** One end of a conversation, as far as a pipe knows it: it takes so much, and holds what is more. */
+/** One end of a tunnel: it takes `room` bytes and holds the rest. */
 class FakeSide {
   text = ''
   heldBytes = 0
@@ -62,7 +62,7 @@ function openPipe(owner: { wantsMore?: () => boolean } = {}, speed?: SpeedLimit)
     tunnel,
     pipe,
     events,
-    /** The shop lets so many more pass; none, when it has no more. */
+    /** The shop allows this many more bytes; 0 when the traffic is used up. */
     allow: (bytes: number): void => {
       allowance.noteRequest()
       allowed += bytes
@@ -74,7 +74,7 @@ function openPipe(owner: { wantsMore?: () => boolean } = {}, speed?: SpeedLimit)
 const bytesOf = (text: string): Uint8Array => Buffer.from(text, 'latin1')
 
 describe('a pipe', () => {
-  test('whatever comes and whatever is leased passes in order, once, and never more than was leased', () => {
+  test('a pipe relays bytes in order and once, and never more than were leased', () => {
     const step = fc.oneof(
       fc.record({ relay: fc.string({ minLength: 1, maxLength: 20 }) }),
       fc.record({ allow: fc.integer({ min: 1, max: 25 }) }),
@@ -106,7 +106,7 @@ describe('a pipe', () => {
     )
   })
 
-  test('reads on once all that waited has passed and there is room, and not before', () => {
+  test('a pipe resumes reading only after all waiting bytes were sent and the other side has room', () => {
     const { pipe, client, origin, events, allow } = openPipe()
     pipe.relay(bytesOf('hello'))
     expect(client.isPaused).toBe(true)
@@ -135,7 +135,7 @@ describe('a pipe', () => {
     expect(client.isPaused).toBe(false)
   })
 
-  test('pay() waits in order and acts once paid', () => {
+  test('after() runs its callbacks in order once pay(10) has got its 10 bytes', () => {
     const { pipe, origin, allow } = openPipe()
     const calls: string[] = []
     expect(pipe.pay(10)).toBe(false)
@@ -152,7 +152,7 @@ describe('a pipe', () => {
     expect(origin.text).toBe('in another form')
   })
 
-  test('ends when it is sure that there is no traffic, with all that was leased gone out and nothing else', () => {
+  test('a pipe ends when the traffic is used up, after it has sent every leased byte and no other', () => {
     const { pipe, origin, events, allow, allowance } = openPipe()
     const calls: string[] = []
     allow(3)
@@ -168,7 +168,7 @@ describe('a pipe', () => {
     expect(pipe.pay(1)).toBe(false)
   })
 
-  test('two that wait for one lease have it in turn', () => {
+  test('two pipes that wait for one allowance take leases alternately', () => {
     const { pipe, tunnel, origin, allow, client } = openPipe()
     const other = new Pipe('up', client as unknown as Side, tunnel, () => 7, { onExhausted() {} })
     pipe.relay(bytesOf('aaaa'))
@@ -192,7 +192,7 @@ describe('a pipe', () => {
         const bytes = all.reduce((sum, each) => sum + each, 0)
         allow(bytes)
         for (const [index, length] of all.entries()) pipes[index % 3]?.relay(bytesOf('x'.repeat(length)))
-        // Each step of 25 ms lets at least 25 bytes through, so as many steps as bytes are plenty.
+        // Each step of 25 ms passes at least 25 bytes, so as many steps as bytes are enough.
         for (let step = 0; step < bytes; step += 1) time.pass(25)
         expect(origin.text).toHaveLength(bytes)
         expect(bytes).toBeLessThanOrEqual((rate * (time.clock() - fromMs + 25)) / 1000)

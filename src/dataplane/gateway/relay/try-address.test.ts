@@ -4,33 +4,33 @@ import { createTryAddress, edgeAddresses } from './try-address.ts'
 
 const on = (cidr: string, internal = false) => ({ address: cidr.split('/')[0] ?? '', cidr, internal })
 
-test('the ends of a network that the machine is on are no addresses to sell; its own are', () => {
+test('edgeAddresses returns network and broadcast addresses that no interface has', () => {
   expect([...edgeAddresses([on('203.0.113.7/24')])]).toEqual(['203.0.113.0', '203.0.113.255'])
   expect([...edgeAddresses([on('203.0.113.200/29')])]).toEqual(['203.0.113.207'])
   expect([...edgeAddresses([on('203.0.113.7/24', true)])]).toEqual(['203.0.113.255'])
-  // A range may be larger than the network, and the end of one network given to an interface by itself.
+  // An interface may have the broadcast address of another network.
   expect([...edgeAddresses([on('203.0.113.7/24'), on('203.0.113.255/32')])]).toEqual(['203.0.113.0'])
   for (const none of ['203.0.113.7/32', '203.0.113.6/31', '127.0.0.1/8', '2001:db8::1/64']) {
     expect([...edgeAddresses([on(none)])]).toEqual([])
   }
 })
 
-test('a gateway says of such an address what it is, and looks at its interfaces now and then', () => {
+test('tryAddress returns edge_of_its_network for a broadcast address, and reads the interfaces every 10 s', () => {
   let found = [on('127.0.0.1/8', true)]
   let nowMs = 0
-  let looks = 0
+  let reads = 0
   const tryAddress = createTryAddress(
     process.platform,
-    () => ((looks += 1), found),
+    () => ((reads += 1), found),
     () => nowMs,
   )
   const address = readAddress('127.0.0.1')
   if (!address) throw new Error('not an address')
-  expect([tryAddress(address), tryAddress(address), looks]).toEqual([undefined, undefined, 1])
+  expect([tryAddress(address), tryAddress(address), reads]).toEqual([undefined, undefined, 1])
   found = [on('127.0.0.0/8', true)]
   expect(tryAddress(address)).toBeUndefined()
   nowMs += 10_000
-  expect([tryAddress(address), looks]).toEqual([undefined, 2])
+  expect([tryAddress(address), reads]).toEqual([undefined, 2])
   found = [{ address: '126.0.0.9', cidr: '126.0.0.9/24', internal: false }]
   nowMs += 10_000
   const edge = readAddress('126.0.0.255')

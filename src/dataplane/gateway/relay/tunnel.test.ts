@@ -16,13 +16,13 @@ const nowMs = 500_000
 const moment = () => ({ nowMs, lastContactAt: nowMs })
 const newSide = () => new Side(patient, { after: () => () => {}, noteHeld() {} })
 
-/** A customer who may have one tunnel, and whose way and dial are as told. */
+/** A customer with a limit of one tunnel, and the given exit choice and dial. */
 function openOne(setup: { choose?: () => never; dial: () => MaybePromise<Dialled<Side>> }) {
   const snapshot = new Snapshot()
   snapshot.apply({ proxies: [someProxy()], subusers: [], exits: [] })
   const agent = { wantLease() {}, giveBack() {}, noteNow() {} }
   const metering = new Metering<Side>({ agent, watch: () => undefined, clock: () => nowMs, after: () => () => {} })
-  const way: ChosenWay = {
+  const chosen: ChosenWay = {
     way: { kind: 'address', address: '192.0.2.9' },
     allowance: metering.allowanceOf({ kind: 'proxy', id: 1 }),
   }
@@ -31,7 +31,7 @@ function openOne(setup: { choose?: () => never; dial: () => MaybePromise<Dialled
     snapshot,
     moment,
     limits,
-    chooseWay: setup.choose ?? (() => way),
+    chooseWay: setup.choose ?? (() => chosen),
     dial: setup.dial,
     metering,
     sockets: createSockets('darwin'),
@@ -56,10 +56,10 @@ describe('the tunnel count of a customer', () => {
   test.each([
     ['a refusal of the destination at once', { dial: () => ({ refusal: 'connect_refused' }) as const }],
     ['a later refusal of the destination', { dial: () => Promise.resolve({ refusal: 'connect_refused' } as const) }],
-  ])('a tunnel does not count after %s', async (_, setup) => {
-    const stand = openOne(setup)
-    expect(await stand.open()).toEqual({ refusal: 'connect_refused' })
-    expect(stand.isFree()).toBe(true)
+  ])('a tunnel does not count for the tunnel limit after %s', async (_, setup) => {
+    const customer = openOne(setup)
+    expect(await customer.open()).toEqual({ refusal: 'connect_refused' })
+    expect(customer.isFree()).toBe(true)
   })
 
   test.each([
@@ -67,19 +67,19 @@ describe('the tunnel count of a customer', () => {
     ['a fault in dialling', { dial: fault }],
     ['a later fault in dialling', { dial: () => Promise.reject(new Error('a bug')) }],
     ['a dial without a result', { dial: () => Promise.resolve(undefined as never) }],
-  ])('%s throws and frees the tunnel', async (_, setup) => {
-    const stand = openOne(setup)
-    expect(await stand.open().catch((error: unknown) => error instanceof Error)).toBe(true)
-    expect(stand.isFree()).toBe(true)
+  ])('%s throws and does not count for the tunnel limit', async (_, setup) => {
+    const customer = openOne(setup)
+    expect(await customer.open().catch((error: unknown) => error instanceof Error)).toBe(true)
+    expect(customer.isFree()).toBe(true)
   })
 
-  test('a tunnel counts until it finishes, and finishing twice frees it once', async () => {
-    const stand = openOne({ dial: () => ({ origin: newSide() }) })
-    const tunnel = await stand.open()
-    expect(await stand.open()).toEqual({ refusal: 'too_many_tunnels' })
+  test('a tunnel counts for the tunnel limit until finish(), which may be called twice', async () => {
+    const customer = openOne({ dial: () => ({ origin: newSide() }) })
+    const tunnel = await customer.open()
+    expect(await customer.open()).toEqual({ refusal: 'too_many_tunnels' })
     if ('refusal' in tunnel) throw new Error(tunnel.refusal)
     tunnel.finish()
     tunnel.finish()
-    expect(stand.isFree()).toBe(true)
+    expect(customer.isFree()).toBe(true)
   })
 })

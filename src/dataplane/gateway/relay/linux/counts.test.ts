@@ -26,7 +26,7 @@ const countsMessage = (received: number, sent: number, moving = 0) => ({
   isUrgent: false,
 })
 
-test("counts continue after a reactor's death, and limits are converted for its successor", () => {
+test('ReactorCounts adds counts after the death of a reactor, and reduces leases by the bytes it had counted', () => {
   const { counts, leaseOf } = openCounts()
   counts.take(countsMessage(100, 10))
   counts.take(countsMessage(200, 20, 33))
@@ -53,7 +53,7 @@ test("counts continue after a reactor's death, and limits are converted for its 
   })
 })
 
-test("counts reported just before a reactor's death are kept", () => {
+test('ReactorCounts keeps counts that a reactor reported just before its death', () => {
   const { counts } = openCounts()
   counts.take(countsMessage(100, 10))
   counts.noteDeath()

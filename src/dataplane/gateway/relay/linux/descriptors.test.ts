@@ -9,8 +9,8 @@ function open(isStrict = true) {
   return { descriptors, closed, owned }
 }
 
-describe('a descriptor', () => {
-  test('a descriptor is closed once, at the end of the turn', () => {
+describe('Descriptors', () => {
+  test('a released descriptor is closed once, by flush()', () => {
     const { descriptors, closed } = open()
     descriptors.own(7)
     descriptors.release(7)
@@ -40,7 +40,7 @@ describe('a descriptor', () => {
     expect(() => descriptors.share(8)).toThrow('not open')
   })
 
-  test('ownedIn() finds the descriptors of a dead reactor', () => {
+  test('ownedIn() lists the descriptors that are owned and not released', () => {
     const { descriptors, owned } = open()
     for (const descriptor of [3, 31, 32, 1000, 65_535]) descriptors.own(descriptor)
     descriptors.release(32)
@@ -48,7 +48,7 @@ describe('a descriptor', () => {
     expect([...ownedIn(owned)]).toEqual([3, 31, 1000, 65_535])
   })
 
-  test('beyond the table is closed, not carried', () => {
+  test('own() closes and refuses descriptor 5,000,000, which is beyond the table', () => {
     const { descriptors, closed } = open()
     expect(descriptors.own(5_000_000)).toBeFalse()
     expect(closed).toEqual([5_000_000])
@@ -64,7 +64,7 @@ describe('a descriptor', () => {
   })
 })
 
-describe('pipes', () => {
+describe('PipePool', () => {
   function openPool() {
     const { descriptors, closed } = open()
     let last = 100
@@ -95,7 +95,7 @@ describe('pipes', () => {
     expect(() => pool.take()).toThrow('holds bytes')
   })
 
-  test('PipePool opens at most its maximum of pipes', () => {
+  test('PipePool for 20,000 connections opens at most 200 pipes', () => {
     const { pool } = openPool()
     const taken = Array.from({ length: 250 }, () => pool.take())
     expect(taken.filter((pipe) => pipe !== undefined)).toHaveLength(200)

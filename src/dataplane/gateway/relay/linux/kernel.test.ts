@@ -18,7 +18,7 @@ afterAll(() => {
   for (const descriptor of opened) libc.close(descriptor)
 })
 
-/** What a call gives once it has something to give. */
+/** The first result of a call that is not EAGAIN. */
 async function outcomeOf(call: () => number): Promise<number> {
   let outcome = -EAGAIN
   await until(() => {
@@ -28,8 +28,8 @@ async function outcomeOf(call: () => number): Promise<number> {
   return outcome
 }
 
-/** Two ends of a new connection, on which the client has spoken: what we connect is silent until then. */
-async function meet(kernel: Kernel, listener: number, text: string) {
+/** Two ends of a new connection, after the client has sent `text`: the kernel defers the connect until then. */
+async function openConnection(kernel: Kernel, listener: number, text: string) {
   const client = kernel.connect(loopback, kernel.portOf(listener), loopback, true)
   opened.push(client)
   expect(await outcomeOf(() => kernel.send(client, Buffer.from(text)))).toBe(text.length)
@@ -46,34 +46,34 @@ function segmentsSentBy(descriptor: number): number {
   return new DataView(info.buffer).getUint32(segmentsOutAt, true)
 }
 
-/** How many packets were sent to a client for its first words alone, before any answer. */
+/** Packets sent to a client after its first bytes and before any answer. */
 async function packetsForFirstBytes(kernel: Kernel, listener: number): Promise<number> {
-  const { server } = await meet(kernel, listener, 'CONNECT ')
+  const { server } = await openConnection(kernel, listener, 'CONNECT ')
   return segmentsSentBy(server)
 }
 
-describe('a request is acknowledged with its answer, not by a packet of its own,', () => {
+describe('delayed acknowledgement of a request', () => {
   const kernel = new Kernel(libc, processor)
 
   test.each(['opened here', 'handed over'])(
-    "a request's ACK travels with the response on a port %s",
+    'the kernel sends no separate ACK for a request on a port %s',
     async (origin) => {
       const listener = kernel.listen(loopback, 0, 16)
       opened.push(listener)
       if (origin === 'handed over') expect(kernel.adopt(listener, 16)).toBe(0)
       const packets: number[] = []
-      // The system acknowledges by itself what stays unanswered for 40 ms: a machine that is held up tries again.
+      // The kernel acknowledges after 40 ms without an answer, so a slow machine tries again.
       while (packets.length < tries && !packets.includes(0)) packets.push(await packetsForFirstBytes(kernel, listener))
       expect(packets).toContain(0)
     },
   )
 })
 
-test('calls made by their number do what those of the C library do, and leave the same errors', async () => {
+test('raw system calls accept, receive, send and close a connection, and return errors as negative numbers', async () => {
   const kernel = new Kernel(makeDirect(libc, processor), processor)
   const listener = kernel.listen(loopback, 0, 16)
   opened.push(listener)
-  const { client, server } = await meet(kernel, listener, 'there')
+  const { client, server } = await openConnection(kernel, listener, 'there')
   expect(kernel.acceptedFrom()).toBe('127.0.0.1')
   expect(kernel.receive(server, 100)).toBe(5)
   expect(kernel.receive(server, 100)).toBe(-EAGAIN)

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { Timers } from './reactor.ts'
 
-test('timers run in the order of their time, and those that were cancelled do not', () => {
+test('timers fire in the order of their times, and cancelled timers do not fire', () => {
   const plan = fc.array(fc.record({ ms: fc.nat(1000), isCancelled: fc.boolean() }), { maxLength: 60 })
   fc.assert(
     fc.property(plan, (timers) => {
@@ -28,7 +28,7 @@ test('timers run in the order of their time, and those that were cancelled do no
   )
 })
 
-test('nothing runs early, and what a timer starts waits for its own time', () => {
+test('a timer of 10 ms does not fire after 9.5 ms, and a timer that it starts fires in the next run()', () => {
   let nowMs = 0
   const ran: string[] = []
   const timers = new Timers(() => nowMs)
@@ -47,7 +47,7 @@ test('nothing runs early, and what a timer starts waits for its own time', () =>
   expect(timers.dueInMs(777)).toBe(777)
 })
 
-test('timers that are cancelled do not pile up until their time', () => {
+test('10,000 timers of which 9,900 are cancelled hold fewer than 1,000 entries', () => {
   const timers = new Timers(() => 0)
   const ran: number[] = []
   for (let count = 0; count < 10_000; count += 1) {

@@ -12,7 +12,7 @@ afterAll(() => {
   for (const descriptor of opened) libc.close(descriptor)
 })
 
-/** Polls without waiting; time is the test's. */
+/** A reactor that polls without waiting and uses the clock of the test. */
 function openReactor(clock: () => number): Reactor {
   const processor = process.arch as Processor
   const kernel = new Kernel(makeDirect(libc, processor), processor)

@@ -4,7 +4,7 @@ import { scaled } from '../../../../../test/harness/scale.ts'
 import { openModel } from '../../../../../test/harness/tunnel-model.ts'
 import { type FlowEvent, type FlowState, flowEvents, flowStates, flowSteps } from './splice-relay.ts'
 
-/** The expected action and next state for each state and event, written by hand from the meaning of the states. */
+/** The expected action and next state for each state and event, written by hand. */
 const expected: Readonly<Record<FlowState, Readonly<Record<FlowEvent, string>>>> = {
   open: {
     readable: 'fill, open',
@@ -60,14 +60,14 @@ const expected: Readonly<Record<FlowState, Readonly<Record<FlowEvent, string>>>>
 
 describe('one direction of a tunnel', () => {
   const cells = flowStates.flatMap((state) => flowEvents.map((event) => [state, event] as const))
-  test.each(cells)('a direction in state %s handles %s', (state, event) => {
+  test.each(cells)('one direction of a tunnel in state %s handles the event %s', (state, event) => {
     const { action, next } = flowSteps[state][event]
     expect(`${action}, ${next}`).toBe(expected[state][event])
   })
 })
 
 describe('a tunnel', () => {
-  test('carries what each side says to the other, early words first, and closes when both have said all', () => {
+  test('a tunnel relays early bytes first in both directions, and closes when both sides have finished', () => {
     const model = openModel({ fromClient: 'early ', fromOrigin: 'banner ' })
     model.client.say('hello')
     model.origin.say('welcome')
@@ -86,7 +86,7 @@ describe('a tunnel', () => {
     expect(model.calls).toEqual(['over', 'client released', 'origin released'])
   })
 
-  test('holds what a side does not take, and reads no more until it has', () => {
+  test('a tunnel holds at most 256 KiB for a slow client, and reads no more of the origin until they are sent', () => {
     const model = openModel({})
     model.client.room = 3
     model.origin.say('x'.repeat(200_000))
@@ -101,7 +101,7 @@ describe('a tunnel', () => {
     expect(model.client.heard).toHaveLength(200_000)
   })
 
-  test('a relay stops at the last allowed byte, resumes with more, and ends without', () => {
+  test('a tunnel stops at the last allowed byte, resumes when more are allowed, and closes when exhausted', () => {
     const model = openModel({ traffic: 10 })
     model.origin.say('0123456789abcdef')
     model.run()
@@ -116,7 +116,7 @@ describe('a tunnel', () => {
     expect(model.client.heard).toBe('0123456789ab')
   })
 
-  test('needs no traffic to hear that a side has ended', () => {
+  test('a tunnel without allowed bytes closes when both sides have finished', () => {
     const model = openModel({ traffic: 0 })
     model.client.finish()
     model.origin.finish()
@@ -124,7 +124,7 @@ describe('a tunnel', () => {
     expect(model.calls).toEqual(['over', 'client released', 'origin released'])
   })
 
-  test('gives a customer what came from an origin that broke, and closes', () => {
+  test('a tunnel sends the client every byte that it has read before the origin reset, and closes', () => {
     const model = openModel({})
     model.client.room = 5
     model.origin.say('x'.repeat(300_000))
@@ -138,7 +138,7 @@ describe('a tunnel', () => {
     expect(model.client.heard).toHaveLength(read)
   })
 
-  test('a client reset ends both sides at once', () => {
+  test('a client reset aborts both sides of a tunnel', () => {
     const model = openModel({})
     model.origin.say('x')
     model.client.reset()
@@ -146,7 +146,7 @@ describe('a tunnel', () => {
     expect(model.calls).toEqual(['over', 'client aborted', 'origin aborted'])
   })
 
-  test('a relay that is cut moves no more bytes', () => {
+  test('a tunnel that is cut relays no more bytes', () => {
     const model = openModel({})
     model.client.room = 0
     model.origin.say('never')
@@ -172,7 +172,7 @@ describe('a tunnel', () => {
     { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('cut' as const, 'exhaust' as const) }) },
   )
 
-  test('whatever happens in whatever order loses, doubles and mixes nothing, and takes no more than it may', () => {
+  test('a tunnel loses, repeats and reorders no byte and keeps its allowance, for any order of 60 events', () => {
     fc.assert(
       fc.property(fc.array(event, { maxLength: 60 }), fc.nat(1_000_000), (events, traffic) => {
         const model = openModel({ traffic })

@@ -17,23 +17,23 @@ const hex = (view: DataView, bytes: number): string =>
   Buffer.from(view.buffer, view.byteOffset, bytes)
     .toString('hex')
     .replaceAll(/(..)(?=.)/g, '$1 ')
-const paper = (bytes = 256): DataView => new DataView(new ArrayBuffer(bytes))
+const blankView = (bytes = 256): DataView => new DataView(new ArrayBuffer(bytes))
 
 describe('struct epoll_event', () => {
   const event = { events: 0x8000_2005, descriptor: 0x0a0b, life: 0x01020304 }
-  // As sizeof and offsetof say on each: packed on x86-64, aligned to eight bytes on arm64.
+  // sizeof and offsetof: packed on x86-64, aligned to 8 bytes on arm64.
   test.each<[Processor, number, string]>([
     ['x64', 12, '05 20 00 80 0b 0a 00 00 04 03 02 01'],
     ['arm64', 16, '05 20 00 80 00 00 00 00 0b 0a 00 00 04 03 02 01'],
-  ])('struct epoll_event has the layout of %s', (processor, bytes, written) => {
+  ])('writeEvent writes struct epoll_event in the layout of %s', (processor, bytes, written) => {
     const layout = eventLayoutOf(processor)
-    const view = paper()
+    const view = blankView()
     writeEvent(view, 0, layout, event)
     expect({ bytes: layout.bytes, written: hex(view, layout.bytes) }).toEqual({ bytes, written })
     expect(readEvent(view, 0, layout)).toEqual(event)
   })
 
-  test.each<Processor>(['x64', 'arm64'])('writing an epoll event on %s does not touch its neighbours', (processor) => {
+  test.each<Processor>(['x64', 'arm64'])('writeEvent on %s does not overwrite neighbouring events', (processor) => {
     const layout = eventLayoutOf(processor)
     const someEvent = fc.record({
       events: fc.nat(0xffff_ffff),
@@ -42,7 +42,7 @@ describe('struct epoll_event', () => {
     })
     fc.assert(
       fc.property(fc.array(someEvent, { minLength: 1, maxLength: 8 }), (events) => {
-        const view = paper()
+        const view = blankView()
         for (const [index, each] of events.entries()) writeEvent(view, index * layout.bytes, layout, each)
         expect(events.map((_, index) => readEvent(view, index * layout.bytes, layout))).toEqual(events)
       }),
@@ -51,16 +51,16 @@ describe('struct epoll_event', () => {
 })
 
 describe('sockaddr_in and sockaddr_in6', () => {
-  // Both processors count from the little end, so that one table is right for both.
+  // Both processors are little-endian.
   test.each([
     ['192.0.2.1', 443, '02 00 01 bb c0 00 02 01 00 00 00 00 00 00 00 00'],
     ['127.0.0.1', 65535, '02 00 ff ff 7f 00 00 01 00 00 00 00 00 00 00 00'],
     ['2001:db8::1', 80, '0a 00 00 50 00 00 00 00 20 01 0d b8 00 00 00 00 00 00 00 00 00 00 00 01 00 00 00 00'],
     ['::', 0, '0a 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00'],
-  ])('%s port %d is written as the kernel reads it', (text, port, written) => {
+  ])('writeSocketAddress writes %s port %d in the layout of the kernel', (text, port, written) => {
     const address = readAddress(text)
     if (!address) throw new Error(`${text} is no address`)
-    const view = paper()
+    const view = blankView()
     for (let at = 0; at < view.byteLength; at += 1) view.setUint8(at, 0xee)
     const length = writeSocketAddress(view, 4, address, port)
     expect(hex(new DataView(view.buffer, 4), length)).toBe(written)
@@ -69,8 +69,8 @@ describe('sockaddr_in and sockaddr_in6', () => {
     expect({ text: read && formatAddress(read.address), port: read?.port }).toEqual({ text, port })
   })
 
-  test('an IPv4 customer of an IPv6 socket is that IPv4 customer', () => {
-    const view = paper()
+  test('readSocketAddress and readQuadAt return an IPv4-mapped IPv6 address as IPv4', () => {
+    const view = blankView()
     writeSocketAddress(
       view,
       0,
@@ -82,19 +82,19 @@ describe('sockaddr_in and sockaddr_in6', () => {
     expect(readQuadAt(view, 0)).toBe(0xc0_00_02_07)
   })
 
-  test('an IPv4 address is one number, and nothing else is', () => {
+  test('readQuadAt returns one number for an IPv4 or IPv4-mapped address, and undefined for others', () => {
     const numbers = ['255.0.2.1', '::ffff:255.0.2.1', '::1', '::fffe:255.0.2.1', '1::ffff:1.2.3.4'].map((text) => {
-      const view = paper()
+      const view = blankView()
       const address = readAddress(text)
       if (address) writeSocketAddress(view, 0, address, 443)
       return readQuadAt(view, 0)
     })
     expect(numbers).toEqual([0xff_00_02_01, 0xff_00_02_01, undefined, undefined, undefined])
-    expect(readQuadAt(paper(), 0)).toBeUndefined()
+    expect(readQuadAt(blankView(), 0)).toBeUndefined()
   })
 
-  test('another family is no address', () => {
-    const view = paper()
+  test('readSocketAddress returns undefined for a family that is neither IPv4 nor IPv6', () => {
+    const view = blankView()
     view.setUint16(0, 1, true)
     expect(readSocketAddress(view, 0)).toBeUndefined()
   })
@@ -105,16 +105,16 @@ describe('struct tcp_info', () => {
     [0, 1, 0, false],
     [5_000_000_000, 1, 5_000_000_000, false],
     [2 ** 40 + 3, 7, 2 ** 40 + 3, true],
-  ])('%d bytes acknowledged in state %d', (bytes, state, acknowledged, isOver) => {
-    const view = paper(tcpInfoBytes)
+  ])('readTcpInfo reads %d acknowledged bytes in state %d', (bytes, state, acknowledged, isOver) => {
+    const view = blankView(tcpInfoBytes)
     view.setUint8(0, state)
     view.setBigUint64(120, BigInt(bytes), true)
     expect(readTcpInfo(view, 0)).toMatchObject({ acknowledged, isOver })
   })
 
-  /** As Linux 6.18 told it of a client that has 1,077,480 bytes and acknowledged selectively all but 1,460 of them. */
+  /** Values of Linux 6.18 for a client that selectively acknowledged all but 1,460 of 1,077,480 bytes. */
   function silentClient(state: number, unacknowledged: number): DataView {
-    const view = paper(tcpInfoBytes)
+    const view = blankView(tcpInfoBytes)
     view.setUint8(0, state)
     view.setUint8(5, 6)
     const shorts = { 16: 1460, 24: unacknowledged, 28: 737, 100: 12, 156: 750, 192: 738 }
@@ -124,7 +124,7 @@ describe('struct tcp_info', () => {
     return view
   }
 
-  test('sent bytes exclude retransmissions', () => {
+  test('readTcpInfo excludes retransmissions from the sent bytes', () => {
     expect(readTcpInfo(silentClient(1, 738), 0)).toEqual({
       acknowledged: 0,
       sent: 1_077_480,
@@ -135,7 +135,7 @@ describe('struct tcp_info', () => {
     })
   })
 
-  test('a reset adds one unknown segment', () => {
+  test('readTcpInfo adds one unknown segment after a reset', () => {
     expect(readTcpInfo(silentClient(7, 0), 0)).toMatchObject({
       selectedSegments: 737,
       unknownSegments: 2,
@@ -143,25 +143,25 @@ describe('struct tcp_info', () => {
     })
   })
 
-  test('a reset between state and counters adds one unknown segment', () => {
+  test('readTcpInfo adds one unknown segment when the reset happens between state and counters', () => {
     expect(readTcpInfo(silentClient(1, 0), 0)).toMatchObject({ selectedSegments: 737, unknownSegments: 2 })
   })
 
-  test('ends of the connection that were sent again are no segments that have arrived', () => {
+  test('readTcpInfo does not subtract retransmitted SYN-ACKs from the unknown segments', () => {
     const view = silentClient(7, 0)
-    // `tcpi_total_retrans`: the twelve, and an answer to the first packet that was sent three times.
+    // `tcpi_total_retrans`: 12 data segments, and a SYN-ACK that was retransmitted twice.
     view.setUint32(100, 14, true)
     expect(readTcpInfo(view, 0).unknownSegments).toBe(2)
   })
 
-  test('segment counters that overflow 32 bits are read correctly', () => {
+  test('readTcpInfo computes unknown segments from counters that have overflowed 32 bits', () => {
     const view = silentClient(7, 0)
     view.setUint32(156, 5, true)
     view.setUint32(192, 2 ** 32 - 7, true)
     expect(readTcpInfo(view, 0).unknownSegments).toBe(2)
   })
 
-  test('duplicate acknowledgements of a client without selective ones show nothing', () => {
+  test('readTcpInfo counts no selected segments for a client without selective acknowledgements', () => {
     const view = silentClient(1, 738)
     view.setUint8(5, 4)
     expect(readTcpInfo(view, 0).selectedSegments).toBe(0)
