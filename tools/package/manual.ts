@@ -33,7 +33,7 @@ export function toManual(dateText: string): string {
     '.SH OPTIONS',
     ...commonOptions.flatMap((each) => item(`--${each.flag}${each.value ? ` ${each.value}` : ''}`, each.meaning)),
     '.SH FILES',
-    ...item('/etc/turnpike/turnpike.env', 'Settings, one a line.'),
+    ...item('/etc/turnpike/turnpike.env', 'Settings, one per line.'),
     ...item(
       '/var/lib/turnpike',
       'The shop: its database, its key and what its nodes keep. Never removed with the package.',

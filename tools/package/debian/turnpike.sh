@@ -1,7 +1,7 @@
 #!/bin/sh
-# Turnpike, as the package installs it. Root acts as the service does: as its user, with the settings of
-# /etc/turnpike/turnpike.env (where the environment does not say otherwise), on the data in /var/lib/turnpike.
-# Anybody else, and root once TURNPIKE_DATA is set, is just himself.
+# The command `turnpike` of the package. Root runs it as the service's user, with the settings of
+# /etc/turnpike/turnpike.env (the environment overrides them), on the data in /var/lib/turnpike. Other users, and root
+# with TURNPIKE_DATA set, run the program as themselves.
 set -eu
 
 program=/usr/lib/turnpike/turnpike
@@ -11,7 +11,7 @@ if [ "$(id -u)" -ne 0 ] || [ -n "${TURNPIKE_DATA-}" ]; then
 	exec "$program" "$@"
 fi
 
-# One setting a line, as systemd reads them: NAME=value, with or without quotes.
+# One setting per line, in systemd's format: NAME=value, with or without quotes.
 if [ -r "$settings" ]; then
 	while IFS= read -r line || [ -n "$line" ]; do
 		name=${line%%=*}
@@ -31,7 +31,7 @@ if [ -r "$settings" ]; then
 fi
 export TURNPIKE_DATA="${TURNPIKE_DATA:-/var/lib/turnpike}" TURNPIKE_SANDBOX="${TURNPIKE_SANDBOX:-off}"
 
-# Root's own folder is closed to the service's user: files that are named without a folder are in the service's then.
+# If the service's user cannot enter the current folder, relative file names refer to the service's data folder.
 setpriv --reuid turnpike --regid turnpike --clear-groups test -x . || cd "$TURNPIKE_DATA" || cd /
 
 case ${1-} in
