@@ -135,7 +135,7 @@ describe('a pipe', () => {
     expect(client.isPaused).toBe(false)
   })
 
-  test('after() runs its callbacks in order once pay(10) has got its 10 bytes', () => {
+  test('a pipe runs the callbacks of after() in order once pay(10) has its 10 bytes', () => {
     const { pipe, origin, allow } = openPipe()
     const calls: string[] = []
     expect(pipe.pay(10)).toBe(false)
