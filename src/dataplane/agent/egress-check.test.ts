@@ -30,7 +30,7 @@ function open(text: string, given: { isBlock?: boolean; isNotHere?: (address: st
 }
 
 describe('the egress check of the addresses of a range', () => {
-  test('begin() checks every address and reports those that cannot be used', async () => {
+  test('EgressCheck.begin() calls from each of 8 addresses and reports one that fails as cannot_leave', async () => {
     const { check, shop, calls, end } = open('45.12.0.0/29')
     shop.lost.add('45.12.0.3')
     await check.begin(256, end)
@@ -39,7 +39,7 @@ describe('the egress check of the addresses of a range', () => {
     expect(check.problemOf(at('45.12.0.4'))).toBeUndefined()
   })
 
-  test('begin() checks 256 addresses of a large range and step() the others', async () => {
+  test('EgressCheck.begin(256) calls from 256 addresses of a /22, and step() from the other 768', async () => {
     const { check, calls, end } = open('45.12.0.0/22')
     await check.begin(256, end)
     expect(calls.length).toBe(256)
@@ -48,7 +48,7 @@ describe('the egress check of the addresses of a range', () => {
     expect(new Set(calls).size).toBe(1024)
   })
 
-  test('step() repeats a failed call once before it reports cannot_leave, and one successful call clears it', async () => {
+  test('EgressCheck.step() repeats a failed call once, then reports cannot_leave until a call succeeds', async () => {
     const { check, shop, calls, end } = open('45.12.0.0/32')
     shop.lost.add('45.12.0.0')
     expect(await check.step(end)).toBe(true)
@@ -68,7 +68,7 @@ describe('the egress check of the addresses of a range', () => {
     expect(check.problemOf(at('45.12.0.0'))).toBeUndefined()
   })
 
-  test('step() skips addresses that the machine does not have and addresses that are being checked', async () => {
+  test('EgressCheck.step() skips addresses that the machine does not have or that are being checked', async () => {
     const { check, calls, end } = open('45.12.0.0/31', { isNotHere: (address) => address === '45.12.0.1' })
     await check.begin(256, end)
     expect(calls).toEqual(['45.12.0.0'])
@@ -79,7 +79,7 @@ describe('the egress check of the addresses of a range', () => {
     await first
   })
 
-  test('seenAs is the source address that the shop saw', async () => {
+  test('EgressCheck.seenAs is the source address that the shop saw', async () => {
     const { check, shop, end } = open('45.12.0.0/32')
     shop.seesAs = '198.51.100.7'
     await check.begin(256, end)

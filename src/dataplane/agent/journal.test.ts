@@ -314,7 +314,7 @@ describe('journals of earlier boots', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  test('sendEarlier keeps journals while the shop is unreachable, and keeps only those that the shop rejects', async () => {
+  test('sendEarlier keeps journals while the shop is unreachable, and afterwards only those that it rejects', async () => {
     note('0mabcdefg-00000001', subuser('sub_bad', 1))
     note('0mabcdefg-00000002', subuser('sub_good', 1))
     const timing = new HandTiming()

@@ -117,7 +117,7 @@ describe('the meter', () => {
     expect(dataPath.subject('sub_49', pool).upto).toBe(leaseBytes)
   })
 
-  test('the meter has one report in flight and sends a new lease request with the next', async () => {
+  test('the meter has one report in flight and sends a new lease request with the next report', async () => {
     meter.start()
     await timing.advance(100)
     shop.holds = true
@@ -239,7 +239,7 @@ describe('the meter', () => {
     expect(shop.reports.flatMap((each) => each.body.proxies)).toHaveLength(1)
   })
 
-  test('stop() reports the final counts, returns every lease, removes the journal and ends lease requests', async () => {
+  test('Meter.stop() reports the final counts, returns every lease, removes the journal and ends lease requests', async () => {
     meter.start()
     dataPath.relay(meter, 'sub_1', pool, 10)
     dataPath.relay(meter, 'sub_2', pool, 10)
@@ -258,7 +258,7 @@ describe('the meter', () => {
   })
 
   test.each(['unreachable', 'silent'])(
-    'stop() ends within 5 s when the shop is %s, and keeps the journal file',
+    'Meter.stop() ends within 5 s when the shop is %s, and keeps the journal file',
     async (how) => {
       meter.start()
       await timing.advance(10)
@@ -275,7 +275,7 @@ describe('the meter', () => {
     },
   )
 
-  test('flush() reports pending counts and returns whether the shop has confirmed them', async () => {
+  test('Meter.flush() reports pending counts and returns whether the shop has confirmed them', async () => {
     meter.start()
     await timing.advance(10)
     dataPath.relayProxy(7, 100)
@@ -286,7 +286,7 @@ describe('the meter', () => {
     expect(await passing(timing, meter.flush(1_000))).toBe(false)
   })
 
-  test('noteNow() writes the counts to the journal before it returns', () => {
+  test('Meter.noteNow() writes the counts to the journal before it returns', () => {
     dataPath.relayProxy(7, 1024 * 1024)
     meter.noteNow()
     expect(readJournal(folder, 'nod_1', boot).counts.proxies).toEqual([{ id: 7, received: 1024 * 1024, sent: 1 }])

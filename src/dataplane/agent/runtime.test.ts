@@ -44,7 +44,7 @@ describe('createBell', () => {
     await second
   })
 
-  test('ring() before wait() ends that wait at once and not the one after it', async () => {
+  test('ring() of a bell before wait() ends that wait at once, and not the wait after it', async () => {
     const { timing, pauses } = heldTiming()
     const bell = createBell(timing)
     bell.ring()

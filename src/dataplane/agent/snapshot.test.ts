@@ -9,7 +9,7 @@ type Part = { proxies?: NodeProxy[]; subusers?: NodeSubuser[]; exits?: NodeExit[
 const pageOf = (part: Part) => ({ proxies: [], subusers: [], exits: [], ...part })
 
 describe('the snapshot of a node', () => {
-  test('apply() indexes a page and returns the changed keys', () => {
+  test('Snapshot.apply() indexes a page and returns the changed keys', () => {
     const snapshot = new Snapshot()
     const subuser = someSubuser({ ports: [{ port: 20_001, login: 'u7k2m9x4qa-country-de' }] })
     const changed = snapshot.apply(pageOf({ proxies: [someProxy()], subusers: [subuser], exits: [someExit()] }))
@@ -21,7 +21,7 @@ describe('the snapshot of a node', () => {
     expect(snapshot.exitsOf('mobile')).toEqual([])
   })
 
-  test('apply() removes an item from every index when it is gone, deleted or drained', () => {
+  test('Snapshot.apply() removes an item from every index when it is gone, deleted or drained', () => {
     const snapshot = new Snapshot()
     const subuser = someSubuser({ ports: [{ port: 20_001, login: 'u7k2m9x4qa' }] })
     snapshot.apply(pageOf({ proxies: [someProxy()], subusers: [subuser], exits: [someExit()] }))
@@ -39,7 +39,7 @@ describe('the snapshot of a node', () => {
     expect(snapshot.exitsOf('residential')).toEqual([])
   })
 
-  test('a whole read keeps known items until endWhole(), which drops the items that the read omitted', () => {
+  test('a snapshot keeps known items during a whole read, and endWhole() drops the items that it omitted', () => {
     const snapshot = new Snapshot()
     const port = { port: 20_001, login: 'boris' }
     snapshot.apply(
@@ -73,7 +73,7 @@ describe('the snapshot of a node', () => {
   test.each([
     ['a new password', { digest: 'f'.repeat(64) }],
     ['a removal', { state: 'gone' as const }],
-  ])('follow() reports a lookup as overtaken when a page changes its proxy meanwhile: %s', (_, change) => {
+  ])('Snapshot.follow() reports a lookup as overtaken when a page changes its proxy meanwhile: %s', (_, change) => {
     const snapshot = new Snapshot()
     const before = someProxy({ username: 'tp7', entry_port: 21_007 })
     snapshot.apply(pageOf({ proxies: [before] }))
@@ -88,7 +88,7 @@ describe('the snapshot of a node', () => {
     expect(questions.slice(0, 2).map((each) => snapshot.knownOf(each))).toEqual([known, known])
   })
 
-  test('apply() reports changed ports with the next page after a lookup has learnt a port', () => {
+  test('Snapshot.apply() reports changed ports with the next page after a lookup has learnt a port', () => {
     const snapshot = new Snapshot()
     const proxy = someProxy({ username: 'tp7', entry_port: null })
     snapshot.apply(pageOf({ proxies: [proxy] }))
@@ -100,7 +100,7 @@ describe('the snapshot of a node', () => {
     expect([snapshot.apply(pageOf({})).ports, [...snapshot.ports()]]).toEqual([true, [21_007]])
   })
 
-  test('exitsOf() returns the same array until an exit changes', () => {
+  test('Snapshot.exitsOf() returns the same array until an exit changes', () => {
     const snapshot = new Snapshot()
     snapshot.apply(pageOf({ exits: [someExit()] }))
     const exits = snapshot.exitsOf('residential')

@@ -66,7 +66,7 @@ describe('the saved state of a node', () => {
     expect(readSavedState(folder, quiet)).toEqual([page(1, 10)])
   })
 
-  test('a new whole read replaces every saved page', () => {
+  test('SavedState replaces every saved page with a new whole read', () => {
     const saved = open()
     saved.note(page(1, 10), whole)
     saved.note(page(2, 11), change)

@@ -110,7 +110,7 @@ describe('the address trials of a node', () => {
     await stop()
   })
 
-  test('a report has at most maxRuns runs of served addresses and 20 problems of a fragmented range', async () => {
+  test('the node reports at most maxRuns runs of served addresses and 20 problems of a fragmented range', async () => {
     lost = (address) => Number(address.split('.')[3]) % 2 === 1
     const { stop } = open(range(1, '45.12.0.0/19'))
     await timing.advance(60_000)
