@@ -115,7 +115,7 @@ describe('admission to a dedicated proxy', () => {
     },
   )
 
-  test('port_type=both accepts HTTP and SOCKS5', () => {
+  test('a dedicated proxy with port_type=both accepts HTTP and SOCKS5', () => {
     const both = snapshotOf({ proxies: [someProxy({ port_type: 'both' })] })
     for (const protocol of ['http', 'socks'] as const) {
       expect(byPassword(both, 'tp1abcd', 'secret', protocol)).toMatchObject({ access: { protocol } })
@@ -172,7 +172,7 @@ describe('admission of a premium sub-user', () => {
   const listed = { whitelist: ['192.0.2.7', '198.51.100.0/24', '2001:db8::/56'], ports: [port] }
   const snapshot = snapshotOf({ subusers: [someSubuser(listed)] })
 
-  test('a sub-user is admitted by login and password with any login parts, in HTTP and SOCKS5', () => {
+  test('a sub-user is admitted by login and password with login parameters, in HTTP and SOCKS5', () => {
     for (const protocol of ['http', 'socks'] as const) {
       const verdict = byPassword(snapshot, 'U7K2M9X4QA-country-us-session-a1', 'secret', protocol)
       expect(verdict).toMatchObject({ access: { kind: 'premium', login: { countries: ['us'] }, source: undefined } })

@@ -129,7 +129,7 @@ describe('admission', () => {
     ['that takes 40 ms for a known name and 10 ms for an unknown one', { known: 40, unknown: 10 }, 250],
     ['that takes 320 ms for a known name and 270 ms for an unknown one', { known: 320, unknown: 270 }, 500],
     ['that takes 499 ms for a known name and 251 ms for an unknown one', { known: 499, unknown: 251 }, 500],
-    ['that cannot be asked', { known: 30, unknown: 0, canAsk: false }, 250],
+    ['that is unreachable', { known: 30, unknown: 0, canAsk: false }, 250],
   ] as const)(
     'a wrong password and an unknown name are refused after the same time with a shop %s',
     async (_, lookup, ms) => {

@@ -58,7 +58,7 @@ function open(connections: number) {
 const customer = { isUnauthenticated: false }
 const relaying = { isUnauthenticated: false, isWaiting: false }
 
-describe('arrivals', () => {
+describe('Arrivals', () => {
   test('one network holds at most half of the connection slots, and its oldest connections are evicted', () => {
     const { arrivals, connect } = open(100)
     const clients = Array.from({ length: 60 }, () => connect('192.0.2.1'))
@@ -81,7 +81,7 @@ describe('arrivals', () => {
     expect(connect('192.0.2.2').isOpen).toBeTrue()
   })
 
-  test('makeRoom evicts the oldest unauthenticated clients of the largest network first, idle customers last', () => {
+  test('Arrivals.makeRoom evicts unauthenticated clients of the largest network first, idle customers last', () => {
     const { arrivals, connect, pass } = open(40)
     const idle = connect('192.0.2.1', customer)
     const few = [connect('192.0.2.2'), connect('192.0.2.2')]
@@ -101,7 +101,7 @@ describe('arrivals', () => {
     expect(busy.isOpen).toBeTrue()
   })
 
-  test('makeRoom does not evict a client of a small network during its first second', () => {
+  test('Arrivals.makeRoom does not evict a client of a small network during its first second', () => {
     const { arrivals, connect, pass } = open(40)
     const client = connect('192.0.2.2')
     pass(999)

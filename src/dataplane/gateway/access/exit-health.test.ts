@@ -123,7 +123,7 @@ describe('the health of an exit', () => {
   })
 })
 
-test('takeDue returns at most 64 exits at once, and the next 64 after their checks', () => {
+test('ExitHealth.takeDue returns at most 64 exits at once, and the next 64 after their checks', () => {
   const { health } = healthOf(...Array.from({ length: 200 }, (_, index) => `exit_${index}`))
   const first = health.takeDue()
   expect(first).toHaveLength(64)

@@ -32,7 +32,7 @@ function openAllowance(balance: number) {
 }
 
 describe('an allowance of bytes', () => {
-  test('take() grants at most the balance of the shop for any sequence of requests', () => {
+  test('ByteAllowance.take() grants at most the balance of the shop for any sequence of requests', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 0, max: 20_000 }),
@@ -84,7 +84,7 @@ describe('an allowance of bytes', () => {
     expect(requests()).toBe(4)
   })
 
-  test('putBack(400) lets take() grant 400 bytes again', () => {
+  test('ByteAllowance.putBack(400) lets take() grant 400 bytes again', () => {
     const { allowance, answer } = openAllowance(lease)
     allowance.take(1)
     answer()

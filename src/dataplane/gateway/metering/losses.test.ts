@@ -5,7 +5,7 @@ import { createLosses, maxLost } from './losses.ts'
 const hourMs = 3_600_000
 const mebibyte = 1024 * 1024
 
-test('bear() waives at most 1 MiB of lost bytes per credential within any hour', () => {
+test('createLosses waives at most 1 MiB of lost bytes per credential within any hour', () => {
   const drop = fc.record({
     afterMs: fc.integer({ min: 0, max: hourMs / 3 }),
     bytes: fc.integer({ min: 0, max: 65536 }),
@@ -25,7 +25,7 @@ test('bear() waives at most 1 MiB of lost bytes per credential within any hour',
   )
 })
 
-test('bear() waives losses up to 1 MiB whole, for each credential separately, and again 65 minutes later', () => {
+test('createLosses waives up to 1 MiB for each credential separately, and again 65 minutes later', () => {
   let nowMs = 1_800_000_000_000
   const losses = createLosses(() => nowMs)
   for (let count = 0; count < 16; count += 1) expect(losses.bear('a', 'owner', 65_536)).toBe(65_536)
@@ -35,7 +35,7 @@ test('bear() waives losses up to 1 MiB whole, for each credential separately, an
   expect(losses.bear('a', 'owner', 65_536)).toBe(65_536)
 })
 
-test('bear() waives at most maxLost.ofOwner for the 1,000 sub-users of one customer together', () => {
+test('createLosses waives at most maxLost.ofOwner for the 1,000 sub-users of one customer together', () => {
   const losses = createLosses(() => 1_800_000_000_000)
   let waived = 0
   for (let count = 0; count < 1000; count += 1) waived += losses.bear(`subuser ${count}`, 'owner one', mebibyte)

@@ -49,7 +49,7 @@ describe('a speed limit', () => {
     expect(passed).toBeWithin(9_900_000, 10_100_000)
   })
 
-  test('a sender that looks at least every 225 ms passes the whole rate, less one step of 25 ms', () => {
+  test('a sender that sends at least every 225 ms gets the whole rate, less one step of 25 ms', () => {
     const pauses = fc.array(fc.integer({ min: 1, max: 225 }), { minLength: 50, maxLength: 200 })
     fc.assert(
       fc.property(pauses, fc.integer({ min: 1000, max: 1e8 }), (all, rate) => {

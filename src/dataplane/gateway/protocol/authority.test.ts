@@ -63,7 +63,7 @@ describe('readAuthority', () => {
     )
   })
 
-  test('readAuthority accepts decimal ports from 1 to 65535 without sign, blanks or leading zeros only', () => {
+  test('readAuthority accepts only decimal ports from 1 to 65535 without sign, blanks or leading zeros', () => {
     for (let port = -2; port < 70_000; port += 1) {
       expect(readAuthority(`a:${port}`)?.port).toBe(port >= 1 && port <= 65_535 ? port : undefined)
     }

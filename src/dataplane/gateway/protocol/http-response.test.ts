@@ -278,7 +278,7 @@ const cases: readonly Case[] = [
   ],
 ]
 
-describe('HTTP responses', () => {
+describe('HttpResponseReader', () => {
   test.each(cases.map(([name, of, sent, closes, ...expected]) => [name, of, sent, closes, expected] as const))(
     'HttpResponseReader yields the expected events for every split of the answer: %s',
     (_, of, sent, closes, expected) => {
@@ -294,7 +294,7 @@ describe('HTTP responses', () => {
     },
   )
 
-  test('close() after a complete answer yields no event', () => {
+  test('HttpResponseReader.close() after a complete answer yields no event', () => {
     const reader = new HttpResponseReader(context)
     reader.feed(toBytes(head(ok, 'Content-Length: 0')))
     expect(reader.close()).toEqual([])

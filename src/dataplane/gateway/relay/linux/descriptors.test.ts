@@ -48,7 +48,7 @@ describe('Descriptors', () => {
     expect([...ownedIn(owned)]).toEqual([3, 31, 1000, 65_535])
   })
 
-  test('own() closes and refuses descriptor 5,000,000, which is beyond the table', () => {
+  test('Descriptors.own() closes and refuses descriptor 5,000,000, which is beyond the table', () => {
     const { descriptors, closed } = open()
     expect(descriptors.own(5_000_000)).toBeFalse()
     expect(closed).toEqual([5_000_000])

@@ -56,7 +56,7 @@ describe('delayed acknowledgement of a request', () => {
   const kernel = new Kernel(libc, processor)
 
   test.each(['opened here', 'handed over'])(
-    'the kernel sends no separate ACK for a request on a port %s',
+    'the kernel sends no separate ACK for a request on a port %s in at least one of 10 tries',
     async (origin) => {
       const listener = kernel.listen(loopback, 0, 16)
       opened.push(listener)
