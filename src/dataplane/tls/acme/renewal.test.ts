@@ -12,21 +12,21 @@ const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 const made = { cert: '', key: '', names: ['a.example'], beginsAt: 0, endsAt: 90 * dayMs, digest: '' }
 
-test('a certificate is renewed with a third of its life left, or when it is not for all names', () => {
+test('renewAt is the time when a third of the lifetime is left, and 0 when a name is missing', () => {
   expect(renewAt(undefined, ['a.example'])).toBe(0)
   expect(renewAt(made, ['a.example'])).toBe(60 * dayMs)
   expect(renewAt({ ...made, endsAt: 6 * dayMs }, ['a.example'])).toBe(4 * dayMs)
   expect(renewAt(made, ['a.example', 'b.example'])).toBe(0)
 })
 
-test('an authority that gives none is asked ever less often, and never before it wants to be', () => {
+test('pauseAfter doubles from 2 minutes to 12 hours, and is 1 hour or the given time after rateLimited', () => {
   const pauses = [1, 2, 3, 8, 10, 100].map((failures) => pauseAfter(failures, new Error('down')) / 60_000)
   expect(pauses).toEqual([2, 4, 8, 256, 720, 720])
   expect(pauseAfter(1, new AcmeProblem('', 'rateLimited', undefined))).toBe(hourMs)
   expect(pauseAfter(1, new AcmeProblem('', 'rateLimited', 40 * hourMs))).toBe(40 * hourMs)
 })
 
-describe('an authority', () => {
+describe('the renewal of a certificate', () => {
   const folders: string[] = []
   const lines: [string, Record<string, unknown> | undefined][] = []
   let pebble: Pebble
@@ -80,7 +80,7 @@ describe('an authority', () => {
     return readCertificate(readFileSync(cert, 'utf8'), readFileSync(key, 'utf8'))
   }
 
-  test('gives a certificate, and another with a new key when two thirds of its life are over', async () => {
+  test('Renewal obtains a certificate, and one with a new key after two thirds of its lifetime', async () => {
     const folder = newFolder()
     const renewal = open(folder, { names: ['shop.test', 'proxy.shop.test'] })
     await renewal.look()
@@ -100,7 +100,7 @@ describe('an authority', () => {
     await renewal.stop()
   })
 
-  test('an authority is not asked again before the backoff ends, also after a restart', async () => {
+  test('Renewal sends no request before the backoff of 2 minutes ends, also after a restart', async () => {
     const folder = newFolder()
     const broken = open(folder, { put: (token) => challenges.put(token, 'something else') })
     await broken.look()
@@ -120,18 +120,18 @@ describe('an authority', () => {
     await again.stop()
   })
 
-  test('a failing authority leaves the current certificate in place', async () => {
+  test('Renewal keeps the certificate when the authority is unreachable, and refuses a directory without https', async () => {
     const folder = newFolder()
     const good = open(folder)
     await good.look()
     await good.stop()
     const { digest } = held(folder)
     nowMs = renewAt(held(folder), ['shop.test']) + 1
-    const gone = open(folder, { directory: 'https://127.0.0.1:9/dir' })
-    await gone.look()
+    const unreachable = open(folder, { directory: 'https://127.0.0.1:9/dir' })
+    await unreachable.look()
     expect(lines.at(-1)?.[0]).toBe('certificate not renewed')
     expect(held(folder).digest).toBe(digest)
-    await gone.stop()
+    await unreachable.stop()
     const otherServer = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response('<html>') })
     const plain = open(newFolder(), { directory: `http://127.0.0.1:${otherServer.port}/` })
     await plain.look()
