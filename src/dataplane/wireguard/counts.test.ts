@@ -12,17 +12,17 @@ const state = (publicKey: string, sent: number, received: number, handshakeAt: n
 })
 const owner = (key: string) => `id of ${key}`
 
-describe('counts of devices', () => {
-  test('device counts never fall and credit each byte once', () => {
+describe('PeerCounts', () => {
+  test('PeerCounts counts each byte once and never decreases when peers are removed or the device is recreated', () => {
     const step = fc.oneof(
       fc.record({
-        kind: fc.constant('carry' as const),
+        kind: fc.constant('transfer' as const),
         key: fc.constantFrom('a', 'b'),
         sent: fc.nat(9),
         received: fc.nat(9),
       }),
       fc.record({ kind: fc.constant('remove' as const), key: fc.constantFrom('a', 'b') }),
-      fc.constant({ kind: 'made anew' as const }),
+      fc.constant({ kind: 'recreate' as const }),
     )
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
@@ -30,26 +30,26 @@ describe('counts of devices', () => {
         const device = new Map<string, { sent: number; received: number }>()
         const totals = new Map<string, number>()
         const last = new Map<string, number>()
-        const look = () =>
+        const read = () =>
           counts.absorb(
             [...device].map(([key, of]) => state(key, of.sent, of.received)),
             owner,
           )
         for (const each of steps) {
-          if (each.kind === 'carry') {
+          if (each.kind === 'transfer') {
             const held = device.get(each.key) ?? { sent: 0, received: 0 }
             device.set(each.key, { sent: held.sent + each.sent, received: held.received + each.received })
             totals.set(each.key, (totals.get(each.key) ?? 0) + each.sent + each.received)
           } else {
             // Read before removing, as the node does.
-            look()
+            read()
             if (each.kind === 'remove') device.delete(each.key)
             else {
               device.clear()
               counts.absorb([], owner)
             }
           }
-          look()
+          read()
           for (const { id, sent, received } of counts.takeChanged()) {
             expect(sent + received).toBeGreaterThanOrEqual(last.get(id) ?? 0)
             last.set(id, sent + received)
@@ -61,14 +61,14 @@ describe('counts of devices', () => {
     )
   })
 
-  test('a counter that falls counts as reset', () => {
+  test('PeerCounts adds a device counter that has decreased as a new one', () => {
     const counts = new PeerCounts()
     counts.absorb([state('a', 100, 1000)], owner)
     counts.absorb([state('a', 40, 10)], owner)
     expect(counts.takeChanged()).toEqual([{ id: 'id of a', sent: 140, received: 1010, handshake_at: null }])
   })
 
-  test('bytes of a moved key are credited to its previous owner', () => {
+  test('bytes before a key moves count for its first owner, later bytes for its second', () => {
     const counts = new PeerCounts()
     counts.absorb([state('a', 100, 0)], () => 'first')
     counts.absorb([state('a', 130, 0)], () => 'second')
@@ -78,7 +78,7 @@ describe('counts of devices', () => {
     ])
   })
 
-  test('takeChanged() returns changed counts, also after a mere handshake', () => {
+  test('PeerCounts.takeChanged() returns changes, also of a handshake; a peer is up for 180 s after it', () => {
     const counts = new PeerCounts()
     counts.absorb([state('a', 0, 0)], owner)
     expect(counts.takeChanged()).toEqual([])

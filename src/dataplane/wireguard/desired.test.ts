@@ -27,8 +27,8 @@ function open() {
   return { desired, totals, taken, refused, passing: (nowMs = 0) => desired.passing(nowMs).map((each) => each.id) }
 }
 
-describe('what a node should carry', () => {
-  test('ends at the very moment that was paid for, without being told', () => {
+describe('DesiredPeers', () => {
+  test('a peer passes until the millisecond of its expiry, and again after a later expiry', () => {
     const { desired, passing } = open()
     desired.replace([peer(1)])
     expect(passing(999)).toEqual(['vpn_1'])
@@ -37,7 +37,7 @@ describe('what a node should carry', () => {
     expect(passing(1000)).toEqual(['vpn_1'])
   })
 
-  test('ends when the traffic is used up, and a repetition grants nothing', () => {
+  test('a peer stops passing when its traffic is used up, and a repeated page grants no traffic', () => {
     const { desired, totals, taken, passing } = open()
     taken.set('vpn_1', 500)
     totals.set('vpn_1', 520)
@@ -48,20 +48,20 @@ describe('what a node should carry', () => {
     expect(passing()).toEqual(['vpn_1'])
     totals.set('vpn_1', 600)
     expect(passing()).toEqual([])
-    // Renewed: the shop knows of what the agent had taken.
+    // Renewed: the shop has counted the bytes that the agent had taken.
     desired.take([peer(1, { left: 300 })])
     expect(passing()).toEqual(['vpn_1'])
     totals.set('vpn_1', 899)
     expect(passing()).toEqual([])
   })
 
-  test('a peer with nothing left does not pass', () => {
+  test('a peer with 0 bytes left does not pass', () => {
     const { desired, passing } = open()
     desired.take([peer(1, { left: 0 }), peer(2, { left: null })])
     expect(passing()).toEqual(['vpn_2'])
   })
 
-  test('replace() drops peers that it does not name', () => {
+  test('DesiredPeers.replace() drops peers that it does not name', () => {
     const { desired, passing } = open()
     desired.take([peer(1), peer(2)])
     desired.replace([peer(2), peer(3)])
@@ -70,7 +70,7 @@ describe('what a node should carry', () => {
     expect(passing()).toEqual(['vpn_3'])
   })
 
-  test('leaves out a device that would take what is not its own', () => {
+  test('DesiredPeers.take() refuses a peer with a foreign, missing or malformed block or a bad key, with the reason', () => {
     const bad: [Partial<NodePeer>, string][] = [
       [{ allowed: ['0.0.0.0/0'] }, 'outside the tunnel'],
       [{ allowed: ['10.0.0.0/8'] }, 'outside the tunnel'],
@@ -90,14 +90,14 @@ describe('what a node should carry', () => {
     }
   })
 
-  test('gives an address to one device only', () => {
+  test('DesiredPeers.take() refuses a peer whose addresses another peer has', () => {
     const { desired, passing, refused } = open()
     desired.take([peer(1), peer(2, { allowed: peer(1).allowed })])
     expect(passing()).toEqual(['vpn_1'])
     expect(refused[0]).toContain('which vpn_1 has already')
   })
 
-  test('knows a key by its newest device, and forgets what is over', () => {
+  test('DesiredPeers.ownerOf() returns the newest peer of a key, and undefined after forgetAllBut()', () => {
     const { desired, passing } = open()
     desired.take([peer(1)])
     desired.take([peer(1, { state: 'down' }), peer(2, { public_key: keyOf(1) })])
@@ -110,7 +110,7 @@ describe('what a node should carry', () => {
   })
 })
 
-test('an address in the tunnel has the length of its network', () => {
+test('readTunnelAddress requires an address with a valid prefix length', () => {
   expect(readTunnelAddress('10.66.0.1/16')).toMatchObject({ text: '10.66.0.1/16', network: { length: 16 } })
   for (const text of ['10.66.0.1', '10.66.0.1/33', '10.66.0.1/0', '10.66.0.1/16/2', 'x/16', 'fd74::1/129']) {
     expect(readTunnelAddress(text)).toBeUndefined()

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isListening } from './device.ts'
 
-test('a socket that refuses connections is not listening, and the question leaves it in place', async () => {
+test('isListening returns false for a socket file without a listener and leaves the file in place', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-socket-'))
   const path = join(folder, 'device.sock')
   try {

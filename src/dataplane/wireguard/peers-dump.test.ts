@@ -8,8 +8,8 @@ const head = `${secret}\t${key}\t51820\toff`
 const peer = (...fields: (string | number)[]) => [key, '(none)', '(none)', ...fields].join('\t')
 const allowed = '10.66.0.2/32,fd74::a42:2/128'
 
-describe('a dump', () => {
-  test('tells what each peer may use, when it last shook hands and what it carried', () => {
+describe('readDump', () => {
+  test('readDump returns the allowed blocks, the last handshake and the counters of each peer', () => {
     expect(readDump(`${head}\n${peer(allowed, 1_790_000_000, 5, 7, 25)}\n`)).toEqual({
       listenPort: 51_820,
       peers: [
@@ -17,7 +17,7 @@ describe('a dump', () => {
           publicKey: key,
           allowed: ['10.66.0.2/32', 'fd74::a42:2/128'],
           handshakeAt: 1_790_000_000_000,
-          // What the device has received, the customer has sent.
+          // The bytes that the device received are those that the customer sent.
           sent: 5,
           received: 7,
         },
@@ -30,12 +30,12 @@ describe('a dump', () => {
     expect(readDump(`${head}\n`).peers).toEqual([])
   })
 
-  test('writes an address as it is compared, however it was spelt', () => {
+  test('readDump returns an allowed block in canonical form', () => {
     const [read] = readDump(`${head}\n${peer('FD74:0:0::0a42:2/128', 0, 0, 0, 'off')}\n`).peers
     expect(read?.allowed).toEqual(['fd74::a42:2/128'])
   })
 
-  test('an incomplete dump is an error whose message shows no key', () => {
+  test('readDump throws for an incomplete or malformed dump, without the private key in the message', () => {
     const broken = [
       '',
       head,
@@ -56,7 +56,7 @@ describe('a dump', () => {
     }
   })
 
-  test('arbitrary text is parsed whole or rejected', () => {
+  test('readDump parses every line of a text or throws, without the private key in the message', () => {
     const bit = fc.constantFrom('\t', '\n', '0', '(none)', 'off', key, head, allowed, ',', '-', '18446744073709551616')
     fc.assert(
       fc.property(fc.array(bit, { maxLength: 40 }), (bits) => {

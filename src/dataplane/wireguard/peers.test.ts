@@ -5,10 +5,7 @@ import { type DevicePeer, diffPeers, readDump, toDeviceCall, toSetCalls, type Wa
 const keyOf = (index: number): string => Buffer.alloc(32, index + 1).toString('base64')
 const privateKey = Buffer.alloc(32, 0x55).toString('base64')
 
-/**
- * A WireGuard device as far as `wg set` and `wg show dump` know it. A block that one peer is given, another loses
- * (wg(8)).
- */
+/** A model of `wg set` and `wg show dump`. A block that is given to one peer is taken from another peer (wg(8)). */
 class Model {
   readonly peers = new Map<string, { allowed: Set<string>; rx: number; tx: number; handshake: number }>()
   readonly touched = new Set<string>()
@@ -69,8 +66,8 @@ const sorted = (all: readonly (DevicePeer | WantedPeer)[]) =>
     }))
     .toSorted((a, b) => (a.key < b.key ? -1 : 1))
 
-describe('a difference', () => {
-  test('a peer that has a block too many or too few is set again, and one whose blocks are in another order is not', () => {
+describe('diffPeers', () => {
+  test('diffPeers sets a peer with extra or missing blocks again, and ignores the order of blocks', () => {
     const [a, b] = ['10.66.0.1/32', 'fd74::1/128']
     const wanted = { public_key: keyOf(1), allowed: [a, b] }
     const setFor = (allowed: string[]) => diffPeers([{ publicKey: keyOf(1), allowed }], [wanted]).set
@@ -80,7 +77,7 @@ describe('a difference', () => {
     expect(setFor([b, a])).toEqual([])
   })
 
-  test('a difference turns any device into exactly the wanted peers', () => {
+  test('the calls of diffPeers turn any device into exactly the wanted peers and leave equal peers untouched', () => {
     fc.assert(
       fc.property(peers, peers, fc.array(fc.nat(), { minLength: 20, maxLength: 20 }), (held, wanted, counts) => {
         const device = new Model(held, counts)
@@ -99,7 +96,7 @@ describe('a difference', () => {
     )
   })
 
-  test('a difference of a thousand peers takes few calls of bounded length', () => {
+  test('toSetCalls sets 5,000 peers with fewer than 10 calls of less than 128 KiB each', () => {
     const set = Array.from({ length: 5000 }, (_, index) => ({
       public_key: keyOf(index % 200),
       allowed: [`10.66.${index >> 8}.${index & 255}/32`, `fd74:7572:6e70::a42:${index.toString(16)}/128`],
@@ -111,6 +108,6 @@ describe('a difference', () => {
   })
 })
 
-test('the private key of a device is never an argument', () => {
+test('toDeviceCall reads the private key from /dev/stdin, not from an argument', () => {
   expect(toDeviceCall('tp0', 51_820)).toEqual(['wg', 'set', 'tp0', 'listen-port', '51820', 'private-key', '/dev/stdin'])
 })

@@ -10,8 +10,8 @@ const bare: Machine = {
 }
 const full: Machine = { ...bare, mayChangeNetwork: true, hasProgram: () => true, hasTun: true }
 
-describe('a machine that is to be a VPN node', () => {
-  test('findMissing() lists everything that is missing with its remedy', () => {
+describe('the requirements of a VPN node', () => {
+  test('findMissing() lists each missing requirement with its remedy', () => {
     expect(() => refuseMissing(findMissing(bare))).toThrow(
       [
         'This machine cannot be a VPN node yet. Missing:',
@@ -25,18 +25,18 @@ describe('a machine that is to be a VPN node', () => {
     )
   })
 
-  test('needs neither wireguard-go nor TUN where the kernel has WireGuard', () => {
+  test('findMissing() requires neither wireguard-go nor TUN where the kernel has WireGuard', () => {
     const hasProgram = (name: string) => name !== 'wireguard-go'
     expect(findMissing({ ...full, hasProgram, hasTun: false, kernelHasWireguard: true })).toEqual([])
     expect(findMissing({ ...full, hasProgram })).toHaveLength(1)
     expect(findMissing(full)).toEqual([])
   })
 
-  test('a VPN node needs Linux', () => {
+  test('findMissing() requires Linux', () => {
     expect(findMissing({ ...full, platform: 'darwin' }).map((each) => each.what)).toEqual(['Linux'])
   })
 
-  test('CAP_NET_ADMIN decides whether the network may be changed', () => {
+  test('hasNetAdmin() reads CAP_NET_ADMIN from the effective capabilities of a process', () => {
     expect(hasNetAdmin('Name:\tbun\nCapEff:\t000001ffffffffff\n')).toBe(true)
     expect(hasNetAdmin('CapEff:\t0000000000001000\n')).toBe(true)
     expect(hasNetAdmin('CapEff:\t000001ffffffefff\n')).toBe(false)

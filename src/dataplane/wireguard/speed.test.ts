@@ -10,8 +10,8 @@ const peer = (index: number, speed: number | null) => ({
   speed_mbit: speed,
 })
 
-/** What tc would keep, by class and entry. It fails on what tc fails on: adding twice, removing what is not there. */
-function keep(classes: Map<string, number>, entries: Map<string, string>, line: string): void {
+/** Applies a line to a model of tc. It fails as tc does: on adding twice and on removing a missing entry. */
+function applyLine(classes: Map<string, number>, entries: Map<string, string>, line: string): void {
   const classId = / classid (\S+)/.exec(line)?.[1] ?? ''
   const handle = / handle (\S+)/.exec(line)?.[1] ?? ''
   if (line.startsWith('class replace')) classes.set(classId, Number(/ rate (\d+)mbit /.exec(line)?.[1]))
@@ -24,16 +24,16 @@ function keep(classes: Map<string, number>, entries: Map<string, string>, line: 
   }
 }
 
-describe('speed limits', () => {
-  test('speed limits equal those of the wanted peers after any changes', () => {
+describe('createSpeedPlan', () => {
+  test('the lines of createSpeedPlan lead to exactly the limits of the wanted peers after any changes', () => {
     const changes = fc.array(fc.tuple(fc.nat(40), fc.option(fc.constantFrom(10, 100))), { maxLength: 30 })
     fc.assert(
       fc.property(fc.array(changes, { maxLength: 6 }), (rounds) => {
         const plan = createSpeedPlan(sides)
         const [classes, entries] = [new Map<string, number>(), new Map<string, string>()]
-        for (const turn of rounds) {
-          const passing = [...new Map(turn).entries()].map(([index, speed]) => peer(index, speed))
-          for (const line of plan.change(passing).lines) keep(classes, entries, line)
+        for (const round of rounds) {
+          const passing = [...new Map(round).entries()].map(([index, speed]) => peer(index, speed))
+          for (const line of plan.change(passing).lines) applyLine(classes, entries, line)
           const limits = [...entries.values()].map((entry) => {
             const [address, flow = ''] = entry.split(' ')
             return `${address} ${classes.get(flow)}`
@@ -49,7 +49,7 @@ describe('speed limits', () => {
     )
   })
 
-  test('one row of the table holds 4095 filters, and a removed one makes room', () => {
+  test('one row of the filter table holds 4,095 filters, and a removed filter makes room for another', () => {
     const alike = Array.from({ length: 4096 }, (_, index) => ({
       id: `vpn_${index}`,
       allowed: [`10.${index >> 8}.${index & 255}.7/32`],
