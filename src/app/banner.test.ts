@@ -3,7 +3,7 @@ import { banner } from './banner.ts'
 
 const url = 'https://shop.example.net'
 
-test('the banner says that the shop is open only when it has a certificate', () => {
+test('the banner calls the shop open only when it has a certificate', () => {
   expect(banner(url, undefined)).toStartWith(`Turnpike is open at ${url}\n`)
   const awaited = banner(url, undefined, { isAwaited: true })
   expect(awaited).not.toContain('is open')
@@ -14,7 +14,7 @@ test('the banner quotes a token with a quote in it for the shell', () => {
   expect(banner(url, `a'b`)).toContain(`export TOKEN='a'\\''b'`)
 })
 
-test('the banner of a sandbox says how to start a VPN node, unless one is expected on this machine', () => {
+test('the banner of a sandbox shows how to start a VPN node, unless one is expected on this machine', () => {
   expect(banner(url, 'token')).toContain('turnpike up --local-nodes vpn')
   expect(banner(url, 'token', { hasVpnNode: true })).not.toContain('VPN')
 })

@@ -18,9 +18,9 @@ const partThat = (timing: HandTiming, name: string, life: { forMs: number; opens
   }
   return part
 }
-const forEver = Number.MAX_SAFE_INTEGER
+const endless = Number.MAX_SAFE_INTEGER
 
-function looking(parts: (timing: HandTiming) => readonly Part[]) {
+function openSupervisor(parts: (timing: HandTiming) => readonly Part[]) {
   const timing = new HandTiming()
   const { entries, log } = recordingLog()
   const shown: number[] = []
@@ -34,11 +34,11 @@ function looking(parts: (timing: HandTiming) => readonly Part[]) {
   return { timing, shown, run, count }
 }
 
-describe('looking after processes', () => {
-  test('a part that never opens is restarted with growing pauses for 60 s; then all parts end with an error', async () => {
-    const { timing, shown, run, count } = looking((time) => [
+describe('supervise', () => {
+  test('supervise restarts a part that never opens with backoff for 60 s, then ends all parts with code 1', async () => {
+    const { timing, shown, run, count } = openSupervisor((time) => [
       partThat(time, 'shop', { forMs: 100, opens: false, exit: 1 }),
-      partThat(time, 'gateway', { forMs: forEver, opens: true, exit: 1 }),
+      partThat(time, 'gateway', { forMs: endless, opens: true, exit: 1 }),
     ])
     expect(await passing(timing, run(), 120_000)).toBe(1)
     expect(timing.now()).toBeWithin(60_000, 80_000)
@@ -46,10 +46,10 @@ describe('looking after processes', () => {
     expect([count('given up'), shown]).toEqual([1, []])
   })
 
-  test('a part that had opened is restarted for 10 minutes while the others run', async () => {
-    const { timing, shown, run } = looking((time) => [
+  test('supervise restarts a part that had opened for about 10 minutes while the others run', async () => {
+    const { timing, shown, run } = openSupervisor((time) => [
       partThat(time, 'shop', { forMs: 1000, opens: true, exit: 1 }),
-      partThat(time, 'gateway', { forMs: forEver, opens: true, exit: 1 }),
+      partThat(time, 'gateway', { forMs: endless, opens: true, exit: 1 }),
     ])
     const ending = run()
     await timing.advance(590_000)
@@ -57,9 +57,11 @@ describe('looking after processes', () => {
     expect(await passing(timing, ending, 60_000)).toBe(1)
   })
 
-  test('a part that runs for long between two failures is never given up', async () => {
+  test('supervise never gives up a part that runs for 2 minutes between failures', async () => {
     const stop = new AbortController()
-    const { timing, run, count } = looking((time) => [partThat(time, 'shop', { forMs: 120_000, opens: true, exit: 1 })])
+    const { timing, run, count } = openSupervisor((time) => [
+      partThat(time, 'shop', { forMs: 120_000, opens: true, exit: 1 }),
+    ])
     const ending = run(stop.signal)
     await timing.advance(3_600_000)
     expect([count('died') > 20, count('given up')]).toEqual([true, 0])
@@ -67,19 +69,19 @@ describe('looking after processes', () => {
     expect(await passing(timing, ending)).toBe(0)
   })
 
-  test('a part with a bad setting ends all parts at once', async () => {
-    const { timing, run } = looking((time) => [
-      partThat(time, 'shop', { forMs: forEver, opens: true, exit: 1 }),
+  test('a part that exits with code 2 for a bad setting ends all parts within 1 s', async () => {
+    const { timing, run } = openSupervisor((time) => [
+      partThat(time, 'shop', { forMs: endless, opens: true, exit: 1 }),
       partThat(time, 'gateway', { forMs: 100, opens: false, exit: 2 }),
     ])
     expect(await passing(timing, run())).toBe(2)
     expect(timing.now()).toBeLessThan(1000)
   })
 
-  test('an optional part ends no other part when it fails, and no part waits for it to open', async () => {
+  test('a failed optional part ends no other part, and no part waits for it to open', async () => {
     let givenUp = 0
-    const { timing, shown, run, count } = looking((time) => [
-      partThat(time, 'shop', { forMs: forEver, opens: true, exit: 1 }),
+    const { timing, shown, run, count } = openSupervisor((time) => [
+      partThat(time, 'shop', { forMs: endless, opens: true, exit: 1 }),
       { ...partThat(time, 'vpn-node', { forMs: 100, opens: false, exit: 2 }), onGivenUp: () => void (givenUp += 1) },
     ])
     const stop = new AbortController()

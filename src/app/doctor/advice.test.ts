@@ -42,7 +42,7 @@ const lasting = (days: number) => ({
 })
 
 describe('the doctor', () => {
-  test('the doctor finds nothing wrong with a healthy machine', () => {
+  test('the doctor reports every check of a healthy machine as ok, without advice', () => {
     for (const advice of [
       adviseDisk('disk', { free: 5e10, size: 1e11 }),
       adviseFiles(100_000, 20_000, false),
@@ -60,7 +60,7 @@ describe('the doctor', () => {
     }
   })
 
-  test('the doctor reports each problem as wrong, with what to do', () => {
+  test('the doctor reports each problem as wrong, with advice', () => {
     for (const advice of [
       adviseDisk('disk', { free: 5e8, size: 1e9 }),
       adviseDisk('disk', { free: 5e9, size: 1e11 }),
@@ -88,7 +88,7 @@ describe('the doctor', () => {
     }
   })
 
-  test('the doctor reports as a note what an operator may have chosen', () => {
+  test('the doctor reports settings that an operator may have chosen as notes', () => {
     for (const advice of [
       adviseFiles(1024, 20_000, false),
       adviseFiles(100_000, 20_000, true),
@@ -129,7 +129,7 @@ describe('the doctor', () => {
   })
 })
 
-test('the doctor names an interrupted import, with what to do', () => {
+test('the doctor reports an interrupted import with its time, its prefix and the command to repeat', () => {
   const advice = adviseImport({ begunAt: nowMs, slots: 4000, prefix: '203.0.96.0/19' })
   expect(advice.state).toBe('wrong')
   expect(advice.says).toContain('2026-06-01T00:00:00')
@@ -137,7 +137,7 @@ test('the doctor names an interrupted import, with what to do', () => {
   expect(advice.todo).toContain('turnpike stock add')
 })
 
-test('the doctor names unproven ranges, with the command that assigns them without a proof', () => {
+test('the doctor reports unproven ranges with the command that assigns them without a proof', () => {
   const advice = adviseUnproven('gate-1', 2)
   expect(advice.state).toBe('wrong')
   expect(advice.says).toContain('gate-1 claims 2 ranges')

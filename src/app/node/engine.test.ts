@@ -11,12 +11,12 @@ function choose(choice: 'auto' | 'portable' | 'linux', platform: string) {
   return { lines, isLinux: 'thread' in engine }
 }
 
-test('chooseEngine takes the linux engine where it can run, and logs nothing', () => {
+test('chooseEngine returns the linux engine on Linux unless portable is set, and logs nothing', () => {
   expect(choose('auto', 'linux')).toEqual({ lines: [], isLinux: true })
   expect(choose('portable', 'linux')).toEqual({ lines: [], isLinux: false })
 })
 
-test('chooseEngine takes the portable engine where the linux engine cannot run, and logs why', () => {
+test('chooseEngine returns the portable engine where the linux engine cannot run, and logs the reason', () => {
   const { lines, isLinux } = choose('auto', 'darwin')
   expect({ isLinux, lines: lines.length }).toEqual({ isLinux: false, lines: 1 })
   expect(lines[0]).toContain('it needs Linux, and this is darwin')

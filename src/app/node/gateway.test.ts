@@ -3,7 +3,7 @@ import { someProxy } from '../../../test/harness/desired.ts'
 import { Snapshot } from '../../dataplane/agent/snapshot.ts'
 import { askShop } from './gateway.ts'
 
-test('a lookup is repeated when a page arrives during it, because the page may be older than the answer', async () => {
+test('askShop repeats a lookup when a page arrives during it, because the page may be older than the answer', async () => {
   const snapshot = new Snapshot()
   const bought = someProxy({ username: 'tp7', port_type: 'http' })
   const changed = { ...bought, port_type: 'socks' as const }
@@ -18,7 +18,7 @@ test('a lookup is repeated when a page arrives during it, because the page may b
   expect([snapshot.findProxy('tp7')?.port_type, lookups]).toEqual(['socks', 2])
 })
 
-test('a lookup ends after 3 tries while pages keep arriving, and the last page is kept', async () => {
+test('askShop stops after 3 lookups while pages keep arriving, and keeps the last page', async () => {
   const snapshot = new Snapshot()
   const proxy = someProxy({ username: 'tp7' })
   let lookups = 0

@@ -2,21 +2,21 @@ import { describe, expect, test } from 'bun:test'
 import { HandTiming } from '../../../test/harness/hand-timing.ts'
 import { hasWholeState } from './handover.ts'
 
-/** A link to a shop that answers when the test says so. */
+/** A state sync that the test makes ready. */
 function openSync() {
   const { promise: ready, resolve } = Promise.withResolvers<void>()
   const sync = { ready, lastContactAt: undefined as number | undefined, finish: resolve }
   return sync
 }
 
-/** What hasWholeState has settled with so far. */
+/** The outcome of hasWholeState so far. */
 function watch(sync: ReturnType<typeof openSync>, timing: HandTiming, end = new AbortController().signal) {
   const seen: { outcome: boolean | undefined } = { outcome: undefined }
   void hasWholeState(sync, end, timing).then((outcome) => (seen.outcome = outcome))
   return seen
 }
 
-describe('a gateway process that is to take over', () => {
+describe('hasWholeState', () => {
   test('a taking-over gateway gives up after 5 s without a page from the shop', async () => {
     const timing = new HandTiming()
     const seen = watch(openSync(), timing)

@@ -2,17 +2,17 @@ import { expect, test } from 'bun:test'
 import { recordingLog } from '../../../test/harness/hand-timing.ts'
 import { createPressureLog } from './pressure.ts'
 
-test('an exhausted resource is logged once per increase, and nothing is logged otherwise', () => {
+test('createPressureLog logs "gateway full" once for each increase of its counters', () => {
   const { entries, log } = recordingLog()
   let pressure = { spared: 0, turnedAway: 0, starved: 0 }
-  const look = createPressureLog(log, () => pressure)
-  look()
+  const check = createPressureLog(log, () => pressure)
+  check()
   pressure = { spared: 5, turnedAway: 2, starved: 1 }
-  look()
-  look()
-  // The engine was started again.
+  check()
+  check()
+  // The engine was restarted, and its counters began at 0.
   pressure = { spared: 0, turnedAway: 1, starved: 0 }
-  look()
+  check()
   expect(entries.map(({ level, event, fields }) => [level, event, ...Object.values(fields)])).toEqual([
     ['warn', 'gateway full', 5, 2, 1],
     ['warn', 'gateway full', 0, 1, 0],

@@ -40,7 +40,7 @@ const page = (ranges: NodeRange[], exits: NodeExit[] = [], gateways: NodeGateway
   peers: [],
 })
 
-/** Names that lead to addresses; a test may change them. */
+/** Names and their addresses; a test may change them. */
 const names = new Map<string, string[]>()
 async function lookup(name: string): Promise<string[]> {
   return names.get(name) ?? Promise.reject(new Error(`${name} is not known`))
@@ -51,13 +51,13 @@ function open(shopUrl = 'unix:/run/shop.sock') {
   const snapshot = new Snapshot()
   return {
     rules,
-    hear: (given: StatePage, position = change): void => {
+    applyPage: (given: StatePage, position = change): void => {
       if (position.isFirst) snapshot.beginWhole()
       snapshot.apply(given)
       if (position.isWhole && position.isLast) snapshot.endWhole()
       rules.apply(given, position, snapshot)
     },
-    judge: (text: string) => {
+    refusalOf: (text: string) => {
       const address = readAddress(text)
       if (!address) throw new Error(`${text} is not an address`)
       return mayReach(address, 443, rules.policy)
@@ -67,52 +67,56 @@ function open(shopUrl = 'unix:/run/shop.sock') {
 
 describe('the egress policy of a gateway', () => {
   test('a gateway refuses addresses of every range, IPv4 and IPv6, also of other gateways’ ranges', () => {
-    const { hear, judge } = open()
-    hear(page([range(1, '45.12.7.0/24'), range(2, '2a0c:bbbb::/32')]), whole)
+    const { applyPage, refusalOf } = open()
+    applyPage(page([range(1, '45.12.7.0/24'), range(2, '2a0c:bbbb::/32')]), whole)
     for (const own of ['45.12.7.0', '45.12.7.255', '2a0c:bbbb::1', '2a0c:bbbb:ffff::']) {
-      expect(judge(own)).toBe('destination_is_ours')
+      expect(refusalOf(own)).toBe('destination_is_ours')
     }
     for (const foreign of ['45.12.6.255', '45.12.8.0', '2a0c:bbba::1', '2a0c:bbbc::']) {
-      expect(judge(foreign)).toBeUndefined()
+      expect(refusalOf(foreign)).toBeUndefined()
     }
   })
 
   test('a gateway refuses addresses of its own and of suppliers’ exits; an exit with a name adds no address', () => {
-    const { hear, judge } = open()
+    const { applyPage, refusalOf } = open()
     const supplier = someExit({ id: 'exit_2', kind: 'http', host: '45.12.9.2', port: 3128 })
     const named = someExit({ id: 'exit_3', kind: 'http', host: 'gate.example', port: 3128 })
-    hear(page([], [someExit({ host: '2a0c:cccc::1' }), supplier, named]), whole)
-    expect(judge('2a0c:cccc::1')).toBe('destination_is_ours')
-    expect(judge('45.12.9.2')).toBe('destination_is_ours')
-    expect(judge('45.12.9.3')).toBeUndefined()
+    applyPage(page([], [someExit({ host: '2a0c:cccc::1' }), supplier, named]), whole)
+    expect(refusalOf('2a0c:cccc::1')).toBe('destination_is_ours')
+    expect(refusalOf('45.12.9.2')).toBe('destination_is_ours')
+    expect(refusalOf('45.12.9.3')).toBeUndefined()
   })
 
   test('a gateway allows an address that the shop has removed, by a change or by a whole state without it', () => {
-    const { hear, judge } = open()
-    hear(page([range(1, '45.12.7.0/24'), range(2, '45.12.8.0/24')], [someExit({ host: '45.12.9.1' })]), whole)
-    hear(page([range(1, '45.12.7.0/24', { gone: true })], [someExit({ host: '45.12.9.1', drained: true })]))
-    expect(['45.12.7.1', '45.12.8.1', '45.12.9.1'].map(judge)).toEqual([undefined, 'destination_is_ours', undefined])
-    hear(page([]), whole)
-    expect(judge('45.12.8.1')).toBeUndefined()
+    const { applyPage, refusalOf } = open()
+    applyPage(page([range(1, '45.12.7.0/24'), range(2, '45.12.8.0/24')], [someExit({ host: '45.12.9.1' })]), whole)
+    applyPage(page([range(1, '45.12.7.0/24', { gone: true })], [someExit({ host: '45.12.9.1', drained: true })]))
+    expect(['45.12.7.1', '45.12.8.1', '45.12.9.1'].map(refusalOf)).toEqual([
+      undefined,
+      'destination_is_ours',
+      undefined,
+    ])
+    applyPage(page([]), whole)
+    expect(refusalOf('45.12.8.1')).toBeUndefined()
   })
 
   test('a gateway refuses addresses of the first of two pages', () => {
-    const { hear, judge } = open()
-    hear(page([range(1, '45.12.7.0/24')]), { ...change, isLast: false })
-    hear(page([]))
-    expect(judge('45.12.7.1')).toBe('destination_is_ours')
+    const { applyPage, refusalOf } = open()
+    applyPage(page([range(1, '45.12.7.0/24')]), { ...change, isLast: false })
+    applyPage(page([]))
+    expect(refusalOf('45.12.7.1')).toBe('destination_is_ours')
   })
 
   test('a gateway refuses other gateways’ addresses in both families until the shop removes them', async () => {
     names.set('gate-3.example', ['45.12.3.1', '2a0c:dddd::3'])
-    const { hear, judge, rules } = open()
+    const { applyPage, refusalOf, rules } = open()
     const fleet = [gateway('nod_1', '45.12.1.1'), gateway('nod_2', '2a0c:dddd::2'), gateway('nod_3', 'gate-3.example')]
-    hear(page([], [], fleet), whole)
+    applyPage(page([], [], fleet), whole)
     await rules.lookAround()
     const all = ['45.12.1.1', '::ffff:45.12.1.1', '2a0c:dddd::2', '45.12.3.1', '2a0c:dddd::3']
-    expect(all.map(judge)).toEqual(all.map(() => 'destination_is_ours'))
-    hear(page([], [], [gateway('nod_1', '45.12.1.1', 'gone')]))
-    expect([judge('45.12.1.1'), judge('2a0c:dddd::2')]).toEqual([undefined, 'destination_is_ours'])
+    expect(all.map(refusalOf)).toEqual(all.map(() => 'destination_is_ours'))
+    applyPage(page([], [], [gateway('nod_1', '45.12.1.1', 'gone')]))
+    expect([refusalOf('45.12.1.1'), refusalOf('2a0c:dddd::2')]).toEqual([undefined, 'destination_is_ours'])
   })
 
   test.each([
@@ -120,31 +124,31 @@ describe('the egress policy of a gateway', () => {
     ['https://[2a0c:dddd::4]/', '2a0c:dddd::4'],
     ['https://shop.example/', '45.12.4.2'],
     ['https://shop.example/', '2a0c:dddd::5'],
-  ])('the machine of a shop at %s, which is %s', async (url, address) => {
+  ])('a gateway refuses the machine of a shop at %s, whose address is %s', async (url, address) => {
     names.set('shop.example', ['45.12.4.2', '2a0c:dddd::5'])
-    const { hear, judge, rules } = open(url)
+    const { applyPage, refusalOf, rules } = open(url)
     await rules.lookAround()
-    hear(page([]), whole)
-    expect(judge(address)).toBe('destination_is_ours')
-    expect(judge('45.12.4.3')).toBeUndefined()
+    applyPage(page([]), whole)
+    expect(refusalOf(address)).toBe('destination_is_ours')
+    expect(refusalOf('45.12.4.3')).toBeUndefined()
   })
 
   test('a gateway refuses the last known addresses of a name that does not resolve, and then the new ones', async () => {
     names.set('shop.example', ['45.12.4.2'])
-    const { judge, rules } = open('https://shop.example/')
+    const { refusalOf, rules } = open('https://shop.example/')
     await rules.lookAround()
     names.delete('shop.example')
     await rules.lookAround()
-    expect(judge('45.12.4.2')).toBe('destination_is_ours')
+    expect(refusalOf('45.12.4.2')).toBe('destination_is_ours')
     names.set('shop.example', ['45.12.4.9'])
     await rules.lookAround()
-    expect(['45.12.4.2', '45.12.4.9'].map(judge)).toEqual([undefined, 'destination_is_ours'])
+    expect(['45.12.4.2', '45.12.4.9'].map(refusalOf)).toEqual([undefined, 'destination_is_ours'])
   })
 
   test('a sandbox gateway allows loopback, where its shop and gateway listen', async () => {
-    const { hear, judge, rules } = open('http://127.0.0.1:8080/')
-    hear({ ...page([], [], [gateway('nod_1', '127.0.0.1')]), mode: 'sandbox' }, whole)
+    const { applyPage, refusalOf, rules } = open('http://127.0.0.1:8080/')
+    applyPage({ ...page([], [], [gateway('nod_1', '127.0.0.1')]), mode: 'sandbox' }, whole)
     await rules.lookAround()
-    expect(judge('127.0.0.1')).toBeUndefined()
+    expect(refusalOf('127.0.0.1')).toBeUndefined()
   })
 })

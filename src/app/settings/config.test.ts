@@ -12,7 +12,7 @@ function complaint(env: Record<string, string>): string | undefined {
   }
 }
 
-describe('settings', () => {
+describe('readConfig', () => {
   test('the default settings open a sandbox on SQLite at 127.0.0.1 with the shipped limits', () => {
     const config = readConfig({})
     expect(config).toMatchObject({
@@ -28,7 +28,7 @@ describe('settings', () => {
     expect(databaseAddress(config)).toBe(join(process.cwd(), 'data', 'turnpike.db'))
   })
 
-  test('a gateway reaches a shop that listens on every address through loopback', () => {
+  test('listenUrl is a loopback URL for a shop that listens on every address', () => {
     const urlOf = (host: string) => listenUrl(readConfig({ TURNPIKE_HOST: host }))
     expect(['0.0.0.0', '::', '192.0.2.1', '127.0.0.1'].map(urlOf)).toEqual([
       'http://127.0.0.1:8080',
@@ -38,18 +38,18 @@ describe('settings', () => {
     ])
   })
 
-  test('a flag wins over its variable', () => {
+  test('a flag takes precedence over its environment variable', () => {
     expect(readConfig({ TURNPIKE_PORT: '1' }, { port: '2' }).port).toBe(2)
   })
 
-  test('each setting has its own variable, flag and meaning', () => {
+  test('each setting has its own environment variable and its own flag', () => {
     const all = Object.values(settings)
     expect(new Set(all.map((each) => each.env)).size).toBe(all.length)
     expect(new Set(all.map((each) => each.flag)).size).toBe(all.length)
     for (const each of all) expect(each.env).toMatch(/^TURNPIKE_[A-Z_]+$/)
   })
 
-  test('TURNPIKE_CORS_ORIGINS is empty as shipped, and takes origins separated by commas', () => {
+  test('TURNPIKE_CORS_ORIGINS is empty by default, and accepts origins separated by commas', () => {
     expect(readConfig({}).corsOrigins).toEqual([])
     expect(readConfig({ TURNPIKE_CORS_ORIGINS: 'https://app.example, http://localhost:3000' }).corsOrigins).toEqual([
       'https://app.example',
@@ -57,14 +57,14 @@ describe('settings', () => {
     ])
   })
 
-  test('nodes of this machine are named by their kinds, each once', () => {
+  test('TURNPIKE_LOCAL_NODES accepts kinds of nodes separated by commas and removes repeats', () => {
     expect(readConfig({}).localNodes).toEqual([])
     expect(readConfig({ TURNPIKE_LOCAL_NODES: 'gateway' }).localNodes).toEqual(['gateway'])
     expect(readConfig({ TURNPIKE_LOCAL_NODES: 'vpn, gateway,vpn' }).localNodes).toEqual(['vpn', 'gateway'])
     expect(readConfig({ TURNPIKE_LOCAL_NODES: 'sandbox-vpn' }).localNodes).toEqual(['sandbox-vpn'])
   })
 
-  test('a PostgreSQL address is taken as it is', () => {
+  test('TURNPIKE_DATABASE_URL accepts a PostgreSQL URL unchanged', () => {
     for (const url of ['postgres://u:p@h:5432/d', 'postgresql://h/d?sslmode=require']) {
       expect(databaseAddress(readConfig({ TURNPIKE_DATABASE_URL: url }))).toBe(url)
     }
@@ -109,7 +109,7 @@ describe('settings', () => {
     ['TURNPIKE_LOCAL_NODES', 'gateway;vpn'],
     ['TURNPIKE_LOG', 'loud'],
     ['TURNPIKE_LOG', 'INFO'],
-  ])('%s=%p is refused in one line that names it and gives nothing away', (name, value) => {
+  ])('%s=%p is refused in one line that names the setting and contains no secret', (name, value) => {
     const message = complaint({ [name]: value })
     expect(message).toStartWith(`${name} (--`)
     expect(message).not.toContain('\n')

@@ -11,8 +11,8 @@ function reach(env: Record<string, string>, mode: 'sandbox' | 'production', host
   return mayReach(address, port, policyOf(readConfig(env), mode))
 }
 
-describe('as shipped', () => {
-  test('a gateway listens everywhere, asks the shop of the same settings, and limits every customer', () => {
+describe('default gateway settings', () => {
+  test('a gateway listens on :: by default, has no shop URL and limits each customer to 4,000 tunnels', () => {
     const config = readConfig({})
     expect(config).toMatchObject({ shopUrl: undefined, nodeKey: undefined, gatewayListen: '::' })
     expect(engineLimitsOf(config)).toEqual({
@@ -28,7 +28,7 @@ describe('as shipped', () => {
     })
   })
 
-  test('customers reach public addresses only, and in a sandbox this machine as well', () => {
+  test('the default policy allows public addresses, and in a sandbox loopback, except on port 25', () => {
     for (const mode of ['sandbox', 'production'] as const) {
       expect(reach({}, mode, '8.8.8.8')).toBeUndefined()
       expect(reach({}, mode, '10.0.0.1')).toBe('destination_not_public')
@@ -40,8 +40,8 @@ describe('as shipped', () => {
   })
 })
 
-describe('what an operator sets', () => {
-  test('each gateway limit is read in its unit', () => {
+describe('gateway settings of the operator', () => {
+  test('gateway limits are read as counts, and gateway timeouts as seconds', () => {
     const config = readConfig({
       TURNPIKE_GATEWAY_CONNECTIONS: '5',
       TURNPIKE_GATEWAY_TUNNELS: '4',
@@ -59,7 +59,7 @@ describe('what an operator sets', () => {
   })
 
   test.each([
-    // Connections, tunnels of a customer, open files, then what a customer gets.
+    // Connections, configured tunnels of a customer, open files, resulting tunnels of a customer.
     [20_000, 4000, 1_048_576, 4000],
     [20_000, 100, 1_048_576, 100],
     [20_000, 1_000_000, 1_048_576, 5000],
@@ -77,18 +77,21 @@ describe('what an operator sets', () => {
     },
   )
 
-  test.each(['auto', 'portable', 'linux'] as const)('the engine may be %s', (gatewayEngine) => {
-    expect(readConfig({ TURNPIKE_GATEWAY_ENGINE: gatewayEngine })).toMatchObject({ gatewayEngine })
-    expect(readConfig({}, { engine: gatewayEngine })).toMatchObject({ gatewayEngine })
-  })
+  test.each(['auto', 'portable', 'linux'] as const)(
+    'TURNPIKE_GATEWAY_ENGINE and --engine accept %s',
+    (gatewayEngine) => {
+      expect(readConfig({ TURNPIKE_GATEWAY_ENGINE: gatewayEngine })).toMatchObject({ gatewayEngine })
+      expect(readConfig({}, { engine: gatewayEngine })).toMatchObject({ gatewayEngine })
+    },
+  )
 
-  test('the setting of allowed ports replaces the default list, and always-closed ports stay closed', () => {
+  test('TURNPIKE_GATEWAY_ALLOW_PORTS replaces the default ports, and port 25 stays closed', () => {
     const { ports } = policyOf(readConfig({ TURNPIKE_GATEWAY_ALLOW_PORTS: '443, 20-30 ,65535' }), 'production')
     const open = [19, 20, 24, 25, 26, 30, 31, 80, 443, 65_535].filter((port) => isPortAllowed(port, ports))
     expect(open).toEqual([20, 24, 26, 30, 443, 65_535])
   })
 
-  test('a denied name is denied with its subdomains, in any spelling', () => {
+  test('TURNPIKE_GATEWAY_DENY_NAMES denies names with their subdomains, in any case and with a trailing dot', () => {
     const policy = policyOf(readConfig({ TURNPIKE_GATEWAY_DENY_NAMES: ' Bad.Example. ,worse.example' }), 'production')
     for (const name of ['bad.example', 'www.bad.example', 'a.b.worse.example']) {
       expect(mayName(name, policy)).toBe('destination_denied')
@@ -96,7 +99,7 @@ describe('what an operator sets', () => {
     for (const name of ['notbad.example', 'example', 'bad.example.org']) expect(mayName(name, policy)).toBeUndefined()
   })
 
-  test('prefixes are denied, in a sandbox too', () => {
+  test('TURNPIKE_GATEWAY_DENY_PREFIXES denies prefixes, also in a sandbox', () => {
     const env = { TURNPIKE_GATEWAY_DENY_PREFIXES: '8.8.8.0/24, 2606:4700::/32 ,127.66.0.0/16' }
     expect(reach(env, 'production', '8.8.8.8')).toBe('destination_denied')
     expect(reach(env, 'production', '8.8.9.8')).toBeUndefined()
@@ -123,7 +126,7 @@ describe('what an operator sets', () => {
     ['TURNPIKE_GATEWAY_IDLE', '86401'],
     ['TURNPIKE_GATEWAY_CONNECT', '0'],
     ['TURNPIKE_GATEWAY_ENGINE', 'fast'],
-  ])('a bad value stops the start and is named: %s=%p', (name, value) => {
+  ])('readConfig refuses %s=%p with a message that names the setting', (name, value) => {
     expect(() => readConfig({ [name]: value })).toThrow(BadSetting)
     expect(() => readConfig({ [name]: value })).toThrow(name)
   })

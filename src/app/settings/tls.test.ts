@@ -4,8 +4,8 @@ import { readConfig } from './config.ts'
 const acme = { TURNPIKE_ACME_NAMES: 'shop.example.net', TURNPIKE_ACME_TERMS: 'agreed' }
 const files = { TURNPIKE_TLS_CERT: '/a.crt', TURNPIKE_TLS_KEY: '/a.key' }
 
-describe('settings about TLS', () => {
-  test('a wrong TLS setting is refused in one line', () => {
+describe('TLS settings', () => {
+  test('readConfig refuses 18 wrong combinations of TLS settings with the reason', () => {
     const cases: [Record<string, string>, string][] = [
       [{ TURNPIKE_TLS_CERT: '/a.crt' }, 'TURNPIKE_TLS_KEY (--tls-key) must be given too'],
       [{ TURNPIKE_TLS_KEY: '/a.key' }, 'TURNPIKE_TLS_CERT (--tls-cert) must be given too'],
@@ -22,10 +22,10 @@ describe('settings about TLS', () => {
     for (const name of ['*.example.net', '192.0.2.1', 'localhost', 'a..b', '-a.example', 'a_b.example', 'a.example/']) {
       cases.push([{ ...acme, TURNPIKE_ACME_NAMES: name }, 'no addresses, no *'])
     }
-    for (const [env, says] of cases) expect(() => readConfig(env)).toThrow(says)
+    for (const [env, reason] of cases) expect(() => readConfig(env)).toThrow(reason)
   })
 
-  test('TLS settings make the shop’s URL https with the name of the certificate', () => {
+  test('publicUrl is https with the name of the certificate unless TURNPIKE_PUBLIC_URL is set', () => {
     expect(readConfig({}).publicUrl).toBeUndefined()
     expect(readConfig({ ...acme, TURNPIKE_PORT: '443' }).publicUrl).toBe('https://shop.example.net')
     expect(readConfig({ ...acme, TURNPIKE_PORT: '8443' }).publicUrl).toBe('https://shop.example.net:8443')
@@ -33,7 +33,7 @@ describe('settings about TLS', () => {
     expect(readConfig(named).publicUrl).toBe('https://www.example.net')
   })
 
-  test('TLS names are accepted in any case, each once', () => {
+  test('TURNPIKE_ACME_NAMES accepts names in any case and removes repeats', () => {
     const env = { ...acme, TURNPIKE_ACME_NAMES: 'Shop.Example.net, proxy.example.net,shop.example.net' }
     expect(readConfig(env).acmeNames).toEqual(['shop.example.net', 'proxy.example.net'])
   })

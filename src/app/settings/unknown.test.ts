@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { settings } from './config.ts'
 import { findUnknownSettings } from './unknown.ts'
 
-test('a misspelt setting is reported with its likely name and without its value', () => {
+test('findUnknownSettings reports a misspelt setting with its likely name and without its value', () => {
   const given = {
     TURNPIKE_TRUSTED_PROXY: '10.0.0.0/8',
     TURNPIKE_DATABSE_URL: 'postgres://turnpike:secret@db/turnpike',
@@ -22,7 +22,7 @@ test('a misspelt setting is reported with its likely name and without its value'
   expect(JSON.stringify(findUnknownSettings(given))).not.toContain('secret')
 })
 
-test('known settings, internal and test variables, Kubernetes’ and foreign variables are not reported', () => {
+test('findUnknownSettings ignores known settings, internal and test variables, and those of Kubernetes', () => {
   const given = {
     ...Object.fromEntries(Object.values(settings).map((each) => [each.env, 'x'])),
     TURNPIKE_LEASH: '0',
@@ -38,7 +38,7 @@ test('known settings, internal and test variables, Kubernetes’ and foreign var
   expect(findUnknownSettings(given)).toEqual([])
 })
 
-test('every name in the documents is a setting', () => {
+test('every TURNPIKE_ name in docs is a setting', () => {
   const folder = join(import.meta.dir, '../../../docs')
   const files = (readdirSync(folder, { recursive: true }) as string[]).filter((name) =>
     /\.(md|ya?ml|service|env)$/.test(name),

@@ -5,7 +5,7 @@ import { shippedVpn, vpnSettingsOf } from './vpn.ts'
 
 const read = (name: string, value: string) => readConfig({ [name]: value })
 
-describe('settings of the VPN', () => {
+describe('VPN settings', () => {
   test('the default VPN settings equal shippedVpn', () => {
     expect(vpnSettingsOf(readConfig({}))).toEqual(shippedVpn)
     expect(shippedVpn.tunnel).toEqual({
@@ -17,7 +17,7 @@ describe('settings of the VPN', () => {
     })
   })
 
-  test('an unusable VPN setting stops the start with a line that names it', () => {
+  test('readConfig refuses an unusable VPN setting with a message that names it', () => {
     for (const [name, value] of [
       ['TURNPIKE_PUBLIC_URL', 'ftp://shop.example'],
       ['TURNPIKE_PUBLIC_URL', 'https://user:password@shop.example'],
@@ -42,12 +42,12 @@ describe('settings of the VPN', () => {
     }
   })
 
-  test('a public address may have a path, and its last slash is left out', () => {
+  test('TURNPIKE_PUBLIC_URL may have a path, and its trailing slash is removed', () => {
     expect(read('TURNPIKE_PUBLIC_URL', 'https://shop.example/vpn/').publicUrl).toBe('https://shop.example/vpn')
     expect(read('TURNPIKE_PUBLIC_URL', '').publicUrl).toBeUndefined()
   })
 
-  test('VPN settings allow no name servers and no keepalive', () => {
+  test('TURNPIKE_VPN_DNS may be empty, and TURNPIKE_VPN_KEEPALIVE may be 0', () => {
     expect(read('TURNPIKE_VPN_DNS', '').vpnDns).toEqual([])
     expect(read('TURNPIKE_VPN_KEEPALIVE', '0').vpnKeepalive).toBe(0)
   })

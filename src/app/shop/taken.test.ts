@@ -18,14 +18,14 @@ async function startListener(path: string) {
   return child
 }
 
-test('a socket whose process accepts connections but never answers a request counts as listening', async () => {
+test('isListening returns true for a process that accepts connections and never answers', async () => {
   const path = join(folder, 'busy.sock')
   const busy = Bun.listen({ unix: path, socket: { data() {} } })
   expect(await isListening(path)).toBe(true)
   busy.stop(true)
 })
 
-test('a socket whose process is stopped, and whose queue of connections is full, counts as listening', async () => {
+test('isListening returns true for a stopped process whose socket backlog is full', async () => {
   const path = join(folder, 'full.sock')
   const stopped = await startListener(path)
   stopped.kill('SIGSTOP')
@@ -38,7 +38,7 @@ test('a socket whose process is stopped, and whose queue of connections is full,
   expect(await isListening(path)).toBe(false)
 })
 
-test('a socket file that a killed process left behind, another file and a missing file do not count as listening', async () => {
+test('isListening returns false for the socket of a killed process, another file and a missing file', async () => {
   const left = join(folder, 'left.sock')
   const killed = await startListener(left)
   killed.kill('SIGKILL')
