@@ -33,7 +33,7 @@ test('the portable engine re-runs attacks in a short run and every gateway test 
   expect(again(true)).toEqual(['test/attack/gateway-socks.test.ts', 'test/durability/gateway-kill.test.ts'])
 })
 
-test('every part is in one lane: a short run has one lane, a long run has its slow parts beside the others', () => {
+test('a short run has one lane of parts, and a long run has a second lane for durability tests', () => {
   const names = (isLong: boolean) => toLanes(toParts(all, isLong), isLong).map((lane) => lane.map(({ name }) => name))
   expect(names(false)).toEqual([['tests', 'portable engine']])
   expect(names(true)).toEqual([

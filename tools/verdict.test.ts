@@ -5,12 +5,12 @@ const reportOf = (tests: number, failures: number, skipped: number) =>
   `<?xml version="1.0"?>\n<testsuites name="bun test" tests="${tests}" assertions="9" failures="${failures}" skipped="${skipped}" time="1">\n</testsuites>\n`
 
 describe('the verdict of a test run', () => {
-  test('counts what the report counts', () => {
+  test('readTestReport returns the passed, failed and skipped tests of a report', () => {
     expect(readTestReport(reportOf(10, 2, 1), '', 1)).toEqual({ passed: 7, failed: 2, skipped: 1 })
     expect(readTestReport(reportOf(10, 0, 0), '', 0)).toEqual({ passed: 10, failed: 0, skipped: 0 })
   })
 
-  test('a crash, a missing or unfinished report, no tests, and a bad end without a failed test are failures', () => {
+  test('readTestReport counts a crash, a missing, empty or cut report and a bad exit code as a failure', () => {
     expect(readTestReport('', '', 139).failed).toBe(1)
     expect(readTestReport('', '', 0).failed).toBe(1)
     expect(readTestReport(reportOf(0, 0, 0), '', 0).failed).toBe(1)
@@ -19,21 +19,21 @@ describe('the verdict of a test run', () => {
     expect(readTestReport(reportOf(5, 0, 0).replace('</testsuites>', ''), '', 0).failed).toBe(1)
   })
 
-  test('mentions skipped tests only when there are any', () => {
+  test('toVerdict mentions skipped tests only when there are any', () => {
     expect(toVerdict({ passed: 3, failed: 0, skipped: 0 })).toBe('3 passed, 0 failed')
     expect(toVerdict(addCounts({ passed: 3, failed: 1, skipped: 1 }, { passed: 1, failed: 0, skipped: 1 }))).toBe(
       '4 passed, 1 failed, 2 skipped',
     )
   })
 
-  test('repeats each reason why tests were left out, once', () => {
+  test('findNotRun returns each reason for skipped tests once', () => {
     const output =
       'a.test.ts:\nnot run here: tunnels: no root\n(skip) one\nnot run here: tunnels: no root\nis not run here: no\n'
     expect(findNotRun(output)).toEqual(['not run here: tunnels: no root'])
     expect(findNotRun('all is well\n')).toEqual([])
   })
 
-  test('failures are listed with file, line, title and the first line of the message', () => {
+  test('readFailures lists failures with file, line, title and the first line of the message', () => {
     const xml = `<testsuites tests="3"><testsuite name="a">
       <testcase name="one &amp; two" classname="grp" time="0.3" file="a.test.ts" line="2" assertions="1">
         <failure type="AssertionError" message="expect(received).toBe(expected)&#10;&#10;x">Error: no&#10; at a.test.ts:7:3</failure>
@@ -49,7 +49,7 @@ describe('the verdict of a test run', () => {
     expect(findSlowest([xml], 2)).toEqual(['slow 1.5 s a.test.ts ok', 'slow 0.3 s a.test.ts grp > one & two'])
   })
 
-  test('a progress line counts passed and failed tests and files', () => {
+  test('countLines counts passed tests, failed tests and files of the output', () => {
     const counted = { passed: 0, failed: 0, files: new Set<string>() }
     countLines('a.test.ts:\n(pass) one\n(fail) two\n\na.test.ts:\n(pass) three\n', counted)
     expect({ ...counted, files: counted.files.size }).toEqual({ passed: 2, failed: 1, files: 1 })

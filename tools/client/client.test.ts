@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { makeClients } from './make.ts'
 import { findShared, toClient, toShared } from './types.ts'
 
-test('the committed clients of the console are those that npm run client writes', async () => {
+test('the committed clients of the console equal the output of npm run client', async () => {
   for (const { file, text } of await makeClients()) expect(await Bun.file(file).text()).toBe(text)
 })
 
@@ -55,7 +55,7 @@ test('toClient writes a type for every part of a schema', () => {
   expect(text).toContain("changeThing: ['POST', '/things/{id}', 'keyed'],")
 })
 
-test('a shape that all descriptions share is written once and imported by the clients that use it', () => {
+test('toShared writes a schema that all descriptions share once, and the clients that use it import it', () => {
   const refusal = { type: 'object', properties: { code: { type: 'string' } }, required: ['code'] }
   const own = (type: string) => ({
     paths: {},

@@ -40,7 +40,7 @@ test('toMutant gives a change its line number and its line before and after', ()
   expect(first).toMatchObject({ line: 2, before: 'const b = c && d', after: 'const b = c || d' })
 })
 
-test('isChanged excludes tests, messages, index files and folders that were not asked for', () => {
+test('isChanged excludes tests, messages, index files and folders that were not requested', () => {
   expect(isChanged('src/domains/ledger/rules.ts', [])).toBe(true)
   for (const path of ['ledger/rules.test.ts', 'ledger/errors.ts', 'ledger/index.ts']) {
     expect(isChanged(`src/domains/${path}`, [])).toBe(false)

@@ -80,7 +80,7 @@ test('tryMutant ignores a test that also fails without the change', async () => 
 })
 
 test('tryMutant ignores a test that fails once and passes when repeated', async () => {
-  const moody = [
+  const flaky = [
     "import { existsSync, writeFileSync } from 'node:fs'",
     "const seen = new URL('./seen', import.meta.url).pathname",
     "test('it is late the first time', () => {",
@@ -89,7 +89,7 @@ test('tryMutant ignores a test that fails once and passes when repeated', async 
     '  expect(isAgain && isDear(1000)).toBe(true)',
     '})',
   ]
-  expect((await outcomeOf({ 'a.test.ts': moody.join('\n') })).outcome).toBe('survived')
+  expect((await outcomeOf({ 'a.test.ts': flaky.join('\n') })).outcome).toBe('survived')
 })
 
 test('findFailure reports a file that does not load, and unknown for a run that was cut off', () => {

@@ -4,7 +4,7 @@ import { checksSql } from './checks.ts'
 import { historySql } from './history.ts'
 import { makeMigrations } from './make.ts'
 
-test('the migrations that are made from a list are what "npm run schema" makes now', async () => {
+test('the generated migrations equal the output of "npm run schema"', async () => {
   const made = await makeMigrations()
   expect(made.length).toBeGreaterThan(0)
   for (const { file, text } of made) expect([file, await Bun.file(file).text()]).toEqual([file, text])
@@ -16,7 +16,7 @@ test('the migrations of the baseline have at most 2,000 lines', () => {
   expect(baseline.reduce((sum, { text }) => sum + text.split('\n').length - 1, 0)).toBeLessThanOrEqual(2000)
 })
 
-test('a later history has a view of its own, and no version for rows with their initial values', () => {
+test('historySql of a later migration writes its own view, without rows that have their initial values', () => {
   const list = [{ of: 'things, state', key: 'id', columns: 'state ?secret', initial: "'new' NULL", on: 'update' }]
   const text = historySql('row_contents_things', list).join('\n')
   expect(text).toContain('CREATE VIEW row_contents_things (of_table, row_key, kept, content) AS')
@@ -26,6 +26,6 @@ test('a later history has a view of its own, and no version for rows with their 
   expect(text).not.toContain('AFTER INSERT')
 })
 
-test('a baseline without the CHECKs of a table that a sale writes is refused', () => {
+test('checksSql refuses a baseline without the CHECKs of the table accounts', () => {
   expect(() => checksSql('CREATE TABLE accounts (\n  id TEXT\n);\n')).toThrow('no CHECK of accounts')
 })

@@ -5,7 +5,7 @@ import { rulesBroken } from './planted.ts'
 const broken = (path: string, text: string) => rulesBroken(checkAmbient, path, text)
 
 describe('checkAmbient', () => {
-  test('only src/app reads the environment', () => {
+  test('checkAmbient lets only src/app and tests read the environment', () => {
     for (const text of [
       'process.env.A',
       `process.env['A']`,
@@ -20,7 +20,7 @@ describe('checkAmbient', () => {
     expect(broken('src/api/http.ts', '// process.env is read elsewhere\nconst env = c.env')).toEqual([])
   })
 
-  test('src/core and src/domains take the time as an argument', () => {
+  test('checkAmbient refuses a clock in src/core and src/domains, except in tests', () => {
     for (const text of [
       'Date.now()',
       'new Date()',
@@ -38,7 +38,7 @@ describe('checkAmbient', () => {
     expect(broken('src/core/time.ts', `new Date(ms); new Date('2026-01-01'); toDate(x); type A = Date`)).toEqual([])
   })
 
-  test('src/core and src/domains take random values as an argument', () => {
+  test('checkAmbient refuses random values in src/domains', () => {
     for (const text of [
       'Math.random()',
       'crypto.getRandomValues(a)',
@@ -52,7 +52,7 @@ describe('checkAmbient', () => {
     expect(broken('src/domains/orders/service.ts', 'deps.random(8)')).toEqual([])
   })
 
-  test('money is never computed with floats', () => {
+  test('checkAmbient refuses floating-point functions in the code for money, ledger and pricing', () => {
     for (const text of [
       'parseFloat(a)',
       'Number.parseFloat(a)',
@@ -69,7 +69,7 @@ describe('checkAmbient', () => {
     expect(broken('src/core/money.ts', 'a * b / 100n; Math.max(1, 2)')).toEqual([])
   })
 
-  test('only src/cli and src/app print', () => {
+  test('checkAmbient lets only src/cli and src/app use console', () => {
     for (const text of ['console.log(1)', 'console.error(1)', 'console\n  .warn(1)']) {
       expect(broken('src/api/http.ts', text)).toEqual(['console'])
       expect(broken('src/cli/verify.ts', text)).toEqual([])

@@ -6,14 +6,14 @@ const broken = (path: string, text: string) => rulesBroken(checkColumns, path, t
 const wide = 'wide '.repeat(30).trim()
 
 describe('checkColumns', () => {
-  test('a line has at most 120 columns', () => {
+  test('checkColumns refuses a line of 121 columns', () => {
     const line = (columns: number) => `const a = ${'b'.repeat(columns - 10)}`
     expect(broken('src/api/http.ts', line(120))).toEqual([])
     expect(broken('src/api/http.ts', line(121))).toEqual(['columns'])
     expect(broken('docs/api/errors.md', line(121))).toEqual([])
   })
 
-  test('a comment line has at most 120 columns, also in a test', () => {
+  test('checkColumns refuses a comment line of more than 120 columns, also in a test', () => {
     for (const path of ['src/api/http.ts', 'src/api/http.test.ts', 'test/harness/raw.ts', 'bench/run.ts']) {
       expect(broken(path, `// ${wide}\nconst a = 1`)).toEqual(['columns'])
       expect(broken(path, `/** ${wide} */\nconst a = 1`)).toEqual(['columns'])
@@ -22,7 +22,7 @@ describe('checkColumns', () => {
     }
   })
 
-  test('only a string in a test may have more than 120 columns', () => {
+  test('checkColumns allows a string of more than 120 columns only in tests', () => {
     for (const text of [`test('${wide}', () => {})`, `const a = \`${wide}\``, `const a = \`\n${wide}\n\``]) {
       expect(broken('src/api/http.test.ts', text)).toEqual([])
       expect(broken('test/harness/raw.ts', text)).toEqual([])
@@ -30,7 +30,7 @@ describe('checkColumns', () => {
     }
   })
 
-  test('a regular expression may have more than 120 columns', () => {
+  test('checkColumns allows a regular expression of more than 120 columns', () => {
     expect(broken('tools/tidy/sql.ts', `const a =\n  /${wide}/`)).toEqual([])
     expect(broken('tools/tidy/sql.ts', `const a =\n  '${wide}'`)).toEqual(['columns'])
   })

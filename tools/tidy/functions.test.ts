@@ -9,7 +9,7 @@ const broken = (text: string, path = 'src/api/http.ts') => rulesBroken(checkFunc
 const lines = (count: number) => '  step()\n'.repeat(count)
 
 describe('checkFunctions', () => {
-  test('a function of 60 lines passes and one of 61 does not, in each form', () => {
+  test('checkFunctions accepts a function of 60 lines and refuses one of 61, in each of 10 forms', () => {
     for (const [head, tail] of [
       ['function a() {\n', '}'],
       ['export async function a<T>(b: string, c = () => {}): Promise<{ d: T }> {\n', '}'],
@@ -27,7 +27,7 @@ describe('checkFunctions', () => {
     }
   })
 
-  test('a long function fails unless long-functions.json lists its file and name', () => {
+  test('checkFunctions refuses a long function unless long-functions.json lists its file and name', () => {
     const [path = '', name = ''] = (listed[0] ?? '').split(' ')
     const isBroken = (at: string, called: string) => broken(`function ${called}() {\n${lines(59)}}`, at).length > 0
     expect([isBroken(path, name), isBroken(path, 'newFunction'), isBroken('src/api/http.ts', name)]).toEqual([
@@ -46,7 +46,7 @@ describe('checkFunctions', () => {
     }
   })
 
-  test('a type, a table, a block and a test are no functions', () => {
+  test('checkFunctions ignores types, object literals, blocks and tests', () => {
     expect(broken(`type A = {\n  b(): void\n${'  c(d: number): Promise<{ e: string }>\n'.repeat(70)}}`)).toEqual([])
     expect(broken(`const a = {\n${'  b: 1,\n'.repeat(70)}}`)).toEqual([])
     expect(broken(`if (a) {\n${lines(70)}}`)).toEqual([])

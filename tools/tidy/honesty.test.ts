@@ -23,7 +23,7 @@ describe('checkHonesty', () => {
     expect(broken('src/core/money.test.ts', `test('test.only', () => {}); test.each([1])('a', () => {})`)).toEqual([])
   })
 
-  test('only netns-support.ts may skip tests that a machine cannot run', () => {
+  test('checkHonesty lets only netns-support.ts skip tests', () => {
     const text = "process.stderr.write('not run here: why'); export const left = test.skip"
     expect(broken('test/harness/netns-support.ts', text)).toEqual([])
     expect(broken('test/harness/postgres.ts', text)).toEqual(['partial-test'])

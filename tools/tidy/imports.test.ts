@@ -96,19 +96,19 @@ const rows: readonly (readonly [path: string, forbidden: string, allowed: string
   ['src/app/settings/config.ts', 'bun:sqlite', 'bun'],
 ]
 
-describe('the import law', () => {
+describe('checkImports', () => {
   for (const [path, forbidden, allowed] of rows) {
-    test(`${path} may not import ${forbidden}`, () => {
+    test(`checkImports refuses ${forbidden} in ${path}`, () => {
       expect(broken(path, importing(forbidden))).toEqual(['import-law'])
       expect(broken(path, importing(forbidden).replace('import', 'import type'))).toEqual(['import-law'])
       if (allowed !== undefined) expect(broken(path, importing(allowed))).toEqual([])
     })
   }
 
-  test('only the relay folder of a gateway opens sockets', () => {
+  test('checkImports lets only the relay folder of a gateway open sockets', () => {
     const text = 'const socket = await Bun.connect({})'
-    for (const room of ['protocol', 'access', 'dial', 'metering']) {
-      expect(broken(`src/dataplane/gateway/${room}/dial.ts`, text)).toEqual(['import-law'])
+    for (const folder of ['protocol', 'access', 'dial', 'metering']) {
+      expect(broken(`src/dataplane/gateway/${folder}/dial.ts`, text)).toEqual(['import-law'])
     }
     expect(broken('src/dataplane/gateway/relay/portable/dialler.ts', text)).toEqual([])
   })
@@ -131,7 +131,7 @@ describe('the import law', () => {
     expect(findImports('src/a.ts', text)[1]?.line).toBe(4)
   })
 
-  test('src/core does not use Bun, and only src/db imports a driver', () => {
+  test('checkImports refuses Bun in src/core and a database driver outside src/db', () => {
     expect(broken('src/core/ids.ts', 'export const a = Bun.hash("x")')).toEqual(['import-law'])
     expect(broken('src/core/ids.ts', '// Bun runs this.\nexport const a = 1')).toEqual([])
     expect(broken('src/cli/verify.ts', `const db = new Bun.SQL('x')`)).toEqual(['driver'])
@@ -153,7 +153,7 @@ describe('the import law', () => {
     expect(broken('src/domains/premium/subusers/rules.ts', '')).toEqual([])
   })
 
-  test('tests may import every module', () => {
+  test('checkImports lets tests import every module', () => {
     expect(broken('src/core/money.test.ts', importing('../app/turnpike.ts'))).toEqual([])
     expect(broken('test/journeys/buy.ts', importing('../../src/domains/orders/store.ts'))).toEqual([])
   })

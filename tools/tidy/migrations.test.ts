@@ -27,7 +27,7 @@ describe('checkMigrations', () => {
     expect(rules([path, 'SELECT 2;\n'], [releasedFile, '{}'])).toEqual([])
   })
 
-  test('a migration may remove a schema object only with a `-- contracts:` comment', () => {
+  test('checkMigrations refuses a narrowing statement without a `-- contracts:` comment', () => {
     for (const statement of narrowing) {
       expect({ statement, broken: broken(`${statement}\n`) }).toEqual({ statement, broken: ['migrations'] })
       expect(broken(`-- contracts: 0.4 uses it no more\n${statement}\n`)).toEqual([])
@@ -36,14 +36,14 @@ describe('checkMigrations', () => {
     }
   })
 
-  test('a `-- rewords:` comment allows a migration to replace constraints and nothing else', () => {
+  test('checkMigrations allows replaced constraints, and nothing else, with a `-- rewords:` comment', () => {
     const reworded = 'ALTER TABLE orders ADD CONSTRAINT whole CHECK (is_order(price)), DROP CONSTRAINT orders_check;'
     expect(broken(`${reworded}\n`)).toEqual(['migrations'])
     expect(broken(`-- rewords: the same promises\n${reworded}\n`)).toEqual([])
     expect(broken('-- rewords: the same promises\nALTER TABLE orders DROP COLUMN note;\n')).toEqual(['migrations'])
   })
 
-  test('a migration may add tables, columns, indexes, triggers and views', () => {
+  test('checkMigrations allows new tables, columns, indexes and views', () => {
     const adding = [
       'CREATE TABLE things (id TEXT PRIMARY KEY, kind TEXT NOT NULL);',
       'CREATE UNIQUE INDEX things_by_kind ON things (kind);',

@@ -4,8 +4,8 @@ import { rulesBroken } from './planted.ts'
 
 const broken = (path: string, text = '') => rulesBroken(checkNames, path, text)
 
-describe('names and sizes', () => {
-  test('the names of code files and folders are in kebab-case', () => {
+describe('checkNames', () => {
+  test('checkNames refuses names of code files and folders that are not in kebab-case', () => {
     expect(broken('src/api/rateLimit.ts')).toEqual(['kebab-case'])
     expect(broken('src/api/Customer/orders.ts')).toEqual(['kebab-case'])
     expect(broken('src/api/rate_limit.ts')).toEqual(['kebab-case'])
@@ -13,7 +13,7 @@ describe('names and sizes', () => {
     expect(broken('src/api/README.md')).toEqual([])
   })
 
-  test('a file name has no role such as .service as its suffix', () => {
+  test('checkNames refuses a role such as .service in a file name', () => {
     expect(broken('src/api/orders.service.ts')).toEqual(['role-suffix'])
     expect(broken('test/browser/docs.long.test.ts')).toEqual([])
     expect(broken('test/browser/docs.short.test.ts')).toEqual(['role-suffix'])
@@ -28,33 +28,33 @@ describe('names and sizes', () => {
     expect(broken('src/db/data-version.ts')).toEqual([])
   })
 
-  test('a shipped file of more than 600 lines gets a warning', () => {
+  test('checkNames warns about a shipped file of 601 lines', () => {
     const found = (path: string, lines: number) => checkNames(new Map([[path, 'a\n'.repeat(lines)]]))
     expect(found('src/api/http.ts', 601)).toMatchObject([{ rule: 'length', isWarning: true }])
     expect(found('src/api/http.ts', 600)).toEqual([])
     expect(found('src/api/http.test.ts', 601)).toEqual([])
   })
 
-  test('every domain has a README, rules, a store and an index', () => {
-    const rooms = ['README.md', 'rules.ts', 'store.ts', 'index.ts']
-    const whole = new Map(rooms.map((room) => [`src/domains/orders/${room}`, '']))
+  test('checkNames requires a README, rules, a store and an index in every domain', () => {
+    const names = ['README.md', 'rules.ts', 'store.ts', 'index.ts']
+    const whole = new Map(names.map((name) => [`src/domains/orders/${name}`, '']))
     expect(checkNames(whole)).toEqual([])
-    for (const room of rooms) {
+    for (const name of names) {
       const lacking = new Map(whole)
-      lacking.delete(`src/domains/orders/${room}`)
+      lacking.delete(`src/domains/orders/${name}`)
       expect(checkNames(lacking).map((violation) => [violation.path, violation.rule])).toEqual([
-        [`src/domains/orders/${room}`, 'anatomy'],
+        [`src/domains/orders/${name}`, 'anatomy'],
       ])
     }
   })
 
-  test('a large domain may have rules and stores in subfolders, and has README and index at the top', () => {
-    const rooms = ['README.md', 'index.ts', 'a/rules.ts', 'a/store.ts']
-    const whole = new Map(rooms.map((room) => [`src/domains/orders/${room}`, '']))
+  test('checkNames allows rules and stores in subfolders of a domain with README and index at the top', () => {
+    const names = ['README.md', 'index.ts', 'a/rules.ts', 'a/store.ts']
+    const whole = new Map(names.map((name) => [`src/domains/orders/${name}`, '']))
     expect(checkNames(whole)).toEqual([])
-    for (const room of rooms) {
+    for (const name of names) {
       const lacking = new Map(whole)
-      lacking.delete(`src/domains/orders/${room}`)
+      lacking.delete(`src/domains/orders/${name}`)
       expect(checkNames(lacking).map((violation) => violation.rule)).toEqual(['anatomy'])
     }
   })

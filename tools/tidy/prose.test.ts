@@ -26,7 +26,7 @@ test('checkProse leaves code, quoted words and the changelog alone', () => {
   expect(broken('docs/gateway.md', 'The history of this customer is shown.')).toEqual([])
 })
 
-test('checkProse wants a test title that is a sentence without its describe', () => {
+test('checkProse refuses a test title that is a fragment without its describe', () => {
   for (const title of ['that are empty are used again', 'of both protocols', 'is refused', 'buckets']) {
     expect(broken('src/api/http.test.ts', `test('${title}', () => {})`)).toEqual(['title'])
     expect(broken('src/api/http.test.ts', `test.each([1])('${title}', () => {})`)).toEqual(['title'])

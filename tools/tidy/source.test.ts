@@ -17,7 +17,7 @@ test('parse finds code inside the substitutions of nested templates', () => {
   expect(parse('src/a.ts', text).literals.map((literal) => literal.text)).toEqual(['x ${} w', 'y ${} z'])
 })
 
-test('parse tells regular expressions, divisions and elements apart', () => {
+test('parse distinguishes regular expressions, divisions and JSX elements', () => {
   for (const before of [`/['"\`]/.test(b)`, `s.split(/[/'"]\\//)`, '<b c={<d />}>{e}</b>', 'b / c / 2']) {
     expect(chains(`const a = ${before}; Date.now() // it's`)).toContain('Date.now')
   }

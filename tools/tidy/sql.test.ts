@@ -13,7 +13,7 @@ const statements = [
   `'select * from orders'`,
 ]
 
-describe('SQL', () => {
+describe('checkSql', () => {
   test('checkSql allows SQL only in stores, src/db and tests', () => {
     for (const statement of statements) {
       expect(broken('src/domains/orders/service.ts', `tx.run(${statement})`)).toEqual(['sql'])

@@ -4,8 +4,8 @@ import { checkTimes } from './times.ts'
 
 const broken = (text: string, path = 'src/api/http.ts') => rulesBroken(checkTimes, path, text)
 
-describe('names of times', () => {
-  test('the name of an instant ends in At', () => {
+describe('checkTimes', () => {
+  test('checkTimes refuses the name of an instant that does not end in At', () => {
     for (const text of [
       'const startedMs = performance.now()',
       'let restUntilMs = 0',
@@ -21,7 +21,7 @@ describe('names of times', () => {
     expect(broken('const startedAt = performance.now(); let restUntilAt = 0; type A = { until: string }')).toEqual([])
   })
 
-  test('the name of a duration ends in its unit', () => {
+  test('checkTimes refuses the name of a duration that does not end in its unit', () => {
     for (const name of ['timeout', 'delay', 'ttl', 'duration', 'interval']) {
       expect(broken(`function a(${name}: number) {}`)).toEqual(['time-name'])
       expect(broken(`function a(${name}Ms: number) {}`)).toEqual([])
@@ -30,7 +30,7 @@ describe('names of times', () => {
     expect(broken('const keyLastsMs = 5; const missLastsMs = 2; const rememberMs = 500; idleTimeout: 30')).toEqual([])
   })
 
-  test('the name of a clock reading ends in At or Ms', () => {
+  test('checkTimes refuses the name of a clock reading that does not end in At or Ms', () => {
     for (const reading of ['Date.now()', 'performance.now()', 'clock()', 'deps.clock()']) {
       expect(broken(`const moment = ${reading}`)).toEqual(['time-name'])
       expect(
