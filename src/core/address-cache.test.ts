@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { formatAddress, readAddress, readAddressCached } from './address.ts'
 
-test('readAddressCached returns what readAddress returns, the same object each time', () => {
+test('readAddressCached returns the result of readAddress, and the same object on each call', () => {
   for (const text of ['127.0.0.1', '2001:db8::1', '::ffff:10.0.0.1', '127.1', '0x7f.1', 'example.com', '']) {
     expect(readAddressCached(text)).toEqual(readAddress(text))
     expect(readAddressCached(text)).toBe(readAddressCached(text))

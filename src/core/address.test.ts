@@ -29,7 +29,7 @@ const bytesOf = (text: string): number[] | undefined => {
 }
 
 describe('addresses', () => {
-  test('every address is written and read back as the same bytes', () => {
+  test('readAddress reads the text of formatAddress back as the same bytes', () => {
     fc.assert(
       fc.property(any, (address) => {
         const text = formatAddress(address)
@@ -82,7 +82,7 @@ describe('addresses', () => {
     ['::ffff:1.2.3.4', '1.2.3.4'],
     ['::FFFF:7f00:1', '127.0.0.1'],
     ['0:0:0:0:0:ffff:102:304', '1.2.3.4'],
-  ])('%s is the address %s', (text, canonical) => {
+  ])('readAddress and formatAddress turn %s into %s', (text, canonical) => {
     const address = readAddress(text)
     expect(address && formatAddress(address)).toBe(canonical)
   })
@@ -133,16 +133,16 @@ describe('addresses', () => {
     '0000:0000:0000:0000:0000:ffff:0255.255.255.255',
     '::00000',
     '1:2:3:4:5:6:7:1.2.3.4',
-  ])('%j is not an address', (text) => {
+  ])('readAddress refuses %j', (text) => {
     expect(readAddress(text)).toBeUndefined()
   })
 
-  test('readAddress refuses a text of 100,000 colons at once', () => {
+  test('readAddress and readPrefix refuse a text with 100,000 colons', () => {
     expect(readAddress(':'.repeat(100_000))).toBeUndefined()
     expect(readPrefix(`${'1:'.repeat(100_000)}/64`)).toBeUndefined()
   })
 
-  test('addressFromNumber is the inverse of addressToNumber', () => {
+  test('addressFromNumber inverts addressToNumber, and throws RangeError for a number out of range', () => {
     fc.assert(
       fc.property(any, (address) => {
         expect(addressFromNumber(address.version, addressToNumber(address))).toEqual(address)
@@ -160,7 +160,7 @@ describe('addresses', () => {
   })
 })
 
-test('bracketed() puts brackets around an IPv6 address, and not around a name or an IPv4 address', () => {
+test('hostAndPort and bracketed put brackets around an IPv6 address, and not around a name or an IPv4 address', () => {
   expect(hostAndPort('2001:db8::1', 443)).toBe('[2001:db8::1]:443')
   expect(hostAndPort('127.0.0.1', 80)).toBe('127.0.0.1:80')
   expect(hostAndPort('shop.example', 8080)).toBe('shop.example:8080')
@@ -174,7 +174,7 @@ describe('prefixes', () => {
     .tuple(any, fc.nat(128))
     .map(([address, length]) => ({ address, length: Math.min(length, address.bytes.length * 8) }))
 
-  test('a block holds exactly the addresses between its first and its last', () => {
+  test('contains() is true exactly for the addresses from the first to the last one of a prefix', () => {
     fc.assert(
       fc.property(block, any, ({ address, length }, other) => {
         const bits = BigInt(address.bytes.length * 8 - length)
@@ -194,7 +194,7 @@ describe('prefixes', () => {
     )
   })
 
-  test('a block is read back from its text, and one with stray bits past its length is refused', () => {
+  test('readPrefix reads the text of formatPrefix back, and refuses a prefix with host bits set', () => {
     fc.assert(
       fc.property(block, ({ address, length }) => {
         const bits = BigInt(address.bytes.length * 8 - length)
@@ -220,7 +220,7 @@ describe('prefixes', () => {
     ['::1/128', '::1'],
     ['::ffff:10.0.0.0/104', '10.0.0.0/8'],
     ['::ffff:10.0.0.1', '10.0.0.1'],
-  ])('%s is the block %s', (text, canonical) => {
+  ])('readPrefix and formatPrefix turn %s into %s', (text, canonical) => {
     const prefix = readPrefix(text)
     expect(prefix && formatPrefix(prefix)).toBe(canonical)
   })
@@ -244,11 +244,11 @@ describe('prefixes', () => {
     '::ffff:10.0.0.0/8',
     '10.0.0.0/255.0.0.0',
     '',
-  ])('%j is not a block', (text) => {
+  ])('readPrefix refuses %j', (text) => {
     expect(readPrefix(text)).toBeUndefined()
   })
 
-  test('a block of one version never holds an address of the other', () => {
+  test('contains() is false for the prefix ::/0 and an IPv4 address', () => {
     expect(
       contains(
         { base: { version: 6, bytes: new Uint8Array(16) }, length: 0 },
@@ -257,12 +257,12 @@ describe('prefixes', () => {
     ).toBe(false)
   })
 
-  test('an IPv4 address is the same bytes however it is spelled in IPv6', () => {
+  test('readAddress reads both spellings of an IPv4-mapped IPv6 address as the 4 bytes of the IPv4 address', () => {
     expect(bytesOf('::ffff:203.0.113.7')).toEqual([203, 0, 113, 7])
     expect(bytesOf('::ffff:cb00:7107')).toEqual([203, 0, 113, 7])
   })
 
-  test('the binary search over sorted blocks finds what comparing with every block finds', () => {
+  test('isWithinSorted agrees with a comparison with every prefix, and withoutNested returns no nested prefix', () => {
     const someBlock = fc
       .tuple(fc.constantFrom(4 as const, 6 as const), fc.nat(255), fc.nat(32))
       .map(([version, high, length]): Prefix => {

@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { type Bytes, bytes, readGigabytes, toGigabytes } from './bytes.ts'
 
 describe('bytes', () => {
-  test('every multiple of 0.1 GB is read to the byte and shown as it was typed', () => {
+  test('readGigabytes reads every multiple of 0.1 GB up to 10,000 GB exactly, and toGigabytes writes it back', () => {
     for (let tenths = 1; tenths <= 100_000; tenths += 1) {
       const typed = Number(`${Math.floor(tenths / 10)}.${tenths % 10}`)
       const count = readGigabytes(typed)
@@ -14,17 +14,17 @@ describe('bytes', () => {
   })
 
   test.each([0.15, 0.05, 1.01, 9999.99, -0.1, -1, Number.NaN, Number.POSITIVE_INFINITY, 1e300, 0.1 + 0.2])(
-    '%p GB is refused rather than rounded',
+    'readGigabytes refuses %p GB instead of rounding it',
     (gigabytes) => {
       expect(readGigabytes(gigabytes)).toBeUndefined()
     },
   )
 
-  test('a negative number of bytes is refused', () => {
+  test('bytes() throws RangeError for a negative count', () => {
     expect(() => bytes(-1n)).toThrow(RangeError)
   })
 
-  test('a count below 8 PB is shown exactly to the byte', () => {
+  test('toGigabytes is exact to the byte up to 8 PB', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 8_000_000_000_000_000n }), (count) => {
         const [whole = '', rest = ''] = toGigabytes(bytes(count)).toFixed(9).split('.')

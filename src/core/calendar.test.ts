@@ -12,7 +12,7 @@ const at = (text: string): number => Date.parse(text)
 const monthsSince = (ms: number): number => new Date(ms).getUTCFullYear() * 12 + new Date(ms).getUTCMonth()
 
 describe('addDays and addMonths', () => {
-  test('a day sold is exactly 24 hours, over leap days and the end of a century', () => {
+  test('addDays adds exactly 24 hours on a leap day, in February 2100 and on a daylight-saving change', () => {
     for (const [from, to] of [
       ['2024-02-28T23:59:59.999Z', '2024-02-29T23:59:59.999Z'],
       ['2100-02-28T12:00:00Z', '2100-03-01T12:00:00Z'],
@@ -33,7 +33,7 @@ describe('addDays and addMonths', () => {
     )
   })
 
-  test('the day of the month is kept, and only a month too short for it shortens it to its last day', () => {
+  test('addMonths keeps the day of the month, or uses the last day of a month that is too short', () => {
     fc.assert(
       fc.property(moment, months, (from, count) => {
         const to = new Date(addMonths(from, count))
@@ -45,11 +45,11 @@ describe('addDays and addMonths', () => {
     )
   })
 
-  test('a longer term always ends later', () => {
+  test('addMonths ends later for each additional month', () => {
     fc.assert(fc.property(moment, months, (from, count) => addMonths(from, count + 1) > addMonths(from, count)))
   })
 
-  test('a monthly renewal from the 31st returns to the 31st after February', () => {
+  test('addMonths with anchor day 31 returns to the 31st after February', () => {
     let ends = at('2027-01-31T10:00:00Z')
     const seen: string[] = []
     for (let month = 0; month < 4; month += 1) {
@@ -59,7 +59,7 @@ describe('addDays and addMonths', () => {
     expect(seen).toEqual(['2027-02-28', '2027-03-31', '2027-04-30', '2027-05-31'])
   })
 
-  test('renewing month by month from an anchor gives the same end as buying all months at once', () => {
+  test('addMonths with an anchor day gives the same end for single months as for all months at once', () => {
     fc.assert(
       fc.property(moment, months, (from, count) => {
         const anchor = new Date(from).getUTCDate()
@@ -70,7 +70,7 @@ describe('addDays and addMonths', () => {
     )
   })
 
-  test('a year from a leap day is the last of February', () => {
+  test('addMonths adds 12 months to 29 February as 28 February, and 48 months as 29 February', () => {
     expect(toIso(addMonths(at('2028-02-29T08:00:00Z'), 12))).toBe('2029-02-28T08:00:00.000Z')
     expect(toIso(addMonths(at('2028-02-29T08:00:00Z'), 48))).toBe('2032-02-29T08:00:00.000Z')
   })
@@ -81,13 +81,13 @@ const period = (from?: number, to?: number) => ({
   toAt: to === undefined ? undefined : to * dayMs,
 })
 
-test('a report covers the last 30 days and today by default', () => {
+test('reportDaysOf covers the last 30 days and today by default', () => {
   expect(reportDaysOf(period(), 100 * dayMs + 5)).toEqual({ from: 70, to: 101 })
   expect(reportDaysOf(period(99), 100 * dayMs)).toEqual({ from: 99, to: 101 })
   expect(reportDaysOf(period(10, 11), 100 * dayMs)).toEqual({ from: 10, to: 11 })
 })
 
-test('a report of no day or of more than 1000 days is refused', () => {
+test('reportDaysOf returns undefined for an empty period and for more than 1000 days', () => {
   expect(reportDaysOf(period(10, 10), 0)).toBeUndefined()
   expect(reportDaysOf(period(11, 10), 0)).toBeUndefined()
   expect(reportDaysOf(period(0, maxReportDays), 0)).toEqual({ from: 0, to: maxReportDays })

@@ -5,7 +5,7 @@ import { problem } from './finding.ts'
 const sha256 = (text: string): Uint8Array => Bun.SHA256.hash(text) as Uint8Array
 const options = { sha256, entry: 'posting' } as const
 
-/** Three entries that say `a`, `b` and `c`. */
+/** Three entries with the texts `a`, `b` and `c`. */
 function madeChain() {
   let chain = emptyChain
   return ['a', 'b', 'c'].map((text, index) => {
@@ -16,7 +16,7 @@ function madeChain() {
   })
 }
 
-/** What a walk from the first entry finds, entry by entry. */
+/** The problems of each entry, found by a walk from the first one. */
 function walk(links: ReturnType<typeof madeChain>) {
   let chain = emptyChain
   const problems = links.map((link) => {
@@ -27,7 +27,7 @@ function walk(links: ReturnType<typeof madeChain>) {
   return { chain, problems }
 }
 
-describe('a chain of entries', () => {
+describe('the hash chain', () => {
   test('sealEntry hashes the JSON array of the previous hash and the fields, so existing chains stay valid', () => {
     const seen: string[] = []
     sealEntry(new Uint8Array([0xab, 1]), ['x', 2, null, '3'], (text) => {
@@ -37,18 +37,18 @@ describe('a chain of entries', () => {
     expect(seen).toEqual(['["ab01","x",2,null,"3"]'])
   })
 
-  test('an entry is never dated before the one it follows', () => {
+  test('nextPosition never dates an entry before the previous one', () => {
     expect(nextPosition({ ...emptyChain, seq: 4, lastAt: 900 }, 800)).toEqual({ seq: 5, at: 900 })
     expect(nextPosition({ ...emptyChain, seq: 4, lastAt: 900 }, 901)).toEqual({ seq: 5, at: 901 })
   })
 
-  test('an unchanged chain has no problem, and the account names its end', () => {
+  test('problemsOfLink and problemsOfEnd find no problem in an unchanged chain', () => {
     const { chain, problems } = walk(madeChain())
     expect(problems).toEqual([[], [], []])
     expect(problemsOfEnd(chain, chain, 'posting')).toEqual([])
   })
 
-  test('a changed entry is found, also when its own hash was recomputed', () => {
+  test('problemsOfLink reports a changed entry, also when its own hash was recomputed', () => {
     const [first, second, third] = madeChain()
     if (!first || !second || !third) throw new Error('three entries were made')
     const mismatch = problem('chain_hash', { entry: 'posting' })
@@ -57,7 +57,7 @@ describe('a chain of entries', () => {
     expect(walk([first, sealed, third]).problems).toEqual([[], [], [mismatch]])
   })
 
-  test('a missing entry, or one dated before its predecessor, is found', () => {
+  test('problemsOfLink reports a missing entry and an entry dated before its predecessor', () => {
     const [first, second, third] = madeChain()
     if (!first || !second || !third) throw new Error('three entries were made')
     expect(walk([first, third]).problems[1]).toContainEqual(
@@ -72,7 +72,7 @@ describe('a chain of entries', () => {
     )
   })
 
-  test('an account whose count or head differs from its entries is found', () => {
+  test('problemsOfEnd reports a stored count or head that differs from the entries', () => {
     const { chain } = walk(madeChain())
     expect(problemsOfEnd({ ...chain, seq: 4 }, chain, 'posting')).toEqual([
       problem('chain_count', { entry: 'posting', stored: 4, found: 3 }),

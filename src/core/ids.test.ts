@@ -6,7 +6,7 @@ const moment = fc.integer({ min: 0, max: 2 ** 48 - 1 })
 const chance = fc.uint8Array({ minLength: idRandomBytes, maxLength: idRandomBytes })
 
 describe('ids', () => {
-  test('an id made later sorts later, whatever its random bits are', () => {
+  test('makeId makes ids that sort by time, whatever their random bytes are', () => {
     fc.assert(
       fc.property(moment, moment, chance, chance, (a, b, x, y) => {
         fc.pre(a < b)
@@ -15,7 +15,7 @@ describe('ids', () => {
     )
   })
 
-  test('ids of different times or random bits differ', () => {
+  test('makeId makes equal ids only from equal times and equal random bytes', () => {
     fc.assert(
       fc.property(moment, chance, moment, chance, (a, x, b, y) => {
         const same = a === b && Buffer.compare(x, y) === 0
@@ -24,7 +24,7 @@ describe('ids', () => {
     )
   })
 
-  test('every random bit changes the id', () => {
+  test('each random bit changes the id that makeId returns', () => {
     const blank = makeId('order', 0, () => new Uint8Array(idRandomBytes))
     const seen = new Set<string>([blank])
     for (let bit = 0; bit < idRandomBytes * 8; bit += 1) {
@@ -63,7 +63,7 @@ describe('ids', () => {
     `${good.slice(0, -1)}\0`,
     `${good.slice(0, -1)}é`,
     `${good.slice(0, -2)}😀`,
-  ])('%j is not the id of an order', (text) => {
+  ])('readId refuses %j as the id of an order', (text) => {
     expect(readId('order', text)).toBeUndefined()
   })
 })

@@ -1,17 +1,17 @@
 import { expect, test } from 'bun:test'
 import { KeyedSemaphore } from './keyed-semaphore.ts'
 
-test('KeyedSemaphore grants 2 permits per key, then waits first in first out, and keys do not wait for each other', async () => {
+test('KeyedSemaphore(2) grants 2 permits per key, queues first in first out, and keys do not wait for each other', async () => {
   const semaphore = new KeyedSemaphore(2)
   const order: string[] = []
-  const come = async (name: string, label: string) => {
+  const acquire = async (name: string, label: string) => {
     const waits = semaphore.acquire(name)
     await waits
     order.push(`${label}${waits ? ' waited' : ''}`)
   }
-  await Promise.all([come('anna', 'one'), come('anna', 'two')])
-  const [third, fourth] = [come('anna', 'three'), come('anna', 'four')]
-  await come('boris', 'other')
+  await Promise.all([acquire('anna', 'one'), acquire('anna', 'two')])
+  const [third, fourth] = [acquire('anna', 'three'), acquire('anna', 'four')]
+  await acquire('boris', 'other')
   expect(order).toEqual(['one', 'two', 'other'])
   semaphore.release('anna')
   await third
@@ -20,6 +20,6 @@ test('KeyedSemaphore grants 2 permits per key, then waits first in first out, an
   expect(order).toEqual(['one', 'two', 'other', 'three waited', 'four waited'])
   for (const name of ['anna', 'anna', 'boris']) semaphore.release(name)
   await new Promise((resolve) => setImmediate(resolve))
-  await come('anna', 'again')
+  await acquire('anna', 'again')
   expect(order.at(-1)).toBe('again')
 })

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { keysetPages } from './keyset-pages.ts'
 
 describe('keysetPages', () => {
-  test('pages of any size contain every item once, in order, with the fewest reads', async () => {
+  test('keysetPages returns every item once, in order, with one query per full page and one for the rest', async () => {
     const numbers = fc.uniqueArray(fc.integer({ min: 1, max: 1000 }), { maxLength: 60 })
     await fc.assert(
       fc.asyncProperty(numbers, fc.integer({ min: 1, max: 9 }), async (unordered, size) => {
@@ -22,7 +22,7 @@ describe('keysetPages', () => {
     )
   })
 
-  test('keysetPages also reads an item that is added after the last key read', async () => {
+  test('keysetPages also returns an item that is added after the last key while it reads', async () => {
     const all = [1, 2, 3, 4]
     const seen: number[] = []
     const read = async (after: number, limit: number) => all.filter((each) => each > after).slice(0, limit)

@@ -3,39 +3,39 @@ import * as fc from 'fast-check'
 import { scaled } from '../../test/harness/scale.ts'
 import { LinkedQueue, type LinkedQueueItem } from './linked-queue.ts'
 
-interface Guest extends LinkedQueueItem<Guest> {
+interface Item extends LinkedQueueItem<Item> {
   readonly number: number
 }
 
-const makeGuest = (number: number): Guest => ({ number, before: undefined, behind: undefined })
+const makeItem = (number: number): Item => ({ number, before: undefined, behind: undefined })
 
-function membersOf(line: LinkedQueue<Guest>): number[] {
+function membersOf(queue: LinkedQueue<Item>): number[] {
   const found: number[] = []
-  for (let guest = line.first; guest; guest = guest.behind) found.push(guest.number)
+  for (let item = queue.first; item; item = item.behind) found.push(item.number)
   return found
 }
 
-test('LinkedQueue keeps the order of arrival when items leave, and a second leave changes nothing', () => {
-  const step = fc.record({ number: fc.nat(8), comes: fc.boolean() })
+test('LinkedQueue keeps the insertion order when items are removed, and a second removal changes nothing', () => {
+  const step = fc.record({ number: fc.nat(8), joins: fc.boolean() })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-      const guests = Array.from({ length: 9 }, (_, number) => makeGuest(number))
-      const line = new LinkedQueue<Guest>()
+      const items = Array.from({ length: 9 }, (_, number) => makeItem(number))
+      const queue = new LinkedQueue<Item>()
       let model: number[] = []
-      for (const { number, comes } of steps) {
-        const guest = guests[number] ?? makeGuest(number)
-        if (comes && !model.includes(number)) {
-          line.join(guest)
+      for (const { number, joins } of steps) {
+        const item = items[number] ?? makeItem(number)
+        if (joins && !model.includes(number)) {
+          queue.join(item)
           model.push(number)
-        } else if (!comes) {
-          line.leave(guest)
+        } else if (!joins) {
+          queue.leave(item)
           model = model.filter((each) => each !== number)
         }
-        expect(membersOf(line)).toEqual(model)
-        expect(line.size).toBe(model.length)
+        expect(membersOf(queue)).toEqual(model)
+        expect(queue.size).toBe(model.length)
       }
-      const gone = guests.filter(({ number }) => !model.includes(number))
-      for (const guest of gone) expect([guest.before, guest.behind]).toEqual([undefined, undefined])
+      const left = items.filter(({ number }) => !model.includes(number))
+      for (const item of left) expect([item.before, item.behind]).toEqual([undefined, undefined])
     }),
     { numRuns: scaled(200) },
   )

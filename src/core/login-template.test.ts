@@ -6,8 +6,8 @@ import { toText } from './messages/sentences.ts'
 
 const template = 'acct-country-{country}[-city-{city}][-session-{session}-ttl-{minutes}]'
 
-describe('a supplier’s login', () => {
-  test('fillTemplate puts in what the customer asked for, and leaves out the other optional parts', () => {
+describe('the login template of a supplier', () => {
+  test('fillTemplate inserts the requested values and omits the optional parts without a value', () => {
     expect(fillTemplate(template, { country: 'de' }, {})).toBe('acct-country-de')
     expect(fillTemplate(template, { country: 'de', city: 'berlin' }, {})).toBe('acct-country-de-city-berlin')
     expect(fillTemplate(template, { country: 'de', session: 'x1', minutes: '10' }, {})).toBe(
@@ -16,14 +16,14 @@ describe('a supplier’s login', () => {
     expect(fillTemplate('{COUNTRY}_x', { COUNTRY: 'DE' }, {})).toBe('DE_x')
   })
 
-  test('fillTemplate returns undefined if a required value is missing', () => {
+  test('fillTemplate returns undefined if a required value is missing and has no default', () => {
     expect(fillTemplate(template, { city: 'berlin' }, {})).toBeUndefined()
     expect(fillTemplate(template, { city: 'berlin' }, { country: 'us', session: 'r' })).toBe(
       'acct-country-us-city-berlin',
     )
   })
 
-  test('fillTemplate refuses a value with a character that has a meaning in a login', () => {
+  test('fillTemplate treats a value with a character other than letters, digits, ".", "_" and "-" as missing', () => {
     for (const city of ['a:b', 'a b', 'a\r\nb', '{country}', 'a]b', 'ä']) {
       expect(fillTemplate(template, { country: 'de', city }, {})).toBe('acct-country-de')
       expect(fillTemplate(template, { country: city }, {})).toBeUndefined()
@@ -45,7 +45,7 @@ describe('a supplier’s login', () => {
     ['a[b[c{city}]]', 'not closed'],
     ['a[b]c', 'no customer asks for'],
     [`${'x'.repeat(400)}{city}`, 'must be 1 to 400'],
-  ])('%p is refused: it %s', (text, problem) => {
+  ])('problemOfLoginTemplate refuses %p with "%s"', (text, problem) => {
     const found = problemOfLoginTemplate(text)
     expect(found && toText(problemsEn, found)).toContain(problem)
   })

@@ -73,7 +73,7 @@ describe('the login grammar', () => {
     expect(understood).toBeGreaterThan(0)
   }, 300_000)
 
-  test('the example of the contract means what it says', () => {
+  test('readProxyLogin reads every part of the example login of the contract', () => {
     expect(readProxyLogin('LOGIN-pool-residential-country-us-city-newyork-session-a8f3-ttl-10')).toEqual({
       login: 'login',
       pool: 'residential',
@@ -86,36 +86,36 @@ describe('the login grammar', () => {
     })
   })
 
-  test('the parts may come in any order, and a bare login asks for nothing', () => {
+  test('readProxyLogin accepts the parts in any order, and a bare login without parts', () => {
     const one = readProxyLogin('alice-session-a1-country-us.de-pool-mobile')
     expect(one).toEqual(readProxyLogin('alice-pool-mobile-country-us.de-session-a1'))
     expect(readProxyLogin('alice')).toMatchObject({ login: 'alice', pool: null, countries: [], session: null })
   })
 
   test.each([
-    ['nothing', ''],
+    ['an empty text', ''],
     ['a part without a value', 'alice-country'],
     ['an empty value', 'alice-country-'],
-    ['a part that is not known', 'alice-planet-mars'],
+    ['an unknown part', 'alice-planet-mars'],
     ['a part given twice', 'alice-country-us-country-de'],
     ['a value given twice', 'alice-country-us.us'],
     ['a country of three letters', 'alice-country-usa'],
-    ['a time without a session', 'alice-ttl-10'],
-    ['a time of nothing', 'alice-session-a-ttl-0'],
-    ['a time past two hours', 'alice-session-a-ttl-121'],
-    ['a time with a leading zero', 'alice-session-a-ttl-010'],
-    ['a network number past 32 bits', 'alice-asn-4294967296'],
+    ['a ttl without a session', 'alice-ttl-10'],
+    ['a ttl of 0 minutes', 'alice-session-a-ttl-0'],
+    ['a ttl above 120 minutes', 'alice-session-a-ttl-121'],
+    ['a ttl with a leading zero', 'alice-session-a-ttl-010'],
+    ['an AS number above 32 bits', 'alice-asn-4294967296'],
     ['a login of two letters', 'al'],
     ['a login that begins with a digit', '1alice'],
     ['a space', 'alice country-us'],
     ['a letter that is not Latin', 'аlice'],
     ['a line break', 'alice\n-country-us'],
     ['more than 255 characters', `alice-city-${'a'.repeat(40)}${`.${'b'.repeat(40)}`.repeat(6)}`],
-  ])('%s is not a login', (_, text) => {
+  ])('readProxyLogin refuses %s', (_, text) => {
     expect(readProxyLogin(text)).toBeUndefined()
   })
 
-  test('toSlug makes lower-case Latin letters and digits of every place name', () => {
+  test('toSlug reduces a place name to lower-case Latin letters and digits', () => {
     expect(toSlug('New York')).toBe('newyork')
     expect(toSlug('Île-de-France')).toBe('iledefrance')
     expect(toSlug('München')).toBe('munchen')

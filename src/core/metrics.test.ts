@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { Metrics } from './metrics.ts'
 
-describe('figures for Prometheus', () => {
-  test('metrics are written in Prometheus text format, one group for each', async () => {
+describe('Metrics', () => {
+  test('Metrics.write() writes counters, gauges and histograms in Prometheus text format', async () => {
     const metrics = new Metrics()
     const sold = metrics.counter('turnpike_sales_total', 'Sales.')
     sold.add({ product: 'vpn' })
@@ -32,7 +32,7 @@ describe('figures for Prometheus', () => {
     )
   })
 
-  test('a metric that cannot be read is left out, and a metric has at most 500 series', async () => {
+  test('Metrics.write() omits a gauge that cannot be read, and limits a counter to 500 series', async () => {
     const metrics = new Metrics()
     metrics.gauge('turnpike_lost', 'Lost.', async () => {
       throw new Error('the database is away')

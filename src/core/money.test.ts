@@ -18,7 +18,7 @@ const amount = fc.bigInt({ min: 0n, max: maxKopecks }).map((count) => kopecks(co
 const signed = fc.bigInt({ min: -maxKopecks, max: maxKopecks }).map((count) => kopecks(count))
 
 describe('money', () => {
-  test('every amount with two decimals comes back from JSON as the same kopecks', () => {
+  test('readRoubles reads the JSON of toRoubles back as the same kopecks', () => {
     fc.assert(
       fc.property(amount, (count) => {
         const written = JSON.stringify(toRoubles(count))
@@ -28,7 +28,7 @@ describe('money', () => {
     )
   })
 
-  test('a JSON amount never shows more than two decimals nor an exponent', () => {
+  test('toRoubles gives at most two decimals and no exponent in JSON', () => {
     fc.assert(
       fc.property(signed, (count) => {
         expect(JSON.stringify(toRoubles(count))).toMatch(/^-?\d+(\.\d{1,2})?$/)
@@ -37,7 +37,7 @@ describe('money', () => {
     )
   })
 
-  test('the smallest and the largest amounts are exact', () => {
+  test('toRoubles and readRoubles are exact from 1 kopeck to maxKopecks', () => {
     expect(JSON.stringify([1n, 5n, 10n, 890n, 180_000n].map((count) => toRoubles(kopecks(count))))).toBe(
       '[0.01,0.05,0.1,8.9,1800]',
     )
@@ -46,7 +46,7 @@ describe('money', () => {
     expect(readRoubles('9999999999999.99')).toBe(kopecks(maxKopecks - 1n))
   })
 
-  test('the text for people always has two decimals and reads back', () => {
+  test('toRoubleText always writes two decimals, and readRoubles reads the text back', () => {
     expect([890n, 5n, 0n, -5n, -123_456n].map((count) => toRoubleText(kopecks(count)))).toEqual([
       '8.90',
       '0.05',
@@ -77,11 +77,11 @@ describe('money', () => {
     '10000000000000.01',
     '99999999999999',
     '1\n',
-  ])('%j is not an amount', (text) => {
+  ])('readRoubles refuses %j', (text) => {
     expect(readRoubles(text)).toBeUndefined()
   })
 
-  test('an amount above maxKopecks throws', () => {
+  test('kopecks, add, subtract and total throw RangeError beyond maxKopecks', () => {
     expect(() => kopecks(maxKopecks + 1n)).toThrow(RangeError)
     expect(() => kopecks(-maxKopecks - 1n)).toThrow(RangeError)
     expect(() => add(maxKopecks, 1n as Kopecks)).toThrow(RangeError)
@@ -89,7 +89,7 @@ describe('money', () => {
     expect(() => total([maxKopecks, maxKopecks])).toThrow(RangeError)
   })
 
-  test('an intermediate sum may exceed maxKopecks when the total does not', () => {
+  test('total() accepts an intermediate sum above maxKopecks when the result is below it', () => {
     expect(total([maxKopecks, 1n as Kopecks, negate(maxKopecks)])).toBe(1n as Kopecks)
   })
 
@@ -106,7 +106,7 @@ describe('money', () => {
     expect([divideUp(0n, 7n), divideUp(7n, 7n), divideUp(8n, 7n)]).toEqual([0n, 1n, 2n] as Kopecks[])
   })
 
-  test('divideUp throws on a negative price and on a divisor of zero', () => {
+  test('divideUp throws RangeError for a negative price and for a divisor of 0 or less', () => {
     for (const [price, by] of [
       [-1n, 2n],
       [1n, 0n],

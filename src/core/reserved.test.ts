@@ -12,7 +12,7 @@ function at(text: string): Address {
 /** An IPv6 address from its bytes; readAddress would turn a mapped one into IPv4. */
 const raw6 = (high: bigint, address: Address): Address => addressFromNumber(6, (high << 32n) | addressToNumber(address))
 
-describe('places', () => {
+describe('classify', () => {
   const classes: readonly (readonly [AddressClass, ...string[]])[] = [
     // The first and last address of each range, and the public neighbours.
     ['reserved', '0.0.0.0', '0.255.255.255'],
@@ -94,13 +94,13 @@ describe('places', () => {
   ]
 
   test.each(classes.map(([addressClass, ...texts]) => [addressClass, texts] as const))(
-    '%s: %j',
+    'classify returns %s for %j',
     (addressClass, texts) => {
       expect(texts.map((text) => [text, classify(at(text))])).toEqual(texts.map((text) => [text, addressClass]))
     },
   )
 
-  test('an IPv4 address has the same class when mapped into IPv6, and is never public in any other embedding', () => {
+  test('classify gives an IPv4-mapped address the class of its IPv4 address, and public to no other embedding', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 2n ** 32n - 1n }), (value) => {
         const address = addressFromNumber(4, value)
@@ -113,7 +113,7 @@ describe('places', () => {
     )
   })
 
-  test('no IPv6 address outside 2000::/3 is public', () => {
+  test('classify returns public for no IPv6 address outside 2000::/3', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 2n ** 128n - 1n }), (value) => {
         fc.pre(value >> 125n !== 1n && value >> 32n !== 0xffffn)
@@ -130,10 +130,13 @@ const judge = (text: string): boolean => {
   return isPublic(prefix)
 }
 
-describe('addresses that strangers can have', () => {
-  test.each(['8.8.8.8', '1.1.1.0/24', '93.184.216.34', '2606:4700::1111', '2a00:1450::/56'])('%s is public', (text) => {
-    expect(judge(text)).toBe(true)
-  })
+describe('isPublic', () => {
+  test.each(['8.8.8.8', '1.1.1.0/24', '93.184.216.34', '2606:4700::1111', '2a00:1450::/56'])(
+    'isPublic accepts %s',
+    (text) => {
+      expect(judge(text)).toBe(true)
+    },
+  )
 
   test.each([
     '0.0.0.0',
@@ -164,11 +167,11 @@ describe('addresses that strangers can have', () => {
     '192.52.193.9',
     '192.175.48.0/24',
     '2620:4f:8000::/48',
-  ])('%s is not', (text) => {
+  ])('isPublic refuses %s', (text) => {
     expect(judge(text)).toBe(false)
   })
 
-  test('a block of one is public exactly when its address is', () => {
+  test('isPublic accepts a prefix of one address exactly when classify returns public for it', () => {
     for (const [version, bits] of [
       [4, 32n],
       [6, 128n],
@@ -184,13 +187,13 @@ describe('addresses that strangers can have', () => {
   })
 
   test.each(['168.63.128.0/17', '192.0.0.0/16', '2001::/16', '2620:4f::/32', '2000::/3', '0.0.0.0/0', '::/0'])(
-    '%s is not public, because it contains reserved addresses',
+    'isPublic refuses %s, which contains reserved addresses',
     (text) => {
       expect(judge(text)).toBe(false)
     },
   )
 
-  test('a mapped address has the class of its IPv4 address', () => {
+  test('isPublic decides on an IPv4-mapped address by its IPv4 address', () => {
     expect(judge('::ffff:127.0.0.1')).toBe(false)
     expect(judge('::ffff:8.8.8.8')).toBe(true)
   })

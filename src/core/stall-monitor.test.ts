@@ -45,7 +45,7 @@ describe('StallMonitor', () => {
     expect(monitor.stalledMs(minuteMs)).toBe(30_000)
   })
 
-  test('StallMonitor counts only the part of a stall that lies within the asked time', () => {
+  test('StallMonitor counts only the part of a stall that lies within the requested window', () => {
     stall(30_000)
     monitor.tick()
     run(2000)
@@ -78,7 +78,7 @@ describe('StallMonitor', () => {
     }
   })
 
-  test('StallMonitor never reports more than was stalled, nor more than the asked time', () => {
+  test('StallMonitor never reports more than the sum of the stalls, nor more than the requested window', () => {
     const steps = fc.array(fc.record({ stalledMs: fc.nat(20_000), ranMs: fc.nat(5000) }), { maxLength: 20 })
     fc.assert(
       fc.property(steps, fc.nat(200_000), (given, withinMs) => {
@@ -103,7 +103,7 @@ describe('StallMonitor', () => {
     )
   })
 
-  test('runningSince leaves a stall out of an age, and a dead node is still found after 10 s of running', () => {
+  test('runningSince and runningBefore leave a stall of 30 s out of an age', () => {
     const since = runningSince({ clock: () => nowMs, stalls: monitor })
     const seenAt = nowMs
     stall(30_000)

@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { readIso, toDateEnd, toIso } from './time.ts'
 
 describe('time', () => {
-  test('every moment is written and read back to the millisecond', () => {
+  test('readIso inverts toIso to the millisecond, and toDateEnd writes the same second', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: Date.UTC(9999, 11, 31) }), (ms) => {
         expect(readIso(toIso(ms))).toBe(ms)
@@ -12,7 +12,7 @@ describe('time', () => {
     )
   })
 
-  test('a date alone is its first moment in UTC, and an offset is honoured', () => {
+  test('readIso reads a date as its first moment in UTC, and applies an offset', () => {
     expect(readIso('2027-01-31')).toBe(Date.UTC(2027, 0, 31))
     expect(readIso('2027-01-31T03:00:00+03:00')).toBe(Date.UTC(2027, 0, 31))
     expect(readIso('2028-02-29')).toBe(Date.UTC(2028, 1, 29))
@@ -43,7 +43,7 @@ describe('time', () => {
     '2027-01-31T12:00:00.1234Z',
     '+002027-01-31',
     '2027-01-31T12:00:00+25:00',
-  ])('%j is not a moment', (text) => {
+  ])('readIso refuses %j', (text) => {
     expect(readIso(text)).toBeUndefined()
   })
 })

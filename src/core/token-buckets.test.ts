@@ -20,13 +20,13 @@ describe('token buckets', () => {
     expect(taken(buckets, 'anna', 20)).toBe(5)
   })
 
-  test('keys have separate buckets, and level() takes no token', () => {
+  test('each key has its own token bucket, and level() takes no token', () => {
     const buckets = createTokenBuckets({ perSecond: 1, burst: 2 }, () => 0)
     expect(taken(buckets, 'anna', 9)).toBe(2)
     expect([buckets.level('boris'), buckets.level('boris'), taken(buckets, 'boris', 9)]).toEqual([2, 2, 2])
   })
 
-  test('a clock that is set back neither fills nor empties a bucket', () => {
+  test('a clock that is set back neither fills nor empties a token bucket', () => {
     let nowMs = 10_000
     const buckets = createTokenBuckets({ perSecond: 1, burst: 2 }, () => nowMs)
     buckets.take('anna')
@@ -35,7 +35,7 @@ describe('token buckets', () => {
     expect(taken(buckets, 'anna', 9)).toBe(1)
   })
 
-  test('above the key limit full buckets are deleted first, and an empty one stays empty', () => {
+  test('above the limit of 4 keys full token buckets are deleted first, and an empty one keeps its level', () => {
     let nowMs = 0
     const buckets = createTokenBuckets({ perSecond: 1, burst: 10 }, () => nowMs, 4)
     for (const name of ['a', 'b', 'c']) buckets.take(name)
@@ -45,7 +45,7 @@ describe('token buckets', () => {
     expect(buckets.level('flood')).toBe(1)
   })
 
-  test('above the key limit all buckets are deleted if none is full', () => {
+  test('above the limit of 4 keys all token buckets are deleted if none is full', () => {
     const buckets = createTokenBuckets({ perSecond: 1, burst: 10 }, () => 0, 4)
     for (const name of ['a', 'b', 'c', 'd']) taken(buckets, name, 10)
     buckets.take('new')

@@ -5,13 +5,13 @@ import { createTtlCache, type TtlCache } from './ttl-cache.ts'
 let nowMs: number
 let lookups: string[]
 let found: string | undefined
-let known: TtlCache<string, string | undefined>
+let cache: TtlCache<string, string | undefined>
 
 beforeEach(() => {
   nowMs = 1_000
   lookups = []
   found = 'here'
-  known = createTtlCache({
+  cache = createTtlCache({
     load: async (key) => {
       lookups.push(key)
       if (found === 'fails') throw new Error('not reached')
@@ -25,29 +25,29 @@ beforeEach(() => {
 })
 
 describe('TtlCache', () => {
-  test('concurrent callers share one load, and an entry is loaded again after 500 ms', async () => {
-    expect(await Promise.all([known.get('a'), known.get('a'), known.get('b')])).toEqual(['here', 'here', 'here'])
+  test('TtlCache shares one load between concurrent callers, and loads an entry again after 500 ms', async () => {
+    expect(await Promise.all([cache.get('a'), cache.get('a'), cache.get('b')])).toEqual(['here', 'here', 'here'])
     expect(lookups).toEqual(['a', 'b'])
     nowMs += 499
-    await known.get('a')
+    await cache.get('a')
     expect(lookups).toEqual(['a', 'b'])
     nowMs += 1
     found = 'moved'
-    expect(await known.get('a')).toBe('moved')
+    expect(await cache.get('a')).toBe('moved')
     expect(lookups).toEqual(['a', 'b', 'a'])
   })
 
-  test('a caller may accept an older entry, and a newer load replaces it for all callers', async () => {
-    await known.get('a')
+  test('TtlCache returns an entry of 600 ms to a caller that accepts 1 s, until a newer load replaces it', async () => {
+    await cache.get('a')
     nowMs += 600
     found = 'moved'
-    expect(await known.get('a', 1_000)).toBe('here')
-    expect(await known.get('a')).toBe('moved')
-    expect(await known.get('a', 1_000)).toBe('moved')
+    expect(await cache.get('a', 1_000)).toBe('here')
+    expect(await cache.get('a')).toBe('moved')
+    expect(await cache.get('a', 1_000)).toBe('moved')
     expect(lookups).toEqual(['a', 'a'])
   })
 
-  test('a load that does not end is shared for the ttl of the cache only', async () => {
+  test('TtlCache shares a pending load for its ttl of 500 ms only', async () => {
     let count = 0
     const slow = createTtlCache({
       load: () => (count++ === 0 ? new Promise<string>(() => {}) : Promise.resolve('at once')),
@@ -60,24 +60,24 @@ describe('TtlCache', () => {
     expect(await slow.get('a', 10_000)).toBe('at once')
   })
 
-  test('a clock that is set back expires the entry', async () => {
-    await known.get('a')
+  test('TtlCache loads an entry again when the clock is set back', async () => {
+    await cache.get('a')
     nowMs -= 1
-    await known.get('a')
+    await cache.get('a')
     expect(lookups).toEqual(['a', 'a'])
   })
 
-  test('a failed load and a value that shouldKeep rejects are not cached', async () => {
+  test('TtlCache caches neither a failed load nor a value that shouldKeep rejects', async () => {
     found = 'fails'
-    expect((await failureOf(known.get('a'))).message).toBe('not reached')
+    expect((await failureOf(cache.get('a'))).message).toBe('not reached')
     found = undefined
-    expect(await known.get('a')).toBeUndefined()
+    expect(await cache.get('a')).toBeUndefined()
     found = 'here'
-    expect(await known.get('a')).toBe('here')
+    expect(await cache.get('a')).toBe('here')
     expect(lookups).toEqual(['a', 'a', 'a'])
   })
 
-  test('the failure of an earlier load does not drop the entry of a later one', async () => {
+  test('TtlCache keeps the entry of a later load when an earlier load fails', async () => {
     const { promise, reject } = Promise.withResolvers<string>()
     const answers = [promise, Promise.resolve('later')]
     let count = 0
@@ -95,14 +95,14 @@ describe('TtlCache', () => {
     expect(await slow.get('a')).toBe('later')
   })
 
-  test('clear() drops all entries, and a full cache is cleared', async () => {
-    await known.get('a')
-    known.clear()
-    await known.get('a')
+  test('TtlCache drops all entries on clear() and when it exceeds 3 entries', async () => {
+    await cache.get('a')
+    cache.clear()
+    await cache.get('a')
     expect(lookups).toEqual(['a', 'a'])
-    for (const key of ['b', 'c', 'd']) await known.get(key)
-    await known.get('d')
-    await known.get('a')
+    for (const key of ['b', 'c', 'd']) await cache.get(key)
+    await cache.get('d')
+    await cache.get('a')
     expect(lookups).toEqual(['a', 'a', 'b', 'c', 'd', 'a'])
   })
 })

@@ -16,7 +16,7 @@ describe('WireGuard keys', () => {
     }
   })
 
-  test('a private key of wg genkey has the public key that wg pubkey derives', async () => {
+  test('publicKeyOf derives the same public key as wg pubkey from a private key of wg genkey', async () => {
     for (let round = 0; round < 20; round += 1) {
       const privateKey = await wgPrivateKey()
       expect(publicKeyOf(readKey(privateKey)!).toBase64()).toBe(await wgPublicKey(privateKey))

@@ -30,7 +30,7 @@ test('the Russian sentence of each field problem uses the same parameters as the
   }
 })
 
-test('Russian problems use the plural forms of 1, 2, 5 and 21', () => {
+test('the Russian problem too_slow uses the plural forms of 1, 2, 5 and 21 seconds', () => {
   const seconds = [1, 2, 5, 21].map((number) => problemsRu.too_slow({ seconds: number }))
   expect(seconds.map((each) => each.replace('не пришло за ', ''))).toEqual([
     '1 секунду',
