@@ -6,7 +6,7 @@ import { createCheckpointKeeper } from './checkpoint-keeper.ts'
 
 const checkpoint = (number: number) => ({ number, hash: 'ab'.repeat(32), madeAt: '2026-01-15T12:00:00.000Z' })
 
-test('each checkpoint is appended to the file as a line', async () => {
+test('the checkpoint keeper appends each checkpoint to the file as a JSON line', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-'))
   const file = join(folder, 'checkpoints.log')
   const keep = createCheckpointKeeper({ file, url: undefined })
@@ -19,16 +19,16 @@ test('each checkpoint is appended to the file as a line', async () => {
   rmSync(folder, { recursive: true })
 })
 
-test('a checkpoint is POSTed again after a refusal, and fails after 3 refusals', async () => {
+test('the checkpoint keeper repeats a POST that is answered 503, and fails after 3 attempts', async () => {
   const received: unknown[] = []
-  let noes = 1
+  let refusals = 1
   const server = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
     async fetch(request) {
       received.push([request.method, request.headers.get('content-type'), await request.json()])
-      noes -= 1
-      return new Response('', { status: noes >= 0 ? 503 : 204 })
+      refusals -= 1
+      return new Response('', { status: refusals >= 0 ? 503 : 204 })
     },
   })
   const keep = createCheckpointKeeper({ file: undefined, url: server.url.href })
@@ -38,14 +38,14 @@ test('a checkpoint is POSTed again after a refusal, and fails after 3 refusals',
     ['POST', 'application/json', sent],
     ['POST', 'application/json', sent],
   ])
-  noes = 3
+  refusals = 3
   const failure = await keep(checkpoint(8)).catch((error: unknown) => error)
   expect(String(failure)).toContain('answered 503')
   expect(received).toHaveLength(5)
   await server.stop(true)
 })
 
-test('a checkpoint whose file cannot be written fails, and is POSTed all the same', async () => {
+test('the checkpoint keeper fails if the file cannot be written, and sends the POST all the same', async () => {
   let calls = 0
   const server = Bun.serve({
     hostname: '127.0.0.1',

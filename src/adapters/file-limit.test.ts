@@ -9,6 +9,6 @@ test('raiseFileLimit raises the soft limit of open files to the hard limit', () 
   expect({ soft: Number(soft), hard: Number(hard) }).toEqual({ soft: raised, hard: raised })
 })
 
-test('raiseFileLimit returns Infinity on an unknown system', () => {
+test('raiseFileLimit returns Infinity on Windows', () => {
   expect(raiseFileLimit('win32')).toBe(Number.POSITIVE_INFINITY)
 })

@@ -6,18 +6,18 @@ import { createLog, redact } from './log.ts'
 
 const random = fc.uint8Array({ minLength: tokenRandomBytes, maxLength: tokenRandomBytes })
 
-function capture(forEyes: boolean, level: 'debug' | 'warn' | 'silent' = 'debug') {
+function capture(forTerminal: boolean, level: 'debug' | 'warn' | 'silent' = 'debug') {
   const lines: string[] = []
-  return { lines, log: createLog(level, 'shop', (line) => void lines.push(line), forEyes) }
+  return { lines, log: createLog(level, 'shop', (line) => void lines.push(line), forTerminal) }
 }
 
 describe('the log', () => {
-  test('redact removes tokens anywhere in a line', () => {
+  test('the log redacts a token in the event, in a field, in a list and in the cause of an error', () => {
     const around = fc.string({ maxLength: 20 })
     fc.assert(
-      fc.property(random, around, around, fc.boolean(), (bytes, before, after, forEyes) => {
+      fc.property(random, around, around, fc.boolean(), (bytes, before, after, forTerminal) => {
         const text = makeTokenText('production', bytes)
-        const { lines, log } = capture(forEyes)
+        const { lines, log } = capture(forTerminal)
         log.error(`${before}${text}${after}`, { path: `/x/${text}`, list: [text], fault: new Error(`bad ${text}`) })
         log.info('nested', { a: { b: { cause: new Error('outer', { cause: new Error(text) }) } } })
         expect(lines.join('')).not.toContain(text.slice(8))
@@ -49,7 +49,7 @@ describe('the log', () => {
     }
   })
 
-  test('a field that is named like a secret is redacted at any depth', () => {
+  test('the log redacts a field that is named like a secret at any depth', () => {
     const { lines, log } = capture(false)
     log.info('event', {
       password: 'x1',
@@ -61,7 +61,7 @@ describe('the log', () => {
     expect(lines.join('')).not.toMatch(/x\d/)
   })
 
-  test('each entry is one JSON object on one line, whatever its fields hold', () => {
+  test('the log writes an entry with a bigint, a line break and an error as one JSON object on one line', () => {
     const { lines, log } = capture(false)
     log.info('event', {
       big: 2n ** 70n,
@@ -82,7 +82,7 @@ describe('the log', () => {
     expect(entry['error']).toMatchObject({ message: 'why', cause: 'because' })
   })
 
-  test('an error has a stack at level error and none at level warn', () => {
+  test('the log writes the stack of an error at level error, and omits it at level warn', () => {
     const { lines, log } = capture(false)
     const error = new Error('the shop is away', { cause: new Error('no route') })
     log.warn('report not taken', { fault: error })
@@ -91,7 +91,7 @@ describe('the log', () => {
     expect(lines.map((line) => line.includes('"stack"'))).toEqual([false, true])
   })
 
-  test('an error that is its own cause is logged once', () => {
+  test('the log writes an error that is its own cause without endless recursion', () => {
     const { lines, log } = capture(false)
     const error = new Error('round and round')
     error.cause = error
@@ -99,7 +99,7 @@ describe('the log', () => {
     expect(lines.join('')).toContain('round and round')
   })
 
-  test('an entry below the chosen level is not written', () => {
+  test('the log writes no entry below its level', () => {
     for (const [level, count] of [
       ['debug', 4],
       ['warn', 2],

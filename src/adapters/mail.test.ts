@@ -3,7 +3,7 @@ import { createServer, type Socket } from 'node:net'
 import { createLog } from './log.ts'
 import { createMail } from './mail.ts'
 
-/** A mail server that takes everything but the recipient, whom it names in its refusal, as most do. */
+/** An SMTP server that refuses every RCPT TO with 550 and repeats the recipient in its reply. */
 async function startRefusing(): Promise<{ url: string; refused: Promise<void>; close(): void }> {
   const { promise: refused, resolve } = Promise.withResolvers<void>()
   const talk = (socket: Socket) => {
@@ -23,7 +23,7 @@ async function startRefusing(): Promise<{ url: string; refused: Promise<void>; c
   return { url: `smtp://127.0.0.1:${port}`, refused, close: () => server.close() }
 }
 
-test('a refused letter is logged with its subject and the reason, without its recipient', async () => {
+test('the mail adapter logs the subject and the status 550 of a refused message, without its recipient and text', async () => {
   const server = await startRefusing()
   const lines: string[] = []
   const log = createLog('info', 'shop', (line) => lines.push(line))

@@ -11,7 +11,7 @@ test('isRight accepts the password, refuses another one and an unknown login, an
   expect(await passwords.isRight('correct horse battery', undefined)).toBe(false)
 })
 
-test('hash returns undefined when the limits of running and waiting hashes are reached', async () => {
+test('isRight returns undefined for a call beyond 1 running and 2 waiting calls', async () => {
   const passwords = createPasswords(undefined, { atOnce: 1, waiting: 2 })
   const kept = await passwords.hash('correct horse battery')
   const tried = await Promise.all(Array.from({ length: 5 }, () => passwords.isRight('correct horse battery', kept)))

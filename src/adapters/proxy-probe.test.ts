@@ -44,8 +44,8 @@ function chunks(socket: Socket): (count: number | string) => Promise<Buffer> {
 }
 
 /** A gateway's answer to valid credentials: the HTTP status line, and the SOCKS5 reply code by destination. */
-type Mood = { readonly http: string; readonly socks: (host: string) => number }
-const moods = {
+type Behaviour = { readonly http: string; readonly socks: (host: string) => number }
+const behaviours = {
   open: { http: '200 Connection established', socks: () => 0 },
   /** A production gateway: it forbids its own machine as a destination, and does not find an unknown name. */
   careful: {
@@ -54,77 +54,77 @@ const moods = {
   },
   expired: { http: '402 Payment Required\r\nX-Turnpike-Error: expired', socks: () => 2 },
   closed: { http: '502 Bad Gateway', socks: () => 5 },
-} as const satisfies Record<string, Mood>
+} as const satisfies Record<string, Behaviour>
 
 /** A minimal proxy with HTTP and SOCKS5 on one port, like a gateway. */
-const startProxy = (mood: Mood): Promise<number> =>
+const startProxy = (behaviour: Behaviour): Promise<number> =>
   listen((socket) => {
     const read = chunks(socket)
     void (async () => {
       const first = await read(1)
-      if (first[0] === 5) await socks(socket, read, mood)
-      else await http(socket, read, mood)
+      if (first[0] === 5) await socks(socket, read, behaviour)
+      else await http(socket, read, behaviour)
     })()
   })
 
-async function http(socket: Socket, read: (count: string) => Promise<Buffer>, mood: Mood): Promise<void> {
+async function http(socket: Socket, read: (count: string) => Promise<Buffer>, behaviour: Behaviour): Promise<void> {
   const head = (await read('\r\n\r\n')).toString()
   const basic = Buffer.from(`${good.username}:${good.password}`).toString('base64')
-  const isLetIn = head.includes(`Proxy-Authorization: Basic ${basic}\r\n`)
+  const isAuthenticated = head.includes(`Proxy-Authorization: Basic ${basic}\r\n`)
   expect(head).toMatch(/^ONNECT localhost:\d+ HTTP/)
-  socket.end(`HTTP/1.1 ${isLetIn ? mood.http : '407 Proxy Authentication Required'}\r\n\r\n`)
+  socket.end(`HTTP/1.1 ${isAuthenticated ? behaviour.http : '407 Proxy Authentication Required'}\r\n\r\n`)
 }
 
-async function socks(socket: Socket, read: (count: number) => Promise<Buffer>, mood: Mood): Promise<void> {
+async function socks(socket: Socket, read: (count: number) => Promise<Buffer>, behaviour: Behaviour): Promise<void> {
   await read((await read(1))[0] ?? 0)
   socket.write(Uint8Array.of(5, 2))
   await read(1)
   const username = (await read((await read(1))[0] ?? 0)).toString()
   const password = (await read((await read(1))[0] ?? 0)).toString()
-  const isLetIn = username === good.username && password === good.password
-  socket.write(Uint8Array.of(1, isLetIn ? 0 : 1))
-  if (!isLetIn) return
+  const isAuthenticated = username === good.username && password === good.password
+  socket.write(Uint8Array.of(1, isAuthenticated ? 0 : 1))
+  if (!isAuthenticated) return
   const [, command, , type] = await read(4)
   expect([command, type]).toEqual([1, 3])
   const host = (await read((await read(1))[0] ?? 0)).toString()
-  socket.end(Uint8Array.of(5, mood.socks(host), 0, 1, 0, 0, 0, 0, 0, 0))
+  socket.end(Uint8Array.of(5, behaviour.socks(host), 0, 1, 0, 0, 0, 0, 0, 0))
 }
 
-describe.each(['http', 'socks'] as const)('a check of a proxy over %s', (portType) => {
+describe.each(['http', 'socks'] as const)('probeProxy over %s', (portType) => {
   const check = (port: number, as = good) => probeProxy({ ...as, portType, host: '127.0.0.1', port })
 
-  test('a proxy works when a tunnel through it opens', async () => {
-    const outcome = await check(await startProxy(moods.open))
+  test('probeProxy reports a working proxy when the gateway opens a tunnel', async () => {
+    const outcome = await check(await startProxy(behaviours.open))
     expect(outcome).toMatchObject({ works: true, problem: null })
     expect(outcome.tookMs).toBeGreaterThanOrEqual(0)
   })
 
-  test('a proxy works when only the destination is refused, which follows authentication', async () => {
-    expect(await check(await startProxy(moods.careful))).toMatchObject({ works: true, problem: null })
+  test('probeProxy reports a working proxy when the gateway refuses only the destination', async () => {
+    expect(await check(await startProxy(behaviours.careful))).toMatchObject({ works: true, problem: null })
   })
 
-  test('a proxy with wrong credentials fails with the reason', async () => {
-    const outcome = await check(await startProxy(moods.open), { ...good, password: 'another' })
+  test('probeProxy reports the reason when the gateway refuses the credentials', async () => {
+    const outcome = await check(await startProxy(behaviours.open), { ...good, password: 'another' })
     expect(outcome).toMatchObject({ works: false, tookMs: null })
     expect(outcome.problem).toContain(portType === 'http' ? '407' : 'refused the user name')
   })
 
-  test('a refused customer or an unreachable target fails with the reason', async () => {
-    const refused = await check(await startProxy(moods.expired))
+  test('probeProxy reports the reason when the gateway refuses the customer or cannot reach the target', async () => {
+    const refused = await check(await startProxy(behaviours.expired))
     expect(refused).toMatchObject({ works: false, tookMs: null })
     expect(refused.problem).toContain(portType === 'http' ? '402 (expired)' : 'reply 2')
-    const unreached = await check(await startProxy(moods.closed))
+    const unreached = await check(await startProxy(behaviours.closed))
     expect(unreached).toMatchObject({ works: false })
     expect(unreached.problem).toContain(portType === 'http' ? '502' : 'reply 5')
   })
 
-  test('a proxy without a listener fails as a gateway that is not running', async () => {
+  test('probeProxy reports that the gateway is not running when the port has no listener', async () => {
     const gone = await listen(() => {})
     servers.splice(0).map((server) => server.close())
     expect(await check(gone)).toEqual({ works: false, tookMs: null, problem: 'the gateway is not running' })
   })
 
-  test('a gateway that hangs up, answers nonsense or sends without end fails at once', async () => {
+  test('probeProxy reports a problem when the gateway closes the connection, answers nonsense or sends without end', async () => {
     const hangsUp = await listen((socket) => socket.end())
     const nonsense = await listen((socket) => socket.end('220 mail.example ESMTP\r\n'))
     const endless = await listen((socket) => {
@@ -140,10 +140,10 @@ describe.each(['http', 'socks'] as const)('a check of a proxy over %s', (portTyp
   })
 })
 
-test('a production gateway passes the check with right credentials and fails it with wrong ones', async () => {
-  const stand = openEngine({ mode: 'production' })
+test('probeProxy accepts a production gateway with right credentials and reports why others are refused', async () => {
+  const engine = openEngine({ mode: 'production' })
   const check = (username: string, portType: 'http' | 'socks', password = passwordOf(username)) =>
-    probeProxy({ username, password, portType, host: '127.0.0.1', port: stand.port })
+    probeProxy({ username, password, portType, host: '127.0.0.1', port: engine.port })
   for (const [username, portType] of [
     ['anna', 'http'],
     ['clara', 'http'],
@@ -156,5 +156,5 @@ test('a production gateway passes the check with right credentials and fails it 
   expect(await check('frida', 'http')).toMatchObject({ problem: 'the gateway answered 402 (expired)' })
   expect(await check('gleb', 'http')).toMatchObject({ problem: 'the gateway answered 403 (blocked)' })
   expect(await check('anna', 'socks')).toMatchObject({ problem: 'the gateway refused the connection with reply 2' })
-  await stand.stop()
+  await engine.stop()
 })

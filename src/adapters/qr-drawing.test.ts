@@ -5,7 +5,7 @@ import { drawing } from './qr-drawing.ts'
 
 const text = `[Interface]\nPrivateKey = ${'A'.repeat(43)}=\nAddress = 10.66.0.2/32\n\n[Peer]\nEndpoint = [2001:db8::1]:443\n# устройство\n`
 
-/** A picture of squares of 8 pixels, as a decoder of camera pictures wants it. */
+/** A bitmap with 8 × 8 pixels per module, as the QR decoder expects it. */
 function toPicture(size: number, isDark: (x: number, y: number) => boolean) {
   const scale = 8
   const data = new Uint8ClampedArray(size * scale * size * scale * 4).fill(255)
@@ -19,7 +19,7 @@ function toPicture(size: number, isDark: (x: number, y: number) => boolean) {
 }
 
 describe('QR codes', () => {
-  test('the PNG is a valid file, and reading its pixels gives the text back', () => {
+  test('drawing.png makes a PNG with valid checksums whose pixels decode to the text', () => {
     const png = Buffer.from(drawing.png(text))
     expect(png.subarray(0, 8).toString('hex')).toBe('89504e470d0a1a0a')
     const width = png.readUInt32BE(16)
@@ -41,7 +41,7 @@ describe('QR codes', () => {
     expect(decodeQR(picture)).toBe(text)
   })
 
-  test('the SVG loads nothing, and its rectangles decode to the text', () => {
+  test('drawing.svg makes an SVG without external resources whose rectangles decode to the text', () => {
     const svg = drawing.svg(text)
     expect(svg).not.toMatch(/href|style|script|url\(/)
     const size = Number(/viewBox="0 0 (\d+)/.exec(svg)?.[1])
@@ -52,7 +52,7 @@ describe('QR codes', () => {
     expect(decodeQR(toPicture(size, (x, y) => dark.has(`${x} ${y}`)))).toBe(text)
   })
 
-  test('a terminal shows two rows of modules in a line', () => {
+  test('drawing.terminal prints two rows of modules per line', () => {
     const lines = drawing.terminal(text).trimEnd().split('\n')
     const widths = new Set(lines.map((line) => line.length))
     expect([...widths].map((width) => Math.ceil(width / 2))).toEqual([lines.length])

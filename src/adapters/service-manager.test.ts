@@ -9,7 +9,7 @@ import { tellServiceManager } from './service-manager.ts'
 const folder = mkdtempSync(join(tmpdir(), 'turnpike-notify-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-test('the state reaches the service manager by a path and by an abstract name', () => {
+test('the service sends its state to the service manager at a socket path and at an abstract name', () => {
   for (const name of [join(folder, 'notify'), `@turnpike-test-${process.pid}`]) {
     const manager = openServiceManager(name)
     expect(tellServiceManager(name, 'READY=1')).toBeTrue()
@@ -18,7 +18,7 @@ test('the state reaches the service manager by a path and by an abstract name', 
   }
 })
 
-test('a missing or closed socket returns false', () => {
+test('the service reports false for a socket name that is missing, empty, relative, unused or too long', () => {
   expect(tellServiceManager(undefined, 'READY=1')).toBeFalse()
   expect(tellServiceManager('', 'READY=1')).toBeFalse()
   expect(tellServiceManager('relative', 'READY=1')).toBeFalse()
