@@ -29,7 +29,7 @@ function backupFolder(keep: number) {
 }
 
 describe('scheduled backups', () => {
-  test('a backup is written when the newest is 24 hours old, whichever process wrote it, and the oldest is deleted', async () => {
+  test('the backup job writes a backup when the newest is 24 hours old, and keeps the newest 2 and other files', async () => {
     const { now, work, ours, there } = backupFolder(2)
     await work()
     expect(ours()).toEqual([nameAt(startAt)])
@@ -44,7 +44,7 @@ describe('scheduled backups', () => {
     expect(there).toContain('notes of the operator')
   })
 
-  test('a failed backup is repeated after 10 minutes and deletes nothing', async () => {
+  test('the backup job repeats a failed backup after 10 minutes, and deletes nothing until it succeeds', async () => {
     const { now, work, ours } = backupFolder(1)
     await work()
     now.at += 24 * hourMs
@@ -58,7 +58,7 @@ describe('scheduled backups', () => {
     expect(ours()).toEqual([nameAt(now.at)])
   })
 
-  test('the name of a backup tells its time, and no other file counts as a backup', () => {
+  test('a backup is recognised by the time in its name, and other files or a time in the future do not count', () => {
     expect(findTime(nameAt(startAt))).toBe(startAt)
     expect(surplusOf(['turnpike-x', nameAt(1000), nameAt(0)], 1)).toEqual([nameAt(0)])
     expect(isDue([nameAt(startAt + hourMs)], startAt, hourMs)).toBeTrue()

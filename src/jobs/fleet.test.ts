@@ -7,7 +7,7 @@ import { fleetJobs } from './fleet.ts'
 
 const node = (of: Partial<Node>): Node => ({ id: 'nod_1', kind: 'gateway', name: 'gw1', state: 'open', ...of }) as Node
 
-test('a node that appears or disappears is logged once, and one that never joined is not logged', async () => {
+test('the fleet job logs once that a node appears, or is silent for over 15 s, and skips one that never joined', async () => {
   let nowMs = 100_000
   let nodes = [
     node({ joinedAt: 1, lastSeenAt: nowMs }),
@@ -33,7 +33,7 @@ test('a node that appears or disappears is logged once, and one that never joine
   expect(await look()).toEqual([['warn', 'node gone', 'gw1']])
 })
 
-test('a shop that was stalled for 30 s warns of no silent node until it has run for 15 s without a report', async () => {
+test('the fleet job warns of a silent node only after 15 s of running time, not counting a stall of 30 s', async () => {
   const shop = new HandProcess()
   const silent = node({ joinedAt: 1, lastSeenAt: shop.clock.nowMs })
   const { entries, log } = recordingLog()

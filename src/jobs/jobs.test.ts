@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { until } from '../../test/harness/until.ts'
 import { startJobs } from './jobs.ts'
 
-test('a job runs in the process that leads it, a process’s own job in every process, and the lead is checked before each run', async () => {
+test('startJobs runs a job only while its process leads it, an own job always, and checks the lead before each run', async () => {
   const ran: string[] = []
   const failed: string[] = []
   const leading = new Set(['led'])
