@@ -23,13 +23,13 @@ const needed: Readonly<Record<string, readonly string[]>> = {
   'stock move': ['--node', 'gate-1'],
   'exit compare': ['--supplied', '1'],
 }
-/** A command that writes a file says where, in place of the pages that it read. */
+/** Commands that write a file and return its path instead of the data of their operation. */
 const ownAnswers = ['customer export']
 /** Operations without a command: for the console only, or called by another command. */
 const withoutCommand = ['viewCustomer', 'getOverview', 'getVerify', 'getReconcile', 'listCatalogues', 'surveyRange']
 const addressOperations = ['retireAddress', 'quarantineAddress']
 
-test('every command prints the data of its operation with --json', async () => {
+test('every command returns the data of its operation as JSON and prints at least one line', async () => {
   let answered: unknown
   const call = (async (operation: Operation) => {
     answered = { ...(operation.example as object), ...('state' in Object(operation.example) && { state: 'done' }) }
@@ -45,7 +45,7 @@ test('every command prints the data of its operation with --json', async () => {
   }
 })
 
-test('every operation of /admin/v1 has a command, but for those of the console', async () => {
+test('every operation of /admin/v1 has a command, except 8 listed ones', async () => {
   const opened = await openTestDatabase('sqlite')
   const log = { debug() {}, info() {}, warn() {}, error() {} }
   const runtime = { ...realRuntime, stalls: noStalls }

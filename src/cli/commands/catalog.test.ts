@@ -17,14 +17,14 @@ function dearer() {
   return list
 }
 
-describe('the operator’s price list', () => {
+describe('turnpike catalog', () => {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-catalog-'))
-  let floor: DomainShop
+  let shop: DomainShop
   beforeAll(async () => {
-    floor = await openDomainShop('sqlite')
+    shop = await openDomainShop('sqlite')
   })
   afterAll(async () => {
-    await floor.close()
+    await shop.close()
     rmSync(folder, { recursive: true, force: true })
   })
   async function write(name: string, content: unknown): Promise<string> {
@@ -32,9 +32,9 @@ describe('the operator’s price list', () => {
     await Bun.write(path, typeof content === 'string' ? content : Bun.YAML.stringify(content, null, 2))
     return path
   }
-  const type = (...typed: string[]): Promise<Outcome> => createTool(floor.services).run('catalog', ...typed)
+  const type = (...typed: string[]): Promise<Outcome> => createTool(shop.services).run('catalog', ...typed)
 
-  test('the tool applies, compares and shows a catalogue, and a faulty one changes nothing', async () => {
+  test('turnpike catalog applies, compares and shows a catalogue, and refuses a faulty one without a change', async () => {
     const turnpike = (...args: string[]) => runCommand(args, { TURNPIKE_DATA: folder })
     await turnpike('migrate')
     const args = ['catalog', 'apply', await write('first.yaml', shipped()), '--json']
@@ -61,7 +61,7 @@ describe('the operator’s price list', () => {
     expect(out).toContain('# IPv4 of one')
   })
 
-  test('the tool reads a catalogue from standard input, and names the full path of an unreadable file', async () => {
+  test('catalog diff reads a catalogue from standard input, and names the full path of a missing file', async () => {
     const env = { TURNPIKE_DATA: folder, PATH: process.env['PATH'] ?? '' }
     const path = await write('handed-in.yaml', dearer())
     const child = Bun.spawn(['node', turnpikeProgram, 'catalog', 'diff', '-'], { env, stdin: Bun.file(path) })
@@ -73,8 +73,8 @@ describe('the operator’s price list', () => {
 
   test('catalog diff shows the changes, apply makes the next version, and applying what show prints changes nothing', async () => {
     const path = await write('dearer.yaml', dearer())
-    await addStock(floor.services, '203.0.113.0/28', 'DE', 4)
-    await buyProxies(floor.services, await addCustomer(floor.services, 1_000_000n), { code: 'DE', ipv: 4, count: 2 })
+    await addStock(shop.services, '203.0.113.0/28', 'DE', 4)
+    await buyProxies(shop.services, await addCustomer(shop.services, 1_000_000n), { code: 'DE', ipv: 4, count: 2 })
     const diff = await type('diff', path)
     const [heading, effect] = diff.lines.slice(-2).map((line) => line.split(/\s{2,}/))
     expect(heading).toEqual(expect.arrayContaining(['PRODUCT', 'COUNTRY', 'CUSTOMERS', 'SERVICES', 'BEFORE', 'AFTER']))
@@ -93,7 +93,7 @@ describe('the operator’s price list', () => {
     expect((await type('show', '--versions')).json).toMatchObject({ items: [{ version: 1 }, { version: 2 }] })
   })
 
-  test('a faulty, truncated or missing catalogue changes nothing, and the error names the fault', async () => {
+  test('catalog apply and diff refuse a faulty, truncated or missing file with the reason and change nothing', async () => {
     const before = (await type('show')).json
     const bad = dearer()
     bad.dedicated.prolong_periods = [7, 3]

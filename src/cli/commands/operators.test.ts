@@ -3,7 +3,7 @@ import { openTestDatabase } from '../../../test/harness/database.ts'
 import { createTool } from '../../../test/harness/tool.ts'
 import { wire } from '../../../test/harness/wired.ts'
 
-test('operators are added, listed, given roles and tokens, and removed; a mistyped command changes nothing', async () => {
+test('turnpike operator adds, lists and removes operators, roles and tokens, and refuses mistyped arguments', async () => {
   const opened = await openTestDatabase('sqlite')
   const { run, refused } = createTool(wire(opened.db))
   try {

@@ -11,24 +11,24 @@ import type { Outcome } from '../command.ts'
 type Listed = { address: string; country: string; ipv: number; state: string; retiring: boolean }
 type Counted = { country: string; ipv: number; state: string; count: number }
 
-describe('the operator’s stock', () => {
+describe('turnpike stock', () => {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-stock-'))
-  let floor: DomainShop
+  let shop: DomainShop
   beforeAll(async () => {
-    floor = await openDomainShop('sqlite')
+    shop = await openDomainShop('sqlite')
   })
   afterAll(async () => {
-    await floor.close()
+    await shop.close()
     rmSync(folder, { recursive: true, force: true })
   })
 
-  const run = (...typed: string[]): Promise<Outcome> => createTool(floor.services).run('stock', ...typed)
+  const run = (...typed: string[]): Promise<Outcome> => createTool(shop.services).run('stock', ...typed)
   // oxlint-disable-next-line typescript/no-explicit-any
   const type = async (...typed: string[]): Promise<any> => (await run(...typed)).json
   const counts = async (): Promise<Counted[]> => (await type('count')).items
-  const problemOf = (...typed: string[]): Promise<string> => createTool(floor.services).refused('stock', ...typed)
+  const problemOf = (...typed: string[]): Promise<string> => createTool(shop.services).refused('stock', ...typed)
 
-  test('the tool adds and counts stock, and refuses incomplete arguments', async () => {
+  test('turnpike stock adds and counts addresses after turnpike migrate, and refuses stock add without --ipv', async () => {
     const turnpike = (...args: string[]) => runCommand(args, { TURNPIKE_DATA: folder })
     const early = await turnpike('stock', 'count')
     expect([early.exit, early.err.includes('turnpike migrate')]).toEqual([1, true])
@@ -42,7 +42,7 @@ describe('the operator’s stock', () => {
     expect(counted).toEqual([{ country: 'DE', ipv: 4, state: 'free', count: 16 }])
   })
 
-  test('stock list writes all addresses into a slow pipe, and a reader may leave early', async () => {
+  test('stock list writes 4096 addresses into a slow pipe, and exits with 0 if the reader closes the pipe early', async () => {
     const data = prepareFolder(join(folder, 'pipe'), 'migrated')
     await runCommand(['migrate'], { TURNPIKE_DATA: data })
     await runCommand(['stock', 'add', '10.0.0.0/20', '--country', 'DE', '--ipv', '4'], { TURNPIKE_DATA: data })
@@ -64,7 +64,7 @@ describe('the operator’s stock', () => {
     expect(await piped('head -n 1')).toEqual({ out: expect.stringContaining('PLACE'), err: '', exit: 0 })
   })
 
-  test('stock add says why it added nothing', async () => {
+  test('stock add prints the reason why it added nothing', async () => {
     const lines = async (...typed: string[]) => (await run(...typed)).lines.join()
     await type('add', '192.0.2.128/30', '--country', 'SE', '--ipv', '4')
     for (const ipv of ['4', '3']) {
@@ -76,7 +76,7 @@ describe('the operator’s stock', () => {
     expect(await problemOf('add', empty)).toContain('names no address')
   })
 
-  test('an address is retired, quarantined and put back on sale; every slot is counted once', async () => {
+  test('stock retire, retire --undo and quarantine change the state of one address in stock count', async () => {
     await type('add', '192.0.2.0/28', '--country', 'IT', '--ipv', '4')
     const states = async () =>
       Object.fromEntries(
@@ -120,17 +120,20 @@ describe('the operator’s stock', () => {
     ['no such kind', '198.51.100.7,FR,5', '"5"'],
     ['the wrong version', '198.51.100.7,FR,6', 'kind 6'],
     ['too few columns', '198.51.100.7,FR', '""'],
-  ])('a file with a bad line (%s) changes nothing and names the line', async (_name, line, message) => {
-    const before = await counts()
-    const path = join(folder, 'bad.csv')
-    await Bun.write(path, `198.51.100.50,FR,4\n198.51.100.51,FR,4\n${line}\n198.51.100.52,FR,4\n`)
-    const problem = await problemOf('add', path)
-    expect(problem).toContain('Line 3')
-    expect(problem).toContain(message)
-    expect(await counts()).toEqual(before)
-  })
+  ])(
+    'stock add refuses a file with a bad line (%s), names line 3 and changes nothing',
+    async (_name, line, message) => {
+      const before = await counts()
+      const path = join(folder, 'bad.csv')
+      await Bun.write(path, `198.51.100.50,FR,4\n198.51.100.51,FR,4\n${line}\n198.51.100.52,FR,4\n`)
+      const problem = await problemOf('add', path)
+      expect(problem).toContain('Line 3')
+      expect(problem).toContain(message)
+      expect(await counts()).toEqual(before)
+    },
+  )
 
-  test('stock refuses impossible arguments and names valid ones', async () => {
+  test('stock commands refuse impossible arguments with the reason and change nothing', async () => {
     const before = await counts()
     for (const [typed, message] of [
       [['add', '203.0.113.0/24', '--country', 'DE', '--ipv', '6'], 'IPv6'],
@@ -165,16 +168,16 @@ describe('the operator’s stock', () => {
     expect((await type('list', '--country', 'NL', '--state', 'retired')).items).toEqual([])
   })
 
-  test('a whole block of IPv6 is taken off sale, and put back with --undo', async () => {
+  test('stock retire takes an IPv6 /48 off sale, and retire --undo puts it back', async () => {
     expect(await type('add', '2001:db8:9::/48', '--country', 'US', '--ipv', '6')).toEqual({ added: 1 })
     const onSale = async (): Promise<boolean> => {
-      floor.clock.advance(1000)
-      return (await floor.services.stock.available({ country: 'US' as never, ipv: 6 })) > 0
+      shop.clock.advance(1000)
+      return (await shop.services.stock.available({ country: 'US' as never, ipv: 6 })) > 0
     }
     expect(await problemOf('retire', '2001:db8:a::/48')).toContain('Nothing of')
     expect(await onSale()).toBeTrue()
-    const surveyed = await type('retire', '2001:db8:9::/48', '--dry-run')
-    expect(surveyed).toMatchObject({ blocks: ['2001:db8:9::/48'], customers: 0, unused_rub: 0 })
+    const preview = await type('retire', '2001:db8:9::/48', '--dry-run')
+    expect(preview).toMatchObject({ blocks: ['2001:db8:9::/48'], customers: 0, unused_rub: 0 })
     expect(await problemOf('retire', '2001:db8:9::/48', '--refund')).toContain('replace')
     expect(await onSale()).toBeTrue()
     await type('retire', '2001:db8:9::/48')
