@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { fill, sinceOf } from './usage-steps.ts'
 
-test('fill gives every step a value, zero for steps without traffic', () => {
+test('fill returns a value for each of 48 hours, and 0 for an hour without traffic', () => {
   const nowAt = Date.parse('2026-11-15T12:34:56Z')
   const from = sinceOf('hour', nowAt)
   expect(from).toBe('2026-11-13T13:00:00.000Z')

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { browserName } from './browser-name.ts'
 
-test('browserName names the browser, not the others that its User-Agent mentions', () => {
+test('browserName returns the browser and the system, not the other browsers that the User-Agent mentions', () => {
   const start = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) '
   expect(browserName(`${start}Chrome/126.0.0.0 Safari/537.36`)).toBe('Chrome 126 · Windows')
   expect(browserName(`${start}Chrome/126.0.0.0 Safari/537.36 Edg/126.0.0.0`)).toBe('Edge 126 · Windows')
