@@ -3,7 +3,7 @@ import { engines, openTestDatabase } from '../../test/harness/database.ts'
 import { Bundle } from './bundle.ts'
 
 describe('unawaited writes', () => {
-  test('writes to different tables become one statement with their values in order', () => {
+  test('Bundle joins writes to two different tables into one statement with their values in order', () => {
     const bundle = new Bundle()
     expect(bundle.add('UPDATE a SET x = $2 WHERE id = $1', [1, 2])).toBe(true)
     expect(bundle.add('INSERT INTO b (y, z) VALUES ($1, $2)', ['three', null])).toBe(true)
@@ -14,7 +14,7 @@ describe('unawaited writes', () => {
     expect(bundle.take()).toBeUndefined()
   })
 
-  test('a second write to one table, a statement with RETURNING and a large one are not bundled', () => {
+  test('Bundle refuses a second write to one table, a statement with RETURNING and one with 65 values', () => {
     const bundle = new Bundle()
     expect(bundle.add('DELETE FROM a WHERE id = $1', [1])).toBe(true)
     expect(bundle.add('INSERT INTO a (id) VALUES ($1)', [1])).toBe(false)
@@ -30,7 +30,7 @@ describe('unawaited writes', () => {
 })
 
 describe.each([...engines])('unawaited writes on %s', (engine) => {
-  test('a query sees all unawaited writes before it, in order', async () => {
+  test('a query sees all unawaited writes before it in the transaction, in order', async () => {
     const opened = await openTestDatabase(engine)
     const { db } = opened
     try {
@@ -50,7 +50,7 @@ describe.each([...engines])('unawaited writes on %s', (engine) => {
     }
   })
 
-  test('a failed write rolls back the writes of its bundle', async () => {
+  test('a failed unawaited write rolls back the other writes of its transaction', async () => {
     const opened = await openTestDatabase(engine)
     const { db } = opened
     try {

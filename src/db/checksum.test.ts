@@ -5,7 +5,7 @@ import { checksumIn, checksumOf } from './checksum.ts'
 
 const maxFigure = 2n ** 63n - 1n
 
-describe.each([...engines])('a checksum on %s', (engine) => {
+describe.each([...engines])('the checksum on %s', (engine) => {
   let opened: Awaited<ReturnType<typeof openTestDatabase>>
   beforeAll(async () => {
     opened = await openTestDatabase(engine)
@@ -17,7 +17,7 @@ describe.each([...engines])('a checksum on %s', (engine) => {
     return (await opened.db.first<{ sum: bigint }>(`SELECT ${checksumIn(columns)} AS sum`, figures))?.sum
   }
 
-  test('a checksum is equal in SQLite, PostgreSQL and TypeScript, however large the figures are', async () => {
+  test('checksumIn in the database equals checksumOf for 1 to 11 numbers up to 2^63 - 1', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.bigInt({ min: 0n, max: maxFigure }), { minLength: 1, maxLength: 11 }),
@@ -30,7 +30,7 @@ describe.each([...engines])('a checksum on %s', (engine) => {
   })
 })
 
-test('changing one figure or swapping two changes the checksum', () => {
+test('checksumOf changes when one number is increased or two unequal numbers are swapped', () => {
   const figures = fc.array(fc.integer({ min: 0, max: 2 ** 31 }), { minLength: 2, maxLength: 11 })
   fc.assert(
     fc.property(figures, fc.integer({ min: 1, max: 2 ** 31 }), fc.nat(), (row, more, position) => {
@@ -43,6 +43,6 @@ test('changing one figure or swapping two changes the checksum', () => {
   )
 })
 
-test('a checksum of more figures than there are weights throws', () => {
+test('checksumOf throws RangeError for 12 numbers, because it has 11 weights', () => {
   expect(() => checksumOf(Array.from({ length: 12 }, () => 1n))).toThrow(RangeError)
 })

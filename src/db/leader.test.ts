@@ -5,7 +5,7 @@ import { createLeaders, type Leaders } from './leader.ts'
 import { openDatabase } from './open.ts'
 import type { Database } from './transaction.ts'
 
-describe('of several shops on one PostgreSQL', () => {
+describe('job leaders of several shops on one PostgreSQL', () => {
   let testDatabase: TestDatabase
   let db: Database
   let shops: Leaders[]
@@ -20,23 +20,23 @@ describe('of several shops on one PostgreSQL', () => {
     await testDatabase.remove()
   })
 
-  const whoLeads = async (name: string): Promise<number[]> => {
+  const leadersOf = async (name: string): Promise<number[]> => {
     const leads = await Promise.all(shops.map((each) => each.leads(name)))
     return leads.flatMap((yes, index) => (yes ? [index] : []))
   }
 
   test('each job has one leader across repeated calls, and different shops may lead different jobs', async () => {
-    const [first = -1, ...more] = await whoLeads('renew proxies')
+    const [first = -1, ...more] = await leadersOf('renew proxies')
     expect(more).toEqual([])
-    for (let round = 0; round < 3; round += 1) expect(await whoLeads('renew proxies')).toEqual([first])
+    for (let round = 0; round < 3; round += 1) expect(await leadersOf('renew proxies')).toEqual([first])
     const other = (first + 1) % shops.length
     expect(await shops[other]?.leads('forget events')).toBe(true)
-    expect(await whoLeads('forget events')).toEqual([other])
-    expect(await whoLeads('renew proxies')).toEqual([first])
+    expect(await leadersOf('forget events')).toEqual([other])
+    expect(await leadersOf('renew proxies')).toEqual([first])
   })
 
-  test('a shop that loses its connection loses the lead, and the next shop that asks gets it', async () => {
-    const [leader = -1] = await whoLeads('lapse leases')
+  test('a shop that loses its connection loses the lead of a job, and the next shop that requests it gets it', async () => {
+    const [leader = -1] = await leadersOf('lapse leases')
     await db.all(
       `SELECT CAST(pg_terminate_backend(pid) AS TEXT) AS ended FROM pg_locks
        WHERE locktype = 'advisory' AND pid <> pg_backend_pid()
@@ -49,15 +49,15 @@ describe('of several shops on one PostgreSQL', () => {
     expect(await shops[leader]?.leads('lapse leases')).toBe(false)
   })
 
-  test('a shop that stops releases the lead to another', async () => {
-    const [leader = -1] = await whoLeads('expire traffic')
+  test('a shop that stops releases the lead of a job to another shop', async () => {
+    const [leader = -1] = await leadersOf('expire traffic')
     await shops[leader]?.stop()
     shops = shops.filter((_, index) => index !== leader)
     // The server releases the lock some time after the connection has ended.
-    expect(await untilTrue(async () => (await whoLeads('expire traffic')).length === 1)).toBe(true)
+    expect(await untilTrue(async () => (await leadersOf('expire traffic')).length === 1)).toBe(true)
   })
 
-  test('a shop on a SQLite file always leads', async () => {
+  test('a shop on a SQLite file always leads every job', async () => {
     expect(await createLeaders(undefined).leads('renew proxies')).toBe(true)
   })
 })

@@ -72,7 +72,7 @@ describe.each([...engines])('migrations on %s', (engine) => {
       () => false,
     )
 
-  test('the shipped schema is applied once, and a second start finds nothing to do', async () => {
+  test('migrate applies the shipped schema once, and a second call applies nothing', async () => {
     const shipped = readMigrations()
     expect(await pending(db, shipped)).toEqual(shipped.map((each) => each.name))
     expect(await migrate(db, shipped)).toEqual(shipped.map((each) => each.name))
@@ -80,7 +80,7 @@ describe.each([...engines])('migrations on %s', (engine) => {
     expect(await pending(db, shipped)).toEqual([])
   })
 
-  test('a database with only foreign tables has every migration pending', async () => {
+  test('pending() lists every migration for a database that has only tables of another program', async () => {
     await db.transact((tx) => tx.run('CREATE TABLE strangers (name TEXT)'))
     expect(await pending(db, [first])).toEqual([first.name])
   })
@@ -92,7 +92,7 @@ describe.each([...engines])('migrations on %s', (engine) => {
     expect(await db.all('SELECT id FROM things')).toEqual([{ id: 'kept' }])
   })
 
-  test('exactly one of several concurrent starts applies each migration', async () => {
+  test('exactly one of three processes that call migrate() at the same time applies each migration', async () => {
     const starters = Array.from({ length: 3 }, () => startProcess(testDatabase.address, [first, second]))
     const outputs = await Promise.all(starters.map((each) => each.stdout.text()))
     expect(await Promise.all(starters.map((each) => each.exited))).toEqual([0, 0, 0])
@@ -101,7 +101,7 @@ describe.each([...engines])('migrations on %s', (engine) => {
     expect(await db.all('SELECT id FROM others')).toEqual([{ id: 1n }])
   })
 
-  test('a migration killed in the middle is applied whole or not at all, and the next start completes it', async () => {
+  test('a migration that is killed in the middle leaves no table behind, and the next migrate() applies it', async () => {
     await migrate(db, [first])
     const kills = Math.max(2, scaled(20))
     const endless = endlessOn(engine)
@@ -121,7 +121,7 @@ describe.each([...engines])('migrations on %s', (engine) => {
     expect(await pending(db, [first, slow])).toEqual([])
   })
 
-  test('a migration that fails leaves nothing of itself behind', async () => {
+  test('a migration that fails is rolled back and remains pending', async () => {
     const broken: Migration = {
       name: '0002-broken',
       text: 'CREATE TABLE half (id TEXT);\nCREATE TABLE things (id TEXT);\n',
@@ -132,7 +132,7 @@ describe.each([...engines])('migrations on %s', (engine) => {
     expect(await pending(db, [first, broken])).toEqual(['0002-broken'])
   })
 
-  test('a migration that was changed after it was applied is named and refused', async () => {
+  test('migrate and pending refuse a migration whose text changed after it was applied, and name it', async () => {
     await migrate(db, [first])
     const changed = { ...first, text: `${first.text}-- changed\n` }
     for (const attempt of [() => migrate(db, [changed, second]), () => pending(db, [changed, second])]) {
@@ -141,7 +141,7 @@ describe.each([...engines])('migrations on %s', (engine) => {
     expect(await exists('others')).toBe(false)
   })
 
-  test('the previous version opens a database that a later one only added to, and refuses to back it up', async () => {
+  test('the previous version opens a database with a later additive migration, and refuses to back it up', async () => {
     const adding = { name: '0002-adding', text: 'CREATE TABLE later (id TEXT PRIMARY KEY);\n' }
     await migrate(db, [first, adding])
     expect(await migrate(db, [first])).toEqual([])
@@ -152,7 +152,7 @@ describe.each([...engines])('migrations on %s', (engine) => {
     expect((await failureOf(migrate(db, [first, changed]))).message).toContain('0002-adding is not the text')
   })
 
-  test('the previous version refuses a database that a later one removed from, and says what to do', async () => {
+  test('the previous version refuses a database with a later migration marked "contracts", with a hint', async () => {
     const taking = { name: '0002-taking', text: '-- contracts: 0.3 reads them no more\nDROP TABLE things;\n' }
     await migrate(db, [first, taking])
     const { message } = await failureOf(migrate(db, [first]))
@@ -161,7 +161,7 @@ describe.each([...engines])('migrations on %s', (engine) => {
   })
 })
 
-test('a migration on PostgreSQL may take longer than a sale, and a later sale may not', async () => {
+test('a migration on PostgreSQL has a statement timeout of 30 min, and a later transaction one of 15 s', async () => {
   const testDatabase = await makeTestDatabase('postgres')
   const db = openDatabase(testDatabase.address)
   const limits = `SELECT current_setting('statement_timeout') AS run, current_setting('lock_timeout') AS wait`
@@ -172,8 +172,8 @@ test('a migration on PostgreSQL may take longer than a sale, and a later sale ma
   await testDatabase.remove()
 })
 
-describe('a migration script', () => {
-  test('a script is split at the ends of its statements, with bodies kept whole', () => {
+describe('statementsOf', () => {
+  test('statementsOf splits a script at the ends of its statements, and keeps trigger and function bodies whole', () => {
     const text = `-- A comment; with a semicolon.
 CREATE TABLE a (
   id TEXT, -- more; text
@@ -203,12 +203,12 @@ INSERT INTO a VALUES ('1', '2');
     expect(statements.some((each) => each.includes('--'))).toBe(false)
   })
 
-  test('a script that ends in the middle of a statement is refused', () => {
+  test('statementsOf throws for a script that ends in the middle of a statement', () => {
     expect(() => statementsOf('CREATE TABLE a (id TEXT);\nCREATE TABLE b (id TEXT)')).toThrow('in the middle')
     expect(() => statementsOf('CREATE FUNCTION f() AS $$\nBEGIN\nEND;\n')).toThrow('in the middle')
   })
 
-  test('an empty script does nothing', () => {
+  test('statementsOf returns no statement for a script of comments only', () => {
     expect(statementsOf('\n-- only words\n')).toEqual([])
   })
 })

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { engines, makeTestDatabase } from '../../test/harness/database.ts'
 import { isReachable, openDatabase } from './open.ts'
 
-test.each([...engines])('an address opens the engine that it names: %s', async (engine) => {
+test.each([...engines])('openDatabase opens the engine of the address: %s', async (engine) => {
   const testDatabase = await makeTestDatabase(engine)
   const db = openDatabase(testDatabase.address)
   expect(db.engine).toBe(engine)
@@ -11,7 +11,7 @@ test.each([...engines])('an address opens the engine that it names: %s', async (
   await testDatabase.remove()
 })
 
-test.each([...engines])('a database that does not answer is not reachable, which is no fault: %s', async (engine) => {
+test.each([...engines])('isReachable returns false for a closed database and does not throw: %s', async (engine) => {
   const testDatabase = await makeTestDatabase(engine)
   const db = openDatabase(testDatabase.address)
   expect(await isReachable(db)).toBe(true)

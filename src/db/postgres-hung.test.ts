@@ -14,20 +14,20 @@ import type { Database } from './transaction.ts'
 const limits = { ...shippedLimits, poolWaitMs: 300, silentMs: 1_000 }
 const unavailable = { kind: 'unavailable', code: 'unavailable' }
 
-test('a silent database refuses a request before the HTTP idle timeout of 30 s', () => {
+test('the shipped limits refuse a request to a silent database before the HTTP idle timeout of 30 s', () => {
   const { poolWaitMs, silentMs, statementMs } = shippedLimits
   expect(silentMs).toBeGreaterThan(statementMs)
   // A caller whose connection is refused waits once more, for the connection of another caller.
   expect(2 * poolWaitMs + silentMs).toBeLessThan(30_000)
 })
 
-describe('a PostgreSQL that hangs', () => {
+describe('a hung PostgreSQL server', () => {
   let server: Postgres
   let db: Database
   let watcher: Database
-  let look: () => void
+  let tick: () => void
   const silence = new Silence((_, act) => {
-    look = act
+    tick = act
     return () => {}
   })
   /** While the server hangs: ticks until the work is refused. */
@@ -37,7 +37,7 @@ describe('a PostgreSQL that hangs', () => {
       isOver = true
     })
     await until(() => {
-      look()
+      tick()
       return isOver
     })
     return refusal
@@ -65,7 +65,7 @@ describe('a PostgreSQL that hangs', () => {
       return Number(found?.n) <= 3
     })
 
-  test('a hung PostgreSQL refuses reads and transactions as unavailable, and works again after it resumes', async () => {
+  test('reads and transactions are refused as unavailable while PostgreSQL hangs, and work again afterwards', async () => {
     await Promise.all([add(1), db.first('SELECT 1 AS one')])
     server.hang()
     const refused = await Promise.all([
@@ -80,7 +80,7 @@ describe('a PostgreSQL that hangs', () => {
     expect(await untilFew()).toBeTrue()
   })
 
-  test('no caller gets the answer to another caller’s statement after a hang', async () => {
+  test('no caller gets the answer to another caller’s statement after a hang of PostgreSQL', async () => {
     server.hang()
     const late = Promise.all(
       Array.from({ length: 6 }, (_, n) => refusedIn(db.transact((tx) => tx.first('SELECT $1 AS n', [`old ${n}`])))),
@@ -99,7 +99,7 @@ describe('a PostgreSQL that hangs', () => {
     expect(answers.map((each) => each?.n)).toEqual(Array.from({ length: 60 }, (_, n) => `new ${n}`))
   })
 
-  test('a hang rolls open transactions back, and only the repeat has an effect', async () => {
+  test('a hang of PostgreSQL rolls an open transaction back, and only its repetition has an effect', async () => {
     const inside = Promise.withResolvers<void>()
     const hung = Promise.withResolvers<void>()
     const cut = db.transact(async (tx) => {
@@ -120,7 +120,7 @@ describe('a PostgreSQL that hangs', () => {
     expect(await watcher.all('SELECT n FROM things WHERE id = 20')).toEqual([{ n: 2n }])
   })
 
-  test('an unhurried transaction survives a hang in which reads are refused', async () => {
+  test('transactLong() survives a hang of PostgreSQL in which reads are refused', async () => {
     const inside = Promise.withResolvers<void>()
     const readsGaveUp = Promise.withResolvers<void>()
     const job = db.transactLong(async (tx) => {
@@ -139,7 +139,7 @@ describe('a PostgreSQL that hangs', () => {
     expect(await untilFew()).toBeTrue()
   })
 
-  test('a hang costs one refusal, not one per idle connection', async () => {
+  test('one refused query after a hang of PostgreSQL replaces all 3 idle connections', async () => {
     const pids = async () => {
       const rows = await Promise.all(
         [1, 2, 3].map(() => db.transact((tx) => tx.first<{ pid: number }>('SELECT pg_backend_pid() AS pid'))),
@@ -153,7 +153,7 @@ describe('a PostgreSQL that hangs', () => {
     expect((await pids()).filter((pid) => old.includes(pid))).toEqual([])
   })
 
-  test('a PostgreSQL that hangs is not ready after 3 s, before a sale is given up after 5 s', async () => {
+  test('isReachable returns false for a hung PostgreSQL, sooner than a caller stops waiting for a connection', async () => {
     expect(answersWithinMs).toBeLessThan(shippedLimits.poolWaitMs)
     server.hang()
     expect(await isReachable(watcher, 50)).toBeFalse()
@@ -161,7 +161,7 @@ describe('a PostgreSQL that hangs', () => {
     expect(await untilTrue(() => isReachable(watcher))).toBeTrue()
   })
 
-  test('a statement that the server itself ends after its limit is not taken for silence', async () => {
+  test('a statement that PostgreSQL cancels at its statement timeout is refused with the error 57014', async () => {
     const own = openPostgres(server.url, 1, { ...shippedLimits, statementMs: 50 })
     const slow = await refusalOf(own.transact((tx) => tx.run('SELECT pg_sleep(60)')))
     expect(slow).toMatchObject(unavailable)
@@ -169,12 +169,12 @@ describe('a PostgreSQL that hangs', () => {
     await own.close()
   })
 
-  test('a transaction that lasts for 40 looks is not silent when each statement is answered within 3 looks', async () => {
-    const lookThrice = () => [1, 2, 3].forEach(() => look())
+  test('a transaction of 39 ticks is not refused as silent when each statement is answered within 3 ticks', async () => {
+    const tickThrice = () => [1, 2, 3].forEach(() => tick())
     const many = await db.transact(async (tx) => {
-      for (let turn = 0; turn < 13; turn += 1) {
+      for (let round = 0; round < 13; round += 1) {
         const query = tx.run('SELECT 1')
-        lookThrice()
+        tickThrice()
         await query
       }
       return 'done'

@@ -35,7 +35,7 @@ describe('PostgreSQL', () => {
     await testDatabase.remove()
   })
 
-  test('a snapshot may run longer than the statement timeout of a sale, which applies again after it', async () => {
+  test('a snapshot on PostgreSQL has a statement timeout of 30 min, and a later transaction one of 15 s', async () => {
     const limits = `SELECT current_setting('statement_timeout') AS run,
       current_setting('idle_in_transaction_session_timeout') AS rest`
     expect(await db.snapshot((reader) => reader.first(limits))).toEqual({ run: '30min', rest: '30min' })
@@ -43,7 +43,7 @@ describe('PostgreSQL', () => {
   })
 
   /** Deadlock: two transactions each lock one row and then the other's, so PostgreSQL ends one of them. */
-  async function meetHeadOn(bump: (tx: Tx, id: string) => Promise<unknown>): Promise<number> {
+  async function deadlock(bump: (tx: Tx, id: string) => Promise<unknown>): Promise<number> {
     const locked = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
     const ended = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
     const tries = [0, 0]
@@ -64,15 +64,15 @@ describe('PostgreSQL', () => {
     return (tries[0] ?? 0) + (tries[1] ?? 0)
   }
 
-  test('a server without free disk or memory refuses as retriable', async () => {
+  test('PostgreSQL errors 53100 (disk full) and 53200 (out of memory) are refused as unavailable', async () => {
     for (const state of ['53100', '53200']) {
       const lack = `DO $$ BEGIN RAISE EXCEPTION 'nothing left' USING ERRCODE = '${state}'; END $$`
       expect((await refusalOf(db.transact((tx) => tx.run(lack)))).code).toBe('unavailable')
     }
   })
 
-  test('two deadlocked transactions both succeed, each with one effect', async () => {
-    const attempts = await meetHeadOn((tx, id) => tx.run('UPDATE things SET amount = amount + 1 WHERE id = $1', [id]))
+  test('two deadlocked transactions both succeed after one retry, each with one effect', async () => {
+    const attempts = await deadlock((tx, id) => tx.run('UPDATE things SET amount = amount + 1 WHERE id = $1', [id]))
     expect(attempts).toBe(3)
     expect(await db.all('SELECT id, amount FROM things ORDER BY id')).toEqual([
       { id: 'a', amount: 2n },
@@ -80,8 +80,8 @@ describe('PostgreSQL', () => {
     ])
   })
 
-  test('two transactions deadlocked by unawaited statements both succeed', async () => {
-    const attempts = await meetHeadOn(async (tx, id) => {
+  test('two transactions deadlocked by unawaited statements both succeed after one retry', async () => {
+    const attempts = await deadlock(async (tx, id) => {
       tx.send('UPDATE things SET amount = amount + 1 WHERE id = $1', [id])
       await tx.first('SELECT amount FROM things WHERE id = $1', [id])
     })
@@ -89,7 +89,7 @@ describe('PostgreSQL', () => {
     expect(await db.first('SELECT CAST(SUM(amount) AS BIGINT) AS all FROM things')).toEqual({ all: 8n })
   })
 
-  test('more callers than connections wait their turn', async () => {
+  test('60 concurrent transactions succeed on a pool of 2 connections', async () => {
     const small = openPostgres(testDatabase.address, 2)
     const rows = await Promise.all(
       Array.from({ length: 60 }, (_, index) =>
@@ -100,7 +100,7 @@ describe('PostgreSQL', () => {
     await small.close()
   })
 
-  test('a connection that the server cut is replaced, and only what ran on it is refused', async () => {
+  test('a connection that PostgreSQL closes is replaced, and only the transaction on it is refused', async () => {
     const own = openPostgres(testDatabase.address, 3)
     const cut = own.transact(async (tx) => {
       const me = await tx.first<{ pid: number }>('SELECT pg_backend_pid() AS pid')
@@ -115,7 +115,7 @@ describe('PostgreSQL', () => {
     await own.close()
   })
 
-  test('idle connections that the server cut are discarded without a refusal', async () => {
+  test('idle connections that PostgreSQL closes are replaced without a refusal', async () => {
     const own = openPostgres(testDatabase.address, 3)
     const pids = () =>
       Promise.all(
@@ -135,7 +135,7 @@ describe('PostgreSQL', () => {
     await own.close()
   })
 
-  test('a query that is sent before the cut is noticed succeeds on another connection', async () => {
+  test('a query on a closed connection that the pool has not noticed yet succeeds on another connection', async () => {
     const own = openPostgres(testDatabase.address, 3)
     const use = () =>
       Promise.all([
@@ -146,7 +146,7 @@ describe('PostgreSQL', () => {
     const amount = async () => (await db.first<{ amount: bigint }>(`SELECT amount FROM things WHERE id = 'a'`))?.amount
     await use()
     const before = await amount()
-    // spawnSync blocks the event loop, so the shop does not see the cut before its next statement.
+    // spawnSync blocks the event loop, so the pool does not notice the closed connections before its next statement.
     const ended = Bun.spawnSync([process.execPath, '-e', endOthers], {
       env: { ...process.env, ADDRESS: testDatabase.address },
     })
@@ -156,12 +156,12 @@ describe('PostgreSQL', () => {
     await own.close()
   })
 
-  test('nothing is written outside of a transaction', async () => {
+  test('PostgreSQL refuses a write outside of a transaction with the error 25006', async () => {
     const write = db.first(`UPDATE things SET amount = 7 WHERE id = 'a' RETURNING id`)
     expect(await failureOf(write)).toMatchObject({ errno: '25006' })
   })
 
-  test('a transaction whose BEGIN is cancelled has no effect', async () => {
+  test('a transaction on PostgreSQL is applied whole or not at all when its statements are cancelled', async () => {
     const own = openPostgres(testDatabase.address, 8)
     await db.transact((tx) => tx.run(`CREATE TABLE sides (name TEXT PRIMARY KEY, amount BIGINT NOT NULL)`))
     await db.transact((tx) => tx.run(`INSERT INTO sides VALUES ('left', 0), ('right', 0)`))
@@ -196,7 +196,7 @@ describe('PostgreSQL', () => {
     await own.close()
   })
 
-  test('a connection with cached plans of an altered table is replaced', async () => {
+  test('a query whose cached plan is outdated by ALTER TABLE is retried, except in a snapshot', async () => {
     const own = openPostgres(testDatabase.address, 3)
     await db.transact((tx) => tx.run(`CREATE TABLE growing AS SELECT 1 AS one`))
     const look = 'SELECT * FROM growing WHERE one > $1'
@@ -226,7 +226,7 @@ describe('PostgreSQL', () => {
     await own.close()
   })
 
-  test('a pool of 6 works on a server that allows 2 connections', async () => {
+  test('a pool of 6 connections serves all callers on a server that allows 2', async () => {
     await db.transact((tx) => tx.run('CREATE ROLE few LOGIN CONNECTION LIMIT 2'))
     const url = new URL(testDatabase.address)
     url.username = 'few'
@@ -245,21 +245,21 @@ describe('PostgreSQL', () => {
   test('closing the database waits for running transactions and refuses new ones', async () => {
     const own = openPostgres(testDatabase.address, 1)
     const begun = Promise.withResolvers<void>()
-    const goOn = Promise.withResolvers<void>()
+    const finish = Promise.withResolvers<void>()
     const running = own.transact(async (tx) => {
       await tx.run(`INSERT INTO things VALUES ('while closing', 1)`)
       begun.resolve()
-      await goOn.promise
+      await finish.promise
     })
     await begun.promise
     const closing = own.close()
     expect(await refusalOf(own.first('SELECT 1 AS one'))).toMatchObject({ kind: 'unavailable' })
-    goOn.resolve()
+    finish.resolve()
     await Promise.all([running, closing])
     expect(await db.first(`SELECT amount FROM things WHERE id = 'while closing'`)).toEqual({ amount: 1n })
   })
 
-  test('an unreachable server is a refusal (unavailable), not a fault', async () => {
+  test('an unreachable PostgreSQL server refuses reads, snapshots and transactions as unavailable', async () => {
     const nowhere = openPostgres('postgres://turnpike@127.0.0.1:1/none')
     for (const attempt of [
       () => nowhere.transact(async (tx) => tx.first('SELECT 1 AS one')),
@@ -271,14 +271,14 @@ describe('PostgreSQL', () => {
     await nowhere.close()
   })
 
-  test('a server that goes away while the shop runs makes it unavailable, and leaves no request hanging', async () => {
+  test('running and new transactions are refused as unavailable when the PostgreSQL server stops', async () => {
     const server = await startPostgres({ source: 'system' }).catch(() => startPostgres({ source: 'embedded' }))
     const own = openPostgres(server.url)
     expect(await own.transact((tx) => tx.first('SELECT 1 AS one'))).toBeDefined()
-    const asleep = failureOf(own.transact((tx) => tx.run('SELECT pg_sleep(60)')))
+    const sleeping = failureOf(own.transact((tx) => tx.run('SELECT pg_sleep(60)')))
     await own.first('SELECT 1 AS one')
     await server.stop()
-    expect(await asleep).toMatchObject({ code: 'unavailable' })
+    expect(await sleeping).toMatchObject({ code: 'unavailable' })
     const after = await Promise.all(
       Array.from({ length: 20 }, () => failureOf(own.transact((tx) => tx.first('SELECT 1 AS one')))),
     )

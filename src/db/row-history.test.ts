@@ -6,7 +6,7 @@ import { openDatabase } from './open.ts'
 import { createHistoryVerifier } from './row-history.ts'
 import type { Database } from './transaction.ts'
 
-/** Rows that are older than the migration which gives them a history. */
+/** Rows that exist before the migration that adds the row history. */
 const before = [
   `INSERT INTO nodes (id, kind, name, location, state, boot, hop_bytes, drained_at, created_at)
    VALUES ('node_1', 'gateway', 'gate-1', '', 'open', '2026', 7, 5, 1)`,
@@ -20,7 +20,7 @@ const findingsIn = async (db: Database) => (await createHistoryVerifier({ db }).
 const run = (db: Database, sql: string) => db.transact((tx) => tx.run(sql))
 
 describe.each([...engines])('the history of rows on %s', (engine) => {
-  test('a row history begins with the existing rows and continues by triggers', async () => {
+  test('the row history starts with the existing rows, and triggers record each later change', async () => {
     const testDatabase = await makeTestDatabase(engine)
     const db = openDatabase(testDatabase.address)
     const shipped = readMigrations()
@@ -39,7 +39,7 @@ describe.each([...engines])('the history of rows on %s', (engine) => {
     await testDatabase.remove()
   })
 
-  test('verify finds a numbered version of a row that keeps only its latest version', async () => {
+  test('verify reports a numbered version of a row whose history keeps only the latest version', async () => {
     const opened = await openTestDatabase(engine)
     const { db } = opened
     await run(db, `INSERT INTO counters (name, next) VALUES ('place', 7)`)

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { chunked, sendRows } from './rows.ts'
 
-describe('rows that are written together', () => {
-  test('sendRows writes every row once and in order, in statements of few sizes', () => {
+describe('batched row writes', () => {
+  test('chunked() returns every item once and in order, in chunks whose size is a power of 2', () => {
     fc.assert(
       fc.property(fc.nat(1000), (count) => {
         const items = Array.from({ length: count }, (_, index) => index)
@@ -14,7 +14,7 @@ describe('rows that are written together', () => {
     )
   })
 
-  test('ten rows are two statements, and a hundred are three', () => {
+  test('sendRows writes 1 row in 1 statement, 10 rows in 2 and 100 rows in 3', () => {
     for (const [count, statements] of [
       [1, 1],
       [10, 2],

@@ -6,7 +6,7 @@ import { refusalOf } from '../../test/harness/failure.ts'
 import { inMemory, openSqlite } from './sqlite.ts'
 import type { Database } from './transaction.ts'
 
-const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
+const nextTick = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('SQLite', () => {
   let testDatabase: TestDatabase
@@ -54,7 +54,7 @@ describe('SQLite', () => {
 
   const modeOf = (path: string): number => statSync(path).mode & 0o777
 
-  test('only the owner can read the file, its log and its shared memory, whatever the umask and the folder allow', async () => {
+  test('openSqlite creates the file, -wal and -shm with mode 0600, whatever the umask and the folder mode are', async () => {
     const files = ['', '-wal', '-shm'].map((suffix) => testDatabase.address + suffix)
     expect(files.map(modeOf)).toEqual([0o600, 0o600, 0o600])
     const before = process.umask(0)
@@ -71,7 +71,7 @@ describe('SQLite', () => {
     }
   })
 
-  test('an in-memory database creates no file in the working directory', async () => {
+  test('an in-memory SQLite database creates no file in the working directory', async () => {
     const other = await makeTestDatabase('sqlite')
     const before = process.cwd()
     process.chdir(other.folder)
@@ -83,7 +83,7 @@ describe('SQLite', () => {
     await other.remove()
   })
 
-  test('opening a file that other users can read makes it readable by the owner only', async () => {
+  test('openSqlite changes the mode of an existing file, -wal and -shm from 0666 to 0600', async () => {
     const other = await makeTestDatabase('sqlite')
     writeFileSync(other.address, '')
     for (const suffix of ['', '-wal', '-shm']) {
@@ -97,7 +97,7 @@ describe('SQLite', () => {
     await other.remove()
   })
 
-  test('a full disk refuses every transaction of the commit as retriable, and the shop works when there is room', async () => {
+  test('a full disk refuses all transactions of a SQLite commit as unavailable, and later ones succeed', async () => {
     const limitTo = (pages: bigint) => db.transact((tx) => tx.first(`PRAGMA max_page_count = ${pages}`))
     const row = await db.first<{ page_count: bigint }>('PRAGMA page_count')
     await limitTo(row?.page_count ?? 0n)
@@ -114,13 +114,13 @@ describe('SQLite', () => {
     expect(await db.all('SELECT id FROM things')).toEqual([{ id: 'later' }])
   })
 
-  test('a commit reaches the disk before it is answered', async () => {
+  test('SQLite runs in WAL mode with synchronous = FULL, so a commit is on disk before it is answered', async () => {
     expect(await db.first('PRAGMA journal_mode')).toEqual({ journal_mode: 'wal' })
     const settings = await db.transact(async (tx) => tx.first<{ synchronous: bigint }>('PRAGMA synchronous'))
     expect(settings).toEqual({ synchronous: 2n })
   })
 
-  test('a hundred purchases at once share a few commits, each visible when it is answered', async () => {
+  test('100 concurrent transactions share fewer than 20 SQLite commits, and each is visible when answered', async () => {
     const commits = countCommits()
     const before = commits.read()
     const watcher = new Connection(testDatabase.address, { readonly: true })
@@ -139,20 +139,20 @@ describe('SQLite', () => {
     watcher.close()
   })
 
-  test('sequential purchases have one commit each', async () => {
+  test('10 sequential transactions make 10 SQLite commits', async () => {
     const before = await countLoggedCommits(`${testDatabase.address}-wal`)
     for (let index = 0; index < 10; index += 1) await add(`row-${index}`)
     expect((await countLoggedCommits(`${testDatabase.address}-wal`)) - before).toBe(10)
   })
 
-  test('a purchase waits while another process holds the database, reads continue, and then it succeeds', async () => {
+  test('a transaction waits while another process holds the SQLite write lock, and reads continue', async () => {
     const release = await holdLock()
     let done = false
     const waiting = add('ours').finally(() => {
       done = true
     })
-    for (let turn = 0; turn < 20; turn += 1) {
-      await nextTurn()
+    for (let round = 0; round < 20; round += 1) {
+      await nextTick()
       expect(await db.all('SELECT id FROM things')).toEqual([])
     }
     expect(done).toBe(false)
@@ -161,7 +161,7 @@ describe('SQLite', () => {
     expect(await db.all('SELECT id FROM things ORDER BY id')).toEqual([{ id: 'ours' }, { id: 'theirs' }])
   })
 
-  test('closing waits for running transactions', async () => {
+  test('closing a SQLite database waits for 20 running transactions', async () => {
     const began = Array.from({ length: 20 }, (_, index) => add(`row-${index}`))
     await db.close()
     await Promise.all(began)
@@ -169,7 +169,7 @@ describe('SQLite', () => {
     expect(await db.all('SELECT id FROM things')).toHaveLength(20)
   })
 
-  test('more statements than the cache of prepared ones holds work', async () => {
+  test('1,100 different statements work, more than the cache of prepared statements holds', async () => {
     for (let index = 0; index < 1100; index += 1) {
       expect(await db.first(`SELECT ${index} AS n`)).toEqual({ n: BigInt(index) })
     }

@@ -8,7 +8,7 @@ import { openDatabase } from './open.ts'
 import { deleteFullBuckets, openTokenBuckets } from './token-buckets.ts'
 import type { Database } from './transaction.ts'
 
-/** So slow that no token comes back while a test runs. */
+/** A refill of one token per hour, so that no token is added while a test runs. */
 const rate = { perSecond: 1 / 3600, burst: 200 }
 
 describe('token buckets of several shops', () => {
@@ -27,36 +27,36 @@ describe('token buckets of several shops', () => {
   const buckets = (purpose: string, of = rate) =>
     shops.map((db) => openTokenBuckets(db, () => clock.nowMs)(purpose, of))
 
-  test('three shops together hand out exactly the burst of a shared bucket', async () => {
-    const drawn = buckets('reads').map((each) => prefetchTokenBuckets(each, rate, () => clock.nowMs))
-    const requests = Array.from({ length: 600 }, (_, index) => drawn[index % 3]?.take('token'))
+  test('three shops together grant exactly the burst of 200 tokens of a shared bucket', async () => {
+    const prefetched = buckets('reads').map((each) => prefetchTokenBuckets(each, rate, () => clock.nowMs))
+    const requests = Array.from({ length: 600 }, (_, index) => prefetched[index % 3]?.take('token'))
     const answers = await Promise.all(requests.map(async (each) => each))
     expect(answers.filter((each) => each?.isAllowed)).toHaveLength(rate.burst)
-    for (const each of drawn) expect(await each.take('token')).toMatchObject({ isAllowed: false })
-    expect(await drawn[0]?.take('another')).toEqual({ isAllowed: true, level: rate.burst - 1 })
+    for (const each of prefetched) expect(await each.take('token')).toMatchObject({ isAllowed: false })
+    expect(await prefetched[0]?.take('another')).toEqual({ isAllowed: true, level: rate.burst - 1 })
   })
 
-  test('prefetchTokenBuckets fetches a twentieth of the burst per query', async () => {
+  test('prefetchTokenBuckets takes a burst of 200 tokens in 20 queries, and refuses from memory when it is empty', async () => {
     const [shared] = buckets('few')
     if (!shared) throw new Error('no bucket')
-    let draws = 0
+    let queries = 0
     const counted: SharedTokenBuckets = {
       ...shared,
       take(name, want) {
-        draws += 1
+        queries += 1
         return shared.take(name, want)
       },
     }
-    const drawn = prefetchTokenBuckets(counted, rate, () => clock.nowMs)
-    for (let turn = 0; turn < rate.burst; turn += 1)
-      expect(await drawn.take('token')).toMatchObject({ isAllowed: true })
-    expect(draws).toBe(20)
+    const prefetched = prefetchTokenBuckets(counted, rate, () => clock.nowMs)
+    for (let round = 0; round < rate.burst; round += 1)
+      expect(await prefetched.take('token')).toMatchObject({ isAllowed: true })
+    expect(queries).toBe(20)
     // An empty bucket refuses from memory.
-    for (let turn = 0; turn < 1000; turn += 1) await drawn.take('token')
-    expect(draws).toBeLessThanOrEqual(21)
+    for (let round = 0; round < 1000; round += 1) await prefetched.take('token')
+    expect(queries).toBeLessThanOrEqual(21)
   })
 
-  test('a shared bucket refills with time, and a returned token is there for every shop', async () => {
+  test('a shared token bucket refills with time, and every shop can take a token that one shop returned', async () => {
     const fast = { perSecond: 100, burst: 10 }
     const [one, other] = buckets('fast', fast)
     expect((await one?.take('x', 50))?.taken).toBe(10)
@@ -69,7 +69,7 @@ describe('token buckets of several shops', () => {
     expect((await same?.take('y', 5))?.taken).toBe(1)
   })
 
-  test('deleteFullBuckets deletes full buckets and no others', async () => {
+  test('deleteFullBuckets deletes full token buckets and no others', async () => {
     const [one] = buckets('forgotten', { perSecond: 1000, burst: 1 })
     await one?.take('soon full', 1)
     const [slow] = buckets('kept')

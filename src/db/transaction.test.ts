@@ -31,7 +31,7 @@ describe.each([...engines])('transactions on %s', (engine) => {
     await testDatabase.remove()
   })
 
-  test('an urgent transaction runs before those that wait already, and after urgent ones', async () => {
+  test('an urgent transaction runs before all waiting ones except earlier urgent ones', async () => {
     const one = openDatabase(testDatabase.address, 1)
     const order: string[] = []
     const { promise: held, resolve: release } = Promise.withResolvers<void>()
@@ -69,7 +69,7 @@ describe.each([...engines])('transactions on %s', (engine) => {
     expect([await find(a), await find(b)]).toEqual([undefined, undefined])
   })
 
-  test('one failing transaction among many concurrent ones affects no other', async () => {
+  test('30 failing transactions among 40 concurrent ones do not affect the other 10', async () => {
     const ids = Array.from({ length: 40 }, fresh)
     const outcomes = await Promise.allSettled(
       ids.map((id, index) =>
@@ -106,7 +106,7 @@ describe.each([...engines])('transactions on %s', (engine) => {
     expect(await find(id)).toEqual({ amount: 1n })
   })
 
-  test('a failed unawaited statement rolls the transaction back', async () => {
+  test('a failed unawaited statement rolls its transaction back', async () => {
     const [a, b] = [fresh(), fresh()]
     await db.transact((tx) => add(tx, a))
     const outcome = db.transact(async (tx) => {
@@ -117,7 +117,7 @@ describe.each([...engines])('transactions on %s', (engine) => {
     expect(await find(b)).toBeUndefined()
   })
 
-  test('a statement’s failure that the work caught still rolls the transaction back', async () => {
+  test('a failed statement rolls its transaction back even if the callback catches the error', async () => {
     const [a, b] = [fresh(), fresh()]
     await db.transact((tx) => add(tx, a))
     for (const fail of [
@@ -138,7 +138,7 @@ describe.each([...engines])('transactions on %s', (engine) => {
     }
   })
 
-  test('transact() throws the first failure, not that of a later statement', async () => {
+  test('transact() throws the error of the first failed statement, not that of a later one', async () => {
     const id = fresh()
     await db.transact((tx) => add(tx, id))
     const outcome = db.transact(async (tx) => {
@@ -164,7 +164,7 @@ describe.each([...engines])('transactions on %s', (engine) => {
     expect(await find(id)).toBeUndefined()
   })
 
-  test('a violated constraint throws ConstraintViolation, and a fault does not', async () => {
+  test('a violated constraint throws ConstraintViolation with its kind, and a missing table does not', async () => {
     const id = fresh()
     await db.transact((tx) => add(tx, id))
     const kindOf = (sql: string, values: (string | bigint | null)[]) =>
@@ -180,7 +180,7 @@ describe.each([...engines])('transactions on %s', (engine) => {
     expect(await kindOf('INSERT INTO nowhere (id) VALUES ($1)', [id])).not.toBe('other')
   })
 
-  test('whole numbers above 2^53, bytes, texts and nulls are read as they were written', async () => {
+  test('the database returns integers up to 2^63 - 1, bytes, texts and nulls as they were written', async () => {
     const text = fc.string({ unit: 'grapheme' }).filter((each) => !each.includes('\0'))
     await fc.assert(
       fc.asyncProperty(
@@ -212,7 +212,7 @@ describe.each([...engines])('transactions on %s', (engine) => {
     )
   })
 
-  test('a fractional number is refused before it reaches the database', async () => {
+  test('the database throws TypeError for a fractional, infinite or unsafe number', async () => {
     for (const value of [0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53]) {
       expect(await failureOf(db.transact((tx) => add(tx, fresh(), value)))).toBeInstanceOf(TypeError)
       expect(await failureOf(db.all('SELECT id FROM things WHERE amount = $1', [value]))).toBeInstanceOf(TypeError)
@@ -241,7 +241,7 @@ describe.each([...engines])('transactions on %s', (engine) => {
     expect(await db.snapshot((reader) => reader.first('SELECT 1 AS one'))).toBeDefined()
   })
 
-  test('two concurrent services that add to one row lose no update', async () => {
+  test('100 concurrent increments of one row over two connection pools lose no update', async () => {
     const id = fresh()
     await db.transact((tx) => add(tx, id, 0n))
     const bump = (source: Database) =>

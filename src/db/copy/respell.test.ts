@@ -13,22 +13,22 @@ const value = fc.oneof(
 
 const quote = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
-/** As `QUOTE` does. */
+/** The spelling of SQLite's `QUOTE`. */
 function inSqlite(each: Value): string {
   if (each === null) return 'NULL'
   if (typeof each === 'bigint') return String(each)
   return typeof each === 'string' ? quote(each) : `X'${each.toHex().toUpperCase()}'`
 }
 
-/** As `quote_nullable(to_jsonb(…) ->> …)` does. */
+/** The spelling of PostgreSQL's `quote_nullable(to_jsonb(…) ->> …)`. */
 function inPostgres(each: Value): string {
   if (each === null) return 'NULL'
   const text = typeof each === 'string' ? each : typeof each === 'bigint' ? String(each) : `\\x${each.toHex()}`
   return text.includes('\\') ? `E${quote(text.replaceAll('\\', '\\\\'))}` : quote(text)
 }
 
-describe('what a row says, as either engine spells it', () => {
-  test('saysTheSame is true for equal values in both spellings, and false for others', () => {
+describe('row contents in the spelling of either engine', () => {
+  test('saysTheSame is true for equal values in the SQLite and the PostgreSQL spelling, and false for others', () => {
     fc.assert(
       fc.property(fc.array(value, { minLength: 1, maxLength: 6 }), fc.array(value, { minLength: 1 }), (row, other) => {
         const [one, two] = [row.map(inSqlite).join(','), row.map(inPostgres).join(',')]
