@@ -8,15 +8,14 @@ const usualBytes = 64 * 1024
 /** A JSON object of exactly so many bytes. */
 const objectOf = (bytes: number) => `{"note":"${'x'.repeat(bytes - '{"note":""}'.length)}"}`
 
-/** Announced, as most clients send it. */
-const announced = (text: string, type = 'application/json') =>
+const withLength = (text: string, type = 'application/json') =>
   new Request('http://shop/', {
     method: 'POST',
     body: text,
     headers: { 'Content-Type': type, 'Content-Length': String(Buffer.byteLength(text)) },
   })
 
-/** In chunks, without Content-Length. */
+/** A chunked body, without Content-Length. */
 const chunked = (text: string) => {
   const bytes = Buffer.from(text)
   const pieces = Array.from({ length: Math.ceil(bytes.length / 1000) }, (_, index) =>
@@ -41,10 +40,10 @@ const codeOf = (request: Request, maxBytes?: number) =>
   )
 
 describe.each([
-  ['announced', announced],
-  ['chunked', chunked],
-] as const)('a body that is %s', (_name, send) => {
-  test('readBody accepts a body of exactly the limit and refuses one byte more', async () => {
+  ['with Content-Length', withLength],
+  ['in chunks', chunked],
+] as const)('readBody of a body %s', (_name, send) => {
+  test('readBody accepts a body of 64 KiB and refuses one byte more with payload_too_large', async () => {
     expect(await readBody(send(objectOf(usualBytes)))).toHaveProperty('note')
     expect(await codeOf(send(objectOf(usualBytes + 1)))).toBe('payload_too_large')
   })
@@ -59,24 +58,24 @@ describe.each([
   })
 })
 
-test('an empty body is an empty object, whatever it is called', async () => {
-  expect(await readBody(announced('', 'text/plain'))).toEqual({})
+test('readBody reads an empty body as an empty object, whatever its Content-Type is', async () => {
+  expect(await readBody(withLength('', 'text/plain'))).toEqual({})
   expect(await readBody(new Request('http://shop/', { method: 'POST' }))).toEqual({})
 })
 
-test('only JSON in UTF-8 is read', async () => {
+test('readBody accepts application/json in UTF-8 and refuses other content types', async () => {
   for (const type of ['application/json', 'application/json; charset=utf-8', 'Application/JSON;charset="UTF-8"']) {
-    expect(await codeOf(announced('{}', type))).toBe('taken')
+    expect(await codeOf(withLength('{}', type))).toBe('taken')
   }
   for (const type of ['', 'text/plain', 'application/jsonp', 'application/json; charset=latin1']) {
-    expect(await codeOf(announced('{}', type))).toBe('unsupported_media_type')
+    expect(await codeOf(withLength('{}', type))).toBe('unsupported_media_type')
   }
 })
 
 const tickMs = 5
 const ticks = 10
 
-/** A request whose body comes when a test sends it. */
+/** A request whose body the test sends later. */
 function openRequest(headers: Record<string, string> = {}) {
   let send: (text: string) => void = () => {}
   const body = new ReadableStream<Uint8Array>({
@@ -90,17 +89,17 @@ function openRequest(headers: Record<string, string> = {}) {
   return { request: new Request('http://shop/', { method: 'POST', body, headers }), send: (text: string) => send(text) }
 }
 
-/** The event loop does not turn for this long, as in a process that was stopped. */
+/** Blocks the event loop, as in a process that was stopped. */
 function stall(ms: number): void {
   const startedAt = performance.now()
   while (performance.now() - startedAt < ms);
 }
 
 describe.each([
-  ['chunked', {}],
-  ['announced', { 'Content-Length': '5' }],
-] as const)('a late body that is %s', (_name, headers) => {
-  test('a body that does not arrive within 10 ticks is refused, and says 10 seconds', async () => {
+  ['in chunks', {}],
+  ['with Content-Length', { 'Content-Length': '5' }],
+] as const)('readBytes of a late body %s', (_name, headers) => {
+  test('readBytes refuses a body that does not arrive within 10 ticks as too slow, with the limit of 10 seconds', async () => {
     const { request } = openRequest(headers)
     expect(await refusalOf(readBytes(request, 100, tickMs))).toMatchObject({
       code: 'invalid_request',
@@ -109,7 +108,7 @@ describe.each([
     })
   })
 
-  test('a body that lies unread while the process is stalled for 20 ticks is read and not refused', async () => {
+  test('readBytes accepts a body that arrives after the process was stalled for 20 ticks', async () => {
     const { request, send } = openRequest(headers)
     const read = readBytes(request, 100, tickMs)
     setTimeout(() => {
@@ -134,17 +133,17 @@ describe('a compressed request body', () => {
     })
   const gzip = (text: string) => Bun.gzipSync(Buffer.from(text))
 
-  test('a gzip body is read, up to 64 KiB of decompressed bytes', async () => {
+  test('readBody decompresses a gzip body up to 64 KiB, and refuses a larger one', async () => {
     for (const encoding of ['gzip', 'x-gzip', 'GZIP']) {
       expect(await readBody(packed(gzip('{"count":1}'), encoding))).toEqual({ count: 1 })
     }
     expect(await codeOf(packed(gzip(objectOf(usualBytes))))).toBe('taken')
     expect(await codeOf(packed(gzip(objectOf(usualBytes + 1))))).toBe('payload_too_large')
-    // 20 MB in 20 KB: no more than the limit of it is decompressed.
+    // 20 MB in 20 KB: decompression stops at the limit.
     expect(await codeOf(packed(gzip(objectOf(20_000_000))))).toBe('payload_too_large')
   })
 
-  test('a gzip body that is invalid or cut short is refused with that reason', async () => {
+  test('readBody refuses an invalid or truncated gzip body with the reason not_gzip', async () => {
     for (const bytes of [Buffer.from('{"count":1}'), gzip('{"count":1}').subarray(0, -4)]) {
       const refusal = await refusalOf(readBody(packed(bytes)))
       expect([refusal.code, refusal.details]).toEqual([
@@ -154,7 +153,7 @@ describe('a compressed request body', () => {
     }
   })
 
-  test('a body with another Content-Encoding is refused with that reason, and identity counts as none', async () => {
+  test('readBody refuses the Content-Encodings br, deflate and "gzip, gzip", and reads identity as none', async () => {
     for (const encoding of ['br', 'deflate', 'gzip, gzip']) {
       const refusal = await refusalOf(readBody(packed(Buffer.from('{}'), encoding)))
       expect([refusal.code, refusal.message]).toEqual([

@@ -22,17 +22,17 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const opened = () => openConsole(pathToFileURL(`${folder}/`), randomBytes)
-const ask = async (path: string, accepted = ''): Promise<Response> => {
+const request = async (path: string, accepted = ''): Promise<Response> => {
   const route = opened().find((each) => each.path === path || (path.startsWith('/console/') && each.path.includes(':')))
   if (!route) throw new Error(`nothing is at ${path}`)
   return route.answer(new Request(`http://shop.test${path}`, { headers: { 'Accept-Encoding': accepted } }))
 }
 
 describe('the console', () => {
-  test('the console page has a strict policy, with another nonce each time', async () => {
+  test('the console page has a Content-Security-Policy without "unsafe" and with a new nonce per request', async () => {
     const nonces = new Set<string>()
     for (const path of ['/', '/operator', '/']) {
-      const answer = await ask(path)
+      const answer = await request(path)
       const policy = answer.headers.get('content-security-policy') ?? ''
       const nonce = /'nonce-([^']+)'/.exec(policy)?.[1] ?? ''
       expect(policy).not.toContain('unsafe')
@@ -44,27 +44,27 @@ describe('the console', () => {
     expect(nonces.size).toBe(3)
   })
 
-  test('console files are cached for a year, in the smallest encoding that the browser accepts', async () => {
+  test('the shop serves console files as immutable, in the smallest encoding that the browser accepts', async () => {
     for (const [accepted, text, coding] of [
       ['gzip, deflate, br', 'brotli', 'br'],
       ['gzip', 'gzip', 'gzip'],
       ['br;q=0, gzip;q=0.5', 'gzip', 'gzip'],
       ['', 'plain', null],
     ] as const) {
-      const answer = await ask('/console/main-1.js', accepted)
+      const answer = await request('/console/main-1.js', accepted)
       expect([await answer.text(), answer.headers.get('content-encoding')]).toEqual([text, coding])
       expect(answer.headers.get('cache-control')).toContain('immutable')
       expect(answer.headers.get('content-type')).toStartWith('text/javascript')
     }
   })
 
-  test('serves nothing but its files', async () => {
+  test('the shop refuses a path below /console that is not a built file', async () => {
     for (const name of ['nothing.js', 'page.html', '..%2fpackage.json', 'main-1.js.br', '.env', '']) {
-      expect(ask(`/console/${name}`), name).rejects.toBeInstanceOf(Refusal)
+      expect(request(`/console/${name}`), name).rejects.toBeInstanceOf(Refusal)
     }
   })
 
-  test('a console that was not built says how to build it', async () => {
+  test('a console that was not built answers 503 with the command that builds it', async () => {
     const [page] = openConsole(pathToFileURL(`${folder}/nowhere/`), randomBytes)
     const answer = await page?.answer(new Request('http://shop.test/'))
     expect([answer?.status, (await answer?.text())?.includes('npm run console')]).toEqual([503, true])

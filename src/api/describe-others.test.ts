@@ -31,7 +31,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.stop())
 
-describe.each([...bases])('the description of %s', (base) => {
+describe.each([...bases])('openapi.json of %s', (base) => {
   let described: Described
   beforeAll(() => {
     described = JSON.parse(texts.get(base) ?? '') as Described
@@ -42,17 +42,17 @@ describe.each([...bases])('the description of %s', (base) => {
       Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
     )
 
-  test('every example of a body and of an answer matches its schema', () => {
+  test('every example of a body and of an answer in openapi.json matches its schema', () => {
     const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true })
     ajv.addSchema(described, 'description')
-    // Most answers share the schemas of refusals: each schema is compiled once.
+    // Many answers share the schemas of refusals, so each schema is compiled once.
     const validators = new Map<string, ValidateFunction>()
     const check = (pointer: readonly string[], schema: object | undefined, value: unknown) => {
-      const way = pointer.map((step) => step.replaceAll('~', '~0').replaceAll('/', '~1')).join('/')
+      const location = pointer.map((step) => step.replaceAll('~', '~0').replaceAll('/', '~1')).join('/')
       const text = JSON.stringify(schema)
-      const validate = validators.get(text) ?? ajv.compile({ $ref: encodeURI(`description#/${way}`) })
+      const validate = validators.get(text) ?? ajv.compile({ $ref: encodeURI(`description#/${location}`) })
       validators.set(text, validate)
-      expect([way, validate(value), ajv.errorsText(validate.errors)]).toEqual([way, true, 'No errors'])
+      expect([location, validate(value), ajv.errorsText(validate.errors)]).toEqual([location, true, 'No errors'])
     }
     for (const { path, method, operation } of operations()) {
       const json = ['content', 'application/json', 'schema']
@@ -67,7 +67,7 @@ describe.each([...bases])('the description of %s', (base) => {
     }
   })
 
-  test('each operation has a name of its own, a summary and a role or an answer 401', () => {
+  test('each operation in openapi.json has a unique operationId, a summary, and a role or an answer 401', () => {
     const names = operations().map((each) => each.operation.operationId)
     expect(new Set(names).size).toBe(names.length)
     for (const { operation } of operations()) {
@@ -78,7 +78,7 @@ describe.each([...bases])('the description of %s', (base) => {
   })
 })
 
-test('the linter redocly finds neither an error nor a warning in both descriptions', async () => {
+test('redocly finds no problem in openapi.json of /admin/v1 and /auth/v1', async () => {
   const files = bases.map((base) => join(service.testDatabase.folder, `${base.split('/')[1]}.json`))
   for (const [index, file] of files.entries()) await Bun.write(file, texts.get(bases[index] ?? '') ?? '')
   const program = fileURLToPath(import.meta.resolve('@redocly/cli/bin/cli.js'))

@@ -37,7 +37,7 @@ type DescribedOperation = {
   responses: Record<string, { description: string; headers?: object; content: Record<string, Media> }>
 }
 
-describe('the description of the API', () => {
+describe('openapi.json of the customer API', () => {
   let service: Service
   let text: string
   let described: Described
@@ -122,18 +122,24 @@ describe('the description of the API', () => {
     expect(names.size).toBe(operations().length)
   })
 
-  /** Every schema below one, each with the way to it. References are followed once. */
-  function* schemasIn(schema: Schema, way: string, seen = new Set<string>()): Generator<[way: string, schema: Schema]> {
+  /** Every schema below one, each with its location. References are followed once. */
+  function* schemasIn(
+    schema: Schema,
+    location: string,
+    seen = new Set<string>(),
+  ): Generator<[location: string, schema: Schema]> {
     if (schema.$ref !== undefined) {
       const name = schema.$ref.split('/').at(-1) ?? ''
-      if (!seen.has(name)) yield* schemasIn(described.components.schemas[name] ?? {}, `${way}(${name})`, seen.add(name))
+      if (!seen.has(name))
+        yield* schemasIn(described.components.schemas[name] ?? {}, `${location}(${name})`, seen.add(name))
       return
     }
-    yield [way, schema]
-    for (const [name, each] of Object.entries(schema.properties ?? {})) yield* schemasIn(each, `${way}.${name}`, seen)
-    if (schema.items) yield* schemasIn(schema.items, `${way}[]`, seen)
+    yield [location, schema]
+    for (const [name, each] of Object.entries(schema.properties ?? {}))
+      yield* schemasIn(each, `${location}.${name}`, seen)
+    if (schema.items) yield* schemasIn(schema.items, `${location}[]`, seen)
     for (const each of [...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...(schema.allOf ?? [])]) {
-      yield* schemasIn(each, way, seen)
+      yield* schemasIn(each, location, seen)
     }
   }
   const json = (content: Record<string, Media> | undefined): Media => content?.['application/json'] ?? { schema: {} }
@@ -147,24 +153,26 @@ describe('the description of the API', () => {
     ])
 
   /** Whether a field has a description, itself or in its component. */
-  function saysSomething(schema: Schema): boolean {
+  function isDescribed(schema: Schema): boolean {
     if (schema.description !== undefined) return true
     const parts = [...(schema.anyOf ?? []), ...(schema.allOf ?? [])].filter((each) => each.type !== 'null')
-    if (parts.length > 0) return parts.some(saysSomething)
+    if (parts.length > 0) return parts.some(isDescribed)
     // A named shape is described by its fields.
     return schema.$ref !== undefined
   }
 
   test('openapi.json describes every field of every request and answer', () => {
-    const silent = everySchema().flatMap(([way, schema]) =>
+    const undescribed = everySchema().flatMap(([location, schema]) =>
       Object.entries(schema.properties ?? {})
-        .filter(([name, field]) => !saysSomething(field) && !['data', 'error'].includes(name) && !way.includes(' body'))
-        .map(([name]) => `${way}.${name}`),
+        .filter(
+          ([name, field]) => !isDescribed(field) && !['data', 'error'].includes(name) && !location.includes(' body'),
+        )
+        .map(([name]) => `${location}.${name}`),
     )
-    expect(silent).toEqual([])
+    expect(undescribed).toEqual([])
     const bodies = operations().flatMap(({ name, operation }) =>
       Object.entries(json(operation.requestBody?.content).schema.properties ?? {})
-        .filter(([, field]) => !saysSomething(field))
+        .filter(([, field]) => !isDescribed(field))
         .map(([field]) => `${name} ${field}`),
     )
     const parameters = operations().flatMap(({ name, operation }) =>
@@ -174,24 +182,26 @@ describe('the description of the API', () => {
   })
 
   test('every pattern of openapi.json is a regular expression that is anchored at both ends', () => {
-    const patterns = everySchema().flatMap(([way, { pattern }]) => (pattern === undefined ? [] : [{ way, pattern }]))
+    const patterns = everySchema().flatMap(([location, { pattern }]) =>
+      pattern === undefined ? [] : [{ location, pattern }],
+    )
     expect(patterns.length).toBeGreaterThan(5)
-    for (const { way, pattern } of patterns) {
-      expect(() => new RegExp(pattern, 'u'), way).not.toThrow()
-      expect(pattern.startsWith('^') && pattern.endsWith('$'), `${way} ${pattern}`).toBe(true)
+    for (const { location, pattern } of patterns) {
+      expect(() => new RegExp(pattern, 'u'), location).not.toThrow()
+      expect(pattern.startsWith('^') && pattern.endsWith('$'), `${location} ${pattern}`).toBe(true)
     }
   })
 
-  test('openapi.json requires every field of an answer but warnings', () => {
+  test('openapi.json requires every field of an answer except warnings', () => {
     const optional = operations().flatMap(({ name, operation }) =>
       [...schemasIn(json(operation.responses['200']?.content).schema, name)].flatMap(
-        ([way, { properties, required }]) =>
+        ([location, { properties, required }]) =>
           Object.keys(properties ?? {})
             .filter((field) => !required?.includes(field))
-            .map((field) => `${way}.${field}`),
+            .map((field) => `${location}.${field}`),
       ),
     )
-    expect(optional.filter((way) => !way.endsWith('.warnings'))).toEqual([])
+    expect(optional.filter((location) => !location.endsWith('.warnings'))).toEqual([])
     expect(optional.length).toBe(operations().length)
   })
 
@@ -200,10 +210,10 @@ describe('the description of the API', () => {
     ajv.addSchema(closed(described) as object, 'description')
     const validators = new Map<string, ValidateFunction>()
     const check = (pointer: string[], value: unknown) => {
-      const way = pointer.map((step) => step.replaceAll('~', '~0').replaceAll('/', '~1')).join('/')
-      const validate = validators.get(way) ?? ajv.compile({ $ref: encodeURI(`description#/${way}`) })
-      validators.set(way, validate)
-      expect([way, validate(value), ajv.errorsText(validate.errors)]).toEqual([way, true, 'No errors'])
+      const location = pointer.map((step) => step.replaceAll('~', '~0').replaceAll('/', '~1')).join('/')
+      const validate = validators.get(location) ?? ajv.compile({ $ref: encodeURI(`description#/${location}`) })
+      validators.set(location, validate)
+      expect([location, validate(value), ajv.errorsText(validate.errors)]).toEqual([location, true, 'No errors'])
     }
     const refusal = ['components', 'schemas', 'Refusal']
     for (const { name, method, operation } of operations()) {
@@ -318,14 +328,16 @@ describe('the description of the API', () => {
     const pool = find('getPremiumUsage')?.parameters?.find((each) => each.name === 'pool_type')?.schema.pattern ?? ''
     expect([new RegExp(pool).test('residential'), new RegExp(pool).test('Residential')]).toEqual([true, false])
     const counts = operations().flatMap(({ operation }) =>
-      [...schemasIn(json(operation.responses['200']?.content).schema, '')].filter(([way]) => way.endsWith('_bytes')),
+      [...schemasIn(json(operation.responses['200']?.content).schema, '')].filter(([location]) =>
+        location.endsWith('_bytes'),
+      ),
     )
     expect(counts.length).toBeGreaterThan(10)
-    for (const [way, schema] of counts)
-      expect([way, [schema.type].flat()]).toEqual([way, expect.arrayContaining(['integer'])])
+    for (const [location, schema] of counts)
+      expect([location, [schema.type].flat()]).toEqual([location, expect.arrayContaining(['integer'])])
   })
 
-  test('openapi.json names the address of the shop and the tags of the specification', async () => {
+  test('openapi.json contains the address of the shop and the 9 tags of the specification', async () => {
     expect(described.servers.map((each) => each.url)).toEqual([`${service.url}/api/v1`])
     expect(described.tags.map((each) => each.name)).toEqual([
       'Account',
@@ -389,7 +401,7 @@ describe('the description of the API', () => {
   })
 })
 
-/** The same document, in which an object may have no field beyond those that it names, unless it says that it may. */
+/** The same document with additionalProperties: false in every object that does not set it. */
 function closed(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(closed)
   if (typeof node !== 'object' || node === null) return node
@@ -398,7 +410,7 @@ function closed(node: unknown): unknown {
   return isShape ? { ...copy, additionalProperties: false } : copy
 }
 
-test('the table of refusals in the documentation has every code with its status, and no other', async () => {
+test('docs/api/errors.md lists every refusal code with its status, and no other code', async () => {
   const table = await Bun.file(new URL('../../docs/api/errors.md', import.meta.url)).text()
   const rows = [...table.matchAll(/^\| (\d{3}) \| `(\w+)` \| \S/gm)].map(([, status, code]) => [code, Number(status)])
   expect(Object.fromEntries(rows)).toEqual(statusOfCode)

@@ -13,7 +13,7 @@ import { getBalance } from './customer/account/shapes.ts'
 import { createHttp } from './http.ts'
 import { statusOfCode, statusOfKind } from './status.ts'
 
-test('a refusal has the status that the contract gives to its code', () => {
+test('each refusal code has the HTTP status of the contract', () => {
   expect(statusOfCode).toEqual({
     invalid_request: 400,
     invalid_token: 401,
@@ -35,20 +35,20 @@ test('a refusal has the status that the contract gives to its code', () => {
   })
   const kinds: Record<RefusalKind, number> = statusOfKind
   for (const [code, status] of Object.entries(statusOfCode)) {
-    // The one fault among the codes has a status of its own.
+    // internal_error is the only fault among the codes and has its own status.
     if (code !== 'internal_error') expect([code, kinds[kindOfCode[code as Code]]]).toEqual([code, status])
   }
   expect(new Set(Object.values(kinds))).toEqual(new Set(Object.values(statusOfCode).filter((status) => status !== 500)))
 })
 
-describe.each([...engines])('HTTP on %s', (engine) => {
+describe.each([...engines])('the HTTP interface on %s', (engine) => {
   let shop: ThingsShop
   beforeAll(async () => {
     shop = await openThingsShop(engine)
   })
   afterAll(() => shop.stop())
 
-  test('every answer, good or bad, forbids sniffing, framing, unchecked caching and referrers', async () => {
+  test('every answer and refusal has headers against sniffing, framing, unchecked caching and referrers', async () => {
     for (const [path, token, caching] of [
       ['/balance', shop.token, 'private, no-cache'],
       ['/balance', null, 'no-store'],
@@ -65,14 +65,14 @@ describe.each([...engines])('HTTP on %s', (engine) => {
     }
   })
 
-  test('every answer has a request id of its own', async () => {
+  test('20 answers have 20 different request ids of 24 hexadecimal digits', async () => {
     const ids = new Set<string | null>()
     for (let index = 0; index < 20; index += 1) ids.add((await shop.get('/balance')).headers.get('x-request-id'))
     expect(ids.size).toBe(20)
     expect([...ids].every((id) => /^[0-9a-f]{24}$/.test(id ?? ''))).toBe(true)
   })
 
-  test('the refusal of a wrong method lists the right ones', async () => {
+  test('a wrong method is refused with 405 and the right methods in the Allow header', async () => {
     const read = await shop.post('/balance', {})
     expect([read.status, read.error.code, read.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'GET, HEAD'])
     const bought = await shop.get('/things/buy')
@@ -88,7 +88,7 @@ describe.each([...engines])('HTTP on %s', (engine) => {
     expect((await fetch(`${shop.url}/healthz`, { method: 'HEAD' })).status).toBe(200)
   })
 
-  test('HEAD tells the length that GET has, for answers, refusals and pages alike', async () => {
+  test('HEAD has the Content-Length of GET for answers, refusals and pages', async () => {
     const lengthOf = async (method: string, path: string) => {
       const lines = [
         `${method} ${path} HTTP/1.1`,
@@ -112,16 +112,16 @@ describe.each([...engines])('HTTP on %s', (engine) => {
 
   const shared = ['/api/v1/openapi.json', '/docs', '/docs/page.js', '/docs/page.css', '/docs/errors']
 
-  test.each(shared)('%s is compressed where the client accepts gzip, and answers 304 to its ETag', async (path) => {
-    const ask = async (headers: Record<string, string>) => {
+  test.each(shared)('%s is compressed if the client accepts gzip, and answers 304 to its ETag', async (path) => {
+    const request = async (headers: Record<string, string>) => {
       const answer = await fetch(shop.url + path, { headers, decompress: false })
       return { answer, bytes: new Uint8Array(await answer.arrayBuffer()) }
     }
-    const plain = await ask({ 'Accept-Encoding': 'identity' })
-    const packed = await ask({ 'Accept-Encoding': 'br;q=1, gzip' })
+    const plain = await request({ 'Accept-Encoding': 'identity' })
+    const packed = await request({ 'Accept-Encoding': 'br;q=1, gzip' })
     expect([plain, packed].map(({ answer }) => answer.headers.get('content-encoding'))).toEqual([null, 'gzip'])
     expect(Bun.gunzipSync(packed.bytes)).toEqual(plain.bytes)
-    expect((await ask({ 'Accept-Encoding': 'gzip;q=0' })).bytes).toEqual(plain.bytes)
+    expect((await request({ 'Accept-Encoding': 'gzip;q=0' })).bytes).toEqual(plain.bytes)
     for (const { answer } of [plain, packed]) {
       expect(answer.headers.get('vary')).toBe('Accept-Encoding')
       expect(answer.headers.get('cache-control')).toBe('no-cache')
@@ -129,13 +129,13 @@ describe.each([...engines])('HTTP on %s', (engine) => {
     const etag = plain.answer.headers.get('etag') ?? ''
     expect(packed.answer.headers.get('etag')).toBe(etag)
     for (const known of [etag, `"other", ${etag}`, '*', etag.replace('W/', '')]) {
-      const { answer, bytes } = await ask({ 'If-None-Match': known })
+      const { answer, bytes } = await request({ 'If-None-Match': known })
       expect([answer.status, answer.headers.get('etag'), bytes.length]).toEqual([304, etag, 0])
     }
-    expect((await ask({ 'If-None-Match': '"other"' })).answer.status).toBe(200)
+    expect((await request({ 'If-None-Match': '"other"' })).answer.status).toBe(200)
   })
 
-  test('an address counts as authenticated after a request with a right token, and not after others', async () => {
+  test('onAdmitted receives a client address after a request with a valid token, and not after others', async () => {
     const admitted: (Address | undefined)[] = []
     const http = createHttp({
       customers: shop.services.customers,
@@ -152,17 +152,17 @@ describe.each([...engines])('HTTP on %s', (engine) => {
       note: () => {},
     })
     const from = readAddress('192.0.2.1')
-    const ask = async (path: string, headers: Record<string, string> = {}): Promise<number> =>
+    const request = async (path: string, headers: Record<string, string> = {}): Promise<number> =>
       (await http(new Request(`${shop.url}${path}`, { headers }), from)).status
-    expect(await ask('/healthz')).toBe(200)
-    expect(await ask('/api/v1/balance')).toBe(401)
-    expect(await ask('/api/v1/balance', { Authorization: 'Bearer nothing' })).toBe(401)
+    expect(await request('/healthz')).toBe(200)
+    expect(await request('/api/v1/balance')).toBe(401)
+    expect(await request('/api/v1/balance', { Authorization: 'Bearer nothing' })).toBe(401)
     expect(admitted).toEqual([])
-    expect(await ask('/api/v1/balance', { Authorization: `Bearer ${shop.token}` })).toBe(200)
+    expect(await request('/api/v1/balance', { Authorization: `Bearer ${shop.token}` })).toBe(200)
     expect(admitted).toEqual([from])
   })
 
-  test('a fault of ours promises nothing about when it will be over', async () => {
+  test('an internal error answers 500 without a Retry-After header', async () => {
     const http = createHttp({
       customers: { authenticate: () => Promise.reject(new Error('the disk is gone')) },
       bound: [bind(getBalance, async () => getBalance.example)],
@@ -181,7 +181,7 @@ describe.each([...engines])('HTTP on %s', (engine) => {
     expect(await answer.json()).toMatchObject({ error: { code: 'internal_error', details: null } })
   })
 
-  test('a purchase that cannot be paid says what it costs, what there is, and that nothing was charged', async () => {
+  test('a purchase above the balance is refused with 402, the price, the balance and "charged": false', async () => {
     const answer = await shop.post('/things/buy', { count: 1000 })
     expect(answer.status).toBe(402)
     expect(answer.error).toMatchObject({
@@ -190,7 +190,7 @@ describe.each([...engines])('HTTP on %s', (engine) => {
     })
   })
 
-  test('a token with the scope to read cannot buy, one with the scope to trade cannot read', async () => {
+  test('a token with scope read is refused a purchase with 403, and one with scope trade a read', async () => {
     const issue = async (scope: 'read' | 'trade') =>
       (await shop.services.customers.issueToken(shop.customer, { name: scope, scopes: [scope] })).text
     const [read, trade] = [await issue('read'), await issue('trade')]
@@ -207,7 +207,7 @@ describe.each([...engines])('HTTP on %s', (engine) => {
     })
   })
 
-  test('a token with a cap spends up to it and not a kopeck further, and a refund gives it room again', async () => {
+  test('a token with a cap of 18 roubles is refused with 403 beyond it, and a refund frees part of the cap', async () => {
     const { text } = await shop.services.customers.issueToken(shop.customer, { name: 'capped', cap: kopecks(1800n) })
     const buy = (count: number) => shop.post('/things/buy', { count }, { token: text })
     const first = await buy(2)
@@ -218,7 +218,7 @@ describe.each([...engines])('HTTP on %s', (engine) => {
     expect([(await buy(1)).status, (await buy(1)).status]).toEqual([200, 403])
   })
 
-  /** What a client gets that decompresses nothing by itself. */
+  /** The answer as it is sent, without decompression by the client. */
   const fetchRaw = async (path: string, init: { headers: Record<string, string>; method?: string; body?: string }) => {
     const headers = { Authorization: `Bearer ${shop.token}`, ...init.headers }
     const answer = await fetch(`${shop.url}/api/v1${path}`, { ...init, headers, decompress: false })
@@ -229,7 +229,7 @@ describe.each([...engines])('HTTP on %s', (engine) => {
     answer.headers.get('vary'),
   ]
 
-  test('a JSON answer above 1 KiB is compressed where the client accepts gzip, a smaller one is not', async () => {
+  test('a JSON answer above 1 KiB is compressed if the client accepts gzip, and a smaller one is not', async () => {
     for (let count = 0; count < 10; count += 1) await shop.post('/things/buy', { count: 1 })
     const [plain, packed] = [
       await fetchRaw('/transactions', { headers: { 'Accept-Encoding': 'identity' } }),
@@ -257,7 +257,7 @@ describe.each([...engines])('HTTP on %s', (engine) => {
     expect(JSON.parse(new TextDecoder().decode(Bun.gunzipSync(long.bytes)))).toMatchObject({ ok: true })
   })
 
-  test('a refusal above 1 KiB is compressed as well', async () => {
+  test('a refusal above 1 KiB is compressed if the client accepts gzip', async () => {
     const problems = Array.from({ length: 50 }, () => fieldProblem('ids', 'invalid'))
     const http = createHttp({
       customers: { authenticate: () => Promise.reject(malformed(problems)) },
@@ -299,7 +299,7 @@ describe.each([...engines])('HTTP on %s', (engine) => {
     expect([unauthorized.answer.status, unauthorized.answer.headers.get('etag')]).toEqual([401, null])
   })
 
-  test('an HTTP/1.0 request without a host is answered', async () => {
+  test('the shop answers an HTTP/1.0 request without a Host header', async () => {
     const port = Number(new URL(shop.url).port)
     const [ready] = await sendRaw(port, ['GET /readyz HTTP/1.0\r\n\r\n'])
     expect(ready?.status).toBe(200)
@@ -310,7 +310,7 @@ describe.each([...engines])('HTTP on %s', (engine) => {
     expect(elsewhere?.status).toBe(404)
   })
 
-  test('a stopping shop refuses everything but /healthz', async () => {
+  test('a stopping shop answers 503 to every path except /healthz', async () => {
     shop.refuseNew(true)
     for (const path of ['/balance', '/orders/ord_0000000000000000000000000z', '/openapi.json/z', '/viz']) {
       const answer = await shop.get(path)
@@ -342,7 +342,7 @@ describe('rate limits as shipped', () => {
     return Promise.all(Array.from({ length: count }, issue))
   }
 
-  test('a token reads 1,200 times in a minute, is then told how long to wait, and after that long may again', async () => {
+  test('a token may read 1,200 times per minute, then gets 429 with Retry-After: 1, and may read again after 1 s', async () => {
     const [text = ''] = await tokensOfOne(1)
     const read = () => shop.get('/balance', { token: text })
     expect(rateLimitOf((await read()).headers)).toEqual([1200, 1199, 1])
@@ -364,7 +364,7 @@ describe('rate limits as shipped', () => {
     expect(rateLimitOf((await read()).headers)).toEqual([1200, 1199, 1])
   })
 
-  test('it buys 300 times in a minute, and neither limit uses up the other or that of another token', async () => {
+  test('a token may send 300 purchases per minute, apart from its limit of reads and from other tokens', async () => {
     const [mine = '', another = ''] = await tokensOfOne(2)
     const buy = (token: string) => shop.post('/things/buy', { count: 0 }, { token })
     for (let count = 0; count < 300; count += 1) expect((await buy(mine)).status).toBe(400)
@@ -378,7 +378,7 @@ describe('rate limits as shipped', () => {
     expect((await buy(mine)).status).toBe(429)
   })
 
-  test('20 tokens of a customer have the rate limit of five, and other customers keep theirs', async () => {
+  test('20 tokens of one customer share the rate limit of 5 tokens, and other customers keep theirs', async () => {
     const tokens = await tokensOfOne(20)
     const buy = (token: string) => shop.post('/things/buy', { count: 0 }, { token })
     for (let round = 0; round < 75; round += 1) for (const token of tokens) expect((await buy(token)).status).toBe(400)
@@ -390,7 +390,7 @@ describe('rate limits as shipped', () => {
     expect([(await buy(another)).status, (await shop.get('/balance', { token: another })).status]).toEqual([400, 200])
   })
 
-  test('a clock that steps back gives nothing and takes nothing', async () => {
+  test('a clock that is set back by 30 s neither adds nor removes requests of a rate limit', async () => {
     const [text = ''] = await tokensOfOne(1)
     const left = async () => rateLimitOf((await shop.get('/balance', { token: text })).headers)[1]
     expect(await left()).toBe(1199)
@@ -398,9 +398,9 @@ describe('rate limits as shipped', () => {
     expect(await left()).toBe(1198)
   })
 
-  test('a shop without limits says nothing of them', async () => {
-    const free = await openThingsShop('sqlite')
-    expect((await free.get('/balance')).headers.has('ratelimit-limit')).toBe(false)
-    await free.stop()
+  test('a shop without rate limits sends no RateLimit-Limit header', async () => {
+    const unlimited = await openThingsShop('sqlite')
+    expect((await unlimited.get('/balance')).headers.has('ratelimit-limit')).toBe(false)
+    await unlimited.stop()
   })
 })

@@ -21,32 +21,32 @@ const parsed = (text: string): { value: unknown } | undefined => {
   }
 }
 
-/** Whether a value holds something that is refused although JSON could write it. */
-function holdsRefused(value: unknown, depth = 0): boolean {
+/** Whether a value contains a part that readJson refuses although JSON.stringify writes it. */
+function containsRefused(value: unknown, depth = 0): boolean {
   if (typeof value === 'number')
     return Object.is(value, -0) || (Number.isInteger(value) && !Number.isSafeInteger(value))
   if (typeof value === 'string') return value.includes('\0') || !value.isWellFormed()
   if (typeof value !== 'object' || value === null) return false
   if (depth === 16) return true
   return Object.entries(value).some(
-    ([key, each]) => key === '__proto__' || holdsRefused(key) || holdsRefused(each, depth + 1),
+    ([key, each]) => key === '__proto__' || containsRefused(key) || containsRefused(each, depth + 1),
   )
 }
 
-describe('JSON that money hangs on', () => {
-  test('every value that JSON can write without ambiguity is read as JSON.parse reads it', () => {
+describe('readJson', () => {
+  test('readJson reads every unambiguous value that JSON.stringify writes, and refuses the others', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 20 }), fc.constantFrom(undefined, 1, '\t'), (value, indent) => {
         const text = JSON.stringify(value, null, indent)
         const read = attempt(text)
-        expect(read !== undefined).toBe(!holdsRefused(JSON.parse(text)))
+        expect(read !== undefined).toBe(!containsRefused(JSON.parse(text)))
         if (read) expect(JSON.stringify(read.value)).toBe(JSON.stringify(value))
       }),
       { numRuns: 3000 },
     )
   })
 
-  test('whatever it accepts, JSON.parse accepts and understands in the same way', () => {
+  test('readJson returns the value of JSON.parse for every text that it accepts', () => {
     const piece = fc.constantFrom(
       ...'{}[]:,"\\ \n\t\r0123456789.-+eE'.split(''),
       'true',
@@ -78,7 +78,7 @@ describe('JSON that money hangs on', () => {
     )
   })
 
-  test('whatever JSON.parse refuses, it refuses', () => {
+  test('readJson refuses every text that JSON.parse refuses', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -93,10 +93,10 @@ describe('JSON that money hangs on', () => {
     )
   })
 
-  test('every double that JSON writes is read to its last bit', () => {
+  test('readJson reads every double that JSON.stringify writes exactly', () => {
     fc.assert(
       fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (value) => {
-        fc.pre(!holdsRefused(value))
+        fc.pre(!containsRefused(value))
         expect(readJson(JSON.stringify(value))).toBe(value)
       }),
       { numRuns: 5000 },
@@ -115,7 +115,7 @@ describe('JSON that money hangs on', () => {
     ['9007199254740991', 9007199254740991],
     ['-9007199254740991', -9007199254740991],
     ['5e-324', 5e-324],
-  ])('%s is the number %p', (text, value) => {
+  ])('readJson reads %s as the number %p', (text, value) => {
     expect(readJson(text)).toBe(value)
   })
 
@@ -141,11 +141,11 @@ describe('JSON that money hangs on', () => {
     '+1',
     '1e',
     '--1',
-  ])('%p cannot be kept as it is written and is refused', (text) => {
+  ])('readJson refuses %p, which is malformed or not exact as a double', (text) => {
     expect(attempt(text)).toBeUndefined()
   })
 
-  test('a key is never given twice, not even in another spelling or under a name that objects have already', () => {
+  test('readJson refuses a duplicate key in any spelling and __proto__, and its objects have no prototype', () => {
     for (const text of ['{"a":1,"a":1}', '{"a":1,"\\u0061":2}', '{"__proto__":1}', '{"x":{"\\u005f_proto__":1}}']) {
       expect(attempt(text)).toBeUndefined()
     }
@@ -159,7 +159,7 @@ describe('JSON that money hangs on', () => {
     ])
   })
 
-  test('sixteen levels are read, seventeen are not, and a hundred thousand cost nothing', () => {
+  test('readJson reads 16 levels of nesting, and refuses 17 and 100,000', () => {
     const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
     expect(attempt(nested(16))).toBeDefined()
     expect(attempt(nested(17))).toBeUndefined()
@@ -167,7 +167,7 @@ describe('JSON that money hangs on', () => {
     expect(attempt('{"a":'.repeat(100_000))).toBeUndefined()
   })
 
-  test('the longest body, all one text, is read whole', () => {
+  test('readJson reads a string literal of 65,000 characters', () => {
     for (const filler of ['x', '\\n', '\\u00e9', '😀', '\\"']) {
       const text = `"${filler.repeat(Math.floor(65_000 / filler.length))}"`
       expect(readJson(text)).toBe(JSON.parse(text))

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { languageOf } from './language.ts'
 
-test('the language is Russian only where Accept-Language prefers it to English', () => {
+test('languageOf returns Russian only if Accept-Language prefers it to English', () => {
   const russian = { ru: 'ru', 'ru-RU,ru;q=0.9,en;q=0.8': 'ru', 'en;q=0.4, RU;q=0.5': 'ru' }
   const others = { 'en, ru': 'en', 'de, ru;q=0': 'en', 'en-GB,en;q=0.9,ru;q=0.8': 'en', '*': 'en', 'ru;q=x': 'en' }
   for (const [accepted, language] of Object.entries({ ...russian, ...others })) {

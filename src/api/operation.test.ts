@@ -30,12 +30,12 @@ const thingExample = {
   parts: [{ size: 3 }],
 }
 
-test('exampleOf makes a value of the examples of its fields, without optional fields', () => {
+test('exampleOf builds a value from the examples of the fields, without optional fields', () => {
   expect(exampleOf(thing)).toEqual(thingExample)
   expect(exampleOf(z.union([thing, z.null()]))).toEqual(thingExample)
 })
 
-test('an operation derives its examples, and its own values replace single fields of them', () => {
+test('an operation derives its examples from its fields, and given values replace single fields', () => {
   const operation = operationsOf({ tag: 'Things' })('addThing', 'POST /things/{id}', {
     summary: 'Add a thing',
     body: z.object({ name: text('A name.', 'lamp'), size: whole('A size.', 3).optional() }),

@@ -5,7 +5,7 @@ import { createLog } from '../adapters/log.ts'
 import { readPrefix } from '../core/address.ts'
 import { requestNotes } from './serve.ts'
 
-const locked = async (service: Service, ...sources: string[]) => {
+const issueLocked = async (service: Service, ...sources: string[]) => {
   const { customer } = await service.newCustomer()
   const allowedFrom = sources.flatMap((text) => readPrefix(text) ?? [])
   return (await service.services.customers.issueToken(customer, { name: 'locked', allowedFrom })).text
@@ -14,7 +14,7 @@ const locked = async (service: Service, ...sources: string[]) => {
 /** The origin whose pages may call the API. */
 const listedOrigin = 'https://app.example'
 
-describe('where a request comes from', () => {
+describe('client address, CORS and caching headers', () => {
   let plain: Service
   let behind: Service
   beforeAll(async () => {
@@ -32,7 +32,7 @@ describe('where a request comes from', () => {
   const corsOf = ({ headers }: Response) =>
     [...headers].filter(([name]) => name.startsWith('access-control-')).map(([name]) => name)
   const preflight = { 'Access-Control-Request-Method': 'POST', 'Access-Control-Request-Headers': 'authorization' }
-  const askFrom = (service: Service, origin: string, path: string, method = 'GET') =>
+  const requestFrom = (service: Service, origin: string, path: string, method = 'GET') =>
     fetch(service.url + path, {
       method,
       headers: {
@@ -41,13 +41,13 @@ describe('where a request comes from', () => {
       },
     })
 
-  test('a page of a listed origin reads answers and refusals of the customer API, and its preflight passes', async () => {
+  test('an origin in TURNPIKE_CORS_ORIGINS may read answers of the customer API, and its preflight passes', async () => {
     for (const [path, status] of [
       ['/api/v1/balance', 200],
       ['/api/v1/nothing', 404],
       ['/api/v1/openapi.json', 200],
     ] as const) {
-      const answer = await askFrom(behind, listedOrigin, path)
+      const answer = await requestFrom(behind, listedOrigin, path)
       expect([path, answer.status, answer.headers.get('access-control-allow-origin')]).toEqual([
         path,
         status,
@@ -56,7 +56,7 @@ describe('where a request comes from', () => {
       expect(answer.headers.get('access-control-expose-headers')).toContain('Idempotent-Replayed')
       expect(answer.headers.get('vary')).toContain('Origin')
     }
-    const preflightAnswer = await askFrom(behind, listedOrigin, '/api/v1/dedicated/buy', 'OPTIONS')
+    const preflightAnswer = await requestFrom(behind, listedOrigin, '/api/v1/dedicated/buy', 'OPTIONS')
     expect([preflightAnswer.status, await preflightAnswer.text()]).toEqual([204, ''])
     expect(preflightAnswer.headers.get('access-control-allow-origin')).toBe(listedOrigin)
     expect(preflightAnswer.headers.get('access-control-allow-methods')).toBe('GET, HEAD, POST')
@@ -70,23 +70,23 @@ describe('where a request comes from', () => {
   test('another origin, another API and a shop without TURNPIKE_CORS_ORIGINS get no CORS header', async () => {
     for (const origin of [`${listedOrigin}.evil.example`, 'http://app.example', `${listedOrigin}:8443`, 'null']) {
       for (const method of ['GET', 'OPTIONS']) {
-        const answer = await askFrom(behind, origin, '/api/v1/balance', method)
+        const answer = await requestFrom(behind, origin, '/api/v1/balance', method)
         expect([origin, answer.status, corsOf(answer)]).toEqual([origin, method === 'GET' ? 200 : 405, []])
         expect(answer.headers.get('vary')).toContain('Origin')
       }
     }
     for (const path of ['/', '/operator', '/auth/v1/openapi.json', '/admin/v1/overview', '/node/v1/state', '/readyz']) {
       for (const method of ['GET', 'OPTIONS']) {
-        expect([path, corsOf(await askFrom(behind, listedOrigin, path, method))]).toEqual([path, []])
+        expect([path, corsOf(await requestFrom(behind, listedOrigin, path, method))]).toEqual([path, []])
       }
     }
     const traversed = '/api/v1/%2e%2e/%2e%2e/admin/v1/overview'
-    expect(corsOf(await askFrom(behind, listedOrigin, traversed))).toEqual([])
-    const plainly = await askFrom(plain, listedOrigin, '/api/v1/balance')
+    expect(corsOf(await requestFrom(behind, listedOrigin, traversed))).toEqual([])
+    const plainly = await requestFrom(plain, listedOrigin, '/api/v1/balance')
     expect([plainly.status, corsOf(plainly), plainly.headers.get('vary')]).toEqual([200, [], null])
   })
 
-  test('what holds a password and what a session reads is not stored, and has an ETag all the same', async () => {
+  test('answers with a password and answers to a session are "no-store", and answer 304 to their ETag', async () => {
     const { signIn, operators, db } = plain.services
     const { customer, token } = await plain.newCustomer()
     const operator = await db.transact((tx) => operators.add(tx, 'looker', 'reader'))
@@ -100,11 +100,11 @@ describe('where a request comes from', () => {
         (each) => [each, byToken, 'no-store'] as const,
       ),
     ] as const) {
-      const ask = (known: string) =>
+      const request = (known: string) =>
         fetch(`${plain.url}/api/v1${path}`, { headers: { ...headers, 'If-None-Match': known } })
-      const first = await ask('"other"')
+      const first = await request('"other"')
       expect([path, first.status, first.headers.get('cache-control')]).toEqual([path, 200, caching])
-      const again = await ask(first.headers.get('etag') ?? '')
+      const again = await request(first.headers.get('etag') ?? '')
       expect([path, again.status, again.headers.get('cache-control')]).toEqual([path, 304, caching])
     }
   })
@@ -117,16 +117,16 @@ describe('where a request comes from', () => {
       })
     ).status
 
-  test('the source is the peer of the socket if no proxy is trusted, whatever a header says', async () => {
-    const token = await locked(plain, '203.0.113.7')
+  test('the client address is the socket peer without trusted proxies, whatever X-Forwarded-For contains', async () => {
+    const token = await issueLocked(plain, '203.0.113.7')
     for (const claim of [undefined, '203.0.113.7', '203.0.113.7, 127.0.0.1']) {
       expect(await statusFrom(plain, token, claim)).toBe(403)
     }
-    expect(await statusFrom(plain, await locked(plain, '127.0.0.1'), '203.0.113.7')).toBe(200)
+    expect(await statusFrom(plain, await issueLocked(plain, '127.0.0.1'), '203.0.113.7')).toBe(200)
   })
 
-  test('behind trusted proxies it is the last address that is not one of them', async () => {
-    const token = await locked(behind, '203.0.113.7')
+  test('the client address behind trusted proxies is the last untrusted address in X-Forwarded-For', async () => {
+    const token = await issueLocked(behind, '203.0.113.7')
     for (const claim of [
       '203.0.113.7',
       '203.0.113.7, 10.1.2.3',
@@ -138,8 +138,8 @@ describe('where a request comes from', () => {
     }
   })
 
-  test('what a client wrote into the header itself is not believed', async () => {
-    const token = await locked(behind, '203.0.113.7')
+  test('a forged or malformed X-Forwarded-For does not satisfy the allowed addresses of a token', async () => {
+    const token = await issueLocked(behind, '203.0.113.7')
     for (const claim of [
       '203.0.113.7, 198.51.100.1',
       '203.0.113.7, 198.51.100.1, 10.1.2.3',
@@ -154,7 +154,7 @@ describe('where a request comes from', () => {
     }
   })
 
-  test('an untrusted proxy in a private network is logged once; a public client with the same header is not', async () => {
+  test('the shop warns once of X-Forwarded-For from an untrusted loopback peer, and not from a trusted proxy', async () => {
     const warnings = async (service: Service) =>
       ((await (await fetch(`${service.url}/readyz`)).json()) as { warnings?: string[] }).warnings ?? []
     const logged = (service: Service) => service.log.filter((line) => line.includes('not trusted')).length
@@ -174,8 +174,8 @@ describe('where a request comes from', () => {
     }
   })
 
-  test('a request straight from a trusted proxy is its own', async () => {
-    expect(await statusFrom(behind, await locked(behind, '127.0.0.1'), undefined)).toBe(200)
+  test('a request of a trusted proxy without X-Forwarded-For has the address of the proxy', async () => {
+    expect(await statusFrom(behind, await issueLocked(behind, '127.0.0.1'), undefined)).toBe(200)
   })
 })
 
@@ -187,7 +187,7 @@ test('a shop that does not serve TLS itself sends no Strict-Transport-Security',
   await service.stop()
 })
 
-test('a sale is counted and logged once; a replay, a new payment and a free order are not', async () => {
+test('the shop counts and logs a sale once, and not its replays, a new payment or a free order', async () => {
   const metricsPort = freePort()
   const service = await startService('sqlite', { TURNPIKE_METRICS_LISTEN: `127.0.0.1:${metricsPort}` })
   const order = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
@@ -207,7 +207,7 @@ test('a sale is counted and logged once; a replay, a new payment and a free orde
   await service.stop()
 })
 
-test('each fault and each sale has a line; who is turned away has one every ten seconds, with how many there were', () => {
+test('the shop logs each fault and each sale, and refusals with 503 once per 10 s with their number', () => {
   const lines: string[] = []
   let nowMs = 5
   const note = requestNotes(
@@ -215,29 +215,29 @@ test('each fault and each sale has a line; who is turned away has one every ten 
     () => nowMs,
   )
   const plain = { id: 'x', method: 'POST', path: '/p', code: undefined, tookMs: 1, customer: undefined }
-  const tell = (status: number, more: { isSale?: boolean; fault?: unknown } = {}): string[] => {
+  const logged = (status: number, more: { isSale?: boolean; fault?: unknown } = {}): string[] => {
     lines.length = 0
     note({ ...plain, status, isSale: false, fault: undefined, ...more })
     return lines
       .map((line) => JSON.parse(line))
       .map(({ level, event, times }) => [level, event, times].join(' ').trim())
   }
-  expect(tell(200)).toEqual(['debug request'])
-  expect(tell(200, { isSale: true })).toEqual(['info sold'])
-  expect(tell(500, { fault: new Error('ours') })).toEqual(['error fault'])
-  expect(tell(503, { fault: new Error('full') })).toEqual(['error unavailable'])
-  expect(tell(503)).toEqual(['warn turned away 1'])
-  for (let count = 0; count < 3; count += 1) expect(tell(503)).toEqual([])
+  expect(logged(200)).toEqual(['debug request'])
+  expect(logged(200, { isSale: true })).toEqual(['info sold'])
+  expect(logged(500, { fault: new Error('ours') })).toEqual(['error fault'])
+  expect(logged(503, { fault: new Error('full') })).toEqual(['error unavailable'])
+  expect(logged(503)).toEqual(['warn turned away 1'])
+  for (let count = 0; count < 3; count += 1) expect(logged(503)).toEqual([])
   nowMs += 9999
-  expect(tell(503)).toEqual([])
+  expect(logged(503)).toEqual([])
   nowMs += 1
-  expect(tell(503)).toEqual(['warn turned away 5'])
+  expect(logged(503)).toEqual(['warn turned away 5'])
   nowMs += 10_000
-  expect(tell(503)).toEqual(['warn turned away 1'])
-  expect(tell(429)).toEqual(['debug request'])
+  expect(logged(503)).toEqual(['warn turned away 1'])
+  expect(logged(429)).toEqual(['debug request'])
 })
 
-test('a fault is shown as internal_error and no more, and the log tells the rest under the same request id', async () => {
+test('an internal error shows the client no cause, and the log has the cause under the same request id', async () => {
   const service = await startService('sqlite')
   await service.services.db.transact((tx) => tx.run('ALTER TABLE accounts RENAME TO accounts_gone'))
   const answer = await service.get('/balance')

@@ -4,7 +4,7 @@ import { readSessionText, toCookie } from './session.ts'
 
 const of = { secret: 'tps_x', forMs: 60_999 }
 
-test('behind TLS a cookie is this host’s alone and never sent without TLS', () => {
+test('toCookie adds Secure and the prefix __Host- behind TLS, and neither without TLS', () => {
   expect(toCookie('operator', of, true)).toBe(
     '__Host-turnpike_operator=tps_x; Path=/; HttpOnly; SameSite=Strict; Max-Age=60; Secure',
   )
@@ -12,24 +12,24 @@ test('behind TLS a cookie is this host’s alone and never sent without TLS', ()
   expect(toCookie('customer', { secret: '', forMs: 0 }, false)).toContain('Max-Age=0')
 })
 
-const ask = (
+const readSession = (
   headers: Record<string, string>,
   publicUrl = 'https://shop.example',
   kind: 'customer' | 'operator' = 'customer',
 ) => readSessionText(new Request('http://127.0.0.1:8080/api/v1/balance', { headers }), kind, publicUrl)
 const refused = async (headers: Record<string, string>): Promise<boolean> =>
-  (await failureOf(Promise.resolve().then(() => ask(headers)))).name === 'Refusal'
+  (await failureOf(Promise.resolve().then(() => readSession(headers)))).name === 'Refusal'
 
-test('a session is read from its own cookie, and only with the header and from our own origin', async () => {
+test('readSessionText reads the cookie of its kind, only with X-Turnpike-Console and from the same origin', async () => {
   const cookie = { Cookie: 'a=b; __Host-turnpike_customer=tps_x; turnpike_operator=tps_y' }
   const sent = { ...cookie, 'X-Turnpike-Console': '1' }
-  expect(ask(sent)).toBe('tps_x')
-  expect(ask({ ...sent, Origin: 'https://shop.example', 'Sec-Fetch-Site': 'same-origin' })).toBe('tps_x')
-  expect(ask({ ...sent, Origin: 'http://127.0.0.1:8080' })).toBe('tps_x')
-  expect(ask(sent, 'http://127.0.0.1:8080')).toBeUndefined()
-  expect(ask(sent, 'http://127.0.0.1:8080', 'operator')).toBe('tps_y')
-  expect(ask({})).toBeUndefined()
-  expect(ask({ ...sent, Cookie: `${'a=b; '.repeat(3000)}${cookie.Cookie}` })).toBeUndefined()
+  expect(readSession(sent)).toBe('tps_x')
+  expect(readSession({ ...sent, Origin: 'https://shop.example', 'Sec-Fetch-Site': 'same-origin' })).toBe('tps_x')
+  expect(readSession({ ...sent, Origin: 'http://127.0.0.1:8080' })).toBe('tps_x')
+  expect(readSession(sent, 'http://127.0.0.1:8080')).toBeUndefined()
+  expect(readSession(sent, 'http://127.0.0.1:8080', 'operator')).toBe('tps_y')
+  expect(readSession({})).toBeUndefined()
+  expect(readSession({ ...sent, Cookie: `${'a=b; '.repeat(3000)}${cookie.Cookie}` })).toBeUndefined()
   for (const headers of [
     cookie,
     { ...sent, Origin: 'https://evil.example' },

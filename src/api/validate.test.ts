@@ -49,14 +49,14 @@ const cases: readonly (readonly [schema: z.ZodType, value: unknown, sentence: st
   [z.string().max(3, 'a text that is no problem'), 'four', 'is not valid'],
 ]
 
-test('readFields names the problem of every kind of check in plain English, and a message of the check itself first', () => {
+test('readFields describes the problem of each kind of check in English, and prefers a message of the check', () => {
   for (const [schema, value, sentence] of cases) {
     const [found] = problemsOf(z.object({ field: schema }), { field: value })
     expect(found?.problem).toBe(sentence)
   }
 })
 
-test('readFields lists the allowed values beside the problem', () => {
+test('readFields lists the allowed values of a field with its problem', () => {
   const schema = z.object({ ipv: z.literal([3, 4, 6]), kind: z.enum(['a', 'b']) })
   expect(problemsOf(schema, { ipv: 5 })).toEqual([
     {

@@ -21,7 +21,7 @@ const operation = {
 const problemOf = (name: string) =>
   sentenceOf(findWarnings({ ...operation, singular: {} }, {}, { [name]: 1 }, new Headers()).warnings[0])
 
-describe('the nearest known name', () => {
+describe('findWarnings for an unknown field', () => {
   test.each([
     ['country', 'countries'],
     ['Countries', 'countries'],
@@ -32,17 +32,17 @@ describe('the nearest known name', () => {
     ['formatId', 'format_id'],
     ['quantitiy', 'quantity'],
     ['id', 'ids'],
-  ])('findNearest of %s is %s', (name, nearest) => {
+  ])('findWarnings suggests for the unknown field %s the known field %s', (name, nearest) => {
     expect(problemOf(name)).toBe(`is not known here; did you mean ${nearest}?`)
   })
 
   test.each(['colour', 'x', '', 'зона', '\u{1f600}', 'x'.repeat(65_000), 'constructor'])(
-    'findNearest returns undefined if no known name is near: %#',
+    'findWarnings suggests nothing if no known field is similar: %#',
     (name) => expect(problemOf(name)).toBe('is not known here and was ignored'),
   )
 })
 
-test('every unknown name is warned of and no known one, whatever they are', () => {
+test('findWarnings warns of every unknown field and of no known one', () => {
   const keys = fc.uniqueArray(fc.oneof(fc.constantFrom(...names), fc.string({ unit: 'binary', maxLength: 30 })), {
     maxLength: 15,
   })
@@ -60,14 +60,14 @@ test('every unknown name is warned of and no known one, whatever they are', () =
   )
 })
 
-test('one in place of a list is read as the list, and leaves the request that was sent as it was', () => {
+test('findWarnings reads a singular field as a list of one, and does not change the sent object', () => {
   const sent = { country: 'DE', pool_type: 'x' }
   const { fields } = findWarnings(operation, {}, sent, new Headers())
   expect(fields).toEqual({ pool_type: 'x', countries: ['DE'] })
   expect(sent).toEqual({ country: 'DE', pool_type: 'x' })
 })
 
-test('within a field that is an object its own names are known, if it says enough to know them', () => {
+test('findWarnings checks the fields of a nested object only if namesIn returns its names', () => {
   const namesIn = ({ product }: { readonly product?: unknown }) => (product === 'a' ? ['product', 'count'] : undefined)
   const find = (value: Parameters<typeof findWarnings>[2][string]) =>
     findWarnings(
@@ -82,19 +82,19 @@ test('within a field that is an object its own names are known, if it says enoug
   for (const value of [{ product: 'b', cout: 1 }, null, 'a', [{ cout: 1 }]]) expect(find(value)).toEqual([])
 })
 
-test('findWarnings explains the first 20 unknown names and counts the others', () => {
-  let looks = 0
+test('findWarnings explains the first 20 of 5,000 unknown fields and counts the others', () => {
+  let lookups = 0
   class Names extends Array<string> {
     override [Symbol.iterator]() {
-      looks += 1
+      lookups += 1
       return super[Symbol.iterator]()
     }
   }
   const namesIn = () => new Names('product', 'count')
   const what = Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`name${index}`, 1]))
-  const looking = { ...operation, body: z.object({ what: z.any() }), inner: [{ field: 'what', namesIn }] }
-  const { warnings } = findWarnings(looking, {}, { what }, new Headers())
-  expect([warnings.length, looks]).toEqual([21, 20])
+  const nested = { ...operation, body: z.object({ what: z.any() }), inner: [{ field: 'what', namesIn }] }
+  const { warnings } = findWarnings(nested, {}, { what }, new Headers())
+  expect([warnings.length, lookups]).toEqual([21, 20])
   expect(warnings.at(-1)).toEqual({ field: 'body', reason: 'more_unknown', params: { fields: 4980 } })
   expect(sentenceOf(warnings.at(-1))).toBe('has 4980 more fields that are not known here')
 })

@@ -4,35 +4,35 @@ import type { StateRow, StateTable } from '../../domains/fleet/index.ts'
 import { overlapMs, readCursor, writeCursor } from './cursor.ts'
 import { createFeed, type Page } from './feed.ts'
 
-/** A table whose commits become visible when they like, as in a database with many writers. */
+/** A table whose commits become visible with a delay, as in a database with concurrent writers. */
 class LateTable {
   nowMs = 1_000_000
-  private readonly commits: { row: StateRow; gone: boolean; visibleAt: number }[] = []
+  private readonly commits: { row: StateRow; isDeleted: boolean; visibleAt: number }[] = []
   private version = 0
 
-  commit(id: string, gone: boolean, lateMs = 0): void {
+  commit(id: string, isDeleted: boolean, lateMs = 0): void {
     this.version += 1
-    const row: StateRow = { id, changedAt: this.nowMs, shape: { id, gone, version: this.version } }
-    this.commits.push({ row, gone, visibleAt: this.nowMs + lateMs })
+    const row: StateRow = { id, changedAt: this.nowMs, shape: { id, isDeleted, version: this.version } }
+    this.commits.push({ row, isDeleted, visibleAt: this.nowMs + lateMs })
   }
 
   /**
-   * The newest visible word on each thing; a row that is locked is not written by a second one, so words stay in order.
+   * The newest visible version of each row. A locked row has no second writer, so its versions stay in order.
    */
-  visible(): { row: StateRow; gone: boolean }[] {
-    const newest = new Map<string, { row: StateRow; gone: boolean }>()
+  visible(): { row: StateRow; isDeleted: boolean }[] {
+    const newest = new Map<string, { row: StateRow; isDeleted: boolean }>()
     for (const each of this.commits) if (each.visibleAt <= this.nowMs) newest.set(each.row.id, each)
     return [...newest.values()]
   }
 
-  /** A feed does not look into what it gives, so things of a test's own serve as well as devices. */
+  /** The feed does not read the shape of a row, so the test uses its own shape. */
   readonly table: StateTable = {
     name: 'peers',
-    read: async (after, limit, thereOnly) => {
+    read: async (after, limit, existingOnly) => {
       const isAfter = (row: StateRow) =>
         row.changedAt > after.changedAt || (row.changedAt === after.changedAt && row.id > after.id)
       return this.visible()
-        .filter(({ row, gone }) => isAfter(row) && !(thereOnly && gone))
+        .filter(({ row, isDeleted }) => isAfter(row) && !(existingOnly && isDeleted))
         .map(({ row }) => row as StateRow<never>)
         .toSorted((a, b) => a.changedAt - b.changedAt || (a.id < b.id ? -1 : 1))
         .slice(0, limit)
@@ -42,15 +42,15 @@ class LateTable {
   open = () => createFeed({ tables: [this.table], clock: () => this.nowMs })
 }
 
-type Thing = { readonly id: string; readonly gone: boolean; readonly version: number }
+type TestRow = { readonly id: string; readonly isDeleted: boolean; readonly version: number }
 
 class Reader {
   cursor: string | undefined
-  readonly known = new Map<string, Thing>()
+  readonly known = new Map<string, TestRow>()
 
-  hear(page: Page): void {
-    for (const each of page.given[0] as Thing[]) {
-      if (each.gone) this.known.delete(each.id)
+  apply(page: Page): void {
+    for (const each of page.given[0] as TestRow[]) {
+      if (each.isDeleted) this.known.delete(each.id)
       else this.known.set(each.id, each)
     }
     this.cursor = page.cursor
@@ -61,7 +61,7 @@ async function catchUp(feed: ReturnType<typeof createFeed>, reader: Reader): Pro
   const counts: number[] = []
   for (;;) {
     const page = await feed.read(reader.cursor)
-    reader.hear(page)
+    reader.apply(page)
     counts.push(page.count)
     if (!page.more) return counts
   }
@@ -74,7 +74,7 @@ const step = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant('commit' as const),
       id: fc.constantFrom(...ids),
-      gone: fc.boolean(),
+      isDeleted: fc.boolean(),
       lateMs: fc.constantFrom(0, 0, 10, 5000, overlapMs - 1),
     }),
   },
@@ -86,8 +86,8 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant('restart' as const) }) },
 )
 
-describe('what a node is fed', () => {
-  test('a node has every row in the end, despite late commits, lost answers and restarts', async () => {
+describe('the feed of a node', () => {
+  test('a node has all existing rows after late commits, lost answers and restarts of the feed', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 120 }), async (steps) => {
         const late = new LateTable()
@@ -99,16 +99,16 @@ describe('what a node is fed', () => {
           else if (each.do === 'restart') feed = late.open()
           else if (each.do === 'read') {
             const page = await feed.read(reader.cursor)
-            if (!each.lost) reader.hear(page)
+            if (!each.lost) reader.apply(page)
           } else if ((lockedUntil.get(each.id) ?? 0) <= late.nowMs) {
-            late.commit(each.id, each.gone, each.lateMs)
+            late.commit(each.id, each.isDeleted, each.lateMs)
             lockedUntil.set(each.id, late.nowMs + each.lateMs)
           }
         }
         late.nowMs += overlapMs - 1
         await catchUp(feed, reader)
         await catchUp(feed, reader)
-        const there = late.visible().flatMap(({ row, gone }) => (gone ? [] : [row.shape as Thing]))
+        const there = late.visible().flatMap(({ row, isDeleted }) => (isDeleted ? [] : [row.shape as TestRow]))
         expect([...reader.known.values()].toSorted((a, b) => a.version - b.version)).toEqual(
           there.toSorted((a, b) => a.version - b.version),
         )
@@ -117,7 +117,7 @@ describe('what a node is fed', () => {
     )
   })
 
-  test('a page has at most 500 things, and thousands of one moment are read without a gap', async () => {
+  test('a page of the feed has at most 500 rows, and 1,700 rows of one millisecond are read without a gap', async () => {
     const late = new LateTable()
     for (let index = 0; index < 1700; index += 1) late.commit(`t${index}`, false)
     const reader = new Reader()
@@ -127,7 +127,7 @@ describe('what a node is fed', () => {
     expect(await catchUp(feed, reader)).toEqual([0])
   })
 
-  test('a row that changes twice in one millisecond is sent twice', async () => {
+  test('the feed sends a row that changes twice in one millisecond twice', async () => {
     const late = new LateTable()
     const reader = new Reader()
     const feed = late.open()
@@ -138,7 +138,7 @@ describe('what a node is fed', () => {
     expect(reader.known.get('t1')?.version).toBe(2)
   })
 
-  test('a slow reader misses nothing that appears behind it while it reads', async () => {
+  test('a node that reads page by page also gets a row whose commit becomes visible 20 s late', async () => {
     const late = new LateTable()
     for (let index = 0; index < 600; index += 1) late.commit(`t${1000 + index}`, false)
     const reader = new Reader()
@@ -149,14 +149,14 @@ describe('what a node is fed', () => {
     late.nowMs += 1
     for (let index = 0; index < 600; index += 1) late.commit(`t${1000 + index}`, false)
     late.nowMs += 1
-    reader.hear(await feed.read(reader.cursor))
+    reader.apply(await feed.read(reader.cursor))
     late.nowMs += 90_000
     await catchUp(feed, reader)
     await catchUp(feed, reader)
     expect(reader.known.has('late')).toBe(true)
   })
 
-  test('two requests of one node at once each tell all that the node has not heard', async () => {
+  test('two concurrent requests with one cursor each return the row that the node does not have', async () => {
     const late = new LateTable()
     const reader = new Reader()
     const feed = late.open()
@@ -165,13 +165,13 @@ describe('what a node is fed', () => {
     const pages = await Promise.all([feed.read(reader.cursor), feed.read(reader.cursor)])
     expect(pages.map((page) => page.count)).toEqual([1, 1])
     for (const page of pages) {
-      reader.hear(page)
+      reader.apply(page)
       expect((await feed.read(reader.cursor)).count).toBeLessThanOrEqual(1)
       expect(reader.known.size).toBe(1)
     }
   })
 
-  test('a cursor is read as it was written, and any other text is not one', () => {
+  test('readCursor reads the text of writeCursor, of at most 4,000 characters, and refuses other texts', () => {
     const number = fc.nat(2 ** 40)
     const after = fc.option(fc.record({ changedAt: number, id: fc.stringMatching(/^[0-9a-z_]{1,40}$/) }))
     const position = fc.record({
@@ -182,8 +182,8 @@ describe('what a node is fed', () => {
       sent: fc.uniqueArray(fc.record({ fromAt: number, sum: fc.bigInt(0n, 2n ** 64n - 1n) }), { maxLength: 40 }),
     })
     fc.assert(
-      fc.property(fc.array(position, { minLength: 1, maxLength: 3 }), fc.string(), (drawn, junk) => {
-        const cursor = drawn.map((each) => ({
+      fc.property(fc.array(position, { minLength: 1, maxLength: 3 }), fc.string(), (positions, junk) => {
+        const cursor = positions.map((each) => ({
           ...each,
           sent: each.sent.map(({ fromAt, sum }) => ({ fromAt: each.sinceAt + fromAt, sum })),
         }))
@@ -198,7 +198,7 @@ describe('what a node is fed', () => {
   })
 })
 
-test('a change after the clock was set back is heard at once, and so is what is gone', async () => {
+test('the feed sends an added and a deleted row after the clock was set back', async () => {
   const table = new LateTable()
   const feed = table.open()
   const reader = new Reader()
@@ -217,8 +217,8 @@ test('a change after the clock was set back is heard at once, and so is what is 
   expect(await catchUp(feed, reader)).toEqual([0])
 })
 
-describe('what several shops feed one node', () => {
-  test('several shops together send a change once', async () => {
+describe('the feed of a node from several shops', () => {
+  test('three shops that a node reads in turn send each change once', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.record({ id: fc.constantFrom(...ids), passMs: fc.constantFrom(1, 40, 5000) }), { maxLength: 60 }),
@@ -230,7 +230,7 @@ describe('what several shops feed one node', () => {
           const read = async () => {
             reads += 1
             const page = await (shops[reads % 3] ?? late.open()).read(reader.cursor)
-            reader.hear(page)
+            reader.apply(page)
             return page
           }
           while ((await read()).more);
@@ -245,7 +245,7 @@ describe('what several shops feed one node', () => {
     )
   })
 
-  test('a cursor stays under 1500 characters after 3000 changes, and one change repeats fewer than 320 rows', async () => {
+  test('a cursor of the feed stays under 1,500 characters after 3,000 changes, and a change repeats under 320 rows', async () => {
     const late = new LateTable()
     const reader = new Reader()
     const feed = late.open()
@@ -261,7 +261,7 @@ describe('what several shops feed one node', () => {
     expect([count < 320, others]).toEqual([true, []])
   })
 
-  test('the feed ignores a change of the remaining traffic, which is only a hint', async () => {
+  test('the feed does not send a row of which only the remaining traffic changed', async () => {
     let left = 100
     const read: StateTable['read'] = async () => [
       { id: 's1', changedAt: 5, shape: { id: 's1', pools: [{ left }] } as never },

@@ -5,13 +5,13 @@ import { ChangeWatch } from './watch.ts'
 
 const never = new AbortController().signal
 
-/** A watch on a mark that the test sets, on time that the test moves. */
+/** A ChangeWatch with a mark that the test sets and a clock that the test advances. */
 function open(options: { readonly holdBackMs?: number } = {}) {
-  const source = { mark: 'a', nowMs: 1_000_000, looks: 0, fails: false }
+  const source = { mark: 'a', nowMs: 1_000_000, queries: 0, fails: false }
   const timing = new HandTimers()
   const watch = new ChangeWatch({
     mark: async (since) => {
-      source.looks += 1
+      source.queries += 1
       if (source.fails) throw new Error('no database')
       return `${since} ${source.mark}`
     },
@@ -19,7 +19,7 @@ function open(options: { readonly holdBackMs?: number } = {}) {
     timing,
     ...options,
   })
-  /** Begins a wait, and tells after how long it ended. */
+  /** Begins a wait, and returns how long it took. */
   const beginWaiting = async (limitMs = 5000): Promise<{ readonly tookMs: () => number | undefined }> => {
     await watch.ready()
     const startedAt = timing.now()
@@ -35,8 +35,8 @@ function open(options: { readonly holdBackMs?: number } = {}) {
   return { source, timing, watch, beginWaiting }
 }
 
-describe('the look-out for changes', () => {
-  test('a node that waits is answered within 200 ms of a change elsewhere', async () => {
+describe('ChangeWatch', () => {
+  test('ChangeWatch ends a wait 200 ms after a change by another process', async () => {
     const { source, timing, beginWaiting } = open()
     const { tookMs } = await beginWaiting()
     source.mark = 'b'
@@ -46,7 +46,7 @@ describe('the look-out for changes', () => {
     expect(tookMs()).toBe(200)
   })
 
-  test('a wait of 500 ms without a change ends after 500 ms', async () => {
+  test('ChangeWatch ends a wait of 500 ms without a change after 500 ms', async () => {
     const { timing, beginWaiting } = open()
     const { tookMs } = await beginWaiting(500)
     await timing.advance(499)
@@ -55,18 +55,18 @@ describe('the look-out for changes', () => {
     expect(tookMs()).toBe(500)
   })
 
-  test('a change made by this process ends a wait without a look at the database', async () => {
+  test('ChangeWatch.poke() ends a wait at once, without a query of the database', async () => {
     const { source, timing, watch, beginWaiting } = open()
     await watch.ready()
-    // The first telling rests for 5 ms like any other.
+    // The first wake-up is followed by a pause of 5 ms, like any other.
     await timing.advance(5)
     const { tookMs } = await beginWaiting()
     watch.poke()
     await settle()
-    expect([tookMs(), source.looks]).toEqual([0, 1])
+    expect([tookMs(), source.queries]).toEqual([0, 1])
   })
 
-  test('a change that is held back for 100 ms wakes a node once, after 100 ms', async () => {
+  test('ChangeWatch with holdBackMs of 100 wakes a node once for two changes, after 100 ms', async () => {
     const { timing, watch, beginWaiting } = open({ holdBackMs: 100 })
     const { tookMs } = await beginWaiting()
     const before = watch.wakeUps()
@@ -78,7 +78,7 @@ describe('the look-out for changes', () => {
     expect([tookMs(), watch.wakeUps()]).toEqual([100, before + 1])
   })
 
-  test('what changes between reading and waiting ends the wait before it begins', async () => {
+  test('ChangeWatch ends a wait at once if a change happened between the read and the wait', async () => {
     const { timing, watch } = open()
     await watch.ready()
     await timing.advance(5)
@@ -88,15 +88,15 @@ describe('the look-out for changes', () => {
     expect(timing.now()).toBe(5)
   })
 
-  test('100 nodes that wait for 650 ms share one look every 200 ms', async () => {
+  test('ChangeWatch sends one database query every 200 ms for 100 nodes that wait 650 ms', async () => {
     const { source, timing, beginWaiting } = open()
     const waits = await Promise.all(Array.from({ length: 100 }, () => beginWaiting(650)))
     await timing.advance(650)
     expect(waits.every((wait) => wait.tookMs() === 650)).toBeTrue()
-    expect(source.looks).toBe(4)
+    expect(source.queries).toBe(4)
   })
 
-  test('a change every millisecond wakes a node 7 times in 500 ms if an answer takes 20 ms', async () => {
+  test('ChangeWatch wakes a node 7 times in 500 ms for a change every 1 ms if an answer takes 20 ms', async () => {
     const { timing, watch } = open()
     await watch.ready()
     const before = watch.wakeUps()
@@ -108,11 +108,11 @@ describe('the look-out for changes', () => {
       answered = watch.wakeUps()
       watch.spent(20)
     }
-    // One telling after 5 ms, then a rest of four times what answering took.
+    // One wake-up after 5 ms, then a pause of four times the duration of the answer.
     expect(watch.wakeUps() - before).toBe(7)
   })
 
-  test('a failing database ends a wait within 200 ms, and ready() rejects for the next node', async () => {
+  test('ChangeWatch ends a wait after 200 ms when the database fails, and ready() rejects for the next node', async () => {
     const { source, timing, watch, beginWaiting } = open()
     const { tookMs } = await beginWaiting()
     source.fails = true
@@ -121,7 +121,7 @@ describe('the look-out for changes', () => {
     expect(await watch.ready().catch((error: unknown) => String(error))).toContain('no database')
   })
 
-  test('the look-out continues for 30 s between two waits, and then stops until the next one', async () => {
+  test('ChangeWatch continues its queries for 30 s after a wait, and then stops', async () => {
     const { source, timing, watch } = open()
     await watch.ready()
     const seen = watch.wakeUps()
@@ -130,12 +130,12 @@ describe('the look-out for changes', () => {
     await timing.advance(200)
     expect(watch.wakeUps()).toBe(seen + 1)
     await timing.advance(2000)
-    const { looks } = source
+    const { queries } = source
     await timing.advance(60_000)
-    expect(source.looks).toBe(looks)
+    expect(source.queries).toBe(queries)
   })
 
-  test('stopping ends every wait at once', async () => {
+  test('ChangeWatch.stop() ends a wait at once', async () => {
     const { timing, watch, beginWaiting } = open()
     const { tookMs } = await beginWaiting()
     watch.stop()

@@ -7,7 +7,7 @@ import { bodyIds, country, orderFields, queryIds, toProxy } from './shapes.ts'
 const runs = { numRuns: scaled(1000) }
 const ids = fc.uniqueArray(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), { minLength: 1, maxLength: 50 })
 
-describe('ids in a query', () => {
+describe('proxy ids in a request', () => {
   test('queryIds reads the same ids from commas and from repeated parameters', () => {
     fc.assert(
       fc.property(ids, fc.integer({ min: 1, max: 10 }), (numbers, every) => {
@@ -30,7 +30,7 @@ describe('ids in a query', () => {
     )
   })
 
-  test('queryIds and bodyIds accept up to 1000 ids, each once', () => {
+  test('queryIds and bodyIds accept up to 1000 ids, and bodyIds refuses a duplicate', () => {
     const many = Array.from({ length: 1001 }, (_, index) => index + 1)
     expect(queryIds().safeParse(many.slice(1).join(',')).success).toBeTrue()
     expect(queryIds().safeParse(many.join(',')).success).toBeFalse()
@@ -40,7 +40,7 @@ describe('ids in a query', () => {
   })
 })
 
-test('a country is a code of two letters in any case, and nothing that merely looks like one', () => {
+test('country() accepts an assigned code of two letters in any case, and refuses other values', () => {
   for (const text of ['DE', 'de', 'dE']) expect(String(country().parse(text))).toBe('DE')
   for (const text of ['', 'D', 'DEU', 'ZZ', 'UK', ' DE', 'DE ', 'ДЕ', 'ß', '12', 4, null, undefined, ['DE']]) {
     expect(country().safeParse(text).success).toBeFalse()
@@ -66,7 +66,7 @@ const shown = {
   traffic: { received: 0n, sent: 0n },
 }
 
-test('a proxy of IPv4 is reached where it leaves from, one of IPv6 through the gateway', () => {
+test('toProxy gives an IPv4 proxy its own address as ip, and an IPv6 proxy the host of the gateway', () => {
   const gateway = { host: 'gate.example', port: 10_800 }
   expect(toProxy(shown, gateway)).toMatchObject({ ip: '203.0.113.7', exit_ip: '203.0.113.7', port: 10_800 })
   const six = toProxy({ ...shown, ipv: 6, address: '2001:db8::7' }, gateway)
@@ -78,13 +78,13 @@ test('toProxy gives the end of a term as date_end, to the second, and as expires
   expect(answer).toMatchObject({ date_end: '2026-02-03 04:05:06', expires_at: '2026-02-03T04:05:06.789Z' })
 })
 
-test('every example in the description is an answer that its operation could give', () => {
+test('the example answer of each of the 16 dedicated operations matches its schema', () => {
   const described = Object.values(shapes).filter((each) => typeof each === 'object' && 'answer' in each)
   expect(described.length).toBe(16)
   for (const each of described) expect(each.answer.safeParse(each.example).success).toBeTrue()
 })
 
-test('ipv in a body is one of 3, 4 and 6, as a number or the same digit in a string', () => {
+test('orderFields.ipv accepts 3, 4 and 6 as a number or a digit in a string, and refuses other values', () => {
   const ipv = orderFields.ipv
   for (const kind of [3, 4, 6] as const) {
     expect(ipv.parse(kind)).toBe(kind)
