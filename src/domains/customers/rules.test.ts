@@ -6,7 +6,7 @@ import { hintOf, isTokenText, makeTokenText } from './rules.ts'
 const random = fc.uint8Array({ minLength: tokenRandomBytes, maxLength: tokenRandomBytes })
 
 describe('the text of a token', () => {
-  test('a token text tells sandbox from production and passes its checksum', () => {
+  test('makeTokenText writes the prefix tp_test_ or tp_live_, and isTokenText accepts the text', () => {
     fc.assert(
       fc.property(random, (bytes) => {
         for (const [mode, prefix] of [
@@ -22,7 +22,7 @@ describe('the text of a token', () => {
     )
   })
 
-  test('a token text ends with its CRC-32, the same in every version', () => {
+  test('makeTokenText ends a token with 7 digits of its CRC-32', () => {
     const digits = '0123456789abcdefghjkmnpqrstvwxyz'
     fc.assert(
       fc.property(random, (bytes) => {
@@ -39,7 +39,7 @@ describe('the text of a token', () => {
     expect(isTokenText('tp_live_18fpx4bjs07enw3ahrz6dmv29gqy5ckt2w7fwbp')).toBe(true)
   })
 
-  test('a token text holds 160 random bits, each of which changes it', () => {
+  test('makeTokenText writes 160 random bits, each of which changes the text', () => {
     const texts = new Set<string>()
     for (let byte = 0; byte < tokenRandomBytes; byte += 1) {
       for (let bit = 0; bit < 5; bit += 1) {
@@ -51,13 +51,13 @@ describe('the text of a token', () => {
     expect(texts.size).toBe(160)
   })
 
-  test('a token text with one character mistyped or two neighbours swapped is refused', () => {
+  test('isTokenText refuses a token with one mistyped character or two swapped neighbours', () => {
     const alphabet = '0123456789abcdefghjkmnpqrstvwxyzIOLU_-'.split('')
     fc.assert(
       fc.property(random, fc.nat(46), fc.constantFrom(...alphabet), (bytes, at, typed) => {
         const text = makeTokenText('production', bytes)
-        const slipped = text.slice(0, at) + typed + text.slice(at + 1)
-        expect(isTokenText(slipped)).toBe(slipped === text)
+        const mistyped = text.slice(0, at) + typed + text.slice(at + 1)
+        expect(isTokenText(mistyped)).toBe(mistyped === text)
         const swapped = text.slice(0, at) + text.slice(at + 1, at + 2) + text.slice(at, at + 1) + text.slice(at + 2)
         expect(isTokenText(swapped)).toBe(swapped === text)
       }),
@@ -65,23 +65,23 @@ describe('the text of a token', () => {
     )
   })
 
-  test('a sandbox token text with the production prefix is refused', () => {
+  test('isTokenText refuses a sandbox token with the production prefix', () => {
     const text = makeTokenText('sandbox', new Uint8Array(tokenRandomBytes))
     expect(isTokenText(text.replace('tp_test_', 'tp_live_'))).toBe(false)
   })
 
-  test('the hint of a token is its first twelve characters, with 20 of the 160 random bits', () => {
+  test('hintOf returns the first 12 characters of a token, with 20 of its 160 random bits', () => {
     expect(hintOf(makeTokenText('production', new Uint8Array(tokenRandomBytes)))).toBe('tp_live_0000')
   })
 
-  test('any other text, however long, is refused as a token', () => {
+  test('isTokenText refuses an empty, a short, a long and a non-ASCII text', () => {
     for (const text of ['', 'tp_live_', 'tp_live_'.repeat(1000), 'x'.repeat(47), 'é'.repeat(47), '\0'.repeat(47)]) {
       expect(isTokenText(text)).toBe(false)
     }
   })
 })
 
-test('sameBytes compares every byte and the length', () => {
+test('sameBytes is true exactly for byte arrays of the same length and content', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 40 }), fc.uint8Array({ maxLength: 40 }), (a, b) => {
       expect(sameBytes(a, b)).toBe(Buffer.compare(a, b) === 0)

@@ -14,18 +14,18 @@ import type { Database } from '../../db/transaction.ts'
 import { makeTokenText } from './rules.ts'
 
 /** The same database, with a record of every query. */
-function overheard(db: Database): { db: Database; questions: string[] } {
-  const questions: string[] = []
+function recordQueries(db: Database): { db: Database; queries: string[] } {
+  const queries: string[] = []
   return {
-    questions,
+    queries,
     db: {
       ...db,
       all: (sql, values) => {
-        questions.push(sql)
+        queries.push(sql)
         return db.all(sql, values)
       },
       first: (sql, values) => {
-        questions.push(sql)
+        queries.push(sql)
         return db.first(sql, values)
       },
     },
@@ -37,34 +37,34 @@ describe.each([...engines])('tokens on %s', (engine) => {
   let clock: HandClock
   let services: Services
   let customer: CustomerId
-  let questions: string[]
+  let queries: string[]
   beforeAll(async () => {
     opened = await openTestDatabase(engine)
   })
   afterAll(() => opened.close())
   beforeEach(async () => {
     clock = new HandClock()
-    const ear = overheard(opened.db)
-    questions = ear.questions
-    services = wire(ear.db, clock)
+    const recorder = recordQueries(opened.db)
+    queries = recorder.queries
+    services = wire(recorder.db, clock)
     customer = await addCustomer(services, 0n)
   })
   const issue = async (options: Partial<Parameters<Services['customers']['issueToken']>[1]> = {}) =>
     services.customers.issueToken(customer, { name: 'test', ...options })
-  const enter = (text: string | undefined, from?: string, scope: 'read' | 'trade' = 'read', of = services) =>
+  const authenticate = (text: string | undefined, from?: string, scope: 'read' | 'trade' = 'read', of = services) =>
     of.customers.authenticate(text, from === undefined ? undefined : readAddress(from), scope)
   const codeOf = async (attempt: Promise<unknown>) => (await refusalOf(attempt)).code
 
-  test('a token authenticates its own customer', async () => {
+  test('authenticate() returns the customer, the token and the scopes of a valid token', async () => {
     const { text, token } = await issue()
-    expect(await enter(text)).toEqual({
+    expect(await authenticate(text)).toEqual({
       customer,
       token: { id: token.id, cap: null, seen: { expiresAt: null, revocationEpoch: 0 } },
       scopes: ['read', 'trade', 'pay', 'passwords'],
     })
   })
 
-  test('the text of a token is in no row and in no list', async () => {
+  test('the text of a token is neither in the database nor in the list of tokens', async () => {
     const { text } = await issue()
     const rows = await opened.db.all('SELECT * FROM tokens')
     const listed = await services.customers.listTokens(customer)
@@ -73,9 +73,9 @@ describe.each([...engines])('tokens on %s', (engine) => {
     expect(shown).not.toContain(text.slice(13))
   })
 
-  test('a text that fails its checksum is refused without a query', async () => {
+  test('authenticate() refuses a text with a wrong checksum without a database query', async () => {
     const { text } = await issue()
-    questions.length = 0
+    queries.length = 0
     for (const bad of [
       undefined,
       '',
@@ -86,130 +86,130 @@ describe.each([...engines])('tokens on %s', (engine) => {
       ` ${text}`,
       'tp_live_'.repeat(9),
     ]) {
-      expect(await codeOf(enter(bad))).toBe('invalid_token')
+      expect(await codeOf(authenticate(bad))).toBe('invalid_token')
     }
     const flipped = text.slice(0, -1) + (text.endsWith('0') ? '1' : '0')
-    expect(await codeOf(enter(flipped))).toBe('invalid_token')
-    expect(questions).toEqual([])
-    await enter(text)
-    expect(questions).toHaveLength(1)
+    expect(await codeOf(authenticate(flipped))).toBe('invalid_token')
+    expect(queries).toEqual([])
+    await authenticate(text)
+    expect(queries).toHaveLength(1)
   })
 
-  test('an unknown token with a good checksum is refused, and each attempt queries the database', async () => {
+  test('authenticate() refuses an unknown token with a valid checksum, with one query per attempt', async () => {
     const unknown = makeTokenText('production', crypto.getRandomValues(new Uint8Array(tokenRandomBytes)))
-    questions.length = 0
-    expect(await codeOf(enter(unknown))).toBe('invalid_token')
-    expect(await codeOf(enter(unknown))).toBe('invalid_token')
-    expect(questions).toHaveLength(2)
+    queries.length = 0
+    expect(await codeOf(authenticate(unknown))).toBe('invalid_token')
+    expect(await codeOf(authenticate(unknown))).toBe('invalid_token')
+    expect(queries).toHaveLength(2)
   })
 
-  test('many requests of one token at once make one query', async () => {
+  test('100 concurrent requests of one token make one database query', async () => {
     const { text } = await issue()
-    questions.length = 0
-    await Promise.all(Array.from({ length: 100 }, () => enter(text)))
-    expect(questions).toHaveLength(1)
+    queries.length = 0
+    await Promise.all(Array.from({ length: 100 }, () => authenticate(text)))
+    expect(queries).toHaveLength(1)
   })
 
-  test('the process that revoked a token refuses it at once', async () => {
+  test('the process that revokes a token refuses it at once', async () => {
     const { text, token } = await issue()
-    await enter(text)
+    await authenticate(text)
     await services.customers.revokeToken(token.id)
-    expect(await codeOf(enter(text))).toBe('invalid_token')
+    expect(await codeOf(authenticate(text))).toBe('invalid_token')
   })
 
-  test('a token revoked, or a customer blocked, by another process is refused here within a second', async () => {
-    const elsewhere = wire(openDatabase(opened.testDatabase.address), clock)
+  test('a token that another process revokes, or whose customer it blocks, is refused after 1 s', async () => {
+    const otherShop = wire(openDatabase(opened.testDatabase.address), clock)
     const { text, token } = await issue()
-    await enter(text)
-    await elsewhere.setBlocked(customer, true)
+    await authenticate(text)
+    await otherShop.setBlocked(customer, true)
     clock.advance(1000)
-    expect(await codeOf(enter(text))).toBe('forbidden')
-    await elsewhere.setBlocked(customer, false)
+    expect(await codeOf(authenticate(text))).toBe('forbidden')
+    await otherShop.setBlocked(customer, false)
     clock.advance(1000)
-    await enter(text)
-    await elsewhere.customers.revokeToken(token.id)
+    await authenticate(text)
+    await otherShop.customers.revokeToken(token.id)
     clock.advance(1000)
-    expect(await codeOf(enter(text))).toBe('invalid_token')
-    await elsewhere.db.close()
+    expect(await codeOf(authenticate(text))).toBe('invalid_token')
+    await otherShop.db.close()
   })
 
-  test('a token that another process revokes is refused here within 1 s of real time', async () => {
+  test('a token that another process revokes is refused within 1 s of real time', async () => {
     const here = wire(opened.db)
-    const elsewhere = wire(openDatabase(opened.testDatabase.address))
+    const otherShop = wire(openDatabase(opened.testDatabase.address))
     const { text, token } = await here.customers.issueToken(customer, { name: 'real time' })
-    await enter(text, undefined, 'read', here)
-    await elsewhere.customers.revokeToken(token.id)
+    await authenticate(text, undefined, 'read', here)
+    await otherShop.customers.revokeToken(token.id)
     const stopwatch = startStopwatch(engine)
-    const isOpen = () =>
-      enter(text, undefined, 'read', here).then(
+    const isAccepted = () =>
+      authenticate(text, undefined, 'read', here).then(
         () => true,
         () => false,
       )
-    expect(await untilTrue(async () => !(await isOpen()))).toBe(true)
+    expect(await untilTrue(async () => !(await isAccepted()))).toBe(true)
     expect(stopwatch.elapsedMs()).toBeLessThan(1000)
-    expect(await codeOf(enter(text, undefined, 'read', here))).toBe('invalid_token')
-    await elsewhere.db.close()
+    expect(await codeOf(authenticate(text, undefined, 'read', here))).toBe('invalid_token')
+    await otherShop.db.close()
   })
 
-  test('a token made by another process works here at once', async () => {
-    const elsewhere = wire(openDatabase(opened.testDatabase.address), clock)
-    const { text } = await elsewhere.customers.issueToken(customer, { name: 'new' })
-    expect(await enter(text)).toMatchObject({ customer })
-    await elsewhere.db.close()
+  test('a token that another process issues is accepted at once', async () => {
+    const otherShop = wire(openDatabase(opened.testDatabase.address), clock)
+    const { text } = await otherShop.customers.issueToken(customer, { name: 'new' })
+    expect(await authenticate(text)).toMatchObject({ customer })
+    await otherShop.db.close()
   })
 
-  test('a sale accepts a cached token for 10 s, and never a cached refusal', async () => {
-    const elsewhere = wire(openDatabase(opened.testDatabase.address), clock)
+  test('a sale accepts a cached token of 9 s and checks the block in its transaction, and caches no refusal', async () => {
+    const otherShop = wire(openDatabase(opened.testDatabase.address), clock)
     const { text, token } = await issue()
     const toBuy = () => services.customers.authenticate(text, undefined, 'trade', 'sale')
     await toBuy()
-    await elsewhere.setBlocked(customer, true)
+    await otherShop.setBlocked(customer, true)
     clock.advance(9_000)
     const seen = await toBuy()
     expect(seen.token).toMatchObject({ id: token.id, seen: { revocationEpoch: 0 } })
     expect((await refusalOf(buy(services, seen, 100n))).code).toBe('forbidden')
-    expect(await codeOf(enter(text))).toBe('forbidden')
+    expect(await codeOf(authenticate(text))).toBe('forbidden')
     expect(await codeOf(toBuy())).toBe('forbidden')
-    await elsewhere.setBlocked(customer, false)
+    await otherShop.setBlocked(customer, false)
     clock.advance(500)
     expect((await toBuy()).token).toMatchObject({ id: token.id, seen: { revocationEpoch: 2 } })
-    await elsewhere.db.close()
+    await otherShop.db.close()
   })
 
-  test('a token expires to the millisecond, cached or not', async () => {
+  test('a cached token is refused from the millisecond of its expiry', async () => {
     const { text } = await issue({ expiresAt: clock.nowMs + 1000 })
-    await enter(text)
+    await authenticate(text)
     clock.advance(999)
-    await enter(text)
+    await authenticate(text)
     clock.advance(1)
-    expect(await codeOf(enter(text))).toBe('invalid_token')
+    expect(await codeOf(authenticate(text))).toBe('invalid_token')
   })
 
-  test('a token with an address lock works from its addresses only, in any spelling', async () => {
+  test('a token with allowed addresses is refused from others, and accepts IPv4-mapped spellings', async () => {
     const allowedFrom = ['203.0.113.0/24', '2001:db8::/32'].map(
       (text) => readPrefix(text) as NonNullable<ReturnType<typeof readPrefix>>,
     )
     const { text } = await issue({ allowedFrom })
     for (const from of ['203.0.113.1', '203.0.113.255', '::ffff:203.0.113.9', '2001:db8:ffff::1']) {
-      expect(await enter(text, from)).toMatchObject({ customer })
+      expect(await authenticate(text, from)).toMatchObject({ customer })
     }
     for (const from of ['203.0.114.1', '2001:db9::1', '127.0.0.1', '::1', undefined]) {
-      expect(await codeOf(enter(text, from))).toBe('forbidden')
+      expect(await codeOf(authenticate(text, from))).toBe('forbidden')
     }
   })
 
-  test('a token is refused outside its scopes', async () => {
+  test('a token with scope read is refused for trade', async () => {
     const { text } = await issue({ scopes: ['read'] })
-    await enter(text)
-    expect(await codeOf(enter(text, undefined, 'trade'))).toBe('forbidden')
+    await authenticate(text)
+    expect(await codeOf(authenticate(text, undefined, 'trade'))).toBe('forbidden')
   })
 
-  test('a token of an unknown customer is not issued', async () => {
+  test('issueToken refuses an unknown customer with not_found', async () => {
     const unknownCustomer = 'cus_00000000000000000000000000' as CustomerId
     expect(await codeOf(services.customers.issueToken(unknownCustomer, { name: 'x' }))).toBe('not_found')
   })
 
-  test('a customer never has more open tokens than the limit, also when many are issued at once', async () => {
+  test('a customer has at most 5 open tokens with maxTokens of 5, also when 12 are issued at once', async () => {
     const few = wire(opened.db, clock, { maxTokens: 5 }).customers
     const attempts = Array.from({ length: 12 }, () => few.issueToken(customer, { name: 'many' }))
     const answers = await Promise.allSettled(attempts)
@@ -227,7 +227,7 @@ describe.each([...engines])('tokens on %s', (engine) => {
     await few.issueToken(await addCustomer(services, 0n), { name: 'of another' })
   })
 
-  test('a list of tokens has the open ones and the newest revoked ones, at most 200', async () => {
+  test('listTokens returns the open tokens and the newest revoked ones, at most 200', async () => {
     const many = wire(opened.db, clock, { maxTokens: 100 }).customers
     const kept = (await many.issueToken(customer, { name: 'kept' })).token.id
     const made: TokenId[] = []
@@ -240,7 +240,7 @@ describe.each([...engines])('tokens on %s', (engine) => {
     expect((await many.listTokens(customer)).map((each) => each.id)).toEqual([kept, ...made.slice(-199)])
   })
 
-  test('issuing and revoking tokens is refused after ten times the limit within a day', async () => {
+  test('issueToken refuses after 20 tokens within a day with maxTokens of 2, even if all are revoked', async () => {
     const few = wire(opened.db, clock, { maxTokens: 2 }).customers
     const makeAndRevoke = async () => {
       const { token } = await few.issueToken(customer, { name: 'waste' })
@@ -252,8 +252,8 @@ describe.each([...engines])('tokens on %s', (engine) => {
     await makeAndRevoke()
   })
 
-  test("a sandbox's fixed token is accepted by a sandbox only", async () => {
+  test('a production shop refuses the fixed token of a sandbox', async () => {
     expect(await codeOf(services.customers.admitSandboxToken('a-fixed-token'))).toBe('conflict')
-    expect(await codeOf(enter('a-fixed-token'))).toBe('invalid_token')
+    expect(await codeOf(authenticate('a-fixed-token'))).toBe('invalid_token')
   })
 })
