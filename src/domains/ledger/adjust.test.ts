@@ -6,7 +6,7 @@ import type { CustomerId } from '../../core/ids.ts'
 import { kopecks } from '../../core/money.ts'
 import type { Adjustment } from './movements.ts'
 
-describe.each([...engines])('an operator’s adjustment, on %s', (engine: Engine) => {
+describe.each([...engines])('adjustments by an operator on %s', (engine: Engine) => {
   let opened: Awaited<ReturnType<typeof openTestDatabase>>
   let services: Services
   beforeAll(async () => {
@@ -27,7 +27,7 @@ describe.each([...engines])('an operator’s adjustment, on %s', (engine: Engine
   const balance = async (customer: CustomerId) => (await services.ledger.balance(customer)).balance
   const refusal = (work: Promise<unknown>) => work.then(String, (error: unknown) => (error as { code: string }).code)
 
-  test('an operator’s debit takes back at most the balance, and verify finds nothing wrong', async () => {
+  test('an operator’s debit is refused above the balance, and verify finds nothing', async () => {
     const customer = await addCustomer(services, 10_000n)
     const { posting } = await adjust(customer, { kind: 'debit', amount: kopecks(4000n), reference: 'bank 17' })
     expect(posting).toMatchObject({ kind: 'debit', amount: kopecks(-4000n), balanceAfter: kopecks(6000n) })
@@ -37,7 +37,7 @@ describe.each([...engines])('an operator’s adjustment, on %s', (engine: Engine
     expect(await findingsOf(services)).toEqual([])
   })
 
-  test('an adjustment has one effect under one key, also when it is sent many times at once', async () => {
+  test('8 concurrent adjustments with one key have one effect', async () => {
     const customer = await addCustomer(services, 0n)
     const sent = await Promise.all(Array.from({ length: 8 }, () => adjust(customer, { key: 'payment 1' })))
     expect(sent.filter((each) => !each.isRepeat)).toHaveLength(1)
@@ -45,7 +45,7 @@ describe.each([...engines])('an operator’s adjustment, on %s', (engine: Engine
     expect(await balance(customer)).toBe(kopecks(5000n))
   })
 
-  test('an adjustment of an erased customer is refused, and a repeated key still gets its first answer', async () => {
+  test('an adjustment of an erased customer is refused, and a repeated key returns its first posting', async () => {
     const customer = await addCustomer(services, 10_000n)
     const first = await adjust(customer, { key: 'payment of one who left' })
     await adjust(customer, { kind: 'debit', amount: kopecks(15_000n) })
@@ -60,17 +60,17 @@ describe.each([...engines])('an operator’s adjustment, on %s', (engine: Engine
     expect(await findingsOf(services)).toEqual([])
   })
 
-  test('an adjustment is refused when its key belongs to another movement, of any customer', async () => {
+  test('an adjustment whose key belongs to another movement of any customer is refused as reused', async () => {
     const customer = await addCustomer(services, 0n)
     const another = await addCustomer(services, 10_000n)
     await adjust(customer, { key: 'payment 2', reference: 'bank 2' })
-    for (const [whose, of] of [
+    for (const [owner, of] of [
       [customer, { amount: kopecks(1n), reference: 'bank 2' }],
       [customer, { reference: 'bank 3' }],
       [customer, { kind: 'debit', reference: 'bank 2' }],
       [another, { reference: 'bank 2' }],
     ] as const) {
-      expect(await refusal(adjust(whose, { ...of, key: 'payment 2' }))).toBe('idempotency_key_reused')
+      expect(await refusal(adjust(owner, { ...of, key: 'payment 2' }))).toBe('idempotency_key_reused')
     }
     expect([await balance(customer), await balance(another)]).toEqual([kopecks(5000n), kopecks(10_000n)])
   })

@@ -43,7 +43,7 @@ function history(...movements: readonly Movement[]): { account: Account; posting
   return { account, postings }
 }
 
-/** A posting with another content and a hash that fits, as a program with write access could leave it. */
+/** A posting with changed content and a matching hash, as a program with write access could write it. */
 function forge(postings: readonly Posting[], index: number, change: Partial<Posting>): Posting[] {
   const forged = { ...postings[index], ...change } as Posting
   const head = postings[index - 1]?.hash ?? openAccount(customer).head
@@ -62,7 +62,7 @@ const problems = (postings: readonly Posting[], account?: Account) =>
 describe('AccountWalk', () => {
   const sample = history(credit(1000n), charge(300n), refund(300n, 2), charge(1000n))
 
-  test('AccountWalk finds nothing wrong in an account as it was posted', () => {
+  test('AccountWalk reports nothing for an unchanged account', () => {
     expect(problems(sample.postings, sample.account)).toEqual([])
   })
 
@@ -71,7 +71,7 @@ describe('AccountWalk', () => {
     expect([...walked(postings).spentByToken]).toEqual([[phone, kopecks(205n)]])
   })
 
-  test('AccountWalk lists charges by number, and nothing else', () => {
+  test('AccountWalk lists the charges by posting number, and no other postings', () => {
     expect([...walked(sample.postings).charges.keys()]).toEqual([2, 4])
   })
 
@@ -88,32 +88,36 @@ describe('AccountWalk', () => {
 
   test.each<[string, readonly Posting[], string]>([
     [
-      'a sum that is off',
+      'a wrong balance',
       forge(two, 1, { balanceAfter: kopecks(701n) }),
       'balance: balance_after is 7.01, expected 7.00',
     ],
-    ['a debt', forge(two, 1, { amount: kopecks(-1001n), balanceAfter: kopecks(-1n) }), 'the balance after it is -0.01'],
     [
-      'a charge that gives',
+      'a negative balance',
+      forge(two, 1, { amount: kopecks(-1001n), balanceAfter: kopecks(-1n) }),
+      'the balance after it is -0.01',
+    ],
+    [
+      'a positive charge',
       forge(two, 1, { amount: kopecks(3n), balanceAfter: kopecks(1003n) }),
       'negative, this posting is +0.03',
     ],
     [
-      'a charge of nothing',
+      'a charge of 0',
       forge(two, 1, { amount: kopecks(0n), balanceAfter: kopecks(1000n) }),
       'negative, this posting is 0.00',
     ],
-    ['a credit that takes', forge(two, 1, { ...credit(-300n) }), 'a credit must be positive, this posting is -3.00'],
-    ['a credit out of revenue', forge(two, 0, { house: 'revenue:vpn' }), 'a credit must not be posted to revenue:vpn'],
+    ['a negative credit', forge(two, 1, { ...credit(-300n) }), 'a credit must be positive, this posting is -3.00'],
+    ['a credit from revenue', forge(two, 0, { house: 'revenue:vpn' }), 'a credit must not be posted to revenue:vpn'],
     [
       'a charge into funds',
       forge(two, 1, { house: 'funds:operator' }),
       'a charge must not be posted to funds:operator',
     ],
-    ['a refund of what is no charge', forge(three, 2, { refundOf: 1 }), 'it refunds posting 1, which is no'],
-    ['a refund of nothing', forge(three, 2, { refundOf: null }), 'names no charge'],
+    ['a refund of a credit', forge(three, 2, { refundOf: 1 }), 'it refunds posting 1, which is no'],
+    ['a refund without a charge', forge(three, 2, { refundOf: null }), 'names no charge'],
     [
-      'a refund that is too large',
+      'a refund above its charge',
       forge(three, 2, { amount: kopecks(301n), balanceAfter: kopecks(1001n) }),
       'the refunds of charge 2 sum to 3.01, the charge is 3.00',
     ],
@@ -121,11 +125,11 @@ describe('AccountWalk', () => {
     ['a refund to another token', forge(three, 2, { token: null }), 'is not that of charge 2'],
     ['a refund from other revenue', forge(three, 2, { house: 'revenue:premium' }), 'is not that of charge 2'],
     [
-      'refunds that are more than their charge together',
+      'refunds whose sum exceeds their charge',
       history(credit(1000n), charge(300n), refund(200n, 2), refund(101n, 2)).postings,
       'the refunds of charge 2 sum to 3.01, the charge is 3.00',
     ],
-    ['a changed note under its old hash', two.with(1, { ...two[1], note: 'lie' } as Posting), 'chain: '],
+    ['a changed note with its old hash', two.with(1, { ...two[1], note: 'lie' } as Posting), 'chain: '],
     ['a missing posting', [two[1] as Posting], 'chain: '],
   ])('AccountWalk reports %s', (_what, postings, sentence) => {
     expect(problems(postings).join('\n')).toContain(sentence)
@@ -146,11 +150,11 @@ describe('CheckpointFold', () => {
     return fold
   }
 
-  test('CheckpointFold counts accounts, postings and balances', () => {
+  test('CheckpointFold sums accounts, postings and balances', () => {
     expect(foldOf(3)).toMatchObject({ accounts: 3, postings: 6, balances: 15n })
   })
 
-  test('the digest of CheckpointFold depends on every account, also past 1,000 lines', () => {
+  test('the digest of CheckpointFold changes with the first, the last or a missing one of up to 2,000 accounts', () => {
     for (const accounts of [1, 999, 1000, 1001, 2000]) {
       const whole = foldOf(accounts).totals().digest.toHex()
       expect(foldOf(accounts).totals().digest.toHex()).toBe(whole)

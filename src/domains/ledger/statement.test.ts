@@ -5,7 +5,7 @@ import { engines, openTestDatabase } from '../../../test/harness/database.ts'
 /** Each is a guarantee and the bank statement that shows it. The text after an arrow is the expected result. */
 const statements: readonly [guarantee: string, script: string][] = [
   [
-    'what was credited can be spent to the last kopeck and no further',
+    'a customer can spend the balance to the last kopeck and not more',
     `
     open anna                      → balance 0.00
     charge anna 0.01 for vpn       → refused: insufficient_funds
@@ -21,7 +21,7 @@ const statements: readonly [guarantee: string, script: string][] = [
     `,
   ],
   [
-    'charges at one moment never share a rouble',
+    'concurrent charges never exceed the balance',
     `
     open anna                       → balance 0.00
     credit anna 100 from operator   → #1 balance 100.00
@@ -30,7 +30,7 @@ const statements: readonly [guarantee: string, script: string][] = [
     `,
   ],
   [
-    'one customer’s money is not another’s',
+    'charges and refunds of one customer do not affect another customer',
     `
     open anna                       → balance 0.00
     open boris                      → balance 0.00
@@ -47,7 +47,7 @@ const statements: readonly [guarantee: string, script: string][] = [
     `,
   ],
   [
-    'what was charged for is listed below any charge, the charge itself not, newest first',
+    'orders are listed newest first, below a given posting',
     `
     open anna                       → balance 0.00
     credit anna 50 from operator    → #1 balance 50.00
@@ -63,7 +63,7 @@ const statements: readonly [guarantee: string, script: string][] = [
     `,
   ],
   [
-    'a price of nothing moves nothing, and a credit is more than nothing',
+    'a charge of 0 posts nothing, and a credit of 0 is a fault',
     `
     open anna                       → balance 0.00
     charge anna 0 for vpn           → nothing
@@ -75,7 +75,7 @@ const statements: readonly [guarantee: string, script: string][] = [
     `,
   ],
   [
-    'nobody without an account is credited, charged or refunded',
+    'a credit, charge or refund without an account is refused',
     `
     credit nobody 1 from operator   → refused: not_found
     charge nobody 1 for vpn         → refused: not_found
@@ -84,7 +84,7 @@ const statements: readonly [guarantee: string, script: string][] = [
     `,
   ],
   [
-    'an account holds ten trillion roubles and not a kopeck more',
+    'a balance is at most 10 trillion roubles',
     `
     open anna                                  → balance 0.00
     credit anna 9999999999999.99 from operator → #1 balance 9999999999999.99
@@ -96,7 +96,7 @@ const statements: readonly [guarantee: string, script: string][] = [
     `,
   ],
   [
-    'a charge is given back once, whole or in part, and only a charge',
+    'a charge is refunded once, whole or in part, and only a charge',
     `
     open anna                       → balance 0.00
     credit anna 100 from operator   → #1 balance 100.00
@@ -119,7 +119,7 @@ const statements: readonly [guarantee: string, script: string][] = [
     `,
   ],
   [
-    'what goes through a token counts as spent through the API, less what is given back; the console’s does not',
+    'charges by a token count as API spending, less their refunds, and other charges do not',
     `
     open anna                         → balance 0.00
     credit anna 100 from operator     → #1 balance 100.00
@@ -133,7 +133,7 @@ const statements: readonly [guarantee: string, script: string][] = [
     `,
   ],
   [
-    'a capped token spends up to its cap, and what is given back may be spent again',
+    'a token spends up to its cap, and a refund frees that part of the cap',
     `
     open anna                                   → balance 0.00
     credit anna 1000 from operator              → #1 balance 1000.00
@@ -150,7 +150,7 @@ const statements: readonly [guarantee: string, script: string][] = [
     `,
   ],
   [
-    'what is given back may be spent again by the token that spent it, and by no other',
+    'a refund frees the cap of the token that was charged, and of no other token',
     `
     open anna                                   → balance 0.00
     open boris                                  → balance 0.00
@@ -167,7 +167,7 @@ const statements: readonly [guarantee: string, script: string][] = [
     `,
   ],
   [
-    'a cap does not stretch a balance',
+    'a cap above the balance does not allow a charge above the balance',
     `
     open anna                                   → balance 0.00
     credit anna 10 from operator                → #1 balance 10.00
@@ -177,7 +177,7 @@ const statements: readonly [guarantee: string, script: string][] = [
     `,
   ],
   [
-    'postings are never dated before the one they follow, whatever a clock does',
+    'a posting is never dated before the previous one, even if the clock is set back',
     `
     open anna                       → balance 0.00
     clock +100s
@@ -191,7 +191,7 @@ const statements: readonly [guarantee: string, script: string][] = [
     `,
   ],
   [
-    'what was posted can be neither changed nor erased',
+    'the database refuses to change or delete a posting',
     `
     open anna                       → balance 0.00
     credit anna 10 from operator    → #1 balance 10.00
@@ -204,7 +204,7 @@ const statements: readonly [guarantee: string, script: string][] = [
     `,
   ],
   [
-    'a posting that was changed all the same breaks the chain where it stands',
+    'verify reports a changed posting as a broken chain at that posting',
     `
     open anna                       → balance 0.00
     open boris                      → balance 0.00
@@ -218,7 +218,7 @@ const statements: readonly [guarantee: string, script: string][] = [
     `,
   ],
   [
-    'a posting that was erased leaves a gap, and the money does not add up',
+    'verify reports a deleted posting as a gap in the chain and as wrong sums',
     `
     open anna                       → balance 0.00
     credit anna 10 from operator    → #1 balance 10.00
@@ -231,7 +231,7 @@ const statements: readonly [guarantee: string, script: string][] = [
     `,
   ],
   [
-    'a checkpoint covers what has settled, once, and shows when an account’s past was changed behind it',
+    'a checkpoint covers settled postings once, and verify reports a posting deleted after it',
     `
     open anna                       → balance 0.00
     open boris                      → balance 0.00
@@ -250,7 +250,7 @@ const statements: readonly [guarantee: string, script: string][] = [
     `,
   ],
   [
-    'what was posted a minute ago to the millisecond has settled, and is in a checkpoint',
+    'a checkpoint includes a posting of exactly 60 s ago',
     `
     open anna                       → balance 0.00
     credit anna 10 from operator    → #1 balance 10.00
@@ -265,8 +265,8 @@ const statements: readonly [guarantee: string, script: string][] = [
   ],
 ]
 
-describe.each([...engines])('the ledger’s statements on %s', (engine) => {
-  test.each([...statements])('the ledger’s statement shows: %s', async (_guarantee, script) => {
+describe.each([...engines])('bank statements of the ledger on %s', (engine) => {
+  test.each([...statements])('the ledger guarantees: %s', async (_guarantee, script) => {
     const opened = await openTestDatabase(engine)
     try {
       expect(await play(opened.db, script)).toBe(squeezed(script))
