@@ -9,7 +9,7 @@ import { Refusal } from '../../core/refusal.ts'
 import { createOnce } from '../orders/index.ts'
 import { toolActor } from './rules.ts'
 
-test('an unhurried transaction stays unhurried with and without an acting operator', async () => {
+test('an unhurried transaction has a statement timeout of 30 min with and without an acting operator', async () => {
   const opened = await openTestDatabase('postgres')
   const { acting, db } = wire(opened.db)
   const limit = () => db.transact((tx) => tx.first(`SELECT current_setting('statement_timeout') AS run`), 'unhurried')
@@ -35,7 +35,7 @@ describe.each([...engines])('the audit log on %s', (engine) => {
       .toReversed()
       .map((each) => each.action)
 
-  test('the audit log has actions that changed a row, and no refused, read-only or customers’ actions', async () => {
+  test('the audit log records an action that changed a row, and no refused, read-only or customer’s action', async () => {
     await act('make', () => services.customers.create('Anna'))
     await act('look', () => services.customers.list('', 10))
     const refused = await failureOf(
@@ -46,7 +46,7 @@ describe.each([...engines])('the audit log on %s', (engine) => {
     expect(await actions()).toEqual(['make'])
   })
 
-  test('the audit log has an action of several transactions once, also when the first one failed', async () => {
+  test('the audit log records an action of several transactions once, also when the first one failed', async () => {
     const before = (await actions()).length
     await act('twice', async () => {
       await failureOf(services.db.transact((tx) => services.operators.setRole(tx, 'nobody', 'owner')))
@@ -56,7 +56,7 @@ describe.each([...engines])('the audit log on %s', (engine) => {
     expect((await actions()).slice(before)).toEqual(['twice'])
   })
 
-  test('the audit log has a credit and a keyed answer once, however often their keys are repeated', async () => {
+  test('the audit log records a credit and an answer with a key once, although each is sent 3 times', async () => {
     const { db, ledger } = services
     const customer = await addCustomer(services, 0n)
     const once = createOnce({ db, clock: clock.read })
@@ -77,18 +77,18 @@ describe.each([...engines])('the audit log on %s', (engine) => {
     expect((await ledger.balance(customer)).balance).toBe(kopecks(500_000n))
   })
 
-  test('the audit log has an action with the first of its transactions that changes a row, also in parallel', async () => {
+  test('the audit log records an action whose first transaction changes no row once, also in parallel', async () => {
     const before = (await actions()).length
-    const look = () => services.db.transact((tx) => tx.all('SELECT id FROM customers'))
+    const read = () => services.db.transact((tx) => tx.all('SELECT id FROM customers'))
     await act('late', async () => {
-      await look()
+      await read()
       await services.customers.create('Elsa')
     })
-    await act('parallel', () => Promise.all([look(), services.customers.create('Fred'), look()]))
+    await act('parallel', () => Promise.all([read(), services.customers.create('Fred'), read()]))
     expect((await actions()).slice(before)).toEqual(['late', 'parallel'])
   })
 
-  test('the audit log has all of many parallel actions, each with its own name, in one chain', async () => {
+  test('the audit log records 20 parallel actions, each with its name, in one valid chain', async () => {
     const before = (await actions()).length
     const names = Array.from({ length: 20 }, (_, index) => `action ${index}`)
     await Promise.all([
@@ -99,7 +99,7 @@ describe.each([...engines])('the audit log on %s', (engine) => {
     expect(await findingsOf(services)).toEqual([])
   })
 
-  test('the audit log refuses changes and deletions, and verify reports those made past the triggers', async () => {
+  test('the audit log refuses UPDATE and DELETE, and verify reports a changed end of its chain', async () => {
     for (const sql of [`UPDATE audit_log SET name = 'x' WHERE seq = 1`, 'DELETE FROM audit_log WHERE seq = 1']) {
       expect(await failureOf(opened.db.transact((tx) => tx.run(sql)))).toBeInstanceOf(Error)
     }

@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test'
 import { isOperatorName, isOperatorToken, makeOperatorToken, mayActAs, roles, toRequestText } from './rules.ts'
 
-test('a role includes the roles below it, and no other', () => {
+test('mayActAs lets owner act as support and reader, support as reader, and no role as a higher one', () => {
   const may = roles.map((has) => roles.filter((needed) => mayActAs(has, needed)))
   expect(may).toEqual([['owner', 'support', 'reader'], ['support', 'reader'], ['reader']])
 })
 
-test('an operator’s token has its own prefix and passes its checksum', () => {
+test('isOperatorToken accepts the prefix tpo_ with a valid checksum only', () => {
   const text = makeOperatorToken(new Uint8Array(32))
   expect(text).toMatch(/^tpo_[0-9a-z]{39}$/)
   expect([isOperatorToken(text), isOperatorToken(text.replace('tpo_', 'tps_')), isOperatorToken(`${text}0`)]).toEqual([
@@ -16,7 +16,7 @@ test('an operator’s token has its own prefix and passes its checksum', () => {
   ])
 })
 
-test('the audit log stores a request without secrets at any depth, cut at 4,000 characters', () => {
+test('toRequestText removes secrets at any depth, and shortens a long request to valid JSON', () => {
   const request = {
     password: 'x1',
     deep: [{ secret: 'x2', code: 'x3' }],
@@ -33,7 +33,7 @@ test('the audit log stores a request without secrets at any depth, cut at 4,000 
   expect(() => JSON.parse(long)).not.toThrow()
 })
 
-test('an operator’s name has 1 to 64 letters, digits, dots, dashes and underscores', () => {
+test('isOperatorName accepts 1 to 64 Latin letters, digits, dots, dashes and underscores', () => {
   for (const name of ['anna', 'Anna.B', 'a', '0-1_2']) expect(isOperatorName(name)).toBe(true)
   for (const name of ['', ' anna', 'anna ', 'an na', '-anna', 'ann\u0430', 'a'.repeat(65)]) {
     expect(isOperatorName(name)).toBe(false)

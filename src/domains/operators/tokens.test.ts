@@ -5,7 +5,7 @@ import { failureOf } from '../../../test/harness/failure.ts'
 import { wire } from '../../../test/harness/wired.ts'
 import type { Services } from '../../app/shop/services.ts'
 
-describe.each([...engines])('an operator’s token on %s', (engine) => {
+describe.each([...engines])('tokens and names of operators on %s', (engine) => {
   let opened: Awaited<ReturnType<typeof openTestDatabase>>
   let services: Services
   const clock = new HandClock()
@@ -16,7 +16,7 @@ describe.each([...engines])('an operator’s token on %s', (engine) => {
   })
   afterAll(() => opened.close())
 
-  test('an operator’s token is refused from its expiry on, also from the cache', async () => {
+  test('an operator’s token is refused from the millisecond of its expiry, also if it is cached', async () => {
     const endsAt = clock.nowMs + 5000
     const { text, token } = await services.operators.issueToken('olga', { name: 'short', expiresAt: endsAt })
     clock.advance(4999)
@@ -37,7 +37,7 @@ describe.each([...engines])('an operator’s token on %s', (engine) => {
     expect(await failureOf(services.operators.authenticate(text))).toMatchObject({ code: 'invalid_token' })
   })
 
-  test('an operator’s name is refused if another operator has it in any case', async () => {
+  test('an operator’s name is refused if it exists in any case, and sign-in ignores the case', async () => {
     for (const name of ['olga', 'Olga', 'OLGA']) {
       const adding = opened.db.transact((tx) => services.operators.add(tx, name, 'reader'))
       expect(await failureOf(adding)).toMatchObject({ code: 'conflict' })
