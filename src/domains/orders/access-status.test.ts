@@ -8,9 +8,9 @@ import { openDatabase } from '../../db/open.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 
 /** The same database, with a record of every statement of its transactions. */
-function overheard(db: Database): { db: Database; statements: string[] } {
+function recordStatements(db: Database): { db: Database; statements: string[] } {
   const statements: string[] = []
-  const heard = (tx: Tx): Tx => ({
+  const recorded = (tx: Tx): Tx => ({
     all: (sql, values) => {
       statements.push(sql)
       return tx.all(sql, values)
@@ -28,29 +28,29 @@ function overheard(db: Database): { db: Database; statements: string[] } {
       tx.send(sql, values)
     },
   })
-  return { statements, db: { ...db, transact: (work) => db.transact((tx) => work(heard(tx))) } }
+  return { statements, db: { ...db, transact: (work) => db.transact((tx) => work(recorded(tx))) } }
 }
 
-describe.each([...engines])('who may buy, on %s', (engine: Engine) => {
+describe.each([...engines])('access status of a purchase on %s', (engine: Engine) => {
   let opened: Awaited<ReturnType<typeof openTestDatabase>>
   let other: Database
   let here: Services
-  let elsewhere: Services
+  let otherShop: Services
   let statements: string[]
   beforeAll(async () => {
     opened = await openTestDatabase(engine)
     other = openDatabase(opened.testDatabase.address)
-    const ear = overheard(opened.db)
-    statements = ear.statements
-    here = wire(ear.db)
-    elsewhere = wire(other)
+    const recorder = recordStatements(opened.db)
+    statements = recorder.statements
+    here = wire(recorder.db)
+    otherShop = wire(other)
   })
   afterAll(async () => {
     await other.close()
     await opened.close()
   })
 
-  /** A payer with the revocation count of an authentication, and a payer without one. */
+  /** A payer with the revocation epoch of an authentication, and a payer without one. */
   async function newPayers() {
     const customer = await addCustomer(here, 100_000n)
     const { text, token } = await here.customers.issueToken(customer, { name: 'test' })
@@ -58,14 +58,14 @@ describe.each([...engines])('who may buy, on %s', (engine: Engine) => {
     return { customer, id: token.id, seen, unseen: { customer, token: { id: token.id, cap: null } } }
   }
 
-  test('a token that another process has revoked buys nothing', async () => {
+  test('a purchase with a token that another process has revoked is refused with invalid_token', async () => {
     const { id, seen, unseen } = await newPayers()
     for (const by of [seen, unseen]) await buy(here, by, 900n)
-    await elsewhere.customers.revokeToken(id)
+    await otherShop.customers.revokeToken(id)
     for (const by of [seen, unseen]) expect((await refusalOf(buy(here, by, 900n))).code).toBe('invalid_token')
   })
 
-  test('a token that was revoked or deleted by SQL buys nothing', async () => {
+  test('a purchase with a token that SQL has revoked, expired, moved or deleted is refused with invalid_token', async () => {
     for (const sql of [
       'UPDATE tokens SET revoked_at = 1 WHERE id = $1',
       'UPDATE tokens SET expires_at = 1 WHERE id = $1',
@@ -79,7 +79,7 @@ describe.each([...engines])('who may buy, on %s', (engine: Engine) => {
     }
   })
 
-  test('an expired token buys nothing from the moment of its expiry', async () => {
+  test('a purchase with a token is refused from the moment of its expiry', async () => {
     const { seen } = await newPayers()
     const ended = {
       ...seen,
@@ -88,40 +88,40 @@ describe.each([...engines])('who may buy, on %s', (engine: Engine) => {
     expect((await refusalOf(buy(here, ended, 900n))).code).toBe('invalid_token')
   })
 
-  test('revoking one token does not stop the customer’s other tokens', async () => {
+  test('a purchase succeeds after another token of the same customer is revoked', async () => {
     const { customer, seen } = await newPayers()
     const { token } = await here.customers.issueToken(customer, { name: 'another' })
-    await elsewhere.customers.revokeToken(token.id)
+    await otherShop.customers.revokeToken(token.id)
     await buy(here, seen, 900n)
   })
 
-  test('a customer whom another process has blocked buys nothing until unblocked', async () => {
+  test('a purchase of a customer whom another process has blocked is refused until unblocked', async () => {
     const { customer, seen, unseen } = await newPayers()
     await buy(here, seen, 900n)
-    await elsewhere.setBlocked(customer, true)
+    await otherShop.setBlocked(customer, true)
     for (const payer of [seen, unseen, { customer, token: null }]) {
       expect((await refusalOf(buy(here, payer, 900n))).code).toBe('forbidden')
     }
-    await elsewhere.setBlocked(customer, false)
+    await otherShop.setBlocked(customer, false)
     await buy(here, seen, 900n)
   })
 
-  test('a used key is not replayed to a revoked caller, and is replayed to an automatic purchase', async () => {
+  test('an idempotency key is not replayed to a blocked customer, and is replayed to an automatic purchase', async () => {
     const { customer, seen, unseen } = await newPayers()
-    const [interactive, byItself] = [
+    const [interactive, automatic] = [
       { key: `asked ${customer}` },
       { key: `itself ${customer}`, automatic: true } as const,
     ]
     await buy(here, seen, 900n, interactive)
-    const first = await buy(here, unseen, 900n, byItself)
-    await elsewhere.setBlocked(customer, true)
+    const first = await buy(here, unseen, 900n, automatic)
+    await otherShop.setBlocked(customer, true)
     expect((await refusalOf(buy(here, seen, 900n, interactive))).code).toBe('forbidden')
-    expect(await buy(here, unseen, 900n, byItself)).toEqual({ ...first, replayed: true })
-    await elsewhere.setBlocked(customer, false)
+    expect(await buy(here, unseen, 900n, automatic)).toEqual({ ...first, replayed: true })
+    await otherShop.setBlocked(customer, false)
     expect(await buy(here, seen, 900n, interactive)).toMatchObject({ replayed: true })
   })
 
-  test("another customer's token buys nothing, and neither does one that does not exist", async () => {
+  test('a purchase with the token of another customer or with an unknown token is refused', async () => {
     const [by, otherCustomer] = [await newPayers(), await newPayers()]
     const unknown = { id: 'tok_00000000000000000000000000' as never, cap: null }
     for (const token of [otherCustomer.unseen.token, unknown]) {
@@ -129,7 +129,7 @@ describe.each([...engines])('who may buy, on %s', (engine: Engine) => {
     }
   })
 
-  test('a sale of an authenticated caller is four statements: it reads neither token nor customer again', async () => {
+  test('a sale of an authenticated caller has 4 statements and reads neither the token nor the customer again', async () => {
     const { seen } = await newPayers()
     statements.length = 0
     await buy(here, seen, 900n)
@@ -142,11 +142,11 @@ describe.each([...engines])('who may buy, on %s', (engine: Engine) => {
   })
 })
 
-// PostgreSQL only: on SQLite a transaction has the whole database and waits for no row lock.
-test('a token revoked while its purchase waits for the account’s lock, on postgres, buys nothing', async () => {
+// PostgreSQL only: SQLite locks the whole database, not single rows.
+test('a purchase on postgres is refused if its token is revoked while it waits for the lock of the account', async () => {
   const opened = await openTestDatabase('postgres')
   const other = openDatabase(opened.testDatabase.address)
-  const [here, elsewhere] = [wire(opened.db), wire(other)]
+  const [here, otherShop] = [wire(opened.db), wire(other)]
   const customer = await addCustomer(here, 100_000n)
   const { text, token } = await here.customers.issueToken(customer, { name: 'test' })
   const by = await here.customers.authenticate(text, undefined, 'trade')
@@ -156,7 +156,7 @@ test('a token revoked while its purchase waits for the account’s lock, on post
     )) !== undefined
   let attempt: Promise<unknown> = Promise.resolve()
   await other.transact(async (tx) => {
-    await elsewhere.ledger.lock(tx, customer)
+    await otherShop.ledger.lock(tx, customer)
     attempt = refusalOf(buy(here, by, 900n, { key: 'waits' }))
     expect(await untilTrue(isWaiting)).toBe(true)
     await tx.run('UPDATE tokens SET revoked_at = 1 WHERE id = $1', [token.id])

@@ -130,8 +130,8 @@ class Model {
   }
 }
 
-/** A customer whose history is played against the model, on services and a clock of its own. */
-class Play {
+/** Runs the history of one customer against the model, with its own services and clock. */
+class HistoryRun {
   private constructor(
     private readonly services: Services,
     private readonly clock: HandClock,
@@ -139,7 +139,7 @@ class Play {
     private readonly model: Model,
   ) {}
 
-  static async begin(db: Database, startMs: number): Promise<Play> {
+  static async begin(db: Database, startMs: number): Promise<HistoryRun> {
     const clock = new HandClock(startMs)
     const services = wire(db, clock)
     const { id } = await services.customers.create('history')
@@ -149,7 +149,7 @@ class Play {
       const made = cap === undefined ? undefined : await services.customers.issueToken(id, { name: 'test', cap })
       tokens.push({ payer: made ? { id: made.token.id, cap: cap ?? null } : null, spent: 0n })
     }
-    return new Play(services, clock, id, new Model(tokens))
+    return new HistoryRun(services, clock, id, new Model(tokens))
   }
 
   async run(steps: readonly Step[]): Promise<void> {
@@ -372,12 +372,8 @@ const atOnce = 20
 const perDatabase = 200
 const daysMs = 86_400_000
 
-/** Plays histories concurrently; each block ends with `verify` and a checkpoint for the later blocks. */
-async function playAll(
-  engine: Engine,
-  count: number,
-  seed: number,
-): Promise<{ postings: number; checkpoints: number }> {
+/** Runs histories concurrently; each block ends with `verify` and a checkpoint for the later blocks. */
+async function runAll(engine: Engine, count: number, seed: number): Promise<{ postings: number; checkpoints: number }> {
   const histories = fc.sample(history, { numRuns: count, seed })
   const covered = { postings: 0, checkpoints: 0 }
   for (let from = 0; from < count; from += perDatabase) {
@@ -386,8 +382,8 @@ async function playAll(
     const here = histories.slice(from, from + perDatabase)
     for (let at = 0; at < here.length; at += atOnce) {
       const startMs = Date.UTC(2026, 0, 1) + at * 100 * daysMs
-      const plays = here.slice(at, at + atOnce).map(async (steps) => (await Play.begin(db, startMs)).run(steps))
-      await Promise.all(plays)
+      const runs = here.slice(at, at + atOnce).map(async (steps) => (await HistoryRun.begin(db, startMs)).run(steps))
+      await Promise.all(runs)
       const services = wire(db, new HandClock(startMs + 1900 * daysMs))
       const verifier = services.verifiers.find((each) => each.name === 'money')
       const audit = await verifier?.verify()
@@ -405,17 +401,17 @@ async function playAll(
   return covered
 }
 
-describe('random histories of money', () => {
+describe('random histories of purchases and refunds', () => {
   const seed = Date.now() % 2 ** 31
 
   test.each([
     ['sqlite', scaled(2000)],
     ['postgres', scaled(300)],
   ] as const)(
-    '%s: %d random histories leave every balance, list and token as the model says',
+    '%s: %d random histories of 50 steps give the balances, lists and token spending of the model',
     async (engine, count) => {
       try {
-        const covered = await playAll(engine, count, seed)
+        const covered = await runAll(engine, count, seed)
         expect(covered.postings).toBeGreaterThan(count * 15)
         expect(covered.checkpoints).toBeGreaterThan(0)
       } catch (error) {

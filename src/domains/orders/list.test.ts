@@ -5,7 +5,7 @@ import { addCustomer, buy, wire } from '../../../test/harness/wired.ts'
 import type { CustomerId, OrderId } from '../../core/ids.ts'
 import type { Orders } from './index.ts'
 
-/** Every page of a customer's orders, one after another. */
+/** All pages of a customer's orders. */
 async function keysetPages(orders: Orders, customer: CustomerId, limit: number): Promise<OrderId[][]> {
   const pages: OrderId[][] = []
   for (let before: OrderId | undefined; ; ) {
@@ -18,7 +18,7 @@ async function keysetPages(orders: Orders, customer: CustomerId, limit: number):
 }
 
 test.each([...engines])(
-  'a list of orders has free and charged orders, each once and newest first, on %s',
+  'orders.list() pages through free and charged orders, each once and newest first, on %s',
   async (engine) => {
     const opened = await openTestDatabase(engine)
     try {

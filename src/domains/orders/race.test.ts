@@ -31,7 +31,7 @@ async function countOutcomes(attempts: readonly Promise<PurchaseAnswer>[]): Prom
   return counts
 }
 
-describe.each([...stages])('at the same moment on $name', ({ engine, shops: count }) => {
+describe.each([...stages])('concurrent purchases on $name', ({ engine, shops: count }) => {
   let shops: Services[]
   let opened: Awaited<ReturnType<typeof openTestDatabase>>
   const more: Database[] = []
@@ -49,7 +49,7 @@ describe.each([...stages])('at the same moment on $name', ({ engine, shops: coun
   const payer = (customer: CustomerId): Payer => ({ customer, token: null })
   const ordersOf = async (customer: CustomerId) => (await shop(0).orders.list(customer, undefined, 500)).length
 
-  test('exactly 137 of 500 concurrent purchases succeed with money for 137, and 363 are refused', async () => {
+  test('exactly 137 of 500 concurrent purchases succeed with a balance for 137, and 363 are refused', async () => {
     for (let round = 0; round < rounds; round += 1) {
       const customer = await customerWith(137n * 900n + 899n)
       const attempts = Array.from({ length: 500 }, (_, index) => buy(shop(index), payer(customer), 900n))
@@ -59,7 +59,7 @@ describe.each([...stages])('at the same moment on $name', ({ engine, shops: coun
     }
   })
 
-  test('50 concurrent requests with one key have one effect, and every answer equals the first byte for byte', async () => {
+  test('50 concurrent purchases with one idempotency key have one effect and identical answers', async () => {
     for (let round = 0; round < rounds; round += 1) {
       const customer = await customerWith(10_000n)
       const send = (index: number) => buy(shop(index), payer(customer), 900n, { key: `round-${round}` })
@@ -81,7 +81,7 @@ describe.each([...stages])('at the same moment on $name', ({ engine, shops: coun
     }
   })
 
-  test('one key for two different purchases buys one of them and refuses the other', async () => {
+  test('two different purchases with one idempotency key buy one of them, and the other is refused', async () => {
     for (let round = 0; round < rounds; round += 1) {
       const customer = await customerWith(10_000n)
       const attempts = Array.from({ length: 20 }, (_, index) =>
@@ -98,7 +98,7 @@ describe.each([...stages])('at the same moment on $name', ({ engine, shops: coun
     }
   })
 
-  test('concurrent purchases never exceed a spending cap', async () => {
+  test('60 concurrent purchases of 9 roubles with a token cap of 100 roubles succeed 11 times', async () => {
     for (let round = 0; round < rounds; round += 1) {
       const customer = await customerWith(1_000_000n)
       const cap = kopecks(10_000n)
@@ -110,7 +110,7 @@ describe.each([...stages])('at the same moment on $name', ({ engine, shops: coun
     }
   })
 
-  test('concurrent refunds of one order refund it once', async () => {
+  test('20 concurrent refunds of one order refund it once', async () => {
     for (let round = 0; round < rounds; round += 1) {
       const customer = await customerWith(900n)
       const { body } = await buy(shop(0), payer(customer), 900n)
@@ -125,7 +125,7 @@ describe.each([...stages])('at the same moment on $name', ({ engine, shops: coun
     }
   })
 
-  test('verify finds nothing after all concurrent purchases and refunds', async () => {
+  test('verify finds nothing after the concurrent purchases and refunds', async () => {
     expect(await findingsOf(shop(0))).toEqual([])
   })
 })

@@ -19,21 +19,21 @@ import type { Database, Tx } from '../../db/transaction.ts'
 import { openAccount, post } from '../ledger/rules.ts'
 import { type PostingRow, toPosting } from '../ledger/store.ts'
 
-/** Customers of the healthy shop. `busy` has postings before and after the checkpoints, `rested` only before. */
-type Cast = {
+/** Customers of the healthy shop. `busy` has postings before and after the checkpoints, `idle` only before. */
+type Fixture = {
   busy: CustomerId
-  rested: CustomerId
+  idle: CustomerId
   capped: TokenId
   firstOrder: OrderId
   lastOrder: OrderId
   lastSeq: number
 }
 
-async function buildHealthyShop(db: Database): Promise<Cast> {
+async function buildHealthyShop(db: Database): Promise<Fixture> {
   const clock = new HandClock()
   const services = wire(db, clock)
   const busy = await addCustomer(services, 100_000n)
-  const rested = await addCustomer(services, 50_000n)
+  const idle = await addCustomer(services, 50_000n)
   const { token: capped } = await services.customers.issueToken(busy, { name: 'capped', cap: kopecks(50_000n) })
   const { token: open } = await services.customers.issueToken(busy, { name: 'open' })
   const orderOf = async (customer: CustomerId, price: bigint, token: typeof capped | null) => {
@@ -45,7 +45,7 @@ async function buildHealthyShop(db: Database): Promise<Cast> {
   await orderOf(busy, 2_000n, open)
   await orderOf(busy, 0n, open)
   const third = await orderOf(busy, 3_000n, null)
-  await orderOf(rested, 4_000n, null)
+  await orderOf(idle, 4_000n, null)
   await services.orders.refund(third, kopecks(500n), 'part of it')
   for (let made = 0; made < 3; made += 1) {
     clock.advance(120_000)
@@ -56,7 +56,7 @@ async function buildHealthyShop(db: Database): Promise<Cast> {
   const lastOrder = await orderOf(busy, 6_000n, capped)
   await services.orders.refund(lastOrder, kopecks(2_500n), 'part of it')
   const lastSeq = (await services.ledger.history(busy, undefined, 1))[0]?.seq ?? 0
-  return { busy, rested, capped: capped.id, firstOrder, lastOrder, lastSeq }
+  return { busy, idle, capped: capped.id, firstOrder, lastOrder, lastSeq }
 }
 
 /** Drops triggers and constraints, as an attacker with the database's password could. */
@@ -101,7 +101,7 @@ async function forgeChain(tx: Tx, customer: CustomerId): Promise<void> {
 
 type Damage = {
   readonly what: string
-  readonly by: (tx: Tx, cast: Cast) => Promise<unknown>
+  readonly by: (tx: Tx, fixture: Fixture) => Promise<unknown>
   readonly finds: string
 }
 
@@ -136,7 +136,7 @@ const damages: readonly Damage[] = [
     finds: 'chain: posting 3 of',
   },
   {
-    what: 'the words of a posting were changed',
+    what: 'the note of a posting was changed',
     by: (tx, { busy }) => tx.run(`UPDATE postings SET note = 'gift' WHERE customer_id = $1 AND seq = 2`, [busy]),
     finds: 'chain: posting 2 of',
   },
@@ -161,7 +161,7 @@ const damages: readonly Damage[] = [
     finds: 'chain: posting 2 of',
   },
   {
-    what: 'two postings changed places',
+    what: 'two postings were swapped',
     async by(tx, { busy }) {
       await tx.run('UPDATE postings SET seq = 1000 WHERE customer_id = $1 AND seq = 2', [busy])
       await tx.run('UPDATE postings SET seq = 2 WHERE customer_id = $1 AND seq = 3', [busy])
@@ -170,27 +170,27 @@ const damages: readonly Damage[] = [
     finds: 'chain: posting 2 of',
   },
   {
-    what: 'a posting was handed to another customer',
-    by: (tx, { busy, rested, lastSeq }) =>
-      tx.run('UPDATE postings SET customer_id = $2 WHERE customer_id = $1 AND seq = $3', [busy, rested, lastSeq]),
+    what: 'a posting was moved to another customer',
+    by: (tx, { busy, idle, lastSeq }) =>
+      tx.run('UPDATE postings SET customer_id = $2 WHERE customer_id = $1 AND seq = $3', [busy, idle, lastSeq]),
     finds: 'chain: posting',
   },
   {
-    what: 'an account vanished with all its postings and orders',
-    async by(tx, { rested }) {
-      await tx.run('DELETE FROM orders WHERE customer_id = $1', [rested])
-      await tx.run('DELETE FROM postings WHERE customer_id = $1', [rested])
-      await tx.run('DELETE FROM accounts WHERE customer_id = $1', [rested])
+    what: 'an account was deleted with all its postings and orders',
+    async by(tx, { idle }) {
+      await tx.run('DELETE FROM orders WHERE customer_id = $1', [idle])
+      await tx.run('DELETE FROM postings WHERE customer_id = $1', [idle])
+      await tx.run('DELETE FROM accounts WHERE customer_id = $1', [idle])
     },
     finds: 'checkpoint: checkpoint 1',
   },
   {
-    what: 'an account vanished and its postings stayed',
-    by: (tx, { rested }) => tx.run('DELETE FROM accounts WHERE customer_id = $1', [rested]),
+    what: 'an account was deleted without its postings',
+    by: (tx, { idle }) => tx.run('DELETE FROM accounts WHERE customer_id = $1', [idle]),
     finds: 'chain: postings:',
   },
   {
-    what: 'an old posting was changed and every hash after it written anew',
+    what: 'an old posting was changed and every later hash recomputed',
     async by(tx, { busy }) {
       await tx.run(`UPDATE postings SET note = 'gift' WHERE customer_id = $1 AND seq = 2`, [busy])
       await forgeChain(tx, busy)
@@ -198,17 +198,17 @@ const damages: readonly Damage[] = [
     finds: 'checkpoint: checkpoint 1',
   },
   {
-    what: 'what was spent through the API was changed',
+    what: 'the API spending of an account was changed',
     by: (tx, { busy }) => tx.run('UPDATE accounts SET api_spent = api_spent + 1 WHERE customer_id = $1', [busy]),
     finds: 'api_spent: account of',
   },
   {
-    what: 'what a capped token has spent was changed',
+    what: 'the spending of a capped token was changed',
     by: (tx, { capped }) => tx.run('UPDATE token_spending SET spent = spent - 1 WHERE token_id = $1', [capped]),
     finds: 'cap: token',
   },
   {
-    what: 'what a capped token has spent was forgotten',
+    what: 'the spending of a capped token was deleted',
     by: (tx, { capped }) => tx.run('DELETE FROM token_spending WHERE token_id = $1', [capped]),
     finds: 'cap: token',
   },
@@ -228,7 +228,7 @@ const damages: readonly Damage[] = [
     finds: 'charge_without_order',
   },
   {
-    what: 'an order was added that nobody paid',
+    what: 'an order was added without a charge',
     by: (tx, { busy }) =>
       tx.run(
         `INSERT INTO orders (id, customer_id, product, action, price, charge_seq, input, calculation, created_at)
@@ -248,7 +248,7 @@ const damages: readonly Damage[] = [
     finds: 'order_charge_other',
   },
   {
-    what: 'an order belongs to nobody',
+    what: 'an order belongs to an unknown customer',
     by: (tx, { firstOrder }) =>
       tx.run(`UPDATE orders SET customer_id = 'cus_00000000000000000000000000' WHERE id = $1`, [firstOrder]),
     finds: 'order_charge_missing',
@@ -259,7 +259,7 @@ const damages: readonly Damage[] = [
     finds: 'order_house',
   },
   {
-    what: 'a charge was refunded in parts to more than it was, the chain forged',
+    what: 'partial refunds exceed their charge, with a forged chain',
     async by(tx, { busy, lastSeq }) {
       await tx.run(
         `INSERT INTO postings SELECT customer_id, seq + 1, kind, house, amount + 1001, balance_after, order_id, token_id,
@@ -271,7 +271,7 @@ const damages: readonly Damage[] = [
     finds: 'refund_too_large',
   },
   {
-    what: 'a refund is larger than its charge, the chain forged',
+    what: 'a refund is larger than its charge, with a forged chain',
     async by(tx, { busy, lastSeq }) {
       await tx.run('UPDATE postings SET amount = 6001 WHERE customer_id = $1 AND seq = $2', [busy, lastSeq])
       await forgeChain(tx, busy)
@@ -279,7 +279,7 @@ const damages: readonly Damage[] = [
     finds: 'refund_too_large',
   },
   {
-    what: 'a refund points to no charge, the chain forged',
+    what: 'a refund refers to no charge, with a forged chain',
     async by(tx, { busy, lastSeq }) {
       await tx.run('UPDATE postings SET refund_of = 1 WHERE customer_id = $1 AND seq = $2', [busy, lastSeq])
       await forgeChain(tx, busy)
@@ -310,16 +310,16 @@ const damages: readonly Damage[] = [
 
 describe.each([...engines])('verify on %s', (engine) => {
   let healthy: TestDatabase
-  let cast: Cast
+  let fixture: Fixture
   beforeAll(async () => {
     const { db, testDatabase } = await openTestDatabase(engine)
-    cast = await buildHealthyShop(db)
+    fixture = await buildHealthyShop(db)
     await db.close()
     healthy = testDatabase
   })
   afterAll(() => healthy.remove())
 
-  /** Works on a copy, which is closed and removed afterwards. */
+  /** Runs the work on a copy of the database, which is closed and removed afterwards. */
   async function onCopy<Result>(work: (db: Database, testDatabase: TestDatabase) => Promise<Result>): Promise<Result> {
     const copy = await makeTestDatabase(engine, healthy)
     const db = openDatabase(copy.address)
@@ -342,7 +342,7 @@ describe.each([...engines])('verify on %s', (engine) => {
       { TURNPIKE_SECRET_KEY: '00'.repeat(32) },
     )
 
-  test('verify of a healthy shop finds nothing, prints how much it checked, and exits with 0', async () => {
+  test('verify of a healthy shop finds nothing, prints the numbers of checked rows, and exits with 0', async () => {
     await onCopy(async (db, testDatabase) => {
       expect(await allFindingsOf(wire(db))).toEqual([])
       const report = await verifyAs(testDatabase)
@@ -356,27 +356,29 @@ describe.each([...engines])('verify on %s', (engine) => {
 
   test('verify of a damaged shop prints the finding and exits with 1', async () => {
     await onCopy(async (db, testDatabase) => {
-      await db.transact((tx) => tx.run('UPDATE accounts SET balance = balance + 1 WHERE customer_id = $1', [cast.busy]))
+      await db.transact((tx) =>
+        tx.run('UPDATE accounts SET balance = balance + 1 WHERE customer_id = $1', [fixture.busy]),
+      )
       const report = await verifyAs(testDatabase)
       expect(report.exit).toBe(1)
-      expect(report.out).toContain(`WRONG  balance: account of ${cast.busy}`)
+      expect(report.out).toContain(`WRONG  balance: account of ${fixture.busy}`)
       const json = await verifyAs(testDatabase, '--json')
       expect(json.exit).toBe(1)
       expect(JSON.parse(json.out)).toMatchObject({ ok: false, found: 2 })
     })
   })
 
-  test('verify reports unreadable rows as a finding, not as a fault', async () => {
+  test('verify reports an order with unreadable JSON as a finding and exits with 1', async () => {
     await onCopy(async (db, testDatabase) => {
-      await db.transact((tx) => tx.run(`UPDATE orders SET input = 'not JSON' WHERE id = $1`, [cast.firstOrder]))
+      await db.transact((tx) => tx.run(`UPDATE orders SET input = 'not JSON' WHERE id = $1`, [fixture.firstOrder]))
       const { exit, out } = await verifyAs(testDatabase)
       expect(exit).toBe(1)
-      expect(out).toContain(`WRONG  order: order ${cast.firstOrder}: its stored input or calculation cannot be read`)
+      expect(out).toContain(`WRONG  order: order ${fixture.firstOrder}: its stored input or calculation cannot be read`)
       expect(out).toContain('TO DO  compare the row with a backup')
     })
   })
 
-  describe('rows that were changed by hand', () => {
+  describe('verify after manual changes of rows', () => {
     let copy: TestDatabase
     let db: Database
     beforeAll(async () => {
@@ -389,15 +391,15 @@ describe.each([...engines])('verify on %s', (engine) => {
       await copy.remove()
     })
 
-    test.each(sampledOn(engine, damages))('verify finds it when $what', async ({ by, finds }) => {
+    test.each(sampledOn(engine, damages))('verify reports that $what', async ({ by, finds }) => {
       const findings = await findingsAfter(db, async (tx) => {
         await dropGuards(engine, tx)
-        await by(tx, cast)
+        await by(tx, fixture)
       })
       expect(findings.map((each) => `${each.promise}: ${each.where}: ${each.reason}`).join('\n')).toContain(finds)
     })
 
-    test('verify finds nothing once every change is rolled back', async () => {
+    test('verify finds nothing after every change is rolled back', async () => {
       expect(await allFindingsOf(wire(db))).toEqual([])
     })
   })
