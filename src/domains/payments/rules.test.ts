@@ -54,76 +54,101 @@ const inProduction = { isProduction: true, isErased: false }
 
 describe('decide', () => {
   test.each<[string, Payment, Partial<ProviderStatus>, object]>([
-    ['the first time that it is paid', pending, {}, { credit: true }],
-    ['the second time', paid, {}, {}],
-    ['before it is paid', pending, { state: 'pending' }, {}],
-    ['when it comes after its time', { ...pending, state: 'expired' }, {}, { credit: true }],
-    ['when it comes after it was called off', { ...pending, state: 'cancelled' }, {}, { credit: true }],
-    ['before our own answer', { ...pending, state: 'new', providerId: null }, {}, { credit: true }],
-    ['when the payer has given up', pending, { state: 'cancelled' }, { close: 'cancelled' }],
-    ['when its time is over there', pending, { state: 'expired' }, { close: 'expired' }],
-    ['when it was over already', { ...pending, state: 'expired' }, { state: 'cancelled' }, {}],
-    ['when another one of ours is over', pending, { state: 'cancelled', providerId: 'p-2' }, {}],
-    ['when a paid one is called off', paid, { state: 'cancelled' }, { debitTo: 10_000n }],
+    ['credits a pending payment that is paid', pending, {}, { credit: true }],
+    ['ignores a repeated status of a paid payment', paid, {}, {}],
+    ['ignores a pending status', pending, { state: 'pending' }, {}],
+    ['credits an expired payment that is paid late', { ...pending, state: 'expired' }, {}, { credit: true }],
+    ['credits a cancelled payment that is paid late', { ...pending, state: 'cancelled' }, {}, { credit: true }],
     [
-      'when a cancellation is repeated',
+      'credits a new payment that is paid before its provider id is stored',
+      { ...pending, state: 'new', providerId: null },
+      {},
+      { credit: true },
+    ],
+    [
+      'closes a payment that the provider reports as cancelled',
+      pending,
+      { state: 'cancelled' },
+      { close: 'cancelled' },
+    ],
+    ['closes a payment that the provider reports as expired', pending, { state: 'expired' }, { close: 'expired' }],
+    ['ignores a cancellation of an expired payment', { ...pending, state: 'expired' }, { state: 'cancelled' }, {}],
+    ['ignores a cancellation under another provider id', pending, { state: 'cancelled', providerId: 'p-2' }, {}],
+    ['debits a paid payment that is cancelled', paid, { state: 'cancelled' }, { debitTo: 10_000n }],
+    [
+      'ignores a repeated cancellation of a refunded payment',
       { ...paid, state: 'refunded', debited: paid.amount },
       { state: 'cancelled' },
       {},
     ],
     [
-      'when a cancellation follows a refund of a part',
+      'debits the whole amount of a partly refunded payment that expires',
       { ...paid, debited: kopecks(1n) },
       { state: 'expired' },
       { debitTo: 10_000n },
     ],
-    ['when a part goes back', paid, { refunded: kopecks(1n) }, { debitTo: 1n }],
-    ['when the same part is told again', { ...paid, debited: kopecks(1n) }, { refunded: kopecks(1n) }, {}],
-    ['when less has gone back than was told', { ...paid, debited: kopecks(5n) }, { refunded: kopecks(1n) }, {}],
-    ['when all goes back, fee included', paid, { refunded: kopecks(10_250n) }, { debitTo: 10_000n }],
-    ['when it came and went at once', pending, { refunded: kopecks(10_250n) }, { credit: true, debitTo: 10_000n }],
+    ['debits a partial refund', paid, { refunded: kopecks(1n) }, { debitTo: 1n }],
+    ['ignores a repeated partial refund', { ...paid, debited: kopecks(1n) }, { refunded: kopecks(1n) }, {}],
+    ['ignores a refund below the debited amount', { ...paid, debited: kopecks(5n) }, { refunded: kopecks(1n) }, {}],
     [
-      'when more goes back than was paid',
+      'debits the amount without the fee if all is refunded',
+      paid,
+      { refunded: kopecks(10_250n) },
+      { debitTo: 10_000n },
+    ],
+    [
+      'credits and debits a payment that is paid and refunded in one status',
+      pending,
+      { refunded: kopecks(10_250n) },
+      { credit: true, debitTo: 10_000n },
+    ],
+    [
+      'reports a refund above the payment and debits the amount',
       paid,
       { refunded: kopecks(10_251n) },
       { notices: ['excess'], debitTo: 10_000n },
     ],
-    ['when less was paid', pending, { amount: kopecks(10_249n) }, { notices: ['amount'] }],
-    ['when more was paid', pending, { amount: kopecks(10_251n) }, { notices: ['amount'] }],
-    ['when the fee is missing', pending, { amount: kopecks(10_000n) }, { notices: ['amount'] }],
-    ['in another currency', pending, { currency: 'USD' }, { notices: ['currency'] }],
-    ['from a test shop', pending, { isTest: true }, { notices: ['test'] }],
-    ['when it is paid a second time', paid, { providerId: 'p-2' }, { notices: ['twice'] }],
+    ['reports a payment below the amount', pending, { amount: kopecks(10_249n) }, { notices: ['amount'] }],
+    ['reports a payment above the amount', pending, { amount: kopecks(10_251n) }, { notices: ['amount'] }],
+    ['reports a payment without the fee', pending, { amount: kopecks(10_000n) }, { notices: ['amount'] }],
+    ['reports a payment in another currency', pending, { currency: 'USD' }, { notices: ['currency'] }],
+    ['reports a payment of a test shop in production', pending, { isTest: true }, { notices: ['test'] }],
+    ['reports a second payment under another provider id', paid, { providerId: 'p-2' }, { notices: ['twice'] }],
     [
-      'when a second payment has gone back',
+      'reports a second payment that is partly refunded',
       paid,
       { providerId: 'p-2', refunded: kopecks(1n) },
       { notices: ['twice', 'excess'] },
     ],
     [
-      'when another amount has gone back',
+      'reports a payment of another amount that is refunded',
       pending,
       { amount: kopecks(1n), refunded: kopecks(1n) },
       { notices: ['amount', 'excess'] },
     ],
-    ['when only its orphan is paid', pending, { providerId: 'p-2' }, { credit: true }],
-  ])('decide: %s', (_when, payment, change, expected) => {
+    [
+      'credits a pending payment that is paid under another provider id',
+      pending,
+      { providerId: 'p-2' },
+      { credit: true },
+    ],
+  ])('decide() %s', (_what, payment, change, expected) => {
     expect(decide(payment, { ...providerStatus, ...change }, inProduction)).toEqual({
       ...nothing,
       ...expected,
     } as never)
   })
 
-  test('a payment of a test shop is credited in a sandbox', () => {
+  test('decide() credits a payment of a test shop in a sandbox', () => {
     expect(
       decide(pending, { ...providerStatus, isTest: true }, { ...inProduction, isProduction: false }).credit,
     ).toBeTrue()
   })
 })
 
-describe('for a customer who was erased', () => {
+describe('decide for an erased customer', () => {
   const erased = { ...inProduction, isErased: true }
-  test('late money of an erased customer is a notice, and a chargeback is debited', () => {
+  test('decide() reports a late payment of an erased customer without a credit, and debits a chargeback', () => {
     const late = decide({ ...pending, state: 'expired' }, providerStatus, erased)
     expect(late).toEqual({ ...nothing, notices: ['unknown'] } as never)
     expect(decide(paid, { ...providerStatus, refunded: kopecks(5n) }, erased).debitTo as bigint).toBe(5n)
@@ -131,7 +156,7 @@ describe('for a customer who was erased', () => {
 })
 
 describe('the steps of a payment', () => {
-  test('isStep allows the steps of the table and no others', () => {
+  test('isStep accepts listed changes of a payment and refuses others, for which takeStep throws', () => {
     expect(isStep('expired', 'credited', 'paid')).toBeTrue()
     expect(isStep('paid', 'credited', 'paid')).toBeFalse()
     expect(isStep('refunded', 'debited', 'refunded')).toBeFalse()
@@ -145,13 +170,13 @@ describe('the steps of a payment', () => {
     }
   })
 
-  test('a debit of the whole amount makes a payment refunded, of a part leaves it paid', () => {
+  test('takeStep makes a payment refunded by a debit of the whole amount, and leaves it paid by a partial one', () => {
     const back = (total: bigint) =>
       takeStep(paid, { kind: 'debited', total: kopecks(total), note: '' }, 1).payment.state
     expect([back(9999n), back(10_000n)]).toEqual(['paid', 'refunded'])
   })
 
-  test('nextAskAt polls a young payment more often, and stops in the end', () => {
+  test('nextAskAt polls a new payment after 15 s, an older one less often, and finally returns null', () => {
     expect(nextAskAt(pending, 0)).toBe(15_000)
     expect(nextAskAt(pending, 3_590_000)).toBe(3_600_000)
     expect(nextAskAt(pending, 3_600_000)).toBe(4_200_000)
@@ -166,7 +191,7 @@ describe('the steps of a payment', () => {
   })
 })
 
-test('feeOf rounds up to a kopeck, and 0 % is nothing', () => {
+test('feeOf rounds up to a kopeck, and is 0 for a fee of 0 %', () => {
   expect([feeOf(kopecks(10_001n), 250), feeOf(kopecks(1n), 1), feeOf(kopecks(10_000n), 0)] as bigint[]).toEqual([
     251n,
     1n,
@@ -174,7 +199,7 @@ test('feeOf rounds up to a kopeck, and 0 % is nothing', () => {
   ])
 })
 
-describe('a code', () => {
+describe('promotional codes', () => {
   const code = {
     code: 'A',
     kind: 'percent' as const,
@@ -187,7 +212,7 @@ describe('a code', () => {
     note: '',
   }
   const now = { amount: kopecks(100n), used: 0, usedByCustomer: 0, nowMs: 999 }
-  test('a code adds its percentage, rounded down, or its amount', () => {
+  test('bonusOf returns the percentage of a code, rounded down, or its fixed amount', () => {
     expect(bonusOf(code, kopecks(109n)) as bigint).toBe(10n)
     expect(bonusOf({ kind: 'amount', value: 7n }, kopecks(109n)) as bigint).toBe(7n)
   })
@@ -212,13 +237,13 @@ describe('the terms of a provider', () => {
   const none = new Map<string, string>()
   const all = { methods: undefined, min: none, max: none, fee: none }
 
-  test('methodTerms are the provider’s bounds by default, and stay when they are not given', () => {
+  test('methodTerms uses the bounds of the provider by default, and keeps the previous terms', () => {
     const first = methodTerms(bounds, { ...all, methods: ['card'], fee: new Map([['card', '2.5']]) }, [])
     expect(first).toEqual([{ method: 'card', min: kopecks(100n), max: kopecks(10_000n), feeHundredths: 250 }])
     expect(methodTerms(bounds, all, first as never)).toEqual(first)
   })
 
-  test('methodTerms outside of the provider’s bounds are refused with a reason', () => {
+  test('methodTerms refuses an unknown method, and limits or fees outside the bounds of the provider', () => {
     const of = (name: string, value: string) => new Map([[name, value]])
     for (const change of [
       { methods: ['gold'] },
@@ -232,7 +257,7 @@ describe('the terms of a provider', () => {
     }
   })
 
-  test('readPercent takes at most two decimals, below 100', () => {
+  test('readPercent reads 2.5 as 250 hundredths, and refuses 100 and 1e1', () => {
     expect([readPercent('2.5'), readPercent('100'), readPercent('1e1')]).toEqual([250, undefined, undefined])
   })
 })
