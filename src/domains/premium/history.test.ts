@@ -14,8 +14,8 @@ type Step =
   | { do: 'refund'; order: number }
   | { do: 'wait'; days: number }
 
-const people = 4
-const who = fc.nat(people - 1)
+const subuserCount = 4
+const who = fc.nat(subuserCount - 1)
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: fc.constant('buy' as const), who, tenths: fc.integer({ min: 1, max: 5 }) }) },
   {
@@ -34,7 +34,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 const tenth = 100_000_000n
 
-describe.each([...engines])('the byte account on %s', (engine) => {
+describe.each([...engines])('byte accounts on %s', (engine) => {
   let shop: PremiumShop
   beforeAll(async () => {
     shop = await openPremiumShop(engine)
@@ -58,7 +58,7 @@ describe.each([...engines])('the byte account on %s', (engine) => {
     }
   }
 
-  test('accounts match a model in any history of purchases, moves, deletions, refunds and expiry', async () => {
+  test('byte accounts match a model in random histories of purchases, moves, deletions, refunds and expiry', async () => {
     const { premium } = shop.services
     const orders: OrderId[] = []
     const toBody = (bought: { order: OrderId }): string => {
@@ -71,20 +71,21 @@ describe.each([...engines])('the byte account on %s', (engine) => {
         const customer = await shop.newCustomer()
         const request = keylessRequest(customer)
         const ids: SubuserId[] = [(await premium.subusers.load(customer, undefined)).id]
-        while (ids.length < people) ids.push((await premium.subusers.create(customer, { name: 'one' })).id)
+        while (ids.length < subuserCount) ids.push((await premium.subusers.create(customer, { name: 'one' })).id)
         const model = ids.map(() => 0n)
-        const gone = ids.map(() => false)
+        const isDeleted = ids.map(() => false)
         orders.length = 0
         for (const each of steps) {
           if (each.do === 'buy') {
             const order = { pool, tenths: each.tenths, subuser: ids[each.who] }
-            expect(await isDone(premium.traffic.buy({ ...request, toBody }, order))).toBe(gone[each.who] !== true)
-            if (gone[each.who] !== true) model[each.who] = (model[each.who] ?? 0n) + BigInt(each.tenths) * tenth
+            expect(await isDone(premium.traffic.buy({ ...request, toBody }, order))).toBe(isDeleted[each.who] !== true)
+            if (isDeleted[each.who] !== true) model[each.who] = (model[each.who] ?? 0n) + BigInt(each.tenths) * tenth
           }
           if (each.do === 'move') {
             const has = model[each.from] ?? 0n
             const amount = each.tenths === 'all' ? has : BigInt(each.tenths) * tenth
-            const may = !gone[each.from] && !gone[each.to] && each.from !== each.to && amount > 0n && amount <= has
+            const may =
+              !isDeleted[each.from] && !isDeleted[each.to] && each.from !== each.to && amount > 0n && amount <= has
             const order = { pool, tenths: each.tenths, from: ids[each.from], to: ids[each.to] }
             expect(await isDone(premium.traffic.move(request, order))).toBe(may)
             if (may) {
@@ -93,13 +94,13 @@ describe.each([...engines])('the byte account on %s', (engine) => {
             }
           }
           if (each.do === 'delete') {
-            const may = each.who !== 0 && each.who !== each.heir && !gone[each.who] && !gone[each.heir]
+            const may = each.who !== 0 && each.who !== each.heir && !isDeleted[each.who] && !isDeleted[each.heir]
             const order = { subuser: ids[each.who] ?? ('' as SubuserId), to: ids[each.heir] }
             expect(await isDone(premium.remove(request, order))).toBe(may)
             if (may) {
               model[each.heir] = (model[each.heir] ?? 0n) + (model[each.who] ?? 0n)
               model[each.who] = 0n
-              gone[each.who] = true
+              isDeleted[each.who] = true
             }
           }
           if (each.do === 'refund' && orders[each.order]) {
@@ -130,7 +131,7 @@ describe.each([...engines])('the byte account on %s', (engine) => {
     expect(await shop.findings()).toEqual([])
   }, 600_000)
 
-  test('30 concurrent crosswise moves and purchases all complete, and no byte is lost', async () => {
+  test('30 concurrent purchases and moves in both directions all complete, and no byte is lost', async () => {
     const customer = await shop.newCustomer()
     const { premium } = shop.services
     const a = (await premium.subusers.load(customer, undefined)).id

@@ -36,12 +36,12 @@ const corruptions: readonly {
       tx.run(`UPDATE traffic_movements SET amount = amount + 5 WHERE subuser_id = $1 AND kind = 'bought'`, [id]),
   },
   {
-    name: 'a movement that was removed from the middle',
+    name: 'a movement that was deleted from the middle',
     finding: /chain_gap/,
     plant: (tx, id) => tx.run('DELETE FROM traffic_movements WHERE subuser_id = $1 AND seq = 2', [id]),
   },
   {
-    name: 'a movement that was removed from the end',
+    name: 'a movement that was deleted at the end',
     finding: /chain_count/,
     plant: (tx, id) =>
       tx.run(
@@ -62,7 +62,7 @@ const corruptions: readonly {
       ),
   },
   {
-    name: 'a head that is not the last hash',
+    name: 'a chain head that is not the last hash',
     finding: /chain_head/,
     plant: (tx, id) => tx.run('UPDATE traffic_accounts SET head = $2 WHERE subuser_id = $1', [id, new Uint8Array(32)]),
   },
@@ -72,12 +72,12 @@ const corruptions: readonly {
     plant: (tx, id) => tx.run('UPDATE traffic_lots SET size = size + 9, rest = rest + 9 WHERE subuser_id = $1', [id]),
   },
   {
-    name: 'an order that says another amount',
+    name: 'an order with another amount',
     finding: /traffic_delivered/,
     plant: (tx) => tx.run(`UPDATE orders SET calculation = REPLACE(calculation, '"gb":0.1', '"gb":0.2')`),
   },
   {
-    name: 'an order whose price is not its price list’s',
+    name: 'an order whose price differs from its price list',
     finding: /price_differs/,
     plant: (tx) => tx.run(`UPDATE orders SET price = price + 1 WHERE product = 'premium' AND price > 0`),
   },
@@ -92,17 +92,17 @@ const corruptions: readonly {
       ),
   },
   {
-    name: 'bytes that name an order which is not there',
+    name: 'bytes that refer to a missing order',
     finding: /order_named/,
     plant: (tx) => tx.run(`DELETE FROM orders WHERE product = 'premium'`),
   },
   {
-    name: 'a lease that says it was given more',
+    name: 'a lease whose grant was raised',
     finding: /lease_totals/,
     plant: (tx) => tx.run('UPDATE usage_leases SET granted = granted + 1, aside = aside + 1 WHERE aside > 0'),
   },
   {
-    name: 'a lease that vanished',
+    name: 'a lease that was deleted',
     finding: /lease_bytes_lost/,
     plant: (tx) => tx.run('DELETE FROM usage_leases'),
   },
@@ -135,7 +135,7 @@ describe.each([...engines])('verify of traffic on %s', (engine) => {
   })
   afterAll(() => shop.close())
 
-  async function liftGuards(tx: Tx): Promise<void> {
+  async function dropGuards(tx: Tx): Promise<void> {
     if (engine === 'postgres') {
       await tx.run('ALTER TABLE traffic_movements DISABLE TRIGGER USER')
       return
@@ -144,7 +144,7 @@ describe.each([...engines])('verify of traffic on %s', (engine) => {
     await tx.run('DROP TRIGGER traffic_movements_no_delete')
   }
 
-  test('verify finds nothing in correct books, and counts what it covered', async () => {
+  test('verify finds nothing in correct byte accounts, and counts the checked rows', async () => {
     expect(await shop.findings()).toEqual([])
     const audits = await Promise.all(shop.services.verifiers.map((each) => each.verify()))
     expect(Object.assign({}, ...audits.map((each) => each.covered))).toMatchObject({
@@ -156,19 +156,19 @@ describe.each([...engines])('verify of traffic on %s', (engine) => {
     })
   })
 
-  test.each(sampledOn(engine, corruptions))('verify finds $name', async ({ plant, finding }) => {
+  test.each(sampledOn(engine, corruptions))('verify reports $name', async ({ plant, finding }) => {
     const found = await findingsAfter(shop.services.db, async (tx) => {
-      await liftGuards(tx)
+      await dropGuards(tx)
       await plant(tx, subuser)
     })
     expect(found.map((each) => each.reason).join('\n')).toMatch(finding)
   })
 
-  test('verify finds nothing once every change is rolled back', async () => {
+  test('verify finds nothing after every change is rolled back', async () => {
     expect(await shop.findings()).toEqual([])
   })
 
-  test('the database refuses to change or delete movements, and negative balances', async () => {
+  test('the database refuses changed or deleted movements, and negative balances', async () => {
     const { db } = shop.services
     for (const sql of [
       'UPDATE traffic_movements SET at = 0',

@@ -26,7 +26,7 @@ const nowhere = { countries: [], states: [], cities: ['atlantis'], zips: [], asn
 test.each([
   [50, 50],
   [51, undefined],
-])('a refusal of a city that has no exit, of %d that have, lists %p', (count, listed) => {
+])('narrow() refuses an unknown city among %d cities and lists %p of them', (count, listed) => {
   const outcome = narrow(
     Array.from({ length: count }, (_, number) => exitIn(`city-${number}`)),
     nowhere,
@@ -35,7 +35,7 @@ test.each([
   expect('problem' in outcome ? outcome.problem.allowed?.length : 0).toBe(listed as number)
 })
 
-test('an exit serves for 30 s after a gateway reported it up, without time in which the shop did not run', () => {
+test('statusOf reports an exit as serving for 30 s of running time after a gateway reported it up', () => {
   const report: ExitStatusReport = { exit: 'exit_1', node: 'nod_1', isUp: true, sinceAt: 0, reason: '', reportedAt: 0 }
   const after = (runningMs: number) => statusOf({ node: null, drainedAt: null }, [report], () => runningMs)
   expect([0, 30_000, 30_001].map(after)).toEqual(['serving', 'serving', 'down'])

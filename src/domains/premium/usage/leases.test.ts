@@ -18,8 +18,8 @@ class ModelNode {
   turn = 0
   boot = 0
   lastAnswerAt = 0
-  /** The bytes that each boot has carried. */
-  readonly truth = new Map<string, bigint>()
+  /** The bytes that each boot has relayed. */
+  readonly relayed = new Map<string, bigint>()
 
   constructor(readonly name: string) {}
 
@@ -28,10 +28,10 @@ class ModelNode {
   }
 
   relay(bytes: bigint): void {
-    // An answer may allow less than was carried meanwhile: then nothing more is carried.
+    // An answer may allow less than was relayed meanwhile: then nothing more is relayed.
     const free = this.allowance > this.usedBytes ? this.allowance - this.usedBytes : 0n
     this.usedBytes += least(bytes, free)
-    this.truth.set(this.bootName, this.usedBytes)
+    this.relayed.set(this.bootName, this.usedBytes)
   }
 
   message(subuser: SubuserId, want: 'lease' | 'return' | undefined): NodeReport {
@@ -47,7 +47,7 @@ class ModelNode {
   }
 
   /** An answer counts only if it is to the latest request of the running boot. */
-  hear(message: NodeReport, upto: bigint | undefined, nowMs: number): void {
+  applyAnswer(message: NodeReport, upto: bigint | undefined, nowMs: number): void {
     if (message.boot !== this.bootName || message.leaseRequests[0]?.turn !== this.turn || upto === undefined) return
     this.lastAnswerAt = nowMs
     if (message.leaseRequests[0].want === 'lease') this.allowance = upto
@@ -67,20 +67,20 @@ class ModelNode {
 }
 
 type Step =
-  | { do: 'carry'; node: number; bytes: bigint }
+  | { do: 'relay'; node: number; bytes: bigint }
   | { do: 'send'; node: number; want: 'lease' | 'return' | undefined }
   | { do: 'deliver'; at: number; keep: boolean; loseAnswer: boolean }
   | { do: 'crash'; node: number }
   | { do: 'wait'; ms: number }
   | { do: 'buy' }
-  | { do: 'take away'; tenths: number | 'all' }
+  | { do: 'move out'; tenths: number | 'all' }
 
 const nodeCount = 3
 /** Number of random histories. */
 const historiesOn = isLong ? { sqlite: 1000, postgres: 250 } : { sqlite: 40, postgres: 10 }
 const node = fc.nat(nodeCount - 1)
 const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ do: fc.constant('carry' as const), node, bytes: fc.bigInt(1n, leaseBytes) }) },
+  { weight: 6, arbitrary: fc.record({ do: fc.constant('relay' as const), node, bytes: fc.bigInt(1n, leaseBytes) }) },
   {
     weight: 6,
     arbitrary: fc.record({
@@ -107,7 +107,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({
-      do: fc.constant('take away' as const),
+      do: fc.constant('move out' as const),
       tenths: fc.constantFrom<number | 'all'>(1, 'all', 'all'),
     }),
   },
@@ -116,7 +116,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 describe.each([...engines])('byte leases on %s', (engine) => {
   let shop: PremiumShop
   let serial = 0
-  // One shop for all tests: each has customers and nodes of its own.
+  // One shop for all tests: each test has its own customers and nodes.
   beforeAll(async () => {
     shop = await openPremiumShop(engine)
   })
@@ -138,33 +138,33 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     return { customer, subuser, other }
   }
 
-  /** Plays a history, and returns the books beside what happened. */
-  async function play(steps: readonly Step[]) {
+  /** Runs a history, and returns the account and the leases of the shop with the model nodes. */
+  async function runHistory(steps: readonly Step[]) {
     serial += 1
     const { customer, subuser, other } = await newSubuser(1)
     const nodes = Array.from({ length: nodeCount }, (_, index) => new ModelNode(`n${engine}${serial}x${index}`))
-    const flying: NodeReport[] = []
+    const inFlight: NodeReport[] = []
     for (const each of steps) {
-      if (each.do === 'carry') nodes[each.node]?.relay(each.bytes)
+      if (each.do === 'relay') nodes[each.node]?.relay(each.bytes)
       if (each.do === 'send') {
         const sender = nodes[each.node]
-        if (sender) flying.push(sender.message(subuser, each.want))
+        if (sender) inFlight.push(sender.message(subuser, each.want))
       }
-      if (each.do === 'deliver' && flying.length > 0) {
-        const index = each.at % flying.length
-        const message = flying[index]
-        if (!each.keep) flying.splice(index, 1)
+      if (each.do === 'deliver' && inFlight.length > 0) {
+        const index = each.at % inFlight.length
+        const message = inFlight[index]
+        if (!each.keep) inFlight.splice(index, 1)
         if (message) {
           const answer = await report(message)
           const receiver = nodes.find((one) => one.name === message.node)
-          if (!each.loseAnswer) receiver?.hear(message, answer.allowances[0]?.upto, shop.clock.nowMs)
+          if (!each.loseAnswer) receiver?.applyAnswer(message, answer.allowances[0]?.upto, shop.clock.nowMs)
         }
       }
       if (each.do === 'crash') {
-        const dying = nodes[each.node]
+        const crashed = nodes[each.node]
         // Its journal is reported later, perhaps after the next boot has replaced it.
-        if (dying && dying.usedBytes > 0n) flying.push(dying.message(subuser, undefined))
-        dying?.crash()
+        if (crashed && crashed.usedBytes > 0n) inFlight.push(crashed.message(subuser, undefined))
+        crashed?.crash()
       }
       if (each.do === 'wait') {
         shop.clock.advance(each.ms)
@@ -173,7 +173,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
       }
       if (each.do === 'buy') await shop.buy(customer, 1)
       // The move is refused if there is too little.
-      if (each.do === 'take away') {
+      if (each.do === 'move out') {
         await shop.move(customer, each.tenths, undefined, other).catch((error: unknown) => {
           if (!(error instanceof Refusal)) throw error
         })
@@ -181,7 +181,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
       const now = await shop.account(subuser)
       expect(now.owed <= BigInt(nodeCount) * leaseBytes).toBeTrue()
     }
-    for (const message of flying) await report(message)
+    for (const message of inFlight) await report(message)
     for (const one of nodes) await report(one.message(subuser, 'return'))
     shop.clock.advance(leaseLastsMs + 1)
     await shop.services.traffic.leases.lapse()
@@ -202,12 +202,12 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     return { subuser, nodes, books, lines, forgiven: forgiven?.sum ?? 0n }
   }
 
-  test('metering is exact to the byte without faults', async () => {
+  test('the shop bills exactly the 100,000,000 bytes that a node relays and reports without faults', async () => {
     const { subuser } = await newSubuser(1)
     const one = new ModelNode(`exact-${engine}`)
     for (let round = 0; round < 25; round += 1) {
       const message = one.message(subuser, 'lease')
-      one.hear(message, (await report(message)).allowances[0]?.upto, shop.clock.nowMs)
+      one.applyAnswer(message, (await report(message)).allowances[0]?.upto, shop.clock.nowMs)
       one.relay(leaseBytes - BigInt(round))
     }
     await report(one.message(subuser, 'return'))
@@ -216,7 +216,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     expect(one.usedBytes).toBe(100_000_000n)
   })
 
-  test('24 nodes that ask at once for 10 leases get 10 leases', async () => {
+  test('24 nodes that request leases at once from a balance of 10 leases get 10 leases', async () => {
     const { subuser } = await newSubuser(1)
     const answers = await Promise.all(
       Array.from({ length: 24 }, (_, index) => report(lease(`crowd-${engine}-${index}`, subuser, 1))),
@@ -227,14 +227,14 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     expect(await shop.account(subuser)).toMatchObject({ balance: 0n, aside: 100_000_000n })
   })
 
-  test('a repeated request gets the same answer and sets nothing more aside', async () => {
+  test('a repeated lease request gets the same answer and reserves no more bytes', async () => {
     const { subuser } = await newSubuser(1)
     const first = await report(lease(`again-${engine}`, subuser, 1))
     expect(await report(lease(`again-${engine}`, subuser, 1))).toEqual(first)
     expect(await shop.account(subuser)).toMatchObject({ aside: leaseBytes })
   })
 
-  test('a claim beyond every lease is put in quarantine, listed for the operator, and not billed', async () => {
+  test('bytes that a node reports beyond its leases go to quarantine, are listed, and are not billed', async () => {
     const { subuser } = await newSubuser(1)
     const name = `liar-${engine}`
     await report(lease(name, subuser, 1))
@@ -245,7 +245,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     expect(await shop.findings()).toEqual([])
   })
 
-  test('a claim for an unknown sub-user is not billed', async () => {
+  test('bytes that a node reports for an unknown sub-user go to quarantine', async () => {
     const unknownSubuser = 'sub_00000000000000000000000000' as SubuserId
     await report(lease(`ghost-${engine}`, unknownSubuser, 1, 1000n))
     const claims = await shop.services.traffic.leases.quarantined(1000)
@@ -253,7 +253,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     expect(await shop.findings()).toEqual([])
   })
 
-  test('a silent node’s lease lapses after 10 minutes, and a late report of it is billed once', async () => {
+  test('the lease of a silent node lapses after 10 minutes, and a late report is billed once', async () => {
     const { subuser } = await newSubuser(1)
     const name = `silent-${engine}`
     await report(lease(name, subuser, 1))
@@ -269,7 +269,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     expect(await shop.account(subuser)).toMatchObject({ balance: 96_000_000n, used: 4_000_000n, owed: 0n })
   })
 
-  test('a shop that was stalled for 10 minutes takes no lease back before it has run for the rest of 10 minutes', async () => {
+  test('a lease lapses after 10 minutes of running time of the shop, not counting a stall of 10 minutes', async () => {
     const { subuser } = await newSubuser(1)
     await report(lease(`stalled-${engine}`, subuser, 1))
     const process = new HandProcess(shop.clock)
@@ -286,7 +286,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     expect(await shop.account(subuser)).toMatchObject({ aside: 0n })
   })
 
-  test('a late claim on an empty account is owed, and paid by bytes that other nodes return', async () => {
+  test('bytes of a late report on an empty account are owed, and paid by bytes that another node returns', async () => {
     const { customer, subuser, other } = await newSubuser(1)
     const name = `owing-${engine}`
     await report(lease(name, subuser, 1))
@@ -306,7 +306,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     expect(await shop.findings()).toEqual([])
   })
 
-  test('a blocked sub-user, and one of a blocked customer, gets no lease', async () => {
+  test('a blocked sub-user, and a sub-user of a blocked customer, gets no lease', async () => {
     const { customer, subuser, other } = await newSubuser(1)
     await shop.move(customer, 1, undefined, other)
     await shop.services.premium.subusers.update(customer, other, { blocked: true, limits: {} })
@@ -319,7 +319,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     expect((await report(lease(`b2-${engine}`, subuser, 1))).allowances[0]?.upto).toBe(0n)
   })
 
-  test('daily, monthly and total limits hold over all nodes and pools', async () => {
+  test('daily, monthly and total limits of a sub-user hold over two nodes together', async () => {
     const { customer, subuser } = await newSubuser(2)
     const limit = 15_000_000n
     for (const [index, name] of (['dayBytes', 'monthBytes', 'totalBytes'] as const).entries()) {
@@ -349,7 +349,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     expect(await shop.findings()).toEqual([])
   })
 
-  test('a boot that was replaced gets nothing more and may not claim what has lapsed', async () => {
+  test('a replaced boot of a node gets no lease, and its report of a lapsed lease goes to quarantine', async () => {
     const { subuser } = await newSubuser(1)
     const name = `twice-${engine}`
     await report(lease(name, subuser, 1, 0n, 'first'))
@@ -362,7 +362,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     expect(claims.find((each) => each.node === name)).toMatchObject({ boot: `${name}-first`, bytes: 1000n })
   })
 
-  test('a boot whose lease lapsed and that is then replaced may not claim it', async () => {
+  test('a late report of a boot that was replaced after its lease lapsed is not billed', async () => {
     const { subuser } = await newSubuser(1)
     await report(lease('late', subuser, 1, 0n, 'first'))
     shop.clock.advance(leaseLastsMs)
@@ -372,16 +372,16 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     expect(await shop.account(subuser)).toMatchObject({ used: 0n, owed: 0n, balance: 90_000_000n })
   })
 
-  test('a late report of an old boot does not displace the new one', async () => {
+  test('a late report of an old boot does not replace the new boot', async () => {
     const { subuser } = await newSubuser(1)
     await report(lease('twin', subuser, 1, 0n, 'b2'))
     const late = await report(lease('twin', subuser, 1, 0n, 'b1'))
     expect(late).toMatchObject({ replaced: true, allowances: [{ upto: 0n }] })
-    const living = await report(lease('twin', subuser, 2, leaseBytes, 'b2'))
-    expect(living).toMatchObject({ replaced: false, allowances: [{ upto: 2n * leaseBytes }] })
+    const running = await report(lease('twin', subuser, 2, leaseBytes, 'b2'))
+    expect(running).toMatchObject({ replaced: false, allowances: [{ upto: 2n * leaseBytes }] })
   })
 
-  test('a boot named as running beside its successor keeps its leases and gets more, to the byte', async () => {
+  test('a boot that its successor names as running keeps its leases, gets more, and is billed exactly', async () => {
     const { subuser } = await newSubuser(1)
     const name = `heir-${engine}`
     const beside = [`${name}-b2`]
@@ -410,7 +410,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     expect(await shop.findings()).toEqual([])
   })
 
-  test('the next boot closes one that ran beside the last, unless it names it too', async () => {
+  test('a new boot replaces all earlier boots that it does not name as running', async () => {
     const { subuser } = await newSubuser(1)
     await report(lease('third', subuser, 1, 0n, 'b1'))
     await report({ ...lease('third', subuser, 1, 0n, 'b2'), beside: ['third-b1'] })
@@ -420,7 +420,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     }
   })
 
-  test('an old request that arrives again sets nothing aside and takes nothing back', async () => {
+  test('an old lease or return request that arrives again neither reserves nor releases bytes', async () => {
     const { subuser } = await newSubuser(1)
     const back = { ...lease('stale', subuser, 2), leaseRequests: [{ subuser, pool, turn: 2, want: 'return' as const }] }
     await report(lease('stale', subuser, 1))
@@ -432,7 +432,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     expect(await shop.account(subuser)).toMatchObject({ aside: leaseBytes })
   })
 
-  test('a node can claim at most one lease late after three leases lapsed', async () => {
+  test('a late report after three lapsed leases owes at most one lease, and the rest goes to quarantine', async () => {
     const { customer, subuser, other } = await newSubuser(1)
     for (const turn of [1, 2, 3]) {
       await report(lease('often', subuser, turn))
@@ -447,7 +447,7 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     expect(await shop.findings()).toEqual([])
   })
 
-  test('a node may not claim a lease that it returned', async () => {
+  test('a late report of a lease that the node has returned is not billed', async () => {
     const { subuser } = await newSubuser(1)
     await report(lease('done', subuser, 1))
     shop.clock.advance(leaseLastsMs)
@@ -457,25 +457,25 @@ describe.each([...engines])('byte leases on %s', (engine) => {
     expect(await shop.account(subuser)).toMatchObject({ used: 0n, balance: 100_000_000n })
   })
 
-  // Last: a long run leaves more claims in quarantine than the tests above look through.
-  test('no byte is billed twice and at most one lease per node goes unpaid in any history of crashes, repeats and delays', async () => {
+  // This test is the last one: a long run leaves more claims in quarantine than the tests above read.
+  test('random histories of crashes, repeats and delays bill no byte twice and owe at most one lease per node', async () => {
     const seen = { late: 0 }
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 120, size: 'max' }), async (steps) => {
-        const { nodes, books, lines, forgiven } = await play(steps)
-        const truth = new Map(nodes.flatMap((one) => [...one.truth]))
+        const { nodes, books, lines, forgiven } = await runHistory(steps)
+        const relayed = new Map(nodes.flatMap((one) => [...one.relayed]))
         for (const line of lines) {
-          // A count is never more than its boot has carried.
-          expect(line.counted <= (truth.get(line.boot) ?? 0n)).toBeTrue()
+          // A count is never more than its boot has relayed.
+          expect(line.counted <= (relayed.get(line.boot) ?? 0n)).toBeTrue()
         }
         const sum = (of: 'counted' | 'quarantined'): bigint => lines.reduce((total, line) => total + line[of], 0n)
         // Every counted byte was billed, is owed, was forgiven, or is in quarantine, exactly once.
         expect(books.used + books.owed + forgiven + sum('quarantined')).toBe(sum('counted'))
         // An honest node's claim goes to quarantine only after a later boot has replaced it.
-        const living = new Set(nodes.map((one) => one.bootName))
-        for (const line of lines) if (living.has(line.boot)) expect(line.quarantined).toBe(0n)
+        const running = new Set(nodes.map((one) => one.bootName))
+        for (const line of lines) if (running.has(line.boot)) expect(line.quarantined).toBe(0n)
         seen.late += lines.some((line) => line.late > 0n) ? 1 : 0
-        // Nothing stays set aside in the end.
+        // No bytes remain reserved.
         expect(books.aside).toBe(0n)
       }),
       { numRuns: historiesOn[engine] },
