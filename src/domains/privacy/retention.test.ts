@@ -25,7 +25,7 @@ describe.each([...engines])('retention on %s', (engine) => {
   const verify = async () =>
     (await Promise.all(services.verifiers.map((each) => auditOf(each)))).flatMap((audit) => audit.findings)
 
-  test('hours and sources stay until they are old', async () => {
+  test('foldHours and forgetSources change nothing before the retention period is over', async () => {
     const before = await hours()
     expect(await services.retaining.foldHours(100)).toBe(0)
     expect(await hours()).toEqual(before)
@@ -36,7 +36,7 @@ describe.each([...engines])('retention on %s', (engine) => {
     )
   })
 
-  test('old hours become months, old sources are blanked, and verify finds nothing wrong', async () => {
+  test('foldHours merges hours into months and forgetSources clears sources after 500 days, and verify passes', async () => {
     const sums = (rows: Awaited<ReturnType<typeof hours>>) =>
       [...Map.groupBy(rows, (row) => `${row.subuser_id} ${row.pool}`)].map(([account, all]) => [
         account,
@@ -78,7 +78,7 @@ test('redact keeps only ids, moments and numbers of a request', () => {
   expect(idsIn(JSON.stringify(request))).toEqual({ ids: [id], numbers: [17, 3] })
 })
 
-test('isBeginning recognises the log entry that added a customer by the first name in the history', () => {
+test('isBeginning recognises the audit entry that created a customer by its action, time and name', () => {
   const beginning = { createdAt: 1000, content: `'O''Brien',1000,NULL` }
   const entry = { action: 'createCustomer', at: 1500, request: JSON.stringify({ words: [`O'Brien`] }) }
   expect(isBeginning(entry, beginning)).toBe(true)
@@ -89,18 +89,18 @@ test('isBeginning recognises the log entry that added a customer by the first na
   expect(isBeginning({ ...entry, request: JSON.stringify({ name: 'a\\b' }) }, escaped)).toBe(true)
 })
 
-test('withoutNames keeps the order and removes names and keys', () => {
+test('withoutNames removes names and keys from an order, and leaves texts that are no object unchanged', () => {
   expect(withoutNames('{"period":1,"name":"laptop","public_key":"k"}')).toBe('{"period":1}')
   for (const text of ['[]', 'no', 'null']) expect(withoutNames(text)).toBe(text)
 })
 
-test('readCursor reads what toCursor wrote, and nothing else', () => {
+test('readCursor reads the text of toCursor, and refuses other texts', () => {
   const cursor = { holding: 3, after: ['a', 7] }
   expect(readCursor(toCursor(cursor))).toEqual(cursor)
   for (const text of ['', '{}', '["x"]', '[1.5]', '[1,null]']) expect(readCursor(text)).toBeUndefined()
 })
 
-test('monthStartsUntil lists months without a gap', () => {
+test('monthStartsUntil lists the starts of all months across the end of a year', () => {
   const starts = monthStartsUntil(Date.UTC(2025, 10, 20), Date.UTC(2026, 1, 1))
   expect(starts.map((at) => new Date(at).toISOString().slice(0, 10))).toEqual([
     '2025-11-01',
