@@ -23,7 +23,7 @@ function startWork() {
       isRight: () => Promise.resolve(true),
     },
   })
-  return { clock, passwords, letGo: () => waiting.splice(0).forEach((each) => each()) }
+  return { clock, passwords, release: () => waiting.splice(0).forEach((each) => each()) }
 }
 
 const statusOf = async (attempt: Promise<unknown>): Promise<string> =>
@@ -32,36 +32,42 @@ const statusOf = async (attempt: Promise<unknown>): Promise<string> =>
     (error: unknown) => (error instanceof Refusal ? error.kind : String(error)),
   )
 
-test('a client prefix has at most 8 password hashes at once and its network 24, and others are not affected', async () => {
-  const { passwords, letGo } = startWork()
+test('a client prefix runs at most 8 password hashes at once, its network 24, and other networks are not limited', async () => {
+  const { passwords, release } = startWork()
   const first = Array.from({ length: 9 }, () => statusOf(passwords.hash('p', prefixOf('198.51.100.1'))))
-  const beside = Array.from({ length: 20 }, (_, n) => statusOf(passwords.hash('p', prefixOf(`198.51.100.${n + 2}`))))
-  const elsewhere = statusOf(passwords.hash('p', prefixOf('203.0.113.9')))
-  letGo()
+  const sameNetwork = Array.from({ length: 20 }, (_, n) =>
+    statusOf(passwords.hash('p', prefixOf(`198.51.100.${n + 2}`))),
+  )
+  const otherNetwork = statusOf(passwords.hash('p', prefixOf('203.0.113.9')))
+  release()
   const count = (statuses: string[]) => statuses.filter((each) => each === 'done').length
-  expect([count(await Promise.all(first)), count(await Promise.all(beside)), await elsewhere]).toEqual([8, 16, 'done'])
+  expect([count(await Promise.all(first)), count(await Promise.all(sameNetwork)), await otherNetwork]).toEqual([
+    8,
+    16,
+    'done',
+  ])
   const again = passwords.hash('p', prefixOf('198.51.100.1'))
-  letGo()
+  release()
   expect(await again).toBe('kept')
 })
 
-test('a client prefix has 300 password checks and then one a second, and its network four times that', async () => {
+test('a client prefix gets 300 password checks and then 1 per second, and its network 1,200', async () => {
   const { clock, passwords } = startWork()
-  const look = (from: string) => passwords.isRight('p', undefined, prefixOf(from))
-  for (let count = 0; count < 300; count += 1) await look('2001:db8:1:2::1')
-  const refused = await refusalOf(look('2001:db8:1:2::2'))
+  const check = (from: string) => passwords.isRight('p', undefined, prefixOf(from))
+  for (let count = 0; count < 300; count += 1) await check('2001:db8:1:2::1')
+  const refused = await refusalOf(check('2001:db8:1:2::2'))
   expect([refused.kind, refused.retryAfterSeconds]).toEqual(['too_many', 1])
-  for (let house = 3; house < 6; house += 1) {
-    for (let count = 0; count < 300; count += 1) await look(`2001:db8:1:${house}::1`)
+  for (let subnet = 3; subnet < 6; subnet += 1) {
+    for (let count = 0; count < 300; count += 1) await check(`2001:db8:1:${subnet}::1`)
   }
-  expect((await refusalOf(look('2001:db8:1:9::1'))).kind).toBe('too_many')
-  expect(await look('2001:db8:2:9::1')).toBe(true)
+  expect((await refusalOf(check('2001:db8:1:9::1'))).kind).toBe('too_many')
+  expect(await check('2001:db8:2:9::1')).toBe(true)
   clock.advance(1000)
-  expect(await look('2001:db8:1:2::1')).toBe(true)
-  expect((await refusalOf(look('2001:db8:1:2::1'))).kind).toBe('too_many')
+  expect(await check('2001:db8:1:2::1')).toBe(true)
+  expect((await refusalOf(check('2001:db8:1:2::1'))).kind).toBe('too_many')
 })
 
-test('a refused password hash is not counted', async () => {
+test('a password check that is refused as unavailable does not count towards the limit of 300', async () => {
   const passwords = createPasswordWork({
     clock: () => 0,
     passwords: { hash: async () => undefined, isRight: async () => undefined },

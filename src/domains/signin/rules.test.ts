@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { isEmail, mayHaveLogin, problemOfPassword, toLogin } from './rules.ts'
 
-test('a login is a name or the owner’s present login or address, in one spelling', () => {
+test('mayHaveLogin accepts a valid name and the present login or e-mail address, and toLogin trims and lowers', () => {
   expect(toLogin('  ANNA@Example.COM ')).toBe('anna@example.com')
   for (const login of ['anna', 'a.b-c_d']) expect(mayHaveLogin('customer', login, undefined)).toBe(true)
   for (const login of ['', 'ab', 'a b', 'anna@', '@example.com', 'анна', 'a'.repeat(65), 'a@b', 'anna@example.com']) {
@@ -14,7 +14,7 @@ test('a login is a name or the owner’s present login or address, in one spelli
   for (const login of [own.login, own.email]) expect(mayHaveLogin('customer', login, own)).toBe(true)
 })
 
-test('an e-mail address contains no line break and no second address', () => {
+test('isEmail refuses a line break, a second address, brackets, a space and an empty label', () => {
   for (const text of [
     'a@b.example\nBcc: c@d.example',
     'a@b.example,c@d.example',
@@ -27,7 +27,7 @@ test('an e-mail address contains no line break and no second address', () => {
   expect(isEmail('first.last+tag@sub.example.com')).toBe(true)
 })
 
-test('a password has 10 to 200 characters, at least four different, and is not the login', () => {
+test('problemOfPassword requires 10 to 200 characters, at least 4 different ones, and not the login', () => {
   expect(problemOfPassword('correct horse battery', 'anna')).toBeUndefined()
   expect(problemOfPassword('пароль из слов', 'anna')).toBeUndefined()
   for (const bad of ['', 'short', 'aaaaaaaaaaaa', 'ababababab', 'Anna@Example.com', 'x1y2'.repeat(60)]) {
