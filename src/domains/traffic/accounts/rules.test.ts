@@ -19,7 +19,7 @@ const account: ByteAccount = { ...key, ...emptyChain, balance: 0n, aside: 0n, ow
 const order = 'ord_1' as OrderId
 const noHash = () => new Uint8Array(32)
 
-test('the hashed text of a movement never changes, so that stored chains stay verifiable', () => {
+test('move() hashes a fixed JSON text of each movement, so that stored chains stay verifiable', () => {
   const texts: string[] = []
   const keep = (text: string) => {
     texts.push(text)
@@ -34,13 +34,13 @@ test('the hashed text of a movement never changes, so that stored chains stay ve
   ])
 })
 
-test('move refuses to take more than the balance, and to fill an account above 8 PB', () => {
+test('move() refuses an amount above the balance, and a balance above 8 PB', () => {
   expect(() => move({ ...account, balance: 5n }, goOut('moved_out', 6n), { order }, 1, noHash)).toThrow(Refusal)
   const full = { ...account, balance: 8_000_000_000_000_000n }
   expect(() => move(full, { kind: 'bought', amount: 1n, aside: 0n, owed: 0n }, { order }, 1, noHash)).toThrow(Refusal)
 })
 
-test('a late claim is paid from the balance and owed beyond, and returned bytes pay the debt first', () => {
+test('spendLate takes late bytes from the balance and owes the rest, and comeBack pays the debt first', () => {
   expect(spendLate({ ...account, balance: 30n }, 50n)).toMatchObject({ kind: 'used', amount: -30n, owed: 20n })
   expect(comeBack({ ...account, owed: 20n, aside: 50n }, 'returned', 50n)).toEqual([
     { kind: 'used', amount: 0n, aside: -20n, owed: -20n },
@@ -48,7 +48,7 @@ test('a late claim is paid from the balance and owed beyond, and returned bytes 
   ])
 })
 
-test('readSubject reads the subject of an account, and nothing else', () => {
+test('readSubject reads the text of subjectOf, and refuses other texts', () => {
   expect(readSubject(subjectOf(key))).toEqual(key)
   for (const text of [
     'premium:sub_1:residential',

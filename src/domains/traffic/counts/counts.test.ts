@@ -6,7 +6,7 @@ import { wire } from '../../../../test/harness/wired.ts'
 import type { Services } from '../../../app/shop/services.ts'
 import { bytes } from '../../../core/bytes.ts'
 
-describe.each([...engines])('counts on %s', (engine) => {
+describe.each([...engines])('byte counts of nodes on %s', (engine) => {
   const clock = new HandClock()
   let services: Services
   let close: () => Promise<void>
@@ -45,19 +45,19 @@ describe.each([...engines])('counts on %s', (engine) => {
     expect(await believedOf(a, laterAt + 1)).toEqual({ things: 0, bytes: 0n })
   })
 
-  test('refuse notes a node from the first byte on, and nothing for 0 bytes', async () => {
+  test('refuse() records a node for 1 refused byte, and not for 0 bytes', async () => {
     const [one, none] = [await addNode('refused-one'), await addNode('refused-none')]
     for (const node of [one, none]) await take(node, 'boot-0001', [['z', 1n, 0n]])
     await services.db.transact(async (tx) => {
       services.traffic.counts.refuse(tx, one, 1n)
       services.traffic.counts.refuse(tx, none, 0n)
     })
-    const noted = (await services.traffic.counts.refusals()).map(({ node }) => node)
-    expect(noted).toContain(one)
-    expect(noted).not.toContain(none)
+    const recorded = (await services.traffic.counts.refusals()).map(({ node }) => node)
+    expect(recorded).toContain(one)
+    expect(recorded).not.toContain(none)
   })
 
-  test('a report may hold 1,000 counts, and 1,001 are refused', async () => {
+  test('take() accepts a report of 1,000 counts, and refuses 1,001', async () => {
     const node = await addNode('many')
     const many = (length: number) =>
       Array.from({ length }, (_, index) => [`y${index}`, 0n, 1n] as [string, bigint, bigint])

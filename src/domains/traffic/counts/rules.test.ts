@@ -12,8 +12,8 @@ const eachMs = 1000n
 const megabits = 8
 const dayMs = 86_400_000
 
-describe('counts', () => {
-  test('newIn returns the increase over the known count, each direction by itself', () => {
+describe('byte counts', () => {
+  test('newIn returns the increase of each direction over the known count, and largerOf the maximum of each', () => {
     const known = count('a', 10n, 10n)
     expect(newIn(count('a', 15n, 9n), known)).toEqual({ received: bytes(5n), sent: bytes(0n) })
     expect(newIn(count('a', 10n, 10n), known)).toEqual({ received: bytes(0n), sent: bytes(0n) })
@@ -31,11 +31,11 @@ describe('counts', () => {
 })
 
 describe('byte budgets', () => {
-  test('a new budget is 100 ms of the link', () => {
+  test('firstBudget returns the bytes of 100 ms of the link', () => {
     expect(firstBudget(megabits, 7)).toEqual({ rest: 100n * eachMs, at: 7 })
   })
 
-  test('a budget grows with time, up to 10 s of the link while the node reports', () => {
+  test('refill adds the bytes of the elapsed time, up to 10 s of the link while the node reports', () => {
     const empty = { rest: 0n, at: 0 }
     expect(refill(empty, megabits, 1)).toEqual({ rest: eachMs, at: 1 })
     expect(refill({ rest: 5n, at: 0 }, megabits, 1).rest).toBe(eachMs + 5n)
@@ -43,22 +43,22 @@ describe('byte budgets', () => {
     expect(refill({ rest: 9_500n * eachMs, at: 0 }, megabits, 1000).rest).toBe(10_000n * eachMs)
   })
 
-  test('a budget after a silence is all of that time, up to one day', () => {
+  test('refill after a silence of 60 s sets the bytes of that time, up to one day', () => {
     expect(refill({ rest: 0n, at: 0 }, megabits, 60_000).rest).toBe(60_000n * eachMs)
     expect(refill({ rest: 9n, at: 0 }, megabits, 60_000).rest).toBe(60_000n * eachMs)
     expect(refill({ rest: 0n, at: 0 }, megabits, dayMs).rest).toBe(BigInt(dayMs) * eachMs)
     expect(refill({ rest: 0n, at: 0 }, megabits, dayMs + 1000).rest).toBe(BigInt(dayMs) * eachMs)
   })
 
-  test('a clock that was set back leaves a budget unchanged', () => {
+  test('refill keeps the budget when the clock is set back', () => {
     expect(refill({ rest: 77n, at: 5000 }, megabits, 4000)).toEqual({ rest: 77n, at: 4000 })
   })
 
-  test('a budget never exceeds 100 TB, however fast the link is', () => {
+  test('refill never exceeds 100 TB, even for a link of 1 Tbit/s', () => {
     expect(refill({ rest: 0n, at: 0 }, 1_000_000, dayMs).rest).toBe(100_000_000_000_000n)
   })
 
-  test('believe takes received bytes first, and sumRefused counts the rest', () => {
+  test('believe() accepts received bytes before sent ones, and sumRefused sums the refused bytes', () => {
     const claimed = { received: 10n, sent: 5n }
     expect(believe(claimed, 15n)).toEqual({ received: bytes(10n), sent: bytes(5n) })
     expect(believe(claimed, 14n)).toEqual({ received: bytes(10n), sent: bytes(4n) })

@@ -3,18 +3,18 @@ import { allowance, count, grant, lapse, leaseSize, newLine } from './rules.ts'
 
 const lease = 1000n
 
-test('bytes on their way to a stalled connection do not use up the lease of the customer’s other connections', () => {
+test('grant() adds at most one lease for bytes in flight to a stalled connection', () => {
   const first = grant(newLine({ node: 'n', boot: 'b' }, 's'), 1, lease, 10_000n).line
   expect(allowance(first)).toBe(1000n)
-  // All of it is on its way: one more lease is granted.
+  // All bytes are in flight: one more lease is granted.
   const second = grant(first, 2, lease, 9000n, 1000n).line
   expect(allowance(second)).toBe(2000n)
   expect(second.aside).toBe(2000n)
-  // However much a node says is on its way, it gets at most one lease and the free bytes.
+  // A node gets at most one lease and the free bytes, however many bytes it reports in flight.
   expect(allowance(grant(second, 3, lease, 300n, 999_999n).line)).toBe(2300n)
 })
 
-test('bytes that were on their way and did not arrive may still be carried, and nothing is added to them', () => {
+test('grant() keeps the allowance for bytes in flight that were not delivered, and adds nothing', () => {
   const first = grant(newLine({ node: 'n', boot: 'b' }, 's'), 1, lease, 10_000n).line
   const second = grant(first, 2, lease, 9000n, 1000n).line
   const { line } = count(second, { claimed: 400n, believed: 400n }, false)
@@ -23,14 +23,14 @@ test('bytes that were on their way and did not arrive may still be carried, and 
   expect(third.effect).toMatchObject({ settle: 400n, grant: 0n })
 })
 
-test('claims that are not believed go to quarantine, and the count continues from the claim', () => {
+test('count() puts claimed bytes that are not believed into quarantine, and continues from the claim', () => {
   const first = grant(newLine({ node: 'n', boot: 'b' }, 's'), 1, lease, 10_000n).line
   const { line, quarantined } = count(first, { claimed: 700n, believed: 200n }, false)
   expect([quarantined, line.counted, line.quarantined, allowance(line)]).toEqual([500n, 700n, 500n, 1500n])
   expect(grant(line, 2, lease, 9000n).effect).toMatchObject({ settle: 200n, grant: 200n })
 })
 
-test('a lease grows with the node’s pace, between the smallest and the largest, up to an eighth of the free bytes', () => {
+test('leaseSize follows the rate of the node between minimum and maximum, up to 1/8 of the free bytes', () => {
   const terms = { leaseBytes: 1000n, maxLeaseBytes: 50_000n, leaseLastsMs: 1 }
   for (const [pace, available, size] of [
     [0n, 1_000_000n, 1000n],
@@ -44,7 +44,7 @@ test('a lease grows with the node’s pace, between the smallest and the largest
   }
 })
 
-test('the held bytes of a large lease may be claimed late after it lapsed, and at most one lease', () => {
+test('lapse() lets a node claim all held bytes of a large lease late, and otherwise at most one lease', () => {
   const large = grant(newLine({ node: 'n', boot: 'b' }, 's'), 1, 5000n, 100_000n).line
   const lapsed = lapse(large, false, lease)
   expect(lapsed.line.claimable).toBe(5000n)
