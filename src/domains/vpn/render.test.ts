@@ -14,8 +14,8 @@ const tunnel: TunnelSettings = {
 const linesOf = (change: Partial<TunnelSettings>, privateKey: string | undefined = 'KEY=', host = '192.0.2.1') =>
   configText(peer, privateKey, { ...node, endpoint: { host, port: 51_820 } }, { ...tunnel, ...change }).split('\n')
 
-describe('a configuration', () => {
-  test('a rendered configuration has every expected line', () => {
+describe('configText', () => {
+  test('configText writes the [Interface] and the [Peer] section with all settings', () => {
     expect(linesOf({})).toEqual([
       '[Interface]',
       '# phone (dev_1) at vpn-1',
@@ -33,19 +33,19 @@ describe('a configuration', () => {
     ])
   })
 
-  test('a rendered configuration omits settings that are switched off', () => {
+  test('configText omits DNS without servers and PersistentKeepalive of 0 s', () => {
     expect(linesOf({ keepaliveSeconds: 0, dns: [] })).toEqual(
       linesOf({}).filter((line) => !/^(?:DNS|PersistentKeepalive)/.test(line)),
     )
     expect(linesOf({ keepaliveSeconds: 1 })).toContain('PersistentKeepalive = 1')
   })
 
-  test('a rendered configuration has a placeholder for a private key that only the customer has', () => {
+  test('configText writes a placeholder for a private key that only the customer has', () => {
     const lines = configText(peer, undefined, node, tunnel).split('\n')
     expect(lines[2]).toBe('# PrivateKey = (the one that belongs to your public key)')
   })
 
-  test('a rendered configuration has an IPv6 endpoint in brackets', () => {
+  test('configText writes an IPv6 endpoint in brackets', () => {
     expect(linesOf({}, 'KEY=', '2001:db8::1')).toContain('Endpoint = [2001:db8::1]:51820')
   })
 })

@@ -26,8 +26,8 @@ const dayMs = 86_400_000
 const moment = fc.integer({ min: Date.UTC(2000, 0, 1), max: Date.UTC(2100, 11, 31) })
 const term = fc.constantFrom(1, 3, 6, 12)
 
-/** The calendar rule, written the slow way: month by month, and the last day where the month is too short. */
-function slowEnd(fromMs: number, months: number, day: number): number {
+/** Reference implementation: month by month, and the last day if the month is too short. */
+function referenceEnd(fromMs: number, months: number, day: number): number {
   const from = new Date(fromMs)
   let [year, month] = [from.getUTCFullYear(), from.getUTCMonth()]
   for (let step = 0; step < months; step += 1) {
@@ -40,15 +40,15 @@ function slowEnd(fromMs: number, months: number, day: number): number {
   }
 }
 
-describe('the time of a subscription', () => {
-  test('a month after 31 January is the last day of February, and the next one ends on the 31st', () => {
+describe('spanAfter', () => {
+  test('spanAfter ends a month from 31 January on 28 February, and the next month on 31 March', () => {
     let span = spanAfter(undefined, 1, Date.parse('2027-01-31T08:00:00Z'))
     expect(toIso(span.endsAt)).toBe('2027-02-28T08:00:00.000Z')
     span = spanAfter({ expiresAt: span.endsAt, anchorDay: span.anchorDay }, 1, span.startsAt)
     expect(toIso(span.endsAt)).toBe('2027-03-31T08:00:00.000Z')
   })
 
-  test('any chain of renewals within a century ends where the calendar rule says', () => {
+  test('spanAfter ends every chain of up to 12 renewals where the reference calendar does', () => {
     fc.assert(
       fc.property(moment, fc.array(term, { minLength: 1, maxLength: 12 }), (boughtAt, terms) => {
         const day = new Date(boughtAt).getUTCDate()
@@ -60,14 +60,14 @@ describe('the time of a subscription', () => {
           expect(span.endsAt).toBeGreaterThan(span.startsAt)
           running = { expiresAt: span.endsAt, anchorDay: span.anchorDay }
           months += each
-          expect(span.endsAt).toBe(slowEnd(boughtAt, months, day))
+          expect(span.endsAt).toBe(referenceEnd(boughtAt, months, day))
         }
       }),
       { numRuns: 1000 },
     )
   })
 
-  test('twelve single months end exactly when a year does, whichever day of a century they begin on', () => {
+  test('spanAfter ends twelve single months exactly when it ends a year, from any moment of a century', () => {
     fc.assert(
       fc.property(moment, (boughtAt) => {
         let running = { expiresAt: boughtAt, anchorDay: new Date(boughtAt).getUTCDate() }
@@ -81,7 +81,7 @@ describe('the time of a subscription', () => {
     )
   })
 
-  test('renewing keeps the remaining time, and adds none for a gap', () => {
+  test('spanAfter starts a renewal at the end of the running term, or now if the term has ended', () => {
     fc.assert(
       fc.property(moment, term, term, fc.integer({ min: 0, max: 800 }), (boughtAt, first, second, days) => {
         const before = spanAfter(undefined, first, boughtAt)
@@ -101,7 +101,7 @@ describe('refunds of terms', () => {
     at: fc.integer({ min: -dayMs, max: 500 * dayMs }),
   })
 
-  test('the refund of a term is between zero and the price, falls with time, and is zero at the end', () => {
+  test('refundOf is between zero and the price, falls with time, and is zero at the end of the term', () => {
     fc.assert(
       fc.property(spans, fc.integer({ min: 0, max: dayMs }), ({ price, startsAt, lasts, at }, later) => {
         const sold = { price, startsAt, endsAt: startsAt + lasts, refund: 'pro_rata' as const }
@@ -115,7 +115,7 @@ describe('refunds of terms', () => {
     )
   })
 
-  test('a term whose traffic was used up on the first day is not refunded', () => {
+  test('refundOf is zero for a term without traffic left, and half of the price with half of the traffic left', () => {
     const sold = { price: kopecks(29_900n), startsAt: 0, endsAt: 30 * dayMs, refund: 'pro_rata' as const }
     expect(refundOf(sold, dayMs, { left: 0n, granted: 100n })).toBe(kopecks(0n))
     expect(refundOf(sold, dayMs, { left: 50n, granted: 100n })).toBe(kopecks(14_950n))
@@ -123,8 +123,8 @@ describe('refunds of terms', () => {
   })
 })
 
-describe('traffic', () => {
-  test('the traffic limit grows with each renewal, and an unlimited term has none until it ends', () => {
+describe('the traffic limit of a subscription', () => {
+  test('trafficLimitAfter adds the traffic of a renewal, and returns no limit while an unlimited term runs', () => {
     const [none, ten, fifty] = [bytes(0n), bytes(10n), bytes(50n)]
     expect(trafficLimitAfter({ limit: none, used: none, runs: false }, ten)).toBe(ten)
     expect(trafficLimitAfter({ limit: ten, used: ten, runs: true }, ten)).toBe(bytes(20n))
@@ -133,7 +133,7 @@ describe('traffic', () => {
     expect(trafficLimitAfter({ limit: ten, used: ten, runs: true }, null)).toBeNull()
   })
 
-  test('the traffic limit is the terms’ traffic added to the usage at the end of the last unlimited term', () => {
+  test('limitOfTerms adds the traffic of the terms to the usage at the end of the last unlimited term', () => {
     const grants = (...terms: [startsAt: number, endsAt: number, grant: bigint | null, usedBefore: bigint][]) =>
       limitOfTerms(
         terms.map(([startsAt, endsAt, grant, usedBefore]) => ({
@@ -150,15 +150,15 @@ describe('traffic', () => {
   })
 })
 
-describe('names and numbers', () => {
-  test('a pool has all addresses but its first, the node’s and the last', () => {
+describe('addresses, ids and names', () => {
+  test('rangeOf leaves out the first address of a pool, the node’s and the last', () => {
     const pool = { v4: readPrefix('10.66.0.0/29')!, v6: readPrefix('fd74:7572:6e70::/64')! }
     const { first, last } = rangeOf(pool)
     expect([ipv4Text(first), ipv4Text(last)]).toEqual(['10.66.0.2', '10.66.0.6'])
     expect(ipv6Of(pool, first)).toBe('fd74:7572:6e70::a42:2')
   })
 
-  test('every new uuid is of version 7, sorts by time, and is read in either case', () => {
+  test('makeUuid makes UUIDs of version 7 that sort by time, and readUuid reads them in either case', () => {
     const random = (count: number) => crypto.getRandomValues(new Uint8Array(count))
     fc.assert(
       fc.property(moment, (nowMs) => {
@@ -169,7 +169,7 @@ describe('names and numbers', () => {
     )
   })
 
-  test('a device’s name cannot break out of its line in a configuration', () => {
+  test('isDeviceName refuses a name with a line break or a character of the configuration syntax', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: 'grapheme' }),
@@ -181,7 +181,7 @@ describe('names and numbers', () => {
   })
 })
 
-test('a device leaves the node that it was moved to after 300 s of silence in which the shop ran', () => {
+test('nodeOf gives a moved device another node after more than 300 s of running time without a report', () => {
   const node = (id: string): Node => ({ id, state: 'open', drainedAt: null, lastSeenAt: 0 }) as Node
   const moved = { id: 'dev_1', node: 'nod_moved' } as Parameters<typeof nodeOf>[0]
   const other = { ...node('nod_other'), lastSeenAt: 1 }
@@ -190,7 +190,7 @@ test('a device leaves the node that it was moved to after 300 s of silence in wh
   expect([0, 300_000, 300_001].map(nodeAfter)).toEqual(['nod_moved', 'nod_moved', 'nod_other'])
 })
 
-test('running subscriptions sort before ended ones: by earliest end, then by latest end', () => {
+test('byImportance sorts running subscriptions by earliest end, then ended ones by latest end', () => {
   const of = (uuid: string, expiresAt: number, disabledAt: number | null = null) => ({
     uuid: uuid as SubscriptionId,
     expiresAt,
