@@ -9,17 +9,17 @@ import { keyLastsMs } from './rules.ts'
 
 const version = '0.0.0'
 
-describe.each([...engines])('joining on %s', (engine) => {
+describe.each([...engines])('joining of nodes on %s', (engine) => {
   let opened: Awaited<ReturnType<typeof openTestDatabase>>
   let services: Services
-  let elsewhere: Services
+  let otherShop: Services
   const clock = new HandClock()
   let count = 0
 
   beforeAll(async () => {
     opened = await openTestDatabase(engine)
     services = wire(opened.db, clock)
-    elsewhere = wire(opened.db, clock)
+    otherShop = wire(opened.db, clock)
   })
   afterAll(() => opened.close())
 
@@ -36,7 +36,7 @@ describe.each([...engines])('joining on %s', (engine) => {
   }
   const invalid = { code: 'invalid_join_key' }
 
-  test('a join key has 200 random bits, and neither it nor a node’s secret is stored', async () => {
+  test('a join key has 40 base-32 digits, and the database stores neither it nor the secret of the node', async () => {
     const { name, key, secret } = await newNode()
     expect(key).toMatch(/^tpj_[0-9a-hjkmnp-tv-z]{40}$/)
     await services.fleet.join(key, secret, version)
@@ -47,7 +47,7 @@ describe.each([...engines])('joining on %s', (engine) => {
     expect(text).not.toContain(secret.slice(4))
   })
 
-  test('a node joins once, and is known by its secret', async () => {
+  test('a node that joins with a key is authenticated by its secret afterwards, and not before', async () => {
     const { name, key, secret } = await newNode()
     expect(await refusalOf(services.fleet.authenticate(secret))).toMatchObject({ code: 'invalid_token' })
     expect(await services.fleet.join(key, secret, version)).toMatchObject({ name, kind: 'gateway' })
@@ -58,13 +58,13 @@ describe.each([...engines])('joining on %s', (engine) => {
     const { key, secret } = await newNode()
     const first = await services.fleet.join(key, secret, version)
     clock.advance(keyLastsMs - 1)
-    expect((await elsewhere.fleet.join(key, secret, version)).id).toBe(first.id)
+    expect((await otherShop.fleet.join(key, secret, version)).id).toBe(first.id)
     clock.advance(1)
     expect(await refusalOf(services.fleet.join(key, secret, version))).toMatchObject(invalid)
     expect((await services.fleet.authenticate(secret)).id).toBe(first.id)
   })
 
-  test('an unknown, expired or used join key and one of a closed node get the same refusal', async () => {
+  test('an unknown, expired, used or revoked join key and one of a closed node get the same refusal', async () => {
     const [used, expired, closed, revoked] = [await newNode(), await newNode(), await newNode(), await newNode()]
     await services.fleet.join(used.key, used.secret, version)
     await services.fleet.close(closed.name)
@@ -81,25 +81,25 @@ describe.each([...engines])('joining on %s', (engine) => {
     expect(refusals[0]).toMatchObject(invalid)
   })
 
-  test('one of many joins with the same key and different secrets succeeds', async () => {
+  test('exactly one of 8 concurrent joins with one key and different secrets succeeds', async () => {
     const { key } = await newNode()
     const secrets = Array.from({ length: 8 }, makeSecret)
     const outcomes = await Promise.allSettled(
-      secrets.map((secret, index) => (index % 2 ? services : elsewhere).fleet.join(key, secret, version)),
+      secrets.map((secret, index) => (index % 2 ? services : otherShop).fleet.join(key, secret, version)),
     )
     expect(outcomes.filter((each) => each.status === 'fulfilled')).toHaveLength(1)
     const known = await Promise.allSettled(secrets.map((secret) => services.fleet.authenticate(secret)))
     expect(known.map((each) => each.status)).toEqual(outcomes.map((each) => each.status))
   })
 
-  test("a second node cannot join with one node's secret", async () => {
+  test('a second node cannot join with the secret of another node', async () => {
     const [first, second] = [await newNode(), await newNode()]
     await services.fleet.join(first.key, first.secret, version)
     expect(await refusalOf(services.fleet.join(second.key, first.secret, version))).toMatchObject(invalid)
     expect(await services.fleet.authenticate(first.secret)).toMatchObject({ name: first.name })
   })
 
-  test('a new join key voids the previous one; the secret stays valid until a join replaces it', async () => {
+  test('a new join key invalidates the previous one, and the secret stays valid until a join replaces it', async () => {
     const { name, key, secret } = await newNode()
     const { text: second } = await services.fleet.issueKey(name)
     expect(await refusalOf(services.fleet.join(key, secret, version))).toMatchObject(invalid)
@@ -113,19 +113,19 @@ describe.each([...engines])('joining on %s', (engine) => {
   })
 
   test.each(['revoke', 'close'] as const)(
-    'a node that another process shuts (%s) is refused within a second',
+    'a node that another process disables with %s is refused after 999 ms',
     async (how) => {
       const { name, key, secret } = await newNode()
       await services.fleet.join(key, secret, version)
       await services.fleet.authenticate(secret)
-      await elsewhere.fleet[how](name)
+      await otherShop.fleet[how](name)
       clock.advance(999)
       expect(await refusalOf(services.fleet.authenticate(secret))).toMatchObject({ code: 'invalid_token' })
-      expect(await refusalOf(elsewhere.fleet.authenticate(secret))).toMatchObject({ code: 'invalid_token' })
+      expect(await refusalOf(otherShop.fleet.authenticate(secret))).toMatchObject({ code: 'invalid_token' })
     },
   )
 
-  test('a closed node keeps its secret when it is opened again; a revoked one must join again', async () => {
+  test('a closed node keeps its secret when it is opened again, and a revoked node must join again', async () => {
     const { name, key, secret } = await newNode()
     await services.fleet.join(key, secret, version)
     await services.fleet.close(name)
@@ -140,7 +140,7 @@ describe.each([...engines])('joining on %s', (engine) => {
     expect(await services.fleet.authenticate(secret)).toMatchObject({ name })
   })
 
-  test('a text that is no secret authenticates no node', async () => {
+  test('authenticate() refuses every text that is not the exact secret of a node', async () => {
     const { key, secret } = await newNode()
     await services.fleet.join(key, secret, version)
     for (const text of [undefined, '', key, secret.slice(0, -1), `${secret}0`, secret.toUpperCase(), makeSecret()]) {
@@ -148,18 +148,18 @@ describe.each([...engines])('joining on %s', (engine) => {
     }
   })
 
-  test('a late report of an earlier boot changes nothing; the bytes of a boot never fall, and its stop stays', async () => {
+  test('a late report of an earlier boot is ignored, and the bytes and the stopping state of a boot never go back', async () => {
     const { name } = await newNode()
     const { id } = (await services.fleet.findByName(name)) ?? { id: undefined }
     if (!id) throw new Error('the node is not there')
-    const say = (boot: string, tunnels: number, totalBytes: number, isStopping = false) =>
+    const report = (boot: string, tunnels: number, totalBytes: number, isStopping = false) =>
       services.fleet.seen(id, {
         version,
         health: { boot, tunnels, lagMs: 5, totalBytes, hopBytes: 0, isStopping, maxPorts: null },
       })
     const health = async () => (await services.fleet.findByName(name))?.health
-    await say('boot-1', 1, 100)
-    await say('boot-1', 2, 90)
+    await report('boot-1', 1, 100)
+    await report('boot-1', 2, 90)
     expect(await health()).toEqual({
       boot: 'boot-1',
       tunnels: 2,
@@ -169,13 +169,13 @@ describe.each([...engines])('joining on %s', (engine) => {
       isStopping: false,
       maxPorts: null,
     })
-    await say('boot-2', 3, 10)
-    await say('boot-1', 9, 999)
+    await report('boot-2', 3, 10)
+    await report('boot-1', 9, 999)
     expect(await health()).toMatchObject({ boot: 'boot-2', tunnels: 3, totalBytes: 10, isStopping: false })
-    await say('boot-2', 3, 10, true)
-    await say('boot-2', 2, 10)
+    await report('boot-2', 3, 10, true)
+    await report('boot-2', 2, 10)
     expect(await health()).toMatchObject({ boot: 'boot-2', tunnels: 2, isStopping: true })
-    await say('boot-3', 0, 0)
+    await report('boot-3', 0, 0)
     expect(await health()).toMatchObject({ boot: 'boot-3', isStopping: false })
   })
 

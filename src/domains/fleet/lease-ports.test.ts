@@ -8,7 +8,7 @@ import type { Node } from './rules.ts'
 
 const weekMs = 7 * 86_400_000
 
-describe.each([...engines])('leased ports on %s', (engine) => {
+describe.each([...engines])('entry ports on %s', (engine) => {
   let opened: Awaited<ReturnType<typeof openTestDatabase>>
   const clock = new HandClock()
   let gateways: Node[] = []
@@ -24,7 +24,7 @@ describe.each([...engines])('leased ports on %s', (engine) => {
   })
   afterAll(() => opened.close())
 
-  test('a port is leased once, rests a week when it is freed, and is refused when none is left', async () => {
+  test('an entry port is leased once and rests 7 days after it is freed, and a lease without free ports is refused', async () => {
     const first = await take(4)
     const second = await take(4)
     expect(new Set([...first, ...second]).size).toBe(8)
@@ -39,12 +39,12 @@ describe.each([...engines])('leased ports on %s', (engine) => {
     expect(await failureOf(take(1))).toMatchObject({ code: 'out_of_stock' })
   })
 
-  test('no more ports are in use than the live gateways have room for', async () => {
+  test('entry ports in use never exceed the capacity of the live gateways, nor the limit per customer', async () => {
     gateways = [gateway(null)]
     expect(await ports.room()).toEqual({ all: 10, perCustomer: 1000 })
     gateways = [gateway(9), gateway(8), gateway(1, 100_000)]
     expect(await ports.room()).toEqual({ all: 8, perCustomer: 2 })
-    // Ten are out.
+    // All ten ports are leased.
     await free(30_003, 30_004, 30_005)
     clock.advance(weekMs)
     const room = { all: 8, perCustomer: 2 }
@@ -61,18 +61,18 @@ describe.each([...engines])('leased ports on %s', (engine) => {
     ['no gateway', [], 10, 1000],
     ['one gateway', [0], 0, 2],
     ['one gateway', [null], 10, 1000],
-    // Two: the shop cannot tell which of them lies, and a port that is sold must open. The smaller number counts.
+    // Two gateways: a sold port must open on both, so the smaller number counts.
     ['two honest gateways', [4, null], 4, 2],
-    ['a small gateway and one that reports 2^53 - 1', [4, maxReported], 4, 2],
-    ['a gateway and one that reports 0', [0, 9], 0, 2],
-    // Three and more: no single word changes what the others have room for.
-    ['three of which one reports 0', [0, 9, 8], 8, 2],
-    ['three of which one reports a tenth', [null, 1, null], 10, 1000],
-    ['three of which one reports half', [8, 4, 8], 8, 2],
-    ['three of which one reports 2^53 - 1', [8, maxReported, 8], 8, 2],
-    ['four of which one reports 2^53 - 1', [4, 5, maxReported, 9], 5, 2],
-    ['four of which two are small', [4, 9, 4, 9], 4, 2],
-  ] as const)('%s, %p: %d ports are sold, %d to one customer', async (_, reported, all, perCustomer) => {
+    ['two gateways of which one reports 2^53 - 1', [4, maxReported], 4, 2],
+    ['two gateways of which one reports 0', [0, 9], 0, 2],
+    // Three and more gateways: a single wrong report does not change the result.
+    ['three gateways of which one reports 0', [0, 9, 8], 8, 2],
+    ['three gateways of which one reports a tenth', [null, 1, null], 10, 1000],
+    ['three gateways of which one reports half', [8, 4, 8], 8, 2],
+    ['three gateways of which one reports 2^53 - 1', [8, maxReported, 8], 8, 2],
+    ['four gateways of which one reports 2^53 - 1', [4, 5, maxReported, 9], 5, 2],
+    ['four gateways of which two report 4', [4, 9, 4, 9], 4, 2],
+  ] as const)('room() with %s (%p) is %d ports, and %d per customer', async (_, reported, all, perCustomer) => {
     gateways = reported.map((maxPorts) => gateway(maxPorts))
     expect(await ports.room()).toEqual({ all, perCustomer })
   })

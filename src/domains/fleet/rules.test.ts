@@ -30,20 +30,20 @@ const node = (id: string, of: Partial<Node> = {}): Node => ({
 const fleet = Array.from({ length: 8 }, (_, index) => node(`nod_${index}`))
 const subjects = Array.from({ length: 4000 }, (_, index) => `dev_${index}`)
 
-describe('nodes', () => {
-  test('a node is live for 90 seconds after its last report, and never when it is closed', () => {
+describe('the rules of nodes', () => {
+  test('isLive is true for 90 s after the last report of a node, and false for a closed node', () => {
     expect(isLive(node('a', { lastSeenAt: nowMs - 90_000 }), ageAt(nowMs))).toBe(true)
     expect(isLive(node('a', { lastSeenAt: nowMs - 90_001 }), ageAt(nowMs))).toBe(false)
     expect(isLive(node('a', { lastSeenAt: null }), ageAt(nowMs))).toBe(false)
     expect(isLive(node('a', { state: 'closed' }), ageAt(nowMs))).toBe(false)
   })
 
-  test('a node’s link has 1 to 1,000,000 whole Mbit/s', () => {
+  test('isLink accepts 1 to 1,000,000 whole Mbit/s', () => {
     expect([1, 10_000, 1_000_000].map(isLink)).toEqual([true, true, true])
     expect([0, -1, 1.5, 1_000_001, Number.NaN].some(isLink)).toBe(false)
   })
 
-  test('each node gets between half and twice its share of the subjects', () => {
+  test('chooseNode gives each of 8 nodes between half and twice its share of 4,000 subjects', () => {
     const counts = new Map<string, number>()
     for (const subject of subjects) {
       const id = chooseNode(fleet, subject, ageAt(nowMs))?.id ?? ''
@@ -56,28 +56,28 @@ describe('nodes', () => {
     }
   })
 
-  test('only the subjects of a removed node move, and the order of the list changes nothing', () => {
+  test('chooseNode moves only the subjects of a removed node, and ignores the order of the list', () => {
     fc.assert(
-      fc.property(fc.nat(fleet.length - 1), fc.constantFrom(...subjects), (gone, subject) => {
+      fc.property(fc.nat(fleet.length - 1), fc.constantFrom(...subjects), (removed, subject) => {
         const before = chooseNode(fleet, subject, ageAt(nowMs))
-        const left = fleet.filter((_, index) => index !== gone)
+        const left = fleet.filter((_, index) => index !== removed)
         expect(chooseNode(fleet.toReversed(), subject, ageAt(nowMs))).toBe(before as Node)
-        if (before !== fleet[gone]) expect(chooseNode(left, subject, ageAt(nowMs))).toBe(before as Node)
+        if (before !== fleet[removed]) expect(chooseNode(left, subject, ageAt(nowMs))).toBe(before as Node)
       }),
     )
   })
 
-  test('a live node is preferred to a silent one, and a closed one is never chosen', () => {
+  test('chooseNode prefers a live node to a silent one, and never chooses a closed one', () => {
     const quiet = fleet.map((each) => ({ ...each, lastSeenAt: 0 }))
-    const awake = node('nod_awake')
+    const live = node('nod_awake')
     for (const subject of subjects.slice(0, 100)) {
-      expect(chooseNode([...quiet, awake], subject, ageAt(nowMs))).toBe(awake)
+      expect(chooseNode([...quiet, live], subject, ageAt(nowMs))).toBe(live)
       expect(chooseNode(quiet, subject, ageAt(nowMs))).toBeDefined()
       expect(chooseNode([node('nod_closed', { state: 'closed' })], subject, ageAt(nowMs))).toBeUndefined()
     }
   })
 
-  test('a location is listed while one of its nodes is open', () => {
+  test('locationsOf lists a location while one of its nodes is open', () => {
     const locations = locationsOf([
       node('a', { location: 'oslo', city: 'Oslo', countryCode: 'NO' }),
       node('b', { location: 'bern', state: 'closed' }),
