@@ -170,14 +170,14 @@ const wrongs: [path: string, values: readonly unknown[], reported: string][] = [
   ['extra', [1], 'catalogue.extra'],
 ]
 
-describe('a price list', () => {
-  test('the shipped price list is valid, and so is an empty one', () => {
+describe('readCatalogue', () => {
+  test('readCatalogue accepts the shipped price list and an empty one', () => {
     expect(problemsOf(shipped())).toEqual([])
     expect(problemsOf({})).toEqual([])
   })
 
   test.each(wrongs.map(([path, values, reported]) => ({ path, values, reported })))(
-    'a price list with a wrong $path is refused, and the refusal names $reported',
+    'readCatalogue refuses a wrong $path and names $reported',
     ({ path, values, reported }) => {
       for (const value of values) {
         const problems = problemsOf(listWith(path, value))
@@ -186,13 +186,13 @@ describe('a price list', () => {
     },
   )
 
-  test('a price list that is not a mapping is refused', () => {
+  test('readCatalogue refuses a price list that is not a mapping', () => {
     for (const value of [null, undefined, 7, 'x', [], true]) {
       expect(problemsOf(value).some((each) => each.startsWith('catalogue: must be an object'))).toBeTrue()
     }
   })
 
-  test('a price list is refused with all its problems', () => {
+  test('readCatalogue reports all problems of a price list at once', () => {
     const problems = problemsOf({
       dedicated: {
         prolong_periods: [7, 3],
@@ -216,7 +216,7 @@ describe('a price list', () => {
     }
   })
 
-  test('a valid price list prices every possible line within the range of money', () => {
+  test('an accepted price list prices 1,000 proxies for 3,650 days within the range of money', () => {
     const list = shipped()
     const kind = list.dedicated.kinds['4']
     if (!kind) throw new Error('nothing is sold')
@@ -241,7 +241,7 @@ describe('a price list', () => {
   })
 })
 
-test('a price list without speed_mbit limits no speed', () => {
+test('readCatalogue sets no speed limit for a product without speed_mbit', () => {
   const shippedList = readCatalogue(1, shipped())
   expect([shippedList.dedicated.speedMegabits, shippedList.premium.speedMegabits]).toEqual([null, null])
   const slow = readCatalogue(1, listWith('premium/speed_mbit', 20))
@@ -249,7 +249,7 @@ test('a price list without speed_mbit limits no speed', () => {
 })
 
 describe('the rule for outages', () => {
-  test('the rule for outages extends the term and keeps the address by default', () => {
+  test('readCatalogue reads the outage rule, by default extend the term and keep the address for 60 minutes', () => {
     for (const outage of [undefined, {}]) {
       const { dedicated } = readCatalogue(1, listWith('dedicated/outage', outage))
       expect(dedicated.outage).toEqual({ time: 'extend', address: 'keep', afterMs: 3_600_000 })
@@ -260,7 +260,7 @@ describe('the rule for outages', () => {
   })
 
   test.each([{ time: 'both' }, { address: 'swap' }, { after_minutes: 0 }, { after_minutes: 1.5 }, { after: 5 }])(
-    'the rule for outages refuses %p',
+    'readCatalogue refuses the outage rule %p',
     (outage) => {
       expect(problemsOf(listWith('dedicated/outage', outage))).toHaveLength(1)
     },

@@ -4,7 +4,7 @@ import { kopecks } from '../../core/money.ts'
 import { readCatalogue } from './read.ts'
 import { difference, effectsOf, type HeldGoods } from './rules-effects.ts'
 
-const germans: HeldGoods = {
+const germanProxies: HeldGoods = {
   goods: { product: 'dedicated', country: 'DE', ipv: 4 },
   customers: 3,
   services: 7,
@@ -20,7 +20,7 @@ const traffic: HeldGoods = {
   services: 5,
   renewals: new Map(),
 }
-const all = [germans, devices, traffic]
+const all = [germanProxies, devices, traffic]
 
 type List = ReturnType<typeof shipped>
 
@@ -33,20 +33,20 @@ function effectsWith(change: (list: List) => void) {
 describe('effectsOf', () => {
   test('effectsOf is empty if no price of held goods differs', () => {
     expect(effectsWith(() => {})).toEqual([])
-    const elsewhere = effectsWith((list) => {
+    const otherCountry = effectsWith((list) => {
       const four = list.dedicated.kinds['4']
       if (four) four.countries['NL'] = { per_day: 99 }
     })
-    expect(elsewhere).toEqual([])
+    expect(otherCountry).toEqual([])
   })
 
-  test('effectsOf compares the cost of each renewal by both lists', () => {
+  test('effectsOf compares the cost of each renewal by both price lists', () => {
     const [dearer, ...rest] = effectsWith((list) => {
       const four = list.dedicated.kinds['4']
       if (four) four.countries['DE'] = { per_day: 12 }
     })
     expect(rest).toEqual([])
-    expect(dearer).toMatchObject({ goods: germans.goods, customers: 3, services: 7, renewals: 3, lost: 0 })
+    expect(dearer).toMatchObject({ goods: germanProxies.goods, customers: 3, services: 7, renewals: 3, lost: 0 })
     expect(dearer?.after).toBe(kopecks((dearer?.before ?? 0n) * 2n))
   })
 

@@ -70,8 +70,8 @@ const catalogue: fc.Arbitrary<Catalogue> = fc
 const country = fc.constantFrom('DE', 'FR')
 const count = fc.integer({ min: 1, max: 1000 })
 
-/** Both ways of selling time, each with the periods that can be asked for. */
-const ways = [
+/** Both operations that sell time, each with its periods on sale. */
+const pricings = [
   {
     name: 'buying',
     of: priceDedicated,
@@ -87,7 +87,7 @@ const ways = [
   },
 ]
 
-/** Less both discounts, before rounding: a fraction as numerator and denominator. */
+/** The price after both discounts and before rounding, as a fraction. */
 function exactly(list: Catalogue, code: string, period: number, many: number): { over: bigint; under: bigint } {
   const four = list.dedicated.kinds.get(4)
   const rate = four?.countries.get(code)
@@ -99,14 +99,14 @@ function exactly(list: Catalogue, code: string, period: number, many: number): {
   return { over, under: 100_000_000n }
 }
 
-describe.each(ways)('the price of $name', ({ of, periodsOf }) => {
+describe.each(pricings)('the price of $name', ({ of, periodsOf }) => {
   const inputs = fc.record({ list: catalogue, country, pick: fc.nat(100), count })
   const withPeriod = (given: { list: Catalogue; country: string; pick: number }): number | undefined => {
     const sold = periodsOf(given.list, given.country)
     return sold[given.pick % Math.max(1, sold.length)]
   }
 
-  test('a price never falls when the count rises', () => {
+  test('the price of a dedicated order never falls when the count rises', () => {
     fc.assert(
       fc.property(inputs, fc.integer({ min: 1, max: 300 }), (given, more) => {
         const period = withPeriod(given)
@@ -120,7 +120,7 @@ describe.each(ways)('the price of $name', ({ of, periodsOf }) => {
     )
   })
 
-  test('a price never falls when the period rises', () => {
+  test('the price of a dedicated order never falls when the period rises', () => {
     fc.assert(
       fc.property(inputs, (given) => {
         const prices = periodsOf(given.list, given.country).map(
@@ -132,7 +132,7 @@ describe.each(ways)('the price of $name', ({ of, periodsOf }) => {
     )
   })
 
-  test('splitting an order never makes it cheaper', () => {
+  test('splitting a dedicated order never makes it cheaper', () => {
     fc.assert(
       fc.property(
         inputs,
@@ -152,7 +152,7 @@ describe.each(ways)('the price of $name', ({ of, periodsOf }) => {
     )
   })
 
-  test('a price is the exact fraction rounded up once, and never above a larger line', () => {
+  test('the price of a dedicated order is the exact fraction rounded up once, at most that of a larger order', () => {
     fc.assert(
       fc.property(inputs, (given) => {
         const period = withPeriod(given)
@@ -173,7 +173,7 @@ describe.each(ways)('the price of $name', ({ of, periodsOf }) => {
     )
   })
 
-  test('a stated discount is never larger than the one given', () => {
+  test('the stated discount of a dedicated order is never larger than the given discount', () => {
     fc.assert(
       fc.property(inputs, (given) => {
         const period = withPeriod(given)
@@ -215,7 +215,7 @@ test('shareOut divides a total to the kopeck, and no two shares differ by more t
   )
 })
 
-test('more traffic never costs less, and buying it in parts never gains', () => {
+test('priceTraffic never falls when the amount rises, and buying in parts is never cheaper', () => {
   const tenths = fc.integer({ min: 1, max: 30_000 })
   fc.assert(
     fc.property(catalogue, tenths, fc.array(tenths, { minLength: 1, maxLength: 5 }), (list, first, parts) => {
@@ -230,7 +230,7 @@ test('more traffic never costs less, and buying it in parts never gains', () => 
   )
 })
 
-describe('what has no price', () => {
+describe('orders without a price', () => {
   const list = readCatalogue(1, {
     dedicated: {
       prolong_periods: [3, 7, 30],
@@ -250,7 +250,7 @@ describe('what has no price', () => {
     throw new Error('it was sold')
   }
 
-  test('a country without a price is refused as not sold', () => {
+  test('a country, kind, pool or product without a price is refused with not_found', () => {
     for (const order of [
       { country: 'US', ipv: 4 },
       { country: 'DE', ipv: 6 },
@@ -264,7 +264,7 @@ describe('what has no price', () => {
     expect(refusalFor(() => priceVpn({ ...list, vpn: null }, 1)).code).toBe('not_found')
   })
 
-  test('a period that is not sold is refused with the list of those that are', () => {
+  test('a period that is not sold is refused with the list of the periods on sale', () => {
     const allowedFor = (action: () => unknown) =>
       refusalFor(action).details as readonly { allowed?: readonly (string | number)[] }[]
     expect(allowedFor(() => priceDedicated(list, { country: 'DE', ipv: 4, period: 14, count: 1 }))[0]?.allowed).toEqual(
@@ -280,7 +280,7 @@ describe('what has no price', () => {
     expect(allowedFor(() => priceVpn(list, 2))[0]?.allowed).toEqual([1, 12])
   })
 
-  test('a period that is priced and not listed is not for sale', () => {
+  test('priceDedicated refuses a period that has a price and is not listed', () => {
     expect(refusalFor(() => priceDedicated(list, { country: 'FR', ipv: 4, period: 90, count: 1 })).code).toBe(
       'invalid_request',
     )

@@ -19,15 +19,15 @@ function dearer() {
 }
 
 describe.each([...engines])('price lists on %s', (engine) => {
-  let floor: DomainShop
+  let shop: DomainShop
   beforeAll(async () => {
-    floor = await openDomainShop(engine)
+    shop = await openDomainShop(engine)
   })
-  afterAll(() => floor.close())
-  const latest = async (): Promise<number> => (await floor.services.pricing.versions()).at(-1)?.version ?? 0
+  afterAll(() => shop.close())
+  const latest = async (): Promise<number> => (await shop.services.pricing.versions()).at(-1)?.version ?? 0
 
   test('a new price list keeps all earlier versions, and each order names its version', async () => {
-    const { services } = floor
+    const { services } = shop
     await addStock(services, '203.0.113.0/28', 'DE', 4)
     const customer = await addCustomer(services, 1_000_000n)
     const first = await buyProxies(services, customer, { code: 'DE', ipv: 4 })
@@ -45,11 +45,11 @@ describe.each([...engines])('price lists on %s', (engine) => {
     expect((await services.pricing.show(1))?.value).toEqual(shipped())
     expect((await services.pricing.show())?.value).toEqual(dearer())
     // A process started after version 1 was replaced prices the old order by version 1.
-    expect(await findingsOf(wire(floor.db, floor.clock))).toEqual([])
+    expect(await findingsOf(wire(shop.db, shop.clock))).toEqual([])
   })
 
-  test('a refused price list changes nothing', async () => {
-    const { services } = floor
+  test('a price list that is refused as invalid_request changes nothing', async () => {
+    const { services } = shop
     const before = await latest()
     const bad = shipped()
     bad.dedicated.prolong_periods = [7, 3]
@@ -58,20 +58,20 @@ describe.each([...engines])('price lists on %s', (engine) => {
     expect((await services.pricing.current()).version).toBe(before)
   })
 
-  test('another shop on the same database uses a new price list within half a second', async () => {
-    const other = wire(floor.db, floor.clock)
+  test('another shop on the same database uses a new price list after 500 ms', async () => {
+    const other = wire(shop.db, shop.clock)
     const before = await latest()
     expect((await other.pricing.current()).version).toBe(before)
-    await applyCatalogue(floor.services, dearer())
-    floor.clock.advance(500)
+    await applyCatalogue(shop.services, dearer())
+    shop.clock.advance(500)
     expect((await other.pricing.current()).version).toBe(before + 1)
   })
 
-  test('two price lists applied at once never share a version: each gets its own or fails', async () => {
+  test('two price lists that are applied at once get different versions, or one of them fails', async () => {
     const before = await latest()
     const outcomes = await Promise.allSettled([
-      applyCatalogue(floor.services, dearer()),
-      applyCatalogue(wire(floor.db, floor.clock), dearer()),
+      applyCatalogue(shop.services, dearer()),
+      applyCatalogue(wire(shop.db, shop.clock), dearer()),
     ])
     const versions = outcomes.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
     expect(versions.length).toBeGreaterThan(0)
@@ -86,12 +86,12 @@ describe.each([...engines])('price lists on %s', (engine) => {
       'UPDATE catalogues SET version = 9 WHERE version = 1',
       'DELETE FROM catalogues WHERE version = 1',
     ]) {
-      await failureOf(floor.db.transact((tx) => tx.run(statement)))
+      await failureOf(shop.db.transact((tx) => tx.run(statement)))
     }
-    expect((await floor.services.pricing.show(1))?.value).toEqual(shipped())
+    expect((await shop.services.pricing.show(1))?.value).toEqual(shipped())
   })
 
-  test('a shop without a price list refuses to sell', async () => {
+  test('a shop without a price list refuses a purchase as unavailable', async () => {
     const empty = await openDomainShop(engine)
     const services = wire(empty.db, empty.clock)
     await empty.db.transact(async (tx) => {
