@@ -10,7 +10,7 @@ function prefixOf(text: string): Prefix {
   return prefix
 }
 
-test('listing a block visits every address of it once, whatever its size', () => {
+test('scattered() lists every address of a prefix once, for /16 to /32 and /114 to /128', () => {
   for (let length = 32; length >= 16; length -= 1) {
     const prefix = prefixOf(`10.0.0.0/${length}`)
     const seen = new Set(scattered(prefix))
@@ -27,18 +27,18 @@ test('listing a block visits every address of it once, whatever its size', () =>
   }
 })
 
-test('adjacent addresses are not sold one after another', () => {
+test('scattered() lists no two addresses of a /24 in sequence that are 10 or less apart', () => {
   const numbers = [...scattered(prefixOf('203.0.113.0/24'))].map((text) => Number(text.split('.')[3]))
   for (const [index, each] of numbers.entries()) {
     if (index > 0) expect(Math.abs(each - (numbers[index - 1] ?? 0))).toBeGreaterThan(10)
   }
 })
 
-test('a block above the limit is not listed', () => {
+test('scattered() throws RangeError for an IPv6 /64', () => {
   expect(() => [...scattered(prefixOf('2001:db8::/64'))]).toThrow(RangeError)
 })
 
-test('an address drawn from a block is inside it and never its first, the anycast address of routers', () => {
+test('randomAddress returns an address inside the prefix, and never the first, the anycast address of routers', () => {
   fc.assert(
     fc.property(
       fc.uint8Array({ minLength: 16, maxLength: 16 }),

@@ -31,7 +31,7 @@ describe.each([...engines])('ranges and gateways on %s', (engine) => {
   const add = (prefix: string, ipv: 3 | 4 | 6 = 4, nodeIds: string[] = []) =>
     shop.services.stock.add(prefixOf(prefix), kindIn('AT', ipv), undefined, nodeIds)
 
-  test.each([3, 4, 6] as const)('a slot of kind %d that no node serves is not sold', async (ipv) => {
+  test.each([3, 4, 6] as const)('a slot of kind %d is not sold until a node serves it', async (ipv) => {
     const prefix = ipv === 6 ? '2001:db8::/64' : '203.0.113.0/30'
     await add(prefix, ipv)
     expect(await available(ipv)).toBe(0)
@@ -44,7 +44,7 @@ describe.each([...engines])('ranges and gateways on %s', (engine) => {
     expect(await buy(2, ipv)).toHaveLength(2)
   })
 
-  test('only the addresses that a node can use are sold, and one that it loses is not', async () => {
+  test('the shop sells only the addresses that a node reports as usable in its latest report', async () => {
     await add('203.0.113.0/29')
     const node = await addGateway('gate-1')
     await claimLocally(node, '203.0.113.0/29', [0, 2], [5, 1])
@@ -55,7 +55,7 @@ describe.each([...engines])('ranges and gateways on %s', (engine) => {
     expect(await refusalOf(buy())).toMatchObject({ code: 'out_of_stock', details: { available: 0 } })
   })
 
-  test(`a node that is silent for ${servingWithinMs / 1000} s sells nothing until it reports again`, async () => {
+  test(`addresses of a node that is silent for over ${servingWithinMs / 1000} s are not sold until it reports again`, async () => {
     await add('203.0.113.0/30')
     const node = await addGateway('gate-1')
     await claimLocally(node, '203.0.113.0/30', [0, 4])
@@ -68,7 +68,7 @@ describe.each([...engines])('ranges and gateways on %s', (engine) => {
     expect(await buy()).toHaveLength(1)
   })
 
-  test('a shop that was stalled for 60 s sells at once on a gateway that reported before, and not after 10 s of silence', async () => {
+  test('a shop after a stall of 60 s sells on a gateway that reported before it, until 10 s of running time pass', async () => {
     await add('203.0.113.0/30')
     const node = await addGateway('gate-1')
     await claimLocally(node, '203.0.113.0/30', [0, 4])
@@ -105,7 +105,7 @@ describe.each([...engines])('ranges and gateways on %s', (engine) => {
     expect((await buyThere()).proxies).toHaveLength(1)
   })
 
-  test('goods of a gateway that fell silent are refused as unavailable, and after 10 minutes as out of stock', async () => {
+  test('addresses of a silent gateway are refused as unavailable, and after 10 minutes as out_of_stock', async () => {
     await add('203.0.113.0/30')
     await add('2001:db8::/64', 6)
     const [gone, there] = [await addGateway('gate-1'), await addGateway('gate-2')]
@@ -127,40 +127,43 @@ describe.each([...engines])('ranges and gateways on %s', (engine) => {
     expect(await buy(4)).toHaveLength(4)
   })
 
-  test.each(['close', 'revoke'] as const)('a node that the operator has shut with %s sells nothing', async (verb) => {
-    await add('203.0.113.0/30')
-    const node = await addGateway('gate-1')
-    await claimLocally(node, '203.0.113.0/30', [0, 4])
-    await shop.services.fleet[verb]('gate-1')
-    expect((await refusalOf(buy())).code).toBe('unavailable')
-    await shop.services.fleet.open('gate-1')
-    await contact(node)
-    expect(await buy()).toHaveLength(1)
-  })
+  test.each(['close', 'revoke'] as const)(
+    'addresses of a node are not sold after %s by the operator, until the node is opened and reports',
+    async (verb) => {
+      await add('203.0.113.0/30')
+      const node = await addGateway('gate-1')
+      await claimLocally(node, '203.0.113.0/30', [0, 4])
+      await shop.services.fleet[verb]('gate-1')
+      expect((await refusalOf(buy())).code).toBe('unavailable')
+      await shop.services.fleet.open('gate-1')
+      await contact(node)
+      expect(await buy()).toHaveLength(1)
+    },
+  )
 
-  test('a node takes no slot from a live serving node, and takes all of them once that serving node is silent', async () => {
+  test('a node takes over no slot that a live node serves, and takes over all once that node is silent', async () => {
     await add('203.0.113.0/30')
     await add('2001:db8::/64', 6)
     const [first, second] = [await addGateway('gate-1'), await addGateway('gate-2')]
-    const say = async (node: string, ...runs: AddressRun[]) => {
+    const claimBoth = async (node: string, ...runs: AddressRun[]) => {
       await claimLocally(node, '203.0.113.0/30', ...runs)
       await claimLocally(node, '2001:db8::/64', [0, 1])
     }
-    await say(first, [0, 2])
-    await say(second, [0, 4])
+    await claimBoth(first, [0, 2])
+    await claimBoth(second, [0, 4])
     expect(await gatewayOf('203.0.113.0')).toBe(first)
     expect(await gatewayOf('203.0.113.2')).toBe(second)
-    await say(first, [1, 1])
+    await claimBoth(first, [1, 1])
     expect(await gatewayOf('203.0.113.0')).toBe(second)
     expect(await gatewayOf('203.0.113.1')).toBe(first)
     shop.clock.advance(servingWithinMs + 1001)
     await contact(second)
-    await say(second, [0, 4])
+    await claimBoth(second, [0, 4])
     expect(await gatewayOf('203.0.113.1')).toBe(second)
     expect(await buy(1, 6)).toHaveLength(1)
   })
 
-  test('a node’s reports about other nodes’ ranges and about unknown addresses are ignored', async () => {
+  test('the shop ignores a node’s claims of ranges of other nodes, malformed runs and unknown ranges', async () => {
     const [own, other] = [await addGateway('gate-1'), await addGateway('gate-2')]
     await add('203.0.113.0/30', 4, [own])
     await claimLocally(other, '203.0.113.0/30', [0, 4])
@@ -185,7 +188,7 @@ describe.each([...engines])('ranges and gateways on %s', (engine) => {
     expect(await buy()).toHaveLength(1)
   })
 
-  test('a range or a part of it that is assigned to another node leaves its serving node at once', async () => {
+  test('a range or a part of it that is assigned to another node is no longer served by its old node', async () => {
     const [first, second] = [await addGateway('gate-1'), await addGateway('gate-2')]
     await add('203.0.113.0/29')
     await claimLocally(first, '203.0.113.0/29', [0, 8])
@@ -208,7 +211,7 @@ describe.each([...engines])('ranges and gateways on %s', (engine) => {
     expect((await refusalOf(shop.services.stock.ranges.nodeIdsOf(['nobody']))).code).toBe('not_found')
   })
 
-  test('an address belongs to one product: stock is no exit, and an exit is not in stock', async () => {
+  test('an address is refused as an exit while it is in stock, and as stock while it is an exit', async () => {
     const location = { country: 'AT', state: '', city: '', zip: '', asn: null }
     const local = { pool: 'residential', kind: 'local' as const, port: null, credentials: null, ...location }
     await add('203.0.113.0/30')
@@ -224,7 +227,7 @@ describe.each([...engines])('ranges and gateways on %s', (engine) => {
     expect((await refusalOf(shop.services.premium.exits.drain(exit.id, false))).code).toBe('conflict')
   })
 
-  test('an exit inside a large block on sale is refused in either order, and an earlier one is never sold from the block', async () => {
+  test('an exit inside an IPv6 block on sale is refused in either order, and its address is never sold', async () => {
     const location = { country: 'AT', state: '', city: '', zip: '', asn: null }
     const local = { pool: 'residential', kind: 'local' as const, port: null, credentials: null, ...location }
     const exits = shop.services.premium.exits
@@ -233,7 +236,7 @@ describe.each([...engines])('ranges and gateways on %s', (engine) => {
     await exits.addOne({ ...local, host: '2001:db8:2::7' })
     expect((await refusalOf(add('2001:db8:2::/64', 6))).code).toBe('conflict')
     expect(await shop.services.stock.hasBlock(prefixOf('2001:db8:2::/64'))).toBe(false)
-    // Chance that always draws the same address, at which there is an exit.
+    // A random source that always draws the same address, which is an exit.
     const lone = createServices(
       shop.db,
       { ...runtimeWith(shop.clock), random: (count: number) => new Uint8Array(count) },
@@ -247,7 +250,7 @@ describe.each([...engines])('ranges and gateways on %s', (engine) => {
     expect(await buy(1, 6)).toHaveLength(1)
   })
 
-  test('random sales from random carriers sell all served slots, and none twice', async () => {
+  test('random sales sell exactly the slots that live nodes serve, and none twice', async () => {
     await add('203.0.113.0/27')
     const nodes = [await addGateway('gate-1'), await addGateway('gate-2'), await addGateway('gate-3')]
     const run = fc
@@ -266,9 +269,9 @@ describe.each([...engines])('ranges and gateways on %s', (engine) => {
       fc.asyncProperty(fc.array(step, { maxLength: 4 }), async (steps) => {
         for (const each of steps) {
           shop.clock.advance(1001)
-          const heard = nodes.filter((_, index) => index !== each.node || !each.silent)
+          const reporting = nodes.filter((_, index) => index !== each.node || !each.silent)
           if (each.silent) shop.clock.advance(servingWithinMs)
-          for (const node of heard) await contact(node)
+          for (const node of reporting) await contact(node)
           const served = each.run === null || each.silent ? [] : [each.run]
           if (!each.silent) {
             await claimLocally(nodes[each.node] ?? '', '203.0.113.0/27', ...served)
@@ -282,7 +285,7 @@ describe.each([...engines])('ranges and gateways on %s', (engine) => {
             if (index >= 0) servedBy.set(offset, index)
             else servedBy.delete(offset)
           }
-          const live = new Set(heard)
+          const live = new Set(reporting)
           const unsold = [...servedBy].filter(([offset]) => !sold.has(`203.0.113.${offset}`))
           const onSale = unsold.filter(([, index]) => live.has(nodes[index] ?? ''))
           expect(await shop.services.stock.available(kindIn('AT', 4))).toBe(onSale.length)
@@ -309,7 +312,7 @@ describe.each([...engines])('ranges and gateways on %s', (engine) => {
   })
 })
 
-test('nodes and the shop have the same limit for large blocks', () => {
+test('nodes and the shop have the same size limit for blocks that are not listed by address', () => {
   expect(1n << BigInt(maxTriedSingly)).toBe(maxWrittenOut)
 })
 
@@ -325,7 +328,7 @@ function toRuns(offsets: readonly number[]): AddressRun[] {
   return made
 }
 
-test('subtracting and intersecting runs gives the same addresses as sets do', () => {
+test('the runs of without() and within() equal the difference and the intersection of sets', () => {
   fc.assert(
     fc.property(runs, runs, (a, b) => {
       for (const [found, wanted] of [
@@ -340,7 +343,7 @@ test('subtracting and intersecting runs gives the same addresses as sets do', ()
   )
 })
 
-test('addresses are covered by the fewest prefixes that contain no other address', () => {
+test('toPrefixes covers exactly the given addresses, and 256 consecutive ones with one /24', () => {
   fc.assert(
     fc.property(fc.uniqueArray(fc.nat(255), { maxLength: 256 }), (offsets) => {
       const base = addressToNumber(prefixOf('203.0.113.0/24').base)
@@ -361,7 +364,7 @@ test('addresses are covered by the fewest prefixes that contain no other address
   ).toEqual(['0.0.0.0/24'])
 })
 
-test('subtracting a part from a prefix leaves all other addresses', () => {
+test('split() of one address from a /24 returns 8 prefixes that contain every other address once', () => {
   const left = split(prefixOf('203.0.113.0/24'), prefixOf('203.0.113.77'))
   expect(left).toHaveLength(8)
   for (let last = 0; last < 256; last += 1) {

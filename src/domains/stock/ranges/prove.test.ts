@@ -9,10 +9,10 @@ import { ageAt } from '../../../core/stall-monitor.ts'
 import { lookAtRanges } from '../index.ts'
 import { leasedWithinMs, proofMs, proofRenewedMs, servingWithinMs } from './rules.ts'
 
-describe.each([...engines])('proofs that a gateway can use a range, on %s', (engine) => {
+describe.each([...engines])('proofs of ranges by gateways on %s', (engine) => {
   const shop = useRangeShop(engine)
   const { contact, addGateway, claim, available, gatewayOf } = shop
-  const call = (node: string, from: string) =>
+  const request = (node: string, from: string) =>
     shop.services.stock.ranges.seen(node, readAddress(from) ?? expect.unreachable(`${from} is no address`))
   const buy = async (ipv: 4 | 6 = 4): Promise<string> => (await shop.buy(1, ipv))[0] ?? ''
   const problemsOf = async (prefix: string): Promise<string> => {
@@ -25,16 +25,16 @@ describe.each([...engines])('proofs that a gateway can use a range, on %s', (eng
     [6, '2001:db8::/64', '2001:db8::9:7', '2001:db8:0:1::7', 1, 20_000],
     [6, '2001:db8::/126', '2001:db8::3', '2001:db8::4', 4, 4],
   ] as const)(
-    'IPv%d range %s is sold after a call from %s, and neither by a claim nor after a call from %s',
+    'IPv%d range %s is sold after a request of its gateway from %s, and not after a claim or a request from %s',
     async (ipv, prefix, within, outside, served, onSale) => {
       const node = await addGateway('gate-1')
       await addStock(shop.services, prefix, 'AT', ipv)
       await claim(node, prefix, [0, served])
-      await call(node, outside)
+      await request(node, outside)
       expect(await available(ipv)).toBe(0)
       expect((await refusalOf(buy(ipv))).code).toBe('out_of_stock')
       expect(await problemsOf(prefix)).toContain(`gate-1: ${served} claimed and not proven, not sold`)
-      await call(node, within)
+      await request(node, within)
       expect(await available(ipv)).toBe(onSale)
       expect(await problemsOf(prefix)).toBe('')
       expect(await buy(ipv)).not.toBe('')
@@ -43,21 +43,21 @@ describe.each([...engines])('proofs that a gateway can use a range, on %s', (eng
     },
   )
 
-  test('a proof of one gateway proves nothing for another', async () => {
+  test('a proof of a range by one gateway does not count for another gateway', async () => {
     const [honest, other] = [await addGateway('gate-1'), await addGateway('gate-2')]
     await addStock(shop.services, '203.0.113.0/30', 'AT', 4)
-    await call(honest, '203.0.113.1')
+    await request(honest, '203.0.113.1')
     await claim(other, '203.0.113.0/30', [0, 4])
     expect(await available()).toBe(0)
     await claim(honest, '203.0.113.0/30', [0, 4])
     expect(await gatewayOf('203.0.113.0')).toBe(honest)
   })
 
-  test('an expired proof stops new sales; sold addresses stay on their gateway, and the next call resumes sales', async () => {
+  test('an expired proof stops new sales and keeps sold addresses on their gateway, until the next request', async () => {
     const node = await addGateway('gate-1')
     await addStock(shop.services, '203.0.113.0/30', 'AT', 4)
     await addStock(shop.services, '2001:db8::/64', 'AT', 6)
-    for (const from of ['203.0.113.0', '2001:db8::1']) await call(node, from)
+    for (const from of ['203.0.113.0', '2001:db8::1']) await request(node, from)
     await claim(node, '203.0.113.0/30', [0, 4])
     await claim(node, '2001:db8::/64', [0, 1])
     const sold = await buy()
@@ -70,37 +70,37 @@ describe.each([...engines])('proofs that a gateway can use a range, on %s', (eng
     expect((await shop.services.stock.served.servedAmong([Number(slot?.id)])).size).toBe(1)
     expect(await problemsOf('203.0.113.0/30')).toContain('4 claimed and not proven, not sold')
     expect(await findingsOf(shop.services)).toEqual([])
-    await call(node, '203.0.113.3')
+    await request(node, '203.0.113.3')
     expect(await available()).toBe(3)
     expect(await buy()).not.toBe(sold)
   })
 
-  test('calls renew a proof before it expires, and write nothing while it is young', async () => {
+  test('a request renews a proof that is 15 minutes old, and does not change a younger one', async () => {
     const node = await addGateway('gate-1')
     await addStock(shop.services, '203.0.113.0/30', 'AT', 4)
     const untilOf = async () => (await shop.services.stock.ranges.overview()).trials[0]?.proofUntil
-    await call(node, '203.0.113.0')
+    await request(node, '203.0.113.0')
     const first = shop.clock.nowMs + proofMs
     shop.clock.advance(proofRenewedMs - 1)
-    await call(node, '203.0.113.1')
+    await request(node, '203.0.113.1')
     expect(await untilOf()).toBe(first)
     shop.clock.advance(1)
-    await call(node, '203.0.113.1')
+    await request(node, '203.0.113.1')
     expect(await untilOf()).toBe(first + proofRenewedMs)
   })
 
-  test('a gateway that proves a range takes it from a live one whose proof has expired', async () => {
+  test('a gateway that proves a range takes it over from a live gateway whose proof has expired', async () => {
     const [first, second] = [await addGateway('gate-1'), await addGateway('gate-2')]
     await addStock(shop.services, '203.0.113.0/30', 'AT', 4)
-    await call(first, '203.0.113.0')
+    await request(first, '203.0.113.0')
     await claim(first, '203.0.113.0/30', [0, 4])
     shop.clock.advance(proofMs)
     for (const node of [first, second]) await contact(node)
     await claim(second, '203.0.113.0/30', [0, 4])
     expect(await gatewayOf('203.0.113.0')).toBe(first)
-    await call(second, '203.0.113.0')
+    await request(second, '203.0.113.0')
     expect(await gatewayOf('203.0.113.0')).toBe(second)
-    await call(first, '203.0.113.0')
+    await request(first, '203.0.113.0')
     expect(await gatewayOf('203.0.113.0')).toBe(second)
   })
 
@@ -108,37 +108,37 @@ describe.each([...engines])('proofs that a gateway can use a range, on %s', (eng
   async function buyOnHonest() {
     const [honest, hostile] = [await addGateway('gate-1'), await addGateway('gate-2')]
     await addStock(shop.services, '203.0.113.0/30', 'AT', 4)
-    await call(honest, '203.0.113.0')
+    await request(honest, '203.0.113.0')
     await claim(honest, '203.0.113.0/30', [0, 4])
     return { honest, hostile, bought: await buy() }
   }
 
-  test('a call through a proxy that is bought on another gateway proves nothing, nor does it for a day after the lease', async () => {
+  test('a request through a proxy bought on another gateway proves no range until 1 day after its lease', async () => {
     const { honest, hostile, bought } = await buyOnHonest()
-    await call(hostile, bought)
+    await request(hostile, bought)
     await claim(hostile, '203.0.113.0/30', [0, 4])
-    // gate-1 is silent to the shop, and may still carry what was sold.
+    // gate-1 does not report, and may still serve the sold address.
     shop.clock.advance(servingWithinMs + 1)
     await contact(hostile)
-    await call(hostile, bought)
+    await request(hostile, bought)
     await claim(hostile, '203.0.113.0/30', [0, 4])
     expect(await available()).toBe(0)
     expect(await gatewayOf(bought)).toBe(honest)
-    // The lease ends by a replacement, of which gate-1 may not have heard.
+    // The lease ends by a replacement that gate-1 may not know yet.
     await contact(honest)
     const [held] = await shop.services.dedicated.listAll(shop.customer, undefined)
     await shop.services.dedicated.replace(shop.customer, held?.id ?? 0)
     shop.clock.advance(leasedWithinMs)
     const provenFrom = async () =>
       (await shop.services.stock.ranges.overview()).trials.find((each) => each.node === hostile)?.provenFrom
-    await call(hostile, bought)
+    await request(hostile, bought)
     expect(await provenFrom()).toBeNull()
     shop.clock.advance(1)
-    await call(hostile, bought)
+    await request(hostile, bought)
     expect(await provenFrom()).toBe(bought)
   })
 
-  test('calls from sold addresses renew the proof of their gateway, and not while another gateway claims them', async () => {
+  test('a request from a sold address renews the proof of its gateway, except while another gateway claims it', async () => {
     const { honest, hostile, bought } = await buyOnHonest()
     const untilOf = async () =>
       (await shop.services.stock.ranges.overview()).trials.find((each) => each.node === honest)?.proofUntil
@@ -146,27 +146,27 @@ describe.each([...engines])('proofs that a gateway can use a range, on %s', (eng
     for (const node of [honest, hostile]) await contact(node)
     await claim(hostile, '203.0.113.0/30', [0, 4])
     const before = await untilOf()
-    await call(honest, bought)
+    await request(honest, bought)
     expect(await untilOf()).toBe(before)
     shop.clock.advance(servingWithinMs + 1)
     await contact(honest)
-    await call(honest, bought)
+    await request(honest, bought)
     expect(await untilOf()).toBe(shop.clock.nowMs + proofMs)
   })
 
-  test('a returning gateway takes its range back once the proof of the other one has expired', async () => {
+  test('a gateway that returns takes its range back once the proof of the other gateway has expired', async () => {
     const [first, second] = [await addGateway('gate-1'), await addGateway('gate-2')]
     await addStock(shop.services, '203.0.113.0/30', 'AT', 4)
-    await call(first, '203.0.113.0')
+    await request(first, '203.0.113.0')
     await claim(first, '203.0.113.0/30', [0, 4])
     shop.clock.advance(servingWithinMs + 1)
     await contact(second)
-    await call(second, '203.0.113.0')
+    await request(second, '203.0.113.0')
     await claim(second, '203.0.113.0/30', [0, 4])
     expect(await gatewayOf('203.0.113.0')).toBe(second)
     shop.clock.advance(proofRenewedMs)
     for (const node of [first, second]) await contact(node)
-    await call(first, '203.0.113.0')
+    await request(first, '203.0.113.0')
     await claim(first, '203.0.113.0/30', [0, 4])
     expect(await gatewayOf('203.0.113.0')).toBe(second)
     shop.clock.advance(proofMs - proofRenewedMs)
@@ -175,7 +175,7 @@ describe.each([...engines])('proofs that a gateway can use a range, on %s', (eng
     expect(await gatewayOf('203.0.113.0')).toBe(first)
   })
 
-  test('a gateway that the operator names needs no proof, and for an hour none after "stock assign --any"', async () => {
+  test('a gateway that the operator assigns needs no proof, also for 1 hour after "stock assign --any"', async () => {
     const node = await addGateway('gate-1')
     await addStock(shop.services, '203.0.113.0/30', 'AT', 4)
     await claim(node, '203.0.113.0/30', [0, 4])

@@ -24,21 +24,21 @@ describe.each([...engines])('interrupted imports on %s', (engine) => {
     Number((await shop.db.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM stock'))?.n)
 
   /** Services whose transactions fail once the condition is true; committed transactions remain. */
-  function dyingWhen(isTime: () => Promise<boolean>): Services {
-    const unlessDead = async (): Promise<void> => {
-      if (await isTime()) throw new Error('killed')
+  function failingWhen(isDue: () => Promise<boolean>): Services {
+    const failIfDue = async (): Promise<void> => {
+      if (await isDue()) throw new Error('killed')
     }
     const db: Database = {
       ...shop.db,
-      transact: (work) => unlessDead().then(() => shop.db.transact(work)),
-      transactLong: (work) => unlessDead().then(() => shop.db.transactLong(work)),
+      transact: (work) => failIfDue().then(() => shop.db.transact(work)),
+      transactLong: (work) => failIfDue().then(() => shop.db.transactLong(work)),
     }
     return createServices(db, runtimeWith(shop.clock), shop.services.config)
   }
 
   /** Interrupts an import after its first part. */
-  async function breakOff(): Promise<void> {
-    const killed = await failureOf(add(dyingWhen(async () => (await slotsNow()) > 0)))
+  async function interruptImport(): Promise<void> {
+    const killed = await failureOf(add(failingWhen(async () => (await slotsNow()) > 0)))
     expect(killed.message).toBe('killed')
   }
 
@@ -48,8 +48,8 @@ describe.each([...engines])('interrupted imports on %s', (engine) => {
     return shop.buy()
   }
 
-  test('an interrupted import is finished by the same command, in the same range, and reported until then', async () => {
-    await breakOff()
+  test('the same import finishes an interrupted one in the same range, which is listed as unfinished until then', async () => {
+    await interruptImport()
     const half = await slotsNow()
     expect(half).toBeGreaterThan(0)
     expect(half).toBeLessThan(size)
@@ -62,8 +62,8 @@ describe.each([...engines])('interrupted imports on %s', (engine) => {
     expect(await sellOne()).toHaveLength(1)
   })
 
-  test('an interrupted import is sold after 2 minutes without progress, and finishing it takes nothing from a buyer', async () => {
-    await breakOff()
+  test('an interrupted import is sold after 2 minutes without progress, and its completion loses no served slot', async () => {
+    await interruptImport()
     const half = await slotsNow()
     expect(await stock().unfinished.adoptStill()).toEqual([])
     shop.clock.advance(minuteMs)
@@ -80,16 +80,16 @@ describe.each([...engines])('interrupted imports on %s', (engine) => {
     expect(lost?.n).toBe(0n)
   })
 
-  test('an import with progress is left alone, and a second import of the same addresses waits for it', async () => {
-    let [slots, looks] = [0, 0]
+  test('an import with progress is not adopted, and a second import of the same addresses waits and adds none', async () => {
+    let [slots, checks] = [0, 0]
     let second: Promise<number> | undefined
-    const living: Database = {
+    const observed: Database = {
       ...shop.db,
       async transact(work) {
         const done = await shop.db.transact(work)
         if ((await slotsNow()) > slots) {
           slots = await slotsNow()
-          looks += 1
+          checks += 1
           second ??= add()
           expect(await stock().unfinished.adoptStill()).toEqual([])
           shop.clock.advance(2 * minuteMs)
@@ -97,13 +97,13 @@ describe.each([...engines])('interrupted imports on %s', (engine) => {
         return done
       },
     }
-    expect(await add(createServices(living, runtimeWith(shop.clock), shop.services.config))).toBe(size)
-    expect([looks, await second]).toEqual([parts, 0])
+    expect(await add(createServices(observed, runtimeWith(shop.clock), shop.services.config))).toBe(size)
+    expect([checks, await second]).toEqual([parts, 0])
     expect(await rangesNow()).toMatchObject([{ prefix: text, state: 'in' }])
   })
 
-  test('an import that was interrupted before its first address leaves nothing', async () => {
-    await failureOf(add(dyingWhen(async () => (await rangesNow()).length > 0)))
+  test('an import that was interrupted before its first address leaves no range after 61 minutes', async () => {
+    await failureOf(add(failingWhen(async () => (await rangesNow()).length > 0)))
     expect([(await rangesNow()).length, await slotsNow()]).toEqual([1, 0])
     shop.clock.advance(61 * minuteMs)
     await stock().unfinished.adoptOld()
