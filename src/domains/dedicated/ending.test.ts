@@ -21,7 +21,7 @@ describe('the unused part of a price', () => {
   const sum = (terms: readonly PaidTerm[], leftMs: number): bigint =>
     unusedOf(terms, leftMs).reduce((all, each) => all + each.amount, 0n)
 
-  test('the unused part is at most the price, zero without time left, and never falls as time left rises', () => {
+  test('unusedOf is at most the price, zero without time left, and never falls as the time left rises', () => {
     fc.assert(
       fc.property(fc.array(term, { maxLength: 5 }), fc.nat(400 * dayMs), fc.nat(dayMs), (terms, leftMs, moreMs) => {
         const maxSum = terms.reduce((all, each) => all + each.price / BigInt(each.shares), 0n)
@@ -33,7 +33,7 @@ describe('the unused part of a price', () => {
     )
   })
 
-  test('the newest term is refunded first, because it is used last', () => {
+  test('unusedOf refunds the newest term first, because it is used last', () => {
     const terms = [1, 2].map((chargeSeq) => ({
       order: `ord_${chargeSeq}` as OrderId,
       chargeSeq,
@@ -51,7 +51,7 @@ describe.each([...engines])('ending proxies on %s', (engine) => {
   const balance = async () => (await here.floor.services.ledger.balance(here.customer)).balance
   const free = async () => here.floor.services.stock.available(kindIn(here.code, 4))
 
-  test('an ended proxy is gone at once, its address rests, and the unused part of its price is refunded once', async () => {
+  test('ending a proxy makes it gone at once, puts its address to rest and refunds the unused part once', async () => {
     const { proxies, receipt, price } = await buy(2)
     const id = proxies[0]?.id ?? 0
     here.floor.clock.advance(10 * dayMs)
@@ -83,7 +83,7 @@ describe.each([...engines])('ending proxies on %s', (engine) => {
     expect((await events()).map((each) => each.type)).toEqual(['proxy.ended', 'proxy.ended'])
   })
 
-  test('prolonged time is refunded from the charge that paid for it', async () => {
+  test('unused prolonged time of an ended proxy is refunded from the charge that paid for it', async () => {
     const { proxies } = await buy(1, 7)
     const id = proxies[0]?.id ?? 0
     const prolonged = await prolongProxies(here.floor.services, here.customer, [id], 30)
@@ -92,7 +92,7 @@ describe.each([...engines])('ending proxies on %s', (engine) => {
     await here.floor.services.proxyOperator.end(id, { give: 'unused', note: 'complaint' })
     const refunds = (await events()).filter((each) => each.type === 'order.refunded')
     expect(refunds.map((each) => each.order)).toEqual([proxies[0]?.order ?? null, prolonged.receipt.order])
-    // A rouble a day in this country, 30 days less 5 %: 6 days of the first, all of the second.
+    // 1 rouble per day, and 5 % off 30 days: 6 days of the first charge and all of the second.
     expect(await balance()).toBe(kopecks(before + 600n + 2850n))
   })
 
@@ -165,11 +165,11 @@ describe.each([...engines])('ending proxies on %s', (engine) => {
     })
     clock.advance(1000)
     await services.dedicated.replace(here.customer, id)
-    const sight = await services.proxyOperator.show(id)
-    expect(sight.addresses).toHaveLength(4)
-    expect(sight.addresses[0]).toMatchObject({ address })
+    const view = await services.proxyOperator.show(id)
+    expect(view.addresses).toHaveLength(4)
+    expect(view.addresses[0]).toMatchObject({ address })
     expect((await events()).map((each) => each.data['by'])).toEqual(['customer', 'operator', 'customer'])
-    expect(JSON.stringify(sight, (_, value) => (typeof value === 'bigint' ? String(value) : value))).not.toContain(
+    expect(JSON.stringify(view, (_, value) => (typeof value === 'bigint' ? String(value) : value))).not.toContain(
       'assword',
     )
   })

@@ -12,14 +12,14 @@ import type { Ipv } from '../stock/rules.ts'
 const dayMs = 86_400_000
 const hourMs = 3_600_000
 
-type Shelf = { code: string; ipv: Ipv; prefix?: string; periods: readonly number[] }
+type StockKind = { code: string; ipv: Ipv; prefix?: string; periods: readonly number[] }
 
 /** Histories share a database, each with its own two countries: a database per history would take most of the time. */
 const codes = 'AT BE BG CH CY CZ DK EE ES FI GR HR HU IE IS IT LI LT LU LV MC MT NO PL PT RO SE SI SK TR'.split(' ')
-const perFloor = codes.length / 2
+const perShop = codes.length / 2
 
 /** A small stock of each kind, one kind that never runs out, and one without stock. */
-function shelvesFor(number: number): readonly Shelf[] {
+function kindsFor(number: number): readonly StockKind[] {
   const [one = '', other = ''] = codes.slice(number * 2)
   return [
     { code: one, ipv: 4, prefix: `10.4.${number}.0/29`, periods: [7, 14, 30] },
@@ -29,15 +29,15 @@ function shelvesFor(number: number): readonly Shelf[] {
     { code: other, ipv: 4, periods: [7, 30] },
   ]
 }
-const shelves = shelvesFor(0).length
+const kindCount = kindsFor(0).length
 /** Balances of the customers; the last one can buy little. */
 const money = [10n ** 8n, 10n ** 8n, 20_000n]
 
 type Step =
   | { do: 'buy'; who: number; kind: number; period: number; count: number }
-  | { do: 'prolong'; who: number; picks: number[]; period: number; strange: number }
-  | { do: 'replace'; who: number; pick: number; strange: number }
-  | { do: 'protocol'; who: number; pick: number; type: 'http' | 'socks'; strange: number }
+  | { do: 'prolong'; who: number; picks: number[]; period: number; foreign: number }
+  | { do: 'replace'; who: number; pick: number; foreign: number }
+  | { do: 'protocol'; who: number; pick: number; type: 'http' | 'socks'; foreign: number }
   | { do: 'renewal'; who: number; pick: number; period: number | null }
   | { do: 'job'; job: 'release' | 'rest' | 'renew' }
   | { do: 'credit'; amount: bigint }
@@ -47,7 +47,7 @@ type Step =
 const who = fc.nat(money.length - 1)
 const pick = fc.nat(30)
 /** One request in ten names another customer's proxy. */
-const strange = fc.nat(9)
+const foreign = fc.nat(9)
 const of = <Name extends Step['do']>(name: Name) => fc.constant(name)
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
@@ -55,7 +55,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({
       do: of('buy'),
       who,
-      kind: fc.nat(shelves - 1),
+      kind: fc.nat(kindCount - 1),
       period: pick,
       count: fc.integer({ min: 1, max: 3 }),
     }),
@@ -67,10 +67,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       who,
       picks: fc.array(pick, { minLength: 1, maxLength: 4 }),
       period: fc.constantFrom(3, 7, 30),
-      strange,
+      foreign,
     }),
   },
-  { weight: 4, arbitrary: fc.record({ do: of('replace'), who, pick, strange }) },
+  { weight: 4, arbitrary: fc.record({ do: of('replace'), who, pick, foreign }) },
   {
     weight: 1,
     arbitrary: fc.record({
@@ -78,7 +78,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       who,
       pick,
       type: fc.constantFrom<'http' | 'socks'>('http', 'socks'),
-      strange,
+      foreign,
     }),
   },
   {
@@ -125,14 +125,14 @@ type Held = {
 /** The model: holders and ends of proxies, resting addresses, balances. */
 class Model {
   readonly proxies: Held[] = []
-  /** Places that rest, by address; a shared address is here once for each slot. */
+  /** Slots that rest, by address; a shared address is here once for each slot. */
   resting: { kind: number; address: string; until: number }[] = []
   readonly balances = [...money]
   nowMs = 0
 
   constructor(
     readonly catalogue: Catalogue,
-    readonly kinds: readonly Shelf[],
+    readonly kinds: readonly StockKind[],
     readonly addresses: readonly (readonly string[])[],
   ) {}
 
@@ -226,24 +226,24 @@ async function outcomeOf<Result>(promise: Promise<Result>): Promise<Result | str
 
 class Replay {
   private constructor(
-    readonly floor: DomainShop,
+    readonly shop: DomainShop,
     readonly customers: readonly CustomerId[],
     readonly model: Model,
   ) {}
 
-  static async begin(floor: DomainShop, number: number): Promise<Replay> {
-    const kinds = shelvesFor(number)
+  static async begin(shop: DomainShop, number: number): Promise<Replay> {
+    const kinds = kindsFor(number)
     const addresses: string[][] = []
     for (const { code, ipv, prefix } of kinds) {
-      if (prefix) await addStock(floor.services, prefix, code, ipv)
+      if (prefix) await addStock(shop.services, prefix, code, ipv)
       const filter = { country: code, ipv, state: '', after: 0, limit: 1000 }
-      const slots = prefix ? await floor.services.stockOperator.list(filter) : []
+      const slots = prefix ? await shop.services.stockOperator.list(filter) : []
       addresses.push([...new Set(slots.map((slot) => slot.address))])
     }
     const customers: CustomerId[] = []
-    for (const each of money) customers.push(await addCustomer(floor.services, each))
-    const model = new Model(await floor.services.pricing.current(), kinds, addresses)
-    return new Replay(floor, customers, model)
+    for (const each of money) customers.push(await addCustomer(shop.services, each))
+    const model = new Model(await shop.services.pricing.current(), kinds, addresses)
+    return new Replay(shop, customers, model)
   }
 
   customer(index: number): CustomerId {
@@ -252,21 +252,21 @@ class Replay {
     return found
   }
 
-  /** A proxy that this customer bought at any time, or another customer's if `odd` says so. */
+  /** A proxy that this customer bought at any time, or another customer's if `odd` is 0. */
   choose(by: number, wanted: number, odd: number): Held | undefined {
     const own = this.model.proxies.filter((each) => (odd === 0 ? each.who !== by : each.who === by))
-    // Mostly the newest ones: the oldest are gone.
+    // One of the newest 8: older ones have mostly ended.
     return own.at(-1 - (wanted % Math.max(1, Math.min(own.length, 8))))
   }
 
   async take(each: Step): Promise<void> {
-    const { model, floor } = this
-    model.nowMs = floor.clock.nowMs
-    if (each.do === 'wait') floor.clock.advance(each.ms)
+    const { model, shop } = this
+    model.nowMs = shop.clock.nowMs
+    if (each.do === 'wait') shop.clock.advance(each.ms)
     else if (each.do === 'until') {
       const moments = model.moments(each.event)
       const moment = moments[each.pick % Math.max(1, moments.length)]
-      if (moment !== undefined) floor.clock.nowMs = Math.max(floor.clock.nowMs, moment - each.early)
+      if (moment !== undefined) shop.clock.nowMs = Math.max(shop.clock.nowMs, moment - each.early)
     } else if (each.do === 'buy') await this.buy(each)
     else if (each.do === 'prolong') await this.prolong(each)
     else if (each.do === 'replace') await this.replace(each)
@@ -274,13 +274,13 @@ class Replay {
     else if (each.do === 'renewal') await this.renewal(each)
     else if (each.do === 'job') await this.job(each.job)
     else {
-      await credit(floor.services, this.customer(2), each.amount)
+      await credit(shop.services, this.customer(2), each.amount)
       model.balances[2] = (model.balances[2] ?? 0n) + each.amount
     }
   }
 
   async buy(each: Extract<Step, { do: 'buy' }>): Promise<void> {
-    const { model, floor } = this
+    const { model, shop } = this
     const kind = model.kinds[each.kind]
     const period = kind?.periods[each.period % kind.periods.length] ?? 7
     if (!kind) throw new Error('there is no such kind')
@@ -288,7 +288,7 @@ class Replay {
     const price = priceDedicated(model.catalogue, order).total
     const available = model.available(each.kind, each.who)
     const outcome = await outcomeOf(
-      buyProxies(floor.services, this.customer(each.who), {
+      buyProxies(shop.services, this.customer(each.who), {
         code: kind.code,
         ipv: kind.ipv,
         period,
@@ -320,18 +320,18 @@ class Replay {
   }
 
   async prolong(each: Extract<Step, { do: 'prolong' }>): Promise<void> {
-    const { model, floor } = this
+    const { model, shop } = this
     const chosen = new Set<Held>()
     for (const [index, wanted] of each.picks.entries()) {
-      const proxy = this.choose(each.who, wanted, index === 0 ? each.strange : 1)
+      const proxy = this.choose(each.who, wanted, index === 0 ? each.foreign : 1)
       if (proxy) chosen.add(proxy)
     }
     const all = [...chosen]
     if (all.length === 0) return
     const ids = all.map((proxy) => proxy.id)
-    const quoted = await outcomeOf(floor.services.dedicated.quoteProlonging(this.customer(each.who), ids, each.period))
+    const quoted = await outcomeOf(shop.services.dedicated.quoteProlonging(this.customer(each.who), ids, each.period))
     const outcome = await outcomeOf(
-      floor.services.dedicated.prolong(keylessRequest(this.customer(each.who)), ids, each.period),
+      shop.services.dedicated.prolong(keylessRequest(this.customer(each.who)), ids, each.period),
     )
     if (!all.every((proxy) => proxy.who === each.who && model.isHeld(proxy))) {
       expect([quoted, outcome]).toEqual(['not_found', 'not_found'])
@@ -346,10 +346,10 @@ class Replay {
   }
 
   async replace(each: Extract<Step, { do: 'replace' }>): Promise<void> {
-    const { model, floor } = this
-    const proxy = this.choose(each.who, each.pick, each.strange)
+    const { model, shop } = this
+    const proxy = this.choose(each.who, each.pick, each.foreign)
     if (!proxy) return
-    const outcome = await outcomeOf(floor.services.dedicated.replace(this.customer(each.who), proxy.id))
+    const outcome = await outcomeOf(shop.services.dedicated.replace(this.customer(each.who), proxy.id))
     if (proxy.who !== each.who || !model.isHeld(proxy)) return expect(outcome).toBe('not_found')
     const lately = proxy.replacedAt !== undefined && model.nowMs < proxy.replacedAt + dayMs
     if (model.nowMs >= proxy.expiresAt || lately) return expect(outcome).toBe('conflict')
@@ -362,10 +362,10 @@ class Replay {
   }
 
   async protocol(each: Extract<Step, { do: 'protocol' }>): Promise<void> {
-    const proxy = this.choose(each.who, each.pick, each.strange)
+    const proxy = this.choose(each.who, each.pick, each.foreign)
     if (!proxy) return
     const outcome = await outcomeOf(
-      this.floor.services.dedicated.setProtocol(this.customer(each.who), [proxy.id], each.type),
+      this.shop.services.dedicated.setProtocol(this.customer(each.who), [proxy.id], each.type),
     )
     const fine = proxy.who === each.who && this.model.isHeld(proxy)
     expect(outcome).toBe(fine ? undefined : 'not_found')
@@ -376,7 +376,7 @@ class Replay {
     const proxy = this.choose(each.who, each.pick, 1)
     if (!proxy) return
     const outcome = await outcomeOf(
-      this.floor.services.dedicated.setRenewal(this.customer(each.who), [proxy.id], each.period),
+      this.shop.services.dedicated.setRenewal(this.customer(each.who), [proxy.id], each.period),
     )
     if (!this.model.isHeld(proxy)) return expect(outcome).toBe('not_found')
     expect(outcome).toBeUndefined()
@@ -385,7 +385,7 @@ class Replay {
   }
 
   async job(job: 'release' | 'rest' | 'renew'): Promise<void> {
-    const { dedicatedUpkeep, stock } = this.floor.services
+    const { dedicatedUpkeep, stock } = this.shop.services
     if (job === 'release') await dedicatedUpkeep.release(1000)
     else if (job === 'rest') await stock.endRest(1000)
     else await dedicatedUpkeep.renew(1000)
@@ -395,7 +395,7 @@ class Replay {
 
   async compareSlots(): Promise<void> {
     const states: Record<string, number> = {}
-    for (const each of await this.floor.services.stockOperator.counts()) {
+    for (const each of await this.shop.services.stockOperator.counts()) {
       if (this.model.kinds.some(({ code }) => code === each.country)) {
         states[each.state] = (states[each.state] ?? 0) + each.count
       }
@@ -407,8 +407,8 @@ class Replay {
 
   /** Compares everything that customers and operators can see with the model. */
   async compare(): Promise<void> {
-    const { model, floor } = this
-    model.nowMs = floor.clock.nowMs
+    const { model, shop } = this
+    model.nowMs = shop.clock.nowMs
     const filter = {
       before: Number.MAX_SAFE_INTEGER,
       limit: 1000,
@@ -418,38 +418,38 @@ class Replay {
       comment: '',
     }
     for (const [index, customer] of this.customers.entries()) {
-      const shown = await floor.services.dedicated.list(customer, { ...filter, expiresBefore: Number.MAX_SAFE_INTEGER })
+      const shown = await shop.services.dedicated.list(customer, { ...filter, expiresBefore: Number.MAX_SAFE_INTEGER })
       const expected = model.proxies.filter((each) => each.who === index && model.isHeld(each)).toReversed()
       const brief = ({ id, address, expiresAt, portType }: Held | (typeof shown)[number]) =>
         `${id} ${address} ${expiresAt} ${portType}`
       expect(shown.map(brief)).toEqual(expected.map(brief))
-      expect((await floor.services.ledger.balance(customer)).balance).toBe((model.balances[index] ?? 0n) as never)
+      expect((await shop.services.ledger.balance(customer)).balance).toBe((model.balances[index] ?? 0n) as never)
     }
     await this.compareSlots()
-    expect(await findingsOf(floor.services)).toEqual([])
+    expect(await findingsOf(shop.services)).toEqual([])
   }
 }
 
 const histories = { sqlite: scaled(400), postgres: scaled(60) }
 
-describe.each([...engines])('over random histories on %s', (engine) => {
-  test('addresses, terms, prices and balances of random histories equal the model’s, and verify finds nothing', async () => {
-    let floor: DomainShop | undefined
+describe.each([...engines])('random histories of dedicated proxies on %s', (engine) => {
+  test('random histories give the addresses, terms, prices and balances of the model, and verify finds nothing', async () => {
+    let shop: DomainShop | undefined
     let number = 0
     await fc.assert(
       fc.asyncProperty(history, async (steps) => {
-        if (number % perFloor === 0) {
-          await floor?.close()
-          floor = undefined
+        if (number % perShop === 0) {
+          await shop?.close()
+          shop = undefined
         }
-        floor ??= await openDomainShop(engine, shippedWith(...codes))
-        const replay = await Replay.begin(floor, number % perFloor)
+        shop ??= await openDomainShop(engine, shippedWith(...codes))
+        const replay = await Replay.begin(shop, number % perShop)
         number += 1
         for (const each of steps) await replay.take(each)
         await replay.compare()
       }),
       { numRuns: histories[engine] },
     )
-    await floor?.close()
+    await shop?.close()
   })
 })

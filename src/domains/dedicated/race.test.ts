@@ -34,66 +34,65 @@ async function countOutcomes(attempts: readonly Promise<unknown>[]): Promise<Rec
   return counts
 }
 
-describe.each([...engines])('many at once on %s', (engine) => {
-  let floor: DomainShop
+describe.each([...engines])('concurrent purchases of dedicated proxies on %s', (engine) => {
+  let shop: DomainShop
   let customers: CustomerId[]
   let block = 0
   beforeAll(async () => {
-    floor = await openDomainShop(engine, shippedWith('AT', 'BE', 'CH', 'CZ'), 12)
-    customers = await Promise.all(Array.from({ length: buyers }, () => addCustomer(floor.services, rich)))
+    shop = await openDomainShop(engine, shippedWith('AT', 'BE', 'CH', 'CZ'), 12)
+    customers = await Promise.all(Array.from({ length: buyers }, () => addCustomer(shop.services, rich)))
   })
-  afterAll(() => floor.close())
+  afterAll(() => shop.close())
   const oneOf = (customer: CustomerId, code: string, ipv: Ipv, count = 1) =>
-    buyProxies(floor.services, customer, { code, ipv, period: 7, count })
+    buyProxies(shop.services, customer, { code, ipv, period: 7, count })
 
   /** Fifty addresses: 32 + 16 + 2. */
   async function addFifty(code: string, ipv: Ipv): Promise<void> {
     block += 1
-    for (const prefix of ['0/27', '32/28', '48/31'])
-      await addStock(floor.services, `10.${block}.0.${prefix}`, code, ipv)
+    for (const prefix of ['0/27', '32/28', '48/31']) await addStock(shop.services, `10.${block}.0.${prefix}`, code, ipv)
   }
 
-  test(`${buyers} buyers of one each for 50 addresses make exactly 50 sales, ${rounds} times over`, async () => {
+  test(`${buyers} concurrent purchases of one of 50 addresses make exactly 50 sales, in each of ${rounds} rounds`, async () => {
     for (let round = 0; round < rounds; round += 1) {
       await addFifty('AT', 4)
       const counts = await countOutcomes(customers.map((customer) => oneOf(customer, 'AT', 4)))
       expect(counts).toEqual({ done: 50, out_of_stock: buyers - 50 })
     }
-    const held = await floor.db.first<{ n: bigint; addresses: bigint }>(
+    const held = await shop.db.first<{ n: bigint; addresses: bigint }>(
       `SELECT COUNT(*) AS n, COUNT(DISTINCT address) AS addresses FROM proxies WHERE country = 'AT'`,
     )
     expect([Number(held?.n), Number(held?.addresses)]).toEqual([50 * rounds, 50 * rounds])
-    expect(await slotsByState(floor.services)).toEqual({ free: 0, leased: 50 * rounds, resting: 0, retired: 0 })
-    expect(await findingsOf(floor.services)).toEqual([])
+    expect(await slotsByState(shop.services)).toEqual({ free: 0, leased: 50 * rounds, resting: 0, retired: 0 })
+    expect(await findingsOf(shop.services)).toEqual([])
   })
 
-  test(`${buyers} buyers of one slot each for 50 shared addresses make exactly 150 sales`, async () => {
+  test(`${buyers} concurrent purchases of one slot of 50 shared addresses make exactly 150 sales`, async () => {
     await addFifty('BE', 3)
     const counts = await countOutcomes(customers.map((customer) => oneOf(customer, 'BE', 3)))
     expect(counts).toEqual({ done: 150, out_of_stock: buyers - 150 })
-    expect(await findingsOf(floor.services)).toEqual([])
+    expect(await findingsOf(shop.services)).toEqual([])
   })
 
-  test('every buyer gets a slot when there are as many buyers as slots of shared addresses', async () => {
+  test('24 concurrent purchases of the 24 slots of 8 shared addresses all succeed', async () => {
     for (let round = 0; round < rounds * 2; round += 1) {
       block += 1
-      await addStock(floor.services, `10.${block}.0.0/29`, 'CH', 3)
+      await addStock(shop.services, `10.${block}.0.0/29`, 'CH', 3)
       const counts = await countOutcomes(customers.slice(0, 24).map((customer) => oneOf(customer, 'CH', 3)))
       expect(counts).toEqual({ done: 24 })
     }
   })
 
-  test('an address of a purchase that fails for lack of money is available to other customers', async () => {
+  test('an address of a purchase that its token cap refuses is available to another customer', async () => {
     for (let round = 0; round < rounds * 2; round += 1) {
       block += 1
-      await addStock(floor.services, `10.${block}.0.0`, 'BE', 4)
+      await addStock(shop.services, `10.${block}.0.0`, 'BE', 4)
       const cap = 0n as Kopecks
       const tokens = await Promise.all(
-        customers.slice(0, 12).map((customer) => floor.services.customers.issueToken(customer, { name: 'poor', cap })),
+        customers.slice(0, 12).map((customer) => shop.services.customers.issueToken(customer, { name: 'poor', cap })),
       )
       const order = { ...kindIn('BE', 4), period: 7, count: 1 }
       const poor = tokens.map(({ token }) =>
-        floor.services.dedicated.buy(
+        shop.services.dedicated.buy(
           { ...keylessRequest(token.customer), by: { customer: token.customer, token } },
           order,
         ),
@@ -105,60 +104,60 @@ describe.each([...engines])('many at once on %s', (engine) => {
     }
   })
 
-  test('concurrent purchases of several proxies leave fewer unsold than any refused purchase asked for', async () => {
+  test('60 concurrent purchases of 7 of 50 addresses make exactly 7 sales', async () => {
     await addFifty('CH', 4)
     const counts = await countOutcomes(customers.slice(0, 60).map((customer) => oneOf(customer, 'CH', 4, 7)))
     expect(counts).toEqual({ done: 7, out_of_stock: 53 })
-    expect(await findingsOf(floor.services)).toEqual([])
+    expect(await findingsOf(shop.services)).toEqual([])
   })
 
-  test('concurrent purchases of one customer never overdraw the account', async () => {
-    await addStock(floor.services, '10.200.0.0/24', 'CZ', 4)
+  test('40 concurrent purchases of a customer with a balance for 10 make exactly 10 sales', async () => {
+    await addStock(shop.services, '10.200.0.0/24', 'CZ', 4)
     // A week in CZ is seven roubles.
-    const customer = await addCustomer(floor.services, 7_000n)
+    const customer = await addCustomer(shop.services, 7_000n)
     const counts = await countOutcomes(Array.from({ length: 40 }, () => oneOf(customer, 'CZ', 4)))
     expect(counts).toEqual({ done: 10, insufficient_funds: 30 })
-    expect((await floor.services.ledger.balance(customer)).balance).toBe(0n as never)
+    expect((await shop.services.ledger.balance(customer)).balance).toBe(0n as never)
   })
 
-  test('concurrent prolongings of the same proxies all count', async () => {
+  test('30 concurrent prolongings of the same 3 proxies by 3 days add 90 days to each', async () => {
     const [customer] = customers
     if (!customer) throw new Error('there are no customers')
     const { proxies } = await oneOf(customer, 'CZ', 4, 3)
     const ids = proxies.map((each) => each.id)
     const attempts = Array.from({ length: 30 }, (_, index) =>
-      prolongProxies(floor.services, customer, index % 2 === 0 ? ids : ids.toReversed(), 3),
+      prolongProxies(shop.services, customer, index % 2 === 0 ? ids : ids.toReversed(), 3),
     )
     expect(await countOutcomes(attempts)).toEqual({ done: 30 })
     for (const id of ids) {
-      const { expiresAt } = await floor.services.dedicated.load(customer, id)
-      expect(expiresAt).toBe(floor.clock.nowMs + (7 + 90) * dayMs)
+      const { expiresAt } = await shop.services.dedicated.load(customer, id)
+      expect(expiresAt).toBe(shop.clock.nowMs + (7 + 90) * dayMs)
     }
-    expect(await findingsOf(floor.services)).toEqual([])
+    expect(await findingsOf(shop.services)).toEqual([])
   })
 
   test('one customer’s concurrent swaps and purchases never hold a shared address twice', async () => {
     const iterations = scaled(40)
-    for (let turn = 0; turn < iterations; turn += 1) {
-      const customer = await addCustomer(floor.services, rich)
+    for (let round = 0; round < iterations; round += 1) {
+      const customer = await addCustomer(shop.services, rich)
       block += 1
-      await addStock(floor.services, `10.${block}.0.0/29`, 'CZ', 3)
+      await addStock(shop.services, `10.${block}.0.0/29`, 'CZ', 3)
       const { proxies } = await oneOf(customer, 'CZ', 3, 4)
       await countOutcomes([
-        ...proxies.map((proxy) => floor.services.dedicated.replace(customer, proxy.id)),
+        ...proxies.map((proxy) => shop.services.dedicated.replace(customer, proxy.id)),
         oneOf(customer, 'CZ', 3, 2),
         oneOf(customer, 'CZ', 3),
       ])
     }
-    expect(await findingsOf(floor.services)).toEqual([])
+    expect(await findingsOf(shop.services)).toEqual([])
   })
 
   test('verify finds nothing after concurrent purchases, swaps, prolongings, ends and rests', async () => {
-    const { services, clock } = floor
+    const { services, clock } = shop
     const iterations = scaled(30)
     const few = customers.slice(0, 8)
-    for (let turn = 0; turn < iterations; turn += 1) {
-      const held = await floor.db.all<{ id: bigint; customer_id: string }>(
+    for (let round = 0; round < iterations; round += 1) {
+      const held = await shop.db.all<{ id: bigint; customer_id: string }>(
         `SELECT id, customer_id FROM proxies WHERE state = 'held' AND country IN ('CZ', 'CH') ORDER BY id LIMIT 24`,
       )
       clock.advanceDays(4)

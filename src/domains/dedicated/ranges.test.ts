@@ -7,7 +7,7 @@ import { addStock, kindIn, prefixOf, prolongProxies } from '../../../test/harnes
 const dayMs = 86_400_000
 const plain = { undo: false, replace: false, refund: false, note: 'lost' }
 
-describe.each([...engines])('a whole range on %s', (engine) => {
+describe.each([...engines])('operations on a whole range on %s', (engine) => {
   const here = sellInCountries(engine, (number) => `10.4.${number}.0/30`)
   const { buy, events } = here
   const lost = () => prefixOf(`10.4.${here.number}.0/30`)
@@ -16,8 +16,10 @@ describe.each([...engines])('a whole range on %s', (engine) => {
     return here.floor.services.stock.available(kindIn(here.code, 4))
   }
   /** Makes the gateways report at this time, and expires the cache of live nodes. */
-  const hearAt = async (heardMs: number) => {
-    await here.floor.db.transact((tx) => tx.run(`UPDATE nodes SET last_seen_at = $1 WHERE kind = 'gateway'`, [heardMs]))
+  const reportAt = async (reportedMs: number) => {
+    await here.floor.db.transact((tx) =>
+      tx.run(`UPDATE nodes SET last_seen_at = $1 WHERE kind = 'gateway'`, [reportedMs]),
+    )
     here.floor.clock.advance(2000)
   }
   const stateSent = async (id: number) => {
@@ -25,7 +27,7 @@ describe.each([...engines])('a whole range on %s', (engine) => {
     return (all?.find((each) => each.id === String(id))?.shape as { state: string } | undefined)?.state
   }
 
-  test('a survey of a range counts its slots and affected customers, and changes nothing', async () => {
+  test('a survey of a range counts its slots, affected customers and replacements, and changes nothing', async () => {
     const { proxies, price } = await buy(2)
     await addStock(here.floor.services, `10.5.${here.number}.0/31`, here.code, 4)
     const survey = await here.floor.services.rangeOperator.survey(lost())
@@ -48,7 +50,7 @@ describe.each([...engines])('a whole range on %s', (engine) => {
     await setServingNode('(SELECT MAX(serving_node) FROM stock)')
   })
 
-  test('a retired range is not sold and its leases run out; undone, it is sold again', async () => {
+  test('a retired range is not sold, and undo puts it back on sale', async () => {
     await buy(1)
     expect(await here.floor.services.rangeOperator.retire(lost(), plain)).toMatchObject({ places: 4, replaced: [] })
     expect(await available()).toBe(0)
@@ -57,7 +59,7 @@ describe.each([...engines])('a whole range on %s', (engine) => {
     expect(await available()).toBe(3)
   })
 
-  test('customers of a retired range get other addresses of the kind; without one they wait or are refunded', async () => {
+  test('proxies of a retired range get other addresses of the kind, and without one they wait or are refunded', async () => {
     const { proxies } = await buy(4)
     const ids = proxies.map((each) => each.id)
     await addStock(here.floor.services, `10.5.${here.number}.0/31`, here.code, 4)
@@ -76,16 +78,16 @@ describe.each([...engines])('a whole range on %s', (engine) => {
   test('no proxy is refunded for lack of a replacement while no gateway is live', async () => {
     const { services, clock } = here.floor
     const { proxies } = await buy(1)
-    await hearAt(0)
+    await reportAt(0)
     const order = { ...plain, replace: true, refund: true }
     const ids = proxies.map((each) => each.id)
     expect(await services.rangeOperator.retire(lost(), order)).toMatchObject({ ended: [], waiting: ids })
-    await hearAt(clock.nowMs + 10 ** 12)
+    await reportAt(clock.nowMs + 10 ** 12)
     expect(await services.rangeOperator.retire(lost(), order)).toMatchObject({ ended: ids, waiting: [] })
   })
 
   test.each(['retire', 'quarantine'] as const)(
-    'a range after %s sells no prolonging and no automatic renewal; undone, it does',
+    'proxies of a range are neither prolonged nor renewed after %s, and are prolonged after undo',
     async (close) => {
       const { services, clock } = here.floor
       const { proxies } = await buy(2)
@@ -97,7 +99,7 @@ describe.each([...engines])('a whole range on %s', (engine) => {
         () => prolongProxies(services, here.customer, ids),
         () => services.dedicated.quoteProlonging(here.customer, ids, 30),
       ]
-      for (const ask of attempts) expect((await refusalOf(ask())).details).toEqual({ ids, charged: false })
+      for (const attempt of attempts) expect((await refusalOf(attempt())).details).toEqual({ ids, charged: false })
       clock.advance(29.5 * dayMs)
       expect(await services.dedicatedUpkeep.renew(10)).toBe(0)
       expect((await services.ledger.balance(here.customer)).balance).toBe(before)
@@ -111,7 +113,7 @@ describe.each([...engines])('a whole range on %s', (engine) => {
     const { services, clock } = here.floor
     const { proxies } = await buy(2)
     const [id = 0, other = 0] = proxies.map((each) => each.id)
-    await hearAt(0)
+    await reportAt(0)
     // A running proxy can be prolonged: its outage is compensated.
     expect((await prolongProxies(services, here.customer, [other])).items).toHaveLength(1)
     clock.advance(31 * dayMs)
@@ -119,11 +121,11 @@ describe.each([...engines])('a whole range on %s', (engine) => {
     const refusal = await refusalOf(prolongProxies(services, here.customer, [id, other]))
     expect([refusal.code, refusal.details]).toEqual(['unavailable', { ids: [id], charged: false }])
     expect((await services.ledger.balance(here.customer)).balance).toBe(before)
-    await hearAt(clock.nowMs + 10 ** 12)
+    await reportAt(clock.nowMs + 10 ** 12)
     expect((await prolongProxies(services, here.customer, [id, other])).items).toHaveLength(2)
   })
 
-  test('a quarantined range serves no proxy and pauses the terms; undone, both continue', async () => {
+  test('a quarantined range blocks its proxies and pauses their terms, and undo resumes both', async () => {
     const { services, clock } = here.floor
     const { proxies } = await buy(1)
     const { id, expiresAt } = proxies[0] ?? { id: 0, expiresAt: 0 }

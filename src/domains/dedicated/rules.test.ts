@@ -18,7 +18,7 @@ const id = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })
 const chance = fc.uint8Array({ minLength: credentialRandomBytes, maxLength: credentialRandomBytes })
 const dayMs = 86_400_000
 
-test('readUsername returns the proxy’s number, and name and password need no escaping in a URL', () => {
+test('readUsername returns the number of the proxy, and name and password need no escaping in a URL', () => {
   fc.assert(
     fc.property(id, chance, (number, random) => {
       const { username, password } = makeCredentials(number, random)
@@ -29,7 +29,7 @@ test('readUsername returns the proxy’s number, and name and password need no e
   )
 })
 
-test('a password has 100 random bits, each of which changes it', () => {
+test('makeCredentials makes passwords that each random bit changes, without a duplicate among 5,000', () => {
   fc.assert(
     fc.property(chance, fc.nat(credentialRandomBytes - 5), fc.nat(4), (random, at, bit) => {
       const other = random.slice()
@@ -44,11 +44,11 @@ test('a password has 100 random bits, each of which changes it', () => {
   expect(seen.size).toBe(5000)
 })
 
-test('makeCredentials throws on too few random bytes', () => {
+test('makeCredentials throws RangeError for 8 random bytes', () => {
   expect(() => makeCredentials(1, new Uint8Array(8))).toThrow(RangeError)
 })
 
-test('readUsername returns undefined for any other text', () => {
+test('readUsername returns undefined for a text that does not have the form of a user name', () => {
   fc.assert(
     fc.property(fc.string(), (text) => {
       const found = readUsername(text)
@@ -58,7 +58,7 @@ test('readUsername returns undefined for any other text', () => {
   )
 })
 
-test('a term ends to the millisecond, and its grace period 3 days later', () => {
+test('statusAt ends a term to the millisecond, and isHeld ends its grace period 3 days later', () => {
   const proxy = { expiresAt: 1_000_000_000_000, state: 'held' as const, interruptedAt: null }
   expect(statusAt(proxy, proxy.expiresAt - 1)).toBe('active')
   expect(statusAt(proxy, proxy.expiresAt)).toBe('expired')
@@ -67,7 +67,7 @@ test('a term ends to the millisecond, and its grace period 3 days later', () => 
   expect(isHeld({ ...proxy, state: 'gone' }, 0)).toBeFalse()
 })
 
-test('a term is paused while its proxy is interrupted', () => {
+test('statusAt, isHeld, leftAt and prolonged() pause a term while its proxy is interrupted', () => {
   const proxy = { expiresAt: 10 * dayMs, state: 'held' as const, interruptedAt: 9 * dayMs }
   expect(statusAt(proxy, 20 * dayMs)).toBe('active')
   expect(isHeld(proxy, 20 * dayMs)).toBeTrue()
@@ -75,7 +75,7 @@ test('a term is paused while its proxy is interrupted', () => {
   expect(prolonged(proxy, 7, 20 * dayMs)).toBe(17 * dayMs)
 })
 
-test('prolonging never takes time away, and adds whole days to what is left or to now', () => {
+test('prolonged() adds whole days to the end of the term, or to now if the term has ended', () => {
   const moment = fc.integer({ min: 0, max: 4_000_000_000_000 })
   fc.assert(
     fc.property(moment, moment, fc.integer({ min: 1, max: 3650 }), (expiresAt, nowMs, days) => {
@@ -86,7 +86,7 @@ test('prolonging never takes time away, and adds whole days to what is left or t
   )
 })
 
-test('a renewal is due within a day of the end, for the period that is set now', () => {
+test('isToRenew is true within a day of the end, and only for the period that is set', () => {
   const proxy = { expiresAt: 10 * dayMs, renewPeriod: 30 }
   expect(isToRenew(proxy, 30, 9 * dayMs)).toBeTrue()
   expect(isToRenew(proxy, 30, 9 * dayMs - 1)).toBeFalse()

@@ -78,7 +78,7 @@ describe.each([...enginesOf('sqlite')])('expiry and renewal of proxies on %s', (
     ).toHaveLength(4)
   })
 
-  test('a customer holds a shared address once, and may get it again after its end', async () => {
+  test('a customer holds a shared address once, and may buy it again after its lease and rest have ended', async () => {
     const { services, clock } = here.floor
     await addStock(services, `10.2.${here.number}.1/32`, here.code, 3)
     const customer = await addCustomer(services, rich)
@@ -91,7 +91,7 @@ describe.each([...enginesOf('sqlite')])('expiry and renewal of proxies on %s', (
     expect(again?.address).toBe(first?.address ?? '')
   })
 
-  test('a shop that was stopped for a year ends in the same state as one that ran', async () => {
+  test('jobs that run once after a year give the same leases and slots as jobs that run every 5 days', async () => {
     const outcomes: unknown[] = []
     for (const pace of ['every day', 'once'] as const) {
       const own = await openDomainShop(engine, shippedWith('AT'))
@@ -103,7 +103,7 @@ describe.each([...enginesOf('sqlite')])('expiry and renewal of proxies on %s', (
       }
       for (let day = 1; day <= 365; day += 1) {
         own.clock.advanceDays(1)
-        // Every fifth day is enough here: nothing is bought meanwhile.
+        // Every fifth day is enough, because nothing is bought meanwhile.
         const due = pace === 'every day' ? day % 5 === 0 : day === 365
         if (due) for (const job of dedicatedJobs(own.services, { info: () => {} })) await job.work()
       }
@@ -118,7 +118,7 @@ describe.each([...enginesOf('sqlite')])('expiry and renewal of proxies on %s', (
     expect(outcomes[1]).toEqual(outcomes[0])
   })
 
-  test('release processes more overdue proxies than one batch holds', async () => {
+  test('the jobs release 450 overdue proxies, more than one batch holds', async () => {
     const { services, clock } = here.floor
     await addStock(services, '198.51.100.0/23', here.code, 4)
     const customer = await addCustomer(services, rich)
@@ -146,7 +146,7 @@ describe.each([...enginesOf('sqlite')])('expiry and renewal of proxies on %s', (
     await otherDb.close()
   })
 
-  describe('with automatic renewal', () => {
+  describe('automatic renewal of proxies', () => {
     let customer: CustomerId
     let id: number
     let start: number
@@ -159,7 +159,7 @@ describe.each([...enginesOf('sqlite')])('expiry and renewal of proxies on %s', (
     })
     const renew = () => here.floor.services.dedicatedUpkeep.renew(200)
 
-    test('a proxy is renewed once, one day ahead, and not as spending of a token if no token set it', async () => {
+    test('a proxy is renewed once, 1 day before its end, and the charge without a token is no API spending', async () => {
       const { clock, services } = here.floor
       clock.nowMs = start + 6 * dayMs - 1
       expect(await renew()).toBe(0)
@@ -179,7 +179,7 @@ describe.each([...enginesOf('sqlite')])('expiry and renewal of proxies on %s', (
       expect(await endOf(customer)).toBe(start + 67 * dayMs)
     })
 
-    test('two shops that renew at the same moment charge once', async () => {
+    test('two shops that renew a proxy at the same time charge once', async () => {
       const { clock } = here.floor
       const otherDb = openDatabase(here.floor.testDatabase.address)
       const other = wire(otherDb, clock)
@@ -195,7 +195,7 @@ describe.each([...enginesOf('sqlite')])('expiry and renewal of proxies on %s', (
       await otherDb.close()
     })
 
-    test('a renewal without money changes nothing, is retried after an hour, and succeeds once there is money', async () => {
+    test('a renewal above the balance changes nothing, is retried after 1 hour, and succeeds after a credit', async () => {
       const { clock, services } = here.floor
       await prolongProxies(services, customer, [id], 90)
       const end = await endOf(customer)
@@ -212,7 +212,7 @@ describe.each([...enginesOf('sqlite')])('expiry and renewal of proxies on %s', (
       expect(await endOf(customer)).toBe(end + 30 * dayMs)
     })
 
-    test('renewal is retried through the grace period, from the retry on, and stops at its end', async () => {
+    test('a renewal is retried in the grace period of 3 days, extends from the retry on, and then stops', async () => {
       const { clock, services } = here.floor
       await prolongProxies(services, customer, [id], 90)
       const end = await endOf(customer)
@@ -229,7 +229,7 @@ describe.each([...enginesOf('sqlite')])('expiry and renewal of proxies on %s', (
       expect(await balanceOf(customer)).toBe(before)
     })
 
-    test('a blocked customer is not charged, and is renewed within an hour after unblocking', async () => {
+    test('a blocked customer is not charged for a renewal, and is renewed after unblocking by the retry after 1 hour', async () => {
       const { clock, services } = here.floor
       await services.setBlocked(customer, true)
       clock.nowMs = start + 6 * dayMs
@@ -242,7 +242,7 @@ describe.each([...enginesOf('sqlite')])('expiry and renewal of proxies on %s', (
       expect(await endOf(customer)).toBe(start + 37 * dayMs)
     })
 
-    test('renewal set to null stops', async () => {
+    test('a proxy whose renewal period is set to null is not renewed', async () => {
       const { clock, services } = here.floor
       await services.dedicated.setRenewal(customer, [id], null)
       clock.nowMs = start + 6 * dayMs
@@ -250,7 +250,7 @@ describe.each([...enginesOf('sqlite')])('expiry and renewal of proxies on %s', (
       expect(await endOf(customer)).toBe(start + 7 * dayMs)
     })
 
-    test('a proxy that is prolonged by hand while its renewal runs is not renewed too', async () => {
+    test('a proxy that is prolonged manually while its renewal runs is not renewed after it', async () => {
       const { clock, services } = here.floor
       clock.nowMs = start + 6 * dayMs
       await Promise.all([renew(), prolongProxies(services, customer, [id], 30)])

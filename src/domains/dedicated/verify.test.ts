@@ -24,27 +24,27 @@ const run = (sql: string) => (tx: Tx) => tx.run(sql)
 
 const corruptions: readonly Corruption[] = [
   {
-    name: 'a leased place is put back on the shelf',
+    name: 'a leased slot is marked as free',
     promise: 'lease',
     spoil: run(`UPDATE stock SET state = 'free' WHERE id = (SELECT slot_id FROM proxies WHERE id = ${newest})`),
   },
   {
-    name: 'the number of the last place is to be given out again',
+    name: 'the slot counter repeats the last number',
     promise: 'counter',
     spoil: run(`UPDATE counters SET next = (SELECT MAX(id) FROM stock) WHERE name = 'place'`),
   },
   {
-    name: 'a free place is marked as leased',
+    name: 'a free slot is marked as leased',
     promise: 'lease',
     spoil: run(`UPDATE stock SET state = 'leased' WHERE id = (SELECT MIN(id) FROM stock WHERE state = 'free')`),
   },
   {
-    name: 'a leased place is retired under its holder',
+    name: 'a leased slot is marked as retired',
     promise: 'lease',
     spoil: run(`UPDATE stock SET state = 'retired' WHERE id = (SELECT slot_id FROM proxies WHERE id = ${newest})`),
   },
   {
-    name: 'a place is deleted',
+    name: 'a slot is deleted',
     promise: 'lease',
     spoil: run(`DELETE FROM stock WHERE id = (SELECT slot_id FROM proxies WHERE id = ${newest})`),
   },
@@ -64,7 +64,7 @@ const corruptions: readonly Corruption[] = [
     spoil: run('UPDATE leases SET ended_at = NULL WHERE ended_at IS NOT NULL'),
   },
   {
-    name: 'a lease is added on a free place',
+    name: 'a lease is added to a free slot',
     promise: 'lease',
     spoil: run(
       `INSERT INTO leases (slot_id, started_at, proxy_id)
@@ -72,7 +72,7 @@ const corruptions: readonly Corruption[] = [
     ),
   },
   {
-    name: 'a lease in the past is added over another',
+    name: 'a past lease is added that overlaps another one',
     promise: 'lease',
     spoil: run(
       `INSERT INTO leases (slot_id, started_at, ended_at, proxy_id)
@@ -80,7 +80,7 @@ const corruptions: readonly Corruption[] = [
     ),
   },
   {
-    name: 'a lease goes to another proxy',
+    name: 'a lease is moved to another proxy',
     promise: 'lease',
     spoil: run(`UPDATE leases SET proxy_id = ${oldest} WHERE proxy_id = ${newest}`),
   },
@@ -90,12 +90,12 @@ const corruptions: readonly Corruption[] = [
     spoil: run(`UPDATE proxies SET address = '192.0.2.1' WHERE id = ${newest}`),
   },
   {
-    name: "a proxy's place is changed",
+    name: "a proxy's slot is changed",
     promise: 'lease',
     spoil: run(`UPDATE proxies SET slot_id = slot_id + 100000 WHERE id = ${newest}`),
   },
   {
-    name: "a place's address is changed",
+    name: "a slot's address is changed",
     promise: 'lease',
     spoil: run(`UPDATE stock SET address = '192.0.2.1' WHERE id = (SELECT slot_id FROM proxies WHERE id = ${newest})`),
   },
@@ -105,13 +105,13 @@ const corruptions: readonly Corruption[] = [
     spoil: run(`UPDATE proxies SET expires_at = expires_at + 86400000 WHERE id = ${newest}`),
   },
   {
-    name: 'a proxy that was prolonged is given less',
+    name: 'a prolonged proxy is given less time than was paid for',
     promise: 'term',
     spoil: run(`UPDATE proxies SET expires_at = expires_at - 1 WHERE id = ${oldest}`),
   },
   { name: 'a proxy is deleted', promise: 'delivery', spoil: run(`DELETE FROM proxies WHERE id = ${newest}`) },
   {
-    name: 'a proxy that is over is deleted',
+    name: 'an ended proxy is deleted',
     promise: 'delivery',
     spoil: run(`DELETE FROM proxies WHERE state = 'gone'`),
   },
@@ -123,24 +123,24 @@ const corruptions: readonly Corruption[] = [
     ),
   },
   {
-    name: 'a proxy becomes one of another country',
+    name: 'the country of a proxy is changed',
     promise: 'delivery',
     spoil: run(`UPDATE proxies SET country = 'BE' WHERE id = ${newest}`),
   },
   {
-    name: 'a proxy is given to another customer',
+    name: 'a proxy is moved to another customer',
     promise: 'delivery',
     spoil: run(
       `UPDATE proxies SET customer_id = (SELECT MIN(id) FROM customers WHERE id <> customer_id) WHERE id = ${newest}`,
     ),
   },
   {
-    name: 'a proxy that is over is held again',
+    name: 'an ended proxy is marked as held',
     promise: 'lease',
     spoil: run(`UPDATE proxies SET state = 'held' WHERE state = 'gone'`),
   },
   {
-    name: 'a proxy that is held is declared over',
+    name: 'a held proxy is marked as gone',
     promise: 'lease',
     spoil: run(`UPDATE proxies SET state = 'gone' WHERE id = ${newest}`),
   },
@@ -163,7 +163,7 @@ const corruptions: readonly Corruption[] = [
     },
   },
   {
-    name: 'the digest that nodes know is another',
+    name: 'the password digest of a proxy is changed',
     promise: 'secret',
     spoil: (tx) => tx.run(`UPDATE proxies SET password_digest = $1 WHERE id = ${newest}`, [new Uint8Array(32)]),
   },
@@ -183,11 +183,15 @@ const corruptions: readonly Corruption[] = [
   { name: 'a calculation names a period not sold', promise: 'price', spoil: edit('buy', '"period":30', '"period":31') },
   { name: 'a calculation names another count', promise: 'price', spoil: edit('buy', '"count":2', '"count":1') },
   { name: 'a calculation names another sum', promise: 'price', spoil: edit('buy', '"kopecks":"', '"kopecks":"9') },
-  { name: 'a calculation names no such list', promise: 'price', spoil: edit('buy', '"catalogue":1', '"catalogue":9') },
-  { name: 'a calculation names no list', promise: 'price', spoil: edit('buy', '"catalogue"', '"katalog"') },
+  {
+    name: 'a calculation names an unknown price list',
+    promise: 'price',
+    spoil: edit('buy', '"catalogue":1', '"catalogue":9'),
+  },
+  { name: 'a calculation names no price list', promise: 'price', spoil: edit('buy', '"catalogue"', '"katalog"') },
   { name: "a prolonging's line is changed", promise: 'price', spoil: edit('prolong', '"count":1', '"count":2') },
-  { name: "a prolonging's lines are lost", promise: 'price', spoil: edit('prolong', '"lines"', '"Lines"') },
-  { name: "a prolonging's proxies are lost", promise: 'price', spoil: edit('prolong', '"proxies"', '"Proxies"') },
+  { name: "a prolonging's lines are missing", promise: 'price', spoil: edit('prolong', '"lines"', '"Lines"') },
+  { name: "a prolonging's proxies are missing", promise: 'price', spoil: edit('prolong', '"proxies"', '"Proxies"') },
   {
     name: 'an order is deleted',
     promise: 'delivery',
@@ -199,7 +203,7 @@ const corruptions: readonly Corruption[] = [
     spoil: run(`UPDATE proxies SET customer_id = (SELECT MIN(customer_id) FROM proxies WHERE ipv = 3) WHERE ipv = 3`),
   },
   {
-    name: 'an address of one’s own is in stock as a shared one too',
+    name: 'a dedicated address is also in stock as a shared one',
     promise: 'stock',
     spoil: run(
       `INSERT INTO stock (id, address, slot, country, ipv, state, retiring)
@@ -221,8 +225,8 @@ async function dropGuards(db: Database): Promise<void> {
 
 /** A shop with proxies of all kinds, prolonged, swapped, expired and gone, closed so that it can be copied. */
 async function makeHistory(engine: Engine): Promise<{ testDatabase: TestDatabase; remove(): Promise<void> }> {
-  const floor = await openDomainShop(engine, shippedWith('AT'))
-  const { services, clock } = floor
+  const shop = await openDomainShop(engine, shippedWith('AT'))
+  const { services, clock } = shop
   await addStock(services, '203.0.113.0/27', 'AT', 4)
   await addStock(services, '198.51.100.0', 'AT', 3)
   await addStock(services, '2001:db8::/64', 'AT', 6)
@@ -240,14 +244,14 @@ async function makeHistory(engine: Engine): Promise<{ testDatabase: TestDatabase
   clock.advanceDays(1)
   await buyProxies(services, two, { code: 'AT', ipv: 4, count: 3 })
   expect(await allFindingsOf(services)).toEqual([])
-  await dropGuards(floor.db)
-  expect(await besidesGuards(services)).toEqual([])
-  await floor.db.close()
-  return { testDatabase: floor.testDatabase, remove: () => floor.testDatabase.remove() }
+  await dropGuards(shop.db)
+  expect(await findingsWithoutGuards(services)).toEqual([])
+  await shop.db.close()
+  return { testDatabase: shop.testDatabase, remove: () => shop.testDatabase.remove() }
 }
 
 /** The findings other than dropped triggers and constraints. */
-async function besidesGuards(services: Services): Promise<readonly object[]> {
+async function findingsWithoutGuards(services: Services): Promise<readonly object[]> {
   const { false: others = [], true: guards = [] } = Object.groupBy(await allFindingsOf(services), (each) =>
     each.promise === 'schema' ? 'true' : 'false',
   )
@@ -271,14 +275,14 @@ describe.each([...engines])('verify on %s', (engine) => {
   })
 
   test.each(sampledOn(engine, corruptions).map((each) => ({ ...each })))(
-    'verify finds it when $name',
+    'verify reports that $name',
     async (corruption) => {
       const found = await findingsAfter(db, corruption.spoil)
       expect(found.map((each) => each.promise)).toContain(corruption.promise)
     },
   )
 
-  test('verify finds nothing once every change is rolled back', async () => {
-    expect(await besidesGuards(wire(db))).toEqual([])
+  test('verify finds nothing after every change is rolled back', async () => {
+    expect(await findingsWithoutGuards(wire(db))).toEqual([])
   })
 })

@@ -78,22 +78,22 @@ class Model {
 }
 
 describe.each([...engines])('random outages on %s', (engine) => {
-  let floor: DomainShop
+  let shop: DomainShop
   let customer: CustomerId
   beforeAll(async () => {
-    floor = await openDomainShop(engine, shippedWith('AT'))
-    await addStock(floor.services, '10.3.0.0/23', 'AT', 4)
-    customer = await addCustomer(floor.services, 10n ** 12n)
+    shop = await openDomainShop(engine, shippedWith('AT'))
+    await addStock(shop.services, '10.3.0.0/23', 'AT', 4)
+    customer = await addCustomer(shop.services, 10n ** 12n)
   })
-  afterAll(() => floor.close())
+  afterAll(() => shop.close())
 
-  async function play(steps: readonly Step[]): Promise<void> {
-    const { services, clock } = floor
+  async function runSteps(steps: readonly Step[]): Promise<void> {
+    const { services, clock } = shop
     const { outages, dedicated } = services
     const bought = await buyProxies(services, customer, { code: 'AT', ipv: 4, period: 7 })
     const id = bought.proxies[0]?.id ?? 0
     const model = new Model(clock.nowMs, clock.nowMs + 7 * dayMs)
-    /** When it got its address, or was prolonged after its end. */
+    /** The time at which the proxy got its address, or was prolonged after its end. */
     let beganAt = 0
     for (const each of steps) {
       if (each.do === 'wait') clock.advance(each.ms)
@@ -142,10 +142,10 @@ describe.each([...engines])('random outages on %s', (engine) => {
     await services.stock.endRest(1000)
   }
 
-  test('random outages compensate each lost moment once, and verify finds nothing', async () => {
-    await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), play), {
+  test('random outages extend the term by each lost millisecond once, and verify finds nothing', async () => {
+    await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), runSteps), {
       numRuns: scaled(engine === 'sqlite' ? 40 : 12),
     })
-    expect(await findingsOf(floor.services)).toEqual([])
+    expect(await findingsOf(shop.services)).toEqual([])
   })
 })

@@ -14,168 +14,168 @@ const minuteMs = 60_000
 const prefix = '203.0.113.0/30'
 
 /** Two gateways, the first of which is up. */
-async function openGates(engine: Engine): Promise<OutageShop> {
-  const town = await openOutageShop(engine, prefix, ['gate-1', 'gate-2'])
-  town.node('gate-2').isAlive = false
-  // A shop opens outages only after it has looked for 30 s.
-  await town.ticks(8)
-  return town
+async function openGateways(engine: Engine): Promise<OutageShop> {
+  const shop = await openOutageShop(engine, prefix, ['gate-1', 'gate-2'])
+  shop.node('gate-2').isAlive = false
+  // A shop opens outages only after it has watched for 30 s.
+  await shop.ticks(8)
+  return shop
 }
 
 describe.each([...enginesOf('sqlite')])('outages of nodes on %s', (engine) => {
-  let town: OutageShop
+  let shop: OutageShop
   beforeEach(async () => {
-    town = await openGates(engine)
+    shop = await openGateways(engine)
   })
   afterEach(async () => {
-    expect(await findingsOf(town.services)).toEqual([])
-    await town.close()
+    expect(await findingsOf(shop.services)).toEqual([])
+    await shop.close()
   })
 
-  test('a dead node’s proxies are interrupted from its last report on, and get the time back when it returns', async () => {
-    const id = await town.buy()
-    const [bought, diedAt] = [await town.show(id), town.nowMs]
-    town.node('gate-1').isAlive = false
-    await town.ticks(outageAfterMs / tickMs - 1)
-    expect((await town.show(id)).proxy.interruptedAt).toBeNull()
-    await town.ticks(1)
-    expect(await town.show(id)).toMatchObject({
+  test('proxies of a dead node are interrupted from its last report on, and are extended when it returns', async () => {
+    const id = await shop.buy()
+    const [bought, diedAt] = [await shop.show(id), shop.nowMs]
+    shop.node('gate-1').isAlive = false
+    await shop.ticks(outageAfterMs / tickMs - 1)
+    expect((await shop.show(id)).proxy.interruptedAt).toBeNull()
+    await shop.ticks(1)
+    expect(await shop.show(id)).toMatchObject({
       node: 'gate-1',
       status: 'active',
       proxy: { interruptedAt: diedAt, interruptedBy: 'outage', expiresAt: bought.proxy.expiresAt },
     })
-    await town.ticks(20)
-    town.node('gate-1').isAlive = true
-    await town.ticks(1)
-    const { proxy } = await town.show(id)
+    await shop.ticks(20)
+    shop.node('gate-1').isAlive = true
+    await shop.ticks(1)
+    const { proxy } = await shop.show(id)
     expect(proxy.interruptedAt).toBeNull()
-    expect(proxy.expiresAt - bought.proxy.expiresAt).toBe(town.nowMs - diedAt)
-    expect(await town.eventTypes()).toEqual(['proxy.interrupted', 'proxy.restored', 'proxy.extended'])
-    await town.ticks(3)
-    expect(await town.eventTypes()).toHaveLength(3)
+    expect(proxy.expiresAt - bought.proxy.expiresAt).toBe(shop.nowMs - diedAt)
+    expect(await shop.eventTypes()).toEqual(['proxy.interrupted', 'proxy.restored', 'proxy.extended'])
+    await shop.ticks(3)
+    expect(await shop.eventTypes()).toHaveLength(3)
   })
 
   test.each(['close', 'revoke'] as const)(
-    'proxies of a node that the operator shuts with %s are interrupted',
+    'proxies of a node are interrupted from its last report on after %s by the operator',
     async (verb) => {
-      const [id, heardAt] = [await town.buy(), town.nowMs]
-      await town.services.fleet[verb]('gate-1')
-      town.node('gate-1').isAlive = false
-      await town.ticks(outageAfterMs / tickMs)
-      expect((await town.show(id)).proxy.interruptedAt).toBe(heardAt)
+      const [id, reportedAt] = [await shop.buy(), shop.nowMs]
+      await shop.services.fleet[verb]('gate-1')
+      shop.node('gate-1').isAlive = false
+      await shop.ticks(outageAfterMs / tickMs)
+      expect((await shop.show(id)).proxy.interruptedAt).toBe(reportedAt)
     },
   )
 
   test(`a node that is silent for less than ${outageAfterMs / 1000} s causes no outage`, async () => {
-    const id = await town.buy()
-    const before = (await town.show(id)).proxy.expiresAt
-    town.node('gate-1').isAlive = false
-    await town.ticks(outageAfterMs / tickMs - 1)
-    town.node('gate-1').isAlive = true
-    await town.ticks(10)
-    expect((await town.show(id)).proxy.expiresAt).toBe(before)
-    expect(await town.eventTypes()).toEqual([])
+    const id = await shop.buy()
+    const before = (await shop.show(id)).proxy.expiresAt
+    shop.node('gate-1').isAlive = false
+    await shop.ticks(outageAfterMs / tickMs - 1)
+    shop.node('gate-1').isAlive = true
+    await shop.ticks(10)
+    expect((await shop.show(id)).proxy.expiresAt).toBe(before)
+    expect(await shop.eventTypes()).toEqual([])
   })
 
-  test('an address that its node reports as unusable is interrupted from that report on, and no other address', async () => {
-    const [first, second] = [await town.buy(), await town.buy()]
-    const lost = Number((await town.show(first)).proxy.address.split('.')[3])
+  test('a proxy whose address its node reports as unusable is interrupted from that report on, and no other', async () => {
+    const [first, second] = [await shop.buy(), await shop.buy()]
+    const lost = Number((await shop.show(first)).proxy.address.split('.')[3])
     const kept = [0, 1, 2, 3].filter((each) => each !== lost)
-    town.node('gate-1').runs = kept.map((each) => [each, 1] as const).reduce(joined, [])
-    await town.ticks(1)
-    const lostAt = town.nowMs
-    await town.ticks(outageAfterMs / tickMs)
-    expect((await town.show(first)).proxy.interruptedAt).toBe(lostAt)
-    expect((await town.show(second)).proxy.interruptedAt).toBeNull()
-    town.node('gate-1').runs = [[0, 4]]
-    await town.ticks(1)
-    expect((await town.show(first)).proxy.interruptedAt).toBeNull()
+    shop.node('gate-1').runs = kept.map((each) => [each, 1] as const).reduce(joined, [])
+    await shop.ticks(1)
+    const lostAt = shop.nowMs
+    await shop.ticks(outageAfterMs / tickMs)
+    expect((await shop.show(first)).proxy.interruptedAt).toBe(lostAt)
+    expect((await shop.show(second)).proxy.interruptedAt).toBeNull()
+    shop.node('gate-1').runs = [[0, 4]]
+    await shop.ticks(1)
+    expect((await shop.show(first)).proxy.interruptedAt).toBeNull()
   })
 
-  test('another node that can use the address takes it over, and the customer gets proxy.moved', async () => {
-    const [id, diedAt] = [await town.buy(), town.nowMs]
-    const before = (await town.show(id)).proxy.expiresAt
-    town.node('gate-1').isAlive = false
-    await town.ticks(10)
-    town.node('gate-2').isAlive = true
-    await town.ticks(1)
-    expect(await town.show(id)).toMatchObject({
+  test('another node that can use the address takes it over, and the customer gets the event proxy.moved', async () => {
+    const [id, diedAt] = [await shop.buy(), shop.nowMs]
+    const before = (await shop.show(id)).proxy.expiresAt
+    shop.node('gate-1').isAlive = false
+    await shop.ticks(10)
+    shop.node('gate-2').isAlive = true
+    await shop.ticks(1)
+    expect(await shop.show(id)).toMatchObject({
       node: 'gate-2',
-      proxy: { interruptedAt: null, expiresAt: before + town.nowMs - diedAt },
+      proxy: { interruptedAt: null, expiresAt: before + shop.nowMs - diedAt },
     })
-    expect(await town.eventTypes()).toEqual(['proxy.interrupted', 'proxy.restored', 'proxy.extended', 'proxy.moved'])
-    town.node('gate-1').isAlive = true
-    await town.ticks(10)
-    expect(await town.eventTypes()).toHaveLength(4)
+    expect(await shop.eventTypes()).toEqual(['proxy.interrupted', 'proxy.restored', 'proxy.extended', 'proxy.moved'])
+    shop.node('gate-1').isAlive = true
+    await shop.ticks(10)
+    expect(await shop.eventTypes()).toHaveLength(4)
   })
 
-  test('moving a range in use sends proxy.moved and causes no outage', async () => {
-    const id = await town.buy()
-    const before = (await town.show(id)).proxy.expiresAt
-    town.node('gate-2').isAlive = true
-    await town.ticks(2)
-    await town.assign('gate-2')
-    await town.ticks(1)
-    expect(await town.show(id)).toMatchObject({ node: 'gate-2', proxy: { interruptedAt: null, expiresAt: before } })
-    await town.assign('gate-1')
-    await town.ticks(10)
-    expect((await town.show(id)).node).toBe('gate-1')
-    expect(await town.eventTypes()).toEqual(['proxy.moved', 'proxy.moved'])
+  test('assigning a range in use to another node sends the event proxy.moved and causes no outage', async () => {
+    const id = await shop.buy()
+    const before = (await shop.show(id)).proxy.expiresAt
+    shop.node('gate-2').isAlive = true
+    await shop.ticks(2)
+    await shop.assign('gate-2')
+    await shop.ticks(1)
+    expect(await shop.show(id)).toMatchObject({ node: 'gate-2', proxy: { interruptedAt: null, expiresAt: before } })
+    await shop.assign('gate-1')
+    await shop.ticks(10)
+    expect((await shop.show(id)).node).toBe('gate-1')
+    expect(await shop.eventTypes()).toEqual(['proxy.moved', 'proxy.moved'])
   })
 
-  test('a shop that was down opens no outage for a node that reports after its return', async () => {
-    const id = await town.buy()
-    const before = (await town.show(id)).proxy.expiresAt
-    town.clock.advance(8 * 60 * minuteMs)
-    await town.services.outageWatch.look()
-    await town.ticks(10)
-    expect((await town.show(id)).proxy.expiresAt).toBe(before)
-    expect(await town.eventTypes()).toEqual([])
+  test('a shop that was down for 8 hours opens no outage for a node that reports after its return', async () => {
+    const id = await shop.buy()
+    const before = (await shop.show(id)).proxy.expiresAt
+    shop.clock.advance(8 * 60 * minuteMs)
+    await shop.services.outageWatch.look()
+    await shop.ticks(10)
+    expect((await shop.show(id)).proxy.expiresAt).toBe(before)
+    expect(await shop.eventTypes()).toEqual([])
   })
 
-  test('a node still silent 30 s after the shop’s return was down since its last report', async () => {
-    const [id, heardAt] = [await town.buy(), town.nowMs]
-    town.node('gate-1').isAlive = false
-    town.clock.advance(10 * minuteMs)
-    await town.services.outageWatch.look()
-    await town.ticks(outageAfterMs / tickMs - 1)
-    expect((await town.show(id)).proxy.interruptedAt).toBeNull()
-    await town.ticks(1)
-    expect((await town.show(id)).proxy.interruptedAt).toBe(heardAt)
+  test('an outage of a node that is silent 30 s after the return of the shop begins at its last report', async () => {
+    const [id, reportedAt] = [await shop.buy(), shop.nowMs]
+    shop.node('gate-1').isAlive = false
+    shop.clock.advance(10 * minuteMs)
+    await shop.services.outageWatch.look()
+    await shop.ticks(outageAfterMs / tickMs - 1)
+    expect((await shop.show(id)).proxy.interruptedAt).toBeNull()
+    await shop.ticks(1)
+    expect((await shop.show(id)).proxy.interruptedAt).toBe(reportedAt)
   })
 
-  test('a term bought after the previous one has ended gets no compensation for the gap', async () => {
-    const id = await town.buy()
-    town.clock.advance(7 * dayMs + minuteMs)
-    town.node('gate-1').isAlive = false
-    await town.ticks(20)
-    expect((await town.show(id)).proxy.interruptedAt).toBeNull()
-    const early = prolongProxies(town.services, town.customer, [id], 3)
+  test('a prolonging after the end of a term gets no compensation for an outage before it', async () => {
+    const id = await shop.buy()
+    shop.clock.advance(7 * dayMs + minuteMs)
+    shop.node('gate-1').isAlive = false
+    await shop.ticks(20)
+    expect((await shop.show(id)).proxy.interruptedAt).toBeNull()
+    const early = prolongProxies(shop.services, shop.customer, [id], 3)
     expect((await refusalOf(early)).code).toBe('unavailable')
-    town.node('gate-1').isAlive = true
-    await town.ticks(1)
-    await prolongProxies(town.services, town.customer, [id], 3)
-    const prolongedAt = town.nowMs
-    town.node('gate-1').isAlive = false
-    await town.ticks(8)
-    expect((await town.show(id)).proxy.interruptedAt).toBe(prolongedAt)
+    shop.node('gate-1').isAlive = true
+    await shop.ticks(1)
+    await prolongProxies(shop.services, shop.customer, [id], 3)
+    const prolongedAt = shop.nowMs
+    shop.node('gate-1').isAlive = false
+    await shop.ticks(8)
+    expect((await shop.show(id)).proxy.interruptedAt).toBe(prolongedAt)
   })
 
-  test('an address is replaced after after_minutes by a served one, or waits if there is none', async () => {
-    await town.price({ address: 'replace', after_minutes: 2 })
-    await town.assign('gate-1')
-    await town.ticks(1)
-    const [first, second] = [await town.buy(), await town.buy()]
-    await town.add('198.51.100.1/32', 'gate-2')
-    town.node('gate-2').isAlive = true
-    await town.ticks(1)
-    town.node('gate-1').isAlive = false
-    const diedAt = town.nowMs
-    const before = (await town.show(first)).proxy.expiresAt
-    await town.ticks((2 * minuteMs) / tickMs - 1)
-    expect((await town.show(first)).proxy.interruptedAt).toBe(diedAt)
-    await town.ticks(1)
-    const both = [await town.show(first), await town.show(second)]
+  test('an interrupted address is replaced after after_minutes of 2 by a served one, or waits if there is none', async () => {
+    await shop.price({ address: 'replace', after_minutes: 2 })
+    await shop.assign('gate-1')
+    await shop.ticks(1)
+    const [first, second] = [await shop.buy(), await shop.buy()]
+    await shop.add('198.51.100.1/32', 'gate-2')
+    shop.node('gate-2').isAlive = true
+    await shop.ticks(1)
+    shop.node('gate-1').isAlive = false
+    const diedAt = shop.nowMs
+    const before = (await shop.show(first)).proxy.expiresAt
+    await shop.ticks((2 * minuteMs) / tickMs - 1)
+    expect((await shop.show(first)).proxy.interruptedAt).toBe(diedAt)
+    await shop.ticks(1)
+    const both = [await shop.show(first), await shop.show(second)]
     const [replaced, waiting] = both.toSorted((a) => (a.node === 'gate-2' ? -1 : 1))
     expect(replaced?.proxy).toMatchObject({
       address: '198.51.100.1',
@@ -184,31 +184,31 @@ describe.each([...enginesOf('sqlite')])('outages of nodes on %s', (engine) => {
       expiresAt: before + 2 * minuteMs,
     })
     expect(waiting?.proxy).toMatchObject({ interruptedAt: diedAt })
-    expect(await town.eventTypes()).toContain('proxy.replaced')
-    await town.ticks(5)
-    town.node('gate-1').isAlive = true
-    await town.ticks(1)
-    expect((await town.show(waiting?.proxy.id ?? 0)).proxy.interruptedAt).toBeNull()
+    expect(await shop.eventTypes()).toContain('proxy.replaced')
+    await shop.ticks(5)
+    shop.node('gate-1').isAlive = true
+    await shop.ticks(1)
+    expect((await shop.show(waiting?.proxy.id ?? 0)).proxy.interruptedAt).toBeNull()
   })
 })
 
 // PostgreSQL only: on SQLite one of the two waits for the other.
-test('two shops that look at once open, close and report each outage once', async () => {
-  const town = await openGates('postgres')
+test('two shops that watch one PostgreSQL database open, close and report each outage once', async () => {
+  const shop = await openGateways('postgres')
   try {
-    const id = await town.buy()
-    const other = town.secondShop()
-    town.alsoLook = () => other.outageWatch.look()
-    await town.ticks(8)
-    town.node('gate-1').isAlive = false
-    await town.ticks(8)
-    town.node('gate-2').isAlive = true
-    await town.ticks(3)
-    expect((await town.show(id)).proxy.interruptedAt).toBeNull()
-    expect(await town.eventTypes()).toEqual(['proxy.interrupted', 'proxy.restored', 'proxy.extended', 'proxy.moved'])
-    expect(await findingsOf(town.services)).toEqual([])
+    const id = await shop.buy()
+    const other = shop.secondShop()
+    shop.alsoLook = () => other.outageWatch.look()
+    await shop.ticks(8)
+    shop.node('gate-1').isAlive = false
+    await shop.ticks(8)
+    shop.node('gate-2').isAlive = true
+    await shop.ticks(3)
+    expect((await shop.show(id)).proxy.interruptedAt).toBeNull()
+    expect(await shop.eventTypes()).toEqual(['proxy.interrupted', 'proxy.restored', 'proxy.extended', 'proxy.moved'])
+    expect(await findingsOf(shop.services)).toEqual([])
   } finally {
-    await town.close()
+    await shop.close()
   }
 })
 
@@ -239,7 +239,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 8, arbitrary: fc.record({ do: fc.constant('wait' as const), ticks: fc.integer({ min: 1, max: 14 }) }) },
 )
 
-/** A takeover begins after the node is missed, and each change is seen at the next tick. */
+/** A takeover takes up to 3 ticks, and a change is noticed within 2 ticks. */
 const handoverMs = 3 * tickMs
 const noticeMs = 2 * tickMs
 
@@ -264,81 +264,81 @@ class Losses {
 
 const pairs = [...engines].flatMap((engine) => (['extend', 'refund'] as const).map((time) => ({ engine, time })))
 /** Both engines and both kinds of compensation; all four pairs only in a long run. */
-const tried = pairs.filter(({ engine, time }) => isLong || (engine === 'sqlite') === (time === 'extend'))
+const cases = pairs.filter(({ engine, time }) => isLong || (engine === 'sqlite') === (time === 'extend'))
 
-/** How many random histories are played on one town. */
+/** The number of random histories per shop. */
 const historiesOn = isLong ? { sqlite: 200, postgres: 40 } : { sqlite: 8, postgres: 3 }
 
-describe.each(tried)('random outages of nodes on $engine, made good by $time', ({ engine, time }) => {
-  test('compensation of random node outages is at most the loss, and at least the loss less the stated tolerance', async () => {
-    const town = await openOutageShop(engine, prefix, ['gate-1', 'gate-2'])
+describe.each(cases)('random outages of nodes on $engine, compensated by $time', ({ engine, time }) => {
+  test('the compensation of random node outages is between the modelled minimum and maximum loss', async () => {
+    const shop = await openOutageShop(engine, prefix, ['gate-1', 'gate-2'])
     try {
-      await town.price({ time })
-      await town.ticks(8)
+      await shop.price({ time })
+      await shop.ticks(8)
       await fc.assert(
-        fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 16 }), (steps) => play(town, steps, time)),
+        fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 16 }), (steps) => runSteps(shop, steps, time)),
         { numRuns: historiesOn[engine], endOnFailure: true },
       )
-      expect(await findingsOf(town.services)).toEqual([])
+      expect(await findingsOf(shop.services)).toEqual([])
     } finally {
-      await town.close()
+      await shop.close()
     }
   })
 })
 
-async function play(town: OutageShop, steps: readonly Step[], time: 'extend' | 'refund'): Promise<void> {
+async function runSteps(shop: OutageShop, steps: readonly Step[], time: 'extend' | 'refund'): Promise<void> {
   const names = ['gate-1', 'gate-2']
   const bought: { proxy: { id: number; expiresAt: number }; losses: Losses; offset: number }[] = []
   for (let count = 0; count < 2; count += 1) {
-    const { proxy } = await town.show(await town.buy())
-    bought.push({ proxy, losses: new Losses(town.nowMs), offset: Number(proxy.address.split('.')[3]) })
+    const { proxy } = await shop.show(await shop.buy())
+    bought.push({ proxy, losses: new Losses(shop.nowMs), offset: Number(proxy.address.split('.')[3]) })
   }
-  const balance = await town.balance()
-  const refunded = await town.lostMoney(bought.map(({ proxy }) => proxy.id))
+  const balance = await shop.balance()
+  const refunded = await shop.lostMoney(bought.map(({ proxy }) => proxy.id))
   const pass = async (ticks: number) => {
     for (let count = 0; count < ticks; count += 1) {
-      await town.ticks(1)
+      await shop.ticks(1)
       for (const { losses, offset } of bought) {
-        const isUsable = names.some((name) => town.node(name).isAlive && covers(town.node(name).runs, offset))
-        losses.tick(town.nowMs, isUsable)
+        const isUsable = names.some((name) => shop.node(name).isAlive && covers(shop.node(name).runs, offset))
+        losses.tick(shop.nowMs, isUsable)
       }
     }
   }
   const run = async (each: Step): Promise<void> => {
     if (each.do === 'wait') return pass(each.ticks)
-    const node = town.node(names[each.node] ?? '')
+    const node = shop.node(names[each.node] ?? '')
     if (each.do === 'can use') node.runs = each.runs
     else if (each.do === 'die') node.isAlive = false
     else if (each.do === 'close') {
-      await town.services.fleet.close(node.name)
+      await shop.services.fleet.close(node.name)
       ;[node.isClosed, node.isAlive] = [true, false]
     } else {
-      if (node.isClosed) await town.services.fleet.open(node.name)
+      if (node.isClosed) await shop.services.fleet.open(node.name)
       ;[node.isClosed, node.isAlive] = [false, true]
     }
   }
   for (const each of steps) await run(each)
-  expect(await findingsOf(town.services)).toEqual([])
+  expect(await findingsOf(shop.services)).toEqual([])
   for (const node of [0, 1]) {
     await run({ do: 'open', node })
     await run({ do: 'can use', node, runs: [[0, 4]] })
   }
   await pass(8)
   for (const { proxy, losses } of bought) {
-    const after = (await town.show(proxy.id)).proxy
+    const after = (await shop.show(proxy.id)).proxy
     expect(after.interruptedAt).toBeNull()
-    const rows = await town.outagesOf(proxy.id)
+    const rows = await shop.outagesOf(proxy.id)
     const givenMs = rows.reduce((sum, row) => sum + row.untilAt - row.fromAt, 0)
     expect(givenMs).toBeGreaterThanOrEqual(losses.least)
     expect(givenMs).toBeLessThanOrEqual(losses.max)
     expect(after.expiresAt - proxy.expiresAt).toBe(time === 'extend' ? givenMs : 0)
   }
-  const lost = await town.lostMoney(bought.map(({ proxy }) => proxy.id))
-  expect((await town.balance()) - balance).toBe(time === 'refund' ? lost - refunded : 0n)
+  const lost = await shop.lostMoney(bought.map(({ proxy }) => proxy.id))
+  expect((await shop.balance()) - balance).toBe(time === 'refund' ? lost - refunded : 0n)
   for (const { proxy } of bought) {
-    await town.services.proxyOperator.end(proxy.id, { give: 'nothing', note: 'over' })
+    await shop.services.proxyOperator.end(proxy.id, { give: 'nothing', note: 'over' })
   }
-  town.clock.advance(8 * dayMs)
-  await town.services.stock.endRest(100)
-  await town.ticks(8)
+  shop.clock.advance(8 * dayMs)
+  await shop.services.stock.endRest(100)
+  await shop.ticks(8)
 }
