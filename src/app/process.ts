@@ -5,6 +5,7 @@ import { tellServiceManager } from '../adapters/service-manager.ts'
 import type { Given, Option } from '../cli/command.ts'
 import type { Log } from '../core/log.ts'
 import { type Config, readConfig, settings } from './settings/config.ts'
+import { settingMeanings } from './settings/messages.ts'
 import { findUnknownSettings } from './settings/unknown.ts'
 import type { Opened } from './supervise.ts'
 
@@ -18,10 +19,10 @@ export const commonOptions: readonly Option[] = [
     meaning: 'run the command on the shop at this https:// address, as the operator of TURNPIKE_OPERATOR_TOKEN',
   },
   { flag: 'token-file', value: 'FILE', meaning: "a file with the operator's token for --shop" },
-  ...Object.values(settings).map((each) => ({
-    flag: each.flag,
-    value: each.value,
-    meaning: `${each.meaning} [${each.env}${each.fallback === '' ? '' : `, ${each.fallback}`}]`,
+  ...Object.entries(settings).map(([name, { flag, value, env, fallback }]) => ({
+    flag,
+    value,
+    meaning: `${settingMeanings[name]} [${env}${fallback === '' ? '' : `, ${fallback}`}]`,
   })),
 ]
 

@@ -3,14 +3,14 @@ import type { Engine, EngineDeps } from '../../dataplane/gateway/relay/engine.ts
 import { findLack, LinuxEngine } from '../../dataplane/gateway/relay/linux/engine.ts'
 import { PortableEngine } from '../../dataplane/gateway/relay/portable/engine.ts'
 import { createSockets } from '../../dataplane/gateway/relay/sockets.ts'
-import type { EngineChoice } from '../settings/gateway.ts'
+import type { GatewayConfig } from '../settings/gateway.ts'
 import { BadSetting } from '../settings/reading.ts'
 
 const here = { platform: process.platform, processor: process.arch }
 
 /** The engine of the setting; `auto` takes the fast one where the system allows it, and logs why where it does not. */
 export function chooseEngine(
-  choice: EngineChoice,
+  choice: GatewayConfig['gatewayEngine'],
   log: Log,
   deps: EngineDeps,
   machine: { readonly platform: string; readonly processor: string } = here,

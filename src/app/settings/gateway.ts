@@ -5,122 +5,62 @@ import { exitRetryMs } from '../../dataplane/gateway/access/exit-health.ts'
 import { roomWithin, shippedLimits, tunnelsWithin } from '../../dataplane/gateway/access/limits.ts'
 import { type Policy, type PortPolicy, shippedPorts } from '../../dataplane/gateway/access/policy.ts'
 import type { EngineLimits } from '../../dataplane/gateway/relay/engine.ts'
-import { givenOf, partsOf, type Reading, type Setting, setting } from './reading.ts'
+import {
+  anyText,
+  type ConfigOf,
+  listOf,
+  oneOf,
+  optional,
+  parsed,
+  partsOf,
+  type Read,
+  setting,
+  whole,
+} from './reading.ts'
 
-const engineChoices = ['auto', 'portable', 'linux'] as const
-export type EngineChoice = (typeof engineChoices)[number]
+const readShopUrl = parsed((text) => {
+  if (/^unix:\/./.test(text)) return text
+  const url = URL.parse(text)
+  return url && ['http:', 'https:'].includes(url.protocol) ? url.href : undefined
+}, 'must be an http:// or https:// address, or unix:/ and the path of a socket')
 
-export type GatewayConfig = Readonly<ReturnType<typeof readGatewayConfig>>
+const readEngine = oneOf(['auto', 'portable', 'linux'], 'must be one of auto, portable, linux')
+
+const readPorts: Read<PortPolicy['allow']> = (text, bad) => {
+  const ranges = partsOf(text).map((part) => {
+    const match = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(part)
+    const from = Number(match?.[1] ?? 0)
+    const to = Number(match?.[2] ?? from)
+    if (from < 1 || to > 65_535 || to < from) throw bad('must be ports or ranges of ports, like 80,443,1024-65535')
+    return { from, to }
+  })
+  if (ranges.length === 0) throw bad('must name at least one port')
+  return ranges
+}
+
+const readNames = listOf((name) => name.toLowerCase().replace(/\.$/, ''))
+const readPrefixes = listOf(parsed(readPrefix, 'must be addresses or prefixes, separated by commas'))
+const upToMillion = whole(1, 1_000_000)
+const { tunnels, newPerSecond, namesPerSecond } = shippedLimits
 
 export const gatewaySettings = {
-  shopUrl: setting(
-    'TURNPIKE_SHOP_URL',
-    'URL',
-    '',
-    'where a node finds its shop, https:// unless on this machine, or unix:/path/of/its/data/join/shop.sock; ' +
-      'else the shop of this data folder, or where the shop of these settings listens',
-  ),
-  nodeKey: setting(
-    'TURNPIKE_NODE_KEY',
-    'KEY',
-    '',
-    'the one-time key that "turnpike node add" printed, for the first start of a node',
-  ),
-  gatewayListen: setting(
-    'TURNPIKE_GATEWAY_LISTEN',
-    'ADDRESS',
-    '::',
-    'where the gateway listens; :: is every address of this machine, IPv4 too',
-  ),
-  gatewayEngine: setting(
-    'TURNPIKE_GATEWAY_ENGINE',
-    'ENGINE',
-    'auto',
-    'what moves the bytes: linux (epoll and splice), portable, or auto, the fastest that this machine allows',
-    'engine',
-  ),
-  gatewayPorts: setting(
-    'TURNPIKE_GATEWAY_ALLOW_PORTS',
-    'PORTS',
-    '80,443,1024-65535',
-    'ports that customers may reach; mail, file sharing and amplifiers never are',
-  ),
-  gatewayDenyNames: setting(
-    'TURNPIKE_GATEWAY_DENY_NAMES',
-    'NAMES',
-    '',
-    'names that customers may not reach, with all names below them, separated by commas',
-  ),
-  gatewayDenyPrefixes: setting(
-    'TURNPIKE_GATEWAY_DENY_PREFIXES',
-    'PREFIXES',
-    '',
-    'addresses that customers may not reach, separated by commas',
-  ),
-  gatewayConnections: setting(
-    'TURNPIKE_GATEWAY_CONNECTIONS',
-    'N',
-    '20000',
-    'connections that a gateway carries at once',
-  ),
-  gatewayTunnels: setting(
-    'TURNPIKE_GATEWAY_TUNNELS',
-    'N',
-    String(shippedLimits.tunnels),
-    'of which one customer may have so many, and a quarter at most',
-  ),
-  gatewayNewPerSecond: setting(
-    'TURNPIKE_GATEWAY_NEW',
-    'N',
-    String(shippedLimits.newPerSecond),
-    'new connections a second and customer',
-  ),
-  gatewayNamesPerSecond: setting(
-    'TURNPIKE_GATEWAY_NAMES',
-    'N',
-    String(shippedLimits.namesPerSecond),
-    'names to be looked up a second and customer',
-  ),
-  gatewayIdleSeconds: setting('TURNPIKE_GATEWAY_IDLE', 'SECONDS', '600', 'how long a connection may carry nothing'),
-  gatewayConnectSeconds: setting(
-    'TURNPIKE_GATEWAY_CONNECT',
-    'SECONDS',
-    '10',
-    'how long a destination may take to answer',
-  ),
-  gatewayCarryOnSeconds: setting(
-    'TURNPIKE_GATEWAY_CARRY_ON',
-    'SECONDS',
-    '3600',
-    'how long a gateway that another process has taken over from carries on what it has open',
-  ),
-} satisfies Record<string, Setting>
-
-type GatewayReading = Reading<keyof typeof gatewaySettings>
-
-export function readGatewayConfig(reading: GatewayReading) {
-  const { text, whole } = reading
-  return {
-    shopUrl: readShopUrl(reading),
-    nodeKey: givenOf(text('nodeKey')),
-    gatewayListen: text('gatewayListen'),
-    gatewayEngine: readEngine(reading),
-    gatewayPorts: readPorts(reading),
-    gatewayDenyNames: partsOf(text('gatewayDenyNames')).map((name) => name.toLowerCase().replace(/\.$/, '')),
-    gatewayDenyPrefixes: partsOf(text('gatewayDenyPrefixes')).map((part) => {
-      const prefix = readPrefix(part)
-      if (!prefix) throw reading.bad('gatewayDenyPrefixes', 'must be addresses or prefixes, separated by commas')
-      return prefix
-    }),
-    gatewayConnections: whole('gatewayConnections', 1, 1_000_000),
-    gatewayTunnels: whole('gatewayTunnels', 1, 1_000_000),
-    gatewayNewPerSecond: whole('gatewayNewPerSecond', 1, 1_000_000),
-    gatewayNamesPerSecond: whole('gatewayNamesPerSecond', 1, 1_000_000),
-    gatewayIdleSeconds: whole('gatewayIdleSeconds', 1, 86_400),
-    gatewayConnectSeconds: whole('gatewayConnectSeconds', 1, 120),
-    gatewayCarryOnSeconds: whole('gatewayCarryOnSeconds', 0, 604_800),
-  }
+  shopUrl: setting('TURNPIKE_SHOP_URL', 'URL', '', optional(readShopUrl)),
+  nodeKey: setting('TURNPIKE_NODE_KEY', 'KEY', '', optional(anyText)),
+  gatewayListen: setting('TURNPIKE_GATEWAY_LISTEN', 'ADDRESS', '::', anyText),
+  gatewayEngine: setting('TURNPIKE_GATEWAY_ENGINE', 'ENGINE', 'auto', readEngine, 'engine'),
+  gatewayPorts: setting('TURNPIKE_GATEWAY_ALLOW_PORTS', 'PORTS', '80,443,1024-65535', readPorts),
+  gatewayDenyNames: setting('TURNPIKE_GATEWAY_DENY_NAMES', 'NAMES', '', readNames),
+  gatewayDenyPrefixes: setting('TURNPIKE_GATEWAY_DENY_PREFIXES', 'PREFIXES', '', readPrefixes),
+  gatewayConnections: setting('TURNPIKE_GATEWAY_CONNECTIONS', 'N', '20000', upToMillion),
+  gatewayTunnels: setting('TURNPIKE_GATEWAY_TUNNELS', 'N', String(tunnels), upToMillion),
+  gatewayNewPerSecond: setting('TURNPIKE_GATEWAY_NEW', 'N', String(newPerSecond), upToMillion),
+  gatewayNamesPerSecond: setting('TURNPIKE_GATEWAY_NAMES', 'N', String(namesPerSecond), upToMillion),
+  gatewayIdleSeconds: setting('TURNPIKE_GATEWAY_IDLE', 'SECONDS', '600', whole(1, 86_400)),
+  gatewayConnectSeconds: setting('TURNPIKE_GATEWAY_CONNECT', 'SECONDS', '10', whole(1, 120)),
+  gatewayCarryOnSeconds: setting('TURNPIKE_GATEWAY_CARRY_ON', 'SECONDS', '3600', whole(0, 604_800)),
 }
+
+export type GatewayConfig = ConfigOf<typeof gatewaySettings>
 
 /** `files` is how many the process may have open. */
 export const engineLimitsOf = (
@@ -144,9 +84,7 @@ export const engineLimitsOf = (
   }
 }
 
-/**
- * Egress policy of this machine: nothing that the shop lists as its own. Only a sandbox may reach the machine itself.
- */
+/** Egress policy: nothing that the shop lists as its own. Only a sandbox may reach the machine itself. */
 export const policyOf = (
   config: GatewayConfig,
   mode: 'sandbox' | 'production',
@@ -162,36 +100,4 @@ export const policyOf = (
 function interfaceAddresses(): Prefix[] {
   const all = Object.values(networkInterfaces()).flatMap((each) => each ?? [])
   return all.flatMap(({ address }) => readPrefix(address.split('%', 1)[0] ?? '') ?? [])
-}
-
-function readEngine(reading: GatewayReading): EngineChoice {
-  const text = reading.text('gatewayEngine')
-  const choice = engineChoices.find((each) => each === text)
-  if (!choice) throw reading.bad('gatewayEngine', `must be one of ${engineChoices.join(', ')}`)
-  return choice
-}
-
-function readShopUrl(reading: GatewayReading): string | undefined {
-  const text = reading.text('shopUrl')
-  if (text === '') return undefined
-  if (/^unix:\/./.test(text)) return text
-  const url = URL.parse(text)
-  if (!url || !['http:', 'https:'].includes(url.protocol)) {
-    throw reading.bad('shopUrl', 'must be an http:// or https:// address, or unix:/ and the path of a socket')
-  }
-  return url.href
-}
-
-function readPorts(reading: GatewayReading): PortPolicy['allow'] {
-  const ranges = partsOf(reading.text('gatewayPorts')).map((part) => {
-    const match = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(part)
-    const from = Number(match?.[1] ?? 0)
-    const to = Number(match?.[2] ?? from)
-    if (from < 1 || to > 65_535 || to < from) {
-      throw reading.bad('gatewayPorts', 'must be ports or ranges of ports, like 80,443,1024-65535')
-    }
-    return { from, to }
-  })
-  if (ranges.length === 0) throw reading.bad('gatewayPorts', 'must name at least one port')
-  return ranges
 }

@@ -76,7 +76,7 @@ export const realRuntime: Runtime = { clock: Date.now, random: randomBytes, sha2
 /** Configuration of the domains; absent fields have defaults. */
 export type ShopConfig = {
   readonly vault: Vault
-  readonly gateway: { readonly host: string; readonly address?: string; readonly port: number }
+  readonly gateway: { readonly host: string; readonly address?: string | undefined; readonly port: number }
   readonly vpn?: VpnSettings
   readonly premium?: PremiumTerms
   /** How many open tokens a customer may have. */
@@ -152,7 +152,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
     numbers: nextNumber,
   })
   const vpn = createVpn({ ...shared, ledgerAudit, fleet, publicKeyOf, settings: config.vpn ?? shippedVpn })
-  const gateway = { address: config.gateway.host, ...config.gateway }
+  const gateway = { ...config.gateway, address: config.gateway.address ?? config.gateway.host }
   const premium = createPremium({ ...shared, gateway, terms, ports, stock })
   const endings = [dedicated.operator.ending, premium.traffic.ending, vpn.ending]
   const refunds = createRefunds({ ...shared, once, endings })
