@@ -1,4 +1,4 @@
-import { type Code, kindOfCode, type RefusalKind } from './messages/codes.ts'
+import { type Code, codeOf, kindOfCode, type RefusalKind } from './messages/codes.ts'
 import { en } from './messages/en.ts'
 import {
   type FieldProblem,
@@ -8,8 +8,7 @@ import {
   type SentProblem,
   toSent,
 } from './messages/problems.ts'
-import { codeOfReason } from './messages/reasons.ts'
-import { type KeyAndParams, type Reason, type Sentences, toSentence } from './messages/sentences.ts'
+import { type KeyAndParams, type Reason, type Sentences, toText } from './messages/sentences.ts'
 
 /** Public details of a refusal, as plain JSON. */
 export type RefusalDetails = { readonly [name: string]: unknown } | readonly FieldProblem[]
@@ -28,17 +27,17 @@ export class Refusal extends Error {
   readonly retryAfterSeconds: number | undefined
 
   constructor(...[reason, params = {}, details = null, retryAfterSeconds, code]: RefusalArguments) {
-    super(toSentence(en, reason, params))
+    super(toText(en, { reason, params }))
     this.reason = reason
     this.params = params
-    this.code = code ?? codeOfReason[reason]
+    this.code = code ?? codeOf(reason)
     this.kind = kindOfCode[this.code] ?? 'conflict'
     this.details = details
     this.retryAfterSeconds = retryAfterSeconds
   }
 
   say(sentences: Sentences): string {
-    return toSentence(sentences, this.reason, this.params)
+    return toText(sentences, this)
   }
 
   with(details: RefusalDetails): Refusal {
@@ -56,9 +55,8 @@ export const refuseHere = (text: string, code: Code = 'conflict', details: Refus
   new Refusal('here', { text }, details, undefined, code)
 
 /** Refuses all faulty fields at once, so that a client can fix them together. */
-export function malformed(problems: readonly FieldProblem[]): Refusal {
-  return new Refusal('invalid_request', { problems }, problems)
-}
+export const malformed = (problems: readonly FieldProblem[]): Refusal =>
+  new Refusal('invalid_request', { problems }, problems)
 
 /** Refuses one faulty field. */
 export const refuseField = (field: string, ...problem: ProblemArguments): Refusal =>

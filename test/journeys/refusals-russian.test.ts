@@ -7,7 +7,7 @@ import { en } from '../../src/core/messages/en.ts'
 import { type FieldProblem, fieldProblem } from '../../src/core/messages/problems.ts'
 import { problemsRu } from '../../src/core/messages/problems-ru.ts'
 import { ru } from '../../src/core/messages/ru.ts'
-import { type Reason, toSentence } from '../../src/core/messages/sentences.ts'
+import { type Reason, toText } from '../../src/core/messages/sentences.ts'
 import { malformed, Refusal, toSentDetails } from '../../src/core/refusal.ts'
 import { type Service, startService } from '../harness/service.ts'
 
@@ -108,7 +108,7 @@ describe('refusals in Russian', () => {
   test('every refusal in the API descriptions has a Russian sentence', () => {
     const examples = described.flatMap(examplesIn)
     expect(examples.length).toBeGreaterThan(500)
-    const sentences = new Set(examples.map((each) => toSentence(ru, each.reason, each.params)))
+    const sentences = new Set(examples.map((each) => toText(ru, each)))
     expect([...sentences].filter(isEnglish)).toEqual([])
   })
 

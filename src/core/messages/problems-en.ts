@@ -5,10 +5,10 @@ const days = (number: number): string => count(number, { one: 'day', other: 'day
 const characters = (number: number): string => count(number, { one: 'character', other: 'characters' })
 const items = (number: number): string => count(number, { one: 'item', other: 'items' })
 const upTo = (from: number, to: number): string => (from === 0 ? `at most ${to}` : `${from} to ${to}`)
-const listed = (values: readonly (string | number)[]): string => values.join(', ')
+export const listed = (values: readonly (string | number)[]): string => values.join(', ')
 const either = new Intl.ListFormat('en-GB', { type: 'disjunction' })
 const both = new Intl.ListFormat('en-GB')
-const braced = (names: readonly string[]): string => names.map((name) => `{${name}}`).join(', ')
+export const braced = (names: readonly string[]): string => names.map((name) => `{${name}}`).join(', ')
 
 const types = {
   whole_number: 'a whole number',

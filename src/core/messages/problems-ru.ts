@@ -1,6 +1,6 @@
 import { createPlural } from './numbers.ts'
 import type { ProblemSentences } from './problems.ts'
-import type { Alphabet, JsonFault, NamedThing, ValueType } from './problems-en.ts'
+import { type Alphabet, braced, type JsonFault, listed, type NamedThing, type ValueType } from './problems-en.ts'
 
 const count = createPlural('ru')
 const days = (number: number): string => count(number, { one: 'день', few: 'дня', other: 'дней' })
@@ -12,10 +12,8 @@ const unknownFields = (number: number): string =>
 const decimal = (number: number): string => String(number).replace('.', ',')
 const rub = (roubles: number): string => roubles.toFixed(2).replace('.', ',')
 const upTo = (from: number, to: number): string => (from === 0 ? `до ${to}` : `${from}–${to}`)
-const listed = (values: readonly (string | number)[]): string => values.join(', ')
 const either = new Intl.ListFormat('ru', { type: 'disjunction' })
 const both = new Intl.ListFormat('ru')
-const braced = (names: readonly string[]): string => names.map((name) => `{${name}}`).join(', ')
 
 const types: Readonly<Record<ValueType, string>> = {
   whole_number: 'целым числом',

@@ -47,15 +47,11 @@ export const listProblems = (sentences: ProblemSentences, problems: readonly Fie
   problems.map((each) => `${each.field}: ${toText(sentences, each)}`).join('; ')
 
 /** A field problem as it is sent: with its sentence. */
-export type SentProblem = {
-  readonly field: string
-  readonly problem: string
-  readonly reason: string
-  readonly params: object
-  readonly allowed?: readonly (string | number)[]
-  readonly see?: string
-}
+export type SentProblem = Pick<FieldProblem, 'field' | 'allowed' | 'see'> &
+  Readonly<{ problem: string; reason: string; params: object }>
 
-export function toSent(sentences: ProblemSentences, { field, ...rest }: FieldProblem): SentProblem {
-  return { field, problem: toText(sentences, rest), ...rest }
-}
+export const toSent = (sentences: ProblemSentences, { field, ...rest }: FieldProblem): SentProblem => ({
+  field,
+  problem: toText(sentences, rest),
+  ...rest,
+})

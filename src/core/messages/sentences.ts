@@ -25,16 +25,6 @@ export type Reason = keyof typeof en
 /** The sentence of each reason, in one language. */
 export type Sentences = Translation<typeof en>
 
-/** The sentence of a key, whose parameters the compiler has checked where they were given. */
-export function toSentence<Key extends string>(
-  sentences: Readonly<Record<Key, unknown>>,
-  key: Key,
-  params: object,
-): string {
-  const sentence = sentences[key] as string | ((of: object) => string)
-  return typeof sentence === 'string' ? sentence : sentence(params)
-}
-
 /** A key of a catalogue with the parameters of its sentence. */
 export type Message<English> = {
   readonly [Key in keyof English]: { readonly reason: Key; readonly params: ParamsIn<English, Key> }
@@ -46,8 +36,11 @@ export const messagesOf =
   (...[reason, params]: KeyAndParams<English>): Message<English> =>
     ({ reason, params: params ?? {} }) as Message<English>
 
-/** The sentence of a message. */
-export const toText = <Key extends string>(
+/** The sentence of a message, whose parameters the compiler has checked where they were given. */
+export function toText<Key extends string>(
   sentences: Readonly<Record<Key, unknown>>,
   { reason, params }: { readonly reason: Key; readonly params: object },
-): string => toSentence(sentences, reason, params)
+): string {
+  const sentence = sentences[reason] as string | ((of: object) => string)
+  return typeof sentence === 'string' ? sentence : sentence(params)
+}
