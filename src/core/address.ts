@@ -14,9 +14,8 @@ export function readAddress(text: string): Address | undefined {
     const quad = readQuad(text)
     return quad && { version: 4, bytes: quad }
   }
-  const long = readGroups(text)
-  if (!long) return undefined
-  return unmap({ version: 6, bytes: long })
+  const bytes = readGroups(text)
+  return bytes && unmap({ version: 6, bytes })
 }
 
 /** The IPv4 address of a mapped IPv6 address (RFC 4291, 2.5.5.2); any other address as it is. */
@@ -34,8 +33,7 @@ export function readPrefix(text: string): Prefix | undefined {
   // The length of a mapped block counts the 96 bits before the IPv4 part.
   const length = Number(lengthText) - (base.version === 4 && addressText.includes(':') ? 96 : 0)
   if (length < 0 || length > maxLength) return undefined
-  const prefix = { base, length }
-  return equal(masked(base.bytes, length), base.bytes) ? prefix : undefined
+  return compareBytes(masked(base.bytes, length), base.bytes) === 0 ? { base, length } : undefined
 }
 
 /** Canonical text: RFC 5952 for IPv6 (lower case, the longest run of zeros shortened), dotted decimal for IPv4. */
@@ -185,9 +183,6 @@ function isMapped(bytes: Uint8Array): boolean {
 function masked(bytes: Uint8Array, length: number): Uint8Array {
   return bytes.map((byte, index) => byte & ((0xff00 >> Math.min(8, Math.max(0, length - index * 8))) & 255))
 }
-
-const equal = (a: Uint8Array, b: Uint8Array): boolean =>
-  a.length === b.length && a.every((byte, index) => byte === b[index])
 
 function groupsOf(bytes: Uint8Array): number[] {
   return Array.from({ length: 8 }, (_, index) => ((bytes[index * 2] ?? 0) << 8) | (bytes[index * 2 + 1] ?? 0))

@@ -82,20 +82,13 @@ export async function auditOf(verifier: Verifier, onProgress?: (done: number) =>
 const isDatabaseError = (error: Error): boolean =>
   'code' in error && typeof error.code === 'string' && /^(SQLITE|ERR_POSTGRES)/.test(error.code)
 
-/** Result of all verifiers. `found` counts all findings; at most 1000 are listed. */
-export type Verdict = {
-  readonly ok: boolean
-  readonly findings: readonly Finding[]
-  readonly found: number
-  readonly covered: Readonly<Record<string, number>>
-  readonly notes: readonly Note[]
-}
+export type Verdict = Awaited<ReturnType<typeof verifyAll>>
 
-/** Runs the verifiers in order. `onPart` gets the name of each and returns its progress callback. */
-export async function verifyAll(
-  verifiers: readonly Verifier[],
-  onPart: (name: string) => (done: number) => void,
-): Promise<Verdict> {
+/**
+ * Runs the verifiers in order. `onPart` gets the name of each and returns its progress callback. `found` counts all
+ * findings; at most 1000 are listed.
+ */
+export async function verifyAll(verifiers: readonly Verifier[], onPart: (name: string) => (done: number) => void) {
   const findings: Finding[] = []
   const covered: Record<string, number> = {}
   const notes: Note[] = []
@@ -105,13 +98,8 @@ export async function verifyAll(
     Object.assign(covered, audit.covered)
     notes.push(...(audit.notes ?? []))
   }
-  return {
-    ok: findings.length === 0,
-    findings: findings.slice(0, maxFindings),
-    found: findings.length,
-    covered,
-    notes,
-  }
+  const { length } = findings
+  return { ok: length === 0, findings: findings.slice(0, maxFindings), found: length, covered, notes }
 }
 
 /** A finding with its sentences, as an answer shows it. */

@@ -40,9 +40,7 @@ export const idRandomBytes = 10
 /** Random source, injected. */
 export type RandomBytes = (count: number) => Uint8Array
 
-/**
- * `ord_` and 26 characters: 48 bits of time, 80 random bits. Ids sort by time, and are known before the row is written.
- */
+/** `ord_` and 26 characters: 48 bits of time, 80 random bits. Ids sort by time and exist before the row is written. */
 export function makeId<K extends Kind>(of: K, nowMs: number, random: RandomBytes): Id<K> {
   const chance = random(idRandomBytes)
   return `${prefixes[of]}_${timeText(nowMs)}${fiveBytesText(chance, 0)}${fiveBytesText(chance, 5)}` as Id<K>
@@ -61,9 +59,7 @@ export const firstId = (of: Kind, atMs: number): string => `${prefixes[of]}_${ti
 export const timeOfId = (id: string): number => readBase32(id.slice(id.indexOf('_') + 1).slice(0, 10))
 
 /** 50 bits in ten characters, in halves, because bit operations have 32 bits. */
-function timeText(ms: number): string {
-  return halfText(Math.floor(ms / 2 ** 25)) + halfText(ms % 2 ** 25)
-}
+const timeText = (ms: number): string => halfText(Math.floor(ms / 2 ** 25)) + halfText(ms % 2 ** 25)
 
 const halfText = (value: number): string =>
   digit(value >>> 20) + digit(value >>> 15) + digit(value >>> 10) + digit(value >>> 5) + digit(value)
@@ -72,14 +68,5 @@ function fiveBytesText(bytes: Uint8Array, from: number): string {
   const at = (index: number): number => bytes[from + index] ?? 0
   const high = (at(0) << 12) | (at(1) << 4) | (at(2) >> 4)
   const low = ((at(2) & 15) << 16) | (at(3) << 8) | at(4)
-  return (
-    digit(high >> 15) +
-    digit(high >> 10) +
-    digit(high >> 5) +
-    digit(high) +
-    digit(low >> 15) +
-    digit(low >> 10) +
-    digit(low >> 5) +
-    digit(low)
-  )
+  return [high, low].map((bits) => digit(bits >> 15) + digit(bits >> 10) + digit(bits >> 5) + digit(bits)).join('')
 }

@@ -14,9 +14,7 @@ export class KeyedSemaphore {
     return undefined
   }
 
-  /**
-   * Hands the permit on in the next turn of the event loop, after the sockets were read: a SQLite request never yields.
-   */
+  /** Hands the permit on in the next turn of the event loop, after sockets were read: a SQLite request never yields. */
   release(key: string): void {
     if (this.released.push(key) === 1) setImmediate(() => this.handOn())
   }

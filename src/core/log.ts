@@ -1,9 +1,4 @@
 type Note = (event: string, fields?: Record<string, unknown>) => void
 
 /** Structured log. A module takes only the levels that it needs. */
-export type Log = {
-  readonly error: Note
-  readonly warn: Note
-  readonly info: Note
-  readonly debug: Note
-}
+export type Log = Readonly<Record<'error' | 'warn' | 'info' | 'debug', Note>>

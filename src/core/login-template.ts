@@ -1,9 +1,6 @@
 import { type FieldProblem, fieldProblem, type ProblemArguments } from './messages/problems.ts'
 
-/**
- * A supplier's login with placeholders, `acct-country-{country}[-city-{city}]`. A part in brackets is left out if not
- * asked for.
- */
+// A supplier's login with placeholders: `acct-country-{country}[-city-{city}]`. A part in brackets is optional.
 
 const templateNames = ['country', 'COUNTRY', 'state', 'city', 'zip', 'asn', 'session', 'minutes'] as const
 type TemplateName = (typeof templateNames)[number]

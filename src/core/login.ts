@@ -1,7 +1,4 @@
-/**
- * User name of a premium proxy, parsed (docs/login-grammar.md). An empty list asks for nothing; a session pins the
- * exit.
- */
+/** User name of a premium proxy (docs/login-grammar.md). An empty list asks for nothing; a session pins the exit. */
 export type ProxyLogin = {
   readonly login: string
   readonly pool: string | null
@@ -16,8 +13,9 @@ export type ProxyLogin = {
 /** RFC 1929 gives a user name one byte for its length, so a longer one could not be used with SOCKS5. */
 export const maxLoginLength = 255
 
-export const longestSessionMinutes = 120
+export const maxSessionMinutes = 120
 
+/** No pattern allows a character that the grammar or an address uses as a separator. */
 const loginPattern = /^[a-z][a-z0-9_]{2,31}$/
 const poolPattern = /^[a-z][a-z0-9_]{0,30}$/
 const countryPattern = /^[a-z]{2}$/
@@ -28,21 +26,15 @@ const sessionPattern = /^[a-z0-9]{1,32}$/
 const ttlPattern = /^[1-9]\d{0,2}$/
 const maxAsn = 4_294_967_295
 
-/** No character that the grammar or an address uses as a separator. */
-const isLogin = (text: string): boolean => loginPattern.test(text)
-const isSessionName = (text: string): boolean => sessionPattern.test(text)
-
 /** The parts in the order they are written in. Each may be given once, in any order. */
 const keys = ['pool', 'country', 'state', 'city', 'zip', 'asn', 'session', 'ttl'] as const
 type Key = (typeof keys)[number]
 
-/**
- * Parses a user name, case-insensitive. Undefined for anything outside the grammar: a guess would bill the wrong exit.
- */
+/** Parses a user name in any case. Undefined for anything outside the grammar: a guess would bill the wrong exit. */
 export function readProxyLogin(text: string): ProxyLogin | undefined {
   if (text.length === 0 || text.length > maxLoginLength || !/^[A-Za-z0-9_.-]+$/.test(text)) return undefined
   const [login = '', ...parts] = text.toLowerCase().split('-')
-  if (!isLogin(login) || parts.length % 2 !== 0) return undefined
+  if (!loginPattern.test(login) || parts.length % 2 !== 0) return undefined
   const given = new Map<Key, string>()
   for (let index = 0; index < parts.length; index += 2) {
     const key = keys.find((each) => each === parts[index])
@@ -90,9 +82,9 @@ function readList(text: string | undefined, pattern: RegExp): string[] | undefin
 /** Null without a session; undefined for a malformed one, or a time without a session. */
 function readSession(name: string | undefined, ttl: string | undefined): ProxyLogin['session'] | undefined {
   if (name === undefined) return ttl === undefined ? null : undefined
-  if (!isSessionName(name)) return undefined
+  if (!sessionPattern.test(name)) return undefined
   if (ttl === undefined) return { name, ttlMinutes: null }
-  if (!ttlPattern.test(ttl) || Number(ttl) > longestSessionMinutes) return undefined
+  if (!ttlPattern.test(ttl) || Number(ttl) > maxSessionMinutes) return undefined
   return { name, ttlMinutes: Number(ttl) }
 }
 

@@ -4,9 +4,6 @@ type Sample = { readonly labels?: Labels; readonly value: number }
 type Reading = number | readonly Sample[] | undefined
 type Read = () => Reading | Promise<Reading>
 
-export type Counter = { add(labels?: Labels, by?: number): void }
-export type Histogram = { observe(labels: Labels, value: number): void }
-
 /** Series past this limit are not counted. */
 const maxSeries = 500
 
@@ -21,11 +18,11 @@ type Family = {
 export class Metrics {
   private readonly families: Family[] = []
 
-  counter(name: string, help: string): Counter {
+  counter(name: string, help: string) {
     const counts = new Map<string, { labels: Labels; value: number }>()
     this.addRead('counter', name, help, () => [...counts.values()])
     return {
-      add(labels = {}, by = 1) {
+      add(labels: Labels = {}, by = 1): void {
         const key = keyOf(labels)
         const known = counts.get(key)
         if (known) known.value += by
@@ -44,16 +41,12 @@ export class Metrics {
     this.addRead('counter', name, help, read)
   }
 
-  histogram(name: string, help: string, bounds: readonly number[]): Histogram {
+  histogram(name: string, help: string, bounds: readonly number[]) {
     const kept = new Map<string, { labels: Labels; counts: number[]; sum: number }>()
-    this.families.push({
-      name,
-      type: 'histogram',
-      help,
-      lines: async () => [...kept.values()].flatMap((each) => bucketLines(name, bounds, each)),
-    })
+    const lines = async () => [...kept.values()].flatMap((each) => bucketLines(name, bounds, each))
+    this.families.push({ name, type: 'histogram', help, lines })
     return {
-      observe(labels, value) {
+      observe(labels: Labels, value: number): void {
         const key = keyOf(labels)
         const known = kept.get(key) ?? { labels, counts: [...bounds, 0].map(() => 0), sum: 0 }
         if (!kept.has(key) && kept.size >= maxSeries) return
@@ -77,12 +70,8 @@ export class Metrics {
   }
 
   private addRead(type: 'counter' | 'gauge', name: string, help: string, read: Read): void {
-    this.families.push({
-      name,
-      type,
-      help,
-      lines: async () => samplesOf(await read()).map((each) => lineOf(name, each)),
-    })
+    const lines = async () => samplesOf(await read()).map((each) => lineOf(name, each))
+    this.families.push({ name, type, help, lines })
   }
 }
 

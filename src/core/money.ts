@@ -3,10 +3,7 @@ declare const unit: unique symbol
 /** Roubles in kopecks. A bigint, so it never becomes a float. */
 export type Kopecks = bigint & { readonly [unit]: 'kopecks' }
 
-/**
- * Largest balance: ten trillion roubles. Up to it every amount is exact as a JSON number, because kopecks fit into 53
- * bits.
- */
+/** Largest balance: ten trillion roubles. Its kopecks fit into 53 bits, so every amount is exact as a JSON number. */
 export const maxKopecks = 1_000_000_000_000_000n as Kopecks
 
 export function kopecks(count: bigint): Kopecks {

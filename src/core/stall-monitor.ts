@@ -13,10 +13,7 @@ export const noStalls: Stalls = { stalledMs: () => 0, spanMs: (runningMs) => run
 /** Milliseconds since an instant of the wall clock in which this process ran. */
 export type RunningSince = (at: number) => number
 
-/**
- * Age of an instant without the time in which this process was stalled. A node whose reports lie unread in a socket
- * buffer was not silent, so its silence is measured with this and not with the wall clock.
- */
+/** Age of an instant without stalls of this process: a node whose reports lie unread in a socket was not silent. */
 export const runningSince =
   (deps: { readonly clock: Clock; readonly stalls: Stalls }): RunningSince =>
   (at) => {
@@ -24,18 +21,9 @@ export const runningSince =
     return ageMs - deps.stalls.stalledMs(ageMs)
   }
 
-/**
- * The instant that is `limitMs` of running time ago, for SQL that compares ages. It is earlier than `clock() - limitMs`
- * by the time in which this process was stalled.
- */
+/** The instant that is `limitMs` of running time ago, for SQL: `clock() - limitMs` minus the time of stalls since. */
 export const runningBefore = (deps: { readonly clock: Clock; readonly stalls: Stalls }, limitMs: number): number =>
   Math.floor(deps.clock() - deps.stalls.spanMs(limitMs))
-
-/** Wall-clock age, for a tool that does not read the nodes' reports itself and so has no stalls to leave out. */
-export const ageAt =
-  (nowMs: number): RunningSince =>
-  (at) =>
-    nowMs - at
 
 /** A tick that is late by less is the timer's usual inaccuracy. */
 const minStallMs = 25

@@ -20,8 +20,7 @@ export class SwapRemoveSet<Name extends string, Member extends { [name in Name]:
   }
 
   add(member: Member): void {
-    if (this.has(member)) return
-    this.seat(member, this.members.length)
+    if (!this.has(member)) this.seat(member, this.members.length)
   }
 
   /** False if it was not in the set. */

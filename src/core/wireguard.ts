@@ -3,15 +3,12 @@ import type { RandomBytes } from './ids.ts'
 /** Curve25519 (RFC 7748): the public key of a private key, 32 bytes each. Injected. */
 export type PublicKeyOf = (privateKey: Uint8Array) => Uint8Array
 
-/** Two keys as `wg` writes them: base64 of 32 bytes. */
-export type KeyPair = { readonly privateKey: string; readonly publicKey: string }
-
-/** A new pair, clamped as in RFC 7748, section 5, like `wg genkey`. */
-export function makeKeyPair(random: RandomBytes, publicKeyOf: PublicKeyOf): KeyPair {
+/** A new pair, clamped as in RFC 7748, section 5, like `wg genkey`: each key is base64 of 32 bytes. */
+export function makeKeyPair(random: RandomBytes, publicKeyOf: PublicKeyOf) {
   const bytes = random(32)
   bytes[0] = (bytes[0] ?? 0) & 248
   bytes[31] = ((bytes[31] ?? 0) & 127) | 64
-  return { privateKey: toBase64(bytes), publicKey: toBase64(publicKeyOf(bytes)) }
+  return { privateKey: bytes.toBase64(), publicKey: publicKeyOf(bytes).toBase64() }
 }
 
 /** Points of small order (RFC 7748, 6.1): a tunnel with one of them has no secret. */
@@ -37,8 +34,6 @@ export function readKey(text: string): Uint8Array | undefined {
   if (!/^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/.test(text)) return undefined
   return Uint8Array.fromBase64(text)
 }
-
-const toBase64 = (bytes: Uint8Array): string => bytes.toBase64()
 
 /** 2^255 - 19 and the numbers above it are second spellings of small ones. */
 const isPastPrime = (bytes: Uint8Array): boolean =>

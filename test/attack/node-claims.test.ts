@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { get } from 'node:http'
 import { shopSocket } from '../../src/app/settings/config.ts'
-import { ageAt } from '../../src/core/stall-monitor.ts'
+import { noStalls, runningSince } from '../../src/core/stall-monitor.ts'
 import { checksumOf } from '../../src/db/checksum.ts'
 import type { NodeKind } from '../../src/domains/fleet/rules.ts'
 import { lookAtRanges } from '../../src/domains/stock/index.ts'
@@ -281,7 +281,8 @@ describe.each([...enginesOf('sqlite')])('a hostile gateway and a range without a
     expect(await callFrom(hostile, proxy, 'unknown')).toBe('')
     expect(await callFrom(hostile, proxy, `${within}, ${outside}`)).toBe(outside)
     expect(await onSaleBy(hostile)).toBe(0)
-    const [shown] = await lookAtRanges(service.services, ageAt(service.clock.nowMs))
+    const since = runningSince({ clock: () => service.clock.nowMs, stalls: noStalls })
+    const [shown] = await lookAtRanges(service.services, since)
     expect(shown?.problems.join()).toContain('4 claimed and not proven, not sold')
     service.clock.advance(5000)
     expect([...(await service.services.stock.ranges.unproven())]).toEqual([[hostile.id, 1]])

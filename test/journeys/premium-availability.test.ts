@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { ageAt } from '../../src/core/stall-monitor.ts'
+import { noStalls, runningSince } from '../../src/core/stall-monitor.ts'
 import { statusOf } from '../../src/domains/premium/exits/rules.ts'
 import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
 import { enginesOf } from '../harness/database.ts'
@@ -82,7 +82,8 @@ describe.each([...enginesOf('sqlite')])('availability of premium traffic in prod
     const pools = await exits.overview()
     expect(pools.find((each) => each.pool === 'datacenter')?.serving).toBe(sold ? 1 : 0)
     const latest = await exits.reports([id])
-    expect(statusOf({ node, drainedAt: null }, latest, ageAt(service.clock.nowMs))).toBe(sold ? 'serving' : 'down')
+    const since = runningSince({ clock: () => service.clock.nowMs, stalls: noStalls })
+    expect(statusOf({ node, drainedAt: null }, latest, since)).toBe(sold ? 'serving' : 'down')
     await exits.drain(id, true)
   })
 })

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import type { NodeId } from '../../core/ids.ts'
-import { ageAt } from '../../core/stall-monitor.ts'
+import { noStalls, runningSince } from '../../core/stall-monitor.ts'
 import { chooseNode, isLink, isLive, locationsOf, type Node } from './rules.ts'
 
 const nowMs = 1_000_000_000
+const since = runningSince({ clock: () => nowMs, stalls: noStalls })
 
 const node = (id: string, of: Partial<Node> = {}): Node => ({
   id: id as NodeId,
@@ -32,10 +33,10 @@ const subjects = Array.from({ length: 4000 }, (_, index) => `dev_${index}`)
 
 describe('the rules of nodes', () => {
   test('isLive is true for 90 s after the last report of a node, and false for a closed node', () => {
-    expect(isLive(node('a', { lastSeenAt: nowMs - 90_000 }), ageAt(nowMs))).toBe(true)
-    expect(isLive(node('a', { lastSeenAt: nowMs - 90_001 }), ageAt(nowMs))).toBe(false)
-    expect(isLive(node('a', { lastSeenAt: null }), ageAt(nowMs))).toBe(false)
-    expect(isLive(node('a', { state: 'closed' }), ageAt(nowMs))).toBe(false)
+    expect(isLive(node('a', { lastSeenAt: nowMs - 90_000 }), since)).toBe(true)
+    expect(isLive(node('a', { lastSeenAt: nowMs - 90_001 }), since)).toBe(false)
+    expect(isLive(node('a', { lastSeenAt: null }), since)).toBe(false)
+    expect(isLive(node('a', { state: 'closed' }), since)).toBe(false)
   })
 
   test('isLink accepts 1 to 1,000,000 whole Mbit/s', () => {
@@ -46,7 +47,7 @@ describe('the rules of nodes', () => {
   test('chooseNode gives each of 8 nodes between half and twice its share of 4,000 subjects', () => {
     const counts = new Map<string, number>()
     for (const subject of subjects) {
-      const id = chooseNode(fleet, subject, ageAt(nowMs))?.id ?? ''
+      const id = chooseNode(fleet, subject, since)?.id ?? ''
       counts.set(id, (counts.get(id) ?? 0) + 1)
     }
     const share = subjects.length / fleet.length
@@ -59,10 +60,10 @@ describe('the rules of nodes', () => {
   test('chooseNode moves only the subjects of a removed node, and ignores the order of the list', () => {
     fc.assert(
       fc.property(fc.nat(fleet.length - 1), fc.constantFrom(...subjects), (removed, subject) => {
-        const before = chooseNode(fleet, subject, ageAt(nowMs))
+        const before = chooseNode(fleet, subject, since)
         const left = fleet.filter((_, index) => index !== removed)
-        expect(chooseNode(fleet.toReversed(), subject, ageAt(nowMs))).toBe(before as Node)
-        if (before !== fleet[removed]) expect(chooseNode(left, subject, ageAt(nowMs))).toBe(before as Node)
+        expect(chooseNode(fleet.toReversed(), subject, since)).toBe(before as Node)
+        if (before !== fleet[removed]) expect(chooseNode(left, subject, since)).toBe(before as Node)
       }),
     )
   })
@@ -71,9 +72,9 @@ describe('the rules of nodes', () => {
     const quiet = fleet.map((each) => ({ ...each, lastSeenAt: 0 }))
     const live = node('nod_awake')
     for (const subject of subjects.slice(0, 100)) {
-      expect(chooseNode([...quiet, live], subject, ageAt(nowMs))).toBe(live)
-      expect(chooseNode(quiet, subject, ageAt(nowMs))).toBeDefined()
-      expect(chooseNode([node('nod_closed', { state: 'closed' })], subject, ageAt(nowMs))).toBeUndefined()
+      expect(chooseNode([...quiet, live], subject, since)).toBe(live)
+      expect(chooseNode(quiet, subject, since)).toBeDefined()
+      expect(chooseNode([node('nod_closed', { state: 'closed' })], subject, since)).toBeUndefined()
     }
   })
 

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import { longestSessionMinutes } from '../../../core/login.ts'
+import { maxSessionMinutes } from '../../../core/login.ts'
 import { problem } from '../../../core/messages/problems.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { readIso, toIso } from '../../../core/time.ts'
@@ -93,7 +93,7 @@ export const generateProxies = operation('generateProxies', 'POST /premium/proxi
     protocol: z.enum(['http', 'socks5']).default('http').openapi({ description: 'What the lines are for.' }),
     session_ttl: bodyInteger({
       min: 1,
-      max: longestSessionMinutes,
+      max: maxSessionMinutes,
       example: 10,
       description: 'Minutes that a sticky line keeps its exit. Only with `sticky`.',
     })

@@ -5,7 +5,7 @@ import { addStock, prefixOf } from '../../../../test/harness/proxies.ts'
 import { useRangeShop } from '../../../../test/harness/ranges.ts'
 import { findingsOf } from '../../../../test/harness/wired.ts'
 import { readAddress } from '../../../core/address.ts'
-import { ageAt } from '../../../core/stall-monitor.ts'
+import { noStalls, runningSince } from '../../../core/stall-monitor.ts'
 import { lookAtRanges } from '../index.ts'
 import { leasedWithinMs, proofMs, proofRenewedMs, servingWithinMs } from './rules.ts'
 
@@ -16,7 +16,7 @@ describe.each([...engines])('proofs of ranges by gateways on %s', (engine) => {
     shop.services.stock.ranges.seen(node, readAddress(from) ?? expect.unreachable(`${from} is no address`))
   const buy = async (ipv: 4 | 6 = 4): Promise<string> => (await shop.buy(1, ipv))[0] ?? ''
   const problemsOf = async (prefix: string): Promise<string> => {
-    const shown = await lookAtRanges(shop.services, ageAt(shop.clock.nowMs))
+    const shown = await lookAtRanges(shop.services, runningSince({ clock: () => shop.clock.nowMs, stalls: noStalls }))
     return shown.find((each) => each.range.prefix === prefix)?.problems.join('; ') ?? ''
   }
 
