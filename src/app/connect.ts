@@ -6,8 +6,7 @@ import { readKey, runOperation } from '../api/http.ts'
 import { type Operation, z } from '../api/operation.ts'
 import type { Given } from '../cli/command.ts'
 import type { CallOperation, Connect, Fields } from '../cli/operation-command.ts'
-import type { Code } from '../core/messages/codes.ts'
-import { type RefusalDetails, refuseHere } from '../core/refusal.ts'
+import { type Refusal, refuseHere } from '../core/refusal.ts'
 import { noStalls } from '../core/stall-monitor.ts'
 import { findClosed } from '../db/closed.ts'
 import { pending } from '../db/migrate.ts'
@@ -69,10 +68,8 @@ async function openForCommand(config: Config, mayBeClosed: boolean): Promise<Dat
   }
   const db = openConfigured(config)
   try {
-    const missing = await pending(db, readMigrations())
-    if (missing.length > 0) {
-      const problem = 'The database is not ready for this version. Run "turnpike migrate" first.'
-      throw refuseHere(problem)
+    if ((await pending(db, readMigrations())).length > 0) {
+      throw refuseHere('The database is not ready for this version. Run "turnpike migrate" first.')
     }
     const closed = mayBeClosed ? await findClosed(db) : undefined
     if (closed) process.stderr.write(`turnpike: This shop is closed; you are reading old data. ${closed.because}\n`)
@@ -114,8 +111,7 @@ function createRemoteCall(shop: string, token: string): CallOperation {
         throw refuseHere(`${url.origin} cannot be reached: ${reason}`, 'unavailable')
       },
     )
-    const answer: unknown = await response.json().catch(() => undefined)
-    return readData(operation, answer)
+    return readData(operation, await response.json().catch(() => undefined))
   }
 }
 
@@ -124,11 +120,7 @@ function readData<Op extends Operation>(operation: Op, answer: unknown): z.outpu
   if (typeof answer === 'object' && answer !== null) {
     if ('data' in answer) return z.parse<Op['answer']>(operation.answer, answer.data)
     if ('error' in answer) {
-      const { code, message, details } = answer.error as {
-        code: Code
-        message: string
-        details: RefusalDetails | null
-      }
+      const { code, message, details } = answer.error as Pick<Refusal, 'code' | 'message' | 'details'>
       throw refuseHere(message, code, details)
     }
   }

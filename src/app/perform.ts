@@ -1,7 +1,16 @@
 import { resolve as toWholePath } from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
 import { redact } from '../adapters/log.ts'
-import { type Command, groupText, helpText, mistyped, type Outcome, putOptionsLast, readGiven } from '../cli/command.ts'
+import {
+  type Command,
+  findCommand,
+  groupText,
+  helpText,
+  mistyped,
+  type Outcome,
+  putOptionsLast,
+  readGiven,
+} from '../cli/command.ts'
 import { problemsEn } from '../core/messages/problems-en.ts'
 import { Refusal, toSentDetails } from '../core/refusal.ts'
 import { commonOptions } from './process.ts'
@@ -30,12 +39,9 @@ async function performOne(typed: readonly string[], json: boolean, voice: Voice)
     return 0
   }
   const commands = await commandsFor(typed)
-  const asksForHelp = typed.length === 0 || typed.includes('--help') || typed[0] === 'help'
-  if (asksForHelp) {
+  if (typed.length === 0 || typed.includes('--help') || typed[0] === 'help') {
     const args = typed.filter((arg) => !arg.startsWith('--') && arg !== 'help')
-    const one = commands
-      .filter((each) => each.name === args.slice(0, each.name.split(' ').length).join(' '))
-      .toSorted((a, b) => b.name.length - a.name.length)[0]
+    const one = findCommand(commands, args)
     await voice.out((one ? undefined : groupText(commands, args)) ?? helpText(commands, commonOptions, one))
     return typed.length === 0 ? 2 : 0
   }
@@ -63,7 +69,7 @@ async function commandsFor(typed: readonly string[]): Promise<readonly Command[]
     if (typed[0] === 'vpn-node') return (await import('./node/vpn.ts')).vpnNodeCommands
     if (typed[0] === 'doctor') return [(await import('./doctor/machine.ts')).doctorCommand]
     const { toolCommands } = await import('./tool.ts')
-    if (toolCommands.some(({ name }) => typed.slice(0, name.split(' ').length).join(' ') === name)) return toolCommands
+    if (findCommand(toolCommands, typed)) return toolCommands
   }
   return (await import('./commands.ts')).commands
 }
@@ -103,10 +109,7 @@ function closedPathOf(error: unknown): string | undefined {
   return `${path} may not be used by this user. ${advice}`
 }
 
-/**
- * A database that cannot be reached is named with the driver's reason; the sentence for API customers does not fit
- * here.
- */
+/** An unreachable database is reported with the driver's reason: the sentence for API customers does not fit here. */
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (!(error instanceof Refusal && error.kind === 'unavailable' && error.cause instanceof Error)) return error.message

@@ -1,15 +1,13 @@
-import type { Command } from '../cli/command.ts'
+import { machineCommand } from '../cli/command.ts'
 import { configOf } from './process.ts'
 import { listenUrl } from './settings/config.ts'
 
 const withinMs = 4_000
 
 /** Health check for a container without curl. Loads no module of the shop. */
-export const readyCommand: Command = {
+export const readyCommand = machineCommand({
   name: 'ready',
   summary: 'Asks the shop of these settings whether it is ready; ends with 0 if it is, and with 1 if not.',
-  takes: [],
-  options: [],
   async run(given) {
     const url = `${listenUrl(configOf(given))}/readyz`
     // The certificate is for the shop's name, but it is asked at its address.
@@ -24,4 +22,4 @@ export const readyCommand: Command = {
       exit: ready ? 0 : 1,
     }
   },
-}
+})

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import type { Command } from '../cli/command.ts'
+import { type Command, machineCommand } from '../cli/command.ts'
 import { customerCommands } from '../cli/commands/customers.ts'
 import { nodeCommands, thingCommands } from '../cli/commands/network.ts'
 import { catalogueCommands, operatorCommands } from '../cli/commands/operators.ts'
@@ -16,11 +16,9 @@ import { databaseAddress } from './settings/config.ts'
 import { openConfigured, readMigrations } from './shop/database.ts'
 
 const upkeepCommands: readonly Command[] = [
-  {
+  machineCommand({
     name: 'migrate',
     summary: 'Brings the database up to the schema of this version.',
-    takes: [],
-    options: [],
     async run(given) {
       const db = openConfigured(configOf(given))
       try {
@@ -31,12 +29,10 @@ const upkeepCommands: readonly Command[] = [
         await db.close()
       }
     },
-  },
-  {
+  }),
+  machineCommand({
     name: 'compact',
     summary: 'Rewrites the file of a stopped SQLite shop without its deleted and erased data.',
-    takes: [],
-    options: [],
     async run(given) {
       const config = configOf(given)
       const path = databaseAddress(config)
@@ -47,12 +43,10 @@ const upkeepCommands: readonly Command[] = [
       const { before, after } = compactSqlite(path)
       return { json: { before, after }, lines: [`${path} had ${before} bytes and has ${after}.`] }
     },
-  },
-  {
+  }),
+  machineCommand({
     name: 'reopen',
     summary: 'Opens a shop again that was closed because it was moved elsewhere. It lacks everything sold there since.',
-    takes: [],
-    options: [],
     async run(given) {
       const db = openConfigured(configOf(given))
       try {
@@ -67,7 +61,7 @@ const upkeepCommands: readonly Command[] = [
         await db.close()
       }
     },
-  },
+  }),
 ]
 
 /** Commands over the admin operations, in the order in which help lists them. */

@@ -30,6 +30,13 @@ export type Given = {
 /** Result of a command: JSON for programs, lines for people, and the exit code. */
 export type Outcome = { readonly json: unknown; readonly lines: readonly string[]; readonly exit?: number }
 
+/** A command about this machine; without arguments and options unless given. */
+export const machineCommand = (command: Pick<Command, 'name' | 'summary' | 'run'> & Partial<Command>): Command => ({
+  takes: [],
+  options: [],
+  ...command,
+})
+
 export const mistyped = (problem: string): Refusal => refuseHere(problem, 'usage')
 
 /** Moves options before the command behind it, as in `turnpike --shop URL customer list`. */
@@ -60,7 +67,7 @@ export function readGiven(
       args.push(arg)
       continue
     }
-    const [flag, attached] = splitOnce(arg.slice(2), '=')
+    const [flag = '', attached] = arg.slice(2).split(/=(.*)/s)
     const option = options.find((each) => each.flag === flag)
     if (!option) throw mistyped(`"${command.name}" has no option --${flag}.`)
     if (flag in flags) throw mistyped(`--${flag} is given twice.`)
@@ -91,14 +98,10 @@ function noSuchCommand(commands: readonly Command[], typed: readonly string[]): 
   return mistyped(`There is no command "${name}". "turnpike ${first}" lists those that there are.`)
 }
 
-function findCommand(commands: readonly Command[], typed: readonly string[]): Command | undefined {
+/** The command with the longest name that the typed words begin with. */
+export function findCommand(commands: readonly Command[], typed: readonly string[]): Command | undefined {
   const fits = commands.filter((each) => each.name.split(' ').every((part, index) => typed[index] === part))
   return fits.toSorted((a, b) => b.name.length - a.name.length)[0]
-}
-
-function splitOnce(text: string, at: string): [string, string | undefined] {
-  const index = text.indexOf(at)
-  return index < 0 ? [text, undefined] : [text.slice(0, index), text.slice(index + 1)]
 }
 
 const usageOf = (command: Command): string =>

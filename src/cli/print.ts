@@ -42,11 +42,8 @@ export const doneBefore = (isRepeat: boolean | undefined): string =>
 export const rub = (amount: number): string => amount.toFixed(2)
 
 export function local(iso: string | null): string {
-  if (iso === null) return ''
-  const at = new Date(iso)
-  const two = (value: number): string => String(value).padStart(2, '0')
-  const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`
-  return `${day} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`
+  // Swedish writes a moment as YYYY-MM-DD HH:MM:SS.
+  return iso === null ? '' : new Date(iso).toLocaleString('sv')
 }
 
 /** A secret on its own line, for scripts, and a note about it. */
