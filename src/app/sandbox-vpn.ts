@@ -1,27 +1,27 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Given } from '../cli/command.ts'
 import { addressFromNumber, contains, type Prefix, readPrefix } from '../core/address.ts'
 import { findFile, writeOwnFile } from '../dataplane/agent/own-file.ts'
 import { readChanges } from '../dataplane/wireguard/changes.ts'
 import { findMissing, findProgram, lookAtMachine, runProgram } from '../dataplane/wireguard/run.ts'
-import { nodeFolder } from './node/folder.ts'
-import { type Config, settings } from './settings/config.ts'
-
-/** What a VPN node takes of its machine: the network device, the UDP port, and the networks of its customers. */
-type VpnSlot = { readonly device: string; readonly port: number; readonly pool: string; readonly ula: string }
+import { type Config, nodeFolder, settings } from './settings/config.ts'
 
 const maxSlots = 16
 const orphanMs = 3000
 const lookEveryMs = 25
 
-const slotOf = (number: number): VpnSlot => ({
-  device: `tpvpn${number}`,
-  port: 51_820 + number,
-  pool: `10.${66 + number}.0.0/16`,
-  ula: number === 0 ? 'fd74:7572:6e70::/64' : `fd74:7572:6e70:${number.toString(16)}::/64`,
+/** Settings of what a VPN node takes of its machine: network device, UDP port, and the networks of its customers. */
+const slotOf = (number: number) => ({
+  vpnDevice: `tpvpn${number}`,
+  vpnPort: 51_820 + number,
+  vpnPool: `10.${66 + number}.0.0/16`,
+  vpnUla: number === 0 ? 'fd74:7572:6e70::/64' : `fd74:7572:6e70:${number.toString(16)}::/64`,
 })
 
-/** Settings of a place. An operator who has set one of them has chosen. */
+type VpnSlot = ReturnType<typeof slotOf>
+
+/** An operator who has set one of these has chosen a slot. */
 const slotSettings = ['vpnDevice', 'vpnPort', 'vpnPool', 'vpnUla'] as const
 
 /** Flags of a VPN node beside a sandbox, or why none is started. */
@@ -29,14 +29,8 @@ export type SandboxVpn =
   | { readonly flags: readonly string[]; readonly says: string }
   | { readonly problem: string; readonly flags?: undefined }
 
-/**
- * Whether this machine can run a VPN node for a sandbox. The port found is kept in the data folder: sold configurations
- * name it.
- */
-export async function planSandboxVpn(
-  config: Config,
-  flags: Readonly<Record<string, string | undefined>>,
-): Promise<SandboxVpn> {
+/** Whether this machine can run a VPN node for a sandbox. The data folder keeps the port that configurations name. */
+export async function planSandboxVpn(config: Config, flags: Given['flags']): Promise<SandboxVpn> {
   const [missing] = findMissing(lookAtMachine(findProgram))
   if (missing) return { problem: `This machine lacks ${missing.what}. ${missing.how}` }
   const left = await readRemains(nodeFolder(config, 'vpn'))
@@ -48,7 +42,7 @@ export async function planSandboxVpn(
     const remove = `nft delete table inet ${other}`
     return { problem: `Another VPN node is on this machine. If none runs, remove what it left: ${remove}` }
   }
-  return await findSlot(config, flags, own)
+  return findSlot(config, flags, own)
 }
 
 /** What an earlier run left behind. The node of an `up` that was just killed needs a moment to notice, and ends. */
@@ -61,11 +55,7 @@ async function readRemains(folder: string): Promise<ReturnType<typeof readChange
   }
 }
 
-async function findSlot(
-  config: Config,
-  flags: Readonly<Record<string, string | undefined>>,
-  own: readonly string[],
-): Promise<SandboxVpn> {
+async function findSlot(config: Config, flags: Given['flags'], own: readonly string[]): Promise<SandboxVpn> {
   const isChosen = slotSettings.some((name) => {
     const { flag, env } = settings[name]
     return flags[flag] !== undefined || process.env[env] !== undefined
@@ -73,15 +63,17 @@ async function findSlot(
   const file = join(nodeFolder(config, 'vpn'), 'sandbox-place')
   const kept = isChosen ? undefined : readNumber(findFile(file))
   const numbers = kept === undefined ? Array.from({ length: maxSlots }, (_, at) => at) : [kept]
-  const slots = isChosen ? [{ ...slotOf(0), device: config.vpnDevice, port: config.vpnPort }] : numbers.map(slotOf)
+  const slots = isChosen
+    ? [{ ...slotOf(0), vpnDevice: config.vpnDevice, vpnPort: config.vpnPort }]
+    : numbers.map(slotOf)
   let problem = ''
   for (const [at, slot] of slots.entries()) {
     const taken = await findTaken(slot, own, isChosen ? [] : readRoutes(own))
     if (taken === undefined) {
       if (!isChosen && kept === undefined) writeOwnFile(file, `${numbers[at]}\n`)
       return {
-        flags: isChosen ? [] : slotSettings.map((name) => `--${settings[name].flag}=${valueOf(slot, name)}`),
-        says: `A VPN node runs on this machine: network device ${slot.device}, UDP port ${slot.port}.`,
+        flags: isChosen ? [] : slotSettings.map((name) => `--${settings[name].flag}=${slot[name]}`),
+        says: `A VPN node runs on this machine: network device ${slot.vpnDevice}, UDP port ${slot.vpnPort}.`,
       }
     }
     problem = `${taken} is in use on this machine.`
@@ -89,23 +81,16 @@ async function findSlot(
   return { problem }
 }
 
-const valueOf = (slot: VpnSlot, name: (typeof slotSettings)[number]): string =>
-  ({ vpnDevice: slot.device, vpnPort: String(slot.port), vpnPool: slot.pool, vpnUla: slot.ula })[name]
-
-/** The part of a place that another program uses; undefined if none. Leftovers of an earlier run do not count. */
-async function findTaken(
-  slot: VpnSlot,
-  own: readonly string[],
-  routes: readonly Prefix[],
-): Promise<string | undefined> {
-  if (own.includes(slot.device)) return undefined
-  const { code } = await runProgram(['ip', 'link', 'show', 'dev', slot.device])
-  if (code === 0) return `The network device ${slot.device}`
-  if (!(await isFreePort(slot.port))) return `UDP port ${slot.port}`
-  const pool = readPrefix(slot.pool)
+/** The part of a slot that another program uses; undefined if none. Leftovers of an earlier run do not count. */
+async function findTaken({ vpnDevice, vpnPort, vpnPool }: VpnSlot, own: readonly string[], routes: readonly Prefix[]) {
+  if (own.includes(vpnDevice)) return undefined
+  const { code } = await runProgram(['ip', 'link', 'show', 'dev', vpnDevice])
+  if (code === 0) return `The network device ${vpnDevice}`
+  if (!(await isFreePort(vpnPort))) return `UDP port ${vpnPort}`
+  const pool = readPrefix(vpnPool)
   const overlaps = (route: Prefix): boolean =>
     pool !== undefined && (contains(route, pool.base) || contains(pool, route.base))
-  return routes.some(overlaps) ? `The network ${slot.pool}` : undefined
+  return routes.some(overlaps) ? `The network ${vpnPool}` : undefined
 }
 
 async function isFreePort(port: number): Promise<boolean> {

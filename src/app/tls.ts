@@ -18,21 +18,10 @@ import { acmeFolder, certificateFilesOf } from './settings/tls.ts'
 const awaitedMs = 30_000
 const awaitEveryMs = 50
 
-/** The certificate of a role, and its renewal. */
-export type Tls = {
-  readonly current: () => Certificate | undefined
-  readonly look: () => void
-  /** Settles when there is a certificate, or after a timeout. */
-  readonly settled: () => Promise<void>
-  addMetrics(metrics: Metrics): void
-  stop(): Promise<void>
-}
+export type Tls = NonNullable<ReturnType<typeof openTls>>
 
-/**
- * Opens TLS as configured; undefined without it. With ACME the shop orders the certificate and a gateway of the same
- * folder reads it.
- */
-export function openTls(config: Config, role: 'shop' | 'gateway', log: Log): Tls | undefined {
+/** Opens TLS, if configured. With ACME the shop orders the certificate, and a gateway of the same folder reads it. */
+export function openTls(config: Config, role: 'shop' | 'gateway', log: Log) {
   const files = certificateFilesOf(config)
   if (!files) return undefined
   if (config.tlsCert !== undefined) assertServable(config)
@@ -44,13 +33,14 @@ export function openTls(config: Config, role: 'shop' | 'gateway', log: Log): Tls
   return {
     current: keeper.current,
     look: keeper.look,
-    async settled() {
+    /** Settles when there is a certificate, or after a timeout. */
+    async settled(): Promise<void> {
       const giveUpAt = realTiming.now() + awaitedMs
       while (!keeper.current() && realTiming.now() < giveUpAt && !ended.signal.aborted) {
         await realTiming.pause(awaitEveryMs, ended.signal)
       }
     },
-    addMetrics(metrics) {
+    addMetrics(metrics: Metrics): void {
       const gauge = (name: string, help: string, read: (of: Certificate) => number): void =>
         metrics.gauge(name, help, () => {
           const certificate = keeper.current()
@@ -67,9 +57,9 @@ export function openTls(config: Config, role: 'shop' | 'gateway', log: Log): Tls
         (of) => of.beginsAt,
       )
       const help = 'How often in a row an ACME authority gave no certificate; 0 where none is asked.'
-      metrics.gauge('turnpike_acme_failures', help, () => renewal?.failures ?? 0)
+      metrics.gauge('turnpike_acme_failures', help, () => renewal?.failures() ?? 0)
     },
-    async stop() {
+    async stop(): Promise<void> {
       ended.abort()
       keeper.stop()
       await renewal?.stop()
@@ -90,17 +80,14 @@ function assertServable(config: Config): void {
 
 function openRenewal(config: Config, role: 'shop' | 'gateway', log: Log, onRenewed: () => void) {
   const challenges = openChallenges(config, role)
-  const authority = new Authority({
-    directory: config.acmeDirectory,
-    ca: config.acmeCa === undefined ? undefined : readCa(config.acmeCa),
-    agent: `turnpike/${manifest.version}`,
-  })
-  const renewal: Renewal = new Renewal({
+  const { acmeDirectory: directory, acmeNames: names, acmeContact: contact } = config
+  const ca = config.acmeCa === undefined ? undefined : readCa(config.acmeCa)
+  const renewal = new Renewal({
     folder: acmeFolder(config.folder),
-    names: config.acmeNames,
-    directory: config.acmeDirectory,
-    contact: config.acmeContact,
-    authority,
+    names,
+    directory,
+    contact,
+    authority: new Authority({ directory, ca, agent: `turnpike/${manifest.version}` }),
     challenges,
     clock: Date.now,
     log,
@@ -108,9 +95,7 @@ function openRenewal(config: Config, role: 'shop' | 'gateway', log: Log, onRenew
   })
   void renewal.look()
   return {
-    get failures() {
-      return renewal.failures
-    },
+    failures: () => renewal.failures,
     async stop() {
       await renewal.stop()
       await challenges.stop()

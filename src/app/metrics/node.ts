@@ -2,16 +2,16 @@ import type { Metrics } from '../../core/metrics.ts'
 import type { DataPath } from '../../dataplane/agent/data-path.ts'
 import type { Engine } from '../../dataplane/gateway/relay/engine.ts'
 import type { Front } from '../../dataplane/tls/front.ts'
+import type { Agent } from '../node/agent.ts'
 
-/** A node's connection to its shop. */
-export type ShopContact = {
-  /** How long ago the shop last answered; undefined while it never has. */
-  readonly awayMs: () => number | undefined
-  readonly lagMs: () => number
-  readonly skewMs: () => number
-}
+const byState = (counts: Readonly<Record<string, number>>) =>
+  Object.entries(counts).map(([state, value]) => ({ labels: { state }, value }))
 
-export function addNodeMetrics(metrics: Metrics, dataPath: DataPath, contact: ShopContact): void {
+export function addNodeMetrics(
+  metrics: Metrics,
+  dataPath: DataPath,
+  contact: ReturnType<Agent['attach']>['contact'],
+): void {
   metrics.gauge('turnpike_shop_contact_age_seconds', 'How long ago the shop last answered this node.', () => {
     const awayMs = contact.awayMs()
     return awayMs === undefined ? undefined : awayMs / 1000
@@ -39,16 +39,13 @@ export function addGatewayMetrics(
   engine: Engine,
   exits: () => { readonly up: number; readonly down: number },
 ): void {
-  const countOf = (state: 'open' | 'tunnels' | 'dialling' | 'settling') => engine.status[state]
   metrics.total('turnpike_gateway_relayed_bytes_total', 'Of the bytes carried, those for other gateways.', () => {
     return engine.dataPath.health.hopBytes ?? 0
   })
-  metrics.gauge('turnpike_gateway_connections', 'Connections that were accepted, by what they are at.', () =>
-    (['open', 'tunnels', 'dialling', 'settling'] as const).map((state) => ({
-      labels: { state: state === 'open' ? 'accepted' : state === 'tunnels' ? 'carried' : state },
-      value: countOf(state),
-    })),
-  )
+  metrics.gauge('turnpike_gateway_connections', 'Connections that were accepted, by what they are at.', () => {
+    const { open: accepted, tunnels: carried, dialling, settling } = engine.status
+    return byState({ accepted, carried, dialling, settling })
+  })
   metrics.gauge('turnpike_gateway_listeners', 'Ports that are open for customers.', () => engine.status.listeners)
   metrics.total('turnpike_gateway_spared_total', 'Waiting connections that were closed to make room.', () => {
     return engine.status.spared
@@ -59,24 +56,17 @@ export function addGatewayMetrics(
   metrics.total('turnpike_gateway_starved_total', 'Requests without a descriptor or memory left for them.', () => {
     return engine.status.starved
   })
-  metrics.gauge('turnpike_gateway_exits', 'Exits that this gateway has tried, by how they are.', () => {
-    const { up, down } = exits()
-    return [
-      { labels: { state: 'up' }, value: up },
-      { labels: { state: 'down' }, value: down },
-    ]
-  })
+  metrics.gauge('turnpike_gateway_exits', 'Exits that this gateway has tried, by how they are.', () => byState(exits()))
 }
 
 export function addFrontMetrics(metrics: Metrics, role: 'shop' | 'gateway', front: Front): void {
   const name = (figure: string): string => `turnpike_${role}_tls_${figure}`
-  metrics.gauge(name('connections'), 'Connections over TLS, by what they are at.', () => [
-    { labels: { state: 'handshake' }, value: front.shaking },
-    { labels: { state: 'open' }, value: front.open - front.shaking },
-  ])
+  metrics.gauge(name('connections'), 'Connections over TLS, by what they are at.', () =>
+    byState({ handshake: front.shaking, open: front.open - front.shaking }),
+  )
   metrics.total(name('failed_total'), 'Handshakes that failed or took too long.', () => front.failed)
   metrics.total(name('turned_away_total'), 'Newcomers over TLS for whom there was no room.', () => front.turnedAway)
   metrics.total(name('spared_total'), 'Connections over TLS that were closed to make room, by what they were at.', () =>
-    (['handshake', 'open'] as const).map((state) => ({ labels: { state }, value: front.spared[state] })),
+    byState(front.spared),
   )
 }

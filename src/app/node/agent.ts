@@ -15,56 +15,15 @@ import { type PagePosition, StateSync } from '../../dataplane/agent/sync.ts'
 import type { NodeKind } from '../../domains/fleet/rules.ts'
 import { maxBeside } from '../../node-protocol/report.ts'
 import type { StatePage } from '../../node-protocol/state.ts'
-import type { ShopContact } from '../metrics/node.ts'
-import { type Config, joinFolder, joinKeyFile, listenUrl, localShopUrl } from '../settings/config.ts'
+import { type Config, joinFolder, joinKeyFile, listenUrl, localShopUrl, nodeFolder } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
-import { nodeFolder } from './folder.ts'
 
 export const nodeRuntimeOf = (log: Log) => ({ timing: realTiming, chance: Math.random, log })
 
-export function contactOf(
-  agent: Agent,
-  { sync, meter }: { readonly sync: StateSync; readonly meter: Meter },
-): ShopContact {
-  return {
-    awayMs() {
-      const lastAt = Math.max(sync.lastContactAt ?? 0, meter.lastContactAt ?? 0)
-      return lastAt === 0 ? undefined : realTiming.now() - lastAt
-    },
-    lagMs: () => sync.lagMs,
-    skewMs: agent.skewMs,
-  }
-}
-
-export type Agent = {
-  readonly node: string
-  readonly folder: string
-  readonly boot: string
-  readonly link: ShopLink
-  /** Where the shop is: an address, or unix: and the path of a socket. */
-  readonly shopUrl: string
-  /** Whether there is a key to join again with. */
-  readonly hasNewerKey: () => boolean
-  /** The shop's clock, which decides expiry; known once the first page was received. */
-  readonly clock: () => number
-  /** How far the shop's clock is ahead of this machine's. */
-  readonly skewMs: () => number
-  /** Makes `sync`, which receives the desired state, and `meter`, which reports usage. Neither starts by itself. */
-  attach(
-    dataPath: DataPath,
-    onPage: (page: StatePage, position: PagePosition) => void,
-    extraFields?: MeterDeps['extraFields'],
-  ): { readonly sync: StateSync; readonly meter: Meter }
-}
+export type Agent = NonNullable<Awaited<ReturnType<typeof openAgent>>>
 
 /** Opens the node's side of the protocol and joins the shop if needed. Undefined when stopped before it has joined. */
-export async function openAgent(
-  config: Config,
-  kind: NodeKind,
-  log: Log,
-  end: AbortSignal,
-  onRevoked: () => void,
-): Promise<Agent | undefined> {
+export async function openAgent(config: Config, kind: NodeKind, log: Log, end: AbortSignal, onRevoked: () => void) {
   // Throws on a bad shop URL before the node waits for its join key.
   linkTo(config, '')
   const folder = nodeFolder(config, kind)
@@ -85,11 +44,18 @@ export async function openAgent(
     folder,
     boot,
     link,
+    /** An address, or unix: and the path of a socket. */
     shopUrl: shopUrlOf(config),
+    /** Whether there is a key to join again with. */
     hasNewerKey: () => hasNewerKey(folder, findKeyFile(config, kind)),
+    /** The shop's clock, which decides expiry; known once the first page was received. */
     clock: () => Date.now() + skewMs,
-    skewMs: () => skewMs,
-    attach(dataPath, onPage, extraFields) {
+    /** Makes `sync`, which receives the desired state, and `meter`, which reports usage. Neither starts by itself. */
+    attach(
+      dataPath: DataPath,
+      onPage: (page: StatePage, position: PagePosition) => void,
+      extraFields?: MeterDeps['extraFields'],
+    ) {
       const named = { folder, node: identity.node, boot, version: manifest.version, link }
       const sync = new StateSync({
         ...runtime,
@@ -111,9 +77,18 @@ export async function openAgent(
         sendEarlier: (stop) =>
           sendEarlier({ ...runtime, ...named, end: stop, isAlive: (each) => isRunning(folder, each) }),
       })
-      return { sync, meter }
+      return { sync, meter, contact: contactOf(sync, meter, () => skewMs) }
     },
   }
+}
+
+/** The node's connection to its shop. `awayMs` is the time since the shop's last answer; undefined before the first. */
+function contactOf(sync: StateSync, meter: Meter, skewMs: () => number) {
+  const awayMs = (): number | undefined => {
+    const lastAt = Math.max(sync.lastContactAt ?? 0, meter.lastContactAt ?? 0)
+    return lastAt === 0 ? undefined : realTiming.now() - lastAt
+  }
+  return { awayMs, lagMs: () => sync.lagMs, skewMs }
 }
 
 /** Other running processes of this node. They keep their leases. */

@@ -5,6 +5,7 @@ import { sha256 } from '../../adapters/sha256.ts'
 import type { Command } from '../../cli/command.ts'
 import type { Address } from '../../core/address.ts'
 import type { Log } from '../../core/log.ts'
+import { refuseHere } from '../../core/refusal.ts'
 import { classify } from '../../core/reserved.ts'
 import { CredentialLookup } from '../../dataplane/agent/ask.ts'
 import { takeHopKey } from '../../dataplane/agent/hop-key.ts'
@@ -25,10 +26,10 @@ import type { Config } from '../settings/config.ts'
 import { engineLimitsOf, gatewaySettings } from '../settings/gateway.ts'
 import { listening, withIpv6OrWithout } from '../settings/listening.ts'
 import { openTls, type Tls } from '../tls.ts'
-import { type Agent, contactOf, nodeRuntimeOf, openAgent } from './agent.ts'
+import { type Agent, nodeRuntimeOf, openAgent } from './agent.ts'
 import { nodeCommand, type RunningNode } from './command.ts'
 import { chooseEngine } from './engine.ts'
-import { describeGateway, hasWholeState, meetPredecessor, refuseWithoutState, untilEmpty } from './handover.ts'
+import { describeGateway, hasWholeState, meetPredecessor, untilEmpty } from './handover.ts'
 import { createPressureLog } from './pressure.ts'
 import { reloadCommand } from './reload.ts'
 import { GatewayRules } from './rules.ts'
@@ -48,10 +49,7 @@ const maxTrialMs = 15_000
 
 export type Gateway = RunningNode & { readonly port: number }
 
-/**
- * Runs a gateway. With `takesOver` it listens on the sockets of the running process, which drains. Undefined when
- * stopped early.
- */
+/** Runs a gateway. With `takesOver` it listens on the running process's sockets. Undefined when stopped early. */
 export async function openGateway(
   config: Config,
   log: Log,
@@ -82,7 +80,7 @@ async function openBeside(
     await tls?.stop()
     return undefined
   }
-  const { engine, meter, sync, rules, saved, trials, exitReports } = assemble(agent, config, log, trialTiming)
+  const { engine, meter, sync, contact, rules, saved, trials, exitReports } = assemble(agent, config, log, trialTiming)
   const { promise: failed, resolve: fail } = Promise.withResolvers<void>()
   revoked.call = () => {
     engine.setRefused(true)
@@ -94,7 +92,7 @@ async function openBeside(
   if (before && !(await hasWholeState(sync, end)) && !end.aborted) {
     await tls?.stop()
     await meter.stop()
-    throw refuseWithoutState()
+    throw refuseHere('The new process cannot reach the shop. The running gateway continues.', 'unavailable')
   }
   if (rules.pageAt === 0) await Promise.race([sync.ready, running])
   if (end.aborted) {
@@ -106,7 +104,7 @@ async function openBeside(
   // After its first report the node is live, and the shop sells its addresses.
   meter.start()
   const metrics = createProcessMetrics(config, 'gateway')
-  addNodeMetrics(metrics, engine.dataPath, contactOf(agent, { sync, meter }))
+  addNodeMetrics(metrics, engine.dataPath, contact)
   addGatewayMetrics(metrics, engine, () => exitReports.countStates())
   tls?.addMetrics(metrics)
   engine.changed({ proxies: [], subusers: [], exits: true, ports: true }, notePort(log))
@@ -124,12 +122,13 @@ async function openBeside(
   const endTrials = new AbortController()
   end.addEventListener('abort', () => endTrials.abort())
   const trying = trials.run(endTrials.signal)
-  const stopShowing = once(async () => {
+  let shown: Promise<void> | undefined
+  const stopShowing = (): Promise<void> => {
     endTrials.abort()
     saved.close()
     metrics.stop()
-    await figures.stop()
-  })
+    return (shown ??= figures.stop())
+  }
   const { promise: replaced, resolve: setReplaced } = Promise.withResolvers<void>()
   const about = describeGateway(config)
   const offer = new HandoverOffer({
@@ -181,9 +180,7 @@ async function openBeside(
   }
 }
 
-/**
- * Takes the listeners of the previous process. If it refuses, connections accepted here meanwhile are closed in order.
- */
+/** Takes the previous process's listeners. If it refuses, connections accepted here meanwhile are closed in order. */
 async function takeOver(before: Predecessor, engine: Engine, meter: Meter): Promise<void> {
   try {
     await before.leave()
@@ -193,14 +190,6 @@ async function takeOver(before: Predecessor, engine: Engine, meter: Meter): Prom
     throw error
   }
   tellSystemd(`MAINPID=${process.pid}`)
-}
-
-function once(work: () => Promise<void>): () => Promise<void> {
-  let done: Promise<void> | undefined
-  return () => {
-    done ??= work()
-    return done
-  }
 }
 
 /** As many connections as there are file descriptors; logs if that is less than configured. */
@@ -225,13 +214,11 @@ const notePort = (log: Log) => (port: number, fault: unknown) => log.error('port
 /** A saved page is a change: what it does not name may be on another page. */
 const savedPosition: PagePosition = { isWhole: false, isFirst: false, isLast: true }
 
-/** Resolves like the node's own calls to the shop, hosts file included. */
-const lookUpAll = async (name: string): Promise<string[]> =>
-  (await lookup(name, { all: true })).map(({ address }) => address)
-
 /** The engine, and the parts that receive state and report usage. They call each other only after all are made. */
 function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
-  const rules = new GatewayRules(config, { shopUrl: agent.shopUrl, lookup: lookUpAll })
+  // Resolves like the node's own calls to the shop, hosts file included.
+  const lookUpAll = async (name: string) => (await lookup(name, { all: true })).map(({ address }) => address)
+  const rules = new GatewayRules(config, agent.shopUrl, lookUpAll)
   const snapshot = new Snapshot()
   const saved = new SavedState({ ...nodeRuntimeOf(log), folder: agent.folder })
   const exitReports = new ExitReports(realTiming.now)
@@ -250,8 +237,8 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
     limits,
     clock: agent.clock,
     lastContactAt() {
-      const lastAt = Math.max(sync.lastContactAt ?? 0, meter.lastContactAt ?? 0)
-      return lastAt === 0 ? rules.pageAt : agent.clock() - (realTiming.now() - lastAt)
+      const awayMs = contact.awayMs()
+      return awayMs === undefined ? rules.pageAt : agent.clock() - awayMs
     },
     sha256,
     random: Math.random,
@@ -262,7 +249,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
   const trials = openTrials(agent, rules, log, trialTiming)
   const room = Number.isFinite(limits.ports) ? { max_ports: limits.ports } : {}
   const extraFields = () => ({ hop_key: key.publicKey, exit_reports: exitReports.take(), ...room })
-  const { sync, meter } = agent.attach(
+  const { sync, meter, contact } = agent.attach(
     engine.dataPath,
     (page, position) => {
       engine.setRefused(false)
@@ -282,7 +269,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
     snapshot.apply(page)
     rules.apply(page, savedPosition, snapshot)
   }
-  return { engine, meter, sync, rules, saved, trials, exitReports }
+  return { engine, meter, sync, contact, rules, saved, trials, exitReports }
 }
 
 /** Lookups of one credential while pages about it keep arriving. */

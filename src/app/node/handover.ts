@@ -1,12 +1,11 @@
 import manifest from '../../../package.json' with { type: 'json' }
 import type { Log } from '../../core/log.ts'
-import { Refusal, refuseHere } from '../../core/refusal.ts'
+import { refuseHere } from '../../core/refusal.ts'
 import { realTiming, type Timing } from '../../dataplane/agent/runtime.ts'
 import { findPredecessor, type Predecessor } from '../../dataplane/gateway/handover.ts'
 import type { Engine } from '../../dataplane/gateway/relay/engine.ts'
-import type { Config } from '../settings/config.ts'
+import { type Config, nodeFolder } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
-import { nodeFolder } from './folder.ts'
 
 const lookEveryMs = 250
 /** How long the shop may take for its first page, and for all of them. */
@@ -60,9 +59,6 @@ export async function hasWholeState(
   const within = (ms: number) => Promise.race([ready, timing.pause(ms, end).then(() => false)])
   return (await within(answerWithinMs)) || (sync.lastContactAt !== undefined && (await within(wholeWithinMs)))
 }
-
-export const refuseWithoutState = (): Refusal =>
-  refuseHere('The new process cannot reach the shop. The running gateway continues.', 'unavailable')
 
 /** Settles when the last connection has ended, or when the time limit is over. */
 export async function untilEmpty(engine: Engine, config: Config, end: AbortSignal, log: Log): Promise<void> {

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
-import type { Command } from '../../cli/command.ts'
+import { machineCommand } from '../../cli/command.ts'
 import { refuseHere } from '../../core/refusal.ts'
 import { realTiming } from '../../dataplane/agent/runtime.ts'
 import { findPredecessor } from '../../dataplane/gateway/handover.ts'
 import { configOf } from '../process.ts'
 import { toProcess } from '../program.ts'
-import { nodeFolder } from './folder.ts'
+import { nodeFolder } from '../settings/config.ts'
 
 const withinMs = 60_000
 const lookEveryMs = 100
@@ -13,11 +13,9 @@ const lookEveryMs = 100
 const mark = 'TURNPIKE_BETWEEN'
 
 /** Replaces the running gateway by one of the installed program. The new process outlives this command. */
-export const reloadCommand: Command = {
+export const reloadCommand = machineCommand({
   name: 'gateway reload',
   summary: 'Replaces the gateway that runs on this data folder by a new process, without closing a connection.',
-  takes: [],
-  options: [],
   async run(given) {
     const flags = Object.entries(given.flags).flatMap(([flag, value]) =>
       flag === 'json' ? [] : [`--${flag}=${value}`],
@@ -31,7 +29,12 @@ export const reloadCommand: Command = {
     }
     const before = await serving()
     if (before === undefined) throw refuseHere('No gateway runs on this data folder.', 'not_found')
-    if (process.env['NOTIFY_SOCKET'] === undefined && isOfSystemd(before)) throw forSystemd()
+    // systemd must run the reload: otherwise the end of its main process would be the end of the service.
+    if (process.env['NOTIFY_SOCKET'] === undefined && isOfSystemd(before)) {
+      throw refuseHere(
+        'systemd looks after the gateway that runs. It exchanges it: "systemctl reload turnpike-gateway".',
+      )
+    }
     const pid = await startApart(flags)
     const giveUpAt = realTiming.now() + withinMs
     while ((await serving()) !== pid) {
@@ -46,11 +49,7 @@ export const reloadCommand: Command = {
       lines: [`Process ${pid} has taken over from ${before}, which ends when nobody is connected to it.`],
     }
   },
-}
-
-/** systemd must run the reload: otherwise the end of its main process would be the end of the service. */
-const forSystemd = () =>
-  refuseHere('systemd looks after the gateway that runs. It exchanges it: "systemctl reload turnpike-gateway".')
+})
 
 function isOfSystemd(pid: number): boolean {
   try {
@@ -62,9 +61,7 @@ function isOfSystemd(pid: number): boolean {
   }
 }
 
-/**
- * Starts the new gateway through a process that ends at once, so that systemd is its parent and stops it gracefully.
- */
+/** Starts the gateway through a process that ends at once, so that systemd is its parent and stops it gracefully. */
 async function startApart(flags: readonly string[]): Promise<number> {
   const between = Bun.spawn(toProcess(['gateway', 'reload', ...flags]), {
     stdin: 'ignore',

@@ -47,7 +47,7 @@ async function lookup(name: string): Promise<string[]> {
 }
 
 function open(shopUrl = 'unix:/run/shop.sock') {
-  const rules = new GatewayRules(readConfig({}), { shopUrl, lookup })
+  const rules = new GatewayRules(readConfig({}), shopUrl, lookup)
   const snapshot = new Snapshot()
   return {
     rules,

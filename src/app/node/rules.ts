@@ -10,8 +10,6 @@ const megabit = 125_000
 const speedOf = (megabits: number | null | undefined): number =>
   megabits === null || megabits === undefined ? Number.POSITIVE_INFINITY : megabits * megabit
 
-type LookUpName = (name: string) => Promise<readonly string[]>
-
 /** Egress policy and speed limits, from the shop's mode, ranges, exits and gateways and this machine's addresses. */
 export class GatewayRules {
   mode: StatePage['mode'] = 'production'
@@ -19,7 +17,6 @@ export class GatewayRules {
   speeds: Speeds = noLimit
   /** Time of the last page by the shop's clock; 0 before the first page. */
   pageAt = 0
-  private readonly lookup: LookUpName
   private readonly ranges = new Map<number, Prefix>()
   /** Ranges that were not named yet, while the whole state is read again. */
   private unnamed = new Set<number>()
@@ -34,9 +31,9 @@ export class GatewayRules {
 
   constructor(
     private readonly config: GatewayConfig,
-    { shopUrl, lookup }: { readonly shopUrl: string; readonly lookup: LookUpName },
+    shopUrl: string,
+    private readonly lookup: (name: string) => Promise<readonly string[]>,
   ) {
-    this.lookup = lookup
     this.shopHost = URL.parse(shopUrl)?.hostname.replace(/^\[|\]$/g, '') ?? ''
     this.hosts = new Set([this.shopHost])
     this.policy = policyOf(config, this.mode, prefixesOf(this.shopHost))

@@ -1,4 +1,4 @@
-import type { Command } from '../../cli/command.ts'
+import { type Command, machineCommand } from '../../cli/command.ts'
 import type { Log } from '../../core/log.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { growingPause, realTiming } from '../../dataplane/agent/runtime.ts'
@@ -12,11 +12,10 @@ import type { NodePeer, StatePage } from '../../node-protocol/state.ts'
 import { addNodeMetrics } from '../metrics/node.ts'
 import { createProcessMetrics, serveMetrics } from '../metrics/process.ts'
 import { configOf } from '../process.ts'
-import type { Config } from '../settings/config.ts'
+import { type Config, nodeFolder } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
-import { contactOf, openAgent } from './agent.ts'
+import { openAgent } from './agent.ts'
 import { nodeCommand, type RunningNode } from './command.ts'
-import { nodeFolder } from './folder.ts'
 
 const firstPauseMs = 250
 const maxPauseMs = 5_000
@@ -47,11 +46,11 @@ async function openVpnNode(config: Config, log: Log, end: AbortSignal): Promise<
     }),
   )
   revoked.call = () => void node.hold(true)
-  const { meter, sync } = agent.attach(node.dataPath, passOnTo(node))
+  const { meter, sync, contact } = agent.attach(node.dataPath, passOnTo(node))
   counted.note = () => meter.noteNow()
   meter.start()
   const metrics = createProcessMetrics(config, 'vpn-node')
-  addNodeMetrics(metrics, node.dataPath, contactOf(agent, { sync, meter }))
+  addNodeMetrics(metrics, node.dataPath, contact)
   const figures = serveMetrics(config, 'vpn-node', metrics, log)
   const running = sync.run(end)
   return {
@@ -106,11 +105,9 @@ function passOnTo(node: WireguardNode): (page: StatePage, position: PagePosition
 
 export const vpnNodeCommands: readonly Command[] = [
   nodeCommand('vpn-node', 'Runs a VPN node: WireGuard tunnels, for a shop here or elsewhere. Needs root.', openVpnNode),
-  {
+  machineCommand({
     name: 'vpn-node status',
     summary: 'Lists what a VPN node has changed on this machine, and what this machine lacks to be one.',
-    takes: [],
-    options: [],
     async run(given) {
       const held = readChanges(nodeFolder(configOf(given), 'vpn'))
       const changes = (held?.changes ?? []).map(describeChange)
@@ -127,5 +124,5 @@ export const vpnNodeCommands: readonly Command[] = [
         lines: [heading, ...changes.map((each) => `  ${each}`), ...lacks],
       }
     },
-  },
+  }),
 ]

@@ -168,5 +168,10 @@ export const joinKeyFile = (folder: string, kind: NodeKind): string => join(join
 export const shopSocket = (folder: string): string => join(joinFolder(folder), 'shop.sock')
 export const localShopUrl = (config: Pick<Config, 'folder'>): string => `unix:${shopSocket(config.folder)}`
 
+const nodeFolders: Readonly<Record<NodeKind, string>> = { gateway: 'gateway', vpn: 'vpn-node' }
+export const nodeFolder = ({ folder }: Pick<Config, 'folder'>, kind: NodeKind): string =>
+  join(folder, nodeFolders[kind])
+
 /** PostgreSQL's address, or the SQLite file in the data folder. */
-export const databaseAddress = (config: Config): string => config.databaseUrl ?? join(config.folder, 'turnpike.db')
+export const databaseAddress = ({ databaseUrl, folder }: Pick<Config, 'databaseUrl' | 'folder'>): string =>
+  databaseUrl ?? join(folder, 'turnpike.db')
