@@ -1,4 +1,4 @@
-import type { Command } from '../cli/command.ts'
+import type { Command, Given } from '../cli/command.ts'
 import type { Log } from '../core/log.ts'
 import { realTiming, type Timing } from '../dataplane/agent/runtime.ts'
 import { configOf, logOf, readOpened, tellSystemd, untilStopped } from './process.ts'
@@ -6,8 +6,7 @@ import { toProcess } from './program.ts'
 import type { SandboxVpn } from './sandbox-vpn.ts'
 import { type Config, localShopUrl, settings } from './settings/config.ts'
 import { isTls } from './settings/tls.ts'
-import { unshownTokenIn } from './shop/key-files.ts'
-import { assertNotTaken } from './shop/taken.ts'
+import { assertNotTaken, unshownTokenIn } from './shop/data-folder.ts'
 import { type Opened, type Part, supervise } from './supervise.ts'
 
 /** How long a part may take to end, besides its drain time. */
@@ -45,15 +44,12 @@ const partOf = (name: string, flags: readonly string[], log: Log, hangUp?: Event
 })
 
 /** Plans a VPN node if local nodes are not configured, or if it is asked for. */
-async function planVpn(
-  config: Config,
-  flags: Readonly<Record<string, string | undefined>>,
-): Promise<SandboxVpn | undefined> {
+async function planVpn(config: Config, flags: Given['flags']): Promise<SandboxVpn | undefined> {
   const { flag, env } = settings.localNodes
   const isSet = flags[flag] !== undefined || process.env[env] !== undefined
   if (!config.sandbox || (isSet && !config.localNodes.includes('sandbox-vpn'))) return undefined
   const { planSandboxVpn } = await import('./sandbox-vpn.ts')
-  return await planSandboxVpn(config, flags)
+  return planSandboxVpn(config, flags)
 }
 
 /** Lines for the terminal, each once, after the banner. */
@@ -81,7 +77,7 @@ const withoutVpn = (problem: string): string =>
 const sandboxPartOf = (
   node: Part,
   sandbox: Promise<void>,
-  { says }: { readonly says: string },
+  says: string,
   speech: ReturnType<typeof createSpeech>,
 ): Part => ({
   name: node.name,
@@ -98,9 +94,7 @@ const sandboxPartOf = (
   },
 })
 
-/**
- * The `up` command. It supervises processes and loads none of their modules. Tests pass a `timing` with short pauses.
- */
+/** Supervises processes and loads none of their modules. Tests pass a `timing` with short pauses. */
 export const createUpCommand = (timing: Timing): Command => ({
   name: 'up',
   summary:
@@ -147,7 +141,7 @@ export const createUpCommand = (timing: Timing): Command => ({
       partOf('gateway', nodeFlags, log, config.gatewayTlsPort > 0 ? hangUp : undefined),
       ...(isVpn ? [partOf('vpn-node', nodeFlags, log)] : []),
       ...(vpn
-        ? [sandboxPartOf(partOf('vpn-node', [...nodeFlags, ...vpn.flags], log), sandbox.promise, vpn, speech)]
+        ? [sandboxPartOf(partOf('vpn-node', [...nodeFlags, ...vpn.flags], log), sandbox.promise, vpn.says, speech)]
         : []),
     ]
     const onAllOpen = (opened: readonly Opened[]): void => {

@@ -14,6 +14,7 @@ import { formatAddress, readPrefix } from '../../core/address.ts'
 import type { CustomerId, OperatorTokenId } from '../../core/ids.ts'
 import type { Log } from '../../core/log.ts'
 import type { Stalls } from '../../core/stall-monitor.ts'
+import type { Tx } from '../../db/transaction.ts'
 import type { NewNode } from '../../domains/fleet/index.ts'
 import type { Adjustment } from '../../domains/ledger/index.ts'
 import type { Action, Operator, Role } from '../../domains/operators/rules.ts'
@@ -61,6 +62,13 @@ export function createAdmin(
 export function createActions(services: Services) {
   const { db, fleet, ledger, pricing, operators, signIn, identities, acting, proxyOperator, premium, vpn } = services
   const linkFor = (operator: Operator) => ({ kind: 'operator', owner: operator.id, purpose: 'enter' }) as const
+  /** Changes an operator's access, then drops the cached operators and sessions. */
+  async function changeAccess<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result> {
+    const result = await db.transact(work)
+    operators.forget()
+    signIn.forget()
+    return result
+  }
   return {
     ...services,
     stock: stockWithin(services),
@@ -68,10 +76,7 @@ export function createActions(services: Services) {
     addNode: (input: NewNode) => db.transact((tx) => fleet.add(tx, input)),
     applyCatalogue: (value: unknown) => db.transact((tx) => pricing.apply(tx, value)),
 
-    /**
-     * Customers who had an address between two instants. The question is written to the audit log before it is
-     * answered.
-     */
+    /** Customers who had an address between two instants. The audit log gets the question before it is answered. */
     async findHolders(action: Action, query: AddressQuestion): Promise<Holders> {
       await acting.mustNote(action)
       const { address, from, to } = query
@@ -103,34 +108,23 @@ export function createActions(services: Services) {
     },
 
     /** Changes an operator's role. Ends views of customers' pages: they were opened with the former role. */
-    async setOperatorRole(name: string, role: Role): Promise<Operator> {
-      const changed = await db.transact(async (tx) => {
+    setOperatorRole: (name: string, role: Role) =>
+      changeAccess(async (tx) => {
         const operator = await operators.setRole(tx, name, role)
         await signIn.endViews(tx, operator.id)
         return operator
-      })
-      operators.forget()
-      signIn.forget()
-      return changed
-    },
+      }),
 
     /** Revokes an operator's token. Ends views of customers' pages: they may have been opened with it. */
-    async revokeOperatorToken(id: OperatorTokenId): Promise<void> {
-      await db.transact(async (tx) => signIn.endViews(tx, await operators.revokeToken(tx, id)))
-      operators.forget()
-      signIn.forget()
-    },
+    revokeOperatorToken: (id: OperatorTokenId): Promise<void> =>
+      changeAccess(async (tx) => signIn.endViews(tx, await operators.revokeToken(tx, id))),
 
-    async removeOperator(name: string): Promise<Operator> {
-      const removed = await db.transact(async (tx) => {
+    removeOperator: (name: string) =>
+      changeAccess(async (tx) => {
         const operator = await operators.remove(tx, name)
         await identities.remove(tx, { kind: 'operator', id: operator.id })
         return operator
-      })
-      operators.forget()
-      signIn.forget()
-      return removed
-    },
+      }),
   }
 }
 

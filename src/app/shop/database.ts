@@ -1,7 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createVault } from '../../adapters/vault.ts'
-import type { Vault } from '../../core/vault.ts'
 import { findClosed, wayOutOf } from '../../db/closed.ts'
 import type { Migration } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
@@ -11,8 +10,6 @@ import { createShopKey } from '../../domains/customers/index.ts'
 import { type Config, databaseAddress } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
 import { findSecretKey, forgetSecretKey, makeSecretKey, secretKeyFile } from '../settings/secret-key.ts'
-
-const projectFolder = join(import.meta.dir, '../../..')
 
 /** A command does one thing at a time, and the server limits connections. */
 const connectionsOfCommand = 3
@@ -49,25 +46,14 @@ export async function assertOpen(db: Database): Promise<void> {
 }
 
 export function readMigrations(): Migration[] {
-  const folder = join(projectFolder, 'migrations')
+  const folder = join(import.meta.dir, '../../../migrations')
   const names = readdirSync(folder).filter((name) => /^\d{4}-[a-z0-9-]+\.sql$/.test(name))
-  return names.toSorted().map((name) => ({
-    name: name.replace(/\.sql$/, ''),
-    text: readFileSync(join(folder, name), 'utf8'),
-  }))
+  const textOf = (name: string): string => readFileSync(join(folder, name), 'utf8')
+  return names.toSorted().map((name) => ({ name: name.replace(/\.sql$/, ''), text: textOf(name) }))
 }
 
-export type OpenedVault = {
-  readonly vault: Vault
-  /** Checks again after the shop was opened: another process may have opened it first with another key. */
-  readonly confirm: () => Promise<void>
-}
-
-/**
- * The key that secrets are sealed with, checked against the shop's fingerprint. Only a database without a shop gets a
- * new one.
- */
-export async function openVault(config: Config, db: Database): Promise<OpenedVault> {
+/** The key of secrets, checked against the shop's fingerprint. Only a database without a shop gets a new key. */
+export async function openVault(config: Config, db: Database) {
   const shopKey = createShopKey({ db })
   const found = findSecretKey(config)
   if (!found && (await shopKey.isShop())) {
@@ -77,6 +63,7 @@ export async function openVault(config: Config, db: Database): Promise<OpenedVau
     )
   }
   const vault = createVault(found ?? makeSecretKey(config.folder))
+  /** The shop calls this again once it is open: another process may have opened it first with another key. */
   async function confirm(): Promise<void> {
     if (await shopKey.isRight(vault.fingerprint)) return
     if (!found) forgetSecretKey(config.folder)

@@ -82,7 +82,7 @@ export type ShopConfig = {
   /** How many open tokens a customer may have. */
   readonly maxTokens?: number
   /** Hosts that customers connect to, checked before a sale; unchecked by default. */
-  readonly places?: PublicHosts
+  readonly publicHosts?: PublicHosts
   /** Where checkpoints are written besides the database. */
   readonly checkpoints?: { readonly file: string | undefined; readonly url: string | undefined }
   readonly retention?: Retention
@@ -102,7 +102,7 @@ export const shopConfigOf = (config: Config, vault: Vault): ShopConfig => ({
   },
   vpn: vpnSettingsOf(config),
   maxTokens: config.customerTokens,
-  places: {
+  publicHosts: {
     gateway: config.gatewayHost,
     vpn: config.vpnHost,
     shop: URL.parse(shopUrl(config))?.hostname ?? config.host,
@@ -127,10 +127,9 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   const ledgerAudit = createLedgerAudit({ ...base, history })
   const customers = createCustomers({ ledger, ...base, ...config })
   const fleet = createFleet({ ...base, publicKeyOf })
-  const reach = createReach({ customers, fleet, hosts: config.places })
+  const reach = createReach({ customers, fleet, hosts: config.publicHosts })
   const events = createEvents(base)
-  const findObstacle = (query: Parameters<typeof reach.findObjection>[0]) => reach.findObjection(query)
-  const orders = createOrders({ ...base, ledger, customers, events, findObstacle })
+  const orders = createOrders({ ...base, ledger, customers, events, findObstacle: (sale) => reach.findObjection(sale) })
   const pricing = createPricing(base)
   const terms = config.premium ?? shippedTerms
   const ports = createEntryPorts({ ...runtime, fleet, range: terms.ports })

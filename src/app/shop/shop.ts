@@ -1,3 +1,4 @@
+import { chmodSync, existsSync, mkdirSync, rmSync } from 'node:fs'
 import manifest from '../../../package.json' with { type: 'json' }
 import { probeProxy } from '../../adapters/proxy-probe.ts'
 import { drawing } from '../../adapters/qr-drawing.ts'
@@ -19,9 +20,9 @@ import { vpnOperations } from '../../api/customer/vpn/routes.ts'
 import { createHttp, mount } from '../../api/http.ts'
 import { createNodeHttp } from '../../api/node/http.ts'
 import { createNodeState } from '../../api/node/state.ts'
-import { requestNotes, type Server, serve } from '../../api/serve.ts'
+import { requestNotes, type Server, serve, serveSocket, type ToNodes } from '../../api/serve.ts'
 import { soldIn } from '../../api/sold.ts'
-import type { Command } from '../../cli/command.ts'
+import { machineCommand } from '../../cli/command.ts'
 import type { Address } from '../../core/address.ts'
 import type { Log } from '../../core/log.ts'
 import { refuseHere } from '../../core/refusal.ts'
@@ -55,34 +56,21 @@ import { addFrontMetrics } from '../metrics/node.ts'
 import { createProcessMetrics, serveMetrics } from '../metrics/process.ts'
 import { addBackupMetrics, addShopGauges, createShopMetrics, type ShopRecorder } from '../metrics/shop.ts'
 import { configOf, logOf, tellOpened, untilStopped } from '../process.ts'
-import { type Config, listenUrl } from '../settings/config.ts'
+import { type Config, joinFolder, listenUrl, shopSocket } from '../settings/config.ts'
 import { assertNamed, listening } from '../settings/listening.ts'
 import { BadSetting } from '../settings/reading.ts'
 import { openShopEntrance, openTls, type Tls } from '../tls.ts'
 import { createAdmin } from './admin.ts'
+import { isListening, joinKeysIn, taken, unshownTokenIn } from './data-folder.ts'
 import { assertNotLost, assertOpen, openConfigured, openVault, readMigrations } from './database.ts'
 import { createForwarding } from './forwarding.ts'
-import { joinKeysIn, unshownTokenIn } from './key-files.ts'
-import { openLocalSocket } from './local-socket.ts'
 import { createServices, type Runtime, realRuntime, type Services, shopConfigOf } from './services.ts'
 
 /** How long running requests may take to finish once the shop is stopped. */
 const drainMs = 9_000
 const builtConsole = new URL('../../../dist/console/', import.meta.url)
 
-export type Shop = {
-  readonly url: string
-  readonly banner: () => string
-  /** Settles when the shop serves, or when its certificate is late. */
-  readonly settled: () => Promise<void>
-  readonly token: string | undefined
-  readonly services: Services
-  readonly pending: () => number
-  /** Reads its certificate again; undefined where it has none. */
-  readonly onHangUp: (() => void) | undefined
-  /** Reports not ready, then refuses new requests, finishes running ones, and closes the database. */
-  stop(): Promise<void>
-}
+export type Shop = Awaited<ReturnType<typeof openShop>>
 
 /** Loads the mail adapter only if it is configured. */
 async function openMail({ smtpUrl: url, mailFrom: from }: Config, log: Log) {
@@ -91,7 +79,7 @@ async function openMail({ smtpUrl: url, mailFrom: from }: Config, log: Log) {
   return createMail({ url, from }, log)
 }
 
-export async function openShop(config: Config, log: Log, given: Runtime = realRuntime): Promise<Shop> {
+export async function openShop(config: Config, log: Log, given: Runtime = realRuntime) {
   const stallMonitor = startStallMonitor()
   const runtime = { stalls: stallMonitor.stalls, ...given }
   await assertNamed(config.host, 'TURNPIKE_HOST (--host)')
@@ -111,12 +99,19 @@ export async function openShop(config: Config, log: Log, given: Runtime = realRu
   if (!config.sandbox && config.sandboxToken) await services.customers.admitSandboxToken(config.sandboxToken)
   // Without --sandbox an empty database becomes a production shop permanently.
   if (!config.sandbox) await db.transact((tx) => services.customers.decideMode(tx, 'production'))
-  if (!config.sandbox) await warnOfSandbox(services, log)
-  await assertConfirming(services, config)
+  const isSandbox = (await services.customers.mode()) === 'sandbox'
+  // A database stays what it was first opened as: sandbox money and tokens never become real.
+  if (isSandbox && !config.sandbox) {
+    log.warn('still a sandbox', {
+      setting: 'TURNPIKE_SANDBOX',
+      explanation: 'this database was opened as a sandbox and stays one; name an empty one to open a production shop',
+    })
+  }
+  // A sandbox has no money, and is there to be tried.
+  if (!isSandbox) assertConfirming(config)
   await confirm()
   await warnOfUnreachable(services, log)
   const keys = joinKeysIn(config.folder)
-  const isSandbox = (await services.customers.mode()) === 'sandbox'
   const localJobs = await admitLocalNodes({ ...services, ...runtime, keys }, localKinds(config, isSandbox))
   const metrics = createProcessMetrics(config, 'shop')
   const recorder = createShopMetrics(metrics, runtime.clock)
@@ -154,18 +149,21 @@ export async function openShop(config: Config, log: Log, given: Runtime = realRu
         isAwaited: tls !== undefined && tls.current() === undefined,
         hasVpnNode: localKinds(config, isSandbox).includes('vpn'),
       }),
+    /** Settles when the shop serves, or when its certificate is late. */
     settled: async () => tls?.settled(),
     token,
     services,
     pending: api.pending,
+    /** Reads its certificate again; undefined where it has none. */
     onHangUp: tls?.look,
-    async stop() {
+    /** Reports not ready, then refuses new requests, finishes running ones, and closes the database. */
+    async stop(): Promise<void> {
       await api.drain()
       await Promise.all([api.stop(), local?.stop(drainMs)])
       await tls?.stop()
       await figures.stop()
       metrics.stop()
-      await backups.stop()
+      backups.stop()
       await jobs.stop()
       await leaders.stop()
       await mail?.close()
@@ -175,6 +173,28 @@ export async function openShop(config: Config, log: Log, given: Runtime = realRu
       log.info('shop closed')
     },
   }
+}
+
+/** Length of a socket path that every system allows. */
+const maxPathBytes = 103
+
+/** Opens the socket for nodes of this machine, if there are any. A running shop of this folder keeps it. */
+async function openLocalSocket(config: Config, toNodes: ToNodes, log: Log): Promise<Server | undefined> {
+  const folder = joinFolder(config.folder)
+  if (config.localNodes.length === 0 && !existsSync(folder)) return undefined
+  const path = shopSocket(config.folder)
+  if (Buffer.byteLength(path) > maxPathBytes) {
+    throw new BadSetting(`TURNPIKE_DATA (--data) is too long for a socket in it: ${path} has more than 103 bytes.`)
+  }
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  chmodSync(folder, 0o700)
+  if (await isListening(path)) {
+    if (config.localNodes.length > 0) throw taken(config)
+    log.warn('socket taken', { path, explanation: 'another shop of this data folder serves the nodes of this machine' })
+    return undefined
+  }
+  rmSync(path, { force: true })
+  return serveSocket(path, toNodes)
 }
 
 /** Kinds of nodes on this machine that join by themselves. */
@@ -190,20 +210,9 @@ function startStallMonitor(): { readonly stalls: Stalls; stop(): void } {
   return { stalls, stop: () => clearInterval(timer) }
 }
 
-/** A database stays what it was first opened as: sandbox money and tokens never become real. */
-async function warnOfSandbox({ customers }: Services, log: Log): Promise<void> {
-  if ((await customers.mode()) !== 'sandbox') return
-  log.warn('still a sandbox', {
-    setting: 'TURNPIKE_SANDBOX',
-    explanation: 'this database was opened as a sandbox and stays one; name an empty one to open a production shop',
-  })
-}
-
 /** TURNPIKE_REGISTRATION=on requires TURNPIKE_SMTP_URL to verify e-mail addresses. */
-async function assertConfirming({ customers }: Services, config: Config): Promise<void> {
+function assertConfirming(config: Config): void {
   if (config.registration !== 'on' || config.smtpUrl !== undefined) return
-  // A sandbox has no money, and is there to be tried.
-  if ((await customers.mode()) === 'sandbox') return
   throw new BadSetting(
     'TURNPIKE_REGISTRATION is on, and without TURNPIKE_SMTP_URL the shop cannot confirm e-mail addresses. ' +
       'Set TURNPIKE_SMTP_URL, or TURNPIKE_REGISTRATION=unconfirmed to take any address.',
@@ -256,6 +265,7 @@ function openApi(
     },
   }
   const { gateway } = services.config
+  const drawSvg = (text: string): string => drawing.svg(text)
   const publicUrl = () => config.publicUrl ?? url
   const state = createNodeState({ ...services, ...runtime, life })
   const toNodes = createNodeHttp({ ...services, ...runtime, ...common, state, urgently })
@@ -266,15 +276,7 @@ function openApi(
     buckets: services.buckets,
     sessions: createCustomerSessions({ ...services, publicUrl }),
     others: [
-      mount(
-        authApi({
-          ...services,
-          ...runtime,
-          publicUrl,
-          drawSvg: (text) => drawing.svg(text),
-          actAs: actingAs(services),
-        }),
-      ),
+      mount(authApi({ ...services, ...runtime, publicUrl, drawSvg, actAs: actingAs(services) })),
       mount(createAdmin(services, runtime, publicUrl, log)),
     ],
     bound: [
@@ -340,11 +342,9 @@ function openApi(
   }
 }
 
-export const shopCommand: Command = {
+export const shopCommand = machineCommand({
   name: 'shop',
   summary: 'Runs the shop: the API, its description and its docs.',
-  takes: [],
-  options: [],
   async run(given) {
     const config = configOf(given)
     const opened: { shop?: Shop } = {}
@@ -362,4 +362,4 @@ export const shopCommand: Command = {
     await shop.stop()
     return { json: null, lines: [], exit: 0 }
   },
-}
+})

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { isListening } from './taken.ts'
+import { isListening } from './data-folder.ts'
 
 let folder: string
 beforeAll(() => {
