@@ -38,7 +38,7 @@ describe.each([...enginesOf('sqlite')])('scheduled backups of a shop on %s', (en
     clock.at += dayMs
     await work()
     expect(readdirSync(folder).map(findTime)).toEqual([clock.at])
-    await schedule.stop()
+    schedule.stop()
     await opened.close()
   })
 })

@@ -8,7 +8,7 @@ import { writeOwnFile } from '../../dataplane/agent/own-file.ts'
 import { hasTable, holdsShop } from '../../db/closed.ts'
 import { copyRows, differing, heldBy, newestCheckpoint, type OnProgress, tablesOf } from '../../db/copy/copy.ts'
 import { fillSqlite } from '../../db/copy/fill.ts'
-import { appliedTo, type Migration, migrate, pending } from '../../db/migrate.ts'
+import { appliedTo, migrate, pending } from '../../db/migrate.ts'
 import { openSqlite } from '../../db/sqlite.ts'
 import { copySqlite, flushFile, leaveLog, readSqlite } from '../../db/sqlite-file.ts'
 import type { Database } from '../../db/transaction.ts'
@@ -20,15 +20,14 @@ import { openConfigured, openVault, readMigrations } from '../shop/database.ts'
 /** Name part of the draft that a killed backup leaves behind. */
 export const draftMark = '.partial-'
 
-/**
- * Writes a backup of a shop, which may be selling, into a new folder: rows as SQLite, the key, and last the manifest.
- */
+/** Backs up a shop, which may be selling, into a new folder: rows as SQLite, the key, and last the manifest. */
 export async function backUp(config: Config, folder: string, clock: Clock, onProgress: OnProgress): Promise<Manifest> {
   if (existsSync(folder) && readdirSync(folder).length > 0) {
     throw refuseHere(`${folder} is not empty. A backup is written into a new folder.`)
   }
   const beganAt = clock()
-  const db = openExisting(config)
+  if (config.databaseUrl === undefined && !existsSync(databaseAddress(config))) throw noShop()
+  const db = openConfigured(config)
   try {
     await assertCurrent(db)
     if (!(await holdsShop(db)) || !(await createShopKey({ db }).isShop())) throw noShop()
@@ -57,14 +56,12 @@ async function assertCurrent(db: Database): Promise<void> {
 
 const noShop = (): Refusal => refuseHere('There is no shop to back up.')
 
-function openExisting(config: Config): Database {
-  if (config.databaseUrl === undefined && !existsSync(databaseAddress(config))) throw noShop()
-  return openConfigured(config)
-}
-
-type Work = { readonly beganAt: number; readonly clock: Clock; readonly onProgress: OnProgress }
-
-async function writeDraft(config: Config, db: Database, draft: string, work: Work): Promise<Manifest> {
+async function writeDraft(
+  config: Config,
+  db: Database,
+  draft: string,
+  work: { readonly beganAt: number; readonly clock: Clock; readonly onProgress: OnProgress },
+): Promise<Manifest> {
   const files = filesOf(draft)
   const copied = db.engine === 'sqlite' ? undefined : await writeRows(db, files.rows, work.onProgress)
   if (!copied) copySqlite(databaseAddress(config), files.rows)
@@ -73,7 +70,7 @@ async function writeDraft(config: Config, db: Database, draft: string, work: Wor
   const wrong = copied ? differing(copied, written.tables) : []
   if (wrong.length > 0) throw new Error(`what was written is not what was read: ${wrong.join(', ')}`)
   const key = findSecretKey(config)
-  if (config.backupKey && key) writeOwnFile(files.key, `${Buffer.from(key).toString('hex')}\n`)
+  if (config.backupKey && key) writeOwnFile(files.key, `${key.toHex()}\n`)
   const manifest: Manifest = {
     format: 1,
     version: manifestOfProgram.version,
@@ -90,7 +87,9 @@ async function writeDraft(config: Config, db: Database, draft: string, work: Wor
 function writeRows(db: Database, path: string, onProgress: OnProgress): Promise<Manifest['tables']> {
   return db.snapshot(async (reader) => {
     const migrations = await appliedTo(reader, readMigrations())
-    await makeEmpty(path, migrations)
+    const empty = openSqlite(path)
+    await migrate(empty, migrations)
+    await empty.close()
     const tables = await tablesOf(migrations)
     let held: Manifest['tables'] = {}
     await fillSqlite(path, tables, async (insert) => {
@@ -102,16 +101,7 @@ function writeRows(db: Database, path: string, onProgress: OnProgress): Promise<
   })
 }
 
-async function makeEmpty(path: string, migrations: readonly Migration[]): Promise<void> {
-  const empty = openSqlite(path)
-  await migrate(empty, migrations)
-  await empty.close()
-}
-
-async function describeRows(
-  path: string,
-  onProgress: OnProgress,
-): Promise<Pick<Manifest, 'schema' | 'tables' | 'checkpoint'>> {
+async function describeRows(path: string, onProgress: OnProgress) {
   const file = readSqlite(path)
   const { reader } = file
   try {

@@ -1,8 +1,7 @@
 import { resolve } from 'node:path'
-import { type Command, mistyped, type Outcome } from '../../cli/command.ts'
+import { type Command, type Given, machineCommand, mistyped, type Outcome } from '../../cli/command.ts'
 import { readTextFile, showProgress, verdictLines } from '../../cli/print.ts'
 import { sayVerdict, type Verifier, verifyAll } from '../../core/finding.ts'
-import type { OnProgress } from '../../db/copy/copy.ts'
 import { configOf } from '../process.ts'
 import { backUp, countRows } from './backup.ts'
 import { move } from './move.ts'
@@ -10,55 +9,42 @@ import { restore } from './restore.ts'
 
 const folderArg = (meaning: string) => ({ name: 'FOLDER', meaning })
 
-function progressing(): { readonly onProgress: OnProgress; readonly end: () => void } {
-  let table: string | undefined
+/** Shows the progress of a command on the terminal, and keeps the report of `verify` for its answer. */
+function createWork() {
+  let name: string | undefined
   let line: ReturnType<typeof showProgress> | undefined
-  const onProgress: OnProgress = (name, rows) => {
-    if (name !== table) {
-      line?.end()
-      line = showProgress(name)
-      table = name
-    }
-    line?.tell(rows)
-  }
-  return { onProgress, end: () => line?.end() }
-}
-
-async function verify(verifiers: readonly Verifier[]): Promise<Outcome> {
-  let progress = showProgress('')
-  const found = await verifyAll(verifiers, (name) => {
-    progress.end()
-    progress = showProgress(name)
-    return progress.tell
-  })
-  progress.end()
-  const verdict = sayVerdict(found)
-  return { json: verdict, lines: verdictLines(verdict), exit: verdict.ok ? 0 : 1 }
-}
-
-/** Keeps the output of `verify` for the answer of the command. */
-function verifying() {
   let report: Outcome = { json: null, lines: [] }
+  const lineOf = (part: string) => {
+    if (line && part === name) return line
+    line?.end()
+    name = part
+    line = showProgress(part)
+    return line
+  }
   return {
+    clock: Date.now,
+    onProgress: (table: string, rows: number): void => lineOf(table).tell(rows),
     async verify(verifiers: readonly Verifier[]): Promise<boolean> {
-      report = await verify(verifiers)
-      return report.exit === 0
+      const verdict = sayVerdict(await verifyAll(verifiers, (part) => lineOf(part).tell))
+      line?.end()
+      report = { json: verdict, lines: verdictLines(verdict) }
+      return verdict.ok
     },
+    end: () => line?.end(),
     report: () => report,
   }
 }
 
 export const backupCommands: readonly Command[] = [
-  {
+  machineCommand({
     name: 'backup',
     summary: 'Writes a backup of the shop, which may be selling meanwhile, into a new folder.',
     takes: [folderArg('where; it must not be there, or be empty')],
-    options: [],
     async run(given) {
       const folder = resolve(given.args[0] ?? '')
-      const progress = progressing()
-      const manifest = await backUp(configOf(given), folder, Date.now, progress.onProgress)
-      progress.end()
+      const { clock, onProgress, end } = createWork()
+      const manifest = await backUp(configOf(given), folder, clock, onProgress)
+      end()
       const { checkpoint, made_at, engine, schema } = manifest
       return {
         json: { folder, made_at, engine, schema, rows: countRows(manifest), checkpoint },
@@ -68,29 +54,21 @@ export const backupCommands: readonly Command[] = [
         ],
       }
     },
-  },
-  {
+  }),
+  machineCommand({
     name: 'restore',
     summary: 'Brings a backup back into an empty --data or --database-url, and verifies it before it may be opened.',
     takes: [folderArg('the backup')],
-    options: [],
     async run(given) {
       const folder = resolve(given.args[0] ?? '')
-      const progress = progressing()
-      const check = verifying()
-      const { manifest, isRight } = await restore(configOf(given), folder, {
-        clock: Date.now,
-        onProgress: progress.onProgress,
-        verify: (verifiers) => {
-          progress.end()
-          return check.verify(verifiers)
-        },
-      })
+      const work = createWork()
+      const { manifest, isRight } = await restore(configOf(given), folder, work)
+      const report = work.report()
       const instants = { began_at: manifest.began_at, made_at: manifest.made_at }
       return {
-        json: { restored: isRight, ...instants, rows: countRows(manifest), verify: check.report().json },
+        json: { restored: isRight, ...instants, rows: countRows(manifest), verify: report.json },
         lines: [
-          ...check.report().lines,
+          ...report.lines,
           isRight
             ? `Restored what the shop was at ${manifest.began_at}, when the backup began, or a little later. ` +
               'What happened after that is not in it: see docs/operate.'
@@ -99,11 +77,10 @@ export const backupCommands: readonly Command[] = [
         exit: isRight ? 0 : 1,
       }
     },
-  },
-  {
+  }),
+  machineCommand({
     name: 'move',
     summary: 'Carries the stopped shop to another database, compares every table, verifies it, and closes the old one.',
-    takes: [],
     options: [
       { flag: 'to', value: 'URL|FOLDER', meaning: 'postgres://… or a data folder for SQLite; it must be empty' },
       {
@@ -112,11 +89,11 @@ export const backupCommands: readonly Command[] = [
         meaning: 'a file with that in it, because others see the command line; - reads it from the input',
       },
     ],
-    run: (given) => runMove(given),
-  },
+    run: runMove,
+  }),
 ]
 
-async function readDestination({ to, 'to-file': file }: Parameters<Command['run']>[0]['flags']): Promise<string> {
+async function readDestination({ to, 'to-file': file }: Given['flags']): Promise<string> {
   if (to !== undefined && file !== undefined) throw mistyped('"move" wants --to or --to-file, not both.')
   const destination = file === undefined ? to : (await readTextFile(file)).trim()
   if (destination === undefined || destination === '') {
@@ -125,33 +102,19 @@ async function readDestination({ to, 'to-file': file }: Parameters<Command['run'
   return destination
 }
 
-async function runMove(given: Parameters<Command['run']>[0]): Promise<Outcome> {
+async function runMove(given: Given): Promise<Outcome> {
   const to = await readDestination(given.flags)
   const beganAt = performance.now()
-  const progress = progressing()
-  const check = verifying()
-  const moved = await move(configOf(given), to, {
-    clock: Date.now,
-    onProgress: progress.onProgress,
-    verify: (verifiers) => {
-      progress.end()
-      return check.verify(verifiers)
-    },
-  })
+  const work = createWork()
+  const moved = await move(configOf(given), to, work)
+  const report = work.report()
   const tables = Object.values(moved.held)
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
   const tookMs = Math.round(performance.now() - beganAt)
   return {
-    json: {
-      moved: moved.isRight,
-      to: moved.to,
-      tables: tables.length,
-      rows,
-      took_ms: tookMs,
-      verify: check.report().json,
-    },
+    json: { moved: moved.isRight, to: moved.to, tables: tables.length, rows, took_ms: tookMs, verify: report.json },
     lines: [
-      ...check.report().lines,
+      ...report.lines,
       ...(moved.isRight
         ? [
             `Moved ${rows} rows of ${tables.length} tables to ${moved.to} in ${(tookMs / 1000).toFixed(1)} s: ` +

@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { refuseHere } from '../../core/refusal.ts'
-import { type Clock, toIso } from '../../core/time.ts'
+import { toIso } from '../../core/time.ts'
 import { createOwnFile } from '../../dataplane/agent/own-file.ts'
-import type { OnProgress, TableSummary } from '../../db/copy/copy.ts'
+import type { TableSummary } from '../../db/copy/copy.ts'
 import { alone } from '../../db/sole.ts'
 import { type Config, databaseAddress } from '../settings/config.ts'
 import { findSecretKey, readSecretKey, secretKeyFile } from '../settings/secret-key.ts'
-import { fileIn, fillTarget, looksRight, nameOf, openTarget, type Verify } from './restore.ts'
+import { fillTarget, looksRight, nameOf, openTarget, type RestoreWork } from './restore.ts'
 
 /** Parses the target: PostgreSQL's address, or a data folder for SQLite. */
 function readDestination(to: string): { readonly address: string; readonly folder: string | undefined } {
@@ -20,22 +20,15 @@ function readDestination(to: string): { readonly address: string; readonly folde
     throw refuseHere('The place to move to is neither postgres://user:password@host/database nor the name of a folder.')
   }
   const folder = resolve(to)
-  return { address: fileIn(folder), folder }
+  return { address: databaseAddress({ databaseUrl: undefined, folder }), folder }
 }
 
-/**
- * Moves a stopped shop to another database. The source is closed before the new place opens: there are never two shops.
- */
+/** Moves a stopped shop to another database. The source closes before the target opens: there are never two shops. */
 export async function move(
   config: Config,
   to: string,
-  work: {
-    readonly clock: Clock
-    readonly onProgress: OnProgress
-    readonly verify: Verify
-    /** How long to wait for connections of a stopped shop to go. */
-    readonly goneWithinMs?: number
-  },
+  /** `goneWithinMs` is how long to wait for connections of a stopped shop to go. */
+  work: RestoreWork & { readonly goneWithinMs?: number },
 ): Promise<{ held: Record<string, TableSummary>; isRight: boolean; to: string }> {
   const from = databaseAddress(config)
   const destination = readDestination(to)
@@ -51,8 +44,8 @@ export async function move(
       try {
         const held = await fillTarget(target, sole, work.onProgress)
         const isRight = await looksRight(config, target, key, work.verify)
-        if (!isRight) return { held, isRight, target }
-        await sole.close(`It was moved to ${destination.folder ?? nameOf(to)} at ${toIso(work.clock())}.`, work.clock())
+        const because = `It was moved to ${destination.folder ?? nameOf(to)} at ${toIso(work.clock())}.`
+        if (isRight) await sole.close(because, work.clock())
         return { held, isRight, target }
       } catch (error) {
         await target.leave()
@@ -81,5 +74,5 @@ function assertKeyFits(folder: string | undefined, key: Uint8Array): void {
 /** A shop whose key is a setting has no key file. */
 function keepKey(config: Config, folder: string, key: Uint8Array): void {
   if (config.secretKey !== undefined || existsSync(secretKeyFile(folder))) return
-  createOwnFile(secretKeyFile(folder), `${Buffer.from(key).toString('hex')}\n`)
+  createOwnFile(secretKeyFile(folder), `${key.toHex()}\n`)
 }

@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { createVault } from '../../adapters/vault.ts'
 import type { Verifier } from '../../core/finding.ts'
 import { Refusal, refuseHere } from '../../core/refusal.ts'
@@ -30,67 +30,54 @@ import { readMigrations } from '../shop/database.ts'
 import { createServices, realRuntime, shopConfigOf } from '../shop/services.ts'
 import { filesOf, type Manifest, readManifest } from './backup.ts'
 
-/** Verifies a shop before it may be opened; true if every promise holds. */
-export type Verify = (verifiers: readonly Verifier[]) => Promise<boolean>
+export type RestoreWork = {
+  readonly clock: Clock
+  readonly onProgress: OnProgress
+  /** Verifies a shop before it may be opened; true if every promise holds. */
+  readonly verify: (verifiers: readonly Verifier[]) => Promise<boolean>
+}
 
-/**
- * Restores a backup into an empty place. It opens only after `verify` found nothing wrong; a failed attempt is
- * replaced.
- */
+/** Restores a backup into an empty database, which opens only if `verify` passes. A failed attempt is replaced. */
 export async function restore(
   config: Config,
   folder: string,
-  work: { readonly clock: Clock; readonly onProgress: OnProgress; readonly verify: Verify },
+  work: RestoreWork,
 ): Promise<{ manifest: Manifest; isRight: boolean }> {
   const manifest = readManifest(folder)
   const key = keyFor(config, folder)
-  const file = readSqlite(filesOf(folder).rows)
-  await assertRows(filesOf(folder).rows, file).catch((error: unknown) => {
-    file.close()
-    throw error
-  })
-  const target = await openTarget(databaseAddress(config), work.clock()).catch((error: unknown) => {
-    file.close()
-    throw error
-  })
+  const { rows } = filesOf(folder)
+  const file = readSqlite(rows)
+  let target: RestoreTarget | undefined
   try {
+    // A file without a shop's tables is refused before anything is made.
+    if (!(await hasTable({ engine: 'sqlite', ...file.reader }, 'migrations'))) throw damaged(rows)
+    target = await openTarget(databaseAddress(config), work.clock())
     await fillTarget(target, { engine: 'sqlite', reader: file.reader }, work.onProgress, (held) =>
       assertWhole(manifest, held),
     )
     await target.db.transact((tx) => noteRestored(tx, work.clock()))
     const isRight = await looksRight(config, target, key, work.verify)
     if (!isRight) return { manifest, isRight }
-    if (config.secretKey === undefined) writeOwnFile(secretKeyFile(config.folder), `${toHex(key)}\n`)
+    if (config.secretKey === undefined) writeOwnFile(secretKeyFile(config.folder), `${key.toHex()}\n`)
     await target.finish()
     return { manifest, isRight }
   } catch (error) {
-    throw isNoDatabase(error) ? damaged(filesOf(folder).rows) : error
+    throw isNoDatabase(error) ? damaged(rows) : error
   } finally {
     file.close()
-    await target.leave()
+    await target?.leave()
   }
 }
 
 const damaged = (path: string): Refusal =>
   refuseHere(`${path} is damaged, or is not the file of a backup: it cannot be read. Take another one.`)
 
-/** A file without a shop's tables is refused before anything is made. */
-async function assertRows(path: string, { reader }: Pick<ReturnType<typeof readSqlite>, 'reader'>): Promise<void> {
-  const isThere = await hasTable({ engine: 'sqlite', ...reader }, 'migrations').catch((error: unknown) => {
-    if (isNoDatabase(error)) return false
-    throw error
-  })
-  if (!isThere) throw damaged(path)
-}
-
-const toHex = (key: Uint8Array): string => Buffer.from(key).toString('hex')
-
 /** The key in the backup, or the configured one. Two different keys are refused. */
 function keyFor(config: Config, folder: string): Uint8Array {
   const path = filesOf(folder).key
   const kept = existsSync(path) ? readSecretKey(path) : undefined
   const own = findSecretKey(config)
-  if (kept && own && toHex(kept) !== toHex(own)) {
+  if (kept && own && kept.toHex() !== own.toHex()) {
     const where = config.secretKey === undefined ? secretKeyFile(config.folder) : 'TURNPIKE_SECRET_KEY'
     throw refuseHere(`The key in ${where} is not the one that lies with the backup. Name a folder without a shop.`)
   }
@@ -114,7 +101,7 @@ export async function looksRight(
   config: Config,
   { db }: RestoreTarget,
   key: Uint8Array,
-  verify: Verify,
+  verify: RestoreWork['verify'],
 ): Promise<boolean> {
   const vault = createVault(key)
   if (!(await createShopKey({ db }).isShop())) throw refuseHere('There is no shop in it.')
@@ -124,8 +111,8 @@ export async function looksRight(
   return verify(createServices(db, realRuntime, shopConfigOf(config, vault)).verifiers)
 }
 
-/** An empty place that is being filled. No shop can open it before it is finished. */
-export type RestoreTarget = {
+/** A database that is being filled. No shop can open it before it is finished. */
+type RestoreTarget = {
   readonly db: Database
   fill(tables: readonly Table[], work: (insert: Insert) => Promise<void>): Promise<void>
   /** Makes it a shop. */
@@ -142,9 +129,8 @@ export function nameOf(address: string): string {
 }
 
 /** Opens an empty target. One with a shop is refused, a half-filled one is emptied. */
-export async function openTarget(address: string, nowMs: number): Promise<RestoreTarget> {
-  return /^postgres(ql)?:/.test(address) ? openPostgresTarget(address, nowMs) : openSqliteTarget(address)
-}
+export const openTarget = (address: string, nowMs: number): Promise<RestoreTarget> =>
+  /^postgres(ql)?:/.test(address) ? openPostgresTarget(address, nowMs) : openSqliteTarget(address)
 
 async function openSqliteTarget(path: string): Promise<RestoreTarget> {
   if (existsSync(path)) throw refuseHere(`${path} is there already. Name a folder without a shop.`)
@@ -191,9 +177,7 @@ async function openPostgresTarget(url: string, nowMs: number): Promise<RestoreTa
   }
 }
 
-/**
- * Copies all rows of a source, compares every table on both sides, and migrates. `check` runs before anything is kept.
- */
+/** Copies all rows, compares every table on both sides, and migrates. `check` runs before anything is kept. */
 export async function fillTarget(
   target: RestoreTarget,
   source: Source,
@@ -228,5 +212,3 @@ async function prepare(db: Database, migrations: readonly Migration[]): Promise<
   }
   await migrate(db, migrations)
 }
-
-export const fileIn = (folder: string): string => join(folder, 'turnpike.db')

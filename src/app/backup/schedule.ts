@@ -2,41 +2,20 @@ import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock } from '../../core/time.ts'
 import { type Backups, backupJobs } from '../../jobs/backups.ts'
-import type { Job, JobLog } from '../../jobs/jobs.ts'
+import type { JobLog } from '../../jobs/jobs.ts'
 import { toProcess } from '../program.ts'
 import type { Config } from '../settings/config.ts'
-import { draftMark, filesOf } from './backup.ts'
-
-const hourMs = 3_600_000
-
-export type Schedule = {
-  readonly jobs: readonly Job[]
-  readonly list: () => readonly string[]
-  stop(): Promise<void>
-}
+import { filesOf } from './backup.ts'
 
 /** Scheduled backups, if a folder is configured. */
-export function scheduleBackups(config: Config, clock: Clock, log: JobLog): Schedule {
+export function scheduleBackups(config: Config, clock: Clock, log: JobLog) {
   const folder = config.backupFolder
-  if (folder === undefined) return { jobs: [], list: () => [], stop: async () => {} }
+  if (folder === undefined) return { jobs: [], list: () => [], stop: () => {} }
   const end = new AbortController()
   const backups = backupsIn(folder, config, end.signal)
-  const jobs = backupJobs(
-    {
-      backups,
-      clock,
-      everyMs: config.backupHours * hourMs,
-      keep: config.backupKeep,
-    },
-    log,
-  )
-  return {
-    jobs,
-    list: () => backups.list(),
-    async stop() {
-      end.abort()
-    },
-  }
+  const everyMs = config.backupHours * 3_600_000
+  const jobs = backupJobs({ backups, clock, everyMs, keep: config.backupKeep }, log)
+  return { jobs, list: () => backups.list(), stop: () => end.abort() }
 }
 
 export const listBackups = (folder: string): string[] =>
@@ -59,9 +38,8 @@ function backupsIn(folder: string, config: Config, end: AbortSignal): Backups {
 /** Deletes drafts of killed backups. Only the leader writes here. */
 function removeDrafts(folder: string): void {
   for (const name of readdirSync(folder)) {
-    if (/^turnpike-\d{8}T\d{6}Z\.partial-/.test(name) && name.includes(draftMark)) {
-      rmSync(join(folder, name), { recursive: true, force: true })
-    }
+    const isDraft = /^turnpike-\d{8}T\d{6}Z\.partial-/.test(name)
+    if (isDraft) rmSync(join(folder, name), { recursive: true, force: true })
   }
 }
 
