@@ -54,9 +54,7 @@ export function adviseClock(skewMs: number | undefined, isSet: boolean | undefin
   if (skewMs !== undefined && Math.abs(skewMs) > maxSkewMs) {
     return wrong(of, 'clock_differs', { skew_ms: Math.round(skewMs) })
   }
-  if (isSet === false) {
-    return note(of, 'clock_unsynchronised')
-  }
+  if (isSet === false) return note(of, 'clock_unsynchronised')
   return ok(of, skewMs === undefined ? 'clock_unknown' : 'clock_agrees')
 }
 

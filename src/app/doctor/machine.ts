@@ -1,12 +1,13 @@
 import { lookup } from 'node:dns/promises'
-import { readFileSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { connect } from 'node:tls'
-import type { Command } from '../../cli/command.ts'
+import { machineCommand } from '../../cli/command.ts'
+import { hostAndPort } from '../../core/address.ts'
 import { failuresIn } from '../../dataplane/tls/acme/renewal.ts'
 import { BadCertificate, type Certificate, type CertificateFiles, readFiles } from '../../dataplane/tls/certificate.ts'
 import { findMissing, findProgram, lookAtMachine } from '../../dataplane/wireguard/run.ts'
-import { diskOf } from '../metrics/process.ts'
+import { diskOf, fileLimit } from '../metrics/process.ts'
 import { configOf } from '../process.ts'
 import { type Config, listenUrl } from '../settings/config.ts'
 import { acmeFolder, certificateFilesOf, isTls } from '../settings/tls.ts'
@@ -29,12 +30,10 @@ import { lookAtShop } from './shop.ts'
 
 const marks = { ok: 'ok   ', note: 'NOTE ', wrong: 'WRONG' } as const
 
-export const doctorCommand: Command = {
+export const doctorCommand = machineCommand({
   name: 'doctor',
   summary:
     'Looks at everything that a shop or a node depends on, and says what to do; ends with 1 if something is wrong.',
-  takes: [],
-  options: [],
   async run(given) {
     const config = configOf(given)
     const all = [...(await lookAtShop(config)), ...(await lookAtThisMachine(config))]
@@ -51,7 +50,7 @@ export const doctorCommand: Command = {
       exit: bad === 0 ? 0 : 1,
     }
   },
-}
+})
 
 const answerWithinMs = 3_000
 
@@ -61,7 +60,7 @@ async function lookAtThisMachine(config: Config): Promise<Advice[]> {
     ...findUnknownSettings(process.env).map(adviseSetting),
     adviseDisk('disk of the data folder', diskOf(config.folder)),
     ...(config.backupFolder === undefined ? [] : [adviseDisk('disk of the backups', diskOf(config.backupFolder))]),
-    adviseFiles(hardFileLimit(), config.gatewayConnections, config.gatewayTlsPort > 0),
+    adviseFiles(fileLimit('hard'), config.gatewayConnections, config.gatewayTlsPort > 0),
     ...adviseRights(config),
     ...(await Promise.all([...lookAtPorts(config), ...lookAtNames(config)])),
     ...(await lookAtProxies(config)),
@@ -69,16 +68,6 @@ async function lookAtThisMachine(config: Config): Promise<Advice[]> {
     ...(await lookAtCertificate(config)),
     adviseWireguard(config),
   ]
-}
-
-/** A process raises its own limit up to this one. */
-function hardFileLimit(): number | undefined {
-  try {
-    const [, hard] = /^Max open files\s+\d+\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
-    return hard === undefined ? undefined : Number(hard)
-  } catch {
-    return undefined
-  }
 }
 
 const adviseRights = (config: Config): Advice[] =>
@@ -91,47 +80,28 @@ const adviseRights = (config: Config): Advice[] =>
 
 /** Each port is free, or its own role answers there. */
 function lookAtPorts(config: Config): Promise<Advice>[] {
-  const metrics = config.metricsListen
-  const ports = [
-    { of: `port ${config.port} of the shop`, url: `${listenUrl(config)}/healthz`, isOurs: /"ok":true/ },
-    {
-      of: `port ${config.gatewayPort} of the gateway`,
-      url: `http://127.0.0.1:${config.gatewayPort}/`,
-      isOurs: /turnpike/i,
-    },
-    ...(config.gatewayTlsPort > 0
-      ? [
-          {
-            of: `port ${config.gatewayTlsPort} of the gateway over TLS`,
-            url: `https://127.0.0.1:${config.gatewayTlsPort}/`,
-            isOurs: /turnpike/i,
-          },
-        ]
-      : []),
-    ...(metrics
-      ? [
-          {
-            of: `port ${metrics.port} of the shop's figures`,
-            url: `http://${isIP(metrics.host) === 6 ? `[${metrics.host}]` : metrics.host}:${metrics.port}/metrics`,
-            isOurs: /turnpike_build_info/,
-          },
-        ]
-      : []),
-  ]
-  return ports.map(async ({ of, url, isOurs }) => {
+  const { port, gatewayPort, gatewayTlsPort: tlsPort, metricsListen: metrics } = config
+  const look = async (number: number, role: string, url: string, isOurs: RegExp): Promise<Advice> => {
+    const of = `port ${number} of ${role}`
     try {
       // This only detects Turnpike; the certificate is checked below.
       const anyone: object = { tls: { rejectUnauthorized: false } }
       const init = { ...anyone, signal: AbortSignal.timeout(answerWithinMs), redirect: 'manual' } as const
       const answer = await fetch(url, init)
       const text = `${JSON.stringify(Object.fromEntries(answer.headers))}${await answer.text()}`
-      if (isOurs.test(text)) return ok(of, 'port_ours')
-      return wrong(of, 'port_taken')
+      return isOurs.test(text) ? ok(of, 'port_ours') : wrong(of, 'port_taken')
     } catch (error) {
       const code = error instanceof Error && 'code' in error ? String(error.code) : ''
       return /Refused|ECONNREFUSED/i.test(code) ? note(of, 'port_free') : wrong(of, 'port_strange')
     }
-  })
+  }
+  const metricsUrl = metrics && `http://${hostAndPort(metrics.host, metrics.port)}/metrics`
+  return [
+    look(port, 'the shop', `${listenUrl(config)}/healthz`, /"ok":true/),
+    look(gatewayPort, 'the gateway', `http://127.0.0.1:${gatewayPort}/`, /turnpike/i),
+    ...(tlsPort > 0 ? [look(tlsPort, 'the gateway over TLS', `https://127.0.0.1:${tlsPort}/`, /turnpike/i)] : []),
+    ...(metricsUrl ? [look(metrics.port, "the shop's figures", metricsUrl, /turnpike_build_info/)] : []),
+  ]
 }
 
 function lookAtNames(config: Config): Promise<Advice>[] {
@@ -184,27 +154,26 @@ function findCertificate(files: CertificateFiles): Certificate | string {
 async function lookAtCertificate(config: Config): Promise<Advice[]> {
   const url = URL.parse(config.publicUrl ?? '')
   if (url?.protocol !== 'https:') return []
-  const { endsAt, beginsAt, problem } = await certificateOf(url.hostname, Number(url.port || 443))
-  const lifeMs = endsAt === undefined || beginsAt === undefined ? undefined : endsAt - beginsAt
+  const { endsAt, problem, lifeMs } = await certificateOf(url.hostname, Number(url.port || 443))
   return [adviseCertificate(url.hostname, endsAt, problem, Date.now(), lifeMs)]
 }
 
-type Seen = { endsAt: number | undefined; beginsAt?: number; problem: string }
+type Seen = { readonly endsAt?: number; readonly lifeMs?: number; readonly problem: string }
 
 function certificateOf(host: string, port: number): Promise<Seen> {
   return new Promise((resolve) => {
     const socket = connect({ host, port, servername: isIP(host) === 0 ? host : '', rejectUnauthorized: false })
-    const end = (endsAt: number | undefined, problem: string, beginsAt?: number): void => {
+    const end = (seen: Seen): void => {
       socket.destroy()
-      resolve({ endsAt, problem, ...(beginsAt !== undefined && { beginsAt }) })
+      resolve(seen)
     }
-    socket.setTimeout(answerWithinMs, () => end(undefined, 'no answer in time'))
-    socket.once('error', (error) => end(undefined, error.message))
+    socket.setTimeout(answerWithinMs, () => end({ problem: 'no answer in time' }))
+    socket.once('error', (error) => end({ problem: error.message }))
     socket.once('secureConnect', () => {
       const { valid_from: from, valid_to: until } = socket.getPeerCertificate()
-      const untilAt = Date.parse(until)
+      const endsAt = Date.parse(until)
       const problem = socket.authorized ? '' : String(socket.authorizationError ?? 'unknown')
-      end(Number.isNaN(untilAt) ? undefined : untilAt, problem, Date.parse(from))
+      end({ problem, ...(!Number.isNaN(endsAt) && { endsAt, lifeMs: endsAt - Date.parse(from) }) })
     })
   })
 }

@@ -1,6 +1,7 @@
 import { dlopen, ptr } from 'bun:ffi'
 import { existsSync } from 'node:fs'
 import manifest from '../../../package.json' with { type: 'json' }
+import type { Vault } from '../../core/vault.ts'
 import { findClosed, holdsShop, wayOutOf } from '../../db/closed.ts'
 import { pending } from '../../db/migrate.ts'
 import { isReachable } from '../../db/open.ts'
@@ -41,9 +42,7 @@ export async function lookAtShop(config: Config): Promise<Advice[]> {
     return [noClock, wrong('database', 'database_unopened', { address: databaseAddress(config), error: error.message })]
   }
   try {
-    if (!(await isReachable(db))) {
-      return [noClock, wrong('database', 'database_silent')]
-    }
+    if (!(await isReachable(db))) return [noClock, wrong('database', 'database_silent')]
     return [...(await lookAtDatabase(db)), ...(await lookInside(config, db))]
   } finally {
     await db.close()
@@ -54,26 +53,20 @@ async function lookAtDatabase(db: Database): Promise<Advice[]> {
   const requestedAt = Date.now()
   const server = await readServerSettings(db)
   const isSet = isClockSet(process.platform)
-  if (server.engine === 'postgres') {
-    const skewMs = (requestedAt + Date.now()) / 2 - server.nowMs
-    return [adviseClock(skewMs, isSet), advisePostgres(server)]
-  }
+  const skewMs = server.engine === 'postgres' ? (requestedAt + Date.now()) / 2 - server.nowMs : undefined
+  const clock = adviseClock(skewMs, isSet)
+  if (server.engine === 'postgres') return [clock, advisePostgres(server)]
   const megabytes = Math.round(server.bytes / 1e6)
-  const log =
-    server.journal === 'wal'
-      ? ok('database settings', 'sqlite', { megabytes })
-      : note('database settings', 'sqlite_journal', { megabytes, journal: server.journal })
-  return [adviseClock(undefined, isSet), log]
+  if (server.journal === 'wal') return [clock, ok('database settings', 'sqlite', { megabytes })]
+  return [clock, note('database settings', 'sqlite_journal', { megabytes, journal: server.journal })]
 }
 
 async function lookInside(config: Config, db: Database): Promise<Advice[]> {
   const closed = await findClosed(db)
   if (closed) return [wrong('shop', 'shop_closed', { because: closed.because, way_out: wayOutOf(closed) })]
   try {
-    const missing = await pending(db, readMigrations())
-    if (missing.length > 0) {
-      return [wrong('schema', 'migrations_pending', { count: missing.length })]
-    }
+    const { length: count } = await pending(db, readMigrations())
+    if (count > 0) return [wrong('schema', 'migrations_pending', { count })]
   } catch (error) {
     return [wrong('schema', 'schema_wrong', { error: messageOf(error) })]
   }
@@ -82,7 +75,7 @@ async function lookInside(config: Config, db: Database): Promise<Advice[]> {
 }
 
 async function lookAtWares(config: Config, db: Database): Promise<Advice[]> {
-  let vault: Awaited<ReturnType<typeof openVault>>['vault']
+  let vault: Vault
   try {
     vault = (await openVault(config, db)).vault
   } catch (error) {

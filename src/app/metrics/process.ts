@@ -19,8 +19,8 @@ export function createProcessMetrics(config: Pick<Config, 'folder'>, role: Proce
   })
   metrics.gauge('process_resident_memory_bytes', 'Memory in bytes.', () => process.memoryUsage.rss())
   metrics.gauge('process_start_time_seconds', 'When the process began, since 1970.', () => startedAt / 1000)
-  metrics.gauge('process_open_fds', 'Files and connections that are open.', () => countOpenFiles())
-  metrics.gauge('process_max_fds', 'How many of them may be.', () => fileLimit())
+  metrics.gauge('process_open_fds', 'Files and connections that are open.', () => readdirSync('/proc/self/fd').length)
+  metrics.gauge('process_max_fds', 'How many of them may be.', () => fileLimit('soft'))
   metrics.gauge('turnpike_disk_free_bytes', 'Room on the disk of the data folder.', () => diskOf(config.folder)?.free)
   metrics.gauge('turnpike_disk_size_bytes', 'Size of that disk.', () => diskOf(config.folder)?.size)
   const lag = watchLag()
@@ -34,18 +34,12 @@ export function createProcessMetrics(config: Pick<Config, 'folder'>, role: Proce
 
 const startedAt = Date.now() - process.uptime() * 1000
 
-function countOpenFiles(): number | undefined {
+/** Limit of open files, where the system reports it as a number. A process may raise its soft one to the hard one. */
+export function fileLimit(which: 'soft' | 'hard'): number | undefined {
+  const pattern = which === 'soft' ? /^Max open files\s+(\d+)/m : /^Max open files\s+\d+\s+(\d+)/m
   try {
-    return readdirSync('/proc/self/fd').length
-  } catch {
-    return undefined
-  }
-}
-
-function fileLimit(): number | undefined {
-  try {
-    const soft = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1]
-    return soft === undefined ? undefined : Number(soft)
+    const limit = pattern.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1]
+    return limit === undefined ? undefined : Number(limit)
   } catch {
     return undefined
   }
@@ -81,9 +75,7 @@ function watchLag() {
 
 /** How far above the shop's port each role's is. */
 const portOffsets = { shop: 0, gateway: 1, 'vpn-node': 2 } as const
-export type ProcessRole = keyof typeof portOffsets
-
-export type MetricsServer = { readonly port: number | undefined; stop(): Promise<void> }
+type ProcessRole = keyof typeof portOffsets
 
 /** Serves a role's metrics on their own address. A port that is in use is logged, and the role runs without metrics. */
 export function serveMetrics(
@@ -91,9 +83,9 @@ export function serveMetrics(
   role: ProcessRole,
   metrics: Metrics,
   log: Log,
-): MetricsServer {
+): { stop(): Promise<void> } {
   const at = config.metricsListen
-  if (!at) return { port: undefined, stop: async () => {} }
+  if (!at) return { stop: async () => {} }
   const port = at.port + portOffsets[role]
   try {
     const server = Bun.serve({
@@ -103,10 +95,10 @@ export function serveMetrics(
       development: false,
       fetch: (request) => answer(request, metrics),
     })
-    return { port: server.port, stop: () => server.stop(true) }
+    return { stop: () => server.stop(true) }
   } catch (error) {
     log.warn('metrics not served', { port, fault: error, explanation: 'set TURNPIKE_METRICS_LISTEN to a free port' })
-    return { port: undefined, stop: async () => {} }
+    return { stop: async () => {} }
   }
 }
 

@@ -10,13 +10,10 @@ import type { Services } from '../shop/services.ts'
 
 const bounds = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-export type ShopRecorder = {
-  readonly request: (note: RequestNote) => void
-  readonly job: (run: JobRun) => void
-}
+export type ShopRecorder = ReturnType<typeof createShopMetrics>
 
 /** The shop's metrics. Nodes are labels, because there are few; customers never are. */
-export function createShopMetrics(metrics: Metrics, clock: Clock): ShopRecorder {
+export function createShopMetrics(metrics: Metrics, clock: Clock) {
   const requests = metrics.counter('turnpike_http_requests_total', 'Requests, by who asked and the status they got.')
   const took = metrics.histogram('turnpike_http_request_duration_seconds', 'How long answers took.', bounds)
   const sales = metrics.counter('turnpike_sales_total', 'Purchases that were charged, each once, by operation.')
@@ -30,7 +27,7 @@ export function createShopMetrics(metrics: Metrics, clock: Clock): ShopRecorder 
     () => [...lastRuns].map(([job, at]) => ({ labels: { name: job }, value: at / 1000 })),
   )
   return {
-    request(note) {
+    request(note: RequestNote): void {
       const area = note.path.startsWith(nodeBase) ? 'node' : 'customer'
       requests.add({ area, status: String(note.status) })
       // A node waits for changes on purpose.
@@ -38,18 +35,14 @@ export function createShopMetrics(metrics: Metrics, clock: Clock): ShopRecorder 
       if (note.isSale) sales.add({ operation: note.path })
       if (note.status === 500) faults.add()
     },
-    job({ name, ok }) {
+    job: ({ name, ok }: JobRun): void => {
       runs.add({ name, outcome: ok ? 'done' : 'failed' })
       if (ok) lastRuns.set(name, clock())
     },
   }
 }
 
-export function addShopGauges(
-  metrics: Metrics,
-  services: Pick<Services, 'db' | 'fleet' | 'stock' | 'traffic' | 'ledgerAudit'>,
-  pending: () => number,
-): void {
+export function addShopGauges(metrics: Metrics, services: Services, pending: () => number): void {
   const { db, ledgerAudit } = services
   metrics.gauge('turnpike_database_up', 'Whether the database answers.', async () => ((await isReachable(db)) ? 1 : 0))
   metrics.gauge('turnpike_http_requests_pending', 'Requests that run or wait, those of waiting nodes too.', pending)
@@ -59,10 +52,7 @@ export function addShopGauges(
   addNodeGauges(metrics, services)
 }
 
-function addNodeGauges(
-  metrics: Metrics,
-  { fleet, stock, traffic }: Pick<Services, 'fleet' | 'stock' | 'traffic'>,
-): void {
+function addNodeGauges(metrics: Metrics, { fleet, stock, traffic }: Services): void {
   const nodes = async () => (await soonEnough(Promise.all([fleet.nodes('gateway'), fleet.nodes('vpn')]))).flat()
   const each = (read: (node: Awaited<ReturnType<typeof nodes>>[number]) => number | undefined) => async () =>
     (await nodes()).flatMap((node) => {
@@ -125,8 +115,6 @@ export function addBackupMetrics(
   metrics.gauge(
     'turnpike_backup_last_timestamp_seconds',
     'When the newest backup was begun; 0 if there is none.',
-    () => {
-      return Math.max(0, ...list().map((name) => findTime(name) ?? 0)) / 1000
-    },
+    () => Math.max(0, ...list().map((name) => findTime(name) ?? 0)) / 1000,
   )
 }
