@@ -58,8 +58,8 @@ export const readOpened = (message: unknown): Opened =>
     : {}
 
 /**
- * Resolves on SIGINT, SIGTERM or SIGHUP; off a terminal SIGHUP calls `findHangUp` instead. Exits with 137 when the
- * parent is killed. Only the process that `isMain` tells systemd.
+ * Resolves on SIGINT, SIGTERM or SIGHUP. Without a terminal, SIGHUP calls the function of `findHangUp` instead. Exits
+ * with 137 when the parent is killed. Notifies systemd only if `isMain`.
  */
 export function untilStopped(findHangUp?: () => (() => void) | undefined, isMain = () => true): Promise<void> {
   const leash = Number(process.env['TURNPIKE_LEASH'] ?? Number.NaN)

@@ -10,7 +10,7 @@ export const readyCommand = machineCommand({
   summary: 'Asks the shop of these settings whether it is ready; ends with 0 if it is, and with 1 if not.',
   async run(given) {
     const url = `${listenUrl(configOf(given))}/readyz`
-    // The certificate is for the shop's name, but it is asked at its address.
+    // The certificate names the shop's host, and this request uses its address.
     const options = { signal: AbortSignal.timeout(withinMs), tls: { rejectUnauthorized: false } }
     const ready = await fetch(url, options).then(
       (answer) => answer.ok,

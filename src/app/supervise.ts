@@ -34,8 +34,8 @@ type Deps = {
 }
 
 /**
- * Runs each part and restarts it with a growing pause. The first part is stopped last. A part that cannot live ends
- * all. Returns the exit code: 0 when told to stop.
+ * Runs each part and restarts it with a growing pause. The first part is stopped last. A required part that gives up
+ * ends all parts. Returns the exit code: 0 after `stop`.
  */
 export async function supervise(parts: readonly Part[], deps: Deps, stop: AbortSignal): Promise<number> {
   const [first, ...others] = parts

@@ -1,15 +1,12 @@
 import { perform } from './perform.ts'
 
-/**
- * Resolves when the reader has taken the text: a pipe holds 64 KiB, and exiting earlier loses the rest. EPIPE is
- * ignored.
- */
+/** Resolves when the reader has taken all: a pipe holds 64 KiB, and an early exit loses the rest. Ignores EPIPE. */
 function write(text: string): Promise<void> {
   if (text === '') return Promise.resolve()
   return new Promise((resolve, reject) => {
     process.stdout.once('error', () => {})
     process.stdout.write(text, (error) => {
-      if (error && (error as NodeJS.ErrnoException).code !== 'EPIPE') reject(error)
+      if (error && !('code' in error && error.code === 'EPIPE')) reject(error)
       else resolve()
     })
   })

@@ -43,7 +43,7 @@ const partOf = (name: string, flags: readonly string[], log: Log, hangUp?: Event
   },
 })
 
-/** Plans a VPN node if local nodes are not configured, or if it is asked for. */
+/** Plans a VPN node if TURNPIKE_LOCAL_NODES is not set or names sandbox-vpn. */
 async function planVpn(config: Config, flags: Given['flags']): Promise<SandboxVpn | undefined> {
   const { flag, env } = settings.localNodes
   const isSet = flags[flag] !== undefined || process.env[env] !== undefined
@@ -53,11 +53,11 @@ async function planVpn(config: Config, flags: Given['flags']): Promise<SandboxVp
 }
 
 /** Lines for the terminal, each once, after the banner. */
-function createSpeech() {
+function createTerminal() {
   let waiting: string | undefined = ''
   const shown = new Set<string>()
   return {
-    say(line: string): void {
+    print(line: string): void {
       if (shown.has(line)) return
       shown.add(line)
       if (waiting === undefined) process.stdout.write(`${line}\n`)
@@ -78,17 +78,17 @@ const sandboxPartOf = (
   node: Part,
   sandbox: Promise<void>,
   says: string,
-  speech: ReturnType<typeof createSpeech>,
+  terminal: ReturnType<typeof createTerminal>,
 ): Part => ({
   name: node.name,
-  onGivenUp: () => speech.say(withoutVpn('it could not be started; the log says why.')),
+  onGivenUp: () => terminal.print(withoutVpn('it could not be started; the log says why.')),
   async run(onOpen, stop) {
     const { promise: stopped, resolve } = Promise.withResolvers<void>()
     stop.addEventListener('abort', () => resolve())
     await Promise.race([sandbox, stopped])
     if (stop.aborted) return 0
     return node.run((opened) => {
-      speech.say(`${says} "--local-nodes gateway" starts none.`)
+      terminal.print(`${says} "--local-nodes gateway" starts none.`)
       onOpen(opened)
     }, stop)
   },
@@ -126,7 +126,7 @@ export const createUpCommand = (timing: Timing): Command => ({
       hangUp,
       stopMs + config.drainSeconds * 1000,
     )
-    const speech = createSpeech()
+    const terminal = createTerminal()
     const sandbox = Promise.withResolvers<void>()
     const parts: Part[] = [
       {
@@ -134,19 +134,19 @@ export const createUpCommand = (timing: Timing): Command => ({
         run: (onOpen, end) =>
           shop.run((opened) => {
             if (opened.isSandbox) sandbox.resolve()
-            if (opened.isSandbox && planned && !planned.flags) speech.say(withoutVpn(planned.problem))
+            if (opened.isSandbox && planned && !planned.flags) terminal.print(withoutVpn(planned.problem))
             onOpen(opened)
           }, end),
       },
       partOf('gateway', nodeFlags, log, config.gatewayTlsPort > 0 ? hangUp : undefined),
       ...(isVpn ? [partOf('vpn-node', nodeFlags, log)] : []),
       ...(vpn
-        ? [sandboxPartOf(partOf('vpn-node', [...nodeFlags, ...vpn.flags], log), sandbox.promise, vpn.says, speech)]
+        ? [sandboxPartOf(partOf('vpn-node', [...nodeFlags, ...vpn.flags], log), sandbox.promise, vpn.says, terminal)]
         : []),
     ]
     const onAllOpen = (opened: readonly Opened[]): void => {
       tellSystemd('READY=1')
-      speech.begin(opened.map((each) => each.banner ?? '').join(''))
+      terminal.begin(opened.map((each) => each.banner ?? '').join(''))
       unshownTokenIn(config.folder).forget()
     }
     return { json: null, lines: [], exit: await supervise(parts, { log, timing, onAllOpen }, stop.signal) }

@@ -4,10 +4,10 @@ export type Clock = () => number
 /** Calls `act` once after `ms`; returns a function that cancels it. Injected, because not every thread has timers. */
 export type After = (ms: number, act: () => void) => () => void
 
-/** ISO 8601 in UTC, as every `…_at` field carries it. */
+/** ISO 8601 in UTC, as in every `…_at` field. */
 export const toIso = (ms: number): string => new Date(ms).toISOString()
 
-/** `YYYY-MM-DD HH:MM:SS` in UTC: the older form that `date_end` carries. */
+/** `YYYY-MM-DD HH:MM:SS` in UTC: the older form, of `date_end`. */
 export const toDateEnd = (ms: number): string => new Date(ms).toISOString().slice(0, 19).replace('T', ' ')
 
 /** The span that an ISO date or instant covers, by its precision: a day, a minute, a second or a millisecond. */

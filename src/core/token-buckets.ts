@@ -85,7 +85,7 @@ type Prefetched = { left: number; level: number; at: number; fetching: Promise<v
 const fetchesPerBurst = 20
 /** Unused tokens expire: the shared bucket has refilled meanwhile. */
 const keepMs = 60_000
-/** An empty bucket is not asked again sooner. */
+/** Minimum pause before an empty bucket is queried again. */
 const minRestMs = 100
 
 /** Takes tokens from shared buckets in batches. A process keeps at most a twentieth of a bucket from the others. */

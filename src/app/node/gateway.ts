@@ -280,11 +280,11 @@ const maxLookups = 3
  * known, so the page is kept and the lookup repeated.
  */
 export const askShop =
-  (snapshot: Snapshot, asking: Pick<CredentialLookup, 'find'>): EngineDeps['ask'] =>
+  (snapshot: Snapshot, credentials: Pick<CredentialLookup, 'find'>): EngineDeps['ask'] =>
   async (question, source) => {
     for (let lookups = 1; ; lookups += 1) {
       const end = snapshot.follow(question)
-      const answer = await asking.find(question, source).catch((fault: unknown) => {
+      const answer = await credentials.find(question, source).catch((fault: unknown) => {
         end()
         throw fault
       })

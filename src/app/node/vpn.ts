@@ -75,7 +75,7 @@ async function orBadSetting<Result>(work: () => Promise<Result>): Promise<Result
   }
 }
 
-/** The keys and addresses of this node are the shop's to give, so it is asked until it answers. */
+/** The shop assigns this node's keys and addresses, so the node retries until the shop answers. */
 async function loadSetup(link: ShopLink, log: Log, end: AbortSignal): Promise<VpnSetup | undefined> {
   for (let failures = 1; !end.aborted; failures += 1) {
     try {

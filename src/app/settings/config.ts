@@ -136,7 +136,7 @@ export function readConfig(
   return { ...config, publicUrl: publicUrlOf(config) }
 }
 
-/** A shop that serves TLS is reached over TLS; by the first name of its certificate, unless said otherwise. */
+/** The configured URL of the shop, or the first name of its ACME certificate. With TLS it must be https://. */
 function publicUrlOf(config: Config): string | undefined {
   const { publicUrl, port, acmeNames, gatewayTlsPort, gatewayPort } = config
   if (gatewayTlsPort > 0 && gatewayTlsPort === gatewayPort) {

@@ -11,9 +11,7 @@ export async function assertNamed(hostname: string, setting: string): Promise<vo
 
 const nameOne = 'Name an address of this machine, or 0.0.0.0 for all of them.'
 
-/**
- * Opens a port and words its failure in one line. A port in use may be free later; the other failures are bad settings.
- */
+/** Opens a port, or throws one line. A port in use may be free later; every other failure is a bad setting. */
 export function listening<Result>(hostname: string, port: number, what: string, open: () => Result): Result {
   try {
     return open()

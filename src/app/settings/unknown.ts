@@ -9,7 +9,7 @@ const ofCommands: readonly string[] = ['TURNPIKE_OPERATOR_TOKEN', 'TURNPIKE_OPER
 const ofTests = /^TURNPIKE_(TEST|STORM)_/
 /** Kubernetes sets variables for each service, and one of them may be called turnpike. */
 const ofServices = /_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP|SCTP)(_|$)/
-const longestName = 60
+const maxNameLength = 60
 
 /** A variable that looks like a setting, and the setting that was likely meant. */
 export type UnknownSetting = { readonly name: string; readonly meant: string | undefined }
@@ -23,7 +23,7 @@ export function findUnknownSettings(env: Readonly<Record<string, string | undefi
       (name) => ![...internal, ...ofCommands].includes(name) && !ofTests.test(name) && !isOfService(name, env[name]),
     )
     .toSorted()
-    .map((name) => ({ name: name.slice(0, longestName), meant: findMeant(name, known) }))
+    .map((name) => ({ name: name.slice(0, maxNameLength), meant: findMeant(name, known) }))
 }
 
 function findMeant(name: string, known: readonly string[]): string | undefined {
