@@ -152,7 +152,7 @@ describe.each([...engines])('migrations on %s', (engine) => {
     expect((await failureOf(migrate(db, [first, changed]))).message).toContain('0002-adding is not the text')
   })
 
-  test('the previous version refuses a database with a later migration marked "contracts", with a hint', async () => {
+  test('the previous version refuses a database with a later "contracts" migration and names the remedy', async () => {
     const taking = { name: '0002-taking', text: '-- contracts: 0.3 reads them no more\nDROP TABLE things;\n' }
     await migrate(db, [first, taking])
     const { message } = await failureOf(migrate(db, [first]))
