@@ -1,4 +1,5 @@
-import { isProblems, Refusal, toSentDetails } from '../core/refusal.ts'
+import type { ProblemArguments } from '../core/messages/problems.ts'
+import { isProblems, Refusal, refuseField, toSentDetails } from '../core/refusal.ts'
 import { languageOf, problemsOf, sentencesOf } from './language.ts'
 import type { RateLimitState } from './rate.ts'
 import { statusOfKind } from './status.ts'
@@ -21,6 +22,12 @@ export type RequestNote = {
 /** A value that was found or parsed, or a refusal in its place. */
 export function orRefuse<Value>(value: Value | undefined, ...refusal: ConstructorParameters<typeof Refusal>): Value {
   if (value === undefined) throw new Refusal(...refusal)
+  return value
+}
+
+/** A value that was parsed, or a refusal of its field. */
+export function orRefuseField<Value>(value: Value | undefined, field: string, ...problem: ProblemArguments): Value {
+  if (value === undefined) throw refuseField(field, ...problem)
   return value
 }
 
@@ -103,19 +110,13 @@ export const rateLimited = ({ retryAfterSeconds = 1 }: Pick<RateLimitState, 'ret
 
 export const sessionNeeded = (): Refusal => new Refusal('session_needed', {}, { charged: false })
 
-/**
- * Refuses a request whose connection has closed: the client left, or sent its next request before this answer, on which
- * Bun closes the connection. The client does not see the refusal; the log does.
- */
+/** Refuses a request whose connection has closed. The client does not see the refusal; the log does. */
 export function assertConnected(request: Request): void {
   if (!request.signal.aborted) return
   throw new Refusal('connection_closed', {}, { charged: false })
 }
 
-/**
- * Refuses a request that came in one segment with the next: Bun closes the connection one event-loop turn later. What
- * the client sends from now on is held back, where `hold` can do so.
- */
+/** Refuses a pipelined request: Bun closes its connection one event-loop turn later. `hold` keeps the next one back. */
 export async function assertNotPipelined(request: Request, hold: (() => void) | undefined): Promise<void> {
   hold?.()
   const { promise, resolve } = Promise.withResolvers<void>()

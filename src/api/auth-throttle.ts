@@ -10,7 +10,7 @@ import type { RateLimitState } from './rate.ts'
 const mistakes: TokenBucketRate = { perSecond: 5, burst: 300 }
 const exhausted: RateLimitState = { limit: 300, remaining: 0, resetSeconds: 60, retryAfterSeconds: 1 }
 /** A valid secret is remembered for one to two days; so many per owner, and in all. */
-const turnMs = 24 * 3_600_000
+const rotateMs = 24 * 3_600_000
 const maxOfName = 200
 const maxKnown = 100_000
 
@@ -29,15 +29,15 @@ export function createAuthThrottle(clock: Clock, seed: string) {
   let known = new Set<number | bigint>()
   let knownBefore = new Set<number | bigint>()
   let ofNames = new Map<string, number>()
-  let turnedAt = clock()
+  let rotatedAt = clock()
 
   function remember(print: number | bigint, name: string): void {
     if (known.has(print)) return
-    if (known.size >= maxKnown || Math.abs(clock() - turnedAt) >= turnMs) {
+    if (known.size >= maxKnown || Math.abs(clock() - rotatedAt) >= rotateMs) {
       knownBefore = known
       known = new Set()
       ofNames = new Map()
-      turnedAt = clock()
+      rotatedAt = clock()
     }
     const count = ofNames.get(name) ?? 0
     if (count >= maxOfName) return

@@ -11,10 +11,7 @@ export type Call<Op extends Operation, By = Caller> = {
   readonly params: z.output<Op['params']>
   readonly query: z.output<Op['query']>
   readonly body: z.output<Op['body']>
-  /**
-   * Fields that were sent and did nothing, or not what their names say. They are named beside the answer, so that the
-   * caller sees a wrong guess.
-   */
+  /** Fields that were sent and did nothing, or not what their names say; they are named beside the answer. */
   readonly warnings: readonly FieldProblem[]
   /** The language of the sentences in the answer. */
   readonly language: AnswerLanguage
@@ -40,67 +37,36 @@ export type Answered = {
   readonly owner?: string | undefined
 }
 
-export function bind<Op extends Operation, By = Caller>(
+/** An answer before it is written: data for its schema, or the text of a file. */
+type Reply<Op extends Operation> = Partial<Omit<Answered, 'body'>> &
+  ({ readonly data: z.input<Op['answer']> } | { readonly body: string })
+
+/** An operation whose answer may set a cookie, repeat an earlier one or be a file. */
+export const bindReply = <Op extends Operation, By = Caller>(
+  operation: Op,
+  run: (call: Call<Op, By>) => Promise<Reply<Op>>,
+): Bound<By> => ({
+  operation,
+  run: async (call) => {
+    const reply = await run(call)
+    if ('body' in reply) return { replayed: false, ...reply }
+    const { data, ...rest } = reply
+    return { replayed: false, ...rest, body: toSuccess(operation, data, call) }
+  },
+})
+
+export const bind = <Op extends Operation, By = Caller>(
   operation: Op,
   run: (call: Call<Op, By>) => Promise<z.input<Op['answer']>>,
-): Bound<By> {
-  return {
-    operation,
-    run: async (call) => {
-      const data = await run(call)
-      return { body: toSuccess(operation, data, call), replayed: false, issued: issuedIn(operation, data) }
-    },
-  }
-}
+): Bound<By> =>
+  bindReply<Op, By>(operation, async (call) => {
+    const data = await run(call)
+    return { data, issued: issuedIn(operation, data) }
+  })
 
-/** An operation that sets or clears the session cookie. */
-export function bindCookie<Op extends Operation, By>(
-  operation: Op,
-  run: (
-    call: Call<Op, By>,
-  ) => Promise<Pick<Answered, 'owner'> & { readonly data: z.input<Op['answer']>; readonly cookie: string | undefined }>,
-): Bound<By> {
-  return {
-    operation,
-    run: async (call) => {
-      const { data, cookie, owner } = await run(call)
-      return { body: toSuccess(operation, data, call), replayed: false, cookie, owner }
-    },
-  }
-}
-
-/** An operation that takes a key and charges nothing: its function recognises a repeat. */
-export function bindRepeatable<Op extends Operation, By>(
-  operation: Op,
-  run: (call: Call<Op, By>) => Promise<{ readonly data: z.input<Op['answer']>; readonly isRepeat: boolean }>,
-): Bound<By> {
-  return {
-    operation,
-    run: async (call) => {
-      const { data, isRepeat } = await run(call)
-      return { body: toSuccess(operation, data, call), replayed: isRepeat }
-    },
-  }
-}
-
-/** A file of one of the media types that its operation names. */
-export type TextFile = { readonly text: string; readonly mediaType: string }
-
-/** An operation that answers with a file where its query asks for one. */
-export function bindFile<Op extends Operation>(
-  operation: Op,
-  run: (call: Call<Op>) => Promise<TextFile | { readonly data: z.input<Op['answer']> }>,
-): Bound {
-  return {
-    operation,
-    run: async (call) => {
-      const answer = await run(call)
-      return 'data' in answer
-        ? { body: toSuccess(operation, answer.data, call), replayed: false }
-        : { body: answer.text, mediaType: answer.mediaType, replayed: false }
-    },
-  }
-}
+/** What a purchase of a domain gives to be rendered. */
+export type BoughtBy<Buy extends (request: never, ...rest: never[]) => unknown> =
+  Parameters<Buy>[0] extends PurchaseRequest<infer Bought> ? Bought : never
 
 /** An operation that charges. The sale renders the answer with `toShape` and stores it in its transaction. */
 export function bindPurchase<Op extends Operation, Bought>(

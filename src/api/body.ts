@@ -2,22 +2,14 @@ import { Refusal, refuseField } from '../core/refusal.ts'
 import { type Json, readJson } from './json.ts'
 
 const usualLimitBytes = 64 * 1024
-/**
- * A body has ten ticks of a second to arrive. Ticks are counted and not time: a process that was stopped or starved
- * gets one late tick, and reads what lies in the socket's buffer before it judges the client.
- */
+/** Seconds for a body to arrive, counted in ticks: a process that was stopped gets one late tick, not ten. */
 const arrivalTicks = 10
-const usualTickMs = 1_000
 
 const tooLarge = (maxBytes: number): Refusal =>
   new Refusal('body_too_large', { most_kib: maxBytes / 1024 }, { charged: false })
 
 /** The body as it came, no more of it than so much. A test hands in shorter ticks. */
-export async function readBytes(
-  request: Request,
-  maxBytes = usualLimitBytes,
-  tickMs = usualTickMs,
-): Promise<Uint8Array> {
+export async function readBytes(request: Request, maxBytes = usualLimitBytes, tickMs = 1_000): Promise<Uint8Array> {
   if (Number(request.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge(maxBytes)
   return collect(request, maxBytes, tickMs)
 }
@@ -27,9 +19,7 @@ export async function readBody(request: Request, maxBytes = usualLimitBytes): Pr
   const sent = await readBytes(request, maxBytes)
   if (sent.length === 0) return {}
   const type = request.headers.get('content-type') ?? ''
-  if (!/^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(type)) {
-    throw new Refusal('body_not_json')
-  }
+  if (!/^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(type)) throw new Refusal('body_not_json')
   const value = readJson(decode(await unpack(sent, request.headers.get('content-encoding'), maxBytes)))
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw refuseField('body', 'type', { expected: 'object' })
@@ -40,9 +30,7 @@ export async function readBody(request: Request, maxBytes = usualLimitBytes): Pr
 /** The body without its Content-Encoding. At most `maxBytes` are decompressed, whatever the compressed body says. */
 async function unpack(sent: Uint8Array, encoding: string | null, maxBytes: number): Promise<Uint8Array> {
   if (encoding === null || /^identity$/i.test(encoding)) return sent
-  if (!/^(x-)?gzip$/i.test(encoding)) {
-    throw new Refusal('body_encoding_unknown')
-  }
+  if (!/^(x-)?gzip$/i.test(encoding)) throw new Refusal('body_encoding_unknown')
   try {
     const unpacked = new Blob([sent]).stream().pipeThrough(new DecompressionStream('gzip'))
     return await collectChunks(unpacked, new Promise<never>(() => {}), maxBytes)
@@ -52,9 +40,6 @@ async function unpack(sent: Uint8Array, encoding: string | null, maxBytes: numbe
   }
 }
 
-/** The client closed the connection early. It does not read this refusal; the log does not call it a fault. */
-const cutShort = (): Refusal => refuseField('body', 'cut_short')
-
 async function collect(request: Request, maxBytes: number, tickMs: number): Promise<Uint8Array> {
   if (!request.body) return new Uint8Array()
   let timer: ReturnType<typeof setInterval> | undefined
@@ -62,9 +47,7 @@ async function collect(request: Request, maxBytes: number, tickMs: number): Prom
     let ticks = 0
     timer = setInterval(() => {
       ticks += 1
-      if (ticks === arrivalTicks) {
-        reject(refuseField('body', 'too_slow', { seconds: arrivalTicks }))
-      }
+      if (ticks === arrivalTicks) reject(refuseField('body', 'too_slow', { seconds: arrivalTicks }))
     }, tickMs)
   })
   try {
@@ -72,8 +55,8 @@ async function collect(request: Request, maxBytes: number, tickMs: number): Prom
     if (request.headers.has('content-length')) return await Promise.race([request.bytes(), late])
     return await collectChunks(request.body, late, maxBytes)
   } catch (error) {
-    // Nothing is done here but to read from the client, so what is not our own refusal is the connection's end.
-    throw error instanceof Refusal ? error : cutShort()
+    // Only the client's bytes are read here, so any other error is the connection's end, and no fault.
+    throw error instanceof Refusal ? error : refuseField('body', 'cut_short')
   } finally {
     clearInterval(timer)
   }
@@ -102,11 +85,9 @@ async function collectChunks(
   }
 }
 
-const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
 function decode(bytes: Uint8Array): string {
   try {
-    return decoder.decode(bytes)
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
     throw refuseField('body', 'not_utf8')
   }

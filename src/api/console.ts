@@ -5,17 +5,11 @@ import { isAccepted } from './respond.ts'
 /** A page of the web console, or a file that it names. They were built when Turnpike was installed. */
 export type ConsoleRoute = { readonly path: string; readonly answer: (request: Request) => Promise<Response> }
 
-/** The customers' part and the operators' part: the same page, which loads one of them. */
-const pages = ['/', '/operator']
-
 const types: Readonly<Record<string, string>> = {
   js: 'text/javascript; charset=utf-8',
   css: 'text/css; charset=utf-8',
   svg: 'image/svg+xml',
 }
-
-/** A name holds a digest of its content, so what was fetched once never changes. */
-const forEver = 'public, max-age=31536000, immutable'
 
 /** Nothing from anywhere else; no script but its own files; no style but its own file and what bears the nonce. */
 const policyWith = (nonce: string): string =>
@@ -54,20 +48,21 @@ export function openConsole(folder: URL, random: (bytes: number) => Uint8Array):
   async function answerFile(request: Request): Promise<Response> {
     const name = new URL(request.url).pathname.split('/').at(-1) ?? ''
     const type = /^[\w-]+\.(js|css|svg)$/.exec(name)?.[1]
-    if (type === undefined || !(await at(name).exists())) {
-      throw new Refusal('file_not_found')
-    }
+    if (type === undefined || !(await at(name).exists())) throw new Refusal('file_not_found')
     const form = forms.find(([, coding]) => isAccepted(request.headers.get('accept-encoding') ?? '', coding))
     return new Response(at(form ? `${name}.${form[0]}` : name), {
       headers: {
         ...plainHeaders,
         'Content-Type': types[type] ?? '',
-        'Cache-Control': forEver,
+        // A name holds a digest of its content.
+        'Cache-Control': 'public, max-age=31536000, immutable',
         Vary: 'Accept-Encoding',
         ...(form && { 'Content-Encoding': form[1] }),
       },
     })
   }
 
-  return [...pages.map((path) => ({ path, answer: answerPage })), { path: '/console/:name', answer: answerFile }]
+  // The same page loads the customers' part or the operators' part.
+  const pages = ['/', '/operator'].map((path) => ({ path, answer: answerPage }))
+  return [...pages, { path: '/console/:name', answer: answerFile }]
 }

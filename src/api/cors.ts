@@ -11,9 +11,6 @@ const allowedHeaders = 'Authorization, Content-Type, Content-Encoding, Idempoten
 const exposedHeaders =
   'X-Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, Idempotent-Replayed, ETag, Allow'
 
-/** How long a browser remembers the answer to a preflight. */
-const maxAgeSeconds = 600
-
 /**
  * Cross-origin access (CORS) to the paths below `base` for pages of the listed origins, compared exactly. Credentials
  * are never allowed: a page sends a token, and the cookie of a session does not count. Other origins and other paths
@@ -46,6 +43,6 @@ const toPreflight = (): Response =>
       ...plainHeaders,
       'Access-Control-Allow-Methods': 'GET, HEAD, POST',
       'Access-Control-Allow-Headers': allowedHeaders,
-      'Access-Control-Max-Age': String(maxAgeSeconds),
+      'Access-Control-Max-Age': '600',
     },
   })

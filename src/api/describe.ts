@@ -52,7 +52,7 @@ function codesOf(operation: Operation): Set<ApiCode> {
     ...alwaysPossible,
     ...(operation.access === 'public' ? [] : (['invalid_token'] as const)),
     ...(operation.method === 'POST' ? possibleWithBody : []),
-    ...(operation.charges && !operation.isFree ? (['insufficient_funds'] as const) : []),
+    ...(operation.charges === true ? (['insufficient_funds'] as const) : []),
     ...(operation.charges ? possibleWhenOrdering : []),
     ...operation.codes,
     ...(Object.keys(operation.refusals) as ApiCode[]),
@@ -76,8 +76,8 @@ export type ApiProfile = {
   readonly description: string
   /** Describes how a token is sent; undefined for an API without tokens. */
   readonly token: string | undefined
-  /** The cookie of a session; undefined where there are none. */
-  readonly cookie: string | undefined
+  /** The cookie of a session. */
+  readonly cookie: string
   /** Whether operations name the required role. */
   readonly hasRoles?: boolean
 }
@@ -91,11 +91,6 @@ export const customerApiProfile: ApiProfile = {
   token: 'An API token: `Authorization: Bearer tp_live_…`; in a sandbox `tp_test_…`.',
   cookie: 'turnpike_customer',
 }
-
-const schemeNames = (profile: ApiProfile): readonly string[] => [
-  ...(profile.token === undefined ? [] : ['token']),
-  ...(profile.cookie === undefined ? [] : ['session']),
-]
 
 /** The OpenAPI document, made of the very schemas that read requests and shape answers. */
 export function describe(
@@ -111,15 +106,12 @@ export function describe(
       description: profile.token,
     })
   }
-  if (profile.cookie !== undefined) {
-    app.openAPIRegistry.registerComponent('securitySchemes', 'session', {
-      type: 'apiKey',
-      in: 'cookie',
-      name: profile.cookie,
-      description:
-        'A session of the console, with the header `X-Turnpike-Console: 1`. Behind TLS `__Host-` goes before.',
-    })
-  }
+  app.openAPIRegistry.registerComponent('securitySchemes', 'session', {
+    type: 'apiKey',
+    in: 'cookie',
+    name: profile.cookie,
+    description: 'A session of the console, with the header `X-Turnpike-Console: 1`. Behind TLS `__Host-` goes before.',
+  })
   const isReplayed = operations.some((each) => each.charges)
   for (const [name, header] of Object.entries(headers)) {
     if (name !== 'Idempotent-Replayed' || isReplayed) app.openAPIRegistry.registerComponent('headers', name, header)
@@ -134,7 +126,7 @@ export function describe(
       license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
     },
     servers: [{ url: shop.url, description: 'This shop.' }],
-    security: schemeNames(profile).map((name) => ({ [name]: [] })),
+    security: [...(profile.token === undefined ? [] : [{ token: [] }]), { session: [] }],
     tags: [...new Set(operations.map((each) => each.tag))].map((name) => ({
       name,
       description: tagMeanings[name] ?? `${name}.`,
@@ -144,8 +136,6 @@ export function describe(
 
 type Route = Parameters<OpenAPIHono['openAPIRegistry']['registerPath']>[0]
 
-const hasFields = (operation: Operation): boolean => Object.keys(operation.body.shape).length > 0
-
 /** Security of an operation that differs from the API's default. */
 function securityOf(operation: Operation, profile: ApiProfile): object {
   if (operation.access === 'public') return { security: [] }
@@ -153,6 +143,7 @@ function securityOf(operation: Operation, profile: ApiProfile): object {
 }
 
 function pathOf(operation: Operation, profile: ApiProfile): Route {
+  const hasFields = Object.keys(operation.body.shape).length > 0
   return {
     operationId: operation.id,
     method: operation.method === 'GET' ? 'get' : 'post',
@@ -170,10 +161,7 @@ function pathOf(operation: Operation, profile: ApiProfile): Route {
       ...(operation.method === 'POST' && {
         body: {
           content: {
-            'application/json': {
-              schema: operation.body,
-              ...(hasFields(operation) && { example: operation.exampleBody }),
-            },
+            'application/json': { schema: operation.body, ...(hasFields && { example: operation.exampleBody }) },
           },
           required: !operation.body.safeParse({}).success,
         },
@@ -217,13 +205,11 @@ const headers = {
 const refer = (...names: (keyof typeof headers)[]) =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 
-const limits = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] as const
-
 /** The headers of an answer. A caller who is not authenticated has no rate limit yet. */
 function headersOf(status: number): object {
   if (status === 401) return refer('X-Request-Id', 'WWW-Authenticate')
-  const isToWait = status === 429 || status === 503
-  return refer('X-Request-Id', ...limits, ...(isToWait ? (['Retry-After'] as const) : []))
+  const always = refer('X-Request-Id', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset')
+  return status === 429 || status === 503 ? { ...always, ...refer('Retry-After') } : always
 }
 
 function responsesOf(operation: Operation, profile: ApiProfile): Record<string, unknown> {
@@ -297,11 +283,11 @@ const usual: Partial<Record<ApiCode, RefusalExample>> = {
   unavailable: stopping(),
 }
 
-const operatorTokenMissing = new Refusal('operator_token_missing', {}, { token: 'missing', charged: false })
-
 function exampleOf(operation: Operation, code: ApiCode, profile: ApiProfile): RefusalExample {
   if (code === 'invalid_request') return malformedExample(operation)
-  if (code === 'invalid_token' && profile.hasRoles) return operatorTokenMissing
+  if (code === 'invalid_token' && profile.hasRoles) {
+    return new Refusal('operator_token_missing', {}, { token: 'missing', charged: false })
+  }
   if (code === 'forbidden') return operation.refusals.forbidden ?? forbiddenExample(operation, profile)
   return operation.refusals[code] ?? usual[code] ?? internalError()
 }
@@ -341,10 +327,7 @@ function refusalOf(read: () => unknown): Refusal | undefined {
   }
 }
 
-/**
- * Built on the first request, and again when the sold goods change. While the database does not answer, the last one is
- * served.
- */
+/** Built on the first request and when the sold goods change; the last one is served while the database is silent. */
 export function createDescription(
   api: { readonly base: string; readonly operations: readonly Operation[]; readonly profile: ApiProfile },
   shop: { readonly version: string; readonly publicUrl: () => string; readonly sold?: () => Promise<Sold | undefined> },

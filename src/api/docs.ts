@@ -1,7 +1,4 @@
-/**
- * The interactive description of the API and its articles. Every file comes from this server, and the policy forbids
- * the browser to request anything elsewhere. Why the page is ours and no library's: ADR 34.
- */
+/** The interactive description of the API and its articles, all served by the shop itself (ADR 34). */
 const pages = {
   '/docs': 'docs/page.html',
   '/docs/login-grammar': '../../docs/login-grammar.md',

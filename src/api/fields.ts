@@ -17,13 +17,17 @@ export const balanceAfter = () => roubles('Your balance after it.', 99_829)
 
 export const orderId = () => text("The order's id, as in `GET /orders`.", exampleOrder)
 
+/** A description, with an example if there is one. */
+const shown = <Example>(description: string, example: Example | undefined) => ({
+  description,
+  ...(example !== undefined && { example }),
+})
+
 /** Text in an answer. */
-export const text = (description: string, example?: string) =>
-  z.string().openapi({ description, ...(example !== undefined && { example }) })
+export const text = (description: string, example?: string) => z.string().openapi(shown(description, example))
 
 /** A whole number in an answer. */
-export const whole = (description: string, example?: number) =>
-  z.int().openapi({ description, ...(example !== undefined && { example }) })
+export const whole = (description: string, example?: number) => z.int().openapi(shown(description, example))
 
 /** A sum for an answer. One that is no exact JSON number is answered as the nearest that is. */
 export function toWhole(sum: bigint): number {
@@ -32,22 +36,18 @@ export function toWhole(sum: bigint): number {
 }
 
 /** A yes or no. */
-export const flag = (description: string, example?: boolean) =>
-  z.boolean().openapi({ description, ...(example !== undefined && { example }) })
+export const flag = (description: string, example?: boolean) => z.boolean().openapi(shown(description, example))
 
 /** An enumeration of texts. */
 export const choice = <const Values extends readonly string[]>(
   description: string,
   values: Values,
   example?: Values[number],
-) => z.enum(values).openapi({ description, ...(example !== undefined && { example }) })
+) => z.enum(values).openapi(shown(description, example))
 
 /** A text of limited length in a request. */
 export const given = (description: string, max: number, example?: string) =>
-  z
-    .string()
-    .max(max)
-    .openapi({ description, ...(example !== undefined && { example }) })
+  z.string().max(max).openapi(shown(description, example))
 
 /** A text in a request that must match a pattern or pass a check. */
 export function checked(
@@ -58,7 +58,7 @@ export function checked(
 ) {
   const message = problem(...problemOf)
   const schema = check instanceof RegExp ? z.string().regex(check, message) : z.string().refine(check, message)
-  return schema.openapi({ description, ...(example !== undefined && { example }) })
+  return schema.openapi(shown(description, example))
 }
 
 /** An object inside an answer. */
@@ -87,19 +87,11 @@ export const isoOrNull = (at: number | null): string | null => (at === null ? nu
 /** Bounds and description of a whole number. */
 type Range = { readonly min: number; readonly max: number; readonly example: number; readonly description?: string }
 
-const describedRange = ({ min, max, example, description }: Range) => ({
-  minimum: min,
-  maximum: max,
-  example,
-  ...(description && { description }),
-})
+const describedRange = ({ min, max, ...shownAs }: Range) => ({ minimum: min, maximum: max, ...shownAs })
 
 const outOf = ({ min, max }: Range): string => problem('between', { from: min, to: max })
 
-/**
- * A whole number in a query: plain decimal digits and nothing else. `1e1`, `+5`, ` 5`, `5.0` and `0x5` are refused, and
- * so is anything past 2^53.
- */
+/** A whole number in a query, in plain decimal digits: `1e1`, `+5`, ` 5`, `5.0` and `0x5` are refused. */
 export function queryInteger(range: Range) {
   return z
     .string()

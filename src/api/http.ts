@@ -33,7 +33,6 @@ import { withCors } from './cors.ts'
 import { type ApiProfile, createDescription, customerApiProfile } from './describe.ts'
 import { docsEntrances, docsPaths, readDocs } from './docs.ts'
 import { languageOf } from './language.ts'
-import { methodsByPath, probes, toPattern } from './methods.ts'
 import { type Operation, scopeOf } from './operation.ts'
 import { createRateLimit, type RateLimit, type RateLimitState } from './rate.ts'
 import { compressRefusal, createSharedAnswer, toResponse } from './respond.ts'
@@ -55,6 +54,29 @@ export type PlainRoute = {
   ) => Promise<Response>
 }
 
+const probes: readonly string[] = ['/healthz', '/readyz']
+
+/** A path as the router writes it. */
+const toPattern = (path: string): string => path.replace(/\{(\w+)\}/g, ':$1')
+
+/** The methods that each path knows, for the answer to the others. */
+function methodsByPath(apis: readonly Mounted[], plain: readonly Pick<PlainRoute, 'path' | 'takes'>[]) {
+  const methods = new Map<string, string[]>()
+  for (const api of apis) {
+    for (const operation of api.operations) {
+      const path = api.base + toPattern(operation.path)
+      methods.set(path, [...(methods.get(path) ?? []), ...(operation.method === 'GET' ? ['GET', 'HEAD'] : ['POST'])])
+    }
+    methods.set(`${api.base}/openapi.json`, ['GET', 'HEAD'])
+  }
+  for (const path of [...probes, ...docsPaths, ...docsEntrances]) methods.set(path, ['GET', 'HEAD'])
+  for (const { path, takes } of plain) {
+    const reads = takes === 'POST' ? [] : ['GET', 'HEAD']
+    methods.set(path, [...reads, ...(takes === undefined ? [] : ['POST'])])
+  }
+  return methods
+}
+
 /** An authenticated caller: the value for operations, the name that is rate-limited, and the customer. */
 export type Admitted<By> = { readonly by: By; readonly name: string; readonly customer?: CustomerId | undefined }
 
@@ -63,9 +85,7 @@ export type Api<By> = {
   readonly base: string
   readonly bound: readonly Bound<By>[]
   readonly profile: ApiProfile
-  /**
-   * Authenticates the caller. A sale accepts an older cached result, because its transaction checks revocation again.
-   */
+  /** Authenticates the caller. A sale accepts an older cached result: its transaction checks revocation again. */
   readonly letIn: (
     request: Request,
     from: Address | undefined,
@@ -186,10 +206,7 @@ type Run = (request: Request, params: Params, visit: Visit) => Promise<Response>
 /** `exact` has the operations without path parameters, by method and path: they need no router. */
 type Router = { readonly app: App; readonly exact: Map<string, Run> }
 
-/**
- * The customers' API as one function from request to answer. `from` is where the request came from, `hold` keeps the
- * next request on its connection waiting.
- */
+/** All APIs and pages as one function from request to answer. `hold` keeps the connection's next request waiting. */
 export function createHttp(deps: HttpDeps) {
   const limits: Limits = {
     reads: createLimit(deps, deps.readsPerMinute, 'reads'),
@@ -324,9 +341,6 @@ const customerApi = (deps: HttpDeps): Api<Caller> => ({
   },
 })
 
-/** Whether an operation charges; its transaction then checks revocation again. */
-const isSale = (operation: Operation): boolean => operation.charges && !operation.isFree
-
 async function answer<By>(
   api: Pick<Api<By>, 'letIn' | 'findShown'>,
   limits: Limits,
@@ -335,7 +349,7 @@ async function answer<By>(
   params: Params,
   visit: Visit,
 ): Promise<Response> {
-  const purpose = isSale(operation) ? 'sale' : undefined
+  const purpose = operation.charges === true ? 'sale' : undefined
   const check = () => api.letIn(request, visit.from, operation, purpose)
   const shown = api.findShown(request, operation)
   const letIn = () =>
@@ -347,7 +361,7 @@ async function answer<By>(
   visit.isAdmitted = operation.access !== 'public'
   visit.rateLimit = await (operation.charges ? limits.charges : limits.reads)(admitted.name, admitted.customer)
   if (visit.rateLimit?.retryAfterSeconds) throw rateLimited(visit.rateLimit)
-  const key = operation.charges ? keyOf(request) : undefined
+  const key = operation.charges ? readKey(request.headers.get('idempotency-key') ?? undefined) : undefined
   const sent = operation.method === 'POST' ? await readBody(request) : {}
   const { customer } = admitted
   const waits = customer === undefined ? undefined : limits.semaphore.acquire(customer)
@@ -357,7 +371,7 @@ async function answer<By>(
     const { by: caller } = operation.method === 'POST' || waits ? await letIn() : admitted
     if (operation.method === 'POST') await assertNotPipelined(request, visit.hold)
     const called = await runOperation({ operation, run }, { caller, key, request, params, sent })
-    visit.isSale = isSale(operation) && !called.replayed
+    visit.isSale = purpose === 'sale' && !called.replayed
     const issued = called.issued ?? secretIn(called.cookie ?? '')
     if (issued !== undefined) limits.authThrottle.expect(issued, called.owner ?? customer ?? admitted.name)
     return await toResponse(request, operation, called)
@@ -411,8 +425,6 @@ async function answerPlain(
   for (const [name, value] of Object.entries(plainHeaders)) response.headers.set(name, value)
   return response
 }
-
-const keyOf = (request: Request): string | undefined => readKey(request.headers.get('idempotency-key') ?? undefined)
 
 /** An idempotency key, from a header or from the command line. */
 export function readKey(key: string | undefined): string | undefined {

@@ -2,6 +2,7 @@ import { getOpenApiMetadata } from '@asteasolutions/zod-to-openapi'
 import { z } from '@hono/zod-openapi'
 import { type Code, kindOfCode } from '../core/messages/codes.ts'
 import type { Refusal } from '../core/refusal.ts'
+import { text } from './fields.ts'
 
 /** Codes of the node API and of commands, which this API never answers with. */
 const otherCodes = [
@@ -22,11 +23,6 @@ type Fields = z.ZodObject<z.ZodRawShape>
 
 /** A refusal as the description shows it. */
 export type RefusalExample = Pick<Refusal, 'message' | 'reason' | 'params' | 'details'>
-
-type Inner = {
-  readonly field: string
-  readonly namesIn: (sent: Readonly<Record<string, unknown>>) => readonly string[] | undefined
-}
 
 /** One operation of the API: its shape and its texts. The routes of its folder bind it to a function. */
 export type Operation<
@@ -51,7 +47,10 @@ export type Operation<
   /** Singular names that are read as a list of one, with a warning: `country` for `countries`. */
   readonly singular: Readonly<Record<string, string>>
   /** Fields that are objects, and the names that each of them knows. */
-  readonly inner: readonly Inner[]
+  readonly inner: readonly {
+    readonly field: string
+    readonly namesIn: (sent: Readonly<Record<string, unknown>>) => readonly string[] | undefined
+  }[]
   /** Where a refusal of a field points to: the operation or page that lists its values. */
   readonly see: Readonly<Record<string, string>>
   /** Codes of its own, beyond those that every operation can answer with. */
@@ -60,10 +59,8 @@ export type Operation<
   readonly refusals: Partial<Record<ApiCode, RefusalExample>>
   /** Media types of a file that it answers with in place of JSON, if its query says so. */
   readonly files: readonly string[]
-  /** Whether it places an order: it takes an `Idempotency-Key` and has the stricter rate limit. */
-  readonly charges: boolean
-  /** Whether that order has no price, so that the balance never refuses it. */
-  readonly isFree: boolean
+  /** An order: it takes an `Idempotency-Key` and has the stricter rate limit. The balance never refuses a free one. */
+  readonly charges: boolean | 'free'
   /** How a caller authenticates: with a token or a session, only with a session, or not at all. */
   readonly access: 'token' | 'session' | 'public'
   /** The lowest role of an operator that may call it; only the admin API uses it. */
@@ -87,7 +84,6 @@ export const scopeOf = ({ method, scope }: Pick<Operation, 'method' | 'scope'>) 
   scope ?? (method === 'GET' ? 'read' : 'trade')
 
 const noFields = z.object({})
-type NoFields = typeof noFields
 
 type Shape<Params extends Fields, Query extends Fields, Body extends Fields, Answer extends z.ZodType> = Partial<
   Omit<Operation<Params, Query, Body, Answer>, 'id' | 'method' | 'path' | 'example' | 'exampleBody'>
@@ -99,14 +95,14 @@ type Shape<Params extends Fields, Query extends Fields, Body extends Fields, Ans
   readonly exampleBody?: Partial<z.input<Body>>
 }
 
-/** A function that makes operations with a tag, and with what else they have in common. */
+/** Makes operations that have their tag, role and references in common. */
 export const operationsOf =
-  (common: Pick<Operation, 'tag'> & Partial<Pick<Operation, 'see'>>) =>
+  (common: Pick<Operation, 'tag'> & Partial<Pick<Operation, 'see' | 'role'>>) =>
   <
     Answer extends z.ZodType,
-    Params extends Fields = NoFields,
-    Query extends Fields = NoFields,
-    Body extends Fields = NoFields,
+    Params extends Fields = typeof noFields,
+    Query extends Fields = typeof noFields,
+    Body extends Fields = typeof noFields,
   >(
     id: string,
     route: `${Operation['method']} /${string}`,
@@ -127,7 +123,6 @@ export const operationsOf =
       refusals: {},
       files: [],
       charges: false,
-      isFree: false,
       access: 'token',
       role: 'owner',
       isRead: method === 'GET',
@@ -203,27 +198,23 @@ export const refusalSchema = z
     ok: z.literal(false).openapi({ description: 'Whether it succeeded.' }),
     error: z.object({
       code: z.enum(apiCodes as [ApiCode, ...ApiCode[]]).openapi({ description: 'Stable, for programs.' }),
-      message: z.string().openapi({
-        description: 'For people: what is wrong and what to do, in Russian for `Accept-Language: ru`.',
-      }),
-      reason: z.string().openapi({ description: 'Stable, for programs: says more exactly than `code` what is wrong.' }),
+      message: text('For people: what is wrong and what to do, in Russian for `Accept-Language: ru`.'),
+      reason: text('Stable, for programs: says more exactly than `code` what is wrong.'),
       params: z.looseObject({}).openapi({ description: 'What the message names: amounts, limits, ids.' }),
       details: z
         .union([
           z.null(),
           z.array(
             z.object({
-              field: z.string().openapi({ description: 'The name of the field; a dot leads into a list.' }),
-              problem: z.string().openapi({
-                description: 'For people: what is wrong with it, in the language of `message`.',
-              }),
-              reason: z.string().openapi({ description: 'Stable, for programs: what is wrong with it.' }),
+              field: text('The name of the field; a dot leads into a list.'),
+              problem: text('For people: what is wrong with it, in the language of `message`.'),
+              reason: text('Stable, for programs: what is wrong with it.'),
               params: z.looseObject({}).openapi({ description: 'What `problem` names: limits, allowed values.' }),
               allowed: z
                 .array(z.union([z.string(), z.number()]))
                 .optional()
                 .openapi({ description: 'What would be accepted, where that is a short list.' }),
-              see: z.string().optional().openapi({ description: 'Where to read what there is.' }),
+              see: text('Where to read what there is.').optional(),
             }),
           ),
           z.looseObject({ charged: z.boolean().optional().openapi({ description: 'Whether money was taken.' }) }),
@@ -237,11 +228,9 @@ export const refusalSchema = z
 
 const warningSchema = z
   .object({
-    field: z.string().openapi({ description: 'The name as it was sent.' }),
-    problem: z.string().openapi({
-      description: 'For people: what became of it, with the nearest known name, in Russian for `Accept-Language: ru`.',
-    }),
-    reason: z.string().openapi({ description: 'Stable, for programs: what became of it.' }),
+    field: text('The name as it was sent.'),
+    problem: text('For people: what became of it, with the nearest known name, in Russian for `Accept-Language: ru`.'),
+    reason: text('Stable, for programs: what became of it.'),
     params: z.looseObject({}).openapi({ description: 'What `problem` names.' }),
   })
   .openapi('Warning')

@@ -14,12 +14,12 @@ export const pageQuery = {
 
 /** The same for an export, whose cursor may hold a long name. */
 export const exportQuery = {
-  limit: pageQuery.limit,
+  ...pageQuery,
   cursor: checked('The `next_cursor` of the page before.', /^[A-Za-z0-9_-]{1,2000}$/, ['cursor'], 'WzAsMV0').optional(),
 }
 
 /** One row of an export, with the name of its table. */
-export const handedOut = () =>
+export const exportedRow = () =>
   z.object({
     table: text('Which kind of record it is.', 'proxies'),
     row: z.record(z.string(), z.unknown()).openapi({ description: 'The record.', example: { id: 7 } }),
@@ -55,17 +55,17 @@ const toCursor = (position: string): string => Buffer.from(position).toString('b
 /** How many rows to query: one more than a page holds shows whether there is a next page. */
 export const soughtFor = (limit: number): number => limit + 1
 
-/** A page of the rows found with `soughtFor`, and the cursor of the next page, if there is one. */
-export function pageOf<Row, Item>(
+/** A page of the rows found with `soughtFor`, and the cursor of the next page, if any: the `key` of the last row. */
+export function pageOf<Key extends string, Row extends Readonly<Record<Key, string | number>>, Item>(
   found: readonly Row[],
   limit: number,
-  position: (row: Row) => string | number,
+  key: Key,
   toItem: (row: Row) => Item,
 ): { readonly items: Item[]; readonly next_cursor: string | null } {
   const shown = found.slice(0, limit)
   const last = shown.at(-1)
   const isMore = last !== undefined && found.length > limit
-  return { items: shown.map(toItem), next_cursor: isMore ? toCursor(String(position(last))) : null }
+  return { items: shown.map(toItem), next_cursor: isMore ? toCursor(String(last[key])) : null }
 }
 
 /** A page of an export, with the cursor of the next one. */

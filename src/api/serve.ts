@@ -8,8 +8,6 @@ import { nodeBase } from './node/http.ts'
 const maxBodyBytes = 64 * 1024 * 1024
 /** Longer than a node waits for a change. */
 const idleSeconds = 30
-/** Polling interval while a stopping server waits for its last request. */
-const lookEveryMs = 10
 
 /** The client behind a connection of the TLS entrance. While held, what it sends next waits in the entrance. */
 type Client = { readonly source: string; hold(): void; release(): void }
@@ -26,9 +24,7 @@ export type Server = {
   stop(drainMs: number): Promise<void>
 }
 
-/**
- * Opens the port for customers and nodes, exclusively: two shops on one port would each answer half of the requests.
- */
+/** Opens the port exclusively: two shops on one port would each answer half of the requests. */
 export function serve(deps: {
   readonly hostname: string
   readonly port: number
@@ -70,7 +66,7 @@ export function serve(deps: {
     fetch(request, self) {
       const peer = self.requestIP(request)
       const client = deps.behind?.(peer?.port ?? 0)
-      if (deps.behind && !client) return forbidden()
+      if (deps.behind && !client) return new Response(null, { status: 403, headers: { Connection: 'close' } })
       const from = client ? client.source : peer?.address
       const address = from === undefined ? undefined : readAddress(from)
       tellOfProxy(request, address)
@@ -88,8 +84,6 @@ function withStrictTransport(response: Response): Response {
   response.headers.set('Strict-Transport-Security', 'max-age=31536000')
   return response
 }
-
-const forbidden = (): Response => new Response(null, { status: 403, headers: { Connection: 'close' } })
 
 /** Applies to sockets too, which Bun's types do not declare. */
 const timeouts: object = { idleTimeout: idleSeconds }
@@ -111,7 +105,7 @@ const stopping = (server: Bun.Server<unknown>): Pick<Server, 'pending' | 'stop'>
   async stop(drainMs) {
     const giveUpAt = performance.now() + drainMs
     // Counted until the answer is written, not only made.
-    while (server.pendingRequests > 0 && performance.now() < giveUpAt) await Bun.sleep(lookEveryMs)
+    while (server.pendingRequests > 0 && performance.now() < giveUpAt) await Bun.sleep(10)
     await server.stop(true)
   },
 })
@@ -122,10 +116,7 @@ const isTrusted = (address: Address, trusted: readonly Prefix[]): boolean =>
 /** Addresses at which an operator's reverse proxy may run. */
 const isNear = (address: Address): boolean => ['loopback', 'private'].includes(classify(address))
 
-/**
- * The client address of a request. Behind a trusted reverse proxy it is the last address in X-Forwarded-For that is not
- * a trusted proxy, because the client can write everything before it.
- */
+/** The client: the last X-Forwarded-For address that is no trusted proxy. A client can write the earlier ones. */
 function sourceOf(request: Request, peer: Address | undefined, trusted: readonly Prefix[]): Address | undefined {
   let source = peer
   if (trusted.length === 0) return source
@@ -138,20 +129,14 @@ function sourceOf(request: Request, peer: Address | undefined, trusted: readonly
   return source
 }
 
-/** Shortest interval between two log lines about refused requests. */
-const turnedAwayMs = 10_000
-
-/**
- * Logs sales and faults as one line each, other requests at debug level. Refusals for a busy database come by the
- * thousand, so one line per ten seconds counts them.
- */
+/** Logs sales and faults at once, other requests at debug level, refusals for a busy database every ten seconds. */
 export const requestNotes = (log: Log, now = () => performance.now()) => {
   let loggedAt = Number.NEGATIVE_INFINITY
   let unsaid = 0
 
   function noteTurnedAway(fields: Record<string, unknown>): void {
     unsaid += 1
-    if (now() - loggedAt < turnedAwayMs) return
+    if (now() - loggedAt < 10_000) return
     loggedAt = now()
     log.warn('turned away', { ...fields, times: unsaid })
     unsaid = 0

@@ -28,10 +28,7 @@ export function toCookie(
   return parts.join('; ')
 }
 
-/**
- * The secret in a request's session cookie. Requests by pages of another origin are refused, also in browsers that
- * ignore SameSite=Strict.
- */
+/** The secret in a session cookie. Pages of another origin are refused, also by browsers without SameSite=Strict. */
 export function readSessionText(request: Request, kind: OwnerKind, publicUrl: string): string | undefined {
   const secret = findCookie(request, cookieName(kind, isTls(publicUrl)))
   if (secret === undefined) return undefined
@@ -67,22 +64,16 @@ function findCookie({ headers }: Pick<Request, 'headers'>, name: string): string
   return undefined
 }
 
+/** Every cookie that may hold a session's secret. */
 const cookieNames = (['customer', 'operator'] as const).flatMap((kind) => [
   cookieName(kind, true),
   cookieName(kind, false),
 ])
 
-/**
- * The credential of a request: its token, or else the session cookie of one kind. A cookie of the other kind is
- * ignored.
- */
+/** The credential of a request: its token, or else the session cookie of one kind. */
 export function findShown(request: Request, kind: OwnerKind, publicUrl: string): string | undefined {
   return findToken(request) ?? (findCookie(request, cookieName(kind, isTls(publicUrl))) || undefined)
 }
-
-/** Cookies of a request that may hold a session's secret, of either kind. */
-const sessionTextsOf = (request: Pick<Request, 'headers'>): string[] =>
-  cookieNames.flatMap((name) => findCookie(request, name) || [])
 
 /** The secret of a session in the cookie that opens it; none in one that takes it back. */
 export const secretIn = (cookie: string): string | undefined => /^[^=;]+=([^;]+)/.exec(cookie)?.[1]
@@ -92,5 +83,5 @@ export const visitorOf = (request: Request, from: Address | undefined): Visitor 
   source: from ? formatAddress(from) : null,
   clientPrefix: from ? clientPrefixOf(from) : '',
   agent: request.headers.get('user-agent'),
-  shown: sessionTextsOf(request),
+  shown: cookieNames.flatMap((name) => findCookie(request, name) || []),
 })

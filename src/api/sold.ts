@@ -49,10 +49,7 @@ type Described = {
   >
 }
 
-/**
- * The description with examples of what this shop sells: its countries, periods and pools. They are examples and no
- * enums, because the price list may change while a program runs that was made from the description.
- */
+/** The description with what this shop sells as examples and not as enums, because the price list may change. */
 export function withSold(description: object, sold: Sold): object {
   const described = structuredClone(description) as Described
   for (const [path, operations] of Object.entries(described.paths)) {

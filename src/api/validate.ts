@@ -12,7 +12,9 @@ export function readFields<Schema extends z.ZodType>(
 ): z.output<Schema> {
   const outcome = schema.safeParse(value, { reportInput: true, error: (issue) => messageOf(issue, from) })
   if (outcome.success) return outcome.data
-  const problems = outcome.error.issues.map(toProblem)
+  const problems = outcome.error.issues.map(({ path, message }) =>
+    toFieldProblem(path.map(String).join('.') || 'body', decodeProblem(message)),
+  )
   throw malformed(withMeant(problems, 'shape' in schema ? Object.keys(schema.shape as object) : [], value))
 }
 
@@ -28,9 +30,8 @@ function withMeant(
   const meant = findMeant(missing, unknown)
   return problems.map((each) => {
     const name = meant.get(each.field)
-    return name === undefined || each.reason !== 'required'
-      ? each
-      : fieldProblem(each.field, 'misspelt', { sent: name })
+    const isMeant = name !== undefined && each.reason === 'required'
+    return isMeant ? fieldProblem(each.field, 'misspelt', { sent: name }) : each
   })
 }
 
@@ -89,15 +90,9 @@ function tooBig(origin: string, max: number, isInclusive: boolean | undefined): 
   return isInclusive ? problem('at_most', { max }) : problem('less_than', { max })
 }
 
-const toProblem = (issue: z.core.$ZodIssue): FieldProblem =>
-  toFieldProblem(issue.path.map(String).join('.') || 'body', decodeProblem(issue.message))
-
 const isShowable = (value: unknown): value is string | number => typeof value === 'string' || typeof value === 'number'
 
-/**
- * A query as an object. A name given twice is a list, which only fields that are lists accept; so is one that is
- * written as programs write lists, `ids[]=1` or `ids[0]=1`.
- */
+/** A query as an object. `ids=1&ids=2`, `ids[]=1` and `ids[0]=1` are lists, which only fields that are lists accept. */
 export function readQuery(parameters: URLSearchParams): Record<string, string | string[]> {
   const fields = Object.create(null) as Record<string, string | string[]>
   for (const [written, value] of parameters) {

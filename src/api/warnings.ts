@@ -8,10 +8,7 @@ type Body = { readonly [name: string]: Json }
 const maxWarnings = 20
 const longestName = 64
 
-/**
- * The body as it is understood, and what in query and body is not known to the operation. Existing clients send extra
- * fields, so they are accepted, and the warning says that they were dropped.
- */
+/** The body as it is understood, and a warning for each unknown field: existing clients send extra fields. */
 export function findWarnings(
   operation: Pick<Operation, 'method' | 'query' | 'body' | 'singular' | 'inner' | 'charges'>,
   query: Readonly<Record<string, unknown>>,

@@ -1,20 +1,35 @@
+import type { Verifier } from '../../core/finding.ts'
+import type { CustomerId, OperatorTokenId } from '../../core/ids.ts'
+import type { Stalls } from '../../core/stall-monitor.ts'
+import type { Clock } from '../../core/time.ts'
+import type { Customers } from '../../domains/customers/index.ts'
+import type { Outages, ProxyOperator, RangeOperator } from '../../domains/dedicated/index.ts'
+import type { Events } from '../../domains/events/index.ts'
+import type { createForgetting, Fleet, NewNode } from '../../domains/fleet/index.ts'
+import type { Node } from '../../domains/fleet/rules.ts'
+import type { Adjustment, Ledger, LedgerAudit, LedgerReports } from '../../domains/ledger/index.ts'
+import type { Posting } from '../../domains/ledger/rules.ts'
 import type { Acting, Operators } from '../../domains/operators/index.ts'
-import { type Actor, toRequestText } from '../../domains/operators/rules.ts'
-import type { Credential, SignIn, Visitor } from '../../domains/signin/index.ts'
+import { type Actor, type Operator, type Role, toRequestText } from '../../domains/operators/rules.ts'
+import type { Orders, Refunds, Stories } from '../../domains/orders/index.ts'
+import type * as payments from '../../domains/payments/index.ts'
+import type { Premium } from '../../domains/premium/index.ts'
+import type { PriceEffect, Pricing } from '../../domains/pricing/index.ts'
+import type { AddressQuestion, Erasing, Exporting, Holders } from '../../domains/privacy/index.ts'
+import type { Credential, Identities, Registration, SignIn, Visitor } from '../../domains/signin/index.ts'
+import type { Stock, StockOperator } from '../../domains/stock/index.ts'
+import type { Traffic } from '../../domains/traffic/index.ts'
+import type { Vpn } from '../../domains/vpn/index.ts'
 import { sentTokenOf } from '../answers.ts'
 import { type Bound, bind, type Call } from '../bind.ts'
-import { type Api } from '../http.ts'
+import type { Api } from '../http.ts'
 import type { Operation, z } from '../operation.ts'
 import { findShown, readSessionText, visitorOf } from '../session.ts'
 
 /** An authenticated operator, or the command line on the shop's machine. */
-export type AdminCaller = {
-  readonly actor: Actor
-  readonly visitor: Visitor
-  readonly credential: Credential
-}
+export type AdminCaller = Readonly<{ actor: Actor; visitor: Visitor; credential: Credential }>
 
-export type Act = <Result>(action: Acting['action'], work: () => Promise<Result>) => Promise<Result>
+type Act = <Result>(action: Acting['action'], work: () => Promise<Result>) => Promise<Result>
 
 /** Binds an operator's operation. Everything but a read is written to the audit log, in its own transaction. */
 export type BindAdmin = <Op extends Operation>(
@@ -34,15 +49,12 @@ export const createBindAdmin =
       return act({ actor: call.caller.actor, operation: operation.id, request: requestTextOf(call) }, () => run(call))
     })
 
-/**
- * The operators' API, called with an operator's token or in a browser session. Each operation names its minimum role.
- */
-export const adminApi = (deps: {
-  readonly operators: Operators
-  readonly signIn: SignIn
-  readonly publicUrl: () => string
-  readonly bound: readonly Bound<AdminCaller>[]
-}): Api<AdminCaller> => ({
+type Authenticators = { readonly operators: Operators; readonly signIn: SignIn }
+
+/** The operators' API, called with an operator's token or in a browser session. */
+export const adminApi = (
+  deps: Authenticators & { readonly publicUrl: () => string; readonly bound: readonly Bound<AdminCaller>[] },
+): Api<AdminCaller> => ({
   base: '/admin/v1',
   bound: deps.bound,
   profile: {
@@ -74,19 +86,76 @@ export const adminApi = (deps: {
   },
 })
 
-type Door = { readonly operators: Operators; readonly signIn: SignIn }
-
-async function byToken({ operators }: Door, text: string | undefined) {
+async function byToken({ operators }: Authenticators, text: string | undefined) {
   const { operator, token } = await operators.authenticate(text)
   const assertOpenIn: Credential['assertStill'] = (tx) => operators.assertTokenIn(tx, token.id)
   return { operator, expiresAt: token.expiresAt, assertOpenIn }
 }
 
-async function bySession({ operators, signIn }: Door, text: string) {
+async function bySession({ operators, signIn }: Authenticators, text: string) {
   const session = await signIn.load('operator', text)
   if (session.owner.kind !== 'operator') throw new Error('an operator’s session is not an operator’s')
   await signIn.touch(session)
   const operator = await operators.loadPresent(session.owner.id)
   const assertOpenIn: Credential['assertStill'] = (tx) => signIn.assertOpenIn(tx, session.id)
   return { operator, expiresAt: session.expiresAt, assertOpenIn }
+}
+
+/** An operator, and the link that signs the operator in once. */
+export type Invited = { readonly operator: Operator; readonly text: string; readonly expiresAt: number }
+
+/** The domains and actions that the operators' operations use. */
+export type AdminDeps = {
+  readonly customers: Customers
+  readonly identities: Identities
+  readonly signIn: SignIn
+  readonly registration: Pick<Registration, 'invite'>
+  readonly operators: Operators
+  readonly ledger: Ledger
+  readonly ledgerAudit: LedgerAudit
+  readonly ledgerReports: LedgerReports
+  readonly orders: Orders
+  readonly refunds: Refunds
+  readonly storyOf: Stories
+  readonly events: Events
+  readonly pricing: Pricing
+  readonly payments: payments.Payments
+  readonly paymentOperator: payments.PaymentOperator
+  readonly paymentReports: payments.PaymentReports
+  readonly providers: payments.Providers
+  readonly codes: payments.PromoCodes
+  readonly referrals: payments.Referrals
+  readonly proxyOperator: ProxyOperator
+  readonly rangeOperator: RangeOperator
+  readonly outages: Outages
+  readonly premium: Premium
+  readonly vpn: Vpn
+  readonly stock: Stock
+  readonly stockOperator: StockOperator
+  readonly fleet: Fleet
+  readonly traffic: Traffic
+  readonly exporting: Exporting
+  readonly erasing: Erasing
+  readonly verifiers: readonly Verifier[]
+  readonly setBlocked: (id: CustomerId, blocked: boolean) => Promise<void>
+  readonly adjust: (id: CustomerId, input: Adjustment) => Promise<{ posting: Posting; isRepeat: boolean }>
+  readonly applyCatalogue: (value: unknown) => Promise<number>
+  readonly effectsOf: (value: unknown) => Promise<PriceEffect[]>
+  readonly addNode: (input: NewNode) => Promise<Node>
+  readonly forgetUsage: ReturnType<typeof createForgetting>
+  readonly findHolders: (action: Acting['action'], question: AddressQuestion) => Promise<Holders>
+  readonly addOperator: (name: string, role: Role) => Promise<Invited>
+  readonly inviteOperator: (name: string) => Promise<Invited>
+  readonly setOperatorRole: (name: string, role: Role) => Promise<Operator>
+  readonly revokeOperatorToken: (id: OperatorTokenId) => Promise<void>
+  readonly removeOperator: (name: string) => Promise<Operator>
+  readonly keepCheckpoint: (checkpoint: { number: number; hash: string; madeAt: string }) => Promise<void>
+  readonly act: Act
+  /** Writes an entry of the audit log for a read. */
+  readonly mustNote: (action: Acting['action']) => Promise<void>
+  readonly onFault: (fault: unknown) => void
+  readonly onReconcileFault: (fault: unknown) => void
+  readonly publicUrl: () => string
+  readonly clock: Clock
+  readonly stalls: Stalls
 }

@@ -2,6 +2,7 @@ import { z } from '@hono/zod-openapi'
 import { readPrefix } from '../../core/address.ts'
 import { readCountry } from '../../core/country.ts'
 import { problem } from '../../core/messages/problems.ts'
+import { type Kopecks, kopecks } from '../../core/money.ts'
 import { readIso, toIso } from '../../core/time.ts'
 import { checked, exampleAt, flag, text } from '../fields.ts'
 
@@ -25,8 +26,10 @@ export const printableText = (description: string, maxLength: number, example: s
     )
     .openapi({ description, example, minLength: 1, maxLength })
 
-export const note = (unless: string) =>
-  printableText('Why; the customer sees it.', 500, unless).default(unless).openapi({ default: unless })
+export const remark = (description: string, unless: string) =>
+  printableText(description, 500, unless).default(unless).openapi({ default: unless })
+
+export const note = (unless: string) => remark('Why; the customer sees it.', unless)
 
 /** Roubles in a body, more than nothing. */
 export const amount = (description: string) =>
@@ -65,8 +68,11 @@ export const percent = (description: string, example: number) =>
     .refine((value) => Number.isInteger(Math.round(value * 1e6) / 1e4), problem('two_decimals'))
     .openapi({ description: `${description} In percent.`, example })
 
-/** A value that `amount` or `percent` has accepted, in kopecks or hundredths of a percent. */
+/** A value that `percent` has accepted, in hundredths of a percent. */
 export const toHundredths = (value: number): number => Math.round(value * 100)
+
+/** Roubles that `amount` has accepted. */
+export const toKopecks = (roubles: number): Kopecks => kopecks(BigInt(toHundredths(roubles)))
 
 /** In the answer of an action that takes an idempotency key. */
 export const replayed = flag('Whether it was done before, under the same key; absent if not.').optional()

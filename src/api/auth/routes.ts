@@ -13,12 +13,11 @@ import {
   type Visitor,
 } from '../../domains/signin/index.ts'
 import { isProvisional, type Owner, type OwnerKind, type Session } from '../../domains/signin/rules.ts'
-import { type Bound, bind, bindCookie } from '../bind.ts'
-import { type Admitted, type Api } from '../http.ts'
+import { type Bound, bind, bindReply } from '../bind.ts'
+import type { Admitted, Api, CustomerSessions } from '../http.ts'
 import type { Operation } from '../operation.ts'
 import { assertSameOrigin, findShown, isTls, readSessionText, toCookie, visitorOf } from '../session.ts'
 import * as customerShapes from './shapes.ts'
-import { createSignInShapes, toSession } from './shapes.ts'
 
 export type AuthDeps = {
   readonly signIn: SignIn
@@ -32,6 +31,22 @@ export type AuthDeps = {
   /** Does something as an operator, so that it is in the audit log. */
   readonly actAs: <Result>(session: Session, operation: string, work: () => Promise<Result>) => Promise<Result>
 }
+
+/** Finds the customer of a browser session. What the browser buys is charged through no token. */
+export const createCustomerSessions =
+  (deps: Pick<AuthDeps, 'signIn' | 'customers' | 'publicUrl'>): CustomerSessions =>
+  async (request, scope) => {
+    const text = readSessionText(request, 'customer', deps.publicUrl())
+    if (text === undefined) return undefined
+    const session = await deps.signIn.load('customer', text)
+    if (session.owner.kind !== 'customer') throw new Error('a customer’s session is not a customer’s')
+    await deps.customers.assertOpen(session.owner.id)
+    if (!session.scopes.includes(scope)) {
+      throw isProvisional(session) ? passwordFirst() : new Refusal('view_is_read_only', {}, { charged: false })
+    }
+    await deps.signIn.touch(session)
+    return { customer: session.owner.id, token: null, scopes: session.scopes, session: session.id }
+  }
 
 /** A visitor, signed in or not. */
 type Guest = { readonly visitor: Visitor; readonly session: Session | undefined }
@@ -70,13 +85,11 @@ async function letIn(
   const kind = sessionsOf(operation)
   const session = await deps.signIn.load(kind, readSessionText(request, kind, deps.publicUrl()))
   const isChange = operation.method === 'POST' && !operation.path.endsWith('/sign-out')
-  if (session.openedBy !== null && isChange) throw onlyLooking()
+  if (session.openedBy !== null && isChange) throw new Refusal('view_is_read_only')
   if (isProvisional(session) && isChange && operation.path !== '/customer/password') throw passwordFirst()
   await deps.signIn.touch(session)
   return { by: { visitor, session }, name: session.owner.id }
 }
-
-const onlyLooking = (): Refusal => new Refusal('view_is_read_only')
 
 /** The session that authenticated the request. */
 function sessionOf({ session }: Guest): Session {
@@ -84,61 +97,60 @@ function sessionOf({ session }: Guest): Session {
   return session
 }
 
-const createCookies = (deps: AuthDeps) => ({
-  opened: ({ secret, session }: OpenedSession): string =>
-    toCookie(session.owner.kind, { secret, forMs: session.expiresAt - deps.clock() }, isTls(deps.publicUrl())),
-  closed: (kind: OwnerKind): string => toCookie(kind, { secret: '', forMs: 0 }, isTls(deps.publicUrl())),
-})
-
-const createWho = (deps: AuthDeps) => async (session: Session) => {
-  const { owner } = session
-  const profile = await deps.identities.profile(owner)
-  const operator = owner.kind === 'operator' ? await deps.operators.findPresent(owner.id) : undefined
-  const customer = owner.kind === 'customer' ? await deps.customers.load(owner.id) : undefined
+const createReplies = (deps: AuthDeps) => {
+  const toWho = async (session: Session) => {
+    const { owner } = session
+    const profile = await deps.identities.profile(owner)
+    const operator = owner.kind === 'operator' ? await deps.operators.findPresent(owner.id) : undefined
+    const customer = owner.kind === 'customer' ? await deps.customers.load(owner.id) : undefined
+    return {
+      kind: owner.kind,
+      id: owner.id,
+      name: operator?.name ?? customer?.name ?? '',
+      role: operator?.role ?? null,
+      scopes: [...session.scopes],
+      login: profile.login,
+      email: profile.email,
+      has_password: profile.hasPassword,
+      has_factor: profile.hasFactor,
+      session_id: session.id,
+      expires_at: toIso(session.expiresAt),
+      viewed_by: session.openedBy,
+    }
+  }
+  const cookieOf = (kind: OwnerKind, secret: string, forMs: number): string =>
+    toCookie(kind, { secret, forMs }, isTls(deps.publicUrl()))
   return {
-    kind: owner.kind,
-    id: owner.id,
-    name: operator?.name ?? customer?.name ?? '',
-    role: operator?.role ?? null,
-    scopes: [...session.scopes],
-    login: profile.login,
-    email: profile.email,
-    has_password: profile.hasPassword,
-    has_factor: profile.hasFactor,
-    session_id: session.id,
-    expires_at: toIso(session.expiresAt),
-    viewed_by: session.openedBy,
+    toWho,
+    entered: async ({ secret, session }: OpenedSession) => ({
+      data: await toWho(session),
+      cookie: cookieOf(session.owner.kind, secret, session.expiresAt - deps.clock()),
+      owner: session.owner.id,
+    }),
+    left: (kind: OwnerKind) => ({ data: { done: true }, cookie: cookieOf(kind, '', 0) }),
   }
 }
 
 function signInOperations(deps: AuthDeps, kind: OwnerKind): readonly Bound<Guest>[] {
-  const shapes = createSignInShapes(kind)
-  const cookies = createCookies(deps)
-  const toWho = createWho(deps)
-  const entered = async (opened: OpenedSession) => ({
-    data: await toWho(opened.session),
-    cookie: cookies.opened(opened),
-    owner: opened.session.owner.id,
-  })
+  const shapes = customerShapes.createSignInShapes(kind)
+  const { toWho, entered, left } = createReplies(deps)
   return [
     bind(shapes.offers, async () =>
       kind === 'customer' ? deps.registration.offers : { registration: false, mail: false },
     ),
-    bindCookie(shapes.signIn, async ({ caller, body }) =>
+    bindReply(shapes.signIn, async ({ caller, body }) =>
       entered(await deps.signIn.byPassword(kind, body, caller.visitor)),
     ),
-    bindCookie(shapes.byLink, async ({ caller, body }) =>
-      entered(await deps.signIn.byLink(kind, body, caller.visitor)),
-    ),
-    bindCookie(shapes.signOut, async ({ caller }) => {
+    bindReply(shapes.byLink, async ({ caller, body }) => entered(await deps.signIn.byLink(kind, body, caller.visitor))),
+    bindReply(shapes.signOut, async ({ caller }) => {
       const { owner, id } = sessionOf(caller)
       await deps.signIn.end(owner, id)
-      return { data: { done: true }, cookie: cookies.closed(kind) }
+      return left(kind)
     }),
     bind(shapes.session, async ({ caller }) => toWho(sessionOf(caller))),
     bind(shapes.sessions, async ({ caller }) => {
       const { owner, id } = sessionOf(caller)
-      return { sessions: (await deps.signIn.list(owner)).map((each) => toSession(each, id)) }
+      return { sessions: (await deps.signIn.list(owner)).map((each) => customerShapes.toSession(each, id)) }
     }),
     ...changeOperations(deps, kind, shapes),
   ]
@@ -148,53 +160,52 @@ function signInOperations(deps: AuthDeps, kind: OwnerKind): readonly Bound<Guest
 function changeOperations(
   deps: AuthDeps,
   kind: OwnerKind,
-  shapes: ReturnType<typeof createSignInShapes>,
+  shapes: ReturnType<typeof customerShapes.createSignInShapes>,
 ): readonly Bound<Guest>[] {
   const { identities } = deps
-  const act = <Result>(session: Session, operation: Operation, work: () => Promise<Result>): Promise<Result> =>
-    kind === 'customer' ? work() : deps.actAs(session, operation.id, work)
+  async function act<Result>(
+    caller: Guest,
+    operation: Operation,
+    change: (session: Session, clientPrefix: string) => Promise<Result>,
+  ): Promise<Result> {
+    const session = sessionOf(caller)
+    const work = () => change(session, caller.visitor.clientPrefix)
+    return kind === 'customer' ? work() : deps.actAs(session, operation.id, work)
+  }
 
   return [
     bind(shapes.endSessions, async ({ caller, body }) => {
-      const session = sessionOf(caller)
       const id = body.session_id === undefined ? undefined : readId('session', body.session_id)
       if (body.session_id !== undefined && !id) throw new Refusal('session_not_found')
-      return act(session, shapes.endSessions, async () => {
+      return act(caller, shapes.endSessions, async (session) => {
         if (!id) return { ended: await deps.signIn.endOthers(session.owner, session.id) }
         await deps.signIn.end(session.owner, id)
         return { ended: 1 }
       })
     }),
     bind(shapes.password, async ({ caller, body }) => {
-      const session = sessionOf(caller)
-      const input = {
-        login: await loginOf(deps, session.owner, body.login),
-        current: body.current_password,
-        password: body.password,
-        clientPrefix: caller.visitor.clientPrefix,
-      }
-      const { ended } = await act(session, shapes.password, () => identities.setPassword(session.owner, input, session))
+      const login = await loginOf(deps, sessionOf(caller).owner, body.login)
+      const { ended } = await act(caller, shapes.password, (session, clientPrefix) => {
+        const input = { login, current: body.current_password, password: body.password, clientPrefix }
+        return identities.setPassword(session.owner, input, session)
+      })
       return { sessions_ended: ended }
     }),
     bind(shapes.beginFactor, async ({ caller, body }) => {
-      const session = sessionOf(caller)
-      const { clientPrefix } = caller.visitor
-      const made = await act(session, shapes.beginFactor, () =>
-        identities.beginFactor(session.owner, body.current_password, clientPrefix),
+      const made = await act(caller, shapes.beginFactor, ({ owner }, clientPrefix) =>
+        identities.beginFactor(owner, body.current_password, clientPrefix),
       )
       return { ...made, qr: deps.drawSvg(made.uri) }
     }),
     bind(shapes.confirmFactor, async ({ caller, body }) => {
-      const session = sessionOf(caller)
-      const { clientPrefix } = caller.visitor
-      await act(session, shapes.confirmFactor, () => identities.confirmFactor(session.owner, body.code, clientPrefix))
+      await act(caller, shapes.confirmFactor, ({ owner }, clientPrefix) =>
+        identities.confirmFactor(owner, body.code, clientPrefix),
+      )
       return { done: true }
     }),
     bind(shapes.removeFactor, async ({ caller, body }) => {
-      const session = sessionOf(caller)
-      const { clientPrefix } = caller.visitor
-      await act(session, shapes.removeFactor, () =>
-        identities.removeFactor(session.owner, body.current_password, clientPrefix),
+      await act(caller, shapes.removeFactor, ({ owner }, clientPrefix) =>
+        identities.removeFactor(owner, body.current_password, clientPrefix),
       )
       return { done: true }
     }),
@@ -209,22 +220,17 @@ async function loginOf(deps: AuthDeps, owner: Owner, requested: string | undefin
 
 function customerOperations(deps: AuthDeps): readonly Bound<Guest>[] {
   const { registration } = deps
-  const cookies = createCookies(deps)
-  const toWho = createWho(deps)
+  const { entered, left } = createReplies(deps)
   return [
-    bindCookie(customerShapes.register, async ({ caller, body }) => {
+    bindReply(customerShapes.register, async ({ caller, body }) => {
       const { opened, ref } = await registration.register(body, caller.visitor)
-      return {
-        data: { confirm: !opened, who: opened ? await toWho(opened.session) : null, ref },
-        cookie: opened && cookies.opened(opened),
-        owner: opened?.session.owner.id,
-      }
+      const reply = opened && (await entered(opened))
+      return { ...reply, data: { confirm: !opened, who: reply?.data ?? null, ref } }
     }),
     bind(customerShapes.lookAtRef, async ({ query }) => ({ ref: await registration.lookAtRef(query.code) })),
-    bindCookie(customerShapes.confirmAddress, async ({ caller, body }) => {
-      const opened = await registration.confirm(body, caller.visitor)
-      return { data: await toWho(opened.session), cookie: cookies.opened(opened), owner: opened.session.owner.id }
-    }),
+    bindReply(customerShapes.confirmAddress, async ({ caller, body }) =>
+      entered(await registration.confirm(body, caller.visitor)),
+    ),
     bind(customerShapes.forgotPassword, async ({ caller, body }) => {
       await registration.askReset(body.email, caller.visitor)
       return { done: true }
@@ -233,7 +239,7 @@ function customerOperations(deps: AuthDeps): readonly Bound<Guest>[] {
       await registration.reset(body, caller.visitor)
       return { done: true }
     }),
-    bindCookie(customerShapes.leave, async ({ caller, body }) => {
+    bindReply(customerShapes.leave, async ({ caller, body }) => {
       const { owner } = sessionOf(caller)
       if (owner.kind !== 'customer') throw new Error('only customers leave')
       await registration.leave(owner.id, {
@@ -241,7 +247,7 @@ function customerOperations(deps: AuthDeps): readonly Bound<Guest>[] {
         giveUpBalance: body.give_up_balance,
         clientPrefix: caller.visitor.clientPrefix,
       })
-      return { data: { done: true }, cookie: cookies.closed('customer') }
+      return left('customer')
     }),
   ]
 }

@@ -53,8 +53,6 @@ export const toSession = (of: Session, current: string): z.input<typeof session>
 
 const done = z.object({ done: flag('Whether it was done.') })
 const capital = (kind: OwnerKind) => (kind === 'customer' ? 'Customer' : 'Operator')
-const tagOf = (kind: OwnerKind) => (kind === 'customer' ? 'Customers' : 'Operators')
-const failed = ['sign_in_failed'] as const
 
 /** The example of a signed-in operator, in place of a customer's fields. */
 const operatorExample = {
@@ -68,7 +66,7 @@ const operatorExample = {
 
 /** Signing in, the same for both kinds. */
 export function createSignInShapes(kind: OwnerKind) {
-  const operation = operationsOf({ tag: tagOf(kind) })
+  const operation = operationsOf({ tag: `${capital(kind)}s` })
   const example = kind === 'customer' ? {} : operatorExample
   const idOf = (name: string) => `${name}${capital(kind)}`
   return {
@@ -87,7 +85,7 @@ export function createSignInShapes(kind: OwnerKind) {
       body: z.object({ login: given('The login.', 254, exampleLogin), password: password(), code: code().optional() }),
       answer: who,
       example,
-      codes: failed,
+      codes: ['sign_in_failed'],
     }),
     byLink: operation(idOf('signInByLink'), `POST /${kind}/sign-in/link`, {
       summary: 'Sign in with a link that works once and, where there is one, the second factor',
@@ -96,7 +94,7 @@ export function createSignInShapes(kind: OwnerKind) {
       body: z.object({ link: link(), code: code().optional() }),
       answer: who,
       example,
-      codes: ['not_found', ...failed],
+      codes: ['not_found', 'sign_in_failed'],
     }),
     signOut: operation(idOf('signOut'), `POST /${kind}/sign-out`, {
       summary: 'End this session',
@@ -165,7 +163,7 @@ export function createSignInShapes(kind: OwnerKind) {
 }
 
 const email = () => given('An e-mail address.', 254, exampleLogin)
-const operation = operationsOf({ tag: tagOf('customer') })
+const operation = operationsOf({ tag: 'Customers' })
 
 const refCode = () => given('The referrer’s code: the value of `?ref=`.', 100, '7KQ2M9XV')
 const refOutcome = z.enum(['known', 'unknown', 'off', 'own', 'earlier'])

@@ -1,9 +1,6 @@
 import { type Caller, passwordsHidden } from '../../domains/customers/index.ts'
 
-/**
- * Whether a caller may see existing passwords, keys and secret links. Secrets that a request creates (a purchase, a new
- * password, a new device) are in its own answer, whatever the caller's scopes.
- */
+/** Whether a caller may see existing passwords, keys and secret links. New ones are in the answer that creates them. */
 export const seesPasswords = ({ scopes }: Pick<Caller, 'scopes'>): boolean => scopes.includes('passwords')
 
 /** For an answer that is of no use without them. */

@@ -46,10 +46,7 @@ export const afterWhole = (position: TablePosition): TablePosition => ({
   sent: [],
 })
 
-/**
- * Start of the next round: the beginning of a stretch, because half a stretch cannot be compared. Earlier stretches
- * are dropped.
- */
+/** Start of the next round: the beginning of a stretch. Earlier stretches are dropped. */
 export function nextRound(position: TablePosition, sent: readonly Stretch[]): TablePosition {
   const wantedAt = Math.max(position.sinceAt, position.roundAt - overlapMs, 0)
   const first = sent.findLastIndex((each) => each.fromAt <= wantedAt)
@@ -92,8 +89,8 @@ const headOf = (life: number): string => (life === 0 ? version : `${version}r${l
 export function writeCursor(cursor: Cursor, life = 0): string {
   const positions = cursor.map(({ phase, sinceAt, roundAt, after, sent }) => {
     const rest = after ? `~${after.changedAt}~${after.id}` : ''
-    const heard = sent.map((each) => `${(each.fromAt - sinceAt).toString(36)}-${each.sum.toString(36)}`)
-    const all = heard.length > 0 ? `!${heard.join('*')}` : ''
+    const stretches = sent.map((each) => `${(each.fromAt - sinceAt).toString(36)}-${each.sum.toString(36)}`)
+    const all = stretches.length > 0 ? `!${stretches.join('*')}` : ''
     return `${phase === 'whole' ? 'w' : 'c'}${sinceAt}-${roundAt}${rest}${all}`
   })
   return [headOf(life), ...positions].join('.')

@@ -39,10 +39,7 @@ type Group = { readonly fromAt: number; readonly sum: bigint; readonly rows: rea
 
 type FeedDeps = { readonly tables: readonly StateTable[]; readonly clock: Clock; readonly life?: number }
 
-/**
- * Change feed of the nodes: first whole tables, then changes, page by page. Every round looks back; rows that the
- * cursor shows as sent are left out. The feed keeps no state, so that each request may go to another shop.
- */
+/** Change feed of the nodes: whole tables, then changes. It keeps no state, so each request may go to another shop. */
 export const createFeed = (deps: FeedDeps) => bind(deps, { read })
 
 /** The settled part of a table, from its beginning, without what is gone. */
@@ -112,18 +109,18 @@ async function read({ tables, clock, life = 0 }: FeedDeps, text: string | undefi
 function createCollector(from: TablePosition, room: number) {
   const shapes: unknown[] = []
   // In a continued round: the stretches that it has passed.
-  const heard = from.sent
+  const recorded = from.sent
     .filter((each) => from.after !== null && each.fromAt <= from.after.changedAt)
     .map((each) => ({ ...each, rows: 1 }))
   let last = from.after
 
-  function hear(row: Summed): void {
-    const open = heard.at(-1)
+  function record(row: Summed): void {
+    const open = recorded.at(-1)
     const { sum } = row
     // One millisecond is one stretch, even if a page ends within it.
     if (open && last && row.changedAt <= last.changedAt) {
-      heard[heard.length - 1] = { ...open, sum: addSums(open.sum, sum), rows: open.rows + 1 }
-    } else heard.push({ fromAt: row.changedAt, sum, rows: 1 })
+      recorded[recorded.length - 1] = { ...open, sum: addSums(open.sum, sum), rows: open.rows + 1 }
+    } else recorded.push({ fromAt: row.changedAt, sum, rows: 1 })
     last = { changedAt: row.changedAt, id: row.id }
   }
 
@@ -135,7 +132,7 @@ function createCollector(from: TablePosition, room: number) {
       for (const row of group.rows) {
         if (!isKnown && shapes.length === room) return false
         if (!isKnown) shapes.push(row.shape)
-        hear(row)
+        record(row)
       }
       return true
     },
@@ -144,14 +141,14 @@ function createCollector(from: TablePosition, room: number) {
     full(): Part {
       return {
         shapes,
-        position: { ...from, after: last, sent: [...joinStretches(heard), ...aheadOf(from.sent, last)] },
+        position: { ...from, after: last, sent: [...joinStretches(recorded), ...aheadOf(from.sent, last)] },
         more: true,
       }
     },
 
     end(): Part {
-      const beyond = last === null || heard.length === 0 ? [] : [{ fromAt: last.changedAt + 1, sum: 0n, rows: 0 }]
-      return { shapes, position: nextRound(from, joinStretches([...heard, ...beyond])), more: false }
+      const beyond = last === null || recorded.length === 0 ? [] : [{ fromAt: last.changedAt + 1, sum: 0n, rows: 0 }]
+      return { shapes, position: nextRound(from, joinStretches([...recorded, ...beyond])), more: false }
     },
   }
 }

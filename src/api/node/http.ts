@@ -34,8 +34,10 @@ import type { NodeState } from './state.ts'
 
 const wrongKind = (kind: NodeKind): Refusal => new Refusal('node_kind_wrong', { kind })
 
-export type NodeHttpDeps = ReportDeps & {
+export type NodeHttpDeps = {
   readonly fleet: Pick<Fleet, 'join' | 'authenticate' | 'seen' | 'privateKey'>
+  readonly nodeSides: readonly NodeSide[]
+  readonly clock: Clock
   readonly state: Pick<NodeState, 'read'>
   readonly requestId: () => string
   readonly isStopping: () => boolean
@@ -49,62 +51,43 @@ export type NodeHttpDeps = ReportDeps & {
 /** Every path of the nodes begins with this. */
 export const nodeBase = '/node/v1/'
 
-const joinsPerMinute = 10
-/** An honest node says what it tried a few times a second at most, and proves some fifty addresses in one. */
-const trialsPerMinute = 600
-const proofsPerMinute = 6000
-/**
- * An honest node reports about once a second, and at once when a customer needs a lease. A rate-limited node waits 100
- * ms and merges its reports.
- */
-const reportsPerMinute = 1200
 /** Each process of a node sends one report after the other. */
 const maxReportsAtOnce = 1 + maxBeside
 const maxReportBytes = 1024 * 1024
-const bootsPerMinute = 10
 /** Known boots per node; a known boot does not count against the limit of new boots. */
 const maxKnownBoots = 64
-/**
- * Interval at which a long poll marks a VPN node as seen. A gateway is marked by its reports, which begin when its port
- * is open.
- */
+/** Interval at which a long poll marks a VPN node as seen. A gateway is marked by its reports. */
 const noteSeenMs = 20_000
 
 type Visit = {
   readonly request: Request
   readonly url: URL
   readonly from: Address | undefined
-  /**
-   * Whether the request came over the shop's Unix socket. An undefined `from` does not imply it: a proxy may send an
-   * invalid address.
-   */
+  /** Over the shop's Unix socket. An undefined `from` does not imply it: a proxy may send an invalid address. */
   readonly isLocal: boolean
-} & {
   node?: Node
   rateLimit?: RateLimitState | undefined
 }
 type Route = { readonly method: 'GET' | 'POST'; readonly answer: (deps: NodeServer, visit: Visit) => Promise<unknown> }
 
-/** A node names its requests itself, so that its log and the shop's tell of the same one by the same id. */
-const idOf = (request: Request): string | undefined =>
-  /^[0-9a-f]{24}$/.exec(request.headers.get('x-request-id') ?? '')?.[0]
-
 type NodeServer = NodeHttpDeps & ReturnType<typeof openLimits>
 
-/** Each shop's own limits: they keep one node from taking up a whole process. */
+/** Each shop's own limits, per minute: they keep one node from taking up a whole process. */
 const openLimits = ({ clock, requestId }: NodeHttpDeps) => ({
   authThrottle: createAuthThrottle(clock, requestId()),
-  joins: createRateLimit(joinsPerMinute, clock),
-  trials: createRateLimit(trialsPerMinute, clock),
-  proofs: createRateLimit(proofsPerMinute, clock),
-  reports: createRateLimit(reportsPerMinute, clock),
+  joins: createRateLimit(10, clock),
+  trials: createRateLimit(600, clock),
+  /** An honest node proves some fifty addresses in a second. */
+  proofs: createRateLimit(6000, clock),
+  /** An honest node reports about once a second, and at once for a lease; a rate-limited one merges its reports. */
+  reports: createRateLimit(1200, clock),
   /** Reports of each node that are being processed. */
   reporting: new Map<string, number>(),
-  boots: createRateLimit(bootsPerMinute, clock),
+  boots: createRateLimit(10, clock),
   bootsOf: new Map<string, Set<string>>(),
 })
 
-const sidesOf = ({ nodeSides }: ReportDeps, { kind }: Node): NodeSide[] =>
+const sidesOf = ({ nodeSides }: NodeHttpDeps, { kind }: Node): NodeSide[] =>
   nodeSides.filter((side) => side.kind === kind)
 
 /** The shop's half of the node protocol, as one function from request to answer. */
@@ -113,7 +96,8 @@ export function createNodeHttp(given: NodeHttpDeps) {
   return async (request: Request, url: URL, from: Address | undefined, isLocal = false): Promise<Response> => {
     const startedAt = performance.now()
     const visit: Visit = { request, url, from, isLocal }
-    const id = idOf(request) ?? deps.requestId()
+    // A node names its requests itself, so that its log and the shop's have the same id.
+    const id = /^[0-9a-f]{24}$/.exec(request.headers.get('x-request-id') ?? '')?.[0] ?? deps.requestId()
     let fault: unknown
     let code: string | undefined
     const response = await answer(deps, visit).catch((error: unknown) => {
@@ -175,9 +159,7 @@ async function state(deps: NodeServer, visit: Visit): Promise<unknown> {
   const node = await authenticate(deps, visit)
   const { cursor, wait = 0 } = readFields(stateQuerySchema, readQuery(visit.url.searchParams))
   const isOverdue = node.lastSeenAt === null || deps.clock() - node.lastSeenAt > noteSeenMs
-  if (node.kind === 'vpn' && isOverdue) {
-    await deps.fleet.seen(node.id, { version: node.version ?? '' })
-  }
+  if (node.kind === 'vpn' && isOverdue) await deps.fleet.seen(node.id, { version: node.version ?? '' })
   return deps.state.read(node, { cursor, waitMs: wait * 1000 }, visit.request.signal, async () => {
     if (deps.isStopping()) throw stopping()
     await authenticate(deps, visit)
@@ -235,10 +217,7 @@ async function tried(deps: NodeServer, visit: Visit): Promise<unknown> {
   return triedAnswerSchema.parse({ now: deps.clock() })
 }
 
-/**
- * A node that calls from an address proves that it can use it. The proof is written before the answer, which has the
- * address that the shop saw.
- */
+/** A node that calls from an address proves that it can use it. The answer has the address that the shop saw. */
 async function seen(deps: NodeServer, visit: Visit): Promise<unknown> {
   const node = await authenticate(deps, visit)
   await limit(visit, deps.proofs, node.id)
@@ -276,18 +255,10 @@ async function answer(deps: NodeServer, visit: Visit): Promise<Response> {
   return new Response(JSON.stringify({ ok: true, data: await route.answer(deps, visit) }), { headers: apiHeaders })
 }
 
-type ReportDeps = {
-  readonly fleet: Pick<Fleet, 'seen'>
-  readonly nodeSides: readonly NodeSide[]
-  readonly clock: Clock
-}
-
-/**
- * Processes a node's report. Each product's part is one idempotent transaction, so the next report repairs a failed
- * one. Parts that do not belong to this kind of node are refused before anything is written.
- */
-async function takeReport(deps: ReportDeps, node: Node, body: ReportBody): Promise<ReportAnswer> {
+/** Each product's part of a report is one idempotent transaction, so the next report repairs a failed one. */
+async function takeReport(deps: NodeHttpDeps, node: Node, body: ReportBody): Promise<ReportAnswer> {
   const sides = sidesOf(deps, node)
+  // Parts that do not belong to this kind of node are refused before anything is written.
   const parts = sides.flatMap((side) => side.parts)
   if (reportParts.some((part) => body[part].length > 0 && !parts.includes(part))) throw wrongKind(node.kind)
   let answered: Omit<ReportAnswer, 'now'> = { replaced: false, allowances: [] }

@@ -9,28 +9,10 @@ import { type StatePage, type StatePart, type StateParts, statePageSchema } from
 import { createFeed, type Page } from './feed.ts'
 import { ChangeWatch } from './watch.ts'
 
-/**
- * In which order a page is filled: ranges first, which take time to try; gateways before exits of theirs, and exits
- * before those who leave through them. Cursors that nodes hold count on it.
- */
+/** The order of the tables in a page and in a cursor: a row comes after the rows that it refers to. */
 const order: readonly StatePart[] = ['ranges', 'gateways', 'exits', 'subusers', 'proxies', 'peers']
 
-/** The tables that a kind of node reads, and a cheap check for changes. */
-function tablesOf(
-  kind: NodeKind,
-  sides: readonly NodeSide[],
-): { readonly tables: readonly StateTable[]; readonly mark: (sinceAt: number) => Promise<string> } {
-  const mine = sides.filter((side) => side.kind === kind)
-  const tables = mine.flatMap((side) => side.tables)
-  return {
-    tables: tables.toSorted((a, b) => order.indexOf(a.name) - order.indexOf(b.name)),
-    mark: async (sinceAt) => (await Promise.all(mine.map((side) => side.mark(sinceAt)))).join(' '),
-  }
-}
-
-/**
- * One node waits once; a second time while its broken connection is not known to be broken. More are answered at once.
- */
+/** Waiting requests of a node: one, and those of connections that are not known to be broken. */
 const maxHeld = 4
 /** Gateways wait this long for a change, because a gateway can look up an unknown credential. VPN nodes cannot. */
 const holdBackMs = 20
@@ -59,7 +41,10 @@ export function createNodeState(given: Given) {
 
 /** The state of one kind of node, and the change watch that its nodes share. */
 function openReading({ nodeSides, clock, life = 0 }: Given, kind: NodeKind) {
-  const { tables, mark } = tablesOf(kind, nodeSides)
+  const sides = nodeSides.filter((side) => side.kind === kind)
+  const unsorted = sides.flatMap((side) => side.tables)
+  const tables = unsorted.toSorted((a, b) => order.indexOf(a.name) - order.indexOf(b.name))
+  const mark = async (sinceAt: number) => (await Promise.all(sides.map((side) => side.mark(sinceAt)))).join(' ')
   return {
     tables,
     feed: createFeed({ tables, clock, life }),
@@ -108,10 +93,7 @@ function hold(deps: StateDeps, node: NodeId, signal: AbortSignal): { signal: Abo
   }
 }
 
-/**
- * The page after a cursor. Without a change it waits for one, and authenticates the node again: the operator may have
- * closed it meanwhile.
- */
+/** The page after a cursor. It waits for a change, and then authenticates the node again with `stillMay`. */
 async function read(
   deps: StateDeps,
   node: Node,

@@ -29,10 +29,7 @@ type WatchDeps = {
   readonly timing?: Timing
 }
 
-/**
- * Wakes waiting nodes when something may have changed. One watch serves all of this process: it polls the database a
- * few times a second for changes of other processes, and `poke` reports its own at once.
- */
+/** Wakes waiting nodes: it polls the database for changes of other processes, and `poke` reports those of this one. */
 export class ChangeWatch {
   readonly #deps: WatchDeps
   readonly #timing: Timing

@@ -35,7 +35,6 @@ export function createAdmin(
     act,
     mustNote,
     publicUrl,
-    shopUrl: publicUrl,
     onFault: (fault: unknown) => log.error('verify failed', { fault }),
     onReconcileFault: (fault: unknown) => log.error('reconcile failed', { fault }),
   }

@@ -2,12 +2,10 @@ import { toRoubles } from '../../../core/money.ts'
 import { toIso } from '../../../core/time.ts'
 import type { PriceEffect } from '../../../domains/pricing/index.ts'
 import { orRefuse } from '../../answers.ts'
-import type { Bound } from '../../bind.ts'
-import type { AdminCaller, BindAdmin } from '../bind.ts'
-import type { AdminDeps } from '../deps.ts'
+import type { AdminDeps, BindAdmin } from '../bind.ts'
 import { applyCatalogue, compareCatalogue, getCatalogue, listCatalogues } from './shapes.ts'
 
-export function adminCatalogueOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
+export function adminCatalogueOperations(bind: BindAdmin, deps: AdminDeps) {
   const { pricing } = deps
   return [
     bind(getCatalogue, async ({ query }) => {

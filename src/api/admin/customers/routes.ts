@@ -1,48 +1,40 @@
 import { toGigabytes } from '../../../core/bytes.ts'
 import { type CustomerId, type OrderId, readId } from '../../../core/ids.ts'
 import { fieldProblem } from '../../../core/messages/problems.ts'
-import { kopecks, toRoubles } from '../../../core/money.ts'
+import { toRoubles } from '../../../core/money.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
 import type { Customer } from '../../../domains/customers/rules.ts'
 import type { Adjustment } from '../../../domains/ledger/index.ts'
 import { mayActAs } from '../../../domains/operators/rules.ts'
 import { orRefuse } from '../../answers.ts'
-import { type Bound, bindCookie } from '../../bind.ts'
+import { bindReply } from '../../bind.ts'
+import { toEvent } from '../../customer/events/shapes.ts'
 import { readTokenRequest } from '../../customer/tokens/routes.ts'
 import { toToken } from '../../customer/tokens/shapes.ts'
 import { pageOf, positionOf, readNumber, soughtFor, toExport } from '../../pages.ts'
 import { isTls, toCookie } from '../../session.ts'
-import { type AdminCaller, type BindAdmin, requestTextOf } from '../bind.ts'
-import type { AdminDeps } from '../deps.ts'
+import { type AdminCaller, type AdminDeps, type BindAdmin, requestTextOf } from '../bind.ts'
+import { toKopecks } from '../fields.ts'
 import * as shapes from './shapes.ts'
 
 const readCustomer = (text: string): CustomerId => orRefuse(readId('customer', text), 'customer_not_found')
 
 const readOrder = (text: string): OrderId => orRefuse(readId('order', text), 'order_not_found')
 
-const toKopecks = (roubles: number) => kopecks(BigInt(Math.round(roubles * 100)))
-
-const createSight =
-  (deps: AdminDeps) =>
-  async (found: readonly Customer[]): Promise<shapes.CustomerSight[]> => {
-    const logins = await deps.identities.loginsOf(found.map((each) => each.id))
-    return Promise.all(
-      found.map(async (customer) => ({
-        customer,
-        balance: (await deps.ledger.balance(customer.id)).balance,
-        login: logins.get(customer.id) ?? null,
-      })),
-    )
-  }
-
-export function adminCustomerOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
+export function adminCustomerOperations(bind: BindAdmin, deps: AdminDeps) {
   const { customers, identities } = deps
-  const sight = createSight(deps)
+  const toCustomers = async (found: readonly Customer[]) => {
+    const logins = await identities.loginsOf(found.map((each) => each.id))
+    const shown = found.map(async (each) =>
+      shapes.toCustomer(each, (await deps.ledger.balance(each.id)).balance, logins.get(each.id) ?? null),
+    )
+    return Promise.all(shown)
+  }
   const show = async (id: CustomerId) => {
-    const [one] = await sight([await customers.load(id)])
+    const [one] = await toCustomers([await customers.load(id)])
     if (!one) throw new Error('a customer was found and is not there')
-    return shapes.toCustomer(one)
+    return one
   }
   return [
     bind(shapes.listCustomers, async ({ query }) => {
@@ -53,7 +45,8 @@ export function adminCustomerOperations(bind: BindAdmin, deps: AdminDeps): reado
       const found = await (search === ''
         ? customers.list(after, limit)
         : customers.search({ text: search, found: await byLogin(), after, limit }))
-      return pageOf(await sight(found), query.limit, (each) => each.customer.id, shapes.toCustomer)
+      const { items, next_cursor } = pageOf(found, query.limit, 'id', (each) => each)
+      return { items: await toCustomers(items), next_cursor }
     }),
     bind(shapes.getCustomer, ({ params }) => show(readCustomer(params.customer_id))),
     bind(shapes.createCustomer, async ({ body }) => show((await customers.create(body.name)).id)),
@@ -85,18 +78,15 @@ export function adminCustomerOperations(bind: BindAdmin, deps: AdminDeps): reado
   ]
 }
 
-function privacyOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
+function privacyOperations(bind: BindAdmin, deps: AdminDeps) {
   return [
     bind(shapes.exportCustomer, async (call) => {
       const id = readCustomer(call.params.customer_id)
       const cursor = positionOf(call.query.cursor, (text) => text)
       const page = await deps.exporting.page(id, 'operator', cursor, call.query.limit)
       if (cursor === undefined) {
-        await deps.mustNote({
-          actor: call.caller.actor,
-          operation: shapes.exportCustomer.id,
-          request: requestTextOf(call),
-        })
+        const { actor } = call.caller
+        await deps.mustNote({ actor, operation: shapes.exportCustomer.id, request: requestTextOf(call) })
       }
       return toExport(page)
     }),
@@ -120,8 +110,8 @@ function privacyOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<Adm
 }
 
 /** Bound by hand, because its answer sets a cookie. It has an audit entry as every action has. */
-function viewing(deps: AdminDeps): Bound<AdminCaller> {
-  return bindCookie(shapes.viewCustomer, ({ caller, params }) => {
+function viewing(deps: AdminDeps) {
+  return bindReply<typeof shapes.viewCustomer, AdminCaller>(shapes.viewCustomer, ({ caller, params }) => {
     const action = {
       actor: caller.actor,
       operation: shapes.viewCustomer.id,
@@ -131,16 +121,14 @@ function viewing(deps: AdminDeps): Bound<AdminCaller> {
     return deps.act(action, async () => {
       const { id } = await deps.customers.load(readCustomer(params.customer_id))
       const { secret, session } = await deps.signIn.openView(operator, id, caller.visitor, caller.credential)
-      const forMs = session.expiresAt - deps.clock()
-      return {
-        data: { expires_at: toIso(session.expiresAt) },
-        cookie: toCookie('customer', { secret, forMs }, isTls(deps.publicUrl())),
-      }
+      const kept = { secret, forMs: session.expiresAt - deps.clock() }
+      const cookie = toCookie('customer', kept, isTls(deps.publicUrl()))
+      return { data: { expires_at: toIso(session.expiresAt) }, cookie }
     })
   })
 }
 
-function tokenOperations(bind: BindAdmin, { customers }: AdminDeps): readonly Bound<AdminCaller>[] {
+function tokenOperations(bind: BindAdmin, { customers }: AdminDeps) {
   return [
     bind(shapes.listCustomerTokens, async ({ params }) => {
       const { id } = await customers.load(readCustomer(params.customer_id))
@@ -158,7 +146,7 @@ function tokenOperations(bind: BindAdmin, { customers }: AdminDeps): readonly Bo
   ]
 }
 
-function moneyOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
+function moneyOperations(bind: BindAdmin, deps: AdminDeps) {
   const adjusting = (operation: typeof shapes.creditCustomer, kind: Adjustment['kind']) =>
     bind(operation, async ({ params, body, key }) => {
       const { posting, isRepeat } = await deps.adjust(readCustomer(params.customer_id), {
@@ -178,7 +166,7 @@ function moneyOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<Admin
       await deps.ledger.balance(id)
       const before = positionOf(query.cursor, readNumber)
       const found = await deps.ledger.history(id, before, soughtFor(query.limit))
-      return pageOf(found, query.limit, (each) => each.seq, shapes.toMovement)
+      return pageOf(found, query.limit, 'seq', shapes.toMovement)
     }),
     bind(shapes.refundOrder, async ({ params, body, key }) => {
       const common = { order: readOrder(params.order_id), note: body.note, key }
@@ -186,7 +174,10 @@ function moneyOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<Admin
         const amount = body.amount_rub === undefined ? 'all' : toKopecks(body.amount_rub)
         return { ...(await deps.refunds.refund({ ...common, amount, again: body.again })) }
       }
-      if (body.amount_rub !== undefined || body.again) throw endSaysItself()
+      if (body.amount_rub !== undefined || body.again) {
+        const problem = fieldProblem('end', 'not_with', { others: ['amount_rub', 'again'] })
+        throw new Refusal('refund_amount_with_end', {}, [problem])
+      }
       return { ...(await deps.refunds.end({ ...common, how: body.end })) }
     }),
     bind(shapes.refundTraffic, async ({ params, body }) => {
@@ -202,22 +193,19 @@ function moneyOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<Admin
   ]
 }
 
-const endSaysItself = (): Refusal =>
-  new Refusal('refund_amount_with_end', {}, [fieldProblem('end', 'not_with', { others: ['amount_rub', 'again'] })])
-
-function orderOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
+function orderOperations(bind: BindAdmin, deps: AdminDeps) {
   return [
     bind(shapes.listCustomerOrders, async ({ params, query }) => {
       const before = positionOf(query.cursor, (text) => readId('order', text))
       const { id } = await deps.customers.load(readCustomer(params.customer_id))
       const found = await deps.orders.list(id, before, soughtFor(query.limit))
-      return pageOf(found, query.limit, (each) => each.id, shapes.toAnyOrder)
+      return pageOf(found, query.limit, 'id', shapes.toAnyOrder)
     }),
     bind(shapes.listCustomerEvents, async ({ params, query }) => {
       const { id } = await deps.customers.load(readCustomer(params.customer_id))
       const after = positionOf(query.cursor, readNumber) ?? 0
       const found = await deps.events.list(id, { after, type: query.type, limit: soughtFor(query.limit) })
-      return pageOf(found, query.limit, (each) => each.seq, shapes.toAnyEvent)
+      return pageOf(found, query.limit, 'seq', toEvent)
     }),
     bind(shapes.getAnyOrder, async ({ params }) => {
       const story = await deps.storyOf(readOrder(params.order_id))
@@ -225,7 +213,7 @@ function orderOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<Admin
         order: shapes.toAnyOrder(story.order),
         transactions: story.postings.map(shapes.toMovement),
         delivered: story.delivered.map((each) => ({ ...each })),
-        events: story.events.map(shapes.toAnyEvent),
+        events: story.events.map(toEvent),
       }
     }),
   ]

@@ -2,9 +2,9 @@ import { z } from '@hono/zod-openapi'
 import { type Kopecks, toRoubles } from '../../../core/money.ts'
 import { toIso } from '../../../core/time.ts'
 import type { Customer } from '../../../domains/customers/rules.ts'
-import type { CustomerEvent } from '../../../domains/events/rules.ts'
 import type { Posting } from '../../../domains/ledger/rules.ts'
 import type { Order } from '../../../domains/orders/rules.ts'
+import { toOrder } from '../../customer/account/shapes.ts'
 import { exampleToken, token, tokenBody } from '../../customer/tokens/shapes.ts'
 import {
   choice,
@@ -23,10 +23,12 @@ import {
   whole,
 } from '../../fields.ts'
 import { operationsOf } from '../../operation.ts'
-import { exportQuery, handedOut, page, pageQuery } from '../../pages.ts'
+import { exportedRow, exportQuery, page, pageQuery } from '../../pages.ts'
 import { amount, customerParam, exampleCustomer, note, orderParam, printableText, replayed, yes } from '../fields.ts'
 
 const operation = operationsOf({ tag: 'Customers' })
+const support = operationsOf({ tag: 'Customers', role: 'support' })
+const reader = operationsOf({ tag: 'Customers', role: 'reader' })
 
 const customer = named('Customer', {
   customer_id: text('The id.', exampleCustomer),
@@ -38,9 +40,7 @@ const customer = named('Customer', {
   blocked_at: moment('When the customer was blocked; null if not blocked.').nullable(),
 })
 
-export type CustomerSight = { readonly customer: Customer; readonly balance: Kopecks; readonly login: string | null }
-
-export const toCustomer = ({ customer: of, balance, login }: CustomerSight): z.input<typeof customer> => ({
+export const toCustomer = (of: Customer, balance: Kopecks, login: string | null): z.input<typeof customer> => ({
   customer_id: of.id,
   name: of.name,
   login,
@@ -50,9 +50,8 @@ export const toCustomer = ({ customer: of, balance, login }: CustomerSight): z.i
   blocked_at: isoOrNull(of.blockedAt),
 })
 
-export const listCustomers = operation('listCustomers', 'GET /customers', {
+export const listCustomers = reader('listCustomers', 'GET /customers', {
   summary: 'List customers, oldest first, or look for some',
-  role: 'reader',
   query: z.object({
     ...pageQuery,
     search: given('A part of the name, the login or the note, or an id.', 200, 'anna').optional(),
@@ -60,32 +59,28 @@ export const listCustomers = operation('listCustomers', 'GET /customers', {
   answer: page({ items: list('One page.', customer) }),
 })
 
-export const getCustomer = operation('getCustomer', 'GET /customers/{customer_id}', {
+export const getCustomer = reader('getCustomer', 'GET /customers/{customer_id}', {
   summary: 'Read one customer',
-  role: 'reader',
   params: customerParam,
   answer: customer,
 })
 
-export const createCustomer = operation('createCustomer', 'POST /customers', {
+export const createCustomer = support('createCustomer', 'POST /customers', {
   summary: 'Add a customer with an empty account',
-  role: 'support',
   body: z.object({ name: printableText('The name that operators use.', 200, 'Anna') }),
   answer: customer,
 })
 
-export const blockCustomer = operation('blockCustomer', 'POST /customers/{customer_id}/block', {
+export const blockCustomer = support('blockCustomer', 'POST /customers/{customer_id}/block', {
   summary: "Stop all of a customer's tokens, proxies and devices within a second, or let them work again",
-  role: 'support',
   params: customerParam,
   body: z.object({ undo: yes('Unblock the customer.') }),
   answer: customer,
   example: { blocked_at: toIso(exampleAt) },
 })
 
-export const noteCustomer = operation('noteCustomer', 'POST /customers/{customer_id}/note', {
+export const noteCustomer = support('noteCustomer', 'POST /customers/{customer_id}/note', {
   summary: 'Note something about a customer, for operators only',
-  role: 'support',
   params: customerParam,
   body: z.object({
     note: z.string().max(2000).nullable().openapi({ description: 'Null takes it away.', example: 'pays by invoice' }),
@@ -99,7 +94,7 @@ export const exportCustomer = operation('exportCustomer', 'GET /customers/{custo
   summary: 'Everything that is kept about a customer, a page at a time; that it was asked for is in the audit log',
   params: customerParam,
   query: z.object(exportQuery),
-  answer: page({ items: list('One page, table after table. No secret and no digest is in it.', handedOut()) }),
+  answer: page({ items: list('One page, table after table. No secret and no digest is in it.', exportedRow()) }),
 })
 
 export const eraseCustomer = operation('eraseCustomer', 'POST /customers/{customer_id}/erase', {
@@ -125,20 +120,18 @@ export const eraseCustomer = operation('eraseCustomer', 'POST /customers/{custom
   codes: ['not_found', 'conflict'],
 })
 
-export const viewCustomer = operation('viewCustomer', 'POST /customers/{customer_id}/view', {
+export const viewCustomer = support('viewCustomer', 'POST /customers/{customer_id}/view', {
   summary: "Look at a customer's pages for an hour, and change nothing there",
   description: 'Sets the cookie of a customer’s session that may only read.',
-  role: 'support',
   params: customerParam,
   answer: z.object({ expires_at: moment('When the look is over.') }),
 })
 
-export const linkCustomer = operation('linkCustomer', 'POST /customers/{customer_id}/link', {
+export const linkCustomer = support('linkCustomer', 'POST /customers/{customer_id}/link', {
   summary: 'Make a link by which a customer signs in, once and within a day',
   description:
     'Below `owner`, the link is in the answer only for a new customer: one without a password who never had a token, ' +
     'a session or a movement of money. For others it is sent to the customer’s e-mail address, or refused without one.',
-  role: 'support',
   params: customerParam,
   answer: z.object({
     link: text('The whole link, shown this once; null if it was sent.', 'https://shop.example/#enter=tpl_…').nullable(),
@@ -153,9 +146,8 @@ export const removeCustomerFactor = operation('removeCustomerFactor', 'POST /cus
   answer: z.object({ removed: flag('Whether there was one.') }),
 })
 
-export const listCustomerTokens = operation('listCustomerTokens', 'GET /customers/{customer_id}/tokens', {
+export const listCustomerTokens = reader('listCustomerTokens', 'GET /customers/{customer_id}/tokens', {
   summary: "List a customer's API tokens",
-  role: 'reader',
   params: customerParam,
   answer: z.object({ items: list('All of them, oldest first.', token) }),
 })
@@ -169,14 +161,14 @@ export const createCustomerToken = operation('createCustomerToken', 'POST /custo
   answer: z.object({ token_id: text('Its id.', exampleToken), token: text('Its text, shown this once.', 'tp_live_…') }),
 })
 
-export const revokeCustomerToken = operation('revokeCustomerToken', 'POST /tokens/{token_id}/revoke', {
+export const revokeCustomerToken = support('revokeCustomerToken', 'POST /tokens/{token_id}/revoke', {
   summary: 'Stop an API token within a second, for good',
-  role: 'support',
   params: z.object({ token_id: text('Which one.', exampleToken) }),
   answer: z.object({ token_id: text('Which one.', exampleToken), revoked: flag('Whether it is revoked.') }),
 })
 
-const moneyOperation = operationsOf({ tag: 'Money and orders' })
+const moneySupport = operationsOf({ tag: 'Money and orders', role: 'support' })
+const moneyReader = operationsOf({ tag: 'Money and orders', role: 'reader' })
 
 const movement = named('Movement', {
   transaction: whole("The movement's number in the customer's account.", 1),
@@ -202,19 +194,17 @@ export const toMovement = (of: Posting): z.input<typeof movement> => ({
   note: of.note,
 })
 
-export const listMovements = moneyOperation('listMovements', 'GET /customers/{customer_id}/transactions', {
+export const listMovements = moneyReader('listMovements', 'GET /customers/{customer_id}/transactions', {
   summary: "List a customer's movements of money, newest first",
-  role: 'reader',
   params: customerParam,
   query: z.object(pageQuery),
   answer: page({ items: list('One page.', movement) }),
 })
 
 const adjusting = (kind: 'credit' | 'debit', summary: string, unless: string) =>
-  moneyOperation(`${kind}Customer`, `POST /customers/{customer_id}/${kind}`, {
+  moneySupport(`${kind}Customer`, `POST /customers/{customer_id}/${kind}`, {
     summary,
     description: 'Under an `Idempotency-Key` it happens once, however often it is asked for.',
-    role: 'support',
     params: customerParam,
     body: z.object({
       amount_rub: amount('How much.'),
@@ -223,8 +213,7 @@ const adjusting = (kind: 'credit' | 'debit', summary: string, unless: string) =>
     }),
     answer: z.object({ ...movement.shape, repeated: flag('Done before under this key.', false) }),
     codes: ['not_found', 'conflict'],
-    charges: true,
-    isFree: true,
+    charges: 'free',
   })
 
 export const creditCustomer = adjusting('credit', "Add money to a customer's balance", 'top-up')
@@ -243,25 +232,15 @@ const order = named('AnyOrder', {
   created_at: moment('When.'),
 })
 
-const toFields = (of: unknown): Record<string, unknown> =>
-  typeof of === 'object' && of !== null && !Array.isArray(of) ? { ...of } : { value: of }
-
 export const toAnyOrder = (of: Order): z.input<typeof order> => ({
-  order_id: of.id,
+  ...toOrder(of),
   customer_id: of.customer,
-  product: of.product,
-  action: of.action,
-  price_rub: toRoubles(of.price),
   transaction: of.chargeSeq,
   token_id: of.token,
-  request: toFields(of.input),
-  calculation: toFields(of.calculation),
-  created_at: toIso(of.createdAt),
 })
 
-export const listCustomerOrders = moneyOperation('listCustomerOrders', 'GET /customers/{customer_id}/orders', {
+export const listCustomerOrders = moneyReader('listCustomerOrders', 'GET /customers/{customer_id}/orders', {
   summary: "List a customer's orders, newest first",
-  role: 'reader',
   params: customerParam,
   query: z.object(pageQuery),
   answer: page({ items: list('One page.', order) }),
@@ -275,25 +254,15 @@ const event = named('AnyEvent', {
   data: facts('What it tells.'),
 })
 
-export const toAnyEvent = (of: CustomerEvent): z.input<typeof event> => ({
-  id: of.seq,
-  type: of.type,
-  timestamp: toIso(of.at),
-  order_id: of.order,
-  data: { ...of.data },
-})
-
-export const listCustomerEvents = moneyOperation('listCustomerEvents', 'GET /customers/{customer_id}/events', {
+export const listCustomerEvents = moneyReader('listCustomerEvents', 'GET /customers/{customer_id}/events', {
   summary: 'List the events of a customer, oldest first; they are kept for 30 days',
-  role: 'reader',
   params: customerParam,
   query: z.object({ ...pageQuery, type: given('Of one type.', 64, 'proxy.replaced').optional() }),
   answer: page({ items: list('One page.', event) }),
 })
 
-export const getAnyOrder = moneyOperation('getOrderStory', 'GET /orders/{order_id}', {
+export const getAnyOrder = moneyReader('getOrderStory', 'GET /orders/{order_id}', {
   summary: "An order's whole story: what was asked, the price, what moved, what was delivered and told",
-  role: 'reader',
   params: orderParam,
   answer: z.object({
     order,
@@ -303,9 +272,8 @@ export const getAnyOrder = moneyOperation('getOrderStory', 'GET /orders/{order_i
   }),
 })
 
-export const refundOrder = moneyOperation('refundOrder', 'POST /orders/{order_id}/refund', {
+export const refundOrder = moneySupport('refundOrder', 'POST /orders/{order_id}/refund', {
   summary: 'Give back what an order cost, whole or in part; or end what it has bought and give back what is unused',
-  role: 'support',
   params: orderParam,
   body: z.object({
     amount_rub: amount('How much; all of it unless said.').optional(),
@@ -329,13 +297,11 @@ export const refundOrder = moneyOperation('refundOrder', 'POST /orders/{order_id
     replayed,
   }),
   codes: ['not_found', 'conflict'],
-  charges: true,
-  isFree: true,
+  charges: 'free',
 })
 
-export const refundTraffic = moneyOperation('refundTraffic', 'POST /orders/{order_id}/refund-traffic', {
+export const refundTraffic = moneySupport('refundTraffic', 'POST /orders/{order_id}/refund-traffic', {
   summary: 'Take back what is unused of a purchase of traffic and return that part of its price, once',
-  role: 'support',
   params: orderParam,
   body: z.object({ note: note('unused traffic') }),
   answer: z.object({

@@ -5,16 +5,14 @@ import type { Node, NodeKind } from '../../../domains/fleet/rules.ts'
 import { reasonsOf } from '../../../domains/stock/index.ts'
 import { countOf, isServing } from '../../../domains/stock/ranges/rules.ts'
 import { orRefuse } from '../../answers.ts'
-import type { Bound } from '../../bind.ts'
 import { isoOrNull, toWhole } from '../../fields.ts'
-import type { AdminCaller, BindAdmin } from '../bind.ts'
-import type { AdminDeps } from '../deps.ts'
+import type { AdminDeps, BindAdmin } from '../bind.ts'
 import * as shapes from './shapes.ts'
 
 /** The command that runs a node of each kind. */
 const roleOf: Readonly<Record<NodeKind, string>> = { gateway: 'gateway', vpn: 'vpn-node' }
 
-export function adminNodeOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
+export function adminNodeOperations(bind: BindAdmin, deps: AdminDeps) {
   const { fleet } = deps
   const since = runningSince(deps)
   const readClaims = async (): Promise<(node: Node) => shapes.NodeClaims> => {
@@ -68,14 +66,14 @@ async function triedBy(deps: AdminDeps, node: Node) {
   }
 }
 
-function joiningOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
+function joiningOperations(bind: BindAdmin, deps: AdminDeps) {
   const toKey = ({ text, node }: { text: string; node: Node }) => ({
     node_id: node.id,
     name: node.name,
     kind: node.kind,
     key: text,
     expires_at: isoOrNull(node.key?.expiresAt ?? null),
-    command: `TURNPIKE_SHOP_URL=${deps.shopUrl()} TURNPIKE_NODE_KEY=${text} turnpike ${roleOf[node.kind]}`,
+    command: `TURNPIKE_SHOP_URL=${deps.publicUrl()} TURNPIKE_NODE_KEY=${text} turnpike ${roleOf[node.kind]}`,
   })
   return [
     bind(shapes.addNode, async ({ body }) => {

@@ -8,6 +8,7 @@ import { operationsOf } from '../../operation.ts'
 import { countryText, instant, nodeParam, printableText, yes } from '../fields.ts'
 
 const operation = operationsOf({ tag: 'Nodes' })
+const reader = operationsOf({ tag: 'Nodes', role: 'reader' })
 const exampleNode = 'nod_01k73sf8000000000000000000'
 
 const node = named('Node', {
@@ -80,15 +81,13 @@ export const toNode = (
   drained_at: isoOrNull(of.drainedAt),
 })
 
-export const listNodes = operation('listNodes', 'GET /nodes', {
+export const listNodes = reader('listNodes', 'GET /nodes', {
   summary: 'List the machines that carry traffic, and whether they are up',
-  role: 'reader',
   answer: z.object({ items: list('All of them.', node) }),
 })
 
-export const showNode = operation('showNode', 'GET /nodes/{name}', {
+export const showNode = reader('showNode', 'GET /nodes/{name}', {
   summary: 'What a gateway can use of the addresses that it was told to try, and what is in the way',
-  role: 'reader',
   params: nodeParam,
   answer: z.object({
     node,

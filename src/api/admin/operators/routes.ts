@@ -1,17 +1,15 @@
 import { sayVerdict, type Verdict, type Verifier, verifyAll } from '../../../core/finding.ts'
 import { readId } from '../../../core/ids.ts'
-import { Refusal, refuseField } from '../../../core/refusal.ts'
+import { Refusal } from '../../../core/refusal.ts'
 import { readIso, toIso } from '../../../core/time.ts'
 import { createKeptVerifier } from '../../../domains/ledger/index.ts'
-import { orRefuse } from '../../answers.ts'
-import type { Bound } from '../../bind.ts'
+import { orRefuse, orRefuseField } from '../../answers.ts'
 import { type AnswerLanguage, findingSentencesOf } from '../../language.ts'
 import { pageOf, positionOf, readNumber, soughtFor } from '../../pages.ts'
-import type { AdminCaller, BindAdmin } from '../bind.ts'
-import type { AdminDeps, Invited } from '../deps.ts'
+import type { AdminDeps, BindAdmin, Invited } from '../bind.ts'
 import * as shapes from './shapes.ts'
 
-export function adminOperatorOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
+export function adminOperatorOperations(bind: BindAdmin, deps: AdminDeps) {
   const { operators } = deps
   const toInvited = ({ operator, text, expiresAt }: Invited) => ({
     ...shapes.toOperator(operator),
@@ -43,19 +41,18 @@ export function adminOperatorOperations(bind: BindAdmin, deps: AdminDeps): reado
       return { token_id: id, revoked: true }
     }),
     bind(shapes.listAuditLog, async ({ query }) => {
-      const operator = query.operator_id === undefined ? undefined : readId('operator', query.operator_id)
-      if (query.operator_id !== undefined && !operator) {
-        throw refuseField('operator_id', 'id', { prefix: 'opr' })
-      }
+      const { operator_id: id } = query
+      const operator =
+        id === undefined ? undefined : orRefuseField(readId('operator', id), 'operator_id', 'id', { prefix: 'opr' })
       const before = positionOf(query.cursor, readNumber)
       const found = await operators.log({ before, operator, action: query.action, limit: soughtFor(query.limit) })
-      return pageOf(found, query.limit, (each) => each.seq, shapes.toEntry)
+      return pageOf(found, query.limit, 'seq', shapes.toEntry)
     }),
     ...bookOperations(bind, deps),
   ]
 }
 
-function bookOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
+function bookOperations(bind: BindAdmin, deps: AdminDeps) {
   const verification = createVerification(deps)
   return [
     bind(shapes.startVerify, async ({ body, language }) => {
@@ -73,8 +70,6 @@ function bookOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminC
     }),
   ]
 }
-
-const busy = (): Refusal => new Refusal('verification_running')
 
 /** Verification in the background, one run at a time; keeps the result of the last run. */
 function createVerification(deps: AdminDeps) {
@@ -103,7 +98,7 @@ function createVerification(deps: AdminDeps) {
     }),
 
     start(against: readonly { readonly number?: number | undefined; readonly hash: string }[]): void {
-      if (run.state === 'running') throw busy()
+      if (run.state === 'running') throw new Refusal('verification_running')
       verdict = undefined
       run = { ...shapes.noRun, state: 'running', started_at: toIso(deps.clock()) }
       const kept = against.map(({ number, hash }) => ({ number, hash: hash.toLowerCase() }))

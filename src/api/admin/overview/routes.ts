@@ -3,49 +3,38 @@ import { runningSince } from '../../../core/stall-monitor.ts'
 import { toIso } from '../../../core/time.ts'
 import { createTtlCache } from '../../../core/ttl-cache.ts'
 import { isLive } from '../../../domains/fleet/rules.ts'
-import type { Bound } from '../../bind.ts'
 import type { z } from '../../operation.ts'
-import type { AdminCaller, BindAdmin } from '../bind.ts'
-import type { AdminDeps } from '../deps.ts'
+import type { AdminDeps, BindAdmin } from '../bind.ts'
 import { getOverview } from './shapes.ts'
 
 type Overview = z.input<typeof getOverview.answer>
 
 const dayMs = 86_400_000
-const cacheTtlMs = 10_000
-const maxCached = 10
 
 /** Many look at the first page; the figures are counted once for all of them. */
-export function adminOverviewOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
+export function adminOverviewOperations(bind: BindAdmin, deps: AdminDeps) {
   const overview = createTtlCache({
     load: (days: number) => makeOverview(deps, days),
     clock: deps.clock,
-    ttlMs: cacheTtlMs,
-    maxEntries: maxCached,
+    ttlMs: 10_000,
+    maxEntries: 10,
   })
   return [bind(getOverview, ({ query }) => overview.get(query.days))]
 }
 
-async function makeOverview(deps: AdminDeps, days: number): Promise<Overview> {
+async function makeOverview(deps: AdminDeps, dayCount: number): Promise<Overview> {
   const nowMs = deps.clock()
   const today = Math.floor(nowMs / dayMs) * dayMs
-  const from = today - (days - 1) * dayMs
-  const [revenue, stock, nodes, proxies, vpn, customers] = await Promise.all([
-    revenueOf(deps, from, today),
+  const [days, stock, nodes, proxies, vpn, customers] = await Promise.all([
+    revenueOf(deps, today - (dayCount - 1) * dayMs, today),
     stockOf(deps),
     nodesOf(deps),
     deps.proxyOperator.countActive(),
     deps.vpn.countActive(),
     deps.customers.countAll(),
   ])
-  return {
-    days: revenue,
-    customers,
-    active: { proxies: proxies.active, interrupted: proxies.interrupted, vpn },
-    stock,
-    nodes,
-    made_at: toIso(nowMs),
-  }
+  const active = { proxies: proxies.active, interrupted: proxies.interrupted, vpn }
+  return { days, customers, active, stock, nodes, made_at: toIso(nowMs) }
 }
 
 async function revenueOf(deps: AdminDeps, from: number, today: number): Promise<Overview['days']> {
@@ -77,8 +66,7 @@ async function stockOf(deps: AdminDeps): Promise<Overview['stock']> {
   return [...kinds.values()]
 }
 
-async function nodesOf(deps: AdminDeps): Promise<Overview['nodes']> {
-  const { fleet } = deps
+async function nodesOf({ fleet, ...deps }: AdminDeps): Promise<Overview['nodes']> {
   const since = runningSince(deps)
   const counts = { online: 0, offline: 0, closed: 0 }
   for (const node of [...(await fleet.nodes('gateway')), ...(await fleet.nodes('vpn'))]) {

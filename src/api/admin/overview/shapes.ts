@@ -2,12 +2,11 @@ import { z } from '@hono/zod-openapi'
 import { moment, part, queryInteger, roubles, rows, text, whole } from '../../fields.ts'
 import { operationsOf } from '../../operation.ts'
 
-const operation = operationsOf({ tag: 'At a glance' })
+const operation = operationsOf({ tag: 'At a glance', role: 'reader' })
 
 export const getOverview = operation('getOverview', 'GET /overview', {
   summary: 'Revenue by day, active services, stock by country and nodes',
   description: 'At most ten seconds old.',
-  role: 'reader',
   query: z.object({
     days: queryInteger({ min: 1, max: 366, example: 30, description: 'How many days back.' }).default(30),
   }),

@@ -1,18 +1,17 @@
 import { type CustomerId, type NoticeId, type PaymentId, readId } from '../../../core/ids.ts'
 import { toText } from '../../../core/messages/sentences.ts'
-import { kopecks, toRoubles, zero } from '../../../core/money.ts'
+import { zero } from '../../../core/money.ts'
 import { Refusal, refuseField } from '../../../core/refusal.ts'
 import { readIso, toIso } from '../../../core/time.ts'
 import type { Providers } from '../../../domains/payments/index.ts'
 import { readCode } from '../../../domains/payments/rules.ts'
-import { orRefuse } from '../../answers.ts'
-import type { Bound } from '../../bind.ts'
+import { orRefuse, orRefuseField } from '../../answers.ts'
+import { toTerms } from '../../customer/payments/shapes.ts'
 import { isoOrNull } from '../../fields.ts'
 import { type AnswerLanguage, findingSentencesOf, sentencesOf } from '../../language.ts'
 import { pageOf, positionOf, soughtFor } from '../../pages.ts'
-import type { AdminCaller, BindAdmin } from '../bind.ts'
-import type { AdminDeps } from '../deps.ts'
-import { toHundredths } from '../fields.ts'
+import type { AdminDeps, BindAdmin } from '../bind.ts'
+import { toHundredths, toKopecks } from '../fields.ts'
 import * as shapes from './shapes.ts'
 
 const readPayment = (text: string): PaymentId => orRefuse(readId('payment', text), 'payment_not_found')
@@ -20,13 +19,10 @@ const readPayment = (text: string): PaymentId => orRefuse(readId('payment', text
 const readNotice = (text: string): NoticeId => orRefuse(readId('notice', text), 'notice_not_found')
 
 /** A customer who is named in a query or a body. */
-function readNamedCustomer(field: string, text: string): CustomerId {
-  const id = readId('customer', text)
-  if (!id) throw refuseField(field, 'id', { prefix: 'cus' })
-  return id
-}
+const readNamedCustomer = (field: string, text: string): CustomerId =>
+  orRefuseField(readId('customer', text), field, 'id', { prefix: 'cus' })
 
-export function adminPaymentOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
+export function adminPaymentOperations(bind: BindAdmin, deps: AdminDeps) {
   const { payments, paymentOperator } = deps
   return [
     bind(shapes.listAllPayments, async ({ query }) => {
@@ -36,27 +32,20 @@ export function adminPaymentOperations(bind: BindAdmin, deps: AdminDeps): readon
         before: positionOf(query.cursor, (text) => readId('payment', text)),
         limit: soughtFor(query.limit),
       })
-      return pageOf(found, query.limit, (each) => each.id, shapes.toAnyPayment)
+      return pageOf(found, query.limit, 'id', shapes.toAnyPayment)
     }),
     bind(shapes.getPaymentSteps, async ({ params }) => {
       const { payment, changes } = await paymentOperator.show(readPayment(params.payment_id))
       return { payment: shapes.toAnyPayment(payment), steps: changes.map(shapes.toStep) }
     }),
     bind(shapes.listWaysToPay, async () => ({
-      items: (await payments.methods()).map((each) => ({
-        method: each.method,
-        provider: each.provider,
-        name: each.name,
-        min_rub: toRoubles(each.min),
-        max_rub: toRoubles(each.max),
-        fee_percent: each.feeHundredths / 100,
-      })),
+      items: (await payments.methods()).map(({ provider, name, ...terms }) => ({ provider, name, ...toTerms(terms) })),
     })),
     bind(shapes.markPaid, async ({ params, body, key }) => ({
       ...(await paymentOperator.markPaid(readPayment(params.payment_id), body.note, key)),
     })),
     bind(shapes.refundPayment, async ({ params, body, key }) => {
-      const amount = body.amount_rub === undefined ? 'all' : kopecks(BigInt(toHundredths(body.amount_rub)))
+      const amount = body.amount_rub === undefined ? 'all' : toKopecks(body.amount_rub)
       const input = { amount, intoDebt: body.into_debt, note: body.note, key } as const
       return { ...(await paymentOperator.refund(readPayment(params.payment_id), input)) }
     }),
@@ -65,7 +54,7 @@ export function adminPaymentOperations(bind: BindAdmin, deps: AdminDeps): readon
   ]
 }
 
-function noticeOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
+function noticeOperations(bind: BindAdmin, deps: AdminDeps) {
   const reconciliation = createReconciliation(deps)
   return [
     bind(shapes.listUnmatched, async ({ query }) => ({
@@ -88,16 +77,12 @@ function noticeOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<Admi
   ]
 }
 
-const busy = (): Refusal => new Refusal('reconciliation_running')
-
-type Found = Awaited<ReturnType<AdminDeps['paymentOperator']['reconcile']>>
-
 type Days = { readonly provider: string | undefined; readonly fromAt: number; readonly toAt: number }
 
 /** Reconciliation in the background, because a provider's list may take minutes; one run at a time. */
 function createReconciliation(deps: AdminDeps) {
   let run: shapes.Comparison = shapes.noComparison
-  let differences: Found['differences'] = []
+  let differences: Awaited<ReturnType<AdminDeps['paymentOperator']['reconcile']>>['differences'] = []
   let failure: Refusal | undefined
 
   async function work({ provider, fromAt, toAt }: Days): Promise<void> {
@@ -132,7 +117,7 @@ function createReconciliation(deps: AdminDeps) {
 
     async start(days: Days): Promise<void> {
       if (days.provider !== undefined) await deps.providers.load(days.provider)
-      if (run.state === 'running') throw busy()
+      if (run.state === 'running') throw new Refusal('reconciliation_running')
       differences = []
       failure = undefined
       run = { ...shapes.noComparison, state: 'running', started_at: toIso(deps.clock()) }
@@ -150,18 +135,13 @@ const toProvider = (
   settings: { ...set?.terms.settings },
   wants: kind.settings.map((each) => ({ name: each.name, meaning: each.meaning, required: each.isRequired })),
   wants_secret: kind.needsSecret,
-  methods: (set?.terms.methods ?? []).map((each) => ({
-    method: each.method,
-    min_rub: toRoubles(each.min),
-    max_rub: toRoubles(each.max),
-    fee_percent: each.feeHundredths / 100,
-  })),
+  methods: (set?.terms.methods ?? []).map(toTerms),
   health: set?.connection
     ? { answered_at: isoOrNull(health.answeredAt), failed_at: isoOrNull(health.failedAt), failure: health.failure }
     : null,
 })
 
-function adminProviderOperations(bind: BindAdmin, providers: Providers): readonly Bound<AdminCaller>[] {
+function adminProviderOperations(bind: BindAdmin, providers: Providers) {
   const texts = (of: Readonly<Record<string, string | number>>): ReadonlyMap<string, string> =>
     new Map(Object.entries(of).map(([name, value]) => [name, String(value)]))
   const show = async (name: string) => {
@@ -194,24 +174,24 @@ function adminProviderOperations(bind: BindAdmin, providers: Providers): readonl
   ]
 }
 
-const oneOfBoth = (): Refusal => refuseField('percent', 'either', { other: 'amount_rub' })
-
 const loadCode = (text: string): string => orRefuse(readCode(text), 'code_not_found')
 
-export function adminCodeOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
+export function adminCodeOperations(bind: BindAdmin, deps: AdminDeps) {
   const { codes } = deps
   return [
     bind(shapes.listCodes, async ({ query }) => ({ items: (await codes.list(query.limit)).map(shapes.toCode) })),
     bind(shapes.addCode, async ({ body }) => {
       const { amount_rub: amount, percent, least_rub: least, uses, until, note } = body
       const value = amount ?? percent
-      if (value === undefined || (amount !== undefined && percent !== undefined)) throw oneOfBoth()
+      if (value === undefined || (amount !== undefined && percent !== undefined)) {
+        throw refuseField('percent', 'either', { other: 'amount_rub' })
+      }
       const code = loadCode(body.name)
       await codes.add({
         code,
         kind: amount === undefined ? 'percent' : 'amount',
         value: BigInt(toHundredths(value)),
-        least: least === undefined ? zero : kopecks(BigInt(toHundredths(least))),
+        least: least === undefined ? zero : toKopecks(least),
         uses: uses ?? null,
         untilAt: until === undefined ? null : (readIso(until) ?? null),
         note,
@@ -227,18 +207,14 @@ export function adminCodeOperations(bind: BindAdmin, deps: AdminDeps): readonly 
   ]
 }
 
-function referralOperations(bind: BindAdmin, { referrals }: AdminDeps): readonly Bound<AdminCaller>[] {
+function referralOperations(bind: BindAdmin, { referrals }: AdminDeps) {
   return [
     bind(shapes.listReferrals, async ({ query }) => {
       const terms = await referrals.terms()
       const found = await referrals.list(query.limit)
       return {
         terms: terms ? { percent: terms.hundredths / 100, top_ups: terms.topUps } : null,
-        items: found.map((each) => ({
-          customer_id: each.customer,
-          referrer_id: each.referrer,
-          at: toIso(each.at),
-        })),
+        items: found.map((each) => ({ customer_id: each.customer, referrer_id: each.referrer, at: toIso(each.at) })),
       }
     }),
     bind(shapes.setReferralTerms, async ({ body }) => {

@@ -31,9 +31,10 @@ import {
 } from '../../fields.ts'
 import { operationsOf } from '../../operation.ts'
 import { page, pageQuery } from '../../pages.ts'
-import { amount, day, exampleCustomer, instant, percent, printableText, replayed, yes } from '../fields.ts'
+import { amount, day, exampleCustomer, instant, percent, printableText, remark, replayed, yes } from '../fields.ts'
 
-const operation = operationsOf({ tag: 'Payments' })
+const support = operationsOf({ tag: 'Payments', role: 'support' })
+const reader = operationsOf({ tag: 'Payments', role: 'reader' })
 
 const states = ['new', 'pending', 'paid', 'expired', 'cancelled', 'refunded'] as const
 const payment = named('AnyPayment', {
@@ -66,9 +67,8 @@ export const toAnyPayment = (of: Payment): z.input<typeof payment> => ({
   expires_at: toIso(of.expiresAt),
 })
 
-export const listAllPayments = operation('listAllPayments', 'GET /payments', {
+export const listAllPayments = reader('listAllPayments', 'GET /payments', {
   summary: 'List payments of all customers, newest first',
-  role: 'reader',
   query: z.object({
     ...pageQuery,
     customer_id: given('Of one customer.', 64, exampleCustomer).optional(),
@@ -89,9 +89,8 @@ const step = z.object({
   note: text('What is said of it.', 'statement 17'),
 })
 
-export const getPaymentSteps = operation('getPaymentSteps', 'GET /payments/{payment_id}', {
+export const getPaymentSteps = reader('getPaymentSteps', 'GET /payments/{payment_id}', {
   summary: 'Read one payment and every step of it',
-  role: 'reader',
   params: paymentParam,
   answer: z.object({ payment, steps: list('All of them, the first one first.', step) }),
 })
@@ -106,9 +105,8 @@ export const toStep = (of: PaymentChange): z.input<typeof step> => ({
   note: of.note,
 })
 
-export const listWaysToPay = operation('listWaysToPay', 'GET /payment-methods', {
+export const listWaysToPay = reader('listWaysToPay', 'GET /payment-methods', {
   summary: 'List the ways to pay that customers have now',
-  role: 'reader',
   answer: z.object({
     items: rows('All of them.', {
       method: text('The method.', 'card'),
@@ -121,10 +119,6 @@ export const listWaysToPay = operation('listWaysToPay', 'GET /payment-methods', 
   }),
 })
 
-/** Only operators see it. */
-const remark = (description: string, unless: string) =>
-  printableText(description, 500, unless).default(unless).openapi({ default: unless })
-
 const moved = () =>
   z.object({
     payment_id: text('The payment.', examplePayment),
@@ -135,27 +129,24 @@ const moved = () =>
     replayed,
   })
 
-export const markPaid = operation('markPaid', 'POST /payments/{payment_id}/mark-paid', {
+export const markPaid = support('markPaid', 'POST /payments/{payment_id}/mark-paid', {
   summary: 'Say that the money of an invoice is there: by bank transfer, or in cash',
   description:
     'Only for what no provider can be asked about. It is credited once, with or without a key; ' +
     '`replayed` is true if it was credited before.',
-  role: 'support',
   params: paymentParam,
   body: z.object({ note: remark('Where the money came; only operators see it.', 'marked as paid') }),
   answer: moved(),
   codes: ['not_found', 'conflict'],
-  charges: true,
-  isFree: true,
+  charges: 'free',
 })
 
-export const refundPayment = operation('refundPayment', 'POST /payments/{payment_id}/refund', {
+export const refundPayment = support('refundPayment', 'POST /payments/{payment_id}/refund', {
   summary: 'Give a payment back to the payer, whole or in part, and take it off the balance',
   description:
     'The provider is asked to give it back; what it says it has given is taken off the balance, now or once it says ' +
     'so. Under an `Idempotency-Key` it happens once, however often it is asked for. While another refund of the ' +
     'payment has no answer from the provider, it is refused as a `conflict` with the amount of that one in `details`.',
-  role: 'support',
   params: paymentParam,
   body: z.object({
     amount_rub: amount('How much; all that is left of it unless said.').optional(),
@@ -166,8 +157,7 @@ export const refundPayment = operation('refundPayment', 'POST /payments/{payment
   answer: moved(),
   example: { refunded_rub: 100 },
   codes: ['not_found', 'conflict', 'provider_error'],
-  charges: true,
-  isFree: true,
+  charges: 'free',
 })
 
 const exampleNotice = 'ntc_01k73sf8000000000000000000'
@@ -199,9 +189,8 @@ export const toNotice = (of: Notice): z.input<typeof notice> => ({
   resolution: of.resolution,
 })
 
-export const listUnmatched = operation('listUnmatched', 'GET /payment-notices', {
+export const listUnmatched = reader('listUnmatched', 'GET /payment-notices', {
   summary: 'List what providers have said and no payment explains, oldest first',
-  role: 'reader',
   query: z.object({
     limit: pageQuery.limit,
     all: z.enum(['true', 'false']).default('false').openapi({ description: 'Those that were dealt with too.' }),
@@ -209,10 +198,9 @@ export const listUnmatched = operation('listUnmatched', 'GET /payment-notices', 
   answer: z.object({ items: list('The first so many.', notice) }),
 })
 
-export const resolveUnmatched = operation('resolveUnmatched', 'POST /payment-notices/{notice_id}/resolve', {
+export const resolveUnmatched = support('resolveUnmatched', 'POST /payment-notices/{notice_id}/resolve', {
   summary: 'Say what was done about something unmatched, or credit it to a customer in the same step',
   description: 'Once: what was dealt with is not found again.',
-  role: 'support',
   params: z.object({ notice_id: text('Which one.', exampleNotice) }),
   body: z.object({
     credit_to: given('Add its amount to the balance of this customer.', 64, exampleCustomer).optional(),
@@ -258,9 +246,8 @@ export const noComparison: Comparison = {
   params: {},
 }
 
-export const startReconcile = operation('startReconcile', 'POST /payment-reconciliation', {
+export const startReconcile = support('startReconcile', 'POST /payment-reconciliation', {
   summary: 'Compare payments with the providers’ own lists; ask `GET /payment-reconciliation` how it goes',
-  role: 'support',
   isTranslated: true,
   isRead: true,
   body: z.object({
@@ -274,22 +261,14 @@ export const startReconcile = operation('startReconcile', 'POST /payment-reconci
   codes: ['not_found', 'conflict'],
 })
 
-export const getReconcile = operation('getReconcile', 'GET /payment-reconciliation', {
+export const getReconcile = reader('getReconcile', 'GET /payment-reconciliation', {
   summary: 'How the last comparison in this process goes, or what it has found',
-  role: 'reader',
   isTranslated: true,
   answer: comparison,
   example: noComparison,
 })
 
 const providerOperation = operationsOf({ tag: 'Payment providers' })
-
-const methodTerms = z.object({
-  method: text('The method.', 'card'),
-  min_rub: roubles('The least that is paid by it.', 50),
-  max_rub: roubles('The most.', 350_000),
-  fee_percent: z.number().openapi({ description: 'What customers pay on top, in percent.', example: 2.5 }),
-})
 
 const provider = named('PaymentProvider', {
   name: text('The provider.', 'yookassa'),
@@ -303,7 +282,12 @@ const provider = named('PaymentProvider', {
     required: flag('Whether it must be said.'),
   }),
   wants_secret: flag('Whether it has a secret.'),
-  methods: list('Its methods that customers have while it is enabled.', methodTerms),
+  methods: rows('Its methods that customers have while it is enabled.', {
+    method: text('The method.', 'card'),
+    min_rub: roubles('The least that is paid by it.', 50),
+    max_rub: roubles('The most.', 350_000),
+    fee_percent: z.number().openapi({ description: 'What customers pay on top, in percent.', example: 2.5 }),
+  }),
   health: part('How it has answered this process since it was started; null without a service outside.', {
     answered_at: moment('When it last did what it was asked; null if it never did.').nullable(),
     failed_at: moment('When it last did not; null if that never was.').nullable(),
@@ -317,8 +301,8 @@ const provider = named('PaymentProvider', {
 export type ProviderSight = z.input<typeof provider>
 
 export const listProviders = providerOperation('listProviders', 'GET /payment-providers', {
-  summary: 'List payment providers, what each wants to know, and which are set up',
   role: 'reader',
+  summary: 'List payment providers, what each wants to know, and which are set up',
   answer: z.object({ items: list('All that there are.', provider) }),
 })
 
@@ -328,33 +312,24 @@ const settingName = z
   .string()
   .regex(/^[a-z_]{1,40}$/, problem('made_of', { from: 1, to: 40, of: ['small_letters', 'underscores'] }))
 
+const byName = <Value extends z.ZodType>(value: Value, description: string, example: Record<string, z.input<Value>>) =>
+  z.record(settingName, value).default({}).openapi({ description, example })
+
 export const setProvider = providerOperation('setProvider', 'POST /payment-providers/{name}', {
   summary: 'Set a payment provider up, or change what was set; what is not said stays as it was',
   description: 'Its secret is sealed, and neither an answer nor the audit log ever has it. It is enabled with this.',
   params: providerParam,
   body: z.object({
-    settings: z
-      .record(settingName, z.string().max(200))
-      .default({})
-      .openapi({ description: 'What it wants to know.', example: { shop_id: '100500' } }),
+    settings: byName(z.string().max(200), 'What it wants to know.', { shop_id: '100500' }),
     secret: z.string().max(1000).optional().openapi({ description: 'Its secret.', format: 'password' }),
     methods: z
       .array(settingName)
       .max(20)
       .optional()
       .openapi({ description: 'Which of its methods customers have; all unless ever said.', example: ['card'] }),
-    min_rub: z
-      .record(settingName, amount('The least.'))
-      .default({})
-      .openapi({ description: 'The least that is paid, by method.', example: { card: 50 } }),
-    max_rub: z
-      .record(settingName, amount('The most.'))
-      .default({})
-      .openapi({ description: 'The most that is paid, by method.', example: { card: 100_000 } }),
-    fee_percent: z
-      .record(settingName, percent('The fee.', 2.5))
-      .default({})
-      .openapi({ description: 'What customers pay on top, by method, in percent.', example: { card: 2.5 } }),
+    min_rub: byName(amount('The least.'), 'The least that is paid, by method.', { card: 50 }),
+    max_rub: byName(amount('The most.'), 'The most that is paid, by method.', { card: 100_000 }),
+    fee_percent: byName(percent('The fee.', 2.5), 'What customers pay on top, by method, in percent.', { card: 2.5 }),
   }),
   exampleBody: { settings: { shop_id: '100500' }, secret: 'live_…' },
   answer: provider,
@@ -375,6 +350,8 @@ export const disableProvider = switching(
 )
 
 const codeOperation = operationsOf({ tag: 'Codes and referrals' })
+const codeSupport = operationsOf({ tag: 'Codes and referrals', role: 'support' })
+const codeReader = operationsOf({ tag: 'Codes and referrals', role: 'reader' })
 const exampleReferrer = 'cus_01k73se9000000000000000000'
 
 const code = named('Code', {
@@ -401,9 +378,8 @@ export const toCode = (of: PromoCode & { readonly used: number }): z.input<typeo
   note: of.note,
 })
 
-export const listCodes = codeOperation('listCodes', 'GET /codes', {
+export const listCodes = codeReader('listCodes', 'GET /codes', {
   summary: 'List codes that add to top-ups, newest first, and how often each was used',
-  role: 'reader',
   query: z.object({ limit: pageQuery.limit }),
   answer: z.object({ items: list('The newest so many.', code) }),
 })
@@ -416,10 +392,9 @@ const codeName = checked(
   'SPRING',
 )
 
-export const addCode = codeOperation('addCode', 'POST /codes', {
+export const addCode = codeSupport('addCode', 'POST /codes', {
   summary: 'Make a code that adds to top-ups, once for each customer',
   description: 'It adds an amount or a part: say one of `amount_rub` and `percent`.',
-  role: 'support',
   body: z.object({
     name: codeName,
     amount_rub: amount('How much it adds.').optional(),
@@ -429,18 +404,15 @@ export const addCode = codeOperation('addCode', 'POST /codes', {
     least_rub: amount('Only to a top-up of at least so much.').optional(),
     uses: bodyInteger({ min: 1, max: 1_000_000_000, example: 100, description: 'How often in all.' }).optional(),
     until: instant('Until when.').optional(),
-    note: printableText('What it is for; only operators see it.', 500, 'code')
-      .default('code')
-      .openapi({ default: 'code' }),
+    note: remark('What it is for; only operators see it.', 'code'),
   }),
   exampleBody: { percent: 10 },
   answer: z.object({ name: text('The code.', 'SPRING') }),
   codes: ['conflict'],
 })
 
-export const endCode = codeOperation('endCode', 'POST /codes/{name}/end', {
+export const endCode = codeSupport('endCode', 'POST /codes/{name}/end', {
   summary: 'End a code; what was promised with it before is given',
-  role: 'support',
   params: z.object({ name: text('The code, in any case.', 'SPRING') }),
   answer: z.object({ name: text('The code.', 'SPRING'), ended: flag('Whether it has ended.') }),
 })
@@ -450,9 +422,8 @@ const referralTerms = z.object({
   top_ups: whole('Of how many top-ups.', 3),
 })
 
-export const listReferrals = codeOperation('listReferrals', 'GET /referrals', {
+export const listReferrals = codeReader('listReferrals', 'GET /referrals', {
   summary: 'List who brought whom, newest first, and what that is worth',
-  role: 'reader',
   query: z.object({ limit: pageQuery.limit }),
   answer: z.object({
     terms: referralTerms.nullable().openapi({ description: 'Null while nothing was ever set.' }),
@@ -475,9 +446,8 @@ export const setReferralTerms = codeOperation('setReferralTerms', 'POST /referra
   answer: referralTerms,
 })
 
-export const addReferral = codeOperation('addReferral', 'POST /referrals', {
+export const addReferral = codeSupport('addReferral', 'POST /referrals', {
   summary: 'Say who brought a customer, once and for good',
-  role: 'support',
   body: z.object({
     customer_id: given('Who was brought.', 64, exampleCustomer),
     referrer_id: given('Who was a customer before.', 64, exampleReferrer),

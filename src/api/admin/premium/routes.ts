@@ -5,11 +5,9 @@ import { runningSince } from '../../../core/stall-monitor.ts'
 import { readIso, toIso } from '../../../core/time.ts'
 import { type Offers, readExit, statusOf } from '../../../domains/premium/exits/rules.ts'
 import { orRefuse } from '../../answers.ts'
-import type { Bound } from '../../bind.ts'
 import { isoOrNull, toWhole } from '../../fields.ts'
 import { pageOf, positionOf, soughtFor } from '../../pages.ts'
-import type { AdminCaller, BindAdmin } from '../bind.ts'
-import type { AdminDeps } from '../deps.ts'
+import type { AdminDeps, BindAdmin } from '../bind.ts'
 import * as shapes from './shapes.ts'
 
 const maxListed = 10_000
@@ -17,7 +15,7 @@ const maxDaysMs = 400 * 86_400_000
 
 const readExitId = (text: string): ExitId => orRefuse(readId('exit', text), 'exit_not_found')
 
-export function adminPremiumOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
+export function adminPremiumOperations(bind: BindAdmin, deps: AdminDeps) {
   const { premium, traffic } = deps
   return [
     bind(shapes.listPools, async () => ({
@@ -33,9 +31,8 @@ export function adminPremiumOperations(bind: BindAdmin, deps: AdminDeps): readon
     listing(bind, deps),
     bind(shapes.addExit, async ({ body }) => {
       const node = body.node === undefined ? undefined : await deps.fleet.findByName(body.node)
-      if (body.node !== undefined && node?.kind !== 'gateway') {
+      if (body.node !== undefined && node?.kind !== 'gateway')
         throw refuseField('node', 'name_of', { thing: 'gateway' })
-      }
       const input = readExit({ ...body, asn: body.asn === undefined ? undefined : String(body.asn) })
       const exit = await premium.exits.addOne({ ...input, node: node?.id ?? null })
       return { exit_id: exit.id, pool: exit.pool, host: exit.host }
@@ -66,16 +63,11 @@ const toOffers = ({ countries, parts }: Offers) => ({
   parts: [...parts],
 })
 
-const listing = (bind: BindAdmin, { premium, fleet, ...deps }: AdminDeps): Bound<AdminCaller> =>
+const listing = (bind: BindAdmin, { premium, fleet, ...deps }: AdminDeps) =>
   bind(shapes.listExits, async ({ query }) => {
     const after = positionOf(query.cursor, (text) => readId('exit', text)) ?? ''
     const found = await premium.exits.list(query.pool, after, soughtFor(query.limit))
-    const { items, next_cursor } = pageOf(
-      found,
-      query.limit,
-      (each) => each.id,
-      (each) => each,
-    )
+    const { items, next_cursor } = pageOf(found, query.limit, 'id', (each) => each)
     const reports = Map.groupBy(await premium.exits.reports(items.map((each) => each.id)), (report) => report.exit)
     const names = new Map((await fleet.nodes('gateway')).map((node) => [node.id as string, node.name]))
     const nameOf = (node: string): string => names.get(node) ?? node
@@ -107,7 +99,7 @@ const listing = (bind: BindAdmin, { premium, fleet, ...deps }: AdminDeps): Bound
     }
   })
 
-const comparing = (bind: BindAdmin, { premium }: AdminDeps): Bound<AdminCaller> =>
+const comparing = (bind: BindAdmin, { premium }: AdminDeps) =>
   bind(shapes.compareExit, async ({ params, body }) => {
     const [from, to] = [readIso(body.from) ?? 0, readIso(body.to) ?? 0]
     if (to < from || to - from > maxDaysMs) {

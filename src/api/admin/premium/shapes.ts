@@ -5,11 +5,11 @@ import { page, pageQuery } from '../../pages.ts'
 import { day, yes } from '../fields.ts'
 
 const operation = operationsOf({ tag: 'Pools and exits' })
+const reader = operationsOf({ tag: 'Pools and exits', role: 'reader' })
 const exampleExit = 'ext_01k73sf8000000000000000000'
 
-export const listPools = operation('listPools', 'GET /pools', {
+export const listPools = reader('listPools', 'GET /pools', {
   summary: 'List the pools of premium proxies: their price and their exits',
-  role: 'reader',
   answer: z.object({
     items: rows('All of them.', {
       pool: text('The pool.', 'residential'),
@@ -76,9 +76,8 @@ const exit = named('Exit', {
   }),
 })
 
-export const listExits = operation('listExits', 'GET /exits', {
+export const listExits = reader('listExits', 'GET /exits', {
   summary: 'List exits, and whether gateways can leave through them',
-  role: 'reader',
   query: z.object({ ...pageQuery, pool: given('Of one pool.', 64).optional() }),
   answer: page({ items: list('One page.', exit) }),
 })
@@ -92,9 +91,8 @@ export const drainExit = operation('drainExit', 'POST /exits/{exit_id}/drain', {
   answer: z.object({ exit_id: text('Which.', exampleExit), drained: flag('Whether it is out of service.') }),
 })
 
-export const compareExit = operation('compareExit', 'POST /exits/{exit_id}/compare', {
+export const compareExit = reader('compareExit', 'POST /exits/{exit_id}/compare', {
   summary: 'Compare what a supplier counted with what went through its exit here, by days in UTC',
-  role: 'reader',
   isRead: true,
   params: exitParam,
   body: z.object({
@@ -125,9 +123,8 @@ export const compareExit = operation('compareExit', 'POST /exits/{exit_id}/compa
   }),
 })
 
-export const listQuarantined = operation('listQuarantined', 'GET /usage/quarantine', {
+export const listQuarantined = reader('listQuarantined', 'GET /usage/quarantine', {
   summary: 'List what nodes have claimed beyond their leases or beyond what their links carry; it is not billed',
-  role: 'reader',
   answer: z.object({
     items: rows('At most 10000.', {
       node: text('Which node.', 'nod_01k73sf8000000000000000000'),

@@ -2,11 +2,9 @@ import { refuseField } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
 import { ipv4Text, readUuid, type SubscriptionId } from '../../../domains/vpn/rules.ts'
 import { orRefuse } from '../../answers.ts'
-import type { Bound } from '../../bind.ts'
 import { isoOrNull } from '../../fields.ts'
 import { pageOf, positionOf, readNumber, soughtFor } from '../../pages.ts'
-import type { AdminCaller, BindAdmin } from '../bind.ts'
-import type { AdminDeps } from '../deps.ts'
+import type { AdminDeps, BindAdmin } from '../bind.ts'
 import * as shapes from './shapes.ts'
 
 const readProxy = (text: string): number => orRefuse(readNumber(text), 'proxy_not_found')
@@ -14,7 +12,7 @@ const readProxy = (text: string): number => orRefuse(readNumber(text), 'proxy_no
 const readSubscription = (text: string): SubscriptionId => orRefuse(readUuid(text), 'subscription_not_found')
 
 /** Customers' proxies and subscriptions, as operators see them. */
-export function adminThingOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
+export function adminThingOperations(bind: BindAdmin, deps: AdminDeps) {
   const { proxyOperator } = deps
   return [
     interrupted(bind, deps),
@@ -58,26 +56,27 @@ export function adminThingOperations(bind: BindAdmin, deps: AdminDeps): readonly
   ]
 }
 
-const interrupted = (bind: BindAdmin, { outages, stock }: AdminDeps): Bound<AdminCaller> =>
+const interrupted = (bind: BindAdmin, { outages, stock }: AdminDeps) =>
   bind(shapes.listInterrupted, async ({ query }) => {
     const found = await outages.list(positionOf(query.cursor, readNumber) ?? 0, soughtFor(query.limit))
     const nodes = await stock.served.servingNodeNames(found.map((each) => each.slot))
-    return pageOf(
-      found,
-      query.limit,
-      (each) => each.id,
-      (proxy) => ({
-        proxy: proxy.id,
-        customer_id: proxy.customer,
-        address: proxy.address,
-        node: nodes.get(proxy.slot) ?? null,
-        since: toIso(proxy.interruptedAt ?? 0),
-        reason: proxy.interruptedBy,
-      }),
-    )
+    return pageOf(found, query.limit, 'id', (proxy) => ({
+      proxy: proxy.id,
+      customer_id: proxy.customer,
+      address: proxy.address,
+      node: nodes.get(proxy.slot) ?? null,
+      since: toIso(proxy.interruptedAt ?? 0),
+      reason: proxy.interruptedBy,
+    }))
   })
 
-function vpnOperations(bind: BindAdmin, { vpn, fleet }: AdminDeps): readonly Bound<AdminCaller>[] {
+function vpnOperations(bind: BindAdmin, { vpn, fleet }: AdminDeps) {
+  const switching = (operation: typeof shapes.disableVpn, disabled: boolean) =>
+    bind(operation, async ({ params }) => {
+      const uuid = readSubscription(params.uuid)
+      await vpn.setDisabled(uuid, disabled)
+      return { uuid, disabled }
+    })
   return [
     bind(shapes.showVpn, async ({ params }) => {
       const view = await vpn.show(readSubscription(params.uuid))
@@ -107,15 +106,7 @@ function vpnOperations(bind: BindAdmin, { vpn, fleet }: AdminDeps): readonly Bou
       if (node?.kind !== 'vpn') throw refuseField('node', 'name_of', { thing: 'vpn_node' })
       return { uuid, node: node.name, devices: (await vpn.move(uuid, node)).devices }
     }),
-    bind(shapes.disableVpn, async ({ params }) => {
-      const uuid = readSubscription(params.uuid)
-      await vpn.setDisabled(uuid, true)
-      return { uuid, disabled: true }
-    }),
-    bind(shapes.enableVpn, async ({ params }) => {
-      const uuid = readSubscription(params.uuid)
-      await vpn.setDisabled(uuid, false)
-      return { uuid, disabled: false }
-    }),
+    switching(shapes.disableVpn, true),
+    switching(shapes.enableVpn, false),
   ]
 }

@@ -4,13 +4,13 @@ import { operationsOf } from '../../operation.ts'
 import { page, pageQuery } from '../../pages.ts'
 import { exampleCustomer, note, replayed } from '../fields.ts'
 
-const operation = operationsOf({ tag: 'Dedicated proxies' })
+const support = operationsOf({ tag: 'Dedicated proxies', role: 'support' })
+const reader = operationsOf({ tag: 'Dedicated proxies', role: 'reader' })
 
 const proxyParam = z.object({ proxy: text("The proxy's number.", '7') })
 
-export const showProxy = operation('showProxy', 'GET /proxies/{proxy}', {
+export const showProxy = reader('showProxy', 'GET /proxies/{proxy}', {
   summary: 'A dedicated proxy: its order, term, gateway, state, bytes, and every address it has had',
-  role: 'reader',
   params: proxyParam,
   answer: z.object({
     proxy: whole('Its number.', 7),
@@ -41,9 +41,8 @@ export const showProxy = operation('showProxy', 'GET /proxies/{proxy}', {
   codes: ['not_found', 'conflict'],
 })
 
-export const listInterrupted = operation('listInterrupted', 'GET /proxies/interrupted', {
+export const listInterrupted = reader('listInterrupted', 'GET /proxies/interrupted', {
   summary: 'List proxies that cannot be used now; their terms stand still',
-  role: 'reader',
   query: z.object(pageQuery),
   answer: page({
     items: rows('One page.', {
@@ -59,9 +58,8 @@ export const listInterrupted = operation('listInterrupted', 'GET /proxies/interr
 
 const endedShape = { customer: text('Whose it is.', exampleCustomer), proxy: whole('The proxy.', 7) }
 
-export const endProxy = operation('endProxy', 'POST /proxies/{proxy}/end', {
+export const endProxy = support('endProxy', 'POST /proxies/{proxy}/end', {
   summary: 'End a proxy now and give back what is unused of its price',
-  role: 'support',
   params: proxyParam,
   body: z.object({
     refund: z.boolean().default(true).openapi({ description: 'Whether what is unused is given back.', default: true }),
@@ -74,13 +72,11 @@ export const endProxy = operation('endProxy', 'POST /proxies/{proxy}/end', {
     replayed,
   }),
   codes: ['not_found', 'conflict'],
-  charges: true,
-  isFree: true,
+  charges: 'free',
 })
 
-export const replaceProxy = operation('replaceProxy', 'POST /proxies/{proxy}/replace', {
+export const replaceProxy = support('replaceProxy', 'POST /proxies/{proxy}/replace', {
   summary: "Swap a proxy's address for another of its kind; id, credentials and term stay",
-  role: 'support',
   params: proxyParam,
   body: z.object({ note: note('replaced by the operator') }),
   answer: z.object({
@@ -91,11 +87,10 @@ export const replaceProxy = operation('replaceProxy', 'POST /proxies/{proxy}/rep
     replayed,
   }),
   codes: ['not_found', 'conflict', 'out_of_stock'],
-  charges: true,
-  isFree: true,
+  charges: 'free',
 })
 
-const vpnOperation = operationsOf({ tag: 'VPN' })
+const vpnOperation = operationsOf({ tag: 'VPN', role: 'support' })
 const exampleUuid = '00000000-0000-4000-8000-000000000000'
 const uuidParam = z.object({ uuid: text('The subscription.', exampleUuid) })
 
@@ -119,15 +114,14 @@ const subscription = named('Subscription', {
 })
 
 export const showVpn = vpnOperation('showVpn', 'GET /vpn/{uuid}', {
-  summary: 'A VPN subscription and its devices',
   role: 'reader',
+  summary: 'A VPN subscription and its devices',
   params: uuidParam,
   answer: subscription,
 })
 
 export const moveVpn = vpnOperation('moveVpn', 'POST /vpn/{uuid}/move', {
   summary: 'Move a VPN subscription to another node of its location',
-  role: 'support',
   params: uuidParam,
   body: z.object({ node: given('The name of a VPN node.', 63, 'vpn-2') }),
   answer: z.object({
@@ -141,7 +135,6 @@ export const moveVpn = vpnOperation('moveVpn', 'POST /vpn/{uuid}/move', {
 const switching = (verb: 'disable' | 'enable', summary: string) =>
   vpnOperation(`${verb}Vpn`, `POST /vpn/{uuid}/${verb}`, {
     summary,
-    role: 'support',
     params: uuidParam,
     answer: z.object({ uuid: text('Which.', exampleUuid), disabled: flag('Whether it is cut off.') }),
     example: { disabled: verb === 'disable' },

@@ -1,16 +1,14 @@
 import { maxReportDays, reportDaysOf } from '../../../core/calendar.ts'
 import { refuseField } from '../../../core/refusal.ts'
 import { readIso, toIso } from '../../../core/time.ts'
-import type { Bound } from '../../bind.ts'
-import type { AdminCaller, BindAdmin } from '../bind.ts'
-import type { AdminDeps } from '../deps.ts'
+import type { AdminDeps, BindAdmin } from '../bind.ts'
 import { reportDays, reportMethods, reportProducts } from './shapes.ts'
 
 const dateOf = (day: number): string => toIso(day * 86_400_000).slice(0, 10)
 /** Formats sums over all customers, which may exceed the limit of one account. */
 const roublesOf = (sum: bigint): number => Number(sum) / 100
 
-export function adminReportOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
+export function adminReportOperations(bind: BindAdmin, deps: AdminDeps) {
   const { ledgerReports, paymentReports } = deps
   const readDays = (query: { readonly from?: string | undefined; readonly to?: string | undefined }) => {
     const at = (text: string | undefined) => (text === undefined ? undefined : readIso(text))

@@ -3,7 +3,7 @@ import { roubles, rows, text, whole } from '../../fields.ts'
 import { operationsOf } from '../../operation.ts'
 import { day } from '../fields.ts'
 
-const operation = operationsOf({ tag: 'Reports' })
+const operation = operationsOf({ tag: 'Reports', role: 'reader' })
 
 const days = z.object({
   from: day('From this day on, UTC; 30 days ago unless said.').optional(),
@@ -14,7 +14,6 @@ const date = () => text('The day, in UTC.', '2026-01-01')
 
 export const reportDays = operation('reportDays', 'GET /reports/days', {
   summary: 'Turnover, refunds, top-ups and what customers still hold, by day',
-  role: 'reader',
   query: days,
   answer: z.object({
     items: rows('Every day, the oldest first.', {
@@ -30,7 +29,6 @@ export const reportDays = operation('reportDays', 'GET /reports/days', {
 
 export const reportProducts = operation('reportProducts', 'GET /reports/products', {
   summary: 'Turnover by day and product, and what was given back',
-  role: 'reader',
   query: days,
   answer: z.object({
     items: rows('Every day on which something moved, the oldest first.', {
@@ -45,7 +43,6 @@ export const reportProducts = operation('reportProducts', 'GET /reports/products
 
 export const reportMethods = operation('reportMethods', 'GET /reports/methods', {
   summary: 'Top-ups, fees, refunds and bonuses, by day and method',
-  role: 'reader',
   query: days,
   answer: z.object({
     items: rows('Every day on which something moved, the oldest first.', {

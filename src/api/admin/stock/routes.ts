@@ -6,26 +6,17 @@ import { runningSince } from '../../../core/stall-monitor.ts'
 import { readIsoSpan, toIso } from '../../../core/time.ts'
 import { lookAtRanges } from '../../../domains/stock/index.ts'
 import { type Kind, problemOfPrefix } from '../../../domains/stock/rules.ts'
-import type { Bound } from '../../bind.ts'
+import { orRefuseField } from '../../answers.ts'
 import { isoOrNull } from '../../fields.ts'
 import { pageOf, positionOf, readNumber, soughtFor } from '../../pages.ts'
-import { type AdminCaller, type BindAdmin, requestTextOf } from '../bind.ts'
-import type { AdminDeps } from '../deps.ts'
+import { type AdminDeps, type BindAdmin, requestTextOf } from '../bind.ts'
 import * as shapes from './shapes.ts'
 
-function prefixOf(text: string): Prefix {
-  const prefix = readPrefix(text)
-  if (!prefix) throw refuseField('prefix', 'prefix')
-  return prefix
-}
+const prefixOf = (text: string): Prefix => orRefuseField(readPrefix(text), 'prefix', 'prefix')
 
-function addressOf(text: string): Address {
-  const address = readAddress(text)
-  if (!address) throw refuseField('address', 'address')
-  return address
-}
+const addressOf = (text: string): Address => orRefuseField(readAddress(text), 'address', 'address')
 
-export function adminStockOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
+export function adminStockOperations(bind: BindAdmin, deps: AdminDeps) {
   const { stockOperator } = deps
   return [
     bind(shapes.listPlaces, async ({ query }) => {
@@ -36,22 +27,17 @@ export function adminStockOperations(bind: BindAdmin, deps: AdminDeps): readonly
         after: positionOf(query.cursor, readNumber) ?? 0,
         limit: soughtFor(query.limit),
       })
-      return pageOf(
-        found,
-        query.limit,
-        (each) => each.id,
-        (slot) => ({
-          place: slot.id,
-          address: slot.address,
-          slot: slot.slot,
-          country: slot.country,
-          ipv: slot.ipv,
-          state: slot.state,
-          rest_until: isoOrNull(slot.restUntil),
-          retiring: slot.retiring,
-          carrier: slot.servingNode,
-        }),
-      )
+      return pageOf(found, query.limit, 'id', (slot) => ({
+        place: slot.id,
+        address: slot.address,
+        slot: slot.slot,
+        country: slot.country,
+        ipv: slot.ipv,
+        state: slot.state,
+        rest_until: isoOrNull(slot.restUntil),
+        retiring: slot.retiring,
+        carrier: slot.servingNode,
+      }))
     }),
     bind(shapes.countPlaces, async () => ({ items: (await stockOperator.counts()).map((each) => ({ ...each })) })),
     bind(shapes.listBlocks, async () => ({
@@ -91,11 +77,10 @@ export function adminStockOperations(bind: BindAdmin, deps: AdminDeps): readonly
 }
 
 /** The audit log has the operator's question before the operator has the answer. */
-const holders = (bind: BindAdmin, deps: AdminDeps): Bound<AdminCaller> =>
+const holders = (bind: BindAdmin, deps: AdminDeps) =>
   bind(shapes.findHolders, async (call) => {
     const address = addressOf(call.params.address)
-    const first = readIsoSpan(call.query.from)
-    if (first === undefined) throw refuseField('from', 'moment')
+    const first = orRefuseField(readIsoSpan(call.query.from), 'from', 'moment')
     const last = call.query.to === undefined ? first : readIsoSpan(call.query.to)
     if (last === undefined || last.to < first.from) throw refuseField('to', 'not_before', { other: 'from' })
     const action = { actor: call.caller.actor, operation: shapes.findHolders.id, request: requestTextOf(call) }
@@ -103,12 +88,11 @@ const holders = (bind: BindAdmin, deps: AdminDeps): Bound<AdminCaller> =>
     return shapes.toHolders(await deps.findHolders(action, question))
   })
 
-function addingOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
+function addingOperations(bind: BindAdmin, deps: AdminDeps) {
   const { stock } = deps
   return [
     bind(shapes.addStock, async ({ body }) => {
-      const country = readCountry(body.country)
-      if (!country) throw refuseField('country', 'country_code')
+      const country = orRefuseField(readCountry(body.country), 'country', 'country_code')
       const kind: Kind = { country, ipv: body.ipv }
       if ((body.prefix === undefined) === (body.addresses === undefined)) {
         throw refuseField('prefix', 'either', { other: 'addresses' })
@@ -119,16 +103,9 @@ function addingOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<Admi
         const problem = problemOfPrefix(prefixOf(text), kind, body.prefix === undefined ? 'addresses' : 'prefix')
         if (problem) throw malformed([problem])
       }
-      const added =
-        body.prefix === undefined
-          ? await stock.addAddresses(
-              requested.map((text) => formatAddress(addressOf(text))),
-              kind,
-              undefined,
-              nodeIds,
-            )
-          : await stock.add(prefixOf(body.prefix), kind, undefined, nodeIds)
-      return { added }
+      if (body.prefix !== undefined) return { added: await stock.add(prefixOf(body.prefix), kind, undefined, nodeIds) }
+      const addresses = requested.map((text) => formatAddress(addressOf(text)))
+      return { added: await stock.addAddresses(addresses, kind, undefined, nodeIds) }
     }),
     bind(shapes.assignRange, async ({ body }) => {
       const nodeIds = await stock.ranges.nodeIdsOf(body.nodes)
@@ -142,7 +119,7 @@ function addingOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<Admi
   ]
 }
 
-function closingOperations(bind: BindAdmin, deps: AdminDeps): readonly Bound<AdminCaller>[] {
+function closingOperations(bind: BindAdmin, deps: AdminDeps) {
   const { stockOperator, rangeOperator } = deps
   const closing = (verb: 'retire' | 'quarantine') =>
     bind(verb === 'retire' ? shapes.retireRange : shapes.quarantineRange, async ({ body }) => {

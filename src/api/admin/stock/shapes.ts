@@ -26,6 +26,7 @@ import { page, pageQuery } from '../../pages.ts'
 import { countryText, note, prefixText, printableText, yes } from '../fields.ts'
 
 const operation = operationsOf({ tag: 'Stock' })
+const reader = operationsOf({ tag: 'Stock', role: 'reader' })
 
 const ipv = () => z.union([z.literal(3), z.literal(4), z.literal(6)]).openapi({ description: '3, 4 or 6.', example: 4 })
 
@@ -41,9 +42,8 @@ const slot = named('Place', {
   carrier: text('The node that carries it.').nullable(),
 })
 
-export const listPlaces = operation('listPlaces', 'GET /stock', {
+export const listPlaces = reader('listPlaces', 'GET /stock', {
   summary: 'List places in the order they are sold',
-  role: 'reader',
   query: z.object({
     ...pageQuery,
     country: countryText().optional(),
@@ -53,9 +53,8 @@ export const listPlaces = operation('listPlaces', 'GET /stock', {
   answer: page({ items: list('One page.', slot) }),
 })
 
-export const countPlaces = operation('countPlaces', 'GET /stock/count', {
+export const countPlaces = reader('countPlaces', 'GET /stock/count', {
   summary: 'Count places by country, kind and state',
-  role: 'reader',
   answer: z.object({
     items: rows('The states add up to all places.', {
       country: text('The country.', 'DE'),
@@ -66,9 +65,8 @@ export const countPlaces = operation('countPlaces', 'GET /stock/count', {
   }),
 })
 
-export const listBlocks = operation('listBlocks', 'GET /stock/blocks', {
+export const listBlocks = reader('listBlocks', 'GET /stock/blocks', {
   summary: 'List IPv6 blocks too large to write out; an address of theirs becomes a place when it is sold',
-  role: 'reader',
   answer: z.object({
     items: rows('All of them.', {
       prefix: text('The block.', '2001:db8::/48'),
@@ -90,9 +88,8 @@ const range = named('Range', {
   problems: list('Why the rest is not served.', z.string()),
 })
 
-export const listRanges = operation('listRanges', 'GET /stock/ranges', {
+export const listRanges = reader('listRanges', 'GET /stock/ranges', {
   summary: 'List ranges: which gateways they are on, how much of each is served, and why the rest is not',
-  role: 'reader',
   answer: z.object({ items: list('All of them.', range) }),
 })
 
@@ -171,9 +168,8 @@ export const quarantineAddress = operation('quarantineAddress', 'POST /stock/add
 const kind = z.looseObject({}).openapi({ type: 'object', description: 'A country and kind, with counts by state.' })
 const ids = (description: string) => list(description, z.int())
 
-export const surveyRange = operation('surveyRange', 'GET /stock/survey', {
+export const surveyRange = reader('surveyRange', 'GET /stock/survey', {
   summary: 'What is in a range now, and whom closing it would touch',
-  role: 'reader',
   query: z.object({ prefix: prefixText() }),
   answer: z.object({
     prefix: text('Which.', '203.0.113.0/24'),
@@ -216,33 +212,6 @@ export const quarantineRange = closing(
   'the range is in quarantine',
 )
 
-const holder = z.object({
-  customer_id: text('Who.', 'cus_01k73sf8000000000000000000'),
-  proxy: whole('With which proxy.', 7),
-  order_id: text('Bought with which order.', 'ord_01k73sf8000000000000000000'),
-  username: text('The login of that proxy.', 'u7abcd'),
-  from: moment('Since when.'),
-  until: moment('Until when, that moment not included; null if the customer has it still.').nullable(),
-})
-
-const deviceHolder = z.object({
-  customer_id: text('Who.', 'cus_01k73sf8000000000000000000'),
-  device_id: text('With which device.', 'dev_01k73sf8000000000000000000'),
-  uuid: text('Of which subscription.', '0190f0c2-6f6e-7c4e-9a57-3f1d2c4b5a60'),
-  from: moment('Since when.'),
-  until: moment('Until when, that moment not included; null if it has it still.').nullable(),
-})
-
-const candidate = z.object({
-  customer_id: text('Who.', 'cus_01k73sf8000000000000000000'),
-  subuser_id: text('With which sub-user.', 'sub_01k73sf8000000000000000000'),
-  login: text('Its login.', 'u7abcd'),
-  pool: text('In which pool.', 'residential'),
-  hour: moment('In which hour.'),
-  rx_bytes: whole('What it received in that hour.', 1000),
-  tx_bytes: whole('What it sent.', 100),
-})
-
 export const toHolders = ({ proxies, devices, isExit, candidates }: Holders) => ({
   items: proxies.map((each) => ({
     customer_id: each.customer,
@@ -269,13 +238,13 @@ export const toHolders = ({ proxies, devices, isExit, candidates }: Holders) => 
 })
 
 export const findHolders = operation('findHolders', 'GET /addresses/{address}/holders', {
+  role: 'support',
   summary: 'Who had an address at a time, for a report of abuse; the question itself is in the audit log',
   description:
     'A moment is taken as exactly as it is written: `2027-01-31T12:00:00Z` is that whole second, with a fraction it ' +
     'is one millisecond. Who held a dedicated address, or an address inside the VPN, is exact. Many leave through an ' +
     'exit of a pool at once: of that it is known who carried something in its pool in that hour, and to which host ' +
     'where the customer has that kept.',
-  role: 'support',
   params: addressParam,
   codes: [],
   query: z.object({
@@ -285,9 +254,30 @@ export const findHolders = operation('findHolders', 'GET /addresses/{address}/ho
     host: given('A destination of connections through an exit, as far as that is kept.', 253, 'example.com').optional(),
   }),
   answer: z.object({
-    items: list('With dedicated proxies, the oldest first. A shared address has up to three at once.', holder),
-    devices: list('With VPN devices, for an address inside the tunnel.', deviceHolder),
+    items: rows('With dedicated proxies, the oldest first. A shared address has up to three at once.', {
+      customer_id: text('Who.', 'cus_01k73sf8000000000000000000'),
+      proxy: whole('With which proxy.', 7),
+      order_id: text('Bought with which order.', 'ord_01k73sf8000000000000000000'),
+      username: text('The login of that proxy.', 'u7abcd'),
+      from: moment('Since when.'),
+      until: moment('Until when, that moment not included; null if the customer has it still.').nullable(),
+    }),
+    devices: rows('With VPN devices, for an address inside the tunnel.', {
+      customer_id: text('Who.', 'cus_01k73sf8000000000000000000'),
+      device_id: text('With which device.', 'dev_01k73sf8000000000000000000'),
+      uuid: text('Of which subscription.', '0190f0c2-6f6e-7c4e-9a57-3f1d2c4b5a60'),
+      from: moment('Since when.'),
+      until: moment('Until when, that moment not included; null if it has it still.').nullable(),
+    }),
     is_exit: flag('Whether it is an exit of a pool too, which many customers leave from.', false),
-    candidates: list('Who may have left through that exit; 1,000 at most. One of them, or none.', candidate),
+    candidates: rows('Who may have left through that exit; 1,000 at most. One of them, or none.', {
+      customer_id: text('Who.', 'cus_01k73sf8000000000000000000'),
+      subuser_id: text('With which sub-user.', 'sub_01k73sf8000000000000000000'),
+      login: text('Its login.', 'u7abcd'),
+      pool: text('In which pool.', 'residential'),
+      hour: moment('In which hour.'),
+      rx_bytes: whole('What it received in that hour.', 1000),
+      tx_bytes: whole('What it sent.', 100),
+    }),
   }),
 })

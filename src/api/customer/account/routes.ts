@@ -18,7 +18,7 @@ export function accountOperations(deps: { ledger: Ledger; exporting: Exporting }
     bind(shapes.listTransactions, async ({ caller, query }) => {
       const before = positionOf(query.cursor, readNumber)
       const found = await deps.ledger.history(caller.customer, before, soughtFor(query.limit))
-      const { items, next_cursor } = pageOf(found, query.limit, (each) => each.seq, shapes.toTransaction)
+      const { items, next_cursor } = pageOf(found, query.limit, 'seq', shapes.toTransaction)
       return { transactions: items, next_cursor }
     }),
 
@@ -34,7 +34,7 @@ export function orderOperations(deps: { orders: Orders }): readonly Bound[] {
     bind(shapes.listOrders, async ({ caller, query }) => {
       const before = positionOf(query.cursor, (text) => readId('order', text))
       const found = await deps.orders.list(caller.customer, before, soughtFor(query.limit))
-      const { items, next_cursor } = pageOf(found, query.limit, (each) => each.id, shapes.toOrder)
+      const { items, next_cursor } = pageOf(found, query.limit, 'id', shapes.toOrder)
       return { orders: items, next_cursor }
     }),
 

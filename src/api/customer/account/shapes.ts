@@ -20,7 +20,7 @@ import {
   whole,
 } from '../../fields.ts'
 import { exampleOf, operationsOf } from '../../operation.ts'
-import { exportQuery, handedOut, page, pageQuery } from '../../pages.ts'
+import { exportedRow, exportQuery, page, pageQuery } from '../../pages.ts'
 
 const operation = operationsOf({ tag: 'Account' })
 /** A tag of its own, listed after the products: a reader who tries all operations in order has an order by then. */
@@ -47,7 +47,7 @@ export const exportAccount = operation('exportAccount', 'GET /export', {
   // An operator's view of the customer's pages has the scope "read" alone: exporting is the customer's own.
   scope: 'trade',
   query: z.object(exportQuery),
-  answer: page({ items: list('One page, table after table. No password is in it.', handedOut()) }),
+  answer: page({ items: list('One page, table after table. No password is in it.', exportedRow()) }),
 })
 
 const transaction = named('Transaction', {

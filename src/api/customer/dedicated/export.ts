@@ -2,7 +2,6 @@ import { bracketed } from '../../../core/address.ts'
 import { compile, identifiesByPort, problemOfLineTemplate, templateOf } from '../../../core/line-template.ts'
 import { malformed, refuseField } from '../../../core/refusal.ts'
 import { noEntrance } from '../../../domains/dedicated/index.ts'
-import type { TextFile } from '../../bind.ts'
 import type { z } from '../../operation.ts'
 import type { exportDedicated, proxy } from './shapes.ts'
 
@@ -26,13 +25,10 @@ export function readForm(query: Query): Form {
 }
 
 /** A customer's proxies in that form. */
-export function writeExport(
-  { format, template = '' }: Form,
-  proxies: Shown[],
-): TextFile | { readonly data: { proxies: Shown[]; count: number } } {
+export function writeExport({ format, template = '' }: Form, proxies: Shown[]) {
   if (format === 'json') return { data: { proxies, count: proxies.length } }
-  if (format === 'csv') return { text: toCsv(proxies), mediaType: 'text/csv' }
-  return { text: toLines(template, proxies), mediaType: 'text/plain' }
+  if (format === 'csv') return { body: toCsv(proxies), mediaType: 'text/csv' }
+  return { body: toLines(template, proxies), mediaType: 'text/plain' }
 }
 
 function toLines(template: string, proxies: readonly Shown[]): string {
@@ -68,10 +64,7 @@ const columns = [
   'whitelist_port',
 ] as const satisfies readonly (keyof Shown)[]
 
-/**
- * RFC 4180. A comment is a customer's own text and may begin like a formula: an apostrophe keeps a spreadsheet from
- * taking it for one.
- */
+/** RFC 4180. A cell that begins like a formula gets an apostrophe, so that a spreadsheet does not compute it. */
 function toCsv(proxies: readonly Shown[]): string {
   const cell = (value: string | number | null): string => {
     const plain = String(value ?? '')

@@ -1,12 +1,12 @@
 import { type CountryCode, countryName } from '../../../core/country.ts'
 import { toRoubles } from '../../../core/money.ts'
-import { refuseField } from '../../../core/refusal.ts'
-import { type Clock, readIso, toIso } from '../../../core/time.ts'
-import type { BoughtProxies, Dedicated, OpenProxy, ProxyTraffic } from '../../../domains/dedicated/index.ts'
+import { type Clock, readIso, toDateEnd, toIso } from '../../../core/time.ts'
+import type { BoughtProxies, Dedicated, OpenProxy, Prolonged, ProxyTraffic } from '../../../domains/dedicated/index.ts'
 import { statusAt } from '../../../domains/dedicated/rules.ts'
 import type { Pricing } from '../../../domains/pricing/index.ts'
 import type { Stock } from '../../../domains/stock/index.ts'
-import { type Bound, bind, bindFile, bindPurchase } from '../../bind.ts'
+import { orRefuseField } from '../../answers.ts'
+import { type Bound, bind, bindPurchase, bindReply } from '../../bind.ts'
 import { pageOf, positionOf, readNumber, soughtFor } from '../../pages.ts'
 import { assertSeesPasswords, seesPasswords } from '../passwords.ts'
 import { readForm, writeExport } from './export.ts'
@@ -48,13 +48,10 @@ export function dedicatedOperations(deps: {
 
   return [
     bind(shapes.quoteDedicated, async ({ query }) => {
-      const { country_code: country, period, count, ipv } = query
-      const price = await dedicated.quote({ country, period, count, ipv })
+      const { country_code: country, ...order } = query
+      const price = await dedicated.quote({ country, ...order })
       return {
-        country_code: country,
-        period,
-        count,
-        ipv,
+        ...query,
         price_rub: toRoubles(price.total),
         price_per_proxy_rub: toRoubles(price.perProxy),
         discount_percent: price.discountPercent,
@@ -63,8 +60,8 @@ export function dedicatedOperations(deps: {
     }),
 
     bindPurchase(shapes.buyDedicated, toBought, (request, { body }) => {
-      const { country_code: country, period, count, ipv } = body
-      return dedicated.buy(request, { country, period, count, ipv })
+      const { country_code: country, ...order } = body
+      return dedicated.buy(request, { country, ...order })
     }),
 
     bind(shapes.quoteProlonging, async ({ caller, query }) => {
@@ -81,7 +78,7 @@ export function dedicatedOperations(deps: {
       }
     }),
 
-    bindPurchase(shapes.prolongDedicated, shapes.toProlonged, (request, { body }) =>
+    bindPurchase(shapes.prolongDedicated, toProlonged, (request, { body }) =>
       dedicated.prolong(request, body.ids, body.period),
     ),
 
@@ -97,16 +94,14 @@ export function dedicatedOperations(deps: {
         status: query.status ?? '',
         country: query.country_code ?? '',
         ipv: query.ipv ?? 0,
-        expiresBefore: readMoment(query.expires_before),
+        expiresBefore:
+          query.expires_before === undefined
+            ? Number.MAX_SAFE_INTEGER
+            : orRefuseField(readIso(query.expires_before), 'expires_before', 'moment'),
         comment: query.comment ?? '',
       })
       const rows = await shownWithTraffic(proxies, seesPasswords(caller))
-      const { items, next_cursor } = pageOf(
-        rows,
-        query.limit,
-        (each) => each.id,
-        (each) => toProxy(each, gateway),
-      )
+      const { items, next_cursor } = pageOf(rows, query.limit, 'id', (each) => toProxy(each, gateway))
       return { proxies: items, next_cursor }
     }),
 
@@ -165,23 +160,38 @@ export function dedicatedOperations(deps: {
       proxies: await toShown(dedicated.resetPasswords(caller.customer, body.ids), true),
     })),
 
-    bindFile(shapes.exportDedicated, async ({ caller, query }) => {
+    bindReply(shapes.exportDedicated, async ({ caller, query }) => {
       const form = readForm(query)
       if (form.template?.includes('{password}')) assertSeesPasswords(caller)
       return writeExport(form, await toShown(dedicated.listAll(caller.customer, query.ids), seesPasswords(caller)))
     }),
   ]
 
-  function toBought(bought: BoughtProxies) {
-    return shapes.toBought({ ...bought, proxies: bought.proxies.map((proxy) => shown(proxy, true)) }, gateway)
+  function toBought({ receipt, input: { country, ...order }, price, proxies }: BoughtProxies) {
+    return {
+      ...order,
+      order_id: receipt.order,
+      check_id: receipt.transaction,
+      country_code: country,
+      price_rub: toRoubles(price),
+      balance_rub: toRoubles(receipt.balance),
+      proxies: proxies.map((proxy) => toProxy(shown(proxy, true), gateway)),
+    }
   }
 }
 
 const nothing: ProxyTraffic = { received: 0n, sent: 0n }
 
-function readMoment(text: string | undefined): number {
-  if (text === undefined) return Number.MAX_SAFE_INTEGER
-  const ms = readIso(text)
-  if (ms === undefined) throw refuseField('expires_before', 'moment')
-  return ms
-}
+const toProlonged = ({ receipt, period, items, total }: Prolonged) => ({
+  order_id: receipt.order,
+  period,
+  total_price_rub: toRoubles(total),
+  price_rub: toRoubles(total),
+  balance_rub: toRoubles(receipt.balance),
+  items: items.map(({ proxy, price, expiresAt }) => ({
+    id: proxy.id,
+    price_rub: toRoubles(price),
+    date_end: toDateEnd(expiresAt),
+    expires_at: toIso(expiresAt),
+  })),
+})

@@ -1,10 +1,9 @@
 import { z } from '@hono/zod-openapi'
 import { type CountryCode, readCountry } from '../../../core/country.ts'
 import { problem } from '../../../core/messages/problems.ts'
-import { type Kopecks, toRoubles } from '../../../core/money.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { toDateEnd, toIso } from '../../../core/time.ts'
-import type { PortType, ProxyStatus } from '../../../domains/dedicated/rules.ts'
+import type { PortType, Proxy, ProxyStatus } from '../../../domains/dedicated/rules.ts'
 import type { Ipv } from '../../../domains/stock/rules.ts'
 import {
   balanceAfter,
@@ -24,7 +23,7 @@ import {
   text,
   whole,
 } from '../../fields.ts'
-import { exampleOf, operationsOf, type RefusalExample } from '../../operation.ts'
+import { exampleOf, operationsOf } from '../../operation.ts'
 import { page, pageQuery } from '../../pages.ts'
 
 const ipvMeaning = '`3` IPv4 shared by up to three customers, `4` IPv4 of your own, `6` IPv6 of your own.'
@@ -71,8 +70,6 @@ const period = {
     'Days. As shipped 7, 14, 30, 60 and 90, for IPv6 and for prolonging 3 as well; `allowed` in the refusal ' +
     'lists those of this shop.',
 }
-const bodyPeriod = () => bodyInteger(period)
-const queryPeriod = () => queryInteger(period)
 const exampleProxy = 1201
 const proxyId = () =>
   bodyInteger({ min: 1, max: Number.MAX_SAFE_INTEGER, example: exampleProxy, description: "The proxy's id." })
@@ -85,11 +82,7 @@ export const see = {
 
 const operation = operationsOf({ tag: 'Dedicated proxies', see })
 
-const noSuchProxy: RefusalExample = new Refusal(
-  'proxies_not_found',
-  { ids: [exampleProxy] },
-  { ids: [exampleProxy], charged: false },
-)
+const noSuchProxy = new Refusal('proxies_not_found', { ids: [exampleProxy] }, { ids: [exampleProxy], charged: false })
 
 export const bodyIds = () =>
   z
@@ -123,7 +116,7 @@ export const count = { min: 1, max: 1000, example: 10, description: 'How many pr
 
 export const orderFields = {
   country_code: country(),
-  period: bodyPeriod(),
+  period: bodyInteger(period),
   count: bodyInteger({ ...count, example: 1 }),
   ipv: bodyIpv(),
 }
@@ -166,33 +159,21 @@ export const proxy = named('Proxy', {
   auto_renew: whole('It is renewed by this many days a day ahead of its end; null when it is not.', 30).nullable(),
 })
 
-export type ShownProxy = {
-  readonly id: number
-  readonly address: string
-  readonly portType: PortType
-  readonly username: string
+type ShownFields = 'id' | 'address' | 'portType' | 'username' | 'ipv' | 'expiresAt' | 'interruptedAt' | 'comment'
+
+export type ShownProxy = Pick<Proxy, ShownFields | 'renewPeriod' | 'sources' | 'entryPort'> & {
+  readonly country: string
   /** Null where the caller may not see it. */
   readonly password: string | null
-  readonly country: string
-  readonly ipv: Ipv
-  readonly expiresAt: number
   readonly status: ProxyStatus
-  readonly interruptedAt: number | null
-  readonly comment: string
-  readonly renewPeriod: number | null
   /** The public address of the node that serves the proxy, if it has its own. */
   readonly endpoint: GatewayAddress | null
-  readonly sources: readonly string[]
-  readonly entryPort: number | null
   readonly traffic: { readonly received: bigint; readonly sent: bigint }
 }
 
 export type GatewayAddress = { readonly host: string; readonly port: number }
 
-/**
- * An IPv6 proxy is reached through the own address of the gateway that carries it; the others through the address that
- * they leave from.
- */
+/** An IPv6 proxy is reached at the address of its gateway, any other at the address that it leaves from. */
 export const toProxy = (of: ShownProxy, gateway: GatewayAddress): z.input<typeof proxy> => ({
   id: of.id,
   ip: of.ipv === 6 ? (of.endpoint ?? gateway).host : of.address,
@@ -214,19 +195,19 @@ export const toProxy = (of: ShownProxy, gateway: GatewayAddress): z.input<typeof
   auto_renew: of.renewPeriod,
 })
 
-const notSold: RefusalExample = new Refusal(
+const notSold = new Refusal(
   'country_not_sold',
   { ipv: 4, country: 'BR', allowed: ['DE', 'NL', 'US'] },
   { field: 'country_code', allowed: ['DE', 'NL', 'US'], see: see.country_code, charged: false },
 )
-const outOfStock: RefusalExample = new Refusal('out_of_stock', { available: 3 }, { available: 3, charged: false })
+const outOfStock = new Refusal('out_of_stock', { available: 3 }, { available: 3, charged: false })
 
 export const quoteDedicated = operation('quoteDedicated', 'GET /dedicated/quote', {
   summary: 'Price of dedicated proxies',
   description: 'Nothing is bought and nothing is held.',
   query: z.object({
     country_code: country(),
-    period: queryPeriod(),
+    period: queryInteger(period),
     count: queryInteger(count),
     ipv: queryIpv(),
   }),
@@ -281,7 +262,7 @@ const notForLonger = {
 
 export const quoteProlonging = operation('quoteProlonging', 'GET /dedicated/prolong/quote', {
   summary: 'Price of prolonging proxies',
-  query: z.object({ ids: queryIds(), period: queryPeriod() }),
+  query: z.object({ ids: queryIds(), period: queryInteger(period) }),
   answer: z.object({
     period: shownPeriod(),
     total_price_rub: roubles('What all of them cost together. This is what is charged.', 171),
@@ -300,7 +281,7 @@ export const prolongDedicated = operation('prolongDedicated', 'POST /dedicated/p
   description:
     'Time is added to what is left. Ids, addresses and credentials stay. An address that the operator withdraws is ' +
     'not had for longer, and one that has ended only while a gateway serves it.',
-  body: z.object({ ids: bodyIds(), period: bodyPeriod() }),
+  body: z.object({ ids: bodyIds(), period: bodyInteger(period) }),
   answer: z.object({
     order_id: orderId(),
     period: shownPeriod(),
@@ -316,51 +297,6 @@ export const prolongDedicated = operation('prolongDedicated', 'POST /dedicated/p
   }),
   refusals: { not_found: noSuchProxy, ...notForLonger },
   charges: true,
-})
-
-export const toBought = (
-  of: {
-    receipt: { order: string; transaction: number | null; balance: Kopecks }
-    input: { country: string; period: number; count: number; ipv: Ipv }
-    price: Kopecks
-    proxies: readonly ShownProxy[]
-  },
-  gateway: GatewayAddress,
-) => ({
-  order_id: of.receipt.order,
-  check_id: of.receipt.transaction,
-  country_code: of.input.country,
-  period: of.input.period,
-  count: of.input.count,
-  ipv: of.input.ipv,
-  price_rub: toRoubles(of.price),
-  balance_rub: toRoubles(of.receipt.balance),
-  proxies: of.proxies.map((each) => toProxy(each, gateway)),
-})
-
-type ShownItem = {
-  readonly proxy: { readonly id: number; readonly ipv: Ipv }
-  readonly price: Kopecks
-  readonly expiresAt: number
-}
-
-export const toProlonged = (of: {
-  receipt: { order: string; balance: Kopecks }
-  period: number
-  items: readonly ShownItem[]
-  total: Kopecks
-}) => ({
-  order_id: of.receipt.order,
-  period: of.period,
-  total_price_rub: toRoubles(of.total),
-  price_rub: toRoubles(of.total),
-  balance_rub: toRoubles(of.receipt.balance),
-  items: of.items.map((item) => ({
-    id: item.proxy.id,
-    price_rub: toRoubles(item.price),
-    date_end: toDateEnd(item.expiresAt),
-    expires_at: toIso(item.expiresAt),
-  })),
 })
 
 const comment = z
@@ -470,7 +406,10 @@ export const setAutoRenew = operation('setAutoRenew', 'POST /dedicated/auto-rene
   description:
     'Charged one day ahead of the end, tried every hour while the balance does not cover it. It is spent by the ' +
     'token that asks for it here, within its cap.',
-  body: z.object({ ids: bodyIds(), period: bodyPeriod().nullable().openapi({ description: 'Days; null stops it.' }) }),
+  body: z.object({
+    ids: bodyIds(),
+    period: bodyInteger(period).nullable().openapi({ description: 'Days; null stops it.' }),
+  }),
   answer: z.object({
     period: whole('Days that are bought each time; null when it was stopped.', 30).nullable(),
     updated: updated(),

@@ -9,7 +9,7 @@ export function eventOperations(deps: { events: Events }): readonly Bound[] {
       const after = positionOf(query.cursor, readNumber) ?? query.after ?? 0
       const filter = { after, type: query.type, limit: soughtFor(query.limit) }
       const found = await deps.events.list(caller.customer, filter)
-      const { items, next_cursor } = pageOf(found, query.limit, (each) => each.seq, toEvent)
+      const { items, next_cursor } = pageOf(found, query.limit, 'seq', toEvent)
       return { events: items, next_cursor }
     }),
   ]

@@ -42,11 +42,7 @@ const ru: typeof en = {
   back: 'Вернуться на',
 }
 
-/** Texts of the payment page, in both languages of the console. */
-const payPageMessages = { en, ru }
 type PayPageMessages = typeof en
-
-const perMinute = 120
 
 const pages = createHtmlPages(
   `b { overflow-wrap: anywhere }
@@ -55,23 +51,19 @@ button { font: inherit; padding: .6rem 1.2rem; border: 1px solid currentColor; b
   'self',
 )
 
-/**
- * The payment page for methods without a provider: a sandbox payment is paid with one button, an invoice shows where to
- * pay. The page shows the amount and nothing about the customer.
- */
+/** The page of a sandbox payment or an invoice. It shows the amount and nothing about the customer. */
 export function payPageRoute({ payments }: { payments: Payments }): PlainRoute {
   return {
     path: '/pay/:payment',
     takes: 'GET and POST',
-    perMinute,
+    perMinute: 120,
     async answer(request, params) {
-      const messages = payPageMessages[languageOf(request.headers)]
+      const messages = { en, ru }[languageOf(request.headers)]
       const id = readId('payment', params['payment'] ?? '')
       const found = id && (await payments.findOurs(id))
       if (!id || !found) return page(404, messages, messages.nothing, `<p>${messages.nothingAbout}</p>`)
-      const isSandbox = found.payment.provider === 'sandbox'
       if (request.method !== 'POST') return show(found.payment, found.details, messages)
-      const paid = isSandbox ? await payments.payInSandbox(id) : undefined
+      const paid = found.payment.provider === 'sandbox' ? await payments.payInSandbox(id) : undefined
       return paid
         ? show(paid, undefined, messages)
         : page(409, messages, messages.notHere, `<p>${messages.notHereAbout}</p>`)

@@ -1,10 +1,12 @@
 import { readId } from '../../../core/ids.ts'
 import { add, toRoubles } from '../../../core/money.ts'
 import { namedWithin, Refusal } from '../../../core/refusal.ts'
-import type { Payments, PurchaseInput } from '../../../domains/payments/index.ts'
+import type { Payments, PaymentWatch, PurchaseInput } from '../../../domains/payments/index.ts'
 import { toPay } from '../../../domains/payments/rules.ts'
 import { orRefuse } from '../../answers.ts'
-import { type Bound, bind, bindRepeatable } from '../../bind.ts'
+import { type Bound, bind, bindReply } from '../../bind.ts'
+import { readBytes } from '../../body.ts'
+import type { PlainRoute } from '../../http.ts'
 import type { z } from '../../operation.ts'
 import { pageOf, positionOf, soughtFor } from '../../pages.ts'
 import { readFields } from '../../validate.ts'
@@ -14,18 +16,13 @@ import { buyTraffic } from '../premium/shapes.ts'
 import { buyVpn, loadPeriod } from '../vpn/shapes.ts'
 import * as shapes from './shapes.ts'
 
-const mayNotBuy = (): Refusal => new Refusal('scope_missing', { needed: 'trade' }, { needed: 'trade', charged: false })
-
 export function paymentOperations(deps: { payments: Payments; publicUrl: () => string }): readonly Bound[] {
   const { payments, publicUrl } = deps
   return [
     bind(shapes.listPaymentMethods, async () => ({
       items: (await payments.methods()).map((each) => ({
-        method: each.method,
+        ...shapes.toTerms(each),
         name: each.name,
-        min_rub: toRoubles(each.min),
-        max_rub: toRoubles(each.max),
-        fee_percent: each.feeHundredths / 100,
         email: each.wantsEmail,
       })),
     })),
@@ -42,19 +39,21 @@ export function paymentOperations(deps: { payments: Payments; publicUrl: () => s
       }
     }),
 
-    bindRepeatable(shapes.createPayment, async ({ caller, key, body }) => {
+    bindReply(shapes.createPayment, async ({ caller, key, body }) => {
       const { amount_rub: amount, method, return_url: returnUrl, email, code } = body
       // A token that may pay but not trade must not buy through a payment.
-      if (body.purchase && !caller.scopes.includes('trade')) throw mayNotBuy()
+      if (body.purchase && !caller.scopes.includes('trade')) {
+        throw new Refusal('scope_missing', { needed: 'trade' }, { needed: 'trade', charged: false })
+      }
       const purchase = body.purchase && readPurchase(body.purchase)
       const begun = await payments.begin(caller, key, { amount, method, returnUrl, email, code, purchase }, publicUrl())
-      return { data: shapes.toBegun(begun.payment), isRepeat: begun.isRepeat }
+      return { data: shapes.toBegun(begun.payment), replayed: begun.isRepeat }
     }),
 
     bind(shapes.listPayments, async ({ caller, query }) => {
       const before = positionOf(query.cursor, (text) => readId('payment', text))
       const found = await payments.list(caller.customer, before, soughtFor(query.limit))
-      const { items, next_cursor } = pageOf(found, query.limit, (each) => each.id, shapes.toPaymentShape)
+      const { items, next_cursor } = pageOf(found, query.limit, 'id', shapes.toPaymentShape)
       return { payments: items, next_cursor }
     }),
 
@@ -69,8 +68,8 @@ export function paymentOperations(deps: { payments: Payments; publicUrl: () => s
 function readPurchase(request: Readonly<Record<string, unknown>>): PurchaseInput {
   const { product, ...fields } = request
   if (product === 'dedicated') {
-    const { country_code: country, period, count, ipv } = read(buyDedicated.body, fields)
-    return { product, input: { country, period, count, ipv } }
+    const { country_code: country, ...order } = read(buyDedicated.body, fields)
+    return { product, input: { country, ...order } }
   }
   if (product === 'traffic') {
     const { pool_type: pool, gb: tenths, subuser_id: id } = read(buyTraffic.body, fields)
@@ -98,5 +97,20 @@ function read<Schema extends z.ZodType>(schema: Schema, fields: unknown): z.outp
     return readFields(schema, fields)
   } catch (error) {
     throw namedWithin('purchase', error)
+  }
+}
+
+/** Notifications of providers. The provider's adapter authenticates the caller; the message is only a hint. */
+export function notifyRoute({ paymentWatch }: { paymentWatch: PaymentWatch }): PlainRoute {
+  return {
+    path: '/api/v1/payments/notify/:provider',
+    takes: 'POST',
+    // More than any provider sends from one client prefix.
+    perMinute: 600,
+    async answer(request, params, from) {
+      const body = await readBytes(request)
+      await paymentWatch.notify(params['provider'] ?? '', { headers: request.headers, body, from })
+      return Response.json({ ok: true })
+    },
   }
 }

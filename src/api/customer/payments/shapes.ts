@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { problem } from '../../../core/messages/problems.ts'
-import { readRoubles, toRoubles, zero } from '../../../core/money.ts'
+import { type Kopecks, readRoubles, toRoubles, zero } from '../../../core/money.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
 import { type AwaitedPurchase, type Payment, toPay } from '../../../domains/payments/rules.ts'
@@ -28,6 +28,14 @@ const method = named('PaymentMethod', {
   max_rub: roubles('The most that can be paid.', 1_000_000),
   fee_percent: z.number().openapi({ description: 'What is paid on top, in percent of the amount.', example: 0 }),
   email: flag('Whether `email` must be given, for the receipt.', false),
+})
+
+/** The limits and the fee of a payment method. */
+export const toTerms = (of: { method: string; min: Kopecks; max: Kopecks; feeHundredths: number }) => ({
+  method: of.method,
+  min_rub: toRoubles(of.min),
+  max_rub: toRoubles(of.max),
+  fee_percent: of.feeHundredths / 100,
 })
 
 export const listPaymentMethods = operation('listPaymentMethods', 'GET /payments/methods', {
@@ -68,28 +76,22 @@ const payment = named('Payment', {
   created_at: moment('When it was begun.'),
 })
 
-const roublesIn = z
-  .number()
-  .transform((value, context) => {
-    const amount = readRoubles(String(value))
-    if (amount !== undefined && amount > 0n) return amount
-    context.addIssue({ code: 'custom', message: problem('roubles') })
-    return z.NEVER
-  })
-  .openapi({
-    type: 'number',
-    description: 'How much to add to the balance, in roubles, with at most two decimals.',
-    example: 500,
-  })
+function readAmount(value: string | number, context: z.RefinementCtx): Kopecks {
+  const amount = readRoubles(String(value))
+  if (amount !== undefined && amount > 0n) return amount
+  context.addIssue({ code: 'custom', message: problem('roubles') })
+  return z.NEVER
+}
+
+const roublesIn = z.number().transform(readAmount).openapi({
+  type: 'number',
+  description: 'How much to add to the balance, in roubles, with at most two decimals.',
+  example: 500,
+})
 
 const queryRoubles = z
   .string()
-  .transform((value, context) => {
-    const amount = readRoubles(value)
-    if (amount !== undefined && amount > 0n) return amount
-    context.addIssue({ code: 'custom', message: problem('roubles') })
-    return z.NEVER
-  })
+  .transform(readAmount)
   .openapi({ type: 'number', description: 'How much to add to the balance, in roubles.', example: 500 })
 
 const methodName = () => checked('One of `GET /payments/methods`.', /^[a-z_]{1,40}$/, ['payment_method'], 'sandbox')
@@ -139,8 +141,7 @@ export const createPayment = operation('createPayment', 'POST /payments', {
   }),
   inner: [{ field: 'purchase', namesIn: ({ product }) => fieldsOfPurchase(product) }],
   answer: payment,
-  charges: true,
-  isFree: true,
+  charges: 'free',
   scope: 'pay',
   refusals: {
     provider_error: new Refusal('provider_silent', {}, { charged: false }),
@@ -205,11 +206,6 @@ const toPurchaseShape = (of: AwaitedPurchase) => ({
 
 /** A payment as it was created: a repeated key gets this answer, whatever the payment's state is now. */
 export function toBegun(of: Payment) {
-  const purchase: AwaitedPurchase | null = of.purchase && {
-    ...of.purchase,
-    state: 'waiting',
-    order: null,
-    problem: null,
-  }
+  const purchase = of.purchase && ({ ...of.purchase, state: 'waiting', order: null, problem: null } as const)
   return toPaymentShape({ ...of, state: 'pending', debited: zero, purchase })
 }

@@ -3,36 +3,30 @@ import { problem } from '../../../core/messages/problems.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import type { Subuser } from '../../../domains/premium/subusers/rules.ts'
 import { checked, flag, named, text } from '../../fields.ts'
-import { type ApiCode, exampleOf, operationsOf, type RefusalExample } from '../../operation.ts'
-
-const idPattern = /^[A-Za-z0-9_]{1,64}$/
+import { exampleOf, operationsOf } from '../../operation.ts'
 
 const exampleSubuser = 'sub_01k73sf8000000000000000000'
 export const exampleMade = 'sub_01k73sf8000000000000000001'
 
 /** An id that has not the shape of one names nothing, and is answered like one that names nothing of yours. */
 export const requiredSubuserId = (description: string, example = exampleMade) =>
-  checked(description, idPattern, ['id', { prefix: 'sub' }], example)
+  checked(description, /^[A-Za-z0-9_]{1,64}$/, ['id', { prefix: 'sub' }], example)
 
 export const subuserId = (description = 'Whose; your default sub-user unless given.', example = exampleSubuser) =>
   requiredSubuserId(description, example).optional()
 
-const poolMeaning = {
-  description:
-    'The pool; as shipped residential, residential_premium, datacenter or mobile. `GET ' +
-    '/premium/traffic/balance` lists all.',
-  example: 'residential',
-}
-
-/**
- * A pool that must be there: the refusal of one that is not lists those that are. A name in capitals is none either;
- * it is let through only to get that list.
- */
+/** The name of a pool. Capitals pass, so that the refusal of an unknown pool can list the known ones. */
 export const poolType = () =>
   z
     .string()
     .regex(/^[A-Za-z][A-Za-z0-9_]{0,30}$/, problem('name_of', { thing: 'pool' }))
-    .openapi({ ...poolMeaning, pattern: '^[a-z][a-z0-9_]{0,30}$' })
+    .openapi({
+      description:
+        'The pool; as shipped residential, residential_premium, datacenter or mobile. `GET ' +
+        '/premium/traffic/balance` lists all.',
+      example: 'residential',
+      pattern: '^[a-z][a-z0-9_]{0,30}$',
+    })
 
 export const shownPool = () => text('The pool.', 'residential')
 
@@ -52,23 +46,21 @@ const see = {
 
 export const operation = operationsOf({ tag: 'Premium proxies', see })
 
-export const noSuchSubuser: Partial<Record<ApiCode, RefusalExample>> = {
-  not_found: new Refusal('subuser_not_found', {}, { charged: false }),
+export const noSuchSubuser = { not_found: new Refusal('subuser_not_found', {}, { charged: false }) }
+
+const described = {
+  type: 'number' as const,
+  minimum: 0.1,
+  maximum: 10_000,
+  example: 1.5,
+  description: 'Gigabytes (10^9 bytes), 0.1 to 10000 in steps of 0.1.',
 }
-
-const gbDescription = 'Gigabytes (10^9 bytes), 0.1 to 10000 in steps of 0.1.'
-const maxTenths = 100_000
-
-const described = { type: 'number' as const, minimum: 0.1, maximum: 10_000, example: 1.5, description: gbDescription }
 const stepsOfTenths = problem('in_steps', { from: 0.1, to: 10_000, step: 0.1 })
 
-/**
- * Tenths of a gigabyte. `0.15` is refused rather than rounded; `0.30000000000000004`, which is what programs make of
- * 0.1 and 0.2, is a double's way to write 0.3.
- */
+/** Tenths of a gigabyte. `0.15` is refused and not rounded; `0.30000000000000004`, the sum of 0.1 and 0.2, is 0.3. */
 function readTenths(gb: number, context: z.RefinementCtx): number {
   const tenths = Math.round(gb * 10)
-  if (tenths >= 1 && tenths <= maxTenths && Math.abs(gb * 10 - tenths) < 1e-6) return tenths
+  if (tenths >= 1 && tenths <= 100_000 && Math.abs(gb * 10 - tenths) < 1e-6) return tenths
   context.addIssue({ code: 'custom', message: stepsOfTenths })
   return z.NEVER
 }
@@ -110,10 +102,7 @@ export const toRef = (of: Subuser) => ({
   is_default: of.isDefault,
 })
 
-/**
- * Text for people: printable, of bounded length. JSON Schema has no way to say the first, so only the second is
- * described.
- */
+/** Printable text of bounded length. JSON Schema cannot say "printable", so only the length is described. */
 export const printable = (min: number, max: number) =>
   z
     .string()

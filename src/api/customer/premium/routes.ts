@@ -4,12 +4,13 @@ import { problemOfLineTemplate, templateOf } from '../../../core/line-template.t
 import { toSlug } from '../../../core/login.ts'
 import { type FieldProblem, fieldProblem } from '../../../core/messages/problems.ts'
 import { type Kopecks, toRoubles } from '../../../core/money.ts'
-import { malformed, Refusal, refuseField } from '../../../core/refusal.ts'
+import { malformed, refuseField } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
 import type { Premium } from '../../../domains/premium/index.ts'
 import { noLimits } from '../../../domains/premium/subusers/rules.ts'
 import type { PoolBalance } from '../../../domains/traffic/accounts/rules.ts'
-import { type Bound, bind, bindPurchase } from '../../bind.ts'
+import { orRefuse } from '../../answers.ts'
+import { type BoughtBy, type Bound, bind, bindPurchase } from '../../bind.ts'
 import { isoOrNull } from '../../fields.ts'
 import type { z } from '../../operation.ts'
 import { pageOf, positionOf, soughtFor } from '../../pages.ts'
@@ -46,7 +47,7 @@ function trafficOperations({ traffic }: Premium): readonly Bound[] {
       }
     }),
 
-    bindPurchase(shapes.buyTraffic, shapes.toBought, (request, { body }) =>
+    bindPurchase(shapes.buyTraffic, toBought, (request, { body }) =>
       traffic.buy(request, { pool: body.pool_type, tenths: body.gb, subuser: readSubuser(body.subuser_id) }),
     ),
 
@@ -60,6 +61,16 @@ function trafficOperations({ traffic }: Premium): readonly Bound[] {
     }),
   ]
 }
+
+const toBought = (of: BoughtBy<Premium['traffic']['buy']>) => ({
+  order_id: of.order,
+  pool_type: of.pool,
+  price_rub: toRoubles(of.price),
+  balance_rub: toRoubles(of.balance),
+  traffic_added_gb: toGigabytes(of.added),
+  traffic_balance_gb: toGigabytes(of.left),
+  subuser: toRef(of.subuser),
+})
 
 const toTier = (of: { readonly fromTenths: number; readonly perGigabyte: Kopecks }) => ({
   from_gb: of.fromTenths / 10,
@@ -96,7 +107,7 @@ function subuserOperations({ subusers }: Premium): readonly Bound[] {
     bind(shapes.listSubusers, async ({ caller, query }) => {
       const after = positionOf(query.cursor, (text) => readId('subuser', text)) ?? ''
       const found = await subusers.list(caller.customer, after, soughtFor(query.limit))
-      const { items, next_cursor } = pageOf(found, query.limit, (each) => each.id, shapes.toSubuser)
+      const { items, next_cursor } = pageOf(found, query.limit, 'id', shapes.toSubuser)
       return { subusers: items, next_cursor }
     }),
 
@@ -114,10 +125,8 @@ function subuserOperations({ subusers }: Premium): readonly Bound[] {
 
 function movingOperations({ traffic }: Premium): readonly Bound[] {
   return [
-    bindPurchase(shapes.moveTraffic, shapes.toMoved, (request, { body }) => {
-      if ((body.gb === undefined) === (body.all !== true)) {
-        throw refuseField('gb', 'either', { other: '"all": true' })
-      }
+    bindPurchase(shapes.moveTraffic, toMoved, (request, { body }) => {
+      if ((body.gb === undefined) === (body.all !== true)) throw refuseField('gb', 'either', { other: '"all": true' })
       return traffic.move(request, {
         pool: body.pool_type,
         tenths: body.gb ?? 'all',
@@ -127,6 +136,18 @@ function movingOperations({ traffic }: Premium): readonly Bound[] {
     }),
   ]
 }
+
+type Moved = BoughtBy<Premium['traffic']['move']>
+
+const toEnd = ({ subuser, left }: Moved['to']) => ({ subuser: toRef(subuser), traffic_balance_gb: toGigabytes(left) })
+
+const toMoved = (of: Moved) => ({
+  order_id: of.order,
+  pool_type: of.pool,
+  moved_gb: toGigabytes(of.moved),
+  from: toEnd(of.from),
+  to: toEnd(of.to),
+})
 
 function accessOperations({ subusers, whitelist, generate }: Premium): readonly Bound[] {
   return [
@@ -249,13 +270,18 @@ function locationOperations({ exits, usage }: Premium): readonly Bound[] {
 
 function endingOperations({ remove }: Premium): readonly Bound[] {
   return [
-    bindPurchase(shapes.deleteSubuser, shapes.toDeleted, (request, { body }) => {
-      const subuser = readSubuser(body.subuser_id)
-      if (subuser === undefined) throw noSuchSubuser()
-      return remove(request, { subuser, to: readSubuser(body.to_subuser_id) })
-    }),
+    bindPurchase(shapes.deleteSubuser, toDeleted, (request, { body }) =>
+      remove(request, { subuser: loadSubuser(body.subuser_id), to: readSubuser(body.to_subuser_id) }),
+    ),
   ]
 }
+
+const toDeleted = (of: BoughtBy<Premium['remove']>) => ({
+  order_id: of.order,
+  deleted: toRef(of.subuser),
+  to: toRef(of.heir),
+  returned: of.returned.map((each) => ({ pool_type: each.pool, gb: toGigabytes(each.moved) })),
+})
 
 /** Checks the fields against one another; the schema has checked each for itself. */
 function readGenerate(body: z.output<typeof access.generateProxies.body>) {
@@ -280,15 +306,12 @@ function readGenerate(body: z.output<typeof access.generateProxies.body>) {
   return { input, formatId }
 }
 
-const noSuchSubuser = (): Refusal => new Refusal('subuser_not_found', {}, { charged: false })
+const loadSubuser = (text: string): SubuserId =>
+  orRefuse(readId('subuser', text), 'subuser_not_found', {}, { charged: false })
 
 /** A text that is no id is refused like an unknown id. */
-export function readSubuser(text: string | undefined): SubuserId | undefined {
-  if (text === undefined) return undefined
-  const id = readId('subuser', text)
-  if (!id) throw noSuchSubuser()
-  return id
-}
+export const readSubuser = (text: string | undefined): SubuserId | undefined =>
+  text === undefined ? undefined : loadSubuser(text)
 
 type LocationFields = Partial<Pick<z.output<typeof access.generateProxies.body>, keyof typeof access.locationFields>>
 
@@ -330,10 +353,7 @@ const partOf: Readonly<Record<string, string>> = {
   scheme: 'protocol',
 }
 
-/**
- * A format by its number, in either field, or as a template. In a template without braces each word is read as if it
- * had them, if all words are parts of a line.
- */
+/** A format by its number, in either field, or as a template, whose words may come without braces. */
 function readFormat(body: { format_id?: 1 | 2 | 3 | 4 | undefined; format?: string | number | undefined }): Format {
   const { format } = body
   if (format === undefined) return byNumber(body.format_id ?? 1)

@@ -1,7 +1,4 @@
 import { z } from '@hono/zod-openapi'
-import { type Bytes, toGigabytes } from '../../../core/bytes.ts'
-import type { OrderId } from '../../../core/ids.ts'
-import { type Kopecks, toRoubles } from '../../../core/money.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
 import type { Subuser, SubuserLimits } from '../../../domains/premium/subusers/rules.ts'
@@ -88,24 +85,6 @@ export const buyTraffic = operation('buyTraffic', 'POST /premium/traffic/buy', {
   charges: true,
 })
 
-export const toBought = (of: {
-  order: OrderId
-  pool: string
-  price: Kopecks
-  balance: Kopecks
-  added: Bytes
-  left: Bytes
-  subuser: Subuser
-}) => ({
-  order_id: of.order,
-  pool_type: of.pool,
-  price_rub: toRoubles(of.price),
-  balance_rub: toRoubles(of.balance),
-  traffic_added_gb: toGigabytes(of.added),
-  traffic_balance_gb: toGigabytes(of.left),
-  subuser: toRef(of.subuser),
-})
-
 const poolBalance = {
   pool_type: shownPool(),
   traffic_gb: gigabytes('What is left.'),
@@ -155,21 +134,8 @@ export const moveTraffic = operation('moveTraffic', 'POST /premium/traffic/move'
       { required_gb: 1, available_gb: 0.5, charged: false },
     ),
   },
-  charges: true,
-  isFree: true,
+  charges: 'free',
   example: { to: { subuser: madeExample, traffic_balance_gb: 1.5 } },
-})
-
-type MovedEnd = { subuser: Subuser; left: Bytes }
-
-const toEnd = (of: MovedEnd) => ({ subuser: toRef(of.subuser), traffic_balance_gb: toGigabytes(of.left) })
-
-export const toMoved = (of: { order: OrderId; pool: string; moved: Bytes; from: MovedEnd; to: MovedEnd }) => ({
-  order_id: of.order,
-  pool_type: of.pool,
-  moved_gb: toGigabytes(of.moved),
-  from: toEnd(of.from),
-  to: toEnd(of.to),
 })
 
 const anyBytes = { min: 0, max: Number.MAX_SAFE_INTEGER, example: 5_000_000_000 }
@@ -293,19 +259,6 @@ export const deleteSubuser = operation('deleteSubuser', 'POST /premium/subusers/
     }),
   }),
   refusals: { ...noSuchSubuser, conflict: new Refusal('default_subuser_stays') },
-  charges: true,
-  isFree: true,
+  charges: 'free',
   example: { deleted: madeExample },
-})
-
-export const toDeleted = (of: {
-  order: OrderId
-  subuser: Subuser
-  heir: Subuser
-  returned: readonly { readonly pool: string; readonly moved: Bytes }[]
-}) => ({
-  order_id: of.order,
-  deleted: toRef(of.subuser),
-  to: toRef(of.heir),
-  returned: of.returned.map((each) => ({ pool_type: each.pool, gb: toGigabytes(each.moved) })),
 })

@@ -19,10 +19,7 @@ a[aria-current] { font-weight: 600; background: color-mix(in srgb, currentColor 
   'none',
 )
 
-/**
- * Serves a secret link: the configuration for programs, and a page with its QR code for browsers. An unknown and an
- * expired link get the same 404.
- */
+/** Serves a secret link as text or as a page with a QR code. An unknown and an expired link get the same 404. */
 export function vpnLinkRoute({ vpn, drawing, linksPerMinute }: Deps): PlainRoute {
   return {
     path: `${linkPath}:secret`,

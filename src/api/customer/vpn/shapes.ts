@@ -32,7 +32,7 @@ import {
   text,
   whole,
 } from '../../fields.ts'
-import { operationsOf, type RefusalExample } from '../../operation.ts'
+import { operationsOf } from '../../operation.ts'
 
 const exampleUuid = '0199f3a0-7c00-7b3e-9d41-5a6f0c2e8b17'
 const examplePublicKey = 'AcJpN4Lg7v3Q3T0b8XyEHk5rS0mGqP1uWcVZ2nYdQWE='
@@ -46,12 +46,7 @@ const uuidField = (
     .string()
     .refine((written) => readUuid(written) !== undefined, problem('uuid'))
     .transform((written) => written.toLowerCase() as SubscriptionId)
-    .openapi({
-      type: 'string',
-      format: 'uuid',
-      description,
-      example: exampleUuid,
-    })
+    .openapi({ type: 'string', format: 'uuid', description, example: exampleUuid })
 
 const deviceField = () =>
   z
@@ -132,7 +127,6 @@ const autoRenew = z.object({
   next_at: moment('When it is charged next; null when it does not.').nullable(),
   problem: text('The code of the last refusal, such as insufficient_funds; null without one.').nullable(),
 })
-const autoRenewField = autoRenew.openapi({ description: 'How it renews.' })
 
 const nodeState = choice('Whether a VPN node is up to connect to.', ['online', 'offline'])
 const linkField = text(
@@ -155,8 +149,8 @@ const devices = () => list('Its devices, the oldest first.', device)
 const trafficField = traffic.openapi({ description: 'What was carried.' })
 
 /** No subscription, and another customer's subscription, are refused alike. */
-const noSuchSubscription: RefusalExample = new Refusal('vpn_subscription_not_found', {}, { charged: false })
-const noSuchDevice: RefusalExample = new Refusal('vpn_device_not_found')
+const noSuchSubscription = new Refusal('vpn_subscription_not_found', {}, { charged: false })
+const noSuchDevice = new Refusal('vpn_device_not_found')
 
 /** Pages that list the allowed values of each field. */
 const see = {
@@ -179,7 +173,7 @@ const subscription = named('VpnSubscription', {
   devices: devices(),
   traffic: trafficField,
   speed_mbit: whole('The most that each device carries, in Mbit/s; null is no limit.').nullable(),
-  auto_renew: autoRenewField,
+  auto_renew: autoRenew.openapi({ description: 'How it renews.' }),
   node: nodeState,
   created_at: moment('When it was bought.'),
 })
@@ -287,7 +281,6 @@ const required = {
   error: problem('required'),
   when: (payload: { value: unknown }) => typeof payload.value === 'object' && payload.value !== null,
 }
-const hasPeriod = (of: Periods): boolean => of.period !== undefined || of.period_months !== undefined
 
 export const periodOf = (of: Periods): number | undefined => of.period ?? of.period_months
 
@@ -318,7 +311,7 @@ const price = z.object({
   ),
 })
 
-const notSold: RefusalExample = new Refusal('vpn_not_sold', {}, { charged: false })
+const notSold = new Refusal('vpn_not_sold', {}, { charged: false })
 
 const available = flag('Whether a VPN node is up that carries a new subscription.')
 
@@ -370,13 +363,13 @@ export const toBought = (of: BoughtShown, publicUrl: string) => ({
 /** Only a sandbox sells without a node that is up. */
 export const nodeOfflineWarning = fieldProblem('node', 'no_vpn_node_up')
 
-const noLiveNode: RefusalExample = new Refusal('no_vpn_node_up', {}, { charged: false })
+const noLiveNode = new Refusal('no_vpn_node_up', {}, { charged: false })
 
 /** The body of what is paid for: a number of months, under one of its names, and what else there is to say. */
 const forPeriod = <Fields extends z.ZodRawShape>(fields: Fields) =>
   z
     .object({ ...bodyPeriods, ...fields })
-    .refine((of) => hasPeriod(of as Periods), required)
+    .refine((of) => periodOf(of as Periods) !== undefined, required)
     .refine((of) => agrees(of as Periods), disagreement)
     .openapi(eitherPeriod)
 
