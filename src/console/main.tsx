@@ -1,5 +1,14 @@
+import { MantineProvider, Skeleton } from '@mantine/core'
+import { QueryClient, QueryClientProvider, useQuery } from '@tanstack/react-query'
+import { Component, lazy, type ReactNode, Suspense, useMemo } from 'react'
 import { createRoot } from 'react-dom/client'
-import { App } from './shared/app.tsx'
+import { CallRefused } from './client/call.ts'
+import { part, recognise, useEntered } from './client/session.ts'
+import { LanguageProvider, useMessages } from './shared/language.tsx'
+import { commonMessages } from './shared/messages.ts'
+import { Empty } from './shared/parts.tsx'
+import { SignIn } from './shared/sign-in/page.tsx'
+import { theme, variables } from './shared/theme.ts'
 
 /** The content security policy allows only styles with this nonce. */
 const nonce = document.querySelector('meta[name="nonce"]')?.getAttribute('content') ?? ''
@@ -7,5 +16,71 @@ const nonce = document.querySelector('meta[name="nonce"]')?.getAttribute('conten
 /** Read by the library that stops a page from scrolling under a dialog. */
 Object.assign(globalThis, { __webpack_nonce__: nonce })
 
+/** Each part is loaded after signing in, so that a browser loads only one of them. */
+const Customer = lazy(() => import('./customer/index.tsx'))
+const Operator = lazy(() => import('./operator/index.tsx'))
+
+/** A refusal is final; a lost call is retried twice. */
+const retry = (failures: number, error: Error): boolean => !(error instanceof CallRefused) && failures < 2
+
+function Failed() {
+  const { t } = useMessages(commonMessages)
+  return (
+    <main className="alone">
+      <Empty icon="close" title={t.failed} about={t.failedAbout}>
+        <a href="/" className="plain-button">
+          {t.reload}
+        </a>
+      </Empty>
+    </main>
+  )
+}
+
+/** Shows a page with a reload link if rendering throws. */
+class Boundary extends Component<{ readonly children: ReactNode }, { readonly hasFailed: boolean }> {
+  override state = { hasFailed: false }
+  static getDerivedStateFromError = () => ({ hasFailed: true })
+  override render() {
+    return this.state.hasFailed ? <Failed /> : this.props.children
+  }
+}
+
+/** Restores the session of an earlier visit. */
+function Recognising() {
+  const recognition = useQuery({ queryKey: ['recognise'], queryFn: () => recognise().then(() => true), staleTime: 0 })
+  return recognition.error === null ? null : <Failed />
+}
+
+/** A new query cache for each sign-in, so that no user sees another's answers. */
+function Queries({ children }: { readonly children: ReactNode }) {
+  const entered = useEntered()
+  const isIn = typeof entered === 'object'
+  const queries = useMemo(() => ({ isIn, client: new QueryClient({ defaultOptions: { queries: { retry } } }) }), [isIn])
+  return <QueryClientProvider client={queries.client}>{children}</QueryClientProvider>
+}
+
+function Part() {
+  const entered = useEntered()
+  if (entered === 'unknown') return <Recognising />
+  if (entered === 'signed-out') return <SignIn />
+  return (
+    <Suspense fallback={<Skeleton height="100vh" radius={0} animate={false} />}>
+      {part === 'operator' ? <Operator /> : <Customer />}
+    </Suspense>
+  )
+}
+
+const App = () => (
+  <MantineProvider theme={theme} cssVariablesResolver={variables} defaultColorScheme="auto" getStyleNonce={() => nonce}>
+    <LanguageProvider>
+      <Boundary>
+        <Queries>
+          <Part />
+        </Queries>
+      </Boundary>
+    </LanguageProvider>
+  </MantineProvider>
+)
+
 const root = document.getElementById('console')
-if (root) createRoot(root).render(<App nonce={nonce} />)
+if (root) createRoot(root).render(<App />)

@@ -1,10 +1,5 @@
 /** An operation: the fields of its path, its query and its body, if it has any, and its answer. */
-export type Shape = {
-  readonly params?: object
-  readonly query?: object
-  readonly body?: object
-  readonly answer: unknown
-}
+export type Shape = Readonly<{ params?: object; query?: object; body?: object; answer: unknown }>
 
 /** Optional fields may be passed as undefined, as they come out of a form. */
 type Loose<Of> = Of extends readonly (infer Item)[]
@@ -42,13 +37,9 @@ export class CallRefused extends Error {
     super(message)
   }
 
-  /**
-   * Whether money moved, for operations that charge. They charge and deliver in one transaction, so a refusal means
-   * no; after a fault only a retry can tell.
-   */
+  /** Whether money moved, for operations that charge: a refusal means no, and after a fault only a retry can tell. */
   get charged(): 'yes' | 'no' | 'unknown' | undefined {
-    const said = typeof this.details === 'object' && this.details !== null ? this.details : {}
-    if ('charged' in said && said.charged === true) return 'yes'
+    if (isRecord(this.details) && this.details['charged'] === true) return 'yes'
     if (!this.isCharging) return undefined
     return this.code === 'internal_error' ? 'unknown' : 'no'
   }
@@ -58,8 +49,6 @@ export class CallRefused extends Error {
 export class CallLost extends Error {
   override readonly name = 'CallLost'
 }
-
-const timeoutMs = 30_000
 
 /** The caller's credentials, and a callback for when the shop no longer accepts them. */
 export type ApiCaller = { readonly headers: () => Readonly<Record<string, string>>; readonly onEnded: () => void }
@@ -84,11 +73,10 @@ async function readJson(response: Response): Promise<Readonly<Record<string, unk
   }
 }
 
-const toQuery = (query: object): string => {
+function toQuery(query: object): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '')
-  return given.length === 0
-    ? ''
-    : `?${new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]))}`
+  if (given.length === 0) return ''
+  return `?${new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]))}`
 }
 
 /** An API as typed calls; `base` is the start of its paths. */
@@ -109,7 +97,7 @@ export function createClient<Operations extends Record<keyof Operations, Shape>>
     return new Request(base + filled + toQuery(given.query ?? {}), {
       method,
       headers,
-      signal: AbortSignal.timeout(timeoutMs),
+      signal: AbortSignal.timeout(30_000),
       ...(method === 'POST' && { body: JSON.stringify(given.body ?? {}) }),
     })
   }
@@ -125,9 +113,6 @@ export function createClient<Operations extends Record<keyof Operations, Shape>>
   }
 
   return {
-    /** Whether the API has this operation. */
-    has: (name: string): boolean => name in table,
-
     /** The lowest role that may call it. */
     roleOf: (name: keyof Operations & string): string | undefined => table[name]?.at(-1),
 

@@ -1,7 +1,33 @@
 import { useSyncExternalStore } from 'react'
 import { type ApiCaller, CallRefused, createClient } from './call.ts'
-import { hasLink } from './link.ts'
 import { type Operations, operations, type Who } from './sign-in.ts'
+
+const linkKinds = ['enter', 'confirm', 'reset'] as const
+
+/** A link to sign in, to confirm an address or to reset a password. */
+export type SignInLink = { readonly kind: (typeof linkKinds)[number]; readonly secret: string }
+
+function readLink(hash: string): SignInLink | undefined {
+  const found = /^#(\w+)=(\S+)$/.exec(hash)
+  const kind = linkKinds.find((each) => each === found?.[1])
+  return kind === undefined || found?.[2] === undefined ? undefined : { kind, secret: found[2] }
+}
+
+/** The secret is removed from the address bar at once. */
+let openedLink = readLink(location.hash)
+if (openedLink) history.replaceState(null, '', location.pathname)
+
+/** A link opened in a tab with the console only changes the hash: the page reloads. */
+addEventListener('hashchange', () => {
+  if (readLink(location.hash)) location.reload()
+})
+
+/** Returns the link once. */
+export function takeLink(): SignInLink | undefined {
+  const link = openedLink
+  openedLink = undefined
+  return link
+}
 
 /** Which part of the console this page is: customers have `/`, operators `/operator`. */
 export const part: 'customer' | 'operator' = location.pathname.startsWith('/operator') ? 'operator' : 'customer'
@@ -20,7 +46,8 @@ const watchers = new Set<() => void>()
 let current: Entered = restore()
 
 function restore(): Entered {
-  if (hasLink()) return 'signed-out'
+  // A link takes precedence over an earlier session.
+  if (openedLink) return 'signed-out'
   const token = sessionStorage.getItem(keptToken)
   if (token !== null) return { token }
   return localStorage.getItem(keptMark) === null ? 'signed-out' : 'unknown'

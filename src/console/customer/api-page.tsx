@@ -56,14 +56,13 @@ const apiMessages = messages({
   capHint: pair('No cap', 'Без предела'),
   from: pair('Only from these addresses', 'Только с этих адресов'),
   fromHint: pair('Anywhere; several with commas', 'Откуда угодно; несколько через запятую'),
-  never: pair('Without end', 'Бессрочно'),
+  endless: pair('Without end', 'Бессрочно'),
   made: pair('Your new token', 'Ваш новый токен'),
   madeAbout: pair(
     'It is shown this once. Put it where your program finds it.',
     'Он показан в первый и последний раз. Положите его туда, где его найдёт программа.',
   ),
   begins: pair('Token', 'Токен'),
-  neverUsed: pair('Never', 'Никогда'),
   revoke: pair('Revoke', 'Отозвать'),
   revoked: pair('Revoked', 'Отозван'),
   anywhere: pair('anywhere', 'откуда угодно'),
@@ -76,16 +75,14 @@ const apiMessages = messages({
 
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
-const toTexts = (record: object): Record<string, string> =>
-  Object.fromEntries(Object.entries(record).map(([name, value]) => [name, String(value)]))
-
 /** Commands that work once pasted. */
 function toExamples(base: string, token: string) {
   const header = `-H ${quoted(`Authorization: Bearer ${token}`)}`
   const order = { country_code: 'DE', period: 30, count: 2, ipv: 4 }
+  const query = Object.entries(order).map(([name, value]) => `${name}=${value}`)
   return {
     balance: `curl ${header} \\\n  ${base}/balance`,
-    quote: `curl ${header} \\\n  ${quoted(`${base}/dedicated/quote?${new URLSearchParams(toTexts(order))}`)}`,
+    quote: `curl ${header} \\\n  ${quoted(`${base}/dedicated/quote?${query.join('&')}`)}`,
     buy:
       `curl ${header} \\\n  -H 'Content-Type: application/json' -H 'Idempotency-Key: first-order' \\\n` +
       `  -d ${quoted(JSON.stringify(order))} \\\n  ${base}/dedicated/buy`,
@@ -190,9 +187,9 @@ function TokenRows({ rows }: { readonly rows: readonly Token[] }) {
           column.text(t.name, (row) => <Cell note={limits(row)}>{row.name}</Cell>),
           column(t.begins, (row) => <span className="mono">{row.begins}…</span>),
           column(t.used, (row) => (
-            <Cell note={row.used_from}>{row.used_at === null ? t.neverUsed : format.away(row.used_at, nowAt)}</Cell>
+            <Cell note={row.used_from}>{row.used_at === null ? t.never : format.away(row.used_at, nowAt)}</Cell>
           )),
-          column(t.until, (row) => (row.expires_at === null ? t.never : format.day(row.expires_at))),
+          column(t.until, (row) => (row.expires_at === null ? t.endless : format.day(row.expires_at))),
           column.action(t.revoke, ({ name, token_id, revoked_at }) =>
             revoked_at === null ? (
               <RowButton label={t.revoke} of={name} onClick={() => revoke.mutate({ body: { token_id } })} />
@@ -209,7 +206,7 @@ function TokenRows({ rows }: { readonly rows: readonly Token[] }) {
 
 function CreateForm({ onMade }: TokensProps) {
   const { t } = useMessages(apiMessages)
-  const create = useChange('createToken')
+  const create = useChange('createToken', ({ token }) => onMade(token))
   const name = useTyped()
   const [isTrader, setTrader] = useState(true)
   const [isPayer, setPayer] = useState(false)
@@ -231,11 +228,7 @@ function CreateForm({ onMade }: TokensProps) {
     ...(expiry.value !== '' && { expires_at: new Date(expiry.value).toISOString() }),
   }
   return (
-    <SubmitForm
-      label={t.create}
-      change={create}
-      onSubmit={() => create.mutate({ body }, { onSuccess: ({ token }) => onMade(token) })}
-    >
+    <SubmitForm label={t.create} change={create} onSubmit={() => create.mutate({ body })}>
       <TextInput label={t.name} placeholder={t.nameHint} data-autofocus {...name.props} />
       <Flag label={t.trade} description={t.tradeAbout} checked={isTrader} onChange={setTrader} />
       <Flag label={t.pay} description={t.payAbout} checked={isPayer} onChange={setPayer} />

@@ -24,11 +24,9 @@ const eventPageMessages = messages({
   ),
 })
 
-const maxPages = 20
-
 /** All events that the shop keeps, newest first: the API lists them in the order in which they happened. */
 const loadEvents = async (type: Event['type'] | undefined) =>
-  (await loadPages('listEvents', { query: { limit: 500, type } }, maxPages)).toReversed()
+  (await loadPages('listEvents', { query: { limit: 500, type } }, 20)).toReversed()
 
 export function EventsPage() {
   const { t, format } = useMessages(eventPageMessages)

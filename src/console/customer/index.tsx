@@ -1,7 +1,7 @@
 import { useWho } from '../client/session.ts'
 import { Frame, type MenuItem, type Pages, Routes } from '../shared/frame.tsx'
 import { useMessages } from '../shared/language.tsx'
-import { Figure } from '../shared/parts.tsx'
+import { Figure, Section } from '../shared/parts.tsx'
 import { CustomerAccount } from './account.tsx'
 import { useRead } from './api.ts'
 import { ApiPage } from './api-page.tsx'
@@ -12,10 +12,13 @@ import { EventsPage } from './events.tsx'
 import { customerMessages } from './messages.ts'
 import { OrderPage, OrdersPage } from './money/orders.tsx'
 import { MoneyPage } from './money/page.tsx'
-import { isTaking } from './money/pay.tsx'
 import { Overview } from './overview.tsx'
-import { PremiumPage } from './premium/page.tsx'
-import { SubuserPage } from './premium/subusers.tsx'
+import { AccessTab } from './premium/access.tsx'
+import { GenerateTab } from './premium/generate.tsx'
+import { premiumMessages } from './premium/messages.ts'
+import { PoolsTab } from './premium/pools.tsx'
+import { SubuserPage, SubusersTab } from './premium/subusers.tsx'
+import { UsageTab } from './premium/usage.tsx'
 import { VpnPage } from './vpn/page.tsx'
 
 function Balance() {
@@ -25,7 +28,7 @@ function Balance() {
     <Figure
       label={t.balance}
       value={data ? format.exactMoney(data.balance_rub) : '…'}
-      {...(isTaking && { note: <a href="#/money">{t.topUp}</a> })}
+      note={<a href="#/money">{t.topUp}</a>}
     />
   )
 }
@@ -40,6 +43,13 @@ function ReadOnlyNotice() {
       {who.viewed_by === null ? <a href="#/account">{t.passwordFirst}</a> : t.viewed}
     </div>
   )
+}
+
+const tabs = { '': PoolsTab, generate: GenerateTab, access: AccessTab, usage: UsageTab, subusers: SubusersTab }
+
+function PremiumPage({ tab }: { readonly tab: string }) {
+  const { t } = useMessages(premiumMessages)
+  return <Section title={t.title} about={t.about} base="/premium" names={t.tabs} tabs={tabs} tab={tab} />
 }
 
 const pages: Pages = [

@@ -1,5 +1,4 @@
 import { Button, Text } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
 import type { Proxy } from '../client/customer.ts'
 import { useNow } from '../shared/browser.ts'
 import { Chart } from '../shared/chart.tsx'
@@ -10,8 +9,8 @@ import { Empty, Figures, Page, Panel, Reading, Rows } from '../shared/parts.tsx'
 import { useRead } from './api.ts'
 import { nameOf, useProxies } from './dedicated/list.tsx'
 import { customerTexts } from './messages.ts'
-import { loadMovements } from './money/page.tsx'
-import { days, spentByDay, spentIn } from './money/spending.ts'
+import { useMonthMovements } from './money/page.tsx'
+import { spentByDay, spentIn } from './money/spending.ts'
 import { usePools } from './premium/pools.tsx'
 
 const overviewMessages = messages({
@@ -90,10 +89,7 @@ export function Overview() {
 function Spending() {
   const { t, format } = useMessages(overviewMessages)
   const nowAt = useNow(3_600_000)
-  const movements = useQuery({
-    queryKey: ['listTransactions', 'month'],
-    queryFn: () => loadMovements(Date.now() - days * dayMs),
-  })
+  const movements = useMonthMovements()
   const sum = movements.data === undefined ? 0 : spentIn(movements.data)
   return (
     <Panel title={t.spending} aside={<span className="quiet">{t.spent(format.money(sum))}</span>}>

@@ -30,9 +30,9 @@ export function AbusePage() {
       <Panel className="stack">
         <Form className="line fields" onSubmit={search.mutate}>
           <TextInput label={t.address} {...address.props} />
-          <TextInput type="datetime-local" step={1} label={t.askedFrom} {...from.props} />
-          <TextInput type="datetime-local" step={1} label={t.askedTo} {...to.props} />
-          <TextInput label={t.askedWhy} description={t.askedWhyAbout} maxLength={200} {...reason.props} />
+          <TextInput type="datetime-local" step={1} label={t.searchFrom} {...from.props} />
+          <TextInput type="datetime-local" step={1} label={t.searchTo} {...to.props} />
+          <TextInput label={t.searchReason} description={t.reasonAbout} maxLength={200} {...reason.props} />
           <Button type="submit" loading={search.isPending} disabled={!isReady}>
             {t.ask}
           </Button>

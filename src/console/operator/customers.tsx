@@ -8,12 +8,10 @@ import { api, usePages } from './api.ts'
 import { operatorMessages } from './messages.ts'
 import { Nothing, RoleAct } from './parts.tsx'
 
-const debounceMs = 250
-
 export function CustomersPage() {
   const { t, format } = useMessages(operatorMessages)
   const typed = useTyped()
-  const [search] = useDebouncedValue(typed.text, debounceMs)
+  const [search] = useDebouncedValue(typed.text, 250)
   const pages = usePages('listCustomers', { query: search === '' ? {} : { search } })
   const add = async (values: Values) => {
     const made = await api.call('createCustomer', { body: { name: String(values['name']) } })

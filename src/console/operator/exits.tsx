@@ -39,8 +39,6 @@ const exitMessages = messages({
   difference: pair('More at the supplier', 'У поставщика больше на'),
 })
 
-const bytesPerGigabyte = 1_000_000_000
-
 const tones: Readonly<Record<string, Tone>> = { serving: 'good', down: 'bad', untried: 'warn' }
 
 /** The exits that premium traffic leaves by, and the state of each. */
@@ -84,7 +82,7 @@ function ExitActions({ of }: { readonly of: Exit }) {
             { name: 'supplied', label: t.supplied, kind: 'number' },
           ]}
           run={({ from, to, supplied }) => {
-            const supplied_bytes = Math.round(Number(supplied) * bytesPerGigabyte)
+            const supplied_bytes = Math.round(Number(supplied) * 1e9)
             return api.call('compareExit', { params, body: { from: String(from), to: String(to), supplied_bytes } })
           }}
           show={(done) => <Compared of={done} />}

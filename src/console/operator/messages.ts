@@ -71,7 +71,7 @@ export const operatorTexts = {
   ),
   movements: pair('Movements of money', 'Движения денег'),
   events: pair('Events sent to the customer', 'Что сообщено покупателю'),
-  told: pair('Details', 'Подробности'),
+  eventFields: pair('Details', 'Подробности'),
   customer: pair('Customer', 'Покупатель'),
   story: pair('The whole story', 'Вся история'),
   delivered: pair('What was delivered', 'Что выдано'),
@@ -90,10 +90,10 @@ export const operatorTexts = {
     'For reports of abuse. The question itself is written into the audit log.',
     'Для жалоб. Сам вопрос записывается в журнал.',
   ),
-  askedFrom: pair('At, or from', 'Когда, или с'),
-  askedTo: pair('To, for a stretch of time', 'По, если это промежуток'),
-  askedWhy: pair('Why', 'Зачем'),
-  askedWhyAbout: pair(
+  searchFrom: pair('At, or from', 'Когда, или с'),
+  searchTo: pair('To, for a stretch of time', 'По, если это промежуток'),
+  searchReason: pair('Why', 'Зачем'),
+  reasonAbout: pair(
     'The number of the report or the letter; it is written down too.',
     'Номер жалобы или письма; он тоже записывается.',
   ),
@@ -229,11 +229,6 @@ export const operatorTexts = {
     'Владелец делает всё, поддержка занимается покупателями, читатель смотрит.',
   ),
   addOperator: pair('Add an operator', 'Добавить оператора'),
-  roles: names({
-    owner: pair('Owner', 'Владелец'),
-    support: pair('Support', 'Поддержка'),
-    reader: pair('Reader', 'Читатель'),
-  }),
   removeAbout: pair(
     'Tokens and sessions of this operator end within a second.',
     'Токены и сеансы этого оператора закончатся за секунду.',

@@ -44,7 +44,7 @@ export function Events({ rows }: { readonly rows: readonly AnyEvent[] }) {
       columns={(column) => [
         column(t.when, (row) => format.moment(row.timestamp)),
         column(t.what, (row) => event.types[row.type] ?? row.type),
-        column.text(t.told, (row) => tellEvent(row.data, event, format)),
+        column.text(t.eventFields, (row) => tellEvent(row.data, event, format)),
       ]}
     />
   )

@@ -7,11 +7,9 @@ import { NodesTable } from './network.tsx'
 
 type Overview = OperatorAnswer<'getOverview'>
 
-const everyMs = 15_000
-
 export function OverviewPage() {
   const { t } = useMessages(operatorMessages)
-  const found = useRead('getOverview', { query: { days: 30 } }, { everyMs })
+  const found = useRead('getOverview', { query: { days: 30 } }, { everyMs: 15_000 })
   return (
     <Page title={t.overview} about={t.overviewAbout}>
       <Reading of={found} height={400}>

@@ -3,19 +3,7 @@ import type { AnyPayment, PaymentNotice } from '../client/operator.ts'
 import { Act, filled, Select } from '../shared/form.tsx'
 import { useMessages } from '../shared/language.tsx'
 import { messages, pair, phrase } from '../shared/messages.ts'
-import {
-  Cell,
-  Empty,
-  NoSuchPage,
-  Page,
-  Paged,
-  Panel,
-  ReadRows,
-  Rows,
-  SectionNav,
-  Status,
-  type Tone,
-} from '../shared/parts.tsx'
+import { Cell, Empty, Paged, Panel, ReadRows, Rows, Section, Status, type Tone } from '../shared/parts.tsx'
 import { methodNames } from '../shared/trade.ts'
 import { api, useMay, usePages, useRead } from './api.ts'
 import { CodesTab } from './codes.tsx'
@@ -110,18 +98,9 @@ const tones: Readonly<Record<State, Tone>> = {
 
 const tabs = { '': PaymentsTab, codes: CodesTab, providers: ProvidersTab }
 
-const isTab = (name: string): name is keyof typeof tabs => name in tabs
-
 export function PaymentsPage({ tab }: { readonly tab: string }) {
   const { t } = useMessages(paymentsMessages)
-  if (!isTab(tab)) return <NoSuchPage />
-  const Shown = tabs[tab]
-  return (
-    <Page title={t.payments} about={t.abouts[tab]}>
-      <SectionNav label={t.payments} base="/payments" names={t.tabs} current={tab} />
-      <Shown />
-    </Page>
-  )
+  return <Section title={t.payments} about={t.abouts} base="/payments" names={t.tabs} tabs={tabs} tab={tab} />
 }
 
 function PaymentsTab() {

@@ -1,6 +1,7 @@
 import { Button, Text, Textarea, Title } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
+import { isRecord } from '../client/call.ts'
 import type { Format } from '../shared/format.ts'
 import { useMessages } from '../shared/language.tsx'
 import { messages, names, pair, phrase } from '../shared/messages.ts'
@@ -59,10 +60,10 @@ const written = (catalogue: object): string =>
     (_, list: string) => `[${list.replace(/\s+/g, ' ')}]`,
   )
 
-function read(text: string): object | undefined {
+function read(text: string): Catalogue | undefined {
   try {
     const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? value : undefined
+    return isRecord(value) ? value : undefined
   } catch {
     return undefined
   }
@@ -85,7 +86,7 @@ function Editor({ of }: { readonly of: OperatorAnswer<'getCatalogue'> }) {
   const { t, format } = useMessages(priceMessages)
   const may = useMay()
   const [text, setText] = useState(() => written(of.catalogue))
-  const catalogue = read(text) as Catalogue | undefined
+  const catalogue = read(text)
   const compared = useMutation({
     mutationFn: (body: { readonly catalogue: Catalogue }) => api.call('compareCatalogue', { body }),
   })

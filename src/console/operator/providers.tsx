@@ -2,17 +2,14 @@ import { Button, Progress, Text, TextInput } from '@mantine/core'
 import type { PaymentProvider, Reconciliation } from '../client/operator.ts'
 import { Act, type ActField, Form, useTyped, type Values } from '../shared/form.tsx'
 import { useMessages } from '../shared/language.tsx'
-import { Cell, Facts, Panel, Reading, RefusalNotice, Rows, Status, type Tone } from '../shared/parts.tsx'
+import { Cell, Facts, Notice, Panel, Reading, RefusalNotice, Rows, Status, type Tone } from '../shared/parts.tsx'
 import { methodNames } from '../shared/trade.ts'
 import { api, useChange, useMay, useRead } from './api.ts'
 import { Mono } from './parts.tsx'
 import { providersMessages } from './providers-messages.ts'
 
-const healthEveryMs = 5_000
-const reconcileEveryMs = 1_000
-
 export function ProvidersTab() {
-  const found = useRead('listProviders', {}, { everyMs: healthEveryMs })
+  const found = useRead('listProviders', {}, { everyMs: 5_000 })
   return (
     <>
       <Reading of={found} height={400}>
@@ -170,7 +167,7 @@ function ReconcilePanel() {
   const from = useTyped(dayOf(Date.now() - 30 * dayMs))
   const to = useTyped(dayOf(Date.now() + dayMs))
   const start = useChange('startReconcile')
-  const state = useRead('getReconcile', {}, { everyMs: reconcileEveryMs }).data
+  const state = useRead('getReconcile', {}, { everyMs: 1_000 }).data
   return (
     <Panel title={t.reconcile} className="stack">
       <Text c="dimmed">{t.reconcileAbout}</Text>
@@ -194,17 +191,17 @@ function Outcome({ of }: { readonly of: Reconciliation }) {
   if (of.state === 'running') return <Progress value={100} animated aria-label={t.comparing} />
   if (of.state === 'failed') {
     return (
-      <div role="status" className="notice warn">
+      <Notice tone="warn">
         {t.failed} {of.problem}
-      </div>
+      </Notice>
     )
   }
   const { length } = of.differences
   return (
     <>
-      <div role="status" className={length === 0 ? 'notice good' : 'notice warn'}>
+      <Notice tone={length === 0 ? 'good' : 'warn'}>
         {t.compared(format.number(of.compared))} {length === 0 ? t.agree : t.differ(format.number(length))}
-      </div>
+      </Notice>
       {length > 0 && (
         <Rows
           label={t.reconcile}

@@ -1,11 +1,10 @@
-import { Button, TextInput } from '@mantine/core'
+import { TextInput } from '@mantine/core'
 import { download, toCsv } from '../shared/browser.ts'
 import { Chart } from '../shared/chart.tsx'
 import { useTyped } from '../shared/form.tsx'
-import { Icon } from '../shared/icons.tsx'
 import { useLanguage, useMessages } from '../shared/language.tsx'
 import { messages, pair, phrase } from '../shared/messages.ts'
-import { Empty, Figures, Page, Panel, Reading, Rows, type RowsProps } from '../shared/parts.tsx'
+import { CsvButton, Empty, Figures, Page, Panel, Reading, Rows, type RowsProps } from '../shared/parts.tsx'
 import { methodNames, tradeMessages } from '../shared/trade.ts'
 import { type OperatorAnswer, useRead } from './api.ts'
 
@@ -77,17 +76,7 @@ function Report<Row extends ReportRow>({ name, rows, isShown = () => true, ...ta
     const head = Object.keys(rows[0] ?? {})
     download(`${name}.csv`, toCsv([head, ...rows.map((row) => head.map((each) => row[each] ?? null))]), 'text/csv')
   }
-  const csv = (
-    <Button
-      variant="default"
-      size="xs"
-      disabled={rows.length === 0}
-      leftSection={<Icon name="download" size={15} />}
-      onClick={save}
-    >
-      {t.csv(table.label)}
-    </Button>
-  )
+  const csv = <CsvButton label={t.csv(table.label)} disabled={rows.length === 0} onClick={save} />
   return (
     <Panel title={table.label} aside={csv} className="stack">
       <Rows

@@ -28,13 +28,11 @@ const verifyMessages = messages({
   parts: pair<Readonly<Record<string, string>>>({}, parts),
 })
 
-const everyMs = 500
-
 export function VerifyPage() {
   const { t } = useMessages(verifyMessages)
   const may = useMay()
   const start = useChange('startVerify')
-  const state = useRead('getVerify', {}, { everyMs })
+  const state = useRead('getVerify', {}, { everyMs: 500 })
   const isRunning = state.data?.state === 'running'
   return (
     <Page

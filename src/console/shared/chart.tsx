@@ -2,41 +2,36 @@ import { useComputedColorScheme } from '@mantine/core'
 import { useEffect, useRef } from 'react'
 import { useLanguage } from './language.tsx'
 
-type Series = { readonly label: string; readonly values: readonly number[] }
-
 type ChartProps = {
   /** The text that a screen reader reads. */
   readonly label: string
   /** Instants in milliseconds, one for each value. */
   readonly times: readonly number[]
-  readonly series: readonly Series[]
+  readonly series: readonly { readonly label: string; readonly values: readonly number[] }[]
   readonly write: (value: number) => string
-  readonly shape?: 'bars' | 'line'
-  readonly height?: number
 }
 
 const strokes = ['--chart-first', '--chart-second'] as const
-
-/** The chart library is loaded by the first chart: most pages have none. */
-const loadDrawing = async () => (await import('uplot')).default
+const height = 220
 
 async function draw(container: HTMLElement, props: ChartProps, language: string) {
-  const Drawing = await loadDrawing()
+  // The library is loaded by the first chart: most pages have none.
+  const { default: Drawing } = await import('uplot')
   const style = getComputedStyle(container)
   const colour = (name: string): string => style.getPropertyValue(name).trim()
   const { bars } = Drawing.paths
-  const paths = props.shape !== 'line' && bars ? { paths: bars({ size: [0.62, 34], radius: 0.2 }) } : {}
+  const paths = bars ? { paths: bars({ size: [0.62, 34], radius: 0.2 }) } : {}
   const axis = { stroke: colour('--mantine-color-dimmed'), font: '12px system-ui', ticks: { show: false } }
   const written = new Intl.DateTimeFormat(language, { day: 'numeric', month: 'short' })
   const toHour = new Intl.DateTimeFormat(language, { hour: '2-digit', minute: '2-digit' })
   const spanMs = (props.times.at(-1) ?? 0) - (props.times[0] ?? 0)
   const toTime = (second: number) => (spanMs > 3 * 86_400_000 ? written : toHour).format(new Date(second * 1000))
   // Half a step on either side, so that the first and last bars are not cut.
-  const edge = props.shape === 'line' ? 0 : spanMs / 1000 / Math.max(1, props.times.length - 1) / 2
+  const edge = spanMs / 1000 / Math.max(1, props.times.length - 1) / 2
   return new Drawing(
     {
       width: container.clientWidth,
-      height: props.height ?? 220,
+      height,
       cursor: { show: false },
       legend: { show: false },
       padding: [12, 8, 0, 0],
@@ -60,7 +55,7 @@ async function draw(container: HTMLElement, props: ChartProps, language: string)
           label,
           stroke: colour(strokes[index] ?? strokes[0]),
           fill: colour(`${strokes[index] ?? strokes[0]}-fill`),
-          width: props.shape === 'line' ? 2 : 0,
+          width: 0,
           points: { show: false },
           ...paths,
         })),
@@ -76,7 +71,6 @@ export function Chart(props: ChartProps) {
   const container = useRef<HTMLDivElement>(null)
   const { language } = useLanguage()
   const scheme = useComputedColorScheme()
-  const { label, height = 220 } = props
   const drawn = JSON.stringify([props.times, props.series, language, scheme])
   useEffect(() => {
     const at = container.current
@@ -96,10 +90,10 @@ export function Chart(props: ChartProps) {
       sized.disconnect()
       drawing?.destroy()
     }
-  }, [drawn, height])
+  }, [drawn])
   return (
     <figure className="chart">
-      <div ref={container} role="img" aria-label={label} className="chart-place" data-height={height} />
+      <div ref={container} role="img" aria-label={props.label} className="chart-place" />
       {props.series.length > 1 && (
         <figcaption>
           {props.series.map((each, index) => (

@@ -4,12 +4,10 @@ import { Icon } from './icons.tsx'
 import { useMessages } from './language.tsx'
 import { commonMessages } from './messages.ts'
 
-const shownForMs = 1_500
-
 function useCopying(text: string): readonly [isCopied: boolean, copy: () => void] {
   const [isCopied, setCopied] = useState(false)
   useEffect(() => {
-    const timer = isCopied ? setTimeout(() => setCopied(false), shownForMs) : undefined
+    const timer = isCopied ? setTimeout(() => setCopied(false), 1_500) : undefined
     return () => clearTimeout(timer)
   }, [isCopied])
   return [isCopied, () => void navigator.clipboard.writeText(text).then(() => setCopied(true))]
@@ -29,7 +27,8 @@ export function Copy({ text }: { readonly text: string }) {
 
 type CopyProps = { readonly text: string; readonly label: string }
 
-function PlainCopy({ text, label, children }: CopyProps & { readonly children?: ReactNode }) {
+/** A copy button, for a value that is shown inside or beside it. */
+export function CopyIcon({ text, label, children }: CopyProps & { readonly children?: ReactNode }) {
   const { t } = useMessages(commonMessages)
   const [isCopied, copy] = useCopying(text)
   return (
@@ -42,13 +41,10 @@ function PlainCopy({ text, label, children }: CopyProps & { readonly children?: 
 
 /** A value that a click copies. */
 export const Copyable = ({ text, label }: CopyProps) => (
-  <PlainCopy text={text} label={`${label} ${text}`}>
+  <CopyIcon text={text} label={`${label} ${text}`}>
     <span className="mono">{text}</span>
-  </PlainCopy>
+  </CopyIcon>
 )
-
-/** A copy button for a value that is shown beside it. */
-export const CopyIcon = (props: CopyProps) => <PlainCopy {...props} />
 
 /** Preformatted lines that the keyboard can scroll. */
 export const Lines = ({ text, label, children }: CopyProps & { readonly children?: ReactNode }) => (

@@ -167,11 +167,7 @@ export function Dialog(props: ModalProps) {
   return <Modal closeButtonProps={{ 'aria-label': t.close }} {...props} />
 }
 
-type DialogButtonProps = {
-  readonly label: string
-  readonly look?: ButtonProps
-  readonly children: (close: () => void) => ReactNode
-}
+type DialogButtonProps = Readonly<{ label: string; look?: ButtonProps; children: (close: () => void) => ReactNode }>
 
 /** A button that opens a form over the page. */
 export function DialogButton({ label, look, children }: DialogButtonProps) {

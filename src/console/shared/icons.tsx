@@ -50,8 +50,8 @@ export const Icon = ({ name, size = 18 }: { readonly name: IconName; readonly si
 )
 
 /** The logo: a raised barrier. */
-export const Mark = ({ size = 26 }: { readonly size?: number }) => (
-  <svg aria-hidden="true" width={size} height={size} viewBox="0 0 32 32">
+export const Mark = () => (
+  <svg aria-hidden="true" width={26} height={26} viewBox="0 0 32 32">
     <rect width="32" height="32" rx="8" className="mark-ground" />
     <path d="M8 25V12M8 21L24 8" className="mark-line" />
     <circle cx="8" cy="11" r="2.6" className="mark-dot" />

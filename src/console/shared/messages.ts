@@ -87,6 +87,11 @@ const common = {
   price: pair('Price', 'Цена'),
   close: pair('Close', 'Закрыть'),
   role: pair('Role', 'Роль'),
+  roles: names({
+    owner: pair('Owner', 'Владелец'),
+    support: pair('Support', 'Поддержка'),
+    reader: pair('Reader', 'Читатель'),
+  }),
   login: pair('Login', 'Логин'),
   password: pair('Password', 'Пароль'),
   newPassword: pair('New password', 'Новый пароль'),

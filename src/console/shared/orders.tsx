@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react'
+import type { Order } from '../client/customer.ts'
 import type { Format } from './format.ts'
 import { useMessages } from './language.tsx'
 import { messages, pair } from './messages.ts'
@@ -7,17 +8,6 @@ import { orderName, type Trade, tradeMessages } from './trade.ts'
 
 /** A record whose fields depend on the product. */
 type Fields = Readonly<Record<string, unknown>>
-
-/** An order as its customer and the operator see it. */
-type Order = {
-  readonly order_id: string
-  readonly product: string
-  readonly action: string
-  readonly price_rub: number
-  readonly created_at: string
-  readonly request: Fields
-  readonly calculation: Fields
-}
 
 const orderMessages = messages({
   request: pair('What was asked for', 'Что было заказано'),
@@ -73,17 +63,15 @@ function namesOf(name: string, trade: Trade): Trade['fields'] {
 /** Writes a value by its field's name: an amount, a time, bytes, a country. */
 function write(name: string, value: unknown, format: Format, trade: Trade): string {
   if (value === null || value === undefined) return '—'
-  const isPlain = typeof value === 'string' || typeof value === 'number'
-  const named = isPlain ? namesOf(name, trade)[value] : undefined
+  if (typeof value !== 'string' && typeof value !== 'number') return JSON.stringify(value)
+  const named = namesOf(name, trade)[value]
   if (named !== undefined) return named
-  if (name.startsWith('country') && typeof value === 'string') return format.country(value)
-  if (name.endsWith('_rub') && typeof value === 'number') return format.exactMoney(value)
-  if ((name === 'gb' || name.endsWith('_gb')) && typeof value === 'number') return format.gigabytes(value)
   if (name === 'kopecks') return format.exactMoney(Number(value) / 100)
-  if (name.endsWith('_at') && typeof value === 'number') return format.moment(new Date(value).toISOString())
-  if (name.endsWith('_at') && typeof value === 'string') return format.moment(value)
-  if ((name === 'bytes' || name.endsWith('_bytes')) && typeof value === 'number') return format.bytes(value)
-  return typeof value === 'string' || typeof value === 'number' ? String(value) : JSON.stringify(value)
+  if (name.endsWith('_at')) return format.moment(new Date(value).toISOString())
+  if (typeof value === 'string') return name.startsWith('country') ? format.country(value) : value
+  if (name.endsWith('_rub')) return format.exactMoney(value)
+  if (name === 'gb' || name.endsWith('_gb')) return format.gigabytes(value)
+  return name === 'bytes' || name.endsWith('_bytes') ? format.bytes(value) : String(value)
 }
 
 /** All fields of a record; one without a text is shown by its own name. */

@@ -4,14 +4,9 @@ import { CallLost, CallRefused } from '../client/call.ts'
 import { Icon, type IconName } from './icons.tsx'
 import { useLanguage, useMessages } from './language.tsx'
 import { commonMessages } from './messages.ts'
-import { sayRefusal } from './refusals/say.ts'
+import { sayRefusal } from './refusal.ts'
 
-type PageProps = {
-  readonly title: string
-  readonly about?: ReactNode
-  readonly actions?: ReactNode
-  readonly children: ReactNode
-}
+type PageProps = Readonly<{ title: string; about?: ReactNode; actions?: ReactNode; children: ReactNode }>
 
 /** A page with its heading, which takes the focus so that a screen reader reads it. */
 export function Page({ title, about, actions, children }: PageProps) {
@@ -57,12 +52,7 @@ export function NoSuchPage() {
   )
 }
 
-type PanelProps = {
-  readonly title?: string
-  readonly aside?: ReactNode
-  readonly children: ReactNode
-  readonly className?: string
-}
+type PanelProps = Readonly<{ title?: string; aside?: ReactNode; children: ReactNode; className?: string }>
 
 export const Panel = ({ title, aside, children, className = '' }: PanelProps) => (
   <section className={`panel ${className}`}>
@@ -76,30 +66,37 @@ export const Panel = ({ title, aside, children, className = '' }: PanelProps) =>
   </section>
 )
 
-/** The pages of one section: `names` by the last part of their paths, '' for the section itself. */
-export const SectionNav = ({
-  label,
-  base,
-  names,
-  current,
-}: Readonly<{
-  label: string
-  base: string
-  names: Readonly<Record<string, string>>
-  current: string
-}>) => (
-  <nav className="tabs" aria-label={label}>
-    {Object.entries(names).map(([tab, name]) => (
-      <a
-        key={tab}
-        href={tab === '' ? `#${base}` : `#${base}/${tab}`}
-        aria-current={tab === current ? 'page' : undefined}
-      >
-        {name}
-      </a>
-    ))}
-  </nav>
-)
+type SectionProps<Tab extends string> = {
+  readonly title: string
+  readonly about: string | Readonly<Record<Tab, string>>
+  readonly base: string
+  readonly names: Readonly<Record<Tab, string>>
+  readonly tabs: Readonly<Record<Tab, () => ReactNode>>
+  readonly tab: string
+}
+
+/** One of the pages of a section: `names` and `tabs` by the last part of their paths, '' for the section itself. */
+export function Section<Tab extends string>({ title, about, base, names, tabs, tab }: SectionProps<Tab>) {
+  const isTab = (name: string): name is Tab => name in tabs
+  if (!isTab(tab)) return <NoSuchPage />
+  const Shown: () => ReactNode = tabs[tab]
+  return (
+    <Page title={title} about={typeof about === 'string' ? about : about[tab]}>
+      <nav className="tabs" aria-label={title}>
+        {Object.entries<string>(names).map(([each, name]) => (
+          <a
+            key={each}
+            href={each === '' ? `#${base}` : `#${base}/${each}`}
+            aria-current={each === tab ? 'page' : undefined}
+          >
+            {name}
+          </a>
+        ))}
+      </nav>
+      <Shown />
+    </Page>
+  )
+}
 
 type FigureProps = { readonly label: string; readonly value: ReactNode; readonly note?: ReactNode }
 
@@ -137,12 +134,7 @@ export const OnOff = ({ isOn, on, off }: { readonly isOn: boolean; readonly on: 
   <Status tone={isOn ? 'good' : 'bad'}>{isOn ? on : off}</Status>
 )
 
-type EmptyProps = {
-  readonly icon: IconName
-  readonly title: string
-  readonly about: string
-  readonly children?: ReactNode
-}
+type EmptyProps = Readonly<{ icon: IconName; title: string; about: string; children?: ReactNode }>
 
 export const Empty = ({ icon, title, about, children }: EmptyProps) => (
   <div className="empty">
@@ -155,12 +147,7 @@ export const Empty = ({ icon, title, about, children }: EmptyProps) => (
   </div>
 )
 
-type Shown = {
-  readonly title: string
-  readonly text: string
-  readonly money?: string | undefined
-  readonly request?: string | null
-}
+type Shown = Readonly<{ title: string; text: string; money?: string | undefined; request?: string | null }>
 
 /** Whether money moved, for operations that charge. The shop's own text may have said so. */
 function tellMoney({ charged }: CallRefused, text: string, t: (typeof commonMessages)['en']): string | undefined {
@@ -181,6 +168,20 @@ function useShown(error: unknown): Shown {
   }
 }
 
+/** The outcome of an action, read out by screen readers. */
+export const Notice = ({ tone, children }: { readonly tone: 'good' | 'warn'; readonly children: ReactNode }) => (
+  <div role="status" className={`notice ${tone}`}>
+    {children}
+  </div>
+)
+
+/** A small explanation under a field or a list. */
+export const Hint = ({ children }: { readonly children: ReactNode }) => (
+  <Text size="sm" c="dimmed">
+    {children}
+  </Text>
+)
+
 /** Shows a failed call, and whether money moved; nothing without an error. */
 export function RefusalNotice({ error, onAgain }: { readonly error: unknown; readonly onAgain?: () => void }) {
   const { t } = useMessages(commonMessages)
@@ -193,9 +194,9 @@ export function RefusalNotice({ error, onAgain }: { readonly error: unknown; rea
         {text} {money !== undefined && <strong>{money}</strong>}
       </Text>
       {request !== undefined && request !== null && (
-        <Text size="sm" c="dimmed">
+        <Hint>
           {t.request} <code>{request}</code>
-        </Text>
+        </Hint>
       )}
       {onAgain && (
         <Button variant="default" size="xs" mt="xs" onClick={onAgain}>
@@ -209,11 +210,7 @@ export function RefusalNotice({ error, onAgain }: { readonly error: unknown; rea
 /** The part of a query that is shown. */
 type Read<Of> = { readonly data: Of | undefined; readonly error: Error | null; readonly refetch: () => unknown }
 
-type ReadingProps<Of> = {
-  readonly of: Read<Of>
-  readonly height?: number
-  readonly children: (found: Of) => ReactNode
-}
+type ReadingProps<Of> = Readonly<{ of: Read<Of>; height?: number; children: (found: Of) => ReactNode }>
 
 /** The answer of a query; a placeholder of this height while it loads, its error with a button to retry. */
 export function Reading<Of>({ of, height = 120, children }: ReadingProps<Of>) {
@@ -334,9 +331,7 @@ export function Rows<Row>({ label, rows, keyOf, columns: toColumns, empty }: Row
   )
 }
 
-type ReadRowsProps<Row> = Omit<RowsProps<Row>, 'rows'> & {
-  readonly of: Read<{ readonly items: readonly Row[] }>
-}
+type ReadRowsProps<Row> = Omit<RowsProps<Row>, 'rows'> & Readonly<{ of: Read<{ readonly items: readonly Row[] }> }>
 
 /** The items of a query as a table. */
 export const ReadRows = <Row,>({ of, ...table }: ReadRowsProps<Row>) => (
@@ -372,12 +367,15 @@ export function Country({ code, children }: { readonly code: string; readonly ch
   )
 }
 
-type RowButtonProps = {
-  readonly label: string
-  readonly of?: string
-  readonly isQuiet?: boolean
-  readonly onClick: () => void
-}
+type CsvButtonProps = { readonly label: string; readonly disabled?: boolean; readonly onClick: () => void }
+
+export const CsvButton = ({ label, ...props }: CsvButtonProps) => (
+  <Button variant="default" size="xs" leftSection={<Icon name="download" size={15} />} {...props}>
+    {label}
+  </Button>
+)
+
+type RowButtonProps = Readonly<{ label: string; of?: string; isQuiet?: boolean; onClick: () => void }>
 
 /** A button in a row; `of` names the row for screen readers. */
 export const RowButton = ({ label, of, isQuiet = false, onClick }: RowButtonProps) => (

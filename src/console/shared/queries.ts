@@ -27,8 +27,6 @@ const itemsOf = <Answer>(page: Answer): ItemsOf<Answer>[] => Object.values(page 
 const cursorOf = (page: unknown): string | undefined =>
   isRecord(page) && typeof page['next_cursor'] === 'string' ? page['next_cursor'] : undefined
 
-const newKey = (): string => `console-${crypto.randomUUID()}`
-
 /** A client's calls as hooks. A change invalidates every query. */
 export function createHooks<Operations extends Record<keyof Operations, Shape>>(client: Client<Operations>) {
   type Given<Of extends Name<Operations>> = Parameters<typeof client.call<Of>>[1]
@@ -82,25 +80,25 @@ export function createHooks<Operations extends Record<keyof Operations, Shape>>(
     return found
   }
 
-  function useChange<Of extends Name<Operations>>(name: Of) {
+  function useChange<Of extends Name<Operations>>(name: Of, onDone?: (answer: Operations[Of]['answer']) => void) {
     const queries = useQueryClient()
     return useMutation({
       mutationFn: (given: Given<Of>) => client.call(name, given),
-      onSuccess: () => queries.invalidateQueries(),
+      onSuccess: async (answer) => {
+        await queries.invalidateQueries()
+        onDone?.(answer)
+      },
     })
   }
 
-  /**
-   * A purchase. The idempotency key of a body is kept until the shop has answered, so that a double click or a retry
-   * after a lost answer buys once.
-   */
+  /** A purchase. Its body keeps one idempotency key until the shop has answered, so that a retry buys once. */
   function usePurchase<Of extends Name<Operations>>(name: Of) {
     const queries = useQueryClient()
     const attempt = useRef({ body: '', key: '' })
     const purchase = useMutation({
       mutationFn: async (body: Body<Operations[Of]>) => {
         const written = JSON.stringify(body)
-        if (attempt.current.body !== written) attempt.current = { body: written, key: newKey() }
+        if (attempt.current.body !== written) attempt.current = { body: written, key: `console-${crypto.randomUUID()}` }
         const bought = await client.call(name, { body, key: attempt.current.key })
         attempt.current.body = ''
         return bought

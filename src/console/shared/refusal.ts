@@ -1,4 +1,4 @@
-import type { CallRefused } from '../../client/call.ts'
+import { type CallRefused, isRecord } from '../client/call.ts'
 
 type Problem = { readonly field: string; readonly problem: string }
 
@@ -53,12 +53,7 @@ const fields: Readonly<Record<string, string>> = {
 }
 
 const isProblem = (value: unknown): value is Problem =>
-  typeof value === 'object' &&
-  value !== null &&
-  'field' in value &&
-  'problem' in value &&
-  typeof value.field === 'string' &&
-  typeof value.problem === 'string'
+  isRecord(value) && typeof value['field'] === 'string' && typeof value['problem'] === 'string'
 
 const sayProblem = ({ field, problem }: Problem): string => `${fields[field.split('.')[0] ?? ''] ?? field}: ${problem}.`
 

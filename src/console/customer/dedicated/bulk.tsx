@@ -52,12 +52,11 @@ type FormProps = { readonly ids: readonly number[]; readonly onDone: () => void 
 
 export function ProtocolForm({ ids, onDone, first = 'http' }: FormProps & { readonly first?: Proxy['port_type'] }) {
   const { t } = useMessages(dedicatedMessages)
-  const change = useChange('setProtocol')
+  const change = useChange('setProtocol', onDone)
   const [port_type, setProtocol] = useState(first)
-  const apply = () => change.mutate({ body: { ids, port_type } }, { onSuccess: onDone })
   const options = Object.entries(t.protocols) as [Proxy['port_type'], string][]
   return (
-    <SubmitForm label={t.apply} change={change} onSubmit={apply}>
+    <SubmitForm label={t.apply} change={change} onSubmit={() => change.mutate({ body: { ids, port_type } })}>
       <Select label={t.protocol} value={port_type} options={options} onChange={setProtocol} />
     </SubmitForm>
   )
@@ -65,13 +64,13 @@ export function ProtocolForm({ ids, onDone, first = 'http' }: FormProps & { read
 
 export function AutoRenewForm({ picked, onDone }: PickedProps) {
   const { t, format } = useMessages(dedicatedMessages)
-  const change = useChange('setAutoRenew')
+  const change = useChange('setAutoRenew', onDone)
   const periods = useProlongPeriods(picked)
   const [period, setPeriod] = useState(picked[0]?.auto_renew ?? 0)
   const body = { ids: picked.map((each) => each.id), period: period === 0 ? null : period }
   const options = periods.map((each) => [String(each), t.every(t.days(each, format))] as const)
   return (
-    <SubmitForm label={t.apply} change={change} onSubmit={() => change.mutate({ body }, { onSuccess: onDone })}>
+    <SubmitForm label={t.apply} change={change} onSubmit={() => change.mutate({ body })}>
       <Select
         label={t.autoRenew}
         value={String(period)}
@@ -84,11 +83,10 @@ export function AutoRenewForm({ picked, onDone }: PickedProps) {
 
 export function CommentForm({ ids, first, onDone }: FormProps & { readonly first: string }) {
   const { t } = useMessages(dedicatedMessages)
-  const change = useChange('setComment')
+  const change = useChange('setComment', onDone)
   const { value: comment, props } = useTyped(first)
-  const apply = () => change.mutate({ body: { ids, comment } }, { onSuccess: onDone })
   return (
-    <SubmitForm label={t.apply} change={change} onSubmit={apply}>
+    <SubmitForm label={t.apply} change={change} onSubmit={() => change.mutate({ body: { ids, comment } })}>
       <TextInput label={t.comment} {...props} data-autofocus />
     </SubmitForm>
   )
@@ -96,10 +94,9 @@ export function CommentForm({ ids, first, onDone }: FormProps & { readonly first
 
 export function PasswordsForm({ ids, onDone }: FormProps) {
   const { t } = useMessages(dedicatedMessages)
-  const change = useChange('resetPasswords')
-  const apply = () => change.mutate({ body: { ids } }, { onSuccess: onDone })
+  const change = useChange('resetPasswords', onDone)
   return (
-    <SubmitForm label={t.apply} change={change} onSubmit={apply}>
+    <SubmitForm label={t.apply} change={change} onSubmit={() => change.mutate({ body: { ids } })}>
       <Text c="dimmed">{t.newPasswordsAbout}</Text>
     </SubmitForm>
   )
@@ -155,11 +152,6 @@ type ExportForm = (typeof exportForms)[number]
 
 const isFile = (form: ExportForm): form is 'csv' | 'json' => form === 'csv' || form === 'json'
 
-const toQuery = (form: ExportForm, ids: readonly number[] | undefined) => ({
-  ...(isFile(form) ? { format: form } : { format: 'txt' as const, format_id: Number(form) as 1 | 2 | 3 | 4 }),
-  ids: ids?.join(','),
-})
-
 function pretty(text: string): string {
   const answer: unknown = JSON.parse(text)
   return JSON.stringify(isRecord(answer) ? answer['data'] : answer, null, 2)
@@ -171,7 +163,11 @@ export function ExportButton({ label, ids }: { readonly label: string; readonly 
   const [isOpen, setOpen] = useState(false)
   const [form, setForm] = useState<ExportForm>('1')
   const made = useMutation({
-    mutationFn: (chosen: ExportForm) => api.read('exportDedicated', { query: toQuery(chosen, ids) }),
+    mutationFn: (chosen: ExportForm) => {
+      const format_id = Number(chosen) as 1 | 2 | 3 | 4
+      const format = isFile(chosen) ? { format: chosen } : { format: 'txt' as const, format_id }
+      return api.read('exportDedicated', { query: { ...format, ids: ids?.join(',') } })
+    },
   })
   const choose = (chosen: ExportForm) => {
     setForm(chosen)

@@ -11,15 +11,9 @@ import { BuyNow } from '../money/pay.tsx'
 import { dedicatedMessages } from './messages.ts'
 
 type Kind = 3 | 4 | 6
-type DedicatedOrder = {
-  readonly ipv: Kind
-  readonly country_code: string
-  readonly period: number
-  readonly count: number
-}
+type DedicatedOrder = Readonly<{ ipv: Kind; country_code: string; period: number; count: number }>
 type Sold = CustomerAnswer<'listCountries'>
 
-const debounceMs = 200
 const maxCount = 1000
 
 /** The order with a country and a term that the shop sells of this kind. */
@@ -51,11 +45,7 @@ export function BuyDedicated() {
           <Choices<Kind>
             legend={t.kind}
             value={order.ipv}
-            options={([4, 3, 6] as const).map((value) => ({
-              value,
-              label: t.kinds[value],
-              note: t.kindsAbout[value],
-            }))}
+            options={([4, 3, 6] as const).map((value) => ({ value, label: t.kinds[value], note: t.kindsAbout[value] }))}
             onChange={(ipv) => set({ ipv })}
           />
           <Reading of={sold}>
@@ -125,7 +115,7 @@ type Purchase = ReturnType<typeof usePurchase<'buyDedicated'>>
 /** The price now, and the button, which is disabled with a reason if the purchase would be refused. */
 function Quote({ order, purchase }: { readonly order: DedicatedOrder; readonly purchase: Purchase }) {
   const { t, format } = useMessages(dedicatedMessages)
-  const [settled] = useDebouncedValue(order, debounceMs)
+  const [settled] = useDebouncedValue(order, 200)
   const quote = useRead('quoteDedicated', { query: settled }, { isWanted: isWhole(settled) })
   const balance = useRead('getBalance').data?.balance_rub
   const isCurrent = quote.data !== undefined && !quote.isPlaceholderData && isSame(order, quote.data)
@@ -183,13 +173,9 @@ function findProblem(
   return balance !== undefined && balance < price.price_rub ? t.tooPoor : undefined
 }
 
-function Bought({
-  bought,
-  onAgain,
-}: {
-  readonly bought: CustomerAnswer<'buyDedicated'>
-  readonly onAgain: () => void
-}) {
+type BoughtProps = { readonly bought: CustomerAnswer<'buyDedicated'>; readonly onAgain: () => void }
+
+function Bought({ bought, onAgain }: BoughtProps) {
   const { t, format } = useMessages(dedicatedMessages)
   const { proxies } = bought
   const lines = proxies.map(({ ip, port, username, password }) => `${ip}:${port}:${username}:${password ?? ''}`)

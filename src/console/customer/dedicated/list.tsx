@@ -12,14 +12,11 @@ import { loadPages } from '../api.ts'
 import { BulkBar, ExportButton } from './bulk.tsx'
 import { dedicatedMessages } from './messages.ts'
 
-/** At 500 a page; an export has all of them. */
-const maxPages = 10
-
-/** The customer's proxies, newest first. */
+/** The customer's newest 5,000 proxies; an export has all of them. */
 export const useProxies = () =>
   useQuery({
     queryKey: ['listDedicated', 'all'],
-    queryFn: () => loadPages('listDedicated', { query: { limit: 500 } }, maxPages),
+    queryFn: () => loadPages('listDedicated', { query: { limit: 500 } }, 10),
   })
 
 /** A proxy's name: the address to connect to. */
@@ -62,12 +59,7 @@ export function DedicatedList() {
 }
 
 /** A filter; an empty field matches every proxy. */
-type Filter = {
-  readonly text: string
-  readonly status: '' | Proxy['status']
-  readonly country: string
-  readonly ipv: number
-}
+type Filter = Readonly<{ text: string; status: '' | Proxy['status']; country: string; ipv: number }>
 
 const matches = (proxy: Proxy, { text, status, country, ipv }: Filter): boolean =>
   (status === '' || proxy.status === status) &&
@@ -112,11 +104,7 @@ function Listed({ all }: { readonly all: readonly Proxy[] }) {
   )
 }
 
-type FiltersProps = {
-  readonly all: readonly Proxy[]
-  readonly filter: Filter
-  readonly onFilter: (filter: Filter) => void
-}
+type FiltersProps = Readonly<{ all: readonly Proxy[]; filter: Filter; onFilter: (filter: Filter) => void }>
 
 function Filters({ all, filter, onFilter }: FiltersProps) {
   const { t, format } = useMessages(dedicatedMessages)
@@ -164,11 +152,7 @@ export function ProxyStatus({ proxy }: { readonly proxy: Proxy }) {
   return <Status tone="good">{t.active}</Status>
 }
 
-type TableProps = {
-  readonly found: readonly Proxy[]
-  readonly chosen: ReadonlySet<number>
-  readonly onToggle: (id: number) => void
-}
+type TableProps = Readonly<{ found: readonly Proxy[]; chosen: ReadonlySet<number>; onToggle: (id: number) => void }>
 
 function Table({ found, chosen, onToggle }: TableProps) {
   const { t, format } = useMessages(dedicatedMessages)

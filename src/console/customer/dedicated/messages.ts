@@ -1,5 +1,6 @@
 import type { Format } from '../../shared/format.ts'
 import { messages, names, pair, phrase } from '../../shared/messages.ts'
+import { tradeMessages } from '../../shared/trade.ts'
 
 export const dedicatedMessages = messages({
   title: pair('Dedicated proxies', 'Выделенные прокси'),
@@ -16,11 +17,7 @@ export const dedicatedMessages = messages({
   anyKind: pair('Any', 'Любой'),
   expired: pair('Expired', 'Истёк'),
   interrupted: pair('Interrupted', 'Прерван'),
-  kinds: names({
-    3: pair('IPv4 shared', 'IPv4 общий'),
-    4: pair('IPv4 private', 'IPv4 личный'),
-    6: pair('IPv6 private', 'IPv6 личный'),
-  }),
+  kinds: pair(tradeMessages.en.ipvs, tradeMessages.ru.ipvs),
   kindsAbout: names({
     3: pair('One address, up to three customers', 'Один адрес, до трёх покупателей'),
     4: pair('An address of your own', 'Адрес только ваш'),

@@ -64,8 +64,8 @@ function Actions({ proxy }: ProxyProps) {
 
 function ReplaceForm({ proxy: { id }, onDone }: ProxyProps & { readonly onDone: () => void }) {
   const { t } = useMessages(dedicatedMessages)
-  const change = useChange('replaceProxy')
-  const replace = () => change.mutate({ body: { id } }, { onSuccess: onDone })
+  const change = useChange('replaceProxy', onDone)
+  const replace = () => change.mutate({ body: { id } })
   return <Confirm about={t.replaceAbout} label={t.replace} change={change} onConfirm={replace} />
 }
 

@@ -3,31 +3,31 @@ import { useQuery } from '@tanstack/react-query'
 import type { Transaction } from '../../client/customer.ts'
 import { download, toCsv } from '../../shared/browser.ts'
 import { Copyable } from '../../shared/copy.tsx'
-import { Icon } from '../../shared/icons.tsx'
 import { useMessages } from '../../shared/language.tsx'
 import { sayNote } from '../../shared/notes.ts'
 import { OrderLink } from '../../shared/orders.tsx'
-import { Cell, Empty, Facts, Figures, Page, PagedRows, Panel, RefusalNotice } from '../../shared/parts.tsx'
+import { Cell, CsvButton, Empty, Facts, Figures, Page, PagedRows, Panel, RefusalNotice } from '../../shared/parts.tsx'
 import { tradeMessages } from '../../shared/trade.ts'
 import { type CustomerAnswer, loadPages, useChange, usePages, useRead } from '../api.ts'
 import { moneyMessages } from './messages.ts'
 import { TopUp } from './pay.tsx'
-import { spentIn } from './spending.ts'
+import { days, spentIn } from './spending.ts'
 
-const monthMs = 30 * 86_400_000
-const maxPages = 20
+/** The movements since a time, newest first; at most 10,000. */
+const loadMovements = (sinceAt: number): Promise<readonly Transaction[]> =>
+  loadPages('listTransactions', { query: { limit: 500 } }, 20, (each) => Date.parse(each.created_at) >= sinceAt)
 
-/** The movements since a time, newest first. */
-export const loadMovements = (sinceAt: number): Promise<readonly Transaction[]> =>
-  loadPages('listTransactions', { query: { limit: 500 } }, maxPages, (each) => Date.parse(each.created_at) >= sinceAt)
+/** The movements of the last 30 days. */
+export const useMonthMovements = () =>
+  useQuery({
+    queryKey: ['listTransactions', 'month'],
+    queryFn: () => loadMovements(Date.now() - days * 86_400_000),
+  })
 
 export function MoneyPage() {
   const { t, format } = useMessages(moneyMessages)
   const balance = useRead('getBalance').data
-  const movements = useQuery({
-    queryKey: ['listTransactions', 'month'],
-    queryFn: () => loadMovements(Date.now() - monthMs),
-  }).data
+  const movements = useMonthMovements().data
   return (
     <Page title={t.title} about={t.about}>
       <Figures
@@ -96,18 +96,8 @@ function Movements() {
   const { t, format, language } = useMessages(moneyMessages)
   const { t: trade } = useMessages(tradeMessages)
   const pages = usePages('listTransactions', { query: { limit: 100 } })
-  const csv = (
-    <Button
-      variant="default"
-      size="xs"
-      leftSection={<Icon name="download" size={15} />}
-      onClick={() => void downloadAll()}
-    >
-      {t.csv}
-    </Button>
-  )
   return (
-    <Panel title={t.transactions} aside={csv}>
+    <Panel title={t.transactions} aside={<CsvButton label={t.csv} onClick={() => void downloadAll()} />}>
       <PagedRows
         label={t.transactions}
         of={pages}

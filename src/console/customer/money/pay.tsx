@@ -6,26 +6,21 @@ import type { Payment, PaymentMethod } from '../../client/customer.ts'
 import { toPicture, useNow } from '../../shared/browser.ts'
 import { Form, Select, useTyped } from '../../shared/form.tsx'
 import { useMessages } from '../../shared/language.tsx'
-import { Panel, RefusalNotice } from '../../shared/parts.tsx'
+import { Hint, Notice, Panel, RefusalNotice } from '../../shared/parts.tsx'
 import { methodNames } from '../../shared/trade.ts'
 import { api, usePurchase, useRead } from '../api.ts'
 import { moneyMessages } from './messages.ts'
 
-/** Whether the shop takes payments. */
-export const isTaking: boolean = api.has('listPaymentMethods')
 const pollMs = 2_000
-const debounceMs = 300
 
 /** The payment methods with their names in the reader's language; none if the shop takes no payments. */
 function useMethods(): readonly PaymentMethod[] {
   const { t: names } = useMessages(methodNames)
-  const found = useRead('listPaymentMethods', {}, { isWanted: isTaking }).data?.items ?? []
+  const found = useRead('listPaymentMethods').data?.items ?? []
   return found.map((each) => ({ ...each, name: names[each.method] ?? each.name }))
 }
 
-/** Begins a payment, under one idempotency key until the shop has answered. */
-const useBegin = () => usePurchase('createPayment')
-type Begin = ReturnType<typeof useBegin>
+type Begin = ReturnType<typeof usePurchase<'createPayment'>>
 
 /** The page to which a provider sends the payer back. */
 const returnUrl = (): string => `${location.origin}/#/money`
@@ -34,14 +29,14 @@ const toOptions = (methods: readonly PaymentMethod[]) => methods.map((each) => [
 
 /** The last payment, if it can still be paid: a payer who comes back finds it here. */
 function useOpenPayment(): Payment | undefined {
-  const last = useRead('listPayments', { query: { limit: 1 } }, { isWanted: isTaking }).data?.payments[0]
+  const last = useRead('listPayments', { query: { limit: 1 } }).data?.payments[0]
   return last?.status === 'pending' ? last : undefined
 }
 
 /** Tops the balance up, if the shop takes payments. */
 export function TopUp() {
   const methods = useMethods()
-  const begin = useBegin()
+  const begin = usePurchase('createPayment')
   const open = useOpenPayment()
   const [shown, setShown] = useState<Payment>()
   const [isPutAside, setPutAside] = useState(false)
@@ -94,42 +89,39 @@ function TopUpForm({ methods, begin }: { readonly methods: readonly PaymentMetho
           {t.pay}
         </Button>
       </Form>
-      <Text size="sm" c="dimmed">
+      <Hint>
         {t.limits(format.money(method.min_rub), format.money(method.max_rub))}
         {method.fee_percent > 0 && ` ${t.fee(format.number(method.fee_percent))}`}
-      </Text>
+      </Hint>
       {isWithin && request.code !== undefined && <Bonus request={request} />}
       <RefusalNotice error={begin.error} onAgain={() => begin.buy(body)} />
     </Panel>
   )
 }
 
-type BonusProps = { readonly request: { readonly amount_rub: number; readonly method: string; readonly code?: string } }
-
 /** What the code would add, or why it adds nothing. */
-function Bonus({ request }: BonusProps) {
+function Bonus({ request }: { readonly request: { amount_rub: number; method: string; code?: string } }) {
   const { t, format } = useMessages(moneyMessages)
-  const [settled] = useDebouncedValue(request, debounceMs)
+  const [settled] = useDebouncedValue(request, 300)
   const quote = useRead('quotePayment', { query: settled }, { isWanted: settled.code !== undefined })
   if (quote.error !== null) return <RefusalNotice error={quote.error} />
   if (quote.data === undefined || quote.isPlaceholderData) return null
   return (
-    <div role="status" className="notice good">
+    <Notice tone="good">
       {t.bonus(format.exactMoney(quote.data.bonus_rub), format.exactMoney(quote.data.balance_grows_rub))}
-    </div>
+    </Notice>
   )
 }
 
 /** The body of a purchase, with its product. */
 type PaidOrder = Readonly<Record<string, unknown>> & { readonly product: 'dedicated' | 'traffic' | 'vpn' }
-type BuyNowProps = { readonly price: number | undefined; readonly order: PaidOrder }
 
 /** Pays what the balance lacks for an order; the shop buys at the price shown once the money has come. */
-export function BuyNow({ price, order }: BuyNowProps) {
+export function BuyNow({ price, order }: { readonly price: number | undefined; readonly order: PaidOrder }) {
   const { t, format } = useMessages(moneyMessages)
   const methods = useMethods()
   const balance = useRead('getBalance').data?.balance_rub
-  const begin = useBegin()
+  const begin = usePurchase('createPayment')
   const [chosen, setChosen] = useState('')
   const email = useTyped()
   if (begin.data) return <Paying begun={begin.data} onAnother={begin.reset} />
@@ -157,11 +149,7 @@ export function BuyNow({ price, order }: BuyNowProps) {
       <Button size="md" loading={begin.isPending} onClick={start}>
         {t.buyNow(format.money(amount))}
       </Button>
-      {method.fee_percent > 0 && (
-        <Text size="sm" c="dimmed">
-          {t.fee(format.number(method.fee_percent))}
-        </Text>
-      )}
+      {method.fee_percent > 0 && <Hint>{t.fee(format.number(method.fee_percent))}</Hint>}
       <RefusalNotice error={begin.error} onAgain={start} />
     </div>
   )
@@ -219,9 +207,9 @@ function Ended({ payment, children }: { readonly payment: Payment; readonly chil
   const isPaid = payment.status === 'paid'
   return (
     <Panel title={t.topUp} className="stack">
-      <div role="status" className={isPaid ? 'notice good' : 'notice warn'}>
+      <Notice tone={isPaid ? 'good' : 'warn'}>
         {isPaid ? t.paid(format.money(payment.amount_rub)) : t.ended[payment.status]}
-      </div>
+      </Notice>
       {payment.purchase && <Purchase of={payment.purchase} />}
       <div className="line">{children}</div>
     </Panel>
@@ -236,15 +224,15 @@ function Purchase({ of }: { readonly of: NonNullable<Payment['purchase']> }) {
   if (of.state === 'waiting') return <Text>{t.purchaseWaits}</Text>
   if (of.state !== 'bought') {
     return (
-      <div role="status" className="notice warn">
+      <Notice tone="warn">
         {t.purchaseNot} {of.problem}
-      </div>
+      </Notice>
     )
   }
   return (
-    <div role="status" className="notice good">
+    <Notice tone="good">
       {t.purchaseBought} <a href={pages[of.product] ?? '#/orders'}>{t.toBought}</a>
-    </div>
+    </Notice>
   )
 }
 

@@ -1,7 +1,7 @@
 import { Button, Text } from '@mantine/core'
 import { Copyable } from '../../shared/copy.tsx'
 import { useMessages } from '../../shared/language.tsx'
-import { Facts, Panel, Reading, RefusalNotice, RowButton, Rows } from '../../shared/parts.tsx'
+import { Facts, Hint, Panel, Reading, RefusalNotice, RowButton, Rows } from '../../shared/parts.tsx'
 import { useChange, useRead } from '../api.ts'
 import { HowTo } from '../how-to.tsx'
 import { AddAddress } from '../my-address.tsx'
@@ -40,9 +40,7 @@ export function Credentials({ subuser }: Whose) {
           />
         )}
       </Reading>
-      <Text size="sm" c="dimmed">
-        {t.newPasswordAbout}
-      </Text>
+      <Hint>{t.newPasswordAbout}</Hint>
       <div>
         <Button
           variant="default"
@@ -108,9 +106,8 @@ export function Whitelist({ subuser }: Whose) {
 /** Instructions with the host, port, login and password of a rotating proxy. */
 function UseIt() {
   const format = '{host} {port} {login} {password}'
-  const made = useRead('generateProxies', {
-    body: { pool_type: 'residential', type: 'rotating', quantity: 1, format },
-  })
+  const body = { pool_type: 'residential', type: 'rotating', quantity: 1, format } as const
+  const made = useRead('generateProxies', { body })
   return (
     <Reading of={made}>
       {({ proxies }) => {

@@ -11,8 +11,6 @@ import { premiumMessages } from './messages.ts'
 import { usePools } from './pools.tsx'
 import { useSubuserChoice } from './subusers.tsx'
 
-const debounceMs = 250
-
 type ProxyListOrder = {
   readonly pool_type: string
   readonly country: string
@@ -49,7 +47,7 @@ export function GenerateTab() {
   const pools = usePools(subuser_id).data
   const [list, setList] = useState(first)
   const set = (change: Partial<ProxyListOrder>) => setList({ ...list, ...change })
-  const [settled] = useDebouncedValue(list, debounceMs)
+  const [settled] = useDebouncedValue(list, 250)
   const isWhole = settled.quantity >= 1 && settled.quantity <= 1000 && settled.session_ttl >= 1
   const made = useRead('generateProxies', { body: { ...toBody(settled), subuser_id } }, { isWanted: isWhole })
   const pool = pools?.find((each) => each.pool_type === list.pool_type)

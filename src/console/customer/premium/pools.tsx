@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { NumberField, Select } from '../../shared/form.tsx'
 import { useMessages } from '../../shared/language.tsx'
-import { Facts, Figure, Panel, Reading, RefusalNotice } from '../../shared/parts.tsx'
+import { Facts, Figure, Hint, Notice, Panel, Reading, RefusalNotice } from '../../shared/parts.tsx'
 import { api, type CustomerAnswer, usePurchase, useRead } from '../api.ts'
 import { BuyNow } from '../money/pay.tsx'
 import { premiumMessages } from './messages.ts'
@@ -51,7 +51,6 @@ function Gauge({ pool }: { readonly pool: Pool }) {
   )
 }
 
-const debounceMs = 200
 const maxTiers = 20
 
 type Tier = { readonly from_gb: number; readonly price_per_gb_rub: number }
@@ -72,7 +71,7 @@ function BuyTraffic({ pools }: { readonly pools: readonly Pool[] }) {
   const { t, format } = useMessages(premiumMessages)
   const [pool_type, setPool] = useState(pools[0]?.pool_type ?? '')
   const [gb, setGb] = useState(5)
-  const [settled] = useDebouncedValue(gb, debounceMs)
+  const [settled] = useDebouncedValue(gb, 200)
   const isWhole = settled >= 0.1 && settled <= 10_000
   const quote = useRead('quoteTraffic', { query: { pool_type, gb: settled } }, { isWanted: isWhole })
   const tiers = useQuery({ queryKey: ['tiers', pool_type], queryFn: () => loadTiers(pool_type) })
@@ -103,12 +102,12 @@ function BuyTraffic({ pools }: { readonly pools: readonly Pool[] }) {
           </div>
           <Price quote={quote} isCurrent={isCurrent} purchase={purchase} order={{ pool_type, gb }} />
           {purchase.data && !purchase.isPending && (
-            <div role="status" className="notice good">
+            <Notice tone="good">
               {t.bought(
                 format.gigabytes(purchase.data.traffic_added_gb),
                 format.gigabytes(purchase.data.traffic_balance_gb),
               )}
-            </div>
+            </Notice>
           )}
         </div>
         <Reading of={tiers}>{(all) => <Tiers all={all} now={quote.data?.tier.from_gb} />}</Reading>
@@ -168,12 +167,12 @@ function Price({ quote, isCurrent, purchase, order }: PriceProps) {
                 ]}
               />
               {found.next_tier !== null && (
-                <Text size="sm" c="dimmed">
+                <Hint>
                   {t.saveMore(
                     format.gigabytes(found.next_tier.missing_gb),
                     format.money(found.next_tier.price_per_gb_rub),
                   )}
-                </Text>
+                </Hint>
               )}
               {isTooPoor && <Text size="sm">{t.tooPoor}</Text>}
             </div>

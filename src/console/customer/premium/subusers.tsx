@@ -13,9 +13,8 @@ import { premiumMessages } from './messages.ts'
 import { usePools } from './pools.tsx'
 
 const bytesPerGigabyte = 1_000_000_000
-const maxShown = 500
 
-const useSubusers = () => useRead('listSubusers', { query: { limit: maxShown } })
+const useSubusers = () => useRead('listSubusers', { query: { limit: 500 } })
 
 /** A sub-user's name; the default sub-user has a translated one until it is renamed. */
 const nameOf = ({ name, login, is_default }: Subuser, t: { readonly main: string }): string =>

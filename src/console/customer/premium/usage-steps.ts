@@ -2,9 +2,7 @@ import type { Operations } from '../../client/customer.ts'
 
 type Item = Operations['getPremiumUsage']['answer']['items'][number]
 
-const hourMs = 3_600_000
-const dayMs = 86_400_000
-const spans = { hour: { stepMs: hourMs, count: 48 }, day: { stepMs: dayMs, count: 30 } } as const
+const spans = { hour: { stepMs: 3_600_000, count: 48 }, day: { stepMs: 86_400_000, count: 30 } } as const
 export type By = keyof typeof spans
 
 /** The start of the chart, at a whole step, so that reopened pages use the same query. */

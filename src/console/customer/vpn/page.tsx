@@ -8,6 +8,7 @@ import { useMessages } from '../../shared/language.tsx'
 import {
   Empty,
   Facts,
+  Hint,
   OnOff,
   Page,
   Panel,
@@ -51,11 +52,7 @@ function usePrices() {
   return { data: data && 'prices' in data ? data.prices : undefined, isServed: data?.available ?? true, error, refetch }
 }
 
-type TermChoiceProps = {
-  readonly prices: Prices
-  readonly value: number
-  readonly onChange: (months: number) => void
-}
+type TermChoiceProps = Readonly<{ prices: Prices; value: number; onChange: (months: number) => void }>
 
 function TermChoice({ prices, value, onChange }: TermChoiceProps) {
   const { t, format } = useMessages(vpnMessages)
@@ -167,11 +164,9 @@ function Subscription({ of }: { readonly of: VpnSubscription }) {
 
 type FormProps = { readonly of: VpnSubscription; readonly onDone: () => void }
 
-function Opened({
-  open,
-  onOpen,
-  ...form
-}: FormProps & { readonly open: Open; readonly onOpen: (open: Open) => void }): ReactNode {
+type OpenedProps = FormProps & { readonly open: Open; readonly onOpen: (open: Open) => void }
+
+function Opened({ open, onOpen, ...form }: OpenedProps): ReactNode {
   switch (open.form) {
     case 'renew':
       return <Renew {...form} />
@@ -242,9 +237,7 @@ function SecretLink({ of: { uuid, subscription_url: url } }: { readonly of: VpnS
     <div className="stack">
       <Facts of={[[t.link, url === null ? t.hidden : <Copyable text={url} label={t.link} />]]} />
       <div className="line ends">
-        <Text size="sm" c="dimmed">
-          {t.linkAbout}
-        </Text>
+        <Hint>{t.linkAbout}</Hint>
         <Button
           size="compact-sm"
           variant="default"
@@ -283,12 +276,11 @@ function Renew({ of, onDone }: FormProps) {
 
 function AddDevice({ of, onAdded }: { readonly of: VpnSubscription; readonly onAdded: (device: VpnDevice) => void }) {
   const { t } = useMessages(vpnMessages)
-  const change = useChange('addVpnDevice')
+  const change = useChange('addVpnDevice', ({ device }) => onAdded(device))
   const name = useTyped()
   const body = { uuid: of.uuid, ...(name.text !== '' && { name: name.text }) }
-  const add = () => change.mutate({ body }, { onSuccess: ({ device }) => onAdded(device) })
   return (
-    <SubmitForm label={t.add} change={change} onSubmit={add}>
+    <SubmitForm label={t.add} change={change} onSubmit={() => change.mutate({ body })}>
       <TextInput label={t.addName} maxLength={64} data-autofocus {...name.props} />
     </SubmitForm>
   )
@@ -296,15 +288,15 @@ function AddDevice({ of, onAdded }: { readonly of: VpnSubscription; readonly onA
 
 function RemoveDevice({ of, device, onDone }: FormProps & { readonly device: VpnDevice }) {
   const { t } = useMessages(vpnMessages)
-  const change = useChange('removeVpnDevice')
-  const remove = () => change.mutate({ body: { uuid: of.uuid, device: device.id } }, { onSuccess: onDone })
+  const change = useChange('removeVpnDevice', onDone)
+  const remove = () => change.mutate({ body: { uuid: of.uuid, device: device.id } })
   return <Confirm about={t.removeAbout(device.name)} label={t.remove} color="red" change={change} onConfirm={remove} />
 }
 
 function End({ of, onDone }: FormProps) {
   const { t } = useMessages(vpnMessages)
-  const change = useChange('deleteVpn')
-  const end = () => change.mutate({ body: { uuid: of.uuid } }, { onSuccess: onDone })
+  const change = useChange('deleteVpn', onDone)
+  const end = () => change.mutate({ body: { uuid: of.uuid } })
   return <Confirm about={t.endAbout} label={t.end} color="red" change={change} onConfirm={end} />
 }
 

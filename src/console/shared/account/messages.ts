@@ -3,11 +3,6 @@ import { messages, pair, phrase } from '../messages.ts'
 export const accountMessages = messages({
   about: pair('How you sign in, and from where.', 'Как и откуда вы входите.'),
   signedInAs: pair('Signed in as', 'Вы вошли как'),
-  roles: {
-    owner: pair('Owner', 'Владелец'),
-    support: pair('Support', 'Поддержка'),
-    reader: pair('Reader', 'Читатель'),
-  },
   noLogin: pair('Not set: you came by a link', 'Не задан: вы вошли по ссылке'),
   passwordAbout: pair(
     'All other sessions end when it changes.',

@@ -7,7 +7,7 @@ import { toPicture, useNow } from '../browser.ts'
 import { Copyable } from '../copy.tsx'
 import { Form, useTyped } from '../form.tsx'
 import { useMessages } from '../language.tsx'
-import { Facts, Page, Panel, Reading, RefusalNotice, RowButton, Rows, Status } from '../parts.tsx'
+import { Facts, Notice, Page, Panel, Reading, RefusalNotice, RowButton, Rows, Status } from '../parts.tsx'
 import { browserName } from './browser-name.ts'
 import { accountMessages } from './messages.ts'
 
@@ -79,11 +79,7 @@ function PasswordPanel({ who }: { readonly who: Who }) {
           {...password.props}
         />
         <RefusalNotice error={change.error} />
-        {change.data && (
-          <div role="status" className="notice good">
-            {t.passwordSet}
-          </div>
-        )}
+        {change.data && <Notice tone="good">{t.passwordSet}</Notice>}
         <div>
           <Button type="submit" loading={change.isPending} disabled={password.value === ''}>
             {t.setPassword}

@@ -2,9 +2,8 @@ import { Button, PasswordInput, Text, TextInput, Title, UnstyledButton } from '@
 import { useDebouncedValue } from '@mantine/hooks'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { type ReactNode, useEffect, useState } from 'react'
-import { CallRefused } from '../../client/call.ts'
-import { type SignInLink, takeLink } from '../../client/link.ts'
-import { auth, enterAs, enterWithToken, own, part } from '../../client/session.ts'
+import { CallRefused, isRecord } from '../../client/call.ts'
+import { auth, enterAs, enterWithToken, own, part, type SignInLink, takeLink } from '../../client/session.ts'
 import type { Who } from '../../client/sign-in.ts'
 import { SubmitForm, useTyped } from '../form.tsx'
 import { LanguageSwitch, ThemeSwitch } from '../frame.tsx'
@@ -17,7 +16,6 @@ type Way = 'password' | 'token' | 'register' | 'forgotten' | 'link'
 type WayProps = { readonly onWay: (way: Way) => void }
 
 const maxRefLength = 40
-const debounceMs = 300
 
 /** The referral code of the link that led here: `/?ref=…`. */
 const broughtBy: string =
@@ -99,8 +97,7 @@ const wide = { className: '', look: { fullWidth: true } }
 
 /** Whether the password or the link was right and the code of the second factor is missing. */
 function wantsCode(error: unknown): boolean {
-  if (!(error instanceof CallRefused) || typeof error.details !== 'object' || error.details === null) return false
-  return 'code_required' in error.details && error.details.code_required === true
+  return error instanceof CallRefused && isRecord(error.details) && error.details['code_required'] === true
 }
 
 /** A refusal that asks for the code is not shown: the code's field is. */
@@ -183,18 +180,12 @@ function TokenForm({ onWay }: WayProps) {
 function ForgottenForm({ onWay }: WayProps) {
   const { t } = useMessages(signInMessages)
   const email = useTyped()
-  const resetRequest = useMutation({ mutationFn: () => auth.call('forgotPassword', { body: { email: email.text } }) })
+  const request = useMutation({ mutationFn: () => auth.call('forgotPassword', { body: { email: email.text } }) })
   return (
     <>
-      {resetRequest.data ? <Text role="status">{t.sentAbout}</Text> : <Text c="dimmed">{t.forgottenAbout}</Text>}
-      {!resetRequest.data && (
-        <SubmitForm
-          {...wide}
-          onSubmit={resetRequest.mutate}
-          label={t.send}
-          isReady={email.text !== ''}
-          change={resetRequest}
-        >
+      {request.data ? <Text role="status">{t.sentAbout}</Text> : <Text c="dimmed">{t.forgottenAbout}</Text>}
+      {!request.data && (
+        <SubmitForm {...wide} onSubmit={request.mutate} label={t.send} isReady={email.text !== ''} change={request}>
           <EmailInput typed={email} />
         </SubmitForm>
       )}
@@ -239,7 +230,7 @@ function RegisterForm({ onWay }: WayProps) {
 /** Whether the shop knows a referral code. An unknown one does not prevent signing up. */
 function Ref({ code }: { readonly code: string }) {
   const { t } = useMessages(signInMessages)
-  const [settled] = useDebouncedValue(code, debounceMs)
+  const [settled] = useDebouncedValue(code, 300)
   const found = useQuery({
     queryKey: ['lookAtRef', settled],
     queryFn: () => auth.call('lookAtRef', { query: { code: settled } }),
