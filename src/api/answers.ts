@@ -25,7 +25,6 @@ export function orRefuse<Value>(value: Value | undefined, ...refusal: Constructo
   return value
 }
 
-/** A value that was parsed, or a refusal of its field. */
 export function orRefuseField<Value>(value: Value | undefined, field: string, ...problem: ProblemArguments): Value {
   if (value === undefined) throw refuseField(field, ...problem)
   return value
@@ -59,7 +58,6 @@ export const findToken = (request: Request): string | undefined =>
 export const named = (request: Request): Request =>
   request.url.startsWith('/') ? new Request(`http://localhost${request.url}`, request) : request
 
-/** A refusal in the language that the request prefers. */
 export function toRefusal(refusal: Refusal, requestHeaders: Headers): Response {
   const { code, reason, params } = refusal
   const language = languageOf(requestHeaders)

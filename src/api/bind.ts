@@ -13,13 +13,11 @@ export type Call<Op extends Operation, By = Caller> = {
   readonly body: z.output<Op['body']>
   /** Fields that were sent and did nothing, or not what their names say; they are named beside the answer. */
   readonly warnings: readonly FieldProblem[]
-  /** The language of the sentences in the answer. */
   readonly language: AnswerLanguage
   /** Throws when the client's connection has closed, so that a transaction which would go unanswered is undone. */
   readonly assertConnected: () => void
 }
 
-/** An operation with the function that runs it and renders its answer. */
 export type Bound<By = Caller> = {
   readonly operation: Operation
   readonly run: (call: Call<Operation, By>) => Promise<Answered>
@@ -33,7 +31,6 @@ export type Answered = {
   readonly cookie?: string | undefined
   /** A new secret that authenticates from now on. */
   readonly issued?: string | undefined
-  /** The owner of the cookie's session. */
   readonly owner?: string | undefined
 }
 
@@ -64,7 +61,6 @@ export const bind = <Op extends Operation, By = Caller>(
     return { data, issued: issuedIn(operation, data) }
   })
 
-/** What a purchase of a domain gives to be rendered. */
 export type BoughtBy<Buy extends (request: never, ...rest: never[]) => unknown> =
   Parameters<Buy>[0] extends PurchaseRequest<infer Bought> ? Bought : never
 
@@ -73,7 +69,6 @@ export function bindPurchase<Op extends Operation, Bought>(
   operation: Op,
   toShape: (bought: Bought) => z.input<Op['answer']>,
   run: (request: PurchaseRequest<Bought>, call: Call<Op>) => Promise<Answered>,
-  /** Warnings for the customer about what was bought. */
   warningsOf: (bought: Bought) => readonly FieldProblem[] = () => [],
 ): Bound {
   return {

@@ -15,17 +15,6 @@ import { type Sold, withSold } from './sold.ts'
 import { statusOfCode } from './status.ts'
 import { readFields } from './validate.ts'
 
-/** Refusals that every operation may answer. */
-const alwaysPossible: readonly ApiCode[] = [
-  'invalid_request',
-  'forbidden',
-  'rate_limited',
-  'internal_error',
-  'unavailable',
-]
-const possibleWithBody: readonly ApiCode[] = ['payload_too_large', 'unsupported_media_type']
-const possibleWhenOrdering: readonly ApiCode[] = ['request_in_progress', 'idempotency_key_reused', 'conflict']
-
 const meanings: Record<ApiCode, string> = {
   invalid_request: 'A parameter is missing, of the wrong type, or not among the allowed values.',
   invalid_token: 'The token is missing, malformed, unknown, expired or revoked.',
@@ -46,14 +35,14 @@ const meanings: Record<ApiCode, string> = {
   unavailable: 'Shutting down or overloaded; try again.',
 }
 
-/** Every code an operation can answer with. */
 function codesOf(operation: Operation): Set<ApiCode> {
+  const when = (isPossible: boolean, ...codes: readonly ApiCode[]) => (isPossible ? codes : [])
   return new Set([
-    ...alwaysPossible,
-    ...(operation.access === 'public' ? [] : (['invalid_token'] as const)),
-    ...(operation.method === 'POST' ? possibleWithBody : []),
-    ...(operation.charges === true ? (['insufficient_funds'] as const) : []),
-    ...(operation.charges ? possibleWhenOrdering : []),
+    ...when(true, 'invalid_request', 'forbidden', 'rate_limited', 'internal_error', 'unavailable'),
+    ...when(operation.access !== 'public', 'invalid_token'),
+    ...when(operation.method === 'POST', 'payload_too_large', 'unsupported_media_type'),
+    ...when(operation.charges === true, 'insufficient_funds'),
+    ...when(operation.charges !== false, 'request_in_progress', 'idempotency_key_reused', 'conflict'),
     ...operation.codes,
     ...(Object.keys(operation.refusals) as ApiCode[]),
   ])
@@ -76,9 +65,7 @@ export type ApiProfile = {
   readonly description: string
   /** Describes how a token is sent; undefined for an API without tokens. */
   readonly token: string | undefined
-  /** The cookie of a session. */
   readonly cookie: string
-  /** Whether operations name the required role. */
   readonly hasRoles?: boolean
 }
 
@@ -264,7 +251,6 @@ const examplesOf = (operation: Operation, codes: readonly ApiCode[], profile: Ap
 
 const exampleFunds = { required_rub: 171, balance_rub: 42.5 }
 
-/** The default example of a refusal. */
 const usual: Partial<Record<ApiCode, RefusalExample>> = {
   invalid_token: new Refusal('token_missing', {}, { token: 'missing', charged: false }),
   insufficient_funds: new Refusal('insufficient_funds', exampleFunds, { ...exampleFunds, charged: false }),

@@ -34,7 +34,6 @@ const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** A page or one of its files, with its headers. */
 export async function readDocs(path: string): Promise<{ body: string; headers: Record<string, string> }> {
   const source = sources.get(path)
   if (source === undefined) throw new Error(`/docs has no ${path}.`)

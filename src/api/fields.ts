@@ -12,21 +12,17 @@ export const examplePayment = 'pay_01k73sf8000000000000000000'
 export const roubles = (what: string, example = 8.9) =>
   z.number().openapi({ description: `${what} In roubles, with at most two decimals.`, example })
 
-/** The customer's balance after a charge. */
 export const balanceAfter = () => roubles('Your balance after it.', 99_829)
 
 export const orderId = () => text("The order's id, as in `GET /orders`.", exampleOrder)
 
-/** A description, with an example if there is one. */
 const shown = <Example>(description: string, example: Example | undefined) => ({
   description,
   ...(example !== undefined && { example }),
 })
 
-/** Text in an answer. */
 export const text = (description: string, example?: string) => z.string().openapi(shown(description, example))
 
-/** A whole number in an answer. */
 export const whole = (description: string, example?: number) => z.int().openapi(shown(description, example))
 
 /** A sum for an answer. One that is no exact JSON number is answered as the nearest that is. */
@@ -35,17 +31,14 @@ export function toWhole(sum: bigint): number {
   return Number(sum > max ? max : sum < -max ? -max : sum)
 }
 
-/** A yes or no. */
 export const flag = (description: string, example?: boolean) => z.boolean().openapi(shown(description, example))
 
-/** An enumeration of texts. */
 export const choice = <const Values extends readonly string[]>(
   description: string,
   values: Values,
   example?: Values[number],
 ) => z.enum(values).openapi(shown(description, example))
 
-/** A text of limited length in a request. */
 export const given = (description: string, max: number, example?: string) =>
   z.string().max(max).openapi(shown(description, example))
 
@@ -61,7 +54,6 @@ export function checked(
   return schema.openapi(shown(description, example))
 }
 
-/** An object inside an answer. */
 export const part = <Shape extends z.ZodRawShape>(description: string, shape: Shape) =>
   z.object(shape).openapi({ description })
 
@@ -72,19 +64,20 @@ export const named = <Shape extends z.ZodRawShape>(name: string, shape: Shape) =
 export const facts = (description: string, example?: Readonly<Record<string, unknown>>) =>
   z.looseObject({}).openapi({ type: 'object', description, ...(example && { example }) })
 
-/** A list in an answer. */
 export const list = <Item extends z.ZodType>(description: string, item: Item) => z.array(item).openapi({ description })
 
-/** A list of objects in an answer. */
 export const rows = <Shape extends z.ZodRawShape>(description: string, shape: Shape) =>
   list(description, z.object(shape))
+
+/** An answer that is one list of objects. */
+export const items = <Shape extends z.ZodRawShape>(description: string, shape: Shape) =>
+  z.object({ items: rows(description, shape) })
 
 export const moment = (what: string) =>
   z.string().openapi({ format: 'date-time', description: `${what} ISO 8601, UTC.`, example: toIso(exampleAt) })
 
 export const isoOrNull = (at: number | null): string | null => (at === null ? null : toIso(at))
 
-/** Bounds and description of a whole number. */
 type Range = { readonly min: number; readonly max: number; readonly example: number; readonly description?: string }
 
 const describedRange = ({ min, max, ...shownAs }: Range) => ({ minimum: min, maximum: max, ...shownAs })
@@ -101,7 +94,6 @@ export function queryInteger(range: Range) {
     .openapi({ type: 'integer', ...describedRange(range) })
 }
 
-/** A whole number in a body. */
 export function bodyInteger(range: Range) {
   return z
     .int()

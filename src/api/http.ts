@@ -56,7 +56,6 @@ export type PlainRoute = {
 
 const probes: readonly string[] = ['/healthz', '/readyz']
 
-/** A path as the router writes it. */
 const toPattern = (path: string): string => path.replace(/\{(\w+)\}/g, ':$1')
 
 /** The methods that each path knows, for the answer to the others. */
@@ -119,16 +118,10 @@ type Limits = {
   readonly semaphore: KeyedSemaphore
 }
 
-/** Concurrent requests per customer: fewer than the database's connections. */
-const atOnce = 8
-
-/** The limit of a customer is this many times the limit of one token or session. */
-const asMany = 5
-
-/** Requests per minute of one token or session, and of all of a customer together. */
+/** Requests per minute of one token or session, and five times as many of all of a customer together. */
 function createLimit(deps: HttpDeps, perMinute: number, purpose: string): RateLimit {
   const ofName = createRateLimit(perMinute, deps.clock, purpose, deps.buckets)
-  const ofCustomer = createRateLimit(perMinute * asMany, deps.clock, `${purpose} of a customer`, deps.buckets)
+  const ofCustomer = createRateLimit(perMinute * 5, deps.clock, `${purpose} of a customer`, deps.buckets)
   return async (name, customer) => {
     const own = await ofName(name)
     if (customer === undefined || !own || own.retryAfterSeconds) return own
@@ -151,7 +144,6 @@ export function mount<By>(api: Api<By>): Mounted {
   }
 }
 
-/** Finds the customer of a browser session, if the request has one. */
 export type CustomerSessions = (request: Request, scope: Scope) => Promise<Caller | undefined>
 
 export type HttpDeps = {
@@ -159,7 +151,6 @@ export type HttpDeps = {
   readonly bound: readonly Bound[]
   /** Customers' browser sessions; none by default. */
   readonly sessions?: CustomerSessions
-  /** Other APIs on the same port. */
   readonly others?: readonly Mounted[]
   readonly plain?: readonly PlainRoute[]
   readonly console?: readonly ConsoleRoute[]
@@ -212,7 +203,8 @@ export function createHttp(deps: HttpDeps) {
     reads: createLimit(deps, deps.readsPerMinute, 'reads'),
     charges: createLimit(deps, deps.chargesPerMinute, 'charges'),
     authThrottle: createAuthThrottle(deps.clock, deps.requestId()),
-    semaphore: new KeyedSemaphore(atOnce),
+    // Fewer than the database's connections.
+    semaphore: new KeyedSemaphore(8),
   }
   const router: Router = { app: new Hono(), exact: new Map() }
   const { app } = router
@@ -279,7 +271,6 @@ function addPages(app: App, deps: HttpDeps): void {
   }
 }
 
-/** Answers a request and writes its line in the log. */
 async function answerNoted(
   deps: HttpDeps,
   { app, exact }: Router,
@@ -326,7 +317,6 @@ async function answerNoted(
   return response
 }
 
-/** The customers' API, called with a token or in a browser session. */
 const customerApi = (deps: HttpDeps): Api<Caller> => ({
   base,
   bound: deps.bound,
@@ -426,7 +416,6 @@ async function answerPlain(
   return response
 }
 
-/** An idempotency key, from a header or from the command line. */
 export function readKey(key: string | undefined): string | undefined {
   if (key === undefined || isIdempotencyKey(key)) return key
   throw refuseField('Idempotency-Key', 'visible', { from: 1, to: 255 })

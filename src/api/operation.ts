@@ -15,13 +15,11 @@ const otherCodes = [
 
 export type ApiCode = Exclude<Code, (typeof otherCodes)[number]>
 const isApiCode = (code: Code): code is ApiCode => !otherCodes.some((each) => each === code)
-/** Every code that an answer can carry. */
 export const apiCodes = (Object.keys(kindOfCode) as Code[]).filter(isApiCode)
 
 /** A part of a request: the schema of an object. Fields that it does not name are ignored. */
 type Fields = z.ZodObject<z.ZodRawShape>
 
-/** A refusal as the description shows it. */
 export type RefusalExample = Pick<Refusal, 'message' | 'reason' | 'params' | 'details'>
 
 /** One operation of the API: its shape and its texts. The routes of its folder bind it to a function. */
@@ -79,7 +77,6 @@ export type Operation<
   readonly scope?: 'read' | 'pay' | 'trade'
 }
 
-/** The scope that a token needs for an operation. */
 export const scopeOf = ({ method, scope }: Pick<Operation, 'method' | 'scope'>) =>
   scope ?? (method === 'GET' ? 'read' : 'trade')
 
@@ -192,7 +189,6 @@ function hasFields(schema: z.core.$ZodType): boolean {
   return def.type === 'object' && Object.keys(def.shape).length > 0
 }
 
-/** The refusal of every operation. */
 export const refusalSchema = z
   .object({
     ok: z.literal(false).openapi({ description: 'Whether it succeeded.' }),
@@ -235,7 +231,6 @@ const warningSchema = z
   })
   .openapi('Warning')
 
-/** The success of an operation. */
 export const successSchema = (answer: z.ZodType) =>
   z.object({
     ok: z.literal(true).openapi({ description: 'Whether it succeeded.' }),

@@ -18,7 +18,6 @@ export const exportQuery = {
   cursor: checked('The `next_cursor` of the page before.', /^[A-Za-z0-9_-]{1,2000}$/, ['cursor'], 'WzAsMV0').optional(),
 }
 
-/** One row of an export, with the name of its table. */
 export const exportedRow = () =>
   z.object({
     table: text('Which kind of record it is.', 'proxies'),
@@ -31,7 +30,6 @@ const nextCursor = () =>
     .nullable()
     .openapi({ description: 'Give it as `cursor` to get the next page; null on the last.', example: null })
 
-/** An answer that is one page of a list. */
 export const page = <Shape extends z.ZodRawShape>(shape: Shape) => z.object({ ...shape, next_cursor: nextCursor() })
 
 /** The position in a list that a cursor holds; undefined for the first page. */
@@ -68,7 +66,6 @@ export function pageOf<Key extends string, Row extends Readonly<Record<Key, stri
   return { items: shown.map(toItem), next_cursor: isMore ? toCursor(String(last[key])) : null }
 }
 
-/** A page of an export, with the cursor of the next one. */
 export const toExport = (exported: {
   readonly items: readonly { readonly table: string; readonly row: Readonly<Record<string, unknown>> }[]
   readonly next: string | undefined

@@ -18,7 +18,6 @@ export type ToNodes = (request: Request, url: URL, from: Address | undefined, is
 export type Server = {
   /** 0 where there is none. */
   readonly port: number
-  /** Requests that run or wait now. */
   readonly pending: () => number
   /** Lets requests that run finish, for so long at the most, then closes every connection. */
   stop(drainMs: number): Promise<void>
@@ -88,7 +87,6 @@ function withStrictTransport(response: Response): Response {
 /** Applies to sockets too, which Bun's types do not declare. */
 const timeouts: object = { idleTimeout: idleSeconds }
 
-/** Opens a Unix socket for nodes alone. */
 export function serveSocket(path: string, toNodes: ToNodes): Server {
   const server = Bun.serve({
     ...timeouts,

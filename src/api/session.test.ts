@@ -5,11 +5,11 @@ import { readSessionText, toCookie } from './session.ts'
 const of = { secret: 'tps_x', forMs: 60_999 }
 
 test('toCookie adds Secure and the prefix __Host- behind TLS, and neither without TLS', () => {
-  expect(toCookie('operator', of, true)).toBe(
+  expect(toCookie('operator', of.secret, of.forMs, 'https://shop.example')).toBe(
     '__Host-turnpike_operator=tps_x; Path=/; HttpOnly; SameSite=Strict; Max-Age=60; Secure',
   )
-  expect(toCookie('customer', of, false)).toBe('turnpike_customer=tps_x; Path=/; HttpOnly; SameSite=Strict; Max-Age=60')
-  expect(toCookie('customer', { secret: '', forMs: 0 }, false)).toContain('Max-Age=0')
+  expect(toCookie('customer', of.secret, of.forMs, 'http://shop.example')).toBe('turnpike_customer=tps_x; Path=/; HttpOnly; SameSite=Strict; Max-Age=60')
+  expect(toCookie('customer', '', 0, 'http://shop.example')).toContain('Max-Age=0')
 })
 
 const readSession = (

@@ -12,17 +12,14 @@ const consoleHeader = 'X-Turnpike-Console'
 const cookieName = (kind: OwnerKind, isSecure: boolean): string => `${isSecure ? '__Host-' : ''}turnpike_${kind}`
 
 /** A cookie for the browser alone: no script reads it and no other site sends it. An empty one takes it back. */
-export function toCookie(
-  kind: OwnerKind,
-  of: { readonly secret: string; readonly forMs: number },
-  isSecure: boolean,
-): string {
+export function toCookie(kind: OwnerKind, secret: string, forMs: number, publicUrl: string): string {
+  const isSecure = isTls(publicUrl)
   const parts = [
-    `${cookieName(kind, isSecure)}=${of.secret}`,
+    `${cookieName(kind, isSecure)}=${secret}`,
     'Path=/',
     'HttpOnly',
     'SameSite=Strict',
-    `Max-Age=${Math.max(0, Math.floor(of.forMs / 1000))}`,
+    `Max-Age=${Math.max(0, Math.floor(forMs / 1000))}`,
     ...(isSecure ? ['Secure'] : []),
   ]
   return parts.join('; ')
@@ -50,7 +47,7 @@ export function assertSameOrigin(request: Request, publicUrl: string): void {
   if (host === undefined || !own.includes(host)) throw new Refusal('request_from_other_origin', {}, { charged: false })
 }
 
-export const isTls = (publicUrl: string): boolean => publicUrl.startsWith('https:')
+const isTls = (publicUrl: string): boolean => publicUrl.startsWith('https:')
 
 const maxCookieBytes = 8192
 
@@ -64,7 +61,6 @@ function findCookie({ headers }: Pick<Request, 'headers'>, name: string): string
   return undefined
 }
 
-/** Every cookie that may hold a session's secret. */
 const cookieNames = (['customer', 'operator'] as const).flatMap((kind) => [
   cookieName(kind, true),
   cookieName(kind, false),

@@ -36,18 +36,11 @@ const fields: readonly (readonly [path: RegExp, name: string, of: Exclude<keyof 
 
 type Schema = { example?: unknown; examples?: readonly unknown[]; properties?: Record<string, Schema> }
 type Media = { readonly schema?: Schema; readonly example?: Record<string, unknown> }
-type Described = {
-  readonly paths: Record<
-    string,
-    Record<
-      string,
-      {
-        readonly parameters?: readonly { readonly name: string; readonly schema: Schema }[]
-        readonly requestBody?: { readonly content: Record<string, Media> }
-      }
-    >
-  >
+type DescribedOperation = {
+  readonly parameters?: readonly { readonly name: string; readonly schema: Schema }[]
+  readonly requestBody?: { readonly content: Record<string, Media> }
 }
+type Described = { readonly paths: Record<string, Record<string, DescribedOperation>> }
 
 /** The description with what this shop sells as examples and not as enums, because the price list may change. */
 export function withSold(description: object, sold: Sold): object {

@@ -72,7 +72,6 @@ function readSingular(
   return { fields, warnings }
 }
 
-/** Unknown names inside a field that is an object. */
 function ofInner(inner: Operation['inner'], body: Body): Doubt[] {
   return inner.flatMap(({ field: outer, namesIn }) => {
     const value = body[outer]

@@ -101,10 +101,8 @@ async function bySession({ operators, signIn }: Authenticators, text: string) {
   return { operator, expiresAt: session.expiresAt, assertOpenIn }
 }
 
-/** An operator, and the link that signs the operator in once. */
 export type Invited = { readonly operator: Operator; readonly text: string; readonly expiresAt: number }
 
-/** The domains and actions that the operators' operations use. */
 export type AdminDeps = {
   readonly customers: Customers
   readonly identities: Identities

@@ -6,8 +6,6 @@ import { type Kopecks, kopecks } from '../../core/money.ts'
 import { readIso, toIso } from '../../core/time.ts'
 import { checked, exampleAt, flag, text } from '../fields.ts'
 
-/** Fields that several operator operations share. */
-
 export const exampleCustomer = 'cus_01k73sf8000000000000000000'
 
 export const customerParam = z.object({ customer_id: text("The customer's id.", exampleCustomer) })
@@ -16,7 +14,6 @@ export const orderParam = z.object({ order_id: text("The order's id.", 'ord_01k7
 
 export const nodeParam = z.object({ name: text("The node's name.", 'gate-1') })
 
-/** Printable text in a body. */
 export const printableText = (description: string, maxLength: number, example: string) =>
   z
     .string()
@@ -31,7 +28,6 @@ export const remark = (description: string, unless: string) =>
 
 export const note = (unless: string) => remark('Why; the customer sees it.', unless)
 
-/** Roubles in a body, more than nothing. */
 export const amount = (description: string) =>
   z
     .number()
@@ -71,8 +67,6 @@ export const percent = (description: string, example: number) =>
 /** A value that `percent` has accepted, in hundredths of a percent. */
 export const toHundredths = (value: number): number => Math.round(value * 100)
 
-/** Roubles that `amount` has accepted. */
 export const toKopecks = (roubles: number): Kopecks => kopecks(BigInt(toHundredths(roubles)))
 
-/** In the answer of an action that takes an idempotency key. */
 export const replayed = flag('Whether it was done before, under the same key; absent if not.').optional()

@@ -1,4 +1,3 @@
-import type { Address } from '../../core/address.ts'
 import { readId } from '../../core/ids.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { type Clock, toIso } from '../../core/time.ts'
@@ -14,9 +13,9 @@ import {
 } from '../../domains/signin/index.ts'
 import { isProvisional, type Owner, type OwnerKind, type Session } from '../../domains/signin/rules.ts'
 import { type Bound, bind, bindReply } from '../bind.ts'
-import type { Admitted, Api, CustomerSessions } from '../http.ts'
+import type { Api, CustomerSessions } from '../http.ts'
 import type { Operation } from '../operation.ts'
-import { assertSameOrigin, findShown, isTls, readSessionText, toCookie, visitorOf } from '../session.ts'
+import { assertSameOrigin, findShown, readSessionText, toCookie, visitorOf } from '../session.ts'
 import * as customerShapes from './shapes.ts'
 
 export type AuthDeps = {
@@ -48,7 +47,6 @@ export const createCustomerSessions =
     return { customer: session.owner.id, token: null, scopes: session.scopes, session: session.id }
   }
 
-/** A visitor, signed in or not. */
 type Guest = { readonly visitor: Visitor; readonly session: Session | undefined }
 
 /** The API that signs people in. It takes no tokens. */
@@ -64,34 +62,26 @@ export function authApi(deps: AuthDeps): Api<Guest> {
       token: undefined,
       cookie: 'turnpike_customer',
     },
-    letIn: (request, from, operation) => letIn(deps, request, from, operation),
+    async letIn(request, from, operation) {
+      const visitor = visitorOf(request, from)
+      if (operation.access === 'public') {
+        assertSameOrigin(request, deps.publicUrl())
+        return { by: { visitor, session: undefined }, name: visitor.clientPrefix }
+      }
+      const kind = sessionsOf(operation)
+      const session = await deps.signIn.load(kind, readSessionText(request, kind, deps.publicUrl()))
+      const isChange = operation.method === 'POST' && !operation.path.endsWith('/sign-out')
+      if (session.openedBy !== null && isChange) throw new Refusal('view_is_read_only')
+      if (isProvisional(session) && isChange && operation.path !== '/customer/password') throw passwordFirst()
+      await deps.signIn.touch(session)
+      return { by: { visitor, session }, name: session.owner.id }
+    },
     findShown: (request, operation) => findShown(request, sessionsOf(operation), deps.publicUrl()),
   }
 }
 
 const sessionsOf = ({ path }: Operation): OwnerKind => (path.startsWith('/operator/') ? 'operator' : 'customer')
 
-async function letIn(
-  deps: AuthDeps,
-  request: Request,
-  from: Address | undefined,
-  operation: Operation,
-): Promise<Admitted<Guest>> {
-  const visitor = visitorOf(request, from)
-  if (operation.access === 'public') {
-    assertSameOrigin(request, deps.publicUrl())
-    return { by: { visitor, session: undefined }, name: visitor.clientPrefix }
-  }
-  const kind = sessionsOf(operation)
-  const session = await deps.signIn.load(kind, readSessionText(request, kind, deps.publicUrl()))
-  const isChange = operation.method === 'POST' && !operation.path.endsWith('/sign-out')
-  if (session.openedBy !== null && isChange) throw new Refusal('view_is_read_only')
-  if (isProvisional(session) && isChange && operation.path !== '/customer/password') throw passwordFirst()
-  await deps.signIn.touch(session)
-  return { by: { visitor, session }, name: session.owner.id }
-}
-
-/** The session that authenticated the request. */
 function sessionOf({ session }: Guest): Session {
   if (!session) throw new Error('an operation for sessions was called without one')
   return session
@@ -118,16 +108,14 @@ const createReplies = (deps: AuthDeps) => {
       viewed_by: session.openedBy,
     }
   }
-  const cookieOf = (kind: OwnerKind, secret: string, forMs: number): string =>
-    toCookie(kind, { secret, forMs }, isTls(deps.publicUrl()))
   return {
     toWho,
     entered: async ({ secret, session }: OpenedSession) => ({
       data: await toWho(session),
-      cookie: cookieOf(session.owner.kind, secret, session.expiresAt - deps.clock()),
+      cookie: toCookie(session.owner.kind, secret, session.expiresAt - deps.clock(), deps.publicUrl()),
       owner: session.owner.id,
     }),
-    left: (kind: OwnerKind) => ({ data: { done: true }, cookie: cookieOf(kind, '', 0) }),
+    left: (kind: OwnerKind) => ({ data: { done: true }, cookie: toCookie(kind, '', 0, deps.publicUrl()) }),
   }
 }
 

@@ -64,7 +64,6 @@ const operatorExample = {
   email: null,
 } as const
 
-/** Signing in, the same for both kinds. */
 export function createSignInShapes(kind: OwnerKind) {
   const operation = operationsOf({ tag: `${capital(kind)}s` })
   const example = kind === 'customer' ? {} : operatorExample

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import type { StateRow, StateTable } from '../../domains/fleet/index.ts'
-import { overlapMs, readCursor, writeCursor } from './cursor.ts'
-import { createFeed, type Page } from './feed.ts'
+import { createFeed, overlapMs, type Page, readCursor, writeCursor } from './feed.ts'
 
 /** A table whose commits become visible with a delay, as in a database with concurrent writers. */
 class LateTable {

@@ -81,7 +81,6 @@ const openLimits = ({ clock, requestId }: NodeHttpDeps) => ({
   proofs: createRateLimit(6000, clock),
   /** An honest node reports about once a second, and at once for a lease; a rate-limited one merges its reports. */
   reports: createRateLimit(1200, clock),
-  /** Reports of each node that are being processed. */
   reporting: new Map<string, number>(),
   boots: createRateLimit(10, clock),
   bootsOf: new Map<string, Set<string>>(),

@@ -52,13 +52,12 @@ function openReading({ nodeSides, clock, life = 0 }: Given, kind: NodeKind) {
   }
 }
 
-/** Each thing as this very node may know it. */
-const tailor = (table: StateTable, given: readonly unknown[], node: NodeId): readonly unknown[] =>
-  table.forNode ? given.map((shape) => table.forNode?.(shape as StateParts[StatePart], node)) : given
-
 async function toState(deps: StateDeps, page: Page, tables: readonly StateTable[], node: NodeId): Promise<StatePage> {
   const mode = await deps.customers.mode()
   const catalogue = await deps.pricing.find()
+  /** Each row as this very node may know it. */
+  const rowsOf = ({ forNode }: StateTable, given: readonly unknown[] = []): readonly unknown[] =>
+    forNode ? given.map((shape) => forNode(shape as StateParts[StatePart], node)) : given
   return statePageSchema.parse({
     cursor: page.cursor,
     more: page.more,
@@ -74,7 +73,7 @@ async function toState(deps: StateDeps, page: Page, tables: readonly StateTable[
     subusers: [],
     exits: [],
     peers: [],
-    ...Object.fromEntries(tables.map((table, index) => [table.name, tailor(table, page.given[index] ?? [], node)])),
+    ...Object.fromEntries(tables.map((table, index) => [table.name, rowsOf(table, page.given[index])])),
   })
 }
 
@@ -128,7 +127,6 @@ function poke(deps: StateDeps): void {
   deps.readings.vpn.watch.poke()
 }
 
-/** Answers all waiting requests. */
 function stop(deps: StateDeps): void {
   deps.readings.gateway.watch.stop()
   deps.readings.vpn.watch.stop()

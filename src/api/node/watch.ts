@@ -1,5 +1,5 @@
 import type { After, Clock } from '../../core/time.ts'
-import { overlapMs } from './cursor.ts'
+import { overlapMs } from './feed.ts'
 
 const lookEveryMs = 200
 /** How long polling continues without a waiting node: an answered node is back in a moment. */
@@ -81,7 +81,6 @@ export class ChangeWatch {
     if (this.#base !== undefined) this.#wake(this.#deps.holdBackMs)
   }
 
-  /** Time spent on an answer. */
   spent(ms: number): void {
     this.#spentMs += ms
   }

@@ -1,6 +1,5 @@
 import { toRoubles } from '../../../core/money.ts'
 import { toIso } from '../../../core/time.ts'
-import type { PriceEffect } from '../../../domains/pricing/index.ts'
 import { orRefuse } from '../../answers.ts'
 import type { AdminDeps, BindAdmin } from '../bind.ts'
 import { applyCatalogue, compareCatalogue, getCatalogue, listCatalogues } from './shapes.ts'
@@ -18,7 +17,15 @@ export function adminCatalogueOperations(bind: BindAdmin, deps: AdminDeps) {
     })),
     bind(compareCatalogue, async ({ body }) => ({
       changes: await pricing.changesOf(body.catalogue),
-      effects: (await deps.effectsOf(body.catalogue)).map(toEffect),
+      effects: (await deps.effectsOf(body.catalogue)).map(({ goods, before, after, ...counts }) => ({
+        product: goods.product,
+        country: goods.product === 'dedicated' ? goods.country : null,
+        ipv: goods.product === 'dedicated' ? goods.ipv : null,
+        pool: goods.product === 'premium' ? goods.pool : null,
+        ...counts,
+        before_rub: toRoubles(before),
+        after_rub: toRoubles(after),
+      })),
     })),
     bind(applyCatalogue, async ({ body }) => {
       const changes = await pricing.changesOf(body.catalogue)
@@ -26,13 +33,3 @@ export function adminCatalogueOperations(bind: BindAdmin, deps: AdminDeps) {
     }),
   ]
 }
-
-const toEffect = ({ goods, before, after, ...counts }: PriceEffect) => ({
-  product: goods.product,
-  country: goods.product === 'dedicated' ? goods.country : null,
-  ipv: goods.product === 'dedicated' ? goods.ipv : null,
-  pool: goods.product === 'premium' ? goods.pool : null,
-  ...counts,
-  before_rub: toRoubles(before),
-  after_rub: toRoubles(after),
-})

@@ -13,7 +13,7 @@ import { toEvent } from '../../customer/events/shapes.ts'
 import { readTokenRequest } from '../../customer/tokens/routes.ts'
 import { toToken } from '../../customer/tokens/shapes.ts'
 import { pageOf, positionOf, readNumber, soughtFor, toExport } from '../../pages.ts'
-import { isTls, toCookie } from '../../session.ts'
+import { toCookie } from '../../session.ts'
 import { type AdminCaller, type AdminDeps, type BindAdmin, requestTextOf } from '../bind.ts'
 import { toKopecks } from '../fields.ts'
 import * as shapes from './shapes.ts'
@@ -121,8 +121,7 @@ function viewing(deps: AdminDeps) {
     return deps.act(action, async () => {
       const { id } = await deps.customers.load(readCustomer(params.customer_id))
       const { secret, session } = await deps.signIn.openView(operator, id, caller.visitor, caller.credential)
-      const kept = { secret, forMs: session.expiresAt - deps.clock() }
-      const cookie = toCookie('customer', kept, isTls(deps.publicUrl()))
+      const cookie = toCookie('customer', secret, session.expiresAt - deps.clock(), deps.publicUrl())
       return { data: { expires_at: toIso(session.expiresAt) }, cookie }
     })
   })

@@ -146,8 +146,6 @@ export const listAuditLog = operation('listAuditLog', 'GET /audit', {
   answer: page({ items: list('One page.', entry) }),
 })
 
-const requestFields = z.record(z.string(), z.unknown())
-
 export const toEntry = (of: Entry): z.input<typeof entry> => ({
   seq: of.seq,
   at: toIso(of.at),
@@ -155,7 +153,7 @@ export const toEntry = (of: Entry): z.input<typeof entry> => ({
   name: of.name,
   role: of.role,
   action: of.action,
-  request: requestFields.parse(JSON.parse(of.request)),
+  request: z.record(z.string(), z.unknown()).parse(JSON.parse(of.request)),
   source: of.source,
   hash: of.hash.toHex(),
 })

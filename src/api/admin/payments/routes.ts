@@ -18,7 +18,6 @@ const readPayment = (text: string): PaymentId => orRefuse(readId('payment', text
 
 const readNotice = (text: string): NoticeId => orRefuse(readId('notice', text), 'notice_not_found')
 
-/** A customer who is named in a query or a body. */
 const readNamedCustomer = (field: string, text: string): CustomerId =>
   orRefuseField(readId('customer', text), field, 'id', { prefix: 'cus' })
 

@@ -25,7 +25,7 @@ import {
   named,
   part,
   roubles,
-  rows,
+  items, rows,
   text,
   whole,
 } from '../../fields.ts'
@@ -107,15 +107,13 @@ export const toStep = (of: PaymentChange): z.input<typeof step> => ({
 
 export const listWaysToPay = reader('listWaysToPay', 'GET /payment-methods', {
   summary: 'List the ways to pay that customers have now',
-  answer: z.object({
-    items: rows('All of them.', {
-      method: text('The method.', 'card'),
-      provider: text('Through whom.', 'yookassa'),
-      name: text('What customers read.', 'Card'),
-      min_rub: roubles('The least that is paid by it.', 10),
-      max_rub: roubles('The most.', 350_000),
-      fee_percent: z.number().openapi({ description: 'What customers pay on top, in percent.', example: 2.5 }),
-    }),
+  answer: items('All of them.', {
+    method: text('The method.', 'card'),
+    provider: text('Through whom.', 'yookassa'),
+    name: text('What customers read.', 'Card'),
+    min_rub: roubles('The least that is paid by it.', 10),
+    max_rub: roubles('The most.', 350_000),
+    fee_percent: z.number().openapi({ description: 'What customers pay on top, in percent.', example: 2.5 }),
   }),
 })
 
@@ -384,19 +382,17 @@ export const listCodes = codeReader('listCodes', 'GET /codes', {
   answer: z.object({ items: list('The newest so many.', code) }),
 })
 
-/** Called `name` and not `code`: the audit log leaves out what is called that, for codes of second factors. */
-const codeName = checked(
-  'The code, in any case.',
-  (value) => readCode(value) !== undefined,
-  ['made_of', { from: 3, to: 40, of: ['letters', 'digits', 'dashes', 'underscores'] }],
-  'SPRING',
-)
-
 export const addCode = codeSupport('addCode', 'POST /codes', {
   summary: 'Make a code that adds to top-ups, once for each customer',
   description: 'It adds an amount or a part: say one of `amount_rub` and `percent`.',
   body: z.object({
-    name: codeName,
+    // Not `code`: the audit log leaves out fields of that name, for codes of second factors.
+    name: checked(
+      'The code, in any case.',
+      (value) => readCode(value) !== undefined,
+      ['made_of', { from: 3, to: 40, of: ['letters', 'digits', 'dashes', 'underscores'] }],
+      'SPRING',
+    ),
     amount_rub: amount('How much it adds.').optional(),
     percent: percent('Which part of the top-up it adds.', 10)
       .min(0.01, problem('more_than', { min: 0 }))

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import { choice, flag, given, list, moment, named, part, roubles, rows, text, whole } from '../../fields.ts'
+import { choice, flag, given, list, moment, named, part, roubles, items, rows, text, whole } from '../../fields.ts'
 import { operationsOf } from '../../operation.ts'
 import { page, pageQuery } from '../../pages.ts'
 import { day, yes } from '../fields.ts'
@@ -10,15 +10,13 @@ const exampleExit = 'ext_01k73sf8000000000000000000'
 
 export const listPools = reader('listPools', 'GET /pools', {
   summary: 'List the pools of premium proxies: their price and their exits',
-  answer: z.object({
-    items: rows('All of them.', {
-      pool: text('The pool.', 'residential'),
-      sold: flag('Whether the price list has it.'),
-      from_rub_per_gb: roubles('What a gigabyte costs at least.', 90),
-      expires_days: whole('After how many days traffic of it expires; null for never.').nullable(),
-      exits: whole('How many exits it has.', 6),
-      serving: whole('How many of them serve.', 6),
-    }),
+  answer: items('All of them.', {
+    pool: text('The pool.', 'residential'),
+    sold: flag('Whether the price list has it.'),
+    from_rub_per_gb: roubles('What a gigabyte costs at least.', 90),
+    expires_days: whole('After how many days traffic of it expires; null for never.').nullable(),
+    exits: whole('How many exits it has.', 6),
+    serving: whole('How many of them serve.', 6),
   }),
 })
 
@@ -125,13 +123,11 @@ export const compareExit = reader('compareExit', 'POST /exits/{exit_id}/compare'
 
 export const listQuarantined = reader('listQuarantined', 'GET /usage/quarantine', {
   summary: 'List what nodes have claimed beyond their leases or beyond what their links carry; it is not billed',
-  answer: z.object({
-    items: rows('At most 10000.', {
-      node: text('Which node.', 'nod_01k73sf8000000000000000000'),
-      boot: text('Which of its starts.', '01k73sf8000000000000000000'),
-      subject: text('For whom.', 'sub_01k73sf8000000000000000000'),
-      bytes: whole('How many bytes; 9007199254740991 for that many or more.', 1_000_000),
-      at: moment('When it last said so.'),
-    }),
+  answer: items('At most 10000.', {
+    node: text('Which node.', 'nod_01k73sf8000000000000000000'),
+    boot: text('Which of its starts.', '01k73sf8000000000000000000'),
+    subject: text('For whom.', 'sub_01k73sf8000000000000000000'),
+    bytes: whole('How many bytes; 9007199254740991 for that many or more.', 1_000_000),
+    at: moment('When it last said so.'),
   }),
 })

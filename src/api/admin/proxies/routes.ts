@@ -11,7 +11,6 @@ const readProxy = (text: string): number => orRefuse(readNumber(text), 'proxy_no
 
 const readSubscription = (text: string): SubscriptionId => orRefuse(readUuid(text), 'subscription_not_found')
 
-/** Customers' proxies and subscriptions, as operators see them. */
 export function adminThingOperations(bind: BindAdmin, deps: AdminDeps) {
   const { proxyOperator } = deps
   return [

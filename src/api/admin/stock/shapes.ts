@@ -17,7 +17,7 @@ import {
   named,
   queryInteger,
   roubles,
-  rows,
+  items, rows,
   text,
   whole,
 } from '../../fields.ts'
@@ -55,26 +55,22 @@ export const listPlaces = reader('listPlaces', 'GET /stock', {
 
 export const countPlaces = reader('countPlaces', 'GET /stock/count', {
   summary: 'Count places by country, kind and state',
-  answer: z.object({
-    items: rows('The states add up to all places.', {
-      country: text('The country.', 'DE'),
-      ipv: whole('The kind.', 4),
-      state: text('The state.', 'free'),
-      count: whole('How many places.', 254),
-    }),
+  answer: items('The states add up to all places.', {
+    country: text('The country.', 'DE'),
+    ipv: whole('The kind.', 4),
+    state: text('The state.', 'free'),
+    count: whole('How many places.', 254),
   }),
 })
 
 export const listBlocks = reader('listBlocks', 'GET /stock/blocks', {
   summary: 'List IPv6 blocks too large to write out; an address of theirs becomes a place when it is sold',
-  answer: z.object({
-    items: rows('All of them.', {
-      prefix: text('The block.', '2001:db8::/48'),
-      country: text('Its country.', 'DE'),
-      carrier: text('The node that carries it.').nullable(),
-      added_at: moment('When it was added.'),
-      retired_at: moment('When it was taken off sale.').nullable(),
-    }),
+  answer: items('All of them.', {
+    prefix: text('The block.', '2001:db8::/48'),
+    country: text('Its country.', 'DE'),
+    carrier: text('The node that carries it.').nullable(),
+    added_at: moment('When it was added.'),
+    retired_at: moment('When it was taken off sale.').nullable(),
   }),
 })
 

@@ -11,7 +11,6 @@ type Query = z.output<(typeof exportDedicated)['query']>
 /** The form of a file: lines by a template, or one of the two formats that have none. */
 type Form = { readonly format: Query['format']; readonly template?: string }
 
-/** Reads the requested format, or refuses it. */
 export function readForm(query: Query): Form {
   const lone = query.format_id !== undefined && query.template !== undefined
   if (lone) throw refuseField('template', 'not_with', { others: ['format_id'] })
@@ -24,7 +23,6 @@ export function readForm(query: Query): Form {
   return { format: query.format, template }
 }
 
-/** A customer's proxies in that form. */
 export function writeExport({ format, template = '' }: Form, proxies: Shown[]) {
   if (format === 'json') return { data: { proxies, count: proxies.length } }
   if (format === 'csv') return { body: toCsv(proxies), mediaType: 'text/csv' }

@@ -18,7 +18,6 @@ export type ProxyProbe = (proxy: {
   readonly portType: 'http' | 'socks'
   readonly username: string
   readonly password: string
-  /** The public address of the gateway. */
   readonly host: string
   readonly port: number
 }) => Promise<{ works: boolean; tookMs: number | null; problem: string | null }>

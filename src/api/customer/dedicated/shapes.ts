@@ -111,7 +111,6 @@ export const queryIds = () =>
       example: String(exampleProxy),
     })
 
-/** The field `count`, for a query and for a body. */
 export const count = { min: 1, max: 1000, example: 10, description: 'How many proxies.' }
 
 export const orderFields = {

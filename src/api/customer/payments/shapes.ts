@@ -3,7 +3,7 @@ import { problem } from '../../../core/messages/problems.ts'
 import { type Kopecks, readRoubles, toRoubles, zero } from '../../../core/money.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
-import { type AwaitedPurchase, type Payment, toPay } from '../../../domains/payments/rules.ts'
+import { type Payment, toPay } from '../../../domains/payments/rules.ts'
 import { checked, choice, examplePayment, flag, list, moment, named, orderId, roubles, text } from '../../fields.ts'
 import { operationsOf } from '../../operation.ts'
 import { page, pageQuery } from '../../pages.ts'
@@ -11,7 +11,7 @@ import { buyDedicated } from '../dedicated/shapes.ts'
 import { buyTraffic } from '../premium/shapes.ts'
 import { buyVpn } from '../vpn/shapes.ts'
 
-/** The names of a purchase's fields; undefined where it names no product that there is. */
+/** The names of a purchase's fields; undefined for an unknown product. */
 function fieldsOfPurchase(product: unknown): readonly string[] | undefined {
   const of = { dedicated: buyDedicated.body, traffic: buyTraffic.body, vpn: buyVpn.body }
   const isKnown = (name: unknown): name is keyof typeof of => typeof name === 'string' && Object.hasOwn(of, name)
@@ -30,7 +30,6 @@ const method = named('PaymentMethod', {
   email: flag('Whether `email` must be given, for the receipt.', false),
 })
 
-/** The limits and the fee of a payment method. */
 export const toTerms = (of: { method: string; min: Kopecks; max: Kopecks; feeHundredths: number }) => ({
   method: of.method,
   min_rub: toRoubles(of.min),
@@ -189,19 +188,17 @@ export const toPaymentShape = (of: Payment) => ({
   to_pay_rub: toRoubles(toPay(of)),
   refunded_rub: toRoubles(of.debited),
   bonus_rub: toRoubles(of.bonus),
-  purchase: of.purchase && toPurchaseShape(of.purchase),
+  purchase: of.purchase && {
+    product: of.purchase.product,
+    price_rub: toRoubles(of.purchase.price),
+    state: of.purchase.state,
+    order_id: of.purchase.order,
+    problem: of.purchase.problem,
+  },
   pay_url: of.payUrl,
   qr: of.qr,
   expires_at: toIso(of.expiresAt),
   created_at: toIso(of.createdAt),
-})
-
-const toPurchaseShape = (of: AwaitedPurchase) => ({
-  product: of.product,
-  price_rub: toRoubles(of.price),
-  state: of.state,
-  order_id: of.order,
-  problem: of.problem,
 })
 
 /** A payment as it was created: a repeated key gets this answer, whatever the payment's state is now. */

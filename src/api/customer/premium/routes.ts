@@ -15,8 +15,8 @@ import { isoOrNull } from '../../fields.ts'
 import type { z } from '../../operation.ts'
 import { pageOf, positionOf, soughtFor } from '../../pages.ts'
 import { assertSeesPasswords } from '../passwords.ts'
-import { toRef } from './fields.ts'
 import * as shapes from './shapes.ts'
+import { toRef } from './shapes.ts'
 import * as access from './shapes-access.ts'
 
 /** Operations in the order of the description: each can succeed after the earlier ones; deletions are last. */

@@ -16,7 +16,7 @@ import {
   text,
   whole,
 } from '../../fields.ts'
-import { gigabytes, noSuchSubuser, operation, poolType, printable, shownPool, subuserId, subuserRef } from './fields.ts'
+import { gigabytes, noSuchSubuser, operation, poolType, printable, shownPool, subuserId, subuserRef } from './shapes.ts'
 
 const maxLocations = 50
 
@@ -269,7 +269,6 @@ export const listAsns = operation('listPremiumAsns', 'POST /premium/locations/as
   singular: { country, state, city, zipcode, zip },
 })
 
-/** A moment or a date in a query, as milliseconds. */
 const queryMoment = (description: string) =>
   z
     .string()

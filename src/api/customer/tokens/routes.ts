@@ -30,7 +30,6 @@ export function tokenOperations(deps: { customers: Customers }): readonly Bound[
   ]
 }
 
-/** The token request of a body. */
 export const readTokenRequest = (body: z.output<typeof tokenBody>): TokenRequest => ({
   name: body.name,
   ...(body.scopes && { scopes: [...new Set(body.scopes)] as Scope[] }),

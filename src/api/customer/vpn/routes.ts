@@ -8,7 +8,6 @@ import * as shapes from './shapes.ts'
 type Deps = { readonly vpn: Vpn; readonly drawing: Drawing; readonly publicUrl: () => string }
 
 export function vpnOperations({ vpn, drawing, publicUrl }: Deps): readonly Bound[] {
-  /** The secret link of a subscription, if the caller may see it. */
   const linkFor =
     (caller: Caller) =>
     (secret: string): string | null =>

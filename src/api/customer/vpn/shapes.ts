@@ -63,8 +63,10 @@ const locationField = () =>
     'local',
   )
 
-const nameField = () =>
-  z.string().refine(isDeviceName, problem('device_name')).openapi({
+const nameField = z
+  .string()
+  .refine(isDeviceName, problem('device_name'))
+  .openapi({
     type: 'string',
     pattern: "^[\\p{L}\\p{N}][\\p{L}\\p{N} ._'()+-]{0,63}$",
     maxLength: 64,
@@ -72,18 +74,14 @@ const nameField = () =>
     example: 'phone',
   })
 
-const publicKeyField = () =>
-  checked(
+const newDevice = {
+  name: nameField.optional(),
+  public_key: checked(
     'Your own WireGuard public key. Without it a pair is made and the private key is in the configuration.',
     /^[A-Za-z0-9+/]{43}=$/,
     ['wireguard_key'],
     examplePublicKey,
-  )
-
-/** Fields of a new device. */
-const newDevice = {
-  name: nameField().optional(),
-  public_key: publicKeyField().optional(),
+  ).optional(),
   location: locationField().optional(),
 }
 
@@ -133,7 +131,6 @@ const linkField = text(
   'A secret link that serves the configuration to a phone.',
   'https://shop.example/vpn/s/kR3n0c9pT1VvYw2mXo8sQe5uJh7aLd4Z',
 )
-/** The link of a subscription that is looked at. */
 const shownLink = linkField.nullable().openapi({
   description: 'A secret link that serves the configuration to a phone. Null without the scope `passwords`.',
 })
@@ -152,7 +149,6 @@ const trafficField = traffic.openapi({ description: 'What was carried.' })
 const noSuchSubscription = new Refusal('vpn_subscription_not_found', {}, { charged: false })
 const noSuchDevice = new Refusal('vpn_device_not_found')
 
-/** Pages that list the allowed values of each field. */
 const see = {
   period: 'GET /vpn/quote',
   period_months: 'GET /vpn/quote',
@@ -222,17 +218,15 @@ export const toSubscription = (of: View, linkOf: LinkOf) => ({
   subscription_url: linkOf(of.secret),
   device_limit: of.subscription.deviceLimit,
   devices: of.devices.map(toDevice),
-  traffic: toTraffic(of.subscription),
+  traffic: {
+    rx_bytes: Number(of.subscription.received),
+    tx_bytes: Number(of.subscription.sent),
+    limit_bytes: of.subscription.trafficLimit === null ? null : Number(of.subscription.trafficLimit),
+  },
   speed_mbit: of.subscription.speedMegabits,
   auto_renew: toAutoRenew(of.subscription),
   node: of.node,
   created_at: toIso(of.subscription.createdAt),
-})
-
-const toTraffic = (of: View['subscription']) => ({
-  rx_bytes: Number(of.received),
-  tx_bytes: Number(of.sent),
-  limit_bytes: of.trafficLimit === null ? null : Number(of.trafficLimit),
 })
 
 const toAutoRenew = (of: View['subscription']) => ({
@@ -292,7 +286,6 @@ export function loadPeriod(of: Periods): number {
 
 const bodyPeriods = { period: bodyInteger(months).optional(), period_months: bodyInteger(sameMonths).optional() }
 
-/** One of the two fields is required. */
 const eitherPeriod = {
   anyOf: [
     { required: ['period'], properties: { period: { type: 'integer' as const } } },
@@ -373,7 +366,6 @@ const forPeriod = <Fields extends z.ZodRawShape>(fields: Fields) =>
     .refine((of) => agrees(of as Periods), disagreement)
     .openapi(eitherPeriod)
 
-/** Properties that buying and renewing share. */
 const sold = { exampleBody: { period: 1 }, answer: bought, charges: true }
 
 export const buyVpn = operation('buyVpn', 'POST /vpn/buy', {
