@@ -7,7 +7,7 @@ import { part, recognise, useEntered } from './client/session.ts'
 import { LanguageProvider, useMessages } from './shared/language.tsx'
 import { commonMessages } from './shared/messages.ts'
 import { Empty } from './shared/parts.tsx'
-import { SignIn } from './shared/sign-in/page.tsx'
+import { SignIn } from './shared/sign-in.tsx'
 import { theme, variables } from './shared/theme.ts'
 
 /** The content security policy allows only styles with this nonce. */
@@ -45,7 +45,6 @@ class Boundary extends Component<{ readonly children: ReactNode }, { readonly ha
   }
 }
 
-/** Restores the session of an earlier visit. */
 function Recognising() {
   const recognition = useQuery({ queryKey: ['recognise'], queryFn: () => recognise().then(() => true), staleTime: 0 })
   return recognition.error === null ? null : <Failed />

@@ -22,7 +22,6 @@ type Given<Of extends Shape> = {
 /** Method and path of each operation, 'keyed' if it takes an idempotency key, and the lowest role that may call it. */
 type Table = Readonly<Record<string, readonly [method: string, path: string, ...rest: readonly string[]]>>
 
-/** A refusal of the shop. */
 export class CallRefused extends Error {
   override readonly name = 'CallRefused'
   constructor(
@@ -31,7 +30,6 @@ export class CallRefused extends Error {
     message: string,
     readonly details: unknown,
     readonly requestId: string | null,
-    /** Whether the operation charges. */
     readonly isCharging: boolean,
   ) {
     super(message)
@@ -113,7 +111,6 @@ export function createClient<Operations extends Record<keyof Operations, Shape>>
   }
 
   return {
-    /** The lowest role that may call it. */
     roleOf: (name: keyof Operations & string): string | undefined => table[name]?.at(-1),
 
     async call<Name extends keyof Operations & string>(
@@ -124,7 +121,6 @@ export function createClient<Operations extends Record<keyof Operations, Shape>>
       return response.ok ? (await readJson(response))['data'] : refuse(name, response)
     },
 
-    /** An answer that is a file. */
     async read<Name extends keyof Operations & string>(
       name: Name,
       given: Given<Operations[Name]> = {},

@@ -130,7 +130,6 @@ export function ApiPage() {
 
 type TokensProps = { readonly onMade: (token: string) => void }
 
-/** The tokens that let programs act for the customer. */
 function Tokens({ onMade }: TokensProps) {
   const { t } = useMessages(apiMessages)
   const tokens = useRead('listTokens')

@@ -3,7 +3,6 @@ import { type Operations, operations } from '../client/customer.ts'
 import { caller } from '../client/session.ts'
 import { createHooks } from '../shared/queries.ts'
 
-/** The customers' API: the operations that programs have too. */
 export const api = createClient<Operations>('/api/v1', operations, caller)
 
 export const { useRead, usePages, loadPages, useChange, usePurchase } = createHooks<Operations>(api)

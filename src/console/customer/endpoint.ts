@@ -1,4 +1,3 @@
-/** The address and the credentials of a proxy. */
 export type ProxyEndpoint = {
   readonly host: string
   readonly port: number

@@ -24,16 +24,16 @@ const eventPageMessages = messages({
   ),
 })
 
-/** All events that the shop keeps, newest first: the API lists them in the order in which they happened. */
-const loadEvents = async (type: Event['type'] | undefined) =>
-  (await loadPages('listEvents', { query: { limit: 500, type } }, 20)).toReversed()
-
 export function EventsPage() {
   const { t, format } = useMessages(eventPageMessages)
   const { t: event } = useMessages(eventMessages)
   const [chosen, setChosen] = useState('')
   const type = chosen === '' ? undefined : (chosen as Event['type'])
-  const events = useQuery({ queryKey: ['events', chosen], queryFn: () => loadEvents(type) })
+  const events = useQuery({
+    queryKey: ['events', chosen],
+    // The API lists them in the order in which they happened.
+    queryFn: async () => (await loadPages('listEvents', { query: { limit: 500, type } }, 20)).toReversed(),
+  })
   return (
     <Page title={t.title} about={t.about}>
       <Panel className="stack">

@@ -19,7 +19,7 @@ import { premiumMessages } from './premium/messages.ts'
 import { PoolsTab } from './premium/pools.tsx'
 import { SubuserPage, SubusersTab } from './premium/subusers.tsx'
 import { UsageTab } from './premium/usage.tsx'
-import { VpnPage } from './vpn/page.tsx'
+import { VpnPage } from './vpn.tsx'
 
 function Balance() {
   const { t, format } = useMessages(customerMessages)

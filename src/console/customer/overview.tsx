@@ -138,7 +138,6 @@ function EndingSoon({ all }: { readonly all: readonly Proxy[] }) {
   )
 }
 
-/** The products, for a customer who has bought none yet. */
 function Start() {
   const { t } = useMessages(overviewMessages)
   const offers = [

@@ -3,7 +3,6 @@ import { type Operations, operations } from '../client/operator.ts'
 import { caller, useWho } from '../client/session.ts'
 import { createHooks } from '../shared/queries.ts'
 
-/** The operators' API. */
 export const api = createClient<Operations>('/admin/v1', operations, caller)
 
 export const { useRead, usePages, useChange } = createHooks<Operations>(api)

@@ -41,7 +41,6 @@ const exitMessages = messages({
 
 const tones: Readonly<Record<string, Tone>> = { serving: 'good', down: 'bad', untried: 'warn' }
 
-/** The exits that premium traffic leaves by, and the state of each. */
 export function Exits() {
   const { t, format } = useMessages(exitMessages)
   const { t: trade } = useMessages(tradeMessages)

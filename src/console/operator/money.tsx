@@ -7,7 +7,6 @@ import { eventMessages, tellEvent, tradeMessages } from '../shared/trade.ts'
 import { operatorMessages } from './messages.ts'
 import { Nothing } from './parts.tsx'
 
-/** Movements of a customer's money, with the balance after each. */
 export function Movements({ rows }: { readonly rows: readonly Movement[] }) {
   const { t, format, language } = useMessages(operatorMessages)
   const { t: trade } = useMessages(tradeMessages)

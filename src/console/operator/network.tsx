@@ -35,7 +35,6 @@ function NodeStatus({ node }: { readonly node: Node }) {
   return node.drained_at === null ? <Status tone="good">{t.online}</Status> : <Status tone="warn">{t.draining}</Status>
 }
 
-/** The nodes that carry traffic, and the state of each. */
 export function NodesTable({ hasActions = false }: { readonly hasActions?: boolean }) {
   const { t, format } = useMessages(operatorMessages)
   const nowAt = useNow(everyMs)

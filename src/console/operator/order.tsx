@@ -21,7 +21,6 @@ function pageOf(name: string, value: unknown): string | undefined {
   return name === 'proxy' ? `#/proxies/${value}` : name === 'uuid' ? `#/vpn/${value}` : undefined
 }
 
-/** An order with its request, price, movements of money, deliveries and events. */
 function Shown({ of: { order, transactions, delivered, events } }: { readonly of: OperatorAnswer<'getOrderStory'> }) {
   const { t, format } = useMessages(operatorMessages)
   const { t: trade } = useMessages(tradeMessages)

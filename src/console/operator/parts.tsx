@@ -16,7 +16,6 @@ export function RoleAct<Done>({ operation, ...props }: RoleActProps<Done>) {
   return may(operation) ? <Act {...props} /> : null
 }
 
-/** The field of a note that the operator may leave empty. */
 export function useNote(): ActField {
   const { t } = useMessages(operatorMessages)
   return { name: 'note', label: t.note, isOptional: true }

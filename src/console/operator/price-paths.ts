@@ -1,4 +1,3 @@
-/** A changed value of a price list. */
 type PriceChange = { readonly path: string; readonly before: string | null; readonly after: string | null }
 
 /** Parses a line of the API: `- path: old`, `~ path: old -> new` or `+ path: new`. */

@@ -159,7 +159,6 @@ function Changes({ of: { changes, effects }, catalogue }: ChangesProps) {
   )
 }
 
-/** Each value of the list that differs, before and after. */
 function Differences({ changes }: { readonly changes: readonly string[] }) {
   const { t, format } = useMessages(priceMessages)
   const { t: trade } = useMessages(tradeMessages)
@@ -184,7 +183,6 @@ function Differences({ changes }: { readonly changes: readonly string[] }) {
 /** Arrays of a price list; their items are numbered from one. */
 const arrays = ['tiers', 'volume', 'term']
 
-/** The parts of a path that have a text. */
 function sayPath(path: string, paths: Readonly<Record<string, string>>, trade: Trade, format: Format): string {
   const [product = '', ...parts] = path.split('.')
   const texts = parts.flatMap((part, index) => {
@@ -201,7 +199,6 @@ function sayPath(path: string, paths: Readonly<Record<string, string>>, trade: T
 
 type Effect = OperatorAnswer<'compareCatalogue'>['effects'][number]
 
-/** Customers who have some of it now, and renewals at the new price. */
 function Effects({ of }: { readonly of: readonly Effect[] }) {
   const { t, format } = useMessages(priceMessages)
   const { t: trade } = useMessages(tradeMessages)

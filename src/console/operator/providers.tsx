@@ -70,7 +70,6 @@ function Shown({ of }: { readonly of: PaymentProvider }) {
   )
 }
 
-/** The provider's last answer since the shop was started. */
 function Health({ of }: { readonly of: NonNullable<PaymentProvider['health']> }) {
   const { t, format } = useMessages(providersMessages)
   const { answered_at: answered, failed_at: failed, failure } = of
@@ -83,7 +82,6 @@ function Health({ of }: { readonly of: NonNullable<PaymentProvider['health']> })
   )
 }
 
-/** The fields of a provider: its settings, its secret, and the limits of each method. */
 function useFields(of: PaymentProvider): readonly ActField[] {
   const { t } = useMessages(providersMessages)
   const { t: methods } = useMessages(methodNames)
@@ -160,7 +158,6 @@ function Actions({ of }: { readonly of: PaymentProvider }) {
 const dayMs = 86_400_000
 const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
 
-/** Compares payments with the lists of their providers. */
 function ReconcilePanel() {
   const { t } = useMessages(providersMessages)
   const may = useMay()

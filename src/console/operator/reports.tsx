@@ -90,7 +90,6 @@ function Report<Row extends ReportRow>({ name, rows, isShown = () => true, ...ta
 
 const utcDay = (day: string): number => Date.parse(`${day}T12:00:00Z`)
 
-/** Writes the cells of a report: its day, and amounts of money. */
 function useCells() {
   const { format } = useLanguage()
   return {

@@ -111,7 +111,6 @@ function Interruptions() {
   )
 }
 
-/** What a range holds, and which customers its closing would concern. */
 function Survey() {
   const { t } = useMessages(stockMessages)
   const typed = useTyped()
@@ -189,8 +188,6 @@ function CloseAct({ operation, prefix }: CloseActProps) {
   )
 }
 
-const splitNames = (typed: string): readonly string[] => typed.split(/[\s,]+/).filter((each) => each !== '')
-
 function MoveAct({ prefix }: { readonly prefix: string }) {
   const { t } = useMessages(stockMessages)
   return (
@@ -201,9 +198,10 @@ function MoveAct({ prefix }: { readonly prefix: string }) {
         { name: 'nodes', label: t.nodes },
         { name: 'dry', label: t.dryRun, kind: 'flag', initial: true },
       ]}
-      run={({ nodes, dry }) =>
-        api.call('moveRange', { body: { prefix, nodes: splitNames(String(nodes)), dry_run: dry === true } })
-      }
+      run={({ nodes: typed, dry }) => {
+        const nodes = String(typed).split(/[\s,]+/).filter((each) => each !== '')
+        return api.call('moveRange', { body: { prefix, nodes, dry_run: dry === true } })
+      }}
       show={(done) => <Counts of={done} />}
     />
   )

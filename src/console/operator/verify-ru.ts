@@ -1,4 +1,3 @@
-/** Parts of a verification, by their names. */
 export const parts: Readonly<Record<string, string>> = {
   shop: 'магазин',
   money: 'деньги',
@@ -18,7 +17,6 @@ export const parts: Readonly<Record<string, string>> = {
   'checkpoints kept elsewhere': 'контрольные точки, хранимые отдельно',
 }
 
-/** What a verification has looked at, by the names that it counts under. */
 export const coveredNames: Readonly<Record<string, string>> = {
   accounts: 'Счета',
   postings: 'Проводки',

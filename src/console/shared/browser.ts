@@ -30,7 +30,6 @@ export function useNow(everyMs = 30_000): number {
   return nowAt
 }
 
-/** Saves a text as a file. */
 export function download(name: string, text: string, type = 'text/plain'): void {
   const url = URL.createObjectURL(new Blob([text], { type: `${type};charset=utf-8` }))
   const link = Object.assign(document.createElement('a'), { href: url, download: name })

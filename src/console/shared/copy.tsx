@@ -39,7 +39,6 @@ export function CopyIcon({ text, label, children }: CopyProps & { readonly child
   )
 }
 
-/** A value that a click copies. */
 export const Copyable = ({ text, label }: CopyProps) => (
   <CopyIcon text={text} label={`${label} ${text}`}>
     <span className="mono">{text}</span>

@@ -53,7 +53,6 @@ type SubmitFormProps = FormProps & {
   readonly look?: ButtonProps
 }
 
-/** Fields, the refusal of the last try, and one button. */
 export const SubmitForm = ({ label, change, isReady = true, look, children, ...form }: SubmitFormProps) => (
   <Form className="stack" {...form}>
     {children}
@@ -72,7 +71,6 @@ type ConfirmProps = {
   readonly onConfirm: () => void
 }
 
-/** Says what will happen, and does it at the press of a button. */
 export const Confirm = ({ about, label, color, change, onConfirm }: ConfirmProps) => (
   <div className="stack">
     <Text>{about}</Text>
@@ -169,7 +167,6 @@ export function Dialog(props: ModalProps) {
 
 type DialogButtonProps = Readonly<{ label: string; look?: ButtonProps; children: (close: () => void) => ReactNode }>
 
-/** A button that opens a form over the page. */
 export function DialogButton({ label, look, children }: DialogButtonProps) {
   const [isOpen, setOpen] = useState(false)
   const close = () => setOpen(false)
@@ -188,7 +185,6 @@ export function DialogButton({ label, look, children }: DialogButtonProps) {
 type Value = string | number | boolean
 export type Values = Readonly<Record<string, Value>>
 
-/** A field of an `Act`. */
 export type ActField = {
   readonly name: string
   readonly label: string

@@ -53,14 +53,13 @@ export function ThemeSwitch() {
   )
 }
 
-const isAt = (here: string, way: string): boolean => (way === '/' ? here === '/' : here.startsWith(way))
-
 function Menu({ items, label }: { readonly items: readonly MenuItem[]; readonly label: string }) {
   const here = usePath()
+  const isAt = (path: string): boolean => (path === '/' ? here === '/' : here.startsWith(path))
   return (
     <nav aria-label={label} className="ways">
       {items.map(({ path, label: name, icon }) => (
-        <a key={path} href={`#${path}`} aria-current={isAt(here, path) ? 'page' : undefined}>
+        <a key={path} href={`#${path}`} aria-current={isAt(path) ? 'page' : undefined}>
           <Icon name={icon} />
           {name}
         </a>

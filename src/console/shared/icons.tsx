@@ -49,7 +49,6 @@ export const Icon = ({ name, size = 18 }: { readonly name: IconName; readonly si
   </svg>
 )
 
-/** The logo: a raised barrier. */
 export const Mark = () => (
   <svg aria-hidden="true" width={26} height={26} viewBox="0 0 32 32">
     <rect width="32" height="32" rx="8" className="mark-ground" />

@@ -1,6 +1,5 @@
 import type { Format, Language } from './format.ts'
 
-/** A text in both languages. */
 class Pair<Of> {
   constructor(
     readonly en: Of,
@@ -48,7 +47,6 @@ export const translated = <Of extends object>(of: Of): Messages<In<Of>> => ({
   ru: pick(of, 'ru') as In<Of>,
 })
 
-/** Texts that several pages show. */
 const common = {
   days: pair(
     (count: number, format: Format) => format.plural(count, 'day', 'days'),
@@ -156,7 +154,6 @@ const common = {
   day: pair('Day', 'День'),
 }
 
-/** The texts of a page: those of `common`, and its own. */
 export const messages = <Of extends object>(own: Of): Messages<In<Omit<typeof common, keyof Of> & Of>> =>
   translated({ ...common, ...own })
 

@@ -38,7 +38,6 @@ export function OrderRows({ label, rows, empty }: OrderRowsProps) {
   )
 }
 
-/** The request of an order, and the calculation of its price. */
 export function OrderRecords({ order }: { readonly order: Order }) {
   const { t } = useMessages(orderMessages)
   return (
@@ -53,7 +52,6 @@ export function OrderRecords({ order }: { readonly order: Order }) {
   )
 }
 
-/** The texts of a field's values, if it has any. */
 function namesOf(name: string, trade: Trade): Trade['fields'] {
   if (name === 'pool' || name === 'pool_type') return trade.pools
   if (name === 'ipv') return trade.ipvs

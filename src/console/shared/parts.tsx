@@ -100,7 +100,6 @@ export function Section<Tab extends string>({ title, about, base, names, tabs, t
 
 type FigureProps = { readonly label: string; readonly value: ReactNode; readonly note?: ReactNode }
 
-/** One number that matters, with its name. */
 export const Figure = ({ label, value, note }: FigureProps) => (
   <div className="figure">
     <span className="figure-label">{label}</span>
@@ -175,7 +174,6 @@ export const Notice = ({ tone, children }: { readonly tone: 'good' | 'warn'; rea
   </div>
 )
 
-/** A small explanation under a field or a list. */
 export const Hint = ({ children }: { readonly children: ReactNode }) => (
   <Text size="sm" c="dimmed">
     {children}
@@ -207,7 +205,6 @@ export function RefusalNotice({ error, onAgain }: { readonly error: unknown; rea
   )
 }
 
-/** The part of a query that is shown. */
 type Read<Of> = { readonly data: Of | undefined; readonly error: Error | null; readonly refetch: () => unknown }
 
 type ReadingProps<Of> = Readonly<{ of: Read<Of>; height?: number; children: (found: Of) => ReactNode }>
@@ -254,7 +251,6 @@ export function Paged<Item>({ of, height = 240, isWide = false, children }: Page
 
 type Fact = readonly [name: string, value: ReactNode]
 
-/** Names and values, one under the other. */
 export const Facts = ({ of }: { readonly of: readonly (Fact | false)[] }) => (
   <dl className="facts">
     {of.map(
@@ -295,7 +291,6 @@ export type RowsProps<Row> = {
   readonly keyOf: (row: Row) => string | number
   /** A function, so that each column knows the type of the rows. */
   readonly columns: (column: Columns<Row>) => readonly Column<Row>[]
-  /** Shown in place of a table without rows. */
   readonly empty?: ReactNode
 }
 
@@ -333,14 +328,12 @@ export function Rows<Row>({ label, rows, keyOf, columns: toColumns, empty }: Row
 
 type ReadRowsProps<Row> = Omit<RowsProps<Row>, 'rows'> & Readonly<{ of: Read<{ readonly items: readonly Row[] }> }>
 
-/** The items of a query as a table. */
 export const ReadRows = <Row,>({ of, ...table }: ReadRowsProps<Row>) => (
   <Reading of={of}>{({ items }) => <Rows {...table} rows={items} />}</Reading>
 )
 
 type PagedRowsProps<Row> = Omit<RowsProps<Row>, 'rows'> & Omit<PagedProps<Row>, 'children'>
 
-/** A list as a table with a button for the next page. */
 export const PagedRows = <Row,>({ of, height = 240, isWide = false, ...table }: PagedRowsProps<Row>) => (
   <Paged of={of} height={height} isWide={isWide}>
     {(rows) => <Rows {...table} rows={rows} />}
@@ -349,7 +342,6 @@ export const PagedRows = <Row,>({ of, height = 240, isWide = false, ...table }: 
 
 type CellProps = { readonly note: ReactNode; readonly isMono?: boolean; readonly children: ReactNode }
 
-/** A value with a smaller line under it. */
 export const Cell = ({ note, isMono = false, children }: CellProps) => (
   <span>
     {children}

@@ -49,7 +49,6 @@ export function createHooks<Operations extends Record<keyof Operations, Shape>>(
   const callPage = <Of extends Name<Operations>>(name: Of, given: Given<Of>, cursor: string | undefined) =>
     client.call(name, { ...given, query: { ...given?.query, ...(cursor !== undefined && { cursor }) } } as Given<Of>)
 
-  /** A list, page by page. */
   function usePages<Of extends Name<Operations>>(name: Of, given: Given<Of> = {}) {
     return useInfiniteQuery({
       queryKey: [name, 'pages', given],

@@ -124,7 +124,6 @@ export const eventMessages = translated({
 })
 type EventTexts = (typeof eventMessages)['en']
 
-/** Writes the known fields of an event, the most important first. */
 export function tellEvent(data: Readonly<Record<string, unknown>>, t: EventTexts, format: Format): string {
   const text = (name: string): string | undefined => {
     const value = data[name]

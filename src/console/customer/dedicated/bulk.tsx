@@ -15,7 +15,6 @@ import { dedicatedMessages } from './messages.ts'
 type Task = 'prolong' | 'protocol' | 'autoRenew' | 'comment' | 'passwords'
 type PickedProps = { readonly picked: readonly Proxy[]; readonly onDone: () => void }
 
-/** The actions on several proxies. */
 export function BulkBar({ picked, onDone }: PickedProps) {
   const { t, format } = useMessages(dedicatedMessages)
   const [task, setTask] = useState<Task>()
@@ -102,7 +101,6 @@ export function PasswordsForm({ ids, onDone }: FormProps) {
   )
 }
 
-/** The terms, in days, by which these proxies can be prolonged. */
 function useProlongPeriods(picked: readonly Proxy[]): readonly number[] {
   const ipv = (picked[0]?.ipv ?? 4) as 3 | 4 | 6
   return useRead('listCountries', { query: { ipv } }).data?.prolong_periods ?? []

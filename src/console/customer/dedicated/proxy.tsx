@@ -92,7 +92,6 @@ function Access({ proxy }: ProxyProps) {
   )
 }
 
-/** A connection through the proxy, made by the shop. */
 function Check({ id }: { readonly id: number }) {
   const { t, format } = useMessages(dedicatedMessages)
   const check = useChange('checkProxy')

@@ -17,7 +17,6 @@ import { days, spentIn } from './spending.ts'
 const loadMovements = (sinceAt: number): Promise<readonly Transaction[]> =>
   loadPages('listTransactions', { query: { limit: 500 } }, 20, (each) => Date.parse(each.created_at) >= sinceAt)
 
-/** The movements of the last 30 days. */
 export const useMonthMovements = () =>
   useQuery({
     queryKey: ['listTransactions', 'month'],
@@ -44,7 +43,6 @@ export function MoneyPage() {
   )
 }
 
-/** The customer's referral link, if the shop gives a share for referrals. */
 function ReferralPanel() {
   const { t, format } = useMessages(moneyMessages)
   const found = useRead('getReferral').data

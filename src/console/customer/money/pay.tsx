@@ -11,8 +11,6 @@ import { methodNames } from '../../shared/trade.ts'
 import { api, usePurchase, useRead } from '../api.ts'
 import { moneyMessages } from './messages.ts'
 
-const pollMs = 2_000
-
 /** The payment methods with their names in the reader's language; none if the shop takes no payments. */
 function useMethods(): readonly PaymentMethod[] {
   const { t: names } = useMessages(methodNames)
@@ -22,7 +20,6 @@ function useMethods(): readonly PaymentMethod[] {
 
 type Begin = ReturnType<typeof usePurchase<'createPayment'>>
 
-/** The page to which a provider sends the payer back. */
 const returnUrl = (): string => `${location.origin}/#/money`
 
 const toOptions = (methods: readonly PaymentMethod[]) => methods.map((each) => [each.method, each.name] as const)
@@ -99,7 +96,6 @@ function TopUpForm({ methods, begin }: { readonly methods: readonly PaymentMetho
   )
 }
 
-/** What the code would add, or why it adds nothing. */
 function Bonus({ request }: { readonly request: { amount_rub: number; method: string; code?: string } }) {
   const { t, format } = useMessages(moneyMessages)
   const [settled] = useDebouncedValue(request, 300)
@@ -113,7 +109,6 @@ function Bonus({ request }: { readonly request: { amount_rub: number; method: st
   )
 }
 
-/** The body of a purchase, with its product. */
 type PaidOrder = Readonly<Record<string, unknown>> & { readonly product: 'dedicated' | 'traffic' | 'vpn' }
 
 /** Pays what the balance lacks for an order; the shop buys at the price shown once the money has come. */
@@ -165,7 +160,7 @@ function usePayment(begun: Payment): Payment {
     useQuery({
       queryKey: ['getPayment', payment_id],
       queryFn: () => api.call('getPayment', { params: { payment_id } }),
-      refetchInterval: (query) => (query.state.data && isDone(query.state.data) ? false : pollMs),
+      refetchInterval: (query) => (query.state.data && isDone(query.state.data) ? false : 2_000),
       refetchIntervalInBackground: true,
     }).data ?? begun
   const state = `${payment.status} ${payment.purchase?.state ?? ''}`
@@ -218,7 +213,6 @@ function Ended({ payment, children }: { readonly payment: Payment; readonly chil
 
 const pages: Readonly<Record<string, string>> = { dedicated: '#/dedicated', traffic: '#/premium', vpn: '#/vpn' }
 
-/** The outcome of the purchase that a payment was made for. */
 function Purchase({ of }: { readonly of: NonNullable<Payment['purchase']> }) {
   const { t } = useMessages(moneyMessages)
   if (of.state === 'waiting') return <Text>{t.purchaseWaits}</Text>
@@ -236,18 +230,14 @@ function Purchase({ of }: { readonly of: NonNullable<Payment['purchase']> }) {
   )
 }
 
-/** The library that draws the code is loaded at the first payment. */
-const draw = async (text: string): Promise<string> => (await import('qr')).encodeQR(text, 'svg')
-
 function QrCode({ text }: { readonly text: string }) {
   const { t } = useMessages(moneyMessages)
-  const drawn = useQuery({ queryKey: ['qr', text], queryFn: () => draw(text) })
+  // The library that draws the code is loaded at the first payment.
+  const drawn = useQuery({ queryKey: ['qr', text], queryFn: async () => (await import('qr')).encodeQR(text, 'svg') })
   return drawn.data === undefined ? null : (
     <img className="qr" src={toPicture(drawn.data)} alt={t.payCode} width="240" height="240" />
   )
 }
-
-const hourSeconds = 3_600
 
 /** Counts down to the end of a payment: minutes and seconds, or days from two days on. */
 function TimeLeft({ until }: { readonly until: string }) {
@@ -255,8 +245,8 @@ function TimeLeft({ until }: { readonly until: string }) {
   const nowAt = useNow(1_000)
   const seconds = Math.max(0, Math.floor((Date.parse(until) - nowAt) / 1_000))
   const shown =
-    seconds > 48 * hourSeconds
-      ? t.days(Math.floor(seconds / (24 * hourSeconds)), format)
+    seconds > 2 * 86_400
+      ? t.days(Math.floor(seconds / 86_400), format)
       : `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
   return (
     <Text ta="center" c="dimmed">

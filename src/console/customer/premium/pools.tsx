@@ -11,7 +11,6 @@ import { premiumMessages } from './messages.ts'
 
 type Pool = Extract<CustomerAnswer<'getTraffic'>, { pools: unknown }>['pools'][number]
 
-/** Every pool with its remaining traffic. */
 export function usePools(subuser_id?: string) {
   const { data, error, refetch } = useRead('getTraffic', { query: { subuser_id } })
   return { data: data && 'pools' in data ? data.pools : undefined, error, refetch }

@@ -214,7 +214,6 @@ function Actions({ of, others }: ShownProps) {
   )
 }
 
-/** Moves traffic between this sub-user and another one. */
 function MoveAct({ of, others }: ShownProps) {
   const { t } = useMessages(premiumMessages)
   const pools = usePools().data ?? []

@@ -11,7 +11,6 @@ export function sinceOf(by: By, nowAt: number): string {
   return new Date(Math.floor(nowAt / stepMs) * stepMs - (count - 1) * stepMs).toISOString()
 }
 
-/** A value for each step, zero for steps without traffic. */
 export function fill(by: By, from: string, items: readonly Item[]) {
   const { stepMs, count } = spans[by]
   const fromAt = Date.parse(from)

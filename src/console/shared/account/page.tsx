@@ -11,7 +11,6 @@ import { Facts, Notice, Page, Panel, Reading, RefusalNotice, RowButton, Rows, St
 import { browserName } from './browser-name.ts'
 import { accountMessages } from './messages.ts'
 
-/** The signed-in browsers. */
 export const useSessions = (isWanted = true) =>
   useQuery({ queryKey: ['sessions'], queryFn: () => auth.call(own('listSessionsOf')), enabled: isWanted })
 
