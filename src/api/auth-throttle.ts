@@ -14,8 +14,6 @@ const rotateMs = 24 * 3_600_000
 const maxOfName = 200
 const maxKnown = 100_000
 
-type Visit = { readonly from: Address | undefined; rateLimit?: RateLimitState | undefined }
-
 export type AuthThrottle = ReturnType<typeof createAuthThrottle>
 
 /**
@@ -52,7 +50,7 @@ export function createAuthThrottle(clock: Clock, seed: string) {
     /** `secret` is looked up by `letIn`; a request without one is not limited here. */
     async letIn<Result>(
       secret: string | undefined,
-      visit: Visit,
+      visit: { readonly from: Address | undefined; rateLimit?: RateLimitState | undefined },
       letIn: () => Promise<Result>,
       nameOf: (admitted: Result) => string,
     ): Promise<Result> {

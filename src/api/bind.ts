@@ -4,7 +4,6 @@ import type { PurchaseRequest } from '../domains/orders/index.ts'
 import { type AnswerLanguage, problemsOf } from './language.ts'
 import type { Operation, z } from './operation.ts'
 
-/** A request after parsing: the caller, the idempotency key and the input. */
 export type Call<Op extends Operation, By = Caller> = {
   readonly caller: By
   readonly key: string | undefined

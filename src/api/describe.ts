@@ -123,7 +123,6 @@ export function describe(
 
 type Route = Parameters<OpenAPIHono['openAPIRegistry']['registerPath']>[0]
 
-/** Security of an operation that differs from the API's default. */
 function securityOf(operation: Operation, profile: ApiProfile): object {
   if (operation.access === 'public') return { security: [] }
   return operation.access === 'session' && profile.token !== undefined ? { security: [{ session: [] }] } : {}

@@ -77,7 +77,7 @@ function methodsByPath(apis: readonly Mounted[], plain: readonly Pick<PlainRoute
 }
 
 /** An authenticated caller: the value for operations, the name that is rate-limited, and the customer. */
-export type Admitted<By> = { readonly by: By; readonly name: string; readonly customer?: CustomerId | undefined }
+type Admitted<By> = { readonly by: By; readonly name: string; readonly customer?: CustomerId | undefined }
 
 /** One of several APIs on the same port: its operations, its authentication and its description. */
 export type Api<By> = {

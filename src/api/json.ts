@@ -119,7 +119,9 @@ class JsonReader {
     if (!Number.isFinite(value)) throw this.refuse('number_large')
     if (Number.isInteger(value) && !Number.isSafeInteger(value)) throw this.refuse('number_unsafe')
     if (Object.is(value, -0)) throw this.refuse('number_negative_zero')
-    if (!isKept(match[0], String(value))) throw this.refuse('number_inexact')
+    // The number's text and its stored value must be the same decimal.
+    const stored = String(value)
+    if (match[0] !== stored && decimalOf(match[0]) !== decimalOf(stored)) throw this.refuse('number_inexact')
     this.at += match[0].length
     return value
   }
@@ -138,9 +140,6 @@ class JsonReader {
 }
 
 const isSpace = (code: number): boolean => code === 32 || code === 9 || code === 10 || code === 13
-
-/** Whether a number's text and its stored value are the same decimal. */
-const isKept = (written: string, kept: string): boolean => written === kept || decimalOf(written) === decimalOf(kept)
 
 /** A decimal without the zeros that mean nothing: `150`, `1.50e2` and `150.0` are all `15e1`. */
 function decimalOf(text: string): string {

@@ -51,9 +51,7 @@ export type Operation<
   }[]
   /** Where a refusal of a field points to: the operation or page that lists its values. */
   readonly see: Readonly<Record<string, string>>
-  /** Codes of its own, beyond those that every operation can answer with. */
   readonly codes: readonly ApiCode[]
-  /** Its own examples of refusals, in place of the general ones. */
   readonly refusals: Partial<Record<ApiCode, RefusalExample>>
   /** Media types of a file that it answers with in place of JSON, if its query says so. */
   readonly files: readonly string[]

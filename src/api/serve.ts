@@ -16,7 +16,6 @@ type Client = { readonly source: string; hold(): void; release(): void }
 export type ToNodes = (request: Request, url: URL, from: Address | undefined, isLocal?: boolean) => Promise<Response>
 
 export type Server = {
-  /** 0 where there is none. */
   readonly port: number
   readonly pending: () => number
   /** Lets requests that run finish, for so long at the most, then closes every connection. */
@@ -50,7 +49,9 @@ export function serve(deps: {
   let wasReported = false
   function tellOfProxy(request: Request, peer: Address | undefined): void {
     if (wasReported || !request.headers.has('x-forwarded-for') || !peer) return
-    if (!isNear(peer) || isTrusted(peer, deps.trustedProxies)) return
+    // An operator's reverse proxy runs at such an address.
+    const isNear = ['loopback', 'private'].includes(classify(peer))
+    if (!isNear || isTrusted(peer, deps.trustedProxies)) return
     wasReported = true
     deps.onUntrusted?.(peer)
   }
@@ -110,9 +111,6 @@ const stopping = (server: Bun.Server<unknown>): Pick<Server, 'pending' | 'stop'>
 
 const isTrusted = (address: Address, trusted: readonly Prefix[]): boolean =>
   trusted.some((prefix) => contains(prefix, address))
-
-/** Addresses at which an operator's reverse proxy may run. */
-const isNear = (address: Address): boolean => ['loopback', 'private'].includes(classify(address))
 
 /** The client: the last X-Forwarded-For address that is no trusted proxy. A client can write the earlier ones. */
 function sourceOf(request: Request, peer: Address | undefined, trusted: readonly Prefix[]): Address | undefined {

@@ -8,7 +8,9 @@ test('toCookie adds Secure and the prefix __Host- behind TLS, and neither withou
   expect(toCookie('operator', of.secret, of.forMs, 'https://shop.example')).toBe(
     '__Host-turnpike_operator=tps_x; Path=/; HttpOnly; SameSite=Strict; Max-Age=60; Secure',
   )
-  expect(toCookie('customer', of.secret, of.forMs, 'http://shop.example')).toBe('turnpike_customer=tps_x; Path=/; HttpOnly; SameSite=Strict; Max-Age=60')
+  expect(toCookie('customer', of.secret, of.forMs, 'http://shop.example')).toBe(
+    'turnpike_customer=tps_x; Path=/; HttpOnly; SameSite=Strict; Max-Age=60',
+  )
   expect(toCookie('customer', '', 0, 'http://shop.example')).toContain('Max-Age=0')
 })
 

@@ -1,9 +1,8 @@
-import { z } from '@hono/zod-openapi'
 import { toIso } from '../../core/time.ts'
 import { roles } from '../../domains/operators/rules.ts'
 import type { OwnerKind, Session } from '../../domains/signin/rules.ts'
 import { choice, flag, given, list, moment, named, text, whole } from '../fields.ts'
-import { operationsOf } from '../operation.ts'
+import { operationsOf, z } from '../operation.ts'
 
 const exampleSession = 'ses_01k73sf8000000000000000000'
 const exampleLogin = 'anna@example.com'

@@ -1,11 +1,10 @@
-import { z } from '@hono/zod-openapi'
 import type { CustomerId } from '../../core/ids.ts'
 import { toRoubles } from '../../core/money.ts'
 import type { Referrals } from '../../domains/payments/index.ts'
 import type { Registration } from '../../domains/signin/index.ts'
 import { type Bound, bind } from '../bind.ts'
 import { named, part, roubles, text, whole } from '../fields.ts'
-import { operationsOf } from '../operation.ts'
+import { operationsOf, z } from '../operation.ts'
 
 const operation = operationsOf({ tag: 'Referrals' })
 const exampleCode = '7KQ2M9XV'

@@ -139,7 +139,6 @@ export type Page = {
   readonly cursor: string
   readonly more: boolean
   readonly count: number
-  /** Rows of each table, in the order of the tables. */
   readonly given: readonly (readonly unknown[])[]
 }
 

@@ -56,8 +56,8 @@ async function toState(deps: StateDeps, page: Page, tables: readonly StateTable[
   const mode = await deps.customers.mode()
   const catalogue = await deps.pricing.find()
   /** Each row as this very node may know it. */
-  const rowsOf = ({ forNode }: StateTable, given: readonly unknown[] = []): readonly unknown[] =>
-    forNode ? given.map((shape) => forNode(shape as StateParts[StatePart], node)) : given
+  const rowsOf = (table: StateTable, given: readonly unknown[] = []): readonly unknown[] =>
+    table.forNode ? given.map((shape) => table.forNode?.(shape as StateParts[StatePart], node)) : given
   return statePageSchema.parse({
     cursor: page.cursor,
     more: page.more,

@@ -76,7 +76,6 @@ export class ChangeWatch {
     })
   }
 
-  /** This process has changed something. */
   poke(): void {
     if (this.#base !== undefined) this.#wake(this.#deps.holdBackMs)
   }

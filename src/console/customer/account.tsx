@@ -5,7 +5,7 @@ import { auth, recognise, useWho } from '../client/session.ts'
 import { accountMessages } from '../shared/account/messages.ts'
 import { AccountPage } from '../shared/account/page.tsx'
 import { Flag, Form, useTyped } from '../shared/form.tsx'
-import { useMessages } from '../shared/language.tsx'
+import { useMessages } from '../shared/messages.tsx'
 import { Panel, RefusalNotice } from '../shared/parts.tsx'
 import { useRead } from './api.ts'
 

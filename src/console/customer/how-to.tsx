@@ -1,8 +1,7 @@
 import { Button, Tabs, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { Listing } from '../shared/copy.tsx'
-import { useMessages } from '../shared/language.tsx'
-import { messages, pair, phrase } from '../shared/messages.ts'
+import { messages, pair, phrase, useMessages } from '../shared/messages.tsx'
 import { type ProxyEndpoint, toTelegram, toUrl } from './endpoint.ts'
 
 const howToMessages = messages({
@@ -49,7 +48,6 @@ const howToMessages = messages({
 
 const target = 'https://example.com'
 
-/** Instructions for browsers, Telegram, curl and Python, with the customer's own data. */
 export function HowTo({ of }: { readonly of: ProxyEndpoint }) {
   const { t } = useMessages(howToMessages)
   const url = toUrl(of)

@@ -1,6 +1,6 @@
 import { useWho } from '../client/session.ts'
 import { Frame, type MenuItem, type Pages, Routes } from '../shared/frame.tsx'
-import { useMessages } from '../shared/language.tsx'
+import { useMessages } from '../shared/messages.tsx'
 import { Figure, Section } from '../shared/parts.tsx'
 import { CustomerAccount } from './account.tsx'
 import { useRead } from './api.ts'

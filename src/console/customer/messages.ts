@@ -1,4 +1,4 @@
-import { messages, pair } from '../shared/messages.ts'
+import { messages, pair } from '../shared/messages.tsx'
 
 /** The names of the menu, and texts that several pages show. */
 export const customerTexts = {

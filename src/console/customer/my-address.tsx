@@ -2,8 +2,7 @@ import { Button, TextInput } from '@mantine/core'
 import { useWho } from '../client/session.ts'
 import { useSessions } from '../shared/account/page.tsx'
 import { Form, useTyped } from '../shared/form.tsx'
-import { useMessages } from '../shared/language.tsx'
-import { messages, pair } from '../shared/messages.ts'
+import { messages, pair, useMessages } from '../shared/messages.tsx'
 
 const addressMessages = messages({
   add: pair('Add', 'Добавить'),

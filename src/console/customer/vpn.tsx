@@ -4,7 +4,7 @@ import type { VpnDevice, VpnSubscription } from '../client/customer.ts'
 import { download, toPicture, useNow } from '../shared/browser.ts'
 import { Copyable, Listing } from '../shared/copy.tsx'
 import { Choices, Confirm, Dialog, Select, SubmitForm, useTyped } from '../shared/form.tsx'
-import { useMessages } from '../shared/language.tsx'
+import { type Format, messages, names, pair, phrase, useMessages } from '../shared/messages.tsx'
 import {
   Empty,
   Facts,
@@ -21,8 +21,6 @@ import {
 } from '../shared/parts.tsx'
 import { type CustomerAnswer, useChange, usePurchase, useRead } from './api.ts'
 import { BuyNow } from './money/pay.tsx'
-import type { Format } from '../shared/format.ts'
-import { messages, names, pair, phrase } from '../shared/messages.ts'
 
 const vpnMessages = messages({
   title: 'VPN',
@@ -102,10 +100,9 @@ const vpnMessages = messages({
 
 export function VpnPage() {
   const { t } = useMessages(vpnMessages)
-  const found = useRead('getVpn', {}, { everyMs: 10_000 })
   return (
     <Page title={t.title} about={t.about}>
-      <Reading of={found} height={300}>
+      <Reading of={useRead('getVpn', {}, { everyMs: 10_000 })} height={300}>
         {({ items }) =>
           items.length === 0 ? (
             <Panel>
@@ -379,16 +376,14 @@ function End({ of, onDone }: FormProps) {
 const toFileName = (name: string): string =>
   `${name.replace(/[^A-Za-z0-9_=+.-]+/g, '').slice(0, 15) || 'turnpike'}.conf`
 
-/** A device's configuration: a QR code for a phone, a file for a computer. */
 function Setup({ uuid, device }: { readonly uuid: string; readonly device: VpnDevice }) {
   const { t } = useMessages(vpnMessages)
   const query = { uuid, device: device.id }
-  const picture = useRead('getVpnConfig', { query: { ...query, format: 'svg' } })
   const file = useRead('getVpnConfig', { query: { ...query, format: 'conf' } })
   return (
     <div className="stack">
       <Text ta="center">{device.own_key ? t.ownKey : t.scan}</Text>
-      <Reading of={picture} height={240}>
+      <Reading of={useRead('getVpnConfig', { query: { ...query, format: 'svg' } })} height={240}>
         {({ config }) => <img className="qr" src={toPicture(config)} alt={t.qr} width="240" height="240" />}
       </Reading>
       <Reading of={file}>

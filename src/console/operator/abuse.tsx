@@ -1,7 +1,7 @@
 import { Button, Text, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { Form, useTyped } from '../shared/form.tsx'
-import { useMessages } from '../shared/language.tsx'
+import { useMessages } from '../shared/messages.tsx'
 import { Empty, Page, Panel, RefusalNotice, Rows } from '../shared/parts.tsx'
 import { api, type OperatorAnswer } from './api.ts'
 import { operatorMessages } from './messages.ts'

@@ -1,4 +1,4 @@
-import { useLanguage, useMessages } from '../shared/language.tsx'
+import { useLanguage, useMessages } from '../shared/messages.tsx'
 import { Cell, Page, PagedRows, Panel } from '../shared/parts.tsx'
 import { actions } from './actions-ru.ts'
 import { usePages } from './api.ts'
@@ -19,13 +19,12 @@ function Action({ name }: { readonly name: string }) {
 
 export function AuditPage() {
   const { t, format } = useMessages(operatorMessages)
-  const log = usePages('listAuditLog')
   return (
     <Page title={t.audit} about={t.auditAbout}>
       <Panel>
         <PagedRows
           label={t.audit}
-          of={log}
+          of={usePages('listAuditLog')}
           keyOf={(row) => row.seq}
           empty={<Nothing icon="book" />}
           columns={(column) => [

@@ -1,8 +1,7 @@
 import { Text } from '@mantine/core'
 import type { Code } from '../client/operator.ts'
 import { filled, type Values } from '../shared/form.tsx'
-import { useMessages } from '../shared/language.tsx'
-import { messages, pair, phrase } from '../shared/messages.ts'
+import { messages, pair, phrase, useMessages } from '../shared/messages.tsx'
 import { Empty, Panel, Reading, Rows, Status } from '../shared/parts.tsx'
 import { api, type OperatorAnswer, useRead } from './api.ts'
 import { operatorTexts } from './messages.ts'
@@ -89,7 +88,6 @@ const add = ({ name, kind, value, least, uses, until, note }: Values) =>
 
 function Codes() {
   const { t } = useMessages(codesMessages)
-  const found = useRead('listCodes')
   const adding = (
     <RoleAct
       operation="addCode"
@@ -110,7 +108,7 @@ function Codes() {
   )
   return (
     <Panel title={t.codes} aside={adding}>
-      <Reading of={found}>{({ items }) => <CodeTable rows={items} />}</Reading>
+      <Reading of={useRead('listCodes')}>{({ items }) => <CodeTable rows={items} />}</Reading>
     </Panel>
   )
 }

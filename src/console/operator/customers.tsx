@@ -2,7 +2,7 @@ import { TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { go } from '../shared/browser.ts'
 import { useTyped, type Values } from '../shared/form.tsx'
-import { useMessages } from '../shared/language.tsx'
+import { useMessages } from '../shared/messages.tsx'
 import { Cell, OnOff, Page, PagedRows, Panel } from '../shared/parts.tsx'
 import { api, usePages } from './api.ts'
 import { operatorMessages } from './messages.ts'
@@ -12,7 +12,6 @@ export function CustomersPage() {
   const { t, format } = useMessages(operatorMessages)
   const typed = useTyped()
   const [search] = useDebouncedValue(typed.text, 250)
-  const pages = usePages('listCustomers', { query: search === '' ? {} : { search } })
   const add = async (values: Values) => {
     const made = await api.call('createCustomer', { body: { name: String(values['name']) } })
     await go(`/customers/${made.customer_id}`)
@@ -34,7 +33,7 @@ export function CustomersPage() {
         <TextInput type="search" label={t.search} placeholder={t.searchHint} maw="24rem" {...typed.props} />
         <PagedRows
           label={t.customers}
-          of={pages}
+          of={usePages('listCustomers', { query: search === '' ? {} : { search } })}
           keyOf={(row) => row.customer_id}
           empty={<Nothing icon="people" />}
           columns={(column) => [

@@ -1,7 +1,7 @@
 import { useWho } from '../client/session.ts'
 import { AccountPage } from '../shared/account/page.tsx'
 import { Frame, type MenuItem, type Pages, Routes } from '../shared/frame.tsx'
-import { useMessages } from '../shared/language.tsx'
+import { useMessages } from '../shared/messages.tsx'
 import { Figure } from '../shared/parts.tsx'
 import { AbusePage } from './abuse.tsx'
 import { useMay } from './api.ts'

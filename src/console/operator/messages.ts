@@ -1,4 +1,4 @@
-import { messages, names, pair, phrase } from '../shared/messages.ts'
+import { messages, names, pair, phrase } from '../shared/messages.tsx'
 import { tradeMessages } from '../shared/trade.ts'
 
 /** Texts that operators' pages share; a page with more of its own spreads these into its catalogue. */

@@ -1,5 +1,5 @@
 import type { AnyEvent, Movement } from '../client/operator.ts'
-import { useMessages } from '../shared/language.tsx'
+import { useMessages } from '../shared/messages.tsx'
 import { sayNote } from '../shared/notes.ts'
 import { OrderLink } from '../shared/orders.tsx'
 import { Cell, Rows } from '../shared/parts.tsx'

@@ -1,7 +1,7 @@
 import type { Node } from '../client/operator.ts'
 import { useNow } from '../shared/browser.ts'
 import { Act, filled } from '../shared/form.tsx'
-import { useMessages } from '../shared/language.tsx'
+import { useMessages } from '../shared/messages.tsx'
 import { Cell, Page, Panel, ReadRows, Status } from '../shared/parts.tsx'
 import { tradeMessages } from '../shared/trade.ts'
 import { api, useMay, useRead } from './api.ts'

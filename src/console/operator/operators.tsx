@@ -1,6 +1,6 @@
 import type { Operator } from '../client/operator.ts'
 import { Act, type ActField } from '../shared/form.tsx'
-import { useMessages } from '../shared/language.tsx'
+import { useMessages } from '../shared/messages.tsx'
 import { Page, Panel, ReadRows } from '../shared/parts.tsx'
 import { api, useMay, useRead } from './api.ts'
 import { operatorMessages } from './messages.ts'

@@ -1,7 +1,7 @@
 import { Text } from '@mantine/core'
 import { Copyable } from '../shared/copy.tsx'
 import { filled } from '../shared/form.tsx'
-import { useMessages } from '../shared/language.tsx'
+import { useMessages } from '../shared/messages.tsx'
 import { OrderRecords, RecordRows } from '../shared/orders.tsx'
 import { Facts, Page, Panel, Reading } from '../shared/parts.tsx'
 import { orderName, tradeMessages } from '../shared/trade.ts'
@@ -59,11 +59,7 @@ function Shown({ of: { order, transactions, delivered, events } }: { readonly of
 
 function Refund({ id }: { readonly id: string }) {
   const { t } = useMessages(operatorMessages)
-  const endings = [
-    ['', t.refundKeep],
-    ['unused', t.refundUnused],
-    ['whole', t.refundWhole],
-  ] as const
+  const endings = Object.entries({ '': t.refundKeep, unused: t.refundUnused, whole: t.refundWhole })
   return (
     <RoleAct
       operation="refundOrder"

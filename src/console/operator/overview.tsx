@@ -1,5 +1,5 @@
 import { Chart } from '../shared/chart.tsx'
-import { useMessages } from '../shared/language.tsx'
+import { useMessages } from '../shared/messages.tsx'
 import { Country, Empty, Figures, Page, Panel, Reading, Rows } from '../shared/parts.tsx'
 import { type OperatorAnswer, useRead } from './api.ts'
 import { operatorMessages } from './messages.ts'
@@ -9,10 +9,9 @@ type Overview = OperatorAnswer<'getOverview'>
 
 export function OverviewPage() {
   const { t } = useMessages(operatorMessages)
-  const found = useRead('getOverview', { query: { days: 30 } }, { everyMs: 15_000 })
   return (
     <Page title={t.overview} about={t.overviewAbout}>
-      <Reading of={found} height={400}>
+      <Reading of={useRead('getOverview', { query: { days: 30 } }, { everyMs: 15_000 })} height={400}>
         {(overview) => (
           <>
             <Counts of={overview} />

@@ -1,8 +1,7 @@
 import { useState } from 'react'
 import type { AnyPayment, PaymentNotice } from '../client/operator.ts'
 import { Act, filled, Select } from '../shared/form.tsx'
-import { useMessages } from '../shared/language.tsx'
-import { messages, pair, phrase } from '../shared/messages.ts'
+import { messages, pair, phrase, useMessages } from '../shared/messages.tsx'
 import { Cell, Empty, Paged, Panel, ReadRows, Rows, Section, Status, type Tone } from '../shared/parts.tsx'
 import { methodNames } from '../shared/trade.ts'
 import { api, useMay, usePages, useRead } from './api.ts'
@@ -200,14 +199,13 @@ function Actions({ payment }: { readonly payment: AnyPayment }) {
 
 function Unmatched() {
   const { t, format } = useMessages(paymentsMessages)
-  const found = useRead('listUnmatched')
   const amountOf = ({ amount, currency }: PaymentNotice): string =>
     amount === null ? '' : currency === 'RUB' ? format.exactMoney(amount) : `${format.number(amount)} ${currency ?? ''}`
   return (
     <Panel title={t.unmatched}>
       <ReadRows
         label={t.unmatched}
-        of={found}
+        of={useRead('listUnmatched')}
         keyOf={(row) => row.notice_id}
         empty={<Empty icon="check" title={t.allMatched} about={t.allMatchedAbout} />}
         columns={(column) => [

@@ -2,9 +2,7 @@ import { Button, Text, Textarea, Title } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { isRecord } from '../client/call.ts'
-import type { Format } from '../shared/format.ts'
-import { useMessages } from '../shared/language.tsx'
-import { messages, names, pair, phrase } from '../shared/messages.ts'
+import { type Format, messages, names, pair, phrase, useMessages } from '../shared/messages.tsx'
 import { Cell, Facts, Page, Panel, Reading, ReadRows, RefusalNotice, RowButton, Rows } from '../shared/parts.tsx'
 import { type Trade, tradeMessages } from '../shared/trade.ts'
 import { api, type OperatorAnswer, useChange, useMay, useRead } from './api.ts'
@@ -71,10 +69,9 @@ function read(text: string): Catalogue | undefined {
 
 export function PricesPage() {
   const { t } = useMessages(priceMessages)
-  const current = useRead('getCatalogue')
   return (
     <Page title={t.prices} about={t.pricesAbout}>
-      <Reading of={current} height={400}>
+      <Reading of={useRead('getCatalogue')} height={400}>
         {(catalogue) => <Editor key={catalogue.version} of={catalogue} />}
       </Reading>
     </Page>
@@ -232,7 +229,6 @@ function Effects({ of }: { readonly of: readonly Effect[] }) {
 
 function Versions({ onLoad }: { readonly onLoad: (catalogue: object) => void }) {
   const { t, format } = useMessages(priceMessages)
-  const versions = useRead('listCatalogues')
   const load = useMutation({
     mutationFn: (version: number) => api.call('getCatalogue', { query: { version } }),
     onSuccess: ({ catalogue }) => onLoad(catalogue),
@@ -241,7 +237,7 @@ function Versions({ onLoad }: { readonly onLoad: (catalogue: object) => void }) 
     <Panel title={t.older}>
       <ReadRows
         label={t.older}
-        of={versions}
+        of={useRead('listCatalogues')}
         keyOf={(row) => row.version}
         columns={(column) => [
           column(t.version, (row) => row.version),

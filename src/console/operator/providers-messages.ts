@@ -1,4 +1,4 @@
-import { messages, names, pair, phrase } from '../shared/messages.ts'
+import { messages, names, pair, phrase } from '../shared/messages.tsx'
 
 export const providersMessages = messages({
   names: names({

@@ -1,24 +1,21 @@
 import { Button, Progress, Text, TextInput } from '@mantine/core'
 import type { PaymentProvider, Reconciliation } from '../client/operator.ts'
 import { Act, type ActField, Form, useTyped, type Values } from '../shared/form.tsx'
-import { useMessages } from '../shared/language.tsx'
+import { useMessages } from '../shared/messages.tsx'
 import { Cell, Facts, Notice, Panel, Reading, RefusalNotice, Rows, Status, type Tone } from '../shared/parts.tsx'
 import { methodNames } from '../shared/trade.ts'
 import { api, useChange, useMay, useRead } from './api.ts'
 import { Mono } from './parts.tsx'
 import { providersMessages } from './providers-messages.ts'
 
-export function ProvidersTab() {
-  const found = useRead('listProviders', {}, { everyMs: 5_000 })
-  return (
-    <>
-      <Reading of={found} height={400}>
-        {({ items }) => items.map((each) => <Provider key={each.name} of={each} />)}
-      </Reading>
-      <ReconcilePanel />
-    </>
-  )
-}
+export const ProvidersTab = () => (
+  <>
+    <Reading of={useRead('listProviders', {}, { everyMs: 5_000 })} height={400}>
+      {({ items }) => items.map((each) => <Provider key={each.name} of={each} />)}
+    </Reading>
+    <ReconcilePanel />
+  </>
+)
 
 const tones: Readonly<Record<PaymentProvider['state'], Tone>> = {
   enabled: 'good',

@@ -1,7 +1,6 @@
 import { Copyable } from '../shared/copy.tsx'
 import { Act, filled } from '../shared/form.tsx'
-import { useMessages } from '../shared/language.tsx'
-import { messages, pair, phrase } from '../shared/messages.ts'
+import { messages, pair, phrase, useMessages } from '../shared/messages.tsx'
 import { Facts, Page, Panel, Reading, Rows, Status } from '../shared/parts.tsx'
 import { api, type OperatorAnswer, useMay, useRead } from './api.ts'
 import { operatorTexts } from './messages.ts'
@@ -24,14 +23,11 @@ const proxyMessages = messages({
 
 type Proxy = OperatorAnswer<'showProxy'>
 
-export function ProxyPage({ id }: { readonly id: string }) {
-  const found = useRead('showProxy', { params: { proxy: id } })
-  return (
-    <Reading of={found} height={300}>
-      {(proxy) => <Shown of={proxy} />}
-    </Reading>
-  )
-}
+export const ProxyPage = ({ id }: { readonly id: string }) => (
+  <Reading of={useRead('showProxy', { params: { proxy: id } })} height={300}>
+    {(proxy) => <Shown of={proxy} />}
+  </Reading>
+)
 
 function Shown({ of }: { readonly of: Proxy }) {
   const { t, format } = useMessages(proxyMessages)

@@ -2,8 +2,7 @@ import { TextInput } from '@mantine/core'
 import { download, toCsv } from '../shared/browser.ts'
 import { Chart } from '../shared/chart.tsx'
 import { useTyped } from '../shared/form.tsx'
-import { useLanguage, useMessages } from '../shared/language.tsx'
-import { messages, pair, phrase } from '../shared/messages.ts'
+import { messages, pair, phrase, useLanguage, useMessages } from '../shared/messages.tsx'
 import { CsvButton, Empty, Figures, Page, Panel, Reading, Rows, type RowsProps } from '../shared/parts.tsx'
 import { methodNames, tradeMessages } from '../shared/trade.ts'
 import { type OperatorAnswer, useRead } from './api.ts'
@@ -48,7 +47,6 @@ export function ReportsPage() {
   const isWanted = isDay(from.text) && isDay(to.text)
   // The API excludes the day `to`; the page includes it.
   const query = isWanted ? { from: from.text, to: dayOf(Date.parse(to.text) + dayMs) } : {}
-  const days = useRead('reportDays', { query }, { isWanted })
   const methods = useRead('reportMethods', { query }, { isWanted })
   const products = useRead('reportProducts', { query }, { isWanted })
   return (
@@ -57,7 +55,7 @@ export function ReportsPage() {
         <TextInput type="date" label={t.from} {...from.props} />
         <TextInput type="date" label={t.to} {...to.props} />
       </Panel>
-      <Reading of={days} height={400}>
+      <Reading of={useRead('reportDays', { query }, { isWanted })} height={400}>
         {({ items }) => <ByDay rows={items} />}
       </Reading>
       <Reading of={methods}>{({ items }) => <ByMethod rows={items} />}</Reading>

@@ -1,8 +1,7 @@
 import { Button, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { Act, Form, filled, useTyped } from '../shared/form.tsx'
-import { useMessages } from '../shared/language.tsx'
-import { messages, names, pair } from '../shared/messages.ts'
+import { messages, names, pair, useMessages } from '../shared/messages.tsx'
 import { Facts, Page, PagedRows, Panel, Reading, ReadRows } from '../shared/parts.tsx'
 import { api, useMay, usePages, useRead } from './api.ts'
 import { operatorTexts } from './messages.ts'
@@ -131,10 +130,9 @@ function Survey() {
 function Surveyed({ prefix }: { readonly prefix: string }) {
   const { t, format } = useMessages(stockMessages)
   const may = useMay()
-  const found = useRead('surveyRange', { query: { prefix } })
   return (
     <>
-      <Reading of={found}>
+      <Reading of={useRead('surveyRange', { query: { prefix } })}>
         {(survey) => (
           <Facts
             of={[
@@ -157,9 +155,7 @@ function Surveyed({ prefix }: { readonly prefix: string }) {
   )
 }
 
-type CloseActProps = { readonly operation: 'quarantineRange' | 'retireRange'; readonly prefix: string }
-
-function CloseAct({ operation, prefix }: CloseActProps) {
+function CloseAct({ operation, prefix }: Readonly<{ operation: 'quarantineRange' | 'retireRange'; prefix: string }>) {
   const { t } = useMessages(stockMessages)
   const isRetiring = operation === 'retireRange'
   return (
@@ -199,7 +195,9 @@ function MoveAct({ prefix }: { readonly prefix: string }) {
         { name: 'dry', label: t.dryRun, kind: 'flag', initial: true },
       ]}
       run={({ nodes: typed, dry }) => {
-        const nodes = String(typed).split(/[\s,]+/).filter((each) => each !== '')
+        const nodes = String(typed)
+          .split(/[\s,]+/)
+          .filter((each) => each !== '')
         return api.call('moveRange', { body: { prefix, nodes, dry_run: dry === true } })
       }}
       show={(done) => <Counts of={done} />}

@@ -1,7 +1,6 @@
 import { Button, Progress, Text } from '@mantine/core'
 import type { Verification } from '../client/operator.ts'
-import { useMessages } from '../shared/language.tsx'
-import { messages, pair, phrase } from '../shared/messages.ts'
+import { messages, pair, phrase, useMessages } from '../shared/messages.tsx'
 import { Empty, Facts, Page, Panel, Reading, RefusalNotice, Rows } from '../shared/parts.tsx'
 import { useChange, useMay, useRead } from './api.ts'
 import { operatorTexts } from './messages.ts'

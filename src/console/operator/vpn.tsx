@@ -2,8 +2,7 @@ import { Text } from '@mantine/core'
 import type { Subscription } from '../client/operator.ts'
 import { CopyIcon } from '../shared/copy.tsx'
 import { Act } from '../shared/form.tsx'
-import { useMessages } from '../shared/language.tsx'
-import { messages, pair, phrase } from '../shared/messages.ts'
+import { messages, pair, phrase, useMessages } from '../shared/messages.tsx'
 import { Facts, OnOff, Page, Panel, Reading, Rows, Status } from '../shared/parts.tsx'
 import { api, useMay, useRead } from './api.ts'
 import { operatorTexts } from './messages.ts'
@@ -31,14 +30,11 @@ const vpnMessages = messages({
   enableAbout: pair('Devices work again at once.', 'Устройства заработают сразу.'),
 })
 
-export function VpnPage({ uuid }: { readonly uuid: string }) {
-  const found = useRead('showVpn', { params: { uuid } })
-  return (
-    <Reading of={found} height={300}>
-      {(subscription) => <Shown of={subscription} />}
-    </Reading>
-  )
-}
+export const VpnPage = ({ uuid }: { readonly uuid: string }) => (
+  <Reading of={useRead('showVpn', { params: { uuid } })} height={300}>
+    {(subscription) => <Shown of={subscription} />}
+  </Reading>
+)
 
 function Shown({ of }: { readonly of: Subscription }) {
   const { t, format } = useMessages(vpnMessages)

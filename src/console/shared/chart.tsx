@@ -1,6 +1,6 @@
 import { useComputedColorScheme } from '@mantine/core'
 import { useEffect, useRef } from 'react'
-import { useLanguage } from './language.tsx'
+import { useLanguage } from './messages.tsx'
 
 type ChartProps = {
   /** The text that a screen reader reads. */

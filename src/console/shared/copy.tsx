@@ -1,8 +1,7 @@
 import { Button, UnstyledButton } from '@mantine/core'
 import { type ReactNode, useEffect, useState } from 'react'
 import { Icon } from './icons.tsx'
-import { useMessages } from './language.tsx'
-import { commonMessages } from './messages.ts'
+import { commonMessages, useMessages } from './messages.tsx'
 
 function useCopying(text: string): readonly [isCopied: boolean, copy: () => void] {
   const [isCopied, setCopied] = useState(false)

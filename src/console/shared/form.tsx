@@ -15,8 +15,7 @@ import {
 } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type ChangeEvent, type ReactNode, useId, useState } from 'react'
-import { useMessages } from './language.tsx'
-import { commonMessages } from './messages.ts'
+import { commonMessages, useMessages } from './messages.tsx'
 import { RefusalNotice } from './parts.tsx'
 import { useOnce } from './queries.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { toCsv } from './browser.ts'
-import { createFormat } from './format.ts'
+import { createFormat } from './messages.tsx'
 
 const [en, ru] = [createFormat('en'), createFormat('ru')]
 /** Replaces non-breaking spaces. */

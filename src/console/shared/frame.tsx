@@ -2,10 +2,8 @@ import { ActionIcon, Drawer, UnstyledButton, useComputedColorScheme, useMantineC
 import { type ReactNode, useEffect, useState } from 'react'
 import { leave } from '../client/session.ts'
 import { usePath } from './browser.ts'
-import type { Language } from './format.ts'
 import { Icon, type IconName, Mark } from './icons.tsx'
-import { useLanguage, useMessages } from './language.tsx'
-import { commonMessages } from './messages.ts'
+import { commonMessages, type Language, useLanguage, useMessages } from './messages.tsx'
 import { NoSuchPage } from './parts.tsx'
 
 /** A link of the menu, marked on its page and on the pages below it. */

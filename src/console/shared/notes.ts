@@ -1,4 +1,4 @@
-import type { Language } from './format.ts'
+import type { Language } from './messages.tsx'
 import { methodNames, tradeMessages } from './trade.ts'
 
 /**

@@ -1,8 +1,6 @@
 import type { ReactNode } from 'react'
 import type { Order } from '../client/customer.ts'
-import type { Format } from './format.ts'
-import { useMessages } from './language.tsx'
-import { messages, pair } from './messages.ts'
+import { type Format, messages, pair, useMessages } from './messages.tsx'
 import { Facts, Panel, Rows } from './parts.tsx'
 import { orderName, type Trade, tradeMessages } from './trade.ts'
 
@@ -14,7 +12,6 @@ const orderMessages = messages({
   calculation: pair('How the price came about', 'Как получилась цена'),
 })
 
-/** A link to an order by the end of its number. */
 export const OrderLink = ({ id }: { readonly id: string }) => <a href={`#/orders/${id}`}>{`…${id.slice(-8)}`}</a>
 
 type OrderRowsProps = { readonly label: string; readonly rows: readonly Order[]; readonly empty: ReactNode }

@@ -2,8 +2,7 @@ import { Button, Skeleton, Text, Title } from '@mantine/core'
 import { type ReactNode, useEffect, useRef } from 'react'
 import { CallLost, CallRefused } from '../client/call.ts'
 import { Icon, type IconName } from './icons.tsx'
-import { useLanguage, useMessages } from './language.tsx'
-import { commonMessages } from './messages.ts'
+import { commonMessages, useLanguage, useMessages } from './messages.tsx'
 import { sayRefusal } from './refusal.ts'
 
 type PageProps = Readonly<{ title: string; about?: ReactNode; actions?: ReactNode; children: ReactNode }>
@@ -32,16 +31,13 @@ export function Page({ title, about, actions, children }: PageProps) {
   )
 }
 
-/** A page that says that something does not exist, with a link to where it may be found. */
-export function MissingPage({ icon, title, about, children }: EmptyProps) {
-  return (
-    <Page title={title}>
-      <Empty icon={icon} title={title} about={about}>
-        {children}
-      </Empty>
-    </Page>
-  )
-}
+export const MissingPage = ({ icon, title, about, children }: EmptyProps) => (
+  <Page title={title}>
+    <Empty icon={icon} title={title} about={about}>
+      {children}
+    </Empty>
+  </Page>
+)
 
 export function NoSuchPage() {
   const { t } = useMessages(commonMessages)
@@ -98,9 +94,7 @@ export function Section<Tab extends string>({ title, about, base, names, tabs, t
   )
 }
 
-type FigureProps = { readonly label: string; readonly value: ReactNode; readonly note?: ReactNode }
-
-export const Figure = ({ label, value, note }: FigureProps) => (
+export const Figure = ({ label, value, note }: Readonly<{ label: string; value: ReactNode; note?: ReactNode }>) => (
   <div className="figure">
     <span className="figure-label">{label}</span>
     <span className="figure-value">{value}</span>
@@ -128,7 +122,6 @@ export const Status = ({ tone, children }: { readonly tone: Tone; readonly child
   <span className={`status status-${tone}`}>{children}</span>
 )
 
-/** A state of two: `on` is good, `off` is bad. */
 export const OnOff = ({ isOn, on, off }: { readonly isOn: boolean; readonly on: string; readonly off: string }) => (
   <Status tone={isOn ? 'good' : 'bad'}>{isOn ? on : off}</Status>
 )

@@ -8,9 +8,8 @@ import type { Who } from '../client/sign-in.ts'
 import { SubmitForm, useTyped } from './form.tsx'
 import { LanguageSwitch, ThemeSwitch } from './frame.tsx'
 import { Mark } from './icons.tsx'
-import { useMessages } from './language.tsx'
+import { messages, pair, phrase, useMessages } from './messages.tsx'
 import { RefusalNotice } from './parts.tsx'
-import { messages, pair, phrase } from './messages.ts'
 
 const signInMessages = messages({
   title: pair('Sign in', 'Вход'),
@@ -157,20 +156,18 @@ function Door({ title, children }: { readonly title: string; readonly children: 
   )
 }
 
-function Ways({ of, onWay }: WayProps & { readonly of: readonly (readonly [way: Way, label: string] | false)[] }) {
-  return (
-    <div className="door-ways">
-      {of.map(
-        (each) =>
-          each && (
-            <UnstyledButton key={each[0]} className="way" onClick={() => onWay(each[0])}>
-              {each[1]}
-            </UnstyledButton>
-          ),
-      )}
-    </div>
-  )
-}
+const Ways = ({ of, onWay }: WayProps & { readonly of: readonly (readonly [way: Way, label: string] | false)[] }) => (
+  <div className="door-ways">
+    {of.map(
+      (each) =>
+        each && (
+          <UnstyledButton key={each[0]} className="way" onClick={() => onWay(each[0])}>
+            {each[1]}
+          </UnstyledButton>
+        ),
+    )}
+  </div>
+)
 
 /** A form whose button is as wide as its fields. */
 const wide = { className: '', look: { fullWidth: true } }

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { providerKinds } from '../../adapters/payments/kinds.ts'
 import { eventTypes } from '../../domains/events/rules.ts'
-import { createFormat } from './format.ts'
+import { createFormat } from './messages.tsx'
 import { eventMessages, methodNames, tellEvent } from './trade.ts'
 
 test('every event type has a text in both languages', () => {

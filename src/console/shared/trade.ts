@@ -1,5 +1,4 @@
-import type { Format } from './format.ts'
-import { names, pair, phrase, translated } from './messages.ts'
+import { type Format, names, pair, phrase, translated } from './messages.tsx'
 
 /** Products, movements of money, and the fields and values of orders, by their names in the API. */
 export const tradeMessages = translated({

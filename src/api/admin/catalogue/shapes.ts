@@ -1,6 +1,5 @@
-import { z } from '@hono/zod-openapi'
 import { choice, facts, list, moment, queryInteger, roubles, rows, text, whole } from '../../fields.ts'
-import { operationsOf } from '../../operation.ts'
+import { operationsOf, z } from '../../operation.ts'
 
 const operation = operationsOf({ tag: 'Price list' })
 const reader = operationsOf({ tag: 'Price list', role: 'reader' })

@@ -1,4 +1,3 @@
-import { z } from '@hono/zod-openapi'
 import { type Kopecks, toRoubles } from '../../../core/money.ts'
 import { toIso } from '../../../core/time.ts'
 import type { Customer } from '../../../domains/customers/rules.ts'
@@ -22,7 +21,7 @@ import {
   text,
   whole,
 } from '../../fields.ts'
-import { operationsOf } from '../../operation.ts'
+import { operationsOf, z } from '../../operation.ts'
 import { exportedRow, exportQuery, page, pageQuery } from '../../pages.ts'
 import { amount, customerParam, exampleCustomer, note, orderParam, printableText, replayed, yes } from '../fields.ts'
 

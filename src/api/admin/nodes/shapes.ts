@@ -1,10 +1,9 @@
-import { z } from '@hono/zod-openapi'
 import { problem } from '../../../core/messages/problems.ts'
 import type { RunningSince } from '../../../core/stall-monitor.ts'
 import { isLink, isLive, isLocationName, isNodeName, type Node } from '../../../domains/fleet/rules.ts'
 import { isServing } from '../../../domains/stock/ranges/rules.ts'
 import { bodyInteger, checked, choice, flag, isoOrNull, list, moment, named, rows, text, whole } from '../../fields.ts'
-import { operationsOf } from '../../operation.ts'
+import { operationsOf, z } from '../../operation.ts'
 import { countryText, instant, nodeParam, printableText, yes } from '../fields.ts'
 
 const operation = operationsOf({ tag: 'Nodes' })

@@ -1,4 +1,3 @@
-import { z } from '@hono/zod-openapi'
 import { problem } from '../../../core/messages/problems.ts'
 import { toIso } from '../../../core/time.ts'
 import type { Entry, Operator, OperatorToken } from '../../../domains/operators/rules.ts'
@@ -18,7 +17,7 @@ import {
   text,
   whole,
 } from '../../fields.ts'
-import { operationsOf } from '../../operation.ts'
+import { operationsOf, z } from '../../operation.ts'
 import { page, pageQuery } from '../../pages.ts'
 import { instant, printableText } from '../fields.ts'
 

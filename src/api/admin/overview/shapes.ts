@@ -1,6 +1,5 @@
-import { z } from '@hono/zod-openapi'
 import { moment, part, queryInteger, roubles, rows, text, whole } from '../../fields.ts'
-import { operationsOf } from '../../operation.ts'
+import { operationsOf, z } from '../../operation.ts'
 
 const operation = operationsOf({ tag: 'At a glance', role: 'reader' })
 

@@ -1,4 +1,4 @@
-import { type CustomerId, type NoticeId, type PaymentId, readId } from '../../../core/ids.ts'
+import { type CustomerId, type PaymentId, readId } from '../../../core/ids.ts'
 import { toText } from '../../../core/messages/sentences.ts'
 import { zero } from '../../../core/money.ts'
 import { Refusal, refuseField } from '../../../core/refusal.ts'
@@ -15,8 +15,6 @@ import { toHundredths, toKopecks } from '../fields.ts'
 import * as shapes from './shapes.ts'
 
 const readPayment = (text: string): PaymentId => orRefuse(readId('payment', text), 'payment_not_found')
-
-const readNotice = (text: string): NoticeId => orRefuse(readId('notice', text), 'notice_not_found')
 
 const readNamedCustomer = (field: string, text: string): CustomerId =>
   orRefuseField(readId('customer', text), field, 'id', { prefix: 'cus' })
@@ -60,7 +58,7 @@ function noticeOperations(bind: BindAdmin, deps: AdminDeps) {
       items: (await deps.paymentOperator.unmatched(query.all === 'true', query.limit)).map(shapes.toNotice),
     })),
     bind(shapes.resolveUnmatched, async ({ params, body }) => {
-      const id = readNotice(params.notice_id)
+      const id = orRefuse(readId('notice', params.notice_id), 'notice_not_found')
       const customer = body.credit_to === undefined ? undefined : readNamedCustomer('credit_to', body.credit_to)
       const note = body.note ?? (customer === undefined ? 'dealt with' : 'top-up')
       const credited = (await deps.paymentOperator.resolve(id, { customer, note }))['credited_rub']

@@ -1,4 +1,3 @@
-import { z } from '@hono/zod-openapi'
 import { problem } from '../../../core/messages/problems.ts'
 import { toRoubles } from '../../../core/money.ts'
 import { toIso } from '../../../core/time.ts'
@@ -20,16 +19,17 @@ import {
   flag,
   given,
   isoOrNull,
+  items,
   list,
   moment,
   named,
   part,
   roubles,
-  items, rows,
+  rows,
   text,
   whole,
 } from '../../fields.ts'
-import { operationsOf } from '../../operation.ts'
+import { operationsOf, z } from '../../operation.ts'
 import { page, pageQuery } from '../../pages.ts'
 import { amount, day, exampleCustomer, instant, percent, printableText, remark, replayed, yes } from '../fields.ts'
 

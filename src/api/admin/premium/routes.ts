@@ -11,7 +11,6 @@ import type { AdminDeps, BindAdmin } from '../bind.ts'
 import * as shapes from './shapes.ts'
 
 const maxListed = 10_000
-const maxDaysMs = 400 * 86_400_000
 
 const readExitId = (text: string): ExitId => orRefuse(readId('exit', text), 'exit_not_found')
 
@@ -102,9 +101,8 @@ const listing = (bind: BindAdmin, { premium, fleet, ...deps }: AdminDeps) =>
 const comparing = (bind: BindAdmin, { premium }: AdminDeps) =>
   bind(shapes.compareExit, async ({ params, body }) => {
     const [from, to] = [readIso(body.from) ?? 0, readIso(body.to) ?? 0]
-    if (to < from || to - from > maxDaysMs) {
-      throw refuseField('to', 'days_after', { other: 'from', from: 0, to: 400 })
-    }
+    const isWithin = to >= from && to - from <= 400 * 86_400_000
+    if (!isWithin) throw refuseField('to', 'days_after', { other: 'from', from: 0, to: 400 })
     if ((body.days === undefined) === (body.supplied_bytes === undefined)) {
       throw refuseField('supplied_bytes', 'either', { other: 'days' })
     }

@@ -1,6 +1,5 @@
-import { z } from '@hono/zod-openapi'
-import { choice, flag, given, list, moment, named, part, roubles, items, rows, text, whole } from '../../fields.ts'
-import { operationsOf } from '../../operation.ts'
+import { choice, flag, given, items, list, moment, named, part, roubles, rows, text, whole } from '../../fields.ts'
+import { operationsOf, z } from '../../operation.ts'
 import { page, pageQuery } from '../../pages.ts'
 import { day, yes } from '../fields.ts'
 

@@ -1,6 +1,5 @@
-import { z } from '@hono/zod-openapi'
 import { choice, exampleOrder, flag, given, moment, named, roubles, rows, text, whole } from '../../fields.ts'
-import { operationsOf } from '../../operation.ts'
+import { operationsOf, z } from '../../operation.ts'
 import { page, pageQuery } from '../../pages.ts'
 import { exampleCustomer, note, replayed } from '../fields.ts'
 

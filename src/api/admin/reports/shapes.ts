@@ -1,6 +1,5 @@
-import { z } from '@hono/zod-openapi'
-import { roubles, items, text, whole } from '../../fields.ts'
-import { operationsOf } from '../../operation.ts'
+import { items, roubles, text, whole } from '../../fields.ts'
+import { operationsOf, z } from '../../operation.ts'
 import { day } from '../fields.ts'
 
 const operation = operationsOf({ tag: 'Reports', role: 'reader' })

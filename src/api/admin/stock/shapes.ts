@@ -1,4 +1,3 @@
-import { z } from '@hono/zod-openapi'
 import { readAddress } from '../../../core/address.ts'
 import { problem } from '../../../core/messages/problems.ts'
 import { toIso } from '../../../core/time.ts'
@@ -12,16 +11,17 @@ import {
   flag,
   given,
   isoOrNull,
+  items,
   list,
   moment,
   named,
   queryInteger,
   roubles,
-  items, rows,
+  rows,
   text,
   whole,
 } from '../../fields.ts'
-import { operationsOf } from '../../operation.ts'
+import { operationsOf, z } from '../../operation.ts'
 import { page, pageQuery } from '../../pages.ts'
 import { countryText, note, prefixText, printableText, yes } from '../fields.ts'
 

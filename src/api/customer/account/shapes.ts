@@ -1,4 +1,3 @@
-import { z } from '@hono/zod-openapi'
 import { readId } from '../../../core/ids.ts'
 import { toRoubles } from '../../../core/money.ts'
 import { Refusal } from '../../../core/refusal.ts'
@@ -19,7 +18,7 @@ import {
   text,
   whole,
 } from '../../fields.ts'
-import { exampleOf, operationsOf } from '../../operation.ts'
+import { exampleOf, operationsOf, z } from '../../operation.ts'
 import { exportedRow, exportQuery, page, pageQuery } from '../../pages.ts'
 
 const operation = operationsOf({ tag: 'Account' })

@@ -1,4 +1,3 @@
-import { z } from '@hono/zod-openapi'
 import { type CountryCode, readCountry } from '../../../core/country.ts'
 import { problem } from '../../../core/messages/problems.ts'
 import { Refusal } from '../../../core/refusal.ts'
@@ -23,7 +22,7 @@ import {
   text,
   whole,
 } from '../../fields.ts'
-import { exampleOf, operationsOf } from '../../operation.ts'
+import { exampleOf, operationsOf, z } from '../../operation.ts'
 import { page, pageQuery } from '../../pages.ts'
 
 const ipvMeaning = '`3` IPv4 shared by up to three customers, `4` IPv4 of your own, `6` IPv6 of your own.'

@@ -1,8 +1,7 @@
-import { z } from '@hono/zod-openapi'
 import { toIso } from '../../../core/time.ts'
 import { type CustomerEvent, eventTypes } from '../../../domains/events/rules.ts'
 import { choice, exampleOrder, facts, list, moment, named, queryInteger, text, whole } from '../../fields.ts'
-import { operationsOf } from '../../operation.ts'
+import { operationsOf, z } from '../../operation.ts'
 import { page, pageQuery } from '../../pages.ts'
 
 const operation = operationsOf({ tag: 'Events' })

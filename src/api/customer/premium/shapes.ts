@@ -1,4 +1,3 @@
-import { z } from '@hono/zod-openapi'
 import { problem } from '../../../core/messages/problems.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
@@ -18,7 +17,7 @@ import {
   text,
   whole,
 } from '../../fields.ts'
-import { exampleOf, operationsOf } from '../../operation.ts'
+import { exampleOf, operationsOf, z } from '../../operation.ts'
 import { page, pageQuery } from '../../pages.ts'
 
 const exampleSubuser = 'sub_01k73sf8000000000000000000'

@@ -1,11 +1,10 @@
-import { z } from '@hono/zod-openapi'
 import { formatPrefix, readPrefix } from '../../../core/address.ts'
 import { problem } from '../../../core/messages/problems.ts'
 import { toRoubles } from '../../../core/money.ts'
 import { readIso, toIso } from '../../../core/time.ts'
 import { allScopes, type Token } from '../../../domains/customers/rules.ts'
 import { flag, isoOrNull, list, moment, named, roubles, text } from '../../fields.ts'
-import { operationsOf } from '../../operation.ts'
+import { operationsOf, z } from '../../operation.ts'
 
 const operation = operationsOf({ tag: 'API tokens' })
 export const exampleToken = 'tok_01k73sf8000000000000000000'

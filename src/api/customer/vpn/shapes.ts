@@ -1,4 +1,3 @@
-import { z } from '@hono/zod-openapi'
 import { type PeerId, readId } from '../../../core/ids.ts'
 import { fieldProblem, problem } from '../../../core/messages/problems.ts'
 import { type Kopecks, toRoubles } from '../../../core/money.ts'
@@ -32,7 +31,7 @@ import {
   text,
   whole,
 } from '../../fields.ts'
-import { operationsOf } from '../../operation.ts'
+import { operationsOf, z } from '../../operation.ts'
 
 const exampleUuid = '0199f3a0-7c00-7b3e-9d41-5a6f0c2e8b17'
 const examplePublicKey = 'AcJpN4Lg7v3Q3T0b8XyEHk5rS0mGqP1uWcVZ2nYdQWE='
@@ -63,16 +62,13 @@ const locationField = () =>
     'local',
   )
 
-const nameField = z
-  .string()
-  .refine(isDeviceName, problem('device_name'))
-  .openapi({
-    type: 'string',
-    pattern: "^[\\p{L}\\p{N}][\\p{L}\\p{N} ._'()+-]{0,63}$",
-    maxLength: 64,
-    description: 'How you call the device.',
-    example: 'phone',
-  })
+const nameField = z.string().refine(isDeviceName, problem('device_name')).openapi({
+  type: 'string',
+  pattern: "^[\\p{L}\\p{N}][\\p{L}\\p{N} ._'()+-]{0,63}$",
+  maxLength: 64,
+  description: 'How you call the device.',
+  example: 'phone',
+})
 
 const newDevice = {
   name: nameField.optional(),
@@ -172,21 +168,6 @@ const subscription = named('VpnSubscription', {
   auto_renew: autoRenew.openapi({ description: 'How it renews.' }),
   node: nodeState,
   created_at: moment('When it was bought.'),
-})
-
-/** The top of `info`: the most important subscription, or nothing at all. */
-const overview = z.object({
-  status: choice(`${statusMeaning} NONE without a subscription.`, ['ACTIVE', 'EXPIRED', 'DISABLED', 'LIMITED', 'NONE']),
-  uuid: shownUuid().nullable(),
-  limited_by: limitedBy,
-  expires_at: endsAt().nullable(),
-  subscription_url: shownLink,
-  device_limit: deviceLimit().nullable(),
-  devices: devices(),
-  traffic: trafficField,
-  auto_renew: autoRenew.nullable().openapi({ description: 'How it renews.' }),
-  node: nodeState,
-  items: list('All of your subscriptions, in the same order.', subscription),
 })
 
 const configExample = [
@@ -404,7 +385,25 @@ export const getVpn = operation('getVpn', 'GET /vpn/info', {
     '`items`, in that order; what was deleted is not. Without any the status is NONE, and what would tell of one is ' +
     'null or empty.',
   query: z.object({ uuid: uuidField('One subscription only; all of yours unless given.').optional() }),
-  answer: overview,
+  answer: z.object({
+    status: choice(`${statusMeaning} NONE without a subscription.`, [
+      'ACTIVE',
+      'EXPIRED',
+      'DISABLED',
+      'LIMITED',
+      'NONE',
+    ]),
+    uuid: shownUuid().nullable(),
+    limited_by: limitedBy,
+    expires_at: endsAt().nullable(),
+    subscription_url: shownLink,
+    device_limit: deviceLimit().nullable(),
+    devices: devices(),
+    traffic: trafficField,
+    auto_renew: autoRenew.nullable().openapi({ description: 'How it renews.' }),
+    node: nodeState,
+    items: list('All of your subscriptions, in the same order.', subscription),
+  }),
   refusals: { not_found: noSuchSubscription },
   example: { expires_at: toIso(exampleAt) },
 })

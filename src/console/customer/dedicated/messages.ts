@@ -1,5 +1,4 @@
-import type { Format } from '../../shared/format.ts'
-import { messages, names, pair, phrase } from '../../shared/messages.ts'
+import { type Format, messages, names, pair, phrase } from '../../shared/messages.tsx'
 import { tradeMessages } from '../../shared/trade.ts'
 
 export const dedicatedMessages = messages({

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { CallRefused } from '../../client/call.ts'
 import type { Order } from '../../client/customer.ts'
 import { Copyable } from '../../shared/copy.tsx'
-import { useMessages } from '../../shared/language.tsx'
+import { useMessages } from '../../shared/messages.tsx'
 import { OrderRecords, OrderRows } from '../../shared/orders.tsx'
 import { Empty, Facts, MissingPage, Page, Paged, Panel, Reading } from '../../shared/parts.tsx'
 import { orderName, tradeMessages } from '../../shared/trade.ts'
@@ -11,12 +11,11 @@ import { moneyMessages } from './messages.ts'
 
 export function OrdersPage() {
   const { t } = useMessages(moneyMessages)
-  const pages = usePages('listOrders', { query: { limit: 100 } })
   const empty = <Empty icon="receipt" title={t.noOrders} about={t.noOrdersAbout} />
   return (
     <Page title={t.orders} about={t.ordersAbout}>
       <Panel>
-        <Paged of={pages} height={280} isWide>
+        <Paged of={usePages('listOrders', { query: { limit: 100 } })} height={280} isWide>
           {(rows) => <OrderRows label={t.orders} rows={rows} empty={empty} />}
         </Paged>
       </Panel>

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import type { Transaction } from '../../client/customer.ts'
 import { download, toCsv } from '../../shared/browser.ts'
 import { Copyable } from '../../shared/copy.tsx'
-import { useMessages } from '../../shared/language.tsx'
+import { useMessages } from '../../shared/messages.tsx'
 import { sayNote } from '../../shared/notes.ts'
 import { OrderLink } from '../../shared/orders.tsx'
 import { Cell, CsvButton, Empty, Facts, Figures, Page, PagedRows, Panel, RefusalNotice } from '../../shared/parts.tsx'
@@ -93,12 +93,11 @@ async function downloadAll(): Promise<void> {
 function Movements() {
   const { t, format, language } = useMessages(moneyMessages)
   const { t: trade } = useMessages(tradeMessages)
-  const pages = usePages('listTransactions', { query: { limit: 100 } })
   return (
     <Panel title={t.transactions} aside={<CsvButton label={t.csv} onClick={() => void downloadAll()} />}>
       <PagedRows
         label={t.transactions}
-        of={pages}
+        of={usePages('listTransactions', { query: { limit: 100 } })}
         height={280}
         isWide
         keyOf={(row) => row.id}

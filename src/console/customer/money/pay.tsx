@@ -5,7 +5,7 @@ import { type ReactNode, useEffect, useState } from 'react'
 import type { Payment, PaymentMethod } from '../../client/customer.ts'
 import { toPicture, useNow } from '../../shared/browser.ts'
 import { Form, Select, useTyped } from '../../shared/form.tsx'
-import { useMessages } from '../../shared/language.tsx'
+import { useMessages } from '../../shared/messages.tsx'
 import { Hint, Notice, Panel, RefusalNotice } from '../../shared/parts.tsx'
 import { methodNames } from '../../shared/trade.ts'
 import { api, usePurchase, useRead } from '../api.ts'
@@ -30,7 +30,6 @@ function useOpenPayment(): Payment | undefined {
   return last?.status === 'pending' ? last : undefined
 }
 
-/** Tops the balance up, if the shop takes payments. */
 export function TopUp() {
   const methods = useMethods()
   const begin = usePurchase('createPayment')

@@ -1,6 +1,6 @@
 import { Button, Text } from '@mantine/core'
 import { Copyable } from '../../shared/copy.tsx'
-import { useMessages } from '../../shared/language.tsx'
+import { useMessages } from '../../shared/messages.tsx'
 import { Facts, Hint, Panel, Reading, RefusalNotice, RowButton, Rows } from '../../shared/parts.tsx'
 import { useChange, useRead } from '../api.ts'
 import { HowTo } from '../how-to.tsx'
@@ -26,11 +26,10 @@ type Whose = { readonly subuser?: string | undefined }
 
 export function Credentials({ subuser }: Whose) {
   const { t } = useMessages(premiumMessages)
-  const read = useRead('getPassword', { query: { subuser_id: subuser } })
   const reset = useChange('resetPassword')
   return (
     <Panel title={t.credentials} className="stack">
-      <Reading of={read}>
+      <Reading of={useRead('getPassword', { query: { subuser_id: subuser } })}>
         {({ login, password }) => (
           <Facts
             of={[
@@ -107,9 +106,8 @@ export function Whitelist({ subuser }: Whose) {
 function UseIt() {
   const format = '{host} {port} {login} {password}'
   const body = { pool_type: 'residential', type: 'rotating', quantity: 1, format } as const
-  const made = useRead('generateProxies', { body })
   return (
-    <Reading of={made}>
+    <Reading of={useRead('generateProxies', { body })}>
       {({ proxies }) => {
         const [host = '', port = '', login = '', password = ''] = proxies[0]?.split(' ') ?? []
         return <HowTo of={{ host, port: Number(port), login, password, protocol: 'both' }} />

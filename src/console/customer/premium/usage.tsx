@@ -1,7 +1,7 @@
 import { SegmentedControl, Text } from '@mantine/core'
 import { useMemo, useState } from 'react'
 import { Chart } from '../../shared/chart.tsx'
-import { useMessages } from '../../shared/language.tsx'
+import { useMessages } from '../../shared/messages.tsx'
 import { Empty, Panel, Reading, Rows } from '../../shared/parts.tsx'
 import { useRead } from '../api.ts'
 import { premiumMessages } from './messages.ts'

@@ -1,4 +1,4 @@
-import { messages, pair, phrase } from '../messages.ts'
+import { messages, pair, phrase } from '../messages.tsx'
 
 export const accountMessages = messages({
   about: pair('How you sign in, and from where.', 'Как и откуда вы входите.'),
