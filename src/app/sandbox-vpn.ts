@@ -4,7 +4,7 @@ import type { Given } from '../cli/command.ts'
 import { addressFromNumber, contains, type Prefix, readPrefix } from '../core/address.ts'
 import { findFile, writeOwnFile } from '../dataplane/agent/own-file.ts'
 import { readChanges } from '../dataplane/wireguard/changes.ts'
-import { findMissing, findProgram, lookAtMachine, runProgram } from '../dataplane/wireguard/run.ts'
+import { findMissing, lookAtMachine, runProgram } from '../dataplane/wireguard/run.ts'
 import { type Config, nodeFolder, settings } from './settings/config.ts'
 
 const maxSlots = 16
@@ -31,7 +31,7 @@ export type SandboxVpn =
 
 /** Whether this machine can run a VPN node for a sandbox. The data folder keeps the port that configurations name. */
 export async function planSandboxVpn(config: Config, flags: Given['flags']): Promise<SandboxVpn> {
-  const [missing] = findMissing(lookAtMachine(findProgram))
+  const [missing] = findMissing(lookAtMachine())
   if (missing) return { problem: `This machine lacks ${missing.what}. ${missing.how}` }
   const left = await readRemains(nodeFolder(config, 'vpn'))
   if (left?.runs) return { problem: `One runs on this data folder already, as process ${left.pid}.` }

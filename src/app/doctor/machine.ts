@@ -6,7 +6,7 @@ import { machineCommand } from '../../cli/command.ts'
 import { hostAndPort } from '../../core/address.ts'
 import { failuresIn } from '../../dataplane/tls/acme/renewal.ts'
 import { BadCertificate, type Certificate, type CertificateFiles, readFiles } from '../../dataplane/tls/certificate.ts'
-import { findMissing, findProgram, lookAtMachine } from '../../dataplane/wireguard/run.ts'
+import { findMissing, lookAtMachine } from '../../dataplane/wireguard/run.ts'
 import { diskOf, fileLimit } from '../metrics/process.ts'
 import { configOf } from '../process.ts'
 import { type Config, listenUrl } from '../settings/config.ts'
@@ -180,7 +180,7 @@ function certificateOf(host: string, port: number): Promise<Seen> {
 
 function adviseWireguard(config: Config): Advice {
   const of = 'WireGuard'
-  const missing = findMissing(lookAtMachine(findProgram))
+  const missing = findMissing(lookAtMachine())
   if (missing.length === 0) return ok(of, 'wireguard_ready')
   const needed = config.localNodes.includes('vpn')
   const params = { missing: missing.map((each) => each.what), how: missing.map((each) => each.how), needed }

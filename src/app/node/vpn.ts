@@ -6,7 +6,7 @@ import { LinkError, type ShopLink } from '../../dataplane/agent/shop-link.ts'
 import type { PagePosition } from '../../dataplane/agent/sync.ts'
 import { clearRemains, describeChange, readChanges } from '../../dataplane/wireguard/changes.ts'
 import { openWireguardNode, type WireguardNode } from '../../dataplane/wireguard/node.ts'
-import { findMissing, findProgram, lookAtMachine, refuseMissing, runProgram } from '../../dataplane/wireguard/run.ts'
+import { findMissing, lookAtMachine, refuseMissing, runProgram } from '../../dataplane/wireguard/run.ts'
 import type { VpnSetup } from '../../node-protocol/join.ts'
 import type { NodePeer, StatePage } from '../../node-protocol/state.ts'
 import { addNodeMetrics } from '../metrics/node.ts'
@@ -24,7 +24,7 @@ const maxPauseMs = 5_000
 async function openVpnNode(config: Config, log: Log, end: AbortSignal): Promise<RunningNode | undefined> {
   const folder = nodeFolder(config, 'vpn')
   await orBadSetting(async () => {
-    refuseMissing(findMissing(lookAtMachine(findProgram)))
+    refuseMissing(findMissing(lookAtMachine()))
     await clearRemains(folder, runProgram, log)
   })
   const revoked = { call: () => {} }
@@ -111,7 +111,7 @@ export const vpnNodeCommands: readonly Command[] = [
     async run(given) {
       const held = readChanges(nodeFolder(configOf(given), 'vpn'))
       const changes = (held?.changes ?? []).map(describeChange)
-      const missing = findMissing(lookAtMachine(findProgram))
+      const missing = findMissing(lookAtMachine())
       const state = held === undefined ? 'stopped' : held.runs ? 'running' : 'killed'
       const heading = {
         stopped: 'No VPN node runs here, and none has left anything behind.',

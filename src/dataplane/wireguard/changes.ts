@@ -21,8 +21,6 @@ const recordSchema = z.object({
   began: z.string(),
   changes: z.array(changeSchema),
 })
-type Record = z.infer<typeof recordSchema>
-
 /** wireguard-go's control socket. */
 export const socketPath = (device: string): string => `/var/run/wireguard/${device}.sock`
 
@@ -34,8 +32,10 @@ const maxChanges = 10_000
 export function readChanges(
   folder: string,
 ): { changes: readonly MachineChange[]; pid: number; runs: boolean } | undefined {
-  const record = readRecord(folder)
-  return record && { changes: record.changes, pid: record.pid, runs: beganOf(record.pid) === record.began }
+  const text = findFile(join(folder, fileName))
+  if (text === undefined) return undefined
+  const { changes, pid, began } = recordSchema.parse(JSON.parse(text))
+  return { changes, pid, runs: beganOf(pid) === began }
 }
 
 export function describeChange(change: MachineChange): string {
@@ -49,13 +49,14 @@ export type MachineChanges = ReturnType<typeof createChanges>
 
 /** Journal of changes, written before each is made, for the next start. It locks the folder. */
 export function createChanges(folder: string, device: string) {
-  const record: Record = { device, pid: process.pid, began: beganOf(process.pid) ?? '', changes: [] }
+  const changes: MachineChange[] = []
+  const record = { device, pid: process.pid, began: beganOf(process.pid) ?? '', changes }
   const path = join(folder, fileName)
   createOwnFile(path, toText(record))
   return {
-    note(...changes: readonly MachineChange[]): void {
-      if (record.changes.length + changes.length > maxChanges) throw new Error('more was changed than a node changes')
-      record.changes.push(...changes)
+    note(...added: readonly MachineChange[]): void {
+      if (record.changes.length + added.length > maxChanges) throw new Error('more was changed than a node changes')
+      record.changes.push(...added)
       writeOwnFile(path, toText(record))
     },
     strike(change: MachineChange): void {
@@ -71,9 +72,7 @@ export function createChanges(folder: string, device: string) {
 export async function clearRemains(folder: string, run: RunProgram, log: NodeLog): Promise<void> {
   const remains = readChanges(folder)
   if (!remains) return
-  if (remains.runs) {
-    throw refuseHere(`A VPN node runs here already, as process ${remains.pid}.`, 'vpn_node_runs')
-  }
+  if (remains.runs) throw refuseHere(`A VPN node runs here already, as process ${remains.pid}.`, 'vpn_node_runs')
   await undoChanges(remains.changes, run)
   rmSync(join(folder, fileName), { force: true })
   log.warn('remains cleared', { of: remains.pid, changes: remains.changes.map(describeChange) })
@@ -81,21 +80,19 @@ export async function clearRemains(folder: string, run: RunProgram, log: NodeLog
 
 /** Undoes changes in reverse order; missing ones are skipped. */
 export async function undoChanges(changes: readonly MachineChange[], run: RunProgram): Promise<void> {
-  for (const change of changes.toReversed()) await undo(change, run)
-}
-
-async function undo(change: MachineChange, run: RunProgram): Promise<void> {
-  if (change.kind === 'setting') {
-    // The network device may be gone.
-    if (existsSync(change.path)) writeSetting(change.path, change.before)
-  } else if (change.kind === 'link') {
-    const isThere = (await run(['ip', 'link', 'show', 'dev', change.name])).code === 0
-    if (isThere) await must(run, ['ip', 'link', 'delete', 'dev', change.name])
-    // A killed wireguard-go leaves its socket behind.
-    rmSync(socketPath(change.name), { force: true })
-  } else {
-    // `add` first makes `delete` succeed in any case.
-    await must(run, ['nft', '-f', '-'], `add table inet ${change.name}\ndelete table inet ${change.name}\n`)
+  for (const change of changes.toReversed()) {
+    if (change.kind === 'setting') {
+      // The network device may be gone.
+      if (existsSync(change.path)) writeSetting(change.path, change.before)
+    } else if (change.kind === 'link') {
+      const isThere = (await run(['ip', 'link', 'show', 'dev', change.name])).code === 0
+      if (isThere) await must(run, ['ip', 'link', 'delete', 'dev', change.name])
+      // A killed wireguard-go leaves its socket behind.
+      rmSync(socketPath(change.name), { force: true })
+    } else {
+      // `add` first makes `delete` succeed in any case.
+      await must(run, ['nft', '-f', '-'], `add table inet ${change.name}\ndelete table inet ${change.name}\n`)
+    }
   }
 }
 
@@ -108,12 +105,7 @@ export function writeSetting(path: string, value: string): void {
   }
 }
 
-function readRecord(folder: string): Record | undefined {
-  const text = findFile(join(folder, fileName))
-  return text === undefined ? undefined : recordSchema.parse(JSON.parse(text))
-}
-
-const toText = (record: Record): string => `${JSON.stringify(record, null, 2)}\n`
+const toText = (record: z.infer<typeof recordSchema>): string => `${JSON.stringify(record, null, 2)}\n`
 
 /** Start time of a process in clock ticks: field 22 of /proc/PID/stat. */
 function beganOf(pid: number): string | undefined {

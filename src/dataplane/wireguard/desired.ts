@@ -89,12 +89,6 @@ export class DesiredPeers {
     return this.held.size
   }
 
-  /** `left` is relative to the total that the shop knew. A repeated value must not grant the bytes used in between. */
-  private usedBefore(peer: NodePeer): number {
-    const before = this.held.get(peer.id)
-    return before && before.peer.left === peer.left ? before.usedBefore : this.deps.counts.takenOf(peer.id)
-  }
-
   private put(peer: NodePeer): void {
     const before = this.held.get(peer.id)
     if (before && isSame(before.peer, peer) && this.owners.get(peer.public_key) === peer.id) return
@@ -104,10 +98,10 @@ export class DesiredPeers {
       this.held.delete(peer.id)
       return
     }
-    this.held.set(peer.id, {
-      peer: { ...peer, allowed: peer.allowed.flatMap(toCanonical) },
-      usedBefore: this.usedBefore(peer),
-    })
+    // `left` is relative to the total that the shop knew. A repeated value must not grant the bytes used in between.
+    const usedBefore = before?.peer.left === peer.left ? before.usedBefore : this.deps.counts.takenOf(peer.id)
+    const allowed = peer.allowed.flatMap((text) => readPrefix(text) ?? []).map(toAllowed)
+    this.held.set(peer.id, { peer: { ...peer, allowed }, usedBefore })
     if (peer.state === 'up') this.owners.set(peer.public_key, peer.id)
   }
 
@@ -118,11 +112,6 @@ export class DesiredPeers {
       (peer.left === null || this.deps.counts.totalOf(peer.id) - before < peer.left)
     )
   }
-}
-
-function toCanonical(text: string): string[] {
-  const prefix = readPrefix(text)
-  return prefix ? [toAllowed(prefix)] : []
 }
 
 const isSame = (a: NodePeer, b: NodePeer): boolean =>

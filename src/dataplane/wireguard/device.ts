@@ -3,7 +3,7 @@ import type { VpnSetup } from '../../node-protocol/join.ts'
 import type { NodeLog } from '../agent/runtime.ts'
 import { type MachineChanges, socketPath } from './changes.ts'
 import type { TunnelAddress } from './desired.ts'
-import { createDumpReader, type DeviceState, toDeviceCall } from './peers.ts'
+import { type DeviceState, readDump, toDeviceCall } from './peers.ts'
 import { findProgram, must, programPath, type RunProgram } from './run.ts'
 
 /** Linux allows 15 characters; one is reserved for the queue device's suffix. */
@@ -42,15 +42,19 @@ async function startUserspace(name: string): Promise<{ close: () => Promise<void
     stderr: 'pipe',
   })
   let complaint = ''
-  const listening = listen(child.stderr, (text) => {
-    complaint = (complaint + text).slice(-maxComplaint)
-  })
+  const readComplaint = async () => {
+    const decoder = new TextDecoder()
+    for await (const piece of child.stderr) {
+      complaint = (complaint + decoder.decode(piece, { stream: true })).slice(-maxComplaint)
+    }
+  }
+  const reading = readComplaint()
   const close = async () => {
     child.kill('SIGTERM')
     const killer = setTimeout(() => child.kill('SIGKILL'), endsWithinMs)
     await child.exited
     clearTimeout(killer)
-    await listening
+    await reading
   }
   const giveUpAt = performance.now() + readyWithinMs
   while (!(await isListening(socketPath(name)))) {
@@ -61,11 +65,6 @@ async function startUserspace(name: string): Promise<{ close: () => Promise<void
     await Bun.sleep(readyPollMs)
   }
   return { close }
-}
-
-async function listen(stream: ReadableStream<Uint8Array>, take: (text: string) => void): Promise<void> {
-  const decoder = new TextDecoder()
-  for await (const piece of stream) take(decoder.decode(piece, { stream: true }))
 }
 
 export type Device = {
@@ -103,10 +102,10 @@ export async function openDevice(
     await close()
     throw error
   }
-  const readDump = createDumpReader()
+  const known = new Map<string, readonly string[]>()
   return {
     kind: isKernels ? 'kernel' : 'wireguard-go',
-    look: async () => readDump(await must(run, ['wg', 'show', name, 'dump'])),
+    look: async () => readDump(await must(run, ['wg', 'show', name, 'dump']), known),
     close,
   }
 }

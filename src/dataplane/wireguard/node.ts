@@ -9,7 +9,7 @@ import { DesiredPeers, readTunnelAddress, type TunnelAddress } from './desired.t
 import { type Device, openDevice } from './device.ts'
 import { raiseFirewall, readForwarding, turnOnForwarding } from './firewall.ts'
 import { diffPeers, toSetCalls } from './peers.ts'
-import { findMissing, findProgram, lookAtMachine, must, type RunProgram, refuseMissing } from './run.ts'
+import { findMissing, lookAtMachine, must, type RunProgram, refuseMissing } from './run.ts'
 import { createSpeed, type Speed } from './speed.ts'
 
 type WireguardDeps = {
@@ -36,7 +36,7 @@ const maxFailures = 5
 /** Sets the machine up as a VPN node. */
 export async function openWireguardNode(deps: WireguardDeps): Promise<WireguardNode> {
   const { deviceName, folder, setup, run, log } = deps
-  refuseMissing(findMissing(lookAtMachine(findProgram)))
+  refuseMissing(findMissing(lookAtMachine()))
   const networks = setup.addresses.map(readNetwork)
   await clearRemains(folder, run, log)
   const changes = createChanges(folder, deviceName)

@@ -15,22 +15,15 @@ export type DevicePeer = {
   readonly sent: number
 }
 
-/** Strict, because bytes are billed by it. Errors never quote a line: the first holds the private key. */
-export const readDump = (text: string): DeviceState => createDumpReader()(text)
-
-/** Caches parsed address lists, which repeat every second. */
-export function createDumpReader(): (text: string) => DeviceState {
-  const known = new Map<string, readonly string[]>()
-  return (text) => {
-    if (known.size > maxKnown) known.clear()
-    return readWith(text, known)
-  }
-}
-
 /** Twice the addresses of the largest network sold. */
 const maxKnown = 131_072
 
-function readWith(text: string, known: Map<string, readonly string[]>): DeviceState {
+/**
+ * Strict, because bytes are billed by it. Errors never quote a line: the first holds the private key. `known` caches
+ * parsed address lists, which repeat every second.
+ */
+export function readDump(text: string, known = new Map<string, readonly string[]>()): DeviceState {
+  if (known.size > maxKnown) known.clear()
   const lines = text.split('\n')
   if (lines.pop() !== '') throw new Error('the dump breaks off within a line')
   const [head, ...peers] = lines

@@ -50,13 +50,7 @@ export async function must(run: RunProgram, command: readonly string[], input?: 
   return outcome.out
 }
 
-export type Machine = {
-  readonly platform: string
-  readonly mayChangeNetwork: boolean
-  readonly hasProgram: (name: string) => boolean
-  readonly kernelHasWireguard: boolean
-  readonly hasTun: boolean
-}
+export type Machine = Omit<ReturnType<typeof lookAtMachine>, 'platform'> & { readonly platform: string }
 
 type Missing = { readonly what: string; readonly how: string }
 
@@ -103,15 +97,13 @@ export function findMissing(machine: Machine): Missing[] {
 export function refuseMissing(missing: readonly Missing[]): void {
   if (missing.length === 0) return
   const list = missing.map((each) => `- ${each.what}. ${each.how}`).join('\n')
-  throw refuseHere(`This machine cannot be a VPN node yet. Missing:\n${list}`, 'vpn_node_lacks', {
-    missing,
-  })
+  throw refuseHere(`This machine cannot be a VPN node yet. Missing:\n${list}`, 'vpn_node_lacks', { missing })
 }
 
-export const lookAtMachine = (find: (name: string) => string | undefined): Machine => ({
+export const lookAtMachine = () => ({
   platform: process.platform,
   mayChangeNetwork: hasNetAdmin(readIfThere('/proc/self/status')),
-  hasProgram: (name) => find(name) !== undefined,
+  hasProgram: (name: string) => findProgram(name) !== undefined,
   kernelHasWireguard: hasModule('wireguard'),
   hasTun: existsSync('/dev/net/tun'),
 })

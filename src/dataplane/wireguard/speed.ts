@@ -160,21 +160,21 @@ export function createSpeed(device: string, changes: MachineChanges, run: RunPro
   }
 
   /** Upstream needs an ifb device; without one only downstream is limited. */
-  async function openQueue(): Promise<Side[]> {
-    const side: Side = { device: queue, end: 'src' }
+  async function openQueue(): Promise<Side | undefined> {
     const note = { kind: 'link', name: queue, use: 'queues what peers send' } as const
     changes.note(note)
     const { code, err } = await run(['ip', 'link', 'add', 'dev', queue, 'type', 'ifb'])
-    if (code === 0 && (await run(['ip', 'link', 'set', 'dev', queue, 'up'])).code === 0) return [side]
+    const isUp = code === 0 && (await run(['ip', 'link', 'set', 'dev', queue, 'up'])).code === 0
+    if (isUp) return { device: queue, end: 'src' }
     log.warn('what peers send is not limited', { problem: err.trim() })
     changes.strike(note)
-    return []
+    return undefined
   }
 
   async function open(): Promise<void> {
     const down: Side = { device, end: 'dst' }
     if (!(await batch(toFrame(down)))) return
-    const [up] = await openQueue()
+    const up = await openQueue()
     if (!up) {
       state = { plan: createSpeedPlan([down]) }
       return
