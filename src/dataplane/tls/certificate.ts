@@ -69,13 +69,6 @@ export const acmeFiles = (folder: string): CertificateFiles => ({
   key: join(folder, 'certificate.key'),
 })
 
-type Keeper = {
-  /** The certificate for new connections. */
-  readonly current: () => Certificate | undefined
-  readonly look: () => void
-  stop(): void
-}
-
 const lookEveryMs = 5000
 
 /** Reloads the certificate when its files change; keeps the old one if the new one is invalid. */
@@ -86,7 +79,7 @@ export function keepCertificate(deps: {
   readonly everyMs?: number
   /** An ACME order is under way, so a missing certificate is no problem yet. */
   readonly isAwaited?: boolean
-}): Keeper {
+}) {
   const { files, log, clock } = deps
   let current: Certificate | undefined
   let seen = ''
@@ -126,7 +119,12 @@ export function keepCertificate(deps: {
   look()
   const timer = setInterval(look, deps.everyMs ?? lookEveryMs)
   timer.unref()
-  return { current: () => current, look, stop: () => clearInterval(timer) }
+  return {
+    /** The certificate for new connections. */
+    current: (): Certificate | undefined => current,
+    look,
+    stop: () => clearInterval(timer),
+  }
 }
 
 export function readFiles(files: CertificateFiles): Certificate {

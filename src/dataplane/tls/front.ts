@@ -168,7 +168,11 @@ export class Front {
     if (this.openOf.isFull(prefixes, this.roomOfNetwork) || this.shakingOf.isFull(prefixes, maxOfNetwork)) return false
     if (this.all.size >= this.room && !this.deps.isMakingRoom) return false
     if (!this.mayBegin(prefixes)) return false
-    if (this.handshakes.size >= this.roomToShake && !this.makeRoomToShake(prefixes)) return false
+    if (this.handshakes.size >= this.roomToShake) {
+      const spare = this.handshakes.findSpare(prefixes, this.now())
+      if (!spare) return false
+      spare.close()
+    }
     if (this.all.size >= this.room) this.seats.makeRoom()
     return true
   }
@@ -181,13 +185,6 @@ export class Front {
     if (this.seats.isKnown(prefixes)) return true
     const isFair = this.paceOfFair.take(network)
     return (isFair || this.paceOfAll.level('') > ofAll.burst / 2) && this.paceOfAll.take('')
-  }
-
-  /** Evicts one handshake. False if there is none to evict. */
-  private makeRoomToShake(newcomer: Prefixes): boolean {
-    const seat = this.handshakes.findSpare(newcomer, this.now())
-    seat?.close()
-    return seat !== undefined
   }
 
   private leave(one: Connection): void {
@@ -297,16 +294,13 @@ export type TlsEntrance = Front & {
 }
 
 /** TLS listener for a plain server of this process on loopback. Connections of other local programs have no client. */
-export function openEntrance(deps: {
-  readonly hostname: string
-  readonly port: number
-  readonly certificate: () => Certificate | undefined
-  readonly max: number
-  readonly now?: Clock
-  /** The server's port; it may open later. */
-  readonly inner: () => number
-  readonly log: Log
-}): TlsEntrance {
+export function openEntrance(
+  deps: Pick<ConstructorParameters<typeof Front>[0], 'hostname' | 'port' | 'certificate' | 'max' | 'now'> & {
+    /** The server's port; it may open later. */
+    readonly inner: () => number
+    readonly log: Log
+  },
+): TlsEntrance {
   const clients = new Map<number, Bridge>()
   const onFault = (fault: unknown): void => deps.log.error('fault', { fault })
 

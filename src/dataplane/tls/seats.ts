@@ -139,10 +139,8 @@ export class Seats {
     if (wasKnown && this.now() - (this.lastKnownAt.get(clientPrefix) ?? 0) < noteEveryMs) return
     this.lastKnownAt.delete(clientPrefix)
     this.lastKnownAt.set(clientPrefix, this.now())
-    for (const oldest of this.lastKnownAt.size > maxKnown ? this.lastKnownAt.keys() : []) {
-      this.lastKnownAt.delete(oldest)
-      break
-    }
+    const excess = Math.max(0, this.lastKnownAt.size - maxKnown)
+    for (const oldest of this.lastKnownAt.keys().take(excess)) this.lastKnownAt.delete(oldest)
     if (wasKnown) return
     for (const seat of this.others.ofNetwork(network)) {
       if (seat.prefixes.clientPrefix !== clientPrefix) continue

@@ -25,7 +25,8 @@ export class TlsSocket {
     private readonly socket: Socket<unknown>,
     readonly source: string,
   ) {
-    this.added = addedToRecord[(socket as unknown as Versioned).getTLSVersion() === 'TLSv1.2' ? 'TLSv1.2' : 'TLSv1.3']
+    const version = (socket as unknown as { getTLSVersion(): string }).getTLSVersion()
+    this.added = addedToRecord[version === 'TLSv1.2' ? 'TLSv1.2' : 'TLSv1.3']
   }
 
   /** Bytes that TLS added since the handshake. */
@@ -69,5 +70,3 @@ export class TlsSocket {
     this.socket.setNoDelay(yes)
   }
 }
-
-type Versioned = { getTLSVersion(): string }

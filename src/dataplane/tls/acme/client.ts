@@ -5,21 +5,13 @@ import { type Certificate, readCertificate } from '../certificate.ts'
 /** ES256 account key (RFC 8555, 6.2) with its public JWK. */
 type AccountKey = { readonly pem: string; readonly key: KeyObject; readonly jwk: Readonly<Record<string, string>> }
 
-export function makeAccountKey(): AccountKey {
-  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  return readAccountKey(privateKey.export({ type: 'pkcs8', format: 'pem' }))
-}
+export const makeAccountKey = (): AccountKey => readAccountKey(makeKey())
 
 export function readAccountKey(pem: string): AccountKey {
-  const key = createPrivateKey(pem)
-  const {
-    crv = '',
-    kty = '',
-    x = '',
-    y = '',
-  } = createPublicKey(pem).export({ format: 'jwk' }) as Record<string, string>
+  const jwk = createPublicKey(pem).export({ format: 'jwk' }) as Record<string, string>
+  const { crv = '', kty = '', x = '', y = '' } = jwk
   // Member order matters for the thumbprint (RFC 7638, 3).
-  return { pem, key, jwk: { crv, kty, x, y } }
+  return { pem, key: createPrivateKey(pem), jwk: { crv, kty, x, y } }
 }
 
 const toBase64Url = (value: string | Uint8Array): string => Buffer.from(value).toString('base64url')
@@ -92,8 +84,8 @@ export class AcmeProblem extends Error {
   constructor(
     message: string,
     /** The last part of its type, such as `rateLimited`. */
-    readonly kind: string,
-    readonly retryAfterMs: number | undefined,
+    readonly kind = '',
+    readonly retryAfterMs?: number | undefined,
   ) {
     super(message)
   }
@@ -133,7 +125,7 @@ export class Authority {
       this.endpoints = fieldsOf(answer.body)
     }
     const endpoint = this.endpoints[name]
-    if (typeof endpoint !== 'string') throw new AcmeProblem(`the directory has no ${name}`, '', undefined)
+    if (typeof endpoint !== 'string') throw new AcmeProblem(`the directory has no ${name}`)
     return endpoint
   }
 
@@ -153,8 +145,7 @@ export class Authority {
   }
 
   private async call(url: string, init: RequestInit = {}): Promise<{ response: Response; answer: Answer }> {
-    if (!url.startsWith('https://'))
-      throw new AcmeProblem('the authority named an address that is not https', '', undefined)
+    if (!url.startsWith('https://')) throw new AcmeProblem('the authority named an address that is not https')
     const tls: object = this.deps.ca === undefined ? {} : { tls: { ca: this.deps.ca } }
     const headers = { 'User-Agent': this.deps.agent, ...(init.headers as Record<string, string> | undefined) }
     const signal = AbortSignal.timeout(answerWithinMs)
@@ -171,7 +162,7 @@ export class Authority {
     if (this.nonce === undefined) await this.call(await this.endpointOf('newNonce'), { method: 'HEAD' })
     const taken = this.nonce
     this.nonce = undefined
-    if (taken === undefined) throw new AcmeProblem('the authority gave no nonce', '', undefined)
+    if (taken === undefined) throw new AcmeProblem('the authority gave no nonce')
     return taken
   }
 }
@@ -181,7 +172,7 @@ export const fieldsOf = (value: unknown): Record<string, unknown> =>
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-function problemOf(status: number, { body, retryAfterMs }: Pick<Answer, 'body' | 'retryAfterMs'>): AcmeProblem {
+function problemOf(status: number, { body, retryAfterMs }: Partial<Answer>): AcmeProblem {
   const { type, detail } = fieldsOf(body)
   const kind = textOf(type).split(':').at(-1) ?? ''
   const explanation = textOf(detail).replace(/\s+/g, ' ').slice(0, 500)
@@ -193,7 +184,7 @@ async function readAll(response: Response): Promise<string> {
   let bytes = 0
   for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {
     bytes += part.length
-    if (bytes > maxBytes) throw new AcmeProblem('the answer of the authority is too long', '', undefined)
+    if (bytes > maxBytes) throw new AcmeProblem('the answer of the authority is too long')
     parts.push(part)
   }
   return Buffer.concat(parts).toString()
@@ -224,12 +215,9 @@ export async function openAccount(
   key: AccountKey,
   contact: string | undefined,
 ): Promise<AcmeAccount> {
-  const account = {
-    termsOfServiceAgreed: true,
-    ...(contact !== undefined && { contact: [`mailto:${contact}`] }),
-  }
+  const account = { termsOfServiceAgreed: true, ...(contact !== undefined && { contact: [`mailto:${contact}`] }) }
   const { location } = await authority.post(key, undefined, await authority.endpointOf('newAccount'), account)
-  if (location === undefined) throw new AcmeProblem('the authority gave the account no address', '', undefined)
+  if (location === undefined) throw new AcmeProblem('the authority gave the account no address')
   return { key, url: location }
 }
 
@@ -251,7 +239,7 @@ export async function orderCertificate(
       if (fields['status'] !== 'pending' && fields['status'] !== 'processing') return fields
       await Bun.sleep(Math.min(maxPollMs, Math.max(pollMs, answer.retryAfterMs ?? pollMs)))
     }
-    throw new AcmeProblem('the authority takes too long', '', undefined)
+    throw new AcmeProblem('the authority takes too long')
   }
 
   async function prove(url: string): Promise<void> {
@@ -262,7 +250,7 @@ export async function orderCertificate(
     const [token, challengeUrl] = [challenge?.['token'], challenge?.['url']]
     // The token becomes part of a path (RFC 8555, 8.1).
     if (typeof challengeUrl !== 'string' || typeof token !== 'string' || !/^[A-Za-z0-9_-]{1,200}$/.test(token)) {
-      throw new AcmeProblem('the authority offers no http-01 for a name', '', undefined)
+      throw new AcmeProblem('the authority offers no http-01 for a name')
     }
     challenges.put(token, keyAuthorization(token, key))
     try {
@@ -278,15 +266,13 @@ export async function orderCertificate(
   const made = await post(await authority.endpointOf('newOrder'), order)
   const { authorizations, finalize } = fieldsOf(made.body)
   if (made.location === undefined || !Array.isArray(authorizations) || typeof finalize !== 'string') {
-    throw new AcmeProblem('the authority’s order cannot be read', '', undefined)
+    throw new AcmeProblem('the authority’s order cannot be read')
   }
   for (const each of authorizations.slice(0, names.length + 1)) await prove(String(each))
   const keyPem = makeKey()
-  await post(finalize, { csr: Buffer.from(makeRequest(names, keyPem)).toString('base64url') })
+  await post(finalize, { csr: toBase64Url(makeRequest(names, keyPem)) })
   const done = await settle(made.location)
-  if (done['status'] !== 'valid' || typeof done['certificate'] !== 'string') {
-    throw problemOf(0, { body: done['error'], retryAfterMs: undefined })
-  }
+  if (done['status'] !== 'valid' || typeof done['certificate'] !== 'string') throw problemOf(0, { body: done['error'] })
   const { text } = await post(done['certificate'], '')
   return readCertificate(text, keyPem)
 }
@@ -295,6 +281,6 @@ function problemIn(authorization: Record<string, unknown>): AcmeProblem {
   const all = Array.isArray(authorization['challenges']) ? authorization['challenges'].map(fieldsOf) : []
   const { value } = fieldsOf(authorization['identifier'])
   const body = all.find((each) => each['error'] !== undefined)?.['error']
-  const problem = problemOf(0, { body, retryAfterMs: undefined })
-  return new AcmeProblem(`${String(value)} was not proven: ${problem.message}`, problem.kind, undefined)
+  const problem = problemOf(0, { body })
+  return new AcmeProblem(`${String(value)} was not proven: ${problem.message}`, problem.kind)
 }

@@ -41,13 +41,11 @@ type Backoff = { readonly failures: number; readonly nextAt: number }
 
 const backoffFileIn = (folder: string): string => join(folder, 'attempts.json')
 
-export const failuresIn = (folder: string): number => readBackoff(findFile(backoffFileIn(folder))).failures
+export const failuresIn = (folder: string): number => readBackoff(folder).failures
 
 /** Keeps a certificate in a folder and renews it from an ACME authority. The backoff is saved in the folder. */
 export class Renewal {
   private readonly files: ReturnType<typeof acmeFiles>
-  private readonly accountFile: string
-  private readonly backoffFile: string
   private backoff: Backoff
   private running: Promise<void> | undefined
   private isStopped = false
@@ -68,9 +66,7 @@ export class Renewal {
     },
   ) {
     this.files = acmeFiles(deps.folder)
-    this.accountFile = join(deps.folder, 'account.json')
-    this.backoffFile = backoffFileIn(deps.folder)
-    this.backoff = readBackoff(findFile(this.backoffFile))
+    this.backoff = readBackoff(deps.folder)
     this.timer = setInterval(() => void this.look(), lookEveryMs)
     this.timer.unref()
   }
@@ -107,35 +103,29 @@ export class Renewal {
 
   /** The saved account, unless it belongs to another authority. */
   private async account(): Promise<AcmeAccount> {
-    const kept = readKept(findFile(this.accountFile))
-    const key = kept?.directory === this.deps.directory ? readAccountKey(kept.key) : makeAccountKey()
+    const { authority, contact, directory, folder } = this.deps
+    const file = join(folder, 'account.json')
+    const kept = fieldsOf(parseJson(findFile(file) ?? ''))
+    const isOurs = kept['directory'] === directory && typeof kept['key'] === 'string'
+    const key = isOurs ? readAccountKey(String(kept['key'])) : makeAccountKey()
     // Repeated each time: reports a deactivated account or changed terms.
-    const opened = await openAccount(this.deps.authority, key, this.deps.contact)
-    writeOwnFile(
-      this.accountFile,
-      `${JSON.stringify({ directory: this.deps.directory, url: opened.url, key: key.pem })}\n`,
-    )
+    const opened = await openAccount(authority, key, contact)
+    writeOwnFile(file, `${JSON.stringify({ directory, url: opened.url, key: key.pem })}\n`)
     return opened
   }
 
   private saveBackoff(next: Backoff): void {
     this.backoff = next
-    writeOwnFile(this.backoffFile, `${JSON.stringify({ failures: next.failures, next_at: next.nextAt })}\n`)
+    const text = JSON.stringify({ failures: next.failures, next_at: next.nextAt })
+    writeOwnFile(backoffFileIn(this.deps.folder), `${text}\n`)
   }
 
   private async renew(): Promise<void> {
+    const { authority, names, challenges, pollMs, clock } = this.deps
+    const failures = this.backoff.failures + 1
     // Saved before the attempt: a process that dies meanwhile does not retry at once.
-    this.saveBackoff({
-      failures: this.backoff.failures + 1,
-      nextAt: this.deps.clock() + pauseAfter(this.backoff.failures + 1, undefined),
-    })
-    const made = await orderCertificate(
-      this.deps.authority,
-      await this.account(),
-      this.deps.names,
-      this.deps.challenges,
-      this.deps.pollMs,
-    )
+    this.saveBackoff({ failures, nextAt: clock() + pauseAfter(failures, undefined) })
+    const made = await orderCertificate(authority, await this.account(), names, challenges, pollMs)
     writeOwnFile(this.files.key, made.key)
     writeOwnFile(this.files.cert, made.cert)
     this.saveBackoff({ failures: 0, nextAt: 0 })
@@ -145,12 +135,8 @@ export class Renewal {
 
   private async renewIfDue(): Promise<void> {
     const certificate = this.findCertificate()
-    if (
-      this.isStopped ||
-      this.deps.clock() < renewAt(certificate, this.deps.names) ||
-      this.deps.clock() < this.backoff.nextAt
-    )
-      return
+    const dueAt = Math.max(renewAt(certificate, this.deps.names), this.backoff.nextAt)
+    if (this.isStopped || this.deps.clock() < dueAt) return
     try {
       await this.renew()
     } catch (error) {
@@ -168,13 +154,8 @@ export class Renewal {
   }
 }
 
-function readBackoff(text: string | undefined): Backoff {
-  const { failures, next_at: nextAt } = fieldsOf(parseJson(text ?? ''))
+function readBackoff(folder: string): Backoff {
+  const { failures, next_at: nextAt } = fieldsOf(parseJson(findFile(backoffFileIn(folder)) ?? ''))
   const isGood = Number.isSafeInteger(failures) && Number.isFinite(nextAt)
   return isGood ? { failures: Number(failures), nextAt: Number(nextAt) } : { failures: 0, nextAt: 0 }
-}
-
-function readKept(text: string | undefined): { readonly directory: string; readonly key: string } | undefined {
-  const { directory, key } = fieldsOf(parseJson(text ?? ''))
-  return typeof directory === 'string' && typeof key === 'string' ? { directory, key } : undefined
 }
