@@ -1,12 +1,13 @@
 import { z } from 'zod'
 
-/** A report is cumulative since the boot or numbered, so it may be repeated, late or reordered. */
-
 const count = z.int().nonnegative()
 /** The sum of both directions is still an exact JSON number. */
 const byteCount = count.max(2 ** 52 - 1)
+/** `received` went to the customer. */
+const bytes = { received: byteCount, sent: byteCount }
 
 export const maxInReport = 1000
+const listOf = <Shape extends z.ZodRawShape>(shape: Shape) => z.array(z.object(shape)).max(maxInReport)
 
 /** Draining processes of one node. */
 export const maxBeside = 3
@@ -14,8 +15,9 @@ export const maxBeside = 3
 const bootName = z.string().regex(/^[0-9a-z_-]{8,64}$/)
 
 /**
- * `boot` identifies a run; later runs sort later. `received` went to the customer. Journals of earlier boots are
- * reported separately, without lease requests.
+ * Counts are cumulative since the boot and lease requests are numbered, so a report may be repeated, late or reordered.
+ * `boot` identifies a run; later runs sort later. Journals of earlier boots are reported separately, without lease
+ * requests.
  */
 export const reportBodySchema = z.object({
   boot: bootName,
@@ -37,38 +39,23 @@ export const reportBodySchema = z.object({
       stopping: z.boolean().optional(),
     })
     .optional(),
-  proxies: z.array(z.object({ id: z.int().positive(), received: byteCount, sent: byteCount })).max(maxInReport),
-  subusers: z
-    .array(z.object({ id: z.string(), pool: z.string(), received: byteCount, sent: byteCount }))
-    .max(maxInReport),
-  peers: z
-    .array(z.object({ id: z.string(), received: byteCount, sent: byteCount, handshake_at: count.nullable() }))
-    .max(maxInReport),
+  proxies: listOf({ id: z.int().positive(), ...bytes }),
+  subusers: listOf({ id: z.string(), pool: z.string(), ...bytes }),
+  peers: listOf({ id: z.string(), ...bytes, handshake_at: count.nullable() }),
   /** Numbered lease requests and returns; a lease is topped up without `moving` bytes. */
-  lease_requests: z
-    .array(
-      z.object({
-        id: z.string(),
-        pool: z.string(),
-        turn: z.int().positive(),
-        want: z.enum(['lease', 'return']),
-        moving: count.optional(),
-        /** Bytes per 200 ms at the current rate. */
-        pace: count.optional(),
-      }),
-    )
-    .max(maxInReport),
-  hosts: z
-    .array(
-      z.object({ id: z.string(), pool: z.string(), host: z.string().max(253), received: byteCount, sent: byteCount }),
-    )
-    .max(maxInReport),
-  sources: z.array(z.object({ id: z.string(), address: z.string().max(45) })).max(maxInReport),
+  lease_requests: listOf({
+    id: z.string(),
+    pool: z.string(),
+    turn: z.int().positive(),
+    want: z.enum(['lease', 'return']),
+    moving: count.optional(),
+    /** Bytes per 200 ms at the current rate. */
+    pace: count.optional(),
+  }),
+  hosts: listOf({ id: z.string(), pool: z.string(), host: z.string().max(253), ...bytes }),
+  sources: listOf({ id: z.string(), address: z.string().max(45) }),
   /** For comparison with a supplier's bill. */
-  exits: z
-    .array(z.object({ id: z.string().max(64), received: byteCount, sent: byteCount }))
-    .max(maxInReport)
-    .optional(),
+  exits: listOf({ id: z.string().max(64), ...bytes }).optional(),
   /** Ed25519, base64url. */
   hop_key: z
     .string()
@@ -77,10 +64,12 @@ export const reportBodySchema = z.object({
   /** Customer ports that fit; unlimited if omitted. */
   max_ports: count.optional(),
   /** Exit states, repeated every 10 s. The shop drops states older than 30 s. */
-  exit_reports: z
-    .array(z.object({ id: z.string().max(64), up: z.boolean(), since: count, reason: z.string().max(200) }))
-    .max(maxInReport)
-    .optional(),
+  exit_reports: listOf({
+    id: z.string().max(64),
+    up: z.boolean(),
+    since: count,
+    reason: z.string().max(200),
+  }).optional(),
 })
 export type ReportBody = z.infer<typeof reportBodySchema>
 

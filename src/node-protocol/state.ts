@@ -1,10 +1,9 @@
 import { z } from 'zod'
 
-/** The desired state of a node: no passwords, prices or customers; `owner` groups credentials. */
-
 const moment = z.int().nonnegative()
 /** SHA-256 of a password. */
 const digest = z.string().regex(/^[0-9a-f]{64}$/)
+/** An opaque id of the customer, which groups credentials. */
 const owner = z.string().regex(/^[0-9a-f]{16}$/)
 const port = z.int().min(1).max(65_535)
 
@@ -92,17 +91,10 @@ const nodeRangeSchema = z.object({
 })
 export type NodeRange = z.infer<typeof nodeRangeSchema>
 
-export type StateParts = {
-  ranges: NodeRange
-  proxies: NodeProxy
-  subusers: NodeSubuser
-  exits: NodeExit
-  peers: NodePeer
-  gateways: NodeGateway
-}
-export type StatePart = keyof StateParts
-
-/** While `more` is true the next page follows at once, else the request waits. Items may repeat. */
+/**
+ * The desired state of a node, without passwords, prices and customers. While `more` is true the next page follows at
+ * once, else the request waits. Items may repeat.
+ */
 export const statePageSchema = z.object({
   cursor: z.string(),
   more: z.boolean(),
@@ -118,8 +110,8 @@ export const statePageSchema = z.object({
   peers: z.array(nodePeerSchema),
 })
 export type StatePage = z.infer<typeof statePageSchema>
-
-const longestWaitSeconds = 25
+export type StatePart = 'ranges' | 'proxies' | 'subusers' | 'exits' | 'peers' | 'gateways'
+export type StateParts = { [Part in StatePart]: StatePage[Part][number] }
 
 /** `GET /node/v1/state?cursor=…&wait=…` */
 export const stateQuerySchema = z.object({
@@ -128,7 +120,7 @@ export const stateQuerySchema = z.object({
     .string()
     .regex(/^\d{1,2}$/)
     .transform(Number)
-    .pipe(z.int().max(longestWaitSeconds))
+    .pipe(z.int().max(25))
     .optional(),
 })
 

@@ -1,8 +1,6 @@
 import { z } from 'zod'
 import { problem } from '../core/messages/problems.ts'
 
-/** Results of address trials. Each range is reported whole, so a lost report is repaired by the next. */
-
 const count = z.int().nonnegative()
 
 export const maxRangesTried = 500
@@ -14,15 +12,14 @@ export const maxProblems = 20
 /** Runs in one report, over all ranges. */
 export const maxRunsAtOnce = 20_000
 
-/** Offset and count of consecutive addresses; a block is one address. */
-const runSchema = z.tuple([count, z.int().positive()])
-
+/** Results of address trials. Each range is reported whole, so a lost report is repaired by the next. */
 export const triedBodySchema = z.object({
   ranges: z
     .array(
       z.object({
         id: z.int().positive(),
-        served: z.array(runSchema).max(maxRuns),
+        /** Offset and count of consecutive addresses; a block is one address. */
+        served: z.array(z.tuple([count, z.int().positive()])).max(maxRuns),
         problems: z
           .array(z.object({ first: count, count: z.int().positive(), problem: z.string().regex(/^[a-z_]{1,40}$/) }))
           .max(maxProblems),
