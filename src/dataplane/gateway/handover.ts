@@ -185,14 +185,14 @@ async function meet(path: string, timing: Timing): Promise<Predecessor | undefin
   const descriptor = passing.connect(path)
   // It has exited since.
   if (descriptor < 0) return undefined
-  const line = createLine(passing, descriptor, timing)
+  const ask = createAsk(passing, descriptor, timing)
   try {
-    const { answer: who } = await line.ask({ ask: 'who' }, whoSchema)
+    const { answer: who } = await ask({ ask: 'who' }, whoSchema)
     return {
       who,
-      listeners: () => takeListeners(line),
+      listeners: () => takeListeners(ask),
       async leave() {
-        await line.ask({ ask: 'leave' }, leftSchema)
+        await ask({ ask: 'leave' }, leftSchema)
       },
       close: () => passing.close(descriptor),
     }
@@ -204,10 +204,8 @@ async function meet(path: string, timing: Timing): Promise<Predecessor | undefin
   }
 }
 
-type Line = ReturnType<typeof createLine>
-
 /** Sends one question at a time. */
-function createLine(passing: DescriptorPassing, descriptor: number, timing: Timing) {
+function createAsk(passing: DescriptorPassing, descriptor: number, timing: Timing) {
   async function receive(giveUpAt: number): Promise<Received> {
     while (timing.now() < giveUpAt) {
       const got = passing.receive(descriptor)
@@ -218,33 +216,28 @@ function createLine(passing: DescriptorPassing, descriptor: number, timing: Timi
     throw cannot('The gateway that runs does not answer.')
   }
 
-  return {
-    async ask<Of>(
-      question: Question,
-      schema: z.ZodType<Of>,
-    ): Promise<{ readonly answer: Of; readonly descriptors: readonly number[] }> {
-      passing.send(descriptor, new TextEncoder().encode(`${JSON.stringify(question)}\n`))
-      const giveUpAt = timing.now() + answerWithinMs
-      const descriptors: number[] = []
-      let text = ''
-      while (!text.endsWith('\n')) {
-        const got = await receive(giveUpAt)
-        text += new TextDecoder().decode(got.bytes)
-        descriptors.push(...got.descriptors)
-      }
-      const any = answerSchema.safeParse(parseJson(text))
-      if (any.success && 'no' in any.data) throw cannot(any.data.no)
-      const read = schema.safeParse(any.data)
-      if (!read.success) throw cannot('The gateway that runs is of a version that cannot be taken over from.')
-      return { answer: read.data, descriptors }
-    },
+  return async <Of>(question: Question, schema: z.ZodType<Of>) => {
+    passing.send(descriptor, new TextEncoder().encode(`${JSON.stringify(question)}\n`))
+    const giveUpAt = timing.now() + answerWithinMs
+    const descriptors: number[] = []
+    let text = ''
+    while (!text.endsWith('\n')) {
+      const got = await receive(giveUpAt)
+      text += new TextDecoder().decode(got.bytes)
+      descriptors.push(...got.descriptors)
+    }
+    const any = answerSchema.safeParse(parseJson(text))
+    if (any.success && 'no' in any.data) throw cannot(any.data.no)
+    const read = schema.safeParse(any.data)
+    if (!read.success) throw cannot('The gateway that runs is of a version that cannot be taken over from.')
+    return { answer: read.data, descriptors }
   }
 }
 
-async function takeListeners(line: Line): Promise<Map<number, number>> {
+async function takeListeners(ask: ReturnType<typeof createAsk>): Promise<Map<number, number>> {
   const taken = new Map<number, number>()
   for (let round = 0; round < maxRounds; round += 1) {
-    const { answer, descriptors } = await line.ask({ ask: 'listeners', from: taken.size }, listenersSchema)
+    const { answer, descriptors } = await ask({ ask: 'listeners', from: taken.size }, listenersSchema)
     for (const [index, listened] of answer.ports.entries()) {
       const descriptor = descriptors[index]
       if (descriptor !== undefined) taken.set(listened, descriptor)

@@ -8,7 +8,7 @@ import { type Denial, mayName, mayReach, type Policy } from '../access/policy.ts
 import type { RefusalCode } from '../access/refusals.ts'
 import type { ConnectTarget } from '../protocol/authority.ts'
 import type { Resolve } from './resolve.ts'
-import type { Connected, Dialler, ExitRefusal, IsDeliveredHere, Upstreams } from './upstream.ts'
+import type { Dialler, ExitRefusal, Upstreams } from './upstream.ts'
 
 export type Dialled<Origin> =
   | {
@@ -24,8 +24,6 @@ const maxTries = 3
 
 /** Connects to a destination. Each address is judged by its bytes, and exactly the judged literal is dialled. */
 export class DestinationDialler<Origin> {
-  private readonly findDestinations
-
   constructor(
     private readonly deps: {
       policy: () => Policy
@@ -35,9 +33,7 @@ export class DestinationDialler<Origin> {
       upstreams: Pick<Upstreams<Origin>, 'isLocal' | 'goVia'>
       health: Pick<ExitHealth, 'worked' | 'failed' | 'doubted'>
     },
-  ) {
-    this.findDestinations = createDestinations({ ...deps, isDeliveredHere: deps.dialler.isDeliveredHere })
-  }
+  ) {}
 
   dial(target: ConnectTarget, way: EgressPath, owner: string): MaybePromise<Dialled<Origin>> {
     return whenReady(this.findDestinations(target, way, owner), (found) => {
@@ -64,9 +60,13 @@ export class DestinationDialler<Origin> {
   }
 
   private goThrough(there: ConnectTarget, exit: NodeExit, maxMs: number): Promise<Dialled<Origin>> {
-    if (this.deps.upstreams.isLocal(exit))
-      return this.deps.dialler.connect(there, exit.host, maxMs).then((left) => this.noteLeft(exit, left))
-    return this.deps.upstreams.goVia(exit, there, maxMs).then((outcome) => this.note(exit, outcome))
+    const { upstreams, dialler } = this.deps
+    if (!upstreams.isLocal(exit)) return upstreams.goVia(exit, there, maxMs).then((outcome) => this.note(exit, outcome))
+    return dialler.connect(there, exit.host, maxMs).then((left) => {
+      // The address may be gone, or its ports used up.
+      const isGone = 'refusal' in left && left.refusal === 'address_unavailable'
+      return this.note(exit, isGone ? { ...left, isDoubtful: true } : left)
+    })
   }
 
   private note(exit: NodeExit, outcome: Dialled<Origin>): Dialled<Origin> {
@@ -74,12 +74,6 @@ export class DestinationDialler<Origin> {
     else if (outcome.problem !== undefined) this.deps.health.failed(exit.id, outcome.problem)
     else if (outcome.isDoubtful) this.deps.health.doubted(exit.id)
     return outcome
-  }
-
-  private noteLeft(exit: NodeExit, left: Connected<Origin>): Dialled<Origin> {
-    const isGone = 'refusal' in left && left.refusal === 'address_unavailable'
-    // The address may be gone, or its ports used up.
-    return this.note(exit, isGone ? { ...left, isDoubtful: true } : left)
   }
 
   private go(there: ConnectTarget, way: EgressPath, maxMs: number): Promise<Dialled<Origin>> {
@@ -97,58 +91,52 @@ export class DestinationDialler<Origin> {
     }
     return failure
   }
+
+  /** Finds the addresses of a target that the customer may reach; never an empty list. Synchronous for a literal. */
+  private findDestinations(target: ConnectTarget, way: EgressPath, owner: string): MaybePromise<Destinations> {
+    const literal = readAddressCached(target.host)
+    if (literal) {
+      if (!versionsOf(way).includes(literal.version)) return { refusal: 'no_such_family' }
+      const denial = this.judge(literal, target.port, way)
+      return denial ? { refusal: denial } : { addresses: [literal], isLiteral: true }
+    }
+    const denial = mayName(target.host, this.deps.policy())
+    return denial ? { refusal: denial } : this.resolveName(target, way, owner)
+  }
+
+  private async resolveName(target: ConnectTarget, way: EgressPath, owner: string): Promise<Destinations> {
+    const { resolve } = this.deps
+    const versions = versionsOf(way)
+    let refusal: RefusalCode = 'name_not_found'
+    for (const version of versions) {
+      const resolved = await resolve(target.host, version, owner)
+      if ('addresses' in resolved) return this.judgeAll(resolved.addresses, target.port, way)
+      refusal = resolved.refusal
+    }
+    if (refusal !== 'name_not_found' || versions.length > 1) return { refusal }
+    // The name may have addresses of the other family only.
+    const others = await resolve(target.host, versions[0] === 4 ? 6 : 4, owner)
+    return { refusal: 'addresses' in others ? 'no_such_family' : refusal }
+  }
+
+  private judgeAll(found: readonly Address[], port: number, way: EgressPath): Destinations {
+    const denials = found.map((address) => this.judge(address, port, way))
+    const addresses = found.filter((_, index) => denials[index] === undefined)
+    return addresses.length > 0 ? { addresses } : { refusal: denials[0] ?? 'name_not_found' }
+  }
+
+  /** Checks the operator's policy, then the kernel's routes. */
+  private judge(address: Address, port: number, way: EgressPath): Denial | undefined {
+    const policy = this.deps.policy()
+    const denial = mayReach(address, port, policy)
+    if (denial || policy.allowLocalDelivery || (policy.allowLoopback && classify(address) === 'loopback')) return denial
+    return this.deps.dialler.isDeliveredHere?.(address, port, ownAddressOf(way)) ? 'destination_is_ours' : undefined
+  }
 }
 
 type Destinations =
   /** `isLiteral`: the target is itself an address. */
   { readonly addresses: readonly Address[]; readonly isLiteral?: true } | { readonly refusal: RefusalCode }
-
-/** Finds the addresses of a target that the customer may reach; never an empty list. Synchronous for a literal. */
-function createDestinations(deps: {
-  policy: () => Policy
-  resolve: Resolve
-  isDeliveredHere: IsDeliveredHere | undefined
-}) {
-  async function resolveName(target: ConnectTarget, way: EgressPath, owner: string): Promise<Destinations> {
-    const versions = versionsOf(way)
-    let refusal: RefusalCode = 'name_not_found'
-    for (const version of versions) {
-      const resolved = await deps.resolve(target.host, version, owner)
-      if ('addresses' in resolved) return judgeAll(resolved.addresses, target.port, way)
-      refusal = resolved.refusal
-    }
-    if (refusal !== 'name_not_found' || versions.length > 1) return { refusal }
-    // The name may have addresses of the other family only.
-    const others = await deps.resolve(target.host, versions[0] === 4 ? 6 : 4, owner)
-    return { refusal: 'addresses' in others ? 'no_such_family' : refusal }
-  }
-
-  /** Checks the operator's policy, then the kernel's routes. */
-  function judge(address: Address, port: number, way: EgressPath): Denial | undefined {
-    const policy = deps.policy()
-    const denial = mayReach(address, port, policy)
-    if (denial || policy.allowLocalDelivery || (policy.allowLoopback && classify(address) === 'loopback')) return denial
-    const from = ownAddressOf(way)
-    return deps.isDeliveredHere?.(address, port, from) ? 'destination_is_ours' : undefined
-  }
-
-  function judgeAll(found: readonly Address[], port: number, way: EgressPath): Destinations {
-    const denials = found.map((address) => judge(address, port, way))
-    const addresses = found.filter((_, index) => denials[index] === undefined)
-    return addresses.length > 0 ? { addresses } : { refusal: denials[0] ?? 'name_not_found' }
-  }
-
-  return (target: ConnectTarget, way: EgressPath, owner: string): MaybePromise<Destinations> => {
-    const literal = readAddressCached(target.host)
-    if (literal) {
-      if (!versionsOf(way).includes(literal.version)) return { refusal: 'no_such_family' }
-      const denial = judge(literal, target.port, way)
-      return denial ? { refusal: denial } : { addresses: [literal], isLiteral: true }
-    }
-    const denial = mayName(target.host, deps.policy())
-    return denial ? { refusal: denial } : resolveName(target, way, owner)
-  }
-}
 
 const onlyFour: readonly (4 | 6)[] = [4]
 const onlySix: readonly (4 | 6)[] = [6]

@@ -8,8 +8,6 @@ type Resolved =
   | { readonly addresses: readonly Address[] }
   | { readonly refusal: 'name_not_found' | 'resolver_failed' | 'too_many_names' }
 
-type Entry = { readonly resolved: Resolved; readonly endsAt: number }
-
 const timeoutMs = 2000
 const maxKept = 10_000
 const maxInFlight = 500
@@ -24,7 +22,7 @@ export type Lookup = (name: string, version: 4 | 6) => Promise<readonly { addres
 
 /** Caching resolver on sockets, not threads, with a rate limit per customer. */
 export function createResolve(deps: { clock: Clock; after: After; namesPerSecond: number; lookup?: Lookup }): Resolve {
-  const kept = new Map<string, Entry>()
+  const kept = new Map<string, { readonly resolved: Resolved; readonly endsAt: number }>()
   const asking = new Map<string, Promise<Resolved>>()
   const lookup = deps.lookup ?? createLookup()
   const questions = createTokenBuckets(rateOf(deps.namesPerSecond), deps.clock)

@@ -228,12 +228,7 @@ export type Hops = {
 /** Connects through upstream proxies and through other gateways, and checks exits. */
 export class Upstreams<Origin> {
   constructor(
-    private readonly deps: {
-      resolve: Resolve
-      dialler: Dialler<Origin>
-      hops: Hops
-      policy: () => Policy
-    },
+    private readonly deps: { resolve: Resolve; dialler: Dialler<Origin>; hops: Hops; policy: () => Policy },
   ) {}
 
   isLocal(exit: NodeExit): boolean {
@@ -247,7 +242,7 @@ export class Upstreams<Origin> {
 
   /** Why an exit does not work, or undefined. Sends nothing to any destination. */
   async tryExit(exit: NodeExit, drop: (origin: Origin) => void): Promise<string | undefined> {
-    if (exit.kind === 'local' && this.isOurs(exit)) return this.tryAddress(exit.host, drop)
+    if (this.isLocal(exit)) return this.tryAddress(exit.host, drop)
     const way = this.wayTo(exit, undefined)
     const outcome = way ? await this.converse(way.at, way.talk, tryMs) : noGateway
     if ('origin' in outcome) drop(outcome.origin)
@@ -283,25 +278,21 @@ export class Upstreams<Origin> {
     return problem
   }
 
-  private async connect(at: Spot, maxMs: number): Promise<{ readonly origin: Origin } | ExitRefusal> {
-    const address = await this.findAddress(at)
-    if (typeof address === 'string') return { refusal: 'exit_failed', problem: address }
-    const there = { host: formatAddress(address), port: at.port }
-    const connected = await this.deps.dialler.connect(there, undefined, Math.min(maxMs, connectMs))
-    if ('origin' in connected) return connected
-    // This gateway, not the exit, is out of descriptors.
-    if (connected.refusal === 'gateway_full') return connected
-    return { refusal: 'exit_failed', problem: connectProblem(connected.refusal) }
-  }
-
   private async converse(
     at: Spot,
     talk: UpstreamTalk,
     maxMs: number,
   ): Promise<{ readonly origin: Origin; readonly early: Uint8Array } | ExitRefusal> {
     const startedAt = performance.now()
-    const connected = await this.connect(at, maxMs)
-    if ('refusal' in connected) return connected
+    const address = await this.findAddress(at)
+    if (typeof address === 'string') return { refusal: 'exit_failed', problem: address }
+    const there = { host: formatAddress(address), port: at.port }
+    const connected = await this.deps.dialler.connect(there, undefined, Math.min(maxMs, connectMs))
+    if ('refusal' in connected) {
+      // This gateway, not the exit, is out of descriptors.
+      if (connected.refusal === 'gateway_full') return connected
+      return { refusal: 'exit_failed', problem: connectProblem(connected.refusal) }
+    }
     const leftMs = maxMs - (performance.now() - startedAt)
     const conversed = await this.deps.dialler.converse(connected.origin, talk, leftMs)
     return 'refusal' in conversed ? conversed : { origin: connected.origin, early: conversed.early }

@@ -9,13 +9,10 @@ const none: Uint8Array[] = []
 
 /** A byte buffer with a limit. */
 export class HeldBytes {
-  private readonly max: number
   private parts: Uint8Array[] = none
   private length = 0
 
-  constructor(max: number) {
-    this.max = max
-  }
+  constructor(private readonly max: number) {}
 
   /** Stores a copy. Returns false, and stores nothing, if the limit would be exceeded. */
   add(bytes: Uint8Array): boolean {

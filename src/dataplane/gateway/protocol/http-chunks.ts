@@ -20,15 +20,12 @@ const lastChunk = toLatin1('0\r\n\r\n')
 export class ChunkReader {
   state: 'size' | 'bytes' | 'bytes_end' | 'trailer' | 'done' | 'fault' = 'size'
   problem = ''
-  private readonly options: ChunkOptions
   private readonly lines = new LineReader()
   private left = 0
   private extensionBytes = 0
   private trailerBytes = 0
 
-  constructor(options: ChunkOptions) {
-    this.options = options
-  }
+  constructor(private readonly options: ChunkOptions) {}
 
   /** Appends output to `out`; returns the position where it stopped. */
   read(chunk: Uint8Array, from: number, out: Uint8Array[]): number {

@@ -34,11 +34,8 @@ export class LineReader {
   next = 0
   private partial = ''
   private afterCr = false
-  private readonly takesBareLf: boolean
 
-  constructor(takesBareLf = false) {
-    this.takesBareLf = takesBareLf
-  }
+  constructor(private readonly takesBareLf = false) {}
 
   /** `max`: maximum length of this line. */
   read(chunk: Uint8Array, from: number, max: number): LineProgress {
@@ -85,14 +82,12 @@ export class HeadReader {
   fields: HeaderField[] = []
   /** Position after the parsed bytes in the last chunk. */
   next = 0
-  private readonly limits: HeadLimits
   private readonly lines: LineReader
   private hasStart = false
   private blankLines = 0
   private spent = 0
 
-  constructor(limits: HeadLimits) {
-    this.limits = limits
+  constructor(private readonly limits: HeadLimits) {
     this.lines = new LineReader(limits.mends)
   }
 

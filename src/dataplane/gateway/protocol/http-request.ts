@@ -29,12 +29,9 @@ type RequestLine = {
   readonly version: HttpVersion
 }
 
-const refuse = (status: number, code: string, message: string): HttpRefusal => ({
-  type: 'refuse',
-  status,
-  code,
-  message,
-})
+function refuse(status: number, code: string, message: string): HttpRefusal {
+  return { type: 'refuse', status, code, message }
+}
 
 const malformed = (message: string): HttpRefusal => refuse(400, 'bad_request', message)
 
@@ -164,11 +161,7 @@ function readCoding(value: string): Framing | RefusedFraming {
   return { kind: 'refused', refusal }
 }
 
-type Authorization = {
-  readonly type: 'read'
-  readonly credentials?: Credentials | undefined
-  readonly ticket?: string | undefined
-}
+type Authorization = { readonly type: 'read'; readonly credentials?: Credentials; readonly ticket?: string }
 
 const hopPattern = /^Turnpike-Hop (.{1,600})$/
 
@@ -288,22 +281,8 @@ export type HttpEvent =
   /** Answer and close. */
   | HttpRefusal
 
-type RequestLimits = {
-  readonly requestLineBytes: number
-  readonly headBytes: number
-  readonly fields: number
-  /** Early tunnel data or pipelined requests. */
-  readonly heldBytes: number
-}
-
-const shippedLimits: RequestLimits = {
-  requestLineBytes: 8 * 1024,
-  headBytes: 16 * 1024,
-  fields: 100,
-  heldBytes: 256 * 1024,
-}
-
-const noLimits: Partial<RequestLimits> = {}
+/** `heldBytes`: early tunnel data or pipelined requests. */
+const shippedLimits = { requestLineBytes: 8 * 1024, headBytes: 16 * 1024, fields: 100, heldBytes: 256 * 1024 }
 
 /**
  * Incremental parser of one client connection (RFC 9112). It stops after each request and CONNECT; further bytes are
@@ -312,7 +291,7 @@ const noLimits: Partial<RequestLimits> = {}
 export class HttpRequestReader {
   /** Bytes of the current request. */
   taken = 0
-  private readonly limits: RequestLimits
+  private readonly limits: typeof shippedLimits
   private readonly held: HeldBytes
   private state: 'head' | 'length' | 'chunks' | 'waiting' | 'closed' = 'head'
   private head: HeadReader | undefined
@@ -322,8 +301,8 @@ export class HttpRequestReader {
   private keepAlive = true
   private upgrade = false
 
-  constructor(limits: Partial<RequestLimits> = noLimits) {
-    this.limits = limits === noLimits ? shippedLimits : { ...shippedLimits, ...limits }
+  constructor(limits?: Partial<typeof shippedLimits>) {
+    this.limits = limits ? { ...shippedLimits, ...limits } : shippedLimits
     this.held = new HeldBytes(this.limits.heldBytes)
   }
 
@@ -363,16 +342,6 @@ export class HttpRequestReader {
     return this.held.take()
   }
 
-  private newHead(): HeadReader {
-    return new HeadReader({
-      startLineBytes: this.limits.requestLineBytes,
-      headBytes: this.limits.headBytes,
-      fields: this.limits.fields,
-      blankLinesBefore: 1,
-      mends: false,
-    })
-  }
-
   /** Fast path for the usual CONNECT; consumes nothing otherwise. */
   private readPlain(chunk: Uint8Array, out: HttpEvent[]): number {
     const plain = this.limits === shippedLimits ? readPlainConnect(chunk) : undefined
@@ -385,19 +354,17 @@ export class HttpRequestReader {
   }
 
   private readHead(chunk: Uint8Array, from: number, out: HttpEvent[]): number {
-    this.head ??= this.newHead()
+    const { requestLineBytes: startLineBytes, headBytes, fields } = this.limits
+    this.head ??= new HeadReader({ startLineBytes, headBytes, fields, blankLinesBefore: 1, mends: false })
     const { head } = this
     const progress = head.read(chunk, from)
-    if (progress === 'start') this.takeLine(head, out)
-    else if (progress === 'done') this.takeHead(head, out)
+    if (progress === 'start') {
+      const line = readRequestLine(head.startLine)
+      if ('type' in line) this.close(line, out)
+      else this.line = line
+    } else if (progress === 'done') this.takeHead(head, out)
     else if (progress !== 'more') this.close(toRefusal(progress), out)
     return head.next
-  }
-
-  private takeLine({ startLine }: HeadReader, out: HttpEvent[]): void {
-    const line = readRequestLine(startLine)
-    if ('type' in line) this.close(line, out)
-    else this.line = line
   }
 
   private takeHead({ fields }: HeadReader, out: HttpEvent[]): void {
@@ -419,18 +386,13 @@ export class HttpRequestReader {
     }
     const bytes = toOriginHead(line, head, fields)
     out.push({ type: 'request', target, credentials, method, version, head: bytes, wantsContinue, upgrade, keepAlive })
-    if (framing.kind === 'chunked') this.beginChunks()
-    else this.beginLength(framing.kind === 'length' ? framing.bytes : 0, out)
-  }
-
-  private beginChunks(): void {
-    this.chunks = new ChunkReader({ reencode: true, mends: false })
-    this.state = 'chunks'
-  }
-
-  private beginLength(bytes: number, out: HttpEvent[]): void {
-    this.left = bytes
-    if (bytes > 0) this.state = 'length'
+    if (framing.kind === 'chunked') {
+      this.chunks = new ChunkReader({ reencode: true, mends: false })
+      this.state = 'chunks'
+      return
+    }
+    this.left = framing.kind === 'length' ? framing.bytes : 0
+    if (this.left > 0) this.state = 'length'
     else this.finish(out)
   }
 

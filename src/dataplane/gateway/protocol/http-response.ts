@@ -49,12 +49,14 @@ function readAnswerFraming(
   return length === undefined ? { kind: 'until_close' } : { kind: 'length', bytes: length }
 }
 
+type ConnectionField = 'keep-alive' | 'close' | 'upgrade' | undefined
+
 /** The head for the client, without hop-by-hop, `Proxy-*` and `X-Turnpike-*` fields. */
 function toClientHead(
   line: StatusLine,
   fields: readonly HeaderField[],
   framing: Framing,
-  connection: 'keep-alive' | 'close' | 'upgrade' | undefined,
+  connection: ConnectionField,
   context: ResponseContext,
 ): Uint8Array | undefined {
   const named = readTokens(fields, 'connection')
@@ -106,7 +108,6 @@ const maxHeldBytes = 1024 * 1024
  * for the client too, so that a cut stays visible.
  */
 export class HttpResponseReader {
-  private readonly context: ResponseContext
   private readonly held = new HeldBytes(maxHeldBytes)
   private state: 'head' | 'length' | 'chunks' | 'until_close' | 'switched' | 'done' = 'head'
   private head = new HeadReader(limits)
@@ -116,9 +117,7 @@ export class HttpResponseReader {
   private interim = 0
   private keepAlive = false
 
-  constructor(of: ResponseContext) {
-    this.context = of
-  }
+  constructor(private readonly context: ResponseContext) {}
 
   feed(chunk: Uint8Array): ResponseEvent[] {
     const out: ResponseEvent[] = []
@@ -209,7 +208,7 @@ export class HttpResponseReader {
     this.beginBody(framing, out)
   }
 
-  private toHead(line: StatusLine, framing: Framing, connection: 'keep-alive' | 'close' | 'upgrade' | undefined) {
+  private toHead(line: StatusLine, framing: Framing, connection: ConnectionField) {
     return toClientHead(line, this.head.fields, framing, connection, this.context)
   }
 

@@ -1,7 +1,7 @@
 import { formatAddress, readAddress, unmap } from '../../../core/address.ts'
 import { type ConnectTarget, readHost } from './authority.ts'
 import { type Credentials, readLogin } from './basic-auth.ts'
-import { HeldBytes, latin1Slice } from './bytes.ts'
+import { HeldBytes, joinBytes, latin1Slice } from './bytes.ts'
 
 type Dialect = 'http' | 'socks5' | 'socks4' | 'unknown'
 
@@ -22,11 +22,8 @@ export type SocksEvent =
   /** Write, then close. */
   | { readonly type: 'refuse'; readonly bytes: Uint8Array; readonly code: string }
 
-type SocksOptions = {
-  /** For clients admitted by address. */
-  readonly allowAnonymous: boolean
-  readonly heldBytes: number
-}
+/** `allowAnonymous`: for clients admitted by address. */
+type SocksOptions = { readonly allowAnonymous: boolean; readonly heldBytes: number }
 
 type Step = { readonly event: SocksEvent | undefined; readonly used: number }
 
@@ -104,7 +101,7 @@ export class Socks5Reader {
   private readSome(chunk: Uint8Array, out: SocksEvent[]): Uint8Array {
     const before = this.message.length
     const isWhole = before === 0 && chunk.length <= maxMessageBytes
-    const bytes = isWhole ? chunk : concat(this.message, chunk.subarray(0, maxMessageBytes - before))
+    const bytes = isWhole ? chunk : joinBytes([this.message, chunk.subarray(0, maxMessageBytes - before)])
     const step = this.readMessage(bytes)
     if (step === needMore) {
       // The chunk's memory may be reused.
@@ -184,35 +181,19 @@ function readRequest(bytes: Uint8Array): Step | undefined {
   if (length === 0) return refused(socksReply(1), 'bad_request')
   const used = from + length + 2
   if (bytes.length < used) return needMore
-  const host =
-    kind === 1
-      ? readQuad(bytes)
-      : kind === 3
-        ? readDomain(bytes.subarray(5, used - 2))
-        : readLong(bytes.subarray(4, 20))
+  const host = readTargetHost(kind, bytes, used - 2)
   const port = ((bytes[used - 2] ?? 0) << 8) | (bytes[used - 1] ?? 0)
   if (host === undefined || port === 0) return refused(socksReply(1), 'bad_request')
   return { event: { type: 'connect', target: { host, port } }, used }
 }
 
-/** A name, or an address in canonical form as sent by curl and others. */
-function readDomain(bytes: Uint8Array): string | undefined {
-  const text = Buffer.from(bytes).toString('latin1')
-  return readHost(text) ?? readCanonicalIpv6(text)
-}
-
-function readCanonicalIpv6(text: string): string | undefined {
+/** As a domain, clients such as curl also send an address in canonical form. */
+function readTargetHost(kind: number, bytes: Uint8Array, end: number): string | undefined {
+  if (kind === 1) return `${bytes[4]}.${bytes[5]}.${bytes[6]}.${bytes[7]}`
+  if (kind === 4) return formatAddress(unmap({ version: 6, bytes: bytes.subarray(4, 20) }))
+  const text = latin1Slice.call(bytes, 5, end)
+  const name = readHost(text)
+  if (name !== undefined) return name
   const address = readAddress(text)
   return address && formatAddress(address) === text ? text : undefined
-}
-
-const readQuad = (bytes: Uint8Array): string => `${bytes[4]}.${bytes[5]}.${bytes[6]}.${bytes[7]}`
-
-const readLong = (bytes: Uint8Array): string => formatAddress(unmap({ version: 6, bytes }))
-
-function concat(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> {
-  const both = new Uint8Array(first.length + second.length)
-  both.set(first)
-  both.set(second, first.length)
-  return both
 }
