@@ -64,7 +64,7 @@ test('LinuxEngine applies ports opened and closed while its reactor is dead to t
   engine.changed(change, () => {})
   const [first, second] = [freePort(), freePort()]
   const portsOf = (...ports: number[]): void => {
-    const subuser = deps.snapshot.findSubuser('sub-pavel')
+    const subuser = deps.snapshot.subusers.get('sub-pavel')
     if (!subuser) throw new Error('pavel is not there')
     const listed = ports.map((port) => ({ port, login: 'pavel-pool-residential' }))
     const page = { proxies: [], subusers: [{ ...subuser, whitelist: ['127.0.0.1'], ports: listed }], exits: [] }

@@ -15,7 +15,7 @@ test('askShop repeats a lookup when a page arrives during it, because the page m
     return { outcome: 'found' as const, found: { proxy: changed, subuser: null } }
   }
   expect(await askShop(snapshot, { find })({ username: 'tp7' }, '192.0.2.1')).toBe('asked')
-  expect([snapshot.findProxy('tp7')?.port_type, lookups]).toEqual(['socks', 2])
+  expect([snapshot.proxies.get('tp7')?.port_type, lookups]).toEqual(['socks', 2])
 })
 
 test('askShop stops after 3 lookups while pages keep arriving, and keeps the last page', async () => {
@@ -28,5 +28,5 @@ test('askShop stops after 3 lookups while pages keep arriving, and keeps the las
     return { outcome: 'found' as const, found: { proxy, subuser: null } }
   }
   expect(await askShop(snapshot, { find })({ username: 'tp7' }, '192.0.2.1')).toBe('asked')
-  expect([snapshot.findProxy('tp7')?.expires_at, lookups]).toEqual([3, 3])
+  expect([snapshot.proxies.get('tp7')?.expires_at, lookups]).toEqual([3, 3])
 })

@@ -260,7 +260,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
       if (position.isWhole && position.isLast) changes.push(snapshot.endWhole())
       rules.apply(page, position, snapshot)
       for (const change of changes) engine.changed(change, notePort(log))
-      exitReports.keep(new Set([...snapshot.exits()].map((exit) => exit.id)))
+      exitReports.keep(snapshot.exits)
     },
     extraFields,
   )
@@ -315,7 +315,7 @@ function openTrials(agent: Agent, rules: GatewayRules, log: Log, timing: Timing)
 function noteExit(log: Log, exitReports: ExitReports, snapshot: Snapshot): EngineDeps['onExit'] {
   return (report) => {
     const before = exitReports.note(report)
-    const { pool, host } = snapshot.findExit(report.id) ?? { pool: '', host: '' }
+    const { pool, host } = snapshot.exits.get(report.id) ?? { pool: '', host: '' }
     const fields = { exit: report.id, pool, leaves_from: host }
     if (!report.isUp) log.warn('exit down', { ...fields, reason: report.reason })
     else if (before?.isUp === false) log.info('exit up', { ...fields, down_ms: report.sinceAt - before.sinceAt })

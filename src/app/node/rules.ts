@@ -59,8 +59,8 @@ export class GatewayRules {
     if (page.mode === this.mode && !(this.isListChanged && position.isLast)) return
     this.mode = page.mode
     if (position.isLast) {
-      this.exits = [...snapshot.exits()].flatMap(({ host }) => prefixesOf(host))
-      this.setHosts(snapshot.gateways())
+      this.exits = [...snapshot.exits.values()].flatMap(({ host }) => prefixesOf(host))
+      this.setHosts(snapshot.gateways.values())
       this.isListChanged = false
     }
     void this.lookAround()

@@ -43,7 +43,9 @@ export class CredentialLookup {
   async find(question: FindBody, source: string): Promise<LookupResult> {
     const key = 'username' in question ? `u${question.username}` : `s${question.port} ${question.source}`
     // A question that the schema rejects has no answer at the shop.
-    if (this.isMissed(key) || !findBodySchema.safeParse(question).success) return { outcome: 'none' }
+    const missedAt = this.misses.get(key) ?? Number.NEGATIVE_INFINITY
+    const isMissed = this.deps.now() - missedAt < missTtlMs
+    if (isMissed || !findBodySchema.safeParse(question).success) return { outcome: 'none' }
     const running = this.inFlight.get(key)
     if (running) return running
     if (!this.mayAsk(source)) return { outcome: 'unasked', why: 'limited' }
@@ -52,9 +54,9 @@ export class CredentialLookup {
     return answer
   }
 
-  /** Checks both buckets before taking from either: a limited source does not drain the overall bucket. */
+  /** Takes from the overall bucket last: a limited source does not drain it. */
   private mayAsk(source: string): boolean {
-    if (this.inFlight.size >= maxInFlight || this.sources.level(source) < 1 || this.all.level('') < 1) return false
+    if (this.inFlight.size >= maxInFlight || this.all.level('') < 1) return false
     return this.sources.take(source) && this.all.take('')
   }
 
@@ -85,23 +87,10 @@ export class CredentialLookup {
     }
   }
 
+  /** A full map evicts its oldest entry; a Map keeps insertion order. */
   private remember(key: string): void {
     this.misses.delete(key)
-    makeRoom(this.misses, maxMisses)
+    for (const oldest of this.misses.keys().take(this.misses.size < maxMisses ? 0 : 1)) this.misses.delete(oldest)
     this.misses.set(key, this.deps.now())
-  }
-
-  private isMissed(key: string): boolean {
-    const missedAt = this.misses.get(key)
-    return missedAt !== undefined && this.deps.now() - missedAt < missTtlMs
-  }
-}
-
-/** Evicts the oldest entry; a Map keeps insertion order. */
-function makeRoom<V>(map: Map<string, V>, max: number): void {
-  if (map.size < max) return
-  for (const oldest of map.keys()) {
-    map.delete(oldest)
-    return
   }
 }

@@ -6,21 +6,17 @@ export type SubuserCount = Readonly<ReportBody['subusers'][number]>
 export type HostCount = Readonly<ReportBody['hosts'][number]>
 export type ExitCounter = Readonly<NonNullable<ReportBody['exits']>[number]>
 export type PeerCount = Readonly<ReportBody['peers'][number]>
-export type NodeCounts = {
-  readonly proxies: readonly ProxyCount[]
-  readonly subusers: readonly SubuserCount[]
-  readonly hosts: readonly HostCount[]
-  readonly peers: readonly PeerCount[]
-  /** Per exit, not billed; gateways only. */
-  readonly exits?: readonly ExitCounter[]
-}
+/** `exits` are not billed and come from gateways only. */
+export type NodeCounts = Pick<ReportBody, 'proxies' | 'subusers' | 'hosts' | 'peers' | 'exits'>
+/** A whitelisted address that a customer connected from. */
+export type ClientSource = Readonly<ReportBody['sources'][number]>
 
 /** The part of a node that moves customers' bytes, a gateway engine or a WireGuard device, as its meter sees it. */
 export type DataPath = {
   /** Cumulative counts of all subjects that changed since the last call. */
   takeChanged(): NodeCounts
-  /** Whitelisted addresses that customers connected from since the last call. */
-  takeSources(): readonly { readonly id: string; readonly address: string }[]
+  /** Addresses since the last call. */
+  takeSources(): readonly ClientSource[]
   /** Called when a lease is requested. Returns bytes on their way to the customer that are not counted yet. */
   noteRequest?(id: string, pool: string): number
   /** The shop's answer: `received` + `sent` must not exceed `upto`. An unchanged value means that nothing is left. */

@@ -31,7 +31,6 @@ async function removeDrafts(folder: string, boot: string, isAlive: IsAlive): Pro
 }
 
 type IsAlive = (boot: string) => Promise<boolean>
-const noneAlive: IsAlive = async () => false
 
 export function readJournal(folder: string, node: string, boot: string): { counts: KeptCounts; damaged: number } {
   return readRecords(readStart(join(folder, journalName(boot))), saltOf(node, boot))
@@ -90,7 +89,7 @@ export async function sendEarlier(deps: {
   /** Whether a boot still runs beside this one; by default none does. */
   readonly isAlive?: IsAlive
 }): Promise<boolean> {
-  const { folder, log, end, isAlive = noneAlive } = deps
+  const { folder, log, end, isAlive = async () => false } = deps
   let isAllTaken = true
   const earlier = listEarlier(folder, deps.boot).slice(0, maxJournals)
   await removeDrafts(folder, deps.boot, isAlive)

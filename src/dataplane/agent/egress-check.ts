@@ -135,7 +135,6 @@ export class EgressCheck {
   }
 }
 
-const shippedLimitMs = 3_000
 const maxBytes = 16 * 1024
 
 const answerSchema = z.object({ data: seenSchema })
@@ -146,19 +145,14 @@ export function createCallShop(deps: {
   readonly secret: string
   readonly limitMs?: number
 }): CallShop {
-  const { base, secret, limitMs = shippedLimitMs } = deps
+  const { base, secret, limitMs = 3_000 } = deps
   const host = base.hostname.replace(/^\[|\]$/g, '')
   const isSecure = base.protocol === 'https:'
   const port = base.port === '' ? (isSecure ? 443 : 80) : Number(base.port)
   // RFC 6066, 3: an IP address is no server name; the certificate is still checked against `host`.
   const named = readAddress(host) ? {} : { servername: host }
-  const head = [
-    `GET ${new URL('seen', base).pathname} HTTP/1.1`,
-    `Host: ${base.host}`,
-    `Authorization: Bearer ${secret}`,
-    'Connection: close',
-  ]
-  const request = `${head.join('\r\n')}\r\n\r\n`
+  const head = `GET ${new URL('seen', base).pathname} HTTP/1.1\r\nHost: ${base.host}\r\n`
+  const request = `${head}Authorization: Bearer ${secret}\r\nConnection: close\r\n\r\n`
 
   return (version, from, end) =>
     new Promise((resolve, reject) => {

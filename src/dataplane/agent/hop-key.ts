@@ -5,14 +5,12 @@ import { createOwnFile, findFile } from './own-file.ts'
 /** A gateway's Ed25519 key pair (RFC 8032); only the public key leaves the machine. */
 export type HopKey = { readonly publicKey: string; readonly privateKey: string }
 
-const fileName = 'hop-key'
 const maxKeys = 1000
 
 /** Loads the key from the node's folder, or creates it. */
 export function takeHopKey(folder: string): HopKey {
-  const path = join(folder, fileName)
-  const found = findFile(path)
-  if (found === undefined) createOwnFile(path, `${makeHopKey().privateKey}\n`)
+  const path = join(folder, 'hop-key')
+  if (findFile(path) === undefined) createOwnFile(path, `${makeHopKey().privateKey}\n`)
   return toHopKey((findFile(path) ?? '').trim())
 }
 

@@ -23,6 +23,8 @@ const keyPollMs = 200
 const firstPauseMs = 250
 const maxPauseMs = 5_000
 const shippedWaitMs = 600_000
+/** No warnings about a missing key or shop before this: a new shop first creates its tables. */
+const keySoonMs = 20_000
 
 export type IdentityDeps = {
   readonly folder: string
@@ -47,10 +49,8 @@ export async function takeIdentity(deps: IdentityDeps): Promise<NodeIdentity> {
   const saved = findSaved(deps)
   if (!saved) return joinShop(deps)
   if (findKey(deps) === undefined || !(await isRefused(deps, saved))) return saved
-  deps.log.warn('joining again', {
-    node: saved.node,
-    explanation: 'the shop no longer knows this node; there is a key',
-  })
+  const explanation = 'the shop no longer knows this node; there is a key'
+  deps.log.warn('joining again', { node: saved.node, explanation })
   return joinShop(deps)
 }
 
@@ -88,9 +88,6 @@ function findKey(deps: IdentityDeps): string | undefined {
   return [inFile, deps.key?.trim()].find((each) => each !== undefined && joinKeyPattern.test(each))
 }
 
-/** No warnings about a missing key or shop before this: a new shop first creates its tables. */
-const keySoonMs = 20_000
-
 async function joinShop(deps: IdentityDeps): Promise<NodeIdentity> {
   const { timing } = deps
   const beganAt = timing.now()
@@ -99,7 +96,10 @@ async function joinShop(deps: IdentityDeps): Promise<NodeIdentity> {
   const secret = takeDraft(deps)
   const spent = new Set<string>()
   let failures = 0
-  let lastTrouble = lackOf(deps)
+  let lastTrouble =
+    (deps.key?.trim() ?? '') === ''
+      ? 'no join key came; set TURNPIKE_NODE_KEY to the one that it prints'
+      : 'TURNPIKE_NODE_KEY is not a join key, which begins with tpj_'
   while (timing.now() < giveUpAt && deps.end?.aborted !== true) {
     const key = findKey(deps)
     if (key === undefined || spent.has(key)) {
@@ -127,11 +127,6 @@ async function joinShop(deps: IdentityDeps): Promise<NodeIdentity> {
   }
   throw new IdentityError(`this node has not joined the shop: ${lastTrouble}; \`turnpike node key\` prints a new one`)
 }
-
-const lackOf = (deps: IdentityDeps): string =>
-  deps.key === undefined || deps.key.trim() === ''
-    ? 'no join key came; set TURNPIKE_NODE_KEY to the one that it prints'
-    : 'TURNPIKE_NODE_KEY is not a join key, which begins with tpj_'
 
 async function tryKey(deps: IdentityDeps, key: string, secret: string): Promise<Joined | LinkError> {
   try {

@@ -2,16 +2,12 @@ import { closeSync, fdatasync, fsync, mkdirSync, openSync, renameSync, rmSync, w
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { crc32 } from 'node:zlib'
-import type { PeerCount, ProxyCount, SubuserCount } from './data-path.ts'
+import type { NodeCounts, PeerCount, ProxyCount, SubuserCount } from './data-path.ts'
 import { openOwn } from './own-file.ts'
 import { createLimitedLog, type NodeLog, parseJson, type Timing } from './runtime.ts'
 
 /** Billed counts, which must survive the process. Counts per host are not billed and not kept. */
-export type KeptCounts = {
-  readonly proxies: readonly ProxyCount[]
-  readonly subusers: readonly SubuserCount[]
-  readonly peers: readonly PeerCount[]
-}
+export type KeptCounts = Pick<NodeCounts, 'proxies' | 'subusers' | 'peers'>
 
 type KeptCount =
   | { readonly of: 'proxy'; readonly count: ProxyCount }
@@ -60,21 +56,13 @@ export function readRecords(text: string, salt: number): { counts: KeptCounts; d
       latest.set(key, larger(latest.get(key), kept))
     }
   }
-  return { counts: toCounts(latest.values()), damaged }
-}
-
-function toCounts(all: Iterable<KeptCount>): KeptCounts {
-  const counts: { proxies: ProxyCount[]; subusers: SubuserCount[]; peers: PeerCount[] } = {
-    proxies: [],
-    subusers: [],
-    peers: [],
+  const all = [...latest.values()]
+  const counts = {
+    proxies: all.flatMap((kept) => (kept.of === 'proxy' ? kept.count : [])),
+    subusers: all.flatMap((kept) => (kept.of === 'subuser' ? kept.count : [])),
+    peers: all.flatMap((kept) => (kept.of === 'peer' ? kept.count : [])),
   }
-  for (const kept of all) {
-    if (kept.of === 'proxy') counts.proxies.push(kept.count)
-    else if (kept.of === 'subuser') counts.subusers.push(kept.count)
-    else counts.peers.push(kept.count)
-  }
-  return counts
+  return { counts, damaged }
 }
 
 function readRecord(line: string, salt: number): KeptCount | undefined {
@@ -108,10 +96,7 @@ function larger(a: KeptCount | undefined, b: KeptCount): KeptCount {
   if (b.of === 'proxy') return { of: 'proxy', count: { ...b.count, received, sent } }
   if (b.of === 'subuser') return { of: 'subuser', count: { ...b.count, received, sent } }
   const seen = a.of === 'peer' ? a.count.handshake_at : null
-  const handshake_at =
-    seen === null || b.count.handshake_at === null
-      ? (b.count.handshake_at ?? seen)
-      : Math.max(seen, b.count.handshake_at)
+  const handshake_at = seen === null ? b.count.handshake_at : Math.max(seen, b.count.handshake_at ?? 0)
   return { of: 'peer', count: { id: b.count.id, received, sent, handshake_at } }
 }
 
@@ -251,10 +236,6 @@ export class Journal {
     }
     this.file = fresh
     closeSync(old.fd)
-    await this.flushNames()
-  }
-
-  private async flushNames(): Promise<void> {
     const folder = openSync(this.deps.folder, 'r')
     try {
       await flushFolder(folder)

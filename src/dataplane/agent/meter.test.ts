@@ -61,7 +61,6 @@ describe('the meter', () => {
   let shop: FakeShop
   let dataPath: ModelRelay
   let meter: Meter
-  let replacements = 0
   const { entries, log } = recordingLog()
 
   function open(more: Pick<MeterDeps, 'sendEarlier'> = {}): Meter {
@@ -75,9 +74,6 @@ describe('the meter', () => {
       boot,
       version: '1.0.0',
       lagMs: () => 7,
-      onReplaced: () => {
-        replacements += 1
-      },
       ...more,
     })
   }
@@ -88,7 +84,6 @@ describe('the meter', () => {
     shop = new FakeShop(timing)
     dataPath = new ModelRelay()
     meter = open()
-    replacements = 0
     entries.length = 0
   })
   afterEach(async () => {
@@ -225,7 +220,7 @@ describe('the meter', () => {
     expect(taken.size).toBe(1_999)
   })
 
-  test('the meter stops lease requests and calls onReplaced once when another boot holds the leases', async () => {
+  test('the meter stops lease requests and logs `replaced` once when another boot holds the leases', async () => {
     meter.start()
     await timing.advance(10)
     shop.replaced = true
@@ -234,7 +229,7 @@ describe('the meter', () => {
     dataPath.relay(meter, 'sub_2', pool, 10)
     dataPath.relayProxy(7, 100)
     await timing.advance(5_000)
-    expect(replacements).toBe(1)
+    expect(entries.filter((each) => each.event === 'replaced')).toHaveLength(1)
     expect(shop.reports.flatMap((each) => each.body.lease_requests).map((each) => each.id)).toEqual(['sub_1'])
     expect(shop.reports.flatMap((each) => each.body.proxies)).toHaveLength(1)
   })
@@ -274,17 +269,6 @@ describe('the meter', () => {
       expect(readdirSync(folder)).toEqual([`journal-${boot}.log`])
     },
   )
-
-  test('Meter.flush() reports pending counts and returns whether the shop has confirmed them', async () => {
-    meter.start()
-    await timing.advance(10)
-    dataPath.relayProxy(7, 100)
-    expect(await passing(timing, meter.flush())).toBe(true)
-    expect(shop.last.proxies).toHaveLength(1)
-    dataPath.relayProxy(7, 100)
-    shop.trouble = unreachable
-    expect(await passing(timing, meter.flush(1_000))).toBe(false)
-  })
 
   test('Meter.noteNow() writes the counts to the journal before it returns', () => {
     dataPath.relayProxy(7, 1024 * 1024)

@@ -1,29 +1,33 @@
 import { maxInReport, type ReportAnswer, type ReportBody } from '../../node-protocol/report.ts'
-import type { DataPath, ExitCounter, HostCount, NodeCounts, PeerCount, ProxyCount, SubuserCount } from './data-path.ts'
+import type {
+  ClientSource,
+  DataPath,
+  ExitCounter,
+  HostCount,
+  NodeCounts,
+  PeerCount,
+  ProxyCount,
+  SubuserCount,
+} from './data-path.ts'
 import type { Journal } from './journal.ts'
 import { type Chance, createBell, createLimitedLog, growingPause, type NodeLog, type Timing } from './runtime.ts'
 import { LinkError, type ShopLink } from './shop-link.ts'
 
-type PendingLeaseRequest = {
-  readonly id: string
-  readonly pool: string
-  readonly turn: number
-  readonly want: 'lease' | 'return'
-  readonly numberedAt: number
-}
+type LeaseRequest = ReportBody['lease_requests'][number]
+type PendingLeaseRequest = Pick<LeaseRequest, 'id' | 'pool' | 'turn' | 'want'> & { readonly numberedAt: number }
 
 /** One report's items. They are the same objects as in the queue, so that changed counts are recognised. */
 type Batch = Pick<ReportBody, 'proxies' | 'subusers' | 'peers' | 'hosts' | 'sources' | 'exits'> & {
   readonly lease_requests: readonly PendingLeaseRequest[]
 }
 
-type Source = { readonly id: string; readonly address: string }
-
 /** Not billed: when full, new hosts are dropped until they move again. */
 const maxHosts = 20_000
 const maxSources = 20_000
 
 const subjectKey = (id: string, pool: string): string => `${id}\n${pool}`
+const hostKey = ({ id, pool, host }: HostCount): string => `${subjectKey(id, pool)}\n${host}`
+const sourceKey = ({ id, address }: ClientSource): string => `${id}\n${address}`
 
 /** Counts and lease requests that the shop has not confirmed, the latest per subject. */
 class ReportQueue {
@@ -31,7 +35,7 @@ class ReportQueue {
   private readonly subusers = new Map<string, SubuserCount>()
   private readonly peers = new Map<string, PeerCount>()
   private readonly hosts = new Map<string, HostCount>()
-  private readonly sources = new Map<string, Source>()
+  private readonly sources = new Map<string, ClientSource>()
   private readonly exits = new Map<string, ExitCounter>()
   private readonly leaseRequests = new Map<string, PendingLeaseRequest>()
   private turn = 0
@@ -44,15 +48,14 @@ class ReportQueue {
     for (const each of counts.peers) this.peers.set(each.id, each)
     for (const each of counts.exits ?? []) this.exits.set(each.id, each)
     for (const each of counts.hosts) {
-      const key = `${subjectKey(each.id, each.pool)}\n${each.host}`
+      const key = hostKey(each)
       if (each.host.length <= 253 && (this.hosts.size < maxHosts || this.hosts.has(key))) this.hosts.set(key, each)
     }
   }
 
-  addSources(seen: readonly Source[]): void {
+  addSources(seen: readonly ClientSource[]): void {
     for (const each of seen) {
-      if (this.sources.size < maxSources && each.address.length <= 45)
-        this.sources.set(`${each.id}\n${each.address}`, each)
+      if (this.sources.size < maxSources && each.address.length <= 45) this.sources.set(sourceKey(each), each)
     }
   }
 
@@ -74,7 +77,7 @@ class ReportQueue {
 
   /** Up to `max` items of each kind, oldest first, with the counts that the lease requests refer to. */
   batch(max = maxInReport): Batch {
-    const requested = [...firstOf(this.leaseRequests.values(), max)]
+    const requested = [...this.leaseRequests.values().take(max)]
     const counted = new Set<SubuserCount>()
     for (const each of requested) {
       const count = this.subusers.get(subjectKey(each.id, each.pool))
@@ -85,12 +88,12 @@ class ReportQueue {
       counted.add(each)
     }
     return {
-      proxies: [...firstOf(this.proxies.values(), max)],
+      proxies: [...this.proxies.values().take(max)],
       subusers: [...counted],
-      peers: [...firstOf(this.peers.values(), max)],
-      hosts: [...firstOf(this.hosts.values(), max)],
-      sources: [...firstOf(this.sources.values(), max)],
-      ...(this.exits.size > 0 && { exits: [...firstOf(this.exits.values(), max)] }),
+      peers: [...this.peers.values().take(max)],
+      hosts: [...this.hosts.values().take(max)],
+      sources: [...this.sources.values().take(max)],
+      ...(this.exits.size > 0 && { exits: [...this.exits.values().take(max)] }),
       lease_requests: requested,
     }
   }
@@ -101,8 +104,8 @@ class ReportQueue {
     for (const each of sent.subusers) drop(this.subusers, subjectKey(each.id, each.pool), each)
     for (const each of sent.peers) drop(this.peers, each.id, each)
     for (const each of sent.exits ?? []) drop(this.exits, each.id, each)
-    for (const each of sent.hosts) drop(this.hosts, `${subjectKey(each.id, each.pool)}\n${each.host}`, each)
-    for (const each of sent.sources) drop(this.sources, `${each.id}\n${each.address}`, each)
+    for (const each of sent.hosts) drop(this.hosts, hostKey(each), each)
+    for (const each of sent.sources) drop(this.sources, sourceKey(each), each)
     return sent.lease_requests.filter((each) => drop(this.leaseRequests, subjectKey(each.id, each.pool), each))
   }
 
@@ -112,8 +115,8 @@ class ReportQueue {
     for (const each of sent.subusers) toEnd(this.subusers, subjectKey(each.id, each.pool))
     for (const each of sent.peers) toEnd(this.peers, each.id)
     for (const each of sent.exits ?? []) toEnd(this.exits, each.id)
-    for (const each of sent.hosts) toEnd(this.hosts, `${subjectKey(each.id, each.pool)}\n${each.host}`)
-    for (const each of sent.sources) toEnd(this.sources, `${each.id}\n${each.address}`)
+    for (const each of sent.hosts) toEnd(this.hosts, hostKey(each))
+    for (const each of sent.sources) toEnd(this.sources, sourceKey(each))
     for (const each of sent.lease_requests) toEnd(this.leaseRequests, subjectKey(each.id, each.pool))
   }
 
@@ -122,30 +125,13 @@ class ReportQueue {
   }
 
   get isEmpty(): boolean {
-    return (
-      this.proxies.size +
-        this.subusers.size +
-        this.peers.size +
-        this.hosts.size +
-        this.sources.size +
-        this.exits.size +
-        this.leaseRequests.size ===
-      0
-    )
+    const { proxies, subusers, peers, hosts, sources, exits, leaseRequests } = this
+    return [proxies, subusers, peers, hosts, sources, exits, leaseRequests].every((each) => each.size === 0)
   }
 
   private setLeaseRequest(id: string, pool: string, want: PendingLeaseRequest['want']): void {
     this.turn += 1
     this.leaseRequests.set(subjectKey(id, pool), { id, pool, turn: this.turn, want, numberedAt: this.now() })
-  }
-}
-
-function* firstOf<T>(all: Iterable<T>, max: number): Generator<T> {
-  let count = 0
-  for (const each of all) {
-    if (count >= max) return
-    count += 1
-    yield each
   }
 }
 
@@ -193,8 +179,6 @@ export type MeterDeps = {
   readonly extraFields?: (() => Pick<ReportBody, 'hop_key' | 'exit_reports'>) | undefined
   /** Reports earlier boots' journals; resolves to whether none is left. Lease requests wait for the first attempt. */
   readonly sendEarlier?: (end: AbortSignal) => Promise<boolean>
-  /** A later boot holds this node's leases. Called once; no lease is requested afterwards. */
-  readonly onReplaced?: () => void
 }
 
 /** The meter as the data path sees it. Each call returns at once. */
@@ -202,8 +186,6 @@ export type LeaseAgent = Pick<Meter, 'wantLease' | 'giveBack' | 'noteNow'>
 
 /** Reports cumulative counts to the shop and requests leases; a lost or repeated report changes nothing. */
 export class Meter {
-  private readonly dataPath: DataPath
-  private readonly journal: MeterDeps['journal']
   private readonly timing: Timing
   private readonly pending: ReportQueue
   private readonly bell
@@ -227,8 +209,6 @@ export class Meter {
   private restEndsAt = Number.NEGATIVE_INFINITY
 
   constructor(private readonly deps: MeterDeps) {
-    this.dataPath = deps.dataPath
-    this.journal = deps.journal
     this.timing = deps.timing
     this.pending = new ReportQueue(deps.timing.now)
     this.bell = createBell(deps.timing)
@@ -237,12 +217,18 @@ export class Meter {
 
   /** Requests a lease; the answer arrives through allow(). Repeated requests are merged. */
   wantLease(id: string, pool: string): void {
-    this.request(id, pool, 'lease')
+    if (this.isReplaced || this.stopping) return
+    const key = subjectKey(id, pool)
+    if (!this.held.has(key)) this.held.set(key, { id, pool, upto: 0 })
+    this.pending.requestLease(id, pool, 'lease')
+    this.bell.ring()
   }
 
   /** Returns an unused lease. */
   giveBack(id: string, pool: string): void {
-    this.request(id, pool, 'return')
+    if (this.isReplaced || this.stopping || !this.held.has(subjectKey(id, pool))) return
+    this.pending.requestLease(id, pool, 'return')
+    this.bell.ring()
   }
 
   /** A tunnel has moved 1 MiB since the last journal write: write now. */
@@ -255,12 +241,6 @@ export class Meter {
 
   start(): void {
     this.loops = Promise.all([this.reportLoop(), this.noteLoop()])
-  }
-
-  /** Sends everything pending; resolves to whether the shop has it all. */
-  flush(limitMs = stopLimitMs): Promise<boolean> {
-    const limit = new AbortController()
-    return this.within(limitMs, limit, () => this.drain(limit.signal))
   }
 
   /** Another process took over: from now on reports carry counts only, without health. */
@@ -287,16 +267,18 @@ export class Meter {
   /** Takes the data path's counts and journals them. */
   private gather(): void {
     const beganAt = this.timing.now()
-    const changed = this.dataPath.takeChanged()
+    const { dataPath, journal } = this.deps
+    const changed = dataPath.takeChanged()
     this.pending.add(changed)
-    this.pending.addSources(this.dataPath.takeSources())
-    this.journal.note(changed)
+    this.pending.addSources(dataPath.takeSources())
+    journal.note(changed)
     const endedAt = this.timing.now()
     this.restEndsAt = endedAt + Math.min(maxRestMs, (endedAt - beganAt) * restTimes)
   }
 
   private toBody(batch: Batch): ReportBody {
-    const { tunnels, totalBytes, hopBytes } = this.dataPath.health
+    const { dataPath } = this.deps
+    const { tunnels, totalBytes, hopBytes } = dataPath.health
     const health = {
       tunnels,
       total_bytes: totalBytes,
@@ -315,15 +297,15 @@ export class Meter {
         pool,
         turn,
         want,
-        ...(this.dataPath.noteRequest && want === 'lease' && { moving: this.dataPath.noteRequest(id, pool) }),
-        ...(this.dataPath.paceOf && want === 'lease' && { pace: this.dataPath.paceOf(id, pool) }),
+        ...(dataPath.noteRequest && want === 'lease' && { moving: dataPath.noteRequest(id, pool) }),
+        ...(dataPath.paceOf && want === 'lease' && { pace: dataPath.paceOf(id, pool) }),
       })),
     }
   }
 
   private take(batch: Batch, answer: ReportAnswer): void {
     const answered = this.pending.settle(batch)
-    this.journal.taken(batch)
+    this.deps.journal.taken(batch)
     const allowances = new Map(answer.allowances.map((each) => [subjectKey(each.id, each.pool), each.upto]))
     for (const { id, pool, want } of answered) {
       const key = subjectKey(id, pool)
@@ -332,21 +314,19 @@ export class Meter {
         // The shop omits a request that it has nothing for.
         const upto = allowances.get(key) ?? this.held.get(key)?.upto ?? 0
         this.held.set(key, { id, pool, upto })
-        this.dataPath.allow(id, pool, upto)
+        this.deps.dataPath.allow(id, pool, upto)
       }
     }
     if (answer.replaced) this.noteReplaced()
   }
 
+  /** A later boot holds this node's leases: no lease is requested any more. */
   private noteReplaced(): void {
     this.pending.dropLeaseRequests()
     if (this.isReplaced) return
     this.isReplaced = true
-    this.deps.log.error('replaced', {
-      boot: this.deps.boot,
-      explanation: 'another process runs with this node’s identity',
-    })
-    this.deps.onReplaced?.()
+    const explanation = 'another process runs with this node’s identity'
+    this.deps.log.error('replaced', { boot: this.deps.boot, explanation })
   }
 
   /** A rejected batch goes to the end, and the next is a tenth as long: one bad item fails alone. */
@@ -436,28 +416,8 @@ export class Meter {
       await this.timing.pause(noteEveryMs, this.end.signal)
       if (this.end.signal.aborted) return
       this.gather()
-      void this.journal.sync()
+      void this.deps.journal.sync()
       if (!this.pending.isEmpty) this.bell.ring()
-    }
-  }
-
-  private async drain(until: AbortSignal): Promise<boolean> {
-    this.gather()
-    while (!this.pending.isEmpty && !until.aborted) {
-      if ((await this.send()) === 'failed') await this.pauseAfterFailure(until)
-    }
-    return this.pending.isEmpty
-  }
-
-  /** Runs the work and aborts `limit` after so long. */
-  private async within<T>(limitMs: number, limit: AbortController, work: () => Promise<T>): Promise<T> {
-    const done = new AbortController()
-    const watching = this.timing.pause(limitMs, done.signal).then(() => limit.abort())
-    try {
-      return await work()
-    } finally {
-      done.abort()
-      await watching
     }
   }
 
@@ -465,19 +425,18 @@ export class Meter {
     this.end.abort()
     this.bell.ring()
     for (const { id, pool } of this.isReplaced ? [] : this.held.values()) this.pending.requestLease(id, pool, 'return')
-    await this.within(stopLimitMs, this.cut, async () => {
+    const done = new AbortController()
+    const watching = this.timing.pause(stopLimitMs, done.signal).then(() => this.cut.abort())
+    try {
       await this.loops
-      await this.drain(this.cut.signal)
-    })
-    await this.journal.close()
-  }
-
-  private request(id: string, pool: string, want: 'lease' | 'return'): void {
-    if (this.isReplaced || this.stopping) return
-    const key = subjectKey(id, pool)
-    if (want === 'return' && !this.held.has(key)) return
-    if (!this.held.has(key)) this.held.set(key, { id, pool, upto: 0 })
-    this.pending.requestLease(id, pool, want)
-    this.bell.ring()
+      this.gather()
+      while (!this.pending.isEmpty && !this.cut.signal.aborted) {
+        if ((await this.send()) === 'failed') await this.pauseAfterFailure(this.cut.signal)
+      }
+    } finally {
+      done.abort()
+      await watching
+    }
+    await this.deps.journal.close()
   }
 }

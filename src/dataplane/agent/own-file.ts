@@ -9,14 +9,13 @@ import {
   readFileSync,
   renameSync,
   statSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
 
 /** Writes a file atomically, mode 0600, flushed to disk. */
 export function writeOwnFile(path: string, text: string): void {
   const draft = `${path}.new`
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   writeFlushed(draft, 'w', text)
   renameSync(draft, path)
   flushFolder(path)
@@ -24,7 +23,6 @@ export function writeOwnFile(path: string, text: string): void {
 
 /** Like writeOwnFile, but fails if the file exists. */
 export function createOwnFile(path: string, text: string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   writeFlushed(path, 'wx', text)
   flushFolder(path)
 }
@@ -49,11 +47,10 @@ export function openOwn(path: string, flags: 'w' | 'wx' | 'a'): number {
 }
 
 function writeFlushed(path: string, flags: 'w' | 'wx', text: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const fd = openOwn(path, flags)
   try {
-    // One write may be partial.
-    const bytes = Buffer.from(text)
-    for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done)
+    writeFileSync(fd, text)
     fsyncSync(fd)
   } finally {
     closeSync(fd)

@@ -1,11 +1,7 @@
+import type { Log } from '../../core/log.ts'
 import type { Clock } from '../../core/time.ts'
 
-/** The node's log. */
-export type NodeLog = {
-  error(event: string, fields?: Record<string, unknown>): void
-  warn(event: string, fields?: Record<string, unknown>): void
-  info(event: string, fields?: Record<string, unknown>): void
-}
+export type NodeLog = Pick<Log, 'error' | 'warn' | 'info'>
 
 /** Monotonic time: a wall clock that is set back must not stop a heartbeat. */
 export type Timing = {

@@ -66,31 +66,26 @@ type ShopCall<T> = {
 export function createShopLink(deps: {
   readonly url: string
   readonly secret: string
-  readonly mayTravelInClear?: boolean
   /** The shop's public URL if `url` is a Unix socket. */
   readonly publicUrl?: string | undefined
   readonly onRefused?: () => void
   readonly limitsMs?: Partial<typeof shippedLimitsMs>
 }): ShopLink {
   const limitsMs = { ...shippedLimitsMs, ...deps.limitsMs }
-  const base = readEndpoint(deps.url, deps.mayTravelInClear ?? false)
+  const base = readEndpoint(deps.url)
   const called = base.unix === undefined ? base.url : findCalled(deps.publicUrl)
   let isRefused = false
 
-  function noteRefusal(trouble: LinkTrouble | undefined): void {
-    const wasRefused = isRefused
-    isRefused = trouble === 'refused'
-    if (isRefused && !wasRefused) deps.onRefused?.()
-  }
-
   async function ask<T>(call: ShopCall<T>): Promise<T> {
-    const headers = { authorization: `Bearer ${deps.secret}` }
     try {
-      const answer = await request(base, call, headers)
-      noteRefusal(undefined)
+      const answer = await request(base, call, { authorization: `Bearer ${deps.secret}` })
+      isRefused = false
       return answer
     } catch (error) {
-      if (error instanceof LinkError && error.trouble !== 'unreachable') noteRefusal(error.trouble)
+      if (!(error instanceof LinkError) || error.trouble === 'unreachable') throw error
+      const wasRefused = isRefused
+      isRefused = error.trouble === 'refused'
+      if (isRefused && !wasRefused) deps.onRefused?.()
       throw error
     }
   }
@@ -125,13 +120,13 @@ function findCalled(publicUrl: string | undefined): URL | undefined {
 
 type Endpoint = { readonly url: URL; readonly unix?: string }
 
-function readEndpoint(text: string, mayTravelInClear: boolean): Endpoint {
-  if (!text.startsWith('unix:/')) return { url: readShopUrl(text, mayTravelInClear) }
+function readEndpoint(text: string): Endpoint {
+  if (!text.startsWith('unix:/')) return { url: readShopUrl(text) }
   return { url: new URL('http://localhost/node/v1/'), unix: text.slice('unix:'.length) }
 }
 
 /** The node's secret travels encrypted or stays on this machine. */
-function readShopUrl(text: string, mayTravelInClear: boolean): URL {
+function readShopUrl(text: string): URL {
   const url = URL.parse(text)
   if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
     throw new LinkSettingError("the shop's address is not an http or https URL")
@@ -139,7 +134,7 @@ function readShopUrl(text: string, mayTravelInClear: boolean): URL {
   if (url.username !== '' || url.password !== '') {
     throw new LinkSettingError("the shop's address holds credentials; a node has a secret of its own")
   }
-  if (url.protocol === 'http:' && !isThisMachine(url.hostname) && !mayTravelInClear) {
+  if (url.protocol === 'http:' && !isThisMachine(url.hostname)) {
     throw new LinkSettingError(
       `http to ${url.hostname} would send the node's secret in the clear: use https, or an address of this machine`,
     )
@@ -160,7 +155,6 @@ async function request<T>(endpoint: Endpoint, call: ShopCall<T>, headers: Record
   // The shop logs the same id.
   const id = crypto.getRandomValues(new Uint8Array(12)).toHex()
   const what = `${call.method} ${url.pathname} (request ${id})`
-  const allHeaders = { ...headers, 'x-request-id': id }
   const cut = new AbortController()
   const giveUp = () => cut.abort()
   const timer = setTimeout(giveUp, call.limitMs)
@@ -169,7 +163,11 @@ async function request<T>(endpoint: Endpoint, call: ShopCall<T>, headers: Record
   try {
     const response = await fetch(url, {
       method: call.method,
-      headers: call.body === undefined ? allHeaders : { ...allHeaders, 'content-type': 'application/json' },
+      headers: {
+        ...headers,
+        'x-request-id': id,
+        ...(call.body !== undefined && { 'content-type': 'application/json' }),
+      },
       ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
       // A redirect would send the secret elsewhere.
       redirect: 'manual',

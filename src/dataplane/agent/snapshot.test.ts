@@ -14,9 +14,9 @@ describe('the snapshot of a node', () => {
     const subuser = someSubuser({ ports: [{ port: 20_001, login: 'u7k2m9x4qa-country-de' }] })
     const changed = snapshot.apply(pageOf({ proxies: [someProxy()], subusers: [subuser], exits: [someExit()] }))
     expect(changed).toEqual({ proxies: ['tp1abcd'], subusers: ['sub_1'], exits: true, ports: true, gateways: [] })
-    expect(snapshot.findProxy('tp1abcd')).toEqual(someProxy())
+    expect(snapshot.proxies.get('tp1abcd')).toEqual(someProxy())
     expect(snapshot.findLogin('u7k2m9x4qa')).toEqual(subuser)
-    expect(snapshot.findPort(20_001)).toEqual({ subuser: 'sub_1', login: 'u7k2m9x4qa-country-de' })
+    expect(snapshot.ports.get(20_001)).toEqual({ subuser: 'sub_1', login: 'u7k2m9x4qa-country-de' })
     expect(snapshot.exitsOf('residential')).toEqual([someExit()])
     expect(snapshot.exitsOf('mobile')).toEqual([])
   })
@@ -33,9 +33,9 @@ describe('the snapshot of a node', () => {
       }),
     )
     expect(changed).toMatchObject({ ports: true, exits: true })
-    expect(snapshot.findProxy('tp1abcd')).toBeUndefined()
+    expect(snapshot.proxies.get('tp1abcd')).toBeUndefined()
     expect(snapshot.findLogin('u7k2m9x4qa')).toBeUndefined()
-    expect([...snapshot.ports()]).toEqual([])
+    expect([...snapshot.ports.keys()]).toEqual([])
     expect(snapshot.exitsOf('residential')).toEqual([])
   })
 
@@ -51,8 +51,8 @@ describe('the snapshot of a node', () => {
     )
     snapshot.beginWhole()
     snapshot.apply(pageOf({ proxies: [someProxy()], subusers: [someSubuser()] }))
-    expect(snapshot.findProxy('tp2')).toBeDefined()
-    expect(snapshot.findPort(20_001)).toBeDefined()
+    expect(snapshot.proxies.get('tp2')).toBeDefined()
+    expect(snapshot.ports.get(20_001)).toBeDefined()
     snapshot.learn({ proxy: someProxy({ id: 3, username: 'tp3' }), subuser: null })
     snapshot.apply(pageOf({ exits: [someExit({ id: 'exit_2' })] }))
     expect(snapshot.endWhole()).toEqual({
@@ -62,11 +62,11 @@ describe('the snapshot of a node', () => {
       ports: true,
       gateways: [],
     })
-    expect(snapshot.findProxy('tp1abcd')).toBeDefined()
-    expect(snapshot.findProxy('tp2')).toBeUndefined()
-    expect(snapshot.findProxy('tp3')).toBeDefined()
+    expect(snapshot.proxies.get('tp1abcd')).toBeDefined()
+    expect(snapshot.proxies.get('tp2')).toBeUndefined()
+    expect(snapshot.proxies.get('tp3')).toBeDefined()
     expect(snapshot.findLogin('boris')).toBeUndefined()
-    expect(snapshot.findPort(20_001)).toBeUndefined()
+    expect(snapshot.ports.get(20_001)).toBeUndefined()
     expect(snapshot.exitsOf('residential').map((each) => each.id)).toEqual(['exit_2'])
   })
 
@@ -97,7 +97,7 @@ describe('the snapshot of a node', () => {
     const pages = [withPort, withPort, { ...withPort, entry_port: null }].map((each) => pageOf({ proxies: [each] }))
     expect(pages.map((page) => snapshot.apply(page).ports)).toEqual([true, false, true])
     snapshot.learn({ proxy: withPort, subuser: null })
-    expect([snapshot.apply(pageOf({})).ports, [...snapshot.ports()]]).toEqual([true, [21_007]])
+    expect([snapshot.apply(pageOf({})).ports, [...snapshot.ports.keys()]]).toEqual([true, [21_007]])
   })
 
   test('Snapshot.exitsOf() returns the same array until an exit changes', () => {
@@ -202,14 +202,14 @@ function expectSame(snapshot: Snapshot, model: Model): void {
     for (const { port, login } of subuser?.ports ?? []) ports.set(port, login)
     const entry = model.proxies.get(`tp${id}`)?.entry_port ?? null
     if (entry !== null) ports.set(entry, `tp${id}`)
-    expect(snapshot.findProxy(`tp${id}`)).toEqual(model.proxies.get(`tp${id}`) as never)
-    expect(snapshot.findSubuser(`sub_${id}`)).toEqual(subuser as never)
+    expect(snapshot.proxies.get(`tp${id}`)).toEqual(model.proxies.get(`tp${id}`) as never)
+    expect(snapshot.subusers.get(`sub_${id}`)).toEqual(subuser as never)
     expect(snapshot.findLogin(`login${id}`)).toEqual(subuser as never)
-    expect(snapshot.findExit(`exit_${id}`)).toEqual(model.exits.get(`exit_${id}`) as never)
+    expect(snapshot.exits.get(`exit_${id}`)).toEqual(model.exits.get(`exit_${id}`) as never)
   }
   const nameOf = (meaning: PortMeaning | undefined) =>
     meaning && ('login' in meaning ? meaning.login : meaning.username)
-  expect(new Map([...snapshot.ports()].map((port) => [port, nameOf(snapshot.findPort(port))]))).toEqual(
+  expect(new Map([...snapshot.ports.keys()].map((port) => [port, nameOf(snapshot.ports.get(port))]))).toEqual(
     ports as Map<number, string | undefined>,
   )
   for (const pool of ['residential', 'mobile']) {

@@ -20,41 +20,48 @@ export type Changed = {
 
 /** The login or proxy of a customer port. */
 export type PortMeaning = { readonly subuser: string; readonly login: string } | { readonly username: string }
+type ItemKind = 'proxies' | 'subusers' | 'exits' | 'gateways'
 type PendingLookup = { isOvertaken: boolean }
 const portName = (port: number): string => `port ${port}`
+const noExits: readonly NodeExit[] = []
 
 /** The desired state as last received from the shop, indexed for lookup. */
 export class Snapshot {
   private readonly proxyByName = new Map<string, NodeProxy>()
+  readonly proxies: ReadonlyMap<string, NodeProxy> = this.proxyByName
   private readonly subuserById = new Map<string, NodeSubuser>()
+  readonly subusers: ReadonlyMap<string, NodeSubuser> = this.subuserById
   private readonly logins = new Map<string, string>()
   private readonly portMeanings = new Map<number, PortMeaning>()
+  readonly ports: ReadonlyMap<number, PortMeaning> = this.portMeanings
   private readonly exitById = new Map<string, NodeExit>()
+  readonly exits: ReadonlyMap<string, NodeExit> = this.exitById
   private readonly gatewayById = new Map<string, NodeGateway>()
+  readonly gateways: ReadonlyMap<string, NodeGateway> = this.gatewayById
   private byPool: Map<string, NodeExit[]> | undefined
   /** Lookups at the shop that are not answered yet, by login or port. */
   private readonly lookups = new Map<string, Set<PendingLookup>>()
   /** A lookup has changed ports; the next apply() reports it. */
   private learntPorts = false
   /** During a whole read: items not seen yet, dropped at the end. */
-  private unnamed:
-    | { proxies: Set<string>; subusers: Set<string>; exits: Set<string>; gateways: Set<string> }
-    | undefined
+  private unnamed: Record<ItemKind, Set<string>> | undefined
 
-  /** Removes items by username and id. */
-  forget(
-    usernames: readonly string[],
-    ids: readonly string[],
-    exitIds: readonly string[],
-    gatewayIds: readonly string[] = [],
-  ): Changed {
+  /** Removes proxies by username and other items by id. */
+  forget({
+    proxies = [],
+    subusers = [],
+    exits = [],
+    gateways = [],
+  }: Partial<Record<ItemKind, Iterable<string>>>): Changed {
+    const changed = { proxies: [...proxies], subusers: [...subusers], gateways: [...gateways] }
+    const exitIds = [...exits]
     let portsChanged = false
-    for (const username of usernames) {
+    for (const username of changed.proxies) {
       this.overtakeProxy(username)
       portsChanged = this.dropEntry(username) !== null || portsChanged
       this.proxyByName.delete(username)
     }
-    for (const id of ids) {
+    for (const id of changed.subusers) {
       this.overtakeSubuser(id)
       portsChanged = this.dropPorts(id) || portsChanged
       const login = this.subuserById.get(id)?.login
@@ -62,10 +69,9 @@ export class Snapshot {
       this.subuserById.delete(id)
     }
     for (const id of exitIds) this.exitById.delete(id)
-    for (const id of gatewayIds) this.gatewayById.delete(id)
+    for (const id of changed.gateways) this.gatewayById.delete(id)
     this.byPool = undefined
-    const exitsChanged = exitIds.length > 0
-    return { proxies: usernames, subusers: ids, exits: exitsChanged, ports: portsChanged, gateways: gatewayIds }
+    return { ...changed, exits: exitIds.length > 0, ports: portsChanged }
   }
 
   knownOf(about: FindBody): Found {
@@ -81,12 +87,20 @@ export class Snapshot {
   apply(
     page: Pick<StatePage, 'proxies' | 'subusers' | 'exits'> & { readonly gateways?: readonly NodeGateway[] },
   ): Changed {
-    for (const gateway of page.gateways ?? []) this.putGateway(gateway)
+    for (const gateway of page.gateways ?? []) {
+      this.unnamed?.gateways.delete(gateway.id)
+      if (gateway.state === 'gone') this.gatewayById.delete(gateway.id)
+      else this.gatewayById.set(gateway.id, gateway)
+    }
     this.overtakeNamed(page)
     const entriesChanged = page.proxies.map((each) => this.putProxy(each)).includes(true)
     const portsChanged = page.subusers.map((each) => this.putSubuser(each)).includes(true)
     this.overtakeNamed(page)
-    for (const exit of page.exits) this.putExit(exit)
+    for (const exit of page.exits) {
+      this.unnamed?.exits.delete(exit.id)
+      if (exit.drained) this.exitById.delete(exit.id)
+      else this.exitById.set(exit.id, exit)
+    }
     if (page.exits.length > 0) this.byPool = undefined
     const isPortLearnt = this.learntPorts
     this.learntPorts = false
@@ -132,40 +146,7 @@ export class Snapshot {
   endWhole(): Changed {
     const left = this.unnamed
     this.unnamed = undefined
-    return this.forget(
-      [...(left?.proxies ?? [])],
-      [...(left?.subusers ?? [])],
-      [...(left?.exits ?? [])],
-      [...(left?.gateways ?? [])],
-    )
-  }
-
-  proxies(): Iterable<NodeProxy> {
-    return this.proxyByName.values()
-  }
-
-  subusers(): Iterable<NodeSubuser> {
-    return this.subuserById.values()
-  }
-
-  exits(): Iterable<NodeExit> {
-    return this.exitById.values()
-  }
-
-  gateways(): Iterable<NodeGateway> {
-    return this.gatewayById.values()
-  }
-
-  findGateway(id: string): NodeGateway | undefined {
-    return this.gatewayById.get(id)
-  }
-
-  findProxy(username: string): NodeProxy | undefined {
-    return this.proxyByName.get(username)
-  }
-
-  findSubuser(id: string): NodeSubuser | undefined {
-    return this.subuserById.get(id)
+    return this.forget(left ?? {})
   }
 
   findLogin(login: string): NodeSubuser | undefined {
@@ -173,22 +154,10 @@ export class Snapshot {
     return id === undefined ? undefined : this.subuserById.get(id)
   }
 
-  findPort(port: number): PortMeaning | undefined {
-    return this.portMeanings.get(port)
-  }
-
-  ports(): Iterable<number> {
-    return this.portMeanings.keys()
-  }
-
-  findExit(id: string): NodeExit | undefined {
-    return this.exitById.get(id)
-  }
-
   /** Exits of a pool. The same array until an exit changes, so callers can cache by identity. */
   exitsOf(pool: string): readonly NodeExit[] {
     this.byPool ??= Map.groupBy(this.exitById.values(), (exit) => exit.pool)
-    return this.byPool.get(pool) ?? none
+    return this.byPool.get(pool) ?? noExits
   }
 
   /** Returns whether its port changed. */
@@ -237,18 +206,6 @@ export class Snapshot {
     return had || subuser.ports.length > 0
   }
 
-  private putExit(exit: NodeExit): void {
-    this.unnamed?.exits.delete(exit.id)
-    if (exit.drained) this.exitById.delete(exit.id)
-    else this.exitById.set(exit.id, exit)
-  }
-
-  private putGateway(gateway: NodeGateway): void {
-    this.unnamed?.gateways.delete(gateway.id)
-    if (gateway.state === 'gone') this.gatewayById.delete(gateway.id)
-    else this.gatewayById.set(gateway.id, gateway)
-  }
-
   /** Marks lookups about a name as overtaken: their answer may be older than the page. */
   private overtake(name: string): void {
     for (const lookup of this.lookups.get(name) ?? []) lookup.isOvertaken = true
@@ -275,5 +232,3 @@ export class Snapshot {
     }
   }
 }
-
-const none: readonly NodeExit[] = []

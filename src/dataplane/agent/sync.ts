@@ -71,12 +71,6 @@ export class StateSync {
     }
   }
 
-  private restart(): void {
-    this.cursor = undefined
-    this.isWhole = true
-    this.isBehind = true
-  }
-
   private take(page: StatePage): void {
     if (page.more && page.cursor === this.cursor)
       throw new LinkError('fault', 'the shop announces more pages and repeats the cursor')
@@ -99,7 +93,10 @@ export class StateSync {
     const isFault = !(error instanceof LinkError) || error.trouble === 'fault'
     const awayMs = Math.round(this.timing.now() - (this.lastContactAt ?? this.currentAt))
     this.limitedLog(isFault ? 'error' : 'warn', 'state not read', { fault: error, away_ms: awayMs })
-    if (error instanceof LinkError && error.status === 400 && this.cursor !== undefined) this.restart()
+    if (!(error instanceof LinkError) || error.status !== 400) return
+    // The shop does not know the cursor: read the whole state again.
+    this.cursor = undefined
+    this.isWhole = true
   }
 
   private async readOnce(end: AbortSignal): Promise<void> {
@@ -119,8 +116,9 @@ export class StateSync {
   }
 }
 
-const isEmpty = (page: StatePage): boolean =>
-  [page.ranges, page.gateways, page.proxies, page.subusers, page.exits, page.peers].every((part) => part.length === 0)
+const stateParts = ['ranges', 'gateways', 'proxies', 'subusers', 'exits', 'peers'] as const
+
+const isEmpty = (page: StatePage): boolean => stateParts.every((part) => page[part].length === 0)
 
 const fileName = 'state.log'
 /** Bytes that changes may add, or as many as the whole state has, before SavedState compacts the file. */
@@ -181,13 +179,16 @@ export class SavedState {
     this.descriptor = undefined
   }
 
+  private openDraft(): number {
+    this.closeFile()
+    this.wholeBytes = 0
+    this.addedBytes = 0
+    this.descriptor = openOwn(this.draft, 'w')
+    return this.descriptor
+  }
+
   private write(page: StatePage, position: PagePosition): void {
-    if (position.isFirst) {
-      this.closeFile()
-      this.descriptor = openOwn(this.draft, 'w')
-      this.wholeBytes = 0
-      this.addedBytes = 0
-    }
+    if (position.isFirst) this.openDraft()
     if (this.descriptor === undefined) return
     const bytes = writeSync(this.descriptor, `${JSON.stringify(page)}\n`)
     if (position.isWhole) this.wholeBytes += bytes
@@ -198,12 +199,9 @@ export class SavedState {
 
   /** Rewrites the file with the latest version of each item. */
   private compact(): void {
-    this.closeFile()
-    this.descriptor = openOwn(this.draft, 'w')
-    this.wholeBytes = 0
-    this.addedBytes = 0
+    const draft = this.openDraft()
     for (const page of foldPages(readSavedState(this.deps.folder, this.deps.log))) {
-      this.wholeBytes += writeSync(this.descriptor, `${JSON.stringify(page)}\n`)
+      this.wholeBytes += writeSync(draft, `${JSON.stringify(page)}\n`)
     }
     renameSync(this.draft, this.path)
   }
@@ -213,24 +211,19 @@ export class SavedState {
 function removeDrafts(folder: string): void {
   for (const name of readdirSync(folder)) {
     const pid = /^state\.log\.new-(\d+)$/.exec(name)?.[1]
-    if (pid !== undefined && !isProcess(Number(pid))) rmSync(join(folder, name), { force: true })
-  }
-}
-
-function isProcess(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
+    if (pid === undefined) continue
+    try {
+      process.kill(Number(pid), 0)
+    } catch {
+      rmSync(join(folder, name), { force: true })
+    }
   }
 }
 
 /** Saved pages in order, without a torn last line. */
 export function readSavedState(folder: string, log: NodeLog): StatePage[] {
-  const path = join(folder, fileName)
   const pages: StatePage[] = []
-  for (const line of (findFile(path) ?? '').split('\n')) {
+  for (const line of (findFile(join(folder, fileName)) ?? '').split('\n')) {
     const read = line === '' ? undefined : statePageSchema.safeParse(parseJson(line))
     if (!read) continue
     if (!read.success) {
@@ -245,32 +238,23 @@ export function readSavedState(folder: string, log: NodeLog): StatePage[] {
 function foldPages(pages: readonly StatePage[]): StatePage[] {
   const last = pages.at(-1)
   if (!last) return []
-  const latest = <Item extends { id: number | string; gone?: boolean; drained?: boolean; state?: string }>(
-    partOf: (page: StatePage) => readonly Item[],
-  ): Item[] =>
-    [...new Map(pages.flatMap(partOf).map((each) => [each.id, each])).values()].filter((each) => !isGone(each))
-  const ranges = latest((page) => page.ranges)
-  const gateways = latest((page) => page.gateways)
-  const proxies = latest((page) => page.proxies)
-  const subusers = latest((page) => page.subusers)
-  const exits = latest((page) => page.exits)
-  const peers = latest((page) => page.peers)
-  const all = [ranges, gateways, proxies, subusers, exits, peers]
-  const max = Math.max(1, ...all.map((each) => each.length))
-  return Array.from({ length: Math.ceil(max / itemsPerPage) }, (_, index) => {
-    const part = <Of>(items: readonly Of[]): Of[] => items.slice(index * itemsPerPage, (index + 1) * itemsPerPage)
-    return {
-      ...last,
-      ranges: part(ranges),
-      gateways: part(gateways),
-      proxies: part(proxies),
-      subusers: part(subusers),
-      exits: part(exits),
-      peers: part(peers),
-    }
+  const latest = stateParts.map((part) => {
+    const items = new Map<number | string, StateItem>(
+      pages.flatMap((page) => page[part].map((each) => [each.id, each])),
+    )
+    return [part, [...items.values()].filter((each) => !isGone(each))] as const
   })
+  const max = Math.max(1, ...latest.map(([, items]) => items.length))
+  return Array.from({ length: Math.ceil(max / itemsPerPage) }, (_, index) => ({
+    ...last,
+    ...Object.fromEntries(
+      latest.map(([part, items]) => [part, items.slice(index * itemsPerPage, (index + 1) * itemsPerPage)]),
+    ),
+  }))
 }
 
+type StateItem = { id: number | string; gone?: boolean; drained?: boolean; state?: string }
+
 /** Whether the shop has removed the item; each kind marks this with its own field. */
-const isGone = (item: { gone?: boolean; drained?: boolean; state?: string }): boolean =>
+const isGone = (item: StateItem): boolean =>
   item.gone === true || item.drained === true || item.state === 'gone' || item.state === 'deleted'

@@ -124,7 +124,7 @@ export class AddressTrials {
   private async tryEach(of: Held, end: AbortSignal): Promise<TriedRange> {
     const finding = createFinding(of.range.id)
     const base = addressToNumber(of.prefix.base)
-    const size = sizeOf(of.prefix)
+    const size = 2 ** hostBitsOf(of.prefix)
     for (let offset = 0; offset < size && !end.aborted; offset += 1) {
       const address = addressFromNumber(of.prefix.base.version, base + BigInt(offset))
       finding.add(offset, this.deps.tryAddress(address) ?? of.egress?.problemOf(address))
@@ -137,7 +137,7 @@ export class AddressTrials {
   private tryBlock(of: Held): TriedRange {
     const finding = createFinding(of.range.id)
     const base = addressToNumber(of.prefix.base)
-    const size = 1n << BigInt(of.prefix.base.bytes.length * 8 - of.prefix.length)
+    const size = 1n << BigInt(hostBitsOf(of.prefix))
     let problem: string | undefined
     for (let drawn = 0; drawn < drawnOfBlock && problem === undefined; drawn += 1) {
       const offset = (size * BigInt(Math.floor(this.deps.chance() * 2 ** 40))) / 2n ** 40n
@@ -187,13 +187,13 @@ export class AddressTrials {
 
   /** New ranges first, because they wait to be sold. */
   private async round(end: AbortSignal): Promise<void> {
-    const inTurn = [...this.held.values()].toSorted((a, b) => Number(b.isNew) - Number(a.isNew))
-    const fresh = inTurn.filter((each) => each.isNew && this.deps.needsEgressCheck(each.prefix.base)).length
+    const ordered = [...this.held.values()].toSorted((a, b) => Number(b.isNew) - Number(a.isNew))
+    const fresh = ordered.filter((each) => each.isNew && this.deps.needsEgressCheck(each.prefix.base)).length
     this.firstCallsEach = Math.max(minFirstCalls, Math.min(maxFirstCalls, Math.floor(firstCalls / Math.max(1, fresh))))
     let unsent: TriedRange[] = []
     let sentAt = this.timing.now()
     this.sliceBeganAt = this.timing.now()
-    for (const each of inTurn) {
+    for (const each of ordered) {
       const changed = this.held.get(each.range.id) === each ? await this.tryRange(each, end) : undefined
       if (end.aborted) return
       if (changed) unsent.push(changed)
@@ -207,25 +207,18 @@ export class AddressTrials {
     if (await this.report(all, end)) this.firstReport.resolve()
   }
 
-  private async ringOnChange(call: Promise<boolean>): Promise<void> {
-    if (await call) this.bell.ring()
-  }
-
   private async callFromEach(ranges: readonly Held[], end: AbortSignal): Promise<void> {
     const stepsPerRound = ranges.reduce((sum, each) => sum + (each.egress?.stepsPerRound ?? 0), 0)
     const pauseMs = Math.min(callEveryMs, Math.max(minCallPauseMs, callAllMs / stepsPerRound))
-    const calls = new Set<Promise<void>>()
+    const calls = new Set<Promise<unknown>>()
     let passedOver = 0
     let beganAt = this.timing.now()
     for (const each of ranges) {
-      for (
-        let turn = 0;
-        turn < (each.egress?.stepsPerRound ?? 0) && this.held.get(each.range.id) === each && !end.aborted;
-        turn += 1
-      ) {
+      for (let step = 0; step < (each.egress?.stepsPerRound ?? 0); step += 1) {
+        if (this.held.get(each.range.id) !== each || end.aborted) break
         const call = each.egress?.step(end)
         if (call) {
-          const ended = this.ringOnChange(call).finally(() => calls.delete(ended))
+          const ended = call.then((isNews) => isNews && this.bell.ring()).finally(() => calls.delete(ended))
           calls.add(ended)
           await this.timing.pause(pauseMs, end)
           if (calls.size >= maxCallsAtOnce) await Promise.race(calls)
@@ -241,10 +234,8 @@ export class AddressTrials {
   private async callLoop(end: AbortSignal): Promise<void> {
     while (!end.aborted) {
       await this.timing.pause(callEveryMs, end)
-      const inTurn = [...this.held.values()].filter(
-        (each) => !each.isNew && this.deps.needsEgressCheck(each.prefix.base),
-      )
-      await this.callFromEach(inTurn, end)
+      const mayCall = (each: Held) => !each.isNew && this.deps.needsEgressCheck(each.prefix.base)
+      await this.callFromEach([...this.held.values()].filter(mayCall), end)
     }
   }
 
@@ -258,9 +249,8 @@ export class AddressTrials {
   }
 }
 
-const isBlock = (prefix: Prefix): boolean => prefix.base.bytes.length * 8 - prefix.length > maxTriedSingly
-
-const sizeOf = (prefix: Prefix): number => 2 ** (prefix.base.bytes.length * 8 - prefix.length)
+const hostBitsOf = ({ base, length }: Prefix): number => base.bytes.length * 8 - length
+const isBlock = (prefix: Prefix): boolean => hostBitsOf(prefix) > maxTriedSingly
 
 /** Collects results of consecutive addresses into runs. */
 function createFinding(id: number) {

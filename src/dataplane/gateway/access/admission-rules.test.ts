@@ -76,7 +76,7 @@ describe('a verified pair of name and password', () => {
     expect(byPassword(snapshot, 'tp1abcd', 'secret', 'socks')).toEqual({ refusal: 'wrong_protocol' })
     snapshot.apply({ proxies: [{ ...someProxy(), state: 'blocked' }], subusers: [], exits: [] })
     expect(byPassword(snapshot, 'tp1abcd')).toEqual({ refusal: 'blocked' })
-    snapshot.forget(['tp1abcd'], [], [])
+    snapshot.forget({ proxies: ['tp1abcd'] })
     expect(byPassword(snapshot, 'tp1abcd')).toEqual({ refusal: 'bad_credentials' })
   })
 })

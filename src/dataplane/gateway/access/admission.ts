@@ -2,7 +2,7 @@ import { contains, readAddress, readPrefix } from '../../../core/address.ts'
 import { type ProxyLogin, readProxyLogin } from '../../../core/login.ts'
 import { type MaybePromise, whenReady } from '../../../core/maybe-promise.ts'
 import type { After, Clock } from '../../../core/time.ts'
-import type { NodeGateway, NodeProxy, NodeSubuser } from '../../../node-protocol/state.ts'
+import type { FindBody, NodeGateway, NodeProxy, NodeSubuser } from '../../../node-protocol/state.ts'
 import type { Snapshot } from '../../agent/snapshot.ts'
 import type { Credentials } from '../protocol/basic-auth.ts'
 import type { RefusalCode } from './refusals.ts'
@@ -18,11 +18,7 @@ export type Access = {
   readonly source: string | undefined
 } & (
   | { readonly kind: 'dedicated'; readonly proxy: NodeProxy; readonly protocol: Protocol }
-  | {
-      readonly kind: 'premium'
-      readonly subuser: NodeSubuser
-      readonly login: ProxyLogin
-    }
+  | { readonly kind: 'premium'; readonly subuser: NodeSubuser; readonly login: ProxyLogin }
   /** Another gateway that serves its own customer through one of this gateway's exits. */
   | { readonly kind: 'hop'; readonly gateway: NodeGateway; readonly exit: string }
 )
@@ -67,7 +63,7 @@ export function admitByPassword(
 function isSame(access: Access, snapshot: Snapshot, username: string, protocol: Protocol): boolean {
   if (access.kind === 'hop') return false
   if (access.kind === 'premium') return snapshot.findLogin(access.login.login) === access.subuser
-  return snapshot.findProxy(username) === access.proxy && access.protocol === protocol
+  return snapshot.proxies.get(username) === access.proxy && access.protocol === protocol
 }
 
 function prove(
@@ -76,7 +72,7 @@ function prove(
   protocol: Protocol,
   sha256: Sha256,
 ): Access | undefined {
-  const proxy = snapshot.findProxy(username)
+  const proxy = snapshot.proxies.get(username)
   const login = proxy ? undefined : readProxyLogin(username)
   const subuser = login && snapshot.findLogin(login.login)
   // Constant work: unknown names are hashed and compared too.
@@ -112,13 +108,13 @@ export function admitBySource(
   protocol: Protocol,
   at: Moment,
 ): AdmissionVerdict {
-  const meaning = snapshot.findPort(port)
+  const meaning = snapshot.ports.get(port)
   if (meaning && 'username' in meaning) {
-    const proxy = snapshot.findProxy(meaning.username)
+    const proxy = snapshot.proxies.get(meaning.username)
     if (!proxy || !isAmong(proxy.sources, source)) return { refusal: 'credentials_required' }
     return judge(toDedicated(proxy, protocol, source), snapshot, at)
   }
-  const subuser = meaning && snapshot.findSubuser(meaning.subuser)
+  const subuser = meaning && snapshot.subusers.get(meaning.subuser)
   const login = meaning && readProxyLogin(meaning.login)
   if (!subuser || !login || !isAmong(subuser.whitelist, source)) return { refusal: 'credentials_required' }
   return judge(toPremium(subuser, login, source), snapshot, at)
@@ -133,7 +129,7 @@ function judge(access: Access, snapshot: Snapshot, at: Moment): AdmissionVerdict
 export function accessRefusal(access: Access, snapshot: Snapshot, at: Moment): RefusalCode | undefined {
   if (access.kind === 'dedicated') return proxyRefusal(access, snapshot, at)
   if (access.kind === 'premium') return subuserRefusal(access, snapshot)
-  return snapshot.findGateway(access.gateway.id)?.key === access.gateway.key ? undefined : 'hop_refused'
+  return snapshot.gateways.get(access.gateway.id)?.key === access.gateway.key ? undefined : 'hop_refused'
 }
 
 function proxyRefusal(
@@ -141,7 +137,7 @@ function proxyRefusal(
   snapshot: Snapshot,
   at: Moment,
 ): RefusalCode | undefined {
-  const now = snapshot.findProxy(proxy.username)
+  const now = snapshot.proxies.get(proxy.username)
   if (!now) return 'bad_credentials'
   if (source === undefined ? now.digest !== proxy.digest : !isAmong(now.sources, source)) return 'bad_credentials'
   if (now.state === 'blocked') return 'blocked'
@@ -155,7 +151,7 @@ function subuserRefusal(
   { subuser, source }: Extract<Access, { kind: 'premium' }>,
   snapshot: Snapshot,
 ): RefusalCode | undefined {
-  const now = snapshot.findSubuser(subuser.id)
+  const now = snapshot.subusers.get(subuser.id)
   if (!now) return 'bad_credentials'
   if (source === undefined ? now.digest !== subuser.digest : !isAmong(now.whitelist, source)) return 'bad_credentials'
   return now.state === 'blocked' ? 'blocked' : undefined
@@ -208,26 +204,22 @@ type Visitor = {
 }
 
 /** Looks a client up at the shop. The result is in the snapshot afterwards, which may be newer than the answer. */
-export type Ask = (
-  question: { username: string } | { source: string; port: number },
-  source: string,
-) => Promise<'asked' | 'unasked'>
+export type Ask = (question: FindBody, source: string) => Promise<'asked' | 'unasked'>
 
 /** Every refusal of credentials takes a multiple of this, so that lookup times do not reveal which names exist. */
 export const refusalDelayMs = 250
 /** Wrong credentials are cached for this long. */
 const wrongForMs = 2000
 const maxWrong = 10_000
-/** Refusals of unknown clients. */
 const unknownClientRefusals: readonly RefusalCode[] = ['bad_credentials', 'credentials_required']
-
-/** Refusals of wrong credentials that are delayed. */
 const delayedRefusals: readonly RefusalCode[] = ['bad_credentials', 'shop_unreachable']
 
 /** Authenticates clients against the snapshot. Asks the shop before it refuses one. */
 export class Admission {
   private readonly proven: Proven = new WeakMap()
-  private readonly wrong: WrongCredentials
+  /** Cache of wrong credentials, by digest. */
+  private readonly wrongAt = new Map<string, number>()
+
   constructor(
     private readonly deps: {
       snapshot: Snapshot
@@ -241,9 +233,7 @@ export class Admission {
       now: Clock
       refusalDelayMs: number
     },
-  ) {
-    this.wrong = new WrongCredentials(deps.sha256, () => deps.moment().nowMs)
-  }
+  ) {}
 
   /** Every port but the main one belongs to a login and admits by client address. */
   isCustomerPort(port: number): boolean {
@@ -255,7 +245,11 @@ export class Admission {
     const first = this.judgeVisitor(visitor)
     const isSure = 'access' in first || (!visitor.credentials && visitor.port === this.deps.mainPort())
     if (visitor.credentials) return isSure ? first : this.askAndJudge(visitor)
-    return whenReady(isSure ? first : this.askAndJudge(visitor), (verdict) => this.reportSource(visitor, verdict))
+    return whenReady(isSure ? first : this.askAndJudge(visitor), (verdict) => {
+      const isPremium = 'access' in verdict && verdict.access.kind === 'premium'
+      if (isPremium) this.deps.noteSource(verdict.access.subuser.id, visitor.source)
+      return verdict
+    })
   }
 
   private judgeVisitor({ credentials, protocol, source, port }: Visitor): AdmissionVerdict {
@@ -269,15 +263,25 @@ export class Admission {
   /** Asks the shop, so that a purchase made a moment ago works. All names take the same path. */
   private async askShop(visitor: Visitor): Promise<AdmissionVerdict> {
     const { credentials, source, port } = visitor
-    if (credentials && this.wrong.has(credentials)) return { refusal: 'bad_credentials' }
+    const key = credentials && this.wrongKeyOf(credentials)
+    const wrongAt = key === undefined ? undefined : this.wrongAt.get(key)
+    const isWrong = wrongAt !== undefined && Math.abs(this.deps.moment().nowMs - wrongAt) < wrongForMs
+    if (isWrong) return { refusal: 'bad_credentials' }
     const question = credentials ? { username: nameOf(credentials.username) } : { source, port }
     const outcome = await this.deps.ask(question, source)
     const verdict = this.judgeVisitor(visitor)
     // A node without contact cannot call credentials wrong.
     const isUnauthenticated = 'refusal' in verdict && unknownClientRefusals.includes(verdict.refusal)
     if (outcome === 'unasked' && isUnauthenticated) return { refusal: 'shop_unreachable' }
-    if (credentials && isUnauthenticated) this.wrong.add(credentials)
+    if (key !== undefined && isUnauthenticated) {
+      if (this.wrongAt.size >= maxWrong) this.wrongAt.clear()
+      this.wrongAt.set(key, this.deps.moment().nowMs)
+    }
     return verdict
+  }
+
+  private wrongKeyOf({ username, password }: Credentials): string {
+    return Buffer.from(this.deps.sha256(`${username}\0${password}`)).toString('latin1')
   }
 
   private async askAndJudge(visitor: Visitor): Promise<AdmissionVerdict> {
@@ -288,37 +292,6 @@ export class Admission {
       await new Promise<void>((resolve) => this.deps.after(leftMs, resolve))
     }
     return verdict
-  }
-
-  private reportSource({ source }: Visitor, verdict: AdmissionVerdict): AdmissionVerdict {
-    if ('access' in verdict && verdict.access.kind === 'premium') {
-      this.deps.noteSource(verdict.access.subuser.id, source)
-    }
-    return verdict
-  }
-}
-
-/** Cache of wrong credentials, by digest. */
-class WrongCredentials {
-  private readonly foundAt = new Map<string, number>()
-
-  constructor(
-    private readonly sha256: (text: string) => Uint8Array,
-    private readonly clock: () => number,
-  ) {}
-
-  has(credentials: Credentials): boolean {
-    const at = this.foundAt.get(this.keyOf(credentials))
-    return at !== undefined && Math.abs(this.clock() - at) < wrongForMs
-  }
-
-  add(credentials: Credentials): void {
-    if (this.foundAt.size >= maxWrong) this.foundAt.clear()
-    this.foundAt.set(this.keyOf(credentials), this.clock())
-  }
-
-  private keyOf({ username, password }: Credentials): string {
-    return Buffer.from(this.sha256(`${username}\0${password}`)).toString('latin1')
   }
 }
 

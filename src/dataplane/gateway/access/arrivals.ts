@@ -36,8 +36,8 @@ export class Arrivals<T extends WaitingClient & LinkedQueueItem<T>> {
   private readonly maxRefused: number
   private readonly maxPerNetwork: number
   open = 0
-  private evicted = 0
-  private turnedAway = 0
+  /** Totals: evicted connections and rejected newcomers. */
+  readonly pressure = { spared: 0, turnedAway: 0 }
 
   constructor(
     private readonly deps: {
@@ -69,14 +69,9 @@ export class Arrivals<T extends WaitingClient & LinkedQueueItem<T>> {
     return this.evict(this.findCandidateOfAll())
   }
 
-  /** Totals: evicted connections and rejected newcomers. */
-  get pressure(): { readonly spared: number; readonly turnedAway: number } {
-    return { spared: this.evicted, turnedAway: this.turnedAway }
-  }
-
   enter(client: T): boolean {
     if (!this.mayEnter(client)) {
-      this.turnedAway += 1
+      this.pressure.turnedAway += 1
       return false
     }
     const network = networkOf(client.source)
@@ -128,7 +123,7 @@ export class Arrivals<T extends WaitingClient & LinkedQueueItem<T>> {
 
   private evict(client: T | undefined): boolean {
     if (!client) return false
-    this.evicted += 1
+    this.pressure.spared += 1
     client.evict()
     return true
   }

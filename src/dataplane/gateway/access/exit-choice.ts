@@ -53,7 +53,7 @@ export class ExitChooser {
     const known = this.sessions.get(key)
     if (!known) return this.begin(key, exits, login, 0, nowMs)
     if (nowMs >= known.endsAt) return this.begin(key, exits, login, known.turn + 1, nowMs)
-    const exit = this.deps.snapshot.findExit(known.exit)
+    const exit = this.deps.snapshot.exits.get(known.exit)
     if (exit && this.deps.health.isUp(exit.id)) return { exit, session: `${key} ${known.turn}` }
     // Refused once, so that the client learns that its address changes.
     this.sessions.delete(key)

@@ -3,13 +3,15 @@ import { someExit } from '../../../../test/harness/desired.ts'
 import type { NodeExit } from '../../../node-protocol/state.ts'
 import { ExitHealth, type ExitReport } from './exit-health.ts'
 
+const byId = (exits: NodeExit[]) => new Map(exits.map((exit) => [exit.id, exit]))
+
 const healthOf = (...ids: string[]) => healthOfExits(...ids.map((id) => someExit({ id })))
 
 function healthOfExits(...exits: NodeExit[]) {
   let nowMs = 1_000_000
   const reports: ExitReport[] = []
   const health = new ExitHealth({ clock: () => nowMs, onChange: (report) => void reports.push(report) })
-  health.keep(exits)
+  health.keep(byId(exits))
   return {
     health,
     reports,
@@ -114,11 +116,11 @@ describe('the health of an exit', () => {
   test('a changed exit is checked again, and a removed exit is not', () => {
     const { health, tryDue } = healthOf('a')
     tryDue('refused')
-    health.keep([someExit({ id: 'a', port: 1 })])
+    health.keep(byId([someExit({ id: 'a', port: 1 })]))
     expect(health.isUp('a')).toBeFalse()
     expect(tryDue()).toEqual(['a'])
     expect(health.isUp('a')).toBeTrue()
-    health.keep([])
+    health.keep(byId([]))
     expect(tryDue()).toEqual([])
   })
 })

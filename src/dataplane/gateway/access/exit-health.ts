@@ -51,17 +51,15 @@ export class ExitHealth {
     this.retryMs = deps.retryMs ?? exitRetryMs
   }
 
-  /** Replaces the list of exits; changed ones are checked again. */
-  keep(exits: Iterable<NodeExit>): void {
-    const named = new Set<string>()
-    for (const exit of exits) {
-      named.add(exit.id)
-      const known = this.statuses.get(exit.id)
+  /** Replaces the exits; changed ones are checked again. */
+  keep(exits: ReadonlyMap<string, NodeExit>): void {
+    for (const [id, exit] of exits) {
+      const known = this.statuses.get(id)
       if (known?.exit === exit) continue
       const fresh = { exit, isUp: known?.isUp, sinceAt: known?.sinceAt ?? this.clock(), failures: 0 }
-      this.statuses.set(exit.id, { ...fresh, nextAt: this.clock(), isTrying: false })
+      this.statuses.set(id, { ...fresh, nextAt: this.clock(), isTrying: false })
     }
-    for (const id of this.statuses.keys()) if (!named.has(id)) this.statuses.delete(id)
+    for (const id of this.statuses.keys()) if (!exits.has(id)) this.statuses.delete(id)
     this.generation += 1
   }
 
@@ -119,17 +117,9 @@ export class ExitHealth {
     }
   }
 
+  /** Time to check every exit once at the highest rate. */
   private turnMs(): number {
     return (this.statuses.size * 1000) / maxTriesPerSecond
-  }
-
-  private restMs(): number {
-    return Math.max(wellEveryMs, this.turnMs())
-  }
-
-  private pauseMs({ exit, failures }: ExitStatus): number {
-    const max = exit.kind === 'local' ? Math.max(ownPauseMs, this.turnMs()) : maxPauseMs
-    return Math.min(max, this.retryMs * 2 ** Math.min(failures - 1, 10))
   }
 
   private set(status: ExitStatus, isUp: boolean, reason: string): void {
@@ -142,12 +132,13 @@ export class ExitHealth {
 
   private hasWorked(status: ExitStatus): void {
     status.failures = 0
-    status.nextAt = this.clock() + this.restMs()
+    status.nextAt = this.clock() + Math.max(wellEveryMs, this.turnMs())
     this.set(status, true, '')
   }
 
   private goDown(status: ExitStatus, reason: string): void {
-    status.nextAt = this.clock() + this.pauseMs(status)
+    const maxMs = status.exit.kind === 'local' ? Math.max(ownPauseMs, this.turnMs()) : maxPauseMs
+    status.nextAt = this.clock() + Math.min(maxMs, this.retryMs * 2 ** Math.min(status.failures - 1, 10))
     this.set(status, false, reason)
   }
 }
@@ -173,8 +164,8 @@ export class ExitReports {
     return { up, down: this.reports.size - up }
   }
 
-  keep(ids: ReadonlySet<string>): void {
-    for (const id of this.reports.keys()) if (!ids.has(id)) this.reports.delete(id)
+  keep(exits: Pick<ReadonlyMap<string, unknown>, 'has'>): void {
+    for (const id of this.reports.keys()) if (!exits.has(id)) this.reports.delete(id)
   }
 
   /** States that are due, oldest first. A lost report is repaired by the next one. */

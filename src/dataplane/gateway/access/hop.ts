@@ -4,14 +4,7 @@ import { type ConnectTarget, formatAuthority } from '../protocol/authority.ts'
 import type { AdmissionVerdict } from './admission.ts'
 
 /** A signed, single-use request of one gateway to another. */
-type Ticket = {
-  readonly from: string
-  readonly to: string
-  readonly at: number
-  readonly nonce: string
-  readonly exit: string
-  readonly signature: string
-}
+type Ticket = NonNullable<ReturnType<typeof readTicket>>
 
 /** Allowed clock skew between two gateways, and lifetime of a ticket. */
 export const maxSkewMs = 30_000
@@ -51,13 +44,6 @@ export function createHopAdmission(deps: {
   /** Used nonces, in order of expiry. */
   const shown = new Map<string, number>()
 
-  function forgetOld(nowMs: number): void {
-    for (const [nonce, endsAt] of shown) {
-      if (endsAt > nowMs) return
-      shown.delete(nonce)
-    }
-  }
-
   return (text: string, target: ConnectTarget): AdmissionVerdict => {
     const refused: AdmissionVerdict = { refusal: 'hop_refused' }
     const ticket = readTicket(text)
@@ -66,7 +52,10 @@ export function createHopAdmission(deps: {
     if (!deps.verify(gateway.key, signedText(ticket, target), ticket.signature)) return refused
     const nowMs = deps.clock()
     if (ticket.at < startedAt || Math.abs(nowMs - ticket.at) > maxSkewMs) return { refusal: 'hop_late' }
-    forgetOld(nowMs)
+    for (const [nonce, endsAt] of shown) {
+      if (endsAt > nowMs) break
+      shown.delete(nonce)
+    }
     const name = `${ticket.from} ${ticket.nonce}`
     if (shown.has(name) || shown.size >= maxNonces) return refused
     shown.set(name, nowMs + 2 * maxSkewMs + 1)
@@ -75,7 +64,7 @@ export function createHopAdmission(deps: {
   }
 }
 
-function readTicket(text: string): Ticket | undefined {
+function readTicket(text: string) {
   const match = text.length > maxTicketLength ? null : pattern.exec(text)
   if (!match) return undefined
   const [, from = '', to = '', at, nonce = '', exit = '', signature = ''] = match

@@ -42,7 +42,7 @@ export function createTunnelLimits(limits: CustomerLimits, clock: Clock) {
   }
 
   return {
-    /** Takes a place for both names or for none. `max` is the sub-user's own limit. */
+    /** Counts a tunnel under both names or under none. `max` is the sub-user's own limit. */
     enter(owner: string, key: string, max: number | null): 'too_many_tunnels' | 'too_many_new' | undefined {
       if (openOf(owner) >= limits.tunnels) return 'too_many_tunnels'
       if (max !== null && openOf(key) >= max) return 'too_many_tunnels'
@@ -72,10 +72,8 @@ const minConnections = 8
 const portShare = 0.1
 const minPorts = 8
 
-type Room = { readonly connections: number; readonly ports: number }
-
 /** Connections and customer ports that fit into the limit of open files. */
-export function roomWithin(wanted: number, files: number, isTls = false): Room {
+export function roomWithin(wanted: number, files: number, isTls = false) {
   if (!Number.isFinite(files)) return { connections: wanted, ports: Number.POSITIVE_INFINITY }
   const reserve = Math.max(minReserve, Math.ceil(files * reserveShare))
   const ports = Math.max(minPorts, Math.floor(files * portShare))

@@ -38,9 +38,8 @@ export type RefusalCode = keyof typeof refusals
 export const isRefusalCode = (text: string): text is RefusalCode => Object.hasOwn(refusals, text)
 
 type SocksCode = 1 | 2 | 3 | 4 | 5 | 6
-type GatewayRefusal = { readonly status: number; readonly socks: SocksCode; readonly message: string }
 
-export function refusalOf(code: RefusalCode): GatewayRefusal {
+export function refusalOf(code: RefusalCode): { status: number; socks: SocksCode; message: string } {
   const [status, socks, message] = refusals[code]
   return { status, socks, message }
 }

@@ -1,6 +1,14 @@
 import { SwapRemoveSet } from '../../../core/swap-remove-set.ts'
 import type { After } from '../../../core/time.ts'
-import type { ExitCounter, HostCount, NodeCounts, ProxyCount, SubuserCount } from '../../agent/data-path.ts'
+import type {
+  ClientSource,
+  DataPath,
+  ExitCounter,
+  HostCount,
+  NodeCounts,
+  ProxyCount,
+  SubuserCount,
+} from '../../agent/data-path.ts'
 import type { LeaseAgent } from '../../agent/meter.ts'
 import { ByteAllowance, type Counted, type Subject } from './allowance.ts'
 import { createLosses, maxLost } from './losses.ts'
@@ -13,7 +21,7 @@ const maxSources = 1000
 const idleMs = 60_000
 
 /** Accounts for all bytes. Without a `watch`, written bytes count as delivered. */
-export class Metering<End extends CustomerEnd> {
+export class Metering<End extends CustomerEnd> implements Required<DataPath> {
   private readonly agent: LeaseAgent
   private readonly clock: () => number
   private readonly ofProxies = new Map<number, ByteAllowance>()
@@ -25,7 +33,7 @@ export class Metering<End extends CustomerEnd> {
   /** Meters with undelivered bytes. */
   private readonly moving = new SwapRemoveSet<'movingIndex', TunnelMeter>('movingIndex')
   private readonly closing = new Set<Delivery>()
-  private readonly sources = new Map<string, { id: string; address: string }>()
+  private readonly sources = new Map<string, ClientSource>()
   private readonly exits = new Map<string, { readonly counted: Counted; reported: number }>()
   private readonly unusedAt = new Map<ByteAllowance, number>()
   private readonly losses
@@ -37,6 +45,8 @@ export class Metering<End extends CustomerEnd> {
     private readonly deps: {
       agent: LeaseAgent
       watch: (end: End) => DeliveryWatch | undefined
+      /** Open or dialling tunnels. */
+      countTunnels: () => number
       clock: () => number
       after: After
       speeds?: () => Speeds
@@ -79,7 +89,10 @@ export class Metering<End extends CustomerEnd> {
     const allowance = new ByteAllowance(subject, ask, this.clock, this.speedLimitOf(subject))
     if (subject.kind === 'proxy') this.ofProxies.set(subject.id, allowance)
     else if (subject.kind === 'hop') this.ofGateways.set(subject.id, allowance)
-    else this.poolsOf(subject.id).set(subject.pool, allowance)
+    else {
+      const pools = this.ofSubusers.get(subject.id) ?? new Map<string, ByteAllowance>()
+      this.ofSubusers.set(subject.id, pools.set(subject.pool, allowance))
+    }
     return allowance
   }
 
@@ -169,7 +182,7 @@ export class Metering<End extends CustomerEnd> {
     return { proxies, subusers, hosts, peers: [], exits: this.takeChangedExits() }
   }
 
-  takeSources(): { id: string; address: string }[] {
+  takeSources(): ClientSource[] {
     const taken = [...this.sources.values()]
     this.sources.clear()
     return taken
@@ -185,6 +198,10 @@ export class Metering<End extends CustomerEnd> {
 
   allow(id: string, pool: string, upto: number): void {
     this.allowanceOf({ kind: 'subuser', id, pool }).allow(upto)
+  }
+
+  get health() {
+    return { tunnels: this.deps.countTunnels(), totalBytes: this.totalBytes, hopBytes: this.hopBytes }
   }
 
   private takeChangedExits(): ExitCounter[] {
@@ -209,12 +226,6 @@ export class Metering<End extends CustomerEnd> {
   private findAllowance(subject: Subject): ByteAllowance | undefined {
     if (subject.kind === 'proxy') return this.ofProxies.get(subject.id)
     return subject.kind === 'hop' ? this.ofGateways.get(subject.id) : this.ofSubusers.get(subject.id)?.get(subject.pool)
-  }
-
-  private poolsOf(id: string): Map<string, ByteAllowance> {
-    const pools = this.ofSubusers.get(id) ?? new Map<string, ByteAllowance>()
-    this.ofSubusers.set(id, pools)
-    return pools
   }
 
   private speedLimitOf(subject: Subject): SpeedLimit {

@@ -27,13 +27,6 @@ export function shownOf(transmission: Transmission): number {
   return acknowledged + Math.min(beyond, selectedSegments * segmentBytes)
 }
 
-/** The same for the plaintext of TLS; the overhead counts as sent first. */
-export const unwrapped = (transmission: Transmission, wrapping: number): Transmission => ({
-  ...transmission,
-  acknowledged: Math.max(0, transmission.acknowledged - wrapping),
-  sent: Math.max(0, transmission.sent - wrapping),
-})
-
 /** For a closed descriptor. */
 export const nothingShown: Transmission = {
   acknowledged: 0,

@@ -120,7 +120,7 @@ export class Connection implements SideOwner, WaitingClient {
   }
 
   expire(): void {
-    if (this.stage === 'http') this.side.write(httpAnswer('handshake_timeout', {}, true, false))
+    if (this.stage === 'http') this.side.write(httpAnswer('handshake_timeout', true, false))
     this.close()
   }
 
@@ -266,7 +266,7 @@ export class Connection implements SideOwner, WaitingClient {
   private refuseHttp(code: RefusalCode, mayKeep: boolean, isHead: boolean): void {
     this.refusals += 1
     const keep = mayKeep && this.refusals < maxRefusals
-    this.side.write(httpAnswer(code, {}, !keep, isHead))
+    this.side.write(httpAnswer(code, !keep, isHead))
     if (keep) this.nextRequest()
     else this.close()
   }
@@ -296,8 +296,10 @@ export class Connection implements SideOwner, WaitingClient {
         this.close()
         return
       }
-      if ('access' in verdict) this.welcome(verdict.access)
-      else this.denial = verdict.refusal
+      if ('access' in verdict) {
+        this.access = verdict.access
+        this.isUnauthenticated = false
+      } else this.denial = verdict.refusal
       this.stage = 'socks'
       this.deadlineAt = this.deps.clock() + this.deps.timeouts.handshakeMs
       this.side.write(this.socks.accept())
@@ -321,11 +323,6 @@ export class Connection implements SideOwner, WaitingClient {
   }
 
   // --- both ---
-
-  private welcome(access: Access): void {
-    this.access = access
-    this.isUnauthenticated = false
-  }
 
   /** Pauses reading until the destination is connected. */
   private wait(): void {
@@ -380,7 +377,7 @@ export class Connection implements SideOwner, WaitingClient {
   }
 }
 
-const httpAnswer = (code: RefusalCode, extra: Record<string, string>, close: boolean, isHead: boolean): Uint8Array => {
+function httpAnswer(code: RefusalCode, close: boolean, isHead: boolean): Uint8Array {
   const { status, message } = refusalOf(code)
-  return answer(status, code, message, extra, close, isHead)
+  return answer(status, code, message, {}, close, isHead)
 }

@@ -1,8 +1,6 @@
 import { SwapRemoveSet } from '../../../core/swap-remove-set.ts'
 import type { After } from '../../../core/time.ts'
 import type { NodeExit } from '../../../node-protocol/state.ts'
-import type { DataPath, NodeCounts } from '../../agent/data-path.ts'
-
 import { createSign, createVerify } from '../../agent/hop-key.ts'
 import type { Changed } from '../../agent/snapshot.ts'
 import { Admission, type Ask, type Moment } from '../access/admission.ts'
@@ -34,12 +32,12 @@ export type EngineSockets = {
 }
 
 /** A gateway without its sockets: admission, dialling, metering and cutting off, the same for both engines. */
-export class GatewayCore implements Required<DataPath> {
+export class GatewayCore {
   isStopping = false
   private readonly connections = new SwapRemoveSet<'connectionIndex', Connection>('connectionIndex')
   private readonly arrivals: Arrivals<Connection>
   private readonly open: ReturnType<typeof createRecheck<ProxyTunnel>>
-  private readonly metering: Metering<Side>
+  readonly metering: Metering<Side>
   private readonly exits: ExitHealth
   private readonly upstreams: Upstreams<Side>
   private readonly tunnels: ProxyTunnels
@@ -63,6 +61,7 @@ export class GatewayCore implements Required<DataPath> {
     this.metering = new Metering({
       agent: deps.agent,
       watch: (side) => side.watch(sockets),
+      countTunnels: () => this.open.size + this.tunnels.dialling,
       clock,
       after,
       ...(deps.speeds && { speeds: deps.speeds }),
@@ -71,8 +70,13 @@ export class GatewayCore implements Required<DataPath> {
     const { node: self, privateKey } = deps.hop
     const hops = {
       self,
-      findGateway: (id: string) => snapshot.findGateway(id),
-      writeTicket: createTicketWriter({ self, clock, nonce: makeNonce, sign: createSign(privateKey) }),
+      findGateway: (id: string) => snapshot.gateways.get(id),
+      writeTicket: createTicketWriter({
+        self,
+        clock,
+        nonce: () => crypto.getRandomValues(new Uint8Array(16)).toHex(),
+        sign: createSign(privateKey),
+      }),
     }
     const resolve = createResolve({
       clock,
@@ -116,7 +120,7 @@ export class GatewayCore implements Required<DataPath> {
 
   changed(change: Changed): void {
     this.expectMore(change.subusers)
-    if (change.exits) this.exits.keep(this.deps.snapshot.exits())
+    if (change.exits) this.exits.keep(this.deps.snapshot.exits)
     this.open.afterChange(change)
   }
 
@@ -157,43 +161,12 @@ export class GatewayCore implements Required<DataPath> {
     }
   }
 
-  takeChanged(): NodeCounts {
-    return this.metering.takeChanged()
-  }
-
-  takeSources(): ReturnType<DataPath['takeSources']> {
-    return this.metering.takeSources()
-  }
-
-  noteRequest(id: string, pool: string): number {
-    return this.metering.noteRequest(id, pool)
-  }
-
-  paceOf(id: string, pool: string): number {
-    return this.metering.paceOf(id, pool)
-  }
-
-  allow(id: string, pool: string, upto: number): void {
-    this.metering.allow(id, pool, upto)
-  }
-
-  get health() {
-    const { totalBytes, hopBytes } = this.metering
-    return { tunnels: this.open.size + this.tunnels.dialling, totalBytes, hopBytes }
-  }
-
   private createTunnels(resolve: Resolve): ProxyTunnels {
     const { deps, metering, exits: health, upstreams } = this
     const { snapshot, limits, clock, policy, sockets, dialler } = deps
     const moment = (): Moment => this.moment()
-    const dialling = new DestinationDialler({
-      policy,
-      resolve,
-      connectMs: limits.connectMs,
-      dialler,
-      upstreams,
-      health,
-    })
+    const { connectMs } = limits
+    const dialling = new DestinationDialler({ policy, resolve, connectMs, dialler, upstreams, health })
     return new ProxyTunnels({
       snapshot,
       moment,
@@ -246,7 +219,7 @@ export class GatewayCore implements Required<DataPath> {
   }
 
   private findOwnExit(id: string): NodeExit | undefined {
-    const exit = this.deps.snapshot.findExit(id)
+    const exit = this.deps.snapshot.exits.get(id)
     return exit?.node === this.deps.hop.node && this.exits.isUp(id) ? exit : undefined
   }
 
@@ -270,7 +243,7 @@ export class GatewayCore implements Required<DataPath> {
   /** The customer may have bought traffic. */
   private expectMore(ids: readonly string[]): void {
     for (const id of ids) {
-      for (const { pool, left } of this.deps.snapshot.findSubuser(id)?.pools ?? []) {
+      for (const { pool, left } of this.deps.snapshot.subusers.get(id)?.pools ?? []) {
         if (left > 0) this.metering.expectMore(id, pool)
       }
     }
@@ -279,16 +252,15 @@ export class GatewayCore implements Required<DataPath> {
   private tryExits(): void {
     if (this.isStopping || this.isRefused) return
     for (const exit of this.exits.takeDue()) {
-      this.upstreams.tryExit(exit, drop).then(
-        (problem) => this.exits.tried(exit, problem),
-        (fault: unknown) => {
-          this.exits.tried(exit, undefined)
-          this.deps.onFault(fault)
-        },
-      )
+      this.upstreams
+        .tryExit(exit, (side) => side.abort())
+        .then(
+          (problem) => this.exits.tried(exit, problem),
+          (fault: unknown) => {
+            this.exits.tried(exit, undefined)
+            this.deps.onFault(fault)
+          },
+        )
     }
   }
 }
-
-const makeNonce = (): string => crypto.getRandomValues(new Uint8Array(16)).toHex()
-const drop = (side: Side): void => side.abort()

@@ -57,18 +57,15 @@ export class Side {
   /** Notified of the close after the owner. */
   delivery: Delivery | undefined
   private socket: SideSocket | undefined
-  private owner: SideOwner
   private held: readonly Uint8Array[] = nothing
   private ending: 'no' | 'finish' | 'close' | 'release' = 'no'
   private isPaused = false
   private cancels: readonly (() => void)[] = nothing
 
   constructor(
-    owner: SideOwner,
+    private owner: SideOwner,
     private readonly around: SideAround,
-  ) {
-    this.owner = owner
-  }
+  ) {}
 
   attach(socket: SideSocket): void {
     this.socket = socket

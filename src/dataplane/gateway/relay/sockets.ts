@@ -1,4 +1,5 @@
 import { readAddress } from '../../../core/address.ts'
+import type { TlsSocket } from '../../tls/tls-socket.ts'
 import type { IsDeliveredHere } from '../dial/upstream.ts'
 import type { DeliveryWatch, Transmission } from '../metering/tunnel-meter.ts'
 import type { ConnectTarget } from '../protocol/authority.ts'
@@ -6,6 +7,7 @@ import { type Kernel, openKernel } from './linux/kernel.ts'
 import { openLibc } from './linux/libc.ts'
 import { EADDRNOTAVAIL } from './linux/numbers.ts'
 import { openRouteLookup } from './linux/routes.ts'
+import type { SideSocket } from './side.ts'
 
 /** Socket operations of the kernel that Bun lacks. */
 export type Sockets = {
@@ -81,5 +83,31 @@ export class DescriptorWatch implements DeliveryWatch {
     this.isClosed = true
     if (reset) this.kernel.resetOnClose(this.descriptor)
     this.owner.release(this.descriptor)
+  }
+}
+
+/** A TLS socket as the socket of a side: it counts as connected to the main port, and tracks plaintext. */
+export const toSideSocket = (tls: TlsSocket, localPort: number, sockets: Sockets): SideSocket =>
+  Object.assign(tls, { localPort, follow: () => followTls(tls, sockets) })
+
+/** Call before anything is written: all bytes sent so far belong to the handshake. */
+export function noteHandshake(tls: TlsSocket, sockets: Sockets): void {
+  const watch = sockets.watch(tls.fd)
+  tls.handshakeBytes = watch?.transmission().sent ?? 0
+  watch?.close(false)
+}
+
+/** Tracks delivery of plaintext: handshake and record overhead count as sent first. */
+export function followTls(tls: TlsSocket, sockets: Sockets): DeliveryWatch | undefined {
+  const watch = sockets.watch(tls.fd)
+  if (!watch) return undefined
+  return {
+    transmission() {
+      const seen = watch.transmission()
+      const added = tls.handshakeBytes + tls.overhead
+      return { ...seen, acknowledged: Math.max(0, seen.acknowledged - added), sent: Math.max(0, seen.sent - added) }
+    },
+    shut: () => watch.shut(),
+    close: (reset) => watch.close(reset),
   }
 }

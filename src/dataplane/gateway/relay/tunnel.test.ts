@@ -21,7 +21,13 @@ function openOne(setup: { choose?: () => never; dial: () => MaybePromise<Dialled
   const snapshot = new Snapshot()
   snapshot.apply({ proxies: [someProxy()], subusers: [], exits: [] })
   const agent = { wantLease() {}, giveBack() {}, noteNow() {} }
-  const metering = new Metering<Side>({ agent, watch: () => undefined, clock: () => nowMs, after: () => () => {} })
+  const metering = new Metering<Side>({
+    agent,
+    watch: () => undefined,
+    countTunnels: () => 0,
+    clock: () => nowMs,
+    after: () => () => {},
+  })
   const chosen: ChosenWay = {
     way: { kind: 'address', address: '192.0.2.9' },
     allowance: metering.allowanceOf({ kind: 'proxy', id: 1 }),

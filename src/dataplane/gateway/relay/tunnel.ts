@@ -170,7 +170,12 @@ export class ProxyTunnels {
     }
     const host = access.kind === 'premium' && access.subuser.keep_hosts ? target.host : undefined
     const exit = access.kind === 'premium' && way.kind === 'exit' ? way.exit.id : undefined
-    return this.begin(access, dialled, this.metering.begin(allowance, client, access.owner, host, exit))
+    const meter = this.metering.begin(allowance, client, access.owner, host, exit)
+    const { origin, early = nothing, leftFrom } = dialled
+    const extra = leftFrom === undefined ? undefined : { 'X-Turnpike-Left-From': leftFrom }
+    const tunnel = new ProxyTunnel(access, origin, early, meter, extra, this.deps.moment().nowMs, this)
+    this.deps.open.add(tunnel)
+    return tunnel
   }
 
   /** Tries another exit unless the login asked for this one. */
@@ -215,17 +220,6 @@ export class ProxyTunnels {
     } catch (fault) {
       return this.fail(entry, fault)
     }
-  }
-
-  private begin(
-    access: Access,
-    { origin, early, leftFrom }: Exclude<Dialled<Side>, ExitRefusal>,
-    meter: TunnelMeter,
-  ): ProxyTunnel {
-    const extra = leftFrom === undefined ? undefined : { 'X-Turnpike-Left-From': leftFrom }
-    const tunnel = new ProxyTunnel(access, origin, early ?? nothing, meter, extra, this.deps.moment().nowMs, this)
-    this.deps.open.add(tunnel)
-    return tunnel
   }
 }
 

@@ -119,17 +119,13 @@ export class Channel implements SideSocket, RelayEnd, Pollable, TurnTaker {
       const gone = this.reactor.kernel.send(this.descriptor, at === 0 ? bytes : bytes.subarray(at))
       if (gone <= 0) {
         this.isBlocked = true
-        if (gone !== -EAGAIN) this.breakSoon()
+        // Deferred: the writer does not expect a callback.
+        if (gone !== -EAGAIN) this.reactor.queue({ takeTurn: () => this.destroy() })
         break
       }
       at += gone
     }
     return at
-  }
-
-  /** Deferred: the writer does not expect a callback. */
-  private breakSoon(): void {
-    this.reactor.queue({ takeTurn: () => this.destroy() })
   }
 
   shutdown(): void {

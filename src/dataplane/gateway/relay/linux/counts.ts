@@ -1,5 +1,6 @@
 import type { After } from '../../../../core/time.ts'
 import type {
+  ClientSource,
   DataPath,
   ExitCounter,
   HostCount,
@@ -106,7 +107,7 @@ export class ReactorCounts implements DataPath {
   private readonly hosts = new Table<HostCount>()
   private readonly exits = new Table<ExitCounter>()
   private readonly leases = new Map<string, LeaseStatus>()
-  private sources: { readonly id: string; readonly address: string }[] = []
+  private sources: ClientSource[] = []
   /** Bytes that earlier reactors relayed. */
   private totalBefore = 0
   private hopBytesBefore = 0
@@ -141,7 +142,7 @@ export class ReactorCounts implements DataPath {
     }
   }
 
-  takeSources(): readonly { readonly id: string; readonly address: string }[] {
+  takeSources(): readonly ClientSource[] {
     const taken = this.sources
     this.sources = []
     return taken

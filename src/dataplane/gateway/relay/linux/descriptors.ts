@@ -79,8 +79,6 @@ const maxPipes = 200
 const connectionsOfPipe = 8
 export const pipeBytes = 256 * 1024
 
-export type Pipes = Pick<PipePool, 'take' | 'give'>
-
 /** Pool of pipes for splice(2). A pipe that still holds bytes is closed, never reused. */
 export class PipePool {
   private readonly idle: KernelPipe[] = []

@@ -85,7 +85,7 @@ export class LinuxEngine implements Engine {
     this.publish()
     for (const each of this.feed.changed(change)) this.thread.post({ type: 'state', change: each })
     if (change.ports && !this.isStopping && !this.isDraining) {
-      this.ports.openThese(new Set(this.deps.snapshot.ports()), onPortFailure)
+      this.ports.openThese(this.deps.snapshot.ports, onPortFailure)
     }
   }
 
@@ -208,39 +208,43 @@ class StateFeed {
   *whole(): Generator<StateChange> {
     this.exits = new Map()
     // Gateways come before their exits.
-    for (const gateways of slices([...this.snapshot.gateways()])) yield { gateways }
+    for (const gateways of slices([...this.snapshot.gateways.values()])) yield { gateways }
     yield* this.changedExits()
-    for (const proxies of slices([...this.snapshot.proxies()])) yield { proxies }
-    for (const subusers of slices([...this.snapshot.subusers()])) yield { subusers }
+    for (const proxies of slices([...this.snapshot.proxies.values()])) yield { proxies }
+    for (const subusers of slices([...this.snapshot.subusers.values()])) yield { subusers }
   }
 
   *changed(change: Changed): Generator<StateChange> {
     for (const ids of slices(change.gateways ?? [])) {
-      const gateways = ids.flatMap((id) => this.snapshot.findGateway(id) ?? [])
-      yield { gateways, goneGateways: ids.filter((id) => !this.snapshot.findGateway(id)) }
+      const [gateways, goneGateways] = split(ids, this.snapshot.gateways)
+      yield { gateways, gone: { gateways: goneGateways } }
     }
     if (change.exits) yield* this.changedExits()
     for (const usernames of slices(change.proxies)) {
-      const proxies = usernames.flatMap((username) => this.snapshot.findProxy(username) ?? [])
-      const goneProxies = usernames.filter((username) => !this.snapshot.findProxy(username))
-      yield { proxies, goneProxies }
+      const [proxies, goneProxies] = split(usernames, this.snapshot.proxies)
+      yield { proxies, gone: { proxies: goneProxies } }
     }
     for (const ids of slices(change.subusers)) {
-      const subusers = ids.flatMap((id) => this.snapshot.findSubuser(id) ?? [])
-      const goneSubusers = ids.filter((id) => !this.snapshot.findSubuser(id))
-      yield { subusers, goneSubusers }
+      const [subusers, goneSubusers] = split(ids, this.snapshot.subusers)
+      yield { subusers, gone: { subusers: goneSubusers } }
     }
   }
 
   private *changedExits(): Generator<StateChange> {
-    const now = new Map([...this.snapshot.exits()].map((exit) => [exit.id, exit]))
+    const now = new Map(this.snapshot.exits)
     const gone = [...this.exits.keys()].filter((id) => !now.has(id))
     const fresh = [...now.values()].filter((exit) => this.exits.get(exit.id) !== exit)
     this.exits = now
-    yield { goneExits: gone }
-    for (const each of slices(fresh)) yield { exits: each }
+    yield { gone: { exits: gone } }
+    for (const exits of slices(fresh)) yield { exits }
   }
 }
+
+/** The items with these keys, and the keys without an item. */
+const split = <Item>(keys: readonly string[], items: ReadonlyMap<string, Item>): [Item[], string[]] => [
+  keys.flatMap((key) => items.get(key) ?? []),
+  keys.filter((key) => !items.has(key)),
+]
 
 function* slices<Item>(items: readonly Item[]): Generator<Item[]> {
   for (let at = 0; at < items.length; at += maxAtOnce) yield items.slice(at, at + maxAtOnce)

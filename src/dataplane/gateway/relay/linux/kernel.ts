@@ -41,27 +41,6 @@ export type ByteCalls = Pick<
   'receive' | 'peek' | 'pass' | 'received' | 'send' | 'fill' | 'drain' | 'reclaim' | 'shutWrite'
 >
 
-/** Caches the text of client addresses. */
-function createSourceReader() {
-  const known = new Map<number, string>()
-  const format = (view: DataView, at: number): string => {
-    const read = readSocketAddress(view, at)
-    return read ? formatAddress(read.address) : ''
-  }
-  return {
-    read(view: DataView, at: number): string {
-      const quad = readQuadAt(view, at)
-      if (quad === undefined) return format(view, at)
-      const before = known.get(quad)
-      if (before !== undefined) return before
-      const text = format(view, at)
-      if (known.size >= maxSources) known.clear()
-      known.set(quad, text)
-      return text
-    },
-  }
-}
-
 /** System calls on preallocated memory. Errors are returned as negative errno. Only poll() waits. */
 export class Kernel {
   private readonly layout
@@ -69,7 +48,8 @@ export class Kernel {
   private readonly view = new DataView(this.arena.buffer)
   private readonly base = Number(ptr(this.arena))
   private readonly events
-  private readonly sources = createSourceReader()
+  /** Texts of IPv4 client addresses. */
+  private readonly sources = new Map<number, string>()
   /** Buffer of receive(); overwritten by the next call. */
   readonly received = this.arena.subarray(readAt, readAt + readBytes)
 
@@ -204,7 +184,15 @@ export class Kernel {
 
   /** Client address of the last accept(); empty if unknown. */
   acceptedFrom(): string {
-    return this.sources.read(this.view, addressAt)
+    const quad = readQuadAt(this.view, addressAt)
+    const known = quad === undefined ? undefined : this.sources.get(quad)
+    if (known !== undefined) return known
+    const read = readSocketAddress(this.view, addressAt)
+    const text = read ? formatAddress(read.address) : ''
+    if (quad === undefined) return text
+    if (this.sources.size >= maxSources) this.sources.clear()
+    this.sources.set(quad, text)
+    return text
   }
 
   /**

@@ -120,7 +120,7 @@ export class ReactorLoop {
       onExit: (report) => post({ type: 'exit', report }),
       onFault: this.onFault,
     })
-    this.reports = createReports(this.core, post, () => this.reactor.nowMs)
+    this.reports = createReports(this.core.metering, post, () => this.reactor.nowMs)
   }
 
   /** Returns when stopped and nothing is open. */
@@ -148,10 +148,9 @@ export class ReactorLoop {
   }
 
   private apply(change: StateChange): void {
-    const { proxies = [], subusers = [], exits = [], gateways = [] } = change
-    const { goneProxies = [], goneSubusers = [], goneExits = [], goneGateways = [] } = change
-    const changed = this.snapshot.apply({ proxies: [...proxies], subusers: [...subusers], exits: [...exits], gateways })
-    const forgotten = this.snapshot.forget(goneProxies, goneSubusers, goneExits, goneGateways)
+    const { proxies = [], subusers = [], exits = [], gateways = [], gone = {} } = change
+    const changed = this.snapshot.apply({ proxies, subusers, exits, gateways })
+    const forgotten = this.snapshot.forget(gone)
     this.core.changed({
       proxies: [...changed.proxies, ...forgotten.proxies],
       subusers: [...changed.subusers, ...forgotten.subusers],
@@ -194,7 +193,7 @@ export class ReactorLoop {
   private take(message: ToReactor): void {
     if (message.type === 'answer') this.takeAnswer(message)
     else if (message.type === 'looked-up') this.lookingUp.answer(message.ticket, message.answer)
-    else if (message.type === 'allow') this.core.allow(message.id, message.pool, message.upto)
+    else if (message.type === 'allow') this.core.metering.allow(message.id, message.pool, message.upto)
     else if (message.type === 'state') this.apply(message.change)
     else if (message.type === 'policy') this.policy = message.policy
     else if (message.type === 'speeds') this.speeds = message.speeds
@@ -246,17 +245,12 @@ export class ReactorLoop {
       this.reports.send()
       for (const message of this.leaseMessages.splice(0)) this.post(message)
     } else this.reports.sendIfDue(this.reactor.timers.after)
-    this.publishStatus()
-    const { totalBytes, hopBytes } = this.core.health
-    this.memory.totalBytes = totalBytes
-    this.memory.hopBytes = hopBytes ?? 0
-  }
-
-  /** Field by field: spreading an object of unknown shape is too slow for every turn. */
-  private publishStatus(): void {
+    // Field by field: spreading an object of unknown shape is too slow for every turn.
     const { open, connections, tunnels, dialling, settling, spared, turnedAway, starved } = this.core.status
     const { maxHeld } = this.held
     this.memory.status = { open, connections, tunnels, dialling, settling, maxHeld, spared, turnedAway, starved }
+    this.memory.totalBytes = this.core.metering.totalBytes
+    this.memory.hopBytes = this.core.metering.hopBytes
   }
 
   private isOver(): boolean {

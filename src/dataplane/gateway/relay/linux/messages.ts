@@ -1,34 +1,25 @@
 import type { MessagePort } from 'node:worker_threads'
-import type { Found, NodeExit, NodeGateway, NodeProxy, NodeSubuser } from '../../../../node-protocol/state.ts'
-import type { NodeCounts } from '../../../agent/data-path.ts'
+import type { FindBody, Found, StatePage } from '../../../../node-protocol/state.ts'
+import type { ClientSource, NodeCounts } from '../../../agent/data-path.ts'
+import type { Snapshot } from '../../../agent/snapshot.ts'
 import type { ExitReport } from '../../access/exit-health.ts'
 import type { Policy } from '../../access/policy.ts'
 import type { Lookup } from '../../dial/resolve.ts'
 import type { Speeds } from '../../metering/speed-limit.ts'
-import type { EngineDeps, EngineLimits } from '../engine.ts'
+import type { EngineDeps } from '../engine.ts'
 
-export type ReactorTerms = {
+export type ReactorTerms = Pick<EngineDeps, 'limits' | 'hop'> & {
   readonly inbox: MessagePort
   readonly memory: SharedArrayBuffer
   /** An eventfd that wakes the reactor. */
   readonly bell: number
-  readonly limits: EngineLimits
-  readonly hop: EngineDeps['hop']
   readonly isStrict: boolean
 }
 
-export type StateChange = {
-  readonly proxies?: readonly NodeProxy[]
-  readonly goneProxies?: readonly string[]
-  readonly subusers?: readonly NodeSubuser[]
-  readonly goneSubusers?: readonly string[]
-  readonly exits?: readonly NodeExit[]
-  readonly goneExits?: readonly string[]
-  readonly gateways?: readonly NodeGateway[]
-  readonly goneGateways?: readonly string[]
+export type StateChange = Partial<Pick<StatePage, 'proxies' | 'subusers' | 'exits' | 'gateways'>> & {
+  readonly gone?: Parameters<Snapshot['forget']>[0]
 }
 
-type Question = { username: string } | { source: string; port: number }
 type Addresses = Awaited<ReturnType<Lookup>>
 
 /** From the main thread to a reactor. */
@@ -50,7 +41,7 @@ export type ToReactor =
 
 /** From a reactor to the main thread. */
 export type FromReactor =
-  | { readonly type: 'ask'; readonly ticket: number; readonly question: Question; readonly source: string }
+  | { readonly type: 'ask'; readonly ticket: number; readonly question: FindBody; readonly source: string }
   | { readonly type: 'look-up'; readonly ticket: number; readonly name: string; readonly version: 4 | 6 }
   | { readonly type: 'unlistened'; readonly descriptor: number }
   | { readonly type: 'tls-taken'; readonly descriptor: number }
@@ -68,7 +59,7 @@ export type CountsMessage = {
   readonly type: 'counts'
   readonly counts: NodeCounts
   readonly leased: readonly LeaseStatus[]
-  readonly sources: readonly { readonly id: string; readonly address: string }[]
+  readonly sources: readonly ClientSource[]
   /** Journal now. */
   readonly isUrgent: boolean
 }

@@ -1,5 +1,4 @@
-import type { Address } from '../../../../core/address.ts'
-import { readAddressCached } from '../../../../core/address.ts'
+import { type Address, readAddressCached } from '../../../../core/address.ts'
 import { notInSet, type SetIndex, SwapRemoveSet } from '../../../../core/swap-remove-set.ts'
 import type { RefusalCode } from '../../access/refusals.ts'
 import type { Connected, Dialler, IsDeliveredHere } from '../../dial/upstream.ts'
@@ -73,7 +72,6 @@ const lookEveryMs = 25
 /** Outgoing connections are not counted. */
 const ignore = (): void => {}
 
-type Tell = (connected: Connected<Side>) => void
 /** `made`: connected since the last check. */
 type Attempts = { readonly open: SwapRemoveSet<'openIndex', Attempt>; made: Side[] }
 
@@ -131,7 +129,7 @@ class Attempt implements TurnTaker {
     private readonly port: number,
     private readonly from: Address | undefined,
     readonly giveUpAt: number,
-    private readonly tell: Tell,
+    private readonly tell: (connected: Connected<Side>) => void,
   ) {}
 
   takeTurn(): void {

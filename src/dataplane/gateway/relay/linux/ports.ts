@@ -1,5 +1,6 @@
 import { constants } from 'node:os'
 import { readAddress } from '../../../../core/address.ts'
+import type { Snapshot } from '../../../agent/snapshot.ts'
 import { noRoom } from '../engine.ts'
 import type { Kernel } from './kernel.ts'
 import type { ReactorThread } from './thread.ts'
@@ -39,10 +40,10 @@ export class ListeningPorts {
   }
 
   /** Opens and closes customer ports. */
-  openThese(wanted: ReadonlySet<number>, note: (port: number, error: unknown) => void): void {
+  openThese(wanted: Snapshot['ports'], note: (port: number, error: unknown) => void): void {
     for (const [port, descriptor] of this.open)
       if (port !== this.mainPort && !wanted.has(port)) this.drop(port, descriptor)
-    const missing = [...wanted].filter((port) => !this.open.has(port))
+    const missing = [...wanted.keys()].filter((port) => !this.open.has(port))
     const room = Math.max(0, this.max - (this.open.size - 1))
     for (const port of missing.slice(0, room)) {
       try {

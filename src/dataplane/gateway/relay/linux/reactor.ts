@@ -172,7 +172,8 @@ export class Reactor {
     this.nowMs = this.clock()
     const maxMs = this.waiting.length > 0 || hear() ? 0 : this.timers.dueInMs(maxWaitMs)
     const count = this.kernel.poll(this.poll, maxMs)
-    this.look()
+    this.nowMs = this.clock()
+    this.wallMs = Date.now()
     if (count < 0 && count !== -EINTR) throw new Error(`epoll_wait failed with ${-count}`)
     hear()
     this.seen += Math.max(0, count)
@@ -181,11 +182,6 @@ export class Reactor {
     this.takeTurns()
     drainMicrotasks()
     this.descriptors.flush()
-  }
-
-  private look(): void {
-    this.nowMs = this.clock()
-    this.wallMs = Date.now()
   }
 
   private dispatch(index: number): void {

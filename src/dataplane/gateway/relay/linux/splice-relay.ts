@@ -1,5 +1,8 @@
+import type { ByteAllowance } from '../../metering/allowance.ts'
+import type { TunnelMeter } from '../../metering/tunnel-meter.ts'
 import type { Side } from '../side.ts'
-import { type Pipes, pipeBytes } from './descriptors.ts'
+import type { ProxyTunnel } from '../tunnel.ts'
+import { type PipePool, pipeBytes } from './descriptors.ts'
 import { type ByteCalls, type KernelPipe, readBytes } from './kernel.ts'
 import { EAGAIN, EINVAL, EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP } from './numbers.ts'
 
@@ -33,25 +36,23 @@ export const flowEvents = [
   'ended',
 ] as const
 
-const flowActions = [
-  'nothing',
-  /** Read and pass on. */
-  'fill',
-  /** Write held bytes. */
-  'drain',
-  /** Request bytes and wait. */
-  'wait',
-  /** Half-close the sink. */
-  'shut',
-  /** End the tunnel. */
-  'exhaust',
-  /** A bug. */
-  'fault',
-] as const
-
 export type FlowState = (typeof flowStates)[number]
 export type FlowEvent = (typeof flowEvents)[number]
-type FlowAction = (typeof flowActions)[number]
+
+type FlowAction =
+  | 'nothing'
+  /** Read and pass on. */
+  | 'fill'
+  /** Write held bytes. */
+  | 'drain'
+  /** Request bytes and wait. */
+  | 'wait'
+  /** Half-close the sink. */
+  | 'shut'
+  /** End the tunnel. */
+  | 'exhaust'
+  /** A bug. */
+  | 'fault'
 
 /** An action, and the next state if it changes. Events that are not listed do nothing. */
 type Cell = FlowAction | readonly [FlowAction, FlowState]
@@ -78,7 +79,6 @@ const flowTable: Readonly<Record<FlowState, Readonly<Partial<Record<FlowEvent, C
 }
 
 type Step = { readonly action: FlowAction; readonly next: FlowState }
-type Steps<Of extends FlowState> = Readonly<Record<Of, Readonly<Record<FlowEvent, Step>>>>
 
 /** The table in the shape used per event. */
 export const flowSteps = Object.fromEntries(
@@ -91,7 +91,7 @@ export const flowSteps = Object.fromEntries(
       }),
     ),
   ]),
-) as Steps<FlowState>
+) as Readonly<Record<FlowState, Readonly<Record<FlowEvent, Step>>>>
 
 export type RelayEnd = {
   readonly descriptor: number
@@ -107,28 +107,15 @@ export type RelayEnd = {
 }
 
 /** The part of a tunnel that a relay uses. */
-type RelayedTunnel = {
-  readonly meter: {
-    takeSent(bytes: number): number
-    takeReceived(bytes: number): number
-    cut(): void
-    readonly allowance: {
-      readonly left: number
-      readonly isUsedUp: boolean
-      readonly hasSome: boolean
-      askForMore(): void
-      onChange(wake: () => void): () => void
-    }
+type RelayedTunnel = Pick<ProxyTunnel, 'activeAt' | 'isHalfOpen' | 'relay' | 'finish'> & {
+  readonly meter: Pick<TunnelMeter, 'takeSent' | 'takeReceived' | 'cut'> & {
+    readonly allowance: Pick<ByteAllowance, 'left' | 'isUsedUp' | 'hasSome' | 'askForMore' | 'onChange'>
   }
-  activeAt: number
-  isHalfOpen: boolean
-  relay: { cut(): void } | undefined
-  finish(): void
 }
 
 export type RelayDeps = {
   readonly calls: ByteCalls
-  readonly pipes: Pipes
+  readonly pipes: Pick<PipePool, 'take' | 'give'>
   readonly clock: () => number
   readonly queue: (flow: Flow) => void
   readonly noteHeld: (bytes: number) => void

@@ -4,7 +4,6 @@ import { formatAddress, readAddress } from '../../../../core/address.ts'
 import {
   eventLayoutOf,
   type Processor,
-  readEvent,
   readQuadAt,
   readSocketAddress,
   readTcpInfo,
@@ -12,6 +11,12 @@ import {
   writeEvent,
   writeSocketAddress,
 } from './structures.ts'
+
+const readEvent = (from: DataView, at: number, { oursAt }: ReturnType<typeof eventLayoutOf>) => ({
+  events: from.getUint32(at, true),
+  descriptor: from.getInt32(at + oursAt, true),
+  life: from.getInt32(at + oursAt + 4, true),
+})
 
 const hex = (view: DataView, bytes: number): string =>
   Buffer.from(view.buffer, view.byteOffset, bytes)

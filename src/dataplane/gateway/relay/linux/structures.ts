@@ -18,14 +18,6 @@ export function writeEvent(into: DataView, at: number, layout: EventLayout, even
   into.setInt32(at + layout.oursAt + 4, event.life, true)
 }
 
-export function readEvent(from: DataView, at: number, layout: EventLayout): PollEvent {
-  return {
-    events: from.getUint32(at, true),
-    descriptor: from.getInt32(at + layout.oursAt, true),
-    life: from.getInt32(at + layout.oursAt + 4, true),
-  }
-}
-
 /** `sockaddr_in6`, the longer one. */
 export const maxSocketAddressBytes = 28
 const ipv4Bytes = 16

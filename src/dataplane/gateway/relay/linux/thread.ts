@@ -1,5 +1,4 @@
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
-import type { EngineDeps, EngineLimits } from '../engine.ts'
 import { ownedIn } from './descriptors.ts'
 import type { Kernel } from './kernel.ts'
 import type { FromReactor, ReactorTerms, ToReactor } from './messages.ts'
@@ -16,19 +15,15 @@ export class ReactorThread {
   private readonly kernel
   private worker: Worker | undefined
   private outbox: MessagePort | undefined
-  private buffer = makeMemory()
-  memory: SharedMemory = viewMemory(this.buffer)
+  memory: SharedMemory = viewMemory(makeMemory())
   private bell = -1
   private isWanted = false
   private bornAt = 0
   private pauseMs = firstPauseMs
 
   constructor(
-    private readonly deps: {
+    private readonly deps: Pick<ReactorTerms, 'limits' | 'hop' | 'isStrict'> & {
       kernel: Kernel
-      limits: EngineLimits
-      hop: EngineDeps['hop']
-      isStrict: boolean
       onMessage: (message: FromReactor) => void
       onDeath: (fault: unknown) => void
       onBirth: () => void
@@ -73,19 +68,13 @@ export class ReactorThread {
   }
 
   private spawn(): void {
-    this.buffer = makeMemory()
-    this.memory = viewMemory(this.buffer)
+    const memory = makeMemory()
+    this.memory = viewMemory(memory)
     this.bell = this.kernel.openBell()
     if (this.bell < 0) throw new Error(`eventfd failed with ${-this.bell}`)
     const { port1, port2 } = new MessageChannel()
-    const terms: ReactorTerms = {
-      inbox: port2,
-      memory: this.buffer,
-      bell: this.bell,
-      limits: this.deps.limits,
-      hop: this.deps.hop,
-      isStrict: this.deps.isStrict,
-    }
+    const { limits, hop, isStrict } = this.deps
+    const terms: ReactorTerms = { inbox: port2, memory, bell: this.bell, limits, hop, isStrict }
     const born = new Worker(new URL('./worker.ts', import.meta.url), { workerData: terms, transferList: [port2] })
     let fault: unknown = new Error('a reactor ended without a word')
     born.on('message', (message: FromReactor) => {

@@ -5,9 +5,8 @@ import type { TlsSocket } from '../../../tls/tls-socket.ts'
 import { GatewayCore, tickMs } from '../core.ts'
 import { createHeldGauge, type Engine, type EngineDeps, noRoom } from '../engine.ts'
 import { Relay } from '../relay.ts'
-import { noteHandshake, toSideSocket } from '../secured-socket.ts'
 import { patient, Side } from '../side.ts'
-import type { Sockets } from '../sockets.ts'
+import { noteHandshake, type Sockets, toSideSocket } from '../sockets.ts'
 import { createAccepter, type Listening } from './accepter.ts'
 import { after, createDialler, handlers } from './dialler.ts'
 
@@ -57,7 +56,7 @@ export class PortableEngine implements Engine {
   }
 
   get dataPath(): DataPath {
-    return this.core
+    return this.core.metering
   }
 
   takeTls(tls: TlsSocket): void {
@@ -153,13 +152,13 @@ export class PortableEngine implements Engine {
 
   /** Opens and closes customer ports. */
   private listenOnPorts(note: (port: number, error: unknown) => void): void {
-    const wanted = new Set(this.deps.snapshot.ports())
+    const wanted = this.deps.snapshot.ports
     for (const [port, listener] of this.openListeners) {
       if (port === this.mainPort || wanted.has(port)) continue
       this.openListeners.delete(port)
       listener.stop()
     }
-    const missing = [...wanted].filter((port) => !this.openListeners.has(port))
+    const missing = [...wanted.keys()].filter((port) => !this.openListeners.has(port))
     const room = Math.max(0, this.deps.limits.ports - (this.openListeners.size - 1))
     for (const port of missing.slice(0, room)) {
       try {
