@@ -13,6 +13,7 @@ const listOf = <Shape extends z.ZodRawShape>(shape: Shape) => z.array(z.object(s
 export const maxBeside = 3
 
 const bootName = z.string().regex(/^[0-9a-z_-]{8,64}$/)
+const exitId = z.string().max(64)
 
 /**
  * Counts are cumulative since the boot and lease requests are numbered, so a report may be repeated, late or reordered.
@@ -55,7 +56,7 @@ export const reportBodySchema = z.object({
   hosts: listOf({ id: z.string(), pool: z.string(), host: z.string().max(253), ...bytes }),
   sources: listOf({ id: z.string(), address: z.string().max(45) }),
   /** For comparison with a supplier's bill. */
-  exits: listOf({ id: z.string().max(64), ...bytes }).optional(),
+  exits: listOf({ id: exitId, ...bytes }).optional(),
   /** Ed25519, base64url. */
   hop_key: z
     .string()
@@ -64,12 +65,7 @@ export const reportBodySchema = z.object({
   /** Customer ports that fit; unlimited if omitted. */
   max_ports: count.optional(),
   /** Exit states, repeated every 10 s. The shop drops states older than 30 s. */
-  exit_reports: listOf({
-    id: z.string().max(64),
-    up: z.boolean(),
-    since: count,
-    reason: z.string().max(200),
-  }).optional(),
+  exit_reports: listOf({ id: exitId, up: z.boolean(), since: count, reason: z.string().max(200) }).optional(),
 })
 export type ReportBody = z.infer<typeof reportBodySchema>
 

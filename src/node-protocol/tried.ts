@@ -39,7 +39,6 @@ export type TriedRange = TriedBody['ranges'][number]
 
 /** `POST /node/v1/tried`. */
 export const triedAnswerSchema = z.object({ now: count })
-export type TriedAnswer = z.infer<typeof triedAnswerSchema>
 
 /** `GET /node/v1/seen`: the address that the shop saw. */
 export const seenSchema = z.object({ from: z.string().max(45) })

@@ -1,4 +1,4 @@
-import type { DataPath, SubuserCount } from '../../src/dataplane/agent/data-path.ts'
+import type { DataPath, Reported } from '../../src/dataplane/agent/data-path.ts'
 import type { LeaseAgent } from '../../src/dataplane/agent/meter.ts'
 
 type Subject = { readonly id: string; readonly pool: string; received: number; sent: number; upto: number }
@@ -47,7 +47,7 @@ export class ModelRelay implements DataPath {
   }
 
   takeChanged() {
-    const subusers: SubuserCount[] = [...this.changed].flatMap((key) => {
+    const subusers: Reported<'subusers'>[] = [...this.changed].flatMap((key) => {
       const subject = this.subjects.get(key)
       if (!subject) return []
       const { id, pool, received, sent } = subject

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
-import type { PeerCount } from '../../src/dataplane/agent/data-path.ts'
+import type { Reported } from '../../src/dataplane/agent/data-path.ts'
 import { netAddresses } from '../harness/netns.ts'
 import { findNetnsSupport } from '../harness/netns-support.ts'
 import { isLong } from '../harness/scale.ts'
@@ -45,7 +45,7 @@ describe('byte counts of a VPN device', () => {
   afterAll(() => scene?.net.close())
 
   async function counted() {
-    const own = (await scene.node.ask<PeerCount[]>('counts')).find((each) => each.id === customer.peer.id)
+    const own = (await scene.node.ask<Reported<'peers'>[]>('counts')).find((each) => each.id === customer.peer.id)
     if (own) {
       expect(own.received).toBeGreaterThanOrEqual(current.received)
       expect(own.sent).toBeGreaterThanOrEqual(current.sent)
@@ -91,7 +91,7 @@ describe('byte counts of a VPN device', () => {
     await expectAgreement()
     await transfer()
     await until('a new count', async () => {
-      const [own] = await scene.node.ask<PeerCount[]>('counts')
+      const [own] = await scene.node.ask<Reported<'peers'>[]>('counts')
       if (!own) return false
       current = { received: own.received, sent: own.sent }
       expect(own.handshake_at).toBeWithin(startedAt, Date.now() + 1)
@@ -141,7 +141,7 @@ describe('byte counts of a VPN device', () => {
     await transfer()
     await expectAgreement()
     await client.worker.ask('drain', { url: `http://${netAddresses.origin4}/bytes?count=${megabyte}` })
-    const [last] = await scene.node.ask<PeerCount[]>('close')
+    const [last] = await scene.node.ask<Reported<'peers'>[]>('close')
     expect((last?.received ?? 0) - current.received).toBeGreaterThan(megabyte)
   })
 })

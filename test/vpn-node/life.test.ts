@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
-import type { PeerCount } from '../../src/dataplane/agent/data-path.ts'
+import type { Reported } from '../../src/dataplane/agent/data-path.ts'
 import { netAddresses } from '../harness/netns.ts'
 import { findNetnsSupport } from '../harness/netns-support.ts'
 import { startStopwatch } from '../harness/stopwatch.ts'
@@ -92,7 +92,7 @@ describe('VPN devices during the transfer of another device', () => {
   test('a VPN node cuts off a device whose traffic is used up, however often the shop repeats its state', async () => {
     const left = 3_000_000
     const countOf = async () => {
-      const counts = await scene.node.ask<PeerCount[]>('counts')
+      const counts = await scene.node.ask<Reported<'peers'>[]>('counts')
       const own = counts.find((each) => each.id === customers[0].peer.id)
       return own ? own.received + own.sent : before
     }

@@ -47,7 +47,7 @@ describe('credential lookups of the node', () => {
     expect(await lookup.find({ username: 'known' }, 'a')).toMatchObject({ outcome: 'found' })
     expect(requests).toHaveLength(2)
     failures = 10
-    expect(await lookup.find({ username: 'known' }, 'a')).toEqual({ outcome: 'unasked', why: 'unreachable' })
+    expect(await lookup.find({ username: 'known' }, 'a')).toEqual({ outcome: 'unanswered', why: 'unreachable' })
     expect(requests).toHaveLength(4)
   })
 
@@ -56,7 +56,7 @@ describe('credential lookups of the node', () => {
       timing.spend(2_000)
       throw new LinkError('unreachable', 'no answer in time')
     })
-    expect(await lookup.find({ username: 'known' }, 'a')).toEqual({ outcome: 'unasked', why: 'unreachable' })
+    expect(await lookup.find({ username: 'known' }, 'a')).toEqual({ outcome: 'unanswered', why: 'unreachable' })
     expect(requests).toHaveLength(1)
     const refused = open(() => Promise.reject(new LinkError('refused', 'answered 401', 401)))
     await refused.lookup.find({ username: 'known' }, 'a')
@@ -96,7 +96,7 @@ describe('credential lookups of the node', () => {
       const { lookup, requests } = open(async () => found)
       for (let index = 0; index < 300; index += 1) await lookup.find({ username: 'known' }, 'a')
       expect(requests).toHaveLength(200)
-      expect(await lookup.find({ username: 'known' }, 'a')).toEqual({ outcome: 'unasked', why: 'limited' })
+      expect(await lookup.find({ username: 'known' }, 'a')).toEqual({ outcome: 'unanswered', why: 'limited' })
     }
   })
 
@@ -112,7 +112,7 @@ describe('credential lookups of the node', () => {
     const { lookup, requests, timing } = open(async () => none)
     for (let index = 0; index < 300; index += 1) await lookup.find({ username: `g${index}` }, 'guesser')
     expect(requests).toHaveLength(200)
-    expect(await lookup.find({ username: 'more' }, 'guesser')).toEqual({ outcome: 'unasked', why: 'limited' })
+    expect(await lookup.find({ username: 'more' }, 'guesser')).toEqual({ outcome: 'unanswered', why: 'limited' })
     expect(await lookup.find({ username: 'more' }, 'honest')).toEqual({ outcome: 'none' })
     await timing.advance(1_000)
     for (let index = 0; index < 300; index += 1) await lookup.find({ username: `h${index}` }, 'guesser')
@@ -131,7 +131,7 @@ describe('credential lookups of the node', () => {
   test('the node has at most 256 lookups in flight', async () => {
     const { lookup, requests } = open(() => new Promise<Found>(() => {}))
     const last = Array.from({ length: 300 }, (_, index) => lookup.find({ username: `g${index}` }, `s${index}`)).at(-1)
-    expect(await last).toEqual({ outcome: 'unasked', why: 'limited' })
+    expect(await last).toEqual({ outcome: 'unanswered', why: 'limited' })
     expect(requests).toHaveLength(256)
   })
 
@@ -141,7 +141,7 @@ describe('credential lookups of the node', () => {
       if (isUnreachable) throw new LinkError('unreachable', 'away')
       return proxy
     })
-    expect(await lookup.find({ username: 'known' }, 'a')).toEqual({ outcome: 'unasked', why: 'unreachable' })
+    expect(await lookup.find({ username: 'known' }, 'a')).toEqual({ outcome: 'unanswered', why: 'unreachable' })
     isUnreachable = false
     expect((await lookup.find({ username: 'known' }, 'a')).outcome).toBe('found')
   })

@@ -4,11 +4,11 @@ import { type FindBody, type Found, findBodySchema } from '../../node-protocol/s
 import { createLimitedLog, type NodeLog } from './runtime.ts'
 import { LinkError, type ShopLink } from './shop-link.ts'
 
-/** `unasked`: the node did not reach the shop; the gateway tells the client to retry. */
+/** `unanswered`: the node did not reach the shop; the gateway tells the client to retry. */
 type LookupResult =
   | { readonly outcome: 'found'; readonly found: Found }
   | { readonly outcome: 'none' }
-  | { readonly outcome: 'unasked'; readonly why: 'limited' | 'unreachable' }
+  | { readonly outcome: 'unanswered'; readonly why: 'limited' | 'unreachable' }
 
 const missTtlMs = 2_000
 /** A lookup that fails within this time is sent once more. */
@@ -48,7 +48,7 @@ export class CredentialLookup {
     if (isMissed || !findBodySchema.safeParse(question).success) return { outcome: 'none' }
     const running = this.inFlight.get(key)
     if (running) return running
-    if (!this.mayAsk(source)) return { outcome: 'unasked', why: 'limited' }
+    if (!this.mayAsk(source)) return { outcome: 'unanswered', why: 'limited' }
     const answer = this.askShop(question, key)
     this.inFlight.set(key, answer)
     return answer
@@ -76,21 +76,19 @@ export class CredentialLookup {
     try {
       const found = await this.findTwice(question)
       if (found.proxy !== null || found.subuser !== null) return { outcome: 'found', found }
-      if ('source' in question) this.remember(key)
+      if ('source' in question) {
+        this.misses.delete(key)
+        // Evicts the oldest entry of a full map.
+        for (const oldest of this.misses.keys().take(this.misses.size < maxMisses ? 0 : 1)) this.misses.delete(oldest)
+        this.misses.set(key, this.deps.now())
+      }
       return { outcome: 'none' }
     } catch (error) {
       if (!(error instanceof LinkError)) throw error
       this.limitedLog(error.trouble === 'fault' ? 'error' : 'warn', 'credential not asked for', { fault: error })
-      return { outcome: 'unasked', why: 'unreachable' }
+      return { outcome: 'unanswered', why: 'unreachable' }
     } finally {
       this.inFlight.delete(key)
     }
-  }
-
-  /** A full map evicts its oldest entry; a Map keeps insertion order. */
-  private remember(key: string): void {
-    this.misses.delete(key)
-    for (const oldest of this.misses.keys().take(this.misses.size < maxMisses ? 0 : 1)) this.misses.delete(oldest)
-    this.misses.set(key, this.deps.now())
   }
 }

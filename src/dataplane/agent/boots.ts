@@ -5,7 +5,6 @@ import type { Clock } from '../../core/time.ts'
 import { listEarlier } from './earlier.ts'
 import { findFile, writeOwnFile } from './own-file.ts'
 
-const fileName = 'last-boot'
 /** Base 36: nine characters hold the milliseconds of the next three thousand years. */
 const timeDigits = 9
 /** Later times come from a damaged file and are ignored. */
@@ -18,7 +17,7 @@ export function makeBoot(deps: {
   readonly clock: Clock
   readonly randomBytes: (count: number) => Uint8Array
 }): string {
-  const path = join(deps.folder, fileName)
+  const path = join(deps.folder, 'last-boot')
   const remembered = findFile(path)?.trim() ?? ''
   const known = [remembered, ...listEarlier(deps.folder)].flatMap(findTime)
   const at = Math.max(Math.trunc(deps.clock()), ...known.map((each) => each + 1))

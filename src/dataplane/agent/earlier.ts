@@ -8,9 +8,6 @@ import { LinkError, type ShopLink } from './shop-link.ts'
 /** Longer journals are read up to here. */
 const maxJournalBytes = 256 * 1024 * 1024
 const maxJournals = 10_000
-const firstPauseMs = 100
-const maxPauseMs = 5_000
-/** Attempts at a report that the shop rejects. */
 const maxBadAnswers = 8
 
 /** Boots with a journal, oldest first; with `boot`, only earlier ones: a later boot is alive. */
@@ -127,7 +124,7 @@ async function sendOne(
       if (error.blamesRequest) badAnswers += 1
       if (badAnswers >= maxBadAnswers) return false
       if (failures === 1) deps.log.warn('earlier counts not taken yet', { boot: report.boot, fault: error })
-      await deps.timing.pause(growingPause(failures, firstPauseMs, maxPauseMs, deps.chance), deps.end)
+      await deps.timing.pause(growingPause(failures, 100, 5_000, deps.chance), deps.end)
     }
   }
   return false

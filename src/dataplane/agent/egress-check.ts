@@ -38,7 +38,6 @@ export class EgressCheck {
   /** The last call failed because of the shop's certificate. */
   isDistrusted = false
   private at = 0n
-  /** Calls per pass over the range. */
   readonly stepsPerRound: number
 
   constructor(

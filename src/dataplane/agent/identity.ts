@@ -20,8 +20,6 @@ const identityName = 'node.json'
 const draftName = 'joining-secret'
 
 const keyPollMs = 200
-const firstPauseMs = 250
-const maxPauseMs = 5_000
 const shippedWaitMs = 600_000
 /** No warnings about a missing key or shop before this: a new shop first creates its tables. */
 const keySoonMs = 20_000
@@ -65,13 +63,13 @@ function findSaved(deps: IdentityDeps): NodeIdentity | undefined {
 
 /** An unreachable shop has not refused the node. */
 async function isRefused(deps: IdentityDeps, saved: NodeIdentity): Promise<boolean> {
-  try {
-    await deps.linkWith(saved.secret).state(undefined, 0, deps.end)
-    return false
-  } catch (error) {
-    if (error instanceof LinkError) return error.trouble === 'refused'
-    throw error
-  }
+  const outcome = await deps.linkWith(saved.secret).state(undefined, 0, deps.end).catch(orLinkError)
+  return outcome instanceof LinkError && outcome.trouble === 'refused'
+}
+
+function orLinkError(error: unknown): LinkError {
+  if (error instanceof LinkError) return error
+  throw error
 }
 
 /** Whether the key file is newer than the identity: this machine's shop was replaced or reset. */
@@ -109,10 +107,12 @@ async function joinShop(deps: IdentityDeps): Promise<NodeIdentity> {
       await timing.pause(keyPollMs, deps.end)
       continue
     }
-    const outcome = await tryKey(deps, key, secret)
+    const body = { key, secret, version: deps.version }
+    const outcome = await deps.linkWith(secret).join(body, deps.end).catch(orLinkError)
     if (!(outcome instanceof LinkError)) return save(deps, { ...outcome, secret })
     lastTrouble = outcome.message
-    if (isKeySpent(outcome)) {
+    // The shop rejected this key; other errors are retried.
+    if (outcome.trouble === 'refused' || (outcome.blamesRequest && outcome.status !== 500)) {
       spent.add(key)
       deps.log.warn('join key refused', { fault: outcome })
     } else {
@@ -122,24 +122,11 @@ async function joinShop(deps: IdentityDeps): Promise<NodeIdentity> {
       if (!isSoon || outcome.trouble !== 'unreachable') {
         limitedLog('warn', 'not joined yet', { explanation: outcome.message })
       }
-      await timing.pause(growingPause(failures, firstPauseMs, maxPauseMs, deps.chance), deps.end)
+      await timing.pause(growingPause(failures, 250, 5_000, deps.chance), deps.end)
     }
   }
   throw new IdentityError(`this node has not joined the shop: ${lastTrouble}; \`turnpike node key\` prints a new one`)
 }
-
-async function tryKey(deps: IdentityDeps, key: string, secret: string): Promise<Joined | LinkError> {
-  try {
-    return await deps.linkWith(secret).join({ key, secret, version: deps.version }, deps.end)
-  } catch (error) {
-    if (error instanceof LinkError) return error
-    throw error
-  }
-}
-
-/** The shop rejected this key; other errors are retried. */
-const isKeySpent = (error: LinkError): boolean =>
-  error.trouble === 'refused' || (error.blamesRequest && error.status !== 500)
 
 /** The secret of an interrupted join, or a new one that is saved first. */
 function takeDraft(deps: IdentityDeps): string {

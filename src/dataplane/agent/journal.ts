@@ -2,7 +2,7 @@ import { closeSync, fdatasync, fsync, mkdirSync, openSync, renameSync, rmSync, w
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { crc32 } from 'node:zlib'
-import type { NodeCounts, PeerCount, ProxyCount, SubuserCount } from './data-path.ts'
+import type { NodeCounts, Reported } from './data-path.ts'
 import { openOwn } from './own-file.ts'
 import { createLimitedLog, type NodeLog, parseJson, type Timing } from './runtime.ts'
 
@@ -10,9 +10,9 @@ import { createLimitedLog, type NodeLog, parseJson, type Timing } from './runtim
 export type KeptCounts = Pick<NodeCounts, 'proxies' | 'subusers' | 'peers'>
 
 type KeptCount =
-  | { readonly of: 'proxy'; readonly count: ProxyCount }
-  | { readonly of: 'subuser'; readonly count: SubuserCount }
-  | { readonly of: 'peer'; readonly count: PeerCount }
+  | { readonly of: 'proxy'; readonly count: Reported<'proxies'> }
+  | { readonly of: 'subuser'; readonly count: Reported<'subusers'> }
+  | { readonly of: 'peer'; readonly count: Reported<'peers'> }
 
 /** The key of a subject. A sub-user's id and pool contain no line break. */
 export function keyOf(kept: KeptCount): string {

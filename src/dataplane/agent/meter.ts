@@ -1,14 +1,5 @@
 import { maxInReport, type ReportAnswer, type ReportBody } from '../../node-protocol/report.ts'
-import type {
-  ClientSource,
-  DataPath,
-  ExitCounter,
-  HostCount,
-  NodeCounts,
-  PeerCount,
-  ProxyCount,
-  SubuserCount,
-} from './data-path.ts'
+import type { DataPath, NodeCounts, Reported } from './data-path.ts'
 import type { Journal } from './journal.ts'
 import { type Chance, createBell, createLimitedLog, growingPause, type NodeLog, type Timing } from './runtime.ts'
 import { LinkError, type ShopLink } from './shop-link.ts'
@@ -26,17 +17,17 @@ const maxHosts = 20_000
 const maxSources = 20_000
 
 const subjectKey = (id: string, pool: string): string => `${id}\n${pool}`
-const hostKey = ({ id, pool, host }: HostCount): string => `${subjectKey(id, pool)}\n${host}`
-const sourceKey = ({ id, address }: ClientSource): string => `${id}\n${address}`
+const hostKey = ({ id, pool, host }: Reported<'hosts'>): string => `${subjectKey(id, pool)}\n${host}`
+const sourceKey = ({ id, address }: Reported<'sources'>): string => `${id}\n${address}`
 
 /** Counts and lease requests that the shop has not confirmed, the latest per subject. */
 class ReportQueue {
-  private readonly proxies = new Map<number, ProxyCount>()
-  private readonly subusers = new Map<string, SubuserCount>()
-  private readonly peers = new Map<string, PeerCount>()
-  private readonly hosts = new Map<string, HostCount>()
-  private readonly sources = new Map<string, ClientSource>()
-  private readonly exits = new Map<string, ExitCounter>()
+  private readonly proxies = new Map<number, Reported<'proxies'>>()
+  private readonly subusers = new Map<string, Reported<'subusers'>>()
+  private readonly peers = new Map<string, Reported<'peers'>>()
+  private readonly hosts = new Map<string, Reported<'hosts'>>()
+  private readonly sources = new Map<string, Reported<'sources'>>()
+  private readonly exits = new Map<string, Reported<'exits'>>()
   private readonly leaseRequests = new Map<string, PendingLeaseRequest>()
   private turn = 0
 
@@ -53,7 +44,7 @@ class ReportQueue {
     }
   }
 
-  addSources(seen: readonly ClientSource[]): void {
+  addSources(seen: readonly Reported<'sources'>[]): void {
     for (const each of seen) {
       if (this.sources.size < maxSources && each.address.length <= 45) this.sources.set(sourceKey(each), each)
     }
@@ -78,7 +69,7 @@ class ReportQueue {
   /** Up to `max` items of each kind, oldest first, with the counts that the lease requests refer to. */
   batch(max = maxInReport): Batch {
     const requested = [...this.leaseRequests.values().take(max)]
-    const counted = new Set<SubuserCount>()
+    const counted = new Set<Reported<'subusers'>>()
     for (const each of requested) {
       const count = this.subusers.get(subjectKey(each.id, each.pool))
       if (count) counted.add(count)
@@ -151,8 +142,6 @@ const noteEveryMs = 900
 const heartbeatMs = 2_000
 /** Lease requests within this time share a report. */
 const collectMs = 5
-const firstPauseMs = 100
-const maxPauseMs = 5_000
 /** Journal writes take at most a tenth of the time, and wait at most maxRestMs. */
 const restTimes = 9
 const maxRestMs = 100
@@ -175,7 +164,6 @@ export type MeterDeps = {
   /** Earlier boots that still run and drain. */
   readonly beside?: readonly string[] | undefined
   readonly lagMs: () => number
-  /** Extra fields of a gateway's report. */
   readonly extraFields?: (() => Pick<ReportBody, 'hop_key' | 'exit_reports'>) | undefined
   /** Reports earlier boots' journals; resolves to whether none is left. Lease requests wait for the first attempt. */
   readonly sendEarlier?: (end: AbortSignal) => Promise<boolean>
@@ -235,8 +223,12 @@ export class Meter {
   noteNow(): void {
     if (this.stopping || this.isNoteDue) return
     const restMs = this.restEndsAt - this.timing.now()
-    if (restMs <= 0) this.gather()
-    else void this.noteAfter(restMs)
+    if (restMs <= 0) return this.gather()
+    this.isNoteDue = true
+    void this.timing.pause(restMs, this.end.signal).finally(() => {
+      this.isNoteDue = false
+      if (!this.stopping) this.gather()
+    })
   }
 
   start(): void {
@@ -264,7 +256,6 @@ export class Meter {
     return this.stopping
   }
 
-  /** Takes the data path's counts and journals them. */
   private gather(): void {
     const beganAt = this.timing.now()
     const { dataPath, journal } = this.deps
@@ -373,7 +364,7 @@ export class Meter {
   }
 
   private pauseAfterFailure(until: AbortSignal): Promise<void> {
-    return this.timing.pause(growingPause(this.failures, firstPauseMs, maxPauseMs, this.deps.chance), until)
+    return this.timing.pause(growingPause(this.failures, 100, 5_000, this.deps.chance), until)
   }
 
   private async tryEarlier(): Promise<boolean> {
@@ -402,13 +393,6 @@ export class Meter {
       if (outcome !== 'taken') this.bell.ring()
     }
     await again
-  }
-
-  private async noteAfter(restMs: number): Promise<void> {
-    this.isNoteDue = true
-    await this.timing.pause(restMs, this.end.signal)
-    this.isNoteDue = false
-    if (!this.stopping) this.gather()
   }
 
   private async noteLoop(): Promise<void> {

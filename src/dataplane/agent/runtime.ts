@@ -74,6 +74,18 @@ export function createLimitedLog(log: NodeLog, now: Clock) {
   }
 }
 
+/** Reads a response as text; undefined if it is longer than `maxBytes`. */
+export async function readBody(response: Response, maxBytes: number): Promise<string | undefined> {
+  const parts: Uint8Array[] = []
+  let byteCount = 0
+  for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    byteCount += part.length
+    if (byteCount > maxBytes) return undefined
+    parts.push(part)
+  }
+  return Buffer.concat(parts).toString()
+}
+
 /** Undefined for invalid JSON. */
 export function parseJson(text: string): unknown {
   try {

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { readAddress } from '../../core/address.ts'
-import { type JoinBody, type Joined, joinedSchema, type VpnSetup, vpnSetupSchema } from '../../node-protocol/join.ts'
-import { type ReportAnswer, type ReportBody, reportAnswerSchema } from '../../node-protocol/report.ts'
-import { type FindBody, type Found, foundSchema, type StatePage, statePageSchema } from '../../node-protocol/state.ts'
-import { type TriedAnswer, type TriedBody, triedAnswerSchema } from '../../node-protocol/tried.ts'
-import { type CallShop, createCallShop } from './egress-check.ts'
-import { parseJson } from './runtime.ts'
+import { type JoinBody, joinedSchema, vpnSetupSchema } from '../../node-protocol/join.ts'
+import { type ReportBody, reportAnswerSchema } from '../../node-protocol/report.ts'
+import { type FindBody, foundSchema, statePageSchema } from '../../node-protocol/state.ts'
+import { type TriedBody, triedAnswerSchema } from '../../node-protocol/tried.ts'
+import { createCallShop } from './egress-check.ts'
+import { parseJson, readBody } from './runtime.ts'
 
 /**
  * `refused`: the shop does not know this node. `unreachable`: no answer, or a temporary failure; retry. `fault`: an
@@ -31,18 +31,6 @@ export class LinkError extends Error {
   }
 }
 
-export type ShopLink = {
-  join(body: JoinBody, end?: AbortSignal): Promise<Joined>
-  /** A page of the desired state, the first without a cursor. The shop waits up to `waitSeconds` for a change. */
-  state(cursor: string | undefined, waitSeconds: number, end?: AbortSignal): Promise<StatePage>
-  find(body: FindBody, end?: AbortSignal): Promise<Found>
-  report(body: ReportBody, end?: AbortSignal): Promise<ReportAnswer>
-  tried(body: TriedBody, end?: AbortSignal): Promise<TriedAnswer>
-  vpn(end?: AbortSignal): Promise<VpnSetup>
-  /** Calls the shop from a given local address. Undefined if the shop is reached through a Unix socket only. */
-  readonly callFrom: CallShop | undefined
-}
-
 /** Per request, including reading the answer; for `state` on top of its wait. */
 const shippedLimitsMs = { join: 10_000, state: 5_000, find: 2_000, report: 5_000, vpn: 5_000 }
 const maxAnswerBytes = 64 * 1024 * 1024
@@ -53,14 +41,16 @@ export class LinkSettingError extends Error {
 }
 
 type ShopCall<T> = {
-  readonly method: 'GET' | 'POST'
   readonly path: string
   readonly query?: Record<string, string>
+  /** Sent by POST; without it the method is GET. */
   readonly body?: unknown
   readonly answer: z.ZodType<T>
   readonly limitMs: number
   readonly end: AbortSignal | undefined
 }
+
+export type ShopLink = ReturnType<typeof createShopLink>
 
 /** `onRefused` is called once each time the shop stops accepting this node. */
 export function createShopLink(deps: {
@@ -70,7 +60,7 @@ export function createShopLink(deps: {
   readonly publicUrl?: string | undefined
   readonly onRefused?: () => void
   readonly limitsMs?: Partial<typeof shippedLimitsMs>
-}): ShopLink {
+}) {
   const limitsMs = { ...shippedLimitsMs, ...deps.limitsMs }
   const base = readEndpoint(deps.url)
   const called = base.unix === undefined ? base.url : findCalled(deps.publicUrl)
@@ -91,24 +81,22 @@ export function createShopLink(deps: {
   }
 
   return {
-    join: (body, end) =>
-      request(base, { method: 'POST', path: 'join', body, answer: joinedSchema, limitMs: limitsMs.join, end }, {}),
-    state: (cursor, waitSeconds, end) =>
-      ask({
-        method: 'GET',
-        path: 'state',
-        query: { ...(cursor !== undefined && { cursor }), wait: String(waitSeconds) },
-        answer: statePageSchema,
-        limitMs: limitsMs.state + waitSeconds * 1000,
-        end,
-      }),
-    find: (body, end) => ask({ method: 'POST', path: 'find', body, answer: foundSchema, limitMs: limitsMs.find, end }),
-    report: (body, end) =>
-      ask({ method: 'POST', path: 'report', body, answer: reportAnswerSchema, limitMs: limitsMs.report, end }),
-    tried: (body, end) =>
-      ask({ method: 'POST', path: 'tried', body, answer: triedAnswerSchema, limitMs: limitsMs.report, end }),
+    join: (body: JoinBody, end?: AbortSignal) =>
+      request(base, { path: 'join', body, answer: joinedSchema, limitMs: limitsMs.join, end }, {}),
+    /** A page of the desired state, the first without a cursor. The shop waits up to `waitSeconds` for a change. */
+    state(cursor: string | undefined, waitSeconds: number, end?: AbortSignal) {
+      const query = { ...(cursor !== undefined && { cursor }), wait: String(waitSeconds) }
+      return ask({ path: 'state', query, answer: statePageSchema, limitMs: limitsMs.state + waitSeconds * 1000, end })
+    },
+    find: (body: FindBody, end?: AbortSignal) =>
+      ask({ path: 'find', body, answer: foundSchema, limitMs: limitsMs.find, end }),
+    report: (body: ReportBody, end?: AbortSignal) =>
+      ask({ path: 'report', body, answer: reportAnswerSchema, limitMs: limitsMs.report, end }),
+    tried: (body: TriedBody, end?: AbortSignal) =>
+      ask({ path: 'tried', body, answer: triedAnswerSchema, limitMs: limitsMs.report, end }),
+    vpn: (end?: AbortSignal) => ask({ path: 'vpn', answer: vpnSetupSchema, limitMs: limitsMs.vpn, end }),
+    /** Calls the shop from a given local address. Undefined if the shop is reached through a Unix socket only. */
     callFrom: called && createCallShop({ base: called, secret: deps.secret }),
-    vpn: (end) => ask({ method: 'GET', path: 'vpn', answer: vpnSetupSchema, limitMs: limitsMs.vpn, end }),
   }
 }
 
@@ -154,7 +142,9 @@ async function request<T>(endpoint: Endpoint, call: ShopCall<T>, headers: Record
   for (const [name, value] of Object.entries(call.query ?? {})) url.searchParams.set(name, value)
   // The shop logs the same id.
   const id = crypto.getRandomValues(new Uint8Array(12)).toHex()
-  const what = `${call.method} ${url.pathname} (request ${id})`
+  const isPost = call.body !== undefined
+  const method = isPost ? 'POST' : 'GET'
+  const what = `${method} ${url.pathname} (request ${id})`
   const cut = new AbortController()
   const giveUp = () => cut.abort()
   const timer = setTimeout(giveUp, call.limitMs)
@@ -162,19 +152,16 @@ async function request<T>(endpoint: Endpoint, call: ShopCall<T>, headers: Record
   if (call.end?.aborted === true) giveUp()
   try {
     const response = await fetch(url, {
-      method: call.method,
-      headers: {
-        ...headers,
-        'x-request-id': id,
-        ...(call.body !== undefined && { 'content-type': 'application/json' }),
-      },
-      ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
+      method,
+      headers: { ...headers, 'x-request-id': id, ...(isPost && { 'content-type': 'application/json' }) },
+      ...(isPost && { body: JSON.stringify(call.body) }),
       // A redirect would send the secret elsewhere.
       redirect: 'manual',
       ...(endpoint.unix !== undefined && { unix: endpoint.unix }),
       signal: cut.signal,
     })
-    const text = await readText(response, what)
+    const text = await readBody(response, maxAnswerBytes)
+    if (text === undefined) throw new LinkError('fault', `${what}: the answer is too long`, response.status)
     return readAnswer(what, response.status, text, call.answer)
   } catch (error) {
     if (error instanceof LinkError) throw error
@@ -202,20 +189,6 @@ function reasonOf(error: unknown, cut: AbortController): string {
   return code
 }
 
-async function readText(response: Response, what: string): Promise<string> {
-  const body: ReadableStream<Uint8Array> | null = response.body
-  if (!body) return ''
-  const decoder = new TextDecoder()
-  let text = ''
-  let byteCount = 0
-  for await (const chunk of body) {
-    byteCount += chunk.length
-    if (byteCount > maxAnswerBytes) throw new LinkError('fault', `${what}: the answer is too long`, response.status)
-    text += decoder.decode(chunk, { stream: true })
-  }
-  return text + decoder.decode()
-}
-
 function readAnswer<T>(what: string, status: number, text: string, answer: z.ZodType<T>): T {
   const body = parseJson(text)
   if (status >= 200 && status < 300) {
@@ -225,17 +198,14 @@ function readAnswer<T>(what: string, status: number, text: string, answer: z.Zod
     const fields = read.error.issues.slice(0, 3).map((issue) => issue.path.join('.'))
     throw new LinkError('fault', `${what}: the answer is not as agreed (${fields.join(', ')})`, status)
   }
-  throw new LinkError(troubleOf(status), `${what}: answered ${status}${codeIn(body)}`, status)
-}
-
-function troubleOf(status: number): LinkTrouble {
-  if (status === 401) return 'refused'
-  return status >= 500 || status === 408 || status === 429 ? 'unreachable' : 'fault'
+  const { data: refusal } = refusalSchema.safeParse(body)
+  const code = refusal ? ` ${refusal.error.code}` : ''
+  throw new LinkError(troubleOf(status), `${what}: answered ${status}${code}`, status)
 }
 
 const refusalSchema = z.object({ error: z.object({ code: z.string().regex(/^[a-z_]{1,60}$/) }) })
 
-function codeIn(body: unknown): string {
-  const read = refusalSchema.safeParse(body)
-  return read.success ? ` ${read.data.error.code}` : ''
+function troubleOf(status: number): LinkTrouble {
+  if (status === 401) return 'refused'
+  return status >= 500 || status === 408 || status === 429 ? 'unreachable' : 'fault'
 }

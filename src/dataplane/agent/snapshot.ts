@@ -14,13 +14,14 @@ export type Changed = {
   readonly subusers: readonly string[]
   readonly exits: boolean
   readonly ports: boolean
-  /** Ids of other gateways. */
   readonly gateways?: readonly string[]
 }
 
 /** The login or proxy of a customer port. */
 export type PortMeaning = { readonly subuser: string; readonly login: string } | { readonly username: string }
 type ItemKind = 'proxies' | 'subusers' | 'exits' | 'gateways'
+/** Usernames of proxies and ids of other items. */
+export type GoneItems = Partial<Record<ItemKind, Iterable<string>>>
 type PendingLookup = { isOvertaken: boolean }
 const portName = (port: number): string => `port ${port}`
 const noExits: readonly NodeExit[] = []
@@ -46,13 +47,7 @@ export class Snapshot {
   /** During a whole read: items not seen yet, dropped at the end. */
   private unnamed: Record<ItemKind, Set<string>> | undefined
 
-  /** Removes proxies by username and other items by id. */
-  forget({
-    proxies = [],
-    subusers = [],
-    exits = [],
-    gateways = [],
-  }: Partial<Record<ItemKind, Iterable<string>>>): Changed {
+  forget({ proxies = [], subusers = [], exits = [], gateways = [] }: GoneItems): Changed {
     const changed = { proxies: [...proxies], subusers: [...subusers], gateways: [...gateways] }
     const exitIds = [...exits]
     let portsChanged = false

@@ -63,10 +63,8 @@ export class StateSync {
         if (end.aborted) return
         this.noteFailure(error)
         const isRefused = error instanceof LinkError && error.trouble === 'refused'
-        await this.timing.pause(
-          isRefused ? maxPauseMs : growingPause(this.failures, firstPauseMs, maxPauseMs, this.deps.chance),
-          end,
-        )
+        const pauseMs = growingPause(this.failures, firstPauseMs, maxPauseMs, this.deps.chance)
+        await this.timing.pause(isRefused ? maxPauseMs : pauseMs, end)
       }
     }
   }
@@ -74,11 +72,8 @@ export class StateSync {
   private take(page: StatePage): void {
     if (page.more && page.cursor === this.cursor)
       throw new LinkError('fault', 'the shop announces more pages and repeats the cursor')
-    this.deps.onPage(page, {
-      isWhole: this.isWhole,
-      isFirst: this.isWhole && this.cursor === undefined,
-      isLast: !page.more,
-    })
+    const isFirst = this.isWhole && this.cursor === undefined
+    this.deps.onPage(page, { isWhole: this.isWhole, isFirst, isLast: !page.more })
     this.cursor = page.cursor
     this.isBehind = page.more
     if (page.more) return
@@ -123,7 +118,6 @@ const isEmpty = (page: StatePage): boolean => stateParts.every((part) => page[pa
 const fileName = 'state.log'
 /** Bytes that changes may add, or as many as the whole state has, before SavedState compacts the file. */
 const defaultMaxAdded = 4 * 1024 * 1024
-/** Items per page of a compacted file. */
 const itemsPerPage = 500
 
 /**
@@ -197,7 +191,6 @@ export class SavedState {
     if (!position.isWhole && this.addedBytes > Math.max(this.maxAdded, this.wholeBytes)) this.compact()
   }
 
-  /** Rewrites the file with the latest version of each item. */
   private compact(): void {
     const draft = this.openDraft()
     for (const page of foldPages(readSavedState(this.deps.folder, this.deps.log))) {
@@ -207,7 +200,6 @@ export class SavedState {
   }
 }
 
-/** Deletes drafts of dead processes. */
 function removeDrafts(folder: string): void {
   for (const name of readdirSync(folder)) {
     const pid = /^state\.log\.new-(\d+)$/.exec(name)?.[1]

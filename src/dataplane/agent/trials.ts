@@ -24,8 +24,6 @@ const callAllMs = 300_000
 const callEveryMs = 250
 const minCallPauseMs = 20
 const maxCallsAtOnce = 64
-const firstPauseMs = 100
-const maxPauseMs = 5_000
 /** Random samples per trial of a large block. */
 const drawnOfBlock = 4
 /** During a round, changes wait at most this long for their report. */
@@ -121,8 +119,7 @@ export class AddressTrials {
     this.sliceBeganAt = this.timing.now()
   }
 
-  private async tryEach(of: Held, end: AbortSignal): Promise<TriedRange> {
-    const finding = createFinding(of.range.id)
+  private async tryEach(of: Held, finding: Finding, end: AbortSignal): Promise<void> {
     const base = addressToNumber(of.prefix.base)
     const size = 2 ** hostBitsOf(of.prefix)
     for (let offset = 0; offset < size && !end.aborted; offset += 1) {
@@ -130,12 +127,10 @@ export class AddressTrials {
       finding.add(offset, this.deps.tryAddress(address) ?? of.egress?.problemOf(address))
       await this.yieldAfterSlice(of.isNew, end)
     }
-    return finding.end(of.egress?.seenAs ?? null, this.unprovenOf(of))
   }
 
   /** A block serves as a whole: random samples decide. */
-  private tryBlock(of: Held): TriedRange {
-    const finding = createFinding(of.range.id)
+  private tryBlock(of: Held, finding: Finding): void {
     const base = addressToNumber(of.prefix.base)
     const size = 1n << BigInt(hostBitsOf(of.prefix))
     let problem: string | undefined
@@ -145,7 +140,6 @@ export class AddressTrials {
       problem = this.deps.tryAddress(address) ?? of.egress?.problemOf(address)
     }
     finding.add(0, problem)
-    return finding.end(of.egress?.seenAs ?? null, this.unprovenOf(of))
   }
 
   /** Why egress is unproven. Reported, but no reason to stop serving. */
@@ -159,7 +153,10 @@ export class AddressTrials {
   private async tryRange(of: Held, end: AbortSignal): Promise<TriedRange | undefined> {
     const before = JSON.stringify(of.outcome)
     if (of.isNew && this.deps.needsEgressCheck(of.prefix.base)) await of.egress?.begin(this.firstCallsEach, end)
-    const outcome = isBlock(of.prefix) ? this.tryBlock(of) : await this.tryEach(of, end)
+    const finding = createFinding(of.range.id)
+    if (isBlock(of.prefix)) this.tryBlock(of, finding)
+    else await this.tryEach(of, finding, end)
+    const outcome = finding.end(of.egress?.seenAs ?? null, this.unprovenOf(of))
     if (end.aborted || this.held.get(of.range.id) !== of) return undefined
     of.outcome = outcome
     const isChanged = of.isNew || JSON.stringify(outcome) !== before
@@ -178,7 +175,7 @@ export class AddressTrials {
         this.failures += 1
         if (!end.aborted)
           this.limitedLog(error.trouble === 'fault' ? 'error' : 'warn', 'trials not taken', { fault: error })
-        await this.timing.pause(growingPause(this.failures, firstPauseMs, maxPauseMs, this.deps.chance), end)
+        await this.timing.pause(growingPause(this.failures, 100, 5_000, this.deps.chance), end)
         return false
       }
     }
@@ -251,6 +248,8 @@ export class AddressTrials {
 
 const hostBitsOf = ({ base, length }: Prefix): number => base.bytes.length * 8 - length
 const isBlock = (prefix: Prefix): boolean => hostBitsOf(prefix) > maxTriedSingly
+
+type Finding = ReturnType<typeof createFinding>
 
 /** Collects results of consecutive addresses into runs. */
 function createFinding(id: number) {

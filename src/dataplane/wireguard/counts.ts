@@ -1,4 +1,4 @@
-import type { PeerCount } from '../agent/data-path.ts'
+import type { Reported } from '../agent/data-path.ts'
 import type { DevicePeer } from './peers.ts'
 
 type Total = { received: number; sent: number; handshakeAt: number | null }
@@ -37,7 +37,7 @@ export class PeerCounts {
     return this.taken.get(id) ?? 0
   }
 
-  takeChanged(): PeerCount[] {
+  takeChanged(): Reported<'peers'>[] {
     const counts = [...this.changed].flatMap((id) => {
       const total = this.totals.get(id)
       if (!total) return []

@@ -1,14 +1,6 @@
 import { SwapRemoveSet } from '../../../core/swap-remove-set.ts'
 import type { After } from '../../../core/time.ts'
-import type {
-  ClientSource,
-  DataPath,
-  ExitCounter,
-  HostCount,
-  NodeCounts,
-  ProxyCount,
-  SubuserCount,
-} from '../../agent/data-path.ts'
+import type { DataPath, NodeCounts, Reported } from '../../agent/data-path.ts'
 import type { LeaseAgent } from '../../agent/meter.ts'
 import { ByteAllowance, type Counted, type Subject } from './allowance.ts'
 import { createLosses, maxLost } from './losses.ts'
@@ -33,7 +25,7 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
   /** Meters with undelivered bytes. */
   private readonly moving = new SwapRemoveSet<'movingIndex', TunnelMeter>('movingIndex')
   private readonly closing = new Set<Delivery>()
-  private readonly sources = new Map<string, ClientSource>()
+  private readonly sources = new Map<string, Reported<'sources'>>()
   private readonly exits = new Map<string, { readonly counted: Counted; reported: number }>()
   private readonly unusedAt = new Map<ByteAllowance, number>()
   private readonly losses
@@ -49,7 +41,7 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
       countTunnels: () => number
       clock: () => number
       after: After
-      speeds?: () => Speeds
+      speeds?: (() => Speeds) | undefined
     },
   ) {
     this.agent = deps.agent
@@ -102,15 +94,8 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
 
   begin(allowance: ByteAllowance, end: End, owner: string, host: string | undefined, exit?: string): TunnelMeter {
     const delivery = this.deliveryTo(end, allowance)
-    const meter = new TunnelMeter(
-      allowance,
-      end,
-      delivery,
-      host,
-      owner,
-      this.onTaken,
-      exit === undefined ? undefined : this.ofExit(exit),
-    )
+    const through = exit === undefined ? undefined : this.ofExit(exit)
+    const meter = new TunnelMeter(allowance, end, delivery, host, owner, this.onTaken, through)
     delivery.meters = [...delivery.meters, meter]
     this.unusedAt.delete(allowance)
     allowance.users += 1
@@ -166,9 +151,9 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
       if (meter.isOver) this.close(meter)
     })
     this.sinceNoted = 0
-    const proxies: ProxyCount[] = []
-    const subusers: SubuserCount[] = []
-    const hosts: HostCount[] = []
+    const proxies: Reported<'proxies'>[] = []
+    const subusers: Reported<'subusers'>[] = []
+    const hosts: Reported<'hosts'>[] = []
     for (const allowance of this.changed) {
       const { subject, counted } = allowance
       if (subject.kind === 'proxy') proxies.push({ id: subject.id, ...counted })
@@ -182,7 +167,7 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
     return { proxies, subusers, hosts, peers: [], exits: this.takeChangedExits() }
   }
 
-  takeSources(): ClientSource[] {
+  takeSources(): Reported<'sources'>[] {
     const taken = [...this.sources.values()]
     this.sources.clear()
     return taken
@@ -204,8 +189,8 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
     return { tunnels: this.deps.countTunnels(), totalBytes: this.totalBytes, hopBytes: this.hopBytes }
   }
 
-  private takeChangedExits(): ExitCounter[] {
-    const exits: ExitCounter[] = []
+  private takeChangedExits(): Reported<'exits'>[] {
+    const exits: Reported<'exits'>[] = []
     for (const [id, each] of this.exits) {
       const sum = each.counted.received + each.counted.sent
       if (sum === each.reported) continue

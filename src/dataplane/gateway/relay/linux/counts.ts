@@ -1,13 +1,5 @@
 import type { After } from '../../../../core/time.ts'
-import type {
-  ClientSource,
-  DataPath,
-  ExitCounter,
-  HostCount,
-  NodeCounts,
-  ProxyCount,
-  SubuserCount,
-} from '../../../agent/data-path.ts'
+import type { DataPath, NodeCounts, Reported } from '../../../agent/data-path.ts'
 import type { CountsMessage, FromReactor, LeaseStatus } from './messages.ts'
 import type { ReactorThread } from './thread.ts'
 
@@ -102,12 +94,12 @@ class Table<Count extends Bytes> {
 
 /** Counts of all reactors of this boot; a dead reactor's unreported counts are not billed. */
 export class ReactorCounts implements DataPath {
-  private readonly proxies = new Table<ProxyCount>()
-  private readonly subusers = new Table<SubuserCount>()
-  private readonly hosts = new Table<HostCount>()
-  private readonly exits = new Table<ExitCounter>()
+  private readonly proxies = new Table<Reported<'proxies'>>()
+  private readonly subusers = new Table<Reported<'subusers'>>()
+  private readonly hosts = new Table<Reported<'hosts'>>()
+  private readonly exits = new Table<Reported<'exits'>>()
   private readonly leases = new Map<string, LeaseStatus>()
-  private sources: ClientSource[] = []
+  private sources: Reported<'sources'>[] = []
   /** Bytes that earlier reactors relayed. */
   private totalBefore = 0
   private hopBytesBefore = 0
@@ -142,7 +134,7 @@ export class ReactorCounts implements DataPath {
     }
   }
 
-  takeSources(): readonly ClientSource[] {
+  takeSources(): readonly Reported<'sources'>[] {
     const taken = this.sources
     this.sources = []
     return taken

@@ -1,7 +1,7 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { FindBody, Found, StatePage } from '../../../../node-protocol/state.ts'
-import type { ClientSource, NodeCounts } from '../../../agent/data-path.ts'
-import type { Snapshot } from '../../../agent/snapshot.ts'
+import type { NodeCounts, Reported } from '../../../agent/data-path.ts'
+import type { GoneItems } from '../../../agent/snapshot.ts'
 import type { ExitReport } from '../../access/exit-health.ts'
 import type { Policy } from '../../access/policy.ts'
 import type { Lookup } from '../../dial/resolve.ts'
@@ -17,7 +17,7 @@ export type ReactorTerms = Pick<EngineDeps, 'limits' | 'hop'> & {
 }
 
 export type StateChange = Partial<Pick<StatePage, 'proxies' | 'subusers' | 'exits' | 'gateways'>> & {
-  readonly gone?: Parameters<Snapshot['forget']>[0]
+  readonly gone?: GoneItems
 }
 
 type Addresses = Awaited<ReturnType<Lookup>>
@@ -31,7 +31,7 @@ export type ToReactor =
   | { readonly type: 'state'; readonly change: StateChange }
   | { readonly type: 'policy'; readonly policy: Policy }
   | { readonly type: 'speeds'; readonly speeds: Speeds }
-  | { readonly type: 'answer'; readonly ticket: number; readonly answer: Found | 'unasked' }
+  | { readonly type: 'answer'; readonly ticket: number; readonly answer: Found | 'unanswered' }
   | { readonly type: 'looked-up'; readonly ticket: number; readonly answer: Addresses | { readonly code: string } }
   | { readonly type: 'allow'; readonly id: string; readonly pool: string; readonly upto: number }
   | { readonly type: 'refused'; readonly yes: boolean }
@@ -59,7 +59,7 @@ export type CountsMessage = {
   readonly type: 'counts'
   readonly counts: NodeCounts
   readonly leased: readonly LeaseStatus[]
-  readonly sources: readonly ClientSource[]
+  readonly sources: readonly Reported<'sources'>[]
   /** Journal now. */
   readonly isUrgent: boolean
 }
