@@ -6,12 +6,6 @@ const lingerMs = 2000
 /** Time for the client to read its backlog. */
 const flushMs = 30_000
 
-type BridgeHooks = {
-  readonly onMoved?: () => void
-  /** Whether the inner socket was closed by a reset. */
-  readonly isCut?: () => boolean
-}
-
 /** Connects a TLS socket with a plain socket, with half-close and backpressure both ways. */
 export class Bridge implements TlsOwner {
   private inner: Socket<Bridge> | undefined
@@ -25,7 +19,8 @@ export class Bridge implements TlsOwner {
 
   constructor(
     readonly outer: TlsSocket,
-    private readonly hooks: BridgeHooks = {},
+    /** `isCut`: whether the inner socket was closed by a reset. */
+    private readonly hooks: { readonly onMoved?: () => void; readonly isCut?: () => boolean } = {},
   ) {
     outer.owner = this
     outer.setNoDelay(true)
@@ -46,8 +41,6 @@ export class Bridge implements TlsOwner {
     this.isHeld = false
     if (!this.outer.isClosed && !this.isInnerClosed) this.onInnerDrain()
   }
-
-  // --- the client ---
 
   onSocketData(bytes: Uint8Array): void {
     if (this.isInnerClosed) return
@@ -75,8 +68,6 @@ export class Bridge implements TlsOwner {
     this.hooks.onMoved?.()
     if (!this.isInnerClosed) this.inner?.terminate()
   }
-
-  // --- the plain one ---
 
   onInnerOpen(inner: Socket<Bridge>): void {
     this.inner = inner
@@ -136,10 +127,7 @@ export class Bridge implements TlsOwner {
 }
 
 /** Returns what was not taken. */
-function push(
-  to: { write(bytes: Uint8Array): number } | undefined,
-  parts: readonly Uint8Array[],
-): readonly Uint8Array[] {
+function push(to: Pick<TlsSocket, 'write'> | undefined, parts: readonly Uint8Array[]): readonly Uint8Array[] {
   for (const [at, part] of parts.entries()) {
     const gone = Math.max(0, to?.write(part) ?? 0)
     if (gone < part.length) return [part.subarray(gone), ...parts.slice(at + 1)]

@@ -63,7 +63,6 @@ const isInForce = ({ beginsAt, endsAt }: Certificate, nowMs: number): boolean =>
 
 export type CertificateFiles = { readonly cert: string; readonly key: string }
 
-/** Files of an ACME certificate. */
 export const acmeFiles = (folder: string): CertificateFiles => ({
   cert: join(folder, 'certificate.pem'),
   key: join(folder, 'certificate.key'),

@@ -149,7 +149,6 @@ export class Seats {
     }
   }
 
-  /** Evicts one connection. */
   makeRoom(): void {
     const crowd = this.known.size > this.max / 2 ? this.known : this.others
     const spare = crowd.findSpare() ?? this.known.findSpare()

@@ -91,7 +91,7 @@ export class DesiredPeers {
 
   private put(peer: NodePeer): void {
     const before = this.held.get(peer.id)
-    if (before && isSame(before.peer, peer) && this.owners.get(peer.public_key) === peer.id) return
+    if (Bun.deepEquals(before?.peer, peer) && this.owners.get(peer.public_key) === peer.id) return
     const problem = findProblem(peer, this.deps.networks)
     if (problem !== undefined) {
       this.deps.refuse(peer.id, problem)
@@ -113,14 +113,6 @@ export class DesiredPeers {
     )
   }
 }
-
-const isSame = (a: NodePeer, b: NodePeer): boolean =>
-  a.state === b.state &&
-  a.expires_at === b.expires_at &&
-  a.left === b.left &&
-  a.speed_mbit === b.speed_mbit &&
-  a.public_key === b.public_key &&
-  a.allowed.join() === b.allowed.join()
 
 function findProblem(peer: NodePeer, networks: readonly TunnelAddress[]): string | undefined {
   if (peer.state === 'down') return undefined

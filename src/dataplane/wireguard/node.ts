@@ -20,7 +20,6 @@ type WireguardDeps = {
   readonly run: RunProgram
   readonly clock: Clock
   readonly log: NodeLog
-  /** Counters were read. */
   readonly onCounted?: () => void
   /** Called once if the node cannot continue; close() undoes its changes. */
   readonly onFault: (error: unknown) => void
@@ -30,10 +29,8 @@ type WireguardDeps = {
 const pauseMs = 900
 const maxPauseMs = 3_000
 const restPerLook = 4
-/** Consecutive failures before the node gives up. */
 const maxFailures = 5
 
-/** Sets the machine up as a VPN node. */
 export async function openWireguardNode(deps: WireguardDeps): Promise<WireguardNode> {
   const { deviceName, folder, setup, run, log } = deps
   refuseMissing(findMissing(lookAtMachine()))
@@ -108,7 +105,6 @@ export class WireguardNode {
     this.timer = setTimeout(() => void this.runs.next(), pauseMs)
   }
 
-  /** Applies changed peers. */
   apply(peers: readonly NodePeer[]): Promise<void> {
     return this.take({ peers, isAll: false })
   }

@@ -62,7 +62,6 @@ const programs = [
   { name: 'nft', use: 'which makes the firewall', package: 'nftables' },
 ] as const
 
-/** Requirements that this machine lacks. */
 export function findMissing(machine: Machine): Missing[] {
   if (machine.platform !== 'linux') {
     return [{ what: 'Linux', how: 'A VPN node runs on Linux: WireGuard, nftables and tc are used as they are there.' }]

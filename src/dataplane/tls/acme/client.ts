@@ -1,5 +1,5 @@
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
-import { parseJson } from '../../agent/runtime.ts'
+import { parseJson, readBody } from '../../agent/runtime.ts'
 import { type Certificate, readCertificate } from '../certificate.ts'
 
 /** ES256 account key (RFC 8555, 6.2) with its public JWK. */
@@ -21,16 +21,10 @@ const keyAuthorization = (token: string, { jwk }: AccountKey): string =>
   `${token}.${toBase64Url(createHash('sha256').update(JSON.stringify(jwk)).digest())}`
 
 /** A JWS request (RFC 8555, 6.2). */
-function signRequest(
-  account: AccountKey,
-  header: { readonly url: string; readonly nonce: string; readonly kid?: string },
-  payload: object | '',
-): string {
-  const { kid, ...rest } = header
-  const shown = kid === undefined ? { jwk: account.jwk } : { kid }
-  const head = toBase64Url(JSON.stringify({ alg: 'ES256', ...shown, ...rest }))
+function signRequest(key: KeyObject, header: object, payload: object | ''): string {
+  const head = toBase64Url(JSON.stringify(header))
   const body = payload === '' ? '' : toBase64Url(JSON.stringify(payload))
-  const signature = sign('sha256', Buffer.from(`${head}.${body}`), { key: account.key, dsaEncoding: 'ieee-p1363' })
+  const signature = sign('sha256', Buffer.from(`${head}.${body}`), { key, dsaEncoding: 'ieee-p1363' })
   return JSON.stringify({ protected: head, payload: body, signature: toBase64Url(signature) })
 }
 
@@ -132,11 +126,12 @@ export class Authority {
   /** An empty payload reads (POST-as-GET, RFC 8555, 6.3). */
   async post(account: AccountKey, kid: string | undefined, url: string, payload: object | ''): Promise<Answer> {
     for (let left = maxNonces; ; left -= 1) {
-      const header = { url, nonce: await this.takeNonce(), ...(kid !== undefined && { kid }) }
+      const signer = kid === undefined ? { jwk: account.jwk } : { kid }
+      const header = { alg: 'ES256', ...signer, url, nonce: await this.takeNonce() }
       const { response, answer } = await this.call(url, {
         method: 'POST',
         headers: { 'Content-Type': 'application/jose+json' },
-        body: signRequest(account, header, payload),
+        body: signRequest(account.key, header, payload),
       })
       if (response.ok) return answer
       const problem = problemOf(response.status, answer)
@@ -150,7 +145,8 @@ export class Authority {
     const headers = { 'User-Agent': this.deps.agent, ...(init.headers as Record<string, string> | undefined) }
     const signal = AbortSignal.timeout(answerWithinMs)
     const response = await fetch(url, { ...init, ...tls, headers, signal, redirect: 'error' })
-    const text = await readAll(response)
+    const text = await readBody(response, maxBytes)
+    if (text === undefined) throw new AcmeProblem('the answer of the authority is too long')
     this.nonce = response.headers.get('replay-nonce') ?? this.nonce
     const isJson = /\bjson\b/.test(response.headers.get('content-type') ?? '')
     const location = response.headers.get('location') ?? undefined
@@ -179,17 +175,6 @@ function problemOf(status: number, { body, retryAfterMs }: Partial<Answer>): Acm
   return new AcmeProblem(`${kind || `status ${status}`}${explanation ? `: ${explanation}` : ''}`, kind, retryAfterMs)
 }
 
-async function readAll(response: Response): Promise<string> {
-  const parts: Uint8Array[] = []
-  let bytes = 0
-  for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-    bytes += part.length
-    if (bytes > maxBytes) throw new AcmeProblem('the answer of the authority is too long')
-    parts.push(part)
-  }
-  return Buffer.concat(parts).toString()
-}
-
 /** Seconds, or a date (RFC 9110, 10.2.3). */
 function readRetryAfter(text: string | null): number | undefined {
   if (text === null) return undefined
@@ -210,11 +195,7 @@ const shippedPollMs = 500
 const maxPollMs = 10_000
 
 /** Creates or finds the account of a key (RFC 8555, 7.3). */
-export async function openAccount(
-  authority: Authority,
-  key: AccountKey,
-  contact: string | undefined,
-): Promise<AcmeAccount> {
+export async function openAccount(authority: Authority, key: AccountKey, contact: string | undefined) {
   const account = { termsOfServiceAgreed: true, ...(contact !== undefined && { contact: [`mailto:${contact}`] }) }
   const { location } = await authority.post(key, undefined, await authority.endpointOf('newAccount'), account)
   if (location === undefined) throw new AcmeProblem('the authority gave the account no address')
