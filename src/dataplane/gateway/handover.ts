@@ -29,7 +29,6 @@ const whoSchema = z.object({
   version: z.string().max(50),
   hostname: z.string().max(255),
   port,
-  /** It has been replaced already. */
   draining: z.boolean(),
 })
 type Who = z.infer<typeof whoSchema>
@@ -44,7 +43,6 @@ const maxLineBytes = 1000
 const takenWithinMs = 30_000
 
 type Asking = { text: string }
-type Listener = { readonly port: number; readonly descriptor: number }
 
 type OfferDeps = {
   readonly folder: string
@@ -52,7 +50,7 @@ type OfferDeps = {
   readonly who: () => Who
   /** Why it cannot be replaced now, or undefined. */
   readonly findObstacle: () => string | undefined
-  readonly listeners: () => readonly Listener[]
+  readonly listeners: () => readonly { readonly port: number; readonly descriptor: number }[]
   /** The new process listens; stop listening. */
   readonly leave: () => Promise<void>
   /** The new process did not take over in time; this one continues. */
@@ -89,10 +87,7 @@ export class HandoverOffer {
 
   private read(socket: Socket<Asking>, text: string): void {
     socket.data.text += text
-    if (socket.data.text.length > maxLineBytes) {
-      socket.terminate()
-      return
-    }
+    if (socket.data.text.length > maxLineBytes) return socket.terminate()
     const lines = socket.data.text.split('\n')
     socket.data.text = lines.pop() ?? ''
     for (const line of lines) {
@@ -161,14 +156,7 @@ class Ended extends Refusal {
 }
 
 /** The running gateway, as seen by the process that replaces it. */
-export type Predecessor = {
-  readonly who: Who
-  /** Its listeners by port, duplicated into this process. It keeps listening too. */
-  listeners(): Promise<Map<number, number>>
-  /** Stops listening and drains. */
-  leave(): Promise<void>
-  close(): void
-}
+export type Predecessor = NonNullable<Awaited<ReturnType<typeof meet>>>
 
 /** The process that serves this folder now, or undefined. */
 export async function findPredecessor(folder: string, timing: Timing): Promise<Predecessor | undefined> {
@@ -180,7 +168,7 @@ export async function findPredecessor(folder: string, timing: Timing): Promise<P
   return undefined
 }
 
-async function meet(path: string, timing: Timing): Promise<Predecessor | undefined> {
+async function meet(path: string, timing: Timing) {
   const passing = new DescriptorPassing()
   const descriptor = passing.connect(path)
   // It has exited since.
@@ -190,10 +178,10 @@ async function meet(path: string, timing: Timing): Promise<Predecessor | undefin
     const { answer: who } = await ask({ ask: 'who' }, whoSchema)
     return {
       who,
+      /** Its listeners by port, duplicated into this process. It keeps listening too. */
       listeners: () => takeListeners(ask),
-      async leave() {
-        await ask({ ask: 'leave' }, leftSchema)
-      },
+      /** Stops listening and drains. */
+      leave: async (): Promise<void> => void (await ask({ ask: 'leave' }, leftSchema)),
       close: () => passing.close(descriptor),
     }
   } catch (error) {

@@ -1,5 +1,5 @@
 import { Resolver } from 'node:dns/promises'
-import { type Address, readAddress } from '../../../core/address.ts'
+import { type Address, addressFromNumber, readAddress } from '../../../core/address.ts'
 import type { After, Clock } from '../../../core/time.ts'
 import { createTokenBuckets } from '../../../core/token-buckets.ts'
 import { rateOf } from '../access/limits.ts'
@@ -88,9 +88,7 @@ function within<Value>(work: Promise<Value>, after: After): Promise<Value> {
   })
 }
 
-const localhost: Readonly<Record<4 | 6, Resolved>> = { 4: fixed('127.0.0.1'), 6: fixed('::1') }
-
-function fixed(text: string): Resolved {
-  const address = readAddress(text)
-  return { addresses: address ? [address] : [] }
+const localhost: Readonly<Record<4 | 6, Resolved>> = {
+  4: { addresses: [addressFromNumber(4, 0x7f_00_00_01n)] },
+  6: { addresses: [addressFromNumber(6, 1n)] },
 }

@@ -39,19 +39,6 @@ export function tryOut(exit: NodeExit): UpstreamTalk {
     : socksTalk(exit, undefined)
 }
 
-/** Requests an exit from another gateway. */
-function hopTo(ticket: string, target: ConnectTarget): UpstreamTalk {
-  return connectTalk(formatAuthority(target), `Turnpike-Hop ${ticket}`, readHop)
-}
-
-/** Health check of a hop; see tryOut(). */
-function tryHop(ticket: string): UpstreamTalk {
-  return connectTalk(formatAuthority(triedTarget), `Turnpike-Hop ${ticket}`, (status, code) => {
-    const outcome = readHop(status, code)
-    return outcome === 'open' || outcome.problem === undefined ? 'open' : outcome
-  })
-}
-
 /** Refusals that are about the other gateway or its exit. */
 const hopProblems: Readonly<Record<string, string>> = {
   hop_refused: 'its gateway does not take our hop',
@@ -72,6 +59,12 @@ const readHop: ReadStatus = (status, code) => {
   const problem = hopProblems[code]
   if (problem !== undefined) return failed(problem)
   return unreached(isRefusalCode(code) ? code : 'unreachable')
+}
+
+/** Health check of a hop; see tryOut(). */
+const readTriedHop: ReadStatus = (status, code) => {
+  const outcome = readHop(status, code)
+  return outcome === 'open' || outcome.problem === undefined ? 'open' : outcome
 }
 
 /** RFC 6761, 6.4: never resolves. */
@@ -278,11 +271,7 @@ export class Upstreams<Origin> {
     return problem
   }
 
-  private async converse(
-    at: Spot,
-    talk: UpstreamTalk,
-    maxMs: number,
-  ): Promise<{ readonly origin: Origin; readonly early: Uint8Array } | ExitRefusal> {
+  private async converse(at: Spot, talk: UpstreamTalk, maxMs: number): Promise<Reached<Origin> | ExitRefusal> {
     const startedAt = performance.now()
     const address = await this.findAddress(at)
     if (typeof address === 'string') return { refusal: 'exit_failed', problem: address }
@@ -319,11 +308,13 @@ export class Upstreams<Origin> {
     }
     const gateway = this.deps.hops.findGateway(exit.node ?? '')
     if (!gateway) return undefined
-    const ticket = this.deps.hops.writeTicket(gateway.id, exit.id, target ?? triedTarget)
-    return { at: gateway, talk: target ? hopTo(ticket, target) : tryHop(ticket) }
+    const to = target ?? triedTarget
+    const authorization = `Turnpike-Hop ${this.deps.hops.writeTicket(gateway.id, exit.id, to)}`
+    return { at: gateway, talk: connectTalk(formatAuthority(to), authorization, target ? readHop : readTriedHop) }
   }
 }
 
+type Reached<Origin> = { readonly origin: Origin; readonly early: Uint8Array }
 type Spot = { readonly host: string; readonly port: number; readonly isSupplier?: true }
 
 const noGateway: ExitRefusal = { refusal: 'exit_failed', problem: 'its gateway is not there' }

@@ -1,5 +1,6 @@
 /** `name` is lower case; `label` is as received; `value` is trimmed. */
 export type HeaderField = { readonly name: string; readonly label: string; readonly value: string }
+export type HeaderFields = readonly HeaderField[]
 
 type HeadLimits = {
   readonly startLineBytes: number
@@ -37,7 +38,6 @@ export class LineReader {
 
   constructor(private readonly takesBareLf = false) {}
 
-  /** `max`: maximum length of this line. */
   read(chunk: Uint8Array, from: number, max: number): LineProgress {
     const before = this.partial.length
     for (let at = from; at < chunk.length; at += 1) {
@@ -170,11 +170,11 @@ export const isForbiddenTrailer = (name: string): boolean => neverTrailing.has(n
 export const isHop = (name: string, named: ReadonlySet<string>): boolean =>
   hops.has(name) || name.startsWith('proxy-') || named.has(name)
 
-export const valuesOf = (fields: readonly HeaderField[], name: string): string[] =>
+export const valuesOf = (fields: HeaderFields, name: string): string[] =>
   fields.filter((field) => field.name === name).map((field) => field.value)
 
 /** Lower-case members of a list field (RFC 9110, 5.6.1). Undefined if one is not a token. */
-export function readTokens(fields: readonly HeaderField[], name: string): ReadonlySet<string> | undefined {
+export function readTokens(fields: HeaderFields, name: string): ReadonlySet<string> | undefined {
   const members = valuesOf(fields, name)
     .flatMap((value) => value.split(',').map(trimBlanks))
     .filter((member) => member !== '')

@@ -5,6 +5,7 @@ import { ChunkReader } from './http-chunks.ts'
 import {
   type Framing,
   type HeaderField,
+  type HeaderFields,
   HeadReader,
   isHop,
   isToken,
@@ -85,7 +86,7 @@ function toOriginForm(method: string, pathAndQuery: string): string {
 type RequestHead = {
   readonly type: 'head'
   readonly credentials: Credentials | undefined
-  /** A hop ticket of another gateway. */
+  /** A hop ticket of another gateway, instead of credentials. */
   readonly ticket: string | undefined
   readonly framing: Framing
   readonly keepAlive: boolean
@@ -95,15 +96,15 @@ type RequestHead = {
   readonly named: ReadonlySet<string>
 }
 
-export function readRequestHead(line: RequestLine, fields: readonly HeaderField[]): RequestHead | HttpRefusal {
+export function readRequestHead(line: RequestLine, fields: HeaderFields): RequestHead | HttpRefusal {
   const named = readTokens(fields, 'connection')
   if (!named) return malformed('malformed Connection field')
   const problem = checkHost(line, fields)
   if (problem) return problem
   const framing = readFraming(line, fields)
-  if (framing.kind === 'refused') return framing.refusal
-  const credentials = readProxyAuthorization(fields)
-  if (credentials?.type === 'refuse') return credentials
+  if ('type' in framing) return framing
+  const authorization = readProxyAuthorization(fields)
+  if ('type' in authorization) return authorization
   const expectation = readExpectation(line, fields, framing)
   if (typeof expectation !== 'boolean') return expectation
   if (line.method === 'OPTIONS' && valuesOf(fields, 'max-forwards').includes('0')) {
@@ -111,8 +112,8 @@ export function readRequestHead(line: RequestLine, fields: readonly HeaderField[
   }
   return {
     type: 'head',
-    credentials: credentials?.credentials,
-    ticket: credentials?.ticket,
+    credentials: authorization.credentials,
+    ticket: authorization.ticket,
     framing,
     // RFC 9112, 9.3: no keep-alive for HTTP/1.0 clients.
     keepAlive: line.version === '1.1' && !named.has('close'),
@@ -123,7 +124,7 @@ export function readRequestHead(line: RequestLine, fields: readonly HeaderField[
 }
 
 /** RFC 9112, 3.2: at most one valid Host; the target URI decides (3.2.2). HTTP/1.0 and CONNECT may omit it. */
-function checkHost(line: RequestLine, fields: readonly HeaderField[]): HttpRefusal | undefined {
+function checkHost(line: RequestLine, fields: HeaderFields): HttpRefusal | undefined {
   const hosts = valuesOf(fields, 'host')
   const mayLack = line.version === '1.0' || line.path === undefined
   if (hosts.length > 1) return malformed('more than one Host')
@@ -131,55 +132,51 @@ function checkHost(line: RequestLine, fields: readonly HeaderField[]): HttpRefus
   return hosts.every((host) => readAuthority(host, 80)) ? undefined : malformed('malformed Host')
 }
 
-type RefusedFraming = { readonly kind: 'refused'; readonly refusal: HttpRefusal }
-
 /** RFC 9112, 6.3: rejects every ambiguous body length. */
-function readFraming(line: RequestLine, fields: readonly HeaderField[]): Framing | RefusedFraming {
-  const no = (refusal: HttpRefusal): RefusedFraming => ({ kind: 'refused', refusal })
+function readFraming(line: RequestLine, fields: HeaderFields): Framing | HttpRefusal {
   const lengths = valuesOf(fields, 'content-length')
   const codings = valuesOf(fields, 'transfer-encoding')
-  if (lengths.length + codings.length > 1) return no(malformed('more than one length'))
+  if (lengths.length + codings.length > 1) return malformed('more than one length')
   if (codings.length === 1) {
-    if (line.path === undefined) return no(malformed('CONNECT has no body'))
-    if (line.version === '1.0') return no(malformed('HTTP/1.0 knows no Transfer-Encoding'))
+    if (line.path === undefined) return malformed('CONNECT has no body')
+    if (line.version === '1.0') return malformed('HTTP/1.0 knows no Transfer-Encoding')
     return readCoding(codings[0] ?? '')
   }
   if (lengths.length === 0) return { kind: 'none' }
   const bytes = readLength(lengths[0] ?? '')
-  if (bytes === undefined) return no(malformed('malformed Content-Length'))
-  if (bytes > 0 && line.path === undefined) return no(malformed('CONNECT has no body'))
+  if (bytes === undefined) return malformed('malformed Content-Length')
+  if (bytes > 0 && line.path === undefined) return malformed('CONNECT has no body')
   return { kind: 'length', bytes }
 }
 
 /** RFC 9112, 6.1: 501 for an unknown coding, 400 if `chunked` is not last. */
-function readCoding(value: string): Framing | RefusedFraming {
+function readCoding(value: string): Framing | HttpRefusal {
   if (value.toLowerCase() === 'chunked') return { kind: 'chunked' }
   const isOther = /^[\w!#$%&'*+.^`|~-]+[ \t]*,[ \t]*chunked$/i.test(value) && !/^chunked\b/i.test(value)
-  const refusal = isOther
+  return isOther
     ? refuse(501, 'transfer_coding_unsupported', 'no transfer coding but chunked is carried')
     : malformed('malformed Transfer-Encoding')
-  return { kind: 'refused', refusal }
 }
 
-type Authorization = { readonly type: 'read'; readonly credentials?: Credentials; readonly ticket?: string }
+type Authorization = { readonly credentials?: Credentials; readonly ticket?: string }
 
 const hopPattern = /^Turnpike-Hop (.{1,600})$/
 
 /** RFC 9110, 11.7.2: anything but valid Basic credentials gets 407. */
-function readProxyAuthorization(fields: readonly HeaderField[]): Authorization | HttpRefusal | undefined {
+function readProxyAuthorization(fields: HeaderFields): Authorization | HttpRefusal {
   const values = valuesOf(fields, 'proxy-authorization')
-  if (values.length === 0) return undefined
+  if (values.length === 0) return {}
   if (values.length > 1) return malformed('more than one Proxy-Authorization')
   const ticket = hopPattern.exec(values[0] ?? '')?.[1]
-  if (ticket !== undefined) return { type: 'read', ticket }
+  if (ticket !== undefined) return { ticket }
   const credentials = readBasic(values[0] ?? '')
   if (!credentials)
     return refuse(407, 'bad_credentials', 'Proxy-Authorization must be Basic with a name and a password')
-  return { type: 'read', credentials }
+  return { credentials }
 }
 
 /** RFC 9110, 10.1.1. Ignored for HTTP/1.0 and without a body. */
-function readExpectation(line: RequestLine, fields: readonly HeaderField[], framing: Framing): boolean | HttpRefusal {
+function readExpectation(line: RequestLine, fields: HeaderFields, framing: Framing): boolean | HttpRefusal {
   const values = valuesOf(fields, 'expect')
   if (values.some((value) => value.toLowerCase() !== '100-continue')) {
     return refuse(417, 'expectation_failed', 'no expectation but 100-continue can be met')
@@ -191,12 +188,7 @@ const hasBody = (framing: Framing): boolean =>
   framing.kind === 'chunked' || (framing.kind === 'length' && framing.bytes > 0)
 
 /** RFC 9110, 7.8. Upgrade is dropped if there is a body, and for h2c, which RFC 9113 removed. */
-function asksForUpgrade(
-  line: RequestLine,
-  fields: readonly HeaderField[],
-  framing: Framing,
-  named: ReadonlySet<string>,
-) {
+function asksForUpgrade(line: RequestLine, fields: HeaderFields, framing: Framing, named: ReadonlySet<string>) {
   const upgrades = valuesOf(fields, 'upgrade')
   return (
     line.version === '1.1' &&
@@ -212,7 +204,7 @@ function asksForUpgrade(
  * The head for the origin: the client's fields in order, without hop-by-hop ones; Host, length and Connection
  * regenerated in place. Nothing about the client or this proxy is added.
  */
-export function toOriginHead(line: RequestLine, head: RequestHead, fields: readonly HeaderField[]): Uint8Array {
+export function toOriginHead(line: RequestLine, head: RequestHead, fields: HeaderFields): Uint8Array {
   const regenerated = new Map([
     ['host', `Host: ${formatAuthority(line.target, 80)}`],
     ...toFramingField(head.framing),
@@ -254,26 +246,12 @@ function toOriginValue(line: RequestLine, field: HeaderField): string {
 
 export type HttpEvent =
   /** CONNECT; following bytes stay in rest(). After a refusal with `keepAlive`, next() parses on. */
-  | {
-      readonly type: 'tunnel'
-      readonly target: ConnectTarget
-      readonly credentials: Credentials | undefined
-      /** A hop ticket instead of credentials. */
-      readonly ticket?: string | undefined
-      readonly keepAlive: boolean
-    }
+  | ({ readonly type: 'tunnel' } & Pick<RequestLine, 'target'> &
+      Pick<RequestHead, 'credentials' | 'keepAlive'> &
+      Partial<Pick<RequestHead, 'ticket'>>)
   /** A request to forward; `head` is for the origin. */
-  | {
-      readonly type: 'request'
-      readonly target: ConnectTarget
-      readonly credentials: Credentials | undefined
-      readonly method: string
-      readonly version: HttpVersion
-      readonly head: Uint8Array
-      readonly wantsContinue: boolean
-      readonly upgrade: boolean
-      readonly keepAlive: boolean
-    }
+  | ({ readonly type: 'request'; readonly head: Uint8Array } & Omit<RequestLine, 'path'> &
+      Pick<RequestHead, 'credentials' | 'wantsContinue' | 'upgrade' | 'keepAlive'>)
   /** Body bytes in the origin's framing; may be a view of the input. */
   | { readonly type: 'body'; readonly bytes: Uint8Array }
   /** With `keepAlive`, next() parses the next request. */
@@ -371,10 +349,7 @@ export class HttpRequestReader {
     const line = this.line
     if (!line) return
     const head = readRequestHead(line, fields)
-    if (head.type === 'refuse') {
-      this.close(head, out)
-      return
-    }
+    if (head.type === 'refuse') return this.close(head, out)
     const { credentials, ticket, wantsContinue, upgrade, keepAlive, framing } = head
     const { method, target, version } = line
     this.keepAlive = keepAlive

@@ -3,6 +3,7 @@ import { ChunkReader } from './http-chunks.ts'
 import {
   type Framing,
   type HeaderField,
+  type HeaderFields,
   HeadReader,
   isHop,
   readLength,
@@ -31,59 +32,17 @@ function readStatusLine(line: string): StatusLine | undefined {
 }
 
 /** Undefined if the lengths are contradictory (RFC 9112, 6.3). */
-function readAnswerFraming(
-  line: StatusLine,
-  fields: readonly HeaderField[],
-  context: ResponseContext,
-): Framing | undefined {
+function readAnswerFraming(line: StatusLine, fields: HeaderFields, method: string): Framing | undefined {
   const codings = valuesOf(fields, 'transfer-encoding')
   const lengths = new Set(valuesOf(fields, 'content-length'))
   const length = readLength([...lengths][0] ?? '')
   if (lengths.size > 1 || (lengths.size === 1 && length === undefined)) return undefined
-  if (context.method === 'HEAD' || line.status < 200 || line.status === 204 || line.status === 304)
-    return { kind: 'none' }
+  if (method === 'HEAD' || line.status < 200 || line.status === 204 || line.status === 304) return { kind: 'none' }
   if (codings.length > 0) {
     const isChunked = codings.length === 1 && codings[0]?.toLowerCase() === 'chunked' && line.version === '1.1'
     return isChunked ? { kind: 'chunked' } : undefined
   }
   return length === undefined ? { kind: 'until_close' } : { kind: 'length', bytes: length }
-}
-
-type ConnectionField = 'keep-alive' | 'close' | 'upgrade' | undefined
-
-/** The head for the client, without hop-by-hop, `Proxy-*` and `X-Turnpike-*` fields. */
-function toClientHead(
-  line: StatusLine,
-  fields: readonly HeaderField[],
-  framing: Framing,
-  connection: ConnectionField,
-  context: ResponseContext,
-): Uint8Array | undefined {
-  const named = readTokens(fields, 'connection')
-  if (!named) return undefined
-  const isPassed = ({ name }: HeaderField): boolean => {
-    if (name === 'upgrade') return connection === 'upgrade'
-    return name !== 'content-length' && !name.startsWith('x-turnpike-') && !isHop(name, named)
-  }
-  const lines = [`HTTP/1.1 ${line.status} ${line.reason}`]
-  for (const field of fields) if (isPassed(field)) lines.push(`${field.label}: ${field.value}`)
-  lines.push(...toLengthFields(line, fields, framing, context))
-  if (connection) lines.push(`Connection: ${connection}`)
-  return toLatin1(`${lines.join('\r\n')}\r\n\r\n`)
-}
-
-/** HEAD and 304 keep the length (RFC 9110, 8.6); 1xx and 204 have none. */
-function toLengthFields(
-  line: StatusLine,
-  fields: readonly HeaderField[],
-  framing: Framing,
-  context: ResponseContext,
-): string[] {
-  if (framing.kind === 'length') return [`Content-Length: ${framing.bytes}`]
-  if (framing.kind === 'chunked' && context.clientVersion !== '1.0') return ['Transfer-Encoding: chunked']
-  if (framing.kind !== 'none' || line.status < 200 || line.status === 204) return []
-  const length = valuesOf(fields, 'transfer-encoding').length === 0 ? valuesOf(fields, 'content-length')[0] : undefined
-  return length === undefined ? [] : [`Content-Length: ${length}`]
 }
 
 export type ResponseEvent =
@@ -171,10 +130,7 @@ export class HttpResponseReader {
 
   private takeSwitch(line: StatusLine, out: ResponseEvent[]): void {
     const bytes = this.context.upgrade && this.toHead(line, { kind: 'none' }, 'upgrade')
-    if (!bytes) {
-      this.fail('the origin switched protocols unasked', out)
-      return
-    }
+    if (!bytes) return this.fail('the origin switched protocols unasked', out)
     out.push({ type: 'switch', bytes })
     this.state = 'switched'
   }
@@ -182,34 +138,47 @@ export class HttpResponseReader {
   private takeInterim(line: StatusLine, out: ResponseEvent[]): void {
     const bytes = this.toHead(line, { kind: 'none' }, undefined)
     this.interim += 1
-    if (!bytes || this.interim > maxInterim) {
-      this.fail('malformed or too many interim answers', out)
-      return
-    }
+    if (!bytes || this.interim > maxInterim) return this.fail('malformed or too many interim answers', out)
     // RFC 9110, 15.2: HTTP/1.0 has no 1xx.
     if (this.context.clientVersion !== '1.0') out.push({ type: 'interim', bytes })
     this.head = new HeadReader(limits)
   }
 
   private takeFinal(line: StatusLine, out: ResponseEvent[]): void {
-    const framing = readAnswerFraming(line, this.head.fields, this.context)
-    if (!framing) {
-      this.fail('the answer has no clear length', out)
-      return
-    }
+    const framing = readAnswerFraming(line, this.head.fields, this.context.method)
+    if (!framing) return this.fail('the answer has no clear length', out)
     const isRaw = framing.kind === 'until_close' || (framing.kind === 'chunked' && this.context.clientVersion === '1.0')
     this.keepAlive = this.context.clientKeepAlive && !isRaw
     const bytes = this.toHead(line, framing, this.keepAlive ? 'keep-alive' : 'close')
-    if (!bytes) {
-      this.fail('malformed Connection field', out)
-      return
-    }
+    if (!bytes) return this.fail('malformed Connection field', out)
     out.push({ type: 'head', status: line.status, bytes })
     this.beginBody(framing, out)
   }
 
-  private toHead(line: StatusLine, framing: Framing, connection: ConnectionField) {
-    return toClientHead(line, this.head.fields, framing, connection, this.context)
+  /** The head for the client, without hop-by-hop, `Proxy-*` and `X-Turnpike-*` fields. */
+  private toHead(line: StatusLine, framing: Framing, connection: 'keep-alive' | 'close' | 'upgrade' | undefined) {
+    const { fields } = this.head
+    const named = readTokens(fields, 'connection')
+    if (!named) return undefined
+    const isPassed = ({ name }: HeaderField): boolean => {
+      if (name === 'upgrade') return connection === 'upgrade'
+      return name !== 'content-length' && !name.startsWith('x-turnpike-') && !isHop(name, named)
+    }
+    const lines = [`HTTP/1.1 ${line.status} ${line.reason}`]
+    for (const field of fields) if (isPassed(field)) lines.push(`${field.label}: ${field.value}`)
+    lines.push(...this.toLengthFields(line, fields, framing))
+    if (connection) lines.push(`Connection: ${connection}`)
+    return toLatin1(`${lines.join('\r\n')}\r\n\r\n`)
+  }
+
+  /** HEAD and 304 keep the length (RFC 9110, 8.6); 1xx and 204 have none. */
+  private toLengthFields(line: StatusLine, fields: HeaderFields, framing: Framing): string[] {
+    if (framing.kind === 'length') return [`Content-Length: ${framing.bytes}`]
+    if (framing.kind === 'chunked' && this.context.clientVersion !== '1.0') return ['Transfer-Encoding: chunked']
+    if (framing.kind !== 'none' || line.status < 200 || line.status === 204) return []
+    const isCoded = valuesOf(fields, 'transfer-encoding').length > 0
+    const length = isCoded ? undefined : valuesOf(fields, 'content-length')[0]
+    return length === undefined ? [] : [`Content-Length: ${length}`]
   }
 
   private beginBody(framing: Framing, out: ResponseEvent[]): void {

@@ -3,10 +3,8 @@ import { type ConnectTarget, readHost } from './authority.ts'
 import { type Credentials, readLogin } from './basic-auth.ts'
 import { HeldBytes, joinBytes, latin1Slice } from './bytes.ts'
 
-type Dialect = 'http' | 'socks5' | 'socks4' | 'unknown'
-
 /** Detects the protocol by the first byte: a SOCKS version (RFC 1928, 3) or a letter of an HTTP method. */
-export function detect(firstByte: number): Dialect {
+export function detect(firstByte: number): 'http' | 'socks5' | 'socks4' | 'unknown' {
   if (firstByte === 5) return 'socks5'
   if (firstByte === 4) return 'socks4'
   const lower = firstByte | 0x20
