@@ -14,7 +14,7 @@ test("the gateway refuses a customer who is blocked right after the shop's looku
   const blockedNames = new Set<string>()
   stand = openEngine({
     async ask(question) {
-      if (!('username' in question)) return 'unasked'
+      if (!('username' in question)) return 'unanswered'
       const active = proxyOf(1000, question.username)
       const blocked = { ...active, state: 'blocked' as const }
       if (blockedNames.has(active.username)) return { found: { proxy: blocked, subuser: null } }

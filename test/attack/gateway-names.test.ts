@@ -26,7 +26,7 @@ beforeEach(() => {
     limits: { refusalDelayMs },
     async ask(question, source) {
       const answer = await asking.find(question, source)
-      if (answer.outcome === 'unasked') return 'unasked'
+      if (answer.outcome === 'unanswered') return 'unanswered'
       return { found: answer.outcome === 'found' ? answer.found : { proxy: null, subuser: null } }
     },
   })

@@ -37,7 +37,11 @@ const answers: readonly OriginCase[] = [
   ['status 600', 'HTTP/1.1 600 Odd\r\n\r\n', [failed]],
   ['a status of four digits', 'HTTP/1.1 2000 OK\r\n\r\n', [failed]],
   ['407', 'HTTP/1.1 407 Login\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n', [failed]],
-  ['101 without a request', 'HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\nGET /', [failed]],
+  [
+    '101 without a request',
+    'HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\nGET /',
+    [failed],
+  ],
   ['two lengths', `${ok}Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello!`, [failed]],
   ['the same length twice', `${ok}Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello`, ['200'], 'hello'],
   ['a length with a sign', `${ok}Content-Length: +5\r\n\r\nhello`, [failed]],

@@ -56,7 +56,7 @@ export type StandOptions = {
   /** Speed limits; none by default. */
   readonly speeds?: () => Partial<Speeds>
   /** Looks a login up at the shop; by default the shop finds none. */
-  readonly ask?: (...asked: Parameters<Ask>) => Promise<{ readonly found: Found } | 'unasked'>
+  readonly ask?: (...asked: Parameters<Ask>) => Promise<{ readonly found: Found } | 'unanswered'>
   readonly subuser?: Partial<NodeSubuser>
   /** The exits of `pavel`; this machine by default. */
   readonly exits?: readonly NodeExit[]
@@ -189,9 +189,9 @@ export function makeEngineDeps(options: StandOptions) {
     ask: async (question, source) => {
       asked.count += 1
       const answer = await options.ask?.(question, source)
-      if (answer === 'unasked') return answer
+      if (answer === 'unanswered') return answer
       if (answer) snapshot.learn(answer.found)
-      return 'asked'
+      return 'answered'
     },
     policy: () => policy,
     speeds,

@@ -47,7 +47,7 @@ export class SystemClient {
   }
 
   finish(): void {
-    SystemClient.kernel.shutWrite(this.descriptor)
+    SystemClient.kernel.shutdownWrite(this.descriptor)
   }
 
   /** Reads until enough has arrived, or the peer has closed. */

@@ -129,7 +129,7 @@ function makeCalls(sockets: readonly Socket[], contents: Map<KernelPipe, Buffer>
       pipe.held = 0
       return content
     },
-    shutWrite(descriptor) {
+    shutdownWrite(descriptor) {
       expect(at(descriptor).wasFinished).toBeFalse()
       at(descriptor).wasFinished = true
     },

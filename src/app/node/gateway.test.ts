@@ -14,7 +14,7 @@ test('askShop repeats a lookup when a page arrives during it, because the page m
     if (lookups === 1) snapshot.apply({ proxies: [bought], subusers: [], exits: [] })
     return { outcome: 'found' as const, found: { proxy: changed, subuser: null } }
   }
-  expect(await askShop(snapshot, { find })({ username: 'tp7' }, '192.0.2.1')).toBe('asked')
+  expect(await askShop(snapshot, { find })({ username: 'tp7' }, '192.0.2.1')).toBe('answered')
   expect([snapshot.proxies.get('tp7')?.port_type, lookups]).toEqual(['socks', 2])
 })
 
@@ -27,6 +27,6 @@ test('askShop stops after 3 lookups while pages keep arriving, and keeps the las
     snapshot.apply({ proxies: [{ ...proxy, expires_at: lookups }], subusers: [], exits: [] })
     return { outcome: 'found' as const, found: { proxy, subuser: null } }
   }
-  expect(await askShop(snapshot, { find })({ username: 'tp7' }, '192.0.2.1')).toBe('asked')
+  expect(await askShop(snapshot, { find })({ username: 'tp7' }, '192.0.2.1')).toBe('answered')
   expect([snapshot.proxies.get('tp7')?.expires_at, lookups]).toEqual([3, 3])
 })

@@ -291,8 +291,8 @@ export const askShop =
       // No await between the two lines: a page that arrived in between would be newer and count as older.
       const isOvertaken = end()
       if (answer.outcome === 'found' && !isOvertaken) snapshot.learn(answer.found)
-      if (!isOvertaken) return answer.outcome === 'unasked' ? 'unasked' : 'asked'
-      if (lookups === maxLookups || answer.outcome === 'unasked') return 'asked'
+      if (!isOvertaken) return answer.outcome === 'unanswered' ? 'unanswered' : 'answered'
+      if (lookups === maxLookups || answer.outcome === 'unanswered') return 'answered'
     }
   }
 

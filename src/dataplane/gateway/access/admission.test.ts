@@ -34,9 +34,9 @@ function open() {
     snapshot,
     async ask(question) {
       notes.push('lookup')
-      if (!canAsk) return 'unasked'
+      if (!canAsk) return 'unanswered'
       snapshot.learn('username' in question && question.username === 'known' ? known : none)
-      return 'asked'
+      return 'answered'
     },
     moment: () => ({ nowMs, lastContactAt: nowMs }),
     sha256,
@@ -72,7 +72,7 @@ function openTimed(lookup: { readonly known: number; readonly unknown: number; r
     async ask(question) {
       const isKnown = 'username' in question && question.username === 'known'
       await timing.pause(isKnown ? lookup.known : lookup.unknown)
-      return lookup.canAsk === false ? 'unasked' : 'asked'
+      return lookup.canAsk === false ? 'unanswered' : 'answered'
     },
     moment: () => ({ nowMs: timing.now(), lastContactAt: timing.now() }),
     sha256,

@@ -23,6 +23,8 @@ export type Access = {
   | { readonly kind: 'hop'; readonly gateway: NodeGateway; readonly exit: string }
 )
 
+export type PremiumAccess = Extract<Access, { kind: 'premium' }>
+
 export type AdmissionVerdict = { readonly access: Access } | { readonly refusal: RefusalCode }
 
 export type Moment = { readonly nowMs: number; readonly lastContactAt: number }
@@ -66,12 +68,8 @@ function isSame(access: Access, snapshot: Snapshot, username: string, protocol: 
   return snapshot.proxies.get(username) === access.proxy && access.protocol === protocol
 }
 
-function prove(
-  snapshot: Snapshot,
-  { username, password }: Credentials,
-  protocol: Protocol,
-  sha256: Sha256,
-): Access | undefined {
+function prove(snapshot: Snapshot, pair: Credentials, protocol: Protocol, sha256: Sha256): Access | undefined {
+  const { username, password } = pair
   const proxy = snapshot.proxies.get(username)
   const login = proxy ? undefined : readProxyLogin(username)
   const subuser = login && snapshot.findLogin(login.login)
@@ -147,10 +145,7 @@ function proxyRefusal(
   return now.leave_from === proxy.leave_from ? undefined : 'address_unavailable'
 }
 
-function subuserRefusal(
-  { subuser, source }: Extract<Access, { kind: 'premium' }>,
-  snapshot: Snapshot,
-): RefusalCode | undefined {
+function subuserRefusal({ subuser, source }: PremiumAccess, snapshot: Snapshot): RefusalCode | undefined {
   const now = snapshot.subusers.get(subuser.id)
   if (!now) return 'bad_credentials'
   if (source === undefined ? now.digest !== subuser.digest : !isAmong(now.whitelist, source)) return 'bad_credentials'
@@ -167,7 +162,7 @@ export function hasExpired(expiresAt: number, { nowMs, lastContactAt }: Moment):
 type NamedPool = { readonly pool: string } | { readonly refusal: 'pool_required' | 'traffic_exhausted' }
 
 /** The pool named in the login, or the only one with traffic. `left` is a hint: a single pool is never refused. */
-export function poolOf({ login, subuser: { pools } }: Extract<Access, { kind: 'premium' }>): NamedPool {
+export function poolOf({ login, subuser: { pools } }: PremiumAccess): NamedPool {
   if (login.pool !== null) return { pool: login.pool }
   const filled = pools.filter((each) => each.left > 0)
   const [only, another] = filled.length > 0 ? filled : pools
@@ -204,12 +199,11 @@ type Visitor = {
 }
 
 /** Looks a client up at the shop. The result is in the snapshot afterwards, which may be newer than the answer. */
-export type Ask = (question: FindBody, source: string) => Promise<'asked' | 'unasked'>
+export type Ask = (question: FindBody, source: string) => Promise<'answered' | 'unanswered'>
 
 /** Every refusal of credentials takes a multiple of this, so that lookup times do not reveal which names exist. */
 export const refusalDelayMs = 250
-/** Wrong credentials are cached for this long. */
-const wrongForMs = 2000
+const wrongTtlMs = 2000
 const maxWrong = 10_000
 const unknownClientRefusals: readonly RefusalCode[] = ['bad_credentials', 'credentials_required']
 const delayedRefusals: readonly RefusalCode[] = ['bad_credentials', 'shop_unreachable']
@@ -265,14 +259,14 @@ export class Admission {
     const { credentials, source, port } = visitor
     const key = credentials && this.wrongKeyOf(credentials)
     const wrongAt = key === undefined ? undefined : this.wrongAt.get(key)
-    const isWrong = wrongAt !== undefined && Math.abs(this.deps.moment().nowMs - wrongAt) < wrongForMs
+    const isWrong = wrongAt !== undefined && Math.abs(this.deps.moment().nowMs - wrongAt) < wrongTtlMs
     if (isWrong) return { refusal: 'bad_credentials' }
     const question = credentials ? { username: nameOf(credentials.username) } : { source, port }
     const outcome = await this.deps.ask(question, source)
     const verdict = this.judgeVisitor(visitor)
     // A node without contact cannot call credentials wrong.
     const isUnauthenticated = 'refusal' in verdict && unknownClientRefusals.includes(verdict.refusal)
-    if (outcome === 'unasked' && isUnauthenticated) return { refusal: 'shop_unreachable' }
+    if (outcome === 'unanswered' && isUnauthenticated) return { refusal: 'shop_unreachable' }
     if (key !== undefined && isUnauthenticated) {
       if (this.wrongAt.size >= maxWrong) this.wrongAt.clear()
       this.wrongAt.set(key, this.deps.moment().nowMs)

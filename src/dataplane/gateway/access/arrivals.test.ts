@@ -38,13 +38,13 @@ function open(connections: number) {
       evict() {
         client.isOpen = false
         arrivals.leave(client)
-        arrivals.closed()
+        arrivals.open -= 1
       },
       ...is,
     }
-    arrivals.opened()
+    arrivals.open += 1
     client.isOpen = arrivals.enter(client)
-    if (!client.isOpen) arrivals.closed()
+    if (!client.isOpen) arrivals.open -= 1
     return client
   }
   return {

@@ -21,7 +21,6 @@ export type WaitingClient = {
   readonly cameAt: number
   /** In a handshake or idle between requests. */
   readonly isWaiting: boolean
-  /** It has never been authenticated. */
   readonly isUnauthenticated: boolean
   evict(): void
 }
@@ -32,9 +31,9 @@ export type WaitingClient = {
  */
 export class Arrivals<T extends WaitingClient & LinkedQueueItem<T>> {
   private readonly waiting = new Map<string, LinkedQueue<T>>()
-  /** Connections beyond the limit that get an answer, and waiting connections allowed from one network. */
   private readonly maxRefused: number
   private readonly maxPerNetwork: number
+  /** Open connections. */
   open = 0
   /** Totals: evicted connections and rejected newcomers. */
   readonly pressure = { spared: 0, turnedAway: 0 }
@@ -50,14 +49,6 @@ export class Arrivals<T extends WaitingClient & LinkedQueueItem<T>> {
   ) {
     this.maxRefused = shareOf(deps.connections / 20, maxToBeRefused)
     this.maxPerNetwork = shareOf(deps.connections / 2, maxFromOneNetwork)
-  }
-
-  opened(): void {
-    this.open += 1
-  }
-
-  closed(): void {
-    this.open -= 1
   }
 
   get isFull(): boolean {

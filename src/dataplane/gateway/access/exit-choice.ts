@@ -5,7 +5,7 @@ import type { After } from '../../../core/time.ts'
 import type { NodeExit } from '../../../node-protocol/state.ts'
 import type { Snapshot } from '../../agent/snapshot.ts'
 import { type ByteAllowance, type Subject, waitForBytes } from '../metering/allowance.ts'
-import { type Access, type Ask, type Moment, poolOf } from './admission.ts'
+import { type Access, type Ask, type Moment, type PremiumAccess, poolOf } from './admission.ts'
 import type { ExitHealth } from './exit-health.ts'
 import type { RefusalCode } from './refusals.ts'
 
@@ -20,7 +20,7 @@ type Choice = { readonly exit: NodeExit; readonly session?: string } | { readonl
 
 const maxSessions = 100_000
 const maxFilters = 1000
-const shippedMinutes = 10
+const usualMinutes = 10
 
 /**
  * Chooses the exit of a premium tunnel by the login's place. A session keeps its exit; its first exit is chosen by
@@ -97,7 +97,7 @@ export class ExitChooser {
     const exit = draw(exits, session)
     if (!exit) return { refusal: 'no_exit' }
     if (this.sessions.size >= maxSessions) forgetSome(this.sessions, nowMs)
-    const minutes = login.session?.ttlMinutes ?? shippedMinutes
+    const minutes = login.session?.ttlMinutes ?? usualMinutes
     this.sessions.set(key, { exit: exit.id, endsAt: nowMs + minutes * 60_000, turn })
     return { exit, session }
   }
@@ -141,7 +141,6 @@ function forgetSome(sessions: Map<string, Session>, nowMs: number): void {
 }
 
 const anyCountry = 'any'
-const usualMinutes = '10'
 const sessionLength = 20
 
 /** Template values that a login asks of a supplier's exit; undefined if the exit does not offer them. */
@@ -170,8 +169,9 @@ function readRequested(exit: NodeExit, login: ProxyLogin): TemplateValues | unde
 /** Defaults for values that the customer left open. */
 function otherwiseFor(exit: NodeExit): TemplateValues {
   const [first] = exit.offers ?? []
-  if (first === undefined || first === anyCountry) return { minutes: usualMinutes }
-  return { minutes: usualMinutes, country: first, COUNTRY: first.toUpperCase() }
+  const minutes = String(usualMinutes)
+  if (first === undefined || first === anyCountry) return { minutes }
+  return { minutes, country: first, COUNTRY: first.toUpperCase() }
 }
 
 function offersLocation(exit: NodeExit, login: ProxyLogin): boolean {
@@ -180,16 +180,13 @@ function offersLocation(exit: NodeExit, login: ProxyLogin): boolean {
   return requested !== undefined && fillTemplate(exit.credentials?.username ?? '', requested, otherwise) !== undefined
 }
 
+type FillDeps = { readonly sha256: (text: string) => Uint8Array; readonly random: () => number }
+
 /**
  * The exit with its supplier's login for this customer. The supplier's session id is derived with a secret, so
  * customers cannot name each other's sessions.
  */
-function fillLogin(
-  exit: NodeExit,
-  login: ProxyLogin,
-  session: string | undefined,
-  deps: { readonly sha256: (text: string) => Uint8Array; readonly random: () => number },
-): NodeExit {
+function fillLogin(exit: NodeExit, login: ProxyLogin, session: string | undefined, deps: FillDeps): NodeExit {
   const { credentials } = exit
   if (exit.offers === null || !credentials || !isTemplate(credentials.username)) return exit
   const nameOf = (text: string): string =>
@@ -208,7 +205,6 @@ function fillLogin(
   return username === undefined ? exit : { ...exit, credentials: { ...credentials, username } }
 }
 
-/** The login for health checks. */
 export function triedLogin(exit: NodeExit): NodeExit {
   const { credentials } = exit
   if (exit.offers === null || !credentials || !isTemplate(credentials.username)) return exit
@@ -225,29 +221,25 @@ export type EgressPath =
 export type ChosenWay = { readonly way: EgressPath; readonly allowance: ByteAllowance }
 
 /** Chooses a tunnel's exit and allowance, and waits until the allowance has bytes. */
-export function createWayChooser(deps: {
-  ask: Ask
-  moment: () => Moment
-  chooser: ExitChooser
-  sha256: (text: string) => Uint8Array
-  random: () => number
-  /** An exit of this gateway that is up: hops are not chained. */
-  findOwnExit: (id: string) => NodeExit | undefined
-  allowanceOf: (subject: Subject) => ByteAllowance
-  after: After
-}) {
+export function createWayChooser(
+  deps: FillDeps & {
+    ask: Ask
+    moment: () => Moment
+    chooser: ExitChooser
+    /** An exit of this gateway that is up: hops are not chained. */
+    findOwnExit: (id: string) => NodeExit | undefined
+    allowanceOf: (subject: Subject) => ByteAllowance
+    after: After
+  },
+) {
   /** Asks the shop again before it refuses: the customer may have bought traffic since the last answer. */
-  async function waitForSome(
-    allowance: ByteAllowance,
-    { subuser, owner }: Extract<Access, { kind: 'premium' }>,
-  ): Promise<RefusalCode | undefined> {
+  async function waitForSome(allowance: ByteAllowance, { subuser, owner }: PremiumAccess) {
     const refusal = await waitForBytes(allowance, deps.after)
     if (refusal !== 'traffic_exhausted') return refusal
     await deps.ask({ username: subuser.login }, owner)
     return waitForBytes(allowance, deps.after)
   }
 
-  /** `failed`: exits that failed for this tunnel. */
   return (
     access: Access,
     failed: readonly NodeExit[] = [],

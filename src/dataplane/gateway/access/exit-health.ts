@@ -14,7 +14,6 @@ type ExitStatus = {
   /** Undefined until tested. */
   isUp: boolean | undefined
   sinceAt: number
-  /** Consecutive failures. */
   failures: number
   nextAt: number
   isTrying: boolean

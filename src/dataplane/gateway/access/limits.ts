@@ -2,13 +2,8 @@ import type { Clock } from '../../../core/time.ts'
 import { createTokenBuckets, type TokenBucketRate } from '../../../core/token-buckets.ts'
 
 /** Limits of one customer on one gateway. */
-export type CustomerLimits = {
-  readonly tunnels: number
-  readonly newPerSecond: number
-  readonly namesPerSecond: number
-}
-
-export const shippedLimits: CustomerLimits = { tunnels: 4000, newPerSecond: 500, namesPerSecond: 200 }
+export type CustomerLimits = Readonly<typeof shippedLimits>
+export const shippedLimits = { tunnels: 4000, newPerSecond: 500, namesPerSecond: 200 }
 
 /** One customer's maximum share of a gateway's connections. */
 const maxShare = 0.25

@@ -8,15 +8,12 @@ type OpenTunnel = {
   readonly access: Access
   /** When a byte last passed. */
   readonly activeAt: number
-  /** One side has finished. */
   readonly isHalfOpen: boolean
-  /** Closes both sides at once. */
   cut(): void
   openIndex: SetIndex
 }
 
-/** Idle limit of a half-open tunnel. */
-const halfOpenMs = 60_000
+const maxHalfOpenIdleMs = 60_000
 
 /** Open tunnels. Rechecks their access and cuts those that may no longer pass. */
 export function createRecheck<ProxyTunnel extends OpenTunnel>(deps: {
@@ -25,7 +22,7 @@ export function createRecheck<ProxyTunnel extends OpenTunnel>(deps: {
   idleMs: number
 }) {
   const open = new SwapRemoveSet<'openIndex', ProxyTunnel>('openIndex')
-  const halfOpenIdleMs = Math.min(halfOpenMs, deps.idleMs)
+  const halfOpenIdleMs = Math.min(maxHalfOpenIdleMs, deps.idleMs)
 
   function recheck(keys: ReadonlySet<string>): void {
     const at = deps.moment()

@@ -28,7 +28,6 @@ export class ByteAllowance {
   private reserved = 0
   private upto: number
   private grant = 0
-  /** Number of the shop's answers. */
   answers = 0
   isAsking = false
   /** The last answer granted nothing new. It means "no more" only if nothing was left when the request was sent. */
@@ -105,7 +104,6 @@ export class ByteAllowance {
     if (this.isRefused && this.waiting.size > 0) this.askForMore()
   }
 
-  /** Gives up the rest of the lease. */
   surrender(): void {
     this.upto = this.reserved
     this.grant = 0
@@ -182,8 +180,7 @@ export class ByteAllowance {
   }
 }
 
-/** Longest wait for a first lease. */
-const leaseWaitMs = 3000
+const maxWaitMs = 3000
 
 type NoBytes = 'traffic_exhausted' | 'shop_unreachable'
 
@@ -210,7 +207,7 @@ export function waitForBytes(allowance: ByteAllowance, after: After): Promise<No
         cancelAsking = after(allowance.askAfreshInMs, () => allowance.askAfresh())
       }
     }
-    const cancelWaiting = after(leaseWaitMs, () => done(allowance.isUsedUp ? 'traffic_exhausted' : 'shop_unreachable'))
+    const cancelWaiting = after(maxWaitMs, () => done(allowance.isUsedUp ? 'traffic_exhausted' : 'shop_unreachable'))
     const forget = allowance.onChange(look)
     look()
   })

@@ -6,7 +6,7 @@ class FakeSocket {
   now: Transmission = { ...nothingShown, acknowledged: 400, sent: 900, segmentBytes: 100, isOver: false }
   readonly done: string[] = []
   transmission = (): Transmission => this.now
-  shut = (): void => void this.done.push('shut')
+  shutdown = (): void => void this.done.push('shutdown')
   close = (reset: boolean): void => void this.done.push(reset ? 'reset' : 'closed')
 }
 
@@ -25,13 +25,13 @@ describe('the delivery of bytes to a closed connection', () => {
     expect(delivery.settle(30_999)).toBe(false)
     socket.now = { ...socket.now, acknowledged: 1000, sent: 1000 }
     expect(delivery.settle(30_999)).toBe(true)
-    expect([delivery.shown(), delivery.sent, socket.done]).toEqual([1000, 1000, ['shut', 'closed']])
+    expect([delivery.shown(), delivery.sent, socket.done]).toEqual([1000, 1000, ['shutdown', 'closed']])
   })
 
   test('a closed connection settles with the acknowledged bytes after 30 s, and is reset', () => {
     expect(delivery.settle(1000)).toBe(false)
     expect(delivery.settle(31_000)).toBe(true)
-    expect([delivery.shown(), delivery.sent, socket.done]).toEqual([400, 900, ['shut', 'reset']])
+    expect([delivery.shown(), delivery.sent, socket.done]).toEqual([400, 900, ['shutdown', 'reset']])
   })
 
   test('a closed connection settles at once if everything is acknowledged', () => {

@@ -41,7 +41,7 @@ export const nothingShown: Transmission = {
 export type DeliveryWatch = {
   transmission(): Transmission
   /** Shuts both directions down; written bytes still go out. */
-  shut(): void
+  shutdown(): void
   /** With `reset`, unsent bytes are discarded. */
   close(reset: boolean): void
 }
@@ -50,7 +50,6 @@ export type DeliveryWatch = {
 export type CustomerEnd = {
   /** Bytes that the kernel has taken. */
   readonly written: number
-  /** Bytes waiting to be written. */
   readonly heldBytes: number
   delivery: Delivery | undefined
 }
@@ -71,12 +70,8 @@ export class Delivery {
 
   constructor(
     private readonly end: CustomerEnd,
-    private readonly onClosed: (delivery: Delivery) => void,
+    readonly onClosed: (delivery: Delivery) => void,
   ) {}
-
-  onEndClosed(): void {
-    this.onClosed(this)
-  }
 
   follow(watch: () => DeliveryWatch | undefined): void {
     this.watch ??= watch()
@@ -116,7 +111,7 @@ export class Delivery {
     const transmission = this.look(this.watch)
     const isWhole = transmission.acknowledged >= written
     if (!isWhole && !transmission.isOver && !this.isCut && nowMs - this.closedAt < settleMs) {
-      if (isFirst) this.watch.shut()
+      if (isFirst) this.watch.shutdown()
       return false
     }
     const shown = Math.min(written, shownOf(transmission))

@@ -17,14 +17,12 @@ export type ConnectionDeps = {
   readonly admission: Admission
   readonly admitHop: (ticket: string, target: ConnectTarget) => AdmissionVerdict
   readonly tunnels: ProxyTunnels
-  /** Starts the relay of a tunnel; early client bytes go first. */
   readonly startRelay: StartRelay
   readonly clock: () => number
   readonly timeouts: Timeouts
   /** Another process has taken over: close after the current response. */
   readonly isDraining: () => boolean
   readonly onClosed: (connection: Connection) => void
-  /** Reports a bug. */
   readonly onFault: (fault: unknown) => void
 }
 
@@ -32,7 +30,6 @@ type Stage = 'detect' | 'http' | 'socks' | 'busy' | 'closed'
 type Opened = ProxyTunnel | { readonly refusal: RefusalCode }
 type Pending = { readonly request: ForwardRequest; bodies: Uint8Array[]; hasEnded: boolean }
 
-/** Refusals before the connection is closed. */
 const maxRefusals = 20
 const established = answer(200, undefined, '')
 const nothing = new Uint8Array(0)
@@ -77,8 +74,10 @@ export class Connection implements SideOwner, WaitingClient {
   private take(bytes: Uint8Array): void {
     if (this.stage === 'detect') this.begin(bytes[0] ?? 0)
     if (this.stage === 'closed') return
-    if (this.socks) this.takeSocks(this.socks.feed(bytes))
-    else this.feedHttp(bytes)
+    if (this.socks) return this.takeSocks(this.socks.feed(bytes))
+    const events = this.http.feed(bytes)
+    if (!this.forward || this.forward.pay(this.http.taken)) this.takeHttp(events)
+    else this.forward.whenPaid(() => this.takeHttp(events))
   }
 
   private get http(): HttpRequestReader {
@@ -114,7 +113,6 @@ export class Connection implements SideOwner, WaitingClient {
     return Number.isFinite(this.deadlineAt) && !this.forward && !this.pending
   }
 
-  /** Evicts this connection. */
   evict(): void {
     this.side.abort()
   }
@@ -141,6 +139,11 @@ export class Connection implements SideOwner, WaitingClient {
     this.side.abort()
   }
 
+  private closeWith(lastBytes: Uint8Array): void {
+    this.side.write(lastBytes)
+    this.close()
+  }
+
   private close(): void {
     this.stage = 'closed'
     this.deadlineAt = Number.POSITIVE_INFINITY
@@ -155,12 +158,6 @@ export class Connection implements SideOwner, WaitingClient {
   }
 
   // --- HTTP ---
-
-  private feedHttp(bytes: Uint8Array): void {
-    const events = this.http.feed(bytes)
-    if (!this.forward || this.forward.pay(this.http.taken)) this.takeHttp(events)
-    else this.forward.whenPaid(() => this.takeHttp(events))
-  }
 
   private takeHttp(events: readonly HttpEvent[]): void {
     for (const event of events) {
@@ -217,14 +214,9 @@ export class Connection implements SideOwner, WaitingClient {
 
   private startForward(request: ForwardRequest, pending: Pending, tunnel: ProxyTunnel): void {
     this.stage = 'http'
-    const forward = new Forward(
-      this.side,
-      tunnel,
-      request,
-      this.deps,
-      () => this.http.rest(),
-      (outcome) => this.afterForward(outcome, request),
-    )
+    const rest = () => this.http.rest()
+    const onOutcome = (outcome: ForwardOutcome) => this.afterForward(outcome, request)
+    const forward = new Forward(this.side, tunnel, request, this.deps, rest, onOutcome)
     this.forward = forward
     const begin = (): void => {
       forward.start()
@@ -279,10 +271,7 @@ export class Connection implements SideOwner, WaitingClient {
       if (event.type === 'reply') this.side.write(event.bytes)
       else if (event.type === 'credentials') this.admitSocks(event)
       else if (event.type === 'connect') this.connectSocks(event.target)
-      else {
-        this.side.write(event.bytes)
-        this.close()
-      }
+      else this.closeWith(event.bytes)
     }
   }
 
@@ -291,11 +280,7 @@ export class Connection implements SideOwner, WaitingClient {
     this.wait()
     this.use(this.admit(credentials, 'socks'), (verdict) => {
       if (this.isGone() || !this.socks) return
-      if ('refusal' in verdict && verdict.refusal === 'bad_credentials') {
-        this.side.write(this.socks.deny())
-        this.close()
-        return
-      }
+      if ('refusal' in verdict && verdict.refusal === 'bad_credentials') return this.closeWith(this.socks.deny())
       if ('access' in verdict) {
         this.access = verdict.access
         this.isUnauthenticated = false
@@ -312,11 +297,7 @@ export class Connection implements SideOwner, WaitingClient {
     const { denial, access } = this
     const verdict = denial ? { refusal: denial } : access ? { access } : this.admit(undefined, 'socks')
     this.pass(target, verdict, (tunnel) => {
-      if ('refusal' in tunnel) {
-        this.side.write(socksReply(refusalOf(tunnel.refusal).socks))
-        this.close()
-        return
-      }
+      if ('refusal' in tunnel) return this.closeWith(socksReply(refusalOf(tunnel.refusal).socks))
       this.side.write(socksReply(0))
       this.relay(tunnel, this.socks?.rest() ?? nothing)
     })

@@ -42,9 +42,11 @@ export class GatewayCore {
   private readonly upstreams: Upstreams<Side>
   private readonly tunnels: ProxyTunnels
   private readonly connectionDeps: ConnectionDeps
-  private mainPort = 0
+  /** The port without a customer; every other port belongs to one. */
+  mainPort = 0
   private isRefused = false
-  private isDraining = false
+  /** Connections close after their current response. */
+  isDraining = false
   /** Time of the last tick: connections need no exact clock. */
   private tickAt: number
 
@@ -57,53 +59,40 @@ export class GatewayCore {
       connections: limits.connections,
       lingering: () => this.metering.settling + this.tunnels.abandoned,
     })
-    this.open = createRecheck({ snapshot, moment: () => this.moment(), idleMs: limits.idleMs })
+    this.open = createRecheck({ snapshot, moment: this.moment, idleMs: limits.idleMs })
     this.metering = new Metering({
       agent: deps.agent,
       watch: (side) => side.watch(sockets),
       countTunnels: () => this.open.size + this.tunnels.dialling,
       clock,
       after,
-      ...(deps.speeds && { speeds: deps.speeds }),
+      speeds: deps.speeds,
     })
     this.exits = new ExitHealth({ clock, onChange: deps.onExit, retryMs: limits.exitRetryMs })
     const { node: self, privateKey } = deps.hop
+    const nonce = () => crypto.getRandomValues(new Uint8Array(16)).toHex()
     const hops = {
       self,
       findGateway: (id: string) => snapshot.gateways.get(id),
-      writeTicket: createTicketWriter({
-        self,
-        clock,
-        nonce: () => crypto.getRandomValues(new Uint8Array(16)).toHex(),
-        sign: createSign(privateKey),
-      }),
+      writeTicket: createTicketWriter({ self, clock, nonce, sign: createSign(privateKey) }),
     }
-    const resolve = createResolve({
-      clock,
-      after,
-      namesPerSecond: limits.customer.namesPerSecond,
-      ...(deps.lookup && { lookup: deps.lookup }),
-    })
+    const { namesPerSecond } = limits.customer
+    const resolve = createResolve({ clock, after, namesPerSecond, ...(deps.lookup && { lookup: deps.lookup }) })
     this.upstreams = new Upstreams({ resolve, dialler: deps.dialler, hops, policy })
     this.tunnels = this.createTunnels(resolve)
     this.connectionDeps = this.createConnectionDeps(hops)
   }
 
-  /** The port without a customer; every other port belongs to one. */
-  setMainPort(port: number): void {
-    this.mainPort = port
-  }
-
   /** A client connected; it is closed at once if there is no room. */
   accepted(side: Side, source: string): void {
-    this.arrivals.opened()
+    this.arrivals.open += 1
     const connection = new Connection(side, source, this.connectionDeps)
     if (this.arrivals.enter(connection)) this.connections.add(connection)
     else side.abort()
   }
 
   departed(): void {
-    this.arrivals.closed()
+    this.arrivals.open -= 1
   }
 
   tick(): void {
@@ -127,11 +116,6 @@ export class GatewayCore {
   setRefused(yes: boolean): void {
     this.isRefused = yes
     if (yes) this.open.cutAll()
-  }
-
-  /** Connections close after their current response. */
-  drain(): void {
-    this.isDraining = true
   }
 
   beginStop(): void {
@@ -162,9 +146,8 @@ export class GatewayCore {
   }
 
   private createTunnels(resolve: Resolve): ProxyTunnels {
-    const { deps, metering, exits: health, upstreams } = this
+    const { deps, metering, exits: health, upstreams, moment } = this
     const { snapshot, limits, clock, policy, sockets, dialler } = deps
-    const moment = (): Moment => this.moment()
     const { connectMs } = limits
     const dialling = new DestinationDialler({ policy, resolve, connectMs, dialler, upstreams, health })
     return new ProxyTunnels({
@@ -195,7 +178,7 @@ export class GatewayCore {
       admission: new Admission({
         ...deps,
         ask: (question, source) => this.ask(question, source),
-        moment: () => this.moment(),
+        moment: this.moment,
         mainPort: () => this.mainPort,
         noteSource: (id, address) => metering.noteSource(id, address),
         now: () => performance.now(),
@@ -214,9 +197,7 @@ export class GatewayCore {
     }
   }
 
-  private moment(): Moment {
-    return { nowMs: this.deps.clock(), lastContactAt: this.deps.lastContactAt() }
-  }
+  private readonly moment = (): Moment => ({ nowMs: this.deps.clock(), lastContactAt: this.deps.lastContactAt() })
 
   private findOwnExit(id: string): NodeExit | undefined {
     const exit = this.deps.snapshot.exits.get(id)
@@ -233,7 +214,7 @@ export class GatewayCore {
   /** Asks the shop, and cuts tunnels that may no longer pass after its answer. */
   private async ask(...[question, source]: Parameters<Ask>): ReturnType<Ask> {
     const outcome = await this.deps.ask(question, source)
-    if (outcome === 'unasked') return outcome
+    if (outcome === 'unanswered') return outcome
     const known = this.deps.snapshot.knownOf(question)
     if (known.subuser) this.expectMore([known.subuser.id])
     this.open.afterAnswer(known)

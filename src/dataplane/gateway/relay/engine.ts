@@ -9,7 +9,6 @@ import type { Policy } from '../access/policy.ts'
 import type { Lookup } from '../dial/resolve.ts'
 import type { Speeds } from '../metering/speed-limit.ts'
 
-/** Time limits of a client connection. */
 export type Timeouts = { readonly handshakeMs: number; readonly betweenRequestsMs: number }
 
 export type EngineLimits = Timeouts & {
@@ -88,19 +87,6 @@ export type Engine = {
     readonly settling: number
     readonly listeners: number
     readonly maxHeld: number
-  }
-}
-
-/** Largest number of bytes held for one peer that does not read. */
-export function createHeldGauge() {
-  let maxHeld = 0
-  return {
-    note: (bytes: number): void => {
-      if (bytes > maxHeld) maxHeld = bytes
-    },
-    get maxHeld(): number {
-      return maxHeld
-    },
   }
 }
 

@@ -6,7 +6,6 @@ import type { ProxyTunnel, StartRelay } from './tunnel.ts'
 
 export type ForwardRequest = Extract<HttpEvent, { type: 'request' }>
 
-/** Result of a forwarded request. */
 export type ForwardOutcome =
   /** With `keepAlive` the next request may follow. */
   | { readonly type: 'done'; readonly keepAlive: boolean }
@@ -134,10 +133,9 @@ export class Forward {
   }
 }
 
-const lineEnd = Buffer.from('\r\n\r\n')
-
+/** Adds header fields before the empty line that ends a head. */
 function withExtra(head: Uint8Array, extra: Readonly<Record<string, string>> = {}): Uint8Array {
   const fields = Object.entries(extra).map(([name, value]) => `${name}: ${value}\r\n`)
   if (fields.length === 0) return head
-  return Buffer.concat([head.subarray(0, head.length - lineEnd.length + 2), Buffer.from(`${fields.join('')}\r\n`)])
+  return Buffer.concat([head.subarray(0, head.length - 2), Buffer.from(`${fields.join('')}\r\n`)])
 }

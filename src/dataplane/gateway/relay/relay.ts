@@ -35,7 +35,6 @@ class Valve {
 type Parked = { bytes: Uint8Array | undefined; due: number; readonly onPassed: (() => void) | undefined }
 
 type PipeOwner = {
-  /** The allowance is used up. */
   readonly onExhausted: () => void
   /** Everything that waited has passed. */
   readonly onCleared?: () => void

@@ -56,7 +56,7 @@ export class Side {
   isFinished = false
   /** Notified of the close after the owner. */
   delivery: Delivery | undefined
-  private socket: SideSocket | undefined
+  socket: SideSocket | undefined
   private held: readonly Uint8Array[] = nothing
   private ending: 'no' | 'finish' | 'close' | 'release' = 'no'
   private isPaused = false
@@ -83,10 +83,6 @@ export class Side {
 
   watch(sockets: Sockets): DeliveryWatch | undefined {
     return this.socket?.follow ? this.socket.follow() : sockets.watch(this.descriptor)
-  }
-
-  get transport(): SideSocket | undefined {
-    return this.socket
   }
 
   /** The local port that the client connected to. */
@@ -192,7 +188,7 @@ export class Side {
     this.heldBytes = 0
     for (const cancel of this.cancels) cancel()
     this.owner.onClose()
-    this.delivery?.onEndClosed()
+    this.delivery?.onClosed(this.delivery)
   }
 
   onSocketData(bytes: Uint8Array): void {
@@ -214,8 +210,7 @@ export class Side {
 
 const empty = new Uint8Array(0)
 
-/** An owner that ignores everything. */
-export const patient: SideOwner = { onData() {}, onEnd() {}, onDrain() {}, onClose() {} }
+export const ignoringOwner: SideOwner = { onData() {}, onEnd() {}, onDrain() {}, onClose() {} }
 
 /** Discards incoming bytes until the peer closes or exceeds the limit. */
 class Discarding implements SideOwner {
@@ -244,14 +239,14 @@ export const createConverse =
       const give = (conversed: Conversed): void => {
         cancel()
         // Only the first result counts.
-        side.own(patient)
+        side.own(ignoringOwner)
         side.pause()
         if ('refusal' in conversed) side.abort()
         resolve(conversed)
       }
       const cancel = after(maxMs, () => give(silent))
       side.own({
-        ...patient,
+        ...ignoringOwner,
         onData(bytes) {
           for (const step of talk.feed(bytes)) {
             if (step.type === 'write') side.write(step.bytes)

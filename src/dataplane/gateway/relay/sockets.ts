@@ -65,7 +65,7 @@ export class DescriptorWatch implements DeliveryWatch {
   private isClosed = false
 
   constructor(
-    private readonly kernel: Pick<Kernel, 'transmissionOf' | 'shutBoth' | 'resetOnClose'>,
+    private readonly kernel: Pick<Kernel, 'transmissionOf' | 'shutdownBoth' | 'resetOnClose'>,
     private readonly descriptor: number,
     private readonly owner: { release(descriptor: number): void },
   ) {}
@@ -74,8 +74,8 @@ export class DescriptorWatch implements DeliveryWatch {
     return this.kernel.transmissionOf(this.descriptor)
   }
 
-  shut(): void {
-    this.kernel.shutBoth(this.descriptor)
+  shutdown(): void {
+    this.kernel.shutdownBoth(this.descriptor)
   }
 
   close(reset: boolean): void {
@@ -107,7 +107,7 @@ export function followTls(tls: TlsSocket, sockets: Sockets): DeliveryWatch | und
       const added = tls.handshakeBytes + tls.overhead
       return { ...seen, acknowledged: Math.max(0, seen.acknowledged - added), sent: Math.max(0, seen.sent - added) }
     },
-    shut: () => watch.shut(),
+    shutdown: () => watch.shutdown(),
     close: (reset) => watch.close(reset),
   }
 }

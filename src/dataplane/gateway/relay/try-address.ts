@@ -51,14 +51,14 @@ function tryWithBun(address: Address): string | undefined {
 type Interface = Pick<NetworkInterfaceInfo, 'address' | 'cidr' | 'internal'>
 
 /** RFC 3021: a /31 or /32 has no network or broadcast address. */
-const longestWithEdges = 30
+const maxLengthWithEdges = 30
 
 /** Network and broadcast addresses of this machine's IPv4 networks, unless assigned to an interface. */
 export function edgeAddresses(interfaces: readonly Interface[]): ReadonlySet<string> {
   const edges = new Set<string>()
   for (const { address, cidr, internal } of interfaces) {
     const [own, length] = [readAddress(address), Number(cidr?.split('/')[1] ?? 32)]
-    if (own?.version !== 4 || own.bytes[0] === 127 || length > longestWithEdges) continue
+    if (own?.version !== 4 || own.bytes[0] === 127 || length > maxLengthWithEdges) continue
     const size = 1n << BigInt(32 - length)
     const first = (addressToNumber(own) / size) * size
     for (const number of internal ? [first + size - 1n] : [first, first + size - 1n]) {

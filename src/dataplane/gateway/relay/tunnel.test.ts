@@ -8,13 +8,13 @@ import { createTunnelLimits } from '../access/limits.ts'
 import { createRecheck } from '../access/recheck.ts'
 import type { Dialled } from '../dial/dial.ts'
 import { Metering } from '../metering/metering.ts'
-import { patient, Side } from './side.ts'
+import { ignoringOwner, Side } from './side.ts'
 import { createSockets } from './sockets.ts'
 import { type ProxyTunnel, ProxyTunnels } from './tunnel.ts'
 
 const nowMs = 500_000
 const moment = () => ({ nowMs, lastContactAt: nowMs })
-const newSide = () => new Side(patient, { after: () => () => {}, noteHeld() {} })
+const newSide = () => new Side(ignoringOwner, { after: () => () => {}, noteHeld() {} })
 
 /** A customer with a limit of one tunnel, and the given exit choice and dial. */
 function openOne(setup: { choose?: () => never; dial: () => MaybePromise<Dialled<Side>> }) {

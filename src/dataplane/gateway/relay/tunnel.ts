@@ -40,7 +40,6 @@ export class ProxyTunnel {
     return this.tunnels.sockets
   }
 
-  /** Closes both sides at once. */
   cut(): void {
     this.relay?.cut()
   }
@@ -58,19 +57,18 @@ type DialAttempt = {
   readonly access: Access
   readonly target: ConnectTarget
   readonly client: Side
-  /** Exits that failed. */
   failed: readonly NodeExit[]
   /** Reason of the last failure. */
   refusal: RefusalCode | undefined
-  /** Its place in the customer's limit is released. */
+  /** It no longer counts towards the customer's limit. */
   hasLeft: boolean
   diallingIndex: SetIndex
 }
 
-/** Exits tried per tunnel. */
-const maxExits = 3
+const maxExitsPerTunnel = 3
 
 type Refused = { readonly refusal: RefusalCode }
+type MaybeOpened = MaybePromise<ProxyTunnel | Refused>
 const nothing = new Uint8Array(0)
 const none: readonly NodeExit[] = []
 
@@ -120,7 +118,7 @@ export class ProxyTunnels {
   }
 
   /** Opens a tunnel for an admitted client, or returns the reason why not. */
-  open(access: Access, target: ConnectTarget, client: Side): MaybePromise<ProxyTunnel | Refused> {
+  open(access: Access, target: ConnectTarget, client: Side): MaybeOpened {
     const closed = this.deps.closedFor()
     if (closed) return { refusal: closed }
     const max = access.kind === 'premium' ? access.subuser.tunnels : null
@@ -152,11 +150,7 @@ export class ProxyTunnels {
   }
 
   /** The connection attempt ended; access is checked again. */
-  private arrive(
-    entry: DialAttempt,
-    { way, allowance }: ChosenWay,
-    dialled: Dialled<Side>,
-  ): MaybePromise<ProxyTunnel | Refused> {
+  private arrive(entry: DialAttempt, { way, allowance }: ChosenWay, dialled: Dialled<Side>): MaybeOpened {
     const { access, target, client } = entry
     this.attempts.delete(entry)
     if ('refusal' in dialled) {
@@ -179,19 +173,15 @@ export class ProxyTunnels {
   }
 
   /** Tries another exit unless the login asked for this one. */
-  private goElsewhere(
-    entry: DialAttempt,
-    way: ChosenWay['way'],
-    failure: ExitRefusal,
-  ): MaybePromise<ProxyTunnel | Refused> {
+  private goElsewhere(entry: DialAttempt, way: ChosenWay['way'], failure: ExitRefusal): MaybeOpened {
     if (way.kind !== 'exit' || !mayGoElsewhere(entry.access, failure)) return this.refuse(entry, failure.refusal)
     entry.failed = [...entry.failed, way.exit]
     entry.refusal = failure.refusal
-    if (entry.failed.length >= maxExits || entry.client.isClosed) return this.refuse(entry, failure.refusal)
+    if (entry.failed.length >= maxExitsPerTunnel || entry.client.isClosed) return this.refuse(entry, failure.refusal)
     return this.choose(entry)
   }
 
-  private choose(entry: DialAttempt): MaybePromise<ProxyTunnel | Refused> {
+  private choose(entry: DialAttempt): MaybeOpened {
     const chosen = this.guard(entry, () => this.deps.chooseWay(entry.access, entry.failed))
     if (!(chosen instanceof Promise)) return this.go(entry, chosen)
     return chosen.then(
@@ -200,7 +190,7 @@ export class ProxyTunnels {
     )
   }
 
-  private go(entry: DialAttempt, chosen: ChosenWay | Refused): MaybePromise<ProxyTunnel | Refused> {
+  private go(entry: DialAttempt, chosen: ChosenWay | Refused): MaybeOpened {
     if ('refusal' in chosen) return this.refuse(entry, entry.refusal ?? chosen.refusal)
     this.attempts.add(entry)
     return this.guard(entry, () => {
@@ -213,7 +203,7 @@ export class ProxyTunnels {
     })
   }
 
-  /** Errors must not leak the customer's place. */
+  /** After an error the attempt no longer counts towards the customer's limit. */
   private guard<Result>(entry: DialAttempt, act: () => Result): Result {
     try {
       return act()

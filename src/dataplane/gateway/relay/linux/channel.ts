@@ -1,13 +1,12 @@
-import type { DeliveryWatch } from '../../metering/tunnel-meter.ts'
-import { patient, Side, type SideAround, type SideSocket } from '../side.ts'
+import { type DeliveryWatch, nothingShown } from '../../metering/tunnel-meter.ts'
+import { ignoringOwner, Side, type SideAround, type SideSocket } from '../side.ts'
 import { readBytes } from './kernel.ts'
 import { EAGAIN, EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP } from './numbers.ts'
 import type { Pollable, Reactor, TurnTaker } from './reactor.ts'
 import type { TlsMemory } from './shared-memory.ts'
 import type { RelayEnd, SpliceRelay } from './splice-relay.ts'
 
-/** Reads per turn. */
-const maxReads = 4
+const maxReadsPerTurn = 4
 
 /** A non-blocking socket of the reactor: the socket of a side, and an end of a tunnel. */
 export class Channel implements SideSocket, RelayEnd, Pollable, TurnTaker {
@@ -89,7 +88,7 @@ export class Channel implements SideSocket, RelayEnd, Pollable, TurnTaker {
   }
 
   private read(): void {
-    for (let reads = 0; reads < maxReads && this.mayRead; reads += 1) {
+    for (let reads = 0; reads < maxReadsPerTurn && this.mayRead; reads += 1) {
       const { kernel } = this.reactor
       const got = kernel.receive(this.descriptor, readBytes)
       if (got > 0) {
@@ -110,8 +109,6 @@ export class Channel implements SideSocket, RelayEnd, Pollable, TurnTaker {
     this.reactor.queue(this)
   }
 
-  // --- as a side's socket and a tunnel's end ---
-
   write(bytes: Uint8Array): number {
     if (this.isClosed) return 0
     let at = 0
@@ -129,7 +126,7 @@ export class Channel implements SideSocket, RelayEnd, Pollable, TurnTaker {
   }
 
   shutdown(): void {
-    if (!this.isClosed) this.reactor.kernel.shutWrite(this.descriptor)
+    if (!this.isClosed) this.reactor.kernel.shutdownWrite(this.descriptor)
   }
 
   end(): void {
@@ -163,8 +160,6 @@ export class Channel implements SideSocket, RelayEnd, Pollable, TurnTaker {
     this.side.onSocketClose()
   }
 
-  // --- as an end of a tunnel ---
-
   enter(relay: SpliceRelay): void {
     this.relay = relay
   }
@@ -179,14 +174,10 @@ export class Channel implements SideSocket, RelayEnd, Pollable, TurnTaker {
 /** The plain end of a TLS connection; shared memory connects it to the TLS thread. */
 export class TlsChannel extends Channel {
   constructor(
-    reactor: Reactor,
-    descriptor: number,
-    side: Side,
-    localPort: number,
-    onGone: () => void,
     private readonly memory: TlsMemory,
+    ...channel: ConstructorParameters<typeof Channel>
   ) {
-    super(reactor, descriptor, side, localPort, onGone)
+    super(...channel)
   }
 
   /** A hang-up of the client counts as a reset. */
@@ -202,16 +193,12 @@ export class TlsChannel extends Channel {
   follow(): DeliveryWatch {
     const { memory } = this
     return {
-      transmission: () => ({
-        acknowledged: memory.acknowledged,
-        sent: memory.sent,
-        selectedSegments: 0,
-        unknownSegments: 0,
-        segmentBytes: 0,
-        isOver: memory.isOver,
-      }),
+      transmission() {
+        const { acknowledged, sent, isOver } = memory
+        return { ...nothingShown, acknowledged, sent, isOver }
+      },
       // Closed already.
-      shut() {},
+      shutdown() {},
       close(reset) {
         if (reset) memory.isCut = true
       },
@@ -219,8 +206,7 @@ export class TlsChannel extends Channel {
   }
 }
 
-/** Accepted per turn. */
-const maxAccepted = 64
+const maxAcceptedPerTurn = 64
 /** Pause when the process is out of descriptors. */
 const restMs = 100
 
@@ -237,12 +223,12 @@ export class PortListener implements Pollable {
     private readonly around: SideAround,
     private readonly core: { accepted(side: Side, source: string): void; departed(): void },
   ) {
-    reactor.watchLevel(descriptor, this)
+    reactor.watch(descriptor, this, EPOLLIN)
   }
 
   onEvents(): void {
     const { kernel, descriptors } = this.reactor
-    for (let count = 0; count < maxAccepted; count += 1) {
+    for (let count = 0; count < maxAcceptedPerTurn; count += 1) {
       const descriptor = kernel.accept(this.descriptor)
       if (descriptor < 0) {
         if (descriptor !== -EAGAIN) this.rest()
@@ -263,7 +249,7 @@ export class PortListener implements Pollable {
 
   private begin(descriptor: number, source: string): void {
     const { reactor, core, around } = this
-    const side = new Side(patient, around)
+    const side = new Side(ignoringOwner, around)
     const channel = new Channel(reactor, descriptor, side, this.port, this.onGone)
     side.attach(channel)
     core.accepted(side, source)
@@ -275,7 +261,7 @@ export class PortListener implements Pollable {
     this.reactor.unwatch(this.descriptor)
     this.reactor.timers.after(restMs, () => {
       this.isResting = false
-      if (!this.isClosed) this.reactor.watchLevel(this.descriptor, this)
+      if (!this.isClosed) this.reactor.watch(this.descriptor, this, EPOLLIN)
     })
   }
 }

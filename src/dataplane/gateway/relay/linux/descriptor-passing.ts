@@ -1,16 +1,6 @@
 import { ptr } from 'bun:ffi'
 import { openLibc } from './libc.ts'
-import {
-  AF_UNIX,
-  CLOEXEC,
-  EAGAIN,
-  ECONNRESET,
-  MSG_CMSG_CLOEXEC,
-  MSG_DONTWAIT,
-  MSG_NOSIGNAL,
-  SOCK_STREAM,
-  SOL_SOCKET,
-} from './numbers.ts'
+import * as n from './numbers.ts'
 
 const SCM_RIGHTS = 1
 /** The kernel allows 253. */
@@ -32,9 +22,9 @@ export class DescriptorPassing {
     const bytes = new TextEncoder().encode(path)
     if (bytes.length > maxPathBytes) throw new Error(`the path of a socket has at most ${maxPathBytes} bytes: ${path}`)
     const address = new Uint8Array(3 + bytes.length)
-    address[0] = AF_UNIX
+    address[0] = n.AF_UNIX
     address.set(bytes, 2)
-    const descriptor = this.orError(this.libc.socket(AF_UNIX, SOCK_STREAM | CLOEXEC, 0))
+    const descriptor = this.orError(this.libc.socket(n.AF_UNIX, n.SOCK_STREAM | n.CLOEXEC, 0))
     if (descriptor < 0) return descriptor
     const failed = this.orError(this.libc.connect(descriptor, Number(ptr(address)), address.length))
     if (failed < 0) this.libc.close(descriptor)
@@ -49,22 +39,22 @@ export class DescriptorPassing {
     if (dataBytes > 0) {
       const head = new DataView(control.buffer)
       head.setBigUint64(0, BigInt(headBytes + dataBytes), true)
-      head.setInt32(8, SOL_SOCKET, true)
+      head.setInt32(8, n.SOL_SOCKET, true)
       head.setInt32(12, SCM_RIGHTS, true)
       for (const [index, each] of descriptors.entries()) head.setInt32(headBytes + index * 4, each, true)
     }
     const { message, held } = this.describe(bytes, control)
-    const sent = this.libc.sendmsg(over, Number(ptr(message)), MSG_DONTWAIT | MSG_NOSIGNAL)
+    const sent = this.libc.sendmsg(over, Number(ptr(message)), n.MSG_DONTWAIT | n.MSG_NOSIGNAL)
     return sent === held.payload.length
   }
 
   /** Undefined if nothing has arrived; empty bytes at the end of the stream. */
   receive(over: number): Received | undefined {
     const { message, held } = this.describe(new Uint8Array(maxBytes), new Uint8Array(headBytes + maxAtOnce * 4))
-    const got = this.orError(this.libc.recvmsg(over, Number(ptr(message)), MSG_DONTWAIT | MSG_CMSG_CLOEXEC))
-    if (got === -EAGAIN) return undefined
+    const got = this.orError(this.libc.recvmsg(over, Number(ptr(message)), n.MSG_DONTWAIT | n.MSG_CMSG_CLOEXEC))
+    if (got === -n.EAGAIN) return undefined
     // The peer closed with unread data.
-    if (got === -ECONNRESET) return { bytes: new Uint8Array(), descriptors: [] }
+    if (got === -n.ECONNRESET) return { bytes: new Uint8Array(), descriptors: [] }
     if (got < 0) throw new Error(`recvmsg failed with ${-got}`)
     return {
       bytes: held.payload.slice(0, got),
@@ -97,7 +87,7 @@ export class DescriptorPassing {
 function readRights(control: Uint8Array, length: number): number[] {
   if (length < headBytes) return []
   const head = new DataView(control.buffer)
-  if (head.getInt32(8, true) !== SOL_SOCKET || head.getInt32(12, true) !== SCM_RIGHTS) return []
+  if (head.getInt32(8, true) !== n.SOL_SOCKET || head.getInt32(12, true) !== SCM_RIGHTS) return []
   const count = (Number(head.getBigUint64(0, true)) - headBytes) / 4
   return Array.from({ length: count }, (_, index) => head.getInt32(headBytes + index * 4, true))
 }

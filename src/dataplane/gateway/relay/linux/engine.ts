@@ -102,7 +102,7 @@ export class LinuxEngine implements Engine {
     this.isDraining = true
     this.thread.post({ type: 'drain' })
     this.ports.closeAll()
-    while (this.ports.closing > 0 && this.thread.isRunning) await Bun.sleep(closeStepMs)
+    while (this.ports.releasing.size > 0 && this.thread.isRunning) await Bun.sleep(closeStepMs)
   }
 
   async stop(drainMs: number): Promise<void> {
@@ -111,10 +111,7 @@ export class LinuxEngine implements Engine {
     clearInterval(this.ticker)
     thread.post({ type: 'begin-stop' })
     this.ports.closeAll()
-    if (!thread.isRunning) {
-      thread.retire()
-      return
-    }
+    if (!thread.isRunning) return thread.retire()
     const giveUpAt = performance.now() + drainMs
     // The reactor may not have started to stop yet, so sleep first.
     do await Bun.sleep(Math.min(drainMs, drainStepMs))
@@ -129,7 +126,7 @@ export class LinuxEngine implements Engine {
   }
 
   get status() {
-    return { ...this.thread.memory.status, listeners: this.ports.count }
+    return { ...this.thread.memory.status, listeners: this.ports.open.size }
   }
 
   /** Sends a new reactor everything it needs. */
@@ -178,11 +175,11 @@ export class LinuxEngine implements Engine {
     const reply = this.thread.replyTo()
     try {
       const outcome = await this.deps.ask(question, source)
-      const answer = outcome === 'unasked' ? outcome : this.deps.snapshot.knownOf(question)
+      const answer = outcome === 'unanswered' ? outcome : this.deps.snapshot.knownOf(question)
       reply({ type: 'answer', ticket, answer })
     } catch (fault) {
       this.deps.onFault(fault)
-      reply({ type: 'answer', ticket, answer: 'unasked' })
+      reply({ type: 'answer', ticket, answer: 'unanswered' })
     }
   }
 

@@ -38,7 +38,7 @@ export type KernelPipe = { readonly readEnd: number; readonly writeEnd: number; 
 /** The calls of a relay; tests replace them. */
 export type ByteCalls = Pick<
   Kernel,
-  'receive' | 'peek' | 'pass' | 'received' | 'send' | 'fill' | 'drain' | 'reclaim' | 'shutWrite'
+  'receive' | 'peek' | 'pass' | 'received' | 'send' | 'fill' | 'drain' | 'reclaim' | 'shutdownWrite'
 >
 
 /** System calls on preallocated memory. Errors are returned as negative errno. Only poll() waits. */
@@ -125,11 +125,11 @@ export class Kernel {
     return this.orError(this.libc.fcntl(descriptor, n.F_DUPFD_CLOEXEC, 0))
   }
 
-  shutWrite(descriptor: number): void {
+  shutdownWrite(descriptor: number): void {
     this.libc.shutdown(descriptor, n.SHUT_WR)
   }
 
-  shutBoth(descriptor: number): void {
+  shutdownBoth(descriptor: number): void {
     this.libc.shutdown(descriptor, n.SHUT_RDWR)
   }
 

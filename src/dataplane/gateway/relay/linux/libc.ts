@@ -40,11 +40,9 @@ export type Libc = Readonly<Record<Exclude<keyof typeof symbols, '__errno_locati
 /** Throws if the library is missing. */
 export function openLibc(): Libc {
   const calls = openCalls(symbols)
-  const errno = new Int32Array(toArrayBuffer(toPointer(calls['__errno_location']()), 0, Int32Array.BYTES_PER_ELEMENT))
-  return { ...calls, errno }
+  const address = calls['__errno_location']() as Pointer
+  return { ...calls, errno: new Int32Array(toArrayBuffer(address, 0, Int32Array.BYTES_PER_ELEMENT)) }
 }
-
-const toPointer = (address: number): Pointer => address as Pointer
 
 /** Tries glibc, then musl. */
 function openCalls<Name extends string>(wanted: Readonly<Record<Name, FFIFunction>>): Record<Name, Call> {
@@ -59,15 +57,14 @@ function openCalls<Name extends string>(wanted: Readonly<Record<Name, FFIFunctio
   throw new Error('the C library cannot be opened', { cause: fault })
 }
 
-/** System call numbers. */
-const numbersOf = {
+const syscallNumbers = {
   x64: { accept4: 288, close: 3, connect: 42, recvfrom: 45, sendto: 44 },
   arm64: { accept4: 242, close: 57, connect: 203, recvfrom: 207, sendto: 206 },
 } as const satisfies Record<Processor, Record<string, number>>
 
 /** Bypasses the C library's thread-cancellation wrappers, which cost as much as a call on an idle socket. */
 export function makeDirect(libc: Libc, processor: Processor): Libc {
-  const numbers = numbersOf[processor]
+  const numbers = syscallNumbers[processor]
   const one = openSyscall(['i32', 'i32'])
   const four = openSyscall(['i32', 'i32', 'ptr', 'ptr', 'i32'])
   const six = openSyscall(['i32', 'i32', 'ptr', 'ptr', 'i32', 'ptr', 'ptr'])

@@ -4,8 +4,7 @@ import type { Policy } from '../../access/policy.ts'
 import type { Lookup } from '../../dial/resolve.ts'
 import { noLimit } from '../../metering/speed-limit.ts'
 import { GatewayCore, tickMs } from '../core.ts'
-import { createHeldGauge } from '../engine.ts'
-import { patient, Side, type SideAround } from '../side.ts'
+import { ignoringOwner, Side, type SideAround } from '../side.ts'
 import { PortListener, TlsChannel } from './channel.ts'
 import { createReports } from './counts.ts'
 import { Descriptors, PipePool } from './descriptors.ts'
@@ -13,6 +12,7 @@ import { Kernel } from './kernel.ts'
 import { makeDirect, openLibc } from './libc.ts'
 import type { FromReactor, ReactorTerms, StateChange, ToReactor } from './messages.ts'
 import { createMovement } from './movement.ts'
+import { EPOLLIN } from './numbers.ts'
 import { Reactor } from './reactor.ts'
 import { openRouteLookup } from './routes.ts'
 import { type SharedMemory, viewMemory, viewTlsMemory } from './shared-memory.ts'
@@ -25,14 +25,12 @@ const lingerMs = 35_000
 const maxWhenIdle = 20
 const minToCollect = 10_000
 
-type Answers = { answer: 'asked' | 'unasked'; 'looked-up': Awaited<ReturnType<Lookup>> | { code: string } }
-
 /** Pending questions to the main thread. */
-class PendingQuestions<Kind extends keyof Answers> {
-  private readonly waiting = new Map<number, (answer: Answers[Kind]) => void>()
+class PendingQuestions<Answer> {
+  private readonly waiting = new Map<number, (answer: Answer) => void>()
   private last = 0
 
-  ask(send: (ticket: number) => void): Promise<Answers[Kind]> {
+  ask(send: (ticket: number) => void): Promise<Answer> {
     this.last += 1
     const ticket = this.last
     return new Promise((resolve) => {
@@ -41,7 +39,7 @@ class PendingQuestions<Kind extends keyof Answers> {
     })
   }
 
-  answer(ticket: number, answer: Answers[Kind]): void {
+  answer(ticket: number, answer: Answer): void {
     this.waiting.get(ticket)?.(answer)
     this.waiting.delete(ticket)
   }
@@ -65,11 +63,11 @@ export class ReactorLoop {
   private readonly kernel: Kernel
   private readonly descriptors: Descriptors
   private readonly reactor: Reactor
-  private readonly held = createHeldGauge()
+  private maxHeld = 0
   private readonly around: SideAround
   private readonly snapshot = new Snapshot()
-  private readonly asking = new PendingQuestions<'answer'>()
-  private readonly lookingUp = new PendingQuestions<'looked-up'>()
+  private readonly asking = new PendingQuestions<'answered' | 'unanswered'>()
+  private readonly lookingUp = new PendingQuestions<Awaited<ReturnType<Lookup>> | { code: string }>()
   private readonly listeners = new Map<number, PortListener>()
   /** Lease messages, sent after the turn, outside the relay's call stack. */
   private readonly leaseMessages: FromReactor[] = []
@@ -78,7 +76,6 @@ export class ReactorLoop {
   private readonly collectGarbage = createGarbageCollection()
   private policy = nothingAllowed
   private speeds = noLimit
-  private mainPort = 0
   private endAt: number | undefined
   /** Value of `memory.posted` when the inbox was last read. */
   private readUpTo = 0
@@ -98,7 +95,8 @@ export class ReactorLoop {
     this.reactor = new Reactor(kernel, this.descriptors, this.onFault)
     const { connections } = terms.limits
     const pipes = new PipePool((bytes) => kernel.openPipe(bytes), this.descriptors, terms.isStrict, connections)
-    this.around = { after: this.reactor.timers.after, noteHeld: this.held.note }
+    const { after } = this.reactor.timers
+    this.around = { after, noteHeld: (bytes) => void (this.maxHeld = Math.max(this.maxHeld, bytes)) }
     this.core = new GatewayCore({
       ...createMovement(this.reactor, pipes, this.around, this.clock, routes.isDeliveredHere),
       snapshot: this.snapshot,
@@ -125,9 +123,10 @@ export class ReactorLoop {
 
   /** Returns when stopped and nothing is open. */
   run(): void {
-    this.reactor.watchLevel(this.terms.bell, { onEvents: () => this.kernel.hush(this.terms.bell), onFault: () => {} })
+    const { bell } = this.terms
+    this.reactor.watch(bell, { onEvents: () => this.kernel.hush(bell), onFault: () => {} }, EPOLLIN)
     this.tick()
-    while (!this.isOver()) {
+    while (this.endAt === undefined || (this.core.status.open > 0 && performance.now() <= this.endAt)) {
       this.memory.isAsleep = true
       this.reactor.turn(this.readInbox)
       this.memory.isAsleep = false
@@ -160,25 +159,13 @@ export class ReactorLoop {
     })
   }
 
-  private unlisten(descriptor: number): void {
-    this.listeners.get(descriptor)?.close()
-    this.listeners.delete(descriptor)
-    this.post({ type: 'unlistened', descriptor })
-  }
-
   private takeTls({ descriptor, source, memory: shared }: Extract<ToReactor, { type: 'tls' }>): void {
     const own = this.kernel.duplicate(descriptor)
     this.post({ type: 'tls-taken', descriptor })
     if (own < 0 || !this.descriptors.own(own)) return
-    const side = new Side(patient, this.around)
-    const channel = new TlsChannel(
-      this.reactor,
-      own,
-      side,
-      this.mainPort,
-      () => this.core.departed(),
-      viewTlsMemory(shared),
-    )
+    const side = new Side(ignoringOwner, this.around)
+    const onGone = () => this.core.departed()
+    const channel = new TlsChannel(viewTlsMemory(shared), this.reactor, own, side, this.core.mainPort, onGone)
     side.attach(channel)
     this.core.accepted(side, source)
     if (!side.isClosed) channel.watch()
@@ -186,8 +173,8 @@ export class ReactorLoop {
 
   /** Applied at once; the waiting client continues after newer messages are read. */
   private takeAnswer({ ticket, answer }: Extract<ToReactor, { type: 'answer' }>): void {
-    if (answer !== 'unasked') this.snapshot.learn(answer)
-    this.asking.answer(ticket, answer === 'unasked' ? answer : 'asked')
+    if (answer !== 'unanswered') this.snapshot.learn(answer)
+    this.asking.answer(ticket, answer === 'unanswered' ? answer : 'answered')
   }
 
   private take(message: ToReactor): void {
@@ -198,18 +185,16 @@ export class ReactorLoop {
     else if (message.type === 'policy') this.policy = message.policy
     else if (message.type === 'speeds') this.speeds = message.speeds
     else if (message.type === 'refused') this.core.setRefused(message.yes)
-    else if (message.type === 'unlisten') this.unlisten(message.descriptor)
     else if (message.type === 'tls') this.takeTls(message)
-    else if (message.type === 'listen') {
-      if (message.isMain) {
-        this.mainPort = message.port
-        this.core.setMainPort(this.mainPort)
-      }
-      this.listeners.set(
-        message.descriptor,
-        new PortListener(this.reactor, message.descriptor, message.port, this.around, this.core),
-      )
-    } else if (message.type === 'drain') this.core.drain()
+    else if (message.type === 'unlisten') {
+      this.listeners.get(message.descriptor)?.close()
+      this.listeners.delete(message.descriptor)
+      this.post({ type: 'unlistened', descriptor: message.descriptor })
+    } else if (message.type === 'listen') {
+      if (message.isMain) this.core.mainPort = message.port
+      const { descriptor, port } = message
+      this.listeners.set(descriptor, new PortListener(this.reactor, descriptor, port, this.around, this.core))
+    } else if (message.type === 'drain') this.core.isDraining = true
     else if (message.type === 'begin-stop') this.core.beginStop()
     else {
       this.core.endStop()
@@ -236,7 +221,7 @@ export class ReactorLoop {
   private readonly tick = (): void => {
     this.reactor.timers.after(tickMs, this.tick)
     this.core.tick()
-    this.collectGarbage(this.reactor.seen)
+    this.collectGarbage(this.reactor.eventCount)
   }
 
   /** Lease requests go out with the counts of the same instant. */
@@ -247,14 +232,10 @@ export class ReactorLoop {
     } else this.reports.sendIfDue(this.reactor.timers.after)
     // Field by field: spreading an object of unknown shape is too slow for every turn.
     const { open, connections, tunnels, dialling, settling, spared, turnedAway, starved } = this.core.status
-    const { maxHeld } = this.held
+    const { maxHeld } = this
     this.memory.status = { open, connections, tunnels, dialling, settling, maxHeld, spared, turnedAway, starved }
     this.memory.totalBytes = this.core.metering.totalBytes
     this.memory.hopBytes = this.core.metering.hopBytes
-  }
-
-  private isOver(): boolean {
-    return this.endAt !== undefined && (this.core.status.open === 0 || performance.now() > this.endAt)
   }
 }
 

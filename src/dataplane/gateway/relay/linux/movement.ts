@@ -3,7 +3,7 @@ import { notInSet, type SetIndex, SwapRemoveSet } from '../../../../core/swap-re
 import type { RefusalCode } from '../../access/refusals.ts'
 import type { Connected, Dialler, IsDeliveredHere } from '../../dial/upstream.ts'
 import type { EngineSockets } from '../core.ts'
-import { createConverse, patient, Side, type SideAround } from '../side.ts'
+import { createConverse, ignoringOwner, Side, type SideAround } from '../side.ts'
 import { DescriptorWatch, maxAhead, type Sockets } from '../sockets.ts'
 import { Channel } from './channel.ts'
 import type { PipePool } from './descriptors.ts'
@@ -32,7 +32,7 @@ export function createMovement(
     sockets: createSockets(reactor),
     dialler: createDialler(reactor, around, isDeliveredHere),
     startRelay(client, tunnel, fromClient, fromOrigin) {
-      const [near, far] = [client.transport, tunnel.origin.transport]
+      const [near, far] = [client.socket, tunnel.origin.socket]
       if (!(near instanceof Channel) || !(far instanceof Channel)) throw new Error('a side of another engine')
       if (client.isClosed || tunnel.origin.isClosed) {
         tunnel.finish()
@@ -42,7 +42,7 @@ export function createMovement(
       }
       const relay = new SpliceRelay(near, far, tunnel, relayDeps)
       // Frees the handshake's memory.
-      client.own(patient)
+      client.own(ignoringOwner)
       near.enter(relay)
       far.enter(relay)
       relay.start(client.takeHeld(), fromClient, fromOrigin)
@@ -139,7 +139,7 @@ class Attempt implements TurnTaker {
     if (descriptor < 0) this.fail(connectRefusalOf(-descriptor))
     else if (!reactor.descriptors.own(descriptor)) this.fail('gateway_full')
     else {
-      const side = new Side(patient, this.around)
+      const side = new Side(ignoringOwner, this.around)
       this.side = side
       const channel = new Channel(reactor, descriptor, side, 0, ignore)
       side.attach(channel)

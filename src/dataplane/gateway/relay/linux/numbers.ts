@@ -1,3 +1,5 @@
+import { constants } from 'node:os'
+
 /** Constants of the Linux kernel interface, equal on x64 and arm64. */
 
 export const AF_UNIX = 1
@@ -62,21 +64,6 @@ export const SPLICE_F_NONBLOCK = 2
 export const F_SETPIPE_SZ = 1031
 export const F_DUPFD_CLOEXEC = 1030
 
-export const EINTR = 4
-export const EAGAIN = 11
-export const ECONNRESET = 104
-export const EINVAL = 22
-export const EAFNOSUPPORT = 97
-export const EADDRINUSE = 98
-export const EADDRNOTAVAIL = 99
-export const ENETUNREACH = 101
-export const EHOSTUNREACH = 113
-export const ETIMEDOUT = 110
-export const ECONNREFUSED = 111
-export const EINPROGRESS = 115
-export const ENOMEM = 12
-export const EACCES = 13
-export const ENODEV = 19
-export const ENFILE = 23
-export const EMFILE = 24
-export const ENOBUFS = 105
+export const { EINTR, EAGAIN, EINVAL, ENOMEM, EACCES, ENODEV, ENFILE, EMFILE, ENOBUFS } = constants.errno
+export const { EAFNOSUPPORT, EADDRINUSE, EADDRNOTAVAIL, ENETUNREACH, EHOSTUNREACH } = constants.errno
+export const { ETIMEDOUT, ECONNREFUSED, ECONNRESET, EINPROGRESS } = constants.errno

@@ -10,9 +10,9 @@ const backlog = 4096
 /** Listening ports. Opened on the main thread, where errors are known at once; they outlive a reactor. */
 export class ListeningPorts {
   /** Descriptors by port. */
-  private readonly open = new Map<number, number>()
+  readonly open = new Map<number, number>()
   /** Descriptors that the reactor must release before they are closed. */
-  private readonly releasing = new Set<number>()
+  readonly releasing = new Set<number>()
   /** From the previous process, not used yet. */
   private readonly inherited = new Map<number, number>()
   private hostname = ''
@@ -69,14 +69,6 @@ export class ListeningPorts {
   /** The reactor has released it. */
   close(descriptor: number): void {
     if (this.releasing.delete(descriptor)) this.kernel.close(descriptor)
-  }
-
-  get count(): number {
-    return this.open.size
-  }
-
-  get closing(): number {
-    return this.releasing.size
   }
 
   private listen(port: number): number {

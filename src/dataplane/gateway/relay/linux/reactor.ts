@@ -114,8 +114,7 @@ export class Reactor {
   wallMs = Date.now()
   /** Uses the clock itself: a timer started late in a long turn must not fire early. */
   readonly timers: Timers
-  /** Number of events. */
-  seen = 0
+  eventCount = 0
   private readonly poll: number
   private readonly pollables: (Pollable | undefined)[] = []
   /** Generation of each descriptor number, because numbers are reused at once. */
@@ -135,17 +134,8 @@ export class Reactor {
     descriptors.own(this.poll)
   }
 
-  /** Edge-triggered, both directions. */
-  watch(descriptor: number, pollable: Pollable): void {
-    this.register(descriptor, pollable, bothWays)
-  }
-
-  /** Level-triggered. */
-  watchLevel(descriptor: number, pollable: Pollable): void {
-    this.register(descriptor, pollable, EPOLLIN)
-  }
-
-  private register(descriptor: number, pollable: Pollable, wanted: number): void {
+  /** Edge-triggered in both directions, unless other events are wanted. */
+  watch(descriptor: number, pollable: Pollable, wanted = bothWays): void {
     const life = ((this.lives[descriptor] ?? 0) + 1) | 0
     this.lives[descriptor] = life
     this.pollables[descriptor] = pollable
@@ -176,7 +166,7 @@ export class Reactor {
     this.wallMs = Date.now()
     if (count < 0 && count !== -EINTR) throw new Error(`epoll_wait failed with ${-count}`)
     hear()
-    this.seen += Math.max(0, count)
+    this.eventCount += Math.max(0, count)
     for (let index = 0; index < count; index += 1) this.dispatch(index)
     this.guard(() => this.timers.run())
     this.takeTurns()

@@ -14,7 +14,7 @@ const expected: Readonly<Record<FlowState, Readonly<Record<FlowEvent, string>>>>
     blocked: 'nothing, held',
     drained: 'fault, open',
     dry: 'wait, starved',
-    ended: 'shut, done',
+    ended: 'halfClose, done',
   },
   held: {
     readable: 'nothing, held',
@@ -42,7 +42,7 @@ const expected: Readonly<Record<FlowState, Readonly<Record<FlowEvent, string>>>>
     allowed: 'nothing, last',
     exhausted: 'nothing, last',
     blocked: 'nothing, last',
-    drained: 'shut, done',
+    drained: 'halfClose, done',
     dry: 'fault, last',
     ended: 'fault, last',
   },

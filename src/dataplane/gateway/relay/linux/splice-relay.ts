@@ -48,7 +48,7 @@ type FlowAction =
   /** Request bytes and wait. */
   | 'wait'
   /** Half-close the sink. */
-  | 'shut'
+  | 'halfClose'
   /** End the tunnel. */
   | 'exhaust'
   /** A bug. */
@@ -63,7 +63,7 @@ const flowTable: Readonly<Record<FlowState, Readonly<Partial<Record<FlowEvent, C
     blocked: ['nothing', 'held'],
     drained: 'fault',
     dry: ['wait', 'starved'],
-    ended: ['shut', 'done'],
+    ended: ['halfClose', 'done'],
   },
   held: { writable: 'drain', drained: ['fill', 'open'], dry: 'fault', ended: ['nothing', 'last'] },
   starved: {
@@ -74,7 +74,7 @@ const flowTable: Readonly<Record<FlowState, Readonly<Partial<Record<FlowEvent, C
     dry: 'fault',
     ended: 'fault',
   },
-  last: { writable: 'drain', drained: ['shut', 'done'], dry: 'fault', ended: 'fault' },
+  last: { writable: 'drain', drained: ['halfClose', 'done'], dry: 'fault', ended: 'fault' },
   done: { blocked: 'fault', drained: 'fault', dry: 'fault', ended: 'fault' },
 }
 
@@ -121,8 +121,7 @@ export type RelayDeps = {
   readonly noteHeld: (bytes: number) => void
 }
 
-/** Reads per turn. */
-const maxReads = 8
+const maxReadsPerTurn = 8
 
 /** One direction. */
 export class Flow {
@@ -207,17 +206,14 @@ export class SpliceRelay {
     if (action === 'fill') this.fill(flow)
     else if (action === 'drain') this.drain(flow)
     else if (action === 'wait') this.wait()
-    else if (action === 'shut') this.shut(flow)
+    else if (action === 'halfClose') this.halfClose(flow)
     else if (action === 'exhaust') this.endGently()
     else if (action === 'fault') throw new Error(`a tunnel’s flow met “${event}” where it cannot happen`)
   }
 
   private fill(flow: Flow): void {
-    for (let reads = 0; reads < maxReads; reads += 1) {
-      if (!flow.early && !flow.from.isReadable) {
-        this.givePipe(flow)
-        return
-      }
+    for (let reads = 0; reads < maxReadsPerTurn; reads += 1) {
+      if (!flow.early && !flow.from.isReadable) return this.givePipe(flow)
       const { left } = this.tunnel.meter.allowance
       if (left <= 0) this.starve(flow)
       else if (flow.early) this.passEarly(flow, flow.early, left)
@@ -265,10 +261,7 @@ export class SpliceRelay {
     const { from, to } = flow
     const wanted = Math.min(left, readBytes)
     const got = calls.receive(from.descriptor, wanted)
-    if (got <= 0) {
-      this.noteUnread(flow, got)
-      return
-    }
+    if (got <= 0) return this.noteUnread(flow, got)
     // The kernel reports a half-close once; it came after these bytes.
     const isEmpty = got < wanted && !from.hasFailed && !from.hasUrgent
     const isLast = isEmpty && from.hasHungUp
@@ -288,10 +281,7 @@ export class SpliceRelay {
   private splice(flow: Flow, left: number): void {
     flow.pipe ??= this.deps.pipes.take()
     const { pipe, from } = flow
-    if (!pipe) {
-      this.copy(flow, left)
-      return
-    }
+    if (!pipe) return this.copy(flow, left)
     const got = this.deps.calls.fill(from.descriptor, pipe, Math.min(left, pipeBytes))
     if (got <= 0) {
       this.givePipe(flow)
@@ -365,7 +355,7 @@ export class SpliceRelay {
     this.forget = undefined
   }
 
-  private shut(flow: Flow): void {
+  private halfClose(flow: Flow): void {
     this.givePipe(flow)
     this.tunnel.isHalfOpen = true
     if (this.up.state === 'done' && this.down.state === 'done') {
@@ -375,7 +365,7 @@ export class SpliceRelay {
       return
     }
     flow.to.side.isFinished = true
-    this.deps.calls.shutWrite(flow.to.descriptor)
+    this.deps.calls.shutdownWrite(flow.to.descriptor)
   }
 
   /** A client whose origin is gone still gets the received bytes. */

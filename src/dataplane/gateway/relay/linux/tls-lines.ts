@@ -69,10 +69,7 @@ export function createTlsLines(deps: {
   return {
     take(tls: TlsSocket): void {
       const pair = thread.isRunning ? kernel.openPair() : -1
-      if (typeof pair === 'number') {
-        tls.terminate()
-        return
-      }
+      if (typeof pair === 'number') return tls.terminate()
       const [near, far] = pair
       noteHandshake(tls, sockets)
       const shared = makeTlsMemory()
@@ -88,13 +85,11 @@ export function createTlsLines(deps: {
 
     taken: letGo,
 
-    /** Closes descriptors that it had not taken. */
-    reactorDied(): void {
-      for (const descriptor of handed) letGo(descriptor)
-    },
+    /** Closes descriptors that the reactor had not taken. */
+    reactorDied: (): void => handed.forEach(letGo),
 
     stop(): void {
-      for (const descriptor of handed) letGo(descriptor)
+      handed.forEach(letGo)
       look()
     },
   }

@@ -4,7 +4,7 @@ import type { RefusalCode } from '../../access/refusals.ts'
 import type { Connected, Dialler } from '../../dial/upstream.ts'
 import type { ConnectTarget } from '../../protocol/authority.ts'
 import { connectRefusalOf } from '../linux/kernel.ts'
-import { createConverse, patient, Side, type SideAround } from '../side.ts'
+import { createConverse, ignoringOwner, Side, type SideAround } from '../side.ts'
 import type { Sockets } from '../sockets.ts'
 
 export const after: After = (ms, act) => {
@@ -30,7 +30,7 @@ export function createDialler(around: SideAround, sockets: Sockets): Dialler<Sid
   const connect = begin ? connectBy(begin) : connectWithBun()
   return {
     isDeliveredHere: sockets.openRoutes?.(),
-    connect: (there, from, maxMs) => connect(new Side(patient, around), there, from, maxMs),
+    connect: (there, from, maxMs) => connect(new Side(ignoringOwner, around), there, from, maxMs),
     converse: createConverse(around.after),
   }
 }

@@ -3,9 +3,9 @@ import type { DataPath } from '../../../agent/data-path.ts'
 import type { Changed } from '../../../agent/snapshot.ts'
 import type { TlsSocket } from '../../../tls/tls-socket.ts'
 import { GatewayCore, tickMs } from '../core.ts'
-import { createHeldGauge, type Engine, type EngineDeps, noRoom } from '../engine.ts'
+import { type Engine, type EngineDeps, noRoom } from '../engine.ts'
 import { Relay } from '../relay.ts'
-import { patient, Side } from '../side.ts'
+import { ignoringOwner, Side } from '../side.ts'
 import { noteHandshake, type Sockets, toSideSocket } from '../sockets.ts'
 import { createAccepter, type Listening } from './accepter.ts'
 import { after, createDialler, handlers } from './dialler.ts'
@@ -23,14 +23,14 @@ const listenWithBun = (listener: TCPSocketListener<Side>): Listening => ({
 export class PortableEngine implements Engine {
   private readonly openListeners = new Map<number, Listening>()
   private readonly inherited = new Map<number, number>()
-  private readonly held = createHeldGauge()
-  private readonly around = { after, noteHeld: this.held.note }
+  private maxHeld = 0
+  private readonly around = { after, noteHeld: (bytes: number) => void (this.maxHeld = Math.max(this.maxHeld, bytes)) }
   private readonly accepter = createAccepter((descriptor, source) => this.adopt(descriptor, source))
   private readonly core: GatewayCore
   private readonly socketHandlers = {
     ...handlers,
     open: (socket: Socket<Side>): void => {
-      const side = new Side(patient, this.around)
+      const side = new Side(ignoringOwner, this.around)
       socket.data = side
       side.attach(socket)
       this.core.accepted(side, socket.remoteAddress)
@@ -40,8 +40,6 @@ export class PortableEngine implements Engine {
       socket.data.onSocketClose()
     },
   }
-  private isDraining = false
-  private mainPort = 0
   private hostname = ''
   private ticker: ReturnType<typeof setInterval> | undefined
 
@@ -60,7 +58,7 @@ export class PortableEngine implements Engine {
   }
 
   takeTls(tls: TlsSocket): void {
-    const side = new Side(patient, this.around)
+    const side = new Side(ignoringOwner, this.around)
     noteHandshake(tls, this.deps.sockets)
     tls.owner = {
       onSocketData: (bytes) => side.onSocketData(bytes),
@@ -71,7 +69,7 @@ export class PortableEngine implements Engine {
         side.onSocketClose()
       },
     }
-    side.attach(toSideSocket(tls, this.mainPort, this.deps.sockets))
+    side.attach(toSideSocket(tls, this.core.mainPort, this.deps.sockets))
     this.core.accepted(side, tls.source)
   }
 
@@ -82,15 +80,14 @@ export class PortableEngine implements Engine {
   start(at: Parameters<Engine['start']>[0]): number {
     this.hostname = at.hostname
     for (const [port, descriptor] of at.inherited ?? []) this.inherited.set(port, descriptor)
-    this.mainPort = this.listen(at.port)
-    this.core.setMainPort(this.mainPort)
+    this.core.mainPort = this.listen(at.port)
     this.ticker = setInterval(() => this.core.tick(), tickMs)
-    return this.mainPort
+    return this.core.mainPort
   }
 
   changed(change: Changed, onPortFailure: (port: number, error: unknown) => void): void {
     this.core.changed(change)
-    if (change.ports && this.mainPort !== 0 && !this.core.isStopping && !this.isDraining)
+    if (change.ports && this.core.mainPort !== 0 && !this.core.isStopping && !this.core.isDraining)
       this.listenOnPorts(onPortFailure)
   }
 
@@ -99,8 +96,7 @@ export class PortableEngine implements Engine {
   }
 
   async drain(): Promise<void> {
-    this.isDraining = true
-    this.core.drain()
+    this.core.isDraining = true
     this.stopListening()
     this.openListeners.clear()
   }
@@ -115,12 +111,12 @@ export class PortableEngine implements Engine {
   }
 
   get status() {
-    return { ...this.core.status, listeners: this.openListeners.size, maxHeld: this.held.maxHeld }
+    return { ...this.core.status, listeners: this.openListeners.size, maxHeld: this.maxHeld }
   }
 
   /** A connection accepted on an inherited port. */
   private adopt(descriptor: number, source: string): void {
-    const side = new Side(patient, this.around)
+    const side = new Side(ignoringOwner, this.around)
     const socket = {
       ...this.socketHandlers,
       open: (opened: Socket<Side>): void => {
@@ -134,17 +130,10 @@ export class PortableEngine implements Engine {
   private listen(port: number): number {
     const handed = this.inherited.get(port)
     this.inherited.delete(port)
+    const { hostname, socketHandlers: socket } = this
     const listener =
       handed === undefined
-        ? listenWithBun(
-            Bun.listen<Side>({
-              hostname: this.hostname,
-              port,
-              allowHalfOpen: true,
-              exclusive: true,
-              socket: this.socketHandlers,
-            }),
-          )
+        ? listenWithBun(Bun.listen<Side>({ hostname, port, allowHalfOpen: true, exclusive: true, socket }))
         : this.accepter.open(handed, port)
     this.openListeners.set(listener.port, listener)
     return listener.port
@@ -154,7 +143,7 @@ export class PortableEngine implements Engine {
   private listenOnPorts(note: (port: number, error: unknown) => void): void {
     const wanted = this.deps.snapshot.ports
     for (const [port, listener] of this.openListeners) {
-      if (port === this.mainPort || wanted.has(port)) continue
+      if (port === this.core.mainPort || wanted.has(port)) continue
       this.openListeners.delete(port)
       listener.stop()
     }
