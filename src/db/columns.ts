@@ -41,6 +41,13 @@ export const money = (name: string) => plain<Kopecks>(name, (value) => kopecks(b
 export const bytes = (name: string) =>
   plain(name, (value) => (value instanceof Uint8Array ? value : mismatch(name, value)))
 
+/** Texts without spaces, separated by spaces. */
+export const textList = (name: string): Column<readonly string[]> => ({
+  name,
+  read: (value) => (value === '' ? [] : textIn(name, value).split(' ')),
+  write: (texts) => texts.join(' '),
+})
+
 export const flag = (name: string): Column<boolean> => ({
   name,
   read: (value) => bigIn(name, value) === 1n,

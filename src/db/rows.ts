@@ -1,49 +1,41 @@
-import type { Tx, Value } from './transaction.ts'
+import type { Reader, Tx, Value } from './transaction.ts'
 
 /** Few sizes, so that the engines prepare few statements. */
 const chunkSizes = [128, 64, 32, 16, 8, 4, 2, 1]
 
+type Rows = readonly (readonly Value[])[]
+
 /** Sends one INSERT for many rows at a time. `insert` is the statement up to VALUES; `suffix` what follows them. */
-export function sendRows(tx: Tx, insert: string, rows: readonly (readonly Value[])[], suffix = ''): void {
+export function sendRows(tx: Tx, insert: string, rows: Rows, suffix = ''): void {
   for (const [sql, values] of statements(insert, rows, suffix)) tx.send(sql, values)
 }
 
 /** The same, awaited; returns how many rows were written. */
-export async function runRows(
-  tx: Tx,
-  insert: string,
-  rows: readonly (readonly Value[])[],
-  suffix = '',
-): Promise<number> {
+export async function runRows(tx: Tx, insert: string, rows: Rows, suffix = ''): Promise<number> {
   let written = 0
   for (const [sql, values] of statements(insert, rows, suffix)) written += await tx.run(sql, values)
   return written
 }
 
-function* statements(
-  insert: string,
-  rows: readonly (readonly Value[])[],
-  suffix: string,
-): Generator<[sql: string, values: Value[]]> {
+function* statements(insert: string, rows: Rows, suffix: string): Generator<[sql: string, values: Value[]]> {
   for (const chunk of chunked(rows))
     yield [insertText(insert, chunk.length, chunk[0]?.length ?? 0, suffix), chunk.flat()]
 }
-
-const insertText = (insert: string, rows: number, columns: number, suffix: string): string =>
-  madeOnce(insert, `${rows} ${columns} ${suffix}`, () => `${insert} VALUES ${placeholders(rows, columns)} ${suffix}`)
 
 /** Cache of statement texts: making one costs a sale more than finding it. */
 const texts = new Map<string, Map<string, string>>()
 const maxTexts = 500
 
-function madeOnce(first: string, second: string, write: () => string): string {
-  const ofFirst = texts.get(first) ?? new Map<string, string>()
-  const known = ofFirst.get(second)
+function insertText(insert: string, rows: number, columns: number, suffix: string): string {
+  const shape = `${rows} ${columns} ${suffix}`
+  const shapes = texts.get(insert) ?? new Map<string, string>()
+  const known = shapes.get(shape)
   if (known !== undefined) return known
   if (texts.size >= maxTexts) texts.clear()
-  if (ofFirst.size >= maxTexts) ofFirst.clear()
-  const text = write()
-  texts.set(first, ofFirst.set(second, text))
+  if (shapes.size >= maxTexts) shapes.clear()
+  const tuples = Array.from({ length: rows }, (_, row) => `(${list(columns, row * columns)})`)
+  const text = `${insert} VALUES ${tuples.join(', ')} ${suffix}`
+  texts.set(insert, shapes.set(shape, text))
   return text
 }
 
@@ -53,10 +45,6 @@ export function* chunked<Item>(items: readonly Item[]): Generator<Item[]> {
   for (const size of chunkSizes) {
     for (; items.length - at >= size; at += size) yield items.slice(at, at + size)
   }
-}
-
-function placeholders(rows: number, columns: number): string {
-  return Array.from({ length: rows }, (_, row) => `(${list(columns, row * columns)})`).join(', ')
 }
 
 /** `$3, $4, $5`, for `IN (…)`. */
@@ -85,6 +73,51 @@ export function padded<Item>(items: readonly Item[]): readonly Item[] {
   let length = 1
   while (length < items.length) length *= 4
   return [...items, ...Array.from({ length: length - items.length }, () => last)]
+}
+
+/** A statement with `IN (…)`: makes the text from the placeholders of the list, which follow those of `values`. */
+type ListStatement = (placeholders: string) => string
+
+/** Reads the rows of very many items, in chunks of few sizes. */
+export async function allIn<Row>(reader: Reader, items: readonly Value[], sql: ListStatement, values: Value[] = []) {
+  const found: Row[] = []
+  for (const chunk of chunked(items)) {
+    found.push(...(await reader.all<Row>(sql(list(chunk.length, values.length)), [...values, ...chunk])))
+  }
+  return found
+}
+
+/** Reads the rows of up to a few thousand items in one statement; of no items, none. */
+export async function allOf<Row>(reader: Reader, items: readonly Value[], sql: ListStatement, values: Value[] = []) {
+  const some = padded(items)
+  return some.length === 0 ? [] : reader.all<Row>(sql(list(some.length, values.length)), [...values, ...some])
+}
+
+/** Sends a write for many items, in chunks of few sizes. */
+export function sendIn(tx: Tx, items: readonly Value[], sql: ListStatement, values: readonly Value[] = []): void {
+  for (const chunk of chunked(items)) tx.send(sql(list(chunk.length, values.length)), [...values, ...chunk])
+}
+
+/** The column `n` of a statement that counts. */
+export async function countBy(reader: Reader, sql: string, values: readonly Value[] = []): Promise<number> {
+  return Number((await reader.first<{ n: bigint }>(sql, values))?.n ?? 0n)
+}
+
+export const isThere = async (reader: Reader, sql: string, values: readonly Value[] = []): Promise<boolean> =>
+  (await reader.first(sql, values)) !== undefined
+
+/** Whether a statement has changed exactly one row. */
+export const changesOne = async (tx: Tx, sql: string, values: readonly Value[]): Promise<boolean> =>
+  (await tx.run(sql, values)) === 1
+
+/** A text that differs whenever a row of `table` changed at `sinceAt` or later, in whatever order commits appear. */
+export async function changeMarkOf(reader: Reader, table: string, sinceAt: number): Promise<string> {
+  const row = await reader.first<{ n: bigint; sum: bigint }>(
+    `SELECT COUNT(*) AS n, CAST(COALESCE(SUM(changed_at - $1), 0) AS BIGINT) AS sum
+     FROM ${table} WHERE changed_at >= $1`,
+    [sinceAt],
+  )
+  return `${row?.n} ${row?.sum}`
 }
 
 const half = 1_000_000_000n

@@ -64,7 +64,7 @@ async function holders({ stockOperator }: DedicatedDeps, prefix: Prefix): Promis
   const found: number[] = []
   for await (const page of stockOperator.slotsWithin(prefix)) {
     const leased = page.filter((slot) => slot.state === 'leased').map((slot) => slot.id)
-    found.push(...(await stockOperator.holdersOf(leased)).map((each) => each.proxy))
+    found.push(...(await stockOperator.holdersOf(leased)))
   }
   return found.toSorted((a, b) => a - b)
 }

@@ -36,7 +36,7 @@ export async function verifyStock(
   onLease: (lease: WalkedLease) => Finding | undefined,
 ): Promise<{ findings: Finding[]; slotCount: number; leases: number }> {
   const findings: Finding[] = []
-  for (const { slot: id, state } of await store.disagreements(reader, maxShown)) {
+  for (const { id, state } of await store.disagreements(reader, maxShown)) {
     findings.push(found('lease', at('place', { id }), 'place_state', { state }))
   }
   for (const id of await store.overlaps(reader, maxShown)) {

@@ -81,13 +81,8 @@ export function createStockOperator(deps: AuditDeps & { readonly db: Database; r
     quarantine: (address: Address, days: number) =>
       change((tx) => store.quarantine(tx, formatAddress(address), clock() + days * 86_400_000)),
 
-    async retirePrefix(prefix: Prefix): Promise<void> {
-      await change(async (tx) => Number(await store.retirePrefix(tx, formatPrefix(prefix), clock())))
-    },
-
-    async restorePrefix(prefix: Prefix): Promise<void> {
-      await change(async (tx) => Number(await store.restorePrefix(tx, formatPrefix(prefix))))
-    },
+    retirePrefix: (prefix: Prefix) => change((tx) => store.retirePrefix(tx, formatPrefix(prefix), clock())),
+    restorePrefix: (prefix: Prefix) => change((tx) => store.restorePrefix(tx, formatPrefix(prefix))),
 
     slotsWithin: (prefix: Prefix) => slotsWithin(db, prefix),
 

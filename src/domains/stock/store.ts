@@ -1,7 +1,17 @@
 import { contains, type Prefix, readAddress } from '../../core/address.ts'
-import { allIn, sendIn } from '../../db/chunks.ts'
 import { type Column, columnsOf, flag, int, oneOf, orNull, type Row, textColumn, valuesOf } from '../../db/columns.ts'
-import { list, numberOrNull, padded, runRows, sendRows, writtenOnce } from '../../db/rows.ts'
+import {
+  allIn,
+  changesOne,
+  countBy,
+  isThere,
+  list,
+  padded,
+  runRows,
+  sendIn,
+  sendRows,
+  writtenOnce,
+} from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { type Ipv, ipvs, type Kind, type SlotState, type StockSlot, slotStates, type WalkedLease } from './rules.ts'
 
@@ -15,13 +25,11 @@ export type SlotQuery = {
   readonly unprovenAt?: number | undefined
 }
 
-type SlotRow = { id: bigint; address: string; free_from: bigint; serving_node: string | null }
-
-const toSlot = ({ id, address, free_from: freeFrom, serving_node: servingNode }: SlotRow): StockSlot => ({
-  id: Number(id),
-  address,
-  freeFrom: Number(freeFrom),
-  servingNode,
+const freeSlots = columnsOf<StockSlot>({
+  id: int('id'),
+  address: textColumn('address'),
+  freeFrom: int('free_from'),
+  servingNode: orNull(textColumn('serving_node')),
 })
 
 /** The condition of a `SlotQuery` on `serving_node`. Its values are `servingNodeValues`. */
@@ -45,33 +53,28 @@ const lockOf = { skip: 'FOR UPDATE SKIP LOCKED', wait: 'FOR UPDATE' } as const
  * Locks free slots, by id. The comparison of three columns as one row makes PostgreSQL use the index of free slots,
  * however many are sold.
  */
-export async function lockFree(
+export function lockFree(
   tx: Tx,
   query: SlotQuery,
   { after, upto, max }: { readonly after: number; readonly upto: number; readonly max: number },
   ifLocked: keyof typeof lockOf,
 ): Promise<StockSlot[]> {
   const { country, ipv } = query.kind
-  const rows = await tx.all<SlotRow>(
-    `SELECT id, address, free_from, serving_node FROM stock
+  return freeSlots.all(
+    tx,
+    `SELECT ${freeSlots.names} FROM stock
      WHERE state = 'free' AND (country, ipv, id) > ($1, $2, $3) AND (country, ipv, id) <= ($1, $2, $4)
        AND ${servedBy(query, 5)}
      ORDER BY country, ipv, id LIMIT $5 ${lockOf[ifLocked]}`,
     [country, ipv, after, upto, max, ...servingNodeValues(query)],
   )
-  return rows.map(toSlot)
 }
 
 /** Finds and leases the next free slot in one statement. Slots that another sale has locked are skipped. */
-export async function leaseNext(
-  tx: Tx,
-  { kind, servingNodes }: SlotQuery,
-  after: number,
-): Promise<StockSlot | undefined> {
+export function leaseNext(tx: Tx, { kind, servingNodes }: SlotQuery, after: number): Promise<StockSlot | undefined> {
   const among = padded(servingNodes)
   const values = [kind.country, kind.ipv, after, Number.MAX_SAFE_INTEGER, ...among]
-  const row = await tx.first<SlotRow>(leaseNextText(among.length), values)
-  return row && toSlot(row)
+  return freeSlots.first(tx, leaseNextText(among.length), values)
 }
 
 const leaseNextText = writtenOnce(
@@ -81,7 +84,7 @@ const leaseNextText = writtenOnce(
        WHERE state = 'free' AND (country, ipv, id) > ($1, $2, $3) AND (country, ipv, id) <= ($1, $2, $4)
          AND serving_node IN (${list(nodeCount, 4)})
        ORDER BY country, ipv, id LIMIT 1 FOR UPDATE SKIP LOCKED)
-     RETURNING id, address, free_from, serving_node`,
+     RETURNING ${freeSlots.names}`,
 )
 
 /** The rows are locked. */
@@ -99,14 +102,13 @@ export function openLeases(tx: Tx, leases: readonly { slot: number; startedAt: n
 }
 
 /** Ends a slot's lease, later than it began whatever the clock says. Returns when; undefined if it has none. */
-export async function endLease(tx: Tx, slot: number, endedAt: number): Promise<number | undefined> {
-  const row = await tx.first<{ ended_at: bigint }>(
+export const endLease = (tx: Tx, slot: number, endedAt: number): Promise<number | undefined> =>
+  valuesOf(int('ended_at')).first(
+    tx,
     `UPDATE leases SET ended_at = CASE WHEN started_at < $2 THEN $2 ELSE started_at + 1 END
      WHERE slot_id = $1 AND ended_at IS NULL RETURNING ended_at`,
     [slot, endedAt],
   )
-  return row && Number(row.ended_at)
-}
 
 /** A slot whose lease has ended rests, or retires if the operator has asked for that. */
 export function setResting(tx: Tx, slot: { id: number; freeFrom: number; restUntil: number }): void {
@@ -162,16 +164,13 @@ export const mintSlots = (tx: Tx, slots: readonly (StockSlot & { readonly range:
     }),
   )
 
-type Whereabouts = { readonly range: number | null; readonly servingNode: string | null }
+const whereabouts = columnsOf({ range: orNull(int('range_id')), servingNode: orNull(textColumn('serving_node')) })
 
 /** The range and the serving node of those addresses that are in stock. */
-export async function existing(reader: Reader, addresses: readonly string[]): Promise<Map<string, Whereabouts>> {
-  const rows = await allIn<{ address: string; range_id: bigint | null; serving_node: string | null }>(
-    reader,
-    addresses,
-    (among) => `SELECT address, range_id, serving_node FROM stock WHERE slot = 0 AND address IN (${among})`,
-  )
-  return new Map(rows.map((row) => [row.address, { range: numberOrNull(row.range_id), servingNode: row.serving_node }]))
+export async function existing(reader: Reader, addresses: readonly string[]) {
+  const sql = (among: string) => `SELECT address, range_id, serving_node FROM stock WHERE slot = 0 AND address IN (${among})`
+  const rows = await allIn<Row & { address: string }>(reader, addresses, sql)
+  return new Map(rows.map((row) => [row.address, whereabouts.read(row)]))
 }
 
 /** Those addresses that are in stock in another country or as another kind. */
@@ -185,12 +184,16 @@ export async function ofOtherKind(reader: Reader, addresses: readonly string[], 
   return new Set(rows.map((row) => row.address))
 }
 
+const servedBlocks = columnsOf({
+  prefix: textColumn('prefix'),
+  range: int('range_id'),
+  servingNode: textColumn('serving_node'),
+})
+
 /** The large blocks of a kind that one of these nodes serves. */
-export async function blocksOf(
-  reader: Reader,
-  query: SlotQuery,
-): Promise<{ readonly prefix: string; readonly range: number; readonly servingNode: string }[]> {
-  const rows = await reader.all<{ prefix: string; range_id: bigint; serving_node: string }>(
+export const blocksOf = (reader: Reader, query: SlotQuery) =>
+  servedBlocks.all(
+    reader,
     `SELECT stock_prefixes.prefix, stock_ranges.id AS range_id, serving_node FROM stock_prefixes
      JOIN stock_ranges ON stock_ranges.prefix = stock_prefixes.prefix AND stock_ranges.state = 'in'
      WHERE country = $1 AND ipv = $2 AND retired_at IS NULL AND quarantined = 0
@@ -198,17 +201,12 @@ export async function blocksOf(
      ORDER BY stock_prefixes.prefix`,
     [query.kind.country, query.kind.ipv, ...servingNodeValues(query)],
   )
-  return rows.map((row) => ({ prefix: row.prefix, range: Number(row.range_id), servingNode: row.serving_node }))
-}
 
 /** Those addresses that are exits of premium pools, which are never sold as dedicated. */
 export async function exitsAmong(reader: Reader, addresses: readonly string[]): Promise<Set<string>> {
-  const rows = await allIn<{ host: string }>(
-    reader,
-    addresses,
-    (among) => `SELECT host FROM exits WHERE kind = 'local' AND drained_at IS NULL AND host IN (${among})`,
-  )
-  return new Set(rows.map((row) => row.host))
+  const sql = (among: string) =>
+    `SELECT host FROM exits WHERE kind = 'local' AND drained_at IS NULL AND host IN (${among})`
+  return new Set((await allIn<{ host: string }>(reader, addresses, sql)).map((row) => row.host))
 }
 
 /** Whether an exit leaves from an address of a prefix. */
@@ -220,34 +218,32 @@ export async function hasExitWithin(reader: Reader, prefix: Prefix): Promise<boo
   })
 }
 
-export async function blocksOnSale(reader: Reader): Promise<string[]> {
-  const sql = 'SELECT prefix FROM stock_prefixes WHERE retired_at IS NULL ORDER BY prefix'
-  return (await reader.all<{ prefix: string }>(sql)).map((row) => row.prefix)
-}
+export const blocksOnSale = (reader: Reader): Promise<string[]> =>
+  valuesOf(textColumn('prefix')).all(
+    reader,
+    'SELECT prefix FROM stock_prefixes WHERE retired_at IS NULL ORDER BY prefix',
+  )
 
-export async function hasPrefix(reader: Reader, prefix: string): Promise<boolean> {
-  return (await reader.first('SELECT 1 AS one FROM stock_prefixes WHERE prefix = $1', [prefix])) !== undefined
-}
+export const hasPrefix = (reader: Reader, prefix: string): Promise<boolean> =>
+  isThere(reader, 'SELECT 1 AS one FROM stock_prefixes WHERE prefix = $1', [prefix])
 
-export async function insertPrefix(tx: Tx, prefix: string, kind: Kind, nowMs: number): Promise<boolean> {
-  const added = await tx.run(
+export const insertPrefix = (tx: Tx, prefix: string, kind: Kind, nowMs: number): Promise<boolean> =>
+  changesOne(
+    tx,
     `INSERT INTO stock_prefixes (prefix, country, ipv, added_at) VALUES ($1, $2, $3, $4)
      ON CONFLICT (prefix) DO NOTHING`,
     [prefix, kind.country, kind.ipv, nowMs],
   )
-  return added === 1
-}
 
 /** How many free slots one of these nodes serves, counted up to `max`. */
-export async function countFree(reader: Reader, query: SlotQuery, max: number): Promise<number> {
-  const row = await reader.first<{ n: bigint }>(
+export const countFree = (reader: Reader, query: SlotQuery, max: number): Promise<number> =>
+  countBy(
+    reader,
     `SELECT COUNT(*) AS n FROM (
        SELECT 1 FROM stock WHERE country = $1 AND ipv = $2 AND state = 'free' AND ${servedBy(query, 3)}
        LIMIT $3) AS counted`,
     [query.kind.country, query.kind.ipv, max, ...servingNodeValues(query)],
   )
-  return Number(row?.n ?? 0n)
-}
 
 /** A row of `stock`, for the operator and `verify`. */
 export type SlotRecord = NewSlot & {
@@ -294,8 +290,7 @@ export const listSlots = (
     [filter.after, filter.country, filter.ipv, filter.state, filter.limit],
   )
 
-type SlotCount = { readonly country: string; readonly ipv: number; readonly state: SlotState; readonly count: number }
-const countColumns = columnsOf<SlotCount>({
+const slotCounts = columnsOf({
   country: textColumn('country'),
   ipv: int('ipv'),
   state: oneOf('state', slotStates),
@@ -303,21 +298,14 @@ const countColumns = columnsOf<SlotCount>({
 })
 
 /** Every slot is in exactly one of these counts. */
-export const countByState = (reader: Reader): Promise<SlotCount[]> =>
-  countColumns.all(
+export const countByState = (reader: Reader) =>
+  slotCounts.all(
     reader,
     'SELECT country, ipv, state, COUNT(*) AS n FROM stock GROUP BY country, ipv, state ORDER BY country, ipv, state',
   )
 
 /** A large block, whose addresses become slots when they are sold. */
-type Block = {
-  readonly prefix: string
-  readonly country: string
-  readonly servingNode: string | null
-  readonly addedAt: number
-  readonly retiredAt: number | null
-}
-const blockColumns = columnsOf<Block>({
+const blocks = columnsOf({
   prefix: textColumn('prefix'),
   country: textColumn('country'),
   servingNode: orNull(textColumn('serving_node')),
@@ -325,10 +313,8 @@ const blockColumns = columnsOf<Block>({
   retiredAt: orNull(int('retired_at')),
 })
 
-export async function listPrefixes(reader: Reader): Promise<Block[]> {
-  const sql = `SELECT ${blockColumns.names} FROM stock_prefixes ORDER BY country, prefix`
-  return (await reader.all<Row>(sql)).map(blockColumns.read)
-}
+export const listPrefixes = (reader: Reader) =>
+  blocks.all(reader, `SELECT ${blocks.names} FROM stock_prefixes ORDER BY country, prefix`)
 
 /** A free or resting slot retires at once, a leased one when its lease ends. */
 const retiring = `retiring = 1, rest_until = NULL, state = CASE WHEN state = 'leased' THEN state ELSE 'retired' END`
@@ -350,26 +336,22 @@ export const quarantine = (tx: Tx, address: string, untilAt: number): Promise<nu
     [address, untilAt],
   )
 
-export async function retirePrefix(tx: Tx, prefix: string, nowMs: number): Promise<boolean> {
-  const sql = 'UPDATE stock_prefixes SET retired_at = $2 WHERE prefix = $1 AND retired_at IS NULL'
-  return (await tx.run(sql, [prefix, nowMs])) === 1
-}
+/** Returns how many blocks were changed: one or none. */
+export const retirePrefix = (tx: Tx, prefix: string, nowMs: number): Promise<number> =>
+  tx.run('UPDATE stock_prefixes SET retired_at = $2 WHERE prefix = $1 AND retired_at IS NULL', [prefix, nowMs])
 
-export async function restorePrefix(tx: Tx, prefix: string): Promise<boolean> {
-  const sql = 'UPDATE stock_prefixes SET retired_at = NULL WHERE prefix = $1 AND retired_at IS NOT NULL'
-  return (await tx.run(sql, [prefix])) === 1
-}
+export const restorePrefix = (tx: Tx, prefix: string): Promise<number> =>
+  tx.run('UPDATE stock_prefixes SET retired_at = NULL WHERE prefix = $1 AND retired_at IS NOT NULL', [prefix])
 
 /** Slots that are leased without an open lease, or have one without being leased. */
-export async function disagreements(reader: Reader, max: number): Promise<{ slot: number; state: string }[]> {
-  const rows = await reader.all<{ id: bigint; state: string }>(
+export const disagreements = (reader: Reader, max: number) =>
+  columnsOf({ id: int('id'), state: textColumn('state') }).all(
+    reader,
     `SELECT stock.id, stock.state FROM stock
      LEFT JOIN leases ON leases.slot_id = stock.id AND leases.ended_at IS NULL
      WHERE (stock.state = 'leased') <> (leases.slot_id IS NOT NULL) LIMIT $1`,
     [max],
   )
-  return rows.map((row) => ({ slot: Number(row.id), state: row.state }))
-}
 
 /** Addresses that are in stock as two kinds. */
 export const mixedAddresses = (reader: Reader, max: number): Promise<string[]> =>
@@ -423,45 +405,29 @@ const leaseColumns = columnsOf<WalkedLease>({
   ipv: int('ipv'),
 })
 
+const heldFor = { startedAt: int('started_at'), endedAt: orNull(int('ended_at')) }
+
 /** The leases of a proxy, the oldest first. */
-export async function leasesOf(
-  reader: Reader,
-  proxy: number,
-): Promise<{ address: string; startedAt: number; endedAt: number | null }[]> {
-  const rows = await reader.all<{ address: string; started_at: bigint; ended_at: bigint | null }>(
+export const leasesOf = (reader: Reader, proxy: number) =>
+  columnsOf({ address: textColumn('address'), ...heldFor }).all(
+    reader,
     `SELECT stock.address, leases.started_at, leases.ended_at FROM leases JOIN stock ON stock.id = leases.slot_id
      WHERE leases.proxy_id = $1 ORDER BY leases.started_at, leases.ended_at IS NULL, leases.ended_at`,
     [proxy],
   )
-  return rows.map(({ address, started_at: startedAt, ended_at: endedAt }) => {
-    return { address, startedAt: Number(startedAt), endedAt: numberOrNull(endedAt) }
-  })
-}
 
 /** The holders of an address between two moments, both included, the oldest first. A lease excludes its end. */
-export async function holdersBetween(
-  reader: Reader,
-  address: string,
-  from: number,
-  to: number,
-): Promise<{ proxy: number; startedAt: number; endedAt: number | null }[]> {
-  const rows = await reader.all<{ proxy_id: bigint; started_at: bigint; ended_at: bigint | null }>(
+export const holdersBetween = (reader: Reader, address: string, from: number, to: number) =>
+  columnsOf({ proxy: int('proxy_id'), ...heldFor }).all(
+    reader,
     `SELECT leases.proxy_id, leases.started_at, leases.ended_at FROM stock JOIN leases ON leases.slot_id = stock.id
      WHERE stock.address = $1 AND leases.started_at <= $3 AND (leases.ended_at IS NULL OR leases.ended_at > $2)
      ORDER BY leases.started_at, leases.proxy_id LIMIT 1000`,
     [address, from, to],
   )
-  return rows.map(({ proxy_id: proxy, started_at: startedAt, ended_at: endedAt }) => {
-    return { proxy: Number(proxy), startedAt: Number(startedAt), endedAt: numberOrNull(endedAt) }
-  })
-}
 
 /** Keyset pagination over all leases, slot after slot. */
-export const leasesAfter = (
-  reader: Reader,
-  after: { readonly slot: number; readonly startedAt: number },
-  limit: number,
-): Promise<WalkedLease[]> =>
+export const leasesAfter = (reader: Reader, after: Pick<WalkedLease, 'slot' | 'startedAt'>, limit: number) =>
   leaseColumns.all(
     reader,
     `SELECT leases.slot_id, leases.proxy_id, leases.started_at, leases.ended_at, stock.address, stock.country,
@@ -481,13 +447,10 @@ export async function slotsOf(reader: Reader, addresses: readonly string[]): Pro
   return (await allIn<Row>(reader, addresses, sql)).map(slotColumns.read)
 }
 
-export async function holdersOf(reader: Reader, slots: readonly number[]): Promise<{ slot: number; proxy: number }[]> {
-  const rows = await allIn<{ slot_id: bigint; proxy_id: bigint }>(
-    reader,
-    slots,
-    (ids) => `SELECT slot_id, proxy_id FROM leases WHERE ended_at IS NULL AND slot_id IN (${ids})`,
-  )
-  return rows.map((row) => ({ slot: Number(row.slot_id), proxy: Number(row.proxy_id) }))
+/** The proxies that hold these slots now. */
+export async function holdersOf(reader: Reader, slots: readonly number[]): Promise<number[]> {
+  const sql = (ids: string) => `SELECT proxy_id FROM leases WHERE ended_at IS NULL AND slot_id IN (${ids})`
+  return (await allIn<{ proxy_id: bigint }>(reader, slots, sql)).map((row) => Number(row.proxy_id))
 }
 
 export const retireSlots = (tx: Tx, slots: readonly number[]): void =>

@@ -40,7 +40,7 @@ export async function servedAmong(deps: StockDeps, slots: readonly number[]): Pr
 }
 
 /** Leased slots whose serving node is not the one that their holders know. */
-export const moved = async (deps: StockDeps, after: number, limit: number): Promise<store.MovedSlot[]> =>
+export const moved = async (deps: StockDeps, after: number, limit: number) =>
   store.movedSlots(deps.db, await live(deps), after, limit)
 
 /** The names of the nodes that serve these slots, or did last. */

@@ -1,6 +1,16 @@
-import { allIn, sendIn } from '../../../db/chunks.ts'
-import { type Column, columnsOf, int, oneOf, orNull, type Row, textColumn } from '../../../db/columns.ts'
-import { chunked, list, numberOrNull, padded, sendRows } from '../../../db/rows.ts'
+import {
+  type Column,
+  columnsOf,
+  int,
+  oneOf,
+  orNull,
+  type Row,
+  recordsOf,
+  textColumn,
+  textList,
+  valuesOf,
+} from '../../../db/columns.ts'
+import { allIn, changeMarkOf, changesOne, chunked, list, padded, sendIn, sendRows } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import {
   type AddressProblem,
@@ -13,19 +23,10 @@ import {
 
 const writeNodeIds = (nodeIds: readonly string[]): string => [...new Set(nodeIds)].toSorted().join(' ')
 
-const nodeIdsColumn: Column<readonly string[]> = {
-  name: 'node_ids',
-  read(value) {
-    const nodeIds = textColumn('node_ids').read(value)
-    return nodeIds === '' ? [] : nodeIds.split(' ')
-  },
-  write: writeNodeIds,
-}
-
 const rangeColumns = columnsOf<StockRange>({
   id: int('id'),
   prefix: textColumn('prefix'),
-  nodeIds: nodeIdsColumn,
+  nodeIds: { ...textList('node_ids'), write: writeNodeIds },
   state: oneOf('state', rangeStates),
   createdAt: int('created_at'),
   changedAt: int('changed_at'),
@@ -59,7 +60,7 @@ const proofColumns = columnsOf<Pick<Trial, 'provenFrom' | 'provenAt' | 'proofUnt
   proofUntil: int('proof_until'),
 })
 
-const toTrial = (row: Row): Trial => ({ ...reportColumns.read(row), ...proofColumns.read(row) })
+const trials = recordsOf((row): Trial => ({ ...reportColumns.read(row), ...proofColumns.read(row) }))
 
 /** There is one range of each prefix, whichever process adds it. */
 export const insertRanges = (tx: Tx, ranges: readonly StockRange[]): void =>
@@ -88,11 +89,7 @@ export const setNodeIds = (tx: Tx, id: number, nodeIds: readonly string[], nowMs
 
 /** Deletes the slots of ranges that were never on sale. */
 export const deleteSlots = (tx: Tx, ranges: readonly number[]): void =>
-  sendIn(
-    tx,
-    ranges,
-    (ids) => `DELETE FROM stock WHERE state = 'free' AND serving_node IS NULL AND range_id IN (${ids})`,
-  )
+  sendIn(tx, ranges, (ids) => `DELETE FROM stock WHERE state = 'free' AND serving_node IS NULL AND range_id IN (${ids})`)
 
 export const listRanges = (reader: Reader): Promise<StockRange[]> =>
   rangeColumns.all(reader, `SELECT * FROM stock_ranges WHERE state <> 'gone' ORDER BY id`)
@@ -111,15 +108,8 @@ export const changedAfter = (
     [after.changedAt, after.id, limit],
   )
 
-/** A text that differs whenever a range has changed at `sinceAt` or later. */
-export async function changeMark(reader: Reader, sinceAt: number): Promise<string> {
-  const row = await reader.first<{ n: bigint; sum: bigint }>(
-    `SELECT COUNT(*) AS n, CAST(COALESCE(SUM(changed_at - $1), 0) AS BIGINT) AS sum
-     FROM stock_ranges WHERE changed_at >= $1`,
-    [sinceAt],
-  )
-  return `${row?.n} ${row?.sum}`
-}
+export const changeMark = (reader: Reader, sinceAt: number): Promise<string> =>
+  changeMarkOf(reader, 'stock_ranges', sinceAt)
 
 /** Locks ranges, in the order of their ids, which prevents deadlocks. */
 export async function lockRanges(tx: Tx, ids: readonly number[]): Promise<Map<number, StockRange>> {
@@ -131,12 +121,11 @@ export async function lockRanges(tx: Tx, ids: readonly number[]): Promise<Map<nu
 
 export async function trialsByRange(reader: Reader, ranges: readonly number[]): Promise<Map<number, Trial[]>> {
   const sql = (ids: string) => `SELECT * FROM stock_trials WHERE range_id IN (${ids}) ORDER BY range_id, node_id`
-  return Map.groupBy((await allIn<Row>(reader, ranges, sql)).map(toTrial), (each) => each.range)
+  return Map.groupBy((await allIn<Row>(reader, ranges, sql)).map(trials.read), (each) => each.range)
 }
 
-export async function allTrials(reader: Reader): Promise<Trial[]> {
-  return (await reader.all<Row>('SELECT * FROM stock_trials ORDER BY range_id, node_id')).map(toTrial)
-}
+export const allTrials = (reader: Reader): Promise<Trial[]> =>
+  trials.all(reader, 'SELECT * FROM stock_trials ORDER BY range_id, node_id')
 
 /** Writes reports. Proofs are not changed. */
 export const writeTrials = (tx: Tx, reports: readonly Report[]): void =>
@@ -163,15 +152,14 @@ export const writeProofs = (
        proven_at = excluded.proven_at, proof_until = excluded.proof_until`,
   )
 
-/** The carriers of an address's slots that are leased, or were after a moment. */
-export async function leasedServingNodes(reader: Reader, address: string, afterMs: number): Promise<(string | null)[]> {
-  const rows = await reader.all<{ serving_node: string | null }>(
+/** The serving nodes of an address's slots that are leased, or were after a moment. */
+export const leasedServingNodes = (reader: Reader, address: string, afterMs: number): Promise<(string | null)[]> =>
+  valuesOf(orNull(textColumn('serving_node'))).all(
+    reader,
     `SELECT DISTINCT serving_node FROM stock JOIN leases ON leases.slot_id = stock.id
      WHERE address = $1 AND (ended_at IS NULL OR ended_at >= $2)`,
     [address, afterMs],
   )
-  return rows.map((row) => row.serving_node)
-}
 
 /** The nodes of a range count as proven until a moment. */
 export const vouch = (tx: Tx, range: number, endsAt: number): void =>
@@ -188,11 +176,8 @@ export async function countUnproven(reader: Reader, atMs: number): Promise<Map<s
   return new Map(rows.map((row) => [row.node_id, Number(row.n)]))
 }
 
-export function dropTrials(tx: Tx, range: number, nodes: readonly string[]): void {
-  if (nodes.length === 0) return
-  const named = padded(nodes)
-  tx.send(`DELETE FROM stock_trials WHERE range_id = $1 AND node_id IN (${list(named.length, 1)})`, [range, ...named])
-}
+export const dropTrials = (tx: Tx, range: number, nodes: readonly string[]): void =>
+  sendIn(tx, nodes, (among) => `DELETE FROM stock_trials WHERE range_id = $1 AND node_id IN (${among})`, [range])
 
 /** Slots of a range: all, or those of some addresses. */
 export type RangeSlots = { readonly range: number; readonly addresses: readonly string[] | 'all' }
@@ -206,29 +191,21 @@ function* conditionsOf(slots: RangeSlots, after: number): Generator<[sql: string
 /** Takes slots from the node that serves them. */
 export function release(tx: Tx, slots: RangeSlots, node: string, nowMs: number): void {
   for (const [sql, values] of conditionsOf(slots, 3)) {
-    const common = [slots.range, node, nowMs]
-    tx.send(`UPDATE stock SET serving_node = NULL, lost_at = $3 WHERE range_id = $1 AND serving_node = $2 ${sql}`, [
-      ...common,
-      ...values,
-    ])
+    const update = `UPDATE stock SET serving_node = NULL, lost_at = $3 WHERE range_id = $1 AND serving_node = $2 ${sql}`
+    tx.send(update, [slots.range, node, nowMs, ...values])
   }
 }
 
 /** True where no live node is the serving node; `$2` is the claimant. */
-const isUnserved = (live: readonly string[]): string => {
-  const isOther = live.length === 0 ? 'serving_node <> $2' : `serving_node NOT IN (${list(live.length, 2)})`
-  return `(serving_node IS NULL OR ${isOther})`
-}
+const isUnserved = (live: readonly string[]): string =>
+  `(serving_node IS NULL OR ${live.length === 0 ? 'serving_node <> $2' : `serving_node NOT IN (${list(live.length, 2)})`})`
 
 /** Gives a node slots that no live node serves. */
 export function claim(tx: Tx, slots: RangeSlots, node: string, alive: readonly string[]): void {
   const live = padded(alive)
   for (const [sql, values] of conditionsOf(slots, 2 + live.length)) {
     const common = [slots.range, node, ...live]
-    tx.send(`UPDATE stock SET serving_node = $2 WHERE range_id = $1 AND ${isUnserved(live)} ${sql}`, [
-      ...common,
-      ...values,
-    ])
+    tx.send(`UPDATE stock SET serving_node = $2 WHERE range_id = $1 AND ${isUnserved(live)} ${sql}`, [...common, ...values])
   }
 }
 
@@ -236,10 +213,7 @@ export function claim(tx: Tx, slots: RangeSlots, node: string, alive: readonly s
 export function claimAll(tx: Tx, ranges: readonly number[], node: string, alive: readonly string[]): void {
   const live = padded(alive)
   const isFree = `(serving_node IS NULL OR serving_node NOT IN (${list(live.length, 1)}))`
-  sendIn(tx, ranges, (ids) => `UPDATE stock SET serving_node = $1 WHERE range_id IN (${ids}) AND ${isFree}`, [
-    node,
-    ...live,
-  ])
+  sendIn(tx, ranges, (ids) => `UPDATE stock SET serving_node = $1 WHERE range_id IN (${ids}) AND ${isFree}`, [node, ...live])
 }
 
 export const releaseBlock = (tx: Tx, prefix: string, node: string): void =>
@@ -263,20 +237,25 @@ export const moveInto = (tx: Tx, range: number, addresses: readonly string[], no
     [range, nowMs],
   )
 
-export async function addressesIn(reader: Reader, range: number): Promise<string[]> {
-  const sql = 'SELECT DISTINCT address FROM stock WHERE range_id = $1 ORDER BY address'
-  return (await reader.all<{ address: string }>(sql, [range])).map((row) => row.address)
-}
+export const addressesIn = (reader: Reader, range: number): Promise<string[]> =>
+  valuesOf(textColumn('address')).all(
+    reader,
+    'SELECT DISTINCT address FROM stock WHERE range_id = $1 ORDER BY address',
+    [range],
+  )
 
-export async function countByServingNode(
-  reader: Reader,
-): Promise<{ readonly range: number; readonly servingNode: string | null; readonly slots: number }[]> {
-  const rows = await reader.all<{ range_id: bigint; serving_node: string | null; n: bigint }>(
+const nodeCounts = columnsOf({
+  range: int('range_id'),
+  servingNode: orNull(textColumn('serving_node')),
+  slots: int('n'),
+})
+
+export const countByServingNode = (reader: Reader) =>
+  nodeCounts.all(
+    reader,
     `SELECT range_id, serving_node, COUNT(*) AS n FROM stock WHERE range_id IS NOT NULL AND state <> 'retired'
      GROUP BY range_id, serving_node ORDER BY range_id, serving_node`,
   )
-  return rows.map((row) => ({ range: Number(row.range_id), servingNode: row.serving_node, slots: Number(row.n) }))
-}
 
 export async function servingNodesOf(reader: Reader, slots: readonly number[]): Promise<Map<number, string>> {
   const sql = (ids: string) => `SELECT id, serving_node FROM stock WHERE serving_node IS NOT NULL AND id IN (${ids})`
@@ -284,15 +263,12 @@ export async function servingNodesOf(reader: Reader, slots: readonly number[]): 
   return new Map(rows.map((row) => [Number(row.id), row.serving_node]))
 }
 
-/** The carriers of these slots, or the ones that their holders know. */
+/** The serving nodes of these slots, or the ones that their holders know. */
 export async function lastServingNodesOf(reader: Reader, slots: readonly number[]): Promise<Map<number, string>> {
-  const rows = await allIn<{ id: bigint; node: string }>(
-    reader,
-    slots,
-    (ids) =>
-      `SELECT id, COALESCE(serving_node, known_node) AS node FROM stock
-       WHERE COALESCE(serving_node, known_node) IS NOT NULL AND id IN (${ids})`,
-  )
+  const sql = (ids: string) =>
+    `SELECT id, COALESCE(serving_node, known_node) AS node FROM stock
+     WHERE COALESCE(serving_node, known_node) IS NOT NULL AND id IN (${ids})`
+  const rows = await allIn<{ id: bigint; node: string }>(reader, slots, sql)
   return new Map(rows.map((row) => [Number(row.id), row.node]))
 }
 
@@ -303,42 +279,27 @@ export async function withdrawnAmong(reader: Reader, slots: readonly number[]): 
 }
 
 export const listBlocks = (reader: Reader): Promise<{ prefix: string; serving_node: string | null }[]> =>
-  reader.all<{ prefix: string; serving_node: string | null }>(
-    'SELECT prefix, serving_node FROM stock_prefixes ORDER BY prefix',
-  )
+  reader.all<{ prefix: string; serving_node: string | null }>('SELECT prefix, serving_node FROM stock_prefixes ORDER BY prefix')
+
+const leasedSlot = { slot: int('id'), proxy: int('proxy_id') }
 
 /** A page of leased slots of a serving node, or of none, by id. */
-export async function leasedBy(
-  reader: Reader,
-  servingNode: string | null,
-  after: number,
-  limit: number,
-): Promise<{ readonly slot: number; readonly proxy: number; readonly lostAt: number | null }[]> {
-  const rows = await reader.all<{ id: bigint; proxy_id: bigint; lost_at: bigint | null }>(
+export const leasedBy = (reader: Reader, servingNode: string | null, after: number, limit: number) =>
+  columnsOf({ ...leasedSlot, lostAt: orNull(int('lost_at')) }).all(
+    reader,
     `SELECT stock.id, leases.proxy_id, stock.lost_at FROM stock
      JOIN leases ON leases.slot_id = stock.id AND leases.ended_at IS NULL
      WHERE stock.state = 'leased' AND stock.serving_node ${servingNode === null ? 'IS NULL' : '= $3'} AND stock.id > $1
      ORDER BY stock.id LIMIT $2`,
     [after, limit, ...(servingNode === null ? [] : [servingNode])],
   )
-  return rows.map(({ id, proxy_id: proxy, lost_at: lostAt }) => {
-    return { slot: Number(id), proxy: Number(proxy), lostAt: numberOrNull(lostAt) }
-  })
-}
 
-/** A leased slot whose serving node is not the one that its holder knows; `from` is that one. */
-export type MovedSlot = { readonly slot: number; readonly proxy: number; readonly from: string | null }
-
-/** A page of moved slots that a live node serves, by id. */
-export async function movedSlots(
-  reader: Reader,
-  live: readonly string[],
-  after: number,
-  limit: number,
-): Promise<MovedSlot[]> {
+/** A page of leased slots that a live node serves and whose holders know another one, which is `from`, by id. */
+export async function movedSlots(reader: Reader, live: readonly string[], after: number, limit: number) {
   if (live.length === 0) return []
   const paddedNodes = padded(live)
-  const rows = await reader.all<{ id: bigint; proxy_id: bigint; known_node: string | null }>(
+  return columnsOf({ ...leasedSlot, from: orNull(textColumn('known_node')) }).all(
+    reader,
     `SELECT stock.id, leases.proxy_id, stock.known_node FROM stock
      JOIN leases ON leases.slot_id = stock.id AND leases.ended_at IS NULL
      WHERE stock.state = 'leased' AND stock.serving_node IS NOT NULL
@@ -347,18 +308,16 @@ export async function movedSlots(
      ORDER BY stock.id LIMIT $${paddedNodes.length + 2}`,
     [after, ...paddedNodes, limit],
   )
-  return rows.map((row) => ({ slot: Number(row.id), proxy: Number(row.proxy_id), from: row.known_node }))
 }
 
 /** Marks the serving node of a slot as known to its holder. False if another process has done so. */
-export async function setKnown(tx: Tx, slot: number): Promise<boolean> {
-  const changed = await tx.run(
+export const setKnown = (tx: Tx, slot: number): Promise<boolean> =>
+  changesOne(
+    tx,
     `UPDATE stock SET known_node = serving_node WHERE id = $1 AND state = 'leased' AND serving_node IS NOT NULL
        AND (known_node IS NULL OR known_node <> serving_node)`,
     [slot],
   )
-  return changed === 1
-}
 
 /** Unfinished imports. All ranges of one import have the same time; while it runs, its counts change in seconds. */
 export async function importsUnderWay(reader: Reader): Promise<UnderWay[]> {
@@ -379,9 +338,9 @@ export async function importsUnderWay(reader: Reader): Promise<UnderWay[]> {
 }
 
 /** Up to `max` ranges of an unfinished import. */
-export async function comingOf(reader: Reader, begunAt: number, max: number): Promise<number[]> {
+export function comingOf(reader: Reader, begunAt: number, max: number): Promise<number[]> {
   const sql = `SELECT id FROM stock_ranges WHERE state = 'coming' AND created_at = $1 ORDER BY id LIMIT $2`
-  return (await reader.all<{ id: bigint }>(sql, [begunAt, max])).map((row) => Number(row.id))
+  return valuesOf(int('id')).all(reader, sql, [begunAt, max])
 }
 
 /** Ends an abandoned import: ranges with slots are in, the others are gone. */
