@@ -55,7 +55,7 @@ export async function prolong(
       calculation: price.calculation,
       note: `${action === 'renew' ? 'renewed' : 'prolonged'} ${ids.length} by ${period} days`,
     })
-    store.setProlonged(tx, price.items, nowMs)
+    for (const { proxy, expiresAt } of price.items) store.setProlonged(tx, proxy.id, expiresAt, nowMs)
     return { receipt, period, ...price }
   })
 }
@@ -129,7 +129,7 @@ export async function renewDue(deps: DedicatedDeps, limit: number): Promise<numb
   const nowMs = deps.clock()
   const due = await store.findToRenew(deps.db, nowMs + renewAheadMs, nowMs - renewRetryMs, limit)
   let renewed = 0
-  for (const { proxy, period } of due) if (await renewOne(deps, proxy, period)) renewed += 1
+  for (const proxy of due) if (await renewOne(deps, proxy, proxy.renewPeriod ?? 0)) renewed += 1
   return renewed
 }
 

@@ -78,15 +78,9 @@ export async function swapAddress(
   if (!slot) throw new Error('stock gave no slot and did not refuse')
   await stock.release(tx, [{ id: proxy.slot, endedAt: nowMs, restUntil: nowMs + restMs }])
   stock.lease(tx, [{ slot, proxy: proxy.id }], nowMs)
-  store.setAddress(tx, proxy.id, { slot, by: cause.by, nowMs })
-  const swapped: Proxy = {
-    ...proxy,
-    slot: slot.id,
-    address: slot.address,
-    replacedAt: nowMs,
-    replacedBy: cause.by,
-    changedAt: nowMs,
-  }
+  const moments = { replacedAt: nowMs, replacedBy: cause.by, changedAt: nowMs }
+  const swapped: Proxy = { ...proxy, slot: slot.id, address: slot.address, ...moments }
+  store.setAddress(tx, swapped)
   await events.note(tx, [replacedEvent(proxy, swapped, cause)])
   return { swapped, slot }
 }

@@ -1,8 +1,20 @@
 import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
-import { bytes, columnsOf, idColumn, int, oneOf, orNull, type Row, textColumn } from '../../db/columns.ts'
-import { chunked, list, padded, sendRows } from '../../db/rows.ts'
-import type { Reader, Tx, Value } from '../../db/transaction.ts'
-import { graceMs, type PortType, type Proxy, type ReplacedBy } from './rules.ts'
+import {
+  bytes,
+  columnsOf,
+  idColumn,
+  int,
+  oneOf,
+  orNull,
+  type Row,
+  recordsOf,
+  textColumn,
+  textList,
+  valuesOf,
+} from '../../db/columns.ts'
+import { allOf, changeMarkOf, countBy, list, sendIn, sendRows } from '../../db/rows.ts'
+import type { Reader, Tx } from '../../db/transaction.ts'
+import { graceMs, type PortType, type Proxy } from './rules.ts'
 
 const columns = columnsOf<Omit<Proxy, 'portType'>>({
   id: int('id'),
@@ -11,11 +23,7 @@ const columns = columnsOf<Omit<Proxy, 'portType'>>({
   slot: int('slot_id'),
   address: textColumn('address'),
   country: idColumn('country'),
-  ipv: {
-    name: 'ipv',
-    read: (value) => (value === 3n ? 3 : value === 6n ? 6 : 4),
-    write: (ipv) => ipv,
-  },
+  ipv: { name: 'ipv', read: (value) => (value === 3n ? 3 : value === 6n ? 6 : 4), write: (ipv) => ipv },
   username: textColumn('username'),
   sealedPassword: bytes('password'),
   passwordDigest: bytes('password_digest'),
@@ -29,11 +37,7 @@ const columns = columnsOf<Omit<Proxy, 'portType'>>({
   interruptedAt: orNull(int('interrupted_at')),
   interruptedBy: orNull(oneOf('interrupted_by', ['outage', 'quarantine'])),
   resumedAt: orNull(int('resumed_at')),
-  sources: {
-    name: 'sources',
-    read: (value) => (value === '' ? [] : textColumn('sources').read(value).split(' ')),
-    write: (sources) => sources.join(' '),
-  },
+  sources: textList('sources'),
   entryPort: orNull(int('entry_port')),
   renewPeriod: orNull(int('renew_period')),
   renewToken: orNull(idColumn('renew_token_id')),
@@ -41,40 +45,31 @@ const columns = columnsOf<Omit<Proxy, 'portType'>>({
 })
 
 /** Two columns are the port type: `both_protocols` came later. */
-const toProxy = (row: Row): Proxy => ({
-  ...columns.read(row),
-  portType: row['both_protocols'] === 1n ? 'both' : row['port_type'] === 'socks' ? 'socks' : 'http',
-})
+const proxies = recordsOf(
+  (row): Proxy => ({
+    ...columns.read(row),
+    portType: row['both_protocols'] === 1n ? 'both' : row['port_type'] === 'socks' ? 'socks' : 'http',
+  }),
+)
 
-async function all(reader: Reader, sql: string, values: readonly Value[]): Promise<Proxy[]> {
-  return (await reader.all<Row>(sql, values)).map(toProxy)
+export function insertProxies(tx: Tx, bought: readonly Proxy[]): void {
+  const rows = bought.map((proxy) => [proxy.portType, ...columns.values(proxy)])
+  sendRows(tx, `INSERT INTO proxies (port_type, ${columns.names})`, rows)
 }
 
-export function insertProxies(tx: Tx, proxies: readonly Proxy[]): void {
-  sendRows(
-    tx,
-    `INSERT INTO proxies (port_type, ${columns.names})`,
-    proxies.map((proxy) => [proxy.portType, ...columns.values(proxy)]),
-  )
+export function findProxies(reader: Reader, customer: CustomerId, ids: readonly number[]): Promise<Proxy[]> {
+  const sql = `SELECT * FROM proxies WHERE customer_id = $1 AND id IN (${list(ids.length, 1)}) ORDER BY id`
+  return proxies.all(reader, sql, [customer, ...ids])
 }
 
 /** Locks a customer's proxies in the order of their ids, so that two requests cannot deadlock. */
-export const lockProxies = (tx: Tx, customer: CustomerId, ids: readonly number[]): Promise<Proxy[]> =>
-  all(tx, `SELECT * FROM proxies WHERE customer_id = $1 AND id IN (${list(ids.length, 1)}) ORDER BY id FOR UPDATE`, [
-    customer,
-    ...ids,
-  ])
-
-export const findProxies = (reader: Reader, customer: CustomerId, ids: readonly number[]): Promise<Proxy[]> =>
-  all(reader, `SELECT * FROM proxies WHERE customer_id = $1 AND id IN (${list(ids.length, 1)}) ORDER BY id`, [
-    customer,
-    ...ids,
-  ])
-
-export async function findProxy(reader: Reader, id: number): Promise<Proxy | undefined> {
-  const row = await reader.first<Row>('SELECT * FROM proxies WHERE id = $1', [id])
-  return row && toProxy(row)
+export function lockProxies(tx: Tx, customer: CustomerId, ids: readonly number[]): Promise<Proxy[]> {
+  const sql = `SELECT * FROM proxies WHERE customer_id = $1 AND id IN (${list(ids.length, 1)}) ORDER BY id FOR UPDATE`
+  return proxies.all(tx, sql, [customer, ...ids])
 }
+
+export const findProxy = (reader: Reader, id: number): Promise<Proxy | undefined> =>
+  proxies.first(reader, 'SELECT * FROM proxies WHERE id = $1', [id])
 
 export type ListFilter = {
   readonly before: number
@@ -88,8 +83,9 @@ export type ListFilter = {
 }
 
 /** A page of a customer's proxies, newest first, by keyset. */
-export const listProxies = (reader: Reader, customer: CustomerId, filter: ListFilter): Promise<Proxy[]> =>
-  all(
+export function listProxies(reader: Reader, customer: CustomerId, filter: ListFilter): Promise<Proxy[]> {
+  const { before, limit, nowMs, status, country, ipv, expiresBefore, comment } = filter
+  return proxies.all(
     reader,
     `SELECT * FROM proxies
      WHERE customer_id = $1 AND id < $2 AND state = 'held' AND (expires_at > $3 OR interrupted_at IS NOT NULL)
@@ -97,19 +93,9 @@ export const listProxies = (reader: Reader, customer: CustomerId, filter: ListFi
          OR ($4 = 'expired' AND expires_at <= $5 AND interrupted_at IS NULL))
        AND ($6 = '' OR country = $6) AND ($7 = 0 OR ipv = $7) AND expires_at < $8 AND ($9 = '' OR comment = $9)
      ORDER BY id DESC LIMIT $10`,
-    [
-      customer,
-      filter.before,
-      filter.nowMs - graceMs,
-      filter.status,
-      filter.nowMs,
-      filter.country,
-      filter.ipv,
-      filter.expiresBefore,
-      filter.comment,
-      filter.limit,
-    ],
+    [customer, before, nowMs - graceMs, status, nowMs, country, ipv, expiresBefore, comment, limit],
   )
+}
 
 /** The shared addresses that a customer holds in a country. */
 export async function heldAddresses(reader: Reader, customer: CustomerId, country: string): Promise<Set<string>> {
@@ -120,30 +106,19 @@ export async function heldAddresses(reader: Reader, customer: CustomerId, countr
   return new Set(rows.map((row) => row.address))
 }
 
-export function setExpiry(tx: Tx, proxies: readonly { id: number; expiresAt: number }[], nowMs: number): void {
-  for (const proxy of proxies) {
-    tx.send('UPDATE proxies SET expires_at = $2, changed_at = $3, renew_tried_at = NULL WHERE id = $1', [
-      proxy.id,
-      proxy.expiresAt,
-      nowMs,
-    ])
-  }
+export function setExpiry(tx: Tx, id: number, expiresAt: number, nowMs: number): void {
+  const sql = 'UPDATE proxies SET expires_at = $2, changed_at = $3, renew_tried_at = NULL WHERE id = $1'
+  tx.send(sql, [id, expiresAt, nowMs])
 }
 
-/** Writes new ends; an ended proxy's new term begins now (`resumed_at`). */
-export function setProlonged(
-  tx: Tx,
-  items: readonly { proxy: { id: number }; expiresAt: number }[],
-  nowMs: number,
-): void {
-  for (const { proxy, expiresAt } of items) {
-    tx.send(
-      `UPDATE proxies SET expires_at = $2, changed_at = $3, renew_tried_at = NULL,
-         resumed_at = CASE WHEN expires_at <= $3 AND interrupted_at IS NULL THEN $3 ELSE resumed_at END
-       WHERE id = $1`,
-      [proxy.id, expiresAt, nowMs],
-    )
-  }
+/** Writes a new end; an ended proxy's new term begins now (`resumed_at`). */
+export function setProlonged(tx: Tx, id: number, expiresAt: number, nowMs: number): void {
+  tx.send(
+    `UPDATE proxies SET expires_at = $2, changed_at = $3, renew_tried_at = NULL,
+       resumed_at = CASE WHEN expires_at <= $3 AND interrupted_at IS NULL THEN $3 ELSE resumed_at END
+     WHERE id = $1`,
+    [id, expiresAt, nowMs],
+  )
 }
 
 export function setPortType(tx: Tx, ids: readonly number[], portType: PortType, nowMs: number): void {
@@ -155,38 +130,19 @@ export function setPortType(tx: Tx, ids: readonly number[], portType: PortType, 
 
 /** Writes source addresses and entry port; a unique index keeps a port from belonging to two proxies. */
 export function setEntrance(tx: Tx, proxy: Pick<Proxy, 'id' | 'sources' | 'entryPort'>, nowMs: number): void {
-  tx.send('UPDATE proxies SET sources = $2, entry_port = $3, changed_at = $4 WHERE id = $1', [
-    proxy.id,
-    proxy.sources.join(' '),
-    proxy.entryPort,
-    nowMs,
-  ])
+  const sql = 'UPDATE proxies SET sources = $2, entry_port = $3, changed_at = $4 WHERE id = $1'
+  tx.send(sql, [proxy.id, proxy.sources.join(' '), proxy.entryPort, nowMs])
 }
 
-export async function countEntryPorts(reader: Reader, customer: CustomerId): Promise<number> {
-  const row = await reader.first<{ n: bigint }>(
-    'SELECT COUNT(*) AS n FROM proxies WHERE customer_id = $1 AND entry_port IS NOT NULL',
-    [customer],
-  )
-  return Number(row?.n ?? 0n)
-}
+export const countEntryPorts = (reader: Reader, customer: CustomerId): Promise<number> =>
+  countBy(reader, 'SELECT COUNT(*) AS n FROM proxies WHERE customer_id = $1 AND entry_port IS NOT NULL', [customer])
 
-export async function findByEntryPort(reader: Reader, port: number): Promise<Proxy | undefined> {
-  const row = await reader.first<Row>('SELECT * FROM proxies WHERE entry_port = $1', [port])
-  return row && toProxy(row)
-}
+export const findByEntryPort = (reader: Reader, port: number): Promise<Proxy | undefined> =>
+  proxies.first(reader, 'SELECT * FROM proxies WHERE entry_port = $1', [port])
 
-export function setPassword(
-  tx: Tx,
-  proxy: Pick<Proxy, 'id' | 'sealedPassword' | 'passwordDigest'>,
-  nowMs: number,
-): void {
-  tx.send('UPDATE proxies SET password = $2, password_digest = $3, changed_at = $4 WHERE id = $1', [
-    proxy.id,
-    proxy.sealedPassword,
-    proxy.passwordDigest,
-    nowMs,
-  ])
+export function setPassword(tx: Tx, of: Pick<Proxy, 'id' | 'sealedPassword' | 'passwordDigest'>, nowMs: number): void {
+  const sql = 'UPDATE proxies SET password = $2, password_digest = $3, changed_at = $4 WHERE id = $1'
+  tx.send(sql, [of.id, of.sealedPassword, of.passwordDigest, nowMs])
 }
 
 export function setComment(tx: Tx, ids: readonly number[], comment: string): void {
@@ -202,21 +158,17 @@ export function setRenewal(tx: Tx, ids: readonly number[], period: number | null
   )
 }
 
-export function setAddress(
-  tx: Tx,
-  id: number,
-  { slot, by, nowMs }: { slot: { id: number; address: string }; by: ReplacedBy; nowMs: number },
-): void {
+export function setAddress(tx: Tx, { id, slot, address, replacedBy, changedAt }: Proxy): void {
   tx.send(
     `UPDATE proxies SET slot_id = $2, address = $3, replaced_at = $4, replaced_by = $5, changed_at = $4
      WHERE id = $1`,
-    [id, slot.id, slot.address, nowMs, by],
+    [id, slot, address, changedAt, replacedBy],
   )
 }
 
 /** Locks proxies whose grace is over, the longest overdue first. SKIP LOCKED gives each to one process. */
 export const lockOverdue = (tx: Tx, nowMs: number, limit: number): Promise<Proxy[]> =>
-  all(
+  proxies.all(
     tx,
     `SELECT * FROM proxies WHERE state = 'held' AND expires_at <= $1 AND interrupted_at IS NULL
      ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
@@ -229,100 +181,73 @@ export function setGone(tx: Tx, ids: readonly number[], nowMs: number): void {
 
 /** Locks proxies of any customers in the order of their ids. */
 export async function lockMany(tx: Tx, ids: readonly number[]): Promise<Proxy[]> {
-  if (ids.length === 0) return []
-  const paddedIds = padded(ids)
-  const rows = await tx.all<Row>(
-    `SELECT * FROM proxies WHERE id IN (${list(paddedIds.length)}) ORDER BY id FOR UPDATE`,
-    paddedIds,
-  )
-  return rows.map(toProxy)
+  const sql = (among: string) => `SELECT * FROM proxies WHERE id IN (${among}) ORDER BY id FOR UPDATE`
+  return (await allOf<Row>(tx, ids, sql)).map(proxies.read)
 }
 
 export async function findMany(reader: Reader, ids: readonly number[]): Promise<Proxy[]> {
-  if (ids.length === 0) return []
-  const paddedIds = padded(ids)
-  const rows = await reader.all<Row>(
-    `SELECT * FROM proxies WHERE id IN (${list(paddedIds.length)}) ORDER BY id`,
-    paddedIds,
-  )
-  return rows.map(toProxy)
+  const sql = (among: string) => `SELECT * FROM proxies WHERE id IN (${among}) ORDER BY id`
+  return (await allOf<Row>(reader, ids, sql)).map(proxies.read)
 }
 
 /** Raises `changed_at`, so that nodes read these proxies again. */
-export function touch(tx: Tx, ids: readonly number[], nowMs: number): void {
-  for (const chunk of chunked(ids)) {
-    tx.send(`UPDATE proxies SET changed_at = $1 WHERE id IN (${list(chunk.length, 1)})`, [nowMs, ...chunk])
-  }
-}
+export const touch = (tx: Tx, ids: readonly number[], nowMs: number): void =>
+  sendIn(tx, ids, (among) => `UPDATE proxies SET changed_at = $1 WHERE id IN (${among})`, [nowMs])
 
 /** Interrupted proxies in the order of their ids, a page at a time. */
 export const interruptedAfter = (reader: Reader, after: number, limit: number): Promise<Proxy[]> =>
-  all(reader, 'SELECT * FROM proxies WHERE interrupted_at IS NOT NULL AND id > $1 ORDER BY id LIMIT $2', [after, limit])
+  proxies.all(reader, 'SELECT * FROM proxies WHERE interrupted_at IS NOT NULL AND id > $1 ORDER BY id LIMIT $2', [
+    after,
+    limit,
+  ])
 
 /** Marks proxies as gone before their time; `expires_at` stays. */
-export function setEnded(tx: Tx, ids: readonly number[], nowMs: number): void {
-  for (const chunk of chunked(ids)) {
-    tx.send(
-      `UPDATE proxies SET state = 'gone', ended_at = $1, changed_at = $1 WHERE id IN (${list(chunk.length, 1)})`,
-      [nowMs, ...chunk],
-    )
-  }
-}
+export const setEnded = (tx: Tx, ids: readonly number[], nowMs: number): void =>
+  sendIn(
+    tx,
+    ids,
+    (among) => `UPDATE proxies SET state = 'gone', ended_at = $1, changed_at = $1 WHERE id IN (${among})`,
+    [nowMs],
+  )
 
 /** The proxies that an order has bought; `customer_id` selects the index. */
-export async function idsOfOrder(reader: Reader, customer: CustomerId, order: OrderId): Promise<number[]> {
-  const rows = await reader.all<{ id: bigint }>(
-    'SELECT id FROM proxies WHERE customer_id = $1 AND order_id = $2 ORDER BY id',
-    [customer, order],
-  )
-  return rows.map((row) => Number(row.id))
-}
+export const idsOfOrder = (reader: Reader, customer: CustomerId, order: OrderId): Promise<number[]> =>
+  valuesOf(int('id')).all(reader, 'SELECT id FROM proxies WHERE customer_id = $1 AND order_id = $2 ORDER BY id', [
+    customer,
+    order,
+  ])
 
 /** Proxies with automatic renewal that end before `before` and were not tried since `triedBefore`. */
-export async function findToRenew(
-  reader: Reader,
-  before: number,
-  triedBefore: number,
-  limit: number,
-): Promise<{ proxy: Proxy; period: number }[]> {
-  const rows = await reader.all<Row>(
+export const findToRenew = (reader: Reader, before: number, triedBefore: number, limit: number): Promise<Proxy[]> =>
+  proxies.all(
+    reader,
     `SELECT * FROM proxies
      WHERE renew_period IS NOT NULL AND state = 'held' AND expires_at <= $1 AND interrupted_at IS NULL
        AND (renew_tried_at IS NULL OR renew_tried_at <= $2)
      ORDER BY expires_at LIMIT $3`,
     [before, triedBefore, limit],
   )
-  return rows.map((row) => ({ proxy: toProxy(row), period: Number(row['renew_period'] ?? 0n) }))
-}
 
 export async function setRenewTried(tx: Tx, id: number, nowMs: number): Promise<void> {
   await tx.run('UPDATE proxies SET renew_tried_at = $2 WHERE id = $1', [id, nowMs])
 }
 
 /** Proxies that changed after a position, oldest change first; gone ones only without `heldAt`. */
-export async function changedAfter(
+export function changedAfter(
   reader: Reader,
   after: { changedAt: number; id: number },
   limit: number,
   heldAt: number | undefined,
 ): Promise<Proxy[]> {
   const held = heldAt === undefined ? '' : `AND state = 'held' AND (expires_at > $4 OR interrupted_at IS NOT NULL)`
-  const rows = await reader.all<Row>(
+  return proxies.all(
+    reader,
     `SELECT * FROM proxies WHERE (changed_at, id) > ($1, $2) ${held} ORDER BY changed_at, id LIMIT $3`,
     [after.changedAt, after.id, limit, ...(heldAt === undefined ? [] : [heldAt - graceMs])],
   )
-  return rows.map(toProxy)
 }
 
-/** A text that differs whenever a proxy changed at `sinceAt` or later, in whatever order commits became visible. */
-export async function changeMark(reader: Reader, sinceAt: number): Promise<string> {
-  const row = await reader.first<{ n: bigint; sum: bigint }>(
-    `SELECT COUNT(*) AS n, CAST(COALESCE(SUM(changed_at - $1), 0) AS BIGINT) AS sum
-     FROM proxies WHERE changed_at >= $1`,
-    [sinceAt],
-  )
-  return `${row?.n} ${row?.sum}`
-}
+export const changeMark = (reader: Reader, sinceAt: number): Promise<string> => changeMarkOf(reader, 'proxies', sinceAt)
 
 /** Raises `changed_at`, so that nodes read all proxies of a customer again. */
 export function touchProxies(tx: Tx, customer: CustomerId, nowMs: number): void {
@@ -331,61 +256,43 @@ export function touchProxies(tx: Tx, customer: CustomerId, nowMs: number): void 
 
 /** Which of these ids are or were proxies. */
 export async function knownAmong(reader: Reader, ids: readonly number[]): Promise<Set<number>> {
-  if (ids.length === 0) return new Set()
-  const paddedIds = padded(ids)
-  const rows = await reader.all<{ id: bigint }>(
-    `SELECT id FROM proxies WHERE id IN (${list(paddedIds.length)})`,
-    paddedIds,
-  )
-  return new Set(rows.map((row) => Number(row.id)))
+  const sql = (among: string) => `SELECT id FROM proxies WHERE id IN (${among})`
+  return new Set((await allOf<{ id: bigint }>(reader, ids, sql)).map((row) => Number(row.id)))
 }
 
 /** Every proxy, gone ones too, in the order of their ids, for `verify`. */
 export const proxiesAfter = (reader: Reader, after: number, limit: number): Promise<Proxy[]> =>
-  all(reader, 'SELECT * FROM proxies WHERE id > $1 ORDER BY id LIMIT $2', [after, limit])
+  proxies.all(reader, 'SELECT * FROM proxies WHERE id > $1 ORDER BY id LIMIT $2', [after, limit])
+
+const activeCounts = columnsOf({ active: int('active'), interrupted: int('interrupted') })
 
 /** How many proxies run now, and how many of them are interrupted. */
-export async function countActive(reader: Reader, nowMs: number): Promise<{ active: number; interrupted: number }> {
-  const row = await reader.first<{ active: bigint; interrupted: bigint }>(
+export const countActive = async (reader: Reader, nowMs: number) =>
+  (await activeCounts.first(
+    reader,
     `SELECT COUNT(*) AS active, COUNT(interrupted_at) AS interrupted FROM proxies
      WHERE state = 'held' AND expires_at > $1`,
     [nowMs],
-  )
-  return { active: Number(row?.active ?? 0n), interrupted: Number(row?.interrupted ?? 0n) }
-}
+  )) ?? { active: 0, interrupted: 0 }
+
+const kindCounts = { country: textColumn('country'), ipv: int('ipv'), proxies: int('proxies') }
+const heldCounts = columnsOf({ ...kindCounts, customers: int('customers') })
+const renewalCounts = columnsOf({ ...kindCounts, period: int('renew_period') })
 
 /** Running proxies of each kind, and how many customers have them. */
-export async function countHeld(
-  reader: Reader,
-  nowMs: number,
-): Promise<{ country: string; ipv: number; proxies: number; customers: number }[]> {
-  const rows = await reader.all<{ country: string; ipv: bigint; proxies: bigint; customers: bigint }>(
+export const countHeld = (reader: Reader, nowMs: number) =>
+  heldCounts.all(
+    reader,
     `SELECT country, ipv, COUNT(*) AS proxies, COUNT(DISTINCT customer_id) AS customers FROM proxies
      WHERE state = 'held' AND expires_at > $1 GROUP BY country, ipv ORDER BY country, ipv`,
     [nowMs],
   )
-  return rows.map((row) => ({
-    country: row.country,
-    ipv: Number(row.ipv),
-    proxies: Number(row.proxies),
-    customers: Number(row.customers),
-  }))
-}
 
 /** Running proxies with automatic renewal, by kind and period. */
-export async function countRenewals(
-  reader: Reader,
-  nowMs: number,
-): Promise<{ country: string; ipv: number; period: number; proxies: number }[]> {
-  const rows = await reader.all<{ country: string; ipv: bigint; renew_period: bigint; proxies: bigint }>(
+export const countRenewals = (reader: Reader, nowMs: number) =>
+  renewalCounts.all(
+    reader,
     `SELECT country, ipv, renew_period, COUNT(*) AS proxies FROM proxies
      WHERE state = 'held' AND expires_at > $1 AND renew_period IS NOT NULL GROUP BY country, ipv, renew_period`,
     [nowMs],
   )
-  return rows.map((row) => ({
-    country: row.country,
-    ipv: Number(row.ipv),
-    period: Number(row.renew_period),
-    proxies: Number(row.proxies),
-  }))
-}

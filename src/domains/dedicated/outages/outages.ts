@@ -131,7 +131,7 @@ export function closeOutage(
   const expiresAt = given === 'time' ? extended(proxy.expiresAt, fromAt, untilAt) : proxy.expiresAt
   store.close(tx, { proxy: proxy.id, untilAt, given, expiresBefore: proxy.expiresAt, expiresAfter: expiresAt })
   // Nodes read the new end, and that a quarantine is over.
-  proxies.setExpiry(tx, [{ id: proxy.id, expiresAt }], nowMs)
+  proxies.setExpiry(tx, proxy.id, expiresAt, nowMs)
   const restored = restoredEvent(proxy, fromAt, untilAt)
   const added = extendedEvent(proxy, untilAt - fromAt, expiresAt)
   return {
@@ -147,14 +147,8 @@ export const listInterrupted = ({ db }: DedicatedDeps, after: number, limit: num
 /** Every outage of every proxy, for `verify`. */
 export async function allOutages(reader: Reader): Promise<Map<number, Outage[]>> {
   const outages: Outage[] = []
-  const all = keysetPages(
-    (after: Pick<Outage, 'proxy' | 'fromAt'>, limit) => store.outagesAfter(reader, after, limit),
-    {
-      start: { proxy: -1, fromAt: -1 },
-      size: pageSize,
-      keyOf: (each) => each,
-    },
-  )
-  for await (const page of all) outages.push(...page)
+  const read = (after: Pick<Outage, 'proxy' | 'fromAt'>, limit: number) => store.outagesAfter(reader, after, limit)
+  const from = { start: { proxy: -1, fromAt: -1 }, size: pageSize, keyOf: (each: Outage) => each }
+  for await (const page of keysetPages(read, from)) outages.push(...page)
   return Map.groupBy(outages, (each) => each.proxy)
 }

@@ -1,7 +1,7 @@
-import { columnsOf, int, oneOf, orNull, type Row } from '../../../db/columns.ts'
-import { list, sendRows } from '../../../db/rows.ts'
+import { columnsOf, int, oneOf, orNull } from '../../../db/columns.ts'
+import { allOf, sendRows } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
-import type { Compensation, Outage, OutageCause } from './rules.ts'
+import type { Outage, OutageCause } from './rules.ts'
 
 const columns = columnsOf<Outage>({
   proxy: int('proxy_id'),
@@ -14,12 +14,9 @@ const columns = columnsOf<Outage>({
 })
 
 /** Opens outages. Constraints refuse a second open one of a proxy, and one over counted time. */
-export function open(tx: Tx, outages: readonly { proxy: number; fromAt: number; cause: OutageCause }[]): void {
-  sendRows(
-    tx,
-    'INSERT INTO proxy_outages (proxy_id, from_at, cause)',
-    outages.map((each) => [each.proxy, each.fromAt, each.cause]),
-  )
+export function open(tx: Tx, outages: readonly Pick<Outage, 'proxy' | 'fromAt' | 'cause'>[]): void {
+  const rows = outages.map((each) => [each.proxy, each.fromAt, each.cause])
+  sendRows(tx, 'INSERT INTO proxy_outages (proxy_id, from_at, cause)', rows)
   for (const { proxy, fromAt, cause } of outages) {
     tx.send('UPDATE proxies SET interrupted_at = $2, interrupted_by = $3 WHERE id = $1', [proxy, fromAt, cause])
   }
@@ -32,10 +29,7 @@ export function setCause(tx: Tx, proxy: number, cause: OutageCause): void {
 }
 
 /** Ends the open outage of a proxy, with its compensation. */
-export function close(
-  tx: Tx,
-  of: { proxy: number; untilAt: number; given: Compensation; expiresBefore: number; expiresAfter: number },
-): void {
+export function close(tx: Tx, of: Omit<Outage, 'fromAt' | 'cause'>): void {
   tx.send(
     `UPDATE proxy_outages SET until_at = $2, given = $3, expires_before = $4, expires_after = $5
      WHERE proxy_id = $1 AND until_at IS NULL`,
@@ -46,24 +40,20 @@ export function close(
 
 /** The earliest beginning of each proxy's next outage: after the last one ended and began. */
 export async function soonest(reader: Reader, proxies: readonly number[]): Promise<Map<number, number>> {
-  if (proxies.length === 0) return new Map()
-  const rows = await reader.all<{ proxy_id: bigint; last: bigint }>(
-    `SELECT proxy_id, MAX(CASE WHEN until_at > from_at THEN until_at ELSE from_at + 1 END) AS last FROM proxy_outages
-     WHERE until_at IS NOT NULL AND proxy_id IN (${list(proxies.length)}) GROUP BY proxy_id`,
+  const rows = await allOf<{ proxy_id: bigint; last: bigint }>(
+    reader,
     proxies,
+    (ids) =>
+      `SELECT proxy_id, MAX(CASE WHEN until_at > from_at THEN until_at ELSE from_at + 1 END) AS last FROM proxy_outages
+       WHERE until_at IS NOT NULL AND proxy_id IN (${ids}) GROUP BY proxy_id`,
   )
   return new Map(rows.map((row) => [Number(row.proxy_id), Number(row.last)]))
 }
 
 /** Every outage, ordered by proxy and beginning, for `verify`. */
-export async function outagesAfter(
-  reader: Reader,
-  after: { readonly proxy: number; readonly fromAt: number },
-  limit: number,
-): Promise<Outage[]> {
-  const rows = await reader.all<Row>(
+export const outagesAfter = (reader: Reader, after: Pick<Outage, 'proxy' | 'fromAt'>, limit: number) =>
+  columns.all(
+    reader,
     `SELECT * FROM proxy_outages WHERE (proxy_id, from_at) > ($1, $2) ORDER BY proxy_id, from_at LIMIT $3`,
     [after.proxy, after.fromAt, limit],
   )
-  return rows.map(columns.read)
-}
