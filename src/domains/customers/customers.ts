@@ -1,12 +1,14 @@
 import { type Address, formatAddress, type Prefix } from '../../core/address.ts'
-import { type CustomerId, makeId, type SessionId, type TokenId } from '../../core/ids.ts'
+import { type CustomerId, makeId, type RandomBytes, type SessionId, type TokenId } from '../../core/ids.ts'
 import type { Kopecks } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
-import { tokenRandomBytes } from '../../core/token-text.ts'
-import type { Tx } from '../../db/transaction.ts'
-import type { Payer } from '../ledger/index.ts'
+import type { Clock } from '../../core/time.ts'
+import { sameBytes, tokenRandomBytes } from '../../core/token-text.ts'
+import { createTtlCache } from '../../core/ttl-cache.ts'
+import type { Vault } from '../../core/vault.ts'
+import type { Database, Tx } from '../../db/transaction.ts'
+import type { Ledger, Payer } from '../ledger/index.ts'
 import { assertNotBlocked } from './blocking.ts'
-import type { CustomersDeps } from './deps.ts'
 import { customerBlocked, invalidToken, noSuchCustomer, noSuchToken, wrongScope } from './errors.ts'
 import type { Customer, Scope, ShopMode, Token } from './rules.ts'
 import * as rules from './rules.ts'
@@ -32,6 +34,49 @@ export type TokenRequest = {
   readonly allowedFrom?: readonly Prefix[]
   readonly cap?: Kopecks | null
   readonly expiresAt?: number | null
+}
+
+type Given = {
+  db: Database
+  ledger: Pick<Ledger, 'open' | 'lock'>
+  clock: Clock
+  random: RandomBytes
+  sha256: (text: string) => Uint8Array
+  vault: Pick<Vault, 'fingerprint'>
+  /** The largest number of open tokens of one customer. */
+  maxTokens?: number
+}
+
+export type CustomersDeps = ReturnType<typeof withCaches>
+
+export function withCaches(given: Given) {
+  // A revocation in another process takes effect after `ttlMs` at most.
+  const cached = { clock: given.clock, ttlMs: 500, maxEntries: 10_000 }
+  const memo: {
+    /** The fixed token of a sandbox, the only one accepted without a checksum. */
+    sandboxText?: string
+    mode?: ShopMode | undefined
+  } = {}
+  return {
+    ...given,
+    maxTokens: given.maxTokens ?? 100,
+    tokens: createTtlCache({
+      ...cached,
+      load: (text: string) => findToken(given, text),
+      shouldKeep: (found) => found !== undefined,
+    }),
+    known: createTtlCache({ ...cached, load: (id: CustomerId) => store.findCustomer(given.db, id) }),
+    /** Token uses since the last `noteUses`. */
+    uses: new Map<TokenId, { readonly at: number; readonly from: Address | undefined }>(),
+    memo,
+  }
+}
+
+/** Compares the digest again: an index may match by collation. */
+async function findToken({ db, sha256 }: Given, text: string) {
+  const digest = sha256(text)
+  const found = await store.findTokenByDigest(db, digest)
+  return found && sameBytes(found.digest, digest) ? found : undefined
 }
 
 /** The mode of the shop; undefined until it is decided. It never changes afterwards. */
@@ -138,8 +183,8 @@ export async function findObjection(
   }
   const found = await store.findAccess(tx, customer, token?.id ?? null)
   if (!found) return noSuchCustomer()
-  if (token && (found.owner !== customer || rules.whyClosed(found.term, deps.clock()))) return invalidToken('ended')
-  return found.blocked ? customerBlocked() : undefined
+  if (token && (found.owner !== customer || rules.whyClosed(found, deps.clock()))) return invalidToken('ended')
+  return found.blockedAt === null ? undefined : customerBlocked()
 }
 
 /**
@@ -193,7 +238,8 @@ export const issueToken = (
 ): Promise<{ text: string; token: Token }> =>
   deps.db.transact(async (tx) => {
     if (!(await store.lockCustomer(tx, customer))) throw noSuchCustomer()
-    const { open, young } = await store.countTokens(tx, customer, deps.clock(), deps.clock() - turnoverMs)
+    const counts = await store.countTokens(tx, customer, deps.clock(), deps.clock() - turnoverMs)
+    const { open = 0, young = 0 } = counts ?? {}
     const maxPerDay = deps.maxTokens * turnover
     if (open >= deps.maxTokens) throw new Refusal('token_limit', { most: deps.maxTokens }, { limit: deps.maxTokens })
     if (young >= maxPerDay) throw new Refusal('daily_token_limit', { most: maxPerDay }, { limit: maxPerDay })

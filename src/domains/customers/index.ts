@@ -1,19 +1,19 @@
 import { bind } from '../../core/bind.ts'
 import { assertOpenIn, isOpenIn } from './blocking.ts'
 import * as useCases from './customers.ts'
-import { withCaches } from './deps.ts'
 import { countCustomers, listCaps, listCustomers, listTokens, ownersOf, searchCustomers } from './store.ts'
 
-export { createShopVerifier } from './audit.ts'
 export { createBlocking } from './blocking.ts'
 export type { Caller, TokenRequest } from './customers.ts'
 export { passwordsHidden } from './errors.ts'
-export { createShopKey } from './shop-key.ts'
+export { createShopKey, createShopVerifier } from './shop-key.ts'
+
+const { withCaches, ...cases } = useCases
 
 export type Customers = ReturnType<typeof createCustomers>
 
 export const createCustomers = (given: Parameters<typeof withCaches>[0]) => ({
-  ...bind(withCaches(given), useCases),
+  ...bind(withCaches(given), cases),
   ...bind(given.db, { list: listCustomers, countAll: countCustomers, listTokens }),
   /** Customers with this text in id, name or note, and those in `found`. */
   ...bind(given.db, { search: searchCustomers }),
