@@ -1,4 +1,3 @@
-import { fieldProblem } from '../../core/messages/problems.ts'
 import { Refusal } from '../../core/refusal.ts'
 
 type TokenProblem = 'missing' | 'malformed' | 'unknown' | 'ended'
@@ -10,5 +9,3 @@ export const invalidOperatorToken = (token: TokenProblem): Refusal =>
 export const noSuchOperator = (): Refusal => new Refusal('operator_not_found')
 
 export const operatorRemoved = (): Refusal => new Refusal('operator_removed')
-
-export const badName = (): Refusal => new Refusal('operator_name_invalid', {}, [fieldProblem('name', 'operator_name')])

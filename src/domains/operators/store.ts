@@ -1,111 +1,72 @@
 import { type Chain, emptyChain, endingWith } from '../../core/chain.ts'
 import type { OperatorId, OperatorTokenId } from '../../core/ids.ts'
-import { numberOrNull } from '../../db/rows.ts'
+import { bytes, columnsOf, idColumn, int, oneOf, orNull, type Row, textColumn, valuesOf } from '../../db/columns.ts'
+import { isThere, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import { type Entry, fieldsOf, type Operator, type OperatorToken, type Role } from './rules.ts'
+import { type Entry, type Operator, type OperatorToken, type Role, roles } from './rules.ts'
 
-type OperatorRow = { id: OperatorId; name: string; role: Role; created_at: bigint; removed_at: bigint | null }
-
-type TokenRow = {
-  id: OperatorTokenId
-  operator_id: OperatorId
-  hint: string
-  name: string
-  created_at: bigint
-  expires_at: bigint | null
-  revoked_at: bigint | null
-}
-
-type EntryRow = {
-  seq: bigint
-  at: bigint
-  operator_id: OperatorId | null
-  name: string
-  role: string
-  action: string
-  request: string
-  source: string | null
-  hash: Uint8Array
-}
-
-const toOperator = (row: OperatorRow): Operator => ({
-  id: row.id,
-  name: row.name,
-  role: row.role,
-  createdAt: Number(row.created_at),
-  removedAt: numberOrNull(row.removed_at),
+const operators = columnsOf<Operator>({
+  id: idColumn('id'),
+  name: textColumn('name'),
+  role: oneOf('role', roles),
+  createdAt: int('created_at'),
+  removedAt: orNull(int('removed_at')),
 })
 
-const toToken = (row: TokenRow): OperatorToken => ({
-  id: row.id,
-  operator: row.operator_id,
-  hint: row.hint,
-  name: row.name,
-  createdAt: Number(row.created_at),
-  expiresAt: numberOrNull(row.expires_at),
-  revokedAt: numberOrNull(row.revoked_at),
+const tokens = columnsOf<OperatorToken>({
+  id: idColumn('id'),
+  operator: idColumn('operator_id'),
+  hint: textColumn('hint'),
+  name: textColumn('name'),
+  createdAt: int('created_at'),
+  expiresAt: orNull(int('expires_at')),
+  revokedAt: orNull(int('revoked_at')),
 })
 
-const toEntry = (row: EntryRow): Entry => ({
-  seq: Number(row.seq),
-  at: Number(row.at),
-  operator: row.operator_id,
-  name: row.name,
-  role: row.role,
-  action: row.action,
-  request: row.request,
-  source: row.source,
-  hash: row.hash,
+const entries = columnsOf<Entry>({
+  seq: int('seq'),
+  at: int('at'),
+  operator: orNull(idColumn('operator_id')),
+  name: textColumn('name'),
+  role: textColumn('role'),
+  action: textColumn('action'),
+  request: textColumn('request'),
+  source: orNull(textColumn('source')),
+  hash: bytes('hash'),
 })
 
-export function insertOperator(tx: Tx, operator: Operator): void {
-  const { id, name, role, createdAt, removedAt } = operator
-  const sql = 'INSERT INTO operators (id, name, role, created_at, removed_at) VALUES ($1, $2, $3, $4, $5)'
-  tx.send(sql, [id, name, role, createdAt, removedAt])
-}
+export const insertOperator = (tx: Tx, operator: Operator): void =>
+  sendRows(tx, `INSERT INTO operators (${operators.names})`, [operators.values(operator)])
 
-export async function findOperator(reader: Reader, id: OperatorId): Promise<Operator | undefined> {
-  const row = await reader.first<OperatorRow>('SELECT * FROM operators WHERE id = $1', [id])
-  return row && toOperator(row)
-}
+export const findOperator = (reader: Reader, id: OperatorId): Promise<Operator | undefined> =>
+  operators.first(reader, 'SELECT * FROM operators WHERE id = $1', [id])
 
 /** Locks the operator: no view is opened while a token, a session or the role of the operator ends. */
-export async function lockOperator(tx: Tx, id: OperatorId): Promise<Operator | undefined> {
-  const row = await tx.first<OperatorRow>('SELECT * FROM operators WHERE id = $1 FOR UPDATE', [id])
-  return row && toOperator(row)
-}
+export const lockOperator = (tx: Tx, id: OperatorId): Promise<Operator | undefined> =>
+  operators.first(tx, 'SELECT * FROM operators WHERE id = $1 FOR UPDATE', [id])
 
-export async function isTokenOpen(reader: Reader, id: OperatorTokenId, nowMs: number): Promise<boolean> {
-  const found = await reader.first(
+export const isTokenOpen = (reader: Reader, id: OperatorTokenId, nowMs: number): Promise<boolean> =>
+  isThere(
+    reader,
     `SELECT 1 AS one FROM operator_tokens
      WHERE id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)`,
     [id, nowMs],
   )
-  return found !== undefined
-}
 
 /** An operator who is not removed. */
-export async function findByName(reader: Reader, name: string): Promise<Operator | undefined> {
-  const row = await reader.first<OperatorRow>('SELECT * FROM operators WHERE name = $1 AND removed_at IS NULL', [name])
-  return row && toOperator(row)
-}
+export const findByName = (reader: Reader, name: string): Promise<Operator | undefined> =>
+  operators.first(reader, 'SELECT * FROM operators WHERE name = $1 AND removed_at IS NULL', [name])
 
 /** Whether a present operator has this name, in any case. */
-export async function isNameTaken(reader: Reader, name: string): Promise<boolean> {
-  const sql = 'SELECT id FROM operators WHERE LOWER(name) = $1 AND removed_at IS NULL'
-  return (await reader.first(sql, [name.toLowerCase()])) !== undefined
-}
+export const isNameTaken = (reader: Reader, name: string): Promise<boolean> =>
+  isThere(reader, 'SELECT id FROM operators WHERE LOWER(name) = $1 AND removed_at IS NULL', [name.toLowerCase()])
 
 /** All present operators, oldest first, locked so that the number of owners does not change. */
-export async function lockOperators(tx: Tx): Promise<Operator[]> {
-  const rows = await tx.all<OperatorRow>('SELECT * FROM operators WHERE removed_at IS NULL ORDER BY id FOR UPDATE')
-  return rows.map(toOperator)
-}
+export const lockOperators = (tx: Tx): Promise<Operator[]> =>
+  operators.all(tx, 'SELECT * FROM operators WHERE removed_at IS NULL ORDER BY id FOR UPDATE')
 
-export async function listOperators(reader: Reader): Promise<Operator[]> {
-  const rows = await reader.all<OperatorRow>('SELECT * FROM operators WHERE removed_at IS NULL ORDER BY id')
-  return rows.map(toOperator)
-}
+export const listOperators = (reader: Reader): Promise<Operator[]> =>
+  operators.all(reader, 'SELECT * FROM operators WHERE removed_at IS NULL ORDER BY id')
 
 export async function setRole(tx: Tx, id: OperatorId, role: Role): Promise<void> {
   await tx.run('UPDATE operators SET role = $2 WHERE id = $1', [id, role])
@@ -116,52 +77,35 @@ export async function remove(tx: Tx, id: OperatorId, nowMs: number): Promise<voi
   await tx.run('UPDATE operator_tokens SET revoked_at = $2 WHERE operator_id = $1 AND revoked_at IS NULL', [id, nowMs])
 }
 
-export function insertToken(tx: Tx, token: OperatorToken, digest: Uint8Array): void {
-  tx.send(
-    `INSERT INTO operator_tokens (id, operator_id, digest, hint, name, created_at, expires_at, revoked_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-    [token.id, token.operator, digest, token.hint, token.name, token.createdAt, token.expiresAt, token.revokedAt],
-  )
-}
+export const insertToken = (tx: Tx, token: OperatorToken, digest: Uint8Array): void =>
+  sendRows(tx, `INSERT INTO operator_tokens (digest, ${tokens.names})`, [[digest, ...tokens.values(token)]])
 
 /** The token with this digest, and its operator. */
 export async function findByDigest(
   reader: Reader,
   digest: Uint8Array,
 ): Promise<{ token: OperatorToken; digest: Uint8Array; operator: Operator } | undefined> {
-  const row = await reader.first<TokenRow & Omit<OperatorRow, 'id'> & { digest: Uint8Array; who: string }>(
-    `SELECT operator_tokens.*, operators.name AS who, operators.role, operators.removed_at
-     FROM operator_tokens JOIN operators ON operators.id = operator_tokens.operator_id
-     WHERE operator_tokens.digest = $1`,
-    [digest],
-  )
-  if (!row) return undefined
-  const operator = { id: row.operator_id, name: row.who, role: row.role, created_at: 0n, removed_at: row.removed_at }
-  return { token: toToken(row), digest: row.digest, operator: toOperator(operator) }
+  const row = await reader.first<Row>('SELECT * FROM operator_tokens WHERE digest = $1', [digest])
+  const token = row && tokens.read(row)
+  const operator = token && (await findOperator(reader, token.operator))
+  return operator && { token, digest: bytes('digest').read(row?.['digest']), operator }
 }
 
-export async function listTokens(reader: Reader, operator: OperatorId): Promise<OperatorToken[]> {
-  const sql = 'SELECT * FROM operator_tokens WHERE operator_id = $1 ORDER BY id'
-  return (await reader.all<TokenRow>(sql, [operator])).map(toToken)
-}
+export const listTokens = (reader: Reader, operator: OperatorId): Promise<OperatorToken[]> =>
+  tokens.all(reader, 'SELECT * FROM operator_tokens WHERE operator_id = $1 ORDER BY id', [operator])
 
 /** The first revocation keeps its time. */
-export async function revokeToken(tx: Tx, id: OperatorTokenId, nowMs: number): Promise<OperatorId | undefined> {
-  const row = await tx.first<{ operator_id: OperatorId }>(
+export const revokeToken = (tx: Tx, id: OperatorTokenId, nowMs: number): Promise<OperatorId | undefined> =>
+  valuesOf(idColumn<OperatorId>('operator_id')).first(
+    tx,
     'UPDATE operator_tokens SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1 RETURNING operator_id',
     [id, nowMs],
   )
-  return row?.operator_id
-}
 
-type EndRow = { seq: bigint; head: Uint8Array; last_at: bigint }
+const ends = columnsOf<Chain>({ seq: int('seq'), head: bytes('head'), lastAt: int('last_at') })
 
-const toEnd = (row: EndRow | undefined): Chain =>
-  row ? { seq: Number(row.seq), head: row.head, lastAt: Number(row.last_at) } : emptyChain
-
-export async function findEnd(reader: Reader): Promise<Chain> {
-  return toEnd(await reader.first<EndRow>('SELECT seq, head, last_at FROM audit_log_end WHERE one = 1'))
-}
+export const findEnd = async (reader: Reader): Promise<Chain> =>
+  (await ends.first(reader, 'SELECT * FROM audit_log_end WHERE one = 1')) ?? emptyChain
 
 /** Locks the end of the log until the commit, so that entries become visible in their order. */
 export async function lockEnd(tx: Tx): Promise<Chain> {
@@ -169,21 +113,17 @@ export async function lockEnd(tx: Tx): Promise<Chain> {
     'INSERT INTO audit_log_end (one, seq, head, last_at) VALUES (1, 0, $1, 0) ON CONFLICT (one) DO NOTHING',
     [emptyChain.head],
   )
-  return toEnd(await tx.first<EndRow>('SELECT seq, head, last_at FROM audit_log_end WHERE one = 1 FOR UPDATE'))
+  return (await ends.first(tx, 'SELECT * FROM audit_log_end WHERE one = 1 FOR UPDATE')) ?? emptyChain
 }
 
 export function appendEntry(tx: Tx, entry: Entry): void {
-  tx.send(
-    `INSERT INTO audit_log (seq, at, operator_id, name, role, action, request, source, hash)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-    [...fieldsOf(entry), entry.hash],
-  )
+  sendRows(tx, `INSERT INTO audit_log (${entries.names})`, [entries.values(entry)])
   const end = endingWith(entry)
   tx.send('UPDATE audit_log_end SET seq = $1, head = $2, last_at = $3 WHERE one = 1', [end.seq, end.head, end.lastAt])
 }
 
 /** Newest first. A null operator or an empty action matches all. */
-export async function listEntries(
+export const listEntries = (
   reader: Reader,
   of: {
     readonly before: number
@@ -191,21 +131,18 @@ export async function listEntries(
     readonly action: string
     readonly limit: number
   },
-): Promise<Entry[]> {
-  const rows = await reader.all<EntryRow>(
+): Promise<Entry[]> =>
+  entries.all(
+    reader,
     `SELECT * FROM audit_log
      WHERE seq < $1 AND (CAST($2 AS TEXT) IS NULL OR operator_id = $2) AND (CAST($3 AS TEXT) = '' OR action = $3)
      ORDER BY seq DESC LIMIT $4`,
     [of.before, of.operator, of.action, of.limit],
   )
-  return rows.map(toEntry)
-}
 
 /** Oldest first. */
-export async function entriesAfter(reader: Reader, seq: number, limit: number): Promise<Entry[]> {
-  const rows = await reader.all<EntryRow>('SELECT * FROM audit_log WHERE seq > $1 ORDER BY seq LIMIT $2', [seq, limit])
-  return rows.map(toEntry)
-}
+export const entriesAfter = (reader: Reader, seq: number, limit: number): Promise<Entry[]> =>
+  entries.all(reader, 'SELECT * FROM audit_log WHERE seq > $1 ORDER BY seq LIMIT $2', [seq, limit])
 
 /** The seals of redacted entries, by number. */
 export async function redactionsAmong(reader: Reader, from: number, to: number): Promise<Map<number, Uint8Array>> {
