@@ -1,12 +1,12 @@
 import { Refusal, refuseField } from '../../core/refusal.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { allScopes } from '../customers/rules.ts'
-import type { SignInDeps } from './deps.ts'
 import { badLogin, factorThere, invalidLink, loginTaken, noPassword, signInFailed } from './errors.ts'
 import type { SignIn } from './index.ts'
 import { assertPassword } from './passwords.ts'
 import type { Identity, Owner, Session } from './rules.ts'
 import * as rules from './rules.ts'
+import type { SignInDeps } from './sessions.ts'
 import * as store from './store.ts'
 
 const noFactor = { totp: null, totpSince: null, totpStep: 0 }

@@ -1,5 +1,4 @@
 import { bind } from '../../core/bind.ts'
-import { type SignInDeps, withBuckets } from './deps.ts'
 import type { IdentitiesDeps } from './identities.ts'
 import * as identities from './identities.ts'
 import { assertPassword } from './passwords.ts'
@@ -16,7 +15,9 @@ export type SignIn = ReturnType<typeof createSignIn>
 export type Identities = ReturnType<typeof createIdentities>
 export type Registration = ReturnType<typeof createRegistration>
 
-export const createSignIn = (deps: SignInDeps) => bind(withBuckets(deps), sessions)
+const { withBuckets, ...ofSessions } = sessions
+
+export const createSignIn = (deps: sessions.SignInDeps) => bind(withBuckets(deps), ofSessions)
 
 export const createIdentities = (deps: IdentitiesDeps) => ({ ...bind(deps, identities), assertPassword })
 

@@ -6,13 +6,12 @@ import { type SharedTokenBuckets, secondsUntilOne } from '../../core/token-bucke
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
 import type { Ledger } from '../ledger/index.ts'
-import type { SignInDeps } from './deps.ts'
 import { invalidLink, loginTaken, tooManyAttempts } from './errors.ts'
 import type { Identities, SignIn } from './index.ts'
 import { letterOf } from './letters.ts'
 import type { Mail } from './ports.ts'
 import { forNewcomer, isEmail, type LinkPurpose, type OneTimeLink, toLogin, toMailbox } from './rules.ts'
-import type { OpenedSession, Visitor } from './sessions.ts'
+import type { OpenedSession, SignInDeps, Visitor } from './sessions.ts'
 
 /** Letters of one kind in an hour, to one address and for one client prefix. */
 const toAddress = { perSecond: 3 / 3600, burst: 3 }

@@ -1,15 +1,62 @@
 import { readClientPrefix } from '../../core/client-prefix.ts'
-import { type CustomerId, makeId, type OperatorId, type SessionId } from '../../core/ids.ts'
+import { type CustomerId, makeId, type OperatorId, type RandomBytes, type SessionId } from '../../core/ids.ts'
 import { Refusal } from '../../core/refusal.ts'
-import { secondsUntilOne } from '../../core/token-buckets.ts'
-import { tokenRandomBytes } from '../../core/token-text.ts'
-import type { Tx } from '../../db/transaction.ts'
+import type { Clock } from '../../core/time.ts'
+import { type OpenTokenBuckets, secondsUntilOne, type TokenBucketRate } from '../../core/token-buckets.ts'
+import { sameBytes, tokenRandomBytes } from '../../core/token-text.ts'
+import { createTtlCache } from '../../core/ttl-cache.ts'
+import type { Vault } from '../../core/vault.ts'
+import type { Database, Tx } from '../../db/transaction.ts'
+import type { Customers } from '../customers/index.ts'
 import { allScopes, type Scope } from '../customers/rules.ts'
-import { ofName, ofOwner, ofSource, type SessionDeps } from './deps.ts'
+import type { Operators } from '../operators/index.ts'
 import { invalidLink, invalidSession, signInFailed, tooManyAttempts } from './errors.ts'
+import type { PasswordWork } from './passwords.ts'
+import type { Codes } from './ports.ts'
 import type { Identity, LinkPurpose, OneTimeLink, Owner, OwnerKind, Session } from './rules.ts'
 import * as rules from './rules.ts'
 import * as store from './store.ts'
+
+/** Failed attempts: twenty for a name and sixty from one client prefix in a quarter of an hour. */
+const ofName: TokenBucketRate = { perSecond: 20 / 900, burst: 20 }
+const ofSource: TokenBucketRate = { perSecond: 60 / 900, burst: 60 }
+/** Successful sign-ins of one owner: the row history keeps two versions of every session. */
+const ofOwner: TokenBucketRate = { perSecond: 60 / 3600, burst: 30 }
+
+export type SignInDeps = {
+  readonly db: Database
+  readonly clock: Clock
+  readonly random: RandomBytes
+  readonly sha256: (text: string) => Uint8Array
+  readonly vault: Vault
+  /** Shared by all shops on one database. */
+  readonly buckets: OpenTokenBuckets
+  readonly passwords: PasswordWork
+  readonly codes: Codes
+  readonly customers: Pick<Customers, 'assertOpenIn' | 'isUnusedIn'>
+  readonly operators: Pick<Operators, 'assertPresentIn' | 'lockPresentIn'>
+}
+
+export type SessionDeps = ReturnType<typeof withBuckets>
+
+export const withBuckets = (given: SignInDeps) => ({
+  ...given,
+  names: given.buckets('sign-in by name', ofName),
+  prefixes: given.buckets('sign-in', ofSource),
+  owners: given.buckets('sessions', ofOwner),
+  known: createTtlCache({
+    async load(secret: string) {
+      const digest = given.sha256(secret)
+      const found = await store.findSession(given.db, digest)
+      return found && sameBytes(found.digest, digest) ? found.session : undefined
+    },
+    clock: given.clock,
+    // A session that another process has ended is refused after this long at most.
+    ttlMs: 500,
+    maxEntries: 10_000,
+    shouldKeep: (found) => found !== undefined,
+  }),
+})
 
 /** How exactly the last use of a session is stored. */
 const touchEveryMs = 60_000

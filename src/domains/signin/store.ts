@@ -1,126 +1,91 @@
-import type { CustomerId, LinkId, OperatorId, SessionId } from '../../core/ids.ts'
-import { containing, list, numberOrNull, padded } from '../../db/rows.ts'
+import type { CustomerId, OperatorId, SessionId } from '../../core/ids.ts'
+import {
+  bytes,
+  columnsOf,
+  idColumn,
+  int,
+  oneOf,
+  orNull,
+  type Row,
+  recordsOf,
+  textColumn,
+  textList,
+} from '../../db/columns.ts'
+import { allOf, changesOne, containing, isThere, runRows, sendRows } from '../../db/rows.ts'
 import { ConstraintViolation, type Reader, type Tx } from '../../db/transaction.ts'
 import { isScope, type Scope } from '../customers/rules.ts'
 import { loginTaken } from './errors.ts'
 import type { Identity, LinkPurpose, OneTimeLink, Owner, OwnerKind, Session } from './rules.ts'
 
-type IdentityRow = {
-  owner_id: string
-  kind: OwnerKind
-  login: string
-  email: string | null
-  named: Uint8Array
-  password: string | null
-  totp: Uint8Array | null
-  totp_since: bigint | null
-  totp_step: bigint
-  created_at: bigint
-  changed_at: bigint
-}
-
-type SessionRow = {
-  id: SessionId
-  kind: OwnerKind
-  owner_id: string
-  digest: Uint8Array
-  scopes: string
-  opened_by: OperatorId | null
-  source: string | null
-  agent: string | null
-  created_at: bigint
-  used_at: bigint
-  expires_at: bigint
-  ended_at: bigint | null
-}
-
-type LinkRow = {
-  id: LinkId
-  kind: OwnerKind
-  owner_id: string | null
-  purpose: LinkPurpose
-  payload: string | null
-  created_at: bigint
-  expires_at: bigint
-  used_at: bigint | null
-}
-
 export const toOwner = (kind: OwnerKind, id: string): Owner =>
   kind === 'operator' ? { kind, id: id as OperatorId } : { kind: 'customer', id: id as CustomerId }
 
-const toIdentity = (row: IdentityRow): Identity => ({
-  owner: toOwner(row.kind, row.owner_id),
-  login: row.login,
-  email: row.email,
-  password: row.password,
-  totp: row.totp,
-  totpSince: numberOrNull(row.totp_since),
-  totpStep: Number(row.totp_step),
-  createdAt: Number(row.created_at),
-  changedAt: Number(row.changed_at),
+const kind = oneOf<OwnerKind>('kind', ['customer', 'operator'])
+const ownerOf = (row: Row): Owner => toOwner(kind.read(row['kind']), textColumn('owner_id').read(row['owner_id']))
+
+const identityColumns = columnsOf<Omit<Identity, 'owner'>>({
+  login: textColumn('login'),
+  email: orNull(textColumn('email')),
+  password: orNull(textColumn('password')),
+  totp: orNull(bytes('totp')),
+  totpSince: orNull(int('totp_since')),
+  totpStep: int('totp_step'),
+  createdAt: int('created_at'),
+  changedAt: int('changed_at'),
+})
+const identities = recordsOf((row): Identity => ({ owner: ownerOf(row), ...identityColumns.read(row) }))
+
+const sessionColumns = columnsOf<Omit<Session, 'owner'>>({
+  id: idColumn('id'),
+  scopes: { ...textList('scopes'), read: (value) => textList('scopes').read(value).filter(isScope) },
+  openedBy: orNull(idColumn('opened_by')),
+  source: orNull(textColumn('source')),
+  agent: orNull(textColumn('agent')),
+  createdAt: int('created_at'),
+  usedAt: int('used_at'),
+  expiresAt: int('expires_at'),
+  endedAt: orNull(int('ended_at')),
+})
+const sessions = recordsOf((row): Session => ({ owner: ownerOf(row), ...sessionColumns.read(row) }))
+
+const links = columnsOf<OneTimeLink>({
+  id: idColumn('id'),
+  kind,
+  owner: orNull(textColumn('owner_id')),
+  purpose: oneOf('purpose', ['enter', 'confirm', 'reset']),
+  payload: orNull(textColumn('payload')),
+  createdAt: int('created_at'),
+  expiresAt: int('expires_at'),
+  usedAt: orNull(int('used_at')),
 })
 
-const toSession = (row: SessionRow): Session => ({
-  id: row.id,
-  owner: toOwner(row.kind, row.owner_id),
-  scopes: row.scopes.split(' ').filter(isScope),
-  openedBy: row.opened_by,
-  source: row.source,
-  agent: row.agent,
-  createdAt: Number(row.created_at),
-  usedAt: Number(row.used_at),
-  expiresAt: Number(row.expires_at),
-  endedAt: numberOrNull(row.ended_at),
-})
-
-const toLink = (row: LinkRow): OneTimeLink => ({
-  id: row.id,
-  kind: row.kind,
-  owner: row.owner_id,
-  purpose: row.purpose,
-  payload: row.payload,
-  createdAt: Number(row.created_at),
-  expiresAt: Number(row.expires_at),
-  usedAt: numberOrNull(row.used_at),
-})
-
-export async function findIdentity(reader: Reader, owner: string): Promise<Identity | undefined> {
-  const row = await reader.first<IdentityRow>('SELECT * FROM identities WHERE owner_id = $1', [owner])
-  return row && toIdentity(row)
-}
+export const findIdentity = (reader: Reader, owner: string): Promise<Identity | undefined> =>
+  identities.first(reader, 'SELECT * FROM identities WHERE owner_id = $1', [owner])
 
 /** Locks the identity until the commit, so that a code is used once. */
-export async function lockIdentity(tx: Tx, owner: string): Promise<Identity | undefined> {
-  const row = await tx.first<IdentityRow>('SELECT * FROM identities WHERE owner_id = $1 FOR UPDATE', [owner])
-  return row && toIdentity(row)
-}
+export const lockIdentity = (tx: Tx, owner: string): Promise<Identity | undefined> =>
+  identities.first(tx, 'SELECT * FROM identities WHERE owner_id = $1 FOR UPDATE', [owner])
 
-export async function findByLogin(reader: Reader, kind: OwnerKind, login: string): Promise<Identity | undefined> {
-  const row = await reader.first<IdentityRow>('SELECT * FROM identities WHERE kind = $1 AND login = $2', [kind, login])
-  return row && toIdentity(row)
-}
+export const findByLogin = (reader: Reader, of: OwnerKind, login: string): Promise<Identity | undefined> =>
+  identities.first(reader, 'SELECT * FROM identities WHERE kind = $1 AND login = $2', [of, login])
 
 /** Inserts or updates an identity. Of two owners who take a login at once one is refused. */
 export async function saveIdentity(tx: Tx, of: Identity, named: Uint8Array): Promise<void> {
-  const { owner, login, email, password, totp, totpSince, totpStep, createdAt, changedAt } = of
-  const written = tx.run(
-    `INSERT INTO identities
-       (owner_id, kind, login, email, named, password, totp, totp_since, totp_step, created_at, changed_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-     ON CONFLICT (owner_id) DO UPDATE SET login = excluded.login, email = excluded.email, named = excluded.named,
+  const written = runRows(
+    tx,
+    `INSERT INTO identities (owner_id, kind, named, ${identityColumns.names})`,
+    [[of.owner.id, of.owner.kind, named, ...identityColumns.values(of)]],
+    `ON CONFLICT (owner_id) DO UPDATE SET login = excluded.login, email = excluded.email, named = excluded.named,
        password = excluded.password, totp = excluded.totp, totp_since = excluded.totp_since,
        totp_step = excluded.totp_step, changed_at = excluded.changed_at`,
-    [owner.id, owner.kind, login, email, named, password, totp, totpSince, totpStep, createdAt, changedAt],
   )
   await written.catch((error: unknown) => {
     throw error instanceof ConstraintViolation && error.kind === 'unique' ? loginTaken() : error
   })
 }
 
-export async function noteStep(tx: Tx, owner: string, step: number): Promise<boolean> {
-  const sql = 'UPDATE identities SET totp_step = $2 WHERE owner_id = $1 AND totp_step < $2'
-  return (await tx.run(sql, [owner, step])) === 1
-}
+export const noteStep = (tx: Tx, owner: string, step: number): Promise<boolean> =>
+  changesOne(tx, 'UPDATE identities SET totp_step = $2 WHERE owner_id = $1 AND totp_step < $2', [owner, step])
 
 export async function removeIdentity(tx: Tx, owner: string): Promise<void> {
   await tx.run('DELETE FROM identities WHERE owner_id = $1', [owner])
@@ -136,69 +101,51 @@ export async function searchLogins(reader: Reader, text: string, limit: number):
 }
 
 export async function loginsOf(reader: Reader, owners: readonly string[]): Promise<Map<string, string>> {
-  if (owners.length === 0) return new Map()
-  const paddedOwners = padded(owners)
-  const rows = await reader.all<{ owner_id: string; login: string }>(
-    `SELECT owner_id, login FROM identities WHERE owner_id IN (${list(paddedOwners.length)})`,
-    paddedOwners,
-  )
+  const sql = (ids: string) => `SELECT owner_id, login FROM identities WHERE owner_id IN (${ids})`
+  const rows = await allOf<{ owner_id: string; login: string }>(reader, owners, sql)
   return new Map(rows.map((row) => [row.owner_id, row.login]))
 }
 
-export async function identitiesAfter(
-  reader: Reader,
-  owner: string,
-  limit: number,
-): Promise<(Identity & { readonly named: Uint8Array })[]> {
-  const rows = await reader.all<IdentityRow>(
-    'SELECT * FROM identities WHERE owner_id > $1 ORDER BY owner_id LIMIT $2',
-    [owner, limit],
-  )
-  return rows.map((row) => ({ ...toIdentity(row), named: row.named }))
-}
+const namedIdentities = recordsOf((row) => ({ ...identities.read(row), named: bytes('named').read(row['named']) }))
 
-export function insertSession(tx: Tx, of: Session, digest: Uint8Array): void {
-  const { id, owner, openedBy, source, agent, createdAt, usedAt, expiresAt, endedAt } = of
-  const scopes = of.scopes.join(' ')
-  tx.send(
-    `INSERT INTO console_sessions
-       (id, kind, owner_id, digest, scopes, opened_by, source, agent, created_at, used_at, expires_at, ended_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-    [id, owner.kind, owner.id, digest, scopes, openedBy, source, agent, createdAt, usedAt, expiresAt, endedAt],
-  )
-}
+export const identitiesAfter = (reader: Reader, owner: string, limit: number) =>
+  namedIdentities.all(reader, 'SELECT * FROM identities WHERE owner_id > $1 ORDER BY owner_id LIMIT $2', [owner, limit])
 
-export async function findSession(
-  reader: Reader,
-  digest: Uint8Array,
-): Promise<{ session: Session; digest: Uint8Array } | undefined> {
-  const row = await reader.first<SessionRow>('SELECT * FROM console_sessions WHERE digest = $1', [digest])
-  return row && { session: toSession(row), digest: row.digest }
-}
+export const insertSession = (tx: Tx, of: Session, digest: Uint8Array): void =>
+  sendRows(tx, `INSERT INTO console_sessions (kind, owner_id, digest, ${sessionColumns.names})`, [
+    [of.owner.kind, of.owner.id, digest, ...sessionColumns.values(of)],
+  ])
 
-export async function isSessionOpen(reader: Reader, id: SessionId, nowMs: number): Promise<boolean> {
-  const sql = 'SELECT 1 AS one FROM console_sessions WHERE id = $1 AND ended_at IS NULL AND expires_at > $2'
-  return (await reader.first(sql, [id, nowMs])) !== undefined
-}
+const digestedSessions = recordsOf((row) => ({
+  session: sessions.read(row),
+  digest: bytes('digest').read(row['digest']),
+}))
+
+export const findSession = (reader: Reader, digest: Uint8Array) =>
+  digestedSessions.first(reader, 'SELECT * FROM console_sessions WHERE digest = $1', [digest])
+
+export const isSessionOpen = (reader: Reader, id: SessionId, nowMs: number): Promise<boolean> =>
+  isThere(reader, 'SELECT 1 AS one FROM console_sessions WHERE id = $1 AND ended_at IS NULL AND expires_at > $2', [
+    id,
+    nowMs,
+  ])
 
 /** Open sessions, newest first, without operators' views. */
-export async function listSessions(reader: Reader, owner: string, nowMs: number): Promise<Session[]> {
-  const rows = await reader.all<SessionRow>(
+export const listSessions = (reader: Reader, owner: string, nowMs: number): Promise<Session[]> =>
+  sessions.all(
+    reader,
     `SELECT * FROM console_sessions
      WHERE owner_id = $1 AND opened_by IS NULL AND ended_at IS NULL AND expires_at > $2 ORDER BY id DESC`,
     [owner, nowMs],
   )
-  return rows.map(toSession)
-}
 
 /** Whether a customer ever had a session with more than `read`. Ended sessions are kept. */
-export async function hadFullSession(reader: Reader, customer: CustomerId): Promise<boolean> {
-  const found = await reader.first(
+export const hadFullSession = (reader: Reader, customer: CustomerId): Promise<boolean> =>
+  isThere(
+    reader,
     `SELECT 1 AS one FROM console_sessions WHERE owner_id = $1 AND opened_by IS NULL AND scopes <> 'read' LIMIT 1`,
     [customer],
   )
-  return found !== undefined
-}
 
 /** The client addresses of the owner's last `limit` sessions since a moment. */
 export async function sourcesSince(reader: Reader, owner: string, sinceMs: number, limit: number): Promise<string[]> {
@@ -210,13 +157,12 @@ export async function sourcesSince(reader: Reader, owner: string, sinceMs: numbe
   return [...new Set(rows.map((row) => row.source))]
 }
 
-export async function endSession(tx: Tx, owner: string, id: SessionId, nowMs: number): Promise<boolean> {
-  const changed = await tx.run(
-    'UPDATE console_sessions SET ended_at = $3 WHERE id = $1 AND owner_id = $2 AND ended_at IS NULL',
-    [id, owner, nowMs],
-  )
-  return changed === 1
-}
+export const endSession = (tx: Tx, owner: string, id: SessionId, nowMs: number): Promise<boolean> =>
+  changesOne(tx, 'UPDATE console_sessions SET ended_at = $3 WHERE id = $1 AND owner_id = $2 AND ended_at IS NULL', [
+    id,
+    owner,
+    nowMs,
+  ])
 
 /** Ends an owner's sessions but one, and an operator's views of customers' pages. */
 export async function endSessions(tx: Tx, owner: string, except: SessionId | null, nowMs: number): Promise<number> {
@@ -240,37 +186,26 @@ export async function touchSession(tx: Tx, id: string, nowMs: number): Promise<v
   await tx.run('UPDATE console_sessions SET used_at = $2 WHERE id = $1 AND used_at < $2', [id, nowMs])
 }
 
-export function insertLink(tx: Tx, of: OneTimeLink, digest: Uint8Array): void {
-  tx.send(
-    `INSERT INTO console_links (id, kind, owner_id, purpose, digest, payload, created_at, expires_at, used_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-    [of.id, of.kind, of.owner, of.purpose, digest, of.payload, of.createdAt, of.expiresAt, of.usedAt],
-  )
-}
+export const insertLink = (tx: Tx, of: OneTimeLink, digest: Uint8Array): void =>
+  sendRows(tx, `INSERT INTO console_links (digest, ${links.names})`, [[digest, ...links.values(of)]])
 
 /** A valid link, which stays valid. */
-export async function findLink(reader: Reader, digest: Uint8Array, nowMs: number): Promise<OneTimeLink | undefined> {
-  const row = await reader.first<LinkRow>(
-    'SELECT * FROM console_links WHERE digest = $1 AND used_at IS NULL AND expires_at > $2',
-    [digest, nowMs],
-  )
-  return row && toLink(row)
-}
+export const findLink = (reader: Reader, digest: Uint8Array, nowMs: number): Promise<OneTimeLink | undefined> =>
+  links.first(reader, 'SELECT * FROM console_links WHERE digest = $1 AND used_at IS NULL AND expires_at > $2', [
+    digest,
+    nowMs,
+  ])
 
 /** Uses a link up and deletes its payload. Undefined if it was used, has expired or has another purpose. */
-export async function useLink(
-  tx: Tx,
-  digest: Uint8Array,
-  purpose: LinkPurpose,
-  nowMs: number,
-): Promise<OneTimeLink | undefined> {
-  const row = await tx.first<LinkRow>(
+export async function useLink(tx: Tx, digest: Uint8Array, purpose: LinkPurpose, nowMs: number) {
+  const link = await links.first(
+    tx,
     `UPDATE console_links SET used_at = $3 WHERE digest = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > $3
      RETURNING *`,
     [digest, purpose, nowMs],
   )
-  if (row?.payload) await tx.run('UPDATE console_links SET payload = NULL WHERE id = $1', [row.id])
-  return row && toLink(row)
+  if (link?.payload) await tx.run('UPDATE console_links SET payload = NULL WHERE id = $1', [link.id])
+  return link
 }
 
 export async function voidLinks(tx: Tx, owner: string, nowMs: number): Promise<void> {
