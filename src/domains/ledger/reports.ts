@@ -5,31 +5,15 @@ export type LedgerReports = ReturnType<typeof createLedgerReports>
 
 const dayMs = 86_400_000
 
-/** The movements of a UTC day, and all customers' balances at its end. */
-type DayReport = {
-  readonly day: number
-  readonly charged: bigint
-  readonly refunded: bigint
-  readonly toppedUp: bigint
-  readonly chargedBack: bigint
-  readonly held: bigint
-}
-
-/** One product's revenue on a day, by kind of movement. */
-type ProductDay = {
-  readonly day: number
-  readonly product: string
-  readonly kind: string
-  readonly count: number
-  readonly amount: bigint
-}
-
 const revenue = 'revenue:'
 
 export function createLedgerReports({ db }: { db: Database }) {
   return {
-    /** Every day of a period, also days without movements. The caller bounds the period. */
-    days: (fromDay: number, toDay: number): Promise<DayReport[]> =>
+    /**
+     * The movements of each UTC day of a period, and all customers' balances (`held`) at its end. Days without
+     * movements are included. The caller bounds the period.
+     */
+    days: (fromDay: number, toDay: number) =>
       db.snapshot(async (reader) => {
         const sums = Map.groupBy(await store.sumByDay(reader, fromDay * dayMs, toDay * dayMs), (each) => each.day)
         let held = await store.sumBefore(reader, fromDay * dayMs)
@@ -49,8 +33,8 @@ export function createLedgerReports({ db }: { db: Database }) {
         })
       }),
 
-    /** Each product's revenue by day; refunds are negative. */
-    products: (fromDay: number, toDay: number): Promise<ProductDay[]> =>
+    /** Each product's revenue by day and kind of movement; refunds are negative. */
+    products: (fromDay: number, toDay: number) =>
       db.snapshot(async (reader) =>
         (await store.sumByDay(reader, fromDay * dayMs, toDay * dayMs))
           .filter((each) => each.house.startsWith(revenue))

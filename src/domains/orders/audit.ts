@@ -80,15 +80,13 @@ async function checkTokens(
 /** Every stored answer opens in the row it was stored in. */
 async function checkAnswers(reader: Reader, vault: Vault, findings: Finding[]): Promise<number> {
   let count = 0
-  const all = keysetPages(
-    (after: { customer_id: string; key: string }, limit) => store.answersAfter(reader, after, limit),
-    {
-      start: { customer_id: '', key: '' },
-      size: pageSize,
-      keyOf: (row) => row,
-    },
-  )
-  for await (const page of all) {
+  const read = (after: { customer_id: string; key: string }, limit: number) => store.answersAfter(reader, after, limit)
+  const from = {
+    start: { customer_id: '', key: '' },
+    size: pageSize,
+    keyOf: (row: { customer_id: string; key: string }) => row,
+  }
+  for await (const page of keysetPages(read, from)) {
     for (const row of page) {
       const { customer_id: customer, order_id: order, key } = row
       await attempt(findings, { promise: 'answer', where: at('answer', { customer, key }) }, () => {
@@ -145,7 +143,7 @@ async function countFree(reader: Reader, customer: CustomerId, findings: Finding
 /** Every order whose charge is missing or belongs to another order. */
 async function nameStrays(reader: Reader, ledger: LedgerAudit): Promise<Finding[]> {
   const findings: Finding[] = []
-  const all = keysetPages((after: string, limit) => store.auditPage(reader, after, limit, undefined), {
+  const all = keysetPages((after: string, limit) => store.auditPage(reader, after, limit), {
     start: '',
     size: pageSize,
     keyOf: (order) => order.id,

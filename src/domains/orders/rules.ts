@@ -74,7 +74,7 @@ export function toCanonical(value: Plain): string {
 }
 
 /** The row of a stored answer. */
-type Answered = {
+export type Answered = {
   readonly customer: string
   readonly key: string
   readonly order: string | null

@@ -133,11 +133,8 @@ function storeAnswer(deps: OrdersDeps, sale: Sale, key: string, what: OrderInput
   const nowMs = deps.clock()
   const request = digestOf(deps.sha256, what)
   const answer = { customer: sale.account.customer, key, order: sale.order, request, at: nowMs }
-  store.insertAnswer(sale.tx, {
-    ...answer,
-    body: deps.vault.seal(body, answerContext(answer)).toBase64(),
-    sinceAt: nowMs - keyKeptMs,
-  })
+  const sealed = deps.vault.seal(body, answerContext(answer)).toBase64()
+  store.insertAnswer(sale.tx, answer, sealed, nowMs - keyKeptMs)
 }
 
 function openSale(

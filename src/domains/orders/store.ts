@@ -1,9 +1,9 @@
 import type { CustomerId, OrderId } from '../../core/ids.ts'
 import { type Kopecks, kopecks } from '../../core/money.ts'
 import { type Column, columnsOf, idColumn, int, money, orNull, type Row, textColumn } from '../../db/columns.ts'
-import { list, readWide, type WideSum, wideSum } from '../../db/rows.ts'
+import { allOf, changesOne, countBy, list, readWide, type WideSum, wideSum } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import { type Order, type Plain, readPlain } from './rules.ts'
+import { type Answered, type Order, type Plain, readPlain } from './rules.ts'
 
 const json = (name: string): Column<Plain> => ({
   name,
@@ -29,34 +29,23 @@ export function insertOrder(tx: Tx, order: Order): void {
 }
 
 /** Undefined for another customer's order. */
-export async function findOrder(reader: Reader, customer: CustomerId, id: OrderId): Promise<Order | undefined> {
-  const row = await reader.first<Row>('SELECT * FROM orders WHERE id = $1 AND customer_id = $2', [id, customer])
-  return row && columns.read(row)
-}
+export const findOrder = (reader: Reader, customer: CustomerId, id: OrderId): Promise<Order | undefined> =>
+  columns.first(reader, 'SELECT * FROM orders WHERE id = $1 AND customer_id = $2', [id, customer])
 
 /** Any customer's order. */
-export async function findAnyOrder(reader: Reader, id: OrderId): Promise<Order | undefined> {
-  const row = await reader.first<Row>('SELECT * FROM orders WHERE id = $1', [id])
-  return row && columns.read(row)
-}
+export const findAnyOrder = (reader: Reader, id: OrderId): Promise<Order | undefined> =>
+  columns.first(reader, 'SELECT * FROM orders WHERE id = $1', [id])
 
-export async function findMany(reader: Reader, ids: readonly OrderId[]): Promise<Order[]> {
-  return (await findRows(reader, ids)).map(columns.read)
-}
+export const findMany = async (reader: Reader, ids: readonly OrderId[]): Promise<Order[]> =>
+  (await findRows(reader, ids)).map(columns.read)
 
-async function findRows(reader: Reader, ids: readonly OrderId[]): Promise<Row[]> {
-  if (ids.length === 0) return []
-  return reader.all<Row>(`SELECT * FROM orders WHERE id IN (${list(ids.length)})`, ids)
-}
+const findRows = (reader: Reader, ids: readonly OrderId[]): Promise<Row[]> =>
+  allOf<Row>(reader, ids, (among) => `SELECT * FROM orders WHERE id IN (${among})`)
 
 export const countOf = (reader: Reader, product: string): Promise<number> =>
-  count(reader, 'SELECT COUNT(*) AS n FROM orders WHERE product = $1', [product])
+  countBy(reader, 'SELECT COUNT(*) AS n FROM orders WHERE product = $1', [product])
 
-export const countOrders = (reader: Reader): Promise<number> => count(reader, 'SELECT COUNT(*) AS n FROM orders', [])
-
-async function count(reader: Reader, sql: string, values: readonly string[]): Promise<number> {
-  return Number((await reader.first<{ n: bigint }>(sql, values))?.n ?? 0n)
-}
+export const countOrders = (reader: Reader): Promise<number> => countBy(reader, 'SELECT COUNT(*) AS n FROM orders')
 
 /** A text after every order's id. */
 export const pastLastId = 'ore'
@@ -74,40 +63,20 @@ const freeRows = (reader: Reader, customer: CustomerId, before: string, limit: n
 
 export type StoredAnswer = { request: Uint8Array; body: string; order_id: OrderId | null; created_at: bigint }
 
-export async function findAnswer(
-  reader: Reader,
-  customer: CustomerId,
-  key: string,
-  sinceAt: number,
-): Promise<StoredAnswer | undefined> {
-  return reader.first<StoredAnswer>(
+export const findAnswer = (reader: Reader, customer: CustomerId, key: string, sinceAt: number) =>
+  reader.first<StoredAnswer>(
     `SELECT request, body, order_id, created_at FROM answers
      WHERE customer_id = $1 AND key = $2 AND created_at > $3`,
     [customer, key, sinceAt],
   )
-}
 
 /** Stores the first answer under a key. An expired row is replaced; a live one makes the transaction fail. */
-export function insertAnswer(
-  tx: Tx,
-  answer: {
-    customer: CustomerId
-    key: string
-    request: Uint8Array
-    body: string
-    order: OrderId
-    at: number
-    sinceAt: number
-  },
-): void {
-  tx.send('DELETE FROM answers WHERE customer_id = $1 AND key = $2 AND created_at <= $3', [
-    answer.customer,
-    answer.key,
-    answer.sinceAt,
-  ])
+export function insertAnswer(tx: Tx, answer: Answered, body: string, sinceAt: number): void {
+  const { customer, key, request, order, at } = answer
+  tx.send('DELETE FROM answers WHERE customer_id = $1 AND key = $2 AND created_at <= $3', [customer, key, sinceAt])
   tx.send(
     'INSERT INTO answers (customer_id, key, request, body, order_id, created_at) VALUES ($1, $2, $3, $4, $5, $6)',
-    [answer.customer, answer.key, answer.request, answer.body, answer.order, answer.at],
+    [customer, key, request, body, order, at],
   )
 }
 
@@ -154,12 +123,7 @@ function isJson(value: string): boolean {
 }
 
 /** Orders of one product, or of all, in the order of their ids, a page at a time. */
-export async function auditPage(
-  reader: Reader,
-  after: string,
-  limit: number,
-  product: string | undefined,
-): Promise<Order[]> {
+export async function auditPage(reader: Reader, after: string, limit: number, product?: string): Promise<Order[]> {
   const rows = await reader.all<Row>(
     `SELECT * FROM orders WHERE id > $1 ${product === undefined ? '' : 'AND product = $3'} ORDER BY id LIMIT $2`,
     [after, limit, ...(product === undefined ? [] : [product])],
@@ -188,21 +152,11 @@ export function answersAfter(
   )
 }
 
-type OperatorAnswerRow = { readonly request: string; readonly answer: string }
-
 /** Inserts an operator's key, or returns the answer under it. A concurrent transaction with the key is waited for. */
-export async function takeKey(
-  tx: Tx,
-  key: string,
-  request: string,
-  nowMs: number,
-): Promise<OperatorAnswerRow | undefined> {
-  const taken = await tx.run(
-    `INSERT INTO operator_answers (key, request, answer, at) VALUES ($1, $2, '', $3) ON CONFLICT (key) DO NOTHING`,
-    [key, request, nowMs],
-  )
-  if (taken === 1) return undefined
-  return tx.first<OperatorAnswerRow>('SELECT request, answer FROM operator_answers WHERE key = $1', [key])
+export async function takeKey(tx: Tx, key: string, request: string, nowMs: number) {
+  const sql = `INSERT INTO operator_answers (key, request, answer, at) VALUES ($1, $2, '', $3) ON CONFLICT (key) DO NOTHING`
+  if (await changesOne(tx, sql, [key, request, nowMs])) return undefined
+  return tx.first<{ request: string; answer: string }>('SELECT * FROM operator_answers WHERE key = $1', [key])
 }
 
 export function writeAnswer(tx: Tx, key: string, answer: string): void {

@@ -17,7 +17,7 @@ import { kopecks } from '../../core/money.ts'
 import { openDatabase } from '../../db/open.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 import { openAccount, post } from '../ledger/rules.ts'
-import { type PostingRow, toPosting } from '../ledger/store.ts'
+import { postingsAfter, writePosting } from '../ledger/store.ts'
 
 /** Customers of the healthy shop. `busy` has postings before and after the checkpoints, `idle` only before. */
 type Fixture = {
@@ -71,32 +71,14 @@ async function dropGuards(engine: Engine, tx: Tx): Promise<void> {
 
 /** Recomputes an account's numbers, balances and hashes, so that the chain alone looks valid. */
 async function forgeChain(tx: Tx, customer: CustomerId): Promise<void> {
-  const rows = await tx.all<PostingRow>('SELECT * FROM postings WHERE customer_id = $1 ORDER BY seq', [customer])
+  const postings = await postingsAfter(tx, customer, 0, 1000)
   await tx.run('DELETE FROM postings WHERE customer_id = $1', [customer])
   let account = openAccount(customer)
-  for (const row of rows) {
-    const made = post(account, toPosting(row), Number(row.at), realRuntime.sha256)
+  for (const each of postings) {
+    const made = post(account, each, each.at, realRuntime.sha256)
     account = made.account
-    const values = [customer, made.posting.seq, row.kind, row.house, row.amount, made.posting.balanceAfter]
-    await tx.run('INSERT INTO postings VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)', [
-      ...values,
-      row.order_id,
-      row.token_id,
-      row.refund_of,
-      row.note,
-      made.posting.at,
-      made.posting.hash,
-      row.key,
-      row.reference,
-    ])
+    writePosting(tx, account, made.posting)
   }
-  await tx.run('UPDATE accounts SET balance = $2, api_spent = $3, seq = $4, head = $5 WHERE customer_id = $1', [
-    customer,
-    account.balance,
-    account.apiSpent,
-    account.seq,
-    account.head,
-  ])
 }
 
 type Damage = {
