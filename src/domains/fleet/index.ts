@@ -1,5 +1,4 @@
 import { bind } from '../../core/bind.ts'
-import { withCaches } from './deps.ts'
 import * as useCases from './join.ts'
 import { findByName, findLink } from './store.ts'
 
@@ -17,11 +16,13 @@ export {
 } from './nodes.ts'
 export { createReach, type PublicHosts } from './reach.ts'
 
+const { withCaches, ...cases } = useCases
+
 export type Fleet = ReturnType<typeof createFleet>
 
 /** The nodes: how they are added, join, authenticate and are kept out. */
 export const createFleet = (given: Parameters<typeof withCaches>[0]) => ({
-  ...bind(withCaches(given), useCases),
+  ...bind(withCaches(given), cases),
   ...bind(given.db, { findByName }),
   findLink,
 })

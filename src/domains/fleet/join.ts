@@ -1,9 +1,11 @@
-import { makeId, type NodeId } from '../../core/ids.ts'
+import { makeId, type NodeId, type RandomBytes } from '../../core/ids.ts'
 import { Refusal } from '../../core/refusal.ts'
+import type { Clock } from '../../core/time.ts'
 import { sameBytes } from '../../core/token-text.ts'
-import { makeKeyPair } from '../../core/wireguard.ts'
-import type { Tx } from '../../db/transaction.ts'
-import type { FleetDeps } from './deps.ts'
+import { createTtlCache } from '../../core/ttl-cache.ts'
+import type { Vault } from '../../core/vault.ts'
+import { makeKeyPair, type PublicKeyOf } from '../../core/wireguard.ts'
+import type { Database, Tx } from '../../db/transaction.ts'
 import { invalidJoinKey, invalidNodeSecret, noSuchNode } from './errors.ts'
 import {
   contextOf,
@@ -29,6 +31,31 @@ export type NewNode = {
   readonly city?: string
   readonly endpoint?: Endpoint
   readonly linkMegabits?: number
+}
+
+type Given = {
+  db: Database
+  clock: Clock
+  random: RandomBytes
+  sha256: (text: string) => Uint8Array
+  vault: Vault
+  publicKeyOf: PublicKeyOf
+}
+
+type FleetDeps = ReturnType<typeof withCaches>
+
+export function withCaches(given: Given) {
+  // A revocation in another process takes effect after `ttlMs` at most.
+  const cached = { clock: given.clock, ttlMs: 500, maxEntries: 10_000 }
+  return {
+    ...given,
+    lists: createTtlCache({ ...cached, load: (kind: NodeKind) => store.listNodes(given.db, kind) }),
+    secrets: createTtlCache({
+      ...cached,
+      load: (text: string) => store.findBySecret(given.db, given.sha256(text)),
+      shouldKeep: (found) => found !== undefined,
+    }),
+  }
 }
 
 function forget(deps: FleetDeps): void {
@@ -122,7 +149,7 @@ export async function join(deps: FleetDeps, key: string, secret: string, version
     }
     const digest = deps.sha256(secret)
     if (found.node.key.usedAt !== null) {
-      if (!found.secretDigest || !sameBytes(found.secretDigest, digest)) throw invalidJoinKey()
+      if (!found.digest || !sameBytes(found.digest, digest)) throw invalidJoinKey()
       return found.node
     }
     const owner = await store.findBySecret(tx, digest)
@@ -139,7 +166,7 @@ export async function join(deps: FleetDeps, key: string, secret: string, version
 export async function authenticate(deps: FleetDeps, secret: string | undefined): Promise<Node> {
   if (secret === undefined || !isSecretText(secret)) throw invalidNodeSecret()
   const known = await deps.secrets.get(secret)
-  if (!known || !sameBytes(known.digest, deps.sha256(secret)) || known.node.state === 'closed') {
+  if (!known?.digest || !sameBytes(known.digest, deps.sha256(secret)) || known.node.state === 'closed') {
     throw invalidNodeSecret()
   }
   return known.node

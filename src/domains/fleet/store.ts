@@ -1,6 +1,17 @@
 import type { NodeId } from '../../core/ids.ts'
-import { bytes, columnsOf, idColumn, int, oneOf, orNull, type Row, recordsOf, textColumn } from '../../db/columns.ts'
-import { chunked, list, runRows, sendRows } from '../../db/rows.ts'
+import {
+  bytes,
+  columnsOf,
+  idColumn,
+  int,
+  oneOf,
+  orNull,
+  type Row,
+  recordsOf,
+  textColumn,
+  valuesOf,
+} from '../../db/columns.ts'
+import { changeMarkOf, changesOne, countBy, runRows, sendIn, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { type Health, type Node, type NodeKind, usualLinkMegabits } from './rules.ts'
 
@@ -56,8 +67,6 @@ const nodes = recordsOf(
   }),
 )
 
-const privateKey = orNull(bytes('private_key'))
-const secretDigest = orNull(bytes('secret_digest'))
 const hopKey = orNull(textColumn('hop_key'))
 
 /** A second node of the same name or key makes the statement fail. */
@@ -91,7 +100,7 @@ export const findByName = (reader: Reader, name: string): Promise<Node | undefin
 export type SealedNode = { readonly node: Node; readonly sealed: Uint8Array | null }
 
 const sealedNodes = recordsOf((row): SealedNode => {
-  return { node: nodes.read(row), sealed: privateKey.read(row['private_key']) }
+  return { node: nodes.read(row), sealed: orNull(bytes('private_key')).read(row['private_key']) }
 })
 
 export const findSealedKey = (reader: Reader, node: NodeId): Promise<SealedNode | undefined> =>
@@ -107,23 +116,16 @@ export async function writeKey(tx: Tx, node: NodeId, digest: Uint8Array, expires
   await tx.run(sql, [node, digest, expiresAt])
 }
 
-/** The node of a join key. Its row stays locked, so that one of two concurrent joins is first. */
-export async function lockByKey(
-  tx: Tx,
-  digest: Uint8Array,
-): Promise<{ readonly node: Node; readonly secretDigest: Uint8Array | null } | undefined> {
-  const row = await tx.first<Row>('SELECT * FROM nodes WHERE key_digest = $1 FOR UPDATE', [digest])
-  return row && { node: nodes.read(row), secretDigest: secretDigest.read(row['secret_digest']) }
-}
+const secretNodes = recordsOf((row) => {
+  return { node: nodes.read(row), digest: orNull(bytes('secret_digest')).read(row['secret_digest']) }
+})
 
-export async function findBySecret(
-  reader: Reader,
-  digest: Uint8Array,
-): Promise<{ node: Node; digest: Uint8Array } | undefined> {
-  const row = await reader.first<Row>('SELECT * FROM nodes WHERE secret_digest = $1', [digest])
-  const known = row && secretDigest.read(row['secret_digest'])
-  return row && known ? { node: nodes.read(row), digest: known } : undefined
-}
+/** The node of a join key. Its row stays locked, so that one of two concurrent joins is first. */
+export const lockByKey = (tx: Tx, digest: Uint8Array) =>
+  secretNodes.first(tx, 'SELECT * FROM nodes WHERE key_digest = $1 FOR UPDATE', [digest])
+
+export const findBySecret = (reader: Reader, digest: Uint8Array) =>
+  secretNodes.first(reader, 'SELECT * FROM nodes WHERE secret_digest = $1', [digest])
 
 /** Uses the join key and replaces the secret in one commit. */
 export async function writeJoin(tx: Tx, node: NodeId, digest: Uint8Array, nowMs: number): Promise<void> {
@@ -150,58 +152,49 @@ export async function setDrained(tx: Tx, node: NodeId, drainedAt: number | null)
   await tx.run('UPDATE nodes SET drained_at = $2 WHERE id = $1', [node, drainedAt])
 }
 
-export async function findHopKey(reader: Reader, node: string): Promise<string | null> {
-  const row = await reader.first<Row>('SELECT hop_key FROM nodes WHERE id = $1', [node])
-  return row ? hopKey.read(row['hop_key']) : null
-}
+export const findHopKey = (reader: Reader, node: string): Promise<string | null | undefined> =>
+  valuesOf(hopKey).first(reader, 'SELECT hop_key FROM nodes WHERE id = $1', [node])
 
 /** Replaces the key that a gateway signs hops with; the other gateways learn of it. */
 export async function writeHopKey(tx: Tx, node: string, key: string, nowMs: number): Promise<void> {
   await tx.run(`UPDATE nodes SET hop_key = $2, changed_at = $3 WHERE id = $1 AND kind = 'gateway'`, [node, key, nowMs])
 }
 
-export type ChangedGateway = { readonly node: Node; readonly hopKey: string | null; readonly changedAt: number }
+export type ChangedGateway = ReturnType<typeof gateways.read>
+
+const gateways = recordsOf((row) => ({
+  node: nodes.read(row),
+  hopKey: hopKey.read(row['hop_key']),
+  changedAt: int('changed_at').read(row['changed_at']),
+}))
 
 /** Gateways that changed for the other gateways after a position, oldest change first. */
-export async function gatewaysChangedAfter(
+export function gatewaysChangedAfter(
   reader: Reader,
   after: { changedAt: number; id: string },
   limit: number,
   thereOnly: boolean,
 ): Promise<ChangedGateway[]> {
   const there = thereOnly ? `AND state = 'open' AND joined_at IS NOT NULL AND hop_key IS NOT NULL` : ''
-  const rows = await reader.all<Row>(
+  return gateways.all(
+    reader,
     `SELECT * FROM nodes WHERE kind = 'gateway' AND (changed_at, id) > ($1, $2) ${there}
      ORDER BY changed_at, id LIMIT $3`,
     [after.changedAt, after.id, limit],
   )
-  return rows.map((row) => ({
-    node: nodes.read(row),
-    hopKey: hopKey.read(row['hop_key']),
-    changedAt: int('changed_at').read(row['changed_at']),
-  }))
 }
 
-/** A text that differs whenever a gateway has changed at `sinceAt` or later. */
-export async function gatewayMark(reader: Reader, sinceAt: number): Promise<string> {
-  const row = await reader.first<{ count: bigint; sum: bigint }>(
-    `SELECT COUNT(*) AS count, CAST(COALESCE(SUM(changed_at - $1), 0) AS BIGINT) AS sum
-     FROM nodes WHERE changed_at >= $1`,
-    [sinceAt],
-  )
-  return `${row?.count} ${row?.sum}`
-}
+export const gatewayMark = (reader: Reader, sinceAt: number): Promise<string> => changeMarkOf(reader, 'nodes', sinceAt)
 
 /** `last_seen_at` only moves forward, whichever shop process took the call. */
-export async function markSeen(tx: Tx, node: NodeId, nowMs: number, version: string): Promise<boolean> {
-  const changed = await tx.run(
+export const markSeen = (tx: Tx, node: NodeId, nowMs: number, version: string): Promise<boolean> =>
+  changesOne(
+    tx,
     `UPDATE nodes SET version = $3,
        last_seen_at = CASE WHEN last_seen_at IS NULL OR last_seen_at < $2 THEN $2 ELSE last_seen_at END
      WHERE id = $1`,
     [node, nowMs, version],
   )
-  return changed === 1
-}
 
 /** A late report of an earlier boot changes nothing. Within a boot, counters never fall and stopping never ends. */
 export function writeHealth(tx: Tx, node: NodeId, health: Health): void {
@@ -240,21 +233,18 @@ export async function takeRested(
     [of.restedBefore, of.first, of.last, of.max],
   )
   const ports = rows.map((row) => Number(row.port))
-  for (const chunk of chunked(ports)) {
-    tx.send(`DELETE FROM gateway_ports_resting WHERE port IN (${list(chunk.length)})`, chunk)
-  }
+  sendIn(tx, ports, (among) => `DELETE FROM gateway_ports_resting WHERE port IN (${among})`)
   return ports
 }
 
 /** How many ports of the range are leased: those given out so far, less those at rest. */
-export async function countInUse(reader: Reader, first: number, last: number): Promise<number> {
-  const row = await reader.first<{ n: bigint }>(
+export const countInUse = (reader: Reader, first: number, last: number): Promise<number> =>
+  countBy(
+    reader,
     `SELECT COALESCE((SELECT next FROM gateway_port_next), CAST($1 AS BIGINT)) - $1
        - (SELECT COUNT(*) FROM gateway_ports_resting WHERE port BETWEEN $1 AND $2) AS n`,
     [first, last],
   )
-  return Number(row?.n ?? 0n)
-}
 
 export function restPorts(tx: Tx, ports: readonly number[], nowMs: number): void {
   const rows = ports.map((port) => [port, nowMs])

@@ -1,15 +1,47 @@
-import type { Reader, Tx } from '../../db/transaction.ts'
-import { type PricingDeps, parse } from './deps.ts'
-import { noCatalogue } from './errors.ts'
+import { Refusal } from '../../core/refusal.ts'
+import type { Clock } from '../../core/time.ts'
+import { createTtlCache } from '../../core/ttl-cache.ts'
+import type { Database, Reader, Tx } from '../../db/transaction.ts'
 import { readCatalogue } from './read.ts'
 import type { Catalogue } from './rules.ts'
 import { difference, effectsOf as effectsBetween, type HeldGoods, type PriceEffect } from './rules-effects.ts'
 import * as store from './store.ts'
 
+/** How long a price list is believed to be the latest. An order names the version it was priced with in any case. */
+const cacheTtlMs = 500
+const maxVersionsKept = 100
+
+type PricingDeps = ReturnType<typeof withCaches>
+
+export function withCaches(given: { db: Database; clock: Clock }) {
+  const kept = new Map<number, Catalogue>()
+  const latest = createTtlCache({
+    async load(): Promise<Catalogue | undefined> {
+      const stored = await store.findLatest(given.db)
+      return stored && parse(kept, stored)
+    },
+    clock: given.clock,
+    ttlMs: cacheTtlMs,
+    maxEntries: 1,
+    shouldKeep: (catalogue) => catalogue !== undefined,
+  })
+  return { ...given, kept, latest }
+}
+
+/** Parses a stored price list, or returns the parsed one that is kept. */
+function parse(kept: PricingDeps['kept'], stored: store.StoredCatalogue): Catalogue {
+  const known = kept.get(stored.version)
+  if (known) return known
+  const catalogue = readCatalogue(stored.version, JSON.parse(stored.text))
+  if (kept.size >= maxVersionsKept) kept.clear()
+  kept.set(stored.version, catalogue)
+  return catalogue
+}
+
 /** The price list in force, at most half a second old, or the promised version. */
 export async function current(deps: PricingDeps, promised?: number): Promise<Catalogue> {
   const catalogue = await (promised === undefined ? deps.latest.get(undefined) : version(deps, deps.db, promised))
-  if (!catalogue) throw noCatalogue()
+  if (!catalogue) throw new Refusal('no_prices', {}, { charged: false })
   return catalogue
 }
 
@@ -19,9 +51,8 @@ export const find = (deps: PricingDeps): Promise<Catalogue | undefined> => deps.
 /** A price list by its version. */
 export async function version(deps: PricingDeps, reader: Reader, wanted: number): Promise<Catalogue | undefined> {
   const known = deps.kept.get(wanted)
-  if (known) return known
-  const stored = await store.findVersion(reader, wanted)
-  return stored && parse(deps.kept, stored)
+  const stored = known ? undefined : await store.findVersion(reader, wanted)
+  return known ?? (stored && parse(deps.kept, stored))
 }
 
 /** Puts a price list in force, given as plain JSON. It is validated before anything is written. */
@@ -49,10 +80,7 @@ export async function effectsOf(deps: PricingDeps, value: unknown, held: readonl
 }
 
 /** A price list as it was applied; the latest without a number. */
-export async function show(
-  deps: PricingDeps,
-  wanted?: number,
-): Promise<{ version: number; value: unknown; appliedAt: number } | undefined> {
+export async function show(deps: PricingDeps, wanted?: number) {
   const stored = wanted === undefined ? await store.findLatest(deps.db) : await store.findVersion(deps.db, wanted)
   if (!stored) return undefined
   const value: unknown = JSON.parse(stored.text)

@@ -1,8 +1,6 @@
 import type { FieldProblem } from '../../core/messages/problems.ts'
 import { Refusal, refuseField } from '../../core/refusal.ts'
 
-export const noCatalogue = (): Refusal => new Refusal('no_prices', {}, { charged: false })
-
 /** The details of a refusal before any charge. */
 export const notCharged = { charged: false }
 
