@@ -70,7 +70,7 @@ export function isUnchanged(row: EventRow, sha256: Sha256): boolean {
 const textOf = (parts: readonly (string | number | bigint | null)[]): string =>
   parts.map((part) => part ?? '-').join(' ')
 
-/** A page of a customer's events, oldest first, from just past a number. */
+/** A page of a customer's events, oldest first, from just past a number. An empty type matches all. */
 export async function listEvents(
   reader: Reader,
   customer: CustomerId,
