@@ -1,7 +1,4 @@
-/**
- * Checksum of a row's figures, stored beside them: detects changes made past the shop, without a history. Equal in SQL
- * and here.
- */
+/** Checksum of a row's figures, stored beside them: detects changes made past the shop. Equal in SQL and here. */
 const modulus = 4_294_967_291n
 const weights = [3n, 5n, 7n, 11n, 13n, 17n, 19n, 23n, 29n, 31n, 37n]
 

@@ -1,3 +1,4 @@
+import { hasRow } from './rows.ts'
 import type { Database, Reader, Tx } from './transaction.ts'
 
 type Known = Reader & Pick<Database, 'engine'>
@@ -5,10 +6,7 @@ type Known = Reader & Pick<Database, 'engine'>
 /** Why no shop may open on this database, and since when. */
 export type Closed = { readonly because: string; readonly sinceAt: number }
 
-/**
- * Marks a closed database: one that was moved away must not sell any more, one that is being filled not yet. No
- * migration makes it.
- */
+/** Marks a database that was moved away or is being filled: no shop opens on it. No migration makes the table. */
 const table = 'CREATE TABLE IF NOT EXISTS closed_shop (because TEXT NOT NULL, since_at BIGINT NOT NULL)'
 
 export async function close(tx: Tx, because: string, nowMs: number): Promise<void> {
@@ -34,14 +32,9 @@ export async function findClosed(db: Known): Promise<Closed | undefined> {
   return row && { because: row.because, sinceAt: Number(row.since_at) }
 }
 
-export async function hasTable(db: Known, name: string): Promise<boolean> {
-  const found = await db.first(
-    db.engine === 'sqlite'
-      ? `SELECT name FROM sqlite_master WHERE type = 'table' AND name = $1`
-      : 'SELECT 1 AS one WHERE to_regclass($1) IS NOT NULL',
-    [name],
-  )
-  return found !== undefined
+export function hasTable(db: Known, name: string): Promise<boolean> {
+  const inSqlite = `SELECT name FROM sqlite_master WHERE type = 'table' AND name = $1`
+  return hasRow(db, db.engine === 'sqlite' ? inSqlite : 'SELECT 1 AS one WHERE to_regclass($1) IS NOT NULL', [name])
 }
 
 /** Whether there is a shop here already, which must not be overwritten. */

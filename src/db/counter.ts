@@ -32,9 +32,9 @@ export function createCounter(db: Database, name: string): IdCounter {
   return {
     take(count) {
       if (next + count <= end) return takeNow(count)
-      const turn = last.then(() => takeNow(count))
-      last = turn.catch(() => {})
-      return turn
+      const taken = last.then(() => takeNow(count))
+      last = taken.catch(() => {})
+      return taken
     },
   }
 }

@@ -1,4 +1,5 @@
 import { refuseHere } from '../core/refusal.ts'
+import { hasTable } from './closed.ts'
 import { sectionFor } from './portable.ts'
 import type { Database, Reader, Tx } from './transaction.ts'
 
@@ -18,10 +19,7 @@ const expandsMark = ' expands'
 
 export const checksumOf = (text: string): string => new Bun.CryptoHasher('sha256').update(text).digest('hex')
 
-/**
- * Applies missing migrations and returns their names. Each is one transaction under a lock, so two starters do not
- * collide.
- */
+/** Applies missing migrations, each in one transaction under a lock, and returns their names. */
 export async function migrate(db: Database, migrations: readonly Migration[]): Promise<string[]> {
   await db.transact(async (tx) => {
     await lock(db, tx)
@@ -37,19 +35,17 @@ export async function migrate(db: Database, migrations: readonly Migration[]): P
 
 /** Names of the migrations that are not applied yet. */
 export async function pending(db: Database, migrations: readonly Migration[]): Promise<string[]> {
-  const table = await db.first<{ name: string }>(
-    db.engine === 'sqlite'
-      ? `SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'migrations'`
-      : `SELECT to_regclass('migrations')::text AS name WHERE to_regclass('migrations') IS NOT NULL`,
-  )
-  const applied = table ? await db.all<Applied>('SELECT name, checksum FROM migrations ORDER BY name') : []
+  const applied = (await hasTable(db, 'migrations')) ? await readApplied(db) : []
   assertKnown(applied, migrations)
   return migrations.filter((each) => !applied.some((one) => one.name === each.name)).map((each) => each.name)
 }
 
+const readApplied = (reader: Reader): Promise<Applied[]> =>
+  reader.all<Applied>('SELECT name, checksum FROM migrations ORDER BY name')
+
 /** The applied migrations. Refuses a database with one that this version does not know. */
 export async function appliedTo(reader: Reader, migrations: readonly Migration[]): Promise<Migration[]> {
-  const applied = await reader.all<Applied>('SELECT name, checksum FROM migrations ORDER BY name')
+  const applied = await readApplied(reader)
   try {
     assertKnown(applied, migrations, false)
   } catch (error) {
@@ -61,7 +57,7 @@ export async function appliedTo(reader: Reader, migrations: readonly Migration[]
 function apply(db: Database, migration: Migration, migrations: readonly Migration[]): Promise<boolean> {
   return db.transact(async (tx) => {
     await lock(db, tx)
-    const applied = await tx.all<Applied>('SELECT name, checksum FROM migrations ORDER BY name')
+    const applied = await readApplied(tx)
     assertKnown(applied, migrations)
     if (applied.some((each) => each.name === migration.name)) return false
     for (const statement of statementsOf(sectionFor(db.engine, migration.text))) await tx.run(statement)
@@ -74,9 +70,7 @@ function apply(db: Database, migration: Migration, migrations: readonly Migratio
   }, 'unhurried')
 }
 
-/**
- * Refuses a database whose migrations were edited, or that a later version migrated, unless that version only added.
- */
+/** Refuses a database with edited migrations, or with those of a later version that do more than add. */
 function assertKnown(applied: readonly Applied[], migrations: readonly Migration[], mayBeLater = true): void {
   for (const each of applied) {
     const known = migrations.find((one) => one.name === each.name)
@@ -90,18 +84,14 @@ function assertKnown(applied: readonly Applied[], migrations: readonly Migration
   }
 }
 
-/**
- * One process migrates at a time; SQLite's transaction is that lock already. Rebuilding a large table may take minutes.
- */
+/** One process migrates at a time: SQLite's transaction is a lock. Rebuilding a large table may take minutes. */
 async function lock(db: Database, tx: Tx): Promise<void> {
   if (db.engine !== 'postgres') return
   await tx.run(`SET LOCAL lock_timeout = '30min'`)
   await tx.all('SELECT pg_advisory_xact_lock(7204201)')
 }
 
-/**
- * Splits a script at semicolons that end a line. A body between `BEGIN` and `END;`, or between two `$$`, stays whole.
- */
+/** Splits a script at semicolons that end a line. A body between `BEGIN` and `END;` or two `$$` stays whole. */
 export function statementsOf(script: string): string[] {
   const statements: string[] = []
   let current: string[] = []

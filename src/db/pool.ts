@@ -1,8 +1,7 @@
 import { type ReservedSQL, SQL } from 'bun'
 import { toBound } from './portable.ts'
 import type { Listener, Silence } from './silence.ts'
-import { isUrgent, type Value } from './transaction.ts'
-import { unavailable } from './unavailable.ts'
+import { isUrgent, unavailable, type Value } from './transaction.ts'
 
 const connectSeconds = 5
 /** How long closing waits for running transactions. */
@@ -12,25 +11,18 @@ const refusedMs = 1_000
 /** How many connections a read tries when connections turn out to be closed or outdated. */
 const maxReads = 3
 
-/** Timeouts of the pool, besides the five seconds for opening a connection. */
-export type PoolLimits = {
+/** Timeouts of the pool. In sum less than the HTTP server's timeout, so that the client gets a refusal. */
+export const shippedLimits = {
   /** For a free connection. */
-  readonly poolWaitMs: number
-  /** For a lock (lock_timeout). */
-  readonly lockWaitMs: number
-  /** For a statement (statement_timeout). */
-  readonly statementMs: number
-  /** For any answer. After that the server hangs, or its machine is gone. */
-  readonly silentMs: number
-}
-
-/** In sum less than the HTTP server's timeout, so that the client gets a refusal. */
-export const shippedLimits: PoolLimits = {
   poolWaitMs: 5_000,
+  /** For a lock (lock_timeout). */
   lockWaitMs: 5_000,
+  /** For a statement (statement_timeout). */
   statementMs: 15_000,
+  /** For any answer. After that the server hangs, or its machine is gone. */
   silentMs: 18_000,
 }
+export type PoolLimits = Readonly<typeof shippedLimits>
 
 /** The parts of a reserved connection that are used here. */
 type Client = { unsafe(sql: string, values?: unknown[]): { execute(): Promise<unknown> } }
@@ -51,10 +43,7 @@ export type PooledConnection = {
 
 type Waits = (line: PooledConnection | Promise<PooledConnection>) => void
 
-/**
- * Connection pool for PostgreSQL; every wait is limited. A silent connection is discarded, so that no answer reaches
- * the wrong caller.
- */
+/** Connection pool; every wait is limited. A silent connection is discarded: no answer reaches the wrong caller. */
 export class Pool {
   readonly #lines = new Set<PooledConnection>()
   /** Idle connections, last in first out: the last one is the warmest. */

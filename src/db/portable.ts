@@ -16,9 +16,7 @@ export function toBound(values: readonly Value[]): BoundValue[] {
   })
 }
 
-/**
- * The part of a migration for one engine, between `-- @sqlite`, `-- @postgres` and `-- @both`. Texts compare by bytes.
- */
+/** The part of a migration for one engine, after `-- @sqlite`, `-- @postgres` or `-- @both`. Texts compare by bytes. */
 export function sectionFor(engine: 'sqlite' | 'postgres', text: string): string {
   let current = 'both'
   const kept: string[] = []

@@ -30,33 +30,30 @@ export function openPostgres(
   silence = new Silence(),
 ): Database {
   const pool = new Pool(url, size, limits, silence)
-  const begin = <Result>(work: Work<Result>) => transact(pool, work, limits.silentMs)
-  const beginUnhurried = <Result>(work: Work<Result>) => transact(pool, unhurried(work), unhurriedSilentMs)
   return {
     engine: 'postgres',
     ...readerWith((sql, values) => pool.read(sql, values)),
-    transact: (work, pace) => (pace === 'unhurried' ? beginUnhurried(work) : begin(work)),
-    transactLong: (work) => beginUnhurried(byIndex(work)),
-    snapshot: (work) => readOnce(pool, unhurried(work)),
+    transact: (work, pace) =>
+      pace === 'unhurried'
+        ? transact(pool, settingOf(unhurried, work), unhurriedSilentMs)
+        : transact(pool, work, limits.silentMs),
+    transactLong: (work) => transact(pool, settingOf(byIndex, work), unhurriedSilentMs),
+    snapshot: (work) => readOnce(pool, settingOf(unhurried, work)),
     close: () => pool.close(),
   }
 }
 
 type Work<Result> = (tx: Tx) => Promise<Result>
 
-const unhurried =
-  <Result>(work: Work<Result>) =>
-  async (tx: Tx): Promise<Result> => {
-    await tx.run(`SET LOCAL statement_timeout = ${unhurriedMs}`)
-    await tx.run(`SET LOCAL idle_in_transaction_session_timeout = ${unhurriedMs}`)
-    return work(tx)
-  }
-
+const unhurried = [`statement_timeout = ${unhurriedMs}`, `idle_in_transaction_session_timeout = ${unhurriedMs}`]
 /** For jobs over many rows: a table that was just filled has no statistics, and the planner would scan all of it. */
-const byIndex =
-  <Result>(work: Work<Result>) =>
-  async (tx: Tx): Promise<Result> => {
-    await tx.run('SET LOCAL enable_seqscan = off')
+const byIndex = [...unhurried, 'enable_seqscan = off']
+
+/** Work with these settings for its transaction. */
+const settingOf =
+  <Result>(settings: readonly string[], work: Work<Result>): Work<Result> =>
+  async (tx) => {
+    for (const each of settings) await tx.run(`SET LOCAL ${each}`)
     return work(tx)
   }
 
@@ -88,9 +85,7 @@ class Stale extends Error {}
 
 const causeOf = (error: unknown): unknown => (error instanceof Stale ? error.cause : error)
 
-/**
- * Pipelines statements on a connection. A failed unawaited statement is kept until the commit, which then rolls back.
- */
+/** Pipelines statements. A failed unawaited statement is kept until the commit, which then rolls back. */
 function speakOn(line: PooledConnection, listener: Listener) {
   const sent: Promise<void>[] = []
   let failure: { readonly reason: unknown } | undefined
@@ -126,10 +121,7 @@ function speakOn(line: PooledConnection, listener: Listener) {
       if (failure) await named(Promise.reject(failure.reason))
     },
 
-    /**
-     * Whether the connection was dead before the first answer, or had outdated plans: then nothing was done, and a
-     * retry is safe.
-     */
+    /** Set if nothing was done, so that a retry is safe: the connection was dead, or had outdated plans. */
     findStale: (cause: unknown): Stale | undefined => {
       if (!failure) return undefined
       const wasOver = isCut(failure.reason) && !wasAnswered && !isCommitting && !line.wasSilent

@@ -14,10 +14,7 @@ export type Trace = PlainTrace | PersonalTrace
 /** `keys` is the SQL condition on the keys of the customer `$1`. */
 type PlainTrace = { readonly table: string; readonly keys: string }
 
-/**
- * Keys that identify a customer themselves: those that begin with one of the `beginnings` of customer `$1` and a space,
- * without `except`.
- */
+/** Keys that begin with one of the `beginnings` of customer `$1` and a space, and so identify one; not `except`. */
 type PersonalTrace = { readonly table: string; readonly beginnings: string; readonly except: string }
 
 /** The versions under a checkpoint were tampered with; erasing them now would hide that. */
@@ -37,10 +34,7 @@ type ErasureDeps = {
   readonly history: { readonly digestOf: (reader: Reader, checkpoint: number) => Promise<Covered> }
 }
 
-/**
- * Blanks earlier versions of a customer's rows, in bounded transactions; an interrupted run is repeated. The last
- * version of a row stays.
- */
+/** Blanks earlier versions of a customer's rows in bounded transactions, which may be repeated. The last one stays. */
 export const createRowErasure = (deps: ErasureDeps) => bind(deps, { erase })
 
 /** Changes versions under a checkpoint, and records their digest before and after. */
@@ -112,10 +106,7 @@ const eraseUnder = (deps: ErasureDeps, traces: readonly PlainTrace[], of: Where)
     }),
   )
 
-/**
- * Renames keys with all their versions in one transaction. Each checkpoint is amended once, because that digests its
- * versions twice.
- */
+/** Renames keys with all versions in one transaction. Each checkpoint is amended once: that digests it twice. */
 async function renameKeys(
   deps: ErasureDeps,
   keys: readonly Key[],
@@ -174,7 +165,7 @@ async function eraseKeys(
   const found: FoundKey[] = []
   for (const trace of traces) found.push(...(await findKeys(deps, trace, of.customer)))
   let erased = 0
-  for (const keys of inTurns(found)) erased += await renameKeys(deps, keys, of, newName)
+  for (const keys of inBatches(found)) erased += await renameKeys(deps, keys, of, newName)
   return erased
 }
 
@@ -208,7 +199,7 @@ type KeptVersion = Key & { readonly checkpoint: bigint | null; readonly tells: b
 const nameOf = ({ of_table, row_key }: Key): string => `${of_table}\n${row_key}`
 
 /** Batches of keys under the same checkpoints, so that each checkpoint is amended seldom. */
-function* inTurns(found: readonly FoundKey[]): Generator<FoundKey[]> {
+function* inBatches(found: readonly FoundKey[]): Generator<FoundKey[]> {
   const byFirst = [...Map.groupBy(found, (each) => each.first)].toSorted(([a], [b]) => Number(a - b))
   for (let at = 0; at < byFirst.length; at += checkpointsAtOnce) {
     const keys = byFirst.slice(at, at + checkpointsAtOnce).flatMap(([, each]) => each)

@@ -1,6 +1,8 @@
 import type { Sha256 } from '../core/chain.ts'
 import { type Audit, at, type Finding, found, maxFindings, type Verifier } from '../core/finding.ts'
 import { LineDigest } from '../core/line-digest.ts'
+import { bytes, columnsOf, int } from './columns.ts'
+import { countBy } from './rows.ts'
 import type { Database, Reader, Tx } from './transaction.ts'
 
 /** Content of an erased version. */
@@ -53,38 +55,22 @@ export function createRowHistory({ sha256 }: { readonly sha256: Sha256 }) {
   }
 }
 
-/** One erasure under a checkpoint: how many versions it blanked, and their digest before and after. */
-export type Amendment = {
-  readonly number: number
-  readonly versions: number
-  readonly before: Uint8Array
-  readonly after: Uint8Array
-}
+const amendments = columnsOf({
+  number: int('number'),
+  versions: int('versions'),
+  before: bytes('digest_before'),
+  after: bytes('digest_after'),
+})
 
-type AmendmentRow = { number: bigint; versions: bigint; digest_before: Uint8Array; digest_after: Uint8Array }
+/** The erasures under a checkpoint, in order: how many versions each blanked, and their digest before and after. */
+export const amendmentsOf = (reader: Reader, checkpoint: number) =>
+  amendments.all(reader, 'SELECT * FROM checkpoint_amendments WHERE checkpoint = $1 ORDER BY number', [checkpoint])
 
-/** The erasures under a checkpoint, in order. */
-export async function amendmentsOf(reader: Reader, checkpoint: number): Promise<Amendment[]> {
-  const rows = await reader.all<AmendmentRow>(
-    `SELECT number, versions, digest_before, digest_after FROM checkpoint_amendments
-     WHERE checkpoint = $1 ORDER BY number`,
-    [checkpoint],
-  )
-  return rows.map((row) => ({
-    number: Number(row.number),
-    versions: Number(row.versions),
-    before: row.digest_before,
-    after: row.digest_after,
-  }))
-}
-
-async function countErased(reader: Reader, checkpoint: number): Promise<number> {
-  const row = await reader.first<{ n: bigint }>(
-    'SELECT COUNT(*) AS n FROM row_history WHERE checkpoint = $1 AND content = $2',
-    [checkpoint, erasedContent],
-  )
-  return Number(row?.n ?? 0n)
-}
+const countErased = (reader: Reader, checkpoint: number): Promise<number> =>
+  countBy(reader, 'SELECT COUNT(*) AS n FROM row_history WHERE checkpoint = $1 AND content = $2', [
+    checkpoint,
+    erasedContent,
+  ])
 
 function stampedAfter(reader: Reader, checkpoint: number, after: Version | undefined): Promise<Version[]> {
   return reader.all<Version>(
@@ -112,15 +98,13 @@ export function createHistoryVerifier({ db }: { readonly db: Database }): Verifi
           for (const row of await misnumbered(reader, table, kept === 1n))
             findings.push(found('history', rowAt(row), 'version_number', { keeps_all: kept === 1n }))
         }
-        return { findings, covered: { 'versions of rows': await countVersions(reader) } }
+        const versions = await countBy(reader, 'SELECT COUNT(*) AS n FROM row_history')
+        return { findings, covered: { 'versions of rows': versions } }
       }),
   }
 }
 
-/**
- * SQL for the current content of all rows with a history: the views `row_contents` and `row_contents_…` that `npm run
- * schema` makes.
- */
+/** SQL for the current content of all rows with a history: the views `row_contents…` of `npm run schema`. */
 export async function contentsOf(engine: Database['engine'], reader: Reader): Promise<string> {
   const views = await reader.all<{ name: string }>(
     engine === 'sqlite'
@@ -131,7 +115,7 @@ export async function contentsOf(engine: Database['engine'], reader: Reader): Pr
   return `(${contents.map((view) => `SELECT of_table, row_key, kept, content FROM ${view}`).join(' UNION ALL ')})`
 }
 
-type Named = { of_table: string; row_key: string }
+type Named = Pick<Version, 'of_table' | 'row_key'>
 
 const rowAt = ({ of_table: table, row_key: key }: Named) => at('row', { table, key })
 
@@ -195,7 +179,3 @@ const misnumbered = (reader: Reader, table: string, keepsAll: boolean): Promise<
     `SELECT of_table, row_key FROM row_history WHERE of_table = $1 AND version ${keepsAll ? '= 0' : '> 0'} LIMIT $2`,
     [table, maxFindings],
   )
-
-async function countVersions(reader: Reader): Promise<number> {
-  return Number((await reader.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM row_history'))?.n ?? 0n)
-}

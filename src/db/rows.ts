@@ -103,7 +103,7 @@ export async function countBy(reader: Reader, sql: string, values: readonly Valu
   return Number((await reader.first<{ n: bigint }>(sql, values))?.n ?? 0n)
 }
 
-export const isThere = async (reader: Reader, sql: string, values: readonly Value[] = []): Promise<boolean> =>
+export const hasRow = async (reader: Reader, sql: string, values: readonly Value[] = []): Promise<boolean> =>
   (await reader.first(sql, values)) !== undefined
 
 /** Whether a statement has changed exactly one row. */

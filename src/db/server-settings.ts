@@ -1,29 +1,15 @@
 import type { Database } from './transaction.ts'
 
-export type PostgresSettings = {
-  readonly engine: 'postgres'
-  /** 150004 is 15.4. */
-  readonly version: number
-  readonly encoding: string
-  readonly fsync: boolean
-  readonly fullPages: boolean
-  readonly waitsForDisk: boolean
-  readonly connections: number
-  readonly nowMs: number
-}
+export type PostgresSettings = Extract<Awaited<ReturnType<typeof readServerSettings>>, { engine: 'postgres' }>
 
 /** Settings of the database that a shop depends on. */
-export type ServerSettings =
-  | { readonly engine: 'sqlite'; readonly journal: string; readonly bytes: number }
-  | PostgresSettings
-
-export async function readServerSettings(db: Database): Promise<ServerSettings> {
+export async function readServerSettings(db: Database) {
   if (db.engine === 'sqlite') {
     const journal = await db.first<{ journal_mode: string }>('PRAGMA journal_mode')
     const pages = await db.first<{ page_count: bigint }>('PRAGMA page_count')
     const size = await db.first<{ page_size: bigint }>('PRAGMA page_size')
     return {
-      engine: 'sqlite',
+      engine: 'sqlite' as const,
       journal: journal?.journal_mode ?? '',
       bytes: Number((pages?.page_count ?? 0n) * (size?.page_size ?? 0n)),
     }
@@ -37,7 +23,8 @@ export async function readServerSettings(db: Database): Promise<ServerSettings> 
        CAST(CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS text) AS at`,
   )
   return {
-    engine: 'postgres',
+    engine: 'postgres' as const,
+    /** 150004 is 15.4. */
     version: Number(row?.version ?? 0),
     encoding: row?.encoding ?? '',
     fsync: row?.fsync === 'on',

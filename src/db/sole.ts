@@ -1,6 +1,7 @@
 import { refuseHere } from '../core/refusal.ts'
 import { close, findClosed } from './closed.ts'
 import { openPostgres } from './postgres.ts'
+import { countBy } from './rows.ts'
 import { holdSqlite } from './sqlite-file.ts'
 import type { Database, Reader, Tx } from './transaction.ts'
 
@@ -77,11 +78,11 @@ const lookEveryMs = 100
 async function countOthers(tx: Tx): Promise<number> {
   // Within a transaction the server caches pg_stat_activity until it is cleared.
   await tx.all('SELECT pg_stat_clear_snapshot()::text AS cleared')
-  const others = await tx.first<{ n: bigint }>(
+  return countBy(
+    tx,
     `SELECT COUNT(*) AS n FROM pg_stat_activity
      WHERE datname = current_database() AND application_name = 'turnpike' AND pid <> pg_backend_pid()`,
   )
-  return Number(others?.n ?? 0n)
 }
 
 /** Waits until no other Turnpike is connected, then locks all tables against writes. */
@@ -89,10 +90,8 @@ async function assertAlone(tx: Tx, goneWithinMs: number): Promise<void> {
   for (let waitedMs = 0; ; waitedMs += lookEveryMs) {
     const others = await countOthers(tx)
     if (others === 0) break
-    if (waitedMs >= goneWithinMs) {
-      const problem = `A shop has ${others} connections to the database. Stop every shop first.`
-      throw refuseHere(problem)
-    }
+    if (waitedMs >= goneWithinMs)
+      throw refuseHere(`A shop has ${others} connections to the database. Stop every shop first.`)
     await Bun.sleep(lookEveryMs)
   }
   const tables = await tx.all<{ name: string }>(

@@ -91,10 +91,7 @@ const readerOn = (connection: Connection): Reader => ({
   },
 })
 
-/**
- * Rewrites a SQLite file without its deleted data. No other process may have it open. Returns its size before and
- * after.
- */
+/** Rewrites a SQLite file without deleted data; no other process has it open. Returns its size before and after. */
 export function compactSqlite(path: string): { readonly before: number; readonly after: number } {
   const before = statSync(path).size
   holdSqlite(path).release()

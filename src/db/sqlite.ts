@@ -2,8 +2,15 @@ import { Database as Connection, type Statement } from 'bun:sqlite'
 import { chmodSync, closeSync, openSync, statSync } from 'node:fs'
 import { Refusal } from '../core/refusal.ts'
 import { type BoundValue, toBound, toSqlite } from './portable.ts'
-import { ConstraintViolation, type Database, isUrgent, type Reader, type Tx, type Value } from './transaction.ts'
-import { unavailable } from './unavailable.ts'
+import {
+  ConstraintViolation,
+  type Database,
+  isUrgent,
+  type Reader,
+  type Tx,
+  unavailable,
+  type Value,
+} from './transaction.ts'
 
 /** Transactions that share one commit, and that may wait for theirs. */
 const maxInBatch = 256
@@ -283,9 +290,9 @@ function createSnapshots(path: string) {
 
   return {
     enqueue<Result>(work: (reader: Reader) => Promise<Result>): Promise<Result> {
-      const turn = last.then(() => run(work))
-      last = turn.catch(() => {})
-      return turn
+      const result = last.then(() => run(work))
+      last = result.catch(() => {})
+      return result
     },
     idle: () => last,
     close: () => session?.close(),
@@ -321,9 +328,7 @@ function named<Result>(action: () => Result): Result {
   }
 }
 
-/**
- * Fails work that takes longer than the limit. Counts ticks, not time: a process that was stopped gets one late tick.
- */
+/** Fails work that takes longer than the limit. Counts ticks: a process that was stopped gets one late tick. */
 function createWatchdog(limitMs: number) {
   let isOver = false
   let expire: (reason: Error) => void = () => {}

@@ -7,10 +7,7 @@ import {
 } from '../core/token-buckets.ts'
 import type { Database, Tx } from './transaction.ts'
 
-/**
- * Token buckets that all shops on one PostgreSQL share; on SQLite they are in memory. A bucket is the instant at which
- * it will be full.
- */
+/** Token buckets shared by all shops on one PostgreSQL; local on SQLite. A bucket is the instant when it is full. */
 export function openTokenBuckets(db: Database, clock: Clock): OpenTokenBuckets {
   if (db.engine === 'sqlite') return localTokenBuckets(clock)
   return (purpose, rate) => bucketsIn(db, clock, purpose, rate)

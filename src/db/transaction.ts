@@ -1,4 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import type { DatabaseProblem } from '../core/messages/en.ts'
+import { Refusal } from '../core/refusal.ts'
+
 /** A bound value. Whole numbers are bigint or safe integers, never floats. */
 export type Value = string | bigint | number | Uint8Array | null
 
@@ -12,10 +15,7 @@ export type Reader = {
 export type Tx = Reader & {
   /** Runs a statement and returns how many rows it changed. */
   run(sql: string, values?: readonly Value[]): Promise<number>
-  /**
-   * Queues a write without waiting. If it fails, the commit fails. PostgreSQL gets consecutive writes to different
-   * tables as one statement.
-   */
+  /** Queues a write; if it fails, the commit fails. PostgreSQL gets writes to different tables as one statement. */
   send(sql: string, values?: readonly Value[]): void
 }
 
@@ -54,12 +54,14 @@ export class ConstraintViolation extends Error {
   }
 }
 
+/** The database cannot be used now. A failed commit may have happened; the Idempotency-Key settles that. */
+export function unavailable(problem: DatabaseProblem, cause: unknown): Refusal {
+  return Object.assign(new Refusal('database_unavailable', { problem }), { cause })
+}
+
 const urgent = new AsyncLocalStorage<true>()
 
-/**
- * Runs work whose transactions go ahead of all others: reports of nodes, which a busy shop would otherwise take for
- * silent.
- */
+/** Runs work whose transactions go first: reports of nodes, which a busy shop would take for silent. */
 export const urgently = <Result>(work: () => Promise<Result>): Promise<Result> => urgent.run(true, work)
 
 export const isUrgent = (): boolean => urgent.getStore() === true

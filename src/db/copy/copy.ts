@@ -110,9 +110,7 @@ export type TableSummary = { readonly rows: number; readonly digest: string }
 
 const modulus = 1n << 256n
 
-/**
- * Sum of row hashes, independent of row order: sorting a large table to compare it would take longer than copying it.
- */
+/** Sum of row hashes, independent of row order: sorting a large table would take longer than copying it. */
 class TableDigest {
   private sum = 0n
   private rows = 0

@@ -11,30 +11,24 @@ const page = 2000
  * otherwise. Real differences stay for `verify` to find. Returns how many were written.
  */
 export function respell(db: Database): Promise<number> {
-  return db.engine === 'postgres' ? db.transact((tx) => respellAll(db.engine, tx), 'unhurried') : respellByPages(db)
+  if (db.engine === 'postgres') return db.transact((tx) => respellBy((work) => work(tx), db.engine), 'unhurried')
+  // A transaction of SQLite must be short. No other process has the file open, so pages stay consistent.
+  return respellBy((work) => db.transact(work), db.engine)
 }
 
-async function respellAll(engine: Database['engine'], tx: Tx): Promise<number> {
-  await gather(engine, tx)
-  let written = 0
-  for (let from = 0n; ; from += BigInt(page)) {
-    const done = await respellPage(tx, from)
-    if (done === undefined) return written
-    written += done
-  }
-}
-
-/** A transaction of SQLite must be short. No other process has the file open, so pages stay consistent. */
-async function respellByPages(db: Database): Promise<number> {
-  await db.transact((tx) => gather(db.engine, tx))
+async function respellBy(
+  run: <Result>(work: (tx: Tx) => Promise<Result>) => Promise<Result>,
+  engine: Database['engine'],
+): Promise<number> {
+  await run((tx) => gather(engine, tx))
   let written = 0
   for (let from = 0n; ; from += BigInt(page)) {
     const at = from
-    const done = await db.transact((tx) => respellPage(tx, at))
+    const done = await run((tx) => respellPage(tx, at))
     if (done === undefined) break
     written += done
   }
-  await db.transact((tx) => tx.run('DROP TABLE respelt'))
+  await run((tx) => tx.run('DROP TABLE respelt'))
   return written
 }
 
