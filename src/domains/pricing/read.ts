@@ -1,7 +1,7 @@
 import { readCountry } from '../../core/country.ts'
 import { type FieldProblem, fieldProblem, type ProblemArguments } from '../../core/messages/problems.ts'
 import { type Kopecks, kopecks, readRoubles } from '../../core/money.ts'
-import { badCatalogue } from './errors.ts'
+import { Refusal } from '../../core/refusal.ts'
 import type { Catalogue, DedicatedKind, OutageRule, PremiumPool, Rate, Step, Tier, VpnPlan } from './rules.ts'
 import { usualOutage } from './rules.ts'
 
@@ -11,7 +11,6 @@ const maxPrice = 100_000_000n
 const maxMegabits = 1_000_000
 /** Thirty days. */
 const maxOutageMinutes = 43_200
-const usualOutageMinutes = usualOutage.afterMs / 60_000
 
 type Plain = { readonly [name: string]: unknown }
 
@@ -70,6 +69,13 @@ class Reading {
     return 0
   }
 
+  /** One of a few texts; `usual` if there is none. */
+  choice<Choice extends string>(value: unknown, path: string, allowed: readonly Choice[], usual: Choice): Choice {
+    const chosen = value === undefined ? usual : allowed.find((each) => each === value)
+    if (chosen === undefined) this.wrong(path, 'one_of', { allowed })
+    return chosen ?? usual
+  }
+
   /** Whole numbers, each larger than the one before. */
   rising(value: unknown, path: string, max: number): number[] {
     const numbers = this.list(value, path).map((each, index) => this.whole(each, `${path}.${index}`, 1, max))
@@ -89,7 +95,8 @@ export function readCatalogue(version: number, value: unknown): Catalogue {
     premium: readPremium(reading, root['premium'] ?? {}),
     vpn: root['vpn'] === undefined || root['vpn'] === null ? null : readVpn(reading, root['vpn']),
   }
-  if (reading.problems.length > 0) throw badCatalogue(reading.problems)
+  const { problems } = reading
+  if (problems.length > 0) throw new Refusal('prices_invalid', { problems }, problems)
   return catalogue
 }
 
@@ -111,19 +118,12 @@ function readDedicated(reading: Reading, value: unknown): Catalogue['dedicated']
 }
 
 function readOutage(reading: Reading, value: unknown): OutageRule {
-  const known = ['time', 'address', 'after_minutes']
-  const { time = 'extend', address = 'keep', after_minutes: after } = reading.object(value, 'dedicated.outage', known)
-  if (time !== 'extend' && time !== 'refund')
-    reading.wrong('dedicated.outage.time', 'one_of', { allowed: ['extend', 'refund'] })
-  if (address !== 'keep' && address !== 'replace') {
-    reading.wrong('dedicated.outage.address', 'one_of', { allowed: ['keep', 'replace'] })
-  }
-  const minutes = reading.optional(after, 'dedicated.outage.after_minutes', 1, maxOutageMinutes) ?? usualOutageMinutes
-  return {
-    time: time === 'refund' ? 'refund' : 'extend',
-    address: address === 'replace' ? 'replace' : 'keep',
-    afterMs: minutes * 60_000,
-  }
+  const path = 'dedicated.outage'
+  const root = reading.object(value, path, ['time', 'address', 'after_minutes'])
+  const time = reading.choice(root['time'], `${path}.time`, ['extend', 'refund'], usualOutage.time)
+  const address = reading.choice(root['address'], `${path}.address`, ['keep', 'replace'], usualOutage.address)
+  const minutes = reading.optional(root['after_minutes'], `${path}.after_minutes`, 1, maxOutageMinutes)
+  return { time, address, afterMs: minutes === null ? usualOutage.afterMs : minutes * 60_000 }
 }
 
 function readKind(reading: Reading, value: unknown, path: string): DedicatedKind {
@@ -215,14 +215,12 @@ function readVpn(reading: Reading, value: unknown): VpnPlan {
     months.set(reading.numbered(count, `vpn.months.${count}`, 120), reading.price(price, `vpn.months.${count}`))
   }
   if (months.size === 0) reading.wrong('vpn.months', 'min_items', { min: 1 })
-  const refund = root['refund'] ?? 'none'
-  if (refund !== 'pro_rata' && refund !== 'none')
-    reading.wrong('vpn.refund', 'one_of', { allowed: ['pro_rata', 'none'] })
+  const refund = reading.choice(root['refund'] ?? undefined, 'vpn.refund', ['pro_rata', 'none'], 'none')
   return {
     months: new Map([...months].toSorted(([a], [b]) => a - b)),
     deviceLimit: reading.whole(root['device_limit'] ?? 5, 'vpn.device_limit', 1, 1000),
     trafficGigabytes: reading.optional(root['traffic_gb'], 'vpn.traffic_gb', 1, 1_000_000),
     speedMegabits: reading.optional(root['speed_mbit'], 'vpn.speed_mbit', 1, maxMegabits),
-    refund: refund === 'pro_rata' ? 'pro_rata' : 'none',
+    refund,
   }
 }

@@ -17,10 +17,7 @@ export type HeldGoods = {
 }
 
 /** The effect of another price list on the holders of a kind of goods. Sold goods keep their price. */
-export type PriceEffect = {
-  readonly goods: Goods
-  readonly customers: number
-  readonly services: number
+export type PriceEffect = Omit<HeldGoods, 'renewals'> & {
   readonly renewals: number
   /** The total of the next renewals, by the list in force and by the other one. */
   readonly before: Kopecks

@@ -1,6 +1,10 @@
 import { divideUp, type Kopecks, kopecks } from '../../core/money.ts'
-import { Refusal } from '../../core/refusal.ts'
-import { badPeriod, countryNotSold, notCharged } from './errors.ts'
+import { Refusal, refuseField } from '../../core/refusal.ts'
+
+/** The details of a refusal before any charge. */
+const notCharged = { charged: false }
+
+const badPeriod = (allowed: readonly number[]): Refusal => refuseField('period', 'one_of', { allowed })
 
 /** Hundredths of a percent, so that 12.5 % is a whole number. */
 type BasisPoints = number
@@ -58,12 +62,6 @@ export type Catalogue = {
   readonly vpn: VpnPlan | null
 }
 
-export type DedicatedPrice = {
-  readonly total: Kopecks
-  readonly perProxy: Kopecks
-  readonly discountPercent: number
-}
-
 const whole = 10_000n
 
 /** A line of proxies of one country and kind: how many, for how many days. */
@@ -74,18 +72,18 @@ type DedicatedLine = {
   readonly count: number
 }
 
-export function priceDedicated(catalogue: Catalogue, line: DedicatedLine): DedicatedPrice {
+export function priceDedicated(catalogue: Catalogue, line: DedicatedLine) {
   const { kind, rate } = loadRate(catalogue, line)
   if (!kind.periods.includes(line.period)) throw badPeriod(kind.periods)
-  return priceLine(kind, rate, kind.periods, line.period, line.count)
+  return priceLine(kind, rate, kind.periods, line)
 }
 
 /** The price of prolonging, which may have other periods than buying. */
-export function priceProlonging(catalogue: Catalogue, line: DedicatedLine): DedicatedPrice {
+export function priceProlonging(catalogue: Catalogue, line: DedicatedLine) {
   const { kind, rate } = loadRate(catalogue, line)
   const periods = prolongPeriods(catalogue, rate)
   if (!periods.includes(line.period)) throw badPeriod(periods)
-  return priceLine(kind, rate, periods, line.period, line.count)
+  return priceLine(kind, rate, periods, line)
 }
 
 /** A rate by the period can only be prolonged by a period that it prices. */
@@ -96,18 +94,16 @@ function loadRate(catalogue: Catalogue, { country, ipv }: DedicatedLine): { kind
   const kind = catalogue.dedicated.kinds.get(ipv)
   if (!kind) throw new Refusal('ipv_not_sold', { ipv }, notCharged)
   const rate = kind.countries.get(country)
-  if (!rate) throw countryNotSold(ipv, country, [...kind.countries.keys()].toSorted())
+  if (!rate) {
+    const allowed = [...kind.countries.keys()].toSorted()
+    const details = { field: 'country_code', allowed, ...notCharged }
+    throw new Refusal('country_not_sold', { ipv, country, allowed }, details)
+  }
   return { kind, rate }
 }
 
 /** The lowest price of this line and every larger one, so that more is never cheaper. */
-function priceLine(
-  kind: DedicatedKind,
-  rate: Rate,
-  periods: readonly number[],
-  period: number,
-  count: number,
-): DedicatedPrice {
+function priceLine(kind: DedicatedKind, rate: Rate, periods: readonly number[], { period, count }: DedicatedLine) {
   // Discounts by count and by term are independent factors, so the cheapest line is the cheapest of each.
   const counts = [count, ...kind.volume.map((step) => step.from).filter((from) => from > count)]
   const byCount = least(counts.map((each) => BigInt(each) * (whole - BigInt(offAt(kind.volume, each)))))
@@ -148,15 +144,10 @@ export function shareOut(total: Kopecks, count: number): Kopecks[] {
   return Array.from({ length: count }, (_, index) => (index < odd ? each + 1n : each) as Kopecks)
 }
 
-export type TrafficPrice = {
-  readonly total: Kopecks
-  readonly perGigabyte: Kopecks
-  readonly tier: Tier
-  readonly next: { readonly tier: Tier; readonly missingTenths: number } | null
-}
+export type TrafficPrice = Readonly<ReturnType<typeof priceTraffic>>
 
 /** The price of traffic in tenths of a gigabyte: its tier's price for all of it, and never above a larger amount's. */
-export function priceTraffic(catalogue: Catalogue, pool: string, tenths: number): TrafficPrice {
+export function priceTraffic(catalogue: Catalogue, pool: string, tenths: number) {
   const known = catalogue.premium.pools.get(pool)
   if (!known) throw new Refusal('pool_not_sold', { pool }, notCharged)
   const cost = (amount: number, tier: Tier): Kopecks => divideUp(BigInt(amount) * tier.perGigabyte, 10n)
