@@ -85,14 +85,14 @@ async function walkLeases(
 async function walkSlots(
   reader: Reader,
   findings: Finding[],
-  carryingProblem: (slot: store.SlotRecord) => FindingProblem | undefined,
+  servingProblem: (slot: store.SlotRecord) => FindingProblem | undefined,
 ): Promise<{ slotCount: number; last: number }> {
   let [slotCount, last] = [0, -1]
   const read = (after: number, limit: number) => store.slotsAfter(reader, after, limit)
   const from = { start: -1, size: pageSize, keyOf: (slot: store.SlotRecord) => slot.id }
   for await (const page of keysetPages(read, from)) {
     for (const slot of page) {
-      const wrong = problemOfSlot(slot) ?? carryingProblem(slot)
+      const wrong = problemOfSlot(slot) ?? servingProblem(slot)
       if (wrong && findings.length < maxFindings) {
         findings.push({ promise: 'stock', where: at('place', { id: slot.id }), ...wrong })
       }

@@ -7,8 +7,6 @@ export class NoGateway extends Refusal {
   }
 }
 
-export const noSuchAddress = (): Refusal => new Refusal('address_not_found')
-
 export const noSuchRange = (prefix: string): Refusal => new Refusal('range_not_found', { prefix })
 
 /** The address is an exit of a premium pool. */

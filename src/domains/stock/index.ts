@@ -14,23 +14,12 @@ export { createStockOperator, type StockOperator } from './operate.ts'
 export { lookAtRanges, reasonsOf } from './ranges/overview.ts'
 export type { Readiness } from './take.ts'
 
+const { lease, release, blockAround, ...ofSlots } = slots
+
 export type Stock = ReturnType<typeof createStock>
 
 export function createStock(given: Parameters<typeof withCaches>[0]) {
   const deps = withCaches(given)
-  const {
-    prepare,
-    take,
-    lease,
-    release,
-    endRest,
-    available,
-    availableBeside,
-    blockAround,
-    add,
-    addAddresses,
-    hasBlock,
-  } = slots
   /** The nodes that the operator assigns to ranges, and the nodes that serve them. */
   const ranges = {
     ...bind(deps, assign),
@@ -40,7 +29,7 @@ export function createStock(given: Parameters<typeof withCaches>[0]) {
     unfinished: bind(deps, unfinished),
   }
   return {
-    ...bind(deps, { prepare, take, endRest, available, availableBeside, add, addAddresses, hasBlock }),
+    ...bind(deps, ofSlots),
     lease,
     release,
     blockAround,

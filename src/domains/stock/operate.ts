@@ -12,7 +12,6 @@ import { Refusal } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 import { type AuditDeps, verifyStock } from './audit.ts'
-import { noSuchAddress } from './errors.ts'
 import { scattered, sizeOf } from './rules.ts'
 import * as store from './store.ts'
 
@@ -68,7 +67,7 @@ export function createStockOperator(deps: AuditDeps & { readonly db: Database; r
   /** Runs a change that returns how many rows it has found. */
   async function change(work: (tx: Tx) => Promise<number>): Promise<number> {
     const count = await db.transact(work)
-    if (count === 0) throw noSuchAddress()
+    if (count === 0) throw new Refusal('address_not_found')
     return count
   }
 

@@ -48,10 +48,7 @@ export function problemOfPrefix(prefix: Prefix, { ipv }: Kind, field: string): F
 
 export const sizeOf = (prefix: Prefix): bigint => 1n << BigInt(prefix.base.bytes.length * 8 - prefix.length)
 
-/**
- * The addresses of a block, each once, with neighbours far apart. A block's size is a power of two, so counting in odd
- * steps visits every address.
- */
+/** The addresses of a block, each once, far apart: odd steps visit every address, as the size is a power of two. */
 export function* scattered(prefix: Prefix): Generator<string> {
   const size = sizeOf(prefix)
   if (size > maxWrittenOut) throw new RangeError('the block is too large to be written out')

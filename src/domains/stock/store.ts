@@ -4,7 +4,7 @@ import {
   allIn,
   changesOne,
   countBy,
-  isThere,
+  hasRow,
   list,
   padded,
   runRows,
@@ -49,10 +49,7 @@ const servingNodeValues = ({ servingNodes, unprovenAt }: SlotQuery): readonly (s
 /** What PostgreSQL does with a slot that another sale has locked. */
 const lockOf = { skip: 'FOR UPDATE SKIP LOCKED', wait: 'FOR UPDATE' } as const
 
-/**
- * Locks free slots, by id. The comparison of three columns as one row makes PostgreSQL use the index of free slots,
- * however many are sold.
- */
+/** Locks free slots, by id. Comparing three columns as one row makes PostgreSQL use the index of free slots. */
 export function lockFree(
   tx: Tx,
   query: SlotQuery,
@@ -225,7 +222,7 @@ export const blocksOnSale = (reader: Reader): Promise<string[]> =>
   )
 
 export const hasPrefix = (reader: Reader, prefix: string): Promise<boolean> =>
-  isThere(reader, 'SELECT 1 AS one FROM stock_prefixes WHERE prefix = $1', [prefix])
+  hasRow(reader, 'SELECT 1 AS one FROM stock_prefixes WHERE prefix = $1', [prefix])
 
 export const insertPrefix = (tx: Tx, prefix: string, kind: Kind, nowMs: number): Promise<boolean> =>
   changesOne(

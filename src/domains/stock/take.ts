@@ -28,10 +28,7 @@ export type Readiness = {
 
 const nameOf = (kind: Kind): string => `${kind.country} ${kind.ipv}`
 
-/**
- * Locks slots after the cursor, then from the beginning. The cursor moves before the answer is there, so that
- * concurrent sales search different slots.
- */
+/** Locks slots after the cursor, then before it. The cursor moves first, so that concurrent sales search elsewhere. */
 async function lockFromCursor(deps: StockDeps, tx: Tx, query: store.SlotQuery, count: number): Promise<StockSlot[]> {
   const name = nameOf(query.kind)
   const cursor = deps.cursors.get(name) ?? 0

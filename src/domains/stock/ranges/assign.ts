@@ -33,13 +33,22 @@ export async function plan(deps: StockDeps, addresses: Iterable<string>, nodeIds
     if (address) numbers[address.version].push(addressToNumber(address))
   }
   const prefixes = ([4, 6] as const).flatMap((version) => toPrefixes(version, sorted(numbers[version])))
+  const ranges = await makeRanges(deps, prefixes, 'coming', () => nodeIds)
+  return { ranges, byAddress: indexOf(ranges) }
+}
+
+async function makeRanges(
+  deps: StockDeps,
+  prefixes: readonly Prefix[],
+  state: StockRange['state'],
+  nodeIdsAt: (index: number) => readonly string[],
+): Promise<PlannedRange[]> {
   const ids = await deps.rangeIds.take(prefixes.length)
   const nowMs = deps.clock()
-  const ranges = prefixes.map((prefix, index): PlannedRange => {
-    const common = { nodeIds, state: 'coming' as const, createdAt: nowMs, changedAt: nowMs }
+  return prefixes.map((prefix, index) => {
+    const common = { nodeIds: nodeIdsAt(index), state, createdAt: nowMs, changedAt: nowMs }
     return { prefix, range: { id: ids[index] ?? 0, prefix: formatPrefix(prefix), ...common } }
   })
-  return { ranges, byAddress: indexOf(ranges) }
 }
 
 /** Takes a range from all nodes that may not stay. `trials` are all of the range. */
@@ -90,13 +99,8 @@ async function cut(deps: StockDeps, whole: StockRange, part: Prefix, nodeIds: re
   const prefix = readPrefix(whole.prefix)
   if (!prefix) return
   const pieces = [part, ...split(prefix, part)]
-  const ids = await deps.rangeIds.take(pieces.length)
+  const made = await makeRanges(deps, pieces, 'in', (index) => (index === 0 ? nodeIds : whole.nodeIds))
   const nowMs = deps.clock()
-  const made = pieces.map((piece, index): PlannedRange => {
-    const common = { state: 'in' as const, createdAt: nowMs, changedAt: nowMs }
-    const assigned = index === 0 ? nodeIds : whole.nodeIds
-    return { prefix: piece, range: { id: ids[index] ?? 0, prefix: formatPrefix(piece), nodeIds: assigned, ...common } }
-  })
   const find = indexOf(made)
   await deps.db.transact(async (tx) => {
     const held = (await store.lockRanges(tx, [whole.id])).get(whole.id)

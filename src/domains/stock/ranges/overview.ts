@@ -5,25 +5,14 @@ import type { Node } from '../../fleet/rules.ts'
 import type { Stock } from '../index.ts'
 import { countOf, isServing, proofMs, type StockRange, servingWithinMs, type Trial } from './rules.ts'
 
-/** A range: its assigned gateways, how many of its slots are served and by which, and why the others are not. */
-export type RangeOverview = {
-  readonly range: StockRange
-  readonly nodeIds: readonly string[]
-  readonly isBlock: boolean
-  readonly places: number
-  readonly served: number
-  readonly by: readonly string[]
-  readonly problems: readonly string[]
-}
-
-/** All ranges. Slots of a gateway that is serving now count as served. */
+/** All ranges: their gateways, how many slots are served now and by which, and why the others are not. */
 export async function lookAtRanges(
   deps: {
     readonly stock: { readonly ranges: Pick<Stock['ranges'], 'overview'> }
     readonly fleet: Pick<Fleet, 'nodes'>
   },
   since: RunningSince,
-): Promise<RangeOverview[]> {
+) {
   const { ranges, trials, slotCounts: counts, blocks } = await deps.stock.ranges.overview()
   const nodes = new Map<string, Node>((await deps.fleet.nodes('gateway')).map((node) => [node.id, node]))
   const nameOf = (id: string): string => nodes.get(id)?.name ?? id

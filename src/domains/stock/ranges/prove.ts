@@ -46,10 +46,7 @@ export function give(
   if (isBlock(range)) store.claimBlock(tx, range.prefix, node, alive)
 }
 
-/**
- * Applies a node's report about a range. Returns whether the caller is to claim all slots of the range, which it does
- * for many ranges at once.
- */
+/** Applies a node's report about a range. True if the caller is to claim all its slots, for many ranges at once. */
 function apply(
   deps: StockDeps,
   tx: Tx,
@@ -130,10 +127,7 @@ async function isOwnCall(
   return servingNodes.every((each) => each === node) && ![...trials.values()].flat().some(isElsewhere)
 }
 
-/**
- * Writes proofs of ranges without named gateways and gives the node what it claims of them, in one transaction.
- * `from` is the address of the call, or null for the shop's own socket.
- */
+/** Writes proofs of ranges without named gateways and gives the node its claims. `from` null: the shop's own socket. */
 async function prove(deps: StockDeps, node: string, ids: readonly number[], from: string | null): Promise<void> {
   const mayServe = await judge(deps)
   // A sandbox asks for no proof and keeps none.

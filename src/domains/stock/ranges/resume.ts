@@ -3,16 +3,16 @@ import { Refusal } from '../../../core/refusal.ts'
 import type { StockDeps } from '../deps.ts'
 import { judge, live } from './live.ts'
 import { give } from './prove.ts'
-import { indexOf, inParts, isBlock, type Planned, type PlannedRange, standsStill, type UnderWay } from './rules.ts'
+import { indexOf, inParts, isBlock, isStalled, type Planned, type PlannedRange, type UnderWay } from './rules.ts'
 import * as store from './store.ts'
 
 /** An import that was begun this long ago is over. */
 const importMs = 3_600_000
 /** An import without progress for this long was broken off. */
-const standstillMs = 120_000
+const stalledMs = 120_000
 /** A second import of the same addresses looks more often and waits less. */
 const lookEveryMs = 500
-const looksAtStandstill = 20
+const looksWhileStalled = 20
 const maxLooks = 1_200
 const adoptAtOnce = 2_000
 
@@ -33,8 +33,8 @@ async function untilStill(deps: StockDeps, begun: ReadonlySet<number>): Promise<
     const now = (await store.importsUnderWay(deps.db)).filter(
       (each) => begun.has(each.begunAt) && !isLongAgo(deps, each),
     )
-    still = now.every((each) => standsStill(before.get(each.begunAt), each)) ? still + 1 : 0
-    if (now.length === 0 || still >= looksAtStandstill) return
+    still = now.every((each) => isStalled(before.get(each.begunAt), each)) ? still + 1 : 0
+    if (now.length === 0 || still >= looksWhileStalled) return
     before = new Map(now.map((each) => [each.begunAt, each]))
     await Bun.sleep(lookEveryMs)
   }
@@ -72,8 +72,8 @@ export async function adoptStill(deps: StockDeps): Promise<UnderWay[]> {
   const adopted: UnderWay[] = []
   for (const each of now) {
     const before = deps.imports.get(each.begunAt)
-    if (!standsStill(before?.import, each)) deps.imports.set(each.begunAt, { import: each, sinceAt: nowMs })
-    else if (before && nowMs - before.sinceAt >= standstillMs) {
+    if (!isStalled(before?.import, each)) deps.imports.set(each.begunAt, { import: each, sinceAt: nowMs })
+    else if (before && nowMs - before.sinceAt >= stalledMs) {
       await adoptOne(deps, each.begunAt)
       adopted.push(each)
     }

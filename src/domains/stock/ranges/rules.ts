@@ -38,7 +38,7 @@ export type UnderWay = {
 }
 
 /** Whether an import made no progress between two looks. */
-export const standsStill = (before: UnderWay | undefined, now: UnderWay): boolean =>
+export const isStalled = (before: UnderWay | undefined, now: UnderWay): boolean =>
   before?.ranges === now.ranges && before.slots === now.slots
 
 /** A node's whole report about a range, so that repeating it changes nothing. */
@@ -60,10 +60,7 @@ export type Trial = Tried & {
   readonly proofUntil: number
 }
 
-/**
- * How long a call from an address proves that the gateway can use the range. Gateways call from 15,000 addresses in
- * five minutes, and from 180,000 in this time.
- */
+/** How long a call from an address proves its range. Gateways call from 180,000 addresses in this time. */
 export const proofMs = 3_600_000
 /** A proof is written again once it is this old, so that most calls write nothing. */
 export const proofRenewedMs = 900_000
@@ -87,10 +84,7 @@ export const isProofDue = (trial: Trial | undefined, from: string | null, nowMs:
   trial.proofUntil - nowMs <= proofMs - proofRenewedMs ||
   (trial.provenFrom === null && from !== null)
 
-/**
- * Nothing is sold on a gateway after this much silence; gateways report every 2 s. Silence excludes time in which the
- * shop's own process did not run.
- */
+/** Nothing is sold on a gateway after this silence, less time in which the shop did not run. It reports every 2 s. */
 export const servingWithinMs = 10_000
 
 type Reporting = Pick<Node, 'kind' | 'state' | 'lastSeenAt' | 'health'>

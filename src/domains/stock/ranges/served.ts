@@ -12,10 +12,7 @@ async function silent(deps: StockDeps, forMs: number): Promise<{ id: string; hea
     .toSorted((a, b) => (a.id < b.id ? -1 : 1))
 }
 
-/**
- * A page of leases that were not served for this long, with when they last were. Time in which this process did not
- * run is not counted. `next` is null after the last page.
- */
+/** A page of leases not served for `forMs` while this process ran, with when they last were. `next` null: the end. */
 export async function unserved(deps: StockDeps, at: UnservedPosition, limit: number, forMs: number) {
   const silentNodes = [{ id: '', heardAt: 0 }, ...(await silent(deps, forMs))].filter((each) => each.id >= at.node)
   const [silentNode, following] = silentNodes
