@@ -2,7 +2,7 @@ import type { CustomerId } from '../../core/ids.ts'
 import { malformed } from '../../core/refusal.ts'
 import type { Tx } from '../../db/transaction.ts'
 import { tooManySources } from './errors.ts'
-import { type DedicatedDeps, lockAll, type OpenProxy, openAll } from './proxies.ts'
+import { type DedicatedDeps, lockAll, openAll } from './proxies.ts'
 import {
   makePassword,
   maxSources,
@@ -21,12 +21,7 @@ async function loadSource(deps: DedicatedDeps, text: string): Promise<string> {
 }
 
 /** Lets a source address use these proxies without a password. Adding a known address changes nothing. */
-export async function allowSource(
-  deps: DedicatedDeps,
-  customer: CustomerId,
-  ids: readonly number[],
-  text: string,
-): Promise<OpenProxy[]> {
+export async function allowSource(deps: DedicatedDeps, customer: CustomerId, ids: readonly number[], text: string) {
   const [source, room] = await Promise.all([loadSource(deps, text), deps.ports.room()])
   const allowed = await deps.db.transact(async (tx) => {
     // The limit on ports is per customer, so the account is locked.
@@ -49,12 +44,7 @@ export async function allowSource(
 }
 
 /** Removes a source address. The proxy keeps its port until it is gone, because a freed port rests before reuse. */
-export async function disallowSource(
-  deps: DedicatedDeps,
-  customer: CustomerId,
-  ids: readonly number[],
-  text: string,
-): Promise<OpenProxy[]> {
+export async function disallowSource(deps: DedicatedDeps, customer: CustomerId, ids: readonly number[], text: string) {
   const source = await loadSource(deps, text)
   const left = await deps.db.transact(async (tx) =>
     (await lockAll(deps, tx, customer, ids)).map((proxy) => {
@@ -68,11 +58,7 @@ export async function disallowSource(
 }
 
 /** Sets a new password for each proxy. Gateways close tunnels opened with the old one; sources are not affected. */
-export async function resetPasswords(
-  deps: DedicatedDeps,
-  customer: CustomerId,
-  ids: readonly number[],
-): Promise<OpenProxy[]> {
+export async function resetPasswords(deps: DedicatedDeps, customer: CustomerId, ids: readonly number[]) {
   const renewed = await deps.db.transact(async (tx) =>
     (await lockAll(deps, tx, customer, ids)).map((proxy) => {
       const password = makePassword(deps.random(newPasswordBytes))

@@ -31,7 +31,7 @@ import * as store from './store.ts'
 
 const pageSize = 500
 
-/** Recomputes the promises about dedicated proxies: places, leases, terms and prices. */
+/** Recomputes the promises about dedicated proxies: slots, leases, terms and prices. */
 export const verifierOf = (deps: DedicatedDeps): Verifier => ({
   name: 'dedicated',
   verify: () =>
@@ -73,12 +73,9 @@ export const verifierOf = (deps: DedicatedDeps): Verifier => ({
 
 async function readProxies(reader: Reader): Promise<Map<number, Proxy>> {
   const proxies = new Map<number, Proxy>()
-  const all = keysetPages((after: number, limit) => store.proxiesAfter(reader, after, limit), {
-    start: -1,
-    size: pageSize,
-    keyOf: (proxy) => proxy.id,
-  })
-  for await (const page of all) for (const proxy of page) proxies.set(proxy.id, proxy)
+  const read = (after: number, limit: number) => store.proxiesAfter(reader, after, limit)
+  const from = { start: -1, size: pageSize, keyOf: (proxy: Proxy) => proxy.id }
+  for await (const page of keysetPages(read, from)) for (const proxy of page) proxies.set(proxy.id, proxy)
   return proxies
 }
 
@@ -89,12 +86,8 @@ async function checkCounts(
   proxies: ReadonlyMap<number, Proxy>,
   findings: Finding[],
 ): Promise<void> {
-  const all = keysetPages((after: string, limit) => traffic.counts.subjects(reader, subjectPrefix, after, limit), {
-    start: '',
-    size: pageSize,
-    keyOf: (subject) => subject,
-  })
-  for await (const subjects of all) {
+  const read = (after: string, limit: number) => traffic.counts.subjects(reader, subjectPrefix, after, limit)
+  for await (const subjects of keysetPages(read, { start: '', size: pageSize, keyOf: (subject) => subject })) {
     for (const subject of subjects) {
       if (!proxies.has(Number(subject.slice(subjectPrefix.length))))
         findings.push(found('delivery', at('subject', { subject }), 'counted_unknown'))
@@ -216,14 +209,11 @@ function problemsOfBeginning(proxy: Proxy, order: BoughtGoods, sold: Sold): Find
   ]
 }
 
-type Kind = Pick<Proxy, 'country' | 'ipv'>
+type Kind = Pick<BoughtGoods, 'country' | 'ipv'>
 
-const kindText = ({ country, ipv }: Pick<BoughtGoods, 'country' | 'ipv'>): string => `${country} ipv ${ipv}`
+const kindText = ({ country, ipv }: Kind): string => `${country} ipv ${ipv}`
 
-const problemsOfKind = (
-  stored: Kind | WalkedLease,
-  expected: Pick<BoughtGoods, 'country' | 'ipv'>,
-): FindingProblem[] =>
+const problemsOfKind = (stored: Kind, expected: Kind): FindingProblem[] =>
   stored.country === expected.country && stored.ipv === expected.ipv
     ? []
     : [problem('kind_differs', { stored: kindText(stored), expected: kindText(expected) })]
@@ -284,27 +274,27 @@ const hasEnded = (lease: WalkedLease, byMs: number): boolean => lease.endedAt ==
 const follows = (lease: WalkedLease, next: WalkedLease): boolean =>
   [next.startedAt, lease.endedAt].some((each) => each !== null && hasBegun(next, each) && hasEnded(lease, each))
 
-/** Oldest first. A place that was replaced at the moment of its lease comes before its replacement. */
+/** Oldest first. A slot that was replaced at the moment of its lease comes before its replacement. */
 const inTime = (a: WalkedLease, b: WalkedLease): number =>
   a.startedAt - b.startedAt || (a.endedAt ?? Number.MAX_SAFE_INTEGER) - (b.endedAt ?? Number.MAX_SAFE_INTEGER)
 
 /** In the order of replacement, which differs from the order of times where the clock was set back. */
-function inTurn(proxy: Proxy, leases: readonly WalkedLease[]): WalkedLease[] {
+function inReplacementOrder(proxy: Proxy, leases: readonly WalkedLease[]): WalkedLease[] {
   const rest = leases.toSorted(inTime)
-  const turn: WalkedLease[] = []
+  const ordered: WalkedLease[] = []
   while (rest.length > 0) {
-    const before = turn.at(-1)
+    const before = ordered.at(-1)
     const isNext = (lease: WalkedLease): boolean =>
       (lease.endedAt !== null || rest.length === 1) &&
       (before ? follows(before, lease) : hasBegun(lease, proxy.startedAt))
-    turn.push(...rest.splice(Math.max(rest.findIndex(isNext), 0), 1))
+    ordered.push(...rest.splice(Math.max(rest.findIndex(isNext), 0), 1))
   }
-  return turn
+  return ordered
 }
 
 /** The leases of a proxy must follow one another from its first moment to its last. */
 function problemsOfLeases(proxy: Proxy, had: readonly WalkedLease[]): FindingProblem[] {
-  const leases = inTurn(proxy, had)
+  const leases = inReplacementOrder(proxy, had)
   const [first, last] = [leases[0], leases.at(-1)]
   const isHeld = proxy.state === 'held'
   if (!first || !last) return [problem('lease_none', { held: isHeld })]

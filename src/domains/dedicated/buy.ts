@@ -6,7 +6,7 @@ import { assertCovers } from '../ledger/rules.ts'
 import type { PurchaseAnswer, PurchaseRequest, Receipt, Sale } from '../orders/index.ts'
 import { numberIn, type Plain, textIn } from '../orders/rules.ts'
 import type { Buyer } from '../payments/index.ts'
-import { type DedicatedPrice, priceDedicated } from '../pricing/rules.ts'
+import { priceDedicated } from '../pricing/rules.ts'
 import type { Kind, StockSlot } from '../stock/rules.ts'
 import { type DedicatedDeps, type OpenProxy, product } from './proxies.ts'
 import { credentialRandomBytes, kindName, makeCredentials, vaultContext } from './rules.ts'
@@ -22,10 +22,7 @@ export type BoughtProxies = {
   readonly proxies: readonly OpenProxy[]
 }
 
-export async function quote(
-  deps: DedicatedDeps,
-  order: DedicatedOrder,
-): Promise<DedicatedPrice & { readonly available: number }> {
+export async function quote(deps: DedicatedDeps, order: DedicatedOrder) {
   const price = priceDedicated(await deps.pricing.current(), order)
   return { ...price, available: await deps.stock.available(order) }
 }
@@ -70,7 +67,7 @@ export async function buy(
     const proxies = slots.map((slot, index) => {
       const id = ids[index]
       if (id === undefined) throw new Error('there are fewer numbers than slots')
-      return makeProxy(deps, sale, order, { id, slot, expiresAt, endpoint: endpointOf(slot, ready.servingNodes) })
+      return makeProxy(deps, sale, order, slot, { id, expiresAt, endpoint: endpointOf(slot, ready.servingNodes) })
     })
     stock.lease(
       tx,
@@ -86,32 +83,26 @@ function makeProxy(
   deps: DedicatedDeps,
   { order, account, nowMs }: Sale,
   { country, ipv }: Kind,
-  of: {
-    readonly id: number
-    readonly slot: StockSlot
-    readonly expiresAt: number
-    readonly endpoint: Endpoint | null
-  },
+  { id: slot, address }: StockSlot,
+  of: Pick<OpenProxy, 'id' | 'expiresAt' | 'endpoint'>,
 ): OpenProxy {
   const { username, password } = makeCredentials(of.id, deps.random(credentialRandomBytes))
   return {
-    id: of.id,
+    ...of,
     customer: account.customer,
     order,
-    slot: of.slot.id,
-    address: of.slot.address,
+    slot,
+    address,
     country,
     ipv,
     portType: 'http',
     username,
     password,
-    endpoint: of.endpoint,
     sealedPassword: deps.vault.seal(password, vaultContext(of.id)),
     passwordDigest: deps.sha256(password),
     comment: '',
     state: 'held',
     startedAt: nowMs,
-    expiresAt: of.expiresAt,
     replacedAt: null,
     replacedBy: null,
     endedAt: null,

@@ -1,10 +1,11 @@
 import type { CustomerId } from '../../core/ids.ts'
 import { toRoubles } from '../../core/money.ts'
+import { Refusal } from '../../core/refusal.ts'
 import type { Tx } from '../../db/transaction.ts'
 import type { Ending, RefundPart } from '../orders/index.ts'
 import type { Order } from '../orders/rules.ts'
 import { closeEntrances } from './access.ts'
-import { allEnded, notBought, nothingToEnd } from './errors.ts'
+import { nothingToEnd } from './errors.ts'
 import { closeOutage } from './outages/outages.ts'
 import { type DedicatedDeps, product } from './proxies.ts'
 import { findUnused, giveBack } from './refund.ts'
@@ -22,7 +23,7 @@ async function endAll(
   const account = await deps.ledger.lock(tx, customer)
   const nowMs = deps.clock()
   const proxies = (await store.lockProxies(tx, customer, of.ids)).filter((proxy) => isHeld(proxy, nowMs))
-  if (proxies.length === 0) throw how.order ? allEnded() : nothingToEnd()
+  if (proxies.length === 0) throw how.order ? new Refusal('order_already_ended') : nothingToEnd()
   const unused =
     how.give === 'nothing'
       ? new Map<number, Unused[]>()
@@ -51,7 +52,7 @@ async function endAll(
 export const endingOf = (deps: DedicatedDeps): Ending => ({
   product,
   async endOrder(tx, order, give, note) {
-    if (order.action !== 'buy') throw notBought()
+    if (order.action !== 'buy') throw new Refusal('order_prolonged_only')
     const { customer } = order
     const bought = await store.idsOfOrder(tx, customer, order.id)
     const { ids, ...refund } = await endAll(deps, tx, { customer, ids: bought }, { give, order, note })

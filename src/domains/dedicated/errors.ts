@@ -4,7 +4,7 @@ import { Refusal } from '../../core/refusal.ts'
 const maxNamed = 20
 const maxListed = 1000
 
-const aboutProxies = (
+export const aboutProxies = (
   reason: 'proxies_not_found' | 'addresses_withdrawn' | 'addresses_not_served',
   ids: readonly number[],
 ): Refusal => new Refusal(reason, { ids: ids.slice(0, maxNamed) }, { ids: ids.slice(0, maxListed), charged: false })
@@ -17,21 +17,8 @@ export const tooManySources = (max: number, ids: readonly number[]): Refusal =>
 export const noEntrance = (ids: readonly number[]): Refusal =>
   new Refusal('whitelist_empty', {}, { ids: ids.slice(0, maxListed) })
 
-export const replacedLately = (againAt: string): Refusal =>
-  new Refusal('replaced_recently', { again_at: againAt }, { again_at: againAt, charged: false })
-
 export const hasExpired = (): Refusal => new Refusal('proxy_expired', {}, { charged: false })
 
-export const beingWithdrawn = (ids: readonly number[]): Refusal => aboutProxies('addresses_withdrawn', ids)
-
-export const notServed = (ids: readonly number[]): Refusal => aboutProxies('addresses_not_served', ids)
-
-export const notToRenew = (): Refusal => new Refusal('proxy_not_renewable', {}, { charged: false })
-
 export const nothingToEnd = (): Refusal => new Refusal('proxy_already_ended')
-
-export const allEnded = (): Refusal => new Refusal('order_already_ended')
-
-export const notBought = (): Refusal => new Refusal('order_prolonged_only')
 
 export const nothingWithin = (prefix: string): Refusal => new Refusal('prefix_not_in_stock', { prefix })

@@ -26,17 +26,8 @@ export type RangeOperator = Dedicated['ranges']
 
 export const createDedicated = (deps: DedicatedDeps) => ({
   ...bind(deps, { quote, buy, quoteProlonging, prolong, setRenewal, replace }),
-  ...bind(deps, {
-    list,
-    listAll,
-    load,
-    trafficOf,
-    setProtocol,
-    setComment,
-    allowSource,
-    disallowSource,
-    resetPasswords,
-  }),
+  ...bind(deps, { list, listAll, load, trafficOf, setProtocol, setComment }),
+  ...bind(deps, { allowSource, disallowSource, resetPasswords }),
   buyer: buyerOf(deps),
   /** Periodic tasks. */
   upkeep: bind(deps, { release: releaseOverdue, renew: renewDue }),

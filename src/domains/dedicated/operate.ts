@@ -1,5 +1,4 @@
 import type { Address } from '../../core/address.ts'
-import type { CustomerId, OrderId } from '../../core/ids.ts'
 import { toIso } from '../../core/time.ts'
 import type { ActionAnswer } from '../orders/index.ts'
 import type { Order } from '../orders/rules.ts'
@@ -16,21 +15,7 @@ export type ProxySight = ProxyTraffic & {
   /** The gateway that carries the proxy, or did last. */
   readonly node: string | null
   /** Every address that the proxy has had, oldest first. */
-  readonly addresses: readonly {
-    readonly address: string
-    readonly startedAt: number
-    readonly endedAt: number | null
-  }[]
-}
-
-/** A customer's proxy that held an address for a time. */
-type Holder = {
-  readonly proxy: number
-  readonly customer: CustomerId
-  readonly order: OrderId
-  readonly username: string
-  readonly startedAt: number
-  readonly endedAt: number | null
+  readonly addresses: Awaited<ReturnType<DedicatedDeps['stockOperator']['leasesOf']>>
 }
 
 /** How many proxies of an order are shown. */
@@ -74,7 +59,7 @@ export async function held({ db, clock }: DedicatedDeps): Promise<HeldGoods[]> {
 }
 
 /** Which proxies had an address between two moments, and the orders that bought them. */
-export async function holdersOf(deps: DedicatedDeps, address: Address, from: number, to: number): Promise<Holder[]> {
+export async function holdersOf(deps: DedicatedDeps, address: Address, from: number, to: number) {
   const leases = await deps.stockOperator.holdersBetween(address, from, to)
   const ids = leases.map((each) => each.proxy)
   const proxies = new Map((await store.findMany(deps.db, ids)).map((proxy) => [proxy.id, proxy]))

@@ -5,26 +5,19 @@ import type { Reader } from '../../db/transaction.ts'
 import type { PurchaseAnswer, PurchaseRequest, Receipt } from '../orders/index.ts'
 import type { Plain } from '../orders/rules.ts'
 import { type Catalogue, priceProlonging, shareOut } from '../pricing/rules.ts'
-import { beingWithdrawn, notServed, notToRenew } from './errors.ts'
+import { aboutProxies } from './errors.ts'
 import { type DedicatedDeps, loadAll, lockAll, product } from './proxies.ts'
 import { isToRenew, type Proxy, prolonged, renewAheadMs, renewRetryMs, statusAt } from './rules.ts'
 import * as store from './store.ts'
 
-/** One proxy of a prolonging: its share of the price, and its new end. */
-type ProlongItem = { readonly proxy: Proxy; readonly price: Kopecks; readonly expiresAt: number }
-export type ProlongPrice = {
-  readonly items: readonly ProlongItem[]
-  readonly total: Kopecks
-  readonly calculation: Plain
-}
-export type Prolonged = { readonly receipt: Receipt; readonly period: number } & ProlongPrice
+export type Prolonged = { readonly receipt: Receipt; readonly period: number } & ReturnType<typeof priceItems>
 
 export async function quoteProlonging(
   deps: DedicatedDeps,
   customer: CustomerId,
   ids: readonly number[],
   period: number,
-): Promise<ProlongPrice> {
+) {
   const proxies = await loadAll(deps, customer, ids)
   const price = priceItems(await deps.pricing.current(), proxies, period, deps.clock())
   await assertForSale(deps, deps.db, proxies, await deps.stock.ranges.live())
@@ -47,7 +40,7 @@ export async function prolong(
     // The customer may have stopped this renewal, or prolonged the proxy, since the job decided on it.
     const isWanted = (proxy: Proxy): boolean =>
       isToRenew(proxy, period, nowMs) && proxy.renewToken === (request.by.token?.id ?? null)
-    if (action === 'renew' && !proxies.every(isWanted)) throw notToRenew()
+    if (action === 'renew' && !proxies.every(isWanted)) throw new Refusal('proxy_not_renewable', {}, { charged: false })
     const price = priceItems(catalogue, proxies, period, nowMs)
     await assertForSale(deps, tx, proxies, live)
     const receipt = await sale.charge({
@@ -73,17 +66,25 @@ async function assertForSale(
   const slotsOf = (of: readonly Proxy[]): number[] => of.map((proxy) => proxy.slot)
   const withdrawn = await stock.served.withdrawnAmong(reader, slotsOf(proxies))
   const withdrawnProxies = proxies.filter((proxy) => withdrawn.has(proxy.slot))
-  if (withdrawnProxies.length > 0) throw beingWithdrawn(withdrawnProxies.map((proxy) => proxy.id))
+  if (withdrawnProxies.length > 0)
+    throw aboutProxies(
+      'addresses_withdrawn',
+      withdrawnProxies.map((proxy) => proxy.id),
+    )
   const ended = proxies.filter((proxy) => statusAt(proxy, clock()) === 'expired')
   if (ended.length === 0) return
   const servingNodes = await stock.served.servingNodesOf(reader, slotsOf(ended))
   const unserved = ended.filter((proxy) => !live.includes(servingNodes.get(proxy.slot) ?? ''))
-  if (unserved.length > 0) throw notServed(unserved.map((proxy) => proxy.id))
+  if (unserved.length > 0)
+    throw aboutProxies(
+      'addresses_not_served',
+      unserved.map((proxy) => proxy.id),
+    )
 }
 
 /** Proxies of one country and kind are a line; each line is priced as a whole and shared out among its proxies. */
-function priceItems(catalogue: Catalogue, proxies: readonly Proxy[], period: number, nowMs: number): ProlongPrice {
-  const items: ProlongItem[] = []
+function priceItems(catalogue: Catalogue, proxies: readonly Proxy[], period: number, nowMs: number) {
+  const items: { readonly proxy: Proxy; readonly price: Kopecks; readonly expiresAt: number }[] = []
   const lines: Plain[] = []
   for (const line of Map.groupBy(proxies, ({ country, ipv }) => `${country} ${ipv}`).values()) {
     const first = line[0]

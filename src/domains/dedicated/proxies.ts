@@ -69,32 +69,18 @@ function assertAll(ids: readonly number[], found: readonly Proxy[], nowMs: numbe
   return found
 }
 
-export const loadAll = async (
-  { db, clock }: DedicatedDeps,
-  customer: CustomerId,
-  ids: readonly number[],
-): Promise<readonly Proxy[]> => assertAll(ids, await store.findProxies(db, customer, ids), clock())
+export const loadAll = async ({ db, clock }: DedicatedDeps, customer: CustomerId, ids: readonly number[]) =>
+  assertAll(ids, await store.findProxies(db, customer, ids), clock())
 
-export const lockAll = async (
-  { clock }: DedicatedDeps,
-  tx: Tx,
-  customer: CustomerId,
-  ids: readonly number[],
-): Promise<readonly Proxy[]> => assertAll(ids, await store.lockProxies(tx, customer, ids), clock())
+export const lockAll = async ({ clock }: DedicatedDeps, tx: Tx, customer: CustomerId, ids: readonly number[]) =>
+  assertAll(ids, await store.lockProxies(tx, customer, ids), clock())
 
 /** A page of a customer's proxies, newest first. */
-export const list = async (
-  deps: DedicatedDeps,
-  customer: CustomerId,
-  filter: Omit<store.ListFilter, 'nowMs'>,
-): Promise<OpenProxy[]> => openAll(deps, await store.listProxies(deps.db, customer, { ...filter, nowMs: deps.clock() }))
+export const list = async (deps: DedicatedDeps, customer: CustomerId, filter: Omit<store.ListFilter, 'nowMs'>) =>
+  openAll(deps, await store.listProxies(deps.db, customer, { ...filter, nowMs: deps.clock() }))
 
 /** The named proxies, or all active ones, newest first, up to 10,000. */
-export async function listAll(
-  deps: DedicatedDeps,
-  customer: CustomerId,
-  ids: readonly number[] | undefined,
-): Promise<OpenProxy[]> {
+export async function listAll(deps: DedicatedDeps, customer: CustomerId, ids: readonly number[] | undefined) {
   if (ids) return openAll(deps, await loadAll(deps, customer, ids))
   const found: Proxy[] = []
   for (let before = Number.MAX_SAFE_INTEGER; found.length < maxListed; before = found.at(-1)?.id ?? 0) {
@@ -130,23 +116,13 @@ export async function trafficOf(
   return new Map(proxies.map(({ id }) => [id, totals.get(subjectOf(id)) ?? { received: 0n, sent: 0n }]))
 }
 
-export const setProtocol = (
-  deps: DedicatedDeps,
-  customer: CustomerId,
-  ids: readonly number[],
-  portType: PortType,
-): Promise<void> =>
+export const setProtocol = (deps: DedicatedDeps, customer: CustomerId, ids: readonly number[], portType: PortType) =>
   deps.db.transact(async (tx) => {
     await lockAll(deps, tx, customer, ids)
     store.setPortType(tx, ids, portType, deps.clock())
   })
 
-export const setComment = (
-  deps: DedicatedDeps,
-  customer: CustomerId,
-  ids: readonly number[],
-  comment: string,
-): Promise<void> =>
+export const setComment = (deps: DedicatedDeps, customer: CustomerId, ids: readonly number[], comment: string) =>
   deps.db.transact(async (tx) => {
     await lockAll(deps, tx, customer, ids)
     store.setComment(tx, ids, comment)

@@ -1,6 +1,6 @@
 import { formatPrefix, type Prefix } from '../../core/address.ts'
 import { readCountry } from '../../core/country.ts'
-import { type Kopecks, kopecks } from '../../core/money.ts'
+import { kopecks } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { runningSince } from '../../core/stall-monitor.ts'
 import { NoGateway } from '../stock/index.ts'
@@ -18,34 +18,14 @@ import * as store from './store.ts'
 /** How many rows one transaction changes. A command that was interrupted is given again and continues. */
 const pageSize = 200
 
+/** Slots of a kind by state; `replacements` are free, served slots of the kind outside of the range. */
 type KindCount = Record<SlotState, number> & {
   readonly country: string
   readonly ipv: Ipv
   readonly replacements: number
 }
 
-/** The places of a range now, and the proxies on them. */
-export type RangeSurvey = {
-  readonly prefix: string
-  /** Places by kind and state; `replacements` are free, served places of the kind outside of the range. */
-  readonly kinds: readonly KindCount[]
-  readonly blocks: readonly string[]
-  readonly proxies: readonly number[]
-  readonly customers: number
-  /** The refund if all proxies here ended now. */
-  readonly unused: Kopecks
-}
-
-export type RangeOutcome = {
-  readonly places: number
-  readonly interrupted: number
-  readonly restored: number
-  readonly replaced: readonly number[]
-  readonly ended: readonly number[]
-  readonly waiting: readonly number[]
-}
-
-export type RangeOrder = {
+type RangeOrder = {
   readonly undo: boolean
   /** Customers get other addresses of the kind now. */
   readonly replace: boolean
@@ -59,7 +39,7 @@ const pagesIn = <Item>(items: readonly Item[]): Item[][] =>
     items.slice(index * pageSize, (index + 1) * pageSize),
   )
 
-/** The proxies that hold a place of a range now. */
+/** The proxies that hold a slot of a range now. */
 async function holders({ stockOperator }: DedicatedDeps, prefix: Prefix): Promise<number[]> {
   const found: number[] = []
   for await (const page of stockOperator.slotsWithin(prefix)) {
@@ -95,7 +75,8 @@ async function countKinds(
   return counts
 }
 
-export async function survey(deps: DedicatedDeps, prefix: Prefix): Promise<RangeSurvey> {
+/** The slots of a range now and the proxies on them; `unused` is the refund if all these proxies ended now. */
+export async function survey(deps: DedicatedDeps, prefix: Prefix) {
   const blocks = await deps.stockOperator.blocksWithin(prefix)
   const kinds = await countKinds(deps, prefix, blocks)
   if (kinds.length === 0 && blocks.length === 0) throw nothingWithin(formatPrefix(prefix))
@@ -125,13 +106,13 @@ export async function move(deps: DedicatedDeps, prefix: Prefix, nodeIds: readonl
 }
 
 /** Stops sales of a range. Leases run out, or with `replace` customers get other addresses now. */
-export async function retire(deps: DedicatedDeps, prefix: Prefix, order: RangeOrder): Promise<RangeOutcome> {
+export async function retire(deps: DedicatedDeps, prefix: Prefix, order: RangeOrder) {
   const slotCount = await close(deps, prefix, 'retired', order.undo)
   return { places: slotCount, interrupted: 0, restored: 0, ...(await moveOut(deps, prefix, order)) }
 }
 
 /** Stops sales and service of a range until it is undone. */
-export async function quarantine(deps: DedicatedDeps, prefix: Prefix, order: RangeOrder): Promise<RangeOutcome> {
+export async function quarantine(deps: DedicatedDeps, prefix: Prefix, order: RangeOrder) {
   const slotCount = await close(deps, prefix, 'quarantined', order.undo)
   const moved = await moveOut(deps, prefix, order)
   if (order.undo) return { places: slotCount, interrupted: 0, restored: await liftQuarantine(deps, prefix), ...moved }

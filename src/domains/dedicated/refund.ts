@@ -13,10 +13,7 @@ import {
   unusedOf,
 } from './rules.ts'
 
-/**
- * The terms that were paid for each of a customer's proxies, newest first. The account is locked, so that no charge is
- * added meanwhile.
- */
+/** The terms paid for each proxy, newest first. The account is locked, so that no charge is added meanwhile. */
 async function paidTermsOf(
   { orders }: DedicatedDeps,
   tx: Tx,

@@ -1,10 +1,11 @@
 import type { CustomerId } from '../../core/ids.ts'
+import { Refusal } from '../../core/refusal.ts'
 import { toIso } from '../../core/time.ts'
 import type { Tx } from '../../db/transaction.ts'
 import type { Readiness } from '../stock/index.ts'
 import type { Kind, StockSlot } from '../stock/rules.ts'
 import { endpointOf } from './buy.ts'
-import { hasExpired, noSuchProxy, nothingToEnd, replacedLately } from './errors.ts'
+import { hasExpired, noSuchProxy, nothingToEnd } from './errors.ts'
 import { endBySwap, ruleOf } from './outages/outages.ts'
 import { type DedicatedDeps, lockAll, type OpenProxy, openProxy } from './proxies.ts'
 import { isHeld, type Proxy, type ReplacedBy, replaceableAt, replacedEvent, restMs, statusAt } from './rules.ts'
@@ -27,7 +28,10 @@ export async function replace(deps: DedicatedDeps, customer: CustomerId, id: num
     const nowMs = deps.clock()
     if (statusAt(proxy, nowMs) === 'expired') throw hasExpired()
     const againAt = replaceableAt(proxy)
-    if (nowMs < againAt) throw replacedLately(toIso(againAt))
+    if (nowMs < againAt) {
+      const again = { again_at: toIso(againAt) }
+      throw new Refusal('replaced_recently', again, { ...again, charged: false })
+    }
     const usable = await endBySwap(deps, tx, proxy, catalogue.dedicated.outage)
     const cause = { by: 'customer', reason: null } as const
     const { swapped, slot } = await swapAddress(deps, tx, usable, { ready, cause, nowMs })
@@ -58,10 +62,7 @@ export async function replaceByOperator(
   })
 }
 
-/**
- * Swaps a proxy's address for a free one of its kind, or refuses. The caller has locked the proxy and the account: two
- * concurrent swaps could choose slots of one shared address.
- */
+/** Swaps a proxy's address, or refuses. Proxy and account are locked: two swaps could choose one shared address. */
 export async function swapAddress(
   { stock, events }: Pick<DedicatedDeps, 'stock' | 'events'>,
   tx: Tx,

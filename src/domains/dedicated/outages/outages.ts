@@ -120,12 +120,7 @@ async function refundLost(deps: DedicatedDeps, tx: Tx, proxy: Proxy, nowMs: numb
 }
 
 /** Ends a locked proxy's open outage. With `time` its end moves by the outage. Returns the proxy and its events. */
-export function closeOutage(
-  tx: Tx,
-  proxy: Proxy,
-  nowMs: number,
-  given: Compensation,
-): { proxy: Proxy; events: DomainEvent[] } {
+export function closeOutage(tx: Tx, proxy: Proxy, nowMs: number, given: Compensation) {
   const fromAt = proxy.interruptedAt ?? nowMs
   const untilAt = Math.max(fromAt, nowMs)
   const expiresAt = given === 'time' ? extended(proxy.expiresAt, fromAt, untilAt) : proxy.expiresAt

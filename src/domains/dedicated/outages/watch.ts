@@ -16,12 +16,7 @@ const maxPages = 50
 const maxSwaps = 100
 
 /** The outcome of a look. */
-export type Looked = {
-  readonly interrupted: number
-  readonly restored: number
-  readonly replaced: number
-  readonly moved: number
-}
+export type Looked = Record<'interrupted' | 'restored' | 'replaced' | 'moved', number>
 
 type WatchDeps = DedicatedDeps & { state: WatchState | undefined; unservedAt: UnservedPosition; settledTo: number }
 
