@@ -6,10 +6,10 @@ import type { Clock } from '../../core/time.ts'
 import { sameBytes, tokenRandomBytes } from '../../core/token-text.ts'
 import { createTtlCache } from '../../core/ttl-cache.ts'
 import type { Vault } from '../../core/vault.ts'
-import type { Database, Tx } from '../../db/transaction.ts'
+import type { Database, Reader, Tx } from '../../db/transaction.ts'
 import type { Ledger, Payer } from '../ledger/index.ts'
-import { assertNotBlocked } from './blocking.ts'
-import { customerBlocked, invalidToken, noSuchCustomer, noSuchToken, wrongScope } from './errors.ts'
+import { customerBlocked, invalidToken, noSuchCustomer, noSuchToken } from './errors.ts'
+import type { Customers } from './index.ts'
 import type { Customer, Scope, ShopMode, Token } from './rules.ts'
 import * as rules from './rules.ts'
 import * as store from './store.ts'
@@ -137,20 +137,50 @@ export async function authenticate(
   if (rules.whyClosed(token, deps.clock())) throw invalidToken('ended')
   if (found.blocked) throw customerBlocked()
   if (!rules.mayComeFrom(token, from)) throw new Refusal('token_address_not_allowed', {}, { charged: false })
-  if (!token.scopes.includes(needed)) throw wrongScope(needed)
+  if (!token.scopes.includes(needed)) throw new Refusal('scope_missing', { needed }, { needed, charged: false })
   deps.uses.set(token.id, { at: deps.clock(), from })
   const { id, customer, cap, scopes, expiresAt } = token
   return { customer, token: { id, cap, seen: { expiresAt, revocationEpoch } }, scopes }
+}
+
+function assertNotBlocked(customer: Customer | undefined): void {
+  if (!customer) throw noSuchCustomer()
+  if (customer.blockedAt !== null) throw customerBlocked()
+}
+
+/** Refuses a customer who is blocked or unknown, in the caller's transaction. */
+export const assertOpenIn = async (tx: Tx, id: CustomerId): Promise<void> =>
+  assertNotBlocked(await store.findCustomer(tx, id))
+
+/** Whether the customer exists and is not blocked. */
+export const isOpenIn = async (reader: Reader, id: CustomerId): Promise<boolean> =>
+  (await store.findCustomer(reader, id))?.blockedAt === null
+
+/** Goods on nodes: touched rows are sent to nodes again. */
+type Touched = { readonly touch: (tx: Tx, customer: CustomerId) => void }
+
+/** Blocks or unblocks a customer and touches the customer's goods in one commit, so that nodes learn of it. */
+export function createBlocking(deps: {
+  db: Database
+  customers: Pick<Customers, 'setBlocked'>
+  touched: readonly Touched[]
+}) {
+  /** In the caller's transaction. */
+  async function within(tx: Tx, id: CustomerId, blocked: boolean): Promise<void> {
+    await deps.customers.setBlocked(tx, id, blocked)
+    for (const each of deps.touched) each.touch(tx, id)
+  }
+  return {
+    within,
+    setBlocked: (id: CustomerId, blocked: boolean): Promise<void> => deps.db.transact((tx) => within(tx, id, blocked)),
+  }
 }
 
 /** Refuses a customer who is blocked or unknown, from the cache. */
 export const assertOpen = async (deps: CustomersDeps, id: CustomerId): Promise<void> =>
   assertNotBlocked(await deps.known.get(id))
 
-/**
- * Whether a customer never had a token and no money has moved on the account. Both rows are locked, so that a
- * credit or a new token waits for the caller's transaction.
- */
+/** Whether a customer never had a token or money. Locks both rows, so that a credit or a new token waits. */
 export async function isUnusedIn(deps: CustomersDeps, tx: Tx, id: CustomerId): Promise<boolean> {
   const { seq } = await deps.ledger.lock(tx, id)
   await store.lockCustomer(tx, id)
@@ -187,10 +217,7 @@ export async function findObjection(
   return found.blockedAt === null ? undefined : customerBlocked()
 }
 
-/**
- * The payer of an automatic renewal: the customer, through the token that set it up. A revoked or expired token
- * does not stop it; its cap still holds.
- */
+/** The payer of an automatic renewal. A revoked or expired token of the customer does not stop it; its cap holds. */
 export async function payerOf(deps: CustomersDeps, customer: CustomerId, token: TokenId | null): Promise<Payer> {
   const found = token === null ? undefined : await store.findCap(deps.db, token)
   return { customer, token: token === null || !found ? null : { id: token, cap: found.cap } }
@@ -248,19 +275,15 @@ export const issueToken = (
   })
 
 export async function revokeToken(deps: CustomersDeps, id: TokenId): Promise<void> {
-  await deps.db.transact(async (tx) => {
-    const owner = await store.findOwner(tx, id)
-    if (!owner) throw noSuchToken()
-    // Lock order: the account first, as in every transaction that locks both.
-    await deps.ledger.lock(tx, owner)
-    await store.revokeToken(tx, owner, id, deps.clock())
-  })
-  deps.tokens.clear()
+  const owner = await store.findOwner(deps.db, id)
+  if (!owner) throw noSuchToken()
+  await revokeOwnToken(deps, owner, id)
 }
 
 /** Revokes one of the customer's own tokens. */
 export async function revokeOwnToken(deps: CustomersDeps, customer: CustomerId, id: TokenId): Promise<void> {
   await deps.db.transact(async (tx) => {
+    // Lock order: the account first, as in every transaction that locks both.
     await deps.ledger.lock(tx, customer)
     if (!(await store.revokeToken(tx, customer, id, deps.clock()))) throw noSuchToken()
   })

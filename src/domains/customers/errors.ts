@@ -8,9 +8,6 @@ export const invalidToken = (token: TokenProblem): Refusal =>
 
 export const customerBlocked = (): Refusal => new Refusal('customer_blocked', {}, { charged: false })
 
-export const wrongScope = (needed: string): Refusal =>
-  new Refusal('scope_missing', { needed }, { needed, charged: false })
-
 export const passwordsHidden = (): Refusal =>
   new Refusal('passwords_scope_missing', {}, { needed: 'passwords', charged: false })
 

@@ -1,14 +1,12 @@
 import { bind } from '../../core/bind.ts'
-import { assertOpenIn, isOpenIn } from './blocking.ts'
 import * as useCases from './customers.ts'
 import { countCustomers, listCaps, listCustomers, listTokens, ownersOf, searchCustomers } from './store.ts'
 
-export { createBlocking } from './blocking.ts'
-export type { Caller, TokenRequest } from './customers.ts'
+export { type Caller, createBlocking, type TokenRequest } from './customers.ts'
 export { passwordsHidden } from './errors.ts'
 export { createShopKey, createShopVerifier } from './shop-key.ts'
 
-const { withCaches, ...cases } = useCases
+const { withCaches, assertOpenIn, isOpenIn, createBlocking: _, ...cases } = useCases
 
 export type Customers = ReturnType<typeof createCustomers>
 

@@ -13,7 +13,7 @@ import {
   textList,
   valuesOf,
 } from '../../db/columns.ts'
-import { allIn, allOf, changesOne, containing, countBy, isThere, list, padded, sendRows } from '../../db/rows.ts'
+import { allIn, allOf, changesOne, containing, countBy, hasRow, list, padded, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { type Customer, isScope, type ShopMode, type Token } from './rules.ts'
 
@@ -76,7 +76,7 @@ export const findCustomer = (reader: Reader, id: CustomerId): Promise<Customer |
 
 /** Locks the customer until the commit, so that counts of the customer's things are exact. */
 export const lockCustomer = (tx: Tx, id: CustomerId): Promise<boolean> =>
-  isThere(tx, 'SELECT id FROM customers WHERE id = $1 FOR UPDATE', [id])
+  hasRow(tx, 'SELECT id FROM customers WHERE id = $1 FOR UPDATE', [id])
 
 /** Oldest first; an id made later sorts later. */
 export const listCustomers = (reader: Reader, after: string, limit: number): Promise<Customer[]> =>
@@ -120,7 +120,7 @@ export async function blockedAmong(reader: Reader, ids: readonly CustomerId[]): 
 export const insertToken = (tx: Tx, token: Token, digest: Uint8Array): void =>
   sendRows(tx, `INSERT INTO tokens (digest, ${tokens.names})`, [[digest, ...tokens.values(token)]])
 
-const found = columnsOf({ digest: bytes('digest'), revocationEpoch: int('revocation_epoch') })
+const tokenState = columnsOf({ digest: bytes('digest'), revocationEpoch: int('revocation_epoch') })
 
 /** The token with this digest, and whether its customer is blocked. */
 export async function findTokenByDigest(reader: Reader, digest: Uint8Array) {
@@ -131,7 +131,7 @@ export async function findTokenByDigest(reader: Reader, digest: Uint8Array) {
      WHERE tokens.digest = $1`,
     [digest],
   )
-  return row && { token: tokens.read(row), blocked: row['blocked_at'] !== null, ...found.read(row) }
+  return row && { token: tokens.read(row), blocked: row['blocked_at'] !== null, ...tokenState.read(row) }
 }
 
 const access = columnsOf({
@@ -171,7 +171,7 @@ export async function listTokens(reader: Reader, customer: CustomerId): Promise<
 
 /** Whether a customer ever had a token. Revoked and expired tokens keep their rows. */
 export const hadToken = (reader: Reader, customer: CustomerId): Promise<boolean> =>
-  isThere(reader, 'SELECT 1 AS one FROM tokens WHERE customer_id = $1 LIMIT 1', [customer])
+  hasRow(reader, 'SELECT 1 AS one FROM tokens WHERE customer_id = $1 LIMIT 1', [customer])
 
 const tokenCounts = columnsOf({ open: int('open'), young: int('young') })
 

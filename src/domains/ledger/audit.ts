@@ -50,20 +50,14 @@ export type Charges = ReadonlyMap<number, Posting>
 
 /** The row history, which checkpoints cover beside the accounts. */
 type History = {
-  readonly stamp: (tx: Tx, checkpoint: number) => Promise<Covered>
-  readonly digestOf: (reader: Reader, checkpoint: number) => Promise<Covered>
+  readonly stamp: (tx: Tx, checkpoint: number) => Promise<Checkpoint['history']>
+  readonly digestOf: (reader: Reader, checkpoint: number) => Promise<Checkpoint['history']>
   readonly lastStamp: (reader: Reader) => Promise<number>
   /** The changes that erasures made to a checkpoint's versions, in order. */
   readonly amendmentsOf: (reader: Reader, checkpoint: number) => Promise<readonly Amendment[]>
   readonly countErased: (reader: Reader, checkpoint: number) => Promise<number>
 }
-type Amendment = {
-  readonly number: number
-  readonly versions: number
-  readonly before: Uint8Array
-  readonly after: Uint8Array
-}
-type Covered = { readonly versions: number; readonly digest: Uint8Array }
+type Amendment = Record<'number' | 'versions', number> & Record<'before' | 'after', Uint8Array>
 
 /** A checkpoint that was kept outside the database. */
 type KeptCheckpoint = { readonly number: number | undefined; readonly hash: string }
@@ -208,26 +202,20 @@ async function compareWith(
 /** Rolls back a checkpoint whose number another process has inserted. */
 class MadeByAnother extends Error {}
 
-const allAccounts = (reader: Reader) =>
-  keysetPages((after: string, limit) => store.accountsAfter(reader, after, limit), {
-    start: '',
-    size: page,
-    keyOf: (account) => account.customer,
-  })
+function allAccounts(reader: Reader) {
+  const read = (after: string, limit: number) => store.accountsAfter(reader, after, limit)
+  return keysetPages(read, { start: '', size: page, keyOf: (account) => account.customer })
+}
 
-const allCheckpoints = (reader: Reader) =>
-  keysetPages((after: number, limit) => store.checkpointsAfter(reader, after, limit), {
-    start: 0,
-    size: page,
-    keyOf: (checkpoint) => checkpoint.number,
-  })
+function allCheckpoints(reader: Reader) {
+  const read = (after: number, limit: number) => store.checkpointsAfter(reader, after, limit)
+  return keysetPages(read, { start: 0, size: page, keyOf: (checkpoint) => checkpoint.number })
+}
 
-const postingsOf = (reader: Reader, customer: CustomerId) =>
-  keysetPages((after: number, limit) => store.postingsAfter(reader, customer, after, limit), {
-    start: 0,
-    size: page,
-    keyOf: (posting) => posting.seq,
-  })
+function postingsOf(reader: Reader, customer: CustomerId) {
+  const read = (after: number, limit: number) => store.postingsAfter(reader, customer, after, limit)
+  return keysetPages(read, { start: 0, size: page, keyOf: (posting) => posting.seq })
+}
 
 /** Adds an account as it was at a moment: its row if it did not change since, else its last posting by then. */
 async function foldAccount(reader: Reader, fold: CheckpointFold, account: Account, upto: number): Promise<void> {

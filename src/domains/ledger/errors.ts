@@ -24,13 +24,9 @@ export const capReached = (cap: Kopecks, spent: Kopecks): Refusal =>
     { cap_rub: toRoubles(cap), spent_rub: toRoubles(spent), charged: false },
   )
 
-export const balanceTooLarge = (): Refusal => new Refusal('balance_too_large', {}, { charged: false })
-
 export const noAccount = (): Refusal => new Refusal('customer_not_found')
 
 export const erasedCustomer = (): Refusal => new Refusal('customer_erased', {}, { charged: false })
-
-export const nothingToRefund = (): Refusal => new Refusal('charge_not_found', {}, { charged: false })
 
 export const alreadyRefunded = (given: Kopecks): Refusal =>
   new Refusal(

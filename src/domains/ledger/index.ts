@@ -1,6 +1,4 @@
 import { bind } from '../../core/bind.ts'
-import { assertNotErased, lock, open } from './accounts.ts'
-import type { LedgerDeps } from './movements.ts'
 import * as movements from './movements.ts'
 import { isErased, listOfOrder, refundsByDay, sumRefunds } from './store.ts'
 
@@ -8,10 +6,12 @@ export { type Charges, createKeptVerifier, createLedgerAudit, type LedgerAudit }
 export type { Adjustment, Payer } from './movements.ts'
 export { createLedgerReports, type LedgerReports } from './reports.ts'
 
+const { open, lock, assertNotErased, ...moving } = movements
+
 export type Ledger = ReturnType<typeof createLedger>
 
-export const createLedger = (deps: LedgerDeps) => ({
-  ...bind(deps, movements),
+export const createLedger = (deps: movements.LedgerDeps) => ({
+  ...bind(deps, moving),
   ...bind(deps.db, { ofOrder: listOfOrder, refundsByDay }),
   open,
   lock,

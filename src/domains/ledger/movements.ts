@@ -1,11 +1,11 @@
 import type { Sha256 } from '../../core/chain.ts'
 import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
 import { type Kopecks, negate, subtract } from '../../core/money.ts'
+import { Refusal } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Database, Reader, Tx } from '../../db/transaction.ts'
-import { lock } from './accounts.ts'
-import { alreadyRefunded, erasedCustomer, keyMovedOther, noAccount, nothingToRefund, refundTooLarge } from './errors.ts'
-import { type Account, type Movement, type Posting, post, spentAfter } from './rules.ts'
+import { alreadyRefunded, erasedCustomer, keyMovedOther, noAccount, refundTooLarge } from './errors.ts'
+import { type Account, type Movement, openAccount, type Posting, post, spentAfter } from './rules.ts'
 import * as store from './store.ts'
 
 /** All movements of money. Each runs in the caller's transaction, so that charge and delivery are one commit. */
@@ -29,6 +29,20 @@ export type Adjustment = {
   readonly note: string
   readonly key: string | null
   readonly reference: string | null
+}
+
+export const open = (tx: Tx, customer: CustomerId): void => store.insertAccount(tx, openAccount(customer))
+
+/** Locks the account until the transaction ends. */
+export async function lock(tx: Tx, customer: CustomerId): Promise<Account> {
+  const account = await store.lockAccount(tx, customer)
+  if (!account) throw noAccount()
+  return account
+}
+
+export async function assertNotErased(tx: Tx, customer: CustomerId): Promise<void> {
+  await lock(tx, customer)
+  if (await store.isErased(tx, customer)) throw erasedCustomer()
 }
 
 /** The fields of a movement that is not a sale, an operator's adjustment or a payment. */
@@ -101,10 +115,7 @@ export const chargeback = (
   reference: string,
 ): Promise<Posting> => fund(deps, tx, customer, { kind: 'debit', amount, source, note, reference })
 
-/**
- * An operator's credit or debit. Under an idempotency key it happens once: the same adjustment again returns the
- * first posting, another one is refused.
- */
+/** An operator's credit or debit. The same one again under its key returns the first posting; another is refused. */
 export async function adjust(
   deps: LedgerDeps,
   tx: Tx,
@@ -140,7 +151,7 @@ export async function refund(
 ): Promise<Posting> {
   const account = await lock(tx, customer)
   const charged = await store.findPosting(tx, customer, seq)
-  if (charged?.kind !== 'charge') throw nothingToRefund()
+  if (charged?.kind !== 'charge') throw new Refusal('charge_not_found', {}, { charged: false })
   const before = await store.sumRefunds(tx, customer, seq)
   if (before > 0n && how === 'once') throw alreadyRefunded(before)
   const left = subtract(negate(charged.amount), before)

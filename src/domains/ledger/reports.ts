@@ -9,10 +9,7 @@ const revenue = 'revenue:'
 
 export function createLedgerReports({ db }: { db: Database }) {
   return {
-    /**
-     * The movements of each UTC day of a period, and all customers' balances (`held`) at its end. Days without
-     * movements are included. The caller bounds the period.
-     */
+    /** The movements of each UTC day, and all customers' balances (`held`) at its end. The caller bounds the period. */
     days: (fromDay: number, toDay: number) =>
       db.snapshot(async (reader) => {
         const sums = Map.groupBy(await store.sumByDay(reader, fromDay * dayMs, toDay * dayMs), (each) => each.day)

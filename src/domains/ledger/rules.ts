@@ -9,7 +9,8 @@ import {
 } from '../../core/chain.ts'
 import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
 import { add, type Kopecks, kopecks, maxKopecks, negate, subtract } from '../../core/money.ts'
-import { balanceTooLarge, balanceTooSmall, capReached, insufficientFunds } from './errors.ts'
+import { Refusal } from '../../core/refusal.ts'
+import { balanceTooSmall, capReached, insufficientFunds } from './errors.ts'
 
 export type PostingKind = 'credit' | 'charge' | 'refund' | 'debit'
 
@@ -17,7 +18,7 @@ export type PostingKind = 'credit' | 'charge' | 'refund' | 'debit'
 export const isFunding = (kind: PostingKind): boolean => kind === 'credit' || kind === 'debit'
 
 /** A house account: the source of funds, or the product that earned revenue. */
-export type HouseAccount = `funds:${string}` | `revenue:${string}`
+type HouseAccount = `funds:${string}` | `revenue:${string}`
 
 /** A customer's account. Its postings form a hash chain. */
 export type Account = Chain & {
@@ -79,7 +80,7 @@ export function post(
     const refused = movement.kind === 'debit' ? balanceTooSmall : insufficientFunds
     throw refused(negate(movement.amount), account.balance)
   }
-  if (account.balance + movement.amount > maxKopecks) throw balanceTooLarge()
+  if (account.balance + movement.amount > maxKopecks) throw new Refusal('balance_too_large', {}, { charged: false })
   const balance = add(account.balance, movement.amount)
   const unsealed = { ...movement, customer: account.customer, ...nextPosition(account, nowMs), balanceAfter: balance }
   const hash = sealEntry(account.head, fieldsOf(unsealed), sha256)

@@ -13,7 +13,7 @@ import {
   textColumn,
   valuesOf,
 } from '../../db/columns.ts'
-import { allOf, countBy, isThere, readWide, runRows, sendRows, type WideSum, wideSum } from '../../db/rows.ts'
+import { allOf, countBy, hasRow, readWide, runRows, sendRows, type WideSum, wideSum } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { Account, Checkpoint, Posting } from './rules.ts'
 
@@ -123,7 +123,7 @@ export const countByReference = (reader: Reader): Promise<number> =>
 export const countPostings = (reader: Reader): Promise<number> => countBy(reader, 'SELECT COUNT(*) AS n FROM postings')
 
 export const isErased = (reader: Reader, customer: CustomerId): Promise<boolean> =>
-  isThere(reader, 'SELECT 1 AS one FROM erasures WHERE customer_id = $1', [customer])
+  hasRow(reader, 'SELECT 1 AS one FROM erasures WHERE customer_id = $1', [customer])
 
 /** The orders of charges below `before`, newest first. */
 export const listCharges = (reader: Reader, customer: CustomerId, before: number, limit: number): Promise<OrderId[]> =>
