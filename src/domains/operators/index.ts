@@ -1,6 +1,6 @@
 import { bind } from '../../core/bind.ts'
 import * as useCases from './operators.ts'
-import { entriesAfter, listOperators } from './store.ts'
+import { entriesAfter, listEntries, listOperators } from './store.ts'
 
 export { type Acting, createActing } from './acting.ts'
 export { createOperatorsVerifier } from './audit.ts'
@@ -11,8 +11,8 @@ const { withCaches, assertPresentIn, lockPresentIn, assertRole, setRole, ...case
 
 export const createOperators = (given: Parameters<typeof withCaches>[0]) => ({
   ...bind(withCaches(given), cases),
-  /** `logAfter` is the audit log above a number, oldest first. */
-  ...bind(given.db, { list: listOperators, logAfter: entriesAfter }),
+  /** `log` is the audit log below a number, newest first; `logAfter` above a number, oldest first. */
+  ...bind(given.db, { list: listOperators, log: listEntries, logAfter: entriesAfter }),
   assertPresentIn,
   lockPresentIn,
   assertRole,

@@ -180,20 +180,3 @@ export const redact = (deps: OperatorsDeps, tx: Tx, entry: Entry, request: strin
   const seal = sealEntry(entry.hash, fieldsOf({ ...entry, request }), deps.sha256)
   return store.redactEntry(tx, { seq: entry.seq, request, customer, seal }, deps.clock())
 }
-
-/** The audit log below a number, newest first. */
-export const log = (
-  deps: OperatorsDeps,
-  of: {
-    readonly before: number | undefined
-    readonly operator: OperatorId | undefined
-    readonly action: string | undefined
-    readonly limit: number
-  },
-): Promise<Entry[]> =>
-  store.listEntries(deps.db, {
-    before: of.before ?? Number.MAX_SAFE_INTEGER,
-    operator: of.operator ?? null,
-    action: of.action ?? '',
-    limit: of.limit,
-  })

@@ -1,7 +1,7 @@
 import { type Chain, emptyChain, endingWith } from '../../core/chain.ts'
 import type { OperatorId, OperatorTokenId } from '../../core/ids.ts'
 import { bytes, columnsOf, idColumn, int, oneOf, orNull, type Row, textColumn, valuesOf } from '../../db/columns.ts'
-import { isThere, sendRows } from '../../db/rows.ts'
+import { hasRow, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { type Entry, type Operator, type OperatorToken, type Role, roles } from './rules.ts'
 
@@ -46,7 +46,7 @@ export const lockOperator = (tx: Tx, id: OperatorId): Promise<Operator | undefin
   operators.first(tx, 'SELECT * FROM operators WHERE id = $1 FOR UPDATE', [id])
 
 export const isTokenOpen = (reader: Reader, id: OperatorTokenId, nowMs: number): Promise<boolean> =>
-  isThere(
+  hasRow(
     reader,
     `SELECT 1 AS one FROM operator_tokens
      WHERE id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)`,
@@ -59,7 +59,7 @@ export const findByName = (reader: Reader, name: string): Promise<Operator | und
 
 /** Whether a present operator has this name, in any case. */
 export const isNameTaken = (reader: Reader, name: string): Promise<boolean> =>
-  isThere(reader, 'SELECT id FROM operators WHERE LOWER(name) = $1 AND removed_at IS NULL', [name.toLowerCase()])
+  hasRow(reader, 'SELECT id FROM operators WHERE LOWER(name) = $1 AND removed_at IS NULL', [name.toLowerCase()])
 
 /** All present operators, oldest first, locked so that the number of owners does not change. */
 export const lockOperators = (tx: Tx): Promise<Operator[]> =>
@@ -122,13 +122,13 @@ export function appendEntry(tx: Tx, entry: Entry): void {
   tx.send('UPDATE audit_log_end SET seq = $1, head = $2, last_at = $3 WHERE one = 1', [end.seq, end.head, end.lastAt])
 }
 
-/** Newest first. A null operator or an empty action matches all. */
+/** Newest first, below a number. No operator or action matches all. */
 export const listEntries = (
   reader: Reader,
   of: {
-    readonly before: number
-    readonly operator: OperatorId | null
-    readonly action: string
+    readonly before: number | undefined
+    readonly operator: OperatorId | undefined
+    readonly action: string | undefined
     readonly limit: number
   },
 ): Promise<Entry[]> =>
@@ -137,7 +137,7 @@ export const listEntries = (
     `SELECT * FROM audit_log
      WHERE seq < $1 AND (CAST($2 AS TEXT) IS NULL OR operator_id = $2) AND (CAST($3 AS TEXT) = '' OR action = $3)
      ORDER BY seq DESC LIMIT $4`,
-    [of.before, of.operator, of.action, of.limit],
+    [of.before ?? Number.MAX_SAFE_INTEGER, of.operator ?? null, of.action ?? '', of.limit],
   )
 
 /** Oldest first. */
