@@ -230,7 +230,7 @@ function customerOperations(deps: AuthDeps): readonly Bound<Guest>[] {
     bindReply(customerShapes.leave, async ({ caller, body }) => {
       const { owner } = sessionOf(caller)
       if (owner.kind !== 'customer') throw new Error('only customers leave')
-      await registration.leave(owner.id, {
+      await registration.eraseCustomer(owner.id, {
         password: body.current_password,
         giveUpBalance: body.give_up_balance,
         clientPrefix: caller.visitor.clientPrefix,

@@ -1,11 +1,12 @@
 import { type Audit, at, attempt, type Finding, found, type Verifier } from '../../core/finding.ts'
+import { keysetPages } from '../../core/keyset-pages.ts'
 import { sameBytes } from '../../core/token-text.ts'
 import type { Vault } from '../../core/vault.ts'
 import type { Database } from '../../db/transaction.ts'
-import { namedText } from './rules.ts'
+import { type Identity, namedText } from './rules.ts'
 import * as store from './store.ts'
 
-const page = 500
+const pageSize = 500
 
 /** Compares each login with its digest in the history, and opens each second factor. */
 export const createSignInVerifier = (deps: {
@@ -18,9 +19,10 @@ export const createSignInVerifier = (deps: {
     deps.db.snapshot(async (reader): Promise<Audit> => {
       const findings: Finding[] = []
       let count = 0
-      for (let after = ''; ; ) {
-        const batch = await store.identitiesAfter(reader, after, page)
-        for (const each of batch) {
+      const read = (after: string, limit: number) => store.identitiesAfter(reader, after, limit)
+      const from = { start: '', size: pageSize, keyOf: ({ owner }: Identity): string => owner.id }
+      for await (const page of keysetPages(read, from)) {
+        for (const each of page) {
           const where = at('login', { owner: each.owner.id })
           if (!sameBytes(deps.sha256(namedText(each.owner.id, each.login, each.email)), each.named)) {
             findings.push(found('sign-in', where, 'login_changed'))
@@ -29,10 +31,8 @@ export const createSignInVerifier = (deps: {
             if (each.totp) deps.vault.open(each.totp, `totp of ${each.owner.id}`)
           })
         }
-        count += batch.length
-        const last = batch.at(-1)
-        if (!last || batch.length < page) return { findings, covered: { logins: count } }
-        after = last.owner.id
+        count += page.length
       }
+      return { findings, covered: { logins: count } }
     }),
 })

@@ -1,4 +1,4 @@
-import { Refusal, refuseField } from '../../core/refusal.ts'
+import { Refusal } from '../../core/refusal.ts'
 
 /** One answer for an unknown name and a wrong password, so that it reveals no name. */
 export const signInFailed = (): Refusal => new Refusal('sign_in_failed', {}, { code_required: false })
@@ -14,8 +14,6 @@ export const invalidLink = (): Refusal => new Refusal('link_invalid')
 
 /** A provisional session reads and sets the first password. */
 export const passwordFirst = (): Refusal => new Refusal('password_first', {}, { charged: false })
-
-export const badLogin = (): Refusal => refuseField('login', 'account_login')
 
 export const loginTaken = (): Refusal => new Refusal('login_taken')
 

@@ -1,7 +1,7 @@
 import { Refusal, refuseField } from '../../core/refusal.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { allScopes } from '../customers/rules.ts'
-import { badLogin, factorThere, invalidLink, loginTaken, noPassword, signInFailed } from './errors.ts'
+import { factorThere, invalidLink, loginTaken, noPassword, signInFailed } from './errors.ts'
 import type { SignIn } from './index.ts'
 import { assertPassword } from './passwords.ts'
 import type { Identity, Owner, Session } from './rules.ts'
@@ -95,7 +95,7 @@ export async function setPassword(
 ): Promise<{ readonly ended: number }> {
   const before = await confirm(deps, owner, request.current, request.clientPrefix)
   const login = request.login === undefined ? (before?.login ?? '') : rules.toLogin(request.login)
-  if (!rules.mayHaveLogin(owner.kind, login, before)) throw badLogin()
+  if (!rules.mayHaveLogin(owner.kind, login, before)) throw refuseField('login', 'account_login')
   const password = await hash(deps, request.password, login, request.clientPrefix)
   const ended = await deps.db.transact(async (tx) => {
     if (session && rules.isProvisional(session)) await becomeFull(deps, tx, session)
@@ -153,9 +153,7 @@ export async function confirmFactor(deps: IdentitiesDeps, owner: Owner, code: st
     if (!kept?.totp) throw new Refusal('second_factor_missing')
     if (kept.totpSince !== null) throw factorThere()
     const step = deps.codes.findStep(deps.vault.open(kept.totp, factorOf(owner)), code, deps.clock())
-    if (step === undefined) {
-      throw refuseField('code', 'second_factor_code')
-    }
+    if (step === undefined) throw refuseField('code', 'second_factor_code')
     await save(deps, tx, { ...kept, totpSince: deps.clock(), totpStep: step, changedAt: deps.clock() })
   })
   await tried.succeeded()

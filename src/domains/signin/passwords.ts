@@ -16,17 +16,14 @@ const rateOf: Readonly<Record<keyof typeof underWayOf, TokenBucketRate>> = {
 
 export type PasswordWork = ReturnType<typeof createPasswordWork>
 
-/**
- * Limits password hashing, 20 ms of a core each, per client prefix and network, before any work is done. Each process
- * counts its own work.
- */
+/** Limits password hashing, 20 ms of a core each, per client prefix and network. Each process counts its own work. */
 export function createPasswordWork(deps: { readonly passwords: Passwords; readonly clock: Clock }) {
   const bound = (kind: keyof typeof underWayOf) => {
     const rate = rateOf[kind]
     const buckets = createTokenBuckets(rate, deps.clock)
     const underWay = new Map<string, number>()
     return {
-      /** Returns the function that leaves; work that was not done is not counted. */
+      /** Returns the function that releases the permit; work that was not done is not counted. */
       enter(name: string): (isDone: boolean) => void {
         const before = underWay.get(name) ?? 0
         if (before >= underWayOf[kind]) throw tooBusy()
@@ -45,21 +42,21 @@ export function createPasswordWork(deps: { readonly passwords: Passwords; readon
   const networks = bound('network')
 
   function enter(clientPrefix: string): (isDone: boolean) => void {
-    const leavePrefix = prefixes.enter(clientPrefix)
+    const releasePrefix = prefixes.enter(clientPrefix)
     try {
-      const leaveNetwork = networks.enter(networkOf(clientPrefix))
+      const releaseNetwork = networks.enter(networkOf(clientPrefix))
       return (isDone) => {
-        leavePrefix(isDone)
-        leaveNetwork(isDone)
+        releasePrefix(isDone)
+        releaseNetwork(isDone)
       }
     } catch (error) {
-      leavePrefix(false)
+      releasePrefix(false)
       throw error
     }
   }
 
-  async function inTurn<Result>(clientPrefix: string, work: () => Promise<Result | undefined>): Promise<Result> {
-    const leave = enter(clientPrefix)
+  async function limited<Result>(clientPrefix: string, work: () => Promise<Result | undefined>): Promise<Result> {
+    const release = enter(clientPrefix)
     let isDone = false
     try {
       const result = await work()
@@ -67,16 +64,16 @@ export function createPasswordWork(deps: { readonly passwords: Passwords; readon
       isDone = true
       return result
     } finally {
-      leave(isDone)
+      release(isDone)
     }
   }
 
   return {
     hash: (password: string, clientPrefix: string): Promise<string> =>
-      inTurn(clientPrefix, () => deps.passwords.hash(password)),
+      limited(clientPrefix, () => deps.passwords.hash(password)),
 
     isRight: (password: string, kept: string | undefined, clientPrefix: string): Promise<boolean> =>
-      inTurn(clientPrefix, () => deps.passwords.isRight(password, kept)),
+      limited(clientPrefix, () => deps.passwords.isRight(password, kept)),
   }
 }
 

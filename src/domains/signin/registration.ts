@@ -78,7 +78,7 @@ const withBuckets = (given: Given) => ({
 export const createRegistration = (given: Given) => ({
   /** The choices of the sign-in page. */
   offers: { registration: given.isOpen, mail: given.mail !== undefined },
-  ...bind(withBuckets(given), { register, invite, lookAtRef, confirm, askReset, reset, leave }),
+  ...bind(withBuckets(given), { register, invite, lookAtRef, confirm, askReset, reset, eraseCustomer }),
 })
 
 function readEmail(text: string): string {
@@ -210,10 +210,7 @@ async function invite(deps: RegistrationDeps, customer: CustomerId, isOwner: boo
 const lookAtRef = async (deps: RegistrationDeps, ref: string): Promise<RefOutcome> =>
   toOutcome(await deps.referrals.findReferrer(deps.db, ref))
 
-/**
- * Completes a registration with both the letter's link and the password chosen for it. The address may belong to
- * another person than the password.
- */
+/** Completes a registration by link and password: the address may belong to another person than the password. */
 async function confirm(
   deps: RegistrationDeps,
   given: { readonly link: string; readonly password: string },
@@ -270,7 +267,7 @@ async function reset(
 }
 
 /** Erases a customer at the customer's request. */
-async function leave(
+async function eraseCustomer(
   deps: RegistrationDeps,
   customer: CustomerId,
   request: { password: string | undefined; giveUpBalance: boolean; clientPrefix: string },

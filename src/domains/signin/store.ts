@@ -11,7 +11,7 @@ import {
   textColumn,
   textList,
 } from '../../db/columns.ts'
-import { allOf, changesOne, containing, isThere, runRows, sendRows } from '../../db/rows.ts'
+import { allOf, changesOne, containing, hasRow, runRows, sendRows } from '../../db/rows.ts'
 import { ConstraintViolation, type Reader, type Tx } from '../../db/transaction.ts'
 import { isScope, type Scope } from '../customers/rules.ts'
 import { loginTaken } from './errors.ts'
@@ -20,8 +20,8 @@ import type { Identity, LinkPurpose, OneTimeLink, Owner, OwnerKind, Session } fr
 export const toOwner = (kind: OwnerKind, id: string): Owner =>
   kind === 'operator' ? { kind, id: id as OperatorId } : { kind: 'customer', id: id as CustomerId }
 
-const kind = oneOf<OwnerKind>('kind', ['customer', 'operator'])
-const ownerOf = (row: Row): Owner => toOwner(kind.read(row['kind']), textColumn('owner_id').read(row['owner_id']))
+const kindColumn = oneOf<OwnerKind>('kind', ['customer', 'operator'])
+const ownerOf = (row: Row): Owner => toOwner(kindColumn.read(row['kind']), textColumn('owner_id').read(row['owner_id']))
 
 const identityColumns = columnsOf<Omit<Identity, 'owner'>>({
   login: textColumn('login'),
@@ -50,7 +50,7 @@ const sessions = recordsOf((row): Session => ({ owner: ownerOf(row), ...sessionC
 
 const links = columnsOf<OneTimeLink>({
   id: idColumn('id'),
-  kind,
+  kind: kindColumn,
   owner: orNull(textColumn('owner_id')),
   purpose: oneOf('purpose', ['enter', 'confirm', 'reset']),
   payload: orNull(textColumn('payload')),
@@ -125,7 +125,7 @@ export const findSession = (reader: Reader, digest: Uint8Array) =>
   digestedSessions.first(reader, 'SELECT * FROM console_sessions WHERE digest = $1', [digest])
 
 export const isSessionOpen = (reader: Reader, id: SessionId, nowMs: number): Promise<boolean> =>
-  isThere(reader, 'SELECT 1 AS one FROM console_sessions WHERE id = $1 AND ended_at IS NULL AND expires_at > $2', [
+  hasRow(reader, 'SELECT 1 AS one FROM console_sessions WHERE id = $1 AND ended_at IS NULL AND expires_at > $2', [
     id,
     nowMs,
   ])
@@ -141,7 +141,7 @@ export const listSessions = (reader: Reader, owner: string, nowMs: number): Prom
 
 /** Whether a customer ever had a session with more than `read`. Ended sessions are kept. */
 export const hadFullSession = (reader: Reader, customer: CustomerId): Promise<boolean> =>
-  isThere(
+  hasRow(
     reader,
     `SELECT 1 AS one FROM console_sessions WHERE owner_id = $1 AND opened_by IS NULL AND scopes <> 'read' LIMIT 1`,
     [customer],
@@ -213,13 +213,13 @@ export async function voidLinks(tx: Tx, owner: string, nowMs: number): Promise<v
 }
 
 export async function forgetEnded(tx: Tx, beforeMs: number, limit: number): Promise<number> {
-  const sessions = await tx.run(
+  const endedSessions = await tx.run(
     'DELETE FROM console_sessions WHERE id IN (SELECT id FROM console_sessions WHERE expires_at < $1 LIMIT $2)',
     [beforeMs, limit],
   )
-  const links = await tx.run(
+  const endedLinks = await tx.run(
     'DELETE FROM console_links WHERE id IN (SELECT id FROM console_links WHERE expires_at < $1 LIMIT $2)',
     [beforeMs, limit],
   )
-  return sessions + links
+  return endedSessions + endedLinks
 }
