@@ -1,10 +1,11 @@
 import { problemsOfPosition, problemsOfTime, type Sha256 } from '../../core/chain.ts'
 import { type Audit, at, type Finding, type FindingProblem, problem, type Verifier } from '../../core/finding.ts'
+import { keysetPages } from '../../core/keyset-pages.ts'
 import type { Database } from '../../db/transaction.ts'
 import { isEventType } from './rules.ts'
 import * as store from './store.ts'
 
-const page = 500
+const pageSize = 500
 
 /** Checks that a customer's kept events have no gap up to the last number, and that each is readable and unchanged. */
 export function createEventsVerifier(deps: { db: Database; sha256: Sha256 }): Verifier {
@@ -19,9 +20,10 @@ export function createEventsVerifier(deps: { db: Database; sha256: Sha256 }): Ve
           )
         const lastOf = new Map<string, { readonly seq: number; readonly lastAt: number }>()
         let count = 0
-        for (let after = { customer: '', seq: -1 }; ; ) {
-          const batch = await store.eventsAfter(reader, after, page)
-          for (const row of batch) {
+        const readEvents = (after: store.EventPosition, limit: number) => store.eventsAfter(reader, after, limit)
+        const first = { start: { customer_id: '', seq: -1 }, size: pageSize, keyOf: (row: store.EventRow) => row }
+        for await (const page of keysetPages(readEvents, first)) {
+          for (const row of page) {
             const event = { seq: Number(row.seq), at: Number(row.at) }
             const before = lastOf.get(row.customer_id)
             note(row.customer_id, event.seq, [
@@ -33,23 +35,18 @@ export function createEventsVerifier(deps: { db: Database; sha256: Sha256 }): Ve
             ])
             lastOf.set(row.customer_id, { seq: event.seq, lastAt: event.at })
           }
-          count += batch.length
-          const last = batch.at(-1)
-          if (!last || batch.length < page) break
-          after = { customer: last.customer_id, seq: Number(last.seq) }
+          count += page.length
         }
-        for (let after = ''; ; ) {
-          const batch = await store.numbersAfter(reader, after, page)
-          for (const { customer_id: customer, last: seq, last_at: lastAt } of batch) {
+        const readNumbers = (after: string, limit: number) => store.numbersAfter(reader, after, limit)
+        const start = { start: '', size: pageSize, keyOf: (row: { customer_id: string }) => row.customer_id }
+        for await (const page of keysetPages(readNumbers, start)) {
+          for (const { customer_id: customer, last: seq, last_at: lastAt } of page) {
             const kept = lastOf.get(customer)
             if (kept && (kept.seq !== Number(seq) || kept.lastAt !== Number(lastAt))) {
               note(customer, Number(seq), [problem('event_last', { kept: kept.seq })])
             }
             lastOf.delete(customer)
           }
-          const last = batch.at(-1)
-          if (!last || batch.length < page) break
-          after = last.customer_id
         }
         for (const [customer, { seq }] of lastOf) note(customer, seq, [problem('event_unnumbered')])
         return { findings, covered: { events: count } }

@@ -35,11 +35,7 @@ const toEvent = (row: EventRow): CustomerEvent => ({
 })
 
 /** The next number and time of a customer's events, locked until the transaction ends. Times never go back. */
-export async function takeNumber(
-  tx: Tx,
-  customer: CustomerId,
-  nowMs: number,
-): Promise<{ readonly seq: number; readonly at: number }> {
+export async function takeNumber(tx: Tx, customer: CustomerId, nowMs: number) {
   const row = await tx.first<{ last: bigint; last_at: bigint }>(
     `INSERT INTO event_numbers (customer_id, last, last_at) VALUES ($1, 1, $2)
      ON CONFLICT (customer_id) DO UPDATE SET last = event_numbers.last + 1,
@@ -99,26 +95,19 @@ export async function deleteEvents(tx: Tx, before: number, limit: number): Promi
   )
 }
 
+export type EventPosition = { readonly customer_id: string; readonly seq: number | bigint }
+
 /** All events, customer after customer, for `verify`. */
-export function eventsAfter(
-  reader: Reader,
-  after: { readonly customer: string; readonly seq: number },
-  limit: number,
-): Promise<EventRow[]> {
-  return reader.all<EventRow>(
-    'SELECT * FROM events WHERE (customer_id, seq) > ($1, $2) ORDER BY customer_id, seq LIMIT $3',
-    [after.customer, after.seq, limit],
-  )
-}
+export const eventsAfter = (reader: Reader, after: EventPosition, limit: number): Promise<EventRow[]> =>
+  reader.all<EventRow>('SELECT * FROM events WHERE (customer_id, seq) > ($1, $2) ORDER BY customer_id, seq LIMIT $3', [
+    after.customer_id,
+    after.seq,
+    limit,
+  ])
 
 /** The last number of each customer, in pages. */
-export function numbersAfter(
-  reader: Reader,
-  after: string,
-  limit: number,
-): Promise<{ customer_id: string; last: bigint; last_at: bigint }[]> {
-  return reader.all(
+export const numbersAfter = (reader: Reader, after: string, limit: number) =>
+  reader.all<{ customer_id: string; last: bigint; last_at: bigint }>(
     'SELECT customer_id, last, last_at FROM event_numbers WHERE customer_id > $1 ORDER BY customer_id LIMIT $2',
     [after, limit],
   )
-}

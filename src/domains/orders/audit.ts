@@ -128,12 +128,12 @@ async function compare(
 /** Orders without a charge must have no price. */
 async function countFree(reader: Reader, customer: CustomerId, findings: Finding[]): Promise<number> {
   let orders = 0
-  const all = keysetPages((before: string, limit) => store.auditFree(reader, customer, before, limit), {
+  const read = (before: string, limit: number) => store.auditFree(reader, customer, before, limit)
+  for await (const page of keysetPages(read, {
     start: store.pastLastId,
     size: pageSize,
-    keyOf: (order) => order.id,
-  })
-  for await (const page of all) {
+    keyOf: ({ id }): string => id,
+  })) {
     findings.push(...page.flatMap((order) => findingOf(order, undefined)))
     orders += page.length
   }
@@ -143,12 +143,8 @@ async function countFree(reader: Reader, customer: CustomerId, findings: Finding
 /** Every order whose charge is missing or belongs to another order. */
 async function nameStrays(reader: Reader, ledger: LedgerAudit): Promise<Finding[]> {
   const findings: Finding[] = []
-  const all = keysetPages((after: string, limit) => store.auditPage(reader, after, limit), {
-    start: '',
-    size: pageSize,
-    keyOf: (order) => order.id,
-  })
-  for await (const page of all) {
+  const read = (after: string, limit: number) => store.auditPage(reader, after, limit)
+  for await (const page of keysetPages(read, { start: '', size: pageSize, keyOf: (order) => order.id })) {
     for (const order of page) {
       const charge = order.chargeSeq === null ? undefined : await ledger.charge(reader, order.customer, order.chargeSeq)
       findings.push(...findingOf(order, charge))

@@ -12,7 +12,3 @@ export function keyReused(order: string | null): Refusal {
 export const requestInProgress = (): Refusal => new Refusal('request_in_progress', {}, null, 1)
 
 export const noSuchOrder = (): Refusal => new Refusal('order_not_found')
-
-export const operatorKeyReused = (): Refusal => new Refusal('operator_key_reused')
-
-export const cannotEnd = (): Refusal => new Refusal('order_cannot_be_ended')

@@ -2,9 +2,7 @@ import { type CustomerId, firstId, type OrderId } from '../../core/ids.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
 import type { Database, Reader } from '../../db/transaction.ts'
 import type { Events } from '../events/index.ts'
-import type { CustomerEvent } from '../events/rules.ts'
 import type { Ledger } from '../ledger/index.ts'
-import type { Posting } from '../ledger/rules.ts'
 import { noSuchOrder } from './errors.ts'
 import type { ActionAnswer } from './refund.ts'
 import { keyKeptMs, type Order } from './rules.ts'
@@ -13,10 +11,7 @@ import * as store from './store.ts'
 
 const pageSize = 500
 
-/**
- * A page of a customer's orders, newest first, by keyset: orders made meanwhile do not move it. Charged orders come in
- * the order of their charges; free ones are merged in by id.
- */
+/** A keyset page of orders, newest first: charged ones in the order of their charges, free ones merged in by id. */
 export async function list(
   { db, ledger }: OrdersDeps,
   customer: CustomerId,
@@ -32,11 +27,11 @@ export async function list(
     ledger.chargedOrders(customer, below, limit),
     store.listFree(db, customer, before ?? store.pastLastId, limit),
   ])
-  return merge(await findInTurn(db, ids), free).slice(0, limit)
+  return merge(await findInOrder(db, ids), free).slice(0, limit)
 }
 
 /** Orders in the order of these ids; unknown ids are left out. */
-async function findInTurn(reader: Reader, ids: readonly OrderId[]): Promise<Order[]> {
+async function findInOrder(reader: Reader, ids: readonly OrderId[]): Promise<Order[]> {
   const found = new Map((await store.findMany(reader, ids)).map((order) => [order.id, order]))
   return ids.flatMap((id) => found.get(id) ?? [])
 }
@@ -69,13 +64,8 @@ export async function loadAny({ db }: Pick<OrdersDeps, 'db'>, id: OrderId): Prom
 }
 
 /** The order that a key has made, for as long as keys are kept. */
-export async function findByKey(
-  { db, clock }: OrdersDeps,
-  customer: CustomerId,
-  key: string,
-): Promise<OrderId | undefined> {
-  return (await store.findAnswer(db, customer, key, clock() - keyKeptMs))?.order_id ?? undefined
-}
+export const findByKey = async ({ db, clock }: OrdersDeps, customer: CustomerId, key: string) =>
+  (await store.findAnswer(db, customer, key, clock() - keyKeptMs))?.order_id ?? undefined
 
 /** Orders and revenue of each day from a moment on, by product. */
 export const salesByDay = ({ db }: OrdersDeps, from: number) => store.salesByDay(db, firstId('order', from))
@@ -86,12 +76,9 @@ export async function walk(
   product: string,
   onOrder: (order: Order) => Promise<void> | void,
 ): Promise<void> {
-  const all = keysetPages((after: string, limit) => store.auditPage(reader, after, limit, product), {
-    start: '',
-    size: pageSize,
-    keyOf: (order) => order.id,
-  })
-  for await (const page of all) for (const order of page) await onOrder(order)
+  const read = (after: string, limit: number) => store.auditPage(reader, after, limit, product)
+  const from = { start: '', size: pageSize, keyOf: (order: Order): string => order.id }
+  for await (const page of keysetPages(read, from)) for (const order of page) await onOrder(order)
 }
 
 /** A customer's charged orders since a moment, newest first. It reads all of them: for rare questions. */
@@ -104,7 +91,7 @@ export async function chargedSince(
   const orders: Order[] = []
   for (let before = Number.MAX_SAFE_INTEGER; ; ) {
     const ids = await ledger.chargedOrders(customer, before, pageSize, reader)
-    const page = await findInTurn(reader, ids)
+    const page = await findInOrder(reader, ids)
     orders.push(...page.filter((order) => order.createdAt >= sinceAt))
     const last = page.at(-1)
     if (ids.length < pageSize || !last || last.createdAt < sinceAt) return orders
@@ -115,16 +102,9 @@ export async function chargedSince(
 /** How a product describes what one of its orders has bought, as it is now. */
 type Delivery = { readonly product: string; readonly delivered: (order: Order) => Promise<readonly ActionAnswer[]> }
 
-/** An order with its postings, its events, and what it has bought. */
-type Story = {
-  readonly order: Order
-  readonly postings: readonly Posting[]
-  readonly delivered: readonly ActionAnswer[]
-  readonly events: readonly CustomerEvent[]
-}
-
 export type Stories = ReturnType<typeof createStories>
 
+/** An order with its postings, its events, and what it has bought. */
 export const createStories =
   (deps: {
     readonly db: Database
@@ -132,7 +112,7 @@ export const createStories =
     readonly events: Pick<Events, 'ofOrder'>
     readonly deliveries: readonly Delivery[]
   }) =>
-  async (id: OrderId): Promise<Story> => {
+  async (id: OrderId) => {
     const order = await loadAny(deps, id)
     const delivery = deps.deliveries.find((each) => each.product === order.product)
     const [postings, delivered, events] = await Promise.all([

@@ -1,9 +1,10 @@
 import type { CustomerId, OrderId } from '../../core/ids.ts'
 import { type Kopecks, toRoubles } from '../../core/money.ts'
+import { Refusal } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 import type { Posting } from '../ledger/rules.ts'
-import { cannotEnd, noSuchOrder, operatorKeyReused } from './errors.ts'
+import { noSuchOrder } from './errors.ts'
 import { type Order, type Plain, refunded, toCanonical } from './rules.ts'
 import type { OrdersDeps } from './sell.ts'
 import * as store from './store.ts'
@@ -75,7 +76,7 @@ export function createOnce(deps: { readonly db: Database; readonly clock: Clock 
       if (key === undefined) return work(tx)
       const request = toCanonical(input)
       const kept = await store.takeKey(tx, key, request, deps.clock())
-      if (kept && kept.request !== request) throw operatorKeyReused()
+      if (kept && kept.request !== request) throw new Refusal('operator_key_reused')
       if (kept) {
         const answer: unknown = JSON.parse(kept.answer)
         if (!isMade(answer)) throw new TypeError('the stored answer of a key is no object')
@@ -131,7 +132,7 @@ export function createRefunds(
         const order = await store.findAnyOrder(tx, id)
         if (!order) throw noSuchOrder()
         const ending = deps.endings.find((each) => each.product === order.product)
-        if (!ending) throw cannotEnd()
+        if (!ending) throw new Refusal('order_cannot_be_ended')
         return { customer: order.customer, order_id: id, ...(await ending.endOrder(tx, order, how, note)) }
       })
     },

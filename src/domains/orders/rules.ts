@@ -74,7 +74,7 @@ export function toCanonical(value: Plain): string {
 }
 
 /** The row of a stored answer. */
-export type Answered = {
+export type AnswerRow = {
   readonly customer: string
   readonly key: string
   readonly order: string | null
@@ -83,10 +83,10 @@ export type Answered = {
 }
 
 /** A sealed answer is bound to all of its row: moved to another row or request, it does not open. */
-export const answerContext = ({ customer, key, order, request, at }: Answered): string =>
+export const answerContext = ({ customer, key, order, request, at }: AnswerRow): string =>
   `answer ${customer} ${key} ${order ?? ''} ${request.toHex()} ${at}`
 
-export const openAnswer = (vault: Vault, stored: Answered & { readonly body: string }): string =>
+export const openAnswer = (vault: Vault, stored: AnswerRow & { readonly body: string }): string =>
   vault.open(Uint8Array.fromBase64(stored.body), answerContext(stored))
 
 /** The event that tells a customer of a refund. */

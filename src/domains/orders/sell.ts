@@ -66,7 +66,7 @@ export async function sell<Bought>(
   what: OrderInput,
   make: (sale: Sale) => Promise<Bought>,
 ): Promise<PurchaseAnswer> {
-  // Asked before the transaction, which must not wait for another connection.
+  // Before the transaction, which must not wait for another connection.
   const obstacle = await deps.findObstacle(what)
   if (request.key === undefined) return sellOnce(deps, request, what, make, obstacle)
   const { running } = deps

@@ -3,7 +3,7 @@ import { type Kopecks, kopecks } from '../../core/money.ts'
 import { type Column, columnsOf, idColumn, int, money, orNull, type Row, textColumn } from '../../db/columns.ts'
 import { allOf, changesOne, countBy, list, readWide, type WideSum, wideSum } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import { type Answered, type Order, type Plain, readPlain } from './rules.ts'
+import { type AnswerRow, type Order, type Plain, readPlain } from './rules.ts'
 
 const json = (name: string): Column<Plain> => ({
   name,
@@ -71,7 +71,7 @@ export const findAnswer = (reader: Reader, customer: CustomerId, key: string, si
   )
 
 /** Stores the first answer under a key. An expired row is replaced; a live one makes the transaction fail. */
-export function insertAnswer(tx: Tx, answer: Answered, body: string, sinceAt: number): void {
+export function insertAnswer(tx: Tx, answer: AnswerRow, body: string, sinceAt: number): void {
   const { customer, key, request, order, at } = answer
   tx.send('DELETE FROM answers WHERE customer_id = $1 AND key = $2 AND created_at <= $3', [customer, key, sinceAt])
   tx.send(
@@ -154,7 +154,8 @@ export function answersAfter(
 
 /** Inserts an operator's key, or returns the answer under it. A concurrent transaction with the key is waited for. */
 export async function takeKey(tx: Tx, key: string, request: string, nowMs: number) {
-  const sql = `INSERT INTO operator_answers (key, request, answer, at) VALUES ($1, $2, '', $3) ON CONFLICT (key) DO NOTHING`
+  const sql = `INSERT INTO operator_answers (key, request, answer, at) VALUES ($1, $2, '', $3)
+     ON CONFLICT (key) DO NOTHING`
   if (await changesOne(tx, sql, [key, request, nowMs])) return undefined
   return tx.first<{ request: string; answer: string }>('SELECT * FROM operator_answers WHERE key = $1', [key])
 }
