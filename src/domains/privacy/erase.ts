@@ -6,7 +6,6 @@ import type { Customers } from '../customers/index.ts'
 import type { Ledger } from '../ledger/index.ts'
 import type { Operators } from '../operators/index.ts'
 import type { Entry } from '../operators/rules.ts'
-import { notConfirmed, paymentsOpen } from './errors.ts'
 import { idsIn, isBeginning, type Lost, redact, toLostDetails } from './rules.ts'
 import * as store from './store.ts'
 
@@ -20,12 +19,6 @@ const thingsAtOnce = 50
 /** Operators' actions that name a proxy by its number only. */
 const byNumber = new Set(['endProxy', 'replaceProxy'])
 
-/** The row history, as far as it is about a customer. */
-type HistoryEraser = {
-  /** Blanks earlier versions of the customer's rows; returns how many. Refuses if the history was tampered with. */
-  readonly erase: (customer: string, nowMs: number, newName: () => string) => Promise<number>
-}
-
 /** Erasure of a customer's personal data. Money, orders and leases of addresses stay under the customer's id. */
 export type ErasingDeps = {
   readonly db: Database
@@ -34,19 +27,16 @@ export type ErasingDeps = {
   readonly ledger: Pick<Ledger, 'lock' | 'balance'>
   readonly customers: Pick<Customers, 'load' | 'forget'>
   readonly operators: Pick<Operators, 'logAfter' | 'redact'>
-  readonly history: HistoryEraser
+  /** Blanks earlier versions of the customer's rows; returns how many. Refuses if the history was tampered with. */
+  readonly history: { erase(customer: string, nowMs: number, newName: () => string): Promise<number> }
   /** Blocks a customer and touches the customer's goods. */
   readonly block: (tx: Tx, id: CustomerId, blocked: boolean) => Promise<void>
   /** Clears the cache of sessions. */
   readonly onErased: () => void
 }
 
-/** Selects the log entries about a customer. */
-async function isAbout(
-  deps: ErasingDeps,
-  customer: CustomerId,
-  batch: readonly Entry[],
-): Promise<(entry: Entry) => boolean> {
+/** Those log entries that are about a customer. */
+async function findAbout(deps: ErasingDeps, customer: CustomerId, batch: readonly Entry[]): Promise<Entry[]> {
   const named = batch.map((entry) => ({ entry, ...idsIn(entry.request) }))
   const owned = await store.ownedAmong(
     deps.db,
@@ -55,17 +45,13 @@ async function isAbout(
     named.filter((each) => byNumber.has(each.entry.action)).flatMap((each) => each.numbers),
   )
   const beginning = await store.findBeginning(deps.db, customer)
-  const about = new Set(
-    named
-      .filter(
-        ({ entry, ids, numbers }) =>
-          ids.some((id) => id === customer || owned.has(id)) ||
-          (byNumber.has(entry.action) && numbers.some((number) => owned.has(String(number)))) ||
-          (beginning && isBeginning(entry, beginning)),
-      )
-      .map(({ entry }) => entry.seq),
+  const about = named.filter(
+    ({ entry, ids, numbers }) =>
+      ids.some((id) => id === customer || owned.has(id)) ||
+      (byNumber.has(entry.action) && numbers.some((number) => owned.has(String(number)))) ||
+      (beginning && isBeginning(entry, beginning)),
   )
-  return (entry) => about.has(entry.seq)
+  return about.map(({ entry }) => entry)
 }
 
 /** Redacts the requests of operators about a customer. */
@@ -73,8 +59,8 @@ async function redactLog(deps: ErasingDeps, customer: CustomerId): Promise<numbe
   let count = 0
   for (let after = 0; ; ) {
     const batch = await deps.operators.logAfter(after, atOnce)
-    const isAboutCustomer = await isAbout(deps, customer, batch)
-    const personal = batch.filter((entry) => isAboutCustomer(entry) && redact(entry.request) !== entry.request)
+    const about = await findAbout(deps, customer, batch)
+    const personal = about.filter((entry) => redact(entry.request) !== entry.request)
     if (personal.length > 0) {
       await deps.db.transact(async (tx) => {
         for (const entry of personal) await deps.operators.redact(tx, entry, redact(entry.request), customer)
@@ -100,10 +86,7 @@ async function blankThings(deps: ErasingDeps, customer: CustomerId): Promise<voi
   }
 }
 
-/**
- * The part that is too large for one transaction. A job, or a repeated request, resumes it. Returns the number of
- * blanked row versions and redacted log entries.
- */
+/** The part that is too large for one transaction; a job resumes it. Counts blanked versions and redacted entries. */
 async function finish(deps: ErasingDeps, customer: CustomerId) {
   // A request that began before the block may have written since.
   await deps.db.transact((tx) => store.blankPerson(tx, customer, deps.clock()))
@@ -132,8 +115,10 @@ export async function erase(
   const destroyed = await deps.db.transact(async (tx) => {
     const account = await deps.ledger.lock(tx, customer)
     const would = await store.findLost(tx, customer, account.balance, nowMs)
-    if (would.openPayments > 0) throw paymentsOpen(toLostDetails(would))
-    if (!request.isConfirmed(would)) throw notConfirmed(toLostDetails(would))
+    const details = toLostDetails(would)
+    const { open_payments, ...confirmed } = details
+    if (open_payments > 0) throw new Refusal('erasure_with_open_payments', { open_payments }, details)
+    if (!request.isConfirmed(would)) throw new Refusal('erasure_not_confirmed', confirmed, details)
     await store.beginErasure(tx, customer, request.by, nowMs)
     await deps.block(tx, customer, true)
     await store.blankPerson(tx, customer, nowMs)

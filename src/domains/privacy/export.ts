@@ -1,8 +1,8 @@
 import type { CustomerId } from '../../core/ids.ts'
+import { refuseField } from '../../core/refusal.ts'
 import { toIso } from '../../core/time.ts'
 import type { Database } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
-import { badCursor } from './errors.ts'
 import { type ExportedRow, type ExportPosition, fitsKey, readCursor, toCursor } from './rules.ts'
 import * as store from './store.ts'
 import { type Holding, holdings } from './store-holdings.ts'
@@ -13,6 +13,8 @@ type Recipient = 'operator' | 'customer'
 /** A page of an export. The next one begins at `next`, if there is one. */
 type ExportPage = { readonly items: readonly ExportedRow[]; readonly next: string | undefined }
 
+const badCursor = () => refuseField('cursor', 'cursor')
+
 export type Exporting = ReturnType<typeof createExporting>
 
 /** Exports the rows about a customer, table after table, in pages. */
@@ -20,10 +22,11 @@ export function createExporting(deps: { readonly db: Database; readonly customer
   return {
     async page(customer: CustomerId, to: Recipient, cursor: string | undefined, limit: number): Promise<ExportPage> {
       await deps.customers.load(customer)
-      let position: ExportPosition | undefined = cursor === undefined ? { holding: 0, after: [] } : readCursor(cursor)
+      const start = cursor === undefined ? { holding: 0, after: [] } : readCursor(cursor)
+      if (!start) throw badCursor()
+      let position: ExportPosition = start
       const items: ExportedRow[] = []
       for (;;) {
-        if (!position) throw badCursor()
         const holding = holdings[position.holding]
         if (!holding) return { items, next: undefined }
         if (!fitsKey(position.after, holding)) throw badCursor()

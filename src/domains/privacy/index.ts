@@ -2,10 +2,9 @@ import { bind } from '../../core/bind.ts'
 import type { ErasingDeps } from './erase.ts'
 import * as erasing from './erase.ts'
 
-export { historyDiffers } from './errors.ts'
 export { createExporting, type Exporting } from './export.ts'
 export { createRetaining, type Retaining } from './retain.ts'
-export type { AddressQuestion, Holders } from './rules.ts'
+export { type AddressQuestion, type Holders, historyDiffers } from './rules.ts'
 export { traces } from './store-holdings.ts'
 
 export type Erasing = ReturnType<typeof createErasing>

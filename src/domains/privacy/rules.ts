@@ -1,7 +1,7 @@
 import type { Address } from '../../core/address.ts'
 import { addMonths, monthStart } from '../../core/calendar.ts'
 import { type Kopecks, toRoubles } from '../../core/money.ts'
-import type { LostDetails } from './errors.ts'
+import { Refusal } from '../../core/refusal.ts'
 
 /** A query for the holders of an address in a period, and the host that was contacted, if known. */
 export type AddressQuestion = {
@@ -50,13 +50,16 @@ export type Lost = {
   readonly openPayments: number
 }
 
-export const toLostDetails = (lost: Lost): LostDetails => ({
+/** The same as the API shows it. */
+export const toLostDetails = (lost: Lost) => ({
   balance_rub: toRoubles(lost.balance),
   proxies: lost.proxies,
   vpn_subscriptions: lost.subscriptions,
   traffic_bytes: Number(lost.trafficBytes),
   open_payments: lost.openPayments,
 })
+
+export const historyDiffers = (checkpoint: number): Refusal => new Refusal('history_differs', { checkpoint })
 
 /** An exported row. */
 export type ExportedRow = { readonly table: string; readonly row: Readonly<Record<string, unknown>> }

@@ -161,10 +161,7 @@ export const impersonal: Readonly<Record<string, string>> = {
 const named = (table: string, rows: string): Trace => ({ table, keys: `row_key IN (${rows})` })
 const ids = (table: string): string => `SELECT CAST(id AS TEXT) FROM ${table} WHERE customer_id = $1`
 
-/**
- * The row history about a customer. Each trace is found by an index, from the customer's rows. Sessions and links are
- * deleted by then; their versions begin with the owner.
- */
+/** The row history about a customer. Versions of sessions and links, deleted by then, begin with the owner. */
 export const traces: readonly Trace[] = [
   { table: 'customers', keys: 'row_key = $1' },
   { table: 'identities', keys: 'row_key = $1' },

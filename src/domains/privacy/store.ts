@@ -1,7 +1,8 @@
 import type { CustomerId } from '../../core/ids.ts'
 import { kopecks } from '../../core/money.ts'
 import { checksumOf } from '../../db/checksum.ts'
-import { containing, list, padded } from '../../db/rows.ts'
+import { idColumn, valuesOf } from '../../db/columns.ts'
+import { allOf, containing, list, padded } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { type ExportPosition, type Lost, withoutNames } from './rules.ts'
 import type { Holding } from './store-holdings.ts'
@@ -72,28 +73,22 @@ export async function reopenErasure(tx: Tx, customer: string): Promise<void> {
 }
 
 /** Finished erasures begun since a moment, in pages: a request in flight may have written after them. */
-export async function begunSince(reader: Reader, atMs: number, after: string): Promise<CustomerId[]> {
-  const rows = await reader.all<{ customer_id: CustomerId }>(
+export const begunSince = (reader: Reader, atMs: number, after: string): Promise<CustomerId[]> =>
+  valuesOf(idColumn<CustomerId>('customer_id')).all(
+    reader,
     `SELECT customer_id FROM erasures WHERE at > $1 AND finished_at IS NOT NULL AND customer_id > $2
      ORDER BY customer_id LIMIT 100`,
     [atMs, after],
   )
-  return rows.map((row) => row.customer_id)
-}
 
-export async function unfinished(reader: Reader): Promise<CustomerId[]> {
-  const rows = await reader.all<{ customer_id: CustomerId }>(
+export const unfinished = (reader: Reader): Promise<CustomerId[]> =>
+  valuesOf(idColumn<CustomerId>('customer_id')).all(
+    reader,
     'SELECT customer_id FROM erasures WHERE finished_at IS NULL ORDER BY customer_id LIMIT 100',
   )
-  return rows.map((row) => row.customer_id)
-}
 
-export async function findErasure(
-  reader: Reader,
-  customer: CustomerId,
-): Promise<{ at: bigint; finished_at: bigint | null } | undefined> {
-  return reader.first('SELECT at, finished_at FROM erasures WHERE customer_id = $1', [customer])
-}
+export const findErasure = (reader: Reader, customer: CustomerId) =>
+  reader.first<{ at: bigint }>('SELECT at FROM erasures WHERE customer_id = $1', [customer])
 
 /** Deletes identity, sessions, answers and events. Tokens stay, without name and hint, for the postings. */
 export async function blankPerson(tx: Tx, customer: CustomerId, nowMs: number): Promise<void> {
@@ -162,29 +157,18 @@ export async function ownedAmong(
   ids: readonly string[],
   numbers: readonly number[],
 ): Promise<Set<string>> {
-  const owned = new Set<string>()
-  if (ids.length > 0) {
-    const paddedIds = padded(ids)
-    const placeholders = list(paddedIds.length, 1)
-    const rows = await reader.all<{ id: string }>(
-      `SELECT id FROM tokens WHERE customer_id = $1 AND id IN (${placeholders})
-       UNION ALL SELECT id FROM orders WHERE customer_id = $1 AND id IN (${placeholders})
-       UNION ALL SELECT id FROM payments WHERE customer_id = $1 AND id IN (${placeholders})
-       UNION ALL SELECT id FROM subusers WHERE customer_id = $1 AND id IN (${placeholders})
-       UNION ALL SELECT uuid FROM vpn_subscriptions WHERE customer_id = $1 AND uuid IN (${placeholders})`,
-      [customer, ...paddedIds],
-    )
-    for (const row of rows) owned.add(row.id)
-  }
-  if (numbers.length > 0) {
-    const paddedNumbers = padded(numbers)
-    const rows = await reader.all<{ id: bigint }>(
-      `SELECT id FROM proxies WHERE customer_id = $1 AND id IN (${list(paddedNumbers.length, 1)})`,
-      [customer, ...paddedNumbers],
-    )
-    for (const row of rows) owned.add(String(row.id))
-  }
-  return owned
+  const things = (among: string) =>
+    `SELECT id FROM tokens WHERE customer_id = $1 AND id IN (${among})
+     UNION ALL SELECT id FROM orders WHERE customer_id = $1 AND id IN (${among})
+     UNION ALL SELECT id FROM payments WHERE customer_id = $1 AND id IN (${among})
+     UNION ALL SELECT id FROM subusers WHERE customer_id = $1 AND id IN (${among})
+     UNION ALL SELECT uuid FROM vpn_subscriptions WHERE customer_id = $1 AND uuid IN (${among})`
+  const proxies = (among: string) => `SELECT id FROM proxies WHERE customer_id = $1 AND id IN (${among})`
+  const rows = [
+    ...(await allOf<{ id: string }>(reader, ids, things, [customer])),
+    ...(await allOf<{ id: bigint }>(reader, numbers, proxies, [customer])),
+  ]
+  return new Set(rows.map((row) => String(row.id)))
 }
 
 /** When the customer was added, and the first version of the row, which has the name. */
