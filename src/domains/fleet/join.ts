@@ -122,10 +122,7 @@ export async function privateKey(deps: FleetDeps, id: NodeId): Promise<string | 
   return found.sealed === null ? undefined : deps.vault.open(found.sealed, contextOf(id))
 }
 
-/**
- * A join key: it works once, within a day, and replaces the one before. Its text is in this answer only. The secret
- * of an earlier join stays valid until another join replaces it.
- */
+/** A join key: valid once, for a day; only this answer has its text. An earlier secret stays valid until a join. */
 export async function issueKey(deps: FleetDeps, name: string): Promise<{ text: string; node: Node }> {
   const text = makeKeyText(deps.random(keyRandomBytes))
   const node = await change(deps, name, async (tx, found) => {

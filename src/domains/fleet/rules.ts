@@ -50,12 +50,7 @@ export type Health = {
 }
 
 /** A location that a customer may choose, with its nodes. */
-export type Location = {
-  readonly name: string
-  readonly countryCode: string | null
-  readonly city: string | null
-  readonly nodes: readonly Node[]
-}
+export type Location = ReturnType<typeof locationsOf>[number]
 
 /** A node is offline after this much silence. Silence excludes time in which the shop's own process did not run. */
 const liveWithinMs = 90_000
@@ -107,7 +102,7 @@ export function makeKeyText(random: Uint8Array): string {
 export const isSecretText = (text: string): boolean => /^tpn_[0-9a-f]{64}$/.test(text)
 
 /** The locations of open nodes, by name. */
-export function locationsOf(nodes: readonly Node[]): Location[] {
+export function locationsOf(nodes: readonly Node[]) {
   const open = nodes.filter((node) => node.state === 'open')
   return [...Map.groupBy(open, (node) => node.location)]
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
@@ -119,10 +114,7 @@ export function locationsOf(nodes: readonly Node[]): Location[] {
     }))
 }
 
-/**
- * Rendezvous hashing: subjects spread evenly over nodes, and when a node goes only its own subjects move. Live nodes
- * are preferred, and of these such as are not being drained.
- */
+/** Rendezvous hashing: when a node goes, only its own subjects move. Live nodes are preferred, then undrained ones. */
 export function chooseNode(nodes: readonly Node[], subject: string, since: RunningSince): Node | undefined {
   const open = nodes.filter((node) => node.state === 'open')
   const live = open.filter((node) => isLive(node, since))
