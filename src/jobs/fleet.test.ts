@@ -3,7 +3,7 @@ import { HandProcess } from '../../test/harness/hand-process.ts'
 import { recordingLog } from '../../test/harness/hand-timing.ts'
 import { noStalls } from '../core/stall-monitor.ts'
 import type { Node } from '../domains/fleet/rules.ts'
-import { fleetJobs } from './fleet.ts'
+import { fleetJobs } from './shop.ts'
 
 const node = (of: Partial<Node>): Node => ({ id: 'nod_1', kind: 'gateway', name: 'gw1', state: 'open', ...of }) as Node
 

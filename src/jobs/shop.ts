@@ -1,9 +1,12 @@
 import type { Log } from '../core/log.ts'
+import { runningSince, type Stalls } from '../core/stall-monitor.ts'
 import { type Clock, toIso } from '../core/time.ts'
 import type { Customers } from '../domains/customers/index.ts'
 import type { DedicatedUpkeep, OutageWatch } from '../domains/dedicated/index.ts'
 import { lookEveryMs } from '../domains/dedicated/outages/rules.ts'
 import type { Events } from '../domains/events/index.ts'
+import type { Fleet } from '../domains/fleet/index.ts'
+import type { Node } from '../domains/fleet/rules.ts'
 import type { LedgerAudit } from '../domains/ledger/index.ts'
 import type { Orders } from '../domains/orders/index.ts'
 import type { PaymentWatch, Purchases } from '../domains/payments/index.ts'
@@ -20,8 +23,36 @@ const minuteMs = 60 * secondMs
 const hourMs = 60 * minuteMs
 const dayMs = 24 * hourMs
 
+/** A node reports every second. Silence excludes time in which this process did not run. */
+const silentMs = 15 * secondMs
+
+/** Logs nodes that appear and disappear. A node that never joined is ignored. */
+export function fleetJobs(
+  deps: { readonly fleet: Pick<Fleet, 'nodes'>; readonly clock: Clock; readonly stalls: Stalls },
+  log: Pick<Log, 'info' | 'warn'>,
+): readonly Job[] {
+  const since = runningSince(deps)
+  const there = new Map<string, boolean>()
+
+  function look(node: Node): void {
+    if (node.lastSeenAt === null || node.joinedAt === null) return
+    const isThere = node.state === 'open' && since(node.lastSeenAt) <= silentMs
+    const was = there.get(node.id)
+    there.set(node.id, isThere)
+    const fields = { node: node.id, name: node.name, kind: node.kind }
+    if (isThere && was !== true) log.info('node came', { ...fields, version: node.version ?? '' })
+    if (isThere || was === false) return
+    log.warn('node gone', { ...fields, state: node.state, silent_ms: since(node.lastSeenAt) })
+  }
+
+  async function work(): Promise<void> {
+    for (const kind of ['gateway', 'vpn'] as const) for (const node of await deps.fleet.nodes(kind)) look(node)
+  }
+  return [{ name: 'tell of nodes', everyMs: 5 * secondMs, work }]
+}
+
 /** Writes a checkpoint to a place outside this database. */
-type KeepCheckpoint = (checkpoint: {
+type KeepCheckpoint = (made: {
   readonly number: number
   readonly hash: string
   readonly madeAt: string
@@ -142,9 +173,9 @@ export const paymentJobs = (
   log: Pick<Log, 'warn'>,
 ): readonly Job[] => [
   batchJob('ask for payments', 5 * secondMs, 20, async (limit) => {
-    const { polled: asked, silent } = await paymentWatch.lookAgain(limit)
+    const { polled, silent } = await paymentWatch.lookAgain(limit)
     if (silent.length > 0) log.warn('payment provider does not answer', { providers: silent })
-    return asked
+    return polled
   }),
   batchJob('buy what was paid for', 10 * secondMs, 20, (limit) => purchases.fulfilAll(limit)),
 ]

@@ -34,12 +34,12 @@ import { urgently } from '../../db/transaction.ts'
 import type { NodeKind } from '../../domains/fleet/rules.ts'
 import shippedCatalogue from '../../domains/pricing/catalogue.yaml' with { type: 'text' }
 import type { Session } from '../../domains/signin/rules.ts'
-import { fleetJobs } from '../../jobs/fleet.ts'
 import { startJobs } from '../../jobs/jobs.ts'
 import { admitLocalNodes } from '../../jobs/local-nodes.ts'
 import { makeSandboxLinks, openSandbox } from '../../jobs/sandbox/open.ts'
 import {
   dedicatedJobs,
+  fleetJobs,
   moneyJobs,
   outageJobs,
   paymentJobs,

@@ -23,10 +23,7 @@ type SandboxServices = {
   readonly stock: Stock
 }
 
-/**
- * The text of the first token until its owner has seen it. It is written before the database row, so that a start that
- * fails in between loses nothing.
- */
+/** The first token's text until its owner has seen it, written before the row: a failed start loses nothing. */
 export type UnshownToken = {
   find(): string | undefined
   /** The text that is there, or one that is made now. */
