@@ -165,7 +165,8 @@ const whereabouts = columnsOf({ range: orNull(int('range_id')), servingNode: orN
 
 /** The range and the serving node of those addresses that are in stock. */
 export async function existing(reader: Reader, addresses: readonly string[]) {
-  const sql = (among: string) => `SELECT address, range_id, serving_node FROM stock WHERE slot = 0 AND address IN (${among})`
+  const sql = (among: string) =>
+    `SELECT address, range_id, serving_node FROM stock WHERE slot = 0 AND address IN (${among})`
   const rows = await allIn<Row & { address: string }>(reader, addresses, sql)
   return new Map(rows.map((row) => [row.address, whereabouts.read(row)]))
 }

@@ -89,7 +89,11 @@ export const setNodeIds = (tx: Tx, id: number, nodeIds: readonly string[], nowMs
 
 /** Deletes the slots of ranges that were never on sale. */
 export const deleteSlots = (tx: Tx, ranges: readonly number[]): void =>
-  sendIn(tx, ranges, (ids) => `DELETE FROM stock WHERE state = 'free' AND serving_node IS NULL AND range_id IN (${ids})`)
+  sendIn(
+    tx,
+    ranges,
+    (ids) => `DELETE FROM stock WHERE state = 'free' AND serving_node IS NULL AND range_id IN (${ids})`,
+  )
 
 export const listRanges = (reader: Reader): Promise<StockRange[]> =>
   rangeColumns.all(reader, `SELECT * FROM stock_ranges WHERE state <> 'gone' ORDER BY id`)
@@ -197,15 +201,20 @@ export function release(tx: Tx, slots: RangeSlots, node: string, nowMs: number):
 }
 
 /** True where no live node is the serving node; `$2` is the claimant. */
-const isUnserved = (live: readonly string[]): string =>
-  `(serving_node IS NULL OR ${live.length === 0 ? 'serving_node <> $2' : `serving_node NOT IN (${list(live.length, 2)})`})`
+function isUnserved(live: readonly string[]): string {
+  const isOther = live.length === 0 ? 'serving_node <> $2' : `serving_node NOT IN (${list(live.length, 2)})`
+  return `(serving_node IS NULL OR ${isOther})`
+}
 
 /** Gives a node slots that no live node serves. */
 export function claim(tx: Tx, slots: RangeSlots, node: string, alive: readonly string[]): void {
   const live = padded(alive)
   for (const [sql, values] of conditionsOf(slots, 2 + live.length)) {
     const common = [slots.range, node, ...live]
-    tx.send(`UPDATE stock SET serving_node = $2 WHERE range_id = $1 AND ${isUnserved(live)} ${sql}`, [...common, ...values])
+    tx.send(`UPDATE stock SET serving_node = $2 WHERE range_id = $1 AND ${isUnserved(live)} ${sql}`, [
+      ...common,
+      ...values,
+    ])
   }
 }
 
@@ -213,7 +222,10 @@ export function claim(tx: Tx, slots: RangeSlots, node: string, alive: readonly s
 export function claimAll(tx: Tx, ranges: readonly number[], node: string, alive: readonly string[]): void {
   const live = padded(alive)
   const isFree = `(serving_node IS NULL OR serving_node NOT IN (${list(live.length, 1)}))`
-  sendIn(tx, ranges, (ids) => `UPDATE stock SET serving_node = $1 WHERE range_id IN (${ids}) AND ${isFree}`, [node, ...live])
+  sendIn(tx, ranges, (ids) => `UPDATE stock SET serving_node = $1 WHERE range_id IN (${ids}) AND ${isFree}`, [
+    node,
+    ...live,
+  ])
 }
 
 export const releaseBlock = (tx: Tx, prefix: string, node: string): void =>
@@ -279,7 +291,9 @@ export async function withdrawnAmong(reader: Reader, slots: readonly number[]): 
 }
 
 export const listBlocks = (reader: Reader): Promise<{ prefix: string; serving_node: string | null }[]> =>
-  reader.all<{ prefix: string; serving_node: string | null }>('SELECT prefix, serving_node FROM stock_prefixes ORDER BY prefix')
+  reader.all<{ prefix: string; serving_node: string | null }>(
+    'SELECT prefix, serving_node FROM stock_prefixes ORDER BY prefix',
+  )
 
 const leasedSlot = { slot: int('id'), proxy: int('proxy_id') }
 
