@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { saysTheSame } from './respell.ts'
+import { hasSameValues } from './respell.ts'
 
 type Value = string | bigint | Uint8Array | null
 
@@ -28,20 +28,20 @@ function inPostgres(each: Value): string {
 }
 
 describe('row contents in the spelling of either engine', () => {
-  test('saysTheSame is true for equal values in the SQLite and the PostgreSQL spelling, and false for others', () => {
+  test('hasSameValues is true for equal values in the SQLite and the PostgreSQL spelling, and false for others', () => {
     fc.assert(
       fc.property(fc.array(value, { minLength: 1, maxLength: 6 }), fc.array(value, { minLength: 1 }), (row, other) => {
         const [one, two] = [row.map(inSqlite).join(','), row.map(inPostgres).join(',')]
-        expect(saysTheSame(one, two)).toBeTrue()
+        expect(hasSameValues(one, two)).toBeTrue()
         const third = other.map(inPostgres).join(',')
-        if (third !== two) expect(saysTheSame(one, third)).toBeFalse()
+        if (third !== two) expect(hasSameValues(one, third)).toBeFalse()
       }),
       { numRuns: 2000 },
     )
   })
 
-  test('saysTheSame is false for malformed contents', () => {
-    for (const text of ['', 'nonsense', "'open", '1,', ',1']) expect(saysTheSame('1', text)).toBeFalse()
-    expect(saysTheSame("sealed,'a'", "sealed,'a'")).toBeTrue()
+  test('hasSameValues is false for malformed contents', () => {
+    for (const text of ['', 'nonsense', "'open", '1,', ',1']) expect(hasSameValues('1', text)).toBeFalse()
+    expect(hasSameValues("sealed,'a'", "sealed,'a'")).toBeTrue()
   })
 })

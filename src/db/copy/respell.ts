@@ -53,7 +53,7 @@ async function respellPage(tx: Tx, from: bigint): Promise<number | undefined> {
     [from, from + BigInt(page)],
   )
   if (found.length === 0) return undefined
-  const same = found.filter((each) => saysTheSame(each.known, each.now))
+  const same = found.filter((each) => hasSameValues(each.known, each.now))
   sendRows(
     tx,
     'INSERT INTO row_history (of_table, row_key, version, content)',
@@ -70,7 +70,7 @@ async function respellPage(tx: Tx, from: bigint): Promise<number | undefined> {
 }
 
 /** Whether two contents of `row_history` hold equal values: SQLite writes 5 and X'0A', PostgreSQL '5' and E'\\x0a'. */
-export function saysTheSame(one: string, other: string): boolean {
+export function hasSameValues(one: string, other: string): boolean {
   const [first, second] = [valuesOf(one), valuesOf(other)]
   return (
     first !== undefined && first.length === second?.length && first.every((value, index) => value === second[index])

@@ -92,7 +92,7 @@ async function takeReports(deps: StockDeps, node: string, reported: readonly Tri
       const before = trials.get(range.id) ?? []
       if (apply(deps, tx, range, each, before, by)) wholly.push(range.id)
       const own = before.find((trial) => trial.node === node)
-      if (!own || !says(own, each)) written.push({ node, ...each, changedAt: nowMs })
+      if (!own || !isSameReport(own, each)) written.push({ node, ...each, changedAt: nowMs })
     }
     store.claimAll(tx, wholly, node, by.alive)
     store.writeTrials(tx, written)
@@ -105,7 +105,7 @@ async function isKnown(deps: StockDeps, node: string, reported: readonly Tried[]
   const byRange = await store.trialsByRange(deps.db, ids)
   return reported.every((each) => {
     const [own, ...others] = (byRange.get(each.range) ?? []).toSorted((a) => (a.node === node ? -1 : 1))
-    return own?.node === node && others.length === 0 && says(own, each)
+    return own?.node === node && others.length === 0 && isSameReport(own, each)
   })
 }
 
@@ -139,7 +139,7 @@ async function prove(deps: StockDeps, node: string, ids: readonly number[], from
   const alive = await live(deps)
   if (from !== null && !(await isOwnCall(deps, node, from, known, alive))) return
   await deps.db.transactLong(async (tx) => {
-    const ranges = [...(await store.lockRanges(tx, due)).values()].filter(isAnybodys)
+    const ranges = [...(await store.lockRanges(tx, due)).values()].filter(hasNoNamedNode)
     const trials = await store.trialsByRange(tx, due)
     const nowMs = deps.clock()
     const proven = ranges.map((each) => each.id)
@@ -169,12 +169,12 @@ export async function tried(deps: StockDeps, node: string, reported: readonly Tr
 /** A call from an address proves its range, unless a customer could have made the call. */
 export async function seen(deps: StockDeps, node: string, from: Address): Promise<void> {
   const found = await store.rangesWith(deps.db, prefixesAround(from).map(formatPrefix))
-  const ids = [...found.values()].filter(isAnybodys).map((each) => each.id)
+  const ids = [...found.values()].filter(hasNoNamedNode).map((each) => each.id)
   if (ids.length > 0) await prove(deps, node, ids, formatAddress(from))
 }
 
 /** On sale, and on no named gateway. */
-const isAnybodys = (range: StockRange): boolean => range.state === 'in' && range.nodeIds.length === 0
+const hasNoNamedNode = (range: StockRange): boolean => range.state === 'in' && range.nodeIds.length === 0
 
 /** The live nodes without those that claim a range without a proof, which keep it from no other node. */
 function entitled(
@@ -193,6 +193,6 @@ function fits(range: StockRange, served: readonly AddressRun[]): boolean {
   return prefix !== undefined && isNormal(served, isBlock(range) ? 1 : Number(sizeOf(prefix)))
 }
 
-const says = (trial: Trial, reported: Tried): boolean =>
+const isSameReport = (trial: Trial, reported: Tried): boolean =>
   trial.seenAs === reported.seenAs &&
   JSON.stringify([trial.served, trial.problems]) === JSON.stringify([reported.served, reported.problems])
