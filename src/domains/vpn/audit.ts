@@ -48,12 +48,9 @@ export const verifierOf = (deps: VpnDeps): Verifier => ({
     deps.db.snapshot(async (reader) => {
       const findings = await verifyWhole(deps, reader)
       const covered = { subscriptions: 0, devices: 0 }
-      const all = keysetPages((after: string, limit) => store.pageAll(reader, after, limit), {
-        start: '',
-        size: pageSize,
-        keyOf: (each) => each.uuid,
-      })
-      for await (const page of all) {
+      const read = (after: string, limit: number) => store.pageAll(reader, after, limit)
+      const from = { start: '', size: pageSize, keyOf: (each: Subscription) => each.uuid }
+      for await (const page of keysetPages(read, from)) {
         covered.devices += await verifyPage(deps, reader, page, findings)
         covered.subscriptions += page.length
         onProgress?.(covered.subscriptions)
@@ -73,12 +70,8 @@ async function verifyWhole(deps: VpnDeps, reader: Reader): Promise<Finding[]> {
     findings.push(found('vpn', at('address', { address: ipv4Text(ipv4) }), 'address_stray'))
   const count = await store.countOrphans(reader)
   if (count > 0) findings.push(found('vpn', at('table', { table: 'devices' }), 'peers_stray', { count }))
-  const counted = keysetPages((after: string, limit) => deps.traffic.counts.subjects(reader, 'dev_', after, limit), {
-    start: '',
-    size: pageSize,
-    keyOf: (subject) => subject,
-  })
-  for await (const subjects of counted) {
+  const read = (after: string, limit: number) => deps.traffic.counts.subjects(reader, 'dev_', after, limit)
+  for await (const subjects of keysetPages(read, { start: '', size: pageSize, keyOf: (subject) => subject })) {
     const owners = await peers.findOwners(reader, subjects)
     for (const id of subjects.filter((each) => !owners.has(each)))
       findings.push(found('vpn', at('device', { id }), 'counted_unknown'))
@@ -90,22 +83,15 @@ async function verifyWhole(deps: VpnDeps, reader: Reader): Promise<Finding[]> {
 }
 
 /** Checks a page of subscriptions with their devices, and returns the number of devices. */
-async function verifyPage(
-  deps: VpnDeps,
-  reader: Reader,
-  page: readonly Subscription[],
-  findings: Finding[],
-): Promise<number> {
+async function verifyPage(deps: VpnDeps, reader: Reader, page: readonly Subscription[], findings: Finding[]) {
   const uuids = page.map((each) => each.uuid)
   const terms = Map.groupBy(await store.listTerms(reader, uuids), (term) => term.subscription)
   const ids = [...terms.values()].flat().map((term) => term.order)
   const orders = new Map((await deps.orders.findAudited(reader, ids)).map((order) => [order.id, order]))
   const devices = await peers.listAll(reader, uuids)
   const byOwner = Map.groupBy(devices, (each) => each.subscription)
-  const counts = await deps.traffic.counts.totals(
-    reader,
-    devices.map((each) => each.id),
-  )
+  const deviceIds = devices.map((each) => each.id)
+  const counts = await deps.traffic.counts.totals(reader, deviceIds)
   const check = (where: Place, problemsOf: () => Promise<FindingProblem[]> | FindingProblem[]): Promise<void> =>
     attempt(findings, { promise: 'vpn', where }, async () => {
       findings.push(...(await problemsOf()).map((each) => ({ promise: 'vpn' as const, where, ...each })))
@@ -137,7 +123,7 @@ async function problemsOfPayment(
   terms: readonly Term[],
   orders: ReadonlyMap<string, Order>,
 ): Promise<FindingProblem[]> {
-  const problems = problemsOfTerms(subscription, terms)
+  const problems = [...problemsOfTerms(subscription, terms)]
   let catalogue: Catalogue | undefined
   for (const term of terms) {
     const order = orders.get(term.order)
@@ -147,130 +133,114 @@ async function problemsOfPayment(
     problems.push(...(await problemsOfRefunded(deps, reader, term, order)))
   }
   const lastPlan = catalogue?.vpn
-  if (lastPlan && lastPlan.speedMegabits !== subscription.speedMegabits) {
-    const speeds = { stored: subscription.speedMegabits, expected: lastPlan.speedMegabits }
-    problems.push(problem('subscription_speed', speeds))
-  }
-  if (lastPlan && lastPlan.deviceLimit > subscription.deviceLimit) {
-    const limits = { stored: subscription.deviceLimit, expected: lastPlan.deviceLimit }
-    problems.push(problem('subscription_devices', limits))
-  }
+  const { speedMegabits, deviceLimit } = subscription
+  if (lastPlan && lastPlan.speedMegabits !== speedMegabits)
+    problems.push(problem('subscription_speed', { stored: speedMegabits, expected: lastPlan.speedMegabits }))
+  if (lastPlan && lastPlan.deviceLimit > deviceLimit)
+    problems.push(problem('subscription_devices', { stored: deviceLimit, expected: lastPlan.deviceLimit }))
   return problems
 }
 
 /** The terms must follow one another and add up to the end of the subscription: every month was charged. */
-function problemsOfTerms(subscription: Subscription, terms: readonly Term[]): FindingProblem[] {
-  if (terms.length === 0) return [problem('subscription_unpaid')]
-  const problems: FindingProblem[] = []
+function* problemsOfTerms(subscription: Subscription, terms: readonly Term[]): Generator<FindingProblem> {
+  if (terms.length === 0) {
+    yield problem('subscription_unpaid')
+    return
+  }
   let ends = Number.NaN
   let anchorDay = 0
   for (const [index, term] of terms.entries()) {
     if (term.startsAt !== ends) anchorDay = new Date(term.startsAt).getUTCDate()
     const usedLater = terms[index + 1]?.usedBefore ?? usedBy(subscription)
-    problems.push(...problemsOfTerm(term, { expected: index + 1, ends, anchorDay, usedLater }))
-    problems.push(...problemsOfUnused(subscription, term))
+    yield* problemsOfTerm(term, { expected: index + 1, ends, anchorDay, usedLater })
+    yield* problemsOfUnused(subscription, term)
     ends = term.endsAt
   }
+  const { expiresAt, anchorDay: storedDay, trafficLimit } = subscription
   const limit = limitOfTerms(terms)
-  if (ends !== subscription.expiresAt) {
-    const times = { stored: momentText(subscription.expiresAt), expected: momentText(ends) }
-    problems.push(problem('subscription_end', times))
-  }
-  if (anchorDay !== subscription.anchorDay)
-    problems.push(problem('subscription_day', { stored: subscription.anchorDay, expected: anchorDay }))
-  if (limit !== subscription.trafficLimit) {
-    const limits = { stored: orNull(subscription.trafficLimit), expected: orNull(limit) }
-    problems.push(problem('subscription_traffic', limits))
-  }
-  return problems
+  if (ends !== expiresAt)
+    yield problem('subscription_end', { stored: momentText(expiresAt), expected: momentText(ends) })
+  if (anchorDay !== storedDay) yield problem('subscription_day', { stored: storedDay, expected: anchorDay })
+  if (limit !== trafficLimit)
+    yield problem('subscription_traffic', { stored: orNull(trafficLimit), expected: orNull(limit) })
 }
 
 const orNull = (bytes: bigint | null): string | null => (bytes === null ? null : String(bytes))
 
 /** Compares a term with its neighbours: `ends` is the end of the term before it. */
-function problemsOfTerm(
+function* problemsOfTerm(
   { seq: term, months, startsAt, endsAt, usedBefore }: Term,
   of: { readonly expected: number; readonly ends: number; readonly anchorDay: number; readonly usedLater: bigint },
-): FindingProblem[] {
+): Generator<FindingProblem> {
   const max = of.expected === 1 ? 0n : of.usedLater
-  const isUsed = usedBefore > of.usedLater || (of.expected === 1 && usedBefore !== 0n)
-  return [
-    ...(term === of.expected ? [] : [problem('term_number', { term, expected: of.expected })]),
-    ...(startsAt < of.ends ? [problem('term_overlap', { term })] : []),
-    ...(endsAt === addMonths(startsAt, months, of.anchorDay) ? [] : [problem('term_length', { term, months })]),
-    ...(isUsed ? [problem('term_used', { term, stored: String(usedBefore), max: String(max) })] : []),
-  ]
+  if (term !== of.expected) yield problem('term_number', { term, expected: of.expected })
+  if (startsAt < of.ends) yield problem('term_overlap', { term })
+  if (endsAt !== addMonths(startsAt, months, of.anchorDay)) yield problem('term_length', { term, months })
+  if (usedBefore > max) yield problem('term_used', { term, stored: String(usedBefore), max: String(max) })
 }
 
 /** A refund is at most the unused part of the term of a deleted subscription. */
-function problemsOfUnused({ deletedAt }: Subscription, term: Term): FindingProblem[] {
-  if (term.refunded === 0n) return []
-  if (deletedAt === null) return [problem('term_refund_open', { term: term.seq })]
+function* problemsOfUnused({ deletedAt }: Subscription, term: Term): Generator<FindingProblem> {
+  if (term.refunded === 0n) return
+  if (deletedAt === null) {
+    yield problem('term_refund_open', { term: term.seq })
+    return
+  }
   const max = refundOf(term, deletedAt, null)
-  if (term.refunded <= max) return []
-  return [problem('term_refund_large', { term: term.seq, stored: moneyText(term.refunded), max: moneyText(max) })]
+  if (term.refunded > max)
+    yield problem('term_refund_large', { term: term.seq, stored: moneyText(term.refunded), max: moneyText(max) })
 }
 
 /** Compares a term with its order, and prices the order again from the price list that it names. */
-function problemsOfOrder(
+function* problemsOfOrder(
   subscription: Subscription,
-  { seq: term, ...of }: Term,
+  of: Term,
   order: Order | undefined,
   catalogue: Catalogue | undefined,
-): FindingProblem[] {
-  if (!order) return [problem('term_unpaid', { term, order: of.order })]
-  const { months } = of
-  const problems: FindingProblem[] = []
-  if (order.customer !== subscription.customer) problems.push(problem('term_customer', { term, order: order.id }))
+): Generator<FindingProblem> {
+  const { seq: term, months } = of
+  if (!order) {
+    yield problem('term_unpaid', { term, order: of.order })
+    return
+  }
+  if (order.customer !== subscription.customer) yield problem('term_customer', { term, order: order.id })
   const action = term === 1 ? 'buy' : 'renew'
-  if (order.action !== action) problems.push(problem('term_action', { term, stored: order.action, expected: action }))
+  if (order.action !== action) yield problem('term_action', { term, stored: order.action, expected: action })
   // The customer may change the months of an automatic renewal until it happens.
-  if (valueIn(order.input, 'automatic') !== true && numberIn(order.input, 'period') !== months) {
-    problems.push(problem('term_months', { term, months }))
-  }
+  if (valueIn(order.input, 'automatic') !== true && numberIn(order.input, 'period') !== months)
+    yield problem('term_months', { term, months })
   const { calculation } = order
-  if (textIn(calculation, 'uuid') !== subscription.uuid || numberIn(calculation, 'months') !== months) {
-    problems.push(problem('term_calculation', { term, order: order.id }))
-  }
-  if (order.product !== product) problems.push(problem('term_product', { term, stored: order.product }))
-  if (order.price !== of.price) {
-    problems.push(problem('term_price', { term, stored: moneyText(of.price), expected: moneyText(order.price) }))
-  }
-  if (order.createdAt - of.startsAt > paidWithinMs) {
-    const times = { begins: momentText(of.startsAt), paid: momentText(order.createdAt) }
-    problems.push(problem('term_early', { term, ...times }))
-  }
-  return [...problems, ...problemsOfPrice({ seq: term, ...of }, order, catalogue)]
+  if (textIn(calculation, 'uuid') !== subscription.uuid || numberIn(calculation, 'months') !== months)
+    yield problem('term_calculation', { term, order: order.id })
+  if (order.product !== product) yield problem('term_product', { term, stored: order.product })
+  if (order.price !== of.price)
+    yield problem('term_price', { term, stored: moneyText(of.price), expected: moneyText(order.price) })
+  if (order.createdAt - of.startsAt > paidWithinMs)
+    yield problem('term_early', { term, begins: momentText(of.startsAt), paid: momentText(order.createdAt) })
+  yield* problemsOfPrice(of, order, catalogue)
 }
 
 /** Compares the price and the traffic of a term with its price list. */
-function problemsOfPrice(
-  { seq: term, months, trafficGrant }: Pick<Term, 'seq' | 'months' | 'trafficGrant'>,
+function* problemsOfPrice(
+  { seq: term, months, trafficGrant }: Term,
   order: Order,
   catalogue: Catalogue | undefined,
-): FindingProblem[] {
+): Generator<FindingProblem> {
   const plan = catalogue?.vpn
-  if (!catalogue || !plan?.months.has(months)) return [problem('term_plan', { order: order.id, months })]
-  const problems: FindingProblem[] = []
+  if (!catalogue || !plan?.months.has(months)) {
+    yield problem('term_plan', { order: order.id, months })
+    return
+  }
   const { total } = priceVpn(catalogue, months)
-  if (total !== order.price) {
-    const prices = { stored: moneyText(order.price), expected: moneyText(total) }
-    problems.push(problem('price_differs', { order: order.id, ...prices }))
-  }
+  if (total !== order.price)
+    yield problem('price_differs', { order: order.id, stored: moneyText(order.price), expected: moneyText(total) })
   const traffic = trafficFor(plan.trafficGigabytes, months)
-  if (traffic !== trafficGrant) {
-    problems.push(problem('term_traffic', { term, stored: orNull(trafficGrant), expected: orNull(traffic) }))
-  }
-  return problems
+  if (traffic !== trafficGrant)
+    yield problem('term_traffic', { term, stored: orNull(trafficGrant), expected: orNull(traffic) })
 }
 
 /** The refund that a term records must be the one in the ledger. */
-async function problemsOfRefunded(
-  deps: VpnDeps,
-  reader: Reader,
-  term: Term,
-  order: Order | undefined,
-): Promise<FindingProblem[]> {
+async function problemsOfRefunded(deps: VpnDeps, reader: Reader, term: Term, order: Order | undefined) {
   if (!order || order.chargeSeq === null) return []
   const refund = await deps.ledgerAudit.refundOf(reader, order.customer, order.chargeSeq)
   const given = refund?.note.startsWith(deletedNote) ? refund.amount : 0n

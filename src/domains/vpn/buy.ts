@@ -1,12 +1,12 @@
 import { type Bytes, bytes } from '../../core/bytes.ts'
 import { type Kopecks, toRoubles, zero } from '../../core/money.ts'
+import { Refusal } from '../../core/refusal.ts'
 import { assertCovers } from '../ledger/rules.ts'
 import type { PurchaseAnswer, PurchaseRequest, Receipt, Sale } from '../orders/index.ts'
 import { numberIn, type Plain, textIn, valueIn } from '../orders/rules.ts'
 import type { Buyer } from '../payments/index.ts'
 import { type Catalogue, priceVpn } from '../pricing/rules.ts'
 import { assertFresh, configure, type DeviceOrder, insertDevice } from './devices.ts'
-import { tooManySubscriptions } from './errors.ts'
 import {
   makeUuid,
   maxSubscriptions,
@@ -33,10 +33,8 @@ export type BoughtVpn = Receipt & {
   readonly config: string
 }
 
-type Offer = { readonly months: number; readonly total: Kopecks; readonly perMonth: Kopecks }
-
 /** The price of a number of months, or of every number that is sold. */
-export async function quote(deps: VpnDeps, months: number | undefined): Promise<Offer[]> {
+export async function quote(deps: VpnDeps, months: number | undefined) {
   const catalogue = await deps.pricing.current()
   const wanted = months === undefined ? [...(catalogue.vpn?.months.keys() ?? [])] : [months]
   return wanted.map((each) => {
@@ -60,7 +58,9 @@ export async function buy(
     assertOffered(deps, offering, order.location)
     const { total: price, plan } = priceVpn(catalogue, months)
     assertCovers(sale.account, price)
-    if ((await store.countOf(tx, customer)) >= maxSubscriptions) throw tooManySubscriptions(maxSubscriptions)
+    if ((await store.countOf(tx, customer)) >= maxSubscriptions) {
+      throw new Refusal('subscription_limit', { most: maxSubscriptions }, { charged: false })
+    }
     await assertFresh(deps, tx, customer, plan.deviceLimit)
     const uuid = makeUuid(nowMs, deps.random)
     const span = spanAfter(undefined, months, nowMs)

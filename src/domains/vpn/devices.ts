@@ -1,20 +1,11 @@
 import { bytes } from '../../core/bytes.ts'
 import { type CustomerId, makeId, type PeerId } from '../../core/ids.ts'
+import { Refusal, refuseField } from '../../core/refusal.ts'
 import { runningSince } from '../../core/stall-monitor.ts'
 import { makeKeyPair, readPublicKey } from '../../core/wireguard.ts'
 import type { Tx } from '../../db/transaction.ts'
 import { locationsOf, type Node } from '../fleet/rules.ts'
-import {
-  badPublicKey,
-  deviceLimitReached,
-  keyInUse,
-  noDevice,
-  noFreeAddress,
-  noLiveNode,
-  noSuchDevice,
-  notRunning,
-  tooManyFreshDevices,
-} from './errors.ts'
+import { keyInUse, noLiveNode, noSuchDevice } from './errors.ts'
 import {
   addressRestMs,
   configText,
@@ -52,25 +43,20 @@ export type DeviceOrder = {
 }
 
 /** A device's configuration and the location to which it connects. */
-export type Configuration = { readonly device: Peer; readonly location: string; readonly text: string }
+export type Configuration = ReturnType<typeof configure>
 
 const keyContext = (id: PeerId): string => `vpn device ${id} private key`
 
 export const privateKeyOf = (deps: VpnDeps, { id, sealedKey }: Peer): string | undefined =>
   sealedKey === null ? undefined : deps.vault.open(sealedKey, keyContext(id))
 
-function makeKeys(
-  deps: VpnDeps,
-  id: PeerId,
-  own: string | undefined,
-  nodes: readonly Node[],
-): Pick<Peer, 'publicKey' | 'sealedKey' | 'ownKey'> {
+function makeKeys(deps: VpnDeps, id: PeerId, own: string | undefined, nodes: readonly Node[]) {
   if (own === undefined) {
     const { publicKey, privateKey } = makeKeyPair(deps.random, deps.publicKeyOf)
     return { publicKey, sealedKey: deps.vault.seal(privateKey, keyContext(id)), ownKey: false }
   }
   const publicKey = readPublicKey(own)
-  if (publicKey === undefined) throw badPublicKey()
+  if (publicKey === undefined) throw refuseField('public_key', 'wireguard_key')
   if (nodes.some((node) => node.publicKey === publicKey)) throw keyInUse()
   return { publicKey, sealedKey: null, ownKey: true }
 }
@@ -79,7 +65,8 @@ function makeKeys(
 export async function assertFresh(deps: VpnDeps, tx: Tx, customer: CustomerId, bought: number): Promise<void> {
   const nowMs = deps.clock()
   const max = maxFreshDevices((await store.sumDeviceLimits(tx, customer, nowMs)) + bought)
-  if ((await peers.countSince(tx, customer, nowMs - freshWithinMs)) >= max) throw tooManyFreshDevices(max)
+  if ((await peers.countSince(tx, customer, nowMs - freshWithinMs)) < max) return
+  throw new Refusal('daily_device_limit', { most: max }, { most_in_a_day: max, charged: false })
 }
 
 /** Inserts a device with keys and addresses. The caller has locked the subscription. */
@@ -94,7 +81,7 @@ export async function insertDevice(
   const id = makeId('peer', nowMs, deps.random)
   const keys = makeKeys(deps, id, order.publicKey, of.nodes)
   const ipv4 = await peers.takeAddress(tx, rangeOf(pool), id, nowMs)
-  if (ipv4 === undefined) throw noFreeAddress()
+  if (ipv4 === undefined) throw new Refusal('no_vpn_address_free', {}, { charged: false })
   const peer: Peer = {
     id,
     subscription: of.subscription,
@@ -124,31 +111,18 @@ export async function removeAll(deps: VpnDeps, tx: Tx, devices: readonly Pick<Pe
 }
 
 /** A device's configuration for the named location, or its own; for any location if its own has no node any more. */
-export function configure(
-  deps: VpnDeps,
-  device: Peer,
-  nodes: readonly Node[],
-  location: string | undefined,
-): Configuration {
+export function configure(deps: VpnDeps, device: Peer, nodes: readonly Node[], location: string | undefined) {
   const { tunnel } = deps.settings
   const own = location ?? device.location ?? undefined
   const isKnown = location !== undefined || locationsOf(nodes).some((each) => each.name === own)
   const node = nodeOf(device, nodesAt(nodes, isKnown ? own : undefined), runningSince(deps))
   if (!node || node.publicKey === null) throw noLiveNode()
   const peerNode = { name: node.name, publicKey: node.publicKey, endpoint: node.endpoint ?? tunnel.endpoint }
-  return {
-    device,
-    location: node.location,
-    text: configText(device, privateKeyOf(deps, device), peerNode, tunnel),
-  }
+  return { device, location: node.location, text: configText(device, privateKeyOf(deps, device), peerNode, tunnel) }
 }
 
 /** Adds a device. Account and subscription are locked, so that the last free slot is taken once. */
-export async function addDevice(
-  deps: VpnDeps,
-  customer: CustomerId,
-  order: DeviceOrder & SubscriptionChoice,
-): Promise<{ view: View; configuration: Configuration }> {
+export async function addDevice(deps: VpnDeps, customer: CustomerId, order: DeviceOrder & SubscriptionChoice) {
   const offering = await loadOffering(deps)
   const { nodes } = offering
   assertOffered(deps, offering, order.location)
@@ -159,8 +133,12 @@ export async function addDevice(
     const { uuid, deviceLimit } = subscription
     const devices = await peers.listHeld(tx, [uuid])
     const status = statusOf(subscription, devices.length, deps.clock())
-    if (status === 'EXPIRED' || status === 'DISABLED') throw notRunning(status)
-    if (devices.length >= deviceLimit) throw deviceLimitReached(deviceLimit)
+    if (status === 'EXPIRED' || status === 'DISABLED') {
+      throw new Refusal('subscription_not_active', { status }, { status, charged: false })
+    }
+    if (devices.length >= deviceLimit) {
+      throw new Refusal('device_limit', { limit: deviceLimit }, { device_limit: deviceLimit, charged: false })
+    }
     await assertFresh(deps, tx, customer, 0)
     const device = await insertDevice(deps, tx, { subscription: uuid, held: devices.length, nodes }, order)
     return {
@@ -191,30 +169,27 @@ export async function configuration(
   deps: VpnDeps,
   customer: CustomerId,
   which: SubscriptionChoice & { readonly location?: string | undefined },
-): Promise<{ uuid: SubscriptionId; configuration: Configuration }> {
+) {
   const { uuid } = await load(deps, customer, which)
-  const device = await loadDevice(deps, uuid, which.device)
+  const device = deviceIn(await peers.listHeld(deps.db, [uuid]), which.device)
+  if (!device) throw which.device === undefined ? new Refusal('vpn_device_missing') : noSuchDevice()
   return { uuid, configuration: configure(deps, device, await nodesOf(deps), which.location) }
 }
 
-async function loadDevice(deps: VpnDeps, uuid: SubscriptionId, device: PeerId | undefined): Promise<Peer> {
-  const devices = await peers.listHeld(deps.db, [uuid])
-  const found = devices.find((each) => device === undefined || each.id === device)
-  if (!found) throw device === undefined ? noDevice() : noSuchDevice()
-  return found
-}
+const deviceIn = (devices: readonly Peer[], id: PeerId | undefined): Peer | undefined =>
+  devices.find((each) => id === undefined || each.id === id)
 
 /** What a secret link shows; undefined for a text that is not a link now. */
 export async function openLink(
   deps: VpnDeps,
   secret: string,
   which: { readonly device?: PeerId | undefined; readonly location?: string | undefined },
-): Promise<{ view: View; configuration: Configuration | undefined } | undefined> {
+) {
   const subscription = await findByLink(deps, secret)
   if (!subscription) return undefined
   const devices = await peers.listHeld(deps.db, [subscription.uuid])
   const nodes = await nodesOf(deps)
-  const device = devices.find((each) => which.device === undefined || each.id === which.device)
+  const device = deviceIn(devices, which.device)
   return {
     view: view(deps, subscription, devices, nodes),
     configuration: device && configure(deps, device, nodes, which.location),

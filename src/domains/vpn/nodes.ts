@@ -22,13 +22,11 @@ import * as peers from './store-peers.ts'
 import type { VpnDeps } from './subscriptions.ts'
 
 type PeerCounts = ReportBody['peers']
-
 const forgottenAtOnce = 500
 
 /** The state that VPN nodes read of devices, and the counts that they report. Every node knows every device. */
 export function createVpnNodes(deps: VpnDeps): NodeSide & Required<Pick<NodeSide, 'setup'>> {
-  const { db, clock } = deps
-
+  const { db } = deps
   return {
     kind: 'vpn',
 
@@ -71,7 +69,7 @@ export function createVpnNodes(deps: VpnDeps): NodeSide & Required<Pick<NodeSide
 
     ...bind(deps, { forgetUsage }),
 
-    touch: (tx, customer) => peers.touchDevices(tx, customer, clock()),
+    touch: (tx, customer) => peers.touchDevices(tx, customer, deps.clock()),
   }
 }
 
@@ -94,10 +92,8 @@ function toRow({ clock }: VpnDeps, of: peers.NodePeerRow, isBlocked: boolean): S
 
 /** Adds new counts to devices and subscriptions. Reaching the traffic limit makes nodes read the devices again. */
 async function takeCounts(deps: VpnDeps, tx: Tx, node: string, boot: string, reported: PeerCounts): Promise<void> {
-  const owners = await peers.findOwners(
-    tx,
-    reported.map((each) => each.id),
-  )
+  const ids = reported.map((each) => each.id)
+  const owners = await peers.findOwners(tx, ids)
   const known = reported.filter((each) => owners.has(each.id))
   const counts = known.map((each) => ({
     subject: each.id,
@@ -116,10 +112,10 @@ async function takeCounts(deps: VpnDeps, tx: Tx, node: string, boot: string, rep
   for (const before of await store.lockMany(tx, uuids.toSorted())) {
     let [received, sent] = [0n, 0n]
     for (const id of byOwner.get(before.uuid) ?? []) {
-      const of = { received: added.get(id)?.received ?? bytes(0n), sent: added.get(id)?.sent ?? bytes(0n) }
-      peers.addUsage(tx, id, { ...of, lastHandshakeAt: handshakes.get(id) ?? null })
+      const of = added.get(id) ?? { received: 0n, sent: 0n }
+      peers.addUsage(tx, id, of.received, of.sent, handshakes.get(id) ?? null)
       const { ipv4 = 0n, removedAt = null } = owners.get(id) ?? {}
-      if (removedAt !== null) peers.restLonger(tx, { ipv4, untilAt: removedAt + addressRestMs })
+      if (removedAt !== null) peers.restLonger(tx, ipv4, removedAt + addressRestMs)
       received += of.received
       sent += of.sent
     }
@@ -133,16 +129,14 @@ async function takeCounts(deps: VpnDeps, tx: Tx, node: string, boot: string, rep
 /** Takes bytes off devices and subscriptions, and recomputes the traffic limit. */
 async function takeOff(deps: VpnDeps, tx: Tx, forgotten: Awaited<ReturnType<Traffic['counts']['disbelieve']>>) {
   if (forgotten.length === 0) return
-  const owners = await peers.findOwners(
-    tx,
-    forgotten.map((each) => each.subject),
-  )
+  const ids = forgotten.map((each) => each.subject)
+  const owners = await peers.findOwners(tx, ids)
   const byOwner = Map.groupBy(forgotten, (each) => owners.get(each.subject)?.uuid)
   const uuids = [...byOwner.keys()].filter((uuid) => uuid !== undefined)
   for (const before of await store.lockMany(tx, uuids.toSorted())) {
     let [received, sent] = [0n, 0n]
     for (const each of byOwner.get(before.uuid) ?? []) {
-      peers.addUsage(tx, each.subject, { received: -each.received, sent: -each.sent, lastHandshakeAt: null })
+      peers.addUsage(tx, each.subject, -each.received, -each.sent, null)
       received += each.received
       sent += each.sent
     }

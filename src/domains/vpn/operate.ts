@@ -1,9 +1,10 @@
 import type { Address } from '../../core/address.ts'
+import { Refusal } from '../../core/refusal.ts'
 import { toIso } from '../../core/time.ts'
 import type { Node } from '../fleet/rules.ts'
 import type { ActionAnswer } from '../orders/index.ts'
 import type { Order } from '../orders/rules.ts'
-import { noSuchSubscription, noSuchVpnNode, otherLocation } from './errors.ts'
+import { noSuchSubscription } from './errors.ts'
 import { subscriptionOf } from './refund.ts'
 import type { SubscriptionId, View } from './rules.ts'
 import * as store from './store.ts'
@@ -31,11 +32,11 @@ export const setDisabled = (deps: VpnDeps, uuid: SubscriptionId, disabled: boole
  */
 export const move = (deps: VpnDeps, uuid: SubscriptionId, to: Node): Promise<{ devices: number }> =>
   deps.db.transact(async (tx) => {
-    if (to.kind !== 'vpn' || to.state !== 'open') throw noSuchVpnNode()
+    if (to.kind !== 'vpn' || to.state !== 'open') throw new Refusal('vpn_node_not_found')
     if (!(await store.lockSubscription(tx, uuid))) throw noSuchSubscription()
     const devices = await peers.listHeld(tx, [uuid])
-    const elsewhere = devices.find(({ location }) => location !== null && location !== to.location)
-    if (elsewhere) throw otherLocation(elsewhere.location ?? '', to.location)
+    const chosen = devices.find(({ location }) => location !== null && location !== to.location)?.location
+    if (chosen) throw new Refusal('device_location_differs', { chosen, offered: to.location })
     const ids = devices.map((peer) => peer.id)
     await peers.writeNode(tx, ids, to.id, deps.clock())
     return { devices: devices.length }
@@ -46,14 +47,8 @@ export async function delivered(deps: VpnDeps, order: Order): Promise<ActionAnsw
   const uuid = subscriptionOf(order)
   const found = uuid === undefined ? undefined : await store.findSubscription(deps.db, uuid)
   if (!found) return []
-  return [
-    {
-      uuid: found.uuid,
-      expires_at: toIso(found.expiresAt),
-      rx_bytes: Number(found.received),
-      tx_bytes: Number(found.sent),
-    },
-  ]
+  const { expiresAt, received, sent } = found
+  return [{ uuid: found.uuid, expires_at: toIso(expiresAt), rx_bytes: Number(received), tx_bytes: Number(sent) }]
 }
 
 /** Which devices had an address inside the tunnel between two moments, both included. */

@@ -1,26 +1,21 @@
 import type { CustomerId } from '../../core/ids.ts'
 import { type Kopecks, toRoubles, total } from '../../core/money.ts'
+import { Refusal } from '../../core/refusal.ts'
 import type { Tx } from '../../db/transaction.ts'
 import type { Ending } from '../orders/index.ts'
 import { type Order, textIn } from '../orders/rules.ts'
 import { product } from './buy.ts'
 import { removeAll } from './devices.ts'
-import { noSuchSubscription, onlyUnused, subscriptionDisabled } from './errors.ts'
+import { noSuchSubscription, subscriptionDisabled } from './errors.ts'
 import { deletedNote, readUuid, refundOf, type Subscription, type SubscriptionId, trafficLeft } from './rules.ts'
 import * as store from './store.ts'
 import * as peers from './store-peers.ts'
 import { lock, onlyOf, type VpnDeps } from './subscriptions.ts'
 
-type Ended = { readonly uuid: SubscriptionId; readonly refunded: Kopecks; readonly balance: Kopecks }
-
 /** Ends a subscription: devices are removed, keys erased, and the unused part of the price is given back. */
-export const deleteSubscription = (
-  deps: VpnDeps,
-  customer: CustomerId,
-  uuid: SubscriptionId | undefined,
-): Promise<Ended> =>
+export const deleteSubscription = (deps: VpnDeps, customer: CustomerId, uuid: SubscriptionId | undefined) =>
   deps.db.transact(async (tx) => {
-    // The account is locked first, as in a purchase, so that renewal and deletion take turns.
+    // The account is locked first, as in a purchase, so that renewal and deletion are serialised.
     const account = await deps.ledger.lock(tx, customer)
     const found = await lock(deps, tx, customer, { uuid: uuid ?? onlyOf(await store.listOf(tx, customer)) })
     if (found.disabledAt !== null) throw subscriptionDisabled()
@@ -31,7 +26,7 @@ export const deleteSubscription = (
 export const endingOf = (deps: VpnDeps): Ending => ({
   product,
   async endOrder(tx, order, how) {
-    if (how === 'whole') throw onlyUnused()
+    if (how === 'whole') throw new Refusal('subscription_refund_is_unused_part')
     const bought = subscriptionOf(order)
     if (bought === undefined) throw noSuchSubscription()
     const account = await deps.ledger.lock(tx, order.customer)
@@ -45,7 +40,7 @@ export const endingOf = (deps: VpnDeps): Ending => ({
 export const subscriptionOf = (order: Order): SubscriptionId | undefined =>
   readUuid(textIn(order.calculation, 'uuid') ?? '')
 
-async function end(deps: VpnDeps, tx: Tx, of: Subscription, balance: Kopecks): Promise<Ended> {
+async function end(deps: VpnDeps, tx: Tx, of: Subscription, balance: Kopecks) {
   const nowMs = deps.clock()
   const given = await refundTerms(deps, tx, of, nowMs)
   await removeAll(deps, tx, await peers.listHeld(tx, [of.uuid]))

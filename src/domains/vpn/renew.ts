@@ -4,7 +4,7 @@ import type { PurchaseAnswer, PurchaseRequest, Sale } from '../orders/index.ts'
 import { priceVpn } from '../pricing/rules.ts'
 import { type BoughtVpn, charge, product, termOf } from './buy.ts'
 import { configure, insertDevice, removeAll } from './devices.ts'
-import { noLongerDue, noSuchSubscription, subscriptionDisabled } from './errors.ts'
+import { noSuchSubscription, subscriptionDisabled } from './errors.ts'
 import {
   byImportance,
   deviceLimitAfter,
@@ -82,7 +82,7 @@ async function extend(
   }
   store.writeRenewal(tx, after)
   store.insertTerm(tx, termOf(sale, catalogue, { uuid, seq, months, span, used }))
-  // A swept subscription has no device; it gets one, because the answer carries a configuration.
+  // A swept subscription has no device; it gets one, because the answer contains a configuration.
   const first = held[0] ?? (await insertDevice(deps, tx, { subscription: uuid, held: 0, nodes }, {}))
   peers.touchPeers(tx, uuid, nowMs)
   return {
@@ -135,7 +135,8 @@ async function renewOne(deps: VpnDeps, due: Subscription): Promise<'renewed' | '
   const by = await deps.customers.payerOf(due.customer, due.renewToken)
   const request = { by, key: undefined, automatic: true } as const
   const input = { uuid: due.uuid, period: due.autoRenewMonths, automatic: true }
-  const late = noLongerDue()
+  // Another process has renewed the subscription.
+  const late = new Refusal('renewal_not_due', {}, { charged: false })
   try {
     const offering = await loadOffering(deps)
     await deps.orders.sell(request, { product, action: 'renew', input }, async (sale) => {

@@ -3,16 +3,15 @@ import { type Bytes, bytes, bytesInGigabyte } from '../../core/bytes.ts'
 import { addMonths } from '../../core/calendar.ts'
 import type { CustomerId, OrderId, PeerId, RandomBytes, TokenId } from '../../core/ids.ts'
 import { type Kopecks, kopecks } from '../../core/money.ts'
+import { Refusal } from '../../core/refusal.ts'
 import type { RunningSince } from '../../core/stall-monitor.ts'
 import { chooseNode, type Endpoint, type Node } from '../fleet/rules.ts'
-import { tooFarAhead } from './errors.ts'
 
 declare const subscriptionId: unique symbol
 export type SubscriptionId = string & { readonly [subscriptionId]: true }
 
 export type Status = 'ACTIVE' | 'EXPIRED' | 'DISABLED' | 'LIMITED'
 export type Limit = 'traffic' | 'devices'
-type RefundRule = 'pro_rata' | 'none'
 
 export type Subscription = {
   readonly uuid: SubscriptionId
@@ -51,7 +50,7 @@ export type Term = {
   readonly endsAt: number
   readonly trafficGrant: Bytes | null
   readonly usedBefore: Bytes
-  readonly refund: RefundRule
+  readonly refund: 'pro_rata' | 'none'
   readonly refunded: Kopecks
 }
 
@@ -167,20 +166,20 @@ export const isRunning = (of: Ranked, nowMs: number): boolean => of.disabledAt =
 
 type Ranked = Pick<Subscription, 'uuid' | 'disabledAt' | 'expiresAt'>
 
-export type Span = { readonly startsAt: number; readonly endsAt: number; readonly anchorDay: number }
+export type Span = ReturnType<typeof spanAfter>
 
 /** The time that months add: from the end of a running term, or from now, which makes today the anchor day. */
 export function spanAfter(
-  running: { readonly expiresAt: number; readonly anchorDay: number } | undefined,
+  running: Pick<Subscription, 'expiresAt' | 'anchorDay'> | undefined,
   months: number,
   nowMs: number,
-): Span {
+) {
   const continues = running && running.expiresAt >= nowMs
   const startsAt = continues ? running.expiresAt : nowMs
   const anchorDay = continues ? running.anchorDay : new Date(nowMs).getUTCDate()
   const endsAt = addMonths(startsAt, months, anchorDay)
-  if (endsAt > addMonths(nowMs, maxYearsAhead * 12)) throw tooFarAhead(maxYearsAhead)
-  return { startsAt, endsAt, anchorDay }
+  if (endsAt <= addMonths(nowMs, maxYearsAhead * 12)) return { startsAt, endsAt, anchorDay }
+  throw new Refusal('paid_too_far_ahead', { years: maxYearsAhead }, { charged: false })
 }
 
 /** The traffic that comes with a number of months; null is no limit. */
@@ -277,10 +276,10 @@ export const isLinkSecret = (text: string): boolean => /^[A-Za-z0-9_-]{32}$/.tes
 export type TunnelPool = { readonly v4: Prefix; readonly v6: Prefix }
 
 /** The numbers of the IPv4 addresses that devices may have. */
-export type AddressRange = { readonly first: bigint; readonly last: bigint }
+export type AddressRange = ReturnType<typeof rangeOf>
 
 /** All of the block but its base address, the node's address after it, and the broadcast address at its end. */
-export function rangeOf(pool: TunnelPool): AddressRange {
+export function rangeOf(pool: TunnelPool) {
   const base = addressToNumber(pool.v4.base)
   return { first: base + 2n, last: base + (1n << BigInt(32 - pool.v4.length)) - 2n }
 }

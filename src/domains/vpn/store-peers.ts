@@ -1,10 +1,10 @@
 import { type Address, addressToNumber, formatAddress } from '../../core/address.ts'
 import type { CustomerId, PeerId } from '../../core/ids.ts'
-import { big, bytes, columnsOf, flag, idColumn, int, orNull, type Row, textColumn } from '../../db/columns.ts'
-import { list, numberOrNull, sendRows } from '../../db/rows.ts'
+import { big, bytes, columnsOf, flag, idColumn, int, orNull, textColumn, valuesOf } from '../../db/columns.ts'
+import { list, sendRows } from '../../db/rows.ts'
 import { ConstraintViolation, type Reader, type Tx } from '../../db/transaction.ts'
 import { keyInUse } from './errors.ts'
-import type { AddressRange, Peer, Subscription, SubscriptionId } from './rules.ts'
+import type { AddressRange, Peer, SubscriptionId } from './rules.ts'
 import { count, size } from './store.ts'
 
 const columns = columnsOf<Peer>({
@@ -34,12 +34,7 @@ const maxLooks = 3
  * Assigns a free, rested address to a device, the longest rested first; undefined when the pool is used up. SKIP LOCKED
  * keeps two transactions from taking the same one. If no row is free, the next addresses of the block are inserted.
  */
-export async function takeAddress(
-  tx: Tx,
-  range: AddressRange,
-  peer: PeerId,
-  nowMs: number,
-): Promise<bigint | undefined> {
+export async function takeAddress(tx: Tx, range: AddressRange, peer: PeerId, nowMs: number) {
   for (let look = 0; look < maxLooks; look += 1) {
     const row = await tx.first<{ ipv4: bigint }>(
       `UPDATE vpn_addresses SET peer_id = $4 WHERE ipv4 =
@@ -56,11 +51,11 @@ export async function takeAddress(
 
 /** Inserts the next addresses of the block. A concurrent insert of the same rows waits and then changes nothing. */
 async function carve(tx: Tx, range: AddressRange): Promise<boolean> {
-  const row = await tx.first<{ last: bigint | null }>(
-    'SELECT MAX(ipv4) AS last FROM vpn_addresses WHERE ipv4 BETWEEN $1 AND $2',
+  const row = await tx.first<{ next: bigint | null }>(
+    'SELECT MAX(ipv4) + 1 AS next FROM vpn_addresses WHERE ipv4 BETWEEN $1 AND $2',
     [range.first, range.last],
   )
-  const from = row?.last === null || row?.last === undefined ? range.first : row.last + 1n
+  const from = row?.next ?? range.first
   const left = range.last - from + 1n
   if (left <= 0n) return false
   const length = left < BigInt(carveAtOnce) ? Number(left) : carveAtOnce
@@ -70,11 +65,7 @@ async function carve(tx: Tx, range: AddressRange): Promise<boolean> {
 }
 
 /** Frees devices' addresses: each rests until `used` if its device used it, else until `unused`. */
-export function restAddresses(
-  tx: Tx,
-  peers: readonly PeerId[],
-  until: { readonly used: number; readonly unused: number },
-): void {
+export function restAddresses(tx: Tx, peers: readonly PeerId[], until: { used: number; unused: number }): void {
   for (const peer of peers) {
     tx.send(
       `UPDATE vpn_addresses SET peer_id = NULL, free_at =
@@ -88,11 +79,9 @@ export function restAddresses(
 }
 
 /** Prolongs the rest of a removed device's address whose use a node reported late, unless it is assigned again. */
-export function restLonger(tx: Tx, removed: { readonly ipv4: bigint; readonly untilAt: number }): void {
-  tx.send('UPDATE vpn_addresses SET free_at = $2 WHERE ipv4 = $1 AND peer_id IS NULL AND free_at < $2', [
-    removed.ipv4,
-    removed.untilAt,
-  ])
+export function restLonger(tx: Tx, ipv4: bigint, untilAt: number): void {
+  const sql = 'UPDATE vpn_addresses SET free_at = $2 WHERE ipv4 = $1 AND peer_id IS NULL AND free_at < $2'
+  tx.send(sql, [ipv4, untilAt])
 }
 
 /** How many devices a customer has added since a moment, removed ones and deleted subscriptions included. */
@@ -123,37 +112,32 @@ export async function writeNode(tx: Tx, ids: readonly PeerId[], node: string, no
 /** The devices that subscriptions hold, oldest first. */
 export async function listHeld(reader: Reader, uuids: readonly SubscriptionId[]): Promise<Peer[]> {
   if (uuids.length === 0) return []
-  const rows = await reader.all<Row>(
+  return columns.all(
+    reader,
     `SELECT * FROM vpn_peers WHERE subscription_uuid IN (${list(uuids.length)}) AND removed_at IS NULL
      ORDER BY subscription_uuid, id`,
     uuids,
   )
-  return rows.map(columns.read)
 }
 
 /** Every device of subscriptions, removed ones too, for `verify`. */
 export async function listAll(reader: Reader, uuids: readonly SubscriptionId[]): Promise<Peer[]> {
   if (uuids.length === 0) return []
-  const rows = await reader.all<Row>(
+  return columns.all(
+    reader,
     `SELECT * FROM vpn_peers WHERE subscription_uuid IN (${list(uuids.length)}) ORDER BY subscription_uuid, id`,
     uuids,
   )
-  return rows.map(columns.read)
 }
 
 /** The subscription of a customer's device; undefined for another customer's device. */
-export async function findOwner(
-  reader: Reader,
-  customer: CustomerId,
-  peer: PeerId,
-): Promise<SubscriptionId | undefined> {
-  const row = await reader.first<{ subscription_uuid: SubscriptionId }>(
+export const findOwner = (reader: Reader, customer: CustomerId, peer: PeerId): Promise<SubscriptionId | undefined> =>
+  valuesOf(idColumn<SubscriptionId>('subscription_uuid')).first(
+    reader,
     `SELECT p.subscription_uuid FROM vpn_peers p JOIN vpn_subscriptions s ON s.uuid = p.subscription_uuid
      WHERE p.id = $1 AND p.removed_at IS NULL AND s.customer_id = $2 AND s.deleted_at IS NULL`,
     [peer, customer],
   )
-  return row?.subscription_uuid
-}
 
 /** Marks devices as removed and erases their private keys. Their byte totals stay. */
 export async function removePeers(tx: Tx, ids: readonly PeerId[], nowMs: number): Promise<void> {
@@ -166,67 +150,49 @@ export async function removePeers(tx: Tx, ids: readonly PeerId[], nowMs: number)
 }
 
 /** Raises `changed_at`, so that nodes read a subscription's devices again. */
-export function touchPeers(tx: Tx, uuid: SubscriptionId, nowMs: number): void {
+export const touchPeers = (tx: Tx, uuid: SubscriptionId, nowMs: number): void =>
   tx.send('UPDATE vpn_peers SET changed_at = $2 WHERE subscription_uuid = $1 AND removed_at IS NULL', [uuid, nowMs])
-}
 
-/** The subscription of a device; `carried` is the subscription's byte total. */
-export type PeerOwner = {
-  readonly uuid: SubscriptionId
-  readonly ipv4: bigint
-  readonly removedAt: number | null
-  readonly usedBytes: bigint
-}
+const owners = columnsOf({
+  id: textColumn('id'),
+  uuid: idColumn<SubscriptionId>('subscription_uuid'),
+  ipv4: big('ipv4'),
+  removedAt: orNull(int('removed_at')),
+  usedBytes: big('used'),
+})
 
-/** The subscriptions of these devices, removed devices included; unknown ids are left out. */
-export async function findOwners(reader: Reader, ids: readonly string[]): Promise<Map<string, PeerOwner>> {
-  const rows = await reader.all<{
-    id: string
-    subscription_uuid: SubscriptionId
-    ipv4: bigint
-    removed_at: bigint | null
-    carried: bigint
-  }>(
-    `SELECT p.id, p.subscription_uuid, p.ipv4, p.removed_at, s.received + s.sent AS carried
+/** The subscriptions of these devices with their byte totals, removed devices included; unknown ids are left out. */
+export async function findOwners(reader: Reader, ids: readonly string[]) {
+  const found = await owners.all(
+    reader,
+    `SELECT p.id, p.subscription_uuid, p.ipv4, p.removed_at, s.received + s.sent AS used
      FROM vpn_peers p JOIN vpn_subscriptions s ON s.uuid = p.subscription_uuid WHERE p.id IN (${list(ids.length)})`,
     ids,
   )
-  return new Map(
-    rows.map((row) => {
-      const { subscription_uuid: uuid } = row
-      return [row.id, { uuid, ipv4: row.ipv4, removedAt: numberOrNull(row.removed_at), usedBytes: row.carried }]
-    }),
-  )
+  return new Map(found.map((each) => [each.id, each]))
 }
 
 /** Adds to a device's totals; negative numbers take bytes off. The time of the last handshake only moves forward. */
-export function addUsage(
-  tx: Tx,
-  id: string,
-  of: { received: bigint; sent: bigint; lastHandshakeAt: number | null },
-): void {
+export const addUsage = (tx: Tx, id: string, received: bigint, sent: bigint, lastHandshakeAt: number | null): void =>
   tx.send(
     `UPDATE vpn_peers SET received = received + $2, sent = sent + $3, last_handshake_at =
        CASE WHEN CAST($4 AS BIGINT) IS NULL OR last_handshake_at >= $4 THEN last_handshake_at ELSE $4 END
      WHERE id = $1`,
-    [id, of.received, of.sent, of.lastHandshakeAt],
+    [id, received, sent, lastHandshakeAt],
   )
-}
+
+const holders = columnsOf({
+  id: textColumn('id'),
+  subscription: textColumn('uuid'),
+  customer: idColumn<CustomerId>('customer_id'),
+  createdAt: int('created_at'),
+  removedAt: orNull(int('removed_at')),
+})
 
 /** Which devices had an address inside the tunnel between two moments, both included, the oldest first. */
-export async function holdersBetween(
-  reader: Reader,
-  address: Address,
-  from: number,
-  to: number,
-): Promise<{ id: string; subscription: string; customer: CustomerId; createdAt: number; removedAt: number | null }[]> {
-  const rows = await reader.all<{
-    id: string
-    uuid: string
-    customer_id: CustomerId
-    created_at: bigint
-    removed_at: bigint | null
-  }>(
+export const holdersBetween = (reader: Reader, address: Address, from: number, to: number) =>
+  holders.all(
+    reader,
     `SELECT vpn_peers.id, vpn_subscriptions.uuid, vpn_subscriptions.customer_id, vpn_peers.created_at,
        vpn_peers.removed_at
      FROM vpn_peers JOIN vpn_subscriptions ON vpn_subscriptions.uuid = vpn_peers.subscription_uuid
@@ -235,25 +201,13 @@ export async function holdersBetween(
      ORDER BY vpn_peers.created_at, vpn_peers.id LIMIT 1000`,
     [formatAddress(address), address.version === 4 ? addressToNumber(address) : null, from, to],
   )
-  return rows.map((row) => ({
-    id: row.id,
-    subscription: row.uuid,
-    customer: row.customer_id,
-    createdAt: Number(row.created_at),
-    removedAt: numberOrNull(row.removed_at),
-  }))
-}
 
 /** A device with the fields of its subscription that decide whether nodes forward its packets. */
-export type NodePeerRow = Pick<Peer, 'id' | 'publicKey' | 'ipv4' | 'ipv6' | 'removedAt' | 'changedAt'> &
-  Pick<
-    Subscription,
-    'customer' | 'expiresAt' | 'disabledAt' | 'deletedAt' | 'speedMegabits' | 'trafficLimit' | 'received' | 'sent'
-  >
+export type NodePeerRow = ReturnType<typeof changed.read>
 
-const changed = columnsOf<NodePeerRow>({
-  id: idColumn('id'),
-  customer: idColumn('customer_id'),
+const changed = columnsOf({
+  id: idColumn<PeerId>('id'),
+  customer: idColumn<CustomerId>('customer_id'),
   publicKey: textColumn('public_key'),
   ipv4: big('ipv4'),
   ipv6: textColumn('ipv6'),
@@ -269,13 +223,14 @@ const changed = columnsOf<NodePeerRow>({
 })
 
 /** Devices that changed after a position, earliest change first; with `heldOnly` removed ones are left out. */
-export async function pageChanged(
+export const pageChanged = (
   reader: Reader,
   after: { changedAt: number; id: string },
   limit: number,
   heldOnly: boolean,
-): Promise<NodePeerRow[]> {
-  const rows = await reader.all<Row>(
+): Promise<NodePeerRow[]> =>
+  changed.all(
+    reader,
     `SELECT p.id, s.customer_id, p.public_key, p.ipv4, p.ipv6, p.removed_at, p.changed_at, s.expires_at, s.disabled_at,
        s.deleted_at, s.speed_mbit, s.traffic_limit, s.received, s.sent
      FROM vpn_peers p JOIN vpn_subscriptions s ON s.uuid = p.subscription_uuid
@@ -283,8 +238,6 @@ export async function pageChanged(
      ORDER BY p.changed_at, p.id LIMIT $3`,
     [after.changedAt, after.id, limit],
   )
-  return rows.map(changed.read)
-}
 
 /** Differs from what it was whenever a device changed at `sinceAt` or later. */
 export async function changeMark(reader: Reader, sinceAt: number): Promise<string> {
@@ -297,10 +250,9 @@ export async function changeMark(reader: Reader, sinceAt: number): Promise<strin
 }
 
 /** Raises `changed_at`, so that nodes read all devices of a customer again. */
-export function touchDevices(tx: Tx, customer: CustomerId, nowMs: number): void {
+export const touchDevices = (tx: Tx, customer: CustomerId, nowMs: number): void =>
   tx.send(
     `UPDATE vpn_peers SET changed_at = $2 WHERE removed_at IS NULL
        AND subscription_uuid IN (SELECT uuid FROM vpn_subscriptions WHERE customer_id = $1)`,
     [customer, nowMs],
   )
-}

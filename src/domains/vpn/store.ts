@@ -11,14 +11,13 @@ import {
   money,
   oneOf,
   orNull,
-  type Row,
   textColumn,
+  valuesOf,
 } from '../../db/columns.ts'
 import { list } from '../../db/rows.ts'
 import type { Reader, Tx, Value } from '../../db/transaction.ts'
 import type { Subscription, SubscriptionId, Term } from './rules.ts'
 
-/** A number of bytes. */
 export const size = (name: string): Column<Bytes> => ({
   name,
   read: (value) => toBytes(big(name).read(value)),
@@ -61,155 +60,122 @@ const terms = columnsOf<Term>({
   refunded: money('refunded'),
 })
 
-export function insertSubscription(tx: Tx, of: Subscription): void {
+export const insertSubscription = (tx: Tx, of: Subscription): void =>
   tx.send(`INSERT INTO vpn_subscriptions (${subscriptions.names}) VALUES (${list(19)})`, subscriptions.values(of))
-}
 
 /** Writes what a renewal changes. The caller has locked the row. */
-export function writeRenewal(tx: Tx, of: Subscription): void {
+export const writeRenewal = (tx: Tx, of: Subscription): void =>
   tx.send(
     `UPDATE vpn_subscriptions SET anchor_day = $2, expires_at = $3, device_limit = $4, traffic_limit = $5,
        speed_mbit = $6, renew_after = 0, renew_problem = NULL, swept_at = NULL WHERE uuid = $1`,
     [of.uuid, of.anchorDay, of.expiresAt, of.deviceLimit, of.trafficLimit, of.speedMegabits],
   )
-}
 
 /** An order pays for one term at most: a second one with its id fails here. */
-export function insertTerm(tx: Tx, term: Term): void {
+export const insertTerm = (tx: Tx, term: Term): void =>
   tx.send(`INSERT INTO vpn_terms (${terms.names}) VALUES (${list(11)})`, terms.values(term))
-}
 
 export async function listTerms(reader: Reader, uuids: readonly SubscriptionId[]): Promise<Term[]> {
   if (uuids.length === 0) return []
-  const rows = await reader.all<Row>(
+  return terms.all(
+    reader,
     `SELECT * FROM vpn_terms WHERE subscription_uuid IN (${list(uuids.length)}) ORDER BY subscription_uuid, seq`,
     uuids,
   )
-  return rows.map(terms.read)
 }
 
 export const countTerms = (reader: Reader): Promise<number> => count(reader, 'SELECT COUNT(*) AS n FROM vpn_terms')
 
-/** The number that a `SELECT … AS n` answers. */
-export async function count(reader: Reader, sql: string, values: readonly Value[] = []): Promise<number> {
-  return Number((await reader.first<{ n: bigint }>(sql, values))?.n ?? 0n)
-}
+const counts = valuesOf(int('n'))
 
-export function writeRefund(tx: Tx, term: Term, amount: Kopecks): void {
-  tx.send('UPDATE vpn_terms SET refunded = $3 WHERE subscription_uuid = $1 AND seq = $2', [
-    term.subscription,
-    term.seq,
-    amount,
-  ])
+/** The number that a `SELECT … AS n` answers. */
+export const count = async (reader: Reader, sql: string, values: readonly Value[] = []): Promise<number> =>
+  (await counts.first(reader, sql, values)) ?? 0
+
+export function writeRefund(tx: Tx, { subscription, seq }: Term, amount: Kopecks): void {
+  const sql = 'UPDATE vpn_terms SET refunded = $3 WHERE subscription_uuid = $1 AND seq = $2'
+  tx.send(sql, [subscription, seq, amount])
 }
 
 /** A customer's subscriptions that are not deleted, oldest first. */
-export async function listOf(reader: Reader, customer: CustomerId): Promise<Subscription[]> {
-  const rows = await reader.all<Row>(
+export const listOf = (reader: Reader, customer: CustomerId): Promise<Subscription[]> =>
+  subscriptions.all(
+    reader,
     'SELECT * FROM vpn_subscriptions WHERE customer_id = $1 AND deleted_at IS NULL ORDER BY uuid',
     [customer],
   )
-  return rows.map(subscriptions.read)
-}
 
-/** Locks the row, so that renewals, new devices and deletion take turns. */
-export async function lockSubscription(tx: Tx, uuid: SubscriptionId): Promise<Subscription | undefined> {
-  const row = await tx.first<Row>('SELECT * FROM vpn_subscriptions WHERE uuid = $1 AND deleted_at IS NULL FOR UPDATE', [
-    uuid,
-  ])
-  return row && subscriptions.read(row)
-}
+/** Locks the row, so that renewals, new devices and deletion are serialised. */
+export const lockSubscription = (tx: Tx, uuid: SubscriptionId): Promise<Subscription | undefined> =>
+  subscriptions.first(tx, 'SELECT * FROM vpn_subscriptions WHERE uuid = $1 AND deleted_at IS NULL FOR UPDATE', [uuid])
 
 /** Locks several, deleted ones too, in the order of their ids, so that transactions cannot deadlock. */
-export async function lockMany(tx: Tx, uuids: readonly string[]): Promise<Subscription[]> {
-  const rows = await tx.all<Row>(
+export const lockMany = (tx: Tx, uuids: readonly string[]): Promise<Subscription[]> =>
+  subscriptions.all(
+    tx,
     `SELECT * FROM vpn_subscriptions WHERE uuid IN (${list(uuids.length)}) ORDER BY uuid FOR UPDATE`,
     uuids,
   )
-  return rows.map(subscriptions.read)
-}
 
-export async function findSubscription(reader: Reader, uuid: SubscriptionId): Promise<Subscription | undefined> {
-  const row = await reader.first<Row>('SELECT * FROM vpn_subscriptions WHERE uuid = $1 AND deleted_at IS NULL', [uuid])
-  return row && subscriptions.read(row)
-}
+export const findSubscription = (reader: Reader, uuid: SubscriptionId): Promise<Subscription | undefined> =>
+  subscriptions.first(reader, 'SELECT * FROM vpn_subscriptions WHERE uuid = $1 AND deleted_at IS NULL', [uuid])
 
-export async function findByLink(reader: Reader, digest: Uint8Array): Promise<Subscription | undefined> {
-  const row = await reader.first<Row>('SELECT * FROM vpn_subscriptions WHERE link_digest = $1 AND deleted_at IS NULL', [
-    digest,
-  ])
-  return row && subscriptions.read(row)
-}
+export const findByLink = (reader: Reader, digest: Uint8Array): Promise<Subscription | undefined> =>
+  subscriptions.first(reader, 'SELECT * FROM vpn_subscriptions WHERE link_digest = $1 AND deleted_at IS NULL', [digest])
 
 /** Replaces the secret link; the old digest is gone with this commit. */
 export function writeLink(tx: Tx, of: Pick<Subscription, 'uuid' | 'linkDigest' | 'sealedLink'>): void {
-  tx.send('UPDATE vpn_subscriptions SET link_digest = $2, link_secret = $3 WHERE uuid = $1', [
-    of.uuid,
-    of.linkDigest,
-    of.sealedLink,
-  ])
+  const sql = 'UPDATE vpn_subscriptions SET link_digest = $2, link_secret = $3 WHERE uuid = $1'
+  tx.send(sql, [of.uuid, of.linkDigest, of.sealedLink])
 }
 
 /** A deleted subscription keeps its row for the audit, and no secret. */
-export function markDeleted(tx: Tx, uuid: SubscriptionId, nowMs: number): void {
+export const markDeleted = (tx: Tx, uuid: SubscriptionId, nowMs: number): void =>
   tx.send(
     'UPDATE vpn_subscriptions SET deleted_at = $2, link_secret = NULL, auto_renew_months = NULL WHERE uuid = $1',
     [uuid, nowMs],
   )
-}
 
-export function writeDisabled(tx: Tx, uuid: SubscriptionId, at: number | null): void {
+export const writeDisabled = (tx: Tx, uuid: SubscriptionId, at: number | null): void =>
   tx.send('UPDATE vpn_subscriptions SET disabled_at = $2 WHERE uuid = $1', [uuid, at])
-}
 
 /** The token that sets renewal last pays for it. */
-export function writeAutoRenew(tx: Tx, uuid: SubscriptionId, months: number | null, token: TokenId | null): void {
+export const writeAutoRenew = (tx: Tx, uuid: SubscriptionId, months: number | null, token: TokenId | null): void =>
   tx.send(
     `UPDATE vpn_subscriptions SET auto_renew_months = $2, renew_token_id = $3, renew_after = 0, renew_problem = NULL
      WHERE uuid = $1`,
     [uuid, months, token],
   )
-}
 
 /** Why a renewal was refused, and when to retry; only while automatic renewal is on. */
-export function writeRenewProblem(tx: Tx, uuid: SubscriptionId, problem: string, after: number): void {
+export const writeRenewProblem = (tx: Tx, uuid: SubscriptionId, problem: string, after: number): void =>
   tx.send(
     `UPDATE vpn_subscriptions SET renew_problem = $2, renew_after = $3
      WHERE uuid = $1 AND auto_renew_months IS NOT NULL`,
     [uuid, problem, after],
   )
-}
 
 /** Subscriptions to renew: they end before `endsBefore`, and their retry time has come; earliest end first. */
-export async function listDue(
-  reader: Reader,
-  endsBefore: number,
-  nowMs: number,
-  limit: number,
-): Promise<Subscription[]> {
-  const rows = await reader.all<Row>(
-    `SELECT * FROM vpn_subscriptions
-     WHERE auto_renew_months IS NOT NULL AND deleted_at IS NULL AND disabled_at IS NULL
+export const listDue = (reader: Reader, endsBefore: number, nowMs: number, limit: number): Promise<Subscription[]> =>
+  subscriptions.all(
+    reader,
+    `SELECT * FROM vpn_subscriptions WHERE auto_renew_months IS NOT NULL AND deleted_at IS NULL AND disabled_at IS NULL
        AND expires_at <= $1 AND renew_after <= $2
      ORDER BY expires_at, uuid LIMIT $3`,
     [endsBefore, nowMs, limit],
   )
-  return rows.map(subscriptions.read)
-}
 
 /** Subscriptions that ended before `endedBefore` and still hold devices and keys. */
-export async function listLapsed(reader: Reader, endedBefore: number, limit: number): Promise<SubscriptionId[]> {
-  const rows = await reader.all<{ uuid: SubscriptionId }>(
+export const listLapsed = (reader: Reader, endedBefore: number, limit: number): Promise<SubscriptionId[]> =>
+  valuesOf(idColumn<SubscriptionId>('uuid')).all(
+    reader,
     `SELECT uuid FROM vpn_subscriptions WHERE swept_at IS NULL AND deleted_at IS NULL AND expires_at <= $1
      ORDER BY expires_at, uuid LIMIT $2`,
     [endedBefore, limit],
   )
-  return rows.map((row) => row.uuid)
-}
 
-export function markSwept(tx: Tx, uuid: SubscriptionId, nowMs: number): void {
+export const markSwept = (tx: Tx, uuid: SubscriptionId, nowMs: number): void =>
   tx.send('UPDATE vpn_subscriptions SET swept_at = $2, auto_renew_months = NULL WHERE uuid = $1', [uuid, nowMs])
-}
 
 /** Lowers `used_before` of terms to the traffic used in all, and writes the limit that the terms then grant. */
 export function writeUsedBefore(tx: Tx, uuid: SubscriptionId, used: Bytes, limit: Bytes | null): void {
@@ -219,21 +185,13 @@ export function writeUsedBefore(tx: Tx, uuid: SubscriptionId, used: Bytes, limit
 
 /** Adds to the byte totals; a negative number takes off what a node should not have counted. */
 export function addTraffic(tx: Tx, uuid: SubscriptionId, received: bigint, sent: bigint): void {
-  tx.send('UPDATE vpn_subscriptions SET received = received + $2, sent = sent + $3 WHERE uuid = $1', [
-    uuid,
-    received,
-    sent,
-  ])
+  const sql = 'UPDATE vpn_subscriptions SET received = received + $2, sent = sent + $3 WHERE uuid = $1'
+  tx.send(sql, [uuid, received, sent])
 }
 
 /** Every subscription, deleted ones too, a page at a time, for `verify`. */
-export async function pageAll(reader: Reader, after: string, limit: number): Promise<Subscription[]> {
-  const rows = await reader.all<Row>('SELECT * FROM vpn_subscriptions WHERE uuid > $1 ORDER BY uuid LIMIT $2', [
-    after,
-    limit,
-  ])
-  return rows.map(subscriptions.read)
-}
+export const pageAll = (reader: Reader, after: string, limit: number): Promise<Subscription[]> =>
+  subscriptions.all(reader, 'SELECT * FROM vpn_subscriptions WHERE uuid > $1 ORDER BY uuid LIMIT $2', [after, limit])
 
 /** How many devices a customer's unexpired subscriptions have room for. */
 export const sumDeviceLimits = (reader: Reader, customer: CustomerId, nowMs: number): Promise<number> =>
@@ -268,9 +226,12 @@ export async function findHeld(reader: Reader, nowMs: number) {
   return [{ goods: { product: 'vpn' as const }, customers, services, renewals }]
 }
 
+const duplicates = columnsOf({ what: textColumn('what'), value: textColumn('value'), held: int('held') })
+
 /** Keys and addresses that more than one device holds, for `verify`; constraints forbid them. */
-export async function listDuplicates(reader: Reader): Promise<{ what: string; value: string; held: number }[]> {
-  const rows = await reader.all<{ what: string; value: string; held: bigint }>(
+export const listDuplicates = (reader: Reader) =>
+  duplicates.all(
+    reader,
     `SELECT 'public key' AS what, public_key AS value, COUNT(*) AS held FROM vpn_peers
        WHERE removed_at IS NULL GROUP BY public_key HAVING COUNT(*) > 1
      UNION ALL
@@ -280,27 +241,23 @@ export async function listDuplicates(reader: Reader): Promise<{ what: string; va
      SELECT 'IPv6 address', ipv6, COUNT(*) FROM vpn_peers
        WHERE removed_at IS NULL GROUP BY ipv6 HAVING COUNT(*) > 1`,
   )
-  return rows.map((row) => ({ ...row, held: Number(row.held) }))
-}
 
 /** Devices whose address is not assigned to them in `vpn_addresses`. */
-export async function listWithoutAddress(reader: Reader): Promise<string[]> {
-  const rows = await reader.all<{ id: string }>(
+export const listWithoutAddress = (reader: Reader): Promise<string[]> =>
+  valuesOf(textColumn('id')).all(
+    reader,
     `SELECT p.id FROM vpn_peers p LEFT JOIN vpn_addresses a ON a.ipv4 = p.ipv4 AND a.peer_id = p.id
      WHERE p.removed_at IS NULL AND a.ipv4 IS NULL ORDER BY p.id`,
   )
-  return rows.map((row) => row.id)
-}
 
 /** Addresses in `vpn_addresses` that are assigned to a device which does not hold them. */
-export async function listStrayAddresses(reader: Reader): Promise<bigint[]> {
-  const rows = await reader.all<{ ipv4: bigint }>(
+export const listStrayAddresses = (reader: Reader): Promise<bigint[]> =>
+  valuesOf(big('ipv4')).all(
+    reader,
     `SELECT a.ipv4 FROM vpn_addresses a
      LEFT JOIN vpn_peers p ON p.id = a.peer_id AND p.removed_at IS NULL AND p.ipv4 = a.ipv4
      WHERE a.peer_id IS NOT NULL AND p.id IS NULL ORDER BY a.ipv4`,
   )
-  return rows.map((row) => row.ipv4)
-}
 
 /** Devices whose subscription does not exist. */
 export const countOrphans = (reader: Reader): Promise<number> =>

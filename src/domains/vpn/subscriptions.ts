@@ -1,4 +1,6 @@
 import type { CustomerId, PeerId, RandomBytes } from '../../core/ids.ts'
+import { fieldProblem } from '../../core/messages/problems.ts'
+import { malformed, refuseField } from '../../core/refusal.ts'
 import { runningSince, type Stalls } from '../../core/stall-monitor.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Vault } from '../../core/vault.ts'
@@ -10,9 +12,8 @@ import { isLive, isServing, type Location, locationsOf, type Node } from '../fle
 import type { Ledger, LedgerAudit } from '../ledger/index.ts'
 import type { Orders } from '../orders/index.ts'
 import type { Pricing } from '../pricing/index.ts'
-import type { Catalogue } from '../pricing/rules.ts'
 import type { Traffic } from '../traffic/index.ts'
-import { badLocation, noLiveNode, noSuchDevice, noSuchSubscription, whichSubscription } from './errors.ts'
+import { noLiveNode, noSuchDevice, noSuchSubscription } from './errors.ts'
 import {
   byImportance,
   isLinkSecret,
@@ -54,16 +55,6 @@ export type VpnDeps = {
 /** Names a subscription, or a device of it; both may be left out while only one subscription runs. */
 export type SubscriptionChoice = { readonly uuid?: SubscriptionId | undefined; readonly device?: PeerId | undefined }
 
-/**
- * Prices, nodes and mode as of a moment ago. They are read before the transaction, because reading may need another
- * connection, and judged inside, after the idempotency key.
- */
-export type Offering = {
-  readonly catalogue: Catalogue
-  readonly nodes: readonly Node[]
-  readonly inProduction: boolean
-}
-
 export const nodesOf = (deps: VpnDeps): Promise<Node[]> => deps.fleet.nodes('vpn')
 
 const isUp = (deps: VpnDeps, nodes: readonly Node[]): boolean => nodes.some((node) => isLive(node, runningSince(deps)))
@@ -75,15 +66,20 @@ export function nodesAt(all: readonly Node[], location: string | undefined): rea
   const locations = locationsOf(all)
   if (location === undefined) return locations.flatMap((each) => each.nodes)
   const found = locations.find((each) => each.name === location)
-  if (!found) throw badLocation(locations.map((each) => each.name))
+  if (!found) throw refuseField('location', 'one_of', { allowed: locations.map((each) => each.name) })
   return found.nodes
 }
 
 export const listLocations = async (deps: VpnDeps): Promise<(Location & { up: boolean })[]> =>
   locationsOf(await nodesOf(deps)).map((each) => ({ ...each, up: isUp(deps, each.nodes) }))
 
-/** Reads the offer of now, or of the price list that was promised to the buyer. */
-export async function loadOffering(deps: VpnDeps, promisedCatalogue?: number): Promise<Offering> {
+export type Offering = Awaited<ReturnType<typeof loadOffering>>
+
+/**
+ * Prices of now, or of the price list that was promised to the buyer, nodes and mode. They are read before the
+ * transaction, because reading may need another connection, and judged inside, after the idempotency key.
+ */
+export async function loadOffering(deps: VpnDeps, promisedCatalogue?: number) {
   const [catalogue, nodes, mode] = await Promise.all([
     deps.pricing.current(promisedCatalogue),
     nodesOf(deps),
@@ -101,28 +97,19 @@ export function assertOffered(deps: VpnDeps, { nodes, inProduction }: Offering, 
 /** Whether a node serves, so that a subscription can be sold. */
 export const isServed = async (deps: VpnDeps): Promise<boolean> => isAnyServing(deps, await nodesOf(deps))
 
-export function view(
-  deps: VpnDeps,
-  subscription: Subscription,
-  devices: readonly Peer[],
-  nodes: readonly Node[],
-): View {
+export function view(deps: VpnDeps, of: Subscription, devices: readonly Peer[], nodes: readonly Node[]): View {
   return {
-    subscription,
-    status: statusOf(subscription, devices.length, deps.clock()),
-    limits: limitsReached(subscription, devices.length),
+    subscription: of,
+    status: statusOf(of, devices.length, deps.clock()),
+    limits: limitsReached(of, devices.length),
     devices,
-    secret: secretOf(deps, subscription),
+    secret: secretOf(deps, of),
     node: isUp(deps, nodes) ? 'online' : 'offline',
   }
 }
 
 /** All subscriptions of a customer in display order, or the named one. */
-export async function info(
-  deps: VpnDeps,
-  customer: CustomerId,
-  uuid: SubscriptionId | undefined,
-): Promise<{ views: View[]; up: boolean }> {
+export async function info(deps: VpnDeps, customer: CustomerId, uuid: SubscriptionId | undefined) {
   const nodes = await nodesOf(deps)
   const all = await store.listOf(deps.db, customer)
   const wanted = uuid === undefined ? all : all.filter((each) => each.uuid === uuid)
@@ -135,12 +122,7 @@ export async function info(
   return { views, up: (await listLocations(deps)).some((each) => each.up) }
 }
 
-async function pick(
-  deps: VpnDeps,
-  reader: Reader,
-  customer: CustomerId,
-  which: SubscriptionChoice,
-): Promise<SubscriptionId> {
+async function pick(deps: VpnDeps, reader: Reader, customer: CustomerId, which: SubscriptionChoice) {
   if (which.uuid !== undefined) return which.uuid
   if (which.device !== undefined) {
     const owner = await peers.findOwner(reader, customer, which.device)
@@ -156,17 +138,11 @@ async function pick(
 export function onlyOf(all: readonly Subscription[]): SubscriptionId {
   const [only, another] = all
   if (!only) throw noSuchSubscription()
-  if (another) throw whichSubscription(all.map((each) => each.uuid))
-  return only.uuid
+  if (!another) return only.uuid
+  throw malformed([{ ...fieldProblem('uuid', 'several_subscriptions'), allowed: all.map((each) => each.uuid) }])
 }
 
-/** Locks a customer's subscription. */
-export async function lock(
-  deps: VpnDeps,
-  tx: Tx,
-  customer: CustomerId,
-  which: SubscriptionChoice,
-): Promise<Subscription> {
+export async function lock(deps: VpnDeps, tx: Tx, customer: CustomerId, which: SubscriptionChoice) {
   const found = await store.lockSubscription(tx, await pick(deps, tx, customer, which))
   if (found?.customer !== customer) throw noSuchSubscription()
   return found
@@ -181,10 +157,7 @@ export async function load(deps: VpnDeps, customer: CustomerId, which: Subscript
 /** The context of a sealed text: a text moved to another row does not open there. */
 const linkContext = (uuid: SubscriptionId): string => `vpn link ${uuid}`
 
-export function makeLink(
-  deps: VpnDeps,
-  uuid: SubscriptionId,
-): Pick<Subscription, 'uuid' | 'linkDigest' | 'sealedLink'> {
+export function makeLink(deps: VpnDeps, uuid: SubscriptionId) {
   const secret = makeLinkSecret(deps.random)
   return { uuid, linkDigest: deps.sha256(secret), sealedLink: deps.vault.seal(secret, linkContext(uuid)) }
 }
