@@ -21,6 +21,14 @@ import * as leases from './leases/store.ts'
 
 const page = 500
 
+/** Reads a table with a store function, a page at a time. */
+const pages = <Item, Key>(
+  reader: Reader,
+  read: (reader: Reader, after: Key, limit: number) => Promise<readonly Item[]>,
+  start: Key,
+  keyOf: (item: Item) => Key,
+) => keysetPages((after: Key, limit) => read(reader, after, limit), { start, size: page, keyOf })
+
 /** Recomputes accounts from movements and lots, and leases from accounts. Claims in quarantine are no finding. */
 export function createTrafficVerifier(deps: { db: Database; sha256: Sha256 }): Verifier {
   return {
@@ -47,15 +55,7 @@ async function checkAccounts(reader: Reader, sha256: Sha256, onProgress?: (done:
   const findings: Finding[] = []
   const totals = new Map<string, leases.LeaseTotals>()
   let movements = 0
-  const all = keysetPages(
-    (after: { subuser: string; pool: string }, limit) => store.accountsAfter(reader, after, limit),
-    {
-      start: { subuser: '', pool: '' },
-      size: page,
-      keyOf: (account) => account,
-    },
-  )
-  for await (const batch of all) {
+  for await (const batch of pages(reader, store.accountsAfter, { subuser: '', pool: '' }, (account) => account)) {
     for (const account of batch) {
       movements += account.seq
       const where = at('traffic_account', nameOf(account))
@@ -73,10 +73,7 @@ async function checkAccounts(reader: Reader, sha256: Sha256, onProgress?: (done:
   for (const { order, bytes } of await store.movedByOrder(reader, page)) {
     findings.push(found('bytes', at('order', { id: order }), 'moved_uneven', { bytes: String(bytes) }))
   }
-  for (const lot of await store.strayLots(reader, page)) {
-    const where = at('traffic', { pool: lot.pool, subuser: lot.subuser_id })
-    findings.push(found('lots', where, 'lots_stray'))
-  }
+  for (const lot of await store.strayLots(reader, page)) findings.push(found('lots', at('traffic', lot), 'lots_stray'))
   return { findings, totals, movements }
 }
 
@@ -88,21 +85,12 @@ const sumsText = ({ balance, aside, owed }: Pick<Sums, 'balance' | 'aside' | 'ow
   `balance ${balance}, aside ${aside}, owed ${owed}`
 
 /** Walks one account's movements from the first, and compares the account and its lots with their sums. */
-async function walkAccount(
-  reader: Reader,
-  account: ByteAccount,
-  sha256: Sha256,
-  findings: Finding[],
-): Promise<leases.LeaseTotals> {
+async function walkAccount(reader: Reader, account: ByteAccount, sha256: Sha256, findings: Finding[]) {
   const sum: Sums = { balance: 0n, aside: 0n, owed: 0n, used: 0n, arrived: 0n }
   const totals = { leased: 0n, back: 0n, settled: 0n, late: 0n }
   let chain: Chain = emptyChain
-  const all = keysetPages((after: number, limit) => store.movementsAfter(reader, account, after, limit), {
-    start: 0,
-    size: page,
-    keyOf: (movement) => movement.seq,
-  })
-  for await (const movements of all) {
+  const read = (from: Reader, after: number, limit: number) => store.movementsAfter(from, account, after, limit)
+  for await (const movements of pages(reader, read, 0, (movement) => movement.seq)) {
     for (const movement of movements) {
       const where = at('movement', { seq: movement.seq, ...nameOf(account) })
       const link = problemsOfLink(chain, movement, fieldsOf(movement), { sha256, entry: 'movement' })
@@ -157,7 +145,7 @@ function addToTotals(totals: Record<'leased' | 'back' | 'settled' | 'late', bigi
   if (movement.kind === 'leased') totals.leased += movement.aside
   if (movement.kind === 'returned' || movement.kind === 'lapsed') totals.back += movement.amount
   if (movement.kind !== 'used') return
-  // Bytes that come back and pay a debt are neither carried nor settled: the node's line counts them as come back.
+  // Bytes that come back and pay a debt are neither relayed nor settled: the node's line counts them as come back.
   if (movement.owed < 0n) totals.back -= movement.aside
   else if (movement.aside < 0n) totals.settled -= movement.aside
   else totals.late += movement.owed - movement.amount
@@ -168,12 +156,7 @@ async function checkLeases(reader: Reader, totals: ReadonlyMap<string, leases.Le
   const findings: Finding[] = []
   const unseen = new Map(totals)
   let [seen, quarantined] = [0, 0]
-  const all = keysetPages((after: string, limit) => leases.totalsAfter(reader, after, limit), {
-    start: accountSubjects,
-    size: page,
-    keyOf: (line) => line.subject,
-  })
-  for await (const batch of all) {
+  for await (const batch of pages(reader, leases.totalsAfter, accountSubjects, (line) => line.subject)) {
     for (const line of batch) {
       if (!readSubject(line.subject)) continue
       seen += 1

@@ -18,7 +18,7 @@ export function createTraffic(deps: TrafficDeps) {
   const { boughtWith, movedWith, lotsOf, holdersOf, ordersNamedIn } = accountStore
   const { take, add, refuse, known, disbelieve } = counts
   const { listRefused, listUnbelieved, sumBelieved, sumCounts, subjectsAfter, forgetCounts } = countStore
-  const { lapse, shut, countedBy, restore, held, promised, billedOf, billedBy } = leases
+  const { lapse, closeNode, countedBy, restore, held, promised, billedOf, billedBy } = leases
   return {
     accounts: {
       ...bind(deps, { deposit, transfer, balances, reclaim, expire }),
@@ -43,7 +43,7 @@ export function createTraffic(deps: TrafficDeps) {
       forget: forgetCounts,
     },
     leases: {
-      ...bind(deps, { open: openLeaseReport, lapse, shut, countedBy, restore, held }),
+      ...bind(deps, { open: openLeaseReport, lapse, closeNode, countedBy, restore, held }),
       ...bind(deps.db, { quarantined: listQuarantined }),
       promised,
       billedOf,

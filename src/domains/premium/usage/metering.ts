@@ -2,13 +2,13 @@ import { contains, readAddress, readPrefix } from '../../../core/address.ts'
 import { bytes } from '../../../core/bytes.ts'
 import { monthStart } from '../../../core/calendar.ts'
 import type { CustomerId, SubuserId } from '../../../core/ids.ts'
+import { refuseField } from '../../../core/refusal.ts'
 import { createTokenBuckets } from '../../../core/token-buckets.ts'
 import { createTtlCache, type TtlCache } from '../../../core/ttl-cache.ts'
 import type { Tx } from '../../../db/transaction.ts'
 import { type ByteAccountKey, subjectOf } from '../../traffic/accounts/rules.ts'
 import type { RelayedBytes } from '../../traffic/leases/rules.ts'
 import type { PremiumDeps } from '../deps.ts'
-import { tooManyHosts } from '../errors.ts'
 import { isLimited, leftOfLimits } from '../subusers/rules.ts'
 import { findAnySubuser, listEntries, lockSubuser, noteUse, touchSubuser } from '../subusers/store.ts'
 import type { HostBytes, NodeReport } from './rules.ts'
@@ -22,8 +22,6 @@ const newHostsPerDay = 2000
 const otherBoot = 'other'
 const accountsAtOnce = 200
 const maxSources = 1000
-const cacheTtlMs = 1000
-const maxCached = 10_000
 /** The use of a whitelisted address is stored once a minute. */
 const noteUseEveryMs = 60_000
 
@@ -33,13 +31,10 @@ export type MeteringDeps = PremiumDeps & {
   readonly newHosts: ReturnType<typeof limitNewHosts>
 }
 
-export const cacheBlocked = ({ customers, clock }: PremiumDeps): MeteringDeps['blocked'] =>
-  createTtlCache({
-    load: async (customer: CustomerId) => (await customers.load(customer)).blockedAt !== null,
-    clock,
-    ttlMs: cacheTtlMs,
-    maxEntries: maxCached,
-  })
+export function cacheBlocked({ customers, clock }: PremiumDeps): MeteringDeps['blocked'] {
+  const load = async (customer: CustomerId) => (await customers.load(customer)).blockedAt !== null
+  return createTtlCache({ load, clock, ttlMs: 1000, maxEntries: 10_000 })
+}
 
 export const limitNewHosts = ({ clock }: PremiumDeps) =>
   createTokenBuckets({ perSecond: newHostsPerDay / 86_400, burst: newHostsPerDay }, clock)
@@ -49,7 +44,7 @@ export const limitNewHosts = ({ clock }: PremiumDeps) =>
  * whether a later boot has `replaced` this one.
  */
 export async function takeReport(deps: MeteringDeps, report: NodeReport) {
-  if ((report.hosts?.length ?? 0) > maxHosts) throw tooManyHosts(maxHosts)
+  if ((report.hosts?.length ?? 0) > maxHosts) throw refuseField('hosts', 'max_items', { max: maxHosts })
   const wanting = report.leaseRequests.filter((each) => each.want === 'lease').map((each) => each.subuser)
   const stopped = await findStopped(deps, wanting)
   return deps.db.transact(async (tx) => {
@@ -122,11 +117,8 @@ async function takeHosts(
     bySubject.delete(subject)
     crowded.set(account, each)
   }
-  const added = await counts.take(
-    tx,
-    { node, boot, counts: [...bySubject.values()].map(toCount) },
-    { purpose: 'hosts' },
-  )
+  const taken = { node, boot, counts: [...bySubject.values()].map(toCount) }
+  const added = await counts.take(tx, taken, { purpose: 'hosts' })
   const rows = added.flatMap((each) => {
     const of = bySubject.get(each.subject)
     return of ? [{ ...of, received: each.received, sent: each.sent }] : []
@@ -167,7 +159,7 @@ async function takeSources({ clock }: PremiumDeps, tx: Tx, { sources = [] }: Nod
 /** Gives sub-users back the bytes that a node billed them since a moment, one account per transaction. */
 export async function forgetUsage(deps: MeteringDeps, node: string, sinceAt: number, dryRun: boolean) {
   const { db, traffic } = deps
-  if (!dryRun) await traffic.leases.shut(node)
+  if (!dryRun) await traffic.leases.closeNode(node)
   let [things, total] = [0, 0n]
   for (let after = ''; ; ) {
     const page = await traffic.leases.countedBy(node, after, accountsAtOnce)

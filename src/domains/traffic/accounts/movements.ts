@@ -10,7 +10,7 @@ import * as store from './store.ts'
 const lotsAtOnce = 8
 
 /** Two accounts that bytes move between, both locked. */
-type AccountPair = { readonly from: rules.ByteAccount; readonly to: rules.ByteAccount }
+type AccountPair = Awaited<ReturnType<typeof lockPair>>
 
 /**
  * Writes movements of a locked account in order. Used bytes are taken from the lots that expire first. Restored bytes
@@ -37,11 +37,7 @@ export async function apply(
 }
 
 /** Takes bytes from an account's lots, a few rows at a time: the first ones nearly always hold enough. */
-async function takeLots(
-  tx: Tx,
-  of: rules.ByteAccountKey,
-  amount: bigint,
-): Promise<{ lot: rules.Lot; share: bigint }[]> {
+async function takeLots(tx: Tx, of: rules.ByteAccountKey, amount: bigint) {
   const taken: { lot: rules.Lot; share: bigint }[] = []
   let missing = amount
   for (let after = { expiresAt: -1, order: '' }; missing > 0n; ) {
@@ -64,7 +60,7 @@ async function fillLots(tx: Tx, of: rules.ByteAccountKey, amount: bigint): Promi
 }
 
 /** Locks both accounts in the order of their ids, so that two crosswise moves do not deadlock. */
-export async function lockPair(tx: Tx, from: SubuserId, to: SubuserId, pool: string): Promise<AccountPair> {
+export async function lockPair(tx: Tx, from: SubuserId, to: SubuserId, pool: string) {
   const [first, second] = from < to ? [from, to] : [to, from]
   const a = await store.lockAccount(tx, { subuser: first, pool })
   const b = await store.lockAccount(tx, { subuser: second, pool })
@@ -129,7 +125,7 @@ export async function balances({ db }: TrafficDeps, subuser: SubuserId): Promise
 async function leave(
   deps: TrafficDeps,
   tx: Tx,
-  of: rules.ByteAccountKey & { readonly order: OrderId },
+  of: store.LotKey,
   kind: 'expired' | 'refunded',
   isDue: (lot: rules.Lot) => boolean,
 ): Promise<bigint> {

@@ -1,9 +1,9 @@
-import type { Bytes } from '../../../core/bytes.ts'
+import { type Bytes, bytes as toBytes, toGigabytes } from '../../../core/bytes.ts'
 import type { Chain, Link, LinkFields, Sha256 } from '../../../core/chain.ts'
 import { endingWith, nextPosition, sealEntry } from '../../../core/chain.ts'
 import type { OrderId, SubuserId } from '../../../core/ids.ts'
+import { Refusal } from '../../../core/refusal.ts'
 import { least, maxBytes } from '../counts/rules.ts'
-import { tooLittleTraffic, trafficFull } from '../errors.ts'
 
 /** A sub-user has one byte account for each pool. */
 export type ByteAccountKey = { readonly subuser: SubuserId; readonly pool: string }
@@ -26,7 +26,7 @@ type MovementKind = ArrivalKind | DepartureKind | ReturnKind | 'leased' | 'used'
 /** Bytes that are free, set aside for nodes, owed, and used so far. Movements are chained by hash. */
 export type ByteAccount = ByteAccountKey & Chain & Readonly<Record<'balance' | 'aside' | 'owed' | 'used', bigint>>
 
-/** What a customer sees of an account: bytes that nodes have carried are used, settled or not. */
+/** What a customer sees of an account: bytes that nodes have relayed are used, settled or not. */
 export type PoolBalance = {
   readonly pool: string
   readonly left: Bytes
@@ -57,9 +57,13 @@ export function move(
   const balance = account.balance + change.amount
   const aside = account.aside + change.aside
   const owed = account.owed + change.owed
-  if (balance < 0n) throw tooLittleTraffic(-change.amount, account.balance)
+  if (balance < 0n) {
+    const [wanted, available] = [toBytes(-change.amount), toBytes(account.balance)]
+    const facts = { required_gb: toGigabytes(wanted), available_gb: toGigabytes(available) }
+    throw new Refusal('insufficient_traffic', facts, { ...facts, charged: false })
+  }
   if (aside < 0n || owed < 0n) throw new RangeError('more bytes would be taken than were set aside')
-  if (balance + aside > maxBytes) throw trafficFull()
+  if (balance + aside > maxBytes) throw new Refusal('traffic_limit', {}, { charged: false })
   const { subuser, pool } = account
   const after = { balanceAfter: balance, asideAfter: aside, owedAfter: owed }
   const by = { order: null, node: null, boot: null, ...cause }
@@ -102,16 +106,16 @@ export const goOut = (kind: DepartureKind, bytes: bigint): MovementChange => toC
 
 export const setAside = (bytes: bigint): MovementChange => toChange('leased', -bytes, bytes)
 
-/** Bytes carried within a lease. */
+/** Bytes relayed within a lease. */
 export const spendAside = (bytes: bigint): MovementChange => toChange('used', 0n, -bytes)
 
-/** Bytes carried on a lapsed lease: paid as far as the balance goes, owed beyond. */
+/** Bytes relayed on a lapsed lease: paid as far as the balance goes, owed beyond. */
 export function spendLate(account: ByteAccount, bytes: bigint): MovementChange {
   const paid = least(bytes, account.balance)
   return toChange('used', -paid, 0n, bytes - paid)
 }
 
-/** Bytes that a node billed and did not carry. They pay a debt first. */
+/** Bytes that a node billed and did not relay. They pay a debt first. */
 export function restoration(account: ByteAccount, bytes: bigint): MovementChange {
   const paid = least(bytes, account.owed)
   return toChange('restored', bytes - paid, 0n, -paid)
@@ -135,13 +139,9 @@ export type Lot = ByteAccountKey & {
 export const never = Number.MAX_SAFE_INTEGER
 
 /** Distributes bytes over lots in the order given, each up to its capacity. Returns the part that did not fit too. */
-export function distribute(
-  lots: readonly Lot[],
-  bytes: bigint,
-  capacityOf: (lot: Lot) => bigint,
-): { readonly shares: { lot: Lot; share: bigint }[]; readonly missing: bigint } {
+export function distribute(lots: readonly Lot[], amount: bigint, capacityOf: (lot: Lot) => bigint) {
   const shares: { lot: Lot; share: bigint }[] = []
-  let missing = bytes
+  let missing = amount
   for (const lot of lots) {
     const share = least(capacityOf(lot), missing)
     if (share > 0n) shares.push({ lot, share })

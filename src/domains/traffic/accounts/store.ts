@@ -1,19 +1,21 @@
 import { emptyHead } from '../../../core/chain.ts'
 import type { OrderId, SubuserId } from '../../../core/ids.ts'
+import { big, bytes, columnsOf, idColumn, int, textColumn, valuesOf } from '../../../db/columns.ts'
 import { list, padded, readWide, type WideSum, wideSum } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import type { ByteAccount, ByteAccountKey, ByteMovement, Lot } from './rules.ts'
 
-type AccountRow = Omit<ByteAccount, 'seq' | 'lastAt'> & { readonly seq: bigint; readonly last_at: bigint }
-
-const toAccount = ({ seq, last_at, ...account }: AccountRow): ByteAccount => ({
-  ...account,
-  seq: Number(seq),
-  lastAt: Number(last_at),
+const accounts = columnsOf<ByteAccount>({
+  subuser: idColumn('subuser_id'),
+  pool: textColumn('pool'),
+  balance: big('balance'),
+  aside: big('aside'),
+  owed: big('owed'),
+  used: big('used'),
+  seq: int('seq'),
+  head: bytes('head'),
+  lastAt: int('last_at'),
 })
-
-const selectAccounts =
-  'SELECT subuser_id AS subuser, pool, balance, aside, owed, used, seq, head, last_at FROM traffic_accounts'
 
 /** Locks the account until the transaction ends. Opens it if it is new. */
 export async function lockAccount(tx: Tx, key: ByteAccountKey): Promise<ByteAccount> {
@@ -28,23 +30,17 @@ export async function lockAccount(tx: Tx, key: ByteAccountKey): Promise<ByteAcco
 }
 
 /** Locks an account only if it exists: a claim for an unknown sub-user must not open one. */
-export async function lockKnownAccount(tx: Tx, { subuser, pool }: ByteAccountKey): Promise<ByteAccount | undefined> {
-  const row = await tx.first<AccountRow>(`${selectAccounts} WHERE subuser_id = $1 AND pool = $2 FOR UPDATE`, [
-    subuser,
-    pool,
-  ])
-  return row && toAccount(row)
-}
+export const lockKnownAccount = (tx: Tx, { subuser, pool }: ByteAccountKey): Promise<ByteAccount | undefined> =>
+  accounts.first(tx, 'SELECT * FROM traffic_accounts WHERE subuser_id = $1 AND pool = $2 FOR UPDATE', [subuser, pool])
 
 /** Writes a movement, and the account as the movement leaves it. */
 export function writeMovement(tx: Tx, account: ByteAccount, movement: ByteMovement): void {
-  const { subuser, pool, balance, aside, owed, used, seq, head, lastAt } = account
   tx.send(
     `UPDATE traffic_accounts SET balance = $3, aside = $4, owed = $5, used = $6, seq = $7, head = $8, last_at = $9
      WHERE subuser_id = $1 AND pool = $2`,
-    [subuser, pool, balance, aside, owed, used, seq, head, lastAt],
+    accounts.values(account),
   )
-  const { kind, amount, order, node, boot, at, hash } = movement
+  const { subuser, pool, kind, amount, order, node, boot, at, hash } = movement
   const changed = [movement.seq, kind, amount, movement.aside, movement.owed]
   const after = [movement.balanceAfter, movement.asideAfter, movement.owedAfter]
   tx.send(
@@ -58,94 +54,88 @@ export function writeMovement(tx: Tx, account: ByteAccount, movement: ByteMoveme
 export async function listAccounts(reader: Reader, subusers: readonly SubuserId[]): Promise<ByteAccount[]> {
   if (subusers.length === 0) return []
   const ids = padded(subusers)
-  const rows = await reader.all<AccountRow>(
-    `${selectAccounts} WHERE subuser_id IN (${list(ids.length)}) ORDER BY subuser_id, pool`,
-    ids,
-  )
-  return rows.map(toAccount)
+  const sql = `SELECT * FROM traffic_accounts WHERE subuser_id IN (${list(ids.length)}) ORDER BY subuser_id, pool`
+  return accounts.all(reader, sql, ids)
 }
 
-type LotRow = Omit<Lot, 'expiresAt'> & { readonly expires_at: bigint }
-
-const lotColumns = 'lots.subuser_id AS subuser, lots.pool, lots.order_id AS "order", lots.expires_at, size, rest'
-const selectLots = `SELECT ${lotColumns} FROM traffic_lots AS lots`
-
-async function readLots(reader: Reader, sql: string, values: Parameters<Reader['all']>[1]): Promise<Lot[]> {
-  const rows = await reader.all<LotRow>(sql, values)
-  return rows.map(({ expires_at, ...lot }) => ({ ...lot, expiresAt: Number(expires_at) }))
-}
+const lots = columnsOf<Lot>({
+  subuser: idColumn('subuser_id'),
+  pool: textColumn('pool'),
+  order: idColumn('order_id'),
+  expiresAt: int('expires_at'),
+  size: big('size'),
+  rest: big('rest'),
+})
 
 /** An account's lots with bytes left, earliest expiry first, a page at a time. The account's lock protects them. */
-export function listLots(
+export const listLots = (
   tx: Tx,
   of: ByteAccountKey,
   after: { expiresAt: number; order: string },
   limit: number,
-): Promise<Lot[]> {
-  return readLots(
+): Promise<Lot[]> =>
+  lots.all(
     tx,
-    `${selectLots}
+    `SELECT * FROM traffic_lots
      WHERE subuser_id = $1 AND pool = $2 AND rest > 0 AND (expires_at > $3 OR (expires_at = $3 AND order_id > $4))
      ORDER BY expires_at, order_id LIMIT $5`,
     [of.subuser, of.pool, after.expiresAt, after.order, limit],
   )
-}
 
 /** Lots of an account that hold less than they came with, latest expiry first. */
-export function lotsWithRoom(tx: Tx, { subuser, pool }: ByteAccountKey): Promise<Lot[]> {
-  const hasRoom = 'WHERE subuser_id = $1 AND pool = $2 AND rest < size'
-  return readLots(tx, `${selectLots} ${hasRoom} ORDER BY expires_at DESC, order_id DESC`, [subuser, pool])
-}
+export const lotsWithRoom = (tx: Tx, { subuser, pool }: ByteAccountKey): Promise<Lot[]> =>
+  lots.all(
+    tx,
+    `SELECT * FROM traffic_lots WHERE subuser_id = $1 AND pool = $2 AND rest < size
+     ORDER BY expires_at DESC, order_id DESC`,
+    [subuser, pool],
+  )
 
 /** All lots of an order, used up or not, wherever its bytes were moved, in the order in which accounts are locked. */
-export function lotsOf(reader: Reader, order: OrderId): Promise<Lot[]> {
-  return readLots(reader, `${selectLots} WHERE order_id = $1 ORDER BY subuser_id, pool`, [order])
-}
+export const lotsOf = (reader: Reader, order: OrderId): Promise<Lot[]> =>
+  lots.all(reader, 'SELECT * FROM traffic_lots WHERE order_id = $1 ORDER BY subuser_id, pool', [order])
 
 /** Expired lots of accounts that have free bytes. */
-export function lotsEnded(reader: Reader, nowMs: number, limit: number): Promise<Lot[]> {
-  return readLots(
+export const lotsEnded = (reader: Reader, nowMs: number, limit: number): Promise<Lot[]> =>
+  lots.all(
     reader,
-    `${selectLots}
+    `SELECT lots.* FROM traffic_lots AS lots
      JOIN traffic_accounts AS accounts ON accounts.subuser_id = lots.subuser_id AND accounts.pool = lots.pool
      WHERE lots.rest > 0 AND lots.expires_at <= $1 AND accounts.balance > 0
      ORDER BY lots.expires_at, lots.order_id, lots.subuser_id LIMIT $2`,
     [nowMs, limit],
   )
+
+export type LotKey = Pick<Lot, 'subuser' | 'pool' | 'order'>
+
+export function findLot(tx: Tx, { subuser, pool, order }: LotKey): Promise<Lot | undefined> {
+  const sql = 'SELECT * FROM traffic_lots WHERE subuser_id = $1 AND pool = $2 AND order_id = $3'
+  return lots.first(tx, sql, [subuser, pool, order])
 }
 
-export async function findLot(
-  tx: Tx,
-  { subuser, pool, order }: ByteAccountKey & { readonly order: OrderId },
-): Promise<Lot | undefined> {
-  const sql = `${selectLots} WHERE subuser_id = $1 AND pool = $2 AND order_id = $3`
-  return (await readLots(tx, sql, [subuser, pool, order]))[0]
-}
-
-export function takeFromLot(tx: Tx, { subuser, pool, order }: Lot, taken: bigint): void {
+export function takeFromLot(tx: Tx, { subuser, pool, order }: LotKey, taken: bigint): void {
   const sql = 'UPDATE traffic_lots SET rest = rest - $4 WHERE subuser_id = $1 AND pool = $2 AND order_id = $3'
   tx.send(sql, [subuser, pool, order, taken])
 }
 
 /** Adds bytes of an order to an account's lot of that order. */
-export function addToLot(
+export const addToLot = (
   tx: Tx,
   { subuser, pool }: ByteAccountKey,
   order: OrderId,
   expiresAt: number,
-  bytes: bigint,
-): void {
+  amount: bigint,
+): void =>
   tx.send(
     `INSERT INTO traffic_lots (subuser_id, pool, order_id, expires_at, size, rest) VALUES ($1, $2, $3, $4, $5, $5)
      ON CONFLICT (subuser_id, pool, order_id) DO UPDATE SET
        size = traffic_lots.size + excluded.size, rest = traffic_lots.rest + excluded.rest`,
-    [subuser, pool, order, expiresAt, bytes],
+    [subuser, pool, order, expiresAt, amount],
   )
-}
 
 /** The bytes that a node billed an account since a moment and left owed, less those restored, by boot. */
-export async function billedBy(reader: Reader, { subuser, pool }: ByteAccountKey, node: string, sinceAt: number) {
-  return reader.all<{ boot: string; used: bigint; owed: bigint }>(
+export const billedBy = (reader: Reader, { subuser, pool }: ByteAccountKey, node: string, sinceAt: number) =>
+  reader.all<{ boot: string; used: bigint; owed: bigint }>(
     `SELECT boot,
        CAST(SUM(CASE kind WHEN 'used' THEN -(amount + aside) ELSE -amount END) AS BIGINT) AS used,
        CAST(SUM(CASE WHEN kind = 'restored' OR owed > 0 THEN owed ELSE 0 END) AS BIGINT) AS owed
@@ -154,12 +144,11 @@ export async function billedBy(reader: Reader, { subuser, pool }: ByteAccountKey
      GROUP BY boot ORDER BY boot`,
     [subuser, pool, node, sinceAt],
   )
-}
 
 /** The bytes restored to these accounts, balance and debt together. Accounts without any are left out. */
-export async function sumRestored(reader: Reader, accounts: readonly ByteAccountKey[]) {
-  if (accounts.length === 0) return []
-  const subusers = [...new Set(accounts.map((account) => account.subuser))]
+export async function sumRestored(reader: Reader, of: readonly ByteAccountKey[]) {
+  if (of.length === 0) return []
+  const subusers = [...new Set(of.map((account) => account.subuser))]
   const rows = await reader.all<WideSum<'restored'> & ByteAccountKey>(
     `SELECT subuser_id AS subuser, pool, ${wideSum('amount - owed', 'restored')} FROM traffic_movements
      WHERE kind = 'restored' AND subuser_id IN (${list(subusers.length)}) GROUP BY subuser_id, pool`,
@@ -169,13 +158,12 @@ export async function sumRestored(reader: Reader, accounts: readonly ByteAccount
 }
 
 /** The bytes bought with an order, for the comparison with what the order says. */
-export async function boughtWith(reader: Reader, order: OrderId) {
-  return reader.all<ByteAccountKey & { readonly bytes: bigint }>(
+export const boughtWith = (reader: Reader, order: OrderId) =>
+  reader.all<ByteAccountKey & { readonly bytes: bigint }>(
     `SELECT subuser_id AS subuser, pool, amount AS bytes FROM traffic_movements
      WHERE order_id = $1 AND kind = 'bought'`,
     [order],
   )
-}
 
 export async function movedWith(reader: Reader, order: OrderId): Promise<bigint> {
   const row = await reader.first<WideSum<'bytes'>>(
@@ -186,28 +174,26 @@ export async function movedWith(reader: Reader, order: OrderId): Promise<bigint>
 }
 
 /** Sub-users with unspent traffic of a pool, a page at a time. */
-export async function holdersOf(reader: Reader, pool: string, after: string, limit: number): Promise<SubuserId[]> {
-  const rows = await reader.all<{ subuser: SubuserId }>(
-    `SELECT DISTINCT subuser_id AS subuser FROM traffic_lots WHERE rest > 0 AND pool = $1 AND subuser_id > $2
+export const holdersOf = (reader: Reader, pool: string, after: string, limit: number): Promise<SubuserId[]> =>
+  valuesOf(idColumn<SubuserId>('subuser_id')).all(
+    reader,
+    `SELECT DISTINCT subuser_id FROM traffic_lots WHERE rest > 0 AND pool = $1 AND subuser_id > $2
      ORDER BY subuser_id LIMIT $3`,
     [pool, after, limit],
   )
-  return rows.map((row) => row.subuser)
-}
 
 /** The orders that lots or movements name, a page at a time. */
-export async function ordersNamedIn(
+export const ordersNamedIn = (
   reader: Reader,
   table: 'traffic_lots' | 'traffic_movements',
   after: string,
   limit: number,
-): Promise<OrderId[]> {
-  const rows = await reader.all<{ order_id: OrderId }>(
+): Promise<OrderId[]> =>
+  valuesOf(idColumn<OrderId>('order_id')).all(
+    reader,
     `SELECT DISTINCT order_id FROM ${table} WHERE order_id > $1 ORDER BY order_id LIMIT $2`,
     [after, limit],
   )
-  return rows.map((row) => row.order_id)
-}
 
 /** An account's movements in order, a page at a time. */
 export async function movementsAfter(
@@ -226,21 +212,16 @@ export async function movementsAfter(
 }
 
 /** All accounts, a page at a time, for `verify`. */
-export async function accountsAfter(
-  reader: Reader,
-  after: { subuser: string; pool: string },
-  limit: number,
-): Promise<ByteAccount[]> {
-  const rows = await reader.all<AccountRow>(
-    `${selectAccounts} WHERE subuser_id > $1 OR (subuser_id = $1 AND pool > $2) ORDER BY subuser_id, pool LIMIT $3`,
+export const accountsAfter = (reader: Reader, after: { subuser: string; pool: string }, limit: number) =>
+  accounts.all(
+    reader,
+    `SELECT * FROM traffic_accounts WHERE subuser_id > $1 OR (subuser_id = $1 AND pool > $2)
+     ORDER BY subuser_id, pool LIMIT $3`,
     [after.subuser, after.pool, limit],
   )
-  return rows.map(toAccount)
-}
 
-export async function countMovements(reader: Reader): Promise<number> {
-  return Number((await reader.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM traffic_movements'))?.n ?? 0n)
-}
+export const countMovements = async (reader: Reader): Promise<number> =>
+  (await valuesOf(int('n')).first(reader, 'SELECT COUNT(*) AS n FROM traffic_movements')) ?? 0
 
 /** The bytes that an account's lots hold, and the bytes that they came with. */
 export async function sumLots(reader: Reader, { subuser, pool }: ByteAccountKey) {
@@ -253,14 +234,13 @@ export async function sumLots(reader: Reader, { subuser, pool }: ByteAccountKey)
 }
 
 /** Lots without an account: no page of accounts finds them. */
-export async function strayLots(reader: Reader, limit: number): Promise<{ subuser_id: string; pool: string }[]> {
-  return reader.all(
-    `SELECT DISTINCT subuser_id, pool FROM traffic_lots WHERE NOT EXISTS
+export const strayLots = (reader: Reader, limit: number): Promise<{ subuser: string; pool: string }[]> =>
+  reader.all(
+    `SELECT DISTINCT subuser_id AS subuser, pool FROM traffic_lots WHERE NOT EXISTS
        (SELECT 1 FROM traffic_accounts AS accounts
         WHERE accounts.subuser_id = traffic_lots.subuser_id AND accounts.pool = traffic_lots.pool) LIMIT $1`,
     [limit],
   )
-}
 
 /** Orders whose moves took out other bytes than they put in. */
 export async function movedByOrder(reader: Reader, limit: number): Promise<{ order: string; bytes: bigint }[]> {

@@ -1,7 +1,7 @@
 import { bytes } from '../../../core/bytes.ts'
+import { refuseField } from '../../../core/refusal.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import type { TrafficDeps } from '../deps.ts'
-import { tooMany } from '../errors.ts'
 import * as rules from './rules.ts'
 import * as store from './store.ts'
 
@@ -10,12 +10,12 @@ const maxCounts = 1000
 /** What a report added for one subject: the believed bytes of each direction, and the claimed bytes of both. */
 type CountIncrease = rules.SubjectCount & { readonly claimed: bigint }
 
-/** `rooms`: how many more bytes each subject may carry. */
+/** `rooms`: how many more bytes each subject may relay. */
 type Bounds = { readonly purpose?: store.BudgetPurpose; readonly rooms?: ReadonlyMap<string, bigint> }
 
 /**
  * Takes a report into the caller's transaction and returns what is new in it. Reports of one node are serialised by
- * the lock of its budget. Bytes that the node's link cannot have carried since are stored and not believed.
+ * the lock of its budget. Bytes that the node's link cannot have relayed since are stored and not believed.
  */
 export async function take(
   { clock, fleet }: TrafficDeps,
@@ -23,7 +23,7 @@ export async function take(
   { node, boot, counts: reported }: rules.CountReport,
   { purpose = 'bytes', rooms }: Bounds = {},
 ): Promise<CountIncrease[]> {
-  if (reported.length > maxCounts) throw tooMany('counts', maxCounts)
+  if (reported.length > maxCounts) throw refuseField('counts', 'max_items', { max: maxCounts })
   const counts = rules.settle(reported)
   if (counts.length === 0) return []
   const nowMs = clock()

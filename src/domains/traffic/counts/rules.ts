@@ -1,6 +1,6 @@
 import { type Bytes, bytes } from '../../../core/bytes.ts'
 
-/** Bytes that a node has carried for a subject since it booted: `received` by the customer, `sent` by the customer. */
+/** Bytes that a node has relayed for a subject since it booted: `received` by the customer, `sent` by the customer. */
 export type SubjectCount = { readonly subject: string; readonly received: Bytes; readonly sent: Bytes }
 
 /** A node's claim, and how much of it is believed. */
@@ -47,10 +47,10 @@ const firstMs = 100
 const savedMs = 10_000
 const longestSilenceMs = 86_400_000
 
-/** Token bucket of a node: bytes that it can have carried beyond its claims, as of a moment. */
+/** Token bucket of a node: bytes that it can have relayed beyond its claims, as of a moment. */
 export type ByteBudget = { readonly rest: bigint; readonly at: number }
 
-/** A carried byte enters and leaves over the link once each, so both directions together fill one link. */
+/** A relayed byte enters and leaves over the link once each, so both directions together fill one link. */
 const bytesIn = (ms: number, linkMegabits: number): bigint => BigInt(ms) * BigInt(linkMegabits) * 125n
 
 /** The most bytes that can be on their way through a link without being acknowledged by customers. */
@@ -73,10 +73,7 @@ export function refill(budget: ByteBudget, linkMegabits: number, nowMs: number):
 }
 
 /** The part of a claim that fits into `max`, bytes received by the customer first. */
-export function believe(
-  claimed: { readonly received: bigint; readonly sent: bigint },
-  max: bigint,
-): { received: Bytes; sent: Bytes } {
+export function believe(claimed: { readonly received: bigint; readonly sent: bigint }, max: bigint) {
   const received = least(claimed.received, max)
   return { received: bytes(received), sent: bytes(least(claimed.sent, max - received)) }
 }

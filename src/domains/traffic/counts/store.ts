@@ -1,5 +1,6 @@
 import { bytes } from '../../../core/bytes.ts'
 import { checksumIn, checksumOf } from '../../../db/checksum.ts'
+import { big, columnsOf, int, textColumn, valuesOf } from '../../../db/columns.ts'
 import { list, readWide, sendRows, type WideSum, wideSum } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import { accountSubjects } from '../accounts/rules.ts'
@@ -28,31 +29,25 @@ export function writeBudget(tx: Tx, node: string, purpose: BudgetPurpose, budget
 }
 
 /** Adds to a node's refused bytes. The sum stops at `max`, so that it cannot overflow. */
-export function noteRefused(tx: Tx, node: string, claimed: bigint, max: bigint, nowMs: number): void {
+export const noteRefused = (tx: Tx, node: string, claimed: bigint, max: bigint, nowMs: number): void =>
   tx.send(
     `UPDATE usage_budgets SET refused = CASE WHEN refused + $2 > $3 THEN $3 ELSE refused + $2 END, refused_at = $4
      WHERE node = $1 AND purpose = 'bytes'`,
     [node, claimed < max ? claimed : max, max, nowMs],
   )
-}
 
-type RefusedClaim = { readonly node: string; readonly bytes: bigint; readonly at: number }
+const refusedClaims = columnsOf({ node: textColumn('node'), bytes: big('refused'), at: int('refused_at') })
 
-/** Nodes that have claimed what they cannot have carried, since a moment or ever. */
-export async function listRefused(reader: Reader, sinceAt = -1): Promise<RefusedClaim[]> {
-  const rows = await reader.all<{ node: string; refused: bigint; refused_at: bigint }>(
+/** Nodes that have claimed bytes that they cannot have relayed, since a moment or ever. */
+export const listRefused = (reader: Reader, sinceAt = -1) =>
+  refusedClaims.all(
+    reader,
     'SELECT node, refused, refused_at FROM usage_budgets WHERE refused > 0 AND refused_at > $1 ORDER BY node',
     [sinceAt],
   )
-  return rows.map((row) => ({ node: row.node, bytes: row.refused, at: Number(row.refused_at) }))
-}
 
 /** The counts of these subjects by this boot. Their rows stay locked until the transaction ends. */
-export async function lockCounts(
-  tx: Tx,
-  { node, boot }: NodeBoot,
-  subjects: readonly string[],
-): Promise<Map<string, BelievedCount>> {
+export async function lockCounts(tx: Tx, { node, boot }: NodeBoot, subjects: readonly string[]) {
   const rows = await tx.all<SubjectCount & { believed_received: bigint; believed_sent: bigint }>(
     `SELECT subject, received, sent, believed_received, believed_sent FROM usage_counts
      WHERE node = $1 AND boot = $2 AND subject IN (${list(subjects.length, 2)}) ORDER BY subject FOR UPDATE`,
@@ -68,7 +63,7 @@ export async function lockCounts(
 const countFigures = ['received', 'sent', 'believed_received', 'believed_sent', 'updated_at']
 
 /** A count only rises, in whatever order writers come. The believed part is written as given: the boot is locked. */
-export function raiseCounts(tx: Tx, { node, boot }: NodeBoot, counts: readonly BelievedCount[], nowMs: number): void {
+export const raiseCounts = (tx: Tx, { node, boot }: NodeBoot, counts: readonly BelievedCount[], nowMs: number): void =>
   sendRows(
     tx,
     `INSERT INTO usage_counts (node, boot, subject, ${countFigures.join(', ')}, checksum)`,
@@ -83,7 +78,6 @@ export function raiseCounts(tx: Tx, { node, boot }: NodeBoot, counts: readonly B
        sent = CASE WHEN excluded.sent > usage_counts.sent THEN excluded.sent ELSE usage_counts.sent END,
        updated_at = excluded.updated_at, checksum = excluded.checksum`,
   )
-}
 
 /** Locks a boot, which serialises its reports also for subjects without a row. Notes when it last reported. */
 export async function lockBoot(tx: Tx, { node, boot }: NodeBoot, nowMs: number): Promise<void> {
@@ -94,17 +88,24 @@ export async function lockBoot(tx: Tx, { node, boot }: NodeBoot, nowMs: number):
   )
 }
 
+export const unbilledClaims = columnsOf<UnbilledClaim>({
+  node: textColumn('node'),
+  boot: textColumn('boot'),
+  subject: textColumn('subject'),
+  bytes: big('bytes'),
+  at: int('at'),
+})
+
 /** Counts of subjects without leases that are not wholly believed, latest first. */
-export async function listUnbelieved(reader: Reader, limit: number): Promise<UnbilledClaim[]> {
-  const rows = await reader.all<Omit<UnbilledClaim, 'at'> & { readonly at: bigint }>(
+export const listUnbelieved = (reader: Reader, limit: number): Promise<UnbilledClaim[]> =>
+  unbilledClaims.all(
+    reader,
     `SELECT node, boot, subject, received - believed_received + sent - believed_sent AS bytes, updated_at AS at
      FROM usage_counts
      WHERE (received > believed_received OR sent > believed_sent) AND NOT (subject >= $1 AND subject < $2)
      ORDER BY updated_at DESC, node, boot, subject LIMIT $3`,
     [accountSubjects, `${accountSubjects}\u{ffff}`, limit],
   )
-  return rows.map((row) => ({ ...row, at: Number(row.at) }))
-}
 
 /** The believed subjects and bytes of a node's boots that have reported since a moment. */
 export async function sumBelieved(reader: Reader, node: string, sinceAt: number) {
@@ -119,35 +120,32 @@ export async function sumBelieved(reader: Reader, node: string, sinceAt: number)
 }
 
 /** Locks the believed counts of a node's boots that have reported since a moment, at most `limit` at a time. */
-export async function lockBelieved(tx: Tx, node: string, sinceAt: number, limit: number) {
-  return tx.all<SubjectCount & { readonly boot: string }>(
+export const lockBelieved = (tx: Tx, node: string, sinceAt: number, limit: number) =>
+  tx.all<SubjectCount & { readonly boot: string }>(
     `SELECT counts.boot, counts.subject, counts.believed_received AS received, counts.believed_sent AS sent
      FROM usage_counts AS counts JOIN usage_boots AS boots ON boots.node = counts.node AND boots.boot = counts.boot
      WHERE counts.node = $1 AND boots.last_at >= $2 AND counts.believed_received + counts.believed_sent > 0
      ORDER BY counts.boot, counts.subject LIMIT $3 FOR UPDATE OF counts`,
     [node, sinceAt, limit],
   )
-}
 
-export function disbelieve(tx: Tx, node: string, boot: string, subject: string): void {
+export const disbelieve = (tx: Tx, node: string, boot: string, subject: string): void =>
   tx.send(
     `UPDATE usage_counts SET believed_received = 0, believed_sent = 0,
        checksum = ${checksumIn(['received', 'sent', '0', '0', 'updated_at'])}
      WHERE node = $1 AND boot = $2 AND subject = $3`,
     [node, boot, subject],
   )
-}
 
 /** Deletes counts of subjects with a prefix whose boot has not reported since `before`, and so cannot repeat them. */
-export async function forgetCounts(tx: Tx, prefix: string, before: number, limit: number): Promise<number> {
-  return tx.run(
+export const forgetCounts = (tx: Tx, prefix: string, before: number, limit: number): Promise<number> =>
+  tx.run(
     `DELETE FROM usage_counts WHERE (node, boot, subject) IN
        (SELECT counts.node, counts.boot, counts.subject FROM usage_counts AS counts
         JOIN usage_boots AS boots ON boots.node = counts.node AND boots.boot = counts.boot
         WHERE counts.subject >= $1 AND counts.subject < $2 AND boots.last_at <= $3 LIMIT $4)`,
     [prefix, `${prefix}\u{ffff}`, before, limit],
   )
-}
 
 /** The believed bytes of each of these subjects, over nodes and boots. */
 export async function sumCounts(reader: Reader, subjects: readonly string[]): Promise<Map<string, SubjectCount>> {
@@ -166,12 +164,11 @@ export async function sumCounts(reader: Reader, subjects: readonly string[]): Pr
 }
 
 /** Counts whose checksum does not match. */
-export async function unsoundCounts(reader: Reader, limit: number): Promise<{ node: string; subject: string }[]> {
-  return reader.all(
+export const unsoundCounts = (reader: Reader, limit: number): Promise<{ node: string; subject: string }[]> =>
+  reader.all(
     `SELECT node, subject FROM usage_counts WHERE checksum <> ${checksumIn(countFigures)} ORDER BY 1, 2 LIMIT $1`,
     [limit],
   )
-}
 
 export type StrayBudget = {
   readonly node: string
@@ -179,8 +176,8 @@ export type StrayBudget = {
 }
 
 /** Budgets of nodes without a boot or with a wrong checksum, and nodes that have counted without a budget. */
-export async function strayBudgets(reader: Reader, limit: number): Promise<StrayBudget[]> {
-  return reader.all<StrayBudget>(
+export const strayBudgets = (reader: Reader, limit: number): Promise<StrayBudget[]> =>
+  reader.all<StrayBudget>(
     `SELECT node, 'no_boot' AS reason FROM usage_budgets AS budgets
      WHERE NOT EXISTS (SELECT 1 FROM usage_boots AS boots WHERE boots.node = budgets.node)
      UNION ALL SELECT node, 'checksum' FROM usage_budgets
@@ -193,14 +190,12 @@ export async function strayBudgets(reader: Reader, limit: number): Promise<Stray
      LIMIT $1`,
     [limit],
   )
-}
 
 /** The subjects that begin with `prefix`, a page at a time. */
-export async function subjectsAfter(reader: Reader, prefix: string, after: string, limit: number): Promise<string[]> {
-  const rows = await reader.all<{ subject: string }>(
+export const subjectsAfter = (reader: Reader, prefix: string, after: string, limit: number): Promise<string[]> =>
+  valuesOf(textColumn('subject')).all(
+    reader,
     `SELECT DISTINCT subject FROM usage_counts WHERE subject > $1 AND subject >= $2 AND subject < $3
      ORDER BY subject LIMIT $4`,
     [after, prefix, `${prefix}\u{ffff}`, limit],
   )
-  return rows.map((row) => row.subject)
-}

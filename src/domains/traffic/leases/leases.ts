@@ -66,12 +66,12 @@ export async function lapse(deps: TrafficDeps): Promise<number> {
 }
 
 /** Closes all boots of a node: they claim nothing more, what they counted is settled, and the rest goes back. */
-export async function shut(deps: TrafficDeps, node: string): Promise<void> {
+export async function closeNode(deps: TrafficDeps, node: string): Promise<void> {
   await deps.db.transact((tx) => store.closeBoots(tx, node, deps.clock()))
   for (const boot of await store.openBoots(deps.db, node)) await reclaimAll(deps, boot)
 }
 
-/** The bytes that nodes may still carry for a sub-user on their leases, over all its pools. */
+/** The bytes that nodes may still relay for a sub-user on their leases, over all its pools. */
 export async function promised(tx: Tx, subuser: SubuserId): Promise<bigint> {
   const accounts = await accountStore.listAccounts(tx, [subuser])
   const open = await store.sumOpen(tx, accounts.map(subjectOf))

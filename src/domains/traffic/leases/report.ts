@@ -1,5 +1,6 @@
 import { bind } from '../../../core/bind.ts'
 import { bytes } from '../../../core/bytes.ts'
+import { refuseField } from '../../../core/refusal.ts'
 import type { Tx } from '../../../db/transaction.ts'
 import { type ByteAccount, type ByteAccountKey, readSubject, subjectOf } from '../accounts/rules.ts'
 import { lockKnownAccount } from '../accounts/store.ts'
@@ -7,7 +8,6 @@ import { inFlight, refuse, take } from '../counts/counts.ts'
 import { largest, least, type NodeBoot } from '../counts/rules.ts'
 import { lockBoot } from '../counts/store.ts'
 import type { TrafficDeps } from '../deps.ts'
-import { repeatedRequest, tooMany } from '../errors.ts'
 import { moveBytes } from './leases.ts'
 import * as rules from './rules.ts'
 import * as store from './store.ts'
@@ -34,11 +34,11 @@ export async function openLeaseReport(deps: TrafficDeps, tx: Tx, report: rules.L
 }
 
 async function lockReport(deps: TrafficDeps, tx: Tx, report: rules.LeaseReport) {
-  if (report.leaseRequests.length > maxRequests) throw tooMany('lease_requests', maxRequests)
+  if (report.leaseRequests.length > maxRequests) throw refuseField('lease_requests', 'max_items', { max: maxRequests })
   const nowMs = deps.clock()
   const requested = new Set(report.leaseRequests.map(subjectOf))
   // A second request about the same account would be granted a second lease.
-  if (requested.size < report.leaseRequests.length) throw repeatedRequest()
+  if (requested.size < report.leaseRequests.length) throw refuseField('lease_requests', 'duplicates')
   const { added, replaced } = await takeCounts(deps, tx, report, nowMs)
   const lines = await lockLines(tx, report, [...added.map((each) => each.subject), ...requested])
   const elsewhere = await store.heldByOtherBoots(tx, report, [...requested])
@@ -71,7 +71,7 @@ async function answer(
 
 /**
  * Locks the accounts, in sorted order, and books what was counted. Only late claims touch an account now; the rest
- * is settled with the next request. Returns the carried bytes without those in quarantine.
+ * is settled with the next request. Returns the relayed bytes without those in quarantine.
  */
 async function book(open: OpenReport): Promise<rules.RelayedBytes[]> {
   const { tx, lines } = open
@@ -102,7 +102,7 @@ async function book(open: OpenReport): Promise<rules.RelayedBytes[]> {
 
 /**
  * Fills a line up to one lease, limited by the account, the `ceiling` (null is none) and what one node may hold.
- * Moving bytes count as far as the line holds them and the node's link carries them.
+ * Moving bytes count as far as the line holds them and the node's link relays them.
  */
 const grant = (open: OpenReport, request: rules.LeaseRequest, ceiling: bigint | null): Promise<void> =>
   answer(open, request, (line, account) => {

@@ -4,7 +4,7 @@ import { largest, least, type NodeBoot } from '../counts/rules.ts'
 export type LeaseTerms = {
   /** Size of a lease. */
   readonly leaseBytes: bigint
-  /** Size of a lease of a node that carries much at once. */
+  /** Size of a lease of a node that relays much at once. */
   readonly maxLeaseBytes: bigint
   /** A lease lapses when its node has been silent for this long. */
   readonly leaseLastsMs: number
@@ -16,11 +16,11 @@ export type LeaseRequest = ByteAccountKey & {
   readonly want: 'lease' | 'return'
   /** Bytes on their way to the customer: not counted yet, and not free either. */
   readonly moving?: bigint | undefined
-  /** Bytes that the node carries in 200 ms at its present rate. */
+  /** Bytes that the node relays in 200 ms at its present rate. */
   readonly pace?: bigint | undefined
 }
 
-/** Bytes carried for an account: to the customer, and from the customer. */
+/** Bytes relayed for an account: to the customer, and from the customer. */
 export type RelayedBytes = ByteAccountKey & { readonly received: bigint; readonly sent: bigint }
 
 /** The cumulative counts of one boot of a node, and its requests. It may arrive twice, late or out of order. */
@@ -38,13 +38,13 @@ export type LeaseLine = NodeBoot & {
   readonly turn: number
   /** Ever set aside. */
   readonly granted: bigint
-  /** Given back by the node, which promised not to carry it. */
+  /** Given back by the node, which promised not to relay it. */
   readonly returned: bigint
-  /** Taken back because the node was silent. The node may have carried it all the same. */
+  /** Taken back because the node was silent. The node may have relayed it all the same. */
   readonly lapsed: bigint
-  /** Carried, and taken from what was set aside. */
+  /** Relayed, and taken from what was set aside. */
   readonly settled: bigint
-  /** Carried on a lapsed lease and claimed afterwards. */
+  /** Relayed on a lapsed lease and claimed afterwards. */
   readonly late: bigint
   /** How much more may be claimed late. */
   readonly claimable: bigint
@@ -61,10 +61,10 @@ export function newLine({ node, boot }: NodeBoot, subject: string): LeaseLine {
   return { node, boot, subject, turn: 0, ...cumulative, claimable: 0n, aside: 0n }
 }
 
-/** Carried and counted, and not yet taken from what is set aside: many reports are settled at once. */
+/** Relayed and counted, and not yet taken from what is set aside: many reports are settled at once. */
 const unsettled = (line: LeaseLine): bigint => line.counted - line.settled - line.late - line.quarantined
 
-/** The bytes that the node may still carry. */
+/** The bytes that the node may still relay. */
 export const remaining = (line: LeaseLine): bigint => line.aside - unsettled(line)
 
 /** The count that the node must not pass. A repeated request is answered with the same number. */
@@ -74,7 +74,7 @@ export const allowance = (line: LeaseLine): bigint => line.counted + remaining(l
 type LeaseEffect = {
   /** Used, out of what was set aside. */
   readonly settle: bigint
-  /** Carried on a lapsed lease: paid from the balance as far as it goes, owed beyond. */
+  /** Relayed on a lapsed lease: paid from the balance as far as it goes, owed beyond. */
   readonly late: bigint
   /** Set aside from the balance. */
   readonly grant: bigint
@@ -130,7 +130,7 @@ export function count(
   return { line: next, effect: { ...nothing, late }, quarantined }
 }
 
-/** Takes what was carried from what was set aside. */
+/** Takes what was relayed from what was set aside. */
 function settle(line: LeaseLine): LeaseStep {
   const unsettledBytes = unsettled(line)
   return {
@@ -157,7 +157,7 @@ export function grant(line: LeaseLine, turn: number, leaseBytes: bigint, availab
   }
 }
 
-/** The node carries no more on what it has: the rest goes back for good. */
+/** The node relays no more on what it has: the rest goes back for good. */
 export function giveBack(line: LeaseLine, turn: number): LeaseStep {
   if (turn <= line.turn) return { line, effect: nothing }
   const settled = settle(line)

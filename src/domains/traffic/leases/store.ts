@@ -1,21 +1,13 @@
 import { checksumIn, checksumOf } from '../../../db/checksum.ts'
+import { textColumn, valuesOf } from '../../../db/columns.ts'
 import { list, readWide, sendRows, type WideSum, wideSum } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import type { NodeBoot, UnbilledClaim } from '../counts/rules.ts'
+import { unbilledClaims } from '../counts/store.ts'
 import type { LeaseLine } from './rules.ts'
 
-const sums = [
-  'granted',
-  'returned',
-  'lapsed',
-  'settled',
-  'late',
-  'claimable',
-  'quarantined',
-  'counted',
-  'aside',
-] as const
-const figures = ['turn', ...sums] as const
+const sums = ['granted', 'returned', 'lapsed', 'settled', 'late', 'claimable', 'quarantined', 'counted'] as const
+const figures = ['turn', ...sums, 'aside'] as const
 const columns = `node, boot, subject, ${figures.join(', ')}`
 
 /** Locks a node, which serialises the reports of all its boots. Returns the boot that holds its leases. */
@@ -30,9 +22,8 @@ export async function lockNode(tx: Tx, { node, boot }: NodeBoot, nowMs: number):
 }
 
 /** Hands a node's leases to a later boot. */
-export function holdWith(tx: Tx, { node, boot }: NodeBoot, nowMs: number): void {
+export const holdWith = (tx: Tx, { node, boot }: NodeBoot, nowMs: number): void =>
   tx.send('UPDATE usage_nodes SET boot = $2, since = $3 WHERE node = $1', [node, boot, nowMs])
-}
 
 /** A closed boot may spend what is set aside for it, and claims nothing late. The first closing counts. */
 export function closeBoot(tx: Tx, { node, boot }: NodeBoot, nowMs: number): void {
@@ -41,12 +32,7 @@ export function closeBoot(tx: Tx, { node, boot }: NodeBoot, nowMs: number): void
 }
 
 /** Closes a node's boots before this one, except those that run beside it. */
-export async function closeEarlier(
-  tx: Tx,
-  { node, boot }: NodeBoot,
-  beside: readonly string[],
-  nowMs: number,
-): Promise<void> {
+export async function closeEarlier(tx: Tx, { node, boot }: NodeBoot, beside: readonly string[], nowMs: number) {
   const others = beside.length === 0 ? '' : `AND boot NOT IN (${list(beside.length, 3)})`
   const sql = `UPDATE usage_boots SET closed_at = $3 WHERE node = $1 AND boot < $2 AND closed_at IS NULL ${others}`
   await tx.run(sql, [node, boot, nowMs, ...beside])
@@ -76,7 +62,7 @@ export async function lockLines(
   return new Map(rows.map((row) => [row.subject, { ...row, turn: Number(row.turn) }]))
 }
 
-export function writeLines(tx: Tx, lines: readonly LeaseLine[], nowMs: number): void {
+export const writeLines = (tx: Tx, lines: readonly LeaseLine[], nowMs: number): void =>
   sendRows(
     tx,
     `INSERT INTO usage_leases (${columns}, changed_at, checksum)`,
@@ -87,11 +73,10 @@ export function writeLines(tx: Tx, lines: readonly LeaseLine[], nowMs: number): 
     `ON CONFLICT (node, boot, subject) DO UPDATE SET
        ${[...figures, 'changed_at', 'checksum'].map((name) => `${name} = excluded.${name}`).join(', ')}`,
   )
-}
 
 /** Boots that hold something and are closed or have been silent since `before`. */
-export async function silentBoots(reader: Reader, before: number, limit: number): Promise<NodeBoot[]> {
-  return reader.all(
+export const silentBoots = (reader: Reader, before: number, limit: number): Promise<NodeBoot[]> =>
+  reader.all(
     `SELECT node, boot FROM usage_boots
      WHERE (last_at <= $1 OR closed_at IS NOT NULL) AND EXISTS
        (SELECT 1 FROM usage_leases
@@ -99,7 +84,6 @@ export async function silentBoots(reader: Reader, before: number, limit: number)
      ORDER BY node, boot LIMIT $2`,
     [before, limit],
   )
-}
 
 /** Whether the boot is closed or has been silent since `before`, read under its lock. */
 export async function isSilent(tx: Tx, { node, boot }: NodeBoot, before: number): Promise<boolean> {
@@ -115,41 +99,37 @@ export async function closeBoots(tx: Tx, node: string, nowMs: number): Promise<v
 }
 
 /** Boots of a node that hold something. */
-export async function openBoots(reader: Reader, node: string): Promise<NodeBoot[]> {
-  return reader.all('SELECT DISTINCT node, boot FROM usage_leases WHERE node = $1 AND aside > 0 ORDER BY boot', [node])
-}
+export const openBoots = (reader: Reader, node: string): Promise<NodeBoot[]> =>
+  reader.all('SELECT DISTINCT node, boot FROM usage_leases WHERE node = $1 AND aside > 0 ORDER BY boot', [node])
 
 /** Subjects that a node has counted for, with their unsettled bytes, a page at a time. */
-export async function subjectsOf(reader: Reader, node: string, after: string, limit: number) {
-  return reader.all<{ subject: string; unsettled: bigint }>(
+export const subjectsOf = (reader: Reader, node: string, after: string, limit: number) =>
+  reader.all<{ subject: string; unsettled: bigint }>(
     `SELECT subject, CAST(SUM(counted - settled - late - quarantined) AS BIGINT) AS unsettled FROM usage_leases
      WHERE node = $1 AND subject > $2 AND counted > quarantined GROUP BY subject ORDER BY subject LIMIT $3`,
     [node, after, limit],
   )
-}
 
 /** Subjects of which a boot holds something, at most `limit`. */
-export async function openSubjects(tx: Tx, { node, boot }: NodeBoot, limit: number): Promise<string[]> {
-  const rows = await tx.all<{ subject: string }>(
+export const openSubjects = (tx: Tx, { node, boot }: NodeBoot, limit: number): Promise<string[]> =>
+  valuesOf(textColumn('subject')).all(
+    tx,
     'SELECT subject FROM usage_leases WHERE node = $1 AND boot = $2 AND aside > 0 ORDER BY subject LIMIT $3',
     [node, boot, limit],
   )
-  return rows.map((row) => row.subject)
-}
+
+type OpenSum = { readonly subject: string; readonly unsettled: bigint; readonly aside: bigint }
 
 /** The unsettled and set-aside bytes of each of these subjects, over all nodes. */
-export async function sumOpen(
-  reader: Reader,
-  subjects: readonly string[],
-): Promise<Map<string, { unsettled: bigint; aside: bigint }>> {
+export async function sumOpen(reader: Reader, subjects: readonly string[]): Promise<Map<string, OpenSum>> {
   if (subjects.length === 0) return new Map()
-  const rows = await reader.all<{ subject: string; unsettled: bigint; aside: bigint }>(
+  const rows = await reader.all<OpenSum>(
     `SELECT subject, CAST(SUM(counted - settled - late - quarantined) AS BIGINT) AS unsettled,
        CAST(SUM(aside) AS BIGINT) AS aside
      FROM usage_leases WHERE aside > 0 AND subject IN (${list(subjects.length)}) GROUP BY subject`,
     subjects,
   )
-  return new Map(rows.map((row) => [row.subject, { unsettled: row.unsettled, aside: row.aside }]))
+  return new Map(rows.map((row) => [row.subject, row]))
 }
 
 /** The bytes that other boots of a node hold of these subjects. Subjects without any are left out. */
@@ -168,30 +148,27 @@ export async function heldByOtherBoots(
 }
 
 /** The bytes that each node holds. */
-export async function sumHeld(reader: Reader): Promise<{ node: string; held: bigint }[]> {
-  return reader.all(
+export const sumHeld = (reader: Reader): Promise<{ node: string; held: bigint }[]> =>
+  reader.all(
     'SELECT node, CAST(SUM(aside) AS BIGINT) AS held FROM usage_leases WHERE aside > 0 GROUP BY node ORDER BY node',
   )
-}
 
 /** Subjects of which a node holds at least so much, largest first. */
-export async function largestHeld(reader: Reader, atLeast: bigint, limit: number) {
-  return reader.all<{ node: string; subject: string; held: bigint }>(
+export const largestHeld = (reader: Reader, atLeast: bigint, limit: number) =>
+  reader.all<{ node: string; subject: string; held: bigint }>(
     `SELECT node, subject, CAST(SUM(aside) AS BIGINT) AS held FROM usage_leases WHERE aside > 0
      GROUP BY node, subject HAVING SUM(aside) >= $1 ORDER BY held DESC, node, subject LIMIT $2`,
     [atLeast, limit],
   )
-}
 
 /** Claims that no lease covers, latest first. */
-export async function listQuarantined(reader: Reader, limit: number): Promise<UnbilledClaim[]> {
-  const rows = await reader.all<Omit<UnbilledClaim, 'at'> & { readonly at: bigint }>(
+export const listQuarantined = (reader: Reader, limit: number): Promise<UnbilledClaim[]> =>
+  unbilledClaims.all(
+    reader,
     `SELECT node, boot, subject, quarantined AS bytes, changed_at AS at FROM usage_leases WHERE quarantined > 0
      ORDER BY changed_at DESC, node, boot, subject LIMIT $1`,
     [limit],
   )
-  return rows.map((row) => ({ ...row, at: Number(row.at) }))
-}
 
 /** What lines or movements say of the leases of one subject, over all nodes. */
 export type LeaseTotals = Readonly<Record<'leased' | 'back' | 'settled' | 'late' | 'aside', bigint>>
@@ -239,8 +216,8 @@ export type StrayCount = {
 }
 
 /** Counts without a line, and counts and lines without a boot. */
-export async function strayCounts(reader: Reader, prefix: string, limit: number): Promise<StrayCount[]> {
-  return reader.all<StrayCount>(
+export const strayCounts = (reader: Reader, prefix: string, limit: number): Promise<StrayCount[]> =>
+  reader.all<StrayCount>(
     `SELECT node, boot, subject, 'no_lease' AS reason FROM usage_counts AS counts
      WHERE subject >= $1 AND subject < $2 AND (received > 0 OR sent > 0) AND NOT EXISTS
        (SELECT 1 FROM usage_leases AS lines
@@ -252,20 +229,18 @@ export async function strayCounts(reader: Reader, prefix: string, limit: number)
      LIMIT $3`,
     [prefix, `${prefix}\u{ffff}`, limit],
   )
-}
 
 /** Lines whose checksum does not match. */
-export async function unsoundLines(reader: Reader, limit: number): Promise<{ node: string; subject: string }[]> {
-  return reader.all(
+export const unsoundLines = (reader: Reader, limit: number): Promise<{ node: string; subject: string }[]> =>
+  reader.all(
     `SELECT node, subject FROM usage_leases WHERE checksum <> ${checksumIn([...figures, 'changed_at'])}
      ORDER BY 1, 2 LIMIT $1`,
     [limit],
   )
-}
 
 /** Lines whose count is not the node's, or that were billed for more than is believed. */
-export async function miscounted(reader: Reader, limit: number): Promise<{ node: string; subject: string }[]> {
-  return reader.all(
+export const miscounted = (reader: Reader, limit: number): Promise<{ node: string; subject: string }[]> =>
+  reader.all(
     `SELECT lines.node, lines.subject FROM usage_leases AS lines
      LEFT JOIN usage_counts AS counts
        ON counts.node = lines.node AND counts.boot = lines.boot AND counts.subject = lines.subject
@@ -274,4 +249,3 @@ export async function miscounted(reader: Reader, limit: number): Promise<{ node:
      ORDER BY lines.node, lines.boot, lines.subject LIMIT $1`,
     [limit],
   )
-}
