@@ -42,7 +42,7 @@ const pages = <Item, Key>(
   keyOf: (item: Item) => Key,
 ) => keysetPages((after: Key, limit) => read(reader, after, limit), { start, size: page, keyOf })
 
-/** Sub-users' secrets open and are theirs, exits can be used, and hours show what nodes have carried. */
+/** Sub-users' secrets open and are theirs, exits can be used, and hours show what nodes have relayed. */
 export function createAccessVerifier(deps: AccessDeps): Verifier {
   return {
     name: 'access',
@@ -72,31 +72,28 @@ async function checkSubusers(deps: AccessDeps, reader: Reader, findings: Finding
     const heirs = await ownersOf(reader, heirIds)
     for (const row of batch) {
       const of = { promise: 'sub-user', where: at('subuser', { id: row.id }) } as const
-      findings.push(...problemsOfSubuser(deps, row, heirs).map((each) => ({ ...of, ...each })))
+      for (const each of problemsOfSubuser(deps, row, heirs)) findings.push({ ...of, ...each })
     }
     count += batch.length
   }
   return count
 }
 
-function problemsOfSubuser(
+function* problemsOfSubuser(
   deps: AccessDeps,
   row: SecretRow,
   heirs: ReadonlyMap<SubuserId, CustomerId>,
-): FindingProblem[] {
-  const problems: FindingProblem[] = []
+): Generator<FindingProblem> {
   const [createdAt, madeAt] = [Number(row.created_at), timeOfId(row.id)]
-  if (createdAt !== madeAt) problems.push(idDate(createdAt, madeAt))
-  if (row.heir_id !== null && heirs.get(row.heir_id) !== row.customer_id) {
-    problems.push(problem('subuser_heir', { heir: row.heir_id }))
-  }
+  if (createdAt !== madeAt) yield idDate(createdAt, madeAt)
+  if (row.heir_id !== null && heirs.get(row.heir_id) !== row.customer_id)
+    yield problem('subuser_heir', { heir: row.heir_id })
   try {
     const password = deps.vault.open(row.password, contextOf(row.id))
-    if (deps.sha256(password).toHex() !== row.digest.toHex()) problems.push(problem('password_digest'))
+    if (deps.sha256(password).toHex() !== row.digest.toHex()) yield problem('password_digest')
   } catch {
-    problems.push(problem('password_sealed'))
+    yield problem('password_sealed')
   }
-  return problems
 }
 
 async function checkExits(deps: AccessDeps, reader: Reader, findings: Finding[]): Promise<number> {
@@ -200,11 +197,7 @@ export function createPremiumVerifier(deps: OrderDeps): Verifier {
 }
 
 /** Every order that bytes name exists and is premium. */
-async function checkNamed(
-  deps: OrderDeps,
-  reader: Reader,
-  table: 'traffic_lots' | 'traffic_movements',
-): Promise<Finding[]> {
+async function checkNamed(deps: OrderDeps, reader: Reader, table: 'traffic_lots' | 'traffic_movements') {
   const findings: Finding[] = []
   const readOrders = (from: Reader, after: string, limit: number) =>
     deps.traffic.accounts.ordersNamedIn(from, table, after, limit)

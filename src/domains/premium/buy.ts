@@ -3,22 +3,22 @@ import { addDays } from '../../core/calendar.ts'
 import { type CustomerId, type OrderId, readId, type SubuserId } from '../../core/ids.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
 import { type Kopecks, toRoubles } from '../../core/money.ts'
+import { Refusal } from '../../core/refusal.ts'
 import type { PurchaseAnswer, PurchaseRequest } from '../orders/index.ts'
 import { numberIn, type Plain, textIn } from '../orders/rules.ts'
 import type { Buyer } from '../payments/index.ts'
 import type { HeldGoods } from '../pricing/index.ts'
 import { type Catalogue, priceTraffic, type TrafficPrice } from '../pricing/rules.ts'
 import { never, type PoolBalance } from '../traffic/accounts/rules.ts'
-import type { PremiumDeps } from './deps.ts'
-import { poolNotServed, unknownPool } from './errors.ts'
-import type { Exits } from './exits/exits.ts'
+import { type PremiumDeps, unknownPool } from './deps.ts'
 import { touchIfEmpty } from './move.ts'
 import { product } from './rules.ts'
 import { load, resolve } from './subusers/manage.ts'
 import type { Subuser } from './subusers/rules.ts'
 import { ownersOf } from './subusers/store.ts'
 
-type BuyDeps = PremiumDeps & { readonly exits: Pick<Exits, 'isServed'> }
+/** Tests without a gateway replace `isServed`. */
+type BuyDeps = PremiumDeps & { readonly exits: { isServed(pool: string): Promise<boolean> } }
 
 type TrafficOrder = { readonly pool: string; readonly tenths: number; readonly subuser: SubuserId | undefined }
 
@@ -40,12 +40,8 @@ function priceOf(catalogue: Catalogue, pool: string, tenths: number): TrafficPri
   return priceTraffic(catalogue, pool, tenths)
 }
 
-/** `available`: whether a purchase now would be carried, and so not be refused. */
-export async function quote(
-  deps: BuyDeps,
-  pool: string,
-  tenths: number,
-): Promise<TrafficPrice & { readonly available: boolean }> {
+/** `available`: whether an exit serves the pool now, so that a purchase is not refused. */
+export async function quote(deps: BuyDeps, pool: string, tenths: number) {
   const priced = priceOf(await deps.pricing.current(), pool, tenths)
   return { ...priced, available: await deps.exits.isServed(pool) }
 }
@@ -68,7 +64,7 @@ export async function buy(
   return deps.orders.sell(request, { product, action: 'buy', input: orderInput }, async (sale) => {
     const { tx, order } = sale
     const { total, perGigabyte } = priceOf(catalogue, pool, tenths)
-    if (!isServed) throw poolNotServed(pool)
+    if (!isServed) throw new Refusal('no_exit_usable', { pool }, { charged: false })
     const subuser = await resolve(deps, tx, request.by.customer, id)
     const account = await accounts.lock(tx, { subuser: subuser.id, pool })
     const receipt = await sale.charge({
@@ -128,12 +124,8 @@ export async function held(deps: PremiumDeps): Promise<HeldGoods[]> {
 async function heldOf({ db, traffic }: PremiumDeps, pool: string): Promise<HeldGoods> {
   const customers = new Set<CustomerId>()
   let services = 0
-  const all = keysetPages((after: string, limit) => traffic.accounts.holdersOf(db, pool, after, limit), {
-    start: '',
-    size: holdersAtOnce,
-    keyOf: (id) => id,
-  })
-  for await (const ids of all) {
+  const read = (after: string, limit: number) => traffic.accounts.holdersOf(db, pool, after, limit)
+  for await (const ids of keysetPages(read, { start: '', size: holdersAtOnce, keyOf: (id) => id })) {
     services += ids.length
     for (const owner of (await ownersOf(db, ids)).values()) customers.add(owner)
   }

@@ -1,4 +1,5 @@
 import type { RandomBytes } from '../../core/ids.ts'
+import { type Refusal, refuseField } from '../../core/refusal.ts'
 import type { Stalls } from '../../core/stall-monitor.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Vault } from '../../core/vault.ts'
@@ -29,3 +30,5 @@ export type PremiumDeps = {
   readonly traffic: Traffic
   readonly stock: Pick<Stock, 'blockAround'>
 }
+
+export const unknownPool = (allowed: readonly string[]): Refusal => refuseField('pool_type', 'one_of', { allowed })

@@ -20,10 +20,8 @@ export type Premium = ReturnType<typeof createPremium>
 export function createPremium(given: PremiumDeps) {
   const { cacheServing, ...ofExits } = exitCases
   const cached = { serving: cacheServing(given), blocked: cacheBlocked(given), newHosts: limitNewHosts(given) }
-  const exits = {
-    ...bind({ ...given, ...cached }, ofExits),
-    ...bind(given.db, { list: listExits, reports: listReports, isLocal }),
-  }
+  const ofReader = bind(given.db, { list: listExits, reports: listReports, isLocal })
+  const exits = { ...bind({ ...given, ...cached }, ofExits), ...ofReader }
   const deps = { ...given, ...cached, exits }
   return {
     ...bind(deps, { generate, usage, mayHaveLeft, remove, passOn }),

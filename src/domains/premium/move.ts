@@ -1,26 +1,21 @@
 import { type Bytes, bytes, bytesInGigabyte } from '../../core/bytes.ts'
 import type { OrderId, SubuserId } from '../../core/ids.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
-import { kopecks } from '../../core/money.ts'
+import { zero } from '../../core/money.ts'
+import { Refusal, refuseField } from '../../core/refusal.ts'
 import type { Tx } from '../../db/transaction.ts'
 import type { PurchaseAnswer, PurchaseRequest } from '../orders/index.ts'
 import type { ByteAccount } from '../traffic/accounts/rules.ts'
-import type { PremiumDeps } from './deps.ts'
-import { defaultStays, noSuchSubuser, nothingToMove, sameSubuser, unknownPool } from './errors.ts'
+import { type PremiumDeps, unknownPool } from './deps.ts'
 import { product } from './rules.ts'
-import { load, resolve } from './subusers/manage.ts'
+import { load, noSuchSubuser, resolve } from './subusers/manage.ts'
 import type { Subuser } from './subusers/rules.ts'
 import * as store from './subusers/store.ts'
 
-type MovedTraffic = {
-  readonly order: OrderId
-  readonly pool: string
-  readonly moved: Bytes
-  readonly from: { readonly subuser: Subuser; readonly left: Bytes }
-  readonly to: { readonly subuser: Subuser; readonly left: Bytes }
-}
-
 type MovedPool = { readonly pool: string; readonly moved: Bytes }
+
+type Side = { readonly subuser: Subuser; readonly left: Bytes }
+type MovedTraffic = MovedPool & { readonly order: OrderId; readonly from: Side; readonly to: Side }
 
 type DeletedSubuser = {
   readonly order: OrderId
@@ -30,6 +25,9 @@ type DeletedSubuser = {
 }
 
 const deletedAtOnce = 500
+
+const sameSubuser = (): Refusal => refuseField('to_subuser_id', 'other_subuser')
+const defaultStays = (): Refusal => new Refusal('default_subuser_stays')
 
 /** Before bytes arrive at an empty account: makes nodes read the sub-user again, so that they ask for a lease. */
 export function touchIfEmpty({ clock }: PremiumDeps, tx: Tx, account: ByteAccount): void {
@@ -59,9 +57,8 @@ export async function move(
     const pair = await accounts.lockPair(tx, from.id, to.id, pool)
     if (!known.includes(pool) && pair.from.seq === 0) throw unknownPool(known)
     const amount = tenths === 'all' ? pair.from.balance : (BigInt(tenths) * bytesInGigabyte) / 10n
-    if (amount === 0n) throw nothingToMove(pool)
-    const calculation = { bytes: Number(amount) }
-    await sale.charge({ price: kopecks(0n), calculation, note: `moved ${pool} traffic` })
+    if (amount === 0n) throw new Refusal('no_traffic_to_move', { pool }, { available_gb: 0, charged: false })
+    await sale.charge({ price: zero, calculation: { bytes: Number(amount) }, note: `moved ${pool} traffic` })
     touchIfEmpty(deps, tx, pair.to)
     const after = await accounts.transfer(tx, pair, amount, order)
     return {
@@ -75,13 +72,7 @@ export async function move(
 }
 
 /** Moves all free bytes of a sub-user to another, pool by pool. */
-async function inherit(
-  deps: PremiumDeps,
-  tx: Tx,
-  from: SubuserId,
-  to: SubuserId,
-  order: OrderId,
-): Promise<MovedPool[]> {
+async function inherit(deps: PremiumDeps, tx: Tx, from: SubuserId, to: SubuserId, order: OrderId) {
   const { accounts } = deps.traffic
   const moved: MovedPool[] = []
   for (const { pool } of await accounts.list(tx, [from])) {
@@ -116,7 +107,7 @@ export function remove(
     if (subuser.isDefault) throw defaultStays()
     const returned = await inherit(deps, tx, subuser.id, heir.id, order)
     const calculation = { bytes: Number(returned.reduce((sum, each) => sum + each.moved, 0n)) }
-    await sale.charge({ price: kopecks(0n), calculation, note: `deleted sub-user ${subuser.login}` })
+    await sale.charge({ price: zero, calculation, note: `deleted sub-user ${subuser.login}` })
     store.closeSubuser(tx, subuser.id, heir.id, order, sale.nowMs)
     return { order, subuser, heir, returned }
   })
@@ -126,12 +117,8 @@ export function remove(
 export async function passOn(deps: PremiumDeps): Promise<number> {
   const { db, traffic } = deps
   let passed = 0
-  const all = keysetPages((after: string, limit) => store.listDeleted(db, after, limit), {
-    start: '',
-    size: deletedAtOnce,
-    keyOf: (each) => each.id,
-  })
-  for await (const deleted of all) {
+  const read = (after: string, limit: number) => store.listDeleted(db, after, limit)
+  for await (const deleted of keysetPages(read, { start: '', size: deletedAtOnce, keyOf: (each) => each.id })) {
     const ids = deleted.map((each) => each.id)
     const free = (await traffic.accounts.list(db, ids)).filter((account) => account.balance > 0n)
     const holding = new Set(free.map((account) => account.subuser))

@@ -1,13 +1,13 @@
 import { bytes, toGigabytes } from '../../core/bytes.ts'
 import type { OrderId } from '../../core/ids.ts'
 import { kopecks, toRoubles } from '../../core/money.ts'
+import { Refusal } from '../../core/refusal.ts'
 import { toIso } from '../../core/time.ts'
 import type { Tx } from '../../db/transaction.ts'
 import type { ActionAnswer, Ending } from '../orders/index.ts'
 import type { Order } from '../orders/rules.ts'
 import { never } from '../traffic/accounts/rules.ts'
 import type { PremiumDeps } from './deps.ts'
-import { noSuchTrafficOrder, nothingUnused, onlyUnused } from './errors.ts'
 import { product } from './rules.ts'
 
 /**
@@ -23,12 +23,13 @@ async function refundWithin(
   order: Order | undefined,
   note: string,
 ) {
-  if (!order?.chargeSeq || order.product !== product || order.action !== 'buy') throw noSuchTrafficOrder()
+  if (!order?.chargeSeq || order.product !== product || order.action !== 'buy')
+    throw new Refusal('traffic_order_not_found')
   await ledger.lock(tx, order.customer)
   const returned = await accounts.reclaim(tx, order.id)
   const bought = (await accounts.boughtWith(tx, order.id)).reduce((sum, each) => sum + each.bytes, 0n)
   const money = bought === 0n ? 0n : (order.price * returned) / bought
-  if (money === 0n) throw nothingUnused()
+  if (money === 0n) throw new Refusal('no_unused_traffic', {}, { charged: false })
   const charge = { customer: order.customer, chargeSeq: order.chargeSeq }
   const posting = await orders.giveBack(tx, charge, kopecks(money), note)
   return { order: order.id, returned: bytes(returned), money: posting.amount, balance: posting.balanceAfter }
@@ -38,7 +39,7 @@ async function refundWithin(
 export const endingOf = (deps: PremiumDeps): Ending => ({
   product,
   async endOrder(tx, order, how, note) {
-    if (how === 'whole') throw onlyUnused()
+    if (how === 'whole') throw new Refusal('traffic_refund_is_unused_part')
     const { returned, money, balance } = await refundWithin(deps, tx, order, note)
     return { returned_gb: toGigabytes(returned), amount_rub: toRoubles(money), balance_rub: toRoubles(balance) }
   },

@@ -1,17 +1,13 @@
 import { readAddress } from '../../../core/address.ts'
 import { type ExitId, makeId } from '../../../core/ids.ts'
 import { zero } from '../../../core/money.ts'
-import { refuseField } from '../../../core/refusal.ts'
+import { malformed, Refusal, refuseField } from '../../../core/refusal.ts'
 import { runningBefore } from '../../../core/stall-monitor.ts'
 import { createTtlCache, type TtlCache } from '../../../core/ttl-cache.ts'
-import { ConstraintViolation, type Tx } from '../../../db/transaction.ts'
-import type { PremiumDeps } from '../deps.ts'
-import { badLocation, inBlock, inStock, noSuchExit, unknownPool } from '../errors.ts'
+import { ConstraintViolation, type Reader, type Tx } from '../../../db/transaction.ts'
+import { type PremiumDeps, unknownPool } from '../deps.ts'
 import * as rules from './rules.ts'
 import * as store from './store.ts'
-
-/** Lifetime of the cached exits: a drained exit is offered for at most this long. */
-const cacheTtlMs = 1000
 
 const dayMs = 86_400_000
 
@@ -19,19 +15,13 @@ type ServingExits = Map<string, rules.LocatedExit[]>
 
 export type ExitDeps = PremiumDeps & { readonly serving: TtlCache<'all', ServingExits> }
 
-/** What other use cases need of exits. */
-export type Exits = {
-  fitting(pool: string, locations: rules.WantedLocations): Promise<readonly rules.LocatedExit[]>
-  isServed(pool: string): Promise<boolean>
-}
-
-/** Caches the exits that serve, by pool, for one second. */
+/** Caches the exits that serve, by pool, for one second: a drained exit is offered for at most this long. */
 export function cacheServing(deps: PremiumDeps): ExitDeps['serving'] {
   const load = async (): Promise<ServingExits> => {
     const serving = await store.listServing(deps.db, runningBefore(deps, rules.reportLastsMs), await isProduction(deps))
     return Map.groupBy(serving.map(rules.locate), ({ exit }) => exit.pool)
   }
-  return createTtlCache({ load, clock: deps.clock, ttlMs: cacheTtlMs, maxEntries: 1 })
+  return createTtlCache({ load, clock: deps.clock, ttlMs: 1000, maxEntries: 1 })
 }
 
 /** A shop in production offers exits that a gateway has reported up; a sandbox also those without a report. */
@@ -46,7 +36,7 @@ async function fittingOrNone(deps: ExitDeps, pool: string, within: rules.WantedL
   const read = deps.serving.get('all')
   await assertSold(deps, pool)
   const outcome = rules.narrow((await read).get(pool) ?? [], within)
-  if ('problem' in outcome) throw badLocation([outcome.problem])
+  if ('problem' in outcome) throw malformed([outcome.problem])
   return outcome.exits
 }
 
@@ -57,7 +47,7 @@ export async function fitting(deps: ExitDeps, pool: string, within: rules.Wanted
   return exits
 }
 
-/** Whether traffic of a pool can be carried now, and so be sold. A sandbox sells without a gateway. */
+/** Whether an exit serves a pool now, so that its traffic can be sold. A sandbox sells without a gateway. */
 export async function isServed(deps: ExitDeps, pool: string): Promise<boolean> {
   return !(await isProduction(deps)) || ((await deps.serving.get('all')).get(pool)?.length ?? 0) > 0
 }
@@ -94,7 +84,7 @@ export async function addOne(deps: ExitDeps, newExit: rules.NewExit): Promise<ru
     deps.db.transact(async (tx) => {
       const address = newExit.kind === 'local' ? readAddress(newExit.host) : undefined
       const block = address && (await deps.stock.blockAround(tx, address))
-      if (block !== undefined) throw inBlock(block)
+      if (block !== undefined) throw new Refusal('address_in_block', { block })
       return add(deps, tx, [newExit])
     }),
   )
@@ -123,19 +113,16 @@ export async function takeReports(
   node: string,
   reported: readonly Omit<rules.ExitStatusReport, 'node' | 'reportedAt'>[],
 ): Promise<void> {
-  const sorted = await latestOfKnown({ db }, reported)
+  const sorted = await latestOfKnown(db, reported)
   const nowMs = clock()
   const dated = sorted.map((each) => ({ ...each, node, sinceAt: Math.min(each.sinceAt, nowMs), reportedAt: nowMs }))
   if (dated.length > 0) await db.transact(async (tx) => store.writeReports(tx, dated))
 }
 
 /** The last item of each known exit, sorted, so that two reports lock rows in the same order. */
-async function latestOfKnown<Item extends { readonly exit: string }>(
-  { db }: Pick<ExitDeps, 'db'>,
-  items: readonly Item[],
-): Promise<Item[]> {
+async function latestOfKnown<Item extends { readonly exit: string }>(reader: Reader, items: readonly Item[]) {
   const latest = new Map(items.map((each) => [each.exit, each]))
-  const known = await store.knownAmong(db, [...latest.keys()])
+  const known = await store.knownAmong(reader, [...latest.keys()])
   return [...latest.values()].filter(({ exit }) => known.has(exit)).toSorted((a, b) => (a.exit < b.exit ? -1 : 1))
 }
 
@@ -146,7 +133,7 @@ export async function takeCounts(
   boot: string,
   counts: readonly store.ExitBytes[],
 ): Promise<void> {
-  const latest = await latestOfKnown({ db }, counts)
+  const latest = await latestOfKnown(db, counts)
   if (latest.length === 0) return
   const ids = latest.map((each) => each.exit)
   await db.transact(async (tx) => {
@@ -189,7 +176,7 @@ export async function compare(
   id: ExitId,
   of: Readonly<{ from: number; to: number; total: bigint; byDay: ReadonlyMap<number, bigint> }>,
 ) {
-  if (!(await store.knownAmong(db, [id])).has(id)) throw noSuchExit()
+  if (!(await store.knownAmong(db, [id])).has(id)) throw new Refusal('exit_not_found')
   const days = new Map((await store.listDays(db, id, of.from, of.to)).map((each) => [each.day, each]))
   const rows = [...new Set([...days.keys(), ...of.byDay.keys()])]
     .toSorted((a, b) => a - b)
@@ -208,7 +195,7 @@ export const drain = (deps: ExitDeps, id: ExitId, drained: boolean): Promise<voi
   refusingStock(() =>
     deps.db.transact(async (tx) => {
       const nowMs = deps.clock()
-      if (!(await store.setDrained(tx, id, drained ? nowMs : null, nowMs))) throw noSuchExit()
+      if (!(await store.setDrained(tx, id, drained ? nowMs : null, nowMs))) throw new Refusal('exit_not_found')
       deps.serving.clear()
     }),
   )
@@ -233,6 +220,6 @@ async function refusingStock<Result>(work: () => Promise<Result>): Promise<Resul
   try {
     return await work()
   } catch (error) {
-    throw error instanceof ConstraintViolation ? inStock() : error
+    throw error instanceof ConstraintViolation ? new Refusal('address_in_stock') : error
   }
 }

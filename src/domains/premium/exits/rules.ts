@@ -5,7 +5,7 @@ import { toSlug } from '../../../core/login.ts'
 import { isTemplate, problemOfLoginTemplate, takenBy } from '../../../core/login-template.ts'
 import { type FieldProblem, fieldProblem, type ProblemArguments } from '../../../core/messages/problems.ts'
 import { malformed, type Refusal, refuseField } from '../../../core/refusal.ts'
-import { type RunningSince } from '../../../core/stall-monitor.ts'
+import type { RunningSince } from '../../../core/stall-monitor.ts'
 
 /** Where traffic of a pool leaves: an address of the shop, or a supplier's proxy. Credentials are kept apart. */
 export type Exit = {
@@ -178,8 +178,8 @@ export const contextOf = (id: ExitId): string => `exit ${id}`
 
 /** The operator's input for a new exit. Field names are those of the API and of the command line. */
 type ExitInput = { readonly pool: string } & { readonly [Name in ExitField]?: string | undefined }
-type ExitField = 'local' | 'upstream' | 'username' | 'password' | 'node' | 'countries' | LocationField
-type LocationField = 'country' | 'state' | 'city' | 'zip' | 'asn'
+type ExitField = 'local' | 'upstream' | 'username' | 'password' | 'node' | 'countries' | (typeof locationFields)[number]
+const locationFields = ['country', 'state', 'city', 'zip', 'asn'] as const
 
 export type NewExit = Omit<Exit, 'id' | 'node' | 'offers' | 'drainedAt' | 'createdAt' | 'changedAt'> & {
   readonly node?: string | null
@@ -199,10 +199,8 @@ export function readExit(input: ExitInput): NewExit {
   if (input.countries !== undefined) throw bad('countries', 'only_with_template')
   const country = (input.country ?? '').toUpperCase()
   if (!/^[A-Z]{2}$/.test(country)) throw bad('country', 'country_code')
-  const asn = input.asn === undefined ? null : Number(input.asn)
-  if (asn !== null && (!/^[1-9]\d{0,9}$/.test(input.asn ?? '') || asn > maxAsn)) {
-    throw bad('asn', 'asn')
-  }
+  const { asn } = input
+  if (asn !== undefined && (!/^[1-9]\d{0,9}$/.test(asn) || Number(asn) > maxAsn)) throw bad('asn', 'asn')
   return {
     pool: input.pool,
     ...readWay(input),
@@ -210,7 +208,7 @@ export function readExit(input: ExitInput): NewExit {
     state: readLocationPart(input, 'state', 40),
     city: readLocationPart(input, 'city', 40),
     zip: readLocationPart(input, 'zip', 12),
-    asn,
+    asn: asn === undefined ? null : Number(asn),
   }
 }
 
@@ -219,14 +217,10 @@ function readSupplier(input: ExitInput, template: string): NewExit {
   const problem = problemOfLoginTemplate(template)
   if (problem) throw malformed([problem])
   if (input.node !== undefined) throw bad('node', 'not_with_template')
-  for (const field of ['country', 'state', 'city', 'zip', 'asn'] as const) {
-    if (input[field] !== undefined) throw bad(field, 'not_with_template')
-  }
+  for (const field of locationFields) if (input[field] !== undefined) throw bad(field, 'not_with_template')
   const text = input.countries ?? ''
   const codes = text.split(',').map((code) => code.trim().toUpperCase())
-  if (text !== 'any' && !codes.every((code) => readCountry(code))) {
-    throw bad('countries', 'country_list')
-  }
+  if (text !== 'any' && !codes.every((code) => readCountry(code))) throw bad('countries', 'country_list')
   const way = readWay(input)
   if (way.kind === 'local') throw bad('username', 'only_with', { other: 'upstream' })
   const offers = offersOf(template, text === 'any' ? 'any' : [...new Set(codes)])
@@ -239,17 +233,13 @@ function readLocationPart(input: ExitInput, field: 'state' | 'city' | 'zip', max
   const text = input[field]
   if (text === undefined) return ''
   const slug = toSlug(text)
-  if (slug === '' || slug.length > max || text.length > 80) {
-    throw bad(field, 'latin_name', { max })
-  }
+  if (slug === '' || slug.length > max || text.length > 80) throw bad(field, 'latin_name', { max })
   return text
 }
 
 function readWay(input: ExitInput): Pick<NewExit, 'kind' | 'host' | 'port' | 'credentials'> {
   const { local, upstream, username } = input
-  if ((local === undefined) === (upstream === undefined)) {
-    throw bad('local', 'either', { other: 'upstream' })
-  }
+  if ((local === undefined) === (upstream === undefined)) throw bad('local', 'either', { other: 'upstream' })
   if (local !== undefined) {
     const address = readAddress(local)
     if (!address) throw bad('local', 'address')
@@ -258,9 +248,7 @@ function readWay(input: ExitInput): Pick<NewExit, 'kind' | 'host' | 'port' | 'cr
   }
   const match = /^(http|socks5):\/\/(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]{1,253}):(\d{1,5})\/?$/.exec(upstream ?? '')
   const port = Number(match?.[3] ?? 0)
-  if (!match || port < 1 || port > 65_535) {
-    throw bad('upstream', 'proxy_url')
-  }
+  if (!match || port < 1 || port > 65_535) throw bad('upstream', 'proxy_url')
   return {
     kind: match[1] === 'http' ? 'http' : 'socks5',
     host: (match[2] ?? '').replace(/^\[|\]$/g, ''),

@@ -1,44 +1,46 @@
 import type { ExitId } from '../../../core/ids.ts'
 import { checksumIn, checksumOf } from '../../../db/checksum.ts'
-import { chunked, list, numberOrNull, padded, sendRows } from '../../../db/rows.ts'
+import {
+  big,
+  columnsOf,
+  flag,
+  idColumn,
+  int,
+  oneOf,
+  orNull,
+  type Row,
+  textColumn,
+  valuesOf,
+} from '../../../db/columns.ts'
+import { chunked, list, padded, sendRows } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import { type Exit, type ExitStatusReport, readOffers, writeOffers } from './rules.ts'
 
-type ExitRow = Omit<Exit, 'port' | 'asn' | 'node' | 'offers' | 'drainedAt' | 'createdAt' | 'changedAt'> & {
-  readonly port: bigint | null
-  readonly asn: bigint | null
-  readonly node_id: string | null
-  readonly offers: string | null
-  readonly drained_at: bigint | null
-  readonly created_at: bigint
-  readonly changed_at: bigint
-}
-
-const toExit = ({ node_id, drained_at, created_at, changed_at, ...row }: ExitRow): Exit => ({
-  ...row,
-  port: numberOrNull(row.port),
-  asn: numberOrNull(row.asn),
-  offers: row.offers === null ? null : readOffers(row.offers),
-  node: node_id,
-  drainedAt: numberOrNull(drained_at),
-  createdAt: Number(created_at),
-  changedAt: Number(changed_at),
+const exits = columnsOf<Exit>({
+  id: idColumn('id'),
+  pool: textColumn('pool'),
+  kind: oneOf('kind', ['local', 'http', 'socks5']),
+  host: textColumn('host'),
+  port: orNull(int('port')),
+  country: textColumn('country'),
+  state: textColumn('state'),
+  city: textColumn('city'),
+  zip: textColumn('zip'),
+  asn: orNull(int('asn')),
+  offers: orNull({
+    name: 'offers',
+    read: (value) => readOffers(textColumn('offers').read(value)),
+    write: writeOffers,
+  }),
+  node: orNull(textColumn('node_id')),
+  drainedAt: orNull(int('drained_at')),
+  createdAt: int('created_at'),
+  changedAt: int('changed_at'),
 })
 
-const columns =
-  'id, pool, kind, host, port, country, state, city, zip, asn, node_id, offers, drained_at, created_at, changed_at'
-
-export function insertExits(tx: Tx, exits: readonly { exit: Exit; credentials: Uint8Array | null }[]): void {
-  sendRows(
-    tx,
-    `INSERT INTO exits (${columns}, credentials)`,
-    exits.map(({ exit, credentials }) => {
-      const { id, pool, kind, host, port, country, state, city, zip, asn, node, drainedAt, createdAt, changedAt } = exit
-      const offers = exit.offers && writeOffers(exit.offers)
-      const location = [country, state, city, zip, asn]
-      return [id, pool, kind, host, port, ...location, node, offers, drainedAt, createdAt, changedAt, credentials]
-    }),
-  )
+export function insertExits(tx: Tx, added: readonly { exit: Exit; credentials: Uint8Array | null }[]): void {
+  const rows = added.map(({ exit, credentials }) => [...exits.values(exit), credentials])
+  sendRows(tx, `INSERT INTO exits (${exits.names}, credentials)`, rows)
 }
 
 /** Whether each exit is up by the reports since `$1`, as `statusOf` decides it. No row for an exit without reports. */
@@ -50,86 +52,74 @@ const statuses = `(SELECT of_exit.id AS exit_id,
   GROUP BY of_exit.id)`
 
 /** Exits that are neither drained nor down by reports since `believedAt`; `triedOnly` leaves out unreported ones. */
-export async function listServing(reader: Reader, believedAt: number, triedOnly: boolean): Promise<Exit[]> {
+export function listServing(reader: Reader, believedAt: number, triedOnly: boolean): Promise<Exit[]> {
   const untried = triedOnly ? '' : 'reports.up IS NULL OR'
-  const rows = await reader.all<ExitRow>(
-    `SELECT ${columns} FROM exits
+  return exits.all(
+    reader,
+    `SELECT ${exits.names} FROM exits
      LEFT JOIN ${statuses} AS reports ON reports.exit_id = exits.id
      WHERE drained_at IS NULL AND (${untried} reports.up = 1) ORDER BY id`,
     [believedAt],
   )
-  return rows.map(toExit)
 }
+
+const reports = columnsOf<ExitStatusReport>({
+  exit: textColumn('exit_id'),
+  node: textColumn('node_id'),
+  isUp: flag('up'),
+  sinceAt: int('since_at'),
+  reason: textColumn('reason'),
+  reportedAt: int('reported_at'),
+})
 
 /** The gateways' last reports on these exits. */
 export async function listReports(reader: Reader, ids: readonly string[]): Promise<ExitStatusReport[]> {
-  type ReportRow = Record<'exit' | 'node' | 'reason', string> & Record<'up' | 'since_at' | 'reported_at', bigint>
   const found: ExitStatusReport[] = []
   for (const some of chunked(ids)) {
-    const rows = await reader.all<ReportRow>(
-      `SELECT exit_id AS exit, node_id AS node, up, since_at, reason, reported_at FROM exit_reports
-       WHERE exit_id IN (${list(some.length)}) ORDER BY exit_id, node_id`,
-      some,
-    )
-    for (const { up, since_at, reported_at, ...row } of rows) {
-      found.push({ ...row, isUp: up === 1n, sinceAt: Number(since_at), reportedAt: Number(reported_at) })
-    }
+    const sql = `SELECT * FROM exit_reports WHERE exit_id IN (${list(some.length)}) ORDER BY exit_id, node_id`
+    found.push(...(await reports.all(reader, sql, some)))
   }
   return found
 }
 
 /** Keeps the last report of each gateway on each exit. */
-export function writeReports(tx: Tx, reports: readonly ExitStatusReport[]): void {
+export const writeReports = (tx: Tx, latest: readonly ExitStatusReport[]): void =>
   sendRows(
     tx,
-    'INSERT INTO exit_reports (exit_id, node_id, up, since_at, reason, reported_at)',
-    reports.map((each) => [each.exit, each.node, each.isUp ? 1 : 0, each.sinceAt, each.reason, each.reportedAt]),
+    `INSERT INTO exit_reports (${reports.names})`,
+    latest.map(reports.values),
     `ON CONFLICT (exit_id, node_id) DO UPDATE SET
        up = excluded.up, since_at = excluded.since_at, reason = excluded.reason, reported_at = excluded.reported_at`,
   )
-}
 
 /** The ids among these that are exits. */
 export async function knownAmong(reader: Reader, ids: readonly string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
-  const paddedIds = padded(ids)
-  const rows = await reader.all<{ id: string }>(
-    `SELECT id FROM exits WHERE id IN (${list(paddedIds.length)})`,
-    paddedIds,
-  )
-  return new Set(rows.map((row) => row.id))
+  const some = padded(ids)
+  const sql = `SELECT id FROM exits WHERE id IN (${list(some.length)})`
+  return new Set(await valuesOf(textColumn('id')).all(reader, sql, some))
 }
 
-export async function listExits(
-  reader: Reader,
-  pool: string | undefined,
-  after: string,
-  limit: number,
-): Promise<Exit[]> {
-  const rows = await reader.all<ExitRow>(
-    pool === undefined
-      ? `SELECT ${columns} FROM exits WHERE id > $1 ORDER BY id LIMIT $2`
-      : `SELECT ${columns} FROM exits WHERE id > $1 AND pool = $3 ORDER BY id LIMIT $2`,
-    pool === undefined ? [after, limit] : [after, limit, pool],
-  )
-  return rows.map(toExit)
-}
+export const listExits = (reader: Reader, pool: string | undefined, after: string, limit: number): Promise<Exit[]> =>
+  pool === undefined
+    ? exits.all(reader, 'SELECT * FROM exits WHERE id > $1 ORDER BY id LIMIT $2', [after, limit])
+    : exits.all(reader, 'SELECT * FROM exits WHERE pool = $3 AND id > $1 ORDER BY id LIMIT $2', [after, limit, pool])
+
+const poolCounts = columnsOf({ pool: textColumn('pool'), exits: int('exits'), serving: int('serving') })
 
 /** The number of exits of each pool, and of those that serve. */
-export async function countByPool(reader: Reader, believedAt: number) {
-  const rows = await reader.all<{ pool: string; exits: bigint; serving: bigint }>(
+export const countByPool = (reader: Reader, believedAt: number) =>
+  poolCounts.all(
+    reader,
     `SELECT pool, COUNT(*) AS exits,
        CAST(SUM(CASE WHEN drained_at IS NULL AND reports.up = 1 THEN 1 ELSE 0 END) AS BIGINT) AS serving
      FROM exits LEFT JOIN ${statuses} AS reports ON reports.exit_id = exits.id
      GROUP BY pool ORDER BY pool`,
     [believedAt],
   )
-  return rows.map((row) => ({ pool: row.pool, exits: Number(row.exits), serving: Number(row.serving) }))
-}
 
-export async function setDrained(tx: Tx, id: ExitId, drainedAt: number | null, nowMs: number): Promise<boolean> {
-  return (await tx.run('UPDATE exits SET drained_at = $2, changed_at = $3 WHERE id = $1', [id, drainedAt, nowMs])) === 1
-}
+export const setDrained = async (tx: Tx, id: ExitId, drainedAt: number | null, nowMs: number): Promise<boolean> =>
+  (await tx.run('UPDATE exits SET drained_at = $2, changed_at = $3 WHERE id = $1', [id, drainedAt, nowMs])) === 1
 
 /** Exits that changed after a position, oldest change first, with or without drained ones. */
 export async function changedAfter(
@@ -137,13 +127,13 @@ export async function changedAfter(
   after: { changedAt: number; id: string },
   limit: number,
   servingOnly: boolean,
-): Promise<{ exit: Exit; credentials: Uint8Array | null }[]> {
-  const rows = await reader.all<ExitRow & { credentials: Uint8Array | null }>(
-    `SELECT ${columns}, credentials FROM exits
+) {
+  const rows = await reader.all<Row & { credentials: Uint8Array | null }>(
+    `SELECT * FROM exits
      WHERE (changed_at, id) > ($1, $2) ${servingOnly ? 'AND drained_at IS NULL' : ''} ORDER BY changed_at, id LIMIT $3`,
     [after.changedAt, after.id, limit],
   )
-  return rows.map(({ credentials, ...row }) => ({ exit: toExit(row), credentials }))
+  return rows.map((row) => ({ exit: exits.read(row), credentials: row.credentials }))
 }
 
 export type ExitBytes = { readonly exit: string; readonly received: bigint; readonly sent: bigint }
@@ -159,7 +149,7 @@ export async function lockCounts(tx: Tx, node: string, boot: string, ids: readon
 }
 
 /** The caller has locked the rows and passes maxima. */
-export function raiseCounts(tx: Tx, node: string, boot: string, counts: readonly ExitBytes[]): void {
+export const raiseCounts = (tx: Tx, node: string, boot: string, counts: readonly ExitBytes[]): void =>
   sendRows(
     tx,
     'INSERT INTO exit_counts (exit_id, node_id, boot, received, sent, checksum)',
@@ -167,7 +157,6 @@ export function raiseCounts(tx: Tx, node: string, boot: string, counts: readonly
     `ON CONFLICT (exit_id, node_id, boot) DO UPDATE SET
        received = excluded.received, sent = excluded.sent, checksum = excluded.checksum`,
   )
-}
 
 /** The bytes through these exits on a day so far. The rows stay locked. */
 export async function lockDay(tx: Tx, day: number, ids: readonly string[]): Promise<ExitBytes[]> {
@@ -190,33 +179,26 @@ export function addToDay(tx: Tx, day: number, added: readonly ExitBytes[]): void
   )
 }
 
+const days = columnsOf({ day: int('day'), received: big('received'), sent: big('sent') })
+
 /** The bytes through an exit on each day from one to another, both included. */
-export async function listDays(reader: Reader, id: ExitId, from: number, to: number) {
-  const rows = await reader.all<{ day: bigint; received: bigint; sent: bigint }>(
-    'SELECT day, received, sent FROM exit_days WHERE exit_id = $1 AND day BETWEEN $2 AND $3 ORDER BY day',
-    [id, from, to],
-  )
-  return rows.map((row) => ({ ...row, day: Number(row.day) }))
-}
+export const listDays = (reader: Reader, id: ExitId, from: number, to: number) =>
+  days.all(reader, 'SELECT * FROM exit_days WHERE exit_id = $1 AND day BETWEEN $2 AND $3 ORDER BY day', [id, from, to])
 
 /** Exits whose days do not add up to the gateways' counts, for `verify`. */
-export async function unevenExits(reader: Reader, limit: number): Promise<string[]> {
-  const rows = await reader.all<{ exit_id: string }>(
+export const unevenExits = (reader: Reader, limit: number): Promise<string[]> =>
+  valuesOf(textColumn('exit_id')).all(
+    reader,
     `SELECT exit_id FROM (
        SELECT exit_id, received, sent FROM exit_counts
        UNION ALL SELECT exit_id, -received, -sent FROM exit_days) AS both_books
      GROUP BY exit_id HAVING SUM(received) <> 0 OR SUM(sent) <> 0 ORDER BY exit_id LIMIT $1`,
     [limit],
   )
-  return rows.map((row) => row.exit_id)
-}
 
 /** Exits with a wrong checksum, and reports by or on something that does not exist. */
-export async function unsoundExits(
-  reader: Reader,
-  limit: number,
-): Promise<{ exit: string; reason: 'checksum' | 'exit_report' }[]> {
-  return reader.all(
+export const unsoundExits = (reader: Reader, limit: number) =>
+  reader.all<{ exit: string; reason: 'checksum' | 'exit_report' }>(
     `SELECT exit_id AS exit, 'checksum' AS reason FROM exit_counts
      WHERE checksum <> ${checksumIn(['received', 'sent'])}
      UNION ALL SELECT exit_id, 'checksum' FROM exit_days
@@ -228,13 +210,7 @@ export async function unsoundExits(
      LIMIT $1`,
     [limit],
   )
-}
 
 /** Whether an address is, or was, a local exit. */
-export async function isLocal(reader: Reader, host: string): Promise<boolean> {
-  const row = await reader.first<{ one: bigint }>(
-    `SELECT 1 AS one FROM exits WHERE kind = 'local' AND host = $1 LIMIT 1`,
-    [host],
-  )
-  return row !== undefined
-}
+export const isLocal = async (reader: Reader, host: string): Promise<boolean> =>
+  (await reader.first(`SELECT 1 FROM exits WHERE kind = 'local' AND host = $1 LIMIT 1`, [host])) !== undefined

@@ -5,7 +5,7 @@ import { compile, identifiesByPort } from '../../../core/line-template.ts'
 import { maxLoginLength, type ProxyLogin, writeProxyLogin } from '../../../core/login.ts'
 import { refuseField } from '../../../core/refusal.ts'
 import type { PremiumDeps } from '../deps.ts'
-import type { Exits } from '../exits/exits.ts'
+import { type ExitDeps, fitting } from '../exits/exits.ts'
 import type { WantedLocations } from '../exits/rules.ts'
 import { load, openPassword } from './manage.ts'
 import type { Subuser } from './rules.ts'
@@ -26,14 +26,10 @@ type GenerateRequest = {
 const sessionLength = 10
 
 /** Proxy lists, ready to paste. All parameters are in the login, or behind a port of the sub-user's own. */
-export async function generate(
-  deps: PremiumDeps & { readonly exits: Pick<Exits, 'fitting'> },
-  customer: CustomerId,
-  request: GenerateRequest,
-) {
+export async function generate(deps: ExitDeps, customer: CustomerId, request: GenerateRequest) {
   const { db, gateway } = deps
   const subuser = await load(deps, customer, request.subuser)
-  await deps.exits.fitting(request.pool, request.locations)
+  await fitting(deps, request.pool, request.locations)
   assertFits(subuser, request)
   const lines = identifiesByPort(request.template)
     ? await byPort(deps, subuser, request)
@@ -99,14 +95,14 @@ async function byPort(deps: PremiumDeps, subuser: Subuser, request: GenerateRequ
     // The limit of ports is the customer's, so the customer's account is locked.
     await deps.ledger.lock(tx, subuser.customer)
     await store.lockSubuser(tx, subuser.id)
-    const known = await store.listPorts(tx, subuser.id, parameters, ttlMinutes, needed)
+    const shared = { subuser: subuser.id, parameters, ttlMinutes }
+    const known = await store.listPorts(tx, shared, needed)
     const missing = needed - known.length
     if (missing === 0) return known
     const held = await store.countPortsOfCustomer(tx, subuser.customer)
     const taken = await deps.ports.take(tx, missing, held, room)
     const knownNames = known.map((each) => each.session)
     const names = isSticky ? sessionNames(deps.random, missing, knownNames) : ['']
-    const shared = { subuser: subuser.id, parameters, ttlMinutes }
     const fresh = names.map((session, index) => ({ port: taken[index] ?? 0, ...shared, session }))
     store.insertPorts(tx, fresh, deps.clock())
     store.touchSubuser(tx, subuser.id, deps.clock())

@@ -1,7 +1,7 @@
 import { type CustomerId, makeId, type SubuserId } from '../../../core/ids.ts'
+import { Refusal } from '../../../core/refusal.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import type { PremiumDeps } from '../deps.ts'
-import { loginTaken, noSuchSubuser, tooManySubusers } from '../errors.ts'
 import { forgetHostsOf } from '../usage/store.ts'
 import { contextOf, makeLogin, makePassword, maxSubusers, noLimits, type Subuser, type SubuserLimits } from './rules.ts'
 import * as store from './store.ts'
@@ -18,11 +18,13 @@ type SubuserChange = {
   readonly name?: string | undefined
   readonly blocked?: boolean | undefined
   readonly keepHosts?: boolean | undefined
-  readonly limits: LimitsChange
+  readonly limits: { readonly [Name in keyof SubuserLimits]?: SubuserLimits[Name] | undefined }
 }
-type LimitsChange = { readonly [Name in keyof SubuserLimits]?: SubuserLimits[Name] | undefined }
 
 const maxLoginAttempts = 4
+
+/** The same for an unknown sub-user and for another customer's. */
+export const noSuchSubuser = (): Refusal => new Refusal('subuser_not_found', {}, { charged: false })
 
 const secretOf = ({ vault, sha256 }: PremiumDeps, id: SubuserId, plainText: string): store.SubuserSecret => ({
   sealed: vault.seal(plainText, contextOf(id)),
@@ -61,12 +63,7 @@ async function ensureDefault(deps: PremiumDeps, tx: Tx, customer: CustomerId): P
 }
 
 /** The sub-user of an operation, the default one unless an id is given, inside a transaction. */
-export async function resolve(
-  deps: PremiumDeps,
-  tx: Tx,
-  customer: CustomerId,
-  id: SubuserId | undefined,
-): Promise<Subuser> {
+export async function resolve(deps: PremiumDeps, tx: Tx, customer: CustomerId, id: SubuserId | undefined) {
   if (id === undefined) return ensureDefault(deps, tx, customer)
   const found = await store.findSubuser(tx, customer, id)
   if (!found) throw noSuchSubuser()
@@ -88,13 +85,14 @@ export function create(deps: PremiumDeps, customer: CustomerId, fields: NewSubus
     // Serialises the customer's requests, so that two at once do not both take the last free number.
     await deps.ledger.lock(tx, customer)
     await ensureDefault(deps, tx, customer)
-    if ((await store.countSubusers(tx, customer)) >= maxSubusers) throw tooManySubusers(maxSubusers)
+    const count = await store.countSubusers(tx, customer)
+    if (count >= maxSubusers) throw new Refusal('subuser_limit', { most: maxSubusers })
     for (let attempt = 0; attempt < maxLoginAttempts; attempt += 1) {
       const made = await insert(deps, tx, customer, fields, false)
       if (made) return made
       if (fields.login !== undefined) break
     }
-    throw loginTaken()
+    throw new Refusal('subuser_login_taken')
   })
 }
 
@@ -103,12 +101,7 @@ export async function list(deps: PremiumDeps, customer: CustomerId, after: strin
   return store.listSubusers(deps.db, customer, after, limit)
 }
 
-export function update(
-  deps: PremiumDeps,
-  customer: CustomerId,
-  id: SubuserId | undefined,
-  to: SubuserChange,
-): Promise<Subuser> {
+export function update(deps: PremiumDeps, customer: CustomerId, id: SubuserId | undefined, to: SubuserChange) {
   return deps.db.transact(async (tx) => {
     const { id: known } = await resolve(deps, tx, customer, id)
     const before = await store.lockSubuser(tx, known)

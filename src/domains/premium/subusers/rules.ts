@@ -37,7 +37,7 @@ export const makePassword = (random: (count: number) => Uint8Array): string => r
 /** `u` and 50 random bits: a login does not tell how many came before. */
 export const makeLogin = (random: (count: number) => Uint8Array): string => `u${randomBase32(random(loginRandomBytes))}`
 
-/** The bytes that limits leave, given what was carried and what nodes may still carry. Null is no limit. */
+/** The bytes that limits leave, given what was relayed and what nodes may still relay. Null is no limit. */
 export function leftOfLimits(
   limits: SubuserLimits,
   used: { readonly day: bigint; readonly month: bigint; readonly total: bigint; readonly promised: bigint },

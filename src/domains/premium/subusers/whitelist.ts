@@ -1,8 +1,7 @@
 import type { CustomerId, SubuserId } from '../../../core/ids.ts'
-import { malformed } from '../../../core/refusal.ts'
+import { malformed, Refusal } from '../../../core/refusal.ts'
 import type { Reader } from '../../../db/transaction.ts'
 import type { PremiumDeps } from '../deps.ts'
-import { whitelistFull } from '../errors.ts'
 import { load, resolve } from './manage.ts'
 import { readEntry, type Subuser } from './rules.ts'
 import * as store from './store.ts'
@@ -30,7 +29,7 @@ export async function add(
   text: string,
   comment: string | undefined,
 ) {
-  const { maxWhitelisted } = deps.terms
+  const { maxWhitelisted: most } = deps.terms
   const prefix = await read(deps, text)
   return deps.db.transact(async (tx) => {
     const subuser = await resolve(deps, tx, customer, id)
@@ -38,7 +37,7 @@ export async function add(
     const nowMs = deps.clock()
     const before = await store.listEntries(tx, subuser.id)
     const isThere = before.some((each) => each.prefix === prefix)
-    if (!isThere && before.length >= maxWhitelisted) throw whitelistFull(maxWhitelisted)
+    if (!isThere && before.length >= most) throw new Refusal('whitelist_full', { most }, { limit: most })
     const entry = { prefix, comment: comment ?? '', createdAt: nowMs, lastUsedAt: null }
     const added = await store.addEntry(tx, subuser.id, entry)
     if (!added && comment !== undefined) store.recomment(tx, subuser.id, prefix, comment)

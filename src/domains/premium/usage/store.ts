@@ -18,55 +18,46 @@ function adding(table: 'traffic_hours' | 'traffic_hosts'): string {
 }
 
 /** Adds to the hour. Rows are sorted, so that two reports do not deadlock. */
-export function addHours(tx: Tx, hour: number, relayed: readonly RelayedBytes[]): void {
+export const addHours = (tx: Tx, hour: number, relayed: readonly RelayedBytes[]): void =>
   sendRows(
     tx,
     'INSERT INTO traffic_hours (subuser_id, pool, hour, received, sent, checksum)',
     relayed.map((each) => [each.subuser, each.pool, ...figuresOf(hour, each)]),
     `ON CONFLICT (subuser_id, pool, hour) DO UPDATE SET ${adding('traffic_hours')}`,
   )
-}
 
 /** An account's hours, the latest first, locked. */
-export async function lockHours(
-  tx: Tx,
-  { subuser, pool }: ByteAccountKey,
-): Promise<{ hour: bigint; received: bigint; sent: bigint }[]> {
-  return tx.all(
+export const lockHours = (tx: Tx, { subuser, pool }: ByteAccountKey) =>
+  tx.all<{ hour: bigint; received: bigint; sent: bigint }>(
     `SELECT hour, received, sent FROM traffic_hours WHERE subuser_id = $1 AND pool = $2 ORDER BY hour DESC FOR UPDATE`,
     [subuser, pool],
   )
-}
 
-export function reduceHour(tx: Tx, of: ByteAccountKey, hour: bigint, received: bigint, sent: bigint): void {
+export const reduceHour = (tx: Tx, of: ByteAccountKey, hour: bigint, received: bigint, sent: bigint): void =>
   tx.send(
     `UPDATE traffic_hours SET received = received - $4, sent = sent - $5,
        checksum = ${checksumIn(['hour', 'received - $4', 'sent - $5'])}
      WHERE subuser_id = $1 AND pool = $2 AND hour = $3`,
     [of.subuser, of.pool, hour, received, sent],
   )
-}
 
-export function addHosts(tx: Tx, hour: number, relayed: readonly HostBytes[]): void {
+export const addHosts = (tx: Tx, hour: number, relayed: readonly HostBytes[]): void =>
   sendRows(
     tx,
     'INSERT INTO traffic_hosts (subuser_id, pool, host, hour, received, sent, checksum)',
     relayed.map((each) => [each.subuser, each.pool, each.host, ...figuresOf(hour, each)]),
     `ON CONFLICT (subuser_id, pool, hour, host) DO UPDATE SET ${adding('traffic_hosts')}`,
   )
-}
 
-export async function forgetHosts(tx: Tx, before: number, limit: number): Promise<number> {
-  return tx.run(
+export const forgetHosts = (tx: Tx, before: number, limit: number): Promise<number> =>
+  tx.run(
     `DELETE FROM traffic_hosts WHERE (subuser_id, pool, hour, host) IN
        (SELECT subuser_id, pool, hour, host FROM traffic_hosts WHERE hour < $1 ORDER BY hour LIMIT $2)`,
     [before, limit],
   )
-}
 
-export function forgetHostsOf(tx: Tx, subuser: SubuserId): void {
+export const forgetHostsOf = (tx: Tx, subuser: SubuserId): void =>
   tx.send('DELETE FROM traffic_hosts WHERE subuser_id = $1', [subuser])
-}
 
 /** The bytes of a sub-user since two moments, over all pools. */
 export async function usedSince(reader: Reader, subuser: SubuserId, day: number, month: number) {
@@ -87,27 +78,24 @@ export async function totalUsed(reader: Reader, subuser: SubuserId): Promise<big
   return row?.total ?? 0n
 }
 
+/** Sub-user, pool and host that are left out are any of the customer's. */
 export type UsageFilter = {
-  readonly customer: CustomerId
-  /** Null: all of the customer's. */
-  readonly subuser: SubuserId | null
-  readonly from: number
-  readonly to: number
-  readonly pool: string | null
-  readonly host: string | null
-  readonly by: 'hour' | 'day' | 'pool' | 'subuser' | 'host'
-  readonly limit: number
+  readonly subuser?: SubuserId | undefined
+  readonly pool?: string | undefined
+  readonly host?: string | undefined
+  readonly by: keyof typeof groupings
 }
 
 type UsageRow = { readonly key: string; readonly received: bigint; readonly sent: bigint }
+type Span = { readonly customer: CustomerId; readonly from: number; readonly to: number; readonly limit: number }
 
 /** GROUP BY expressions. */
 const moments = { hour: 'CAST(hour AS TEXT)', day: 'CAST(hour - hour % 86400000 AS TEXT)' }
 const groupings = { ...moments, pool: 'pool', subuser: 'subuser_id', host: 'host' }
 
-/** Sums of carried bytes: by hour or day in order, by anything else the largest first. */
-export async function sumUsage(reader: Reader, of: UsageFilter): Promise<UsageRow[]> {
-  const table = of.by === 'host' || of.host !== null ? 'traffic_hosts' : 'traffic_hours'
+/** Sums of relayed bytes: by hour or day in order, by anything else the largest first. */
+export function sumUsage(reader: Reader, of: UsageFilter & Span): Promise<UsageRow[]> {
+  const table = of.by === 'host' || of.host !== undefined ? 'traffic_hosts' : 'traffic_hours'
   const host = table === 'traffic_hosts' ? [of.host ?? ''] : []
   const sorted = of.by === 'hour' || of.by === 'day' ? '1' : 'SUM(received + sent) DESC, 1'
   return reader.all<UsageRow>(
@@ -121,17 +109,17 @@ export async function sumUsage(reader: Reader, of: UsageFilter): Promise<UsageRo
   )
 }
 
-type ExitUserRow = Readonly<Record<'customer_id' | 'subuser_id' | 'login' | 'pool', string>> &
-  Readonly<Record<'hour' | 'received' | 'sent', bigint>>
+type ExitUserRow = Record<'customer_id' | 'subuser_id' | 'login' | 'pool', string> &
+  Record<'hour' | 'received' | 'sent', bigint>
 
 /**
- * Sub-users that carried something between two hours in a pool of which the address is or was an exit; to one host, as
- * far as hosts are kept, or to any ('').
+ * Sub-users with traffic between two hours in a pool of which the address is or was an exit; to one host, as far as
+ * hosts are kept, or to any ('').
  */
 export function findExitUsers(
   reader: Reader,
   of: Readonly<{ exit: string; from: number; to: number; host: string; limit: number }>,
-): Promise<ExitUserRow[]> {
+) {
   const table = of.host === '' ? 'traffic_hours' : 'traffic_hosts'
   return reader.all<ExitUserRow>(
     `SELECT subusers.customer_id, subuser_id, subusers.login, pool, hour, received, sent
@@ -146,11 +134,7 @@ export function findExitUsers(
 type SumRow = WideSum<'received' | 'sent'> & ByteAccountKey
 
 /** The bytes of each account over all hours, a page at a time, for `verify`. */
-export async function hoursAfter(
-  reader: Reader,
-  after: { readonly subuser: string; readonly pool: string },
-  limit: number,
-): Promise<RelayedBytes[]> {
+export async function hoursAfter(reader: Reader, after: { subuser: string; pool: string }, limit: number) {
   const rows = await reader.all<SumRow>(
     `SELECT subuser_id AS subuser, pool, ${wideSum('received', 'received')}, ${wideSum('sent', 'sent')}
      FROM traffic_hours WHERE (subuser_id, pool) > ($1, $2)
@@ -164,7 +148,7 @@ export async function hoursAfter(
 export async function hostsAfter(
   reader: Reader,
   sinceAt: number,
-  after: { readonly subuser: string; readonly pool: string; readonly host: string },
+  after: { subuser: string; pool: string; host: string },
   limit: number,
 ): Promise<HostBytes[]> {
   const rows = await reader.all<SumRow & { host: string }>(
@@ -177,12 +161,9 @@ export async function hostsAfter(
 }
 
 /** Hours and hosts whose checksum does not match. */
-export async function unsoundHours(
-  reader: Reader,
-  limit: number,
-): Promise<(ByteAccountKey & { readonly host: string })[]> {
+export function unsoundHours(reader: Reader, limit: number) {
   const sound = checksumIn(['hour', 'received', 'sent'])
-  return reader.all(
+  return reader.all<ByteAccountKey & { host: string }>(
     `SELECT subuser_id AS subuser, pool, '' AS host FROM traffic_hours WHERE checksum <> ${sound}
      UNION ALL SELECT subuser_id, pool, host FROM traffic_hosts WHERE checksum <> ${sound} LIMIT $1`,
     [limit],
