@@ -57,12 +57,7 @@ export function createPaymentsVerifier(deps: { db: Database; ledgerAudit: Ledger
   }
 }
 
-async function walkBatch(
-  reader: Reader,
-  batch: readonly Payment[],
-  ledger: LedgerAudit,
-  findings: Finding[],
-): Promise<{ steps: number; moved: number }> {
+async function walkBatch(reader: Reader, batch: readonly Payment[], ledger: LedgerAudit, findings: Finding[]) {
   const ids = batch.map((each) => each.id)
   const changes = Map.groupBy(await store.changesOf(reader, ids), (each) => each.payment)
   const postings = Map.groupBy(await ledger.byReference(reader, ids), (each) => each.reference ?? '')

@@ -1,11 +1,10 @@
 import type { CustomerId } from '../../core/ids.ts'
-import { type Kopecks, negate } from '../../core/money.ts'
-import { Refusal } from '../../core/refusal.ts'
+import { type Kopecks, negate, toRoubles } from '../../core/money.ts'
+import { Refusal, refuseField } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import { createTokenBuckets, secondsUntilOne, type TokenBucketRate } from '../../core/token-buckets.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { PaymentDeps } from './deps.ts'
-import { codeRefused } from './errors.ts'
 import {
   bonusOf,
   isOpen,
@@ -22,6 +21,19 @@ const source = 'bonus'
 /** Codes are words that could be guessed: a customer has 20 wrong ones at once, and 20 an hour. */
 const mistakes: TokenBucketRate = { perSecond: 20 / 3600, burst: 20 }
 
+const problems = {
+  unknown: 'promo_code_unknown',
+  over: 'promo_code_over',
+  'used up': 'promo_code_used_up',
+  'used before': 'promo_code_used',
+  'too little': 'promo_code_larger',
+} as const
+
+const refuseCode = (why: keyof typeof problems, least?: Kopecks): Refusal =>
+  why === 'too little' && least
+    ? refuseField('code', 'promo_code_minimum', { min_rub: toRoubles(least) })
+    : refuseField('code', problems[why])
+
 export const createCodeGuesses = (clock: Clock) => createTokenBuckets(mistakes, clock)
 
 /** After too many wrong codes, even a right one is refused, so that guessing tells nothing. */
@@ -35,7 +47,7 @@ async function unlessGuessing<Found>(
     throw new Refusal('promo_code_attempts', {}, { charged: false }, retryAfterSeconds)
   }
   const found = await find()
-  if (found === undefined) throw codeRefused('unknown')
+  if (found === undefined) throw refuseCode('unknown')
   codeGuesses.give(customer)
   return found
 }
@@ -53,7 +65,7 @@ async function judgeLocked(deps: PaymentDeps, tx: Tx, name: string, customer: Cu
 
 /** What a code that was found adds; throws if it adds nothing. */
 function bonusIn(found: Awaited<ReturnType<typeof judge>>, amount: Kopecks): { code: string; bonus: Kopecks } {
-  if (found.why) throw codeRefused(found.why, found.code.least)
+  if (found.why) throw refuseCode(found.why, found.code.least)
   return { code: found.code.code, bonus: bonusOf(found.code, amount) }
 }
 
@@ -65,12 +77,7 @@ export async function promiseBonus(deps: PaymentDeps, tx: Tx, customer: Customer
 }
 
 /** What a code would add now, without a promise. */
-export async function quoteBonus(
-  deps: PaymentDeps,
-  customer: CustomerId,
-  text: string,
-  amount: Kopecks,
-): Promise<Kopecks> {
+export async function quoteBonus(deps: PaymentDeps, customer: CustomerId, text: string, amount: Kopecks) {
   const name = readCode(text)
   const find = async () => (name === undefined ? undefined : store.findCode(deps.db, name))
   const code = await unlessGuessing(deps, customer, find)
@@ -108,10 +115,7 @@ export const addCode = ({ db, clock }: PaymentDeps, code: Omit<PromoCode, 'creat
     if (!isAdded) throw new Refusal('promo_code_exists', { code: code.code })
   })
 
-export async function listCodes(
-  { db }: PaymentDeps,
-  limit: number,
-): Promise<readonly (PromoCode & { readonly used: number })[]> {
+export async function listCodes({ db }: PaymentDeps, limit: number) {
   const codes = await store.listCodes(db, limit)
   return Promise.all(codes.map(async (code) => ({ ...code, used: await store.countUses(db, code.code, '') })))
 }

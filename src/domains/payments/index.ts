@@ -1,10 +1,11 @@
+import { bind } from '../../core/bind.ts'
 import * as codes from './codes.ts'
 import { loadOwn, type PaymentDeps } from './deps.ts'
-import * as operate from './operate.ts'
+import { markPaid, reconcile, reportMethods, resolve, showPayment } from './operate.ts'
 import { begin, findOurs, payInSandbox, quote } from './pay.ts'
 import { createProviders } from './providers.ts'
 import { fulfil, fulfilAll } from './purchases.ts'
-import * as referrals from './referrals.ts'
+import { addReferral, bring, findReferrer, makeReferralCode, setTerms, showReferrals } from './referrals.ts'
 import { refund } from './refund.ts'
 import type { Payment } from './rules.ts'
 import * as store from './store.ts'
@@ -40,39 +41,21 @@ export function createPayments(given: Given) {
     providers,
     payments: {
       methods: () => providers.methods(),
-      quote: quote.bind(null, deps),
-      begin: begin.bind(null, deps),
-      list: store.listOf.bind(null, db),
-      load: loadOwn.bind(null, deps),
-      findOurs: findOurs.bind(null, deps),
-      payInSandbox: payInSandbox.bind(null, deps),
+      ...bind(deps, { quote, begin, load: loadOwn, findOurs, payInSandbox }),
+      ...bind(db, { list: store.listOf }),
     },
-    paymentWatch: { notify: notify.bind(null, deps), lookAgain: lookAgain.bind(null, deps) },
+    paymentWatch: bind(deps, { notify, lookAgain }),
     purchases,
     paymentOperator: {
-      list: store.listAll.bind(null, db),
-      show: operate.showPayment.bind(null, deps),
-      markPaid: operate.markPaid.bind(null, deps),
-      refund: refund.bind(null, deps),
-      unmatched: store.listNotices.bind(null, db),
-      resolve: operate.resolve.bind(null, deps),
-      reconcile: operate.reconcile.bind(null, deps),
+      ...bind(deps, { show: showPayment, markPaid, refund, resolve, reconcile }),
+      ...bind(db, { list: store.listAll, unmatched: store.listNotices }),
     },
-    paymentReports: { methods: operate.reportMethods.bind(null, deps) },
-    codes: {
-      add: codes.addCode.bind(null, deps),
-      list: codes.listCodes.bind(null, deps),
-      end: codes.endCode.bind(null, deps),
-    },
+    paymentReports: bind(deps, { methods: reportMethods }),
+    codes: bind(deps, { add: codes.addCode, list: codes.listCodes, end: codes.endCode }),
     referrals: {
-      set: referrals.setTerms.bind(null, deps),
-      terms: () => store.findTerms(db),
-      bring: referrals.bring.bind(null, deps),
-      add: referrals.addReferral.bind(null, deps),
-      show: referrals.showReferrals.bind(null, deps),
-      makeCode: referrals.makeReferralCode.bind(null, deps),
-      findReferrer: referrals.findReferrer.bind(null, deps),
-      list: store.listReferrals.bind(null, db),
+      ...bind(deps, { set: setTerms, bring, add: addReferral, show: showReferrals, makeCode: makeReferralCode }),
+      ...bind(deps, { findReferrer }),
+      ...bind(db, { terms: store.findTerms, list: store.listReferrals }),
     },
   }
 }

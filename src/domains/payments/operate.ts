@@ -1,43 +1,33 @@
 import type { CustomerId, NoticeId, PaymentId } from '../../core/ids.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
 import type { findingsEn } from '../../core/messages/findings-en.ts'
-import { type KeyAndParams, type Message, messagesOf } from '../../core/messages/sentences.ts'
-import { type Kopecks, kopecks, toRoubles, toRoubleText, zero } from '../../core/money.ts'
+import { type KeyAndParams, messagesOf } from '../../core/messages/sentences.ts'
+import { kopecks, toRoubles, toRoubleText, zero } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { ActionAnswer } from '../orders/index.ts'
 import { asking, isProduction, loadKnown, lockKnown, type PaymentDeps, paidStatus } from './deps.ts'
 import type { PaymentProvider, ProviderPayment } from './ports.ts'
-import { type PaymentOutcome, toOutcome } from './refund.ts'
-import { isMoney, type Payment, type PaymentChange, toPay } from './rules.ts'
+import { toOutcome } from './refund.ts'
+import { isMoney, type Payment, toPay } from './rules.ts'
 import { settle } from './settle.ts'
 import * as store from './store.ts'
 
 const pageSize = 200
 const dayMs = 86_400_000
 
-/** A difference between the provider's books and ours. */
-export type Difference = Message<Differences> & {
-  readonly payment: string | null
-  readonly providerId: string | null
-}
 type Differences = typeof findingsEn.differences
+/** A difference between the provider's books and ours. */
+type Difference = ReturnType<typeof different>
 
 const difference = messagesOf<Differences>()
 
-export async function showPayment(
-  { db }: PaymentDeps,
-  id: PaymentId,
-): Promise<{ payment: Payment; changes: readonly PaymentChange[] }> {
-  return { payment: await loadKnown(db, id), changes: await store.changesOf(db, [id]) }
-}
+export const showPayment = async ({ db }: PaymentDeps, id: PaymentId) => ({
+  payment: await loadKnown(db, id),
+  changes: await store.changesOf(db, [id]),
+})
 
 /** Credits a payment that the operator has received. Only where there is no provider to ask. */
-export async function markPaid(
-  deps: PaymentDeps,
-  id: PaymentId,
-  note: string,
-  key: string | undefined,
-): Promise<PaymentOutcome> {
+export async function markPaid(deps: PaymentDeps, id: PaymentId, note: string, key: string | undefined) {
   const { provider } = await loadKnown(deps.db, id)
   if ((await deps.providers.load(provider)).kind.connect) throw new Refusal('payment_not_manual')
   const of = { isProduction: await isProduction(deps), isPollable: false, note }
@@ -79,12 +69,7 @@ export const resolve = (
 type Comparison = { readonly compared: number; readonly differences: readonly Difference[] }
 
 /** Compares all payments of a time with the lists of one provider or all of them. */
-export async function reconcile(
-  deps: PaymentDeps,
-  name: string | undefined,
-  fromAt: number,
-  toAt: number,
-): Promise<{ readonly compared: number; readonly differences: readonly (Difference & { provider: string })[] }> {
+export async function reconcile(deps: PaymentDeps, name: string | undefined, fromAt: number, toAt: number) {
   const connected = async () =>
     (await deps.providers.list()).filter((each) => each.set?.connection).map((each) => each.kind.name)
   let compared = 0
@@ -163,11 +148,11 @@ async function compareEach(
   return { compared, differences }
 }
 
-const different = (
-  payment: Payment | undefined,
-  providerId: string | null,
-  ...what: KeyAndParams<Differences>
-): Difference => ({ payment: payment?.id ?? null, providerId, ...difference(...what) })
+const different = (payment: Payment | undefined, providerId: string | null, ...what: KeyAndParams<Differences>) => ({
+  payment: payment?.id ?? null,
+  providerId,
+  ...difference(...what),
+})
 
 function differencesOf(payment: Payment | undefined, seen: ProviderPayment): Difference[] {
   const found = (...what: KeyAndParams<Differences>): Difference[] => [different(payment, seen.providerId, ...what)]
@@ -184,29 +169,15 @@ function differencesOf(payment: Payment | undefined, seen: ProviderPayment): Dif
   return found('refunded', { there: toRoubleText(seen.refunded), here: toRoubleText(payment.debited) })
 }
 
-/** What came in and went back by one method on one day. */
-export type MethodDay = {
-  readonly day: number
-  readonly method: string
-  readonly payments: number
-  readonly credited: Kopecks
-  readonly fees: Kopecks
-  readonly chargedBack: Kopecks
-  readonly bonuses: Kopecks
-}
+const noSums = { payments: 0, credited: zero, fees: zero, chargedBack: zero, bonuses: zero }
 
 /** Top-ups, fees, chargebacks and bonuses, by day and method. */
-export async function reportMethods(
-  { db }: PaymentDeps,
-  fromDay: number,
-  toDay: number,
-): Promise<readonly MethodDay[]> {
-  const days = new Map<string, MethodDay>()
+export async function reportMethods({ db }: PaymentDeps, fromDay: number, toDay: number) {
+  const days = new Map<string, typeof noSums & { day: number; method: string }>()
   for (const row of await store.sumByDay(db, fromDay * dayMs, toDay * dayMs)) {
     const { day, method, kind } = row
     const name = `${day} ${method}`
-    const nothing = { day, method, payments: 0, credited: zero, fees: zero, chargedBack: zero, bonuses: zero }
-    const before = days.get(name) ?? nothing
+    const before = days.get(name) ?? { day, method, ...noSums }
     days.set(name, {
       ...before,
       payments: before.payments + (kind === 'credited' ? row.count : 0),

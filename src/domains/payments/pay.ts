@@ -1,13 +1,13 @@
 import { type CustomerId, makeId, type PaymentId } from '../../core/ids.ts'
-import { type Kopecks, kopecks, zero } from '../../core/money.ts'
-import { Refusal, refuseField } from '../../core/refusal.ts'
+import { fieldProblem } from '../../core/messages/problems.ts'
+import { type Kopecks, kopecks, toRoubles, zero } from '../../core/money.ts'
+import { malformed, Refusal, refuseField } from '../../core/refusal.ts'
 import { sameBytes } from '../../core/token-text.ts'
 import type { Tx } from '../../db/transaction.ts'
 import type { Payer } from '../ledger/index.ts'
 import { keyKeptMs, type Plain, toCanonical } from '../orders/rules.ts'
 import { promiseBonus, quoteBonus } from './codes.ts'
 import { asking, isProduction, lockKnown, type PaymentDeps, paidStatus } from './deps.ts'
-import { tooLittleForThat, unknownMethod, wrongAmount } from './errors.ts'
 import { type OpenedPayment, type PaymentProvider, ProviderRefused, ProviderUnavailable } from './ports.ts'
 import type { Method } from './providers.ts'
 import { assertMayHold, type PurchaseInput, pricePurchase, spend } from './purchases.ts'
@@ -32,18 +32,11 @@ export type TopUp = {
   readonly purchase?: PurchaseInput | undefined
 }
 
-/** What a payment would come to. */
-export type PaymentQuote = Pick<Payment, 'amount' | 'fee' | 'bonus'>
-
 /** A payment, and whether its key was used before. */
-export type Begun = { readonly payment: Payment; readonly isRepeat: boolean }
+type Begun = { readonly payment: Payment; readonly isRepeat: boolean }
 
 /** The fee and the bonus of a top-up. Nothing is written. */
-export async function quote(
-  deps: PaymentDeps,
-  customer: CustomerId,
-  topUp: Pick<TopUp, 'amount' | 'method' | 'code'>,
-): Promise<PaymentQuote> {
+export async function quote(deps: PaymentDeps, customer: CustomerId, topUp: Pick<TopUp, 'amount' | 'method' | 'code'>) {
   const { amount, code } = topUp
   const method = methodFor(await deps.providers.methods(), topUp)
   const bonus = code === undefined ? zero : await quoteBonus(deps, customer, code, amount)
@@ -51,13 +44,7 @@ export async function quote(
 }
 
 /** Begins a payment, once for each key. A payment whose opening got no answer is continued under the same key. */
-export async function begin(
-  deps: PaymentDeps,
-  by: Payer,
-  key: string | undefined,
-  topUp: TopUp,
-  shopUrl: string,
-): Promise<Begun> {
+export async function begin(deps: PaymentDeps, by: Payer, key: string | undefined, topUp: TopUp, shopUrl: string) {
   const name = key === undefined ? undefined : `${by.customer} ${key}`
   if (name !== undefined && deps.running.has(name)) throw new Refusal('request_in_progress')
   if (name !== undefined) deps.running.add(name)
@@ -142,9 +129,12 @@ function digestOf({ sha256 }: PaymentDeps, { amount, method, returnUrl, email, c
 
 function methodFor(methods: readonly Method[], { method: name, amount }: Pick<TopUp, 'method' | 'amount'>): Method {
   const method = methods.find((each) => each.method === name)
-  if (!method) throw unknownMethod(methods.map((each) => each.method))
-  if (amount < method.min || amount > method.max) throw wrongAmount(method.min, method.max)
-  return method
+  const allowed = methods.map((each) => each.method)
+  if (allowed.length === 0) throw malformed([{ ...fieldProblem('method', 'no_payment_method'), allowed }])
+  if (!method) throw refuseField('method', 'one_of', { allowed })
+  if (amount >= method.min && amount <= method.max) return method
+  const bounds = { from_rub: toRoubles(method.min), to_rub: toRoubles(method.max) }
+  throw refuseField('amount_rub', 'amount_by_method', bounds)
 }
 
 /** A refused payment costs a call to the provider, and all customers share the provider's rate limit. */
@@ -159,7 +149,8 @@ async function assertFewRefused(deps: PaymentDeps, tx: Tx, customer: CustomerId,
 /** The balance, the payment and its bonus must pay for the purchase. */
 function assertCoversPurchase(balance: Kopecks, amount: Kopecks, of: Pick<Payment, 'bonus' | 'purchase'>): void {
   if (!of.purchase || balance + amount + of.bonus >= of.purchase.price) return
-  throw tooLittleForThat(kopecks(of.purchase.price - balance - of.bonus))
+  const least = kopecks(of.purchase.price - balance - of.bonus)
+  throw refuseField('amount_rub', 'amount_too_small', { min_rub: toRoubles(least) })
 }
 
 function makePayment(
@@ -269,10 +260,7 @@ const noteRefused = (deps: PaymentDeps, id: PaymentId, mayBeOpen: boolean): Prom
   })
 
 /** A payment that is paid on the shop's own page, for anyone who has its link. */
-export async function findOurs(
-  { db, providers }: PaymentDeps,
-  id: PaymentId,
-): Promise<{ payment: Payment; details: string | undefined } | undefined> {
+export async function findOurs({ db, providers }: PaymentDeps, id: PaymentId) {
   const payment = await store.findAny(db, id)
   const provider = payment && (await providers.find(payment.provider))
   if (!payment || !provider || provider.kind.connect) return undefined

@@ -106,7 +106,7 @@ export type ProviderKind = {
   readonly settings: readonly ProviderSetting[]
   readonly needsSecret: boolean
   readonly isSandbox: boolean
-  /** Absent where there is no service to ask, and the operator's word counts. */
+  /** Absent where there is no service to ask: the operator marks payments as paid. */
   readonly connect?: (settings: Readonly<Record<string, string>>, secret: string) => PaymentProvider
 }
 

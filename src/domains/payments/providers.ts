@@ -1,24 +1,17 @@
 import { bind } from '../../core/bind.ts'
 import { type FieldProblem, fieldProblem } from '../../core/messages/problems.ts'
 import { type Kopecks, kopecks, readRoubles, toRoubles } from '../../core/money.ts'
-import { malformed, refuseField } from '../../core/refusal.ts'
+import { malformed, Refusal, refuseField } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Vault } from '../../core/vault.ts'
 import type { Database } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
 import { listIn, numberIn, readPlain, textIn, valueIn } from '../orders/rules.ts'
-import { noSuchProvider, providerNotSet } from './errors.ts'
 import { type OfferedMethod, type PaymentProvider, type ProviderKind, ProviderRefused } from './ports.ts'
 import * as store from './store.ts'
 
-/** The operator's terms of one method. */
-export type MethodTerms = {
-  readonly method: string
-  readonly min: Kopecks
-  readonly max: Kopecks
-  /** On top of the amount, in hundredths of a percent. */
-  readonly feeHundredths: number
-}
+/** The operator's terms of one method. The fee is on top of the amount, in hundredths of a percent. */
+export type MethodTerms = Pick<OfferedMethod, 'method' | 'min' | 'max'> & { readonly feeHundredths: number }
 
 /** The settings and methods of a provider. */
 export type ProviderTerms = {
@@ -29,7 +22,7 @@ export type ProviderTerms = {
 /** A method that customers can pay by now. */
 export type Method = OfferedMethod & MethodTerms & { readonly provider: string; readonly wantsEmail: boolean }
 
-/** A provider as it was set up. Without `connection`, the operator's word counts. */
+/** A provider as it was set up. Without `connection`, the operator marks payments as paid. */
 type Provider = {
   readonly kind: ProviderKind
   readonly terms: ProviderTerms
@@ -37,12 +30,8 @@ type Provider = {
   readonly connection: PaymentProvider | undefined
 }
 
-type ProviderInput = {
-  readonly settings: ReadonlyMap<string, string>
+type ProviderInput = Readonly<Record<'settings' | 'min' | 'max' | 'fee', ReadonlyMap<string, string>>> & {
   readonly methods: readonly string[] | undefined
-  readonly min: ReadonlyMap<string, string>
-  readonly max: ReadonlyMap<string, string>
-  readonly fee: ReadonlyMap<string, string>
   readonly secret: string | undefined
 }
 
@@ -50,6 +39,9 @@ export type Providers = ReturnType<typeof createProviders>
 
 export const contextOf = (name: string): string => `payment provider ${name}`
 const maxSecretLength = 1000
+
+export const noSuchProvider = (known: readonly string[]): Refusal => new Refusal('provider_not_found', { known })
+const providerNotSet = (name: string): Refusal => new Refusal('provider_not_configured', { name })
 
 type ProvidersDeps = {
   readonly db: Database
@@ -106,14 +98,9 @@ async function find(deps: ProvidersDeps, name: string): Promise<Provider | undef
 }
 
 /** All kinds, with what is set up of them. */
-async function listAll(
-  deps: ProvidersDeps,
-): Promise<readonly { readonly kind: ProviderKind; readonly set: Provider | undefined }[]> {
-  const rows = await store.listProviders(deps.db)
-  return deps.kinds.map((kind) => {
-    const row = rows.find((each) => each.name === kind.name)
-    return { kind, set: toProvider(deps, kind, row) }
-  })
+async function listAll(deps: ProvidersDeps) {
+  const rows = new Map((await store.listProviders(deps.db)).map((row) => [row.name, row]))
+  return deps.kinds.map((kind) => ({ kind, set: toProvider(deps, kind, rows.get(kind.name)) }))
 }
 
 function sealed(deps: ProvidersDeps, kind: ProviderKind, secret: string): Uint8Array {
@@ -192,11 +179,9 @@ function settingsOf(
     settings[name] = value
   }
   const missing = kind.settings.find((each) => each.isRequired && settings[each.name] === undefined)
-  if (missing) {
-    const { name, meaning } = missing
-    throw refuseField('settings', 'setting_missing', { provider: kind.name, name, meaning })
-  }
-  return settings
+  if (!missing) return settings
+  const { name, meaning } = missing
+  throw refuseField('settings', 'setting_missing', { provider: kind.name, name, meaning })
 }
 
 const toTermsText = ({ settings, methods }: ProviderTerms): string =>
@@ -230,10 +215,7 @@ export function readPercent(text: string): number | undefined {
   return value !== undefined && value < 10_000n ? Number(value) : undefined
 }
 
-/**
- * The terms of each offered method: the given ones, else those before, else the provider's own bounds. A field
- * problem refuses them.
- */
+/** The terms of each offered method: the given ones, else those before, else the provider's bounds; or a problem. */
 export function methodTerms(
   bounds: readonly Omit<MethodTerms, 'feeHundredths'>[],
   given: Pick<ProviderInput, 'methods' | 'min' | 'max' | 'fee'>,

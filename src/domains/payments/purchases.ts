@@ -1,11 +1,10 @@
 import type { PaymentId } from '../../core/ids.ts'
-import { kopecks, toRoubles } from '../../core/money.ts'
-import { namedWithin, Refusal } from '../../core/refusal.ts'
+import { kopecks, toRoubles, zero } from '../../core/money.ts'
+import { namedWithin, Refusal, refuseField } from '../../core/refusal.ts'
 import type { Tx } from '../../db/transaction.ts'
 import { type Plain, readPlain } from '../orders/rules.ts'
 import type { Buyer, PaymentDeps } from './deps.ts'
-import { notForSale } from './errors.ts'
-import { type AwaitedPurchase, heldMs, isStillTried, type Payment } from './rules.ts'
+import { type AwaitedPurchase, heldMs, type Payment, triedMs } from './rules.ts'
 import * as store from './store.ts'
 
 /**
@@ -22,7 +21,7 @@ export type PurchaseInput = { readonly product: string; readonly input: Plain }
 
 function loadBuyer({ buyers }: PaymentDeps, product: string): Buyer {
   const buyer = buyers.find((each) => each.product === product)
-  if (!buyer) throw notForSale(buyers.map((each) => each.product))
+  if (!buyer) throw refuseField('purchase.product', 'one_of', { allowed: buyers.map((each) => each.product) })
   return buyer
 }
 
@@ -45,7 +44,8 @@ export async function pricePurchase(deps: PaymentDeps, { product, input }: Purch
 export async function assertMayHold({ clock }: PaymentDeps, tx: Tx, payment: Payment): Promise<void> {
   const { customer, purchase, createdAt, expiresAt } = payment
   if (!purchase || expiresAt - createdAt <= shortMs) return
-  const { count, sum } = await store.sumHeld(tx, { customer, sinceMs: clock() - heldMs, longerThanMs: shortMs })
+  const held = await store.sumHeld(tx, { customer, sinceMs: clock() - heldMs, longerThanMs: shortMs })
+  const { count, sum } = held ?? { count: 0, sum: zero }
   if (count >= maxHeld.count) throw new Refusal('held_price_limit', { most: maxHeld.count }, { charged: false })
   if (sum + purchase.price <= maxHeld.sum) return
   throw new Refusal('held_amount_limit', { most_rub: toRoubles(maxHeld.sum) }, { charged: false })
@@ -58,10 +58,10 @@ const end = (
 ): Promise<void> =>
   db.transact(async (tx) => {
     const payment = await store.lockPayment(tx, id)
-    const isOpen = payment?.purchase?.state === 'waiting'
+    if (!payment?.purchase) return
+    const { state } = payment.purchase
     // Another process may have let it lapse while this one bought it.
-    const isBoughtAfterAll = payment?.purchase?.state === 'lapsed' && after.state === 'bought'
-    if (!payment?.purchase || !(isOpen || isBoughtAfterAll)) return
+    if (state !== 'waiting' && !(state === 'lapsed' && after.state === 'bought')) return
     store.updatePayment(tx, { ...payment, purchase: { ...payment.purchase, ...after } })
   })
 
@@ -78,7 +78,7 @@ export async function fulfil(deps: PaymentDeps, payment: Payment): Promise<void>
   // A process that died may have bought it without writing so.
   const made = await deps.orders.findByKey(customer, key)
   if (made) return end(deps, id, { state: 'bought', order: made, problem: null })
-  const isWanted = payment.state !== 'refunded' && isStillTried(paid.at, deps.clock())
+  const isWanted = payment.state !== 'refunded' && deps.clock() < paid.at + triedMs
   if (!isWanted) return end(deps, id, { state: 'lapsed', order: null, problem: null })
   const by = await deps.customers.payerOf(customer, payment.token)
   try {

@@ -1,6 +1,6 @@
 import { randomBase32 } from '../../core/base32.ts'
 import type { CustomerId } from '../../core/ids.ts'
-import { type Kopecks, kopecks, negate } from '../../core/money.ts'
+import { kopecks, negate } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { PaymentDeps } from './deps.ts'
@@ -18,17 +18,6 @@ const refusals = {
   again: 'referrer_already_set',
 } as const
 
-/** Whether a referrer was recorded: not the customer, nor one who came later, nor a second one. */
-export type BringOutcome = 'brought' | keyof typeof refusals
-
-/** What a referrer sees. Without `terms`, shares are not given. */
-export type ReferralOverview = {
-  readonly terms: ReferralTerms | undefined
-  readonly code: string | undefined
-  readonly brought: number
-  readonly earned: Kopecks
-}
-
 /** The terms while the share is more than nothing. */
 async function findOffer(reader: Reader): Promise<ReferralTerms | undefined> {
   const terms = await store.findTerms(reader)
@@ -39,11 +28,8 @@ async function findOffer(reader: Reader): Promise<ReferralTerms | undefined> {
  * Gives the referrer a share of a payment that is being credited. A referrer is older than the customer, so accounts
  * are always locked from the newer to the older, without deadlocks.
  */
-export async function giveShare(
-  { customers, ledger }: PaymentDeps,
-  tx: Tx,
-  payment: Payment,
-): Promise<readonly PaymentStep[]> {
+export async function giveShare(deps: PaymentDeps, tx: Tx, payment: Payment): Promise<readonly PaymentStep[]> {
+  const { customers, ledger } = deps
   const terms = await findOffer(tx)
   if (!terms) return []
   const referrer = await store.findReferrer(tx, payment.customer)
@@ -57,10 +43,7 @@ export async function giveShare(
 }
 
 /** The share that a payment has given to the referrer, unless it was returned. */
-export async function givenShare(
-  reader: Reader,
-  { id, customer }: Payment,
-): Promise<{ readonly amount: Kopecks; readonly referrer: CustomerId } | undefined> {
+export async function givenShare(reader: Reader, { id, customer }: Payment) {
   const isReturned = await store.findStep(reader, id, 'share_back')
   const step = isReturned ? undefined : await store.findStep(reader, id, 'share')
   const referrer = step && (await store.findReferrer(reader, customer))
@@ -80,15 +63,10 @@ export const setTerms = ({ db, clock }: PaymentDeps, terms: ReferralTerms): Prom
   db.transact(async (tx) => store.writeTerms(tx, terms, clock()))
 
 /**
- * Records a customer's referrer, once, in the caller's transaction. Ids order customers by age; with clocks that
- * differ, a newcomer may be the older one and then has no referrer.
+ * Records a customer's referrer, once, in the caller's transaction: not the customer, nor one who came later. Ids order
+ * customers by age; with clocks that differ, a newcomer may be the older one and then has no referrer.
  */
-export async function bring(
-  { ledger, clock }: PaymentDeps,
-  tx: Tx,
-  customer: CustomerId,
-  referrer: CustomerId,
-): Promise<BringOutcome> {
+export async function bring({ ledger, clock }: PaymentDeps, tx: Tx, customer: CustomerId, referrer: CustomerId) {
   if (referrer === customer) return 'himself'
   if (referrer > customer) return 'earlier'
   await ledger.lock(tx, customer)
@@ -102,7 +80,8 @@ export async function addReferral(deps: PaymentDeps, customer: CustomerId, refer
   if (outcome !== 'brought') throw new Refusal(refusals[outcome])
 }
 
-export async function showReferrals({ db }: PaymentDeps, customer: CustomerId): Promise<ReferralOverview> {
+/** What a referrer sees. Without `terms`, shares are not given. */
+export async function showReferrals({ db }: PaymentDeps, customer: CustomerId) {
   const [terms, code] = [await findOffer(db), await store.findReferralCode(db, customer)]
   return { terms, code, ...(await store.sumBrought(db, customer)) }
 }
@@ -120,11 +99,7 @@ export const makeReferralCode = ({ db, random, clock }: PaymentDeps, customer: C
   })
 
 /** The customer whose referral code this is: `off` while no share is given, undefined for an unknown or blocked one. */
-export async function findReferrer(
-  { customers }: PaymentDeps,
-  reader: Reader,
-  text: string,
-): Promise<CustomerId | 'off' | undefined> {
+export async function findReferrer({ customers }: PaymentDeps, reader: Reader, text: string) {
   if (!(await findOffer(reader))) return 'off'
   const code = readCode(text.trim())
   const referrer = code === undefined ? undefined : await store.findByReferralCode(reader, code)

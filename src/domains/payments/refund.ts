@@ -5,7 +5,6 @@ import type { Tx } from '../../db/transaction.ts'
 import type { Replayed } from '../orders/index.ts'
 import { givenBonus } from './codes.ts'
 import { asking, isProduction, loadKnown, lockKnown, type PaymentDeps, paidStatus } from './deps.ts'
-import { refundedAlready, refundIsSpent, refundUnderWay } from './errors.ts'
 import { type PaymentProvider, ProviderRefused } from './ports.ts'
 import { givenShare } from './referrals.ts'
 import type { Payment, ProviderRefund } from './rules.ts'
@@ -51,12 +50,7 @@ export async function refund(deps: PaymentDeps, id: PaymentId, input: RefundInpu
  * itself, so the total that has gone back proves no single refund: a try without an answer is repeated with the same
  * key. The total decides only after the provider has forgotten the key.
  */
-async function refundAtProvider(
-  deps: PaymentDeps,
-  connection: PaymentProvider,
-  id: PaymentId,
-  input: RefundInput,
-): Promise<PaymentOutcome> {
+async function refundAtProvider(deps: PaymentDeps, connection: PaymentProvider, id: PaymentId, input: RefundInput) {
   const { db, clock } = deps
   const { provider, providerId, amount: whole } = await loadKnown(db, id)
   const ask = connection.refund?.bind(connection)
@@ -103,7 +97,10 @@ async function refundAtProvider(
 async function assertNotSpent({ ledger }: PaymentDeps, tx: Tx, payment: Payment, given: Kopecks): Promise<void> {
   const { balance } = await ledger.lock(tx, payment.customer)
   const bonus = (await givenBonus(tx, payment))?.amount ?? zero
-  if (given + bonus > balance) throw refundIsSpent(balance, bonus)
+  if (given + bonus > balance) {
+    const facts = { balance_rub: toRoubles(balance) }
+    throw new Refusal('refund_is_spent', { ...facts, bonus_rub: toRoubles(bonus) }, facts)
+  }
   const share = await givenShare(tx, payment)
   if (!share || share.amount <= (await ledger.lock(tx, share.referrer)).balance) return
   throw new Refusal('referral_share_spent', { referrer: share.referrer }, { referrer_id: share.referrer })
@@ -119,7 +116,7 @@ async function noteRefund(deps: PaymentDeps, tx: Tx, id: PaymentId, input: Refun
   // Without a key, the same amount repeats the refund that has no outcome yet.
   if (input.key === undefined && underWay?.amount === amount) return underWay.step
   assertLeft(payment, before, amount)
-  if (underWay) throw refundUnderWay(underWay.amount)
+  assertNoneUnderWay(underWay)
   if (!input.intoDebt) await assertNotSpent(deps, tx, payment, amount)
   const { changes: step } = writeSteps(deps, tx, payment, [{ kind: 'refund_requested', note: input.note }])
   store.insertRefund(tx, { payment: id, step, amount, before, state: 'requested', tries: 0, requestedAt: deps.clock() })
@@ -127,13 +124,7 @@ async function noteRefund(deps: PaymentDeps, tx: Tx, id: PaymentId, input: Refun
 }
 
 /** Counts one more try, unless the refund is done. A refused one is checked again like a new one. */
-async function beginTry(
-  deps: PaymentDeps,
-  tx: Tx,
-  id: PaymentId,
-  step: number,
-  intoDebt: boolean,
-): Promise<ProviderRefund> {
+async function beginTry(deps: PaymentDeps, tx: Tx, id: PaymentId, step: number, intoDebt: boolean) {
   const payment = await lockKnown(tx, id)
   const known = await store.refundsOf(tx, id)
   const noted = known.find((each) => each.step === step)
@@ -148,8 +139,7 @@ async function beginTry(
   }
   const before = goneOf(payment, known)
   assertLeft(payment, before, noted.amount)
-  const underWay = known.find((each) => each.state === 'requested')
-  if (underWay) throw refundUnderWay(underWay.amount)
+  assertNoneUnderWay(known.find((each) => each.state === 'requested'))
   if (!intoDebt) await assertNotSpent(deps, tx, payment, noted.amount)
   const again = { ...tried, before, state: 'requested', requestedAt: deps.clock() } as const
   store.writeTry(tx, again)
@@ -182,7 +172,15 @@ function goneOf({ debited }: Payment, known: readonly ProviderRefund[]): Kopecks
 function assertLeft(payment: Payment, gone: Kopecks, amount: Kopecks): void {
   if (payment.credited === 0n) throw new Refusal('payment_not_credited')
   const left = subtract(payment.amount, gone)
-  if (amount <= 0n || amount > left) throw refundedAlready(left)
+  const facts = { left_rub: toRoubles(left) }
+  if (amount <= 0n || amount > left) throw new Refusal('refund_exceeds_payment', facts, facts)
+}
+
+/** While a refund has no outcome, it is not known what is left of the payment. */
+function assertNoneUnderWay(underWay: ProviderRefund | undefined): void {
+  if (!underWay) return
+  const facts = { amount_rub: toRoubles(underWay.amount) }
+  throw new Refusal('refund_under_way', facts, facts)
 }
 
 /** Whether enough has gone back since a refund was asked for that it may be part of it. */

@@ -158,7 +158,7 @@ export type ProviderStatus = {
 }
 
 /** What follows from a status. `debitTo` is the total that is to have been debited. */
-export type Decision = {
+type Decision = {
   readonly notices: readonly NoticeReason[]
   readonly credit: boolean
   readonly debitTo: Kopecks | null
@@ -180,7 +180,7 @@ export function decide(payment: Payment, status: ProviderStatus, shop: ShopFacts
     if (isCredited) return { ...nothing, debitTo: furtherBack(payment, payment.amount) }
     return isOpen(payment.state) ? { ...nothing, close: status.state } : nothing
   }
-  const mismatch = findMismatch(payment, status, shop)
+  const mismatch = findMismatch(payment, status, shop, isOurs)
   if (mismatch) return { ...nothing, notices: [mismatch, ...noticesOfBack(status)] }
   const back = status.refunded < payment.amount ? status.refunded : payment.amount
   return {
@@ -194,12 +194,11 @@ export function decide(payment: Payment, status: ProviderStatus, shop: ShopFacts
 /** The total to debit up to; null if that much was debited before. */
 const furtherBack = (payment: Payment, back: Kopecks): Kopecks | null => (back > payment.debited ? back : null)
 
-function findMismatch(payment: Payment, status: ProviderStatus, shop: ShopFacts): NoticeReason | undefined {
+function findMismatch(payment: Payment, status: ProviderStatus, shop: ShopFacts, isOurs: boolean) {
   if (status.isTest && shop.isProduction) return 'test'
   if (status.currency !== 'RUB') return 'currency'
   if (status.amount !== toPay(payment)) return 'amount'
   if (shop.isErased && payment.credited === 0n) return 'unknown'
-  const isOurs = payment.providerId === null || payment.providerId === status.providerId
   return payment.credited > 0n && !isOurs ? 'twice' : undefined
 }
 
@@ -241,7 +240,7 @@ const graceMs = 15 * minuteMs
 /** How long the price of a purchase is held at most. */
 export const heldMs = 3 * dayMs
 /** How long a purchase that was paid for in time is tried: less than its key is kept. */
-const triedMs = 3 * dayMs
+export const triedMs = 3 * dayMs
 
 /** The purchase after its payment has taken these steps. */
 export function purchaseAfter(payment: Payment, kinds: readonly ChangeKind[], nowMs: number): AwaitedPurchase | null {
@@ -256,23 +255,13 @@ export function purchaseAfter(payment: Payment, kinds: readonly ChangeKind[], no
 /** Exponential backoff from 15 s to 30 min: the wait after this many earlier tries. */
 export const retryMs = (tries: number): number => Math.min(30 * minuteMs, 15_000 * 2 ** Math.min(tries, 20))
 
-/** Whether a purchase that was paid for at that moment is still tried. */
-export const isStillTried = (paidAt: number, nowMs: number): boolean => nowMs < paidAt + triedMs
-
 /** A step that a payment takes, without the fields that are known when it is written. */
-export type PaymentStep = Pick<PaymentChange, 'kind' | 'note'> & {
-  readonly amount?: Kopecks
-  readonly total?: Kopecks
-  readonly posting?: number
-}
+export type PaymentStep = Pick<PaymentChange, 'kind' | 'note'> &
+  Partial<{ readonly amount: Kopecks; readonly total: Kopecks; readonly posting: number }>
 
 /** The payment after a step, and the step's row. Throws for a step that may not follow. */
-export function takeStep(
-  payment: Payment,
-  step: PaymentStep,
-  nowMs: number,
-): { readonly payment: Payment; readonly change: PaymentChange } {
-  const after = { ...payment, ...changedBy(payment, step), changes: payment.changes + 1 }
+export function takeStep(payment: Payment, step: PaymentStep, nowMs: number) {
+  const after: Payment = { ...payment, ...changedBy(payment, step), changes: payment.changes + 1 }
   if (!isStep(payment.state, step.kind, after.state)) {
     throw new Error(`a payment that is ${payment.state} cannot be ${step.kind}`)
   }
@@ -280,21 +269,9 @@ export function takeStep(
 }
 
 /** The row of the step that a payment has just taken. */
-export const toChange = (
-  { id, changes, state }: Payment,
-  { kind, amount = zero, total, posting, note }: PaymentStep,
-  at: number,
-): PaymentChange => ({
-  payment: id,
-  number: changes,
-  kind,
-  state,
-  amount,
-  total: total ?? null,
-  posting: posting ?? null,
-  at,
-  note,
-})
+export function toChange({ id, changes, state }: Payment, step: PaymentStep, at: number): PaymentChange {
+  return { amount: zero, total: null, posting: null, ...step, payment: id, number: changes, state, at }
+}
 
 function changedBy(payment: Payment, { kind, total }: PaymentStep): Partial<Payment> {
   if (kind === 'sent') return { state: 'pending' }

@@ -20,8 +20,8 @@ import {
 } from './rules.ts'
 import * as store from './store.ts'
 
-/** How a status was come by. */
-export type Settling = {
+/** Where a status comes from. */
+type Settling = {
   readonly isProduction: boolean
   /** False where no provider can be asked again. */
   readonly isPollable: boolean
@@ -110,13 +110,7 @@ async function debit(deps: PaymentDeps, tx: Tx, payment: Payment, total: Kopecks
 }
 
 /** Applies a provider's status to a payment whose row is locked. The same status twice changes nothing. */
-export async function settle(
-  deps: PaymentDeps,
-  tx: Tx,
-  payment: Payment,
-  status: ProviderStatus,
-  of: Settling,
-): Promise<Payment> {
+export async function settle(deps: PaymentDeps, tx: Tx, payment: Payment, status: ProviderStatus, of: Settling) {
   if (isOutdated(payment, status, of)) return askNext(tx, payment, deps.clock())
   const decision = decide(payment, status, { ...of, isErased: await isErased(deps, tx, payment, status) })
   for (const reason of decision.notices) {

@@ -1,5 +1,5 @@
 import type { CustomerId, NoticeId, PaymentId } from '../../core/ids.ts'
-import { type Kopecks, kopecks } from '../../core/money.ts'
+import { zero } from '../../core/money.ts'
 import {
   big,
   bytes,
@@ -16,7 +16,7 @@ import {
   valuesOf,
 } from '../../db/columns.ts'
 import { list, sendRows } from '../../db/rows.ts'
-import type { Reader, Tx } from '../../db/transaction.ts'
+import type { Reader, Tx, Value } from '../../db/transaction.ts'
 import {
   type AwaitedPurchase,
   type ChangeKind,
@@ -104,6 +104,10 @@ const noticeColumns = columnsOf<Notice>({
 
 const counts = valuesOf(int('n'))
 
+/** The number that a `SELECT … AS n` answers. */
+const count = async (reader: Reader, sql: string, values: readonly Value[] = []): Promise<number> =>
+  (await counts.first(reader, sql, values)) ?? 0
+
 const refundColumns = columnsOf<ProviderRefund>({
   payment: idColumn('payment_id'),
   step: int('step'),
@@ -184,18 +188,14 @@ export const findByProviderId = (reader: Reader, provider: string, providerId: s
   payments.first(reader, 'SELECT * FROM payments WHERE provider = $1 AND provider_id = $2', [provider, providerId])
 
 /** Frees an expired key for another payment. */
-export const releaseKey = (tx: Tx, customer: CustomerId, key: string, before: number): void =>
-  tx.send('UPDATE payments SET key = NULL WHERE customer_id = $1 AND key = $2 AND created_at <= $3', [
-    customer,
-    key,
-    before,
-  ])
+export function releaseKey(tx: Tx, customer: CustomerId, key: string, before: number): void {
+  const sql = 'UPDATE payments SET key = NULL WHERE customer_id = $1 AND key = $2 AND created_at <= $3'
+  tx.send(sql, [customer, key, before])
+}
 
 /** The customer's account is locked, so concurrent payments are counted one after the other. */
-export const countOpen = async (tx: Tx, customer: CustomerId): Promise<number> =>
-  (await counts.first(tx, `SELECT COUNT(*) AS n FROM payments WHERE customer_id = $1 AND state IN ('new', 'pending')`, [
-    customer,
-  ])) ?? 0
+export const countOpen = (tx: Tx, customer: CustomerId): Promise<number> =>
+  count(tx, `SELECT COUNT(*) AS n FROM payments WHERE customer_id = $1 AND state IN ('new', 'pending')`, [customer])
 
 /** When the payment that is `back` refusals ago was begun. A refused payment has no id at the provider. */
 export const findRefusedAt = (
@@ -259,8 +259,8 @@ export const changesOf = (reader: Reader, ids: readonly PaymentId[]): Promise<Pa
     ids,
   )
 
-export const countChanges = async (reader: Reader): Promise<number> =>
-  (await counts.first(reader, 'SELECT COUNT(*) AS n FROM payment_changes')) ?? 0
+export const countChanges = (reader: Reader): Promise<number> =>
+  count(reader, 'SELECT COUNT(*) AS n FROM payment_changes')
 
 /** Takes due payments and postpones them at once, so that no other process asks for them. */
 export async function takeDue(tx: Tx, nowMs: number, untilAt: number, max: number): Promise<Payment[]> {
@@ -282,30 +282,34 @@ export const paymentsAfter = (reader: Reader, after: string, limit: number): Pro
   payments.all(reader, 'SELECT * FROM payments WHERE id > $1 ORDER BY id LIMIT $2', [after, limit])
 
 /** How many payments that were or can be made use a code: of one customer, or of all (''). */
-export const countUses = async (reader: Reader, code: string, customer: string): Promise<number> =>
-  (await counts.first(
+export const countUses = (reader: Reader, code: string, customer: string): Promise<number> =>
+  count(
     reader,
     `SELECT COUNT(*) AS n FROM payments
      WHERE code = $1 AND state IN ('new', 'pending', 'paid', 'refunded') AND ($2 = '' OR customer_id = $2)`,
     [code, customer],
-  )) ?? 0
+  )
 
-export const countPaid = async (reader: Reader, customer: CustomerId): Promise<number> =>
-  (await counts.first(reader, 'SELECT COUNT(*) AS n FROM payments WHERE customer_id = $1 AND credited > 0', [
-    customer,
-  ])) ?? 0
+export const countPaid = (reader: Reader, customer: CustomerId): Promise<number> =>
+  count(reader, 'SELECT COUNT(*) AS n FROM payments WHERE customer_id = $1 AND credited > 0', [customer])
 
 /** A step that a payment takes at most once. */
 export const findStep = (reader: Reader, payment: PaymentId, kind: ChangeKind): Promise<PaymentChange | undefined> =>
   changeColumns.first(reader, 'SELECT * FROM payment_changes WHERE payment_id = $1 AND kind = $2', [payment, kind])
 
+const daySums = columnsOf({
+  day: int('day'),
+  method: textColumn('method'),
+  kind: textColumn('kind'),
+  count: int('n'),
+  amount: money('amount'),
+  fee: money('fee'),
+})
+
 /** Amounts by day, method and kind of step; a day is its number since 1970, in UTC. */
-export async function sumByDay(
-  reader: Reader,
-  fromAt: number,
-  toAt: number,
-): Promise<{ day: number; method: string; kind: string; count: number; amount: Kopecks; fee: Kopecks }[]> {
-  const rows = await reader.all<{ day: bigint; method: string; kind: string; n: bigint; amount: bigint; fee: bigint }>(
+export const sumByDay = (reader: Reader, fromAt: number, toAt: number) =>
+  daySums.all(
+    reader,
     `SELECT change.at / 86400000 AS day, payments.method AS method, change.kind AS kind, COUNT(*) AS n,
        CAST(SUM(change.amount) AS BIGINT) AS amount,
        CAST(SUM(CASE WHEN change.kind = 'credited' THEN payments.fee ELSE 0 END) AS BIGINT) AS fee
@@ -315,14 +319,6 @@ export async function sumByDay(
      ORDER BY 1, 2, 3`,
     [fromAt, toAt],
   )
-  return rows.map((row) => ({
-    ...row,
-    day: Number(row.day),
-    count: Number(row.n),
-    amount: kopecks(row.amount),
-    fee: kopecks(row.fee),
-  }))
-}
 
 /**
  * Paid payments whose purchase is due, one of each customer before the second of any. The next attempt is scheduled
@@ -348,22 +344,23 @@ export async function takeToBuy(tx: Tx, nowMs: number, limit: number): Promise<P
   return rows.map(payments.read)
 }
 
+const heldSums = columnsOf({ count: int('n'), sum: money('held') })
+
 /**
  * The prices that a customer's open payments hold, of those begun since a moment with more than that long to pay. The
  * account is locked.
  */
-export async function sumHeld(
+export const sumHeld = (
   tx: Tx,
   of: { readonly customer: CustomerId; readonly sinceMs: number; readonly longerThanMs: number },
-): Promise<{ readonly count: number; readonly sum: Kopecks }> {
-  const row = await tx.first<{ n: bigint; held: bigint }>(
+) =>
+  heldSums.first(
+    tx,
     `SELECT COUNT(*) AS n, CAST(COALESCE(SUM(purchase_price), 0) AS BIGINT) AS held FROM payments
      WHERE customer_id = $1 AND state IN ('new', 'pending') AND purchase_state = 'waiting' AND created_at >= $2
        AND expires_at - created_at > $3`,
     [of.customer, of.sinceMs, of.longerThanMs],
   )
-  return { count: Number(row?.n ?? 0n), sum: kopecks(row?.held ?? 0n) }
-}
 
 /** A second refund without an outcome makes the transaction fail. */
 export const insertRefund = (tx: Tx, refund: ProviderRefund): void =>
@@ -377,11 +374,10 @@ export const writeTry = (tx: Tx, { payment, step, before, state, tries, requeste
     [payment, step, before, state, tries, requestedAt],
   )
 
-export const writeDone = (tx: Tx, { payment, step }: ProviderRefund): void =>
-  tx.send(`UPDATE payment_refunds SET state = 'done' WHERE payment_id = $1 AND step = $2 AND state <> 'done'`, [
-    payment,
-    step,
-  ])
+export function writeDone(tx: Tx, { payment, step }: ProviderRefund): void {
+  const sql = `UPDATE payment_refunds SET state = 'done' WHERE payment_id = $1 AND step = $2 AND state <> 'done'`
+  tx.send(sql, [payment, step])
+}
 
 /** A refused try decides nothing about a later try of the same refund. */
 export const writeRefused = (tx: Tx, { payment, step, tries }: ProviderRefund): void =>
@@ -419,8 +415,8 @@ export const insertNotice = (tx: Tx, notice: Notice): void =>
        WHERE payment_notices.reason = 'excess' AND excluded.amount > payment_notices.amount`,
   )
 
-export const countUnresolved = async (reader: Reader): Promise<number> =>
-  (await counts.first(reader, 'SELECT COUNT(*) AS n FROM payment_notices WHERE resolved_at IS NULL')) ?? 0
+export const countUnresolved = (reader: Reader): Promise<number> =>
+  count(reader, 'SELECT COUNT(*) AS n FROM payment_notices WHERE resolved_at IS NULL')
 
 /** Oldest first. */
 export const listNotices = (reader: Reader, withResolved: boolean, limit: number): Promise<Notice[]> =>
@@ -451,12 +447,8 @@ export const writeProvider = (tx: Tx, provider: ProviderRow): void =>
 
 /** False if a code of that name exists. */
 export async function insertCode(tx: Tx, code: PromoCode): Promise<boolean> {
-  const added = await tx.run(
-    `INSERT INTO payment_codes (${codeColumns.names})
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (code) DO NOTHING`,
-    codeColumns.values(code),
-  )
-  return added === 1
+  const sql = `INSERT INTO payment_codes (${codeColumns.names}) VALUES (${list(9)}) ON CONFLICT (code) DO NOTHING`
+  return (await tx.run(sql, codeColumns.values(code))) === 1
 }
 
 /** The row stays locked until the transaction ends, so that the last use is given once. */
@@ -485,6 +477,8 @@ export const writeTerms = (tx: Tx, { hundredths, topUps }: ReferralTerms, at: nu
     [hundredths, topUps, at],
   )
 
+const customerIds = valuesOf(idColumn<CustomerId>('id'))
+
 /** False if the customer has a referrer. */
 export async function insertReferral(tx: Tx, customer: CustomerId, referrer: CustomerId, at: number): Promise<boolean> {
   const added = await tx.run(
@@ -495,18 +489,10 @@ export async function insertReferral(tx: Tx, customer: CustomerId, referrer: Cus
 }
 
 export const findReferrer = (reader: Reader, customer: CustomerId): Promise<CustomerId | undefined> =>
-  valuesOf(idColumn<CustomerId>('referrer_id')).first(
-    reader,
-    'SELECT referrer_id FROM referrals WHERE customer_id = $1',
-    [customer],
-  )
+  customerIds.first(reader, 'SELECT referrer_id AS id FROM referrals WHERE customer_id = $1', [customer])
 
 export const findByReferralCode = (reader: Reader, code: string): Promise<CustomerId | undefined> =>
-  valuesOf(idColumn<CustomerId>('customer_id')).first(
-    reader,
-    'SELECT customer_id FROM referral_codes WHERE code = $1',
-    [code],
-  )
+  customerIds.first(reader, 'SELECT customer_id AS id FROM referral_codes WHERE code = $1', [code])
 
 export const findReferralCode = (reader: Reader, customer: CustomerId): Promise<string | undefined> =>
   valuesOf(textColumn('code')).first(reader, 'SELECT code FROM referral_codes WHERE customer_id = $1', [customer])
@@ -520,25 +506,27 @@ export async function insertReferralCode(tx: Tx, customer: CustomerId, code: str
   return added === 1
 }
 
+const broughtSums = columnsOf({ brought: int('brought'), earned: money('earned') })
+
 /** How many customers a referrer has brought, and the shares of their payments, less those that went back. */
-export async function sumBrought(reader: Reader, referrer: CustomerId): Promise<{ brought: number; earned: Kopecks }> {
-  const row = await reader.first<{ brought: bigint; earned: bigint | null }>(
+export async function sumBrought(reader: Reader, referrer: CustomerId) {
+  const sums = await broughtSums.first(
+    reader,
     `SELECT (SELECT COUNT(*) FROM referrals WHERE referrer_id = $1) AS brought,
-       (SELECT CAST(SUM(payment_changes.amount) AS BIGINT) FROM referrals
+       (SELECT CAST(COALESCE(SUM(payment_changes.amount), 0) AS BIGINT) FROM referrals
         JOIN payments ON payments.customer_id = referrals.customer_id
         JOIN payment_changes ON payment_changes.payment_id = payments.id
         WHERE referrals.referrer_id = $1 AND payment_changes.kind IN ('share', 'share_back')) AS earned`,
     [referrer],
   )
-  return { brought: Number(row?.brought ?? 0n), earned: kopecks(row?.earned ?? 0n) }
+  return sums ?? { brought: 0, earned: zero }
 }
 
-type Referral = { readonly customer: string; readonly referrer: string; readonly at: number }
-const referrals = columnsOf<Referral>({
+const referrals = columnsOf({
   customer: textColumn('customer_id'),
   referrer: textColumn('referrer_id'),
   at: int('at'),
 })
 
-export const listReferrals = (reader: Reader, limit: number): Promise<Referral[]> =>
+export const listReferrals = (reader: Reader, limit: number) =>
   referrals.all(reader, 'SELECT * FROM referrals ORDER BY at DESC, customer_id LIMIT $1', [limit])

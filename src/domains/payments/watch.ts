@@ -2,7 +2,6 @@ import { readId } from '../../core/ids.ts'
 import { Refusal, refuseField } from '../../core/refusal.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { isProduction, lockKnown, type PaymentDeps } from './deps.ts'
-import { noSuchProvider } from './errors.ts'
 import {
   type CallPurpose,
   type Hint,
@@ -14,6 +13,7 @@ import {
   ProviderUnavailable,
   UnreadableNotification,
 } from './ports.ts'
+import { noSuchProvider } from './providers.ts'
 import { spend } from './purchases.ts'
 import { askingMs, isOpen, noticesOfBack, type Payment } from './rules.ts'
 import { expire, keepNotice, putOff, settle } from './settle.ts'
@@ -40,7 +40,7 @@ async function take(
   hint: Hint,
   seen: ProviderPayment | undefined,
   stepsBefore: number,
-): Promise<void> {
+) {
   const of = { isProduction: await isProduction(deps), isPollable: true, note: 'notified', stepsBefore }
   const settled = await deps.db.transact(async (tx) => {
     const payment = await lockMeant(tx, provider, { ...hint, reference: seen?.reference ?? hint.reference })
@@ -103,10 +103,7 @@ export async function notify(deps: PaymentDeps, name: string, notification: Noti
 }
 
 /** Polls up to `max` payments that are due. Returns how many; call again while it is `max`. */
-export async function lookAgain(
-  deps: PaymentDeps,
-  max: number,
-): Promise<{ readonly polled: number; readonly silent: readonly string[] }> {
+export async function lookAgain(deps: PaymentDeps, max: number) {
   const { db, providers, clock } = deps
   const due = await db.transact((tx) => store.takeDue(tx, clock(), clock() + askingMs, max))
   const silent = new Set<string>()
