@@ -8,7 +8,7 @@ const waitMs = 5000
 const timeoutMs = 20_000
 
 /** A mail server's message contains the recipient, so only its codes are logged. */
-function whyNot(fault: unknown): { readonly reason: unknown; readonly command: unknown; readonly status: unknown } {
+function codesOf(fault: unknown) {
   const { code, command, responseCode } = Object(fault) as Record<string, unknown>
   return { reason: code ?? 'unknown', command, status: responseCode }
 }
@@ -32,7 +32,7 @@ export function createMail(
         await transport.sendMail(letter)
         return log.info('letter sent', { subject: letter.subject })
       } catch (fault) {
-        log.error('letter not sent', { subject: letter.subject, tried, ...whyNot(fault) })
+        log.error('letter not sent', { subject: letter.subject, tried, ...codesOf(fault) })
         if (tried === maxTries || isStopping) return
         await Bun.sleep(waitMs)
       }

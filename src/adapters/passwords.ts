@@ -5,24 +5,19 @@ export type PasswordCost = { readonly memoryCost: number; readonly timeCost: num
 
 /** OWASP's second choice for argon2id: 19 MiB, 2 passes, about 20 ms of one core. */
 const shippedCost: PasswordCost = { memoryCost: 19_456, timeCost: 2 }
-const atOnceShipped = 2
-const waitingShipped = 64
 
 /**
  * Argon2id with a limit on running and waiting hashes, past which `undefined` is returned: a flood of sign-ins fills
  * neither memory nor processor.
  */
-export function createPasswords(
-  chosenCost = shippedCost,
-  max = { atOnce: atOnceShipped, waiting: waitingShipped },
-): Passwords {
+export function createPasswords(chosenCost = shippedCost, max = { atOnce: 2, waiting: 64 }): Passwords {
   const cost = { algorithm: 'argon2id', ...chosenCost } as const
   let running = 0
   const waiting: (() => void)[] = []
   // Verified against for an unknown login, so that the time tells nothing. Made on first use.
   let decoy: Promise<string> | undefined
 
-  async function inTurn<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
+  async function limited<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
     if (running >= max.atOnce) {
       if (waiting.length >= max.waiting) return undefined
       await new Promise<void>((resolve) => void waiting.push(resolve))
@@ -38,9 +33,9 @@ export function createPasswords(
   }
 
   return {
-    hash: (password) => inTurn(() => Bun.password.hash(password, cost)),
+    hash: (password) => limited(() => Bun.password.hash(password, cost)),
     isRight: (password, kept) =>
-      inTurn(async () => {
+      limited(async () => {
         decoy ??= Bun.password.hash(crypto.randomUUID(), cost)
         const isRight = await Bun.password.verify(password, kept ?? (await decoy))
         return kept !== undefined && isRight

@@ -4,7 +4,8 @@ import type { Drawing } from '../domains/vpn/ports.ts'
 
 /** The lowest error correction gives fewer and larger modules, which suits a screen. */
 const options = { ecc: 'low', border: 4 } as const
-const pngScale = 8
+/** Pixels of a module's side in a PNG. */
+const scale = 8
 
 export const drawing: Drawing = {
   svg(text) {
@@ -19,10 +20,7 @@ export const drawing: Drawing = {
     )
   },
 
-  png(text) {
-    const rows = encodeQR(text, 'raw', options)
-    return toPng(rows, pngScale)
-  },
+  png: (text) => toPng(encodeQR(text, 'raw', options)),
 
   terminal: (text) => encodeQR(text, 'ascii', { ...options, border: 2 }),
 }
@@ -39,8 +37,8 @@ function runsOf(row: readonly boolean[]): { from: number; length: number }[] {
   return runs
 }
 
-/** PNG (ISO/IEC 15948): one bit a pixel, grey, no filter. Each module is a square of `scale` pixels. */
-function toPng(rows: readonly (readonly boolean[])[], scale: number): Uint8Array {
+/** PNG (ISO/IEC 15948): one bit a pixel, grey, no filter. */
+function toPng(rows: readonly (readonly boolean[])[]): Uint8Array {
   const size = rows.length * scale
   const lineBytes = Math.ceil(size / 8)
   const lines = Buffer.alloc((lineBytes + 1) * size)

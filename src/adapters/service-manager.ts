@@ -1,4 +1,5 @@
-import { dlopen, ptr } from 'bun:ffi'
+import { ptr } from 'bun:ffi'
+import { openLibc } from './libc.ts'
 
 const unixFamily = 1
 const datagram = 2
@@ -9,7 +10,6 @@ const sendTimeout = 21
 const maxWait = BigInt64Array.of(1n, 0n)
 /** The size of `sun_path`. */
 const maxPathBytes = 107
-const libraries = ['libc.so.6', 'libc.so']
 
 /**
  * Sends a state to systemd's socket (sd_notify(3)). False if there is none or it does not listen. Neither Bun nor Node
@@ -24,7 +24,12 @@ export function tellServiceManager(socketPath: string | undefined, message: stri
   const address = new Uint8Array(2 + path.length + (path[0] === 0 ? 0 : 1))
   address[0] = unixFamily
   address.set(path, 2)
-  const libc = openLibc()
+  const libc = openLibc({
+    socket: { args: ['i32', 'i32', 'i32'], returns: 'i32' },
+    sendto: { args: ['i32', 'ptr', 'u64', 'i32', 'ptr', 'u32'], returns: 'i64' },
+    setsockopt: { args: ['i32', 'i32', 'i32', 'ptr', 'u32'], returns: 'i32' },
+    close: { args: ['i32'], returns: 'i32' },
+  })
   const fd = libc?.socket(unixFamily, datagram | closeOnExec, 0) ?? -1
   if (!libc || fd < 0) return false
   libc.setsockopt(fd, socketLevel, sendTimeout, ptr(maxWait), maxWait.byteLength)
@@ -32,20 +37,4 @@ export function tellServiceManager(socketPath: string | undefined, message: stri
   const sent = libc.sendto(fd, ptr(bytes), bytes.length, 0, ptr(address), address.length)
   libc.close(fd)
   return Number(sent) === bytes.length
-}
-
-function openLibc() {
-  for (const name of libraries) {
-    try {
-      return dlopen(name, {
-        socket: { args: ['i32', 'i32', 'i32'], returns: 'i32' },
-        sendto: { args: ['i32', 'ptr', 'u64', 'i32', 'ptr', 'u32'], returns: 'i64' },
-        setsockopt: { args: ['i32', 'i32', 'i32', 'ptr', 'u32'], returns: 'i32' },
-        close: { args: ['i32'], returns: 'i32' },
-      }).symbols
-    } catch {
-      // The next name is tried.
-    }
-  }
-  return undefined
 }

@@ -12,7 +12,7 @@ import * as reading from './reading.ts'
 const provider = 'platega'
 const usualUrl = 'https://app.platega.io'
 const payableMs = 15 * 60_000
-const maxDescription = 64
+
 const bounds = { min: kopecks(1000n), max: kopecks(30_000_000n), payableMs }
 
 const numbers: Readonly<Record<string, number>> = { platega_sbp: 2, platega_card: 11, platega_crypto: 13 }
@@ -67,7 +67,7 @@ function connect(settings: Readonly<Record<string, string>>, secret: string): Pa
       const { json } = await post('/transaction/process', {
         paymentMethod: numbers[request.method],
         paymentDetails: { amount: toRoubles(request.amount), currency: 'RUB' },
-        description: request.description.slice(0, maxDescription),
+        description: request.description.slice(0, 64),
         return: request.returnUrl,
         failedUrl: request.returnUrl,
         payload: request.payment,
@@ -89,10 +89,7 @@ function connect(settings: Readonly<Record<string, string>>, secret: string): Pa
       // Both are always compared, so that the time tells nothing.
       if (!reading.isSameText(sent.get('x-secret') ?? '', secret) || !isKnown) reading.refuseUnauthenticated()
       const { id, payload } = reading.readNotificationBody(body)
-      return {
-        providerId: reading.readProviderId(id, /^[A-Za-z0-9-]{1,64}$/),
-        reference: reading.textOf(payload),
-      }
+      return { providerId: reading.readProviderId(id, /^[A-Za-z0-9-]{1,64}$/), reference: reading.textOf(payload) }
     },
 
     /** Platega cancels whole payments only, and may ask a person to agree. */

@@ -9,7 +9,7 @@ import {
   UnreadableNotification,
 } from '../../domains/payments/ports.ts'
 
-/** JsonFields of an unparsed JSON object. */
+/** Fields of an unparsed JSON object. */
 export type JsonFields = Readonly<Record<string, unknown>>
 
 const isObject = (value: unknown): value is JsonFields =>
