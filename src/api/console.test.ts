@@ -60,7 +60,7 @@ describe('the console', () => {
 
   test('the shop refuses a path below /console that is not a built file', async () => {
     for (const name of ['nothing.js', 'page.html', '..%2fpackage.json', 'main-1.js.br', '.env', '']) {
-      expect(request(`/console/${name}`), name).rejects.toBeInstanceOf(Refusal)
+      await expect(request(`/console/${name}`), name).rejects.toBeInstanceOf(Refusal)
     }
   })
 

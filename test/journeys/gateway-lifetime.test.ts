@@ -129,6 +129,6 @@ describe.each([...enginesOf('sqlite')])('tunnels of a proxy that ends or changes
     expect(await tunnel.echo('to the end')).toBe('to the end')
     tunnel.close()
     await stopped
-    expect(tryConnect('http', http)).rejects.toThrow()
+    await expect(tryConnect('http', http)).rejects.toThrow()
   })
 })
