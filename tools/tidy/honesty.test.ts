@@ -34,6 +34,12 @@ describe('checkHonesty', () => {
     expect(broken('src/core/money.test.ts', 'expect(isTrue).toBe(true)')).toEqual([])
   })
 
+  test('checkHonesty refuses an expectation about a promise that is not awaited', () => {
+    expect(broken('src/core/money.test.ts', 'expect(buy()).rejects.toThrow()')).toEqual(['hollow-test'])
+    expect(broken('src/core/money.test.ts', 'expect(buy()).resolves.not.toBe(1)')).toEqual(['hollow-test'])
+    expect(broken('src/core/money.test.ts', 'await expect(buy()).rejects.toThrow()')).toEqual([])
+  })
+
   test('checkHonesty refuses TODO, FIXME and XXX in comments', () => {
     for (const marker of ['TODO', 'FIXME', 'XXX']) {
       expect(broken('src/api/http.ts', `const a = 1 // ${marker}: later`)).toEqual(['unfinished'])

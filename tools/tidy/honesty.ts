@@ -8,6 +8,7 @@ import {
   isTest,
   lineAt,
   type Node,
+  nameOf,
   type Prose,
   parse,
   type Violation,
@@ -28,6 +29,14 @@ function isHollow(node: Node): boolean {
   return node.type === 'CallExpression' && chainOf(childOf(node, 'callee')) === 'expect' && argument?.['value'] === true
 }
 
+/** An expectation about a promise that the test does not await: the test may end before it fails. */
+function isUnawaited(node: Node): boolean {
+  if (node.type !== 'MemberExpression' || !/^(?:rejects|resolves)$/.test(nameOf(childOf(node, 'property')))) return false
+  let outer = node.parent
+  while (outer?.type === 'MemberExpression' || outer?.type === 'CallExpression') outer = outer.parent
+  return outer?.type === 'ExpressionStatement'
+}
+
 /** Refuses tests that do not run or cannot fail, because the summary counts them as passed. */
 export function checkHonesty(files: Files): Violation[] {
   return [...files].flatMap(([path, text]) => {
@@ -40,6 +49,7 @@ export function checkHonesty(files: Files): Violation[] {
       ...found,
       ...(isAnnounced ? [] : findNodes(path, text, isPartial, 'partial-test', 'every test runs; mend it or remove it')),
       ...findNodes(path, text, isHollow, 'hollow-test', 'this expectation cannot fail; expect something of the result'),
+      ...findNodes(path, text, isUnawaited, 'hollow-test', 'await this expectation; the test may end before it fails'),
     ]
   })
 }
