@@ -60,8 +60,9 @@ export const adminApi = (
   profile: {
     title: 'Turnpike for operators',
     description:
-      'Everything that the operator’s tool can do. Each operation names the least role that may do it in `x-role`: ' +
-      '`reader` looks, `support` deals with customers, `owner` does everything. Every action is in the audit log.',
+      'API of the operator console and command line. `x-role` of an operation is the lowest role that may call it: ' +
+      '`reader` reads, `support` also manages customers and payments, `owner` may do everything. ' +
+      'Every change is recorded in the audit log.',
     token: 'An operator’s token: `Authorization: Bearer tpo_…`.',
     cookie: 'turnpike_operator',
     hasRoles: true,

@@ -26,7 +26,7 @@ export const printableText = (description: string, maxLength: number, example: s
 export const remark = (description: string, unless: string) =>
   printableText(description, 500, unless).default(unless).openapi({ default: unless })
 
-export const note = (unless: string) => remark('Why; the customer sees it.', unless)
+export const note = (unless: string) => remark('Reason; the customer sees it.', unless)
 
 export const amount = (description: string) =>
   z
@@ -38,11 +38,11 @@ export const amount = (description: string) =>
 
 export const yes = (description: string) => z.boolean().default(false).openapi({ description, default: false })
 
-export const prefixText = (description = 'A range of addresses.') =>
+export const prefixText = (description = 'Address range in CIDR notation.') =>
   checked(description, (written) => readPrefix(written) !== undefined, ['prefix'], '203.0.113.0/24')
 
 export const countryText = () =>
-  checked('ISO 3166-1 alpha-2.', (written) => readCountry(written) !== undefined, ['country_code'], 'DE')
+  checked('ISO 3166-1 alpha-2 country code.', (written) => readCountry(written) !== undefined, ['country_code'], 'DE')
 
 export const instant = (description: string) =>
   checked(description, (written) => readIso(written) !== undefined, ['moment'], toIso(exampleAt))
@@ -69,4 +69,4 @@ export const toHundredths = (value: number): number => Math.round(value * 100)
 
 export const toKopecks = (roubles: number): Kopecks => kopecks(BigInt(toHundredths(roubles)))
 
-export const replayed = flag('Whether it was done before, under the same key; absent if not.').optional()
+export const replayed = flag('True if this answer repeats an earlier request; absent otherwise.').optional()

@@ -5,18 +5,26 @@ const operation = operationsOf({ tag: 'Price list' })
 const reader = operationsOf({ tag: 'Price list', role: 'reader' })
 
 const changes = () =>
-  list('What it changes.', text('A leaf: `- path: old`, `~ path: old -> new` or `+ path: new`.', '+ vpn.months.1: 300'))
+  list(
+    'Changes to the price list in force.',
+    text('One value: `- path: old`, `~ path: old -> new` or `+ path: new`.', '+ vpn.months.1: 300'),
+  )
 
 const catalogue = () => facts('The whole price list.', { dedicated: {}, premium: {}, vpn: {} })
 
 export const getCatalogue = reader('getCatalogue', 'GET /catalogue', {
   summary: 'Read the price list in force, or an older version',
   query: z.object({
-    version: queryInteger({ min: 1, max: 1_000_000_000, example: 1, description: 'Which version.' }).optional(),
+    version: queryInteger({
+      min: 1,
+      max: 1_000_000_000,
+      example: 1,
+      description: 'Version number. Default: the version in force.',
+    }).optional(),
   }),
   answer: z.object({
-    version: whole('Its number.', 1),
-    applied_at: moment('Since when it is in force.'),
+    version: whole('Version number.', 1),
+    applied_at: moment('Time when the version came into force.'),
     catalogue: catalogue(),
   }),
   codes: ['not_found'],
@@ -25,36 +33,39 @@ export const getCatalogue = reader('getCatalogue', 'GET /catalogue', {
 export const listCatalogues = reader('listCatalogues', 'GET /catalogue/versions', {
   summary: 'List the versions of the price list',
   answer: z.object({
-    items: rows('All of them.', { version: whole('Its number.', 1), applied_at: moment('Since when.') }),
+    items: rows('All versions.', {
+      version: whole('Version number.', 1),
+      applied_at: moment('Time when the version came into force.'),
+    }),
   }),
 })
 
 export const compareCatalogue = reader('compareCatalogue', 'POST /catalogue/diff', {
-  summary: 'Judge a price list whole and show what it would change',
+  summary: 'Validate a price list and show what it would change',
   isRead: true,
   body: z.object({ catalogue: catalogue() }),
   answer: z.object({
     changes: changes(),
-    effects: rows('Services that customers have now and that would cost something else. Sold terms keep their price.', {
-      product: choice('Which product.', ['dedicated', 'premium', 'vpn']),
-      country: text('Of which country, for dedicated proxies.', 'DE').nullable(),
-      ipv: whole('Of which kind, for dedicated proxies.', 4).nullable(),
-      pool: text('Of which pool, for premium traffic.').nullable(),
-      customers: whole('How many customers have some of it now.', 12),
-      services: whole('How many proxies, subscriptions, or sub-users with unspent traffic that is.', 30),
-      renewals: whole('How many of these renew themselves.', 8),
-      before_rub: roubles('What the next renewal of each costs together, by the list in force.', 2400),
-      after_rub: roubles('The same by this list.', 2600),
-      lost: whole('How many could not be renewed any more, because their term is not sold.', 0),
+    effects: rows('Current services whose renewal price would change. Terms already sold keep their price.', {
+      product: choice('Product.', ['dedicated', 'premium', 'vpn']),
+      country: text('Country code of dedicated proxies; else null.', 'DE').nullable(),
+      ipv: whole('Kind of address of dedicated proxies: 3, 4 or 6; else null.', 4).nullable(),
+      pool: text('Pool of premium traffic; else null.').nullable(),
+      customers: whole('Customers who have such services now.', 12),
+      services: whole('Number of proxies, subscriptions, or sub-users with unused traffic.', 30),
+      renewals: whole('Services with automatic renewal.', 8),
+      before_rub: roubles('Sum of the next renewals by the price list in force.', 2400),
+      after_rub: roubles('Sum of the next renewals by the new price list.', 2600),
+      lost: whole('Services that could no longer be renewed because their term is not sold.', 0),
     }),
   }),
 })
 
 export const applyCatalogue = operation('applyCatalogue', 'POST /catalogue/apply', {
-  summary: 'Judge a price list whole and put it in force',
+  summary: 'Validate a price list and put it into force',
   body: z.object({ catalogue: catalogue() }),
   answer: z.object({
-    version: whole('Its number; null when nothing would change.', 2).nullable(),
+    version: whole('New version number; null if nothing changed.', 2).nullable(),
     changes: changes(),
   }),
 })

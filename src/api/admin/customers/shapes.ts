@@ -30,11 +30,11 @@ const support = operationsOf({ tag: 'Customers', role: 'support' })
 const reader = operationsOf({ tag: 'Customers', role: 'reader' })
 
 const customer = named('Customer', {
-  customer_id: text('The id.', exampleCustomer),
+  customer_id: text('The customer’s id.', exampleCustomer),
   name: text('The name that operators use.', 'Anna'),
-  login: text('The login; null without one.', 'anna@example.com').nullable(),
-  note: text('A note of operators; the customer never sees it.').nullable(),
-  balance_rub: roubles('What the customer can spend now.', 98_200),
+  login: text('Login; null if the customer has none.', 'anna@example.com').nullable(),
+  note: text('Note of operators; the customer never sees it.').nullable(),
+  balance_rub: roubles('Balance.', 98_200),
   created_at: moment('When the customer was added.'),
   blocked_at: moment('When the customer was blocked; null if not blocked.').nullable(),
 })
@@ -50,12 +50,12 @@ export const toCustomer = (of: Customer, balance: Kopecks, login: string | null)
 })
 
 export const listCustomers = reader('listCustomers', 'GET /customers', {
-  summary: 'List customers, oldest first, or look for some',
+  summary: 'List or search customers, oldest first',
   query: z.object({
     ...pageQuery,
-    search: given('A part of the name, the login or the note, or an id.', 200, 'anna').optional(),
+    search: given('Part of the name, login or note, or a customer id.', 200, 'anna').optional(),
   }),
-  answer: page({ items: list('One page.', customer) }),
+  answer: page({ items: list('One page of customers.', customer) }),
 })
 
 export const getCustomer = reader('getCustomer', 'GET /customers/{customer_id}', {
@@ -65,13 +65,13 @@ export const getCustomer = reader('getCustomer', 'GET /customers/{customer_id}',
 })
 
 export const createCustomer = support('createCustomer', 'POST /customers', {
-  summary: 'Add a customer with an empty account',
+  summary: 'Add a customer with a balance of 0',
   body: z.object({ name: printableText('The name that operators use.', 200, 'Anna') }),
   answer: customer,
 })
 
 export const blockCustomer = support('blockCustomer', 'POST /customers/{customer_id}/block', {
-  summary: "Stop all of a customer's tokens, proxies and devices within a second, or let them work again",
+  summary: "Block a customer's tokens, proxies and VPN devices within a second, or unblock them",
   params: customerParam,
   body: z.object({ undo: yes('Unblock the customer.') }),
   answer: customer,
@@ -79,10 +79,14 @@ export const blockCustomer = support('blockCustomer', 'POST /customers/{customer
 })
 
 export const noteCustomer = support('noteCustomer', 'POST /customers/{customer_id}/note', {
-  summary: 'Note something about a customer, for operators only',
+  summary: 'Set the note about a customer; only operators see it',
   params: customerParam,
   body: z.object({
-    note: z.string().max(2000).nullable().openapi({ description: 'Null takes it away.', example: 'pays by invoice' }),
+    note: z
+      .string()
+      .max(2000)
+      .nullable()
+      .openapi({ description: 'Text of the note; null deletes it.', example: 'pays by invoice' }),
   }),
   answer: customer,
   example: { note: 'pays by invoice' },
@@ -90,95 +94,101 @@ export const noteCustomer = support('noteCustomer', 'POST /customers/{customer_i
 
 export const exportCustomer = operation('exportCustomer', 'GET /customers/{customer_id}/export', {
   isSecret: true,
-  summary: 'Everything that is kept about a customer, a page at a time; that it was asked for is in the audit log',
+  summary: 'Export all stored data of a customer, page by page; recorded in the audit log',
   params: customerParam,
   query: z.object(exportQuery),
-  answer: page({ items: list('One page, table after table. No secret and no digest is in it.', exportedRow()) }),
+  answer: page({ items: list('One page of records, table by table, without secrets and digests.', exportedRow()) }),
 })
 
 export const eraseCustomer = operation('eraseCustomer', 'POST /customers/{customer_id}/erase', {
-  summary: 'Forget who a customer was, for good; money, orders and addresses stay under the id',
+  summary: 'Erase the personal data of a customer; money, orders and addresses stay under the id. Cannot be undone',
   description:
-    'Refused, with a list of the losses, unless `confirm` is true, and while a payment is under way. All services ' +
-    'stop at once; nothing is refunded. Older backups hold the data until they are deleted.',
+    'Without `confirm: true` the request is refused with a list of the losses. It is also refused while a payment is ' +
+    'open. All services stop at once and nothing is refunded. Older backups keep the data until they are deleted.',
   params: customerParam,
-  body: z.object({ confirm: yes('Erase the customer and lose what is listed.') }),
+  body: z.object({ confirm: yes('Erase the customer and accept the listed losses.') }),
   exampleBody: { confirm: true },
   answer: z.object({
-    customer_id: text('The id.', exampleCustomer),
-    erased_at: moment('When the customer was erased first.'),
-    lost: part('What the customer lost.', {
-      balance_rub: roubles('The balance.', 0),
-      proxies: whole('Proxies that ran.', 0),
-      vpn_subscriptions: whole('VPN subscriptions that ran.', 0),
-      traffic_bytes: whole('Premium traffic that was left.', 0),
+    customer_id: text('The customer’s id.', exampleCustomer),
+    erased_at: moment('Time of the first erasure.'),
+    lost: part('Losses of the customer.', {
+      balance_rub: roubles('Balance.', 0),
+      proxies: whole('Active proxies.', 0),
+      vpn_subscriptions: whole('Active VPN subscriptions.', 0),
+      traffic_bytes: whole('Unused premium traffic in bytes.', 0),
     }),
-    versions: whole('How many earlier versions of rows were blanked.', 12),
-    entries: whole('How many entries of the audit log were shortened.', 3),
+    versions: whole('Earlier row versions that were blanked.', 12),
+    entries: whole('Audit log entries from which personal data was removed.', 3),
   }),
   codes: ['not_found', 'conflict'],
 })
 
 export const viewCustomer = support('viewCustomer', 'POST /customers/{customer_id}/view', {
-  summary: "Look at a customer's pages for an hour, and change nothing there",
-  description: 'Sets the cookie of a customer’s session that may only read.',
+  summary: "Open a customer's console read-only for an hour",
+  description: 'Sets the cookie of a read-only session of the customer.',
   params: customerParam,
-  answer: z.object({ expires_at: moment('When the look is over.') }),
+  answer: z.object({ expires_at: moment('End of the session.') }),
 })
 
 export const linkCustomer = support('linkCustomer', 'POST /customers/{customer_id}/link', {
-  summary: 'Make a link by which a customer signs in, once and within a day',
+  summary: 'Create a sign-in link for a customer, valid once within 24 hours',
   description:
     'Below `owner`, the link is in the answer only for a new customer: one without a password who never had a token, ' +
-    'a session or a movement of money. For others it is sent to the customer’s e-mail address, or refused without one.',
+    'a session or a transaction. For others it is sent to the customer’s e-mail address, or refused without one.',
   params: customerParam,
   answer: z.object({
-    link: text('The whole link, shown this once; null if it was sent.', 'https://shop.example/#enter=tpl_…').nullable(),
-    sent_to: text('The e-mail address that it was sent to; null if it is shown.').nullable(),
-    expires_at: moment('Until when it works.'),
+    link: text(
+      'Sign-in link, shown only in this answer; null if it was sent by e-mail.',
+      'https://shop.example/#enter=tpl_…',
+    ).nullable(),
+    sent_to: text('E-mail address that the link was sent to; null if it is in `link`.').nullable(),
+    expires_at: moment('Expiry of the link.'),
   }),
 })
 
 export const removeCustomerFactor = operation('removeCustomerFactor', 'POST /customers/{customer_id}/remove-factor', {
-  summary: 'Take away the second factor of a customer who has lost it',
+  summary: 'Remove the second factor of a customer who has lost it',
   params: customerParam,
-  answer: z.object({ removed: flag('Whether there was one.') }),
+  answer: z.object({ removed: flag('Whether the customer had a second factor.') }),
 })
 
 export const listCustomerTokens = reader('listCustomerTokens', 'GET /customers/{customer_id}/tokens', {
   summary: "List a customer's API tokens",
   params: customerParam,
-  answer: z.object({ items: list('All of them, oldest first.', token) }),
+  answer: z.object({ items: list('All tokens, oldest first.', token) }),
 })
 
 export const createCustomerToken = operation('createCustomerToken', 'POST /customers/{customer_id}/tokens', {
-  summary: 'Make an API token for a customer and see it, this once',
+  summary: 'Create an API token for a customer; its text is shown once',
   isIssuing: true,
   params: customerParam,
   body: tokenBody,
   exampleBody: { name: 'my program', scopes: ['read'] },
-  answer: z.object({ token_id: text('Its id.', exampleToken), token: text('Its text, shown this once.', 'tp_live_…') }),
+  answer: z.object({
+    token_id: text('The token’s id.', exampleToken),
+    token: text('Text of the token, shown only in this answer.', 'tp_live_…'),
+  }),
 })
 
 export const revokeCustomerToken = support('revokeCustomerToken', 'POST /tokens/{token_id}/revoke', {
-  summary: 'Stop an API token within a second, for good',
-  params: z.object({ token_id: text('Which one.', exampleToken) }),
-  answer: z.object({ token_id: text('Which one.', exampleToken), revoked: flag('Whether it is revoked.') }),
+  summary: 'Revoke an API token within a second; this cannot be undone',
+  params: z.object({ token_id: text('The token’s id.', exampleToken) }),
+  answer: z.object({ token_id: text('The token’s id.', exampleToken), revoked: flag('Whether the token is revoked.') }),
 })
 
 const moneySupport = operationsOf({ tag: 'Money and orders', role: 'support' })
 const moneyReader = operationsOf({ tag: 'Money and orders', role: 'reader' })
 
 const movement = named('Movement', {
-  transaction: whole("The movement's number in the customer's account.", 1),
-  at: moment('When.'),
-  kind: choice('What it was.', ['credit', 'charge', 'refund', 'debit']),
-  amount_rub: roubles('How much; negative when money was taken.', 1000),
-  balance_rub: roubles('The balance after it.', 1000),
-  order_id: text('The order that it belongs to.').nullable(),
-  key: text('The key that it was asked for under.').nullable(),
-  reference: text("The payment's number at the bank.").nullable(),
-  note: text('What it was for.', 'top-up'),
+  transaction: whole('Number of the transaction in the customer’s account.', 1),
+  at: moment('Time of the transaction.'),
+  kind: choice('Kind of the transaction.', ['credit', 'charge', 'refund', 'debit']),
+  amount_rub: roubles('Amount; negative for a charge or debit.', 1000),
+  balance_rub: roubles('Balance after the transaction.', 1000),
+  order_id: text('Id of the order; null if there is none.').nullable(),
+  key: text('`Idempotency-Key` of the request; null if there was none.').nullable(),
+  reference: text('Reference number of the payment at the bank.').nullable(),
+  note: text('Note.', 'top-up'),
 })
 
 export const toMovement = (of: Posting): z.input<typeof movement> => ({
@@ -194,41 +204,45 @@ export const toMovement = (of: Posting): z.input<typeof movement> => ({
 })
 
 export const listMovements = moneyReader('listMovements', 'GET /customers/{customer_id}/transactions', {
-  summary: "List a customer's movements of money, newest first",
+  summary: "List a customer's transactions, newest first",
   params: customerParam,
   query: z.object(pageQuery),
-  answer: page({ items: list('One page.', movement) }),
+  answer: page({ items: list('One page of transactions.', movement) }),
 })
 
 const adjusting = (kind: 'credit' | 'debit', summary: string, unless: string) =>
   moneySupport(`${kind}Customer`, `POST /customers/{customer_id}/${kind}`, {
     summary,
-    description: 'Under an `Idempotency-Key` it happens once, however often it is asked for.',
+    description: 'A repeat with the same `Idempotency-Key` moves no money.',
     params: customerParam,
     body: z.object({
-      amount_rub: amount('How much.'),
+      amount_rub: amount('Amount.'),
       note: note(unless),
-      reference: printableText("The payment's number at your bank; only operators see it.", 255, 'INV-17').optional(),
+      reference: printableText(
+        'Reference number of the payment at your bank; only operators see it.',
+        255,
+        'INV-17',
+      ).optional(),
     }),
-    answer: z.object({ ...movement.shape, repeated: flag('Done before under this key.', false) }),
+    answer: z.object({ ...movement.shape, repeated: flag('Whether an earlier request with this key did it.', false) }),
     codes: ['not_found', 'conflict'],
     charges: 'free',
   })
 
-export const creditCustomer = adjusting('credit', "Add money to a customer's balance", 'top-up')
-export const debitCustomer = adjusting('debit', "Take money off a customer's balance", 'correction')
+export const creditCustomer = adjusting('credit', "Credit a customer's balance", 'top-up')
+export const debitCustomer = adjusting('debit', "Debit a customer's balance", 'correction')
 
 const order = named('AnyOrder', {
-  order_id: text('The id.', exampleOrder),
-  customer_id: text('Whose.', exampleCustomer),
-  product: text('What was sold.', 'dedicated'),
-  action: text('What was done with it.', 'buy'),
-  price_rub: roubles('What it cost.', 1800),
-  transaction: whole('The movement that paid for it; null if it was free.', 2).nullable(),
-  token_id: text('The token it was bought through; null for the console.').nullable(),
-  request: facts('What was asked for, as it was understood.', { country_code: 'DE', period: 30, count: 10, ipv: 4 }),
-  calculation: facts('How the price came about.', { catalogue: 1 }),
-  created_at: moment('When.'),
+  order_id: text('The order’s id.', exampleOrder),
+  customer_id: text('The customer’s id.', exampleCustomer),
+  product: text('Product.', 'dedicated'),
+  action: text('Action, such as a purchase or a renewal.', 'buy'),
+  price_rub: roubles('Price.', 1800),
+  transaction: whole('Number of the transaction that paid for it; null if it was free.', 2).nullable(),
+  token_id: text('Id of the API token that placed the order; null for the console.').nullable(),
+  request: facts('The request as it was read.', { country_code: 'DE', period: 30, count: 10, ipv: 4 }),
+  calculation: facts('Calculation of the price.', { catalogue: 1 }),
+  created_at: moment('Time of the order.'),
 })
 
 export const toAnyOrder = (of: Order): z.input<typeof order> => ({
@@ -242,42 +256,45 @@ export const listCustomerOrders = moneyReader('listCustomerOrders', 'GET /custom
   summary: "List a customer's orders, newest first",
   params: customerParam,
   query: z.object(pageQuery),
-  answer: page({ items: list('One page.', order) }),
+  answer: page({ items: list('One page of orders.', order) }),
 })
 
 const event = named('AnyEvent', {
   id: whole("The event's number.", 1),
-  type: text('What happened.', 'proxy.replaced'),
-  timestamp: moment('When.'),
-  order_id: text('The order that it belongs to.', exampleOrder).nullable(),
-  data: facts('What it tells.'),
+  type: text('Type of the event.', 'proxy.replaced'),
+  timestamp: moment('Time of the event.'),
+  order_id: text('Id of the order; null if there is none.', exampleOrder).nullable(),
+  data: facts('Data of the event.'),
 })
 
 export const listCustomerEvents = moneyReader('listCustomerEvents', 'GET /customers/{customer_id}/events', {
-  summary: 'List the events of a customer, oldest first; they are kept for 30 days',
+  summary: 'List the events of a customer, oldest first; events are kept for 30 days',
   params: customerParam,
-  query: z.object({ ...pageQuery, type: given('Of one type.', 64, 'proxy.replaced').optional() }),
-  answer: page({ items: list('One page.', event) }),
+  query: z.object({ ...pageQuery, type: given('Only events of this type.', 64, 'proxy.replaced').optional() }),
+  answer: page({ items: list('One page of events.', event) }),
 })
 
 export const getAnyOrder = moneyReader('getOrderStory', 'GET /orders/{order_id}', {
-  summary: "An order's whole story: what was asked, the price, what moved, what was delivered and told",
+  summary: 'Show an order with its request, price, transactions, delivered services and events',
   params: orderParam,
   answer: z.object({
     order,
-    transactions: list('The charge, and what was given back of it.', movement),
-    delivered: list('As the things are now.', facts('A thing that it has bought.')),
-    events: list('What the customer was told of it.', event),
+    transactions: list('The charge and its refunds.', movement),
+    delivered: list(
+      'Services bought with the order, in their current state.',
+      facts('A proxy, traffic or a VPN subscription.'),
+    ),
+    events: list('Events that the customer received about the order.', event),
   }),
 })
 
 export const refundOrder = moneySupport('refundOrder', 'POST /orders/{order_id}/refund', {
-  summary: 'Give back what an order cost, whole or in part; or end what it has bought and give back what is unused',
+  summary: 'Refund an order, whole or in part; with `end` also end the services that it bought',
   params: orderParam,
   body: z.object({
-    amount_rub: amount('How much; all of it unless said.').optional(),
-    again: yes('Give back more of an order of which a part was given back already.'),
-    end: choice('End its proxies, traffic or VPN too, for the unused part or for all that it cost.', [
+    amount_rub: amount('Amount to refund. Default: the whole price.').optional(),
+    again: yes('Refund more of an order that is already partly refunded.'),
+    end: choice('End the proxies, traffic or VPN too, and refund the `unused` part or the `whole` price.', [
       'unused',
       'whole',
     ]).optional(),
@@ -285,14 +302,14 @@ export const refundOrder = moneySupport('refundOrder', 'POST /orders/{order_id}/
   }),
   exampleBody: { amount_rub: 100 },
   answer: z.object({
-    customer: text('Whose order it is.', exampleCustomer),
-    order_id: text('The order.', exampleOrder),
-    amount_rub: roubles('What was given back.', 100),
-    balance_rub: roubles('The balance after it.', 1000),
-    transaction: whole('The movement of the money, where nothing was ended.').optional(),
-    proxies: z.array(z.int()).optional().openapi({ description: 'Proxies that were ended.' }),
-    returned_gb: z.number().optional().openapi({ description: 'Traffic that was taken back, in gigabytes.' }),
-    uuid: text('The VPN subscription that was ended.').optional(),
+    customer: text('The customer’s id.', exampleCustomer),
+    order_id: text('The order’s id.', exampleOrder),
+    amount_rub: roubles('Amount refunded.', 100),
+    balance_rub: roubles('Balance after the transaction.', 1000),
+    transaction: whole('Number of the refund transaction; absent with `end`.').optional(),
+    proxies: z.array(z.int()).optional().openapi({ description: 'Numbers of the proxies that were ended.' }),
+    returned_gb: z.number().optional().openapi({ description: 'Unused traffic that was removed, in gigabytes.' }),
+    uuid: text('Id of the VPN subscription that was ended.').optional(),
     replayed,
   }),
   codes: ['not_found', 'conflict'],
@@ -300,14 +317,14 @@ export const refundOrder = moneySupport('refundOrder', 'POST /orders/{order_id}/
 })
 
 export const refundTraffic = moneySupport('refundTraffic', 'POST /orders/{order_id}/refund-traffic', {
-  summary: 'Take back what is unused of a purchase of traffic and return that part of its price, once',
+  summary: 'Remove the unused traffic of an order and refund its part of the price, once',
   params: orderParam,
   body: z.object({ note: note('unused traffic') }),
   answer: z.object({
-    order_id: text('Which order.', exampleOrder),
-    returned_gb: z.number().openapi({ description: 'What was taken back.', example: 4.2 }),
-    refunded_rub: roubles('What was given back.', 420),
-    balance_rub: roubles('The balance after it.', 1420),
+    order_id: text('The order’s id.', exampleOrder),
+    returned_gb: z.number().openapi({ description: 'Unused traffic that was removed, in gigabytes.', example: 4.2 }),
+    refunded_rub: roubles('Amount refunded.', 420),
+    balance_rub: roubles('Balance after the transaction.', 1420),
   }),
   codes: ['not_found', 'conflict'],
 })

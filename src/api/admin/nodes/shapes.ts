@@ -11,32 +11,39 @@ const reader = operationsOf({ tag: 'Nodes', role: 'reader' })
 const exampleNode = 'nod_01k73sf8000000000000000000'
 
 const node = named('Node', {
-  node_id: text('The id.', exampleNode),
-  name: text('The name.', 'gate-1'),
-  kind: choice('What it carries.', ['gateway', 'vpn']),
-  location: text('Where it stands, as customers choose it.', 'frankfurt'),
-  country_code: text('Its country.', 'DE').nullable(),
-  city: text('Its city.', 'Frankfurt').nullable(),
+  node_id: text('The node’s id.', exampleNode),
+  name: text('The node’s name.', 'gate-1'),
+  kind: choice('`gateway` relays proxy traffic, `vpn` terminates WireGuard.', ['gateway', 'vpn']),
+  location: text('Location that customers choose.', 'frankfurt'),
+  country_code: text('ISO 3166-1 alpha-2 country code of the node.', 'DE').nullable(),
+  city: text('City of the node.', 'Frankfurt').nullable(),
   endpoint: z
     .object({ host: z.string(), port: z.int() })
     .nullable()
-    .openapi({ description: 'Where customers reach it, if not where the settings say.', example: null }),
-  public_key: text('The WireGuard key of a VPN node.').nullable(),
-  state: choice('Whether it is there.', ['online', 'offline', 'closed']),
-  version: text('What it runs.', '0.1.0').nullable(),
-  joined_at: moment('When it joined.').nullable(),
-  last_seen_at: moment('When it was last heard of.').nullable(),
-  lag_ms: whole('How late its loop is.', 1).nullable(),
-  tunnels: whole('How many tunnels are open.', 3).nullable(),
-  carried_bytes: whole('What it has carried since it started.', 1_000_000).nullable(),
-  relayed_bytes: whole('What it has relayed for other gateways since it started.', 0).nullable(),
-  refused_bytes: whole('What it has claimed and was not believed.', 0),
-  held_bytes: whole('What it holds of the traffic of sub-users, on leases.', 8_388_608),
-  accounts_at_limit: whole('Of how many accounts it holds as much as one node may.', 0),
-  most_ports: whole('How many whitelisting ports it has room for; all gateways open every one.', 2000).nullable(),
-  unproven_ranges: whole('How many ranges on no named gateway it claims and has not proven.', 0),
-  link_mbit: whole('What its network carries at most.', 10_000),
-  drained_at: moment('Since when nothing new comes to it.').nullable(),
+    .openapi({ description: 'Address and port for customers; null for the address from the settings.', example: null }),
+  public_key: text('WireGuard public key of a VPN node; null for a gateway.').nullable(),
+  state: choice('`online`: a gateway has reported within 10 s, a VPN node within 90 s.', [
+    'online',
+    'offline',
+    'closed',
+  ]),
+  version: text('Turnpike version that the node reported.', '0.1.0').nullable(),
+  joined_at: moment('Time of the last join; null while the node has no valid secret.').nullable(),
+  last_seen_at: moment('Time of the last report from the node.').nullable(),
+  lag_ms: whole('Event-loop delay of the node in milliseconds.', 1).nullable(),
+  tunnels: whole('Open tunnels.', 3).nullable(),
+  carried_bytes: whole('Bytes relayed since the node started, both directions.', 1_000_000).nullable(),
+  relayed_bytes: whole('Part of `carried_bytes` that was relayed for other gateways.', 0).nullable(),
+  refused_bytes: whole('Bytes that the node reported and the shop rejected as impossible.', 0),
+  held_bytes: whole('Bytes of sub-users’ traffic that the node holds on leases.', 8_388_608),
+  accounts_at_limit: whole('Accounts of which the node holds the largest lease that one node may have.', 0),
+  most_ports: whole(
+    'Whitelisting ports that the node can open; null for no limit. Every gateway opens all of them.',
+    2000,
+  ).nullable(),
+  unproven_ranges: whole('Ranges without an assigned gateway that the node claims to serve without proof.', 0),
+  link_mbit: whole('Bandwidth of the node in Mbit/s, both directions together.', 10_000),
+  drained_at: moment('Start of draining; null if the node is not being drained.').nullable(),
 })
 
 /** The bytes that a node claims, beside its own report. */
@@ -81,68 +88,76 @@ export const toNode = (
 })
 
 export const listNodes = reader('listNodes', 'GET /nodes', {
-  summary: 'List the machines that carry traffic, and whether they are up',
-  answer: z.object({ items: list('All of them.', node) }),
+  summary: 'List gateways and VPN nodes with their state',
+  answer: z.object({ items: list('All nodes.', node) }),
 })
 
 export const showNode = reader('showNode', 'GET /nodes/{name}', {
-  summary: 'What a gateway can use of the addresses that it was told to try, and what is in the way',
+  summary: 'Show a node, the addresses that it can use, and the problems with the others',
   params: nodeParam,
   answer: z.object({
     node,
-    serves: flag('Whether it is there now.'),
-    ranges: rows('What it has tried.', {
-      range: text('The range.', '203.0.113.0/24'),
-      can_use: whole('How many addresses it can use.', 254),
-      problems: list('What is in the way of the rest.', text('A problem.', 'cannot be bound')),
-      seen_as: text('The address that the shop saw it come from.', '203.0.113.1').nullable(),
-      since: moment('Since when that is so.'),
+    serves: flag('Whether the gateway has reported within 10 s and is not stopping; false for a VPN node.'),
+    ranges: rows('Results of the egress check, by range.', {
+      range: text('Prefix of the range.', '203.0.113.0/24'),
+      can_use: whole('Addresses that the gateway can use.', 254),
+      problems: list(
+        'Problems with the other addresses.',
+        text('Number of addresses and the problem.', 'cannot be bound'),
+      ),
+      seen_as: text('Source address that the shop saw.', '203.0.113.1').nullable(),
+      since: moment('Time of the last change of this result.'),
     }),
   }),
 })
 
 const key = named('JoinKey', {
-  node_id: text('The id.', exampleNode),
-  name: text('The name.', 'gate-1'),
-  kind: text('What it carries.', 'gateway'),
-  key: text('What lets it join, once; shown this once.', 'tpj_…'),
-  expires_at: moment('Until when.').nullable(),
+  node_id: text('The node’s id.', exampleNode),
+  name: text('The node’s name.', 'gate-1'),
+  kind: text('`gateway` or `vpn`.', 'gateway'),
+  key: text('Join key, valid for one join. It is shown only in this answer.', 'tpj_…'),
+  expires_at: moment('Expiry of the key.').nullable(),
   command: text(
-    'What to run on that machine.',
+    'Command that starts the node on its machine.',
     'TURNPIKE_SHOP_URL=https://shop.example TURNPIKE_NODE_KEY=tpj_… turnpike gateway',
   ),
 })
 
 const link = () =>
-  bodyInteger({ min: 1, max: 1_000_000, example: 10_000, description: 'Mbit/s, both directions together.' }).refine(
-    isLink,
-    problem('between', { from: 1, to: 1_000_000 }),
-  )
+  bodyInteger({
+    min: 1,
+    max: 1_000_000,
+    example: 10_000,
+    description: 'Bandwidth in Mbit/s, both directions together.',
+  }).refine(isLink, problem('between', { from: 1, to: 1_000_000 }))
 
 export const addNode = operation('addNode', 'POST /nodes', {
-  summary: 'Add a machine that carries traffic, and see the key that lets it join, this once',
+  summary: 'Add a gateway or VPN node and create its join key, which is shown once',
   body: z.object({
     name: checked(
-      'How you call it.',
+      'Name of the node.',
       isNodeName,
       ['made_of', { from: 1, to: 63, of: ['small_letters', 'digits', 'dots', 'dashes'] }],
       'gate-1',
     ),
-    kind: z.enum(['gateway', 'vpn']).default('gateway').openapi({ description: 'What it carries.' }),
+    kind: z
+      .enum(['gateway', 'vpn'])
+      .default('gateway')
+      .openapi({ description: '`gateway` relays proxy traffic, `vpn` terminates WireGuard.' }),
     location: z
       .string()
       .refine(isLocationName, problem('made_of', { from: 1, to: 32, of: ['small_letters', 'digits', 'dashes'] }))
       .default('local')
-      .openapi({ description: 'Where it stands.', example: 'frankfurt' }),
+      .openapi({ description: 'Location that customers choose.', example: 'frankfurt' }),
     country: countryText().optional(),
-    city: printableText('Shown with the location.', 80, 'Frankfurt').optional(),
+    city: printableText('City, shown with the location.', 80, 'Frankfurt').optional(),
     endpoint: z
       .object({
         host: z.string().regex(/^[A-Za-z0-9.:_-]{1,255}$/, problem('host')),
         port: z.int().min(1).max(65_535),
       })
       .optional()
-      .openapi({ description: 'Where customers reach it, if not where the settings say.' }),
+      .openapi({ description: 'Address and port for customers. Default: the address from the settings.' }),
     link_mbit: link().optional(),
   }),
   answer: key,
@@ -150,14 +165,14 @@ export const addNode = operation('addNode', 'POST /nodes', {
 })
 
 export const keyNode = operation('keyNode', 'POST /nodes/{name}/key', {
-  summary: 'Make a new key that lets a node join, once and within a day, and see it this once',
+  summary: 'Create a join key for a node, valid for one join within 24 hours and shown once',
   params: nodeParam,
   answer: key,
   codes: ['not_found', 'conflict'],
 })
 
 export const linkNode = operation('linkNode', 'POST /nodes/{name}/link', {
-  summary: "Say what a node's network carries at most; what it claims beyond that is not believed",
+  summary: "Set a node's bandwidth; usage that the node reports beyond it is rejected",
   params: nodeParam,
   body: z.object({ link_mbit: link() }),
   answer: node,
@@ -173,31 +188,31 @@ const changing = (verb: 'revoke' | 'close' | 'open', summary: string) =>
 
 export const revokeNode = changing(
   'revoke',
-  'Shut a node out within a second, for good: opened again it needs a new key',
+  'Close a node within a second and delete its secret; after reopening it needs a new join key',
 )
-export const closeNode = changing('close', 'Shut a node out within a second, until it is opened')
-export const openNode = changing('open', 'Let a closed node serve again')
+export const closeNode = changing('close', 'Close a node within a second; it keeps its secret and can be reopened')
+export const openNode = changing('open', 'Reopen a closed node')
 
 export const drainNode = operation('drainNode', 'POST /nodes/{name}/drain', {
-  summary: 'Empty a node by and by: nothing new comes to it; or use it again',
+  summary: 'Drain a node: it gets nothing new and its services move elsewhere; or end draining',
   params: nodeParam,
-  body: z.object({ undo: yes('Use it again.') }),
+  body: z.object({ undo: yes('End draining.') }),
   answer: node,
 })
 
 export const forgetUsage = operation('forgetUsage', 'POST /nodes/{name}/forget-usage', {
-  summary: 'Give customers back all that a node, which is shut out, has claimed to have carried for them',
+  summary: 'Return the traffic that a closed node has billed to customers',
   params: nodeParam,
   body: z.object({
-    since: instant('Only from then on.').optional(),
-    dry_run: yes('Only tell what would be given back.'),
+    since: instant('Only traffic since this time.').optional(),
+    dry_run: yes('Only compute the result; change nothing.'),
   }),
   exampleBody: { dry_run: true },
   answer: z.object({
-    name: text('Which.', 'gate-1'),
-    dry_run: flag('Whether nothing was changed.'),
-    things: whole('How many devices or accounts get something back.', 3),
-    bytes: whole('How many bytes.', 1_000_000),
+    name: text('The node’s name.', 'gate-1'),
+    dry_run: flag('True if this was a dry run that changed nothing.'),
+    things: whole('Devices and traffic accounts that get traffic back.', 3),
+    bytes: whole('Bytes returned.', 1_000_000),
   }),
   codes: ['not_found', 'conflict'],
 })

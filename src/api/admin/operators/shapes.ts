@@ -25,13 +25,14 @@ const operation = operationsOf({ tag: 'Operators' })
 const exampleToken = 'otk_01k73sf8000000000000000000'
 const exampleHash = '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'
 
-const role = () => choice('`reader` looks, `support` deals with customers, `owner` all.', roles, 'support')
+const role = () =>
+  choice('`reader` reads, `support` also manages customers and payments, `owner` may do everything.', roles, 'support')
 
 const operator = named('Operator', {
-  operator_id: text('The id.', 'opr_01k73sf8000000000000000000'),
-  name: text('The name, which is also the login.', 'anna'),
+  operator_id: text('The operator’s id.', 'opr_01k73sf8000000000000000000'),
+  name: text('Name, which is also the login.', 'anna'),
   role: role(),
-  created_at: moment('Since when.'),
+  created_at: moment('Time when the operator was added.'),
 })
 
 export const toOperator = (of: Operator): z.input<typeof operator> => ({
@@ -43,31 +44,34 @@ export const toOperator = (of: Operator): z.input<typeof operator> => ({
 
 export const listOperators = operation('listOperators', 'GET /operators', {
   summary: 'List operators',
-  answer: z.object({ items: list('All who are there.', operator) }),
+  answer: z.object({ items: list('All operators who are not removed.', operator) }),
 })
 
 const operatorParam = z.object({ operator: text("The operator's name.", 'anna') })
 const linkAnswer = z.object({
   ...operator.shape,
-  link: text('Signs the operator in once, within a day; shown this once.', 'https://shop.example/operator#enter=tpl_…'),
-  expires_at: moment('Until when.'),
+  link: text(
+    'Sign-in link, valid once within 24 hours. It is shown only in this answer.',
+    'https://shop.example/operator#enter=tpl_…',
+  ),
+  expires_at: moment('Expiry of the link.'),
 })
 
 export const addOperator = operation('addOperator', 'POST /operators', {
-  summary: 'Add an operator, and see the link that signs the operator in, this once',
-  body: z.object({ name: printableText('The name, which is also the login.', 64, 'anna'), role: role() }),
+  summary: 'Add an operator and create a sign-in link, which is shown once',
+  body: z.object({ name: printableText('Name, which is also the login.', 64, 'anna'), role: role() }),
   answer: linkAnswer,
   codes: ['conflict'],
 })
 
 export const linkOperator = operation('linkOperator', 'POST /operators/{operator}/link', {
-  summary: 'Make a new link for an operator who has lost the password',
+  summary: 'Create a new sign-in link for an operator who has lost the password',
   params: operatorParam,
   answer: linkAnswer,
 })
 
 export const setOperatorRole = operation('setOperatorRole', 'POST /operators/{operator}/role', {
-  summary: 'Give an operator another role',
+  summary: 'Change the role of an operator',
   params: operatorParam,
   body: z.object({ role: role() }),
   answer: operator,
@@ -75,19 +79,19 @@ export const setOperatorRole = operation('setOperatorRole', 'POST /operators/{op
 })
 
 export const removeOperator = operation('removeOperator', 'POST /operators/{operator}/remove', {
-  summary: 'Take an operator out: tokens and sessions end within a second',
+  summary: 'Remove an operator; tokens and sessions end within a second',
   params: operatorParam,
-  answer: z.object({ name: text('Who.', 'anna'), removed: flag('Whether the operator is removed.') }),
+  answer: z.object({ name: text('Name of the operator.', 'anna'), removed: flag('Whether the operator is removed.') }),
   codes: ['not_found', 'conflict'],
 })
 
 const token = named('OperatorToken', {
-  token_id: text('The id.', exampleToken),
-  begins: text('How its text begins.', 'tpo_0000'),
-  name: text('What it is for.', 'script'),
-  created_at: moment('When it was made.'),
-  expires_at: moment('When it stops.').nullable(),
-  revoked_at: moment('When it was revoked.').nullable(),
+  token_id: text('The token’s id.', exampleToken),
+  begins: text('First characters of the token.', 'tpo_0000'),
+  name: text('Name of the token.', 'script'),
+  created_at: moment('Time of creation.'),
+  expires_at: moment('Expiry; null for none.').nullable(),
+  revoked_at: moment('Time of revocation; null if not revoked.').nullable(),
 })
 
 export const toOperatorToken = (of: OperatorToken): z.input<typeof token> => ({
@@ -102,47 +106,47 @@ export const toOperatorToken = (of: OperatorToken): z.input<typeof token> => ({
 export const listOperatorTokens = operation('listOperatorTokens', 'GET /operators/{operator}/tokens', {
   summary: "List an operator's tokens",
   params: operatorParam,
-  answer: z.object({ items: list('All of them, oldest first.', token) }),
+  answer: z.object({ items: list('All tokens, oldest first.', token) }),
 })
 
 export const createOperatorToken = operation('createOperatorToken', 'POST /operators/{operator}/tokens', {
-  summary: 'Make a token for an operator and see it, this once',
+  summary: 'Create a token for an operator; its text is shown once',
   isIssuing: true,
   params: operatorParam,
   body: z.object({
-    name: printableText('What it is for.', 200, 'script').default('token'),
-    expires_at: instant('When it stops; never unless said.').optional(),
+    name: printableText('Name of the token.', 200, 'script').default('token'),
+    expires_at: instant('Expiry. Default: none.').optional(),
   }),
   exampleBody: { name: 'script' },
-  answer: z.object({ ...token.shape, token: text('Its text, shown this once.', 'tpo_…') }),
+  answer: z.object({ ...token.shape, token: text('Text of the token, shown only in this answer.', 'tpo_…') }),
 })
 
 export const revokeOperatorToken = operation('revokeOperatorToken', 'POST /operators/tokens/{token_id}/revoke', {
-  summary: "Stop an operator's token within a second, for good",
-  params: z.object({ token_id: text('Which.', exampleToken) }),
-  answer: z.object({ token_id: text('Which.', exampleToken), revoked: flag('Whether it is revoked.') }),
+  summary: "Revoke an operator's token within a second; this cannot be undone",
+  params: z.object({ token_id: text('The token’s id.', exampleToken) }),
+  answer: z.object({ token_id: text('The token’s id.', exampleToken), revoked: flag('Whether the token is revoked.') }),
 })
 
 const entry = named('AuditEntry', {
-  seq: whole('Its number, from 1 without gaps.', 1),
-  at: moment('When.'),
-  operator_id: text('Who; null for the command line.').nullable(),
-  name: text('The name at that time.', 'anna'),
-  role: text('The role at that time.', 'support'),
-  action: text('The operation.', 'creditCustomer'),
-  request: facts('What was asked for, without secrets.'),
-  source: text('From where.', '203.0.113.7').nullable(),
-  hash: text('Covers the entry and the hash before it.', exampleHash),
+  seq: whole('Number of the entry, from 1 without gaps.', 1),
+  at: moment('Time of the action.'),
+  operator_id: text('Id of the operator; null for the command line.').nullable(),
+  name: text('Name of the operator at that time.', 'anna'),
+  role: text('Role of the operator at that time.', 'support'),
+  action: text('Operation id.', 'creditCustomer'),
+  request: facts('Fields of the request, without secrets.'),
+  source: text('Client address; null if unknown.', '203.0.113.7').nullable(),
+  hash: text('SHA-256 of the entry and the previous hash.', exampleHash),
 })
 
 export const listAuditLog = operation('listAuditLog', 'GET /audit', {
-  summary: 'What was done, newest first',
+  summary: 'List audit log entries, newest first',
   query: z.object({
     ...pageQuery,
-    operator_id: given('By whom.', 64).optional(),
-    action: given('Which operation.', 64, 'creditCustomer').optional(),
+    operator_id: given('Only actions of this operator.', 64).optional(),
+    action: given('Only this operation.', 64, 'creditCustomer').optional(),
   }),
-  answer: page({ items: list('One page.', entry) }),
+  answer: page({ items: list('One page of entries.', entry) }),
 })
 
 export const toEntry = (of: Entry): z.input<typeof entry> => ({
@@ -160,27 +164,27 @@ export const toEntry = (of: Entry): z.input<typeof entry> => ({
 const bookOperation = operationsOf({ tag: 'Books' })
 
 const run = named('Verification', {
-  state: choice('How far it is.', ['none', 'running', 'done', 'failed']),
-  started_at: moment('When it began.').nullable(),
-  ended_at: moment('When it ended.').nullable(),
-  part: text('What it looks at now.', 'money').nullable(),
-  done: whole('How many things of it.', 0),
-  ok: flag('Whether all promises hold; null before the end.').nullable(),
-  found: whole('How many findings there are.').nullable(),
-  findings: rows('At most 1000.', {
-    promise: text('The promise that is broken, for programs.', 'balance'),
-    promise_name: text('The name of the promise, for people.', 'Balance'),
-    where: text('The row or the thing that it is about.', 'account of cus_01k73sf8000000000000000000'),
+  state: choice('State of the verification.', ['none', 'running', 'done', 'failed']),
+  started_at: moment('Start.').nullable(),
+  ended_at: moment('End.').nullable(),
+  part: text('Part that is being checked.', 'money').nullable(),
+  done: whole('Items of the part checked so far.', 0),
+  ok: flag('Whether all invariants hold; null before the end.').nullable(),
+  found: whole('Number of findings; null before the end.').nullable(),
+  findings: rows('Findings, at most 1000.', {
+    promise: text('Stable key of the violated invariant, for programs.', 'balance'),
+    promise_name: text('Name of the invariant, for people.', 'Balance'),
+    where: text('Row or object that violates it.', 'account of cus_01k73sf8000000000000000000'),
     problem: text(
-      'What is wrong, in Russian for `Accept-Language: ru`.',
+      'Description of the violation; in Russian for `Accept-Language: ru`.',
       'the balance is 0.01, its postings sum to 0.00',
     ),
-    advice: text('What to do.'),
-    reason: text('Stable, for programs: what is wrong.', 'balance_differs'),
-    params: facts('What the problem names. Amounts are texts in roubles.', { stored: '0.01', expected: '0.00' }),
+    advice: text('Recommended action.'),
+    reason: text('Stable key of the problem, for programs.', 'balance_differs'),
+    params: facts('Values used in `problem`. Amounts are strings in roubles.', { stored: '0.01', expected: '0.00' }),
   }),
-  covered: z.record(z.string(), z.int()).openapi({ description: 'How much was looked at.' }),
-  notes: list('What could not be looked at.', z.string()),
+  covered: z.record(z.string(), z.int()).openapi({ description: 'Number of items checked, by kind.' }),
+  notes: list('Checks that could not run.', z.string()),
 })
 
 export const noRun: z.input<typeof run> = {
@@ -199,7 +203,7 @@ export const noRun: z.input<typeof run> = {
 export type VerificationRun = z.input<typeof run>
 
 export const startVerify = bookOperation('startVerify', 'POST /verify', {
-  summary: 'Recompute every promise on the live database; ask `GET /verify` how it goes',
+  summary: 'Start a verification of all invariants on the live database; `GET /verify` shows the result',
   role: 'support',
   isTranslated: true,
   isRead: true,
@@ -213,7 +217,7 @@ export const startVerify = bookOperation('startVerify', 'POST /verify', {
       )
       .max(500)
       .default([])
-      .openapi({ description: 'Checkpoints that were kept elsewhere: each must be in this database.' }),
+      .openapi({ description: 'Checkpoints stored outside the shop; each must exist in this database.' }),
   }),
   answer: run,
   example: { ...noRun, state: 'running', started_at: toIso(exampleAt), part: 'money' },
@@ -221,7 +225,7 @@ export const startVerify = bookOperation('startVerify', 'POST /verify', {
 })
 
 export const getVerify = bookOperation('getVerify', 'GET /verify', {
-  summary: 'How the last verification in this process goes, or went',
+  summary: 'Show the state and result of the last verification in this process',
   role: 'reader',
   isTranslated: true,
   answer: run,
@@ -229,13 +233,13 @@ export const getVerify = bookOperation('getVerify', 'GET /verify', {
 })
 
 export const makeCheckpoint = bookOperation('makeCheckpoint', 'POST /checkpoint', {
-  summary: "Write down a digest of every account's history now; keep its hash elsewhere",
+  summary: "Create a checkpoint, a digest of every account's history; store its hash outside the shop",
   answer: z.object({
-    checkpoint: part('Null when nothing has settled since the last one.', {
-      number: whole('Its number.', 1),
-      accounts: whole('How many accounts.', 3),
-      postings: whole('How many postings.', 17),
-      hash: text('Its hash.', exampleHash),
+    checkpoint: part('The checkpoint; null if nothing has settled since the last one.', {
+      number: whole('Number of the checkpoint.', 1),
+      accounts: whole('Accounts covered.', 3),
+      postings: whole('Postings covered.', 17),
+      hash: text('Hash of the checkpoint.', exampleHash),
     }).nullable(),
   }),
 })

@@ -4,41 +4,41 @@ import { operationsOf, z } from '../../operation.ts'
 const operation = operationsOf({ tag: 'At a glance', role: 'reader' })
 
 export const getOverview = operation('getOverview', 'GET /overview', {
-  summary: 'Revenue by day, active services, stock by country and nodes',
-  description: 'At most ten seconds old.',
+  summary: 'Show revenue by day, active services, stock by country, and nodes by state',
+  description: 'The figures are at most 10 s old.',
   query: z.object({
-    days: queryInteger({ min: 1, max: 366, example: 30, description: 'How many days back.' }).default(30),
+    days: queryInteger({ min: 1, max: 366, example: 30, description: 'Number of days, including today.' }).default(30),
   }),
   answer: z.object({
-    days: rows('Every day, the oldest first.', {
+    days: rows('All days, oldest first.', {
       day: text('The day, in UTC.', '2026-01-01'),
-      sold_rub: roubles('What orders of that day cost.', 1800),
-      refunded_rub: roubles('What was given back on it.', 0),
-      revenue_rub: roubles('The one less the other.', 1800),
-      orders: whole('How many orders.', 3),
+      sold_rub: roubles('Sum of the orders of that day.', 1800),
+      refunded_rub: roubles('Refunds made on that day.', 0),
+      revenue_rub: roubles('`sold_rub` minus `refunded_rub`.', 1800),
+      orders: whole('Number of orders.', 3),
       products: z
         .record(z.string(), z.number())
-        .openapi({ description: 'What was sold, by product, in roubles.', example: { dedicated: 1800 } }),
+        .openapi({ description: 'Sum of orders by product, in roubles.', example: { dedicated: 1800 } }),
     }),
-    customers: whole('How many there are.', 17),
-    active: part('Services that run now.', {
-      proxies: whole('Dedicated proxies that run.', 40),
-      interrupted: whole('Of those, that cannot be used now.', 0),
-      vpn: whole('VPN subscriptions that run.', 5),
+    customers: whole('Number of customers.', 17),
+    active: part('Active services.', {
+      proxies: whole('Active dedicated proxies.', 40),
+      interrupted: whole('Active dedicated proxies that are interrupted now.', 0),
+      vpn: whole('Active VPN subscriptions.', 5),
     }),
-    stock: rows('By country and kind.', {
-      country: text('The country.', 'DE'),
-      ipv: whole('The kind.', 4),
-      free: whole('Places that can be sold.', 200),
-      leased: whole('Places that are sold.', 54),
-      resting: whole('Places that rest.', 0),
-      retired: whole('Places off sale.', 0),
+    stock: rows('Stock slots by country and kind.', {
+      country: text('ISO 3166-1 alpha-2 country code.', 'DE'),
+      ipv: whole('Kind of address: 3, 4 or 6.', 4),
+      free: whole('Free slots.', 200),
+      leased: whole('Leased slots.', 54),
+      resting: whole('Slots that rest before the next sale.', 0),
+      retired: whole('Slots taken off sale.', 0),
     }),
-    nodes: part('Machines that carry traffic.', {
-      online: whole('Up.', 2),
-      offline: whole('Not heard of.', 0),
-      closed: whole('Shut out.', 0),
+    nodes: part('Gateways and VPN nodes.', {
+      online: whole('Nodes that reported within 90 s.', 2),
+      offline: whole('Open nodes without a report within 90 s.', 0),
+      closed: whole('Closed nodes.', 0),
     }),
-    made_at: moment('When this was counted.'),
+    made_at: moment('Time of the count.'),
   }),
 })

@@ -38,18 +38,18 @@ const reader = operationsOf({ tag: 'Payments', role: 'reader' })
 
 const states = ['new', 'pending', 'paid', 'expired', 'cancelled', 'refunded'] as const
 const payment = named('AnyPayment', {
-  payment_id: text('The id.', examplePayment),
-  customer_id: text('Whose.', exampleCustomer),
-  state: choice('How it stands; `new` is not yet known to be at the provider.', states, 'paid'),
-  provider: text('Through whom.', 'yookassa'),
-  provider_id: text('Its id there; null before the provider has it.').nullable(),
-  method: text('By which method.', 'card'),
-  amount_rub: roubles('What goes to the balance.', 1000),
-  fee_rub: roubles('What the payer pays on top.', 25),
-  refunded_rub: roubles('What has gone back to the payer.', 0),
-  pay_url: text('Where it is paid.').nullable(),
-  created_at: moment('When it was begun.'),
-  expires_at: moment('Until when it can be paid.'),
+  payment_id: text('The payment’s id.', examplePayment),
+  customer_id: text('The customer’s id.', exampleCustomer),
+  state: choice('State of the payment; `new`: not yet confirmed to exist at the provider.', states, 'paid'),
+  provider: text('Payment provider.', 'yookassa'),
+  provider_id: text('Id of the payment at the provider; null before the provider has it.').nullable(),
+  method: text('Payment method.', 'card'),
+  amount_rub: roubles('Amount credited to the balance.', 1000),
+  fee_rub: roubles('Fee that the payer pays on top.', 25),
+  refunded_rub: roubles('Amount refunded to the payer.', 0),
+  pay_url: text('Payment page; null without one.').nullable(),
+  created_at: moment('Time of creation.'),
+  expires_at: moment('Time until which the payment can be paid.'),
 })
 
 export const toAnyPayment = (of: Payment): z.input<typeof payment> => ({
@@ -71,28 +71,28 @@ export const listAllPayments = reader('listAllPayments', 'GET /payments', {
   summary: 'List payments of all customers, newest first',
   query: z.object({
     ...pageQuery,
-    customer_id: given('Of one customer.', 64, exampleCustomer).optional(),
-    state: choice('Only those that are so.', states).optional(),
+    customer_id: given('Only payments of this customer.', 64, exampleCustomer).optional(),
+    state: choice('Only payments in this state.', states).optional(),
   }),
-  answer: page({ items: list('One page.', payment) }),
+  answer: page({ items: list('One page of payments.', payment) }),
 })
 
 const paymentParam = z.object({ payment_id: text("The payment's id.", examplePayment) })
 
 const step = z.object({
-  step: whole('Its number.', 1),
-  at: moment('When.'),
-  kind: text('What happened.', 'credited'),
-  state: choice('How the payment stood after it.', states, 'paid'),
-  amount_rub: roubles('What it moved; below zero when money was taken.', 1000),
-  transaction: whole('The movement of money that it made; null if none.', 1).nullable(),
-  note: text('What is said of it.', 'statement 17'),
+  step: whole('Number of the step.', 1),
+  at: moment('Time of the step.'),
+  kind: text('Kind of the step.', 'credited'),
+  state: choice('State of the payment after the step.', states, 'paid'),
+  amount_rub: roubles('Amount posted to the balance; negative for a debit.', 1000),
+  transaction: whole('Number of the ledger transaction; null if no money moved.', 1).nullable(),
+  note: text('Note.', 'statement 17'),
 })
 
 export const getPaymentSteps = reader('getPaymentSteps', 'GET /payments/{payment_id}', {
-  summary: 'Read one payment and every step of it',
+  summary: 'Read one payment with all its steps',
   params: paymentParam,
-  answer: z.object({ payment, steps: list('All of them, the first one first.', step) }),
+  answer: z.object({ payment, steps: list('All steps, oldest first.', step) }),
 })
 
 export const toStep = (of: PaymentChange): z.input<typeof step> => ({
@@ -106,50 +106,52 @@ export const toStep = (of: PaymentChange): z.input<typeof step> => ({
 })
 
 export const listWaysToPay = reader('listWaysToPay', 'GET /payment-methods', {
-  summary: 'List the ways to pay that customers have now',
-  answer: items('All of them.', {
-    method: text('The method.', 'card'),
-    provider: text('Through whom.', 'yookassa'),
-    name: text('What customers read.', 'Card'),
-    min_rub: roubles('The least that is paid by it.', 10),
-    max_rub: roubles('The most.', 350_000),
-    fee_percent: z.number().openapi({ description: 'What customers pay on top, in percent.', example: 2.5 }),
+  summary: 'List the payment methods that customers can use now',
+  answer: items('All methods that are offered.', {
+    method: text('Payment method.', 'card'),
+    provider: text('Payment provider.', 'yookassa'),
+    name: text('Name that customers see.', 'Card'),
+    min_rub: roubles('Smallest payment.', 10),
+    max_rub: roubles('Largest payment.', 350_000),
+    fee_percent: z.number().openapi({ description: 'Fee that customers pay on top, in percent.', example: 2.5 }),
   }),
 })
 
 const moved = () =>
   z.object({
-    payment_id: text('The payment.', examplePayment),
-    customer: text('Who paid.', exampleCustomer),
-    status: text('How it stands.', 'paid'),
-    amount_rub: roubles('How much was paid.', 1000),
-    refunded_rub: roubles('How much of it has gone back.', 0),
+    payment_id: text('The payment’s id.', examplePayment),
+    customer: text('The customer’s id.', exampleCustomer),
+    status: text('State of the payment.', 'paid'),
+    amount_rub: roubles('Amount of the payment.', 1000),
+    refunded_rub: roubles('Amount refunded so far.', 0),
     replayed,
   })
 
 export const markPaid = support('markPaid', 'POST /payments/{payment_id}/mark-paid', {
-  summary: 'Say that the money of an invoice is there: by bank transfer, or in cash',
+  summary: 'Confirm that an invoice was paid by bank transfer or in cash, and credit the balance',
   description:
-    'Only for what no provider can be asked about. It is credited once, with or without a key; ' +
-    '`replayed` is true if it was credited before.',
+    'Only for payments without an online provider. The payment is credited once, with or without an `Idempotency-Key`; ' +
+    '`replayed` is true if it was credited earlier.',
   params: paymentParam,
-  body: z.object({ note: remark('Where the money came; only operators see it.', 'marked as paid') }),
+  body: z.object({ note: remark('How the money arrived; only operators see it.', 'marked as paid') }),
   answer: moved(),
   codes: ['not_found', 'conflict'],
   charges: 'free',
 })
 
 export const refundPayment = support('refundPayment', 'POST /payments/{payment_id}/refund', {
-  summary: 'Give a payment back to the payer, whole or in part, and take it off the balance',
+  summary: 'Refund a payment to the payer, whole or in part, and debit the balance',
   description:
-    'The provider is asked to give it back; what it says it has given is taken off the balance, now or once it says ' +
-    'so. Under an `Idempotency-Key` it happens once, however often it is asked for. While another refund of the ' +
-    'payment has no answer from the provider, it is refused as a `conflict` with the amount of that one in `details`.',
+    'The refund is requested from the provider. The balance is debited by the amount that the provider confirms, now ' +
+    'or when it confirms. A repeat with the same `Idempotency-Key` refunds nothing more. While another refund of the ' +
+    'payment is unconfirmed, the answer is `conflict` with the amount of that refund in `details`.',
   params: paymentParam,
   body: z.object({
-    amount_rub: amount('How much; all that is left of it unless said.').optional(),
-    into_debt: yes('Also if the money was spent: the customer owes it then, and can buy nothing.'),
-    note: remark('Why; only operators see it.', 'refund'),
+    amount_rub: amount('Amount to refund. Default: all that is not yet refunded.').optional(),
+    into_debt: yes(
+      'Refund also if the money was spent. The balance becomes negative and the customer cannot buy until it is covered.',
+    ),
+    note: remark('Reason; only operators see it.', 'refund'),
   }),
   exampleBody: { amount_rub: 100 },
   answer: moved(),
@@ -160,17 +162,20 @@ export const refundPayment = support('refundPayment', 'POST /payments/{payment_i
 
 const exampleNotice = 'ntc_01k73sf8000000000000000000'
 const notice = named('PaymentNotice', {
-  notice_id: text('The id.', exampleNotice),
-  at: moment('When it was said.'),
-  provider: text('Who says it.', 'yookassa'),
-  provider_id: text('Of which payment there.', '2c0f5d3e'),
-  reason: choice('Why it is no payment’s.', Object.keys(reasonMeanings) as [Notice['reason'], ...Notice['reason'][]]),
-  meaning: text('The same in words.', reasonMeanings.amount),
-  payment_id: text('Which payment here it may be about.', examplePayment).nullable(),
-  amount: z.number().nullable().openapi({ description: 'How much, in `currency`.', example: 100 }),
-  currency: text('In which currency.', 'RUB').nullable(),
-  resolved_at: moment('When it was dealt with; null if it was not.').nullable(),
-  resolution: text('What was done about it.').nullable(),
+  notice_id: text('The notice’s id.', exampleNotice),
+  at: moment('Time of the notice.'),
+  provider: text('Payment provider.', 'yookassa'),
+  provider_id: text('Id of the payment at the provider.', '2c0f5d3e'),
+  reason: choice(
+    'Why the notice matches no payment.',
+    Object.keys(reasonMeanings) as [Notice['reason'], ...Notice['reason'][]],
+  ),
+  meaning: text('The reason as a sentence.', reasonMeanings.amount),
+  payment_id: text('Id of the payment that it may belong to.', examplePayment).nullable(),
+  amount: z.number().nullable().openapi({ description: 'Amount in `currency`.', example: 100 }),
+  currency: text('Currency.', 'RUB').nullable(),
+  resolved_at: moment('Time of resolution; null while it is open.').nullable(),
+  resolution: text('How it was resolved.').nullable(),
 })
 
 export const toNotice = (of: Notice): z.input<typeof notice> => ({
@@ -188,47 +193,52 @@ export const toNotice = (of: Notice): z.input<typeof notice> => ({
 })
 
 export const listUnmatched = reader('listUnmatched', 'GET /payment-notices', {
-  summary: 'List what providers have said and no payment explains, oldest first',
+  summary: 'List notices of providers that match no payment, oldest first',
   query: z.object({
     limit: pageQuery.limit,
-    all: z.enum(['true', 'false']).default('false').openapi({ description: 'Those that were dealt with too.' }),
+    all: z.enum(['true', 'false']).default('false').openapi({ description: 'Include resolved notices.' }),
   }),
-  answer: z.object({ items: list('The first so many.', notice) }),
+  answer: z.object({ items: list('The oldest notices, at most `limit`.', notice) }),
 })
 
 export const resolveUnmatched = support('resolveUnmatched', 'POST /payment-notices/{notice_id}/resolve', {
-  summary: 'Say what was done about something unmatched, or credit it to a customer in the same step',
-  description: 'Once: what was dealt with is not found again.',
-  params: z.object({ notice_id: text('Which one.', exampleNotice) }),
+  summary: 'Resolve an unmatched notice with a note, or by crediting its amount to a customer',
+  description: 'Works once: a resolved notice is answered with `not_found`.',
+  params: z.object({ notice_id: text('The notice’s id.', exampleNotice) }),
   body: z.object({
-    credit_to: given('Add its amount to the balance of this customer.', 64, exampleCustomer).optional(),
-    note: printableText('What was done; a customer who is credited sees it.', 500, 'paid twice').optional(),
+    credit_to: given('Id of the customer whose balance is credited with the amount.', 64, exampleCustomer).optional(),
+    note: printableText('How it was resolved; a credited customer sees it.', 500, 'paid twice').optional(),
   }),
   exampleBody: { note: 'paid twice' },
   answer: z.object({
-    notice_id: text('Which one.', exampleNotice),
-    resolved: flag('Whether it was dealt with.'),
-    credited_rub: roubles('What was credited; null if nothing was.', 100).nullable(),
+    notice_id: text('The notice’s id.', exampleNotice),
+    resolved: flag('Whether the notice is resolved.'),
+    credited_rub: roubles('Amount credited; null if none.', 100).nullable(),
   }),
   codes: ['not_found', 'conflict'],
 })
 
 const comparison = named('Reconciliation', {
-  state: choice('How it goes.', ['never', 'running', 'done', 'failed']),
-  started_at: moment('When it was begun.').nullable(),
-  ended_at: moment('When it was over.').nullable(),
-  compared: whole('How many payments were compared.', 120),
-  differences: rows('Each difference.', {
-    provider: text('Whose list.', 'yookassa'),
-    payment_id: text('Which payment here.', examplePayment).nullable(),
-    provider_id: text('Which one there.').nullable(),
-    problem: text('What differs, in Russian for `Accept-Language: ru`.', 'paid at the provider, pending here'),
-    reason: text('Stable, for programs: what differs.', 'not_paid_here'),
-    params: facts('What the problem names. Amounts are texts in roubles.', { state: 'pending' }),
+  state: choice('State of the reconciliation.', ['never', 'running', 'done', 'failed']),
+  started_at: moment('Start.').nullable(),
+  ended_at: moment('End.').nullable(),
+  compared: whole('Payments compared.', 120),
+  differences: rows('All differences.', {
+    provider: text('Payment provider.', 'yookassa'),
+    payment_id: text('Id of the payment in the shop; null if there is none.', examplePayment).nullable(),
+    provider_id: text('Id of the payment at the provider; null if there is none.').nullable(),
+    problem: text(
+      'Description of the difference; in Russian for `Accept-Language: ru`.',
+      'paid at the provider, pending here',
+    ),
+    reason: text('Stable key of the difference, for programs.', 'not_paid_here'),
+    params: facts('Values used in `problem`. Amounts are strings in roubles.', { state: 'pending' }),
   }),
-  problem: text('Why it failed, in Russian for `Accept-Language: ru`; null if it did not.').nullable(),
-  reason: text('Stable, for programs: why it failed.').nullable(),
-  params: facts('What the problem names.'),
+  problem: text(
+    'Why the reconciliation failed, in Russian for `Accept-Language: ru`; null if it did not fail.',
+  ).nullable(),
+  reason: text('Stable key of the failure, for programs.').nullable(),
+  params: facts('Values used in `problem`.'),
 })
 
 export type Comparison = z.input<typeof comparison>
@@ -245,13 +255,13 @@ export const noComparison: Comparison = {
 }
 
 export const startReconcile = support('startReconcile', 'POST /payment-reconciliation', {
-  summary: 'Compare payments with the providers’ own lists; ask `GET /payment-reconciliation` how it goes',
+  summary: 'Start a comparison of payments with the providers’ lists; `GET /payment-reconciliation` shows the result',
   isTranslated: true,
   isRead: true,
   body: z.object({
-    from: day('Payments begun on or after this day.'),
-    to: day('And before this day.'),
-    provider: given('Of one provider; of all that are set up unless said.', 40).optional(),
+    from: day('First day: payments created on or after it.'),
+    to: day('End: payments created before this day.'),
+    provider: given('Only payments of this provider. Default: all providers that are set up.', 40).optional(),
   }),
   exampleBody: { to: '2026-02-01' },
   answer: comparison,
@@ -260,7 +270,7 @@ export const startReconcile = support('startReconcile', 'POST /payment-reconcili
 })
 
 export const getReconcile = reader('getReconcile', 'GET /payment-reconciliation', {
-  summary: 'How the last comparison in this process goes, or what it has found',
+  summary: 'Show the state and result of the last reconciliation in this process',
   isTranslated: true,
   answer: comparison,
   example: noComparison,
@@ -269,39 +279,46 @@ export const getReconcile = reader('getReconcile', 'GET /payment-reconciliation'
 const providerOperation = operationsOf({ tag: 'Payment providers' })
 
 const provider = named('PaymentProvider', {
-  name: text('The provider.', 'yookassa'),
-  state: choice('Whether its methods are offered.', ['not_set_up', 'enabled', 'disabled'], 'enabled'),
+  name: text('Name of the provider.', 'yookassa'),
+  state: choice(
+    'Customers can use its methods only while it is `enabled`.',
+    ['not_set_up', 'enabled', 'disabled'],
+    'enabled',
+  ),
   settings: z
     .record(z.string(), z.string())
-    .openapi({ description: 'What it was told, without its secret.', example: { shop_id: '100500' } }),
-  wants: rows('What it wants to know.', {
-    name: text('The setting.', 'shop_id'),
-    meaning: text('What it is.', 'the number of the shop'),
-    required: flag('Whether it must be said.'),
+    .openapi({ description: 'Settings of the provider, without its secret.', example: { shop_id: '100500' } }),
+  wants: rows('Settings that the provider has.', {
+    name: text('Name of the setting.', 'shop_id'),
+    meaning: text('Meaning of the setting.', 'the number of the shop'),
+    required: flag('Whether the setting is required.'),
   }),
-  wants_secret: flag('Whether it has a secret.'),
-  methods: rows('Its methods that customers have while it is enabled.', {
-    method: text('The method.', 'card'),
-    min_rub: roubles('The least that is paid by it.', 50),
-    max_rub: roubles('The most.', 350_000),
-    fee_percent: z.number().openapi({ description: 'What customers pay on top, in percent.', example: 2.5 }),
+  wants_secret: flag('Whether the provider needs a secret.'),
+  methods: rows('Methods that customers can use while the provider is enabled.', {
+    method: text('Payment method.', 'card'),
+    min_rub: roubles('Smallest payment.', 50),
+    max_rub: roubles('Largest payment.', 350_000),
+    fee_percent: z.number().openapi({ description: 'Fee that customers pay on top, in percent.', example: 2.5 }),
   }),
-  health: part('How it has answered this process since it was started; null without a service outside.', {
-    answered_at: moment('When it last did what it was asked; null if it never did.').nullable(),
-    failed_at: moment('When it last did not; null if that never was.').nullable(),
-    failure: choice('How it failed then: it said no, or nothing that makes sense came back.', [
-      'refused',
-      'unavailable',
-    ]).nullable(),
-  }).nullable(),
+  health: part(
+    'Results of calls from this process since it started; null for a provider without an external service.',
+    {
+      answered_at: moment('Time of the last successful call; null if none.').nullable(),
+      failed_at: moment('Time of the last failed call; null if none.').nullable(),
+      failure: choice('Last failure: `refused` by the provider, or `unavailable`: no usable answer.', [
+        'refused',
+        'unavailable',
+      ]).nullable(),
+    },
+  ).nullable(),
 })
 
 export type ProviderSight = z.input<typeof provider>
 
 export const listProviders = providerOperation('listProviders', 'GET /payment-providers', {
   role: 'reader',
-  summary: 'List payment providers, what each wants to know, and which are set up',
-  answer: z.object({ items: list('All that there are.', provider) }),
+  summary: 'List payment providers with their settings and state',
+  answer: z.object({ items: list('All supported providers.', provider) }),
 })
 
 const providerParam = z.object({ name: given("The provider's name.", 40, 'yookassa') })
@@ -314,20 +331,24 @@ const byName = <Value extends z.ZodType>(value: Value, description: string, exam
   z.record(settingName, value).default({}).openapi({ description, example })
 
 export const setProvider = providerOperation('setProvider', 'POST /payment-providers/{name}', {
-  summary: 'Set a payment provider up, or change what was set; what is not said stays as it was',
-  description: 'Its secret is sealed, and neither an answer nor the audit log ever has it. It is enabled with this.',
+  summary: 'Set up and enable a payment provider, or change its settings; omitted fields stay unchanged',
+  description:
+    'The secret is stored encrypted and never appears in an answer or the audit log. The provider is enabled.',
   params: providerParam,
   body: z.object({
-    settings: byName(z.string().max(200), 'What it wants to know.', { shop_id: '100500' }),
-    secret: z.string().max(1000).optional().openapi({ description: 'Its secret.', format: 'password' }),
+    settings: byName(z.string().max(200), 'Settings by name.', { shop_id: '100500' }),
+    secret: z.string().max(1000).optional().openapi({ description: 'Secret of the provider.', format: 'password' }),
     methods: z
       .array(settingName)
       .max(20)
       .optional()
-      .openapi({ description: 'Which of its methods customers have; all unless ever said.', example: ['card'] }),
-    min_rub: byName(amount('The least.'), 'The least that is paid, by method.', { card: 50 }),
-    max_rub: byName(amount('The most.'), 'The most that is paid, by method.', { card: 100_000 }),
-    fee_percent: byName(percent('The fee.', 2.5), 'What customers pay on top, by method, in percent.', { card: 2.5 }),
+      .openapi({
+        description: 'Methods that customers can use. Default: all, or those set before.',
+        example: ['card'],
+      }),
+    min_rub: byName(amount('Smallest payment.'), 'Smallest payment, by method.', { card: 50 }),
+    max_rub: byName(amount('Largest payment.'), 'Largest payment, by method.', { card: 100_000 }),
+    fee_percent: byName(percent('Fee.', 2.5), 'Fee that customers pay on top, by method, in percent.', { card: 2.5 }),
   }),
   exampleBody: { settings: { shop_id: '100500' }, secret: 'live_…' },
   answer: provider,
@@ -341,10 +362,10 @@ const switching = (verb: 'enable' | 'disable', summary: string) =>
     example: { state: verb === 'enable' ? 'enabled' : 'disabled' },
   })
 
-export const enableProvider = switching('enable', "Offer a provider's methods again")
+export const enableProvider = switching('enable', 'Enable a provider: customers can use its methods again')
 export const disableProvider = switching(
   'disable',
-  "Take a provider's methods off; what customers have begun to pay goes on",
+  'Disable a provider: its methods are no longer offered, and open payments can still be completed',
 )
 
 const codeOperation = operationsOf({ tag: 'Codes and referrals' })
@@ -353,15 +374,18 @@ const codeReader = operationsOf({ tag: 'Codes and referrals', role: 'reader' })
 const exampleReferrer = 'cus_01k73se9000000000000000000'
 
 const code = named('Code', {
-  name: text('The code, as customers type it.', 'SPRING'),
-  amount_rub: roubles('How much it adds; null if it adds a part.').nullable().openapi({ example: null }),
-  percent: z.number().nullable().openapi({ description: 'Which part of the top-up it adds.', example: 10 }),
-  least_rub: roubles('The least top-up that it adds to.', 0),
-  uses: whole('How often in all; null without a bound.', 100).nullable(),
-  used: whole('How often it was used.', 0),
-  until: moment('Until when; null without an end.').nullable(),
-  ended_at: moment('When it was ended; null if it was not.').nullable(),
-  note: text('What it is for.', 'code'),
+  name: text('Promo code, as customers type it.', 'SPRING'),
+  amount_rub: roubles('Fixed bonus; null for a code with `percent`.').nullable().openapi({ example: null }),
+  percent: z
+    .number()
+    .nullable()
+    .openapi({ description: 'Bonus in percent of the top-up; null for a code with `amount_rub`.', example: 10 }),
+  least_rub: roubles('Smallest top-up that gets the bonus.', 0),
+  uses: whole('Largest number of uses by all customers; null for no limit.', 100).nullable(),
+  used: whole('Uses so far; an open payment counts until it expires.', 0),
+  until: moment('Expiry; null for none.').nullable(),
+  ended_at: moment('Time when an operator ended the code; null if not ended.').nullable(),
+  note: text('Purpose of the code.', 'code'),
 })
 
 export const toCode = (of: PromoCode & { readonly used: number }): z.input<typeof code> => ({
@@ -377,65 +401,70 @@ export const toCode = (of: PromoCode & { readonly used: number }): z.input<typeo
 })
 
 export const listCodes = codeReader('listCodes', 'GET /codes', {
-  summary: 'List codes that add to top-ups, newest first, and how often each was used',
+  summary: 'List promo codes, newest first, with their number of uses',
   query: z.object({ limit: pageQuery.limit }),
-  answer: z.object({ items: list('The newest so many.', code) }),
+  answer: z.object({ items: list('The newest codes, at most `limit`.', code) }),
 })
 
 export const addCode = codeSupport('addCode', 'POST /codes', {
-  summary: 'Make a code that adds to top-ups, once for each customer',
-  description: 'It adds an amount or a part: say one of `amount_rub` and `percent`.',
+  summary: 'Create a promo code that adds a bonus to a top-up, once per customer',
+  description: 'Exactly one of `amount_rub` and `percent` is required.',
   body: z.object({
     // Not `code`: the audit log leaves out fields of that name, for codes of second factors.
     name: checked(
-      'The code, in any case.',
+      'Promo code; case is ignored.',
       (value) => readCode(value) !== undefined,
       ['made_of', { from: 3, to: 40, of: ['letters', 'digits', 'dashes', 'underscores'] }],
       'SPRING',
     ),
-    amount_rub: amount('How much it adds.').optional(),
-    percent: percent('Which part of the top-up it adds.', 10)
+    amount_rub: amount('Fixed bonus.').optional(),
+    percent: percent('Bonus as a share of the top-up.', 10)
       .min(0.01, problem('more_than', { min: 0 }))
       .optional(),
-    least_rub: amount('Only to a top-up of at least so much.').optional(),
-    uses: bodyInteger({ min: 1, max: 1_000_000_000, example: 100, description: 'How often in all.' }).optional(),
-    until: instant('Until when.').optional(),
-    note: remark('What it is for; only operators see it.', 'code'),
+    least_rub: amount('Smallest top-up that gets the bonus. Default: any.').optional(),
+    uses: bodyInteger({
+      min: 1,
+      max: 1_000_000_000,
+      example: 100,
+      description: 'Largest number of uses by all customers. Default: no limit.',
+    }).optional(),
+    until: instant('Expiry. Default: none.').optional(),
+    note: remark('Purpose of the code; only operators see it.', 'code'),
   }),
   exampleBody: { percent: 10 },
-  answer: z.object({ name: text('The code.', 'SPRING') }),
+  answer: z.object({ name: text('Promo code.', 'SPRING') }),
   codes: ['conflict'],
 })
 
 export const endCode = codeSupport('endCode', 'POST /codes/{name}/end', {
-  summary: 'End a code; what was promised with it before is given',
-  params: z.object({ name: text('The code, in any case.', 'SPRING') }),
-  answer: z.object({ name: text('The code.', 'SPRING'), ended: flag('Whether it has ended.') }),
+  summary: 'End a promo code; open payments created with it still get the bonus',
+  params: z.object({ name: text('Promo code; case is ignored.', 'SPRING') }),
+  answer: z.object({ name: text('Promo code.', 'SPRING'), ended: flag('Whether the code has ended.') }),
 })
 
 const referralTerms = z.object({
-  percent: z.number().openapi({ description: 'Which part of each of these top-ups.', example: 5 }),
-  top_ups: whole('Of how many top-ups.', 3),
+  percent: z.number().openapi({ description: 'Share of each top-up that the referrer gets, in percent.', example: 5 }),
+  top_ups: whole('Number of first top-ups that count.', 3),
 })
 
 export const listReferrals = codeReader('listReferrals', 'GET /referrals', {
-  summary: 'List who brought whom, newest first, and what that is worth',
+  summary: 'List referrals, newest first, and the referral terms',
   query: z.object({ limit: pageQuery.limit }),
   answer: z.object({
-    terms: referralTerms.nullable().openapi({ description: 'Null while nothing was ever set.' }),
-    items: rows('The newest so many.', {
-      customer_id: text('Who was brought.', exampleCustomer),
-      referrer_id: text('Who has brought the customer.', exampleReferrer),
-      at: moment('When that was said.'),
+    terms: referralTerms.nullable().openapi({ description: 'Referral terms; null if they were never set.' }),
+    items: rows('The newest referrals, at most `limit`.', {
+      customer_id: text('Id of the referred customer.', exampleCustomer),
+      referrer_id: text('Id of the referrer.', exampleReferrer),
+      at: moment('Time when the referral was recorded.'),
     }),
   }),
 })
 
 export const setReferralTerms = codeOperation('setReferralTerms', 'POST /referrals/terms', {
-  summary: 'Set the referrer’s share of the first top-ups of a customer; 0 is off',
+  summary: 'Set the referrer’s share of the first top-ups of a referred customer; 0 turns referrals off',
   body: z.object({
-    percent: percent('Which part of each of these top-ups.', 5),
-    top_ups: bodyInteger({ min: 1, max: 1000, example: 3, description: 'Of how many.' })
+    percent: percent('Share of each top-up that the referrer gets.', 5),
+    top_ups: bodyInteger({ min: 1, max: 1000, example: 3, description: 'Number of first top-ups that count.' })
       .default(1)
       .openapi({ default: 1 }),
   }),
@@ -443,14 +472,14 @@ export const setReferralTerms = codeOperation('setReferralTerms', 'POST /referra
 })
 
 export const addReferral = codeSupport('addReferral', 'POST /referrals', {
-  summary: 'Say who brought a customer, once and for good',
+  summary: 'Record the referrer of a customer; it cannot be changed later',
   body: z.object({
-    customer_id: given('Who was brought.', 64, exampleCustomer),
-    referrer_id: given('Who was a customer before.', 64, exampleReferrer),
+    customer_id: given('Id of the referred customer.', 64, exampleCustomer),
+    referrer_id: given('Id of the referrer, who became a customer earlier.', 64, exampleReferrer),
   }),
   answer: z.object({
-    customer_id: text('Who was brought.', exampleCustomer),
-    referrer_id: text('Who has brought the customer.', exampleReferrer),
+    customer_id: text('Id of the referred customer.', exampleCustomer),
+    referrer_id: text('Id of the referrer.', exampleReferrer),
   }),
   codes: ['not_found', 'conflict'],
 })

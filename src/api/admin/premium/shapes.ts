@@ -8,125 +8,133 @@ const reader = operationsOf({ tag: 'Pools and exits', role: 'reader' })
 const exampleExit = 'ext_01k73sf8000000000000000000'
 
 export const listPools = reader('listPools', 'GET /pools', {
-  summary: 'List the pools of premium proxies: their price and their exits',
-  answer: items('All of them.', {
-    pool: text('The pool.', 'residential'),
-    sold: flag('Whether the price list has it.'),
-    from_rub_per_gb: roubles('What a gigabyte costs at least.', 90),
-    expires_days: whole('After how many days traffic of it expires; null for never.').nullable(),
-    exits: whole('How many exits it has.', 6),
-    serving: whole('How many of them serve.', 6),
+  summary: 'List the pools of premium proxies with prices and numbers of exits',
+  answer: items('All pools.', {
+    pool: text('Name of the pool.', 'residential'),
+    sold: flag('Whether the pool is in the price list.'),
+    from_rub_per_gb: roubles('Lowest price of a gigabyte.', 90),
+    expires_days: whole('Days until bought traffic expires; null for never.').nullable(),
+    exits: whole('Number of exits.', 6),
+    serving: whole('Number of exits with the status `serving`.', 6),
   }),
 })
 
 const location = (description: string) => given(description, 80).optional()
 
 export const addExit = operation('addExit', 'POST /exits', {
-  summary: 'Add an exit to a pool: a local address to leave from, or an upstream proxy',
+  summary: 'Add an exit to a pool: a local address of a gateway, or an upstream proxy',
   body: z.object({
-    pool: given('Which pool.', 64, 'residential'),
-    local: given('An address of the gateway.', 64, '203.0.113.7').optional(),
-    upstream: given('http://host:port or socks5://host:port.', 300).optional(),
-    username: given('How to log in there; maybe a template.', 500).optional(),
-    password: given('The password there.', 255).optional(),
-    node: given('The gateway that leaves through it; each, unless said.', 63).optional(),
-    countries: given('Of a template: any, or codes with commas.', 2000).optional(),
-    country: location('Two letters.'),
+    pool: given('Name of the pool.', 64, 'residential'),
+    local: given('Local address of the gateway.', 64, '203.0.113.7').optional(),
+    upstream: given('Upstream proxy: `http://host:port` or `socks5://host:port`.', 300).optional(),
+    username: given('Login at the upstream proxy; may be a template.', 500).optional(),
+    password: given('Password at the upstream proxy.', 255).optional(),
+    node: given('Name of the gateway that uses the exit. Default: every gateway.', 63).optional(),
+    countries: given('Countries of a template: `any`, or country codes separated by commas.', 2000).optional(),
+    country: location('ISO 3166-1 alpha-2 country code.'),
     state: location('State or region.'),
     city: location('City.'),
     zip: location('Postal code.'),
-    asn: z.int().min(1).max(4_294_967_295).optional().openapi({ description: 'Number of the network.' }),
+    asn: z.int().min(1).max(4_294_967_295).optional().openapi({ description: 'Autonomous system number.' }),
   }),
   exampleBody: { local: '203.0.113.7', country: 'DE' },
   answer: z.object({
-    exit_id: text('Its id.', exampleExit),
-    pool: text('Its pool.', 'residential'),
-    host: text('Where it leaves.', '203.0.113.7'),
+    exit_id: text('The exit’s id.', exampleExit),
+    pool: text('Name of the pool.', 'residential'),
+    host: text('Local address, or host of the upstream proxy.', '203.0.113.7'),
   }),
   codes: ['not_found', 'conflict'],
 })
 
 const exit = named('Exit', {
-  exit_id: text('The id.', exampleExit),
-  pool: text('The pool.', 'residential'),
+  exit_id: text('The exit’s id.', exampleExit),
+  pool: text('Name of the pool.', 'residential'),
   kind: text('`local`, `http` or `socks5`.', 'local'),
-  host: text('Where it leaves.', '203.0.113.7'),
-  port: whole('On which port.').nullable(),
-  country: text('The country.', 'DE'),
+  host: text('Local address, or host of the upstream proxy.', '203.0.113.7'),
+  port: whole('Port of the upstream proxy; null for a local address.').nullable(),
+  country: text('ISO 3166-1 alpha-2 country code.', 'DE'),
   state: text('State or region.'),
   city: text('City.'),
   zip: text('Postal code.'),
-  asn: whole('Number of the network.').nullable(),
-  offers: part('What a template can be asked for; null for an exit with a place of its own.', {
-    countries: z.union([z.literal('any'), z.array(z.string())]).openapi({ description: 'Which countries.' }),
-    parts: list('Which other parts of a place.', z.string()),
+  asn: whole('Autonomous system number.').nullable(),
+  offers: part('Locations that a login template can select; null for an exit with a fixed location.', {
+    countries: z.union([z.literal('any'), z.array(z.string())]).openapi({ description: 'Country codes, or `any`.' }),
+    parts: list('Other parts of a location that can be selected.', z.string()),
   }).nullable(),
-  node: text('The gateway that it belongs to; null for each.').nullable(),
-  drained_at: moment('Since when it is out of service.').nullable(),
-  status: choice('How it is.', ['serving', 'down', 'untried', 'drained']),
-  said: rows('What gateways say of it.', {
-    node: text('Which gateway.', 'gate-1'),
-    up: flag('Whether it can leave.'),
-    since: moment('Since when.'),
-    reason: text('Why not.'),
-    at: moment('When it said so.'),
+  node: text('Name of the gateway that uses the exit; null for every gateway.').nullable(),
+  drained_at: moment('Time when the exit was taken out of service; null if it is in service.').nullable(),
+  status: choice('Status by the reports of gateways; `untried`: no report yet.', [
+    'serving',
+    'down',
+    'untried',
+    'drained',
+  ]),
+  said: rows('Last report of each gateway.', {
+    node: text('Name of the gateway.', 'gate-1'),
+    up: flag('Whether the gateway can connect through the exit.'),
+    since: moment('Time since which this is so.'),
+    reason: text('Reason if it cannot.'),
+    at: moment('Time of the report.'),
   }),
 })
 
 export const listExits = reader('listExits', 'GET /exits', {
-  summary: 'List exits, and whether gateways can leave through them',
-  query: z.object({ ...pageQuery, pool: given('Of one pool.', 64).optional() }),
-  answer: page({ items: list('One page.', exit) }),
+  summary: 'List exits with their status and the last reports of gateways',
+  query: z.object({ ...pageQuery, pool: given('Only exits of this pool.', 64).optional() }),
+  answer: page({ items: list('One page of exits.', exit) }),
 })
 
-const exitParam = z.object({ exit_id: text('Which exit.', exampleExit) })
+const exitParam = z.object({ exit_id: text('The exit’s id.', exampleExit) })
 
 export const drainExit = operation('drainExit', 'POST /exits/{exit_id}/drain', {
   summary: 'Take an exit out of service, or put it back',
   params: exitParam,
-  body: z.object({ undo: yes('Serve again.') }),
-  answer: z.object({ exit_id: text('Which.', exampleExit), drained: flag('Whether it is out of service.') }),
+  body: z.object({ undo: yes('Put the exit back into service.') }),
+  answer: z.object({
+    exit_id: text('The exit’s id.', exampleExit),
+    drained: flag('Whether the exit is out of service.'),
+  }),
 })
 
 export const compareExit = reader('compareExit', 'POST /exits/{exit_id}/compare', {
-  summary: 'Compare what a supplier counted with what went through its exit here, by days in UTC',
+  summary: 'Compare the bytes counted by a supplier with the bytes relayed through its exit, by UTC day',
   isRead: true,
   params: exitParam,
   body: z.object({
     from: day('The first day.'),
-    to: day('The last day, at most 400 later.'),
+    to: day('The last day, at most 400 days after `from`.'),
     supplied_bytes: z
       .int()
       .min(0)
       .optional()
-      .openapi({ description: 'What the supplier counted in all.', example: 1e9 }),
+      .openapi({ description: 'Total bytes counted by the supplier.', example: 1e9 }),
     days: z
       .array(z.object({ day: day('A day.'), bytes: z.int().min(0) }))
       .max(400)
       .optional()
-      .openapi({ description: 'The same by days, in place of it.' }),
+      .openapi({ description: 'Bytes counted by the supplier by day, instead of `supplied_bytes`.' }),
   }),
   exampleBody: { to: '2026-01-31', supplied_bytes: 1_000_000_000 },
   answer: z.object({
-    carried_bytes: whole('What went through it here.', 1_000_000_000),
-    supplied_bytes: whole('What the supplier counted.', 1_000_000_000),
-    difference_bytes: z.int().openapi({ description: 'How much more that is.', example: 0 }),
-    difference_percent: z.number().nullable().openapi({ description: 'The same in percent.', example: 0 }),
-    days: rows('By days.', {
+    carried_bytes: whole('Bytes relayed through the exit.', 1_000_000_000),
+    supplied_bytes: whole('Bytes counted by the supplier.', 1_000_000_000),
+    difference_bytes: z.int().openapi({ description: '`supplied_bytes` minus `carried_bytes`.', example: 0 }),
+    difference_percent: z.number().nullable().openapi({ description: 'The difference in percent.', example: 0 }),
+    days: rows('Bytes by day.', {
       day: text('The day.', '2026-01-01'),
-      carried_bytes: whole('Here.'),
-      supplied_bytes: whole('At the supplier.').nullable(),
+      carried_bytes: whole('Bytes relayed through the exit.'),
+      supplied_bytes: whole('Bytes counted by the supplier; null if not given by day.').nullable(),
     }),
   }),
 })
 
 export const listQuarantined = reader('listQuarantined', 'GET /usage/quarantine', {
-  summary: 'List what nodes have claimed beyond their leases or beyond what their links carry; it is not billed',
-  answer: items('At most 10000.', {
-    node: text('Which node.', 'nod_01k73sf8000000000000000000'),
-    boot: text('Which of its starts.', '01k73sf8000000000000000000'),
-    subject: text('For whom.', 'sub_01k73sf8000000000000000000'),
-    bytes: whole('How many bytes; 9007199254740991 for that many or more.', 1_000_000),
-    at: moment('When it last said so.'),
+  summary: 'List usage that nodes reported beyond their leases or bandwidth; it is not billed',
+  answer: items('Rejected reports, at most 10,000.', {
+    node: text('The node’s id.', 'nod_01k73sf8000000000000000000'),
+    boot: text('Id of the node’s process start.', '01k73sf8000000000000000000'),
+    subject: text('Account or device that the usage was reported for.', 'sub_01k73sf8000000000000000000'),
+    bytes: whole('Bytes; 9007199254740991 means that many or more.', 1_000_000),
+    at: moment('Time of the last such report.'),
   }),
 })

@@ -6,68 +6,68 @@ import { exampleCustomer, note, replayed } from '../fields.ts'
 const support = operationsOf({ tag: 'Dedicated proxies', role: 'support' })
 const reader = operationsOf({ tag: 'Dedicated proxies', role: 'reader' })
 
-const proxyParam = z.object({ proxy: text("The proxy's number.", '7') })
+const proxyParam = z.object({ proxy: text('Number of the proxy.', '7') })
 
 export const showProxy = reader('showProxy', 'GET /proxies/{proxy}', {
-  summary: 'A dedicated proxy: its order, term, gateway, state, bytes, and every address it has had',
+  summary: 'Show a dedicated proxy: order, term, gateway, status, traffic and all its addresses',
   params: proxyParam,
   answer: z.object({
-    proxy: whole('Its number.', 7),
-    customer_id: text('Whose.', exampleCustomer),
-    order_id: text('Bought with.', exampleOrder),
-    status: choice('How it is.', ['active', 'expired', 'gone']),
-    address: text('Where it leaves from.', '203.0.113.7'),
-    node: text('The gateway that carries it.', 'gate-1').nullable(),
-    country: text('Its country.', 'DE'),
-    ipv: whole('Its kind.', 4),
-    port_type: text('Its protocol.', 'http'),
-    username: text('Its login.', 'u7abcd'),
-    comment: text('What the customer noted.', 'shop 7'),
-    started_at: moment('Since when.'),
-    expires_at: moment('Until when.'),
-    ended_at: moment('When it was ended before its time.').nullable(),
-    interrupted_at: moment('Since when it cannot be used.').nullable(),
-    interrupted_by: text('Why not.').nullable(),
-    auto_renew: whole('For how many days it renews by itself.').nullable(),
-    rx_bytes: whole('What the customer received.', 0),
-    tx_bytes: whole('What the customer sent.', 0),
-    addresses: rows('The oldest first.', {
+    proxy: whole('Number of the proxy.', 7),
+    customer_id: text('The customer’s id.', exampleCustomer),
+    order_id: text('Order that bought the proxy.', exampleOrder),
+    status: choice('Status of the proxy.', ['active', 'expired', 'gone']),
+    address: text('Egress address.', '203.0.113.7'),
+    node: text('Gateway that serves the proxy.', 'gate-1').nullable(),
+    country: text('ISO 3166-1 alpha-2 country code.', 'DE'),
+    ipv: whole('Kind of address: 3, 4 or 6.', 4),
+    port_type: text('Protocol.', 'http'),
+    username: text('Login of the proxy.', 'u7abcd'),
+    comment: text('Comment of the customer.', 'shop 7'),
+    started_at: moment('Start.'),
+    expires_at: moment('Expiry.'),
+    ended_at: moment('Time when the proxy was ended early; null if it was not.').nullable(),
+    interrupted_at: moment('Start of the current interruption; null if the proxy works.').nullable(),
+    interrupted_by: text('Reason of the interruption.').nullable(),
+    auto_renew: whole('Days of each automatic renewal; null if it is off.').nullable(),
+    rx_bytes: whole('Bytes that the customer received.', 0),
+    tx_bytes: whole('Bytes that the customer sent.', 0),
+    addresses: rows('All addresses of the proxy, oldest first.', {
       address: text('The address.', '203.0.113.7'),
-      from: moment('Since when.'),
-      until: moment('Until when.').nullable(),
+      from: moment('Start.'),
+      until: moment('End; null for the current address.').nullable(),
     }),
   }),
   codes: ['not_found', 'conflict'],
 })
 
 export const listInterrupted = reader('listInterrupted', 'GET /proxies/interrupted', {
-  summary: 'List proxies that cannot be used now; their terms stand still',
+  summary: 'List proxies that are interrupted now; their terms are paused',
   query: z.object(pageQuery),
   answer: page({
-    items: rows('One page.', {
-      proxy: whole('Its number.', 7),
-      customer_id: text('Whose.', exampleCustomer),
-      address: text('Its address.', '203.0.113.7'),
-      node: text('On which gateway.').nullable(),
-      since: moment('Since when.'),
-      reason: text('Why.', 'outage').nullable(),
+    items: rows('One page of proxies.', {
+      proxy: whole('Number of the proxy.', 7),
+      customer_id: text('The customer’s id.', exampleCustomer),
+      address: text('Egress address.', '203.0.113.7'),
+      node: text('Name of the gateway.').nullable(),
+      since: moment('Start.'),
+      reason: text('Reason of the interruption.', 'outage').nullable(),
     }),
   }),
 })
 
-const endedShape = { customer: text('Whose it is.', exampleCustomer), proxy: whole('The proxy.', 7) }
+const endedShape = { customer: text('The customer’s id.', exampleCustomer), proxy: whole('Number of the proxy.', 7) }
 
 export const endProxy = support('endProxy', 'POST /proxies/{proxy}/end', {
-  summary: 'End a proxy now and give back what is unused of its price',
+  summary: 'End a proxy now and refund its unused time',
   params: proxyParam,
   body: z.object({
-    refund: z.boolean().default(true).openapi({ description: 'Whether what is unused is given back.', default: true }),
+    refund: z.boolean().default(true).openapi({ description: 'Whether the unused time is refunded.', default: true }),
     note: note('ended by the operator'),
   }),
   answer: z.object({
     ...endedShape,
-    amount_rub: roubles('What was given back.', 100),
-    balance_rub: roubles('The balance after it.', 1000),
+    amount_rub: roubles('Amount refunded.', 100),
+    balance_rub: roubles('Balance after the refund.', 1000),
     replayed,
   }),
   codes: ['not_found', 'conflict'],
@@ -75,14 +75,14 @@ export const endProxy = support('endProxy', 'POST /proxies/{proxy}/end', {
 })
 
 export const replaceProxy = support('replaceProxy', 'POST /proxies/{proxy}/replace', {
-  summary: "Swap a proxy's address for another of its kind; id, credentials and term stay",
+  summary: "Replace a proxy's address with another of its kind; number, credentials and term stay",
   params: proxyParam,
   body: z.object({ note: note('replaced by the operator') }),
   answer: z.object({
     ...endedShape,
-    from: text('The address before.', '203.0.113.7'),
-    to: text('The address now.', '203.0.113.8'),
-    at: moment('When.'),
+    from: text('Previous address.', '203.0.113.7'),
+    to: text('New address.', '203.0.113.8'),
+    at: moment('Time of the replacement.'),
     replayed,
   }),
   codes: ['not_found', 'conflict', 'out_of_stock'],
@@ -91,30 +91,30 @@ export const replaceProxy = support('replaceProxy', 'POST /proxies/{proxy}/repla
 
 const vpnOperation = operationsOf({ tag: 'VPN', role: 'support' })
 const exampleUuid = '00000000-0000-4000-8000-000000000000'
-const uuidParam = z.object({ uuid: text('The subscription.', exampleUuid) })
+const uuidParam = z.object({ uuid: text('The subscription’s id.', exampleUuid) })
 
 const subscription = named('Subscription', {
-  uuid: text('The subscription.', exampleUuid),
-  customer_id: text('Whose.', exampleCustomer),
-  status: text('How it is.', 'ACTIVE'),
-  expires_at: moment('Until when.'),
-  device_limit: whole('How many devices it may have.', 5),
-  auto_renew_months: whole('For how many months it renews by itself.').nullable(),
-  node: choice('Whether its node is there.', ['online', 'offline']),
-  devices: rows('Those that it has.', {
-    device_id: text('Its id.', 'dev_01k73sf8000000000000000000'),
-    name: text('Its name.', 'phone'),
-    public_key: text('Its key.', 'AcJpN4Lg7v3Q3T0b8XyEHk5rS0mGqP1uWcVZ2nYdQWE='),
-    ipv4: text('Its address inside.', '10.64.0.2'),
-    ipv6: text('The same in IPv6.', 'fd74:7572:6e70::a42:2'),
-    rx_bytes: whole('What it received.', 0),
-    tx_bytes: whole('What it sent.', 0),
+  uuid: text('The subscription’s id.', exampleUuid),
+  customer_id: text('The customer’s id.', exampleCustomer),
+  status: text('Status of the subscription.', 'ACTIVE'),
+  expires_at: moment('Expiry.'),
+  device_limit: whole('Maximum number of devices.', 5),
+  auto_renew_months: whole('Months of each automatic renewal; null if it is off.').nullable(),
+  node: choice('State of the node that serves the subscription.', ['online', 'offline']),
+  devices: rows('Devices of the subscription.', {
+    device_id: text('The device’s id.', 'dev_01k73sf8000000000000000000'),
+    name: text('Name of the device.', 'phone'),
+    public_key: text('WireGuard public key.', 'AcJpN4Lg7v3Q3T0b8XyEHk5rS0mGqP1uWcVZ2nYdQWE='),
+    ipv4: text('IPv4 address inside the tunnel.', '10.64.0.2'),
+    ipv6: text('IPv6 address inside the tunnel.', 'fd74:7572:6e70::a42:2'),
+    rx_bytes: whole('Bytes that the device received.', 0),
+    tx_bytes: whole('Bytes that the device sent.', 0),
   }),
 })
 
 export const showVpn = vpnOperation('showVpn', 'GET /vpn/{uuid}', {
   role: 'reader',
-  summary: 'A VPN subscription and its devices',
+  summary: 'Show a VPN subscription and its devices',
   params: uuidParam,
   answer: subscription,
 })
@@ -124,9 +124,9 @@ export const moveVpn = vpnOperation('moveVpn', 'POST /vpn/{uuid}/move', {
   params: uuidParam,
   body: z.object({ node: given('The name of a VPN node.', 63, 'vpn-2') }),
   answer: z.object({
-    uuid: text('Which.', exampleUuid),
-    node: text('Where it is now.', 'vpn-2'),
-    devices: whole('How many devices moved.', 1),
+    uuid: text('The subscription’s id.', exampleUuid),
+    node: text('Name of the new node.', 'vpn-2'),
+    devices: whole('Devices moved.', 1),
   }),
   codes: ['not_found', 'conflict'],
 })
@@ -135,12 +135,15 @@ const switching = (verb: 'disable' | 'enable', summary: string) =>
   vpnOperation(`${verb}Vpn`, `POST /vpn/{uuid}/${verb}`, {
     summary,
     params: uuidParam,
-    answer: z.object({ uuid: text('Which.', exampleUuid), disabled: flag('Whether it is cut off.') }),
+    answer: z.object({
+      uuid: text('The subscription’s id.', exampleUuid),
+      disabled: flag('Whether the subscription is disabled.'),
+    }),
     example: { disabled: verb === 'disable' },
   })
 
 export const disableVpn = switching(
   'disable',
-  'Cut a VPN subscription off until it is enabled; its time runs meanwhile',
+  'Disable a VPN subscription until it is enabled again; its term is not paused',
 )
-export const enableVpn = switching('enable', 'Let a disabled VPN subscription go on')
+export const enableVpn = switching('enable', 'Enable a disabled VPN subscription')

@@ -28,65 +28,73 @@ import { countryText, note, prefixText, printableText, yes } from '../fields.ts'
 const operation = operationsOf({ tag: 'Stock' })
 const reader = operationsOf({ tag: 'Stock', role: 'reader' })
 
-const ipv = () => z.union([z.literal(3), z.literal(4), z.literal(6)]).openapi({ description: '3, 4 or 6.', example: 4 })
+const ipv = () =>
+  z
+    .union([z.literal(3), z.literal(4), z.literal(6)])
+    .openapi({ description: 'Kind of address: 3 (shared IPv4), 4 (dedicated IPv4) or 6 (IPv6).', example: 4 })
 
 const slot = named('Place', {
-  place: whole("The place's number, in the order places are sold.", 1),
+  place: whole('Number of the slot. Slots are sold in this order.', 1),
   address: text('The address.', '203.0.113.7'),
-  slot: whole('Which of its places, of a shared one.', 0),
-  country: text('Its country.', 'DE'),
-  ipv: whole('Its kind.', 4),
+  slot: whole('Index of the slot on its address; above 0 only on a shared address.', 0),
+  country: text('ISO 3166-1 alpha-2 country code.', 'DE'),
+  ipv: whole('Kind of address: 3, 4 or 6.', 4),
   state: text(`${slotStates.join(', ')}.`, 'free'),
-  rest_until: moment('Until when it rests.').nullable(),
-  retiring: flag('Whether it goes off sale when it is free.', false),
-  carrier: text('The node that carries it.').nullable(),
+  rest_until: moment('End of the rest before the next sale.').nullable(),
+  retiring: flag('Whether the slot is retired when its lease ends.', false),
+  carrier: text('Node that serves it.').nullable(),
 })
 
 export const listPlaces = reader('listPlaces', 'GET /stock', {
-  summary: 'List places in the order they are sold',
+  summary: 'List stock slots in the order of sale',
   query: z.object({
     ...pageQuery,
     country: countryText().optional(),
-    ipv: queryInteger({ min: 3, max: 6, example: 4, description: '3, 4 or 6.' }).optional(),
-    state: choice('Of one state.', [...slotStates] as [string, ...string[]]).optional(),
+    ipv: queryInteger({
+      min: 3,
+      max: 6,
+      example: 4,
+      description: 'Kind of address: 3 (shared IPv4), 4 (dedicated IPv4) or 6 (IPv6).',
+    }).optional(),
+    state: choice('Only slots in this state.', [...slotStates] as [string, ...string[]]).optional(),
   }),
-  answer: page({ items: list('One page.', slot) }),
+  answer: page({ items: list('One page of slots.', slot) }),
 })
 
 export const countPlaces = reader('countPlaces', 'GET /stock/count', {
-  summary: 'Count places by country, kind and state',
-  answer: items('The states add up to all places.', {
-    country: text('The country.', 'DE'),
-    ipv: whole('The kind.', 4),
-    state: text('The state.', 'free'),
-    count: whole('How many places.', 254),
+  summary: 'Count stock slots by country, kind and state',
+  answer: items('One count per country, kind and state; together they cover all slots.', {
+    country: text('ISO 3166-1 alpha-2 country code.', 'DE'),
+    ipv: whole('Kind of address: 3, 4 or 6.', 4),
+    state: text('State of the slots.', 'free'),
+    count: whole('Number of slots.', 254),
   }),
 })
 
 export const listBlocks = reader('listBlocks', 'GET /stock/blocks', {
-  summary: 'List IPv6 blocks too large to write out; an address of theirs becomes a place when it is sold',
-  answer: items('All of them.', {
-    prefix: text('The block.', '2001:db8::/48'),
-    country: text('Its country.', 'DE'),
-    carrier: text('The node that carries it.').nullable(),
-    added_at: moment('When it was added.'),
-    retired_at: moment('When it was taken off sale.').nullable(),
+  summary: 'List IPv6 blocks that are too large to list by address; an address gets a slot when it is sold',
+  answer: items('All blocks.', {
+    prefix: text('Prefix of the block.', '2001:db8::/48'),
+    country: text('ISO 3166-1 alpha-2 country code.', 'DE'),
+    carrier: text('Node that serves it.').nullable(),
+    added_at: moment('Time when the block was added.'),
+    retired_at: moment('Time when the block was taken off sale; null if it is on sale.').nullable(),
   }),
 })
 
 const range = named('Range', {
-  range: text('The prefix.', '203.0.113.0/24'),
-  nodes: list('The gateways that it is on; any if empty.', z.string()),
-  block: flag('Whether it is a block that is not written out.', false),
-  places: whole('How many places it has.', 254),
-  served: whole('How many of them are served now.', 254),
-  served_by: list('By which gateways.', z.string()),
-  problems: list('Why the rest is not served.', z.string()),
+  range: text('Prefix of the range.', '203.0.113.0/24'),
+  nodes: list('Gateways that the range is assigned to; empty for any gateway.', z.string()),
+  block: flag('Whether it is an IPv6 block without a slot for each address.', false),
+  places: whole('Number of slots in the range.', 254),
+  served: whole('Slots that a gateway serves now.', 254),
+  served_by: list('Gateways that serve the range.', z.string()),
+  problems: list('Why the other slots are not served.', z.string()),
 })
 
 export const listRanges = reader('listRanges', 'GET /stock/ranges', {
-  summary: 'List ranges: which gateways they are on, how much of each is served, and why the rest is not',
-  answer: z.object({ items: list('All of them.', range) }),
+  summary: 'List ranges with their gateways, the slots served now, and the problems with the others',
+  answer: z.object({ items: list('All ranges.', range) }),
 })
 
 const nodes = () =>
@@ -96,7 +104,7 @@ const nodes = () =>
     .openapi({ description: 'Names of gateways.', example: ['gate-1'] })
 
 export const addStock = operation('addStock', 'POST /stock/add', {
-  summary: 'Add a prefix, or a list of addresses of one kind',
+  summary: 'Add a prefix or a list of addresses of one kind to the stock',
   body: z.object({
     prefix: prefixText('A prefix, or one address.').optional(),
     addresses: z
@@ -107,32 +115,36 @@ export const addStock = operation('addStock', 'POST /stock/add', {
       .openapi({ description: 'Addresses, in place of a prefix.', example: ['203.0.113.7'] }),
     country: countryText(),
     ipv: ipv(),
-    nodes: nodes()
-      .default([])
-      .openapi({ description: 'The gateways that it is on; any that can use it, unless said.' }),
+    nodes: nodes().default([]).openapi({
+      description: 'Names of the gateways that serve it. An empty list means any gateway that can use it.',
+    }),
   }),
   exampleBody: { prefix: '203.0.113.0/24' },
-  answer: z.object({ added: whole('How many places are new.', 254) }),
+  answer: z.object({ added: whole('Slots added.', 254) }),
   codes: ['not_found', 'conflict'],
 })
 
 export const assignRange = operation('assignRange', 'POST /stock/assign', {
-  summary: 'Say which gateways addresses are on; an empty list is any that can use them',
+  summary: 'Assign addresses to gateways; an empty list means any gateway that can use them',
   body: z.object({ prefix: prefixText(), nodes: nodes() }),
-  answer: z.object({ prefix: text('Which.', '203.0.113.0/24'), ranges: whole('How many ranges that touches.', 1) }),
+  answer: z.object({ prefix: text('The prefix.', '203.0.113.0/24'), ranges: whole('Ranges changed.', 1) }),
   codes: ['not_found', 'conflict'],
 })
 
 export const moveRange = operation('moveRange', 'POST /stock/move', {
-  summary: 'Move addresses to other gateways, with what was sold of them',
-  body: z.object({ prefix: prefixText(), nodes: nodes().min(1), dry_run: yes('Only say whom it would touch.') }),
+  summary: 'Move addresses, with the proxies on them, to other gateways',
+  body: z.object({
+    prefix: prefixText(),
+    nodes: nodes().min(1),
+    dry_run: yes('Only list the affected proxies; change nothing.'),
+  }),
   exampleBody: { dry_run: true },
   answer: z.object({
-    dry_run: flag('Whether nothing was changed.'),
-    ranges: whole('How many ranges were moved.', 1),
-    proxies: list('The proxies that it touches.', z.int()),
-    customers: whole('How many customers have them.', 1),
-    away: list('Gateways that were not heard of lately.', z.string()),
+    dry_run: flag('True if this was a dry run that changed nothing.'),
+    ranges: whole('Ranges moved.', 1),
+    proxies: list('Numbers of the affected proxies.', z.int()),
+    customers: whole('Customers who have these proxies.', 1),
+    away: list('Target gateways that are not serving: no report within 10 s, closed or stopping.', z.string()),
   }),
   codes: ['not_found', 'conflict'],
 })
@@ -142,38 +154,40 @@ const addressParam = z.object({
 })
 
 export const retireAddress = operation('retireAddress', 'POST /stock/addresses/{address}/retire', {
-  summary: 'Take an address off sale; what is leased runs out',
+  summary: 'Take an address off sale; current leases run until they end',
   params: addressParam,
-  body: z.object({ undo: yes('Put it back.') }),
-  answer: z.object({ address: text('Which.', '203.0.113.7'), places: whole('How many places changed.', 1) }),
+  body: z.object({ undo: yes('Put the address back on sale.') }),
+  answer: z.object({ address: text('The address.', '203.0.113.7'), places: whole('Slots changed.', 1) }),
   codes: ['not_found', 'conflict'],
 })
 
 export const quarantineAddress = operation('quarantineAddress', 'POST /stock/addresses/{address}/quarantine', {
-  summary: 'Keep a free address from sale for some days',
+  summary: 'Keep a free address off sale for a number of days',
   params: addressParam,
-  body: z.object({ days: bodyInteger({ min: 0, max: 3650, example: 7, description: 'How long.' }).default(7) }),
+  body: z.object({ days: bodyInteger({ min: 0, max: 3650, example: 7, description: 'Number of days.' }).default(7) }),
   answer: z.object({
-    address: text('Which.', '203.0.113.7'),
-    places: whole('How many places rest.', 1),
-    days: whole('How long.', 7),
+    address: text('The address.', '203.0.113.7'),
+    places: whole('Slots that are now resting.', 1),
+    days: whole('Number of days.', 7),
   }),
   codes: ['not_found', 'conflict'],
 })
 
-const kind = z.looseObject({}).openapi({ type: 'object', description: 'A country and kind, with counts by state.' })
+const kind = z
+  .looseObject({})
+  .openapi({ type: 'object', description: 'Country and kind, with the number of slots by state.' })
 const ids = (description: string) => list(description, z.int())
 
 export const surveyRange = reader('surveyRange', 'GET /stock/survey', {
-  summary: 'What is in a range now, and whom closing it would touch',
+  summary: 'Show the slots of a range and the customers whose proxies closing it would affect',
   query: z.object({ prefix: prefixText() }),
   answer: z.object({
-    prefix: text('Which.', '203.0.113.0/24'),
-    kinds: list('By country and kind; `replacements` is what is free elsewhere.', kind),
-    blocks: list('Blocks within it.', z.string()),
-    proxies: ids('Proxies that leave from it.'),
-    customers: whole('How many customers have them.', 1),
-    unused_rub: roubles('What would be given back if all of it ended now.', 420),
+    prefix: text('The prefix.', '203.0.113.0/24'),
+    kinds: list('Slots by country and kind; `replacements`: free slots of the kind outside the range.', kind),
+    blocks: list('IPv6 blocks within the prefix.', z.string()),
+    proxies: ids('Numbers of the proxies on these addresses.'),
+    customers: whole('Customers who have these proxies.', 1),
+    unused_rub: roubles('Refund if all these proxies ended now.', 420),
   }),
   codes: ['not_found', 'conflict'],
 })
@@ -181,22 +195,22 @@ export const surveyRange = reader('surveyRange', 'GET /stock/survey', {
 const closing = (verb: 'retire' | 'quarantine', summary: string, unless: string) =>
   operation(`${verb}Range`, `POST /stock/${verb}`, {
     summary,
-    description: 'Long work: each step is done for itself, and asked again it goes on where it stopped.',
+    description: 'May take long. It commits in steps: a repeated request continues where the first one stopped.',
     body: z.object({
       prefix: prefixText(),
-      undo: yes('Take it back.'),
-      replace: yes('Give customers other addresses of the kind now.'),
-      refund: yes('With replace: end what no address is left for, and give back what is unused.'),
+      undo: yes('Undo: put the range back into service.'),
+      replace: yes('Give customers other addresses of the same kind now.'),
+      refund: yes('With `replace`: end proxies for which no address is left, and refund their unused time.'),
       note: note(unless),
     }),
     exampleBody: { replace: true },
     answer: z.object({
-      places: whole('How many places it has.', 254),
-      interrupted: whole('How many proxies stand still.', 0),
-      restored: whole('How many go on.', 0),
-      replaced: ids('Proxies with another address.'),
+      places: whole('Number of slots in the range.', 254),
+      interrupted: whole('Proxies interrupted.', 0),
+      restored: whole('Proxies that work again.', 0),
+      replaced: ids('Proxies that got another address.'),
       ended: ids('Proxies that were ended.'),
-      waiting: ids('Proxies that no address is left for.'),
+      waiting: ids('Proxies for which no address is left; they keep theirs.'),
     }),
     codes: ['not_found', 'conflict'],
   })
@@ -204,7 +218,7 @@ const closing = (verb: 'retire' | 'quarantine', summary: string, unless: string)
 export const retireRange = closing('retire', 'Take a whole range off sale', 'the range is retired')
 export const quarantineRange = closing(
   'quarantine',
-  'Neither sell nor serve a range until that is taken back',
+  'Stop selling and serving a range until it is undone',
   'the range is in quarantine',
 )
 
@@ -235,45 +249,49 @@ export const toHolders = ({ proxies, devices, isExit, candidates }: Holders) => 
 
 export const findHolders = operation('findHolders', 'GET /addresses/{address}/holders', {
   role: 'support',
-  summary: 'Who had an address at a time, for a report of abuse; the question itself is in the audit log',
+  summary: 'Find the customers who held an address at a time, for an abuse report; recorded in the audit log',
   description:
-    'A moment is taken as exactly as it is written: `2027-01-31T12:00:00Z` is that whole second, with a fraction it ' +
-    'is one millisecond. Who held a dedicated address, or an address inside the VPN, is exact. Many leave through an ' +
-    'exit of a pool at once: of that it is known who carried something in its pool in that hour, and to which host ' +
-    'where the customer has that kept.',
+    'A time has the precision in which it is written: `2027-01-31T12:00:00Z` is that whole second, with a fraction it ' +
+    'is one millisecond. The holder of a dedicated address, or of an address inside the VPN, is exact. An exit of a ' +
+    'pool is shared: the answer lists sub-users with traffic in its pool in that hour, and can be narrowed by host ' +
+    'where the customer has logging of destinations turned on.',
   params: addressParam,
   codes: [],
   query: z.object({
-    from: given('The moment, or the first of a span.', 40, toIso(exampleAt)),
-    to: given('The last moment; the first one unless said.', 40).optional(),
-    reason: printableText('Why it is asked: the number of the report, or of the letter.', 200, 'abuse report 4711'),
-    host: given('A destination of connections through an exit, as far as that is kept.', 253, 'example.com').optional(),
+    from: given('The time, or the start of a period.', 40, toIso(exampleAt)),
+    to: given('End of the period. Default: the same as `from`.', 40).optional(),
+    reason: printableText('Reason for the search, such as the number of the abuse report.', 200, 'abuse report 4711'),
+    host: given(
+      'Destination host of connections through an exit; works only where destinations are logged.',
+      253,
+      'example.com',
+    ).optional(),
   }),
   answer: z.object({
-    items: rows('With dedicated proxies, the oldest first. A shared address has up to three at once.', {
-      customer_id: text('Who.', 'cus_01k73sf8000000000000000000'),
-      proxy: whole('With which proxy.', 7),
-      order_id: text('Bought with which order.', 'ord_01k73sf8000000000000000000'),
-      username: text('The login of that proxy.', 'u7abcd'),
-      from: moment('Since when.'),
-      until: moment('Until when, that moment not included; null if the customer has it still.').nullable(),
+    items: rows('Holders with dedicated proxies, oldest first. A shared address has up to three at once.', {
+      customer_id: text('The customer’s id.', 'cus_01k73sf8000000000000000000'),
+      proxy: whole('Number of the proxy.', 7),
+      order_id: text('Order that bought the proxy.', 'ord_01k73sf8000000000000000000'),
+      username: text('Login of the proxy.', 'u7abcd'),
+      from: moment('Start.'),
+      until: moment('End, exclusive; null if the customer still holds it.').nullable(),
     }),
-    devices: rows('With VPN devices, for an address inside the tunnel.', {
-      customer_id: text('Who.', 'cus_01k73sf8000000000000000000'),
-      device_id: text('With which device.', 'dev_01k73sf8000000000000000000'),
-      uuid: text('Of which subscription.', '0190f0c2-6f6e-7c4e-9a57-3f1d2c4b5a60'),
-      from: moment('Since when.'),
-      until: moment('Until when, that moment not included; null if it has it still.').nullable(),
+    devices: rows('Holders with VPN devices, for an address inside the tunnel.', {
+      customer_id: text('The customer’s id.', 'cus_01k73sf8000000000000000000'),
+      device_id: text('Id of the device.', 'dev_01k73sf8000000000000000000'),
+      uuid: text('Id of the VPN subscription.', '0190f0c2-6f6e-7c4e-9a57-3f1d2c4b5a60'),
+      from: moment('Start.'),
+      until: moment('End, exclusive; null if the device still holds it.').nullable(),
     }),
-    is_exit: flag('Whether it is an exit of a pool too, which many customers leave from.', false),
-    candidates: rows('Who may have left through that exit; 1,000 at most. One of them, or none.', {
-      customer_id: text('Who.', 'cus_01k73sf8000000000000000000'),
-      subuser_id: text('With which sub-user.', 'sub_01k73sf8000000000000000000'),
-      login: text('Its login.', 'u7abcd'),
-      pool: text('In which pool.', 'residential'),
-      hour: moment('In which hour.'),
-      rx_bytes: whole('What it received in that hour.', 1000),
-      tx_bytes: whole('What it sent.', 100),
+    is_exit: flag('Whether the address is also an exit of a pool, which many customers share.', false),
+    candidates: rows('Sub-users who may have used the exit, at most 1,000. Being listed proves nothing.', {
+      customer_id: text('The customer’s id.', 'cus_01k73sf8000000000000000000'),
+      subuser_id: text('Id of the sub-user.', 'sub_01k73sf8000000000000000000'),
+      login: text('Login of the sub-user.', 'u7abcd'),
+      pool: text('The pool.', 'residential'),
+      hour: moment('Start of the hour.'),
+      rx_bytes: whole('Bytes received in that hour.', 1000),
+      tx_bytes: whole('Bytes sent in that hour.', 100),
     }),
   }),
 })
