@@ -13,7 +13,7 @@ test('the service sends its state to the service manager at a socket path and at
   for (const name of [join(folder, 'notify'), `@turnpike-test-${process.pid}`]) {
     const manager = openServiceManager(name)
     expect(tellServiceManager(name, 'READY=1')).toBeTrue()
-    expect(manager.hear()).toBe('READY=1')
+    expect(manager.receive()).toBe('READY=1')
     manager.close()
   }
 })

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'bun:test'
 import type { Socket } from 'bun'
 import { createDice, type Dice, mutate } from '../harness/dice.ts'
-import { loginLine, openEngine, proxyOf, type Stand } from '../harness/engine.ts'
+import { loginLine, openEngine, proxyOf, type TestGateway } from '../harness/engine.ts'
 import { type RecordingOrigin, readRequest, type Script, startRecordingOrigin } from '../harness/recording-origin.ts'
 import { scaled } from '../harness/scale.ts'
 import { socksLogin, socksRequest } from '../harness/socks-client.ts'
@@ -18,11 +18,11 @@ const atOnce = 8
  */
 const silenceLimitsMs = [400, 5000, 20_000]
 
-/** One origin with both engines. The origin tells the engines apart by their source address. */
+/** One origin with both engines. The origin distinguishes the engines by their source address. */
 type EnginePair = {
   readonly origin: RecordingOrigin
-  readonly portable: Stand
-  readonly linux: Stand
+  readonly portable: TestGateway
+  readonly linux: TestGateway
   readonly counts: Counts
 }
 type Counts = Record<Kind, Counted>
@@ -38,10 +38,10 @@ function openEnginePair(silentMs: number): EnginePair {
   const origin = startRecordingOrigin()
   origin.play(answerOnce())
   const limits = { handshakeMs: silentMs, betweenRequestsMs: silentMs, idleMs: silentMs, connectMs: 60_000 }
-  const open = (kind: Kind): Stand => {
-    const stand = openEngine({ kind, leaveFrom: leaveFrom[kind], limits: { ...limits, refusalDelayMs: 20 } })
-    stand.change({ proxies: [proxyOf(markerId, marker, { leave_from: leaveFrom[kind] })] })
-    return stand
+  const open = (kind: Kind): TestGateway => {
+    const gateway = openEngine({ kind, leaveFrom: leaveFrom[kind], limits: { ...limits, refusalDelayMs: 20 } })
+    gateway.change({ proxies: [proxyOf(markerId, marker, { leave_from: leaveFrom[kind] })] })
+    return gateway
   }
   const enginePair = { origin, portable: open('portable'), linux: open('linux'), counts: ofBoth(() => new Map()) }
   enginePairs.push(enginePair)
@@ -56,12 +56,12 @@ afterAll(async () => {
 
 /** Answers independently of how the bytes are split: one answer to a whole request, and an echo of everything else. */
 function answerOnce(): Script {
-  const heard = new WeakMap<Socket<never>, { text: string; isRaw: boolean; isAnswered: boolean }>()
+  const connections = new WeakMap<Socket<never>, { text: string; isRaw: boolean; isAnswered: boolean }>()
   return {
     onBytes(bytes, write, socket) {
       const key = socket as unknown as Socket<never>
-      const of = heard.get(key) ?? { text: '', isRaw: false, isAnswered: false }
-      heard.set(key, of)
+      const of = connections.get(key) ?? { text: '', isRaw: false, isAnswered: false }
+      connections.set(key, of)
       of.text += Buffer.from(bytes).toString('latin1')
       of.isRaw ||= of.text.length > 0 && !/^[A-Z]/.test(of.text)
       if (of.isRaw) {
@@ -133,25 +133,25 @@ function draw(from: readonly Uint8Array[], dice: Dice): Plan {
   return ending === 'reset' ? { ending, pieces: pieces.slice(0, 1 + dice(pieces.length)) } : { ending, pieces }
 }
 
-type Outcome = Pick<SystemClient, 'end'> & { heard: string }
+type Outcome = Pick<SystemClient, 'end'> & { answer: string }
 
 async function act({ pieces, ending }: Plan, port: number): Promise<Outcome> {
   const client = await SystemClient.open(port)
   for (const piece of pieces) await client.send(piece)
   if (ending === 'half-close') client.finish()
-  if (ending === 'reset after an answer') await client.listen(() => client.heard.length > 0)
-  else if (ending !== 'reset') await client.listen(() => false)
+  if (ending === 'reset after an answer') await client.readUntil(() => client.received.length > 0)
+  else if (ending !== 'reset') await client.readUntil(() => false)
   const { end } = client
-  const heard = client.heard.toString('latin1')
+  const answer = client.received.toString('latin1')
   client.reset()
-  return { heard, end }
+  return { answer, end }
 }
 
 /** Byte counts by credential since the start. */
 type Counted = ReadonlyMap<string, { readonly received: number; readonly sent: number }>
 
-function collect(stand: Stand, before: Counted): Counted {
-  const { proxies, subusers } = stand.engine.dataPath.takeChanged()
+function collect(gateway: TestGateway, before: Counted): Counted {
+  const { proxies, subusers } = gateway.engine.dataPath.takeChanged()
   const counts = [...proxies, ...subusers].map(({ id, received, sent }) => [String(id), { received, sent }] as const)
   return new Map([...before, ...counts])
 }
@@ -165,7 +165,7 @@ const added = (counted: Counted, before: Counted): string[] =>
     return more.received + more.sent === 0 ? [] : [`${id}: ${more.received} received, ${more.sent} sent`]
   })
 
-const isAtRest = ({ engine }: Stand): boolean => {
+const isAtRest = ({ engine }: TestGateway): boolean => {
   const { open, dialling, settling } = engine.status
   return open + dialling + settling === 0
 }
@@ -176,27 +176,27 @@ const ofBoth = <Value>(make: (kind: Kind) => Value): Record<Kind, Value> => ({
   linux: make('linux'),
 })
 
-/** Distinct outcomes, to check that the conversations end in many ways. */
+/** Distinct outcomes, to check that the conversations have many outcomes. */
 const outcomes = new Set<string>()
 
 /**
  * Waits until both engines have reported all counts so far. An engine reports all changed counts together, so a
  * reported marker request implies that all earlier counts were reported.
  */
-async function untilCounted({ origin, counts, ...stands }: EnginePair): Promise<void> {
+async function untilCounted({ origin, counts, ...gateways }: EnginePair): Promise<void> {
   const request = `GET http://${origin.authority}/marker HTTP/1.1\r\nHost: a\r\n${loginLine(marker)}\r\n`
   const plan: Plan = { pieces: [Buffer.from(request, 'latin1')], ending: 'half-close' }
   const sentOf = (kind: Kind): number => counts[kind].get(String(markerId))?.sent ?? 0
   await Promise.all(
     kinds.map(async (kind) => {
       const before = sentOf(kind)
-      let { heard } = await act(plan, stands[kind].port)
+      let { answer } = await act(plan, gateways[kind].port)
       // A busy machine may close the connection before its request was read.
-      for (let tries = 0; tries < 100 && !heard.startsWith('HTTP/1.1 200'); tries += 1) {
-        ;({ heard } = await act(plan, stands[kind].port))
+      for (let tries = 0; tries < 100 && !answer.startsWith('HTTP/1.1 200'); tries += 1) {
+        ;({ answer } = await act(plan, gateways[kind].port))
       }
       await until(() => {
-        counts[kind] = collect(stands[kind], counts[kind])
+        counts[kind] = collect(gateways[kind], counts[kind])
         return sentOf(kind) >= before + request.length
       })
     }),
@@ -211,7 +211,7 @@ async function compare(enginePair: EnginePair, seed: number): Promise<object | u
   enginePair.origin.records.length = 0
   const [portable, linux] = await Promise.all(kinds.map((kind) => act(plan, enginePair[kind].port)))
   await until(() => kinds.every((kind) => isAtRest(enginePair[kind])) && enginePair.origin.open === 0)
-  outcomes.add(`${portable?.heard.slice(0, 12)} ${portable?.end}`)
+  outcomes.add(`${portable?.answer.slice(0, 12)} ${portable?.end}`)
   const isGivenUp = plan.ending.startsWith('reset')
   const seen = ofBoth((kind) =>
     enginePair.origin.records.filter(({ from }) => from === leaveFrom[kind]).map(({ text }) => text),
@@ -220,14 +220,14 @@ async function compare(enginePair: EnginePair, seed: number): Promise<object | u
   const counted = ofBoth((kind) => added(counts[kind], before[kind]))
   // A malformed body is refused whether its destination was reached or not. That timing is random, and so is how much
   // of the body was forwarded and counted before.
-  const isBroken = [portable, linux].some((each) => each?.heard.startsWith('HTTP/1.1 400'))
+  const isBroken = [portable, linux].some((each) => each?.answer.startsWith('HTTP/1.1 400'))
   const isSeenAlike = zip(seen.portable, seen.linux).every(([one, other]) => agree(one, other))
   if (plan.pieces.length > 1) {
-    for (const each of [portable, linux]) if (each) each.heard = withoutKeeping(each.heard)
-    if (portable && linux && isOtherFault(portable.heard, linux.heard)) linux.heard = portable.heard
+    for (const each of [portable, linux]) if (each) each.answer = withoutKeeping(each.answer)
+    if (portable && linux && isOtherFault(portable.answer, linux.answer)) linux.answer = portable.answer
   }
   const isAlike = isGivenUp
-    ? agree(portable?.heard ?? '', linux?.heard ?? '') && isSeenAlike
+    ? agree(portable?.answer ?? '', linux?.answer ?? '') && isSeenAlike
     : Bun.deepEquals(portable, linux) &&
       isSeenAlike &&
       (isBroken || Bun.deepEquals([counted.portable, seen.portable.length], [counted.linux, seen.linux.length]))
@@ -253,16 +253,16 @@ const zip = (one: readonly string[], other: readonly string[]): [string, string]
  * Replaces the Connection header of refusals. Whether a refusal keeps the connection depends on whether the rest of the
  * request has arrived, which is random when it is sent in pieces.
  */
-const withoutKeeping = (heard: string): string =>
-  heard.replaceAll(/^Connection: (?:keep-alive|close)\r$/gm, 'Connection: either\r')
+const withoutKeeping = (answer: string): string =>
+  answer.replaceAll(/^Connection: (?:keep-alive|close)\r$/gm, 'Connection: either\r')
 
 /**
  * A request in several pieces may have two faults: a refused head and a malformed body. Which one is answered depends
  * on whether the body arrives before the refusal is sent, which is random.
  */
 const isOtherFault = (one: string, other: string): boolean =>
-  [one, other].every((heard) => /^HTTP\/1\.1 4\d\d /.test(heard)) &&
-  [one, other].some((heard) => heard.startsWith('HTTP/1.1 400'))
+  [one, other].every((answer) => /^HTTP\/1\.1 4\d\d /.test(answer)) &&
+  [one, other].some((answer) => answer.startsWith('HTTP/1.1 400'))
 
 /** A reset can overtake bytes, so one text must be a prefix of the other. */
 const agree = (one: string, other: string): boolean => one.startsWith(other) || other.startsWith(one)

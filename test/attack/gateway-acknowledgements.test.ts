@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from 'bun:test'
 import type { Socket, TCPSocketListener } from 'bun'
 import { maxLost } from '../../src/dataplane/gateway/metering/losses.ts'
-import { loginLine, openEngine, type Stand, until } from '../harness/engine.ts'
+import { loginLine, openEngine, type TestGateway, until } from '../harness/engine.ts'
 import { findNetnsSupport } from '../harness/netns-support.ts'
 import { enterOwnNetwork, type OwnNetwork } from '../harness/own-network.ts'
 import { isLong } from '../harness/scale.ts'
@@ -23,27 +23,27 @@ const hourMs = 3_600_000
 
 let network: OwnNetwork
 let machine: UserTcp
-let stand: Stand
-let origin: TCPSocketListener<Pouring>
+let gateway: TestGateway
+let origin: TCPSocketListener<Sending>
 let billed: number
 let isStopped = false
 /** Bytes that origins have sent since the test began. */
-let poured = 0
+let originSentBytes = 0
 
-type Pouring = { left: number; ends: boolean }
+type Sending = { left: number; ends: boolean }
 
 /** Sends as many bytes as requested; `1000 and no more` means 1000 bytes and the end of the stream. */
-function startOrigin(): TCPSocketListener<Pouring> {
-  const pour = (socket: Socket<Pouring>): void => {
+function startOrigin(): TCPSocketListener<Sending> {
+  const sendBytes = (socket: Socket<Sending>): void => {
     while (socket.data.left > 0) {
       const gone = socket.write(block.subarray(0, Math.min(block.length, socket.data.left)))
       if (gone <= 0) return
       socket.data.left -= gone
-      poured += gone
+      originSentBytes += gone
     }
     if (socket.data.ends) socket.end()
   }
-  return Bun.listen<Pouring>({
+  return Bun.listen<Sending>({
     hostname: origin4,
     port: 0,
     socket: {
@@ -51,23 +51,23 @@ function startOrigin(): TCPSocketListener<Pouring> {
       data(socket, bytes) {
         const request = bytes.toString()
         socket.data = { left: Number.parseInt(request, 10), ends: request.endsWith('no more') }
-        pour(socket)
+        sendBytes(socket)
       },
-      drain: pour,
+      drain: sendBytes,
     },
   })
 }
 
-function look(): number {
-  for (const { received } of stand.engine.dataPath.takeChanged().subusers) billed = received
+function readBill(): number {
+  for (const { received } of gateway.engine.dataPath.takeChanged().subusers) billed = received
   return billed
 }
 
 async function tunnel(login = 'pavel', window?: number): Promise<UserConnection> {
-  const client = await machine.connect(stand.port, window === undefined ? {} : { window })
+  const client = await machine.connect(gateway.port, window === undefined ? {} : { window })
   const to = `${origin4}:${origin.port}`
   client.send(`CONNECT ${to} HTTP/1.1\r\nHost: ${to}\r\n${loginLine(login)}\r\n`)
-  await client.hear(({ text }) => text.includes('\r\n\r\n'))
+  await client.readUntil(({ text }) => text.includes('\r\n\r\n'))
   expect(client.text).toStartWith('HTTP/1.1 200')
   return client
 }
@@ -77,22 +77,22 @@ async function download(client: UserConnection, bytes: number, ackPolicy: AckPol
   const before = client.receivedBytes
   client.ackPolicy = ackPolicy
   client.send(String(bytes))
-  await client.hear(({ receivedBytes }) => receivedBytes >= before + least)
+  await client.readUntil(({ receivedBytes }) => receivedBytes >= before + least)
   expect(client.receivedBytes).toBeGreaterThanOrEqual(before + least)
 }
 
-function openStand(idleMs: number): void {
+function openGateway(idleMs: number): void {
   const policy = { ownAddresses: [], allowLocalDelivery: true }
-  stand = openEngine({ hostname: machine.address, mode: 'production', policy, limits: { idleMs } })
+  gateway = openEngine({ hostname: machine.address, mode: 'production', policy, limits: { idleMs } })
 }
 
 /** A tunnel whose client has vanished is closed after 1 s. */
 async function cutIdle(): Promise<void> {
-  await stand.stop()
-  openStand(1000)
+  await gateway.stop()
+  openGateway(1000)
 }
 
-const isSettled = (): boolean => stand.engine.status.open + stand.engine.status.settling === 0
+const isSettled = (): boolean => gateway.engine.status.open + gateway.engine.status.settling === 0
 
 /**
  * The bill once every connection is closed and settled. A stopped engine has reported all its counts, and all packets
@@ -100,10 +100,10 @@ const isSettled = (): boolean => stand.engine.status.open + stand.engine.status.
  */
 async function finalBill(): Promise<number> {
   await until(isSettled)
-  await stand.stop()
+  await gateway.stop()
   isStopped = true
   machine.takeAll()
-  return look()
+  return readBill()
 }
 
 describe('billing by TCP acknowledgements', () => {
@@ -126,12 +126,12 @@ describe('billing by TCP acknowledgements', () => {
     if (!isPossible) return
     billed = 0
     isStopped = false
-    poured = 0
-    openStand(hourMs)
+    originSentBytes = 0
+    openGateway(hourMs)
   })
 
   afterEach(async () => {
-    if (isPossible && !isStopped) await stand.stop()
+    if (isPossible && !isStopped) await gateway.stop()
   })
 
   test('the gateway bills bytes acknowledged only by SACK, within 3 segments', async () => {
@@ -139,7 +139,7 @@ describe('billing by TCP acknowledgements', () => {
     const head = client.receivedBytes
     await download(client, 1_000_000, 'sack', 200_000)
     const early = client.receivedBytes - head
-    await until(() => look() >= early - inDoubt)
+    await until(() => readBill() >= early - inDoubt)
     client.reset()
     const bill = await finalBill()
     expect(bill).toBeLessThanOrEqual(client.receivedBytes - head)
@@ -153,7 +153,7 @@ describe('billing by TCP acknowledgements', () => {
       const client = await tunnel()
       client.ackPolicy = 'sack'
       client.send('1000000')
-      await client.hear(({ receivedBytes }) => receivedBytes > (isLong ? 800_000 : 100_000))
+      await client.readUntil(({ receivedBytes }) => receivedBytes > (isLong ? 800_000 : 100_000))
       client.reset()
       got += client.receivedBytes
     }
@@ -167,7 +167,7 @@ describe('billing by TCP acknowledgements', () => {
     client.ackPolicy = 'none'
     client.send('1000000')
     const silentFrom = client.receivedBytes
-    await client.hear(({ receivedBytes }) => receivedBytes > silentFrom + maxLost.ofConnection)
+    await client.readUntil(({ receivedBytes }) => receivedBytes > silentFrom + maxLost.ofConnection)
     client.reset()
     const bill = await finalBill()
     const got = client.receivedBytes - head
@@ -206,7 +206,7 @@ describe('billing by TCP acknowledgements', () => {
     client.setWindow(0)
     client.send('5000000')
     // The origin has filled the buffers of the gateway and its kernel; no byte goes further.
-    await until(() => poured >= 200_000)
+    await until(() => originSentBytes >= 200_000)
     client.reset()
     expect([await finalBill(), client.receivedBytes - head]).toEqual([100_000, 100_000])
   })
@@ -217,8 +217,8 @@ describe('billing by TCP acknowledgements', () => {
     await download(client, 500_000, 'sack', 200_000)
     const got = client.receivedBytes - head
     client.finish()
-    await until(() => stand.engine.status.open === 0)
-    await until(() => look() >= got - inDoubt)
+    await until(() => gateway.engine.status.open === 0)
+    await until(() => readBill() >= got - inDoubt)
   })
 
   test.each(['normal', 'sack', 'none'] as const)(
@@ -230,7 +230,7 @@ describe('billing by TCP acknowledgements', () => {
         const head = client.receivedBytes
         client.ackPolicy = ackPolicy
         client.send(`${bytes} and no more`)
-        await client.hear(({ hasEnded, receivedBytes }) => hasEnded || receivedBytes - head >= 10 * segmentBytes)
+        await client.readUntil(({ hasEnded, receivedBytes }) => hasEnded || receivedBytes - head >= 10 * segmentBytes)
         client.reset()
         got += client.receivedBytes - head
       }
@@ -247,7 +247,7 @@ describe('billing by TCP acknowledgements', () => {
       const client = await tunnel('pavel', 48 * 1024)
       const head = client.acknowledgedBytes
       client.send('50000000')
-      await client.hear(({ receivedBytes }) => receivedBytes > 500_000)
+      await client.readUntil(({ receivedBytes }) => receivedBytes > 500_000)
       client.drop()
       acknowledged += client.acknowledgedBytes - head
     }
@@ -259,7 +259,7 @@ describe('billing by TCP acknowledgements', () => {
     const client = await tunnel()
     const head = client.acknowledgedBytes
     client.send('50000000')
-    await client.hear(({ receivedBytes }) => receivedBytes > 3_000_000)
+    await client.readUntil(({ receivedBytes }) => receivedBytes > 3_000_000)
     client.drop()
     const acknowledged = client.acknowledgedBytes - head
     const bill = await finalBill()

@@ -2,7 +2,7 @@ import { dlopen, ptr } from 'bun:ffi'
 import { afterAll, afterEach, beforeAll, describe, expect } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import type { Socket, TCPSocketListener } from 'bun'
-import { loginLine, openEngine, type Stand, type StandOptions, until } from '../harness/engine.ts'
+import { loginLine, openEngine, type TestGateway, type TestGatewayOptions, until } from '../harness/engine.ts'
 import { findNetnsSupport } from '../harness/netns-support.ts'
 import { enterOwnNetwork, type OwnNetwork } from '../harness/own-network.ts'
 import { openUserTcp, type UserConnection, type UserTcp } from '../harness/user-tcp.ts'
@@ -17,7 +17,7 @@ const hourMs = 3_600_000
 let network: OwnNetwork
 let machine: UserTcp
 let origin: TCPSocketListener
-let stand: Stand
+let gateway: TestGateway
 
 const libc = dlopen('libc.so.6', {
   dup: { args: ['i32'], returns: 'i32' },
@@ -32,11 +32,11 @@ const synSent = (): number =>
     .split('\n')
     .filter((line) => line.trim().split(/\s+/)[3] === '02').length
 
-function open(options: StandOptions = {}): void {
+function open(options: TestGatewayOptions = {}): void {
   const machineAddresses = { hostname: machine.address, leaveFrom: machine.address }
   // No client is closed for being silent.
   const limits = { handshakeMs: hourMs, betweenRequestsMs: hourMs, ...options.limits }
-  stand = openEngine({
+  gateway = openEngine({
     ...machineAddresses,
     mode: 'production',
     policy: { ownAddresses: [], allowLocalDelivery: true },
@@ -49,20 +49,20 @@ const connectTo = (to: string, login: string): string =>
   `CONNECT ${to} HTTP/1.1\r\nHost: ${to}\r\n${loginLine(login)}\r\n`
 
 async function ask(to: string, login = 'anna', from = 1): Promise<UserConnection> {
-  const client = await machine.connect(stand.port, { machine: from })
+  const client = await machine.connect(gateway.port, { machine: from })
   client.send(connectTo(to, login))
   return client
 }
 
 /** The status, and the name of the refusal if it is one. */
 async function answerOf(client: UserConnection): Promise<string> {
-  await client.hear(({ text }) => text.includes('\r\n\r\n'))
+  await client.readUntil(({ text }) => text.includes('\r\n\r\n'))
   const error = /X-Turnpike-Error: (\S+)/i.exec(client.text)?.[1]
   return `${client.text.slice(9, 12)}${error === undefined ? '' : ` ${error}`}`
 }
 
 /** Takes all descriptors that the process may have, except so many; the returned function releases them. */
-function leaveFiles(count: number): () => void {
+function takeFilesExcept(count: number): () => void {
   const limits = new BigUint64Array(2)
   libc.getrlimit(openFiles, ptr(limits))
   const [soft = 0n] = limits
@@ -97,28 +97,28 @@ describe('file descriptors of the gateway', () => {
   })
 
   afterEach(async () => {
-    if (isPossible) await stand.stop()
+    if (isPossible) await gateway.stop()
   })
 
   test('100 dials without an answer leave no socket after the customer got 504 connect_timeout', async () => {
     open({ limits: { connectMs: 500 } })
     const clients = await Promise.all(Array.from({ length: 100 }, () => ask(`${silent4}:80`)))
     await until(() => synSent() > 0)
-    await until(() => stand.engine.status.dialling > 0)
+    await until(() => gateway.engine.status.dialling > 0)
     for (const client of clients) expect(await answerOf(client)).toBe('504 connect_timeout')
-    await until(() => stand.engine.status.dialling === 0)
+    await until(() => gateway.engine.status.dialling === 0)
     await until(() => synSent() === 0)
-    expect(stand.engine.dataPath.health.tunnels).toBe(0)
+    expect(gateway.engine.dataPath.health.tunnels).toBe(0)
     for (const client of clients) client.reset()
   })
 
   test('20 pending dials count as tunnels of their customer, also after the client has disconnected', async () => {
     open({ limits: { connectMs: hourMs }, customer: { tunnels: 20 } })
     const gone = await Promise.all(Array.from({ length: 20 }, () => ask(`${silent4}:80`)))
-    await until(() => stand.engine.status.dialling === 20 && synSent() === 20)
-    expect(stand.engine.dataPath.health.tunnels).toBe(20)
+    await until(() => gateway.engine.status.dialling === 20 && synSent() === 20)
+    expect(gateway.engine.dataPath.health.tunnels).toBe(20)
     for (const client of gone) client.reset()
-    await until(() => stand.engine.status.open === 0)
+    await until(() => gateway.engine.status.open === 0)
     const another = await ask(`${origin4}:${origin.port}`)
     expect(await answerOf(another)).toBe('429 too_many_tunnels')
     const otherCustomer = await ask(`${origin4}:${origin.port}`, 'boris')
@@ -130,7 +130,7 @@ describe('file descriptors of the gateway', () => {
     open({ limits: { connectMs: 300 }, customer: { tunnels: 20 } })
     const clients = await Promise.all(Array.from({ length: 20 }, () => ask(`${silent4}:80`)))
     for (const client of clients) expect(await answerOf(client)).toBe('504 connect_timeout')
-    await until(() => stand.engine.status.dialling === 0)
+    await until(() => gateway.engine.status.dialling === 0)
     const later = await ask(`${origin4}:${origin.port}`)
     expect(await answerOf(later)).toBe('200')
     for (const client of [...clients, later]) client.reset()
@@ -138,16 +138,16 @@ describe('file descriptors of the gateway', () => {
 
   test('the gateway answers 503 gateway_full to a valid request at the limit of open files', async () => {
     open()
-    const client = await machine.connect(stand.port)
-    await until(() => stand.engine.status.open === 1)
-    const giveBack = leaveFiles(0)
+    const client = await machine.connect(gateway.port)
+    await until(() => gateway.engine.status.open === 1)
+    const releaseFiles = takeFilesExcept(0)
     try {
       client.send(connectTo(`${origin4}:${origin.port}`, 'anna'))
       expect(await answerOf(client)).toBe('503 gateway_full')
     } finally {
-      giveBack()
+      releaseFiles()
     }
-    await until(() => stand.engine.status.starved === 1)
+    await until(() => gateway.engine.status.starved === 1)
     const later = await ask(`${origin4}:${origin.port}`)
     expect(await answerOf(later)).toBe('200')
     later.reset()
@@ -156,8 +156,8 @@ describe('file descriptors of the gateway', () => {
 
   test('60 idle connections of one source leave room for other sources and for customers behind the same address', async () => {
     open({ limits: { connections: 40 } })
-    const idle = await Promise.all(Array.from({ length: 60 }, () => machine.connect(stand.port)))
-    await until(() => stand.engine.status.spared >= 40 && stand.engine.status.connections === 20)
+    const idle = await Promise.all(Array.from({ length: 60 }, () => machine.connect(gateway.port)))
+    await until(() => gateway.engine.status.spared >= 40 && gateway.engine.status.connections === 20)
     for (const from of [1, 2]) {
       const client = await ask(`${origin4}:${origin.port}`, 'anna', from)
       expect(await answerOf(client)).toBe('200')
@@ -171,11 +171,11 @@ describe('file descriptors of the gateway', () => {
     const tunnels = await Promise.all(Array.from({ length: 10 }, () => ask(`${origin4}:${origin.port}`)))
     for (const client of tunnels) expect(await answerOf(client)).toBe('200')
     const unknownClients = await Promise.all(
-      Array.from({ length: 200 }, (_, index) => machine.connect(stand.port, { machine: 10 + index })),
+      Array.from({ length: 200 }, (_, index) => machine.connect(gateway.port, { machine: 10 + index })),
     )
-    expect(stand.engine.status.open).toBeLessThanOrEqual(48)
+    expect(gateway.engine.status.open).toBeLessThanOrEqual(48)
     const [oldest] = unknownClients
-    // Idle strangers are kept for 1 s; then a new customer takes the place of one.
+    // An idle unauthenticated client is kept for 1 s; then a new customer takes its slot.
     let client = await ask(`${origin4}:${origin.port}`, 'boris', 2)
     for (let tries = 0; tries < 5000 && (await answerOf(client)) !== '200'; tries += 1) {
       client = await ask(`${origin4}:${origin.port}`, 'boris', 2)
@@ -183,7 +183,7 @@ describe('file descriptors of the gateway', () => {
     expect(await answerOf(client)).toBe('200')
     expect(oldest?.isReset).toBeTrue()
     expect(tunnels.filter(({ isReset }) => isReset)).toEqual([])
-    await until(() => stand.engine.status.tunnels === 11)
+    await until(() => gateway.engine.status.tunnels === 11)
     for (const each of [...tunnels, ...unknownClients, client]) each.reset()
   })
 
@@ -197,7 +197,7 @@ describe('file descriptors of the gateway', () => {
       client.finish()
       client.drop()
     }
-    const { open: opened, settling } = stand.engine.status
+    const { open: opened, settling } = gateway.engine.status
     expect(settling).toBeGreaterThan(0)
     expect(opened + settling).toBeLessThanOrEqual(22)
     const client = await ask(`${origin4}:${origin.port}`, 'anna', 2)

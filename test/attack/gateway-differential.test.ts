@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { loginLine, openEngine, type Stand, until } from '../harness/engine.ts'
+import { loginLine, openEngine, type TestGateway, until } from '../harness/engine.ts'
 import { findPeer, type PeerName, type PeerProxy, startPeer } from '../harness/peer-proxies.ts'
 import { RawClient } from '../harness/raw-client.ts'
 import { type RecordingOrigin, readRequest, startRecordingOrigin } from '../harness/recording-origin.ts'
@@ -105,14 +105,14 @@ const differences: Readonly<Record<string, Partial<Record<PeerName, string>>>> =
   'a request behind chunks': { tinyproxy: 'closes after the first' },
 }
 
-let stand: Stand
+let gateway: TestGateway
 let origin: RecordingOrigin
 const running: Partial<Record<PeerName, PeerProxy>> = {}
 const names: readonly PeerName[] = ['squid', 'tinyproxy', 'haproxy']
 const absent = names.filter((name) => findPeer(name) === undefined)
 
 beforeAll(async () => {
-  stand = openEngine()
+  gateway = openEngine()
   origin = startRecordingOrigin()
   for (const name of names) {
     const peer = await startPeer(name, origin.port)
@@ -123,7 +123,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all(Object.values(running).map((peer) => peer.stop()))
   origin.stop()
-  await stand.stop()
+  await gateway.stop()
 })
 
 const idOf = (index: number): string => `/c${String(index).padStart(3, '0')}`
@@ -181,7 +181,7 @@ async function sendAll(framings: readonly Framing[], through: { port: number; lo
         .replaceAll('LOGIN', through.login)
       client.send(filled)
       const answers = (text: string): number => text.match(/HTTP\/1\.\d \d{3} /g)?.length ?? 0
-      await client.hear((text) => answers(text) >= Math.max(1, seen.length))
+      await client.readUntil((text) => answers(text) >= Math.max(1, seen.length))
       return client
     }),
   )
@@ -197,7 +197,7 @@ async function sendAll(framings: readonly Framing[], through: { port: number; lo
   })
 }
 
-const throughUs = (to: string) => ({ port: stand.port, login: loginLine('anna'), to })
+const throughUs = (to: string) => ({ port: gateway.port, login: loginLine('anna'), to })
 const expectedOf = (framings: readonly Framing[]) =>
   framings.map(([name, , ...seen]) => ({ name, seen: seen.toSorted((a, b) => a.length - b.length) }))
 const isWholeRequest = (line: string): boolean => !line.startsWith('unfinished ')

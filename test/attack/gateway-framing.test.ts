@@ -295,11 +295,11 @@ const tunnelled: readonly RawCase[] = [
 
 let servers: RawCaseServers
 beforeAll(() => {
-  servers = { stand: openEngine(), origin: startRecordingOrigin() }
+  servers = { gateway: openEngine(), origin: startRecordingOrigin() }
 })
 afterAll(async () => {
   servers.origin.stop()
-  expect(await servers.stand.stop()).toMatchObject({ open: 0, connections: 0, tunnels: 0 })
+  expect(await servers.gateway.stop()).toMatchObject({ open: 0, connections: 0, tunnels: 0 })
 })
 
 rawCases('request line', requestLines, () => servers)
@@ -313,23 +313,23 @@ describe('malformed chunked bodies', () => {
   test.each(brokenChunks)(
     'the gateway answers 400 to a chunked body with %s, and the origin receives no complete request',
     async (_, body) => {
-      const { stand, origin } = servers
+      const { gateway, origin } = servers
       for (const isSlow of [false, true]) {
         origin.records.length = 0
-        expect(await converse(stand.port, fillIn(`${chunked}${body}`, origin), bad, isSlow)).toEqual(bad)
+        expect(await converse(gateway.port, fillIn(`${chunked}${body}`, origin), bad, isSlow)).toEqual(bad)
         for (const record of origin.records) expect(summarizeRequest(record)).toStartWith('unfinished ')
       }
     },
   )
 
   test('the gateway awaits a body with a Content-Length past 32 bits and does not parse its bytes as a request', async () => {
-    const { stand, origin } = servers
-    await until(() => stand.engine.status.open === 0 && origin.open === 0)
+    const { gateway, origin } = servers
+    await until(() => gateway.engine.status.open === 0 && origin.open === 0)
     origin.records.length = 0
-    const client = await RawClient.open(stand.port)
+    const client = await RawClient.open(gateway.port)
     client.send(fillIn(`${post}Content-Length: 4294967301\r\n\r\nhello${hidden}`, origin))
     client.finish()
-    expect(await client.hearEnd()).toMatchObject({ hasEnded: true })
+    expect(await client.readToEnd()).toMatchObject({ hasEnded: true })
     expect(client.text).toBe('')
     await until(() => origin.open === 0 && origin.records.length === 1)
     // An unfinished request is ended with a reset, which can overtake bytes that the origin has not read: the origin

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { createDice, type Dice, mutate } from '../harness/dice.ts'
-import { loginLine, openEngine, type Stand, until } from '../harness/engine.ts'
+import { loginLine, openEngine, type TestGateway, until } from '../harness/engine.ts'
 import { RawClient } from '../harness/raw-client.ts'
 import { type RecordingOrigin, startRecordingOrigin } from '../harness/recording-origin.ts'
 import { isLong } from '../harness/scale.ts'
@@ -12,13 +12,13 @@ const count = isLong ? full : 8000
 const atOnce = 250
 const handshakeMs = 150
 
-let stand: Stand
+let gateway: TestGateway
 let origin: RecordingOrigin
 const faults: unknown[] = []
 const note = (fault: unknown): void => void faults.push(fault)
 
 beforeAll(() => {
-  stand = openEngine({ limits: { handshakeMs, betweenRequestsMs: handshakeMs, idleMs: 500, connectMs: 500 } })
+  gateway = openEngine({ limits: { handshakeMs, betweenRequestsMs: handshakeMs, idleMs: 500, connectMs: 500 } })
   origin = startRecordingOrigin()
   origin.play({ onBytes: (_, write) => write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok') })
   process.on('unhandledRejection', note)
@@ -28,7 +28,7 @@ afterAll(async () => {
   process.off('unhandledRejection', note)
   process.off('uncaughtException', note)
   origin.stop()
-  await stand.stop()
+  await gateway.stop()
 })
 
 const seeds = (): Uint8Array[] =>
@@ -49,7 +49,7 @@ const outcomeOf = ({ text, bytes }: RawClient): string =>
 
 /** One handshake, split and abandoned at random. True if it was answered, closed, or abandoned by the client itself. */
 async function shake(bytes: Uint8Array, dice: Dice): Promise<boolean> {
-  const client = await RawClient.open(stand.port)
+  const client = await RawClient.open(gateway.port)
   const cuts = dice(3)
   let from = 0
   for (let cut = 0; cut < cuts; cut += 1) {
@@ -66,10 +66,10 @@ async function shake(bytes: Uint8Array, dice: Dice): Promise<boolean> {
   if (dice(3) > 0) client.finish()
   // One client in eight waits for the end, which comes at the latest at the gateway's time limit.
   const waitsForEnd = dice(8) === 0
-  const wasHeard = await client.hear((text) => !waitsForEnd && text.length > 0)
+  const wasAnswered = await client.readUntil((text) => !waitsForEnd && text.length > 0)
   outcomes.add(outcomeOf(client))
   client.reset()
-  return wasHeard
+  return wasAnswered
 }
 
 const descriptors = (): number => readdirSync('/proc/self/fd').length
@@ -86,16 +86,16 @@ test(`the gateway answers or closes each of ${count} mutated handshakes, throws 
     return silent
   }
   await rounds(atOnce, 20)
-  await until(() => stand.engine.status.open === 0)
+  await until(() => gateway.engine.status.open === 0)
   const before = descriptors()
   const lanes = Array.from({ length: atOnce }, (_, lane) => rounds(lane, Math.ceil(count / atOnce)))
   const silent = (await Promise.all(lanes)).flat()
   expect(silent).toEqual([])
   expect(faults).toEqual([])
-  await until(() => stand.engine.status.open === 0)
+  await until(() => gateway.engine.status.open === 0)
   await until(() => origin.open === 0)
-  await until(() => stand.engine.status.dialling === 0)
-  expect(stand.engine.status).toEqual({
+  await until(() => gateway.engine.status.dialling === 0)
+  expect(gateway.engine.status).toEqual({
     open: 0,
     connections: 0,
     tunnels: 0,
@@ -108,6 +108,6 @@ test(`the gateway answers or closes each of ${count} mutated handshakes, throws 
     maxHeld: expect.any(Number),
   })
   // Early bytes of clients whose destination did not take them at once.
-  expect(stand.engine.status.maxHeld).toBeLessThan(64 * 1024)
+  expect(gateway.engine.status.maxHeld).toBeLessThan(64 * 1024)
   await until(() => descriptors() <= before)
 }, 1_800_000)

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { CredentialLookup } from '../../src/dataplane/agent/ask.ts'
 import { LinkError } from '../../src/dataplane/agent/shop-link.ts'
 import type { FindBody, Found } from '../../src/node-protocol/state.ts'
-import { foundProxy, loginLine, openEngine, type Stand } from '../harness/engine.ts'
+import { foundProxy, loginLine, openEngine, type TestGateway } from '../harness/engine.ts'
 import { quietLog } from '../harness/hand-timing.ts'
 import { RawClient } from '../harness/raw-client.ts'
 import { socksLogin } from '../harness/socks-client.ts'
@@ -12,7 +12,7 @@ const guesses = 250
 /** Shorter than shipped. That both refusals take the same time is tested with a hand clock, in `admission.test.ts`. */
 const refusalDelayMs = 20
 
-let stand: Stand
+let gateway: TestGateway
 let find: (question: FindBody) => Promise<Found>
 
 beforeEach(() => {
@@ -22,7 +22,7 @@ beforeEach(() => {
     now: () => 0,
     log: quietLog,
   })
-  stand = openEngine({
+  gateway = openEngine({
     limits: { refusalDelayMs },
     async ask(question, source) {
       const answer = await asking.find(question, source)
@@ -31,7 +31,7 @@ beforeEach(() => {
     },
   })
 })
-afterEach(() => stand.stop())
+afterEach(() => gateway.stop())
 
 const overHttp = (name: string, password: string): string =>
   `GET http://a.example/ HTTP/1.1\r\nHost: a\r\n${loginLine(name, password)}Connection: close\r\n\r\n`
@@ -40,9 +40,9 @@ const overSocks = (name: string, password: string): string =>
 
 /** The answer to a guess, read to the end of its connection. */
 async function guess(sent: string): Promise<string> {
-  const client = await RawClient.open(stand.port)
+  const client = await RawClient.open(gateway.port)
   client.send(sent)
-  await client.hearEnd()
+  await client.readToEnd()
   const { text } = client
   client.reset()
   return text
@@ -57,7 +57,7 @@ async function compare(known: () => string, unknown: () => string): Promise<Set<
 
 /**
  * Expects the same bytes for all guesses. The gateway forgets a wrong guess after 2 s. If that happens between the
- * guesses, they are repeated: then no guess is remembered, because the shop is not asked.
+ * guesses, they are repeated: then no guess is remembered, because no lookup is sent.
  */
 async function expectAlike(known: () => string, unknown: () => string): Promise<void> {
   const first = await compare(known, unknown)
@@ -76,42 +76,42 @@ const fresh = (): string => `wrong${(tried += 1)}`
 describe.each([
   ['over HTTP', overHttp, 'anna'],
   ['over SOCKS5', overSocks, 'dora'],
-])('known and unknown names %s', (_, speak, real) => {
+])('known and unknown names %s', (_, toRequest, real) => {
   test('the gateway answers a known and an unknown name with the same bytes while lookups are left', async () => {
     await expectAlike(
-      () => speak(real, 'wrong'),
-      () => speak('nobody', 'wrong'),
+      () => toRequest(real, 'wrong'),
+      () => toRequest('nobody', 'wrong'),
     )
   })
 
   test('the gateway answers a repeated guess at a known and an unknown name alike after all lookups are used', async () => {
-    await Promise.all([guess(speak(real, 'wrong')), guess(speak('nobody', 'wrong'))])
+    await Promise.all([guess(toRequest(real, 'wrong')), guess(toRequest('nobody', 'wrong'))])
     await useUp()
     await expectAlike(
-      () => speak(real, 'wrong'),
-      () => speak('nobody', 'wrong'),
+      () => toRequest(real, 'wrong'),
+      () => toRequest('nobody', 'wrong'),
     )
   })
 
   test('the gateway answers a new guess at a known and an unknown name alike after all lookups are used', async () => {
-    await Promise.all([guess(speak(real, 'wrong')), guess(speak('nobody', 'wrong'))])
+    await Promise.all([guess(toRequest(real, 'wrong')), guess(toRequest('nobody', 'wrong'))])
     await useUp()
     await expectAlike(
-      () => speak(real, fresh()),
-      () => speak('nobody', fresh()),
+      () => toRequest(real, fresh()),
+      () => toRequest('nobody', fresh()),
     )
   })
 
   test('the gateway answers a known and an unknown name alike when the shop is unreachable between two guesses', async () => {
-    await Promise.all([guess(speak(real, 'wrong')), guess(speak('nobody', 'wrong'))])
+    await Promise.all([guess(toRequest(real, 'wrong')), guess(toRequest('nobody', 'wrong'))])
     find = async () => Promise.reject(new LinkError('unreachable', 'away'))
     await expectAlike(
-      () => speak(real, fresh()),
-      () => speak('nobody', fresh()),
+      () => toRequest(real, fresh()),
+      () => toRequest('nobody', fresh()),
     )
     await expectAlike(
-      () => speak(real, 'wrong'),
-      () => speak('nobody', 'wrong'),
+      () => toRequest(real, 'wrong'),
+      () => toRequest('nobody', 'wrong'),
     )
   })
 })

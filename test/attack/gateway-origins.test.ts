@@ -1,21 +1,21 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { loginLine, openEngine, type Stand, until } from '../harness/engine.ts'
+import { loginLine, openEngine, type TestGateway, until } from '../harness/engine.ts'
 import { converse, summarizeResponses, untilProcessed } from '../harness/raw-case.ts'
 import { RawClient, readAnswers } from '../harness/raw-client.ts'
 import { type RecordingOrigin, startRecordingOrigin, summarizeRequest } from '../harness/recording-origin.ts'
 import { socksTo } from '../harness/socks-client.ts'
 import { startStopwatch } from '../harness/stopwatch.ts'
 
-let stand: Stand
+let gateway: TestGateway
 let origin: RecordingOrigin
 beforeAll(() => {
-  stand = openEngine()
+  gateway = openEngine()
   origin = startRecordingOrigin()
 })
 beforeEach(() => origin.reset())
 afterAll(async () => {
   origin.stop()
-  expect(await stand.stop()).toMatchObject({ open: 0, connections: 0, tunnels: 0 })
+  expect(await gateway.stop()).toMatchObject({ open: 0, connections: 0, tunnels: 0 })
 })
 
 const get = (path: string, ...fields: string[]): string =>
@@ -83,7 +83,7 @@ const answers: readonly OriginCase[] = [
   ['lines that end in LF', 'HTTP/1.1 200 OK\nContent-Length: 5\n\nhello', ['200'], 'hello'],
 ]
 
-async function say(answer: string, write: (text: string) => void, isSlow: boolean): Promise<void> {
+async function sendAnswer(answer: string, write: (text: string) => void, isSlow: boolean): Promise<void> {
   const slowly = isSlow ? answer.slice(0, 4000) : ''
   for (const character of slowly) {
     write(character)
@@ -99,15 +99,15 @@ describe('answers of an origin', () => {
       for (const isSlow of [false, true]) {
         origin.play({
           onRequest(__, write, socket) {
-            void say(answer, write, isSlow).then(() => socket.shutdown())
+            void sendAnswer(answer, write, isSlow).then(() => socket.shutdown())
           },
         })
-        const client = await RawClient.open(stand.port)
+        const client = await RawClient.open(gateway.port)
         client.send(get('/a'))
-        await client.hear((text) => Bun.deepEquals(summarizeResponses(text), statuses))
-        const { answers: heard } = readAnswers(client.text)
+        await client.readUntil((text) => Bun.deepEquals(summarizeResponses(text), statuses))
+        const { answers: received } = readAnswers(client.text)
         expect({ isSlow, statuses: summarizeResponses(client.text) }).toEqual({ isSlow, statuses: [...statuses] })
-        if (body !== null) expect(heard.at(-1)?.body).toBe(body)
+        if (body !== null) expect(received.at(-1)?.body).toBe(body)
         expect(client.text).not.toContain('fake')
         if (statuses[0] !== failed && statuses.at(-1) !== failed) expect(client.text).not.toMatch(/X-Turnpike|Proxy-/)
         client.reset()
@@ -122,9 +122,9 @@ describe('answers of an origin', () => {
         socket.shutdown()
       },
     })
-    const client = await RawClient.open(stand.port)
+    const client = await RawClient.open(gateway.port)
     client.send(get('/a'))
-    const { hasEnded } = await client.hearEnd()
+    const { hasEnded } = await client.readToEnd()
     expect({ hasEnded, isWhole: readAnswers(client.text).answers.length }).toEqual({ hasEnded: true, isWhole: 0 })
     client.reset()
   })
@@ -133,9 +133,9 @@ describe('answers of an origin', () => {
     'the gateway cuts an origin answer with the bad chunk %p off and does not repair it',
     async (chunk) => {
       origin.play({ onRequest: (_, write) => write(`${ok}Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n${chunk}`) })
-      const client = await RawClient.open(stand.port)
+      const client = await RawClient.open(gateway.port)
       client.send(get('/a'))
-      const { hasEnded } = await client.hearEnd()
+      const { hasEnded } = await client.readToEnd()
       expect(hasEnded).toBe(true)
       expect(client.text).not.toContain('\r\n0\r\n\r\n')
       expect(client.text.match(/HTTP\/1\.1/g)).toHaveLength(1)
@@ -150,9 +150,9 @@ describe('answers of an origin', () => {
         socket.shutdown()
       },
     })
-    const client = await RawClient.open(stand.port)
+    const client = await RawClient.open(gateway.port)
     client.send(get('/a'))
-    const { hasEnded } = await client.hearEnd()
+    const { hasEnded } = await client.readToEnd()
     expect({ hasEnded, text: client.text.slice(-9) }).toEqual({ hasEnded: true, text: '\r\n\r\nhello' })
     client.reset()
   })
@@ -161,21 +161,21 @@ describe('answers of an origin', () => {
     origin.play({
       onRequest: ({ path }, write) => write(`${ok}Content-Length: 5\r\n\r\n${path === '/head' ? '' : 'hello'}`),
     })
-    const client = await RawClient.open(stand.port)
+    const client = await RawClient.open(gateway.port)
     client.send(get('/head').replace('GET', 'HEAD') + get('/next'))
-    await client.hear((text) => text.endsWith('hello'))
+    await client.readUntil((text) => text.endsWith('hello'))
     expect(client.text.match(/^HTTP\/1\.1 200 OK/gm)).toHaveLength(2)
     client.reset()
   })
 
   test('the gateway answers 502 origin_failed when the origin resets after the request', async () => {
     origin.play({ onRequest: (_, __, socket) => socket.terminate() })
-    expect(await converse(stand.port, get('/a'), [failed], false)).toEqual([failed])
+    expect(await converse(gateway.port, get('/a'), [failed], false)).toEqual([failed])
   })
 
   test('the gateway answers 502 when the origin resets at once', async () => {
     origin.play({ onOpen: (_, socket) => socket.terminate() })
-    const statuses = await converse(stand.port, get('/a'), [failed], false)
+    const statuses = await converse(gateway.port, get('/a'), [failed], false)
     expect(statuses[0]).toMatch(/^502 (?:origin_failed|unreachable|connect_refused)$/)
   })
 })
@@ -186,11 +186,11 @@ describe('early answers of an origin', () => {
 
   test('the gateway closes after an early answer of the origin and does not parse later bytes as a request', async () => {
     origin.play({ onBytes: (_, write) => write('HTTP/1.1 413 Too large\r\nContent-Length: 0\r\n\r\n') })
-    const client = await RawClient.open(stand.port)
+    const client = await RawClient.open(gateway.port)
     client.send(post('Content-Length: 100000'))
-    await client.hear((text) => text.includes('413'))
+    await client.readUntil((text) => text.includes('413'))
     client.send(get('/hidden'))
-    const { hasEnded } = await client.hearEnd()
+    const { hasEnded } = await client.readToEnd()
     expect({ hasEnded, statuses: summarizeResponses(client.text) }).toEqual({ hasEnded: true, statuses: ['413'] })
     expect(origin.records).toHaveLength(1)
     client.reset()
@@ -198,11 +198,11 @@ describe('early answers of an origin', () => {
 
   test('the gateway cuts an early answer off, without a second one, when the rest of the request is malformed', async () => {
     origin.play({ onBytes: (_, write) => write(`${ok}Content-Length: 1000\r\n\r\nhello`) })
-    const client = await RawClient.open(stand.port)
+    const client = await RawClient.open(gateway.port)
     client.send(post('Transfer-Encoding: chunked'))
-    await client.hear((text) => text.endsWith('hello'))
+    await client.readUntil((text) => text.endsWith('hello'))
     client.send('zz\r\n')
-    expect(await client.hearEnd()).toMatchObject({ hasEnded: true })
+    expect(await client.readToEnd()).toMatchObject({ hasEnded: true })
     expect(client.text.match(/HTTP\/1\.1/g)).toHaveLength(1)
     client.reset()
   })
@@ -215,15 +215,15 @@ describe('early answers of an origin', () => {
         write(`${ok}Content-Length: 10\r\n\r\nhello`)
       },
     })
-    const client = await RawClient.open(stand.port)
+    const client = await RawClient.open(gateway.port)
     client.send(post('Content-Length: 5'))
     await until(() => origin.records.length === 1)
     client.send('hello')
-    await client.hear((text) => text.endsWith('hello'))
+    await client.readUntil((text) => text.endsWith('hello'))
     client.send('x'.repeat(1_000_000))
-    await untilProcessed(stand.port)
+    await untilProcessed(gateway.port)
     answer('world')
-    await client.hear((text) => text.includes('helloworld'))
+    await client.readUntil((text) => text.includes('helloworld'))
     expect(client.text).toContain('helloworld')
     client.reset()
   })
@@ -232,7 +232,7 @@ describe('early answers of an origin', () => {
 describe('half-closing clients', () => {
   test.each(['GET', 'POST'])('a client that half-closes behind a whole %s gets its answer', async (method) => {
     for (const connection of ['close', 'keep-alive']) {
-      const client = await RawClient.open(stand.port)
+      const client = await RawClient.open(gateway.port)
       const body = method === 'POST' ? 'Content-Length: 5\r\n\r\n' : '\r\n'
       client.send(
         `${method} http://${origin.authority}/a HTTP/1.1\r\nHost: a\r\n${loginLine('anna')}Connection: ${connection}\r\n${body}`,
@@ -242,7 +242,7 @@ describe('half-closing clients', () => {
         client.send('hello')
       }
       client.finish()
-      await client.hearEnd()
+      await client.readToEnd()
       expect({ connection, statuses: summarizeResponses(client.text) }).toEqual({ connection, statuses: ['200'] })
       client.reset()
       origin.reset()
@@ -251,15 +251,15 @@ describe('half-closing clients', () => {
 
   test('the gateway closes a client that half-closes within a body, together with its origin connection', async () => {
     for (const isDialling of [true, false]) {
-      const client = await RawClient.open(stand.port)
+      const client = await RawClient.open(gateway.port)
       const head = `POST http://${origin.authority}/a HTTP/1.1\r\nHost: a\r\n${loginLine('anna')}Content-Length: 5\r\n\r\n`
       client.send(head)
       if (!isDialling) await until(() => origin.records.length > 0)
       client.send('he')
       client.finish()
-      expect(await client.hearEnd()).toMatchObject({ hasEnded: true })
+      expect(await client.readToEnd()).toMatchObject({ hasEnded: true })
       client.reset()
-      await until(() => stand.engine.status.tunnels === 0)
+      await until(() => gateway.engine.status.tunnels === 0)
       for (const record of origin.records) expect(summarizeRequest(record)).toStartWith('unfinished')
       origin.reset()
     }
@@ -267,13 +267,13 @@ describe('half-closing clients', () => {
 
   test('a half-closed tunnel delivers its bytes to the origin and ends in order', async () => {
     origin.play({ onBytes: () => {} })
-    const client = await RawClient.open(stand.port)
+    const client = await RawClient.open(gateway.port)
     client.send(connectLine())
-    await client.hear((text) => text.endsWith('\r\n\r\n'))
+    await client.readUntil((text) => text.endsWith('\r\n\r\n'))
     client.send('question')
     client.finish()
     await until(() => origin.records[0]?.hasEnded === true)
-    expect(await client.hearEnd()).toMatchObject({ hasEnded: true })
+    expect(await client.readToEnd()).toMatchObject({ hasEnded: true })
     expect(origin.records[0]?.text).toBe('question')
     client.reset()
   })
@@ -285,9 +285,9 @@ describe('protocol upgrades', () => {
 
   test('an upgrade that the origin grants becomes a tunnel', async () => {
     origin.play({ onRequest: (_, write) => write(`${switching}from-origin`) })
-    const client = await RawClient.open(stand.port)
+    const client = await RawClient.open(gateway.port)
     client.send(`${get('/a', ...upgrade)}early`)
-    await client.hear((text) => text.endsWith('from-origin'))
+    await client.readUntil((text) => text.endsWith('from-origin'))
     client.send('later')
     await until(() => origin.records[0]?.text.endsWith('earlylater') === true)
     expect(summarizeResponses(client.text)).toEqual(['101', 'bytes from-origin'])
@@ -296,12 +296,12 @@ describe('protocol upgrades', () => {
 
   test('the gateway forwards a request behind an upgrade that the origin ignores', async () => {
     const statuses = ['200', '200']
-    expect(await converse(stand.port, get('/a', ...upgrade) + get('/b'), statuses, false)).toEqual(statuses)
+    expect(await converse(gateway.port, get('/a', ...upgrade) + get('/b'), statuses, false)).toEqual(statuses)
     expect(origin.records.map(summarizeRequest)).toEqual(['GET /a', 'GET /b'])
   })
 
   test('the gateway forwards an upgrade with a body without its Upgrade header', async () => {
-    await converse(stand.port, `${get('/a', ...upgrade, 'Content-Length: 2')}hi`, ['200'], false)
+    await converse(gateway.port, `${get('/a', ...upgrade, 'Content-Length: 2')}hi`, ['200'], false)
     expect(origin.records[0]?.text).not.toMatch(/upgrade/i)
   })
 })
@@ -314,18 +314,20 @@ describe('Expect: 100-continue', () => {
         write(isHead ? 'HTTP/1.1 100 Continue\r\n\r\n' : `${ok}Content-Length: 0\r\n\r\n`)
       },
     })
-    const client = await RawClient.open(stand.port)
+    const client = await RawClient.open(gateway.port)
     client.send(get('/a', 'Expect: 100-continue', 'Content-Length: 5'))
-    await client.hear((text) => text.includes('100'))
+    await client.readUntil((text) => text.includes('100'))
     client.send('hello')
-    await client.hear((text) => text.includes('200'))
+    await client.readUntil((text) => text.includes('200'))
     expect(summarizeResponses(client.text)).toEqual(['100', '200'])
     client.reset()
   })
 
   test('the gateway answers 407 to Expect: 100-continue without credentials and does not wait for the body', async () => {
     const sent = 'POST http://a.example/ HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n'
-    expect(await converse(stand.port, sent, ['407 credentials_required'], false)).toEqual(['407 credentials_required'])
+    expect(await converse(gateway.port, sent, ['407 credentials_required'], false)).toEqual([
+      '407 credentials_required',
+    ])
   })
 })
 
@@ -349,12 +351,12 @@ describe('resets', () => {
     origin.play({ onRequest: () => {} })
     // At once, after the gateway has accepted the connection, and after it has processed all bytes.
     for (const extraConnections of [0, 1, 3]) {
-      const client = await RawClient.open(stand.port)
+      const client = await RawClient.open(gateway.port)
       client.send(sent())
-      await untilProcessed(stand.port, extraConnections)
+      await untilProcessed(gateway.port, extraConnections)
       client.reset()
     }
-    await until(() => stand.engine.status.open === 0 && stand.engine.status.tunnels === 0)
+    await until(() => gateway.engine.status.open === 0 && gateway.engine.status.tunnels === 0)
     await until(() => origin.records.every((record) => record.isClosed))
   })
 
@@ -363,22 +365,22 @@ describe('resets', () => {
       origin.play({ onBytes: (_, __, socket) => socket.terminate() })
       const isSocks = who === 'dora'
       const client = isSocks
-        ? (await socksTo(stand.port, who, '127.0.0.1', origin.port)).client
-        : await RawClient.open(stand.port)
+        ? (await socksTo(gateway.port, who, '127.0.0.1', origin.port)).client
+        : await RawClient.open(gateway.port)
       if (!isSocks) {
         client.send(connectLine())
-        await client.hear((text) => text.endsWith('\r\n\r\n'))
+        await client.readUntil((text) => text.endsWith('\r\n\r\n'))
       }
       client.send('x')
-      expect(await client.hearEnd()).toMatchObject({ hasEnded: true })
+      expect(await client.readToEnd()).toMatchObject({ hasEnded: true })
       client.reset()
     }
-    await until(() => stand.engine.status.tunnels === 0)
+    await until(() => gateway.engine.status.tunnels === 0)
   })
 })
 
 test('the first bytes of an origin that sends first arrive within 150 ms, without a delayed acknowledgement', async () => {
-  const speaker = Bun.listen({
+  const server = Bun.listen({
     hostname: '127.0.0.1',
     port: 0,
     socket: { open: (socket) => void socket.end('welcome'), data() {} },
@@ -386,13 +388,13 @@ test('the first bytes of an origin that sends first arrive within 150 ms, withou
   const tookMs: number[] = []
   // A delayed acknowledgement takes 200 ms each time; a pause of this process does not happen five times in a row.
   while (tookMs.length < 5 && !tookMs.some((ms) => ms < 150)) {
-    const client = await RawClient.open(stand.port)
+    const client = await RawClient.open(gateway.port)
     const stopwatch = startStopwatch()
-    client.send(`CONNECT 127.0.0.1:${speaker.port} HTTP/1.1\r\n${loginLine('anna')}\r\n`)
-    await client.hear((text) => text.endsWith('welcome'))
+    client.send(`CONNECT 127.0.0.1:${server.port} HTTP/1.1\r\n${loginLine('anna')}\r\n`)
+    await client.readUntil((text) => text.endsWith('welcome'))
     tookMs.push(stopwatch.elapsedMs())
     client.reset()
   }
-  speaker.stop(true)
+  server.stop(true)
   expect(Math.min(...tookMs)).toBeLessThan(150)
 })

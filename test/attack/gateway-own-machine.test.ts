@@ -3,7 +3,7 @@ import { readConfig } from '../../src/app/settings/config.ts'
 import { policyOf } from '../../src/app/settings/gateway.ts'
 import { readPrefix } from '../../src/core/address.ts'
 import { run } from '../harness/apt.ts'
-import { loginLine, openEngine, proxyOf, type Stand } from '../harness/engine.ts'
+import { loginLine, openEngine, proxyOf, type TestGateway } from '../harness/engine.ts'
 import { type NamespaceWorker, startNamespaceWorker } from '../harness/namespace.ts'
 import { batch } from '../harness/netns.ts'
 import { findNetnsSupport } from '../harness/netns-support.ts'
@@ -31,8 +31,8 @@ async function lookup(name: string, version: 4 | 6) {
 
 let network: OwnNetwork
 let origin: NamespaceWorker
-let stand: Stand
-let sandbox: Stand
+let gateway: TestGateway
+let sandbox: TestGateway
 /** A service that only the machine itself may reach. */
 let internal: Bun.Server<undefined>
 
@@ -76,7 +76,7 @@ async function ask(port: number, who: string, authority: string): Promise<string
   client.send(
     `GET http://${authority}/who HTTP/1.1\r\nHost: ${authority}\r\n${loginLine(who)}Connection: close\r\n\r\n`,
   )
-  await client.hearEnd()
+  await client.readToEnd()
   const error = /X-Turnpike-Error: (\S+)/i.exec(client.text)?.[1]
   return `${client.text.slice(9, 12)} ${error ?? client.text.split('\r\n\r\n')[1]}`
 }
@@ -88,15 +88,15 @@ describe('a gateway whose sold blocks are local routes', () => {
     origin = startNamespaceWorker(elsewhere)
     await origin.ask('serve', { ports: [originPort] })
     internal = Bun.serve({ hostname: '::', port: 0, fetch: () => new Response('internal') })
-    stand = openEngine({ mode: 'production', lookup })
+    gateway = openEngine({ mode: 'production', lookup })
     const proxies = Object.entries(customers).map(([name, leave_from], at) => proxyOf(20 + at, name, { leave_from }))
-    stand.change({ proxies })
+    gateway.change({ proxies })
     sandbox = openEngine({ lookup })
   })
 
   afterAll(async () => {
     if (!isPossible) return
-    await stand.stop()
+    await gateway.stop()
     await sandbox.stop()
     await internal.stop(true)
     await origin.end()
@@ -115,21 +115,21 @@ describe('a gateway whose sold blocks are local routes', () => {
     ['an address that a policy rule finds in another routing table', 'viktor', '45.12.8.1'],
     ['an IPv6 address that a policy rule finds in another routing table', 'vera', '[2a0c:cccc::1]'],
   ])('the gateway answers 403 destination_is_ours to a request for %s', async (_, who, host) => {
-    expect(await ask(stand.port, who, `${host}:${internal.port}`)).toStartWith('403 destination_is_ours')
+    expect(await ask(gateway.port, who, `${host}:${internal.port}`)).toStartWith('403 destination_is_ours')
   })
 
   test('the gateway answers 403 destination_is_ours for a local route that was just added', async () => {
     network.ip('route', 'add', 'local', '45.12.9.1/32', 'dev', 'lo')
-    expect(await ask(stand.port, 'viktor', `45.12.9.1:${internal.port}`)).toStartWith('403 destination_is_ours')
+    expect(await ask(gateway.port, 'viktor', `45.12.9.1:${internal.port}`)).toStartWith('403 destination_is_ours')
   })
 
   test("the gateway binds a customer's connection to the customer's address of a local route", async () => {
-    expect(await ask(stand.port, 'viktor', `45.12.0.2:${originPort}`)).toBe('200 45.12.7.9')
-    expect(await ask(stand.port, 'vera', `[2a0c:aaaa::2]:${originPort}`)).toBe('200 2a0c:bbbb::9')
+    expect(await ask(gateway.port, 'viktor', `45.12.0.2:${originPort}`)).toBe('200 45.12.7.9')
+    expect(await ask(gateway.port, 'vera', `[2a0c:aaaa::2]:${originPort}`)).toBe('200 2a0c:bbbb::9')
   })
 
   test('the gateway dials the foreign address of a name that resolves to an own and a foreign address', async () => {
-    expect(await ask(stand.port, 'viktor', `mixed.example:${originPort}`)).toBe('200 45.12.7.9')
+    expect(await ask(gateway.port, 'viktor', `mixed.example:${originPort}`)).toBe('200 45.12.7.9')
   })
 
   test('the gateway answers 403 destination_is_ours for a remote address that the shop lists', async () => {

@@ -29,13 +29,13 @@ test('LinuxEngine restarts a dead reactor: its connections close, its counts sta
   const metered = await openTunnel('http', at, login('pavel-pool-residential'), echo.spot)
   await metered.echo('01234')
   const counted = { proxies: 0, subusers: 0 }
-  const look = (): boolean => {
+  const readCounts = (): boolean => {
     const { proxies, subusers } = engine.dataPath.takeChanged()
     for (const { received, sent } of proxies) counted.proxies = received + sent
     for (const { received, sent } of subusers) counted.subusers = received + sent
     return counted.proxies === 20 && counted.subusers === 10
   }
-  await until(look)
+  await until(readCounts)
   engine.thread.terminate()
   await first.closedAt
   await metered.closedAt
@@ -47,7 +47,7 @@ test('LinuxEngine restarts a dead reactor: its connections close, its counts sta
   again.close()
   meteredAgain.close()
   await until(() => {
-    look()
+    readCounts()
     return counted.proxies === 26 && counted.subusers === 18
   })
   await engine.stop(0)
@@ -78,7 +78,7 @@ test('LinuxEngine applies ports opened and closed while its reactor is dead to t
   await until(() => deaths.length === 1)
   const client = await RawClient.open(second)
   client.send('\x05\x01\x00')
-  await client.hear((text) => text.length === 2)
+  await client.readUntil((text) => text.length === 2)
   expect(client.text).toBe('\x05\x00')
   client.reset()
   const isClosed = await RawClient.open(first).then(

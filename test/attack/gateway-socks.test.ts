@@ -1,38 +1,38 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { openEngine, type Stand } from '../harness/engine.ts'
+import { openEngine, type TestGateway } from '../harness/engine.ts'
 import { freePort } from '../harness/gateway.ts'
 import { RawClient } from '../harness/raw-client.ts'
 import { type RecordingOrigin, startRecordingOrigin, summarizeRequest } from '../harness/recording-origin.ts'
 import { greet, socksLogin, socksRequest, socksTo } from '../harness/socks-client.ts'
 import { until } from '../harness/until.ts'
 
-let stand: Stand
+let gateway: TestGateway
 let origin: RecordingOrigin
 let listedPort: number
 let unlistedPort: number
-let strict: Stand
+let strict: TestGateway
 /** No time limit ends a handshake here. The delay of a refusal is tested with a hand clock in `admission.test.ts`. */
 const limits = { handshakeMs: 3_600_000, betweenRequestsMs: 3_600_000, refusalDelayMs: 10 }
 beforeAll(() => {
   listedPort = freePort()
   unlistedPort = freePort()
-  const open = (port: number, source: string): Stand =>
+  const open = (port: number, source: string): TestGateway =>
     openEngine({
       limits,
       subuser: { whitelist: [source], ports: [{ port, login: 'pavel-pool-residential' }] },
     })
-  stand = open(listedPort, '127.0.0.1')
+  gateway = open(listedPort, '127.0.0.1')
   strict = open(unlistedPort, '10.0.0.0/8')
   origin = startRecordingOrigin()
 })
 afterAll(async () => {
   origin.stop()
   await strict.stop()
-  expect(await stand.stop()).toMatchObject({ open: 0, connections: 0, tunnels: 0 })
+  expect(await gateway.stop()).toMatchObject({ open: 0, connections: 0, tunnels: 0 })
 })
 
 const hello = '\x05\x01\x02'
-const letIn = '05020100'
+const loginAccepted = '05020100'
 const reply = (code: number): string => `050${code}0001000000000000`
 const here = (): string => String.fromCharCode(origin.port >> 8, origin.port & 255)
 const request = (rest: string): string => `${hello}${socksLogin('dora')}${rest}`
@@ -82,60 +82,60 @@ const logins: readonly SocksCase[] = [
 ]
 
 const requests: readonly SocksCase[] = [
-  ['version 4', () => request('\x04\x01\0\x01\x7f\0\0\x01\0\x50'), `${letIn}${reply(1)}`],
-  ['BIND', () => request('\x05\x02\0\x01\x7f\0\0\x01\0\x50'), `${letIn}${reply(7)}`],
-  ['UDP ASSOCIATE', () => request('\x05\x03\0\x01\0\0\0\0\0\0'), `${letIn}${reply(7)}`],
-  ['command 0', () => request('\x05\0\0\x01\x7f\0\0\x01\0\x50'), `${letIn}${reply(7)}`],
-  ['command 255', () => request('\x05\xff\0\x01'), `${letIn}${reply(7)}`],
-  ['a reserved byte that is set', () => request('\x05\x01\x01\x01\x7f\0\0\x01\0\x50'), `${letIn}${reply(1)}`],
-  ['address type 0', () => request('\x05\x01\0\0'), `${letIn}${reply(8)}`],
-  ['address type 2', () => request('\x05\x01\0\x02'), `${letIn}${reply(8)}`],
-  ['address type 5', () => request('\x05\x01\0\x05'), `${letIn}${reply(8)}`],
-  ['a name of no letters', () => request('\x05\x01\0\x03\0\0\x50'), `${letIn}${reply(1)}`],
-  ['port 0', () => request('\x05\x01\0\x01\x7f\0\0\x01\0\0'), `${letIn}${reply(1)}`],
-  ['port 0 of a name', () => named('localhost', '\0\0'), `${letIn}${reply(1)}`],
-  ['a name of 255', () => named('a'.repeat(255)), `${letIn}${reply(1)}`],
-  ['a name with a port', () => named('localhost:80'), `${letIn}${reply(1)}`],
-  ['a name with a slash', () => named('localhost/'), `${letIn}${reply(1)}`],
-  ['a name with a line end', () => named('local\r\nhost'), `${letIn}${reply(1)}`],
-  ['a name with a user', () => named('a@localhost'), `${letIn}${reply(1)}`],
-  ['a port that is closed', () => named('127.0.0.1', '\xff\xfe'), `${letIn}${reply(5)}`],
-  ['a port that is not open to customers', () => named('127.0.0.1', '\0\x16'), `${letIn}${reply(2)}`],
+  ['version 4', () => request('\x04\x01\0\x01\x7f\0\0\x01\0\x50'), `${loginAccepted}${reply(1)}`],
+  ['BIND', () => request('\x05\x02\0\x01\x7f\0\0\x01\0\x50'), `${loginAccepted}${reply(7)}`],
+  ['UDP ASSOCIATE', () => request('\x05\x03\0\x01\0\0\0\0\0\0'), `${loginAccepted}${reply(7)}`],
+  ['command 0', () => request('\x05\0\0\x01\x7f\0\0\x01\0\x50'), `${loginAccepted}${reply(7)}`],
+  ['command 255', () => request('\x05\xff\0\x01'), `${loginAccepted}${reply(7)}`],
+  ['a reserved byte that is set', () => request('\x05\x01\x01\x01\x7f\0\0\x01\0\x50'), `${loginAccepted}${reply(1)}`],
+  ['address type 0', () => request('\x05\x01\0\0'), `${loginAccepted}${reply(8)}`],
+  ['address type 2', () => request('\x05\x01\0\x02'), `${loginAccepted}${reply(8)}`],
+  ['address type 5', () => request('\x05\x01\0\x05'), `${loginAccepted}${reply(8)}`],
+  ['a name of no letters', () => request('\x05\x01\0\x03\0\0\x50'), `${loginAccepted}${reply(1)}`],
+  ['port 0', () => request('\x05\x01\0\x01\x7f\0\0\x01\0\0'), `${loginAccepted}${reply(1)}`],
+  ['port 0 of a name', () => named('localhost', '\0\0'), `${loginAccepted}${reply(1)}`],
+  ['a name of 255', () => named('a'.repeat(255)), `${loginAccepted}${reply(1)}`],
+  ['a name with a port', () => named('localhost:80'), `${loginAccepted}${reply(1)}`],
+  ['a name with a slash', () => named('localhost/'), `${loginAccepted}${reply(1)}`],
+  ['a name with a line end', () => named('local\r\nhost'), `${loginAccepted}${reply(1)}`],
+  ['a name with a user', () => named('a@localhost'), `${loginAccepted}${reply(1)}`],
+  ['a port that is closed', () => named('127.0.0.1', '\xff\xfe'), `${loginAccepted}${reply(5)}`],
+  ['a port that is not open to customers', () => named('127.0.0.1', '\0\x16'), `${loginAccepted}${reply(2)}`],
   [
     'the proxy of another protocol',
     () => `${hello}${socksLogin('anna')}${socksRequest('127.0.0.1', origin.port)}`,
-    `${letIn}${reply(2)}`,
+    `${loginAccepted}${reply(2)}`,
   ],
   [
     'a proxy that is blocked',
     () => `${hello}${socksLogin('gleb')}${socksRequest('127.0.0.1', origin.port)}`,
-    `${letIn}${reply(2)}`,
+    `${loginAccepted}${reply(2)}`,
   ],
   [
     'a login without a pool that exists',
     () => `${hello}${socksLogin('pavel-pool-moon')}${socksRequest('127.0.0.1', origin.port)}`,
-    `${letIn}${reply(4)}`,
+    `${loginAccepted}${reply(4)}`,
   ],
   [
     'a country without an exit',
     () => `${hello}${socksLogin('pavel-pool-residential-country-de')}${socksRequest('127.0.0.1', origin.port)}`,
-    `${letIn}${reply(4)}`,
+    `${loginAccepted}${reply(4)}`,
   ],
 ]
 
 /** Sends the bytes whole and byte by byte, in parallel. */
-async function checkCase(sent: string, received: string, port = stand.port): Promise<void> {
-  const hear = async (isSlow: boolean) => {
+async function checkCase(sent: string, received: string, port = gateway.port): Promise<void> {
+  const exchange = async (isSlow: boolean) => {
     const client = await RawClient.open(port)
     if (isSlow) await client.sendSlowly(sent)
     else client.send(sent)
-    const { hasEnded } = await client.hearEnd()
-    const heard = client.text.startsWith('HTTP/1.1 ') ? client.text.slice(9, 12) : client.bytes.toString('hex')
+    const { hasEnded } = await client.readToEnd()
+    const answer = client.text.startsWith('HTTP/1.1 ') ? client.text.slice(9, 12) : client.bytes.toString('hex')
     client.reset()
-    return { heard, hasEnded }
+    return { answer, hasEnded }
   }
-  const [whole, slow] = await Promise.all([hear(false), hear(true)])
-  expect(whole).toEqual({ heard: received, hasEnded: true })
+  const [whole, slow] = await Promise.all([exchange(false), exchange(true)])
+  expect(whole).toEqual({ answer: received, hasEnded: true })
   expect(slow).toEqual(whole)
 }
 
@@ -166,12 +166,12 @@ describe('SOCKS5 connections', () => {
     'the gateway serves a SOCKS5 handshake, request and early data sent at once (byte by byte: %p)',
     async (isSlow) => {
       origin.reset()
-      const client = await RawClient.open(stand.port)
+      const client = await RawClient.open(gateway.port)
       const sent = `${hello}${socksLogin('dora')}${socksRequest('127.0.0.1', origin.port)}${early}`
       if (isSlow) await client.sendSlowly(sent)
       else client.send(sent)
-      await client.hear((text) => text.endsWith('ok'))
-      expect(client.bytes.subarray(0, 14).toString('hex')).toBe(`${letIn}${reply(0)}`)
+      await client.readUntil((text) => text.endsWith('ok'))
+      expect(client.bytes.subarray(0, 14).toString('hex')).toBe(`${loginAccepted}${reply(0)}`)
       expect(origin.records.map(summarizeRequest)).toEqual(['GET /early'])
       client.reset()
     },
@@ -181,25 +181,25 @@ describe('SOCKS5 connections', () => {
     origin.reset()
     let arrived = 0
     origin.play({ onBytes: (bytes) => void (arrived += bytes.length) })
-    const client = await greet(stand.port, 'dora')
+    const client = await greet(gateway.port, 'dora')
     client.send(
       Buffer.concat([Buffer.from(socksRequest('127.0.0.1', origin.port), 'latin1'), Buffer.alloc(200_000, 97)]),
     )
-    await client.hear((text) => text.length >= 14)
+    await client.readUntil((text) => text.length >= 14)
     client.send(Buffer.alloc(3_000_000, 97))
     client.finish()
-    await client.hearEnd()
+    await client.readToEnd()
     expect({ code: client.bytes[5], arrived }).toEqual({ code: 0, arrived: 3_200_000 })
     client.reset()
   })
 
   test('the gateway relays or refuses 5 MB of early data over SOCKS5, and never parses it as HTTP', async () => {
     origin.reset()
-    const client = await greet(stand.port, 'dora')
+    const client = await greet(gateway.port, 'dora')
     client.send(
       Buffer.concat([Buffer.from(socksRequest('127.0.0.1', origin.port), 'latin1'), Buffer.alloc(5_000_000, 97)]),
     )
-    await client.hear((text) => text.length >= 14)
+    await client.readUntil((text) => text.length >= 14)
     expect([0, 1]).toContain(client.bytes[5] ?? -1)
     expect(client.text.slice(4)).not.toContain('HTTP')
     client.reset()
@@ -207,13 +207,13 @@ describe('SOCKS5 connections', () => {
 
   test('the gateway relays a second SOCKS5 request on an open connection to the origin as data', async () => {
     // A connection of the previous test may still be dialling.
-    await until(() => stand.engine.status.open + stand.engine.status.dialling + origin.open === 0)
+    await until(() => gateway.engine.status.open + gateway.engine.status.dialling + origin.open === 0)
     origin.reset()
     origin.play({ onBytes: () => {} })
-    const { client, code } = await socksTo(stand.port, 'dora', '127.0.0.1', origin.port)
+    const { client, code } = await socksTo(gateway.port, 'dora', '127.0.0.1', origin.port)
     client.send(socksRequest('127.0.0.1', 25))
     client.finish()
-    await client.hearEnd()
+    await client.readToEnd()
     await until(() => origin.open === 0)
     // An origin records a connection with its first bytes, so one of the previous test may appear late.
     const seen = origin.records.map(({ text }) => text).filter((text) => !text.startsWith('a'))
@@ -229,10 +229,10 @@ describe('SOCKS5 connections', () => {
       `${hello}${socksLogin('dora')}`,
       `${hello}${socksLogin('dora')}\x05\x01`,
     ]) {
-      const client = await RawClient.open(stand.port)
+      const client = await RawClient.open(gateway.port)
       client.send(sent)
       client.finish()
-      expect(await client.hearEnd()).toMatchObject({ hasEnded: true })
+      expect(await client.readToEnd()).toMatchObject({ hasEnded: true })
       client.reset()
     }
   })
@@ -242,7 +242,7 @@ describe('customer ports', () => {
   test('a customer port accepts a SOCKS5 client from a listed address without credentials', async () => {
     const client = await RawClient.open(listedPort)
     client.send(`\x05\x01\0${socksRequest('127.0.0.1', origin.port)}`)
-    await client.hear((text) => text.length >= 12)
+    await client.readUntil((text) => text.length >= 12)
     expect(client.bytes.toString('hex')).toBe(`0500${reply(0)}`)
     client.reset()
   })

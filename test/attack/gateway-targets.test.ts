@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { openEngine, type Stand } from '../harness/engine.ts'
+import { openEngine, type TestGateway } from '../harness/engine.ts'
 import { fillIn, type RawCase, type RawCaseServers, rawCases } from '../harness/raw-case.ts'
 import { RawClient } from '../harness/raw-client.ts'
 import { startRecordingOrigin } from '../harness/recording-origin.ts'
@@ -145,14 +145,14 @@ const resolved: readonly RawCase[] = [
 ]
 
 let servers: RawCaseServers
-let sandbox: Stand
+let sandbox: TestGateway
 beforeAll(() => {
-  servers = { stand: openEngine({ mode: 'production', lookup }), origin: startRecordingOrigin() }
+  servers = { gateway: openEngine({ mode: 'production', lookup }), origin: startRecordingOrigin() }
   sandbox = openEngine()
 })
 afterAll(async () => {
   servers.origin.stop()
-  expect(await servers.stand.stop()).toMatchObject({ open: 0, connections: 0, tunnels: 0 })
+  expect(await servers.gateway.stop()).toMatchObject({ open: 0, connections: 0, tunnels: 0 })
   await sandbox.stop()
 })
 
@@ -205,11 +205,11 @@ describe('SOCKS5 destinations in production', () => {
     async (_, who, where, code) => {
       const port = String.fromCharCode(servers.origin.port >> 8, servers.origin.port & 255)
       for (const isSlow of [false, true]) {
-        const client = await greet(servers.stand.port, who)
+        const client = await greet(servers.gateway.port, who)
         const request = `\x05\x01\0${where}${port}`
         if (isSlow) await client.sendSlowly(request)
         else client.send(request)
-        await client.hearEnd()
+        await client.readToEnd()
         expect(client.bytes.toString('hex')).toBe(`05020100050${code}0001000000000000`)
         client.reset()
       }
@@ -218,7 +218,7 @@ describe('SOCKS5 destinations in production', () => {
   )
 
   test('the gateway refuses a SOCKS5 request for port 25 with reply 2', async () => {
-    expect((await socksTo(servers.stand.port, 'dora', '127.0.0.1', 25)).code).toBe(2)
+    expect((await socksTo(servers.gateway.port, 'dora', '127.0.0.1', 25)).code).toBe(2)
   })
 })
 
@@ -231,7 +231,7 @@ describe('destinations in a sandbox', () => {
     ]) {
       const client = await RawClient.open(sandbox.port)
       client.send(fillIn(connect(authority), servers.origin))
-      await client.hear((text) => text.endsWith('\r\n\r\n'))
+      await client.readUntil((text) => text.endsWith('\r\n\r\n'))
       expect(client.text).toStartWith('HTTP/1.1 200 ')
       client.reset()
     }
@@ -241,7 +241,7 @@ describe('destinations in a sandbox', () => {
     for (const host of ['0.0.0.0', '10.0.0.1', '169.254.169.254', '[::7f00:1]']) {
       const client = await RawClient.open(sandbox.port)
       client.send(fillIn(connect(`${host}:${servers.origin.port}`), servers.origin))
-      await client.hear((text) => text.includes('\r\n\r\n'))
+      await client.readUntil((text) => text.includes('\r\n\r\n'))
       expect(client.text).toMatch(/^HTTP\/1\.1 (?:403|502) /)
       client.reset()
     }

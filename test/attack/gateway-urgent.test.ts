@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { TCPSocketListener } from 'bun'
-import { loginLine, openEngine, type Stand } from '../harness/engine.ts'
+import { loginLine, openEngine, type TestGateway } from '../harness/engine.ts'
 import { SystemClient } from '../harness/system-client.ts'
 
-let stand: Stand
+let gateway: TestGateway
 let origin: TCPSocketListener<{ left: number }>
 beforeAll(() => {
-  stand = openEngine()
+  gateway = openEngine()
   // The first line is the number of bytes that follow; the origin answers when all have arrived.
   origin = Bun.listen<{ left: number }>({
     hostname: '127.0.0.1',
@@ -25,15 +25,15 @@ beforeAll(() => {
 })
 afterAll(async () => {
   origin.stop(true)
-  await stand.stop()
+  await gateway.stop()
 })
 
 async function tunnel(): Promise<SystemClient> {
-  const client = await SystemClient.open(stand.port)
+  const client = await SystemClient.open(gateway.port)
   const to = `127.0.0.1:${origin.port}`
   await client.send(Buffer.from(`CONNECT ${to} HTTP/1.1\r\nHost: ${to}\r\n${loginLine('anna')}\r\n`))
-  await client.listen(() => client.heard.includes('\r\n\r\n'))
-  expect(client.heard.toString()).toStartWith('HTTP/1.1 200')
+  await client.readUntil(() => client.received.includes('\r\n\r\n'))
+  expect(client.received.toString()).toStartWith('HTTP/1.1 200')
   return client
 }
 
@@ -48,8 +48,8 @@ async function sendAround(bytes: number): Promise<void> {
   if (bytes > 1000) await before
   client.sendUrgent(Buffer.from('!'))
   await client.send(half)
-  await client.listen(() => client.heard.includes('all there'))
-  expect(client.heard.toString()).toEndWith('all there')
+  await client.readUntil(() => client.received.includes('all there'))
+  expect(client.received.toString()).toEndWith('all there')
   client.reset()
 }
 

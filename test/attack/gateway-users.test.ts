@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { basicOf, loginLine, openEngine, type Stand, until } from '../harness/engine.ts'
+import { basicOf, loginLine, openEngine, type TestGateway, until } from '../harness/engine.ts'
 import { converse, type RawCase, type RawCaseServers, rawCases, untilProcessed } from '../harness/raw-case.ts'
 import { RawClient, readAnswers } from '../harness/raw-client.ts'
 import { startRecordingOrigin, summarizeRequest } from '../harness/recording-origin.ts'
@@ -7,16 +7,16 @@ import { socksLogin } from '../harness/socks-client.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 
 let servers: RawCaseServers
-let stand: Stand
+let gateway: TestGateway
 beforeAll(() => {
   // Shorter than shipped. The delay of a refusal is tested with a hand clock in `admission.test.ts`.
-  stand = openEngine({ limits: { refusalDelayMs: 10 } })
-  servers = { stand, origin: startRecordingOrigin() }
+  gateway = openEngine({ limits: { refusalDelayMs: 10 } })
+  servers = { gateway, origin: startRecordingOrigin() }
 })
 beforeEach(() => servers.origin.reset())
 afterAll(async () => {
   servers.origin.stop()
-  expect(await stand.stop()).toMatchObject({ open: 0, connections: 0, tunnels: 0 })
+  expect(await gateway.stop()).toMatchObject({ open: 0, connections: 0, tunnels: 0 })
 })
 
 const get = (path: string, ...fields: string[]): string =>
@@ -92,7 +92,11 @@ rawCases('Proxy-Authorization header', credentials, () => servers)
 rawCases('sequence of users on one connection', several, () => servers)
 
 /** Waits for these counts, stops the engine, and checks that stopping adds nothing. */
-async function expectCounts(own: Stand, kind: 'proxies' | 'subusers', expected: readonly object[]): Promise<void> {
+async function expectCounts(
+  own: TestGateway,
+  kind: 'proxies' | 'subusers',
+  expected: readonly object[],
+): Promise<void> {
   // A later count of a credential includes the earlier ones.
   const counted = new Map<unknown, object>()
   const take = (): object[] => {
@@ -115,7 +119,7 @@ test('the gateway counts the bytes of two users on one connection separately', a
     const from = client.receivedBytes
     const request = `GET http://${servers.origin.authority}${path} HTTP/1.1\r\nHost: a\r\n${loginLine(who)}\r\n`
     client.send(request)
-    await client.hear((text) => readAnswers(text).answers.length === answers)
+    await client.readUntil((text) => readAnswers(text).answers.length === answers)
     return { id, received: client.receivedBytes - from, sent: request.length }
   }
   const real = [await ask(1, 'anna', '/of-anna', 1), await ask(2, 'boris', '/of-boris-who-reads-more', 2)]
@@ -136,10 +140,10 @@ test.each([100, 1000, 2000])(
       client.send(body.slice(from, from + size))
       await untilProcessed(own.port, 1)
     }
-    await client.hear((text) => readAnswers(text).answers.length === 1)
+    await client.readUntil((text) => readAnswers(text).answers.length === 1)
     const received = client.receivedBytes
     client.finish()
-    await client.hearEnd()
+    await client.readToEnd()
     await until(() => own.engine.status.open === 0)
     await expectCounts(own, 'subusers', [
       { id: 'sub-pavel', pool: 'residential', sent: head.length + body.length, received },
@@ -150,7 +154,7 @@ test.each([100, 1000, 2000])(
 
 test('the origin gets the Host of the request target, whatever Host the client sent', async () => {
   await converse(
-    stand.port,
+    gateway.port,
     `GET http://${servers.origin.authority}/a HTTP/1.1\r\nHost: bank.example\r\n${loginLine('anna')}\r\n`,
     ['200'],
     false,
@@ -160,18 +164,18 @@ test('the origin gets the Host of the request target, whatever Host the client s
 })
 
 test('the gateway closes a connection after 20 refused requests', async () => {
-  const client = await RawClient.open(stand.port)
+  const client = await RawClient.open(gateway.port)
   client.send('GET http://a.example/ HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(30))
-  const { hasEnded } = await client.hearEnd()
+  const { hasEnded } = await client.readToEnd()
   expect({ hasEnded, answers: readAnswers(client.text).answers.length }).toEqual({ hasEnded: true, answers: 20 })
   client.reset()
 })
 
 describe('unknown names and wrong passwords', () => {
   async function guess(sent: string): Promise<string> {
-    const client = await RawClient.open(stand.port)
+    const client = await RawClient.open(gateway.port)
     client.send(sent)
-    await client.hear((text) => text.includes('\r\n\r\n') || text.length === 4)
+    await client.readUntil((text) => text.includes('\r\n\r\n') || text.length === 4)
     const { text } = client
     client.reset()
     return text

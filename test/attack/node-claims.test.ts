@@ -300,20 +300,20 @@ describe.each([...enginesOf('sqlite')])('a hostile gateway and a range without a
 
   test('the shop sells 2 addresses for a gateway at its Unix socket without a call from them', async () => {
     await addStock(service.services, '203.0.113.0/31', 'NL', 4)
-    const beside = await joinGateway(service)
-    await beside.report({})
-    await beside.catchUp()
-    const id = [...beside.held.ranges.values()].find((each) => each.prefix === '203.0.113.0/31')?.id
+    const local = await joinGateway(service)
+    await local.report({})
+    await local.catchUp()
+    const id = [...local.held.ranges.values()].find((each) => each.prefix === '203.0.113.0/31')?.id
     const body = JSON.stringify({ ranges: [{ id, served: [[0, 2]], problems: [], seen_as: null }] })
-    const say = async (url: string, unix?: string): Promise<number> => {
-      const headers = { authorization: `Bearer ${beside.secret}`, 'content-type': 'application/json' }
+    const claimOver = async (url: string, unix?: string): Promise<number> => {
+      const headers = { authorization: `Bearer ${local.secret}`, 'content-type': 'application/json' }
       const options = { method: 'POST', headers, body, ...(unix !== undefined && { unix }) }
       expect((await fetch(`${url}/node/v1/tried`, options)).status).toBe(200)
       service.clock.advance(1001)
       return service.services.stock.available(kindIn('NL', 4))
     }
-    expect(await say(service.url)).toBe(0)
-    expect(await say('http://localhost', shopSocket(service.testDatabase.folder))).toBe(2)
+    expect(await claimOver(service.url)).toBe(0)
+    expect(await claimOver('http://localhost', shopSocket(service.testDatabase.folder))).toBe(2)
   })
 
   test('the shop accepts a call over a trusted proxy from an address of the range as a proof', async () => {

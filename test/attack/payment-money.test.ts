@@ -40,8 +40,8 @@ describe.each([...engines])('payment fraud, on %s', (engine) => {
     if (!bill) throw new Error('nothing was opened')
     return bill
   }
-  async function tell(id: string): Promise<void> {
-    const { headers, body } = card.side.tell(id)
+  async function notify(id: string): Promise<void> {
+    const { headers, body } = card.side.notificationOf(id)
     const answer = await fetch(`${shop.url}/api/v1/payments/notify/yookassa`, { method: 'POST', headers, body })
     expect(answer.status).toBe(200)
   }
@@ -217,7 +217,7 @@ describe.each([...engines])('payment fraud, on %s', (engine) => {
         if (!isLate || providerId !== id) return seen
         isLate = false
         card.side.pay(id)
-        await tell(id)
+        await notify(id)
         return seen
       },
     })
@@ -255,15 +255,15 @@ describe.each([...engines])('payment fraud, on %s', (engine) => {
     const bill = await beginByCard(token, 300)
     Object.assign(bill, { hundredths: 20_000 })
     card.side.pay(bill.id)
-    await tell(bill.id)
+    await notify(bill.id)
     const noticed = async () =>
       (await paymentOperator.unmatched(false, 500)).filter((each) => each.providerId === bill.id)
     const [first] = await noticed()
     if (!first) throw new Error('there is no notice')
     await paymentOperator.resolve(first.id, { customer, note: 'paid too little' })
     expect([first.reason, await balanceOf(token), await noticed()]).toEqual(['amount', 200, []])
-    card.side.giveBack(bill.id, 20_000)
-    await tell(bill.id)
+    card.side.refund(bill.id, 20_000)
+    await notify(bill.id)
     const [second] = await noticed()
     expect(second).toMatchObject({ reason: 'excess' })
     const wrong = paymentOperator.resolve(second?.id ?? first.id, { customer, note: 'no' })
@@ -274,12 +274,12 @@ describe.each([...engines])('payment fraud, on %s', (engine) => {
   test('an orphaned payment and its twin credit 300 RUB once, and the second payment becomes a notice', async () => {
     const { side, method } = await introduce(shop.services, 'platega')
     const { token } = await shop.newCustomer()
-    side.troubles.push('done, then cut off')
+    side.faults.push('done, then cut off')
     await shop.post('/payments', { amount_rub: 300, method }, { token })
     const [orphan, shown] = [...side.bills.values()]
     if (!orphan || !shown) throw new Error('there are not two')
     for (const { id } of [orphan, shown]) side.pay(id)
-    const { headers, body } = side.tell(orphan.id)
+    const { headers, body } = side.notificationOf(orphan.id)
     await fetch(`${shop.url}/api/v1/payments/notify/platega`, { method: 'POST', headers, body })
     await side.stop()
     const noted = await shop.services.paymentOperator.unmatched(false, 500)

@@ -270,7 +270,7 @@ describe('forged, altered and replayed payment notifications', () => {
     async (_, of) => {
       const { introduced, token, bill, id } = await begin(of.provider)
       of.before?.(bill, introduced)
-      const { path = of.provider, ...post } = of.forge(introduced.side.tell(bill.id), bill, introduced)
+      const { path = of.provider, ...post } = of.forge(introduced.side.notificationOf(bill.id), bill, introduced)
       const answer = await send(path, post)
       expect(answer.status).toBe(of.status)
       expect(await answer.text()).not.toContain(introduced.secret)
@@ -285,13 +285,13 @@ describe('forged, altered and replayed payment notifications', () => {
       const { introduced, token, bill } = await begin(provider)
       const { side } = introduced
       side.pay(bill.id)
-      const paid = side.tell(bill.id)
+      const paid = side.notificationOf(bill.id)
       const answers = await Promise.all(Array.from({ length: 12 }, () => send(provider, paid)))
       expect(answers.map((each) => each.status)).toEqual(Array.from({ length: 12 }, () => 200))
       expect((await shop.get('/balance', { token })).data.balance_rub).toBe(300)
       if (provider === 'crypto_pay') continue
-      side.giveBack(bill.id, 30_000)
-      const back = side.tell(bill.id)
+      side.refund(bill.id, 30_000)
+      const back = side.notificationOf(bill.id)
       await Promise.all([...Array.from({ length: 6 }, () => send(provider, back)), send(provider, paid)])
       await send(provider, paid)
       expect((await shop.get('/balance', { token })).data.balance_rub).toBe(0)
@@ -314,7 +314,7 @@ describe('forged, altered and replayed payment notifications', () => {
     introduced.side.pay(bill.id)
     shop.clock.advance(1)
     await set('185.71.76.0/27;2a02:5180::/32')
-    expect((await send('yookassa', introduced.side.tell(bill.id))).status).toBe(403)
+    expect((await send('yookassa', introduced.side.notificationOf(bill.id))).status).toBe(403)
     expect((await shop.get('/balance', { token })).data.balance_rub).toBe(0)
     shop.clock.advance(1)
     await set('127.0.0.1/32;::1/128')
@@ -332,7 +332,7 @@ describe('forged, altered and replayed payment notifications', () => {
     const { introduced, token, bill } = await begin('platega')
     introduced.side.pay(bill.id)
     introduced.side.isDown = true
-    const silent = await send('platega', introduced.side.tell(bill.id))
+    const silent = await send('platega', introduced.side.notificationOf(bill.id))
     expect([silent.status, silent.headers.get('retry-after')]).toEqual([503, '1'])
     introduced.side.isDown = false
     while ((await shop.services.paymentWatch.lookAgain(100)).polled === 100);
@@ -351,7 +351,7 @@ describe('forged, altered and replayed payment notifications', () => {
   })
 
   /** Polls day after day. Provider calls are limited per second, and earlier tests used them. */
-  async function lookUntilEmpty(token: string): Promise<void> {
+  async function pollUntilEmpty(token: string): Promise<void> {
     const isEmpty = async (): Promise<boolean> => {
       shop.clock.advance(86_400_000)
       while ((await shop.services.paymentWatch.lookAgain(100)).polled === 100);
@@ -363,22 +363,22 @@ describe('forged, altered and replayed payment notifications', () => {
   test('polling finds a later refund of a partly refunded payment', async () => {
     const { introduced, token, bill, id } = await begin('yookassa')
     introduced.side.pay(bill.id)
-    await send('yookassa', introduced.side.tell(bill.id))
+    await send('yookassa', introduced.side.notificationOf(bill.id))
     const part = { amount: kopecks(10_000n), intoDebt: false, note: 'a part' }
     await shop.services.paymentOperator.refund(id as PaymentId, part)
     expect((await shop.get('/balance', { token })).data.balance_rub).toBe(200)
-    introduced.side.giveBack(bill.id, 20_000)
-    await lookUntilEmpty(token)
+    introduced.side.refund(bill.id, 20_000)
+    await pollUntilEmpty(token)
   })
 
   test('polling finds a full refund of a payment that a notification credited', async () => {
     for (const provider of ['yookassa', 'platega'] as const) {
       const { introduced, token, bill } = await begin(provider)
       introduced.side.pay(bill.id)
-      await send(provider, introduced.side.tell(bill.id))
+      await send(provider, introduced.side.notificationOf(bill.id))
       expect((await shop.get('/balance', { token })).data.balance_rub).toBe(300)
-      introduced.side.giveBack(bill.id, 30_000)
-      await lookUntilEmpty(token)
+      introduced.side.refund(bill.id, 30_000)
+      await pollUntilEmpty(token)
     }
   })
 
@@ -388,13 +388,16 @@ describe('forged, altered and replayed payment notifications', () => {
     const { token } = await shop.newCustomer()
     const before = new Set(side.bills.keys())
     // The shop never learns the bill of its payment.
-    side.troubles.push('done, then cut off', ...Array.from({ length: 9 }, () => 'cut off' as const))
+    side.faults.push('done, then cut off', ...Array.from({ length: 9 }, () => 'cut off' as const))
     await shop.post('/payments', { amount_rub: 300, method }, { token })
-    side.troubles.length = 0
+    side.faults.length = 0
     const bill = [...side.bills.values()].find((each) => !before.has(each.id))
     if (!bill) throw new Error('there is no bill')
     side.pay(bill.id)
-    const notice = withBody(side.tell(bill.id), (body: Body) => void (body.object.metadata.payment_id = other.id))
+    const notice = withBody(
+      side.notificationOf(bill.id),
+      (body: Body) => void (body.object.metadata.payment_id = other.id),
+    )
     expect((await send('yookassa', notice)).status).toBe(200)
     expect((await shop.get('/balance', { token })).data.balance_rub).toBe(300)
     expect((await shop.get('/balance', { token: other.token })).data.balance_rub).toBe(0)
@@ -417,10 +420,10 @@ describe('forged, altered and replayed payment notifications', () => {
       expiresAt: shop.clock.nowMs + 3_600_000,
     })
     const id = opened?.providerId ?? ''
-    expect((await send('yookassa', side.tell(id))).status).toBe(200)
+    expect((await send('yookassa', side.notificationOf(id))).status).toBe(200)
     expect(await unknown()).toBe(before)
     side.pay(id)
-    expect((await send('yookassa', side.tell(id))).status).toBe(200)
+    expect((await send('yookassa', side.notificationOf(id))).status).toBe(200)
     expect(await unknown()).toBe(before + 1)
   })
 

@@ -57,7 +57,7 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
 
   /** Sends the provider's notification about a payment to the shop. */
   async function notify(id: string, { provider, side }: Introduced = card): Promise<number> {
-    const { headers, body } = side.tell(id)
+    const { headers, body } = side.notificationOf(id)
     return (await fetch(`${shop.url}/api/v1/payments/notify/${provider}`, { method: 'POST', headers, body })).status
   }
   /** The provider's side of a payment. */
@@ -80,7 +80,7 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
 
     test('the shop never polls a payment that the provider refused on the first try', async () => {
       const { token } = await shop.newCustomer()
-      crypto.side.troubles.push('400')
+      crypto.side.faults.push('400')
       expect((await begin(token)).status).toBe(502)
       calls.length = 0
       await poll(300, hourMs)
@@ -90,7 +90,7 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
 
     test('the shop polls at most twice for a refused payment whose first try got no answer', async () => {
       const { token } = await shop.newCustomer()
-      crypto.side.troubles.push('done, then cut off', '400')
+      crypto.side.faults.push('done, then cut off', '400')
       expect((await begin(token)).status).toBe(502)
       calls.length = 0
       await poll(300, hourMs)
@@ -103,7 +103,7 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
       const [{ token }, other] = [await shop.newCustomer(), await shop.newCustomer()]
       for (let count = 0; count < 5; count += 1) {
         shop.clock.advance(60_000)
-        crypto.side.troubles.push('400')
+        crypto.side.faults.push('400')
         expect((await begin(token)).status).toBe(502)
       }
       const late = await begin(token)
@@ -120,7 +120,7 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
     test('a key whose payment was opened replays its answer after 5 refusals', async () => {
       const { token } = await shop.newCustomer()
       const first = await begin(token, 'opened')
-      crypto.side.troubles.push('400', '400', '400', '400', '400')
+      crypto.side.faults.push('400', '400', '400', '400', '400')
       for (let count = 0; count < 5; count += 1) expect((await begin(token)).status).toBe(502)
       const again = await begin(token, 'opened')
       expect([again.status, again.text]).toEqual([200, first.text])
@@ -177,7 +177,7 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
       const { customer, id } = await expireAndErase('card')
       const bill = billOf(id)
       card.side.pay(bill.id)
-      card.side.giveBack(bill.id, 30_000)
+      card.side.refund(bill.id, 30_000)
       expect([await notify(bill.id), await balanceOf(customer)]).toEqual([200, 0n])
       expect((await noticesOf(id)).map((each) => each.reason).toSorted()).toEqual(['excess', 'unknown'])
     })
@@ -196,7 +196,7 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
       card.side.pay(bill.id)
       expect(await notify(bill.id)).toBe(200)
       await shop.services.erasing.erase(customer, { by: 'operator', isConfirmed: () => true })
-      card.side.giveBack(bill.id, 30_000)
+      card.side.refund(bill.id, 30_000)
       expect([await notify(bill.id), await balanceOf(customer)]).toEqual([200, 0n])
     })
   })
@@ -258,7 +258,7 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
 
     test('a refund of 100 RUB that got a 500 blocks another of 150 RUB until it is repeated; 250 RUB are refunded', async () => {
       const { token, bill, id } = await pay()
-      card.side.troubles.push('500')
+      card.side.faults.push('500')
       expect(await refund(id, 100n, 'K1')).toEqual(silent)
       expect(await refund(id, 150n, 'K2')).toEqual(blocked)
       expect([bill.backHundredths, await balanceOf(token)]).toEqual([0, 300])
@@ -270,9 +270,9 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
 
     test('a refund that got a 500 is made when repeated, although the provider refunded 150 RUB itself', async () => {
       const { token, bill, id } = await pay()
-      card.side.troubles.push('500')
+      card.side.faults.push('500')
       expect(await refund(id, 100n, 'K1')).toEqual(silent)
-      card.side.giveBack(bill.id, 15_000)
+      card.side.refund(bill.id, 15_000)
       expect(await notify(bill.id)).toBe(200)
       expect(await refund(id, 100n, 'K1')).toMatchObject({ refunded_rub: 250 })
       expect([bill.backHundredths, await balanceOf(token)]).toEqual([25_000, 50])
@@ -290,7 +290,7 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
 
     test('a second refund of 100 RUB is refused until the first, whose answer was cut off, is repeated', async () => {
       const { token, bill, id } = await pay()
-      card.side.troubles.push('done, then cut off')
+      card.side.faults.push('done, then cut off')
       expect(await refund(id, 100n, 'X')).toEqual(silent)
       expect([await notify(bill.id), await balanceOf(token)]).toEqual([200, 200])
       expect(await refund(id, 100n, 'Y')).toEqual(blocked)
@@ -303,7 +303,7 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
 
     test('a refund whose answer was cut off is not made again after the provider has forgotten its key', async () => {
       const { bill, id } = await pay()
-      card.side.troubles.push('done, then cut off')
+      card.side.faults.push('done, then cut off')
       expect(await refund(id, 100n, 'old')).toEqual(silent)
       shop.clock.advance(24 * hourMs)
       card.side.forgetKeys?.()
@@ -341,7 +341,7 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
         [5000, 5000n],
         [15_000, 20_000n],
       ] as const) {
-        card.side.giveBack(bill.id, more)
+        card.side.refund(bill.id, more)
         expect([await notify(bill.id), await notify(bill.id)]).toEqual([200, 200])
         expect(await resolve()).toEqual({ reason: 'excess', amount: total })
         expect([await notify(bill.id), await noticed()]).toEqual([200, []])
@@ -355,7 +355,7 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
         [30_100, 30_100n],
         [200, 30_300n],
       ] as const) {
-        card.side.giveBack(bill.id, more)
+        card.side.refund(bill.id, more)
         expect(await notify(bill.id)).toBe(200)
         const own = (await unmatched()).filter((each) => each.providerId === bill.id)
         expect(own.map((each) => [each.reason, each.amount as bigint])).toEqual([['excess', total]])

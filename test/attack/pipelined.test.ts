@@ -7,7 +7,7 @@ import { selfSigned } from '../harness/self-signed.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 import { until } from '../harness/until.ts'
-import { openBeside } from '../harness/vpn.ts'
+import { openSecondShop } from '../harness/vpn.ts'
 import { WireClient } from '../harness/wire-client.ts'
 
 const balance = 'GET /api/v1/balance HTTP/1.1\r\nHost: shop\r\n\r\n'
@@ -33,7 +33,7 @@ describe.each([...engines])('pipelined requests, on %s', (engine) => {
     }
     writeFileSync(files.cert, selfSigned.cert)
     writeFileSync(files.key, selfSigned.key)
-    secure = await openBeside(service, {
+    secure = await openSecondShop(service, {
       TURNPIKE_METRICS_LISTEN: '',
       TURNPIKE_LOG: 'debug',
       TURNPIKE_TLS_CERT: files.cert,

@@ -66,7 +66,7 @@ describe.each([...enginesOf('sqlite')])('indirect reach of a role, on %s', (engi
   const newNameless = async (): Promise<CustomerId> => (await service.services.customers.create('nameless')).id
   const secretOf = (link: string): string => link.split('#enter=')[1] ?? ''
 
-  /** Every indirect way to an owner's actions, and the status of each. */
+  /** Every indirect path to an owner's actions, and the status of each. */
   async function reach(role: Role) {
     const { page } = await newOperator(role)
     const taken = await newCustomer()
@@ -342,12 +342,12 @@ describe.each([...enginesOf('sqlite')])('indirect reach of a role, on %s', (engi
     expect((await viewByToken(expiresAt)).endsAt).toBe(expiresAt)
   })
 
-  test.each(['sign-out', 'sessions/end'] as const)("an operator's POST %s ends open views", async (way) => {
+  test.each(['sign-out', 'sessions/end'] as const)("an operator's POST %s ends open views", async (path) => {
     const { page } = await newOperator('support')
     await page.post(`${at(await newNameless())}/view`)
     expect((await page.get('/api/v1/balance')).status).toBe(200)
     const { session_id } = (await page.get('/auth/v1/operator/session')).data
-    expect((await page.post(`/auth/v1/operator/${way}`, way === 'sign-out' ? {} : { session_id })).status).toBe(200)
+    expect((await page.post(`/auth/v1/operator/${path}`, path === 'sign-out' ? {} : { session_id })).status).toBe(200)
     expect((await page.get('/api/v1/balance')).status).toBe(401)
   })
 })

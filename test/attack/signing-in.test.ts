@@ -61,9 +61,9 @@ describe.each([...enginesOf('sqlite')])('password guessing, on %s', (engine) => 
     expect((await honest).status).toBe(200)
     const answers = await Promise.all(flood)
     // How many checks wait at once depends on the machine; `passwords.test.ts` checks which are refused.
-    const turnedAway = answers.filter((each) => each.status !== 200)
-    expect(turnedAway.filter((each) => each.status !== 503)).toEqual([])
-    expect(turnedAway.every((each) => each.headers.get('retry-after') === '1')).toBe(true)
+    const refused = answers.filter((each) => each.status !== 200)
+    expect(refused.filter((each) => each.status !== 503)).toEqual([])
+    expect(refused.every((each) => each.headers.get('retry-after') === '1')).toBe(true)
   })
 
   test('a locked login accepts its customer from the known IPv4 address or IPv6 /64, and answers 429 elsewhere', async () => {

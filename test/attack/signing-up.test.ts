@@ -40,7 +40,7 @@ describe.each([...enginesOf('postgres')])("registration with another person's ad
   }
 
   /**
-   * A registration that a stranger began; the letter goes to the owner of the address. Each call uses up its own
+   * A registration that an attacker began; the letter goes to the owner of the address. Each call uses up its own
    * rate-limit window.
    */
   async function begun(email: string, password = attackerPassword): Promise<string> {
@@ -128,8 +128,8 @@ describe.each([...enginesOf('postgres')])("registration with another person's ad
     const statuses: number[] = []
     for (let count = 0; count < 22; count += 1) statuses.push((await guess(count)).status)
     expect(statuses).toEqual([...Array.from({ length: 20 }, () => 401), 429, 429])
-    const shut = await confirm(link, attackerPassword)
-    expect([shut.status, Number(shut.headers.get('retry-after')) > 0]).toEqual([429, true])
+    const throttled = await confirm(link, attackerPassword)
+    expect([throttled.status, Number(throttled.headers.get('retry-after')) > 0]).toEqual([429, true])
     shop.clock.advance(60_000)
     expect((await confirm(link, attackerPassword)).status).toBe(200)
   })

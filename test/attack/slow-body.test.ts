@@ -17,7 +17,7 @@ describe.each([...enginesOf('sqlite')])('slow request bodies, on %s', (engine) =
   })
   afterAll(() => service.stop())
 
-  /** Ways to lose access while the body arrives, and the status of each. */
+  /** Losses of access while the body arrives, and the status of each. */
   const ends = [
     {
       how: 'its token revoked',

@@ -102,7 +102,7 @@ test("the shop's TLS front serves 62 clients while six addresses connect 3600 ti
 })
 
 test('a gateway answers 20 new TLS clients while four addresses keep all 160 connections open and idle', async () => {
-  const stand = openEngine({ limits: { connections: maxConnections } })
+  const gateway = openEngine({ limits: { connections: maxConnections } })
   const certificate = readCertificate(selfSigned.cert, selfSigned.key)
   const front = new Front({
     hostname: '127.0.0.1',
@@ -110,25 +110,25 @@ test('a gateway answers 20 new TLS clients while four addresses keep all 160 con
     certificate: () => certificate,
     max: maxConnections,
     now: () => 0,
-    onTls: (tls) => stand.engine.takeTls(tls),
+    onTls: (tls) => gateway.engine.takeTls(tls),
     onFault: (fault) => expect.unreachable(String(fault)),
   })
-  const come = async (from: string): Promise<WireClient> => {
+  const connectTls = async (from: string): Promise<WireClient> => {
     const client = await WireClient.connect(front.port, '127.0.0.1', from, true)
     clients.push(client)
     return client
   }
-  for (let count = 0; count < maxConnections; count += 1) await come(`127.8.8.${1 + (count % 4)}`)
-  await until(() => stand.engine.status.connections === maxConnections)
+  for (let count = 0; count < maxConnections; count += 1) await connectTls(`127.8.8.${1 + (count % 4)}`)
+  await until(() => gateway.engine.status.connections === maxConnections)
   for (let visitor = 1; visitor <= 20; visitor += 1) {
-    const client = await come(`127.9.9.${visitor}`)
+    const client = await connectTls(`127.9.9.${visitor}`)
     await client.send(Buffer.from('GET http://127.0.0.1/ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'))
     await client.until(() => client.isClosed || client.hasEnded || client.kept.includes('407'))
     expect(client.kept.toString()).toStartWith('HTTP/1.1 407')
   }
-  expect(stand.engine.status.spared).toBeGreaterThan(0)
+  expect(gateway.engine.status.spared).toBeGreaterThan(0)
   for (const each of clients) each.close()
   front.close()
-  await stand.stop()
+  await gateway.stop()
   front.end()
 })

@@ -100,7 +100,7 @@ describe('backup, restore, move and reopen commands', () => {
       })
       expect(refused.err).not.toContain(new URL(target.address).password || 'no password')
     }
-    // The old place is readable, with a warning that it is closed.
+    // The old database is readable, with a warning that it is closed.
     expect(await runTurnpike(['verify'], env)).toMatchObject({
       exit: 0,
       err: expect.stringContaining('This shop is closed; you are reading old data. It was moved to postgres://'),

@@ -59,7 +59,7 @@ describe.each([...enginesOf('postgres')])('payments in the console, on %s', (eng
     return { page: visitor.page, token, customer }
   }
   /** The operator keeps one browser; each call reloads its page. */
-  async function lookAsOperator(): Promise<Page> {
+  async function openOperatorPage(): Promise<Page> {
     if (operator) await operator.page.reload()
     else {
       operator = await openVisitor(browser, shop.url)
@@ -118,8 +118,8 @@ describe.each([...enginesOf('postgres')])('payments in the console, on %s', (eng
     expect(used).toMatchObject({ exit: 0, status: 200 })
   }
   /** The operator refunds a whole payment; the spent part becomes a debt. */
-  async function giveBack(token: string): Promise<Page> {
-    const page = await lookAsOperator()
+  async function refundPayment(token: string): Promise<Page> {
+    const page = await openOperatorPage()
     const { payment_id } = await newestOf(token)
     await page.getByRole('row', { name: payment_id }).getByRole('button', { name: 'Give back' }).click()
     const dialog = page.getByRole('dialog')
@@ -127,7 +127,7 @@ describe.each([...enginesOf('postgres')])('payments in the console, on %s', (eng
     await dialog.locator('button[type=submit]').dblclick()
     return page
   }
-  const expectGoneBack = async (page: Page, token: string): Promise<void> =>
+  const expectRefunded = async (page: Page, token: string): Promise<void> =>
     page
       .getByRole('row', { name: (await newestOf(token)).payment_id })
       .getByText('Gone back')
@@ -146,7 +146,7 @@ describe.each([...enginesOf('postgres')])('payments in the console, on %s', (eng
     await buyProxy(page)
     await expectUsable(token)
     const spent = 1000 - (await balanceOf(token))
-    await expectGoneBack(await giveBack(token), token)
+    await expectRefunded(await refundPayment(token), token)
     await page.goto(`${shop.url}/#/money`)
     await page.getByText(/payment taken back/).waitFor()
     expect(await balanceOf(token)).toBe(-spent)
@@ -202,14 +202,14 @@ describe.each([...enginesOf('postgres')])('payments in the console, on %s', (eng
       await spend(token)
       await expectUsable(token)
       const spent = 1000 - (await balanceOf(token))
-      const refunding = await giveBack(token)
+      const refunding = await refundPayment(token)
       if (provider === 'crypto_pay') {
         operator?.allow(/status of 409/)
         await refunding.getByText('crypto_pay gives no money back by itself').waitFor()
         expect(await balanceOf(token)).toBe(1000 - spent)
         return
       }
-      await expectGoneBack(refunding, token)
+      await expectRefunded(refunding, token)
       expect([await balanceOf(token), (await billOf(provider, token)).backHundredths]).toEqual([-spent, 100_000])
     },
   )
@@ -222,7 +222,7 @@ describe.each([...enginesOf('postgres')])('payments in the console, on %s', (eng
     const { payment_id, pay_url } = await newestOf(token)
     const shown = await (await fetch(pay_url)).text()
     for (const text of ['1010.00 RUB', 'Account 42', payment_id]) expect(shown).toContain(text)
-    const marking = await lookAsOperator()
+    const marking = await openOperatorPage()
     await marking.getByLabel('State').selectOption('pending')
     await marking.getByRole('row', { name: payment_id }).getByRole('button', { name: 'Mark as paid' }).click()
     await marking.getByRole('dialog').getByLabel('Note').fill('statement 17')
@@ -232,8 +232,8 @@ describe.each([...enginesOf('postgres')])('payments in the console, on %s', (eng
     expect(await balanceOf(token)).toBe(1000)
     await spend(token)
     await expectUsable(token)
-    const refunding = await giveBack(token)
-    await expectGoneBack(refunding, token)
+    const refunding = await refundPayment(token)
+    await expectRefunded(refunding, token)
     expect(await balanceOf(token)).toBeLessThan(0)
     expect(await findBarriers(refunding)).toEqual([])
   })
@@ -248,7 +248,7 @@ describe.each([...enginesOf('postgres')])('payments in the console, on %s', (eng
     const { id } = await billOf('crypto_pay', token)
     const side = sides.get('crypto_pay')?.side
     side?.end(id)
-    await fetch(side?.listener ?? '', { method: 'POST', ...side?.tell(id) })
+    await fetch(side?.listener ?? '', { method: 'POST', ...side?.notificationOf(id) })
     await page.getByText('The time to pay is over.').waitFor()
     expect(await balanceOf(token)).toBe(0)
   })
@@ -258,7 +258,7 @@ describe.each([...enginesOf('postgres')])('payments in the console, on %s', (eng
     await begin(page, 300, 'card')
     Object.assign(await billOf('yookassa', token), { hundredths: 12_300 })
     await goAndPress(page, 'Pay')
-    const explaining = await lookAsOperator()
+    const explaining = await openOperatorPage()
     const notices = explaining.getByRole('table', { name: 'What no payment explains' })
     await notices.getByText('another amount was paid than was asked for').waitFor()
     await page.reload()

@@ -76,12 +76,12 @@ describe.each([...enginesOf('postgres')])('customer console on %s', (engine) => 
     expect(list.proxies.map(days).toSorted()).toEqual([21, 21, 7])
 
     await press('Export all')
-    for (const [way, expected] of [
+    for (const [format, expected] of [
       ['2', `${first.username}:${first.password}@${first.ip}:${first.port}`],
       ['csv', 'id,ip,port'],
       ['json', '"username"'],
     ] as const) {
-      await dialog().getByLabel('Format').selectOption(way)
+      await dialog().getByLabel('Format').selectOption(format)
       await dialog().locator('pre', { hasText: expected }).waitFor()
       const text = await saved(
         dialog().getByRole('button', { name: 'Download' }).click(),

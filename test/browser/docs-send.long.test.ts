@@ -4,7 +4,7 @@ import { type Service, startService } from '../harness/service.ts'
 import { waitLimitMs } from '../harness/until.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
 
-/** Operations that delete something for good. */
+/** Operations whose effect cannot be undone. */
 const destructive = [
   'replaceProxy',
   'resetPasswords',

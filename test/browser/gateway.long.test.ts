@@ -38,12 +38,12 @@ function startSite(tls?: typeof selfSigned) {
   return { seen, url: `${tls ? 'https' : 'http'}://site.localhost:${server.port}/`, stop: () => server.stop(true) }
 }
 
-let road: ShopWithGateway
+let shop: ShopWithGateway
 let plain: ReturnType<typeof startSite>
 let secure: ReturnType<typeof startSite>
 let browser: Browser
 beforeAll(async () => {
-  ;[road, browser] = await Promise.all([
+  ;[shop, browser] = await Promise.all([
     openConsoleShop('sqlite', { shop: { TURNPIKE_PREMIUM_PORTS: somePorts() } }),
     openChromium(),
   ])
@@ -52,7 +52,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser.close()
   await Promise.all([plain.stop(), secure.stop()])
-  await road.stop()
+  await shop.stop()
 })
 
 /**
@@ -81,7 +81,7 @@ async function visit(proxy: BrowserContextOptions['proxy']): Promise<Set<string>
 }
 
 test('Chromium logs in to a dedicated proxy on request, and fetches a page with all its files', async () => {
-  const [proxy] = await road.buyProxies()
+  const [proxy] = await shop.buyProxies()
   const { ip, port, username, password, exit_ip } = proxy ?? {
     ip: '',
     port: 0,
@@ -93,11 +93,11 @@ test('Chromium logs in to a dedicated proxy on request, and fetches a page with 
 })
 
 test('Chromium uses a whitelisted port without a login, over HTTP and SOCKS5', async () => {
-  await road.buyTraffic(0.1)
-  await road.post('/premium/whitelist/add', { ip: '127.0.0.1' })
+  await shop.buyTraffic(0.1)
+  await shop.post('/premium/whitelist/add', { ip: '127.0.0.1' })
   for (const protocol of ['http', 'socks5']) {
     const query = { pool_type: 'residential', country_code: 'US', format_id: 3, protocol, quantity: 1 }
-    const { data } = await road.post('/premium/proxies/generate', query)
+    const { data } = await shop.post('/premium/proxies/generate', query)
     const sources = await visit({ server: `${protocol}://${data.proxies[0]}` })
     expect(sources.size).toBe(1)
     for (const source of sources) expect(source).toStartWith('127.100.5.')

@@ -101,7 +101,7 @@ describe.each([...enginesOf('sqlite')])('pages story on %s', (engine) => {
    * Opens every page by its hash. The frame around the content is the same on all, and is checked on the first. The
    * colours come from one theme, and their contrast is checked on the pages that use most of them.
    */
-  async function look({ page }: Visitor, base: string, pages: Pages): Promise<object[]> {
+  async function findProblems({ page }: Visitor, base: string, pages: Pages): Promise<object[]> {
     const found: object[] = []
     for (const [path, heading, tab] of pages) {
       await page.goto(`${shop.url}${base}#${path}`)
@@ -117,12 +117,12 @@ describe.each([...enginesOf('sqlite')])('pages story on %s', (engine) => {
   }
 
   test('all 16 customer pages, in Russian, dark, on a phone, are accessible, fit 360 pixels and log no error', async () => {
-    expect(await look(customer, '/', ofCustomers)).toEqual([])
+    expect(await findProblems(customer, '/', ofCustomers)).toEqual([])
     await customer.expectQuiet()
   })
 
   test('all 15 operator pages, light, on a desktop, are accessible, fit the window and log no error', async () => {
-    expect(await look(operator, '/operator', ofOperators)).toEqual([])
+    expect(await findProblems(operator, '/operator', ofOperators)).toEqual([])
     await operator.expectQuiet()
   })
 

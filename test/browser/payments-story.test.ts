@@ -10,7 +10,7 @@ import { openChromium, readyWithinMs } from './chromium.ts'
 import { expectCountdown, readCode } from './paying.ts'
 import { findBarriers, openVisitor, shown, type Visitor } from './visitor.ts'
 
-/** One customer and one operator, each in one page, with three ways to pay. Tests run in order. */
+/** One customer and one operator, each in one page, with three payment methods. Tests run in order. */
 describe.each([...enginesOf('postgres')])('payments story on %s', (engine) => {
   let shop: ShopWithGateway
   let browser: Browser
@@ -43,7 +43,7 @@ describe.each([...enginesOf('postgres')])('payments story on %s', (engine) => {
 
   const balance = async (): Promise<number> => (await shop.get('/balance', { token })).data.balance_rub
   const newest = async () => (await shop.get('/payments?limit=1', { token })).data.payments[0]
-  /** Opens the money page and asks to pay; a double click must open one payment. */
+  /** Opens the money page and presses Pay; a double click must open one payment. */
   async function begin(roubles: number, method: string): Promise<void> {
     await page.goto(`${shop.url}/#/money`)
     await page.getByLabel('Amount').fill(String(roubles))

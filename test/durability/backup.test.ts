@@ -63,7 +63,7 @@ async function startAndKill(
 }
 
 /** Runs a command to its end. An earlier attempt may have ended before its SIGKILL. */
-async function insist(command: readonly string[], env: Record<string, string>): Promise<void> {
+async function runToEnd(command: readonly string[], env: Record<string, string>): Promise<void> {
   const { exit, err, out } = await runCommand(command, env)
   const isDone = exit === 0 || /not empty|already/.test(err)
   if (!isDone) throw new Error(`${command[0]} ended with ${exit}: ${err}${out}`)
@@ -126,7 +126,7 @@ describe.each([...engines])('backups of a shop on %s under load', (engine) => {
       }
       // The shop is killed while its backup is written.
       const killing = untilTrue(() => hasBegun() || existsSync(backup)).then(() => load.kill())
-      await insist(['backup', backup], envOf(engine, testDatabase))
+      await runToEnd(['backup', backup], envOf(engine, testDatabase))
       await killing
       shop.acknowledged.push(...load.acknowledged)
       const onto = engines[turn % 2] ?? engine
@@ -134,7 +134,7 @@ describe.each([...engines])('backups of a shop on %s under load', (engine) => {
       if (turn % 2 === 1) {
         await startAndKill(['restore', backup], envOf(onto, target), () => isBeingFilled(onto, target))
       }
-      await insist(['restore', backup], envOf(onto, target))
+      await runToEnd(['restore', backup], envOf(onto, target))
       const kept = await ordersIn(target)
       expect(before.length).toBeGreaterThan(round % 10)
       expect(before.filter((order) => !kept.has(order))).toEqual([])

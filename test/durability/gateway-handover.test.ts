@@ -31,16 +31,16 @@ const tunnelCount = scaled(500)
 /** Small, so that a draining process must request more leases many times. */
 const leaseBytes = 65_536
 const payload = 'x'.repeat(700)
-/** Loops that send through the tunnels. */
-const talkers = 2
+/** The number of loops that send through the tunnels. */
+const senderCount = 2
 /** To the other engine and back in a long run; otherwise the next takeover returns from it. */
 const otherEngine = gatewayEngine === 'linux' ? 'portable' : 'linux'
 const takeovers = isLong ? [otherEngine, gatewayEngine] : [otherEngine]
 
 /** A customer's access: protocol, address and login, and the bytes of its tunnels. */
-type Way = {
+type Access = {
   readonly name: string
-  readonly speech: ProxyProtocol
+  readonly protocol: ProxyProtocol
   readonly at: Spot
   readonly login: Login
   readonly used: () => Promise<number>
@@ -59,10 +59,10 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
   let service: Service
   let gateway: GatewayProcess
   let systemd: ReturnType<typeof openServiceManager>
-  let listening: Timer
+  let reading: Timer
   const notices: string[] = []
   let port = 0
-  let ways: Way[] = []
+  let accesses: Access[] = []
   /** The process that `gateway reload` started, which is not a child of this one. */
   let reloaded: number | undefined
   const echo = startEcho()
@@ -79,20 +79,20 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
     const notify = `@turnpike-handover-${port}`
     systemd = openServiceManager(notify)
     // Reads the notices of all processes, so that the socket's buffer does not fill up.
-    listening = setInterval(() => notices.push(...systemd.hearAll()), 20)
+    reading = setInterval(() => notices.push(...systemd.receiveAll()), 20)
     gateway = await makeGatewayProcess(service, port, {
       NOTIFY_SOCKET: notify,
       TURNPIKE_GATEWAY_NEW: '100000',
       TURNPIKE_GATEWAY_TUNNELS: '100000',
     })
     await gateway.start()
-    ways = [...(await dedicatedWays()), ...(await premiumWays())]
+    accesses = [...(await dedicatedAccesses()), ...(await premiumAccesses())]
   })
   afterAll(async () => {
     if (reloaded !== undefined && isAlive(reloaded)) process.kill(reloaded, 'SIGKILL')
     await gateway.kill()
     gateway.remove()
-    clearInterval(listening)
+    clearInterval(reading)
     systemd.close()
     echo.stop()
     await origin.stop()
@@ -119,30 +119,30 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
     return Number(received + sent)
   }
 
-  async function dedicatedWays(): Promise<Way[]> {
+  async function dedicatedAccesses(): Promise<Access[]> {
     const [http, socks] = [await buy(), await buy()]
     await service.post('/dedicated/protocol', { ids: [socks.id], port_type: 'socks' })
-    const way = (speech: ProxyProtocol, login: BoughtProxy): Way => ({
-      name: `dedicated over ${speech}`,
-      speech,
+    const access = (protocol: ProxyProtocol, login: BoughtProxy): Access => ({
+      name: `dedicated over ${protocol}`,
+      protocol,
       at: main(),
       login,
       used: () => relayedBy(login),
       relayed: 0,
     })
-    return [way('http', http), way('socks', socks)]
+    return [access('http', http), access('socks', socks)]
   }
 
-  async function premiumWays(): Promise<Way[]> {
+  async function premiumAccesses(): Promise<Access[]> {
     const users = await addUsers({ ...service, port }, 3, 1)
     const [first, second, third] = users as [User, User, User]
     await service.post('/premium/whitelist/add', { ip: '127.0.0.1', subuser_id: third.subuser })
     const order = { pool_type: 'residential', format_id: 3, protocol: 'http', quantity: 1, subuser_id: third.subuser }
     const { data } = await service.post('/premium/proxies/generate', order)
     const own = Number(String(data.proxies[0]).split(':').at(-1))
-    const way = (name: string, speech: ProxyProtocol, at: Spot, user: User, login: Login): Way => ({
+    const access = (name: string, protocol: ProxyProtocol, at: Spot, user: User, login: Login): Access => ({
       name,
-      speech,
+      protocol,
       at,
       login,
       used: () => usedBy(service, user.subuser),
@@ -153,18 +153,18 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
       (await attempt('http', whitelisted, undefined, echo.spot).catch(() => undefined))?.status === 200
     expect(await untilTrue(open)).toBeTrue()
     return [
-      way('premium over http', 'http', main(), first, first),
-      way('premium over socks', 'socks', main(), second, second),
-      way('premium at a port of its own', 'http', whitelisted, third, undefined),
+      access('premium over http', 'http', main(), first, first),
+      access('premium over socks', 'socks', main(), second, second),
+      access('premium at a port of its own', 'http', whitelisted, third, undefined),
     ]
   }
 
-  async function openMany(count: number): Promise<{ way: Way; tunnel: Tunnel }[]> {
-    const opened: { way: Way; tunnel: Tunnel }[] = []
+  async function openMany(count: number): Promise<{ access: Access; tunnel: Tunnel }[]> {
+    const opened: { access: Access; tunnel: Tunnel }[] = []
     for (let index = 0; index < count; index += 25) {
       const some = Array.from({ length: Math.min(25, count - index) }, async (_, at) => {
-        const way = ways[(index + at) % ways.length] as Way
-        return { way, tunnel: await openTunnel(way.speech, way.at, way.login, echo.spot) }
+        const access = accesses[(index + at) % accesses.length] as Access
+        return { access, tunnel: await openTunnel(access.protocol, access.at, access.login, echo.spot) }
       })
       opened.push(...(await Promise.all(some)))
     }
@@ -175,20 +175,22 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
    * Sends through every tunnel in turn, until stopped and at least three times each. Returns a function that stops it
    * and returns the number of broken tunnels.
    */
-  function talk(tunnels: readonly { way: Way; tunnel: Tunnel }[]) {
+  function sendThrough(tunnels: readonly { access: Access; tunnel: Tunnel }[]) {
     const state = { isOver: false }
-    const lane = async (share: readonly { way: Way; tunnel: Tunnel }[]): Promise<number> => {
+    const lane = async (share: readonly { access: Access; tunnel: Tunnel }[]): Promise<number> => {
       const whole = new Set(share)
       for (let round = 0; whole.size > 0 && (!state.isOver || round < 3); round += 1) {
         for (const each of whole) {
           const answer = await each.tunnel.echo(payload).catch(() => undefined)
-          if (answer === payload) each.way.relayed += 2 * payload.length
+          if (answer === payload) each.access.relayed += 2 * payload.length
           else whole.delete(each)
         }
       }
       return share.length - whole.size
     }
-    const shares = Array.from({ length: talkers }, (_, at) => tunnels.filter((__, index) => index % talkers === at))
+    const shares = Array.from({ length: senderCount }, (_, at) =>
+      tunnels.filter((__, index) => index % senderCount === at),
+    )
     const lanes = Promise.all(shares.map(lane))
     return async (): Promise<number> => {
       state.isOver = true
@@ -196,19 +198,19 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
     }
   }
 
-  /** Opens connections one after another, on every way, until stopped. */
-  function keepComing(lanes: number) {
+  /** Opens connections one after another, by every access, until stopped. */
+  function keepConnecting(lanes: number) {
     const failures: string[] = []
     const state = { isOver: false, served: 0 }
     const lane = async (index: number): Promise<void> => {
       for (let turn = index; !state.isOver; turn += 1) {
-        const way = ways[turn % ways.length] as Way
+        const access = accesses[turn % accesses.length] as Access
         try {
-          const { status } = await attempt(way.speech, way.at, way.login, echo.spot)
-          if (status === (way.speech === 'http' ? 200 : 0)) state.served += 1
-          else failures.push(`${way.name}: ${status}`)
+          const { status } = await attempt(access.protocol, access.at, access.login, echo.spot)
+          if (status === (access.protocol === 'http' ? 200 : 0)) state.served += 1
+          else failures.push(`${access.name}: ${status}`)
         } catch (error) {
-          failures.push(`${way.name}: ${String(error)}`)
+          failures.push(`${access.name}: ${String(error)}`)
         }
       }
     }
@@ -229,43 +231,44 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
 
   test(`a takeover closes none of ${tunnelCount} tunnels, refuses no new connection, and bills every byte once`, async () => {
     const tunnels = await openMany(tunnelCount)
-    const talking = talk(tunnels)
-    const coming = keepComing(4)
-    await coming.served(20)
+    const stopSending = sendThrough(tunnels)
+    const connecting = keepConnecting(4)
+    await connecting.served(20)
     const before = await gateway.takeOver()
-    await coming.served(40)
-    expect(await coming.end()).toEqual([])
+    await connecting.served(40)
+    expect(await connecting.end()).toEqual([])
     // The new process accepts new connections; the previous one keeps its tunnels.
-    const late = await openMany(ways.length)
+    const late = await openMany(accesses.length)
     expect(await Promise.race([before.ended, Promise.resolve('serves')])).toBe('serves')
-    const lateTalking = talk(late)
-    expect(await talking()).toBe(0)
-    expect(await lateTalking()).toBe(0)
+    const stopLateSending = sendThrough(late)
+    expect(await stopSending()).toBe(0)
+    expect(await stopLateSending()).toBe(0)
     for (const { tunnel } of tunnels) tunnel.close()
     expect(await before.ended).toBe(0)
     for (const { tunnel } of late) tunnel.close()
-    for (const way of ways) {
-      expect(await untilTrue(async () => (await way.used()) >= way.relayed)).toBeTrue()
-      expect({ way: way.name, used: await way.used() }).toEqual({ way: way.name, used: way.relayed })
+    for (const access of accesses) {
+      expect(await untilTrue(async () => (await access.used()) >= access.relayed)).toBeTrue()
+      expect({ access: access.name, used: await access.used() }).toEqual({ access: access.name, used: access.relayed })
     }
     expect(await service.services.traffic.leases.quarantined(100)).toEqual([])
     if (isLong) expect(await findingsOf(service.services)).toEqual([])
   })
 
   test(`each of ${takeovers.length} takeovers by the other engine relays its own tunnels until they close`, async () => {
-    const generations = [await openMany(ways.length)]
+    const generations = [await openMany(accesses.length)]
     const ends: Promise<number>[] = []
     for (const engineOfNext of takeovers) {
       ends.push((await gateway.takeOver(engineOfNext)).ended)
-      generations.push(await openMany(ways.length))
+      generations.push(await openMany(accesses.length))
     }
-    expect(await talk(generations.flat())()).toBe(0)
+    expect(await sendThrough(generations.flat())()).toBe(0)
     const last = generations.at(-1) ?? []
     for (const { tunnel } of generations.slice(0, -1).flat()) tunnel.close()
     expect(await Promise.all(ends)).toEqual(ends.map(() => 0))
-    expect(await talk(last)()).toBe(0)
+    expect(await sendThrough(last)()).toBe(0)
     for (const { tunnel } of last) tunnel.close()
-    for (const way of ways) expect(await untilTrue(async () => (await way.used()) === way.relayed)).toBeTrue()
+    for (const access of accesses)
+      expect(await untilTrue(async () => (await access.used()) === access.relayed)).toBeTrue()
     if (isLong) expect(await findingsOf(service.services)).toEqual([])
   })
 
@@ -282,7 +285,7 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
     expect(stopwatch.elapsedMs()).toBeLessThan(2000)
     resting.ask()
     expect(await untilTrue(() => resting.answers() === 2 && resting.isClosed())).toBeTrue()
-    expect(resting.heard().toLowerCase()).toContain('connection: close')
+    expect(resting.received().toLowerCase()).toContain('connection: close')
     expect(await before.ended).toBe(0)
   })
 
@@ -290,24 +293,24 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
   async function openResting({ username, password }: BoughtProxy) {
     const basic = Buffer.from(`${username}:${password}`).toString('base64')
     const request = `GET ${origin.url} HTTP/1.1\r\nHost: origin\r\nProxy-Authorization: Basic ${basic}\r\n\r\n`
-    let heard = ''
+    let received = ''
     let isClosed = false
     const socket = await Bun.connect({
       hostname: '127.0.0.1',
       port,
-      socket: { data: (_, bytes) => void (heard += bytes.toString()), close: () => void (isClosed = true) },
+      socket: { data: (_, bytes) => void (received += bytes.toString()), close: () => void (isClosed = true) },
     })
-    const answers = () => heard.split('HTTP/1.1 200').length - 1
+    const answers = () => received.split('HTTP/1.1 200').length - 1
     const ask = () => void socket.write(request)
     ask()
     expect(await untilTrue(() => answers() === 1)).toBeTrue()
-    expect(heard.toLowerCase()).not.toContain('connection: close')
-    return { ask, answers, heard: () => heard, isClosed: () => isClosed }
+    expect(received.toLowerCase()).not.toContain('connection: close')
+    return { ask, answers, received: () => received, isClosed: () => isClosed }
   }
 
   test('a takeover reports the new MAINPID to systemd, and SIGTERM to the draining process sends no STOPPING=1', async () => {
-    const [way] = ways as [Way]
-    const tunnel = await openTunnel(way.speech, way.at, way.login, echo.spot)
+    const [access] = accesses as [Access]
+    const tunnel = await openTunnel(access.protocol, access.at, access.login, echo.spot)
     const before = await gateway.takeOver()
     expect(await untilTrue(() => notices.includes(`MAINPID=${before.pid}`))).toBeTrue()
     gateway.killDraining('SIGTERM')
@@ -315,7 +318,7 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
     if (!isLong) tunnel.close()
     expect(await before.ended).toBe(0)
     await tunnel.closedAt
-    expect([...notices, ...systemd.hearAll()]).not.toContain('STOPPING=1')
+    expect([...notices, ...systemd.receiveAll()]).not.toContain('STOPPING=1')
   })
 
   test('SIGKILL of the draining process closes only its own tunnels, and its bytes stay billed', async () => {
@@ -356,26 +359,26 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
       exit: 1,
       isExplained: true,
     })
-    const [way] = ways as [Way]
-    expect(await attempt(way.speech, way.at, way.login, echo.spot)).toMatchObject({ status: 200 })
+    const [access] = accesses as [Access]
+    expect(await attempt(access.protocol, access.at, access.login, echo.spot)).toMatchObject({ status: 200 })
   })
 
   // The new process waits 5 s for the shop; the wait itself is tested in handover.test.ts.
   if (isLong)
     test('a gateway keeps serving when the new process cannot reach the shop, and the command prints the reason', async () => {
-      const [way] = ways as [Way]
+      const [access] = accesses as [Access]
       const cutOff = { ...gateway.env, TURNPIKE_SHOP_URL: `http://127.0.0.1:${freePort()}` }
       const { exit, err } = await runTurnpike(['gateway', 'reload'], cutOff)
       expect(exit).toBe(1)
       expect(err).toContain('The new process cannot reach the shop. The running gateway continues.')
       expect(err).toContain('The new process has not taken over; the reason is above. The running gateway continues.')
-      expect(await attempt(way.speech, way.at, way.login, echo.spot)).toMatchObject({ status: 200 })
+      expect(await attempt(access.protocol, access.at, access.login, echo.spot)).toMatchObject({ status: 200 })
       expect(await gateway.serving()).toBe(gateway.pid)
     })
 
   test('turnpike gateway reload takes over, prints the new pid and closes its output', async () => {
-    const [way] = ways as [Way]
-    const tunnel = await openTunnel(way.speech, way.at, way.login, echo.spot)
+    const [access] = accesses as [Access]
+    const tunnel = await openTunnel(access.protocol, access.at, access.login, echo.spot)
     // The new process keeps stderr open for its log, so a pipe would never end.
     const log = Bun.file(join(service.testDatabase.folder, 'reload.log'))
     const reload = Bun.spawn(['node', turnpikeProgram, 'gateway', 'reload', '--json'], {
@@ -389,7 +392,7 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
     reloaded = pid
     expect(pid).not.toBe(before)
     expect(await tunnel.echo(payload)).toBe(payload)
-    expect(await attempt(way.speech, way.at, way.login, echo.spot)).toMatchObject({ status: 200 })
+    expect(await attempt(access.protocol, access.at, access.login, echo.spot)).toMatchObject({ status: 200 })
     tunnel.close()
     await gateway.ended
     process.kill(pid, 'SIGTERM')

@@ -22,8 +22,8 @@ export type Running = {
 const endless = 2_000_000_000
 const sampleMs = 50
 /** The number of samples between two reads: a few megabytes per second, or a few hundred kilobytes. */
-const sipEvery = { steady: 1, hardly: 10 }
-const sipBytes = 20_000
+const readEveryTicks = { steady: 1, hardly: 10 }
+const slowReadBytes = 20_000
 let made = 0
 
 type Flow = {
@@ -87,17 +87,17 @@ export async function startLoad(load: Load, pass: Pass, origin: ByteOrigin, watc
   const line = lineOf(id, 100)
   origin.expect({ id, up: load === 'up' ? endless : line.length, down: endless, afterwards: 'stay' })
   const { client, handshake } = await openTunnel(pass, 'connect', { host: '127.0.0.1', port: origin.port })
-  const isSipping = load === 'steady' || load === 'hardly'
-  if (isSipping) {
+  const isSlowReader = load === 'steady' || load === 'hardly'
+  if (isSlowReader) {
     client.narrow(64 * 1024)
     client.readOnly(0)
   }
   await client.send(line)
   const sent = { bytes: line.length }
   const bytes = () => Math.max(client.got, client.total) + sent.bytes
-  const sending = load === 'up' ? pour(client, sent) : undefined
+  const sending = load === 'up' ? sendEndlessly(client, sent) : undefined
   const second = watch.add(bytes, (tick) => {
-    if (isSipping && tick % sipEvery[load] === 0) client.sip(sipBytes)
+    if (isSlowReader && tick % readEveryTicks[load] === 0) client.readSome(slowReadBytes)
   })
   return {
     bytes,
@@ -112,7 +112,7 @@ export async function startLoad(load: Load, pass: Pass, origin: ByteOrigin, watc
 }
 
 /** Sends without end. Bytes that the kernel has accepted count as sent. */
-async function pour(client: WireClient, sent: { bytes: number }): Promise<void> {
+async function sendEndlessly(client: WireClient, sent: { bytes: number }): Promise<void> {
   const piece = new Uint8Array(64 * 1024)
   while (!client.isClosed && !client.hasEnded) {
     await client.send(piece)

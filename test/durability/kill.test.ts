@@ -21,7 +21,7 @@ async function loadAndKill(address: string, customers: readonly CustomerId[], so
   return orders
 }
 
-/** Matches orders and charges both ways, to find half-done purchases. */
+/** Matches orders and charges in both directions, to find half-done purchases. */
 async function countHalves(db: Database): Promise<{ unpaid: bigint; undelivered: bigint; unanswered: bigint }> {
   const count = async (sql: string) => (await db.first<{ n: bigint }>(sql))?.n ?? -1n
   return {

@@ -47,17 +47,17 @@ const verifyEvery = 8
 const chance = (sides: number): number => Math.floor(Math.random() * sides)
 
 /** Actions of payers, and the provider's notifications, some of which never arrive; polling finds those. */
-function actOutside(side: OtherSide, tell: (id: string) => void): void {
+function actOutside(side: OtherSide, notify: (id: string) => void): void {
   for (const bill of side.bills.values()) {
     if (bill.status === 'waiting') {
       const what = chance(20)
       if (what < 15) side.pay(bill.id)
       if (what === 15) side.end(bill.id)
-      if (what < 10 || what === 15) tell(bill.id)
+      if (what < 10 || what === 15) notify(bill.id)
     } else if (isChargedBack(bill)) {
-      side.giveBack(bill.id, 1 + chance(bill.hundredths))
-      if (chance(2) === 0) tell(bill.id)
-    } else if (chance(50) === 0) tell(bill.id)
+      side.refund(bill.id, 1 + chance(bill.hundredths))
+      if (chance(2) === 0) notify(bill.id)
+    } else if (chance(50) === 0) notify(bill.id)
   }
 }
 
@@ -77,7 +77,7 @@ async function runAndKill(args: readonly string[], side: OtherSide, moment: Mome
     countOf(lines, 'bought') >= moment.bought
   const lines = await killWhen(child, isDue, async (isKilled) => {
     const notifications: string[] = []
-    actOutside(side, (id) => notifications.push(`${JSON.stringify(side.tell(id))}\n`))
+    actOutside(side, (id) => notifications.push(`${JSON.stringify(side.notificationOf(id))}\n`))
     try {
       await child.stdin.write(notifications.join(''))
       await child.stdin.flush()
@@ -127,7 +127,7 @@ async function settle(db: Database, provider: string, side: OtherSide, nowAt: nu
     // The call limit is per process; a new one has its full limit.
     if (index % 100 === 99) later = wire(db, clock)
     if (bill.status === 'waiting') side.pay(bill.id)
-    const { headers, body } = side.tell(bill.id)
+    const { headers, body } = side.notificationOf(bill.id)
     const from = { version: 4 as const, bytes: Uint8Array.of(127, 0, 0, 1) }
     const notification = { headers: new Headers(headers), body: new TextEncoder().encode(body), from }
     await untilAnswered(() => later.paymentWatch.notify(provider, notification))

@@ -19,11 +19,11 @@ const services = wire(openDatabase(address), { read: () => Date.now() + Number(a
 const purchase = { product: 'traffic', input: { pool: 'residential', tenths: 1 } }
 
 /** A refusal by a limit of the shop or the provider is retried. */
-function passOverRefusal(error: unknown): void {
+function ignoreRefusal(error: unknown): void {
   if (!(error instanceof Refusal)) throw error
 }
 
-async function beginForEver(customer: CustomerId): Promise<never> {
+async function beginPayments(customer: CustomerId): Promise<never> {
   for (let count = 0; ; count += 1) {
     const input = {
       amount: kopecks(BigInt(10_000 + count)),
@@ -34,11 +34,11 @@ async function beginForEver(customer: CustomerId): Promise<never> {
     }
     const key = `${process.pid}-${count}`
     const begun = services.payments.begin({ customer, token: null }, key, input, 'http://shop.test')
-    // Past this line its customer knows of it: the text is in the pipe, whatever happens to this process.
+    // After this line the payment counts as acknowledged: the text is in the pipe, whatever happens to this process.
     await begun.then(
       ({ payment }) => writeSync(1, `begun ${payment.id}\n`),
       (error: unknown) => {
-        passOverRefusal(error)
+        ignoreRefusal(error)
         writeSync(1, 'refused\n')
       },
     )
@@ -51,10 +51,10 @@ async function take(line: string): Promise<void> {
   const from = { version: 4 as const, bytes: Uint8Array.of(127, 0, 0, 1) }
   const notification = { headers: new Headers(headers), body: new TextEncoder().encode(body), from }
   const taken = services.paymentWatch.notify(provider, notification)
-  await taken.then(() => writeSync(1, 'notified\n'), passOverRefusal)
+  await taken.then(() => writeSync(1, 'notified\n'), ignoreRefusal)
 }
 
-async function takeForEver(): Promise<void> {
+async function takeNotifications(): Promise<void> {
   const decoder = new TextDecoder()
   let rest = ''
   for await (const chunk of Bun.stdin.stream()) {
@@ -64,7 +64,7 @@ async function takeForEver(): Promise<void> {
   }
 }
 
-async function askForEver(): Promise<never> {
+async function pollPayments(): Promise<never> {
   for (;;) {
     await services.paymentWatch.lookAgain(20)
     if ((await services.purchases.fulfilAll(20)) > 0) writeSync(1, 'bought\n')
@@ -73,25 +73,25 @@ async function askForEver(): Promise<never> {
 }
 
 /** Each refund has its own key, so that the next process can continue it. */
-async function giveBack({ id, amount }: Payment, count: number): Promise<void> {
+async function refund({ id, amount }: Payment, count: number): Promise<void> {
   const isPart = provider === 'yookassa' && count % 2 === 0
   const input = { amount: isPart ? kopecks(amount / 3n) : ('all' as const), intoDebt: true, note: 'back' }
-  await services.paymentOperator.refund(id, { ...input, key: `back ${id} ${isPart}` }).catch(passOverRefusal)
+  await services.paymentOperator.refund(id, { ...input, key: `back ${id} ${isPart}` }).catch(ignoreRefusal)
 }
 
-async function giveBackForEver(): Promise<never> {
+async function refundPayments(): Promise<never> {
   for (let count = 0; ; count += 1) {
     const paid = await services.paymentOperator.list({ customer: '', state: 'paid', before: undefined, limit: 9 })
     const chosen = paid[count % 9]
-    if (chosen) await giveBack(chosen, count)
+    if (chosen) await refund(chosen, count)
     await Bun.sleep(20)
   }
 }
 
 writeSync(1, 'ready\n')
 await Promise.all([
-  ...customers.map((each) => beginForEver(each as CustomerId)),
-  takeForEver(),
-  askForEver(),
-  ...(provider === 'crypto_pay' ? [] : [giveBackForEver()]),
+  ...customers.map((each) => beginPayments(each as CustomerId)),
+  takeNotifications(),
+  pollPayments(),
+  ...(provider === 'crypto_pay' ? [] : [refundPayments()]),
 ])

@@ -30,7 +30,7 @@ class OriginConnection {
   received = 0
   hasEnded = false
   /** Bytes of the answer that the kernel has accepted. */
-  poured = 0
+  sentBytes = 0
   /** Read while the socket is open: a closed socket has lost it. */
   readonly cameFrom: string
   private ticker: ReturnType<typeof setInterval> | undefined
@@ -74,11 +74,11 @@ class OriginConnection {
 
   private tick(): void {
     const gone = this.socket.write(piece.subarray(0, Math.min(pacedBytes, this.left)))
-    if (gone > 0) this.poured += gone
+    if (gone > 0) this.sentBytes += gone
     this.left -= Math.max(0, gone)
   }
 
-  pour(): void {
+  sendMore(): void {
     if (this.task?.everyMs !== undefined) {
       this.ticker ??= setInterval(() => this.tick(), this.task.everyMs)
       return
@@ -88,7 +88,7 @@ class OriginConnection {
       const bytes = isHead ? this.head : piece.subarray(0, Math.min(piece.length, this.left))
       const gone = this.socket.write(bytes)
       if (gone <= 0) return
-      this.poured += gone
+      this.sentBytes += gone
       if (isHead) this.head = this.head.subarray(gone)
       else this.left -= gone
     }
@@ -125,7 +125,7 @@ class OriginConnection {
     this.left = framing === 'chunked' ? 0 : down
     if (framing === 'chunked') this.head = chunked(down)
     else if (this.request) this.head = Buffer.from(`HTTP/1.1 200 OK\r\nContent-Length: ${promised ?? down}\r\n\r\n`)
-    this.pour()
+    this.sendMore()
   }
 
   private isAllThere({ up }: OriginTask): boolean {
@@ -159,7 +159,7 @@ export function openByteOrigin(hostname = '127.0.0.1') {
         socket.data.take(bytes)
         if (socket.data.task) connections.set(socket.data.task.id, socket.data)
       },
-      drain: (socket) => socket.data.pour(),
+      drain: (socket) => socket.data.sendMore(),
       end: (socket) => socket.data.end(),
       close: (socket) => socket.data.close(),
       // Some tests expect a reset.
@@ -176,7 +176,7 @@ export function openByteOrigin(hostname = '127.0.0.1') {
     /** Stops the answer, and returns the bytes sent. */
     finish(id: string): number {
       connections.get(id)?.stop()
-      return connections.get(id)?.poured ?? 0
+      return connections.get(id)?.sentBytes ?? 0
     },
     /** The source address that the origin saw. */
     cameFrom: (id: string): string => connections.get(id)?.cameFrom ?? '',

@@ -21,9 +21,9 @@ export async function openConsoleShop(
   engine: Engine,
   env?: Parameters<typeof openShopWithGateway>[1],
 ): Promise<ShopWithGateway> {
-  const road = await openShopWithGateway(engine, env)
-  await road.services.db.transact((tx) => tx.run('UPDATE nodes SET last_seen_at = $1', [alwaysLive]))
-  return road
+  const shop = await openShopWithGateway(engine, env)
+  await shop.services.db.transact((tx) => tx.run('UPDATE nodes SET last_seen_at = $1', [alwaysLive]))
+  return shop
 }
 
 /** A shop with a month of history, for pages that show purchases, traffic and devices of one customer. */

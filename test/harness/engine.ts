@@ -21,11 +21,11 @@ export const gatewayEngine =
 /**
  * A gateway engine without a shop, with customers from this file and by default the shipped limits and policy.
  */
-export type Stand = {
+export type TestGateway = {
   readonly port: number
   readonly engine: Engine
   /** Lookups at the shop. */
-  readonly asked: { count: number }
+  readonly lookups: { count: number }
   /** Applies a change from the shop. */
   change(changed: {
     readonly proxies?: readonly NodeProxy[]
@@ -36,7 +36,7 @@ export type Stand = {
   stop(): Promise<Engine['status']>
 }
 
-export type StandOptions = {
+export type TestGatewayOptions = {
   /** The relay engine; by default the one of this run. */
   readonly kind?: typeof gatewayEngine
   /** The listening address; loopback by default. */
@@ -56,7 +56,7 @@ export type StandOptions = {
   /** Speed limits; none by default. */
   readonly speeds?: () => Partial<Speeds>
   /** Looks a login up at the shop; by default the shop finds none. */
-  readonly ask?: (...asked: Parameters<Ask>) => Promise<{ readonly found: Found } | 'unanswered'>
+  readonly ask?: (...args: Parameters<Ask>) => Promise<{ readonly found: Found } | 'unanswered'>
   readonly subuser?: Partial<NodeSubuser>
   /** The exits of `pavel`; this machine by default. */
   readonly exits?: readonly NodeExit[]
@@ -152,10 +152,10 @@ export const localExit: NodeExit = {
 }
 
 /** Dependencies of an engine without a shop, and its recorded faults and lookups. */
-export function makeEngineDeps(options: StandOptions) {
+export function makeEngineDeps(options: TestGatewayOptions) {
   const config = readConfig({})
   const shipped = engineLimitsOf(config)
-  const asked = { count: 0 }
+  const lookups = { count: 0 }
   const snapshot = new Snapshot()
   const { leaveFrom = '127.0.0.1' } = options
   const change = snapshot.apply({
@@ -187,7 +187,7 @@ export function makeEngineDeps(options: StandOptions) {
       noteNow() {},
     },
     ask: async (question, source) => {
-      asked.count += 1
+      lookups.count += 1
       const answer = await options.ask?.(question, source)
       if (answer === 'unanswered') return answer
       if (answer) snapshot.learn(answer.found)
@@ -212,11 +212,11 @@ export function makeEngineDeps(options: StandOptions) {
   const answerTo = (engine: Engine): void => {
     allow = (id, pool, upto) => engine.dataPath.allow(id, pool, upto)
   }
-  return { deps, change, asked, faults, answerTo }
+  return { deps, change, lookups, faults, answerTo }
 }
 
-export function openEngine(options: StandOptions = {}): Stand {
-  const { deps, change, asked, faults, answerTo } = makeEngineDeps(options)
+export function openEngine(options: TestGatewayOptions = {}): TestGateway {
+  const { deps, change, lookups, faults, answerTo } = makeEngineDeps(options)
   const engine: Engine =
     (options.kind ?? gatewayEngine) === 'linux'
       ? new LinuxEngine({ ...deps, isStrict: true })
@@ -230,7 +230,7 @@ export function openEngine(options: StandOptions = {}): Stand {
   return {
     port,
     engine,
-    asked,
+    lookups,
     change: ({ proxies: changed = [], exits = [], gateways = [] }) =>
       engine.changed(
         deps.snapshot.apply({ proxies: [...changed], subusers: [], exits: [...exits], gateways }),

@@ -68,7 +68,7 @@ export async function fillShop(shop: Shop): Promise<void> {
   await services.ledgerAudit.makeCheckpoint()
   clock.advance(5 * minuteMs)
   await services.ledgerAudit.makeCheckpoint()
-  await liveOn(shop, anna, boris)
+  await passTime(shop, anna, boris)
   await payIn(shop, anna, boris)
   await services.setBlocked(clara.customer, true)
   // Only shops that share a database store their rate limits.
@@ -205,11 +205,11 @@ async function addOperators({ services, clock }: Shop, { customer }: Buyer): Pro
     const action = { actor, operation: 'noteCustomer', request: JSON.stringify({ note }) }
     await acting.act(action, () => customers.setNote(customer, note))
   }
-  const people = [
+  const accounts = [
     { owner: { kind: 'customer', id: customer }, login: 'anna@example.com', email: 'anna@example.com' },
     { owner: { kind: 'operator', id: owner.id }, login: 'olga', email: null },
   ] as const
-  for (const each of people) {
+  for (const each of accounts) {
     clock.advance(1000)
     const of = { login: each.login, email: each.email, password: await identities.hash(password, each.login, 'h') }
     await db.transact((tx) => identities.create(tx, each.owner, of))
@@ -415,7 +415,7 @@ async function interruptSome(
 
 async function buyVpn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Promise<void> {
   const { vpn } = services
-  await seeNode({ services, clock })
+  await markNodeSeen({ services, clock })
   type Sold = { view: { subscription: { uuid: string }; devices: readonly { id: string }[] } }
   const buy = async ({ by }: Buyer, order: object): Promise<Sold> => {
     clock.advance(1000)
@@ -452,7 +452,7 @@ async function buyVpn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Pro
 }
 
 /** Without a node that reported lately no VPN is sold. */
-async function seeNode({ services }: Shop): Promise<void> {
+async function markNodeSeen({ services }: Shop): Promise<void> {
   const node = await services.fleet.findByName('vpn-1')
   if (node) await services.fleet.seen(node.id, { version: '0.1.1' })
 }
@@ -461,7 +461,7 @@ async function seeNode({ services }: Shop): Promise<void> {
 const ownKey = 'xTIBA5rboUvnH4htodjb6e697QjLERt1NAB4mZqp8Dg='
 
 /** A gateway reports that every exit is up, as it does every few seconds. */
-async function sayAllUp({ services }: Shop): Promise<void> {
+async function reportAllUp({ services }: Shop): Promise<void> {
   const { exits } = services.premium
   const [gate] = await services.fleet.nodes('gateway')
   const all = await exits.list(undefined, '', 100)
@@ -484,7 +484,7 @@ async function buyTraffic(shop: Shop, anna: Buyer, boris: Buyer): Promise<void> 
   const other = await premium.subusers.load(boris.customer, undefined)
   const buy = async (buyer: Buyer, of: { id: unknown }, tenths: number, from = pool) => {
     clock.advance(1000)
-    await sayAllUp(shop)
+    await reportAllUp(shop)
     const order = { pool: from, tenths, subuser: of.id as never }
     return keyed<{ order: OrderId }>(buyer.by, `traffic ${clock.nowMs}`, (request) =>
       premium.traffic.buy(request, order),
@@ -510,7 +510,7 @@ async function buyTraffic(shop: Shop, anna: Buyer, boris: Buyer): Promise<void> 
   await premium.subusers.update(anna.customer, child.id, { name: 'a child', blocked: true, limits: {} })
   await premium.subusers.resetPassword(anna.customer, own.id)
   clock.advance(1000)
-  await sayAllUp(shop)
+  await reportAllUp(shop)
   await allowIn(shop, anna, boris)
 }
 
@@ -586,7 +586,7 @@ async function allowIn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Pr
 }
 
 /** Time passes: proxies end and rest, bytes expire, subscriptions renew, end and are swept. */
-async function liveOn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Promise<void> {
+async function passTime({ services, clock }: Shop, anna: Buyer, boris: Buyer): Promise<void> {
   const { dedicated, dedicatedUpkeep, stock, traffic, vpn, premium } = services
   clock.advance(8 * 86_400_000)
   await dedicatedUpkeep.release(100)
@@ -604,7 +604,7 @@ async function liveOn({ services, clock }: Shop, anna: Buyer, boris: Buyer): Pro
   await vpn.renewDue()
   await vpn.sweep()
   clock.advance(minuteMs)
-  await seeNode({ services, clock })
+  await markNodeSeen({ services, clock })
   const order = { country: 'DE' as never, ipv: 4 as const, period: 30, count: 2 }
   const bought = await keyed<Proxies>(anna.by, 'later', (request) => dedicated.buy(request, order))
   await dedicated.replace(anna.customer, bought.proxies[0]?.id ?? 0)

@@ -21,7 +21,7 @@ export type FleetNet = {
   startGateway(index: number, key: string): Bun.Subprocess
   /** Runs `ip` in a gateway's network. */
   ip(index: number, args: string): Promise<void>
-  /** Asks for a page from a gateway's network through a proxy, and returns the head of the answer. */
+  /** Requests a page from a gateway's network through a proxy, and returns the head of the answer. */
   askThrough(index: number, proxy: string, url: string): Promise<string>
   /** Drops or passes packets from an address into the shop's network. */
   drop(source: string, isDropped: boolean): Promise<void>

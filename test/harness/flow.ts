@@ -29,11 +29,11 @@ export async function startFlow(
   return {
     client,
     async finish() {
-      const poured = origin.finish(id)
+      const sentByOrigin = origin.finish(id)
       await client.untilEnd()
       const received = client.total - handshake
-      if (received > poured || (!client.isClosed && received < poured)) {
-        throw new Error(`${poured} bytes went out, and ${received} came`)
+      if (received > sentByOrigin || (!client.isClosed && received < sentByOrigin)) {
+        throw new Error(`${sentByOrigin} bytes went out, and ${received} came`)
       }
       client.close()
       return lineBytes + received

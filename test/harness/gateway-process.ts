@@ -126,19 +126,19 @@ export async function makeGatewayProcess(
       const before = child
       if (!before) throw new Error('nobody to take over from')
       for (let attempt = 1; ; attempt += 1) {
-        const heir = spawn(['--take-over'], { TURNPIKE_GATEWAY_ENGINE: engine })
-        const complaints = listenTo(heir)
+        const successor = spawn(['--take-over'], { TURNPIKE_GATEWAY_ENGINE: engine })
+        const complaints = listenTo(successor)
         draining.add(before)
-        child = heir
-        const isOver = async () => heir.exitCode !== null || (await isServedBy(heir.pid))
+        child = successor
+        const isOver = async () => successor.exitCode !== null || (await isServedBy(successor.pid))
         if (!(await untilTrue(isOver))) throw new Error('nobody has taken over')
-        if (heir.exitCode === null)
-          return { pid: heir.pid, ended: before.exited.finally(() => draining.delete(before)) }
+        if (successor.exitCode === null)
+          return { pid: successor.pid, ended: before.exited.finally(() => draining.delete(before)) }
         draining.delete(before)
         child = before
         // A new process that gets no processor time for 5 s does not reach the shop, and an operator starts another.
         const isStarved = (await complaints()).includes('cannot reach the shop')
-        if (!isStarved || attempt === maxAttempts) throw new Error(`the new process ended with ${heir.exitCode}`)
+        if (!isStarved || attempt === maxAttempts) throw new Error(`the new process ended with ${successor.exitCode}`)
       }
     },
     serving,

@@ -11,8 +11,8 @@ export class ModelRelay implements DataPath {
   readonly subjects = new Map<string, Subject>()
   readonly proxies = new Map<number, { received: number; sent: number }>()
   /** Both directions of each sub-user at the agent's last read: a crash must not lose these. */
-  readonly asked = new Map<string, number>()
-  readonly askedProxies = new Map<number, number>()
+  readonly lastRead = new Map<string, number>()
+  readonly lastReadProxies = new Map<number, number>()
   private readonly changed = new Set<string>()
   private readonly changedProxies = new Set<number>()
 
@@ -51,13 +51,13 @@ export class ModelRelay implements DataPath {
       const subject = this.subjects.get(key)
       if (!subject) return []
       const { id, pool, received, sent } = subject
-      this.asked.set(key, received + sent)
+      this.lastRead.set(key, received + sent)
       return [{ id, pool, received, sent }]
     })
     const proxies = [...this.changedProxies].flatMap((id) => {
       const count = this.proxies.get(id)
       if (!count) return []
-      this.askedProxies.set(id, count.received + count.sent)
+      this.lastReadProxies.set(id, count.received + count.sent)
       return [{ id, ...count }]
     })
     this.changed.clear()

@@ -36,7 +36,7 @@ let caller: Promise<Caller> | undefined
 const servers: { stop(closeActive: boolean): unknown }[] = []
 const piece = new Uint8Array(64 * 1024)
 
-const say = (level: string) => (event: string, fields?: Record<string, unknown>) => {
+const record = (level: string) => (event: string, fields?: Record<string, unknown>) => {
   const problem = fields?.['error'] instanceof Error ? fields['error'].message : undefined
   log.push({ level, event, ...fields, ...(problem !== undefined && { error: problem }) })
 }
@@ -116,8 +116,8 @@ const verbs: Record<string, (given: Given) => unknown> = {
         return runProgram(command, input)
       },
       clock: Date.now,
-      log: { info: say('info'), warn: say('warn'), error: say('error') },
-      onFault: say('fault') as never,
+      log: { info: record('info'), warn: record('warn'), error: record('error') },
+      onFault: record('fault') as never,
     })
     return node.kind
   },

@@ -10,17 +10,17 @@ const programs = {
   ip: 'iproute2',
 }
 
-let looked: Promise<string | undefined> | undefined
+let obstacle: Promise<string | undefined> | undefined
 
 /**
  * The reason why tunnels cannot be tested on this machine, or undefined. Missing programs are installed if possible.
  */
 export function findObstacle(): Promise<string | undefined> {
-  looked ??= lookForObstacle()
-  return looked
+  obstacle ??= searchObstacle()
+  return obstacle
 }
 
-async function lookForObstacle(): Promise<string | undefined> {
+async function searchObstacle(): Promise<string | undefined> {
   if (process.platform !== 'linux') return 'they need Linux'
   if (process.getuid?.() !== 0) return 'they need root, for network namespaces'
   const missing = Object.entries(programs).filter(([name]) => Bun.which(name) === null)

@@ -62,7 +62,7 @@ export class TestNode {
     return answer
   }
 
-  /** One page after the cursor. `hear` applies it. */
+  /** One page after the cursor. `applyPage` applies it. */
   async page(wait = 0, cursor = this.cursor): Promise<StatePage> {
     const query = new URLSearchParams({ ...(cursor !== undefined && { cursor }), ...(wait > 0 && { wait: `${wait}` }) })
     const answer = await this.ask('GET', `state?${query.toString()}`)
@@ -70,7 +70,7 @@ export class TestNode {
     return statePageSchema.strict().parse(answer.data)
   }
 
-  hear(page: StatePage): StatePage {
+  applyPage(page: StatePage): StatePage {
     for (const each of page.ranges) this.held.ranges.set(each.id, each)
     for (const each of page.proxies) this.held.proxies.set(each.id, each)
     for (const each of page.subusers) this.held.subusers.set(each.id, each)
@@ -84,7 +84,7 @@ export class TestNode {
   async catchUp(): Promise<number[]> {
     const counts: number[] = []
     for (let pages = 0; pages < 1000; pages += 1) {
-      const page = this.hear(await this.page())
+      const page = this.applyPage(await this.page())
       counts.push(countOf(page))
       if (!page.more) return counts
     }

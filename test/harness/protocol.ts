@@ -31,9 +31,9 @@ export function summarizeRequests(pieces: readonly Uint8Array[], refusesTunnels 
   const lines: string[] = []
   let isOpen = false
   for (const piece of pieces) {
-    let events = reader.feed(amidOthers(piece))
+    let events = reader.feed(insideBuffer(piece))
     for (;;) {
-      for (const event of events) lines.push(tellRequest(event))
+      for (const event of events) lines.push(formatRequestEvent(event))
       if (events.at(-1)?.type === 'tunnel' && !refusesTunnels) isOpen = true
       if (!reader.isWaiting || isOpen || events.length === 0) break
       events = reader.next()
@@ -42,7 +42,7 @@ export function summarizeRequests(pieces: readonly Uint8Array[], refusesTunnels 
   return [...joinBodies(lines), ...(isOpen ? [`rest ${toText(reader.rest())}`] : [])]
 }
 
-function tellRequest(event: HttpEvent): string {
+function formatRequestEvent(event: HttpEvent): string {
   if (event.type === 'body') return `body ${toText(event.bytes)}`
   if (event.type === 'refuse') return `refuse ${event.status} ${event.code}`
   if (event.type === 'end') return 'end'
@@ -56,13 +56,13 @@ function tellRequest(event: HttpEvent): string {
 /** Events of the response reader for these pieces; with `closes` the origin then closes. */
 export function summarizeResponse(of: ResponseContext, pieces: readonly Uint8Array[], closes = false): string[] {
   const reader = new HttpResponseReader(of)
-  const events = pieces.flatMap((piece) => reader.feed(amidOthers(piece)).map(tellResponse))
+  const events = pieces.flatMap((piece) => reader.feed(insideBuffer(piece)).map(formatResponseEvent))
   const rest = toText(reader.rest())
-  if (closes) events.push(...reader.close().map(tellResponse))
+  if (closes) events.push(...reader.close().map(formatResponseEvent))
   return [...joinBodies(events), ...(rest === '' ? [] : [`rest ${rest}`])]
 }
 
-function tellResponse(event: ResponseEvent): string {
+function formatResponseEvent(event: ResponseEvent): string {
   if (event.type === 'broken') return `broken: ${event.message}`
   if (event.type === 'end') return event.keepAlive ? 'end, kept alive' : 'end, close'
   return event.type === 'body' ? `body ${toText(event.bytes)}` : `${event.type}\n${toText(event.bytes)}`
@@ -72,21 +72,21 @@ function tellResponse(event: ResponseEvent): string {
 export function summarizeSocks(pieces: readonly Uint8Array[], allowAnonymous = false): string[] {
   const reader = new Socks5Reader({ allowAnonymous })
   const lines: string[] = []
-  const tell = (events: readonly SocksEvent[]): void => {
+  const describeEvents = (events: readonly SocksEvent[]): void => {
     for (const event of events) {
-      lines.push(tellSocksEvent(event))
+      lines.push(formatSocksEvent(event))
       if (event.type !== 'credentials') continue
       const isKnown = event.credentials.username !== 'nobody'
       lines.push(`${isKnown ? 'accept' : 'deny'} ${toHex(isKnown ? reader.accept() : reader.deny())}`)
-      if (isKnown) tell(reader.next())
+      if (isKnown) describeEvents(reader.next())
     }
   }
-  for (const piece of pieces) tell(reader.feed(amidOthers(piece)))
+  for (const piece of pieces) describeEvents(reader.feed(insideBuffer(piece)))
   const rest = toText(reader.rest())
   return rest === '' ? lines : [...lines, `rest ${rest}`]
 }
 
-function tellSocksEvent(event: SocksEvent): string {
+function formatSocksEvent(event: SocksEvent): string {
   if (event.type === 'reply') return `reply ${toHex(event.bytes)}`
   if (event.type === 'refuse') return `refuse ${toHex(event.bytes)} ${event.code}`
   if (event.type === 'connect') return `connect ${formatAuthority(event.target)}`
@@ -105,7 +105,7 @@ function joinBodies(lines: readonly string[]): string[] {
 /**
  * A copy between other bytes of the same buffer, as sockets deliver them: it exposes a reader that ignores the offset.
  */
-function amidOthers(piece: Uint8Array): Uint8Array {
+function insideBuffer(piece: Uint8Array): Uint8Array {
   const buffer = new Uint8Array(piece.length + 6).fill(0x58)
   buffer.set(piece, 3)
   return buffer.subarray(3, 3 + piece.length)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { loginLine, type Stand } from './engine.ts'
+import { loginLine, type TestGateway } from './engine.ts'
 import { RawClient, readAnswers, summarizeResponse } from './raw-client.ts'
 import { findTraces, type RecordingOrigin, summarizeRequest } from './recording-origin.ts'
 
@@ -9,7 +9,7 @@ import { findTraces, type RecordingOrigin, summarizeRequest } from './recording-
  */
 export type RawCase = readonly [name: string, sent: string, answers: readonly string[], seen?: readonly string[]]
 
-export type RawCaseServers = { readonly stand: Stand; readonly origin: RecordingOrigin }
+export type RawCaseServers = { readonly gateway: TestGateway; readonly origin: RecordingOrigin }
 
 /** Only the last bytes of a long message are sent one by one, to save time. */
 const maxSlowBytes = 1500
@@ -38,10 +38,10 @@ export async function converse(
   if (slowFrom > 0) client.send(sent.slice(0, slowFrom))
   await client.sendSlowly(sent.slice(slowFrom))
   const isAsExpected = (text: string): boolean => Bun.deepEquals(summarizeResponses(text), expected)
-  await client.hear(expected.length === 0 ? () => false : isAsExpected)
+  await client.readUntil(expected.length === 0 ? () => false : isAsExpected)
   // After an answer with Connection: close the gateway closes the connection itself.
   if (expected.length > 0 && !readAnswers(client.text).answers.at(-1)?.closes) client.finish()
-  const { hasEnded } = await client.hearEnd()
+  const { hasEnded } = await client.readToEnd()
   const lines = summarizeResponses(client.text)
   client.reset()
   return hasEnded ? lines : [...lines, 'and it stayed open']
@@ -55,7 +55,7 @@ export async function untilProcessed(port: number, extraConnections = 20): Promi
   for (let index = 0; index < extraConnections; index += 1) {
     const client = await RawClient.open(port)
     client.send('GET http://a.example/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
-    const { hasEnded } = await client.hearEnd()
+    const { hasEnded } = await client.readToEnd()
     expect({ hasEnded, status: readAnswers(client.text).answers[0]?.status }).toEqual({ hasEnded: true, status: 407 })
     client.reset()
   }
@@ -69,12 +69,12 @@ export function rawCases(subject: string, cases: readonly RawCase[], servers: ()
   })
   describe(subject, () => {
     test.each(listed)(`the gateway answers %s for this ${subject}: %s`, async (_, __, sent, answers, seen) => {
-      const { stand, origin } = servers()
+      const { gateway, origin } = servers()
       for (const isSlow of [false, true]) {
         origin.records.length = 0
-        const heard = await converse(stand.port, fillIn(sent, origin), answers, isSlow)
+        const received = await converse(gateway.port, fillIn(sent, origin), answers, isSlow)
         const records = origin.records.filter((record) => record.text !== '' || seen.length > 0)
-        expect({ isSlow, heard }).toEqual({ isSlow, heard: [...answers] })
+        expect({ isSlow, received }).toEqual({ isSlow, received: [...answers] })
         expect({ isSlow, seen: records.map(summarizeRequest) }).toEqual({ isSlow, seen: [...seen] })
         expect(records.flatMap(findTraces)).toEqual([])
       }

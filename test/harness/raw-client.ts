@@ -2,7 +2,7 @@ import type { Socket } from 'bun'
 import { waitLimitMs } from './until.ts'
 
 /** The bytes received on a connection, and whether the peer closed it. */
-export type Heard = { readonly bytes: Buffer; readonly hasEnded: boolean }
+export type ReadResult = { readonly bytes: Buffer; readonly hasEnded: boolean }
 
 const breath = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
@@ -91,7 +91,7 @@ export class RawClient {
   }
 
   /** Waits until enough has arrived, or the peer has closed. False at the time limit. */
-  async hear(isEnough: (text: string) => boolean, maxMs = waitLimitMs): Promise<boolean> {
+  async readUntil(isEnough: (text: string) => boolean, maxMs = waitLimitMs): Promise<boolean> {
     const giveUpAt = performance.now() + maxMs
     while (!this.hasEnded && !this.isClosed && !isEnough(this.text)) {
       const leftMs = giveUpAt - performance.now()
@@ -106,8 +106,8 @@ export class RawClient {
   }
 
   /** Waits for the peer to close. */
-  async hearEnd(maxMs = waitLimitMs): Promise<Heard> {
-    await this.hear(() => false, maxMs)
+  async readToEnd(maxMs = waitLimitMs): Promise<ReadResult> {
+    await this.readUntil(() => false, maxMs)
     return { bytes: this.bytes, hasEnded: this.hasEnded || this.isClosed }
   }
 

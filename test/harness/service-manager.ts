@@ -15,17 +15,17 @@ export function openServiceManager(name: string) {
   const fd = libc.socket(1, 2, 0)
   if (libc.bind(fd, ptr(address), address.length) !== 0) throw new Error(`${name} cannot be listened at`)
   /** The next message, or an empty string. */
-  function hear(): string {
-    const heard = new Uint8Array(100)
-    const length = Number(libc.recv(fd, ptr(heard), heard.length, dontWait))
-    return new TextDecoder().decode(heard.subarray(0, Math.max(0, length)))
+  function receive(): string {
+    const buffer = new Uint8Array(100)
+    const length = Number(libc.recv(fd, ptr(buffer), buffer.length, dontWait))
+    return new TextDecoder().decode(buffer.subarray(0, Math.max(0, length)))
   }
   return {
-    hear,
+    receive,
     /** All messages since the last call. */
-    hearAll(): string[] {
+    receiveAll(): string[] {
       const messages: string[] = []
-      for (let message = hear(); message !== ''; message = hear()) messages.push(message)
+      for (let message = receive(); message !== ''; message = receive()) messages.push(message)
       return messages
     },
     close: () => libc.close(fd),

@@ -21,10 +21,10 @@ export async function startDripping(
 ): Promise<Dripping> {
   const entrance: Entrance = path.startsWith('/node/') ? service.services.fleet : service.services.customers
   const { authenticate } = entrance
-  const letIn = Promise.withResolvers<void>()
+  const authenticated = Promise.withResolvers<void>()
   entrance.authenticate = async (...args) => {
     const caller = await authenticate(...args)
-    letIn.resolve()
+    authenticated.resolve()
     return caller
   }
   const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
@@ -35,7 +35,7 @@ export async function startDripping(
       `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n` +
       body.slice(0, -1),
   )
-  await letIn.promise
+  await authenticated.promise
   entrance.authenticate = authenticate
   return {
     async finish() {

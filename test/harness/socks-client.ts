@@ -15,9 +15,9 @@ export const socksRequest = (host: string, port: number): string =>
 export async function greet(gateway: number, username: string, password?: string): Promise<RawClient> {
   const client = await RawClient.open(gateway)
   client.send('\x05\x01\x02')
-  await client.hear((text) => text.length >= 2)
+  await client.readUntil((text) => text.length >= 2)
   client.send(socksLogin(username, password))
-  await client.hear((text) => text.length >= 4)
+  await client.readUntil((text) => text.length >= 4)
   return client
 }
 
@@ -25,6 +25,6 @@ export async function greet(gateway: number, username: string, password?: string
 export async function socksTo(gateway: number, username: string, host: string, port: number) {
   const client = await greet(gateway, username)
   client.send(socksRequest(host, port))
-  await client.hear((text) => text.length >= 14)
+  await client.readUntil((text) => text.length >= 14)
   return { client, code: client.bytes[5] ?? -1 }
 }

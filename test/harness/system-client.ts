@@ -14,7 +14,7 @@ const MSG_OOB = 1
 export class SystemClient {
   private static readonly libc = openLibc()
   private static readonly kernel = new Kernel(SystemClient.libc, process.arch as Processor)
-  heard = Buffer.alloc(0)
+  received = Buffer.alloc(0)
   /** How the peer ended the connection, if it did. */
   end: 'ended' | 'reset' | undefined
 
@@ -51,18 +51,18 @@ export class SystemClient {
   }
 
   /** Reads until enough has arrived, or the peer has closed. */
-  async listen(isEnough: () => boolean): Promise<void> {
+  async readUntil(isEnough: () => boolean): Promise<void> {
     await until(() => {
-      while (!isEnough() && this.end === undefined) if (!this.hear()) return false
+      while (!isEnough() && this.end === undefined) if (!this.readOnce()) return false
       return true
     }, waitLimitMs)
   }
 
   /** False if there is nothing to read for now. */
-  private hear(): boolean {
+  private readOnce(): boolean {
     const got = SystemClient.kernel.receive(this.descriptor, 65_536)
     if (got === -EAGAIN) return false
-    if (got > 0) this.heard = Buffer.concat([this.heard, SystemClient.kernel.received.subarray(0, got)])
+    if (got > 0) this.received = Buffer.concat([this.received, SystemClient.kernel.received.subarray(0, got)])
     else this.end = got === 0 ? 'ended' : 'reset'
     return true
   }

@@ -98,7 +98,7 @@ export function drawFrom(seed: number) {
 
 export type Draw = ReturnType<typeof drawFrom>
 
-const ways = [
+const endings = [
   'whole',
   'whole',
   'origin ends',
@@ -110,7 +110,7 @@ const ways = [
   'nothing',
 ] as const
 
-const waysOverTls = ways.filter((way) => way !== 'client resets')
+const endingsOverTls = endings.filter((ending) => ending !== 'client resets')
 
 let made = 0
 const newId = (): string => `task-${++made}`
@@ -129,11 +129,11 @@ export async function passTunnel(pass: Pass, origin: ByteOrigin, draw: Draw): Pr
 }
 
 async function passRandomTunnel(pass: Pass, origin: ByteOrigin, draw: Draw): Promise<Passed> {
-  const way = draw.oneOf(pass.isTls ? waysOverTls : ways)
+  const ending = draw.oneOf(pass.isTls ? endingsOverTls : endings)
   const [host = '', port = ''] = origin.host.split(':')
   const target = { host, port: Number(port) }
   const via = draw.oneOf(['connect', 'socks'] as const)
-  if (way === 'nothing') {
+  if (ending === 'nothing') {
     const { client } = await openTunnel(pass, via, target)
     client.close()
     return { sent: 0, received: 0 }
@@ -141,19 +141,19 @@ async function passRandomTunnel(pass: Pass, origin: ByteOrigin, draw: Draw): Pro
   const id = newId()
   const all = lineOf(id, draw.size())
   // Often more than the kernel of a client accepts unread.
-  const down = draw.size() + (way === 'client resets' ? draw.upTo(1) * 500_000 : 0)
-  const isWithin = way === 'client resets within' || way === 'client ends within'
+  const down = draw.size() + (ending === 'client resets' ? draw.upTo(1) * 500_000 : 0)
+  const isWithin = ending === 'client resets within' || ending === 'client ends within'
   origin.expect({
     id,
-    up: way === 'half-close' ? 'end' : all.length + (isWithin ? 1 : 0),
+    up: ending === 'half-close' ? 'end' : all.length + (isWithin ? 1 : 0),
     down,
-    afterwards: way === 'origin resets' ? 'reset' : way === 'client resets' ? 'stay' : 'end',
+    afterwards: ending === 'origin resets' ? 'reset' : ending === 'client resets' ? 'stay' : 'end',
   })
   const isEarly = draw.upTo(3) === 0
   const first = isEarly ? all.subarray(0, 1000) : new Uint8Array(0)
   const { client, handshake } = await openTunnel(pass, via, target, first)
   const sending = client.send(all.subarray(first.length))
-  return end(way, client, { handshake, all, sending, down, id, origin, draw })
+  return end(ending, client, { handshake, all, sending, down, id, origin, draw })
 }
 
 type Under = {
@@ -166,22 +166,22 @@ type Under = {
   readonly draw: Draw
 }
 
-async function end(way: (typeof ways)[number], client: WireClient, under: Under): Promise<Passed> {
+async function end(ending: (typeof endings)[number], client: WireClient, under: Under): Promise<Passed> {
   const { handshake, all, draw, down } = under
-  if (way === 'client resets') {
+  if (ending === 'client resets') {
     client.readOnly(draw.upTo(down))
     await under.sending
     await untilTrue(() => under.origin.arrived(under.id) >= all.length)
     return { sent: all.length, received: (await client.reset()) - handshake }
   }
   await under.sending
-  if (way === 'client resets within' || way === 'client ends within') {
+  if (ending === 'client resets within' || ending === 'client ends within') {
     await untilTrue(() => under.origin.arrived(under.id) >= all.length)
-    if (way === 'client resets within') await client.reset()
+    if (ending === 'client resets within') await client.reset()
     else client.close()
     return { sent: all.length, received: 0 }
   }
-  if (way === 'half-close') client.finish()
+  if (ending === 'half-close') client.finish()
   await client.untilEnd()
   client.close()
   return { sent: all.length, received: client.total - handshake }

@@ -137,23 +137,23 @@ export async function loginSocks(at: Spot, login: Login): Promise<{ ask(target: 
   return { ask: (target) => requestSocks(wire, target) }
 }
 
-const speak = { http: connectHttp, socks: connectSocks }
-export type ProxyProtocol = keyof typeof speak
+const connectBy = { http: connectHttp, socks: connectSocks }
+export type ProxyProtocol = keyof typeof connectBy
 
 /** Tries to connect, returns the outcome, and closes. */
-export async function attempt(speech: ProxyProtocol, at: Spot, login: Login, target: Spot): Promise<Attempt> {
+export async function attempt(protocol: ProxyProtocol, at: Spot, login: Login, target: Spot): Promise<Attempt> {
   const wire = await dial(at)
   try {
-    return await speak[speech](wire, login, target)
+    return await connectBy[protocol](wire, login, target)
   } finally {
     wire.socket.destroy()
   }
 }
 
 /** An open tunnel; any other outcome is an error. */
-export async function openTunnel(speech: ProxyProtocol, at: Spot, login: Login, target: Spot): Promise<Tunnel> {
+export async function openTunnel(protocol: ProxyProtocol, at: Spot, login: Login, target: Spot): Promise<Tunnel> {
   const wire = await dial(at)
-  const { status, code } = await speak[speech](wire, login, target)
+  const { status, code } = await connectBy[protocol](wire, login, target)
   if (status !== 200 && status !== 0) throw new Error(`not let through: ${status} ${code}`)
   return {
     async echo(text) {

@@ -117,7 +117,7 @@ export class UserConnection {
   }
 
   /** Waits until the condition holds for the received bytes, or the connection was reset. */
-  hear(isEnough: (connection: this) => boolean, maxMs?: number): Promise<void> {
+  readUntil(isEnough: (connection: this) => boolean, maxMs?: number): Promise<void> {
     return until(() => isEnough(this) || this.isReset, maxMs)
   }
 

@@ -24,7 +24,7 @@ export async function findingsOf(service: Pick<Service, 'services'>, parts?: rea
 }
 
 /** A second shop on the same database, with the same clock and key, as another process would be. */
-export async function openBeside(service: Service, env: Record<string, string> = {}): Promise<Shop> {
+export async function openSecondShop(service: Service, env: Record<string, string> = {}): Promise<Shop> {
   const config = readConfig({
     TURNPIKE_PORT: '0',
     TURNPIKE_DATA: service.testDatabase.folder,

@@ -113,7 +113,7 @@ export class WireClient {
   }
 
   /** Reads about so many bytes until the next call; after the end of the stream, all that is left. */
-  sip(bytes: number): void {
+  readSome(bytes: number): void {
     this.pauseAt = this.hasEnded ? Number.POSITIVE_INFINITY : this.total + bytes
     this.socket?.resume()
   }

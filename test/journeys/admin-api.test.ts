@@ -313,13 +313,13 @@ describe.each([...enginesOf('sqlite')])('/admin/v1 on %s', (engine) => {
     ])
     expect((await post(`/payments/${begun.payment_id}/mark-paid`, {}, 'support')).status).toBe(409)
     expect((await post(`/payments/${begun.payment_id}/refund`, {}, 'support')).status).toBe(409)
-    const { headers, body } = side.tell(bill?.id ?? '')
+    const { headers, body } = side.notificationOf(bill?.id ?? '')
     await fetch(`${service.url}/api/v1/payments/notify/yookassa`, { method: 'POST', headers, body })
     const key = { 'Idempotency-Key': `outside-${engine}` }
     const back = () => post(`/payments/${begun.payment_id}/refund`, { amount_rub: 40 }, 'support', key)
-    side.troubles.push('400')
+    side.faults.push('400')
     expect((await back()).error.code).toBe('provider_error')
-    side.troubles.push('500')
+    side.faults.push('500')
     expect((await back()).error.message).toContain('does not answer')
     for (const _ of [1, 2]) {
       expect((await back()).data).toMatchObject({ status: 'paid', refunded_rub: 40, replayed: true })
@@ -342,7 +342,7 @@ describe.each([...enginesOf('sqlite')])('/admin/v1 on %s', (engine) => {
     const [bill] = [...side.bills.values()]
     Object.assign(bill ?? {}, { hundredths: 7000 })
     side.pay(bill?.id ?? '')
-    const { headers, body } = side.tell(bill?.id ?? '')
+    const { headers, body } = side.notificationOf(bill?.id ?? '')
     await fetch(`${service.url}/api/v1/payments/notify/crypto_pay`, { method: 'POST', headers, body })
     const [notice] = (await get('/payment-notices', 'reader')).data.items
     expect(notice).toMatchObject({ reason: 'amount', amount: 70, currency: 'RUB', resolved_at: null })

@@ -21,12 +21,12 @@ type Shown = BoughtProxy & {
 }
 
 describe.each([...enginesOf('sqlite')])('access to a dedicated proxy on %s', (engine) => {
-  let road: ShopWithGateway
+  let shop: ShopWithGateway
   let origin: ReturnType<typeof startOrigin>
   let echo: ReturnType<typeof startEcho>
   let far: ReturnType<typeof startEcho>
   beforeAll(async () => {
-    road = await openShopWithGateway(engine, { shop: { TURNPIKE_PREMIUM_PORTS: somePorts() } })
+    shop = await openShopWithGateway(engine, { shop: { TURNPIKE_PREMIUM_PORTS: somePorts() } })
     origin = startOrigin()
     echo = startEcho()
     far = startEcho('::1')
@@ -35,17 +35,17 @@ describe.each([...enginesOf('sqlite')])('access to a dedicated proxy on %s', (en
     echo.stop()
     far.stop()
     await origin.stop()
-    expect(await findingsOf(road.services)).toEqual([])
-    await road.stop()
+    expect(await findingsOf(shop.services)).toEqual([])
+    await shop.stop()
   })
 
   async function buy(token: string, order: object = {}): Promise<Shown[]> {
     const body = { country_code: 'DE', period: 7, count: 1, ipv: 4, ...order }
-    return (await road.post('/dedicated/buy', body, { token })).data.proxies
+    return (await shop.post('/dedicated/buy', body, { token })).data.proxies
   }
   const allow = async (token: string, ids: readonly number[], ip = clientAddress): Promise<Shown[]> =>
-    (await road.post('/dedicated/whitelist/add', { ids, ip }, { token })).data.proxies
-  const list = async (token: string): Promise<Shown[]> => (await road.get('/dedicated/list', { token })).data.proxies
+    (await shop.post('/dedicated/whitelist/add', { ids, ip }, { token })).data.proxies
+  const list = async (token: string): Promise<Shown[]> => (await shop.get('/dedicated/list', { token })).data.proxies
   const through = async (line: string, ...more: string[]) => (await curl('-x', line, ...more, origin.url)).status
   /** Retries until the gateway has read the new port from the shop and opened it. */
   const isThrough = (entrance: Spot, target: Spot) =>
@@ -58,12 +58,12 @@ describe.each([...enginesOf('sqlite')])('access to a dedicated proxy on %s', (en
   const spotOf = (proxy: Shown) => ({ host: proxy.ip, port: proxy.port })
 
   test.each([3, 4])('ipv %d: a whitelisted address needs no password, and any other address does', async (ipv) => {
-    const { token } = await road.newCustomer(1_000n)
+    const { token } = await shop.newCustomer(1_000n)
     const [bought] = await buy(token, { ipv })
     const [proxy] = await allow(token, [bought?.id ?? 0])
     if (!proxy || proxy.whitelist_port === null) throw new Error('it has no port')
     expect(proxy.whitelist).toEqual([clientAddress])
-    expect(proxy.whitelist_port).not.toBe(road.port)
+    expect(proxy.whitelist_port).not.toBe(shop.port)
     const line = `http://${proxy.ip}:${proxy.whitelist_port}`
     expect(await untilTrue(async () => (await through(line)) === 200)).toBeTrue()
     expect(await through(line, '--interface', '127.9.9.8')).toBe(407)
@@ -72,7 +72,7 @@ describe.each([...enginesOf('sqlite')])('access to a dedicated proxy on %s', (en
   })
 
   test('a whitelisted client of an IPv6 proxy enters through its port on the shared gateway address', async () => {
-    const { token } = await road.newCustomer(1_000n)
+    const { token } = await shop.newCustomer(1_000n)
     const [first, second] = await buy(token, { ipv: 6, count: 2 })
     const [proxy] = await allow(token, [second?.id ?? 0], '127.0.0.1')
     expect(proxy?.ip).toBe(first?.ip as never)
@@ -80,7 +80,7 @@ describe.each([...enginesOf('sqlite')])('access to a dedicated proxy on %s', (en
   })
 
   test('the gateway identifies two customers who share one client address by their whitelist ports', async () => {
-    const [anna, boris] = [await road.newCustomer(1_000n), await road.newCustomer(1_000n)]
+    const [anna, boris] = [await shop.newCustomer(1_000n), await shop.newCustomer(1_000n)]
     const [annasProxy] = await allow(anna.token, [(await buy(anna.token))[0]?.id ?? 0])
     const [borisProxy] = await allow(boris.token, [(await buy(boris.token))[0]?.id ?? 0])
     expect(annasProxy?.whitelist_port).not.toBe(borisProxy?.whitelist_port as never)
@@ -92,7 +92,7 @@ describe.each([...enginesOf('sqlite')])('access to a dedicated proxy on %s', (en
   })
 
   test('removing a whitelisted address closes its open tunnel, and the proxy keeps its port', async () => {
-    const { token } = await road.newCustomer(1_000n)
+    const { token } = await shop.newCustomer(1_000n)
     const [bought] = await buy(token)
     const id = bought?.id ?? 0
     await allow(token, [id], '127.0.0.1')
@@ -102,7 +102,7 @@ describe.each([...enginesOf('sqlite')])('access to a dedicated proxy on %s', (en
     expect(await isThrough(entrance, echo.spot)).toBeTrue()
     const tunnel = await openTunnel('http', entrance, undefined, echo.spot)
     await tunnel.echo('x')
-    const { data } = await road.post('/dedicated/whitelist/remove', { ids: [id], ip: '127.0.0.1' }, { token })
+    const { data } = await shop.post('/dedicated/whitelist/remove', { ids: [id], ip: '127.0.0.1' }, { token })
     expect(data.proxies[0]).toMatchObject({ whitelist: [], whitelist_port: null })
     await tunnel.closedAt
     // Adding the address again reuses the port.
@@ -116,15 +116,15 @@ describe.each([...enginesOf('sqlite')])('access to a dedicated proxy on %s', (en
     ['0.0.0.0', 400],
     ['', 400],
   ])('POST /dedicated/whitelist/add refuses %p as an address', async (ip, status) => {
-    const { token } = await road.newCustomer(1_000n)
+    const { token } = await shop.newCustomer(1_000n)
     const [bought] = await buy(token)
-    const answer = await road.post('/dedicated/whitelist/add', { ids: [bought?.id], ip }, { token })
+    const answer = await shop.post('/dedicated/whitelist/add', { ids: [bought?.id], ip }, { token })
     expect(answer.status).toBe(status)
     expect((await list(token))[0]?.whitelist).toEqual([])
   })
 
   test('a request that names another customer’s proxy answers 404 and changes no proxy', async () => {
-    const [anna, boris] = [await road.newCustomer(1_000n), await road.newCustomer(1_000n)]
+    const [anna, boris] = [await shop.newCustomer(1_000n), await shop.newCustomer(1_000n)]
     const [annasProxy] = await buy(anna.token)
     const [borisProxy] = await buy(boris.token)
     for (const [path, body] of [
@@ -132,31 +132,31 @@ describe.each([...enginesOf('sqlite')])('access to a dedicated proxy on %s', (en
       ['/dedicated/whitelist/remove', { ip: clientAddress }],
       ['/dedicated/password/reset', {}],
     ] as const) {
-      const answer = await road.post(path, { ids: [borisProxy?.id, annasProxy?.id], ...body }, { token: boris.token })
+      const answer = await shop.post(path, { ids: [borisProxy?.id, annasProxy?.id], ...body }, { token: boris.token })
       expect(answer).toMatchObject({ status: 404, error: { details: { ids: [annasProxy?.id] } } })
     }
     expect((await list(boris.token))[0]).toMatchObject({ password: borisProxy?.password, whitelist: [] })
     expect((await list(anna.token))[0]).toMatchObject({ password: annasProxy?.password, whitelist: [] })
-    expect((await road.get(`/dedicated/export?ids=${annasProxy?.id}`, { token: boris.token })).status).toBe(404)
+    expect((await shop.get(`/dedicated/export?ids=${annasProxy?.id}`, { token: boris.token })).status).toBe(404)
   })
 
   test('POST /dedicated/whitelist/add refuses an eleventh address with 409', async () => {
-    const { token } = await road.newCustomer(1_000n)
+    const { token } = await shop.newCustomer(1_000n)
     const [bought] = await buy(token)
     const ids = [bought?.id ?? 0]
     for (let index = 1; index <= 10; index += 1) await allow(token, ids, `127.9.8.${index}`)
-    const answer = await road.post('/dedicated/whitelist/add', { ids, ip: '127.9.8.11' }, { token })
+    const answer = await shop.post('/dedicated/whitelist/add', { ids, ip: '127.9.8.11' }, { token })
     expect(answer).toMatchObject({ status: 409, error: { code: 'conflict', details: { limit: 10, ids } } })
     expect((await list(token))[0]?.whitelist).toHaveLength(10)
   })
 
   test('a password reset admits the new password, refuses the old one and closes its tunnels', async () => {
-    const { token } = await road.newCustomer(1_000n)
+    const { token } = await shop.newCustomer(1_000n)
     const [before] = await buy(token)
     if (!before) throw new Error('nothing was bought')
     const tunnel = await openTunnel('http', spotOf(before), before, echo.spot)
     await tunnel.echo('x')
-    const { data } = await road.post('/dedicated/password/reset', { ids: [before.id] }, { token })
+    const { data } = await shop.post('/dedicated/password/reset', { ids: [before.id] }, { token })
     const [after] = data.proxies as Shown[]
     if (!after) throw new Error('nothing was answered')
     expect(after).toMatchObject({ id: before.id, username: before.username, exit_ip: before.exit_ip })
@@ -168,15 +168,15 @@ describe.each([...enginesOf('sqlite')])('access to a dedicated proxy on %s', (en
   })
 
   test('port_type=both accepts HTTP and SOCKS5; port_type=socks then refuses HTTP with 403', async () => {
-    const { token } = await road.newCustomer(1_000n)
+    const { token } = await shop.newCustomer(1_000n)
     const [proxy] = await buy(token)
     if (!proxy) throw new Error('nothing was bought')
-    const set = (type: string) => road.post('/dedicated/protocol', { ids: [proxy.id], port_type: type }, { token })
+    const set = (type: string) => shop.post('/dedicated/protocol', { ids: [proxy.id], port_type: type }, { token })
     expect((await set('both')).data).toEqual({ port_type: 'both', updated: [proxy.id] })
     expect((await list(token))[0]?.port_type).toBe('both')
     expect((await attempt('socks', spotOf(proxy), proxy, echo.spot)).status).toBe(0)
     expect((await attempt('http', spotOf(proxy), proxy, echo.spot)).status).toBe(200)
-    expect((await road.post('/dedicated/check', { id: proxy.id }, { token })).data).toMatchObject({ works: true })
+    expect((await shop.post('/dedicated/check', { id: proxy.id }, { token })).data).toMatchObject({ works: true })
     await set('socks')
     const status = async () => (await attempt('http', spotOf(proxy), proxy, echo.spot)).status
     expect(await untilTrue(async () => (await status()) === 403)).toBeTrue()
@@ -184,7 +184,7 @@ describe.each([...enginesOf('sqlite')])('access to a dedicated proxy on %s', (en
   })
 
   test('GET /dedicated/list shows the bytes relayed: 5 received and 5 sent', async () => {
-    const { token } = await road.newCustomer(1_000n)
+    const { token } = await shop.newCustomer(1_000n)
     const [proxy] = await buy(token)
     if (!proxy) throw new Error('nothing was bought')
     expect(proxy.traffic).toEqual({ rx_bytes: 0, tx_bytes: 0 })
@@ -197,13 +197,13 @@ describe.each([...enginesOf('sqlite')])('access to a dedicated proxy on %s', (en
   })
 
   test('GET /dedicated/export answers lines in each format, CSV or JSON, and 400 for unknown formats', async () => {
-    const { token } = await road.newCustomer(1_000n)
+    const { token } = await shop.newCustomer(1_000n)
     await buy(token, { count: 2 })
     await buy(token, { ipv: 6 })
     const proxies = await list(token)
-    await road.post('/dedicated/comment', { ids: [proxies[0]?.id], comment: '=1+1,"x"' }, { token })
+    await shop.post('/dedicated/comment', { ids: [proxies[0]?.id], comment: '=1+1,"x"' }, { token })
     const file = async (query: string) => {
-      const answer = await fetch(`${road.url}/api/v1/dedicated/export?${query}`, {
+      const answer = await fetch(`${shop.url}/api/v1/dedicated/export?${query}`, {
         headers: { Authorization: `Bearer ${token}` },
       })
       return { status: answer.status, type: answer.headers.get('Content-Type'), text: await answer.text() }

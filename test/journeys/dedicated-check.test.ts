@@ -6,38 +6,38 @@ import { untilTrue } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/wired.ts'
 
 describe.each([...enginesOf('sqlite')])('POST /dedicated/check on %s', (engine) => {
-  let road: ShopWithGateway
+  let shop: ShopWithGateway
   /** Proxies whose end the tests changed in the database; `verify` reports exactly these. */
   const redated = new Set<string>()
   beforeAll(async () => {
-    road = await openShopWithGateway(engine)
+    shop = await openShopWithGateway(engine)
   })
   afterAll(async () => {
-    expect((await findingsOf(road.services)).filter((each) => !redated.has(each.where))).toEqual([])
-    await road.stop()
+    expect((await findingsOf(shop.services)).filter((each) => !redated.has(each.where))).toEqual([])
+    await shop.stop()
   })
 
-  const check = async (id: number) => (await road.post('/dedicated/check', { id })).data
+  const check = async (id: number) => (await shop.post('/dedicated/check', { id })).data
 
   test.each([3, 4, 6])(
     'POST /dedicated/check reports a new proxy of kind %d as working, over HTTP and SOCKS5',
     async (ipv) => {
-      const [proxy] = await road.buyProxies({ ipv })
+      const [proxy] = await shop.buyProxies({ ipv })
       const id = proxy?.id ?? 0
       const works = await check(id)
       expect(works).toMatchObject({ id, works: true, problem: null })
       expect(works.took_ms).toBeGreaterThanOrEqual(0)
-      await road.post('/dedicated/protocol', { ids: [id], port_type: 'socks' })
+      await shop.post('/dedicated/protocol', { ids: [id], port_type: 'socks' })
       expect(await check(id)).toMatchObject({ id, works: true, problem: null })
     },
   )
 
   test('POST /dedicated/check reports why an expired proxy fails, and that it works once prolonged', async () => {
-    const [http, socks] = await road.buyProxies({ count: 2 })
+    const [http, socks] = await shop.buyProxies({ count: 2 })
     if (!http || !socks) throw new Error('nothing was bought')
-    await road.post('/dedicated/protocol', { ids: [socks.id], port_type: 'socks' })
+    await shop.post('/dedicated/protocol', { ids: [socks.id], port_type: 'socks' })
     for (const proxy of [http, socks]) {
-      await endIn(road, proxy, -1000)
+      await endIn(shop, proxy, -1000)
       redated.add(`proxy ${proxy.id}`)
     }
     const expired = { works: false, took_ms: null, problem: 'the gateway answered 402 (expired)' }
@@ -45,20 +45,20 @@ describe.each([...enginesOf('sqlite')])('POST /dedicated/check on %s', (engine) 
     expect(await check(http.id)).toMatchObject(expired)
     expect(await untilTrue(async () => (await check(socks.id)).works === false)).toBeTrue()
     expect(await check(socks.id)).toMatchObject({ problem: expect.stringContaining('reply 2') })
-    await road.post('/dedicated/prolong', { ids: [http.id, socks.id], period: 3 })
+    await shop.post('/dedicated/prolong', { ids: [http.id, socks.id], period: 3 })
     for (const { id } of [http, socks]) expect(await check(id)).toMatchObject({ works: true })
   })
 
   test('POST /dedicated/buy sells 50 addresses to exactly 50 of 500 concurrent requests', async () => {
-    await applyCatalogue(road.services, shippedWith('AT'))
+    await applyCatalogue(shop.services, shippedWith('AT'))
     for (const prefix of ['127.60.0.0/27', '127.60.0.32/28', '127.60.0.48/31']) {
-      await addStock(road.services, prefix, 'AT', 4)
+      await addStock(shop.services, prefix, 'AT', 4)
     }
-    expect(await untilTrue(async () => (await road.services.stock.available(kindIn('AT', 4))) === 50)).toBeTrue()
-    const buyers = await Promise.all(Array.from({ length: 25 }, () => road.newCustomer(10_000n)))
+    expect(await untilTrue(async () => (await shop.services.stock.available(kindIn('AT', 4))) === 50)).toBeTrue()
+    const buyers = await Promise.all(Array.from({ length: 25 }, () => shop.newCustomer(10_000n)))
     const answers = await Promise.all(
       Array.from({ length: 500 }, (_, index) =>
-        road.post(
+        shop.post(
           '/dedicated/buy',
           { country_code: 'AT', period: 7, count: 1, ipv: 4 },
           { token: buyers[index % buyers.length]?.token ?? '', key: `race-${index}` },
@@ -72,8 +72,8 @@ describe.each([...enginesOf('sqlite')])('POST /dedicated/check on %s', (engine) 
   })
 
   test('POST /dedicated/check answers that the gateway is not running while it is stopped', async () => {
-    const [proxy] = await road.buyProxies()
-    await road.stopGateway()
+    const [proxy] = await shop.buyProxies()
+    await shop.stopGateway()
     const answer = await check(proxy?.id ?? 0)
     expect(answer).toMatchObject({ works: false, took_ms: null, problem: 'the gateway is not running' })
   })

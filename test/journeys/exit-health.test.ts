@@ -3,7 +3,7 @@ import type { ExitReport } from '../../src/dataplane/gateway/access/exit-health.
 import type { NodeExit } from '../../src/node-protocol/state.ts'
 import { startConnectProxy } from '../harness/connect-proxy.ts'
 import { someExit } from '../harness/desired.ts'
-import { openEngine, passwordOf, type Stand, until } from '../harness/engine.ts'
+import { openEngine, passwordOf, type TestGateway, until } from '../harness/engine.ts'
 import { freePort } from '../harness/gateway.ts'
 import { attempt, openTunnel, startEcho } from '../harness/tunnel.ts'
 import { untilTrue } from '../harness/turnpike.ts'
@@ -21,7 +21,7 @@ describe('health of exits', () => {
     return each
   }
   const reports: string[] = []
-  function open(exits: readonly NodeExit[]): Stand {
+  function open(exits: readonly NodeExit[]): TestGateway {
     reports.length = 0
     // Retries sooner than the default: `decide/exit-health.test.ts` tests the pauses with a manual clock.
     const limits = { exitRetryMs: 50 }

@@ -9,10 +9,10 @@ import { findingsOf } from '../harness/wired.ts'
 
 describe.each([...enginesOf('sqlite')])('a login used at two gateways on %s', (engine) => {
   test('a login uses the exits of both gateways, is billed once, and keeps working when one gateway dies', async () => {
-    const road = await openShopWithGateway(engine)
-    const other = await makeGatewayProcess(road, freePort())
+    const shop = await openShopWithGateway(engine)
+    const other = await makeGatewayProcess(shop, freePort())
     const echo = startEcho()
-    const env = testDatabaseEnv(road.testDatabase)
+    const env = testDatabaseEnv(shop.testDatabase)
     const run = async (...args: string[]) => {
       const ended = await runCommand([...args, '--json'], env)
       expect(ended).toMatchObject({ exit: 0 })
@@ -22,11 +22,11 @@ describe.each([...enginesOf('sqlite')])('a login used at two gateways on %s', (e
       run('exit', 'add', 'mobile', '--local', address, '--node', node, '--country', 'NL', '--city', city)
     try {
       await other.start()
-      await add('127.231.0.1', `gateway-${road.port}`, 'Near')
+      await add('127.231.0.1', `gateway-${shop.port}`, 'Near')
       const far = await add('127.231.0.2', other.name, 'Far')
-      const { login, password } = await road.buyTraffic(1, 'mobile')
+      const { login, password } = await shop.buyTraffic(1, 'mobile')
       const as = (parts: string) => ({ username: `${login}-pool-mobile${parts}`, password })
-      const spots = [road.port, other.port].map((port) => ({ host: '127.0.0.1', port }))
+      const spots = [shop.port, other.port].map((port) => ({ host: '127.0.0.1', port }))
       const codeOf = async (at: { host: string; port: number }, parts: string) =>
         (await attempt('http', at, as(parts), echo.spot)).status
 
@@ -44,9 +44,9 @@ describe.each([...enginesOf('sqlite')])('a login used at two gateways on %s', (e
       }
       const used = async () => {
         const sql = `SELECT customer_id, id FROM subusers WHERE login = $1`
-        const row = await road.services.db.first<{ customer_id: CustomerId; id: SubuserId }>(sql, [login])
+        const row = await shop.services.db.first<{ customer_id: CustomerId; id: SubuserId }>(sql, [login])
         if (!row) throw new Error('there is no sub-user')
-        const { pools } = await road.services.premium.traffic.balance(row.customer_id, row.id, 'mobile')
+        const { pools } = await shop.services.premium.traffic.balance(row.customer_id, row.id, 'mobile')
         return Number(pools[0]?.used ?? 0n)
       }
       expect(await untilTrue(async () => (await used()) === 4 * 40_000)).toBeTrue()
@@ -75,12 +75,12 @@ describe.each([...enginesOf('sqlite')])('a login used at two gateways on %s', (e
       expect(await untilTrue(async () => (await codeOf(here, '-city-far')) === 200)).toBeTrue()
       await run('node', 'revoke', other.name)
       expect(await untilTrue(async () => (await codeOf(here, '-city-far')) === 502)).toBeTrue()
-      expect(await findingsOf(road.services)).toEqual([])
+      expect(await findingsOf(shop.services)).toEqual([])
     } finally {
       await other.kill()
       other.remove()
       echo.stop()
-      await road.stop()
+      await shop.stop()
     }
   })
 })

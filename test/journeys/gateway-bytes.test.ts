@@ -18,10 +18,10 @@ const counts = { sqlite: isLong ? 9000 : 600, postgres: isLong ? 1000 : 100 }
 
 describe.each([...enginesOf('sqlite')])('billing of bytes by the gateway of a shop on %s', (engine) => {
   const count = counts[engine]
-  let road: ShopWithGateway
+  let shop: ShopWithGateway
   let origin: ByteOrigin
   beforeAll(async () => {
-    road = await openShopWithGateway(engine, {
+    shop = await openShopWithGateway(engine, {
       shop: { TURNPIKE_PREMIUM_LEASE_BYTES: leaseBytes[engine] },
       gateway: { TURNPIKE_GATEWAY_NEW: '100000' },
     })
@@ -29,14 +29,14 @@ describe.each([...enginesOf('sqlite')])('billing of bytes by the gateway of a sh
   })
   afterAll(async () => {
     origin.stop()
-    await road.stop()
+    await shop.stop()
   })
 
   test('a sub-user on a dedicated proxy’s connection is billed the bytes received before its reset', async () => {
-    const [user] = await addUsers(road, 1, 0.1)
-    const [proxy] = await road.buyProxies()
+    const [user] = await addUsers(shop, 1, 0.1)
+    const [proxy] = await shop.buyProxies()
     if (!user || !proxy) throw new Error('nothing was bought')
-    const client = await WireClient.connect(road.port)
+    const client = await WireClient.connect(shop.port)
     const ask = async (id: string, pass: Pick<Pass, 'username' | 'password'>, down: number): Promise<number> => {
       origin.expect({ id, up: 0, down, afterwards: 'stay' })
       const head = `GET http://${origin.host}/${id} HTTP/1.1\r\nHost: ${origin.host}\r\nProxy-Authorization: ${basic({ ...pass, port: 0 })}\r\n\r\n`
@@ -52,13 +52,13 @@ describe.each([...enginesOf('sqlite')])('billing of bytes by the gateway of a sh
     const received = (await client.reset()) - before
     // 30 MB exceeds the socket buffers of both ends for a client that does not read.
     expect(received).toBeLessThan(30_000_000)
-    await untilTrue(async () => (await usedBy(road, user.subuser)) === sent + received)
-    expect(await usedBy(road, user.subuser)).toBe(sent + received)
+    await untilTrue(async () => (await usedBy(shop, user.subuser)) === sent + received)
+    expect(await usedBy(shop, user.subuser)).toBe(sent + received)
   })
 
   // The last test, because it stops the gateway, which then has reported all its counts.
   test(`${count} random transfers of ${users} users are billed to the byte sent and received`, async () => {
-    const subusers = await addUsers(road, users, 1)
+    const subusers = await addUsers(shop, users, 1)
     const seed = Math.floor(Math.random() * 2 ** 31)
     const expected = subusers.map(() => 0)
     let left = count
@@ -72,11 +72,11 @@ describe.each([...enginesOf('sqlite')])('billing of bytes by the gateway of a sh
       }
     }
     await Promise.all(Array.from({ length: users * lanes }, (_, index) => lane(index % users, drawFrom(seed + index))))
-    const billed = () => Promise.all(subusers.map((each) => usedBy(road, each.subuser)))
+    const billed = () => Promise.all(subusers.map((each) => usedBy(shop, each.subuser)))
     await untilTrue(async () => Bun.deepEquals(await billed(), expected))
     expect({ seed, bytes: await billed() }).toEqual({ seed, bytes: expected })
-    await road.stopGateway()
+    await shop.stopGateway()
     expect(await billed()).toEqual(expected)
-    expect(await findingsOf(road.services)).toEqual([])
+    expect(await findingsOf(shop.services)).toEqual([])
   })
 })

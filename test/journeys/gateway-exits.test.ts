@@ -10,7 +10,7 @@ const anywhere = { countries: [], states: [], cities: [], zips: [], asns: [] }
 
 /** The supplier is a second shop with its own gateway; the first gateway uses its proxies as exits. */
 describe('exits through a supplier’s proxies', () => {
-  let road: ShopWithGateway
+  let shop: ShopWithGateway
   let supplier: ShopWithGateway
   let echo: ReturnType<typeof startEcho>
   let plain: ReturnType<typeof startOrigin>
@@ -18,19 +18,19 @@ describe('exits through a supplier’s proxies', () => {
   let login: string
   let password: string
   beforeAll(async () => {
-    ;[road, supplier] = await Promise.all([openShopWithGateway('sqlite'), openShopWithGateway('sqlite')])
+    ;[shop, supplier] = await Promise.all([openShopWithGateway('sqlite'), openShopWithGateway('sqlite')])
     echo = startEcho()
     plain = startOrigin()
     secure = startOrigin('127.0.0.1', { tls: selfSigned })
-    ;({ login, password } = await road.buyTraffic(1, 'datacenter'))
+    ;({ login, password } = await shop.buyTraffic(1, 'datacenter'))
   })
   afterAll(async () => {
     echo.stop()
     await Promise.all([secure.stop(), plain.stop()])
-    await Promise.all([road.stop(), supplier.stop()])
+    await Promise.all([shop.stop(), supplier.stop()])
   })
 
-  const at = () => ({ host: '127.0.0.1', port: road.port })
+  const at = () => ({ host: '127.0.0.1', port: shop.port })
   const as = (city: string) => ({ username: `${login}-pool-datacenter-city-${city}`, password })
 
   async function buyAtSupplier(portType: 'http' | 'socks'): Promise<BoughtProxy> {
@@ -47,7 +47,7 @@ describe('exits through a supplier’s proxies', () => {
     proxy: Omit<BoughtProxy, 'id' | 'expires_at' | 'exit_ip'>,
     isGood = true,
   ) {
-    const exit = await road.services.premium.exits.addOne({
+    const exit = await shop.services.premium.exits.addOne({
       pool: 'datacenter',
       kind,
       host: proxy.ip,
@@ -78,7 +78,7 @@ describe('exits through a supplier’s proxies', () => {
         tunnel.close()
       }
       const { username } = as(city.toLowerCase())
-      const line = `http://${username}:${password}@127.0.0.1:${road.port}`
+      const line = `http://${username}:${password}@127.0.0.1:${shop.port}`
       expect(await curl('-x', line, `${secure.url}/?bytes=3000000`)).toMatchObject({
         exit: 0,
         status: 200,
@@ -95,17 +95,17 @@ describe('exits through a supplier’s proxies', () => {
   test('an upstream that refuses the login is reported down once, listed with the reason and not offered', async () => {
     const proxy = await buyAtSupplier('http')
     const forgotten = await addExit('Forgotten', 'http', { ...proxy, password: 'changed' }, false)
-    const { premium } = road.services
+    const { premium } = shop.services
     expect(await untilTrue(async () => (await premium.exits.reports([forgotten.id])).length > 0)).toBeTrue()
     expect(await premium.exits.reports([forgotten.id])).toMatchObject([{ isUp: false }])
     expect(await attempt('http', at(), as('forgotten'), echo.spot)).toMatchObject({ status: 502, code: 'no_exit' })
     expect(await attempt('socks', at(), as('forgotten'), echo.spot)).toMatchObject({ status: 4 })
-    expect(road.gatewayLog.filter((line) => line.includes('exit down') && line.includes(forgotten.id))).toHaveLength(1)
+    expect(shop.gatewayLog.filter((line) => line.includes('exit down') && line.includes(forgotten.id))).toHaveLength(1)
     const cities = async () =>
       (await premium.exits.locations('datacenter', 'cities', anywhere)).map((location) => location.name)
     expect(await untilTrue(async () => !(await cities()).includes('Forgotten'))).toBeTrue()
     const listed = await runCommand(['exit', 'list', '--limit', '10000', '--json'], {
-      TURNPIKE_DATA: road.testDatabase.folder,
+      TURNPIKE_DATA: shop.testDatabase.folder,
     })
     const shown = JSON.parse(listed.out).items.find((each: { exit_id: string }) => each.exit_id === forgotten.id)
     expect(shown).toMatchObject({ status: 'down', said: [{ up: false, reason: 'it does not take our login (407)' }] })
@@ -128,7 +128,7 @@ describe('exits through a supplier’s proxies', () => {
   })
 
   test('a gateway stops using an exit within 2 s of exit drain', async () => {
-    const env = { TURNPIKE_DATA: road.testDatabase.folder }
+    const env = { TURNPIKE_DATA: shop.testDatabase.folder }
     const run = async (...args: string[]) => {
       const ended = await runCommand([...args, '--json'], env)
       expect(ended).toMatchObject({ exit: 0 })
@@ -140,7 +140,7 @@ describe('exits through a supplier’s proxies', () => {
     ).toBeTrue()
     // The client may see the tunnel before the destination has recorded it.
     expect(await untilTrue(async () => echo.sources.at(-1) === '127.222.0.1')).toBeTrue()
-    const [exit] = (await road.services.premium.exits.list('datacenter', '', 500)).filter(
+    const [exit] = (await shop.services.premium.exits.list('datacenter', '', 500)).filter(
       (each) => each.city === 'Lonely',
     )
     await run('exit', 'drain', exit?.id ?? '')

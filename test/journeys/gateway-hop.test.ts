@@ -3,7 +3,7 @@ import { createSign, makeHopKey } from '../../src/dataplane/agent/hop-key.ts'
 import { createTicketWriter } from '../../src/dataplane/gateway/access/hop.ts'
 import type { NodeExit, NodeGateway } from '../../src/node-protocol/state.ts'
 import { someExit } from '../harness/desired.ts'
-import { openEngine, passwordOf, type Stand, type StandOptions, until } from '../harness/engine.ts'
+import { openEngine, passwordOf, type TestGateway, type TestGatewayOptions, until } from '../harness/engine.ts'
 import { freePort } from '../harness/gateway.ts'
 import { sendRaw } from '../harness/raw.ts'
 import { attempt, openTunnel, startEcho } from '../harness/tunnel.ts'
@@ -26,10 +26,10 @@ const exits: readonly NodeExit[] = [
 
 describe('hops between two gateways', () => {
   const reports: string[] = []
-  let a: Stand
-  let b: Stand
+  let a: TestGateway
+  let b: TestGateway
   let echo: ReturnType<typeof startEcho>
-  const open = (name: 'a' | 'b', options: StandOptions = {}): Stand =>
+  const open = (name: 'a' | 'b', options: TestGatewayOptions = {}): TestGateway =>
     openEngine({
       port: ports[name],
       exits,
@@ -50,12 +50,12 @@ describe('hops between two gateways', () => {
   })
 
   const as = (parts: string) => ({ username: `pavel-pool-residential${parts}`, password: passwordOf('pavel') })
-  const at = (gateway: Stand) => ({ host: '127.0.0.1', port: gateway.port })
-  const relayed = (gateway: Stand) => gateway.engine.dataPath.health.hopBytes ?? 0
+  const at = (gateway: TestGateway) => ({ host: '127.0.0.1', port: gateway.port })
+  const relayed = (gateway: TestGateway) => gateway.engine.dataPath.health.hopBytes ?? 0
 
   // The first test, because it expects all counters at 0.
   test('a hop counts 100,000 bytes for the customer at the entry and as relayed at the exit gateway', async () => {
-    const countOf = (gateway: Stand) => gateway.engine.dataPath.takeChanged().subusers.at(-1)
+    const countOf = (gateway: TestGateway) => gateway.engine.dataPath.takeChanged().subusers.at(-1)
     expect([countOf(a), countOf(b), relayed(a), relayed(b)]).toEqual([undefined, undefined, 0, 0])
     const tunnel = await openTunnel('http', at(a), as('-city-there'), echo.spot)
     await tunnel.echo('x'.repeat(50_000))

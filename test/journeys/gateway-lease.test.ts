@@ -15,7 +15,7 @@ const endless = 2_000_000_000
 
 /** Opens tunnels that download without end. */
 async function pull(
-  road: ShopWithGateway,
+  shop: ShopWithGateway,
   user: User,
   count: number,
   port: number,
@@ -23,7 +23,7 @@ async function pull(
   return Promise.all(
     Array.from({ length: count }, async (_, index) => {
       const via: Via = index % 2 === 0 ? 'connect' : 'socks'
-      const opened = await openTunnel({ ...user, port: road.port }, via, { host: '127.0.0.1', port })
+      const opened = await openTunnel({ ...user, port: shop.port }, via, { host: '127.0.0.1', port })
       await opened.client.send(lineOf('pull', 100))
       return opened
     }),
@@ -32,29 +32,29 @@ async function pull(
 
 describe.each([...enginesOf('sqlite')])('the traffic limit of a sub-user on %s', (engine) => {
   const gb = isLong && engine === 'sqlite' ? 1 : 0.1
-  let road: ShopWithGateway
+  let shop: ShopWithGateway
   let origin: ByteOrigin
   beforeAll(async () => {
-    road = await openShopWithGateway(engine)
+    shop = await openShopWithGateway(engine)
     origin = openByteOrigin()
     origin.expect({ id: 'pull', up: 100, down: endless, afterwards: 'end' })
   })
   afterAll(async () => {
-    await road.stopGateway()
-    expect(await findingsOf(road.services)).toEqual([])
+    await shop.stopGateway()
+    expect(await findingsOf(shop.services)).toEqual([])
     origin.stop()
-    await road.stop()
+    await shop.stop()
   })
 
   test(`${tunnels} tunnels relay exactly the ${gb} GB bought, and more right after the next purchase`, async () => {
-    const [user] = await addUsers(road, 1, gb)
+    const [user] = await addUsers(shop, 1, gb)
     if (!user) throw new Error('there is no user')
     const bought = gb * 1_000_000_000
-    const pulling = await pull(road, user, tunnels, origin.port)
+    const pulling = await pull(shop, user, tunnels, origin.port)
     await Promise.all(pulling.map(({ client }) => client.untilEnd()))
     const relayed = pulling.reduce((sum, { client, handshake }) => sum + client.total - handshake + 100, 0)
     expect(relayed).toBe(bought)
-    expect(await untilTrue(async () => (await usedBy(road, user.subuser)) === relayed)).toBeTrue()
+    expect(await untilTrue(async () => (await usedBy(shop, user.subuser)) === relayed)).toBeTrue()
 
     const refusal = await openTunnel(user, 'connect', { host: '127.0.0.1', port: origin.port }).catch(
       (error: unknown) => error,
@@ -63,15 +63,15 @@ describe.each([...enginesOf('sqlite')])('the traffic limit of a sub-user on %s',
     expect(String(refusal)).toContain('HTTP/1.1 402 ')
     expect(String(refusal)).toContain('X-Turnpike-Error: traffic_exhausted')
 
-    await buyFor(road, user.subuser, 0.1)
-    const [again] = await pull(road, user, 1, origin.port)
+    await buyFor(shop, user.subuser, 0.1)
+    const [again] = await pull(shop, user, 1, origin.port)
     await again?.client.until(() => again.client.total > 1_000_000)
     expect(again?.client.total).toBeGreaterThan(1_000_000)
     await again?.client.reset()
   })
 
   test('50 downloads that do not read leave the rest of the traffic to other tunnels', async () => {
-    const [user] = await addUsers(road, 1, 1)
+    const [user] = await addUsers(shop, 1, 1)
     if (!user) throw new Error('there is no user')
     const stalled = await Promise.all(
       Array.from({ length: tunnels }, async () => {
@@ -81,7 +81,7 @@ describe.each([...enginesOf('sqlite')])('the traffic limit of a sub-user on %s',
         return client
       }),
     )
-    const [moving] = await pull(road, user, 1, origin.port)
+    const [moving] = await pull(shop, user, 1, origin.port)
     await moving?.client.until(() => moving.client.total > 3 * leaseBytes)
     expect(moving?.client.total).toBeGreaterThan(3 * leaseBytes)
     expect(stalled.filter((client) => client.isClosed || client.hasEnded)).toEqual([])

@@ -9,24 +9,24 @@ import { untilTrue } from '../harness/turnpike.ts'
 const lateMs = 900
 
 describe.each([...enginesOf('sqlite')])('tunnels of a proxy that ends or changes on %s', (engine) => {
-  let road: ShopWithGateway
+  let shop: ShopWithGateway
   let echo: ReturnType<typeof startEcho>
   beforeAll(async () => {
-    road = await openShopWithGateway(engine)
+    shop = await openShopWithGateway(engine)
     echo = startEcho()
   })
   afterAll(async () => {
     echo.stop()
-    await road.stop()
+    await shop.stop()
   })
 
-  const at = () => ({ host: '127.0.0.1', port: road.port })
+  const at = () => ({ host: '127.0.0.1', port: shop.port })
   const tryConnect = (protocol: ProxyProtocol, proxy: BoughtProxy) => attempt(protocol, at(), proxy, echo.spot)
 
   async function buy(portType: 'http' | 'socks'): Promise<BoughtProxy> {
-    const [proxy] = await road.buyProxies()
+    const [proxy] = await shop.buyProxies()
     if (!proxy) throw new Error('nothing was bought')
-    if (portType === 'socks') await road.post('/dedicated/protocol', { ids: [proxy.id], port_type: 'socks' })
+    if (portType === 'socks') await shop.post('/dedicated/protocol', { ids: [proxy.id], port_type: 'socks' })
     return proxy
   }
 
@@ -37,7 +37,7 @@ describe.each([...enginesOf('sqlite')])('tunnels of a proxy that ends or changes
       const tunnel = await openTunnel(protocol, at(), proxy, echo.spot)
       const stopwatch = startStopwatch(engine)
       const startedAt = Date.now()
-      const endsAt = await endIn(road, proxy, 1000)
+      const endsAt = await endIn(shop, proxy, 1000)
       const { status } = await tryConnect(protocol, proxy)
       // Refused only if this machine needed a whole second for the attempt.
       expect(status === (protocol === 'http' ? 200 : 0) || Date.now() >= endsAt).toBeTrue()
@@ -55,9 +55,9 @@ describe.each([...enginesOf('sqlite')])('tunnels of a proxy that ends or changes
       const [proxy, control] = [await buy('http'), await buy('http')]
       const tunnel = await openTunnel('http', at(), proxy, echo.spot)
       const other = await openTunnel('http', at(), control, echo.spot)
-      const endsAt = await endIn(road, proxy, ms)
-      await endIn(road, control, endsAt - Date.now())
-      await road.post('/dedicated/prolong', { ids: [proxy.id], period: 7 })
+      const endsAt = await endIn(shop, proxy, ms)
+      await endIn(shop, control, endsAt - Date.now())
+      await shop.post('/dedicated/prolong', { ids: [proxy.id], period: 7 })
       if (Date.now() >= endsAt) continue
       // The control tunnel ends no earlier; once it is closed, the moment has passed.
       await other.closedAt
@@ -71,10 +71,10 @@ describe.each([...enginesOf('sqlite')])('tunnels of a proxy that ends or changes
 
   test.concurrent('an expired proxy works as soon as POST /dedicated/prolong is answered', async () => {
     const proxy = await buy('http')
-    await endIn(road, proxy, -1000)
-    // A gateway asks the shop at most 100 times per second per source, and the other tests share that limit.
+    await endIn(shop, proxy, -1000)
+    // A gateway sends at most 100 lookups per second and source to the shop; the other tests share that limit.
     expect(await untilTrue(async () => (await tryConnect('http', proxy)).code === 'expired', 200)).toBeTrue()
-    expect((await road.post('/dedicated/prolong', { ids: [proxy.id], period: 7 })).status).toBe(200)
+    expect((await shop.post('/dedicated/prolong', { ids: [proxy.id], period: 7 })).status).toBe(200)
     expect(await tryConnect('http', proxy)).toMatchObject({ status: 200 })
   })
 
@@ -83,7 +83,7 @@ describe.each([...enginesOf('sqlite')])('tunnels of a proxy that ends or changes
     const tunnel = await openTunnel('http', at(), changed, echo.spot)
     const neighbour = await openTunnel('http', at(), other, echo.spot)
     const stopwatch = startStopwatch(engine)
-    await road.post('/dedicated/protocol', { ids: [changed.id], port_type: 'socks' })
+    await shop.post('/dedicated/protocol', { ids: [changed.id], port_type: 'socks' })
     await tunnel.closedAt
     expect(stopwatch.elapsedMs()).toBeLessThan(1500)
     expect(await neighbour.echo('quiet here')).toBe('quiet here')
@@ -93,7 +93,7 @@ describe.each([...enginesOf('sqlite')])('tunnels of a proxy that ends or changes
   test.concurrent('POST /dedicated/replace closes the tunnel; the next one leaves from the new address', async () => {
     const proxy = await buy('http')
     const tunnel = await openTunnel('http', at(), proxy, echo.spot)
-    const replaced = await road.post('/dedicated/replace', { id: proxy.id })
+    const replaced = await shop.post('/dedicated/replace', { id: proxy.id })
     expect(replaced.status).toBe(200)
     await tunnel.closedAt
     const again = await openTunnel('http', at(), replaced.data, echo.spot)
@@ -104,19 +104,19 @@ describe.each([...enginesOf('sqlite')])('tunnels of a proxy that ends or changes
   })
 
   test.concurrent('blocking a customer closes tunnels within 2 s and answers blocked; unblocking undoes it', async () => {
-    const { customer, token } = await road.newCustomer(10_000n)
+    const { customer, token } = await shop.newCustomer(10_000n)
     const order = { country_code: 'DE', period: 7, count: 2, ipv: 4 }
-    const { data } = await road.post('/dedicated/buy', order, { token })
+    const { data } = await shop.post('/dedicated/buy', order, { token })
     const [http, socks] = data.proxies as [BoughtProxy, BoughtProxy]
-    await road.post('/dedicated/protocol', { ids: [socks.id], port_type: 'socks' }, { token })
+    await shop.post('/dedicated/protocol', { ids: [socks.id], port_type: 'socks' }, { token })
     const tunnel = await openTunnel('http', at(), http, echo.spot)
     const stopwatch = startStopwatch(engine)
-    await road.services.setBlocked(customer, true)
+    await shop.services.setBlocked(customer, true)
     await tunnel.closedAt
     expect(stopwatch.elapsedMs()).toBeLessThan(2000)
     expect(await tryConnect('http', http)).toMatchObject({ status: 403, code: 'blocked' })
     expect(await tryConnect('socks', socks)).toMatchObject({ status: 2 })
-    await road.services.setBlocked(customer, false)
+    await shop.services.setBlocked(customer, false)
     expect(await tryConnect('http', http)).toMatchObject({ status: 200 })
   })
 
@@ -124,7 +124,7 @@ describe.each([...enginesOf('sqlite')])('tunnels of a proxy that ends or changes
     const [http, socks] = [await buy('http'), await buy('socks')]
     const tunnel = await openTunnel('http', at(), http, echo.spot)
     const client = await loginSocks(at(), socks)
-    const stopped = road.stopGateway()
+    const stopped = shop.stopGateway()
     expect(await client.ask(echo.spot)).toBe(1)
     expect(await tunnel.echo('to the end')).toBe('to the end')
     tunnel.close()

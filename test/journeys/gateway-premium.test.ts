@@ -11,26 +11,26 @@ const generate = '/premium/proxies/generate'
 type Customer = { token: string; login: string; password: string; subuser: string }
 
 describe.each([...enginesOf('sqlite')])('premium proxies at the gateway on %s', (engine) => {
-  let road: ShopWithGateway
+  let shop: ShopWithGateway
   let echo: ReturnType<typeof startEcho>
   let origin: ReturnType<typeof startOrigin>
   beforeAll(async () => {
-    road = await openShopWithGateway(engine, { shop: { TURNPIKE_PREMIUM_PORTS: somePorts() } })
+    shop = await openShopWithGateway(engine, { shop: { TURNPIKE_PREMIUM_PORTS: somePorts() } })
     echo = startEcho()
     origin = startOrigin()
   })
   afterAll(async () => {
     echo.stop()
     await origin.stop()
-    await road.stop()
+    await shop.stop()
   })
 
-  const at = () => ({ host: '127.0.0.1', port: road.port })
+  const at = () => ({ host: '127.0.0.1', port: shop.port })
 
   async function newCustomer(...pools: string[]): Promise<Customer> {
-    const { token } = await road.newCustomer(10_000n)
-    for (const pool of pools) await road.post('/premium/traffic/buy', { pool_type: pool, gb: 0.1 }, { token })
-    const { login, password, subuser } = (await road.get('/premium/password', { token })).data
+    const { token } = await shop.newCustomer(10_000n)
+    for (const pool of pools) await shop.post('/premium/traffic/buy', { pool_type: pool, gb: 0.1 }, { token })
+    const { login, password, subuser } = (await shop.get('/premium/password', { token })).data
     return { token, login, password, subuser: subuser.subuser_id }
   }
 
@@ -48,7 +48,7 @@ describe.each([...enginesOf('sqlite')])('premium proxies at the gateway on %s', 
   }
 
   const exitIdOf = async (host: string) => {
-    const exits = await road.services.premium.exits.list('residential', '', 500)
+    const exits = await shop.services.premium.exits.list('residential', '', 500)
     const found = exits.find((exit) => exit.host === host)
     if (!found) throw new Error(`${host} is no exit`)
     return found.id
@@ -98,14 +98,14 @@ describe.each([...enginesOf('sqlite')])('premium proxies at the gateway on %s', 
     expect(new Set(others.flat()).size).toBeGreaterThan(3)
     const [held = ''] = first
     const id = await exitIdOf(held)
-    await road.services.premium.exits.drain(id, true)
+    await shop.services.premium.exits.drain(id, true)
     const answers: (string | undefined)[] = []
     const isLost = async () => answers.push((await attempt('http', at(), as(customer, parts), echo.spot)).code) > 0
     expect(await untilTrue(async () => (await isLost()) && answers.at(-1) === 'session_lost')).toBeTrue()
     const after = await exitsOf(customer, parts, 6)
     expect(new Set(after).size).toBe(1)
     expect(after).not.toContain(held)
-    await road.services.premium.exits.drain(id, false)
+    await shop.services.premium.exits.drain(id, false)
   })
 
   test('a session with one fitting exit gets session_lost, then no_exit, then the exit again', async () => {
@@ -120,7 +120,7 @@ describe.each([...enginesOf('sqlite')])('premium proxies at the gateway on %s', 
     await exitsOf(customer, parts('first'), 1)
     for (const protocol of protocols) expect(await exitsOf(customer, parts(protocol), 1)).toEqual(['127.100.0.2'])
     const id = await exitIdOf('127.100.0.2')
-    await road.services.premium.exits.drain(id, true)
+    await shop.services.premium.exits.drain(id, true)
     const isDrained = async () =>
       (await attempt('http', at(), as(customer, parts('other')), echo.spot)).code === 'no_exit'
     expect(await untilTrue(isDrained)).toBeTrue()
@@ -129,7 +129,7 @@ describe.each([...enginesOf('sqlite')])('premium proxies at the gateway on %s', 
       { status: 1 },
     ])
     expect(await Promise.all(protocols.map(attemptBy))).toMatchObject([{ status: 502, code: 'no_exit' }, { status: 4 }])
-    await road.services.premium.exits.drain(id, false)
+    await shop.services.premium.exits.drain(id, false)
     expect(await untilTrue(async () => (await attemptBy('http')).status === 200)).toBeTrue()
     // A client may see a tunnel before the destination has recorded it; a relayed byte proves the record.
     await exitsOf(customer, parts('http'), 1)
@@ -139,7 +139,7 @@ describe.each([...enginesOf('sqlite')])('premium proxies at the gateway on %s', 
   test('the pool in a login selects its exits; without one the only pool with traffic is used', async () => {
     const customer = await newCustomer('mobile')
     for (const exit of await exitsOf(customer, '', 3)) expect(exit).toStartWith('127.102.')
-    await road.post('/premium/traffic/buy', { pool_type: 'datacenter', gb: 0.1 }, { token: customer.token })
+    await shop.post('/premium/traffic/buy', { pool_type: 'datacenter', gb: 0.1 }, { token: customer.token })
     for (const exit of await exitsOf(customer, '-pool-datacenter', 3)) expect(exit).toStartWith('127.101.')
     const codeOf = async () => (await attempt('http', at(), as(customer), echo.spot)).code
     expect(await untilTrue(async () => (await codeOf()) === 'pool_required')).toBeTrue()
@@ -147,11 +147,11 @@ describe.each([...enginesOf('sqlite')])('premium proxies at the gateway on %s', 
 
   test('a login without traffic gets traffic_exhausted and works as soon as a purchase is answered', async () => {
     const customer = await newCustomer('datacenter')
-    const proxy = `http://${customer.login}:${customer.password}@127.0.0.1:${road.port}`
+    const proxy = `http://${customer.login}:${customer.password}@127.0.0.1:${shop.port}`
     const whole = await curl('-x', proxy, '-o', '/dev/null', `${origin.url}/?bytes=110000000`)
     expect(whole.exit).toBe(18)
     expect(await curl('-x', proxy, origin.url)).toMatchObject({ status: 402, error: 'traffic_exhausted' })
-    await road.post('/premium/traffic/buy', { pool_type: 'datacenter', gb: 0.1 }, { token: customer.token })
+    await shop.post('/premium/traffic/buy', { pool_type: 'datacenter', gb: 0.1 }, { token: customer.token })
     expect(await attempt('socks', at(), as(customer), echo.spot)).toMatchObject({ status: 0 })
     origin.seen.splice(0)
   })
@@ -160,7 +160,7 @@ describe.each([...enginesOf('sqlite')])('premium proxies at the gateway on %s', 
     const { token } = await newCustomer('residential')
     const body = { pool_type: 'residential', countries: ['NL'], quantity: 1 }
     const lineOf = async (more: object) =>
-      (await road.post(generate, { ...body, ...more }, { token })).data.proxies[0] as string
+      (await shop.post(generate, { ...body, ...more }, { token })).data.proxies[0] as string
     const [host, port, login, password] = (await lineOf({ format_id: 1 })).split(':')
     const first = await curl('-x', `http://${host}:${port}`, '-U', `${login}:${password}`, origin.url)
     expect(first).toMatchObject({ exit: 0, status: 200 })
@@ -176,18 +176,18 @@ describe.each([...enginesOf('sqlite')])('premium proxies at the gateway on %s', 
 
   test('a whitelisted address enters through its own port without a login within 2 s of generate', async () => {
     const { token } = await newCustomer('residential')
-    await road.post('/premium/whitelist/add', { ip: clientAddress }, { token })
+    await shop.post('/premium/whitelist/add', { ip: clientAddress }, { token })
     for (const [protocol, scheme] of [
       ['http', 'http'],
       ['socks5', 'socks5h'],
     ] as const) {
       const order = { pool_type: 'residential', country_code: 'GB', format_id: 3, protocol, quantity: 1 }
-      const { data } = await road.post(generate, order, { token })
+      const { data } = await shop.post(generate, order, { token })
       const stopwatch = startStopwatch(engine)
       const line = `${scheme}://${data.proxies[0]}`
       const isThrough = async () => (await curl('-x', line, origin.url)).status === 200
       expect(await untilTrue(isThrough)).toBeTrue()
-      // The shop wakes the gateway, which by itself asks every 10 s.
+      // The shop wakes the gateway, which otherwise polls every 10 s.
       expect(stopwatch.elapsedMs()).toBeLessThan(2000)
       const exits = [await isThrough(), await isThrough(), await isThrough()]
       expect(exits).toEqual([true, true, true])
@@ -197,16 +197,16 @@ describe.each([...enginesOf('sqlite')])('premium proxies at the gateway on %s', 
       const otherClient = await curl('-x', line, '--interface', '127.9.9.8', origin.url)
       expect(protocol === 'http' ? otherClient.status : otherClient.exit).toBe(protocol === 'http' ? 407 : 97)
     }
-    const lastUse = async () => (await road.get('/premium/whitelist', { token })).data.ips[0].last_used_at
+    const lastUse = async () => (await shop.get('/premium/whitelist', { token })).data.ips[0].last_used_at
     expect(await untilTrue(async () => (await lastUse()) !== null)).toBeTrue()
   })
 
   test('a sub-user with tunnel_limit 2 gets too_many_tunnels for a third connection', async () => {
     const { token } = await newCustomer('residential')
-    const { data } = await road.post('/premium/subusers', { name: 'small', tunnel_limit: 2 }, { token })
+    const { data } = await shop.post('/premium/subusers', { name: 'small', tunnel_limit: 2 }, { token })
     const { subuser_id: id, login } = data.subuser
-    const { password } = (await road.get(`/premium/password?subuser_id=${id}`, { token })).data
-    await road.post('/premium/traffic/move', { pool_type: 'residential', gb: 0.1, to_subuser_id: id }, { token })
+    const { password } = (await shop.get(`/premium/password?subuser_id=${id}`, { token })).data
+    await shop.post('/premium/traffic/move', { pool_type: 'residential', gb: 0.1, to_subuser_id: id }, { token })
     const small = { username: login, password }
     const open = [await openTunnel('http', at(), small, echo.spot), await openTunnel('socks', at(), small, echo.spot)]
     expect(await attempt('http', at(), small, echo.spot)).toMatchObject({ status: 429, code: 'too_many_tunnels' })
@@ -220,19 +220,19 @@ describe.each([...enginesOf('sqlite')])('premium proxies at the gateway on %s', 
     const customer = await newCustomer('residential')
     const { token } = customer
     const hosts = async () =>
-      (await road.get('/premium/usage?by=host', { token })).data.items.map(
+      (await shop.get('/premium/usage?by=host', { token })).data.items.map(
         (each: { key: string }) => each.key,
       ) as string[]
-    const line = `http://${customer.login}:${customer.password}@127.0.0.1:${road.port}`
+    const line = `http://${customer.login}:${customer.password}@127.0.0.1:${shop.port}`
     expect(await curl('-x', line, `http://kept.localhost:${origin.port}/?bytes=1000`)).toMatchObject({ status: 200 })
     expect(await untilTrue(async () => (await hosts()).includes('kept.localhost'))).toBeTrue()
-    await road.post('/premium/subusers/update', { subuser_id: customer.subuser, keep_hosts: false }, { token })
+    await shop.post('/premium/subusers/update', { subuser_id: customer.subuser, keep_hosts: false }, { token })
     expect(await hosts()).toEqual([])
-    const usedBefore = (await road.get('/premium/traffic/balance?pool_type=residential', { token })).data.used_gb
+    const usedBefore = (await shop.get('/premium/traffic/balance?pool_type=residential', { token })).data.used_gb
     expect(await curl('-x', line, `http://unkept.localhost:${origin.port}/?bytes=2000000`)).toMatchObject({
       status: 200,
     })
-    const used = async () => (await road.get('/premium/traffic/balance?pool_type=residential', { token })).data.used_gb
+    const used = async () => (await shop.get('/premium/traffic/balance?pool_type=residential', { token })).data.used_gb
     expect(await untilTrue(async () => (await used()) > usedBefore + 0.001)).toBeTrue()
     expect(await hosts()).toEqual([])
   })
@@ -241,7 +241,7 @@ describe.each([...enginesOf('sqlite')])('premium proxies at the gateway on %s', 
     const customer = await newCustomer('residential')
     const tunnel = await openTunnel('socks', at(), as(customer), echo.spot)
     const stopwatch = startStopwatch(engine)
-    const { password } = (await road.post('/premium/password/reset', {}, { token: customer.token })).data
+    const { password } = (await shop.post('/premium/password/reset', {}, { token: customer.token })).data
     await tunnel.closedAt
     expect(stopwatch.elapsedMs()).toBeLessThan(2000)
     expect(await attempt('socks', at(), as(customer), echo.spot)).toMatchObject({ status: 254 })

@@ -24,7 +24,7 @@ const tight = {
 type Pair = { readonly token: string; readonly http: BoughtProxy; readonly socks: BoughtProxy }
 
 describe('refusals of the gateway in HTTP and SOCKS5', () => {
-  let road: ShopWithGateway
+  let shop: ShopWithGateway
   /** Forwards the gateway’s requests to the shop, and can be closed. */
   let detour: Detour
   let echo: ReturnType<typeof startEcho>
@@ -32,7 +32,7 @@ describe('refusals of the gateway in HTTP and SOCKS5', () => {
     const shopPort = freePort()
     detour = new Detour(freePort(), shopPort)
     await detour.open()
-    road = await openShopWithGateway('sqlite', {
+    shop = await openShopWithGateway('sqlite', {
       shop: { TURNPIKE_PORT: String(shopPort) },
       gateway: { ...tight, TURNPIKE_SHOP_URL: `http://127.0.0.1:${detour.port}` },
     })
@@ -40,29 +40,29 @@ describe('refusals of the gateway in HTTP and SOCKS5', () => {
   })
   afterAll(async () => {
     echo.stop()
-    await road.stop()
+    await shop.stop()
     await detour.close()
   })
 
-  const at = () => ({ host: '127.0.0.1', port: road.port })
+  const at = () => ({ host: '127.0.0.1', port: shop.port })
   const closedPort = (): Spot => ({ host: '127.0.0.1', port: freePort() })
 
   /** A new customer, so with unused limits, with one HTTP and one SOCKS5 proxy. */
   async function newPair(order: Record<string, unknown> = {}): Promise<Pair> {
-    const { token } = await road.newCustomer(10_000n)
+    const { token } = await shop.newCustomer(10_000n)
     const body = { country_code: 'DE', period: 7, count: 2, ipv: 4, ...order }
-    const { data, error } = await road.post('/dedicated/buy', body, { token })
+    const { data, error } = await shop.post('/dedicated/buy', body, { token })
     expect(error).toBeUndefined()
     const [http, socks] = data.proxies as [BoughtProxy, BoughtProxy]
-    await road.post('/dedicated/protocol', { ids: [socks.id], port_type: 'socks' }, { token })
+    await shop.post('/dedicated/protocol', { ids: [socks.id], port_type: 'socks' }, { token })
     return { token, http, socks }
   }
 
   /** A sub-user with 0.1 GB in each of these pools. */
   async function newSubuser(...pools: string[]) {
-    const { token } = await road.newCustomer(10_000n)
-    for (const pool of pools) await road.post('/premium/traffic/buy', { pool_type: pool, gb: 0.1 }, { token })
-    const { login, password } = (await road.get('/premium/password', { token })).data
+    const { token } = await shop.newCustomer(10_000n)
+    for (const pool of pools) await shop.post('/premium/traffic/buy', { pool_type: pool, gb: 0.1 }, { token })
+    const { login, password } = (await shop.get('/premium/password', { token })).data
     return { token, as: (parts = ''): Login => ({ username: `${login}${parts}`, password }) }
   }
 
@@ -133,9 +133,9 @@ describe('refusals of the gateway in HTTP and SOCKS5', () => {
     const codes: string[] = []
     /** Sends 15 requests on one connection. The gateway closes a connection after 20 refusals. */
     const exhaust = async (): Promise<boolean> => {
-      const client = await RawClient.open(road.port)
+      const client = await RawClient.open(shop.port)
       client.send(line.repeat(15))
-      await client.hear((text) => readAnswers(text).answers.length === 15)
+      await client.readUntil((text) => readAnswers(text).answers.length === 15)
       codes.push(...readAnswers(client.text).answers.map(({ code }) => code))
       client.reset()
       return codes.at(-1) === 'too_many_new'
@@ -178,13 +178,13 @@ describe('refusals of the gateway in HTTP and SOCKS5', () => {
   })
 
   test('the gateway answers address_unavailable when its machine lacks the proxy’s address', async () => {
-    await applyCatalogue(road.services, shippedWith('AT'))
-    await addStock(road.services, '198.51.100.0/24', 'AT', 4)
+    await applyCatalogue(shop.services, shippedWith('AT'))
+    await addStock(shop.services, '198.51.100.0/24', 'AT', 4)
     // The node reported the address and lost it. The shop’s cached prices and nodes are up to 0.5 s old.
-    await serveAllStock(road.services)
-    const { token } = await road.newCustomer(0n)
+    await serveAllStock(shop.services)
+    const { token } = await shop.newCustomer(0n)
     const quote = '/dedicated/quote?country_code=AT&ipv=4&period=7&count=2'
-    const isOnSale = async () => ((await road.get(quote, { token })).data?.available ?? 0) >= 2
+    const isOnSale = async () => ((await shop.get(quote, { token })).data?.available ?? 0) >= 2
     expect(await untilTrue(isOnSale)).toBe(true)
     await expectRefusal(await newPair({ country_code: 'AT' }), echo.spot, 'address_unavailable', 502, 1)
   })
@@ -206,7 +206,7 @@ describe('refusals of the gateway in HTTP and SOCKS5', () => {
     const location = { country: 'AT', state: 'Wien', city: 'Wien', zip: '1010', asn: null, credentials: null }
     const mute = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
     const add = (kind: 'http' | 'socks5', city: string, port: number) =>
-      road.services.premium.exits.addOne({ ...location, city, pool: 'mobile', kind, host: '127.0.0.1', port })
+      shop.services.premium.exits.addOne({ ...location, city, pool: 'mobile', kind, host: '127.0.0.1', port })
     await add('http', 'Dead', freePort())
     await add('socks5', 'Mute', mute.port)
     const [dead, silent] = [as('-pool-mobile-city-dead'), as('-pool-mobile-city-mute')]
@@ -221,8 +221,8 @@ describe('refusals of the gateway in HTTP and SOCKS5', () => {
   test('the gateway admits customers beside idle connections and answers gateway_full at 30 tunnels', async () => {
     const pair = await newPair()
     // The gateway may close connections above its limit before the client sees them open.
-    const idle = await Promise.allSettled(Array.from({ length: 30 }, () => idleAt(road.port)))
-    // An idle connection does not take the place of a customer.
+    const idle = await Promise.allSettled(Array.from({ length: 30 }, () => idleAt(shop.port)))
+    // An idle connection does not take the slot of a customer.
     expect(await attempt('http', at(), pair.http, echo.spot)).toMatchObject({ status: 200 })
     for (const each of idle) if (each.status === 'fulfilled') each.value.terminate()
     const tunnels: Awaited<ReturnType<typeof openTunnel>>[] = []

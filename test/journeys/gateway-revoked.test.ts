@@ -15,63 +15,63 @@ const cutMs = 2000
 /** A login with a running transfer, and the request that revokes it. */
 type Revocable = { readonly pass: Pass; readonly revoke: () => Promise<unknown>; readonly through?: typeof openByPort }
 
-const revocations: Readonly<Record<string, (road: ShopWithGateway) => Promise<Revocable>>> = {
-  'a new password': async (road) => {
-    const user = await addUser(road)
-    return { pass: user, revoke: () => road.post('/premium/password/reset', { subuser_id: user.subuser }) }
+const revocations: Readonly<Record<string, (shop: ShopWithGateway) => Promise<Revocable>>> = {
+  'a new password': async (shop) => {
+    const user = await addUser(shop)
+    return { pass: user, revoke: () => shop.post('/premium/password/reset', { subuser_id: user.subuser }) }
   },
-  'blocking a sub-user': async (road) => {
-    const user = await addUser(road)
+  'blocking a sub-user': async (shop) => {
+    const user = await addUser(shop)
     const change = { subuser_id: user.subuser, blocked: true }
-    return { pass: user, revoke: () => road.post('/premium/subusers/update', change) }
+    return { pass: user, revoke: () => shop.post('/premium/subusers/update', change) }
   },
-  'deleting a sub-user': async (road) => {
-    const [user, heir] = [await addUser(road), await addUser(road)]
-    const change = { subuser_id: user.subuser, to_subuser_id: heir.subuser }
-    return { pass: user, revoke: () => road.post('/premium/subusers/delete', change) }
+  'deleting a sub-user': async (shop) => {
+    const [user, receiver] = [await addUser(shop), await addUser(shop)]
+    const change = { subuser_id: user.subuser, to_subuser_id: receiver.subuser }
+    return { pass: user, revoke: () => shop.post('/premium/subusers/delete', change) }
   },
-  'taking an address off the whitelist': async (road) => {
-    const { subuser } = await addUser(road)
-    await road.post('/premium/whitelist/add', { ip: '127.0.0.1', subuser_id: subuser })
+  'taking an address off the whitelist': async (shop) => {
+    const { subuser } = await addUser(shop)
+    await shop.post('/premium/whitelist/add', { ip: '127.0.0.1', subuser_id: subuser })
     const order = { pool_type: pool, format_id: 3, subuser_id: subuser }
-    const { data } = await road.post('/premium/proxies/generate', order)
+    const { data } = await shop.post('/premium/proxies/generate', order)
     const port = Number((data.proxies as string[])[0]?.split(':')[1])
     const change = { ip: '127.0.0.1', subuser_id: subuser }
-    const revoke = () => road.post('/premium/whitelist/remove', change)
+    const revoke = () => shop.post('/premium/whitelist/remove', change)
     return { pass: { port, username: '', password: '' }, through: openByPort, revoke }
   },
-  'blocking a customer': async (road) => {
-    const { customer, token } = await road.newCustomer(10_000n)
-    await road.post('/premium/traffic/buy', { pool_type: pool, gb: 0.1 }, { token })
-    const { login, password } = (await road.get('/premium/password', { token })).data
-    const pass = { port: road.port, username: `${login}-pool-${pool}`, password }
-    return { pass, revoke: () => road.services.setBlocked(customer, true) }
+  'blocking a customer': async (shop) => {
+    const { customer, token } = await shop.newCustomer(10_000n)
+    await shop.post('/premium/traffic/buy', { pool_type: pool, gb: 0.1 }, { token })
+    const { login, password } = (await shop.get('/premium/password', { token })).data
+    const pass = { port: shop.port, username: `${login}-pool-${pool}`, password }
+    return { pass, revoke: () => shop.services.setBlocked(customer, true) }
   },
-  'another protocol': async (road) => {
-    const { id, pass } = await buyProxy(road)
-    return { pass, revoke: () => road.post('/dedicated/protocol', { ids: [id], port_type: 'socks' }) }
+  'another protocol': async (shop) => {
+    const { id, pass } = await buyProxy(shop)
+    return { pass, revoke: () => shop.post('/dedicated/protocol', { ids: [id], port_type: 'socks' }) }
   },
-  'another address': async (road) => {
-    const { id, pass } = await buyProxy(road)
-    return { pass, revoke: () => road.post('/dedicated/replace', { id }) }
+  'another address': async (shop) => {
+    const { id, pass } = await buyProxy(shop)
+    return { pass, revoke: () => shop.post('/dedicated/replace', { id }) }
   },
-  expiry: async (road) => {
-    const { id, pass } = await buyProxy(road)
+  expiry: async (shop) => {
+    const { id, pass } = await buyProxy(shop)
     const sql = 'UPDATE proxies SET expires_at = $1, started_at = 1, changed_at = $1 WHERE id = $2'
-    return { pass, revoke: () => road.services.db.transact(async (tx) => void (await tx.run(sql, [Date.now(), id]))) }
+    return { pass, revoke: () => shop.services.db.transact(async (tx) => void (await tx.run(sql, [Date.now(), id]))) }
   },
 }
 
-async function addUser(road: ShopWithGateway): Promise<User> {
-  const [user] = await addUsers(road, 1, 0.1)
+async function addUser(shop: ShopWithGateway): Promise<User> {
+  const [user] = await addUsers(shop, 1, 0.1)
   if (!user) throw new Error('no sub-user was added')
   return user
 }
 
-async function buyProxy(road: ShopWithGateway): Promise<{ id: number; pass: Pass }> {
-  const [proxy] = await road.buyProxies()
+async function buyProxy(shop: ShopWithGateway): Promise<{ id: number; pass: Pass }> {
+  const [proxy] = await shop.buyProxies()
   if (!proxy) throw new Error('nothing was bought')
-  return { id: proxy.id, pass: { port: road.port, username: proxy.username, password: proxy.password } }
+  return { id: proxy.id, pass: { port: shop.port, username: proxy.username, password: proxy.password } }
 }
 
 /** Opens a tunnel by a whitelist port, without a login. The gateway opens the port a moment after the answer. */
@@ -96,23 +96,23 @@ async function cutAfter(client: WireClient, revoke: () => Promise<unknown>, engi
 }
 
 describe.each([...enginesOf('postgres')])('revocation of access on %s', (engine) => {
-  let road: ShopWithGateway
+  let shop: ShopWithGateway
   let origin: ByteOrigin
   let neighbour: Flow
   beforeAll(async () => {
-    road = await openShopWithGateway(engine)
+    shop = await openShopWithGateway(engine)
     origin = openByteOrigin()
-    neighbour = await startFlow(origin, await addUser(road))
+    neighbour = await startFlow(origin, await addUser(shop))
   })
   afterAll(async () => {
-    await road.stop()
+    await shop.stop()
     origin.stop()
   })
 
   test.each(Object.keys(revocations))(
     '%s ends a running transfer within 2 s, and another user’s transfer continues',
     async (name) => {
-      const target = await revocations[name]?.(road)
+      const target = await revocations[name]?.(shop)
       if (!target) throw new Error('no such revocation')
       const { client } = await startFlow(origin, target.pass, { ...(target.through && { through: target.through }) })
       expect(await cutAfter(client, target.revoke, engine)).toBeLessThan(cutMs)
@@ -124,8 +124,8 @@ describe.each([...enginesOf('postgres')])('revocation of access on %s', (engine)
 
   test('another user’s transfer loses no byte, and revoking a node ends its transfers within 2 s', async () => {
     expect(await neighbour.finish()).toBeGreaterThan(0)
-    const { client } = await startFlow(origin, await addUser(road))
-    const revoke = () => road.services.fleet.revoke(`gateway-${road.port}`)
+    const { client } = await startFlow(origin, await addUser(shop))
+    const revoke = () => shop.services.fleet.revoke(`gateway-${shop.port}`)
     expect(await cutAfter(client, revoke, engine)).toBeLessThan(cutMs)
   })
 })

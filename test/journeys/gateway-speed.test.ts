@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import type { Socket } from 'bun'
 import { type ByteOrigin, openByteOrigin } from '../harness/byte-origin.ts'
 import { enginesOf } from '../harness/database.ts'
-import { openEngine, passwordOf, proxyOf, type Stand } from '../harness/engine.ts'
+import { openEngine, passwordOf, proxyOf, type TestGateway } from '../harness/engine.ts'
 import { openShopWithGateway } from '../harness/gateway.ts'
 import { addUsers, usedBy } from '../harness/traffic.ts'
 import { lineOf, openTunnel, type Pass, type Passed } from '../harness/transfers.ts'
@@ -20,12 +20,12 @@ const savedMs = 250
 const stepMs = 25
 let made = 0
 
-const passOf = (gateway: Stand, username: string): Pass => ({
+const passOf = (gateway: TestGateway, username: string): Pass => ({
   port: gateway.port,
   username,
   password: passwordOf(username),
 })
-const through = (gateway: Stand, pool = 'residential'): Pass => passOf(gateway, `pavel-pool-${pool}`)
+const through = (gateway: TestGateway, pool = 'residential'): Pass => passOf(gateway, `pavel-pool-${pool}`)
 
 /** A download without end. The client’s receive buffer is 128 KiB. */
 async function download(origin: ByteOrigin, pass: Pass): Promise<WireClient> {
@@ -162,13 +162,13 @@ describe('the speed limit of a credential', () => {
 
 describe.each([...enginesOf('sqlite')])('speed_mbit in the price list of a shop on %s', (engine) => {
   test('speed_mbit 8 in the price list limits the gateway to 1 MB/s, and each relayed byte is billed', async () => {
-    const road = await openShopWithGateway(engine)
+    const shop = await openShopWithGateway(engine)
     const origin = openByteOrigin()
-    const { pricing, db } = road.services
+    const { pricing, db } = shop.services
     const shown = (await pricing.show())?.value as { premium: object }
     const slow = { ...shown, premium: { ...shown.premium, speed_mbit: 8 } }
     await db.transact((tx) => pricing.apply(tx, slow))
-    const [user] = await addUsers(road, 1, 1)
+    const [user] = await addUsers(shop, 1, 1)
     if (!user) throw new Error('no sub-user was added')
     const passed: Passed = { sent: 0, received: 0 }
     /** Downloads so many bytes and returns the milliseconds by the gateway’s clock. */
@@ -189,9 +189,9 @@ describe.each([...enginesOf('sqlite')])('speed_mbit in the price list of a shop 
     }
     // 1 MB at 1 MB/s takes 725 ms when 275 ms of the rate were saved.
     expect(await untilTrue(async () => (await pass(1_000_000)) >= 1000 - savedMs - stepMs)).toBeTrue()
-    await road.stopGateway()
-    expect(await usedBy(road, user.subuser)).toBe(passed.sent + passed.received)
+    await shop.stopGateway()
+    expect(await usedBy(shop, user.subuser)).toBe(passed.sent + passed.received)
     origin.stop()
-    await road.stop()
+    await shop.stop()
   })
 })

@@ -26,7 +26,7 @@ describe('proxies over TLS', () => {
   let first: Made
   let second: Made
   let files: ReturnType<typeof putCertificate>
-  let road: ShopWithGateway
+  let shop: ShopWithGateway
   let plain: ReturnType<typeof startOrigin>
   let secure: ReturnType<typeof startOrigin>
   let proxy: BoughtProxy
@@ -34,14 +34,14 @@ describe('proxies over TLS', () => {
     ;[first, second] = await Promise.all([makeCertificate('first'), makeCertificate('second')])
     files = putCertificate(first)
     const gateway = { ...files.env, TURNPIKE_GATEWAY_TLS_PORT: String(tlsPort) }
-    road = await openShopWithGateway('sqlite', { gateway })
+    shop = await openShopWithGateway('sqlite', { gateway })
     plain = startOrigin()
     secure = startOrigin('127.0.0.1', { tls: selfSigned })
-    ;[proxy] = (await road.buyProxies()) as [BoughtProxy]
+    ;[proxy] = (await shop.buyProxies()) as [BoughtProxy]
   })
   afterAll(async () => {
     await Promise.all([plain, secure].map((each) => each.stop()))
-    await road.stop()
+    await shop.stop()
     files.remove()
   })
 
@@ -67,7 +67,7 @@ describe('proxies over TLS', () => {
   test('the TLS port refuses wrong and missing credentials, plain HTTP and TLS 1.1', async () => {
     const wrong = await curl('--proxy-cacert', files.cert, '-x', at({ ...proxy, password: 'wrong' }), plain.url)
     expect(wrong).toMatchObject({ status: 407, error: 'bad_credentials' })
-    // A TLS port has no whitelist: it asks every client for credentials.
+    // A TLS port has no whitelist: it requires credentials from every client.
     const nameless = await curl('--proxy-cacert', files.cert, '-x', `https://127.0.0.1:${tlsPort}`, plain.url)
     expect(nameless).toMatchObject({ status: 407, error: 'credentials_required' })
     expect((await curl('-x', at().replace('https', 'http'), plain.url)).exit).not.toBe(0)
@@ -83,7 +83,7 @@ describe('proxies over TLS', () => {
 
   test('a tunnel over TLS is billed the payload bytes and none that TLS adds', async () => {
     const origin = openByteOrigin()
-    const users = (await addUsers(road, 3, 1)).map((each) => ({ ...each, port: tlsPort, isTls: true }))
+    const users = (await addUsers(shop, 3, 1)).map((each) => ({ ...each, port: tlsPort, isTls: true }))
     const expected = users.map(() => 0)
     const seed = Math.floor(Math.random() * 2 ** 31)
     const lane = async (index: number): Promise<void> => {
@@ -96,7 +96,7 @@ describe('proxies over TLS', () => {
       }
     }
     await Promise.all(users.map((_, index) => lane(index)))
-    const billed = () => Promise.all(users.map((each) => usedBy(road, each.subuser)))
+    const billed = () => Promise.all(users.map((each) => usedBy(shop, each.subuser)))
     await untilTrue(async () => Bun.deepEquals(await billed(), expected))
     expect({ seed, bytes: await billed() }).toEqual({ seed, bytes: expected })
     origin.stop()
@@ -104,7 +104,7 @@ describe('proxies over TLS', () => {
 
   test('a client that resets a TLS tunnel is billed no more bytes than arrived', async () => {
     const origin = openByteOrigin()
-    const [user] = await addUsers(road, 1, 1)
+    const [user] = await addUsers(shop, 1, 1)
     if (!user) throw new Error('there is no user')
     origin.expect({ id: 'cut', up: 4, down: 20_000_000, afterwards: 'stay' })
     const [host = '', port = ''] = origin.host.split(':')
@@ -114,15 +114,15 @@ describe('proxies over TLS', () => {
     await client.send(Buffer.from('cut\n'))
     await client.until(() => client.total > handshake + 1000)
     const ciphertext = await client.reset()
-    await untilTrue(async () => (await usedBy(road, user.subuser)) > 4)
-    const used = await usedBy(road, user.subuser)
+    await untilTrue(async () => (await usedBy(shop, user.subuser)) > 4)
+    const used = await usedBy(shop, user.subuser)
     expect(used).toBeLessThanOrEqual(4 + ciphertext)
     expect(used).toBeGreaterThan(ciphertext * 0.9 - 300_000)
     origin.stop()
   })
 
   test('expiry closes a TLS tunnel within 2 s in the middle of a transfer', async () => {
-    const [other] = (await road.buyProxies()) as [BoughtProxy]
+    const [other] = (await shop.buyProxies()) as [BoughtProxy]
     const origin = openByteOrigin()
     origin.expect({ id: 'long', up: 5, down: 1_000_000_000, afterwards: 'stay' })
     const [host = '', port = ''] = origin.host.split(':')
@@ -133,7 +133,7 @@ describe('proxies over TLS', () => {
     await client.send(Buffer.from('long\n'))
     await client.until(() => client.total > 1_000_000)
     const stopwatch = startStopwatch()
-    await endIn(road, other, 1)
+    await endIn(shop, other, 1)
     await client.untilEnd()
     expect(stopwatch.elapsedMs()).toBeLessThan(2000)
     origin.stop()
@@ -151,19 +151,19 @@ describe('proxies over TLS', () => {
     await client.send(Buffer.from('steady\n'))
     await client.until(() => client.total > 100_000)
     files.replace({ cert: second.cert, key: first.key })
-    road.gateway.onHangUp?.()
+    shop.gateway.onHangUp?.()
     expect(await servedAt(tlsPort)).toBe('first')
-    expect(road.gatewayLog.join('')).toContain('the key does not belong to the certificate')
+    expect(shop.gatewayLog.join('')).toContain('the key does not belong to the certificate')
     files.replace(second)
-    road.gateway.onHangUp?.()
+    shop.gateway.onHangUp?.()
     expect(await servedAt(tlsPort)).toBe('second')
     client.readOn()
     await client.untilEnd()
     expect(client.total - handshake).toBe(30_000_000)
     client.close()
-    expect(road.gatewayLog.join('')).not.toContain('PRIVATE KEY')
+    expect(shop.gatewayLog.join('')).not.toContain('PRIVATE KEY')
     files.replace(first)
-    road.gateway.onHangUp?.()
+    shop.gateway.onHangUp?.()
     origin.stop()
   })
 

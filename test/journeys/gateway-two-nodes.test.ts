@@ -16,13 +16,13 @@ const transfersEach = isLong ? 10 : 5
 
 describe.each([...enginesOf('postgres')])('one sub-user at two gateways of a shop on %s', (engine) => {
   test('two gateways bill one sub-user the sum of their bytes and together relay no more than was bought', async () => {
-    const road = await openShopWithGateway(engine)
-    const second = await makeGatewayProcess(road, freePort())
+    const shop = await openShopWithGateway(engine)
+    const second = await makeGatewayProcess(shop, freePort())
     const origin = openByteOrigin()
     try {
       await second.start()
       const gb = isLong ? 0.2 : 0.1
-      const [user] = await addUsers(road, 1, gb)
+      const [user] = await addUsers(shop, 1, gb)
       if (!user) throw new Error('there is no user')
       const bought = gb * 1_000_000_000
       const passes = [user, { ...user, port: second.port }]
@@ -39,7 +39,7 @@ describe.each([...enginesOf('postgres')])('one sub-user at two gateways of a sho
         }
       }
       await Promise.all(Array.from({ length: lanes }, (_, index) => lane(index)))
-      expect(await untilTrue(async () => (await usedBy(road, user.subuser)) === relayed)).toBeTrue()
+      expect(await untilTrue(async () => (await usedBy(shop, user.subuser)) === relayed)).toBeTrue()
 
       origin.expect({ id: 'pull', up: 100, down: 2_000_000_000, afterwards: 'end' })
       const pulling = await Promise.all(
@@ -56,15 +56,15 @@ describe.each([...enginesOf('postgres')])('one sub-user at two gateways of a sho
       for (const { client, handshake } of pulling) relayed += client.total - handshake + 100
       expect(relayed).toBeLessThanOrEqual(bought)
       expect(relayed).toBeGreaterThan(bought - 2 * leaseBytes)
-      expect(await untilTrue(async () => (await usedBy(road, user.subuser)) === relayed)).toBeTrue()
-      await Promise.all([second.stop(), road.stopGateway()])
-      expect(await usedBy(road, user.subuser)).toBe(relayed)
-      expect(await findingsOf(road.services)).toEqual([])
+      expect(await untilTrue(async () => (await usedBy(shop, user.subuser)) === relayed)).toBeTrue()
+      await Promise.all([second.stop(), shop.stopGateway()])
+      expect(await usedBy(shop, user.subuser)).toBe(relayed)
+      expect(await findingsOf(shop.services)).toEqual([])
     } finally {
       await second.kill()
       second.remove()
       origin.stop()
-      await road.stop()
+      await shop.stop()
     }
   })
 })

@@ -6,23 +6,23 @@ import { selfSigned } from '../harness/self-signed.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 
 describe('dedicated proxies with common client programs', () => {
-  let road: ShopWithGateway
+  let shop: ShopWithGateway
   let plain: ReturnType<typeof startOrigin>
   let secure: ReturnType<typeof startOrigin>
   let six: ReturnType<typeof startOrigin>
   let http: BoughtProxy
   let socks: BoughtProxy
   beforeAll(async () => {
-    road = await openShopWithGateway('sqlite')
+    shop = await openShopWithGateway('sqlite')
     plain = startOrigin()
     secure = startOrigin('127.0.0.1', { tls: selfSigned })
     six = startOrigin('::1')
-    ;[http, socks] = (await road.buyProxies({ count: 2 })) as [BoughtProxy, BoughtProxy]
-    await road.post('/dedicated/protocol', { ids: [socks.id], port_type: 'socks' })
+    ;[http, socks] = (await shop.buyProxies({ count: 2 })) as [BoughtProxy, BoughtProxy]
+    await shop.post('/dedicated/protocol', { ids: [socks.id], port_type: 'socks' })
   })
   afterAll(async () => {
     await Promise.all([plain, secure, six].map((each) => each.stop()))
-    await road.stop()
+    await shop.stop()
   })
 
   /** Number of requests the origin got since the last call; all came from that address without proxy headers. */
@@ -37,7 +37,7 @@ describe('dedicated proxies with common client programs', () => {
 
   test('a new proxy works with curl as soon as it is bought, and leaves from the leased address', async () => {
     for (const ipv of [3, 4]) {
-      const [bought] = await road.buyProxies({ ipv, country_code: 'FR' })
+      const [bought] = await shop.buyProxies({ ipv, country_code: 'FR' })
       expect(await curl('-x', urlOf('http', bought), plain.url)).toMatchObject({ exit: 0, status: 200, connect: 0 })
       expect(visits(plain, bought?.exit_ip ?? '')).toBe(1)
     }
@@ -69,14 +69,14 @@ describe('dedicated proxies with common client programs', () => {
   })
 
   test('an IPv6 proxy reaches IPv6 origins, and a sandbox names the source in X-Turnpike-Left-From', async () => {
-    const [proxy] = await road.buyProxies({ ipv: 6 })
+    const [proxy] = await shop.buyProxies({ ipv: 6 })
     const forwarded = await curl('-x', urlOf('http', proxy), six.url)
     expect(forwarded).toMatchObject({ exit: 0, status: 200 })
     expect(forwarded.heads).toContain('X-Turnpike-Left-From: ::1')
     const tunnelled = await curl('-p', '-x', urlOf('http', proxy), six.url)
     expect(tunnelled).toMatchObject({ exit: 0, status: 200, connect: 200 })
     expect(tunnelled.heads).toContain('X-Turnpike-Left-From: ::1')
-    await road.post('/dedicated/protocol', { ids: [proxy?.id], port_type: 'socks' })
+    await shop.post('/dedicated/protocol', { ids: [proxy?.id], port_type: 'socks' })
     expect(await curl('-x', urlOf('socks5', proxy), six.url)).toMatchObject({ exit: 0, status: 200 })
     const named = await curl('-x', urlOf('socks5h', proxy), `http://localhost:${six.port}/`)
     expect(named).toMatchObject({ exit: 0, status: 200 })
@@ -84,7 +84,7 @@ describe('dedicated proxies with common client programs', () => {
   })
 
   test('a client that enters the gateway over IPv6 leaves from the same address as over IPv4', async () => {
-    const at = `http://${http.username}:${http.password}@[::1]:${road.port}`
+    const at = `http://${http.username}:${http.password}@[::1]:${shop.port}`
     expect(await curl('-x', at, '--interface', '::1', plain.url)).toMatchObject({ exit: 0, status: 200 })
     expect(visits(plain, http.exit_ip)).toBe(1)
   })
@@ -117,9 +117,9 @@ describe('dedicated proxies with common client programs', () => {
   })
 
   test('the first request after a protocol change is served over SOCKS5 and refused over HTTP', async () => {
-    const [proxy] = await road.buyProxies()
+    const [proxy] = await shop.buyProxies()
     expect(await curl('-x', urlOf('http', proxy), plain.url)).toMatchObject({ status: 200 })
-    await road.post('/dedicated/protocol', { ids: [proxy?.id], port_type: 'socks5' })
+    await shop.post('/dedicated/protocol', { ids: [proxy?.id], port_type: 'socks5' })
     expect(await curl('-x', urlOf('socks5h', proxy), plain.url)).toMatchObject({ exit: 0, status: 200 })
     expect(await curl('-x', urlOf('http', proxy), plain.url)).toMatchObject({ status: 403, error: 'wrong_protocol' })
     const tunnelled = await curl('-p', '-x', urlOf('http', proxy), plain.url)
@@ -139,11 +139,11 @@ describe('dedicated proxies with common client programs', () => {
   })
 
   test('a premium download of 3 MB is counted in used_gb', async () => {
-    const { login, password } = await road.buyTraffic(1)
-    const at = `http://${login}-pool-residential-country-us:${password}@127.0.0.1:${road.port}`
+    const { login, password } = await shop.buyTraffic(1)
+    const at = `http://${login}-pool-residential-country-us:${password}@127.0.0.1:${shop.port}`
     expect(await curl('-x', at, `${plain.url}/?bytes=3000000`)).toMatchObject({ status: 200, exit: 0 })
     plain.seen.splice(0)
-    const used = async () => (await road.get('/premium/traffic/balance?pool_type=residential')).data.used_gb
+    const used = async () => (await shop.get('/premium/traffic/balance?pool_type=residential')).data.used_gb
     expect(await untilTrue(async () => (await used()) > 0.003)).toBeTrue()
   })
 })

@@ -88,7 +88,7 @@ describe.each([...enginesOf('postgres')])('findHolders on %s', (engine) => {
     expect(again.address).toBe(proxy.address)
     expect(await holdersAt(proxy.address, endedAt - 1)).toEqual([first])
     expect(await holdersAt(proxy.address, endedAt)).toEqual([second])
-    // A report with a precision of one second cannot tell the two customers apart.
+    // A report with a precision of one second cannot distinguish the two customers.
     const second0 = readIsoSpan(`${toIso(endedAt).slice(0, 19)}Z`)
     expect(await holdersAt(proxy.address, second0?.from ?? 0, second0?.to)).toContain(second)
     expect(await holdersAt(proxy.address, soldAt, clock.nowMs)).toEqual([first, second])

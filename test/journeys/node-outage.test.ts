@@ -17,22 +17,22 @@ const stepMs = 2 * lookEveryMs
 async function openShop(engine: (typeof engines)[number]) {
   const clock = new HandClock(Date.now())
   const shop = await startService(engine, {}, runtimeWith(clock), false)
-  const look = () => shop.services.outageWatch.look()
+  const checkOutages = () => shop.services.outageWatch.look()
   return {
     shop,
     clock,
     /** Checks after the next report of the gateway, so that no running gateway counts as silent on this clock. */
-    lookAfterReport: async (name: string): Promise<void> => {
+    checkAfterReport: async (name: string): Promise<void> => {
       clock.advance(cacheMs)
       await untilReported(shop, name, clock.nowMs)
-      await look()
+      await checkOutages()
     },
     /** Advances the clock in steps with a check after each; running gateways report every 20 s of it. */
     passMs: async (ms: number, meanwhile: () => Promise<void>): Promise<void> => {
       for (let passed = 0; passed < ms; passed += stepMs) {
         clock.advance(stepMs)
         if (passed % (2 * stepMs) === 0) await meanwhile()
-        await look()
+        await checkOutages()
       }
     },
   }
@@ -46,7 +46,7 @@ async function untilReported({ services }: Service, name: string, sinceAt: numbe
 
 describe.each([...enginesOf('sqlite')])('an outage of a gateway on %s', (engine) => {
   test('a gateway silent for 30 s interrupts its proxies until it or another gateway serves them again', async () => {
-    const { shop, clock, lookAfterReport, passMs } = await openShop(engine)
+    const { shop, clock, checkAfterReport, passMs } = await openShop(engine)
     const { services } = shop
     const gateways: GatewayProcess[] = []
     try {
@@ -71,7 +71,7 @@ describe.each([...enginesOf('sqlite')])('an outage of a gateway on %s', (engine)
       expect((await list()).state).toBe('interrupted')
       await first.start()
       const isBack = async (name: string) => {
-        await lookAfterReport(name)
+        await checkAfterReport(name)
         return (await list()).state === 'serving'
       }
       expect(await untilTrue(() => isBack(first.name))).toBeTrue()
@@ -89,7 +89,7 @@ describe.each([...enginesOf('sqlite')])('an outage of a gateway on %s', (engine)
       const eventTypes = async () =>
         (await shop.get('/events')).data.events.map((event: { type: string }) => event.type)
       const hasMoved = async () => {
-        await lookAfterReport(second.name)
+        await checkAfterReport(second.name)
         return (await nodeOf()) === second.name && (await eventTypes()).includes('proxy.moved')
       }
       expect(await untilTrue(hasMoved)).toBeTrue()

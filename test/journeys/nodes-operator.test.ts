@@ -121,7 +121,7 @@ describe.each([...enginesOf('sqlite')])('the node commands on %s', (engine) => {
     const waiting = node.page(25)
     expect((await runTurnpike(['customer', 'block', customer], env)).exit).toBe(0)
     const stopwatch = startStopwatch(engine)
-    node.hear(await waiting)
+    node.applyPage(await waiting)
     expect(stopwatch.elapsedMs()).toBeLessThan(1000)
     expect(node.held.proxies.get(id)?.state).toBe('blocked')
   })

@@ -3,7 +3,7 @@ import { enginesOf } from '../harness/database.ts'
 import { countOf, joinNode, TestNode } from '../harness/node.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { startStopwatch } from '../harness/stopwatch.ts'
-import { findingsOf, openBeside } from '../harness/vpn.ts'
+import { findingsOf, openSecondShop } from '../harness/vpn.ts'
 
 const overlapMs = 30_000
 
@@ -70,7 +70,7 @@ describe.each([...enginesOf('postgres')])('the state that nodes read from the sh
     const [proxy] = await buy(1)
     const lost = await node.page()
     expect(lost.proxies.map((each) => each.id)).toEqual([proxy?.id ?? 0])
-    const again = node.hear(await node.page())
+    const again = node.applyPage(await node.page())
     expect(again.proxies).toEqual(lost.proxies)
     expect(await node.catchUp()).toEqual([0])
   })
@@ -87,40 +87,40 @@ describe.each([...enginesOf('postgres')])('the state that nodes read from the sh
   })
 
   test('a change made by another process reaches a waiting node within 1 s', async () => {
-    const beside = await openBeside(service)
+    const otherShop = await openSecondShop(service)
     try {
       const { customer } = await service.newCustomer()
       await service.services.premium.subusers.load(customer, undefined)
       const node = await syncedGateway()
       const waiting = node.page(20)
       await service.untilPending(1)
-      await beside.services.premium.whitelist.add(customer, undefined, '198.18.0.9', undefined)
+      await otherShop.services.premium.whitelist.add(customer, undefined, '198.18.0.9', undefined)
       const stopwatch = startStopwatch(engine)
       const page = await waiting
       expect(stopwatch.elapsedMs()).toBeLessThan(1000)
       expect(page.subusers.map((each) => each.whitelist)).toEqual([['198.18.0.9']])
       expect(countOf(page)).toBe(1)
     } finally {
-      await beside.stop()
+      await otherShop.stop()
     }
   })
 
   test('a node that changes to another shop process misses no change', async () => {
-    const beside = await openBeside(service)
+    const otherShop = await openSecondShop(service)
     try {
       const node = await syncedGateway()
       const [first] = await buy(1)
       await node.catchUp()
       const [second] = await buy(1)
-      const moved = new TestNode(beside.url, node.secret, node.name, node.id)
+      const moved = new TestNode(otherShop.url, node.secret, node.name, node.id)
       moved.cursor = node.cursor
       await moved.catchUp()
-      // The cursor tells the other process which changes the node has read.
+      // The cursor contains which changes the node has read, for any process.
       expect([...moved.held.proxies.keys()]).toContain(second?.id ?? 0)
       expect(node.held.proxies.has(first?.id ?? 0)).toBe(true)
       expect(await moved.catchUp()).toEqual([0])
     } finally {
-      await beside.stop()
+      await otherShop.stop()
     }
   })
 
@@ -277,9 +277,9 @@ describe.each([...enginesOf('postgres')])('the state that nodes read from the sh
       await service.untilPending(2)
       await service.services.setBlocked(customer, blocked)
       const stopwatch = startStopwatch(engine)
-      for (const [index, page] of (await waiting).entries()) (index === 0 ? gateway : vpn).hear(page)
+      for (const [index, page] of (await waiting).entries()) (index === 0 ? gateway : vpn).applyPage(page)
       // The block may commit between the reads of two tables; the next page then has the rest at once.
-      if (!Bun.deepEquals(states(), [...expected])) gateway.hear(await gateway.page(20))
+      if (!Bun.deepEquals(states(), [...expected])) gateway.applyPage(await gateway.page(20))
       expect(stopwatch.elapsedMs()).toBeLessThan(1000)
       expect(states()).toEqual([...expected])
     }

@@ -120,7 +120,7 @@ describe.each([...enginesOf('sqlite')])('payment commands on %s', (engine) => {
     }
     const [credited, unnotified] = [await begin(), await begin()]
     side.pay(credited)
-    const { headers, body } = side.tell(credited)
+    const { headers, body } = side.notificationOf(credited)
     await fetch(`${shop.url}/api/v1/payments/notify/crypto_pay`, { method: 'POST', headers, body })
     const days = [...daysAround(), '--provider', 'crypto_pay']
     const same = await run('payments', 'reconcile', ...days)

@@ -23,7 +23,7 @@ describe.each([...engines])('payments on %s', (engine) => {
   const balanceOf = async (token: string): Promise<number> => (await shop.get('/balance', { token })).data.balance_rub
   const pressPay = (url: string) => fetch(url, { method: 'POST' })
   const notify = async (provider: string, side: OtherSide, id: string): Promise<number> => {
-    const { headers, body } = side.tell(id)
+    const { headers, body } = side.notificationOf(id)
     return (await fetch(`${shop.url}/api/v1/payments/notify/${provider}`, { method: 'POST', headers, body })).status
   }
 
@@ -161,7 +161,7 @@ describe.each([...engines])('payments on %s', (engine) => {
       const bought = await shop.post('/vpn/buy', { period: 1 }, { token })
       expect(bought.status).toBe(200)
       if (provider === 'crypto_pay') return
-      side.giveBack(first.bill, 100_000)
+      side.refund(first.bill, 100_000)
       expect(await notify(provider, side, first.bill)).toBe(200)
       const owed = bought.data.price_rub as number
       expect(await balanceOf(token)).toBe(-owed)

@@ -71,13 +71,13 @@ describe.each([...enginesOf('sqlite')])('referral codes on %s', (engine) => {
 
   test('a referrer gets 5 % of the first 2 top-ups of a customer who registered with the code', async () => {
     const page = await createBrowserSession(shop.url)
-    const look = async (text: string) => (await page.get(`/auth/v1/customer/register/ref?code=${text}`)).data.ref
-    expect([await look(code), await look(code.toLowerCase()), await look('NONESUCH'), await look('%00')]).toEqual([
-      'known',
-      'known',
-      'unknown',
-      'unknown',
-    ])
+    const lookUp = async (text: string) => (await page.get(`/auth/v1/customer/register/ref?code=${text}`)).data.ref
+    expect([
+      await lookUp(code),
+      await lookUp(code.toLowerCase()),
+      await lookUp('NONESUCH'),
+      await lookUp('%00'),
+    ]).toEqual(['known', 'known', 'unknown', 'unknown'])
     const boris = await register('boris@example.com', code.toLowerCase())
     expect(boris.data).toMatchObject({ ref: 'known', who: { login: 'boris@example.com' } })
     for (let count = 0; count < 3; count += 1) await topUp(boris.page)
@@ -88,13 +88,13 @@ describe.each([...enginesOf('sqlite')])('referral codes on %s', (engine) => {
   test('a blocked referrer gets no share of a top-up', async () => {
     const early = await shop.newCustomer()
     const { code: theirCode } = (await shop.post('/referral', {}, { token: early.token })).data
-    const look = async () => (await shop.get('/referral', { token: early.token })).data
+    const lookUp = async () => (await shop.get('/referral', { token: early.token })).data
     shop.clock.advance(5)
     const brought = await register('late-bird@example.com', theirCode)
     await shop.services.setBlocked(early.customer, true)
     await topUp(brought.page)
     await shop.services.setBlocked(early.customer, false)
-    expect(await look()).toMatchObject({ brought: 1, earned_rub: 0 })
+    expect(await lookUp()).toMatchObject({ brought: 1, earned_rub: 0 })
   })
 
   test('a registration with an unknown code succeeds and answers ref: unknown', async () => {

@@ -7,19 +7,19 @@ import { attempt, openTunnel, startEcho } from '../harness/tunnel.ts'
 import { runCommand, runJson, testDatabaseEnv, untilTrue } from '../harness/turnpike.ts'
 
 describe('an exit with a login template', () => {
-  let road: ShopWithGateway
+  let shop: ShopWithGateway
   let supplier: ReturnType<typeof startConnectProxy>
   let echo: ReturnType<typeof startEcho>
   let login: string
   let password: string
   let exit: string
-  const run = (...args: string[]) => runJson(args, testDatabaseEnv(road.testDatabase))
+  const run = (...args: string[]) => runJson(args, testDatabaseEnv(shop.testDatabase))
   beforeAll(async () => {
-    road = await openShopWithGateway('sqlite')
+    shop = await openShopWithGateway('sqlite')
     supplier = startConnectProxy()
     echo = startEcho()
-    ;({ login, password } = await road.buyTraffic(1, 'datacenter'))
-    const file = join(road.testDatabase.folder, 'supplier-password')
+    ;({ login, password } = await shop.buyTraffic(1, 'datacenter'))
+    const file = join(shop.testDatabase.folder, 'supplier-password')
     writeFileSync(file, 'secret-of-the-supplier\n')
     const template = 'acct-country-{country}[-city-{city}][-session-{session}-ttl-{minutes}]'
     const upstream = ['--upstream', `http://127.0.0.1:${supplier.port}`, '--username', template]
@@ -31,9 +31,9 @@ describe('an exit with a login template', () => {
   afterAll(async () => {
     echo.stop()
     supplier.stop()
-    await road.stop()
+    await shop.stop()
   })
-  const at = () => ({ host: '127.0.0.1', port: road.port })
+  const at = () => ({ host: '127.0.0.1', port: shop.port })
   const as = (parts: string) => ({ username: `${login}-pool-datacenter${parts}`, password })
   const reach = (parts: string) => attempt('http', at(), as(parts), echo.spot)
   const loginFor = async (parts: string) => {
@@ -58,9 +58,9 @@ describe('an exit with a login template', () => {
 
   test('a templated exit with --countries any serves every country in generate, and no zip code', async () => {
     const order = { pool_type: 'datacenter', countries: ['KZ'], type: 'sticky', quantity: 2, format_id: 2 }
-    const listed = await road.post('/premium/proxies/generate', order)
+    const listed = await shop.post('/premium/proxies/generate', order)
     expect(listed.status).toBe(200)
-    expect((await road.post('/premium/proxies/generate', { ...order, zipcodes: ['12345'] })).status).toBe(400)
+    expect((await shop.post('/premium/proxies/generate', { ...order, zipcodes: ['12345'] })).status).toBe(400)
   })
 
   test('exit compare compares the supplier’s bytes with the relayed bytes by day', async () => {
@@ -72,21 +72,21 @@ describe('an exit with a login template', () => {
     await tunnel.echo('x'.repeat(40_000))
     tunnel.close()
     expect(await untilTrue(async () => (await days()).carried_bytes === before + 80_000)).toBeTrue()
-    const file = join(road.testDatabase.folder, 'bill.csv')
+    const file = join(shop.testDatabase.folder, 'bill.csv')
     writeFileSync(file, `day,bytes\n${today},${before + 90_000}\n2020-01-01,5\n`)
     const compared = await run('exit', 'compare', exit, '--from', today, '--to', today, '--supplied', file)
     expect(compared.json).toMatchObject({ supplied_bytes: before + 90_000, difference_bytes: 10_000 })
     writeFileSync(file, `${today},lots\nnonsense\n`)
     for (const bad of [file, 'lots', '-5']) {
       const args = ['exit', 'compare', exit, '--from', today, '--to', today, '--supplied', bad]
-      expect((await runCommand(args, { TURNPIKE_DATA: road.testDatabase.folder })).exit).toBe(2)
+      expect((await runCommand(args, { TURNPIKE_DATA: shop.testDatabase.folder })).exit).toBe(2)
     }
   })
 
   test('exit add exits 2 for a malformed or contradictory template', async () => {
     const add = (...args: string[]) =>
       runCommand(['exit', 'add', 'datacenter', '--upstream', 'http://127.0.0.1:1', ...args], {
-        TURNPIKE_DATA: road.testDatabase.folder,
+        TURNPIKE_DATA: shop.testDatabase.folder,
       })
     for (const args of [
       ['--username', 'a-{town}', '--countries', 'any'],

@@ -19,19 +19,19 @@ test('a command on an unusable data folder or address exits 2 with one line that
   const taken = folderWith('taken', (path) => mkdirSync(path))
   const port = { TURNPIKE_PORT: '0', TURNPIKE_METRICS_LISTEN: '' }
   const cases = [
-    { args: ['shop'], env: { TURNPIKE_DATA: damaged }, says: 'is no database, or is damaged. Name another folder' },
-    { args: ['customer', 'list'], env: { TURNPIKE_DATA: damaged }, says: 'is no database' },
-    { args: ['shop'], env: { TURNPIKE_DATA: taken }, says: 'is a folder, and has to be a file' },
-    { args: ['shop'], env: { TURNPIKE_DATA: '/proc/turnpike' }, says: 'TURNPIKE_DATA' },
+    { args: ['shop'], env: { TURNPIKE_DATA: damaged }, message: 'is no database, or is damaged. Name another folder' },
+    { args: ['customer', 'list'], env: { TURNPIKE_DATA: damaged }, message: 'is no database' },
+    { args: ['shop'], env: { TURNPIKE_DATA: taken }, message: 'is a folder, and has to be a file' },
+    { args: ['shop'], env: { TURNPIKE_DATA: '/proc/turnpike' }, message: 'TURNPIKE_DATA' },
     {
       args: ['shop'],
       env: { TURNPIKE_DATA: join(folder, 'new'), TURNPIKE_HOST: 'nowhere.invalid' },
-      says: 'TURNPIKE_HOST (--host) is nowhere.invalid, a name that leads nowhere. Name an address',
+      message: 'TURNPIKE_HOST (--host) is nowhere.invalid, a name that leads nowhere. Name an address',
     },
   ]
-  for (const { args, env, says } of cases) {
+  for (const { args, env, message } of cases) {
     const ended = await runTurnpike(args, { ...port, ...env })
     expect([args.join(' '), ended.exit, ended.err.trim().split('\n').length]).toEqual([args.join(' '), 2, 1])
-    expect(ended.err).toContain(says)
+    expect(ended.err).toContain(message)
   }
 })

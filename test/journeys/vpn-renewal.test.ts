@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
-import { findingsOf, openBeside } from '../harness/vpn.ts'
+import { findingsOf, openSecondShop } from '../harness/vpn.ts'
 
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
@@ -50,7 +50,7 @@ describe.each([...enginesOf('postgres')])('automatic renewal of VPN subscription
   test('three processes that renew at once renew each of 6 subscriptions once', async () => {
     const owners = await Promise.all(Array.from({ length: 6 }, () => addSubscriber()))
     owners[0]?.goTo(-hourMs)
-    const others = [await openBeside(service), await openBeside(service)]
+    const others = [await openSecondShop(service), await openSecondShop(service)]
     try {
       const outcomes = await Promise.all([service, ...others].map(({ services }) => services.vpn.renewDue()))
       expect(outcomes.reduce((sum, each) => sum + each.renewed, 0)).toBe(6)

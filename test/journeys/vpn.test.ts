@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
-import { findingsOf, nodeIsSeen, openBeside, sellVpn } from '../harness/vpn.ts'
+import { findingsOf, nodeIsSeen, openSecondShop, sellVpn } from '../harness/vpn.ts'
 import {
   needWireguardTools,
   readConf,
@@ -543,14 +543,14 @@ describe.each([...enginesOf('sqlite')])('VPN operations on %s', (engine) => {
   test('a second process on the database reads the same subscription and configuration', async () => {
     const { post, get } = await addCustomer()
     const bought = (await post('/vpn/buy', { period: 1 })).data
-    const beside = await openBeside(service)
+    const otherShop = await openSecondShop(service)
     try {
-      const shown = await beside.services.vpn.show(bought.uuid)
+      const shown = await otherShop.services.vpn.show(bought.uuid)
       expect(shown.devices[0]?.id).toBe(bought.device)
-      const { configuration } = await beside.services.vpn.configuration(shown.subscription.customer, {})
+      const { configuration } = await otherShop.services.vpn.configuration(shown.subscription.customer, {})
       expect(configuration.text).toBe((await get('/vpn/config')).data.config)
     } finally {
-      await beside.stop()
+      await otherShop.stop()
     }
   })
 })

@@ -9,7 +9,7 @@ const folder = mkdtempSync(join(tmpdir(), 'turnpike-alerts-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 /** The fault, as series with one value per minute, and the alert that must fire after an hour of it. */
-const troubles: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+const faults: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   TurnpikeDown: { 'up{job="turnpike",instance="shop"}': '0x60' },
   TurnpikeDatabaseDown: { 'turnpike_database_up{instance="shop"}': '0x60' },
   TurnpikeFaults: { 'turnpike_faults_total{instance="shop"}': '0+1x60' },
@@ -107,10 +107,10 @@ const names = [...readFileSync(rules, 'utf8').matchAll(/- alert: (\w+)/g)].map((
 
 test('each alert fires for its own fault and no other, and none fires for a healthy shop', async () => {
   if (Bun.which('promtool') === null) expect(await installPackages(['prometheus'])).toBeUndefined()
-  expect(Object.keys(troubles).toSorted()).toEqual(names.toSorted())
+  expect(Object.keys(faults).toSorted()).toEqual(names.toSorted())
   const tests = [
     toUnit({ name: 'all is well', series: health, firing: [] }),
-    ...Object.entries(troubles).map(([alert, series]) => toUnit({ name: alert, series, firing: [alert] })),
+    ...Object.entries(faults).map(([alert, series]) => toUnit({ name: alert, series, firing: [alert] })),
   ]
   const file = join(folder, 'alerts-test.yml')
   writeFileSync(file, JSON.stringify({ rule_files: [rules], evaluation_interval: '1m', tests }))

@@ -17,7 +17,7 @@ import { apart, childOf, endSpace } from './apart.ts'
 /** A minimal Debian with systemd and curl, in its own namespaces. */
 export type Machine = {
   readonly folder: string
-  /** True when systemd runs; otherwise the test starts services by hand, as their units say. */
+  /** True when systemd runs; otherwise the test starts services by hand, as their units specify. */
   readonly hasSystemd: boolean
   /** Runs a shell line as root and returns both output streams. Throws if the line fails. */
   sh(line: string): Promise<string>

@@ -211,7 +211,7 @@ async function thirdMonth(stage: Stage): Promise<void> {
       )
       await through(frankfurt, found.farProxy)
       await through(server, found.proxy)
-      // A second reload by hand, as the page says.
+      // A second reload by hand, as the page describes.
       await reader.follow('operate/backup-and-upgrade.md', 'systemctl reload turnpike-gateway', skipOthers)
       await connected.hangUp()
       await untilPrints(server, 'turnpike doctor', /Nothing needs you\./)

@@ -1,6 +1,6 @@
 import { type Bill, decimal, type OtherSide } from './other-side.ts'
 
-type Side = Pick<OtherSide, 'bills' | 'pay' | 'end' | 'tell'>
+type Side = Pick<OtherSide, 'bills' | 'pay' | 'end' | 'notificationOf'>
 
 const pathPattern = /^\/checkout\/([A-Za-z0-9-]+)$/
 
@@ -25,7 +25,7 @@ export async function answerPayer(
     if (chosen === 'pay') side.pay(bill.id)
     else side.end(bill.id)
   }
-  if (listener !== undefined) await fetch(listener, { method: 'POST', ...side.tell(bill.id) })
+  if (listener !== undefined) await fetch(listener, { method: 'POST', ...side.notificationOf(bill.id) })
   return new Response(null, { status: 303, headers: { location: bill.returnUrl } })
 }
 

@@ -85,14 +85,14 @@ export async function openCryptoPay(token: string, now: () => number = Date.now)
 
   const side: CryptoPaySide = {
     url: served.url,
-    troubles: served.troubles,
+    faults: served.faults,
     bills,
     pay: (id) => void (mustFind(bills, id).status = 'paid'),
     end: (id) => void (mustFind(bills, id).status = 'over'),
-    giveBack() {
+    refund() {
       throw new Error('it gives nothing back')
     },
-    tell(id) {
+    notificationOf(id) {
       updates += 1
       const invoice = mustFind(bills, id) as Invoice
       const body = JSON.stringify({

@@ -10,7 +10,7 @@ import { type Engine, engines, openTestDatabase } from '../harness/database.ts'
 import { createDice, type Dice } from '../harness/dice.ts'
 import { isLong } from '../harness/scale.ts'
 import { addCustomer, buy, findingsOf, wire } from '../harness/wired.ts'
-import type { OtherSide, Post, Trouble } from './other-side.ts'
+import type { OtherSide, Post, ProviderFault } from './other-side.ts'
 import { introduce } from './shop.ts'
 
 /** A round takes most of a second, and there are five providers. */
@@ -18,7 +18,7 @@ const rounds: Readonly<Record<Engine, number>> = isLong ? { sqlite: 60, postgres
 const stepsEach = 60
 /** So few that the limit on provider calls, which uses real time, is never reached. */
 const refundSteps = 25
-const troubles: readonly Trouble[] = [
+const faults: readonly ProviderFault[] = [
   'done, then cut off',
   'cut off',
   'done, then 500',
@@ -31,15 +31,15 @@ const minuteMs = 60_000
 const dayMs = 1440 * minuteMs
 
 /** A crash: before the transaction, or after the commit and before the caller gets the result. */
-class Died extends Error {}
+class Crashed extends Error {}
 
-function mortal(db: Database, dice: Dice, life: { isMortal: boolean }): Database {
+function withCrashes(db: Database, dice: Dice, crashMode: { mayCrash: boolean }): Database {
   return {
     ...db,
     async transact(work) {
-      if (life.isMortal && dice(25) === 0) throw new Died()
+      if (crashMode.mayCrash && dice(25) === 0) throw new Crashed()
       const result = await db.transact(work)
-      if (life.isMortal && dice(25) === 0) throw new Died()
+      if (crashMode.mayCrash && dice(25) === 0) throw new Crashed()
       return result
     },
   }
@@ -58,7 +58,7 @@ class World {
   readonly requests: Ask[] = []
   readonly posts: Post[] = []
   readonly spent = new Map<string, bigint>()
-  readonly life = { isMortal: false }
+  readonly crashMode = { mayCrash: false }
   customers: CustomerId[] = []
 
   constructor(
@@ -67,7 +67,7 @@ class World {
     readonly dice: Dice,
     readonly provider: string,
   ) {
-    this.services = wire(mortal(db, dice, this.life), clock)
+    this.services = wire(withCrashes(db, dice, this.crashMode), clock)
     this.method = provider === 'invoice' ? 'transfer' : 'sandbox'
   }
 
@@ -93,13 +93,13 @@ class World {
   }
 
   /** A crashed process restarts from the database; a refused request has changed nothing. */
-  async survive(work: () => Promise<unknown>): Promise<void> {
+  async attempt(work: () => Promise<unknown>): Promise<void> {
     try {
       await work()
     } catch (error) {
-      if (error instanceof Died) {
+      if (error instanceof Crashed) {
         figures.crashes += 1
-        this.services = wire(mortal(this.db, this.dice, this.life), this.clock)
+        this.services = wire(withCrashes(this.db, this.dice, this.crashMode), this.clock)
       } else if (!(error instanceof Refusal)) throw error
     }
   }
@@ -113,7 +113,7 @@ class World {
     const { dice } = this
     const [bills, what] = [[...(this.side?.bills.values() ?? [])], dice(100)]
     if (what < 18) {
-      if (this.side && dice(3) === 0) this.side.troubles.push(this.pick(troubles) ?? '500')
+      if (this.side && dice(3) === 0) this.side.faults.push(this.pick(faults) ?? '500')
       const customer = this.pick(this.customers) ?? this.customers[0]
       const ask = {
         customer: customer as CustomerId,
@@ -121,13 +121,13 @@ class World {
         amount: BigInt(1000 + dice(9999)),
       }
       this.requests.push(ask)
-      return this.survive(() => this.begin(ask))
+      return this.attempt(() => this.begin(ask))
     }
-    if (what < 24) return this.survive(async () => this.begin(this.pick(this.requests) ?? ({} as Ask)))
+    if (what < 24) return this.attempt(async () => this.begin(this.pick(this.requests) ?? ({} as Ask)))
     if (what < 32) return this.spend()
-    if (what < 38) return this.look(dice(20) * minuteMs)
+    if (what < 38) return this.poll(dice(20) * minuteMs)
     if (!this.side) return this.actByHand(what)
-    if (what < 41) return this.giveBack()
+    if (what < 41) return this.refundByOperator()
     if (what < 43) return this.cancelPaid()
     // One of two customers is erased, and payments that expired before may be paid after that.
     if (what === 43) return this.erase()
@@ -135,43 +135,43 @@ class World {
     if (what < 58) {
       const bill = this.pick(bills.filter((each) => each.status === 'waiting'))
       if (bill) this.side.pay(bill.id)
-      if (bill) this.posts.push(this.side.tell(bill.id))
+      if (bill) this.posts.push(this.side.notificationOf(bill.id))
     } else if (what < 63) {
       const bill = this.pick(bills.filter((each) => each.status === 'waiting'))
       if (bill) this.side.end(bill.id)
-      if (bill) this.posts.push(this.side.tell(bill.id))
+      if (bill) this.posts.push(this.side.notificationOf(bill.id))
     } else if (what < 70 && this.provider !== 'crypto_pay') {
       const bill = this.pick(bills.filter((each) => each.status === 'paid' && each.backHundredths < each.hundredths))
-      if (bill) this.side.giveBack(bill.id, 1 + dice(bill.hundredths - bill.backHundredths))
-      if (bill) this.posts.push(this.side.tell(bill.id))
+      if (bill) this.side.refund(bill.id, 1 + dice(bill.hundredths - bill.backHundredths))
+      if (bill) this.posts.push(this.side.notificationOf(bill.id))
     } else if (what < 95) {
       // A notification may be delivered again and out of order.
       const post = this.pick(this.posts)
       if (post) await this.deliver(post)
     } else if (what < 97) this.side.isDown = !this.side.isDown
-    else this.side.troubles.push(this.pick(troubles) ?? '500')
+    else this.side.faults.push(this.pick(faults) ?? '500')
   }
 
   /** The operator refunds through the provider, possibly under a used key. */
-  async giveBack(): Promise<void> {
+  async refundByOperator(): Promise<void> {
     const payment = this.pick((await this.all()).filter((each) => each.state === 'paid'))
     if (!payment) return
     const isPart = this.provider === 'yookassa' && this.dice(2) === 0
     const amount = isPart ? kopecks(payment.amount / 3n + 1n) : 'all'
     const input = { amount, intoDebt: true, note: 'back', key: `back ${payment.id} ${isPart}` } as const
-    return this.survive(() => this.services.paymentOperator.refund(payment.id, input))
+    return this.attempt(() => this.services.paymentOperator.refund(payment.id, input))
   }
 
   erase(): Promise<void> {
     const [customer] = this.customers as [CustomerId]
-    return this.survive(() => this.services.erasing.erase(customer, { by: 'operator', isConfirmed: () => true }))
+    return this.attempt(() => this.services.erasing.erase(customer, { by: 'operator', isConfirmed: () => true }))
   }
 
   /** The operator resolves a notice, which moves no money. */
   async resolve(): Promise<void> {
     const notice = this.pick(await this.services.paymentOperator.unmatched(false, 500))
     const input = { customer: undefined, note: 'dealt with' }
-    if (notice) await this.survive(() => this.services.paymentOperator.resolve(notice.id, input))
+    if (notice) await this.attempt(() => this.services.paymentOperator.resolve(notice.id, input))
   }
 
   /** The provider cancels a credited payment, and may repeat the notification. */
@@ -180,7 +180,7 @@ class World {
     const bill = this.side?.bills.get(this.pick(paid)?.providerId ?? '')
     if (!this.side || bill?.status !== 'paid') return
     this.side.end(bill.id)
-    const post = this.side.tell(bill.id)
+    const post = this.side.notificationOf(bill.id)
     this.posts.push(post)
     await this.deliver(post)
   }
@@ -189,27 +189,27 @@ class World {
     figures.delivered += 1
     const from = { version: 4 as const, bytes: Uint8Array.of(127, 0, 0, 1) }
     const notification = { headers: new Headers(headers), body: new TextEncoder().encode(body), from }
-    return this.survive(() => this.services.paymentWatch.notify(this.provider, notification))
+    return this.attempt(() => this.services.paymentWatch.notify(this.provider, notification))
   }
 
   spend(): Promise<void> {
     const customer = this.pick(this.customers) as CustomerId
     const price = BigInt(500 + this.dice(6000))
-    return this.survive(async () => {
-      const isMortal = this.life.isMortal
-      this.life.isMortal = false
+    return this.attempt(async () => {
+      const mayCrash = this.crashMode.mayCrash
+      this.crashMode.mayCrash = false
       try {
         await buy(this.services, { customer, token: null }, price)
         this.spent.set(customer, (this.spent.get(customer) ?? 0n) + price)
       } finally {
-        this.life.isMortal = isMortal
+        this.crashMode.mayCrash = mayCrash
       }
     })
   }
 
-  look(ms: number): Promise<void> {
+  poll(ms: number): Promise<void> {
     this.clock.advance(ms)
-    return this.survive(() => this.services.paymentWatch.lookAgain(50))
+    return this.attempt(() => this.services.paymentWatch.lookAgain(50))
   }
 
   /** Without an external provider: the operator, or the button of the sandbox. */
@@ -219,32 +219,33 @@ class World {
     const payment = this.pick(all)
     if (!payment) return
     if (what < 80) {
-      await this.survive(() =>
+      await this.attempt(() =>
         this.provider === 'sandbox'
           ? payments.payInSandbox(payment.id)
           : paymentOperator.markPaid(payment.id, 'came', this.dice(2) === 0 ? `mark-${payment.id}` : undefined),
       )
     } else {
       const amount = this.dice(2) === 0 ? 'all' : kopecks(BigInt(1 + this.dice(3000)))
-      await this.survive(() => paymentOperator.refund(payment.id, { amount, intoDebt: true, note: 'back' }))
+      await this.attempt(() => paymentOperator.refund(payment.id, { amount, intoDebt: true, note: 'back' }))
     }
   }
 
   /** The provider answers again, sent notifications arrive, and time passes. */
   async end(): Promise<readonly Payment[]> {
-    this.life.isMortal = false
+    this.crashMode.mayCrash = false
     if (this.side) {
       this.side.isDown = false
-      this.side.troubles.length = 0
+      this.side.faults.length = 0
       const known = await this.all()
       const ids = new Set(known.map((each) => each.providerId))
       const isNotified = this.dice(2) === 0
       for (const bill of this.side.bills.values()) {
-        if (bill.status === 'paid' && (isNotified || !ids.has(bill.id))) await this.deliver(this.side.tell(bill.id))
+        if (bill.status === 'paid' && (isNotified || !ids.has(bill.id)))
+          await this.deliver(this.side.notificationOf(bill.id))
       }
     }
     await this.services.erasing.resume()
-    for (const days of [0, 0, 0.1, 1, 1, 8, 31]) await this.look(days * dayMs + 15 * minuteMs)
+    for (const days of [0, 0, 0.1, 1, 1, 8, 31]) await this.poll(days * dayMs + 15 * minuteMs)
     return this.all()
   }
 
@@ -270,7 +271,7 @@ async function play(engine: Engine, provider: string, seed: number): Promise<voi
   const world = new World(opened.db, new HandClock(), createDice(seed), provider)
   try {
     await world.open()
-    world.life.isMortal = true
+    world.crashMode.mayCrash = true
     for (let step = 0; step < stepsEach; step += 1) await world.step()
     const payments = await world.end()
     figures.rounds += 1
@@ -329,14 +330,14 @@ async function playRefunds(engine: Engine, seed: number): Promise<void> {
     const side = world.side as OtherSide
     const [bill] = side.bills.values()
     if (!bill) throw new Error('the provider has no payment')
-    const tell = () => world.deliver(side.tell(bill.id))
+    const notify = () => world.deliver(side.notificationOf(bill.id))
     side.pay(bill.id)
-    await tell()
+    await notify()
     const [payment] = (await world.all()) as [Payment]
     const [requests, done] = [new Map<string, bigint>(), new Map<string, bigint>()]
     let ownHundredths = 0
     const refund = (key: string, amount: bigint) =>
-      world.survive(async () => {
+      world.attempt(async () => {
         const input = { amount: kopecks(amount), intoDebt: true, note: 'back', key }
         await world.services.paymentOperator.refund(payment.id, input)
         done.set(key, amount)
@@ -346,28 +347,28 @@ async function playRefunds(engine: Engine, seed: number): Promise<void> {
       return requests.set(key, amount) && refund(key, amount)
     }
     const askAgain = () => refund(...(world.pick([...requests]) ?? ['key 0', 1000n]))
-    const giveBack = (): void => {
+    const refundByProvider = (): void => {
       const own = Math.min(1000 * (1 + dice(20)), bill.hundredths - bill.backHundredths)
-      side.giveBack(bill.id, own)
+      side.refund(bill.id, own)
       ownHundredths += own
     }
     await askNew()
-    world.life.isMortal = true
+    world.crashMode.mayCrash = true
     for (let step = 0; step < refundSteps; step += 1) {
       const what = dice(10)
-      side.troubles.length = 0
-      for (let count = dice(3); count > 0; count -= 1) side.troubles.push(world.pick(troubles) ?? '500')
+      side.faults.length = 0
+      for (let count = dice(3); count > 0; count -= 1) side.faults.push(world.pick(faults) ?? '500')
       if (what < 3) await askNew()
       else if (what < 6) await askAgain()
       else if (what < 7) await Promise.all([askNew(), dice(2) === 0 ? askNew() : askAgain()])
-      else if (what < 8) giveBack()
-      else await tell()
+      else if (what < 8) refundByProvider()
+      else await notify()
     }
-    world.life.isMortal = false
-    side.troubles.length = 0
+    world.crashMode.mayCrash = false
+    side.faults.length = 0
     // The first round settles the refund without an outcome, the second those that waited for it.
     for (const _ of [1, 2]) for (const [key, amount] of requests) await refund(key, amount)
-    await tell()
+    await notify()
     const sum = [...done.values()].reduce((total, amount) => total + amount, BigInt(ownHundredths))
     expect(BigInt(bill.backHundredths)).toBe(sum)
     const [{ debited, amount }] = (await world.all()) as [Payment]

@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
  */
 
 /** Faults of the next requests, in order. */
-export type Trouble =
+export type ProviderFault =
   /** The request is processed, and the connection is cut before the answer. */
   | 'done, then cut off'
   /** The request is not processed, and the connection is cut. */
@@ -37,16 +37,16 @@ export type Bill = {
 export type OtherSide = {
   readonly url: string
   /** Faults of the next requests. */
-  readonly troubles: Trouble[]
+  readonly faults: ProviderFault[]
   readonly bills: ReadonlyMap<string, Bill>
   pay(id: string): void
   /** The bill expired, or the payer cancelled. */
   end(id: string): void
-  giveBack(id: string, hundredths: number): void
+  refund(id: string, hundredths: number): void
   /** A day has passed, and a repeated key is a new request; for providers with idempotency keys. */
   forgetKeys?(): void
   /** The notification about a bill in its current state. */
-  tell(id: string): Post
+  notificationOf(id: string): Post
   /** Whether all requests fail. */
   isDown: boolean
   /** Where notifications are sent after a payer used the page. */
@@ -62,7 +62,7 @@ export async function serve(
   act: (request: Request, url: URL) => Promise<Response>,
   shown: (request: Request, url: URL, listener: string | undefined) => Promise<Response | undefined>,
 ) {
-  const troubles: Trouble[] = []
+  const faults: ProviderFault[] = []
   const state = { isDown: false, listener: undefined as string | undefined }
 
   /** Undefined if the connection is cut. */
@@ -70,13 +70,13 @@ export async function serve(
     const page = await shown(request, new URL(request.url), state.listener)
     if (page) return page
     if (state.isDown) return new Response('down', { status: 503 })
-    const trouble = troubles.shift()
-    if (trouble === undefined) return act(request, new URL(request.url))
-    if (trouble.startsWith('done')) await act(request, new URL(request.url))
-    if (trouble === '400') return Response.json({ type: 'error', code: 'invalid_request' }, { status: 400 })
-    if (trouble === '429') return Response.json({ type: 'error', retry_after: 100 }, { status: 429 })
-    if (trouble === 'nonsense') return new Response('<html>')
-    return trouble.endsWith('500') ? new Response('oops', { status: 500 }) : undefined
+    const fault = faults.shift()
+    if (fault === undefined) return act(request, new URL(request.url))
+    if (fault.startsWith('done')) await act(request, new URL(request.url))
+    if (fault === '400') return Response.json({ type: 'error', code: 'invalid_request' }, { status: 400 })
+    if (fault === '429') return Response.json({ type: 'error', retry_after: 100 }, { status: 429 })
+    if (fault === 'nonsense') return new Response('<html>')
+    return fault.endsWith('500') ? new Response('oops', { status: 500 }) : undefined
   }
 
   const server = createServer((incoming, outgoing) => {
@@ -101,7 +101,7 @@ export async function serve(
     server.closeAllConnections()
     await new Promise((resolve) => server.close(resolve))
   }
-  return { troubles, state, url: `http://127.0.0.1:${port}`, stop }
+  return { faults, state, url: `http://127.0.0.1:${port}`, stop }
 }
 
 export const decimal = (hundredths: number): string => (hundredths / 100).toFixed(2)

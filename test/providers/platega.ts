@@ -88,16 +88,16 @@ export async function openPlatega(merchant: { readonly id: string; readonly secr
 
   const side: PlategaSide = {
     url: served.url,
-    troubles: served.troubles,
+    faults: served.faults,
     bills,
     pay: (id) => void (mustFind(bills, id).status = 'paid'),
     end: (id) => void (mustFind(bills, id).status = 'over'),
-    giveBack(id) {
+    refund(id) {
       const one = mustFind(bills, id) as Transaction
       one.isCharged = true
       one.backHundredths = one.hundredths
     },
-    tell(id) {
+    notificationOf(id) {
       const one = mustFind(bills, id) as Transaction
       const { currency, method, mark } = one
       const body = {

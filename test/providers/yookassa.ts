@@ -123,14 +123,14 @@ export async function openYookassa(
 
   const side: YookassaSide = {
     url: `${served.url}/v3`,
-    troubles: served.troubles,
+    faults: served.faults,
     bills,
     receipts,
     pay: (id) => void (mustFind(bills, id).status = 'paid'),
     end: (id) => void (mustFind(bills, id).status = 'over'),
-    giveBack: (id, hundredths) => void (mustFind(bills, id).backHundredths += hundredths),
+    refund: (id, hundredths) => void (mustFind(bills, id).backHundredths += hundredths),
     forgetKeys: () => answered.clear(),
-    tell(id) {
+    notificationOf(id) {
       const bill = bills.get(id) ?? (mustFind(bills, id) as Created)
       const isRefund = bill.backHundredths > 0
       const event = isRefund ? 'refund.succeeded' : bill.status === 'over' ? 'payment.canceled' : 'payment.succeeded'

@@ -16,12 +16,12 @@ export type ActorDeps = {
 }
 
 /** How an actor treats refusals. */
-type Manner = {
+type RefusalPolicy = {
   /** Refusals that are expected when a request cannot be fulfilled now. They have no effect and are no failure. */
   readonly expectedCodes: ReadonlySet<string>
   /** Codes of refusals that are not retried at once. */
   readonly finalCodes?: ReadonlySet<string>
-  /** The places whose faults may cause a failure; all by default. */
+  /** The sites whose faults may cause a failure; all by default. */
   readonly faultSites?: readonly string[]
 }
 
@@ -44,7 +44,7 @@ export class Actor<Deps extends ActorDeps> {
     readonly name: string,
     readonly account: Account,
     protected readonly deps: Deps,
-    protected readonly manner: Manner,
+    protected readonly refusalPolicy: RefusalPolicy,
   ) {
     this.money = new MoneyBooks(account.kopecks)
     this.shopper = new Shopper(deps.world, account.token)
@@ -65,7 +65,7 @@ export class Actor<Deps extends ActorDeps> {
 
   /** Repeats a request until it is answered. Faults of the processes may delay it. */
   protected async untilAnswered(what: string, ask: () => Promise<ShopAnswer>): Promise<ShopAnswer> {
-    const { finalCodes, faultSites } = this.manner
+    const { finalCodes, faultSites } = this.refusalPolicy
     const giveUpAt = performance.now() + retryLimitMs
     for (;;) {
       const fromMs = performance.now()
@@ -91,7 +91,7 @@ export class Actor<Deps extends ActorDeps> {
     const answer = await this.untilAnswered(`POST ${path}`, () => this.shopper.post(path, body, { key }))
     if (answer.status !== 200) {
       this.refusals += 1
-      const isExpected = this.manner.expectedCodes.has(answer.code)
+      const isExpected = this.refusalPolicy.expectedCodes.has(answer.code)
       if (!isExpected) this.problems.push(`POST ${path} was refused: ${answer.text.slice(0, 300)}`)
       return undefined
     }

@@ -49,7 +49,7 @@ export class Customer extends Actor<CustomerDeps> {
   readonly subscriptions = new Map<string, string[]>()
   readonly lines: Line[] = []
   private readonly keys: Answered[] = []
-  /** Orders that do not change: the operator may be asked to refund them. */
+  /** Orders that do not change, so that the operator may refund them. */
   private readonly refundable: string[] = []
   private readonly replaced = new Set<number>()
 
@@ -145,7 +145,7 @@ export class Customer extends Actor<CustomerDeps> {
     const [id, proxy] = this.pick(known) ?? []
     if (id === undefined || !proxy) return
     this.replaced.add(id)
-    // Until it is answered, and for good if it never is, its address is unknown.
+    // Its address is unknown until it is answered, and permanently if it never is.
     proxy.isSure = false
     const answer = await this.changing(proxy, () =>
       this.untilAnswered('a replacement', () => this.shopper.post('/dedicated/replace', { id })),
@@ -267,7 +267,7 @@ export class Customer extends Actor<CustomerDeps> {
       this.problems.push(`a device: ${answer.text.slice(0, 200)}`)
   }
 
-  /** Asks the operator for a refund. The statement shows the outcome of one that was requested during a fault. */
+  /** Requests a refund from the operator. The statement shows the outcome of one that was requested during a fault. */
   private async askForRefund(): Promise<void> {
     const order = this.refundable.shift()
     if (order === undefined) return
@@ -313,11 +313,11 @@ export class Customer extends Actor<CustomerDeps> {
     if (proxy.changes !== changes) return
     quality.note(`${this.name} by a proxy`, fromMs, result.outcome === 'whole' ? '' : result.why, result.isLate)
     if (result.outcome !== 'whole' || result.from === ip || !isSure) return
-    // A gateway without the news of a replacement continues as before: the old address is in quarantine and leased to
-    // no customer.
+    // A gateway that has not read a replacement continues as before: the old address is in quarantine and leased to no
+    // customer.
     const sinceMs = Math.round(fromMs - proxy.replacedAtMs)
     // The gateway has this much undisturbed time; a fault before the line began reduces it.
-    const isPending = sinceMs < appliedWithinMs || world.troubles.wasAmiss(fromMs - appliedWithinMs, performance.now())
+    const isPending = sinceMs < appliedWithinMs || world.faults.hadFault(fromMs - appliedWithinMs, performance.now())
     if (proxy.former.includes(result.from) && isPending) return
     this.problems.push(`a line of ${ip} came from ${result.from}, ${sinceMs} ms after it was replaced`)
   }

@@ -31,20 +31,20 @@ function drawSize(dice: Dice): Size {
   return { up: one(), down: one() }
 }
 
-const ways = ['whole', 'whole', 'half-close', 'drop', 'request'] as const
+const endings = ['whole', 'whole', 'half-close', 'drop', 'request'] as const
 
-/** One line through the gateway, with bytes both ways. Returns the bounds of the relayed bytes, whatever happens. */
+/** One line through the gateway, with bytes in both directions. Returns the bounds of the relayed bytes in any case. */
 export async function runLine(pass: Pass, via: Via, origin: ByteOrigin, dice: Dice): Promise<LineResult> {
-  const way = ways[dice(ways.length)] ?? 'whole'
+  const ending = endings[dice(endings.length)] ?? 'whole'
   const size = drawSize(dice)
   made += 1
   const id = `storm-${made}`
   const fromMs = performance.now()
   try {
     const result =
-      way === 'request' && via === 'connect'
+      ending === 'request' && via === 'connect'
         ? await request(pass, origin, id, size)
-        : await tunnel(pass, via, origin, id, size, way)
+        : await tunnel(pass, via, origin, id, size, ending)
     return { ...result, isLate: false, from: origin.cameFrom(id), fromMs, toMs: performance.now() }
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
@@ -68,17 +68,17 @@ async function tunnel(
   origin: ByteOrigin,
   id: string,
   { up, down }: Size,
-  way: (typeof ways)[number],
+  ending: (typeof endings)[number],
 ): Promise<Bare> {
   const line = lineOf(id, up)
-  const isDropped = way === 'drop'
-  const waits = way === 'half-close' ? ('end' as const) : line.length
+  const isDropped = ending === 'drop'
+  const waits = ending === 'half-close' ? ('end' as const) : line.length
   origin.expect({ id, up: waits, down, afterwards: isDropped ? 'stay' : 'end' })
   const [host = '', port = ''] = origin.host.split(':')
   const { client, handshake } = await openTunnel(pass, via, { host, port: Number(port) })
   if (isDropped) client.readOnly(Math.floor(down / 2))
   await client.send(line)
-  if (way === 'half-close') client.finish()
+  if (ending === 'half-close') client.finish()
   if (isDropped) return drop(client, handshake, origin, id, line.length)
   await client.untilEnd()
   client.close()

@@ -5,7 +5,7 @@ const maxKept = 20
 /** The service of honest customers, in numbers. */
 export type Service = {
   readonly attempts: number
-  readonly failedInTrouble: number
+  readonly failedInFaults: number
   readonly failedOutside: number
   readonly failures: readonly string[]
   /** Not answered in time because the machine was overloaded. */
@@ -15,25 +15,25 @@ export type Service = {
 /** The service of honest customers: a failure without a fault of the processes is caused by attackers or by a bug. */
 export class Quality {
   tried = 0
-  failedInTrouble = 0
+  failedInFaults = 0
   /** Not answered in time, or failed while the machine was overloaded. */
   late = 0
   failedOutside = 0
   readonly failures: string[] = []
 
-  constructor(private readonly world: Pick<World, 'troubles' | 'machine'>) {}
+  constructor(private readonly world: Pick<World, 'faults' | 'machine'>) {}
 
   get service(): Service {
-    const { tried: attempts, failedInTrouble, failedOutside, failures, late } = this
-    return { attempts, failedInTrouble, failedOutside, failures, late }
+    const { tried: attempts, failedInFaults, failedOutside, failures, late } = this
+    return { attempts, failedInFaults, failedOutside, failures, late }
   }
 
-  /** Records one attempt. `why` is empty on success. `where` names the places whose faults may be the cause. */
+  /** Records one attempt. `why` is empty on success. `where` names the sites whose faults may be the cause. */
   note(what: string, fromMs: number, why: string, isLate = false, where?: readonly string[]): void {
     this.tried += 1
     if (why === '') return
-    if (this.world.troubles.wasAmiss(fromMs, performance.now(), where)) {
-      this.failedInTrouble += 1
+    if (this.world.faults.hadFault(fromMs, performance.now(), where)) {
+      this.failedInFaults += 1
       return
     }
     if (isLate || this.world.machine.wasLate(fromMs)) {
@@ -48,7 +48,7 @@ export class Quality {
 /** Actors pass this gate before each step. While it is closed they wait, so that the books can be compared. */
 export class Gate {
   private open = Promise.withResolvers<void>()
-  private isShut = false
+  private isClosed = false
   private isOver = false
   private within = 0
 
@@ -73,16 +73,16 @@ export class Gate {
   }
 
   /** Resolves once no actor is busy; false at the time limit. */
-  async shut(withinMs: number): Promise<boolean> {
-    if (!this.isShut) this.open = Promise.withResolvers<void>()
-    this.isShut = true
+  async close(withinMs: number): Promise<boolean> {
+    if (!this.isClosed) this.open = Promise.withResolvers<void>()
+    this.isClosed = true
     const giveUpAt = performance.now() + withinMs
     while (this.within > 0 && performance.now() < giveUpAt) await Bun.sleep(20)
     return this.within === 0
   }
 
   reopen(): void {
-    this.isShut = false
+    this.isClosed = false
     this.open.resolve()
   }
 

@@ -46,25 +46,26 @@ export class RoleProcess {
   }
 
   /** Another process takes over, and the running one drains its tunnels. */
-  async exchange(): Promise<void> {
+  async takeOver(): Promise<void> {
     const before = this.child
     if (!before || this.isGone) return
-    const heir = this.spawn(['--take-over'])
-    this.child = heir
+    const successor = this.spawn(['--take-over'])
+    this.child = successor
     this.draining.add(before)
     void before.exited.then(() => this.draining.delete(before))
     const folder = join(this.env['TURNPIKE_DATA'] ?? '', 'gateway')
     const serves = async (): Promise<boolean> => {
       const found = await findPredecessor(folder, realTiming)
       found?.close()
-      return found?.who.pid === heir.pid
+      return found?.who.pid === successor.pid
     }
-    const isOver = await untilTrue(async () => heir.exitCode !== null || (await serves()))
+    const isOver = await untilTrue(async () => successor.exitCode !== null || (await serves()))
     // A process that cannot reach a shop does not take over.
-    if (heir.exitCode === 1 && before.exitCode === null) {
+    if (successor.exitCode === 1 && before.exitCode === null) {
       this.child = before
       this.draining.delete(before)
-    } else if (!isOver || heir.exitCode !== null) throw new Error(`nobody has taken over; see ${this.logFile}`)
+    } else if (!isOver || successor.exitCode !== null)
+      throw new Error(`the new process has not taken over; see ${this.logFile}`)
   }
 
   private spawn(flags: readonly string[]): Bun.Subprocess {

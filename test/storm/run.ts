@@ -10,7 +10,7 @@ import { type AttackName, bounds } from './bounds.ts'
 import { findFleetObstacle } from './fleet/net.ts'
 import { runFleetStorm } from './fleet/storm.ts'
 import { toFleetTable } from './fleet/table.ts'
-import { type FleetTrouble, fleetTroubles } from './fleet/weather.ts'
+import { type FleetFault, fleetFaults } from './fleet/weather.ts'
 import { maxGateways } from './fleet/world.ts'
 import { openStealthyClient } from './stealthy-client.ts'
 import { runStorm } from './storm.ts'
@@ -49,13 +49,13 @@ if (!(Number.isSafeInteger(gateways) && gateways >= 2 && gateways <= maxGateways
 if (!(Number.isSafeInteger(shops) && shops >= 1 && shops <= 5)) mistyped('--shops is a number from 1 to 5.')
 const isAttack = (name: string): name is AttackName => name in bounds
 const only = values.only?.split(',').filter((name) => name !== '')
-const isTrouble = (name: string): name is FleetTrouble => fleetTroubles.some((each) => each === name)
-if (values.fleet && only && !only.every(isTrouble)) mistyped(`--only names troubles: ${fleetTroubles.join(', ')}.`)
+const isFleetFault = (name: string): name is FleetFault => fleetFaults.some((each) => each === name)
+if (values.fleet && only && !only.every(isFleetFault)) mistyped(`--only names faults: ${fleetFaults.join(', ')}.`)
 if (!values.fleet && only && !only.every(isAttack))
   mistyped(`--only names attackers: ${Object.keys(bounds).join(', ')}.`)
 
-const say = values.json ? () => {} : (line: string) => void process.stdout.write(`${line}\n`)
-say(`seed ${seed}`)
+const print = values.json ? () => {} : (line: string) => void process.stdout.write(`${line}\n`)
+print(`seed ${seed}`)
 // On these signals the storm ends with all its child processes.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1))
 if (values.fleet) {
@@ -68,22 +68,22 @@ if (values.fleet) {
     customers,
     gateways,
     shops,
-    say,
-    ...(only && { only: only.filter(isTrouble) }),
+    print,
+    ...(only && { only: only.filter(isFleetFault) }),
   })
   process.stdout.write(values.json ? `${JSON.stringify(outcome, undefined, 2)}\n` : `\n${toFleetTable(outcome)}\n`)
   process.exit(outcome.problems.length === 0 ? 0 : 1)
 }
 // In its own network, without other storms, where a client can use a user-space TCP.
 const obstacle = await findObstacle()
-if (obstacle !== undefined) say(`without a client with a user-space TCP: ${obstacle}`)
+if (obstacle !== undefined) print(`without a client with a user-space TCP: ${obstacle}`)
 const network = obstacle === undefined ? enterOwnNetwork() : undefined
 const outcome = await runStorm({
   engine,
   minutes,
   seed,
   customers,
-  say,
+  print,
   ...(network && { openStealthyClient: () => openStealthyClient(network) }),
   ...(only && { attackers: only.filter(isAttack) }),
 })

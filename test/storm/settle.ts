@@ -79,9 +79,9 @@ async function settleProxies({ shopper, proxies }: Customer): Promise<string[]> 
 
 export async function settleTraffic(
   { shopper, bytes }: Pick<Customer, 'shopper' | 'bytes'>,
-  world: Pick<World, 'troubles'>,
+  world: Pick<World, 'faults'>,
 ): Promise<Omit<Settled, 'purchases'>> {
-  const kills = world.troubles.gatewayKills
+  const kills = world.faults.gatewayKills
   const problems: string[] = []
   const sums = { exact: 0, bounded: 0, unbilledBytes: 0, usedBytes: 0 }
   for (const [name, books] of bytes) {

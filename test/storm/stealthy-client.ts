@@ -16,12 +16,12 @@ export function openStealthyClient(network: OwnNetwork): StealthyClient {
   async function take(connection: UserConnection, ask: StealthyFetch): Promise<void> {
     const proof = basic({ port: ask.gatewayPort, username: ask.username, password: ask.password })
     connection.send(`CONNECT ${ask.target} HTTP/1.1\r\nHost: ${ask.target}\r\nProxy-Authorization: ${proof}\r\n\r\n`)
-    await connection.hear(({ text }) => text.includes('\r\n\r\n'), answerWithinMs)
+    await connection.readUntil(({ text }) => text.includes('\r\n\r\n'), answerWithinMs)
     if (!connection.text.startsWith('HTTP/1.1 200')) throw new Error(connection.text.slice(0, 80))
     if (ask.how === 'selective') connection.ackPolicy = 'sack'
     connection.send(`${ask.firstLine}\n`)
     if (ask.how === 'silent') {
-      await connection.hear(({ receivedBytes }) => receivedBytes > paidPart * ask.bytes, answerWithinMs)
+      await connection.readUntil(({ receivedBytes }) => receivedBytes > paidPart * ask.bytes, answerWithinMs)
       connection.ackPolicy = 'none'
     }
     await untilStill(() => connection.receivedBytes, stillMs)

@@ -12,7 +12,7 @@ import { type AttackName, bounds } from './bounds.ts'
 import { Customer } from './customer.ts'
 import { Gate, Quality, type Service } from './quality.ts'
 import { type Settled, settle } from './settle.ts'
-import { blow, type Climate, climates } from './weather.ts'
+import { type FaultMix, faultMixes, injectFaults } from './weather.ts'
 import { World } from './world.ts'
 
 /** Settings of every storm. */
@@ -21,12 +21,12 @@ export type StormSettings = {
   readonly minutes: number
   readonly seed: number
   readonly customers?: number
-  readonly say?: (line: string) => void
+  readonly print?: (line: string) => void
 }
 
 export type StormOptions = StormSettings & {
   /** The faults of the processes, part after part, repeated; all in turn by default. */
-  readonly climates?: readonly Climate[]
+  readonly faultMixes?: readonly FaultMix[]
   /** All attackers by default. */
   readonly attackers?: readonly AttackName[]
   /** With a user-space TCP client, unacknowledged bytes are tried too. */
@@ -55,7 +55,7 @@ export type PartEnd = {
 }
 
 type PartRow = PartEnd & {
-  readonly climate: Climate
+  readonly faultMix: FaultMix
   readonly unbilledBytes: number
   readonly shopMb: number
   readonly gatewayMb: number
@@ -78,7 +78,7 @@ export type StormOutcome = {
   readonly minutes: number
   readonly parts: readonly PartRow[]
   readonly attackers: readonly AttackRow[]
-  readonly troubles: Record<string, number>
+  readonly faults: Record<string, number>
   readonly honest: Service & {
     readonly customers: number
     readonly orders: number
@@ -147,9 +147,9 @@ class Storm {
     const wholeMs = this.options.minutes * 60_000
     const partMs = Math.min(longestPartMs, Math.max(shortestPartMs, wholeMs / partsWanted))
     const endMs = performance.now() + wholeMs
-    const climateCycle = this.options.climates ?? climates
+    const faultMixCycle = this.options.faultMixes ?? faultMixes
     for (let number = 0; number === 0 || performance.now() < endMs - partMs / 2; number += 1) {
-      await this.weatherPart(climateCycle[number % climateCycle.length] ?? 'clear', partMs)
+      await this.runPart(faultMixCycle[number % faultMixCycle.length] ?? 'clear', partMs)
     }
     this.gate.end()
     await Promise.all(honest)
@@ -161,8 +161,8 @@ class Storm {
     return this.conclude(rows, last)
   }
 
-  private say(line: string): void {
-    this.options.say?.(line)
+  private print(line: string): void {
+    this.options.print?.(line)
   }
 
   private async openCustomers(): Promise<void> {
@@ -200,7 +200,7 @@ class Storm {
         await attacker.step()
       } catch (error) {
         const why = error instanceof Error ? error.message : String(error)
-        const isOurs = !this.world.troubles.wasAmiss(startedMs, performance.now())
+        const isOurs = !this.world.faults.hadFault(startedMs, performance.now())
         const line = why.replaceAll(/\s+/g, ' ').slice(0, 160)
         if (isOurs && errors.length < maxErrorsKept && !errors.includes(line)) errors.push(line)
       }
@@ -209,12 +209,12 @@ class Storm {
   }
 
   /** One part of the storm, and then a pause of the honest customers in which all books are compared. */
-  private async weatherPart(climate: Climate, partMs: number): Promise<void> {
+  private async runPart(faultMix: FaultMix, partMs: number): Promise<void> {
     const startedMs = performance.now()
     this.gate.reopen()
-    await blow(this.world, climate, this.dice, partMs)
+    await injectFaults(this.world, faultMix, this.dice, partMs)
     const problems: string[] = []
-    if (!(await this.gate.shut(stillWithinMs))) problems.push('honest customers did not come to rest')
+    if (!(await this.gate.close(stillWithinMs))) problems.push('honest customers did not come to rest')
     const settled = await Promise.all(this.customers.map((each) => settle(each, this.world)))
     problems.push(...settled.flatMap((each) => each.problems), ...this.findShared())
     const sum = (of: (each: (typeof settled)[number]) => number) => settled.reduce((total, each) => total + of(each), 0)
@@ -222,7 +222,7 @@ class Storm {
     const verify = await verifyAll(this.world.env)
     if (verify !== 'clean') problems.push(`verify: ${verify}`)
     const part: PartRow = {
-      climate,
+      faultMix,
       seconds: Math.round((performance.now() - startedMs) / 1000),
       verify,
       exactBills: sum((each) => each.exact),
@@ -234,11 +234,11 @@ class Storm {
       problems,
     }
     this.parts.push(part)
-    this.say(
-      `${climate.padEnd(8)} ${part.seconds} s  verify ${verify}  bills exact ${part.exactBills}, within bounds ${part.boundedBills}` +
+    this.print(
+      `${faultMix.padEnd(8)} ${part.seconds} s  verify ${verify}  bills exact ${part.exactBills}, within bounds ${part.boundedBills}` +
         `  unbilled ${part.unbilledBytes}  shop ${part.shopMb} MB  gateway ${part.gatewayMb} MB, ${part.gatewayDescriptors} descriptors`,
     )
-    for (const problem of problems) this.say(`  WRONG ${problem}`)
+    for (const problem of problems) this.print(`  WRONG ${problem}`)
   }
 
   private keep(customer: Customer, last: Settled | undefined): void {
@@ -292,7 +292,7 @@ class Storm {
     const { quality, world } = this
     const problems = [
       ...this.parts.flatMap((part, number) =>
-        part.problems.map((each) => `part ${number + 1} (${part.climate}): ${each}`),
+        part.problems.map((each) => `part ${number + 1} (${part.faultMix}): ${each}`),
       ),
       ...attackers.flatMap((row) => [
         ...(row.gained > row.bound ? [`${row.attacker}: ${row.gained} ${row.unit}, of ${row.bound}`] : []),
@@ -310,7 +310,7 @@ class Storm {
       minutes: this.options.minutes,
       parts: this.parts,
       attackers,
-      troubles: world.troubles.countOf(),
+      faults: world.faults.countOf(),
       honest: {
         customers: this.customers.length,
         orders: this.customers.reduce((sum, each) => sum + each.money.charged.size, 0),

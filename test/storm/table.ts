@@ -34,7 +34,7 @@ const honestHead = 'customer,purchases,lost,doubled,relayed at least,at most,bil
 /** The outcome as text: attackers first, then honest customers, then the problems. */
 export function toTable(outcome: StormOutcome): string {
   const { honest } = outcome
-  const failed = `${honest.failedInTrouble} while something was done to the processes, ${honest.failedOutside} otherwise`
+  const failed = `${honest.failedInFaults} while something was done to the processes, ${honest.failedOutside} otherwise`
   const rate = ((100 * honest.failedOutside) / Math.max(1, honest.attempts)).toFixed(3)
   return [
     `${outcome.engine}, ${outcome.minutes} minutes, seed ${outcome.seed}`,
@@ -58,7 +58,7 @@ export function toTable(outcome: StormOutcome): string {
     `the machine had no time for a second or more: ${outcome.machine.lateTimes} times, ${outcome.machine.longestMs} ms at most; busy for ${outcome.machine.busySeconds} s`,
     `verify: clean ${outcome.parts.filter(({ verify }) => verify === 'clean').length} of ${outcome.parts.length} times while it went on, ${outcome.lastVerify === 'clean' ? 'clean' : 'WRONG'} at the end`,
     ...honest.failures.map((each) => `  ${each.replaceAll(/\s+/g, ' ')}`),
-    `done to the processes: ${Object.entries(outcome.troubles)
+    `done to the processes: ${Object.entries(outcome.faults)
       .map(([what, count]) => `${what} ${count}`)
       .join(', ')}`,
     `errors logged: ${Object.values(outcome.logged).reduce((sum, each) => sum + each, 0)}`,

@@ -1,9 +1,9 @@
 /** A fault that the storm caused, from its start until all processes answered again. */
-export type Trouble = {
+export type Fault = {
   readonly what: string
   readonly fromMs: number
   toMs: number
-  /** The only place that it affects; all by default. */
+  /** The only site that it affects; all by default. */
   readonly where?: string
 }
 
@@ -11,24 +11,24 @@ export type Trouble = {
 const graceMs = 5_000
 
 /** The faults and their times, to decide whether a failure is explained by one. */
-export class TroubleLog {
-  readonly all: Trouble[] = []
+export class FaultLog {
+  readonly all: Fault[] = []
   /** Times of SIGKILL to a gateway: only these may lose bytes. */
   readonly gatewayKills: number[] = []
   private readonly quiet: string[] = []
 
   async during<Result>(what: string, work: () => Promise<Result>, where?: string): Promise<Result> {
-    const trouble: Trouble = {
+    const fault: Fault = {
       what,
       fromMs: performance.now(),
       toMs: Number.POSITIVE_INFINITY,
       ...(where !== undefined && { where }),
     }
-    this.all.push(trouble)
+    this.all.push(fault)
     try {
       return await work()
     } finally {
-      trouble.toMs = performance.now()
+      fault.toMs = performance.now()
     }
   }
 
@@ -38,8 +38,8 @@ export class TroubleLog {
     return await work()
   }
 
-  /** True if there was a fault between those two times, or shortly before: anywhere, or at the named places. */
-  wasAmiss(fromMs: number, toMs: number, where?: readonly string[]): boolean {
+  /** True if there was a fault between those two times, or shortly before: anywhere, or at the named sites. */
+  hadFault(fromMs: number, toMs: number, where?: readonly string[]): boolean {
     return this.all.some(
       (each) =>
         (where === undefined || each.where === undefined || where.includes(each.where)) &&

@@ -2,8 +2,8 @@ import type { Dice } from '../harness/dice.ts'
 import type { World } from './world.ts'
 
 /** The kinds of faults in a part of the storm. In a clear one there are only attackers. */
-export const climates = ['clear', 'shop', 'gateway', 'both'] as const
-export type Climate = (typeof climates)[number]
+export const faultMixes = ['clear', 'shop', 'gateway', 'both'] as const
+export type FaultMix = (typeof faultMixes)[number]
 
 type Event = { readonly what: string; readonly happen: (world: World, dice: Dice) => Promise<void> }
 
@@ -35,8 +35,8 @@ const databaseEvents: readonly Event[] = [{ what: 'database crashed', happen: (w
 const gatewayEvents: readonly Event[] = [
   {
     what: 'gateway killed',
-    async happen({ gateway, troubles }, dice) {
-      troubles.gatewayKills.push(performance.now())
+    async happen({ gateway, faults }, dice) {
+      faults.gatewayKills.push(performance.now())
       await gateway.kill()
       await Bun.sleep(downMs(dice))
       await gateway.start()
@@ -53,16 +53,16 @@ const gatewayEvents: readonly Event[] = [
   { what: 'gateway paused', happen: ({ gateway }, dice) => gateway.pause(pauseMs(dice)) },
 ]
 
-function eventsOf(climate: Climate, world: World): readonly Event[] {
+function eventsOf(faultMix: FaultMix, world: World): readonly Event[] {
   const shop = [...shopEvents, ...(world.engine === 'postgres' ? databaseEvents : [])]
-  if (climate === 'shop') return shop
-  if (climate === 'gateway') return gatewayEvents
-  return climate === 'both' ? [...shop, ...gatewayEvents] : []
+  if (faultMix === 'shop') return shop
+  if (faultMix === 'gateway') return gatewayEvents
+  return faultMix === 'both' ? [...shop, ...gatewayEvents] : []
 }
 
 /** Makes random faults one after another until time is up; then all processes are up again. */
-export async function blow(world: World, climate: Climate, dice: Dice, forMs: number): Promise<void> {
-  const events = eventsOf(climate, world)
+export async function injectFaults(world: World, faultMix: FaultMix, dice: Dice, forMs: number): Promise<void> {
+  const events = eventsOf(faultMix, world)
   const endMs = performance.now() + forMs
   const longestGapMs = Math.min(8_000, Math.floor(forMs / 3))
   while (events.length > 0) {
@@ -70,8 +70,8 @@ export async function blow(world: World, climate: Climate, dice: Dice, forMs: nu
     if (performance.now() + gapMs > endMs) break
     await Bun.sleep(gapMs)
     const event = events[dice(events.length)]
-    if (event) await world.troubles.during(event.what, () => event.happen(world, dice))
+    if (event) await world.faults.during(event.what, () => event.happen(world, dice))
   }
   await Bun.sleep(Math.max(0, endMs - performance.now()))
-  await world.raise()
+  await world.startAll()
 }

@@ -15,7 +15,7 @@ import { shipped } from '../harness/proxies.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 import { Machine } from './machine.ts'
 import { RoleProcess } from './role-process.ts'
-import { TroubleLog } from './trouble.ts'
+import { FaultLog } from './trouble.ts'
 
 /** A customer of the shop with a token and some money. */
 export type Account = { readonly customer: CustomerId; readonly token: string; readonly kopecks: bigint }
@@ -29,7 +29,7 @@ const oneDay = 1
 
 /** A real shop and a real gateway on a fresh database, with the operator's actions. */
 export class World {
-  readonly troubles = new TroubleLog()
+  readonly faults = new FaultLog()
   readonly machine = new Machine()
   readonly shop: RoleProcess
   readonly gateway: RoleProcess
@@ -127,10 +127,10 @@ export class World {
   }
 
   /** Starts every process that is down. */
-  async raise(): Promise<void> {
+  async startAll(): Promise<void> {
     for (const role of [this.shop, this.gateway]) {
       if (!role.isGone) continue
-      await this.troubles.during(`${role.role} started again`, () => role.start())
+      await this.faults.during(`${role.role} started again`, () => role.start())
     }
   }
 

@@ -9,7 +9,7 @@ import type { HandClock } from '../harness/clock.ts'
 import { enginesOf, makeTestDatabase } from '../harness/database.ts'
 import { openFilledShop, wireFilled } from '../harness/filled.ts'
 import { isLong, scaled } from '../harness/scale.ts'
-import { openHands } from './edits.ts'
+import { openRawDatabase } from './edits.ts'
 
 setDefaultTimeout(240_000)
 
@@ -22,20 +22,20 @@ async function findingsOf(db: Database, clock: HandClock): Promise<ReturnType<ty
 describe.each([...enginesOf('postgres')])('damaged rows on %s', (engine) => {
   test('an unreadable row does not hide other damaged rows from verify', async () => {
     const opened = await openFilledShop(engine)
-    const hands = await openHands(engine, opened.testDatabase.address)
+    const rawDatabase = await openRawDatabase(engine, opened.testDatabase.address)
     const customers = await opened.db.all<{ id: string }>('SELECT id FROM customers ORDER BY id')
     const [anna, boris] = [customers[0]?.id ?? '', customers[1]?.id ?? '']
     const orders = await opened.db.all<{ id: string }>(`SELECT id FROM orders WHERE product = 'dedicated' ORDER BY id`)
     const first = orders[0]?.id ?? ''
-    await hands.run(`UPDATE orders SET calculation = '{' WHERE id = '${first}'`)
-    await hands.run(
+    await rawDatabase.run(`UPDATE orders SET calculation = '{' WHERE id = '${first}'`)
+    await rawDatabase.run(
       engine === 'sqlite'
         ? `UPDATE accounts SET balance = 1.5 WHERE customer_id = '${anna}'`
         : `UPDATE accounts SET balance = 9223372036854775807 WHERE customer_id = '${anna}'`,
     )
-    await hands.run(`UPDATE postings SET amount = amount + 1 WHERE customer_id = '${boris}' AND seq = 1`)
-    await hands.run(`UPDATE vpn_terms SET price = price + 1 WHERE seq = 1`)
-    await hands.run('UPDATE traffic_lots SET expires_at = expires_at - 1')
+    await rawDatabase.run(`UPDATE postings SET amount = amount + 1 WHERE customer_id = '${boris}' AND seq = 1`)
+    await rawDatabase.run(`UPDATE vpn_terms SET price = price + 1 WHERE seq = 1`)
+    await rawDatabase.run('UPDATE traffic_lots SET expires_at = expires_at - 1')
     const wheres = new Set((await findingsOf(opened.db, opened.clock)).map((each) => each.where))
     expect(wheres).toContain(`order ${first}`)
     expect(wheres).toContain(`posting 1 of ${boris}`)
@@ -45,24 +45,24 @@ describe.each([...enginesOf('postgres')])('damaged rows on %s', (engine) => {
       `SELECT id FROM orders WHERE product = 'premium' AND action = 'buy' ORDER BY id`,
     )
     for (const { id } of bought) expect(wheres).toContain(`order ${id}`)
-    await hands.close()
+    await rawDatabase.close()
     await opened.close()
   })
 
   test('verify reports sums past 64 bits as findings', async () => {
     const opened = await openFilledShop(engine)
-    const hands = await openHands(engine, opened.testDatabase.address)
-    await hands.run('UPDATE usage_counts SET received = 9223372036854775807, sent = 9223372036854775807')
-    await hands.run('UPDATE usage_counts SET believed_received = 9223372036854775807, believed_sent = received')
-    await hands.run('UPDATE traffic_lots SET rest = 9223372036854775807, size = 9223372036854775807')
-    await hands.run('UPDATE traffic_hours SET received = 9223372036854775807')
-    await hands.run('UPDATE usage_leases SET granted = 9223372036854775807')
+    const rawDatabase = await openRawDatabase(engine, opened.testDatabase.address)
+    await rawDatabase.run('UPDATE usage_counts SET received = 9223372036854775807, sent = 9223372036854775807')
+    await rawDatabase.run('UPDATE usage_counts SET believed_received = 9223372036854775807, believed_sent = received')
+    await rawDatabase.run('UPDATE traffic_lots SET rest = 9223372036854775807, size = 9223372036854775807')
+    await rawDatabase.run('UPDATE traffic_hours SET received = 9223372036854775807')
+    await rawDatabase.run('UPDATE usage_leases SET granted = 9223372036854775807')
     const findings = await findingsOf(opened.db, opened.clock)
     const promises = new Set(findings.map((each) => each.promise))
     for (const promise of ['lots', 'lease', 'hours', 'vpn', 'traffic order'] as const)
       expect(promises).toContain(promise)
     expect(findings.filter((each) => each.reason === 'part_failed')).toEqual([])
-    await hands.close()
+    await rawDatabase.close()
     await opened.close()
   })
 })

@@ -4,7 +4,7 @@ import { auditOf, sayFinding } from '../../src/core/finding.ts'
 import { type Engine, engines } from '../harness/database.ts'
 import { openFilledShop } from '../harness/filled.ts'
 import { isLong } from '../harness/scale.ts'
-import { type Edit, editsOf, type Hands, openHands } from './edits.ts'
+import { type Edit, editsOf, openRawDatabase, type RawDatabase } from './edits.ts'
 import { type Unseen, unseen } from './unseen.ts'
 
 /**
@@ -55,12 +55,12 @@ type EditCounts = { found: number; all: number }
 
 describe.each([...engines])('single edits on %s', (engine) => {
   let opened: Awaited<ReturnType<typeof openFilledShop>>
-  let hands: Hands
+  let rawDatabase: RawDatabase
   beforeAll(async () => {
     opened = await openFilledShop(engine)
   })
   afterAll(async () => {
-    await hands?.close()
+    await rawDatabase?.close()
     await opened.close()
   })
 
@@ -72,10 +72,10 @@ describe.each([...engines])('single edits on %s', (engine) => {
       return false
     }
     const outcomes: { edit: Edit; isFound: boolean }[] = []
-    for (const [index, edit] of editsOf(hands.tables, rowsEach).entries()) {
-      if (index % oneIn[engine] !== 0 || !(await hands.apply(edit))) continue
+    for (const [index, edit] of editsOf(rawDatabase.tables, rowsEach).entries()) {
+      if (index % oneIn[engine] !== 0 || !(await rawDatabase.apply(edit))) continue
       outcomes.push({ edit, isFound: await isFound() })
-      await hands.undo(edit)
+      await rawDatabase.undo(edit)
     }
     expect(await isFound()).toBe(false)
     return outcomes
@@ -84,8 +84,8 @@ describe.each([...engines])('single edits on %s', (engine) => {
   test('verify finds an edit of any column of any table, or unseen.ts lists why it cannot', async () => {
     const audits = await Promise.all(opened.services.verifiers.map((each) => auditOf(each)))
     expect(audits.flatMap((audit) => audit.findings)).toEqual([])
-    hands = await openHands(engine, opened.testDatabase.address)
-    expect(hands.tables.filter((table) => table.rows.length === 0).map((table) => table.name)).toEqual([])
+    rawDatabase = await openRawDatabase(engine, opened.testDatabase.address)
+    expect(rawDatabase.tables.filter((table) => table.rows.length === 0).map((table) => table.name)).toEqual([])
     const outcomes = await tryAll()
     if (isLong) console.log(tableOf(engine, outcomes))
     const missed = outcomes.filter((each) => !each.isFound)

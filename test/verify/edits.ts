@@ -9,7 +9,7 @@ export type Row = Readonly<Record<string, Value>>
 type Column = { readonly name: string; readonly nullable: boolean; readonly key: boolean }
 export type Table = { readonly name: string; readonly columns: readonly Column[]; readonly rows: readonly Row[] }
 
-/** Kinds of edits. `filled` was NULL before; `copied` takes another row's value, `swapped` both ways. */
+/** Kinds of edits. `filled` was NULL before; `copied` takes another row's value, `swapped` in both directions. */
 export type Kind =
   | 'raised'
   | 'lowered'
@@ -32,7 +32,7 @@ export type Edit = {
 }
 
 /** Direct access to the database without triggers, constraints and foreign keys. */
-export type Hands = {
+export type RawDatabase = {
   readonly tables: readonly Table[]
   /** False if the database still refuses the edit, as for a duplicate key. */
   apply(edit: Edit): Promise<boolean>
@@ -44,11 +44,11 @@ export type Hands = {
 /** Tables of the database itself. */
 const notOurs = (name: string): boolean => name.startsWith('sqlite_')
 
-export async function openHands(engine: Engine, address: string): Promise<Hands> {
-  return engine === 'sqlite' ? openSqliteHands(address) : openPostgresHands(address)
+export async function openRawDatabase(engine: Engine, address: string): Promise<RawDatabase> {
+  return engine === 'sqlite' ? openRawSqlite(address) : openRawPostgres(address)
 }
 
-async function openSqliteHands(path: string): Promise<Hands> {
+async function openRawSqlite(path: string): Promise<RawDatabase> {
   const file = new Sqlite(path, { readwrite: true, safeIntegers: true, strict: true })
   const list = <Found>(sql: string): Found[] => file.query(sql).all() as Found[]
   file.run('PRAGMA foreign_keys = OFF')
@@ -103,7 +103,7 @@ async function openSqliteHands(path: string): Promise<Hands> {
   }
 }
 
-async function openPostgresHands(url: string): Promise<Hands> {
+async function openRawPostgres(url: string): Promise<RawDatabase> {
   const sql = new SQL({ url, max: 1, bigint: true })
   const list = async <Found>(text: string): Promise<Found[]> => (await sql.unsafe(text)) as Found[]
   await sql.unsafe('SET session_replication_role = replica')

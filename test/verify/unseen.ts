@@ -20,7 +20,7 @@ const isDevices = (row: Row): boolean => String(row['subject']).startsWith('dev_
 const isDisbelieved = (row: Row): boolean => row['believed_received'] === 0n && row['believed_sent'] === 0n
 
 /** The latest version of a row without content. */
-const tellsNothing = (row: Row): boolean => row['version'] === 0n && row['content'] === null
+const isEmptyVersion = (row: Row): boolean => row['version'] === 0n && row['content'] === null
 
 /** A budget for bytes by host, which are not billed. */
 const isForHosts = (row: Row): boolean => row['purpose'] === 'hosts'
@@ -134,7 +134,7 @@ export const unseen: readonly Unseen[] = [
     table: 'row_history',
     column,
     kinds: ['changed', 'copied', 'swapped', 'row deleted'] as const,
-    of: tellsNothing,
+    of: isEmptyVersion,
     because: 'the latest version of a row without content equals no version',
   })),
   {

@@ -14,7 +14,7 @@ describe('changes of a VPN node on its machine', () => {
   })
 
   /** All state that a node could leave behind. */
-  async function lookAround({ net }: Scene): Promise<string> {
+  async function readMachineState({ net }: Scene): Promise<string> {
     const settings = [
       'ipv4/ip_forward',
       'ipv4/conf/all/accept_redirects',
@@ -40,7 +40,7 @@ describe('changes of a VPN node on its machine', () => {
     scene = opened
     await opened.node.ask('close')
     await opened.net.inside(opened.net.node, ['sysctl', '-q', '-w', 'net.ipv4.conf.all.accept_redirects=0'])
-    return { scene: opened, before: await lookAround(opened) }
+    return { scene: opened, before: await readMachineState(opened) }
   }
 
   test('a VPN node lists its changes while it runs, and reverts them when it stops', async () => {
@@ -58,9 +58,9 @@ describe('changes of a VPN node on its machine', () => {
       `network device ${here.deviceName}: the tunnel`,
       `network device ${here.deviceName}u: queues what peers send`,
     ])
-    expect(await lookAround(here)).not.toBe(before)
+    expect(await readMachineState(here)).not.toBe(before)
     await here.node.ask('close')
-    expect(await lookAround(here)).toBe(before)
+    expect(await readMachineState(here)).toBe(before)
     expect(readChanges(here.folder)).toBeUndefined()
   })
 
@@ -79,24 +79,24 @@ describe('changes of a VPN node on its machine', () => {
     await openNode({ ...here, node })
     expect(await node.ask<unknown[]>('log')).toContainEqual(expect.objectContaining({ event: 'remains cleared' }))
     await node.ask('close')
-    expect(await lookAround(here)).toBe(before)
+    expect(await readMachineState(here)).toBe(before)
   })
 
   test('a second VPN node in the same folder is refused and changes nothing', async () => {
     const opened = await openScene()
     scene = opened
-    const during = await lookAround(opened)
+    const during = await readMachineState(opened)
     const second = await opened.net.start(opened.net.node)
     expect(await problemOf(openNode({ ...opened, node: second }))).toContain('runs here already')
-    expect(await lookAround(opened)).toBe(during)
+    expect(await readMachineState(opened)).toBe(during)
   })
 
   test('a VPN node refuses to start when a device of its name exists, and changes nothing', async () => {
     const { scene: here } = await openUndone()
     await here.net.inside(here.net.node, ['ip', 'tuntap', 'add', 'dev', here.deviceName, 'mode', 'tun'])
-    const before = await lookAround(here)
+    const before = await readMachineState(here)
     expect(await problemOf(openNode(here))).toContain('not ours')
-    expect(await lookAround(here)).toBe(before)
+    expect(await readMachineState(here)).toBe(before)
     expect(readChanges(here.folder)).toBeUndefined()
   })
 
@@ -111,7 +111,7 @@ describe('changes of a VPN node on its machine', () => {
     ])
     here.net.atEnd(() => weak.end())
     expect(await problemOf(openNode({ ...here, node: weak }))).toMatch(/CAP_NET_ADMIN\)\. Run it as root/)
-    expect(await lookAround(here)).toBe(before)
+    expect(await readMachineState(here)).toBe(before)
     expect(readChanges(here.folder)).toBeUndefined()
   })
 })

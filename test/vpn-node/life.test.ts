@@ -52,7 +52,7 @@ describe('VPN devices during the transfer of another device', () => {
       () => false,
     )
   /** Limited only by the limit against hangs. */
-  const passesInTheEnd = () => passes(waitLimitMs)
+  const passesEventually = () => passes(waitLimitMs)
   /** The peer is gone: no answer arrives within 400 ms. */
   const isSilent = async () => !(await passes(400))
   const isCutOff = async (): Promise<boolean> => {
@@ -60,7 +60,7 @@ describe('VPN devices during the transfer of another device', () => {
     return !dump.includes(customers[0].peer.public_key)
   }
   /** As a phone does: a new handshake with the same key, repeated if one is lost. */
-  const comesBack = async () => {
+  const reconnect = async () => {
     for (let attempt = 1; ; attempt += 1) {
       await a.connect()
       if (await passes(2000 * attempt)) return
@@ -69,12 +69,12 @@ describe('VPN devices during the transfer of another device', () => {
   }
 
   test('a VPN node cuts a removed device off, which works again with the same key when it is added', async () => {
-    expect(await passesInTheEnd()).toBe(true)
+    expect(await passesEventually()).toBe(true)
     await apply({ state: 'down' })
     expect(await isCutOff()).toBe(true)
     expect(await isSilent()).toBe(true)
     await apply({})
-    await comesBack()
+    await reconnect()
   })
 
   test('a VPN device is cut off within 5 s of its expiry, not before, and renewal restores it with the same key', async () => {
@@ -86,7 +86,7 @@ describe('VPN devices during the transfer of another device', () => {
     expect(Date.now()).toBeGreaterThanOrEqual(endsAt)
     expect(await isSilent()).toBe(true)
     await apply({ expires_at: Date.now() + 86_400_000 })
-    await comesBack()
+    await reconnect()
   })
 
   test('a VPN node cuts off a device whose traffic is used up, however often the shop repeats its state', async () => {
@@ -109,14 +109,14 @@ describe('VPN devices during the transfer of another device', () => {
     const { bytes } = await transferOf(a)
     expect(bytes).toBeLessThan(endless)
     await apply({ left: null })
-    await comesBack()
+    await reconnect()
   })
 
   test('a VPN node cuts off a device that is missing from a whole state', async () => {
     await scene.node.ask('replace', { peers: [{ ...customers[1].peer, speed_mbit: 20 }] })
     expect(await isCutOff()).toBe(true)
     await apply({})
-    await comesBack()
+    await reconnect()
   })
 
   test('a VPN node names the other device in no call of wg set, and its transfer continues', async () => {

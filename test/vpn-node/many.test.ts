@@ -62,12 +62,12 @@ describe('1000 VPN devices', () => {
     for (const peer of peers.slice(0, 20)) await scene.node.ask('apply', { peers: [peer] })
     await scene.node.ask('calls')
     const beganMs = performance.now()
-    let looks = 0
+    let reads = 0
     await until(
       'three looks',
       async () => {
-        looks += (await scene.node.ask<string[][]>('calls')).filter(([, , , what]) => what === 'dump').length
-        return looks >= 3
+        reads += (await scene.node.ask<string[][]>('calls')).filter(([, , , what]) => what === 'dump').length
+        return reads >= 3
       },
       toolsWithinMs,
     )

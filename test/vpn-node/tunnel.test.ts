@@ -27,7 +27,7 @@ describe('isolation of two VPN devices', () => {
 
   const connect = (from: NamespaceWorker, host: string, port: number) => from.ask<string>('connect', { host, port })
   /** Dropped packets get no answer, which is assumed after 400 ms. */
-  const loginSocks = (from: NamespaceWorker, host: string, port: number) =>
+  const connectBriefly = (from: NamespaceWorker, host: string, port: number) =>
     from.ask<string>('connect', { host, port, withinMs: 400 })
 
   test('a VPN device works with the sold configuration, and the origin sees the address of the node', async () => {
@@ -58,7 +58,7 @@ describe('isolation of two VPN devices', () => {
     await scene.net.inside(scene.net.node, ['ip', 'route', 'add', 'local', '45.12.7.0/24', 'dev', 'lo'])
     const own = ['10.66.0.1', 'fd74:7572:6e70::1', netAddresses.node4, netAddresses.node6, '192.168.77.1']
     const hosts = [...own, '45.12.7.9']
-    const outcomes = await Promise.all(hosts.map((host) => loginSocks(a.worker, host, 22)))
+    const outcomes = await Promise.all(hosts.map((host) => connectBriefly(a.worker, host, 22)))
     expect(outcomes).not.toContain('open')
   })
 
@@ -81,7 +81,7 @@ describe('isolation of two VPN devices', () => {
 
   test('a VPN device cannot be reached from outside', async () => {
     const outcomes = await Promise.all(
-      ['10.66.0.3', 'fd74:7572:6e70::a42:3'].map((host) => loginSocks(scene.origin, host, 8080)),
+      ['10.66.0.3', 'fd74:7572:6e70::a42:3'].map((host) => connectBriefly(scene.origin, host, 8080)),
     )
     expect(outcomes).not.toContain('open')
   })
@@ -90,18 +90,18 @@ describe('isolation of two VPN devices', () => {
     await scene.net.inside(a.namespace, ['ip', 'address', 'add', '10.66.0.77/32', 'dev', a.device])
     const from = ['ip', 'route', 'replace', netAddresses.origin4, 'dev', a.device, 'src', '10.66.0.77']
     await scene.net.inside(a.namespace, from)
-    expect(await loginSocks(a.worker, netAddresses.origin4, 8080)).toBe('no answer')
+    expect(await connectBriefly(a.worker, netAddresses.origin4, 8080)).toBe('no answer')
     await scene.net.inside(a.namespace, ['ip', 'route', 'delete', netAddresses.origin4])
     await scene.net.inside(a.namespace, ['ip', 'address', 'delete', '10.66.0.77/32', 'dev', a.device])
     expect(await connect(a.worker, netAddresses.origin4, 8080)).toBe('open')
   })
 
   test('a machine without IP forwarding forwards only the tunnel', async () => {
-    // The origin acts as a stranger that uses the node as a router.
+    // The origin acts as a foreign host that uses the node as a router.
     const { net } = scene
     await net.inside(net.origin, ['ip', 'route', 'add', '172.30.2.2/32', 'via', netAddresses.node4])
     await net.inside(b.namespace, ['ip', 'route', 'add', `${netAddresses.origin4}/32`, 'via', '172.30.2.1'])
-    expect(await loginSocks(scene.origin, '172.30.2.2', 8080)).not.toBe('open')
+    expect(await connectBriefly(scene.origin, '172.30.2.2', 8080)).not.toBe('open')
     await net.inside(b.namespace, ['ip', 'route', 'delete', `${netAddresses.origin4}/32`])
   })
 

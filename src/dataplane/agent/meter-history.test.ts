@@ -209,14 +209,14 @@ function checkNotOvercounted(node: Node): void {
 /** After all reports, the shop has the relayed bytes of this boot and the journalled bytes of killed boots. */
 function checkNothingLost(node: Node): void {
   for (const { boot, dataPath } of node.runs) {
-    for (const [key, noted] of dataPath.asked) {
+    for (const [key, noted] of dataPath.lastRead) {
       expect(Number(node.shop.lines.get(`${boot} ${key.split(' ')[0]}`)?.counted ?? 0n)).toBe(noted)
     }
-    for (const [id, noted] of dataPath.askedProxies) expect(node.shop.proxies.get(`${boot} ${id}`)).toBe(noted)
+    for (const [id, noted] of dataPath.lastReadProxies) expect(node.shop.proxies.get(`${boot} ${id}`)).toBe(noted)
   }
   const { dataPath } = node.run
   for (const [key, subject] of dataPath.subjects) {
-    expect(dataPath.asked.get(key) ?? 0).toBe(subject.received + subject.sent)
+    expect(dataPath.lastRead.get(key) ?? 0).toBe(subject.received + subject.sent)
   }
 }
 

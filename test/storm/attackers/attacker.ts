@@ -10,7 +10,7 @@ export type AttackDeps = {
 }
 
 /** The number of attempts of an attacker, and its gain of other customers' property. */
-type Takings = { readonly tried: number; readonly gained: number; readonly note?: string }
+type AttackResult = { readonly tried: number; readonly gained: number; readonly note?: string }
 
 /** One kind of attack. Its steps repeat as long as the storm lasts; a shop that is down causes no exception. */
 export type Attacker = {
@@ -20,7 +20,7 @@ export type Attacker = {
   readonly everyMs: number
   readonly step: () => Promise<void>
   /** Called at the end, when all processes are up. */
-  readonly count: () => Promise<Takings>
+  readonly count: () => Promise<AttackResult>
   readonly stop?: () => void
 }
 
@@ -28,7 +28,7 @@ export type Attacker = {
 export type OpenAttack = (deps: AttackDeps) => Promise<Attacker>
 
 /** Retries while the shop or its database is down; for an operator's actions on behalf of an attack. */
-export async function insist<Result>(work: () => Promise<Result>): Promise<Result> {
+export async function retryWhileDown<Result>(work: () => Promise<Result>): Promise<Result> {
   for (let left = 40; ; left -= 1) {
     try {
       return await work()

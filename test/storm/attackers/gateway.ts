@@ -75,7 +75,7 @@ export const openDeadDials: OpenAttack = async ({ world }) => {
       const sinceMs = performance.now() - connectSeconds * 1000 - slackMs
       while ((recent[0] ?? Number.POSITIVE_INFINITY) < sinceMs) recent.shift()
       // A paused gateway times out no dial meanwhile.
-      if (world.troubles.wasAmiss(sinceMs, performance.now()) || world.machine.wasLate(sinceMs)) return
+      if (world.faults.hadFault(sinceMs, performance.now()) || world.machine.wasLate(sinceMs)) return
       max = Math.max(max, waitingFor(deadEnd.port) - recent.length)
     },
     async count() {
@@ -127,7 +127,7 @@ export const openIdlers: OpenAttack = async ({ world, origin }) => {
         },
         () => false,
       )
-      const isExcused = world.troubles.wasAmiss(fromMs, performance.now()) || world.machine.wasLate(fromMs)
+      const isExcused = world.faults.hadFault(fromMs, performance.now()) || world.machine.wasLate(fromMs)
       if (!isServed && !isExcused) unanswered += 1
     },
     count: async () => ({ tried, gained: unanswered, note: `${max} held at most, ${probes} requests beside them` }),
@@ -154,7 +154,7 @@ export const openNameGuesser: OpenAttack = async ({ world, dice }) => {
     const startedMs = performance.now()
     const proof = basic({ port: 0, username, password: wrongPassword })
     client.send(`CONNECT 127.0.0.1:80 HTTP/1.1\r\nHost: a\r\nProxy-Authorization: ${proof}\r\n\r\n`)
-    await client.hear((text) => text.includes('\r\n\r\n'))
+    await client.readUntil((text) => text.includes('\r\n\r\n'))
     client.reset()
     tried += 1
     return { status: client.text.slice(9, 12), tookMs: performance.now() - startedMs }
@@ -171,7 +171,7 @@ export const openNameGuesser: OpenAttack = async ({ world, dice }) => {
         isReal,
         name: isReal ? real.username : madeUp(),
       }))
-      // First looked up while lookups are left, then asked again when none is left.
+      // First looked up while lookups are left, then requested again when none is left.
       await Promise.all(names.map(({ name }) => ask(name)))
       const usedUp = Promise.withResolvers<void>()
       const askInVain = async () => {
@@ -181,7 +181,7 @@ export const openNameGuesser: OpenAttack = async ({ world, dice }) => {
       await Promise.race([usedUp.promise, flood])
       const probes = await Promise.all(names.map(async ({ isReal, name }) => ({ isReal, ...(await ask(name)) })))
       await flood
-      if (!world.troubles.wasAmiss(fromMs, performance.now())) seen.push(...probes)
+      if (!world.faults.hadFault(fromMs, performance.now())) seen.push(...probes)
     },
     async count() {
       const gained = predictReal(seen)
@@ -268,11 +268,11 @@ export const openQuotaOverrun: OpenAttack = async ({ world, origin }) => {
           origin.forget(id)
         }
       }
-      const [before, kills] = [got, world.troubles.gatewayKills.length]
+      const [before, kills] = [got, world.faults.gatewayKills.length]
       await Promise.allSettled(Array.from({ length: lines }, (_, n) => draw(n)))
       tried += 1
       // Losses by a kill of the gateway are bounded elsewhere, by the losses of honest customers.
-      if (world.troubles.gatewayKills.length > kills) got = before
+      if (world.faults.gatewayKills.length > kills) got = before
     },
     count: async () => ({ tried, gained: Math.max(0, got - paid), note: `${got} of ${paid} bytes` }),
   }
@@ -311,7 +311,7 @@ export const openRevokedLines: OpenAttack = async ({ world, origin }) => {
       client.close()
       origin.finish(id)
       origin.forget(id)
-      if (reset.status !== 200 || world.troubles.wasAmiss(fromMs, performance.now())) return
+      if (reset.status !== 200 || world.faults.hadFault(fromMs, performance.now())) return
       tried += 1
       if (world.machine.wasLate(fromMs, 500)) excused += after
       else late += after

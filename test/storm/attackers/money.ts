@@ -1,7 +1,7 @@
 import { kopecks } from '../../../src/core/money.ts'
 import { kopecksOf } from '../books.ts'
 import { Shopper } from '../shopper.ts'
-import { insist, type OpenAttack } from './attacker.ts'
+import { type OpenAttack, retryWhileDown } from './attacker.ts'
 
 type ShownOrder = { order_id: string; action: string; price_rub: number; request: { count?: number } }
 type Shown = { kind: string; amount_rub: number; order_id: string | null }
@@ -141,10 +141,10 @@ export const openDripper: OpenAttack = async ({ world, dice }) => {
       else await world.operate(({ customers }) => customers.revokeToken(made.id))
       await Bun.sleep(offMs)
       client.send(body.slice(10))
-      await client.hear((text) => text.includes('\r\n\r\n'))
+      await client.readUntil((text) => text.includes('\r\n\r\n'))
       const status = /^HTTP\/1\.1 (\d+)/.exec(client.text)?.[1] ?? 'none'
       client.reset()
-      if (blocks) await insist(() => setBlocked(false))
+      if (blocks) await retryWhileDown(() => setBlocked(false))
       tried += 1
       statuses[status] = (statuses[status] ?? 0) + 1
       if (status === '200') bought += 1

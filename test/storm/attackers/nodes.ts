@@ -47,7 +47,7 @@ export const openLyingGateway: OpenAttack = async ({ world, dice }) => {
   const statuses: Record<string, number> = {}
   let tried = 0
   let boots = 0
-  const say = async (body: object) => {
+  const sendReport = async (body: object) => {
     const answer = await report(body)
     statuses[answer.status] = (statuses[answer.status] ?? 0) + 1
     tried += 1
@@ -61,15 +61,15 @@ export const openLyingGateway: OpenAttack = async ({ world, dice }) => {
     async step() {
       const boot = nextBoot()
       if (dice(4) === 0) {
-        await say({ boot, subusers: [{ id, pool, received: huge, sent: huge }] })
+        await sendReport({ boot, subusers: [{ id, pool, received: huge, sent: huge }] })
         for (let n = 0; n < bootsAtOnce; n += 1)
-          await say({ boot: nextBoot(), lease_requests: [{ id, pool, turn: 1, want: 'lease' }] })
+          await sendReport({ boot: nextBoot(), lease_requests: [{ id, pool, turn: 1, want: 'lease' }] })
         return
       }
       for (let turn = 1; turn <= 5; turn += 1) {
-        const leased = await say({ boot, lease_requests: [{ id, pool, turn, want: 'lease' }] })
+        const leased = await sendReport({ boot, lease_requests: [{ id, pool, turn, want: 'lease' }] })
         const upto = (leased.data?.allowances?.[0]?.upto ?? 0) as number
-        await say({ boot, subusers: [{ id, pool, received: upto, sent: 0 }] })
+        await sendReport({ boot, subusers: [{ id, pool, received: upto, sent: 0 }] })
       }
     },
     async count() {
@@ -111,11 +111,11 @@ export const openLyingVpnNode: OpenAttack = async ({ world }) => {
       }
     },
     async count() {
-      const look = () => shopper.get(`/vpn/info?uuid=${bought.uuid}`)
-      const info = await look()
+      const readInfo = () => shopper.get(`/vpn/info?uuid=${bought.uuid}`)
+      const info = await readInfo()
       const renewed = await shopper.post('/vpn/renew', { uuid: bought.uuid, period: 1 }, { key: 'after' })
       const isForgotten = await forgetLiar(world, 'vpn')
-      const forgotten = await look()
+      const forgotten = await readInfo()
       const broken = [info, renewed, forgotten].filter((each) => each.status !== 200).length
       const shownBy = ({ data }: typeof info) =>
         Number(data.traffic?.rx_bytes ?? 0) + Number(data.traffic?.tx_bytes ?? 0)

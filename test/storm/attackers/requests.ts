@@ -119,7 +119,7 @@ export const openMalformed: OpenAttack = async ({ world, dice }) => {
       const client = await RawClient.open(port)
       client.send(mutate(seeds, dice))
       if (dice(2) === 0) client.finish()
-      await client.hear((text) => text.includes('\r\n\r\n'), 500)
+      await client.readUntil((text) => text.includes('\r\n\r\n'), 500)
       client.reset()
       if (!client.text.startsWith('HTTP/1.1 500')) return
       gained += 1
@@ -148,7 +148,7 @@ export const openNoise: OpenAttack = async ({ world, origin, dice }) => {
       tried += 1
       const client = await RawClient.open(world.gatewayPort, `127.0.4.${1 + dice(200)}`)
       client.send(mutate(seeds, dice))
-      await client.hear((text) => text.length > 0, 400)
+      await client.readUntil((text) => text.length > 0, 400)
       if (client.text.includes('xxxxxxxxxx')) gained += 1
       client.reset()
     },

@@ -68,7 +68,7 @@ export async function openUnacknowledged(
     return status === 200 ? bytesOf(data.used_gb) : undefined
   }
 
-  const here = () => ({ bytes: 0, kills: world.troubles.gatewayKills.length, life: world.gateway.pid ?? 0 })
+  const here = () => ({ bytes: 0, kills: world.faults.gatewayKills.length, gatewayPid: world.gateway.pid ?? 0 })
   /** Bytes fetched since the last known bill, and the gateway process that sent them. */
   let pending = here()
 
@@ -81,16 +81,16 @@ export async function openUnacknowledged(
     // More than these connections, or this gateway process, may leave unbilled: the bill may only be late.
     const isTooMuch = (bill: number): boolean =>
       gainBy(bill) > atOnce * maxLost.ofConnection ||
-      (gains.get(pending.life) ?? 0) + gainBy(bill) > maxLost.ofCredential
+      (gains.get(pending.gatewayPid) ?? 0) + gainBy(bill) > maxLost.ofCredential
     while (performance.now() < giveUpAt && (billed === undefined || isTooMuch(billed))) {
       await Bun.sleep(500)
       billed = await readBilled()
     }
     if (billed === undefined) return
-    const { kills, life } = pending
+    const { kills, gatewayPid } = pending
     // Losses by a kill are bounded elsewhere, by the losses of honest customers.
-    if (world.troubles.gatewayKills.length > kills) sums.inKills += gainBy(billed)
-    else gains.set(life, (gains.get(life) ?? 0) + gainBy(billed))
+    if (world.faults.gatewayKills.length > kills) sums.inKills += gainBy(billed)
+    else gains.set(gatewayPid, (gains.get(gatewayPid) ?? 0) + gainBy(billed))
     sums.billed = billed
     pending = here()
   }

@@ -63,15 +63,15 @@ export function openBalancer(deps: {
       requests.set(node, list)
       const one: NodeRequest = { atMs: performance.now(), what, tookMs: 0, status: 0 }
       list.push(one)
-      const answer = await give(request, from)
+      const answer = await forward(request, from)
       one.tookMs = performance.now() - one.atMs
       one.status = answer.status
       return answer
     }
-    return give(request, from)
+    return forward(request, from)
   }
 
-  async function give(request: Request, from: string): Promise<Response> {
+  async function forward(request: Request, from: string): Promise<Response> {
     const body = await request.arrayBuffer()
     turn += 1
     for (let tried = 0; ; tried += 1) {

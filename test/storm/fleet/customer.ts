@@ -56,7 +56,7 @@ const firstByteMs = 5_000
 const madeGoodMs = 60_000
 /** An address that no gateway serves is sold no longer than this. */
 const soldAfterMs = 15_000
-/** Faults that stop relaying, besides those that delay news of new customers. */
+/** Faults that stop relaying, besides those that delay the state of new customers. */
 const stopsRelaying = new Set<string>(['gateway killed', 'gateway stood still', 'machine unplugged', 'address lost'])
 const watchEveryMs = 2_000
 /** Uses per purchase. */
@@ -100,7 +100,7 @@ export class FleetCustomer extends Actor<FleetCustomerDeps> {
 
   /** Reads its list and its events at an interval, as a customer's program does. */
   async watch(): Promise<void> {
-    await this.loop(watchEveryMs, () => this.look())
+    await this.loop(watchEveryMs, () => this.refresh())
   }
 
   private async tradeOnce(): Promise<void> {
@@ -164,7 +164,7 @@ export class FleetCustomer extends Actor<FleetCustomerDeps> {
   }
 
   /** Reads its list, and the events since the last call. Failures while shops are down are ignored. */
-  async look(): Promise<void> {
+  async refresh(): Promise<void> {
     if (this.isWatching) return
     this.isWatching = true
     const startedMs = performance.now()
@@ -222,7 +222,7 @@ export class FleetCustomer extends Actor<FleetCustomerDeps> {
       if (attempt === 1) {
         const faultSites = [...this.faultSitesOf(proxy), 'shops']
         quality.note(`${this.name}: the first line of proxy ${proxy.id}`, fromMs, touched.why, false, faultSites)
-        const old = world.troubles.all.find(
+        const old = world.faults.all.find(
           ({ what, where, ...each }) =>
             stopsRelaying.has(what) &&
             faultSites.includes(where ?? '') &&
@@ -298,7 +298,7 @@ export class FleetCustomer extends Actor<FleetCustomerDeps> {
 
   /** Without faults: every listed proxy works at its listed address, and the login at every gateway and exit. */
   async tryAll(): Promise<string[]> {
-    await this.look()
+    await this.refresh()
     const problems: string[] = []
     for (const proxy of this.proxies.values()) {
       if (!proxy.isServing) {

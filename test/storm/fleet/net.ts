@@ -108,7 +108,7 @@ export class FleetNet {
     await batch([`address del ${address}/32 dev lo`], this.machineOf(address)?.namespace)
   }
 
-  async give(address: string): Promise<void> {
+  async restore(address: string): Promise<void> {
     this.lost.delete(address)
     await batch([`address add ${address}/32 dev lo`], this.machineOf(address)?.namespace)
   }

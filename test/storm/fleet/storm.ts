@@ -9,12 +9,12 @@ import type { Rates } from './balancer.ts'
 import { type FirstBytes, FleetCustomer } from './customer.ts'
 import { netAddresses } from './net.ts'
 import { type Leased, OriginNotes } from './notes.ts'
-import { blowOverFleet, type FleetTrouble } from './weather.ts'
+import { type FleetFault, injectFleetFaults } from './weather.ts'
 import { type FleetSize, FleetWorld } from './world.ts'
 
 export type FleetStormOptions = StormSettings & {
   /** The faults; all by default. */
-  readonly only?: readonly FleetTrouble[]
+  readonly only?: readonly FleetFault[]
   /** The sizes; three gateways and two shops by default. */
   readonly gateways?: number
   readonly shops?: number
@@ -25,7 +25,7 @@ export type FleetOutcome = {
   readonly seed: number
   readonly minutes: number
   readonly parts: readonly PartEnd[]
-  readonly troubles: Record<string, number>
+  readonly faults: Record<string, number>
   readonly first: FirstBytes
   readonly honest: Service & {
     readonly customers: number
@@ -105,8 +105,8 @@ class FleetStorm {
     return this.conclude(await this.findShared())
   }
 
-  private say(line: string): void {
-    this.options.say?.(line)
+  private print(line: string): void {
+    this.options.print?.(line)
   }
 
   private async openCustomers(): Promise<void> {
@@ -124,18 +124,21 @@ class FleetStorm {
     this.gate.reopen()
     const sold = () => this.customers.flatMap((each) => [...each.proxies.values()].map(({ exit }) => exit))
     const { only } = this.options
-    await blowOverFleet(this.world, dice, partMs, sold, { ...(only && { only }), say: (line) => this.say(line) })
+    await injectFleetFaults(this.world, dice, partMs, sold, {
+      ...(only && { only }),
+      print: (line) => this.print(line),
+    })
     await Bun.sleep(calmMs)
     const problems: string[] = []
-    if (!(await this.gate.shut(stillWithinMs))) problems.push('customers did not come to rest')
+    if (!(await this.gate.close(stillWithinMs))) problems.push('customers did not come to rest')
     problems.push(...(await this.tryAll()))
     const bills = await this.settle(problems)
     const verify = await verifyAll(this.world.env)
     if (verify !== 'clean') problems.push(`verify: ${verify}`)
     const seconds = Math.round((performance.now() - startedMs) / 1000)
     this.parts.push({ seconds, verify, ...bills, problems })
-    this.say(`${seconds} s  verify ${verify}  bills exact ${bills.exactBills}, within bounds ${bills.boundedBills}`)
-    for (const problem of problems) this.say(`  WRONG ${problem}`)
+    this.print(`${seconds} s  verify ${verify}  bills exact ${bills.exactBills}, within bounds ${bills.boundedBills}`)
+    for (const problem of problems) this.print(`  WRONG ${problem}`)
   }
 
   /** All listed products work without faults; an interrupted one may take a while to be restored. */
@@ -143,7 +146,7 @@ class FleetStorm {
     const giveUpAt = performance.now() + settledWithinMs
     const isInterrupted = () => this.customers.some((each) => [...each.proxies.values()].some((one) => !one.isServing))
     do {
-      await Promise.all(this.customers.map((each) => each.look()))
+      await Promise.all(this.customers.map((each) => each.refresh()))
       if (!isInterrupted()) break
       await Bun.sleep(1_000)
     } while (performance.now() < giveUpAt)
@@ -217,7 +220,7 @@ class FleetStorm {
       seed: options.seed,
       minutes: options.minutes,
       parts: this.parts,
-      troubles: world.troubles.countOf(),
+      faults: world.faults.countOf(),
       first: {
         sold: sum(({ first }) => first.sold),
         atOnce: sum(({ first }) => first.atOnce),

@@ -5,12 +5,12 @@ export function toFleetTable(outcome: FleetOutcome): string {
   const { first, honest } = outcome
   return [
     `fleet on ${outcome.engine}, seed ${outcome.seed}, ${outcome.minutes} minutes`,
-    `done: ${Object.entries(outcome.troubles)
+    `done: ${Object.entries(outcome.faults)
       .map(([what, count]) => `${what} ${count}`)
       .join(', ')}`,
     `sold ${first.sold} proxies: first byte at once ${first.atOnce} (the slowest after ${first.slowestMs} ms), later ${first.later}, made good ${first.madeGood}`,
     `${honest.customers} customers: ${honest.orders} orders, ${honest.refusals} refused, ${honest.usedBytes} bytes billed, ${honest.noted} lines noted`,
-    `${honest.attempts} attempts: failed in trouble ${honest.failedInTrouble}, late ${honest.late}, outside ${honest.failedOutside}`,
+    `${honest.attempts} attempts: failed during faults ${honest.failedInFaults}, late ${honest.late}, outside ${honest.failedOutside}`,
     ...outcome.requestRates.map(({ node, total, calls, each }) => {
       const kinds = Object.entries(each).map(([what, times]) => `${what} ${times}`)
       return `${node} asked at most ${total} times a second (${kinds.join(', ')}), and called ${calls} times from its addresses`

@@ -3,7 +3,7 @@ import { addressesOf, rangeOf } from './net.ts'
 import type { FleetWorld, Gateway } from './world.ts'
 
 /** All faults of a fleet. */
-export const fleetTroubles = [
+export const fleetFaults = [
   'gateway killed',
   'gateway paused',
   'gateway exchanged',
@@ -15,9 +15,9 @@ export const fleetTroubles = [
   'shop paused',
   'range moved',
 ] as const
-export type FleetTrouble = (typeof fleetTroubles)[number]
+export type FleetFault = (typeof fleetFaults)[number]
 
-/** A fault, its place, and its end after a while. */
+/** A fault, its site, and its end after a while. */
 type Event = {
   readonly where: string
   /** The fault must have no effect: a failure during it is not excused. */
@@ -26,7 +26,7 @@ type Event = {
   readonly end?: () => Promise<unknown>
 }
 
-/** Draws the place of a fault; undefined if all places have one already. */
+/** Draws the site of a fault; undefined if all sites have one already. */
 type Draw = () => Event | undefined
 
 /** The time until a moved range is served by its new gateway. */
@@ -39,8 +39,8 @@ function drawsOf(
   dice: Dice,
   sold: () => readonly string[],
   isBusy: (where: string) => boolean,
-): Record<FleetTrouble, Draw> {
-  const { net, balancer, troubles } = world
+): Record<FleetFault, Draw> {
+  const { net, balancer, faults } = world
   const pick = <Item>(items: readonly Item[]): Item | undefined => items[dice(Math.max(1, items.length))]
   const ofGateway = (act: (gateway: Gateway) => Omit<Event, 'where'>) => (): Event | undefined => {
     const gateway = pick(world.gateways.filter(({ machine }) => !isBusy(machine.name)))
@@ -50,13 +50,13 @@ function drawsOf(
   return {
     'gateway killed': ofGateway(({ process }) => ({
       begin: () => {
-        troubles.gatewayKills.push(performance.now())
+        faults.gatewayKills.push(performance.now())
         return process.kill()
       },
       end: () => process.start(),
     })),
     'gateway paused': ofGateway(({ process }) => ({ begin: () => process.halt(), end: () => process.resume() })),
-    'gateway exchanged': ofGateway(({ process }) => ({ isUnnoticed: true, begin: () => process.exchange() })),
+    'gateway exchanged': ofGateway(({ process }) => ({ isUnnoticed: true, begin: () => process.takeOver() })),
     'gateway cut from the shops': ofGateway(({ machine }) => ({
       begin: () => net.cut(machine),
       end: () => net.heal(machine),
@@ -72,7 +72,7 @@ function drawsOf(
     'address lost': () => {
       const address = pick(sold().filter((each) => !isBusy(each) && !isBusy(rangeOf(each))))
       if (address === undefined) return undefined
-      return { where: address, begin: () => net.lose(address), end: () => net.give(address) }
+      return { where: address, begin: () => net.lose(address), end: () => net.restore(address) }
     },
     'shop killed': () => {
       const shop = isBusy('shops') ? undefined : pick(world.shops)
@@ -106,24 +106,24 @@ function drawMove(world: FleetWorld, dice: Dice, isBusy: (where: string) => bool
  * Makes random faults of gateways, shops, links and addresses, some in parallel, until time is up; then all are
  * repaired.
  */
-export async function blowOverFleet(
+export async function injectFleetFaults(
   world: FleetWorld,
   dice: Dice,
   forMs: number,
   sold: () => readonly string[],
-  options: { readonly only?: readonly FleetTrouble[]; readonly say: (line: string) => void },
+  options: { readonly only?: readonly FleetFault[]; readonly print: (line: string) => void },
 ): Promise<void> {
-  const { say, only = fleetTroubles } = options
+  const { print, only = fleetFaults } = options
   const busy = new Set<string>()
   const draws = drawsOf(world, dice, sold, (where) => busy.has(where))
   const endMs = performance.now() + forMs
   // Each kind occurs once before any occurs twice.
-  let left: FleetTrouble[] = []
-  const draw = (): FleetTrouble => {
+  let left: FleetFault[] = []
+  const draw = (): FleetFault => {
     if (left.length === 0) left = [...only]
     return left.splice(dice(left.length), 1)[0] ?? 'gateway killed'
   }
-  const blow = async (): Promise<void> => {
+  const injectFaults = async (): Promise<void> => {
     while (performance.now() < endMs - betweenMs) {
       await Bun.sleep(500 + dice(betweenMs))
       const what = draw()
@@ -133,13 +133,13 @@ export async function blowOverFleet(
       const lastsMs = drawLasting(dice, forMs)
       const startedMs = performance.now()
       const work = () => happen(event, Math.min(lastsMs, endMs - startedMs))
-      if (event.isUnnoticed) await world.troubles.unnoticed(what, work)
-      else await world.troubles.during(what, work, event.where)
+      if (event.isUnnoticed) await world.faults.unnoticed(what, work)
+      else await world.faults.during(what, work, event.where)
       busy.delete(event.where)
-      say(`  ${what} ${event.where}, ${((performance.now() - startedMs) / 1000).toFixed(1)} s`)
+      print(`  ${what} ${event.where}, ${((performance.now() - startedMs) / 1000).toFixed(1)} s`)
     }
   }
-  await Promise.all(Array.from({ length: atOnce }, blow))
+  await Promise.all(Array.from({ length: atOnce }, injectFaults))
 }
 
 async function happen({ begin, end }: Event, lastsMs: number): Promise<void> {

@@ -15,7 +15,7 @@ import { kindIn, shipped } from '../../harness/proxies.ts'
 import { runTurnpike, untilTrue } from '../../harness/turnpike.ts'
 import { Machine as Load } from '../machine.ts'
 import { RoleProcess } from '../role-process.ts'
-import { TroubleLog } from '../trouble.ts'
+import { FaultLog } from '../trouble.ts'
 import type { Account } from '../world.ts'
 import { type Balancer, openBalancer } from './balancer.ts'
 import { shopCertificate } from './certificate.ts'
@@ -44,7 +44,7 @@ export type Gateway = { readonly machine: Machine; readonly country: string; rea
 
 /** Shops on one database behind a balancer, and gateways on their own machines, with the operator's tool. */
 export class FleetWorld {
-  readonly troubles = new TroubleLog()
+  readonly faults = new FaultLog()
   readonly machine = new Load()
   readonly gateways: Gateway[] = []
   readonly shops: readonly RoleProcess[]
@@ -107,7 +107,7 @@ export class FleetWorld {
     const world = new FleetWorld(net, balancer, folder, env, ports, postgres)
     process.on('exit', () => world.abandon())
     try {
-      await world.raise()
+      await world.startAll()
       return world
     } catch (error) {
       await world.close()
@@ -147,7 +147,7 @@ export class FleetWorld {
     })
   }
 
-  /** The places whose faults may affect an address. */
+  /** The sites whose faults may affect an address. */
   faultSitesOf(address: string, range: string): string[] {
     return [address, range, this.net.machineOf(address)?.name ?? '']
   }
@@ -168,7 +168,7 @@ export class FleetWorld {
     if (process.env['TURNPIKE_STORM_KEEP'] === undefined) rmSync(this.folder, { recursive: true, force: true })
   }
 
-  private async raise(): Promise<void> {
+  private async startAll(): Promise<void> {
     mkdirSync(join(this.folder, 'shop'), { recursive: true, mode: 0o700 })
     const [first, ...others] = this.shops
     // One after another: the first migrates the schema.
