@@ -25,7 +25,8 @@ import {
 import { exampleOf, operationsOf, z } from '../../operation.ts'
 import { page, pageQuery } from '../../pages.ts'
 
-const ipvMeaning = '`3` IPv4 shared by up to three customers, `4` IPv4 of your own, `6` IPv6 of your own.'
+const ipvMeaning =
+  '`3`: IPv4 address shared by up to three customers; `4`: dedicated IPv4 address; `6`: dedicated IPv6 address.'
 const kinds: readonly Ipv[] = [3, 4, 6]
 
 export const country = () =>
@@ -42,7 +43,8 @@ export const country = () =>
     })
     .openapi({
       type: 'string',
-      description: 'The country, ISO 3166-1 alpha-2, in any case. `GET /dedicated/country` lists those that are sold.',
+      description:
+        'Country code, ISO 3166-1 alpha-2, upper or lower case. `GET /dedicated/country` lists the countries on sale.',
       example: 'DE',
     })
 
@@ -66,8 +68,8 @@ const period = {
   max: 3650,
   example: 30,
   description:
-    'Days. As shipped 7, 14, 30, 60 and 90, for IPv6 and for prolonging 3 as well; `allowed` in the refusal ' +
-    'lists those of this shop.',
+    'Term in days. In the default price list: 7, 14, 30, 60 or 90; also 3 for IPv6 and for prolonging. If the term ' +
+    'is refused, `allowed` lists the terms of this shop.',
 }
 const exampleProxy = 1201
 const proxyId = () =>
@@ -110,7 +112,7 @@ export const queryIds = () =>
       example: String(exampleProxy),
     })
 
-export const count = { min: 1, max: 1000, example: 10, description: 'How many proxies.' }
+export const count = { min: 1, max: 1000, example: 10, description: 'Number of proxies.' }
 
 export const orderFields = {
   country_code: country(),
@@ -120,41 +122,47 @@ export const orderFields = {
 }
 
 const shownIpv = () => whole(ipvMeaning, 4)
-const shownCountry = () => text('The country, ISO 3166-1 alpha-2.', 'DE')
-const shownPeriod = () => whole('Days.', 30)
-const dateEnd = () => text('When it ends, UTC, in the older form.', toDateEnd(exampleAt))
-export const expiresAt = () => moment('When it ends.')
+const shownCountry = () => text('Country code, ISO 3166-1 alpha-2.', 'DE')
+const shownPeriod = () => whole('Term in days.', 30)
+const dateEnd = () => text('When the term ends, UTC, in the legacy format.', toDateEnd(exampleAt))
+export const expiresAt = () => moment('When the term ends.')
 
 export const proxy = named('Proxy', {
-  id: whole('Its id, to name it by in other operations.', exampleProxy),
-  ip: text('Where to connect.', '203.0.113.7'),
-  port: whole('The port to connect to.', 10_800),
-  port_type: choice('The protocol that it speaks: HTTP, SOCKS5, or both of them.', ['http', 'socks', 'both']),
-  username: text('The user name to log in with.', 'tpxd7k2m'),
+  id: whole("The proxy's id.", exampleProxy),
+  ip: text('Address to connect to.', '203.0.113.7'),
+  port: whole('Port to connect to.', 10_800),
+  port_type: choice('Protocol: HTTP, SOCKS5, or both.', ['http', 'socks', 'both']),
+  username: text('User name.', 'tpxd7k2m'),
   password: text(
-    'The password to log in with. Null for a token without the scope `passwords`, but never in what it has bought.',
+    'Password. Null for a token without the scope `passwords`, except in the answer to its own purchase.',
     'q7r2m9x4c8v1b6n3k5j0',
   ).nullable(),
-  exit_ip: text('The address that sites see.', '203.0.113.7'),
+  exit_ip: text('Address that websites see.', '203.0.113.7'),
   country_code: shownCountry(),
   ipv: shownIpv(),
   date_end: dateEnd(),
   expires_at: expiresAt(),
-  status: choice('`expired` can still be prolonged, for 3 days.', ['active', 'expired']),
-  state: choice('`interrupted` cannot be used at the moment; its term stands still. `GET /events` tells more.', [
+  status: choice('An `expired` proxy can still be prolonged for 3 days.', ['active', 'expired']),
+  state: choice('An `interrupted` proxy cannot be used at the moment; its term is paused. See `GET /events`.', [
     'serving',
     'interrupted',
   ]),
-  comment: text('Your note on it.', 'shop 7'),
+  comment: text('Your comment on the proxy.', 'shop 7'),
   whitelist: z
-    .array(text('An address.', '198.51.100.4'))
-    .openapi({ description: 'Addresses that need no password, at `whitelist_port`.', example: ['198.51.100.4'] }),
-  whitelist_port: whole('The port for whitelisted addresses; null while there is none.', 20_417).nullable(),
-  traffic: part('What it has carried for you so far, as of a few seconds ago.', {
-    rx_bytes: whole('Bytes that you have received through it.', 1_048_576),
-    tx_bytes: whole('Bytes that you have sent through it.', 65_536),
+    .array(text('IP address.', '198.51.100.4'))
+    .openapi({
+      description: 'Client addresses that can connect to `whitelist_port` without a password.',
+      example: ['198.51.100.4'],
+    }),
+  whitelist_port: whole('Port for whitelisted addresses; null if the whitelist is empty.', 20_417).nullable(),
+  traffic: part('Traffic relayed for you so far; updated every few seconds.', {
+    rx_bytes: whole('Bytes received by you through the proxy.', 1_048_576),
+    tx_bytes: whole('Bytes sent by you through the proxy.', 65_536),
   }),
-  auto_renew: whole('It is renewed by this many days a day ahead of its end; null when it is not.', 30).nullable(),
+  auto_renew: whole(
+    'Days added by automatic renewal, one day before the end; null if automatic renewal is off.',
+    30,
+  ).nullable(),
 })
 
 type ShownFields = 'id' | 'address' | 'portType' | 'username' | 'ipv' | 'expiresAt' | 'interruptedAt' | 'comment'
@@ -201,8 +209,8 @@ const notSold = new Refusal(
 const outOfStock = new Refusal('out_of_stock', { available: 3 }, { available: 3, charged: false })
 
 export const quoteDedicated = operation('quoteDedicated', 'GET /dedicated/quote', {
-  summary: 'Price of dedicated proxies',
-  description: 'Nothing is bought and nothing is held.',
+  summary: 'Price dedicated proxies',
+  description: 'Nothing is bought or reserved.',
   query: z.object({
     country_code: country(),
     period: queryInteger(period),
@@ -212,45 +220,43 @@ export const quoteDedicated = operation('quoteDedicated', 'GET /dedicated/quote'
   answer: z.object({
     country_code: shownCountry(),
     period: shownPeriod(),
-    count: whole('How many proxies.', 10),
+    count: whole('Number of proxies.', 10),
     ipv: shownIpv(),
-    price_rub: roubles('What all of them cost together. This is what is charged.', 1658.7),
+    price_rub: roubles('Total price. A purchase charges this amount.', 1658.7),
     price_per_proxy_rub: roubles(
-      'The price of one, rounded up to the kopeck: times `count` it may differ from `price_rub`.',
+      'Price per proxy, rounded up to the kopeck; multiplied by `count` it may differ from `price_rub`.',
       165.87,
     ),
     discount_percent: z.number().openapi({
-      description: 'What the discounts for number and term come to, in percent, rounded down to two decimals.',
+      description: 'Combined discount for count and term in percent, rounded down to two decimals.',
       example: 7.85,
     }),
-    available: whole('How many are free now; 20000 stands for that many or more.', 1024),
+    available: whole('Number of proxies available now; 20000 means 20000 or more.', 1024),
   }),
   refusals: { not_found: notSold },
 })
 
 export const buyDedicated = operation('buyDedicated', 'POST /dedicated/buy', {
   summary: 'Buy dedicated proxies',
-  description: 'They work the moment the answer arrives.',
+  description: 'The proxies can be used as soon as the answer arrives.',
   body: z.object(orderFields),
   answer: z.object({
     order_id: orderId(),
-    check_id: whole(
-      'The number of the charge among your transactions; null when nothing was to be paid.',
-      2,
-    ).nullable(),
+    check_id: whole('Id of the charge in `GET /transactions`; null if the price is 0.', 2).nullable(),
     country_code: shownCountry(),
     period: shownPeriod(),
-    count: whole('How many were bought.', 1),
+    count: whole('Number of proxies bought.', 1),
     ipv: shownIpv(),
-    price_rub: roubles('What all of them cost together.', 171),
+    price_rub: roubles('Total price charged.', 171),
     balance_rub: balanceAfter(),
-    proxies: list('What was bought, ready to use.', proxy),
+    proxies: list('Proxies bought, ready to use.', proxy),
   }),
   refusals: { not_found: notSold, out_of_stock: outOfStock },
   charges: true,
 })
 
-const share = 'Its share of the total; shares of like proxies differ by at most a kopeck, and sum to it.'
+const share =
+  'Share of this proxy in the total. Shares add up to the total; shares of similar proxies differ by at most one kopeck.'
 
 const withdrawn = { ids: [exampleProxy], charged: false }
 const notForLonger = {
@@ -259,16 +265,16 @@ const notForLonger = {
 }
 
 export const quoteProlonging = operation('quoteProlonging', 'GET /dedicated/prolong/quote', {
-  summary: 'Price of prolonging proxies',
+  summary: 'Price prolonging proxies',
   query: z.object({ ids: queryIds(), period: queryInteger(period) }),
   answer: z.object({
     period: shownPeriod(),
-    total_price_rub: roubles('What all of them cost together. This is what is charged.', 171),
-    items: rows('Each proxy.', {
+    total_price_rub: roubles('Total price. A purchase charges this amount.', 171),
+    items: rows('One entry per proxy.', {
       id: whole("The proxy's id.", exampleProxy),
       ipv: shownIpv(),
       price_rub: roubles(share, 171),
-      expires_at: moment('When it would end.'),
+      expires_at: moment('When the term would end.'),
     }),
   }),
   refusals: { not_found: noSuchProxy, ...notForLonger },
@@ -277,16 +283,16 @@ export const quoteProlonging = operation('quoteProlonging', 'GET /dedicated/prol
 export const prolongDedicated = operation('prolongDedicated', 'POST /dedicated/prolong', {
   summary: 'Prolong proxies, all or none',
   description:
-    'Time is added to what is left. Ids, addresses and credentials stay. An address that the operator withdraws is ' +
-    'not had for longer, and one that has ended only while a gateway serves it.',
+    'The days are added to the current term. Ids, addresses and credentials do not change. A proxy whose address the ' +
+    'operator is withdrawing cannot be prolonged; an expired one can be prolonged only while a gateway serves it.',
   body: z.object({ ids: bodyIds(), period: bodyInteger(period) }),
   answer: z.object({
     order_id: orderId(),
     period: shownPeriod(),
-    total_price_rub: roubles('What all of them cost together.', 171),
+    total_price_rub: roubles('Total price charged.', 171),
     price_rub: roubles('The same as `total_price_rub`.', 171),
     balance_rub: balanceAfter(),
-    items: rows('Each proxy, as it now is.', {
+    items: rows('Prolonged proxies.', {
       id: whole("The proxy's id.", exampleProxy),
       price_rub: roubles(share, 171),
       date_end: dateEnd(),
@@ -302,7 +308,7 @@ const comment = z
   .max(200)
   .refine((written) => !/\p{Cc}/u.test(written), problem('printable_line'))
 
-const updated = () => list('The ids of the proxies that were changed.', whole("A proxy's id.", exampleProxy))
+const updated = () => list('Ids of the changed proxies.', whole("A proxy's id.", exampleProxy))
 
 export const setProtocol = operation('setProtocol', 'POST /dedicated/protocol', {
   summary: 'Change the protocol of proxies',
@@ -314,12 +320,12 @@ export const setProtocol = operation('setProtocol', 'POST /dedicated/protocol', 
       .openapi({
         type: 'string',
         enum: ['http', 'socks', 'socks5', 'both'],
-        description: 'The protocol to speak from now on; `socks5` is the same as `socks`, `both` is HTTP and SOCKS5.',
+        description: 'New protocol. `socks5` is the same as `socks`; `both` is HTTP and SOCKS5.',
         example: 'socks',
       }),
   }),
   answer: z.object({
-    port_type: choice('The protocol that they speak now.', ['http', 'socks', 'both'], 'socks'),
+    port_type: choice('Protocol of the proxies now.', ['http', 'socks', 'both'], 'socks'),
     updated: updated(),
   }),
   refusals: { not_found: noSuchProxy },
@@ -330,49 +336,52 @@ export const listDedicated = operation('listDedicated', 'GET /dedicated/list', {
   summary: 'List your proxies, newest first',
   query: z.object({
     ...pageQuery,
-    status: choice('Only those in use, or only those in grace.', ['active', 'expired']).optional(),
+    status: choice('Only active proxies, or only expired ones that can still be prolonged.', [
+      'active',
+      'expired',
+    ]).optional(),
     country_code: country().optional(),
     ipv: queryIpv().optional(),
     expires_before: z
       .string()
       .optional()
-      .openapi({ description: 'ISO 8601; what ends before it.', example: toIso(exampleAt) }),
-    comment: comment.optional().openapi({ description: 'Exactly this comment.' }),
+      .openapi({ description: 'Only proxies whose term ends before this time, ISO 8601.', example: toIso(exampleAt) }),
+    comment: comment.optional().openapi({ description: 'Only proxies with exactly this comment.' }),
   }),
   answer: page({ proxies: list('One page of your proxies.', proxy) }),
 })
 
 export const listCountries = operation('listCountries', 'GET /dedicated/country', {
-  summary: 'Countries that a kind of proxy is sold in',
+  summary: 'List countries on sale for a proxy type',
   query: z.object({ ipv: queryIpv() }),
   answer: z.object({
     ipv: shownIpv(),
-    periods: list('For how many days it can be bought.', whole('Days.', 30)),
-    prolong_periods: list('By how many days it can be prolonged.', whole('Days.', 30)),
-    countries: rows('Each country that has a price.', {
+    periods: list('Terms for a purchase.', whole('Term in days.', 30)),
+    prolong_periods: list('Terms for prolonging.', whole('Term in days.', 30)),
+    countries: rows('Countries with a price.', {
       country_code: shownCountry(),
-      name: text('Its name in English.', 'Germany'),
-      name_ru: text('Its name in Russian.', 'Германия'),
-      available: whole('How many are free now; 20000 stands for that many or more.', 1024),
+      name: text('Name of the country in English.', 'Germany'),
+      name_ru: text('Name of the country in Russian.', 'Германия'),
+      available: whole('Number of proxies available now; 20000 means 20000 or more.', 1024),
     }),
   }),
   example: { periods: [7, 14, 30, 60, 90], prolong_periods: [3, 7, 14, 30, 60, 90] },
 })
 
 export const countAvailable = operation('countAvailable', 'GET /dedicated/count', {
-  summary: 'How many proxies are free',
+  summary: 'Count available proxies',
   query: z.object({ country_code: country(), ipv: queryIpv() }),
   answer: z.object({
     country_code: shownCountry(),
     ipv: shownIpv(),
-    count: whole('How many are free now; 20000 stands for that many or more.', 1024),
+    count: whole('Number of proxies available now; 20000 means 20000 or more.', 1024),
   }),
 })
 
 export const replaceProxy = operation('replaceProxy', 'POST /dedicated/replace', {
   isDestructive: true,
-  summary: 'Swap a bad address for another of the same kind',
-  description: 'Once a day for each proxy. Id, credentials and term stay.',
+  summary: 'Replace the address of a proxy with another of the same type and country',
+  description: 'Allowed once a day per proxy. Id, credentials and term do not change.',
   body: z.object({ id: proxyId() }),
   answer: proxy,
   refusals: {
@@ -387,45 +396,47 @@ export const replaceProxy = operation('replaceProxy', 'POST /dedicated/replace',
 })
 
 export const setComment = operation('setComment', 'POST /dedicated/comment', {
-  summary: 'Note something on proxies',
+  summary: 'Set the comment of proxies',
   body: z.object({
     ids: bodyIds(),
     comment: comment.openapi({
-      description: 'Your note, without control characters; empty removes it.',
+      description: 'Comment without control characters; an empty string removes it.',
       example: 'shop 7',
     }),
   }),
-  answer: z.object({ comment: text('The note that they have now.', 'shop 7'), updated: updated() }),
+  answer: z.object({ comment: text('Comment of the proxies now.', 'shop 7'), updated: updated() }),
   refusals: { not_found: noSuchProxy },
 })
 
 export const setAutoRenew = operation('setAutoRenew', 'POST /dedicated/auto-renew', {
-  summary: 'Renew proxies by themselves, or stop that',
+  summary: 'Switch automatic renewal of proxies on or off',
   description:
-    'Charged one day ahead of the end, tried every hour while the balance does not cover it. It is spent by the ' +
-    'token that asks for it here, within its cap.',
+    'Each renewal is charged one day before the end. A refused renewal, for example because the balance is too low, ' +
+    'is retried every hour. Renewals count towards the spending cap of the token that makes this request.',
   body: z.object({
     ids: bodyIds(),
-    period: bodyInteger(period).nullable().openapi({ description: 'Days; null stops it.' }),
+    period: bodyInteger(period)
+      .nullable()
+      .openapi({ description: 'Days added by each renewal; null switches automatic renewal off.' }),
   }),
   answer: z.object({
-    period: whole('Days that are bought each time; null when it was stopped.', 30).nullable(),
+    period: whole('Days added by each renewal; null if automatic renewal is off.', 30).nullable(),
     updated: updated(),
   }),
   refusals: { not_found: noSuchProxy },
 })
 
 export const checkProxy = operation('checkProxy', 'POST /dedicated/check', {
-  summary: 'Try a proxy with a real connection',
+  summary: 'Check a proxy with a real connection',
   body: z.object({ id: proxyId() }),
   answer: z.object({
     id: whole("The proxy's id.", exampleProxy),
-    works: flag('Whether a request went through it and came back.'),
+    works: flag('Whether a test request through the proxy succeeded.'),
     took_ms: z
       .number()
       .nullable()
-      .openapi({ description: 'Milliseconds until it did; null when it did not.', example: 12.5 }),
-    problem: text('What went wrong; null when it works.').nullable(),
+      .openapi({ description: 'Duration of the test request in milliseconds; null if it failed.', example: 12.5 }),
+    problem: text('Reason of the failure; null if the proxy works.').nullable(),
   }),
   refusals: { not_found: noSuchProxy },
 })
@@ -434,18 +445,18 @@ const ip = () =>
   z
     .string()
     .max(64, problem('address'))
-    .openapi({ description: 'The IPv4 or IPv6 address of a client.', example: '198.51.100.4' })
+    .openapi({ description: 'IPv4 or IPv6 address of a client.', example: '198.51.100.4' })
 
 const changed = z.object({
-  ip: text('The address, as it was sent.', '198.51.100.4'),
-  proxies: list('The proxies, as they now are.', proxy),
+  ip: text('Address from the request.', '198.51.100.4'),
+  proxies: list('The proxies after the change.', proxy),
 })
 
 export const allowSource = operation('allowSource', 'POST /dedicated/whitelist/add', {
-  summary: 'Let an address use proxies without a password',
+  summary: 'Add an address to the whitelist of proxies',
   description:
-    'For browsers and programs that send none: connect to `ip` at `whitelist_port`, which stands for this one proxy, ' +
-    'so two customers behind one address are told apart. Up to 10 addresses a proxy; the password goes on to work.',
+    'For clients that cannot send a password: connect to `ip` at `whitelist_port`. Each proxy has its own port, so ' +
+    'customers who share a source address are distinguished. Up to 10 addresses per proxy; the password still works.',
   body: z.object({ ids: bodyIds(), ip: ip() }),
   answer: changed,
   refusals: {
@@ -457,8 +468,8 @@ export const allowSource = operation('allowSource', 'POST /dedicated/whitelist/a
 
 export const disallowSource = operation('disallowSource', 'POST /dedicated/whitelist/remove', {
   isDestructive: true,
-  summary: 'Ask an address for the password again',
-  description: 'Its open tunnels end. Without any address left a proxy has no `whitelist_port`.',
+  summary: 'Remove an address from the whitelist of proxies',
+  description: 'Open tunnels from the address are closed. A proxy with an empty whitelist has no `whitelist_port`.',
   body: z.object({ ids: bodyIds(), ip: ip() }),
   answer: changed,
   refusals: { not_found: noSuchProxy },
@@ -467,23 +478,23 @@ export const disallowSource = operation('disallowSource', 'POST /dedicated/white
 
 export const resetPasswords = operation('resetPasswords', 'POST /dedicated/password/reset', {
   isDestructive: true,
-  summary: 'Give proxies new passwords',
-  description: 'Tunnels with the old password are closed within two seconds. User names stay.',
+  summary: 'Replace the passwords of proxies',
+  description: 'Tunnels opened with the old password are closed within two seconds. User names do not change.',
   body: z.object({ ids: bodyIds() }),
-  answer: z.object({ proxies: list('The proxies with their new passwords.', proxy) }),
+  answer: z.object({ proxies: list('Proxies with their new passwords.', proxy) }),
   refusals: { not_found: noSuchProxy },
 })
 
 export const exportDedicated = operation('exportDedicated', 'GET /dedicated/export', {
   isSecret: true,
-  summary: 'Your proxies as a file',
+  summary: 'Export proxies as a file',
   description:
-    'All that are in use, newest first, or those of `ids`; at most 10000. `txt` has a line for each, in one of the ' +
-    'four formats of `generate` or by a template; `csv` has a header; `json` is as `list` shows them. A line ' +
-    'without a login is for whitelisted addresses and has the `whitelist_port`. Without the scope `passwords`, ' +
-    'lines with a password are refused, and `csv` and `json` have none.',
+    'Exports all active proxies, newest first, or those in `ids`; at most 10000. `txt` has one line per proxy, in ' +
+    'the format of `format_id` or `template`; `csv` has a header row; `json` is the same as in `GET /dedicated/list`. ' +
+    'A line without a login is for whitelisted addresses and contains the `whitelist_port`. Without the scope ' +
+    '`passwords`, a `txt` export with passwords is refused, and `csv` and `json` contain no passwords.',
   query: z.object({
-    format: z.enum(['txt', 'csv', 'json']).default('txt').openapi({ description: 'What to write.' }),
+    format: z.enum(['txt', 'csv', 'json']).default('txt').openapi({ description: 'File format.' }),
     format_id: z
       .enum(['1', '2', '3', '4'])
       .optional()
@@ -497,12 +508,12 @@ export const exportDedicated = operation('exportDedicated', 'GET /dedicated/expo
         example: 2,
       }),
     template: z.string().optional().openapi({
-      description: 'A line of your own out of {host}, {port}, {login}, {password} and {protocol}. Only with `txt`.',
+      description: 'Line template of {host}, {port}, {login}, {password} and {protocol}. Only with `txt`.',
       example: '{login}:{password}@{host}:{port}',
     }),
     ids: queryIds().optional(),
   }),
-  answer: z.object({ proxies: list('Your proxies.', proxy), count: whole('How many there are.', 1) }),
+  answer: z.object({ proxies: list('Your proxies.', proxy), count: whole('Number of proxies.', 1) }),
   files: ['text/plain', 'text/csv'],
   refusals: {
     ...passwordsRefused,

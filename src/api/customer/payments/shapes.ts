@@ -21,12 +21,12 @@ const operation = operationsOf({ tag: 'Payments' })
 const statuses = ['pending', 'paid', 'expired', 'cancelled', 'refunded'] as const
 
 const method = named('PaymentMethod', {
-  method: text('What to name in `POST /payments`.', 'sandbox'),
-  name: text('For people.', 'Sandbox'),
-  min_rub: roubles('The least that can be paid.', 1),
-  max_rub: roubles('The most that can be paid.', 1_000_000),
-  fee_percent: z.number().openapi({ description: 'What is paid on top, in percent of the amount.', example: 0 }),
-  email: flag('Whether `email` must be given, for the receipt.', false),
+  method: text('Id of the payment method, for `method` in `POST /payments`.', 'sandbox'),
+  name: text('Display name.', 'Sandbox'),
+  min_rub: roubles('Minimum amount.', 1),
+  max_rub: roubles('Maximum amount.', 1_000_000),
+  fee_percent: z.number().openapi({ description: 'Fee added to the amount, in percent of it.', example: 0 }),
+  email: flag('Whether `POST /payments` requires `email`, for the receipt.', false),
 })
 
 export const toTerms = (of: { method: string; min: Kopecks; max: Kopecks; feeHundredths: number }) => ({
@@ -37,8 +37,8 @@ export const toTerms = (of: { method: string; min: Kopecks; max: Kopecks; feeHun
 })
 
 export const listPaymentMethods = operation('listPaymentMethods', 'GET /payments/methods', {
-  summary: 'List the ways to pay, with their limits and fees',
-  answer: z.object({ items: list('Every way that there is now.', method) }),
+  summary: 'List payment methods with their limits and fees',
+  answer: z.object({ items: list('Payment methods available now.', method) }),
 })
 
 const paymentId = () => text("The payment's id.", examplePayment)
@@ -47,31 +47,31 @@ const payPage = `https://shop.example.net/pay/${examplePayment}`
 
 const payment = named('Payment', {
   payment_id: paymentId(),
-  status: choice('Whether the money has come. One that comes after its time is credited all the same.', statuses),
-  method: text('The way to pay that was chosen.', 'sandbox'),
-  amount_rub: roubles('What goes to your balance.', 500),
-  fee_rub: roubles('What is paid on top.', 0),
-  to_pay_rub: roubles('What the payer is asked for, both together.', 500),
-  refunded_rub: roubles('What has gone back to the payer since, and was taken off your balance.', 0),
-  bonus_rub: roubles('What its code adds when it is paid.', 0),
+  status: choice('State of the payment. Money that arrives after `expires_at` is still credited.', statuses),
+  method: text('Id of the payment method.', 'sandbox'),
+  amount_rub: roubles('Amount added to your balance.', 500),
+  fee_rub: roubles('Fee added to the amount.', 0),
+  to_pay_rub: roubles('Amount to pay: `amount_rub` plus `fee_rub`.', 500),
+  refunded_rub: roubles('Amount returned to the payer and debited from your balance.', 0),
+  bonus_rub: roubles('Bonus of the promo code, added when the payment is paid.', 0),
   purchase: z
     .object({
-      product: text('What is bought as soon as it is paid.', 'vpn'),
-      price_rub: roubles('At this price, if the money comes in time.', 300),
+      product: text('Product bought when the payment is paid.', 'vpn'),
+      price_rub: roubles('Price of the purchase if the money arrives in time.', 300),
       state: choice(
-        'Whether it was bought. `lapsed`: the money did not come in time; `refused`: see `problem`. ' +
-          'Either way the money is on your balance.',
+        'State of the purchase. `lapsed`: the money did not arrive in time, or the purchase did not succeed within ' +
+          '3 days; `refused`: see `problem`. Money that arrived and was not refunded stays on your balance.',
         ['waiting', 'bought', 'refused', 'lapsed'],
       ),
       order_id: orderId().nullable(),
-      problem: text('Why it was refused; null otherwise.').nullable(),
+      problem: text('Reason of the refusal; null otherwise.').nullable(),
     })
     .nullable()
-    .openapi({ description: 'The purchase that waits for this payment; null without one.', example: null }),
-  pay_url: text('Where to pay, in a browser; null before the provider has opened it.', payPage).nullable(),
-  qr: text('The content of a QR code, for a payer with a phone; null before that.', payPage).nullable(),
-  expires_at: moment('Until when it can be paid.'),
-  created_at: moment('When it was begun.'),
+    .openapi({ description: 'Purchase to be made with this payment; null if none.', example: null }),
+  pay_url: text('Payment page for a browser; null until the provider has created the payment.', payPage).nullable(),
+  qr: text('Content of the payment QR code; null if the provider has not given one.', payPage).nullable(),
+  expires_at: moment('When the payment expires.'),
+  created_at: moment('When the payment was created.'),
 })
 
 function readAmount(value: string | number, context: z.RefinementCtx): Kopecks {
@@ -83,19 +83,20 @@ function readAmount(value: string | number, context: z.RefinementCtx): Kopecks {
 
 const roublesIn = z.number().transform(readAmount).openapi({
   type: 'number',
-  description: 'How much to add to the balance, in roubles, with at most two decimals.',
+  description: 'Amount to add to the balance, in roubles, at most two decimals.',
   example: 500,
 })
 
 const queryRoubles = z
   .string()
   .transform(readAmount)
-  .openapi({ type: 'number', description: 'How much to add to the balance, in roubles.', example: 500 })
+  .openapi({ type: 'number', description: 'Amount to add to the balance, in roubles.', example: 500 })
 
-const methodName = () => checked('One of `GET /payments/methods`.', /^[a-z_]{1,40}$/, ['payment_method'], 'sandbox')
+const methodName = () =>
+  checked('Id of a payment method from `GET /payments/methods`.', /^[a-z_]{1,40}$/, ['payment_method'], 'sandbox')
 
 const codeText = () =>
-  checked('A code that adds to the top-up. Each code can be used once.', /^[A-Za-z0-9_-]{3,40}$/, [
+  checked('Promo code that adds a bonus to the top-up. A customer can use each code once.', /^[A-Za-z0-9_-]{3,40}$/, [
     'promo_code_unknown',
   ])
 
@@ -106,10 +107,10 @@ function isWebAddress(value: string): boolean {
 }
 
 export const createPayment = operation('createPayment', 'POST /payments', {
-  summary: 'Begin a payment',
+  summary: 'Create a payment',
   description:
-    'Answers with the place to pay at. The balance grows when the provider says that the money has come: ask ' +
-    '`GET /payments/{payment_id}`, or follow `GET /events`. The token needs the scope `pay`.',
+    'The answer contains the payment page. The balance is credited when the provider confirms the payment: poll ' +
+    '`GET /payments/{payment_id}` or `GET /events`. The token needs the scope `pay`.',
   body: z.object({
     amount_rub: roublesIn,
     method: methodName(),
@@ -118,9 +119,9 @@ export const createPayment = operation('createPayment', 'POST /payments', {
       .max(1000)
       .refine(isWebAddress, problem('web_address'))
       .optional()
-      .openapi({ description: 'Where the payer is sent afterwards; the shop unless said.' }),
+      .openapi({ description: 'URL to which the payer returns after paying. Default: the shop.' }),
     email: checked(
-      'For the receipt, where the method wants one. It is handed on and not kept.',
+      'Email address for the receipt, if the payment method requires it. It is passed to the provider and not stored.',
       /^[^\s@]{1,64}@[^\s@]{1,190}$/,
       ['email'],
     ).optional(),
@@ -131,10 +132,10 @@ export const createPayment = operation('createPayment', 'POST /payments', {
       .openapi({
         type: 'object',
         description:
-          'What to buy as soon as it is paid: `product`, and the fields of its purchase: `dedicated` as in ' +
+          'Purchase to make when the payment is paid: `product` and the fields of its purchase: `dedicated` as in ' +
           '`POST /dedicated/buy`, `traffic` as in `POST /premium/traffic/buy`, `vpn` as in `POST /vpn/buy`. ' +
-          'It happens once, at the price of now if the money comes in time, and within 3 days at most. ' +
-          'The token needs the scope `trade` too.',
+          'It is made once, at the current price, if the money arrives before `expires_at` and within 3 days. ' +
+          'Otherwise the money stays on your balance. The token also needs the scope `trade`.',
       }),
   }),
   inner: [{ field: 'purchase', namesIn: ({ product }) => fieldsOfPurchase(product) }],
@@ -153,15 +154,15 @@ export const createPayment = operation('createPayment', 'POST /payments', {
 })
 
 export const quotePayment = operation('quotePayment', 'GET /payments/quote', {
-  summary: 'What a payment would come to, and what its code would add',
-  description: 'Nothing is begun, and the code is not held: another customer may use it up before you do.',
+  summary: 'Calculate the fee and the bonus of a payment',
+  description: 'No payment is created and the code is not reserved: other customers may use it up first.',
   query: z.object({ amount_rub: queryRoubles, method: methodName(), code: codeText().optional() }),
   answer: z.object({
-    amount_rub: roubles('What goes to your balance.', 500),
-    fee_rub: roubles('What is paid on top.', 0),
-    to_pay_rub: roubles('What the payer is asked for, both together.', 500),
-    bonus_rub: roubles('What the code adds when it is paid.', 50),
-    balance_grows_rub: roubles('What the balance grows by, with the bonus.', 550),
+    amount_rub: roubles('Amount added to your balance.', 500),
+    fee_rub: roubles('Fee added to the amount.', 0),
+    to_pay_rub: roubles('Amount to pay: `amount_rub` plus `fee_rub`.', 500),
+    bonus_rub: roubles('Bonus of the promo code, added when the payment is paid.', 50),
+    balance_grows_rub: roubles('Total added to the balance: amount plus bonus.', 550),
   }),
 })
 

@@ -28,12 +28,12 @@ const countryCode = () =>
     .openapi({
       type: 'string',
       pattern: '^[A-Za-z]{2}$',
-      description: 'A country, ISO 3166-1 alpha-2, in any case.',
+      description: 'Country code, ISO 3166-1 alpha-2, upper or lower case.',
       example: 'US',
     })
 
 const locationName = (example: string) =>
-  printable(1, 80).openapi({ description: 'A name, as people or logins write it.', example })
+  printable(1, 80).openapi({ description: 'Name of the location, or its form in a login.', example })
 
 const locationNames = (example: string, description: string) =>
   z
@@ -42,20 +42,20 @@ const locationNames = (example: string, description: string) =>
     .optional()
     .openapi({ description, example: [example] })
 
-const asn = bodyInteger({ min: 1, max: 4_294_967_295, example: 7018, description: "A network's number." })
+const asn = bodyInteger({ min: 1, max: 4_294_967_295, example: 7018, description: 'Autonomous system number (ASN).' })
 
 /** The places that a request narrows to; what the exits do not have is refused by name. */
 export const locationFields = {
-  country_code: countryCode().optional().openapi({ description: 'One country, in place of `countries`.' }),
+  country_code: countryCode().optional().openapi({ description: 'One country; an alternative to `countries`.' }),
   countries: z
     .array(countryCode())
     .max(maxLocations)
     .optional()
-    .openapi({ description: 'Any of these.', example: ['US', 'DE'] }),
-  states: locationNames('New York', 'Any of these, by name or as `locations/states` writes them.'),
-  cities: locationNames('New York', 'Any of these, by name or as `locations/cities` writes them.'),
-  zipcodes: locationNames('10001', 'Any of these.'),
-  asns: z.array(asn).max(maxLocations).optional().openapi({ description: 'Any of these networks.' }),
+    .openapi({ description: 'Countries to choose exits from.', example: ['US', 'DE'] }),
+  states: locationNames('New York', 'States to choose exits from: names, or `state` values of `locations/states`.'),
+  cities: locationNames('New York', 'Cities to choose exits from: names, or `city` values of `locations/cities`.'),
+  zipcodes: locationNames('10001', 'Zip codes to choose exits from.'),
+  asns: z.array(asn).max(maxLocations).optional().openapi({ description: 'Networks (ASNs) to choose exits from.' }),
 }
 
 /** Singular names of list fields: a single value is read as a list of one. */
@@ -77,29 +77,30 @@ const exampleLine = '10800:u7k2m9x4qa-pool-residential-country-us-city-newyork-s
 export const generateProxies = operation('generateProxies', 'POST /premium/proxies/generate', {
   summary: 'Generate a list of proxies',
   description:
-    'One line a proxy. Everything but the endpoint lives in the login, so lines can be written by hand as well: ' +
-    'see `/docs/login-grammar`. `format_id` 1 host:port:login:password, 2 login:password@host:port, 3 host:port ' +
-    'for whitelisted addresses, 4 protocol://login:password@host:port; or `format`, a template of {protocol}, ' +
-    '{login}, {password}, {host} and {port}. A line without a login gets a port of its own: the source address ' +
-    'and the port tell who comes and what for. A template may be written without its braces, ' +
-    '`login:password@host:port`, and `format` may be the number that `format_id` takes. Lines with a password need ' +
-    'the scope `passwords` as well as `trade`.',
+    'Returns one line per proxy. The login encodes all parameters, so you can also write lines by hand: see ' +
+    '`/docs/login-grammar`. Values of `format_id`: 1 host:port:login:password, 2 login:password@host:port, ' +
+    '3 host:port for whitelisted addresses, 4 protocol://login:password@host:port. `format` is a template of ' +
+    '{protocol}, {login}, {password}, {host} and {port}; the braces may be omitted, as in ' +
+    '`login:password@host:port`, and `format` also accepts a number of `format_id`. A line without a login gets its ' +
+    'own port: the gateway identifies the sub-user and the parameters by source address and port. Lines with a ' +
+    'password need the scope `passwords` in addition to `trade`.',
   body: z.object({
     pool_type: poolType(),
     ...locationFields,
     type: z.enum(['sticky', 'rotating']).default('sticky').openapi({
-      description: 'Whether a line keeps its exit for `session_ttl`, or changes it with each connection.',
+      description:
+        '`sticky` keeps the exit of a line for `session_ttl` minutes; `rotating` changes it with each connection.',
     }),
-    protocol: z.enum(['http', 'socks5']).default('http').openapi({ description: 'What the lines are for.' }),
+    protocol: z.enum(['http', 'socks5']).default('http').openapi({ description: 'Proxy protocol of the lines.' }),
     session_ttl: bodyInteger({
       min: 1,
       max: maxSessionMinutes,
       example: 10,
-      description: 'Minutes that a sticky line keeps its exit. Only with `sticky`.',
+      description: 'Minutes for which a line keeps its exit. Only with `type` `sticky`.',
     })
       .optional()
       .openapi({ default: defaultTtlMinutes }),
-    quantity: bodyInteger({ min: 1, max: 1000, example: 10, description: 'How many lines.' }).default(1),
+    quantity: bodyInteger({ min: 1, max: 1000, example: 10, description: 'Number of lines.' }).default(1),
     format_id: z
       .literal([1, 2, 3, 4])
       .optional()
@@ -107,7 +108,7 @@ export const generateProxies = operation('generateProxies', 'POST /premium/proxi
         type: 'integer',
         enum: [1, 2, 3, 4],
         default: 1,
-        description: 'One of four ways to write a line.',
+        description: 'Number of a line format, listed in the description of this operation.',
         example: 1,
       }),
     format: z
@@ -115,7 +116,7 @@ export const generateProxies = operation('generateProxies', 'POST /premium/proxi
       .optional()
       .openapi({
         type: ['string', 'integer'],
-        description: 'A template, in place of `format_id`.',
+        description: 'Line template; an alternative to `format_id`.',
         example: '{login}:{password}@{host}:{port}',
       }),
     subuser_id: subuserId(),
@@ -123,23 +124,26 @@ export const generateProxies = operation('generateProxies', 'POST /premium/proxi
   singular: singularLocations,
   answer: z.object({
     subuser: subuserRef,
-    params: part('What was asked for, as it was understood.', {
+    params: part('Parameters of the request after parsing, with defaults filled in.', {
       pool_type: shownPool(),
-      countries: slugs('Countries that exits are in; empty is anywhere.', 'US'),
-      states: slugs('States, as logins write them.', 'newyork'),
-      cities: slugs('Cities, as logins write them.', 'newyork'),
+      countries: slugs('Countries of the exits; empty means any.', 'US'),
+      states: slugs('States, in the form used in logins.', 'newyork'),
+      cities: slugs('Cities, in the form used in logins.', 'newyork'),
       zipcodes: slugs('Zip codes.', '10001'),
-      asns: z.array(z.int()).openapi({ description: 'Networks.', example: [7018] }),
-      type: choice('Whether lines keep their exits.', ['sticky', 'rotating']),
-      protocol: choice('What the lines are for.', ['http', 'socks5']),
-      session_ttl: whole('Minutes that a line keeps its exit; null when it rotates.', 10).nullable(),
-      quantity: whole('How many lines.', 1),
-      format_id: whole('The number of the format; null for a template of your own.', 1).nullable(),
-      format: text('The template of the lines.', '{host}:{port}:{login}:{password}'),
+      asns: z.array(z.int()).openapi({ description: 'Networks (ASNs).', example: [7018] }),
+      type: choice('Session type of the lines.', ['sticky', 'rotating']),
+      protocol: choice('Proxy protocol of the lines.', ['http', 'socks5']),
+      session_ttl: whole('Minutes for which a line keeps its exit; null for `rotating`.', 10).nullable(),
+      quantity: whole('Number of lines.', 1),
+      format_id: whole('Number of the line format; null if a template was given.', 1).nullable(),
+      format: text('Template of the lines.', '{host}:{port}:{login}:{password}'),
     }),
-    domain: text('The lines with the gateway’s name, joined by newlines.', `gw.example.net:${exampleLine}`),
-    ip: text('The lines with the gateway’s address, joined by newlines.', `203.0.113.7:${exampleLine}`),
-    proxies: list('The lines of `domain`.', text('A line.', `gw.example.net:${exampleLine}`)),
+    domain: text(
+      'The lines with the host name of the gateway, separated by newlines.',
+      `gw.example.net:${exampleLine}`,
+    ),
+    ip: text('The lines with the IP address of the gateway, separated by newlines.', `203.0.113.7:${exampleLine}`),
+    proxies: list('The lines of `domain` as an array.', text('One line.', `gw.example.net:${exampleLine}`)),
   }),
   refusals: {
     ...noSuchSubuser,
@@ -148,63 +152,63 @@ export const generateProxies = operation('generateProxies', 'POST /premium/proxi
   },
 })
 
-const shownIp = () => text('An address or a prefix, in its canonical form.', '198.51.100.7')
+const shownIp = () => text('IP address or prefix in canonical form.', '198.51.100.7')
 
 const entry = named('WhitelistEntry', {
   ip: shownIp(),
-  comment: text('Your note on it.', 'office'),
-  created_at: moment('When it was added.'),
-  last_used_at: moment('When a client last came from it; null before the first time.').nullable(),
+  comment: text('Your comment on the entry.', 'office'),
+  created_at: moment('When the entry was added.'),
+  last_used_at: moment('When a client last connected from the address; null if never.').nullable(),
 })
 
 const listed = {
-  ips: list('The whole list.', entry),
-  limit: whole('How many it may hold.', 100),
+  ips: list('All entries of the whitelist.', entry),
+  limit: whole('Maximum number of entries.', 100),
   subuser: subuserRef,
 }
 
 export const getWhitelist = operation('getWhitelist', 'GET /premium/whitelist', {
-  summary: 'List the addresses that need no password',
+  summary: 'List the whitelist of a sub-user',
   query: z.object({ subuser_id: subuserId() }),
   answer: z.object(listed),
   refusals: noSuchSubuser,
 })
 
 const ip = z.string().max(64, problem('address_or_prefix')).openapi({
-  description: 'An IPv4 or IPv6 address, or a prefix no wider than /24 or /56.',
+  description: 'IPv4 or IPv6 address, or a prefix of at least /24 (IPv4) or /56 (IPv6).',
   example: '198.51.100.7',
 })
 
 export const addToWhitelist = operation('addToWhitelist', 'POST /premium/whitelist/add', {
-  summary: 'Let an address in without a password',
+  summary: 'Add an address to the whitelist of a sub-user',
   body: z.object({
     ip,
-    comment: printable(0, 200).optional().openapi({ description: 'Your note on it.', example: 'office' }),
+    comment: printable(0, 200).optional().openapi({ description: 'Your comment on the entry.', example: 'office' }),
     subuser_id: subuserId(),
   }),
-  answer: z.object({ ip: shownIp(), added: flag('False when it was there already.'), ...listed }),
+  answer: z.object({ ip: shownIp(), added: flag('False if the whitelist already contained the address.'), ...listed }),
   refusals: { ...noSuchSubuser, conflict: new Refusal('whitelist_full', { most: 100 }, { limit: 100 }) },
 })
 
 export const removeFromWhitelist = operation('removeFromWhitelist', 'POST /premium/whitelist/remove', {
   isDestructive: true,
-  summary: 'Take an address off the whitelist',
+  summary: 'Remove an address from the whitelist of a sub-user',
   body: z.object({ ip, subuser_id: subuserId() }),
-  answer: z.object({ ip: shownIp(), removed: flag('False when it was not there.'), ...listed }),
+  answer: z.object({ ip: shownIp(), removed: flag('False if the whitelist did not contain the address.'), ...listed }),
   refusals: noSuchSubuser,
   example: { ips: [] },
 })
 
 const credential = z.object({
-  login: text('What a proxy login begins with.', 'u7k2m9x4qa'),
-  password: text('The password, whatever follows the login.', '0a1b2c3d4e5f6g7h8j9kmnpq'),
+  login: text('First part of every proxy login of the sub-user.', 'u7k2m9x4qa'),
+  password: text('Password; the same for all parameters in the login.', '0a1b2c3d4e5f6g7h8j9kmnpq'),
   subuser: subuserRef,
 })
 
 export const getPassword = operation('getPassword', 'GET /premium/password', {
   isSecret: true,
-  summary: 'Read the login and password',
-  description: 'The token needs the scope `passwords` as well as `read`.',
+  summary: 'Read the login and password of a sub-user',
+  description: 'The token needs the scope `passwords` in addition to `read`.',
   query: z.object({ subuser_id: subuserId() }),
   answer: credential,
   refusals: { ...noSuchSubuser, ...passwordsRefused },
@@ -212,18 +216,18 @@ export const getPassword = operation('getPassword', 'GET /premium/password', {
 
 export const resetPassword = operation('resetPassword', 'POST /premium/password/reset', {
   isDestructive: true,
-  summary: 'Replace the password',
+  summary: 'Replace the password of a sub-user',
   description: 'The old one stops working at once, open tunnels included.',
   body: z.object({ subuser_id: subuserId() }),
   answer: credential,
   refusals: noSuchSubuser,
 })
 
-const exits = whole('How many exits are there now.', 8)
-const shownCountry = text('The country, ISO 3166-1 alpha-2.', 'US')
-const shownName = text('Its name for people.', 'New York')
-const slug = (what: string, example: string) => text(`${what}, as a login writes it.`, example)
-const commonestFirst = 'What there is, the most common first.'
+const exits = whole('Number of exits at the moment.', 8)
+const shownCountry = text('Country code, ISO 3166-1 alpha-2.', 'US')
+const shownName = text('Display name.', 'New York')
+const slug = (what: string, example: string) => text(`${what}, in the form used in logins.`, example)
+const commonestFirst = 'Locations with exits, most exits first.'
 const locationRows = <Shape extends z.ZodRawShape>(shape: Shape) =>
   rows(commonestFirst, { country_code: shownCountry, ...shape, name: shownName, exits })
 
@@ -265,7 +269,10 @@ export const listAsns = operation('listPremiumAsns', 'POST /premium/locations/as
   scope: 'read',
   summary: 'List the networks of a pool',
   body: z.object({ pool_type: poolType(), country_code, countries, states, cities, zipcodes }),
-  answer: z.object({ pool_type: shownPool(), asns: locationRows({ asn: whole("The network's number.", 7018) }) }),
+  answer: z.object({
+    pool_type: shownPool(),
+    asns: locationRows({ asn: whole('Autonomous system number (ASN).', 7018) }),
+  }),
   singular: { country, state, city, zipcode, zip },
 })
 
@@ -280,34 +287,36 @@ const queryMoment = (description: string) =>
 const groups = ['hour', 'day', 'pool', 'subuser', 'host'] as const
 
 export const getUsage = operation('getPremiumUsage', 'GET /premium/usage', {
-  summary: 'Read what was carried, by hour, day, pool, sub-user or host',
+  summary: 'Read relayed traffic by hour, day, pool, sub-user or host',
   description:
-    'In UTC, for the last day by the hour and for the last 30 days by anything else unless said. Without ' +
-    '`subuser_id` it is the sum over all your sub-users. Hosts are kept for a while only, and not for sub-users ' +
-    'that do not want it.',
+    'Hours and days are in UTC. Default range: the last 24 hours for `by=hour`, the last 30 days otherwise. Without ' +
+    '`subuser_id` the answer is the sum over all your sub-users. Destination hosts are deleted after a retention ' +
+    'period set by the shop, and are not stored for sub-users with `keep_hosts` false.',
   query: z.object({
-    by: z.enum(groups).default('day').openapi({ description: 'What to put together.' }),
-    from: queryMoment('From the hour of this moment on.'),
-    to: queryMoment('Up to the hour of this moment; now unless said.'),
+    by: z.enum(groups).default('day').openapi({ description: 'What to group by.' }),
+    from: queryMoment('Start of the range, rounded down to the hour.'),
+    to: queryMoment('End of the range, rounded up to the hour. Default: the end of the current hour.'),
     pool_type: poolType().optional(),
-    subuser_id: subuserId('One sub-user only; all of yours unless given.'),
+    subuser_id: subuserId('Only this sub-user. Default: all your sub-users.'),
     host: z
       .string()
       .regex(/^[A-Za-z0-9._:-]{1,253}$/, problem('host'))
       .transform((host) => host.toLowerCase())
       .optional()
-      .openapi({ type: 'string', description: 'One destination only.', example: 'example.com' }),
+      .openapi({ type: 'string', description: 'Only this destination host.', example: 'example.com' }),
   }),
   answer: z.object({
-    by: choice('What was put together.', groups, 'day'),
-    from: moment('Where it begins.'),
-    to: moment('Where it ends.'),
-    subuser: z.union([subuserRef, z.null()]).openapi({ description: 'Whose it is; null for all of yours.' }),
-    total_gb: gigabytes('Both directions, all items together.'),
-    items: rows('What was carried; what carried nothing is left out.', {
-      key: text('The moment it begins, or the name of the pool, sub-user or host.', toIso(1_759_968_000_000)),
-      received_bytes: whole('To the customer.', 290_000_000),
-      sent_bytes: whole('From the customer.', 10_000_000),
+    by: choice('What the items are grouped by.', groups, 'day'),
+    from: moment('Start of the range.'),
+    to: moment('End of the range.'),
+    subuser: z
+      .union([subuserRef, z.null()])
+      .openapi({ description: 'Sub-user of the figures; null for all your sub-users.' }),
+    total_gb: gigabytes('Sum over all items, both directions.'),
+    items: rows('Relayed traffic per group; groups without traffic are omitted.', {
+      key: text('Start of the hour or day, or the pool, sub-user or host.', toIso(1_759_968_000_000)),
+      received_bytes: whole('Bytes relayed to the customer.', 290_000_000),
+      sent_bytes: whole('Bytes relayed from the customer.', 10_000_000),
       gb: gigabytes('Both directions.'),
     }),
   }),

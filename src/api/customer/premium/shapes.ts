@@ -27,7 +27,7 @@ const exampleMade = 'sub_01k73sf8000000000000000001'
 const requiredSubuserId = (description: string, example = exampleMade) =>
   checked(description, /^[A-Za-z0-9_]{1,64}$/, ['id', { prefix: 'sub' }], example)
 
-export const subuserId = (description = 'Whose; your default sub-user unless given.', example = exampleSubuser) =>
+export const subuserId = (description = 'Sub-user. Default: your default sub-user.', example = exampleSubuser) =>
   requiredSubuserId(description, example).optional()
 
 /** The name of a pool. Capitals pass, so that the refusal of an unknown pool can list the known ones. */
@@ -37,13 +37,13 @@ export const poolType = () =>
     .regex(/^[A-Za-z][A-Za-z0-9_]{0,30}$/, problem('name_of', { thing: 'pool' }))
     .openapi({
       description:
-        'The pool; as shipped residential, residential_premium, datacenter or mobile. `GET ' +
-        '/premium/traffic/balance` lists all.',
+        'Pool. In the default price list: residential, residential_premium, datacenter, mobile. `GET ' +
+        '/premium/traffic/balance` lists all pools.',
       example: 'residential',
       pattern: '^[a-z][a-z0-9_]{0,30}$',
     })
 
-export const shownPool = () => text('The pool.', 'residential')
+export const shownPool = () => text('Pool.', 'residential')
 
 const see = {
   pool_type: 'GET /premium/traffic/balance',
@@ -92,10 +92,10 @@ export const gigabytes = (description: string) =>
   z.number().openapi({ description: `${description} In GB of 10^9 bytes.`, example: 1.5 })
 
 export const subuserRef = named('SubuserRef', {
-  subuser_id: text('Its id, to name it by in other operations.', exampleSubuser),
-  login: text('What a proxy login begins with.', 'u7k2m9x4qa'),
-  name: text('How you call it.', 'default'),
-  is_default: flag('Whether it is the one that is meant when none is named.'),
+  subuser_id: text("The sub-user's id.", exampleSubuser),
+  login: text('First part of every proxy login of the sub-user.', 'u7k2m9x4qa'),
+  name: text('Name of the sub-user, chosen by you.', 'default'),
+  is_default: flag('Whether requests without `subuser_id` apply to this sub-user.'),
 })
 
 const madeExample = {
@@ -124,27 +124,27 @@ export const printable = (min: number, max: number) =>
     .openapi({ minLength: min, maxLength: max })
 
 const tier = z.object({
-  from_gb: gigabytes('From this volume on.'),
-  price_per_gb_rub: roubles('What one GB costs then.', 320),
+  from_gb: gigabytes('Smallest volume of the tier.'),
+  price_per_gb_rub: roubles('Price of one GB in this tier.', 320),
 })
 
 export const quoteTraffic = operation('quoteTraffic', 'GET /premium/traffic/quote', {
   summary: 'Price traffic',
   description:
-    'The price per GB falls with volume; the answer names the tier and how much more would reach the next one. ' +
-    'More never costs less: where a larger volume would be cheaper, its price is taken.',
+    'The price per GB falls with volume. The answer contains the tier and how many GB are missing to the next one. ' +
+    'A larger volume never costs less than a smaller one: if a larger volume is cheaper, you pay its price.',
   query: z.object({ pool_type: poolType(), gb: queryGigabytes() }),
   answer: z.object({
     pool_type: shownPool(),
-    gb: gigabytes('The volume.'),
-    price_per_gb_rub: roubles("The tier's price of one GB; times `gb` it may differ from `price_rub`.", 320),
-    price_rub: roubles('What all of it costs, rounded up to the kopeck once. This is what is charged.', 480),
-    available: flag('Whether it can be bought now: whether an exit of the pool can be used.'),
-    tier: tier.openapi({ description: 'The tier that this volume is in.' }),
+    gb: gigabytes('Volume.'),
+    price_per_gb_rub: roubles('Price of one GB in this tier; multiplied by `gb` it may differ from `price_rub`.', 320),
+    price_rub: roubles('Total price, rounded up to the kopeck. A purchase charges this amount.', 480),
+    available: flag('Whether traffic of this pool can be bought now: at least one exit is usable.'),
+    tier: tier.openapi({ description: 'Tier of this volume.' }),
     next_tier: tier
-      .extend({ missing_gb: gigabytes('How much more would get this price.') })
+      .extend({ missing_gb: gigabytes('Volume missing to reach this tier.') })
       .nullable()
-      .openapi({ description: 'The next cheaper tier; null when there is none.' }),
+      .openapi({ description: 'Next cheaper tier; null if there is none.' }),
   }),
   example: {
     tier: { from_gb: 0, price_per_gb_rub: 320 },
@@ -154,15 +154,15 @@ export const quoteTraffic = operation('quoteTraffic', 'GET /premium/traffic/quot
 
 export const buyTraffic = operation('buyTraffic', 'POST /premium/traffic/buy', {
   summary: 'Buy traffic',
-  description: 'It can be used the moment the answer arrives.',
+  description: 'The traffic can be used as soon as the answer arrives.',
   body: z.object({ pool_type: poolType(), gb: bodyGigabytes(), subuser_id: subuserId() }),
   answer: z.object({
     order_id: orderId(),
     pool_type: shownPool(),
-    price_rub: roubles('What it cost.', 480),
+    price_rub: roubles('Price charged.', 480),
     balance_rub: balanceAfter(),
-    traffic_added_gb: gigabytes('What was bought.'),
-    traffic_balance_gb: gigabytes('What is left now.'),
+    traffic_added_gb: gigabytes('Traffic bought.'),
+    traffic_balance_gb: gigabytes('Traffic left after the operation.'),
     subuser: subuserRef,
   }),
   refusals: {
@@ -174,44 +174,51 @@ export const buyTraffic = operation('buyTraffic', 'POST /premium/traffic/buy', {
 
 const poolBalance = {
   pool_type: shownPool(),
-  traffic_gb: gigabytes('What is left.'),
-  purchased_gb: gigabytes('What came in, less what was moved away, refunded or expired.'),
-  used_gb: gigabytes('What was carried.'),
-  updated_at: moment('When traffic last moved; null before the first time.').nullable(),
+  traffic_gb: gigabytes('Traffic left.'),
+  purchased_gb: gigabytes('Traffic added, minus traffic moved away, refunded or expired.'),
+  used_gb: gigabytes('Traffic used.'),
+  updated_at: moment('When this balance last changed; null if never.').nullable(),
 }
 
 export const getTraffic = operation('getTraffic', 'GET /premium/traffic/balance', {
-  summary: 'Read the traffic that is left',
-  description: 'With `pool_type` the fields of that pool; without it `pools`, one entry each.',
+  summary: 'Read traffic balances',
+  description:
+    'With `pool_type`, the answer contains the fields of that pool; without it, `pools` with one entry per pool.',
   query: z.object({ pool_type: poolType().optional(), subuser_id: subuserId() }),
   answer: z.union([
     z.object({ ...poolBalance, subuser: subuserRef }).openapi({ title: 'One pool' }),
-    z.object({ pools: rows('Each pool.', poolBalance), subuser: subuserRef }).openapi({ title: 'All pools' }),
+    z.object({ pools: rows('One entry per pool.', poolBalance), subuser: subuserRef }).openapi({ title: 'All pools' }),
   ]),
   refusals: noSuchSubuser,
 })
 
-const moveEnd = z.object({ subuser: subuserRef, traffic_balance_gb: gigabytes('What is left now.') })
+const moveEnd = z.object({ subuser: subuserRef, traffic_balance_gb: gigabytes('Traffic left after the operation.') })
 
 export const moveTraffic = operation('moveTraffic', 'POST /premium/traffic/move', {
   summary: 'Move traffic between sub-users',
   description:
-    'Costs nothing; it is kept as an order without a price, so an `Idempotency-Key` makes a retry safe here too. ' +
-    'Traffic that nodes hold at the moment cannot be moved.',
+    'Free of charge. The move is recorded as an order with price 0, so a retry with the same `Idempotency-Key` is ' +
+    'safe. Traffic that is leased to gateways at the moment cannot be moved.',
   body: z.object({
     pool_type: poolType(),
     gb: bodyGigabytes().optional(),
-    all: z.boolean().optional().openapi({ default: false, description: 'All that is free, in place of `gb`.' }),
-    from_subuser_id: subuserId('Whose it is; your default sub-user unless given.'),
-    to_subuser_id: subuserId('Who gets it; your default sub-user unless given.', exampleMade),
+    all: z
+      .boolean()
+      .optional()
+      .openapi({
+        default: false,
+        description: 'Move all traffic that is not leased to gateways; an alternative to `gb`.',
+      }),
+    from_subuser_id: subuserId('Sub-user to take traffic from. Default: your default sub-user.'),
+    to_subuser_id: subuserId('Sub-user to give traffic to. Default: your default sub-user.', exampleMade),
   }),
   exampleBody: { gb: 0.5, to_subuser_id: exampleMade },
   answer: z.object({
     order_id: orderId(),
     pool_type: shownPool(),
-    moved_gb: gigabytes('What was moved.'),
-    from: moveEnd.openapi({ description: 'Who had it.' }),
-    to: moveEnd.openapi({ description: 'Who has it now.' }),
+    moved_gb: gigabytes('Traffic moved.'),
+    from: moveEnd.openapi({ description: 'Sub-user that the traffic was taken from.' }),
+    to: moveEnd.openapi({ description: 'Sub-user that received the traffic.' }),
   }),
   refusals: {
     ...noSuchSubuser,
@@ -234,25 +241,31 @@ const limit = (description: string, range = anyBytes) =>
     .optional()
 
 const limitFields = {
-  day_limit_bytes: limit('The most in a day of UTC, over all pools; null is no limit.'),
-  month_limit_bytes: limit('The most in a month of UTC; null is no limit.'),
-  total_limit_bytes: limit('The most in all; null is no limit.'),
-  tunnel_limit: limit('Connections at once; null is no limit.', { min: 1, max: 1_000_000, example: 100 }),
+  day_limit_bytes: limit('Maximum bytes per UTC day over all pools; null means no limit.'),
+  month_limit_bytes: limit('Maximum bytes per UTC month over all pools; null means no limit.'),
+  total_limit_bytes: limit('Maximum bytes in total over all pools; null means no limit.'),
+  tunnel_limit: limit('Maximum number of simultaneous connections; null means no limit.', {
+    min: 1,
+    max: 1_000_000,
+    example: 100,
+  }),
 }
 
-const name = printable(1, 100).openapi({ description: 'How you call it.', example: 'Alice' })
+const name = printable(1, 100).openapi({ description: 'Name of the sub-user, chosen by you.', example: 'Alice' })
 
-const keepHosts = flag('Whether destination hosts are kept for `usage`; switching it off forgets them at once.')
+const keepHosts = flag(
+  'Whether destination hosts are stored for `usage`. Setting it to false deletes the stored hosts at once.',
+)
 
 const subuser = named('Subuser', {
   ...subuserRef.shape,
-  status: choice('A blocked one carries nothing.', ['active', 'blocked']),
-  day_limit_bytes: whole('The most in a day of UTC, over all pools; null is no limit.', 5_000_000_000).nullable(),
-  month_limit_bytes: whole('The most in a month of UTC; null is no limit.').nullable(),
-  total_limit_bytes: whole('The most in all; null is no limit.').nullable(),
-  tunnel_limit: whole('Connections at once; null is no limit.', 100).nullable(),
-  keep_hosts: flag('Whether destination hosts are kept for `usage`.'),
-  created_at: moment('When it was made.'),
+  status: choice('A `blocked` sub-user cannot use its proxies.', ['active', 'blocked']),
+  day_limit_bytes: whole('Maximum bytes per UTC day over all pools; null means no limit.', 5_000_000_000).nullable(),
+  month_limit_bytes: whole('Maximum bytes per UTC month over all pools; null means no limit.').nullable(),
+  total_limit_bytes: whole('Maximum bytes in total over all pools; null means no limit.').nullable(),
+  tunnel_limit: whole('Maximum number of simultaneous connections; null means no limit.', 100).nullable(),
+  keep_hosts: flag('Whether destination hosts are stored for `usage`.'),
+  created_at: moment('When the sub-user was created.'),
 })
 
 const subuserExample = { ...exampleOf(subuser), ...madeExample }
@@ -284,11 +297,12 @@ export const readLimits = (of: LimitFields): { [Name in keyof SubuserLimits]: Su
 
 export const createSubuser = operation('createSubuser', 'POST /premium/subusers', {
   summary: 'Add a sub-user',
-  description: 'It has its own login, password, whitelist and traffic. Move traffic to it, or buy for it.',
+  description:
+    'A sub-user has its own login, password, whitelist and traffic. It starts without traffic: move or buy some.',
   body: z.object({
     name: name.optional(),
     login: checked(
-      'Yours to choose while it is free; made for you otherwise.',
+      'Login of the sub-user; must not be taken. Default: generated.',
       // Names of dedicated proxies begin with `tp`, and a gateway looks for those first.
       /^(?!tp)[a-z][a-z0-9_]{4,31}$/,
       ['subuser_login'],
@@ -298,7 +312,7 @@ export const createSubuser = operation('createSubuser', 'POST /premium/subusers'
     ...limitFields,
   }),
   exampleBody: { name: 'Alice' },
-  answer: z.object({ subuser, password: text('The password of its proxies.', '0a1b2c3d4e5f6g7h8j9kmnpq') }),
+  answer: z.object({ subuser, password: text('Password of the proxies of the sub-user.', '0a1b2c3d4e5f6g7h8j9kmnpq') }),
   refusals: { conflict: new Refusal('subuser_login_taken') },
   example: { subuser: subuserExample },
 })
@@ -311,11 +325,11 @@ export const listSubusers = operation('listSubusers', 'GET /premium/subusers', {
 
 export const updateSubuser = operation('updateSubuser', 'POST /premium/subusers/update', {
   summary: 'Change, block or unblock a sub-user',
-  description: 'What is left out stays as it is. A blocked one carries nothing and keeps its traffic.',
+  description: 'Omitted fields do not change. A blocked sub-user cannot use its proxies and keeps its traffic.',
   body: z.object({
     subuser_id: subuserId(undefined, exampleMade),
     name: name.optional(),
-    blocked: flag('Whether it may carry anything.').optional(),
+    blocked: flag('True blocks the sub-user, false unblocks it.').optional(),
     keep_hosts: keepHosts.optional(),
     ...limitFields,
   }),
@@ -327,21 +341,21 @@ export const updateSubuser = operation('updateSubuser', 'POST /premium/subusers/
 
 export const deleteSubuser = operation('deleteSubuser', 'POST /premium/subusers/delete', {
   isDestructive: true,
-  summary: 'Delete a sub-user and take its traffic back',
+  summary: 'Delete a sub-user and move its traffic to another',
   description:
-    'Its traffic goes to your default sub-user or to the one you name. What a node holds at that moment follows ' +
-    'when it comes back. An `Idempotency-Key` makes a retry safe.',
+    'The traffic moves to your default sub-user or to `to_subuser_id`. Traffic that is leased to a gateway moves when ' +
+    'the gateway returns it. A retry with the same `Idempotency-Key` is safe.',
   body: z.object({
-    subuser_id: requiredSubuserId('Which; not the default one.'),
-    to_subuser_id: subuserId('Who gets its traffic; your default sub-user unless given.'),
+    subuser_id: requiredSubuserId('Sub-user to delete; not the default one.'),
+    to_subuser_id: subuserId('Sub-user that receives the traffic. Default: your default sub-user.'),
   }),
   answer: z.object({
     order_id: orderId(),
-    deleted: subuserRef.openapi({ description: 'The one that is no more.' }),
-    to: subuserRef.openapi({ description: 'The one that has its traffic now.' }),
-    returned: rows('What went over, for each pool that had any.', {
+    deleted: subuserRef.openapi({ description: 'The deleted sub-user.' }),
+    to: subuserRef.openapi({ description: 'Sub-user that received the traffic.' }),
+    returned: rows('Traffic moved, one entry per pool that had any.', {
       pool_type: shownPool(),
-      gb: gigabytes('What went over.'),
+      gb: gigabytes('Traffic moved.'),
     }),
   }),
   refusals: { ...noSuchSubuser, conflict: new Refusal('default_subuser_stays') },

@@ -38,9 +38,7 @@ const examplePublicKey = 'AcJpN4Lg7v3Q3T0b8XyEHk5rS0mGqP1uWcVZ2nYdQWE='
 const exampleDevice = 'dev_01k73sf8000000000000000000'
 
 /** Which subscription; may be left out while only one runs. */
-const uuidField = (
-  description = 'Which subscription. May be left out while only one runs; those that have ended do not count.',
-) =>
+const uuidField = (description = 'Subscription. May be omitted if exactly one is running; ended ones do not count.') =>
   z
     .string()
     .refine((written) => readUuid(written) !== undefined, problem('uuid'))
@@ -56,7 +54,7 @@ const deviceField = () =>
 
 const locationField = () =>
   checked(
-    'Where the tunnel ends; see the locations. Any, unless said.',
+    'Location from `GET /vpn/locations`. Default: any.',
     /^[a-z0-9-]{1,32}$/,
     ['name_of', { thing: 'location' }],
     'local',
@@ -66,14 +64,14 @@ const nameField = z.string().refine(isDeviceName, problem('device_name')).openap
   type: 'string',
   pattern: "^[\\p{L}\\p{N}][\\p{L}\\p{N} ._'()+-]{0,63}$",
   maxLength: 64,
-  description: 'How you call the device.',
+  description: 'Name of the device, chosen by you.',
   example: 'phone',
 })
 
 const newDevice = {
   name: nameField.optional(),
   public_key: checked(
-    'Your own WireGuard public key. Without it a pair is made and the private key is in the configuration.',
+    'Your own WireGuard public key. Default: a key pair is generated and the configuration contains the private key.',
     /^[A-Za-z0-9+/]{43}=$/,
     ['wireguard_key'],
     examplePublicKey,
@@ -82,17 +80,20 @@ const newDevice = {
 }
 
 const device = named('VpnDevice', {
-  id: text('Its id, to name it by in other operations.', exampleDevice),
-  name: text('How you call it.', 'phone'),
-  public_key: text('Its WireGuard public key.', examplePublicKey),
-  own_key: flag('Whether you brought the key; then its private half is not in the configuration.', false),
-  ipv4: text('Its address inside the tunnel.', '10.66.0.2'),
-  ipv6: text('Its IPv6 address inside the tunnel.', 'fd74:7572:6e70::a42:2'),
-  location: text('Where its tunnel ends; null is anywhere.', 'local').nullable(),
-  rx_bytes: whole('Bytes that came to the device.', 0),
-  tx_bytes: whole('Bytes that the device sent.', 0),
-  last_handshake_at: moment('When it was last heard of; null before the first time.').nullable(),
-  created_at: moment('When it was added.'),
+  id: text("The device's id.", exampleDevice),
+  name: text('Name of the device, chosen by you.', 'phone'),
+  public_key: text('WireGuard public key of the device.', examplePublicKey),
+  own_key: flag(
+    'Whether you supplied the public key. If so, the configuration does not contain the private key.',
+    false,
+  ),
+  ipv4: text('IPv4 address inside the tunnel.', '10.66.0.2'),
+  ipv6: text('IPv6 address inside the tunnel.', 'fd74:7572:6e70::a42:2'),
+  location: text('Location of the device; null means any.', 'local').nullable(),
+  rx_bytes: whole('Bytes received by the device.', 0),
+  tx_bytes: whole('Bytes sent by the device.', 0),
+  last_handshake_at: moment('Time of the last WireGuard handshake; null if none.').nullable(),
+  created_at: moment('When the device was added.'),
 })
 
 export const toDevice = (peer: Peer) => ({
@@ -110,36 +111,36 @@ export const toDevice = (peer: Peer) => ({
 })
 
 const traffic = z.object({
-  rx_bytes: whole('Bytes that came to all devices, removed ones too.', 0),
-  tx_bytes: whole('Bytes that all devices sent.', 0),
-  limit_bytes: whole('What both may come to; null is no limit.', 500_000_000_000).nullable(),
+  rx_bytes: whole('Bytes received by all devices, including removed ones.', 0),
+  tx_bytes: whole('Bytes sent by all devices, including removed ones.', 0),
+  limit_bytes: whole('Limit on the sum of both; null means no limit.', 500_000_000_000).nullable(),
 })
 
 const autoRenew = z.object({
-  enabled: flag('Whether it renews by itself.'),
-  period: whole('Months that are bought each time; null when it does not.', 1).nullable(),
-  next_at: moment('When it is charged next; null when it does not.').nullable(),
-  problem: text('The code of the last refusal, such as insufficient_funds; null without one.').nullable(),
+  enabled: flag('Whether automatic renewal is on.'),
+  period: whole('Months added by each renewal; null if automatic renewal is off.', 1).nullable(),
+  next_at: moment('Time of the next charge; null if automatic renewal is off.').nullable(),
+  problem: text('Error code of the last failed renewal, such as insufficient_funds; null if none.').nullable(),
 })
 
-const nodeState = choice('Whether a VPN node is up to connect to.', ['online', 'offline'])
+const nodeState = choice('`online` if a VPN node has reported within the last 90 seconds.', ['online', 'offline'])
 const linkField = text(
-  'A secret link that serves the configuration to a phone.',
+  'Secret link to the configuration and its QR code.',
   'https://shop.example/vpn/s/kR3n0c9pT1VvYw2mXo8sQe5uJh7aLd4Z',
 )
 const shownLink = linkField.nullable().openapi({
-  description: 'A secret link that serves the configuration to a phone. Null without the scope `passwords`.',
+  description: 'Secret link to the configuration and its QR code. Null without the scope `passwords`.',
 })
 const statusMeaning =
-  'LIMITED when a limit is reached, see limited_by: without traffic nothing passes; with all devices taken only ' +
-  'another one is refused.'
+  'LIMITED if a limit is reached, see `limited_by`: `traffic` stops the traffic of all devices, `devices` only ' +
+  'prevents adding another device.'
 const status = choice(statusMeaning, ['ACTIVE', 'EXPIRED', 'DISABLED', 'LIMITED'])
-const limitedBy = list('The limits that are reached.', z.enum(['traffic', 'devices']))
+const limitedBy = list('Limits that are reached.', z.enum(['traffic', 'devices']))
 const shownUuid = () => text("The subscription's id.", exampleUuid)
-const endsAt = () => moment('When it ends.')
-const deviceLimit = () => whole('How many devices it may have.', 5)
-const devices = () => list('Its devices, the oldest first.', device)
-const trafficField = traffic.openapi({ description: 'What was carried.' })
+const endsAt = () => moment('When the subscription ends.')
+const deviceLimit = () => whole('Maximum number of devices.', 5)
+const devices = () => list('Devices of the subscription, oldest first.', device)
+const trafficField = traffic.openapi({ description: 'Traffic of the subscription and its limit.' })
 
 /** No subscription, and another customer's subscription, are refused alike. */
 const noSuchSubscription = new Refusal('vpn_subscription_not_found', {}, { charged: false })
@@ -164,10 +165,10 @@ const subscription = named('VpnSubscription', {
   device_limit: deviceLimit(),
   devices: devices(),
   traffic: trafficField,
-  speed_mbit: whole('The most that each device carries, in Mbit/s; null is no limit.').nullable(),
-  auto_renew: autoRenew.openapi({ description: 'How it renews.' }),
+  speed_mbit: whole('Speed limit per device in Mbit/s; null means no limit.').nullable(),
+  auto_renew: autoRenew.openapi({ description: 'Automatic renewal.' }),
   node: nodeState,
-  created_at: moment('When it was bought.'),
+  created_at: moment('When the subscription was bought.'),
 })
 
 const configExample = [
@@ -240,7 +241,7 @@ const months = {
   min: 1,
   max: 120,
   example: 1,
-  description: 'Months, of those that are sold; as shipped 1, 3, 6 and 12.',
+  description: 'Term in months. In the default price list: 1, 3, 6 or 12.',
 }
 const sameMonths = { ...months, description: 'The same as `period`.' }
 
@@ -274,32 +275,32 @@ const eitherPeriod = {
   ],
 }
 
-const shownMonths = () => whole('Months.', 1)
+const shownMonths = () => whole('Term in months.', 1)
 
 const price = z.object({
   period: shownMonths(),
-  price_rub: roubles('What it costs. This is what is charged.', 299),
+  price_rub: roubles('Price of the term. A purchase charges this amount.', 299),
   price_per_month_rub: roubles(
-    'The price of a month, rounded up to the kopeck: times `period` it may differ from `price_rub`.',
+    'Price per month, rounded up to the kopeck; multiplied by `period` it may differ from `price_rub`.',
     299,
   ),
 })
 
 const notSold = new Refusal('vpn_not_sold', {}, { charged: false })
 
-const available = flag('Whether a VPN node is up that carries a new subscription.')
+const available = flag('Whether a VPN node is online that accepts new subscriptions.')
 
 export const quoteVpn = operation('quoteVpn', 'GET /vpn/quote', {
   summary: 'Price a VPN subscription',
   description:
-    'Without `period` every term that is sold is priced, in `prices`. `available` is false while no VPN node is up: ' +
-    'a purchase is refused then (503), or in a sandbox goes through with a warning.',
+    'Without `period`, `prices` lists every term on sale. `available` is false while no VPN node accepts new ' +
+    'subscriptions: a purchase is then refused (503), or, in a sandbox, succeeds with a warning.',
   query: z
     .object({ period: queryInteger(months).optional(), period_months: queryInteger(sameMonths).optional() })
     .refine(agrees, disagreement),
   answer: z.union([
     price.extend({ available }).openapi({ title: 'One term' }),
-    z.object({ prices: list('Each term that is sold.', price), available }).openapi({ title: 'All terms' }),
+    z.object({ prices: list('Terms on sale.', price), available }).openapi({ title: 'All terms' }),
   ]),
   refusals: { not_found: notSold },
 })
@@ -308,13 +309,13 @@ const bought = z.object({
   order_id: orderId(),
   uuid: shownUuid(),
   period: shownMonths(),
-  price_rub: roubles('What it cost.', 299),
+  price_rub: roubles('Price charged.', 299),
   balance_rub: balanceAfter(),
   status,
   expires_at: endsAt(),
   subscription_url: linkField,
-  config: text('A complete configuration of the first device, for wg-quick.', configExample),
-  device: text('The id of the device that `config` is for.', exampleDevice),
+  config: text('Complete configuration of the first device, for wg-quick.', configExample),
+  device: text('Id of the device that `config` belongs to.', exampleDevice),
   node: nodeState,
 })
 
@@ -352,14 +353,18 @@ const sold = { exampleBody: { period: 1 }, answer: bought, charges: true }
 export const buyVpn = operation('buyVpn', 'POST /vpn/buy', {
   summary: 'Buy a VPN subscription with its first device',
   description:
-    'While no VPN node is up, nothing is sold and nothing is charged (503). A sandbox sells all the same: `node` is ' +
-    '`offline`, the configuration does not connect, and `warnings` says how to start a node.',
+    'While no VPN node is online, the purchase is refused (503) and nothing is charged. A sandbox sells anyway: ' +
+    '`node` is `offline`, the configuration does not connect, and the answer contains a warning in `warnings`.',
   body: forPeriod({
     ...newDevice,
     auto_renew: z
       .boolean()
       .optional()
-      .openapi({ default: false, description: 'Whether it renews by itself, a day ahead, as spent by this token.' }),
+      .openapi({
+        default: false,
+        description:
+          'Whether the subscription renews automatically one day before its end. Renewals count towards the spending cap of this token.',
+      }),
   }),
   ...sold,
   refusals: { not_found: notSold, unavailable: noLiveNode },
@@ -367,10 +372,11 @@ export const buyVpn = operation('buyVpn', 'POST /vpn/buy', {
 
 export const renewVpn = operation('renewVpn', 'POST /vpn/renew', {
   summary: 'Add months to a subscription',
-  description: 'Months are added to what is left, or begin now when nothing is. Devices, keys and link stay the same.',
+  description:
+    'The months are added to the current term; after its end, they start now. Devices, keys and link do not change.',
   body: forPeriod({
     uuid: uuidField(
-      'Which subscription; unless given, the active one that ends first, which `GET /vpn/info` shows on top.',
+      'Subscription. Default: the first one of `GET /vpn/info`, which is the running one that ends first.',
     ).optional(),
   }),
   ...sold,
@@ -381,12 +387,12 @@ export const getVpn = operation('getVpn', 'GET /vpn/info', {
   isSecret: true,
   summary: 'Read VPN subscriptions',
   description:
-    'At the top stands, of those that run, the one that ends first, else the one that ended last. All of them are in ' +
-    '`items`, in that order; what was deleted is not. Without any the status is NONE, and what would tell of one is ' +
-    'null or empty.',
-  query: z.object({ uuid: uuidField('One subscription only; all of yours unless given.').optional() }),
+    'The top-level fields describe the running subscription that ends first, or, if none is running, the one that ' +
+    'ended last. `items` lists all subscriptions in this order, without deleted ones. Without a subscription, ' +
+    '`status` is NONE and the other fields are null or empty.',
+  query: z.object({ uuid: uuidField('Only this subscription. Default: all your subscriptions.').optional() }),
   answer: z.object({
-    status: choice(`${statusMeaning} NONE without a subscription.`, [
+    status: choice(`${statusMeaning} NONE if you have no subscription.`, [
       'ACTIVE',
       'EXPIRED',
       'DISABLED',
@@ -400,9 +406,9 @@ export const getVpn = operation('getVpn', 'GET /vpn/info', {
     device_limit: deviceLimit().nullable(),
     devices: devices(),
     traffic: trafficField,
-    auto_renew: autoRenew.nullable().openapi({ description: 'How it renews.' }),
+    auto_renew: autoRenew.nullable().openapi({ description: 'Automatic renewal.' }),
     node: nodeState,
-    items: list('All of your subscriptions, in the same order.', subscription),
+    items: list('All your subscriptions, in the same order.', subscription),
   }),
   refusals: { not_found: noSuchSubscription },
   example: { expires_at: toIso(exampleAt) },
@@ -410,19 +416,18 @@ export const getVpn = operation('getVpn', 'GET /vpn/info', {
 
 export const deleteVpn = operation('deleteVpn', 'POST /vpn/delete', {
   isDestructive: true,
-  summary: 'End a subscription at once',
+  summary: 'Delete a subscription',
   description:
-    'Devices are cut off and keys erased. The unused part of what was paid is given back, if it was sold so.',
+    'Disconnects the devices and erases their keys at once. The unused part of the price is refunded to the balance, ' +
+    'if the price list allowed refunds when the term was bought.',
   body: z.object({
-    uuid: uuidField(
-      'Which subscription. May be left out only while there is no other, not even an ended one.',
-    ).optional(),
+    uuid: uuidField('Subscription. May be omitted only if you have exactly one, counting ended ones.').optional(),
   }),
   exampleBody: { uuid: exampleUuid },
   answer: z.object({
     uuid: shownUuid(),
-    deleted: z.literal(true).openapi({ description: 'It is no more.' }),
-    refunded_rub: roubles('What was given back: the unused part, rounded down to the kopeck.', 149.5),
+    deleted: z.literal(true).openapi({ description: 'Always true.' }),
+    refunded_rub: roubles('Amount refunded: the unused part of the price, rounded down to the kopeck.', 149.5),
     balance_rub: balanceAfter(),
   }),
   refusals: {
@@ -432,14 +437,14 @@ export const deleteVpn = operation('deleteVpn', 'POST /vpn/delete', {
 })
 
 export const setVpnAutoRenew = operation('setVpnAutoRenew', 'POST /vpn/auto-renew', {
-  summary: 'Renew by itself, or no more',
+  summary: 'Switch automatic renewal on or off',
   description:
-    'It is charged one day before the end, for as many months as last bought unless said, and spent by the token ' +
-    'that asks for it here, within its cap.',
+    'Each renewal is charged one day before the end. Default for `period`: the term bought last. Renewals count ' +
+    'towards the spending cap of the token that makes this request.',
   body: z
     .object({
       uuid: uuidField().optional(),
-      enabled: z.boolean().openapi({ description: 'Whether it renews by itself.', example: true }),
+      enabled: z.boolean().openapi({ description: 'Whether to renew automatically.', example: true }),
       ...bodyPeriods,
     })
     .refine(agrees, disagreement),
@@ -455,9 +460,9 @@ export const addVpnDevice = operation('addVpnDevice', 'POST /vpn/devices', {
   answer: z.object({
     uuid: shownUuid(),
     device,
-    config: text('Its complete configuration, for wg-quick.', configExample),
+    config: text('Complete configuration of the device, for wg-quick.', configExample),
     device_limit: deviceLimit(),
-    devices_left: whole('How many more may be added.', 3),
+    devices_left: whole('Number of devices that can still be added.', 3),
   }),
   refusals: {
     not_found: noSuchSubscription,
@@ -468,12 +473,12 @@ export const addVpnDevice = operation('addVpnDevice', 'POST /vpn/devices', {
 export const removeVpnDevice = operation('removeVpnDevice', 'POST /vpn/devices/remove', {
   isDestructive: true,
   summary: 'Remove a device',
-  description: 'It is cut off, and its private key is erased.',
+  description: 'Disconnects the device and erases its private key.',
   body: z.object({ uuid: uuidField().optional(), device: deviceField() }),
   exampleBody: { uuid: exampleUuid },
   answer: z.object({
     uuid: shownUuid(),
-    removed: text('The id of the device that is no more.', exampleDevice),
+    removed: text('Id of the removed device.', exampleDevice),
     devices: devices(),
   }),
   refusals: { not_found: noSuchDevice },
@@ -484,24 +489,24 @@ const formats = ['conf', 'qr', 'svg', 'png'] as const
 
 export const getVpnConfig = operation('getVpnConfig', 'GET /vpn/config', {
   isSecret: true,
-  summary: 'Read a configuration as text or as a QR code',
+  summary: 'Read a configuration as text or QR code',
   description:
-    '`conf` is text for wg-quick, `qr` a QR code in block characters for a terminal, `svg` a picture as text, ' +
-    '`png` a picture in base64. The oldest device, unless one is named. It holds a private key, so the token needs ' +
-    'the scope `passwords` as well as `read`.',
+    '`conf` is text for wg-quick, `qr` a QR code in block characters for a terminal, `svg` a QR code as SVG, `png` a ' +
+    'QR code as PNG in base64. Default for `device`: the oldest device. The configuration contains a private key, so ' +
+    'the token needs the scope `passwords` in addition to `read`.',
   query: z.object({
     uuid: uuidField().optional(),
     device: deviceField().optional(),
     location: locationField().optional(),
-    format: z.enum(formats).default('conf').openapi({ description: 'How to write it.' }),
+    format: z.enum(formats).default('conf').openapi({ description: 'Format of `config`.' }),
   }),
   answer: z.object({
     uuid: shownUuid(),
-    device: text('The id of the device that it is for.', exampleDevice),
-    location: text('Where the tunnel ends.', 'local'),
-    format: choice('How it is written.', formats),
-    media_type: text('The media type of `config`.', 'text/plain'),
-    encoding: choice('How `config` is put into JSON.', ['utf-8', 'base64']),
+    device: text('Id of the device.', exampleDevice),
+    location: text('Location of the VPN node.', 'local'),
+    format: choice('Format of `config`.', formats),
+    media_type: text('Media type of `config`.', 'text/plain'),
+    encoding: choice('Encoding of `config` in the JSON string.', ['utf-8', 'base64']),
     config: text('The configuration.', configExample),
   }),
   refusals: { ...passwordsRefused, not_found: noSuchDevice },
@@ -509,8 +514,8 @@ export const getVpnConfig = operation('getVpnConfig', 'GET /vpn/config', {
 
 export const resetVpnLink = operation('resetVpnLink', 'POST /vpn/link/reset', {
   isDestructive: true,
-  summary: 'Make a new secret link',
-  description: 'The old one stops working at once.',
+  summary: 'Replace the secret link',
+  description: 'The old link stops working at once.',
   body: z.object({ uuid: uuidField().optional() }),
   exampleBody: { uuid: exampleUuid },
   answer: z.object({ uuid: shownUuid(), subscription_url: linkField }),
@@ -518,12 +523,12 @@ export const resetVpnLink = operation('resetVpnLink', 'POST /vpn/link/reset', {
 })
 
 export const listVpnLocations = operation('listVpnLocations', 'GET /vpn/locations', {
-  summary: 'List the places to connect to',
+  summary: 'List VPN locations',
   answer: z.object({
-    locations: rows('Each place.', {
-      location: text('Its name, to choose it by.', 'local'),
-      country_code: text('Its country, ISO 3166-1 alpha-2; null where that is not told.', 'DE').nullable(),
-      city: text('Its city; null where that is not told.', 'Berlin').nullable(),
+    locations: rows('VPN locations.', {
+      location: text('Name of the location, for `location` in other operations.', 'local'),
+      country_code: text('Country code, ISO 3166-1 alpha-2; null if unknown.', 'DE').nullable(),
+      city: text('City; null if unknown.', 'Berlin').nullable(),
       node: nodeState,
     }),
   }),
