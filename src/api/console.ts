@@ -22,7 +22,7 @@ const forms = [
   ['gz', 'gzip'],
 ] as const
 
-const notBuilt = 'The console has not been built: run npm run console. The API is at /docs.\n'
+const notBuilt = 'The console is not built. Run "npm run console". The API is described at /docs.\n'
 
 export function openConsole(folder: URL, random: (bytes: number) => Uint8Array): readonly ConsoleRoute[] {
   const at = (name: string) => Bun.file(new URL(name, folder))

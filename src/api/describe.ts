@@ -18,21 +18,21 @@ import { readFields } from './validate.ts'
 const meanings: Record<ApiCode, string> = {
   invalid_request: 'A parameter is missing, of the wrong type, or not among the allowed values.',
   invalid_token: 'The token is missing, malformed, unknown, expired or revoked.',
-  sign_in_failed: 'Login, password or code is wrong, or a code is needed.',
+  sign_in_failed: 'Login, password or code is wrong, or a code is required.',
   insufficient_funds: 'The balance does not cover the price. Nothing was charged.',
   forbidden: "The token's scope, address lock or spending cap does not allow it.",
-  not_found: 'No such thing, or it is not yours.',
-  method_not_allowed: 'The path exists, the method does not.',
-  out_of_stock: 'Fewer are free than were asked for.',
-  request_in_progress: 'The same key is still running.',
-  conflict: 'The thing is in a state that forbids it.',
+  not_found: 'It does not exist or is not yours.',
+  method_not_allowed: 'The path does not support this method.',
+  out_of_stock: 'Fewer are available than were requested. Nothing was charged.',
+  request_in_progress: 'A request with the same key is still running.',
+  conflict: 'The current state does not allow the operation.',
   payload_too_large: 'The body is larger than 64 KiB.',
   unsupported_media_type: 'The body is not application/json.',
   idempotency_key_reused: 'The key was used for a different request.',
-  rate_limited: 'Too many requests; wait as long as Retry-After says.',
-  internal_error: 'A fault of ours.',
-  provider_error: 'A fault of a supplier.',
-  unavailable: 'Shutting down or overloaded; try again.',
+  rate_limited: 'Too many requests. Retry after the seconds in `Retry-After`.',
+  internal_error: 'Internal error of the shop.',
+  provider_error: 'Error of an external provider.',
+  unavailable: 'The shop is stopping or overloaded. Retry later.',
 }
 
 function codesOf(operation: Operation): Set<ApiCode> {
@@ -72,9 +72,9 @@ export type ApiProfile = {
 export const customerApiProfile: ApiProfile = {
   title: 'Turnpike',
   description:
-    'Network access, bought and managed by programs. Prices and balances are in roubles, exact to the kopeck. ' +
-    'Every POST that charges accepts an `Idempotency-Key`: a repeat has one effect and gets the first answer. ' +
-    'Fields that are not known are accepted and named in `warnings`, beside `data`.',
+    'API to buy and manage proxies and VPN. Prices and balances are in roubles, exact to the kopeck. ' +
+    'Every POST that charges accepts an `Idempotency-Key`: a repeat changes nothing and gets the first answer. ' +
+    'Unknown fields are ignored and listed in `warnings`, next to `data`.',
   token: 'An API token: `Authorization: Bearer tp_live_…`; in a sandbox `tp_test_…`.',
   cookie: 'turnpike_customer',
 }
@@ -97,7 +97,8 @@ export function describe(
     type: 'apiKey',
     in: 'cookie',
     name: profile.cookie,
-    description: 'A session of the console, with the header `X-Turnpike-Console: 1`. Behind TLS `__Host-` goes before.',
+    description:
+      'Console session; needs the header `X-Turnpike-Console: 1`. With TLS the name has the prefix `__Host-`.',
   })
   const isReplayed = operations.some((each) => each.charges)
   for (const [name, header] of Object.entries(headers)) {
@@ -162,28 +163,35 @@ const keyHeader = z.object({
     .string()
     .regex(/^[\x21-\x7e]{1,255}$/)
     .optional()
-    .openapi({ description: 'Makes a retry safe: one key, one effect. Kept 7 days.', example: 'order-2026-0001' }),
+    .openapi({
+      description: 'Makes a retry safe: a repeat with the same key changes nothing. Kept for 7 days.',
+      example: 'order-2026-0001',
+    }),
 })
 
 const whole = { type: 'integer' as const, minimum: 0 }
 const headers = {
-  'X-Request-Id': { schema: { type: 'string' as const }, description: 'Quote it when you ask us.', required: true },
-  'RateLimit-Limit': { schema: whole, description: 'Requests a minute and token. Absent where there is no limit.' },
-  'RateLimit-Remaining': { schema: whole, description: 'What is left of them now.' },
-  'RateLimit-Reset': { schema: whole, description: 'Seconds until all are back.' },
-  'Retry-After': { schema: whole, description: 'Seconds to wait before the next try.', required: true },
+  'X-Request-Id': {
+    schema: { type: 'string' as const },
+    description: 'Id of the request. Quote it to support.',
+    required: true,
+  },
+  'RateLimit-Limit': { schema: whole, description: 'Requests per minute and token. Absent if there is no limit.' },
+  'RateLimit-Remaining': { schema: whole, description: 'Requests left now.' },
+  'RateLimit-Reset': { schema: whole, description: 'Seconds until all requests are available again.' },
+  'Retry-After': { schema: whole, description: 'Seconds to wait before a retry.', required: true },
   'Idempotent-Replayed': {
     schema: { type: 'string' as const, enum: ['true'] },
-    description: 'There when this is the first answer to the key, given again.',
+    description: 'Present if this is a replay of the first answer to the key.',
   },
   ETag: {
     schema: { type: 'string' as const },
-    description: 'Names this answer. Sent back in `If-None-Match`, it gets 304 as long as the answer is the same.',
+    description: 'Version of the answer. With it in `If-None-Match`, an unchanged answer gets 304.',
     required: true,
   },
   'WWW-Authenticate': {
     schema: { type: 'string' as const, enum: ['Bearer'] },
-    description: 'How to show who is calling.',
+    description: 'Authentication scheme.',
     required: true,
   },
 }
@@ -214,7 +222,7 @@ function responsesOf(operation: Operation, profile: ApiProfile): Record<string, 
   ])
   return {
     200: {
-      description: 'Done.',
+      description: 'Success.',
       headers: {
         ...headersOf(200),
         ...(operation.method === 'GET' && refer('ETag')),
@@ -227,7 +235,7 @@ function responsesOf(operation: Operation, profile: ApiProfile): Record<string, 
     },
     ...(operation.method === 'GET' && {
       304: {
-        description: 'The answer is still the one whose `ETag` was sent in `If-None-Match`.',
+        description: 'Not modified since the `ETag` in `If-None-Match`.',
         headers: { ...headersOf(304), ...refer('ETag') },
       },
     }),

@@ -12,7 +12,7 @@ export const examplePayment = 'pay_01k73sf8000000000000000000'
 export const roubles = (what: string, example = 8.9) =>
   z.number().openapi({ description: `${what} In roubles, with at most two decimals.`, example })
 
-export const balanceAfter = () => roubles('Your balance after it.', 99_829)
+export const balanceAfter = () => roubles('Your balance afterwards.', 99_829)
 
 export const orderId = () => text("The order's id, as in `GET /orders`.", exampleOrder)
 

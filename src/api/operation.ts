@@ -189,32 +189,32 @@ function hasFields(schema: z.core.$ZodType): boolean {
 
 export const refusalSchema = z
   .object({
-    ok: z.literal(false).openapi({ description: 'Whether it succeeded.' }),
+    ok: z.literal(false).openapi({ description: 'Whether the request succeeded.' }),
     error: z.object({
-      code: z.enum(apiCodes as [ApiCode, ...ApiCode[]]).openapi({ description: 'Stable, for programs.' }),
-      message: text('For people: what is wrong and what to do, in Russian for `Accept-Language: ru`.'),
-      reason: text('Stable, for programs: says more exactly than `code` what is wrong.'),
-      params: z.looseObject({}).openapi({ description: 'What the message names: amounts, limits, ids.' }),
+      code: z.enum(apiCodes as [ApiCode, ...ApiCode[]]).openapi({ description: 'Stable error code, for programs.' }),
+      message: text('Message for people: the problem and what to do. In Russian for `Accept-Language: ru`.'),
+      reason: text('Stable key for programs, more specific than `code`.'),
+      params: z.looseObject({}).openapi({ description: 'Values used in `message`: amounts, limits, ids.' }),
       details: z
         .union([
           z.null(),
           z.array(
             z.object({
-              field: text('The name of the field; a dot leads into a list.'),
-              problem: text('For people: what is wrong with it, in the language of `message`.'),
-              reason: text('Stable, for programs: what is wrong with it.'),
-              params: z.looseObject({}).openapi({ description: 'What `problem` names: limits, allowed values.' }),
+              field: text('Path of the field; a dot separates its parts.'),
+              problem: text('Problem with the field, in the language of `message`.'),
+              reason: text('Stable key of the problem, for programs.'),
+              params: z.looseObject({}).openapi({ description: 'Values used in `problem`: limits, allowed values.' }),
               allowed: z
                 .array(z.union([z.string(), z.number()]))
                 .optional()
-                .openapi({ description: 'What would be accepted, where that is a short list.' }),
-              see: text('Where to read what there is.').optional(),
+                .openapi({ description: 'Accepted values, if the list is short.' }),
+              see: text('Operation that lists the accepted values.').optional(),
             }),
           ),
-          z.looseObject({ charged: z.boolean().optional().openapi({ description: 'Whether money was taken.' }) }),
+          z.looseObject({ charged: z.boolean().optional().openapi({ description: 'Whether money was charged.' }) }),
         ])
         .openapi({
-          description: 'Null, the faulty fields, or facts about the refusal; `charged` tells about the money.',
+          description: 'Null, the invalid fields, or values of the refusal; `charged` says whether money was charged.',
         }),
     }),
   })
@@ -222,19 +222,19 @@ export const refusalSchema = z
 
 const warningSchema = z
   .object({
-    field: text('The name as it was sent.'),
-    problem: text('For people: what became of it, with the nearest known name, in Russian for `Accept-Language: ru`.'),
-    reason: text('Stable, for programs: what became of it.'),
-    params: z.looseObject({}).openapi({ description: 'What `problem` names.' }),
+    field: text('Name of the field as it was sent.'),
+    problem: text('Message for people, with the nearest known name. In Russian for `Accept-Language: ru`.'),
+    reason: text('Stable key of the warning, for programs.'),
+    params: z.looseObject({}).openapi({ description: 'Values used in `problem`.' }),
   })
   .openapi('Warning')
 
 export const successSchema = (answer: z.ZodType) =>
   z.object({
-    ok: z.literal(true).openapi({ description: 'Whether it succeeded.' }),
+    ok: z.literal(true).openapi({ description: 'Whether the request succeeded.' }),
     data: answer,
     warnings: z.array(warningSchema).optional().openapi({
-      description: 'What was sent and not known here, or what keeps the thing bought from working; absent if nothing.',
+      description: 'Unknown fields of the request, or reasons why a bought service does not work yet; absent if none.',
     }),
   })
 

@@ -6,21 +6,21 @@ const usualLimit = 100
 
 /** The two fields of every list's query. A cursor is opaque to its reader. */
 export const pageQuery = {
-  limit: queryInteger({ min: 1, max: 500, example: 100, description: 'How many to answer with.' })
+  limit: queryInteger({ min: 1, max: 500, example: 100, description: 'Largest number of items in the answer.' })
     .default(usualLimit)
     .openapi({ default: usualLimit }),
-  cursor: checked('The `next_cursor` of the page before.', /^[A-Za-z0-9_-]{1,200}$/, ['cursor'], 'MTAw').optional(),
+  cursor: checked('`next_cursor` of the previous page.', /^[A-Za-z0-9_-]{1,200}$/, ['cursor'], 'MTAw').optional(),
 }
 
 /** The same for an export, whose cursor may hold a long name. */
 export const exportQuery = {
   ...pageQuery,
-  cursor: checked('The `next_cursor` of the page before.', /^[A-Za-z0-9_-]{1,2000}$/, ['cursor'], 'WzAsMV0').optional(),
+  cursor: checked('`next_cursor` of the previous page.', /^[A-Za-z0-9_-]{1,2000}$/, ['cursor'], 'WzAsMV0').optional(),
 }
 
 export const exportedRow = () =>
   z.object({
-    table: text('Which kind of record it is.', 'proxies'),
+    table: text('Kind of the record.', 'proxies'),
     row: z.record(z.string(), z.unknown()).openapi({ description: 'The record.', example: { id: 7 } }),
   })
 
@@ -28,7 +28,7 @@ const nextCursor = () =>
   z
     .string()
     .nullable()
-    .openapi({ description: 'Give it as `cursor` to get the next page; null on the last.', example: null })
+    .openapi({ description: 'Value of `cursor` for the next page; null on the last page.', example: null })
 
 export const page = <Shape extends z.ZodRawShape>(shape: Shape) => z.object({ ...shape, next_cursor: nextCursor() })
 

@@ -172,7 +172,7 @@ test('the docs page shows the type, limits and examples of parameters, and the c
     await description.locator('.refusals summary').click()
     const text = (await description.innerText()).replaceAll(/\s+/g, ' ')
     expect(text).toContain('limit integer, in query')
-    expect(text).toContain('How many to answer with. 1 to 500 default 100 example 100')
+    expect(text).toContain('Largest number of items in the answer. 1 to 500 default 100 example 100')
     expect(text).toContain('order_id string or null')
     expect(text).toContain('one of credit charge refund')
     expect(text).toContain('401 invalid_token The token is missing')

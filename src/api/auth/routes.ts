@@ -55,10 +55,10 @@ export function authApi(deps: AuthDeps): Api<Guest> {
     base: '/auth/v1',
     bound: [...signInOperations(deps, 'customer'), ...signInOperations(deps, 'operator'), ...customerOperations(deps)],
     profile: {
-      title: 'Turnpike: signing in',
+      title: 'Turnpike: sign-in',
       description:
-        'How browsers sign in, as a customer or as an operator. A session is a cookie; every request with it carries ' +
-        'the header `X-Turnpike-Console: 1`. It then opens `/api/v1` or `/admin/v1` in place of a token.',
+        'Sign-in of customers and operators in a browser. A session is a cookie; every request with it must have ' +
+        'the header `X-Turnpike-Console: 1`. It is accepted by `/api/v1` or `/admin/v1` instead of a token.',
       token: undefined,
       cookie: 'turnpike_customer',
     },

@@ -10,34 +10,33 @@ const exampleLink = 'tpl_…'
 const examplePassword = 'correct horse battery'
 
 const password = () => given('The password.', 1000, examplePassword)
-const currentPassword = () =>
-  given('The password that holds now; not needed where there is none yet.', 1000, examplePassword).optional()
-const code = () => given('Six digits that the second factor shows now.', 20, '492039')
-const link = () => given('What stands in the link after the `=`.', 100, exampleLink)
+const currentPassword = () => given('Current password; not required if none is set.', 1000, examplePassword).optional()
+const code = () => given('Six-digit code of the second factor.', 20, '492039')
+const link = () => given('Part of the link after the `=`.', 100, exampleLink)
 
 const who = named('Who', {
-  kind: choice('As whom one has signed in.', ['customer', 'operator']),
-  id: text('The id of the customer or operator.', 'cus_01k73sf8000000000000000000'),
-  name: text('The name that operators use.', 'Anna'),
-  role: choice('An operator’s role; null for a customer.', roles).nullable(),
-  scopes: list('What a customer’s session may do: `read`, `trade`, `pay`, `passwords`.', text('A scope.', 'read')),
-  login: text('What one signs in with; null before a password was set.', exampleLogin).nullable(),
-  email: text('Where letters go; null without one.', exampleLogin).nullable(),
-  has_password: flag('Whether there is a password.'),
-  has_factor: flag('Whether signing in takes a code as well.', false),
-  session_id: text('This session.', exampleSession),
-  expires_at: moment('When it ends by itself.'),
-  viewed_by: text('The operator who looks at a customer’s pages, and changes nothing; else null.').nullable(),
+  kind: choice('Kind of the signed-in account.', ['customer', 'operator']),
+  id: text('Id of the customer or operator.', 'cus_01k73sf8000000000000000000'),
+  name: text('Name that operators see.', 'Anna'),
+  role: choice('Role of an operator; null for a customer.', roles).nullable(),
+  scopes: list('Scopes of a customer’s session: `read`, `trade`, `pay`, `passwords`.', text('A scope.', 'read')),
+  login: text('Login; null before a password is set.', exampleLogin).nullable(),
+  email: text('E-mail address; null if there is none.', exampleLogin).nullable(),
+  has_password: flag('Whether a password is set.'),
+  has_factor: flag('Whether sign-in requires a code of a second factor.', false),
+  session_id: text('Id of this session.', exampleSession),
+  expires_at: moment('Expiry of the session.'),
+  viewed_by: text('Operator who views the customer’s console read-only; null otherwise.').nullable(),
 })
 
 const session = named('Session', {
-  session_id: text('Its id.', exampleSession),
-  current: flag('Whether it is this one.'),
-  source: text('Where it was opened from.', '203.0.113.7').nullable(),
-  agent: text('What the browser called itself.', 'Mozilla/5.0').nullable(),
-  created_at: moment('When it was opened.'),
-  used_at: moment('When it was last used, to the minute.'),
-  expires_at: moment('When it ends by itself.'),
+  session_id: text('The session’s id.', exampleSession),
+  current: flag('Whether it is the session of this request.'),
+  source: text('Client address at sign-in.', '203.0.113.7').nullable(),
+  agent: text('`User-Agent` of the browser.', 'Mozilla/5.0').nullable(),
+  created_at: moment('Time of sign-in.'),
+  used_at: moment('Time of the last request, to the minute.'),
+  expires_at: moment('Expiry of the session.'),
 })
 
 export const toSession = (of: Session, current: string): z.input<typeof session> => ({
@@ -50,7 +49,7 @@ export const toSession = (of: Session, current: string): z.input<typeof session>
   expires_at: toIso(of.expiresAt),
 })
 
-const done = z.object({ done: flag('Whether it was done.') })
+const done = z.object({ done: flag('Always true.') })
 const capital = (kind: OwnerKind) => (kind === 'customer' ? 'Customer' : 'Operator')
 
 /** The example of a signed-in operator, in place of a customer's fields. */
@@ -69,25 +68,27 @@ export function createSignInShapes(kind: OwnerKind) {
   const idOf = (name: string) => `${name}${capital(kind)}`
   return {
     offers: operation(idOf('getOffersFor'), `GET /${kind}/offers`, {
-      summary: 'What a page may offer to a visitor who has not signed in',
+      summary: 'Show what the sign-in page offers',
       access: 'public',
       answer: z.object({
-        registration: flag('Whether one may sign up by oneself.'),
-        mail: flag('Whether the shop sends letters, so that a forgotten password can be set again.'),
+        registration: flag('Whether visitors may register.'),
+        mail: flag('Whether the shop sends e-mail, so that a forgotten password can be reset.'),
       }),
     }),
     signIn: operation(idOf('signIn'), `POST /${kind}/sign-in`, {
-      summary: 'Sign in with login, password and, where there is one, the second factor',
-      description: 'Sets a cookie. Where a code is needed, the right password gets `code_required: true`.',
+      summary: 'Sign in with login, password and, if set, a code of the second factor',
+      description:
+        'Sets a cookie. If a code is required, a correct password without it is refused with `code_required: true`.',
       access: 'public',
-      body: z.object({ login: given('The login.', 254, exampleLogin), password: password(), code: code().optional() }),
+      body: z.object({ login: given('Login.', 254, exampleLogin), password: password(), code: code().optional() }),
       answer: who,
       example,
       codes: ['sign_in_failed'],
     }),
     byLink: operation(idOf('signInByLink'), `POST /${kind}/sign-in/link`, {
-      summary: 'Sign in with a link that works once and, where there is one, the second factor',
-      description: 'Where a code is needed, the right link gets `code_required: true` and goes on working.',
+      summary: 'Sign in with a one-time link and, if set, a code of the second factor',
+      description:
+        'If a code is required, a valid link without it is refused with `code_required: true` and stays valid.',
       access: 'public',
       body: z.object({ link: link(), code: code().optional() }),
       answer: who,
@@ -100,7 +101,7 @@ export function createSignInShapes(kind: OwnerKind) {
       answer: done,
     }),
     session: operation(idOf('getSessionOf'), `GET /${kind}/session`, {
-      summary: 'Who has signed in here',
+      summary: 'Show the signed-in account',
       access: 'session',
       answer: who,
       example,
@@ -108,49 +109,51 @@ export function createSignInShapes(kind: OwnerKind) {
     sessions: operation(idOf('listSessionsOf'), `GET /${kind}/sessions`, {
       summary: 'List open sessions, newest first',
       access: 'session',
-      answer: z.object({ sessions: list('At most 20.', session) }),
+      answer: z.object({ sessions: list('Open sessions, at most 20.', session) }),
     }),
     endSessions: operation(idOf('endSessionsOf'), `POST /${kind}/sessions/end`, {
       summary: 'End one session, or all but this one',
       access: 'session',
-      body: z.object({ session_id: given('Which one; all others without it.', 64, exampleSession).optional() }),
-      answer: z.object({ ended: whole('How many were ended.', 1) }),
+      body: z.object({
+        session_id: given('Id of the session to end. Default: all except this one.', 64, exampleSession).optional(),
+      }),
+      answer: z.object({ ended: whole('Sessions ended.', 1) }),
       codes: ['not_found'],
     }),
     password: operation(idOf('setPasswordOf'), `POST /${kind}/password`, {
-      summary: 'Set a password, and the login with the first one',
-      description: 'Every other session ends, and links that were sent before work no more.',
+      summary: 'Set or change the password; the first time also the login',
+      description: 'All other sessions end, and links sent earlier become invalid.',
       access: 'session',
       body: z.object({
-        password: given('The new password, 10 to 200 characters.', 1000, examplePassword),
+        password: given('New password, 10 to 200 characters.', 1000, examplePassword),
         current_password: currentPassword(),
-        login: given('The login; an operator’s is the operator’s name.', 254, 'anna').optional(),
+        login: given('Login; for an operator it is the operator’s name.', 254, 'anna').optional(),
       }),
       exampleBody: { login: 'anna' },
-      answer: z.object({ sessions_ended: whole('How many other sessions have ended.', 0) }),
+      answer: z.object({ sessions_ended: whole('Other sessions that were ended.', 0) }),
       codes: ['sign_in_failed', 'conflict'],
     }),
     beginFactor: operation(idOf('beginFactorOf'), `POST /${kind}/factor`, {
-      summary: 'Make a second factor; it counts once a code of it was given',
+      summary: 'Create a second factor; it is active after a code of it is confirmed',
       access: 'session',
       body: z.object({ current_password: currentPassword() }),
       exampleBody: { current_password: examplePassword },
       answer: z.object({
-        secret: text('To type into an authenticator.', 'JBSWY3DPEHPK3PXP'),
-        uri: text('The same as an address, `otpauth://…`.', 'otpauth://totp/Turnpike:anna?secret=JBSWY3DPEHPK3PXP'),
-        qr: text('The address as a drawing (SVG).', '<svg/>'),
+        secret: text('Secret to enter in an authenticator app.', 'JBSWY3DPEHPK3PXP'),
+        uri: text('The secret as an `otpauth://` URI.', 'otpauth://totp/Turnpike:anna?secret=JBSWY3DPEHPK3PXP'),
+        qr: text('The URI as a QR code (SVG).', '<svg/>'),
       }),
       codes: ['sign_in_failed', 'conflict'],
     }),
     confirmFactor: operation(idOf('confirmFactorOf'), `POST /${kind}/factor/confirm`, {
-      summary: 'Give a first code, from which on signing in takes one',
+      summary: 'Confirm the second factor with a code; sign-in then requires one',
       access: 'session',
       body: z.object({ code: code() }),
       answer: done,
       codes: ['conflict'],
     }),
     removeFactor: operation(idOf('removeFactorOf'), `POST /${kind}/factor/remove`, {
-      summary: 'Take the second factor away',
+      summary: 'Remove the second factor',
       access: 'session',
       body: z.object({ current_password: currentPassword() }),
       exampleBody: { current_password: examplePassword },
@@ -160,30 +163,30 @@ export function createSignInShapes(kind: OwnerKind) {
   }
 }
 
-const email = () => given('An e-mail address.', 254, exampleLogin)
+const email = () => given('E-mail address.', 254, exampleLogin)
 const operation = operationsOf({ tag: 'Customers' })
 
-const refCode = () => given('The referrer’s code: the value of `?ref=`.', 100, '7KQ2M9XV')
+const refCode = () => given('Referral code: the value of `?ref=`.', 100, '7KQ2M9XV')
 const refOutcome = z.enum(['known', 'unknown', 'off', 'own', 'earlier'])
 const refMeanings =
-  '`known`: its owner gets a share. `unknown`: no customer has this code. `off`: nothing is given here for bringing ' +
-  'customers. `own`: it is the code of the same person, who gets nothing. `earlier`: as the clock has it ' +
-  'the newcomer was here before its owner, who gets nothing.'
+  '`known`: the referrer gets a share. `unknown`: no customer has this code. `off`: the shop gives no shares for ' +
+  'referrals. `own`: the referrer has the same mailbox; no share. `earlier`: by the clock, the customer ' +
+  'registered before the referrer; no share.'
 
 export const register = operation('register', 'POST /customer/register', {
-  summary: 'Sign up with an e-mail address',
+  summary: 'Register with an e-mail address',
   description:
-    'Where the shop sends letters, the address is confirmed by a link first, and the answer is the same for one that ' +
-    'is known already. Else the session is open at once.',
+    'If the shop sends e-mail, the address must first be confirmed by a link, and the answer is the same for an ' +
+    'address that is already registered. Otherwise the customer is signed in at once.',
   access: 'public',
   body: z.object({ email: email(), password: password(), ref: refCode().optional() }),
   answer: z.object({
-    confirm: flag('Whether a letter was sent whose link is to be opened.'),
+    confirm: flag('Whether a confirmation link was sent by e-mail.'),
     who: z
       .union([who, z.null()])
-      .openapi({ description: 'Who has signed in; null while the address is to be confirmed.' }),
+      .openapi({ description: 'The signed-in account; null until the address is confirmed.' }),
     ref: z.union([refOutcome, z.null()]).openapi({
-      description: `What becomes of the code; null without one. It never stops anybody. ${refMeanings}`,
+      description: `Result of the referral code; null without one. It never prevents registration. ${refMeanings}`,
     }),
   }),
   example: { who: null, ref: null },
@@ -191,17 +194,17 @@ export const register = operation('register', 'POST /customer/register', {
 })
 
 export const lookAtRef = operation('lookAtRef', 'GET /customer/register/ref', {
-  summary: 'Whether the code of a referral link is one of this shop',
+  summary: 'Check a referral code',
   access: 'public',
   query: z.object({ code: refCode() }),
   answer: z.object({ ref: refOutcome.openapi({ description: refMeanings }) }),
 })
 
 export const confirmAddress = operation('confirmAddress', 'POST /customer/register/confirm', {
-  summary: 'Open the link of the letter: the address is confirmed and the session open',
+  summary: 'Confirm the e-mail address with the link from the e-mail, and sign in',
   description:
-    'It takes the password that was chosen when signing up as well: one of the two is not enough. ' +
-    'Wrong ones are counted as those of signing in are.',
+    'The password chosen at registration is required too. ' +
+    'Wrong passwords count towards the limit of failed sign-ins.',
   access: 'public',
   body: z.object({ link: link(), password: password() }),
   answer: who,
@@ -209,10 +212,10 @@ export const confirmAddress = operation('confirmAddress', 'POST /customer/regist
 })
 
 export const forgotPassword = operation('forgotPassword', 'POST /customer/password/forgotten', {
-  summary: 'Ask for a link by which a new password is set',
+  summary: 'Request a link to set a new password',
   description:
-    'The answer is the same whether there is such a customer or not. Where one may sign up, an address without ' +
-    'an account gets a link as well: setting a password by it signs up.',
+    'The answer is the same whether the customer exists or not. If registration is open, an address without ' +
+    'an account gets a link too: setting a password with it registers the customer.',
   access: 'public',
   body: z.object({ email: email() }),
   answer: done,
@@ -220,7 +223,7 @@ export const forgotPassword = operation('forgotPassword', 'POST /customer/passwo
 })
 
 export const resetPassword = operation('resetPassword', 'POST /customer/password/reset', {
-  summary: 'Set a new password by the link of a letter; all sessions end',
+  summary: 'Set a new password with the link from the e-mail; all sessions end',
   access: 'public',
   body: z.object({ link: link(), password: password() }),
   answer: done,
@@ -228,11 +231,14 @@ export const resetPassword = operation('resetPassword', 'POST /customer/password
 })
 
 export const leave = operation('leave', 'POST /customer/leave', {
-  summary: 'Delete the customer: all services stop, tokens and sessions end, personal data is forgotten',
+  summary: 'Delete the customer: services stop, tokens and sessions end, personal data is erased',
   access: 'session',
   body: z.object({
     current_password: currentPassword(),
-    give_up_balance: z.boolean().default(false).openapi({ description: 'Needed where there is money left.' }),
+    give_up_balance: z
+      .boolean()
+      .default(false)
+      .openapi({ description: 'Must be true if the balance is above 0; the balance is lost.' }),
   }),
   exampleBody: { current_password: examplePassword },
   answer: done,

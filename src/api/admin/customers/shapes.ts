@@ -31,7 +31,7 @@ const reader = operationsOf({ tag: 'Customers', role: 'reader' })
 
 const customer = named('Customer', {
   customer_id: text('The customer’s id.', exampleCustomer),
-  name: text('The name that operators use.', 'Anna'),
+  name: text('Name that operators see.', 'Anna'),
   login: text('Login; null if the customer has none.', 'anna@example.com').nullable(),
   note: text('Note of operators; the customer never sees it.').nullable(),
   balance_rub: roubles('Balance.', 98_200),
@@ -66,7 +66,7 @@ export const getCustomer = reader('getCustomer', 'GET /customers/{customer_id}',
 
 export const createCustomer = support('createCustomer', 'POST /customers', {
   summary: 'Add a customer with a balance of 0',
-  body: z.object({ name: printableText('The name that operators use.', 200, 'Anna') }),
+  body: z.object({ name: printableText('Name that operators see.', 200, 'Anna') }),
   answer: customer,
 })
 
