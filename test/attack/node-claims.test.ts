@@ -194,6 +194,9 @@ describe.each([...enginesOf('sqlite')])('usage claims of a joined node, on %s', 
     expect(await nodes.forgetUsage(bad.id, 0, false)).toEqual({ things: 1, bytes: 2_000_000n })
     expect(await nodes.forgetUsage(bad.id, 0, false)).toEqual({ things: 0, bytes: 0n })
     expect(await owner.used()).toBe(3_000_000)
+    const { traffic, db } = service.services
+    const restoredIn = (of: string) => traffic.accounts.restoredTo(db, [{ subuser: owner.subuser as never, pool: of }])
+    expect([await restoredIn(pool), await restoredIn('another')]).toEqual([8_000_000n, 0n])
     const usage = await service.get('/premium/usage?by=pool', { token: owner.token })
     expect(JSON.stringify(usage.data)).toContain('0.003')
     // A late report of a forgotten boot is ignored.

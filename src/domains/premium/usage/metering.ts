@@ -161,19 +161,18 @@ export async function forgetUsage(deps: MeteringDeps, node: string, sinceAt: num
   const { db, traffic } = deps
   if (!dryRun) await traffic.leases.closeNode(node)
   let [things, total] = [0, 0n]
-  for (let after = ''; ; ) {
-    const page = await traffic.leases.countedBy(node, after, accountsAtOnce)
-    for (const { account, unsettled } of page) {
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const { items, next } = await traffic.leases.countedBy(node, after, accountsAtOnce)
+    after = next
+    for (const { account, unsettled } of items) {
       const given = dryRun
         ? (await traffic.leases.billedBy(db, account, node, sinceAt)) + unsettled
         : await db.transact((tx) => restoreTo(deps, tx, account, node, sinceAt))
       if (given > 0n) things += 1
       total += given
     }
-    const last = page.at(-1)
-    if (!last || page.length < accountsAtOnce) return { things, bytes: total }
-    after = last.subject
   }
+  return { things, bytes: total }
 }
 
 /** Restores an account, and takes the bytes off its latest hours, from which limits are computed. */

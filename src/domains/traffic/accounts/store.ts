@@ -154,7 +154,10 @@ export async function sumRestored(reader: Reader, of: readonly ByteAccountKey[])
      WHERE kind = 'restored' AND subuser_id IN (${list(subusers.length)}) GROUP BY subuser_id, pool`,
     subusers,
   )
-  return rows.map((row) => ({ subuser: row.subuser, pool: row.pool, restored: readWide(row, 'restored') }))
+  const isOne = ({ subuser, pool }: ByteAccountKey) => of.some((each) => each.subuser === subuser && each.pool === pool)
+  return rows
+    .filter(isOne)
+    .map((row) => ({ subuser: row.subuser, pool: row.pool, restored: readWide(row, 'restored') }))
 }
 
 /** The bytes bought with an order, for the comparison with what the order says. */

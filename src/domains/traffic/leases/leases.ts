@@ -89,13 +89,14 @@ export async function billedOf(reader: Reader, accounts: readonly ByteAccountKey
   return billed
 }
 
-/** The accounts that a node has counted for, with their unsettled bytes, a page at a time. */
+/** The accounts that a node has counted for, with their unsettled bytes. `next` is undefined after the last page. */
 export async function countedBy({ db }: TrafficDeps, node: string, after: string, limit: number) {
   const found = await store.subjectsOf(db, node, after, limit)
-  return found.flatMap(({ subject, unsettled }) => {
+  const items = found.flatMap(({ subject, unsettled }) => {
     const account = readSubject(subject)
-    return account ? [{ account, subject, unsettled }] : []
+    return account ? [{ account, unsettled }] : []
   })
+  return { items, next: found.length < limit ? undefined : found.at(-1)?.subject }
 }
 
 /** The bytes that a node has billed an account since a moment, less those restored. */
