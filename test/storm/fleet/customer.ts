@@ -7,6 +7,7 @@ import type { Account } from '../world.ts'
 import { rangeOf } from './net.ts'
 import type { OriginNotes } from './notes.ts'
 import { type Touched, touch } from './touch.ts'
+import type { FleetFault } from './weather.ts'
 import { type FleetWorld, type Gateway, gatewayPort, pool, soldIn } from './world.ts'
 
 export type FleetCustomerDeps = ActorDeps & { readonly world: FleetWorld; readonly notes: OriginNotes }
@@ -57,7 +58,13 @@ const madeGoodMs = 60_000
 /** An address that no gateway serves is sold no longer than this. */
 const soldAfterMs = 15_000
 /** Faults that stop relaying, besides those that delay the state of new customers. */
-const stopsRelaying = new Set<string>(['gateway killed', 'gateway stood still', 'machine unplugged', 'address lost'])
+const stopping = [
+  'gateway killed',
+  'gateway paused',
+  'machine unplugged',
+  'address lost',
+] as const satisfies FleetFault[]
+const stopsRelaying = new Set<string>(stopping)
 const watchEveryMs = 2_000
 /** Uses per purchase. */
 const tradeTimes = 4
