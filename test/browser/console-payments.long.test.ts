@@ -121,16 +121,16 @@ describe.each([...enginesOf('postgres')])('payments in the console, on %s', (eng
   async function refundPayment(token: string): Promise<Page> {
     const page = await openOperatorPage()
     const { payment_id } = await newestOf(token)
-    await page.getByRole('row', { name: payment_id }).getByRole('button', { name: 'Give back' }).click()
+    await page.getByRole('row', { name: payment_id }).getByRole('button', { name: 'Refund' }).click()
     const dialog = page.getByRole('dialog')
-    await dialog.getByLabel('Even if it was spent').check()
+    await dialog.getByLabel('Even if spent').check()
     await dialog.locator('button[type=submit]').dblclick()
     return page
   }
   const expectRefunded = async (page: Page, token: string): Promise<void> =>
     page
       .getByRole('row', { name: (await newestOf(token)).payment_id })
-      .getByText('Gone back')
+      .getByText('Refunded', { exact: true })
       .waitFor()
 
   test('a sandbox payment shows its QR code and countdown, is credited, spent and refunded into debt', async () => {
@@ -159,9 +159,9 @@ describe.each([...enginesOf('postgres')])('payments in the console, on %s', (eng
     visitors.at(-1)?.allow(/status of 400/)
     await page.goto(`${shop.url}/#/money`)
     await page.getByLabel('How to pay').selectOption('sandbox')
-    await page.getByLabel('Code, if you have one').fill('WINTER')
+    await page.getByLabel('Promo code (optional)').fill('WINTER')
     await page.getByText('code: is not a code of this shop').waitFor()
-    await page.getByLabel('Code, if you have one').fill('spring')
+    await page.getByLabel('Promo code (optional)').fill('spring')
     await page.getByText('The code adds ₽100.00: the balance grows by ₽1,100.00.').waitFor()
     await page.getByLabel('Amount').fill('300')
     await page.getByText('code: adds to larger top-ups only, from 500.00 RUB on').waitFor()
@@ -259,15 +259,15 @@ describe.each([...enginesOf('postgres')])('payments in the console, on %s', (eng
     Object.assign(await billOf('yookassa', token), { hundredths: 12_300 })
     await goAndPress(page, 'Pay')
     const explaining = await openOperatorPage()
-    const notices = explaining.getByRole('table', { name: 'What no payment explains' })
-    await notices.getByText('another amount was paid than was asked for').waitFor()
+    const notices = explaining.getByRole('table', { name: 'Unmatched notices' })
+    await notices.getByText('the paid amount differs from the requested one').waitFor()
     await page.reload()
     await page.getByText('Time left:').waitFor()
     expect([(await newestOf(token)).status, await balanceOf(token)]).toEqual(['pending', 0])
-    await notices.getByRole('button', { name: 'Deal with it' }).click()
+    await notices.getByRole('button', { name: 'Resolve' }).click()
     await explaining.getByRole('dialog').getByLabel('Credit to').fill(customer)
     await explaining.getByRole('dialog').locator('button[type=submit]').click()
-    await explaining.getByText('Everything is explained').waitFor()
+    await explaining.getByText('No unmatched notices').waitFor()
     expect(await balanceOf(token)).toBe(123)
   })
 

@@ -37,7 +37,7 @@ const ofOperators: Pages = [
   ['/payments/providers', 'Payments', '/payments/providers'],
   ['/reports', 'Reports'],
   ['/proxies/1', 'Proxy 1'],
-  ['/abuse', 'Who had an address'],
+  ['/abuse', 'Abuse lookup'],
   ['/stock', 'Stock'],
   ['/prices', 'Prices'],
   ['/network', 'Network'],

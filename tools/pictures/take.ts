@@ -42,7 +42,7 @@ const ofCustomers: readonly Scene[] = [
     name: 'money-code',
     path: '#/money',
     prepare: async (page) => {
-      await page.getByLabel(/^(Code, if|Код, если)/).fill('GIFT')
+      await page.getByLabel(/^(Promo code|Промокод)/).fill('GIFT')
       await page.getByRole('alert').waitFor()
     },
   },
@@ -129,7 +129,7 @@ const ofOperators: readonly Scene[] = [
       const text = await editor.inputValue()
       const dearer = text.replace('"1": 299', '"1": 319').replace('"per_gb": 320', '"per_gb": 310')
       await editor.fill(dearer.replace('"per_day": 6', '"per_day": 7'))
-      await page.getByRole('button', { name: /^(Show what|Показать изм)/ }).click()
+      await page.getByRole('button', { name: /^(Show changes|Показать изм)/ }).click()
       await page.locator('.changes').waitFor()
     },
   },
@@ -156,7 +156,7 @@ const ofOperators: readonly Scene[] = [
     name: 'operator-code',
     path: '#/payments/codes',
     prepare: async (page) => {
-      await page.getByRole('button', { name: /^(Make a code|Создать код)$/ }).click()
+      await page.getByRole('button', { name: /^(Create a promo code|Создать промокод)$/ }).click()
       await page.getByRole('dialog').locator('input').first().waitFor()
     },
   },

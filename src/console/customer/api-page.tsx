@@ -55,7 +55,7 @@ const apiMessages = messages({
   capHint: pair('No cap', 'Без предела'),
   from: pair('Only from these addresses', 'Только с этих адресов'),
   fromHint: pair('Anywhere; several with commas', 'Откуда угодно; несколько через запятую'),
-  endless: pair('Without end', 'Бессрочно'),
+  endless: pair('Never expires', 'Бессрочно'),
   made: pair('Your new token', 'Ваш новый токен'),
   madeAbout: pair(
     'It is shown this once. Put it where your program finds it.',

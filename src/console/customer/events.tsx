@@ -10,10 +10,7 @@ import { loadPages } from './api.ts'
 
 const eventPageMessages = messages({
   title: pair('Events', 'События'),
-  about: pair(
-    'What happened to your things in the last 30 days, the newest first.',
-    'Что происходило с вашими покупками за последние 30 дней, новое сверху.',
-  ),
+  about: pair('Account activity in the last 30 days, newest first.', 'События за последние 30 дней, новые сверху.'),
   all: pair('Everything', 'Все'),
   details: pair('Details', 'Подробности'),
   none: pair('Nothing has happened', 'Ничего не происходило'),

@@ -9,7 +9,7 @@ import { CustomerLink, Mono, useNote } from './parts.tsx'
 const proxyMessages = messages({
   ...operatorTexts,
   noGateway: pair('None at the moment', 'Сейчас никакой'),
-  forDays: phrase('for {days} days', 'на дней: {days}'),
+  forDays: phrase('for {days}', 'на {days}'),
   interruptedSince: pair('Cannot be used since', 'Не работает с'),
   addresses: pair('Addresses that it has had', 'Какие адреса у него были'),
   replaceAbout: pair(
@@ -46,7 +46,7 @@ function Shown({ of }: { readonly of: Proxy }) {
             [t.login, <Mono>{of.username}</Mono>],
             [t.from, format.moment(of.started_at)],
             [t.until, format.moment(of.ended_at ?? of.expires_at)],
-            [t.renews, of.auto_renew === null ? t.no : t.forDays(format.number(of.auto_renew))],
+            [t.renews, of.auto_renew === null ? t.no : t.forDays(t.days(of.auto_renew, format))],
             [t.received, format.bytes(of.rx_bytes)],
             [t.sent, format.bytes(of.tx_bytes)],
           ]}

@@ -2,7 +2,7 @@ import { Text } from '@mantine/core'
 import type { Subscription } from '../client/operator.ts'
 import { CopyIcon } from '../shared/copy.tsx'
 import { Act } from '../shared/form.tsx'
-import { messages, pair, phrase, useMessages } from '../shared/messages.tsx'
+import { type Format, messages, pair, phrase, useMessages } from '../shared/messages.tsx'
 import { Facts, OnOff, Page, Panel, Reading, Rows, Status } from '../shared/parts.tsx'
 import { api, useMay, useRead } from './api.ts'
 import { operatorTexts } from './messages.ts'
@@ -11,7 +11,10 @@ import { CustomerLink, Mono } from './parts.tsx'
 const vpnMessages = messages({
   ...operatorTexts,
   vpn: pair('VPN subscription', 'Подписка VPN'),
-  forMonths: phrase('for {months} months', 'на месяцев: {months}'),
+  forMonths: pair(
+    (count: number, format: Format) => `for ${format.plural(count, 'month', 'months')}`,
+    (count, format) => `на ${format.plural(count, 'месяц', 'месяца', 'месяцев')}`,
+  ),
   device: pair('Device', 'Устройство'),
   key: pair('Public key', 'Открытый ключ'),
   move: pair('Move to a node', 'Перенести на узел'),
@@ -50,7 +53,7 @@ function Shown({ of }: { readonly of: Subscription }) {
             ],
             [t.customer, <CustomerLink id={of.customer_id} />],
             [t.until, format.moment(of.expires_at)],
-            [t.renews, of.auto_renew_months === null ? t.no : t.forMonths(format.number(of.auto_renew_months))],
+            [t.renews, of.auto_renew_months === null ? t.no : t.forMonths(of.auto_renew_months, format)],
             [t.vpnNode, <OnOff isOn={of.node === 'online'} on={t.online} off={t.offline} />],
           ]}
         />

@@ -138,7 +138,6 @@ const common = {
     'It may or may not have been done. Repeat it: if it was, the same answer comes back, charged once.',
     'Неизвестно, выполнен ли запрос. Повторите его: если да, вернётся тот же ответ, и спишется один раз.',
   ),
-  refused: pair('The shop said no', 'Магазин отказал'),
   fault: pair('A fault of the shop', 'Сбой магазина'),
   request: pair('Request', 'Запрос'),
   failed: pair('This page has failed', 'Страница сломалась'),
@@ -214,7 +213,7 @@ const common = {
   refunded: pair('Refunded', 'Возвращено'),
   payment: pair('Payment', 'Платёж'),
   act: pair('What to do', 'Что сделать'),
-  unmatched: pair('What no payment explains', 'Что не объясняется платежами'),
+  unmatched: pair('Unmatched notices', 'Неразобранные уведомления'),
   provider: pair('Provider', 'Провайдер'),
   day: pair('Day', 'День'),
 }

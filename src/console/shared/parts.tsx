@@ -139,7 +139,7 @@ export const Empty = ({ icon, title, about, children }: EmptyProps) => (
   </div>
 )
 
-type Shown = Readonly<{ title: string; text: string; money?: string | undefined; request?: string | null }>
+type Shown = Readonly<{ title: string; text?: string; money?: string | undefined; request?: string | null }>
 
 /** Whether money moved, for operations that charge. The shop's own text may have said so. */
 function tellMoney({ charged }: CallRefused, text: string, t: (typeof commonMessages)['en']): string | undefined {
@@ -153,8 +153,7 @@ function useShown(error: unknown): Shown {
   if (!(error instanceof CallRefused)) return { title: t.failed, text: t.failedAbout }
   const text = sayRefusal(error, language)
   return {
-    title: error.status >= 500 ? t.fault : t.refused,
-    text,
+    ...(error.status >= 500 ? { title: t.fault, text } : { title: text }),
     money: tellMoney(error, text, t),
     ...(error.code === 'internal_error' && { request: error.requestId }),
   }
@@ -181,9 +180,11 @@ export function RefusalNotice({ error, onAgain }: { readonly error: unknown; rea
   return (
     <div role="alert" className="notice">
       <Text fw={600}>{title}</Text>
-      <Text size="sm">
-        {text} {money !== undefined && <strong>{money}</strong>}
-      </Text>
+      {(text ?? money) !== undefined && (
+        <Text size="sm">
+          {text} {money !== undefined && <strong>{money}</strong>}
+        </Text>
+      )}
       {request !== undefined && request !== null && (
         <Hint>
           {t.request} <code>{request}</code>

@@ -83,7 +83,7 @@ const signInMessages = messages({
   ),
   registerAnew: pair('Sign up again', 'Зарегистрироваться заново'),
   setOwn: pair('Set a password by letter', 'Задать пароль по письму'),
-  passwordSet: pair('The new password holds. Sign in with it.', 'Новый пароль действует. Войдите с ним.'),
+  passwordSet: pair('Password changed. Sign in with the new password.', 'Пароль изменён. Войдите с новым паролем.'),
   entering: pair('Opening…', 'Открываем…'),
   linkFailed: pair('The link does not work any more', 'Ссылка больше не действует'),
   linkFailedAbout: pair(

@@ -76,7 +76,7 @@ export const tradeMessages = translated({
   states: names({
     active: pair('Active', 'Активен'),
     expired: pair('Expired', 'Истёк'),
-    gone: pair('Gone', 'Закончен'),
+    gone: pair('Ended', 'Завершён'),
   }),
 })
 export type Trade = (typeof tradeMessages)['en']

@@ -13,7 +13,7 @@ export type ChainEntry = keyof typeof entries
 /** The promises that `verify` checks, with their names. */
 const promises = {
   answer: 'Stored answer',
-  api_spent: 'Spent by programs',
+  api_spent: 'Spent via API',
   audit: 'Audit log',
   balance: 'Balance',
   budget: 'Budget of a node',

@@ -46,7 +46,7 @@ const state = (name: string): string => states[name] ?? name
 
 const promises: Translation<typeof findingsEn.promises> = {
   answer: 'Сохранённый ответ',
-  api_spent: 'Потрачено программами',
+  api_spent: 'Потрачено через API',
   audit: 'Журнал',
   balance: 'Баланс',
   budget: 'Предел показаний узла',

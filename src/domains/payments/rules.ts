@@ -87,13 +87,13 @@ export type PaymentChange = {
 
 /** Why a provider's report matches no payment. */
 export const reasonMeanings = {
-  unknown: 'paid at the provider, and there is no such payment here, or its customer was erased',
-  not_at_provider: 'the provider was asked, and has no such payment',
-  amount: 'another amount was paid than was asked for',
-  currency: 'it was paid in another currency',
-  test: 'paid in a test shop, where no money moves',
-  twice: 'paid a second time for a payment that was credited',
-  excess: 'more was given back than was credited',
+  unknown: 'paid at the provider; the shop has no such payment, or its customer was erased',
+  not_at_provider: 'the provider has no such payment',
+  amount: 'the paid amount differs from the requested one',
+  currency: 'paid in another currency',
+  test: 'paid in a test shop, without real money',
+  twice: 'an already credited payment was paid again',
+  excess: 'more was refunded than was credited',
 } as const
 
 export type NoticeReason = keyof typeof reasonMeanings

@@ -2,13 +2,13 @@ import { type Format, messages, names, pair, phrase } from '../../shared/message
 
 export const moneyMessages = messages({
   title: pair('Money', 'Деньги'),
-  about: pair('Every movement of your money, and what it was for.', 'Каждое движение ваших денег и за что оно.'),
+  about: pair('History of top-ups and charges.', 'История пополнений и списаний.'),
   spent: pair('Spent in 30 days', 'Потрачено за 30 дней'),
-  apiSpent: pair('Spent by programs', 'Потрачено программами'),
+  apiSpent: pair('Spent via API', 'Потрачено через API'),
   topUpAmount: pair('Amount, ₽', 'Сумма, ₽'),
   method: pair('How to pay', 'Как платить'),
   email: pair('E-mail for the receipt', 'Почта для чека'),
-  code: pair('Code, if you have one', 'Код, если есть'),
+  code: pair('Promo code (optional)', 'Промокод (необязательно)'),
   bonus: phrase('The code adds {sum}: the balance grows by {whole}.', 'Код добавит {sum}: на баланс придёт {whole}.'),
   referral: pair('Bring customers', 'Приводите покупателей'),
   referralAbout: phrase(

@@ -10,7 +10,7 @@ export const accountMessages = messages({
   ),
   currentPassword: pair('Current password', 'Текущий пароль'),
   newLogin: pair('Login: a name of your choice', 'Логин: имя на ваш выбор'),
-  passwordSet: pair('The new password holds.', 'Новый пароль действует.'),
+  passwordSet: pair('Password changed.', 'Пароль изменён.'),
   factor: pair('Second factor', 'Второй фактор'),
   factorOn: pair('Signing in takes a code from your authenticator.', 'Для входа нужен код из вашего приложения.'),
   factorOff: pair(
