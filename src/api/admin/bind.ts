@@ -95,7 +95,7 @@ async function byToken({ operators }: Authenticators, text: string | undefined) 
 
 async function bySession({ operators, signIn }: Authenticators, text: string) {
   const session = await signIn.load('operator', text)
-  if (session.owner.kind !== 'operator') throw new Error('an operator’s session is not an operator’s')
+  if (session.owner.kind !== 'operator') throw new Error('the operator session belongs to a customer')
   await signIn.touch(session)
   const operator = await operators.loadPresent(session.owner.id)
   const assertOpenIn: Credential['assertStill'] = (tx) => signIn.assertOpenIn(tx, session.id)

@@ -38,7 +38,7 @@ export const createCustomerSessions =
     const text = readSessionText(request, 'customer', deps.publicUrl())
     if (text === undefined) return undefined
     const session = await deps.signIn.load('customer', text)
-    if (session.owner.kind !== 'customer') throw new Error('a customer’s session is not a customer’s')
+    if (session.owner.kind !== 'customer') throw new Error('the customer session belongs to an operator')
     await deps.customers.assertOpen(session.owner.id)
     if (!session.scopes.includes(scope)) {
       throw isProvisional(session) ? passwordFirst() : new Refusal('view_is_read_only', {}, { charged: false })
@@ -83,7 +83,7 @@ export function authApi(deps: AuthDeps): Api<Guest> {
 const sessionsOf = ({ path }: Operation): OwnerKind => (path.startsWith('/operator/') ? 'operator' : 'customer')
 
 function sessionOf({ session }: Guest): Session {
-  if (!session) throw new Error('an operation for sessions was called without one')
+  if (!session) throw new Error('an operation that needs a session was called without one')
   return session
 }
 
@@ -229,7 +229,7 @@ function customerOperations(deps: AuthDeps): readonly Bound<Guest>[] {
     }),
     bindReply(customerShapes.leave, async ({ caller, body }) => {
       const { owner } = sessionOf(caller)
-      if (owner.kind !== 'customer') throw new Error('only customers leave')
+      if (owner.kind !== 'customer') throw new Error('only a customer can be deleted here')
       await registration.eraseCustomer(owner.id, {
         password: body.current_password,
         giveUpBalance: body.give_up_balance,

@@ -33,7 +33,7 @@ export function adminCustomerOperations(bind: BindAdmin, deps: AdminDeps) {
   }
   const show = async (id: CustomerId) => {
     const [one] = await toCustomers([await customers.load(id)])
-    if (!one) throw new Error('a customer was found and is not there')
+    if (!one) throw new Error('the customer is missing from the list of one')
     return one
   }
   return [

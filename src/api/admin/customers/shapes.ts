@@ -292,7 +292,7 @@ export const refundOrder = moneySupport('refundOrder', 'POST /orders/{order_id}/
   summary: 'Refund an order, whole or in part; with `end` also end the services that it bought',
   params: orderParam,
   body: z.object({
-    amount_rub: amount('Amount to refund. Default: the whole price.').optional(),
+    amount_rub: amount('Amount to refund. Default: all that is not yet refunded.').optional(),
     again: yes('Refund more of an order that is already partly refunded.'),
     end: choice('End the proxies, traffic or VPN too, and refund the `unused` part or the `whole` price.', [
       'unused',

@@ -103,7 +103,7 @@ export const showNode = reader('showNode', 'GET /nodes/{name}', {
       can_use: whole('Addresses that the gateway can use.', 254),
       problems: list(
         'Problems with the other addresses.',
-        text('Number of addresses and the problem.', 'cannot be bound'),
+        text('Number of addresses and the problem.', '2 cannot be bound'),
       ),
       seen_as: text('Source address that the shop saw.', '203.0.113.1').nullable(),
       since: moment('Time of the last change of this result.'),

@@ -60,7 +60,7 @@ function noticeOperations(bind: BindAdmin, deps: AdminDeps) {
     bind(shapes.resolveUnmatched, async ({ params, body }) => {
       const id = orRefuse(readId('notice', params.notice_id), 'notice_not_found')
       const customer = body.credit_to === undefined ? undefined : readNamedCustomer('credit_to', body.credit_to)
-      const note = body.note ?? (customer === undefined ? 'dealt with' : 'top-up')
+      const note = body.note ?? (customer === undefined ? 'resolved' : 'top-up')
       const credited = (await deps.paymentOperator.resolve(id, { customer, note }))['credited_rub']
       return { notice_id: id, resolved: true, credited_rub: typeof credited === 'number' ? credited : null }
     }),
@@ -143,7 +143,7 @@ function adminProviderOperations(bind: BindAdmin, providers: Providers) {
     new Map(Object.entries(of).map(([name, value]) => [name, String(value)]))
   const show = async (name: string) => {
     const found = (await providers.list()).find((each) => each.kind.name === name)
-    if (!found) throw new Error('a provider was set and is not there')
+    if (!found) throw new Error('the provider is missing after it was changed')
     return toProvider(found, providers.healthOf(name))
   }
   const switching = (operation: typeof shapes.enableProvider, isEnabled: boolean) =>

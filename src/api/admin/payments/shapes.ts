@@ -343,7 +343,7 @@ export const setProvider = providerOperation('setProvider', 'POST /payment-provi
       .max(20)
       .optional()
       .openapi({
-        description: 'Methods that customers can use. Default: all, or those set before.',
+        description: 'Methods that customers can use. Default: the methods set before, or all.',
         example: ['card'],
       }),
     min_rub: byName(amount('Smallest payment.'), 'Smallest payment, by method.', { card: 50 }),

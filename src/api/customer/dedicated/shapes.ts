@@ -148,12 +148,10 @@ export const proxy = named('Proxy', {
     'interrupted',
   ]),
   comment: text('Your comment on the proxy.', 'shop 7'),
-  whitelist: z
-    .array(text('IP address.', '198.51.100.4'))
-    .openapi({
-      description: 'Client addresses that can connect to `whitelist_port` without a password.',
-      example: ['198.51.100.4'],
-    }),
+  whitelist: z.array(text('IP address.', '198.51.100.4')).openapi({
+    description: 'Client addresses that can connect to `whitelist_port` without a password.',
+    example: ['198.51.100.4'],
+  }),
   whitelist_port: whole('Port for whitelisted addresses; null if the whitelist is empty.', 20_417).nullable(),
   traffic: part('Traffic relayed for you so far; updated every few seconds.', {
     rx_bytes: whole('Bytes received by you through the proxy.', 1_048_576),

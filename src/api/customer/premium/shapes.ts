@@ -202,13 +202,10 @@ export const moveTraffic = operation('moveTraffic', 'POST /premium/traffic/move'
   body: z.object({
     pool_type: poolType(),
     gb: bodyGigabytes().optional(),
-    all: z
-      .boolean()
-      .optional()
-      .openapi({
-        default: false,
-        description: 'Move all traffic that is not leased to gateways; an alternative to `gb`.',
-      }),
+    all: z.boolean().optional().openapi({
+      default: false,
+      description: 'Move all traffic that is not leased to gateways; an alternative to `gb`.',
+    }),
     from_subuser_id: subuserId('Sub-user to take traffic from. Default: your default sub-user.'),
     to_subuser_id: subuserId('Sub-user to give traffic to. Default: your default sub-user.', exampleMade),
   }),
