@@ -18,7 +18,7 @@ const freshKey = () =>
   [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('')
 
 export function tryPanel(operation, success) {
-  const curl = el('pre', { class: 'code curl', tabindex: '0', 'aria-label': say('The same as a curl command') })
+  const curl = el('pre', { class: 'code curl', tabindex: '0', 'aria-label': say('The request as a curl command') })
   const outcome = { line: el('p', { class: 'result', role: 'status' }), rest: el('div') }
   const inputs = [
     ...operation.parameters.map((parameter) => parameterInput(operation, parameter)),
@@ -68,14 +68,14 @@ const isKey = (parameter) => parameter.in === 'header' && parameter.name.toLower
 
 /** The word about the token is shown by the style as long as there is none. */
 const notes = (operation) => [
-  operation.needsToken && el('span', { class: 'token-wanted' }, say('Put your token at the top first. ')),
-  operation.mayCharge && say('A real request: it may charge your balance.'),
+  operation.needsToken && el('span', { class: 'token-wanted' }, say('Enter your token at the top of the page first. ')),
+  operation.mayCharge && say('This sends a real request, which may charge your balance.'),
   operation.isDestructive &&
-    say('It takes something away for good: fill in what it is for. You are asked before it is sent.'),
+    say('This operation cannot be undone. Enter the ids to apply it to; you confirm before it is sent.'),
 ]
 
 const warningOf = (operation) =>
-  say('{} takes something away for good. Send it?', `${operation.method.toUpperCase()} ${operation.path}`)
+  say('{} cannot be undone. Send it?', `${operation.method.toUpperCase()} ${operation.path}`)
 
 /** A required parameter starts with its example. An optional one only hints at it. */
 function parameterInput(operation, parameter) {
@@ -232,8 +232,11 @@ function prettyOf(text) {
 function troubleOf(error) {
   return error.name === 'TimeoutError'
     ? say(
-        'No answer within {} seconds. It may still have had its effect: send it again with the same key.',
+        'No answer within {} seconds. The request may have been processed: send it again with the same key.',
         answerWithinMs / 1000,
       )
-    : say('It could not be sent: {}. Check the connection, and the token for stray characters.', error.message)
+    : say(
+        'The request could not be sent: {}. Check the connection, and the token for invalid characters.',
+        error.message,
+      )
 }

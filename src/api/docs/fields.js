@@ -20,7 +20,7 @@ export function fieldList(of, isRequest, outer = []) {
   )
   const further = schema.additionalProperties
   if (further && Object.keys(further).length > 0) {
-    fields.push(fieldItem(say('any further name'), further, { isRequired: !isRequest, isRequest, path }))
+    fields.push(fieldItem(say('any other name'), further, { isRequired: !isRequest, isRequest, path }))
   }
   return fields.length > 0 ? el('ul', { class: 'fields' }, fields) : undefined
 }
@@ -44,7 +44,9 @@ export function fieldItem(name, of, { isRequired, isRequest, path, where, said }
     !isRequest && !isRequired && el('span', { class: 'type' }, say('may be absent')),
   ])
   const isAsAbove = isRepeated(schema, path) || isRepeated(plain(schema.items), path)
-  const below = isAsAbove ? el('p', { class: 'facts' }, say('Nested as above.')) : fieldList(schema, isRequest, path)
+  const below = isAsAbove
+    ? el('p', { class: 'facts' }, say('Same fields as above.'))
+    : fieldList(schema, isRequest, path)
   return el('li', {}, head, paragraph(said ?? schema.description), factsOf(schema), below)
 }
 

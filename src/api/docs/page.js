@@ -120,9 +120,14 @@ function introduction(description, operations) {
     ]),
   ])
   const given = givenExample(operations[0].responses['401'].content[json])
-  const example = codeBlock(JSON.stringify(given, null, 2), say('An example of a refusal'))
-  const shape = el('details', { class: 'refusals' }, el('summary', {}, say('Its fields')), fieldList(refusal, false))
-  const panel = el('div', { class: 'panel' }, el('h3', {}, say('Every refusal has this shape')), example, shape)
+  const example = codeBlock(JSON.stringify(given, null, 2), say('Example of a refusal'))
+  const shape = el(
+    'details',
+    { class: 'refusals' },
+    el('summary', {}, say('Fields of a refusal')),
+    fieldList(refusal, false),
+  )
+  const panel = el('div', { class: 'panel' }, el('h3', {}, say('Format of refusals')), example, shape)
   return el('section', { class: 'operation' }, words, panel)
 }
 
@@ -205,7 +210,13 @@ function showTrouble(error) {
   again.addEventListener('click', () => void load())
   const why = el('p', {}, say('The description at {} could not be loaded: {}.', source, error.message))
   main.replaceChildren(
-    el('section', { class: 'loading', role: 'alert' }, el('h1', {}, say('Nothing to show yet')), why, again),
+    el(
+      'section',
+      { class: 'loading', role: 'alert' },
+      el('h1', {}, say('The API description is not available')),
+      why,
+      again,
+    ),
   )
 }
 
