@@ -36,7 +36,7 @@ describe.each([...engines])('payments on %s', (engine) => {
     expect(begun).toMatchObject({ status: 'pending', amount_rub: 500.5, to_pay_rub: 500.5, pay_url: begun.qr })
     const page = await fetch(begun.pay_url)
     const inRussian = await fetch(begun.pay_url, { headers: { 'Accept-Language': 'ru-RU,ru;q=0.9,en;q=0.8' } })
-    expect(await inRussian.text()).toContain('Это песочница: никто ничего не платит.')
+    expect(await inRussian.text()).toContain('Это песочница: реальные деньги не списываются.')
     expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('500.50 RUB')])
     expect(await balanceOf(token)).toBe(0)
     expect((await pressPay(begun.pay_url)).status).toBe(200)
@@ -133,7 +133,7 @@ describe.each([...engines])('payments on %s', (engine) => {
     shop.clock.advance(61 * minuteMs)
     while ((await shop.services.paymentWatch.lookAgain(100)).polled === 100);
     expect((await shop.get(`/payments/${begun.payment_id}`, { token })).data.status).toBe('expired')
-    expect(await (await fetch(begun.pay_url)).text()).toContain('This is over.')
+    expect(await (await fetch(begun.pay_url)).text()).toContain('This payment has expired or was cancelled.')
     const { data: listedEvents } = await shop.get('/events?type=payment.expired', { token })
     expect(listedEvents.events).toMatchObject([{ data: { payment_id: begun.payment_id } }])
     expect(await balanceOf(token)).toBe(0)

@@ -10,28 +10,29 @@ const operation = operationsOf({ tag: 'Referrals' })
 const exampleCode = '7KQ2M9XV'
 
 const referral = named('Referral', {
-  terms: part('What bringing a customer is worth; null while nothing is given for it.', {
-    percent: z.number().openapi({ description: 'Which part of each of these top-ups you get.', example: 5 }),
-    top_ups: whole('Of how many first top-ups of each customer.', 3),
+  terms: part('Terms of the referral reward; null while no reward is paid.', {
+    percent: z.number().openapi({ description: 'Reward in percent of a top-up.', example: 5 }),
+    top_ups: whole('Number of first top-ups of each referred customer that earn a reward.', 3),
   }).nullable(),
-  code: text('Your code; null before you asked for one.', exampleCode).nullable(),
+  code: text('Your referral code; null until you create one.', exampleCode).nullable(),
   link: text(
-    'Your code as a link by which newcomers sign up; null before you asked for one, and where customers do not ' +
-      'sign up by themselves: then tell the seller your code.',
+    'Sign-up link with your code; null until you create a code, and in shops where customers cannot register ' +
+      'themselves: there, new customers give your code to the seller.',
     `https://shop.example.net/?ref=${exampleCode}`,
   ).nullable(),
-  brought: whole('How many customers you have brought.', 2),
-  earned_rub: roubles('What their top-ups have brought you, less what went back.', 75),
+  brought: whole('Number of customers you have referred.', 2),
+  earned_rub: roubles('Rewards earned from their top-ups, minus rewards of returned payments.', 75),
 })
 
 const getReferral = operation('getReferral', 'GET /referral', {
-  summary: 'Your referral link, what it is worth and what it has brought',
+  summary: 'Read your referral link, its terms and earnings',
   answer: referral,
 })
 
 const makeReferralCode = operation('makeReferralCode', 'POST /referral', {
-  summary: 'Get a referral link of your own; asked for again, it is the same one',
-  description: 'You get one while nothing is given for it, too: `terms` says what it is worth.',
+  summary: 'Create your referral code and link',
+  description:
+    'A repeated request returns the same code. You can create a code even while no reward is paid; see `terms`.',
   answer: referral,
 })
 

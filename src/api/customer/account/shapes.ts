@@ -29,42 +29,45 @@ export const getBalance = operation('getBalance', 'GET /balance', {
   summary: 'Read the balance',
   answer: z.object({
     balance_rub: roubles(
-      'What can be spent now; below zero it is a debt, which a payment that was taken back leaves.',
+      'Balance available for purchases. A negative balance is a debt, left by a returned payment.',
       98_200,
     ),
     api_spent_rub: roubles(
-      'All that was charged through API tokens, renewals that they have set included, less what was refunded of it.',
+      'Total charged through API tokens, including automatic renewals that they switched on, minus refunds.',
       1800,
     ),
   }),
 })
 
 export const exportAccount = operation('exportAccount', 'GET /export', {
-  summary: 'Everything that is kept about you, a page at a time, for your own records',
-  description: 'Only in a session: a token is for programs, which need not know who you are.',
+  summary: 'Export all data stored about you, in pages',
+  description: 'Only in a signed-in session. API tokens cannot export personal data.',
   access: 'session',
   // An operator's view of the customer's pages has the scope "read" alone: exporting is the customer's own.
   scope: 'trade',
   query: z.object(exportQuery),
-  answer: page({ items: list('One page, table after table. No password is in it.', exportedRow()) }),
+  answer: page({ items: list('One page of rows, table by table. Passwords are not included.', exportedRow()) }),
 })
 
 const transaction = named('Transaction', {
-  id: whole("The movement's number in this customer's account, from 1 without gaps.", 1),
-  kind: choice('Money that came in, that was taken, or that was given back.', ['credit', 'charge', 'refund', 'debit']),
-  amount_rub: roubles('How much; negative when money was taken.', 100_000),
-  balance_after_rub: roubles('The balance after it.', 100_000),
-  order_id: text('The order that it paid for or gave back; null without one.', exampleOrder).nullable(),
-  refund_of: whole('The number of the charge that this gives back; null otherwise.').nullable(),
-  payment_id: text('The payment that it stands for; null without one.', examplePayment).nullable(),
-  note: text('What it was for, in words.', 'sandbox money'),
-  created_at: moment('When it happened.'),
+  id: whole('Number of the transaction in your account, from 1 without gaps.', 1),
+  kind: choice(
+    '`credit`: money added; `charge`: payment for an order; `refund`: return of a charge; `debit`: money withdrawn.',
+    ['credit', 'charge', 'refund', 'debit'],
+  ),
+  amount_rub: roubles('Amount; negative for charges and debits.', 100_000),
+  balance_after_rub: roubles('Balance after the transaction.', 100_000),
+  order_id: text('Order that was paid or refunded; null if none.', exampleOrder).nullable(),
+  refund_of: whole('Id of the refunded charge; null otherwise.').nullable(),
+  payment_id: text('Payment that caused the transaction; null if none.', examplePayment).nullable(),
+  note: text('Description of the transaction.', 'sandbox money'),
+  created_at: moment('When the transaction was made.'),
 })
 
 export const listTransactions = operation('listTransactions', 'GET /transactions', {
-  summary: 'List every movement of money, newest first',
+  summary: 'List transactions, newest first',
   query: z.object(pageQuery),
-  answer: page({ transactions: list('One page of movements.', transaction) }),
+  answer: page({ transactions: list('One page of transactions.', transaction) }),
   example: { transactions: [{ ...exampleOf(transaction), order_id: null, payment_id: null }] },
 })
 
@@ -88,11 +91,11 @@ export const toTransaction = (of: Posting) => ({
 
 const order = named('Order', {
   order_id: orderId(),
-  product: text('What was sold: `dedicated`, `premium` or `vpn`.', 'dedicated'),
-  action: text('What was done with it, such as `buy`, `prolong` or `renew`.', 'buy'),
-  price_rub: roubles('What it cost.', 1658.7),
-  request: facts('What was asked for, as it was understood.', { country_code: 'DE', period: 30, count: 10, ipv: 4 }),
-  calculation: facts('How the price came about.', {
+  product: text('Product: `dedicated`, `premium` or `vpn`.', 'dedicated'),
+  action: text('Action, such as `buy`, `prolong` or `renew`.', 'buy'),
+  price_rub: roubles('Price charged.', 1658.7),
+  request: facts('Fields of the request after parsing.', { country_code: 'DE', period: 30, count: 10, ipv: 4 }),
+  calculation: facts('Calculation of the price.', {
     catalogue: 1,
     country: 'DE',
     ipv: 4,
@@ -102,7 +105,7 @@ const order = named('Order', {
     discount_percent: 7.85,
     expires_at: exampleAt + 30 * 86_400_000,
   }),
-  created_at: moment('When it was placed.'),
+  created_at: moment('When the order was placed.'),
 })
 
 export const listOrders = orderOperation('listOrders', 'GET /orders', {

@@ -7,11 +7,11 @@ import { page, pageQuery } from '../../pages.ts'
 const operation = operationsOf({ tag: 'Events' })
 
 const event = named('Event', {
-  id: whole('Its number among your events, from 1 without gaps.', 1),
-  type: choice('What happened, and to what; `/docs/events` tells of each.', eventTypes, 'proxy.replaced'),
-  timestamp: moment('When it happened.'),
-  order_id: text('The order that the thing was bought with; null without one.', exampleOrder).nullable(),
-  data: facts('What there is to know, by type.', {
+  id: whole('Number of the event among your events, from 1 without gaps.', 1),
+  type: choice('Type of the event; `/docs/events` describes each type.', eventTypes, 'proxy.replaced'),
+  timestamp: moment('When the event happened.'),
+  order_id: text('Order with which the product was bought; null if none.', exampleOrder).nullable(),
+  data: facts('Details; the fields depend on `type`.', {
     proxy_id: 1201,
     by: 'operator',
     from_ip: '203.0.113.7',
@@ -21,18 +21,19 @@ const event = named('Event', {
 })
 
 export const listEvents = operation('listEvents', 'GET /events', {
-  summary: 'List what happened to your things, oldest first',
+  summary: 'List events, oldest first',
   description:
-    'Each event was written in the same moment as what it tells of, and is kept for 30 days. To follow them, ask ' +
-    'again with `after` set to the `id` of the last one that you have seen: none is told twice and none is missed. ' +
-    '`/docs/events` lists the types and what each carries.',
+    'An event is stored in the same transaction as the change it reports, and is deleted after 30 days. To poll for ' +
+    'new events, set `after` to the `id` of the last event you received: you get every later event exactly once. ' +
+    '`/docs/events` lists the types and their fields.',
   query: z.object({
     ...pageQuery,
     after: queryInteger({
       min: 1,
       max: Number.MAX_SAFE_INTEGER,
       example: 41,
-      description: 'Only events past this number, the `id` of the last one that you have seen. A `cursor` goes before.',
+      description:
+        'Only events with a greater `id`; use the `id` of the last event you received. Ignored if `cursor` is given.',
     }).optional(),
     type: choice('Only events of this type.', eventTypes).optional(),
   }),

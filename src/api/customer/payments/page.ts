@@ -9,18 +9,27 @@ import { type AnswerLanguage, languageOf } from '../../language.ts'
 
 const texts = {
   currency: { en: 'RUB', ru: '₽' },
-  nothing: { en: 'Nothing to pay here', ru: 'Здесь нечего оплачивать' },
-  nothingAbout: { en: 'There is no such payment at this link.', ru: 'По этой ссылке такого платежа нет.' },
-  notHere: { en: 'Not paid here', ru: 'Здесь это не оплачивается' },
-  notHereAbout: { en: 'This is not paid with a button.', ru: 'Это не оплачивается кнопкой.' },
-  paid: { en: 'This is paid.', ru: 'Оплачено.' },
-  refunded: { en: 'This was paid and has gone back.', ru: 'Было оплачено и возвращено.' },
-  over: { en: 'This is over.', ru: 'Время вышло.' },
-  until: { en: 'Until', ru: 'До' },
-  sandbox: { en: 'A sandbox: no money is paid.', ru: 'Это песочница: никто ничего не платит.' },
+  nothing: { en: 'Payment not found', ru: 'Платёж не найден' },
+  nothingAbout: {
+    en: 'Check the link, or create a new payment in the shop.',
+    ru: 'Проверьте ссылку или создайте новый платёж в магазине.',
+  },
+  notHere: { en: 'This payment cannot be made here', ru: 'Этот платёж нельзя оплатить здесь' },
+  notHereAbout: {
+    en: 'No payment was made. Pay with the payment details of the seller.',
+    ru: 'Оплата не выполнена. Оплатите по реквизитам продавца.',
+  },
+  paid: { en: 'Paid.', ru: 'Оплачено.' },
+  refunded: { en: 'Paid and refunded.', ru: 'Оплачено и возвращено.' },
+  over: { en: 'This payment has expired or was cancelled.', ru: 'Срок оплаты истёк, или платёж отменён.' },
+  until: { en: 'Pay before', ru: 'Оплатить до' },
+  sandbox: { en: 'Sandbox: no real money is paid.', ru: 'Это песочница: реальные деньги не списываются.' },
   pay: { en: 'Pay', ru: 'Оплатить' },
-  purpose: { en: 'Give this as the purpose:', ru: 'Укажите назначение платежа:' },
-  later: { en: 'It is credited when the seller has the money.', ru: 'Зачислится, когда деньги будут у продавца.' },
+  purpose: { en: 'Enter this as the payment purpose:', ru: 'Укажите в назначении платежа:' },
+  later: {
+    en: 'Your balance is credited when the seller receives the money.',
+    ru: 'Баланс пополнится, когда деньги поступят продавцу.',
+  },
   back: { en: 'Back to', ru: 'Вернуться на' },
 }
 

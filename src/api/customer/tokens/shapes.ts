@@ -10,19 +10,20 @@ const operation = operationsOf({ tag: 'API tokens' })
 export const exampleToken = 'tok_01k73sf8000000000000000000'
 
 export const token = named('Token', {
-  token_id: text('Its id.', exampleToken),
-  begins: text('The first characters of its text, to tell tokens apart.', 'tp_live_0000'),
-  name: text('What it is for.', 'my program'),
-  scopes: z.array(z.string()).openapi({ description: 'What it may do.', example: ['read', 'trade'] }),
-  cap_rub: roubles('The most it may spend in all; null without a cap.', 1000).nullable(),
-  from: z
-    .array(z.string())
-    .openapi({ description: 'Addresses it may be used from; anywhere if empty.', example: ['203.0.113.0/24'] }),
-  created_at: moment('When it was made.'),
-  expires_at: moment('When it stops; null for never.').nullable(),
-  revoked_at: moment('When it was revoked; null if it was not.').nullable(),
-  used_at: moment('When it was last used, to the minute; null for never.').nullable(),
-  used_from: text('From where.').nullable(),
+  token_id: text("The token's id.", exampleToken),
+  begins: text('First characters of the token, to recognise it by.', 'tp_live_0000'),
+  name: text('Name of the token, chosen by you.', 'my program'),
+  scopes: z.array(z.string()).openapi({ description: 'Scopes of the token.', example: ['read', 'trade'] }),
+  cap_rub: roubles('Maximum total spending of the token; null means no cap.', 1000).nullable(),
+  from: z.array(z.string()).openapi({
+    description: 'Addresses from which the token can be used; empty means any.',
+    example: ['203.0.113.0/24'],
+  }),
+  created_at: moment('When the token was created.'),
+  expires_at: moment('When the token expires; null if never.').nullable(),
+  revoked_at: moment('When the token was revoked; null if it was not.').nullable(),
+  used_at: moment('When the token was last used, to the minute; null if never.').nullable(),
+  used_from: text('Client address of the last use; null if never used.').nullable(),
 })
 
 export const toToken = (of: Token): z.input<typeof token> => ({
@@ -43,7 +44,10 @@ export const listOwnTokens = operation('listTokens', 'GET /tokens', {
   summary: 'List your API tokens',
   access: 'session',
   answer: z.object({
-    tokens: list('Those that are not revoked, and the newest of the others, 200 at most; oldest first.', token),
+    tokens: list(
+      'Tokens that are not revoked, then the newest revoked ones up to 200 in total; sorted oldest first.',
+      token,
+    ),
   }),
 })
 
@@ -53,15 +57,15 @@ export const tokenBody = z.object({
     .string()
     .refine((name) => /^[^\p{Cc}\p{Cs}]{1,200}$/u.test(name), problem('printable', { from: 1, to: 200 }))
     .default('token')
-    .openapi({ description: 'What it is for.', example: 'my program', minLength: 1, maxLength: 200 }),
+    .openapi({ description: 'Name of the token.', example: 'my program', minLength: 1, maxLength: 200 }),
   scopes: z
     .array(z.enum([...allScopes] as [string, ...string[]]))
     .min(1)
     .optional()
     .openapi({
       description:
-        'What it may do; all unless said. `trade` buys and changes, `pay` begins payments, `passwords` shows ' +
-        'passwords, keys and secret links in what is read.',
+        'Scopes of the token. Default: all. `read` reads, `trade` buys and changes, `pay` creates payments, ' +
+        '`passwords` shows passwords, keys and secret links in answers.',
       example: ['read'],
     }),
   cap_rub: z
@@ -70,23 +74,29 @@ export const tokenBody = z.object({
     .max(1_000_000_000)
     .refine((value) => Number.isInteger(Math.round(value * 1e6) / 1e4), problem('two_decimals'))
     .nullish()
-    .openapi({ description: 'The most it may spend in all; without a cap unless said.', example: 1000 }),
+    .openapi({ description: 'Maximum total spending of the token in roubles. Default: no cap.', example: 1000 }),
   from: z
     .array(z.string().refine((value) => readPrefix(value) !== undefined, problem('address_or_prefix')))
     .max(100)
     .optional()
-    .openapi({ description: 'Addresses it may be used from; anywhere unless said.', example: ['203.0.113.0/24'] }),
+    .openapi({
+      description: 'Addresses or prefixes from which the token can be used. Default: any.',
+      example: ['203.0.113.0/24'],
+    }),
   expires_at: z
     .string()
     .refine((value) => readIso(value) !== undefined, problem('moment'))
     .nullish()
-    .openapi({ description: 'When it stops; never unless said.', example: '2027-01-31T12:00:00Z' }),
+    .openapi({ description: 'When the token expires, ISO 8601. Default: never.', example: '2027-01-31T12:00:00Z' }),
 })
 
-const made = named('NewToken', { ...token.shape, token: text('Its text, shown this once.', 'tp_live_…') })
+const made = named('NewToken', {
+  ...token.shape,
+  token: text('The token itself, shown only in this answer.', 'tp_live_…'),
+})
 
 export const createOwnToken = operation('createToken', 'POST /tokens/create', {
-  summary: 'Make an API token and see it, this once',
+  summary: 'Create an API token; it is shown only once',
   isIssuing: true,
   access: 'session',
   body: tokenBody,
@@ -96,9 +106,9 @@ export const createOwnToken = operation('createToken', 'POST /tokens/create', {
 
 export const revokeOwnToken = operation('revokeToken', 'POST /tokens/revoke', {
   isDestructive: true,
-  summary: 'Stop one of your API tokens, for good',
+  summary: 'Revoke an API token permanently',
   access: 'session',
-  body: z.object({ token_id: text('Which one.', exampleToken) }),
-  answer: z.object({ token_id: text('Which one.', exampleToken), revoked: flag('Whether it is revoked.') }),
+  body: z.object({ token_id: text("The token's id.", exampleToken) }),
+  answer: z.object({ token_id: text("The token's id.", exampleToken), revoked: flag('Whether the token is revoked.') }),
   codes: ['not_found'],
 })

@@ -30,8 +30,7 @@ export function vpnLinkRoute({ vpn, drawing, linksPerMinute }: Deps): PlainRoute
       const device = named === null ? undefined : readId('peer', named)
       const opened = named !== null && !device ? undefined : await vpn.openLink(params['secret'] ?? '', { device })
       const format = formatOf(query.get('format'), request.headers.get('accept') ?? '')
-      if (!opened || !format)
-        return plain('There is nothing at this link. It may have been replaced by a new one.\n', 404)
+      if (!opened || !format) return plain('This link is not valid. It may have been replaced by a new one.\n', 404)
       const { view, configuration } = opened
       if (!configuration) return plain('This subscription has no such device.\n', 404)
       return render(format, view, configuration, drawing)
@@ -73,7 +72,7 @@ function page(view: View, { device, location }: Configuration, svg: string): str
     const current = each.id === device.id ? ' aria-current="page"' : ''
     return `<li><a href="?device=${each.id}"${current}>${escapeHtml(each.name)}</a></li>`
   })
-  const key = device.ownKey ? '<p>You brought this key: put your private key into the configuration.</p>' : ''
+  const key = device.ownKey ? '<p>This device uses your own key: add your private key to the configuration.</p>' : ''
   const content = `<p>${meaningOf(view)}<br><small>Location ${escapeHtml(location)}, node ${view.node}</small></p>
 <p>In the WireGuard app choose <b>Add a tunnel</b>, then <b>Scan from QR code</b>.</p>
 <div role="img" aria-label="QR code of the configuration">${svg}</div>
@@ -85,8 +84,9 @@ ${devices.length > 1 ? `<nav aria-label="Devices"><ul>${devices.join('')}</ul></
 
 function meaningOf(view: View): string {
   const until = toIso(view.subscription.expiresAt).slice(0, 16).replace('T', ' ')
-  if (view.status === 'EXPIRED') return `Expired ${until} UTC. Renew it and this configuration works again.`
-  if (view.status === 'DISABLED') return 'Disabled. Ask the seller.'
-  if (view.limits.includes('traffic')) return 'All traffic is used up. Renew it and this configuration works again.'
+  if (view.status === 'EXPIRED') return `Expired ${until} UTC. Renew the subscription to use this configuration again.`
+  if (view.status === 'DISABLED') return 'Disabled. Contact the seller.'
+  if (view.limits.includes('traffic'))
+    return 'All traffic is used up. Renew the subscription to use this configuration again.'
   return `Valid until ${until} UTC.`
 }
