@@ -293,7 +293,7 @@ export const getUsage = operation('getPremiumUsage', 'GET /premium/usage', {
     '`subuser_id` the answer is the sum over all your sub-users. Destination hosts are deleted after a retention ' +
     'period set by the shop, and are not stored for sub-users with `keep_hosts` false.',
   query: z.object({
-    by: z.enum(groups).default('day').openapi({ description: 'What to group by.' }),
+    by: z.enum(groups).default('day').openapi({ description: 'Grouping of the items.' }),
     from: queryMoment('Start of the range, rounded down to the hour.'),
     to: queryMoment('End of the range, rounded up to the hour. Default: the end of the current hour.'),
     pool_type: poolType().optional(),
@@ -306,7 +306,7 @@ export const getUsage = operation('getPremiumUsage', 'GET /premium/usage', {
       .openapi({ type: 'string', description: 'Only this destination host.', example: 'example.com' }),
   }),
   answer: z.object({
-    by: choice('What the items are grouped by.', groups, 'day'),
+    by: choice('Grouping of the items.', groups, 'day'),
     from: moment('Start of the range.'),
     to: moment('End of the range.'),
     subuser: z

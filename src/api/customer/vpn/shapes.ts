@@ -357,11 +357,15 @@ export const buyVpn = operation('buyVpn', 'POST /vpn/buy', {
     '`node` is `offline`, the configuration does not connect, and the answer contains a warning in `warnings`.',
   body: forPeriod({
     ...newDevice,
-    auto_renew: z.boolean().optional().openapi({
-      default: false,
-      description:
-        'Whether the subscription renews automatically one day before its end. Renewals count towards the spending cap of this token.',
-    }),
+    auto_renew: z
+      .boolean()
+      .optional()
+      .openapi({
+        default: false,
+        description:
+          'Whether the subscription renews automatically one day before its end. Renewals count towards the spending ' +
+          'cap of this token.',
+      }),
   }),
   ...sold,
   refusals: { not_found: notSold, unavailable: noLiveNode },
