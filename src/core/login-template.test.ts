@@ -40,10 +40,10 @@ describe('the login template of a supplier', () => {
   test.each([
     ['', 'must be 1 to 400'],
     ['a:b{city}', 'without a colon'],
-    ['a{town}', 'has no {town}'],
+    ['a{town}', 'has an unknown placeholder {town}'],
     ['a[b{city}', 'not closed'],
     ['a[b[c{city}]]', 'not closed'],
-    ['a[b]c', 'no customer asks for'],
+    ['a[b]c', 'without a placeholder that a customer can choose'],
     [`${'x'.repeat(400)}{city}`, 'must be 1 to 400'],
   ])('problemOfLoginTemplate refuses %p with "%s"', (text, problem) => {
     const found = problemOfLoginTemplate(text)

@@ -343,7 +343,7 @@ describe('forged, altered and replayed payment notifications', () => {
     if (!first) throw new Error('there is none')
     await paymentOperator.resolve(first.id, { customer: undefined, note: 'looked at' })
     const again = await failureOf(paymentOperator.resolve(first.id, { customer, note: 'again' }))
-    expect(again.message).toContain('dealt with')
+    expect(again.message).toContain('already resolved')
     const owed = noted.find((each) => each.reason === 'amount')
     if (!owed) throw new Error('there is none')
     await paymentOperator.resolve(owed.id, { customer, note: 'paid too little' })

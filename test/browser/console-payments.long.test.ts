@@ -164,7 +164,7 @@ describe.each([...enginesOf('postgres')])('payments in the console, on %s', (eng
     await page.getByLabel('Promo code (optional)').fill('spring')
     await page.getByText('The code adds ₽100.00: the balance grows by ₽1,100.00.').waitFor()
     await page.getByLabel('Amount').fill('300')
-    await page.getByText('code: adds to larger top-ups only, from 500.00 RUB on').waitFor()
+    await page.getByText('code: applies to top-ups of at least 500.00 RUB').waitFor()
     await page.getByLabel('Amount').fill('700')
     await page.getByText('The code adds ₽70.00: the balance grows by ₽770.00.').waitFor()
     expect(await findBarriers(page)).toEqual([])
@@ -205,7 +205,7 @@ describe.each([...enginesOf('postgres')])('payments in the console, on %s', (eng
       const refunding = await refundPayment(token)
       if (provider === 'crypto_pay') {
         operator?.allow(/status of 409/)
-        await refunding.getByText('crypto_pay gives no money back by itself').waitFor()
+        await refunding.getByText('crypto_pay has no refunds by API').waitFor()
         expect(await balanceOf(token)).toBe(1000 - spent)
         return
       }

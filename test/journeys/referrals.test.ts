@@ -159,7 +159,7 @@ describe.each([...enginesOf('sqlite')])('referral codes on %s', (engine) => {
     expect(await refused('amount_rub=50&method=sandbox&code=SPRING')).toEqual([
       400,
       'code',
-      'adds to larger top-ups only, from 100.00 RUB on',
+      'applies to top-ups of at least 100.00 RUB',
     ])
     expect(await refused('amount_rub=500&method=sandbox&code=NONE')).toEqual([
       400,

@@ -204,7 +204,7 @@ describe.each([...enginesOf('postgres')])('sessions, passwords and tokens of cus
     for (let count = 0; count < 30; count += 1) expect((await tries(password)).status).toBe(200)
     // Right passwords: 30 and then one per minute; the newest 20 sessions stay open.
     const refused = await tries(password)
-    expect([refused.status, refused.error.message]).toEqual([429, expect.stringContaining('signed in too often')])
+    expect([refused.status, refused.error.message]).toEqual([429, expect.stringContaining('Too many sign-ins')])
     expect(Number(refused.headers.get('retry-after'))).toBeWithin(1, 61)
     expect(await service.services.signIn.list({ kind: 'customer', id: customer })).toHaveLength(20)
     expect((await page.get('/api/v1/balance')).status).toBe(200)

@@ -59,7 +59,9 @@ describe('a shop with a certificate from files', () => {
     const bought = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
     const body = ['-H', 'Content-Type: application/json', '-d', JSON.stringify(bought)]
     // No gateway serves the address; the test checks that a body and its answer pass.
-    expect((await request('/api/v1/dedicated/buy', ...bearer, ...body)).out).toContain('No gateway that has them')
+    expect((await request('/api/v1/dedicated/buy', ...bearer, ...body)).out).toContain(
+      'No gateway that serves these addresses',
+    )
   })
 
   test('SIGHUP serves a new certificate without a failed request or a closed connection', async () => {

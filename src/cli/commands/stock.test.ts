@@ -174,7 +174,7 @@ describe('turnpike stock', () => {
       shop.clock.advance(1000)
       return (await shop.services.stock.available({ country: 'US' as never, ipv: 6 })) > 0
     }
-    expect(await problemOf('retire', '2001:db8:a::/48')).toContain('Nothing of')
+    expect(await problemOf('retire', '2001:db8:a::/48')).toContain('No address of')
     expect(await onSale()).toBeTrue()
     const preview = await type('retire', '2001:db8:9::/48', '--dry-run')
     expect(preview).toMatchObject({ blocks: ['2001:db8:9::/48'], customers: 0, unused_rub: 0 })

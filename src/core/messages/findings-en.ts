@@ -82,12 +82,12 @@ const places = {
   checkpoint_kept: (of: { number: number | null; hash: string }) =>
     of.number === null ? `checkpoint ${of.hash}` : `checkpoint ${of.number}, ${of.hash}`,
   constraint: (of: { table: string; name: string }) => `${of.table}: ${of.name}`,
-  counter: (of: { name: 'place' | 'proxy' }) => `counter ${of.name}`,
+  counter: (of: { name: 'place' | 'proxy' }) => `counter of ${of.name === 'place' ? 'slots' : 'proxies'}`,
   device: (of: { id: string }) => `device ${of.id}`,
   event: (of: { seq: number; customer: string }) => `event ${of.seq} of ${of.customer}`,
   exit: (of: { id: string }) => `exit ${of.id}`,
   file: 'database file',
-  lease: (of: { place: number }) => `lease of place ${of.place}`,
+  lease: (of: { place: number }) => `lease of slot ${of.place}`,
   login: (of: { owner: string }) => `login of ${of.owner}`,
   movement: (of: { seq: number; pool: string; subuser: string }) =>
     `movement ${of.seq} of ${of.pool} traffic of ${of.subuser}`,
@@ -99,7 +99,7 @@ const places = {
   part: (of: { name: string }) => `part ${of.name}`,
   payment: (of: { id: string }) => `payment ${of.id}`,
   peer_value: (of: { what: string; value: string }) => `${of.what} ${of.value}`,
-  place: (of: { id: number }) => `place ${of.id}`,
+  place: (of: { id: number }) => `slot ${of.id}`,
   port: (of: { port: number }) => `port ${of.port}`,
   posting: (of: { seq: number; customer: string }) => `posting ${of.seq} of ${of.customer}`,
   provider: (of: { name: string }) => `provider ${of.name}`,
@@ -276,24 +276,24 @@ const problems = {
     of.shared
       ? `its customer has another proxy with the address ${of.address}`
       : `another proxy has the address ${of.address}`,
-  place_held_twice: (of: { place: number }) => `another proxy has the place ${of.place}`,
+  place_held_twice: (of: { place: number }) => `another proxy has the slot ${of.place}`,
   outage_base: (of: { stored: string | null }) =>
     `an outage prolonged the end ${of.stored ?? 'of nothing'}, which the proxy did not have`,
   outage_open: (of: { stored: string | null; open: number }) =>
     of.stored === null
       ? `${of.open} outages are open, and the proxy is not interrupted`
-      : `it is interrupted since ${of.stored}, and its ${of.open} open outages do not say so`,
+      : `it is interrupted since ${of.stored}, and its ${of.open} open outages do not match`,
   outage_early: (of: { begun: string }) => `an outage began before the proxy, which begins at ${of.begun}`,
 
   range_prefix: (of: { prefix: string }) => `the prefix ${of.prefix} cannot be read`,
   trial_wrong: (of: { node: string }) =>
     `node ${of.node} reports on it and may not, or reports addresses outside of it`,
   trial_proof: (of: { node: string; from: string | null }) =>
-    `the proof of node ${of.node}, a call from ${of.from ?? 'nowhere'}, is outside of the range or has no time`,
+    `the proof of node ${of.node}, a call from ${of.from ?? 'no address'}, is outside the range or has no time`,
   serving_node_wrong: (of: { node: string | null }) =>
     of.node === null ? 'no node serves it, and one could' : `node ${of.node} serves it and has not reported it`,
   carrier_known: (of: { node: string }) =>
-    `the node that its customer knows, ${of.node}, is no gateway, or the place is not leased`,
+    `the node that its customer knows, ${of.node}, is no gateway, or the slot is not leased`,
   carrier_without_range: (of: { node: string }) => `node ${of.node} serves it, and it is in no range`,
   place_range: (of: { range: number }) => `its address is not in its range, ${of.range}`,
   place_state: (of: { state: string }) =>
@@ -346,7 +346,7 @@ const problems = {
   traffic_delivered: (of: { pool: string; bytes: string }) =>
     `${of.bytes} bytes of ${of.pool} were delivered, and its calculation has another pool or amount`,
   price_list_missing: 'its price list does not exist',
-  traffic_priced: 'it was priced for another pool or amount than its input asks for',
+  traffic_priced: 'it was priced for another pool or amount than its input names',
   traffic_subuser: (of: { stored: string }) => `it was delivered to ${of.stored}, its input names another sub-user`,
   lots_expiry: (of: { expected: string | null }) =>
     of.expected === null
@@ -374,7 +374,7 @@ const problems = {
   term_action: (of: { term: number; stored: string; expected: string }) =>
     `term ${of.term} was paid by the action ${of.stored}, expected ${of.expected}`,
   term_months: (of: { term: number; months: number }) =>
-    `term ${of.term} lasts ${of.months} months, the input of its order asks for another period`,
+    `term ${of.term} lasts ${of.months} months, the input of its order names another period`,
   term_calculation: (of: { term: number; order: string }) =>
     `order ${of.order} was priced for another subscription or period than term ${of.term}`,
   term_product: (of: { term: number; stored: string }) => `term ${of.term} was paid by an order for ${of.stored}`,
@@ -405,7 +405,7 @@ const problems = {
   link_sealed: 'its link cannot be decrypted',
   link_digest: 'its link does not match the digest by which it is found',
   carried_bytes: (of: { stored: string; expected: string; by: 'devices' | 'nodes' }) =>
-    `it has carried ${of.stored} bytes, its ${of.by} report ${of.expected}`,
+    `its transferred bytes are ${of.stored}, its ${of.by} report ${of.expected}`,
   peers_share: (of: { count: number }) => `${of.count} devices have it at the same time`,
   peer_address: 'its address is not assigned to it',
   peer_ipv6: (of: { stored: string }) => `its IPv6 address ${of.stored} does not end with its IPv4 address`,

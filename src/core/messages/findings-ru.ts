@@ -114,12 +114,12 @@ const places: Translation<typeof findingsEn.places> = {
   checkpoint_kept: (of) =>
     of.number === null ? `контрольная точка ${of.hash}` : `контрольная точка ${of.number}, ${of.hash}`,
   constraint: (of) => `${of.table}: ${of.name}`,
-  counter: (of) => (of.name === 'place' ? 'счётчик мест' : 'счётчик прокси'),
+  counter: (of) => (of.name === 'place' ? 'счётчик слотов' : 'счётчик прокси'),
   device: (of) => `устройство ${of.id}`,
   event: (of) => `событие ${of.seq} у ${of.customer}`,
   exit: (of) => `выход ${of.id}`,
   file: 'файл базы',
-  lease: (of) => `аренда места ${of.place}`,
+  lease: (of) => `аренда слота ${of.place}`,
   login: (of) => `логин ${of.owner}`,
   movement: (of) => `движение ${of.seq} трафика ${of.pool} у ${of.subuser}`,
   named: (of) => of.name,
@@ -129,7 +129,7 @@ const places: Translation<typeof findingsEn.places> = {
   part: (of) => `часть ${of.name}`,
   payment: (of) => `платёж ${of.id}`,
   peer_value: (of) => `${of.what === 'public key' ? 'открытый ключ' : of.what.replace(' address', '')} ${of.value}`,
-  place: (of) => `место ${of.id}`,
+  place: (of) => `слот ${of.id}`,
   port: (of) => `порт ${of.port}`,
   posting: (of) => `проводка ${of.seq} у ${of.customer}`,
   provider: (of) => `провайдер ${of.name}`,
@@ -276,7 +276,7 @@ const problems: Translation<typeof findingsEn.problems> = {
     of.shared
       ? `у его покупателя есть ещё прокси с адресом ${of.address}`
       : `адрес ${of.address} есть у другого прокси`,
-  place_held_twice: (of) => `место ${of.place} есть у другого прокси`,
+  place_held_twice: (of) => `слот ${of.place} есть у другого прокси`,
   outage_base: (of) => `перерыв продлил срок ${of.stored ?? '(не записан)'}, которого у прокси не было`,
   outage_open: (of) =>
     of.stored === null
@@ -292,12 +292,12 @@ const problems: Translation<typeof findingsEn.problems> = {
     of.node === null
       ? 'его не обслуживает ни один узел, хотя может'
       : `его обслуживает узел ${of.node}, не сообщавший о нём`,
-  carrier_known: (of) => `узел ${of.node}, который знает покупатель, не шлюз, или место не занято`,
+  carrier_known: (of) => `узел ${of.node}, который знает покупатель, не шлюз, или слот не занят`,
   carrier_without_range: (of) => `его обслуживает узел ${of.node}, а он ни в одном диапазоне`,
   place_range: (of) => `адрес не в своём диапазоне ${of.range}`,
   place_state: (of) =>
-    of.state === 'leased' ? 'занято, а открытой аренды нет' : `состояние ${of.state}, а аренда открыта`,
-  place_overlap: 'две его аренды пересекаются, или такого места нет',
+    of.state === 'leased' ? 'занят, а открытой аренды нет' : `состояние ${of.state}, а аренда открыта`,
+  place_overlap: 'две его аренды пересекаются, или такого слота нет',
   place_free_from: 'free_from не равно концу последней аренды',
   address_two_kinds: 'он в наличии как два вида',
   address_is_exit: 'он и в наличии, и выход премиум-пула',
@@ -313,7 +313,7 @@ const problems: Translation<typeof findingsEn.problems> = {
   moved_uneven: (of) => `пришло на ${of.bytes} байт больше, чем ушло`,
   lease_totals: (of) => `у узлов ${of.stored}; по счёту ${of.expected}`,
   lease_bytes_lost: (of) => `счёт выделил ${of.bytes} байт, а ни у одного узла их нет`,
-  lease_count: 'сосчитано не то, что сообщил узел, или учтено больше, чем ему верят',
+  lease_count: 'счёт не совпадает с отчётом узла, или учтено больше, чем принято',
   budget_node: 'её узел ещё ничего не сообщал',
   budget_missing: (of) =>
     of.of === 'counts' ? 'узел сообщал о байтах, а предела у него нет' : 'узел расходовал аренды, а предела на них нет',
@@ -326,7 +326,7 @@ const problems: Translation<typeof findingsEn.problems> = {
   order_named: (of) => `его называют строки ${of.table}, а такого заказа трафика нет`,
   traffic_action: (of) => `действие ${of.action}, должно быть buy, move или delete`,
   traffic_input: (of) => `запрос не подходит к действию ${of.action}`,
-  traffic_moved: (of) => `сказано, что перенесено ${of.stored} байт, а по движениям ${of.moved}`,
+  traffic_moved: (of) => `записано, что перенесено ${of.stored} байт, а по движениям ${of.moved}`,
   traffic_undelivered: 'оплачен, а байты не выданы',
   traffic_delivered_twice: (of) => `выдан раз: ${of.count}`,
   traffic_delivered: (of) => `выдано ${of.bytes} байт в пуле ${of.pool}, а в расчёте другой пул или другое количество`,
@@ -374,7 +374,7 @@ const problems: Translation<typeof findingsEn.problems> = {
   link_sealed: 'её ссылка не открывается',
   link_digest: 'её ссылка не сходится с отпечатком, по которому её находят',
   carried_bytes: (of) =>
-    `пронесено ${of.stored} байт, а по ${of.by === 'devices' ? 'устройствам' : 'сообщениям узлов'} ${of.expected}`,
+    `передано ${of.stored} байт, а по ${of.by === 'devices' ? 'устройствам' : 'сообщениям узлов'} ${of.expected}`,
   peers_share: (of) => `сразу у устройств: ${of.count}`,
   peer_address: 'его адрес выдан не ему',
   peer_ipv6: (of) => `адрес IPv6 ${of.stored} не кончается его адресом IPv4`,

@@ -80,7 +80,7 @@ export const problemsEn = {
   name_not_allowed: 'has a name that is not allowed',
   unknown_fields: (of: { names: readonly string[] }) => `has unknown fields: ${listed(of.names)}`,
   unknown_field: 'is not known',
-  duplicates: 'must not name anything twice',
+  duplicates: 'must not contain duplicates',
   invalid: 'is not valid',
 
   // Numbers.
@@ -133,7 +133,7 @@ export const problemsEn = {
   second_factor_code: 'is not the code that the second factor shows now, or was used already',
   wireguard_key: 'must be a WireGuard public key, as "wg pubkey" prints it',
   cursor: 'must be a next_cursor that this list has answered with',
-  node_cursor: 'was not given to this node; begin again without one',
+  node_cursor: 'was not issued to this node; start again without a cursor',
 
   // Places and times.
   country_code: 'must be a country code of two letters (ISO 3166-1), like DE',
@@ -159,7 +159,7 @@ export const problemsEn = {
   address_reserved: 'must be a public address; this one is reserved',
   address_unspecified: 'must not be the unspecified address',
   host: 'must be a host name or an address',
-  host_and_port: 'must be a host and maybe a port',
+  host_and_port: 'must be a host, optionally with a port',
   web_address: 'must be an http or https address without a user name',
   proxy_url: 'must be http://host:port or socks5://host:port, with credentials apart',
   asn: 'must be the number of a network, like 3320',
@@ -167,34 +167,35 @@ export const problemsEn = {
   // Templates of lines and of logins.
   template_or: (of: { allowed: Values }) => `must be a template, or one of ${listed(of.allowed)}`,
   placeholder_unknown: (of: { name: string; known: readonly string[] }) =>
-    `has no {${of.name}}; there are ${braced(of.known)}`,
+    `has an unknown placeholder {${of.name}}; allowed: ${braced(of.known)}`,
   placeholder_missing: (of: { known: readonly string[] }) => `must have at least one of ${braced(of.known)}`,
   login_template: (of: { max: number }) => `must be 1 to ${of.max} visible ASCII characters without a colon`,
   template_brackets: 'has a bracket that is not closed, or one within another',
-  template_idle_brackets: 'has brackets around something that no customer asks for',
+  template_idle_brackets: 'has brackets around a part without a placeholder that a customer can choose',
   only_with_template: 'must only be sent with a username that is a template, with {country} and the like in it',
   not_with_template: 'must be left out where the username is a template',
-  login_too_long: (of: { max: number }) => `and the other places make a login longer than ${of.max}`,
+  login_too_long: (of: { max: number }) => `and the other location fields make a login longer than ${of.max}`,
 
   // Sales.
   place_not_served: (of: { names: Values }) => `${listed(of.names)} cannot be served by this pool`,
-  places_not_served: (of: { names: Values }) => `${listed(of.names)} cannot be served together with the other places`,
+  places_not_served: (of: { names: Values }) =>
+    `${listed(of.names)} cannot be served together with the other locations`,
   pool_without_exits: 'has no exits at the moment',
   other_subuser: 'must be another sub-user than the traffic comes from',
   several_subscriptions: 'is required, because there are several subscriptions',
   payment_method: 'must be a method that GET /payments/methods lists',
-  no_payment_method: 'nothing can be paid here yet; ask the seller',
+  no_payment_method: 'this shop has no payment method yet; ask the seller',
   promo_code_unknown: 'is not a code of this shop',
-  promo_code_over: 'is over',
-  promo_code_used_up: 'was used as often as it may be',
-  promo_code_used: 'was used by you already',
-  promo_code_larger: 'adds to larger top-ups only',
-  promo_code_minimum: (of: { min_rub: number }) => `adds to larger top-ups only, from ${rub(of.min_rub)} RUB on`,
+  promo_code_over: 'has ended',
+  promo_code_used_up: 'has reached its maximum number of uses',
+  promo_code_used: 'was already used by you',
+  promo_code_larger: 'applies only to larger top-ups',
+  promo_code_minimum: (of: { min_rub: number }) => `applies to top-ups of at least ${rub(of.min_rub)} RUB`,
 
   // Settings of a payment provider.
   provider_without_secret: (of: { provider: string }) => `must be left out: ${of.provider} has no secret`,
   setting_unknown: (of: { provider: string; name: string; known: readonly string[] }) =>
-    `has "${of.name}", which ${of.provider} does not know; it knows ${listed(of.known) || 'none'}`,
+    `has an unknown setting "${of.name}"; ${of.provider} has: ${listed(of.known) || 'none'}`,
   setting_wrong: (of: { name: string; meaning: string }) => `has a wrong value for ${of.name}: ${of.meaning}`,
   setting_missing: (of: { provider: string; name: string; meaning: string }) =>
     `must have ${of.name} for ${of.provider}: ${of.meaning}`,
@@ -210,11 +211,10 @@ export const problemsEn = {
   tiers_rising: 'must rise in volume and never in price',
 
   // The body as a whole.
-  not_json: (of: { at: number; fault: JsonFault }) =>
-    `not acceptable JSON at character ${of.at}: ${jsonFaults[of.fault]}`,
+  not_json: (of: { at: number; fault: JsonFault }) => `not valid JSON at character ${of.at}: ${jsonFaults[of.fault]}`,
   not_utf8: 'is not UTF-8',
   not_gzip: 'is not whole gzip, as Content-Encoding says',
-  cut_short: 'ended before all of it had come',
+  cut_short: 'was cut off before its end',
   too_slow: (of: { seconds: number }) =>
     `did not arrive within ${count(of.seconds, { one: 'second', other: 'seconds' })}`,
   not_a_notification: 'is not a notification of this provider',
