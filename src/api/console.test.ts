@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { failureOf } from '../../test/harness/failure.ts'
 import { randomBytes } from '../adapters/random.ts'
 import { Refusal } from '../core/refusal.ts'
 import { openConsole } from './console.ts'
@@ -60,7 +61,7 @@ describe('the console', () => {
 
   test('the shop refuses a path below /console that is not a built file', async () => {
     for (const name of ['nothing.js', 'page.html', '..%2fpackage.json', 'main-1.js.br', '.env', '']) {
-      await expect(request(`/console/${name}`), name).rejects.toBeInstanceOf(Refusal)
+      expect(await failureOf(request(`/console/${name}`)), name).toBeInstanceOf(Refusal)
     }
   })
 

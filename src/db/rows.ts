@@ -64,8 +64,6 @@ export function writtenOnce(write: (count: number) => string): (count: number) =
 /** A pattern for `LIKE … ESCAPE '!'` that finds this text anywhere. */
 export const containing = (text: string): string => `%${text.replace(/[%_!]/g, '!$&')}%`
 
-export const numberOrNull = (value: bigint | null): number | null => (value === null ? null : Number(value))
-
 /** Pads a list with its last item to one of few lengths, so that the engines prepare few statements with `IN (…)`. */
 export function padded<Item>(items: readonly Item[]): readonly Item[] {
   const last = items.at(-1)

@@ -31,7 +31,8 @@ function isHollow(node: Node): boolean {
 
 /** An expectation about a promise that the test does not await: the test may end before it fails. */
 function isUnawaited(node: Node): boolean {
-  if (node.type !== 'MemberExpression' || !/^(?:rejects|resolves)$/.test(nameOf(childOf(node, 'property')))) return false
+  if (node.type !== 'MemberExpression' || !/^(?:rejects|resolves)$/.test(nameOf(childOf(node, 'property'))))
+    return false
   let outer = node.parent
   while (outer?.type === 'MemberExpression' || outer?.type === 'CallExpression') outer = outer.parent
   return outer?.type === 'ExpressionStatement'
@@ -49,7 +50,13 @@ export function checkHonesty(files: Files): Violation[] {
       ...found,
       ...(isAnnounced ? [] : findNodes(path, text, isPartial, 'partial-test', 'every test runs; mend it or remove it')),
       ...findNodes(path, text, isHollow, 'hollow-test', 'this expectation cannot fail; expect something of the result'),
-      ...findNodes(path, text, isUnawaited, 'hollow-test', 'await this expectation; the test may end before it fails'),
+      ...findNodes(
+        path,
+        text,
+        isUnawaited,
+        'hollow-test',
+        'the test may end before it fails; expect it of await failureOf(…)',
+      ),
     ]
   })
 }
