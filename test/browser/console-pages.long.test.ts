@@ -163,7 +163,7 @@ describe.each([...enginesOf('sqlite')])('pages of the console on %s', (engine) =
       expect(await page.getByRole('radio', { name: /IPv4 shared/ }).isChecked()).toBe(true)
       await page.getByRole('button', { name: /^Buy for ₽5/ }).waitFor()
       await page.getByRole('button', { name: /^Buy for/ }).press('Enter')
-      await page.getByRole('heading', { name: 'They are yours and work already' }).waitFor()
+      await page.getByRole('heading', { name: 'Your proxies are ready' }).waitFor()
     })
   })
 })

@@ -82,14 +82,14 @@ describe.each([...enginesOf('postgres')])('payments in the console, on %s', (eng
   async function begin(page: Page, roubles: number, method: string): Promise<void> {
     await page.goto(`${shop.url}/#/money`)
     await page.getByLabel('Amount').fill(String(roubles))
-    await page.getByLabel('How to pay').selectOption(method)
+    await page.getByLabel('Payment method').selectOption(method)
     await page.getByRole('button', { name: 'Pay', exact: true }).dblclick()
     await page.getByRole('img', { name: 'QR code of the payment' }).waitFor()
   }
   /** Opens the provider's page, presses a button there, and returns to the shop if `isComingBack`. */
   async function goAndPress(page: Page, button: string, isComingBack = true): Promise<void> {
     const opening = page.context().waitForEvent('page')
-    await page.getByRole('link', { name: 'Open the page to pay' }).click()
+    await page.getByRole('link', { name: 'Open the payment page' }).click()
     const paying = await opening
     const pressed = paying.getByRole('button', { name: button })
     await pressed.waitFor()
@@ -104,7 +104,7 @@ describe.each([...enginesOf('postgres')])('payments in the console, on %s', (eng
     await page.goto(`${shop.url}/#/dedicated/buy`)
     await page.getByRole('radio', { name: /Germany/ }).check({ force: true })
     await page.getByRole('button', { name: /^Buy for ₽/ }).click()
-    await page.getByRole('heading', { name: 'They are yours and work already' }).waitFor()
+    await page.getByRole('heading', { name: 'Your proxies are ready' }).waitFor()
   }
   /** Buys through the API, for tests that are not about the purchase page. */
   async function spend(token: string): Promise<void> {
@@ -141,7 +141,7 @@ describe.each([...enginesOf('postgres')])('payments in the console, on %s', (eng
     await expectCountdown(page, (await newestOf(token)).expires_at)
     expect(await findBarriers(page)).toEqual([])
     await goAndPress(page, 'Pay')
-    await page.getByText('₽1,000 has come to your balance.').waitFor()
+    await page.getByText('₽1,000 was added to your balance.').waitFor()
     expect([await balanceOf(token), (await shop.get('/payments', { token })).data.payments.length]).toEqual([1000, 1])
     await buyProxy(page)
     await expectUsable(token)
@@ -158,7 +158,7 @@ describe.each([...enginesOf('postgres')])('payments in the console, on %s', (eng
     const { page, token } = await enter()
     visitors.at(-1)?.allow(/status of 400/)
     await page.goto(`${shop.url}/#/money`)
-    await page.getByLabel('How to pay').selectOption('sandbox')
+    await page.getByLabel('Payment method').selectOption('sandbox')
     await page.getByLabel('Promo code (optional)').fill('WINTER')
     await page.getByText('code: is not a code of this shop').waitFor()
     await page.getByLabel('Promo code (optional)').fill('spring')
@@ -170,7 +170,7 @@ describe.each([...enginesOf('postgres')])('payments in the console, on %s', (eng
     expect(await findBarriers(page)).toEqual([])
     await page.getByRole('button', { name: 'Pay', exact: true }).click()
     await goAndPress(page, 'Pay', false)
-    await page.getByText('₽700 has come to your balance.').waitFor()
+    await page.getByText('₽700 was added to your balance.').waitFor()
     expect(await balanceOf(token)).toBe(770)
   })
 
@@ -178,12 +178,12 @@ describe.each([...enginesOf('postgres')])('payments in the console, on %s', (eng
     const { page, token } = await enter()
     await page.goto(`${shop.url}/#/dedicated/buy`)
     await page.getByRole('radio', { name: /France/ }).check({ force: true })
-    await page.getByLabel('How to pay').selectOption('sandbox')
+    await page.getByLabel('Payment method').selectOption('sandbox')
     await page.getByRole('button', { name: /^Pay ₽.* and buy$/ }).dblclick()
-    await page.getByText('It is bought by itself as soon as the money has come').waitFor()
+    await page.getByText('is made automatically when the payment arrives').waitFor()
     await goAndPress(page, 'Pay', false)
-    await page.getByText('It is yours.').waitFor()
-    await page.getByRole('link', { name: 'Show it' }).click()
+    await page.getByText('Purchase completed.').waitFor()
+    await page.getByRole('link', { name: 'Show the purchase' }).click()
     await page.getByRole('heading', { name: 'Dedicated proxies' }).waitFor()
     await expectUsable(token)
     const payments = (await shop.get('/payments', { token })).data.payments
@@ -198,7 +198,7 @@ describe.each([...enginesOf('postgres')])('payments in the console, on %s', (eng
       await begin(page, 1000, method)
       expect(await readCode(page)).toBe((await newestOf(token)).pay_url)
       await goAndPress(page, 'Pay')
-      await page.getByText('₽1,000 has come to your balance.').waitFor()
+      await page.getByText('₽1,000 was added to your balance.').waitFor()
       await spend(token)
       await expectUsable(token)
       const spent = 1000 - (await balanceOf(token))
@@ -228,7 +228,7 @@ describe.each([...enginesOf('postgres')])('payments in the console, on %s', (eng
     await marking.getByRole('dialog').getByLabel('Note').fill('statement 17')
     await marking.getByRole('dialog').locator('button[type=submit]').dblclick()
     await marking.getByRole('dialog').waitFor({ state: 'detached' })
-    await page.getByText('₽1,000 has come to your balance.').waitFor()
+    await page.getByText('₽1,000 was added to your balance.').waitFor()
     expect(await balanceOf(token)).toBe(1000)
     await spend(token)
     await expectUsable(token)
@@ -249,7 +249,7 @@ describe.each([...enginesOf('postgres')])('payments in the console, on %s', (eng
     const side = sides.get('crypto_pay')?.side
     side?.end(id)
     await fetch(side?.listener ?? '', { method: 'POST', ...side?.notificationOf(id) })
-    await page.getByText('The time to pay is over.').waitFor()
+    await page.getByText('The time to pay has expired.').waitFor()
     expect(await balanceOf(token)).toBe(0)
   })
 

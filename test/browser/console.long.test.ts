@@ -50,7 +50,7 @@ describe.each([...enginesOf('postgres')])('customer console on %s', (engine) => 
     const { data } = await shop.get('/dedicated/quote?country_code=NL&period=30&count=2&ipv=4')
     const buy = page.getByRole('button', { name: `Buy for ₽${data.price_rub}` })
     await buy.dblclick()
-    await page.getByRole('heading', { name: 'They are yours and work already' }).waitFor()
+    await page.getByRole('heading', { name: 'Your proxies are ready' }).waitFor()
     expect((await page.locator('pre').innerText()).trim().split('\n')).toHaveLength(2)
     const { data: orders } = await shop.get('/orders', { token })
     expect(orders.orders).toHaveLength(1)
@@ -160,7 +160,7 @@ describe.each([...enginesOf('postgres')])('customer console on %s', (engine) => 
     await press('New password')
     await page.getByText(before).first().waitFor({ state: 'detached' })
     await page.getByRole('link', { name: 'Usage' }).click()
-    await page.getByText('Nothing was carried in this time').waitFor()
+    await page.getByText('No traffic in this period').waitFor()
   })
 
   test('a customer creates a sub-user, limits it, moves traffic to it, whitelists, blocks and deletes it', async () => {
@@ -169,7 +169,7 @@ describe.each([...enginesOf('postgres')])('customer console on %s', (engine) => 
     await open('/premium/subusers')
     await press('Add a sub-user')
     await dialog().getByLabel('Name').fill('reseller')
-    await dialog().getByLabel('Gigabytes a day at most').fill('0.5')
+    await dialog().getByLabel('Daily limit, GB').fill('0.5')
     await dialog().locator('button[type=submit]').click()
     const [login = '', made = ''] = (await dialog().locator('pre').innerText()).trim().split(':')
     await page.keyboard.press('Escape')
@@ -187,7 +187,7 @@ describe.each([...enginesOf('postgres')])('customer console on %s', (engine) => 
     await page.getByText(made).first().waitFor({ state: 'detached' })
     await press('Block')
     await dialog().locator('button[type=submit]').click()
-    await page.getByText('No proxy of this sub-user connects.').waitFor()
+    await page.getByText('Proxies of this sub-user do not connect.').waitFor()
     const { data } = await shop.get('/premium/subusers', { token })
     expect(data.subusers.find((each: { login: string }) => each.login === login)).toMatchObject({
       name: 'reseller',
@@ -235,7 +235,7 @@ describe.each([...enginesOf('postgres')])('customer console on %s', (engine) => 
     const { data } = await shop.post('/premium/traffic/buy', { pool_type: 'mobile', gb: 0.1 }, { token })
     await open('/orders')
     await page.getByRole('link', { name: new RegExp(data.order_id.slice(-8)) }).click()
-    await page.getByText('How the price came about').waitFor()
+    await page.getByText('Price calculation').waitFor()
     await open('/orders/ord_nothing')
     visitor.allow(/status of 404/)
     await page.getByRole('heading', { name: 'There is no such order' }).waitFor()
@@ -255,8 +255,8 @@ describe.each([...enginesOf('postgres')])('customer console on %s', (engine) => 
     await open('/events')
     const rows = page.getByRole('table', { name: 'Events' }).locator('tbody tr')
     expect(await rows.first().innerText()).toContain(`Proxy ${proxy.id}, ${proxy.exit_ip} →`)
-    await page.getByLabel('What').selectOption('order.refunded')
-    await page.getByText('Nothing has happened').waitFor()
+    await page.getByLabel('Event', { exact: true }).selectOption('order.refunded')
+    await page.getByText('No events yet').waitFor()
 
     await press('Русский')
     await open('/vpn')

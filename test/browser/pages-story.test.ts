@@ -27,7 +27,7 @@ const ofCustomers: Pages = [
   ['/events', 'События'],
   ['/api', 'API'],
   ['/account', 'Учётная запись'],
-  ['/nowhere', 'Такой страницы нет'],
+  ['/nowhere', 'Страница не найдена'],
 ]
 const ofOperators: Pages = [
   ['/', 'Overview'],
@@ -146,7 +146,7 @@ describe.each([...enginesOf('sqlite')])('pages story on %s', (engine) => {
     await page.keyboard.press('ArrowRight')
     expect(await page.getByRole('radio', { name: /IPv4 shared/ }).isChecked()).toBe(true)
     await page.getByRole('button', { name: /^Buy for ₽5/ }).press('Enter')
-    await page.getByRole('heading', { name: 'They are yours and work already' }).waitFor()
+    await page.getByRole('heading', { name: 'Your proxies are ready' }).waitFor()
     await customer.expectQuiet()
   })
 

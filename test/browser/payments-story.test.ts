@@ -47,14 +47,14 @@ describe.each([...enginesOf('postgres')])('payments story on %s', (engine) => {
   async function begin(roubles: number, method: string): Promise<void> {
     await page.goto(`${shop.url}/#/money`)
     await page.getByLabel('Amount').fill(String(roubles))
-    await page.getByLabel('How to pay').selectOption(method)
+    await page.getByLabel('Payment method').selectOption(method)
     await page.getByRole('button', { name: 'Pay', exact: true }).dblclick()
     await page.getByRole('img', { name: 'QR code of the payment' }).waitFor()
   }
   /** Opens the provider's page, presses a button there, and returns that page. */
   async function goAndPress(button: string): Promise<Page> {
     const opening = page.context().waitForEvent('page')
-    await page.getByRole('link', { name: 'Open the page to pay' }).click()
+    await page.getByRole('link', { name: 'Open the payment page' }).click()
     const paying = await opening
     await paying.getByRole('button', { name: button }).click()
     return paying
@@ -62,14 +62,14 @@ describe.each([...enginesOf('postgres')])('payments story on %s', (engine) => {
   test('a customer without enough money makes one payment for the difference and gets one working proxy', async () => {
     await page.goto(`${shop.url}/#/dedicated/buy`)
     await page.getByRole('radio', { name: /France/ }).check({ force: true })
-    await page.getByLabel('How to pay').selectOption('sandbox')
+    await page.getByLabel('Payment method').selectOption('sandbox')
     await page.getByRole('button', { name: /^Pay ₽.* and buy$/ }).dblclick()
-    await page.getByText('It is bought by itself as soon as the money has come').waitFor()
+    await page.getByText('is made automatically when the payment arrives').waitFor()
     const paying = await goAndPress('Pay')
     await paying.getByRole('link', { name: /^Back to/ }).waitFor()
     await paying.close()
-    await page.getByText('It is yours.').waitFor()
-    await page.getByRole('link', { name: 'Show it' }).click()
+    await page.getByText('Purchase completed.').waitFor()
+    await page.getByRole('link', { name: 'Show the purchase' }).click()
     await page.getByRole('heading', { name: 'Dedicated proxies' }).waitFor()
     const { payments } = (await shop.get('/payments', { token })).data
     expect([payments.length, payments[0].purchase.state, await balance()]).toEqual([1, 'bought', 0])
@@ -95,7 +95,7 @@ describe.each([...enginesOf('postgres')])('payments story on %s', (engine) => {
     const paying = await goAndPress('Pay')
     await shown(paying.getByRole('heading', { name: 'Money' }))
     await paying.close()
-    await page.getByText('₽1,000 has come to your balance.').waitFor()
+    await page.getByText('₽1,000 was added to your balance.').waitFor()
     expect(await balance()).toBe(1000)
   })
 
@@ -125,7 +125,7 @@ describe.each([...enginesOf('postgres')])('payments story on %s', (engine) => {
     await dialog.getByLabel('Note').fill('statement 17')
     await dialog.locator('button[type=submit]').dblclick()
     await dialog.waitFor({ state: 'detached' })
-    await page.getByText('₽1,000 has come to your balance.').waitFor()
+    await page.getByText('₽1,000 was added to your balance.').waitFor()
     expect(await balance()).toBe(1000 - 299)
   })
 

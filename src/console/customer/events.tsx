@@ -11,12 +11,13 @@ import { loadPages } from './api.ts'
 const eventPageMessages = messages({
   title: pair('Events', 'События'),
   about: pair('Account activity in the last 30 days, newest first.', 'События за последние 30 дней, новые сверху.'),
-  all: pair('Everything', 'Все'),
+  what: pair('Event', 'Событие'),
+  all: pair('All', 'Все'),
   details: pair('Details', 'Подробности'),
-  none: pair('Nothing has happened', 'Ничего не происходило'),
+  none: pair('No events yet', 'Событий пока нет'),
   noneAbout: pair(
-    'Replaced addresses, outages, refunds and payments are listed here.',
-    'Здесь сообщается о заменённых адресах, сбоях, возвратах и платежах.',
+    'Replaced addresses, outages, refunds and payments will be listed here.',
+    'Здесь появятся замены адресов, сбои, возвраты и платежи.',
   ),
 })
 

@@ -10,7 +10,7 @@ const howToMessages = messages({
       'Open the proxy settings of your system, which Chrome uses: in Windows Settings → Network → Proxy, ' +
         'in macOS System Settings → Network → Details → Proxies.',
       'Switch the proxy on, with this address and port.',
-      'Open any page. Chrome asks for the login and password once; give these.',
+      'Open any page. Chrome asks for the login and password once; enter these.',
     ],
     [
       'Откройте настройки прокси системы, которые берёт и Chrome: в Windows «Параметры → Сеть → Прокси», ' +
@@ -23,7 +23,7 @@ const howToMessages = messages({
     [
       'Open Settings, find Network Settings at the end of the page, and press Settings….',
       'Choose Manual proxy configuration and fill in address and port; tick “Also use this proxy for HTTPS”.',
-      'Press OK and open any page. Firefox asks for the login and password; give these.',
+      'Press OK and open any page. Firefox asks for the login and password; enter these.',
     ],
     [
       'Откройте «Настройки», в конце страницы найдите «Параметры сети» и нажмите «Настроить…».',
@@ -40,8 +40,8 @@ const howToMessages = messages({
     'Telegram нужен SOCKS5. Выберите протокол SOCKS5 или оба.',
   ),
   telegram: pair(
-    'One press sets it up: Telegram asks whether to use the proxy.',
-    'Одно нажатие: Telegram спросит, использовать ли прокси.',
+    'Press the button. Telegram asks whether to use the proxy.',
+    'Нажмите кнопку. Telegram спросит, использовать ли прокси.',
   ),
   telegramOpen: pair('Open in Telegram', 'Открыть в Telegram'),
 })

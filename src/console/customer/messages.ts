@@ -9,12 +9,12 @@ export const customerTexts = {
   events: pair('Events', 'События'),
   api: 'API',
   passwordFirst: pair(
-    'Set a password. Until then you can only look around here.',
-    'Задайте пароль. До этого здесь можно только смотреть.',
+    'Set a password first. Until then the console is read-only.',
+    'Сначала задайте пароль. До этого доступен только просмотр.',
   ),
   viewed: pair(
-    'You look at this customer’s pages as an operator. Nothing can be changed here.',
-    'Вы смотрите страницы покупателя как оператор. Изменить здесь ничего нельзя.',
+    'You are viewing this customer’s pages as an operator, read-only.',
+    'Вы просматриваете страницы покупателя как оператор. Изменения недоступны.',
   ),
 }
 

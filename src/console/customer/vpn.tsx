@@ -25,8 +25,8 @@ import { BuyNow } from './money/pay.tsx'
 const vpnMessages = messages({
   title: 'VPN',
   about: pair(
-    'WireGuard for your phone and computer: scan a code, and everything goes through it.',
-    'WireGuard для телефона и компьютера: отсканируйте код, и всё пойдёт через него.',
+    'WireGuard for your phone and computer. Set up by scanning a QR code.',
+    'WireGuard для телефона и компьютера. Настройка по QR-коду.',
   ),
   none: pair('No subscription yet', 'Подписки пока нет'),
   noneAbout: pair(
@@ -36,65 +36,63 @@ const vpnMessages = messages({
   buy: pair('Buy a subscription', 'Купить подписку'),
   renew: pair('Renew', 'Продлить'),
   renewAbout: pair(
-    'Months are added to what is left; devices and keys stay the same.',
-    'Месяцы прибавляются к оставшимся; устройства и ключи не меняются.',
+    'The months are added to the remaining term. Devices and keys do not change.',
+    'Месяцы прибавляются к оставшемуся сроку. Устройства и ключи не меняются.',
   ),
   months: pair(
     (count: number, format: Format) => format.plural(count, 'month', 'months'),
     (count, format) => format.plural(count, 'месяц', 'месяца', 'месяцев'),
   ),
   noNode: pair(
-    'No VPN node is up now. A shop in production refuses the purchase and charges nothing. ' +
-      'In a sandbox the VPN is sold and does not connect until a node runs.',
-    'Сейчас не работает ни один узел VPN. Рабочий магазин откажет и ничего не спишет. ' +
-      'В песочнице VPN продаётся, но не подключится, пока узел не запущен.',
+    'No VPN node is online. A production shop refuses the purchase and charges nothing. A sandbox sells the VPN, which connects once a node is running.',
+    'Ни один узел VPN не на связи. Рабочий магазин откажет в покупке и ничего не спишет. Песочница продаст VPN, который подключится после запуска узла.',
   ),
   perMonth: phrase('{price} a month', '{price} в месяц'),
   term: pair('Term', 'Срок'),
   deviceName: pair('Name of the first device', 'Имя первого устройства'),
   deviceHint: pair('Phone', 'Телефон'),
-  location: pair('Location', 'Место'),
+  location: pair('Location', 'Расположение'),
   renewFor: phrase('Renew for {price}', 'Продлить за {price}'),
   statuses: names({
     ACTIVE: pair('Active', 'Активна'),
-    EXPIRED: pair('Ended', 'Закончилась'),
+    EXPIRED: pair('Expired', 'Истекла'),
     DISABLED: pair('Disabled', 'Отключена'),
-    LIMITED: pair('Limited', 'Ограничена'),
+    LIMITED: pair('Traffic used up', 'Трафик исчерпан'),
     NONE: pair('None', 'Нет'),
   }),
   node: pair('Node', 'Узел'),
   autoRenewAbout: pair(
-    'A day before the end, for as many months as last bought',
-    'За день до конца, на столько же месяцев, сколько куплено в последний раз',
+    'One day before expiry, for the term of the last purchase',
+    'За день до окончания, на срок последней покупки',
   ),
   devicesOf: phrase('{used} of {limit}', '{used} из {limit}'),
-  handshake: pair('Last handshake', 'Последняя связь'),
+  handshake: pair('Last handshake', 'Последнее подключение'),
   show: pair('Set up', 'Настроить'),
   removeAbout: phrase(
-    '{name} loses its connection at once, and its key is erased.',
-    '{name} сразу потеряет связь, а его ключ будет стёрт.',
+    '{name} is disconnected at once, and its key is deleted.',
+    '{name} сразу отключится, его ключ будет удалён.',
   ),
   add: pair('Add a device', 'Добавить устройство'),
   addName: pair('Name of the device', 'Имя устройства'),
-  qr: pair('QR code of the configuration', 'QR-код настройки'),
+  qr: pair('QR code of the configuration', 'QR-код конфигурации'),
   scan: pair(
-    'Scan it with the WireGuard app, or open the file there.',
-    'Отсканируйте его в приложении WireGuard или откройте там файл.',
+    'Scan the QR code in the WireGuard app, or import the file.',
+    'Отсканируйте QR-код в приложении WireGuard или импортируйте файл.',
   ),
   file: pair('Download the file', 'Скачать файл'),
   link: pair('Secret link', 'Секретная ссылка'),
   linkAbout: pair(
-    'Anyone with this link sees the configuration: open it on the phone.',
-    'Она показывает настройку всякому, у кого она есть: откройте её на телефоне.',
+    'The link shows the configuration to anyone who opens it. Open it on your phone and do not share it.',
+    'Ссылка показывает конфигурацию любому, кто её откроет. Откройте её на телефоне и никому не передавайте.',
   ),
   end: pair('End the subscription', 'Прекратить подписку'),
   endAbout: pair(
-    'Devices are cut off at once. What is left of the price is given back, if it was sold so.',
-    'Устройства отключатся сразу. Остаток цены вернётся, если так было продано.',
+    'Devices are disconnected at once. The unused part of the price is refunded if the terms of the purchase include a refund.',
+    'Устройства сразу отключатся. Неиспользованная часть цены вернётся, если возврат предусмотрен условиями покупки.',
   ),
   ownKey: pair(
-    'This device has a key of its own, which only it knows: put it into the configuration.',
-    'У этого устройства свой ключ, который знает только оно: впишите его в настройку.',
+    'The private key of this device is not stored in the shop. Insert it into the configuration yourself.',
+    'Закрытый ключ этого устройства не хранится в магазине. Впишите его в конфигурацию сами.',
   ),
 })
 

@@ -8,17 +8,17 @@ import { CustomerLink, Mono, useNote } from './parts.tsx'
 
 const proxyMessages = messages({
   ...operatorTexts,
-  noGateway: pair('None at the moment', 'Сейчас никакой'),
+  noGateway: pair('None', 'Нет'),
   forDays: phrase('for {days}', 'на {days}'),
-  interruptedSince: pair('Cannot be used since', 'Не работает с'),
-  addresses: pair('Addresses that it has had', 'Какие адреса у него были'),
+  interruptedSince: pair('Interrupted since', 'Не работает с'),
+  addresses: pair('Address history', 'История адресов'),
   replaceAbout: pair(
-    'Another address of the same kind. It does not count against the replacements that the customer may make.',
-    'Другой адрес того же вида. В счёт замен самого покупателя это не идёт.',
+    'Assigns another address of the same type. It does not count towards the customer’s own replacements.',
+    'Назначает другой адрес того же типа. Не учитывается в заменах, доступных покупателю.',
   ),
-  end: pair('End it', 'Прекратить'),
-  endAbout: pair('The proxy stops within two seconds.', 'Прокси остановится за две секунды.'),
-  giveBack: pair('Give back the price of the unused time', 'Вернуть цену неиспользованного времени'),
+  end: pair('End the proxy', 'Прекратить прокси'),
+  endAbout: pair('The proxy stops within 2 seconds.', 'Прокси остановится в течение 2 секунд.'),
+  giveBack: pair('Refund the unused time', 'Вернуть деньги за неиспользованное время'),
 })
 
 type Proxy = OperatorAnswer<'showProxy'>

@@ -10,15 +10,15 @@ import { type OperatorAnswer, useRead } from './api.ts'
 const reportsMessages = messages({
   title: pair('Reports', 'Отчёты'),
   about: pair(
-    'Turnover, what came in and went back, and what customers still hold, by day in UTC.',
-    'Выручка, что пришло и ушло обратно и что ещё на балансах покупателей, по дням UTC.',
+    'Revenue, top-ups, refunds and customers’ balances, by day in UTC.',
+    'Выручка, пополнения, возвраты и балансы покупателей по дням UTC.',
   ),
   to: pair('To', 'По'),
   turnover: pair('Turnover', 'Выручка'),
   toppedUp: pair('Topped up', 'Пополнено'),
-  takenBack: pair('Taken back', 'Ушло обратно'),
-  held: pair('Customers hold', 'На балансах'),
-  heldByDay: pair('What customers hold, by day', 'Сколько на балансах, по дням'),
+  takenBack: pair('Refunded', 'Возвращено'),
+  held: pair('Customers’ balances', 'На балансах'),
+  heldByDay: pair('Customers’ balances by day', 'Балансы покупателей по дням'),
   flow: pair('Turnover and top-ups', 'Выручка и пополнения'),
   byDay: pair('By day', 'По дням'),
   byMethod: pair('Top-ups by method', 'Пополнения по способам'),
@@ -26,9 +26,9 @@ const reportsMessages = messages({
   payments: pair('Payments', 'Платежей'),
   fees: pair('Fees', 'Комиссии'),
   bonuses: pair('Bonuses', 'Бонусы'),
-  count: pair('Movements', 'Движений'),
+  count: pair('Transactions', 'Операций'),
   csv: phrase('CSV: {report}', 'CSV: {report}'),
-  nothing: pair('Nothing moved on these days', 'В эти дни ничего не двигалось'),
+  nothing: pair('No transactions on these days', 'В эти дни операций не было'),
   nothingAbout: pair('Choose other days.', 'Выберите другие дни.'),
 })
 

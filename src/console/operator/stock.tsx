@@ -10,8 +10,8 @@ import { Mono, Nothing, RoleAct, useNote } from './parts.tsx'
 
 const stockMessages = messages({
   ...operatorTexts,
-  interruptions: pair('Proxies that cannot be used', 'Прокси, которые не работают'),
-  reason: pair('Why', 'Почему'),
+  interruptions: pair('Interrupted proxies', 'Неработающие прокси'),
+  reason: pair('Reason', 'Причина'),
   reasons: names({ outage: pair('Outage', 'Сбой'), quarantine: pair('Quarantine', 'Карантин') }),
 })
 

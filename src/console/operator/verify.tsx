@@ -21,7 +21,7 @@ const verifyMessages = messages({
   promise: pair('Check', 'Проверка'),
   where: pair('Where', 'Где'),
   problem: pair('Problem', 'Проблема'),
-  advice: pair('What to do', 'Что делать'),
+  advice: pair('Recommended action', 'Что делать'),
   covered: pair('Checked', 'Проверено'),
   coveredNames: pair<Readonly<Record<string, string>>>({}, coveredNames),
   parts: pair<Readonly<Record<string, string>>>({}, parts),

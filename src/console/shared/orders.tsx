@@ -8,8 +8,8 @@ import { orderName, type Trade, tradeMessages } from './trade.ts'
 type Fields = Readonly<Record<string, unknown>>
 
 const orderMessages = messages({
-  request: pair('What was asked for', 'Что было заказано'),
-  calculation: pair('How the price came about', 'Как получилась цена'),
+  request: pair('Order parameters', 'Параметры заказа'),
+  calculation: pair('Price calculation', 'Расчёт цены'),
 })
 
 export const OrderLink = ({ id }: { readonly id: string }) => <a href={`#/orders/${id}`}>{`…${id.slice(-8)}`}</a>
