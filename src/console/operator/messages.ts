@@ -81,8 +81,10 @@ export const operatorTexts = {
   nothingDelivered: pair('No delivered services remain.', 'Выданных услуг не осталось.'),
   refund: pair('Refund', 'Вернуть'),
   refundAbout: pair(
-    'Refunds to the balance. Empty: the part of the price not refunded yet. The services keep working unless you end them.',
-    'Возвращает деньги на баланс. Пустое поле: вся ещё не возвращённая часть цены. Услуги продолжат работать, если их не прекратить.',
+    'Refunds to the balance. Empty: the part of the price not refunded yet. The services keep working unless you ' +
+      'end them.',
+    'Возвращает деньги на баланс. Пустое поле: вся ещё не возвращённая часть цены. Услуги продолжат работать, ' +
+      'если их не прекратить.',
   ),
   refundEnd: pair('Purchased services', 'Купленные услуги'),
   refundKeep: pair('Keep working', 'Продолжают работать'),
@@ -110,8 +112,10 @@ export const operatorTexts = {
     'Адрес был свободен, или его нет среди ваших адресов.',
   ),
   isExit: pair(
-    'This is an exit address of a premium pool, shared by many customers. The list shows customers with traffic in this pool in that hour.',
-    'Это выходной адрес премиум-пула, общий для многих покупателей. В списке те, у кого в этот час был трафик в этом пуле.',
+    'This is an exit address of a premium pool, shared by many customers. The list shows customers with traffic ' +
+      'in this pool in that hour.',
+    'Это выходной адрес премиум-пула, общий для многих покупателей. В списке те, у кого в этот час был трафик в ' +
+      'этом пуле.',
   ),
   now: pair('now', 'сейчас'),
   proxy: phrase('Proxy {id}', 'Прокси {id}'),
@@ -150,7 +154,8 @@ export const operatorTexts = {
   retire: pair('Retire', 'Снять с продажи'),
   retireAbout: pair(
     'Takes the range off sale. Sold proxies work until they expire, unless you replace or refund them now.',
-    'Снимает диапазон с продажи. Проданные прокси работают до конца срока, если не заменить их или не вернуть деньги сейчас.',
+    'Снимает диапазон с продажи. Проданные прокси работают до конца срока, если не заменить их или не вернуть ' +
+      'деньги сейчас.',
   ),
   undo: pair('Undo', 'Отменить'),
   replaceNow: pair('Replace the addresses of its customers now', 'Сразу заменить адреса покупателям'),
@@ -185,7 +190,8 @@ export const operatorTexts = {
     added: pair('Added', 'Добавлено'),
   }),
   pricesAbout: pair(
-    'The current price list. A new one is checked completely before it is applied. Services already sold keep their price.',
+    'The current price list. A new one is checked completely before it is applied. Services already sold keep ' +
+      'their price.',
     'Действующий прайс-лист. Новый проверяется целиком до применения. Уже проданные услуги сохраняют цену.',
   ),
   version: pair('Version', 'Версия'),
@@ -233,8 +239,10 @@ export const operatorTexts = {
     drained: pair('Drained', 'Выведен'),
   }),
   auditAbout: pair(
-    'Actions of operators, newest first. Each entry contains a hash of the previous one, so removed entries are detected.',
-    'Действия операторов, новые сверху. Каждая запись содержит хеш предыдущей, поэтому удаление записи будет обнаружено.',
+    'Actions of operators, newest first. Each entry contains a hash of the previous one, so removed entries are ' +
+      'detected.',
+    'Действия операторов, новые сверху. Каждая запись содержит хеш предыдущей, поэтому удаление записи будет ' +
+      'обнаружено.',
   ),
   operator: pair('Operator', 'Оператор'),
   action: pair('Action', 'Действие'),

@@ -123,7 +123,8 @@ export const en = {
     `No exit of ${of.pool} can be used at the moment. Nothing was charged; try again later.`,
   address_in_stock: 'This address is in stock as a dedicated proxy. Retire it there first: "turnpike stock retire".',
   address_in_block: (of: { block: string }) =>
-    `This address is in the block ${of.block}, which is sold as dedicated proxies. Use an address outside the block, or ` +
+    `This address is in the block ${of.block}, which is sold as dedicated proxies. Use an address outside the ` +
+    'block, or ' +
     'retire the block first: "turnpike stock retire".',
   traffic_order_not_found: 'There is no such purchase of traffic.',
   no_unused_traffic: 'This order has no unused traffic.',
@@ -158,7 +159,8 @@ export const en = {
     `The provider has not answered a refund of ${rub(of.amount_rub)} RUB of this payment yet, so no other refund can ` +
     'start. Repeat that refund first: with its key, or without a key and with the same amount.',
   referral_share_spent: (of: { referrer: string }) =>
-    `The refund also takes back the share of the referrer ${of.referrer}, who has spent it: the share would become a debt. ` +
+    `The refund also takes back the share of the referrer ${of.referrer}, who has spent it: the share would ` +
+    'become a debt. ' +
     'Repeat with "into_debt": true (--into-debt) to allow that.',
   refund_refused_by_provider: 'The payment provider refused the refund.',
   refund_without_answer:
@@ -189,7 +191,8 @@ export const en = {
     `subscriptions: ${of.vpn_subscriptions}, bytes of traffic: ${of.traffic_bytes}. Repeat the request with ` +
     '"confirm": true (--yes).',
   erasure_with_open_payments: (of: { open_payments: number }) =>
-    `This customer has open payments: ${of.open_payments}. Their money would have no owner. Wait until they are paid or expire.`,
+    `This customer has open payments: ${of.open_payments}. Their money would have no owner. Wait until they are ` +
+    'paid or expire.',
   history_differs: (of: { checkpoint: number }) =>
     `The row history under checkpoint ${of.checkpoint} does not match its digest, so it was not erased. Run ` +
     '"turnpike verify"; the erasure continues once verify finds nothing.',
@@ -228,7 +231,8 @@ export const en = {
   whitelist_limit: (of: { most: number }) =>
     `A proxy has at most ${of.most} whitelisted addresses. Nothing was changed.`,
   whitelist_empty:
-    'A line without a login requires a whitelisted address, and some of these proxies have none. Whitelist an address first.',
+    'A line without a login requires a whitelisted address, and some of these proxies have none. Whitelist an ' +
+    'address first.',
   replaced_recently: (of: { again_at: string }) =>
     `The address of this proxy was replaced recently. It can be replaced again at ${of.again_at}.`,
   proxy_expired: 'This proxy has expired. Prolong it first.',

@@ -130,7 +130,8 @@ const moved = () =>
 export const markPaid = support('markPaid', 'POST /payments/{payment_id}/mark-paid', {
   summary: 'Confirm that an invoice was paid by bank transfer or in cash, and credit the balance',
   description:
-    'Only for payments without an online provider. The payment is credited once, with or without an `Idempotency-Key`; ' +
+    'Only for payments without an online provider. The payment is credited once, with or without an ' +
+    '`Idempotency-Key`; ' +
     '`replayed` is true if it was credited earlier.',
   params: paymentParam,
   body: z.object({ note: remark('How the money arrived; only operators see it.', 'marked as paid') }),
@@ -149,7 +150,8 @@ export const refundPayment = support('refundPayment', 'POST /payments/{payment_i
   body: z.object({
     amount_rub: amount('Amount to refund. Default: all that is not yet refunded.').optional(),
     into_debt: yes(
-      'Refund also if the money was spent. The balance becomes negative and the customer cannot buy until it is covered.',
+      'Refund also if the money was spent. The balance becomes negative and the customer cannot buy until it is ' +
+        'covered.',
     ),
     note: remark('Reason; only operators see it.', 'refund'),
   }),

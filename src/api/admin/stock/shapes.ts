@@ -251,7 +251,8 @@ export const findHolders = operation('findHolders', 'GET /addresses/{address}/ho
   role: 'support',
   summary: 'Find the customers who held an address at a time, for an abuse report; recorded in the audit log',
   description:
-    'A time has the precision in which it is written: `2027-01-31T12:00:00Z` is that whole second, with a fraction it ' +
+    'A time has the precision in which it is written: `2027-01-31T12:00:00Z` is that whole second, with a ' +
+    'fraction it ' +
     'is one millisecond. The holder of a dedicated address, or of an address inside the VPN, is exact. An exit of a ' +
     'pool is shared: the answer lists sub-users with traffic in its pool in that hour, and can be narrowed by host ' +
     'where the customer has logging of destinations turned on.',

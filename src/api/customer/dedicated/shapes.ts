@@ -254,7 +254,8 @@ export const buyDedicated = operation('buyDedicated', 'POST /dedicated/buy', {
 })
 
 const share =
-  'Share of this proxy in the total. Shares add up to the total; shares of similar proxies differ by at most one kopeck.'
+  'Share of this proxy in the total. Shares add up to the total; shares of similar proxies differ by at most one ' +
+  'kopeck.'
 
 const withdrawn = { ids: [exampleProxy], charged: false }
 const notForLonger = {
@@ -488,7 +489,8 @@ export const exportDedicated = operation('exportDedicated', 'GET /dedicated/expo
   summary: 'Export proxies as a file',
   description:
     'Exports all active proxies, newest first, or those in `ids`; at most 10000. `txt` has one line per proxy, in ' +
-    'the format of `format_id` or `template`; `csv` has a header row; `json` is the same as in `GET /dedicated/list`. ' +
+    'the format of `format_id` or `template`; `csv` has a header row; `json` is the same as in `GET ' +
+    '/dedicated/list`. ' +
     'A line without a login is for whitelisted addresses and contains the `whitelist_port`. Without the scope ' +
     '`passwords`, a `txt` export with passwords is refused, and `csv` and `json` contain no passwords.',
   query: z.object({

@@ -340,7 +340,8 @@ export const deleteSubuser = operation('deleteSubuser', 'POST /premium/subusers/
   isDestructive: true,
   summary: 'Delete a sub-user and move its traffic to another',
   description:
-    'The traffic moves to your default sub-user or to `to_subuser_id`. Traffic that is leased to a gateway moves when ' +
+    'The traffic moves to your default sub-user or to `to_subuser_id`. Traffic that is leased to a gateway moves ' +
+    'when ' +
     'the gateway returns it. A retry with the same `Idempotency-Key` is safe.',
   body: z.object({
     subuser_id: requiredSubuserId('Sub-user to delete; not the default one.'),
