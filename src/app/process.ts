@@ -11,8 +11,8 @@ import type { Opened } from './supervise.ts'
 
 /** Options of every command: output, help, and all settings. */
 export const commonOptions: readonly Option[] = [
-  { flag: 'json', meaning: 'answer with JSON' },
-  { flag: 'help', meaning: 'say what this command takes' },
+  { flag: 'json', meaning: 'print JSON' },
+  { flag: 'help', meaning: 'show the arguments and options of the command' },
   {
     flag: 'shop',
     value: 'URL',

@@ -7,7 +7,7 @@ const withinMs = 4_000
 /** Health check for a container without curl. Loads no module of the shop. */
 export const readyCommand = machineCommand({
   name: 'ready',
-  summary: 'Asks the shop of these settings whether it is ready; ends with 0 if it is, and with 1 if not.',
+  summary: 'Checks whether the shop is ready; exits with 0 if it is, and with 1 if not.',
   async run(given) {
     const url = `${listenUrl(configOf(given))}/readyz`
     // The certificate names the shop's host, and this request uses its address.
@@ -18,7 +18,7 @@ export const readyCommand = machineCommand({
     )
     return {
       json: { ready },
-      lines: [ready ? 'The shop is ready.' : `The shop does not say that it is ready at ${url}.`],
+      lines: [ready ? 'The shop is ready.' : `The shop is not ready at ${url}.`],
       exit: ready ? 0 : 1,
     }
   },

@@ -78,7 +78,7 @@ export function readGiven(
     }
     const value = attached ?? rest[(index += 1)]
     if (value === undefined || (attached === undefined && value.startsWith('--'))) {
-      throw mistyped(`--${flag} wants a value: ${option.value}.`)
+      throw mistyped(`--${flag} requires a value: ${option.value}.`)
     }
     flags[flag] = value
   }
@@ -86,16 +86,16 @@ export function readGiven(
   const missing = command.takes[args.length]
   if (args.length < least && missing)
     throw mistyped(`"${command.name}" wants ${missing.name}: ${missing.meaning.replace(/\.$/, '')}.`)
-  if (args.length > command.takes.length) throw mistyped(`"${args[command.takes.length]}" is one word too many.`)
+  if (args.length > command.takes.length) throw mistyped(`"${args[command.takes.length]}" is an unexpected argument.`)
   return { command, given: { args, flags, has: (flag) => flag in flags, command } }
 }
 
 function noSuchCommand(commands: readonly Command[], typed: readonly string[]): Refusal {
   const [first, second] = typed.filter((arg) => !arg.startsWith('-'))
-  if (first === undefined) return mistyped('Say what to do.')
+  if (first === undefined) return mistyped('Give a command.')
   if (!commands.some((each) => each.name.startsWith(`${first} `))) return mistyped(`There is no command "${first}".`)
   const name = second === undefined ? first : `${first} ${second}`
-  return mistyped(`There is no command "${name}". "turnpike ${first}" lists those that there are.`)
+  return mistyped(`There is no command "${name}". "turnpike ${first}" lists the commands.`)
 }
 
 /** The command with the longest name that the typed words begin with. */
@@ -120,7 +120,7 @@ export function groupText(commands: readonly Command[], typed: readonly string[]
   return `${[overview(members), tellsMore].join('\n\n')}\n`
 }
 
-const tellsMore = 'turnpike COMMAND --help tells more about one.'
+const tellsMore = '"turnpike COMMAND --help" describes one command.'
 
 const overview = (commands: readonly Command[]): string =>
   columns(commands.map((each) => [`turnpike ${each.name}`, each.summary]))
@@ -131,11 +131,11 @@ export function helpText(commands: readonly Command[], common: readonly Option[]
     const parts = [`${usageOf(one)}\n\n${one.summary}`]
     if (one.takes.length > 0) parts.push(columns(one.takes.map((each) => [each.name, each.meaning])))
     if (one.options.length > 0) parts.push(columns(one.options.map(optionRow)))
-    parts.push('It takes --json and the settings too, as every command does: "turnpike --help" lists them.')
+    parts.push('Like every command it also takes --json and the settings: "turnpike --help" lists them.')
     return `${parts.join('\n\n')}\n`
   }
   return `${[
-    'Turnpike sells network access: a shop and the network it sells.',
+    'Turnpike sells proxies and VPN: a shop, gateways and VPN nodes.',
     overview(commands),
     'Every command takes:',
     columns(common.map(optionRow)),

@@ -45,7 +45,7 @@ const namesIn = (text = ''): readonly string[] => text.split(' ').filter((name) 
 const keyOption: Option = {
   flag: 'key',
   value: 'KEY',
-  meaning: 'Idempotency key: a command that is repeated under it happens once.',
+  meaning: 'Idempotency key: a command repeated with the same key takes effect once.',
 }
 
 /** Command of one operation: its arguments and options are the operation's fields. */

@@ -37,7 +37,7 @@ function toCell(field: string, value: unknown): string {
 
 /** Begins a sentence about an action that was done before, under the same idempotency key. */
 export const doneBefore = (isRepeat: boolean | undefined): string =>
-  isRepeat ? 'Done before under this key, nothing changed now: ' : ''
+  isRepeat ? 'Already done with this key, nothing changed now: ' : ''
 
 export const rub = (amount: number): string => amount.toFixed(2)
 

@@ -47,7 +47,7 @@ describe.each([...enginesOf('postgres')])('proxy, stock and refund commands on %
     const ended = await run('proxy', 'end', first, '--no-refund', '--note', 'abuse', '--key', 'one')
     expect(ended.json).toMatchObject({ customer, amount_rub: 0 })
     const again = await runCommand(['proxy', 'end', first, '--no-refund', '--note', 'abuse', '--key', 'one'], env)
-    expect(again.out).toStartWith('Done before under this key, nothing changed now: ')
+    expect(again.out).toStartWith('Already done with this key, nothing changed now: ')
     const refunded = await run('refund', bought.receipt.order, '--end', '--key', 'two')
     expect(refunded.json.proxies).toEqual([Number(second)])
     expect((await run('proxy', 'end', 'x')).exit).not.toBe(0)

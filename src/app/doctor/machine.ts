@@ -32,8 +32,7 @@ const marks = { ok: 'ok   ', note: 'NOTE ', wrong: 'WRONG' } as const
 
 export const doctorCommand = machineCommand({
   name: 'doctor',
-  summary:
-    'Looks at everything that a shop or a node depends on, and says what to do; ends with 1 if something is wrong.',
+  summary: 'Checks the machine, settings, database and nodes, and advises what to fix; exits with 1 if a check fails.',
   async run(given) {
     const config = configOf(given)
     const all = [...(await lookAtShop(config)), ...(await lookAtThisMachine(config))]
@@ -45,7 +44,7 @@ export const doctorCommand = machineCommand({
           `${marks[state]}  ${of}: ${says.replace(/\.$/, '')}.`,
           ...(todo === '' ? [] : [`         ${todo.replace(/\.$/, '')}.`]),
         ]),
-        bad === 0 ? 'Nothing needs you.' : `${bad} ${bad === 1 ? 'thing needs' : 'things need'} you.`,
+        bad === 0 ? 'All checks passed.' : `${bad} ${bad === 1 ? 'check' : 'checks'} failed.`,
       ],
       exit: bad === 0 ? 0 : 1,
     }

@@ -13,7 +13,7 @@ const sentences = {
   disk_unknown: pair('the system does not report the free space', 'check it with df'),
   disk_free: (of: { free_bytes: number; size_bytes: number }) => pair(spaceText(of), ''),
   disk_low: (of: { free_bytes: number; size_bytes: number }) =>
-    pair(spaceText(of), 'free some space, or move the folder to a larger disk: with a full disk nothing is sold'),
+    pair(spaceText(of), 'free some space, or move the folder to a larger disk: with a full disk every sale fails'),
   files_unknown: pair('the system does not report the limit', 'check it with ulimit -n'),
   files_enough: (of: { limit: number; connections: number }) =>
     pair(`${of.limit} at most, enough for ${of.connections} connections`, ''),
@@ -41,9 +41,9 @@ const sentences = {
     pair(`${of.name} is not known and was ignored`, `set ${of.meant} instead, if that was meant`),
   import_unfinished: (of: { begun: string; prefix: string; places: number }) =>
     pair(
-      `the import of ${of.prefix} that began at ${of.begun} is not finished: ${of.places} places exist, none is sold`,
+      `the import of ${of.prefix} that began at ${of.begun} is not finished: ${of.places} slots exist, none is sold`,
       'unless a "turnpike stock add" still runs, repeat that command to finish it; ' +
-        'a running shop sells the existing places after two minutes',
+        'a running shop sells the existing slots after two minutes',
     ),
   ranges_unproven: (of: { name: string; ranges: number }) =>
     pair(
@@ -53,7 +53,7 @@ const sentences = {
     ),
   postgres_wrong: (of: { problems: readonly string[] }) =>
     pair('PostgreSQL is not configured for a shop', of.problems.join('; ')),
-  postgres_right: (of: { version: number }) => pair(`PostgreSQL ${of.version}, which waits for its disk`, ''),
+  postgres_right: (of: { version: number }) => pair(`PostgreSQL ${of.version} with synchronous commits`, ''),
   sqlite: (of: { megabytes: number }) => pair(`${of.megabytes} MB of SQLite`, ''),
   sqlite_journal: (of: { megabytes: number; journal: string }) =>
     pair(`${of.megabytes} MB of SQLite, journal ${of.journal}`, 'the next start of the shop sets the journal'),
@@ -71,7 +71,7 @@ const sentences = {
   node_silent: (of: { seconds: number }) =>
     pair(
       `it has not reported for ${of.seconds} s`,
-      'start it, or close it with "turnpike node close" and move its goods to another node',
+      'start it, or close it with "turnpike node close" and move its proxies and subscriptions to another node',
     ),
   node_behind: (of: { seconds: number }) =>
     pair(`it is ${of.seconds} s behind the state of the shop`, 'look at its log for "state not read"'),
@@ -139,7 +139,7 @@ const sentences = {
   reach: (of: { setting: string; host: string }) =>
     pair(`${of.setting} is ${of.host}, which no customer can reach`, `set ${of.setting} to an address for customers`),
   registration_unconfirmed: pair(
-    'the shop sends no letters: anyone can sign up with any address, and sees which addresses are taken',
+    'the shop sends no e-mail: visitors can register with any address and find out which addresses are taken',
     'set TURNPIKE_SMTP_URL, or register customers yourself (TURNPIKE_REGISTRATION=off)',
   ),
   checkpoints_inside: pair(

@@ -12,26 +12,26 @@ export function addNodeMetrics(
   dataPath: DataPath,
   contact: ReturnType<Agent['attach']>['contact'],
 ): void {
-  metrics.gauge('turnpike_shop_contact_age_seconds', 'How long ago the shop last answered this node.', () => {
+  metrics.gauge('turnpike_shop_contact_age_seconds', 'Seconds since the last answer of the shop to this node.', () => {
     const awayMs = contact.awayMs()
     return awayMs === undefined ? undefined : awayMs / 1000
   })
-  metrics.gauge('turnpike_state_lag_seconds', 'How long this node has not heard everything.', () => {
-    return contact.lagMs() / 1000
-  })
-  metrics.gauge('turnpike_clock_skew_seconds', 'How far the clock of the shop is ahead of this one.', () => {
+  metrics.gauge(
+    'turnpike_state_lag_seconds',
+    'Seconds since this node last had the complete state of the shop.',
+    () => {
+      return contact.lagMs() / 1000
+    },
+  )
+  metrics.gauge('turnpike_clock_skew_seconds', 'Seconds that the clock of the shop is ahead of this machine.', () => {
     return contact.skewMs() / 1000
   })
   metrics.gauge(
     'turnpike_tunnels',
-    'Connections that are carried, or devices that are up.',
+    'Open tunnels of a gateway, or connected devices of a VPN node.',
     () => dataPath.health.tunnels,
   )
-  metrics.total(
-    'turnpike_carried_bytes_total',
-    'Bytes carried, both directions together.',
-    () => dataPath.health.totalBytes,
-  )
+  metrics.total('turnpike_carried_bytes_total', 'Bytes relayed, both directions.', () => dataPath.health.totalBytes)
 }
 
 export function addGatewayMetrics(
@@ -39,34 +39,42 @@ export function addGatewayMetrics(
   engine: Engine,
   exits: () => { readonly up: number; readonly down: number },
 ): void {
-  metrics.total('turnpike_gateway_relayed_bytes_total', 'Of the bytes carried, those for other gateways.', () => {
+  metrics.total('turnpike_gateway_relayed_bytes_total', 'Bytes relayed for other gateways, both directions.', () => {
     return engine.dataPath.health.hopBytes ?? 0
   })
-  metrics.gauge('turnpike_gateway_connections', 'Connections that were accepted, by what they are at.', () => {
+  metrics.gauge('turnpike_gateway_connections', 'Client connections, by state.', () => {
     const { open: accepted, tunnels: carried, dialling, settling } = engine.status
     return byState({ accepted, carried, dialling, settling })
   })
   metrics.gauge('turnpike_gateway_listeners', 'Ports that are open for customers.', () => engine.status.listeners)
-  metrics.total('turnpike_gateway_spared_total', 'Waiting connections that were closed to make room.', () => {
+  metrics.total('turnpike_gateway_spared_total', 'Waiting connections closed to make room for new ones.', () => {
     return engine.status.spared
   })
-  metrics.total('turnpike_gateway_turned_away_total', 'Newcomers for whom there was no room.', () => {
+  metrics.total('turnpike_gateway_turned_away_total', 'New connections refused because the gateway was full.', () => {
     return engine.status.turnedAway
   })
-  metrics.total('turnpike_gateway_starved_total', 'Requests without a descriptor or memory left for them.', () => {
-    return engine.status.starved
-  })
-  metrics.gauge('turnpike_gateway_exits', 'Exits that this gateway has tried, by how they are.', () => byState(exits()))
+  metrics.total(
+    'turnpike_gateway_starved_total',
+    'Requests that failed for lack of file descriptors or memory.',
+    () => {
+      return engine.status.starved
+    },
+  )
+  metrics.gauge('turnpike_gateway_exits', 'Exits that this gateway has checked, by state.', () => byState(exits()))
 }
 
 export function addFrontMetrics(metrics: Metrics, role: 'shop' | 'gateway', front: Front): void {
   const name = (figure: string): string => `turnpike_${role}_tls_${figure}`
-  metrics.gauge(name('connections'), 'Connections over TLS, by what they are at.', () =>
+  metrics.gauge(name('connections'), 'TLS connections, by state.', () =>
     byState({ handshake: front.shaking, open: front.open - front.shaking }),
   )
-  metrics.total(name('failed_total'), 'Handshakes that failed or took too long.', () => front.failed)
-  metrics.total(name('turned_away_total'), 'Newcomers over TLS for whom there was no room.', () => front.turnedAway)
-  metrics.total(name('spared_total'), 'Connections over TLS that were closed to make room, by what they were at.', () =>
+  metrics.total(name('failed_total'), 'TLS handshakes that failed or timed out.', () => front.failed)
+  metrics.total(
+    name('turned_away_total'),
+    'New TLS connections refused because no slot was free.',
+    () => front.turnedAway,
+  )
+  metrics.total(name('spared_total'), 'TLS connections closed to make room for new ones, by state.', () =>
     byState(front.spared),
   )
 }

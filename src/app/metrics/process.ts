@@ -10,7 +10,7 @@ const lookEveryMs = 250
 /** Metrics of every role: process, disk, version. */
 export function createProcessMetrics(config: Pick<Config, 'folder'>, role: ProcessRole): Metrics & { stop(): void } {
   const metrics = new Metrics()
-  metrics.gauge('turnpike_build_info', 'Which Turnpike this is.', () => [
+  metrics.gauge('turnpike_build_info', 'Version of Turnpike.', () => [
     { labels: { version: manifest.version, role }, value: 1 },
   ])
   metrics.total('process_cpu_seconds_total', 'Processor time in seconds.', () => {
@@ -18,17 +18,21 @@ export function createProcessMetrics(config: Pick<Config, 'folder'>, role: Proce
     return (user + system) / 1e6
   })
   metrics.gauge('process_resident_memory_bytes', 'Memory in bytes.', () => process.memoryUsage.rss())
-  metrics.gauge('process_start_time_seconds', 'When the process began, since 1970.', () => startedAt / 1000)
-  metrics.gauge('process_open_fds', 'Files and connections that are open.', () => readdirSync('/proc/self/fd').length)
-  metrics.gauge('process_max_fds', 'How many of them may be.', () => fileLimit('soft'))
-  metrics.gauge('turnpike_disk_free_bytes', 'Room on the disk of the data folder.', () => diskOf(config.folder)?.free)
-  metrics.gauge('turnpike_disk_size_bytes', 'Size of that disk.', () => diskOf(config.folder)?.size)
-  const lag = watchLag()
   metrics.gauge(
-    'turnpike_event_loop_lag_seconds',
-    'The longest that work had to wait for its turn since this was last asked.',
-    () => lag.take(),
+    'process_start_time_seconds',
+    'Start time of the process, in seconds since 1970.',
+    () => startedAt / 1000,
   )
+  metrics.gauge('process_open_fds', 'Open files and connections.', () => readdirSync('/proc/self/fd').length)
+  metrics.gauge('process_max_fds', 'Limit of open files and connections.', () => fileLimit('soft'))
+  metrics.gauge(
+    'turnpike_disk_free_bytes',
+    'Free space on the disk of the data folder.',
+    () => diskOf(config.folder)?.free,
+  )
+  metrics.gauge('turnpike_disk_size_bytes', 'Size of the disk of the data folder.', () => diskOf(config.folder)?.size)
+  const lag = watchLag()
+  metrics.gauge('turnpike_event_loop_lag_seconds', 'Longest event loop delay since the last scrape.', () => lag.take())
   return Object.assign(metrics, { stop: lag.stop })
 }
 

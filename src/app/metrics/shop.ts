@@ -14,10 +14,10 @@ export type ShopRecorder = ReturnType<typeof createShopMetrics>
 
 /** The shop's metrics. Nodes are labels, because there are few; customers never are. */
 export function createShopMetrics(metrics: Metrics, clock: Clock) {
-  const requests = metrics.counter('turnpike_http_requests_total', 'Requests, by who asked and the status they got.')
-  const took = metrics.histogram('turnpike_http_request_duration_seconds', 'How long answers took.', bounds)
+  const requests = metrics.counter('turnpike_http_requests_total', 'HTTP requests, by caller and status.')
+  const took = metrics.histogram('turnpike_http_request_duration_seconds', 'Duration of HTTP requests.', bounds)
   const sales = metrics.counter('turnpike_sales_total', 'Purchases that were charged, each once, by operation.')
-  const faults = metrics.counter('turnpike_faults_total', 'Requests that failed by a fault of ours.')
+  const faults = metrics.counter('turnpike_faults_total', 'Requests that failed with internal_error.')
   faults.add({}, 0)
   const runs = metrics.counter('turnpike_job_runs_total', 'Finished runs of periodic jobs, by job and outcome.')
   const lastRuns = new Map<string, number>()
@@ -45,8 +45,8 @@ export function createShopMetrics(metrics: Metrics, clock: Clock) {
 export function addShopGauges(metrics: Metrics, services: Services, pending: () => number): void {
   const { db, ledgerAudit } = services
   metrics.gauge('turnpike_database_up', 'Whether the database answers.', async () => ((await isReachable(db)) ? 1 : 0))
-  metrics.gauge('turnpike_http_requests_pending', 'Requests that run or wait, those of waiting nodes too.', pending)
-  metrics.gauge('turnpike_checkpoint_timestamp_seconds', 'When the newest checkpoint was made, since 1970.', () =>
+  metrics.gauge('turnpike_http_requests_pending', 'Requests in progress, including long polls of nodes.', pending)
+  metrics.gauge('turnpike_checkpoint_timestamp_seconds', 'Time of the newest checkpoint, in seconds since 1970.', () =>
     soonEnough(ledgerAudit.newest()).then((newest) => newest && newest.madeAt / 1000),
   )
   addNodeGauges(metrics, services)
@@ -61,27 +61,27 @@ function addNodeGauges(metrics: Metrics, { fleet, stock, traffic }: Services): v
     })
   metrics.gauge(
     'turnpike_node_open',
-    'Whether a node that has joined may carry.',
+    '1 if the joined node is open, 0 if it is closed.',
     each((node) => (node.state === 'open' ? 1 : 0)),
   )
   metrics.gauge(
     'turnpike_node_last_seen_timestamp_seconds',
-    'Time of a node’s last report, since 1970.',
+    'Time of the last report of a node, in seconds since 1970.',
     each((node) => (node.lastSeenAt === null ? undefined : node.lastSeenAt / 1000)),
   )
   metrics.gauge(
     'turnpike_node_lag_seconds',
-    'How long a node has not heard everything, as it said itself.',
+    'Seconds since the node last had the complete state of the shop, as it reported.',
     each((node) => (node.health ? node.health.lagMs / 1000 : undefined)),
   )
   metrics.gauge(
     'turnpike_node_tunnels',
-    'Connections or devices that a node has up, as it said itself.',
+    'Open tunnels or connected devices of a node, as it reported.',
     each((node) => node.health?.tunnels),
   )
   metrics.gauge(
     'turnpike_node_most_ports',
-    'Ports for whitelisted addresses that a gateway has room for, as it said itself.',
+    'Maximum of ports for whitelisted addresses on a gateway, as it reported.',
     each((node) => node.health?.maxPorts ?? undefined),
   )
   const byNode = (read: () => Promise<ReadonlyMap<string, number>>) => async () => {
@@ -90,17 +90,17 @@ function addNodeGauges(metrics: Metrics, { fleet, stock, traffic }: Services): v
   }
   metrics.total(
     'turnpike_node_refused_bytes_total',
-    'Bytes that a node has claimed and was not believed.',
+    'Bytes that a node has reported and the shop has refused.',
     byNode(async () => new Map((await traffic.counts.refusals()).map((one) => [one.node, Number(one.bytes)]))),
   )
   metrics.gauge(
     'turnpike_node_accounts_at_limit',
-    'Accounts of which a node holds as much traffic as one node may.',
+    'Traffic accounts of which a node has leased its maximum.',
     byNode(async () => new Map([...(await traffic.leases.held())].map(([id, held]) => [id, held.accountsAtLimit]))),
   )
   metrics.gauge(
     'turnpike_node_unproven_ranges',
-    'Ranges on no named gateway that a gateway claims and has not proven.',
+    'Unassigned ranges that a gateway claims and has not proven.',
     byNode(stock.ranges.unproven),
   )
 }
@@ -111,10 +111,14 @@ export function addBackupMetrics(
   list: () => readonly string[],
 ): void {
   if (config.backupFolder === undefined) return
-  metrics.gauge('turnpike_backup_interval_seconds', 'How far apart backups are to be.', () => config.backupHours * 3600)
+  metrics.gauge(
+    'turnpike_backup_interval_seconds',
+    'Configured seconds between two backups.',
+    () => config.backupHours * 3600,
+  )
   metrics.gauge(
     'turnpike_backup_last_timestamp_seconds',
-    'When the newest backup was begun; 0 if there is none.',
+    'Start time of the newest backup, in seconds since 1970; 0 if there is none.',
     () => Math.max(0, ...list().map((name) => findTime(name) ?? 0)) / 1000,
   )
 }

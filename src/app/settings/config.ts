@@ -55,7 +55,7 @@ const readOrigins: Read<readonly string[]> = (text, bad) => {
   const wrong = origins.findIndex((each) => !/^https?:[^*]+$/.test(each) || URL.parse(each)?.origin !== each)
   if (wrong < 0) return origins
   throw bad(
-    `has no origin in place ${wrong + 1}: give each as a browser sends it, like https://app.example or ` +
+    `has no valid origin at position ${wrong + 1}: write each as a browser sends it, like https://app.example or ` +
       'http://localhost:3000, in lower case, without a path, a default port or *',
   )
 }
@@ -143,7 +143,7 @@ function publicUrlOf(config: Config): string | undefined {
     throw badSetting(settings.gatewayTlsPort, 'must be another port than TURNPIKE_GATEWAY_PORT')
   }
   if (isTls(config) && publicUrl?.startsWith('http:')) {
-    throw badSetting(settings.publicUrl, 'must begin with https://, for the shop serves TLS alone')
+    throw badSetting(settings.publicUrl, 'must begin with https://, because the shop serves only TLS')
   }
   if (publicUrl !== undefined || acmeNames[0] === undefined || port === 0) return publicUrl
   return `https://${acmeNames[0]}${port === 443 ? '' : `:${port}`}`

@@ -6,10 +6,10 @@ import { BadSetting } from './reading.ts'
 /** Refuses a host name that does not resolve; the runtime's own error is unclear. */
 export async function assertNamed(hostname: string, setting: string): Promise<void> {
   if (isIP(hostname) !== 0 || (await lookup(hostname).catch(() => undefined))) return
-  throw new BadSetting(`${setting} is ${hostname}, a name that leads nowhere. ${nameOne}`)
+  throw new BadSetting(`${setting} is ${hostname}, a name that DNS cannot resolve. ${nameOne}`)
 }
 
-const nameOne = 'Name an address of this machine, or 0.0.0.0 for all of them.'
+const nameOne = 'Set an address of this machine, or 0.0.0.0 for all of them.'
 
 /** Opens a port, or throws one line. A port in use may be free later; every other failure is a bad setting. */
 export function listening<Result>(hostname: string, port: number, what: string, open: () => Result): Result {

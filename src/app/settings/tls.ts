@@ -25,7 +25,7 @@ const readNames: Read<readonly string[]> = (text, bad) => {
   return names
 }
 
-const termsProblem = 'must be "agreed": the authority gives certificates to those who agree to its terms'
+const termsProblem = 'must be "agreed": the authority requires acceptance of its terms'
 const readTerms = parsed((text) => (text === 'agreed' || text === '' ? text !== '' : undefined), termsProblem)
 
 /** No character with a meaning in a mailto: URI. */
@@ -58,9 +58,9 @@ export function assertTlsConfig(config: TlsConfig): void {
   const { tlsCert, tlsKey, gatewayTlsPort } = config
   const bad = (name: keyof TlsConfig, problem: string) => badSetting(tlsSettings[name], problem)
   if (tlsCert !== undefined && tlsKey === undefined) {
-    throw bad('tlsKey', 'must be given too, where there is a certificate')
+    throw bad('tlsKey', 'must be given too, with a certificate')
   }
-  if (tlsKey !== undefined && tlsCert === undefined) throw bad('tlsCert', 'must be given too, where there is a key')
+  if (tlsKey !== undefined && tlsCert === undefined) throw bad('tlsCert', 'must be given too, with a key')
   const isAcme = config.acmeNames.length > 0
   if (isAcme && tlsCert !== undefined) {
     throw bad('acmeNames', 'excludes TURNPIKE_TLS_CERT: the certificate is from files or from an authority')

@@ -59,8 +59,10 @@ export const customerCommands: readonly OperationCommand[] = [
     show: ({ items, devices, is_exit: isExit, candidates }) => [
       ...(items.length > 0 ? rows(items) : []),
       ...(devices.length > 0 ? rows(devices) : []),
-      ...(items.length + devices.length === 0 ? ['No customer had the address alone.'] : []),
-      ...(isExit ? ['It is an exit of a pool. In that hour the pool carried for:', ...rows(candidates)] : []),
+      ...(items.length + devices.length === 0 ? ['No customer had the address exclusively.'] : []),
+      ...(isExit
+        ? ['It is an exit of a pool. Customers with traffic in the pool in that hour:', ...rows(candidates)]
+        : []),
     ],
   }),
   over(customers.createCustomerToken, 'token create', {
@@ -76,11 +78,11 @@ export const customerCommands: readonly OperationCommand[] = [
   over(customers.refundOrder, 'refund', {
     filled: 'end',
     options: [
-      { flag: 'end', meaning: 'End what the order bought, and give back the unused part of the price.' },
-      { flag: 'whole', meaning: 'With --end: give back the whole price.' },
+      { flag: 'end', meaning: 'End everything bought with the order, and refund the unused part of the price.' },
+      { flag: 'whole', meaning: 'With --end: refund the whole price.' },
     ],
     fill: (given) => {
-      if (given.has('whole') && !given.has('end')) throw mistyped('--whole goes with --end.')
+      if (given.has('whole') && !given.has('end')) throw mistyped('--whole requires --end.')
       return given.has('end') ? { end: given.has('whole') ? 'whole' : 'unused' } : {}
     },
     show: (data) =>

@@ -28,12 +28,12 @@ export const nodeCommands: readonly OperationCommand[] = [
     filled: 'endpoint',
     flags: { 'endpoint.host': 'endpoint-host', 'endpoint.port': 'endpoint-port' },
     options: [
-      { flag: 'endpoint-host', value: 'HOST', meaning: 'Where customers reach it, if not where the settings say.' },
-      { flag: 'endpoint-port', value: 'PORT', meaning: 'On which port.' },
+      { flag: 'endpoint-host', value: 'HOST', meaning: 'Public host of the node. Default: the host in the settings.' },
+      { flag: 'endpoint-port', value: 'PORT', meaning: 'Public port of the node.' },
     ],
     fill: ({ flags: { 'endpoint-host': host, 'endpoint-port': port } }) => {
       if ((host === undefined) !== (port === undefined)) {
-        throw mistyped('--endpoint-host and --endpoint-port go together.')
+        throw mistyped('Give both --endpoint-host and --endpoint-port.')
       }
       return host === undefined ? {} : { endpoint: { host, port: Number(port) } }
     },
@@ -42,7 +42,7 @@ export const nodeCommands: readonly OperationCommand[] = [
   over(nodes.keyNode, 'node key', { show: showKey }),
   over(nodes.linkNode, 'node link', {
     args: 'link_mbit',
-    show: (data) => `${data.name} carries at most ${data.link_mbit} Mbit/s.`,
+    show: (data) => `The link limit of ${data.name} is ${data.link_mbit} Mbit/s.`,
   }),
   over(nodes.revokeNode, 'node revoke', { show: (data) => `${data.name} is revoked and closed.` }),
   over(nodes.closeNode, 'node close', { show: (data) => `${data.name} is closed.` }),
@@ -53,8 +53,8 @@ export const nodeCommands: readonly OperationCommand[] = [
   over(nodes.drainNode, 'node drain', {
     show: (data) =>
       data.drained_at === null
-        ? `${data.name} is used again.`
-        : `${data.name} gets nothing new. What is on it works until the node is closed.`,
+        ? `${data.name} serves new purchases again.`
+        : `${data.name} gets no new purchases. Existing ones work until the node is closed.`,
   }),
   over(nodes.forgetUsage, 'node forget-usage', {
     show: (data) => `${data.bytes} bytes of ${data.things} ${data.dry_run ? 'would be' : 'were'} given back.`,
@@ -121,9 +121,9 @@ export const thingCommands: readonly OperationCommand[] = [
   over(things.listInterrupted, 'proxy interrupted', { columns: 'proxy customer_id address node since reason' }),
   over(things.endProxy, 'proxy end', {
     filled: 'refund',
-    options: [{ flag: 'no-refund', meaning: 'Give nothing back.' }],
+    options: [{ flag: 'no-refund', meaning: 'Refund nothing.' }],
     fill: (given) => ({ refund: !given.has('no-refund') }),
-    show: (data) => `${doneBefore(data.replayed)}Proxy ${data.proxy} is ended. Gave back ${rub(data.amount_rub)} RUB.`,
+    show: (data) => `${doneBefore(data.replayed)}Proxy ${data.proxy} is ended. Refunded ${rub(data.amount_rub)} RUB.`,
   }),
   over(things.replaceProxy, 'proxy replace', {
     show: (data) => `${doneBefore(data.replayed)}Proxy ${data.proxy} got ${data.to} in place of ${data.from}.`,

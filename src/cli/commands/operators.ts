@@ -44,7 +44,10 @@ export const operatorCommands: readonly OperationCommand[] = [
       }
       progress.end()
       const verdict = { ...data, ok: data.ok ?? false, found: data.found ?? 0 }
-      const lines = data.state === 'failed' ? ['The verification failed; the log tells why.'] : verdictLines(verdict)
+      const lines =
+        data.state === 'failed'
+          ? ['The verification failed; the log of the shop has the error.']
+          : verdictLines(verdict)
       return { json: data, lines, exit: data.ok ? 0 : 1 }
     },
   },
@@ -84,7 +87,7 @@ export const catalogueCommands: readonly OperationCommand[] = [
   {
     ...over(catalogue.getCatalogue, 'catalog show', {}),
     options: [
-      { flag: 'version', value: 'N', meaning: 'Which version; the one in force, if left out.' },
+      { flag: 'version', value: 'N', meaning: 'Version number. Default: the version in force.' },
       { flag: 'versions', meaning: 'List the versions instead.' },
       { flag: 'shipped', meaning: 'Write the price list of a sandbox instead, to start your own from.' },
     ],

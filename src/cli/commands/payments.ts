@@ -32,7 +32,7 @@ export const paymentCommands: readonly OperationCommand[] = [
     show: (data) =>
       data.status === 'paid' && data.refunded_rub === 0
         ? 'The provider accepted the refund. The balance is debited when the provider has done it.'
-        : `${stateOf(data)}; ${rub(data.refunded_rub)} RUB of it have gone back.`,
+        : `${stateOf(data)}; ${rub(data.refunded_rub)} RUB of it are refunded.`,
   }),
   over(payments.listUnmatched, 'payments unmatched', {
     columns: 'notice_id at provider provider_id amount currency payment_id meaning resolution',
@@ -88,7 +88,7 @@ export const paymentCommands: readonly OperationCommand[] = [
   over(payments.addReferral, 'referral add', {
     args: 'customer_id',
     flags: { referrer_id: 'by' },
-    show: (data) => `${data.referrer_id} has brought ${data.customer_id}.`,
+    show: (data) => `${data.referrer_id} is the referrer of ${data.customer_id}.`,
   }),
   over(payments.listReferrals, 'referral list', {
     show: ({ terms, items }) => [

@@ -8,14 +8,14 @@ import { readTextFile, rows, rub } from '../print.ts'
 /** How many addresses of a file one request adds: a body has at most 64 KiB. */
 const addressesAtOnce = 1000
 
-const nodeMeaning = 'The gateways that have it; any that proves it, if left out.'
+const nodeMeaning = 'Gateways that serve it. Default: any gateway that proves it.'
 const nodeOption: Option = { flag: 'node', value: 'NAME,…', meaning: nodeMeaning }
 const rangeOptions: readonly Option[] = [
-  { flag: 'dry-run', meaning: 'Show what is in the range and which customers it concerns. Change nothing.' },
-  { flag: 'undo', meaning: 'Take it back.' },
-  { flag: 'replace', meaning: 'Give customers other addresses of the kind now.' },
-  { flag: 'refund', meaning: 'With --replace: end what no address is left for, and give back the unused part.' },
-  { flag: 'note', value: 'TEXT', meaning: 'Why; the customer sees it.' },
+  { flag: 'dry-run', meaning: 'Show the contents of the range and the affected customers. Change nothing.' },
+  { flag: 'undo', meaning: 'Undo the command.' },
+  { flag: 'replace', meaning: 'Replace the addresses of customers now, with others of the same kind.' },
+  { flag: 'refund', meaning: 'With --replace: end proxies without a free replacement, and refund the unused part.' },
+  { flag: 'note', value: 'TEXT', meaning: 'Reason, shown to the customer.' },
 ]
 
 const nodesOf = (given: Given): string[] => (given.flags['node'] ?? '').split(',').filter((name) => name !== '')
