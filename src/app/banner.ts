@@ -45,6 +45,6 @@ export function banner(
 
 const withoutVpnNode = [
   '',
-  'A VPN is carried by a node, which needs root, Linux and WireGuard: "turnpike up --local-nodes vpn" starts one.',
+  'VPN needs a VPN node on Linux with root and WireGuard: "turnpike up --local-nodes vpn" starts one.',
   'Without a node a sandbox sells VPN subscriptions that do not connect, and says so in "warnings".',
 ]

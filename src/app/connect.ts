@@ -124,7 +124,7 @@ function readData<Op extends Operation>(operation: Op, answer: unknown): z.outpu
       throw refuseHere(message, code, details)
     }
   }
-  throw refuseHere('What answered is not a Turnpike shop, or not of this version.', 'unavailable')
+  throw refuseHere('The server is not a Turnpike shop, or has another version.', 'unavailable')
 }
 
 /** An operator's token, from the environment or from a file: an argument would be visible to other users. */

@@ -100,13 +100,13 @@ function closedPathOf(error: unknown): string | undefined {
     return `${path} cannot be a folder: a file is there. Name another with TURNPIKE_DATA (--data).`
   }
   const syscall = 'syscall' in error ? String(error.syscall) : ''
-  if (error.code === 'EISDIR') return `${path} is a folder, and has to be a file. Move it away, or name another place.`
+  if (error.code === 'EISDIR') return `${path} is a folder and must be a file. Move it away, or set another path.`
   if (error.code === 'ENOENT' && syscall === 'mkdir') {
     return `${path} cannot be made there. Name another folder with TURNPIKE_DATA (--data).`
   }
   if (!['EACCES', 'EPERM', 'EROFS'].includes(String(error.code))) return undefined
-  const advice = 'Name a place of its own, for the shop itself with TURNPIKE_DATA (--data).'
-  return `${path} may not be used by this user. ${advice}`
+  const advice = 'Set another path; for the shop itself TURNPIKE_DATA (--data).'
+  return `This user has no access to ${path}. ${advice}`
 }
 
 /** An unreachable database is reported with the driver's reason: the sentence for API customers does not fit here. */

@@ -27,7 +27,7 @@ describe('a gateway that cannot join its shop', () => {
 
   test('a gateway with a missing or malformed key or a remote http URL exits 2 and names the remedy', async () => {
     for (const [env, text] of [
-      [{ TURNPIKE_SHOP_URL: 'https://shop.example' }, 'set TURNPIKE_NODE_KEY to the one that it prints'],
+      [{ TURNPIKE_SHOP_URL: 'https://shop.example' }, 'set TURNPIKE_NODE_KEY to the key that it prints'],
       [{ TURNPIKE_SHOP_URL: 'https://shop.example', TURNPIKE_NODE_KEY: 'tpj_half' }, 'is not a join key'],
       [{ TURNPIKE_SHOP_URL: 'http://shop.example' }, 'in the clear: use https'],
     ] as const) {

@@ -70,8 +70,8 @@ describe('a service user without write access to the code', () => {
     const err = await shop.stderr.text()
     expect(await shop.exited).toBe(2)
     expect(err).toBe(
-      `turnpike: ${join(closed, 'data')} may not be used by this user. ` +
-        'Name a place of its own, for the shop itself with TURNPIKE_DATA (--data).\n',
+      `turnpike: This user has no access to ${join(closed, 'data')}. ` +
+        'Set another path; for the shop itself TURNPIKE_DATA (--data).\n',
     )
   })
 })

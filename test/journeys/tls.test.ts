@@ -97,7 +97,7 @@ describe('a shop with a certificate from files', () => {
     expect(await servedAt(port)).toBe('first')
     files.replace(selfSignedEnded)
     shop.kill('SIGHUP')
-    await shop.until(/certificate not taken.*it has ended/)
+    await shop.until(/certificate not taken.*it has expired/)
     expect(await servedAt(port)).toBe('first')
     files.replace(first)
     shop.kill('SIGHUP')

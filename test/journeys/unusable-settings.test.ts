@@ -21,12 +21,12 @@ test('a command on an unusable data folder or address exits 2 with one line that
   const cases = [
     { args: ['shop'], env: { TURNPIKE_DATA: damaged }, message: 'is no database, or is damaged. Name another folder' },
     { args: ['customer', 'list'], env: { TURNPIKE_DATA: damaged }, message: 'is no database' },
-    { args: ['shop'], env: { TURNPIKE_DATA: taken }, message: 'is a folder, and has to be a file' },
+    { args: ['shop'], env: { TURNPIKE_DATA: taken }, message: 'is a folder and must be a file' },
     { args: ['shop'], env: { TURNPIKE_DATA: '/proc/turnpike' }, message: 'TURNPIKE_DATA' },
     {
       args: ['shop'],
       env: { TURNPIKE_DATA: join(folder, 'new'), TURNPIKE_HOST: 'nowhere.invalid' },
-      message: 'TURNPIKE_HOST (--host) is nowhere.invalid, a name that leads nowhere. Name an address',
+      message: 'TURNPIKE_HOST (--host) is nowhere.invalid, a name that DNS cannot resolve. Set an address',
     },
   ]
   for (const { args, env, message } of cases) {

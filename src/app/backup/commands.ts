@@ -80,7 +80,8 @@ export const backupCommands: readonly Command[] = [
   }),
   machineCommand({
     name: 'move',
-    summary: 'Carries the stopped shop to another database, compares every table, verifies it, and closes the old one.',
+    summary:
+      'Copies the stopped shop to another database, compares every table, verifies the copy, and closes the old one.',
     options: [
       { flag: 'to', value: 'URL|FOLDER', meaning: 'postgres://… or a data folder for SQLite; it must be empty' },
       {
@@ -119,7 +120,7 @@ async function runMove(given: Given): Promise<Outcome> {
         ? [
             `Moved ${rows} rows of ${tables.length} tables to ${moved.to} in ${(tookMs / 1000).toFixed(1)} s: ` +
               'all are the same.',
-            'The old place is closed and stays as it is. Start the shop on the new one: ' +
+            'The old database is closed and unchanged. Start the shop on the new one: ' +
               (moved.to.startsWith('postgres')
                 ? 'set TURNPIKE_DATABASE_URL.'
                 : 'set TURNPIKE_DATA, and no TURNPIKE_DATABASE_URL.'),

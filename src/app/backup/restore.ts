@@ -79,7 +79,7 @@ function keyFor(config: Config, folder: string): Uint8Array {
   const own = findSecretKey(config)
   if (kept && own && kept.toHex() !== own.toHex()) {
     const where = config.secretKey === undefined ? secretKeyFile(config.folder) : 'TURNPIKE_SECRET_KEY'
-    throw refuseHere(`The key in ${where} is not the one that lies with the backup. Name a folder without a shop.`)
+    throw refuseHere(`The key in ${where} is not the key in the backup. Name a folder without a shop.`)
   }
   const key = kept ?? own
   if (!key) {
@@ -106,7 +106,7 @@ export async function looksRight(
   const vault = createVault(key)
   if (!(await createShopKey({ db }).isShop())) throw refuseHere('There is no shop in it.')
   if (!(await createShopKey({ db }).isRight(vault.fingerprint))) {
-    throw refuseHere('The key is not the one that what this shop keeps is sealed with.')
+    throw refuseHere('The key is not the encryption key of this shop.')
   }
   return verify(createServices(db, realRuntime, shopConfigOf(config, vault)).verifiers)
 }
@@ -148,7 +148,7 @@ async function openSqliteTarget(path: string): Promise<RestoreTarget> {
     async finish() {
       await db.close()
       flushFile(draft)
-      if (existsSync(path)) throw refuseHere(`${path} has come to be there meanwhile.`)
+      if (existsSync(path)) throw refuseHere(`Another program created ${path} meanwhile.`)
       renameSync(draft, path)
       flushFile(dirname(path))
       isFinished = true

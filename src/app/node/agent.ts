@@ -34,7 +34,7 @@ export async function openAgent(config: Config, kind: NodeKind, log: Log, end: A
   const beside = await besideUs(folder)
   const boot = makeBoot({ folder, clock: Date.now, randomBytes })
   const link = linkTo(config, identity.secret, () => {
-    log.error('revoked', { explanation: 'the shop does not know this node any more; nothing is carried' })
+    log.error('revoked', { explanation: 'the shop does not know this node any more; the node serves no traffic' })
     onRevoked()
   })
   let skewMs = 0
@@ -96,7 +96,7 @@ async function besideUs(folder: string): Promise<string[]> {
   const running = await listRunning(folder)
   if (running.length <= maxBeside) return running
   throw refuseHere(
-    `${running.length} processes of this node carry connections already. Wait until one has ended, or stop one.`,
+    `${running.length} processes of this node already serve connections. Wait until one has ended, or stop one.`,
   )
 }
 

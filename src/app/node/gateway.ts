@@ -198,7 +198,7 @@ function limitsOf(config: Config, log: Log): EngineLimits {
   const limits = engineLimitsOf(config, files)
   const { connections, ports } = limits
   const fields = { files, connections, asked_for: config.gatewayConnections, ports }
-  const explanation = 'raise the limit of open files (ulimit -n) to carry more'
+  const explanation = 'raise the limit of open files (ulimit -n) to serve more connections'
   // A default limit is worth a warning only if it is low.
   const isConfigured = config.gatewayConnections !== Number(gatewaySettings.gatewayConnections.fallback)
   if (limits.connections >= config.gatewayConnections) log.info('file limit', fields)
@@ -352,7 +352,8 @@ export const gatewayCommands: readonly Command[] = [
     [
       {
         flag: 'take-over',
-        meaning: 'take the place of the gateway that runs on this data folder, which carries what it has to its end',
+        meaning:
+          'replace the gateway that runs on this data folder; the old process serves its open connections to their end',
       },
     ],
   ),

@@ -26,7 +26,7 @@ export function describeGateway(config: Config) {
     findObstacle: (): string | undefined => {
       // The supervising `up` would restart the old process.
       if (process.env['TURNPIKE_SUPERVISED'] === '1') {
-        return '"turnpike up" looks after the gateway that runs; run "turnpike gateway" by itself to exchange it.'
+        return '"turnpike up" supervises the running gateway. Only a gateway started with "turnpike gateway" can be replaced.'
       }
       return isDraining ? 'Another process has taken over already.' : undefined
     },

@@ -31,9 +31,7 @@ export const reloadCommand = machineCommand({
     if (before === undefined) throw refuseHere('No gateway runs on this data folder.', 'not_found')
     // systemd must run the reload: otherwise the end of its main process would be the end of the service.
     if (process.env['NOTIFY_SOCKET'] === undefined && isOfSystemd(before)) {
-      throw refuseHere(
-        'systemd looks after the gateway that runs. It exchanges it: "systemctl reload turnpike-gateway".',
-      )
+      throw refuseHere('systemd supervises the running gateway. Replace it with "systemctl reload turnpike-gateway".')
     }
     const pid = await startApart(flags)
     const giveUpAt = realTiming.now() + withinMs
@@ -46,7 +44,7 @@ export const reloadCommand = machineCommand({
     }
     return {
       json: { pid, before },
-      lines: [`Process ${pid} has taken over from ${before}, which ends when nobody is connected to it.`],
+      lines: [`Process ${pid} has taken over from ${before}, which ends after its last connection closes.`],
     }
   },
 })

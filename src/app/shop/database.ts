@@ -58,7 +58,7 @@ export async function openVault(config: Config, db: Database) {
   const found = findSecretKey(config)
   if (!found && (await shopKey.isShop())) {
     throw new BadSetting(
-      `There is no ${secretKeyFile(config.folder)}, and what this shop keeps is sealed with its key. ` +
+      `There is no ${secretKeyFile(config.folder)}, and the secrets of this shop are encrypted with it. ` +
         'Put that file back, or set TURNPIKE_SECRET_KEY.',
     )
   }
@@ -68,7 +68,7 @@ export async function openVault(config: Config, db: Database) {
     if (await shopKey.isRight(vault.fingerprint)) return
     if (!found) forgetSecretKey(config.folder)
     const where = config.secretKey === undefined ? `in ${secretKeyFile(config.folder)}` : 'in TURNPIKE_SECRET_KEY'
-    throw new BadSetting(`The key ${where} is not the one that what this shop keeps is sealed with.`)
+    throw new BadSetting(`The key ${where} is not the encryption key of this shop.`)
   }
   await confirm()
   return { vault, confirm }

@@ -13,7 +13,7 @@ export function createForwarding(log: Log) {
       log.warn('a proxy is not trusted', {
         setting: 'TURNPIKE_TRUSTED_PROXIES',
         proxy: formatAddress(proxy),
-        explanation: 'all who come through it count as one source, with one limit; name its address in the setting',
+        explanation: 'all clients behind it count as one source with one rate limit; add its address to the setting',
       })
     },
     warnings: (): readonly string[] => (isSeen ? [untrustedProxy] : []),

@@ -223,7 +223,8 @@ async function warnOfUnreachable({ reach }: Services, log: Log): Promise<void> {
     log.warn('not reachable', {
       setting,
       host,
-      explanation: 'customers are sent to this machine’s own address; what only they could reach there is not sold',
+      explanation:
+        'the address for customers is a loopback address; products that customers could not reach are not sold',
     })
   }
 }

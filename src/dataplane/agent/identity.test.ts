@@ -134,7 +134,7 @@ describe('the identity of a node', () => {
     expect(await joinError(take())).toContain('this node has not joined the shop')
     expect(
       await joinError(take({ keyFile: join(folder, 'gateway.key'), timing: skippingTime(), waitMs: 400 })),
-    ).toMatch(/no join key came/)
+    ).toMatch(/no join key was given/)
     expect(await joinError(take({ key: newKey }))).toMatch(/answered 401 unauthorized; `turnpike node key`/)
     shop.stop()
     expect(await joinError(take({ key, timing: skippingTime(), waitMs: 400 }))).toMatch(/POST \/node\/v1\/join/)

@@ -47,7 +47,7 @@ export async function takeIdentity(deps: IdentityDeps): Promise<NodeIdentity> {
   const saved = findSaved(deps)
   if (!saved) return joinShop(deps)
   if (findKey(deps) === undefined || !(await isRefused(deps, saved))) return saved
-  const explanation = 'the shop no longer knows this node; there is a key'
+  const explanation = 'the shop no longer knows this node, and a join key is available'
   deps.log.warn('joining again', { node: saved.node, explanation })
   return joinShop(deps)
 }
@@ -96,7 +96,7 @@ async function joinShop(deps: IdentityDeps): Promise<NodeIdentity> {
   let failures = 0
   let lastTrouble =
     (deps.key?.trim() ?? '') === ''
-      ? 'no join key came; set TURNPIKE_NODE_KEY to the one that it prints'
+      ? 'no join key was given; set TURNPIKE_NODE_KEY to the key that it prints'
       : 'TURNPIKE_NODE_KEY is not a join key, which begins with tpj_'
   while (timing.now() < giveUpAt && deps.end?.aborted !== true) {
     const key = findKey(deps)

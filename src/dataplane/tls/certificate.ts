@@ -88,7 +88,7 @@ export function keepCertificate(deps: {
     if (fingerprint === seen) return
     seen = fingerprint
     if (fingerprint === nothingThere && !current) {
-      const fields = { file: files.cert, explanation: 'nobody can be served until there is one' }
+      const fields = { file: files.cert, explanation: 'no TLS connection can be served until there is one' }
       if (deps.isAwaited) log.info('certificate awaited', fields)
       else log.warn('no certificate yet', fields)
       return
@@ -97,7 +97,9 @@ export function keepCertificate(deps: {
       take(readFiles(files))
     } catch (error) {
       if (!(error instanceof BadCertificate)) throw error
-      const explanation = current ? 'the one before stays in force' : 'nobody can be served until there is one'
+      const explanation = current
+        ? 'the previous certificate stays in use'
+        : 'no TLS connection can be served until there is one'
       log.error('certificate not taken', { file: files.cert, reason: error.message, explanation })
     }
   }
@@ -107,11 +109,11 @@ export function keepCertificate(deps: {
     const nowMs = clock()
     const isGood = isInForce(read, nowMs)
     if (!isGood && current && isInForce(current, nowMs)) {
-      throw new BadCertificate('it has ended or has not begun, and the one before is still good')
+      throw new BadCertificate('it has expired or is not valid yet, and the previous one is still valid')
     }
     const fields = { file: files.cert, names: read.names, until: new Date(read.endsAt).toISOString() }
     if (isGood) log.info('certificate taken', fields)
-    else log.error('certificate taken', { ...fields, explanation: 'it has ended or has not begun: replace it' })
+    else log.error('certificate taken', { ...fields, explanation: 'it has expired or is not valid yet: replace it' })
     current = read
   }
 

@@ -7,40 +7,40 @@ type LetterText = { readonly subject: string; readonly ru: string; readonly en: 
 const letters: Readonly<Record<Occasion, LetterText>> = {
   enter: {
     subject: 'Ссылка для входа / A link to sign in',
-    ru: 'Чтобы войти, откройте ссылку. Она действует сутки и один раз. Если вы об этом не просили, ничего не делайте.',
-    en: 'To sign in, open the link. It works for a day, once. If you have not asked for it, do nothing.',
+    ru: 'Чтобы войти, откройте ссылку. Она одноразовая и действует сутки. Если вы этого не запрашивали, проигнорируйте это письмо.',
+    en: 'To sign in, open the link. It works once, within a day. If you did not request it, ignore this message.',
   },
   confirm: {
     subject: 'Подтвердите адрес / Confirm your address',
     ru:
       'Чтобы завершить регистрацию, откройте ссылку и введите пароль, который вы выбрали. ' +
-      'Она действует сутки и один раз. Если вы не регистрировались, ничего не делайте.',
+      'Она одноразовая и действует сутки. Если вы не регистрировались, проигнорируйте это письмо.',
     en:
-      'To finish signing up, open the link and give the password that you chose. It works for a day, once. ' +
-      'If you have not signed up, do nothing.',
+      'To finish signing up, open the link and enter the password that you chose. It works once, within a day. ' +
+      'If you did not sign up, ignore this message.',
   },
   reset: {
     subject: 'Новый пароль / A new password',
     ru:
-      'Чтобы задать новый пароль, откройте ссылку. Она действует полчаса и один раз. ' +
-      'Если вы этого не просили, ничего не делайте.',
+      'Чтобы задать новый пароль, откройте ссылку. Она одноразовая и действует полчаса. ' +
+      'Если вы этого не запрашивали, проигнорируйте это письмо.',
     en:
-      'To set a new password, open the link. It works for half an hour, once. ' +
-      'If you have not asked for it, do nothing.',
+      'To set a new password, open the link. It works once, within half an hour. ' +
+      'If you did not request it, ignore this message.',
   },
   first: {
     subject: 'Новый пароль / A new password',
     ru:
-      'С этим адресом ещё никто не входит. Чтобы открыть учётную запись со своим паролем, откройте ссылку. ' +
-      'Она действует сутки и один раз. Если вы этого не просили, ничего не делайте.',
+      'С этим адресом ещё нет учётной записи. Чтобы создать её и задать пароль, откройте ссылку. ' +
+      'Она одноразовая и действует сутки. Если вы этого не запрашивали, проигнорируйте это письмо.',
     en:
       'This address has no account yet. To open an account with a password of your own, open the link. ' +
-      'It works for a day, once. If you have not asked for it, do nothing.',
+      'It works once, within a day. If you did not request it, ignore this message.',
   },
   known: {
     subject: 'Вы уже зарегистрированы / You have signed up already',
     ru:
-      'Кто-то, возможно вы, регистрировался с этим адресом, но он уже зарегистрирован. ' +
+      'С этим адресом пытались зарегистрироваться, возможно, вы. У него уже есть учётная запись. ' +
       'Войдите или задайте новый пароль.',
     en:
       'A sign-up was made with this address, perhaps by you. The address has an account already. ' +
