@@ -166,7 +166,7 @@ describe('start, stop and errors of the program', () => {
     expect([one.exit, one.out.split('\n')[0]]).toEqual([0, 'turnpike token create CUSTOMER [options]'])
     expect(one.out).toContain('--cap')
     expect(one.out).not.toContain('TURNPIKE_')
-    expect(one.out).toEndWith('every command does: "turnpike --help" lists them.\n')
+    expect(one.out).toEndWith('and the settings: "turnpike --help" lists them.\n')
     expect((await runTurnpike([])).exit).toBe(2)
   })
 
