@@ -16,12 +16,15 @@ test('checkProse finds banned words in comments, titles and docs', () => {
     expect(broken('src/api/http.ts', `// ${sentence}\nconst a = 1`)).toEqual(['banned-word'])
     expect(broken('src/api/http.ts', `/**\n * ${sentence}\n */\nconst a = 1`)).toEqual(['banned-word'])
     expect(broken('docs/gateway.md', sentence)).toEqual(['banned-word'])
+    expect(broken('src/api/http.ts', `refuse("${sentence}")`)).toEqual(['banned-word'])
+    expect(broken('src/api/http.ts', `refuse(\`\${name}: ${sentence}\`)`)).toEqual(['banned-word'])
     expect(broken('src/api/http.test.ts', `test('${sentence}', () => {})`)).toEqual(['banned-word'])
   }
 })
 
 test('checkProse leaves code, quoted words and the changelog alone', () => {
   expect(broken('src/api/http.ts', "const whoever = 'nobody' // The caller is `nobody`.")).toEqual([])
+  expect(broken('src/api/store.ts', "read('SELECT his FROM users')")).toEqual([])
   expect(broken('CHANGELOG.md', 'Nobody waits.')).toEqual([])
   expect(broken('docs/gateway.md', 'The history of this customer is shown.')).toEqual([])
 })
