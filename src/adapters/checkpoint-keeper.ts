@@ -36,7 +36,7 @@ async function post(url: string, body: string): Promise<void> {
       const signal = AbortSignal.timeout(answerWithinMs)
       const response = await fetch(url, { method: 'POST', headers, body, signal, redirect: 'error' })
       if (response.ok) return
-      throw new Error(`whoever keeps checkpoints answered ${response.status}`)
+      throw new Error(`the checkpoint URL answered ${response.status}`)
     } catch (error) {
       if (attempt >= maxAttempts) throw error
       await Bun.sleep(100 * attempt)

@@ -125,7 +125,7 @@ describe('stock of two gateways with their own addresses', () => {
       await untilOnSale(german, ['45.12.1.10', '45.12.1.11'])
       first.kill('SIGTERM')
       await untilOnSale(german, [])
-      expect((await shown('45.12.1.10/31'))?.problems).toContain('first was told to stop')
+      expect((await shown('45.12.1.10/31'))?.problems).toContain('first is stopping')
       expect(await first.exited).toBe(0)
       net.startGateway(1, '')
       await untilOnSale(german, ['45.12.1.10', '45.12.1.11'])

@@ -44,8 +44,10 @@ const vpnMessages = messages({
     (count, format) => format.plural(count, 'месяц', 'месяца', 'месяцев'),
   ),
   noNode: pair(
-    'No VPN node is online. A production shop refuses the purchase and charges nothing. A sandbox sells the VPN, which connects once a node is running.',
-    'Ни один узел VPN не на связи. Рабочий магазин откажет в покупке и ничего не спишет. Песочница продаст VPN, который подключится после запуска узла.',
+    'No VPN node is online. A production shop refuses the purchase and charges nothing. A sandbox sells the VPN, ' +
+      'which connects once a node is running.',
+    'Ни один узел VPN не на связи. Рабочий магазин откажет в покупке и ничего не спишет. Песочница продаст VPN, ' +
+      'который подключится после запуска узла.',
   ),
   perMonth: phrase('{price} a month', '{price} в месяц'),
   term: pair('Term', 'Срок'),
@@ -87,7 +89,8 @@ const vpnMessages = messages({
   ),
   end: pair('End the subscription', 'Прекратить подписку'),
   endAbout: pair(
-    'Devices are disconnected at once. The unused part of the price is refunded if the terms of the purchase include a refund.',
+    'Devices are disconnected at once. The unused part of the price is refunded if the terms of the purchase ' +
+      'include a refund.',
     'Устройства сразу отключатся. Неиспользованная часть цены вернётся, если возврат предусмотрен условиями покупки.',
   ),
   ownKey: pair(

@@ -135,7 +135,8 @@ const common = {
   notCharged: pair('No money was charged.', 'Деньги не списаны.'),
   lost: pair('The shop did not answer', 'Магазин не ответил'),
   lostAbout: pair(
-    'The request may or may not have been processed. Repeat it: a processed request returns the same answer and is charged once.',
+    'The request may or may not have been processed. Repeat it: a processed request returns the same answer and ' +
+      'is charged once.',
     'Неизвестно, выполнен ли запрос. Повторите его: выполненный запрос вернёт тот же ответ, деньги спишутся один раз.',
   ),
   fault: pair('Server error', 'Ошибка сервера'),

@@ -3,7 +3,8 @@ import { methodNames, tradeMessages } from './trade.ts'
 
 /**
  * The notes that the shop stores with postings, and their translations. `{}` is a variable part; `{months}` and
- * `{days}` are numbers with their noun. The hash chain covers the stored English note. An operator's own note is not translated.
+ * `{days}` are numbers with their noun. The hash chain covers the stored English note. An operator's own note is not
+ * translated.
  */
 const notes = (
   [

@@ -85,7 +85,8 @@ export const premiumMessages = messages({
   subusers: pair('Sub-users', 'Субпользователи'),
   subusersAbout: pair(
     'Each sub-user has a separate login, password, whitelist, traffic and limits, for your customers or projects.',
-    'У каждого субпользователя отдельные логин, пароль, белый список, трафик и лимиты: для ваших клиентов или проектов.',
+    'У каждого субпользователя отдельные логин, пароль, белый список, трафик и лимиты: для ваших клиентов или ' +
+      'проектов.',
   ),
   addSubuser: pair('Add a sub-user', 'Добавить'),
   ownLogin: pair('Login; empty: generated', 'Логин; пустое поле: будет создан'),

@@ -53,8 +53,8 @@ function whyNot(
     const node = nodes.get(id)
     const name = node?.name ?? id
     if (node?.state === 'closed') return [`${name} is closed`]
-    if (node?.health?.isStopping) return [`${name} was told to stop`]
-    if (!isThere(id)) return [`${name} was not heard of for ${servingWithinMs / 1000} seconds`]
+    if (node?.health?.isStopping) return [`${name} is stopping`]
+    if (!isThere(id)) return [`${name} has sent no report for ${servingWithinMs / 1000} seconds`]
     const trial = trials.find((each) => each.node === id)
     if (!trial) return [`${name} has not tried it yet`]
     const seen = trial.seenAs === null ? [] : [`${name} is seen as ${trial.seenAs}`]
