@@ -68,7 +68,7 @@ async function writeDraft(
   chmodSync(files.rows, 0o600)
   const written = await describeRows(files.rows, work.onProgress)
   const wrong = copied ? differing(copied, written.tables) : []
-  if (wrong.length > 0) throw new Error(`what was written is not what was read: ${wrong.join(', ')}`)
+  if (wrong.length > 0) throw new Error(`rows differ from their source: ${wrong.join(', ')}`)
   const key = findSecretKey(config)
   if (config.backupKey && key) writeOwnFile(files.key, `${key.toHex()}\n`)
   const manifest: Manifest = {

@@ -197,7 +197,7 @@ export async function fillTarget(
     heldBy({ engine: target.db.engine, reader }, tables, (table, rows) => onProgress(`compare ${table}`, rows)),
   )
   const wrong = differing(held, there)
-  if (wrong.length > 0) throw new Error(`what was written is not what was read: ${wrong.join(', ')}`)
+  if (wrong.length > 0) throw new Error(`rows differ from their source: ${wrong.join(', ')}`)
   await migrate(target.db, all)
   await respell(target.db)
   return held

@@ -26,7 +26,7 @@ export function describeGateway(config: Config) {
     findObstacle: (): string | undefined => {
       // The supervising `up` would restart the old process.
       if (process.env['TURNPIKE_SUPERVISED'] === '1') {
-        return '"turnpike up" supervises the running gateway. Only a gateway started with "turnpike gateway" can be replaced.'
+        return '"turnpike up" supervises this gateway. Only one that "turnpike gateway" has started can be replaced.'
       }
       return isDraining ? 'Another process has taken over already.' : undefined
     },

@@ -242,9 +242,8 @@ export const ru: Sentences = {
     `${of.bonus_rub > 0 ? `Бонус ${rub(of.bonus_rub)} ₽ тоже списывается. ` : ''}На балансе только ` +
     `${rub(of.balance_rub)} ₽: остаток станет долгом. Подтвердите, если так и нужно (--into-debt, into_debt).`,
   out_of_stock: (of) =>
-    '' +
-    '' +
-    `${of.available === 0 ? 'Свободных адресов сейчас нет.' : `Свободных адресов сейчас только ${of.available}.`} Деньги не списаны.`,
+    `${of.available === 0 ? 'Свободных адресов сейчас нет.' : `Свободных адресов сейчас только ${of.available}.`} ` +
+    'Деньги не списаны.',
   no_gateway_up: 'Сейчас не работает ни один шлюз с этими адресами. Деньги не списаны; повторите позже.',
   proxies_not_found: (of) => `Прокси ${of.ids.join(', ')} нет. Ничего не изменено.`,
   invalid_request: (of) => `В запросе ошибка. ${listProblems(problemsRu, of.problems)}`,

@@ -48,14 +48,14 @@ const hopProblems: Readonly<Record<string, string>> = {
   address_unavailable: 'its gateway does not have the address',
   gateway_full: 'its gateway is full',
   gateway_stopping: 'its gateway is stopping',
-  gateway_closed: 'its gateway is shut out',
-  credentials_required: 'what is there is another gateway, or an older one',
-  bad_credentials: 'what is there is another gateway, or an older one',
+  gateway_closed: 'its gateway is closed',
+  credentials_required: 'the endpoint is another gateway, or runs an older version',
+  bad_credentials: 'the endpoint is another gateway, or runs an older version',
 }
 
 const readHop: ReadStatus = (status, code) => {
   if (status >= 200 && status < 300) return 'open'
-  if (code === undefined) return failed('what is there is no gateway of ours')
+  if (code === undefined) return failed('the endpoint is no gateway of this shop')
   const problem = hopProblems[code]
   if (problem !== undefined) return failed(problem)
   return unreached(isRefusalCode(code) ? code : 'unreachable')
