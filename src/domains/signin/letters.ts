@@ -7,7 +7,7 @@ type LetterText = { readonly subject: string; readonly ru: string; readonly en: 
 const letters: Readonly<Record<Occasion, LetterText>> = {
   enter: {
     subject: 'Ссылка для входа / A link to sign in',
-    ru: 'Чтобы войти, откройте ссылку. Она одноразовая и действует сутки. Если вы её не запрашивали, ничего не делайте.',
+    ru: 'Чтобы войти, откройте ссылку. Она одноразовая и действует сутки. Если вы её не запрашивали, не открывайте её.',
     en: 'To sign in, open the link. It works once, within a day. If you did not request it, ignore this message.',
   },
   confirm: {
@@ -32,7 +32,7 @@ const letters: Readonly<Record<Occasion, LetterText>> = {
     subject: 'Новый пароль / A new password',
     ru:
       'С этим адресом ещё нет учётной записи. Чтобы создать её и задать пароль, откройте ссылку. ' +
-      'Она одноразовая и действует сутки. Если вы её не запрашивали, ничего не делайте.',
+      'Она одноразовая и действует сутки. Если вы её не запрашивали, не открывайте её.',
     en:
       'This address has no account yet. To open an account with a password of your own, open the link. ' +
       'It works once, within a day. If you did not request it, ignore this message.',
