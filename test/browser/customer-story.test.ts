@@ -106,7 +106,9 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     await open('/vpn')
     await press(/^Купить за/)
     const refusal = await page.getByRole('alert').innerText()
-    expect(refusal).toMatch(/Это стоит 299,00 ₽, а на балансе 0,00 ₽\. Пополните его и повторите\.\s+Деньги не списаны\./)
+    expect(refusal).toMatch(
+      /Это стоит 299,00 ₽, а на балансе 0,00 ₽\. Пополните его и повторите\.\s+Деньги не списаны\./,
+    )
     expect([await findBarriers(page), await fitsWidth(page)]).toEqual([[], true])
     await open('/premium/access')
     await page.getByLabel('Адрес', { exact: true }).fill('not an address')

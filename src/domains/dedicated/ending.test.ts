@@ -112,7 +112,7 @@ describe.each([...engines])('ending proxies on %s', (engine) => {
     const other = services.refunds.end({ ...request, how: 'whole' })
     expect((await refusalOf(other)).code).toBe('conflict')
     const twice = services.refunds.end({ ...request, key: undefined })
-    expect((await refusalOf(twice)).message).toContain('has ended already')
+    expect((await refusalOf(twice)).message).toContain('has already ended')
     const second = await buy(2)
     clock.advance(15 * dayMs)
     const before = await balance()

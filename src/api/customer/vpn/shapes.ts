@@ -258,6 +258,8 @@ const required = {
   when: (payload: { value: unknown }) => typeof payload.value === 'object' && payload.value !== null,
 }
 
+/** Also true for a malformed period, such as null, which is reported by itself. */
+const hasPeriod = (of: Periods): boolean => of.period !== undefined || of.period_months !== undefined
 export const periodOf = (of: Periods): number | undefined => of.period ?? of.period_months
 
 export function loadPeriod(of: Periods): number {
@@ -344,7 +346,7 @@ const noLiveNode = new Refusal('no_vpn_node_up', {}, { charged: false })
 const forPeriod = <Fields extends z.ZodRawShape>(fields: Fields) =>
   z
     .object({ ...bodyPeriods, ...fields })
-    .refine((of) => periodOf(of as Periods) !== undefined, required)
+    .refine((of) => hasPeriod(of as Periods), required)
     .refine((of) => agrees(of as Periods), disagreement)
     .openapi(eitherPeriod)
 
