@@ -128,7 +128,7 @@ describe('docs page used by one visitor', () => {
         expect.not.stringContaining(uuid),
       ])
     }
-    const warned = await page.locator('section', { hasText: 'it may charge your balance' }).all()
+    const warned = await page.locator('section', { hasText: 'which may charge your balance' }).all()
     const ids = await Promise.all(warned.map((each) => each.getAttribute('aria-labelledby')))
     expect(ids).toEqual(['buyDedicated', 'prolongDedicated', 'buyTraffic', 'buyVpn', 'renewVpn'])
   })
