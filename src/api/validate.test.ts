@@ -4,6 +4,7 @@ import { Glob } from 'bun'
 import { decodeProblem, type FieldProblem, problem, type SentProblem } from '../core/messages/problems.ts'
 import { problemsEn } from '../core/messages/problems-en.ts'
 import { Refusal, toSentProblems } from '../core/refusal.ts'
+import { tokenBody } from './customer/tokens/shapes.ts'
 import { readFields } from './validate.ts'
 
 function problemsOf(schema: z.ZodType, value: unknown, from: 'body' | 'query' = 'body'): readonly SentProblem[] {
@@ -101,4 +102,12 @@ test('every own message of a check in a request schema is an encoded field probl
   expect(messages.size).toBeGreaterThan(20)
   expect([...messages].filter((each) => !(decodeProblem(String(each)).reason in problemsEn))).toEqual([])
   expect([...messages].filter((each) => decodeProblem(String(each)).reason === 'invalid')).toEqual([])
+})
+
+test('readFields names each faulty field once and at most 20 fields', () => {
+  const schema = z.object({ comment: z.string().max(3), ids: z.array(z.int()) })
+  expect(problemsOf(schema, { comment: [1, 2, 3, 4], ids: [1] }).map((each) => each.field)).toEqual(['comment'])
+  const many = Array.from({ length: 30_000 }, () => '')
+  expect(problemsOf(schema, { comment: 'a', ids: many })).toHaveLength(20)
+  expect(problemsOf(tokenBody, { scopes: many }).map((each) => each.field)).toEqual(['scopes'])
 })

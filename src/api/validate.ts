@@ -4,7 +4,10 @@ import { malformed } from '../core/refusal.ts'
 import { findMeant } from './names.ts'
 import type { z } from './operation.ts'
 
-/** Parses untrusted values with a schema. A refusal names every faulty field, each with its problem. */
+/** A refusal names at most this many fields, so that a small body cannot cause a large answer. */
+const maxProblems = 20
+
+/** Parses untrusted values with a schema. A refusal names the faulty fields, each with its first problem. */
 export function readFields<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
@@ -12,10 +15,14 @@ export function readFields<Schema extends z.ZodType>(
 ): z.output<Schema> {
   const outcome = schema.safeParse(value, { reportInput: true, error: (issue) => messageOf(issue, from) })
   if (outcome.success) return outcome.data
-  const problems = outcome.error.issues.map(({ path, message }) =>
-    toFieldProblem(path.map(String).join('.') || 'body', decodeProblem(message)),
-  )
-  throw malformed(withMeant(problems, 'shape' in schema ? Object.keys(schema.shape as object) : [], value))
+  const problems = new Map<string, FieldProblem>()
+  for (const { path, message } of outcome.error.issues) {
+    const field = path.map(String).join('.') || 'body'
+    if (!problems.has(field)) problems.set(field, toFieldProblem(field, decodeProblem(message)))
+    if (problems.size === maxProblems) break
+  }
+  const known = 'shape' in schema ? Object.keys(schema.shape as object) : []
+  throw malformed(withMeant([...problems.values()], known, value))
 }
 
 /** Suggests an unknown field of the request for a missing one with a similar name. */

@@ -96,7 +96,7 @@ describe('refusals in Russian', () => {
     expect(warnings).toEqual([
       {
         field: 'countrys',
-        problem: 'здесь неизвестно; возможно, имелось в виду countries',
+        problem: 'неизвестное поле, не учтено; возможно, имелось в виду countries',
         reason: 'ignored_similar',
         params: { nearest: 'countries' },
       },

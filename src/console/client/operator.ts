@@ -431,7 +431,7 @@ export type Operations = {
     body: { credit_to?: string; note?: string }
     answer: { notice_id: string; resolved: boolean; credited_rub: number | null }
   }
-  startReconcile: { body: { from: string; to: string; provider?: string }; answer: Reconciliation }
+  startReconcile: { body: { from?: string; to?: string; provider?: string }; answer: Reconciliation }
   getReconcile: { answer: Reconciliation }
   listProviders: { answer: { items: readonly PaymentProvider[] } }
   setProvider: {

@@ -41,7 +41,9 @@ export const en = {
   session_needed: 'Sign in to the console: this operation accepts no token, whatever its scopes are.',
   connection_closed: 'The connection closed before the answer. Nothing was changed.',
   shop_stopping: 'The shop is shutting down. Nothing was changed; try again in a moment.',
-  internal_error: 'Internal error of the shop. Quote the X-Request-Id when you contact support.',
+  internal_error:
+    'Internal error of the shop. Repeat a purchase only with the same Idempotency-Key. Quote the X-Request-Id to ' +
+    'support.',
   path_not_found: 'The API has no such path. /docs lists all operations.',
   file_not_found: 'There is no such file. Reload the page.',
   vpn_subscription_not_found: 'There is no such VPN subscription.',
@@ -85,7 +87,8 @@ export const en = {
   balance_too_small: (of: { balance_rub: number; amount_rub: number }) =>
     `The customer’s balance is ${rub(of.balance_rub)} RUB, so ${rub(of.amount_rub)} RUB cannot be taken from it.`,
   spending_cap_reached: (of: { cap_rub: number; spent_rub: number }) =>
-    `This token may spend ${rub(of.cap_rub)} RUB in all and has spent ${rub(of.spent_rub)} RUB. Use another token.`,
+    `The spending cap of this token is ${rub(of.cap_rub)} RUB, of which ${rub(of.spent_rub)} RUB are spent. ` +
+    'The price exceeds the rest. Use another token.',
   balance_too_large: 'The balance would exceed the maximum of the ledger. No money was moved.',
   customer_erased: 'This customer was erased, so the balance has no owner. No money was moved.',
   charge_not_found: 'There is no such charge to refund.',
@@ -216,7 +219,7 @@ export const en = {
   pool_not_sold: (of: { pool: string }) => `Traffic of the pool ${of.pool} is not for sale here.`,
   ipv_not_sold: (of: { ipv: number }) => `A proxy with ipv ${of.ipv} is not for sale here.`,
   country_not_sold: (of: { ipv: number; country: string; allowed: readonly string[] }) =>
-    `A proxy with ipv ${of.ipv} in ${of.country} is not for sale here. There are ${of.allowed.join(', ')}.`,
+    `A proxy with ipv ${of.ipv} in ${of.country} is not for sale here. Countries on sale: ${of.allowed.join(', ')}.`,
   prices_invalid: (of: { problems: readonly FieldProblem[] }) =>
     `The catalogue cannot be applied. ${listProblems(problemsEn, of.problems)}`,
   address_not_found: 'There is no such address in stock.',

@@ -63,7 +63,7 @@ const jsonFaults: Readonly<Record<JsonFault, string>> = {
 
 /** The Russian sentence of each problem of a field, and of each warning about one. It follows the name of the field. */
 export const problemsRu: ProblemSentences = {
-  required: 'нужно указать',
+  required: 'обязательное поле',
   misspelt: (of) => `нужно указать; возможно, вместо него указано «${of.sent}»`,
   required_with: (of) => `нужно указать вместе с ${of.other}`,
   required_by: (of) => `нужно указать для ${of.provider}`,
@@ -79,7 +79,7 @@ export const problemsRu: ProblemSentences = {
   no_allowed_form: 'не имеет ни одного из допустимых видов',
   name_not_allowed: 'содержит недопустимое имя',
   unknown_fields: (of) => `содержит неизвестные поля: ${listed(of.names)}`,
-  unknown_field: 'здесь неизвестно',
+  unknown_field: 'неизвестное поле',
   duplicates: 'не должно содержать повторов',
   invalid: 'неверно',
 
@@ -111,8 +111,8 @@ export const problemsRu: ProblemSentences = {
   hex_digits: (of) => `должно состоять из ${of.digits} шестнадцатеричных цифр`,
   different_characters: 'должно быть хотя бы четыре разных знака',
 
-  uuid: 'должно быть UUID',
-  id: (of) => `должно быть номером вида ${of.prefix}_…`,
+  uuid: 'нужен UUID',
+  id: (of) => `должно быть идентификатором вида ${of.prefix}_…`,
   id_list: (of) => `должно быть до ${of.max} разных номеров через запятую`,
   name_of: (of) => `должно быть ${things[of.thing]}`,
   latin_name: (of) => `должно быть названием латинскими буквами или цифрами, не длиннее ${characters(of.max)}`,
@@ -165,7 +165,7 @@ export const problemsRu: ProblemSentences = {
   login_too_long: (of) => `и остальные места делают логин длиннее ${characters(of.max)}`,
 
   place_not_served: (of) => `в этом пуле нет: ${listed(of.names)}`,
-  places_not_served: (of) => `вместе с остальными местами нет: ${listed(of.names)}`,
+  places_not_served: (of) => `при остальных условиях нет: ${listed(of.names)}`,
   pool_without_exits: 'сейчас без выходов',
   other_subuser: 'нужен другой субпользователь, чем тот, у которого трафик берётся',
   several_subscriptions: 'нужно указать: подписок несколько',
@@ -199,8 +199,8 @@ export const problemsRu: ProblemSentences = {
   too_slow: (of) => `не пришло за ${count(of.seconds, { one: 'секунду', few: 'секунды', other: 'секунд' })}`,
   not_a_notification: 'это не уведомление этого сервиса',
 
-  ignored_unknown: 'здесь неизвестно и не учтено',
-  ignored_similar: (of) => `здесь неизвестно; возможно, имелось в виду ${of.nearest}`,
+  ignored_unknown: 'неизвестное поле, не учтено',
+  ignored_similar: (of) => `неизвестное поле, не учтено; возможно, имелось в виду ${of.nearest}`,
   ignored_in_address: 'не учтено в адресе; эта операция читает его из тела запроса',
   ignored_for: (of) => `не учтено, потому что указано ${of.other}`,
   read_as: (of) => `прочитано как ${of.other}`,

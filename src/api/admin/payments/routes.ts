@@ -14,6 +14,8 @@ import type { AdminDeps, BindAdmin } from '../bind.ts'
 import { toHundredths, toKopecks } from '../fields.ts'
 import * as shapes from './shapes.ts'
 
+const dayMs = 86_400_000
+
 const readPayment = (text: string): PaymentId => orRefuse(readId('payment', text), 'payment_not_found')
 
 const readNamedCustomer = (field: string, text: string): CustomerId =>
@@ -65,7 +67,9 @@ function noticeOperations(bind: BindAdmin, deps: AdminDeps) {
       return { notice_id: id, resolved: true, credited_rub: typeof credited === 'number' ? credited : null }
     }),
     bind(shapes.startReconcile, async ({ body, language }) => {
-      const [fromAt, toAt] = [readIso(body.from) ?? 0, readIso(body.to) ?? 0]
+      const [from, to] = [body.from, body.to].map((text) => (text === undefined ? undefined : readIso(text)))
+      const tomorrow = Math.floor(deps.clock() / dayMs + 1) * dayMs
+      const [fromAt, toAt] = [from ?? tomorrow - 31 * dayMs, to ?? tomorrow]
       if (toAt <= fromAt) throw refuseField('to', 'later_than', { other: 'from' })
       await reconciliation.start({ provider: body.provider, fromAt, toAt })
       return reconciliation.show(language)

@@ -58,11 +58,18 @@ export const tokenBody = z.object({
     .refine((name) => /^[^\p{Cc}\p{Cs}]{1,200}$/u.test(name), problem('printable', { from: 1, to: 200 }))
     .default('token')
     .openapi({ description: 'Name of the token.', example: 'my program', minLength: 1, maxLength: 200 }),
+  // The length is checked first: a short compressed body may hold thousands of items.
   scopes: z
-    .array(z.enum([...allScopes] as [string, ...string[]]))
+    .array(z.unknown())
     .min(1)
+    .max(allScopes.length)
+    .pipe(z.array(z.enum([...allScopes] as [string, ...string[]])))
     .optional()
     .openapi({
+      type: 'array',
+      items: { type: 'string', enum: [...allScopes] },
+      minItems: 1,
+      maxItems: allScopes.length,
       description:
         'Scopes of the token. Default: all. `read` reads, `trade` buys and changes, `pay` creates payments, ' +
         '`passwords` shows passwords, keys and secret links in answers.',
