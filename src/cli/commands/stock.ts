@@ -21,9 +21,7 @@ const rangeOptions: readonly Option[] = [
 const nodesOf = (given: Given): string[] => (given.flags['node'] ?? '').split(',').filter((name) => name !== '')
 
 const addedLine = ({ added }: { readonly added: number }): string =>
-  added > 0
-    ? `Added ${added}.`
-    : 'Added nothing: all of it is in stock already, of this kind or another. "stock list" shows it.'
+  added > 0 ? `Added ${added}.` : 'Added nothing: all of it is in stock already, of any kind; see "stock list".'
 
 const addPrefix = over(stock.addStock, 'stock add', {
   args: 'prefix',
