@@ -130,6 +130,7 @@ function readData<Op extends Operation>(operation: Op, answer: unknown): z.outpu
 /** An operator's token, from the environment or from a file: an argument would be visible to other users. */
 function readToken(given: Given): string {
   const path = given.flags['token-file'] ?? process.env['TURNPIKE_OPERATOR_TOKEN_FILE']
+  if (path !== undefined && !existsSync(path)) throw refuseHere(`There is no file ${path} (--token-file).`, 'usage')
   const text = path === undefined ? process.env['TURNPIKE_OPERATOR_TOKEN'] : readFileSync(path, 'utf8').trim()
   if (text) return text
   const advice = 'Set TURNPIKE_OPERATOR_TOKEN, or name a file with --token-file. "operator token NAME" makes a token.'
