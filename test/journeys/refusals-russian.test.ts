@@ -141,6 +141,6 @@ function textsOf(sentence: unknown): string[] {
       return []
     }
   })
-  if (texts.length === 0) throw new Error(`no parameters fit ${sentence}`)
+  if (texts.length === 0) throw new Error(`no parameters fit ${String(sentence)}`)
   return texts
 }
