@@ -69,7 +69,7 @@ const promisedByPath: Readonly<Record<string, string>> = {
   '/vpn/buy name': '…64 long',
   '/vpn/devices name': '…64 long',
   '/tokens/create name': '1…200 long',
-  '/tokens/create scopes': '1… of ',
+  '/tokens/create scopes': '1…4 of ',
   '/tokens/create cap_rub': '0…1000000000',
   '/tokens/create from': '…100 of ',
 }
