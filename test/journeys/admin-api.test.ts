@@ -300,6 +300,8 @@ describe.each([...enginesOf('sqlite')])('/admin/v1 on %s', (engine) => {
     const days = { from: '2020-01-01', to: '2100-01-01', provider: 'yookassa' }
     expect((await post('/payment-reconciliation', { ...days, provider: 'gold' }, 'support')).status).toBe(404)
     expect((await post('/payment-reconciliation', { ...days, to: '2020-01-01' }, 'support')).status).toBe(400)
+    expect((await post('/payment-reconciliation', {}, 'support')).data.state).toBe('running')
+    expect(await untilTrue(async () => (await get('/payment-reconciliation')).data.state !== 'running')).toBe(true)
     const compared = async () => {
       expect((await post('/payment-reconciliation', days, 'support')).data.state).toBe('running')
       expect(await untilTrue(async () => (await get('/payment-reconciliation')).data.state !== 'running')).toBe(true)
