@@ -6,7 +6,7 @@ const usualLimitBytes = 64 * 1024
 const arrivalTicks = 10
 
 const tooLarge = (maxBytes: number): Refusal =>
-  new Refusal('body_too_large', { most_kib: maxBytes / 1024 }, { charged: false })
+  new Refusal('body_too_large', { max_kib: maxBytes / 1024 }, { charged: false })
 
 /** The body as it came, no more of it than so much. A test hands in shorter ticks. */
 export async function readBytes(request: Request, maxBytes = usualLimitBytes, tickMs = 1_000): Promise<Uint8Array> {

@@ -269,7 +269,7 @@ const usual: Partial<Record<ApiCode, RefusalExample>> = {
     { charged: false, order_id: exampleOrder },
   ),
   conflict: new Refusal('connection_closed', {}, { charged: false }),
-  payload_too_large: new Refusal('body_too_large', { most_kib: 64 }, { charged: false }),
+  payload_too_large: new Refusal('body_too_large', { max_kib: 64 }, { charged: false }),
   unsupported_media_type: new Refusal('body_not_json'),
   rate_limited: rateLimited({ retryAfterSeconds: 1 }),
   internal_error: internalError(),

@@ -44,17 +44,17 @@ const sameAs: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** `country` and `country_code`: one is made of some of the words of the other. */
-function sharesWords(a: string, b: string): boolean {
-  const [fewer = [], more = []] = [wordsOf(a), wordsOf(b)].toSorted((one, other) => one.length - other.length)
-  return fewer.length > 0 && fewer.every((word) => more.includes(word))
+function sharesTerms(a: string, b: string): boolean {
+  const [fewer = [], more = []] = [termsOf(a), termsOf(b)].toSorted((one, other) => one.length - other.length)
+  return fewer.length > 0 && fewer.every((term) => more.includes(term))
 }
 
-const wordsOf = (name: string): string[] =>
+const termsOf = (name: string): string[] =>
   name
     .replace(/([a-z])([A-Z])/g, '$1_$2')
     .toLowerCase()
     .split(/[^a-z0-9]+/)
-    .filter((word) => word !== '')
+    .filter((term) => term !== '')
 
 /** Edit distance of two names; undefined if one is no likely misspelling of the other. */
 function distanceOf(name: string, known: string): number | undefined {
@@ -65,7 +65,7 @@ function distanceOf(name: string, known: string): number | undefined {
   const shorter = Math.min(a.length, b.length)
   if (edits <= Math.max(1, Math.floor(shorter / 3)) && shorter > 2) return edits
   if (sameAs[known]?.some((each) => toPlain(each) === a)) return 10
-  if (sharesWords(name, known)) return 10 + edits
+  if (sharesTerms(name, known)) return 10 + edits
   return shorter > 2 && (a.includes(b) || b.includes(a)) ? 100 + edits : undefined
 }
 

@@ -8,22 +8,22 @@ import { toIso } from './time.ts'
 export type PromiseName = keyof typeof findingsEn.promises
 
 /** What a finding is about, and what is wrong with it: a key of a catalogue with its parameters. */
-export type Place = Message<typeof findingsEn.places>
+export type FindingSubject = Message<typeof findingsEn.subjects>
 export type FindingProblem = Message<typeof findingsEn.problems>
 
 /** A broken promise that `verify` found. */
-export type Finding = FindingProblem & { readonly promise: PromiseName; readonly where: Place }
+export type Finding = FindingProblem & { readonly promise: PromiseName; readonly where: FindingSubject }
 
 /** A part of the database that a verifier could not check. */
 type Note = Message<typeof findingsEn.notes>
 
-export const at = messagesOf<typeof findingsEn.places>()
+export const at = messagesOf<typeof findingsEn.subjects>()
 export const problem = messagesOf<typeof findingsEn.problems>()
 export const note = messagesOf<typeof findingsEn.notes>()
 
 export const found = (
   promise: PromiseName,
-  where: Place,
+  where: FindingSubject,
   ...what: KeyAndParams<typeof findingsEn.problems>
 ): Finding => ({ promise, where, ...problem(...what) })
 
@@ -103,12 +103,12 @@ export async function verifyAll(verifiers: readonly Verifier[], onPart: (name: s
 }
 
 /** A finding with its sentences, as an answer shows it. */
-export function sayFinding(finding: Finding, { promises, places, problems, advices }: FindingSentences = findingsEn) {
+export function sayFinding(finding: Finding, { promises, subjects, problems, advices }: FindingSentences = findingsEn) {
   const { promise, where, reason, params } = finding
   return {
     promise,
     promise_name: promises[promise],
-    where: toText(places, where),
+    where: toText(subjects, where),
     problem: toText(problems, finding),
     advice: promise in advices ? advices[promise as keyof typeof advices] : advices.other,
     reason,

@@ -97,7 +97,7 @@ async function checkFile(reader: Reader): Promise<Finding[]> {
   return [
     ...rows
       .filter((row) => row.integrity_check !== 'ok')
-      .map((row) => found('file', at('file'), 'file_damaged', { said: row.integrity_check })),
+      .map((row) => found('file', at('file'), 'file_damaged', { report: row.integrity_check })),
     ...lost
       .slice(0, maxFindings)
       .map(({ table, parent }) => found('constraint', at('table', { table }), 'reference_broken', { parent })),

@@ -42,11 +42,11 @@ describe.each([...engines])('the history of rows on %s', (engine) => {
   test('verify reports a numbered version of a row whose history keeps only the latest version', async () => {
     const opened = await openTestDatabase(engine)
     const { db } = opened
-    await run(db, `INSERT INTO counters (name, next) VALUES ('place', 7)`)
+    await run(db, `INSERT INTO counters (name, next) VALUES ('slot', 7)`)
     expect(await findingsIn(db)).toEqual([])
     await run(db, `UPDATE row_history SET version = 1 WHERE of_table = 'counters'`)
     expect(await findingsIn(db)).toMatchObject([
-      { promise: 'history', where: { params: { table: 'counters', key: 'place' } } },
+      { promise: 'history', where: { params: { table: 'counters', key: 'slot' } } },
     ])
     await opened.close()
   })

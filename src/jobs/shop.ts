@@ -87,8 +87,8 @@ export const dedicatedJobs = (
     name: 'adopt stock',
     everyMs: minuteMs,
     async work() {
-      for (const { begunAt, slots: places, prefix } of await stock.ranges.unfinished.adoptStill()) {
-        log.info('half added stock is sold', { begun_at: toIso(begunAt), places, first_range: prefix })
+      for (const { begunAt, slots, prefix } of await stock.ranges.unfinished.adoptStill()) {
+        log.info('half added stock is sold', { begun_at: toIso(begunAt), slots, first_range: prefix })
       }
     },
   },

@@ -93,7 +93,7 @@ export async function findBarriers(page: Page, { selector, contrast = true }: Sc
     selector === undefined ? 'document' : JSON.stringify(selector),
     contrast ? [] : ['color-contrast'],
   )
-  const found = (await page.evaluate(script)) as axe.AxeResults['violations']
+  const found = await page.evaluate<axe.AxeResults['violations']>(script)
   return found.map(
     (each) => `${each.id}: ${each.nodes.map((node) => `${node.target.join(' ')} ${node.failureSummary}`).join(' | ')}`,
   )

@@ -167,7 +167,7 @@ async function addBuyer(
 async function addKnown({ services, clock }: Shop, name: string): Promise<CustomerId> {
   const { acting, customers } = services
   clock.advance(1000)
-  const action = { actor: toolActor, operation: 'createCustomer', request: JSON.stringify({ words: [name] }) }
+  const action = { actor: toolActor, operation: 'createCustomer', request: JSON.stringify({ names: [name] }) }
   const { id } = await acting.act(action, () => customers.create(name))
   await customers.issueToken(id, { name: `${name}'s` })
   clock.advance(1000)

@@ -146,7 +146,7 @@ export function openModel(setup: { fromClient?: string; fromOrigin?: string; tra
   const queue: Flow[] = []
   const waiting = new Set<() => void>()
   const sideHeld: Buffer[] = []
-  let [upto, reserved, sent, asked, maxHeld] = [setup.traffic ?? Number.POSITIVE_INFINITY, 0, 0, 0, 0]
+  let [upto, reserved, sent, requests, maxHeld] = [setup.traffic ?? Number.POSITIVE_INFINITY, 0, 0, 0, 0]
   let [isUsedUp, isOver, isForced] = [false, false, false]
 
   function makeEnd(name: Name, descriptor: number, socket: Socket): RelayEnd {
@@ -197,7 +197,7 @@ export function openModel(setup: { fromClient?: string; fromOrigin?: string; tra
         get isUsedUp() {
           return isUsedUp && upto <= reserved
         },
-        askForMore: () => void (asked += 1),
+        askForMore: () => void (requests += 1),
         onChange(tell: () => void) {
           waiting.add(tell)
           return () => void waiting.delete(tell)
@@ -323,8 +323,8 @@ export function openModel(setup: { fromClient?: string; fromOrigin?: string; tra
     check,
     settle,
     cut: () => tunnel.relay?.cut(),
-    get asked() {
-      return asked
+    get requests() {
+      return requests
     },
     get maxHeld() {
       return maxHeld

@@ -51,7 +51,7 @@ async function addCustomerEverywhere(services: Services, clock: HandClock): Prom
   const { acting, customers, db, dedicated, identities, ledger, ledgerAudit, payments, premium, signIn, vpn } = services
   const act = <Result>(operation: string, request: object, work: () => Promise<Result>) =>
     acting.act({ actor: toolActor, operation, request: JSON.stringify(request) }, work)
-  const { id } = await act('createCustomer', { words: ['Zinaida Petrova'] }, () => customers.create('Zinaida Petrova'))
+  const { id } = await act('createCustomer', { names: ['Zinaida Petrova'] }, () => customers.create('Zinaida Petrova'))
   await act('noteCustomer', { customer_id: id, note: 'zinaida note' }, () => customers.setNote(id, 'zinaida note'))
   await db.transact((tx) => ledger.credit(tx, id, kopecks(5_000_000n), 'operator', 'top-up'))
   const from = readPrefix('91.121.44.77/32')

@@ -43,7 +43,7 @@ export function adviseFiles(limit: number | undefined, connections: number, isTl
   if (limit === undefined) return note(of, 'files_unknown')
   const fitting = roomWithin(connections, limit, isTls).connections
   if (fitting >= connections) return ok(of, 'files_enough', { limit, connections })
-  return note(of, 'files_few', { limit, carried: fitting, connections, needed: filesFor(connections, isTls) })
+  return note(of, 'files_few', { limit, fitting, connections, needed: filesFor(connections, isTls) })
 }
 
 const maxSkewMs = 2_000
@@ -75,7 +75,7 @@ export const adviseSetting = ({ name, meant }: UnknownSetting): Advice =>
 
 /** An import of addresses that has not finished. */
 export const adviseImport = (each: { begunAt: number; slots: number; prefix: string }): Advice =>
-  wrong('stock', 'import_unfinished', { begun: toIso(each.begunAt), prefix: each.prefix, places: each.slots })
+  wrong('stock', 'import_unfinished', { begun: toIso(each.begunAt), prefix: each.prefix, slots: each.slots })
 
 /** Ranges that a gateway claims and has not proven by a call from them. */
 export const adviseUnproven = (name: string, ranges: number): Advice =>

@@ -17,9 +17,9 @@ const sentences = {
   files_unknown: pair('the system does not report the limit', 'check it with ulimit -n'),
   files_enough: (of: { limit: number; connections: number }) =>
     pair(`${of.limit} at most, enough for ${of.connections} connections`, ''),
-  files_few: (of: { limit: number; carried: number; connections: number; needed: number }) =>
+  files_few: (of: { limit: number; fitting: number; connections: number; needed: number }) =>
     pair(
-      `${of.limit} at most, enough for ${of.carried} connections of the ${of.connections} configured ones`,
+      `${of.limit} at most, enough for ${of.fitting} connections of the ${of.connections} configured ones`,
       `raise it: LimitNOFILE=${of.needed} in the unit, or ulimit -n; or lower TURNPIKE_GATEWAY_CONNECTIONS`,
     ),
   clock_differs: (of: { skew_ms: number }) =>
@@ -39,9 +39,9 @@ const sentences = {
     pair(`${of.name} is not known and was ignored`, 'see "turnpike up --help" for the settings'),
   setting_misspelt: (of: { name: string; meant: string }) =>
     pair(`${of.name} is not known and was ignored`, `set ${of.meant} instead, if that was meant`),
-  import_unfinished: (of: { begun: string; prefix: string; places: number }) =>
+  import_unfinished: (of: { begun: string; prefix: string; slots: number }) =>
     pair(
-      `the import of ${of.prefix} that began at ${of.begun} is not finished: ${of.places} slots exist, none is sold`,
+      `the import of ${of.prefix} that began at ${of.begun} is not finished: ${of.slots} slots exist, none is sold`,
       'unless a "turnpike stock add" still runs, repeat that command to finish it; ' +
         'a running shop sells the existing slots after two minutes',
     ),

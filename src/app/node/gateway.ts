@@ -138,7 +138,7 @@ async function openBeside(
     listeners: () => engine.listeners(),
     async leave() {
       about.noteDraining()
-      log.info('taken over', { open: engine.status.open, most_seconds: config.gatewayCarryOnSeconds })
+      log.info('taken over', { open: engine.status.open, max_seconds: config.gatewayDrainSeconds })
       front?.close()
       await Promise.all([engine.drain(), stopShowing()])
       meter.beginDrain()
@@ -197,7 +197,7 @@ function limitsOf(config: Config, log: Log): EngineLimits {
   const files = raiseFileLimit(process.platform)
   const limits = engineLimitsOf(config, files)
   const { connections, ports } = limits
-  const fields = { files, connections, asked_for: config.gatewayConnections, ports }
+  const fields = { files, connections, configured: config.gatewayConnections, ports }
   const explanation = 'raise the limit of open files (ulimit -n) to serve more connections'
   // A default limit is worth a warning only if it is low.
   const isConfigured = config.gatewayConnections !== Number(gatewaySettings.gatewayConnections.fallback)

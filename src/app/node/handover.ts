@@ -62,7 +62,7 @@ export async function hasWholeState(
 
 /** Settles when the last connection has ended, or when the time limit is over. */
 export async function untilEmpty(engine: Engine, config: Config, end: AbortSignal, log: Log): Promise<void> {
-  const giveUpAt = realTiming.now() + config.gatewayCarryOnSeconds * 1000
+  const giveUpAt = realTiming.now() + config.gatewayDrainSeconds * 1000
   while (engine.status.open > 0 && realTiming.now() < giveUpAt && !end.aborted) {
     await realTiming.pause(lookEveryMs, end)
   }

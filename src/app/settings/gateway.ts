@@ -57,7 +57,7 @@ export const gatewaySettings = {
   gatewayNamesPerSecond: setting('TURNPIKE_GATEWAY_NAMES', 'N', String(namesPerSecond), upToMillion),
   gatewayIdleSeconds: setting('TURNPIKE_GATEWAY_IDLE', 'SECONDS', '600', whole(1, 86_400)),
   gatewayConnectSeconds: setting('TURNPIKE_GATEWAY_CONNECT', 'SECONDS', '10', whole(1, 120)),
-  gatewayCarryOnSeconds: setting('TURNPIKE_GATEWAY_CARRY_ON', 'SECONDS', '3600', whole(0, 604_800)),
+  gatewayDrainSeconds: setting('TURNPIKE_GATEWAY_CARRY_ON', 'SECONDS', '3600', whole(0, 604_800)),
 }
 
 export type GatewayConfig = ConfigOf<typeof gatewaySettings>

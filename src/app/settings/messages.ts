@@ -61,7 +61,7 @@ export const settingMeanings: Readonly<Record<string, string>> = {
   gatewayNamesPerSecond: 'DNS lookups per second and customer',
   gatewayIdleSeconds: 'seconds without traffic before a connection is closed',
   gatewayConnectSeconds: 'seconds to connect to a destination',
-  gatewayCarryOnSeconds: 'seconds that a replaced gateway process keeps serving its open connections',
+  gatewayDrainSeconds: 'seconds that a replaced gateway process keeps serving its open connections',
   localNodes:
     'local nodes that join the shop automatically: gateway, vpn, or gateway,vpn; ' +
     'sandbox-vpn is vpn only in a sandbox; "up" adds it if this setting is empty and the machine supports it',

@@ -135,7 +135,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   const ports = createEntryPorts({ ...runtime, fleet, range: terms.ports })
   const traffic = createTraffic({ ...base, terms, fleet })
   const shared = { ...base, ledger, customers, events, orders, pricing, traffic }
-  const stockIds = { slotIds: createCounter(plainDb, 'place'), rangeIds: createCounter(plainDb, 'range') }
+  const stockIds = { slotIds: createCounter(plainDb, 'slot'), rangeIds: createCounter(plainDb, 'range') }
   const stock = createStock({ ...base, ...stockIds, fleet, customers })
   const stockOperator = createStockOperator({ ...base, numbers: nextNumber, fleet, stock })
   const once = createOnce(base)

@@ -34,7 +34,7 @@ export const en = {
   view_is_read_only: 'An operator who views the console as a customer cannot change or export anything.',
   password_first: 'Nothing has changed: set a password first. Until then this session can only read.',
   session_not_found: 'There is no such session.',
-  body_too_large: (of: { most_kib: number }) => `A request body is at most ${of.most_kib} KiB.`,
+  body_too_large: (of: { max_kib: number }) => `A request body is at most ${of.max_kib} KiB.`,
   body_not_json: 'Send the body as JSON with Content-Type: application/json.',
   body_encoding_unknown: 'Send the body as it is or with Content-Encoding: gzip.',
   rate_limited: 'Too many requests. Repeat the request after the number of seconds in Retry-After.',
@@ -54,11 +54,11 @@ export const en = {
   public_key_in_use: 'Another device uses this public key. Generate a separate key for each device.',
   device_limit: (of: { limit: number }) =>
     `This subscription already has ${of.limit} devices, its maximum. Remove one first.`,
-  daily_device_limit: (of: { most: number }) => `At most ${of.most} devices can be added in a day. Try again tomorrow.`,
+  daily_device_limit: (of: { max: number }) => `At most ${of.max} devices can be added in a day. Try again tomorrow.`,
   subscription_not_active: (of: { status: string }) => `This subscription is ${of.status}, so no device can be added.`,
   subscription_disabled: 'This subscription is disabled. Ask the operator.',
   paid_too_far_ahead: (of: { years: number }) => `A subscription cannot be paid more than ${of.years} years ahead.`,
-  subscription_limit: (of: { most: number }) => `A customer has at most ${of.most} VPN subscriptions.`,
+  subscription_limit: (of: { max: number }) => `A customer has at most ${of.max} VPN subscriptions.`,
   renewal_not_due: 'This subscription is no longer due for renewal.',
   vpn_node_not_found: 'There is no open VPN node of this name.',
   device_location_differs: (of: { chosen: string; offered: string }) =>
@@ -81,8 +81,8 @@ export const en = {
   token_address_not_allowed: 'This token may not be used from this address.',
   scope_missing: (of: { needed: string }) => `This token lacks the scope "${of.needed}".`,
   passwords_scope_missing: 'Passwords, keys and secret links are shown only with the scope "passwords".',
-  token_limit: (of: { most: number }) => `A customer has at most ${of.most} open tokens. Revoke one first.`,
-  daily_token_limit: (of: { most: number }) => `At most ${of.most} tokens can be created in a day. Try again tomorrow.`,
+  token_limit: (of: { max: number }) => `A customer has at most ${of.max} open tokens. Revoke one first.`,
+  daily_token_limit: (of: { max: number }) => `At most ${of.max} tokens can be created in a day. Try again tomorrow.`,
   sandbox_token_in_production: 'TURNPIKE_SANDBOX_TOKEN works only in a sandbox, and this shop is in production.',
   balance_too_small: (of: { balance_rub: number; amount_rub: number }) =>
     `The customer’s balance is ${rub(of.balance_rub)} RUB, so ${rub(of.amount_rub)} RUB cannot be taken from it.`,
@@ -119,9 +119,9 @@ export const en = {
   balance_left: (of: { balance_rub: number }) =>
     `There are ${of.balance_rub} RUB on the balance. Repeat the request with "give_up_balance": true to give them up.`,
   subuser_login_taken: 'This login is taken. Choose another one, or leave the field out to get a generated login.',
-  subuser_limit: (of: { most: number }) => `A customer has at most ${of.most} sub-users. Delete one first.`,
+  subuser_limit: (of: { max: number }) => `A customer has at most ${of.max} sub-users. Delete one first.`,
   default_subuser_stays: 'The default sub-user cannot be deleted. Block it instead.',
-  whitelist_full: (of: { most: number }) => `A whitelist has at most ${of.most} entries. Remove one first.`,
+  whitelist_full: (of: { max: number }) => `A whitelist has at most ${of.max} entries. Remove one first.`,
   no_exit_usable: (of: { pool: string }) =>
     `No exit of ${of.pool} can be used at the moment. Nothing was charged; try again later.`,
   address_in_stock: 'This address is in stock as a dedicated proxy. Retire it there first: "turnpike stock retire".',
@@ -136,10 +136,10 @@ export const en = {
   insufficient_traffic: (of: { required_gb: number; available_gb: number }) =>
     `This requires ${of.required_gb} GB of traffic; ${of.available_gb} GB are available.`,
   traffic_limit: 'A sub-user can have at most 8,000,000 GB of traffic in a pool.',
-  open_payment_limit: (of: { most: number }) =>
-    `You have ${of.most} payments open already. Pay one, or wait until they expire.`,
-  refused_payment_limit: (of: { most: number }) =>
-    `The payment provider refused ${of.most} of your payments within an hour. Wait, or pay by another method.`,
+  open_payment_limit: (of: { max: number }) =>
+    `You have ${of.max} payments open already. Pay one, or wait until they expire.`,
+  refused_payment_limit: (of: { max: number }) =>
+    `The payment provider refused ${of.max} of your payments within an hour. Wait, or pay by another method.`,
   payment_key_reused: (of: { payment: string }) =>
     `This Idempotency-Key was used for a different payment, ${of.payment}. Repeat that one exactly to get its ` +
     'answer again, or use a new key for a new payment.',
@@ -180,10 +180,10 @@ export const en = {
   referrer_already_set: 'This customer has a referrer already.',
   referrer_is_customer: 'Customers cannot refer themselves.',
   referrer_is_newer: 'The referrer must have registered before the referred customer.',
-  held_price_limit: (of: { most: number }) =>
-    `${of.most} of your open payments already hold a price, the maximum. Pay one of them, or top up and then buy.`,
-  held_amount_limit: (of: { most_rub: number }) =>
-    `Your open payments can hold prices of at most ${rub(of.most_rub)} RUB in total. Top up and then buy.`,
+  held_price_limit: (of: { max: number }) =>
+    `${of.max} of your open payments already hold a price, the maximum. Pay one of them, or top up and then buy.`,
+  held_amount_limit: (of: { max_rub: number }) =>
+    `Your open payments can hold prices of at most ${rub(of.max_rub)} RUB in total. Top up and then buy.`,
   erasure_not_confirmed: (of: {
     balance_rub: number
     proxies: number
@@ -200,8 +200,8 @@ export const en = {
     `The row history under checkpoint ${of.checkpoint} does not match its digest, so it was not erased. Run ` +
     '"turnpike verify"; the erasure continues once verify finds nothing.',
   no_port_free: 'No gateway port is free. Use a login and a password.',
-  port_limit: (of: { most: number; free: number }) =>
-    `A customer has at most ${of.most} ports, and ${of.free} are left. Request fewer, or use a login and a password.`,
+  port_limit: (of: { max: number; free: number }) =>
+    `A customer has at most ${of.max} ports, and ${of.free} are left. Request fewer, or use a login and a password.`,
   node_name_taken: 'A node with this name already exists.',
   node_open: (of: { name: string }) =>
     `This node is open and would continue to claim bytes. Close it first: "turnpike node close ${of.name}", or "node ` +
@@ -231,8 +231,7 @@ export const en = {
   addresses_being_added: 'Another import is adding these addresses. Repeat the command when it has finished.',
   address_is_exit:
     'One of these addresses is an exit of a premium pool. Drain that exit first: "turnpike exit list" shows the exits.',
-  whitelist_limit: (of: { most: number }) =>
-    `A proxy has at most ${of.most} whitelisted addresses. Nothing was changed.`,
+  whitelist_limit: (of: { max: number }) => `A proxy has at most ${of.max} whitelisted addresses. Nothing was changed.`,
   whitelist_empty:
     'A line without a login requires a whitelisted address, and some of these proxies have none. Whitelist an ' +
     'address first.',

@@ -69,7 +69,7 @@ const notes = {
 }
 
 /** The row or the thing that a finding is about. */
-const places = {
+const subjects = {
   account: (of: { customer: string }) => `account of ${of.customer}`,
   accounts: 'all accounts',
   address: (of: { address: string }) => `address ${of.address}`,
@@ -82,12 +82,12 @@ const places = {
   checkpoint_kept: (of: { number: number | null; hash: string }) =>
     of.number === null ? `checkpoint ${of.hash}` : `checkpoint ${of.number}, ${of.hash}`,
   constraint: (of: { table: string; name: string }) => `${of.table}: ${of.name}`,
-  counter: (of: { name: 'place' | 'proxy' }) => `counter of ${of.name === 'place' ? 'slots' : 'proxies'}`,
+  counter: (of: { name: 'slot' | 'proxy' }) => `counter of ${of.name === 'slot' ? 'slots' : 'proxies'}`,
   device: (of: { id: string }) => `device ${of.id}`,
   event: (of: { seq: number; customer: string }) => `event ${of.seq} of ${of.customer}`,
   exit: (of: { id: string }) => `exit ${of.id}`,
   file: 'database file',
-  lease: (of: { place: number }) => `lease of slot ${of.place}`,
+  lease: (of: { slot: number }) => `lease of slot ${of.slot}`,
   login: (of: { owner: string }) => `login of ${of.owner}`,
   movement: (of: { seq: number; pool: string; subuser: string }) =>
     `movement ${of.seq} of ${of.pool} traffic of ${of.subuser}`,
@@ -99,7 +99,7 @@ const places = {
   part: (of: { name: string }) => `part ${of.name}`,
   payment: (of: { id: string }) => `payment ${of.id}`,
   peer_value: (of: { what: string; value: string }) => `${of.what} ${of.value}`,
-  place: (of: { id: number }) => `slot ${of.id}`,
+  slot: (of: { id: number }) => `slot ${of.id}`,
   port: (of: { port: number }) => `port ${of.port}`,
   posting: (of: { seq: number; customer: string }) => `posting ${of.seq} of ${of.customer}`,
   provider: (of: { name: string }) => `provider ${of.name}`,
@@ -153,7 +153,7 @@ const problems = {
   part_unknown: 'no migration creates it',
   constraint_broken: (of: { rows: number }) => `${of.rows} rows break it`,
   reference_broken: (of: { parent: string }) => `a row refers to a row of ${of.parent} that does not exist`,
-  file_damaged: (of: { said: string }) => `the integrity check of SQLite reports: ${of.said}`,
+  file_damaged: (of: { report: string }) => `the integrity check of SQLite reports: ${of.report}`,
   row_changed: 'the row differs from its last version in row_history',
   row_gone: 'the row does not exist, and row_history has no deletion of it',
   versions_missing: 'versions of the row are missing in row_history',
@@ -276,7 +276,7 @@ const problems = {
     of.shared
       ? `its customer has another proxy with the address ${of.address}`
       : `another proxy has the address ${of.address}`,
-  place_held_twice: (of: { place: number }) => `another proxy has the slot ${of.place}`,
+  slot_held_twice: (of: { slot: number }) => `another proxy has the slot ${of.slot}`,
   outage_base: (of: { stored: string | null }) =>
     `an outage prolonged the end ${of.stored ?? 'of nothing'}, which the proxy did not have`,
   outage_open: (of: { stored: string | null; open: number }) =>
@@ -292,16 +292,16 @@ const problems = {
     `the proof of node ${of.node}, a call from ${of.from ?? 'no address'}, is outside the range or has no time`,
   serving_node_wrong: (of: { node: string | null }) =>
     of.node === null ? 'no node serves it, and one could' : `node ${of.node} serves it and has not reported it`,
-  carrier_known: (of: { node: string }) =>
+  known_node: (of: { node: string }) =>
     `the node that its customer knows, ${of.node}, is no gateway, or the slot is not leased`,
-  carrier_without_range: (of: { node: string }) => `node ${of.node} serves it, and it is in no range`,
-  place_range: (of: { range: number }) => `its address is not in its range, ${of.range}`,
-  place_state: (of: { state: string }) =>
+  node_without_range: (of: { node: string }) => `node ${of.node} serves it, and it is in no range`,
+  slot_range: (of: { range: number }) => `its address is not in its range, ${of.range}`,
+  slot_state: (of: { state: string }) =>
     of.state === 'leased'
       ? 'its state is leased, and no lease is open'
       : `its state is ${of.state}, and a lease is open`,
-  place_overlap: 'two leases of it overlap, or it does not exist',
-  place_free_from: 'free_from is not the end of its last lease',
+  slot_overlap: 'two leases of it overlap, or it does not exist',
+  slot_free_from: 'free_from is not the end of its last lease',
   address_two_kinds: 'it is in stock as two kinds',
   address_is_exit: 'it is in stock and is an exit of a premium pool',
   address_unreadable: (of: { address: string }) => `the address ${of.address} cannot be read`,
@@ -428,7 +428,7 @@ const differences = {
 }
 
 /** The English sentences of findings and differences. A function's argument names the parameters. */
-export const findingsEn = { promises, advices, notes, places, problems, differences }
+export const findingsEn = { promises, advices, notes, subjects, problems, differences }
 
 /** The same catalogues in any language. */
 export type FindingSentences = {

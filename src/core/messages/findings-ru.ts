@@ -101,7 +101,7 @@ const notes: Translation<typeof findingsEn.notes> = {
     'Схема не сравнивалась с миграциями: пользователю базы, под которым работает магазин, нельзя создавать схемы.',
 }
 
-const places: Translation<typeof findingsEn.places> = {
+const subjects: Translation<typeof findingsEn.subjects> = {
   account: (of) => `счёт ${of.customer}`,
   accounts: 'все счета',
   address: (of) => `адрес ${of.address}`,
@@ -114,12 +114,12 @@ const places: Translation<typeof findingsEn.places> = {
   checkpoint_kept: (of) =>
     of.number === null ? `контрольная точка ${of.hash}` : `контрольная точка ${of.number}, ${of.hash}`,
   constraint: (of) => `${of.table}: ${of.name}`,
-  counter: (of) => (of.name === 'place' ? 'счётчик слотов' : 'счётчик прокси'),
+  counter: (of) => (of.name === 'slot' ? 'счётчик слотов' : 'счётчик прокси'),
   device: (of) => `устройство ${of.id}`,
   event: (of) => `событие ${of.seq} у ${of.customer}`,
   exit: (of) => `выход ${of.id}`,
   file: 'файл базы',
-  lease: (of) => `аренда слота ${of.place}`,
+  lease: (of) => `аренда слота ${of.slot}`,
   login: (of) => `логин ${of.owner}`,
   movement: (of) => `движение ${of.seq} трафика ${of.pool} у ${of.subuser}`,
   named: (of) => of.name,
@@ -129,7 +129,7 @@ const places: Translation<typeof findingsEn.places> = {
   part: (of) => `часть ${of.name}`,
   payment: (of) => `платёж ${of.id}`,
   peer_value: (of) => `${of.what === 'public key' ? 'открытый ключ' : of.what.replace(' address', '')} ${of.value}`,
-  place: (of) => `слот ${of.id}`,
+  slot: (of) => `слот ${of.id}`,
   port: (of) => `порт ${of.port}`,
   posting: (of) => `проводка ${of.seq} у ${of.customer}`,
   provider: (of) => `провайдер ${of.name}`,
@@ -172,7 +172,7 @@ const problems: Translation<typeof findingsEn.problems> = {
   part_unknown: 'её не создаёт ни одна миграция',
   constraint_broken: (of) => `нарушают строк: ${of.rows}`,
   reference_broken: (of) => `строка ссылается на отсутствующую строку ${of.parent}`,
-  file_damaged: (of) => `проверка целостности SQLite сообщает: ${of.said}`,
+  file_damaged: (of) => `проверка целостности SQLite сообщает: ${of.report}`,
   row_changed: 'строка не совпадает с последней версией в row_history',
   row_gone: 'строки нет, а в row_history нет её удаления',
   versions_missing: 'в row_history не хватает версий строки',
@@ -276,7 +276,7 @@ const problems: Translation<typeof findingsEn.problems> = {
     of.shared
       ? `у его покупателя есть ещё прокси с адресом ${of.address}`
       : `адрес ${of.address} есть у другого прокси`,
-  place_held_twice: (of) => `слот ${of.place} есть у другого прокси`,
+  slot_held_twice: (of) => `слот ${of.slot} есть у другого прокси`,
   outage_base: (of) => `перерыв продлил срок ${of.stored ?? '(не записан)'}, которого у прокси не было`,
   outage_open: (of) =>
     of.stored === null
@@ -292,13 +292,13 @@ const problems: Translation<typeof findingsEn.problems> = {
     of.node === null
       ? 'его не обслуживает ни один узел, хотя может'
       : `его обслуживает узел ${of.node}, не сообщавший о нём`,
-  carrier_known: (of) => `узел ${of.node}, который знает покупатель, не шлюз, или слот не занят`,
-  carrier_without_range: (of) => `его обслуживает узел ${of.node}, а он ни в одном диапазоне`,
-  place_range: (of) => `адрес не в своём диапазоне ${of.range}`,
-  place_state: (of) =>
+  known_node: (of) => `узел ${of.node}, который знает покупатель, не шлюз, или слот не занят`,
+  node_without_range: (of) => `его обслуживает узел ${of.node}, а он ни в одном диапазоне`,
+  slot_range: (of) => `адрес не в своём диапазоне ${of.range}`,
+  slot_state: (of) =>
     of.state === 'leased' ? 'занят, а открытой аренды нет' : `состояние ${of.state}, а аренда открыта`,
-  place_overlap: 'две его аренды пересекаются, или такого слота нет',
-  place_free_from: 'free_from не равно концу последней аренды',
+  slot_overlap: 'две его аренды пересекаются, или такого слота нет',
+  slot_free_from: 'free_from не равно концу последней аренды',
   address_two_kinds: 'он в наличии как два вида',
   address_is_exit: 'он и в наличии, и выход премиум-пула',
   address_unreadable: (of) => `адрес ${of.address} не читается`,
@@ -395,4 +395,4 @@ const differences: Translation<typeof findingsEn.differences> = {
 }
 
 /** The Russian sentences of findings and differences. */
-export const findingsRu: FindingSentences = { promises, advices, notes, places, problems, differences }
+export const findingsRu: FindingSentences = { promises, advices, notes, subjects, problems, differences }

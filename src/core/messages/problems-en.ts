@@ -177,8 +177,8 @@ export const problemsEn = {
   login_too_long: (of: { max: number }) => `and the other location fields make a login longer than ${of.max}`,
 
   // Sales.
-  place_not_served: (of: { names: Values }) => `${listed(of.names)} cannot be served by this pool`,
-  places_not_served: (of: { names: Values }) =>
+  location_not_served: (of: { names: Values }) => `${listed(of.names)} cannot be served by this pool`,
+  locations_not_served: (of: { names: Values }) =>
     `${listed(of.names)} cannot be served together with the other locations`,
   pool_without_exits: 'has no exits at the moment',
   other_subuser: 'must be another sub-user than the traffic comes from',

@@ -164,8 +164,8 @@ export const problemsRu: ProblemSentences = {
   not_with_template: 'не указывается, когда имя пользователя — шаблон',
   login_too_long: (of) => `и остальные места делают логин длиннее ${characters(of.max)}`,
 
-  place_not_served: (of) => `в этом пуле нет: ${listed(of.names)}`,
-  places_not_served: (of) => `при остальных условиях нет: ${listed(of.names)}`,
+  location_not_served: (of) => `в этом пуле нет: ${listed(of.names)}`,
+  locations_not_served: (of) => `при остальных условиях нет: ${listed(of.names)}`,
   pool_without_exits: 'сейчас без выходов',
   other_subuser: 'нужен другой субпользователь, чем тот, у которого трафик берётся',
   several_subscriptions: 'нужно указать: подписок несколько',

@@ -161,14 +161,14 @@ describe('the address trials of a node', () => {
     expect(lastOf(1)).toEqual({
       id: 1,
       served: [[0, 4]],
-      problems: [{ first: 0, count: 4, problem: 'leaving_not_tried_shop_not_reached' }],
+      problems: [{ first: 0, count: 4, problem: 'egress_not_checked_shop_not_reached' }],
       seen_as: null,
     })
     isShopTrusted = false
     await timing.advance(12_000)
     expect(lastOf(1)).toMatchObject({
       served: [[0, 4]],
-      problems: [{ first: 0, count: 4, problem: 'leaving_not_tried_shop_not_trusted' }],
+      problems: [{ first: 0, count: 4, problem: 'egress_not_checked_shop_not_trusted' }],
     })
     isShopTrusted = true
     isShopCalled = true

@@ -145,8 +145,8 @@ export class AddressTrials {
   /** Why egress is unproven. Reported, but no reason to stop serving. */
   private unprovenOf(of: Held): string | undefined {
     if (!this.deps.needsEgressCheck(of.prefix.base) || of.egress?.isReached) return undefined
-    if (!of.egress) return 'leaving_not_tried_no_public_url'
-    return of.egress.isDistrusted ? 'leaving_not_tried_shop_not_trusted' : 'leaving_not_tried_shop_not_reached'
+    if (!of.egress) return 'egress_not_checked_no_public_url'
+    return of.egress.isDistrusted ? 'egress_not_checked_shop_not_trusted' : 'egress_not_checked_shop_not_reached'
   }
 
   /** Returns the result if it changed. */

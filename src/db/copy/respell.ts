@@ -2,7 +2,7 @@ import { contentsOf } from '../row-history.ts'
 import { sendRows } from '../rows.ts'
 import type { Database, Tx } from '../transaction.ts'
 
-type Differing = { place: bigint; of_table: string; row_key: string; version: bigint; known: string; now: string }
+type Differing = { ordinal: bigint; of_table: string; row_key: string; version: bigint; known: string; now: string }
 
 const page = 2000
 
@@ -35,7 +35,7 @@ async function respellBy(
 async function gather(engine: Database['engine'], tx: Tx): Promise<void> {
   await tx.run(
     `CREATE TEMP TABLE respelt AS
-     SELECT row_number() OVER () AS place, now.of_table, now.row_key, latest.version, latest.content AS known,
+     SELECT row_number() OVER () AS ordinal, now.of_table, now.row_key, latest.version, latest.content AS known,
        now.content AS now
      FROM ${await contentsOf(engine, tx)} AS now
      JOIN row_history AS latest ON latest.of_table = now.of_table AND latest.row_key = now.row_key
@@ -43,13 +43,13 @@ async function gather(engine: Database['engine'], tx: Tx): Promise<void> {
        AND NOT EXISTS (SELECT 1 FROM row_history AS later WHERE later.of_table = latest.of_table
          AND later.row_key = latest.row_key AND later.version > latest.version)`,
   )
-  await tx.run('CREATE INDEX respelt_in_order ON respelt (place)')
+  await tx.run('CREATE INDEX respelt_in_order ON respelt (ordinal)')
 }
 
 /** How many of a page were written; undefined past the last page. */
 async function respellPage(tx: Tx, from: bigint): Promise<number | undefined> {
   const found = await tx.all<Differing>(
-    'SELECT place, of_table, row_key, version, known, now FROM respelt WHERE place > $1 AND place <= $2',
+    'SELECT ordinal, of_table, row_key, version, known, now FROM respelt WHERE ordinal > $1 AND ordinal <= $2',
     [from, from + BigInt(page)],
   )
   if (found.length === 0) return undefined

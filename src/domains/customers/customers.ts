@@ -268,8 +268,8 @@ export const issueToken = (
     const counts = await store.countTokens(tx, customer, deps.clock(), deps.clock() - turnoverMs)
     const { open = 0, young = 0 } = counts ?? {}
     const maxPerDay = deps.maxTokens * turnover
-    if (open >= deps.maxTokens) throw new Refusal('token_limit', { most: deps.maxTokens }, { limit: deps.maxTokens })
-    if (young >= maxPerDay) throw new Refusal('daily_token_limit', { most: maxPerDay }, { limit: maxPerDay })
+    if (open >= deps.maxTokens) throw new Refusal('token_limit', { max: deps.maxTokens }, { limit: deps.maxTokens })
+    if (young >= maxPerDay) throw new Refusal('daily_token_limit', { max: maxPerDay }, { limit: maxPerDay })
     const text = rules.makeTokenText((await store.findMode(tx)) ?? 'production', deps.random(tokenRandomBytes))
     return { text, token: addToken(deps, tx, customer, text, request) }
   })

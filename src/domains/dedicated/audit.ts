@@ -243,14 +243,14 @@ function checkHeld(proxies: ReadonlyMap<number, Proxy>, findings: Finding[]): vo
       const held = { address: proxy.address, shared: proxy.ipv === 3 }
       findings.push(found('lease', where, 'address_held_twice', held))
     }
-    if (heldSlots.has(proxy.slot)) findings.push(found('lease', where, 'place_held_twice', { place: proxy.slot }))
+    if (heldSlots.has(proxy.slot)) findings.push(found('lease', where, 'slot_held_twice', { slot: proxy.slot }))
     seen.add(name)
     heldSlots.add(proxy.slot)
   }
 }
 
 function checkLease(lease: WalkedLease, proxy: Proxy | undefined): Finding | undefined {
-  const of = { promise: 'lease', where: at('lease', { place: lease.slot }) } as const
+  const of = { promise: 'lease', where: at('lease', { slot: lease.slot }) } as const
   if (!proxy) return { ...of, ...problem('lease_without_proxy', { proxy: lease.proxy }) }
   if (lease.endedAt !== null) return undefined
   if (proxy.state !== 'held') return { ...of, ...problem('lease_open', { proxy: proxy.id }) }

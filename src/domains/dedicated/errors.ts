@@ -12,7 +12,7 @@ export const aboutProxies = (
 export const noSuchProxy = (ids: readonly number[]): Refusal => aboutProxies('proxies_not_found', ids)
 
 export const tooManySources = (max: number, ids: readonly number[]): Refusal =>
-  new Refusal('whitelist_limit', { most: max }, { limit: max, ids: ids.slice(0, maxListed) })
+  new Refusal('whitelist_limit', { max: max }, { limit: max, ids: ids.slice(0, maxListed) })
 
 export const noEntrance = (ids: readonly number[]): Refusal =>
   new Refusal('whitelist_empty', {}, { ids: ids.slice(0, maxListed) })

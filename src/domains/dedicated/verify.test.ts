@@ -31,7 +31,7 @@ const corruptions: readonly Corruption[] = [
   {
     name: 'the slot counter repeats the last number',
     promise: 'counter',
-    spoil: run(`UPDATE counters SET next = (SELECT MAX(id) FROM stock) WHERE name = 'place'`),
+    spoil: run(`UPDATE counters SET next = (SELECT MAX(id) FROM stock) WHERE name = 'slot'`),
   },
   {
     name: 'a free slot is marked as leased',

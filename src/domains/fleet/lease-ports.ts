@@ -38,7 +38,7 @@ export function createEntryPorts(deps: {
       const free = Math.max(0, room.perCustomer - held)
       if (count > free) {
         const limit = room.perCustomer
-        throw new Refusal('port_limit', { most: limit, free }, { limit, available: free })
+        throw new Refusal('port_limit', { max: limit, free }, { limit, available: free })
       }
       const rested = await store.takeRested(tx, { first, last, restedBefore: deps.clock() - portRestMs, max: count })
       const missing = count - rested.length

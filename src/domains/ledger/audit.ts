@@ -13,9 +13,9 @@ import {
   attempt,
   type Finding,
   type FindingProblem,
+  type FindingSubject,
   found,
   moneyText,
-  type Place,
   type PromiseName,
   problem,
   type Verifier,
@@ -435,7 +435,7 @@ export class AccountWalk {
     this.note('chain', where, problemsOfEnd(account, this.chain, 'posting'))
   }
 
-  private checkKind(posting: Posting, where: Place): void {
+  private checkKind(posting: Posting, where: FindingSubject): void {
     const { kind, house, amount } = posting
     const sign = ['charge', 'debit'].includes(kind) ? 'negative' : 'positive'
     if ((sign === 'negative') !== amount < 0n) {
@@ -449,7 +449,7 @@ export class AccountWalk {
     if (posting.kind === 'refund') this.checkRefund(posting, where)
   }
 
-  private checkRefund(posting: Posting, where: Place): void {
+  private checkRefund(posting: Posting, where: FindingSubject): void {
     const charge = this.charges.get(posting.refundOf ?? 0)
     if (!charge) {
       return this.note('refund', where, [problem('refund_without_charge', { charge: posting.refundOf })])
@@ -466,7 +466,7 @@ export class AccountWalk {
     this.refunded.set(charge.seq, refunded)
   }
 
-  private note(promise: PromiseName, where: Place, problems: readonly FindingProblem[]): void {
+  private note(promise: PromiseName, where: FindingSubject, problems: readonly FindingProblem[]): void {
     this.findings.push(...problems.map((each) => ({ promise, where, ...each })))
   }
 }

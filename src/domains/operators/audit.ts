@@ -4,7 +4,7 @@ import {
   at,
   type Finding,
   type FindingProblem,
-  type Place,
+  type FindingSubject,
   problem,
   type Verifier,
 } from '../../core/finding.ts'
@@ -21,7 +21,7 @@ export const createOperatorsVerifier = (deps: { db: Database; sha256: chain.Sha2
   verify: (onProgress) =>
     deps.db.snapshot(async (reader): Promise<Audit> => {
       const findings: Finding[] = []
-      const note = (where: Place, problems: readonly FindingProblem[]): void =>
+      const note = (where: FindingSubject, problems: readonly FindingProblem[]): void =>
         void findings.push(...problems.map((each) => ({ promise: 'audit' as const, where, ...each })))
       let walked = chain.emptyChain
       for (;;) {

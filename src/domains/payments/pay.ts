@@ -99,7 +99,7 @@ function writePayment(
       throw refuseField('email', 'email_for_receipt')
     }
     if ((await store.countOpen(tx, customer)) >= maxOpen) {
-      throw new Refusal('open_payment_limit', { most: maxOpen }, { charged: false })
+      throw new Refusal('open_payment_limit', { max: maxOpen }, { charged: false })
     }
     await assertFewRefused(deps, tx, customer, method.provider)
     const { amount, code } = topUp
@@ -143,7 +143,7 @@ async function assertFewRefused(deps: PaymentDeps, tx: Tx, customer: CustomerId,
   const refusedAt = await store.findRefusedAt(tx, { customer, provider, back: maxCount })
   const waitMs = refusedAt === undefined ? 0 : refusedAt + withinMs - deps.clock()
   if (waitMs > 0)
-    throw new Refusal('refused_payment_limit', { most: maxCount }, { charged: false }, Math.ceil(waitMs / 1000))
+    throw new Refusal('refused_payment_limit', { max: maxCount }, { charged: false }, Math.ceil(waitMs / 1000))
 }
 
 /** The balance, the payment and its bonus must pay for the purchase. */

@@ -46,9 +46,9 @@ export async function assertMayHold({ clock }: PaymentDeps, tx: Tx, payment: Pay
   if (!purchase || expiresAt - createdAt <= shortMs) return
   const held = await store.sumHeld(tx, { customer, sinceMs: clock() - heldMs, longerThanMs: shortMs })
   const { count, sum } = held ?? { count: 0, sum: zero }
-  if (count >= maxHeld.count) throw new Refusal('held_price_limit', { most: maxHeld.count }, { charged: false })
+  if (count >= maxHeld.count) throw new Refusal('held_price_limit', { max: maxHeld.count }, { charged: false })
   if (sum + purchase.price <= maxHeld.sum) return
-  throw new Refusal('held_amount_limit', { most_rub: toRoubles(maxHeld.sum) }, { charged: false })
+  throw new Refusal('held_amount_limit', { max_rub: toRoubles(maxHeld.sum) }, { charged: false })
 }
 
 const end = (

@@ -65,9 +65,9 @@ describe.each([...engines])('retention on %s', (engine) => {
 
 test('redact keeps only ids, moments and numbers of a request', () => {
   const id = `cus_${'0'.repeat(26)}`
-  const request = { words: [id, '17', 'Anna'], note: 'her note', at: '2026-01-01T00:00:00.000Z', n: 3, undo: true }
+  const request = { names: [id, '17', 'Anna'], note: 'her note', at: '2026-01-01T00:00:00.000Z', n: 3, undo: true }
   expect(JSON.parse(redact(JSON.stringify(request)))).toEqual({
-    words: [id, '17', '[erased]'],
+    names: [id, '17', '[erased]'],
     note: '[erased]',
     at: '2026-01-01T00:00:00.000Z',
     n: 3,

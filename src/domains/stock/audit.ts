@@ -1,6 +1,14 @@
 import { contains, formatAddress, formatPrefix, type Prefix, readAddress, readPrefix } from '../../core/address.ts'
 import { readCountry } from '../../core/country.ts'
-import { at, type Finding, type FindingProblem, found, maxFindings, type Place, problem } from '../../core/finding.ts'
+import {
+  at,
+  type Finding,
+  type FindingProblem,
+  type FindingSubject,
+  found,
+  maxFindings,
+  problem,
+} from '../../core/finding.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
 import type { Reader } from '../../db/transaction.ts'
 import type { Fleet } from '../fleet/index.ts'
@@ -37,13 +45,13 @@ export async function verifyStock(
 ): Promise<{ findings: Finding[]; slotCount: number; leases: number }> {
   const findings: Finding[] = []
   for (const { id, state } of await store.disagreements(reader, maxShown)) {
-    findings.push(found('lease', at('place', { id }), 'place_state', { state }))
+    findings.push(found('lease', at('slot', { id }), 'slot_state', { state }))
   }
   for (const id of await store.overlaps(reader, maxShown)) {
-    findings.push(found('lease', at('place', { id }), 'place_overlap'))
+    findings.push(found('lease', at('slot', { id }), 'slot_overlap'))
   }
   for (const id of await store.misdated(reader, maxShown)) {
-    findings.push(found('lease', at('place', { id }), 'place_free_from'))
+    findings.push(found('lease', at('slot', { id }), 'slot_free_from'))
   }
   for (const address of await store.mixedAddresses(reader, maxShown)) {
     findings.push(found('stock', at('address', { address }), 'address_two_kinds'))
@@ -54,10 +62,10 @@ export async function verifyStock(
     findings.push(found('stock', at('address', { address }), 'address_is_exit'))
   }
   const walked = await walkSlots(reader, findings, (slot) => servingCheck.problemOf(slot))
-  const next = await deps.numbers(reader, 'place')
+  const next = await deps.numbers(reader, 'slot')
   if (walked.last >= next) {
     const numbers = { next, last: walked.last }
-    findings.push(found('counter', at('counter', { name: 'place' }), 'counter_behind', numbers))
+    findings.push(found('counter', at('counter', { name: 'slot' }), 'counter_behind', numbers))
   }
   return { findings, slotCount: walked.slotCount, leases: await walkLeases(reader, findings, onLease) }
 }
@@ -94,7 +102,7 @@ async function walkSlots(
     for (const slot of page) {
       const wrong = problemOfSlot(slot) ?? servingProblem(slot)
       if (wrong && findings.length < maxFindings) {
-        findings.push({ promise: 'stock', where: at('place', { id: slot.id }), ...wrong })
+        findings.push({ promise: 'stock', where: at('slot', { id: slot.id }), ...wrong })
       }
     }
     slotCount += page.length
@@ -131,7 +139,7 @@ type Known = {
 async function createServingCheck(reader: Reader, fleet: Pick<Fleet, 'nodes'>, mayServe: MayServe) {
   const gateways = new Set((await fleet.nodes('gateway')).map((node): string => node.id))
   const findings: Finding[] = []
-  const note = (where: Place, wrong: FindingProblem) => {
+  const note = (where: FindingSubject, wrong: FindingProblem) => {
     if (findings.length < maxFindings) findings.push({ promise: 'stock', where, ...wrong })
   }
   const ranges = new Map<number, Known>()
@@ -175,11 +183,10 @@ async function createServingCheck(reader: Reader, fleet: Pick<Fleet, 'nodes'>, m
       const known = range === null ? undefined : ranges.get(range)
       const address = readAddress(text)
       if (knownNode !== null && (state !== 'leased' || !gateways.has(knownNode))) {
-        return problem('carrier_known', { node: knownNode })
+        return problem('known_node', { node: knownNode })
       }
-      if (range === null)
-        return servingNode === null ? undefined : problem('carrier_without_range', { node: servingNode })
-      if (!known || !address || !contains(known.prefix, address)) return problem('place_range', { range })
+      if (range === null) return servingNode === null ? undefined : problem('node_without_range', { node: servingNode })
+      if (!known || !address || !contains(known.prefix, address)) return problem('slot_range', { range })
       const offset = known.isBlock ? 0 : offsetOf(known.prefix, address)
       return isRight(known, offset, servingNode) ? undefined : problem('serving_node_wrong', { node: servingNode })
     },

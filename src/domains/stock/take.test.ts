@@ -222,7 +222,7 @@ describe.each([...engines])('stock on %s', (engine) => {
       random: stuck,
       fleet: shop.services.fleet,
       customers: shop.services.customers,
-      slotIds: createCounter(shop.db, 'place'),
+      slotIds: createCounter(shop.db, 'slot'),
       rangeIds: createCounter(shop.db, 'range'),
     })
     await addStock(shop.services, '2001:db8:8::/64', code, 6)

@@ -5,9 +5,9 @@ import {
   attempt,
   type Finding,
   type FindingProblem,
+  type FindingSubject,
   found,
   maxFindings,
-  type Place,
   problem,
   type Verifier,
 } from '../../core/finding.ts'
@@ -132,7 +132,12 @@ function problemsOfSums(account: ByteAccount, sum: Sums): FindingProblem[] {
 }
 
 /** Compares an account with the sums of its lots. */
-async function checkLots(reader: Reader, account: ByteAccount, arrived: bigint, where: Place): Promise<Finding[]> {
+async function checkLots(
+  reader: Reader,
+  account: ByteAccount,
+  arrived: bigint,
+  where: FindingSubject,
+): Promise<Finding[]> {
   const [lots, held] = [await store.sumLots(reader, account), account.balance + account.aside]
   const bytes = (stored: bigint, expected: bigint) => ({ stored: String(stored), expected: String(expected) })
   return [

@@ -5,11 +5,11 @@ import {
   attempt,
   type Finding,
   type FindingProblem,
+  type FindingSubject,
   found,
   idDate,
   momentText,
   moneyText,
-  type Place,
   problem,
   type Verifier,
 } from '../../core/finding.ts'
@@ -92,7 +92,10 @@ async function verifyPage(deps: VpnDeps, reader: Reader, page: readonly Subscrip
   const byOwner = Map.groupBy(devices, (each) => each.subscription)
   const deviceIds = devices.map((each) => each.id)
   const counts = await deps.traffic.counts.totals(reader, deviceIds)
-  const check = (where: Place, problemsOf: () => Promise<FindingProblem[]> | FindingProblem[]): Promise<void> =>
+  const check = (
+    where: FindingSubject,
+    problemsOf: () => Promise<FindingProblem[]> | FindingProblem[],
+  ): Promise<void> =>
     attempt(findings, { promise: 'vpn', where }, async () => {
       findings.push(...(await problemsOf()).map((each) => ({ promise: 'vpn' as const, where, ...each })))
     })

@@ -59,7 +59,7 @@ export async function buy(
     const { total: price, plan } = priceVpn(catalogue, months)
     assertCovers(sale.account, price)
     if ((await store.countOf(tx, customer)) >= maxSubscriptions) {
-      throw new Refusal('subscription_limit', { most: maxSubscriptions }, { charged: false })
+      throw new Refusal('subscription_limit', { max: maxSubscriptions }, { charged: false })
     }
     await assertFresh(deps, tx, customer, plan.deviceLimit)
     const uuid = makeUuid(nowMs, deps.random)

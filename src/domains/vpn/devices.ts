@@ -66,7 +66,7 @@ export async function assertFresh(deps: VpnDeps, tx: Tx, customer: CustomerId, b
   const nowMs = deps.clock()
   const max = maxFreshDevices((await store.sumDeviceLimits(tx, customer, nowMs)) + bought)
   if ((await peers.countSince(tx, customer, nowMs - freshWithinMs)) < max) return
-  throw new Refusal('daily_device_limit', { most: max }, { most_in_a_day: max, charged: false })
+  throw new Refusal('daily_device_limit', { max: max }, { most_in_a_day: max, charged: false })
 }
 
 /** Inserts a device with keys and addresses. The caller has locked the subscription. */

@@ -460,7 +460,7 @@ export const allowSource = operation('allowSource', 'POST /dedicated/whitelist/a
   answer: changed,
   refusals: {
     not_found: noSuchProxy,
-    conflict: new Refusal('whitelist_limit', { most: 10 }, { limit: 10, ids: [exampleProxy] }),
+    conflict: new Refusal('whitelist_limit', { max: 10 }, { limit: 10, ids: [exampleProxy] }),
     out_of_stock: new Refusal('no_port_free', {}, { available: 0 }),
   },
 })

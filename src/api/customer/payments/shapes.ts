@@ -144,7 +144,7 @@ export const createPayment = operation('createPayment', 'POST /payments', {
   scope: 'pay',
   refusals: {
     provider_error: new Refusal('provider_silent', {}, { charged: false }),
-    conflict: new Refusal('open_payment_limit', { most: 20 }, { charged: false }),
+    conflict: new Refusal('open_payment_limit', { max: 20 }, { charged: false }),
     idempotency_key_reused: new Refusal(
       'payment_key_reused',
       { payment: examplePayment },

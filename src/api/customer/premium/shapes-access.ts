@@ -147,7 +147,7 @@ export const generateProxies = operation('generateProxies', 'POST /premium/proxi
   }),
   refusals: {
     ...noSuchSubuser,
-    conflict: new Refusal('port_limit', { most: 1000, free: 10 }, { limit: 1000, available: 10 }),
+    conflict: new Refusal('port_limit', { max: 1000, free: 10 }, { limit: 1000, available: 10 }),
     out_of_stock: new Refusal('no_port_free', {}, { available: 0 }),
   },
 })
@@ -187,7 +187,7 @@ export const addToWhitelist = operation('addToWhitelist', 'POST /premium/whiteli
     subuser_id: subuserId(),
   }),
   answer: z.object({ ip: shownIp(), added: flag('False if the whitelist already contained the address.'), ...listed }),
-  refusals: { ...noSuchSubuser, conflict: new Refusal('whitelist_full', { most: 100 }, { limit: 100 }) },
+  refusals: { ...noSuchSubuser, conflict: new Refusal('whitelist_full', { max: 100 }, { limit: 100 }) },
 })
 
 export const removeFromWhitelist = operation('removeFromWhitelist', 'POST /premium/whitelist/remove', {

@@ -22,7 +22,7 @@ const meaningless = ['user-agent', 'proxy-connection', 'accept', 'accept-encodin
 export function readPlainConnect(chunk: Uint8Array) {
   const max = Math.min(chunk.length, maxBytes)
   if (!isAt(chunk, 0, start)) return undefined
-  const targetEnd = endOfWord(chunk, start.length, max)
+  const targetEnd = endOfToken(chunk, start.length, max)
   if (!isAt(chunk, targetEnd, version)) return undefined
   let credentials: Credentials | undefined
   let hosts = 0
@@ -89,7 +89,7 @@ function isSame(chunk: Uint8Array, from: number, to: number, other: number, othe
   return true
 }
 
-function endOfWord(chunk: Uint8Array, from: number, max: number): number {
+function endOfToken(chunk: Uint8Array, from: number, max: number): number {
   let at = from
   while (at < max && (chunk[at] ?? 0) > space && (chunk[at] ?? 0) < 0x7f) at += 1
   return at

@@ -146,7 +146,7 @@ function problemOf(
     part === 'countries' ? value.toUpperCase() : part === 'asns' ? Number(value) : value
   const allowed = [...there].filter((value) => value !== '').toSorted()
   const names = missing.map(toShown)
-  const problem = fieldProblem(fieldOf(part), isFirst ? 'place_not_served' : 'places_not_served', { names })
+  const problem = fieldProblem(fieldOf(part), isFirst ? 'location_not_served' : 'locations_not_served', { names })
   return { ...problem, ...(allowed.length <= maxAllowedShown && { allowed: allowed.map(toShown) }) }
 }
 

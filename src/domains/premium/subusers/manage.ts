@@ -86,7 +86,7 @@ export function create(deps: PremiumDeps, customer: CustomerId, fields: NewSubus
     await deps.ledger.lock(tx, customer)
     await ensureDefault(deps, tx, customer)
     const count = await store.countSubusers(tx, customer)
-    if (count >= maxSubusers) throw new Refusal('subuser_limit', { most: maxSubusers })
+    if (count >= maxSubusers) throw new Refusal('subuser_limit', { max: maxSubusers })
     for (let attempt = 0; attempt < maxLoginAttempts; attempt += 1) {
       const made = await insert(deps, tx, customer, fields, false)
       if (made) return made

@@ -29,7 +29,7 @@ export async function add(
   text: string,
   comment: string | undefined,
 ) {
-  const { maxWhitelisted: most } = deps.terms
+  const { maxWhitelisted: max } = deps.terms
   const prefix = await read(deps, text)
   return deps.db.transact(async (tx) => {
     const subuser = await resolve(deps, tx, customer, id)
@@ -37,7 +37,7 @@ export async function add(
     const nowMs = deps.clock()
     const before = await store.listEntries(tx, subuser.id)
     const isThere = before.some((each) => each.prefix === prefix)
-    if (!isThere && before.length >= most) throw new Refusal('whitelist_full', { most }, { limit: most })
+    if (!isThere && before.length >= max) throw new Refusal('whitelist_full', { max }, { limit: max })
     const entry = { prefix, comment: comment ?? '', createdAt: nowMs, lastUsedAt: null }
     const added = await store.addEntry(tx, subuser.id, entry)
     if (!added && comment !== undefined) store.recomment(tx, subuser.id, prefix, comment)

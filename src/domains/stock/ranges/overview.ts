@@ -65,10 +65,10 @@ function whyNot(
 
 const sentences: Readonly<Record<string, string>> = {
   edge_of_its_network: 'not served: the network address or the broadcast address',
-  leaving_not_tried_no_public_url: 'egress not checked: the shop is on this machine and has no public https URL',
-  leaving_not_tried_shop_not_trusted:
+  egress_not_checked_no_public_url: 'egress not checked: the shop is on this machine and has no public https URL',
+  egress_not_checked_shop_not_trusted:
     'egress not checked: the shop’s certificate is not trusted there (NODE_EXTRA_CA_CERTS names a CA of your own)',
-  leaving_not_tried_shop_not_reached: 'egress not checked: the shop’s own address cannot be reached from it',
+  egress_not_checked_shop_not_reached: 'egress not checked: the shop’s own address cannot be reached from it',
 }
 
 /** A trial and its proof: `due` counts for a time and was never given. */

@@ -340,12 +340,12 @@ export async function importsUnderWay(reader: Reader): Promise<UnderWay[]> {
      GROUP BY created_at ORDER BY created_at`,
   )
   if (begun.length === 0) return []
-  const filled = await reader.all<{ created_at: bigint; places: bigint }>(
-    `SELECT stock_ranges.created_at, COUNT(*) AS places FROM stock_ranges
+  const filled = await reader.all<{ created_at: bigint; slots: bigint }>(
+    `SELECT stock_ranges.created_at, COUNT(*) AS slots FROM stock_ranges
      JOIN stock ON stock.range_id = stock_ranges.id
      WHERE stock_ranges.state = 'coming' GROUP BY stock_ranges.created_at`,
   )
-  const slotsAt = new Map(filled.map((row) => [row.created_at, Number(row.places)]))
+  const slotsAt = new Map(filled.map((row) => [row.created_at, Number(row.slots)]))
   return begun.map(({ created_at: createdAt, ranges, prefix }) => {
     return { begunAt: Number(createdAt), ranges: Number(ranges), slots: slotsAt.get(createdAt) ?? 0, prefix }
   })

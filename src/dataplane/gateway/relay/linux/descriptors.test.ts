@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
-import { Descriptors, ownedIn, ownedWords, PipePool } from './descriptors.ts'
+import { Descriptors, ownedCells, ownedIn, PipePool } from './descriptors.ts'
 import type { KernelPipe } from './kernel.ts'
 
 function open(isStrict = true) {
   const closed: number[] = []
-  const owned = new Int32Array(ownedWords)
+  const owned = new Int32Array(ownedCells)
   const descriptors = new Descriptors(owned, (descriptor) => closed.push(descriptor), isStrict)
   return { descriptors, closed, owned }
 }

@@ -4,7 +4,7 @@ import type { KernelPipe } from './kernel.ts'
 export const maxDescriptors = 1_048_576
 
 /** Bitmap of a reactor's descriptors, in memory that outlives it, so that they can be closed after its death. */
-export const ownedWords = maxDescriptors / 32
+export const ownedCells = maxDescriptors / 32
 
 /** Reference counts of a reactor's descriptors; each is closed once. */
 export class Descriptors {
@@ -60,17 +60,17 @@ export class Descriptors {
   }
 
   private mark(descriptor: number, isOwned: boolean): void {
-    const word = descriptor >> 5
+    const cell = descriptor >> 5
     const bit = 1 << (descriptor & 31)
-    this.owned[word] = isOwned ? (this.owned[word] ?? 0) | bit : (this.owned[word] ?? 0) & ~bit
+    this.owned[cell] = isOwned ? (this.owned[cell] ?? 0) | bit : (this.owned[cell] ?? 0) & ~bit
   }
 }
 
 /** Descriptors that a dead reactor left open. */
 export function* ownedIn(owned: Int32Array): Generator<number> {
-  for (const [word, bits] of owned.entries()) {
+  for (const [cell, bits] of owned.entries()) {
     if (bits === 0) continue
-    for (let bit = 0; bit < 32; bit += 1) if ((bits >>> bit) & 1) yield word * 32 + bit
+    for (let bit = 0; bit < 32; bit += 1) if ((bits >>> bit) & 1) yield cell * 32 + bit
   }
 }
 

@@ -1,12 +1,12 @@
 import { afterAll, expect, test } from 'bun:test'
-import { Descriptors, ownedWords } from './descriptors.ts'
+import { Descriptors, ownedCells } from './descriptors.ts'
 import { Kernel } from './kernel.ts'
 import { makeDirect, openLibc } from './libc.ts'
 import { Reactor } from './reactor.ts'
 import type { Processor } from './structures.ts'
 
 const libc = openLibc()
-const owned = new Int32Array(ownedWords)
+const owned = new Int32Array(ownedCells)
 const opened: number[] = []
 afterAll(() => {
   for (const descriptor of opened) libc.close(descriptor)

@@ -169,7 +169,7 @@ export class Reactor {
     this.eventCount += Math.max(0, count)
     for (let index = 0; index < count; index += 1) this.dispatch(index)
     this.guard(() => this.timers.run())
-    this.takeTurns()
+    this.runWaiting()
     drainMicrotasks()
     this.descriptors.flush()
   }
@@ -186,7 +186,7 @@ export class Reactor {
     }
   }
 
-  private takeTurns(): void {
+  private runWaiting(): void {
     if (this.waiting.length === 0) return
     const takers = this.waiting
     this.waiting = []

@@ -1,7 +1,7 @@
-import { ownedWords } from './descriptors.ts'
+import { ownedCells } from './descriptors.ts'
 
 /** Memory shared by the main thread and a reactor; it outlives the reactor. */
-const words = { isAsleep: 0, posted: 1 } as const
+const cells = { isAsleep: 0, posted: 1 } as const
 const statusAt = 2
 const statusNames = [
   'open',
@@ -18,32 +18,32 @@ const statusNames = [
 type ReactorStatus = Record<(typeof statusNames)[number], number>
 export const noStatus = Object.fromEntries(statusNames.map((name) => [name, 0])) as ReactorStatus
 
-const wordBytes = 64
+const countBytes = 64
 const numbers = { totalBytes: 0, skewMs: 1, lastContactAt: 2, hopBytes: 3 } as const
 const numberBytes = 64
 
 export type SharedMemory = ReturnType<typeof viewMemory>
 
 export const makeMemory = (): SharedArrayBuffer =>
-  new SharedArrayBuffer(wordBytes + numberBytes + ownedWords * Int32Array.BYTES_PER_ELEMENT)
+  new SharedArrayBuffer(countBytes + numberBytes + ownedCells * Int32Array.BYTES_PER_ELEMENT)
 
 /** Each value has one writer. */
 export function viewMemory(memory: SharedArrayBuffer) {
-  const counts = new Int32Array(memory, 0, wordBytes / Int32Array.BYTES_PER_ELEMENT)
-  const reals = new Float64Array(memory, wordBytes, numberBytes / Float64Array.BYTES_PER_ELEMENT)
+  const counts = new Int32Array(memory, 0, countBytes / Int32Array.BYTES_PER_ELEMENT)
+  const reals = new Float64Array(memory, countBytes, numberBytes / Float64Array.BYTES_PER_ELEMENT)
   return {
     /** The reactor waits in the kernel and must be woken. */
     get isAsleep(): boolean {
-      return Atomics.load(counts, words.isAsleep) === 1
+      return Atomics.load(counts, cells.isAsleep) === 1
     },
     set isAsleep(yes: boolean) {
-      Atomics.store(counts, words.isAsleep, yes ? 1 : 0)
+      Atomics.store(counts, cells.isAsleep, yes ? 1 : 0)
     },
     /** Number of posted messages, to skip an empty inbox. */
     get posted(): number {
-      return Atomics.load(counts, words.posted)
+      return Atomics.load(counts, cells.posted)
     },
-    notePosted: (): void => void Atomics.add(counts, words.posted, 1),
+    notePosted: (): void => void Atomics.add(counts, cells.posted, 1),
     get status(): ReactorStatus {
       const status = { ...noStatus }
       for (const [index, name] of statusNames.entries()) status[name] = Atomics.load(counts, statusAt + index)
@@ -81,7 +81,7 @@ export function viewMemory(memory: SharedArrayBuffer) {
     set lastContactAt(at: number) {
       reals[numbers.lastContactAt] = at
     },
-    owned: new Int32Array(memory, wordBytes + numberBytes, ownedWords),
+    owned: new Int32Array(memory, countBytes + numberBytes, ownedCells),
   }
 }
 

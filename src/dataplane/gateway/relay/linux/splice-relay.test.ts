@@ -106,7 +106,7 @@ describe('a tunnel', () => {
     model.origin.say('0123456789abcdef')
     model.run()
     expect(model.client.heard).toBe('0123456789')
-    expect(model.asked).toBeGreaterThan(0)
+    expect(model.requests).toBeGreaterThan(0)
     model.allow(12)
     model.run()
     expect(model.client.heard).toBe('0123456789ab')
