@@ -139,7 +139,7 @@ export function trafficJobs(
   let reportedUntilAt = deps.clock()
   async function work(): Promise<void> {
     for (const { node, bytes, at } of await deps.traffic.counts.refusals(reportedUntilAt)) {
-      log.error('a node claims what it cannot have carried', { node, refused_bytes: Number(bytes) })
+      log.error('a node reported more bytes than its link can have relayed', { node, refused_bytes: Number(bytes) })
       reportedUntilAt = Math.max(reportedUntilAt, at)
     }
     for (const [node, { bytes, accountsAtLimit }] of await deps.traffic.leases.held()) {

@@ -43,8 +43,8 @@ export function addGatewayMetrics(
     return engine.dataPath.health.hopBytes ?? 0
   })
   metrics.gauge('turnpike_gateway_connections', 'Client connections, by state.', () => {
-    const { open: accepted, tunnels: carried, dialling, settling } = engine.status
-    return byState({ accepted, carried, dialling, settling })
+    const { open: accepted, tunnels: relayed, dialling, settling } = engine.status
+    return byState({ accepted, relayed, dialling, settling })
   })
   metrics.gauge('turnpike_gateway_listeners', 'Ports that are open for customers.', () => engine.status.listeners)
   metrics.total('turnpike_gateway_spared_total', 'Waiting connections closed to make room for new ones.', () => {

@@ -66,5 +66,5 @@ export async function untilEmpty(engine: Engine, config: Config, end: AbortSigna
   while (engine.status.open > 0 && realTiming.now() < giveUpAt && !end.aborted) {
     await realTiming.pause(lookEveryMs, end)
   }
-  log.info('carried to the end', { cut_off: engine.status.open })
+  log.info('drained', { cut_off: engine.status.open })
 }

@@ -96,7 +96,7 @@ function closing(operation: typeof stock.retireRange, verb: Verb, summary: strin
       })
       const counts = `Replaced ${data.replaced.length}, ended ${data.ended.length}, interrupted ${data.interrupted}`
       const left = data.waiting.length > 0 ? [`No address is left for: ${data.waiting.join(', ')}.`] : []
-      return { json: data, lines: [`${data.places} places. ${counts}, restored ${data.restored}.`, ...left] }
+      return { json: data, lines: [`${data.places} slots. ${counts}, restored ${data.restored}.`, ...left] }
     },
   }
 }
@@ -107,7 +107,7 @@ async function closeAddress(verb: Verb, address: string, given: Given, call: Cal
   if (wrong) throw mistyped(`--${wrong.flag} is for a range, like 203.0.113.0/24.`)
   if (verb === 'retire') {
     const data = await call(stock.retireAddress, { address, undo: given.has('undo') })
-    return { json: data, lines: [`${data.places} place${data.places === 1 ? '' : 's'} changed.`] }
+    return { json: data, lines: [`${data.places} slot${data.places === 1 ? '' : 's'} changed.`] }
   }
   const days = given.has('days') ? { days: Number(given.flags['days']) } : {}
   const data = await call(stock.quarantineAddress, { address, ...days })

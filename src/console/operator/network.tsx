@@ -54,7 +54,7 @@ export function NodesTable({ hasActions = false }: { readonly hasActions?: boole
         column(t.status, (row) => <NodeStatus node={row} />),
         column.number(t.lag, (row) => orDash(row.lag_ms, (ms) => t.ms(format.number(ms)))),
         column.number(t.tunnels, (row) => orDash(row.tunnels, format.number)),
-        column.number(t.carried, (row) => orDash(row.carried_bytes, format.bytes)),
+        column.number(t.relayed, (row) => orDash(row.carried_bytes, format.bytes)),
         column(t.seen, (row) =>
           row.last_seen_at === null
             ? t.never
@@ -100,7 +100,7 @@ function AddNode() {
       fields={[
         { name: 'name', label: t.name },
         { name: 'kind', label: t.kind, kind: 'choice', options: Object.entries(t.nodeKinds) },
-        { name: 'location', label: t.place, isOptional: true },
+        { name: 'location', label: t.location, isOptional: true },
       ]}
       run={({ name, kind, location }) =>
         api.call('addNode', {

@@ -78,7 +78,7 @@ function Ranges() {
       empty={<Nothing icon="server" />}
       columns={(column) => [
         column(t.range, (row) => <Mono>{row.range}</Mono>),
-        column.number(t.places, (row) => format.number(row.places)),
+        column.number(t.slots, (row) => format.number(row.places)),
         column.number(t.served, (row) => format.number(row.served)),
         column.text(t.servedBy, (row) => row.served_by.join(', ')),
         column.text(t.problems, (row) => row.problems.join('; ')),

@@ -27,7 +27,7 @@ const node = named('Node', {
     'offline',
     'closed',
   ]),
-  version: text('Turnpike version that the node reported.', '0.1.0').nullable(),
+  version: text('Turnpike version that the node reported.', '0.2.0').nullable(),
   joined_at: moment('Time of the last join; null while the node has no valid secret.').nullable(),
   last_seen_at: moment('Time of the last report from the node.').nullable(),
   lag_ms: whole('Event-loop delay of the node in milliseconds.', 1).nullable(),

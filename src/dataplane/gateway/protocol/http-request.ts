@@ -42,7 +42,7 @@ export function readRequestLine(line: string): RequestLine | HttpRefusal {
   const version = readVersion(protocol)
   if (version !== '1.0' && version !== '1.1') return version
   // RFC 9110, 9.3.8: TRACE would reveal what reached the origin.
-  if (method === 'TRACE') return refuse(501, 'method_unsupported', 'TRACE is not carried')
+  if (method === 'TRACE') return refuse(501, 'method_unsupported', 'TRACE is not supported')
   const where = method === 'CONNECT' ? readConnectTarget(uri) : readAbsolute(method, uri)
   return where.type === 'refuse' ? where : { method, target: where.target, path: where.path, version }
 }
@@ -154,7 +154,7 @@ function readCoding(value: string): Framing | HttpRefusal {
   if (value.toLowerCase() === 'chunked') return { kind: 'chunked' }
   const isOther = /^[\w!#$%&'*+.^`|~-]+[ \t]*,[ \t]*chunked$/i.test(value) && !/^chunked\b/i.test(value)
   return isOther
-    ? refuse(501, 'transfer_coding_unsupported', 'no transfer coding but chunked is carried')
+    ? refuse(501, 'transfer_coding_unsupported', 'no transfer coding but chunked is supported')
     : malformed('malformed Transfer-Encoding')
 }
 
