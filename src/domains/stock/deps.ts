@@ -27,9 +27,11 @@ export type StockDeps = ReturnType<typeof withCaches>
 export const withCaches = (given: Given) => ({
   ...given,
   since: runningSince(given),
-  /** The slot of the last sale of each kind, where the next search begins. */
+  /** The slot of the last sale of each kind and node, where the next search begins. */
   cursors: new Map<string, number>(),
   counts: new Map<string, { count: Promise<number>; countedAt: number }>(),
+  /** Free slots of each gateway by kind, for the draw of a sale's gateway. */
+  freeOfNodes: new Map<string, { counts: Promise<ReadonlyMap<string, number>>; countedAt: number }>(),
   /** Each unfinished import at its last progress. */
   imports: new Map<number, { readonly import: UnderWay; readonly sinceAt: number }>(),
   /** How many ranges each gateway claims without a proof. */

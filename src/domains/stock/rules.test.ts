@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { scaled } from '../../../test/harness/scale.ts'
 import { contains, type Prefix, readAddress, readPrefix } from '../../core/address.ts'
-import { randomAddress, scattered, sizeOf } from './rules.ts'
+import { drawShares, randomAddress, saleWeight, scattered, sizeOf } from './rules.ts'
 
 function prefixOf(text: string): Prefix {
   const prefix = readPrefix(text)
@@ -52,4 +52,29 @@ test('randomAddress returns an address inside the prefix, and never the first, t
     ),
     { numRuns: scaled(2000) },
   )
+})
+
+test('drawShares gives every slot to a gateway with a weight above 0, whatever the random bytes', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.oneof(fc.constant(0), fc.double({ min: 1e-9, max: 1e12, noNaN: true })), { maxLength: 8 }),
+      fc.integer({ min: 1, max: 50 }),
+      fc.uint8Array({ minLength: 200, maxLength: 200 }),
+      (weights, count, bytes) => {
+        const shares = drawShares(weights, count, (length) => bytes.subarray(0, length))
+        const isAny = weights.some((weight) => weight > 0)
+        expect(shares.reduce((sum, share) => sum + share, 0)).toBe(isAny ? count : 0)
+        for (const [index, weight] of weights.entries()) if (weight === 0) expect(shares[index]).toBe(0)
+      },
+    ),
+    { numRuns: scaled(20_000) },
+  )
+})
+
+test('saleWeight grows with free slots and bandwidth, and falls with open tunnels', () => {
+  const idle = { linkMegabits: 1000, health: { tunnels: 0 } }
+  expect(saleWeight(idle, 20)).toBe(2 * saleWeight(idle, 10))
+  expect(saleWeight({ ...idle, linkMegabits: 500 }, 20)).toBe(saleWeight(idle, 10))
+  expect(saleWeight({ ...idle, health: { tunnels: 100 } }, 20)).toBe(saleWeight(idle, 10))
+  expect(saleWeight({ ...idle, health: null }, 10)).toBe(saleWeight(idle, 10))
 })

@@ -69,3 +69,30 @@ export function randomAddress(prefix: Prefix, random: (count: number) => Uint8Ar
   const size = sizeOf(prefix)
   return addressFromNumber(prefix.base.version, addressToNumber(prefix.base) + 1n + (offset % (size - 1n)))
 }
+
+/** Tunnels of an idle gateway, so that the first ones do not decide. */
+const idleTunnels = 100
+
+/** Weight of a gateway in the draw of a sale's gateway: free slots × bandwidth ÷ (open tunnels + 100). */
+export const saleWeight = (
+  { linkMegabits, health }: { linkMegabits: number; health: { readonly tunnels: number } | null },
+  freeSlots: number,
+): number => (freeSlots * linkMegabits) / ((health?.tunnels ?? 0) + idleTunnels)
+
+/** Draws a gateway for each of `count` slots by weight. Returns how many each gets; all 0 if no weight is above 0. */
+export function drawShares(
+  weights: readonly number[],
+  count: number,
+  random: (count: number) => Uint8Array,
+): readonly number[] {
+  const total = weights.reduce((sum, weight) => sum + weight, 0)
+  const shares = weights.map(() => 0)
+  if (total <= 0) return shares
+  const drawn = weights.length > 1 ? new DataView(random(4 * count).slice().buffer) : undefined
+  for (let at = 0; at < count; at += 1) {
+    let point = ((drawn?.getUint32(4 * at) ?? 0) / 2 ** 32) * total
+    const index = weights.findIndex((weight) => (point -= weight) < 0)
+    shares[index] = (shares[index] ?? 0) + 1
+  }
+  return shares
+}

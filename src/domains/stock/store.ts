@@ -1,17 +1,6 @@
 import { contains, type Prefix, readAddress } from '../../core/address.ts'
 import { type Column, columnsOf, flag, int, oneOf, orNull, type Row, textColumn, valuesOf } from '../../db/columns.ts'
-import {
-  allIn,
-  changesOne,
-  countBy,
-  hasRow,
-  list,
-  padded,
-  runRows,
-  sendIn,
-  sendRows,
-  writtenOnce,
-} from '../../db/rows.ts'
+import { allIn, changesOne, countBy, hasRow, list, padded, runRows, sendIn, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { type Ipv, ipvs, type Kind, type SlotState, type StockSlot, slotStates, type WalkedLease } from './rules.ts'
 
@@ -32,57 +21,51 @@ const freeSlots = columnsOf<StockSlot>({
   servingNode: orNull(textColumn('serving_node')),
 })
 
-/** The condition of a `SlotQuery` on `serving_node`. Its values are `servingNodeValues`. */
-function servedBy({ servingNodes, unprovenAt }: SlotQuery, after: number, range = 'stock.range_id'): string {
-  const count = padded(servingNodes).length
-  const isThere = `serving_node IN (${list(count, after)})`
-  if (unprovenAt === undefined) return isThere
-  return `${isThere} AND NOT EXISTS (
+/** Leaves out slots whose proof has ended by `unprovenAt`, which is the value `$at`. */
+const provenAt = ({ unprovenAt }: SlotQuery, at: number, range = 'stock.range_id'): string =>
+  unprovenAt === undefined
+    ? ''
+    : `AND NOT EXISTS (
     SELECT 1 FROM stock_trials JOIN stock_ranges AS unproven ON unproven.id = stock_trials.range_id
     WHERE stock_trials.range_id = ${range} AND stock_trials.node_id = serving_node
-      AND unproven.node_ids = '' AND stock_trials.proof_until <= $${after + count + 1})`
-}
+      AND unproven.node_ids = '' AND stock_trials.proof_until <= $${at})`
 
-const servingNodeValues = ({ servingNodes, unprovenAt }: SlotQuery): readonly (string | number)[] =>
-  unprovenAt === undefined ? padded(servingNodes) : [...padded(servingNodes), unprovenAt]
+const provenValues = ({ unprovenAt }: SlotQuery): readonly number[] => (unprovenAt === undefined ? [] : [unprovenAt])
 
 /** What PostgreSQL does with a slot that another sale has locked. */
 const lockOf = { skip: 'FOR UPDATE SKIP LOCKED', wait: 'FOR UPDATE' } as const
 
-/** Locks free slots, by id. Comparing three columns as one row makes PostgreSQL use the index of free slots. */
+/** The free slots of one node after an id, `$4`. Comparing columns as one row makes PostgreSQL use their index. */
+const freeOfNode = `state = 'free' AND (country, ipv, serving_node, id) > ($1, $2, $3, $4)
+    AND (country, ipv, serving_node, id) <= ($1, $2, $3, $5)`
+
+/** Locks free slots of a node, by id. */
 export function lockFree(
   tx: Tx,
   query: SlotQuery,
+  node: string,
   { after, upto, max }: { readonly after: number; readonly upto: number; readonly max: number },
   ifLocked: keyof typeof lockOf,
 ): Promise<StockSlot[]> {
   const { country, ipv } = query.kind
   return freeSlots.all(
     tx,
-    `SELECT ${freeSlots.names} FROM stock
-     WHERE state = 'free' AND (country, ipv, id) > ($1, $2, $3) AND (country, ipv, id) <= ($1, $2, $4)
-       AND ${servedBy(query, 5)}
-     ORDER BY country, ipv, id LIMIT $5 ${lockOf[ifLocked]}`,
-    [country, ipv, after, upto, max, ...servingNodeValues(query)],
+    `SELECT ${freeSlots.names} FROM stock WHERE ${freeOfNode} ${provenAt(query, 7)}
+     ORDER BY country, ipv, serving_node, id LIMIT $6 ${lockOf[ifLocked]}`,
+    [country, ipv, node, after, upto, max, ...provenValues(query)],
   )
 }
 
-/** Finds and leases the next free slot in one statement. Slots that another sale has locked are skipped. */
-export function leaseNext(tx: Tx, { kind, servingNodes }: SlotQuery, after: number): Promise<StockSlot | undefined> {
-  const among = padded(servingNodes)
-  const values = [kind.country, kind.ipv, after, Number.MAX_SAFE_INTEGER, ...among]
-  return freeSlots.first(tx, leaseNextText(among.length), values)
-}
-
-const leaseNextText = writtenOnce(
-  (nodeCount) =>
+/** Finds and leases the next free slot of a node in one statement. Slots that another sale has locked are skipped. */
+export const leaseNext = (tx: Tx, kind: Kind, node: string, after: number): Promise<StockSlot | undefined> =>
+  freeSlots.first(
+    tx,
     `UPDATE stock SET state = 'leased', known_node = serving_node WHERE state = 'free' AND id = (
-       SELECT id FROM stock
-       WHERE state = 'free' AND (country, ipv, id) > ($1, $2, $3) AND (country, ipv, id) <= ($1, $2, $4)
-         AND serving_node IN (${list(nodeCount, 4)})
-       ORDER BY country, ipv, id LIMIT 1 FOR UPDATE SKIP LOCKED)
+       SELECT id FROM stock WHERE ${freeOfNode}
+       ORDER BY country, ipv, serving_node, id LIMIT 1 FOR UPDATE SKIP LOCKED)
      RETURNING ${freeSlots.names}`,
-)
+    [kind.country, kind.ipv, node, after, Number.MAX_SAFE_INTEGER],
+  )
 
 /** The rows are locked. */
 export const setLeased = (tx: Tx, slots: readonly number[]): void =>
@@ -195,9 +178,10 @@ export const blocksOf = (reader: Reader, query: SlotQuery) =>
     `SELECT stock_prefixes.prefix, stock_ranges.id AS range_id, serving_node FROM stock_prefixes
      JOIN stock_ranges ON stock_ranges.prefix = stock_prefixes.prefix AND stock_ranges.state = 'in'
      WHERE country = $1 AND ipv = $2 AND retired_at IS NULL AND quarantined = 0
-       AND ${servedBy(query, 2, 'stock_ranges.id')}
+       AND serving_node IN (${list(padded(query.servingNodes).length, 2)})
+       ${provenAt(query, 3 + padded(query.servingNodes).length, 'stock_ranges.id')}
      ORDER BY stock_prefixes.prefix`,
-    [query.kind.country, query.kind.ipv, ...servingNodeValues(query)],
+    [query.kind.country, query.kind.ipv, ...padded(query.servingNodes), ...provenValues(query)],
   )
 
 /** Those addresses that are exits of premium pools, which are never sold as dedicated. */
@@ -233,15 +217,23 @@ export const insertPrefix = (tx: Tx, prefix: string, kind: Kind, nowMs: number):
     [prefix, kind.country, kind.ipv, nowMs],
   )
 
-/** How many free slots one of these nodes serves, counted up to `max`. */
-export const countFree = (reader: Reader, query: SlotQuery, max: number): Promise<number> =>
+/** How many free slots a node serves, counted up to `max`. */
+export const countFreeOf = (reader: Reader, query: SlotQuery, node: string, max: number): Promise<number> =>
   countBy(
     reader,
     `SELECT COUNT(*) AS n FROM (
-       SELECT 1 FROM stock WHERE country = $1 AND ipv = $2 AND state = 'free' AND ${servedBy(query, 3)}
-       LIMIT $3) AS counted`,
-    [query.kind.country, query.kind.ipv, max, ...servingNodeValues(query)],
+       SELECT 1 FROM stock WHERE ${freeOfNode} ${provenAt(query, 7)} LIMIT $6) AS counted`,
+    [query.kind.country, query.kind.ipv, node, 0, Number.MAX_SAFE_INTEGER, max, ...provenValues(query)],
   )
+
+/** How many free slots these nodes serve, counted up to `max`. */
+export async function countFree(reader: Reader, query: SlotQuery, max: number): Promise<number> {
+  let count = 0
+  for (const node of query.servingNodes) {
+    if (count < max) count += await countFreeOf(reader, query, node, max - count)
+  }
+  return count
+}
 
 /** A row of `stock`, for the operator and `verify`. */
 export type SlotRecord = NewSlot & {

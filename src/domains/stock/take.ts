@@ -8,12 +8,24 @@ import { addBlock, begin, cancel, nextId, open, plan } from './ranges/assign.ts'
 import { away, live, serving, unprovenAt } from './ranges/live.ts'
 import { finish, leftBehind, waitForOthers } from './ranges/resume.ts'
 import type { Planned } from './ranges/rules.ts'
-import { type Kind, maxWrittenOut, randomAddress, type StockSlot, scattered, sizeOf, slotsOf } from './rules.ts'
+import {
+  drawShares,
+  type Kind,
+  maxWrittenOut,
+  randomAddress,
+  type StockSlot,
+  saleWeight,
+  scattered,
+  sizeOf,
+  slotsOf,
+} from './rules.ts'
 import * as store from './store.ts'
 
 /** Free slots are counted up to this many. */
 const maxCounted = 20_000
 const countRememberedMs = 1_000
+/** Free slots of one gateway are counted up to this many for the draw. */
+const maxWeighed = 1_000
 const importChunk = 4_000
 const mintAttempts = 20
 const lastId = Number.MAX_SAFE_INTEGER
@@ -21,21 +33,25 @@ const lastId = Number.MAX_SAFE_INTEGER
 /** What `take` needs and cannot wait for inside of a transaction. */
 export type Readiness = {
   readonly servingNodes: readonly Node[]
+  /** Weight of each of these nodes in the draw of a sale's gateway. */
+  readonly weights: readonly number[]
   readonly away: readonly string[]
   readonly unprovenAt: number | undefined
   readonly spareIds: readonly number[]
 }
 
 const nameOf = (kind: Kind): string => `${kind.country} ${kind.ipv}`
+const cursorOf = (kind: Kind, node: string): string => `${nameOf(kind)} ${node}`
 
 /** Locks slots after the cursor, then before it. The cursor moves first, so that concurrent sales search elsewhere. */
-async function lockFromCursor(deps: StockDeps, tx: Tx, query: store.SlotQuery, count: number): Promise<StockSlot[]> {
-  const name = nameOf(query.kind)
+async function lockFromCursor(deps: StockDeps, tx: Tx, query: store.SlotQuery, node: string, count: number) {
+  const name = cursorOf(query.kind, node)
   const cursor = deps.cursors.get(name) ?? 0
   deps.cursors.set(name, cursor + count)
-  const ahead = await store.lockFree(tx, query, { after: cursor, upto: lastId, max: count }, 'skip')
+  const ahead = await store.lockFree(tx, query, node, { after: cursor, upto: lastId, max: count }, 'skip')
   const max = count - ahead.length
-  const behind = max > 0 && cursor > 0 ? await store.lockFree(tx, query, { after: 0, upto: cursor, max }, 'skip') : []
+  const isMore = max > 0 && cursor > 0
+  const behind = isMore ? await store.lockFree(tx, query, node, { after: 0, upto: cursor, max }, 'skip') : []
   const last = behind.at(-1) ?? ahead.at(-1)
   if (last && (behind.length > 0 || last.id > (deps.cursors.get(name) ?? 0))) deps.cursors.set(name, last.id)
   return [...ahead, ...behind]
@@ -59,28 +75,41 @@ function choose(tx: Tx, found: readonly StockSlot[], count: number, held: Readon
 }
 
 /** The usual sale: one dedicated address, found and leased in one statement. */
-async function takeNext(deps: StockDeps, tx: Tx, query: store.SlotQuery): Promise<StockSlot[]> {
-  const name = nameOf(query.kind)
+async function takeNext(deps: StockDeps, tx: Tx, kind: Kind, node: string): Promise<StockSlot[]> {
+  const name = cursorOf(kind, node)
   const cursor = deps.cursors.get(name) ?? 0
   deps.cursors.set(name, cursor + 1)
-  const slot = await store.leaseNext(tx, query, cursor)
+  const slot = await store.leaseNext(tx, kind, node, cursor)
   if (slot && slot.id > (deps.cursors.get(name) ?? 0)) deps.cursors.set(name, slot.id)
   return slot ? [slot] : []
 }
 
-/** Slots that no concurrent sale has locked. */
-async function takeUnlocked(deps: StockDeps, tx: Tx, query: store.SlotQuery, count: number, held: ReadonlySet<string>) {
+/** Slots of a node that no concurrent sale has locked. */
+async function takeUnlocked(
+  deps: StockDeps,
+  tx: Tx,
+  query: store.SlotQuery,
+  node: string,
+  count: number,
+  held: ReadonlySet<string>,
+): Promise<StockSlot[]> {
   const { kind } = query
   const isPlain = count === 1 && kind.ipv !== 3 && query.unprovenAt === undefined
-  const next = isPlain ? await takeNext(deps, tx, query) : []
+  const next = isPlain ? await takeNext(deps, tx, kind, node) : []
   if (next.length > 0) return next
-  return choose(tx, await lockFromCursor(deps, tx, query, wanted(kind, count, held)), count, held)
+  return choose(tx, await lockFromCursor(deps, tx, query, node, wanted(kind, count, held)), count, held)
 }
 
-/** Waits for the slots that concurrent sales have locked: those sales may fail. */
-async function takeLocked(tx: Tx, query: store.SlotQuery, count: number, held: ReadonlySet<string>) {
+/** Waits for the slots of a node that concurrent sales have locked: those sales may fail. */
+async function takeLocked(
+  tx: Tx,
+  query: store.SlotQuery,
+  node: string,
+  count: number,
+  held: ReadonlySet<string>,
+): Promise<StockSlot[]> {
   const all = { after: 0, upto: lastId, max: wanted(query.kind, count, held) }
-  return choose(tx, await store.lockFree(tx, query, all, 'wait'), count, held)
+  return choose(tx, await store.lockFree(tx, query, node, all, 'wait'), count, held)
 }
 
 /** New slots of large blocks, in turn between the blocks. */
@@ -188,6 +217,30 @@ async function countNow(deps: StockDeps, kind: Kind): Promise<number> {
   return store.countFree(deps.db, query, maxCounted)
 }
 
+/** The weights of gateways for a kind, from counts that are at most a second old. A block counts as many free slots. */
+async function weightsOf(deps: StockDeps, query: store.SlotQuery, nodes: readonly Node[]): Promise<readonly number[]> {
+  if (nodes.length < 2) return nodes.map(() => 1)
+  const load = async () => {
+    const blocks = query.kind.ipv === 6 ? await store.blocksOf(deps.db, query) : []
+    const counts = new Map<string, number>()
+    for (const node of query.servingNodes) {
+      const hasBlock = blocks.some((block) => block.servingNode === node)
+      counts.set(node, hasBlock ? maxWeighed : await store.countFreeOf(deps.db, query, node, maxWeighed))
+    }
+    return counts
+  }
+  const [name, nowMs] = [nameOf(query.kind), deps.clock()]
+  const known = deps.freeOfNodes.get(name)
+  const isRecent = known !== undefined && Math.abs(nowMs - known.countedAt) < countRememberedMs
+  const counts = isRecent ? known.counts : load()
+  if (!isRecent) {
+    deps.freeOfNodes.set(name, { counts, countedAt: nowMs })
+    counts.catch(() => deps.freeOfNodes.delete(name))
+  }
+  const free = await counts
+  return nodes.map((node) => saleWeight(node, free.get(node.id) ?? 0))
+}
+
 export async function prepare(deps: StockDeps, kind: Kind, count: number): Promise<Readiness> {
   const [servingNodes, absent, checkedAt, spareIds] = await Promise.all([
     serving(deps),
@@ -195,7 +248,9 @@ export async function prepare(deps: StockDeps, kind: Kind, count: number): Promi
     unprovenAt(deps),
     kind.ipv === 6 ? deps.slotIds.take(count) : Promise.resolve([]),
   ])
-  return { servingNodes, away: absent, unprovenAt: checkedAt, spareIds }
+  const query = { kind, servingNodes: servingNodes.map((node) => node.id), unprovenAt: checkedAt }
+  const weights = await weightsOf(deps, query, servingNodes)
+  return { servingNodes, weights, away: absent, unprovenAt: checkedAt, spareIds }
 }
 
 /** Takes served slots for a customer, or refuses with how many there are. `held` are the customer's addresses. */
@@ -205,15 +260,31 @@ export async function take(
   kind: Kind,
   count: number,
   held: ReadonlySet<string>,
-  { servingNodes, spareIds, ...ready }: Readiness,
+  { servingNodes, weights, spareIds, ...ready }: Readiness,
 ): Promise<StockSlot[]> {
   if (servingNodes.length === 0) throw new NoGateway()
   const query = { kind, servingNodes: servingNodes.map((node) => node.id), unprovenAt: ready.unprovenAt }
-  const slots = await takeUnlocked(deps, tx, query, count, held)
-  if (slots.length < count) slots.push(...(await mint(deps, tx, query, spareIds.slice(0, count - slots.length))))
-  if (slots.length < count) {
-    const have = new Set([...held, ...slots.map((slot) => slot.address)])
-    slots.push(...(await takeLocked(tx, query, count - slots.length, have)))
+  const slots: StockSlot[] = []
+  const have = new Set(held)
+  const ids = [...spareIds]
+  const keep = (taken: readonly StockSlot[]): void => {
+    slots.push(...taken)
+    for (const slot of taken) have.add(slot.address)
+  }
+  const takeFrom = async (node: string, max: number): Promise<void> => {
+    if (max <= 0) return
+    const found = await takeUnlocked(deps, tx, query, node, max, have)
+    keep(found)
+    // Only IPv6 has spare ids: its large blocks get a slot for an address that is sold for the first time.
+    const minted = await mint(deps, tx, { ...query, servingNodes: [node] }, ids.slice(0, max - found.length))
+    ids.splice(0, minted.length)
+    keep(minted)
+  }
+  const shares = drawShares(weights, count, deps.random)
+  for (const [index, node] of query.servingNodes.entries()) await takeFrom(node, shares[index] ?? 0)
+  for (const node of query.servingNodes) await takeFrom(node, count - slots.length)
+  for (const node of query.servingNodes) {
+    if (slots.length < count) keep(await takeLocked(tx, query, node, count - slots.length, have))
   }
   if (slots.length === count) return slots
   // A range that waits for its proof is back within minutes.

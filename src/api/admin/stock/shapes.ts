@@ -34,7 +34,7 @@ const ipv = () =>
     .openapi({ description: 'Kind of address: 3 (shared IPv4), 4 (dedicated IPv4) or 6 (IPv6).', example: 4 })
 
 const slot = named('Place', {
-  place: whole('Number of the slot. Slots are sold in this order.', 1),
+  place: whole('Number of the slot. A gateway’s slots are sold in this order.', 1),
   address: text('The address.', '203.0.113.7'),
   slot: whole('Index of the slot on its address; above 0 only on a shared address.', 0),
   country: text('ISO 3166-1 alpha-2 country code.', 'DE'),
@@ -46,7 +46,7 @@ const slot = named('Place', {
 })
 
 export const listPlaces = reader('listPlaces', 'GET /stock', {
-  summary: 'List stock slots in the order of sale',
+  summary: 'List stock slots by number',
   query: z.object({
     ...pageQuery,
     country: countryText().optional(),

@@ -8,7 +8,7 @@ import { buyProxies, kindIn, prefixOf } from '../../../../test/harness/proxies.t
 import { useRangeShop } from '../../../../test/harness/ranges.ts'
 import { scaled } from '../../../../test/harness/scale.ts'
 import { createServices, type Services } from '../../../app/shop/services.ts'
-import { addressToNumber, contains, formatAddress, formatPrefix } from '../../../core/address.ts'
+import { addressToNumber, contains, formatAddress, formatPrefix, readAddress } from '../../../core/address.ts'
 import { maxTriedSingly } from '../../../node-protocol/tried.ts'
 import { maxWrittenOut } from '../rules.ts'
 import {
@@ -30,6 +30,11 @@ describe.each([...engines])('ranges and gateways on %s', (engine) => {
   const { contact, addGateway, claimLocally, buy, available, gatewayOf } = shop
   const add = (prefix: string, ipv: 3 | 4 | 6 = 4, nodeIds: string[] = []) =>
     shop.services.stock.add(prefixOf(prefix), kindIn('AT', ipv), undefined, nodeIds)
+
+  const isWithin = (prefix: string, text: string): boolean => {
+    const address = readAddress(text)
+    return address !== undefined && contains(prefixOf(prefix), address)
+  }
 
   test.each([3, 4, 6] as const)('a slot of kind %d is not sold until a node serves it', async (ipv) => {
     const prefix = ipv === 6 ? '2001:db8::/64' : '203.0.113.0/30'
@@ -161,6 +166,36 @@ describe.each([...engines])('ranges and gateways on %s', (engine) => {
     await claimBoth(second, [0, 4])
     expect(await gatewayOf('203.0.113.1')).toBe(second)
     expect(await buy(1, 6)).toHaveLength(1)
+  })
+
+  test.each([4, 6] as const)('60 sales of kind %d use both of two gateways with equal stock', async (ipv) => {
+    const [first, second] = [await addGateway('gate-1'), await addGateway('gate-2')]
+    const prefixes = ipv === 4 ? ['203.0.113.0/25', '203.0.113.128/25'] : ['2001:db8:1::/64', '2001:db8:2::/64']
+    for (const [index, prefix] of prefixes.entries()) {
+      await add(prefix, ipv)
+      await claimLocally([first, second][index] ?? '', prefix, [0, ipv === 4 ? 128 : 1])
+    }
+    const sold = [...(await buy(30, ipv)), ...(await Promise.all(Array.from({ length: 30 }, () => buy(1, ipv)))).flat()]
+    const [ofFirst] = prefixes.map((prefix) => sold.filter((each) => isWithin(prefix, each)).length)
+    expect(sold).toHaveLength(60)
+    expect(Math.abs((ofFirst ?? 0) - 30)).toBeLessThan(25)
+  })
+
+  test('a gateway with a ten-thousandth of the bandwidth gets at most 5 of 60 sales while the other has stock', async () => {
+    const [fast, slow] = [await addGateway('gate-1'), await addGateway('gate-2')]
+    await shop.db.transact((tx) => tx.run('UPDATE nodes SET link_mbit = 1 WHERE id = $1', [slow]))
+    shop.clock.advance(1001)
+    for (const node of [fast, slow]) await contact(node)
+    for (const [node, prefix] of [
+      [slow, '203.0.113.0/26'],
+      [fast, '203.0.113.64/26'],
+    ] as const) {
+      await add(prefix)
+      await claimLocally(node, prefix, [0, 64])
+    }
+    const isSlow = (each: string) => isWithin('203.0.113.0/26', each)
+    expect((await buy(60)).filter(isSlow).length).toBeLessThanOrEqual(5)
+    expect((await buy(60)).filter(isSlow).length).toBeGreaterThanOrEqual(51)
   })
 
   test('the shop ignores a node’s claims of ranges of other nodes, malformed runs and unknown ranges', async () => {
