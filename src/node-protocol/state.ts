@@ -18,7 +18,10 @@ const nodeProxySchema = z.object({
   sources: z.array(z.string()).default([]),
   entry_port: port.nullable().default(null),
   expires_at: moment,
+  /** A page removes a `gone` proxy; a lookup returns it for 30 days, so that its customer reads `expired`. */
   state: z.enum(['active', 'blocked', 'gone']),
+  /** With `blocked`: the operator has withdrawn the address, and the term is paused. */
+  withdrawn: z.boolean().default(false),
   owner,
 })
 export type NodeProxy = z.infer<typeof nodeProxySchema>

@@ -14,6 +14,7 @@ export const someProxy = (fields: Partial<NodeProxy> = {}): NodeProxy => ({
   entry_port: null,
   expires_at: 1_000_000,
   state: 'active',
+  withdrawn: false,
   owner: '0123456789abcdef',
   ...fields,
 })

@@ -93,6 +93,7 @@ export function proxyOf(id: number, username: string, options: Partial<NodeProxy
     entry_port: null,
     expires_at: Date.now() + 86_400_000,
     state: 'active',
+    withdrawn: false,
     owner: id.toString(16).padStart(16, '0'),
     ...options,
   }

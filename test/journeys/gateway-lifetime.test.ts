@@ -79,6 +79,18 @@ describe.each([...enginesOf('sqlite')])('tunnels of a proxy that ends or changes
     expect(await tryConnect('http', proxy)).toMatchObject({ status: 200 })
   })
 
+  test.concurrent('a proxy that ended 29 days ago is refused as expired, and after 31 days as bad_credentials', async () => {
+    const proxy = await buy('http')
+    const dayMs = 86_400_000
+    for (const [days, code] of [
+      [29, 'expired'],
+      [31, 'bad_credentials'],
+    ] as const) {
+      await endIn(shop, proxy, -days * dayMs)
+      expect(await untilTrue(async () => (await tryConnect('http', proxy)).code === code, 200)).toBeTrue()
+    }
+  })
+
   test.concurrent('a change of protocol closes the tunnels of the old one within 1.5 s, and no others', async () => {
     const [changed, other] = [await buy('http'), await buy('http')]
     const tunnel = await openTunnel('http', at(), changed, echo.spot)

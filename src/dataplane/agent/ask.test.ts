@@ -17,6 +17,7 @@ const proxy: Found = {
     entry_port: null,
     expires_at: 1,
     state: 'active',
+    withdrawn: false,
     owner: 'a'.repeat(16),
   },
 }

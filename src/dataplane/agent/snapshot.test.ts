@@ -167,8 +167,11 @@ class Model {
 
   take(step: Step): void {
     if (step.do === 'apply') this.put(step.page)
-    else if (step.do === 'learnProxy') this.put({ proxies: [step.proxy] })
-    else if (step.do === 'learnSubuser') this.put({ subusers: [step.subuser] })
+    else if (step.do === 'learnProxy') {
+      this.put({ proxies: [step.proxy] })
+      const { username, state } = step.proxy
+      if (state === 'gone') this.proxies.set(username, { ...step.proxy, sources: [], entry_port: null })
+    } else if (step.do === 'learnSubuser') this.put({ subusers: [step.subuser] })
     else if (step.do === 'begin') this.named = new Set()
     else {
       for (const table of [this.proxies, this.subusers, this.exits] as Map<string, unknown>[]) {

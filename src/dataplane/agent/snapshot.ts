@@ -124,6 +124,10 @@ export class Snapshot {
 
   learn(found: Found): void {
     if (found.proxy && this.putProxy(found.proxy)) this.learntPorts = true
+    // Only its name and digest count from here on. Its port may belong to another customer.
+    if (found.proxy?.state === 'gone') {
+      this.proxyByName.set(found.proxy.username, { ...found.proxy, sources: [], entry_port: null })
+    }
     if (found.subuser && this.putSubuser(found.subuser)) this.learntPorts = true
   }
 

@@ -25,6 +25,7 @@ const page = (now: number, ...ids: number[]): StatePage => ({
     entry_port: null,
     expires_at: 1,
     state: 'active',
+    withdrawn: false,
     owner: 'b'.repeat(16),
   })),
   subusers: [],

@@ -7,6 +7,9 @@ import type { DedicatedDeps } from './proxies.ts'
 import { isHeld, type Proxy, readUsername, subjectOf } from './rules.ts'
 import * as store from './store.ts'
 
+/** For this long the credentials of an ended proxy are refused as expired and not as wrong. */
+const endedShownMs = 30 * 86_400_000
+
 /** The state that gateways read of proxies, and the counts that they report: no password, price or customer. */
 export function createDedicatedNodes(deps: DedicatedDeps): NodeSide & Required<Pick<NodeSide, 'find'>> {
   const { db, clock } = deps
@@ -31,7 +34,8 @@ export function createDedicatedNodes(deps: DedicatedDeps): NodeSide & Required<P
         'username' in query ? await findNamed(deps, query.username) : await store.findByEntryPort(db, query.port)
       if (!proxy) return undefined
       const [row] = await toRows(deps, [proxy])
-      return { proxy: row && row.shape.state !== 'gone' ? row.shape : null, subuser: null }
+      const isForgotten = row?.shape.state === 'gone' && (proxy.endedAt ?? proxy.expiresAt) < clock() - endedShownMs
+      return { proxy: row && !isForgotten ? row.shape : null, subuser: null }
     },
 
     parts: ['proxies'],
@@ -63,7 +67,8 @@ export function createDedicatedNodes(deps: DedicatedDeps): NodeSide & Required<P
 // Blocks are read after the proxies, so that a block in between is applied early and never late.
 async function toRows(deps: DedicatedDeps, proxies: readonly Proxy[]): Promise<StateRow<NodeProxy>[]> {
   const blocked = await deps.customers.blockedAmong(proxies.map((proxy) => proxy.customer))
-  const isWithheld = (proxy: Proxy): boolean => blocked.has(proxy.customer) || proxy.interruptedBy === 'quarantine'
+  const isWithdrawn = (proxy: Proxy): boolean => !blocked.has(proxy.customer) && proxy.interruptedBy === 'quarantine'
+  const isWithheld = (proxy: Proxy): boolean => blocked.has(proxy.customer) || isWithdrawn(proxy)
   return proxies.map((proxy) => ({
     id: String(proxy.id),
     changedAt: proxy.changedAt,
@@ -77,6 +82,7 @@ async function toRows(deps: DedicatedDeps, proxies: readonly Proxy[]): Promise<S
       entry_port: proxy.entryPort,
       expires_at: proxy.expiresAt,
       state: !isHeld(proxy, deps.clock()) ? 'gone' : isWithheld(proxy) ? 'blocked' : 'active',
+      withdrawn: isWithdrawn(proxy),
       owner: ownerName(proxy.customer, deps.sha256),
     },
   }))

@@ -24,7 +24,10 @@ describe.each([...engines])('operations on a whole range on %s', (engine) => {
   }
   const stateSent = async (id: number) => {
     const all = await here.floor.services.dedicated.nodes.tables[0]?.read({ changedAt: -1, id: '' }, 1000, false)
-    return (all?.find((each) => each.id === String(id))?.shape as { state: string } | undefined)?.state
+    const shape = all?.find((each) => each.id === String(id))?.shape as
+      | { state: string; withdrawn: boolean }
+      | undefined
+    return shape?.withdrawn ? 'withdrawn' : shape?.state
   }
 
   test('a survey of a range counts its slots, affected customers and replacements, and changes nothing', async () => {
@@ -135,7 +138,7 @@ describe.each([...engines])('operations on a whole range on %s', (engine) => {
       replaced: [],
       waiting: [],
     })
-    expect([await stateSent(id), await available()]).toEqual(['blocked', 0])
+    expect([await stateSent(id), await available()]).toEqual(['withdrawn', 0])
     expect(await services.rangeOperator.quarantine(lost(), plain)).toMatchObject({ interrupted: 0 })
     clock.advance(40 * dayMs)
     await services.dedicatedUpkeep.release(100)

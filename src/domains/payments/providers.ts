@@ -60,16 +60,21 @@ export function createProviders(given: Omit<ProvidersDeps, 'health' | 'connectio
   const deps: ProvidersDeps = { ...given, health, connections: new Map() }
   return {
     ...bind(deps, { find, list: listAll, load, methods: listMethods, set: setUp, enable }),
-    names: namesOf(given),
+    names: given.kinds.map((each) => each.name),
     healthOf: health.of,
   }
 }
 
-const namesOf = ({ kinds }: Pick<ProvidersDeps, 'kinds'>): string[] => kinds.map((each) => each.name)
+/** The kinds that this shop can use: the sandbox's own one is left out in production. */
+async function usableKinds({ kinds, customers }: ProvidersDeps): Promise<ProviderKind[]> {
+  const isSandbox = (await customers.mode()) === 'sandbox'
+  return kinds.filter((kind) => isSandbox || !kind.isSandbox)
+}
 
-function loadKind(deps: ProvidersDeps, name: string): ProviderKind {
-  const kind = deps.kinds.find((each) => each.name === name)
-  if (!kind) throw noSuchProvider(namesOf(deps))
+async function loadKind(deps: ProvidersDeps, name: string): Promise<ProviderKind> {
+  const kinds = await usableKinds(deps)
+  const kind = kinds.find((each) => each.name === name)
+  if (!kind) throw noSuchProvider(kinds.map((each) => each.name))
   return kind
 }
 
@@ -97,10 +102,10 @@ async function find(deps: ProvidersDeps, name: string): Promise<Provider | undef
   return kind && toProvider(deps, kind, await store.findProvider(deps.db, name))
 }
 
-/** All kinds, with what is set up of them. */
+/** All usable kinds, with what is set up of them. */
 async function listAll(deps: ProvidersDeps) {
   const rows = new Map((await store.listProviders(deps.db)).map((row) => [row.name, row]))
-  return deps.kinds.map((kind) => ({ kind, set: toProvider(deps, kind, rows.get(kind.name)) }))
+  return (await usableKinds(deps)).map((kind) => ({ kind, set: toProvider(deps, kind, rows.get(kind.name)) }))
 }
 
 function sealed(deps: ProvidersDeps, kind: ProviderKind, secret: string): Uint8Array {
@@ -112,7 +117,7 @@ function sealed(deps: ProvidersDeps, kind: ProviderKind, secret: string): Uint8A
 }
 
 async function load(deps: ProvidersDeps, name: string): Promise<Provider> {
-  loadKind(deps, name)
+  await loadKind(deps, name)
   const provider = await find(deps, name)
   if (!provider) throw providerNotSet(name)
   return provider
@@ -120,9 +125,8 @@ async function load(deps: ProvidersDeps, name: string): Promise<Provider> {
 
 /** Every method that customers have now, in the order of the kinds. */
 async function listMethods(deps: ProvidersDeps): Promise<readonly Method[]> {
-  const mode = await deps.customers.mode()
   return (await listAll(deps)).flatMap(({ kind, set }) => {
-    if (!set?.isEnabled || (kind.isSandbox && mode !== 'sandbox')) return []
+    if (!set?.isEnabled) return []
     const wantsEmail = set.terms.settings['receipts'] === 'on'
     return set.terms.methods.flatMap((terms) => {
       const offered = kind.methods.find((each) => each.method === terms.method)
@@ -133,7 +137,7 @@ async function listMethods(deps: ProvidersDeps): Promise<readonly Method[]> {
 
 /** Sets a provider up, or changes it. The whole input is checked before anything is written. */
 async function setUp(deps: ProvidersDeps, name: string, input: ProviderInput): Promise<Provider | undefined> {
-  const kind = loadKind(deps, name)
+  const kind = await loadKind(deps, name)
   const before = await store.findProvider(deps.db, name)
   const was = before ? readTermsText(before.settings) : { settings: {}, methods: [] }
   const methods = methodTerms(kind.methods, input, was.methods)
@@ -153,7 +157,7 @@ async function setUp(deps: ProvidersDeps, name: string, input: ProviderInput): P
 
 /** Takes a provider's methods off sale, or brings them back. Open payments are not affected. */
 async function enable(deps: ProvidersDeps, name: string, isEnabled: boolean): Promise<void> {
-  const kind = loadKind(deps, name)
+  const kind = await loadKind(deps, name)
   const shipped = kind.isSandbox ? { name, settings: toTermsText(shippedTerms(kind)), secret: null } : undefined
   const row = (await store.findProvider(deps.db, name)) ?? shipped
   if (!row) throw providerNotSet(name)

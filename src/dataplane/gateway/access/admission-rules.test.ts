@@ -102,6 +102,7 @@ describe('admission to a dedicated proxy', () => {
 
   test.each([
     ['blocked', { state: 'blocked' }, 'http'],
+    ['withdrawn', { state: 'blocked', withdrawn: true }, 'http'],
     ['expired', { expires_at: at.nowMs }, 'http'],
     ['wrong_protocol', {}, 'socks'],
     ['wrong_protocol', { port_type: 'socks' }, 'http'],
@@ -124,6 +125,15 @@ describe('admission to a dedicated proxy', () => {
 
   const open = { sources: ['192.0.2.7', '2001:db8::7'], entry_port: 21_000 }
   const bySource = (of: Snapshot, source: string, to = 21_000) => admitBySource(of, source, to, 'http', at)
+
+  test('a looked-up proxy that has ended answers expired to its password, and its port admits no source', () => {
+    const ended = snapshotOf({ proxies: [] })
+    ended.learn({ proxy: someProxy({ ...open, state: 'gone' }), subuser: null })
+    expect(byPassword(ended, 'tp1abcd')).toEqual({ refusal: 'expired' })
+    expect(byPassword(ended, 'tp1abcd', 'wrong')).toEqual({ refusal: 'bad_credentials' })
+    expect(bySource(ended, '192.0.2.7')).toEqual({ refusal: 'credentials_required' })
+    expect(ended.ports.size).toBe(0)
+  })
 
   test('a dedicated proxy admits only its 2 source addresses at port 21000, and requires credentials from others', () => {
     const entered = snapshotOf({ proxies: [someProxy(open)] })

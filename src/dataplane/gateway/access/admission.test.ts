@@ -19,6 +19,7 @@ const known: Found = {
     entry_port: null,
     expires_at: Number.MAX_SAFE_INTEGER,
     state: 'active',
+    withdrawn: false,
     owner: 'a'.repeat(16),
   },
 }

@@ -138,7 +138,8 @@ function proxyRefusal(
   const now = snapshot.proxies.get(proxy.username)
   if (!now) return 'bad_credentials'
   if (source === undefined ? now.digest !== proxy.digest : !isAmong(now.sources, source)) return 'bad_credentials'
-  if (now.state === 'blocked') return 'blocked'
+  if (now.state === 'gone') return 'expired'
+  if (now.state === 'blocked') return now.withdrawn ? 'withdrawn' : 'blocked'
   if (hasExpired(now.expires_at, at)) return 'expired'
   if (now.port_type !== 'both' && now.port_type !== protocol) return 'wrong_protocol'
   // The old address may be leased to another customer next.
