@@ -18,3 +18,9 @@ test('the banner of a sandbox shows how to start a VPN node, unless one is expec
   expect(banner(url, 'token')).toContain('turnpike up --local-nodes vpn')
   expect(banner(url, 'token', { hasVpnNode: true })).not.toContain('VPN')
 })
+
+test('the banner of a sandbox whose token was shown before names the command that creates another', () => {
+  const again = banner(url, undefined, { hasEarlierToken: true })
+  expect(again).toContain('turnpike token create CUSTOMER_ID')
+  expect(again).not.toContain('TOKEN=')
+})

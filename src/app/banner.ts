@@ -6,6 +6,8 @@ export function banner(
     readonly links?: { readonly customer: string; readonly operator: string } | undefined
     /** Whether its certificate is not there yet. */
     readonly isAwaited?: boolean
+    /** Whether this is a sandbox whose token was shown at an earlier start. */
+    readonly hasEarlierToken?: boolean
     /** Whether a VPN node of this machine is expected. */
     readonly hasVpnNode?: boolean
   } = {},
@@ -24,7 +26,7 @@ export function banner(
       `  as its operator  ${baseUrl}/operator#enter=${links.operator}`,
     )
   }
-  if (token === undefined) return `${lines.join('\n')}\n`
+  if (token === undefined) return `${[...lines, ...(more.hasEarlierToken ? earlierToken : [])].join('\n')}\n`
   const quote = `'${baseUrl}/api/v1/dedicated/quote?country_code=DE&period=30&count=2&ipv=4'`
   return `${[
     ...lines,
@@ -42,6 +44,14 @@ export function banner(
     ...(more.hasVpnNode ? [] : withoutVpnNode),
   ].join('\n')}\n`
 }
+
+const earlierToken = [
+  '',
+  'This is a sandbox. Its token was shown when it was first started. To create another one:',
+  '',
+  '  turnpike customer list',
+  '  turnpike token create CUSTOMER_ID',
+]
 
 const withoutVpnNode = [
   '',

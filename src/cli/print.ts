@@ -83,7 +83,7 @@ export function verdictLines({ findings, notes, ok, found, covered }: PrintedVer
     ...findings.map((each) => `WRONG  ${each.promise}: ${each.where}: ${each.problem}`),
     ...[...new Set(findings.map((each) => each.advice))].map((advice) => `TO DO  ${advice}.`),
     ...notes.map((note) => `NOTE   ${note}`),
-    ok ? `All promises hold: ${counts}.` : `${found} wrong, among ${counts}.`,
+    ok ? `No problem found. Checked: ${counts}.` : `Problems found: ${found}. Checked: ${counts}.`,
   ]
 }
 

@@ -264,7 +264,7 @@ describe.each([...enginesOf('postgres')])('customer console on %s', (engine) => 
     await press(/^Купить за/)
     const refusal = await page.getByRole('alert').innerText()
     expect(refusal).toMatch(
-      /Это стоит 299,00 ₽, а на балансе [\d,]+ ₽\. Пополните его и повторите\.\s+Деньги не списаны\./,
+      /Это стоит 299,00 ₽, а на балансе [\d,]+ ₽\. Деньги не списаны; пополните баланс и повторите\./,
     )
     await open('/premium/access')
     await page.getByLabel('Адрес', { exact: true }).fill('not an address')

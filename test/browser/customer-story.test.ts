@@ -107,7 +107,7 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     await press(/^Купить за/)
     const refusal = await page.getByRole('alert').innerText()
     expect(refusal).toMatch(
-      /Это стоит 299,00 ₽, а на балансе 0,00 ₽\. Пополните его и повторите\.\s+Деньги не списаны\./,
+      /Это стоит 299,00 ₽, а на балансе 0,00 ₽\. Деньги не списаны; пополните баланс и повторите\./,
     )
     expect([await findBarriers(page), await fitsWidth(page)]).toEqual([[], true])
     await open('/premium/access')

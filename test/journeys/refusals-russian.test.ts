@@ -118,7 +118,9 @@ describe('refusals in Russian', () => {
 
   test('the console shows the Russian sentences that it received, with the names that fields have on pages', () => {
     const costs = new Refusal('insufficient_funds', { required_rub: 171, balance_rub: 42.5 })
-    expect(costs.say(ru)).toBe('Это стоит 171,00 ₽, а на балансе 42,50 ₽. Пополните его и повторите.')
+    expect(costs.say(ru)).toBe(
+      'Это стоит 171,00 ₽, а на балансе 42,50 ₽. Деньги не списаны; пополните баланс и повторите.',
+    )
     const problems = [
       fieldProblem('email', 'email'),
       fieldProblem('period', 'one_of', { allowed: [7, 14] }),

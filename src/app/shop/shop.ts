@@ -144,6 +144,7 @@ export async function openShop(config: Config, log: Log, given: Runtime = realRu
     banner: () =>
       banner(site, token, {
         links,
+        hasEarlierToken: isSandbox,
         isAwaited: tls !== undefined && tls.current() === undefined,
         hasVpnNode: localKinds(config, isSandbox).includes('vpn'),
       }),

@@ -143,7 +143,7 @@ type Shown = Readonly<{ title: string; text?: string; money?: string | undefined
 
 /** Whether money moved, for operations that charge. The shop's own text may have said so. */
 function tellMoney({ charged }: CallRefused, text: string, t: (typeof commonMessages)['en']): string | undefined {
-  if (charged === undefined || /nothing was charged|ничего не списано/i.test(text)) return undefined
+  if (charged === undefined || /nothing was charged|деньги не списаны/i.test(text)) return undefined
   return { yes: t.charged, no: t.notCharged, unknown: t.lostAbout }[charged]
 }
 

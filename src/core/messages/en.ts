@@ -57,8 +57,10 @@ export const en = {
   daily_device_limit: (of: { max: number }) => `At most ${of.max} devices can be added in a day. Try again tomorrow.`,
   subscription_not_active: (of: { status: string }) => `This subscription is ${of.status}, so no device can be added.`,
   subscription_disabled: 'This subscription is disabled. Ask the operator.',
-  paid_too_far_ahead: (of: { years: number }) => `A subscription cannot be paid more than ${of.years} years ahead.`,
-  subscription_limit: (of: { max: number }) => `A customer has at most ${of.max} VPN subscriptions.`,
+  paid_too_far_ahead: (of: { years: number }) =>
+    `A subscription cannot be paid more than ${of.years} years ahead. Nothing was charged.`,
+  subscription_limit: (of: { max: number }) =>
+    `A customer has at most ${of.max} VPN subscriptions. Nothing was charged.`,
   renewal_not_due: 'This subscription is no longer due for renewal.',
   vpn_node_not_found: 'There is no open VPN node of this name.',
   device_location_differs: (of: { chosen: string; offered: string }) =>
@@ -88,7 +90,7 @@ export const en = {
     `The customer’s balance is ${rub(of.balance_rub)} RUB, so ${rub(of.amount_rub)} RUB cannot be taken from it.`,
   spending_cap_reached: (of: { cap_rub: number; spent_rub: number }) =>
     `The spending cap of this token is ${rub(of.cap_rub)} RUB, of which ${rub(of.spent_rub)} RUB are spent. ` +
-    'The price exceeds the rest. Use another token.',
+    'The price exceeds the rest. Nothing was charged; use another token.',
   balance_too_large: 'The balance would exceed the maximum of the ledger. No money was moved.',
   customer_erased: 'This customer was erased, so the balance has no owner. No money was moved.',
   charge_not_found: 'There is no such charge to refund.',
@@ -271,7 +273,8 @@ export const en = {
   operator_token_ended:
     "This operator's token has expired or was revoked, or the operator was removed. Create another one.",
   insufficient_funds: (of: { required_rub: number; balance_rub: number }) =>
-    `This costs ${rub(of.required_rub)} RUB and the balance is ${rub(of.balance_rub)} RUB. Top up and try again.`,
+    `This costs ${rub(of.required_rub)} RUB and the balance is ${rub(of.balance_rub)} RUB. Nothing was charged; top ` +
+    'up and try again.',
   insufficient_funds_with_debt: (of: { required_rub: number; debt_rub: number }) =>
     `This costs ${rub(of.required_rub)} RUB, and you owe ${rub(of.debt_rub)} RUB: a payment was charged back ` +
     'after its money was spent. Nothing can be bought before the debt is paid. Top up and try again.',

@@ -92,6 +92,7 @@ export const problemsEn = {
   with_cents: (of: { from: number; to: number }) => `must be from ${of.from} to ${of.to} with at most two decimals`,
   two_decimals: 'must have at most two decimals',
   at_least: (of: { min: number }) => `must be at least ${of.min}`,
+  future: 'must be in the future',
   at_most: (of: { max: number }) => `must be at most ${of.max}`,
   more_than: (of: { min: number }) => `must be more than ${of.min}`,
   less_than: (of: { max: number }) => `must be less than ${of.max}`,

@@ -90,6 +90,7 @@ export const problemsRu: ProblemSentences = {
   with_cents: (of) => `должно быть от ${decimal(of.from)} до ${decimal(of.to)}, не больше двух знаков после запятой`,
   two_decimals: 'должно иметь не больше двух знаков после запятой',
   at_least: (of) => `должно быть не меньше ${decimal(of.min)}`,
+  future: 'должно быть в будущем',
   at_most: (of) => `должно быть не больше ${decimal(of.max)}`,
   more_than: (of) => `должно быть больше ${decimal(of.min)}`,
   less_than: (of) => `должно быть меньше ${decimal(of.max)}`,

@@ -1,7 +1,7 @@
 import { type Address, formatAddress, type Prefix } from '../../core/address.ts'
 import { type CustomerId, makeId, type RandomBytes, type SessionId, type TokenId } from '../../core/ids.ts'
 import type { Kopecks } from '../../core/money.ts'
-import { Refusal } from '../../core/refusal.ts'
+import { Refusal, refuseField } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import { sameBytes, tokenRandomBytes } from '../../core/token-text.ts'
 import { createTtlCache } from '../../core/ttl-cache.ts'
@@ -264,6 +264,7 @@ export const issueToken = (
   request: TokenRequest,
 ): Promise<{ text: string; token: Token }> =>
   deps.db.transact(async (tx) => {
+    if ((request.expiresAt ?? Number.POSITIVE_INFINITY) <= deps.clock()) throw refuseField('expires_at', 'future')
     if (!(await store.lockCustomer(tx, customer))) throw noSuchCustomer()
     const counts = await store.countTokens(tx, customer, deps.clock(), deps.clock() - turnoverMs)
     const { open = 0, young = 0 } = counts ?? {}

@@ -209,6 +209,16 @@ describe.each([...engines])('tokens on %s', (engine) => {
     expect(await codeOf(services.customers.issueToken(unknownCustomer, { name: 'x' }))).toBe('not_found')
   })
 
+  test('a token with an expiry that is not in the future is refused, and none is made', async () => {
+    for (const expiresAt of [clock.nowMs, clock.nowMs - 1]) {
+      const refusal = await refusalOf(issue({ expiresAt }))
+      expect([refusal.code, refusal.details]).toEqual([
+        'invalid_request',
+        [expect.objectContaining({ field: 'expires_at', reason: 'future' })],
+      ])
+    }
+  })
+
   test('a customer has at most 5 open tokens with maxTokens of 5, also when 12 are issued at once', async () => {
     const few = wire(opened.db, clock, { maxTokens: 5 }).customers
     const attempts = Array.from({ length: 12 }, () => few.issueToken(customer, { name: 'many' }))

@@ -329,7 +329,7 @@ describe.each([...engines])('verify on %s', (engine) => {
       expect(await allFindingsOf(wire(db))).toEqual([])
       const report = await verifyAs(testDatabase)
       expect(report).toMatchObject({ exit: 0, err: '' })
-      expect(report.out).toMatch(/^All promises hold: 2 accounts, 12 postings, 6 orders, 3 checkpoints/)
+      expect(report.out).toMatch(/^No problem found\. Checked: 2 accounts, 12 postings, 6 orders, 3 checkpoints/)
       const json = await verifyAs(testDatabase, '--json')
       expect(json.exit).toBe(0)
       expect(JSON.parse(json.out)).toMatchObject({ ok: true, findings: [], found: 0, covered: { postings: 12 } })
