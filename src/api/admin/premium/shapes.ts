@@ -29,7 +29,11 @@ export const addExit = operation('addExit', 'POST /exits', {
     upstream: given('Upstream proxy: `http://host:port` or `socks5://host:port`.', 300).optional(),
     username: given('Login at the upstream proxy; may be a template.', 500).optional(),
     password: given('Password at the upstream proxy.', 255).optional(),
-    node: given('Name of the gateway that uses the exit. Default: every gateway.', 63).optional(),
+    node: given(
+      'Name of the gateway that uses the exit. Default: the first gateway that reports a local address up; every ' +
+        'gateway for an upstream proxy.',
+      63,
+    ).optional(),
     countries: given('Countries of a template: `any`, or country codes separated by commas.', 2000).optional(),
     country: location('ISO 3166-1 alpha-2 country code.'),
     state: location('State or region.'),

@@ -107,16 +107,26 @@ export async function overview(deps: ExitDeps) {
   }))
 }
 
-/** Stores a gateway's reports on exits, dated by the shop's clock. Reports on unknown exits are dropped. */
+/**
+ * Stores a gateway's reports on exits, dated by the shop's clock. Reports on unknown exits are dropped. A local exit
+ * without a gateway is bound to the first gateway that reports it up, because that machine has the address.
+ */
 export async function takeReports(
-  { db, clock }: ExitDeps,
+  deps: ExitDeps,
   node: string,
   reported: readonly Omit<rules.ExitStatusReport, 'node' | 'reportedAt'>[],
 ): Promise<void> {
-  const sorted = await latestOfKnown(db, reported)
-  const nowMs = clock()
+  const sorted = await latestOfKnown(deps.db, reported)
+  if (sorted.length === 0) return
+  const nowMs = deps.clock()
   const dated = sorted.map((each) => ({ ...each, node, sinceAt: Math.min(each.sinceAt, nowMs), reportedAt: nowMs }))
-  if (dated.length > 0) await db.transact(async (tx) => store.writeReports(tx, dated))
+  const up = sorted.filter((each) => each.isUp).map((each) => each.exit)
+  const unbound = (await store.unboundLocals(deps.db, up)).filter(rules.isOfOneMachine).map((each) => each.id)
+  await deps.db.transact(async (tx) => {
+    store.writeReports(tx, dated)
+    store.bindExits(tx, unbound, node, nowMs)
+  })
+  if (unbound.length > 0) deps.serving.clear()
 }
 
 /** The last item of each known exit, sorted, so that two reports lock rows in the same order. */

@@ -12,7 +12,7 @@ import {
   textColumn,
   valuesOf,
 } from '../../../db/columns.ts'
-import { chunked, list, padded, sendRows } from '../../../db/rows.ts'
+import { allIn, chunked, list, padded, sendIn, sendRows } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import { type Exit, type ExitStatusReport, readOffers, writeOffers } from './rules.ts'
 
@@ -99,6 +99,23 @@ export async function knownAmong(reader: Reader, ids: readonly string[]): Promis
   const sql = `SELECT id FROM exits WHERE id IN (${list(some.length)})`
   return new Set(await valuesOf(textColumn('id')).all(reader, sql, some))
 }
+
+/** The local exits among these that belong to no gateway. */
+export const unboundLocals = (reader: Reader, ids: readonly string[]): Promise<{ id: string; host: string }[]> =>
+  allIn(
+    reader,
+    ids,
+    (among) => `SELECT id, host FROM exits WHERE kind = 'local' AND node_id IS NULL AND id IN (${among}) ORDER BY id`,
+  )
+
+/** Binds exits to a gateway, except those that another report has bound since. */
+export const bindExits = (tx: Tx, ids: readonly string[], node: string, nowMs: number): void =>
+  sendIn(
+    tx,
+    ids,
+    (among) => `UPDATE exits SET node_id = $1, changed_at = $2 WHERE node_id IS NULL AND id IN (${among})`,
+    [node, nowMs],
+  )
 
 export const listExits = (reader: Reader, pool: string | undefined, after: string, limit: number): Promise<Exit[]> =>
   pool === undefined
