@@ -91,6 +91,10 @@ export const thingCommands: readonly OperationCommand[] = [
   over(premium.drainExit, 'exit drain', {
     show: (data) => `${data.exit_id} ${data.drained ? 'is drained' : 'serves'}.`,
   }),
+  over(premium.assignExit, 'exit assign', {
+    show: ({ exit_id: exit, node }) =>
+      `${exit} is used by ${node ?? 'every gateway; a local address goes to the first gateway that reports it up'}.`,
+  }),
   over(premium.compareExit, 'exit compare', {
     filled: 'supplied_bytes days',
     options: [{ flag: 'supplied', value: 'BYTES|FILE.csv', meaning: "The supplier's count, or a file of day,bytes." }],

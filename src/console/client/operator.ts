@@ -746,6 +746,11 @@ export type Operations = {
     answer: { exit_id: string; pool: string; host: string }
   }
   drainExit: { params: { exit_id: string }; body: { undo?: boolean }; answer: { exit_id: string; drained: boolean } }
+  assignExit: {
+    params: { exit_id: string }
+    body: { node?: string; any?: boolean }
+    answer: { exit_id: string; node: string | null }
+  }
   compareExit: {
     params: { exit_id: string }
     body: { from: string; to: string; supplied_bytes?: number; days?: readonly { day: string; bytes: number }[] }
@@ -885,6 +890,7 @@ export const operations = {
   listExits: ['GET', '/exits', 'reader'],
   addExit: ['POST', '/exits', 'owner'],
   drainExit: ['POST', '/exits/{exit_id}/drain', 'owner'],
+  assignExit: ['POST', '/exits/{exit_id}/assign', 'owner'],
   compareExit: ['POST', '/exits/{exit_id}/compare', 'reader'],
   listQuarantined: ['GET', '/usage/quarantine', 'reader'],
   listOperators: ['GET', '/operators', 'owner'],

@@ -7,6 +7,7 @@ export const actions: Readonly<Record<string, string>> = {
   addReferral: 'Добавлено приглашение',
   addStock: 'Добавлены адреса',
   applyCatalogue: 'Применён прайс-лист',
+  assignExit: 'Выход закреплён за шлюзом',
   assignRange: 'Диапазон закреплён за шлюзами',
   beginFactorOfOperator: 'Создан второй фактор',
   blockCustomer: 'Блокировка покупателя',

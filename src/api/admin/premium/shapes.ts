@@ -100,6 +100,19 @@ export const drainExit = operation('drainExit', 'POST /exits/{exit_id}/drain', {
   }),
 })
 
+export const assignExit = operation('assignExit', 'POST /exits/{exit_id}/assign', {
+  summary: 'Assign an exit to a gateway, or to every gateway',
+  params: exitParam,
+  body: z.object({
+    node: given('Name of the gateway that uses the exit.', 63, 'gate-1').optional(),
+    any: yes('Every gateway uses the exit. A local address goes to the first gateway that reports it up.'),
+  }),
+  answer: z.object({
+    exit_id: text('The exit’s id.', exampleExit),
+    node: text('Name of the gateway that uses the exit; null for every gateway.', 'gate-1').nullable(),
+  }),
+})
+
 export const compareExit = reader('compareExit', 'POST /exits/{exit_id}/compare', {
   summary: 'Compare the bytes counted by a supplier with the bytes relayed through its exit, by UTC day',
   isRead: true,

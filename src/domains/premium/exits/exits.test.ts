@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { engines } from '../../../../test/harness/database.ts'
+import { refusalOf } from '../../../../test/harness/failure.ts'
 import { openPremiumShop, type PremiumShop, pool } from '../../../../test/harness/premium.ts'
 import type { ExitId } from '../../../core/ids.ts'
 import type { Exit, NewExit } from './rules.ts'
@@ -41,6 +42,30 @@ describe.each([...engines])('exits and gateways on %s', (engine) => {
     expect(await mark()).not.toBe(before)
     await report(second, id, true)
     expect((await find(id))?.node).toBe(first ?? '')
+  })
+
+  test('assign gives an exit to another gateway or to every gateway, and marks the change for nodes', async () => {
+    const { exits } = shop.services.premium
+    const [first = '', second = ''] = nodes
+    const id = await add({ ...local, host: '203.0.113.8', node: first })
+    for (const node of [second, null]) {
+      const before = await mark()
+      shop.clock.advance(1)
+      await exits.assign(id, node)
+      expect(await find(id)).toMatchObject({ node, changedAt: shop.clock.nowMs })
+      expect(await mark()).not.toBe(before)
+    }
+    await report(first, id, true)
+    expect((await find(id))?.node).toBe(first)
+  })
+
+  test('assign refuses an unknown exit, and a gateway for a supplier whose login is a template', async () => {
+    const { exits } = shop.services.premium
+    expect((await refusalOf(exits.assign('ext_01k73sf8000000000000000000' as ExitId, null))).code).toBe('not_found')
+    const offers = { countries: 'any', parts: [] } as const
+    const id = await add({ ...local, kind: 'http', host: 'up.example.net', port: 8080, country: 'ZZ', offers })
+    expect((await refusalOf(exits.assign(id, nodes[0] ?? ''))).code).toBe('invalid_request')
+    await exits.assign(id, null)
   })
 
   test.each([

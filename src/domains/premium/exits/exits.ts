@@ -210,6 +210,17 @@ export const drain = (deps: ExitDeps, id: ExitId, drained: boolean): Promise<voi
     }),
   )
 
+/** Gives an exit to a gateway, or to every gateway. Nodes read it with their next poll. */
+export const assign = (deps: ExitDeps, id: ExitId, node: string | null): Promise<void> =>
+  deps.db.transact(async (tx) => {
+    const exit = await store.lockExit(tx, id)
+    if (!exit) throw new Refusal('exit_not_found')
+    // Every gateway can log in at a supplier, so a template has no gateway of its own.
+    if (exit.offers !== null && node !== null) throw refuseField('node', 'not_with_template')
+    store.setNode(tx, id, node, deps.clock())
+    deps.serving.clear()
+  })
+
 /** Exits that changed after a position, with credentials in plain text, because gateways log in with them. */
 export async function changed(
   { db, vault }: ExitDeps,

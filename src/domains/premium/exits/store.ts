@@ -138,6 +138,12 @@ export const countByPool = (reader: Reader, believedAt: number) =>
 export const setDrained = async (tx: Tx, id: ExitId, drainedAt: number | null, nowMs: number): Promise<boolean> =>
   (await tx.run('UPDATE exits SET drained_at = $2, changed_at = $3 WHERE id = $1', [id, drainedAt, nowMs])) === 1
 
+export const lockExit = (tx: Tx, id: ExitId): Promise<Exit | undefined> =>
+  exits.first(tx, 'SELECT * FROM exits WHERE id = $1 FOR UPDATE', [id])
+
+export const setNode = (tx: Tx, id: ExitId, node: string | null, nowMs: number): void =>
+  tx.send('UPDATE exits SET node_id = $2, changed_at = $3 WHERE id = $1', [id, node, nowMs])
+
 /** Exits that changed after a position, oldest change first, with or without drained ones. */
 export async function changedAfter(
   reader: Reader,
