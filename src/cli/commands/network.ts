@@ -44,6 +44,14 @@ export const nodeCommands: readonly OperationCommand[] = [
     args: 'link_mbit',
     show: (data) => `The link limit of ${data.name} is ${data.link_mbit} Mbit/s.`,
   }),
+  over(nodes.endpointNode, 'node endpoint', {
+    show: ({ name, endpoint }) =>
+      `Customers reach ${name} at ${endpoint?.host} port ${endpoint?.port}. Existing purchases show it from now on.`,
+  }),
+  over(nodes.renameNode, 'node rename', {
+    args: 'new_name',
+    show: (data, given) => `${given.args[0]} is called ${data.name} now.`,
+  }),
   over(nodes.revokeNode, 'node revoke', { show: (data) => `${data.name} is revoked and closed.` }),
   over(nodes.closeNode, 'node close', { show: (data) => `${data.name} is closed.` }),
   over(nodes.openNode, 'node open', {

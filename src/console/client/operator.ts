@@ -702,6 +702,8 @@ export type Operations = {
     }
   }
   linkNode: { params: { name: string }; body: { link_mbit: number }; answer: Node }
+  endpointNode: { params: { name: string }; body: { host: string; port: number }; answer: Node }
+  renameNode: { params: { name: string }; body: { new_name: string }; answer: Node }
   revokeNode: { params: { name: string }; answer: Node }
   closeNode: { params: { name: string }; answer: Node }
   openNode: { params: { name: string }; answer: Node }
@@ -880,6 +882,8 @@ export const operations = {
   addNode: ['POST', '/nodes', 'owner'],
   showNode: ['GET', '/nodes/{name}', 'reader'],
   linkNode: ['POST', '/nodes/{name}/link', 'owner'],
+  endpointNode: ['POST', '/nodes/{name}/endpoint', 'owner'],
+  renameNode: ['POST', '/nodes/{name}/rename', 'owner'],
   revokeNode: ['POST', '/nodes/{name}/revoke', 'owner'],
   closeNode: ['POST', '/nodes/{name}/close', 'owner'],
   openNode: ['POST', '/nodes/{name}/open', 'owner'],

@@ -143,6 +143,7 @@ const codeOfReason: Readonly<Record<Exclude<Reason, SelfCoded>, Code> & Partial<
   no_port_free: 'out_of_stock',
   port_limit: 'conflict',
   node_name_taken: 'conflict',
+  node_name_local: 'conflict',
   node_open: 'conflict',
   node_closed: 'conflict',
   node_secret_invalid: 'invalid_token',

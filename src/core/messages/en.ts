@@ -203,6 +203,8 @@ export const en = {
   port_limit: (of: { max: number; free: number }) =>
     `A customer has at most ${of.max} ports, and ${of.free} are left. Request fewer, or use a login and a password.`,
   node_name_taken: 'A node with this name already exists.',
+  node_name_local: (of: { name: string }) =>
+    `The shop finds the node of its own machine by the name ${of.name}. Give other nodes other names.`,
   node_open: (of: { name: string }) =>
     `This node is open and would continue to claim bytes. Close it first: "turnpike node close ${of.name}", or "node ` +
     'revoke".',

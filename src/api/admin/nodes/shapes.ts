@@ -131,15 +131,24 @@ const link = () =>
     description: 'Bandwidth in Mbit/s, both directions together.',
   }).refine(isLink, problem('between', { from: 1, to: 1_000_000 }))
 
+const nodeName = (description: string) =>
+  checked(
+    description,
+    isNodeName,
+    ['made_of', { from: 1, to: 63, of: ['small_letters', 'digits', 'dots', 'dashes'] }],
+    'gate-1',
+  )
+
+const endpoint = () =>
+  z.object({
+    host: checked('Host for customers.', /^[A-Za-z0-9.:_-]{1,255}$/, ['host'], 'gate-1.example.net'),
+    port: z.int().min(1).max(65_535).openapi({ description: 'Port for customers.', example: 10_800 }),
+  })
+
 export const addNode = operation('addNode', 'POST /nodes', {
   summary: 'Add a gateway or VPN node and create its join key, which is shown once',
   body: z.object({
-    name: checked(
-      'Name of the node.',
-      isNodeName,
-      ['made_of', { from: 1, to: 63, of: ['small_letters', 'digits', 'dots', 'dashes'] }],
-      'gate-1',
-    ),
+    name: nodeName('Name of the node.'),
     kind: z
       .enum(['gateway', 'vpn'])
       .default('gateway')
@@ -151,11 +160,7 @@ export const addNode = operation('addNode', 'POST /nodes', {
       .openapi({ description: 'Location that customers choose.', example: 'frankfurt' }),
     country: countryText().optional(),
     city: printableText('City, shown with the location.', 80, 'Frankfurt').optional(),
-    endpoint: z
-      .object({
-        host: z.string().regex(/^[A-Za-z0-9.:_-]{1,255}$/, problem('host')),
-        port: z.int().min(1).max(65_535),
-      })
+    endpoint: endpoint()
       .optional()
       .openapi({ description: 'Address and port for customers. Default: the address from the settings.' }),
     link_mbit: link().optional(),
@@ -176,6 +181,21 @@ export const linkNode = operation('linkNode', 'POST /nodes/{name}/link', {
   params: nodeParam,
   body: z.object({ link_mbit: link() }),
   answer: node,
+})
+
+export const endpointNode = operation('endpointNode', 'POST /nodes/{name}/endpoint', {
+  summary: 'Set the host and port at which customers and other gateways reach a node',
+  params: nodeParam,
+  body: endpoint(),
+  answer: node,
+})
+
+export const renameNode = operation('renameNode', 'POST /nodes/{name}/rename', {
+  summary: 'Rename a node',
+  params: nodeParam,
+  body: z.object({ new_name: nodeName('New name of the node.') }),
+  answer: node,
+  codes: ['not_found', 'conflict'],
 })
 
 const changing = (verb: 'revoke' | 'close' | 'open', summary: string) =>
