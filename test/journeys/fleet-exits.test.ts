@@ -16,10 +16,10 @@ const hangMs = 10 * waitLimitMs
 const pool = 'residential'
 const origin = '45.12.1.1'
 
-describe('a local exit without a named gateway, and two gateways', () => {
+describe('exits of two gateways', () => {
   let net: FleetNet
   let services: Services
-  let login = ''
+  let access: { login: string; password: string }
   let first = ''
   let second = ''
   beforeAll(async () => {
@@ -42,14 +42,18 @@ describe('a local exit without a named gateway, and two gateways', () => {
   }
   const idOf = async (name: string): Promise<string> => (await services.fleet.findByName(name))?.id ?? ''
   /** The head of the answer to a CONNECT from a gateway's machine to that gateway. */
-  const connect = (index: number) =>
-    net.askThrough(index, `http://${login}@45.12.${index}.2:${gatewayPort}`, `https://${origin}:8443/`)
+  function connect(index: number, country: string): Promise<string> {
+    const user = `${access.login}-pool-${pool}-country-${country}:${access.password}`
+    return net.askThrough(index, `http://${user}@45.12.${index}.2:${gatewayPort}`, `https://${origin}:8443/`)
+  }
+  const untilAnswered = async (index: number, country: string, part: string) =>
+    expect(await untilTrue(async () => (await connect(index, country)).includes(part))).toBeTrue()
 
-  async function buyTraffic(): Promise<string> {
+  async function buyTraffic(): Promise<typeof access> {
     const customer = await addCustomer(services, 10n ** 7n)
     await services.premium.traffic.buy(keylessRequest(customer), { pool, tenths: 10, subuser: undefined })
     const { subuser, password } = await services.premium.subusers.password(customer, undefined)
-    return `${subuser.login}-pool-${pool}:${password}`
+    return { login: subuser.login, password }
   }
 
   test(
@@ -59,8 +63,8 @@ describe('a local exit without a named gateway, and two gateways', () => {
       first = await idOf('first')
       expect((await run('exit', 'add', pool, '--local', '45.12.1.2', '--country', 'DE')).exit).toBe(0)
       expect(await untilTrue(async () => (await exits())[0]?.node === first)).toBeTrue()
-      login = await buyTraffic()
-      expect(await untilTrue(async () => (await connect(1)).startsWith('HTTP/1.1 200'))).toBeTrue()
+      access = await buyTraffic()
+      await untilAnswered(1, 'de', 'HTTP/1.1 200')
     },
     hangMs,
   )
@@ -71,9 +75,48 @@ describe('a local exit without a named gateway, and two gateways', () => {
       net.startGateway(2, await addFleetGateway(services, 2, 'second'))
       second = await idOf('second')
       expect(await untilTrue(async () => (await reportsOf(second)).length > 0)).toBeTrue()
-      expect(await untilTrue(async () => (await connect(2)).startsWith('HTTP/1.1 200'))).toBeTrue()
+      await untilAnswered(2, 'de', 'HTTP/1.1 200')
       expect(await untilTrue(async () => (await reportsOf(second)).every((each) => each.isUp))).toBeTrue()
       expect((await exits()).map((each) => each.node)).toEqual([first])
+      expect(await findingsOf(services)).toEqual([])
+    },
+    hangMs,
+  )
+
+  test(
+    'both gateways use an exit after exit assign, and reach its gateway at the endpoint of node endpoint',
+    async () => {
+      const local = ['--local', '45.12.2.2', '--country', 'NL']
+      const { exit_id: exit } = JSON.parse((await run('exit', 'add', pool, ...local, '--node', 'first', '--json')).out)
+      for (const index of [1, 2]) await untilAnswered(index, 'nl', 'no_exit')
+      expect((await run('exit', 'assign', exit, '--node', 'second')).exit).toBe(0)
+      for (const index of [1, 2]) await untilAnswered(index, 'nl', 'HTTP/1.1 200')
+      const setPort = (port: number) => run('node', 'endpoint', 'second', '--host', '45.12.2.2', '--port', String(port))
+      await setPort(gatewayPort + 1)
+      await untilAnswered(1, 'nl', 'no_exit')
+      await setPort(gatewayPort)
+      await untilAnswered(1, 'nl', 'HTTP/1.1 200')
+      expect(await findingsOf(services)).toEqual([])
+    },
+    hangMs,
+  )
+
+  test(
+    'a removed gateway and its exit are in no list, and the other gateway keeps serving its own exit',
+    async () => {
+      const [exit] = (await exits()).filter((each) => each.node === second)
+      for (const args of [
+        ['exit', 'drain', exit?.id ?? ''],
+        ['exit', 'remove', exit?.id ?? ''],
+        ['node', 'close', 'second'],
+        ['node', 'remove', 'second'],
+      ]) {
+        expect((await run(...args)).exit).toBe(0)
+      }
+      await untilAnswered(1, 'nl', 'no_exit')
+      await untilAnswered(1, 'de', 'HTTP/1.1 200')
+      expect((await run('node', 'list')).out).not.toContain('second')
+      expect((await exits()).map((each) => each.host)).toEqual(['45.12.1.2'])
       expect(await findingsOf(services)).toEqual([])
     },
     hangMs,

@@ -58,6 +58,7 @@ export const nodeCommands: readonly OperationCommand[] = [
     show: ({ name, joined_at: joined }) =>
       `${name} is open.${joined === null ? ` "turnpike node key ${name}" makes a key that lets it join.` : ''}`,
   }),
+  over(nodes.removeNode, 'node remove', { show: (data) => `${data.name} is removed. Its name is free.` }),
   over(nodes.drainNode, 'node drain', {
     show: (data) =>
       data.drained_at === null
@@ -103,6 +104,7 @@ export const thingCommands: readonly OperationCommand[] = [
     show: ({ exit_id: exit, node }) =>
       `${exit} is used by ${node ?? 'every gateway; a local address goes to the first gateway that reports it up'}.`,
   }),
+  over(premium.removeExit, 'exit remove', { show: (data) => `${data.exit_id} is removed.` }),
   over(premium.compareExit, 'exit compare', {
     filled: 'supplied_bytes days',
     options: [{ flag: 'supplied', value: 'BYTES|FILE.csv', meaning: "The supplier's count, or a file of day,bytes." }],

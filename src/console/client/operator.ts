@@ -707,6 +707,7 @@ export type Operations = {
   revokeNode: { params: { name: string }; answer: Node }
   closeNode: { params: { name: string }; answer: Node }
   openNode: { params: { name: string }; answer: Node }
+  removeNode: { params: { name: string }; answer: { node_id: string; name: string; removed: boolean } }
   drainNode: { params: { name: string }; body: { undo?: boolean }; answer: Node }
   forgetUsage: {
     params: { name: string }
@@ -753,6 +754,7 @@ export type Operations = {
     body: { node?: string; any?: boolean }
     answer: { exit_id: string; node: string | null }
   }
+  removeExit: { params: { exit_id: string }; answer: { exit_id: string; removed: boolean } }
   compareExit: {
     params: { exit_id: string }
     body: { from: string; to: string; supplied_bytes?: number; days?: readonly { day: string; bytes: number }[] }
@@ -887,6 +889,7 @@ export const operations = {
   revokeNode: ['POST', '/nodes/{name}/revoke', 'owner'],
   closeNode: ['POST', '/nodes/{name}/close', 'owner'],
   openNode: ['POST', '/nodes/{name}/open', 'owner'],
+  removeNode: ['POST', '/nodes/{name}/remove', 'owner'],
   drainNode: ['POST', '/nodes/{name}/drain', 'owner'],
   forgetUsage: ['POST', '/nodes/{name}/forget-usage', 'owner'],
   keyNode: ['POST', '/nodes/{name}/key', 'owner'],
@@ -895,6 +898,7 @@ export const operations = {
   addExit: ['POST', '/exits', 'owner'],
   drainExit: ['POST', '/exits/{exit_id}/drain', 'owner'],
   assignExit: ['POST', '/exits/{exit_id}/assign', 'owner'],
+  removeExit: ['POST', '/exits/{exit_id}/remove', 'owner'],
   compareExit: ['POST', '/exits/{exit_id}/compare', 'reader'],
   listQuarantined: ['GET', '/usage/quarantine', 'reader'],
   listOperators: ['GET', '/operators', 'owner'],

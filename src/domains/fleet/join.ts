@@ -180,9 +180,20 @@ export const revoke = (deps: FleetDeps, name: string): Promise<Node> =>
 export async function loadClosed(deps: FleetDeps, name: string): Promise<Node> {
   const node = await store.findByName(deps.db, name)
   if (!node) throw noSuchNode()
-  if (node.state !== 'closed') throw new Refusal('node_open', { name })
+  assertClosed(node)
   return node
 }
+
+function assertClosed({ state, name }: Node): void {
+  if (state !== 'closed') throw new Refusal('node_open', { name })
+}
+
+/** Hides a closed node for good. `createRemoval` checks first that no customer's goods are on it. */
+export const remove = (deps: FleetDeps, name: string): Promise<Node> =>
+  change(deps, name, async (tx, node) => {
+    assertClosed(node)
+    await store.setRemoved(tx, node.id, deps.clock())
+  })
 
 /** Sets a node's bandwidth. It applies to claims from now on. */
 export const setLink = (deps: FleetDeps, name: string, megabits: number): Promise<Node> =>

@@ -42,6 +42,10 @@ export function adminNodeOperations(bind: BindAdmin, deps: AdminDeps) {
     bind(shapes.revokeNode, async ({ params }) => show(await fleet.revoke(params.name))),
     bind(shapes.closeNode, async ({ params }) => show(await fleet.close(params.name))),
     bind(shapes.openNode, async ({ params }) => show(await fleet.open(params.name))),
+    bind(shapes.removeNode, async ({ params }) => {
+      const { id } = await deps.removeNode(params.name)
+      return { node_id: id, name: params.name, removed: true }
+    }),
     bind(shapes.drainNode, async ({ params, body }) => show(await fleet.drain(params.name, !body.undo))),
     bind(shapes.forgetUsage, async ({ params, body }) => {
       const sinceAt = body.since === undefined ? 0 : (readIso(body.since) ?? 0)

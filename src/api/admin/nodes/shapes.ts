@@ -213,6 +213,17 @@ export const revokeNode = changing(
 export const closeNode = changing('close', 'Close a node within a second; it keeps its secret and can be reopened')
 export const openNode = changing('open', 'Reopen a closed node')
 
+export const removeNode = operation('removeNode', 'POST /nodes/{name}/remove', {
+  summary: 'Remove a closed node that serves nothing; what it relayed stays in the books, and its name becomes free',
+  params: nodeParam,
+  answer: z.object({
+    node_id: text('The node’s id.', exampleNode),
+    name: text('The name that the node had.', 'gate-1'),
+    removed: flag('Always true.'),
+  }),
+  codes: ['not_found', 'conflict'],
+})
+
 export const drainNode = operation('drainNode', 'POST /nodes/{name}/drain', {
   summary: 'Drain a node: it gets nothing new and its services move elsewhere; or end draining',
   params: nodeParam,

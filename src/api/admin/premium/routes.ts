@@ -54,6 +54,11 @@ export function adminPremiumOperations(bind: BindAdmin, deps: AdminDeps) {
       await premium.exits.assign(id, node?.id ?? null)
       return { exit_id: id, node: node?.name ?? null }
     }),
+    bind(shapes.removeExit, async ({ params }) => {
+      const id = readExitId(params.exit_id)
+      await premium.exits.remove(id)
+      return { exit_id: id, removed: true }
+    }),
     comparing(bind, deps),
     bind(shapes.listQuarantined, async () => {
       const claims = [...(await traffic.leases.quarantined(maxListed)), ...(await traffic.counts.unbelieved(maxListed))]
@@ -80,9 +85,12 @@ const listing = (bind: BindAdmin, { premium, fleet, ...deps }: AdminDeps) =>
     const after = positionOf(query.cursor, (text) => readId('exit', text)) ?? ''
     const found = await premium.exits.list(query.pool, after, soughtFor(query.limit))
     const { items, next_cursor } = pageOf(found, query.limit, 'id', (each) => each)
-    const reports = Map.groupBy(await premium.exits.reports(items.map((each) => each.id)), (report) => report.exit)
     const names = new Map((await fleet.nodes('gateway')).map((node) => [node.id as string, node.name]))
     const nameOf = (node: string): string => names.get(node) ?? node
+    const all = await premium.exits.reports(items.map((each) => each.id))
+    // A removed gateway reports no more.
+    const present = all.filter((report) => names.has(report.node))
+    const reports = Map.groupBy(present, (report) => report.exit)
     return {
       items: items.map((exit) => ({
         exit_id: exit.id,

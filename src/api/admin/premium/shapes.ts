@@ -113,6 +113,13 @@ export const assignExit = operation('assignExit', 'POST /exits/{exit_id}/assign'
   }),
 })
 
+export const removeExit = operation('removeExit', 'POST /exits/{exit_id}/remove', {
+  summary: 'Remove an exit that is out of service; the bytes through it stay in the books',
+  params: exitParam,
+  answer: z.object({ exit_id: text('The exit’s id.', exampleExit), removed: flag('Always true.') }),
+  codes: ['not_found', 'conflict'],
+})
+
 export const compareExit = reader('compareExit', 'POST /exits/{exit_id}/compare', {
   summary: 'Compare the bytes counted by a supplier with the bytes relayed through its exit, by UTC day',
   isRead: true,

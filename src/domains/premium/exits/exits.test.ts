@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { engines } from '../../../../test/harness/database.ts'
 import { refusalOf } from '../../../../test/harness/failure.ts'
-import { openPremiumShop, type PremiumShop, pool } from '../../../../test/harness/premium.ts'
+import { leaseLastsMs, openPremiumShop, type PremiumShop, pool } from '../../../../test/harness/premium.ts'
 import type { ExitId } from '../../../core/ids.ts'
 import type { Exit, NewExit } from './rules.ts'
 
@@ -66,6 +66,56 @@ describe.each([...engines])('exits and gateways on %s', (engine) => {
     const id = await add({ ...local, kind: 'http', host: 'up.example.net', port: 8080, country: 'ZZ', offers })
     expect((await refusalOf(exits.assign(id, nodes[0] ?? ''))).code).toBe('invalid_request')
     await exits.assign(id, null)
+  })
+
+  test('a removed exit is in no list, and the bytes through it still add up', async () => {
+    const { exits } = shop.services.premium
+    const [first = ''] = nodes
+    const credentials = { username: 'shop', password: 'secret' }
+    const id = await add({ ...local, kind: 'http', host: 'gone.example.net', port: 8080, credentials })
+    const count = (received: bigint) => exits.takeCounts(first, 'boot-1', [{ exit: id, received, sent: 1n }])
+    await count(100n)
+    expect((await refusalOf(exits.remove(id))).reason).toBe('exit_in_service')
+    await exits.drain(id, true)
+    await exits.remove(id)
+    expect(await find(id)).toBeUndefined()
+    for (const work of [() => exits.remove(id), () => exits.drain(id, false), () => exits.assign(id, first)]) {
+      expect((await refusalOf(work())).reason).toBe('exit_not_found')
+    }
+    await count(150n)
+    const day = Math.floor(shop.clock.nowMs / 86_400_000) * 86_400_000
+    const compared = await exits.compare(id, { from: day, to: day, total: 151n, byDay: new Map() })
+    expect(compared.relayed).toBe(151n)
+    expect(await shop.services.db.first('SELECT credentials FROM exits WHERE id = $1', [id])).toEqual({
+      credentials: null,
+    })
+    expect(await shop.findings()).toEqual([])
+  })
+
+  test('a removed gateway leaves no finding: its leases lapse, and the bytes that it relayed stay billed', async () => {
+    const { fleet, premium, removeNode, traffic } = shop.services
+    const [, second = ''] = nodes
+    const customer = await shop.newCustomer()
+    const { id: subuser } = await premium.subusers.load(customer, undefined)
+    await shop.buy(customer, 10)
+    const of = { node: second, boot: 'boot-1' }
+    const lease = (turn: number, received: bigint) =>
+      premium.metering.takeReport({
+        ...of,
+        counts: [{ subuser, pool, received, sent: 0n }],
+        leaseRequests: [{ subuser, pool, turn, want: 'lease' }],
+      })
+    await lease(1, 0n)
+    shop.clock.advance(10_000)
+    await lease(2, 1_000_000n)
+    await fleet.close('gate-2')
+    await removeNode('gate-2')
+    expect((await shop.account(subuser)).aside).toBeGreaterThan(0n)
+    expect(await shop.findings()).toEqual([])
+    shop.clock.advance(leaseLastsMs + 1)
+    await traffic.leases.lapse()
+    expect(await shop.account(subuser)).toMatchObject({ balance: 999_000_000n, aside: 0n, used: 1_000_000n })
+    expect(await shop.findings()).toEqual([])
   })
 
   test.each([

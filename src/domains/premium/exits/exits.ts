@@ -221,6 +221,21 @@ export const assign = (deps: ExitDeps, id: ExitId, node: string | null): Promise
     deps.serving.clear()
   })
 
+/** Hides a drained exit for good. Its row stays, so that the bytes through it still add up. */
+export const remove = (deps: ExitDeps, id: ExitId): Promise<void> =>
+  deps.db.transact(async (tx) => {
+    const exit = await store.lockExit(tx, id)
+    if (!exit) throw new Refusal('exit_not_found')
+    if (exit.drainedAt === null) throw new Refusal('exit_in_service', { id })
+    store.setRemoved(tx, id, deps.clock())
+  })
+
+/** Refuses to remove a gateway while exits belong to it. */
+export async function assertNoExits({ db }: ExitDeps, node: string): Promise<void> {
+  const count = await store.countOfNode(db, node)
+  if (count > 0) throw new Refusal('node_has_exits', { count })
+}
+
 /** Exits that changed after a position, with credentials in plain text, because gateways log in with them. */
 export async function changed(
   { db, vault }: ExitDeps,
