@@ -1,7 +1,7 @@
 import { runningSince, type Stalls } from '../core/stall-monitor.ts'
 import type { Clock } from '../core/time.ts'
 import type { Fleet } from '../domains/fleet/index.ts'
-import type { NodeKind } from '../domains/fleet/rules.ts'
+import { localNames, type NodeKind } from '../domains/fleet/rules.ts'
 import type { Job, Transacting } from './jobs.ts'
 
 /** The files from which nodes on this machine read their join keys; readable by their owner only. */
@@ -15,8 +15,6 @@ export type JoinKeys = {
 const silentMs = 60_000
 /** An unused key is replaced this long before it expires. */
 const renewKeyMs = 12 * 3_600_000
-
-const nameOf: Readonly<Record<NodeKind, string>> = { gateway: 'local-gateway', vpn: 'local' }
 
 /**
  * Lets nodes on this machine join without the operator: a process that can read the data folder finds a join key there.
@@ -36,7 +34,7 @@ export async function admitLocalNodes(
   const since = runningSince(deps)
 
   async function admit(kind: NodeKind, isStart: boolean): Promise<void> {
-    const name = nameOf[kind]
+    const name = localNames[kind]
     const node =
       (await fleet.findByName(name)) ?? (await db.transact((tx) => fleet.add(tx, { kind, name, location: 'local' })))
     // An operator closed the node; only an operator opens it again.

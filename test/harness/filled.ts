@@ -259,6 +259,9 @@ async function addNodes({ services, clock }: Shop): Promise<void> {
       version: '0.1.0',
       health: { ...health, tunnels: 4, lagMs: 8, totalBytes: 2000, hopBytes: 0, isStopping: true },
     })
+  await db.transact((tx) => fleet.add(tx, { kind: 'gateway', name: 'gate-old', location: 'paris' }))
+  await fleet.close('gate-old')
+  await services.removeNode('gate-old')
   clock.advance(1000)
 }
 
@@ -296,6 +299,9 @@ async function addExits({ services, clock }: Shop): Promise<void> {
     city: 'Paris',
   })
   await exits.drain(drained.id, true)
+  const removed = await exits.addOne({ ...upstream, port: 3128, credentials: null, ...location })
+  await exits.drain(removed.id, true)
+  await exits.remove(removed.id)
   const [gate] = await services.fleet.nodes('gateway')
   if (!gate) throw new Error('there is no gateway')
   const homed = await exits.addOne({

@@ -1,12 +1,9 @@
 import { afterAll, beforeAll, describe, expect } from 'bun:test'
-import { existsSync } from 'node:fs'
-import { createVault } from '../../src/adapters/vault.ts'
-import { createServices, realRuntime, type Services } from '../../src/app/shop/services.ts'
-import { openDatabase } from '../../src/db/open.ts'
+import type { Services } from '../../src/app/shop/services.ts'
 import type { Database } from '../../src/db/transaction.ts'
 import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
 import type { Kind } from '../../src/domains/stock/rules.ts'
-import { type FleetNet, openFleetNet } from '../harness/fleet-net.ts'
+import { addFleetGateway, type FleetNet, gatewayPort, openFleetNet, openFleetShop } from '../harness/fleet-net.ts'
 import { findNetnsSupport } from '../harness/netns-support.ts'
 import { addStock, buyProxies, kindIn } from '../harness/proxies.ts'
 import { runCommand, untilTrue } from '../harness/turnpike.ts'
@@ -18,8 +15,6 @@ const { test, isPossible } = await findNetnsSupport('tests of gateways in networ
 /** Limit of a whole test; each wait within it has its own limit. */
 const hangMs = 10 * waitLimitMs
 
-const gatewayPort = 10_800
-
 type RangeShown = { range: string; served: number; served_by: string[]; problems: string[] }
 
 describe('stock of two gateways with their own addresses', () => {
@@ -29,11 +24,6 @@ describe('stock of two gateways with their own addresses', () => {
   let first: Bun.Subprocess
   const [german, dutch] = [kindIn('DE', 4), kindIn('NL', 4)]
 
-  const join = async (name: string, host: string): Promise<string> => {
-    const endpoint = { host, port: gatewayPort }
-    await db.transact((tx) => services.fleet.add(tx, { kind: 'gateway', name, location: 'test', endpoint }))
-    return (await services.fleet.issueKey(name)).text
-  }
   /** The addresses that a purchase could lease now. The transaction is rolled back. */
   async function onSale(kind: Kind): Promise<string[]> {
     const ready = await services.stock.prepare(kind, 1)
@@ -65,22 +55,12 @@ describe('stock of two gateways with their own addresses', () => {
     net = await openFleetNet(2)
     for (const address of ['45.12.1.10', '45.12.1.11']) await net.ip(1, `address add ${address}/32 dev w0`)
     for (const address of ['45.12.2.10', '45.12.2.11']) await net.ip(2, `address add ${address}/32 dev w0`)
-    net.startShop()
-    const databasePath = `${net.shopData}/turnpike.db`
-    if (!(await untilTrue(() => existsSync(databasePath)))) throw new Error('the shop did not open')
-    db = openDatabase(databasePath)
-    const config = { vault: createVault(new Uint8Array(32)), gateway: { host: '127.0.0.1', port: gatewayPort } }
-    services = createServices(db, realRuntime, config)
-    const isOpen = () =>
-      services.customers
-        .mode()
-        .then((mode) => mode !== undefined)
-        .catch(() => false)
-    if (!(await untilTrue(isOpen))) throw new Error('the shop did not open')
+    services = await openFleetShop(net)
+    db = services.db
     await addStock(services, '45.12.1.10/31', 'DE', 4)
     await addStock(services, '45.12.2.10/31', 'NL', 4)
-    first = net.startGateway(1, await join('first', '45.12.1.2'))
-    net.startGateway(2, await join('second', '45.12.2.2'))
+    first = net.startGateway(1, await addFleetGateway(services, 1, 'first'))
+    net.startGateway(2, await addFleetGateway(services, 2, 'second'))
   }, hangMs)
   afterAll(async () => {
     await db?.close()

@@ -111,6 +111,29 @@ describe.each([...enginesOf('sqlite')])('the node commands on %s', (engine) => {
     expect((await run('node', 'revoke', 'nobody')).json.error.code).toBe('not_found')
   })
 
+  test('node endpoint shows the new endpoint at once, and node rename keeps the node’s id and secret', async () => {
+    const { key, node_id: id } = (await run('node', 'add', 'old-name')).json
+    const secret = makeSecret()
+    expect((await join(key, secret)).status).toBe(200)
+    const moved = await run('node', 'endpoint', 'old-name', '--host', 'new.example.net', '--port', '10801')
+    expect(moved.json).toMatchObject({ endpoint: { host: 'new.example.net', port: 10_801 } })
+    const renamed = await run('node', 'rename', 'old-name', 'new-name')
+    expect(renamed.json).toMatchObject({ name: 'new-name', node_id: id, endpoint: { host: 'new.example.net' } })
+    expect((await run('node', 'show', 'old-name')).json.error.code).toBe('not_found')
+    service.clock.advance(999)
+    expect(await stateOf(secret)).toBe(200)
+    for (const [from, to] of [
+      ['new-name', 'twice'],
+      ['new-name', 'local-gateway'],
+      ['nowhere', 'somewhere'],
+    ] as const)
+      expect((await run('node', 'rename', from, to)).exit).toBe(1)
+    expect((await run('node', 'rename', 'new-name', 'New Name')).exit).toBe(2)
+    expect((await run('node', 'endpoint', 'new-name', '--host', 'a b', '--port', '1')).exit).toBe(2)
+    expect((await run('node', 'endpoint', 'new-name', '--host', 'a.example', '--port', '0')).exit).toBe(2)
+    expect((await run('verify')).json).toMatchObject({ ok: true })
+  })
+
   test('customer block reaches a waiting node within 1 s of the command’s end', async () => {
     const { token, customer } = await service.newCustomer(1000n)
     const order = { country_code: 'DE', period: 30, count: 1, ipv: 6 }

@@ -36,6 +36,35 @@ describe('exit, pool, traffic and usage commands', () => {
     )
   })
 
+  test('exit assign gives an exit to a gateway or to every gateway, and refuses any other name', async () => {
+    const added = await run('exit', 'add', 'mobile', '--upstream', 'http://proxy.example:8080', '--country', 'FI')
+    const id = added.json.exit_id
+    await run('node', 'add', 'gate-fi')
+    await run('node', 'add', 'vpn-fi', '--kind', 'vpn')
+    expect((await run('exit', 'assign', id, '--node', 'gate-fi')).json).toEqual({ exit_id: id, node: 'gate-fi' })
+    const nodeOf = async () =>
+      (await run('exit', 'list', '--limit', '10000')).json.items.find(
+        (each: { exit_id: string }) => each.exit_id === id,
+      ).node
+    expect(await nodeOf()).toBe('gate-fi')
+    for (const wrong of [['--node', 'vpn-fi'], ['--node', 'nowhere'], [], ['--any', '--node', 'gate-fi']])
+      expect((await run('exit', 'assign', id, ...wrong)).exit).toBe(2)
+    expect(await nodeOf()).toBe('gate-fi')
+    expect((await run('exit', 'assign', id, '--any')).json).toEqual({ exit_id: id, node: null })
+    expect(await nodeOf()).toBeNull()
+    expect((await run('audit', 'list', '--action', 'assignExit')).json.items).toHaveLength(2)
+    expect((await run('exit', 'remove', id)).json.error.code).toBe('conflict')
+    await run('exit', 'drain', id)
+    expect((await run('exit', 'remove', id)).json).toEqual({ exit_id: id, removed: true })
+    expect((await run('exit', 'drain', id, '--undo')).json.error.code).toBe('not_found')
+    expect((await run('exit', 'list', '--limit', '10000')).out).not.toContain(id)
+    await run('node', 'close', 'gate-fi')
+    expect((await run('node', 'remove', 'gate-fi')).json).toMatchObject({ name: 'gate-fi', removed: true })
+    expect((await run('node', 'list')).out).not.toContain('gate-fi')
+    expect((await run('node', 'add', 'gate-fi')).exit).toBe(0)
+    expect((await run('verify')).json).toMatchObject({ ok: true })
+  })
+
   test.each([
     ['neither --local nor --upstream', ['exit', 'add', 'mobile', '--country', 'DE']],
     [

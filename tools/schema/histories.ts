@@ -234,4 +234,8 @@ export const histories: Readonly<Record<string, readonly History[]>> = {
     },
     { of: 'audit_redactions', key: 'seq', columns: 'customer_id seal at' },
   ],
+  '0004-removal-history': [
+    { of: 'nodes, removal', key: 'id', columns: 'removed_at', initial: 'NULL', on: 'update' },
+    { of: 'exits, removal', key: 'id', columns: 'removed_at', initial: 'NULL', on: 'update' },
+  ],
 }

@@ -49,6 +49,7 @@ describe('checkMigrations', () => {
       'CREATE UNIQUE INDEX things_by_kind ON things (kind);',
       'ALTER TABLE orders ADD COLUMN kind TEXT;',
       "ALTER TABLE orders ADD COLUMN kind TEXT NOT NULL DEFAULT '';",
+      'ALTER TABLE orders ADD COLUMN ended_at BIGINT CHECK (ended_at IS NULL OR begun_at IS NOT NULL);',
       'CREATE INDEX orders_by_kind ON orders (kind);',
       'DROP TRIGGER orders_written ON orders;',
       'CREATE VIEW kinds AS SELECT kind FROM orders;',

@@ -29,7 +29,7 @@ const narrowing: readonly { readonly pattern: RegExp; readonly why: string; read
     reworded: true,
   },
   {
-    pattern: /\bADD\s+COLUMN\b(?=[\s\S]*\bNOT\s+NULL\b)(?![\s\S]*\bDEFAULT\b)/,
+    pattern: /\bADD\s+COLUMN\b(?=[\s\S]*(?<!\bIS\s)\bNOT\s+NULL\b)(?![\s\S]*\bDEFAULT\b)/,
     why: 'adds a column that must be filled',
   },
   { pattern: /\bTRUNCATE\b|\bDELETE\s+FROM\b/, why: 'deletes rows' },

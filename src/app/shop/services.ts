@@ -27,6 +27,7 @@ import {
   createForgetting,
   createGatewaySide,
   createReach,
+  createRemoval,
   type NodeSide,
   type PublicHosts,
 } from '../../domains/fleet/index.ts'
@@ -188,6 +189,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   const gateways = createGatewaySide({ ...base, usualEndpoint: config.gateway })
   const nodeSides: readonly NodeSide[] = [dedicated.nodes, premium.nodes, vpn.nodes, stock.nodes, gateways]
   const forgetUsage = createForgetting({ fleet, nodeSides })
+  const removeNode = createRemoval({ fleet, nodeSides })
   const blocking = createBlocking({ db, customers, touched: nodeSides })
   const operators = createOperators(base)
   const passwords = createPasswordWork({ passwords: createPasswords(runtime.passwordCost), clock: runtime.clock })
@@ -242,6 +244,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
     premium,
     nodeSides,
     forgetUsage,
+    removeNode,
     setBlocked: blocking.setBlocked,
     erasing,
     exporting: createExporting({ db, customers }),

@@ -702,9 +702,12 @@ export type Operations = {
     }
   }
   linkNode: { params: { name: string }; body: { link_mbit: number }; answer: Node }
+  endpointNode: { params: { name: string }; body: { host: string; port: number }; answer: Node }
+  renameNode: { params: { name: string }; body: { new_name: string }; answer: Node }
   revokeNode: { params: { name: string }; answer: Node }
   closeNode: { params: { name: string }; answer: Node }
   openNode: { params: { name: string }; answer: Node }
+  removeNode: { params: { name: string }; answer: { node_id: string; name: string; removed: boolean } }
   drainNode: { params: { name: string }; body: { undo?: boolean }; answer: Node }
   forgetUsage: {
     params: { name: string }
@@ -746,6 +749,12 @@ export type Operations = {
     answer: { exit_id: string; pool: string; host: string }
   }
   drainExit: { params: { exit_id: string }; body: { undo?: boolean }; answer: { exit_id: string; drained: boolean } }
+  assignExit: {
+    params: { exit_id: string }
+    body: { node?: string; any?: boolean }
+    answer: { exit_id: string; node: string | null }
+  }
+  removeExit: { params: { exit_id: string }; answer: { exit_id: string; removed: boolean } }
   compareExit: {
     params: { exit_id: string }
     body: { from: string; to: string; supplied_bytes?: number; days?: readonly { day: string; bytes: number }[] }
@@ -875,9 +884,12 @@ export const operations = {
   addNode: ['POST', '/nodes', 'owner'],
   showNode: ['GET', '/nodes/{name}', 'reader'],
   linkNode: ['POST', '/nodes/{name}/link', 'owner'],
+  endpointNode: ['POST', '/nodes/{name}/endpoint', 'owner'],
+  renameNode: ['POST', '/nodes/{name}/rename', 'owner'],
   revokeNode: ['POST', '/nodes/{name}/revoke', 'owner'],
   closeNode: ['POST', '/nodes/{name}/close', 'owner'],
   openNode: ['POST', '/nodes/{name}/open', 'owner'],
+  removeNode: ['POST', '/nodes/{name}/remove', 'owner'],
   drainNode: ['POST', '/nodes/{name}/drain', 'owner'],
   forgetUsage: ['POST', '/nodes/{name}/forget-usage', 'owner'],
   keyNode: ['POST', '/nodes/{name}/key', 'owner'],
@@ -885,6 +897,8 @@ export const operations = {
   listExits: ['GET', '/exits', 'reader'],
   addExit: ['POST', '/exits', 'owner'],
   drainExit: ['POST', '/exits/{exit_id}/drain', 'owner'],
+  assignExit: ['POST', '/exits/{exit_id}/assign', 'owner'],
+  removeExit: ['POST', '/exits/{exit_id}/remove', 'owner'],
   compareExit: ['POST', '/exits/{exit_id}/compare', 'reader'],
   listQuarantined: ['GET', '/usage/quarantine', 'reader'],
   listOperators: ['GET', '/operators', 'owner'],

@@ -26,6 +26,8 @@ export const en = {
   view_needs_session: 'Sign in to the console to view as a customer.',
   refund_amount_with_end: 'Leave amount_rub and again out: end decides how much is refunded.',
   exit_not_found: 'There is no such exit.',
+  exit_in_service: (of: { id: string }) =>
+    `This exit is in service. Take it out of service first: "turnpike exit drain ${of.id}".`,
   notice_not_found: 'There is no such notice, or it is already resolved.',
   reconciliation_running: 'A comparison is running already. GET /payment-reconciliation shows its progress.',
   reconciliation_failed: 'The comparison failed. The log of the shop has the error.',
@@ -205,9 +207,20 @@ export const en = {
   port_limit: (of: { max: number; free: number }) =>
     `A customer has at most ${of.max} ports, and ${of.free} are left. Request fewer, or use a login and a password.`,
   node_name_taken: 'A node with this name already exists.',
+  node_name_local: (of: { name: string }) =>
+    `The shop finds the node of its own machine by the name ${of.name}. Give other nodes other names.`,
   node_open: (of: { name: string }) =>
     `This node is open and would continue to claim bytes. Close it first: "turnpike node close ${of.name}", or "node ` +
     'revoke".',
+  node_has_exits: (of: { count: number }) =>
+    `${of.count === 1 ? '1 exit belongs' : `${of.count} exits belong`} to this gateway. Give each to another gateway ` +
+    'with "turnpike exit assign", or remove it with "turnpike exit remove".',
+  node_has_ranges: (of: { count: number }) =>
+    `${of.count === 1 ? '1 range is' : `${of.count} ranges are`} assigned to this gateway. Assign them to another ` +
+    'one first, with "turnpike stock assign" or "turnpike stock move".',
+  node_has_proxies: (of: { count: number }) =>
+    `Customers hold ${of.count === 1 ? '1 address' : `${of.count} addresses`} that no other gateway serves. Bring ` +
+    'them to another gateway, or replace them with "turnpike proxy replace".',
   node_closed: 'This node is closed. Open it first, with "turnpike node open".',
   invalid_join_key:
     'This join key is not valid: it is unknown, expired or used. "turnpike node key" creates a new one.',

@@ -1,6 +1,6 @@
 import { bind } from '../../core/bind.ts'
 import * as useCases from './join.ts'
-import { findByName, findLink } from './store.ts'
+import { everKnown, findByName, findLink } from './store.ts'
 
 export { createFleetVerifier } from './audit.ts'
 export type { NewNode } from './join.ts'
@@ -8,6 +8,7 @@ export { createEntryPorts, type EntryPorts } from './lease-ports.ts'
 export {
   createForgetting,
   createGatewaySide,
+  createRemoval,
   type NodeSide,
   numberOf,
   type Position,
@@ -23,6 +24,6 @@ export type Fleet = ReturnType<typeof createFleet>
 /** The nodes: how they are added, join, authenticate and are kept out. */
 export const createFleet = (given: Parameters<typeof withCaches>[0]) => ({
   ...bind(withCaches(given), cases),
-  ...bind(given.db, { findByName }),
+  ...bind(given.db, { everKnown, findByName }),
   findLink,
 })

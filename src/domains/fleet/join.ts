@@ -16,6 +16,7 @@ import {
   isSecretText,
   keyLastsMs,
   keyRandomBytes,
+  localNames,
   makeKeyText,
   type Node,
   type NodeKind,
@@ -68,7 +69,7 @@ async function change(deps: FleetDeps, name: string, work: (tx: Tx, node: Node) 
     const found = await store.findByName(tx, name)
     if (!found) throw noSuchNode()
     await work(tx, found)
-    return (await store.findByName(tx, name)) ?? found
+    return (await store.findById(tx, found.id)) ?? found
   })
   forget(deps)
   return node
@@ -179,13 +180,38 @@ export const revoke = (deps: FleetDeps, name: string): Promise<Node> =>
 export async function loadClosed(deps: FleetDeps, name: string): Promise<Node> {
   const node = await store.findByName(deps.db, name)
   if (!node) throw noSuchNode()
-  if (node.state !== 'closed') throw new Refusal('node_open', { name })
+  assertClosed(node)
   return node
 }
+
+function assertClosed({ state, name }: Node): void {
+  if (state !== 'closed') throw new Refusal('node_open', { name })
+}
+
+/** Hides a closed node for good. `createRemoval` checks first that no customer's goods are on it. */
+export const remove = (deps: FleetDeps, name: string): Promise<Node> =>
+  change(deps, name, async (tx, node) => {
+    assertClosed(node)
+    await store.setRemoved(tx, node.id, deps.clock())
+  })
 
 /** Sets a node's bandwidth. It applies to claims from now on. */
 export const setLink = (deps: FleetDeps, name: string, megabits: number): Promise<Node> =>
   change(deps, name, (tx, node) => store.setLink(tx, node.id, megabits))
+
+/** Sets where customers and other gateways reach a node. A VPN node listens at a new port after its next start. */
+export const setEndpoint = (deps: FleetDeps, name: string, endpoint: Endpoint): Promise<Node> =>
+  change(deps, name, (tx, node) => store.setEndpoint(tx, node.id, endpoint, deps.clock()))
+
+/** Everything else refers to nodes by id. */
+export const rename = (deps: FleetDeps, name: string, to: string): Promise<Node> =>
+  change(deps, name, async (tx, node) => {
+    if (!isNodeName(to)) throw new RangeError('a node is named like a host')
+    const local = Object.values(localNames).find((each) => each === name || each === to)
+    if (local !== undefined) throw new Refusal('node_name_local', { name: local })
+    if (await store.findByName(tx, to)) throw new Refusal('node_name_taken')
+    await store.setName(tx, node.id, to, deps.clock())
+  })
 
 /** Keeps a node out until it is opened; its secret stays. */
 export const close = (deps: FleetDeps, name: string): Promise<Node> =>

@@ -59,6 +59,8 @@ export type NodeSide = {
   readonly seen?: (node: string, from: Address) => Promise<void>
   /** Gives customers back what a node has claimed since a moment; a dry run only counts. Idempotent. */
   readonly forgetUsage: (node: string, sinceAt: number, dryRun: boolean) => Promise<Forgotten>
+  /** Takes a closed node out of this product before it is removed. Refuses while customers' goods are on it. */
+  readonly leave?: (node: string) => Promise<void>
   /** Marks all things of a customer as changed. */
   readonly touch: (tx: Tx, customer: CustomerId) => void
 }
@@ -118,4 +120,13 @@ export const createForgetting =
       bytes += forgotten.bytes
     }
     return { node, things, bytes }
+  }
+
+/** Removes a closed node on which no customer's goods are. */
+export const createRemoval =
+  (deps: { readonly fleet: Pick<Fleet, 'loadClosed' | 'remove'>; readonly nodeSides: readonly NodeSide[] }) =>
+  async (name: string): Promise<Node> => {
+    const node = await deps.fleet.loadClosed(name)
+    for (const side of deps.nodeSides) if (side.kind === node.kind) await side.leave?.(node.id)
+    return deps.fleet.remove(name)
   }

@@ -87,6 +87,9 @@ export const isLocationName = (text: string): boolean => /^[a-z0-9]+(-[a-z0-9]+)
 /** A host name. */
 export const isNodeName = (text: string): boolean => /^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$/.test(text)
 
+/** The nodes of the shop's own machine. The shop finds them by these names and lets them join by itself. */
+export const localNames: Readonly<Record<NodeKind, string>> = { gateway: 'local-gateway', vpn: 'local' }
+
 /** How long a key lets a node join. */
 export const keyLastsMs = 24 * 3_600_000
 

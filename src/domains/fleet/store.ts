@@ -13,7 +13,7 @@ import {
 } from '../../db/columns.ts'
 import { changeMarkOf, changesOne, countBy, runRows, sendIn, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import { type Health, type Node, type NodeKind, usualLinkMegabits } from './rules.ts'
+import { type Endpoint, type Health, type Node, type NodeKind, usualLinkMegabits } from './rules.ts'
 
 const flatColumns = columnsOf<Omit<Node, 'endpoint' | 'key' | 'health'>>({
   id: idColumn('id'),
@@ -90,12 +90,19 @@ export async function setLink(tx: Tx, node: NodeId, megabits: number): Promise<v
   await tx.run('UPDATE nodes SET link_mbit = $2 WHERE id = $1', [node, megabits])
 }
 
-/** All nodes of a kind, by name. There are tens of them. */
+/** All nodes of a kind but removed ones, by name. There are tens of them. */
 export const listNodes = (reader: Reader, kind: NodeKind): Promise<Node[]> =>
-  nodes.all(reader, 'SELECT * FROM nodes WHERE kind = $1 ORDER BY name', [kind])
+  nodes.all(reader, 'SELECT * FROM nodes WHERE kind = $1 AND removed_at IS NULL ORDER BY name', [kind])
 
 export const findByName = (reader: Reader, name: string): Promise<Node | undefined> =>
-  nodes.first(reader, 'SELECT * FROM nodes WHERE name = $1', [name])
+  nodes.first(reader, 'SELECT * FROM nodes WHERE name = $1 AND removed_at IS NULL', [name])
+
+/** The ids of all nodes of a kind, removed ones too, for `verify`. */
+export const everKnown = (reader: Reader, kind: NodeKind): Promise<string[]> =>
+  valuesOf(textColumn('id')).all(reader, 'SELECT id FROM nodes WHERE kind = $1', [kind])
+
+export const findById = (reader: Reader, id: NodeId): Promise<Node | undefined> =>
+  nodes.first(reader, 'SELECT * FROM nodes WHERE id = $1', [id])
 
 export type SealedNode = { readonly node: Node; readonly sealed: Uint8Array | null }
 
@@ -146,6 +153,23 @@ export async function forgetSecrets(tx: Tx, node: NodeId): Promise<void> {
 /** Also makes the change visible to the other gateways. */
 export async function setState(tx: Tx, node: NodeId, state: Node['state'], nowMs: number): Promise<void> {
   await tx.run('UPDATE nodes SET state = $2, changed_at = $3 WHERE id = $1', [node, state, nowMs])
+}
+
+export async function setEndpoint(tx: Tx, node: NodeId, { host, port }: Endpoint, nowMs: number): Promise<void> {
+  const sql = 'UPDATE nodes SET endpoint_host = $2, endpoint_port = $3, changed_at = $4 WHERE id = $1'
+  await tx.run(sql, [node, host, port, nowMs])
+}
+
+/** A name that another node has makes the statement fail. */
+export async function setName(tx: Tx, node: NodeId, name: string, nowMs: number): Promise<void> {
+  await tx.run('UPDATE nodes SET name = $2, changed_at = $3 WHERE id = $1', [node, name, nowMs])
+}
+
+/** Hides a node for good and frees its name. Its keys are deleted; its row stays for what names it. */
+export async function setRemoved(tx: Tx, node: NodeId, nowMs: number): Promise<void> {
+  await forgetSecrets(tx, node)
+  const sql = 'UPDATE nodes SET removed_at = $2, name = id, private_key = NULL, changed_at = $2 WHERE id = $1'
+  await tx.run(sql, [node, nowMs])
 }
 
 export async function setDrained(tx: Tx, node: NodeId, drainedAt: number | null): Promise<void> {

@@ -6,7 +6,7 @@ import { type FindBody, type NodeExit, type NodeSubuser, toLeft } from '../../no
 import { ownerName } from '../customers/rules.ts'
 import type { NodeSide, StateRow } from '../fleet/index.ts'
 import type { PremiumDeps } from './deps.ts'
-import { changed, type ExitDeps, takeCounts, takeReports } from './exits/exits.ts'
+import { assertNoExits, changed, type ExitDeps, takeCounts, takeReports } from './exits/exits.ts'
 import type { GatewayPort, Subuser } from './subusers/rules.ts'
 import * as store from './subusers/store.ts'
 import { forgetUsage, type MeteringDeps, takeReport } from './usage/metering.ts'
@@ -54,6 +54,8 @@ export function createPremiumNodes(deps: ExitDeps & MeteringDeps): NodeSide & Re
     },
 
     forgetUsage: (node, sinceAt, dryRun) => forgetUsage(deps, node, sinceAt, dryRun),
+
+    leave: (node) => assertNoExits(deps, node),
 
     touch: (tx, customer) => store.touchSubusers(tx, customer, deps.clock()),
   }

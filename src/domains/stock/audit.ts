@@ -33,7 +33,7 @@ const pageSize = 500
 export type AuditDeps = {
   /** The next number that a counter gives out. */
   readonly numbers: (reader: Reader, counter: string) => Promise<number>
-  readonly fleet: Pick<Fleet, 'nodes'>
+  readonly fleet: Pick<Fleet, 'everKnown'>
   readonly stock: { readonly ranges: Pick<Stock['ranges'], 'judge'> }
 }
 
@@ -136,8 +136,8 @@ type Known = {
  * Checks that the node that serves a slot has reported the address and may serve it, and that no slot is without a node
  * while one could serve it. Ranges, trials and blocks are checked here, slots by `problemOf`.
  */
-async function createServingCheck(reader: Reader, fleet: Pick<Fleet, 'nodes'>, mayServe: MayServe) {
-  const gateways = new Set((await fleet.nodes('gateway')).map((node): string => node.id))
+async function createServingCheck(reader: Reader, fleet: Pick<Fleet, 'everKnown'>, mayServe: MayServe) {
+  const gateways = new Set(await fleet.everKnown('gateway'))
   const findings: Finding[] = []
   const note = (where: FindingSubject, wrong: FindingProblem) => {
     if (findings.length < maxFindings) findings.push({ promise: 'stock', where, ...wrong })

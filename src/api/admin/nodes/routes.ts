@@ -37,9 +37,15 @@ export function adminNodeOperations(bind: BindAdmin, deps: AdminDeps) {
       return { node: await show(node), ...(await triedBy(deps, node)) }
     }),
     bind(shapes.linkNode, async ({ params, body }) => show(await fleet.setLink(params.name, body.link_mbit))),
+    bind(shapes.endpointNode, async ({ params, body }) => show(await fleet.setEndpoint(params.name, body))),
+    bind(shapes.renameNode, async ({ params, body }) => show(await fleet.rename(params.name, body.new_name))),
     bind(shapes.revokeNode, async ({ params }) => show(await fleet.revoke(params.name))),
     bind(shapes.closeNode, async ({ params }) => show(await fleet.close(params.name))),
     bind(shapes.openNode, async ({ params }) => show(await fleet.open(params.name))),
+    bind(shapes.removeNode, async ({ params }) => {
+      const { id } = await deps.removeNode(params.name)
+      return { node_id: id, name: params.name, removed: true }
+    }),
     bind(shapes.drainNode, async ({ params, body }) => show(await fleet.drain(params.name, !body.undo))),
     bind(shapes.forgetUsage, async ({ params, body }) => {
       const sinceAt = body.since === undefined ? 0 : (readIso(body.since) ?? 0)

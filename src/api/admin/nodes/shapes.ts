@@ -131,15 +131,24 @@ const link = () =>
     description: 'Bandwidth in Mbit/s, both directions together.',
   }).refine(isLink, problem('between', { from: 1, to: 1_000_000 }))
 
+const nodeName = (description: string) =>
+  checked(
+    description,
+    isNodeName,
+    ['made_of', { from: 1, to: 63, of: ['small_letters', 'digits', 'dots', 'dashes'] }],
+    'gate-1',
+  )
+
+const endpoint = () =>
+  z.object({
+    host: checked('Host for customers.', /^[A-Za-z0-9.:_-]{1,255}$/, ['host'], 'gate-1.example.net'),
+    port: z.int().min(1).max(65_535).openapi({ description: 'Port for customers.', example: 10_800 }),
+  })
+
 export const addNode = operation('addNode', 'POST /nodes', {
   summary: 'Add a gateway or VPN node and create its join key, which is shown once',
   body: z.object({
-    name: checked(
-      'Name of the node.',
-      isNodeName,
-      ['made_of', { from: 1, to: 63, of: ['small_letters', 'digits', 'dots', 'dashes'] }],
-      'gate-1',
-    ),
+    name: nodeName('Name of the node.'),
     kind: z
       .enum(['gateway', 'vpn'])
       .default('gateway')
@@ -151,11 +160,7 @@ export const addNode = operation('addNode', 'POST /nodes', {
       .openapi({ description: 'Location that customers choose.', example: 'frankfurt' }),
     country: countryText().optional(),
     city: printableText('City, shown with the location.', 80, 'Frankfurt').optional(),
-    endpoint: z
-      .object({
-        host: z.string().regex(/^[A-Za-z0-9.:_-]{1,255}$/, problem('host')),
-        port: z.int().min(1).max(65_535),
-      })
+    endpoint: endpoint()
       .optional()
       .openapi({ description: 'Address and port for customers. Default: the address from the settings.' }),
     link_mbit: link().optional(),
@@ -178,6 +183,21 @@ export const linkNode = operation('linkNode', 'POST /nodes/{name}/link', {
   answer: node,
 })
 
+export const endpointNode = operation('endpointNode', 'POST /nodes/{name}/endpoint', {
+  summary: 'Set the host and port at which customers and other gateways reach a node',
+  params: nodeParam,
+  body: endpoint(),
+  answer: node,
+})
+
+export const renameNode = operation('renameNode', 'POST /nodes/{name}/rename', {
+  summary: 'Rename a node',
+  params: nodeParam,
+  body: z.object({ new_name: nodeName('New name of the node.') }),
+  answer: node,
+  codes: ['not_found', 'conflict'],
+})
+
 const changing = (verb: 'revoke' | 'close' | 'open', summary: string) =>
   operation(`${verb}Node`, `POST /nodes/{name}/${verb}`, {
     summary,
@@ -192,6 +212,17 @@ export const revokeNode = changing(
 )
 export const closeNode = changing('close', 'Close a node within a second; it keeps its secret and can be reopened')
 export const openNode = changing('open', 'Reopen a closed node')
+
+export const removeNode = operation('removeNode', 'POST /nodes/{name}/remove', {
+  summary: 'Remove a closed node that serves nothing; what it relayed stays in the books, and its name becomes free',
+  params: nodeParam,
+  answer: z.object({
+    node_id: text('The node’s id.', exampleNode),
+    name: text('The name that the node had.', 'gate-1'),
+    removed: flag('Always true.'),
+  }),
+  codes: ['not_found', 'conflict'],
+})
 
 export const drainNode = operation('drainNode', 'POST /nodes/{name}/drain', {
   summary: 'Drain a node: it gets nothing new and its services move elsewhere; or end draining',

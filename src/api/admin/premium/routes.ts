@@ -3,6 +3,7 @@ import { toRoubles } from '../../../core/money.ts'
 import { refuseField } from '../../../core/refusal.ts'
 import { runningSince } from '../../../core/stall-monitor.ts'
 import { readIso, toIso } from '../../../core/time.ts'
+import type { Node } from '../../../domains/fleet/rules.ts'
 import { type Offers, readExit, statusOf } from '../../../domains/premium/exits/rules.ts'
 import { orRefuse } from '../../answers.ts'
 import { isoOrNull, toWhole } from '../../fields.ts'
@@ -13,6 +14,14 @@ import * as shapes from './shapes.ts'
 const maxListed = 10_000
 
 const readExitId = (text: string): ExitId => orRefuse(readId('exit', text), 'exit_not_found')
+
+/** The gateway that a request names; undefined if it names none. */
+async function findGateway({ fleet }: AdminDeps, name: string | undefined): Promise<Node | undefined> {
+  if (name === undefined) return undefined
+  const node = await fleet.findByName(name)
+  if (node?.kind !== 'gateway') throw refuseField('node', 'name_of', { thing: 'gateway' })
+  return node
+}
 
 export function adminPremiumOperations(bind: BindAdmin, deps: AdminDeps) {
   const { premium, traffic } = deps
@@ -29,9 +38,7 @@ export function adminPremiumOperations(bind: BindAdmin, deps: AdminDeps) {
     })),
     listing(bind, deps),
     bind(shapes.addExit, async ({ body }) => {
-      const node = body.node === undefined ? undefined : await deps.fleet.findByName(body.node)
-      if (body.node !== undefined && node?.kind !== 'gateway')
-        throw refuseField('node', 'name_of', { thing: 'gateway' })
+      const node = await findGateway(deps, body.node)
       const input = readExit({ ...body, asn: body.asn === undefined ? undefined : String(body.asn) })
       const exit = await premium.exits.addOne({ ...input, node: node?.id ?? null })
       return { exit_id: exit.id, pool: exit.pool, host: exit.host }
@@ -40,6 +47,17 @@ export function adminPremiumOperations(bind: BindAdmin, deps: AdminDeps) {
       const id = readExitId(params.exit_id)
       await premium.exits.drain(id, !body.undo)
       return { exit_id: id, drained: !body.undo }
+    }),
+    bind(shapes.assignExit, async ({ params, body }) => {
+      if ((body.node === undefined) !== body.any) throw refuseField('node', 'either', { other: 'any' })
+      const [id, node] = [readExitId(params.exit_id), await findGateway(deps, body.node)]
+      await premium.exits.assign(id, node?.id ?? null)
+      return { exit_id: id, node: node?.name ?? null }
+    }),
+    bind(shapes.removeExit, async ({ params }) => {
+      const id = readExitId(params.exit_id)
+      await premium.exits.remove(id)
+      return { exit_id: id, removed: true }
     }),
     comparing(bind, deps),
     bind(shapes.listQuarantined, async () => {
@@ -67,9 +85,12 @@ const listing = (bind: BindAdmin, { premium, fleet, ...deps }: AdminDeps) =>
     const after = positionOf(query.cursor, (text) => readId('exit', text)) ?? ''
     const found = await premium.exits.list(query.pool, after, soughtFor(query.limit))
     const { items, next_cursor } = pageOf(found, query.limit, 'id', (each) => each)
-    const reports = Map.groupBy(await premium.exits.reports(items.map((each) => each.id)), (report) => report.exit)
     const names = new Map((await fleet.nodes('gateway')).map((node) => [node.id as string, node.name]))
     const nameOf = (node: string): string => names.get(node) ?? node
+    const all = await premium.exits.reports(items.map((each) => each.id))
+    // A removed gateway reports no more.
+    const present = all.filter((report) => names.has(report.node))
+    const reports = Map.groupBy(present, (report) => report.exit)
     return {
       items: items.map((exit) => ({
         exit_id: exit.id,

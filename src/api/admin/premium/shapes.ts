@@ -29,7 +29,11 @@ export const addExit = operation('addExit', 'POST /exits', {
     upstream: given('Upstream proxy: `http://host:port` or `socks5://host:port`.', 300).optional(),
     username: given('Login at the upstream proxy; may be a template.', 500).optional(),
     password: given('Password at the upstream proxy.', 255).optional(),
-    node: given('Name of the gateway that uses the exit. Default: every gateway.', 63).optional(),
+    node: given(
+      'Name of the gateway that uses the exit. Default: the first gateway that reports a local address up; every ' +
+        'gateway for an upstream proxy.',
+      63,
+    ).optional(),
     countries: given('Countries of a template: `any`, or country codes separated by commas.', 2000).optional(),
     country: location('ISO 3166-1 alpha-2 country code.'),
     state: location('State or region.'),
@@ -94,6 +98,26 @@ export const drainExit = operation('drainExit', 'POST /exits/{exit_id}/drain', {
     exit_id: text('The exit’s id.', exampleExit),
     drained: flag('Whether the exit is out of service.'),
   }),
+})
+
+export const assignExit = operation('assignExit', 'POST /exits/{exit_id}/assign', {
+  summary: 'Assign an exit to a gateway, or to every gateway',
+  params: exitParam,
+  body: z.object({
+    node: given('Name of the gateway that uses the exit.', 63, 'gate-1').optional(),
+    any: yes('Every gateway uses the exit. A local address goes to the first gateway that reports it up.'),
+  }),
+  answer: z.object({
+    exit_id: text('The exit’s id.', exampleExit),
+    node: text('Name of the gateway that uses the exit; null for every gateway.', 'gate-1').nullable(),
+  }),
+})
+
+export const removeExit = operation('removeExit', 'POST /exits/{exit_id}/remove', {
+  summary: 'Remove an exit that is out of service; the bytes through it stay in the books',
+  params: exitParam,
+  answer: z.object({ exit_id: text('The exit’s id.', exampleExit), removed: flag('Always true.') }),
+  codes: ['not_found', 'conflict'],
 })
 
 export const compareExit = reader('compareExit', 'POST /exits/{exit_id}/compare', {

@@ -107,16 +107,26 @@ export async function overview(deps: ExitDeps) {
   }))
 }
 
-/** Stores a gateway's reports on exits, dated by the shop's clock. Reports on unknown exits are dropped. */
+/**
+ * Stores a gateway's reports on exits, dated by the shop's clock. Reports on unknown exits are dropped. A local exit
+ * without a gateway is bound to the first gateway that reports it up, because that machine has the address.
+ */
 export async function takeReports(
-  { db, clock }: ExitDeps,
+  deps: ExitDeps,
   node: string,
   reported: readonly Omit<rules.ExitStatusReport, 'node' | 'reportedAt'>[],
 ): Promise<void> {
-  const sorted = await latestOfKnown(db, reported)
-  const nowMs = clock()
+  const sorted = await latestOfKnown(deps.db, reported)
+  if (sorted.length === 0) return
+  const nowMs = deps.clock()
   const dated = sorted.map((each) => ({ ...each, node, sinceAt: Math.min(each.sinceAt, nowMs), reportedAt: nowMs }))
-  if (dated.length > 0) await db.transact(async (tx) => store.writeReports(tx, dated))
+  const up = sorted.filter((each) => each.isUp).map((each) => each.exit)
+  const unbound = (await store.unboundLocals(deps.db, up)).filter(rules.isOfOneMachine).map((each) => each.id)
+  await deps.db.transact(async (tx) => {
+    store.writeReports(tx, dated)
+    store.bindExits(tx, unbound, node, nowMs)
+  })
+  if (unbound.length > 0) deps.serving.clear()
 }
 
 /** The last item of each known exit, sorted, so that two reports lock rows in the same order. */
@@ -199,6 +209,32 @@ export const drain = (deps: ExitDeps, id: ExitId, drained: boolean): Promise<voi
       deps.serving.clear()
     }),
   )
+
+/** Gives an exit to a gateway, or to every gateway. Nodes read it with their next poll. */
+export const assign = (deps: ExitDeps, id: ExitId, node: string | null): Promise<void> =>
+  deps.db.transact(async (tx) => {
+    const exit = await store.lockExit(tx, id)
+    if (!exit) throw new Refusal('exit_not_found')
+    // Every gateway can log in at a supplier, so a template has no gateway of its own.
+    if (exit.offers !== null && node !== null) throw refuseField('node', 'not_with_template')
+    store.setNode(tx, id, node, deps.clock())
+    deps.serving.clear()
+  })
+
+/** Hides a drained exit for good. Its row stays, so that the bytes through it still add up. */
+export const remove = (deps: ExitDeps, id: ExitId): Promise<void> =>
+  deps.db.transact(async (tx) => {
+    const exit = await store.lockExit(tx, id)
+    if (!exit) throw new Refusal('exit_not_found')
+    if (exit.drainedAt === null) throw new Refusal('exit_in_service', { id })
+    store.setRemoved(tx, id, deps.clock())
+  })
+
+/** Refuses to remove a gateway while exits belong to it. */
+export async function assertNoExits({ db }: ExitDeps, node: string): Promise<void> {
+  const count = await store.countOfNode(db, node)
+  if (count > 0) throw new Refusal('node_has_exits', { count })
+}
 
 /** Exits that changed after a position, with credentials in plain text, because gateways log in with them. */
 export async function changed(

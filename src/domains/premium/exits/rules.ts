@@ -5,6 +5,7 @@ import { toSlug } from '../../../core/login.ts'
 import { isTemplate, problemOfLoginTemplate, takenBy } from '../../../core/login-template.ts'
 import { type FieldProblem, fieldProblem, type ProblemArguments } from '../../../core/messages/problems.ts'
 import { malformed, type Refusal, refuseField } from '../../../core/refusal.ts'
+import { classify } from '../../../core/reserved.ts'
 import type { RunningSince } from '../../../core/stall-monitor.ts'
 
 /** Where traffic of a pool leaves: an address of the shop, or a supplier's proxy. Credentials are kept apart. */
@@ -46,6 +47,12 @@ export function readOffers(text: string): Offers {
   const [countries = '', parts = ''] = text.split('|')
   const known = parts.split(' ').filter((part): part is LocationPart => order.some((each) => each === part))
   return { countries: countries === 'any' ? 'any' : countries.split(' '), parts: known }
+}
+
+/** Whether one machine has a local exit's address. Every machine has the loopback addresses. */
+export function isOfOneMachine({ host }: Pick<Exit, 'host'>): boolean {
+  const address = readAddress(host)
+  return address !== undefined && classify(address) !== 'loopback'
 }
 
 /** A gateway's last report on an exit. */

@@ -12,7 +12,7 @@ import {
   textColumn,
   valuesOf,
 } from '../../../db/columns.ts'
-import { chunked, list, padded, sendRows } from '../../../db/rows.ts'
+import { allIn, changesOne, chunked, countBy, list, padded, sendIn, sendRows } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import { type Exit, type ExitStatusReport, readOffers, writeOffers } from './rules.ts'
 
@@ -100,10 +100,31 @@ export async function knownAmong(reader: Reader, ids: readonly string[]): Promis
   return new Set(await valuesOf(textColumn('id')).all(reader, sql, some))
 }
 
+/** The local exits among these that belong to no gateway. */
+export const unboundLocals = (reader: Reader, ids: readonly string[]): Promise<{ id: string; host: string }[]> =>
+  allIn(
+    reader,
+    ids,
+    (among) => `SELECT id, host FROM exits WHERE kind = 'local' AND node_id IS NULL AND id IN (${among}) ORDER BY id`,
+  )
+
+/** Binds exits to a gateway, except those that another report has bound since. */
+export const bindExits = (tx: Tx, ids: readonly string[], node: string, nowMs: number): void =>
+  sendIn(
+    tx,
+    ids,
+    (among) => `UPDATE exits SET node_id = $1, changed_at = $2 WHERE node_id IS NULL AND id IN (${among})`,
+    [node, nowMs],
+  )
+
+/** A page of the exits of a pool, or of all pools, without removed ones. */
 export const listExits = (reader: Reader, pool: string | undefined, after: string, limit: number): Promise<Exit[]> =>
-  pool === undefined
-    ? exits.all(reader, 'SELECT * FROM exits WHERE id > $1 ORDER BY id LIMIT $2', [after, limit])
-    : exits.all(reader, 'SELECT * FROM exits WHERE pool = $3 AND id > $1 ORDER BY id LIMIT $2', [after, limit, pool])
+  exits.all(
+    reader,
+    `SELECT * FROM exits WHERE ${pool === undefined ? '' : 'pool = $3 AND '}id > $1 AND removed_at IS NULL
+     ORDER BY id LIMIT $2`,
+    [after, limit, ...(pool === undefined ? [] : [pool])],
+  )
 
 const poolCounts = columnsOf({ pool: textColumn('pool'), exits: int('exits'), serving: int('serving') })
 
@@ -114,12 +135,29 @@ export const countByPool = (reader: Reader, believedAt: number) =>
     `SELECT pool, COUNT(*) AS exits,
        CAST(SUM(CASE WHEN drained_at IS NULL AND reports.up = 1 THEN 1 ELSE 0 END) AS BIGINT) AS serving
      FROM exits LEFT JOIN ${statuses} AS reports ON reports.exit_id = exits.id
-     GROUP BY pool ORDER BY pool`,
+     WHERE removed_at IS NULL GROUP BY pool ORDER BY pool`,
     [believedAt],
   )
 
-export const setDrained = async (tx: Tx, id: ExitId, drainedAt: number | null, nowMs: number): Promise<boolean> =>
-  (await tx.run('UPDATE exits SET drained_at = $2, changed_at = $3 WHERE id = $1', [id, drainedAt, nowMs])) === 1
+export const setDrained = (tx: Tx, id: ExitId, drainedAt: number | null, nowMs: number): Promise<boolean> =>
+  changesOne(tx, 'UPDATE exits SET drained_at = $2, changed_at = $3 WHERE id = $1 AND removed_at IS NULL', [
+    id,
+    drainedAt,
+    nowMs,
+  ])
+
+export const lockExit = (tx: Tx, id: ExitId): Promise<Exit | undefined> =>
+  exits.first(tx, 'SELECT * FROM exits WHERE id = $1 AND removed_at IS NULL FOR UPDATE', [id])
+
+/** Hides an exit for good and deletes its credentials. */
+export const setRemoved = (tx: Tx, id: ExitId, nowMs: number): void =>
+  tx.send('UPDATE exits SET removed_at = $2, credentials = NULL WHERE id = $1', [id, nowMs])
+
+export const countOfNode = (reader: Reader, node: string): Promise<number> =>
+  countBy(reader, 'SELECT COUNT(*) AS n FROM exits WHERE node_id = $1 AND removed_at IS NULL', [node])
+
+export const setNode = (tx: Tx, id: ExitId, node: string | null, nowMs: number): void =>
+  tx.send('UPDATE exits SET node_id = $2, changed_at = $3 WHERE id = $1', [id, node, nowMs])
 
 /** Exits that changed after a position, oldest change first, with or without drained ones. */
 export async function changedAfter(

@@ -1,4 +1,5 @@
 import { type Address, formatAddress, formatPrefix, readPrefix } from '../../../core/address.ts'
+import { Refusal } from '../../../core/refusal.ts'
 import type { Tx } from '../../../db/transaction.ts'
 import type { StockDeps } from '../deps.ts'
 import { sizeOf } from '../rules.ts'
@@ -164,6 +165,27 @@ export async function tried(deps: StockDeps, node: string, reported: readonly Tr
   const claimed = reported.filter((each) => isLocal && each.served.length > 0).map((each) => each.range)
   for (const part of inParts(claimed)) await prove(deps, node, part, null)
   for (const part of inParts(reported)) await takeReports(deps, node, part, alive)
+}
+
+/**
+ * Takes a closed node off all ranges: another node that can use an address gets it. Refuses while a range names the
+ * node, or while an address that it served is leased.
+ */
+export async function leave(deps: StockDeps, node: string): Promise<void> {
+  const named = (await store.listRanges(deps.db)).filter((each) => each.nodeIds.includes(node)).length
+  if (named > 0) throw new Refusal('node_has_ranges', { count: named })
+  const leased = await store.countLeasedBy(deps.db, node)
+  if (leased > 0) throw new Refusal('node_has_proxies', { count: leased })
+  const own = (await store.allTrials(deps.db)).filter((each) => each.node === node)
+  const nothing = { served: [], problems: [], seenAs: null }
+  await tried(
+    deps,
+    node,
+    own.map((each) => ({ range: each.range, ...nothing })),
+  )
+  await deps.db.transact(async (tx) => {
+    for (const { range } of own) store.dropTrials(tx, range, [node])
+  })
 }
 
 /** A call from an address proves its range, unless a customer could have made the call. */

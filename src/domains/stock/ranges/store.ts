@@ -10,7 +10,7 @@ import {
   textList,
   valuesOf,
 } from '../../../db/columns.ts'
-import { allIn, changeMarkOf, changesOne, chunked, list, padded, sendIn, sendRows } from '../../../db/rows.ts'
+import { allIn, changeMarkOf, changesOne, chunked, countBy, list, padded, sendIn, sendRows } from '../../../db/rows.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import {
   type AddressProblem,
@@ -307,6 +307,9 @@ export const leasedBy = (reader: Reader, servingNode: string | null, after: numb
      ORDER BY stock.id LIMIT $2`,
     [after, limit, ...(servingNode === null ? [] : [servingNode])],
   )
+
+export const countLeasedBy = (reader: Reader, servingNode: string): Promise<number> =>
+  countBy(reader, `SELECT COUNT(*) AS n FROM stock WHERE state = 'leased' AND serving_node = $1`, [servingNode])
 
 /** A page of leased slots that a live node serves and whose holders know another one, which is `from`, by id. */
 export async function movedSlots(reader: Reader, live: readonly string[], after: number, limit: number) {

@@ -1,0 +1,120 @@
+import { describe, expect, test } from 'bun:test'
+import { engines } from '../../../test/harness/database.ts'
+import { refusalOf } from '../../../test/harness/failure.ts'
+import { makeSecret } from '../../../test/harness/node.ts'
+import { kindIn, prefixOf } from '../../../test/harness/proxies.ts'
+import { useRangeShop } from '../../../test/harness/ranges.ts'
+
+/** `useRangeShop` checks after each test that `verify` finds nothing. */
+describe.each([...engines])('changes of nodes on %s', (engine) => {
+  const shop = useRangeShop(engine)
+  const { addGateway, claimLocally, buy } = shop
+  const range = '203.0.113.0/30'
+  /** A gateway that serves four addresses. */
+  async function addServing(name: string, nodeIds: string[] = []): Promise<string> {
+    await shop.services.stock.add(prefixOf(range), kindIn('AT', 4), undefined, nodeIds)
+    const node = await addGateway(name)
+    await claimLocally(node, range, [0, 4])
+    return node
+  }
+
+  test('a proxy that was bought before shows the new endpoint of its gateway, and so do the other gateways', async () => {
+    const { dedicated, fleet, nodeSides } = shop.services
+    const node = await addServing('gate-1')
+    await buy()
+    const shown = async () => (await dedicated.listAll(shop.customer, undefined)).map((each) => each.endpoint)
+    expect(await shown()).toEqual([null])
+    const marks = () => Promise.all(nodeSides.map((side) => side.mark(0)))
+    const before = await marks()
+    shop.clock.advance(1)
+    const endpoint = { host: 'new.example.net', port: 10_801 }
+    expect(await fleet.setEndpoint('gate-1', endpoint)).toMatchObject({ id: node, endpoint })
+    expect(await shown()).toEqual([endpoint])
+    expect(await marks()).not.toEqual(before)
+  })
+
+  test('rename keeps the id, addresses and leases of a node, and refuses a name in use', async () => {
+    const { fleet } = shop.services
+    const node = await addServing('gate-1')
+    await addGateway('gate-2')
+    expect((await refusalOf(fleet.rename('gate-1', 'gate-2'))).reason).toBe('node_name_taken')
+    await addGateway('local-gateway')
+    for (const [from, to] of [
+      ['gate-1', 'local'],
+      ['local-gateway', 'gate-3'],
+    ] as const) {
+      expect((await refusalOf(fleet.rename(from, to))).reason).toBe('node_name_local')
+    }
+    expect(await fleet.rename('gate-1', 'frankfurt')).toMatchObject({ id: node, name: 'frankfurt' })
+    expect(await fleet.findByName('gate-1')).toBeUndefined()
+    expect(await buy()).toHaveLength(1)
+    expect(await fleet.rename('gate-2', 'gate-1')).toMatchObject({ name: 'gate-1' })
+  })
+
+  const removalRefused = async (name: string) => (await refusalOf(shop.services.removeNode(name))).reason
+
+  test('remove hides a closed node for good, and its name can be used again', async () => {
+    const { db, fleet, removeNode } = shop.services
+    const node = await addServing('gate-1')
+    const { text: key } = await fleet.issueKey('gate-1')
+    const secret = makeSecret()
+    await fleet.join(key, secret, '0')
+    expect(await removalRefused('gate-1')).toBe('node_open')
+    await fleet.close('gate-1')
+    expect((await removeNode('gate-1')).id as string).toBe(node)
+    expect(await fleet.nodes('gateway')).toEqual([])
+    for (const work of [fleet.open, fleet.issueKey, removeNode]) {
+      for (const name of ['gate-1', node]) expect((await refusalOf(work(name))).reason).toBe('node_not_found')
+    }
+    expect((await refusalOf(fleet.authenticate(secret))).reason).toBe('node_secret_invalid')
+    expect((await refusalOf(fleet.join(key, secret, '0'))).reason).toBe('invalid_join_key')
+    expect(await shop.gatewayOf('203.0.113.0')).toBeNull()
+    expect(await db.all('SELECT * FROM stock_trials')).toEqual([])
+    expect(await addGateway('gate-1')).not.toBe(node)
+    const vpn = await db.transact((tx) => fleet.add(tx, { kind: 'vpn', name: 'vpn-1', location: 'test' }))
+    await fleet.close('vpn-1')
+    expect((await removeNode('vpn-1')).id).toBe(vpn.id)
+    expect(await fleet.nodes('vpn')).toEqual([])
+  })
+
+  test('remove refuses a gateway whose addresses are leased, until another gateway serves them', async () => {
+    const { fleet, removeNode } = shop.services
+    const node = await addServing('gate-1')
+    expect(await buy()).toHaveLength(1)
+    await fleet.close('gate-1')
+    expect(await removalRefused('gate-1')).toBe('node_has_proxies')
+    expect((await fleet.findByName('gate-1'))?.id as string).toBe(node)
+    const other = await addGateway('gate-2')
+    await claimLocally(other, range, [0, 4])
+    await removeNode('gate-1')
+    expect(await shop.gatewayOf('203.0.113.0')).toBe(other)
+    expect(await buy()).toHaveLength(1)
+  })
+
+  test('remove gives free addresses to another gateway that has reported them', async () => {
+    const { fleet, removeNode } = shop.services
+    const node = await addServing('gate-1')
+    const other = await addGateway('gate-2')
+    await claimLocally(other, range, [0, 2])
+    expect(await shop.gatewayOf('203.0.113.0')).toBe(node)
+    await fleet.close('gate-1')
+    await removeNode('gate-1')
+    expect([await shop.gatewayOf('203.0.113.0'), await shop.gatewayOf('203.0.113.2')]).toEqual([other, null])
+  })
+
+  test('remove refuses a gateway that a range names or that has an exit, until they are assigned elsewhere', async () => {
+    const { fleet, premium, removeNode, stock } = shop.services
+    const [node, other] = [await addGateway('gate-1'), await addGateway('gate-2')]
+    await stock.add(prefixOf(range), kindIn('AT', 4), undefined, [node])
+    const place = { country: 'AT', state: '', city: '', zip: '', asn: null }
+    const local = { pool: 'residential', kind: 'local', host: '203.0.113.9', port: null, credentials: null } as const
+    const exit = await premium.exits.addOne({ ...local, ...place, node })
+    await fleet.close('gate-1')
+    expect(await removalRefused('gate-1')).toBe('node_has_exits')
+    await premium.exits.assign(exit.id, other)
+    expect(await removalRefused('gate-1')).toBe('node_has_ranges')
+    await stock.ranges.assign(prefixOf(range), [other])
+    await removeNode('gate-1')
+    expect(await fleet.nodes('gateway')).toMatchObject([{ name: 'gate-2' }])
+  })
+})
