@@ -51,7 +51,7 @@ describe('the command turnpike of the Debian package', () => {
       for (const args of [['verify', '--json'], ['doctor']]) {
         const { exit, out } = await run(args)
         expect(exit).toBe(0)
-        expect(out).toContain(`args ${args.join(' ')}`)
+        expect(out).toContain(`args ${args.join(' ')}${args[0] === 'doctor' ? ` --role ${role}` : ''}\n`)
         expect(out).toContain('TURNPIKE_PORT=2\n')
         expect(out).toContain(`TURNPIKE_PUBLIC_URL=https://${role}.example\n`)
         expect(out).toContain('TURNPIKE_LOG=warn\n')
@@ -78,10 +78,11 @@ describe('the command turnpike of the Debian package', () => {
     writeFileSync(join(data, 'turnpike.db'), '')
     const { out } = await run(['doctor'])
     expect(out.match(/^(?:uid.*args.*|TURNPIKE_LOG=.*)$/gm)).toEqual([
-      expect.stringContaining('args doctor'),
-      expect.stringContaining('args doctor'),
+      expect.stringContaining('args doctor --role shop'),
+      expect.stringContaining('args doctor --role gateway'),
       'TURNPIKE_LOG=gateway',
     ])
+    expect((await run(['doctor', '--role', 'gateway'])).out.match(/^uid.*$/gm)).toHaveLength(1)
   })
 
   test('a user who may not read a settings file gets a message that names the file and none of its contents', async () => {

@@ -103,7 +103,15 @@ doctor) ;;
 	;;
 esac
 
-# The doctor looks at each role of this machine with the settings of that role.
+# The doctor checks each role of this machine with the settings of that role, or only the one that --role names.
+previous=
+for word; do
+	case $word in
+	--role=*) run_as_service "${word#--role=}" "$@" ;;
+	esac
+	[ "$previous" != --role ] || run_as_service "$word" "$@"
+	previous=$word
+done
 roles=
 for role in shop gateway vpn-node; do
 	case $role in
@@ -115,6 +123,6 @@ done
 if ! has_file shop && ! has_file gateway && ! has_file vpn-node; then run_as_service - "$@"; fi
 status=0
 for role in $roles; do
-	(run_as_service "$role" "$@") || status=$?
+	(run_as_service "$role" "$@" --role "$role") || status=$?
 done
 exit "$status"

@@ -76,7 +76,8 @@ function toResolved(found: Answer): Resolved {
   return addresses.length === 0 ? { refusal: 'name_not_found' } : { addresses }
 }
 
-function toFailure(error: unknown): 'name_not_found' | 'resolver_failed' {
+/** A resolver that knows no such name has answered. */
+export function toFailure(error: unknown): 'name_not_found' | 'resolver_failed' {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   return /ENOTFOUND|ENODATA|NXDOMAIN|NOTFOUND|NODATA/.test(code) ? 'name_not_found' : 'resolver_failed'
 }
