@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import type { Advice } from '../../src/app/doctor/advice.ts'
 import { openTestDatabase, prepareFolder } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
+import { runWithOwnNames } from '../harness/own-names.ts'
 import { endStarted, runCommand, runTurnpike, startTurnpike, untilTrue } from '../harness/turnpike.ts'
 import { wire } from '../harness/wired.ts'
 
@@ -155,4 +156,13 @@ test('doctor --role gateway reports a shop that is away, that refuses the node, 
   expect(JSON.stringify([refused, away])).not.toContain('abab')
   expect((await runCommand(['doctor', '--role', 'till'], {})).exit).toBe(2)
   rmSync(folder, { recursive: true, force: true })
+})
+
+test('doctor of a gateway passes a name server that answers, and fails one that refuses or is silent', async () => {
+  const failed = (server: string, error: string) => ['wrong', 'dns_fails', { servers: [server], error }]
+  expect(await runWithOwnNames('doctor-dns-worker.ts')).toEqual([
+    ['ok', 'dns_answers', { servers: ['127.0.0.1'] }],
+    failed('127.0.0.3', 'ESERVFAIL'),
+    failed('127.0.0.4', expect.stringMatching(/^ETIMEOUT$|^no answer in time$/)),
+  ])
 })

@@ -49,6 +49,10 @@ const faults: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'turnpike_gateway_starved_total{instance="gw"}': '0x60',
   },
   TurnpikeExitsDown: { 'turnpike_gateway_exits{instance="gw",state="down"}': '1x60' },
+  TurnpikeResolverFails: {
+    'turnpike_gateway_lookups_total{instance="gw",outcome="answered"}': '0+9x60',
+    'turnpike_gateway_lookups_total{instance="gw",outcome="failed"}': '0+10x60',
+  },
   TurnpikeShopAway: { 'turnpike_shop_contact_age_seconds{instance="gw"}': '90x60' },
   TurnpikeClockOff: { 'turnpike_clock_skew_seconds{instance="gw"}': '-9x60' },
   TurnpikeCertificateEnds: {
@@ -86,6 +90,9 @@ const health: Readonly<Record<string, string>> = {
   'turnpike_gateway_turned_away_total{instance="gw"}': '3x60',
   'turnpike_gateway_starved_total{instance="gw"}': '0x60',
   'turnpike_gateway_exits{instance="gw",state="down"}': '0x60',
+  // Customers ask for names whose own servers are broken.
+  'turnpike_gateway_lookups_total{instance="gw",outcome="answered"}': '0+50x60',
+  'turnpike_gateway_lookups_total{instance="gw",outcome="failed"}': '0+10x60',
   'turnpike_shop_contact_age_seconds{instance="gw"}': '1x60',
 }
 

@@ -167,7 +167,7 @@ const sentences = {
   dns_fails: (of: { servers: readonly string[]; error: string }) =>
     pair(
       `${of.servers.join(', ')} does not answer (${of.error}): customers reach no destination by name`,
-      'correct the name servers in /etc/resolv.conf, or start the local one',
+      'correct the name servers in /etc/resolv.conf, or start the local one; the gateway needs no restart',
     ),
   vpn_stopped: pair(
     'it does not run, so no device of a customer connects',

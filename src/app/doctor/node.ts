@@ -1,4 +1,4 @@
-import { getServers } from 'node:dns'
+import { Resolver } from 'node:dns/promises'
 import { existsSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { findIdentity } from '../../dataplane/agent/identity.ts'
@@ -76,7 +76,7 @@ async function lookAtDns(config: Config): Promise<Advice> {
   const isTrial = config.sandbox && config.shopUrl?.startsWith('https:') !== true
   const hosts = [config.shopUrl, config.publicUrl].map((url) => URL.parse(url ?? '')?.hostname ?? '')
   const name = hosts.find((host) => host.includes('.') && isIP(host) === 0) ?? 'example.com'
-  const servers = getServers()
+  const servers = new Resolver().getServers()
   const { promise: late, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => reject(new Error('no answer in time')), answerWithinMs)
   try {

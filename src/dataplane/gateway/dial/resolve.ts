@@ -53,10 +53,15 @@ export function createResolve(deps: { clock: Clock; after: After; namesPerSecond
   }
 }
 
-export function createLookup(): Lookup {
-  const resolver = new Resolver({ timeout: timeoutMs, tries: 2 })
-  return (name, version) =>
-    version === 4 ? resolver.resolve4(name, { ttl: true }) : resolver.resolve6(name, { ttl: true })
+/** The system's resolver. It reads the system's settings when it opens, and again when `findVersion` changes. */
+export function createLookup(findVersion: () => string = () => ''): Lookup {
+  const open = () => ({ version: findVersion(), resolver: new Resolver({ timeout: timeoutMs, tries: 2 }) })
+  let current = open()
+  return (name, version) => {
+    if (findVersion() !== current.version) current = open()
+    const { resolver } = current
+    return version === 4 ? resolver.resolve4(name, { ttl: true }) : resolver.resolve6(name, { ttl: true })
+  }
 }
 
 const isWithin = (name: string, zone: string): boolean => name === zone || name.endsWith(`.${zone}`)
