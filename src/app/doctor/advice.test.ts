@@ -31,12 +31,12 @@ const server = {
 }
 const node = {
   name: 'gw',
-  kind: 'gateway',
-  state: 'open',
+  kind: 'gateway' as const,
+  state: 'open' as const,
   joinedAt: 1,
   lastSeenAt: nowMs - 1000,
   version: '1.0.0',
-  health: { lagMs: 0 },
+  health: { lagMs: 0, isStopping: false },
 }
 
 const lasting = (days: number) => ({
@@ -54,7 +54,8 @@ describe('the doctor', () => {
       adviseClock(300, true),
       adviseMode('/data', 0o40700, true),
       advisePostgres(server),
-      adviseNode(node, nowMs, '1.0.0'),
+      adviseNode({ ...node, lastSeenAt: nowMs - 10_000 }, nowMs, '1.0.0'),
+      adviseNode({ ...node, kind: 'vpn', lastSeenAt: nowMs - 30_000 }, nowMs, '1.0.0'),
       adviseBackups('/backups', nowMs - hourMs, 24 * hourMs, nowMs),
       adviseCertificate('shop.example.net', nowMs + 60 * 24 * hourMs, '', nowMs),
       adviseCertificate('shop.example.net', nowMs + 3 * 24 * hourMs, '', nowMs, 6 * 24 * hourMs),
@@ -77,8 +78,10 @@ describe('the doctor', () => {
       advisePostgres({ ...server, fullPages: false }),
       advisePostgres({ ...server, waitsForDisk: false }),
       advisePostgres({ ...server, connections: 10 }),
-      adviseNode({ ...node, lastSeenAt: nowMs - 60_000 }, nowMs, '1.0.0'),
-      adviseNode({ ...node, health: { lagMs: 20_000 } }, nowMs, '1.0.0'),
+      adviseNode({ ...node, lastSeenAt: nowMs - 10_001 }, nowMs, '1.0.0'),
+      adviseNode({ ...node, kind: 'vpn', lastSeenAt: nowMs - 30_001 }, nowMs, '1.0.0'),
+      adviseNode({ ...node, health: { lagMs: 0, isStopping: true } }, nowMs, '1.0.0'),
+      adviseNode({ ...node, health: { lagMs: 20_000, isStopping: false } }, nowMs, '1.0.0'),
       adviseBackups('/backups', undefined, 24 * hourMs, nowMs),
       adviseBackups('/backups', nowMs - 49 * hourMs, 24 * hourMs, nowMs),
       adviseCertificate('shop.example.net', nowMs + 24 * hourMs, '', nowMs),

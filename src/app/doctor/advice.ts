@@ -1,6 +1,7 @@
 import { toIso } from '../../core/time.ts'
 import { filesFor, roomWithin } from '../../dataplane/gateway/access/limits.ts'
 import type { PostgresSettings } from '../../db/server-settings.ts'
+import { type Health, isOnline, type Node, type ReportingNode } from '../../domains/fleet/rules.ts'
 import type { UnknownSetting } from '../settings/unknown.ts'
 import { type DoctorArguments, toSentences } from './messages.ts'
 
@@ -156,28 +157,25 @@ export function adviseProxies(of: {
   return [of.trusted > 0 ? ok(name, 'proxy_trusted') : note(name, 'proxy_likely')]
 }
 
-const maxSilentMs = 30_000
 const maxLagMs = 10_000
 
-/** A node, as of its last report. */
+/** A node, as of its last report. It is online by the same rule as in `turnpike node list`. */
 export function adviseNode(
-  node: {
-    readonly name: string
-    readonly kind: string
-    readonly state: string
-    readonly joinedAt: number | null
-    readonly lastSeenAt: number | null
-    readonly version: string | null
-    readonly health: { readonly lagMs: number } | null
-  },
+  node: ReportingNode &
+    Pick<Node, 'name' | 'joinedAt' | 'version'> & {
+      readonly health: Pick<Health, 'lagMs' | 'isStopping'> | null
+    },
   nowMs: number,
   version: string,
 ): Advice {
   const of = `${node.kind} ${node.name}`
   if (node.state !== 'open') return note(of, 'node_closed')
   if (node.joinedAt === null) return note(of, 'node_not_joined')
-  const silentMs = nowMs - (node.lastSeenAt ?? 0)
-  if (silentMs > maxSilentMs) return wrong(of, 'node_silent', { seconds: Math.round(silentMs / 1000) })
+  if (node.health?.isStopping) return wrong(of, 'node_stopping')
+  const since = (at: number): number => nowMs - at
+  if (!isOnline(node, since)) {
+    return wrong(of, 'node_silent', { seconds: Math.round(since(node.lastSeenAt ?? node.joinedAt) / 1000) })
+  }
   const lagMs = node.health?.lagMs ?? 0
   if (lagMs > maxLagMs) return wrong(of, 'node_behind', { seconds: Math.round(lagMs / 1000) })
   if (node.version !== version) return note(of, 'node_version', { version: node.version, shop: version })

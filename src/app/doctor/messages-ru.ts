@@ -85,6 +85,10 @@ export const russianSentences: DoctorSentences = {
       `не сообщал о себе ${of.seconds} с`,
       'запустите его или закройте командой "turnpike node close" и перенесите его прокси и подписки на другой узел',
     ),
+  node_stopping: pair(
+    'остановлен, и на нём ничего не продаётся',
+    'запустите его или закройте командой "turnpike node close"',
+  ),
   node_behind: (of) =>
     pair(`отстаёт от состояния магазина на ${of.seconds} с`, 'найдите в его журнале "state not read"'),
   node_version: (of) =>

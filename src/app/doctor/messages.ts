@@ -82,6 +82,7 @@ const sentences = {
       `it has not reported for ${of.seconds} s`,
       'start it, or close it with "turnpike node close" and move its proxies and subscriptions to another node',
     ),
+  node_stopping: pair('it was stopped, and nothing is sold on it', 'start it, or close it with "turnpike node close"'),
   node_behind: (of: { seconds: number }) =>
     pair(`it is ${of.seconds} s behind the state of the shop`, 'look at its log for "state not read"'),
   node_version: (of: { version: string | null; shop: string }) =>
