@@ -21,6 +21,8 @@ const lockWaitMs = 10_000
 const workLimitMs = 10_000
 const watchdogTicks = 10
 const maxStatements = 500
+const writeTryMs = 1_000
+const writeTryBytes = 256 * 1024
 
 type Job = {
   readonly work: (tx: Tx) => Promise<unknown>
@@ -50,7 +52,7 @@ export function openSqlite(path: string): Database {
     transact: (work) => commits.enqueue(work),
     transactLong: (work) => commits.enqueue(work),
     snapshot: (work) => snapshots.enqueue(work),
-    isWritable: commits.isWritable,
+    checkWritable: commits.checkWritable,
     async close() {
       await commits.idle()
       await snapshots.idle()
@@ -143,6 +145,7 @@ class Commits {
   readonly #waiting: Job[] = []
   #draining: Promise<void> | undefined
   #isWritable = true
+  #triedAt = Number.NEGATIVE_INFINITY
 
   constructor(session: Session) {
     this.#session = session
@@ -160,7 +163,14 @@ class Commits {
 
   idle = async (): Promise<void> => this.#draining
 
-  isWritable = (): boolean => this.#isWritable
+  /** After a commit that failed on the disk, tries at most once a second whether the file can grow again. */
+  checkWritable = async (): Promise<boolean> => {
+    if (!this.#isWritable && performance.now() - this.#triedAt >= writeTryMs) {
+      this.#triedAt = performance.now()
+      await this.enqueue(tryToGrow).catch(() => undefined)
+    }
+    return this.#isWritable
+  }
 
   #countChanges(): bigint {
     return this.#session.connection.query<{ n: bigint }, []>('SELECT total_changes() AS n').get()?.n ?? 0n
@@ -218,6 +228,13 @@ class Commits {
       else job.reject(result)
     }
   }
+}
+
+/** Adds more pages than a sale does, and throws, so that nothing is kept. */
+async function tryToGrow(tx: Tx): Promise<never> {
+  await tx.run('CREATE TABLE write_try (content BLOB)')
+  await tx.run(`INSERT INTO write_try VALUES (zeroblob(${writeTryBytes}))`)
+  throw new Error('this was only a try')
 }
 
 async function runJob(session: Session, job: Job, watchdog: Watchdog): Promise<Outcome> {

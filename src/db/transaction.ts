@@ -34,8 +34,8 @@ export type Database = Reader & {
   transactLong<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result>
   /** Runs several reads on one snapshot; they may take longer than a sale. */
   snapshot<Result>(work: (reader: Reader) => Promise<Result>): Promise<Result>
-  /** Whether the last commit with changes reached the disk (SQLite only). */
-  isWritable?(): boolean
+  /** Whether rows can be written: by the last commit with changes and, after a failed one, a new try (SQLite only). */
+  checkWritable?(): Promise<boolean>
   close(): Promise<void>
 }
 

@@ -5,6 +5,7 @@ import { startJobs } from './jobs.ts'
 test('startJobs runs a job only while its process leads it, an own job always, and checks the lead before each run', async () => {
   const ran: string[] = []
   const failed: string[] = []
+  const noted = new Set<string>()
   const leading = new Set(['led'])
   const job = (name: string) => ({ name, everyMs: 2, work: async () => void ran.push(name) })
   const jobs = startJobs(
@@ -14,6 +15,7 @@ test('startJobs runs a job only while its process leads it, an own job always, a
       if (name === 'another’s' && leading.has('lost')) throw new Error('the server is away')
       return leading.has(name)
     },
+    ({ name, outcome }) => noted.add(`${name} ${outcome}`),
   )
   await until(() => ran.filter((name) => name === 'led').length > 3 && ran.includes('own'))
   expect(ran).not.toContain('another’s')
@@ -25,4 +27,12 @@ test('startJobs runs a job only while its process leads it, an own job always, a
   await until(() => failed.includes('another’s'))
   expect(ran.filter((name) => name === 'led')).toHaveLength(led)
   await jobs.stop()
+  expect([...noted].toSorted()).toEqual([
+    'another’s done',
+    'another’s elsewhere',
+    'another’s failed',
+    'led done',
+    'led elsewhere',
+    'own done',
+  ])
 })

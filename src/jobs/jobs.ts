@@ -16,7 +16,8 @@ export type Job = {
   readonly isOwn?: true
 }
 
-export type JobRun = { readonly name: string; readonly ok: boolean }
+/** `elsewhere`: another shop process leads the job and runs it. */
+export type JobRun = { readonly name: string; readonly outcome: 'done' | 'failed' | 'elsewhere' }
 
 /**
  * Runs each job at its interval, never twice at once. Of several shops on one database only the leader of a job runs
@@ -31,16 +32,16 @@ export function startJobs(
 ) {
   const running = new Map<string, Promise<void>>()
   async function runOnce(job: Job): Promise<void> {
-    if (!job.isOwn && !(await leads(job.name))) return
-    await job.work()
-    onRun({ name: job.name, ok: true })
+    const isHere = job.isOwn || (await leads(job.name))
+    if (isHere) await job.work()
+    onRun({ name: job.name, outcome: isHere ? 'done' : 'elsewhere' })
   }
   const timers = jobs.map((job) =>
     setInterval(() => {
       if (running.has(job.name)) return
       const run = runOnce(job)
         .catch((fault: unknown) => {
-          onRun({ name: job.name, ok: false })
+          onRun({ name: job.name, outcome: 'failed' })
           log.error('job failed', { job: job.name, fault })
         })
         .finally(() => running.delete(job.name))

@@ -1,16 +1,18 @@
 import { afterAll, expect, test } from 'bun:test'
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Advice } from '../../src/app/doctor/advice.ts'
 import { openTestDatabase, prepareFolder } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
-import { endStarted, runCommand, runTurnpike, startTurnpike } from '../harness/turnpike.ts'
+import { runWithOwnNames } from '../harness/own-names.ts'
+import { endStarted, runCommand, runTurnpike, startTurnpike, untilTrue } from '../harness/turnpike.ts'
 import { wire } from '../harness/wired.ts'
 
 afterAll(endStarted)
 
-type Report = { exit: number; ok: boolean; advice: readonly Advice[] }
+type Report = { exit: number; ok: boolean; roles: readonly string[]; advice: readonly Advice[] }
 
 async function runDoctor(env: Record<string, string>, run = runCommand): Promise<Report> {
   const { exit, out, err } = await run(['doctor', '--json'], env)
@@ -31,8 +33,12 @@ test('doctor finds a running sandbox healthy, names each fault planted in it, an
   }
   const up = startTurnpike(['up'], env)
   await up.until(/Turnpike is open at/)
+  // The gateway has reported each range by now or does so within its next round.
+  expect(await untilTrue(async () => !wrongIn(await runDoctor(env)).includes('stock'))).toBeTrue()
   const well = await runDoctor(env, runTurnpike)
   expect(wrongIn(well).filter((of) => !of.startsWith('disk'))).toEqual([])
+  expect(well.advice.map((each) => each.reason)).toContain('link_answers')
+  if (!well.roles.includes('vpn-node')) expect(JSON.stringify(well)).not.toMatch(/WireGuard|VPN/)
   const states = new Map(well.advice.map((each) => [each.of, each.state]))
   for (const of of [
     `port ${env.TURNPIKE_PORT} of the shop`,
@@ -63,9 +69,15 @@ test('doctor finds a running sandbox healthy, names each fault planted in it, an
     `port ${otherServer.port} of the shop`,
   )
   await otherServer.stop(true)
+  await endStarted()
+  chmodSync(env.TURNPIKE_DATA, 0o700)
+  const stopped = await runDoctor(env)
+  expect(stopped).toMatchObject({ exit: 1, ok: false, roles: ['shop', 'gateway'] })
+  expect(wrongIn(stopped)).toContain(`port ${env.TURNPIKE_PORT} of the shop`)
+  expect(wrongIn(stopped)).toContain(`port ${env.TURNPIKE_GATEWAY_PORT} of the gateway`)
+  expect(stopped.advice.find((each) => each.reason === 'ranges_unserved')?.todo).toContain('turnpike stock ranges')
   writeFileSync(join(env.TURNPIKE_DATA, 'secret.key'), 'nonsense')
   expect((await runDoctor(env)).exit).toBe(1)
-  await endStarted()
   rmSync(folder, { recursive: true, force: true })
 })
 
@@ -93,4 +105,64 @@ test('doctor checks PostgreSQL’s settings and the nodes, and reports a databas
   const away = await runDoctor({ ...env, TURNPIKE_DATABASE_URL: `postgres://nobody:word@127.0.0.1:${freePort()}/x` })
   expect(wrongIn(away)).toContain('database')
   expect(JSON.stringify(away)).not.toContain('word@')
+})
+
+test('doctor exits with 1 on a machine where no role has run, and answers in Russian for LC_ALL=ru_RU.UTF-8', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-doctor-'))
+  const empty = await runDoctor({ TURNPIKE_DATA: folder })
+  expect(empty).toMatchObject({ exit: 1, ok: false, roles: [] })
+  expect(empty.advice.find((each) => each.reason === 'role_none')?.todo).toContain('turnpike up')
+  const { exit, out } = await runTurnpike(['doctor'], { TURNPIKE_DATA: folder, LC_ALL: 'ru_RU.UTF-8' })
+  expect(exit).toBe(1)
+  expect(out).toContain(
+    `WRONG  роль: ни магазин, ни шлюз, ни узел VPN здесь не запускались: в ${folder} нет их данных.`,
+  )
+  expect(out).toMatch(/Требуют внимания: \d+\.\n$/)
+  rmSync(folder, { recursive: true, force: true })
+})
+
+test('doctor --role gateway reports a shop that is away, that refuses the node, and whose clock differs by an hour', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-doctor-'))
+  const shop = createServer((_, response) => {
+    response.sendDate = false
+    response.writeHead(401, { date: new Date(Date.now() - 3_600_000).toUTCString() }).end('{}')
+  })
+  await new Promise<void>((resolve) => shop.listen(0, '127.0.0.1', resolve))
+  const address = shop.address()
+  const port = typeof address === 'object' && address ? address.port : 0
+  const doctor = async (): Promise<Report> => {
+    const env = { TURNPIKE_DATA: folder, TURNPIKE_SHOP_URL: `http://127.0.0.1:${port}`, TURNPIKE_METRICS_LISTEN: '' }
+    const { exit, out } = await runCommand(['doctor', '--role', 'gateway', '--json'], env)
+    return { exit, ...(JSON.parse(out) as Omit<Report, 'exit'>) }
+  }
+  const reasonsOf = (report: Report) =>
+    report.advice.filter((each) => each.state === 'wrong').map((each) => each.reason as string)
+  const unjoined = await doctor()
+  expect(unjoined).toMatchObject({ exit: 1, roles: ['gateway'] })
+  expect(reasonsOf(unjoined)).toEqual(
+    expect.arrayContaining(['role_unstarted', 'node_unjoined', 'clock_differs_from_shop', 'port_free']),
+  )
+  const clock = unjoined.advice.find((each) => each.reason === 'clock_differs_from_shop')
+  expect(clock?.says).toMatch(/^it is 3(?:599|600|601) s ahead of the clock of the shop$/)
+  mkdirSync(join(folder, 'gateway'))
+  const secret = `tpn_${'ab'.repeat(32)}`
+  const identity = { node: 'nod_01k73sf8000000000000000000', name: 'gate-1', kind: 'gateway', secret }
+  writeFileSync(join(folder, 'gateway/node.json'), JSON.stringify(identity))
+  const refused = await doctor()
+  expect(reasonsOf(refused)).toContain('link_refused')
+  await new Promise((resolve) => shop.close(resolve))
+  const away = await doctor()
+  expect(reasonsOf(away)).toContain('link_broken')
+  expect(JSON.stringify([refused, away])).not.toContain('abab')
+  expect((await runCommand(['doctor', '--role', 'till'], {})).exit).toBe(2)
+  rmSync(folder, { recursive: true, force: true })
+})
+
+test('doctor of a gateway passes a name server that answers, and fails one that refuses or is silent', async () => {
+  const failed = (server: string, error: string) => ['wrong', 'dns_fails', { servers: [server], error }]
+  expect(await runWithOwnNames('doctor-dns-worker.ts')).toEqual([
+    ['ok', 'dns_answers', { servers: ['127.0.0.1'] }],
+    failed('127.0.0.3', 'ESERVFAIL'),
+    failed('127.0.0.4', expect.stringMatching(/^ETIMEOUT$|^no answer in time$/)),
+  ])
 })

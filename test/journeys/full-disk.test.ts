@@ -1,12 +1,20 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { appendFileSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { freePort } from '../harness/gateway.ts'
 import { type Service, startService } from '../harness/service.ts'
+import { endStarted, runtimeCommand, startTurnpike, untilTrue } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/vpn.ts'
 
 let service: Service
 beforeAll(async () => {
   service = await startService('sqlite')
 })
-afterAll(() => service.stop())
+afterAll(async () => {
+  await endStarted()
+  await service.stop()
+})
 
 /** Limits the pages of the SQLite file, which fails as a full disk does and can be lifted. */
 const limitTo = (pages: bigint) => service.services.db.transact((tx) => tx.first(`PRAGMA max_page_count = ${pages}`))
@@ -40,3 +48,77 @@ test('a shop on a full disk serves reads, answers purchases 503 and logs why; th
   expect((await service.services.orders.list(customer, undefined, 50)).length).toBe(bought.length + 1)
   expect(await findingsOf(service)).toEqual([])
 })
+
+/** A shop whose data folder is on a file system of 24 MiB that only its process sees. */
+async function startOnSmallDisk() {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-small-'))
+  const rights = process.getuid?.() === 0 ? [] : ['--user', '--map-root-user']
+  const script = 'mount -t tmpfs -o size=24m tmpfs "$0" && mkdir -m 700 "$0/data" && exec "$@"'
+  const by = ['unshare', ...rights, '--mount', 'sh', '-c', script, folder, ...runtimeCommand]
+  const [port, token] = [freePort(), 'tp_test_of_a_small_disk']
+  const shop = startTurnpike(
+    ['shop'],
+    {
+      TURNPIKE_DATA: join(folder, 'data'),
+      TURNPIKE_PORT: String(port),
+      TURNPIKE_METRICS_LISTEN: '',
+      TURNPIKE_SANDBOX_TOKEN: token,
+    },
+    by,
+  )
+  await shop.until(/"event":"shop open"/)
+  const url = `http://127.0.0.1:${port}`
+  const authorization = `Bearer ${token}`
+  return {
+    /** The folder as the shop's process sees it. */
+    seen: `/proc/${shop.pid}/root${folder}`,
+    async ready() {
+      const response = await fetch(`${url}/readyz`)
+      return [response.status, ((await response.json()) as { reason?: string }).reason] as const
+    },
+    async buy(key: string) {
+      const headers = { authorization, 'content-type': 'application/json', 'idempotency-key': key }
+      return (await fetch(`${url}/api/v1/vpn/buy`, { method: 'POST', headers, body: '{"period":1}' })).status
+    },
+    async end() {
+      shop.kill('SIGTERM')
+      await shop.exited
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+test('GET /readyz answers 503 while the disk is full or the data folder is renamed, without a purchase, and recovers by itself', async () => {
+  const shop = await startOnSmallDisk()
+  expect(await shop.ready()).toEqual([200, undefined])
+  expect(await shop.buy('before')).toBe(200)
+  const filler = join(shop.seen, 'filler')
+  fill(filler)
+  expect(await untilTrue(async () => (await shop.ready())[0] === 503)).toBeTrue()
+  expect(await shop.ready()).toEqual([503, 'The disk of the data folder is full.'])
+  let refused = 200
+  for (let number = 0; number < 100 && refused === 200; number += 1) refused = await shop.buy(`full-${number}`)
+  expect(refused).toBe(503)
+  expect((await shop.ready())[0]).toBe(503)
+  rmSync(filler)
+  expect(await untilTrue(async () => (await shop.ready())[0] === 200)).toBeTrue()
+  expect(await shop.buy('after')).toBe(200)
+  renameSync(join(shop.seen, 'data'), join(shop.seen, 'moved'))
+  expect(await untilTrue(async () => (await shop.ready())[0] === 503)).toBeTrue()
+  expect(await shop.ready()).toEqual([503, 'The database is no longer in the data folder.'])
+  renameSync(join(shop.seen, 'moved'), join(shop.seen, 'data'))
+  expect(await untilTrue(async () => (await shop.ready())[0] === 200)).toBeTrue()
+  expect(await shop.buy('again')).toBe(200)
+  await shop.end()
+})
+
+/** Writes a file until nothing more fits. */
+function fill(path: string): void {
+  for (const size of [1 << 20, 4096]) {
+    try {
+      for (;;) appendFileSync(path, new Uint8Array(size))
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error
+    }
+  }
+}

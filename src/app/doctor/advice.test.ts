@@ -5,6 +5,7 @@ import {
   adviseCertificate,
   adviseClock,
   adviseDisk,
+  adviseExits,
   adviseFiles,
   adviseImport,
   adviseMode,
@@ -12,8 +13,11 @@ import {
   adviseOwnCertificate,
   advisePostgres,
   adviseProxies,
+  adviseRanges,
+  adviseShopClock,
   adviseUnproven,
 } from './advice.ts'
+import { terminalLanguageOf, toSummary, translate } from './messages.ts'
 
 const nowMs = Date.UTC(2026, 5, 1)
 const hourMs = 3_600_000
@@ -27,12 +31,12 @@ const server = {
 }
 const node = {
   name: 'gw',
-  kind: 'gateway',
-  state: 'open',
+  kind: 'gateway' as const,
+  state: 'open' as const,
   joinedAt: 1,
   lastSeenAt: nowMs - 1000,
   version: '1.0.0',
-  health: { lagMs: 0 },
+  health: { lagMs: 0, isStopping: false },
 }
 
 const lasting = (days: number) => ({
@@ -50,7 +54,8 @@ describe('the doctor', () => {
       adviseClock(300, true),
       adviseMode('/data', 0o40700, true),
       advisePostgres(server),
-      adviseNode(node, nowMs, '1.0.0'),
+      adviseNode({ ...node, lastSeenAt: nowMs - 10_000 }, nowMs, '1.0.0'),
+      adviseNode({ ...node, kind: 'vpn', lastSeenAt: nowMs - 30_000 }, nowMs, '1.0.0'),
       adviseBackups('/backups', nowMs - hourMs, 24 * hourMs, nowMs),
       adviseCertificate('shop.example.net', nowMs + 60 * 24 * hourMs, '', nowMs),
       adviseCertificate('shop.example.net', nowMs + 3 * 24 * hourMs, '', nowMs, 6 * 24 * hourMs),
@@ -73,8 +78,10 @@ describe('the doctor', () => {
       advisePostgres({ ...server, fullPages: false }),
       advisePostgres({ ...server, waitsForDisk: false }),
       advisePostgres({ ...server, connections: 10 }),
-      adviseNode({ ...node, lastSeenAt: nowMs - 60_000 }, nowMs, '1.0.0'),
-      adviseNode({ ...node, health: { lagMs: 20_000 } }, nowMs, '1.0.0'),
+      adviseNode({ ...node, lastSeenAt: nowMs - 10_001 }, nowMs, '1.0.0'),
+      adviseNode({ ...node, kind: 'vpn', lastSeenAt: nowMs - 30_001 }, nowMs, '1.0.0'),
+      adviseNode({ ...node, health: { lagMs: 0, isStopping: true } }, nowMs, '1.0.0'),
+      adviseNode({ ...node, health: { lagMs: 20_000, isStopping: false } }, nowMs, '1.0.0'),
       adviseBackups('/backups', undefined, 24 * hourMs, nowMs),
       adviseBackups('/backups', nowMs - 49 * hourMs, 24 * hourMs, nowMs),
       adviseCertificate('shop.example.net', nowMs + 24 * hourMs, '', nowMs),
@@ -142,4 +149,51 @@ test('the doctor reports unproven ranges with the command that assigns them with
   expect(advice.state).toBe('wrong')
   expect(advice.says).toContain('gate-1 claims 2 ranges')
   expect(advice.todo).toContain('turnpike stock assign PREFIX --node gate-1')
+})
+
+test('the doctor fails a range without a served address, notes unserved addresses, and says nothing without stock', () => {
+  const range = (prefix: string, places: number, served: number, state = 'in', isBlock = false) => ({
+    range: { prefix, state },
+    isBlock,
+    places,
+    served,
+  })
+  const [first] = adviseRanges([range('192.0.2.0/24', 256, 0), range('203.0.113.0/24', 256, 256)])
+  expect(first).toMatchObject({ state: 'wrong', params: { ranges: 1, prefix: '192.0.2.0/24' } })
+  expect(adviseRanges([range('2001:db8::/64', 0, 0, 'in', true)])[0]?.state).toBe('wrong')
+  expect(adviseRanges([range('203.0.113.0/24', 256, 5)])[0]?.state).toBe('note')
+  expect(adviseRanges([range('203.0.113.0/24', 256, 256), range('2001:db8::/64', 0, 1, 'in', true)])[0]?.state).toBe(
+    'ok',
+  )
+  expect(adviseRanges([])).toEqual([])
+  expect(adviseRanges([range('192.0.2.0/24', 256, 0, 'gone')])).toEqual([])
+})
+
+test('the doctor fails an exit that is down, notes one without a report, and says nothing about drained ones', () => {
+  const exit = (status: string) => ({ host: '198.51.100.7', status })
+  expect(adviseExits([exit('serving'), exit('down')])[0]).toMatchObject({
+    state: 'wrong',
+    params: { exits: ['198.51.100.7'] },
+  })
+  expect(adviseExits([exit('serving'), exit('untried')])[0]?.state).toBe('note')
+  expect(adviseExits([exit('serving'), exit('drained')])[0]?.state).toBe('ok')
+  expect(adviseExits([exit('drained')])).toEqual([])
+  expect(adviseExits(Array.from({ length: 9 }, () => exit('down')))[0]?.says).toContain('198.51.100.7, …')
+})
+
+test('the doctor fails a clock that differs by more than 5 s from the clock of the shop', () => {
+  expect(adviseShopClock(5000)).toEqual([])
+  expect(adviseShopClock(-6000)[0]).toMatchObject({ state: 'wrong', says: 'it is 6 s behind the clock of the shop' })
+})
+
+test('the doctor answers in Russian if the first of LC_ALL, LC_MESSAGES and LANG that is set is Russian', () => {
+  expect(terminalLanguageOf({ LANG: 'ru_RU.UTF-8' })).toBe('ru')
+  expect(terminalLanguageOf({ LC_ALL: 'C', LANG: 'ru_RU.UTF-8' })).toBe('en')
+  expect(terminalLanguageOf({})).toBe('en')
+  const russian = translate(adviseMode('/data', 0o40755, true), 'ru')
+  expect(russian).toMatchObject({ of: 'права на /data', state: 'wrong', reason: 'path_open', params: { mode: '755' } })
+  expect(russian.says).toBe('доступ есть у других пользователей (755)')
+  expect(toSummary(0, 0, 'en')).toBe('Nothing to do.')
+  expect(toSummary(0, 1, 'en')).toBe('Nothing to do. 1 note.')
+  expect(toSummary(2, 1, 'en')).toBe('2 checks failed.')
 })

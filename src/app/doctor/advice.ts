@@ -1,6 +1,7 @@
 import { toIso } from '../../core/time.ts'
 import { filesFor, roomWithin } from '../../dataplane/gateway/access/limits.ts'
 import type { PostgresSettings } from '../../db/server-settings.ts'
+import { type Health, isOnline, type Node, type ReportingNode } from '../../domains/fleet/rules.ts'
 import type { UnknownSetting } from '../settings/unknown.ts'
 import { type DoctorArguments, toSentences } from './messages.ts'
 
@@ -58,6 +59,52 @@ export function adviseClock(skewMs: number | undefined, isSet: boolean | undefin
   return ok(of, skewMs === undefined ? 'clock_unknown' : 'clock_agrees')
 }
 
+const maxShopSkewMs = 5_000
+
+/** The machine's clock, compared with the clock of the node's shop; `aheadMs` is positive if it is ahead. */
+export const adviseShopClock = (aheadMs: number): Advice[] =>
+  Math.abs(aheadMs) > maxShopSkewMs
+    ? [wrong('clock', 'clock_differs_from_shop', { seconds: Math.round(aheadMs / 1000) })]
+    : []
+
+/** Goods in stock: a range without a served address is not sold at all. */
+export function adviseRanges(
+  ranges: readonly {
+    readonly range: { readonly prefix: string; readonly state: string }
+    readonly isBlock: boolean
+    readonly places: number
+    readonly served: number
+  }[],
+): Advice[] {
+  const sold = ranges.filter(({ range, isBlock, places }) => range.state === 'in' && (isBlock || places > 0))
+  if (sold.length === 0) return []
+  const unserved = sold.filter((each) => each.served === 0)
+  const served = sold.reduce((sum, each) => sum + each.served, 0)
+  const places = sold.reduce((sum, each) => sum + (each.isBlock ? 1 : each.places), 0)
+  const [first] = unserved
+  if (first) return [wrong('stock', 'ranges_unserved', { ranges: unserved.length, prefix: first.range.prefix })]
+  return served < places
+    ? [note('stock', 'ranges_partly_served', { served, places })]
+    : [ok('stock', 'ranges_served', { places })]
+}
+
+const maxExitsNamed = 5
+
+/** Exits of premium traffic, by their status. */
+export function adviseExits(exits: readonly { readonly host: string; readonly status: string }[]): Advice[] {
+  const used = exits.filter((each) => each.status !== 'drained')
+  const down = used.filter((each) => each.status === 'down').map((each) => each.host)
+  const untried = used.filter((each) => each.status === 'untried').length
+  if (used.length === 0) return []
+  if (down.length > 0) {
+    const more = down.length > maxExitsNamed ? ['…'] : []
+    return [wrong('exits', 'exits_down', { exits: [...down.slice(0, maxExitsNamed), ...more] })]
+  }
+  return untried > 0
+    ? [note('exits', 'exits_untried', { exits: untried })]
+    : [ok('exits', 'exits_up', { exits: used.length })]
+}
+
 /** A folder or file that other users may read. */
 export function adviseMode(path: string, mode: number | undefined, isOwn: boolean): Advice {
   const of = `rights of ${path}`
@@ -110,28 +157,25 @@ export function adviseProxies(of: {
   return [of.trusted > 0 ? ok(name, 'proxy_trusted') : note(name, 'proxy_likely')]
 }
 
-const maxSilentMs = 30_000
 const maxLagMs = 10_000
 
-/** A node, as of its last report. */
+/** A node, as of its last report. It is online by the same rule as in `turnpike node list`. */
 export function adviseNode(
-  node: {
-    readonly name: string
-    readonly kind: string
-    readonly state: string
-    readonly joinedAt: number | null
-    readonly lastSeenAt: number | null
-    readonly version: string | null
-    readonly health: { readonly lagMs: number } | null
-  },
+  node: ReportingNode &
+    Pick<Node, 'name' | 'joinedAt' | 'version'> & {
+      readonly health: Pick<Health, 'lagMs' | 'isStopping'> | null
+    },
   nowMs: number,
   version: string,
 ): Advice {
   const of = `${node.kind} ${node.name}`
   if (node.state !== 'open') return note(of, 'node_closed')
   if (node.joinedAt === null) return note(of, 'node_not_joined')
-  const silentMs = nowMs - (node.lastSeenAt ?? 0)
-  if (silentMs > maxSilentMs) return wrong(of, 'node_silent', { seconds: Math.round(silentMs / 1000) })
+  if (node.health?.isStopping) return wrong(of, 'node_stopping')
+  const since = (at: number): number => nowMs - at
+  if (!isOnline(node, since)) {
+    return wrong(of, 'node_silent', { seconds: Math.round(since(node.lastSeenAt ?? node.joinedAt) / 1000) })
+  }
   const lagMs = node.health?.lagMs ?? 0
   if (lagMs > maxLagMs) return wrong(of, 'node_behind', { seconds: Math.round(lagMs / 1000) })
   if (node.version !== version) return note(of, 'node_version', { version: node.version, shop: version })

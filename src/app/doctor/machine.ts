@@ -1,15 +1,16 @@
 import { lookup } from 'node:dns/promises'
-import { statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { connect } from 'node:tls'
-import { machineCommand } from '../../cli/command.ts'
+import { machineCommand, mistyped } from '../../cli/command.ts'
 import { hostAndPort } from '../../core/address.ts'
 import { failuresIn } from '../../dataplane/tls/acme/renewal.ts'
 import { BadCertificate, type Certificate, type CertificateFiles, readFiles } from '../../dataplane/tls/certificate.ts'
-import { findMissing, lookAtMachine } from '../../dataplane/wireguard/run.ts'
-import { diskOf, fileLimit } from '../metrics/process.ts'
+import type { NodeKind } from '../../domains/fleet/rules.ts'
+import { diskOf, fileLimit, metricsAddressOf } from '../metrics/process.ts'
 import { configOf } from '../process.ts'
-import { type Config, listenUrl } from '../settings/config.ts'
+import { type Config, databaseAddress, listenUrl, nodeFolder } from '../settings/config.ts'
+import { secretKeyFile } from '../settings/secret-key.ts'
 import { acmeFolder, certificateFilesOf, isTls } from '../settings/tls.ts'
 import { findUnknownSettings } from '../settings/unknown.ts'
 import { untrustedProxy } from '../shop/forwarding.ts'
@@ -26,46 +27,85 @@ import {
   ok,
   wrong,
 } from './advice.ts'
-import { lookAtShop } from './shop.ts'
+import { terminalLanguageOf, toSummary, translate } from './messages.ts'
+import { lookAtNode, runsVpnNode } from './node.ts'
+import { lookAtClock, lookAtShop } from './shop.ts'
 
 const marks = { ok: 'ok   ', note: 'NOTE ', wrong: 'WRONG' } as const
 
+const roles = ['shop', 'gateway', 'vpn-node'] as const
+type Role = (typeof roles)[number]
+
 export const doctorCommand = machineCommand({
   name: 'doctor',
-  summary: 'Checks the machine, settings, database and nodes, and advises what to fix; exits with 1 if a check fails.',
+  summary: 'Checks this machine and each role on it, and advises what to fix; exits with 1 if something must be fixed.',
+  options: [{ flag: 'role', value: 'ROLE', meaning: 'check only this role: shop, gateway or vpn-node' }],
   async run(given) {
     const config = configOf(given)
-    const all = [...(await lookAtShop(config)), ...(await lookAtThisMachine(config))]
-    const bad = all.filter((each) => each.state === 'wrong').length
+    const checked = given.flags['role'] === undefined ? findRoles(config) : [readRole(given.flags['role'])]
+    const language = terminalLanguageOf(process.env)
+    const found = [...(await lookAtRoles(config, checked)), ...(await lookAtThisMachine(config, checked))]
+    const all = found.map((each) => translate(each, language))
+    const count = (state: Advice['state']): number => all.filter((each) => each.state === state).length
+    const isWell = count('wrong') === 0
     return {
-      json: { ok: bad === 0, advice: all },
+      json: { ok: isWell, roles: checked, advice: all },
       lines: [
         ...all.flatMap(({ of, state, says, todo }) => [
           `${marks[state]}  ${of}: ${says.replace(/\.$/, '')}.`,
           ...(todo === '' ? [] : [`         ${todo.replace(/\.$/, '')}.`]),
         ]),
-        bad === 0 ? 'All checks passed.' : `${bad} ${bad === 1 ? 'check' : 'checks'} failed.`,
+        toSummary(count('wrong'), count('note'), language),
       ],
-      exit: bad === 0 ? 0 : 1,
+      exit: isWell ? 0 : 1,
     }
   },
 })
 
+/** The roles that have data in this data folder, or that the settings name. */
+function findRoles(config: Config): readonly Role[] {
+  const hasShop = [databaseAddress(config), secretKeyFile(config.folder)].some((path) => existsSync(path))
+  const hasNode = (kind: NodeKind): boolean => config.localNodes.includes(kind) || existsSync(nodeFolder(config, kind))
+  return [
+    ...(hasShop || config.databaseUrl !== undefined ? ['shop' as const] : []),
+    ...(hasNode('gateway') ? ['gateway' as const] : []),
+    ...(hasNode('vpn') ? ['vpn-node' as const] : []),
+  ]
+}
+
+function readRole(text: string): Role {
+  const found = roles.find((role) => role === text)
+  if (found) return found
+  throw mistyped(`--role must be ${roles.join(', ')}.`)
+}
+
+async function lookAtRoles(config: Config, checked: readonly Role[]): Promise<Advice[]> {
+  return [
+    ...(checked.length === 0 ? [wrong('role', 'role_none', { folder: config.folder })] : []),
+    ...(checked.includes('shop') ? await lookAtShop(config) : [lookAtClock()]),
+    ...(checked.includes('gateway') ? await lookAtNode(config, 'gateway') : []),
+    ...(checked.includes('vpn-node') ? await lookAtNode(config, 'vpn') : []),
+  ]
+}
+
 const answerWithinMs = 3_000
 
-/** Checks the machine that a shop or a node runs on. Changes nothing and asks no other machine. */
-async function lookAtThisMachine(config: Config): Promise<Advice[]> {
+/** Checks the machine of these roles. Changes nothing. */
+async function lookAtThisMachine(config: Config, checked: readonly Role[]): Promise<Advice[]> {
+  const isShop = checked.includes('shop')
   return [
     ...findUnknownSettings(process.env).map(adviseSetting),
     adviseDisk('disk of the data folder', diskOf(config.folder)),
     ...(config.backupFolder === undefined ? [] : [adviseDisk('disk of the backups', diskOf(config.backupFolder))]),
-    adviseFiles(fileLimit('hard'), config.gatewayConnections, config.gatewayTlsPort > 0),
+    ...(checked.includes('gateway')
+      ? [adviseFiles(fileLimit('hard'), config.gatewayConnections, config.gatewayTlsPort > 0)]
+      : []),
     ...adviseRights(config),
-    ...(await Promise.all([...lookAtPorts(config), ...lookAtNames(config)])),
-    ...(await lookAtProxies(config)),
+    ...(await lookAtPorts(config, checked)),
+    ...(isShop ? await Promise.all(lookAtNames(config)) : []),
+    ...(isShop ? await lookAtProxies(config) : []),
     ...lookAtOwnCertificate(config),
-    ...(await lookAtCertificate(config)),
-    adviseWireguard(config),
+    ...(isShop ? await lookAtCertificate(config) : []),
   ]
 }
 
@@ -77,30 +117,62 @@ const adviseRights = (config: Config): Advice[] =>
     return [adviseMode(path, found?.mode, found === undefined || found.uid === process.geteuid?.())]
   })
 
-/** Each port is free, or its own role answers there. */
-function lookAtPorts(config: Config): Promise<Advice>[] {
-  const { port, gatewayPort, gatewayTlsPort: tlsPort, metricsListen: metrics } = config
-  const look = async (number: number, role: string, url: string, isOurs: RegExp): Promise<Advice> => {
-    const of = `port ${number} of ${role}`
-    try {
-      // This only detects Turnpike; the certificate is checked below.
-      const anyone: object = { tls: { rejectUnauthorized: false } }
-      const init = { ...anyone, signal: AbortSignal.timeout(answerWithinMs), redirect: 'manual' } as const
-      const answer = await fetch(url, init)
-      const text = `${JSON.stringify(Object.fromEntries(answer.headers))}${await answer.text()}`
-      return isOurs.test(text) ? ok(of, 'port_ours') : wrong(of, 'port_taken')
-    } catch (error) {
-      const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-      return /Refused|ECONNREFUSED/i.test(code) ? note(of, 'port_free') : wrong(of, 'port_strange')
-    }
+type Port = { readonly number: number; readonly of: string; readonly url: string; readonly isOurs: RegExp }
+
+/** Whether each role answers at its ports; metrics are missed only while the role itself runs. */
+async function lookAtPorts(config: Config, checked: readonly Role[]): Promise<Advice[]> {
+  const found = await Promise.all(
+    checked.map(async (role) => {
+      const unit = `turnpike-${role}`
+      const served = await Promise.all(
+        portsOf(config, role).map((port) => lookAtPort(port, (of) => wrong(of, 'port_free', { unit }))),
+      )
+      const metrics = metricsAddressOf(config, role)
+      const isRunning = role === 'vpn-node' ? runsVpnNode(config) : served.every((each) => each.state === 'ok')
+      if (!metrics || !isRunning) return served
+      const port = {
+        number: metrics.port,
+        of: `the ${role === 'vpn-node' ? 'VPN node' : role}'s figures`,
+        url: `http://${hostAndPort(metrics.host, metrics.port)}/metrics`,
+        isOurs: /turnpike_build_info/,
+      }
+      return [...served, await lookAtPort(port, (of) => note(of, 'metrics_port_free', { unit }))]
+    }),
+  )
+  return found.flat()
+}
+
+function portsOf(config: Config, role: Role): readonly Port[] {
+  const { port, gatewayPort, gatewayTlsPort: tlsPort, gatewayListen } = config
+  if (role === 'shop') {
+    return [{ number: port, of: 'the shop', url: `${listenUrl(config)}/healthz`, isOurs: /"ok":true/ }]
   }
-  const metricsUrl = metrics && `http://${hostAndPort(metrics.host, metrics.port)}/metrics`
+  if (role === 'vpn-node') return []
+  const host = ['::', '0.0.0.0'].includes(gatewayListen) ? '127.0.0.1' : gatewayListen
+  const at = (scheme: string, number: number) => ({
+    number,
+    url: `${scheme}://${hostAndPort(host, number)}/`,
+    isOurs: /turnpike/i,
+  })
   return [
-    look(port, 'the shop', `${listenUrl(config)}/healthz`, /"ok":true/),
-    look(gatewayPort, 'the gateway', `http://127.0.0.1:${gatewayPort}/`, /turnpike/i),
-    ...(tlsPort > 0 ? [look(tlsPort, 'the gateway over TLS', `https://127.0.0.1:${tlsPort}/`, /turnpike/i)] : []),
-    ...(metricsUrl ? [look(metrics.port, "the shop's figures", metricsUrl, /turnpike_build_info/)] : []),
+    { of: 'the gateway', ...at('http', gatewayPort) },
+    ...(tlsPort > 0 ? [{ of: 'the gateway over TLS', ...at('https', tlsPort) }] : []),
   ]
+}
+
+async function lookAtPort(port: Port, whenFree: (of: string) => Advice): Promise<Advice> {
+  const of = `port ${port.number} of ${port.of}`
+  try {
+    // This only detects Turnpike; the certificate is checked below.
+    const anyone: object = { tls: { rejectUnauthorized: false } }
+    const init = { ...anyone, signal: AbortSignal.timeout(answerWithinMs), redirect: 'manual' } as const
+    const answer = await fetch(port.url, init)
+    const text = `${JSON.stringify(Object.fromEntries(answer.headers))}${await answer.text()}`
+    return port.isOurs.test(text) ? ok(of, 'port_ours') : wrong(of, 'port_taken')
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    return /Refused|ECONNREFUSED/i.test(code) ? whenFree(of) : wrong(of, 'port_strange')
+  }
 }
 
 function lookAtNames(config: Config): Promise<Advice>[] {
@@ -175,13 +247,4 @@ function certificateOf(host: string, port: number): Promise<Seen> {
       end({ problem, ...(!Number.isNaN(endsAt) && { endsAt, lifeMs: endsAt - Date.parse(from) }) })
     })
   })
-}
-
-function adviseWireguard(config: Config): Advice {
-  const of = 'WireGuard'
-  const missing = findMissing(lookAtMachine())
-  if (missing.length === 0) return ok(of, 'wireguard_ready')
-  const needed = config.localNodes.includes('vpn')
-  const params = { missing: missing.map((each) => each.what), how: missing.map((each) => each.how), needed }
-  return needed ? wrong(of, 'wireguard_missing', params) : note(of, 'wireguard_missing', params)
 }

@@ -1,4 +1,8 @@
-type Pair = { readonly says: string; readonly todo: string }
+import type { AnswerLanguage } from '../../api/language.ts'
+import { russianSentences, toRussianSubject } from './messages-ru.ts'
+
+/** What the doctor found, and what to do; nothing to do is an empty text. */
+export type Pair = { readonly says: string; readonly todo: string }
 
 const pair = (says: string, todo: string): Pair => ({ says, todo })
 
@@ -8,7 +12,7 @@ const spaceText = (of: { readonly free_bytes: number; readonly size_bytes: numbe
 const nameProxy = 'name the address of your reverse proxy in TURNPIKE_TRUSTED_PROXIES'
 const readLog = 'look for "certificate not renewed" in the log: it has the reason that the authority gave'
 
-/** The English sentences of the doctor by reason: what it found, and what to do; nothing to do is an empty text. */
+/** The English sentences of the doctor by reason. */
 const sentences = {
   disk_unknown: pair('the system does not report the free space', 'check it with df'),
   disk_free: (of: { free_bytes: number; size_bytes: number }) => pair(spaceText(of), ''),
@@ -30,6 +34,11 @@ const sentences = {
   ),
   clock_unknown: pair('no problem is known', ''),
   clock_agrees: pair('it agrees with the clock of the database server', ''),
+  clock_differs_from_shop: (of: { seconds: number }) =>
+    pair(
+      `it is ${Math.abs(of.seconds)} s ${of.seconds > 0 ? 'ahead of' : 'behind'} the clock of the shop`,
+      'run an NTP client on both machines ("apt install chrony")',
+    ),
   path_missing: pair('it does not exist', 'the shop creates it at its first start'),
   path_owner: pair('it belongs to another user', 'chown it to the user that runs Turnpike'),
   path_private: (of: { mode: string }) => pair(`only its owner has access (${of.mode})`, ''),
@@ -73,6 +82,7 @@ const sentences = {
       `it has not reported for ${of.seconds} s`,
       'start it, or close it with "turnpike node close" and move its proxies and subscriptions to another node',
     ),
+  node_stopping: pair('it was stopped, and nothing is sold on it', 'start it, or close it with "turnpike node close"'),
   node_behind: (of: { seconds: number }) =>
     pair(`it is ${of.seconds} s behind the state of the shop`, 'look at its log for "state not read"'),
   node_version: (of: { version: string | null; shop: string }) =>
@@ -113,17 +123,81 @@ const sentences = {
     pair(`it is for ${of.names.join(', ')} and valid for ${of.days} days`, ''),
   port_ours: pair('Turnpike answers there', ''),
   port_taken: pair('another program has it', 'end that program, or choose another port'),
-  port_free: pair('no program listens there', 'start Turnpike, if it should run here'),
+  port_free: (of: { unit: string }) =>
+    pair(
+      'no program listens there: this role does not run',
+      `run "systemctl start ${of.unit}" ("turnpike" if one unit runs all roles), and read its log`,
+    ),
+  metrics_port_free: (of: { unit: string }) =>
+    pair('the process runs and serves no metrics', `look for "metrics not served" in "journalctl -u ${of.unit}"`),
   port_strange: pair('the program that has it does not answer as Turnpike does', 'find the program with ss -ltnp'),
   name_found: (of: { addresses: readonly string[] }) => pair(`its addresses are ${of.addresses.join(', ')}`, ''),
   name_missing: pair('DNS does not know it', 'enter it into your DNS, or check /etc/resolv.conf of this machine'),
   wireguard_ready: pair('this machine can be a VPN node', ''),
-  wireguard_missing: (of: { missing: readonly string[]; how: readonly string[]; needed: boolean }) =>
-    pair(`missing: ${of.missing.join('; ')}`, `${of.how.join(' ')}${of.needed ? '' : ' Only a VPN node needs it.'}`),
+  wireguard_missing: (of: { missing: readonly string[]; how: readonly string[] }) =>
+    pair(`missing: ${of.missing.join('; ')}`, of.how.join(' ')),
+  role_none: (of: { folder: string }) =>
+    pair(
+      `no shop, gateway or VPN node has run here: ${of.folder} has no data of one`,
+      'start one ("turnpike up", or "systemctl enable --now" with a unit), or name its data folder with --data',
+    ),
+  role_unstarted: (of: { unit: string; folder: string }) =>
+    pair(`it has not run here yet: ${of.folder} has no data of it`, `run "systemctl enable --now ${of.unit}"`),
   shop_none: (of: { folder: string }) =>
-    pair(`there is none in ${of.folder}`, 'a node needs none; else "turnpike up" opens one'),
+    pair(
+      `there is no database in ${of.folder}, and TURNPIKE_DATABASE_URL is not set`,
+      'start the shop ("systemctl enable --now turnpike-shop"), or name its data folder with --data',
+    ),
+  node_unjoined: pair(
+    'it has not joined its shop, so it serves no customer',
+    'on the shop run "turnpike node key NAME", put what it prints into TURNPIKE_NODE_KEY here, and restart the node',
+  ),
+  link_answers: (of: { url: string }) => pair(`${of.url} answers and accepts this node`, ''),
+  link_refused: (of: { url: string }) =>
+    pair(
+      `${of.url} does not know this node any more, so it serves no customer`,
+      'on the shop run "turnpike node key NAME", put what it prints into TURNPIKE_NODE_KEY here, and restart the node',
+    ),
+  link_broken: (of: { url: string; error: string }) =>
+    pair(
+      `the shop cannot be used through ${of.url}: ${of.error}`,
+      'check that the shop runs, its certificate, and the network to it; TURNPIKE_SHOP_URL has its address',
+    ),
+  link_setting: (of: { error: string }) => pair(of.error, 'correct TURNPIKE_SHOP_URL'),
+  dns_answers: (of: { servers: readonly string[] }) => pair(`${of.servers.join(', ')} answers`, ''),
+  dns_fails: (of: { servers: readonly string[]; error: string }) =>
+    pair(
+      `${of.servers.join(', ')} does not answer (${of.error}): customers reach no destination by name`,
+      'correct the name servers in /etc/resolv.conf, or start the local one; the gateway needs no restart',
+    ),
+  vpn_stopped: pair(
+    'it does not run, so no device of a customer connects',
+    'run "systemctl start turnpike-vpn-node", and read its log',
+  ),
+  vpn_runs: (of: { pid: number }) => pair(`it runs as process ${of.pid}`, ''),
+  prices_none: pair('there are none, so nothing is sold', 'apply a price list with "turnpike catalog apply FILE"'),
+  ranges_unserved: (of: { ranges: number; prefix: string }) =>
+    pair(
+      `no gateway serves an address of ${of.prefix}${of.ranges > 1 ? ` and ${of.ranges - 1} more ranges` : ''}: ` +
+        'none of them is sold',
+      '"turnpike stock ranges" has the reason for each range',
+    ),
+  ranges_partly_served: (of: { served: number; places: number }) =>
+    pair(
+      `${of.served} of ${of.places} addresses are served; the others are not sold`,
+      '"turnpike stock ranges" has the reasons',
+    ),
+  ranges_served: (of: { places: number }) => pair(`all ${of.places} addresses are served`, ''),
+  exits_down: (of: { exits: readonly string[] }) =>
+    pair(
+      `these exits cannot be used, and no premium traffic leaves through them: ${of.exits.join(', ')}`,
+      '"turnpike exit list" has the reasons',
+    ),
+  exits_untried: (of: { exits: number }) =>
+    pair(`no gateway has tried ${of.exits} exits yet`, 'look again in a minute with "turnpike exit list"'),
+  exits_up: (of: { exits: number }) => pair(`all ${of.exits} exits can be used`, ''),
   shop_closed: (of: { because: string; way_out: string }) => pair(`it is closed. ${of.because}`, of.way_out),
-  shop_empty: pair('it is empty', 'start it'),
+  shop_empty: pair('it is empty', 'run "systemctl start turnpike" (a shop on its own: turnpike-shop)'),
   database_unopened: (of: { address: string; error: string }) => pair(`${of.address} cannot be opened`, of.error),
   database_silent: pair(
     'it does not answer',
@@ -148,16 +222,44 @@ const sentences = {
   ),
 }
 
-type Sentences = typeof sentences
+export type DoctorSentences = typeof sentences
 
 /** The arguments that make an advice; a reason without parameters is the only argument. */
 export type DoctorArguments = {
-  readonly [Key in keyof Sentences]: Sentences[Key] extends (of: infer Params) => Pair
+  readonly [Key in keyof DoctorSentences]: DoctorSentences[Key] extends (of: infer Params) => Pair
     ? readonly [reason: Key, params: Params]
     : readonly [reason: Key]
-}[keyof Sentences]
+}[keyof DoctorSentences]
 
-export function toSentences(...[reason, params]: DoctorArguments): Pair {
-  const sentence = sentences[reason] as Pair | ((of: unknown) => Pair)
+const languages = { en: sentences, ru: russianSentences } as const
+
+/** The language of the terminal: Russian if its locale is, else English. */
+export const terminalLanguageOf = (env: Readonly<Record<string, string | undefined>>): AnswerLanguage =>
+  /^ru/i.test(env['LC_ALL'] || env['LC_MESSAGES'] || env['LANG'] || '') ? 'ru' : 'en'
+
+export const toSentences = (...[reason, params]: DoctorArguments): Pair => sentenceIn('en', reason, params)
+
+function sentenceIn(language: AnswerLanguage, reason: keyof DoctorSentences, params: unknown): Pair {
+  const sentence = languages[language][reason] as Pair | ((of: unknown) => Pair)
   return typeof sentence === 'function' ? sentence(params) : sentence
+}
+
+/** An advice in another language, with its reason and parameters unchanged. */
+export const translate = <Advice extends { of: string; reason: keyof DoctorSentences; params: object }>(
+  advice: Advice,
+  language: AnswerLanguage,
+): Advice => ({
+  ...advice,
+  ...(language === 'ru' && { of: toRussianSubject(advice.of) }),
+  ...sentenceIn(language, advice.reason, advice.params),
+})
+
+/** The last line of the report. */
+export function toSummary(wrong: number, notes: number, language: AnswerLanguage): string {
+  if (language === 'ru') {
+    if (wrong > 0) return `Требуют внимания: ${wrong}.`
+    return notes > 0 ? `Исправлять нечего. Замечаний: ${notes}.` : 'Исправлять нечего.'
+  }
+  if (wrong > 0) return `${wrong} ${wrong === 1 ? 'check' : 'checks'} failed.`
+  return notes > 0 ? `Nothing to do. ${notes} ${notes === 1 ? 'note' : 'notes'}.` : 'Nothing to do.'
 }

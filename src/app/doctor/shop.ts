@@ -7,19 +7,24 @@ import { pending } from '../../db/migrate.ts'
 import { isReachable } from '../../db/open.ts'
 import { readServerSettings } from '../../db/server-settings.ts'
 import type { Database } from '../../db/transaction.ts'
+import type { NodeKind } from '../../domains/fleet/rules.ts'
+import { statusOf } from '../../domains/premium/exits/rules.ts'
+import { lookAtRanges } from '../../domains/stock/index.ts'
 import { findTime } from '../../jobs/backups.ts'
 import { listBackups } from '../backup/schedule.ts'
 import { type Config, databaseAddress } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
 import { openConfigured, openVault, readMigrations } from '../shop/database.ts'
-import { createServices, realRuntime, shopConfigOf } from '../shop/services.ts'
+import { createServices, realRuntime, type Services, shopConfigOf } from '../shop/services.ts'
 import {
   type Advice,
   adviseBackups,
   adviseClock,
+  adviseExits,
   adviseImport,
   adviseNode,
   advisePostgres,
+  adviseRanges,
   adviseUnproven,
   note,
   ok,
@@ -28,11 +33,14 @@ import {
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
+/** The machine's clock, as the kernel knows it. */
+export const lookAtClock = (): Advice => adviseClock(undefined, isClockSet(process.platform))
+
 /** Checks the shop of these settings, and the clock against the database's. */
 export async function lookAtShop(config: Config): Promise<Advice[]> {
-  const noClock = adviseClock(undefined, isClockSet(process.platform))
+  const noClock = lookAtClock()
   if (config.databaseUrl === undefined && !existsSync(databaseAddress(config))) {
-    return [noClock, note('shop', 'shop_none', { folder: config.folder })]
+    return [noClock, wrong('shop', 'shop_none', { folder: config.folder })]
   }
   let db: Database
   try {
@@ -70,7 +78,7 @@ async function lookInside(config: Config, db: Database): Promise<Advice[]> {
   } catch (error) {
     return [wrong('schema', 'schema_wrong', { error: messageOf(error) })]
   }
-  if (!(await holdsShop(db))) return [ok('schema', 'schema_right'), note('shop', 'shop_empty')]
+  if (!(await holdsShop(db))) return [ok('schema', 'schema_right'), wrong('shop', 'shop_empty')]
   return [ok('schema', 'schema_right'), ...(await lookAtWares(config, db))]
 }
 
@@ -84,11 +92,15 @@ async function lookAtWares(config: Config, db: Database): Promise<Advice[]> {
   const services = createServices(db, realRuntime, shopConfigOf(config, vault))
   const nowMs = Date.now()
   const nodes = [...(await services.fleet.nodes('gateway')), ...(await services.fleet.nodes('vpn'))]
-  const warnings = await services.reach.warnings()
+  const isUsed = { gateway: hasKind(nodes, 'gateway'), vpn: hasKind(nodes, 'vpn'), shop: true }
+  const warnings = (await services.reach.warnings()).filter(({ service }) => nodes.length === 0 || isUsed[service])
   return [
     ok('secret key', 'key_right'),
     ...warnings.map(({ setting, host }) => wrong('reach', 'reach', { setting, host })),
     ...(nodes.length === 0 ? [wrong('nodes', 'nodes_none')] : []),
+    ...((await services.pricing.find()) ? [] : [note('prices', 'prices_none')]),
+    ...adviseRanges(await lookAtRanges(services, (at) => nowMs - at)),
+    ...adviseExits(await findExits(services, nowMs)),
     ...(await services.stock.ranges.unfinished.underWay()).map(adviseImport),
     ...[...(await services.stock.ranges.unproven())].map(([id, ranges]) =>
       adviseUnproven(nodes.find((node) => node.id === id)?.name ?? id, ranges),
@@ -102,6 +114,20 @@ async function lookAtWares(config: Config, db: Database): Promise<Advice[]> {
       ? [note('checkpoints', 'checkpoints_inside')]
       : []),
   ]
+}
+
+const hasKind = (nodes: readonly { readonly kind: NodeKind }[], kind: NodeKind): boolean =>
+  nodes.some((node) => node.kind === kind)
+
+const maxExits = 10_000
+
+async function findExits({ premium }: Services, nowMs: number) {
+  const exits = await premium.exits.list(undefined, '', maxExits)
+  const reports = Map.groupBy(await premium.exits.reports(exits.map((each) => each.id)), (report) => report.exit)
+  return exits.map((exit) => ({
+    host: exit.host,
+    status: statusOf(exit, reports.get(exit.id) ?? [], (at) => nowMs - at),
+  }))
 }
 
 function lookAtBackups(config: Config, nowMs: number): Advice {

@@ -38,6 +38,7 @@ export function addGatewayMetrics(
   metrics: Metrics,
   engine: Engine,
   exits: () => { readonly up: number; readonly down: number },
+  lookups: Readonly<Record<'answered' | 'failed', number>>,
 ): void {
   metrics.total('turnpike_gateway_relayed_bytes_total', 'Bytes relayed for other gateways, both directions.', () => {
     return engine.dataPath.health.hopBytes ?? 0
@@ -61,6 +62,11 @@ export function addGatewayMetrics(
     },
   )
   metrics.gauge('turnpike_gateway_exits', 'Exits that this gateway has checked, by state.', () => byState(exits()))
+  metrics.total(
+    'turnpike_gateway_lookups_total',
+    'DNS lookups, by outcome; a name that does not exist is answered.',
+    () => Object.entries(lookups).map(([outcome, value]) => ({ labels: { outcome }, value })),
+  )
 }
 
 export function addFrontMetrics(metrics: Metrics, role: 'shop' | 'gateway', front: Front): void {

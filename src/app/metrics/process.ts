@@ -81,6 +81,10 @@ function watchLag() {
 const portOffsets = { shop: 0, gateway: 1, 'vpn-node': 2 } as const
 type ProcessRole = keyof typeof portOffsets
 
+/** Where a role serves its metrics; undefined if they are turned off. */
+export const metricsAddressOf = ({ metricsListen: at }: Pick<Config, 'metricsListen'>, role: ProcessRole) =>
+  at && { host: at.host, port: at.port + portOffsets[role] }
+
 /** Serves a role's metrics on their own address. A port that is in use is logged, and the role runs without metrics. */
 export function serveMetrics(
   config: Pick<Config, 'metricsListen'>,
@@ -88,9 +92,9 @@ export function serveMetrics(
   metrics: Metrics,
   log: Log,
 ): { stop(): Promise<void> } {
-  const at = config.metricsListen
+  const at = metricsAddressOf(config, role)
   if (!at) return { stop: async () => {} }
-  const port = at.port + portOffsets[role]
+  const { port } = at
   try {
     const server = Bun.serve({
       hostname: at.host,

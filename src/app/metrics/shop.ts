@@ -21,6 +21,10 @@ export function createShopMetrics(metrics: Metrics, clock: Clock) {
   faults.add({}, 0)
   const runs = metrics.counter('turnpike_job_runs_total', 'Finished runs of periodic jobs, by job and outcome.')
   const lastRuns = new Map<string, number>()
+  const failures = new Map<string, number>()
+  metrics.gauge('turnpike_job_failures', 'Failed runs of a job in a row; 0 after a success.', () =>
+    [...failures].map(([job, count]) => ({ labels: { name: job }, value: count })),
+  )
   metrics.gauge(
     'turnpike_job_last_success_timestamp_seconds',
     'Time of the last success of a job, in seconds since 1970.',
@@ -35,9 +39,10 @@ export function createShopMetrics(metrics: Metrics, clock: Clock) {
       if (note.isSale) sales.add({ operation: note.path })
       if (note.status === 500) faults.add()
     },
-    job: ({ name, ok }: JobRun): void => {
-      runs.add({ name, outcome: ok ? 'done' : 'failed' })
-      if (ok) lastRuns.set(name, clock())
+    job: ({ name, outcome }: JobRun): void => {
+      failures.set(name, outcome === 'failed' ? (failures.get(name) ?? 0) + 1 : 0)
+      if (outcome !== 'elsewhere') runs.add({ name, outcome })
+      if (outcome === 'done') lastRuns.set(name, clock())
     },
   }
 }

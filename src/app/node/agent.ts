@@ -147,7 +147,7 @@ function findKeyFile(config: Config, kind: NodeKind): string | undefined {
 }
 
 /** The socket of a shop that shares this data folder, or the address that these settings give the shop. */
-const shopUrlOf = (config: Config): string =>
+export const shopUrlOf = (config: Config): string =>
   config.shopUrl ?? (existsSync(joinFolder(config.folder)) ? localShopUrl(config) : listenUrl(config))
 
 function linkTo(config: Config, secret: string, onRefused?: () => void): ShopLink {

@@ -30,6 +30,7 @@ import { type Agent, nodeRuntimeOf, openAgent } from './agent.ts'
 import { nodeCommand, type RunningNode } from './command.ts'
 import { chooseEngine } from './engine.ts'
 import { describeGateway, hasWholeState, meetPredecessor, untilEmpty } from './handover.ts'
+import { createNames } from './names.ts'
 import { createPressureLog } from './pressure.ts'
 import { reloadCommand } from './reload.ts'
 import { GatewayRules } from './rules.ts'
@@ -80,7 +81,12 @@ async function openBeside(
     await tls?.stop()
     return undefined
   }
-  const { engine, meter, sync, contact, rules, saved, trials, exitReports } = assemble(agent, config, log, trialTiming)
+  const { engine, meter, sync, contact, rules, saved, trials, exitReports, names } = assemble(
+    agent,
+    config,
+    log,
+    trialTiming,
+  )
   const { promise: failed, resolve: fail } = Promise.withResolvers<void>()
   revoked.call = () => {
     engine.setRefused(true)
@@ -105,7 +111,7 @@ async function openBeside(
   meter.start()
   const metrics = createProcessMetrics(config, 'gateway')
   addNodeMetrics(metrics, engine.dataPath, contact)
-  addGatewayMetrics(metrics, engine, () => exitReports.countStates())
+  addGatewayMetrics(metrics, engine, () => exitReports.countStates(), names.counts)
   tls?.addMetrics(metrics)
   engine.changed({ proxies: [], subusers: [], exits: true, ports: true }, notePort(log))
   if (before) await takeOver(before, engine, meter)
@@ -223,6 +229,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
   const saved = new SavedState({ ...nodeRuntimeOf(log), folder: agent.folder })
   const exitReports = new ExitReports(realTiming.now)
   const key = takeHopKey(agent.folder)
+  const names = createNames(log)
   const limits = limitsOf(config, log)
   const engine: Engine = chooseEngine(config.gatewayEngine, log, {
     snapshot,
@@ -245,6 +252,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
     hop: { node: agent.node, privateKey: key.privateKey },
     onExit: noteExit(log, exitReports, snapshot),
     onFault: (fault) => log.error('fault', { fault }),
+    lookup: names.lookup,
   })
   const trials = openTrials(agent, rules, log, trialTiming)
   const room = Number.isFinite(limits.ports) ? { max_ports: limits.ports } : {}
@@ -269,7 +277,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
     snapshot.apply(page)
     rules.apply(page, savedPosition, snapshot)
   }
-  return { engine, meter, sync, contact, rules, saved, trials, exitReports }
+  return { engine, meter, sync, contact, rules, saved, trials, exitReports, names }
 }
 
 /** Lookups of one credential while pages about it keep arriving. */

@@ -61,6 +61,7 @@ import { openShopEntrance, openTls, type Tls } from '../tls.ts'
 import { createAdmin } from './admin.ts'
 import { isListening, joinKeysIn, taken, unshownTokenIn } from './data-folder.ts'
 import { assertNotLost, assertOpen, openConfigured, openVault, readMigrations } from './database.ts'
+import { createDiskCheck } from './disk-check.ts'
 import { createForwarding } from './forwarding.ts'
 import { createServices, type Runtime, realRuntime, type Services, shopConfigOf } from './services.ts'
 
@@ -255,6 +256,7 @@ function openApi(
   let url = ''
   const written = requestNotes(log)
   const forwarding = createForwarding(log)
+  const disk = createDiskCheck(config)
   const common = {
     requestId: () => runtime.random(12).toHex(),
     isStopping: () => isStopping,
@@ -307,7 +309,9 @@ function openApi(
     corsOrigins: config.corsOrigins,
     async findHindrance() {
       if (isDraining) return 'The shop is stopping.'
-      if (services.db.isWritable?.() === false) return 'The database cannot be written now.'
+      const problem = await disk.findProblem()
+      if (problem !== undefined) return problem
+      if ((await services.db.checkWritable?.()) === false) return 'The database cannot be written now.'
       return (await isReachable(services.db)) ? undefined : 'The database does not answer.'
     },
     warnings: async () => [

@@ -52,11 +52,17 @@ export async function takeIdentity(deps: IdentityDeps): Promise<NodeIdentity> {
   return joinShop(deps)
 }
 
-function findSaved(deps: IdentityDeps): NodeIdentity | undefined {
-  const text = findFile(join(deps.folder, identityName))
+/** The identity that a node of this folder has saved; `damaged` if its file cannot be read. */
+export function findIdentity(folder: string): NodeIdentity | 'damaged' | undefined {
+  const text = findFile(join(folder, identityName))
   if (text === undefined) return undefined
   const read = savedSchema.safeParse(parseJson(text))
-  if (read.success) return read.data
+  return read.success ? read.data : 'damaged'
+}
+
+function findSaved(deps: IdentityDeps): NodeIdentity | undefined {
+  const saved = findIdentity(deps.folder)
+  if (saved !== 'damaged') return saved
   deps.log.error('identity damaged', { file: identityName, explanation: 'the node needs a new key to join again' })
   return undefined
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import type { NodeId } from '../../core/ids.ts'
 import { noStalls, runningSince } from '../../core/stall-monitor.ts'
-import { chooseNode, isLink, isLive, locationsOf, type Node } from './rules.ts'
+import { chooseNode, isLink, isLive, isOnline, locationsOf, type Node } from './rules.ts'
 
 const nowMs = 1_000_000_000
 const since = runningSince({ clock: () => nowMs, stalls: noStalls })
@@ -37,6 +37,19 @@ describe('the rules of nodes', () => {
     expect(isLive(node('a', { lastSeenAt: nowMs - 90_001 }), since)).toBe(false)
     expect(isLive(node('a', { lastSeenAt: null }), since)).toBe(false)
     expect(isLive(node('a', { state: 'closed' }), since)).toBe(false)
+  })
+
+  test('isOnline is true for 10 s after the last report of a gateway, 30 s for a VPN node, and not while it stops', () => {
+    for (const [kind, lastMs] of [
+      ['gateway', 10_000],
+      ['vpn', 30_000],
+    ] as const) {
+      expect(isOnline(node('a', { kind, lastSeenAt: nowMs - lastMs }), since)).toBe(true)
+      expect(isOnline(node('a', { kind, lastSeenAt: nowMs - lastMs - 1 }), since)).toBe(false)
+      expect(isOnline(node('a', { kind, lastSeenAt: null }), since)).toBe(false)
+      expect(isOnline(node('a', { kind, state: 'closed' }), since)).toBe(false)
+      expect(isOnline({ ...node('a', { kind }), health: { isStopping: true } }, since)).toBe(false)
+    }
   })
 
   test('isLink accepts 1 to 1,000,000 whole Mbit/s', () => {

@@ -58,14 +58,22 @@ const liveWithinMs = 90_000
 export const isLive = (node: Node, since: RunningSince): boolean =>
   node.state === 'open' && node.lastSeenAt !== null && since(node.lastSeenAt) <= liveWithinMs
 
-/** After this much silence nothing new is sold on a node. */
-const servingWithinMs = 30_000
+/** After this silence nothing new is sold on a node. A gateway reports every 2 s, a VPN node at least every 20 s. */
+export const onlineWithinMs: Readonly<Record<NodeKind, number>> = { gateway: 10_000, vpn: 30_000 }
 
-export const isServing = (node: Node, since: RunningSince): boolean =>
+/** A node as its last report shows it. */
+export type ReportingNode = Pick<Node, 'kind' | 'state' | 'lastSeenAt'> & {
+  readonly health: Pick<Health, 'isStopping'> | null
+}
+
+/** Whether an operator sees a node as online: the rule that sales follow. */
+export const isOnline = (node: ReportingNode, since: RunningSince): boolean =>
   node.state === 'open' &&
-  node.drainedAt === null &&
+  node.health?.isStopping !== true &&
   node.lastSeenAt !== null &&
-  since(node.lastSeenAt) <= servingWithinMs
+  since(node.lastSeenAt) <= onlineWithinMs[node.kind]
+
+export const isServing = (node: Node, since: RunningSince): boolean => node.drainedAt === null && isOnline(node, since)
 
 /** A customer leases at most 1000 ports for things of a kind, and a quarter of the ports that gateways can open. */
 const maxPorts = 1000

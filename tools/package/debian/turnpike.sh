@@ -1,18 +1,50 @@
 #!/bin/sh
-# The command `turnpike` of the package. Root runs it as the service's user, with the settings of
-# /etc/turnpike/turnpike.env (the environment overrides them), on the data in /var/lib/turnpike. Other users, and root
-# with TURNPIKE_DATA set, run the program as themselves.
+# The command `turnpike` of the package. Root runs it as the service's user on the data in /var/lib/turnpike, with the
+# settings that the unit of the command's role reads: /etc/turnpike/turnpike-ROLE.env, then /etc/turnpike/turnpike.env
+# for what the first leaves unset. The environment overrides both. Other users, and root with TURNPIKE_DATA set, run the
+# program as themselves.
 set -eu
 
 program=/usr/lib/turnpike/turnpike
-settings=/etc/turnpike/turnpike.env
+settings=/etc/turnpike
+data=/var/lib/turnpike
 
-if [ "$(id -u)" -ne 0 ] || [ -n "${TURNPIKE_DATA-}" ]; then
-	exec "$program" "$@"
-fi
+# Prints the first argument that is no option.
+command_of() {
+	for word; do
+		case $word in
+		-*) ;;
+		*)
+			echo "$word"
+			return
+			;;
+		esac
+	done
+}
 
-# One setting per line, in systemd's format: NAME=value, with or without quotes.
-if [ -r "$settings" ]; then
+# Whether a command works on this machine's data. A remote shop and help do not need it.
+needs_settings() {
+	for word; do
+		case $word in
+		--shop | --shop=* | --data | --data=* | --help | --version | help | completion) return 1 ;;
+		esac
+	done
+	[ $# -gt 0 ]
+}
+
+# Whether a role has settings of its own.
+has_file() {
+	[ -e "$settings/turnpike-$1.env" ]
+}
+
+# Exports the settings of a file that are not set yet. One setting per line, in systemd's format: NAME=value, with or
+# without quotes.
+read_settings() {
+	[ -e "$1" ] || return 0
+	if ! [ -r "$1" ]; then
+		echo "turnpike: $(id -un) may not read $1, so its settings are unknown. Run the command as root." >&2
+		exit 2
+	fi
 	while IFS= read -r line || [ -n "$line" ]; do
 		name=${line%%=*}
 		value=${line#*=}
@@ -27,16 +59,70 @@ if [ -r "$settings" ]; then
 		\"*\" | \'*\') value=${value#?} value=${value%?} ;;
 		esac
 		printenv "$name" >/dev/null || export "$name=$value"
-	done <"$settings"
+	done <"$1"
+}
+
+# Reads the role's settings and becomes the service's user and the program.
+run_as_service() {
+	[ "$1" = - ] || read_settings "$settings/turnpike-$1.env"
+	shift
+	read_settings "$settings/turnpike.env"
+	export TURNPIKE_DATA="${TURNPIKE_DATA:-$data}" TURNPIKE_SANDBOX="${TURNPIKE_SANDBOX:-off}"
+	# If the service's user cannot enter the current folder, relative file names refer to the service's data folder.
+	setpriv --reuid turnpike --regid turnpike --clear-groups test -x . || cd "$TURNPIKE_DATA" || cd /
+	case $(command_of "$@") in
+	vpn-node) capability=+net_admin ;;
+	*) capability=-all ;;
+	esac
+	exec setpriv --reuid turnpike --regid turnpike --clear-groups \
+		--inh-caps "-all,$capability" --ambient-caps "-all,$capability" "$program" "$@"
+}
+
+if [ "$(id -u)" -ne 0 ] || [ -n "${TURNPIKE_DATA-}" ]; then
+	if [ -z "${TURNPIKE_DATA-}" ] && needs_settings "$@"; then
+		for file in "$settings"/turnpike*.env; do
+			if ! [ -e "$file" ] || [ -r "$file" ]; then continue; fi
+			echo "turnpike: $(id -un) may not read $file, so this command does not use its settings. Run it as root, or" \
+				"set TURNPIKE_DATA to use a data folder of your own." >&2
+		done
+	fi
+	exec "$program" "$@"
 fi
-export TURNPIKE_DATA="${TURNPIKE_DATA:-/var/lib/turnpike}" TURNPIKE_SANDBOX="${TURNPIKE_SANDBOX:-off}"
 
-# If the service's user cannot enter the current folder, relative file names refer to the service's data folder.
-setpriv --reuid turnpike --regid turnpike --clear-groups test -x . || cd "$TURNPIKE_DATA" || cd /
-
-case ${1-} in
-vpn-node) capability=+net_admin ;;
-*) capability=-all ;;
+case $(command_of "$@") in
+up) run_as_service - "$@" ;;
+gateway) run_as_service gateway "$@" ;;
+vpn-node) run_as_service vpn-node "$@" ;;
+doctor) ;;
+*)
+	# Other commands are about the shop. A machine without a shop has the settings of its node.
+	for role in shop gateway vpn-node; do
+		if has_file "$role"; then run_as_service "$role" "$@"; fi
+	done
+	run_as_service - "$@"
+	;;
 esac
-exec setpriv --reuid turnpike --regid turnpike --clear-groups \
-	--inh-caps "-all,$capability" --ambient-caps "-all,$capability" "$program" "$@"
+
+# The doctor checks each role of this machine with the settings of that role, or only the one that --role names.
+previous=
+for word; do
+	case $word in
+	--role=*) run_as_service "${word#--role=}" "$@" ;;
+	esac
+	[ "$previous" != --role ] || run_as_service "$word" "$@"
+	previous=$word
+done
+roles=
+for role in shop gateway vpn-node; do
+	case $role in
+	shop) kept=$data/turnpike.db ;;
+	*) kept=$data/$role ;;
+	esac
+	if has_file "$role" || [ -e "$kept" ]; then roles="$roles $role"; fi
+done
+if ! has_file shop && ! has_file gateway && ! has_file vpn-node; then run_as_service - "$@"; fi
+status=0
+for role in $roles; do
+	(run_as_service "$role" "$@" --role "$role") || status=$?
+done
+exit "$status"

@@ -1,7 +1,6 @@
 import { problem } from '../../../core/messages/problems.ts'
 import type { RunningSince } from '../../../core/stall-monitor.ts'
-import { isLink, isLive, isLocationName, isNodeName, type Node } from '../../../domains/fleet/rules.ts'
-import { isServing } from '../../../domains/stock/ranges/rules.ts'
+import { isLink, isLocationName, isNodeName, isOnline, type Node } from '../../../domains/fleet/rules.ts'
 import { bodyInteger, checked, choice, flag, isoOrNull, list, moment, named, rows, text, whole } from '../../fields.ts'
 import { operationsOf, z } from '../../operation.ts'
 import { countryText, instant, nodeParam, printableText, yes } from '../fields.ts'
@@ -22,7 +21,7 @@ const node = named('Node', {
     .nullable()
     .openapi({ description: 'Address and port for customers; null for the address from the settings.', example: null }),
   public_key: text('WireGuard public key of a VPN node; null for a gateway.').nullable(),
-  state: choice('`online`: a gateway has reported within 10 s, a VPN node within 90 s.', [
+  state: choice('`online`: a gateway has reported within 10 s, a VPN node within 30 s, and it is not stopping.', [
     'online',
     'offline',
     'closed',
@@ -53,10 +52,6 @@ export type NodeClaims = {
   readonly unprovenRanges: number
 }
 
-/** A gateway by the rule that sales follow, a VPN node by the one that its customers see. */
-const isThere = (of: Node, since: RunningSince): boolean =>
-  of.kind === 'gateway' ? isServing(of, since) : isLive(of, since)
-
 export const toNode = (
   of: Node,
   { refused, held, unprovenRanges }: NodeClaims,
@@ -70,7 +65,7 @@ export const toNode = (
   city: of.city,
   endpoint: of.endpoint,
   public_key: of.publicKey,
-  state: of.state === 'closed' ? 'closed' : isThere(of, since) ? 'online' : 'offline',
+  state: of.state === 'closed' ? 'closed' : isOnline(of, since) ? 'online' : 'offline',
   version: of.version,
   joined_at: isoOrNull(of.joinedAt),
   last_seen_at: isoOrNull(of.lastSeenAt),

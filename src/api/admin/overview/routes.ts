@@ -2,7 +2,7 @@ import { kopecks, toRoubles, total, zero } from '../../../core/money.ts'
 import { runningSince } from '../../../core/stall-monitor.ts'
 import { toIso } from '../../../core/time.ts'
 import { createTtlCache } from '../../../core/ttl-cache.ts'
-import { isLive } from '../../../domains/fleet/rules.ts'
+import { isOnline } from '../../../domains/fleet/rules.ts'
 import type { z } from '../../operation.ts'
 import type { AdminDeps, BindAdmin } from '../bind.ts'
 import { getOverview } from './shapes.ts'
@@ -70,7 +70,7 @@ async function nodesOf({ fleet, ...deps }: AdminDeps): Promise<Overview['nodes']
   const since = runningSince(deps)
   const counts = { online: 0, offline: 0, closed: 0 }
   for (const node of [...(await fleet.nodes('gateway')), ...(await fleet.nodes('vpn'))]) {
-    counts[node.state === 'closed' ? 'closed' : isLive(node, since) ? 'online' : 'offline'] += 1
+    counts[node.state === 'closed' ? 'closed' : isOnline(node, since) ? 'online' : 'offline'] += 1
   }
   return counts
 }

@@ -35,8 +35,8 @@ export const getOverview = operation('getOverview', 'GET /overview', {
       retired: whole('Slots taken off sale.', 0),
     }),
     nodes: part('Gateways and VPN nodes.', {
-      online: whole('Nodes that reported within 90 s.', 2),
-      offline: whole('Open nodes without a report within 90 s.', 0),
+      online: whole('Online nodes, by the rule of `listNodes`.', 2),
+      offline: whole('Open nodes that are not online.', 0),
       closed: whole('Closed nodes.', 0),
     }),
     made_at: moment('Time of the count.'),

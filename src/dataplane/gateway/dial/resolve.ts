@@ -53,10 +53,15 @@ export function createResolve(deps: { clock: Clock; after: After; namesPerSecond
   }
 }
 
-export function createLookup(): Lookup {
-  const resolver = new Resolver({ timeout: timeoutMs, tries: 2 })
-  return (name, version) =>
-    version === 4 ? resolver.resolve4(name, { ttl: true }) : resolver.resolve6(name, { ttl: true })
+/** The system's resolver. It reads the system's settings when it opens, and again when `findVersion` changes. */
+export function createLookup(findVersion: () => string = () => ''): Lookup {
+  const open = () => ({ version: findVersion(), resolver: new Resolver({ timeout: timeoutMs, tries: 2 }) })
+  let current = open()
+  return (name, version) => {
+    if (findVersion() !== current.version) current = open()
+    const { resolver } = current
+    return version === 4 ? resolver.resolve4(name, { ttl: true }) : resolver.resolve6(name, { ttl: true })
+  }
 }
 
 const isWithin = (name: string, zone: string): boolean => name === zone || name.endsWith(`.${zone}`)
@@ -76,7 +81,8 @@ function toResolved(found: Answer): Resolved {
   return addresses.length === 0 ? { refusal: 'name_not_found' } : { addresses }
 }
 
-function toFailure(error: unknown): 'name_not_found' | 'resolver_failed' {
+/** A resolver that knows no such name has answered. */
+export function toFailure(error: unknown): 'name_not_found' | 'resolver_failed' {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   return /ENOTFOUND|ENODATA|NXDOMAIN|NOTFOUND|NODATA/.test(code) ? 'name_not_found' : 'resolver_failed'
 }

@@ -8,7 +8,7 @@ import {
   readPrefix,
 } from '../../../core/address.ts'
 import type { RunningSince } from '../../../core/stall-monitor.ts'
-import type { Node } from '../../fleet/rules.ts'
+import { isOnline, onlineWithinMs, type ReportingNode } from '../../fleet/rules.ts'
 import { maxWrittenOut, sizeOf } from '../rules.ts'
 
 /** Consecutive addresses of a range: the offset of the first, and how many. */
@@ -84,23 +84,17 @@ export const isProofDue = (trial: Trial | undefined, from: string | null, nowMs:
   trial.proofUntil - nowMs <= proofMs - proofRenewedMs ||
   (trial.provenFrom === null && from !== null)
 
-/** Nothing is sold on a gateway after this silence, less time in which the shop did not run. It reports every 2 s. */
-export const servingWithinMs = 10_000
-
-type Reporting = Pick<Node, 'kind' | 'state' | 'lastSeenAt' | 'health'>
+/** Nothing is sold on a gateway after this silence, less time in which the shop did not run. */
+export const servingWithinMs = onlineWithinMs.gateway
 
 /** Whether goods of a gateway are sold. */
-export const isServing = (node: Reporting, since: RunningSince): boolean =>
-  node.kind === 'gateway' &&
-  node.state === 'open' &&
-  node.health?.isStopping !== true &&
-  node.lastSeenAt !== null &&
-  since(node.lastSeenAt) <= servingWithinMs
+export const isServing = (node: ReportingNode, since: RunningSince): boolean =>
+  node.kind === 'gateway' && isOnline(node, since)
 
 /** A gateway that is silent for less than this is likely to come back. */
 export const awayWithinMs = 10 * 60_000
 
-export const isAway = (node: Reporting, since: RunningSince): boolean =>
+export const isAway = (node: ReportingNode, since: RunningSince): boolean =>
   node.state === 'open' && node.lastSeenAt !== null && since(node.lastSeenAt) <= awayWithinMs && !isServing(node, since)
 
 /** Keyset position in the slots that are not served: the serving node ('' for none, which is first) and the slot. */

@@ -1,0 +1,260 @@
+import type { DoctorSentences, Pair } from './messages.ts'
+
+const pair = (says: string, todo: string): Pair => ({ says, todo })
+
+const spaceText = (of: { readonly free_bytes: number; readonly size_bytes: number }): string => {
+  const gigabytes = (bytes: number): string => (bytes / 1e9).toFixed(1).replace('.', ',')
+  return `свободно ${gigabytes(of.free_bytes)} ГБ из ${gigabytes(of.size_bytes)} ГБ`
+}
+
+const nameProxy = 'укажите адрес обратного прокси в TURNPIKE_TRUSTED_PROXIES'
+const readLog = 'найдите в журнале "certificate not renewed": там причина, которую назвал центр сертификации'
+const takeKey =
+  'на магазине выполните "turnpike node key NAME", впишите напечатанное в TURNPIKE_NODE_KEY здесь и перезапустите узел'
+
+/** The Russian sentences of the doctor by reason. */
+export const russianSentences: DoctorSentences = {
+  disk_unknown: pair('система не сообщает, сколько места свободно', 'проверьте командой df'),
+  disk_free: (of) => pair(spaceText(of), ''),
+  disk_low: (of) =>
+    pair(
+      spaceText(of),
+      'освободите место или перенесите папку на больший диск: при полном диске не проходит ни одна продажа',
+    ),
+  files_unknown: pair('система не сообщает предел', 'проверьте командой ulimit -n'),
+  files_enough: (of) => pair(`не больше ${of.limit}; хватает на ${of.connections} соединений`, ''),
+  files_few: (of) =>
+    pair(
+      `не больше ${of.limit}; хватает на ${of.fitting} соединений из ${of.connections} настроенных`,
+      `увеличьте предел: LimitNOFILE=${of.needed} в юните или ulimit -n; или уменьшите TURNPIKE_GATEWAY_CONNECTIONS`,
+    ),
+  clock_differs: (of) =>
+    pair(`расходятся с часами сервера базы данных на ${of.skew_ms} мс`, 'запустите клиент NTP на обеих машинах'),
+  clock_unsynchronised: pair(
+    'ядро сообщает, что их никто не синхронизирует',
+    'запустите клиент NTP (chrony, systemd-timesyncd)',
+  ),
+  clock_unknown: pair('сбоев не замечено', ''),
+  clock_agrees: pair('совпадают с часами сервера базы данных', ''),
+  clock_differs_from_shop: (of) =>
+    pair(
+      `${of.seconds > 0 ? 'спешат' : 'отстают'} на ${Math.abs(of.seconds)} с относительно часов магазина`,
+      'запустите клиент NTP на обеих машинах ("apt install chrony")',
+    ),
+  path_missing: pair('её нет', 'магазин создаст её при первом запуске'),
+  path_owner: pair(
+    'принадлежит другому пользователю',
+    'назначьте владельцем (chown) пользователя, который запускает Turnpike',
+  ),
+  path_private: (of) => pair(`доступ только у владельца (${of.mode})`, ''),
+  path_open: (of) => pair(`доступ есть у других пользователей (${of.mode})`, `chmod go= ${of.path}`),
+  setting_unknown: (of) =>
+    pair(`${of.name}: такой настройки нет, она не учтена`, 'настройки перечисляет "turnpike up --help"'),
+  setting_misspelt: (of) =>
+    pair(`${of.name}: такой настройки нет, она не учтена`, `задайте ${of.meant}, если имелась в виду она`),
+  import_unfinished: (of) =>
+    pair(
+      `добавление ${of.prefix}, начатое ${of.begun}, не закончено: создано мест: ${of.slots}, не продаётся ни одно`,
+      'если "turnpike stock add" уже не работает, повторите эту команду; ' +
+        'работающий магазин начнёт продавать созданные места через две минуты',
+    ),
+  ranges_unproven: (of) =>
+    pair(
+      `${of.name} заявляет диапазоны без доказательства (${of.ranges}): на нём они не продаются`,
+      `их перечисляет "turnpike node show ${of.name}"; если магазин не видит его вызовов (NAT), ` +
+        `назначьте узел: "turnpike stock assign PREFIX --node ${of.name}"`,
+    ),
+  postgres_wrong: (of) => pair('PostgreSQL настроен не для магазина', of.problems.join('; ')),
+  postgres_right: (of) => pair(`PostgreSQL ${of.version}, фиксация синхронная`, ''),
+  sqlite: (of) => pair(`SQLite, ${of.megabytes} МБ`, ''),
+  sqlite_journal: (of) =>
+    pair(`SQLite, ${of.megabytes} МБ, журнал ${of.journal}`, 'журнал настроит следующий запуск магазина'),
+  proxy_untrusted: pair(
+    'запросы идут через прокси, которому магазин не доверяет: все покупатели считаются одним источником',
+    nameProxy,
+  ),
+  proxy_trusted: pair('прокси перед магазином сообщает адреса покупателей', ''),
+  proxy_likely: pair(
+    'TLS заканчивается на другой программе перед магазином, и ни одному прокси не доверено сообщать адреса покупателей',
+    nameProxy,
+  ),
+  node_closed: pair('закрыт', 'откройте его командой "turnpike node open" или оставьте закрытым'),
+  node_not_joined: pair('ещё не подключился', 'запустите его с ключом из "turnpike node key"'),
+  node_silent: (of) =>
+    pair(
+      `не сообщал о себе ${of.seconds} с`,
+      'запустите его или закройте командой "turnpike node close" и перенесите его прокси и подписки на другой узел',
+    ),
+  node_stopping: pair(
+    'остановлен, и на нём ничего не продаётся',
+    'запустите его или закройте командой "turnpike node close"',
+  ),
+  node_behind: (of) =>
+    pair(`отстаёт от состояния магазина на ${of.seconds} с`, 'найдите в его журнале "state not read"'),
+  node_version: (of) =>
+    pair(`версия ${of.version ?? 'неизвестна'}, у магазина ${of.shop}`, 'обновите его до версии магазина'),
+  node_present: (of) => pair(`на связи, версия ${of.version}`, ''),
+  nodes_none: pair('нет ни одного, поэтому ничего не продаётся', 'добавьте узел командой "turnpike node add"'),
+  backups_off: pair(
+    'магазин их не делает',
+    'задайте TURNPIKE_BACKUP_FOLDER или запускайте "turnpike backup" каждую ночь',
+  ),
+  backups_none: (of) =>
+    pair(
+      `в ${of.folder} нет ни одной`,
+      'первую магазин делает через минуту после запуска; если её нет, найдите в его журнале "back up"',
+    ),
+  backups_old: (of) =>
+    pair(`возраст последней в часах: ${of.hours}`, 'найдите в журнале магазина "job failed" с "back up"'),
+  backups_fresh: (of) => pair(`возраст последней в часах: ${of.hours}`, ''),
+  certificate_unseen: (of) => pair(`прочитать не удалось: ${of.error}`, 'подключитесь к нему с другой машины'),
+  certificate_untrusted: (of) =>
+    pair(`ему нет доверия: ${of.error}`, 'получите сертификат на это имя в известном центре'),
+  certificate_ends: (of) => pair(`осталось дней: ${of.days}`, 'продлите его и выясните, почему он не продлился сам'),
+  certificate_good: (of) => pair(`действует ещё дней: ${of.days}`, ''),
+  file_wrong: (of) => pair(of.error, of.failures > 0 ? readLog : 'положите туда сертификат вместе с ключом'),
+  file_ended: (of) => pair(`для ${of.names.join(', ')}, срок истёк`, of.failures > 0 ? readLog : 'замените его и ключ'),
+  file_ends: (of) =>
+    pair(`для ${of.names.join(', ')}, осталось дней: ${of.days}`, of.failures > 0 ? readLog : 'замените его и ключ'),
+  file_not_renewed: (of) =>
+    pair(`для ${of.names.join(', ')}, действует ещё дней: ${of.days}; неудачных продлений: ${of.failures}`, readLog),
+  file_good: (of) => pair(`для ${of.names.join(', ')}, действует ещё дней: ${of.days}`, ''),
+  port_ours: pair('там отвечает Turnpike', ''),
+  port_taken: pair('занят другой программой', 'остановите её или выберите другой порт'),
+  port_free: (of) =>
+    pair(
+      'там никто не слушает: эта роль не работает',
+      `выполните "systemctl start ${of.unit}" ("turnpike", если все роли в одном юните) и прочитайте журнал`,
+    ),
+  metrics_port_free: (of) =>
+    pair('процесс работает, но не отдаёт метрики', `найдите "metrics not served" в "journalctl -u ${of.unit}"`),
+  port_strange: pair('программа на этом порту отвечает не как Turnpike', 'найдите её командой ss -ltnp'),
+  name_found: (of) => pair(`адреса: ${of.addresses.join(', ')}`, ''),
+  name_missing: pair('DNS его не знает', 'внесите его в DNS или проверьте /etc/resolv.conf этой машины'),
+  wireguard_ready: pair('эта машина может быть узлом VPN', ''),
+  wireguard_missing: (of) => pair(`не хватает: ${of.missing.join('; ')}`, of.how.join(' ')),
+  role_none: (of) =>
+    pair(
+      `ни магазин, ни шлюз, ни узел VPN здесь не запускались: в ${of.folder} нет их данных`,
+      'запустите что-нибудь ("turnpike up" или "systemctl enable --now" с юнитом) или укажите папку данных: --data',
+    ),
+  role_unstarted: (of) =>
+    pair(`здесь ещё не запускался: в ${of.folder} нет его данных`, `выполните "systemctl enable --now ${of.unit}"`),
+  shop_none: (of) =>
+    pair(
+      `в ${of.folder} нет базы, и TURNPIKE_DATABASE_URL не задан`,
+      'запустите магазин ("systemctl enable --now turnpike-shop") или укажите его папку данных: --data',
+    ),
+  node_unjoined: pair('не подключён к магазину и не обслуживает покупателей', takeKey),
+  link_answers: (of) => pair(`${of.url} отвечает и принимает этот узел`, ''),
+  link_refused: (of) => pair(`${of.url} больше не знает этот узел, поэтому узел не обслуживает покупателей`, takeKey),
+  link_broken: (of) =>
+    pair(
+      `магазин недоступен через ${of.url}: ${of.error}`,
+      'проверьте, что магазин работает, его сертификат и сеть до него; адрес — в TURNPIKE_SHOP_URL',
+    ),
+  link_setting: (of) => pair(of.error, 'исправьте TURNPIKE_SHOP_URL'),
+  dns_answers: (of) => pair(`${of.servers.join(', ')} отвечает`, ''),
+  dns_fails: (of) =>
+    pair(
+      `${of.servers.join(', ')} не отвечает (${of.error}): по именам покупатели никуда не подключаются`,
+      'исправьте серверы имён в /etc/resolv.conf или запустите местный; перезапускать шлюз не нужно',
+    ),
+  vpn_stopped: pair(
+    'не работает, и ни одно устройство покупателя не подключится',
+    'выполните "systemctl start turnpike-vpn-node" и прочитайте журнал',
+  ),
+  vpn_runs: (of) => pair(`работает, процесс ${of.pid}`, ''),
+  prices_none: pair('их нет, поэтому ничего не продаётся', 'примените список цен: "turnpike catalog apply FILE"'),
+  ranges_unserved: (of) =>
+    pair(
+      `ни один шлюз не обслуживает адреса ${of.prefix}${of.ranges > 1 ? ` (и ещё ${of.ranges - 1})` : ''}: ` +
+        'они не продаются',
+      'причину для каждого диапазона показывает "turnpike stock ranges"',
+    ),
+  ranges_partly_served: (of) =>
+    pair(
+      `обслуживаются ${of.served} из ${of.places} адресов; остальные не продаются`,
+      'причины показывает "turnpike stock ranges"',
+    ),
+  ranges_served: (of) => pair(`обслуживаются все адреса: ${of.places}`, ''),
+  exits_down: (of) =>
+    pair(
+      `эти выходы не работают, и премиум-трафик через них не идёт: ${of.exits.join(', ')}`,
+      'причины показывает "turnpike exit list"',
+    ),
+  exits_untried: (of) =>
+    pair(`выходов, которые ещё не проверил ни один шлюз: ${of.exits}`, 'посмотрите через минуту: "turnpike exit list"'),
+  exits_up: (of) => pair(`работают все выходы: ${of.exits}`, ''),
+  shop_closed: (of) => pair(`закрыт. ${of.because}`, of.way_out),
+  shop_empty: pair('пуст', 'выполните "systemctl start turnpike" (отдельный магазин: turnpike-shop)'),
+  database_unopened: (of) => pair(`${of.address} не открывается`, of.error),
+  database_silent: pair(
+    'не отвечает',
+    'проверьте, что она работает, что адрес верен и что у неё есть свободное подключение',
+  ),
+  migrations_pending: (of) =>
+    pair(`не применено миграций: ${of.count}`, 'запустите магазин или выполните "turnpike migrate"'),
+  schema_wrong: (of) => pair(of.error, 'запустите версию, которой обновляли базу, или более новую'),
+  schema_right: pair('соответствует этой версии', ''),
+  key_wrong: (of) => pair(of.error, 'без ключа нельзя снова показать ни один пароль покупателя'),
+  key_right: pair('это ключ этого магазина', ''),
+  reach: (of) =>
+    pair(
+      `${of.setting} — ${of.host}, туда не попадёт ни один покупатель`,
+      `задайте в ${of.setting} адрес для покупателей`,
+    ),
+  registration_unconfirmed: pair(
+    'магазин не отправляет писем: зарегистрироваться можно с любым адресом и узнать, какие уже заняты',
+    'задайте TURNPIKE_SMTP_URL или регистрируйте покупателей сами (TURNPIKE_REGISTRATION=off)',
+  ),
+  checkpoints_inside: pair('хранятся только в самой базе', 'задайте TURNPIKE_CHECKPOINT_FILE или _URL: см. verify.md'),
+}
+
+/** The subjects of the doctor's lines, the longest first: a subject may end in a name, a path or a role. */
+const subjects: readonly (readonly [english: string, russian: string])[] = [
+  ['disk of the data folder', 'диск папки данных'],
+  ['disk of the backups', 'диск резервных копий'],
+  ['open files', 'открытые файлы'],
+  ['rights of ', 'права на '],
+  ['database settings', 'настройки базы данных'],
+  ['database', 'база данных'],
+  ['trusted proxies', 'доверенные прокси'],
+  ['certificate of ', 'сертификат '],
+  ['certificate in ', 'сертификат в '],
+  ['secret key', 'секретный ключ'],
+  ['link to the shop', 'связь с магазином'],
+  ['clock', 'часы'],
+  ['schema', 'схема базы'],
+  ['reach', 'доступность'],
+  ['nodes', 'узлы'],
+  ['stock', 'адреса'],
+  ['exits', 'выходы'],
+  ['prices', 'цены'],
+  ['backups', 'резервные копии'],
+  ['registration', 'регистрация'],
+  ['checkpoints', 'контрольные точки'],
+  ['settings', 'настройки'],
+  ['name ', 'имя '],
+  ['VPN node', 'узел VPN'],
+  ['vpn ', 'узел VPN '],
+  ['gateway', 'шлюз'],
+  ['role', 'роль'],
+  ['shop', 'магазин'],
+]
+
+const portRoles: Readonly<Record<string, string>> = {
+  'the shop': 'магазина',
+  'the gateway': 'шлюза',
+  'the gateway over TLS': 'шлюза по TLS',
+  "the shop's figures": 'метрик магазина',
+  "the gateway's figures": 'метрик шлюза',
+  "the VPN node's figures": 'метрик узла VPN',
+}
+
+export function toRussianSubject(of: string): string {
+  const [, port, role = ''] = /^port (\d+) of (.*)$/.exec(of) ?? []
+  if (port !== undefined) return `порт ${port} ${portRoles[role] ?? role}`
+  const found = subjects.find(([english]) => of.startsWith(english))
+  return found ? `${found[1]}${of.slice(found[0].length)}` : of
+}

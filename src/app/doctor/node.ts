@@ -1,0 +1,108 @@
+import { Resolver } from 'node:dns/promises'
+import { existsSync } from 'node:fs'
+import { isIP } from 'node:net'
+import { findIdentity } from '../../dataplane/agent/identity.ts'
+import { createShopLink, LinkError, LinkSettingError, type ShopLink } from '../../dataplane/agent/shop-link.ts'
+import { createLookup, toFailure } from '../../dataplane/gateway/dial/resolve.ts'
+import { readChanges } from '../../dataplane/wireguard/changes.ts'
+import { findMissing, lookAtMachine } from '../../dataplane/wireguard/run.ts'
+import type { NodeKind } from '../../domains/fleet/rules.ts'
+import { shopUrlOf } from '../node/agent.ts'
+import { type Config, nodeFolder } from '../settings/config.ts'
+import { type Advice, adviseShopClock, note, ok, wrong } from './advice.ts'
+
+const answerWithinMs = 5_000
+const subjects = { gateway: 'gateway', vpn: 'VPN node' } as const
+const units = { gateway: 'turnpike-gateway', vpn: 'turnpike-vpn-node' } as const
+
+/** Checks a node of this machine: its link to the shop, and what it needs to serve customers. */
+export async function lookAtNode(config: Config, kind: NodeKind): Promise<Advice[]> {
+  const folder = nodeFolder(config, kind)
+  const hasRun = existsSync(folder)
+  return [
+    ...(hasRun ? [] : [wrong(subjects[kind], 'role_unstarted', { unit: units[kind], folder })]),
+    ...(await lookAtLink(config, kind)),
+    ...(kind === 'gateway' ? [await lookAtDns(config)] : [...(hasRun ? [adviseVpn(folder)] : []), adviseWireguard()]),
+  ]
+}
+
+/** Whether the shop is reached, trusted and accepts this node, and how far the two clocks differ. */
+async function lookAtLink(config: Config, kind: NodeKind): Promise<Advice[]> {
+  const of = 'link to the shop'
+  const url = shopUrlOf(config)
+  const saved = findIdentity(nodeFolder(config, kind))
+  const identity = saved === 'damaged' ? undefined : saved
+  let link: ShopLink
+  try {
+    link = createShopLink({ url, publicUrl: config.publicUrl, secret: identity?.secret ?? '' })
+  } catch (error) {
+    if (error instanceof LinkSettingError) return [wrong(of, 'link_setting', { error: error.message })]
+    throw error
+  }
+  const trouble = await findTrouble(link, identity && kind)
+  if (trouble && trouble.trouble !== 'refused') {
+    const error = trouble.message.replace(/^.*\(request \w+\): /, '')
+    return [wrong(of, 'link_broken', { url, error })]
+  }
+  const clock = adviseShopClock(await clockAheadMs(url))
+  if (!identity) return [...clock, wrong(of, 'node_unjoined')]
+  return [...clock, trouble ? wrong(of, 'link_refused', { url }) : ok(of, 'link_answers', { url })]
+}
+
+/** A VPN node asks for its setup: a request for the state would mark a stopped node as seen. */
+async function findTrouble(link: ShopLink, kind: NodeKind | undefined): Promise<LinkError | undefined> {
+  try {
+    await (kind === 'vpn' ? link.vpn() : link.state(undefined, 0))
+    return undefined
+  } catch (error) {
+    if (error instanceof LinkError) return error
+    throw error
+  }
+}
+
+/** The clock of this machine minus the clock of the shop, to the second; 0 for a shop on this machine. */
+async function clockAheadMs(url: string): Promise<number> {
+  if (!URL.parse(url)?.protocol.startsWith('http')) return 0
+  const answer = await fetch(new URL('/healthz', url), {
+    redirect: 'manual',
+    signal: AbortSignal.timeout(answerWithinMs),
+  }).catch(() => undefined)
+  const shopAt = Date.parse(answer?.headers.get('date') ?? '')
+  return Number.isNaN(shopAt) ? 0 : Date.now() - shopAt
+}
+
+/** Looks a name up as the gateway does. A sandbox may be on a machine without a network. */
+async function lookAtDns(config: Config): Promise<Advice> {
+  const isTrial = config.sandbox && config.shopUrl?.startsWith('https:') !== true
+  const hosts = [config.shopUrl, config.publicUrl].map((url) => URL.parse(url ?? '')?.hostname ?? '')
+  const name = hosts.find((host) => host.includes('.') && isIP(host) === 0) ?? 'example.com'
+  const servers = new Resolver().getServers()
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new Error('no answer in time')), answerWithinMs)
+  try {
+    await Promise.race([createLookup()(name, 4), late])
+  } catch (error) {
+    if (toFailure(error) === 'resolver_failed') {
+      const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+      return (isTrial ? note : wrong)('DNS', 'dns_fails', { servers, error: code.replace(/^Error: /, '') })
+    }
+  } finally {
+    clearTimeout(timer)
+  }
+  return ok('DNS', 'dns_answers', { servers })
+}
+
+export const runsVpnNode = (config: Config): boolean => readChanges(nodeFolder(config, 'vpn'))?.runs === true
+
+function adviseVpn(folder: string): Advice {
+  const held = readChanges(folder)
+  return held?.runs ? ok('VPN node', 'vpn_runs', { pid: held.pid }) : wrong('VPN node', 'vpn_stopped')
+}
+
+function adviseWireguard(): Advice {
+  // The node has its capability from its unit; the doctor needs none.
+  const missing = findMissing({ ...lookAtMachine(), mayChangeNetwork: true })
+  if (missing.length === 0) return ok('WireGuard', 'wireguard_ready')
+  const params = { missing: missing.map((each) => each.what), how: missing.map((each) => each.how) }
+  return wrong('WireGuard', 'wireguard_missing', params)
+}
