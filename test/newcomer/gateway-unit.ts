@@ -66,6 +66,17 @@ export async function tryGatewayUnit(machine: Machine, steps: Steps, proxy: stri
       return undefined
     },
   )
+  await steps.step('a package upgrade says that the gateway was not replaced, and the gateway continues', async () => {
+    const [settings, before] = ['/etc/turnpike/turnpike-gateway.env', await mainPid()]
+    // A new process with another port cannot take over.
+    await sh(`echo TURNPIKE_GATEWAY_PORT=10900 >${settings}`)
+    const printed = await sh(`dpkg -i ${newer}`)
+    await sh(`rm ${settings}`)
+    expectMatch('what it says', printed, /the gateway was not replaced[^]*systemctl reload turnpike-gateway/)
+    expectSame('the main process', await mainPid(), before)
+    await sh(through(proxy))
+    return undefined
+  })
   await steps.step('systemd restarts a killed main process', async () => {
     const before = await mainPid()
     await sh(`kill -9 ${before}`)
