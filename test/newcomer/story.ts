@@ -13,7 +13,15 @@ type Package = { readonly file: string; readonly version: string }
 
 const page = `http://${pageAddress}/`
 const shop = 'https://shop.example.net'
-const packages = ['ca-certificates', 'openssl', 'postgresql']
+const packages = [
+  'ca-certificates',
+  'iproute2',
+  'nftables',
+  'openssl',
+  'postgresql',
+  'wireguard-go',
+  'wireguard-tools',
+]
 const customers = 50
 
 /** Values that earlier steps printed and later steps use. */
@@ -196,6 +204,18 @@ async function thirdMonth(stage: Stage): Promise<void> {
     found.farProxy = proxyOf(sold)
     await through(frankfurt, found.farProxy)
     return undefined
+  })
+  await steps.step('month three: vpn.md adds a VPN node, and its unit runs it', async () => {
+    const added = await reader.type('vpn.md', ['node add amsterdam'], { 'vpn.example.net': 'gw.example.net' })
+    const key = expectMatch('its key', added, /tpj_[0-9a-z]+/)[0]
+    await server.sh(`echo TURNPIKE_NODE_KEY=${key} >/etc/turnpike/turnpike-vpn-node.env`)
+    await server.sh('systemctl enable --now turnpike-vpn-node')
+    await untilPrints(server, 'turnpike node list', /amsterdam +vpn +nl +online/)
+    const log = await server.sh('journalctl -u turnpike-vpn-node -o cat')
+    const [, kind] = expectMatch('the device', log, /vpn device is up.*"kind":"([a-z-]+)"/)
+    await server.sh('systemctl restart turnpike-vpn-node')
+    expectSame('lost counts', (await server.sh('journalctl -u turnpike-vpn-node -g "no last count" -q || true')).trim(), '')
+    return kind
   })
   await steps.step(
     `month three: an upgrade to ${next.version} keeps ${customers} tunnels of the gateway open`,
