@@ -1,5 +1,6 @@
 import { connect } from './connected.ts'
 import type { Machine } from './empty-debian.ts'
+import { createReader } from './reader.ts'
 import { expectMatch, expectSame, type Steps } from './steps.ts'
 
 const unit = 'turnpike-gateway'
@@ -32,11 +33,10 @@ export async function tryGatewayUnit(machine: Machine, steps: Steps, proxy: stri
     return { before, after }
   }
 
-  await steps.step('shop and gateway start as separate units', async () => {
-    await sh('systemctl disable --now turnpike')
-    await sh(`echo TURNPIKE_LOCAL_NODES=gateway >>/etc/turnpike/turnpike-shop.env`)
-    await sh(`systemctl enable --now turnpike-shop ${unit}`)
+  await steps.step('install.md converts turnpike.service to turnpike.target', async () => {
+    await createReader({ server: machine }, {}).follow('operate/install.md', 'systemctl disable --now turnpike')
     await untilServing()
+    expectSame('the unit', await state(), 'active')
     return undefined
   })
   await steps.step(`two reloads under ${customers} tunnels each drop none, and systemd follows`, async () => {
@@ -93,7 +93,12 @@ export async function tryGatewayUnit(machine: Machine, steps: Steps, proxy: stri
     expectSame('the port', (await sh(`${through(proxy)} || echo shut`)).trim(), 'shut')
     await sh(`systemctl start ${unit}`)
     await untilServing()
-    await sh(`systemctl disable --now turnpike-shop ${unit}`)
+    await sh('systemctl restart turnpike.target')
+    await untilServing()
+    await sh('systemctl disable --now turnpike.target')
+    // The target stops first, its units after it.
+    const isStopped = `[ "$(systemctl is-active turnpike-shop ${unit} | sort -u)" = inactive ]`
+    await sh(`for i in $(seq 120); do ${isStopped} && break; sleep 0.5; done; ${isStopped}`)
     return undefined
   })
 }
