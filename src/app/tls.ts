@@ -3,6 +3,7 @@ import manifest from '../../package.json' with { type: 'json' }
 import { raiseFileLimit } from '../adapters/file-limit.ts'
 import type { Log } from '../core/log.ts'
 import type { Metrics } from '../core/metrics.ts'
+import { Refusal } from '../core/refusal.ts'
 import { realTiming } from '../dataplane/agent/runtime.ts'
 import { type ChallengeServer, serveChallenges } from '../dataplane/tls/acme/challenge-server.ts'
 import { Authority } from '../dataplane/tls/acme/client.ts'
@@ -17,11 +18,15 @@ import { acmeFolder, certificateFilesOf } from './settings/tls.ts'
 /** How long the start waits for the first ACME order before it continues without a certificate. */
 const awaitedMs = 30_000
 const awaitEveryMs = 50
+const openEveryMs = 1000
 
 export type Tls = NonNullable<ReturnType<typeof openTls>>
 
-/** Opens TLS, if configured. With ACME the shop orders the certificate, and a gateway of the same folder reads it. */
-export function openTls(config: Config, role: 'shop' | 'gateway', log: Log) {
+/**
+ * Opens TLS, if configured. With ACME the shop orders the certificate, and a gateway of the same folder reads it. With
+ * `takesOver` another process still listens for challenges; call `order` after it has stopped.
+ */
+export function openTls(config: Config, role: 'shop' | 'gateway', log: Log, takesOver = false) {
   const files = certificateFilesOf(config)
   if (!files) return undefined
   if (config.tlsCert !== undefined) assertServable(config)
@@ -29,10 +34,17 @@ export function openTls(config: Config, role: 'shop' | 'gateway', log: Log) {
   const ended = new AbortController()
   const isBesideShop = config.shopUrl === undefined || config.shopUrl === localShopUrl(config)
   const isAsking = config.acmeNames.length > 0 && (role === 'shop' || !isBesideShop)
-  const renewal = isAsking ? openRenewal(config, role, log, () => keeper.look()) : undefined
+  const ca = isAsking && config.acmeCa !== undefined ? readCa(config.acmeCa) : undefined
+  const open = () => openRenewal(config, role, ca, log, () => keeper.look())
+  let renewal = isAsking && !takesOver ? open() : undefined
   return {
     current: keeper.current,
     look: keeper.look,
+    /** Opens the ACME listener and orders certificates. Waits while the port is in use. */
+    async order(): Promise<void> {
+      if (!isAsking) return
+      renewal = await openWhenFree(open, log, ended.signal)
+    },
     /** Settles when there is a certificate, or after a timeout. */
     async settled(): Promise<void> {
       const giveUpAt = realTiming.now() + awaitedMs
@@ -78,10 +90,15 @@ function assertServable(config: Config): void {
   }
 }
 
-function openRenewal(config: Config, role: 'shop' | 'gateway', log: Log, onRenewed: () => void) {
+function openRenewal(
+  config: Config,
+  role: 'shop' | 'gateway',
+  ca: string | undefined,
+  log: Log,
+  onRenewed: () => void,
+) {
   const challenges = openChallenges(config, role)
   const { acmeDirectory: directory, acmeNames: names, acmeContact: contact } = config
-  const ca = config.acmeCa === undefined ? undefined : readCa(config.acmeCa)
   const renewal = new Renewal({
     folder: acmeFolder(config.folder),
     names,
@@ -109,6 +126,20 @@ function readCa(path: string): string {
   } catch {
     throw new BadSetting(`TURNPIKE_ACME_CA (--acme-ca) is a file that cannot be read: ${path}.`)
   }
+}
+
+/** The previous process of an older version listens until its last connection has ended. */
+async function openWhenFree<Opened>(open: () => Opened, log: Log, end: AbortSignal): Promise<Opened | undefined> {
+  for (let tries = 0; !end.aborted; tries += 1) {
+    try {
+      return open()
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      if (tries === 0) log.warn('certificate renewal waits', { reason: error.message })
+    }
+    await realTiming.pause(openEveryMs, end)
+  }
+  return undefined
 }
 
 function openChallenges(config: Config, role: 'shop' | 'gateway'): ChallengeServer {

@@ -20,10 +20,13 @@ export type GatewayProcess = {
   readonly env: Readonly<Record<string, string>>
   start(): Promise<void>
   /**
-   * Starts another process that takes over from the running one, with the other engine if requested. Returns the pid
-   * that serves now, and the exit code of the previous process once it has ended.
+   * Starts another process that takes over from the running one, with the other engine or other settings if requested.
+   * Returns the pid that serves now, and the exit code of the previous process once it has ended.
    */
-  takeOver(engine?: string): Promise<{ readonly pid: number; readonly ended: Promise<number> }>
+  takeOver(
+    engine?: string,
+    more?: Record<string, string>,
+  ): Promise<{ readonly pid: number; readonly ended: Promise<number> }>
   /** The process that was started last, and the one that serves now. */
   readonly pid: number | undefined
   serving(): Promise<number | undefined>
@@ -122,11 +125,11 @@ export async function makeGatewayProcess(
       child = begun
       if (!(await untilTrue(isOpen))) throw new Error('the gateway did not open')
     },
-    async takeOver(engine = gatewayEngine) {
+    async takeOver(engine = gatewayEngine, more = {}) {
       const before = child
       if (!before) throw new Error('nobody to take over from')
       for (let attempt = 1; ; attempt += 1) {
-        const successor = spawn(['--take-over'], { TURNPIKE_GATEWAY_ENGINE: engine })
+        const successor = spawn(['--take-over'], { TURNPIKE_GATEWAY_ENGINE: engine, ...more })
         const complaints = listenTo(successor)
         draining.add(before)
         child = successor

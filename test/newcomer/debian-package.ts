@@ -74,7 +74,8 @@ export async function tryDebianPackage(machine: Machine, steps: Steps, first: Pa
     return undefined
   })
   await steps.step(`dpkg -i upgrades to ${next.version} and keeps data and settings`, async () => {
-    await sh('dpkg -i /next.deb')
+    const printed = await sh('dpkg -i /next.deb')
+    if (machine.hasSystemd) expectMatch('what it says', printed, /To convert:[^]*enable --now turnpike\.target/)
     await service.upgraded()
     await whenReady()
     await sellAgain(next.version)
@@ -106,6 +107,7 @@ export async function tryDebianPackage(machine: Machine, steps: Steps, first: Pa
     await service.removing()
     expectMatch('what it says', await sh('dpkg -P turnpike'), /kept \/var\/lib\/turnpike/)
     expectSame('settings', (await sh('ls -d /etc/turnpike 2>/dev/null || true')).trim(), '')
+    expectSame('enabled units', (await sh('ls /etc/systemd/system/*.wants/turnpike* 2>/dev/null || true')).trim(), '')
     expectMatch('the data', await sh('ls /var/lib/turnpike'), /turnpike\.db/)
     return undefined
   })

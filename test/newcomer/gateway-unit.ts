@@ -1,5 +1,6 @@
 import { connect } from './connected.ts'
 import type { Machine } from './empty-debian.ts'
+import { createReader } from './reader.ts'
 import { expectMatch, expectSame, type Steps } from './steps.ts'
 
 const unit = 'turnpike-gateway'
@@ -32,11 +33,10 @@ export async function tryGatewayUnit(machine: Machine, steps: Steps, proxy: stri
     return { before, after }
   }
 
-  await steps.step('shop and gateway start as separate units', async () => {
-    await sh('systemctl disable --now turnpike')
-    await sh(`echo TURNPIKE_LOCAL_NODES=gateway >>/etc/turnpike/turnpike-shop.env`)
-    await sh(`systemctl enable --now turnpike-shop ${unit}`)
+  await steps.step('install.md converts turnpike.service to turnpike.target', async () => {
+    await createReader({ server: machine }, {}).follow('operate/install.md', 'systemctl disable --now turnpike')
     await untilServing()
+    expectSame('the unit', await state(), 'active')
     return undefined
   })
   await steps.step(`two reloads under ${customers} tunnels each drop none, and systemd follows`, async () => {
@@ -66,6 +66,17 @@ export async function tryGatewayUnit(machine: Machine, steps: Steps, proxy: stri
       return undefined
     },
   )
+  await steps.step('a package upgrade says that the gateway was not replaced, and the gateway continues', async () => {
+    const [settings, before] = ['/etc/turnpike/turnpike-gateway.env', await mainPid()]
+    // A new process with another port cannot take over.
+    await sh(`echo TURNPIKE_GATEWAY_PORT=10900 >${settings}`)
+    const printed = await sh(`dpkg -i ${newer}`)
+    await sh(`rm ${settings}`)
+    expectMatch('what it says', printed, /the gateway was not replaced[^]*systemctl reload turnpike-gateway/)
+    expectSame('the main process', await mainPid(), before)
+    await sh(through(proxy))
+    return undefined
+  })
   await steps.step('systemd restarts a killed main process', async () => {
     const before = await mainPid()
     await sh(`kill -9 ${before}`)
@@ -82,7 +93,12 @@ export async function tryGatewayUnit(machine: Machine, steps: Steps, proxy: stri
     expectSame('the port', (await sh(`${through(proxy)} || echo shut`)).trim(), 'shut')
     await sh(`systemctl start ${unit}`)
     await untilServing()
-    await sh(`systemctl disable --now turnpike-shop ${unit}`)
+    await sh('systemctl restart turnpike.target')
+    await untilServing()
+    await sh('systemctl disable --now turnpike.target')
+    // The target stops first, its units after it.
+    const isStopped = `[ "$(systemctl is-active turnpike-shop ${unit} | sort -u)" = inactive ]`
+    await sh(`for i in $(seq 120); do ${isStopped} && break; sleep 0.5; done; ${isStopped}`)
     return undefined
   })
 }

@@ -13,7 +13,15 @@ type Package = { readonly file: string; readonly version: string }
 
 const page = `http://${pageAddress}/`
 const shop = 'https://shop.example.net'
-const packages = ['ca-certificates', 'openssl', 'postgresql']
+const packages = [
+  'ca-certificates',
+  'iproute2',
+  'nftables',
+  'openssl',
+  'postgresql',
+  'wireguard-go',
+  'wireguard-tools',
+]
 const customers = 50
 
 /** Values that earlier steps printed and later steps use. */
@@ -71,7 +79,7 @@ async function prepare({ server, frankfurt, network, next }: Stage, first: Packa
 async function firstDay({ server, frankfurt, reader, steps, found }: Stage): Promise<void> {
   await steps.step('day one: install.md installs and starts the shop, and doctor finds nothing', async () => {
     const settings = `TURNPIKE_PUBLIC_URL=${shop}\nTURNPIKE_GATEWAY_HOST=gw.example.net\nTURNPIKE_VPN_HOST=gw.example.net`
-    const written = `cat >/etc/turnpike/turnpike.env <<'END'\n${settings}\nEND`
+    const written = `cat >>/etc/turnpike/turnpike.env <<'END'\n${settings}\nEND`
     const printed = await reader.follow('operate/install.md', 'apt install ./turnpike', {
       'editor /etc/turnpike/turnpike.env': written,
     })
@@ -97,9 +105,9 @@ async function firstDay({ server, frankfurt, reader, steps, found }: Stage): Pro
       await machine.sh(`cat >/etc/turnpike-ca.pem <<'END'\n${await server.sh('cat ~/ca.crt')}\nEND`)
     }
     const dropIn = await fenceIn('operate/tls.md', 'ini')
-    const edited = `mkdir -p /etc/systemd/system/turnpike.service.d; cat >/etc/systemd/system/turnpike.service.d/override.conf <<'END'\n${dropIn}\nEND\nsystemctl daemon-reload`
+    const edited = `mkdir -p /etc/systemd/system/turnpike-shop.service.d; cat >/etc/systemd/system/turnpike-shop.service.d/override.conf <<'END'\n${dropIn}\nEND\nsystemctl daemon-reload`
     await server.sh('echo NODE_EXTRA_CA_CERTS=/etc/turnpike-ca.pem >>/etc/turnpike/turnpike.env')
-    await reader.follow('operate/tls.md', 'TURNPIKE_TLS_CERT', { 'systemctl edit turnpike': edited })
+    await reader.follow('operate/tls.md', 'TURNPIKE_TLS_CERT', { 'systemctl edit turnpike-shop': edited })
     await untilPrints(server, 'turnpike stock ranges', /203\.0\.113\.0\/24 +any +256 +[45] +local-gateway/)
     expectMatch('doctor', await server.sh('turnpike doctor'), /ok +certificate of shop\.example\.net/)
     return undefined
@@ -125,7 +133,7 @@ async function firstWeek({ server, reader, steps, found }: Stage): Promise<void>
       `cd /root; openssl x509 -req -in tls.csr -CA ca.crt -CAkey ca.key -days 60 -extfile ext -out tls.crt`,
     )
     const copied = 'install -o turnpike -g turnpike -m 600 ~/tls.crt /var/lib/turnpike/tls/'
-    await server.sh(`${copied}; systemctl kill -s HUP --kill-whom=main turnpike`)
+    await server.sh(`${copied}; systemctl kill -s HUP --kill-whom=main turnpike-shop`)
     await untilPrints(server, 'turnpike doctor', /certificate of shop\.example\.net: it is valid for (?:59|60) days/)
     return undefined
   })
@@ -135,7 +143,7 @@ async function firstWeek({ server, reader, steps, found }: Stage): Promise<void>
       const pages = 'operate/backup-and-upgrade.md'
       await reader.type(pages, ['backup backups/first', 'restore backups/first', 'verify --data restored'])
       await server.sh('echo TURNPIKE_BACKUP_FOLDER=/var/lib/turnpike/backups >>/etc/turnpike/turnpike.env')
-      await server.sh('systemctl restart turnpike')
+      await server.sh('systemctl restart turnpike-shop')
       return undefined
     },
   )
@@ -198,10 +206,23 @@ async function thirdMonth(stage: Stage): Promise<void> {
     await through(frankfurt, found.farProxy)
     return undefined
   })
+  await steps.step('month three: vpn.md adds a VPN node, and its unit runs it', async () => {
+    const added = await reader.type('vpn.md', ['node add amsterdam'], { 'vpn.example.net': 'gw.example.net' })
+    const key = expectMatch('its key', added, /tpj_[0-9a-z]+/)[0]
+    await server.sh(`echo TURNPIKE_NODE_KEY=${key} >/etc/turnpike/turnpike-vpn-node.env`)
+    await server.sh('systemctl enable --now turnpike-vpn-node')
+    await untilPrints(server, 'turnpike node list', /amsterdam +vpn +nl +online/)
+    const log = await server.sh('journalctl -u turnpike-vpn-node -o cat')
+    const [, kind] = expectMatch('the device', log, /vpn device is up.*"kind":"([a-z-]+)"/)
+    await server.sh('systemctl restart turnpike-vpn-node')
+    expectSame('lost counts', (await server.sh('journalctl -u turnpike-vpn-node -g "no last count" -q || true')).trim(), '')
+    return kind
+  })
   await steps.step(
-    `month three: an upgrade to ${next.version} keeps ${customers} tunnels of the gateway open`,
+    `month three: an upgrade to ${next.version} keeps ${customers} tunnels of each gateway open`,
     async () => {
       const connected = await connect(network, found.farProxy, customers, pageAddress)
+      const besideShop = await connect(network, found.proxy, customers, pageAddress)
       const upgrade = 'cd /root; apt-get -qy install ./next.deb'
       await server.sh(upgrade)
       await frankfurt.sh(upgrade)
@@ -215,6 +236,7 @@ async function thirdMonth(stage: Stage): Promise<void> {
       // A second reload by hand, as the page describes.
       await reader.follow('operate/backup-and-upgrade.md', 'systemctl reload turnpike-gateway', skipOthers)
       await connected.hangUp()
+      await besideShop.hangUp()
       await untilPrints(server, 'turnpike doctor', /Nothing to do\./)
       return undefined
     },
@@ -234,16 +256,16 @@ async function years({ server, reader, steps, found }: Stage): Promise<void> {
       'audit list',
     ])
       await server.sh(`turnpike ${command}`)
-    const log = await server.sh(`journalctl -u turnpike --since -60min -o cat | grep -c '"level":"error"' || true`)
+    const log = await server.sh(`journalctl -u turnpike-shop -u turnpike-gateway --since -60min -o cat | grep -c '"level":"error"' || true`)
     expectSame('errors in the log', log.trim(), '0')
     return undefined
   })
   await steps.step('years: a lost key is restored from a backup', async () => {
     const key = '/var/lib/turnpike/secret.key'
-    await server.sh(`systemctl stop turnpike; rm ${key}; ! systemctl start turnpike`)
-    expectMatch('the log', await server.sh('journalctl -u turnpike -n 20 -o cat'), /There is no \S+secret\.key/)
+    await server.sh(`systemctl stop turnpike-shop; rm ${key}; ! systemctl start turnpike-shop`)
+    expectMatch('the log', await server.sh('journalctl -u turnpike-shop -n 20 -o cat'), /There is no \S+secret\.key/)
     await server.sh(`install -o turnpike -g turnpike -m 600 /var/lib/turnpike/backups/first/secret.key ${key}`)
-    await server.sh('systemctl start turnpike')
+    await server.sh('systemctl start turnpike-shop')
     await through(server, found.proxy)
     return undefined
   })

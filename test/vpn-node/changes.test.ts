@@ -1,5 +1,6 @@
 import { afterEach, describe, expect } from 'bun:test'
-import { describeChange, readChanges } from '../../src/dataplane/wireguard/changes.ts'
+import { createChanges, describeChange, readChanges } from '../../src/dataplane/wireguard/changes.ts'
+import { openDevice } from '../../src/dataplane/wireguard/device.ts'
 import { startNamespaceWorker } from '../harness/namespace.ts'
 import { findNetnsSupport } from '../harness/netns-support.ts'
 import { openNode, openScene, type Scene, until } from '../harness/vpn-tunnel.ts'
@@ -113,6 +114,15 @@ describe('changes of a VPN node on its machine', () => {
     expect(await problemOf(openNode({ ...here, node: weak }))).toMatch(/CAP_NET_ADMIN\)\. Run it as root/)
     expect(await readMachineState(here)).toBe(before)
     expect(readChanges(here.folder)).toBeUndefined()
+  })
+
+  test('a failed start of wireguard-go is reported with its reason and without its banner', async () => {
+    const { scene: here } = await openUndone()
+    const plan = { name: 'a-name-that-is-too-long', setup: here.setup, networks: [] }
+    const changes = createChanges(here.folder, here.deviceName)
+    const withoutKernel = async () => ({ code: 1, out: '', err: 'Operation not supported' })
+    const problem = await problemOf(openDevice(plan, changes, withoutKernel, { error() {}, warn() {}, info() {} }))
+    expect(problem).toMatch(/^Error: wireguard-go did not start: ERROR: .*interface name too long[^\n]*$/)
   })
 })
 

@@ -12,9 +12,6 @@ const source = join(import.meta.dir, 'debian')
 /** Debian version: `~` sorts a pre-release before its release, and `-1` is the revision of the package. */
 export const debianVersion = (of: string): string => `${of.replace('-', '~')}-1`
 
-/** A conffile: dpkg asks before it replaces one that the operator changed. */
-const settingsFile = 'etc/turnpike/turnpike.env'
-
 /** Builds the Debian package of a compiled program with dpkg-deb. */
 export async function buildDeb(target: Target, binary: string, outfile: string, of = version): Promise<void> {
   const tree = mkdtempSync(join(tmpdir(), 'turnpike-deb-'))
@@ -36,7 +33,8 @@ async function fill(tree: string, target: Target, binary: string, of: string, se
   const at = new Date(seconds * 1000)
   await write(installedProgram, await Bun.file(binary).bytes(), 0o755)
   await write('usr/bin/turnpike', await text('turnpike.sh'), 0o755)
-  await write(settingsFile, await text('turnpike.env'), 0o600)
+  // postinst installs it as /etc/turnpike/turnpike.env if there is none.
+  await write('usr/share/turnpike/turnpike.env', await text('turnpike.env'))
   for (const { name, text: unit } of units) await write(`usr/lib/systemd/system/${name}`, unit)
   await write('usr/share/man/man1/turnpike.1.gz', zipped(toManual(at.toISOString().slice(0, 10))))
   await fillDocs(tree, toChangelog(of, at))
@@ -48,12 +46,11 @@ async function fill(tree: string, target: Target, binary: string, of: string, se
     .replace('@size@', String(kilobytes))
     .replace('@libc@', await minLibc(binary))
   await write('DEBIAN/control', control)
-  await write('DEBIAN/conffiles', `/${settingsFile}\n`)
   await write('DEBIAN/md5sums', await digestsOf(tree))
   const names = units.map((unit) => unit.name)
   const fields = {
     '@units@': names.join(' '),
-    '@restarted@': names.filter((name) => name !== 'turnpike-gateway.service').join(' '),
+    '@restarted@': names.filter((name) => !['turnpike.target', 'turnpike-gateway.service'].includes(name)).join(' '),
   }
   for (const script of ['postinst', 'prerm', 'postrm']) {
     await write(
@@ -100,7 +97,7 @@ const sizeOf = (tree: string): number => filesIn(tree).reduce((sum, path) => sum
 
 async function digestsOf(tree: string): Promise<string> {
   const lines = filesIn(tree)
-    .filter((path) => !path.startsWith('DEBIAN/') && path !== settingsFile)
+    .filter((path) => !path.startsWith('DEBIAN/'))
     .map(async (path) => `${Bun.MD5.hash(await Bun.file(join(tree, path)).bytes(), 'hex')}  ${path}\n`)
   return (await Promise.all(lines)).join('')
 }

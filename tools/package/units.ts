@@ -8,17 +8,14 @@ const folder = join(root, 'docs/operate/systemd')
 export const installedProgram = 'usr/lib/turnpike/turnpike'
 
 /**
- * The systemd units of the docs, adapted to a package: with its program, a static user that the operator's tool also
- * uses, and one settings file for all roles before each role's own.
+ * The systemd units of the docs, adapted to a package: with its program, and a static user that the operator's tool also
+ * uses.
  */
 export const packagedUnits = (): { readonly name: string; readonly text: string }[] =>
   readdirSync(folder).map((name) => ({ name, text: toPackaged(readFileSync(join(folder, name), 'utf8')) }))
 
-function toPackaged(text: string): string {
-  const common = 'EnvironmentFile=-/etc/turnpike/turnpike.env'
-  return text
+const toPackaged = (text: string): string =>
+  text
     .replaceAll('/usr/local/bin/turnpike', `/${installedProgram}`)
     .replaceAll('/opt/turnpike/docs', '/usr/share/doc/turnpike')
     .replace(/^DynamicUser=yes\n/m, '')
-    .replace(/^EnvironmentFile=.*$/m, (own) => (own === common ? own : `${common}\n${own}`))
-}

@@ -17,8 +17,9 @@ import { AddressTrials } from '../../dataplane/agent/trials.ts'
 import { ExitReports } from '../../dataplane/gateway/access/exit-health.ts'
 import { HandoverOffer, type Predecessor } from '../../dataplane/gateway/handover.ts'
 import type { Engine, EngineDeps, EngineLimits } from '../../dataplane/gateway/relay/engine.ts'
+import { createAccepter } from '../../dataplane/gateway/relay/portable/accepter.ts'
 import { createTryAddress } from '../../dataplane/gateway/relay/try-address.ts'
-import { Front } from '../../dataplane/tls/front.ts'
+import { Front, type TlsListener } from '../../dataplane/tls/front.ts'
 import { addFrontMetrics, addGatewayMetrics, addNodeMetrics } from '../metrics/node.ts'
 import { createProcessMetrics, serveMetrics } from '../metrics/process.ts'
 import { tellSystemd } from '../process.ts'
@@ -75,7 +76,7 @@ async function openBeside(
 ): Promise<Gateway | undefined> {
   const revoked = { call: () => {} }
   // Before the join: a bad certificate must not use up the one-time join key.
-  const tls = config.gatewayTlsPort > 0 ? openTls(config, 'gateway', log) : undefined
+  const tls = config.gatewayTlsPort > 0 ? openTls(config, 'gateway', log, before !== undefined) : undefined
   const agent = await openAgent(config, 'gateway', log, end, () => revoked.call())
   if (!agent) {
     await tls?.stop()
@@ -106,7 +107,10 @@ async function openBeside(
     await meter.stop()
     return undefined
   }
-  const port = listen(engine, config, await before?.listeners())
+  const inherited = new Map(await before?.listeners())
+  const tlsDescriptor = tls && inherited.get(config.gatewayTlsPort)
+  if (tls) inherited.delete(config.gatewayTlsPort)
+  const port = listen(engine, config, inherited)
   // After its first report the node is live, and the shop sells its addresses.
   meter.start()
   const metrics = createProcessMetrics(config, 'gateway')
@@ -115,8 +119,9 @@ async function openBeside(
   tls?.addMetrics(metrics)
   engine.changed({ proxies: [], subusers: [], exits: true, ports: true }, notePort(log))
   if (before) await takeOver(before, engine, meter)
-  // The TLS listener is not passed on: the previous process has closed its own by now.
-  const front = tls && listenTls(engine, tls, config, log)
+  // The challenges of an order are known only to its process, so the ACME listener is closed and opened again.
+  if (before) void tls?.order().catch((fault: unknown) => log.error('fault', { fault }))
+  const front = tls && listenTls(engine, tls, config, log, tlsDescriptor)
   if (front) addFrontMetrics(metrics, 'gateway', front)
   const figures = serveMetrics(config, 'gateway', metrics, log)
   const looking = setInterval(() => void rules.lookAround(), lookAroundMs)
@@ -141,12 +146,12 @@ async function openBeside(
     folder: agent.folder,
     boot: agent.boot,
     ...about,
-    listeners: () => engine.listeners(),
+    listeners: () => [...engine.listeners(), ...(front ? [front] : [])],
     async leave() {
       about.noteDraining()
       log.info('taken over', { open: engine.status.open, max_seconds: config.gatewayDrainSeconds })
       front?.close()
-      await Promise.all([engine.drain(), stopShowing()])
+      await Promise.all([engine.drain(), stopShowing(), tls?.stop()])
       meter.beginDrain()
       void untilEmpty(engine, config, end, log).then(setReplaced)
     },
@@ -330,14 +335,14 @@ function noteExit(log: Log, exitReports: ExitReports, snapshot: Snapshot): Engin
   }
 }
 
-function listen(engine: Engine, config: Config, inherited: ReadonlyMap<number, number> = new Map()): number {
+function listen(engine: Engine, config: Config, inherited: ReadonlyMap<number, number>): number {
   const { gatewayListen, gatewayPort: port } = config
   return listening(gatewayListen, port, 'gateway', () =>
     withIpv6OrWithout(gatewayListen, (hostname) => engine.start({ hostname, port, inherited })),
   )
 }
 
-function listenTls(engine: Engine, { current }: Tls, config: Config, log: Log): Front {
+function listenTls(engine: Engine, { current }: Tls, config: Config, log: Log, inherited?: number): Front {
   const { gatewayTlsPort: port } = config
   const max = engineLimitsOf(config, raiseFileLimit(process.platform)).connections
   const open = (hostname: string): Front =>
@@ -348,8 +353,21 @@ function listenTls(engine: Engine, { current }: Tls, config: Config, log: Log): 
       max,
       onTls: (tls) => engine.takeTls(tls),
       onFault: (fault) => log.error('fault', { fault }),
+      adopt: inherited === undefined ? undefined : (onAccepted) => openAccepter(inherited, port, onAccepted),
     })
   return listening(config.gatewayListen, port, 'gateway over TLS', () => withIpv6OrWithout(config.gatewayListen, open))
+}
+
+function openAccepter(descriptor: number, port: number, onAccepted: Parameters<typeof createAccepter>[0]): TlsListener {
+  const accepter = createAccepter(onAccepted)
+  const listener = accepter.open(descriptor, port)
+  return {
+    ...listener,
+    stop() {
+      listener.stop()
+      accepter.end()
+    },
+  }
 }
 
 export const gatewayCommands: readonly Command[] = [

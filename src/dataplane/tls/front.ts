@@ -1,4 +1,4 @@
-import type { Socket, SocketHandler, TCPSocketListener } from 'bun'
+import type { Socket, SocketHandler } from 'bun'
 import type { Address } from '../../core/address.ts'
 import type { Log } from '../../core/log.ts'
 import type { Clock } from '../../core/time.ts'
@@ -68,6 +68,8 @@ class Counts {
   }
 }
 
+export type TlsListener = { readonly port: number; readonly descriptor: number; stop(): void }
+
 /** TLS listener with rate-limited handshakes; new connections use the newest certificate. */
 export class Front {
   private readonly now: Clock
@@ -87,7 +89,8 @@ export class Front {
   failed = 0
   turnedAway = 0
   readonly spared = { handshake: 0, open: 0 }
-  private readonly listener: TCPSocketListener<Connection>
+  private readonly listener: TlsListener
+  private isClosed = false
   private readonly timer: ReturnType<typeof setInterval>
   readonly port: number
 
@@ -105,6 +108,8 @@ export class Front {
       /** The receiver sets `owner`. */
       readonly onTls: (tls: TlsSocket) => void
       readonly onFault: (fault: unknown) => void
+      /** Accepts on a listener of the previous process instead of opening one. */
+      readonly adopt?: ((onAccepted: (descriptor: number, source: string) => void) => TlsListener) | undefined
     },
   ) {
     this.now = deps.now ?? (() => performance.now())
@@ -116,23 +121,44 @@ export class Front {
     this.roomOfNetwork = Math.max(minShaking, Math.floor(deps.max / 4))
     this.roomToShake = Math.min(maxShaking, Math.max(minShaking, Math.floor(deps.max / 4)))
     this.room = deps.isMakingRoom ? deps.max : deps.max + this.roomToShake
-    this.listener = Bun.listen<Connection>({
-      hostname: deps.hostname,
-      port: deps.port,
-      allowHalfOpen: true,
-      exclusive: true,
-      socket: {
-        open: (raw) => this.begin(raw),
-        // Ciphertext, which the TLS twin receives too.
-        data() {},
-        drain() {},
-        close: (raw) => raw.data && this.gone(raw.data),
-        error() {},
-      },
-    })
+    this.listener = deps.adopt?.((descriptor, source) => this.accept(descriptor, source)) ?? this.listen()
     this.timer = setInterval(() => this.expireLate(), lookEveryMs)
     this.timer.unref()
     this.port = this.listener.port
+  }
+
+  private listen(): TlsListener {
+    const { hostname, port } = this.deps
+    const socket = this.rawHandlers((raw) => this.begin(raw, raw.remoteAddress))
+    const listener = Bun.listen<Connection>({ hostname, port, allowHalfOpen: true, exclusive: true, socket })
+    return {
+      port: listener.port,
+      // Bun's listeners have a descriptor but do not declare it.
+      descriptor: (listener as { readonly fd?: number }).fd ?? -1,
+      stop: () => listener.stop(false),
+    }
+  }
+
+  /** A connection that the adopted listener accepted. */
+  private accept(fd: number, source: string): void {
+    const socket = this.rawHandlers((raw) => this.begin(raw, source))
+    void Bun.connect<Connection>({ fd, allowHalfOpen: true, socket } as never)
+  }
+
+  private rawHandlers(open: (raw: Socket<Connection>) => void): SocketHandler<Connection> {
+    return {
+      open,
+      // Ciphertext, which the TLS twin receives too.
+      data() {},
+      drain() {},
+      close: (raw) => raw.data && this.gone(raw.data),
+      error() {},
+    }
+  }
+
+  /** For a process that takes over. */
+  get descriptor(): number {
+    return this.listener.descriptor
   }
 
   /** Including handshakes. */
@@ -150,7 +176,9 @@ export class Front {
   }
 
   close(): void {
-    this.listener.stop(false)
+    if (this.isClosed) return
+    this.isClosed = true
+    this.listener.stop()
   }
 
   end(): void {
@@ -259,8 +287,7 @@ export class Front {
     this.gone(one)
   }
 
-  private begin(raw: Socket<Connection>): void {
-    const source = raw.remoteAddress
+  private begin(raw: Socket<Connection>, source: string): void {
     const prefixes = prefixesOf(source)
     const certificate = this.deps.certificate()
     if (!certificate || !this.mayCome(prefixes)) {

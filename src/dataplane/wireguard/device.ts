@@ -29,6 +29,14 @@ export const isListening = (path: string): Promise<boolean> =>
     () => false,
   )
 
+/** Why wireguard-go did not start. It first prints a banner in a frame, which names no reason. */
+export function toReason(complaint: string, ended: number | string | null): string {
+  const lines = complaint.split('\n').filter((line) => line.trim() !== '' && !/[┌│└]/.test(line))
+  if (lines.length > 0) return lines.join('\n')
+  if (ended === null) return `it did not open its socket within ${readyWithinMs / 1000} s`
+  return typeof ended === 'string' ? `it was ended by ${ended}` : `it exited with ${ended}`
+}
+
 /** Starts wireguard-go as a child that the kernel kills together with this process. */
 async function startUserspace(name: string): Promise<{ close: () => Promise<void> }> {
   const program = findProgram('wireguard-go')
@@ -38,17 +46,18 @@ async function startUserspace(name: string): Promise<{ close: () => Promise<void
   const child = Bun.spawn(command, {
     env: { PATH: programPath, LOG_LEVEL: 'error' },
     stdin: 'ignore',
-    stdout: 'ignore',
+    stdout: 'pipe',
     stderr: 'pipe',
   })
   let complaint = ''
-  const readComplaint = async () => {
+  const readComplaint = async (stream: ReadableStream<Uint8Array>) => {
     const decoder = new TextDecoder()
-    for await (const piece of child.stderr) {
+    for await (const piece of stream) {
       complaint = (complaint + decoder.decode(piece, { stream: true })).slice(-maxComplaint)
     }
   }
-  const reading = readComplaint()
+  // It writes errors to stdout.
+  const reading = Promise.all([child.stdout, child.stderr].map(readComplaint))
   const close = async () => {
     child.kill('SIGTERM')
     const killer = setTimeout(() => child.kill('SIGKILL'), endsWithinMs)
@@ -59,8 +68,9 @@ async function startUserspace(name: string): Promise<{ close: () => Promise<void
   const giveUpAt = performance.now() + readyWithinMs
   while (!(await isListening(socketPath(name)))) {
     if (child.exitCode !== null || child.signalCode !== null || performance.now() > giveUpAt) {
+      const ended = child.signalCode ?? child.exitCode
       await close()
-      throw new Error(`wireguard-go did not start: ${complaint.trim()}`)
+      throw new Error(`wireguard-go did not start: ${toReason(complaint, ended)}`)
     }
     await Bun.sleep(readyPollMs)
   }

@@ -1,0 +1,140 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { connect } from 'node:tls'
+import { realRuntime } from '../../src/app/shop/services.ts'
+import { type BoughtProxy, freePort } from '../harness/gateway.ts'
+import { type GatewayProcess, makeGatewayProcess } from '../harness/gateway-process.ts'
+import { type Pebble, startPebble } from '../harness/pebble.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { openTunnel } from '../harness/transfers.ts'
+import { startEcho } from '../harness/tunnel.ts'
+import { untilTrue } from '../harness/turnpike.ts'
+import { until } from '../harness/until.ts'
+
+const [port, tlsPort] = [freePort(), freePort()]
+const payload = Buffer.from('x'.repeat(700))
+const echo = startEcho()
+let pebble: Pebble
+let service: Service
+let gateway: GatewayProcess
+let proxy: BoughtProxy
+
+beforeAll(async () => {
+  pebble = await startPebble()
+  service = await startService('sqlite', { TURNPIKE_GATEWAY_PORT: String(port) }, realRuntime, false)
+  gateway = await makeGatewayProcess(service, port, {
+    TURNPIKE_GATEWAY_NEW: '100000',
+    TURNPIKE_GATEWAY_TLS_PORT: String(tlsPort),
+    TURNPIKE_ACME_NAMES: 'one.test',
+    TURNPIKE_ACME_TERMS: 'agreed',
+    TURNPIKE_ACME_DIRECTORY: pebble.directory,
+    TURNPIKE_ACME_CA: pebble.caFile,
+    TURNPIKE_ACME_LISTEN: `127.0.0.1:${pebble.challengePort}`,
+  })
+  await gateway.start()
+  expect(await untilTrue(() => isServedFor('one.test'))).toBeTrue()
+  const order = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
+  const isSold = async () => {
+    const answer = await service.post('/dedicated/buy', order)
+    if (answer.status === 200) proxy = answer.data.proxies[0]
+    return answer.status === 200
+  }
+  expect(await untilTrue(isSold)).toBeTrue()
+})
+afterAll(async () => {
+  await gateway.kill()
+  gateway.remove()
+  echo.stop()
+  await service.stop()
+  await pebble.stop()
+})
+
+/** Whether the certificate at the TLS port is for this name. */
+const isServedFor = (name: string) =>
+  new Promise<boolean>((resolve) => {
+    const socket = connect({ port: tlsPort, host: '127.0.0.1', rejectUnauthorized: false }, () => {
+      resolve((socket.getPeerCertificate().subjectaltname ?? '').includes(`DNS:${name}`))
+      socket.destroy()
+    })
+    socket.once('error', () => resolve(false))
+  })
+
+async function openTls() {
+  const { username, password } = proxy
+  const { client, handshake } = await openTunnel(
+    { port: tlsPort, isTls: true, username, password },
+    'connect',
+    echo.spot,
+  )
+  let expected = handshake
+  return {
+    async echo(): Promise<boolean> {
+      expected += payload.length
+      await client.send(payload)
+      await client.until(() => client.total >= expected)
+      return client.total === expected
+    },
+    close: () => client.close(),
+  }
+}
+
+/** Opens TLS connections one after another and uses each, until ended. */
+function keepConnecting() {
+  const state = { isOver: false, served: 0 }
+  const failures: string[] = []
+  const run = async (): Promise<void> => {
+    while (!state.isOver) {
+      try {
+        const tunnel = await openTls()
+        if (await tunnel.echo()) state.served += 1
+        else failures.push('the connection was closed')
+        tunnel.close()
+      } catch (error) {
+        failures.push(String(error))
+      }
+    }
+  }
+  const running = run()
+  return {
+    async served(more: number): Promise<void> {
+      const enough = state.served + more
+      await until(() => state.served >= enough || failures.length > 0)
+    },
+    async end(): Promise<string[]> {
+      state.isOver = true
+      await running
+      return failures
+    },
+  }
+}
+
+test('two takeovers with ACME close no TLS tunnel, refuse no TLS connection, and the new process orders a certificate', async () => {
+  const tunnels = [await openTls()]
+  const connecting = keepConnecting()
+  await connecting.served(5)
+  const names = ['one.test', 'two.test', 'three.test']
+  const ends: Promise<number>[] = []
+  for (const count of [2, 3]) {
+    const before = await gateway.takeOver(undefined, { TURNPIKE_ACME_NAMES: names.slice(0, count).join(',') })
+    ends.push(before.ended)
+    expect(await untilTrue(() => isServedFor(names[count - 1] ?? ''))).toBeTrue()
+    tunnels.push(await openTls())
+    await connecting.served(5)
+  }
+  expect(await connecting.end()).toEqual([])
+  for (const tunnel of tunnels) expect(await tunnel.echo()).toBeTrue()
+  for (const tunnel of tunnels) tunnel.close()
+  expect(await Promise.all(ends)).toEqual([0, 0])
+})
+
+test('a takeover succeeds while the ACME port is in use, and the new process orders when the port is free', async () => {
+  const own = { TURNPIKE_ACME_NAMES: 'one.test,two.test,three.test' }
+  const elsewhere = `127.0.0.2:${pebble.challengePort}`
+  await (await gateway.takeOver(undefined, { ...own, TURNPIKE_ACME_LISTEN: elsewhere })).ended
+  // A gateway of 0.2.0 listens until its last connection has ended.
+  const taken = Bun.listen({ hostname: '127.0.0.1', port: pebble.challengePort, socket: { data() {} } })
+  await gateway.takeOver(undefined, { TURNPIKE_ACME_NAMES: 'four.test' })
+  expect(await (await openTls()).echo()).toBeTrue()
+  expect(await isServedFor('four.test')).toBeFalse()
+  taken.stop(true)
+  expect(await untilTrue(() => isServedFor('four.test'))).toBeTrue()
+})
