@@ -7,8 +7,8 @@ import { pending } from '../../db/migrate.ts'
 import { isReachable } from '../../db/open.ts'
 import { readServerSettings } from '../../db/server-settings.ts'
 import type { Database } from '../../db/transaction.ts'
-import { findTime } from '../../jobs/backups.ts'
-import { listBackups } from '../backup/schedule.ts'
+import { findUserName } from '../backup/readable.ts'
+import { lookForBackups } from '../backup/schedule.ts'
 import { type Config, databaseAddress } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
 import { openConfigured, openVault, readMigrations } from '../shop/database.ts'
@@ -106,9 +106,11 @@ async function lookAtWares(config: Config, db: Database): Promise<Advice[]> {
 
 function lookAtBackups(config: Config, nowMs: number): Advice {
   const folder = config.backupFolder
-  const names = folder !== undefined && existsSync(folder) ? listBackups(folder) : []
-  const times = names.flatMap((name) => findTime(name) ?? [])
-  return adviseBackups(folder, times.length > 0 ? Math.max(...times) : undefined, config.backupHours * 3_600_000, nowMs)
+  const { times, denied } = folder === undefined ? { times: [] } : lookForBackups(folder)
+  const newestAt = times.length > 0 ? Math.max(...times) : undefined
+  const advice = adviseBackups(folder, newestAt, config.backupHours * 3_600_000, nowMs)
+  if (denied === undefined || advice.state !== 'wrong') return advice
+  return wrong(advice.of, 'backups_denied', { path: denied, user: findUserName() })
 }
 
 /** Larger than `struct timex` is anywhere. */
