@@ -1,13 +1,14 @@
 #!/bin/sh
 # The command `turnpike` of the package. Root runs it as the service's user, with the settings of
 # /etc/turnpike/turnpike.env (the environment overrides them), on the data in /var/lib/turnpike. Other users, and root
-# with TURNPIKE_DATA set, run the program as themselves.
+# with TURNPIKE_DATA set, run the program as themselves. So does root for `turnpike range`, which changes the network of
+# the machine and uses neither settings nor data.
 set -eu
 
 program=/usr/lib/turnpike/turnpike
 settings=/etc/turnpike/turnpike.env
 
-if [ "$(id -u)" -ne 0 ] || [ -n "${TURNPIKE_DATA-}" ]; then
+if [ "$(id -u)" -ne 0 ] || [ -n "${TURNPIKE_DATA-}" ] || [ "${1-}" = range ]; then
 	exec "$program" "$@"
 fi
 
