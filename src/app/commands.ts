@@ -5,6 +5,7 @@ import { doctorCommand } from './doctor/machine.ts'
 import { gatewayCommands } from './node/gateway.ts'
 import { vpnNodeCommands } from './node/vpn.ts'
 import { commonOptions } from './process.ts'
+import { rangeCommand } from './range/command.ts'
 import { readyCommand } from './ready.ts'
 import { shopCommand } from './shop/shop.ts'
 import { toolCommands } from './tool.ts'
@@ -16,6 +17,7 @@ export const commands: readonly Command[] = [
   readyCommand,
   ...gatewayCommands,
   ...vpnNodeCommands,
+  rangeCommand,
   ...backupCommands,
   doctorCommand,
   ...toolCommands,

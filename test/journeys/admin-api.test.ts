@@ -24,6 +24,7 @@ const localCommands = [
   'gateway reload',
   'vpn-node',
   'vpn-node status',
+  'range setup',
   'ready',
   'completion',
   'migrate',

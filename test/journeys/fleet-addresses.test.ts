@@ -72,8 +72,8 @@ describe('stock of two gateways with their own addresses', () => {
     async () => {
       await untilOnSale(german, ['45.12.1.10', '45.12.1.11'])
       await untilOnSale(dutch, ['45.12.2.10', '45.12.2.11'])
-      expect(await shown('45.12.1.10/31')).toMatchObject({ served: 2, served_by: ['first'] })
-      expect(await shown('45.12.2.10/31')).toMatchObject({ served: 2, served_by: ['second'] })
+      expect(await shown('45.12.1.10/31')).toMatchObject({ served: 2, served_by: ['first'], problems: [] })
+      expect(await shown('45.12.2.10/31')).toMatchObject({ served: 2, served_by: ['second'], problems: [] })
       const { trials } = await services.stock.ranges.overview()
       expect(trials.map((each) => each.seenAs)).toEqual(trials.map(() => null))
       const networks = trials.flatMap(({ provenFrom }) => (provenFrom === null ? [] : [provenFrom.slice(0, -2)]))
@@ -88,9 +88,14 @@ describe('stock of two gateways with their own addresses', () => {
       await net.ip(1, 'address del 45.12.1.11/32 dev w0')
       await net.drop('45.12.2.11', true)
       await untilOnSale(german, ['45.12.1.10'])
-      expect((await shown('45.12.1.10/31'))?.problems).toContain('first: 1 not on this machine')
+      expect((await shown('45.12.1.10/31'))?.problems).toContain(
+        'first: 45.12.1.11 is not on this machine: run "turnpike range setup 45.12.1.10/31" on first',
+      )
       await untilOnSale(dutch, ['45.12.2.10'])
-      expect((await shown('45.12.2.10/31'))?.problems).toContain('second: 1 cannot leave')
+      expect((await shown('45.12.2.10/31'))?.problems).toContain(
+        'second: 45.12.2.11 cannot leave: no call from there reaches the shop. ' +
+          'Check that your provider routes 45.12.2.10/31 to second, and run "turnpike range setup 45.12.2.10/31" there',
+      )
       await net.ip(1, 'address add 45.12.1.11/32 dev w0')
       await net.drop('45.12.2.11', false)
       await untilOnSale(german, ['45.12.1.10', '45.12.1.11'])

@@ -1,16 +1,24 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
+import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { prepareFolder } from '../harness/database.ts'
+import { openTestDatabase, prepareFolder } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
+import { runTurnpike } from '../harness/turnpike.ts'
 import { until } from '../harness/until.ts'
+import { addCustomer, wire } from '../harness/wired.ts'
 
 const program = join(import.meta.dir, '../../bin/turnpike.mjs')
 const serviceUid = 65_534
 const isRoot = process.getuid?.() === 0
 /** Runs as a user that owns none of the code; without root, the current user is such a user. */
 const asServiceUser = isRoot ? ['setpriv', `--reuid=${serviceUid}`, `--regid=${serviceUid}`, '--clear-groups'] : []
+
+function giveToServiceUser(folder: string): void {
+  if (!isRoot) return
+  for (const path of [folder, ...readdirSync(folder).map((name) => join(folder, name))])
+    chownSync(path, serviceUid, serviceUid)
+}
 
 describe('a service user without write access to the code', () => {
   let folder: string
@@ -44,9 +52,7 @@ describe('a service user without write access to the code', () => {
       TURNPIKE_GATEWAY_PORT: String(freePort()),
     }
     const data = prepareFolder(settings.TURNPIKE_DATA, 'stocked')
-    if (isRoot)
-      for (const path of [data, ...readdirSync(data).map((name) => join(data, name))])
-        chownSync(path, serviceUid, serviceUid)
+    giveToServiceUser(data)
     const up = start(['up'], '/', settings)
     let out = ''
     const reading = (async () => {
@@ -73,5 +79,44 @@ describe('a service user without write access to the code', () => {
       `turnpike: This user has no access to ${join(closed, 'data')}. ` +
         'Set another path; for the shop itself TURNPIKE_DATA (--data).\n',
     )
+  })
+
+  test("restore and doctor call a backup that the service's user cannot read denied, and not missing", async () => {
+    const { db, testDatabase } = await openTestDatabase('sqlite')
+    await addCustomer(wire(db), 100_000n)
+    await db.close()
+    const [data, backups] = [join(own, 'denied'), join(folder, 'backups')]
+    cpSync(testDatabase.folder, data, { recursive: true })
+    await testDatabase.remove()
+    mkdirSync(backups)
+    const denied = join(backups, 'turnpike-20260401T000000Z')
+    const env = { TURNPIKE_DATA: data, TURNPIKE_SECRET_KEY: '00'.repeat(32) }
+    expect(await runTurnpike(['backup', denied], env)).toMatchObject({ exit: 0 })
+    chmodSync(denied, isRoot ? 0o700 : 0)
+    giveToServiceUser(data)
+    const user = Bun.spawnSync([...asServiceUser, 'id', '-un'])
+      .stdout.toString()
+      .trim()
+    const restored = start(['restore', denied], own, { TURNPIKE_DATA: join(own, 'restored') })
+    expect([await restored.stderr.text(), await restored.exited]).toEqual([
+      `turnpike: Permission denied reading ${denied}/manifest.json. ` +
+        `Run the command as root, or copy the backup where the user ${user} can read it.\n`,
+      1,
+    ])
+    const doctor = start(['doctor', '--json'], own, { ...env, TURNPIKE_BACKUP_FOLDER: backups })
+    const { advice } = JSON.parse(await doctor.stdout.text()) as {
+      advice: { of: string; says: string; todo: string }[]
+    }
+    expect(advice.find((each) => each.of === 'backups')).toMatchObject({
+      state: 'wrong',
+      says: `permission denied reading ${denied}/manifest.json`,
+      todo: `let the user ${user} read it, or run the command as root`,
+    })
+    chmodSync(denied, 0o700)
+    const copy = join(own, 'copy')
+    cpSync(denied, copy, { recursive: true })
+    giveToServiceUser(copy)
+    const again = start(['restore', copy], own, { TURNPIKE_DATA: join(own, 'restored') })
+    expect([await again.exited, await again.stderr.text()]).toEqual([0, ''])
   })
 })

@@ -16,6 +16,7 @@ import { createShopKey } from '../../domains/customers/index.ts'
 import { type Config, databaseAddress } from '../settings/config.ts'
 import { findSecretKey } from '../settings/secret-key.ts'
 import { openConfigured, openVault, readMigrations } from '../shop/database.ts'
+import { assertReadable } from './readable.ts'
 
 /** Name part of the draft that a killed backup leaves behind. */
 export const draftMark = '.partial-'
@@ -138,9 +139,10 @@ const manifestSchema = z.object({
 
 export type Manifest = z.infer<typeof manifestSchema>
 
-/** Reads the manifest of a backup. An incomplete backup is refused. */
+/** Reads the manifest of a backup. A backup that is incomplete, or that this user may not read, is refused. */
 export function readManifest(folder: string): Manifest {
   const { manifest, rows } = filesOf(folder)
+  assertReadable(Object.values(filesOf(folder)))
   if (!existsSync(manifest) || !existsSync(rows)) {
     throw refuseHere(
       `${folder} is no backup: "turnpike backup FOLDER" writes one, with shop.db and manifest.json in it.`,

@@ -1,11 +1,12 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock } from '../../core/time.ts'
-import { type Backups, backupJobs } from '../../jobs/backups.ts'
+import { type Backups, backupJobs, findTime } from '../../jobs/backups.ts'
 import type { JobLog } from '../../jobs/jobs.ts'
 import { toProcess } from '../program.ts'
 import type { Config } from '../settings/config.ts'
 import { filesOf } from './backup.ts'
+import { isDenied } from './readable.ts'
 
 /** Scheduled backups, if a folder is configured. */
 export function scheduleBackups(config: Config, clock: Clock, log: JobLog) {
@@ -18,8 +19,18 @@ export function scheduleBackups(config: Config, clock: Clock, log: JobLog) {
   return { jobs, list: () => backups.list(), stop: () => end.abort() }
 }
 
-export const listBackups = (folder: string): string[] =>
+const listBackups = (folder: string): string[] =>
   readdirSync(folder).filter((name) => existsSync(filesOf(join(folder, name)).manifest))
+
+/** The start times of the backups in a folder; `denied` is a path that this user may not read: one of them, or it. */
+export function lookForBackups(folder: string): { readonly times: readonly number[]; readonly denied?: string } {
+  if (isDenied(folder)) return { times: [], denied: folder }
+  if (!existsSync(folder)) return { times: [] }
+  const scheduled = readdirSync(folder).filter((name) => findTime(name) !== undefined)
+  const denied = scheduled.map((name) => filesOf(join(folder, name)).manifest).find(isDenied)
+  const times = listBackups(folder).flatMap((name) => findTime(name) ?? [])
+  return { times, ...(denied !== undefined && { denied }) }
+}
 
 function backupsIn(folder: string, config: Config, end: AbortSignal): Backups {
   return {

@@ -95,6 +95,8 @@ const sentences = {
       `there is none in ${of.folder}`,
       'the shop makes the first one a minute after its start; if none appears, look for "back up" in its log',
     ),
+  backups_denied: (of: { path: string; user: string }) =>
+    pair(`permission denied reading ${of.path}`, `let the user ${of.user} read it, or run the command as root`),
   backups_old: (of: { hours: number }) =>
     pair(`the newest is ${of.hours} hours old`, 'look for "job failed" with "back up" in the shop’s log'),
   backups_fresh: (of: { hours: number }) => pair(`the newest is ${of.hours} hours old`, ''),

@@ -10,8 +10,8 @@ import type { Database } from '../../db/transaction.ts'
 import type { NodeKind } from '../../domains/fleet/rules.ts'
 import { statusOf } from '../../domains/premium/exits/rules.ts'
 import { lookAtRanges } from '../../domains/stock/index.ts'
-import { findTime } from '../../jobs/backups.ts'
-import { listBackups } from '../backup/schedule.ts'
+import { findUserName } from '../backup/readable.ts'
+import { lookForBackups } from '../backup/schedule.ts'
 import { type Config, databaseAddress } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
 import { openConfigured, openVault, readMigrations } from '../shop/database.ts'
@@ -132,9 +132,11 @@ async function findExits({ premium }: Services, nowMs: number) {
 
 function lookAtBackups(config: Config, nowMs: number): Advice {
   const folder = config.backupFolder
-  const names = folder !== undefined && existsSync(folder) ? listBackups(folder) : []
-  const times = names.flatMap((name) => findTime(name) ?? [])
-  return adviseBackups(folder, times.length > 0 ? Math.max(...times) : undefined, config.backupHours * 3_600_000, nowMs)
+  const { times, denied } = folder === undefined ? { times: [] } : lookForBackups(folder)
+  const newestAt = times.length > 0 ? Math.max(...times) : undefined
+  const advice = adviseBackups(folder, newestAt, config.backupHours * 3_600_000, nowMs)
+  if (denied === undefined || advice.state !== 'wrong') return advice
+  return wrong(advice.of, 'backups_denied', { path: denied, user: findUserName() })
 }
 
 /** Larger than `struct timex` is anywhere. */

@@ -2,7 +2,7 @@
 # The command `turnpike` of the package. Root runs it as the service's user on the data in /var/lib/turnpike, with the
 # settings that the unit of the command's role reads: /etc/turnpike/turnpike-ROLE.env, then /etc/turnpike/turnpike.env
 # for what the first leaves unset. The environment overrides both. Other users, and root with TURNPIKE_DATA set, run the
-# program as themselves.
+# program as themselves. So does root for `turnpike range`, which changes the network of the machine.
 set -eu
 
 program=/usr/lib/turnpike/turnpike
@@ -90,6 +90,7 @@ if [ "$(id -u)" -ne 0 ] || [ -n "${TURNPIKE_DATA-}" ]; then
 fi
 
 case $(command_of "$@") in
+range) exec "$program" "$@" ;;
 up) run_as_service - "$@" ;;
 gateway) run_as_service gateway "$@" ;;
 vpn-node) run_as_service vpn-node "$@" ;;

@@ -62,13 +62,16 @@ async function triedBy(deps: AdminDeps, node: Node) {
     serves: isServing(node, runningSince(deps)),
     ranges: trials
       .filter((each) => each.node === node.id)
-      .map((trial) => ({
-        range: ranges.find((each) => each.id === trial.range)?.prefix ?? '',
-        can_use: countOf(trial.served),
-        problems: reasonsOf(trial),
-        seen_as: trial.seenAs,
-        since: toIso(trial.changedAt),
-      })),
+      .map((trial) => {
+        const range = ranges.find((each) => each.id === trial.range)?.prefix ?? ''
+        return {
+          range,
+          can_use: countOf(trial.served),
+          problems: reasonsOf(trial, range, node.name),
+          seen_as: trial.seenAs,
+          since: toIso(trial.changedAt),
+        }
+      }),
   }
 }
 

@@ -1,9 +1,10 @@
+import { addressFromNumber, addressToNumber, formatAddress, readPrefix } from '../../../core/address.ts'
 import type { RunningSince } from '../../../core/stall-monitor.ts'
 import { toIso } from '../../../core/time.ts'
 import type { Fleet } from '../../fleet/index.ts'
 import type { Node } from '../../fleet/rules.ts'
 import type { Stock } from '../index.ts'
-import { countOf, isServing, proofMs, type StockRange, servingWithinMs, type Trial } from './rules.ts'
+import { countOf, isBlock, isServing, proofMs, type StockRange, servingWithinMs, type Trial } from './rules.ts'
 
 /** All ranges: their gateways, how many slots are served now and by which, and why the others are not. */
 export async function lookAtRanges(
@@ -57,10 +58,38 @@ function whyNot(
     if (!isThere(id)) return [`${name} has sent no report for ${servingWithinMs / 1000} seconds`]
     const trial = trials.find((each) => each.node === id)
     if (!trial) return [`${name} has not tried it yet`]
+    if (range.nodeIds.length === 0 && isElsewhere(trial, trials)) return []
     const seen = trial.seenAs === null ? [] : [`${name} is seen as ${trial.seenAs}`]
-    return [...reasonsOf(trial).map((each) => `${name}: ${each}`), ...seen]
+    return [...reasonsOf(trial, range.prefix, name).map((each) => `${name}: ${each}`), ...seen]
   })
   return reasons.length === 0 && trials.length === 0 ? ['no gateway has tried it yet'] : reasons
+}
+
+/** Another node has the range, and this node has none of it: the operator needs to do nothing here. */
+const isElsewhere = (trial: Trial, trials: readonly Trial[]): boolean =>
+  trials.some((each) => each.served.length > 0) &&
+  trial.problems.length > 0 &&
+  trial.served.length === 0 &&
+  trial.problems.every((each) => each.problem === 'not_on_this_machine')
+
+/** Addresses of a range that a node has one problem with. */
+type Troubled = {
+  /** The first of them, and how many follow. */
+  readonly which: string
+  readonly are: string
+  readonly range: string
+  readonly node: string
+}
+
+const setupOf = ({ range }: Troubled): string => `run "turnpike range setup ${range}"`
+
+const advised: Readonly<Record<string, (of: Troubled) => string>> = {
+  not_on_this_machine: (of) => `${of.which} ${of.are} not on this machine: ${setupOf(of)} on ${of.node}`,
+  cannot_leave: (of) =>
+    `${of.which} cannot leave: no call from there reaches the shop. Check that your provider routes ${of.range} ` +
+    `to ${of.node}, and ${setupOf(of)} there`,
+  no_such_family: (of) =>
+    `${of.which} cannot be used: IPv${of.range.includes(':') ? 6 : 4} is switched off on ${of.node}`,
 }
 
 const sentences: Readonly<Record<string, string>> = {
@@ -71,6 +100,12 @@ const sentences: Readonly<Record<string, string>> = {
   egress_not_checked_shop_not_reached: 'egress not checked: the shop’s own address cannot be reached from it',
 }
 
+function addressIn(range: string, offset: number): string | undefined {
+  const prefix = readPrefix(range)
+  if (!prefix) return undefined
+  return formatAddress(addressFromNumber(prefix.base.version, addressToNumber(prefix.base) + BigInt(offset)))
+}
+
 /** A trial and its proof: `due` counts for a time and was never given. */
 export type JudgedTrial = Trial & { readonly proof: 'none' | 'due' | 'given' }
 
@@ -78,13 +113,18 @@ const unproven =
   'the shop has seen no call from an address of the range for ' +
   `${proofMs / 3_600_000} hour; where it cannot (NAT), name the gateway: "turnpike stock assign PREFIX --node NAME"`
 
-/** The problems of a trial, each with its number of addresses. */
-export function reasonsOf(trial: JudgedTrial): string[] {
-  const counts = new Map<string, number>()
-  for (const { problem, count } of trial.problems) counts.set(problem, (counts.get(problem) ?? 0) + count)
-  const reasons = [...counts].map(
-    ([problem, count]) => `${count} ${sentences[problem] ?? problem.replaceAll('_', ' ')}`,
-  )
+/** The problems of a node with a range: which addresses have each, and what to do. */
+export function reasonsOf(trial: JudgedTrial, range: string, node: string): string[] {
+  const found = Map.groupBy(trial.problems, (each) => each.problem)
+  const reasons = [...found].map(([problem, runs]) => {
+    const count = runs.reduce((sum, each) => sum + each.count, 0)
+    const sentence = advised[problem]
+    if (!sentence) return `${count} ${sentences[problem] ?? problem.replaceAll('_', ' ')}`
+    const first = isBlock({ prefix: range }) ? undefined : addressIn(range, runs[0]?.first ?? 0)
+    if (first === undefined) return sentence({ which: `addresses of ${range}`, are: 'are', range, node })
+    const which = count === 1 ? first : `${first} and ${count - 1} more`
+    return sentence({ which, are: count === 1 ? 'is' : 'are', range, node })
+  })
   const claimed = countOf(trial.served)
   if (trial.proof === 'given' || claimed === 0) return reasons
   const until = trial.proof === 'due' ? `sold only until ${toIso(trial.proofUntil)}` : 'not sold'

@@ -1,0 +1,45 @@
+import { expect, test } from 'bun:test'
+import { type JudgedTrial, reasonsOf } from './overview.ts'
+
+const trialOf = (problems: JudgedTrial['problems']): JudgedTrial => ({
+  range: 1,
+  node: 'node_1',
+  served: [],
+  problems,
+  seenAs: null,
+  changedAt: 0,
+  provenFrom: null,
+  provenAt: null,
+  proofUntil: 0,
+  proof: 'given',
+})
+const oneOf = (problem: string, first: number, count: number) => trialOf([{ first, count, problem }])
+
+test('reasonsOf names the addresses that a machine lacks and the command that sets them up', () => {
+  expect(reasonsOf(oneOf('not_on_this_machine', 7, 1), '203.0.113.0/24', 'gate-1')).toEqual([
+    '203.0.113.7 is not on this machine: run "turnpike range setup 203.0.113.0/24" on gate-1',
+  ])
+  const runs = [
+    { first: 3, count: 2, problem: 'not_on_this_machine' },
+    { first: 9, count: 4, problem: 'not_on_this_machine' },
+  ]
+  expect(reasonsOf(trialOf(runs), '2001:db8::/120', 'gate-1')).toEqual([
+    '2001:db8::3 and 5 more are not on this machine: run "turnpike range setup 2001:db8::/120" on gate-1',
+  ])
+})
+
+test('reasonsOf names an IPv6 block as a whole, because a gateway tries samples of it', () => {
+  expect(reasonsOf(oneOf('not_on_this_machine', 0, 1), '2001:db8::/48', 'gate-1')).toEqual([
+    'addresses of 2001:db8::/48 are not on this machine: run "turnpike range setup 2001:db8::/48" on gate-1',
+  ])
+})
+
+test('reasonsOf says what to check when the shop cannot be called from an address, or its family is off', () => {
+  expect(reasonsOf(oneOf('cannot_leave', 1, 1), '203.0.113.0/24', 'gate-1')).toEqual([
+    '203.0.113.1 cannot leave: no call from there reaches the shop. Check that your provider routes 203.0.113.0/24 ' +
+      'to gate-1, and run "turnpike range setup 203.0.113.0/24" there',
+  ])
+  expect(reasonsOf(oneOf('no_such_family', 0, 1), '2001:db8::/64', 'gate-1')).toEqual([
+    'addresses of 2001:db8::/64 cannot be used: IPv6 is switched off on gate-1',
+  ])
+})
