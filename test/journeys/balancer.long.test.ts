@@ -133,7 +133,10 @@ describe.each(Object.keys(balancers) as (keyof typeof balancers)[])('two shops b
       await Bun.sleep(50)
     }
   }
-  const balance = async (): Promise<number> => (await (await request('GET', '/balance')).json()).data.balance_rub
+  const balance = async (): Promise<number> => {
+    const { data } = (await (await request('GET', '/balance')).json()) as { data: { balance_rub: number } }
+    return data.balance_rub
+  }
 
   test(`${purchases} purchases with a key are each charged once while one shop is killed`, async () => {
     const before = await balance()

@@ -13,15 +13,7 @@ type Package = { readonly file: string; readonly version: string }
 
 const page = `http://${pageAddress}/`
 const shop = 'https://shop.example.net'
-const packages = [
-  'ca-certificates',
-  'iproute2',
-  'nftables',
-  'openssl',
-  'postgresql',
-  'wireguard-go',
-  'wireguard-tools',
-]
+const packages = ['ca-certificates', 'iproute2', 'nftables', 'openssl', 'postgresql', 'wireguard-go', 'wireguard-tools']
 const customers = 50
 
 /** Values that earlier steps printed and later steps use. */
@@ -215,7 +207,11 @@ async function thirdMonth(stage: Stage): Promise<void> {
     const log = await server.sh('journalctl -u turnpike-vpn-node -o cat')
     const [, kind] = expectMatch('the device', log, /vpn device is up.*"kind":"([a-z-]+)"/)
     await server.sh('systemctl restart turnpike-vpn-node')
-    expectSame('lost counts', (await server.sh('journalctl -u turnpike-vpn-node -g "no last count" -q || true')).trim(), '')
+    expectSame(
+      'lost counts',
+      (await server.sh('journalctl -u turnpike-vpn-node -g "no last count" -q || true')).trim(),
+      '',
+    )
     return kind
   })
   await steps.step(
@@ -256,7 +252,9 @@ async function years({ server, reader, steps, found }: Stage): Promise<void> {
       'audit list',
     ])
       await server.sh(`turnpike ${command}`)
-    const log = await server.sh(`journalctl -u turnpike-shop -u turnpike-gateway --since -60min -o cat | grep -c '"level":"error"' || true`)
+    const log = await server.sh(
+      `journalctl -u turnpike-shop -u turnpike-gateway --since -60min -o cat | grep -c '"level":"error"' || true`,
+    )
     expectSame('errors in the log', log.trim(), '0')
     return undefined
   })

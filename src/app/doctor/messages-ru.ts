@@ -104,6 +104,8 @@ export const russianSentences: DoctorSentences = {
       `в ${of.folder} нет ни одной`,
       'первую магазин делает через минуту после запуска; если её нет, найдите в его журнале "back up"',
     ),
+  backups_denied: (of) =>
+    pair(`нет прав на чтение ${of.path}`, `дайте их пользователю ${of.user} или запустите команду от root`),
   backups_old: (of) =>
     pair(`возраст последней в часах: ${of.hours}`, 'найдите в журнале магазина "job failed" с "back up"'),
   backups_fresh: (of) => pair(`возраст последней в часах: ${of.hours}`, ''),

@@ -106,9 +106,9 @@ describe.each([...engines])('changes of nodes on %s', (engine) => {
     const { fleet, premium, removeNode, stock } = shop.services
     const [node, other] = [await addGateway('gate-1'), await addGateway('gate-2')]
     await stock.add(prefixOf(range), kindIn('AT', 4), undefined, [node])
-    const place = { country: 'AT', state: '', city: '', zip: '', asn: null }
+    const location = { country: 'AT', state: '', city: '', zip: '', asn: null }
     const local = { pool: 'residential', kind: 'local', host: '203.0.113.9', port: null, credentials: null } as const
-    const exit = await premium.exits.addOne({ ...local, ...place, node })
+    const exit = await premium.exits.addOne({ ...local, ...location, node })
     await fleet.close('gate-1')
     expect(await removalRefused('gate-1')).toBe('node_has_exits')
     await premium.exits.assign(exit.id, other)

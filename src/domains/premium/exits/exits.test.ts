@@ -21,8 +21,8 @@ describe.each([...engines])('exits and gateways on %s', (engine) => {
     await shop.close()
   })
 
-  const place = { country: 'DE', state: '', city: '', zip: '', asn: null }
-  const local = { pool, kind: 'local', port: null, credentials: null, ...place } as const
+  const location = { country: 'DE', state: '', city: '', zip: '', asn: null }
+  const local = { pool, kind: 'local', port: null, credentials: null, ...location } as const
   const add = async (of: NewExit): Promise<ExitId> => (await shop.services.premium.exits.addOne(of)).id
   const find = async (id: ExitId): Promise<Exit | undefined> =>
     (await shop.services.premium.exits.list(undefined, '', 100)).find((each) => each.id === id)
