@@ -44,14 +44,8 @@ export const nodeCommands: readonly OperationCommand[] = [
     args: 'link_mbit',
     show: (data) => `The link limit of ${data.name} is ${data.link_mbit} Mbit/s.`,
   }),
-  over(nodes.endpointNode, 'node endpoint', {
-    show: ({ name, endpoint }) =>
-      `Customers reach ${name} at ${endpoint?.host} port ${endpoint?.port}. Existing purchases show it from now on.`,
-  }),
-  over(nodes.renameNode, 'node rename', {
-    args: 'new_name',
-    show: (data, given) => `${given.args[0]} is called ${data.name} now.`,
-  }),
+  over(nodes.endpointNode, 'node endpoint', { show: (data) => `Lists and exports show the endpoint of ${data.name}.` }),
+  over(nodes.renameNode, 'node rename', { args: 'new_name', show: (data) => `The node is called ${data.name} now.` }),
   over(nodes.revokeNode, 'node revoke', { show: (data) => `${data.name} is revoked and closed.` }),
   over(nodes.closeNode, 'node close', { show: (data) => `${data.name} is closed.` }),
   over(nodes.openNode, 'node open', {
@@ -100,10 +94,7 @@ export const thingCommands: readonly OperationCommand[] = [
   over(premium.drainExit, 'exit drain', {
     show: (data) => `${data.exit_id} ${data.drained ? 'is drained' : 'serves'}.`,
   }),
-  over(premium.assignExit, 'exit assign', {
-    show: ({ exit_id: exit, node }) =>
-      `${exit} is used by ${node ?? 'every gateway; a local address goes to the first gateway that reports it up'}.`,
-  }),
+  over(premium.assignExit, 'exit assign', { show: (data) => `${data.exit_id} is on ${data.node ?? 'every gateway'}.` }),
   over(premium.removeExit, 'exit remove', { show: (data) => `${data.exit_id} is removed.` }),
   over(premium.compareExit, 'exit compare', {
     filled: 'supplied_bytes days',

@@ -56,10 +56,7 @@ export const stockCommands: readonly OperationCommand[] = [
     args: 'prefix',
     filled: 'nodes',
     options: [nodeOption],
-    fill: (given) => {
-      if (!given.has('node')) throw mistyped('--node names the gateways to move to.')
-      return { nodes: nodesOf(given) }
-    },
+    fill: (given) => ({ nodes: nodesOf(given) }),
     show: (data, given) => [
       `${data.proxies.length} proxies of ${data.customers} customers ` +
         (data.dry_run ? 'would move. Nothing was changed.' : `move to ${given.flags['node']}.`),
@@ -114,9 +111,7 @@ async function closeAddress(verb: Verb, address: string, given: Given, call: Cal
   return { json: data, lines: [`${data.places} resting for ${data.days} days.`] }
 }
 
-type Survey = typeof stock.surveyRange.example
-
-const survey = (data: Survey): Outcome => ({
+const survey = (data: typeof stock.surveyRange.example): Outcome => ({
   json: data,
   lines: [
     ...rows(data.kinds),
