@@ -26,20 +26,15 @@ export async function openOwnMachine(options: { readonly hasOwnNetwork: boolean 
   appendFileSync(join(folder, 'etc/group'), `turnpike:x:${serviceUid}:\n`)
   mkdirSync(join(folder, 'var/lib'), { recursive: true })
   const mounts = ['etc', 'var/lib'].map((path) => `mount --bind ${folder}/${path} /${path}`).join(' && ')
+  const spaces = ['--mount', ...(options.hasOwnNetwork ? ['--net'] : [])]
   const network = options.hasOwnNetwork ? 'ip link set lo up && ' : ''
-  const holder = Bun.spawn(
-    [
-      ...['unshare', '--mount', ...(options.hasOwnNetwork ? ['--net'] : [])],
-      ...['sh', '-c', `${mounts} && ${network}echo open && exec cat`],
-    ],
-    { stdin: 'pipe', stdout: 'pipe' },
-  )
+  const holder = Bun.spawn(['unshare', ...spaces, 'sh', '-c', `${mounts} && ${network}echo open && exec cat`], {
+    stdin: 'pipe',
+    stdout: 'pipe',
+  })
   const { value } = await holder.stdout.getReader().read()
   if (!Buffer.from(value ?? []).includes('open')) throw new Error('no machine of its own can be made')
-  const toInside = (command: readonly string[]) => {
-    const spaces = ['--mount', ...(options.hasOwnNetwork ? ['--net'] : [])]
-    return ['nsenter', '--target', String(holder.pid), ...spaces, ...command]
-  }
+  const toInside = (command: readonly string[]) => ['nsenter', '--target', String(holder.pid), ...spaces, ...command]
   return {
     outside: (path) => join(folder, path),
     toInside,

@@ -43,7 +43,7 @@ export const rangeCommand = machineCommand({
     {
       flag: 'device',
       value: 'DEV',
-      meaning: `puts each address on this device; for a range that is not routed here, ${maxOnDevice} addresses at most`,
+      meaning: `puts each of at most ${maxOnDevice} addresses on this device; for a range that is not routed here`,
     },
     { flag: 'as', value: 'PROGRAM', meaning: 'networkd, netplan or ifupdown; the one of this machine unless given' },
     { flag: 'apply', meaning: 'writes the files and sets the addresses now, as root; repeating it changes nothing' },
@@ -87,7 +87,8 @@ function readProgram(given: string | undefined): NetworkProgram {
   const found =
     named ??
     findNetworkProgram({
-      hasNetplan: findProgram('netplan') !== undefined && namesIn('/etc/netplan').some((name) => /\.yaml$/.test(name)),
+      hasNetplan:
+        findProgram('netplan') !== undefined && namesIn('/etc/netplan').some((name) => name.endsWith('.yaml')),
       hasNetworkd: existsSync('/run/systemd/netif/state'),
       hasInterfaces: existsSync(interfacesFile),
     })

@@ -37,7 +37,7 @@ const addressesOn = (prefix: Prefix): string[] =>
   )
 
 /**
- * Without this setting bind() takes only an IPv6 address that an interface has. bind() takes any IPv4 address of a local
+ * Without this setting bind() takes only an IPv6 address that an interface has. It takes any IPv4 address of a local
  * route. With `net.ipv4.ip_nonlocal_bind` it would take IPv4 addresses that the machine does not have, too.
  */
 const bindSetting = 'net.ipv6.ip_nonlocal_bind'

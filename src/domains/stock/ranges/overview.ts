@@ -26,15 +26,15 @@ export async function lookAtRanges(
   const trialsOf = Map.groupBy(trials, (each) => each.range)
   return ranges.map((range) => {
     const mine = countsOf.get(range.id) ?? []
-    const isBlock = blockNodes.has(range.prefix)
+    const hasBlock = blockNodes.has(range.prefix)
     const blockNode = blockNodes.get(range.prefix) ?? null
-    const countsByNode = isBlock ? [{ servingNode: blockNode, slots: 1 }] : mine
+    const countsByNode = hasBlock ? [{ servingNode: blockNode, slots: 1 }] : mine
     const served = countsByNode.filter((each) => isThere(each.servingNode))
     const ofRange = trialsOf.get(range.id) ?? []
     return {
       range,
       nodeIds: range.nodeIds.map(nameOf),
-      isBlock,
+      isBlock: hasBlock,
       places: mine.reduce((sum, each) => sum + each.slots, 0),
       served: served.reduce((sum, each) => sum + each.slots, 0),
       by: [...new Set(served.map((each) => nameOf(each.servingNode ?? '')))],
