@@ -371,6 +371,26 @@ describe.each([...enginesOf('sqlite')])('/admin/v1 on %s', (engine) => {
     expect(data.customers).toBeGreaterThan(1)
   })
 
+  test('GET /overview and GET /nodes show a VPN node as online for 30 s after its report, and then as offline', async () => {
+    const { fleet, db } = service.services
+    const quiet = await db.transact((tx) => fleet.add(tx, { kind: 'vpn', name: 'quiet', location: 'local' }))
+    await fleet.seen(quiet.id, { version: 'test' })
+    const shown = async (days: number) => {
+      const { items } = (await get('/nodes', 'reader')).data as { items: { name: string; state: string }[] }
+      const states = items.map((each) => each.state)
+      const count = (state: string) => states.filter((each) => each === state).length
+      // The overview of each number of days is cached on its own.
+      const { nodes } = (await get(`/overview?days=${days}`, 'reader')).data
+      expect(nodes).toEqual({ online: count('online'), offline: count('offline'), closed: count('closed') })
+      return items.find((each) => each.name === 'quiet')?.state
+    }
+    service.clock.advance(30_000)
+    expect(await shown(3)).toBe('online')
+    service.clock.advance(1)
+    expect(await shown(4)).toBe('offline')
+    await fleet.close('quiet')
+  })
+
   test('the API changes prices, nodes, stock and exits as the commands do', async () => {
     const { version, catalogue } = (await get('/catalogue', 'reader')).data
     const dearer = structuredClone(catalogue)

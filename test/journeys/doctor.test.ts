@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Advice } from '../../src/app/doctor/advice.ts'
+import { HandClock } from '../harness/clock.ts'
 import { openTestDatabase, prepareFolder } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
 import { runWithOwnNames } from '../harness/own-names.ts'
@@ -33,10 +34,14 @@ test('doctor finds a running sandbox healthy, names each fault planted in it, an
   }
   const up = startTurnpike(['up'], env)
   await up.until(/Turnpike is open at/)
-  // The gateway has reported each range by now or does so within its next round.
-  expect(await untilTrue(async () => !wrongIn(await runDoctor(env)).includes('stock'))).toBeTrue()
-  const well = await runDoctor(env, runTurnpike)
-  expect(wrongIn(well).filter((of) => !of.startsWith('disk'))).toEqual([])
+  let well = await runDoctor(env, runTurnpike)
+  const wrongButDisk = () => wrongIn(well).filter((of) => !of.startsWith('disk'))
+  // On a busy machine the gateway may have reported more than 10 s ago.
+  await untilTrue(async () => {
+    if (wrongButDisk().length > 0) well = await runDoctor(env, runTurnpike)
+    return wrongButDisk().length === 0
+  })
+  expect(wrongButDisk()).toEqual([])
   expect(well.advice.map((each) => each.reason)).toContain('link_answers')
   if (!well.roles.includes('vpn-node')) expect(JSON.stringify(well)).not.toMatch(/WireGuard|VPN/)
   const states = new Map(well.advice.map((each) => [each.of, each.state]))
@@ -97,6 +102,13 @@ test('doctor checks PostgreSQL’s settings and the nodes, and reports a databas
   expect(withoutNodes.exit).toBe(1)
   expect(wrongIn(withoutNodes)).toContain('nodes')
   expect(wrongIn(withoutNodes)).toContain('reach')
+  const { fleet } = wire(db, new HandClock(Date.now() - 50_000))
+  const { id } = await db.transact((tx) => fleet.add(tx, { kind: 'vpn', name: 'quiet', location: 'local' }))
+  await fleet.join((await fleet.issueKey('quiet')).text, `tpn_${'0'.repeat(64)}`, 'test')
+  await fleet.seen(id, { version: 'test' })
+  expect(wrongIn(await runDoctor(env))).toContain('vpn quiet')
+  const { items } = JSON.parse((await runCommand(['node', 'list', '--json'], env)).out)
+  expect(items).toMatchObject([{ name: 'quiet', state: 'offline' }])
   const name = new URL(testDatabase.address).pathname.slice(1)
   await db.transact((tx) => tx.run(`ALTER DATABASE ${name} SET synchronous_commit = off`))
   const advice = (await runDoctor(env)).advice.find((each) => each.of === 'database settings')
