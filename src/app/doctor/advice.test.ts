@@ -18,6 +18,7 @@ import {
   adviseUnproven,
 } from './advice.ts'
 import { terminalLanguageOf, toSummary, translate } from './messages.ts'
+import { subject } from './subjects.ts'
 
 const nowMs = Date.UTC(2026, 5, 1)
 const hourMs = 3_600_000
@@ -48,7 +49,7 @@ const lasting = (days: number) => ({
 describe('the doctor', () => {
   test('the doctor reports every check of a healthy machine as ok, without advice', () => {
     for (const advice of [
-      adviseDisk('disk', { free: 5e10, size: 1e11 }),
+      adviseDisk(subject.dataDisk, { free: 5e10, size: 1e11 }),
       adviseFiles(100_000, 20_000, false),
       adviseFiles(Number.POSITIVE_INFINITY, 20_000, true),
       adviseClock(300, true),
@@ -67,8 +68,8 @@ describe('the doctor', () => {
 
   test('the doctor reports each problem as wrong, with advice', () => {
     for (const advice of [
-      adviseDisk('disk', { free: 5e8, size: 1e9 }),
-      adviseDisk('disk', { free: 5e9, size: 1e11 }),
+      adviseDisk(subject.dataDisk, { free: 5e8, size: 1e9 }),
+      adviseDisk(subject.dataDisk, { free: 5e9, size: 1e11 }),
       adviseClock(-5000, true),
       adviseMode('/data', 0o40755, true),
       adviseMode('/data', 0o40700, false),

@@ -4,10 +4,12 @@ import type { PostgresSettings } from '../../db/server-settings.ts'
 import { type Health, isOnline, type Node, type ReportingNode } from '../../domains/fleet/rules.ts'
 import type { UnknownSetting } from '../settings/unknown.ts'
 import { type DoctorArguments, toSentences } from './messages.ts'
+import { type Subject, subject } from './subjects.ts'
 
 /** One result of the doctor. `wrong` needs the operator, `note` is information. */
 export type Advice = {
   readonly of: string
+  readonly russianOf: string
   readonly state: 'ok' | 'note' | 'wrong'
   readonly reason: DoctorArguments[0]
   readonly params: object
@@ -17,8 +19,9 @@ export type Advice = {
 
 const advise =
   (state: Advice['state']) =>
-  (of: string, ...given: DoctorArguments): Advice => ({
-    of,
+  (of: Subject, ...given: DoctorArguments): Advice => ({
+    of: of.en,
+    russianOf: of.ru,
     state,
     reason: given[0],
     params: given[1] ?? {},
@@ -31,7 +34,7 @@ export const wrong = advise('wrong')
 
 const gigabyte = 1e9
 
-export function adviseDisk(of: string, disk: { free: number; size: number } | undefined): Advice {
+export function adviseDisk(of: Subject, disk: { free: number; size: number } | undefined): Advice {
   if (!disk) return note(of, 'disk_unknown')
   const space = { free_bytes: disk.free, size_bytes: disk.size }
   const isLow = disk.free < gigabyte || disk.free / disk.size < 0.1
@@ -40,7 +43,7 @@ export function adviseDisk(of: string, disk: { free: number; size: number } | un
 
 /** Whether the file limit suffices for the configured connections, by the gateway's own formula. */
 export function adviseFiles(limit: number | undefined, connections: number, isTls: boolean): Advice {
-  const of = 'open files'
+  const of = subject.files
   if (limit === undefined) return note(of, 'files_unknown')
   const fitting = roomWithin(connections, limit, isTls).connections
   if (fitting >= connections) return ok(of, 'files_enough', { limit, connections })
@@ -51,7 +54,7 @@ const maxSkewMs = 2_000
 
 /** The machine's clock, compared with the database server's. */
 export function adviseClock(skewMs: number | undefined, isSet: boolean | undefined): Advice {
-  const of = 'clock'
+  const of = subject.clock
   if (skewMs !== undefined && Math.abs(skewMs) > maxSkewMs) {
     return wrong(of, 'clock_differs', { skew_ms: Math.round(skewMs) })
   }
@@ -64,7 +67,7 @@ const maxShopSkewMs = 5_000
 /** The machine's clock, compared with the clock of the node's shop; `aheadMs` is positive if it is ahead. */
 export const adviseShopClock = (aheadMs: number): Advice[] =>
   Math.abs(aheadMs) > maxShopSkewMs
-    ? [wrong('clock', 'clock_differs_from_shop', { seconds: Math.round(aheadMs / 1000) })]
+    ? [wrong(subject.clock, 'clock_differs_from_shop', { seconds: Math.round(aheadMs / 1000) })]
     : []
 
 /** Goods in stock: a range without a served address is not sold at all. */
@@ -82,10 +85,10 @@ export function adviseRanges(
   const served = sold.reduce((sum, each) => sum + each.served, 0)
   const places = sold.reduce((sum, each) => sum + (each.isBlock ? 1 : each.places), 0)
   const [first] = unserved
-  if (first) return [wrong('stock', 'ranges_unserved', { ranges: unserved.length, prefix: first.range.prefix })]
+  if (first) return [wrong(subject.stock, 'ranges_unserved', { ranges: unserved.length, prefix: first.range.prefix })]
   return served < places
-    ? [note('stock', 'ranges_partly_served', { served, places })]
-    : [ok('stock', 'ranges_served', { places })]
+    ? [note(subject.stock, 'ranges_partly_served', { served, places })]
+    : [ok(subject.stock, 'ranges_served', { places })]
 }
 
 const maxExitsNamed = 5
@@ -98,16 +101,16 @@ export function adviseExits(exits: readonly { readonly host: string; readonly st
   if (used.length === 0) return []
   if (down.length > 0) {
     const more = down.length > maxExitsNamed ? ['…'] : []
-    return [wrong('exits', 'exits_down', { exits: [...down.slice(0, maxExitsNamed), ...more] })]
+    return [wrong(subject.exits, 'exits_down', { exits: [...down.slice(0, maxExitsNamed), ...more] })]
   }
   return untried > 0
-    ? [note('exits', 'exits_untried', { exits: untried })]
-    : [ok('exits', 'exits_up', { exits: used.length })]
+    ? [note(subject.exits, 'exits_untried', { exits: untried })]
+    : [ok(subject.exits, 'exits_up', { exits: used.length })]
 }
 
 /** A folder or file that other users may read. */
 export function adviseMode(path: string, mode: number | undefined, isOwn: boolean): Advice {
-  const of = `rights of ${path}`
+  const of = subject.rights(path)
   if (mode === undefined) return note(of, 'path_missing')
   if (!isOwn) return wrong(of, 'path_owner')
   const text = (mode & 0o777).toString(8)
@@ -117,22 +120,22 @@ export function adviseMode(path: string, mode: number | undefined, isOwn: boolea
 /** A misspelt setting is ignored and the default applies, so it is only a note. */
 export const adviseSetting = ({ name, meant }: UnknownSetting): Advice =>
   meant === undefined
-    ? note('settings', 'setting_unknown', { name })
-    : wrong('settings', 'setting_misspelt', { name, meant })
+    ? note(subject.settings, 'setting_unknown', { name })
+    : wrong(subject.settings, 'setting_misspelt', { name, meant })
 
 /** An import of addresses that has not finished. */
 export const adviseImport = (each: { begunAt: number; slots: number; prefix: string }): Advice =>
-  wrong('stock', 'import_unfinished', { begun: toIso(each.begunAt), prefix: each.prefix, slots: each.slots })
+  wrong(subject.stock, 'import_unfinished', { begun: toIso(each.begunAt), prefix: each.prefix, slots: each.slots })
 
 /** Ranges that a gateway claims and has not proven by a call from them. */
 export const adviseUnproven = (name: string, ranges: number): Advice =>
-  wrong('stock', 'ranges_unproven', { name, ranges })
+  wrong(subject.stock, 'ranges_unproven', { name, ranges })
 
 const oldestPostgres = 130_000
 
 /** Settings that an answered purchase depends on. */
 export function advisePostgres(server: Omit<PostgresSettings, 'engine' | 'nowMs'>): Advice {
-  const of = 'database settings'
+  const of = subject.databaseSettings
   const bad = [
     ...(server.version < oldestPostgres ? ['it is older than PostgreSQL 13: upgrade it'] : []),
     ...(server.encoding === 'UTF8' ? [] : [`its encoding is ${server.encoding}: make a database with UTF8`]),
@@ -151,7 +154,7 @@ export function adviseProxies(of: {
   readonly isBehindTls: boolean
   readonly trusted: number
 }): readonly Advice[] {
-  const name = 'trusted proxies'
+  const name = subject.proxies
   if (of.isForwarded) return [wrong(name, 'proxy_untrusted')]
   if (!of.isBehindTls) return []
   return [of.trusted > 0 ? ok(name, 'proxy_trusted') : note(name, 'proxy_likely')]
@@ -168,7 +171,7 @@ export function adviseNode(
   nowMs: number,
   version: string,
 ): Advice {
-  const of = `${node.kind} ${node.name}`
+  const of = subject.node(node.kind, node.name)
   if (node.state !== 'open') return note(of, 'node_closed')
   if (node.joinedAt === null) return note(of, 'node_not_joined')
   if (node.health?.isStopping) return wrong(of, 'node_stopping')
@@ -188,7 +191,7 @@ export function adviseBackups(
   everyMs: number,
   nowMs: number,
 ): Advice {
-  const of = 'backups'
+  const of = subject.backups
   if (folder === undefined) return note(of, 'backups_off')
   if (newestAt === undefined) return wrong(of, 'backups_none', { folder })
   const hours = Math.round((nowMs - newestAt) / 3_600_000)
@@ -209,7 +212,7 @@ export function adviseCertificate(
   nowMs: number,
   lifeMs = Number.POSITIVE_INFINITY,
 ): Advice {
-  const of = `certificate of ${host}`
+  const of = subject.certificateOf(host)
   if (endsAt === undefined) return note(of, 'certificate_unseen', { error: problem })
   const days = Math.floor((endsAt - nowMs) / dayMs)
   if (problem !== '') return wrong(of, 'certificate_untrusted', { error: problem })
@@ -223,7 +226,7 @@ export function adviseOwnCertificate(
   failures: number,
   nowMs: number,
 ): Advice {
-  const of = `certificate in ${file}`
+  const of = subject.certificateIn(file)
   if (typeof found === 'string') return wrong(of, 'file_wrong', { error: found, failures })
   const { names } = found
   const days = Math.floor((found.endsAt - nowMs) / dayMs)

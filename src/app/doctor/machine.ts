@@ -30,6 +30,7 @@ import {
 import { terminalLanguageOf, toSummary, translate } from './messages.ts'
 import { lookAtNode, runsVpnNode } from './node.ts'
 import { lookAtClock, lookAtShop } from './shop.ts'
+import { type PortOwner, type Subject, subject } from './subjects.ts'
 
 const marks = { ok: 'ok   ', note: 'NOTE ', wrong: 'WRONG' } as const
 
@@ -81,7 +82,7 @@ function readRole(text: string): Role {
 
 async function lookAtRoles(config: Config, checked: readonly Role[]): Promise<Advice[]> {
   return [
-    ...(checked.length === 0 ? [wrong('role', 'role_none', { folder: config.folder })] : []),
+    ...(checked.length === 0 ? [wrong(subject.role, 'role_none', { folder: config.folder })] : []),
     ...(checked.includes('shop') ? await lookAtShop(config) : [lookAtClock()]),
     ...(checked.includes('gateway') ? await lookAtNode(config, 'gateway') : []),
     ...(checked.includes('vpn-node') ? await lookAtNode(config, 'vpn') : []),
@@ -95,8 +96,8 @@ async function lookAtThisMachine(config: Config, checked: readonly Role[]): Prom
   const isShop = checked.includes('shop')
   return [
     ...findUnknownSettings(process.env).map(adviseSetting),
-    adviseDisk('disk of the data folder', diskOf(config.folder)),
-    ...(config.backupFolder === undefined ? [] : [adviseDisk('disk of the backups', diskOf(config.backupFolder))]),
+    adviseDisk(subject.dataDisk, diskOf(config.folder)),
+    ...(config.backupFolder === undefined ? [] : [adviseDisk(subject.backupDisk, diskOf(config.backupFolder))]),
     ...(checked.includes('gateway')
       ? [adviseFiles(fileLimit('hard'), config.gatewayConnections, config.gatewayTlsPort > 0)]
       : []),
@@ -117,7 +118,7 @@ const adviseRights = (config: Config): Advice[] =>
     return [adviseMode(path, found?.mode, found === undefined || found.uid === process.geteuid?.())]
   })
 
-type Port = { readonly number: number; readonly of: string; readonly url: string; readonly isOurs: RegExp }
+type Port = { readonly number: number; readonly of: PortOwner; readonly url: string; readonly isOurs: RegExp }
 
 /** Whether each role answers at its ports; metrics are missed only while the role itself runs. */
 async function lookAtPorts(config: Config, checked: readonly Role[]): Promise<Advice[]> {
@@ -132,7 +133,7 @@ async function lookAtPorts(config: Config, checked: readonly Role[]): Promise<Ad
       if (!metrics || !isRunning) return served
       const port = {
         number: metrics.port,
-        of: `the ${role === 'vpn-node' ? 'VPN node' : role}'s figures`,
+        of: `${role}-metrics` as const,
         url: `http://${hostAndPort(metrics.host, metrics.port)}/metrics`,
         isOurs: /turnpike_build_info/,
       }
@@ -145,7 +146,7 @@ async function lookAtPorts(config: Config, checked: readonly Role[]): Promise<Ad
 function portsOf(config: Config, role: Role): readonly Port[] {
   const { port, gatewayPort, gatewayTlsPort: tlsPort, gatewayListen } = config
   if (role === 'shop') {
-    return [{ number: port, of: 'the shop', url: `${listenUrl(config)}/healthz`, isOurs: /"ok":true/ }]
+    return [{ number: port, of: 'shop', url: `${listenUrl(config)}/healthz`, isOurs: /"ok":true/ }]
   }
   if (role === 'vpn-node') return []
   const host = ['::', '0.0.0.0'].includes(gatewayListen) ? '127.0.0.1' : gatewayListen
@@ -155,13 +156,13 @@ function portsOf(config: Config, role: Role): readonly Port[] {
     isOurs: /turnpike/i,
   })
   return [
-    { of: 'the gateway', ...at('http', gatewayPort) },
-    ...(tlsPort > 0 ? [{ of: 'the gateway over TLS', ...at('https', tlsPort) }] : []),
+    { of: 'gateway' as const, ...at('http', gatewayPort) },
+    ...(tlsPort > 0 ? [{ of: 'gateway-tls' as const, ...at('https', tlsPort) }] : []),
   ]
 }
 
-async function lookAtPort(port: Port, whenFree: (of: string) => Advice): Promise<Advice> {
-  const of = `port ${port.number} of ${port.of}`
+async function lookAtPort(port: Port, whenFree: (of: Subject) => Advice): Promise<Advice> {
+  const of = subject.port(port.number, port.of)
   try {
     // This only detects Turnpike; the certificate is checked below.
     const anyone: object = { tls: { rejectUnauthorized: false } }
@@ -179,7 +180,7 @@ function lookAtNames(config: Config): Promise<Advice>[] {
   const hosts = [config.gatewayHost, config.vpnHost, URL.parse(config.publicUrl ?? '')?.hostname ?? '']
   const names = [...new Set(hosts)].filter((host) => host !== '' && isIP(host.replace(/^\[|\]$/g, '')) === 0)
   return names.map(async (name) => {
-    const of = `name ${name}`
+    const of = subject.name(name)
     const found = await Promise.race([
       lookup(name, { all: true }).then(
         (all) => all.map((each) => each.address),

@@ -1,5 +1,5 @@
 import type { AnswerLanguage } from '../../api/language.ts'
-import { russianSentences, toRussianSubject } from './messages-ru.ts'
+import { russianSentences } from './messages-ru.ts'
 
 /** What the doctor found, and what to do; nothing to do is an empty text. */
 export type Pair = { readonly says: string; readonly todo: string }
@@ -247,12 +247,15 @@ function sentenceIn(language: AnswerLanguage, reason: keyof DoctorSentences, par
 }
 
 /** An advice in another language, with its reason and parameters unchanged. */
-export const translate = <Advice extends { of: string; reason: keyof DoctorSentences; params: object }>(
-  advice: Advice,
+/** The advice as it is shown, in one language. */
+export const translate = <
+  Shown extends { of: string; russianOf: string; reason: keyof DoctorSentences; params: object },
+>(
+  { russianOf, ...advice }: Shown,
   language: AnswerLanguage,
-): Advice => ({
+) => ({
   ...advice,
-  ...(language === 'ru' && { of: toRussianSubject(advice.of) }),
+  of: language === 'ru' ? russianOf : advice.of,
   ...sentenceIn(language, advice.reason, advice.params),
 })
 

@@ -10,9 +10,9 @@ import type { NodeKind } from '../../domains/fleet/rules.ts'
 import { shopUrlOf } from '../node/agent.ts'
 import { type Config, nodeFolder } from '../settings/config.ts'
 import { type Advice, adviseShopClock, note, ok, wrong } from './advice.ts'
+import { subject } from './subjects.ts'
 
 const answerWithinMs = 5_000
-const subjects = { gateway: 'gateway', vpn: 'VPN node' } as const
 const units = { gateway: 'turnpike-gateway', vpn: 'turnpike-vpn-node' } as const
 
 /** Checks a node of this machine: its link to the shop, and what it needs to serve customers. */
@@ -20,7 +20,14 @@ export async function lookAtNode(config: Config, kind: NodeKind): Promise<Advice
   const folder = nodeFolder(config, kind)
   const hasRun = existsSync(folder)
   return [
-    ...(hasRun ? [] : [wrong(subjects[kind], 'role_unstarted', { unit: units[kind], folder })]),
+    ...(hasRun
+      ? []
+      : [
+          wrong(kind === 'gateway' ? subject.gateway : subject.vpnNode, 'role_unstarted', {
+            unit: units[kind],
+            folder,
+          }),
+        ]),
     ...(await lookAtLink(config, kind)),
     ...(kind === 'gateway' ? [await lookAtDns(config)] : [...(hasRun ? [adviseVpn(folder)] : []), adviseWireguard()]),
   ]
@@ -28,7 +35,7 @@ export async function lookAtNode(config: Config, kind: NodeKind): Promise<Advice
 
 /** Whether the shop is reached, trusted and accepts this node, and how far the two clocks differ. */
 async function lookAtLink(config: Config, kind: NodeKind): Promise<Advice[]> {
-  const of = 'link to the shop'
+  const of = subject.link
   const url = shopUrlOf(config)
   const saved = findIdentity(nodeFolder(config, kind))
   const identity = saved === 'damaged' ? undefined : saved
@@ -84,25 +91,25 @@ async function lookAtDns(config: Config): Promise<Advice> {
   } catch (error) {
     if (toFailure(error) === 'resolver_failed') {
       const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
-      return (isTrial ? note : wrong)('DNS', 'dns_fails', { servers, error: code.replace(/^Error: /, '') })
+      return (isTrial ? note : wrong)(subject.dns, 'dns_fails', { servers, error: code.replace(/^Error: /, '') })
     }
   } finally {
     clearTimeout(timer)
   }
-  return ok('DNS', 'dns_answers', { servers })
+  return ok(subject.dns, 'dns_answers', { servers })
 }
 
 export const runsVpnNode = (config: Config): boolean => readChanges(nodeFolder(config, 'vpn'))?.runs === true
 
 function adviseVpn(folder: string): Advice {
   const held = readChanges(folder)
-  return held?.runs ? ok('VPN node', 'vpn_runs', { pid: held.pid }) : wrong('VPN node', 'vpn_stopped')
+  return held?.runs ? ok(subject.vpnNode, 'vpn_runs', { pid: held.pid }) : wrong(subject.vpnNode, 'vpn_stopped')
 }
 
 function adviseWireguard(): Advice {
   // The node has its capability from its unit; the doctor needs none.
   const missing = findMissing({ ...lookAtMachine(), mayChangeNetwork: true })
-  if (missing.length === 0) return ok('WireGuard', 'wireguard_ready')
+  if (missing.length === 0) return ok(subject.wireguard, 'wireguard_ready')
   const params = { missing: missing.map((each) => each.what), how: missing.map((each) => each.how) }
-  return wrong('WireGuard', 'wireguard_missing', params)
+  return wrong(subject.wireguard, 'wireguard_missing', params)
 }

@@ -30,6 +30,7 @@ import {
   ok,
   wrong,
 } from './advice.ts'
+import { subject } from './subjects.ts'
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
@@ -40,17 +41,20 @@ export const lookAtClock = (): Advice => adviseClock(undefined, isClockSet(proce
 export async function lookAtShop(config: Config): Promise<Advice[]> {
   const noClock = lookAtClock()
   if (config.databaseUrl === undefined && !existsSync(databaseAddress(config))) {
-    return [noClock, wrong('shop', 'shop_none', { folder: config.folder })]
+    return [noClock, wrong(subject.shop, 'shop_none', { folder: config.folder })]
   }
   let db: Database
   try {
     db = openConfigured(config)
   } catch (error) {
     if (!(error instanceof BadSetting)) throw error
-    return [noClock, wrong('database', 'database_unopened', { address: databaseAddress(config), error: error.message })]
+    return [
+      noClock,
+      wrong(subject.database, 'database_unopened', { address: databaseAddress(config), error: error.message }),
+    ]
   }
   try {
-    if (!(await isReachable(db))) return [noClock, wrong('database', 'database_silent')]
+    if (!(await isReachable(db))) return [noClock, wrong(subject.database, 'database_silent')]
     return [...(await lookAtDatabase(db)), ...(await lookInside(config, db))]
   } finally {
     await db.close()
@@ -65,21 +69,21 @@ async function lookAtDatabase(db: Database): Promise<Advice[]> {
   const clock = adviseClock(skewMs, isSet)
   if (server.engine === 'postgres') return [clock, advisePostgres(server)]
   const megabytes = Math.round(server.bytes / 1e6)
-  if (server.journal === 'wal') return [clock, ok('database settings', 'sqlite', { megabytes })]
-  return [clock, note('database settings', 'sqlite_journal', { megabytes, journal: server.journal })]
+  if (server.journal === 'wal') return [clock, ok(subject.databaseSettings, 'sqlite', { megabytes })]
+  return [clock, note(subject.databaseSettings, 'sqlite_journal', { megabytes, journal: server.journal })]
 }
 
 async function lookInside(config: Config, db: Database): Promise<Advice[]> {
   const closed = await findClosed(db)
-  if (closed) return [wrong('shop', 'shop_closed', { because: closed.because, way_out: wayOutOf(closed) })]
+  if (closed) return [wrong(subject.shop, 'shop_closed', { because: closed.because, way_out: wayOutOf(closed) })]
   try {
     const { length: count } = await pending(db, readMigrations())
-    if (count > 0) return [wrong('schema', 'migrations_pending', { count })]
+    if (count > 0) return [wrong(subject.schema, 'migrations_pending', { count })]
   } catch (error) {
-    return [wrong('schema', 'schema_wrong', { error: messageOf(error) })]
+    return [wrong(subject.schema, 'schema_wrong', { error: messageOf(error) })]
   }
-  if (!(await holdsShop(db))) return [ok('schema', 'schema_right'), wrong('shop', 'shop_empty')]
-  return [ok('schema', 'schema_right'), ...(await lookAtWares(config, db))]
+  if (!(await holdsShop(db))) return [ok(subject.schema, 'schema_right'), wrong(subject.shop, 'shop_empty')]
+  return [ok(subject.schema, 'schema_right'), ...(await lookAtWares(config, db))]
 }
 
 async function lookAtWares(config: Config, db: Database): Promise<Advice[]> {
@@ -87,7 +91,7 @@ async function lookAtWares(config: Config, db: Database): Promise<Advice[]> {
   try {
     vault = (await openVault(config, db)).vault
   } catch (error) {
-    return [wrong('secret key', 'key_wrong', { error: messageOf(error) })]
+    return [wrong(subject.key, 'key_wrong', { error: messageOf(error) })]
   }
   const services = createServices(db, realRuntime, shopConfigOf(config, vault))
   const nowMs = Date.now()
@@ -95,10 +99,10 @@ async function lookAtWares(config: Config, db: Database): Promise<Advice[]> {
   const isUsed = { gateway: hasKind(nodes, 'gateway'), vpn: hasKind(nodes, 'vpn'), shop: true }
   const warnings = (await services.reach.warnings()).filter(({ service }) => nodes.length === 0 || isUsed[service])
   return [
-    ok('secret key', 'key_right'),
-    ...warnings.map(({ setting, host }) => wrong('reach', 'reach', { setting, host })),
-    ...(nodes.length === 0 ? [wrong('nodes', 'nodes_none')] : []),
-    ...((await services.pricing.find()) ? [] : [note('prices', 'prices_none')]),
+    ok(subject.key, 'key_right'),
+    ...warnings.map(({ setting, host }) => wrong(subject.reach, 'reach', { setting, host })),
+    ...(nodes.length === 0 ? [wrong(subject.nodes, 'nodes_none')] : []),
+    ...((await services.pricing.find()) ? [] : [note(subject.prices, 'prices_none')]),
     ...adviseRanges(await lookAtRanges(services, (at) => nowMs - at)),
     ...adviseExits(await findExits(services, nowMs)),
     ...(await services.stock.ranges.unfinished.underWay()).map(adviseImport),
@@ -108,10 +112,10 @@ async function lookAtWares(config: Config, db: Database): Promise<Advice[]> {
     ...nodes.map((node) => adviseNode(node, nowMs, manifest.version)),
     lookAtBackups(config, nowMs),
     ...(config.registration !== 'off' && config.smtpUrl === undefined
-      ? [note('registration', 'registration_unconfirmed')]
+      ? [note(subject.registration, 'registration_unconfirmed')]
       : []),
     ...((await services.customers.mode()) === 'production' && !config.checkpointFile && !config.checkpointUrl
-      ? [note('checkpoints', 'checkpoints_inside')]
+      ? [note(subject.checkpoints, 'checkpoints_inside')]
       : []),
   ]
 }
@@ -136,7 +140,7 @@ function lookAtBackups(config: Config, nowMs: number): Advice {
   const newestAt = times.length > 0 ? Math.max(...times) : undefined
   const advice = adviseBackups(folder, newestAt, config.backupHours * 3_600_000, nowMs)
   if (denied === undefined || advice.state !== 'wrong') return advice
-  return wrong(advice.of, 'backups_denied', { path: denied, user: findUserName() })
+  return wrong(subject.backups, 'backups_denied', { path: denied, user: findUserName() })
 }
 
 /** Larger than `struct timex` is anywhere. */
