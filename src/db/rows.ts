@@ -51,16 +51,6 @@ export function* chunked<Item>(items: readonly Item[]): Generator<Item[]> {
 export const list = (count: number, after = 0): string =>
   Array.from({ length: count }, (_, index) => `$${after + index + 1}`).join(', ')
 
-/** Caches a statement that depends only on the number of its values. */
-export function writtenOnce(write: (count: number) => string): (count: number) => string {
-  const byCount = new Map<number, string>()
-  return (count) => {
-    const text = byCount.get(count) ?? write(count)
-    byCount.set(count, text)
-    return text
-  }
-}
-
 /** A pattern for `LIKE … ESCAPE '!'` that finds this text anywhere. */
 export const containing = (text: string): string => `%${text.replace(/[%_!]/g, '!$&')}%`
 

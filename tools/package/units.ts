@@ -8,8 +8,8 @@ const folder = join(root, 'docs/operate/systemd')
 export const installedProgram = 'usr/lib/turnpike/turnpike'
 
 /**
- * The systemd units of the docs, adapted to a package: with its program, and a static user that the operator's tool also
- * uses.
+ * The systemd units of the docs, adapted to a package: with its program, and a static user, which the operator's tool
+ * uses too.
  */
 export const packagedUnits = (): { readonly name: string; readonly text: string }[] =>
   readdirSync(folder).map((name) => ({ name, text: toPackaged(readFileSync(join(folder, name), 'utf8')) }))

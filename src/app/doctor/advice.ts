@@ -4,7 +4,7 @@ import type { PostgresSettings } from '../../db/server-settings.ts'
 import { type Health, isOnline, type Node, type ReportingNode } from '../../domains/fleet/rules.ts'
 import type { UnknownSetting } from '../settings/unknown.ts'
 import { type DoctorArguments, toSentences } from './messages.ts'
-import { type Subject, subject } from './subjects.ts'
+import { type DoctorSubject, subject } from './subjects.ts'
 
 /** One result of the doctor. `wrong` needs the operator, `note` is information. */
 export type Advice = {
@@ -19,7 +19,7 @@ export type Advice = {
 
 const advise =
   (state: Advice['state']) =>
-  (of: Subject, ...given: DoctorArguments): Advice => ({
+  (of: DoctorSubject, ...given: DoctorArguments): Advice => ({
     of: of.en,
     russianOf: of.ru,
     state,
@@ -34,7 +34,7 @@ export const wrong = advise('wrong')
 
 const gigabyte = 1e9
 
-export function adviseDisk(of: Subject, disk: { free: number; size: number } | undefined): Advice {
+export function adviseDisk(of: DoctorSubject, disk: { free: number; size: number } | undefined): Advice {
   if (!disk) return note(of, 'disk_unknown')
   const space = { free_bytes: disk.free, size_bytes: disk.size }
   const isLow = disk.free < gigabyte || disk.free / disk.size < 0.1

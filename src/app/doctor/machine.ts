@@ -30,7 +30,7 @@ import {
 import { terminalLanguageOf, toSummary, translate } from './messages.ts'
 import { lookAtNode, runsVpnNode } from './node.ts'
 import { lookAtClock, lookAtShop } from './shop.ts'
-import { type PortOwner, type Subject, subject } from './subjects.ts'
+import { type DoctorSubject, type PortOwner, subject } from './subjects.ts'
 
 const marks = { ok: 'ok   ', note: 'NOTE ', wrong: 'WRONG' } as const
 
@@ -161,7 +161,7 @@ function portsOf(config: Config, role: Role): readonly Port[] {
   ]
 }
 
-async function lookAtPort(port: Port, whenFree: (of: Subject) => Advice): Promise<Advice> {
+async function lookAtPort(port: Port, whenFree: (of: DoctorSubject) => Advice): Promise<Advice> {
   const of = subject.port(port.number, port.of)
   try {
     // This only detects Turnpike; the certificate is checked below.

@@ -1,9 +1,9 @@
 import type { NodeKind } from '../../domains/fleet/rules.ts'
 
 /** What a line of the doctor is about, in both languages. */
-export type Subject = { readonly en: string; readonly ru: string }
+export type DoctorSubject = { readonly en: string; readonly ru: string }
 
-const both = (en: string, ru: string): Subject => ({ en, ru })
+const both = (en: string, ru: string): DoctorSubject => ({ en, ru })
 
 const portOwners = {
   shop: both('the shop', 'магазина'),
