@@ -137,8 +137,8 @@ describe('turnpike range setup on a machine', () => {
       `mount -t tmpfs tmpfs /run && mkdir -p ${state}/links ${state}/leases ${state}/lldp`,
       `chown -R systemd-network: ${state} && mount -t sysfs -o ro sysfs /sys && exec ${networkd}`,
     ].join(' && ')
-    const leash = ['setpriv', '--pdeathsig', 'KILL', 'unshare', '--mount', 'sh', '-c']
-    const started = Bun.spawn(machine.toInside([...leash, script]), { stdout: 'ignore', stderr: 'ignore' })
+    const command = machine.toInside(['unshare', '--mount', 'sh', '-c', script])
+    const started = Bun.spawn(command, { stdout: 'ignore', stderr: 'ignore' })
     const hasRoutes = async () => {
       const shown = [
         await machine.inside(['ip', '-4', 'route', 'show', 'table', 'local']),
@@ -146,10 +146,13 @@ describe('turnpike range setup on a machine', () => {
       ]
       return shown.every(({ out }, at) => out.includes(`local ${ranges[at]} dev lo`))
     }
-    expect(await untilTrue(hasRoutes)).toBeTrue()
-    expect(await machine.use(...all)).toEqual(all.map(used))
-    started.kill('SIGTERM')
-    await started.exited
+    try {
+      expect(await untilTrue(hasRoutes)).toBeTrue()
+      expect(await machine.use(...all)).toEqual(all.map(used))
+    } finally {
+      started.kill('SIGTERM')
+      await started.exited
+    }
     for (const prefix of ranges) await machine.turnpike('range', 'setup', prefix, '--remove')
     await machine.inside(['sysctl', '-q', '-w', 'net.ipv6.ip_nonlocal_bind=0'])
     expect(await machine.use(...all)).toEqual([lacking, lacking])
@@ -244,7 +247,8 @@ describe('files of turnpike range setup', () => {
     }
     if (Bun.which('ifup') !== null) {
       writeFileSync(join(folder, 'interfaces'), `source ${folder}/etc/network/interfaces.d/*\n`)
-      const { code, err } = await run(['ifup', '--no-act', '--verbose', '--force', '-i', `${folder}/interfaces`, 'lo'])
+      const act = ['ifup', '--no-act', '--verbose', '--force', '--state-dir', folder, '-i', `${folder}/interfaces`]
+      const { code, err } = await run([...act, 'lo'])
       expect([code, err.match(/^ip route replace local .*$/gm)?.toSorted()]).toEqual([
         0,
         ['ip route replace local 2001:db8::/48 dev lo', 'ip route replace local 203.0.113.0/24 dev lo'],

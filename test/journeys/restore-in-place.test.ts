@@ -101,8 +101,8 @@ describe('the runbook for a restore in place of a live folder', () => {
     const commands = runbook()
     expect(commands.length).toBeGreaterThan(5)
     for (const command of commands) {
-      if (command === 'systemctl stop turnpike') await systemctl.stop()
-      else if (command === 'systemctl start turnpike') await systemctl.start()
+      if (command === 'systemctl stop turnpike.target') await systemctl.stop()
+      else if (command === 'systemctl start turnpike.target') await systemctl.start()
       else await sh(command)
     }
     expect([await proxies(), (await call('/balance')).data]).toEqual([sold, balance])
