@@ -40,7 +40,10 @@ describe.each([...enginesOf('postgres')])('usage that nodes claim on %s', (engin
     expect(await shown()).toBe(accepted)
     for (const job of [...jobs, ...jobs]) await job.work()
     expect(logged).toEqual([
-      ['a node reported more bytes than its link can have relayed', { node: node?.id, refused_bytes: 1_000_000_000 - accepted }],
+      [
+        'a node reported more bytes than its link can have relayed',
+        { node: node?.id, refused_bytes: 1_000_000_000 - accepted },
+      ],
     ])
     const listed = (await run('node', 'list')).json.items.find((each: { name: string }) => each.name === 'liar')
     expect(listed).toMatchObject({ refused_bytes: 1_000_000_000 - accepted, link_mbit: 1000 })
