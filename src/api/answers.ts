@@ -46,7 +46,7 @@ export function bearerOf(request: Request): string | undefined {
   return /^Bearer ([\x21-\x7e]+)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
 }
 
-/** A token as it was sent. A header that holds no bearer token is malformed as a whole, also where its text is one. */
+/** The bearer token of a request; empty for an `Authorization` header of another form, undefined without one. */
 export const sentTokenOf = (request: Request): string | undefined =>
   bearerOf(request) ?? (request.headers.has('authorization') ? '' : undefined)
 

@@ -34,7 +34,7 @@ export type PooledConnection = {
   readonly client: Client
   /** Throws the connection away when the server is silent for longer than usual. */
   readonly listener: Listener
-  /** The same with another timeout. */
+  /** A listener that throws the connection away after `silentMs` without an answer of the server. */
   listenFor(silentMs: number): Listener
   /** Throws the connection away. */
   close(): void

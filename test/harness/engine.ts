@@ -58,7 +58,7 @@ export type TestGatewayOptions = {
   /** Looks a login up at the shop; by default the shop finds none. */
   readonly ask?: (...args: Parameters<Ask>) => Promise<{ readonly found: Found } | 'unanswered'>
   readonly subuser?: Partial<NodeSubuser>
-  /** The exits of `pavel`; this machine by default. */
+  /** The exits that the premium login `pavel` can use. Default: one exit that leaves from this machine. */
   readonly exits?: readonly NodeExit[]
   readonly onExit?: EngineDeps['onExit']
   /** The node id and key of this gateway, for hops to other gateways. */

@@ -48,7 +48,7 @@ describe('a gateway that cannot join its shop', () => {
     await shop.stop(true)
   })
 
-  // The gateway warns after 20 s; `identity.test.ts` checks that with a manual clock in every run.
+  // The log line comes after 20 s without a key; `identity.test.ts` checks it with a manual clock in every run.
   if (isLong)
     test('a gateway without a join key logs the path of the key file it waits for', async () => {
       const gateway = startTurnpike(['gateway'], settings({}))

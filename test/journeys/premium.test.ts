@@ -278,7 +278,7 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
     }
     await report('boot-0001', 0, 0n)
     for (const from of [0, 1000, 2000]) await report('boot-0001', from, 3n)
-    // Known hosts keep counting, as do those in "other".
+    // Past the limit of 2,000 hosts, bytes of known hosts count under their name and others under "other".
     for (const from of [0, 2000]) await report('boot-0001', from, 2n, 3n)
     const countHosts = 'SELECT COUNT(*) AS n FROM traffic_hosts WHERE subuser_id = $1'
     expect(await db.first<{ n: bigint }>(countHosts, [subuser])).toEqual({ n: 2001n })

@@ -389,7 +389,7 @@ function ConfirmByLink({ link, onWay, onFailed }: LinkProps) {
   )
 }
 
-/** Whether a link was used, is too old, or its address was confirmed in another way. */
+/** True for a link that cannot work any more: used, expired, or its e-mail address is confirmed already. */
 const hasEnded = (error: unknown): boolean =>
   error instanceof CallRefused && (error.code === 'not_found' || error.code === 'conflict')
 

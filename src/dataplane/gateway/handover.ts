@@ -16,7 +16,7 @@ const port = z.int().min(1).max(65_535)
 
 const questionSchema = z.discriminatedUnion('ask', [
   z.object({ ask: z.literal('who') }),
-  /** Requests listeners as descriptors, starting with the `from`th. */
+  /** The new process asks the old one for its listening sockets from index `from` on, as file descriptors. */
   z.object({ ask: z.literal('listeners'), from: z.int().nonnegative() }),
   /** The new process has taken over: stop listening. Answered when done. */
   z.object({ ask: z.literal('leave') }),

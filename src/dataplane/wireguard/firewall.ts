@@ -100,7 +100,7 @@ export function readForwarding(): Forwarding {
 
 type Setting = Extract<MachineChange, { kind: 'setting' }>
 
-/** Turns forwarding on. Settings that the kernel changes with it are restored last. */
+/** Turns IP forwarding on. When the node stops, settings that the kernel changed with it are restored last. */
 export function turnOnForwarding(changes: MachineChanges): void {
   const { v4, v6 } = readForwarding()
   const settings = [...(v4 ? [] : plan4()), ...(v6 === false ? plan6() : [])]

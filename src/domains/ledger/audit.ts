@@ -166,7 +166,7 @@ async function makeCheckpoint({ db, clock, sha256, history }: LedgerAuditDeps): 
     return { head: previous?.hash ?? emptyHead, content: { number, upto, ...fold.totals(), madeAt: clock() } }
   })
   if (!made) return undefined
-  // The checkpoint and the stamps of the new row versions are one commit.
+  // One commit writes the checkpoint and its number into every row of the history that it covers.
   return db
     .transact(async (tx) => {
       const covered = { ...made.content, history: await history.stamp(tx, made.content.number) }

@@ -451,7 +451,7 @@ export async function insertCode(tx: Tx, code: PromoCode): Promise<boolean> {
   return (await tx.run(sql, codeColumns.values(code))) === 1
 }
 
-/** The row stays locked until the transaction ends, so that the last use is given once. */
+/** Locks a promo code until the transaction ends, so that two payments cannot both get its last use. */
 export const lockCode = (tx: Tx, code: string): Promise<PromoCode | undefined> =>
   codeColumns.first(tx, 'SELECT * FROM payment_codes WHERE code = $1 FOR UPDATE', [code])
 

@@ -31,7 +31,7 @@ export function closeBoot(tx: Tx, { node, boot }: NodeBoot, nowMs: number): void
   tx.send(sql, [node, boot, nowMs])
 }
 
-/** Closes a node's boots before this one, except those that run beside it. */
+/** Closes the earlier boots of a node, so that they get no more leases. `beside` are its processes that still run. */
 export async function closeEarlier(tx: Tx, { node, boot }: NodeBoot, beside: readonly string[], nowMs: number) {
   const others = beside.length === 0 ? '' : `AND boot NOT IN (${list(beside.length, 3)})`
   const sql = `UPDATE usage_boots SET closed_at = $3 WHERE node = $1 AND boot < $2 AND closed_at IS NULL ${others}`

@@ -334,7 +334,7 @@ export class SpliceRelay {
     return gone
   }
 
-  /** Waits for allowance. */
+  /** Pauses the tunnel until its byte lease and speed limit let more bytes pass. */
   private wait(): void {
     const { allowance } = this.tunnel.meter
     // Moves to the end of the waiting list, for fairness.
