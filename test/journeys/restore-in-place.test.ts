@@ -101,7 +101,7 @@ describe('the runbook for a restore in place of a live folder', () => {
     const commands = runbook()
     expect(commands.length).toBeGreaterThan(5)
     for (const command of commands) {
-      if (command === 'systemctl stop turnpike.target') await systemctl.stop()
+      if (command === 'systemctl stop turnpike-shop turnpike-gateway turnpike-vpn-node') await systemctl.stop()
       else if (command === 'systemctl start turnpike.target') await systemctl.start()
       else await sh(command)
     }
