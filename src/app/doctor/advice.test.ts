@@ -153,10 +153,10 @@ test('the doctor reports unproven ranges with the command that assigns them with
 })
 
 test('the doctor fails a range without a served address, notes unserved addresses, and says nothing without stock', () => {
-  const range = (prefix: string, places: number, served: number, state = 'in', isBlock = false) => ({
+  const range = (prefix: string, slots: number, served: number, state = 'in', isBlock = false) => ({
     range: { prefix, state },
     isBlock,
-    places,
+    slots,
     served,
   })
   const [first] = adviseRanges([range('192.0.2.0/24', 256, 0), range('203.0.113.0/24', 256, 256)])

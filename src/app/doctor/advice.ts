@@ -75,20 +75,20 @@ export function adviseRanges(
   ranges: readonly {
     readonly range: { readonly prefix: string; readonly state: string }
     readonly isBlock: boolean
-    readonly places: number
+    readonly slots: number
     readonly served: number
   }[],
 ): Advice[] {
-  const sold = ranges.filter(({ range, isBlock, places }) => range.state === 'in' && (isBlock || places > 0))
+  const sold = ranges.filter(({ range, isBlock, slots }) => range.state === 'in' && (isBlock || slots > 0))
   if (sold.length === 0) return []
   const unserved = sold.filter((each) => each.served === 0)
   const served = sold.reduce((sum, each) => sum + each.served, 0)
-  const places = sold.reduce((sum, each) => sum + (each.isBlock ? 1 : each.places), 0)
+  const slots = sold.reduce((sum, each) => sum + (each.isBlock ? 1 : each.slots), 0)
   const [first] = unserved
   if (first) return [wrong(subject.stock, 'ranges_unserved', { ranges: unserved.length, prefix: first.range.prefix })]
-  return served < places
-    ? [note(subject.stock, 'ranges_partly_served', { served, places })]
-    : [ok(subject.stock, 'ranges_served', { places })]
+  return served < slots
+    ? [note(subject.stock, 'ranges_partly_served', { served, slots })]
+    : [ok(subject.stock, 'ranges_served', { slots })]
 }
 
 const maxExitsNamed = 5

@@ -176,10 +176,10 @@ export const russianSentences: DoctorSentences = {
     ),
   ranges_partly_served: (of) =>
     pair(
-      `обслуживаются ${of.served} из ${of.places} адресов; остальные не продаются`,
+      `обслуживаются ${of.served} из ${of.slots} адресов; остальные не продаются`,
       'причины показывает "turnpike stock ranges"',
     ),
-  ranges_served: (of) => pair(`обслуживаются все адреса: ${of.places}`, ''),
+  ranges_served: (of) => pair(`обслуживаются все адреса: ${of.slots}`, ''),
   exits_down: (of) =>
     pair(
       `эти выходы не работают, и премиум-трафик через них не идёт: ${of.exits.join(', ')}`,

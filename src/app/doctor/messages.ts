@@ -184,12 +184,12 @@ const sentences = {
         'none of them is sold',
       '"turnpike stock ranges" has the reason for each range',
     ),
-  ranges_partly_served: (of: { served: number; places: number }) =>
+  ranges_partly_served: (of: { served: number; slots: number }) =>
     pair(
-      `${of.served} of ${of.places} addresses are served; the others are not sold`,
+      `${of.served} of ${of.slots} addresses are served; the others are not sold`,
       '"turnpike stock ranges" has the reasons',
     ),
-  ranges_served: (of: { places: number }) => pair(`all ${of.places} addresses are served`, ''),
+  ranges_served: (of: { slots: number }) => pair(`all ${of.slots} addresses are served`, ''),
   exits_down: (of: { exits: readonly string[] }) =>
     pair(
       `these exits cannot be used, and no premium traffic leaves through them: ${of.exits.join(', ')}`,

@@ -54,7 +54,7 @@ export function adminStockOperations(bind: BindAdmin, deps: AdminDeps) {
         range: each.range.prefix,
         nodes: [...each.nodeIds],
         block: each.isBlock,
-        places: each.places,
+        places: each.slots,
         served: each.served,
         served_by: [...each.by],
         problems: [...each.problems],

@@ -35,7 +35,7 @@ export async function lookAtRanges(
       range,
       nodeIds: range.nodeIds.map(nameOf),
       isBlock: hasBlock,
-      places: mine.reduce((sum, each) => sum + each.slots, 0),
+      slots: mine.reduce((sum, each) => sum + each.slots, 0),
       served: served.reduce((sum, each) => sum + each.slots, 0),
       by: [...new Set(served.map((each) => nameOf(each.servingNode ?? '')))],
       problems: whyNot(range, ofRange, nodes, isThere),
