@@ -81,8 +81,8 @@ describe.each([...enginesOf('sqlite')])('changes to dedicated proxies on %s', (e
     service.clock.nowMs = end + 3 * dayMs - 1
     expect(await credential(proxy?.username)).toMatchObject({ state: 'active' })
     service.clock.advance(1)
-    // null, not undefined: the gateway need not look the name up in premium.
-    expect(await credential(proxy?.username)).toBeNull()
+    // The gateway answers `expired` to its password for 30 days.
+    expect(await credential(proxy?.username)).toMatchObject({ state: 'gone' })
     await service.services.dedicatedUpkeep.release(1000)
     const gone = await changesForNodes({ since: service.clock.nowMs })
     expect(gone.find(({ shape }) => shape.username === proxy?.username)?.shape).toMatchObject({ state: 'gone' })
@@ -105,6 +105,7 @@ describe.each([...enginesOf('sqlite')])('changes to dedicated proxies on %s', (e
         'sources',
         'state',
         'username',
+        'withdrawn',
       ])
     }
     const text = Bun.inspect(all, { depth: 9 })

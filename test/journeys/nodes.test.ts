@@ -297,7 +297,7 @@ describe.each([...enginesOf('postgres')])('the state that nodes read from the sh
     expect(owners[0]).toBe(new Bun.CryptoHasher('sha256').update(`owner ${one.customer}`).digest('hex').slice(0, 16))
   })
 
-  test('POST /node/v1/find finds a username as soon as it is bought, and no unknown or ended one', async () => {
+  test('POST /node/v1/find finds a username as soon as it is bought and until 30 days after its end, and no unknown one', async () => {
     const node = await joinNode(service)
     const [proxy] = await buy(1)
     const found = await node.find({ username: proxy?.username ?? '' })
@@ -306,7 +306,9 @@ describe.each([...enginesOf('postgres')])('the state that nodes read from the sh
       expect(await node.find({ username })).toEqual({ proxy: null, subuser: null })
     }
     service.clock.advanceDays(34)
-    expect((await node.find({ username: proxy?.username ?? '' })).proxy).toBeNull()
+    expect((await node.find({ username: proxy?.username ?? '' })).proxy).toMatchObject({ state: 'gone' })
+    service.clock.advanceDays(30)
+    expect(await node.find({ username: proxy?.username ?? '' })).toEqual({ proxy: null, subuser: null })
   })
 
   test('a VPN node reads devices only, and a gateway reads none', async () => {

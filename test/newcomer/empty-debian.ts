@@ -76,7 +76,11 @@ const quiet = { stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' } as const
 
 /** Boots with systemd; undefined where this machine does not allow that. */
 async function boot(folder: string): Promise<Machine | undefined> {
+  // A machine has the tun device, which every user may open; udev makes it so.
+  const tun = `${folder}.tun`
+  await run(['mknod', '--mode=666', tun, 'c', '10', '200'], '/')
   const options = ['--quiet', '--boot', '--private-network', '--register=no', '--keep-unit', `--directory=${folder}`]
+  options.push(`--bind=${tun}:/dev/net/tun`)
   // The unified cgroup hierarchy of current Debian releases.
   const env = { ...process.env, SYSTEMD_NSPAWN_UNIFIED_HIERARCHY: '1' }
   const host = Bun.spawn([...apart, 'systemd-nspawn', ...options], { ...quiet, env })

@@ -100,7 +100,7 @@ async function firstDay({ server, frankfurt, reader, steps, found }: Stage): Pro
     const edited = `mkdir -p /etc/systemd/system/turnpike-shop.service.d; cat >/etc/systemd/system/turnpike-shop.service.d/override.conf <<'END'\n${dropIn}\nEND\nsystemctl daemon-reload`
     await server.sh('echo NODE_EXTRA_CA_CERTS=/etc/turnpike-ca.pem >>/etc/turnpike/turnpike.env')
     await reader.follow('operate/tls.md', 'TURNPIKE_TLS_CERT', { 'systemctl edit turnpike-shop': edited })
-    await untilPrints(server, 'turnpike stock ranges', /203\.0\.113\.0\/24 +any +256 +[45] +local-gateway/)
+    await untilPrints(server, 'turnpike stock ranges', /203\.0\.113\.0\/24 +no +256 +[45] +local-gateway/)
     expectMatch('doctor', await server.sh('turnpike doctor'), /ok +certificate of shop\.example\.net/)
     return undefined
   })
@@ -191,7 +191,7 @@ async function thirdMonth(stage: Stage): Promise<void> {
     await reader.follow('gateway.md', 'systemctl enable --now turnpike-gateway', { 'tpj_…': key })
     await untilPrints(server, 'turnpike node list', /frankfurt-1 +gateway +frankfurt +online/)
     await server.sh('turnpike stock add 192.0.2.40/31 --country NL --ipv 4 --node frankfurt-1')
-    await untilPrints(server, 'turnpike stock ranges', /192\.0\.2\.40\/31 +frankfurt-1 +2 +2/)
+    await untilPrints(server, 'turnpike stock ranges', /192\.0\.2\.40\/31 +frankfurt-1 +no +2 +2/)
     const buy = `curl -sS --cacert /etc/turnpike-ca.pem -H 'Authorization: Bearer ${found.token}' -H 'Content-Type: application/json' -d '{"country_code":"NL","period":30,"count":1,"ipv":4}' ${shop}/api/v1/dedicated/buy`
     const sold = await untilPrints(frankfurt, buy, /"ok":true/)
     found.farProxy = proxyOf(sold)

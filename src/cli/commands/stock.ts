@@ -8,8 +8,7 @@ import { readTextFile, rows, rub } from '../print.ts'
 /** How many addresses of a file one request adds: a body has at most 64 KiB. */
 const addressesAtOnce = 1000
 
-const nodeMeaning = 'Gateways that serve it. Default: any gateway that proves it.'
-const nodeOption: Option = { flag: 'node', value: 'NAME,…', meaning: nodeMeaning }
+const nodeOption: Option = { flag: 'node', value: 'NAME,…', meaning: 'Gateways that serve it. Default: any.' }
 const rangeOptions: readonly Option[] = [
   { flag: 'dry-run', meaning: 'Show the contents of the range and the affected customers. Change nothing.' },
   { flag: 'undo', meaning: 'Undo the command.' },
@@ -19,6 +18,11 @@ const rangeOptions: readonly Option[] = [
 ]
 
 const nodesOf = (given: Given): string[] => (given.flags['node'] ?? '').split(',').filter((name) => name !== '')
+
+function fillNodes(given: Given) {
+  if (given.has('any') !== given.has('node')) return { nodes: nodesOf(given) }
+  throw mistyped('Name the gateways with --node NAME, or for "stock assign" all of them with --any.')
+}
 
 const addedLine = ({ added }: { readonly added: number }): string =>
   added > 0 ? `Added ${added}.` : 'Added nothing: all of it is in stock already, of any kind; see "stock list".'
@@ -46,17 +50,14 @@ export const stockCommands: readonly OperationCommand[] = [
     args: 'prefix',
     filled: 'nodes',
     options: [nodeOption, { flag: 'any', meaning: 'Any gateway that proves that it can use them.' }],
-    fill: (given) => {
-      if (given.has('any') === given.has('node')) throw mistyped('Give either --node NAME or --any.')
-      return { nodes: nodesOf(given) }
-    },
+    fill: fillNodes,
     show: (data, given) => [`${data.prefix} is on ${given.flags['node'] ?? 'any gateway that can use it'} now.`],
   }),
   over(stock.moveRange, 'stock move', {
     args: 'prefix',
     filled: 'nodes',
     options: [nodeOption],
-    fill: (given) => ({ nodes: nodesOf(given) }),
+    fill: fillNodes,
     show: (data, given) => [
       `${data.proxies.length} proxies of ${data.customers} customers ` +
         (data.dry_run ? 'would move. Nothing was changed.' : `move to ${given.flags['node']}.`),
