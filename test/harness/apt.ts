@@ -64,7 +64,6 @@ const programs = {
   aiosmtpd: 'python3-aiosmtpd',
   prometheus: 'prometheus',
   pebble: 'pebble',
-  restic: 'restic',
 }
 
 /** Browsers that the tests can use. The first has no windows and needs half of the processor time. */
