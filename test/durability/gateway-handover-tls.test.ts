@@ -3,12 +3,12 @@ import { connect } from 'node:tls'
 import { realRuntime } from '../../src/app/shop/services.ts'
 import { type BoughtProxy, freePort } from '../harness/gateway.ts'
 import { type GatewayProcess, makeGatewayProcess } from '../harness/gateway-process.ts'
+import { keepTrying } from '../harness/keep-trying.ts'
 import { type Pebble, startPebble } from '../harness/pebble.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { openTunnel } from '../harness/transfers.ts'
 import { startEcho } from '../harness/tunnel.ts'
 import { untilTrue } from '../harness/turnpike.ts'
-import { until } from '../harness/until.ts'
 
 const [port, tlsPort] = [freePort(), freePort()]
 const payload = Buffer.from('x'.repeat(700))
@@ -78,34 +78,13 @@ async function openTls() {
 }
 
 /** Opens TLS connections one after another and uses each, until ended. */
-function keepConnecting() {
-  const state = { isOver: false, served: 0 }
-  const failures: string[] = []
-  const run = async (): Promise<void> => {
-    while (!state.isOver) {
-      try {
-        const tunnel = await openTls()
-        if (await tunnel.echo()) state.served += 1
-        else failures.push('the connection was closed')
-        tunnel.close()
-      } catch (error) {
-        failures.push(String(error))
-      }
-    }
-  }
-  const running = run()
-  return {
-    async served(more: number): Promise<void> {
-      const enough = state.served + more
-      await until(() => state.served >= enough || failures.length > 0)
-    },
-    async end(): Promise<string[]> {
-      state.isOver = true
-      await running
-      return failures
-    },
-  }
-}
+const keepConnecting = () =>
+  keepTrying(1, async () => {
+    const tunnel = await openTls()
+    const isServed = await tunnel.echo()
+    tunnel.close()
+    return isServed ? undefined : 'the connection was closed'
+  })
 
 test('two takeovers with ACME close no TLS tunnel, refuse no TLS connection, and the new process orders a certificate', async () => {
   const tunnels = [await openTls()]

@@ -6,6 +6,7 @@ import { engines } from '../harness/database.ts'
 import { gatewayEngine } from '../harness/engine.ts'
 import { type BoughtProxy, freePort, somePorts, startOrigin } from '../harness/gateway.ts'
 import { type GatewayProcess, makeGatewayProcess } from '../harness/gateway-process.ts'
+import { keepTrying } from '../harness/keep-trying.ts'
 import { isLong, scaled } from '../harness/scale.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { openServiceManager } from '../harness/service-manager.ts'
@@ -21,7 +22,6 @@ import {
   type Tunnel,
 } from '../harness/tunnel.ts'
 import { runTurnpike, turnpikeProgram, untilTrue } from '../harness/turnpike.ts'
-import { until } from '../harness/until.ts'
 import { findingsOf } from '../harness/wired.ts'
 
 /** Each relay engine on one database, and on both in a long run. */
@@ -199,35 +199,14 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
   }
 
   /** Opens connections one after another, by every access, until stopped. */
-  function keepConnecting(lanes: number) {
-    const failures: string[] = []
-    const state = { isOver: false, served: 0 }
-    const lane = async (index: number): Promise<void> => {
-      for (let turn = index; !state.isOver; turn += 1) {
-        const access = accesses[turn % accesses.length] as Access
-        try {
-          const { status } = await attempt(access.protocol, access.at, access.login, echo.spot)
-          if (status === (access.protocol === 'http' ? 200 : 0)) state.served += 1
-          else failures.push(`${access.name}: ${status}`)
-        } catch (error) {
-          failures.push(`${access.name}: ${String(error)}`)
-        }
-      }
-    }
-    const all = Promise.all(Array.from({ length: lanes }, (_, index) => lane(index)))
-    return {
-      /** Waits until so many more were served, or one failed. */
-      async served(more: number): Promise<void> {
-        const enough = state.served + more
-        await until(() => state.served >= enough || failures.length > 0)
-      },
-      async end(): Promise<string[]> {
-        state.isOver = true
-        await all
-        return failures
-      },
-    }
-  }
+  const keepConnecting = (lanes: number) =>
+    keepTrying(lanes, async (turn) => {
+      const access = accesses[turn % accesses.length] as Access
+      const { status } = await attempt(access.protocol, access.at, access.login, echo.spot).catch((error: unknown) => ({
+        status: String(error),
+      }))
+      return status === (access.protocol === 'http' ? 200 : 0) ? undefined : `${access.name}: ${status}`
+    })
 
   test(`a takeover closes none of ${tunnelCount} tunnels, refuses no new connection, and bills every byte once`, async () => {
     const tunnels = await openMany(tunnelCount)
