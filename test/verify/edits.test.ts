@@ -90,10 +90,9 @@ describe.each([...engines])('single edits on %s', (engine) => {
     if (isLong) console.log(tableOf(engine, outcomes))
     const missed = outcomes.filter((each) => !each.isFound)
     expect(missed.filter((each) => !excuseFor(each.edit)).map((each) => nameOf(each.edit))).toEqual([])
-    // A sample deviates from the whole.
-    const least = isLong ? 0.95 : 0.9
-    expect((outcomes.length - missed.length) / outcomes.length).toBeGreaterThan(least)
+    // The share of a sample depends on its rows.
     if (!isLong) return
+    expect((outcomes.length - missed.length) / outcomes.length).toBeGreaterThan(0.95)
     // Excuses for some rows only may not occur among the tried rows.
     const used = new Set(missed.map((each) => excuseFor(each.edit)))
     expect(
