@@ -366,7 +366,7 @@ describe('openapi.json of the customer API', () => {
     const premium = { pools: { mobile: { tiers: [{ from_gb: 0, per_gb: 100 }] } } }
     await db.transact((tx) => pricing.apply(tx, { dedicated, premium, vpn: { months: { 2: 100 }, refund: 'none' } }))
     // The shop may serve the price list of half a second ago.
-    await untilTrue(async () => (await read()).tag !== before.tag)
+    expect(await untilTrue(async () => (await read()).tag !== before.tag)).toBe(true)
     const after = await read()
     expect(examplesIn(after)).toEqual({
       countries: ['PL'],

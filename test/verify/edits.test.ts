@@ -90,9 +90,10 @@ describe.each([...engines])('single edits on %s', (engine) => {
     if (isLong) console.log(tableOf(engine, outcomes))
     const missed = outcomes.filter((each) => !each.isFound)
     expect(missed.filter((each) => !excuseFor(each.edit)).map((each) => nameOf(each.edit))).toEqual([])
-    // The share of a sample depends on its rows.
+    const share = (outcomes.length - missed.length) / outcomes.length
+    // The short run's sample on PostgreSQL is too small for a share: two excused edits would already fail it.
+    if (isLong || engine === 'sqlite') expect(share).toBeGreaterThan(isLong ? 0.95 : 0.9)
     if (!isLong) return
-    expect((outcomes.length - missed.length) / outcomes.length).toBeGreaterThan(0.95)
     // Excuses for some rows only may not occur among the tried rows.
     const used = new Set(missed.map((each) => excuseFor(each.edit)))
     expect(
