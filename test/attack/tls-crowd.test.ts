@@ -3,6 +3,7 @@ import { serve } from '../../src/api/serve.ts'
 import { addFrontMetrics } from '../../src/app/metrics/node.ts'
 import { readAddress } from '../../src/core/address.ts'
 import { Metrics } from '../../src/core/metrics.ts'
+import { createSockets, toTlsClient } from '../../src/dataplane/gateway/relay/sockets.ts'
 import { readCertificate } from '../../src/dataplane/tls/certificate.ts'
 import { Front, openEntrance, type TlsEntrance } from '../../src/dataplane/tls/front.ts'
 import { openEngine } from '../harness/engine.ts'
@@ -103,6 +104,7 @@ test("the shop's TLS front serves 62 clients while six addresses connect 3600 ti
 
 test('a gateway answers 20 new TLS clients while four addresses keep all 160 connections open and idle', async () => {
   const gateway = openEngine({ limits: { connections: maxConnections } })
+  const sockets = createSockets(process.platform)
   const certificate = readCertificate(selfSigned.cert, selfSigned.key)
   const front = new Front({
     hostname: '127.0.0.1',
@@ -110,7 +112,7 @@ test('a gateway answers 20 new TLS clients while four addresses keep all 160 con
     certificate: () => certificate,
     max: maxConnections,
     now: () => 0,
-    onTls: (tls) => gateway.engine.takeTls(tls),
+    onTls: (tls) => gateway.engine.takeTls(toTlsClient(tls, sockets)),
     onFault: (fault) => expect.unreachable(String(fault)),
   })
   const connectTls = async (from: string): Promise<WireClient> => {

@@ -46,13 +46,13 @@ const quiet = [
 ]
 
 /** A browser with its own empty profile, which is removed when it closes. */
-export async function openChromium(): Promise<Browser> {
+export async function openChromium(more: readonly string[] = []): Promise<Browser> {
   installed ??= findOrInstall()
   return chromium.launch({
     executablePath: await installed,
     headless: true,
     chromiumSandbox: !isRoot(),
-    args: quiet,
+    args: [...quiet, ...more],
     timeout: waitLimitMs,
   })
 }

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Browser, BrowserContextOptions } from 'playwright-core'
+import { makeCertificate, putCertificate } from '../harness/certificates.ts'
 import { expectNoTrace } from '../harness/clients.ts'
 import { openConsoleShop } from '../harness/console-shop.ts'
-import { type ShopWithGateway, somePorts } from '../harness/gateway.ts'
+import { freePort, type ShopWithGateway, somePorts } from '../harness/gateway.ts'
 import { selfSigned } from '../harness/self-signed.ts'
 import { waitLimitMs } from '../harness/until.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
@@ -38,14 +39,23 @@ function startSite(tls?: typeof selfSigned) {
   return { seen, url: `${tls ? 'https' : 'http'}://site.localhost:${server.port}/`, stop: () => server.stop(true) }
 }
 
+const [tlsPort, metricsPort] = [freePort(), freePort()]
+let certificate: ReturnType<typeof putCertificate>
 let shop: ShopWithGateway
 let plain: ReturnType<typeof startSite>
 let secure: ReturnType<typeof startSite>
 let browser: Browser
 beforeAll(async () => {
+  certificate = putCertificate(await makeCertificate('gateway'))
+  const gateway = {
+    ...certificate.env,
+    TURNPIKE_GATEWAY_TLS_PORT: String(tlsPort),
+    TURNPIKE_METRICS_LISTEN: `127.0.0.1:${metricsPort}`,
+  }
   ;[shop, browser] = await Promise.all([
-    openConsoleShop('sqlite', { shop: { TURNPIKE_PREMIUM_PORTS: somePorts() } }),
-    openChromium(),
+    openConsoleShop('sqlite', { shop: { TURNPIKE_PREMIUM_PORTS: somePorts() }, gateway }),
+    // The certificate of the proxy; those of sites are up to each context.
+    openChromium(['--ignore-certificate-errors']),
   ])
   ;[plain, secure] = [startSite(), startSite(selfSigned)]
 }, readyWithinMs)
@@ -53,6 +63,7 @@ afterAll(async () => {
   await browser.close()
   await Promise.all([plain.stop(), secure.stop()])
   await shop.stop()
+  certificate.remove()
 })
 
 /**
@@ -91,6 +102,21 @@ test('Chromium logs in to a dedicated proxy on request, and fetches a page with 
   }
   expect(await visit({ server: `http://${ip}:${port}`, username, password })).toEqual(new Set([exit_ip]))
 })
+
+test('Chromium fetches pages through an HTTPS proxy over HTTP/2', async () => {
+  const [proxy] = await shop.buyProxies()
+  const { username = '', password = '', exit_ip = '' } = proxy ?? {}
+  const before = await figure('turnpike_gateway_http2_requests_total')
+  expect(await visit({ server: `https://127.0.0.1:${tlsPort}`, username, password })).toEqual(new Set([exit_ip]))
+  // Every file of the plain site is a request, the other site is a tunnel.
+  expect(await figure('turnpike_gateway_http2_requests_total')).toBeGreaterThan(before + Object.keys(files).length)
+})
+
+/** A figure of the gateway, whose metrics have the port after the shop's. */
+async function figure(name: string): Promise<number> {
+  const text = await (await fetch(`http://127.0.0.1:${metricsPort + 1}/metrics`)).text()
+  return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1] ?? -1)
+}
 
 test('Chromium uses a whitelisted port without a login, over HTTP and SOCKS5', async () => {
   await shop.buyTraffic(0.1)

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { connect as connectHttp2 } from 'node:http2'
 import { connect } from 'node:tls'
 import { realRuntime } from '../../src/app/shop/services.ts'
 import { type BoughtProxy, freePort } from '../harness/gateway.ts'
@@ -6,7 +7,7 @@ import { type GatewayProcess, makeGatewayProcess } from '../harness/gateway-proc
 import { keepTrying } from '../harness/keep-trying.ts'
 import { type Pebble, startPebble } from '../harness/pebble.ts'
 import { type Service, startService } from '../harness/service.ts'
-import { openTunnel } from '../harness/transfers.ts'
+import { basic, openTunnel } from '../harness/transfers.ts'
 import { startEcho } from '../harness/tunnel.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 
@@ -77,6 +78,31 @@ async function openTls() {
   }
 }
 
+/** A tunnel over HTTP/2, and whether the gateway has announced that it takes no further stream (GOAWAY). */
+async function openHttp2Tunnel() {
+  const session = connectHttp2(`https://127.0.0.1:${tlsPort}`, { rejectUnauthorized: false })
+  const seen = { bytes: 0, isDraining: false }
+  session.on('goaway', () => void (seen.isDraining = true))
+  const authority = `${echo.spot.host}:${echo.spot.port}`
+  const credentials = basic({ ...proxy, port: tlsPort })
+  const stream = session.request({ ':method': 'CONNECT', ':authority': authority, 'proxy-authorization': credentials })
+  stream.on('data', (chunk: Buffer) => void (seen.bytes += chunk.length))
+  await new Promise<void>((resolve, reject) => {
+    stream.once('response', (fields) => (fields[':status'] === 200 ? resolve() : reject(new Error('refused'))))
+    stream.once('error', reject)
+  })
+  let expected = 0
+  return {
+    seen,
+    echo(): Promise<boolean> {
+      expected += payload.length
+      stream.write(payload)
+      return untilTrue(() => seen.bytes === expected)
+    },
+    close: () => stream.close(),
+  }
+}
+
 /** Opens TLS connections one after another and uses each, until ended. */
 const keepConnecting = () =>
   keepTrying(1, async () => {
@@ -87,7 +113,8 @@ const keepConnecting = () =>
   })
 
 test('two takeovers with ACME close no TLS tunnel, refuse no TLS connection, and the new process orders a certificate', async () => {
-  const tunnels = [await openTls()]
+  const http2 = await openHttp2Tunnel()
+  const tunnels = [await openTls(), http2]
   const connecting = keepConnecting()
   await connecting.served(5)
   const names = ['one.test', 'two.test', 'three.test']
@@ -101,6 +128,7 @@ test('two takeovers with ACME close no TLS tunnel, refuse no TLS connection, and
   }
   expect(await connecting.end()).toEqual([])
   for (const tunnel of tunnels) expect(await tunnel.echo()).toBeTrue()
+  expect(http2.seen.isDraining).toBeTrue()
   for (const tunnel of tunnels) tunnel.close()
   expect(await Promise.all(ends)).toEqual([0, 0])
 })

@@ -1,6 +1,7 @@
 import type { Metrics } from '../../core/metrics.ts'
 import type { DataPath } from '../../dataplane/agent/data-path.ts'
 import type { Engine } from '../../dataplane/gateway/relay/engine.ts'
+import type { Http2Clients } from '../../dataplane/gateway/relay/http2-clients.ts'
 import type { Front } from '../../dataplane/tls/front.ts'
 import type { Agent } from '../node/agent.ts'
 
@@ -66,6 +67,15 @@ export function addGatewayMetrics(
     'turnpike_gateway_lookups_total',
     'DNS lookups, by outcome; a name that does not exist is answered.',
     () => Object.entries(lookups).map(([outcome, value]) => ({ labels: { outcome }, value })),
+  )
+}
+
+export function addHttp2Metrics(metrics: Metrics, clients: Pick<Http2Clients, 'open' | 'requests'>): void {
+  metrics.gauge('turnpike_gateway_http2_connections', 'Open HTTP/2 connections of clients.', () => clients.open)
+  metrics.total(
+    'turnpike_gateway_http2_requests_total',
+    'Requests over HTTP/2, tunnels included.',
+    () => clients.requests,
   )
 }
 

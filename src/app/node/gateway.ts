@@ -17,10 +17,13 @@ import { AddressTrials } from '../../dataplane/agent/trials.ts'
 import { ExitReports } from '../../dataplane/gateway/access/exit-health.ts'
 import { HandoverOffer, type Predecessor } from '../../dataplane/gateway/handover.ts'
 import type { Engine, EngineDeps, EngineLimits } from '../../dataplane/gateway/relay/engine.ts'
+import { Http2Clients } from '../../dataplane/gateway/relay/http2-clients.ts'
 import { createAccepter } from '../../dataplane/gateway/relay/portable/accepter.ts'
+import { after } from '../../dataplane/gateway/relay/portable/dialler.ts'
+import { createSockets, type Sockets, toTlsClient } from '../../dataplane/gateway/relay/sockets.ts'
 import { createTryAddress } from '../../dataplane/gateway/relay/try-address.ts'
 import { Front, type TlsListener } from '../../dataplane/tls/front.ts'
-import { addFrontMetrics, addGatewayMetrics, addNodeMetrics } from '../metrics/node.ts'
+import { addFrontMetrics, addGatewayMetrics, addHttp2Metrics, addNodeMetrics } from '../metrics/node.ts'
 import { createProcessMetrics, serveMetrics } from '../metrics/process.ts'
 import { tellSystemd } from '../process.ts'
 import type { Config } from '../settings/config.ts'
@@ -121,8 +124,11 @@ async function openBeside(
   if (before) await takeOver(before, engine, meter)
   // The challenges of an order are known only to its process, so the ACME listener is closed and opened again.
   if (before) void tls?.order().catch((fault: unknown) => log.error('fault', { fault }))
-  const front = tls && listenTls(engine, tls, config, log, tlsDescriptor)
+  const sockets = createSockets(process.platform)
+  const http2 = createHttp2Clients(engine, sockets)
+  const front = tls && listenTls({ engine, sockets, http2 }, tls, config, log, tlsDescriptor)
   if (front) addFrontMetrics(metrics, 'gateway', front)
+  if (front) addHttp2Metrics(metrics, http2)
   const figures = serveMetrics(config, 'gateway', metrics, log)
   const looking = setInterval(() => void rules.lookAround(), lookAroundMs)
   const pressing = setInterval(
@@ -151,6 +157,7 @@ async function openBeside(
       about.noteDraining()
       log.info('taken over', { open: engine.status.open, max_seconds: config.gatewayDrainSeconds })
       front?.close()
+      http2.drain()
       await Promise.all([engine.drain(), stopShowing(), tls?.stop()])
       meter.beginDrain()
       void untilEmpty(engine, config, end, log).then(setReplaced)
@@ -342,7 +349,23 @@ function listen(engine: Engine, config: Config, inherited: ReadonlyMap<number, n
   )
 }
 
-function listenTls(engine: Engine, { current }: Tls, config: Config, log: Log, inherited?: number): Front {
+const createHttp2Clients = (engine: Engine, sockets: Sockets): Http2Clients =>
+  new Http2Clients({
+    sockets,
+    take: (client) => engine.takeTls(client),
+    after,
+    clock: () => performance.now(),
+  })
+
+type TlsUsers = { readonly engine: Engine; readonly sockets: Sockets; readonly http2: Http2Clients }
+
+function listenTls(
+  { engine, sockets, http2 }: TlsUsers,
+  { current }: Tls,
+  config: Config,
+  log: Log,
+  inherited?: number,
+) {
   const { gatewayTlsPort: port } = config
   const max = engineLimitsOf(config, raiseFileLimit(process.platform)).connections
   const open = (hostname: string): Front =>
@@ -351,7 +374,8 @@ function listenTls(engine: Engine, { current }: Tls, config: Config, log: Log, i
       port,
       certificate: current,
       max,
-      onTls: (tls) => engine.takeTls(tls),
+      offersHttp2: true,
+      onTls: (tls) => (tls.protocol === 'h2' ? http2.take(tls) : engine.takeTls(toTlsClient(tls, sockets))),
       onFault: (fault) => log.error('fault', { fault }),
       adopt: inherited === undefined ? undefined : (onAccepted) => openAccepter(inherited, port, onAccepted),
     })

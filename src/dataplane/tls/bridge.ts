@@ -6,6 +6,9 @@ const lingerMs = 2000
 /** Time for the client to read its backlog. */
 const flushMs = 30_000
 
+/** The plaintext of a TLS connection, or of one stream in it. */
+type Outer = Omit<TlsSocket, 'fd' | 'handshakeBytes' | 'overhead' | 'protocol'>
+
 /** Connects a TLS socket with a plain socket, with half-close and backpressure both ways. */
 export class Bridge implements TlsOwner {
   private inner: Socket<Bridge> | undefined
@@ -18,7 +21,7 @@ export class Bridge implements TlsOwner {
   private timers: readonly ReturnType<typeof setTimeout>[] = []
 
   constructor(
-    readonly outer: TlsSocket,
+    readonly outer: Outer,
     /** `isCut`: whether the inner socket was closed by a reset. */
     private readonly hooks: { readonly onMoved?: () => void; readonly isCut?: () => boolean } = {},
   ) {

@@ -103,6 +103,8 @@ export class Front {
       readonly max: number
       /** Evict when full. A gateway's engine does so itself. */
       readonly isMakingRoom?: boolean
+      /** Offers HTTP/2 beside HTTP/1.1 (ALPN). */
+      readonly offersHttp2?: boolean
       /** Monotonic. */
       readonly now?: Clock
       /** The receiver sets `owner`. */
@@ -303,14 +305,23 @@ export class Front {
     this.handshakes.add(one.handshake)
     this.shakingOf.add(prefixes, 1)
     const { cert, key } = certificate
+    const ALPNProtocols = this.deps.offersHttp2 ? withHttp2 : onlyHttp1
     // Server mode is missing in Bun's types.
-    const options: object = { isServer: true, tls: { cert, key, ciphers, minVersion }, socket: this.handlersOf(one) }
+    const options: object = {
+      isServer: true,
+      tls: { cert, key, ciphers, minVersion, ALPNProtocols },
+      socket: this.handlersOf(one),
+    }
     this.guard(one, () => {
       const [, secured] = raw.upgradeTLS<unknown>(options as never)
       one.socket = secured
     })
   }
 }
+
+/** Names with their length in front (RFC 7301, 3.1), the preferred first. */
+const withHttp2 = Buffer.from('\x02h2\x08http/1.1', 'latin1')
+const onlyHttp1 = Buffer.from('\x08http/1.1', 'latin1')
 
 /** TLS 1.2. */
 const minVersion = 0x0303

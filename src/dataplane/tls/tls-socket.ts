@@ -20,12 +20,15 @@ export class TlsSocket {
   handshakeBytes = 0
   private records = 0
   private readonly added: number
+  /** Chosen by ALPN (RFC 7301). */
+  readonly protocol: 'h2' | 'http/1.1'
 
   constructor(
     private readonly socket: Socket<unknown>,
     readonly source: string,
   ) {
     const version = (socket as unknown as { getTLSVersion(): string }).getTLSVersion()
+    this.protocol = (socket as { readonly alpnProtocol?: unknown }).alpnProtocol === 'h2' ? 'h2' : 'http/1.1'
     this.added = addedToRecord[version === 'TLSv1.2' ? 'TLSv1.2' : 'TLSv1.3']
   }
 

@@ -1,13 +1,13 @@
 import type { DataPath } from '../../agent/data-path.ts'
 import type { LeaseAgent } from '../../agent/meter.ts'
 import type { Changed, Snapshot } from '../../agent/snapshot.ts'
-import type { TlsSocket } from '../../tls/tls-socket.ts'
 import type { Ask } from '../access/admission.ts'
 import type { ExitReport } from '../access/exit-health.ts'
 import type { CustomerLimits } from '../access/limits.ts'
 import type { Policy } from '../access/policy.ts'
 import type { Lookup } from '../dial/resolve.ts'
 import type { Speeds } from '../metering/speed-limit.ts'
+import type { TlsClient } from './sockets.ts'
 
 export type Timeouts = { readonly handshakeMs: number; readonly betweenRequestsMs: number }
 
@@ -71,7 +71,7 @@ export type Engine = {
   /** Stops listening because another process has taken over; open tunnels continue. */
   drain(): Promise<void>
   /** Serves a TLS client as if it had connected to the main port. Nothing was read from it yet. */
-  takeTls(tls: TlsSocket): void
+  takeTls(client: TlsClient): void
   /** The snapshot changed: cuts affected tunnels that may no longer pass, opens and closes customer ports. */
   changed(change: Changed, onPortFailure: (port: number, error: unknown) => void): void
   /** The shop refuses this node: cuts all tunnels and admits none until it is accepted again. */

@@ -1,5 +1,5 @@
 import { readAddress } from '../../../core/address.ts'
-import type { TlsSocket } from '../../tls/tls-socket.ts'
+import type { TlsOwner, TlsSocket } from '../../tls/tls-socket.ts'
 import type { IsDeliveredHere } from '../dial/upstream.ts'
 import type { DeliveryWatch, Transmission } from '../metering/tunnel-meter.ts'
 import type { ConnectTarget } from '../protocol/authority.ts'
@@ -86,11 +86,24 @@ export class DescriptorWatch implements DeliveryWatch {
   }
 }
 
-/** A TLS socket as the socket of a side: it counts as connected to the main port, and tracks plaintext. */
-export const toSideSocket = (tls: TlsSocket, localPort: number, sockets: Sockets): SideSocket =>
-  Object.assign(tls, { localPort, follow: () => followTls(tls, sockets) })
+/** A client behind TLS: the plaintext of a connection, or of one HTTP/2 stream. */
+export type TlsClient = Omit<SideSocket, 'localPort'> & {
+  owner: TlsOwner | undefined
+  readonly isClosed: boolean
+  readonly source: string
+  follow(): DeliveryWatch | undefined
+}
 
 /** Call before anything is written: all bytes sent so far belong to the handshake. */
+export function toTlsClient(tls: TlsSocket, sockets: Sockets): TlsClient {
+  noteHandshake(tls, sockets)
+  return Object.assign(tls, { follow: () => followTls(tls, sockets) })
+}
+
+/** A client behind TLS counts as connected to the main port. */
+export const toSideSocket = (client: TlsClient, localPort: number): SideSocket => Object.assign(client, { localPort })
+
+/** Call before anything is written. */
 export function noteHandshake(tls: TlsSocket, sockets: Sockets): void {
   const watch = sockets.watch(tls.fd)
   tls.handshakeBytes = watch?.transmission().sent ?? 0

@@ -1,11 +1,10 @@
 import type { NodeExit } from '../../../../node-protocol/state.ts'
 import type { Changed, Snapshot } from '../../../agent/snapshot.ts'
-import type { TlsSocket } from '../../../tls/tls-socket.ts'
 import type { Policy } from '../../access/policy.ts'
 import { createLookup, type Lookup } from '../../dial/resolve.ts'
 import { noLimit, type Speeds } from '../../metering/speed-limit.ts'
 import type { Engine, EngineDeps } from '../engine.ts'
-import { createSockets } from '../sockets.ts'
+import type { TlsClient } from '../sockets.ts'
 import { ReactorCounts } from './counts.ts'
 import { Kernel, openKernel } from './kernel.ts'
 import { openLibc } from './libc.ts'
@@ -63,13 +62,13 @@ export class LinuxEngine implements Engine {
     this.dataPath = new ReactorCounts(this.thread)
     this.lookup = deps.lookup ?? createLookup()
     this.feed = new StateFeed(deps.snapshot)
-    this.lines = createTlsLines({ kernel, thread: this.thread, sockets: createSockets(process.platform) })
+    this.lines = createTlsLines({ kernel, thread: this.thread })
     this.ports = new ListeningPorts(kernel, this.thread, deps.limits.ports)
     this.policy = deps.policy()
   }
 
-  takeTls(tls: TlsSocket): void {
-    this.lines.take(tls)
+  takeTls(client: TlsClient): void {
+    this.lines.take(client)
   }
 
   start(at: Parameters<Engine['start']>[0]): number {

@@ -1,7 +1,6 @@
 import { Bridge, innerHandlers } from '../../../tls/bridge.ts'
-import type { TlsSocket } from '../../../tls/tls-socket.ts'
 import type { DeliveryWatch } from '../../metering/tunnel-meter.ts'
-import { followTls, noteHandshake, type Sockets } from '../sockets.ts'
+import type { TlsClient } from '../sockets.ts'
 import type { Kernel } from './kernel.ts'
 import { makeTlsMemory, type TlsMemory, viewTlsMemory } from './shared-memory.ts'
 import type { ReactorThread } from './thread.ts'
@@ -14,7 +13,7 @@ class TlsLine {
   private closedAt: number | undefined
 
   constructor(
-    private readonly tls: TlsSocket,
+    private readonly tls: Pick<TlsClient, 'isClosed' | 'terminate'>,
     private readonly memory: TlsMemory,
     private readonly watch: DeliveryWatch | undefined,
   ) {}
@@ -46,9 +45,8 @@ class TlsLine {
 export function createTlsLines(deps: {
   readonly kernel: Kernel
   readonly thread: Pick<ReactorThread, 'post' | 'isRunning'>
-  readonly sockets: Sockets
 }) {
-  const { kernel, thread, sockets } = deps
+  const { kernel, thread } = deps
   const lines = new Set<TlsLine>()
   /** Descriptors that the reactor has not duplicated yet. */
   const handed = new Set<number>()
@@ -67,19 +65,18 @@ export function createTlsLines(deps: {
   }
 
   return {
-    take(tls: TlsSocket): void {
+    take(client: TlsClient): void {
       const pair = thread.isRunning ? kernel.openPair() : -1
-      if (typeof pair === 'number') return tls.terminate()
+      if (typeof pair === 'number') return client.terminate()
       const [near, far] = pair
-      noteHandshake(tls, sockets)
       const shared = makeTlsMemory()
       const memory = viewTlsMemory(shared)
-      const line = new TlsLine(tls, memory, followTls(tls, sockets))
-      const data = new Bridge(tls, { onMoved: () => line.publish(), isCut: () => memory.isCut })
+      const line = new TlsLine(client, memory, client.follow())
+      const data = new Bridge(client, { onMoved: () => line.publish(), isCut: () => memory.isCut })
       lines.add(line)
       timer ??= setInterval(look, lookEveryMs)
       handed.add(far)
-      thread.post({ type: 'tls', descriptor: far, source: tls.source, memory: shared })
+      thread.post({ type: 'tls', descriptor: far, source: client.source, memory: shared })
       void Bun.connect<Bridge>({ fd: near, allowHalfOpen: true, data, socket: innerHandlers } as never)
     },
 

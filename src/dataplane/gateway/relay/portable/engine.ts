@@ -1,12 +1,11 @@
 import type { Socket, TCPSocketListener } from 'bun'
 import type { DataPath } from '../../../agent/data-path.ts'
 import type { Changed } from '../../../agent/snapshot.ts'
-import type { TlsSocket } from '../../../tls/tls-socket.ts'
 import { GatewayCore, tickMs } from '../core.ts'
 import { type Engine, type EngineDeps, noRoom } from '../engine.ts'
 import { Relay } from '../relay.ts'
 import { ignoringOwner, Side } from '../side.ts'
-import { noteHandshake, type Sockets, toSideSocket } from '../sockets.ts'
+import { type Sockets, type TlsClient, toSideSocket } from '../sockets.ts'
 import { createAccepter, type Listening } from './accepter.ts'
 import { after, createDialler, handlers } from './dialler.ts'
 
@@ -57,10 +56,9 @@ export class PortableEngine implements Engine {
     return this.core.metering
   }
 
-  takeTls(tls: TlsSocket): void {
+  takeTls(client: TlsClient): void {
     const side = new Side(ignoringOwner, this.around)
-    noteHandshake(tls, this.deps.sockets)
-    tls.owner = {
+    client.owner = {
       onSocketData: (bytes) => side.onSocketData(bytes),
       onSocketDrain: () => side.onSocketDrain(),
       onSocketEnd: () => side.onSocketEnd(),
@@ -69,8 +67,9 @@ export class PortableEngine implements Engine {
         side.onSocketClose()
       },
     }
-    side.attach(toSideSocket(tls, this.core.mainPort, this.deps.sockets))
-    this.core.accepted(side, tls.source)
+    side.attach(toSideSocket(client, this.core.mainPort))
+    this.core.accepted(side, client.source)
+    client.resume()
   }
 
   setRefused(yes: boolean): void {

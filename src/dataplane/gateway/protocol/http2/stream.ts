@@ -1,0 +1,193 @@
+import { type ErrorName, firstWindow } from './frames.ts'
+import type { Field } from './hpack.ts'
+
+export type StreamOwner = {
+  onSocketData(bytes: Uint8Array): void
+  /** There is room to write again. */
+  onSocketDrain(): void
+  /** The peer has half-closed. */
+  onSocketEnd(): void
+  onSocketClose(): void
+  /** Client: the response's fields. */
+  onFields?(fields: readonly Field[]): void
+}
+
+/** What a stream needs of its session. */
+export type StreamSession = {
+  /** Returns the bytes taken. */
+  sendData(stream: Http2Stream, bytes: Uint8Array): number
+  sendFields(stream: Http2Stream, fields: readonly Field[], isEnd: boolean): void
+  sendEnd(stream: Http2Stream): void
+  sendReset(stream: Http2Stream, code: ErrorName): void
+  sendWindowUpdate(stream: Http2Stream, bytes: number): void
+  forget(stream: Http2Stream): void
+}
+
+/** The window grows up to this while its reader keeps up, for throughput on long paths. */
+const maxStreamWindow = 1024 * 1024
+
+/** One stream of a session, used like a socket. */
+export class Http2Stream {
+  owner: StreamOwner | undefined
+  isClosed = false
+  hasRemoteEnded = false
+  hasResponse = false
+  private hasLocalEnded = false
+  private hasToldEnd = false
+  private isPaused = false
+  private held: Uint8Array[] = []
+  private heldBytes = 0
+  /** Bytes that the peer may still send. */
+  private receiveLeft = firstWindow
+  private receiveWindow = firstWindow
+  private unreturned = 0
+
+  constructor(
+    readonly id: number,
+    private readonly session: StreamSession,
+    /** Bytes that this side may still send; negative after a smaller SETTINGS_INITIAL_WINDOW_SIZE. */
+    public sendWindow: number,
+  ) {}
+
+  /** Returns the bytes taken; offer the rest after onSocketDrain(). */
+  write(bytes: Uint8Array): number {
+    return this.isClosed || this.hasLocalEnded ? 0 : this.session.sendData(this, bytes)
+  }
+
+  respond(fields: readonly Field[], isEnd: boolean): void {
+    if (this.isClosed || this.hasLocalEnded) return
+    this.session.sendFields(this, fields, isEnd)
+    if (isEnd) this.noteLocalEnd()
+  }
+
+  /** Half-closes. */
+  shutdown(): void {
+    if (this.isClosed || this.hasLocalEnded) return
+    this.session.sendEnd(this)
+    this.noteLocalEnd()
+  }
+
+  /** Closes after written bytes. The peer may stop sending (RFC 9113, 8.1). */
+  end(): void {
+    if (this.isClosed) return
+    this.shutdown()
+    if (!this.isClosed) this.reset('none')
+  }
+
+  terminate(): void {
+    this.reset('cancel')
+  }
+
+  reset(code: ErrorName): void {
+    if (this.isClosed) return
+    this.session.sendReset(this, code)
+    this.finish()
+  }
+
+  pause(): void {
+    this.isPaused = true
+  }
+
+  resume(): void {
+    if (!this.isPaused) return
+    this.isPaused = false
+    while (this.held.length > 0 && !this.isPaused && !this.isClosed) {
+      const bytes = this.held.shift()
+      if (!bytes) break
+      this.heldBytes -= bytes.length
+      this.deliver(bytes, bytes.length)
+    }
+    this.tellEnd()
+  }
+
+  /** A session's streams share one connection, which sets this for all. */
+  setNoDelay(): void {}
+
+  // --- for the session ---
+
+  /** False if the peer exceeds the window. */
+  countReceived(bytes: number): boolean {
+    this.receiveLeft -= bytes
+    return this.receiveLeft >= 0
+  }
+
+  /** `counted` includes padding, which is returned at once. */
+  receive(bytes: Uint8Array, counted: number): void {
+    if (this.isPaused || this.heldBytes > 0) {
+      if (counted > bytes.length) this.returnWindow(counted - bytes.length)
+      if (bytes.length === 0) return
+      this.held.push(bytes.slice())
+      this.heldBytes += bytes.length
+    } else this.deliver(bytes, counted)
+  }
+
+  takeResponse(fields: readonly Field[]): void {
+    // An interim response (1xx) is followed by the final one.
+    const status = fields.find(([name]) => name === ':status')?.[1] ?? ''
+    if (status.length === 3 && status.startsWith('1')) return
+    this.hasResponse = true
+    this.owner?.onFields?.(fields)
+  }
+
+  noteLocalEnd(): void {
+    this.hasLocalEnded = true
+    this.closeWhenEnded()
+  }
+
+  noteRemoteEnd(): void {
+    this.hasRemoteEnded = true
+    this.tellEnd()
+    this.closeWhenEnded()
+  }
+
+  wake(): void {
+    if (!this.isClosed) this.owner?.onSocketDrain()
+  }
+
+  /** The peer has reset the stream. Held bytes are dropped, unless the peer reports no error. */
+  loseRemote(isOrderly: boolean): void {
+    if (isOrderly && this.heldBytes === 0 && this.hasRemoteEnded) this.tellEnd()
+    this.finish()
+  }
+
+  /** The connection is gone. */
+  lose(): void {
+    this.finish()
+  }
+
+  private deliver(bytes: Uint8Array, counted: number): void {
+    if (bytes.length > 0) this.owner?.onSocketData(bytes)
+    this.returnWindow(counted)
+  }
+
+  private returnWindow(bytes: number): void {
+    this.unreturned += bytes
+    if (this.isClosed || this.hasRemoteEnded || this.unreturned < this.receiveWindow / 2) return
+    const grown = Math.min(maxStreamWindow, this.receiveWindow * 2)
+    const update = this.unreturned + grown - this.receiveWindow
+    this.receiveWindow = grown
+    this.receiveLeft += update
+    this.unreturned = 0
+    this.session.sendWindowUpdate(this, update)
+  }
+
+  private tellEnd(): void {
+    if (!this.hasRemoteEnded || this.hasToldEnd || this.heldBytes > 0 || this.isClosed) return
+    this.hasToldEnd = true
+    this.owner?.onSocketEnd()
+    this.closeWhenEnded()
+  }
+
+  private closeWhenEnded(): void {
+    if (this.hasLocalEnded && this.hasRemoteEnded && this.hasToldEnd) this.finish()
+  }
+
+  private finish(): void {
+    if (this.isClosed) return
+    this.isClosed = true
+    this.held = []
+    this.heldBytes = 0
+    this.session.forget(this)
+    this.owner?.onSocketClose()
+  }
+}
