@@ -64,6 +64,16 @@ export const reportBodySchema = z.object({
     .optional(),
   /** Customer ports that fit; unlimited if omitted. */
   max_ports: count.optional(),
+  /** Where it accepts proxies over TLS: a name in its certificate, and the port. */
+  tls: z
+    .object({
+      host: z
+        .string()
+        .max(253)
+        .regex(/^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/),
+      port: z.int().min(1).max(65_535),
+    })
+    .optional(),
   /** Exit states, repeated every 10 s. The shop drops states older than 30 s. */
   exit_reports: listOf({ id: exitId, up: z.boolean(), since: count, reason: z.string().max(200) }).optional(),
 })

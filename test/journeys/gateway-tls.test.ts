@@ -64,6 +64,32 @@ describe('proxies over TLS', () => {
     }
   })
 
+  test('lists, exports and generated lines name the TLS port with a name of the certificate, and curl uses them', async () => {
+    const listed = async () => (await shop.get('/dedicated/list')).data.proxies[0]
+    expect(await untilTrue(async () => (await listed()).https_port === tlsPort)).toBe(true)
+    const { https_host: host } = await listed()
+    expect(['127.0.0.1', 'localhost']).toContain(host)
+    const visit = async (line: string) =>
+      curl('--proxy-cacert', files.cert, '-x', line.trim().replace('localhost', '127.0.0.1'), plain.url)
+    const query4 = `protocol=https&format_id=4&ids=${proxy.id}`
+    const headers = { Authorization: `Bearer ${shop.token}` }
+    const exported = await (await fetch(`${shop.url}/api/v1/dedicated/export?${query4}`, { headers })).text()
+    expect(exported).toBe(`https://${proxy.username}:${proxy.password}@${host}:${tlsPort}\n`)
+    expect(await visit(exported)).toMatchObject({ exit: 0, status: 200 })
+    await shop.buyTraffic(0.1)
+    const query = { pool_type: 'residential', country_code: 'US', format_id: 4, protocol: 'https', quantity: 1 }
+    const generated = (await shop.post('/premium/proxies/generate', query)).data.proxies[0]
+    expect(generated).toEndWith(`@${host}:${tlsPort}`)
+    expect(await visit(generated)).toMatchObject({ exit: 0, status: 200 })
+    const nameless = await shop.post('/premium/proxies/generate', { ...query, format_id: 3 })
+    expect(nameless).toMatchObject({ status: 400, error: { code: 'invalid_request' } })
+    await shop.post('/dedicated/protocol', { ids: [proxy.id], port_type: 'socks' })
+    expect(await listed()).toMatchObject({ https_host: null, https_port: null })
+    const refused = await shop.get(`/dedicated/export?protocol=https&ids=${proxy.id}`)
+    expect(refused).toMatchObject({ status: 409, error: { reason: 'https_missing' } })
+    await shop.post('/dedicated/protocol', { ids: [proxy.id], port_type: 'http' })
+  })
+
   test('the TLS port refuses wrong and missing credentials, plain HTTP and TLS 1.1', async () => {
     const wrong = await curl('--proxy-cacert', files.cert, '-x', at({ ...proxy, password: 'wrong' }), plain.url)
     expect(wrong).toMatchObject({ status: 407, error: 'bad_credentials' })

@@ -53,6 +53,11 @@ export const unseen: readonly Unseen[] = [
     column: 'revocation_epoch',
     because: 'a sale only compares it, and reads the tokens and the customer, which have a history, if it differs',
   },
+  ...['tls_host', 'tls_port'].map((column) => ({
+    table: 'nodes',
+    column,
+    because: 'the next report of the gateway writes it again, within seconds',
+  })),
   {
     table: 'stock_trials',
     column: 'proven_at',

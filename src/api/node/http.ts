@@ -277,4 +277,5 @@ const toHealth = (body: ReportBody, health: NonNullable<ReportBody['health']>): 
   hopBytes: health.hop_bytes ?? 0,
   isStopping: health.stopping ?? false,
   maxPorts: body.max_ports ?? null,
+  tls: body.tls ?? null,
 })

@@ -22,7 +22,9 @@ import { createAccepter } from '../../dataplane/gateway/relay/portable/accepter.
 import { after } from '../../dataplane/gateway/relay/portable/dialler.ts'
 import { createSockets, type Sockets, toTlsClient } from '../../dataplane/gateway/relay/sockets.ts'
 import { createTryAddress } from '../../dataplane/gateway/relay/try-address.ts'
+import type { Certificate } from '../../dataplane/tls/certificate.ts'
 import { Front, type TlsListener } from '../../dataplane/tls/front.ts'
+import type { ReportBody } from '../../node-protocol/report.ts'
 import { addFrontMetrics, addGatewayMetrics, addHttp2Metrics, addNodeMetrics } from '../metrics/node.ts'
 import { createProcessMetrics, serveMetrics } from '../metrics/process.ts'
 import { tellSystemd } from '../process.ts'
@@ -80,6 +82,7 @@ async function openBeside(
   const revoked = { call: () => {} }
   // Before the join: a bad certificate must not use up the one-time join key.
   const tls = config.gatewayTlsPort > 0 ? openTls(config, 'gateway', log, before !== undefined) : undefined
+  const open: { front?: Front } = {}
   const agent = await openAgent(config, 'gateway', log, end, () => revoked.call())
   if (!agent) {
     await tls?.stop()
@@ -90,6 +93,7 @@ async function openBeside(
     config,
     log,
     trialTiming,
+    () => tls && open.front && tlsEndpointOf(config, tls.current(), open.front.port),
   )
   const { promise: failed, resolve: fail } = Promise.withResolvers<void>()
   revoked.call = () => {
@@ -127,8 +131,11 @@ async function openBeside(
   const sockets = createSockets(process.platform)
   const http2 = createHttp2Clients(engine, sockets)
   const front = tls && listenTls({ engine, sockets, http2 }, tls, config, log, tlsDescriptor)
-  if (front) addFrontMetrics(metrics, 'gateway', front)
-  if (front) addHttp2Metrics(metrics, http2)
+  if (front) {
+    open.front = front
+    addFrontMetrics(metrics, 'gateway', front)
+    addHttp2Metrics(metrics, http2)
+  }
   const figures = serveMetrics(config, 'gateway', metrics, log)
   const looking = setInterval(() => void rules.lookAround(), lookAroundMs)
   const pressing = setInterval(
@@ -233,7 +240,7 @@ const notePort = (log: Log) => (port: number, fault: unknown) => log.error('port
 const savedPosition: PagePosition = { isWhole: false, isFirst: false, isLast: true }
 
 /** The engine, and the parts that receive state and report usage. They call each other only after all are made. */
-function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
+function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, findTls: () => ReportBody['tls']) {
   // Resolves like the node's own calls to the shop, hosts file included.
   const lookUpAll = async (name: string) => (await lookup(name, { all: true })).map(({ address }) => address)
   const rules = new GatewayRules(config, agent.shopUrl, lookUpAll)
@@ -268,7 +275,12 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing) {
   })
   const trials = openTrials(agent, rules, log, trialTiming)
   const room = Number.isFinite(limits.ports) ? { max_ports: limits.ports } : {}
-  const extraFields = () => ({ hop_key: key.publicKey, exit_reports: exitReports.take(), ...room })
+  const extraFields = () => ({
+    hop_key: key.publicKey,
+    exit_reports: exitReports.take(),
+    ...room,
+    tls: findTls(),
+  })
   const { sync, meter, contact } = agent.attach(
     engine.dataPath,
     (page, position) => {
@@ -347,6 +359,15 @@ function listen(engine: Engine, config: Config, inherited: ReadonlyMap<number, n
   return listening(gatewayListen, port, 'gateway', () =>
     withIpv6OrWithout(gatewayListen, (hostname) => engine.start({ hostname, port, inherited })),
   )
+}
+
+const hostName = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/
+
+/** Where customers reach the TLS port: by a name in the certificate, the configured one if it is among them. */
+function tlsEndpointOf(config: Config, certificate: Certificate | undefined, port: number): ReportBody['tls'] {
+  const names = certificate?.names.filter((name) => hostName.test(name)) ?? []
+  const host = names.find((name) => name === config.gatewayHost) ?? names[0]
+  return host === undefined ? undefined : { host, port }
 }
 
 const createHttp2Clients = (engine: Engine, sockets: Sockets): Http2Clients =>

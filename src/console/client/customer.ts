@@ -54,6 +54,8 @@ export type Proxy = {
   port_type: 'http' | 'socks' | 'both'
   username: string
   password: string | null
+  https_host: string | null
+  https_port: number | null
   exit_ip: string
   country_code: string
   ipv: number
@@ -288,7 +290,13 @@ export type Operations = {
   disallowSource: { body: { ids: readonly number[]; ip: string }; answer: { ip: string; proxies: readonly Proxy[] } }
   resetPasswords: { body: { ids: readonly number[] }; answer: { proxies: readonly Proxy[] } }
   exportDedicated: {
-    query: { format?: 'txt' | 'csv' | 'json'; format_id?: 1 | 2 | 3 | 4; template?: string; ids?: string }
+    query: {
+      format?: 'txt' | 'csv' | 'json'
+      format_id?: 1 | 2 | 3 | 4
+      template?: string
+      protocol?: 'https'
+      ids?: string
+    }
     answer: { proxies: readonly Proxy[]; count: number }
   }
   quoteTraffic: {
@@ -386,7 +394,7 @@ export type Operations = {
       zipcodes?: readonly string[]
       asns?: readonly number[]
       type?: 'sticky' | 'rotating'
-      protocol?: 'http' | 'socks5'
+      protocol?: 'http' | 'socks5' | 'https'
       session_ttl?: number
       quantity?: number
       format_id?: 1 | 2 | 3 | 4
@@ -403,7 +411,7 @@ export type Operations = {
         zipcodes: readonly string[]
         asns: readonly number[]
         type: 'sticky' | 'rotating'
-        protocol: 'http' | 'socks5'
+        protocol: 'http' | 'socks5' | 'https'
         session_ttl: number | null
         quantity: number
         format_id: number | null

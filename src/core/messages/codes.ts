@@ -164,6 +164,7 @@ const codeOfReason: Readonly<Record<Exclude<Reason, SelfCoded>, Code> & Partial<
   address_is_exit: 'conflict',
   whitelist_limit: 'conflict',
   whitelist_empty: 'conflict',
+  https_missing: 'conflict',
   replaced_recently: 'conflict',
   proxy_expired: 'conflict',
   addresses_withdrawn: 'conflict',

@@ -247,6 +247,9 @@ export const en = {
   address_is_exit:
     'One of these addresses is an exit of a premium pool. Drain that exit first: "turnpike exit list" shows the exits.',
   whitelist_limit: (of: { max: number }) => `A proxy has at most ${of.max} whitelisted addresses. Nothing was changed.`,
+  https_missing:
+    'At least one of the proxies cannot be reached over TLS: it is set to SOCKS5, or its gateway has no TLS port. ' +
+    'Export without `protocol`, or leave these proxies out.',
   whitelist_empty:
     'A line without a login requires a whitelisted address, and some of these proxies have none. Whitelist an ' +
     'address first.',

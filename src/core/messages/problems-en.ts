@@ -175,6 +175,8 @@ export const problemsEn = {
   template_idle_brackets: 'has brackets around a part without a placeholder that a customer can choose',
   only_with_template: 'must only be sent with a username that is a template, with {country} and the like in it',
   not_with_template: 'must be left out where the username is a template',
+  https_needs_login: 'cannot be https in a format without a login',
+  https_not_served: 'cannot be https: no gateway accepts proxies over TLS now',
   login_too_long: (of: { max: number }) => `and the other location fields make a login longer than ${of.max}`,
 
   // Sales.

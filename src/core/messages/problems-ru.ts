@@ -163,6 +163,8 @@ export const problemsRu: ProblemSentences = {
   template_idle_brackets: 'содержит скобки вокруг части без подстановки, которую выбирает покупатель',
   only_with_template: 'указывается, только когда имя пользователя — шаблон, например с {country}',
   not_with_template: 'не указывается, когда имя пользователя — шаблон',
+  https_needs_login: 'не может быть https в формате без логина',
+  https_not_served: 'не может быть https: сейчас ни один шлюз не принимает прокси через TLS',
   login_too_long: (of) => `и остальные места делают логин длиннее ${characters(of.max)}`,
 
   location_not_served: (of) => `в этом пуле нет: ${listed(of.names)}`,

@@ -1,7 +1,7 @@
 import { addDays } from '../../core/calendar.ts'
 import { readCountry } from '../../core/country.ts'
 import type { Kopecks } from '../../core/money.ts'
-import type { Endpoint, Node } from '../fleet/rules.ts'
+import { type Node, type NodeReach, reachOf } from '../fleet/rules.ts'
 import { assertCovers } from '../ledger/rules.ts'
 import type { PurchaseAnswer, PurchaseRequest, Receipt, Sale } from '../orders/index.ts'
 import { numberIn, type Plain, textIn } from '../orders/rules.ts'
@@ -67,7 +67,7 @@ export async function buy(
     const proxies = slots.map((slot, index) => {
       const id = ids[index]
       if (id === undefined) throw new Error('there are fewer numbers than slots')
-      return makeProxy(deps, sale, order, slot, { id, expiresAt, endpoint: endpointOf(slot, ready.servingNodes) })
+      return makeProxy(deps, sale, order, slot, { id, expiresAt, ...reachOfSlot(slot, ready.servingNodes) })
     })
     stock.lease(
       tx,
@@ -84,7 +84,7 @@ function makeProxy(
   { order, account, nowMs }: Sale,
   { country, ipv }: Kind,
   { id: slot, address }: StockSlot,
-  of: Pick<OpenProxy, 'id' | 'expiresAt' | 'endpoint'>,
+  of: Pick<OpenProxy, 'id' | 'expiresAt' | keyof NodeReach>,
 ): OpenProxy {
   const { username, password } = makeCredentials(of.id, deps.random(credentialRandomBytes))
   return {
@@ -117,9 +117,9 @@ function makeProxy(
   }
 }
 
-/** The endpoint of the node that carries a slot, if that node has one of its own. */
-export const endpointOf = (slot: StockSlot, servingNodes: readonly Node[]): Endpoint | null =>
-  servingNodes.find((node) => node.id === slot.servingNode)?.endpoint ?? null
+/** Where customers reach the node that serves a slot. */
+export const reachOfSlot = (slot: StockSlot, servingNodes: readonly Node[]): NodeReach =>
+  reachOf(servingNodes.find((node) => node.id === slot.servingNode))
 
 /** Buys when a payment arrives. */
 export const buyerOf = (deps: DedicatedDeps): Buyer => ({

@@ -17,6 +17,9 @@ export const tooManySources = (max: number, ids: readonly number[]): Refusal =>
 export const noEntrance = (ids: readonly number[]): Refusal =>
   new Refusal('whitelist_empty', {}, { ids: ids.slice(0, maxListed) })
 
+export const noHttps = (ids: readonly number[]): Refusal =>
+  new Refusal('https_missing', {}, { ids: ids.slice(0, maxListed) })
+
 export const hasExpired = (): Refusal => new Refusal('proxy_expired', {}, { charged: false })
 
 export const nothingToEnd = (): Refusal => new Refusal('proxy_already_ended')

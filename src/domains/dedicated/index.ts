@@ -13,7 +13,7 @@ import { move, quarantine, retire, survey } from './ranges.ts'
 import { replace, replaceByOperator } from './replace.ts'
 
 export type { BoughtProxies } from './buy.ts'
-export { noEntrance } from './errors.ts'
+export { noEntrance, noHttps } from './errors.ts'
 export type { Looked, OutageWatch } from './outages/watch.ts'
 export type { Prolonged } from './prolong.ts'
 export type { OpenProxy, ProxyTraffic } from './proxies.ts'

@@ -6,7 +6,7 @@ import type { Database, IdCounter, Reader, Tx } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
 import type { Events } from '../events/index.ts'
 import type { EntryPorts, Fleet } from '../fleet/index.ts'
-import type { Endpoint } from '../fleet/rules.ts'
+import { type NodeReach, reachOf } from '../fleet/rules.ts'
 import type { Ledger } from '../ledger/index.ts'
 import type { Once, Orders } from '../orders/index.ts'
 import type { Pricing } from '../pricing/index.ts'
@@ -41,8 +41,8 @@ export type DedicatedDeps = {
   readonly stockOperator: StockOperator
 }
 
-/** A proxy as its customer sees it, with its password; `endpoint` is null unless its node has one of its own. */
-export type OpenProxy = Proxy & { readonly password: string; readonly endpoint: Endpoint | null }
+/** A proxy as its customer sees it, with its password and where to reach it. */
+export type OpenProxy = Proxy & NodeReach & { readonly password: string }
 
 /** Bytes that went to the customer, and that came from the customer. */
 export type ProxyTraffic = { readonly received: bigint; readonly sent: bigint }
@@ -50,15 +50,15 @@ export type ProxyTraffic = { readonly received: bigint; readonly sent: bigint }
 const maxListed = 10_000
 const pageSize = 1000
 
-export const openProxy = ({ vault }: DedicatedDeps, proxy: Proxy, endpoint: Endpoint | null): OpenProxy => ({
+export const openProxy = ({ vault }: DedicatedDeps, proxy: Proxy, reach: NodeReach): OpenProxy => ({
   ...proxy,
+  ...reach,
   password: vault.open(proxy.sealedPassword, vaultContext(proxy.id)),
-  endpoint,
 })
 
 export async function openAll(deps: DedicatedDeps, proxies: readonly Proxy[]): Promise<OpenProxy[]> {
-  const endpoints = await deps.stock.ranges.endpointsOf(proxies.map((proxy) => proxy.slot))
-  return proxies.map((proxy) => openProxy(deps, proxy, endpoints.get(proxy.slot) ?? null))
+  const reaches = await deps.stock.ranges.reachesOf(proxies.map((proxy) => proxy.slot))
+  return proxies.map((proxy) => openProxy(deps, proxy, reaches.get(proxy.slot) ?? reachOf(undefined)))
 }
 
 /** Refuses if one of these ids is not among the found proxies that the customer still has. */

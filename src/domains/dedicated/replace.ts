@@ -4,7 +4,7 @@ import { toIso } from '../../core/time.ts'
 import type { Tx } from '../../db/transaction.ts'
 import type { Readiness } from '../stock/index.ts'
 import type { Kind, StockSlot } from '../stock/rules.ts'
-import { endpointOf } from './buy.ts'
+import { reachOfSlot } from './buy.ts'
 import { hasExpired, noSuchProxy, nothingToEnd } from './errors.ts'
 import { endBySwap, ruleOf } from './outages/outages.ts'
 import { type DedicatedDeps, lockAll, type OpenProxy, openProxy } from './proxies.ts'
@@ -35,7 +35,7 @@ export async function replace(deps: DedicatedDeps, customer: CustomerId, id: num
     const usable = await endBySwap(deps, tx, proxy, catalogue.dedicated.outage)
     const cause = { by: 'customer', reason: null } as const
     const { swapped, slot } = await swapAddress(deps, tx, usable, { ready, cause, nowMs })
-    return openProxy(deps, swapped, endpointOf(slot, ready.servingNodes))
+    return openProxy(deps, swapped, reachOfSlot(slot, ready.servingNodes))
   })
 }
 

@@ -155,7 +155,7 @@ describe.each([...engines])('joining of nodes on %s', (engine) => {
     const report = (boot: string, tunnels: number, totalBytes: number, isStopping = false) =>
       services.fleet.seen(id, {
         version,
-        health: { boot, tunnels, lagMs: 5, totalBytes, hopBytes: 0, isStopping, maxPorts: null },
+        health: { boot, tunnels, lagMs: 5, totalBytes, hopBytes: 0, isStopping, maxPorts: null, tls: null },
       })
     const health = async () => (await services.fleet.findByName(name))?.health
     await report('boot-1', 1, 100)
@@ -168,6 +168,7 @@ describe.each([...engines])('joining of nodes on %s', (engine) => {
       hopBytes: 0,
       isStopping: false,
       maxPorts: null,
+      tls: null,
     })
     await report('boot-2', 3, 10)
     await report('boot-1', 9, 999)

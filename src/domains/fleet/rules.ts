@@ -47,7 +47,17 @@ export type Health = {
   /** How many leased ports it can open; null for any number. */
   readonly maxPorts: number | null
   readonly isStopping: boolean
+  /** Where it accepts proxies over TLS; null if it does not. */
+  readonly tls: Endpoint | null
 }
+
+/** Where customers reach a node: at its own endpoint, or where the operator's settings say; and over TLS. */
+export type NodeReach = { readonly endpoint: Endpoint | null; readonly https: Endpoint | null }
+
+export const reachOf = (node: Pick<Node, 'endpoint' | 'health'> | undefined): NodeReach => ({
+  endpoint: node?.endpoint ?? null,
+  https: node?.health?.tls ?? null,
+})
 
 /** A location that a customer may choose, with its nodes. */
 export type Location = ReturnType<typeof locationsOf>[number]

@@ -42,7 +42,9 @@ const keyColumns = columnsOf<NonNullable<Node['key']>>({
   usedAt: orNull(int('key_used_at')),
 })
 
-const healthColumns = columnsOf<Omit<Health, 'isStopping' | 'hopBytes'>>({
+const tlsColumns = columnsOf<Endpoint>({ host: textColumn('tls_host'), port: int('tls_port') })
+
+const healthColumns = columnsOf<Omit<Health, 'isStopping' | 'hopBytes' | 'tls'>>({
   boot: textColumn('boot'),
   tunnels: int('tunnels'),
   lagMs: int('lag_ms'),
@@ -54,6 +56,7 @@ const toHealth = (row: Row): Health => ({
   ...healthColumns.read(row),
   hopBytes: orNull(int('hop_bytes')).read(row['hop_bytes']) ?? 0,
   isStopping: row['stopping_boot'] === row['boot'],
+  tls: has(row, 'tls_host', 'tls_port') ? tlsColumns.read(row) : null,
 })
 
 const has = (row: Row, ...columns: readonly string[]): boolean => columns.every((name) => row[name] !== null)
@@ -222,14 +225,25 @@ export const markSeen = (tx: Tx, node: NodeId, nowMs: number, version: string): 
 
 /** A late report of an earlier boot changes nothing. Within a boot, counters never fall and stopping never ends. */
 export function writeHealth(tx: Tx, node: NodeId, health: Health): void {
-  const { boot, tunnels, lagMs, totalBytes, hopBytes, isStopping, maxPorts } = health
+  const { boot, tunnels, lagMs, totalBytes, hopBytes, isStopping, maxPorts, tls } = health
   tx.send(
     `UPDATE nodes SET boot = $2, tunnels = $3, lag_ms = $4,
        total_bytes = CASE WHEN boot = $2 AND total_bytes > $5 THEN total_bytes ELSE $5 END,
        hop_bytes = CASE WHEN boot = $2 AND hop_bytes > $6 THEN hop_bytes ELSE $6 END,
-       stopping_boot = COALESCE($7, stopping_boot), max_ports = $8
+       stopping_boot = COALESCE($7, stopping_boot), max_ports = $8, tls_host = $9, tls_port = $10
      WHERE id = $1 AND (boot IS NULL OR boot <= $2)`,
-    [node, boot, tunnels, lagMs, totalBytes, hopBytes, isStopping ? boot : null, maxPorts],
+    [
+      node,
+      boot,
+      tunnels,
+      lagMs,
+      totalBytes,
+      hopBytes,
+      isStopping ? boot : null,
+      maxPorts,
+      tls?.host ?? null,
+      tls?.port ?? null,
+    ],
   )
 }
 

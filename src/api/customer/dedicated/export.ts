@@ -1,7 +1,7 @@
 import { bracketed } from '../../../core/address.ts'
 import { compile, identifiesByPort, problemOfLineTemplate, templateOf } from '../../../core/line-template.ts'
 import { malformed, refuseField } from '../../../core/refusal.ts'
-import { noEntrance } from '../../../domains/dedicated/index.ts'
+import { noEntrance, noHttps } from '../../../domains/dedicated/index.ts'
 import type { z } from '../../operation.ts'
 import type { exportDedicated, proxy } from './shapes.ts'
 
@@ -9,24 +9,26 @@ type Shown = z.input<typeof proxy>
 type Query = z.output<(typeof exportDedicated)['query']>
 
 /** The form of a file: lines by a template, or one of the two formats that have none. */
-type Form = { readonly format: Query['format']; readonly template?: string }
+type Form = { readonly format: Query['format']; readonly template?: string; readonly isHttps?: boolean }
 
 export function readForm(query: Query): Form {
   const lone = query.format_id !== undefined && query.template !== undefined
   if (lone) throw refuseField('template', 'not_with', { others: ['format_id'] })
-  const stray = (['format_id', 'template'] as const).find((field) => query[field] !== undefined)
+  const stray = (['format_id', 'template', 'protocol'] as const).find((field) => query[field] !== undefined)
   if (query.format !== 'txt' && stray) throw refuseField(stray, 'only_with', { other: 'format=txt' })
   if (query.format !== 'txt') return { format: query.format }
   const template = query.template ?? templateOf[Number(query.format_id ?? '1') as 1 | 2 | 3 | 4]
   const problem = problemOfLineTemplate(template, 'template')
   if (problem) throw malformed([problem])
-  return { format: query.format, template }
+  const isHttps = query.protocol === 'https'
+  if (isHttps && identifiesByPort(template)) throw refuseField('protocol', 'https_needs_login')
+  return { format: query.format, template, isHttps }
 }
 
-export function writeExport({ format, template = '' }: Form, proxies: Shown[]) {
+export function writeExport({ format, template = '', isHttps = false }: Form, proxies: Shown[]) {
   if (format === 'json') return { data: { proxies, count: proxies.length } }
   if (format === 'csv') return { body: toCsv(proxies), mediaType: 'text/csv' }
-  return { body: toLines(template, proxies), mediaType: 'text/plain' }
+  return { body: isHttps ? toHttpsLines(template, proxies) : toLines(template, proxies), mediaType: 'text/plain' }
 }
 
 function toLines(template: string, proxies: readonly Shown[]): string {
@@ -46,6 +48,18 @@ function toLines(template: string, proxies: readonly Shown[]): string {
   return lines.map((line) => `${line}\n`).join('')
 }
 
+function toHttpsLines(template: string, proxies: readonly Shown[]): string {
+  const without = proxies.filter((each) => each.https_host === null)
+  if (without.length > 0) throw noHttps(without.map((each) => each.id))
+  const write = compile(template)
+  return proxies
+    .map(({ https_host: host, https_port: port, username: login, password }) =>
+      write({ host: bracketed(host ?? ''), port: String(port), login, password: password ?? '', protocol: 'https' }),
+    )
+    .map((line) => `${line}\n`)
+    .join('')
+}
+
 const columns = [
   'id',
   'ip',
@@ -60,6 +74,8 @@ const columns = [
   'status',
   'comment',
   'whitelist_port',
+  'https_host',
+  'https_port',
 ] as const satisfies readonly (keyof Shown)[]
 
 /** RFC 4180. A cell that begins like a formula gets an apostrophe, so that a spreadsheet does not compute it. */

@@ -61,6 +61,7 @@ const shown = {
   comment: '',
   renewPeriod: null,
   endpoint: null,
+  https: null,
   sources: [],
   entryPort: null,
   traffic: { received: 0n, sent: 0n },

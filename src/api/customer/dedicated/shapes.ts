@@ -137,6 +137,11 @@ export const proxy = named('Proxy', {
     'Password. Null for a token without the scope `passwords`, except in the answer to its own purchase.',
     'q7r2m9x4c8v1b6n3k5j0',
   ).nullable(),
+  https_host: text(
+    'Host name to connect to over TLS (HTTPS proxy), for networks that filter plain proxies; null if there is none.',
+    'gw.example.net',
+  ).nullable(),
+  https_port: whole('Port to connect to over TLS; null if there is none.', 10_443).nullable(),
   exit_ip: text('Address that websites see.', '203.0.113.7'),
   country_code: shownCountry(),
   ipv: shownIpv(),
@@ -172,6 +177,8 @@ export type ShownProxy = Pick<Proxy, ShownFields | 'renewPeriod' | 'sources' | '
   readonly status: ProxyStatus
   /** The public address of the node that serves the proxy, if it has its own. */
   readonly endpoint: GatewayAddress | null
+  /** Where that node accepts proxies over TLS. */
+  readonly https: GatewayAddress | null
   readonly traffic: { readonly received: bigint; readonly sent: bigint }
 }
 
@@ -185,6 +192,9 @@ export const toProxy = (of: ShownProxy, gateway: GatewayAddress): z.input<typeof
   port_type: of.portType,
   username: of.username,
   password: of.password,
+  // A proxy over TLS speaks HTTP.
+  https_host: of.portType === 'socks' ? null : (of.https?.host ?? null),
+  https_port: of.portType === 'socks' ? null : (of.https?.port ?? null),
   exit_ip: of.address,
   country_code: of.country,
   ipv: of.ipv,
@@ -510,6 +520,9 @@ export const exportDedicated = operation('exportDedicated', 'GET /dedicated/expo
     template: z.string().optional().openapi({
       description: 'Line template of {host}, {port}, {login}, {password} and {protocol}. Only with `txt`.',
       example: '{login}:{password}@{host}:{port}',
+    }),
+    protocol: z.enum(['https']).optional().openapi({
+      description: 'Lines for HTTPS proxies: `https_host` and `https_port`. Only with `txt`.',
     }),
     ids: queryIds().optional(),
   }),

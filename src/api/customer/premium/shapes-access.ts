@@ -91,7 +91,14 @@ export const generateProxies = operation('generateProxies', 'POST /premium/proxi
       description:
         '`sticky` keeps the exit of a line for `session_ttl` minutes; `rotating` changes it with each connection.',
     }),
-    protocol: z.enum(['http', 'socks5']).default('http').openapi({ description: 'Proxy protocol of the lines.' }),
+    protocol: z
+      .enum(['http', 'socks5', 'https'])
+      .default('http')
+      .openapi({
+        description:
+          'Proxy protocol of the lines. `https` is an HTTP proxy over TLS, for networks that filter plain proxies; its ' +
+          'lines contain a login and the name in the certificate, also in `ip`.',
+      }),
     session_ttl: bodyInteger({
       min: 1,
       max: maxSessionMinutes,
@@ -132,7 +139,7 @@ export const generateProxies = operation('generateProxies', 'POST /premium/proxi
       zipcodes: slugs('Zip codes.', '10001'),
       asns: z.array(z.int()).openapi({ description: 'Networks (ASNs).', example: [7018] }),
       type: choice('Session type of the lines.', ['sticky', 'rotating']),
-      protocol: choice('Proxy protocol of the lines.', ['http', 'socks5']),
+      protocol: choice('Proxy protocol of the lines.', ['http', 'socks5', 'https']),
       session_ttl: whole('Minutes for which a line keeps its exit; null for `rotating`.', 10).nullable(),
       quantity: whole('Number of lines.', 1),
       format_id: whole('Number of the line format; null if a template was given.', 1).nullable(),

@@ -16,7 +16,7 @@ type GenerateRequest = {
   readonly pool: string
   readonly locations: WantedLocations
   readonly type: 'sticky' | 'rotating'
-  readonly protocol: 'http' | 'socks5'
+  readonly protocol: 'http' | 'socks5' | 'https'
   readonly ttlMinutes: number
   readonly quantity: number
   readonly template: string
@@ -27,19 +27,31 @@ const sessionLength = 10
 
 /** Proxy lists, ready to paste. All parameters are in the login, or behind a port of the sub-user's own. */
 export async function generate(deps: ExitDeps, customer: CustomerId, request: GenerateRequest) {
-  const { db, gateway } = deps
+  const { db } = deps
   const subuser = await load(deps, customer, request.subuser)
   await fitting(deps, request.pool, request.locations)
   assertFits(subuser, request)
+  const at = await placesOf(deps, request)
   const lines = identifiesByPort(request.template)
     ? await byPort(deps, subuser, request)
     : byLogin(deps, subuser, request)
   const password = request.template.includes('{password}') ? await openPassword(deps, db, subuser.id) : ''
   const write = compile(request.template)
   const { protocol } = request
-  const at = (host: string): string[] =>
-    lines.map(({ login, port }) => write({ host: bracketed(host), port: String(port), login, password, protocol }))
-  return { subuser, domain: at(gateway.host), ip: at(gateway.address) }
+  const writeAt = (host: string): string[] =>
+    lines.map(({ login, port }) =>
+      write({ host: bracketed(host), port: String(at.port ?? port), login, password, protocol }),
+    )
+  return { subuser, domain: writeAt(at.host), ip: writeAt(at.address) }
+}
+
+/** Where the lines connect to. A certificate has a name, so lines over TLS have no address. */
+async function placesOf({ gateway, ports }: ExitDeps, { protocol, template }: GenerateRequest) {
+  if (protocol !== 'https') return { host: gateway.host, address: gateway.address, port: undefined }
+  if (identifiesByPort(template)) throw refuseField('protocol', 'https_needs_login')
+  const tls = await ports.findTls()
+  if (!tls) throw refuseField('protocol', 'https_not_served')
+  return { host: tls.host, address: tls.host, port: tls.port }
 }
 
 function sessionNames(random: RandomBytes, count: number, taken: Iterable<string> = []): string[] {

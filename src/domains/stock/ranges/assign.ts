@@ -1,7 +1,7 @@
 import { addressToNumber, contains, formatPrefix, type Prefix, readAddress, readPrefix } from '../../../core/address.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
-import type { Endpoint } from '../../fleet/rules.ts'
+import { type Node, type NodeReach, reachOf } from '../../fleet/rules.ts'
 import type { StockDeps } from '../deps.ts'
 import { noSuchRange } from '../errors.ts'
 import { judge, live } from './live.ts'
@@ -178,16 +178,11 @@ export async function assign(deps: StockDeps, prefix: Prefix, nodeIds: readonly 
   return inside.length + (around ? 1 : 0)
 }
 
-/** The endpoints of these slots, for those on a node with an endpoint of its own. */
-export async function endpointsOf(deps: StockDeps, slots: readonly number[]): Promise<Map<number, Endpoint>> {
+/** Where customers reach these slots. */
+export async function reachesOf(deps: StockDeps, slots: readonly number[]): Promise<Map<number, NodeReach>> {
   const [servingNodes, nodes] = await Promise.all([store.servingNodesOf(deps.db, slots), deps.fleet.nodes('gateway')])
-  const endpoints = new Map<string, Endpoint | null>(nodes.map((node) => [node.id, node.endpoint]))
-  return new Map(
-    [...servingNodes].flatMap(([slot, node]) => {
-      const endpoint = endpoints.get(node)
-      return endpoint ? [[slot, endpoint]] : []
-    }),
-  )
+  const byId = new Map<string, Node>(nodes.map((node) => [node.id, node]))
+  return new Map([...servingNodes].map(([slot, node]) => [slot, reachOf(byId.get(node))]))
 }
 
 /** Every range with its trials and how many of its slots each node serves. */
