@@ -64,7 +64,9 @@ async function fill(tree: string, target: Target, binary: string, of: string, se
 /** Adds the docs for operators and customers, with their example files, and the changelogs. */
 async function fillDocs(tree: string, changelog: string): Promise<void> {
   const folder = 'usr/share/doc/turnpike'
-  const written = [...new Bun.Glob('**/*.{md,yml,yaml,json,conf,sh,service,timer,env}').scanSync(join(root, 'docs'))]
+  const written = [
+    ...new Bun.Glob('**/*.{md,yml,yaml,json,conf,cfg,sh,service,timer,env}').scanSync(join(root, 'docs')),
+  ]
   // The package has its own units.
   for (const path of written.filter((each) => !each.startsWith('adr/') && !each.startsWith('operate/systemd/'))) {
     await put(tree, `${folder}/${path}`, await Bun.file(join(root, 'docs', path)).bytes(), 0o644)
