@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openDatabase } from '../../src/db/open.ts'
-import { installPackages, run } from '../harness/apt.ts'
+import { run } from '../harness/apt.ts'
 import { HandClock } from '../harness/clock.ts'
 import { prepareFolder } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
+import { alertRules, dashboardQueries, type Prometheus, startPrometheus } from '../harness/prometheus.ts'
 import { selfSigned } from '../harness/self-signed.ts'
 import { endStarted, type Running, startTurnpike, untilTrue } from '../harness/turnpike.ts'
 import { wire } from '../harness/wired.ts'
@@ -16,30 +17,18 @@ const token = 'sandbox-token-of-a-test'
 const trusting: object = { tls: { ca: selfSigned.cert } }
 
 /** Every query of the dashboard and the alerts. */
-function questions(): string[] {
-  const dashboard = JSON.parse(readFileSync(join(docs, 'grafana.json'), 'utf8')) as {
-    panels: { targets: { expr: string }[] }[]
-  }
-  const alerts = Bun.YAML.parse(readFileSync(join(docs, 'alerts.yml'), 'utf8')) as {
-    groups: { rules: { expr: string }[] }[]
-  }
-  return [
-    ...dashboard.panels.flatMap((panel) => panel.targets.map((target) => target.expr)),
-    ...alerts.groups.flatMap((group) => group.rules.map((rule) => rule.expr)),
-  ]
-}
+const questions = (): string[] => [...dashboardQueries(), ...alertRules().map((rule) => rule.expr)]
 
 /** The metrics that a query names. */
 const figuresOf = (question: string): string[] => question.match(/\b(?:turnpike|process)_[a-z_]+\b|\bup\b(?=\{)/g) ?? []
 
 describe('Prometheus from Debian', () => {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-prometheus-'))
-  const [port, gatewayPort, metricsPort, prometheusPort] = [freePort(), freePort(), freePort(), freePort()]
+  const [port, gatewayPort, metricsPort] = [freePort(), freePort(), freePort()]
   let up: Running
-  let prometheus: Bun.Subprocess | undefined
+  let prometheus: Prometheus
 
   beforeAll(async () => {
-    if (Bun.which('prometheus') === null) expect(await installPackages(['prometheus'])).toBeUndefined()
     writeFileSync(join(folder, 'tls.crt'), selfSigned.cert)
     writeFileSync(join(folder, 'tls.key'), selfSigned.key)
     up = startTurnpike(['up'], {
@@ -62,35 +51,17 @@ scrape_configs: [{ job_name: turnpike, static_configs: [{ targets: ${targets} }]
 `,
     )
     await up.until(/Turnpike is open at/)
-    prometheus = Bun.spawn(
-      [
-        'prometheus',
-        `--config.file=${settings}`,
-        `--storage.tsdb.path=${join(folder, 'series')}`,
-        `--web.listen-address=127.0.0.1:${prometheusPort}`,
-      ],
-      { stdout: 'ignore', stderr: 'ignore' },
-    )
+    prometheus = await startPrometheus(settings, join(folder, 'series'))
   })
   afterAll(async () => {
-    prometheus?.kill('SIGTERM')
-    await prometheus?.exited
+    await prometheus?.stop()
     await endStarted()
     rmSync(folder, { recursive: true, force: true })
   })
 
   const figures = async (at: number): Promise<string> => (await fetch(`http://127.0.0.1:${at}/metrics`)).text()
 
-  async function ask(question: string): Promise<{ status: string; found: number; problem?: string }> {
-    const body = new URLSearchParams({ query: question })
-    const answer = await fetch(`http://127.0.0.1:${prometheusPort}/api/v1/query`, { method: 'POST', body })
-    const { status, data, error } = (await answer.json()) as {
-      status: string
-      data?: { result: unknown[] }
-      error?: string
-    }
-    return { status, found: data?.result.length ?? 0, ...(error !== undefined && { problem: error }) }
-  }
+  const ask = (question: string) => prometheus.query(question)
 
   test('Prometheus finds every metric that the dashboard and the alerts query, after one sale', async () => {
     const bought = await fetch(`https://127.0.0.1:${port}/api/v1/vpn/buy`, {
