@@ -235,7 +235,7 @@ describe('a shop and a gateway under the documented monitoring', () => {
     expect(await untilTrue(async () => (await countFiring()) === 0)).toBe(true)
   })
 
-  test('after a wrong token, a wrong password and a wrong proxy password the logs at level debug have no address of the client', async () => {
+  test('the logs at level debug have no address of a client that sent a wrong token, a wrong password and a wrong proxy password', async () => {
     const shop = `http://127.0.0.1:${port}`
     const ask = async (...args: string[]): Promise<string[]> => {
       const shown = ['-s', '-o', '/dev/null', '-w', '%{http_code} %header{x-request-id}', '--interface', client]
