@@ -24,7 +24,7 @@ export const reportBodySchema = z.object({
   boot: bootName,
   /** Earlier runs that still drain and keep their leases; others are closed by a later run's first lease request. */
   beside: z.array(bootName).max(maxBeside).optional(),
-  /** A later run has taken over: count the bytes, ignore the health. */
+  /** A later run has taken over: of the health, count only the bytes and the tunnels. */
   draining: z.boolean().optional(),
   version: z.string().max(50),
   health: z

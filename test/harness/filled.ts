@@ -255,11 +255,11 @@ async function addNodes({ services, clock }: Shop): Promise<void> {
   const health = { boot: '2026', tunnels: 3, lagMs: 7, totalBytes: 1000, hopBytes: 0, isStopping: false, ...own }
   await fleet.seen(open.id, { version: '0.1.0', health })
   const gate = await fleet.findByName('gate-1')
-  if (gate)
-    await fleet.seen(gate.id, {
-      version: '0.1.0',
-      health: { ...health, tunnels: 4, lagMs: 8, totalBytes: 2000, hopBytes: 0, isStopping: true },
-    })
+  if (gate) {
+    const stopping = { ...health, tunnels: 4, lagMs: 8, totalBytes: 2000, isStopping: true }
+    await fleet.seen(gate.id, { version: '0.1.0', health: stopping })
+    for (const boot of ['2024', '2025']) await fleet.noteDraining(gate.id, { ...stopping, boot })
+  }
   await db.transact((tx) => fleet.add(tx, { kind: 'gateway', name: 'gate-old', location: 'paris' }))
   await fleet.close('gate-old')
   await services.removeNode('gate-old')

@@ -12,12 +12,12 @@ import { addCustomer, findingsOf } from './wired.ts'
  * Opens a shop without a gateway before each test of a `describe`, and checks and closes it after the test. It sells
  * addresses in AT.
  */
-export function useRangeShop(engine: Engine) {
+export function useRangeShop(engine: Engine, connections?: number) {
   let shop: DomainShop
   let services: Services
   let customer: CustomerId
   beforeEach(async () => {
-    shop = await openDomainShop(engine, shippedWith('AT'))
+    shop = await openDomainShop(engine, shippedWith('AT'), connections)
     // The services of `openDomainShop` have a gateway that serves all stock.
     services = createServices(shop.db, runtimeWith(shop.clock), shop.services.config)
     customer = await addCustomer(services, 10n ** 9n)

@@ -167,6 +167,11 @@ export const unseen: readonly Unseen[] = [
     column,
     because: 'a gateway reports an exit again within 10 s, and a report expires after 30 s',
   })),
+  ...['node_id', 'boot', 'total_bytes', 'hop_bytes', 'tunnels', 'reported_at', ''].map((column) => ({
+    table: 'node_boots',
+    column,
+    because: 'figures of earlier processes of a node are only shown to the operator, and bill nothing',
+  })),
   {
     table: 'exit_counts',
     column: 'node_id',

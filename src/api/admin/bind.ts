@@ -5,7 +5,13 @@ import type { Clock } from '../../core/time.ts'
 import type { Customers } from '../../domains/customers/index.ts'
 import type { Outages, ProxyOperator, RangeOperator } from '../../domains/dedicated/index.ts'
 import type { Events } from '../../domains/events/index.ts'
-import type { createForgetting, createRemoval, Fleet, NewNode } from '../../domains/fleet/index.ts'
+import type {
+  createEndpointChange,
+  createForgetting,
+  createRemoval,
+  Fleet,
+  NewNode,
+} from '../../domains/fleet/index.ts'
 import type { Node } from '../../domains/fleet/rules.ts'
 import type { Adjustment, Ledger, LedgerAudit, LedgerReports } from '../../domains/ledger/index.ts'
 import type { Posting } from '../../domains/ledger/rules.ts'
@@ -143,6 +149,7 @@ export type AdminDeps = {
   readonly addNode: (input: NewNode) => Promise<Node>
   readonly forgetUsage: ReturnType<typeof createForgetting>
   readonly removeNode: ReturnType<typeof createRemoval>
+  readonly setEndpoint: ReturnType<typeof createEndpointChange>
   readonly findHolders: (action: Acting['action'], question: AddressQuestion) => Promise<Holders>
   readonly addOperator: (name: string, role: Role) => Promise<Invited>
   readonly inviteOperator: (name: string) => Promise<Invited>

@@ -35,7 +35,7 @@ import type { NodeState } from './state.ts'
 const wrongKind = (kind: NodeKind): Refusal => new Refusal('node_kind_wrong', { kind })
 
 export type NodeHttpDeps = {
-  readonly fleet: Pick<Fleet, 'join' | 'authenticate' | 'seen' | 'privateKey'>
+  readonly fleet: Pick<Fleet, 'join' | 'authenticate' | 'seen' | 'noteDraining' | 'privateKey'>
   readonly nodeSides: readonly NodeSide[]
   readonly clock: Clock
   readonly state: Pick<NodeState, 'read'>
@@ -262,10 +262,10 @@ async function takeReport(deps: NodeHttpDeps, node: Node, body: ReportBody): Pro
   if (reportParts.some((part) => body[part].length > 0 && !parts.includes(part))) throw wrongKind(node.kind)
   let answered: Omit<ReportAnswer, 'now'> = { replaced: false, allowances: [] }
   for (const side of sides) answered = (await side.report(node.id, body)) ?? answered
+  const health = body.health && toHealth(body, body.health)
   // A draining process accepts no tunnels, so its report alone does not make the node sellable.
-  if (body.draining !== true) {
-    await deps.fleet.seen(node.id, { version: body.version, health: body.health && toHealth(body, body.health) })
-  }
+  if (body.draining !== true) await deps.fleet.seen(node.id, { version: body.version, health })
+  else if (health) await deps.fleet.noteDraining(node.id, health)
   return { now: deps.clock(), ...answered }
 }
 

@@ -79,11 +79,11 @@ function addNodeGauges(metrics: Metrics, { fleet, stock, traffic }: Services): v
     'Seconds since the node last had the complete state of the shop, as it reported.',
     each((node) => (node.health ? node.health.lagMs / 1000 : undefined)),
   )
-  metrics.gauge(
-    'turnpike_node_tunnels',
-    'Open tunnels or connected devices of a node, as it reported.',
-    each((node) => node.health?.tunnels),
-  )
+  metrics.gauge('turnpike_node_tunnels', 'Open tunnels or connected devices of a node, as it reported.', async () => {
+    const earlier = await soonEnough(fleet.earlierFigures())
+    const ofEarlier = (id: string): number => earlier.get(id)?.tunnels ?? 0
+    return each((node) => (node.health ? node.health.tunnels + ofEarlier(node.id) : undefined))()
+  })
   metrics.gauge(
     'turnpike_node_most_ports',
     'Maximum of ports for whitelisted addresses on a gateway, as it reported.',

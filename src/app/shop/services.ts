@@ -21,6 +21,7 @@ import { createBlocking, createCustomers, createShopVerifier } from '../../domai
 import { createDedicated } from '../../domains/dedicated/index.ts'
 import { createEvents, createEventsVerifier } from '../../domains/events/index.ts'
 import {
+  createEndpointChange,
   createEntryPorts,
   createFleet,
   createFleetVerifier,
@@ -153,7 +154,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   })
   const vpn = createVpn({ ...shared, ledgerAudit, fleet, publicKeyOf, settings: config.vpn ?? shippedVpn })
   const gateway = { ...config.gateway, address: config.gateway.address ?? config.gateway.host }
-  const premium = createPremium({ ...shared, gateway, terms, ports, stock })
+  const premium = createPremium({ ...shared, gateway, terms, ports, stock, fleet })
   const endings = [dedicated.operator.ending, premium.traffic.ending, vpn.ending]
   const refunds = createRefunds({ ...shared, once, endings })
   const storyOf = createStories({
@@ -190,6 +191,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   const nodeSides: readonly NodeSide[] = [dedicated.nodes, premium.nodes, vpn.nodes, stock.nodes, gateways]
   const forgetUsage = createForgetting({ fleet, nodeSides })
   const removeNode = createRemoval({ fleet, nodeSides })
+  const setEndpoint = createEndpointChange({ fleet, nodeSides })
   const blocking = createBlocking({ db, customers, touched: nodeSides })
   const operators = createOperators(base)
   const passwords = createPasswordWork({ passwords: createPasswords(runtime.passwordCost), clock: runtime.clock })
@@ -245,6 +247,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
     nodeSides,
     forgetUsage,
     removeNode,
+    setEndpoint,
     setBlocked: blocking.setBlocked,
     erasing,
     exporting: createExporting({ db, customers }),

@@ -107,7 +107,7 @@ export const eventMessages = translated({
     'proxy.replaced': pair('Address replaced', 'Адрес заменён'),
     'proxy.interrupted': pair('Interrupted', 'Прервано'),
     'proxy.restored': pair('Restored', 'Работа восстановлена'),
-    'proxy.moved': pair('Moved to another gateway', 'Перенесён на другой шлюз'),
+    'proxy.moved': pair('Moved to another gateway or host', 'Перенесён на другой шлюз или хост'),
     'proxy.extended': pair('Term extended', 'Срок продлён'),
     'proxy.ended': pair('Ended early', 'Прекращён досрочно'),
     'order.refunded': pair('Order refunded', 'Возврат за заказ'),

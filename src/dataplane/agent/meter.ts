@@ -235,7 +235,7 @@ export class Meter {
     this.loops = Promise.all([this.reportLoop(), this.noteLoop()])
   }
 
-  /** Another process took over: from now on reports carry counts only, without health. */
+  /** Another process took over: from now on reports do not show that the node accepts connections. */
   beginDrain(): void {
     this.isDraining = true
   }
@@ -282,7 +282,8 @@ export class Meter {
       boot: this.deps.boot,
       ...(this.deps.beside && this.deps.beside.length > 0 && { beside: [...this.deps.beside] }),
       version: this.deps.version,
-      ...(this.isDraining ? { draining: true } : { health, ...this.deps.extraFields?.() }),
+      health,
+      ...(this.isDraining ? { draining: true } : this.deps.extraFields?.()),
       lease_requests: batch.lease_requests.map(({ id, pool, turn, want }) => ({
         id,
         pool,
@@ -316,7 +317,7 @@ export class Meter {
     this.pending.dropLeaseRequests()
     if (this.isReplaced) return
     this.isReplaced = true
-    const explanation = 'another process runs with this node’s identity'
+    const explanation = 'Another process runs with this node’s identity, and this one gets no more leases. Stop one.'
     this.deps.log.error('replaced', { boot: this.deps.boot, explanation })
   }
 
@@ -414,6 +415,8 @@ export class Meter {
     try {
       await this.loops
       this.gather()
+      // The last report of a draining process shows that its tunnels have ended.
+      if (this.isDraining) await this.send()
       while (!this.pending.isEmpty && !this.cut.signal.aborted) {
         if ((await this.send()) === 'failed') await this.pauseAfterFailure(this.cut.signal)
       }

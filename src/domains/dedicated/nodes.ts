@@ -1,11 +1,15 @@
 import { bytes } from '../../core/bytes.ts'
 import type { NodeProxy } from '../../node-protocol/state.ts'
 import { ownerName } from '../customers/rules.ts'
+import type { DomainEvent } from '../events/rules.ts'
 import { type NodeSide, numberOf, type StateRow } from '../fleet/index.ts'
 import { sumRefused } from '../traffic/counts/rules.ts'
+import { movedEvent } from './outages/rules.ts'
 import type { DedicatedDeps } from './proxies.ts'
 import { isHeld, type Proxy, readUsername, subjectOf } from './rules.ts'
 import * as store from './store.ts'
+
+const pageSize = 500
 
 /** For this long the credentials of an ended proxy are refused as expired and not as wrong. */
 const endedShownMs = 30 * 86_400_000
@@ -59,6 +63,20 @@ export function createDedicatedNodes(deps: DedicatedDeps): NodeSide & Required<P
 
     /** Proxies are not sold by the byte: there is nothing to give back. */
     forgetUsage: async () => ({ things: 0, bytes: 0n }),
+
+    async endpointChanged(tx, node) {
+      const events: DomainEvent[] = []
+      for (let after: number | undefined = 0; after !== undefined; ) {
+        const page = await deps.stock.served.leasedBy(tx, node, after, pageSize)
+        const proxies = await store.findMany(
+          tx,
+          page.map((each) => each.proxy),
+        )
+        events.push(...proxies.map(movedEvent))
+        after = page.length < pageSize ? undefined : page.at(-1)?.slot
+      }
+      await deps.events.note(tx, events)
+    },
 
     touch: (tx, customer) => store.touchProxies(tx, customer, clock()),
   }

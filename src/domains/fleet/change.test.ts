@@ -4,10 +4,12 @@ import { refusalOf } from '../../../test/harness/failure.ts'
 import { makeSecret } from '../../../test/harness/node.ts'
 import { kindIn, prefixOf } from '../../../test/harness/proxies.ts'
 import { useRangeShop } from '../../../test/harness/ranges.ts'
+import { untilTrue } from '../../../test/harness/turnpike.ts'
 
 /** `useRangeShop` checks after each test that `verify` finds nothing. */
 describe.each([...engines])('changes of nodes on %s', (engine) => {
-  const shop = useRangeShop(engine)
+  // A test of concurrent changes needs four connections.
+  const shop = useRangeShop(engine, 4)
   const { addGateway, claimLocally, buy } = shop
   const range = '203.0.113.0/30'
   /** A gateway that serves four addresses. */
@@ -31,6 +33,22 @@ describe.each([...engines])('changes of nodes on %s', (engine) => {
     expect(await fleet.setEndpoint('gate-1', endpoint)).toMatchObject({ id: node, endpoint })
     expect(await shown()).toEqual([endpoint])
     expect(await marks()).not.toEqual(before)
+  })
+
+  test('a new endpoint of a gateway sends its customers one proxy.moved for each proxy, and the same endpoint none', async () => {
+    const { events, setEndpoint } = shop.services
+    await addServing('gate-1')
+    await addGateway('gate-2')
+    const bought = await buy(2)
+    const moved = async () => {
+      const all = await events.list(shop.customer, { after: 0, type: 'proxy.moved', limit: 100 })
+      return all.map((each) => String(each.data['ip'])).toSorted()
+    }
+    const endpoint = { host: 'new.example.net', port: 10_801 }
+    await setEndpoint('gate-2', endpoint)
+    expect(await moved()).toEqual([])
+    for (let time = 0; time < 2; time += 1) await setEndpoint('gate-1', endpoint)
+    expect(await moved()).toEqual(bought.toSorted())
   })
 
   test('rename keeps the id, addresses and leases of a node, and refuses a name in use', async () => {
@@ -116,5 +134,46 @@ describe.each([...engines])('changes of nodes on %s', (engine) => {
     await stock.ranges.assign(prefixOf(range), [other])
     await removeNode('gate-1')
     expect(await fleet.nodes('gateway')).toMatchObject([{ name: 'gate-2' }])
+    expect((await refusalOf(premium.exits.assign(exit.id, node))).reason).toBe('node_not_found')
+    expect((await refusalOf(stock.ranges.assign(prefixOf(range), [node]))).reason).toBe('node_not_found')
   })
+
+  // SQLite runs one transaction at a time.
+  if (engine === 'postgres')
+    test.each(['an exit', 'a range'] as const)(
+      'of a removal and a concurrent assignment of %s to the same gateway, one is refused',
+      async (thing) => {
+        const { db, fleet, premium, removeNode, stock } = shop.services
+        const node = await addGateway('gate-1')
+        await stock.add(prefixOf(range), kindIn('AT', 4))
+        const location = { country: 'AT', state: '', city: '', zip: '', asn: null }
+        const local = { pool: 'residential', kind: 'local', port: null, credentials: null } as const
+        const exit = await premium.exits.addOne({ ...local, ...location, host: '203.0.113.9' })
+        await fleet.close('gate-1')
+        const { promise: held, resolve: release } = Promise.withResolvers<void>()
+        const { promise: locked, resolve: setLocked } = Promise.withResolvers<void>()
+        const holding = db.transact(async (tx) => {
+          await fleet.lockPresent(tx, node)
+          setLocked()
+          await held
+        })
+        await locked
+        const waiting = async () => {
+          const sql = `SELECT COUNT(*) AS n FROM pg_stat_activity
+            WHERE datname = current_database() AND wait_event_type = 'Lock'`
+          return Number((await db.first<{ n: bigint }>(sql))?.n ?? 0n)
+        }
+        // The removal has passed its first checks and waits for the node's row.
+        const removing = Promise.allSettled([removeNode('gate-1')])
+        expect(await untilTrue(async () => (await waiting()) === 1)).toBeTrue()
+        const work =
+          thing === 'an exit' ? premium.exits.assign(exit.id, node) : stock.ranges.assign(prefixOf(range), [node])
+        const assigning = Promise.allSettled([work])
+        expect(await untilTrue(async () => (await waiting()) === 2)).toBeTrue()
+        release()
+        await holding
+        const [[removed], [assigned]] = [await removing, await assigning]
+        expect([removed.status, assigned.status].toSorted()).toEqual(['fulfilled', 'rejected'])
+      },
+    )
 })

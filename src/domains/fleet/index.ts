@@ -1,11 +1,12 @@
 import { bind } from '../../core/bind.ts'
 import * as useCases from './join.ts'
-import { everKnown, findByName, findLink } from './store.ts'
+import { everKnown, findByName, findLink, lockPresent } from './store.ts'
 
 export { createFleetVerifier } from './audit.ts'
 export type { NewNode } from './join.ts'
 export { createEntryPorts, type EntryPorts } from './lease-ports.ts'
 export {
+  createEndpointChange,
   createForgetting,
   createGatewaySide,
   createRemoval,
@@ -26,4 +27,5 @@ export const createFleet = (given: Parameters<typeof withCaches>[0]) => ({
   ...bind(withCaches(given), cases),
   ...bind(given.db, { everKnown, findByName }),
   findLink,
+  lockPresent,
 })

@@ -180,6 +180,31 @@ describe.each([...engines])('joining of nodes on %s', (engine) => {
     expect(await health()).toMatchObject({ boot: 'boot-3', isStopping: false })
   })
 
+  test('the figures of earlier boots add up, and tunnels of a draining boot count for 10 s after its report', async () => {
+    const { name } = await newNode()
+    const { id } = (await services.fleet.findByName(name)) ?? { id: undefined }
+    if (!id) throw new Error('the node is not there')
+    const healthOf = (boot: string, tunnels: number, totalBytes: number, hopBytes: number) => {
+      return { boot, tunnels, lagMs: 5, totalBytes, hopBytes, isStopping: false, maxPorts: null }
+    }
+    const seen = (...of: Parameters<typeof healthOf>) => services.fleet.seen(id, { version, health: healthOf(...of) })
+    const drains = (...of: Parameters<typeof healthOf>) => services.fleet.noteDraining(id, healthOf(...of))
+    const earlier = async () => (await services.fleet.earlierFigures()).get(id)
+    await seen('boot-1', 7, 100, 30)
+    expect(await earlier()).toBeUndefined()
+    await drains('boot-1', 7, 110, 30)
+    expect(await earlier()).toBeUndefined()
+    await seen('boot-2', 1, 10, 3)
+    expect(await earlier()).toEqual({ node: id, tunnels: 7, totalBytes: 110, hopBytes: 30 })
+    await drains('boot-1', 2, 150, 40)
+    await drains('boot-1', 3, 140, 35)
+    await seen('boot-3', 0, 0, 0)
+    expect(await earlier()).toEqual({ node: id, tunnels: 3, totalBytes: 160, hopBytes: 43 })
+    expect((await services.fleet.findByName(name))?.health).toMatchObject({ boot: 'boot-3', tunnels: 0 })
+    clock.advance(10_001)
+    expect(await earlier()).toEqual({ node: id, tunnels: 0, totalBytes: 160, hopBytes: 43 })
+  })
+
   test('a node’s name is unique and has the form of a host name', async () => {
     const { name } = await newNode()
     const add = (text: string) =>

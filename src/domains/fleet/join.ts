@@ -9,6 +9,7 @@ import type { Database, Tx } from '../../db/transaction.ts'
 import { invalidJoinKey, invalidNodeSecret, noSuchNode } from './errors.ts'
 import {
   contextOf,
+  type EarlierFigures,
   type Endpoint,
   type Health,
   isLocationName,
@@ -20,6 +21,7 @@ import {
   makeKeyText,
   type Node,
   type NodeKind,
+  onlineWithinMs,
   usualLinkMegabits,
 } from './rules.ts'
 import * as store from './store.ts'
@@ -66,7 +68,7 @@ function forget(deps: FleetDeps): void {
 
 async function change(deps: FleetDeps, name: string, work: (tx: Tx, node: Node) => Promise<void>): Promise<Node> {
   const node = await deps.db.transact(async (tx) => {
-    const found = await store.findByName(tx, name)
+    const found = await store.lockByName(tx, name)
     if (!found) throw noSuchNode()
     await work(tx, found)
     return (await store.findById(tx, found.id)) ?? found
@@ -114,6 +116,16 @@ export async function seen(deps: FleetDeps, id: NodeId, report: { version: strin
     if (report.health) store.writeHealth(tx, id, report.health)
   })
   deps.lists.clear()
+}
+
+/** Records the report of a process that drains after a takeover. It accepts no tunnels, so it is no sign of life. */
+export const noteDraining = (deps: FleetDeps, id: NodeId, health: Health): Promise<void> =>
+  deps.db.transact(async (tx) => store.writeDraining(tx, id, health, deps.clock()))
+
+/** The figures of each node's earlier processes, by node. A draining process reports every 2 s, as a gateway does. */
+export async function earlierFigures(deps: FleetDeps): Promise<ReadonlyMap<string, EarlierFigures>> {
+  const rows = await store.sumEarlier(deps.db, deps.clock() - onlineWithinMs.gateway)
+  return new Map(rows.map((each) => [each.node, each]))
 }
 
 /** The private key that the shop has made for a node, for that node alone. */
@@ -188,10 +200,11 @@ function assertClosed({ state, name }: Node): void {
   if (state !== 'closed') throw new Refusal('node_open', { name })
 }
 
-/** Hides a closed node for good. `createRemoval` checks first that no customer's goods are on it. */
-export const remove = (deps: FleetDeps, name: string): Promise<Node> =>
+/** Hides a closed node for good. `assertLeft` checks, with the node locked, that nothing refers to it any more. */
+export const remove = (deps: FleetDeps, name: string, assertLeft: (tx: Tx) => Promise<void>): Promise<Node> =>
   change(deps, name, async (tx, node) => {
     assertClosed(node)
+    await assertLeft(tx)
     await store.setRemoved(tx, node.id, deps.clock())
   })
 
@@ -200,8 +213,17 @@ export const setLink = (deps: FleetDeps, name: string, megabits: number): Promis
   change(deps, name, (tx, node) => store.setLink(tx, node.id, megabits))
 
 /** Sets where customers and other gateways reach a node. A VPN node listens at a new port after its next start. */
-export const setEndpoint = (deps: FleetDeps, name: string, endpoint: Endpoint): Promise<Node> =>
-  change(deps, name, (tx, node) => store.setEndpoint(tx, node.id, endpoint, deps.clock()))
+export const setEndpoint = (
+  deps: FleetDeps,
+  name: string,
+  endpoint: Endpoint,
+  onChanged: (tx: Tx, node: Node) => Promise<void> = async () => {},
+): Promise<Node> =>
+  change(deps, name, async (tx, node) => {
+    if (node.endpoint?.host === endpoint.host && node.endpoint.port === endpoint.port) return
+    await store.setEndpoint(tx, node.id, endpoint, deps.clock())
+    await onChanged(tx, node)
+  })
 
 /** Everything else refers to nodes by id. */
 export const rename = (deps: FleetDeps, name: string, to: string): Promise<Node> =>

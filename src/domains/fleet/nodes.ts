@@ -61,6 +61,10 @@ export type NodeSide = {
   readonly forgetUsage: (node: string, sinceAt: number, dryRun: boolean) => Promise<Forgotten>
   /** Takes a closed node out of this product before it is removed. Refuses while customers' goods are on it. */
   readonly leave?: (node: string) => Promise<void>
+  /** Refuses if something was assigned to the node since `leave`. The node's row is locked. */
+  readonly assertLeft?: (tx: Tx, node: string) => Promise<void>
+  /** Notifies customers that a node has another endpoint. */
+  readonly endpointChanged?: (tx: Tx, node: string) => Promise<void>
   /** Marks all things of a customer as changed. */
   readonly touch: (tx: Tx, customer: CustomerId) => void
 }
@@ -127,6 +131,17 @@ export const createRemoval =
   (deps: { readonly fleet: Pick<Fleet, 'loadClosed' | 'remove'>; readonly nodeSides: readonly NodeSide[] }) =>
   async (name: string): Promise<Node> => {
     const node = await deps.fleet.loadClosed(name)
-    for (const side of deps.nodeSides) if (side.kind === node.kind) await side.leave?.(node.id)
-    return deps.fleet.remove(name)
+    const sides = deps.nodeSides.filter((each) => each.kind === node.kind)
+    for (const side of sides) await side.leave?.(node.id)
+    return deps.fleet.remove(name, async (tx) => {
+      for (const side of sides) await side.assertLeft?.(tx, node.id)
+    })
   }
+
+/** Changes where a node is reached, and notifies the customers whose goods are on it. */
+export const createEndpointChange =
+  (deps: { readonly fleet: Pick<Fleet, 'setEndpoint'>; readonly nodeSides: readonly NodeSide[] }) =>
+  (name: string, endpoint: Endpoint): Promise<Node> =>
+    deps.fleet.setEndpoint(name, endpoint, async (tx, node) => {
+      for (const side of deps.nodeSides) if (side.kind === node.kind) await side.endpointChanged?.(tx, node.id)
+    })

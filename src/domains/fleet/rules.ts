@@ -59,6 +59,9 @@ export const reachOf = (node: Pick<Node, 'endpoint' | 'health'> | undefined): No
   https: node?.health?.tls ?? null,
 })
 
+/** What the processes of a node before its latest one have reported. `tunnels` are of those that still drain. */
+export type EarlierFigures = { readonly node: string } & Pick<Health, 'tunnels' | 'totalBytes' | 'hopBytes'>
+
 /** A location that a customer may choose, with its nodes. */
 export type Location = ReturnType<typeof locationsOf>[number]
 

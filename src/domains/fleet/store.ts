@@ -13,7 +13,15 @@ import {
 } from '../../db/columns.ts'
 import { changeMarkOf, changesOne, countBy, runRows, sendIn, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import { type Endpoint, type Health, type Node, type NodeKind, usualLinkMegabits } from './rules.ts'
+import { noSuchNode } from './errors.ts'
+import {
+  type EarlierFigures,
+  type Endpoint,
+  type Health,
+  type Node,
+  type NodeKind,
+  usualLinkMegabits,
+} from './rules.ts'
 
 const flatColumns = columnsOf<Omit<Node, 'endpoint' | 'key' | 'health'>>({
   id: idColumn('id'),
@@ -99,6 +107,16 @@ export const listNodes = (reader: Reader, kind: NodeKind): Promise<Node[]> =>
 
 export const findByName = (reader: Reader, name: string): Promise<Node | undefined> =>
   nodes.first(reader, 'SELECT * FROM nodes WHERE name = $1 AND removed_at IS NULL', [name])
+
+/** Locks a node, so that an operator's change of it and its removal happen one after the other. */
+export const lockByName = (tx: Tx, name: string): Promise<Node | undefined> =>
+  nodes.first(tx, 'SELECT * FROM nodes WHERE name = $1 AND removed_at IS NULL FOR UPDATE', [name])
+
+/** Locks a node that something is to be assigned to. Refuses a removed one. */
+export async function lockPresent(tx: Tx, id: string): Promise<void> {
+  const sql = 'SELECT id FROM nodes WHERE id = $1 AND removed_at IS NULL FOR UPDATE'
+  if (!(await tx.first(sql, [id]))) throw noSuchNode()
+}
 
 /** The ids of all nodes of a kind, removed ones too, for `verify`. */
 export const everKnown = (reader: Reader, kind: NodeKind): Promise<string[]> =>
@@ -223,9 +241,22 @@ export const markSeen = (tx: Tx, node: NodeId, nowMs: number, version: string): 
     [node, nowMs, version],
   )
 
-/** A late report of an earlier boot changes nothing. Within a boot, counters never fall and stopping never ends. */
+const larger = (column: string): string =>
+  `${column} = CASE WHEN node_boots.${column} > excluded.${column}
+     THEN node_boots.${column} ELSE excluded.${column} END`
+
+/**
+ * A late report of an earlier boot changes nothing. Within a boot, counters never fall and stopping never ends. The
+ * figures of the boot before are kept in `node_boots`. The caller has locked the row.
+ */
 export function writeHealth(tx: Tx, node: NodeId, health: Health): void {
   const { boot, tunnels, lagMs, totalBytes, hopBytes, isStopping, maxPorts, tls } = health
+  tx.send(
+    `INSERT INTO node_boots (node_id, boot, total_bytes, hop_bytes, tunnels, reported_at)
+     SELECT id, boot, COALESCE(total_bytes, 0), COALESCE(hop_bytes, 0), 0, 0 FROM nodes WHERE id = $1 AND boot < $2
+     ON CONFLICT (node_id, boot) DO UPDATE SET ${larger('total_bytes')}, ${larger('hop_bytes')}`,
+    [node, boot],
+  )
   tx.send(
     `UPDATE nodes SET boot = $2, tunnels = $3, lag_ms = $4,
        total_bytes = CASE WHEN boot = $2 AND total_bytes > $5 THEN total_bytes ELSE $5 END,
@@ -246,6 +277,34 @@ export function writeHealth(tx: Tx, node: NodeId, health: Health): void {
     ],
   )
 }
+
+/** Keeps the report of a process that drains. Its counters never fall. */
+export const writeDraining = (tx: Tx, node: NodeId, { boot, tunnels, totalBytes, hopBytes }: Health, nowMs: number) =>
+  tx.send(
+    `INSERT INTO node_boots (node_id, boot, total_bytes, hop_bytes, tunnels, reported_at)
+     VALUES ($1, $2, $3, $4, $5, $6)
+     ON CONFLICT (node_id, boot) DO UPDATE SET ${larger('total_bytes')}, ${larger('hop_bytes')},
+       tunnels = excluded.tunnels, reported_at = excluded.reported_at`,
+    [node, boot, totalBytes, hopBytes, tunnels, nowMs],
+  )
+
+const earlierFigures = columnsOf<EarlierFigures>({
+  node: textColumn('node_id'),
+  totalBytes: int('total_bytes'),
+  hopBytes: int('hop_bytes'),
+  tunnels: int('tunnels'),
+})
+
+/** Sums over the processes of each node before its latest one. Tunnels count if they were reported since `sinceAt`. */
+export const sumEarlier = (reader: Reader, sinceAt: number): Promise<EarlierFigures[]> =>
+  earlierFigures.all(
+    reader,
+    `SELECT node_id, CAST(SUM(earlier.total_bytes) AS BIGINT) AS total_bytes,
+       CAST(SUM(earlier.hop_bytes) AS BIGINT) AS hop_bytes,
+       CAST(SUM(CASE WHEN reported_at >= $1 THEN earlier.tunnels ELSE 0 END) AS BIGINT) AS tunnels
+     FROM node_boots AS earlier JOIN nodes ON nodes.id = node_id AND nodes.boot <> earlier.boot GROUP BY node_id`,
+    [sinceAt],
+  )
 
 /** The next `count` unused ports, from `first` on. Concurrent calls wait for each other's commit. */
 export async function takeFresh(tx: Tx, first: number, count: number): Promise<number> {

@@ -5,7 +5,7 @@ import type { Clock } from '../../core/time.ts'
 import type { Vault } from '../../core/vault.ts'
 import type { Database } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
-import type { EntryPorts } from '../fleet/index.ts'
+import type { EntryPorts, Fleet } from '../fleet/index.ts'
 import type { Ledger } from '../ledger/index.ts'
 import type { Orders } from '../orders/index.ts'
 import type { Pricing } from '../pricing/index.ts'
@@ -29,6 +29,7 @@ export type PremiumDeps = {
   readonly pricing: Pricing
   readonly traffic: Traffic
   readonly stock: Pick<Stock, 'blockAround'>
+  readonly fleet: Pick<Fleet, 'lockPresent'>
 }
 
 export const unknownPool = (allowed: readonly string[]): Refusal => refuseField('pool_type', 'one_of', { allowed })

@@ -56,6 +56,7 @@ export function createPremiumNodes(deps: ExitDeps & MeteringDeps): NodeSide & Re
     forgetUsage: (node, sinceAt, dryRun) => forgetUsage(deps, node, sinceAt, dryRun),
 
     leave: (node) => assertNoExits(deps, node),
+    assertLeft: (tx, node) => assertNoExits(deps, node, tx),
 
     touch: (tx, customer) => store.touchSubusers(tx, customer, deps.clock()),
   }

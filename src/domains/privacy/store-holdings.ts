@@ -140,6 +140,7 @@ export const impersonal: Readonly<Record<string, string>> = {
   operators: 'operators of the shop',
   operator_tokens: 'operators of the shop',
   nodes: 'machines',
+  node_boots: 'machines',
   exits: 'addresses to leave from',
   exit_reports: 'machines',
   exit_counts: 'sums over all customers',

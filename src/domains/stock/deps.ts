@@ -16,7 +16,7 @@ type Given = {
   clock: Clock
   stalls: Stalls
   random: RandomBytes
-  fleet: Pick<Fleet, 'nodes' | 'findByName'>
+  fleet: Pick<Fleet, 'nodes' | 'findByName' | 'lockPresent'>
   customers: Pick<Customers, 'mode'>
   slotIds: IdCounter
   rangeIds: IdCounter

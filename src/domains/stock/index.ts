@@ -6,7 +6,7 @@ import * as liveness from './ranges/live.ts'
 import { seen, tried } from './ranges/prove.ts'
 import * as unfinished from './ranges/resume.ts'
 import * as served from './ranges/served.ts'
-import { servingNodesOf, setKnown, withdrawnAmong } from './ranges/store.ts'
+import { leasedBy, servingNodesOf, setKnown, withdrawnAmong } from './ranges/store.ts'
 import * as slots from './take.ts'
 
 export { NoGateway } from './errors.ts'
@@ -39,6 +39,7 @@ export function createStock(given: Parameters<typeof withCaches>[0]) {
       ...bind(deps, served),
       /** The serving nodes of these slots, live or not. */
       servingNodesOf,
+      leasedBy,
       withdrawnAmong,
       /** Marks the serving node as known to the holder. False if it was. */
       tellMoved: setKnown,

@@ -1,6 +1,6 @@
 import { type NodeSide, numberOf } from '../fleet/index.ts'
 import type { StockDeps } from './deps.ts'
-import { leave, seen, tried } from './ranges/prove.ts'
+import { assertLeft, leave, seen, tried } from './ranges/prove.ts'
 import * as store from './ranges/store.ts'
 
 /** Sends ranges to gateways and takes the results of their trials. */
@@ -34,6 +34,7 @@ export const createStockNodes = (deps: StockDeps): NodeSide & Required<Pick<Node
   },
   seen: (node, from) => seen(deps, node, from),
   leave: (node) => leave(deps, node),
+  assertLeft,
 
   /** Addresses are not billed by traffic. */
   forgetUsage: async () => ({ things: 0, bytes: 0n }),

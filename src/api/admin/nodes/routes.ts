@@ -19,10 +19,12 @@ export function adminNodeOperations(bind: BindAdmin, deps: AdminDeps) {
     const refused = new Map((await deps.traffic.counts.refusals()).map((each) => [each.node, each.bytes]))
     const held = await deps.traffic.leases.held()
     const unproven = await deps.stock.ranges.unproven()
+    const earlier = await fleet.earlierFigures()
     return (node) => ({
       refused: refused.get(node.id) ?? 0n,
       held: held.get(node.id),
       unprovenRanges: unproven.get(node.id) ?? 0,
+      earlier: earlier.get(node.id) ?? { tunnels: 0, totalBytes: 0, hopBytes: 0 },
     })
   }
   const show = async (node: Node) => shapes.toNode(node, (await readClaims())(node), since)
@@ -37,7 +39,7 @@ export function adminNodeOperations(bind: BindAdmin, deps: AdminDeps) {
       return { node: await show(node), ...(await triedBy(deps, node)) }
     }),
     bind(shapes.linkNode, async ({ params, body }) => show(await fleet.setLink(params.name, body.link_mbit))),
-    bind(shapes.endpointNode, async ({ params, body }) => show(await fleet.setEndpoint(params.name, body))),
+    bind(shapes.endpointNode, async ({ params, body }) => show(await deps.setEndpoint(params.name, body))),
     bind(shapes.renameNode, async ({ params, body }) => show(await fleet.rename(params.name, body.new_name))),
     bind(shapes.revokeNode, async ({ params }) => show(await fleet.revoke(params.name))),
     bind(shapes.closeNode, async ({ params }) => show(await fleet.close(params.name))),

@@ -1,6 +1,13 @@
 import { problem } from '../../../core/messages/problems.ts'
 import type { RunningSince } from '../../../core/stall-monitor.ts'
-import { isLink, isLocationName, isNodeName, isOnline, type Node } from '../../../domains/fleet/rules.ts'
+import {
+  type EarlierFigures,
+  isLink,
+  isLocationName,
+  isNodeName,
+  isOnline,
+  type Node,
+} from '../../../domains/fleet/rules.ts'
 import { bodyInteger, checked, choice, flag, isoOrNull, list, moment, named, rows, text, whole } from '../../fields.ts'
 import { operationsOf, z } from '../../operation.ts'
 import { countryText, instant, nodeParam, printableText, yes } from '../fields.ts'
@@ -30,8 +37,8 @@ const node = named('Node', {
   joined_at: moment('Time of the last join; null while the node has no valid secret.').nullable(),
   last_seen_at: moment('Time of the last report from the node.').nullable(),
   lag_ms: whole('Event-loop delay of the node in milliseconds.', 1).nullable(),
-  tunnels: whole('Open tunnels.', 3).nullable(),
-  carried_bytes: whole('Bytes relayed since the node started, both directions.', 1_000_000).nullable(),
+  tunnels: whole('Open tunnels, with those of a replaced process that still drains.', 3).nullable(),
+  carried_bytes: whole('Bytes that the node has reported as relayed, both directions.', 1_000_000).nullable(),
   relayed_bytes: whole('Part of `carried_bytes` that was relayed for other gateways.', 0).nullable(),
   refused_bytes: whole('Bytes that the node reported and the shop rejected as impossible.', 0),
   held_bytes: whole('Bytes of sub-users’ traffic that the node holds on leases.', 8_388_608),
@@ -50,11 +57,13 @@ export type NodeClaims = {
   readonly refused: bigint
   readonly held: { readonly bytes: bigint; readonly accountsAtLimit: number } | undefined
   readonly unprovenRanges: number
+  /** Of its processes before the latest one. */
+  readonly earlier: Omit<EarlierFigures, 'node'>
 }
 
 export const toNode = (
   of: Node,
-  { refused, held, unprovenRanges }: NodeClaims,
+  { refused, held, unprovenRanges, earlier }: NodeClaims,
   since: RunningSince,
 ): z.input<typeof node> => ({
   node_id: of.id,
@@ -70,9 +79,9 @@ export const toNode = (
   joined_at: isoOrNull(of.joinedAt),
   last_seen_at: isoOrNull(of.lastSeenAt),
   lag_ms: of.health?.lagMs ?? null,
-  tunnels: of.health?.tunnels ?? null,
-  carried_bytes: of.health?.totalBytes ?? null,
-  relayed_bytes: of.health?.hopBytes ?? null,
+  tunnels: of.health && of.health.tunnels + earlier.tunnels,
+  carried_bytes: of.health && of.health.totalBytes + earlier.totalBytes,
+  relayed_bytes: of.health && of.health.hopBytes + earlier.hopBytes,
   refused_bytes: Number(refused),
   held_bytes: Number(held?.bytes ?? 0n),
   accounts_at_limit: held?.accountsAtLimit ?? 0,

@@ -82,6 +82,7 @@ export async function addOne(deps: ExitDeps, newExit: rules.NewExit): Promise<ru
   await assertSold(deps, newExit.pool)
   const [exit] = await refusingStock(() =>
     deps.db.transact(async (tx) => {
+      if (newExit.node) await deps.fleet.lockPresent(tx, newExit.node)
       const address = newExit.kind === 'local' ? readAddress(newExit.host) : undefined
       const block = address && (await deps.stock.blockAround(tx, address))
       if (block !== undefined) throw new Refusal('address_in_block', { block })
@@ -213,6 +214,7 @@ export const drain = (deps: ExitDeps, id: ExitId, drained: boolean): Promise<voi
 /** Gives an exit to a gateway, or to every gateway. Nodes read it with their next poll. */
 export const assign = (deps: ExitDeps, id: ExitId, node: string | null): Promise<void> =>
   deps.db.transact(async (tx) => {
+    if (node !== null) await deps.fleet.lockPresent(tx, node)
     const exit = await store.lockExit(tx, id)
     if (!exit) throw new Refusal('exit_not_found')
     // Every gateway can log in at a supplier, so a template has no gateway of its own.
@@ -231,8 +233,8 @@ export const remove = (deps: ExitDeps, id: ExitId): Promise<void> =>
   })
 
 /** Refuses to remove a gateway while exits belong to it. */
-export async function assertNoExits({ db }: ExitDeps, node: string): Promise<void> {
-  const count = await store.countOfNode(db, node)
+export async function assertNoExits(deps: ExitDeps, node: string, reader: Reader = deps.db): Promise<void> {
+  const count = await store.countOfNode(reader, node)
   if (count > 0) throw new Refusal('node_has_exits', { count })
 }
 

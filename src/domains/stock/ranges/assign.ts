@@ -94,6 +94,11 @@ async function openPart(deps: StockDeps, tx: Tx, ranges: Planned['ranges']): Pro
   store.setState(tx, ids, 'in', deps.clock())
 }
 
+/** Refuses nodes that were removed meanwhile. */
+async function lockNodes(deps: StockDeps, tx: Tx, nodeIds: readonly string[]): Promise<void> {
+  for (const id of nodeIds.toSorted()) await deps.fleet.lockPresent(tx, id)
+}
+
 /** Splits a range around a part of it. Nodes try the new ranges within seconds. */
 async function cut(deps: StockDeps, whole: StockRange, part: Prefix, nodeIds: readonly string[]): Promise<void> {
   const prefix = readPrefix(whole.prefix)
@@ -103,6 +108,7 @@ async function cut(deps: StockDeps, whole: StockRange, part: Prefix, nodeIds: re
   const nowMs = deps.clock()
   const find = indexOf(made)
   await deps.db.transact(async (tx) => {
+    await lockNodes(deps, tx, nodeIds)
     const held = (await store.lockRanges(tx, [whole.id])).get(whole.id)
     if (held?.state !== 'in') throw noSuchRange(formatPrefix(part))
     unseat(deps, tx, held, (await store.trialsByRange(tx, [whole.id])).get(whole.id) ?? [], () => false)
@@ -158,6 +164,7 @@ export async function assign(deps: StockDeps, prefix: Prefix, nodeIds: readonly 
   const mayStay = (node: string): boolean => isAllowedNode({ nodeIds }, node)
   const isThere = (node: string): number => Number(alive.includes(node))
   await deps.db.transactLong(async (tx) => {
+    await lockNodes(deps, tx, nodeIds)
     const ids = inside.map((each) => each.id)
     const ranges = await store.lockRanges(tx, ids)
     const trials = await store.trialsByRange(tx, ids)

@@ -1,6 +1,6 @@
 import { type Address, formatAddress, formatPrefix, readPrefix } from '../../../core/address.ts'
 import { Refusal } from '../../../core/refusal.ts'
-import type { Tx } from '../../../db/transaction.ts'
+import type { Reader, Tx } from '../../../db/transaction.ts'
 import type { StockDeps } from '../deps.ts'
 import { sizeOf } from '../rules.ts'
 import { judge, live } from './live.ts'
@@ -172,10 +172,7 @@ export async function tried(deps: StockDeps, node: string, reported: readonly Tr
  * node, or while an address that it served is leased.
  */
 export async function leave(deps: StockDeps, node: string): Promise<void> {
-  const named = (await store.listRanges(deps.db)).filter((each) => each.nodeIds.includes(node)).length
-  if (named > 0) throw new Refusal('node_has_ranges', { count: named })
-  const leased = await store.countLeasedBy(deps.db, node)
-  if (leased > 0) throw new Refusal('node_has_proxies', { count: leased })
+  await assertLeft(deps.db, node)
   const own = (await store.allTrials(deps.db)).filter((each) => each.node === node)
   const nothing = { served: [], problems: [], seenAs: null }
   await tried(
@@ -186,6 +183,13 @@ export async function leave(deps: StockDeps, node: string): Promise<void> {
   await deps.db.transact(async (tx) => {
     for (const { range } of own) store.dropTrials(tx, range, [node])
   })
+}
+
+export async function assertLeft(reader: Reader, node: string): Promise<void> {
+  const named = (await store.listRanges(reader)).filter((each) => each.nodeIds.includes(node)).length
+  if (named > 0) throw new Refusal('node_has_ranges', { count: named })
+  const leased = await store.countLeasedBy(reader, node)
+  if (leased > 0) throw new Refusal('node_has_proxies', { count: leased })
 }
 
 /** A call from an address proves its range, unless a customer could have made the call. */
