@@ -1,4 +1,5 @@
 import type { ProblemArguments } from '../core/messages/problems.ts'
+import type { Reason } from '../core/messages/sentences.ts'
 import { isProblems, Refusal, refuseField, toSentDetails } from '../core/refusal.ts'
 import { languageOf, problemsOf, sentencesOf } from './language.ts'
 import type { RateLimitState } from './rate.ts'
@@ -58,6 +59,24 @@ export const findToken = (request: Request): string | undefined =>
 export const named = (request: Request): Request =>
   request.url.startsWith('/') ? new Request(`http://localhost${request.url}`, request) : request
 
+/** How long the cause of an outage lasts at least; 1 s for a busy shop. */
+const outageSeconds: Partial<Record<Reason, number>> = {
+  // A restart.
+  shop_stopping: 3,
+  database_unavailable: 5,
+  // A gateway checks its addresses and exits every 10 s. A VPN node reports every 20 s.
+  no_gateway_up: 10,
+  addresses_not_served: 10,
+  no_exit_usable: 10,
+  no_vpn_node_up: 20,
+  notification_not_confirmed: 60,
+  // Until the operator acts.
+  no_prices: 300,
+  shop_url_missing: 300,
+  no_vpn_address_free: 300,
+  notice_limit: 300,
+}
+
 export function toRefusal(refusal: Refusal, requestHeaders: Headers): Response {
   const { code, reason, params } = refusal
   const language = languageOf(requestHeaders)
@@ -70,7 +89,9 @@ export function toRefusal(refusal: Refusal, requestHeaders: Headers): Response {
   if (refusal.kind === 'unauthenticated') response.headers.set('WWW-Authenticate', 'Bearer')
   if (refusal.retryAfterSeconds) response.headers.set('Retry-After', String(refusal.retryAfterSeconds))
   // A fault of ours has no known end, so only an outage names a time.
-  if (refusal.kind === 'unavailable' && refusal.code !== 'internal_error') response.headers.set('Retry-After', '1')
+  if (refusal.kind === 'unavailable' && refusal.code !== 'internal_error') {
+    response.headers.set('Retry-After', String(refusal.retryAfterSeconds ?? outageSeconds[reason] ?? 1))
+  }
   if (refusal.kind === 'wrong_method' && details && 'allow' in details) {
     response.headers.set('Allow', (details['allow'] as string[]).join(', '))
   }

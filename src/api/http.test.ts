@@ -316,7 +316,7 @@ describe.each([...engines])('the HTTP interface on %s', (engine) => {
       const answer = await shop.get(path)
       expect([answer.status, answer.error.code]).toEqual([503, 'unavailable'])
       expect(answer.error.details).toEqual({ charged: false })
-      expect(answer.headers.get('retry-after')).toBe('1')
+      expect(answer.headers.get('retry-after')).toBe('3')
     }
     expect((await fetch(`${shop.url}/healthz`)).status).toBe(200)
     expect((await fetch(`${shop.url}/readyz`)).status).toBe(503)

@@ -10,6 +10,14 @@ test('the banner calls the shop open only when it has a certificate', () => {
   expect(awaited).toContain(`It opens by itself, at ${url}\n`)
 })
 
+test('the banner names the address that the shop listens at, and the public one if it differs', () => {
+  const listensAt = 'http://127.0.0.1:8080'
+  expect(banner(listensAt, undefined, { listensAt })).toBe(banner(listensAt, undefined))
+  const [first, second] = banner(url, undefined, { listensAt }).split('\n')
+  expect(first).toBe(`Turnpike is open at ${listensAt}`)
+  expect(second).toBe(`Customers reach it at ${url} (TURNPIKE_PUBLIC_URL), if that address leads here.`)
+})
+
 test('the banner quotes a token with a quote in it for the shell', () => {
   expect(banner(url, `a'b`)).toContain(`export TOKEN='a'\\''b'`)
 })

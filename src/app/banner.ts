@@ -4,6 +4,8 @@ export function banner(
   token: string | undefined,
   more: {
     readonly links?: { readonly customer: string; readonly operator: string } | undefined
+    /** Where the shop listens, if customers reach it elsewhere. */
+    readonly listensAt?: string
     /** Whether its certificate is not there yet. */
     readonly isAwaited?: boolean
     /** Whether this is a sandbox whose token was shown at an earlier start. */
@@ -15,8 +17,10 @@ export function banner(
   const { links } = more
   const first = more.isAwaited
     ? `Turnpike waits for its certificate; the log says why. It opens by itself, at ${baseUrl}`
-    : `Turnpike is open at ${baseUrl}`
-  const lines = [first, `  docs  ${baseUrl}/docs`, `  API   ${baseUrl}/api/v1`]
+    : `Turnpike is open at ${more.listensAt ?? baseUrl}`
+  const isElsewhere = more.listensAt !== undefined && more.listensAt !== baseUrl
+  const elsewhere = `Customers reach it at ${baseUrl} (TURNPIKE_PUBLIC_URL), if that address leads here.`
+  const lines = [first, ...(isElsewhere ? [elsewhere] : []), `  docs  ${baseUrl}/docs`, `  API   ${baseUrl}/api/v1`]
   if (links) {
     lines.push(
       '',

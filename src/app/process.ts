@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { isatty } from 'node:tty'
-import { createLog } from '../adapters/log.ts'
+import { createLog, redact } from '../adapters/log.ts'
 import { tellServiceManager } from '../adapters/service-manager.ts'
 import type { Given, Option } from '../cli/command.ts'
 import type { Log } from '../core/log.ts'
@@ -33,20 +33,56 @@ export function logOf(config: Config, role: string): Log {
   const log = createLog(config.log, role, (line) => void process.stderr.write(line), process.stderr.isTTY)
   if (process.env['TURNPIKE_SUPERVISED'] === '1') return log
   for (const { name, meant } of findUnknownSettings(process.env)) {
-    const explanation = `it is not known and was ignored${meant === undefined ? '' : `; did you mean ${meant}?`}`
+    const remedy = meant === undefined ? '"turnpike --help" lists the settings.' : `Did you mean ${meant}?`
+    const explanation = `Turnpike has no such setting and ignores it. ${remedy}`
     log.warn('unknown setting', { setting: name, explanation })
   }
   return log
 }
 
 /** Notifies systemd; a process supervised by `up` leaves that to `up`. */
-export function tellSystemd(message: 'READY=1' | 'STOPPING=1' | `MAINPID=${number}`): void {
+export function tellSystemd(message: 'READY=1' | 'STOPPING=1' | `MAINPID=${number}` | `STATUS=${string}`): void {
   if (process.env['TURNPIKE_SUPERVISED'] !== '1') tellServiceManager(process.env['NOTIFY_SOCKET'], message)
 }
 
-/** Tells systemd or the supervising `up` over IPC that this process has opened. False when neither supervises it. */
-export function tellOpened(opened: Opened): boolean {
+/** The role serves: `systemctl start` returns, and `systemctl status` shows no trouble. */
+export function tellServing(): void {
+  tellSystemd('STATUS=Serving.')
   tellSystemd('READY=1')
+}
+
+/** How long `systemctl start` waits for a node after its first problem. */
+const troubledStartMs = 5_000
+
+/**
+ * The log of a node that starts. Until `opened` is called, `systemctl status` shows its last problem. A node that waits
+ * for its shop may wait for long, so after a problem it counts as started although it does not serve yet.
+ */
+export function startupLog(log: Log): { readonly log: Log; opened(): void } {
+  let isOpen = false
+  let waiting: ReturnType<typeof setTimeout> | undefined
+  const showing =
+    (level: 'warn' | 'error'): Log['warn'] =>
+    (event, fields = {}) => {
+      log[level](event, fields)
+      if (isOpen) return
+      const { explanation, reason, fault } = fields
+      const cause = explanation ?? reason ?? (fault instanceof Error ? fault.message : '')
+      tellSystemd(`STATUS=${redact(`Not serving yet: ${event}. ${String(cause)}`).replaceAll(/\s+/g, ' ')}`)
+      waiting ??= setTimeout(() => tellSystemd('READY=1'), troubledStartMs).unref()
+    }
+  return {
+    log: { ...log, warn: showing('warn'), error: showing('error') },
+    opened(): void {
+      isOpen = true
+      clearTimeout(waiting)
+      tellServing()
+    },
+  }
+}
+
+/** Tells the supervising `up` over IPC that this process has opened. False when it is not supervised. */
+export function tellOpened(opened: Opened): boolean {
   if (process.env['TURNPIKE_SUPERVISED'] !== '1' || !process.send) return false
   process.send(opened)
   return true

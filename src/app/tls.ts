@@ -10,6 +10,7 @@ import { Authority } from '../dataplane/tls/acme/client.ts'
 import { Renewal } from '../dataplane/tls/acme/renewal.ts'
 import { BadCertificate, type Certificate, keepCertificate, readFiles } from '../dataplane/tls/certificate.ts'
 import { openEntrance, type TlsEntrance } from '../dataplane/tls/front.ts'
+import { tellSystemd } from './process.ts'
 import { type Config, localShopUrl, shopUrl } from './settings/config.ts'
 import { listening, withIpv6OrWithout } from './settings/listening.ts'
 import { BadSetting } from './settings/reading.ts'
@@ -37,6 +38,10 @@ export function openTls(config: Config, role: 'shop' | 'gateway', log: Log, take
   const ca = isAsking && config.acmeCa !== undefined ? readCa(config.acmeCa) : undefined
   const open = () => openRenewal(config, role, ca, log, () => keeper.look())
   let renewal = isAsking && !takesOver ? open() : undefined
+  async function arrived(): Promise<void> {
+    while (!keeper.current() && !ended.signal.aborted) await realTiming.pause(awaitEveryMs, ended.signal)
+    if (!ended.signal.aborted) tellSystemd('STATUS=Serving.')
+  }
   return {
     current: keeper.current,
     look: keeper.look,
@@ -45,12 +50,16 @@ export function openTls(config: Config, role: 'shop' | 'gateway', log: Log, take
       if (!isAsking) return
       renewal = await openWhenFree(open, log, ended.signal)
     },
-    /** Settles when there is a certificate, or after a timeout. */
+    /** Settles when there is a certificate, or after 30 s. Until there is one, `systemctl status` shows that. */
     async settled(): Promise<void> {
-      const giveUpAt = realTiming.now() + awaitedMs
-      while (!keeper.current() && realTiming.now() < giveUpAt && !ended.signal.aborted) {
-        await realTiming.pause(awaitEveryMs, ended.signal)
-      }
+      if (keeper.current()) return
+      tellSystemd('STATUS=No certificate yet: TLS connections are refused. The log has the reason.')
+      await Promise.race([arrived(), realTiming.pause(awaitedMs, ended.signal)])
+      if (keeper.current() || ended.signal.aborted) return
+      const explanation =
+        'TLS connections are refused until there is one. Run "turnpike doctor", and look for "certificate not ' +
+        'renewed" in the log of the process that orders it'
+      log.warn('still no certificate', { file: files.cert, names: config.acmeNames, explanation })
     },
     addMetrics(metrics: Metrics): void {
       const gauge = (name: string, help: string, read: (of: Certificate) => number): void =>
@@ -160,7 +169,7 @@ export function openShopEntrance(
 ): TlsEntrance {
   const files = raiseFileLimit(process.platform)
   const max = Math.min(maxConnections, Math.floor((files * 0.8) / filesOfConnection))
-  return listening(hostname, port, 'shop', () =>
+  return listening(hostname, port, 'shop (TURNPIKE_PORT)', () =>
     openEntrance({ hostname, port, certificate: current, max, inner, log }),
   )
 }

@@ -1,3 +1,4 @@
+import { Refusal } from '../core/refusal.ts'
 import { Bundle } from './bundle.ts'
 import {
   isCut,
@@ -11,7 +12,8 @@ import {
 } from './pool.ts'
 import { toBound } from './portable.ts'
 import { type Listener, Silence } from './silence.ts'
-import { ConstraintViolation, type Database, type Reader, type Tx, type Value } from './transaction.ts'
+import { ConstraintViolation, type Database, type Reader, type Tx, unavailable, type Value } from './transaction.ts'
+import { WriteCheck, type WriteProblem, writeTryBytes } from './write-check.ts'
 
 /** More connections than the server's cores only wait for one another. */
 const poolSize = 12
@@ -30,18 +32,56 @@ export function openPostgres(
   silence = new Silence(),
 ): Database {
   const pool = new Pool(url, size, limits, silence)
+  const writes = new WriteCheck(async (hasFailed) => (hasFailed ? tryToGrow(pool) : undefined))
+  const noting = async <Result>(done: Promise<Result>): Promise<Result> => {
+    try {
+      return await done
+    } catch (error) {
+      if (isFull(error)) writes.failed('disk_full')
+      throw error
+    }
+  }
   return {
     engine: 'postgres',
     ...readerWith((sql, values) => pool.read(sql, values)),
     transact: (work, pace) =>
-      pace === 'unhurried'
-        ? transact(pool, settingOf(unhurried, work), unhurriedSilentMs)
-        : transact(pool, work, limits.silentMs),
-    transactLong: (work) => transact(pool, settingOf(byIndex, work), unhurriedSilentMs),
+      noting(
+        pace === 'unhurried'
+          ? transact(pool, settingOf(unhurried, work), unhurriedSilentMs)
+          : transact(pool, work, limits.silentMs),
+      ),
+    transactLong: (work) => noting(transact(pool, settingOf(byIndex, work), unhurriedSilentMs)),
+    findWriteProblem: () => writes.check(),
     snapshot: (work) => readOnce(pool, settingOf(unhurried, work)),
     close: () => pool.close(),
   }
 }
+
+const rowBytes = 4000
+
+/** Adds pages to a temporary table, which needs space on the disk but not in the log, and rolls them back. */
+async function tryToGrow(pool: Pool): Promise<WriteProblem | undefined> {
+  const problem = { found: undefined as WriteProblem | undefined }
+  const work = async (tx: Tx): Promise<never> => {
+    await tx.run('CREATE TEMPORARY TABLE write_try (content TEXT)')
+    // Stored as they are: the letters would be compressed to almost nothing.
+    await tx.run('ALTER TABLE write_try ALTER COLUMN content SET STORAGE PLAIN')
+    const rows = Math.ceil(writeTryBytes / rowBytes)
+    await tx.run(`INSERT INTO write_try SELECT REPEAT('x', ${rowBytes}) FROM GENERATE_SERIES(1, ${rows})`)
+    throw new OnlyTried()
+  }
+  await transact(pool, work, pool.limits.silentMs).catch((error: unknown) => {
+    if (!(error instanceof OnlyTried)) problem.found = isFull(error) ? 'disk_full' : 'unwritable'
+  })
+  return problem.found
+}
+
+/** Rolls a try back. */
+class OnlyTried extends Error {}
+
+const diskFull = '53100'
+
+const isFull = (error: unknown): boolean => error instanceof Refusal && stateOf(error.cause) === diskFull
 
 type Work<Result> = (tx: Tx) => Promise<Result>
 
@@ -225,6 +265,7 @@ async function named<Result>(answer: Promise<Result>): Promise<Result> {
 /** An unreachable, full or slow server is no fault: the customer may retry. */
 function toPublic(error: unknown): unknown {
   const state = stateOf(error)
+  if (state === diskFull) return unavailable('unwritable', error)
   // Class 53: out of disk, memory or connections.
   const isBusy = state.startsWith('53') || ['55P03', '57014', '25P03', '57P03'].includes(state)
   return isCut(error) || isBusy || isRetriable(error) ? late(error) : error

@@ -1,5 +1,7 @@
 import { Database as Connection, type Statement } from 'bun:sqlite'
 import { chmodSync, closeSync, openSync, statSync } from 'node:fs'
+import { rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
 import { type BoundValue, toBound, toSqlite } from './portable.ts'
 import {
@@ -11,6 +13,7 @@ import {
   unavailable,
   type Value,
 } from './transaction.ts'
+import { WriteCheck, type WriteProblem, writeTryBytes } from './write-check.ts'
 
 /** Transactions that share one commit, and that may wait for theirs. */
 const maxInBatch = 256
@@ -21,8 +24,6 @@ const lockWaitMs = 10_000
 const workLimitMs = 10_000
 const watchdogTicks = 10
 const maxStatements = 500
-const writeTryMs = 1_000
-const writeTryBytes = 256 * 1024
 
 type Job = {
   readonly work: (tx: Tx) => Promise<unknown>
@@ -44,7 +45,7 @@ export function openSqlite(path: string): Database {
   const writer = connect(path)
   const reader = connect(path)
   reader.connection.run('PRAGMA query_only = ON')
-  const commits = new Commits(writer)
+  const commits = new Commits(writer, path)
   const snapshots = createSnapshots(path)
   return {
     engine: 'sqlite',
@@ -52,7 +53,7 @@ export function openSqlite(path: string): Database {
     transact: (work) => commits.enqueue(work),
     transactLong: (work) => commits.enqueue(work),
     snapshot: (work) => snapshots.enqueue(work),
-    checkWritable: commits.checkWritable,
+    findWriteProblem: commits.findWriteProblem,
     async close() {
       await commits.idle()
       await snapshots.idle()
@@ -144,11 +145,15 @@ class Commits {
   readonly #session: Session
   readonly #waiting: Job[] = []
   #draining: Promise<void> | undefined
-  #isWritable = true
-  #triedAt = Number.NEGATIVE_INFINITY
+  readonly #writes: WriteCheck
 
-  constructor(session: Session) {
+  constructor(session: Session, path: string) {
     this.#session = session
+    const tryFile = createFileTry(path)
+    this.#writes = new WriteCheck(async (hasFailed) => {
+      const problem = await tryFile()
+      return problem ?? (hasFailed ? await this.#tryToGrow() : undefined)
+    })
   }
 
   enqueue<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result> {
@@ -163,17 +168,26 @@ class Commits {
 
   idle = async (): Promise<void> => this.#draining
 
-  /** After a commit that failed on the disk, tries at most once a second whether the file can grow again. */
-  checkWritable = async (): Promise<boolean> => {
-    if (!this.#isWritable && performance.now() - this.#triedAt >= writeTryMs) {
-      this.#triedAt = performance.now()
-      await this.enqueue(tryToGrow).catch(() => undefined)
+  findWriteProblem = (): Promise<WriteProblem | undefined> => this.#writes.check()
+
+  /** Adds pages to the database and rolls them back. */
+  #tryToGrow(): Promise<WriteProblem | undefined> {
+    const problem = { found: undefined as WriteProblem | undefined }
+    const work = async (tx: Tx): Promise<never> => {
+      try {
+        await tx.run('CREATE TABLE write_try (content BLOB)')
+        await tx.run(`INSERT INTO write_try VALUES (zeroblob(${writeTryBytes}))`)
+      } catch (error) {
+        problem.found = problemOf(error)
+      }
+      throw new Error('this was only a try')
     }
-    return this.#isWritable
+    return this.enqueue(work).catch(() => problem.found)
   }
 
-  #countChanges(): bigint {
-    return this.#session.connection.query<{ n: bigint }, []>('SELECT total_changes() AS n').get()?.n ?? 0n
+  #noteFailure(error: unknown): void {
+    const problem = problemOf(error)
+    if (problem) this.#writes.failed(problem)
   }
 
   async #drain(): Promise<void> {
@@ -194,7 +208,6 @@ class Commits {
   async #runBatch(): Promise<void> {
     const { connection } = this.#session
     const outcomes: Outcome[] = []
-    const before = this.#countChanges()
     const watchdog = createWatchdog(workLimitMs)
     for (let pass = 0; pass < 2 && outcomes.length < maxInBatch; pass += 1) {
       while (
@@ -214,11 +227,9 @@ class Commits {
       // SQLite rolls back the whole transaction on a full disk or an I/O error.
       if (!connection.inTransaction) throw unwritable(new Error('SQLite gave up the transaction'))
       named(() => connection.run('COMMIT'))
-      // A commit without a change writes nothing, so it says nothing about the disk.
-      if (outcomes.some(({ result }) => isOfDisk(result))) this.#isWritable = false
-      else if (this.#countChanges() > before) this.#isWritable = true
+      for (const { result } of outcomes) this.#noteFailure(result)
     } catch (error) {
-      if (isOfDisk(error)) this.#isWritable = false
+      for (const each of [error, ...outcomes.map(({ result }) => result)]) this.#noteFailure(each)
       if (connection.inTransaction) connection.run('ROLLBACK')
       for (const each of outcomes) each.job.reject(each.ok ? error : each.result)
       return
@@ -230,11 +241,24 @@ class Commits {
   }
 }
 
-/** Adds more pages than a sale does, and throws, so that nothing is kept. */
-async function tryToGrow(tx: Tx): Promise<never> {
-  await tx.run('CREATE TABLE write_try (content BLOB)')
-  await tx.run(`INSERT INTO write_try VALUES (zeroblob(${writeTryBytes}))`)
-  throw new Error('this was only a try')
+/** Writes a file beside the database: a transaction that is rolled back stays in memory and does not need the disk. */
+function createFileTry(path: string): () => Promise<WriteProblem | undefined> {
+  if (path === inMemory) return async () => undefined
+  const find = () => statSync(path, { throwIfNoEntry: false })
+  const opened = find()
+  const draft = join(dirname(path), 'space-check')
+  return async () => {
+    const found = find()
+    if (found?.ino !== opened?.ino || found?.dev !== opened?.dev) return 'moved'
+    try {
+      await writeFile(draft, new Uint8Array(writeTryBytes), { mode: 0o600 })
+      return undefined
+    } catch (error) {
+      return ['ENOSPC', 'EDQUOT'].includes(codeOf(error)) ? 'disk_full' : 'unwritable'
+    } finally {
+      await rm(draft, { force: true })
+    }
+  }
 }
 
 async function runJob(session: Session, job: Job, watchdog: Watchdog): Promise<Outcome> {
@@ -330,7 +354,10 @@ const isUnwritable = (error: unknown): boolean => /^SQLITE_(FULL|IOERR|NOMEM|REA
 
 const unwritable = (cause: unknown): Refusal => unavailable('unwritable', cause)
 
-const isOfDisk = (error: unknown): boolean => error instanceof Refusal && error.reason === 'database_unavailable'
+function problemOf(error: unknown): WriteProblem | undefined {
+  if (!(error instanceof Refusal) || error.reason !== 'database_unavailable') return undefined
+  return codeOf(error.cause) === 'SQLITE_FULL' ? 'disk_full' : 'unwritable'
+}
 
 /** Maps an engine's error to what both engines share: a constraint violation, or an unavailable database. */
 function named<Result>(action: () => Result): Result {

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { DatabaseProblem } from '../core/messages/en.ts'
 import { Refusal } from '../core/refusal.ts'
+import type { WriteProblem } from './write-check.ts'
 
 /** A bound value. Whole numbers are bigint or safe integers, never floats. */
 export type Value = string | bigint | number | Uint8Array | null
@@ -34,8 +35,8 @@ export type Database = Reader & {
   transactLong<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result>
   /** Runs several reads on one snapshot; they may take longer than a sale. */
   snapshot<Result>(work: (reader: Reader) => Promise<Result>): Promise<Result>
-  /** Whether rows can be written: by the last commit with changes and, after a failed one, a new try (SQLite only). */
-  checkWritable?(): Promise<boolean>
+  /** Why rows cannot be written now; undefined if they can. */
+  findWriteProblem(): Promise<WriteProblem | undefined>
   close(): Promise<void>
 }
 

@@ -333,7 +333,7 @@ describe('forged, altered and replayed payment notifications', () => {
     introduced.side.pay(bill.id)
     introduced.side.isDown = true
     const silent = await send('platega', introduced.side.notificationOf(bill.id))
-    expect([silent.status, silent.headers.get('retry-after')]).toEqual([503, '1'])
+    expect([silent.status, silent.headers.get('retry-after')]).toEqual([503, '60'])
     introduced.side.isDown = false
     while ((await shop.services.paymentWatch.lookAgain(100)).polled === 100);
     expect((await shop.get('/balance', { token })).data.balance_rub).toBe(300)

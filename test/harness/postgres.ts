@@ -10,6 +10,8 @@ import { waitLimitMs } from './until.ts'
 export type Postgres = {
   readonly url: string
   stop(): Promise<void>
+  /** The folder for a tablespace on a file system of `smallMb`, for the server and as this process sees it. */
+  readonly small?: { readonly folder: string; readonly seen: string }
   /** Suspends every process of a test's own server, as on a machine that hangs, and resumes them. */
   readonly hang: () => void
   readonly resume: () => void
@@ -18,9 +20,15 @@ export type Database = { readonly url: string; drop(): Promise<void> }
 
 /**
  * `durable` keeps PostgreSQL's defaults for benchmarks; without it nothing waits for the disk. `source` selects one
- * installation. `own` starts a server for this caller alone, for tests that crash it.
+ * installation. `own` starts a server for this caller alone, for tests that crash it. `smallMb` gives that server a
+ * small file system of its own, for tests that fill it.
  */
-export type PostgresOptions = { readonly durable?: boolean; readonly source?: Source; readonly own?: boolean }
+export type PostgresOptions = {
+  readonly durable?: boolean
+  readonly source?: Source
+  readonly own?: boolean
+  readonly smallMb?: number
+}
 
 type Source = 'system' | 'embedded'
 
@@ -72,7 +80,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
   const complaints: string[] = []
   for (const build of findBuilds(options.source)) {
     try {
-      return await startBuild(build, dropping, options.durable === true)
+      return await startBuild(build, dropping, options)
     } catch (error) {
       complaints.push(`${build.bin}: ${error instanceof Error ? error.message : String(error)}`)
     }
@@ -189,13 +197,14 @@ function succeeds(command: string[]): boolean {
 }
 
 /** A free port may be taken before the server binds it, so a lost race is retried with another port. */
-async function startBuild(build: Build, dropping: Dropping, durable: boolean): Promise<Postgres> {
+async function startBuild(build: Build, dropping: Dropping, options: PostgresOptions): Promise<Postgres> {
+  const { durable = false } = options
   for (let attempt = 1; ; attempt++) {
     const folder = await makeFolder(tmpdir(), dropping)
     const data = durable ? join(folder, 'data') : await makeFolder(memoryFolder, dropping)
     try {
       const bin = await prepareBuild(build, folder, dropping)
-      return await startServer(bin, { folder, data }, dropping, durable)
+      return await startServer(bin, { folder, data }, dropping, options)
     } catch (error) {
       for (const each of [folder, data]) await rm(each, { recursive: true, force: true })
       const lostRace = error instanceof StartFailure && error.message.includes('could not create any TCP/IP sockets')
@@ -254,14 +263,19 @@ async function startServer(
   bin: string,
   { folder, data }: { readonly folder: string; readonly data: string },
   dropping: Dropping,
-  durable: boolean,
+  { durable = false, smallMb }: PostgresOptions,
 ): Promise<Postgres> {
+  const small = join(folder, 'small')
   const port = await findFreePort()
   const settings = ['listen_addresses=127.0.0.1', `port=${port}`, 'max_connections=400', 'shared_buffers=256MB']
   settings.push('log_min_messages=fatal', ...(durable ? [] : forgetful))
   const flags = settings.flatMap((setting) => ['-c', setting])
   const guard = Bun.spawn(
-    [...dropping.prefix, 'sh', '-c', guardScript, 'postgres-guard', folder, data, bin, ...flags],
+    [
+      ...(smallMb === undefined ? [] : mounting(small, smallMb)),
+      ...dropping.prefix,
+      ...['sh', '-c', guardScript, 'postgres-guard', folder, data, bin, ...flags],
+    ],
     {
       cwd: folder,
       env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C', TZ: 'UTC' },
@@ -282,6 +296,8 @@ async function startServer(
     signal('SIGCONT')
     await guard.stdin.end()
     await guard.exited
+    // The guard cannot remove a folder in which a file system is mounted.
+    if (smallMb !== undefined) await rm(folder, { recursive: true, force: true })
   }
   try {
     await untilReady(guard, pidFile)
@@ -293,9 +309,19 @@ async function startServer(
   return {
     url: `postgres://${superuser}@127.0.0.1:${port}/postgres`,
     stop,
+    ...(smallMb !== undefined && { small: { folder: small, seen: `/proc/${guard.pid}/root${small}` } }),
     hang: () => signal('SIGSTOP'),
     resume: () => signal('SIGCONT'),
   }
+}
+
+/** Runs the rest of the command with a small file system that only it sees. The server does not run as root. */
+function mounting(folder: string, megabytes: number): string[] {
+  const isRoot = process.getuid?.() === 0
+  const rights = isRoot ? [] : ['--user', '--map-root-user']
+  const script = `mkdir "$0" && mount -t tmpfs -o size=${megabytes}m,mode=777 tmpfs "$0" && exec "$@"`
+  const outOfRoot = isRoot ? [] : ['unshare', '--user', `--map-user=${nobodyUid}`, `--map-group=${nobodyUid}`]
+  return ['unshare', ...rights, '--mount', 'sh', '-c', script, folder, ...outOfRoot]
 }
 
 /** The lines of postmaster.pid; a server that finds its port taken removes the file at any moment. */

@@ -16,7 +16,7 @@ export function openServiceManager(name: string) {
   if (libc.bind(fd, ptr(address), address.length) !== 0) throw new Error(`${name} cannot be listened at`)
   /** The next message, or an empty string. */
   function receive(): string {
-    const buffer = new Uint8Array(100)
+    const buffer = new Uint8Array(2000)
     const length = Number(libc.recv(fd, ptr(buffer), buffer.length, dontWait))
     return new TextDecoder().decode(buffer.subarray(0, Math.max(0, length)))
   }

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { appendFileSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { appendFileSync, chownSync, mkdirSync, mkdtempSync, renameSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { SQL } from 'bun'
 import { freePort } from '../harness/gateway.ts'
+import { startPostgres } from '../harness/postgres.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { endStarted, runtimeCommand, startTurnpike, untilTrue } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/vpn.ts'
@@ -31,12 +33,12 @@ test('a shop on a full disk serves reads, answers purchases 503 and logs why; th
     if (answer.status === 200) bought.push(answer.data.order_id)
     else refused = answer
   }
-  expect([refused?.status, refused?.error.code, refused?.headers.get('retry-after')]).toEqual([503, 'unavailable', '1'])
+  expect([refused?.status, refused?.error.code, refused?.headers.get('retry-after')]).toEqual([503, 'unavailable', '5'])
   const ready = async () => {
     const response = await fetch(`${service.url}/readyz`)
     return [response.status, ((await response.json()) as { reason?: string }).reason]
   }
-  expect(await ready()).toEqual([503, 'The database cannot be written now.'])
+  expect(await ready()).toEqual([503, 'The disk of the database is full.'])
   expect((await service.get('/balance', { token })).data.balance_rub).toBe(10_000 - bought.length * 299)
   const entry = service.log.find((line) => line.includes('"event":"unavailable"'))
   expect(entry).toContain('database or disk is full')
@@ -44,34 +46,21 @@ test('a shop on a full disk serves reads, answers purchases 503 and logs why; th
   await limitTo(1_000_000n)
   const later = await buy(`buy-${bought.length}`)
   expect([later.status, (await buy(`buy-${bought.length}`)).data.order_id]).toEqual([200, later.data.order_id])
-  expect(await ready()).toEqual([200, undefined])
+  expect(await untilTrue(async () => (await ready())[0] === 200)).toBeTrue()
   expect((await service.services.orders.list(customer, undefined, 50)).length).toBe(bought.length + 1)
   expect(await findingsOf(service)).toEqual([])
 })
 
-/** A shop whose data folder is on a file system of 24 MiB that only its process sees. */
-async function startOnSmallDisk() {
-  const folder = mkdtempSync(join(tmpdir(), 'turnpike-small-'))
-  const rights = process.getuid?.() === 0 ? [] : ['--user', '--map-root-user']
-  const script = 'mount -t tmpfs -o size=24m tmpfs "$0" && mkdir -m 700 "$0/data" && exec "$@"'
-  const by = ['unshare', ...rights, '--mount', 'sh', '-c', script, folder, ...runtimeCommand]
+/** A sandbox shop in a process of its own. */
+async function startShop(env: Record<string, string>, by?: string[]) {
   const [port, token] = [freePort(), 'tp_test_of_a_small_disk']
-  const shop = startTurnpike(
-    ['shop'],
-    {
-      TURNPIKE_DATA: join(folder, 'data'),
-      TURNPIKE_PORT: String(port),
-      TURNPIKE_METRICS_LISTEN: '',
-      TURNPIKE_SANDBOX_TOKEN: token,
-    },
-    by,
-  )
+  const more = { TURNPIKE_METRICS_LISTEN: '', TURNPIKE_SANDBOX_TOKEN: token, TURNPIKE_CHARGES_PER_MINUTE: '0' }
+  const shop = startTurnpike(['shop'], { ...env, ...more, TURNPIKE_PORT: String(port) }, by)
   await shop.until(/"event":"shop open"/)
   const url = `http://127.0.0.1:${port}`
   const authorization = `Bearer ${token}`
   return {
-    /** The folder as the shop's process sees it. */
-    seen: `/proc/${shop.pid}/root${folder}`,
+    pid: shop.pid,
     async ready() {
       const response = await fetch(`${url}/readyz`)
       return [response.status, ((await response.json()) as { reason?: string }).reason] as const
@@ -80,9 +69,26 @@ async function startOnSmallDisk() {
       const headers = { authorization, 'content-type': 'application/json', 'idempotency-key': key }
       return (await fetch(`${url}/api/v1/vpn/buy`, { method: 'POST', headers, body: '{"period":1}' })).status
     },
-    async end() {
+    async stop() {
       shop.kill('SIGTERM')
       await shop.exited
+    },
+  }
+}
+
+/** A shop whose data folder is on a file system of 24 MiB that only its process sees. */
+async function startOnSmallDisk() {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-small-'))
+  const rights = process.getuid?.() === 0 ? [] : ['--user', '--map-root-user']
+  const script = 'mount -t tmpfs -o size=24m tmpfs "$0" && mkdir -m 700 "$0/data" && exec "$@"'
+  const by = ['unshare', ...rights, '--mount', 'sh', '-c', script, folder, ...runtimeCommand]
+  const shop = await startShop({ TURNPIKE_DATA: join(folder, 'data') }, by)
+  return {
+    ...shop,
+    /** The folder as the shop's process sees it. */
+    seen: `/proc/${shop.pid}/root${folder}`,
+    async end() {
+      await shop.stop()
       rmSync(folder, { recursive: true, force: true })
     },
   }
@@ -95,7 +101,7 @@ test('GET /readyz answers 503 while the disk is full or the data folder is renam
   const filler = join(shop.seen, 'filler')
   fill(filler)
   expect(await untilTrue(async () => (await shop.ready())[0] === 503)).toBeTrue()
-  expect(await shop.ready()).toEqual([503, 'The disk of the data folder is full.'])
+  expect(await shop.ready()).toEqual([503, 'The disk of the database is full.'])
   let refused = 200
   for (let number = 0; number < 100 && refused === 200; number += 1) refused = await shop.buy(`full-${number}`)
   expect(refused).toBe(503)
@@ -109,6 +115,50 @@ test('GET /readyz answers 503 while the disk is full or the data folder is renam
   renameSync(join(shop.seen, 'moved'), join(shop.seen, 'data'))
   expect(await untilTrue(async () => (await shop.ready())[0] === 200)).toBeTrue()
   expect(await shop.buy('again')).toBe(200)
+  await shop.end()
+})
+
+/** A sandbox shop whose database is in a tablespace on a file system of 64 MiB. */
+async function startOnSmallTablespace() {
+  const server = await startPostgres({ own: true, smallMb: 64 })
+  const small = server.small
+  if (!small) throw new Error('the server has no small file system')
+  const url = new URL(server.url)
+  const admin = new SQL(server.url, { max: 1 })
+  const space = join(small.seen, 'space')
+  mkdirSync(space)
+  // The server runs as the owner of the folder around it.
+  const { uid, gid } = statSync(join(small.seen, '..'))
+  chownSync(space, uid, gid)
+  await admin.unsafe(`CREATE TABLESPACE small LOCATION '${small.folder}/space'`)
+  await admin.unsafe('CREATE DATABASE shop TABLESPACE small')
+  await admin.close()
+  url.pathname = '/shop'
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-small-'))
+  const started = await startShop({ TURNPIKE_DATA: folder, TURNPIKE_DATABASE_URL: url.href })
+  return {
+    ...started,
+    filler: join(small.seen, 'filler'),
+    async end() {
+      await started.stop()
+      await server.stop()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+test('GET /readyz answers 503 when a purchase finds the disk of PostgreSQL full, and recovers by itself', async () => {
+  const shop = await startOnSmallTablespace()
+  expect(await shop.buy('before')).toBe(200)
+  expect(await shop.ready()).toEqual([200, undefined])
+  fill(shop.filler)
+  let refused = 200
+  for (let number = 0; number < 300 && refused === 200; number += 1) refused = await shop.buy(`full-${number}`)
+  expect(refused).toBe(503)
+  expect(await shop.ready()).toEqual([503, 'The disk of the database is full.'])
+  rmSync(shop.filler)
+  expect(await untilTrue(async () => (await shop.ready())[0] === 200)).toBeTrue()
+  expect(await shop.buy('after')).toBe(200)
   await shop.end()
 })
 

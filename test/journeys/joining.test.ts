@@ -6,7 +6,8 @@ import { freePort } from '../harness/gateway.ts'
 import { isLong } from '../harness/scale.ts'
 import { selfSigned } from '../harness/self-signed.ts'
 import { startService } from '../harness/service.ts'
-import { endStarted, runTurnpike, startTurnpike } from '../harness/turnpike.ts'
+import { openServiceManager } from '../harness/service-manager.ts'
+import { endStarted, runTurnpike, startTurnpike, untilTrue } from '../harness/turnpike.ts'
 
 const key = `tpj_${'k'.repeat(40)}`
 
@@ -27,7 +28,10 @@ describe('a gateway that cannot join its shop', () => {
 
   test('a gateway with a missing or malformed key or a remote http URL exits 2 and names the remedy', async () => {
     for (const [env, text] of [
-      [{ TURNPIKE_SHOP_URL: 'https://shop.example' }, 'set TURNPIKE_NODE_KEY to the key that it prints'],
+      [
+        { TURNPIKE_SHOP_URL: 'https://shop.example' },
+        'turnpike: No join key. On the shop run "turnpike node key NAME"',
+      ],
       [{ TURNPIKE_SHOP_URL: 'https://shop.example', TURNPIKE_NODE_KEY: 'tpj_half' }, 'is not a join key'],
       [{ TURNPIKE_SHOP_URL: 'http://shop.example' }, 'in the clear: use https'],
     ] as const) {
@@ -37,14 +41,21 @@ describe('a gateway that cannot join its shop', () => {
     }
   })
 
-  test('a gateway logs that the shop’s certificate is not trusted and keeps trying', async () => {
+  test('a gateway logs that the shop’s certificate is not trusted, and systemctl start does not wait for it', async () => {
     const shop = Bun.serve({ port: 0, hostname: '127.0.0.1', tls: selfSigned, fetch: () => new Response() })
-    const env = { TURNPIKE_SHOP_URL: `https://localhost:${shop.port}`, TURNPIKE_NODE_KEY: key }
+    const notify = `@turnpike-joining-${shop.port}`
+    const systemd = openServiceManager(notify)
+    const env = { TURNPIKE_SHOP_URL: `https://localhost:${shop.port}`, TURNPIKE_NODE_KEY: key, NOTIFY_SOCKET: notify }
     const gateway = startTurnpike(['gateway'], settings(env))
     await gateway.until(/"event":"not joined yet".*the certificate of the shop is not trusted/)
-    expect(gateway.err()).not.toContain(key)
+    const notices: string[] = []
+    expect(await untilTrue(() => notices.push(...systemd.receiveAll()) > 0 && notices.includes('READY=1'))).toBeTrue()
+    expect(notices[0]).toStartWith('STATUS=Not serving yet: not joined yet. ')
+    expect(notices[0]).toContain('the certificate of the shop is not trusted')
+    expect([gateway.err(), ...notices].join()).not.toContain(key)
     gateway.kill('SIGTERM')
     expect(await gateway.exited).toBe(0)
+    systemd.close()
     await shop.stop(true)
   })
 

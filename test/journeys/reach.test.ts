@@ -50,10 +50,11 @@ describe.each([...enginesOf('postgres')])('public addresses of a production shop
     await reachable.service.stop()
   })
 
-  test('a production shop with loopback addresses logs a warning per setting and lists it in /readyz', async () => {
+  test('a production shop with loopback addresses lists each in the log and /readyz, the VPN host once it has a VPN node', async () => {
     const settings = ['TURNPIKE_GATEWAY_HOST', 'TURNPIKE_VPN_HOST', 'TURNPIKE_PUBLIC_URL']
     const warnings = unreachable.service.log.filter((line) => line.includes('"event":"not reachable"'))
-    expect(settings.map((name) => warnings.some((line) => line.includes(name)))).toEqual([true, true, true])
+    // The shop had no VPN node when it started.
+    expect(settings.map((name) => warnings.some((line) => line.includes(name)))).toEqual([true, false, true])
     const body = await unreachable.ready()
     expect(body).toMatchObject({ ok: true })
     expect(body.warnings).toEqual(settings.map((name) => `${name} is 127.0.0.1`))

@@ -10,6 +10,7 @@ import { freePort, startOrigin } from '../harness/gateway.ts'
 import { type Pebble, startPebble } from '../harness/pebble.ts'
 import { isLong } from '../harness/scale.ts'
 import { selfSignedEnded } from '../harness/self-signed.ts'
+import { openServiceManager } from '../harness/service-manager.ts'
 import { endStarted, type Running, runTurnpike, startTurnpike, untilTrue } from '../harness/turnpike.ts'
 
 const token = 'sandbox-token-of-a-test'
@@ -41,7 +42,9 @@ describe('a shop with a certificate from files', () => {
       TURNPIKE_PORT: String(port),
       TURNPIKE_PUBLIC_URL: 'https://shop.example.net',
     })
-    await shop.until(/Turnpike is open at https:\/\/shop\.example\.net\n.*https:\/\/shop\.example\.net\/docs/)
+    await shop.until(
+      /Turnpike is open at https:\/\/127.*\n.*https:\/\/shop\.example\.net .*\n.*shop\.example\.net\/docs/,
+    )
   })
   afterAll(() => files.remove())
 
@@ -133,6 +136,31 @@ async function openKept(port: number, ca: string) {
   }
 }
 
+test('a shop without its ACME certificate tells systemd that it is ready, and that it has no certificate', async () => {
+  const notify = `@turnpike-tls-${freePort()}`
+  const systemd = openServiceManager(notify)
+  const shop = startTurnpike(['shop'], {
+    ...settings('awaited'),
+    TURNPIKE_DATA: prepareFolder(join(folder, 'awaited'), 'stocked'),
+    TURNPIKE_PORT: '0',
+    TURNPIKE_ACME_NAMES: 'shop.test',
+    TURNPIKE_ACME_TERMS: 'agreed',
+    TURNPIKE_ACME_DIRECTORY: `https://127.0.0.1:${freePort()}/nobody`,
+    TURNPIKE_ACME_LISTEN: `127.0.0.1:${freePort()}`,
+    NOTIFY_SOCKET: notify,
+  })
+  const notices: string[] = []
+  const missing = 'STATUS=No certificate yet: TLS connections are refused. The log has the reason.'
+  expect(await untilTrue(() => notices.push(...systemd.receiveAll()) > 0 && notices.includes(missing))).toBeTrue()
+  expect(notices).toEqual(['STATUS=Serving.', 'READY=1', missing])
+  await shop.until(/"event":"certificate not renewed"/)
+  // The banner waits 30 s for the certificate.
+  expect(shop.out()).toBe('')
+  shop.kill('SIGTERM')
+  await shop.exited
+  systemd.close()
+})
+
 describe('up with a certificate by ACME from pebble', () => {
   const [port, gatewayPort, tlsPort, metricsPort] = [freePort(), freePort(), freePort(), freePort()]
   const root = join(folder, 'root.pem')
@@ -167,7 +195,7 @@ describe('up with a certificate by ACME from pebble', () => {
   }
 
   test('up prints its banner once it has its certificate, and logs no warning before except about joining', async () => {
-    expect(up.out()).toContain(`Turnpike is open at https://shop.test:${port}\n`)
+    expect(up.out()).toContain(`Customers reach it at https://shop.test:${port} (TURNPIKE_PUBLIC_URL)`)
     expect((await request('/healthz')).exit).toBe(0)
     expect(up.err()).toContain('certificate renewed')
     // On a busy machine the nodes warn until they have joined.

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { toRefusal } from '../../src/api/answers.ts'
+import { Refusal } from '../../src/core/refusal.ts'
 import type { Scope } from '../../src/domains/customers/rules.ts'
 import { makeOperatorToken } from '../../src/domains/operators/rules.ts'
 import { requestInProgress } from '../../src/domains/orders/errors.ts'
@@ -8,6 +9,15 @@ import { type Service, startService } from '../harness/service.ts'
 
 test('a refusal request_in_progress has the header Retry-After: 1', () => {
   expect(toRefusal(requestInProgress(), new Headers()).headers.get('Retry-After')).toBe('1')
+})
+
+test('Retry-After of a refusal for an outage is as long as its cause lasts', () => {
+  const secondsOf = (refusal: Refusal) => toRefusal(refusal, new Headers()).headers.get('Retry-After')
+  expect(secondsOf(new Refusal('database_busy'))).toBe('1')
+  expect(secondsOf(new Refusal('no_gateway_up'))).toBe('10')
+  expect(secondsOf(new Refusal('no_vpn_node_up'))).toBe('20')
+  expect(secondsOf(new Refusal('no_prices'))).toBe('300')
+  expect(secondsOf(new Refusal('internal_error'))).toBeNull()
 })
 
 describe.each([...engines])('tokens, scopes and secrets on %s', (engine) => {

@@ -107,7 +107,9 @@ describe('one turnpike up whose ports other programs hold at first', () => {
 
   test('up names the port in use, restarts the shop after 2 exits, and opens it once the port is free', async () => {
     expect(await untilDeaths(up, 'shop', 2)).toBe(true)
-    expect(up.err()).toContain(`Port ${settings.port} of the shop is in use by another program.`)
+    expect(up.err()).toContain(
+      `Port ${settings.port} of the shop (TURNPIKE_PORT) is in use by another program. "ss -ltnp" shows which one`,
+    )
     await up.until(/"event":"started","part":"gateway"/)
     onPort.leave()
     const isReady = () =>

@@ -7,7 +7,6 @@ import { pending } from '../../db/migrate.ts'
 import { isReachable } from '../../db/open.ts'
 import { readServerSettings } from '../../db/server-settings.ts'
 import type { Database } from '../../db/transaction.ts'
-import type { NodeKind } from '../../domains/fleet/rules.ts'
 import { statusOf } from '../../domains/premium/exits/rules.ts'
 import { lookAtRanges } from '../../domains/stock/index.ts'
 import { findUserName } from '../backup/readable.ts'
@@ -96,8 +95,8 @@ async function lookAtWares(config: Config, db: Database): Promise<Advice[]> {
   const services = createServices(db, realRuntime, shopConfigOf(config, vault))
   const nowMs = Date.now()
   const nodes = [...(await services.fleet.nodes('gateway')), ...(await services.fleet.nodes('vpn'))]
-  const isUsed = { gateway: hasKind(nodes, 'gateway'), vpn: hasKind(nodes, 'vpn'), shop: true }
-  const warnings = (await services.reach.warnings()).filter(({ service }) => nodes.length === 0 || isUsed[service])
+  const hasGateway = nodes.length === 0 || nodes.some((node) => node.kind === 'gateway')
+  const warnings = (await services.reach.warnings()).filter(({ service }) => service !== 'gateway' || hasGateway)
   return [
     ok(subject.key, 'key_right'),
     ...warnings.map(({ setting, host }) => wrong(subject.reach, 'reach', { setting, host })),
@@ -119,9 +118,6 @@ async function lookAtWares(config: Config, db: Database): Promise<Advice[]> {
       : []),
   ]
 }
-
-const hasKind = (nodes: readonly { readonly kind: NodeKind }[], kind: NodeKind): boolean =>
-  nodes.some((node) => node.kind === kind)
 
 const maxExits = 10_000
 

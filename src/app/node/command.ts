@@ -1,11 +1,13 @@
 import type { Command, Given, Option } from '../../cli/command.ts'
 import type { Log } from '../../core/log.ts'
-import { configOf, logOf, tellOpened, untilStopped } from '../process.ts'
+import { configOf, logOf, startupLog, tellOpened, tellServing, untilStopped } from '../process.ts'
 import type { Config } from '../settings/config.ts'
 
 export type RunningNode = {
   /** Settles when the node serves; absent if it serves already. */
   readonly ready?: Promise<void>
+  /** Settles when it serves over TLS too, or its certificate is late; absent without TLS. */
+  readonly settled?: () => Promise<void>
   /** Settles if the node cannot continue. */
   readonly failed?: Promise<void>
   /** Settles once another process has taken over and all connections have ended. */
@@ -34,10 +36,18 @@ export const nodeCommand = (
     // A process that has not taken over yet does not serve.
     const isServing = () => opened.node !== undefined && (opened.node.isServing?.() ?? true)
     const stopped = untilStopped(() => opened.node?.onHangUp, isServing).then(() => stop.abort())
-    const node = await open(config, logOf(config, name), stop.signal, given)
+    const log = logOf(config, name)
+    // Until it has taken over, another process is the service.
+    const startup = given.flags['take-over'] === undefined ? startupLog(log) : { log, opened: tellServing }
+    const node = await open(config, startup.log, stop.signal, given)
     opened.node = node
-    void node?.ready?.then(() => tellOpened({}))
-    if (node && !node.ready) tellOpened({})
+    const tell = async ({ ready, settled }: RunningNode): Promise<void> => {
+      await ready
+      startup.opened()
+      await settled?.()
+      tellOpened({})
+    }
+    if (node) void tell(node)
     const exit = await Promise.race([
       stopped.then(() => 0),
       ...(node?.failed ? [node.failed.then(() => 1)] : []),

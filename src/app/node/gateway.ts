@@ -169,7 +169,10 @@ async function openBeside(
       meter.beginDrain()
       void untilEmpty(engine, config, end, log).then(setReplaced)
     },
-    onGivenUp: () => log.warn('not taken over', { explanation: 'the new process has stalled; this one continues' }),
+    onGivenUp: () =>
+      log.warn('not taken over', {
+        explanation: 'The new process has stalled. This one continues. Repeat the reload.',
+      }),
     onFault: (fault) => log.error('fault', { fault }),
   })
   await Promise.race([trials.ready, realTiming.pause(maxTrialMs, endTrials.signal)])
@@ -186,7 +189,7 @@ async function openBeside(
     replaced,
     isServing: () => !about.who().draining,
     onHangUp: tls?.look,
-    ...(tls && { ready: tls.settled() }),
+    ...(tls && { settled: () => tls.settled() }),
     async stop() {
       front?.close()
       // From here on the shop sells none of its addresses, and it accepts no connection.
@@ -223,7 +226,7 @@ function limitsOf(config: Config, log: Log): EngineLimits {
   const limits = engineLimitsOf(config, files)
   const { connections, ports } = limits
   const fields = { files, connections, configured: config.gatewayConnections, ports }
-  const explanation = 'raise the limit of open files (ulimit -n) to serve more connections'
+  const explanation = 'The limit of open files is lower. Raise it with LimitNOFILE= in the unit, or with ulimit -n.'
   // A default limit is worth a warning only if it is low.
   const isConfigured = config.gatewayConnections !== Number(gatewaySettings.gatewayConnections.fallback)
   if (limits.connections >= config.gatewayConnections) log.info('file limit', fields)
@@ -234,7 +237,13 @@ function limitsOf(config: Config, log: Log): EngineLimits {
 
 const ownSix: Address = { version: 6, bytes: Uint8Array.from({ length: 16 }, (_, at) => (at === 15 ? 1 : 0)) }
 
-const notePort = (log: Log) => (port: number, fault: unknown) => log.error('port not opened', { port, fault })
+const notePort = (log: Log) => (port: number, fault: unknown) =>
+  log.error('port not opened', {
+    port,
+    fault,
+    explanation:
+      'Customers cannot use this port of TURNPIKE_PREMIUM_PORTS here. "ss -ltnp" shows a program that has it.',
+  })
 
 /** A saved page is a change: what it does not name may be on another page. */
 const savedPosition: PagePosition = { isWhole: false, isFirst: false, isLast: true }
@@ -356,7 +365,7 @@ function noteExit(log: Log, exitReports: ExitReports, snapshot: Snapshot): Engin
 
 function listen(engine: Engine, config: Config, inherited: ReadonlyMap<number, number>): number {
   const { gatewayListen, gatewayPort: port } = config
-  return listening(gatewayListen, port, 'gateway', () =>
+  return listening(gatewayListen, port, 'gateway (TURNPIKE_GATEWAY_PORT)', () =>
     withIpv6OrWithout(gatewayListen, (hostname) => engine.start({ hostname, port, inherited })),
   )
 }
@@ -400,7 +409,8 @@ function listenTls(
       onFault: (fault) => log.error('fault', { fault }),
       adopt: inherited === undefined ? undefined : (onAccepted) => openAccepter(inherited, port, onAccepted),
     })
-  return listening(config.gatewayListen, port, 'gateway over TLS', () => withIpv6OrWithout(config.gatewayListen, open))
+  const what = 'gateway over TLS (TURNPIKE_GATEWAY_TLS_PORT)'
+  return listening(config.gatewayListen, port, what, () => withIpv6OrWithout(config.gatewayListen, open))
 }
 
 function openAccepter(descriptor: number, port: number, onAccepted: Parameters<typeof createAccepter>[0]): TlsListener {

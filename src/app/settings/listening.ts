@@ -11,16 +11,23 @@ export async function assertNamed(hostname: string, setting: string): Promise<vo
 
 const nameOne = 'Set an address of this machine, or 0.0.0.0 for all of them.'
 
-/** Opens a port, or throws one line. A port in use may be free later; every other failure is a bad setting. */
+/**
+ * Opens a port, or throws one line; `what` is its owner and its setting. A port in use may be free later; every other
+ * failure is a bad setting.
+ */
 export function listening<Result>(hostname: string, port: number, what: string, open: () => Result): Result {
   try {
     return open()
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : ''
     if (code === 'EADDRINUSE') {
-      throw refuseHere(`Port ${port} of the ${what} is in use by another program.`, 'unavailable')
+      const remedy = `"ss -ltnp" shows which one: end it, or set another port.`
+      throw refuseHere(`Port ${port} of the ${what} is in use by another program. ${remedy}`, 'unavailable')
     }
-    if (code === 'EACCES') throw new BadSetting(`Port ${port} of the ${what} may not be opened by this user.`)
+    if (code === 'EACCES') {
+      const remedy = 'A port below 1024 needs the capability CAP_NET_BIND_SERVICE: see docs/operate/tls.md.'
+      throw new BadSetting(`This user may not open port ${port} of the ${what}. ${remedy}`)
+    }
     if (code === 'EADDRNOTAVAIL') throw new BadSetting(`${hostname} is not an address of this machine. ${nameOne}`)
     throw error
   }

@@ -13,7 +13,7 @@ export function createForwarding(log: Log) {
       log.warn('a proxy is not trusted', {
         setting: 'TURNPIKE_TRUSTED_PROXIES',
         proxy: formatAddress(proxy),
-        explanation: 'all clients behind it count as one source with one rate limit; add its address to the setting',
+        explanation: 'All clients behind it count as one source with one rate limit. Add its address to the setting.',
       })
     },
     warnings: (): readonly string[] => (isSeen ? [untrustedProxy] : []),

@@ -28,7 +28,7 @@ import { StallMonitor, type Stalls } from '../../core/stall-monitor.ts'
 import { lifeOf } from '../../db/counter.ts'
 import { createLeaders } from '../../db/leader.ts'
 import { migrate } from '../../db/migrate.ts'
-import { isReachable } from '../../db/open.ts'
+import { isReachable, soonEnough } from '../../db/open.ts'
 import { deleteFullBuckets } from '../../db/token-buckets.ts'
 import { urgently } from '../../db/transaction.ts'
 import type { NodeKind } from '../../domains/fleet/rules.ts'
@@ -53,7 +53,7 @@ import { banner } from '../banner.ts'
 import { addFrontMetrics } from '../metrics/node.ts'
 import { createProcessMetrics, serveMetrics } from '../metrics/process.ts'
 import { addBackupMetrics, addShopGauges, createShopMetrics, type ShopRecorder } from '../metrics/shop.ts'
-import { configOf, logOf, tellOpened, untilStopped } from '../process.ts'
+import { configOf, logOf, tellOpened, tellServing, untilStopped } from '../process.ts'
 import { type Config, joinFolder, listenUrl, shopSocket } from '../settings/config.ts'
 import { assertNamed, listening } from '../settings/listening.ts'
 import { BadSetting } from '../settings/reading.ts'
@@ -61,7 +61,6 @@ import { openShopEntrance, openTls, type Tls } from '../tls.ts'
 import { createAdmin } from './admin.ts'
 import { isListening, joinKeysIn, taken, unshownTokenIn } from './data-folder.ts'
 import { assertNotLost, assertOpen, openConfigured, openVault, readMigrations } from './database.ts'
-import { createDiskCheck } from './disk-check.ts'
 import { createForwarding } from './forwarding.ts'
 import { createServices, type Runtime, realRuntime, type Services, shopConfigOf } from './services.ts'
 
@@ -103,7 +102,8 @@ export async function openShop(config: Config, log: Log, given: Runtime = realRu
   if (isSandbox && !config.sandbox) {
     log.warn('still a sandbox', {
       setting: 'TURNPIKE_SANDBOX',
-      explanation: 'this database was opened as a sandbox and stays one; name an empty one to open a production shop',
+      explanation:
+        'This database was opened as a sandbox and stays one. For a production shop name an empty database or folder.',
     })
   }
   // A sandbox has no money, and is there to be tried.
@@ -144,6 +144,7 @@ export async function openShop(config: Config, log: Log, given: Runtime = realRu
     url: api.url,
     banner: () =>
       banner(site, token, {
+        listensAt: api.url,
         links,
         hasEarlierToken: isSandbox,
         isAwaited: tls !== undefined && tls.current() === undefined,
@@ -190,7 +191,8 @@ async function openLocalSocket(config: Config, toNodes: ToNodes, log: Log): Prom
   chmodSync(folder, 0o700)
   if (await isListening(path)) {
     if (config.localNodes.length > 0) throw taken(config)
-    log.warn('socket taken', { path, explanation: 'another shop of this data folder serves the nodes of this machine' })
+    const explanation = 'Another shop of this data folder serves the nodes of this machine. This one does not.'
+    log.warn('socket taken', { path, explanation })
     return undefined
   }
   rmSync(path, { force: true })
@@ -225,8 +227,7 @@ async function warnOfUnreachable({ reach }: Services, log: Log): Promise<void> {
     log.warn('not reachable', {
       setting,
       host,
-      explanation:
-        'the address for customers is a loopback address; products that customers could not reach are not sold',
+      explanation: `Customers cannot reach a loopback address, so what needs it is not sold. Set ${setting}.`,
     })
   }
 }
@@ -244,6 +245,14 @@ const actingAs =
     return acting.act({ actor, operation, request: '{}' }, work)
   }
 
+/** Why sales cannot be written, as /readyz shows it. */
+const writeProblems = {
+  disk_full: 'The disk of the database is full.',
+  moved: 'The database is no longer in the data folder.',
+  unwritable: 'The database cannot be written now.',
+  silent: 'The database does not answer.',
+}
+
 function openApi(
   config: Config,
   services: Services,
@@ -256,7 +265,6 @@ function openApi(
   let url = ''
   const written = requestNotes(log)
   const forwarding = createForwarding(log)
-  const disk = createDiskCheck(config)
   const common = {
     requestId: () => runtime.random(12).toHex(),
     isStopping: () => isStopping,
@@ -309,10 +317,9 @@ function openApi(
     corsOrigins: config.corsOrigins,
     async findHindrance() {
       if (isDraining) return 'The shop is stopping.'
-      const problem = await disk.findProblem()
-      if (problem !== undefined) return problem
-      if ((await services.db.checkWritable?.()) === false) return 'The database cannot be written now.'
-      return (await isReachable(services.db)) ? undefined : 'The database does not answer.'
+      if (!(await isReachable(services.db))) return writeProblems.silent
+      const problem = await soonEnough(services.db.findWriteProblem()).catch(() => 'silent' as const)
+      return problem && writeProblems[problem]
     },
     warnings: async () => [
       ...(await services.reach.warnings()).map(({ setting, host }) => `${setting} is ${host}`),
@@ -322,7 +329,7 @@ function openApi(
   const { host: hostname, port, trustedProxies } = config
   const entrance = tls && openShopEntrance(tls, { hostname, port, inner: () => server.port, log })
   const at = entrance ? { hostname: '127.0.0.1', port: 0, behind: entrance.clientOf } : { hostname, port }
-  const server: Server = listening(hostname, port, 'shop', () =>
+  const server: Server = listening(hostname, port, 'shop (TURNPIKE_PORT)', () =>
     serve({ ...at, trustedProxies, ...forwarding, toCustomers, toNodes, onChange: () => state.poke() }),
   )
   url = listenUrl(config, entrance?.port ?? server.port)
@@ -355,6 +362,7 @@ export const shopCommand = machineCommand({
     const stopped = untilStopped(() => opened.shop?.onHangUp)
     const shop = await openShop(config, logOf(config, 'shop'))
     opened.shop = shop
+    tellServing()
     await Promise.race([shop.settled(), stopped])
     const text = shop.banner()
     const isSandbox = (await shop.services.customers.mode()) === 'sandbox'

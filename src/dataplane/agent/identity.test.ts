@@ -131,11 +131,18 @@ describe('the identity of a node', () => {
   })
 
   test('takeIdentity fails with the reason without a key, with a bad key and with an unreachable shop', async () => {
-    expect(await joinError(take())).toContain('this node has not joined the shop')
-    expect(
-      await joinError(take({ keyFile: join(folder, 'gateway.key'), timing: skippingTime(), waitMs: 400 })),
-    ).toMatch(/no join key was given/)
-    expect(await joinError(take({ key: newKey }))).toMatch(/answered 401 unauthorized; `turnpike node key`/)
+    const remedy =
+      'On the shop run "turnpike node key NAME" and put the key that it prints into TURNPIKE_NODE_KEY here.'
+    expect(await joinError(take())).toBe(`No join key. ${remedy}`)
+    expect(await joinError(take({ key: 'tpj_half' }))).toBe(
+      `TURNPIKE_NODE_KEY is not a join key: a join key begins with tpj_. ${remedy}`,
+    )
+    expect(await joinError(take({ keyFile: join(folder, 'gateway.key'), timing: skippingTime(), waitMs: 400 }))).toBe(
+      `No join key. ${remedy}`,
+    )
+    const refused = await joinError(take({ key: newKey }))
+    expect(refused).toMatch(/^The shop refused the join key \(.* answered 401 unauthorized\)/)
+    expect(refused).toEndWith(remedy)
     shop.stop()
     expect(await joinError(take({ key, timing: skippingTime(), waitMs: 400 }))).toMatch(/POST \/node\/v1\/join/)
     const secret = readFileSync(file('joining-secret'), 'utf8').trim()
@@ -147,7 +154,7 @@ describe('the identity of a node', () => {
     shop.secret = 'another'
     expect(await take()).toEqual(first)
     expect(await joinError(take({ key, timing: skippingTime(), waitMs: 400 }))).toContain(
-      'this node has not joined the shop',
+      'The shop refused the join key',
     )
     expect(existsSync(file('node.json'))).toBe(true)
     const keyFile = join(folder, 'gateway.key')

@@ -19,6 +19,10 @@ const identityName = 'node.json'
 /** A generated secret that may or may not have reached the shop yet. */
 const draftName = 'joining-secret'
 
+const getKey = 'On the shop run "turnpike node key NAME" and put the key that it prints into TURNPIKE_NODE_KEY here.'
+const noKey = `No join key. ${getKey}`
+const notKey = `TURNPIKE_NODE_KEY is not a join key: a join key begins with tpj_. ${getKey}`
+
 const keyPollMs = 200
 const shippedWaitMs = 600_000
 /** No warnings about a missing key or shop before this: a new shop first creates its tables. */
@@ -47,7 +51,7 @@ export async function takeIdentity(deps: IdentityDeps): Promise<NodeIdentity> {
   const saved = findSaved(deps)
   if (!saved) return joinShop(deps)
   if (findKey(deps) === undefined || !(await isRefused(deps, saved))) return saved
-  const explanation = 'the shop no longer knows this node, and a join key is available'
+  const explanation = 'The shop no longer knows this node. It joins again with the join key that it has.'
   deps.log.warn('joining again', { node: saved.node, explanation })
   return joinShop(deps)
 }
@@ -63,7 +67,8 @@ export function findIdentity(folder: string): NodeIdentity | 'damaged' | undefin
 function findSaved(deps: IdentityDeps): NodeIdentity | undefined {
   const saved = findIdentity(deps.folder)
   if (saved !== 'damaged') return saved
-  deps.log.error('identity damaged', { file: identityName, explanation: 'the node needs a new key to join again' })
+  const explanation = `This file cannot be read, so the node must join again. ${getKey}`
+  deps.log.error('identity damaged', { file: join(deps.folder, identityName), explanation })
   return undefined
 }
 
@@ -100,10 +105,7 @@ async function joinShop(deps: IdentityDeps): Promise<NodeIdentity> {
   const secret = takeDraft(deps)
   const spent = new Set<string>()
   let failures = 0
-  let lastTrouble =
-    (deps.key?.trim() ?? '') === ''
-      ? 'no join key was given; set TURNPIKE_NODE_KEY to the key that it prints'
-      : 'TURNPIKE_NODE_KEY is not a join key, which begins with tpj_'
+  let lastTrouble = (deps.key?.trim() ?? '') === '' ? noKey : notKey
   while (timing.now() < giveUpAt && deps.end?.aborted !== true) {
     const key = findKey(deps)
     if (key === undefined || spent.has(key)) {
@@ -116,22 +118,23 @@ async function joinShop(deps: IdentityDeps): Promise<NodeIdentity> {
     const body = { key, secret, version: deps.version }
     const outcome = await deps.linkWith(secret).join(body, deps.end).catch(orLinkError)
     if (!(outcome instanceof LinkError)) return save(deps, { ...outcome, secret })
-    lastTrouble = outcome.message
+    lastTrouble = `The node has not joined the shop: ${outcome.message}.`
     // The shop rejected this key; other errors are retried.
     if (outcome.trouble === 'refused' || (outcome.blamesRequest && outcome.status !== 500)) {
       spent.add(key)
-      deps.log.warn('join key refused', { fault: outcome })
+      lastTrouble = `The shop refused the join key (${outcome.message}): it is unknown, expired or used. ${getKey}`
+      deps.log.warn('join key refused', { explanation: lastTrouble })
     } else {
       failures += 1
       // A shop that starts at the same time writes the key before it listens.
       const isSoon = deps.keyFile !== undefined && timing.now() - beganAt < keySoonMs
       if (!isSoon || outcome.trouble !== 'unreachable') {
-        limitedLog('warn', 'not joined yet', { explanation: outcome.message })
+        limitedLog('warn', 'not joined yet', { explanation: `${outcome.message}. The node tries again.` })
       }
       await timing.pause(growingPause(failures, 250, 5_000, deps.chance), deps.end)
     }
   }
-  throw new IdentityError(`this node has not joined the shop: ${lastTrouble}; \`turnpike node key\` prints a new one`)
+  throw new IdentityError(lastTrouble)
 }
 
 /** The secret of an interrupted join, or a new one that is saved first. */

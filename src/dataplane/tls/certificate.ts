@@ -69,6 +69,7 @@ export const acmeFiles = (folder: string): CertificateFiles => ({
 })
 
 const lookEveryMs = 5000
+const refused = 'TLS connections are refused until there is a certificate.'
 
 /** Reloads the certificate when its files change; keeps the old one if the new one is invalid. */
 export function keepCertificate(deps: {
@@ -88,7 +89,8 @@ export function keepCertificate(deps: {
     if (fingerprint === seen) return
     seen = fingerprint
     if (fingerprint === nothingThere && !current) {
-      const fields = { file: files.cert, explanation: 'no TLS connection can be served until there is one' }
+      const ordered = 'It is being ordered by ACME; the authority calls port 80 of this machine for it.'
+      const fields = { file: files.cert, explanation: `${refused} ${deps.isAwaited ? ordered : 'Put it there.'}` }
       if (deps.isAwaited) log.info('certificate awaited', fields)
       else log.warn('no certificate yet', fields)
       return
@@ -98,8 +100,8 @@ export function keepCertificate(deps: {
     } catch (error) {
       if (!(error instanceof BadCertificate)) throw error
       const explanation = current
-        ? 'the previous certificate stays in use'
-        : 'no TLS connection can be served until there is one'
+        ? 'The previous certificate stays in use.'
+        : `${refused} Replace the file and its key.`
       log.error('certificate not taken', { file: files.cert, reason: error.message, explanation })
     }
   }
@@ -113,7 +115,7 @@ export function keepCertificate(deps: {
     }
     const fields = { file: files.cert, names: read.names, until: new Date(read.endsAt).toISOString() }
     if (isGood) log.info('certificate taken', fields)
-    else log.error('certificate taken', { ...fields, explanation: 'it has expired or is not valid yet: replace it' })
+    else log.error('certificate taken', { ...fields, explanation: 'It has expired or is not valid yet. Replace it.' })
     current = read
   }
 

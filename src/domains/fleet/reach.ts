@@ -50,18 +50,27 @@ export function createReach(deps: {
   const isProduction = async (): Promise<boolean> => (await deps.customers.mode()) === 'production'
   const lacks = (service: keyof PublicHosts): boolean => unreachable.some((each) => each.service === service)
 
+  const openVpnNodes = async () => (await deps.fleet.nodes('vpn')).filter((node) => node.state === 'open')
+
   async function isOutOfReach({ product, input }: SaleRequest): Promise<boolean> {
     if (product === 'dedicated') return lacks('gateway') && hasIpv6(input)
     if (product === 'premium') return lacks('gateway')
     if (product !== 'vpn' || !lacks('vpn')) return false
-    const nodes = (await deps.fleet.nodes('vpn')).filter((node) => node.state === 'open')
+    const nodes = await openVpnNodes()
     return nodes.length > 0 && nodes.every((node) => node.endpoint === null || isLoopback(node.endpoint.host))
   }
 
+  /** The host of VPN nodes concerns a shop only once a node is reached there. */
+  const isUsed = async (service: keyof PublicHosts): Promise<boolean> =>
+    service !== 'vpn' || (await openVpnNodes()).some((node) => node.endpoint === null)
+
   return {
     /** Hosts that customers are sent to and cannot reach. */
-    warnings: async (): Promise<readonly Unreachable[]> =>
-      unreachable.length > 0 && (await isProduction()) ? unreachable : [],
+    async warnings(): Promise<readonly Unreachable[]> {
+      if (unreachable.length === 0 || !(await isProduction())) return []
+      const used = await Promise.all(unreachable.map(({ service }) => isUsed(service)))
+      return unreachable.filter((_, index) => used[index])
+    },
 
     /** Why something cannot be sold now. Prolonging and renewing are never refused here. */
     async findObjection(request: SaleRequest): Promise<Refusal | undefined> {

@@ -148,6 +148,9 @@ export class Renewal {
         reason: error instanceof Error ? error.message : String(error),
         failures: this.backoff.failures,
         again_in_ms: pauseMs,
+        explanation:
+          'Each name must resolve to this machine, and the authority must reach its port 80. Correct that, delete ' +
+          `${backoffFileIn(this.deps.folder)} and restart to try at once.`,
         ...(left !== undefined && { days_left: left }),
       })
     }
