@@ -45,7 +45,7 @@ function findRuntime(from = root) {
 export function run(args) {
   const program = findRuntime()
   if (program === undefined) {
-    process.stderr.write('turnpike: the Bun runtime is not installed; run npm install\n')
+    process.stderr.write(`turnpike: The Bun runtime is not installed. Run "npm install" in ${root}.\n`)
     process.exit(1)
   }
   const all = [...flags, ...args]

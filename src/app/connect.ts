@@ -60,16 +60,23 @@ async function runLocally<Result>(given: Given, work: (call: CallOperation) => P
   }
 }
 
+/** The data folder is named relative to the working directory unless the setting is absolute. */
+export const noShopIn = ({ folder }: Pick<Config, 'folder'>): Refusal =>
+  refuseHere(
+    `There is no shop in ${folder}. Run the command in the folder that the shop was started in, or name the data ` +
+      'folder with --data (TURNPIKE_DATA), or a shop on another machine with --shop URL. "turnpike up" or "turnpike ' +
+      'migrate" makes a new one.',
+  )
+
 /** Refuses a database whose schema is behind. */
 async function openForCommand(config: Config, mayBeClosed: boolean): Promise<Database> {
   if (config.databaseUrl === undefined && !existsSync(databaseAddress(config))) {
-    const advice = '"turnpike up" or "turnpike migrate" makes one; --shop URL names one on another machine.'
-    throw refuseHere(`There is no shop in ${config.folder}. ${advice}`)
+    throw noShopIn(config)
   }
   const db = openConfigured(config)
   try {
     if ((await pending(db, readMigrations())).length > 0) {
-      throw refuseHere('The database is not ready for this version. Run "turnpike migrate" first.')
+      throw refuseHere('The database has the schema of an earlier version. Run "turnpike migrate", or start the shop.')
     }
     const closed = mayBeClosed ? await findClosed(db) : undefined
     if (closed) process.stderr.write(`turnpike: This shop is closed; you are reading old data. ${closed.because}\n`)
@@ -108,7 +115,7 @@ function createRemoteCall(shop: string, token: string): CallOperation {
     const response = await fetch(request, { redirect: 'error', signal: AbortSignal.timeout(answerMs) }).catch(
       (error: unknown) => {
         const reason = error instanceof Error ? error.message : String(error)
-        throw refuseHere(`${url.origin} cannot be reached: ${reason}`, 'unavailable')
+        throw refuseHere(`The shop at ${url.origin} (--shop) does not answer: ${reason}`, 'unavailable')
       },
     )
     return readData(operation, await response.json().catch(() => undefined))
@@ -124,7 +131,7 @@ function readData<Op extends Operation>(operation: Op, answer: unknown): z.outpu
       throw refuseHere(message, code, details)
     }
   }
-  throw refuseHere('The server is not a Turnpike shop, or has another version.', 'unavailable')
+  throw refuseHere('The server at --shop is not a Turnpike shop, or has another version.', 'unavailable')
 }
 
 /** An operator's token, from the environment or from a file: an argument would be visible to other users. */

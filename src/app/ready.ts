@@ -12,13 +12,12 @@ export const readyCommand = machineCommand({
     const url = `${listenUrl(configOf(given))}/readyz`
     // The certificate names the shop's host, and this request uses its address.
     const options = { signal: AbortSignal.timeout(withinMs), tls: { rejectUnauthorized: false } }
-    const ready = await fetch(url, options).then(
-      (answer) => answer.ok,
-      () => false,
-    )
+    const { ready, reason } = await fetch(url, options)
+      .then(async (answer) => ({ ready: answer.ok, reason: /"reason":"([^"]*)"/.exec(await answer.text())?.[1] }))
+      .catch(() => ({ ready: false, reason: 'It does not answer: start it, or read its log.' }))
     return {
       json: { ready },
-      lines: [ready ? 'The shop is ready.' : `The shop is not ready at ${url}.`],
+      lines: [ready ? 'The shop is ready.' : `The shop at ${url} is not ready. ${reason ?? ''}`],
       exit: ready ? 0 : 1,
     }
   },

@@ -88,7 +88,7 @@ async function keepAlive(part: Part, deps: Deps, onOpen: (report: Opened) => voi
     }, stop)
     if (stop.aborted) return code === 0 ? 0 : 1
     if (code === badSettingExit) {
-      log.error('cannot run', { part: part.name, exit: code })
+      log.error('cannot run', { part: part.name, exit: code, explanation: 'Correct the setting that is named above.' })
       return code
     }
     if (timing.now() - openedAt >= healthyMs) {
@@ -97,7 +97,8 @@ async function keepAlive(part: Part, deps: Deps, onOpen: (report: Opened) => voi
     }
     const awayMs = timing.now() - awayAt
     if (awayMs >= (wasOpen ? maxAwayMs : maxStartMs)) {
-      log.error('given up', { part: part.name, exit: code, away_ms: Math.round(awayMs) })
+      const explanation = 'It ended at each start. The reason is above. All parts stop.'
+      log.error('given up', { part: part.name, exit: code, away_ms: Math.round(awayMs), explanation })
       return 1
     }
     log.warn('died', { part: part.name, exit: code, again_in_ms: pauseMs })

@@ -7,10 +7,10 @@ import { paymentCommands } from '../cli/commands/payments.ts'
 import { stockCommands } from '../cli/commands/stock.ts'
 import { toCommands } from '../cli/operation-command.ts'
 import { refuseHere } from '../core/refusal.ts'
-import { findClosed, isUnfinished, reopen } from '../db/closed.ts'
+import { findClosed, isUnfinished, reopen, wayOutOf } from '../db/closed.ts'
 import { migrate } from '../db/migrate.ts'
 import { compactSqlite } from '../db/sqlite-file.ts'
-import { connect } from './connect.ts'
+import { connect, noShopIn } from './connect.ts'
 import { configOf } from './process.ts'
 import { databaseAddress } from './settings/config.ts'
 import { openConfigured, readMigrations } from './shop/database.ts'
@@ -37,9 +37,9 @@ const upkeepCommands: readonly Command[] = [
       const config = configOf(given)
       const path = databaseAddress(config)
       if (config.databaseUrl !== undefined) {
-        throw refuseHere('PostgreSQL does this by itself, with its own VACUUM.')
+        throw refuseHere('This command is for SQLite. PostgreSQL does it by itself, with its own VACUUM.')
       }
-      if (!existsSync(path)) throw refuseHere(`There is no shop in ${config.folder}.`)
+      if (!existsSync(path)) throw noShopIn(config)
       const { before, after } = compactSqlite(path)
       return { json: { before, after }, lines: [`${path} had ${before} bytes and has ${after}.`] }
     },
@@ -51,12 +51,12 @@ const upkeepCommands: readonly Command[] = [
       const db = openConfigured(configOf(given))
       try {
         const closed = await findClosed(db)
-        if (!closed) throw refuseHere('This shop is not closed.')
+        if (!closed) throw refuseHere('This shop is not closed, so there is nothing to reopen. Start it.')
         if (isUnfinished(closed)) {
-          throw refuseHere(`This is no whole shop. ${closed.because} Give that command again.`)
+          throw refuseHere(`This shop is not complete: ${wayOutOf(closed)}.`)
         }
         await db.transact(reopen)
-        return { json: { reopened: true }, lines: ['It can be opened again.'] }
+        return { json: { reopened: true }, lines: ['The shop can be started again.'] }
       } finally {
         await db.close()
       }

@@ -69,7 +69,7 @@ export function readGiven(
     }
     const [flag = '', attached] = arg.slice(2).split(/=(.*)/s)
     const option = options.find((each) => each.flag === flag)
-    if (!option) throw mistyped(`"${command.name}" has no option --${flag}.`)
+    if (!option) throw mistyped(`"${command.name}" has no option --${flag}. Add --help to see its options.`)
     if (flag in flags) throw mistyped(`--${flag} is given twice.`)
     if (!option.value) {
       if (attached !== undefined) throw mistyped(`--${flag} takes no value.`)
@@ -85,17 +85,17 @@ export function readGiven(
   const least = command.takes.filter((each) => !each.optional).length
   const missing = command.takes[args.length]
   if (args.length < least && missing)
-    throw mistyped(`"${command.name}" wants ${missing.name}: ${missing.meaning.replace(/\.$/, '')}.`)
+    throw mistyped(`"${command.name}" requires ${missing.name}: ${missing.meaning.replace(/\.$/, '')}.`)
   if (args.length > command.takes.length) throw mistyped(`"${args[command.takes.length]}" is an unexpected argument.`)
   return { command, given: { args, flags, has: (flag) => flag in flags, command } }
 }
 
 function noSuchCommand(commands: readonly Command[], typed: readonly string[]): Refusal {
   const [first, second] = typed.filter((arg) => !arg.startsWith('-'))
-  if (first === undefined) return mistyped('Give a command.')
-  if (!commands.some((each) => each.name.startsWith(`${first} `))) return mistyped(`There is no command "${first}".`)
-  const name = second === undefined ? first : `${first} ${second}`
-  return mistyped(`There is no command "${name}". "turnpike ${first}" lists the commands.`)
+  if (first === undefined) return mistyped('Give a command; "turnpike --help" lists them.')
+  const isGroup = commands.some((each) => each.name.startsWith(`${first} `))
+  const name = isGroup && second !== undefined ? `${first} ${second}` : first
+  return mistyped(`There is no command "${name}". "turnpike ${isGroup ? first : '--help'}" lists the commands.`)
 }
 
 /** The command with the longest name that the typed words begin with. */

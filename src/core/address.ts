@@ -36,6 +36,14 @@ export function readPrefix(text: string): Prefix | undefined {
   return compareBytes(masked(base.bytes, length), base.bytes) === 0 ? { base, length } : undefined
 }
 
+/** The prefix that an address with a length is in, bits past the length or not: 10.0.0.5/24 is in 10.0.0.0/24. */
+export function prefixAround(text: string): Prefix | undefined {
+  const [addressText = '', lengthText = ''] = text.split('/')
+  const base = readAddress(addressText)
+  if (!base || !/^\d{1,3}$/.test(lengthText)) return undefined
+  return readPrefix(`${formatAddress({ ...base, bytes: masked(base.bytes, Number(lengthText)) })}/${lengthText}`)
+}
+
 /** Canonical text: RFC 5952 for IPv6 (lower case, the longest run of zeros shortened), dotted decimal for IPv4. */
 export function formatAddress(address: Address): string {
   const { bytes } = address

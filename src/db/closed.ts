@@ -22,7 +22,9 @@ export const isUnfinished = (closed: Closed | undefined): boolean => closed?.bec
 
 /** Advice for the operator. */
 export const wayOutOf = (closed: Closed): string =>
-  isUnfinished(closed) ? 'give the command that fills it again' : '"turnpike reopen" opens it all the same'
+  isUnfinished(closed)
+    ? 'repeat the "turnpike restore" or "turnpike move" that fills it'
+    : 'start the shop on the new database, or run "turnpike reopen" to use this one without what was sold there since'
 
 export const reopen = async (tx: Tx): Promise<void> => void (await tx.run('DROP TABLE IF EXISTS closed_shop'))
 

@@ -69,7 +69,7 @@ export function holdSqlite(path: string): LockedSqlite {
     connection.close()
     const isBusy = error instanceof Error && 'code' in error && /^SQLITE_(BUSY|LOCKED)/.test(String(error.code))
     if (!isBusy) throw error
-    throw refuseHere(`Another process has ${path} open. Stop the shop first.`)
+    throw refuseHere(`Another process has ${path} open. Stop the shop first: "systemctl stop turnpike-shop".`)
   }
   return {
     reader: readerOn(connection),

@@ -64,10 +64,13 @@ describe('backup, restore, move and reopen commands', () => {
     await db.transact((tx) => close(tx, unfinished, 0))
     await db.close()
     const env = { TURNPIKE_DATA: testDatabase.folder, ...key }
-    const expected = { exit: 1, err: expect.stringContaining('Give that command again') }
+    const expected = { exit: 1, err: expect.stringContaining('not complete: repeat the "turnpike restore"') }
     expect(await runCommand(['reopen'], env)).toMatchObject(expected)
     const { exit, err } = await runCommand(['customer', 'list'], env)
-    expect({ exit, hint: err.includes('Give the command that fills it again.') }).toEqual({ exit: 2, hint: true })
+    expect({ exit, hint: err.includes('Repeat the "turnpike restore" or "turnpike move" that fills it.') }).toEqual({
+      exit: 2,
+      hint: true,
+    })
     await testDatabase.remove()
   })
 

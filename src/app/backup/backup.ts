@@ -24,7 +24,7 @@ export const draftMark = '.partial-'
 /** Backs up a shop, which may be selling, into a new folder: rows as SQLite, the key, and last the manifest. */
 export async function backUp(config: Config, folder: string, clock: Clock, onProgress: OnProgress): Promise<Manifest> {
   if (existsSync(folder) && readdirSync(folder).length > 0) {
-    throw refuseHere(`${folder} is not empty. A backup is written into a new folder.`)
+    throw refuseHere(`${folder} is not empty. Name a folder that does not exist; the backup makes it.`)
   }
   const beganAt = clock()
   if (config.databaseUrl === undefined && !existsSync(databaseAddress(config))) throw noShop()
@@ -55,7 +55,8 @@ async function assertCurrent(db: Database): Promise<void> {
   throw refuseHere('The database is of an earlier version. Back it up with that one, or run "turnpike migrate" first.')
 }
 
-const noShop = (): Refusal => refuseHere('There is no shop to back up.')
+const noShop = (): Refusal =>
+  refuseHere('There is no shop to back up. Name its data folder with --data, or set TURNPIKE_DATABASE_URL.')
 
 async function writeDraft(
   config: Config,
@@ -152,10 +153,12 @@ export function readManifest(folder: string): Manifest {
   try {
     value = JSON.parse(readFileSync(manifest, 'utf8'))
   } catch {
-    throw refuseHere(`${manifest} cannot be read: it is not JSON.`)
+    throw refuseHere(`${manifest} is damaged: it is not JSON. Take another backup.`)
   }
   const read = manifestSchema.safeParse(value)
-  if (!read.success) throw refuseHere(`${manifest} is none that this version of Turnpike can read.`)
+  if (!read.success) {
+    throw refuseHere(`This version of Turnpike cannot read ${manifest}. Use the version that made the backup.`)
+  }
   return read.data
 }
 

@@ -72,7 +72,7 @@ export const backupCommands: readonly Command[] = [
           isRight
             ? `Restored what the shop was at ${manifest.began_at}, when the backup began, or a little later. ` +
               'What happened after that is not in it: see docs/operate.'
-            : 'It is not restored: something in it is wrong.',
+            : 'The backup was not restored, because of the problems above. Take another backup.',
         ],
         exit: isRight ? 0 : 1,
       }
@@ -95,10 +95,10 @@ export const backupCommands: readonly Command[] = [
 ]
 
 async function readDestination({ to, 'to-file': file }: Given['flags']): Promise<string> {
-  if (to !== undefined && file !== undefined) throw mistyped('"move" wants --to or --to-file, not both.')
+  if (to !== undefined && file !== undefined) throw mistyped('Give "move" either --to or --to-file, not both.')
   const destination = file === undefined ? to : (await readTextFile(file)).trim()
   if (destination === undefined || destination === '') {
-    throw mistyped('"move" wants --to, postgres://… or a data folder, or a file with that as --to-file.')
+    throw mistyped('"move" requires --to (postgres://… or a data folder), or --to-file with a file that holds it.')
   }
   return destination
 }
@@ -125,7 +125,7 @@ async function runMove(given: Given): Promise<Outcome> {
                 ? 'set TURNPIKE_DATABASE_URL.'
                 : 'set TURNPIKE_DATA, and no TURNPIKE_DATABASE_URL.'),
           ]
-        : ['It is not moved: something in it is wrong. The shop is where it was.']),
+        : ['The shop was not moved, because of the problems above. Start it where it was.']),
     ],
     exit: moved.isRight ? 0 : 1,
   }

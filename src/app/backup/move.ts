@@ -5,6 +5,7 @@ import { toIso } from '../../core/time.ts'
 import { createOwnFile } from '../../dataplane/agent/own-file.ts'
 import type { TableSummary } from '../../db/copy/copy.ts'
 import { alone } from '../../db/sole.ts'
+import { noShopIn } from '../connect.ts'
 import { type Config, databaseAddress } from '../settings/config.ts'
 import { findSecretKey, readSecretKey, secretKeyFile } from '../settings/secret-key.ts'
 import { fillTarget, looksRight, nameOf, openTarget, type RestoreWork } from './restore.ts'
@@ -32,8 +33,8 @@ export async function move(
 ): Promise<{ held: Record<string, TableSummary>; isRight: boolean; to: string }> {
   const from = databaseAddress(config)
   const destination = readDestination(to)
-  if (config.databaseUrl === undefined && !existsSync(from)) throw refuseHere(`There is no shop in ${config.folder}.`)
-  if (from === destination.address) throw refuseHere('The shop is there already.')
+  if (config.databaseUrl === undefined && !existsSync(from)) throw noShopIn(config)
+  if (from === destination.address) throw refuseHere('The shop uses the database of --to already. Name another one.')
   const key = findSecretKey(config)
   if (!key) throw refuseHere(`There is no ${secretKeyFile(config.folder)}; set TURNPIKE_SECRET_KEY.`)
   assertKeyFits(destination.folder, key)

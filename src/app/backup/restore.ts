@@ -104,9 +104,9 @@ export async function looksRight(
   verify: RestoreWork['verify'],
 ): Promise<boolean> {
   const vault = createVault(key)
-  if (!(await createShopKey({ db }).isShop())) throw refuseHere('There is no shop in it.')
+  if (!(await createShopKey({ db }).isShop())) throw refuseHere('The source holds no shop. Nothing was restored.')
   if (!(await createShopKey({ db }).isRight(vault.fingerprint))) {
-    throw refuseHere('The key is not the encryption key of this shop.')
+    throw refuseHere('The key is not the encryption key of this shop. Set TURNPIKE_SECRET_KEY to the right one.')
   }
   return verify(createServices(db, realRuntime, shopConfigOf(config, vault)).verifiers)
 }
@@ -133,7 +133,7 @@ export const openTarget = (address: string, nowMs: number): Promise<RestoreTarge
   /^postgres(ql)?:/.test(address) ? openPostgresTarget(address, nowMs) : openSqliteTarget(address)
 
 async function openSqliteTarget(path: string): Promise<RestoreTarget> {
-  if (existsSync(path)) throw refuseHere(`${path} is there already. Name a folder without a shop.`)
+  if (existsSync(path)) throw refuseHere(`${path} exists already. Name a folder without a shop.`)
   const draft = `${path}.unfinished`
   const clear = () => {
     for (const each of [draft, `${draft}-wal`, `${draft}-shm`]) rmSync(each, { force: true })
@@ -148,7 +148,7 @@ async function openSqliteTarget(path: string): Promise<RestoreTarget> {
     async finish() {
       await db.close()
       flushFile(draft)
-      if (existsSync(path)) throw refuseHere(`Another program created ${path} meanwhile.`)
+      if (existsSync(path)) throw refuseHere(`Another program created ${path} meanwhile. Nothing was restored.`)
       renameSync(draft, path)
       flushFile(dirname(path))
       isFinished = true

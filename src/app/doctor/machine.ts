@@ -118,6 +118,15 @@ const adviseRights = (config: Config): Advice[] =>
     return [adviseMode(path, found?.mode, found === undefined || found.uid === process.geteuid?.())]
   })
 
+const portSettings: Readonly<Record<PortOwner, string>> = {
+  shop: 'TURNPIKE_PORT',
+  gateway: 'TURNPIKE_GATEWAY_PORT',
+  'gateway-tls': 'TURNPIKE_GATEWAY_TLS_PORT',
+  'shop-metrics': 'TURNPIKE_METRICS_LISTEN',
+  'gateway-metrics': 'TURNPIKE_METRICS_LISTEN',
+  'vpn-node-metrics': 'TURNPIKE_METRICS_LISTEN',
+}
+
 type Port = { readonly number: number; readonly of: PortOwner; readonly url: string; readonly isOurs: RegExp }
 
 /** Whether each role answers at its ports; metrics are missed only while the role itself runs. */
@@ -163,16 +172,17 @@ function portsOf(config: Config, role: Role): readonly Port[] {
 
 async function lookAtPort(port: Port, whenFree: (of: DoctorSubject) => Advice): Promise<Advice> {
   const of = subject.port(port.number, port.of)
+  const setting = portSettings[port.of]
   try {
     // This only detects Turnpike; the certificate is checked below.
     const anyone: object = { tls: { rejectUnauthorized: false } }
     const init = { ...anyone, signal: AbortSignal.timeout(answerWithinMs), redirect: 'manual' } as const
     const answer = await fetch(port.url, init)
     const text = `${JSON.stringify(Object.fromEntries(answer.headers))}${await answer.text()}`
-    return port.isOurs.test(text) ? ok(of, 'port_ours') : wrong(of, 'port_taken')
+    return port.isOurs.test(text) ? ok(of, 'port_ours') : wrong(of, 'port_taken', { setting })
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-    return /Refused|ECONNREFUSED/i.test(code) ? whenFree(of) : wrong(of, 'port_strange')
+    return /Refused|ECONNREFUSED/i.test(code) ? whenFree(of) : wrong(of, 'port_strange', { setting })
   }
 }
 

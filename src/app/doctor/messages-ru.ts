@@ -79,7 +79,10 @@ export const russianSentences: DoctorSentences = {
     nameProxy,
   ),
   node_closed: pair('закрыт', 'откройте его командой "turnpike node open" или оставьте закрытым'),
-  node_not_joined: pair('ещё не подключился', 'запустите его с ключом из "turnpike node key"'),
+  node_not_joined: pair(
+    'ещё не подключился',
+    'выполните здесь "turnpike node key" с его именем, а на его машине — напечатанную команду',
+  ),
   node_silent: (of) =>
     pair(
       `не сообщал о себе ${of.seconds} с`,
@@ -94,7 +97,7 @@ export const russianSentences: DoctorSentences = {
   node_version: (of) =>
     pair(`версия ${of.version ?? 'неизвестна'}, у магазина ${of.shop}`, 'обновите его до версии магазина'),
   node_present: (of) => pair(`на связи, версия ${of.version}`, ''),
-  nodes_none: pair('нет ни одного, поэтому ничего не продаётся', 'добавьте узел командой "turnpike node add"'),
+  nodes_none: pair('нет ни одного, поэтому ничего не продаётся', 'добавьте узел командой "turnpike node add NAME"'),
   backups_off: pair(
     'магазин их не делает',
     'задайте TURNPIKE_BACKUP_FOLDER или запускайте "turnpike backup" каждую ночь',
@@ -109,7 +112,11 @@ export const russianSentences: DoctorSentences = {
   backups_old: (of) =>
     pair(`возраст последней в часах: ${of.hours}`, 'найдите в журнале магазина "job failed" с "back up"'),
   backups_fresh: (of) => pair(`возраст последней в часах: ${of.hours}`, ''),
-  certificate_unseen: (of) => pair(`прочитать не удалось: ${of.error}`, 'подключитесь к нему с другой машины'),
+  certificate_unseen: (of) =>
+    pair(
+      `эта машина не смогла подключиться к его публичному адресу: ${of.error}`,
+      'попробуйте с другой машины; за NAT это обычно',
+    ),
   certificate_untrusted: (of) =>
     pair(`ему нет доверия: ${of.error}`, 'получите сертификат на это имя в известном центре'),
   certificate_ends: (of) => pair(`осталось дней: ${of.days}`, 'продлите его и выясните, почему он не продлился сам'),
@@ -122,7 +129,11 @@ export const russianSentences: DoctorSentences = {
     pair(`для ${of.names.join(', ')}, действует ещё дней: ${of.days}; неудачных продлений: ${of.failures}`, readLog),
   file_good: (of) => pair(`для ${of.names.join(', ')}, действует ещё дней: ${of.days}`, ''),
   port_ours: pair('там отвечает Turnpike', ''),
-  port_taken: pair('занят другой программой', 'остановите её или выберите другой порт'),
+  port_taken: (of) =>
+    pair(
+      'занят другой программой',
+      `какой — показывает "ss -ltnp": остановите её или задайте другой порт в ${of.setting}`,
+    ),
   port_free: (of) =>
     pair(
       'там никто не слушает: эта роль не работает',
@@ -130,7 +141,17 @@ export const russianSentences: DoctorSentences = {
     ),
   metrics_port_free: (of) =>
     pair('процесс работает, но не отдаёт метрики', `найдите "metrics not served" в "journalctl -u ${of.unit}"`),
-  port_strange: pair('программа на этом порту отвечает не как Turnpike', 'найдите её командой ss -ltnp'),
+  port_strange: (of) =>
+    pair(
+      'программа на этом порту отвечает не как Turnpike',
+      `какая — показывает "ss -ltnp": если это Turnpike, перезапустите его, иначе задайте другой порт в ${of.setting}`,
+    ),
+  listens_on_one: (of) =>
+    pair(
+      `слушает только ${of.address}: до прокси из ${of.prefix}, которые магазин на нём продаёт, покупатели не дойдут`,
+      'задайте TURNPIKE_GATEWAY_LISTEN=:: (все адреса машины) и перезапустите шлюз ' +
+        `или отдайте диапазон другому шлюзу: "turnpike stock assign ${of.prefix} --node NAME"`,
+    ),
   name_found: (of) => pair(`адреса: ${of.addresses.join(', ')}`, ''),
   name_missing: pair('DNS его не знает', 'внесите его в DNS или проверьте /etc/resolv.conf этой машины'),
   wireguard_ready: pair('эта машина может быть узлом VPN', ''),
@@ -189,7 +210,7 @@ export const russianSentences: DoctorSentences = {
     pair(`выходов, которые ещё не проверил ни один шлюз: ${of.exits}`, 'посмотрите через минуту: "turnpike exit list"'),
   exits_up: (of) => pair(`работают все выходы: ${of.exits}`, ''),
   shop_closed: (of) => pair(`закрыт. ${of.because}`, of.way_out),
-  shop_empty: pair('пуст', 'выполните "systemctl start turnpike" (отдельный магазин: turnpike-shop)'),
+  shop_empty: pair('его база пуста', 'выполните "systemctl start turnpike-shop" или "turnpike shop"'),
   database_unopened: (of) => pair(`${of.address} не открывается`, of.error),
   database_silent: pair(
     'не отвечает',
@@ -199,7 +220,11 @@ export const russianSentences: DoctorSentences = {
     pair(`не применено миграций: ${of.count}`, 'запустите магазин или выполните "turnpike migrate"'),
   schema_wrong: (of) => pair(of.error, 'запустите версию, которой обновляли базу, или более новую'),
   schema_right: pair('соответствует этой версии', ''),
-  key_wrong: (of) => pair(of.error, 'без ключа нельзя снова показать ни один пароль покупателя'),
+  key_wrong: (of) =>
+    pair(
+      of.error,
+      'верните secret.key из резервной копии или задайте TURNPIKE_SECRET_KEY: без ключа нельзя показать ни один пароль',
+    ),
   key_right: pair('это ключ этого магазина', ''),
   reach: (of) =>
     pair(
@@ -210,5 +235,8 @@ export const russianSentences: DoctorSentences = {
     'магазин не отправляет писем: зарегистрироваться можно с любым адресом и узнать, какие уже заняты',
     'задайте TURNPIKE_SMTP_URL или регистрируйте покупателей сами (TURNPIKE_REGISTRATION=off)',
   ),
-  checkpoints_inside: pair('хранятся только в самой базе', 'задайте TURNPIKE_CHECKPOINT_FILE или _URL: см. verify.md'),
+  checkpoints_inside: pair(
+    'хранятся только в самой базе',
+    'задайте TURNPIKE_CHECKPOINT_FILE или TURNPIKE_CHECKPOINT_URL: см. docs/operate/verify.md',
+  ),
 }

@@ -76,7 +76,10 @@ const sentences = {
     nameProxy,
   ),
   node_closed: pair('it is closed', 'open it with "turnpike node open", or leave it closed'),
-  node_not_joined: pair('it has not joined yet', 'start it with the key of "turnpike node key"'),
+  node_not_joined: pair(
+    'it has not joined yet',
+    'run "turnpike node key" with its name here, and on its machine the command that it prints',
+  ),
   node_silent: (of: { seconds: number }) =>
     pair(
       `it has not reported for ${of.seconds} s`,
@@ -84,11 +87,11 @@ const sentences = {
     ),
   node_stopping: pair('it was stopped, and nothing is sold on it', 'start it, or close it with "turnpike node close"'),
   node_behind: (of: { seconds: number }) =>
-    pair(`it is ${of.seconds} s behind the state of the shop`, 'look at its log for "state not read"'),
+    pair(`it is ${of.seconds} s behind the state of the shop`, 'look for "state not read" in its log'),
   node_version: (of: { version: string | null; shop: string }) =>
     pair(`it is version ${of.version ?? 'unknown'}, the shop is ${of.shop}`, 'upgrade it to the version of the shop'),
   node_present: (of: { version: string }) => pair(`it reports, version ${of.version}`, ''),
-  nodes_none: pair('there is none, so nothing is sold', '"turnpike node add" adds one'),
+  nodes_none: pair('there is none, so nothing is sold', 'add one with "turnpike node add NAME"'),
   backups_off: pair('the shop makes none', 'set TURNPIKE_BACKUP_FOLDER, or run "turnpike backup" every night'),
   backups_none: (of: { folder: string }) =>
     pair(
@@ -101,7 +104,10 @@ const sentences = {
     pair(`the newest is ${of.hours} hours old`, 'look for "job failed" with "back up" in the shop’s log'),
   backups_fresh: (of: { hours: number }) => pair(`the newest is ${of.hours} hours old`, ''),
   certificate_unseen: (of: { error: string }) =>
-    pair(`it could not be read: ${of.error}`, 'connect to it from another machine'),
+    pair(
+      `this machine could not connect to its public address: ${of.error}`,
+      'try it from another machine; behind NAT this is normal',
+    ),
   certificate_untrusted: (of: { error: string }) =>
     pair(`it is not trusted: ${of.error}`, 'get a certificate for this name from a known authority'),
   certificate_ends: (of: { days: number }) =>
@@ -124,7 +130,8 @@ const sentences = {
   file_good: (of: { names: readonly string[]; days: number }) =>
     pair(`it is for ${of.names.join(', ')} and valid for ${of.days} days`, ''),
   port_ours: pair('Turnpike answers there', ''),
-  port_taken: pair('another program has it', 'end that program, or choose another port'),
+  port_taken: (of: { setting: string }) =>
+    pair('another program has it', `"ss -ltnp" shows which one: end it, or set another port with ${of.setting}`),
   port_free: (of: { unit: string }) =>
     pair(
       'no program listens there: this role does not run',
@@ -132,7 +139,17 @@ const sentences = {
     ),
   metrics_port_free: (of: { unit: string }) =>
     pair('the process runs and serves no metrics', `look for "metrics not served" in "journalctl -u ${of.unit}"`),
-  port_strange: pair('the program that has it does not answer as Turnpike does', 'find the program with ss -ltnp'),
+  port_strange: (of: { setting: string }) =>
+    pair(
+      'the program that has it does not answer as Turnpike does',
+      `"ss -ltnp" shows which one: restart Turnpike if it is Turnpike, else set another port with ${of.setting}`,
+    ),
+  listens_on_one: (of: { address: string; prefix: string }) =>
+    pair(
+      `it listens on ${of.address} only: customers cannot reach proxies of ${of.prefix}, which the shop sells on it`,
+      'set TURNPIKE_GATEWAY_LISTEN=:: (every address of this machine) and restart the gateway, ' +
+        `or give the range to another gateway: "turnpike stock assign ${of.prefix} --node NAME"`,
+    ),
   name_found: (of: { addresses: readonly string[] }) => pair(`its addresses are ${of.addresses.join(', ')}`, ''),
   name_missing: pair('DNS does not know it', 'enter it into your DNS, or check /etc/resolv.conf of this machine'),
   wireguard_ready: pair('this machine can be a VPN node', ''),
@@ -199,7 +216,7 @@ const sentences = {
     pair(`no gateway has tried ${of.exits} exits yet`, 'look again in a minute with "turnpike exit list"'),
   exits_up: (of: { exits: number }) => pair(`all ${of.exits} exits can be used`, ''),
   shop_closed: (of: { because: string; way_out: string }) => pair(`it is closed. ${of.because}`, of.way_out),
-  shop_empty: pair('it is empty', 'run "systemctl start turnpike" (a shop on its own: turnpike-shop)'),
+  shop_empty: pair('its database is empty', 'run "systemctl start turnpike-shop", or "turnpike shop"'),
   database_unopened: (of: { address: string; error: string }) => pair(`${of.address} cannot be opened`, of.error),
   database_silent: pair(
     'it does not answer',
@@ -210,7 +227,11 @@ const sentences = {
   schema_wrong: (of: { error: string }) =>
     pair(of.error, 'run the version that the database was migrated with, or a later one'),
   schema_right: pair('it is the schema of this version', ''),
-  key_wrong: (of: { error: string }) => pair(of.error, 'without the key no password of a customer can be shown again'),
+  key_wrong: (of: { error: string }) =>
+    pair(
+      of.error,
+      'bring secret.key back from a backup, or set TURNPIKE_SECRET_KEY: without the key no password can be shown again',
+    ),
   key_right: pair('it is the key of this shop', ''),
   reach: (of: { setting: string; host: string }) =>
     pair(`${of.setting} is ${of.host}, which no customer can reach`, `set ${of.setting} to an address for customers`),
@@ -220,7 +241,7 @@ const sentences = {
   ),
   checkpoints_inside: pair(
     'they are kept in the database alone',
-    'set TURNPIKE_CHECKPOINT_FILE or _URL: see verify.md',
+    'set TURNPIKE_CHECKPOINT_FILE or TURNPIKE_CHECKPOINT_URL: see docs/operate/verify.md',
   ),
 }
 
@@ -246,7 +267,6 @@ function sentenceIn(language: AnswerLanguage, reason: keyof DoctorSentences, par
   return typeof sentence === 'function' ? sentence(params) : sentence
 }
 
-/** An advice in another language, with its reason and parameters unchanged. */
 /** The advice as it is shown, in one language. */
 export const translate = <
   Shown extends { of: string; russianOf: string; reason: keyof DoctorSentences; params: object },

@@ -1,8 +1,10 @@
 import { Resolver } from 'node:dns/promises'
 import { existsSync } from 'node:fs'
 import { isIP } from 'node:net'
+import { contains, readAddress, readPrefix } from '../../core/address.ts'
 import { findIdentity } from '../../dataplane/agent/identity.ts'
 import { createShopLink, LinkError, LinkSettingError, type ShopLink } from '../../dataplane/agent/shop-link.ts'
+import { readSavedState } from '../../dataplane/agent/sync.ts'
 import { createLookup, toFailure } from '../../dataplane/gateway/dial/resolve.ts'
 import { readChanges } from '../../dataplane/wireguard/changes.ts'
 import { findMissing, lookAtMachine } from '../../dataplane/wireguard/run.ts'
@@ -29,7 +31,9 @@ export async function lookAtNode(config: Config, kind: NodeKind): Promise<Advice
           }),
         ]),
     ...(await lookAtLink(config, kind)),
-    ...(kind === 'gateway' ? [await lookAtDns(config)] : [...(hasRun ? [adviseVpn(folder)] : []), adviseWireguard()]),
+    ...(kind === 'gateway'
+      ? [...adviseListening(config, folder), await lookAtDns(config)]
+      : [...(hasRun ? [adviseVpn(folder)] : []), adviseWireguard()]),
   ]
 }
 
@@ -76,6 +80,22 @@ async function clockAheadMs(url: string): Promise<number> {
   }).catch(() => undefined)
   const shopAt = Date.parse(answer?.headers.get('date') ?? '')
   return Number.isNaN(shopAt) ? 0 : Date.now() - shopAt
+}
+
+/** Customers reach an IPv4 proxy at its own address, so a gateway that listens on one address serves no other. */
+export function adviseListening({ gatewayListen }: Pick<Config, 'gatewayListen'>, folder: string): Advice[] {
+  const only = readAddress(gatewayListen)
+  if (!only || only.bytes.every((byte) => byte === 0)) return []
+  const identity = findIdentity(folder)
+  const own = identity === undefined || identity === 'damaged' ? '' : identity.node
+  const pages = readSavedState(folder, { error() {}, warn() {}, info() {} })
+  const ranges = new Map(pages.flatMap((page) => page.ranges.map((each) => [each.id, each] as const)))
+  const unheard = [...ranges.values()].find(({ prefix: text, gone, node_ids: nodes }) => {
+    const prefix = readPrefix(text)
+    const isHere = !gone && (nodes.length === 0 || nodes.includes(own))
+    return isHere && prefix?.base.version === 4 && !(prefix.length === 32 && contains(prefix, only))
+  })
+  return unheard ? [wrong(subject.gateway, 'listens_on_one', { address: gatewayListen, prefix: unheard.prefix })] : []
 }
 
 /** Looks a name up as the gateway does. A sandbox may be on a machine without a network. */

@@ -105,7 +105,8 @@ export function serveMetrics(
     })
     return { stop: () => server.stop(true) }
   } catch (error) {
-    log.warn('metrics not served', { port, fault: error, explanation: 'set TURNPIKE_METRICS_LISTEN to a free port' })
+    const explanation = 'The process runs without metrics. Set TURNPIKE_METRICS_LISTEN to a free port ("ss -ltnp").'
+    log.warn('metrics not served', { port, fault: error, explanation })
     return { stop: async () => {} }
   }
 }

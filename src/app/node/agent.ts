@@ -20,6 +20,10 @@ import { BadSetting } from '../settings/reading.ts'
 
 export const nodeRuntimeOf = (log: Log) => ({ timing: realTiming, chance: Math.random, log })
 
+const joinAgain =
+  'The shop does not know this node any more, so it serves no traffic. On the shop run "turnpike node key NAME", ' +
+  'put the key that it prints into TURNPIKE_NODE_KEY here, and restart the node.'
+
 export type Agent = NonNullable<Awaited<ReturnType<typeof openAgent>>>
 
 /** Opens the node's side of the protocol and joins the shop if needed. Undefined when stopped before it has joined. */
@@ -34,7 +38,7 @@ export async function openAgent(config: Config, kind: NodeKind, log: Log, end: A
   const beside = await besideUs(folder)
   const boot = makeBoot({ folder, clock: Date.now, randomBytes })
   const link = linkTo(config, identity.secret, () => {
-    log.error('revoked', { explanation: 'the shop does not know this node any more; the node serves no traffic' })
+    log.error('revoked', { explanation: joinAgain })
     onRevoked()
   })
   let skewMs = 0
@@ -96,7 +100,8 @@ async function besideUs(folder: string): Promise<string[]> {
   const running = await listRunning(folder)
   if (running.length <= maxBeside) return running
   throw refuseHere(
-    `${running.length} processes of this node already serve connections. Wait until one has ended, or stop one.`,
+    `${running.length} processes of this node still serve connections of earlier takeovers. Wait until one has ` +
+      'ended, or stop one.',
   )
 }
 
@@ -110,7 +115,9 @@ function createSkewLog(log: Log): (skewMs: number) => void {
     if (Math.abs(skewMs - reportedMs) <= maxSkewMs) return
     reportedMs = skewMs
     const explanation =
-      Math.abs(skewMs) <= maxSkewMs ? 'as the shop has it' : 'set the clock of this machine, or of the shop’s'
+      Math.abs(skewMs) <= maxSkewMs
+        ? 'It agrees with the clock of the shop again.'
+        : 'Run an NTP client (chrony, systemd-timesyncd) on this machine and on the machine of the shop.'
     log.warn('clock differs from the shop', { ahead_ms: -skewMs, explanation })
   }
 }

@@ -23,6 +23,7 @@ export function chooseEngine(
     return new LinuxEngine({ ...deps, onRestart })
   }
   if (choice === 'linux') throw new BadSetting(`The linux engine cannot run here: ${lack}.`)
-  log.warn('portable engine', { explanation: `the linux engine cannot run here: ${lack}` })
+  const explanation = `the linux engine cannot run here: ${lack}. The portable engine runs, which relays more slowly.`
+  log.warn('portable engine', { explanation })
   return portable()
 }

@@ -36,7 +36,8 @@ export function describeGateway(config: Config) {
 
 /** The gateway that runs on this data folder; undefined if none does. */
 export async function meetPredecessor(config: Config, log: Log): Promise<Predecessor | undefined> {
-  if (process.platform !== 'linux') throw new BadSetting('Only on Linux can one gateway take over from another.')
+  if (process.platform !== 'linux')
+    throw new BadSetting('A gateway can take over from another on Linux only. Restart it instead.')
   const before = await findPredecessor(nodeFolder(config, 'gateway'), realTiming)
   if (!before) {
     log.info('no gateway to take over from')
@@ -46,7 +47,10 @@ export async function meetPredecessor(config: Config, log: Log): Promise<Predece
   log.info('taking over', { from_pid: pid, from_version: version })
   if (hostname === config.gatewayListen && port === config.gatewayPort) return before
   before.close()
-  throw refuseHere(`The gateway that runs listens on ${hostname} port ${port}. Another address needs a restart.`)
+  throw refuseHere(
+    `The running gateway listens on ${hostname} port ${port}, and the settings name another address. It needs a ` +
+      'restart: "systemctl restart turnpike-gateway".',
+  )
 }
 
 /** Whether the successor has the shop's whole state; one that cannot reach the shop would serve old state. */

@@ -25,7 +25,7 @@ export function createNames(log: Pick<Log, 'info' | 'warn' | 'error'>, now: () =
       } else {
         counts.failed += 1
         const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-        const explanation = 'customers reach no destination by name; check the name servers in /etc/resolv.conf'
+        const explanation = 'Customers reach no destination by name. Check the name servers in /etc/resolv.conf.'
         warn('warn', 'resolver failed', { code, explanation })
       }
       throw error

@@ -28,7 +28,8 @@ export const reloadCommand = machineCommand({
       return found?.who.pid
     }
     const before = await serving()
-    if (before === undefined) throw refuseHere('No gateway runs on this data folder.', 'not_found')
+    if (before === undefined)
+      throw refuseHere(`No gateway runs on ${folder}. Start one, or name its data folder with --data.`, 'not_found')
     // systemd must run the reload: otherwise the end of its main process would be the end of the service.
     if (process.env['NOTIFY_SOCKET'] === undefined && isOfSystemd(before)) {
       throw refuseHere('systemd supervises the running gateway. Replace it with "systemctl reload turnpike-gateway".')

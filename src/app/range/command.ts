@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { type Given, machineCommand, mistyped, type Outcome } from '../../cli/command.ts'
-import { contains, formatPrefix, type Prefix, readAddress, readPrefix } from '../../core/address.ts'
+import { contains, formatPrefix, type Prefix, prefixAround, readAddress, readPrefix } from '../../core/address.ts'
 import { refuseHere } from '../../core/refusal.ts'
 import { createTryAddress } from '../../dataplane/gateway/relay/try-address.ts'
 import { findProgram, runProgram } from '../../dataplane/wireguard/run.ts'
@@ -68,7 +68,11 @@ async function runSetup(given: Given): Promise<Outcome> {
 function readSetup({ args, flags }: Given): RangeSetup {
   const prefix = readPrefix(args[0] ?? '')
   const { device } = flags
-  if (!prefix) throw mistyped(`"${args[0]}" is no range. Write its first address and length, such as 203.0.113.0/24.`)
+  if (!prefix) {
+    const meant = prefixAround(args[0] ?? '')
+    const example = meant ? `Did you mean ${formatPrefix(meant)}?` : 'Write it like 203.0.113.0/24.'
+    throw mistyped(`"${args[0]}" is no range. ${example}`)
+  }
   if (device !== undefined && !/^[A-Za-z0-9_.-]{1,15}$/.test(device)) {
     throw mistyped(`"${device}" is no name of a device. "ip link" lists them.`)
   }

@@ -11,10 +11,7 @@ const moved = (verb: string, of: { repeated: boolean; amount_rub: number; balanc
   `${doneBefore(of.repeated)}${verb} ${rub(Math.abs(of.amount_rub))} RUB. The balance is ${rub(of.balance_rub)} RUB.`
 
 export const customerCommands: readonly OperationCommand[] = [
-  over(customers.createCustomer, 'customer create', {
-    args: 'name',
-    show: (made) => [`${made.customer_id}  ${made.name}`],
-  }),
+  over(customers.createCustomer, 'customer create', { args: 'name', show: (of) => `${of.customer_id}  ${of.name}` }),
   over(customers.listCustomers, 'customer list', { columns: 'customer_id balance_rub blocked_at login name' }),
   over(customers.getCustomer, 'customer show'),
   over(customers.blockCustomer, 'customer block', {
@@ -33,7 +30,7 @@ export const customerCommands: readonly OperationCommand[] = [
   over(customers.eraseCustomer, 'customer erase', {
     flags: { confirm: 'yes' },
     show: (data) => [
-      `${data.customer_id} is erased since ${local(data.erased_at)}.`,
+      `${data.customer_id} was erased at ${local(data.erased_at)}.`,
       `${data.versions} versions of rows and ${data.entries} entries of the audit log were redacted.`,
       'Backups that were made before still have the customer until they are deleted.',
     ],
@@ -45,9 +42,9 @@ export const customerCommands: readonly OperationCommand[] = [
     takes: [{ name: 'CUSTOMER', meaning: "The customer's id." }],
     options: [{ flag: 'to', value: 'FILE', meaning: 'The file, which must not exist. Only you can read it.' }],
     async run({ args: [customer = ''], flags }, call) {
-      if (flags['to'] === undefined) throw mistyped('--to names the file to write.')
+      if (flags['to'] === undefined) throw mistyped('Name the file to write with --to FILE.')
       const file = resolve(flags['to'])
-      if (existsSync(file)) throw mistyped(`${file} exists already.`)
+      if (existsSync(file)) throw mistyped(`${file} exists already. Name a new file.`)
       const records = await writeExport(call, customer, file)
       return {
         json: { customer_id: customer, file, records },

@@ -44,7 +44,7 @@ export const nodeCommands: readonly OperationCommand[] = [
     args: 'link_mbit',
     show: (data) => `The link limit of ${data.name} is ${data.link_mbit} Mbit/s.`,
   }),
-  over(nodes.endpointNode, 'node endpoint', { show: (data) => `Lists and exports show the endpoint of ${data.name}.` }),
+  over(nodes.endpointNode, 'node endpoint', { show: (of) => `${of.name} is reached at ${of.endpoint?.host} now.` }),
   over(nodes.renameNode, 'node rename', { args: 'new_name', show: (data) => `The node is called ${data.name} now.` }),
   over(nodes.revokeNode, 'node revoke', { show: (data) => `${data.name} is revoked and closed.` }),
   over(nodes.closeNode, 'node close', { show: (data) => `${data.name} is closed.` }),
@@ -60,7 +60,7 @@ export const nodeCommands: readonly OperationCommand[] = [
         : `${data.name} gets no new purchases. Existing ones work until the node is closed.`,
   }),
   over(nodes.forgetUsage, 'node forget-usage', {
-    show: (data) => `${data.bytes} bytes of ${data.things} ${data.dry_run ? 'would be' : 'were'} given back.`,
+    show: (data) => `${data.bytes} bytes of ${data.things} accounts ${data.dry_run ? 'would be' : 'were'} given back.`,
   }),
   over(premium.listQuarantined, 'usage quarantine'),
 ]
@@ -92,7 +92,7 @@ export const thingCommands: readonly OperationCommand[] = [
       }),
   }),
   over(premium.drainExit, 'exit drain', {
-    show: (data) => `${data.exit_id} ${data.drained ? 'is drained' : 'serves'}.`,
+    show: (data) => `${data.exit_id} ${data.drained ? 'is drained: no new connection uses it' : 'serves again'}.`,
   }),
   over(premium.assignExit, 'exit assign', { show: (data) => `${data.exit_id} is on ${data.node ?? 'every gateway'}.` }),
   over(premium.removeExit, 'exit remove', { show: (data) => `${data.exit_id} is removed.` }),

@@ -1,5 +1,5 @@
 import * as stock from '../../api/admin/stock/shapes.ts'
-import { readAddress, readPrefix } from '../../core/address.ts'
+import { formatPrefix, prefixAround, readAddress, readPrefix } from '../../core/address.ts'
 import { readCountry } from '../../core/country.ts'
 import { type Given, mistyped, type Option, type Outcome } from '../command.ts'
 import { type CallOperation, type OperationCommand, over } from '../operation-command.ts'
@@ -25,7 +25,7 @@ function fillNodes(given: Given) {
 }
 
 const addedLine = ({ added }: { readonly added: number }): string =>
-  added > 0 ? `Added ${added}.` : 'Added nothing: all of it is in stock already, of any kind; see "stock list".'
+  added > 0 ? `Added ${added}.` : 'Added nothing: all of it is in stock already. "turnpike stock list" shows it.'
 
 const addPrefix = over(stock.addStock, 'stock add', {
   args: 'prefix',
@@ -93,7 +93,7 @@ function closing(operation: typeof stock.retireRange, verb: Verb, summary: strin
         ...(given.has('note') && { note: given.flags['note'] }),
       })
       const counts = `Replaced ${data.replaced.length}, ended ${data.ended.length}, interrupted ${data.interrupted}`
-      const left = data.waiting.length > 0 ? [`No address is left for: ${data.waiting.join(', ')}.`] : []
+      const left = data.waiting.length > 0 ? [`No address is free for proxies ${data.waiting.join(', ')}.`] : []
       return { json: data, lines: [`${data.places} slots. ${counts}, restored ${data.restored}.`, ...left] }
     },
   }
@@ -109,7 +109,7 @@ async function closeAddress(verb: Verb, address: string, given: Given, call: Cal
   }
   const days = given.has('days') ? { days: Number(given.flags['days']) } : {}
   const data = await call(stock.quarantineAddress, { address, ...days })
-  return { json: data, lines: [`${data.places} resting for ${data.days} days.`] }
+  return { json: data, lines: [`Slots kept from sale for ${data.days} days: ${data.places}.`] }
 }
 
 const survey = (data: typeof stock.surveyRange.example): Outcome => ({
@@ -140,6 +140,8 @@ function problemOfLine(text: string, country: string, ipv: string): string | und
 
 /** Addresses by kind, in parts that fit into a request. A line that cannot be read stops before anything is added. */
 async function readStockFile(path: string) {
+  const meant = prefixAround(path)
+  if (meant) throw mistyped(`${path} has bits set past its length. Did you mean ${formatPrefix(meant)}?`)
   const lines = (await readTextFile(path, ' It is no prefix either.')).split(/\r?\n/)
   const listed = lines.flatMap((line, index) => {
     if (line.trim() === '' || line.startsWith('#') || /^address\s*,/i.test(line)) return []

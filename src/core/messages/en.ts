@@ -21,11 +21,11 @@ export const en = {
   proxy_not_found: 'There is no such proxy.',
   subscription_not_found: 'There is no such subscription.',
   verification_running: 'A verification is running already. GET /verify shows its progress.',
-  node_not_found: 'There is no such node.',
-  customer_not_found: 'There is no such customer.',
+  node_not_found: 'There is no such node. "turnpike node list" shows the nodes.',
+  customer_not_found: 'There is no such customer. "turnpike customer list" shows the customers.',
   view_needs_session: 'Sign in to the console to view as a customer.',
   refund_amount_with_end: 'Leave amount_rub and again out: end decides how much is refunded.',
-  exit_not_found: 'There is no such exit.',
+  exit_not_found: 'There is no such exit. "turnpike exit list" shows the exits.',
   exit_in_service: (of: { id: string }) =>
     `This exit is in service. Take it out of service first: "turnpike exit drain ${of.id}".`,
   notice_not_found: 'There is no such notice, or it is already resolved.',
@@ -52,7 +52,7 @@ export const en = {
   vpn_device_not_found: 'There is no such VPN device.',
   vpn_device_missing: 'This subscription has no device. Add one with POST /vpn/devices.',
   no_vpn_node_up: 'No VPN node is up at the moment. Nothing was charged; try again later.',
-  no_vpn_address_free: 'No VPN address is free at the moment. Nothing was charged.',
+  no_vpn_address_free: 'No VPN address is free at the moment. Nothing was charged; ask the operator.',
   public_key_in_use: 'Another device uses this public key. Generate a separate key for each device.',
   device_limit: (of: { limit: number }) =>
     `This subscription already has ${of.limit} devices, its maximum. Remove one first.`,
@@ -82,8 +82,9 @@ export const en = {
   operator_name_invalid: 'A name is 1 to 64 letters, digits, dots, dashes and underscores, and not "tool".',
   last_owner: 'This is the last owner. Add another owner first.',
   customer_blocked: 'This customer is blocked. Ask the operator.',
-  token_address_not_allowed: 'This token may not be used from this address.',
-  scope_missing: (of: { needed: string }) => `This token lacks the scope "${of.needed}".`,
+  token_address_not_allowed:
+    'This token may not be used from this address. Use an address on its list, or another token.',
+  scope_missing: (of: { needed: string }) => `This token lacks the scope "${of.needed}". Use a token that has it.`,
   passwords_scope_missing: 'Passwords, keys and secret links are shown only with the scope "passwords".',
   token_limit: (of: { max: number }) => `A customer has at most ${of.max} open tokens. Revoke one first.`,
   daily_token_limit: (of: { max: number }) => `At most ${of.max} tokens can be created in a day. Try again tomorrow.`,
@@ -108,7 +109,7 @@ export const en = {
   too_many_sessions: 'Too many sign-ins. Wait a few minutes; open sessions stay valid.',
   sign_in_busy: 'Too many sign-ins are running at the moment. Try again in a minute.',
   session_invalid: 'Sign in: the request has no valid session.',
-  link_invalid: 'This link is not valid: it was used, has expired, or is incomplete.',
+  link_invalid: 'This link is not valid: it was used, has expired, or is incomplete. Ask for a new link.',
   link_outdated: 'The account was used after this link was created. Ask the shop for a new link.',
   link_needs_owner:
     'This customer has used the account (a password, a token, a session or money) and has no e-mail address for ' +
@@ -206,7 +207,7 @@ export const en = {
   no_port_free: 'No gateway port is free. Use a login and a password.',
   port_limit: (of: { max: number; free: number }) =>
     `A customer has at most ${of.max} ports, and ${of.free} are left. Request fewer, or use a login and a password.`,
-  node_name_taken: 'A node with this name already exists.',
+  node_name_taken: 'A node with this name already exists. Choose another name.',
   node_name_local: (of: { name: string }) =>
     `The shop finds the node of its own machine by the name ${of.name}. Give other nodes other names.`,
   node_open: (of: { name: string }) =>
@@ -223,13 +224,13 @@ export const en = {
     'them to another gateway, or replace them with "turnpike proxy replace".',
   node_closed: 'This node is closed. Open it first, with "turnpike node open".',
   invalid_join_key:
-    'This join key is not valid: it is unknown, expired or used. "turnpike node key" creates a new one.',
+    'This join key is not valid: it is unknown, expired or used. "turnpike node key NAME" creates a new one.',
   node_secret_invalid:
     'Send the secret that this node got when it joined as "Authorization: Bearer <secret>". This one is not valid.',
   shop_url_missing: 'This cannot be sold now: the shop has no public address configured. Ask the operator.',
   address_not_public:
     'Private, loopback and reserved addresses are not stock in production: customers could not use them.',
-  no_prices: 'The shop has no prices yet. Nothing was charged.',
+  no_prices: 'The shop has no prices yet. Nothing was charged; ask the operator.',
   vpn_not_sold: 'VPN is not for sale here.',
   pool_not_sold: (of: { pool: string }) => `Traffic of the pool ${of.pool} is not for sale here.`,
   ipv_not_sold: (of: { ipv: number }) => `A proxy with ipv ${of.ipv} is not for sale here.`,
@@ -237,10 +238,11 @@ export const en = {
     `A proxy with ipv ${of.ipv} in ${of.country} is not for sale here. Countries on sale: ${of.allowed.join(', ')}.`,
   prices_invalid: (of: { problems: readonly FieldProblem[] }) =>
     `The catalogue cannot be applied. ${listProblems(problemsEn, of.problems)}`,
-  address_not_found: 'There is no such address in stock.',
+  address_not_found: 'There is no such address in stock. "turnpike stock list" shows the stock.',
   address_part_of_block: (of: { block: string }) =>
     `This address is part of the block ${of.block}, which can only be closed as a whole.`,
-  range_not_found: (of: { prefix: string }) => `No address within ${of.prefix} is in stock.`,
+  range_not_found: (of: { prefix: string }) =>
+    `No address within ${of.prefix} is in stock. "turnpike stock ranges" shows the stock.`,
   gateway_not_found: (of: { name: string }) =>
     `There is no gateway called ${of.name}. "turnpike node list" shows them.`,
   addresses_being_added: 'Another import is adding these addresses. Repeat the command when it has finished.',
@@ -267,7 +269,8 @@ export const en = {
   order_already_ended: 'Everything bought with this order has already ended. Nothing was refunded.',
   order_prolonged_only:
     'This order has prolonged proxies and bought none. End them one by one, or with the order that bought them.',
-  prefix_not_in_stock: (of: { prefix: string }) => `No address of ${of.prefix} is in stock.`,
+  prefix_not_in_stock: (of: { prefix: string }) =>
+    `No address of ${of.prefix} is in stock. "turnpike stock ranges" shows the stock.`,
   database_busy: 'The shop is busy. Nothing was changed; try again in a moment.',
   database_unavailable: (of: { problem: DatabaseProblem }) =>
     `${databaseProblems[of.problem]} Repeat the request in a moment: with the same Idempotency-Key it has one ` +

@@ -152,7 +152,7 @@ export const problemsEn = {
   // Addresses.
   address: 'must be an IPv4 or IPv6 address',
   address_or_prefix: 'must be an IPv4 or IPv6 address, or a prefix like 203.0.113.0/24 with no bits past its length',
-  prefix: 'must be a prefix like 203.0.113.0/24',
+  prefix: 'must be a prefix like 203.0.113.0/24 with no bits past its length',
   prefix_too_wide: (of: { length: number; version: number }) =>
     `must be no wider than /${of.length} for IPv${of.version}`,
   address_of_kind: (of: { ipv: number; version: number }) =>

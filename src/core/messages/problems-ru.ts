@@ -144,7 +144,7 @@ export const problemsRu: ProblemSentences = {
   address: 'должно быть адресом IPv4 или IPv6',
   address_or_prefix:
     'должно быть адресом IPv4 или IPv6 либо диапазоном вроде 203.0.113.0/24 без лишних битов после его длины',
-  prefix: 'должно быть диапазоном, например 203.0.113.0/24',
+  prefix: 'должно быть диапазоном, например 203.0.113.0/24, без битов за его длиной',
   prefix_too_wide: (of) => `должно быть не шире /${of.length} для IPv${of.version}`,
   address_of_kind: (of) => `должно быть IPv${of.version}: других адресов у вида ${of.ipv} нет`,
   address_reserved: 'должно быть публичным адресом, а этот служебный',

@@ -104,7 +104,7 @@ export async function sendEarlier(deps: {
     }
     isAllTaken &&= isTaken
     if (isTaken) rmSync(join(folder, journalName(boot)), { force: true })
-    else log.error('journal not taken', { boot })
+    else log.error('journal not taken', { boot, explanation: 'The shop refuses these counts. The node keeps them.' })
   }
   return isAllTaken
 }

@@ -72,7 +72,9 @@ export function createChanges(folder: string, device: string) {
 export async function clearRemains(folder: string, run: RunProgram, log: NodeLog): Promise<void> {
   const remains = readChanges(folder)
   if (!remains) return
-  if (remains.runs) throw refuseHere(`A VPN node runs here already, as process ${remains.pid}.`, 'vpn_node_runs')
+  if (remains.runs) {
+    throw refuseHere(`A VPN node runs here already, as process ${remains.pid}. Stop it first.`, 'vpn_node_runs')
+  }
   await undoChanges(remains.changes, run)
   rmSync(join(folder, fileName), { force: true })
   log.warn('remains cleared', { of: remains.pid, changes: remains.changes.map(describeChange) })

@@ -95,7 +95,11 @@ export async function openDevice(
 ): Promise<Device> {
   const { name } = plan
   if ((await run(['ip', 'link', 'show', 'dev', name])).code === 0) {
-    throw refuseHere(`There is a network device ${name} already, and it is not ours.`, 'vpn_device_taken')
+    throw refuseHere(
+      `Another program made the network device ${name}. Remove it ("ip link del ${name}"), or set another name with ` +
+        'TURNPIKE_VPN_DEVICE.',
+      'vpn_device_taken',
+    )
   }
   const note = { kind: 'link', name, use: 'the tunnel' } as const
   changes.note(note)

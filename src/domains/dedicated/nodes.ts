@@ -1,4 +1,5 @@
 import { bytes } from '../../core/bytes.ts'
+import type { Tx } from '../../db/transaction.ts'
 import type { NodeProxy } from '../../node-protocol/state.ts'
 import { ownerName } from '../customers/rules.ts'
 import type { DomainEvent } from '../events/rules.ts'
@@ -64,22 +65,22 @@ export function createDedicatedNodes(deps: DedicatedDeps): NodeSide & Required<P
     /** Proxies are not sold by the byte: there is nothing to give back. */
     forgetUsage: async () => ({ things: 0, bytes: 0n }),
 
-    async endpointChanged(tx, node) {
-      const events: DomainEvent[] = []
-      for (let after: number | undefined = 0; after !== undefined; ) {
-        const page = await deps.stock.served.leasedBy(tx, node, after, pageSize)
-        const proxies = await store.findMany(
-          tx,
-          page.map((each) => each.proxy),
-        )
-        events.push(...proxies.map(movedEvent))
-        after = page.length < pageSize ? undefined : page.at(-1)?.slot
-      }
-      await deps.events.note(tx, events)
-    },
+    endpointChanged: (tx, node) => noteEndpoint(deps, tx, node),
 
     touch: (tx, customer) => store.touchProxies(tx, customer, clock()),
   }
+}
+
+/** Customers find the new host and port in their lists. */
+async function noteEndpoint(deps: DedicatedDeps, tx: Tx, node: string): Promise<void> {
+  const events: DomainEvent[] = []
+  for (let after: number | undefined = 0; after !== undefined; ) {
+    const page = await deps.stock.served.leasedBy(tx, node, after, pageSize)
+    const ids = page.map((each) => each.proxy)
+    events.push(...(await store.findMany(tx, ids)).map(movedEvent))
+    after = page.length < pageSize ? undefined : page.at(-1)?.slot
+  }
+  await deps.events.note(tx, events)
 }
 
 // Blocks are read after the proxies, so that a block in between is applied early and never late.

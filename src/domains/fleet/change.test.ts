@@ -141,7 +141,7 @@ describe.each([...engines])('changes of nodes on %s', (engine) => {
   // SQLite runs one transaction at a time.
   if (engine === 'postgres')
     test.each(['an exit', 'a range'] as const)(
-      'of a removal and a concurrent assignment of %s to the same gateway, one is refused',
+      'a removal or a concurrent assignment of %s to the same gateway is refused',
       async (thing) => {
         const { db, fleet, premium, removeNode, stock } = shop.services
         const node = await addGateway('gate-1')
