@@ -185,6 +185,7 @@ export const retentionJobs = (
   deps: {
     customers: Customers
     events: Events
+    fleet: Pick<Fleet, 'forgetSamples'>
     signIn: SignIn
     erasing: Erasing
     retaining: Retaining
@@ -197,6 +198,7 @@ export const retentionJobs = (
     deps.signIn.forgetEnded(deps.retaining.retention.sessionDays * dayMs, limit),
   ),
   batchJob('forget events', 10 * minuteMs, 500, (limit) => deps.events.forget(limit)),
+  batchJob('forget node samples', hourMs, 500, (limit) => deps.fleet.forgetSamples(limit)),
   batchJob('forget rates', 10 * minuteMs, 1000, deps.deleteBuckets),
   batchJob('forget sources', hourMs, 500, (limit) => deps.retaining.forgetSources(limit)),
   batchJob('fold hours', 6 * hourMs, 100, (limit) => deps.retaining.foldHours(limit)),

@@ -62,6 +62,9 @@ export const reportBodySchema = z.object({
     .string()
     .regex(/^[\w-]{43}$/)
     .optional(),
+  /** Processor time of the process, and connections that it refused or failed for its own reasons, since the boot. */
+  cpu_ms: count.optional(),
+  errors: count.optional(),
   /** Customer ports that fit; unlimited if omitted. */
   max_ports: count.optional(),
   /** Where it accepts proxies over TLS: a name in its certificate, and the port. */

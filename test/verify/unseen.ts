@@ -222,4 +222,9 @@ export const unseen: readonly Unseen[] = [
     column,
     because: 'a rate-limit bucket decides only when the next request is allowed, and expires within an hour',
   })),
+  ...['node_id', 'at', 'figures', ''].map((column) => ({
+    table: 'node_samples',
+    column,
+    because: 'a point of a graph of the node; nothing is billed or decided by it, and it is deleted after a month',
+  })),
 ]

@@ -278,4 +278,6 @@ const toHealth = (body: ReportBody, health: NonNullable<ReportBody['health']>): 
   isStopping: health.stopping ?? false,
   maxPorts: body.max_ports ?? null,
   tls: body.tls ?? null,
+  cpuMs: body.cpu_ms,
+  errors: body.errors,
 })

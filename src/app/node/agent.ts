@@ -77,13 +77,19 @@ export async function openAgent(config: Config, kind: NodeKind, log: Log, end: A
         beside,
         journal: new Journal({ ...runtime, ...named }),
         lagMs: () => sync.lagMs,
-        extraFields,
+        extraFields: () => ({ cpu_ms: cpuMs(), ...extraFields?.() }),
         sendEarlier: (stop) =>
           sendEarlier({ ...runtime, ...named, end: stop, isAlive: (each) => isRunning(folder, each) }),
       })
       return { sync, meter, contact: contactOf(sync, meter, () => skewMs) }
     },
   }
+}
+
+/** Processor time of all threads of this process since it started. */
+function cpuMs(): number {
+  const { user, system } = process.cpuUsage()
+  return Math.round((user + system) / 1000)
 }
 
 /** The node's connection to its shop. `awayMs` is the time since the shop's last answer; undefined before the first. */

@@ -284,9 +284,11 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, f
   })
   const trials = openTrials(agent, rules, log, trialTiming)
   const room = Number.isFinite(limits.ports) ? { max_ports: limits.ports } : {}
+  const errors = () => engine.status.turnedAway + engine.status.starved + names.counts.failed
   const extraFields = () => ({
     hop_key: key.publicKey,
     exit_reports: exitReports.take(),
+    errors: errors(),
     ...room,
     tls: findTls(),
   })

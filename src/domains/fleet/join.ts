@@ -24,6 +24,7 @@ import {
   onlineWithinMs,
   usualLinkMegabits,
 } from './rules.ts'
+import { type SampledSlots, sample } from './samples.ts'
 import * as store from './store.ts'
 
 export type NewNode = {
@@ -52,6 +53,7 @@ export function withCaches(given: Given) {
   const cached = { clock: given.clock, ttlMs: 500, maxEntries: 10_000 }
   return {
     ...given,
+    sampled: new Map() as SampledSlots,
     lists: createTtlCache({ ...cached, load: (kind: NodeKind) => store.listNodes(given.db, kind) }),
     secrets: createTtlCache({
       ...cached,
@@ -111,10 +113,13 @@ export const nodes = (deps: FleetDeps, kind: NodeKind): Promise<Node[]> => deps.
 
 /** Records a node's call and its report of itself. */
 export async function seen(deps: FleetDeps, id: NodeId, report: { version: string; health?: Health | undefined }) {
-  await deps.db.transact(async (tx) => {
+  const slot = await deps.db.transact(async (tx) => {
     if (!(await store.markSeen(tx, id, deps.clock(), report.version))) throw noSuchNode()
-    if (report.health) store.writeHealth(tx, id, report.health)
+    if (!report.health) return undefined
+    store.writeHealth(tx, id, report.health)
+    return sample(tx, deps.sampled, id, report.health, deps.clock())
   })
+  if (slot !== undefined) deps.sampled.set(id, slot)
   deps.lists.clear()
 }
 

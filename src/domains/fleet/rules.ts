@@ -44,6 +44,9 @@ export type Health = {
   readonly totalBytes: number
   /** The part of `totalBytes` that was for other gateways. */
   readonly hopBytes: number
+  /** Processor time and failed or refused connections since that boot; a node of an earlier version reports none. */
+  readonly cpuMs?: number | undefined
+  readonly errors?: number | undefined
   /** How many leased ports it can open; null for any number. */
   readonly maxPorts: number | null
   readonly isStopping: boolean

@@ -22,6 +22,7 @@ import {
   type NodeKind,
   usualLinkMegabits,
 } from './rules.ts'
+import type { NodeSample } from './samples.ts'
 
 const flatColumns = columnsOf<Omit<Node, 'endpoint' | 'key' | 'health'>>({
   id: idColumn('id'),
@@ -52,7 +53,7 @@ const keyColumns = columnsOf<NonNullable<Node['key']>>({
 
 const tlsColumns = columnsOf<Endpoint>({ host: textColumn('tls_host'), port: int('tls_port') })
 
-const healthColumns = columnsOf<Omit<Health, 'isStopping' | 'hopBytes' | 'tls'>>({
+const healthColumns = columnsOf<Omit<Health, 'isStopping' | 'hopBytes' | 'tls' | 'cpuMs' | 'errors'>>({
   boot: textColumn('boot'),
   tunnels: int('tunnels'),
   lagMs: int('lag_ms'),
@@ -304,6 +305,34 @@ export const sumEarlier = (reader: Reader, sinceAt: number): Promise<EarlierFigu
        CAST(SUM(CASE WHEN reported_at >= $1 THEN earlier.tunnels ELSE 0 END) AS BIGINT) AS tunnels
      FROM node_boots AS earlier JOIN nodes ON nodes.id = node_id AND nodes.boot <> earlier.boot GROUP BY node_id`,
     [sinceAt],
+  )
+
+type Figures = Omit<NodeSample, 'at'>
+
+/** One sample of a slot, whichever shop is first. */
+export const insertSample = (tx: Tx, node: NodeId, { at, ...figures }: NodeSample): void =>
+  sendRows(
+    tx,
+    'INSERT INTO node_samples (node_id, at, figures)',
+    [[node, at, JSON.stringify(figures)]],
+    'ON CONFLICT (node_id, at) DO NOTHING',
+  )
+
+/** Samples of a node from a time on whose time is a multiple of `stepMs`, oldest first. */
+export async function listSamples(reader: Reader, node: NodeId, fromAt: number, stepMs: number): Promise<NodeSample[]> {
+  const rows = await reader.all<{ at: bigint; figures: string }>(
+    'SELECT at, figures FROM node_samples WHERE node_id = $1 AND at >= $2 AND at % $3 = 0 ORDER BY at',
+    [node, fromAt, stepMs],
+  )
+  return rows.map((row) => ({ at: Number(row.at), ...(JSON.parse(row.figures) as Figures) }))
+}
+
+/** Deletes samples before a time, except those at multiples of `keepMs` if that is more than 1. */
+export const deleteSamples = (tx: Tx, beforeAt: number, keepMs: number, limit: number): Promise<number> =>
+  tx.run(
+    `DELETE FROM node_samples WHERE (node_id, at) IN
+       (SELECT node_id, at FROM node_samples WHERE at < $1 AND ($2 = 1 OR at % $2 <> 0) ORDER BY at LIMIT $3)`,
+    [beforeAt, keepMs, limit],
   )
 
 /** The next `count` unused ports, from `first` on. Concurrent calls wait for each other's commit. */

@@ -127,6 +127,7 @@ export const impersonal: Readonly<Record<string, string>> = {
   closed_shop: 'the shop itself',
   catalogues: 'price lists',
   counters: 'numbers to give out',
+  node_samples: 'figures of nodes for graphs',
   rate_buckets: 'digests of rate-limit keys, deleted after a while',
   checkpoints: 'digests',
   checkpoint_amendments: 'digests, and whose erasure made them',

@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { HandClock } from '../../../test/harness/clock.ts'
+import { engines, openTestDatabase } from '../../../test/harness/database.ts'
+import { wire } from '../../../test/harness/wired.ts'
+import type { Services } from '../../app/shop/services.ts'
+import { ratesOf } from './samples.ts'
+
+const minuteMs = 60_000
+const hourMs = 60 * minuteMs
+const report = { boot: 'first-boot', tunnels: 2, lagMs: 1, hopBytes: 0, isStopping: false, maxPorts: null }
+
+test('ratesOf divides growth by time, counts from zero after a restart, and keeps null for figures not reported', () => {
+  const sample = { boot: 'a', tunnels: 1, lagMs: 2, totalBytes: 0, cpuMs: null, errors: 10 }
+  const rates = ratesOf([
+    { ...sample, at: 0 },
+    { ...sample, at: 300_000, totalBytes: 600_000, errors: 20 },
+    { ...sample, at: 600_000, totalBytes: 300_000, errors: 5, boot: 'b' },
+  ])
+  expect(rates.map((each) => [each.at, each.bytesPerSecond, each.errorsPerMinute, each.cpuPercent])).toEqual([
+    [300_000, 2000, 2, null],
+    [600_000, 1000, 1, null],
+  ])
+})
+
+describe.each([...engines])('samples of nodes on %s', (engine) => {
+  let opened: Awaited<ReturnType<typeof openTestDatabase>>
+  let services: Services
+  const clock = new HandClock()
+  beforeAll(async () => {
+    opened = await openTestDatabase(engine)
+    services = wire(opened.db, clock)
+  })
+  afterAll(() => opened.close())
+
+  test('a node is sampled every 5 minutes for a day and every hour for a month, and older samples are deleted', async () => {
+    const { db, fleet } = services
+    const { id } = await db.transact((tx) => fleet.add(tx, { kind: 'gateway', name: 'gate-1', location: 'paris' }))
+    const count = async () => Number((await db.first<{ n: bigint }>('SELECT COUNT(*) AS n FROM node_samples'))?.n)
+    clock.advance(hourMs - (clock.nowMs % hourMs))
+    const seen = (totalBytes: number) => fleet.seen(id, { version: '1', health: { ...report, totalBytes } })
+    for (let step = 0; step < 13; step += 1) {
+      await seen(step * 300_000)
+      await seen(step * 300_000 + 1)
+      clock.advance(5 * minuteMs)
+    }
+    expect(await count()).toBe(13)
+    const day = await fleet.history(id, 'day')
+    expect([day.length, day[0]?.bytesPerSecond]).toEqual([12, 1000])
+    expect((await fleet.history(id, 'month')).map((each) => each.bytesPerSecond)).toEqual([1000])
+    clock.advance(26 * hourMs)
+    expect(await fleet.forgetSamples(500)).toBe(11)
+    expect(await count()).toBe(2)
+    clock.advance(31 * 24 * hourMs)
+    await fleet.forgetSamples(500)
+    expect(await count()).toBe(0)
+  })
+})

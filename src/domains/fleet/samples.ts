@@ -1,0 +1,97 @@
+import type { NodeId } from '../../core/ids.ts'
+import type { Clock } from '../../core/time.ts'
+import type { Database, Tx } from '../../db/transaction.ts'
+import type { Health } from './rules.ts'
+import * as store from './store.ts'
+
+/** A node's report at a time. Counts are cumulative since the boot; null if the node does not report them. */
+export type NodeSample = {
+  readonly at: number
+  readonly boot: string
+  readonly tunnels: number
+  readonly lagMs: number
+  readonly totalBytes: number
+  readonly cpuMs: number | null
+  readonly errors: number | null
+}
+
+/** The time since the sample before, as rates. */
+type NodeRates = Pick<NodeSample, 'at' | 'tunnels' | 'lagMs'> & {
+  readonly bytesPerSecond: number
+  readonly cpuPercent: number | null
+  readonly errorsPerMinute: number | null
+}
+
+const minuteMs = 60_000
+const hourMs = 60 * minuteMs
+const dayMs = 24 * hourMs
+const everyMs = 5 * minuteMs
+
+/** How far back each graph goes, and how far its points are apart. */
+const spans = { day: { lengthMs: dayMs, stepMs: everyMs }, month: { lengthMs: 30 * dayMs, stepMs: hourMs } } as const
+type HistorySpan = keyof typeof spans
+
+/** One step more than a graph shows, because a rate needs the sample before. */
+const keptMs = (span: HistorySpan): number => spans[span].lengthMs + hourMs
+
+const slotOf = (atMs: number): number => atMs - (atMs % everyMs)
+
+const toSample = (at: number, of: Health): NodeSample => ({
+  at,
+  boot: of.boot,
+  tunnels: of.tunnels,
+  lagMs: of.lagMs,
+  totalBytes: of.totalBytes,
+  cpuMs: of.cpuMs ?? null,
+  errors: of.errors ?? null,
+})
+
+/** Rates between samples that follow each other. After a restart a count has grown from zero. */
+export function ratesOf(samples: readonly NodeSample[]): NodeRates[] {
+  return samples.flatMap((sample, index) => {
+    const before = samples[index - 1]
+    if (!before) return []
+    const passedMs = sample.at - before.at
+    const grown = (name: 'totalBytes' | 'cpuMs' | 'errors'): number | null => {
+      const value = sample[name]
+      if (value === null) return null
+      return Math.max(0, value - (before.boot === sample.boot ? (before[name] ?? 0) : 0))
+    }
+    const [cpuMs, errors] = [grown('cpuMs'), grown('errors')]
+    const { at, tunnels, lagMs } = sample
+    return {
+      at,
+      tunnels,
+      lagMs,
+      bytesPerSecond: ((grown('totalBytes') ?? 0) * 1000) / passedMs,
+      cpuPercent: cpuMs === null ? null : (cpuMs * 100) / passedMs,
+      errorsPerMinute: errors === null ? null : (errors * minuteMs) / passedMs,
+    }
+  })
+}
+
+/** The slots that this process has written, by node, so that only the first report of a slot writes. */
+export type SampledSlots = Map<NodeId, number>
+
+/** Writes the first report of each five minutes. Returns what to remember after the commit. */
+export function sample(tx: Tx, slots: SampledSlots, node: NodeId, health: Health, nowMs: number): number | undefined {
+  const slot = slotOf(nowMs)
+  if (slots.get(node) === slot) return undefined
+  store.insertSample(tx, node, toSample(slot, health))
+  return slot
+}
+
+/** The rates of a node in the last day or month, oldest first. */
+export async function history({ db, clock }: { db: Database; clock: Clock }, node: NodeId, span: HistorySpan) {
+  const { lengthMs, stepMs } = spans[span]
+  const fromAt = slotOf(clock()) - lengthMs
+  return ratesOf(await store.listSamples(db, node, fromAt - stepMs, stepMs))
+}
+
+/** Deletes samples that no graph shows any more, at most `limit` of each kind. */
+export const forgetSamples = ({ db, clock }: { db: Database; clock: Clock }, limit: number): Promise<number> =>
+  db.transact(async (tx) => {
+    const nowMs = clock()
+    const old = await store.deleteSamples(tx, nowMs - keptMs('month'), 1, limit)
+    return old + (await store.deleteSamples(tx, nowMs - keptMs('day'), hourMs, limit))
+  })
