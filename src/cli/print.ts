@@ -36,8 +36,8 @@ function toCell(field: string, value: unknown): string {
 }
 
 /** Begins a sentence about an action that was done before, under the same idempotency key. */
-export const doneBefore = (isRepeat: boolean | undefined): string =>
-  isRepeat ? 'Already done with this key, nothing changed now: ' : ''
+export const doneBefore = (isRepeat: boolean | undefined, isDryRun: boolean | undefined = false): string =>
+  isDryRun ? 'Dry run, nothing changed: ' : isRepeat ? 'Already done with this key, nothing changed now: ' : ''
 
 export const rub = (amount: number): string => amount.toFixed(2)
 

@@ -54,6 +54,9 @@ export const list = (count: number, after = 0): string =>
 /** A pattern for `LIKE … ESCAPE '!'` that finds this text anywhere. */
 export const containing = (text: string): string => `%${text.replace(/[%_!]/g, '!$&')}%`
 
+/** Just above every text that begins with this one, for `column >= $1 AND column < $2`, which uses an index. */
+export const pastPrefix = (text: string): string => `${text}\u{10ffff}`
+
 /** Pads a list with its last item to one of few lengths, so that the engines prepare few statements with `IN (…)`. */
 export function padded<Item>(items: readonly Item[]): readonly Item[] {
   const last = items.at(-1)

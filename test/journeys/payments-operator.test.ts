@@ -107,7 +107,8 @@ describe.each([...enginesOf('sqlite')])('payment commands on %s', (engine) => {
     const { json: held } = await run('report', 'days', ...days)
     expect([held.items.length, held.items.at(-1).held_rub]).toEqual([2, 100_000 - 500])
     const csv = await runCommand(['report', 'days', ...days, '--csv'], env)
-    expect(csv.out.split('\n')[0]).toBe('day,turnover_rub,refunded_rub,topped_up_rub,taken_back_rub,held_rub')
+    const head = 'day,turnover_rub,refunded_rub,topped_up_rub,taken_back_rub,held_rub,revenue_rub'
+    expect(csv.out.split('\n')[0]).toBe(head)
     expect(csv.out.trim().split('\n')).toHaveLength(3)
   })
 

@@ -47,6 +47,9 @@ export type BindAdmin = <Op extends Operation>(
 export const requestTextOf = (call: Pick<Call<Operation, AdminCaller>, 'params' | 'query' | 'body'>): string =>
   toRequestText({ ...call.params, ...call.query, ...call.body })
 
+export const nameOf = async ({ customers }: Pick<AdminDeps, 'customers'>, id: CustomerId): Promise<string> =>
+  (await customers.findMany([id])).get(id)?.name ?? ''
+
 export const createBindAdmin =
   (act: Act): BindAdmin =>
   (operation, run) =>
@@ -158,6 +161,8 @@ export type AdminDeps = {
   readonly removeOperator: (name: string) => Promise<Operator>
   readonly keepCheckpoint: (checkpoint: { number: number; hash: string; madeAt: string }) => Promise<void>
   readonly act: Act
+  /** Runs the same work in transactions that are rolled back, if it is only to be shown. */
+  readonly dryRunIf: <Result>(isDryRun: boolean, work: () => Promise<Result>) => Promise<Result>
   /** Writes an entry of the audit log for a read. */
   readonly mustNote: (action: Acting['action']) => Promise<void>
   readonly onFault: (fault: unknown) => void

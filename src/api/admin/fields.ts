@@ -8,6 +8,8 @@ import { checked, exampleAt, flag, text } from '../fields.ts'
 
 export const exampleCustomer = 'cus_01k73sf8000000000000000000'
 
+export const customerName = text('Name of the customer.', 'Anna')
+
 export const customerParam = z.object({ customer_id: text("The customer's id.", exampleCustomer) })
 
 export const orderParam = z.object({ order_id: text("The order's id.", 'ord_01k73sf8000000000000000000') })
@@ -68,5 +70,12 @@ export const percent = (description: string, example: number) =>
 export const toHundredths = (value: number): number => Math.round(value * 100)
 
 export const toKopecks = (roubles: number): Kopecks => kopecks(BigInt(toHundredths(roubles)))
+
+export const dryRun = () => yes('Only compute the result; change nothing.')
+
+/** In the answer of an operation that can be tried. */
+export const isDryRun = flag('True if this was a dry run that changed nothing; absent otherwise.').optional()
+
+export const dryRunOf = (body: { readonly dry_run: boolean }) => (body.dry_run ? { dry_run: true } : {})
 
 export const replayed = flag('True if this answer repeats an earlier request; absent otherwise.').optional()

@@ -8,6 +8,7 @@ import { adminCodeOperations, adminPaymentOperations } from '../../api/admin/pay
 import { adminPremiumOperations } from '../../api/admin/premium/routes.ts'
 import { adminThingOperations } from '../../api/admin/proxies/routes.ts'
 import { adminReportOperations } from '../../api/admin/reports/routes.ts'
+import { adminSearchOperations } from '../../api/admin/search/routes.ts'
 import { adminStockOperations } from '../../api/admin/stock/routes.ts'
 import type { Api } from '../../api/http.ts'
 import { formatAddress, readPrefix } from '../../core/address.ts'
@@ -27,12 +28,13 @@ export function createAdmin(
   publicUrl: () => string,
   log: Log,
 ): Api<AdminCaller> {
-  const { act, mustNote } = services.acting
+  const { act, dryRun, mustNote } = services.acting
   const bind = createBindAdmin(act)
   const deps = {
     ...createActions(services),
     ...runtime,
     act,
+    dryRunIf: <Result>(isDryRun: boolean, work: () => Promise<Result>) => (isDryRun ? dryRun(work) : work()),
     mustNote,
     publicUrl,
     onFault: (fault: unknown) => log.error('verify failed', { fault }),
@@ -43,6 +45,7 @@ export function createAdmin(
     publicUrl,
     bound: [
       ...adminOverviewOperations(bind, deps),
+      ...adminSearchOperations(bind, deps),
       ...adminCustomerOperations(bind, deps),
       ...adminPaymentOperations(bind, deps),
       ...adminCodeOperations(bind, deps),

@@ -2,16 +2,19 @@ import { existsSync } from 'node:fs'
 import { open as openFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import * as customers from '../../api/admin/customers/shapes.ts'
+import { search } from '../../api/admin/search/shapes.ts'
 import * as holders from '../../api/admin/stock/shapes.ts'
 import { mistyped } from '../command.ts'
 import { type CallOperation, type OperationCommand, over } from '../operation-command.ts'
 import { doneBefore, local, rows, rub, secret } from '../print.ts'
 
-const moved = (verb: string, of: { repeated: boolean; amount_rub: number; balance_rub: number }): string =>
-  `${doneBefore(of.repeated)}${verb} ${rub(Math.abs(of.amount_rub))} RUB. The balance is ${rub(of.balance_rub)} RUB.`
+type Move = Record<'amount_rub' | 'balance_rub', number> & { [_ in 'repeated' | 'dry_run']?: boolean | undefined }
+const moved = (verb: string, { repeated, dry_run, amount_rub: sum, balance_rub: rest }: Move): string =>
+  `${doneBefore(repeated, dry_run)}${verb} ${rub(Math.abs(sum))} RUB. The balance is ${rub(rest)} RUB.`
 
 export const customerCommands: readonly OperationCommand[] = [
   over(customers.createCustomer, 'customer create', { args: 'name', show: (of) => `${of.customer_id}  ${of.name}` }),
+  over(search, 'search', { args: 'q', columns: 'kind id title detail customer_id customer_name' }),
   over(customers.listCustomers, 'customer list', { columns: 'customer_id balance_rub blocked_at login name' }),
   over(customers.getCustomer, 'customer show'),
   over(customers.blockCustomer, 'customer block', {
@@ -82,8 +85,7 @@ export const customerCommands: readonly OperationCommand[] = [
       if (given.has('whole') && !given.has('end')) throw mistyped('--whole requires --end.')
       return given.has('end') ? { end: given.has('whole') ? 'whole' : 'unused' } : {}
     },
-    show: (data) =>
-      `${doneBefore(data.replayed)}Refunded ${rub(data.amount_rub)} RUB. The balance is ${rub(data.balance_rub)} RUB.`,
+    show: (data) => moved('Refunded', { ...data, repeated: data.replayed }),
   }),
   over(customers.refundTraffic, 'traffic refund', {
     show: (data) => `Took back ${data.returned_gb} GB and refunded ${rub(data.refunded_rub)} RUB.`,

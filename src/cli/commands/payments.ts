@@ -2,7 +2,7 @@ import * as payments from '../../api/admin/payments/shapes.ts'
 import * as reports from '../../api/admin/reports/shapes.ts'
 import type { Operation } from '../../api/operation.ts'
 import { type OperationCommand, over } from '../operation-command.ts'
-import { readTextFile, rows, rub } from '../print.ts'
+import { doneBefore, readTextFile, rows, rub } from '../print.ts'
 
 const waitMs = 200
 const stateOf = (of: { readonly payment_id: string; readonly status: string }) => `${of.payment_id} is ${of.status}`
@@ -32,7 +32,7 @@ export const paymentCommands: readonly OperationCommand[] = [
     show: (data) =>
       data.status === 'paid' && data.refunded_rub === 0
         ? 'The provider accepted the refund. The balance is debited when the provider has done it.'
-        : `${stateOf(data)}; ${rub(data.refunded_rub)} RUB of it are refunded.`,
+        : `${doneBefore(false, data.dry_run)}${stateOf(data)}; ${rub(data.refunded_rub)} RUB of it are refunded.`,
   }),
   over(payments.listUnmatched, 'payments unmatched', {
     columns: 'notice_id at provider provider_id amount currency payment_id meaning resolution',

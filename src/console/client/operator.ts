@@ -55,6 +55,7 @@ export type AnyEvent = {
 export type AnyPayment = {
   payment_id: string
   customer_id: string
+  customer_name: string
   state: 'new' | 'pending' | 'paid' | 'expired' | 'cancelled' | 'refunded'
   provider: string
   provider_id: string | null
@@ -119,6 +120,7 @@ export type Code = {
 export type Subscription = {
   uuid: string
   customer_id: string
+  customer_name: string
   status: string
   expires_at: string
   device_limit: number
@@ -221,6 +223,7 @@ export type AuditEntry = {
   role: string
   action: string
   request: Readonly<Record<string, unknown>>
+  customer_name: string | null
   source: string | null
   hash: string
 }
@@ -262,6 +265,30 @@ export type Operations = {
       stock: readonly { country: string; ipv: number; free: number; leased: number; resting: number; retired: number }[]
       nodes: { online: number; offline: number; closed: number }
       made_at: string
+    }
+  }
+  getSetup: {
+    answer: {
+      mode: 'sandbox' | 'production'
+      steps: readonly {
+        step: 'address' | 'prices' | 'node' | 'stock' | 'payment' | 'customer' | 'purchase'
+        done: boolean
+      }[]
+    }
+  }
+  search: {
+    query: { q: string }
+    answer: {
+      items: readonly {
+        kind: 'customer' | 'proxy' | 'subuser' | 'vpn' | 'device' | 'order' | 'payment'
+        id: string
+        title: string
+        detail: string | null
+        amount_rub: number | null
+        at: string | null
+        customer_id: string
+        customer_name: string
+      }[]
     }
   }
   listCustomers: {
@@ -307,9 +334,54 @@ export type Operations = {
     answer: { token_id: string; token: string }
   }
   revokeCustomerToken: { params: { token_id: string }; answer: { token_id: string; revoked: boolean } }
+  listCustomerProxies: {
+    params: { customer_id: string }
+    query: { limit?: number; cursor?: string }
+    answer: {
+      items: readonly {
+        proxy: number
+        address: string
+        country: string
+        ipv: number
+        status: 'active' | 'expired' | 'gone'
+        username: string
+        comment: string
+        expires_at: string
+        auto_renew: number | null
+        rx_bytes: number
+        tx_bytes: number
+      }[]
+      next_cursor: string | null
+    }
+  }
+  getCustomerServices: {
+    params: { customer_id: string }
+    answer: {
+      vpn: readonly {
+        uuid: string
+        status: string
+        expires_at: string
+        devices: number
+        device_limit: number
+        auto_renew_months: number | null
+        rx_bytes: number
+        tx_bytes: number
+      }[]
+      traffic: readonly {
+        subuser_id: string
+        login: string
+        name: string
+        blocked: boolean
+        pool: string
+        left_bytes: number
+        used_bytes: number
+      }[]
+      usage: readonly { day: string; rx_bytes: number; tx_bytes: number }[]
+    }
+  }
   creditCustomer: {
     params: { customer_id: string }
-    body: { amount_rub: number; note?: string; reference?: string }
+    body: { amount_rub: number; note?: string; reference?: string; dry_run?: boolean }
     answer: {
       transaction: number
       at: string
@@ -321,11 +393,12 @@ export type Operations = {
       reference: string | null
       note: string
       repeated: boolean
+      dry_run?: boolean
     }
   }
   debitCustomer: {
     params: { customer_id: string }
-    body: { amount_rub: number; note?: string; reference?: string }
+    body: { amount_rub: number; note?: string; reference?: string; dry_run?: boolean }
     answer: Operations['creditCustomer']['answer']
   }
   listMovements: {
@@ -335,7 +408,7 @@ export type Operations = {
   }
   refundOrder: {
     params: { order_id: string }
-    body: { amount_rub?: number; again?: boolean; end?: 'unused' | 'whole'; note?: string }
+    body: { amount_rub?: number; again?: boolean; end?: 'unused' | 'whole'; note?: string; dry_run?: boolean }
     answer: {
       customer: string
       order_id: string
@@ -346,6 +419,7 @@ export type Operations = {
       returned_gb?: number
       uuid?: string
       replayed?: boolean
+      dry_run?: boolean
     }
   }
   refundTraffic: {
@@ -367,6 +441,7 @@ export type Operations = {
     params: { order_id: string }
     answer: {
       order: AnyOrder
+      customer_name: string
       transactions: readonly Movement[]
       delivered: readonly Readonly<Record<string, unknown>>[]
       events: readonly AnyEvent[]
@@ -418,11 +493,12 @@ export type Operations = {
       amount_rub: number
       refunded_rub: number
       replayed?: boolean
+      dry_run?: boolean
     }
   }
   refundPayment: {
     params: { payment_id: string }
-    body: { amount_rub?: number; into_debt?: boolean; note?: string }
+    body: { amount_rub?: number; into_debt?: boolean; note?: string; dry_run?: boolean }
     answer: Operations['markPaid']['answer']
   }
   listUnmatched: { query: { limit?: number; all?: 'true' | 'false' }; answer: { items: readonly PaymentNotice[] } }
@@ -466,7 +542,13 @@ export type Operations = {
     query: { limit?: number }
     answer: {
       terms: { percent: number; top_ups: number } | null
-      items: readonly { customer_id: string; referrer_id: string; at: string }[]
+      items: readonly {
+        customer_id: string
+        customer_name: string
+        referrer_id: string
+        referrer_name: string
+        at: string
+      }[]
     }
   }
   addReferral: {
@@ -484,6 +566,7 @@ export type Operations = {
         topped_up_rub: number
         taken_back_rub: number
         held_rub: number
+        revenue_rub: number
       }[]
     }
   }
@@ -511,6 +594,7 @@ export type Operations = {
       items: readonly {
         proxy: number
         customer_id: string
+        customer_name: string
         address: string
         node: string | null
         since: string
@@ -524,6 +608,7 @@ export type Operations = {
     answer: {
       proxy: number
       customer_id: string
+      customer_name: string
       order_id: string
       status: 'active' | 'expired' | 'gone'
       address: string
@@ -546,8 +631,15 @@ export type Operations = {
   }
   endProxy: {
     params: { proxy: string }
-    body: { refund?: boolean; note?: string }
-    answer: { customer: string; proxy: number; amount_rub: number; balance_rub: number; replayed?: boolean }
+    body: { refund?: boolean; note?: string; dry_run?: boolean }
+    answer: {
+      customer: string
+      proxy: number
+      amount_rub: number
+      balance_rub: number
+      replayed?: boolean
+      dry_run?: boolean
+    }
   }
   replaceProxy: {
     params: { proxy: string }
@@ -625,16 +717,25 @@ export type Operations = {
     answer: {
       items: readonly {
         customer_id: string
+        customer_name: string
         proxy: number
         order_id: string
         username: string
         from: string
         until: string | null
       }[]
-      devices: readonly { customer_id: string; device_id: string; uuid: string; from: string; until: string | null }[]
+      devices: readonly {
+        customer_id: string
+        customer_name: string
+        device_id: string
+        uuid: string
+        from: string
+        until: string | null
+      }[]
       is_exit: boolean
       candidates: readonly {
         customer_id: string
+        customer_name: string
         subuser_id: string
         login: string
         pool: string
@@ -698,6 +799,20 @@ export type Operations = {
         problems: readonly string[]
         seen_as: string | null
         since: string
+      }[]
+    }
+  }
+  getNodeHistory: {
+    params: { name: string }
+    query: { span?: 'day' | 'month' }
+    answer: {
+      items: readonly {
+        at: string
+        tunnels: number
+        lag_ms: number
+        bytes_per_second: number
+        cpu_percent: number | null
+        errors_per_minute: number | null
       }[]
     }
   }
@@ -812,6 +927,8 @@ export type Operations = {
 
 export const operations = {
   getOverview: ['GET', '/overview', 'reader'],
+  getSetup: ['GET', '/setup', 'reader'],
+  search: ['GET', '/search', 'reader'],
   listCustomers: ['GET', '/customers', 'reader'],
   createCustomer: ['POST', '/customers', 'support'],
   getCustomer: ['GET', '/customers/{customer_id}', 'reader'],
@@ -825,6 +942,8 @@ export const operations = {
   listCustomerTokens: ['GET', '/customers/{customer_id}/tokens', 'reader'],
   createCustomerToken: ['POST', '/customers/{customer_id}/tokens', 'owner'],
   revokeCustomerToken: ['POST', '/tokens/{token_id}/revoke', 'support'],
+  listCustomerProxies: ['GET', '/customers/{customer_id}/proxies', 'reader'],
+  getCustomerServices: ['GET', '/customers/{customer_id}/services', 'reader'],
   creditCustomer: ['POST', '/customers/{customer_id}/credit', 'keyed', 'support'],
   debitCustomer: ['POST', '/customers/{customer_id}/debit', 'keyed', 'support'],
   listMovements: ['GET', '/customers/{customer_id}/transactions', 'reader'],
@@ -883,6 +1002,7 @@ export const operations = {
   listNodes: ['GET', '/nodes', 'reader'],
   addNode: ['POST', '/nodes', 'owner'],
   showNode: ['GET', '/nodes/{name}', 'reader'],
+  getNodeHistory: ['GET', '/nodes/{name}/history', 'reader'],
   linkNode: ['POST', '/nodes/{name}/link', 'owner'],
   endpointNode: ['POST', '/nodes/{name}/endpoint', 'owner'],
   renameNode: ['POST', '/nodes/{name}/rename', 'owner'],

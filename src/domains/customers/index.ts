@@ -1,6 +1,16 @@
 import { bind } from '../../core/bind.ts'
 import * as useCases from './customers.ts'
-import { countCustomers, listCaps, listCustomers, listTokens, ownersOf, searchCustomers } from './store.ts'
+import {
+  countCustomers,
+  findByIdPrefix,
+  findByNamePrefix,
+  findMany,
+  listCaps,
+  listCustomers,
+  listTokens,
+  ownersOf,
+  searchCustomers,
+} from './store.ts'
 
 export { type Caller, createBlocking, type TokenRequest } from './customers.ts'
 export { passwordsHidden } from './errors.ts'
@@ -14,7 +24,7 @@ export const createCustomers = (given: Parameters<typeof withCaches>[0]) => ({
   ...bind(withCaches(given), cases),
   ...bind(given.db, { list: listCustomers, countAll: countCustomers, listTokens }),
   /** Customers with this text in id, name or note, and those in `found`. */
-  ...bind(given.db, { search: searchCustomers }),
+  ...bind(given.db, { search: searchCustomers, findByIdPrefix, findByNamePrefix, findMany }),
   assertOpenIn,
   isOpenIn,
   /** For `verify`: the number of customers, the owners of tokens, and the caps of capped tokens. */

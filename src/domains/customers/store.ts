@@ -13,7 +13,18 @@ import {
   textList,
   valuesOf,
 } from '../../db/columns.ts'
-import { allIn, allOf, changesOne, containing, countBy, hasRow, list, padded, sendRows } from '../../db/rows.ts'
+import {
+  allIn,
+  allOf,
+  changesOne,
+  containing,
+  countBy,
+  hasRow,
+  list,
+  padded,
+  pastPrefix,
+  sendRows,
+} from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { type Customer, isScope, type ShopMode, type Token } from './rules.ts'
 
@@ -97,6 +108,41 @@ export function searchCustomers(
      ORDER BY id LIMIT $4`,
     [of.after, of.text, containing(of.text.toLowerCase()), of.limit, containing(of.text), ...found],
   )
+}
+
+/** Customers whose id begins with the text, oldest first; by the primary key. */
+export const findByIdPrefix = (reader: Reader, text: string, limit: number): Promise<Customer[]> =>
+  customers.all(reader, 'SELECT * FROM customers WHERE id >= $1 AND id < $2 ORDER BY id LIMIT $3', [
+    text,
+    pastPrefix(text),
+    limit,
+  ])
+
+const lowerLatin = (text: string): string => text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
+
+/**
+ * Customers whose name begins with the text, by the index on `LOWER(name)`. That lowers Latin letters only, so other
+ * alphabets are sought as typed, in small letters, and with a capital.
+ */
+export async function findByNamePrefix(reader: Reader, text: string, limit: number): Promise<Customer[]> {
+  const small = text.toLowerCase()
+  const forms = [text, small, small.replace(/^./u, (first) => first.toUpperCase())].map(lowerLatin)
+  const found: Customer[] = []
+  for (const form of new Set(forms)) {
+    const rows = await customers.all(
+      reader,
+      'SELECT * FROM customers WHERE LOWER(name) >= $1 AND LOWER(name) < $2 ORDER BY LOWER(name) LIMIT $3',
+      [form, pastPrefix(form), limit - found.length],
+    )
+    found.push(...rows)
+  }
+  return found
+}
+
+/** Each customer by id, of up to a few thousand. */
+export async function findMany(reader: Reader, ids: readonly string[]): Promise<Map<string, Customer>> {
+  const rows = await allOf<Row>(reader, [...new Set(ids)], (among) => `SELECT * FROM customers WHERE id IN (${among})`)
+  return new Map(rows.map(customers.read).map((each) => [each.id, each]))
 }
 
 export const setNote = (tx: Tx, id: CustomerId, note: string | null): Promise<boolean> =>

@@ -4,7 +4,7 @@ import { verifierOf } from './audit.ts'
 import { buy, buyerOf, quote } from './buy.ts'
 import { end, endingOf, releaseOverdue } from './end.ts'
 import { createDedicatedNodes } from './nodes.ts'
-import { countActive, delivered, held, holdersOf, show } from './operate.ts'
+import { countActive, delivered, findNamed, held, holdersOf, listOf, show } from './operate.ts'
 import { allOutages, interrupt, listInterrupted, restore } from './outages/outages.ts'
 import { createOutageWatch } from './outages/watch.ts'
 import { prolong, quoteProlonging, renewDue, setRenewal } from './prolong.ts'
@@ -34,7 +34,8 @@ export const createDedicated = (deps: DedicatedDeps) => ({
   outages: { ...bind(deps, { interrupt, restore, list: listInterrupted }), all: allOutages },
   outageWatch: createOutageWatch(deps),
   operator: {
-    ...bind(deps, { show, countActive, held, holdersOf, delivered, end, replace: replaceByOperator }),
+    ...bind(deps, { show, listOf, findNamed, countActive, held, holdersOf, delivered }),
+    ...bind(deps, { end, replace: replaceByOperator }),
     ending: endingOf(deps),
   },
   /** The operator's actions on whole ranges. */

@@ -1,11 +1,12 @@
 import type { Address } from '../../core/address.ts'
+import type { CustomerId } from '../../core/ids.ts'
 import { toIso } from '../../core/time.ts'
 import type { ActionAnswer } from '../orders/index.ts'
 import type { Order } from '../orders/rules.ts'
 import type { HeldGoods } from '../pricing/index.ts'
 import { nothingToEnd } from './errors.ts'
 import { type DedicatedDeps, type ProxyTraffic, product, trafficOf } from './proxies.ts'
-import { isHeld, type Proxy, type ProxyStatus, statusAt } from './rules.ts'
+import { isHeld, type Proxy, type ProxyStatus, readUsername, statusAt } from './rules.ts'
 import * as store from './store.ts'
 
 /** A proxy as the operator sees it: everything but its password. */
@@ -39,6 +40,30 @@ export async function show(deps: DedicatedDeps, id: number): Promise<ProxySight>
     sent: traffic?.sent ?? 0n,
     addresses: await deps.stockOperator.leasesOf(id),
   }
+}
+
+/** A page of a customer's proxies that are not gone, newest first, without passwords. */
+export async function listOf(deps: DedicatedDeps, customer: CustomerId, before: number | undefined, limit: number) {
+  const any = { status: '', country: '', ipv: 0, expiresBefore: Number.MAX_SAFE_INTEGER, comment: '' } as const
+  const from = { before: before ?? Number.MAX_SAFE_INTEGER, limit, nowMs: deps.clock() }
+  const proxies = await store.listProxies(deps.db, customer, { ...any, ...from })
+  const traffic = await trafficOf(deps, proxies)
+  return proxies.map((proxy) => ({
+    ...proxy,
+    status: shownStatus(deps, proxy),
+    received: traffic.get(proxy.id)?.received ?? 0n,
+    sent: traffic.get(proxy.id)?.sent ?? 0n,
+  }))
+}
+
+/** The proxies that a number or a login names, or that have an address now. Each is found by an index. */
+export async function findNamed(deps: DedicatedDeps, of: { readonly text: string; readonly address?: Address }) {
+  const nowMs = deps.clock()
+  const held = of.address ? await deps.stockOperator.holdersBetween(of.address, nowMs, nowMs) : []
+  const number = /^[1-9]\d{0,14}$/.test(of.text) ? Number(of.text) : readUsername(of.text)
+  const ids = [...held.map((each) => each.proxy), ...(number === undefined ? [] : [number])]
+  const isLogin = readUsername(of.text) !== undefined
+  return (await store.findMany(deps.db, ids)).filter((proxy) => !isLogin || proxy.username === of.text)
 }
 
 /** How many proxies run now, and how many of them are interrupted. */

@@ -1,7 +1,7 @@
 import type { Sha256 } from '../../core/chain.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Database, Tx, Value } from '../../db/transaction.ts'
-import { type Action, toEntry } from './rules.ts'
+import { type Action, toEntry, toolActor } from './rules.ts'
 import * as store from './store.ts'
 
 /** A typed AsyncLocalStorage. */
@@ -10,8 +10,30 @@ type Along<Context> = {
   get(): Context | undefined
 }
 
-/** An action in progress, and whether the log has it. */
-export type Acting = { readonly action: Action; isNoted: boolean }
+/** An action in progress, whether the log has it, and whether its transaction is to be rolled back. */
+export type Acting = { readonly action: Action; isNoted: boolean; readonly isDryRun?: boolean }
+
+/** Carries the result of a dry run out of its transaction, which is rolled back because it throws. */
+class DryRun extends Error {
+  override readonly name = 'DryRun'
+  constructor(readonly result: unknown) {
+    super('a dry run was rolled back')
+  }
+}
+
+async function rollBack<Result>(db: Database, work: (tx: Tx) => Promise<Result>): Promise<Result> {
+  try {
+    return await db.transact(async (tx): Promise<never> => {
+      const result = await work(tx)
+      // Waits for the queued writes, so that a constraint that refuses one refuses the dry run too.
+      await tx.first('SELECT 1 AS one')
+      throw new DryRun(result)
+    })
+  } catch (error) {
+    if (error instanceof DryRun) return error.result as Result
+    throw error
+  }
+}
 
 /** A transaction that records whether a statement in it has changed a row. */
 function watchWrites(tx: Tx): { readonly tx: Tx; readonly hasWritten: () => boolean } {
@@ -59,6 +81,7 @@ export function createActing(deps: { db: Database; clock: Clock; sha256: Sha256;
 
   function transact<Result>(work: (tx: Tx) => Promise<Result>, pace?: 'unhurried'): Promise<Result> {
     const acting = along.get()
+    if (acting?.isDryRun) return rollBack(db, work)
     return acting && !acting.isNoted ? transactAs(acting, work, pace) : db.transact(work, pace)
   }
 
@@ -93,6 +116,12 @@ export function createActing(deps: { db: Database; clock: Clock; sha256: Sha256;
     /** Runs work as an operator's action. */
     act: <Result>(action: Action, work: () => Promise<Result>): Promise<Result> =>
       along.run({ action, isNoted: false }, work),
+
+    /** Runs work whose transactions are rolled back: its result shows what it would do. Nothing is logged. */
+    dryRun<Result>(work: () => Promise<Result>): Promise<Result> {
+      const action = along.get()?.action ?? { actor: toolActor, operation: '', request: '{}' }
+      return along.run({ action, isNoted: false, isDryRun: true }, work)
+    },
 
     /** Logs an action that only reads, such as a query for the holder of an address. */
     mustNote: (action: Action): Promise<void> => db.transact((tx) => note(tx, action)),

@@ -3,7 +3,7 @@ import { chargedSince, findByKey, list, load, loadAny, salesByDay, walk } from '
 import { giveBack, refund } from './refund.ts'
 import type { OrderInput } from './rules.ts'
 import { forgetAnswers, type OrdersDeps, type PurchaseRequest, type Sale, sell } from './sell.ts'
-import { countOf, findAnyOrder, findAudited, findMany } from './store.ts'
+import { countOf, findAnyOrder, findAudited, findByPrefix, findMany } from './store.ts'
 
 export { createMoneyVerifier } from './audit.ts'
 export { createStories, type Stories } from './list.ts'
@@ -25,6 +25,7 @@ export function createOrders(given: Omit<OrdersDeps, 'running'>) {
   const deps: OrdersDeps = { ...given, running: new Set() }
   return {
     ...bind(deps, { forgetAnswers, list, load, loadAny, findByKey, salesByDay, chargedSince, giveBack, refund }),
+    ...bind(given.db, { findByPrefix }),
     sell: <Bought>(request: PurchaseRequest<Bought>, what: OrderInput, make: (sale: Sale) => Promise<Bought>) =>
       sell(deps, request, what, make),
     /** Any customer's orders, in the caller's transaction; an unknown id is left out. */

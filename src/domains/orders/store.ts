@@ -1,7 +1,7 @@
 import type { CustomerId, OrderId } from '../../core/ids.ts'
 import { type Kopecks, kopecks } from '../../core/money.ts'
 import { type Column, columnsOf, idColumn, int, money, orNull, type Row, textColumn } from '../../db/columns.ts'
-import { allOf, changesOne, countBy, list, readWide, type WideSum, wideSum } from '../../db/rows.ts'
+import { allOf, changesOne, countBy, list, pastPrefix, readWide, type WideSum, wideSum } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { type AnswerRow, type Order, type Plain, readPlain } from './rules.ts'
 
@@ -35,6 +35,14 @@ export const findOrder = (reader: Reader, customer: CustomerId, id: OrderId): Pr
 /** Any customer's order. */
 export const findAnyOrder = (reader: Reader, id: OrderId): Promise<Order | undefined> =>
   columns.first(reader, 'SELECT * FROM orders WHERE id = $1', [id])
+
+/** Orders of any customers whose id begins with the text, oldest first. */
+export const findByPrefix = (reader: Reader, text: string, limit: number): Promise<Order[]> =>
+  columns.all(reader, 'SELECT * FROM orders WHERE id >= $1 AND id < $2 ORDER BY id LIMIT $3', [
+    text,
+    pastPrefix(text),
+    limit,
+  ])
 
 export const findMany = async (reader: Reader, ids: readonly OrderId[]): Promise<Order[]> =>
   (await findRows(reader, ids)).map(columns.read)

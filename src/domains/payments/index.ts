@@ -1,7 +1,7 @@
 import { bind } from '../../core/bind.ts'
 import * as codes from './codes.ts'
 import { loadOwn, type PaymentDeps } from './deps.ts'
-import { markPaid, reconcile, reportMethods, resolve, showPayment } from './operate.ts'
+import { findNamed, markPaid, reconcile, reportMethods, resolve, showPayment } from './operate.ts'
 import { begin, findOurs, payInSandbox, quote } from './pay.ts'
 import { createProviders } from './providers.ts'
 import { fulfil, fulfilAll } from './purchases.ts'
@@ -47,7 +47,7 @@ export function createPayments(given: Given) {
     paymentWatch: bind(deps, { notify, lookAgain }),
     purchases,
     paymentOperator: {
-      ...bind(deps, { show: showPayment, markPaid, refund, resolve, reconcile }),
+      ...bind(deps, { show: showPayment, findNamed, markPaid, refund, resolve, reconcile }),
       ...bind(db, { list: store.listAll, unmatched: store.listNotices }),
     },
     paymentReports: bind(deps, { methods: reportMethods }),

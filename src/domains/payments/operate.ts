@@ -26,6 +26,16 @@ export const showPayment = async ({ db }: PaymentDeps, id: PaymentId) => ({
   changes: await store.changesOf(db, [id]),
 })
 
+/** Payments whose id begins with the text, and those whose id at a provider is the text. */
+export async function findNamed({ db, providers }: PaymentDeps, text: string, limit: number): Promise<Payment[]> {
+  const found = new Map((await store.findByPrefix(db, text, limit)).map((each) => [each.id, each]))
+  for (const { kind } of await providers.list()) {
+    const payment = await store.findByProviderId(db, kind.name, text)
+    if (payment) found.set(payment.id, payment)
+  }
+  return [...found.values()]
+}
+
 /** Credits a payment that the operator has received. Only where there is no provider to ask. */
 export async function markPaid(deps: PaymentDeps, id: PaymentId, note: string, key: string | undefined) {
   const { provider } = await loadKnown(deps.db, id)

@@ -17,6 +17,8 @@ type RefundInput = {
   readonly intoDebt: boolean
   readonly note: string
   readonly key?: string | undefined
+  /** The caller rolls the transaction back; the provider is not asked. */
+  readonly isDryRun?: boolean
 }
 
 /** A payment after an operator's action. */
@@ -33,7 +35,7 @@ export const toOutcome = (payment: Payment) => ({
 /** Refunds a payment, whole or in part: at its provider, or by hand where there is none to ask. */
 export async function refund(deps: PaymentDeps, id: PaymentId, input: RefundInput): Promise<PaymentOutcome> {
   const { connection } = await deps.providers.load((await loadKnown(deps.db, id)).provider)
-  if (connection) return refundAtProvider(deps, connection, id, input)
+  if (connection) return (input.isDryRun ? tryAtProvider : refundAtProvider)(deps, connection, id, input)
   const of = { isProduction: await isProduction(deps), isPollable: false, note: input.note }
   return deps.once(input.key, toKeyed(id, input), async (tx) => {
     const locked = await lockKnown(tx, id)
@@ -52,9 +54,7 @@ export async function refund(deps: PaymentDeps, id: PaymentId, input: RefundInpu
  */
 async function refundAtProvider(deps: PaymentDeps, connection: PaymentProvider, id: PaymentId, input: RefundInput) {
   const { db, clock } = deps
-  const { provider, providerId, amount: whole } = await loadKnown(db, id)
-  const ask = connection.refund?.bind(connection)
-  if (!ask || providerId === null) throw new Refusal('provider_cannot_refund', { provider })
+  const { ask, providerId, whole } = await loadRefundable(deps, connection, id)
   const { step } = await deps.once(input.key, toKeyed(id, input), async (tx) => ({
     step: await noteRefund(deps, tx, id, input),
   }))
@@ -90,6 +90,25 @@ async function refundAtProvider(deps: PaymentDeps, connection: PaymentProvider, 
   return asking(work, {
     refused: () => new Refusal('refund_refused_by_provider'),
     unavailable: () => new Refusal('refund_without_answer'),
+  })
+}
+
+async function loadRefundable({ db }: PaymentDeps, connection: PaymentProvider, id: PaymentId) {
+  const { provider, providerId, amount: whole } = await loadKnown(db, id)
+  const ask = connection.refund?.bind(connection)
+  if (!ask || providerId === null) throw new Refusal('provider_cannot_refund', { provider })
+  return { ask, providerId, whole }
+}
+
+/** What a refund at the provider would give back, by the checks of the refund itself. */
+async function tryAtProvider(deps: PaymentDeps, connection: PaymentProvider, id: PaymentId, input: RefundInput) {
+  await loadRefundable(deps, connection, id)
+  return deps.db.transact(async (tx) => {
+    const step = await noteRefund(deps, tx, id, input)
+    const noted = (await store.refundsOf(tx, id)).find((each) => each.step === step)
+    const payment = await lockKnown(tx, id)
+    const refunded = noted ? add(noted.before, noted.amount) : payment.debited
+    return { ...toOutcome(payment), refunded_rub: toRoubles(refunded) }
   })
 }
 

@@ -15,7 +15,7 @@ import {
   textColumn,
   valuesOf,
 } from '../../db/columns.ts'
-import { list, sendRows } from '../../db/rows.ts'
+import { list, pastPrefix, sendRows } from '../../db/rows.ts'
 import type { Reader, Tx, Value } from '../../db/transaction.ts'
 import {
   type AwaitedPurchase,
@@ -183,6 +183,14 @@ export const findPayment = (reader: Reader, customer: CustomerId, payment: Payme
 
 export const findByKey = (reader: Reader, customer: CustomerId, key: string): Promise<Payment | undefined> =>
   payments.first(reader, 'SELECT * FROM payments WHERE customer_id = $1 AND key = $2', [customer, key])
+
+/** Payments whose id begins with the text, oldest first. */
+export const findByPrefix = (reader: Reader, text: string, limit: number): Promise<Payment[]> =>
+  payments.all(reader, 'SELECT * FROM payments WHERE id >= $1 AND id < $2 ORDER BY id LIMIT $3', [
+    text,
+    pastPrefix(text),
+    limit,
+  ])
 
 export const findByProviderId = (reader: Reader, provider: string, providerId: string): Promise<Payment | undefined> =>
   payments.first(reader, 'SELECT * FROM payments WHERE provider = $1 AND provider_id = $2', [provider, providerId])

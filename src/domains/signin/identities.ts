@@ -64,6 +64,10 @@ export const findByLogin = (
 export const search = (deps: IdentitiesDeps, text: string, limit: number): Promise<Map<string, string>> =>
   store.searchLogins(deps.db, rules.toLogin(text), limit)
 
+/** The customers whose login or e-mail address begins with this text. */
+export const ownersByPrefix = (deps: IdentitiesDeps, text: string, limit: number): Promise<string[]> =>
+  store.ownersByPrefix(deps.db, rules.toLogin(text), limit)
+
 export const loginsOf = (deps: IdentitiesDeps, owners: readonly string[]): Promise<Map<string, string>> =>
   store.loginsOf(deps.db, owners)
 

@@ -11,7 +11,7 @@ import {
   textColumn,
   textList,
 } from '../../db/columns.ts'
-import { allOf, changesOne, containing, hasRow, runRows, sendRows } from '../../db/rows.ts'
+import { allOf, changesOne, containing, hasRow, pastPrefix, runRows, sendRows } from '../../db/rows.ts'
 import { ConstraintViolation, type Reader, type Tx } from '../../db/transaction.ts'
 import { isScope, type Scope } from '../customers/rules.ts'
 import { loginTaken } from './errors.ts'
@@ -98,6 +98,20 @@ export async function searchLogins(reader: Reader, text: string, limit: number):
     [containing(text), limit],
   )
   return new Map(rows.map((row) => [row.owner_id, row.login]))
+}
+
+/** Customers whose login or e-mail address begins with the text; each by its index. */
+export async function ownersByPrefix(reader: Reader, text: string, limit: number): Promise<string[]> {
+  const found: string[] = []
+  for (const column of ['login', 'email']) {
+    const rows = await reader.all<{ owner_id: string }>(
+      `SELECT owner_id FROM identities WHERE kind = 'customer' AND ${column} >= $1 AND ${column} < $2
+       ORDER BY ${column} LIMIT $3`,
+      [text, pastPrefix(text), limit],
+    )
+    found.push(...rows.map((row) => row.owner_id))
+  }
+  return [...new Set(found)].slice(0, limit)
 }
 
 export async function loginsOf(reader: Reader, owners: readonly string[]): Promise<Map<string, string>> {

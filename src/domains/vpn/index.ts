@@ -3,7 +3,7 @@ import { verifierOf } from './audit.ts'
 import { buy, buyerOf, quote } from './buy.ts'
 import { addDevice, configuration, openLink, removeDevice } from './devices.ts'
 import { createVpnNodes } from './nodes.ts'
-import { countActive, delivered, held, holdersOf, move, setDisabled, show } from './operate.ts'
+import { countActive, delivered, findNamed, held, holdersOf, move, setDisabled, show } from './operate.ts'
 import { deleteSubscription, endingOf } from './refund.ts'
 import { renew, renewDue, setAutoRenew, sweep } from './renew.ts'
 import { info, isServed, listLocations, resetLink, type VpnDeps } from './subscriptions.ts'
@@ -19,7 +19,7 @@ export const createVpn = (deps: VpnDeps) => ({
   ...bind(deps, { quote, buy, renew, setAutoRenew, renewDue, sweep, delete: deleteSubscription }),
   ...bind(deps, { info, locations: listLocations, isServed, resetLink }),
   ...bind(deps, { addDevice, removeDevice, configuration, openLink }),
-  ...bind(deps, { show, setDisabled, move, delivered, holdersOf, countActive, held }),
+  ...bind(deps, { show, findNamed, setDisabled, move, delivered, holdersOf, countActive, held }),
   buyer: buyerOf(deps),
   ending: endingOf(deps),
   nodes: createVpnNodes(deps),

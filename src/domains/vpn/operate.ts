@@ -6,7 +6,7 @@ import type { ActionAnswer } from '../orders/index.ts'
 import type { Order } from '../orders/rules.ts'
 import { noSuchSubscription } from './errors.ts'
 import { subscriptionOf } from './refund.ts'
-import type { SubscriptionId, View } from './rules.ts'
+import { readUuid, type SubscriptionId, type View } from './rules.ts'
 import * as store from './store.ts'
 import * as peers from './store-peers.ts'
 import { nodesOf, type VpnDeps, view } from './subscriptions.ts'
@@ -16,6 +16,13 @@ export async function show(deps: VpnDeps, uuid: SubscriptionId): Promise<View> {
   const found = await store.findSubscription(deps.db, uuid)
   if (!found) throw noSuchSubscription()
   return view(deps, found, await peers.listHeld(deps.db, [uuid]), await nodesOf(deps))
+}
+
+/** The subscription with this id, and the devices that an id, a public key or an address names. */
+export async function findNamed(deps: VpnDeps, text: string, address: Address | undefined) {
+  const uuid = readUuid(text)
+  const subscription = uuid === undefined ? undefined : await store.findSubscription(deps.db, uuid)
+  return { subscription, devices: await peers.findNamed(deps.db, text, address) }
 }
 
 /** Stops a subscription without ending it, or lets it run again. Its term runs meanwhile. */

@@ -181,6 +181,25 @@ export const addUsage = (tx: Tx, id: string, received: bigint, sent: bigint, las
     [id, received, sent, lastHandshakeAt],
   )
 
+const namedPeers = columnsOf({
+  id: textColumn('id'),
+  name: textColumn('name'),
+  subscription: textColumn('subscription_uuid'),
+  customer: idColumn<CustomerId>('customer_id'),
+})
+
+/** Devices in use with this id, public key or address inside the tunnel; each part uses its unique index. */
+export function findNamed(reader: Reader, text: string, address: Address | undefined) {
+  const select = `SELECT p.id, p.name, p.subscription_uuid, s.customer_id
+     FROM vpn_peers p JOIN vpn_subscriptions s ON s.uuid = p.subscription_uuid WHERE p.removed_at IS NULL AND`
+  return namedPeers.all(
+    reader,
+    `${select} p.id = $1 UNION ALL ${select} p.public_key = $1 UNION ALL ${select} p.ipv6 = $2
+     UNION ALL ${select} p.ipv4 = CAST($3 AS BIGINT)`,
+    [text, address ? formatAddress(address) : '', address?.version === 4 ? addressToNumber(address) : null],
+  )
+}
+
 const holders = columnsOf({
   id: textColumn('id'),
   subscription: textColumn('uuid'),

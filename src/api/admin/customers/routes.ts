@@ -14,8 +14,8 @@ import { readTokenRequest } from '../../customer/tokens/routes.ts'
 import { toToken } from '../../customer/tokens/shapes.ts'
 import { pageOf, positionOf, readNumber, soughtFor, toExport } from '../../pages.ts'
 import { toCookie } from '../../session.ts'
-import { type AdminCaller, type AdminDeps, type BindAdmin, requestTextOf } from '../bind.ts'
-import { toKopecks } from '../fields.ts'
+import { type AdminCaller, type AdminDeps, type BindAdmin, nameOf, requestTextOf } from '../bind.ts'
+import { dryRunOf, toKopecks } from '../fields.ts'
 import * as shapes from './shapes.ts'
 
 const readCustomer = (text: string): CustomerId => orRefuse(readId('customer', text), 'customer_not_found')
@@ -73,6 +73,7 @@ export function adminCustomerOperations(bind: BindAdmin, deps: AdminDeps) {
       return { removed: await identities.dropFactor({ kind: 'customer', id }) }
     }),
     ...tokenOperations(bind, deps),
+    ...serviceOperations(bind, deps),
     ...moneyOperations(bind, deps),
     ...orderOperations(bind, deps),
   ]
@@ -145,17 +146,78 @@ function tokenOperations(bind: BindAdmin, { customers }: AdminDeps) {
   ]
 }
 
+const maxSubusersShown = 50
+
+function serviceOperations(bind: BindAdmin, deps: AdminDeps) {
+  return [
+    bind(shapes.listCustomerProxies, async ({ params, query }) => {
+      const { id } = await deps.customers.load(readCustomer(params.customer_id))
+      const before = positionOf(query.cursor, readNumber)
+      const found = await deps.proxyOperator.listOf(id, before, soughtFor(query.limit))
+      return pageOf(found, query.limit, 'id', (each) => ({
+        proxy: each.id,
+        address: each.address,
+        country: each.country,
+        ipv: each.ipv,
+        status: each.status,
+        username: each.username,
+        comment: each.comment,
+        expires_at: toIso(each.expiresAt),
+        auto_renew: each.renewPeriod,
+        rx_bytes: Number(each.received),
+        tx_bytes: Number(each.sent),
+      }))
+    }),
+    bind(shapes.getCustomerServices, async ({ params }) => {
+      const { id } = await deps.customers.load(readCustomer(params.customer_id))
+      const { views } = await deps.vpn.info(id, undefined)
+      const subusers = await deps.premium.subusers.withTraffic(id, maxSubusersShown)
+      const { rows } = await deps.premium.usage(id, { by: 'day', from: undefined, to: undefined })
+      return {
+        vpn: views.map(({ subscription, status, devices }) => ({
+          uuid: subscription.uuid,
+          status,
+          expires_at: toIso(subscription.expiresAt),
+          devices: devices.length,
+          device_limit: subscription.deviceLimit,
+          auto_renew_months: subscription.autoRenewMonths,
+          rx_bytes: Number(subscription.received),
+          tx_bytes: Number(subscription.sent),
+        })),
+        traffic: subusers.flatMap(({ subuser, pools }) =>
+          pools.map(({ pool, left, used }) => ({
+            subuser_id: subuser.id,
+            login: subuser.login,
+            name: subuser.name,
+            blocked: subuser.blockedAt !== null,
+            pool,
+            left_bytes: Number(left),
+            used_bytes: Number(used),
+          })),
+        ),
+        usage: rows.map(({ key, received, sent }) => ({
+          day: toIso(Number(key)).slice(0, 10),
+          rx_bytes: Number(received),
+          tx_bytes: Number(sent),
+        })),
+      }
+    }),
+  ]
+}
+
 function moneyOperations(bind: BindAdmin, deps: AdminDeps) {
   const adjusting = (operation: typeof shapes.creditCustomer, kind: Adjustment['kind']) =>
     bind(operation, async ({ params, body, key }) => {
-      const { posting, isRepeat } = await deps.adjust(readCustomer(params.customer_id), {
-        kind,
-        amount: toKopecks(body.amount_rub),
-        note: body.note,
-        key: key ?? null,
-        reference: body.reference ?? null,
-      })
-      return { ...shapes.toMovement(posting), repeated: isRepeat }
+      const { posting, isRepeat } = await deps.dryRunIf(body.dry_run, () =>
+        deps.adjust(readCustomer(params.customer_id), {
+          kind,
+          amount: toKopecks(body.amount_rub),
+          note: body.note,
+          key: key ?? null,
+          reference: body.reference ?? null,
+        }),
+      )
+      return { ...shapes.toMovement(posting), repeated: isRepeat, ...dryRunOf(body) }
     })
   return [
     adjusting(shapes.creditCustomer, 'credit'),
@@ -171,13 +233,16 @@ function moneyOperations(bind: BindAdmin, deps: AdminDeps) {
       const common = { order: readOrder(params.order_id), note: body.note, key }
       if (body.end === undefined) {
         const amount = body.amount_rub === undefined ? 'all' : toKopecks(body.amount_rub)
-        return { ...(await deps.refunds.refund({ ...common, amount, again: body.again })) }
+        const refund = () => deps.refunds.refund({ ...common, amount, again: body.again })
+        return { ...(await deps.dryRunIf(body.dry_run, refund)), ...dryRunOf(body) }
       }
       if (body.amount_rub !== undefined || body.again) {
         const problem = fieldProblem('end', 'not_with', { others: ['amount_rub', 'again'] })
         throw new Refusal('refund_amount_with_end', {}, [problem])
       }
-      return { ...(await deps.refunds.end({ ...common, how: body.end })) }
+      const { end: how } = body
+      const end = () => deps.refunds.end({ ...common, how })
+      return { ...(await deps.dryRunIf(body.dry_run, end)), ...dryRunOf(body) }
     }),
     bind(shapes.refundTraffic, async ({ params, body }) => {
       const id = readOrder(params.order_id)
@@ -210,6 +275,7 @@ function orderOperations(bind: BindAdmin, deps: AdminDeps) {
       const story = await deps.storyOf(readOrder(params.order_id))
       return {
         order: shapes.toAnyOrder(story.order),
+        customer_name: await nameOf(deps, story.order.customer),
         transactions: story.postings.map(shapes.toMovement),
         delivered: story.delivered.map((each) => ({ ...each })),
         events: story.events.map(toEvent),

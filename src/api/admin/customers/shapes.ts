@@ -18,12 +18,25 @@ import {
   named,
   part,
   roubles,
+  rows,
   text,
   whole,
 } from '../../fields.ts'
 import { operationsOf, z } from '../../operation.ts'
 import { exportedRow, exportQuery, page, pageQuery } from '../../pages.ts'
-import { amount, customerParam, exampleCustomer, note, orderParam, printableText, replayed, yes } from '../fields.ts'
+import {
+  amount,
+  customerName,
+  customerParam,
+  dryRun,
+  exampleCustomer,
+  isDryRun,
+  note,
+  orderParam,
+  printableText,
+  replayed,
+  yes,
+} from '../fields.ts'
 
 const operation = operationsOf({ tag: 'Customers' })
 const support = operationsOf({ tag: 'Customers', role: 'support' })
@@ -176,6 +189,58 @@ export const revokeCustomerToken = support('revokeCustomerToken', 'POST /tokens/
   answer: z.object({ token_id: text('The token’s id.', exampleToken), revoked: flag('Whether the token is revoked.') }),
 })
 
+export const listCustomerProxies = reader('listCustomerProxies', 'GET /customers/{customer_id}/proxies', {
+  summary: "List a customer's dedicated proxies, newest first, without passwords",
+  params: customerParam,
+  query: z.object(pageQuery),
+  answer: page({
+    items: rows('One page of proxies.', {
+      proxy: whole('Number of the proxy.', 7),
+      address: text('Egress address.', '203.0.113.7'),
+      country: text('ISO 3166-1 alpha-2 country code.', 'DE'),
+      ipv: whole('Kind of address: 3, 4 or 6.', 4),
+      status: choice('Status of the proxy.', ['active', 'expired', 'gone']),
+      username: text('Login of the proxy.', 'tp7abcd'),
+      comment: text('Comment of the customer.', 'shop 7'),
+      expires_at: moment('Expiry.'),
+      auto_renew: whole('Days of each automatic renewal; null if it is off.').nullable(),
+      rx_bytes: whole('Bytes that the customer received.', 0),
+      tx_bytes: whole('Bytes that the customer sent.', 0),
+    }),
+  }),
+})
+
+export const getCustomerServices = reader('getCustomerServices', 'GET /customers/{customer_id}/services', {
+  summary: "Show a customer's VPN subscriptions, premium traffic by sub-user, and its usage by day",
+  params: customerParam,
+  answer: z.object({
+    vpn: rows('VPN subscriptions.', {
+      uuid: text('The subscription’s id.', '00000000-0000-4000-8000-000000000000'),
+      status: text('Status of the subscription.', 'ACTIVE'),
+      expires_at: moment('Expiry.'),
+      devices: whole('Devices of the subscription.', 1),
+      device_limit: whole('Maximum number of devices.', 5),
+      auto_renew_months: whole('Months of each automatic renewal; null if it is off.').nullable(),
+      rx_bytes: whole('Bytes that the devices received.', 0),
+      tx_bytes: whole('Bytes that the devices sent.', 0),
+    }),
+    traffic: rows('Premium traffic of the 50 oldest sub-users, by sub-user and pool.', {
+      subuser_id: text('The sub-user’s id.', 'sub_01k73sf8000000000000000000'),
+      login: text('Login of the sub-user.', 'u0123abcd'),
+      name: text('Name of the sub-user.', 'default'),
+      blocked: flag('Whether the customer has blocked the sub-user.', false),
+      pool: text('Pool.', 'residential'),
+      left_bytes: whole('Unused bytes.', 1_000_000_000),
+      used_bytes: whole('Used bytes.', 0),
+    }),
+    usage: rows('Premium traffic of the last 30 days, by day.', {
+      day: text('The day, in UTC.', '2026-01-01'),
+      rx_bytes: whole('Bytes that the customer received.', 1_000_000),
+      tx_bytes: whole('Bytes that the customer sent.', 1_000_000),
+    }),
+  }),
+})
+
 const moneySupport = operationsOf({ tag: 'Money and orders', role: 'support' })
 const moneyReader = operationsOf({ tag: 'Money and orders', role: 'reader' })
 
@@ -223,9 +288,14 @@ const adjusting = (kind: 'credit' | 'debit', summary: string, unless: string) =>
         255,
         'INV-17',
       ).optional(),
+      dry_run: dryRun(),
     }),
-    answer: z.object({ ...movement.shape, repeated: flag('Whether an earlier request with this key did it.', false) }),
-    codes: ['not_found', 'conflict'],
+    answer: z.object({
+      ...movement.shape,
+      repeated: flag('Whether an earlier request with this key did it.', false),
+      dry_run: isDryRun,
+    }),
+    codes: ['not_found', 'conflict', ...(kind === 'debit' ? (['insufficient_funds'] as const) : [])],
     charges: 'free',
   })
 
@@ -279,6 +349,7 @@ export const getAnyOrder = moneyReader('getOrderStory', 'GET /orders/{order_id}'
   params: orderParam,
   answer: z.object({
     order,
+    customer_name: customerName,
     transactions: list('The charge and its refunds.', movement),
     delivered: list(
       'Services bought with the order, in their current state.',
@@ -299,6 +370,7 @@ export const refundOrder = moneySupport('refundOrder', 'POST /orders/{order_id}/
       'whole',
     ]).optional(),
     note: note('refund'),
+    dry_run: dryRun(),
   }),
   exampleBody: { amount_rub: 100 },
   answer: z.object({
@@ -311,6 +383,7 @@ export const refundOrder = moneySupport('refundOrder', 'POST /orders/{order_id}/
     returned_gb: z.number().optional().openapi({ description: 'Unused traffic that was removed, in gigabytes.' }),
     uuid: text('Id of the VPN subscription that was ended.').optional(),
     replayed,
+    dry_run: isDryRun,
   }),
   codes: ['not_found', 'conflict'],
   charges: 'free',

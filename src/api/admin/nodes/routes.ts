@@ -38,6 +38,20 @@ export function adminNodeOperations(bind: BindAdmin, deps: AdminDeps) {
       const node = orRefuse(await fleet.findByName(params.name), 'node_not_found')
       return { node: await show(node), ...(await triedBy(deps, node)) }
     }),
+    bind(shapes.getNodeHistory, async ({ params, query }) => {
+      const { id } = orRefuse(await fleet.findByName(params.name), 'node_not_found')
+      const toRounded = (value: number): number => Math.round(value * 100) / 100
+      return {
+        items: (await fleet.history(id, query.span)).map((each) => ({
+          at: toIso(each.at),
+          tunnels: each.tunnels,
+          lag_ms: each.lagMs,
+          bytes_per_second: toRounded(each.bytesPerSecond),
+          cpu_percent: each.cpuPercent === null ? null : toRounded(each.cpuPercent),
+          errors_per_minute: each.errorsPerMinute === null ? null : toRounded(each.errorsPerMinute),
+        })),
+      }
+    }),
     bind(shapes.linkNode, async ({ params, body }) => show(await fleet.setLink(params.name, body.link_mbit))),
     bind(shapes.endpointNode, async ({ params, body }) => show(await deps.setEndpoint(params.name, body))),
     bind(shapes.renameNode, async ({ params, body }) => show(await fleet.rename(params.name, body.new_name))),

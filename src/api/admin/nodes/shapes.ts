@@ -8,7 +8,20 @@ import {
   isOnline,
   type Node,
 } from '../../../domains/fleet/rules.ts'
-import { bodyInteger, checked, choice, flag, isoOrNull, list, moment, named, rows, text, whole } from '../../fields.ts'
+import {
+  bodyInteger,
+  checked,
+  choice,
+  flag,
+  isoOrNull,
+  items,
+  list,
+  moment,
+  named,
+  rows,
+  text,
+  whole,
+} from '../../fields.ts'
 import { operationsOf, z } from '../../operation.ts'
 import { countryText, instant, nodeParam, printableText, yes } from '../fields.ts'
 
@@ -111,6 +124,29 @@ export const showNode = reader('showNode', 'GET /nodes/{name}', {
       ),
       seen_as: text('Source address that the shop saw.', '203.0.113.1').nullable(),
       since: moment('Time of the last change of this result.'),
+    }),
+  }),
+})
+
+export const getNodeHistory = reader('getNodeHistory', 'GET /nodes/{name}/history', {
+  summary: 'Show tunnels, bytes, processor use and errors of a node over the last day or month',
+  description: 'A day has a point for every 5 minutes, a month one for every hour, while the node reported.',
+  params: nodeParam,
+  query: z.object({
+    span: z.enum(['day', 'month']).default('day').openapi({ description: 'Length of the history.', default: 'day' }),
+  }),
+  answer: items('All points, oldest first. Rates are of the time since the point before.', {
+    at: moment('Time of the report.'),
+    tunnels: whole('Open tunnels.', 3),
+    lag_ms: whole('Event-loop delay in milliseconds.', 1),
+    bytes_per_second: z.number().openapi({ description: 'Bytes relayed per second, both directions.', example: 1000 }),
+    cpu_percent: z
+      .number()
+      .nullable()
+      .openapi({ description: 'Processor time in percent of one processor; null if not reported.', example: 7.5 }),
+    errors_per_minute: z.number().nullable().openapi({
+      description: 'Connections refused for lack of room, and failed DNS lookups; null for a VPN node.',
+      example: 0,
     }),
   }),
 })

@@ -3,6 +3,7 @@ import { readId } from '../../../core/ids.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { readIso, toIso } from '../../../core/time.ts'
 import { createKeptVerifier } from '../../../domains/ledger/index.ts'
+import type { Entry } from '../../../domains/operators/rules.ts'
 import { orRefuse, orRefuseField } from '../../answers.ts'
 import { type AnswerLanguage, findingSentencesOf } from '../../language.ts'
 import { pageOf, positionOf, readNumber, soughtFor } from '../../pages.ts'
@@ -46,7 +47,9 @@ export function adminOperatorOperations(bind: BindAdmin, deps: AdminDeps) {
         id === undefined ? undefined : orRefuseField(readId('operator', id), 'operator_id', 'id', { prefix: 'opr' })
       const before = positionOf(query.cursor, readNumber)
       const found = await operators.log({ before, operator, action: query.action, limit: soughtFor(query.limit) })
-      return pageOf(found, query.limit, 'seq', shapes.toEntry)
+      const concerned = (entry: Entry): string => String(shapes.readRequest(entry)['customer_id'] ?? '')
+      const known = await deps.customers.findMany(found.map(concerned).filter((customer) => customer !== ''))
+      return pageOf(found, query.limit, 'seq', (each) => shapes.toEntry(each, known.get(concerned(each))?.name))
     }),
     ...bookOperations(bind, deps),
   ]

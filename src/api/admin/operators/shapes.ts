@@ -135,6 +135,7 @@ const entry = named('AuditEntry', {
   role: text('Role of the operator at that time.', 'support'),
   action: text('Operation id.', 'creditCustomer'),
   request: facts('Fields of the request, without secrets.'),
+  customer_name: text('Name of the customer in `request.customer_id`; null without one.').nullable(),
   source: text('Client address; null if unknown.', '203.0.113.7').nullable(),
   hash: text('SHA-256 of the entry and the previous hash.', exampleHash),
 })
@@ -149,14 +150,17 @@ export const listAuditLog = operation('listAuditLog', 'GET /audit', {
   answer: page({ items: list('One page of entries.', entry) }),
 })
 
-export const toEntry = (of: Entry): z.input<typeof entry> => ({
+export const readRequest = (of: Entry) => z.record(z.string(), z.unknown()).parse(JSON.parse(of.request))
+
+export const toEntry = (of: Entry, customerName: string | undefined): z.input<typeof entry> => ({
   seq: of.seq,
   at: toIso(of.at),
   operator_id: of.operator,
   name: of.name,
   role: of.role,
   action: of.action,
-  request: z.record(z.string(), z.unknown()).parse(JSON.parse(of.request)),
+  request: readRequest(of),
+  customer_name: customerName ?? null,
   source: of.source,
   hash: of.hash.toHex(),
 })

@@ -3,9 +3,11 @@ import { runningSince } from '../../../core/stall-monitor.ts'
 import { toIso } from '../../../core/time.ts'
 import { createTtlCache } from '../../../core/ttl-cache.ts'
 import { isOnline } from '../../../domains/fleet/rules.ts'
+import type { Pricing } from '../../../domains/pricing/index.ts'
+import { lookAtRanges } from '../../../domains/stock/index.ts'
 import type { z } from '../../operation.ts'
 import type { AdminDeps, BindAdmin } from '../bind.ts'
-import { getOverview } from './shapes.ts'
+import { getOverview, getSetup, setupSteps } from './shapes.ts'
 
 type Overview = z.input<typeof getOverview.answer>
 
@@ -19,7 +21,7 @@ export function adminOverviewOperations(bind: BindAdmin, deps: AdminDeps) {
     ttlMs: 10_000,
     maxEntries: 10,
   })
-  return [bind(getOverview, ({ query }) => overview.get(query.days))]
+  return [bind(getOverview, ({ query }) => overview.get(query.days)), bind(getSetup, () => lookAtSetup(deps))]
 }
 
 async function makeOverview(deps: AdminDeps, dayCount: number): Promise<Overview> {
@@ -73,4 +75,36 @@ async function nodesOf({ fleet, ...deps }: AdminDeps): Promise<Overview['nodes']
     counts[node.state === 'closed' ? 'closed' : isOnline(node, since) ? 'online' : 'offline'] += 1
   }
   return counts
+}
+
+async function lookAtSetup(deps: AdminDeps): Promise<z.input<typeof getSetup.answer>> {
+  const [mode, prices, nodes, isServed, methods, customers, orders] = await Promise.all([
+    deps.customers.mode(),
+    deps.pricing.find(),
+    nodesOf(deps),
+    hasGoods(deps, await deps.pricing.find()),
+    deps.payments.methods(),
+    deps.customers.countAll(),
+    deps.orders.findByPrefix('ord_', 1),
+  ])
+  const isPriced = prices && (prices.dedicated.kinds.size > 0 || prices.premium.pools.size > 0 || prices.vpn !== null)
+  const done: Readonly<Record<(typeof setupSteps)[number], boolean>> = {
+    address: new URL(deps.publicUrl()).protocol === 'https:',
+    prices: isPriced === true,
+    node: nodes.online > 0,
+    stock: isServed,
+    payment: methods.length > 0,
+    customer: customers > 0,
+    purchase: orders.length > 0,
+  }
+  const steps = setupSteps.map((step) => ({ step, done: done[step] }))
+  return { mode: mode === 'sandbox' ? 'sandbox' : 'production', steps }
+}
+
+/** Whether a node that reports has an address, an exit or a VPN to sell. */
+async function hasGoods(deps: AdminDeps, prices: Awaited<ReturnType<Pricing['find']>>): Promise<boolean> {
+  const ranges = await lookAtRanges(deps, runningSince(deps))
+  if (ranges.some((each) => each.by.length > 0)) return true
+  if (await deps.vpn.isServed()) return true
+  return prices !== undefined && (await deps.premium.exits.overview()).some((each) => each.serving > 0)
 }

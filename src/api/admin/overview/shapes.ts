@@ -1,4 +1,4 @@
-import { moment, part, queryInteger, roubles, rows, text, whole } from '../../fields.ts'
+import { choice, flag, moment, part, queryInteger, roubles, rows, text, whole } from '../../fields.ts'
 import { operationsOf, z } from '../../operation.ts'
 
 const operation = operationsOf({ tag: 'At a glance', role: 'reader' })
@@ -40,5 +40,24 @@ export const getOverview = operation('getOverview', 'GET /overview', {
       closed: whole('Closed nodes.', 0),
     }),
     made_at: moment('Time of the count.'),
+  }),
+})
+
+/** In the order in which a new shop needs them. */
+export const setupSteps = ['address', 'prices', 'node', 'stock', 'payment', 'customer', 'purchase'] as const
+
+export const getSetup = operation('getSetup', 'GET /setup', {
+  summary: 'Show which steps of the first setup are done, as the shop finds them now',
+  answer: z.object({
+    mode: choice('Kind of the shop.', ['sandbox', 'production']),
+    steps: rows('All steps, in their order.', {
+      step: choice(
+        '`address`: customers reach the shop by https; `prices`: something has a price; `node`: a node is online; ' +
+          '`stock`: a node serves an address or an exit, or a VPN node is online; `payment`: customers can pay; ' +
+          '`customer`: there is a customer; `purchase`: there is an order.',
+        setupSteps,
+      ),
+      done: flag('Whether the step is done.'),
+    }),
   }),
 })

@@ -4,14 +4,14 @@ import { zero } from '../../../core/money.ts'
 import { Refusal, refuseField } from '../../../core/refusal.ts'
 import { readIso, toIso } from '../../../core/time.ts'
 import type { Providers } from '../../../domains/payments/index.ts'
-import { readCode } from '../../../domains/payments/rules.ts'
+import { type Payment, readCode } from '../../../domains/payments/rules.ts'
 import { orRefuse, orRefuseField } from '../../answers.ts'
 import { toTerms } from '../../customer/payments/shapes.ts'
 import { isoOrNull } from '../../fields.ts'
 import { type AnswerLanguage, findingSentencesOf, sentencesOf } from '../../language.ts'
 import { pageOf, positionOf, soughtFor } from '../../pages.ts'
-import type { AdminDeps, BindAdmin } from '../bind.ts'
-import { toHundredths, toKopecks } from '../fields.ts'
+import { type AdminDeps, type BindAdmin, nameOf } from '../bind.ts'
+import { dryRunOf, toHundredths, toKopecks } from '../fields.ts'
 import * as shapes from './shapes.ts'
 
 const dayMs = 86_400_000
@@ -31,11 +31,14 @@ export function adminPaymentOperations(bind: BindAdmin, deps: AdminDeps) {
         before: positionOf(query.cursor, (text) => readId('payment', text)),
         limit: soughtFor(query.limit),
       })
-      return pageOf(found, query.limit, 'id', shapes.toAnyPayment)
+      const payers = await deps.customers.findMany(found.map((each) => each.customer))
+      const toItem = (each: Payment) => shapes.toAnyPayment(each, payers.get(each.customer)?.name ?? '')
+      return pageOf(found, query.limit, 'id', toItem)
     }),
     bind(shapes.getPaymentSteps, async ({ params }) => {
       const { payment, changes } = await paymentOperator.show(readPayment(params.payment_id))
-      return { payment: shapes.toAnyPayment(payment), steps: changes.map(shapes.toStep) }
+      const name = await nameOf(deps, payment.customer)
+      return { payment: shapes.toAnyPayment(payment, name), steps: changes.map(shapes.toStep) }
     }),
     bind(shapes.listWaysToPay, async () => ({
       items: (await payments.methods()).map(({ provider, name, ...terms }) => ({ provider, name, ...toTerms(terms) })),
@@ -45,8 +48,9 @@ export function adminPaymentOperations(bind: BindAdmin, deps: AdminDeps) {
     })),
     bind(shapes.refundPayment, async ({ params, body, key }) => {
       const amount = body.amount_rub === undefined ? 'all' : toKopecks(body.amount_rub)
-      const input = { amount, intoDebt: body.into_debt, note: body.note, key } as const
-      return { ...(await paymentOperator.refund(readPayment(params.payment_id), input)) }
+      const input = { amount, intoDebt: body.into_debt, note: body.note, key, isDryRun: body.dry_run } as const
+      const refund = () => paymentOperator.refund(readPayment(params.payment_id), input)
+      return { ...(await deps.dryRunIf(body.dry_run, refund)), ...dryRunOf(body) }
     }),
     ...noticeOperations(bind, deps),
     ...adminProviderOperations(bind, deps.providers),
@@ -208,14 +212,22 @@ export function adminCodeOperations(bind: BindAdmin, deps: AdminDeps) {
   ]
 }
 
-function referralOperations(bind: BindAdmin, { referrals }: AdminDeps) {
+function referralOperations(bind: BindAdmin, { referrals, customers }: AdminDeps) {
   return [
     bind(shapes.listReferrals, async ({ query }) => {
       const terms = await referrals.terms()
       const found = await referrals.list(query.limit)
+      const known = await customers.findMany(found.flatMap((each) => [each.customer, each.referrer]))
+      const nameIn = (id: string): string => known.get(id)?.name ?? ''
       return {
         terms: terms ? { percent: terms.hundredths / 100, top_ups: terms.topUps } : null,
-        items: found.map((each) => ({ customer_id: each.customer, referrer_id: each.referrer, at: toIso(each.at) })),
+        items: found.map(({ customer, referrer, at }) => ({
+          customer_id: customer,
+          customer_name: nameIn(customer),
+          referrer_id: referrer,
+          referrer_name: nameIn(referrer),
+          at: toIso(at),
+        })),
       }
     }),
     bind(shapes.setReferralTerms, async ({ body }) => {

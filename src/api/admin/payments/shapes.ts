@@ -31,7 +31,20 @@ import {
 } from '../../fields.ts'
 import { operationsOf, z } from '../../operation.ts'
 import { page, pageQuery } from '../../pages.ts'
-import { amount, day, exampleCustomer, instant, percent, printableText, remark, replayed, yes } from '../fields.ts'
+import {
+  amount,
+  customerName,
+  day,
+  dryRun,
+  exampleCustomer,
+  instant,
+  isDryRun,
+  percent,
+  printableText,
+  remark,
+  replayed,
+  yes,
+} from '../fields.ts'
 
 const support = operationsOf({ tag: 'Payments', role: 'support' })
 const reader = operationsOf({ tag: 'Payments', role: 'reader' })
@@ -40,6 +53,7 @@ const states = ['new', 'pending', 'paid', 'expired', 'cancelled', 'refunded'] as
 const payment = named('AnyPayment', {
   payment_id: text('The payment’s id.', examplePayment),
   customer_id: text('The customer’s id.', exampleCustomer),
+  customer_name: customerName,
   state: choice('State of the payment; `new`: not yet confirmed to exist at the provider.', states, 'paid'),
   provider: text('Payment provider.', 'yookassa'),
   provider_id: text('Id of the payment at the provider; null before the provider has it.').nullable(),
@@ -52,9 +66,10 @@ const payment = named('AnyPayment', {
   expires_at: moment('Time until which the payment can be paid.'),
 })
 
-export const toAnyPayment = (of: Payment): z.input<typeof payment> => ({
+export const toAnyPayment = (of: Payment, customerName: string): z.input<typeof payment> => ({
   payment_id: of.id,
   customer_id: of.customer,
+  customer_name: customerName,
   state: of.state,
   provider: of.provider,
   provider_id: of.providerId,
@@ -125,6 +140,7 @@ const moved = () =>
     amount_rub: roubles('Amount of the payment.', 1000),
     refunded_rub: roubles('Amount refunded so far.', 0),
     replayed,
+    dry_run: isDryRun,
   })
 
 export const markPaid = support('markPaid', 'POST /payments/{payment_id}/mark-paid', {
@@ -154,6 +170,7 @@ export const refundPayment = support('refundPayment', 'POST /payments/{payment_i
         'covered.',
     ),
     note: remark('Reason; only operators see it.', 'refund'),
+    dry_run: dryRun(),
   }),
   exampleBody: { amount_rub: 100 },
   answer: moved(),
@@ -456,7 +473,9 @@ export const listReferrals = codeReader('listReferrals', 'GET /referrals', {
     terms: referralTerms.nullable().openapi({ description: 'Referral terms; null if they were never set.' }),
     items: rows('The newest referrals, at most `limit`.', {
       customer_id: text('Id of the referred customer.', exampleCustomer),
+      customer_name: customerName,
       referrer_id: text('Id of the referrer.', exampleReferrer),
+      referrer_name: text('Name of the referrer.', 'Boris'),
       at: moment('Time when the referral was recorded.'),
     }),
   }),

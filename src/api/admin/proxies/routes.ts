@@ -4,7 +4,8 @@ import { ipv4Text, readUuid, type SubscriptionId } from '../../../domains/vpn/ru
 import { orRefuse } from '../../answers.ts'
 import { isoOrNull } from '../../fields.ts'
 import { pageOf, positionOf, readNumber, soughtFor } from '../../pages.ts'
-import type { AdminDeps, BindAdmin } from '../bind.ts'
+import { type AdminDeps, type BindAdmin, nameOf } from '../bind.ts'
+import { dryRunOf } from '../fields.ts'
 import * as shapes from './shapes.ts'
 
 const readProxy = (text: string): number => orRefuse(readNumber(text), 'proxy_not_found')
@@ -20,6 +21,7 @@ export function adminThingOperations(bind: BindAdmin, deps: AdminDeps) {
       return {
         proxy: proxy.id,
         customer_id: proxy.customer,
+        customer_name: await nameOf(deps, proxy.customer),
         order_id: proxy.order,
         status,
         address: proxy.address,
@@ -46,7 +48,8 @@ export function adminThingOperations(bind: BindAdmin, deps: AdminDeps) {
     }),
     bind(shapes.endProxy, async ({ params, body, key }) => {
       const give = body.refund ? 'unused' : 'nothing'
-      return { ...(await proxyOperator.end(readProxy(params.proxy), { give, note: body.note, key })) }
+      const end = () => proxyOperator.end(readProxy(params.proxy), { give, note: body.note, key })
+      return { ...(await deps.dryRunIf(body.dry_run, end)), ...dryRunOf(body) }
     }),
     bind(shapes.replaceProxy, async ({ params, body, key }) => ({
       ...(await proxyOperator.replace(readProxy(params.proxy), { note: body.note, key })),
@@ -55,13 +58,15 @@ export function adminThingOperations(bind: BindAdmin, deps: AdminDeps) {
   ]
 }
 
-const interrupted = (bind: BindAdmin, { outages, stock }: AdminDeps) =>
+const interrupted = (bind: BindAdmin, { outages, stock, customers }: AdminDeps) =>
   bind(shapes.listInterrupted, async ({ query }) => {
     const found = await outages.list(positionOf(query.cursor, readNumber) ?? 0, soughtFor(query.limit))
     const nodes = await stock.served.servingNodeNames(found.map((each) => each.slot))
+    const holders = await customers.findMany(found.map((each) => each.customer))
     return pageOf(found, query.limit, 'id', (proxy) => ({
       proxy: proxy.id,
       customer_id: proxy.customer,
+      customer_name: holders.get(proxy.customer)?.name ?? '',
       address: proxy.address,
       node: nodes.get(proxy.slot) ?? null,
       since: toIso(proxy.interruptedAt ?? 0),
@@ -69,7 +74,8 @@ const interrupted = (bind: BindAdmin, { outages, stock }: AdminDeps) =>
     }))
   })
 
-function vpnOperations(bind: BindAdmin, { vpn, fleet }: AdminDeps) {
+function vpnOperations(bind: BindAdmin, deps: AdminDeps) {
+  const { vpn, fleet } = deps
   const switching = (operation: typeof shapes.disableVpn, disabled: boolean) =>
     bind(operation, async ({ params }) => {
       const uuid = readSubscription(params.uuid)
@@ -83,6 +89,7 @@ function vpnOperations(bind: BindAdmin, { vpn, fleet }: AdminDeps) {
       return {
         uuid: subscription.uuid,
         customer_id: subscription.customer,
+        customer_name: await nameOf(deps, subscription.customer),
         status: view.status,
         expires_at: toIso(subscription.expiresAt),
         device_limit: subscription.deviceLimit,

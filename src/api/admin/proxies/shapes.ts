@@ -1,7 +1,7 @@
 import { choice, exampleOrder, flag, given, moment, named, roubles, rows, text, whole } from '../../fields.ts'
 import { operationsOf, z } from '../../operation.ts'
 import { page, pageQuery } from '../../pages.ts'
-import { exampleCustomer, note, replayed } from '../fields.ts'
+import { customerName, dryRun, exampleCustomer, isDryRun, note, replayed } from '../fields.ts'
 
 const support = operationsOf({ tag: 'Dedicated proxies', role: 'support' })
 const reader = operationsOf({ tag: 'Dedicated proxies', role: 'reader' })
@@ -14,6 +14,7 @@ export const showProxy = reader('showProxy', 'GET /proxies/{proxy}', {
   answer: z.object({
     proxy: whole('Number of the proxy.', 7),
     customer_id: text('The customer’s id.', exampleCustomer),
+    customer_name: customerName,
     order_id: text('Order that bought the proxy.', exampleOrder),
     status: choice('Status of the proxy.', ['active', 'expired', 'gone']),
     address: text('Egress address.', '203.0.113.7'),
@@ -47,6 +48,7 @@ export const listInterrupted = reader('listInterrupted', 'GET /proxies/interrupt
     items: rows('One page of proxies.', {
       proxy: whole('Number of the proxy.', 7),
       customer_id: text('The customer’s id.', exampleCustomer),
+      customer_name: customerName,
       address: text('Egress address.', '203.0.113.7'),
       node: text('Name of the gateway.').nullable(),
       since: moment('Start.'),
@@ -63,12 +65,14 @@ export const endProxy = support('endProxy', 'POST /proxies/{proxy}/end', {
   body: z.object({
     refund: z.boolean().default(true).openapi({ description: 'Whether the unused time is refunded.', default: true }),
     note: note('ended by the operator'),
+    dry_run: dryRun(),
   }),
   answer: z.object({
     ...endedShape,
     amount_rub: roubles('Amount refunded.', 100),
     balance_rub: roubles('Balance after the refund.', 1000),
     replayed,
+    dry_run: isDryRun,
   }),
   codes: ['not_found', 'conflict'],
   charges: 'free',
@@ -96,6 +100,7 @@ const uuidParam = z.object({ uuid: text('The subscription’s id.', exampleUuid)
 const subscription = named('Subscription', {
   uuid: text('The subscription’s id.', exampleUuid),
   customer_id: text('The customer’s id.', exampleCustomer),
+  customer_name: customerName,
   status: text('Status of the subscription.', 'ACTIVE'),
   expires_at: moment('Expiry.'),
   device_limit: whole('Maximum number of devices.', 5),

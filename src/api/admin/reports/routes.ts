@@ -26,6 +26,7 @@ export function adminReportOperations(bind: BindAdmin, deps: AdminDeps) {
         topped_up_rub: roublesOf(each.toppedUp),
         taken_back_rub: roublesOf(each.chargedBack),
         held_rub: roublesOf(each.held),
+        revenue_rub: roublesOf(each.charged - each.refunded),
       }))
       return { items }
     }),

@@ -16,11 +16,12 @@ export const reportDays = operation('reportDays', 'GET /reports/days', {
   query: days,
   answer: items('All days, oldest first.', {
     day: date(),
-    turnover_rub: roubles('Charges.', 1800),
+    turnover_rub: roubles('Gross sales: charges.', 1800),
     refunded_rub: roubles('Refunds of charges.', 0),
     topped_up_rub: roubles('Credits to balances.', 5000),
     taken_back_rub: roubles('Debits from balances.', 0),
     held_rub: roubles('Sum of all balances at the end of the day.', 3200),
+    revenue_rub: roubles('Net revenue: `turnover_rub` minus `refunded_rub`, as in `getOverview`.', 1800),
   }),
 })
 

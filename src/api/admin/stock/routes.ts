@@ -85,7 +85,10 @@ const holders = (bind: BindAdmin, deps: AdminDeps) =>
     if (last === undefined || last.to < first.from) throw refuseField('to', 'not_before', { other: 'from' })
     const action = { actor: call.caller.actor, operation: shapes.findHolders.id, request: requestTextOf(call) }
     const question = { address, from: first.from, to: last.to, host: call.query.host ?? '' }
-    return shapes.toHolders(await deps.findHolders(action, question))
+    const found = await deps.findHolders(action, question)
+    const ids = [found.proxies, found.devices].flat().map((each) => each.customer)
+    const known = await deps.customers.findMany([...ids, ...found.candidates.map((each) => each.customer_id)])
+    return shapes.toHolders(found, (customer) => known.get(customer)?.name ?? '')
   })
 
 function addingOperations(bind: BindAdmin, deps: AdminDeps) {

@@ -23,7 +23,7 @@ import {
 } from '../../fields.ts'
 import { operationsOf, z } from '../../operation.ts'
 import { page, pageQuery } from '../../pages.ts'
-import { countryText, note, prefixText, printableText, yes } from '../fields.ts'
+import { countryText, customerName, note, prefixText, printableText, yes } from '../fields.ts'
 
 const operation = operationsOf({ tag: 'Stock' })
 const reader = operationsOf({ tag: 'Stock', role: 'reader' })
@@ -222,9 +222,10 @@ export const quarantineRange = closing(
   'the range is in quarantine',
 )
 
-export const toHolders = ({ proxies, devices, isExit, candidates }: Holders) => ({
+export const toHolders = ({ proxies, devices, isExit, candidates }: Holders, nameIn: (customer: string) => string) => ({
   items: proxies.map((each) => ({
     customer_id: each.customer,
+    customer_name: nameIn(each.customer),
     proxy: each.proxy,
     order_id: each.order,
     username: each.username,
@@ -233,6 +234,7 @@ export const toHolders = ({ proxies, devices, isExit, candidates }: Holders) => 
   })),
   devices: devices.map((each) => ({
     customer_id: each.customer,
+    customer_name: nameIn(each.customer),
     device_id: each.id,
     uuid: each.subscription,
     from: toIso(each.createdAt),
@@ -241,6 +243,7 @@ export const toHolders = ({ proxies, devices, isExit, candidates }: Holders) => 
   is_exit: isExit,
   candidates: candidates.map(({ hour, received, sent, ...each }) => ({
     ...each,
+    customer_name: nameIn(each.customer_id),
     hour: toIso(Number(hour)),
     rx_bytes: Number(received),
     tx_bytes: Number(sent),
@@ -271,6 +274,7 @@ export const findHolders = operation('findHolders', 'GET /addresses/{address}/ho
   answer: z.object({
     items: rows('Holders with dedicated proxies, oldest first. A shared address has up to three at once.', {
       customer_id: text('The customer’s id.', 'cus_01k73sf8000000000000000000'),
+      customer_name: customerName,
       proxy: whole('Number of the proxy.', 7),
       order_id: text('Order that bought the proxy.', 'ord_01k73sf8000000000000000000'),
       username: text('Login of the proxy.', 'u7abcd'),
@@ -279,6 +283,7 @@ export const findHolders = operation('findHolders', 'GET /addresses/{address}/ho
     }),
     devices: rows('Holders with VPN devices, for an address inside the tunnel.', {
       customer_id: text('The customer’s id.', 'cus_01k73sf8000000000000000000'),
+      customer_name: customerName,
       device_id: text('Id of the device.', 'dev_01k73sf8000000000000000000'),
       uuid: text('Id of the VPN subscription.', '0190f0c2-6f6e-7c4e-9a57-3f1d2c4b5a60'),
       from: moment('Start.'),
@@ -287,6 +292,7 @@ export const findHolders = operation('findHolders', 'GET /addresses/{address}/ho
     is_exit: flag('Whether the address is also an exit of a pool, which many customers share.', false),
     candidates: rows('Sub-users who may have used the exit, at most 1,000. Being listed proves nothing.', {
       customer_id: text('The customer’s id.', 'cus_01k73sf8000000000000000000'),
+      customer_name: customerName,
       subuser_id: text('Id of the sub-user.', 'sub_01k73sf8000000000000000000'),
       login: text('Login of the sub-user.', 'u7abcd'),
       pool: text('The pool.', 'residential'),

@@ -101,6 +101,16 @@ export async function list(deps: PremiumDeps, customer: CustomerId, after: strin
   return store.listSubusers(deps.db, customer, after, limit)
 }
 
+/** A customer's first sub-users with their traffic by pool, for the operator. It makes no default sub-user. */
+export async function withTraffic(deps: PremiumDeps, customer: CustomerId, limit: number) {
+  const found = await store.listSubusers(deps.db, customer, '', limit)
+  const { balances } = deps.traffic.accounts
+  return Promise.all(found.map(async (subuser) => ({ subuser, pools: [...(await balances(subuser.id)).values()] })))
+}
+
+/** The sub-user with this login, of any customer. */
+export const findByLogin = ({ db }: PremiumDeps, login: string) => store.findForNodes(db, 'login', login)
+
 export function update(deps: PremiumDeps, customer: CustomerId, id: SubuserId | undefined, to: SubuserChange) {
   return deps.db.transact(async (tx) => {
     const { id: known } = await resolve(deps, tx, customer, id)

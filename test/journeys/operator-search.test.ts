@@ -1,0 +1,172 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createActions } from '../../src/app/shop/admin.ts'
+import { roles } from '../../src/domains/operators/rules.ts'
+import { createAnswerChecker } from '../harness/answers.ts'
+import { engines } from '../harness/database.ts'
+import { scansIn } from '../harness/scans.ts'
+import { type Service, startService } from '../harness/service.ts'
+
+type Match = { kind: string; id: string; title: string; detail: string | null; customer_name: string }
+
+describe.each([...engines])('search and dry runs of operators on %s', (engine) => {
+  let shop: Service
+  let checker: Awaited<ReturnType<typeof createAnswerChecker>>
+  const tokens = new Map<string, string>()
+  beforeAll(async () => {
+    shop = await startService(engine)
+    checker = await createAnswerChecker(shop.url, '/admin/v1')
+    for (const role of roles) {
+      await createActions(shop.services).addOperator(`${role}-1`, role)
+      tokens.set(role, (await shop.services.operators.issueToken(`${role}-1`, { name: 't', expiresAt: null })).text)
+    }
+  })
+  afterAll(() => shop.stop())
+
+  async function call(method: 'GET' | 'POST', path: string, role: string, body?: object) {
+    const response = await fetch(`${shop.url}/admin/v1${path}`, {
+      method,
+      headers: { Authorization: `Bearer ${tokens.get(role)}`, 'Content-Type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    return checker.read(method, path, response)
+  }
+  const search = async (text: string, role = 'support'): Promise<Match[]> =>
+    (await call('GET', `/search?q=${encodeURIComponent(text)}`, role)).data.items
+  const found = async (text: string, role?: string) => (await search(text, role)).map(({ kind, id }) => `${kind} ${id}`)
+  const logged = async (): Promise<string[]> =>
+    (await call('GET', '/audit?limit=500', 'owner')).data.items.map((each: { action: string }) => each.action)
+
+  test('search finds every kind by its exact id, and customers by the beginning of name, login and e-mail', async () => {
+    const { token, customer } = await shop.newCustomer(5_000n)
+    const bought = (await shop.post('/dedicated/buy', { country_code: 'DE', period: 30, count: 1, ipv: 4 }, { token }))
+      .data
+    const [proxy] = bought.proxies
+    const vpn = (await shop.post('/vpn/buy', { period: 1 }, { token })).data
+    const payment = (await shop.post('/payments', { amount_rub: 500, method: 'sandbox' }, { token })).data
+    const { data: named } = await call('POST', '/customers', 'support', { name: 'Zoë Ivanova' })
+    const { data: russian } = await call('POST', '/customers', 'support', { name: 'Яна Ильина' })
+    await shop.services.db.transact((tx) =>
+      shop.services.identities.create(
+        tx,
+        { kind: 'customer', id: named.customer_id },
+        {
+          login: 'zoe-login',
+          email: 'post@zoe.example',
+          password: null,
+        },
+      ),
+    )
+    expect(await found(customer)).toEqual([`customer ${customer}`])
+    for (const text of ['zoë', 'ZOË IVAN', 'zoe-l', 'post@zoe', named.customer_id.slice(0, 29)]) {
+      expect(await found(text)).toContain(`customer ${named.customer_id}`)
+    }
+    for (const text of ['яна', 'Яна И', 'ЯНА']) expect(await found(text)).toEqual([`customer ${russian.customer_id}`])
+    expect(await found(bought.order_id)).toEqual([`order ${bought.order_id}`])
+    expect(await found(payment.payment_id)).toEqual([`payment ${payment.payment_id}`])
+    expect(await found(String(proxy.id))).toEqual([`proxy ${proxy.id}`])
+    expect(await found(proxy.username)).toEqual([`proxy ${proxy.id}`])
+    expect(await found(`${proxy.username.slice(0, -1)}0`)).toEqual([])
+    expect(await found(vpn.uuid)).toEqual([`vpn ${vpn.uuid}`])
+    const [device] = (await shop.services.vpn.show(vpn.uuid)).devices
+    for (const text of [device?.id ?? '', device?.publicKey ?? '', device?.ipv6 ?? '']) {
+      expect(await found(text)).toEqual([`device ${device?.id}`])
+    }
+    expect((await search(bought.order_id))[0]).toMatchObject({
+      title: 'dedicated',
+      detail: 'buy',
+      customer_name: 'another',
+    })
+    expect(await found('nothing-like-this')).toEqual([])
+  })
+
+  test('search by a whole address answers support and logs it; a reader gets nothing and no entry', async () => {
+    const { token } = await shop.newCustomer(5_000n)
+    const order = { country_code: 'DE', period: 30, count: 1, ipv: 4 }
+    const [proxy] = (await shop.post('/dedicated/buy', order, { token })).data.proxies
+    const before = (await logged()).filter((each) => each === 'search').length
+    expect(await found(proxy.exit_ip, 'reader')).toEqual([])
+    expect(await found(proxy.exit_ip, 'support')).toEqual([`proxy ${proxy.id}`])
+    expect((await logged()).filter((each) => each === 'search').length).toBe(before + 1)
+  })
+
+  test('dry_run of credit, debit, refund, end and payment refund answers as the action would and changes nothing', async () => {
+    const { token, customer } = await shop.newCustomer(5_000n)
+    const order = { country_code: 'DE', period: 30, count: 2, ipv: 4 }
+    const bought = (await shop.post('/dedicated/buy', order, { token })).data
+    const [proxy] = bought.proxies
+    const started = (await shop.post('/payments', { amount_rub: 500, method: 'sandbox' }, { token })).data
+    await fetch(started.pay_url, { method: 'POST', redirect: 'manual' })
+    const balance = async () => (await shop.get('/balance', { token })).data.balance_rub
+    const [before, entries] = [await balance(), (await logged()).length]
+    const tried = async (path: string, body: object) =>
+      (await call('POST', path, 'support', { ...body, dry_run: true })).data
+    expect(await tried(`/customers/${customer}/credit`, { amount_rub: 7 })).toMatchObject({
+      balance_rub: before + 7,
+      dry_run: true,
+    })
+    expect(await tried(`/customers/${customer}/debit`, { amount_rub: 7 })).toMatchObject({ balance_rub: before - 7 })
+    const beyond = await call('POST', `/customers/${customer}/debit`, 'support', { amount_rub: 99_999, dry_run: true })
+    expect(beyond.status).toBe(402)
+    const whole = await tried(`/orders/${bought.order_id}/refund`, { end: 'whole' })
+    expect(whole).toMatchObject({ amount_rub: bought.price_rub, balance_rub: before + bought.price_rub })
+    expect(whole.proxies).toHaveLength(2)
+    expect(await tried(`/orders/${bought.order_id}/refund`, { amount_rub: 5 })).toMatchObject({ amount_rub: 5 })
+    expect(await tried(`/proxies/${proxy.id}/end`, {})).toMatchObject({ proxy: proxy.id, dry_run: true })
+    expect(await tried(`/payments/${started.payment_id}/refund`, { amount_rub: 100 })).toMatchObject({
+      refunded_rub: 100,
+    })
+    expect([await balance(), (await logged()).length]).toEqual([before, entries])
+    expect((await shop.get('/dedicated/list', { token })).data.proxies).toHaveLength(2)
+    const refund = await call('POST', `/orders/${bought.order_id}/refund`, 'support', { end: 'whole' })
+    expect(refund.data).toMatchObject({ amount_rub: whole.amount_rub, balance_rub: whole.balance_rub })
+    expect(refund.data.dry_run).toBeUndefined()
+    expect(await balance()).toBe(whole.balance_rub)
+  })
+
+  test('a customer’s services list proxies, VPN and traffic without passwords, and setup checks 7 steps', async () => {
+    const { token, customer } = await shop.newCustomer(5_000n)
+    const order = { country_code: 'DE', period: 30, count: 2, ipv: 4 }
+    const bought = (await shop.post('/dedicated/buy', order, { token })).data
+    await shop.post('/vpn/buy', { period: 1 }, { token })
+    await shop.post('/premium/traffic/buy', { pool_type: 'datacenter', gb: 1 }, { token })
+    const { items } = (await call('GET', `/customers/${customer}/proxies?limit=1`, 'reader')).data
+    expect(items).toHaveLength(1)
+    expect(JSON.stringify(items)).not.toContain(bought.proxies[1].password)
+    const { vpn, traffic } = (await call('GET', `/customers/${customer}/services`, 'reader')).data
+    expect([vpn.length, traffic.length]).toEqual([1, 1])
+    expect(traffic[0]).toMatchObject({ pool: 'datacenter', left_bytes: 1_000_000_000 })
+    const { steps } = (await call('GET', '/setup', 'reader')).data
+    const open = steps.filter((each: { done: boolean }) => !each.done).map((each: { step: string }) => each.step)
+    expect([steps.length, open]).toEqual([7, ['address']])
+  })
+
+  test('search reads no table completely, whatever the text', async () => {
+    const tables = [
+      'customers',
+      'identities',
+      'proxies',
+      'orders',
+      'payments',
+      'vpn_peers',
+      'vpn_subscriptions',
+      'subusers',
+      'stock',
+      'leases',
+    ]
+    const texts = [
+      'anna',
+      'cus_0',
+      'ord_0',
+      'pay_0',
+      '7',
+      'u0123abcd',
+      '127.10.0.1',
+      'fd74::1',
+      'dev_00000000000000000000000000',
+    ]
+    const scans = await scansIn(shop.services.db, tables, async () => {
+      for (const text of texts) await search(text)
+    })
+    expect(scans).toEqual([])
+  })
+})
