@@ -12,7 +12,7 @@ import { findingsOf } from '../harness/wired.ts'
 import type { Bill } from '../providers/other-side.ts'
 import { type Introduced, introduce } from '../providers/shop.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
-import { expectCountdown, readCode } from './paying.ts'
+import { expectCountdown, paymentRow, readCode } from './paying.ts'
 import { findBarriers, openVisitor, type Visitor } from './visitor.ts'
 
 type Provider = 'yookassa' | 'crypto_pay' | 'platega'
@@ -118,18 +118,20 @@ describe.each([...enginesOf('postgres')])('payments in the console, on %s', (eng
     expect(used).toMatchObject({ exit: 0, status: 200 })
   }
   /** The operator refunds a whole payment; the spent part becomes a debt. */
-  async function refundPayment(token: string): Promise<Page> {
+  async function refundPayment(token: string, isPossible = true): Promise<Page> {
     const page = await openOperatorPage()
-    const { payment_id } = await newestOf(token)
-    await page.getByRole('row', { name: payment_id }).getByRole('button', { name: 'Refund' }).click()
+    // The preview of a refund of spent money is refused until the debt is accepted.
+    operator?.allow(/status of 409/)
+    await paymentRow(page, (await newestOf(token)).payment_id)
+      .getByRole('button', { name: 'Refund' })
+      .click()
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('Even if spent').check()
-    await dialog.locator('button[type=submit]').dblclick()
+    if (isPossible) await dialog.locator('button[type=submit]').dblclick()
     return page
   }
   const expectRefunded = async (page: Page, token: string): Promise<void> =>
-    page
-      .getByRole('row', { name: (await newestOf(token)).payment_id })
+    paymentRow(page, (await newestOf(token)).payment_id)
       .getByText('Refunded', { exact: true })
       .waitFor()
 
@@ -202,9 +204,8 @@ describe.each([...enginesOf('postgres')])('payments in the console, on %s', (eng
       await spend(token)
       await expectUsable(token)
       const spent = 1000 - (await balanceOf(token))
-      const refunding = await refundPayment(token)
+      const refunding = await refundPayment(token, provider !== 'crypto_pay')
       if (provider === 'crypto_pay') {
-        operator?.allow(/status of 409/)
         await refunding.getByText('crypto_pay has no refunds by API').waitFor()
         expect(await balanceOf(token)).toBe(1000 - spent)
         return

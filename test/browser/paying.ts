@@ -42,3 +42,6 @@ export async function expectCountdown(page: Page, expiresAt: string): Promise<vo
   await left.filter({ hasText: before }).waitFor({ state: 'detached' })
   expect(secondsOf(await left.innerText())).toBeLessThan(secondsOf(before))
 }
+
+/** The row of a payment in an operator's list: its time is a link to the payment. */
+export const paymentRow = (page: Page, id: string) => page.locator('tr', { has: page.locator(`a[href$="${id}"]`) })

@@ -60,7 +60,7 @@ function Holders({ of }: { readonly of: OperatorAnswer<'findHolders'> }) {
           rows={held}
           keyOf={(row) => row.key}
           columns={(column) => [
-            column(t.customer, (row) => <CustomerLink id={row.customer_id} />),
+            column(t.customer, (row) => <CustomerLink id={row.customer_id} name={row.customer_name} />),
             column(
               t.product,
               (row) => row.proxy !== null && <a href={`#/proxies/${row.proxy}`}>{t.proxy(String(row.proxy))}</a>,
@@ -79,7 +79,7 @@ function Holders({ of }: { readonly of: OperatorAnswer<'findHolders'> }) {
           rows={of.candidates}
           keyOf={(row) => `${row.subuser_id}${row.pool}${row.hour}`}
           columns={(column) => [
-            column(t.customer, (row) => <CustomerLink id={row.customer_id} />),
+            column(t.customer, (row) => <CustomerLink id={row.customer_id} name={row.customer_name} />),
             column(t.login, (row) => <Mono>{row.login}</Mono>),
             column(t.from, (row) => format.moment(row.hour)),
           ]}

@@ -62,6 +62,7 @@ export const actions: Readonly<Record<string, string>> = {
   revokeCustomerToken: 'Отозван токен покупателя',
   revokeNode: 'Отозван узел',
   revokeOperatorToken: 'Отозван токен оператора',
+  search: 'Поиск по адресу',
   setOperatorRole: 'Изменена роль оператора',
   setPasswordOfOperator: 'Задан пароль',
   setProvider: 'Настроен провайдер платежей',

@@ -1,37 +1,134 @@
-import { useLanguage, useMessages } from '../shared/messages.tsx'
+import { Fragment, type ReactNode, useState } from 'react'
+import type { AuditEntry } from '../client/operator.ts'
+import { Select } from '../shared/form.tsx'
+import { messages, pair, useLanguage, useMessages } from '../shared/messages.tsx'
 import { Cell, Page, PagedRows, Panel } from '../shared/parts.tsx'
+import { tradeMessages } from '../shared/trade.ts'
 import { actions } from './actions-ru.ts'
-import { usePages } from './api.ts'
-import { operatorMessages } from './messages.ts'
-import { Mono, Nothing } from './parts.tsx'
+import { usePages, useRead } from './api.ts'
+import { auditSentences } from './audit-sentences.ts'
+import { operatorTexts } from './messages.ts'
+import { CustomerLink, Mono, Nothing } from './parts.tsx'
 
-/** An action of the log; in Russian with the name that programs know it by. */
-function Action({ name }: { readonly name: string }) {
+const auditMessages = messages({
+  ...operatorTexts,
+  anyOperator: pair('All operators', 'Все операторы'),
+  anyAction: pair('All actions', 'Все действия'),
+  deed: pair('What happened', 'Что произошло'),
+  noReason: pair('no note', 'без заметки'),
+  anOrder: pair('an order', 'заказ'),
+  aPayment: pair('a payment', 'платёж'),
+  aSubscription: pair('a VPN subscription', 'подписку VPN'),
+})
+
+type Fields = AuditEntry['request']
+
+const isFilled = (value: unknown): boolean => value !== undefined && value !== null && value !== ''
+
+/** `creditCustomer` is "Credit customer"; in Russian the name that people know. */
+function useActionName(): (name: string) => string {
   const { language } = useLanguage()
-  const text = language === 'ru' ? actions[name] : undefined
-  if (text === undefined) return <Mono>{name}</Mono>
+  return (name) => {
+    const words = name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+    return (language === 'ru' ? actions[name] : undefined) ?? words.charAt(0).toUpperCase() + words.slice(1)
+  }
+}
+
+/** The name of the sentence of an entry: an action that was undone, or that also ended services, has its own. */
+function sentenceName({ action, request }: AuditEntry): string {
+  if (request['undo'] === true) return `${action} undo`
+  return action === 'refundOrder' && isFilled(request['end']) ? 'refundOrder end' : action
+}
+
+/** One field of a request as people read it: an object is a link, an amount is money. */
+function Field({ name, of }: { readonly name: string; readonly of: AuditEntry }): ReactNode {
+  const { t, format } = useMessages(auditMessages)
+  const { t: trade } = useMessages(tradeMessages)
+  const value: unknown = of.request[name]
+  const text = Array.isArray(value) ? value.join(', ') : String(value ?? '—')
+  switch (name) {
+    case 'customer_id':
+      return <CustomerLink id={text} name={of.customer_name ?? ''} />
+    case 'order_id':
+      return <a href={`#/orders/${text}`}>{t.anOrder}</a>
+    case 'payment_id':
+      return <a href={`#/payments/${text}`}>{t.aPayment}</a>
+    case 'proxy':
+      return <a href={`#/proxies/${text}`}>{t.proxy(text)}</a>
+    case 'uuid':
+      return <a href={`#/vpn/${text}`}>{t.aSubscription}</a>
+    case 'amount_rub':
+      return typeof value === 'number' ? format.exactMoney(value) : '—'
+    case 'note':
+      return isFilled(value) ? `“${text}”` : t.noReason
+    case 'role':
+      return t.roles[text] ?? text
+    case 'pool':
+      return trade.pools[text] ?? text
+    default:
+      return <strong>{text}</strong>
+  }
+}
+
+/** An entry as a sentence, or its name and its fields if it has none. */
+function Deed({ of }: { readonly of: AuditEntry }) {
+  const { t: sentences } = useMessages(auditSentences)
+  const nameOf = useActionName()
+  const sentence = sentences[sentenceName(of)]
+  if (sentence === undefined) return <Cell note={listed(of.request)}>{nameOf(of.action)}</Cell>
+  const parts = sentence.split(/\{(\w+)\}/)
   return (
-    <Cell note={name} isMono>
-      {text}
-    </Cell>
+    <span>
+      {parts.map((part, index) => (
+        <Fragment key={index}>{index % 2 === 0 ? part : <Field name={part} of={of} />}</Fragment>
+      ))}
+    </span>
   )
 }
 
+const listed = (request: Fields): string =>
+  Object.entries(request)
+    .filter(([, value]) => isFilled(value))
+    .map(([name, value]) => `${name}: ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`)
+    .join(', ')
+
 export function AuditPage() {
-  const { t, format } = useMessages(operatorMessages)
+  const { t, format } = useMessages(auditMessages)
+  const nameOf = useActionName()
+  const [operator, setOperator] = useState('')
+  const [action, setAction] = useState('')
+  const operators = useRead('listOperators').data?.items ?? []
+  const known = Object.keys(actions).map((each) => [each, nameOf(each)] as const)
+  const query = {
+    ...(operator !== '' && { operator_id: operator }),
+    ...(action !== '' && { action }),
+  }
   return (
     <Page title={t.audit} about={t.auditAbout}>
-      <Panel>
+      <Panel className="stack">
+        <div className="line fields">
+          <Select
+            label={t.operator}
+            value={operator}
+            options={[['', t.anyOperator], ...operators.map((each) => [each.operator_id, each.name] as const)]}
+            onChange={setOperator}
+          />
+          <Select
+            label={t.action}
+            value={action}
+            options={[['', t.anyAction], ...known.toSorted(([, a], [, b]) => a.localeCompare(b))]}
+            onChange={setAction}
+          />
+        </div>
         <PagedRows
           label={t.audit}
-          of={usePages('listAuditLog')}
+          of={usePages('listAuditLog', { query })}
           keyOf={(row) => row.seq}
           empty={<Nothing icon="book" />}
           columns={(column) => [
             column(t.when, (row) => format.moment(row.at)),
+            column.text(t.deed, (row) => <Deed of={row} />),
             column(t.operator, (row) => <Cell note={t.roles[row.role] ?? row.role}>{row.name}</Cell>),
-            column(t.action, (row) => <Action name={row.action} />),
-            column.text(t.details, (row) => <Mono>{JSON.stringify(row.request)}</Mono>),
             column(t.source, (row) => <Mono>{row.source}</Mono>),
           ]}
         />

@@ -221,8 +221,8 @@ function Brought({ of: { terms, items } }: { readonly of: OperatorAnswer<'listRe
           keyOf={(row) => row.customer_id}
           columns={(column) => [
             column(t.when, (row) => format.moment(row.at)),
-            column(t.brought, (row) => <CustomerLink id={row.customer_id} />),
-            column(t.referrer, (row) => <CustomerLink id={row.referrer_id} />),
+            column(t.brought, (row) => <CustomerLink id={row.customer_id} name={row.customer_name} />),
+            column(t.referrer, (row) => <CustomerLink id={row.referrer_id} name={row.referrer_name} />),
           ]}
         />
       )}

@@ -24,6 +24,13 @@ const exitMessages = messages({
     'Countries of a template: any, or codes separated by commas',
     'Страны шаблона: any или коды через запятую',
   ),
+  assign: pair('Assign', 'Закрепить'),
+  assignAbout: pair('The gateway that uses the exit.', 'Шлюз, через который работает выход.'),
+  anyGateway: pair('Every gateway', 'Любой шлюз'),
+  removeExitAbout: pair(
+    'Removes the drained exit for good. Its traffic stays in the books.',
+    'Удаляет выведенный выход навсегда. Его трафик останется в учёте.',
+  ),
   asn: pair('Number of the network (ASN)', 'Номер сети (ASN)'),
   compare: pair('Compare', 'Сравнить'),
   compareAbout: pair(
@@ -67,6 +74,7 @@ function ExitActions({ of }: { readonly of: Exit }) {
   const params = { exit_id: of.exit_id }
   const look = { size: 'compact-sm' } as const
   const isDrained = of.drained_at !== null
+  const gateways: readonly (readonly [string, string])[] = [['', t.anyGateway], ...useGateways()]
   return (
     <span className="line row-actions">
       {of.kind !== 'local' && (
@@ -88,10 +96,29 @@ function ExitActions({ of }: { readonly of: Exit }) {
       )}
       <RoleAct
         operation="drainExit"
-        label={isDrained ? t.undo : t.drain}
+        label={isDrained ? t.undrain : t.drain}
         look={look}
         run={() => api.call('drainExit', { params, body: { undo: isDrained } })}
       />
+      <RoleAct
+        operation="assignExit"
+        label={t.assign}
+        about={t.assignAbout}
+        look={look}
+        fields={[{ name: 'node', label: t.gateway, kind: 'choice', options: gateways, isOptional: true }]}
+        run={({ node }) =>
+          api.call('assignExit', { params, body: node === '' ? { any: true } : { node: String(node) } })
+        }
+      />
+      {isDrained && (
+        <RoleAct
+          operation="removeExit"
+          label={t.remove}
+          about={t.removeExitAbout}
+          look={{ ...look, color: 'red', variant: 'outline' }}
+          run={() => api.call('removeExit', { params })}
+        />
+      )}
     </span>
   )
 }
@@ -126,13 +153,18 @@ function Compared({ of }: { readonly of: OperatorAnswer<'compareExit'> }) {
   )
 }
 
+/** The gateways as options of a choice. */
+const useGateways = () =>
+  (useRead('listNodes').data?.items ?? []).flatMap(({ kind, name }) =>
+    kind === 'gateway' ? [[name, name] as const] : [],
+  )
+
 export function AddExit() {
   const { t } = useMessages(exitMessages)
   const { t: trade } = useMessages(tradeMessages)
   const pools = useRead('listPools').data?.items ?? []
-  const gateways = useRead('listNodes').data?.items.filter((each) => each.kind === 'gateway') ?? []
   const poolOptions = pools.map(({ pool }) => [pool, trade.pools[pool] ?? pool] as const)
-  const gatewayOptions = gateways.map(({ name }) => [name, name] as const)
+  const gatewayOptions = useGateways()
   return (
     <RoleAct
       operation="addExit"

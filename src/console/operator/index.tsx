@@ -10,13 +10,16 @@ import { CustomerPage } from './customer.tsx'
 import { CustomersPage } from './customers.tsx'
 import { operatorMessages } from './messages.ts'
 import { NetworkPage } from './network.tsx'
+import { NodePage } from './node.tsx'
 import { OperatorsPage } from './operators.tsx'
 import { OrderStory } from './order.tsx'
 import { OverviewPage } from './overview.tsx'
-import { PaymentsPage } from './payments.tsx'
+import { PaymentPage, PaymentsPage } from './payments.tsx'
 import { PricesPage } from './prices.tsx'
 import { ProxyPage } from './proxy.tsx'
 import { ReportsPage } from './reports.tsx'
+import { SearchPage, useSearchKey } from './search.tsx'
+import { SetupPage } from './setup.tsx'
 import { StockPage } from './stock.tsx'
 import { VerifyPage } from './verify.tsx'
 import { VpnPage } from './vpn.tsx'
@@ -26,6 +29,8 @@ const pages: Pages = [
   [/^\/customers$/, () => <CustomersPage />],
   [/^\/customers\/(\w+)$/, (id) => <CustomerPage key={id} id={id} />],
   [/^\/orders\/(\w+)$/, (id) => <OrderStory key={id} id={id} />],
+  [/^\/search$/, () => <SearchPage />],
+  [/^\/payments\/(pay_\w+)$/, (id) => <PaymentPage key={id} id={id} />],
   [/^\/payments(?:\/(\w+))?$/, (tab) => <PaymentsPage tab={tab} />],
   [/^\/reports$/, () => <ReportsPage />],
   [/^\/proxies\/(\d+)$/, (id) => <ProxyPage key={id} id={id} />],
@@ -34,6 +39,8 @@ const pages: Pages = [
   [/^\/stock$/, () => <StockPage />],
   [/^\/prices$/, () => <PricesPage />],
   [/^\/network$/, () => <NetworkPage />],
+  [/^\/network\/([\w.-]+)$/, (name) => <NodePage key={name} name={name} />],
+  [/^\/setup$/, () => <SetupPage />],
   [/^\/verify$/, () => <VerifyPage />],
   [/^\/audit$/, () => <AuditPage />],
   [/^\/operators$/, () => <OperatorsPage />],
@@ -50,12 +57,14 @@ function Name() {
 export default function Operator() {
   const { t } = useMessages(operatorMessages)
   const may = useMay()
+  useSearchKey()
   const items: readonly MenuItem[] = [
     { path: '/', label: t.overview, icon: 'home' },
+    { path: '/search', label: t.search, icon: 'search' },
     { path: '/customers', label: t.customers, icon: 'people' },
     { path: '/payments', label: t.payments, icon: 'receipt' },
     { path: '/reports', label: t.reports, icon: 'chart' },
-    ...(may('findHolders') ? [{ path: '/abuse', label: t.abuse, icon: 'search' } as const] : []),
+    ...(may('findHolders') ? [{ path: '/abuse', label: t.abuse, icon: 'globe' } as const] : []),
     { path: '/stock', label: t.stock, icon: 'server' },
     { path: '/prices', label: t.prices, icon: 'tag' },
     { path: '/network', label: t.network, icon: 'nodes' },

@@ -1,9 +1,8 @@
-import type { AnyEvent, Movement } from '../client/operator.ts'
+import type { AnyEvent, AnyOrder, Movement } from '../client/operator.ts'
 import { useMessages } from '../shared/messages.tsx'
 import { sayNote } from '../shared/notes.ts'
-import { OrderLink } from '../shared/orders.tsx'
 import { Cell, Rows } from '../shared/parts.tsx'
-import { eventMessages, tellEvent, tradeMessages } from '../shared/trade.ts'
+import { eventMessages, orderName, tellEvent, tradeMessages } from '../shared/trade.ts'
 import { operatorMessages } from './messages.ts'
 import { Nothing } from './parts.tsx'
 
@@ -20,12 +19,34 @@ export function Movements({ rows }: { readonly rows: readonly Movement[] }) {
         column(t.when, (row) => format.moment(row.at)),
         column.text(t.what, (row) => (
           <Cell note={[sayNote(row.note, language), row.reference].filter((each) => each).join(' · ')}>
-            {trade.kinds[row.kind] ?? row.kind}
+            {row.order_id === null ? (
+              (trade.kinds[row.kind] ?? row.kind)
+            ) : (
+              <a href={`#/orders/${row.order_id}`}>{trade.kinds[row.kind] ?? row.kind}</a>
+            )}
           </Cell>
         )),
-        column(t.order, (row) => row.order_id !== null && <OrderLink id={row.order_id} />),
         column.number(t.amount, (row) => format.exactMoney(row.amount_rub)),
         column.number(t.after, (row) => format.exactMoney(row.balance_rub)),
+      ]}
+    />
+  )
+}
+
+/** Orders by product; each is a link. */
+export function OrderRows({ rows }: { readonly rows: readonly AnyOrder[] }) {
+  const { t, format } = useMessages(operatorMessages)
+  const { t: trade } = useMessages(tradeMessages)
+  return (
+    <Rows
+      label={t.orders}
+      rows={rows}
+      keyOf={(row) => row.order_id}
+      empty={<Nothing icon="receipt" />}
+      columns={(column) => [
+        column(t.when, (row) => format.moment(row.created_at)),
+        column.text(t.product, (row) => <a href={`#/orders/${row.order_id}`}>{orderName(row, trade)}</a>),
+        column.number(t.price, (row) => format.exactMoney(row.price_rub)),
       ]}
     />
   )

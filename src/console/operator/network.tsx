@@ -1,6 +1,6 @@
 import type { Node } from '../client/operator.ts'
 import { useNow } from '../shared/browser.ts'
-import { Act, filled } from '../shared/form.tsx'
+import { filled } from '../shared/form.tsx'
 import { useMessages } from '../shared/messages.tsx'
 import { Cell, Page, Panel, ReadRows, Status } from '../shared/parts.tsx'
 import { tradeMessages } from '../shared/trade.ts'
@@ -28,7 +28,7 @@ export function NetworkPage() {
   )
 }
 
-function NodeStatus({ node }: { readonly node: Node }) {
+export function NodeStatus({ node }: { readonly node: Node }) {
   const { t } = useMessages(operatorMessages)
   if (node.state === 'closed') return <Status tone="quiet">{t.closed}</Status>
   if (node.state === 'offline') return <Status tone="bad">{t.offline}</Status>
@@ -49,7 +49,9 @@ export function NodesTable({ hasActions = false }: { readonly hasActions?: boole
       empty={<Nothing icon="nodes" />}
       columns={(column) => [
         column(t.name, (row) => (
-          <Cell note={[t.nodeKinds[row.kind], row.location].filter((each) => each !== '').join(' · ')}>{row.name}</Cell>
+          <Cell note={[t.nodeKinds[row.kind], row.location].filter((each) => each !== '').join(' · ')}>
+            <a href={`#/network/${row.name}`}>{row.name}</a>
+          </Cell>
         )),
         column(t.status, (row) => <NodeStatus node={row} />),
         column.number(t.lag, (row) => orDash(row.lag_ms, (ms) => t.ms(format.number(ms)))),
@@ -66,7 +68,7 @@ export function NodesTable({ hasActions = false }: { readonly hasActions?: boole
   )
 }
 
-function NodeActions({ node }: { readonly node: Node }) {
+export function NodeActions({ node }: { readonly node: Node }) {
   const { t } = useMessages(operatorMessages)
   const params = { name: node.name }
   const isClosed = node.state === 'closed'
@@ -74,13 +76,15 @@ function NodeActions({ node }: { readonly node: Node }) {
   const look = { size: 'compact-sm' } as const
   return (
     <span className="line row-actions">
-      <Act
-        label={isDrained ? t.undo : t.drain}
+      <RoleAct
+        operation="drainNode"
+        label={isDrained ? t.undrain : t.drain}
         about={t.drainAbout}
         look={look}
         run={() => api.call('drainNode', { params, body: { undo: isDrained } })}
       />
-      <Act
+      <RoleAct
+        operation="closeNode"
         label={isClosed ? t.open : t.close}
         about={t.closeAbout}
         look={look}

@@ -1,6 +1,6 @@
 import { Text } from '@mantine/core'
 import { Copyable } from '../shared/copy.tsx'
-import { filled } from '../shared/form.tsx'
+import { filled, type Values } from '../shared/form.tsx'
 import { useMessages } from '../shared/messages.tsx'
 import { OrderRecords, RecordRows } from '../shared/orders.tsx'
 import { Facts, Page, Panel, Reading } from '../shared/parts.tsx'
@@ -21,20 +21,22 @@ function pageOf(name: string, value: unknown): string | undefined {
   return name === 'proxy' ? `#/proxies/${value}` : name === 'uuid' ? `#/vpn/${value}` : undefined
 }
 
-function Shown({ of: { order, transactions, delivered, events } }: { readonly of: OperatorAnswer<'getOrderStory'> }) {
+function Shown({ of }: { readonly of: OperatorAnswer<'getOrderStory'> }) {
+  const { order, customer_name, transactions, delivered, events } = of
+  const before = transactions.reduce((sum, each) => sum + (each.kind === 'refund' ? each.amount_rub : 0), 0)
   const { t, format } = useMessages(operatorMessages)
   const { t: trade } = useMessages(tradeMessages)
   return (
     <Page
       title={orderName(order, trade)}
       about={format.moment(order.created_at)}
-      actions={<Refund id={order.order_id} />}
+      actions={order.price_rub > 0 && <Refund id={order.order_id} price={order.price_rub} before={before} />}
     >
       <Panel>
         <Facts
           of={[
             [t.order, <Copyable text={order.order_id} label={t.order} />],
-            [t.customer, <CustomerLink id={order.customer_id} />],
+            [t.customer, <CustomerLink id={order.customer_id} name={customer_name} />],
             [t.price, <strong>{format.exactMoney(order.price_rub)}</strong>],
           ]}
         />
@@ -57,32 +59,50 @@ function Shown({ of: { order, transactions, delivered, events } }: { readonly of
   )
 }
 
-function Refund({ id }: { readonly id: string }) {
-  const { t } = useMessages(operatorMessages)
-  const endings = Object.entries({ '': t.refundKeep, unused: t.refundUnused, whole: t.refundWhole })
+type RefundProps = { readonly id: string; readonly price: number; readonly before: number }
+
+/** The preview is the shop's own refund, rolled back. Ending the services is the default. */
+function Refund({ id, price, before }: RefundProps) {
+  const { t, format } = useMessages(operatorMessages)
+  const endings = Object.entries({ unused: t.refundUnused, whole: t.refundWhole, '': t.refundKeep })
+  const params = { order_id: id }
+  const bodyOf = ({ amount, end, note }: Values) => ({
+    ...(end === '' ? { amount_rub: Number(amount), again: before > 0 } : { end: end as 'unused' | 'whole' }),
+    ...filled({ note }),
+  })
   return (
     <RoleAct
       operation="refundOrder"
       label={t.refund}
       about={t.refundAbout}
       fields={[
-        { name: 'amount', label: t.amount, kind: 'number', isOptional: true },
         { name: 'end', label: t.refundEnd, kind: 'choice', options: endings, isOptional: true },
-        { name: 'again', label: t.again, kind: 'flag' },
+        { name: 'amount', label: t.amount, kind: 'number', isShown: ({ end }) => end === '' },
         useNote(),
       ]}
-      run={({ amount, end, again, note }, key) =>
-        api.call('refundOrder', {
-          params: { order_id: id },
-          key,
-          body: {
-            ...(amount !== '' && { amount_rub: Number(amount) }),
-            ...(end !== '' && { end: end as 'unused' | 'whole' }),
-            ...(again === true && { again }),
-            ...filled({ note }),
-          },
-        })
-      }
+      run={(values, key) => api.call('refundOrder', { params, key, body: bodyOf(values) })}
+      preview={{
+        load: (values) => api.call('refundOrder', { params, body: { ...bodyOf(values), dry_run: true } }),
+        show: (would) => (
+          <Facts
+            of={[
+              [t.price, format.exactMoney(price)],
+              before > 0 && [t.refundedBefore, format.exactMoney(before)],
+              [t.willRefund, <strong>{format.exactMoney(would.amount_rub)}</strong>],
+              [t.after, format.exactMoney(would.balance_rub)],
+              'transaction' in would ? [t.willRun, t.allServices] : [t.willEnd, <Ended of={would} />],
+            ]}
+          />
+        ),
+      }}
     />
   )
+}
+
+/** The services that a refund ends. */
+function Ended({ of }: { readonly of: OperatorAnswer<'refundOrder'> }) {
+  const { t, format } = useMessages(operatorMessages)
+  if (of.proxies) return of.proxies.map((each) => t.proxy(String(each))).join(', ')
+  if (of.returned_gb !== undefined) return format.gigabytes(of.returned_gb)
+  return of.uuid === undefined ? t.nothingEnds : 'VPN'
 }

@@ -1,9 +1,10 @@
 import { Chart } from '../shared/chart.tsx'
 import { useMessages } from '../shared/messages.tsx'
-import { Country, Empty, Figures, Page, Panel, Reading, Rows } from '../shared/parts.tsx'
+import { Cell, Country, Empty, Figures, Page, Panel, Reading, Rows } from '../shared/parts.tsx'
 import { type OperatorAnswer, useRead } from './api.ts'
 import { operatorMessages } from './messages.ts'
 import { NodesTable } from './network.tsx'
+import { SetupPanel } from './setup.tsx'
 
 type Overview = OperatorAnswer<'getOverview'>
 
@@ -11,6 +12,7 @@ export function OverviewPage() {
   const { t } = useMessages(operatorMessages)
   return (
     <Page title={t.overview} about={t.overviewAbout}>
+      <SetupPanel />
       <Reading of={useRead('getOverview', { query: { days: 30 } }, { everyMs: 15_000 })} height={400}>
         {(overview) => (
           <>
@@ -51,7 +53,7 @@ function Revenue({ of }: { readonly of: Overview }) {
   const { t, format } = useMessages(operatorMessages)
   const sum = of.days.reduce((all, each) => all + each.revenue_rub, 0)
   return (
-    <Panel title={t.revenueByDay} aside={<span className="quiet">{format.money(sum)}</span>}>
+    <Panel title={t.revenueByDay} aside={<span className="quiet">{`${t.revenue}: ${format.money(sum)}`}</span>}>
       {of.days.every((each) => each.sold_rub === 0) ? (
         <Empty icon="chart" title={t.noRevenue} about={t.noRevenueAbout} />
       ) : (
@@ -60,7 +62,7 @@ function Revenue({ of }: { readonly of: Overview }) {
           times={of.days.map((each) => Date.parse(each.day))}
           series={[
             { label: t.sold, values: of.days.map((each) => each.sold_rub) },
-            { label: t.refunded, values: of.days.map((each) => each.refunded_rub) },
+            { label: t.refunds, values: of.days.map((each) => each.refunded_rub) },
           ]}
           write={format.money}
         />
@@ -69,17 +71,29 @@ function Revenue({ of }: { readonly of: Overview }) {
   )
 }
 
+type StockRow = Overview['stock'][number] & { readonly hasBlock: boolean }
+
+/** Slots by country and kind. An IPv6 block has no slots before a sale; a shared address has three. */
 export function Stock({ rows }: { readonly rows: Overview['stock'] }) {
   const { t, format } = useMessages(operatorMessages)
+  const blocks = useRead('listBlocks').data?.items.filter((each) => each.retired_at === null) ?? []
+  const inBlocks = new Set(blocks.map((each) => each.country))
+  const listed = new Set(rows.map((each) => `${each.country}${each.ipv}`))
+  const none = { ipv: 6, free: 0, leased: 0, resting: 0, retired: 0, hasBlock: true }
+  const all: readonly StockRow[] = [
+    ...rows.map((each) => ({ ...each, hasBlock: each.ipv === 6 && inBlocks.has(each.country) })),
+    ...[...inBlocks].filter((country) => !listed.has(`${country}6`)).map((country) => ({ ...none, country })),
+  ]
+  const noteOf = (row: StockRow) => (row.hasBlock ? t.asBlock : row.ipv === 3 && t.threeSlots)
   return (
     <Rows
       label={t.stock}
-      rows={rows}
+      rows={all}
       keyOf={(row) => `${row.country}${row.ipv}`}
       columns={(column) => [
         column(t.country, (row) => <Country code={row.country} />),
-        column(t.kind, (row) => t.kinds[row.ipv]),
-        column.number(t.free, (row) => format.number(row.free)),
+        column(t.kind, (row) => <Cell note={noteOf(row)}>{t.kinds[row.ipv]}</Cell>),
+        column.number(t.freeSlots, (row) => (row.hasBlock ? t.unlimited : format.number(row.free))),
         column.number(t.leased, (row) => format.number(row.leased)),
         column.number(t.resting, (row) => format.number(row.resting)),
         column.number(t.retired, (row) => format.number(row.retired)),

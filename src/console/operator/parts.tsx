@@ -3,7 +3,7 @@ import type { Operations } from '../client/operator.ts'
 import { Listing } from '../shared/copy.tsx'
 import { Act, type ActField, type ActProps } from '../shared/form.tsx'
 import type { IconName } from '../shared/icons.tsx'
-import { useMessages } from '../shared/messages.tsx'
+import { names, pair, translated, useMessages } from '../shared/messages.tsx'
 import { Empty } from '../shared/parts.tsx'
 import { useMay } from './api.ts'
 import { operatorMessages } from './messages.ts'
@@ -27,7 +27,21 @@ export function Nothing({ icon }: { readonly icon: IconName }) {
   return <Empty icon={icon} title={t.none} about={t.noneAbout} />
 }
 
-export const CustomerLink = ({ id }: { readonly id: string }) => <a href={`#/customers/${id}`}>{id}</a>
+/** A customer by name; an erased customer has none and is shown by id. */
+export const CustomerLink = ({ id, name }: { readonly id: string; readonly name: string }) => (
+  <a href={`#/customers/${id}`}>{name === '' ? id : name}</a>
+)
+
+export const paymentStates = translated(
+  names({
+    new: pair('Created', 'Создан'),
+    pending: pair('Awaiting payment', 'Ожидает оплаты'),
+    paid: pair('Paid', 'Оплачен'),
+    expired: pair('Expired', 'Истёк'),
+    cancelled: pair('Cancelled', 'Отменён'),
+    refunded: pair('Refunded', 'Возвращён'),
+  }),
+)
 
 export const Mono = ({ children }: { readonly children: string | null }) => <span className="mono">{children}</span>
 

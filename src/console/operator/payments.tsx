@@ -1,13 +1,27 @@
 import { useState } from 'react'
 import type { AnyPayment, PaymentNotice } from '../client/operator.ts'
-import { Act, filled, Select } from '../shared/form.tsx'
-import { messages, pair, phrase, useMessages } from '../shared/messages.tsx'
-import { Cell, Empty, Paged, Panel, ReadRows, Rows, Section, Status, type Tone } from '../shared/parts.tsx'
+import { Copyable } from '../shared/copy.tsx'
+import { Act, filled, Select, type Values } from '../shared/form.tsx'
+import { messages, names, pair, phrase, useMessages } from '../shared/messages.tsx'
+import {
+  Cell,
+  Empty,
+  Facts,
+  Page,
+  Paged,
+  Panel,
+  Reading,
+  ReadRows,
+  Rows,
+  Section,
+  Status,
+  type Tone,
+} from '../shared/parts.tsx'
 import { methodNames } from '../shared/trade.ts'
-import { api, useMay, usePages, useRead } from './api.ts'
+import { api, type OperatorAnswer, useMay, usePages, useRead } from './api.ts'
 import { CodesTab } from './codes.tsx'
 import { operatorTexts } from './messages.ts'
-import { Nothing, RoleAct, useNote } from './parts.tsx'
+import { CustomerLink, Nothing, paymentStates, RoleAct, useNote } from './parts.tsx'
 import { ProvidersTab } from './providers.tsx'
 
 const paymentsMessages = messages({
@@ -44,14 +58,22 @@ const paymentsMessages = messages({
     excess: pair('more was refunded than was credited', 'возвращено больше, чем было зачислено'),
   },
   state: pair('State', 'Состояние'),
-  states: {
-    new: pair('Created', 'Создан'),
-    pending: pair('Awaiting payment', 'Ожидает оплаты'),
-    paid: pair('Paid', 'Оплачен'),
+  fee: pair('Fee', 'Комиссия'),
+  idThere: pair('ID at the provider', 'ID у провайдера'),
+  steps: pair('Steps', 'Ход платежа'),
+  stepKinds: names({
+    opened: pair('Created', 'Создан'),
+    sent: pair('Sent to the provider', 'Отправлен провайдеру'),
+    credited: pair('Credited', 'Зачислен'),
+    bonus: pair('Bonus', 'Бонус'),
+    bonus_back: pair('Bonus taken back', 'Бонус списан'),
+    share: pair('Referral reward', 'Награда за приглашение'),
+    share_back: pair('Referral reward taken back', 'Награда за приглашение списана'),
+    refund_requested: pair('Refund requested', 'Запрошен возврат'),
+    debited: pair('Refunded', 'Возвращён'),
     expired: pair('Expired', 'Истёк'),
     cancelled: pair('Cancelled', 'Отменён'),
-    refunded: pair('Refunded', 'Возвращён'),
-  },
+  }),
   returned: phrase('refunded {sum}', 'возвращено {sum}'),
   markPaid: pair('Mark as paid', 'Отметить оплаченным'),
   markPaidAbout: pair(
@@ -60,12 +82,11 @@ const paymentsMessages = messages({
   ),
   refund: pair('Refund', 'Вернуть'),
   refundAbout: pair(
-    'Refunds the payer and debits the balance. Empty amount: the full payment. ' +
-      'The bonus and the referral reward of the payment are taken back too.',
-    'Возвращает деньги плательщику и списывает их с баланса. Пустая сумма: весь платёж. ' +
-      'Бонус и награда за приглашение по этому платежу тоже списываются.',
+    'Refunds the payer and debits the balance. The bonus and the referral reward of the payment are taken back too.',
+    'Возвращает деньги плательщику и списывает их с баланса. Бонус и награда за приглашение по этому платежу тоже ' +
+      'списываются.',
   ),
-  refundAmount: pair('Amount, ₽; empty: full payment', 'Сумма, ₽; пустое поле: весь платёж'),
+  refundedThen: pair('Refunded in total', 'Возвращено всего'),
   intoDebt: pair(
     'Even if spent: the balance becomes negative',
     'Даже если деньги потрачены: баланс станет отрицательным',
@@ -104,6 +125,7 @@ export function PaymentsPage({ tab }: { readonly tab: string }) {
 
 function PaymentsTab() {
   const { t } = useMessages(paymentsMessages)
+  const { t: states } = useMessages(paymentStates)
   const [state, setState] = useState<State | ''>('')
   const payments = usePages('listAllPayments', { query: state === '' ? {} : { state } })
   return (
@@ -113,7 +135,10 @@ function PaymentsTab() {
           label={t.state}
           value={state}
           maw="16rem"
-          options={[['', t.any], ...(Object.keys(tones) as State[]).map((each) => [each, t.states[each]] as const)]}
+          options={[
+            ['', t.any],
+            ...(Object.keys(tones) as State[]).map((each) => [each, states[each] ?? each] as const),
+          ]}
           onChange={setState}
         />
         <Paged of={payments}>{(items) => <Payments rows={items} />}</Paged>
@@ -123,7 +148,63 @@ function PaymentsTab() {
   )
 }
 
-function Payments({ rows }: { readonly rows: readonly AnyPayment[] }) {
+function PaymentState({ of }: { readonly of: State }) {
+  const { t } = useMessages(paymentStates)
+  return <Status tone={tones[of]}>{t[of]}</Status>
+}
+
+export const PaymentPage = ({ id }: { readonly id: string }) => (
+  <Reading of={useRead('getPaymentSteps', { params: { payment_id: id } })} height={300}>
+    {(found) => <ShownPayment of={found} />}
+  </Reading>
+)
+
+function ShownPayment({ of: { payment, steps } }: { readonly of: OperatorAnswer<'getPaymentSteps'> }) {
+  const { t, format } = useMessages(paymentsMessages)
+  const { t: methods } = useMessages(methodNames)
+  return (
+    <Page title={t.payment} about={format.moment(payment.created_at)} actions={<Actions payment={payment} />}>
+      <Panel>
+        <Facts
+          of={[
+            [t.payment, <Copyable text={payment.payment_id} label={t.payment} />],
+            [t.customer, <CustomerLink id={payment.customer_id} name={payment.customer_name} />],
+            [t.state, <PaymentState of={payment.state} />],
+            [t.amount, <strong>{format.exactMoney(payment.amount_rub)}</strong>],
+            [t.fee, format.exactMoney(payment.fee_rub)],
+            [t.refunded, format.exactMoney(payment.refunded_rub)],
+            [t.method, methods[payment.method] ?? payment.method],
+            [t.provider, payment.provider],
+            payment.provider_id !== null && [t.idThere, <Copyable text={payment.provider_id} label={t.idThere} />],
+          ]}
+        />
+      </Panel>
+      <Panel title={t.steps}>
+        <Rows
+          label={t.steps}
+          rows={steps}
+          keyOf={(row) => row.step}
+          columns={(column) => [
+            column(t.when, (row) => format.moment(row.at)),
+            column.text(t.what, (row) => <Cell note={row.note}>{t.stepKinds[row.kind] ?? row.kind}</Cell>),
+            column(t.state, (row) => <PaymentState of={row.state} />),
+            column.number(t.amount, (row) => (row.amount_rub === 0 ? '–' : format.exactMoney(row.amount_rub))),
+          ]}
+        />
+      </Panel>
+    </Page>
+  )
+}
+
+/** A customer's payments, without the column of the customer. */
+export function CustomerPayments({ customer }: { readonly customer: string }) {
+  const payments = usePages('listAllPayments', { query: { customer_id: customer, limit: 20 } })
+  return <Paged of={payments}>{(items) => <Payments rows={items} isOfOne />}</Paged>
+}
+
+type PaymentsProps = { readonly rows: readonly AnyPayment[]; readonly isOfOne?: boolean }
+
+function Payments({ rows, isOfOne = false }: PaymentsProps) {
   const { t, format } = useMessages(paymentsMessages)
   const { t: methods } = useMessages(methodNames)
   return (
@@ -133,13 +214,11 @@ function Payments({ rows }: { readonly rows: readonly AnyPayment[] }) {
       keyOf={(row) => row.payment_id}
       empty={<Nothing icon="wallet" />}
       columns={(column) => [
-        column(t.payment, (row) => (
-          <Cell note={row.payment_id} isMono>
-            {format.moment(row.created_at)}
-          </Cell>
-        )),
-        column(t.customer, (row) => <a href={`#/customers/${row.customer_id}`}>{`…${row.customer_id.slice(-8)}`}</a>),
-        column(t.state, (row) => <Status tone={tones[row.state]}>{t.states[row.state]}</Status>),
+        column(t.payment, (row) => <a href={`#/payments/${row.payment_id}`}>{format.moment(row.created_at)}</a>),
+        ...(isOfOne
+          ? []
+          : [column(t.customer, (row) => <CustomerLink id={row.customer_id} name={row.customer_name} />)]),
+        column(t.state, (row) => <PaymentState of={row.state} />),
         column.number(t.amount, (row) => (
           <span>
             {format.exactMoney(row.amount_rub)}
@@ -154,10 +233,16 @@ function Payments({ rows }: { readonly rows: readonly AnyPayment[] }) {
 }
 
 function Actions({ payment }: { readonly payment: AnyPayment }) {
-  const { t } = useMessages(paymentsMessages)
+  const { t, format } = useMessages(paymentsMessages)
   const may = useMay()
   const noteField = useNote()
   const params = { payment_id: payment.payment_id }
+  const left = Math.round((payment.amount_rub - payment.refunded_rub) * 100) / 100
+  const bodyOf = ({ amount, intoDebt, note }: Values) => ({
+    amount_rub: Number(amount),
+    into_debt: intoDebt === true,
+    ...filled({ note }),
+  })
   if (payment.state === 'paid' && may('refundPayment')) {
     return (
       <Act
@@ -165,21 +250,23 @@ function Actions({ payment }: { readonly payment: AnyPayment }) {
         about={t.refundAbout}
         look={{ size: 'xs' }}
         fields={[
-          { name: 'amount', label: t.refundAmount, kind: 'number', isOptional: true },
+          { name: 'amount', label: t.amount, kind: 'number', initial: left },
           { name: 'intoDebt', label: t.intoDebt, kind: 'flag' },
           noteField,
         ]}
-        run={({ amount, intoDebt, note }, key) =>
-          api.call('refundPayment', {
-            params,
-            key,
-            body: {
-              ...(amount !== '' && { amount_rub: Number(amount) }),
-              into_debt: intoDebt === true,
-              ...filled({ note }),
-            },
-          })
-        }
+        run={(values, key) => api.call('refundPayment', { params, key, body: bodyOf(values) })}
+        preview={{
+          load: (values) => api.call('refundPayment', { params, body: { ...bodyOf(values), dry_run: true } }),
+          show: ({ amount_rub, refunded_rub }) => (
+            <Facts
+              of={[
+                [t.payment, format.exactMoney(amount_rub)],
+                [t.willRefund, <strong>{format.exactMoney(refunded_rub - payment.refunded_rub)}</strong>],
+                [t.refundedThen, format.exactMoney(refunded_rub)],
+              ]}
+            />
+          ),
+        }}
       />
     )
   }

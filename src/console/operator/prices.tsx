@@ -1,16 +1,26 @@
 import { Button, Text, Textarea, Title } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import { isRecord } from '../client/call.ts'
+import { CallRefused, isRecord } from '../client/call.ts'
+import { download } from '../shared/browser.ts'
+import { Choices } from '../shared/form.tsx'
 import { type Format, messages, names, pair, phrase, useMessages } from '../shared/messages.tsx'
 import { Cell, Facts, Page, Panel, Reading, ReadRows, RefusalNotice, RowButton, Rows } from '../shared/parts.tsx'
 import { type Trade, tradeMessages } from '../shared/trade.ts'
 import { api, type OperatorAnswer, useChange, useMay, useRead } from './api.ts'
 import { operatorTexts } from './messages.ts'
 import { readChange } from './price-paths.ts'
+import { PriceTable } from './price-table.tsx'
 
 const priceMessages = messages({
   ...operatorTexts,
+  noPrices: pair(
+    'There is no price list yet. Change this example and apply it.',
+    'Прайс-листа пока нет. Измените этот пример и примените его.',
+  ),
+  editAs: pair('Edit as', 'Править как'),
+  asTable: pair('Table', 'Таблица'),
+  exportJson: pair('Download JSON', 'Скачать JSON'),
   before: pair('Now', 'Сейчас'),
   afterwards: pair('New', 'Новая'),
   effects: pair('Affected customers', 'Кого затронет'),
@@ -67,22 +77,40 @@ function read(text: string): Catalogue | undefined {
   }
 }
 
+/** The form to begin with in a shop without a price list. The operator changes the prices before applying them. */
+const firstPrices = {
+  dedicated: {
+    prolong_periods: [7, 30, 90],
+    kinds: { 4: { periods: [7, 30, 90], countries: { DE: { per_day: 6 } }, volume: [], term: [] } },
+  },
+  premium: { pools: {} },
+  vpn: { months: { 1: 299, 12: 2690 }, device_limit: 5, refund: 'pro_rata' },
+}
+
+const isMissing = (error: unknown): boolean => error instanceof CallRefused && error.code === 'not_found'
+
 export function PricesPage() {
   const { t } = useMessages(priceMessages)
+  const current = useRead('getCatalogue')
   return (
     <Page title={t.prices} about={t.pricesAbout}>
-      <Reading of={useRead('getCatalogue')} height={400}>
-        {(catalogue) => <Editor key={catalogue.version} of={catalogue} />}
-      </Reading>
+      {isMissing(current.error) ? (
+        <Editor of={{ version: 0, applied_at: '', catalogue: firstPrices }} />
+      ) : (
+        <Reading of={current} height={400}>
+          {(catalogue) => <Editor key={catalogue.version} of={catalogue} />}
+        </Reading>
+      )}
     </Page>
   )
 }
 
-/** The price list in an editor. The effects of an edit are shown before it can be applied. */
+/** The price list as tables or as JSON. The effects of an edit are shown before it can be applied. */
 function Editor({ of }: { readonly of: OperatorAnswer<'getCatalogue'> }) {
   const { t, format } = useMessages(priceMessages)
   const may = useMay()
   const [text, setText] = useState(() => written(of.catalogue))
+  const [loaded, setLoaded] = useState(0)
   const catalogue = read(text)
   const compared = useMutation({
     mutationFn: (body: { readonly catalogue: Catalogue }) => api.call('compareCatalogue', { body }),
@@ -91,25 +119,24 @@ function Editor({ of }: { readonly of: OperatorAnswer<'getCatalogue'> }) {
     setText(next)
     compared.reset()
   }
+  const load = (older: object) => {
+    edit(written(older))
+    setLoaded(loaded + 1)
+  }
   return (
     <>
       <Panel className="stack">
-        <Facts
-          of={[
-            [t.version, String(of.version)],
-            [t.appliedAt, format.moment(of.applied_at)],
-          ]}
-        />
-        <Textarea
-          label={t.editor}
-          className="editor"
-          value={text}
-          rows={22}
-          spellCheck={false}
-          readOnly={!may('applyCatalogue')}
-          error={catalogue === undefined ? t.notJson : undefined}
-          onChange={(event) => edit(event.currentTarget.value)}
-        />
+        {of.version === 0 ? (
+          <Text>{t.noPrices}</Text>
+        ) : (
+          <Facts
+            of={[
+              [t.version, String(of.version)],
+              [t.appliedAt, format.moment(of.applied_at)],
+            ]}
+          />
+        )}
+        <Form key={loaded} text={text} onEdit={edit} />
         <RefusalNotice error={compared.error} />
         {may('compareCatalogue') && (
           <div>
@@ -125,7 +152,50 @@ function Editor({ of }: { readonly of: OperatorAnswer<'getCatalogue'> }) {
         )}
         {compared.data && catalogue && <Changes of={compared.data} catalogue={catalogue} />}
       </Panel>
-      <Versions onLoad={(older) => edit(written(older))} />
+      <Versions onLoad={load} />
+    </>
+  )
+}
+
+type FormProps = { readonly text: string; readonly onEdit: (text: string) => void }
+
+/** The text of a price list, edited as tables or as JSON. A text that is no JSON has no tables. */
+function Form({ text, onEdit }: FormProps) {
+  const { t } = useMessages(priceMessages)
+  const isReadOnly = !useMay()('applyCatalogue')
+  const [view, setView] = useState<'table' | 'json'>('table')
+  const catalogue = read(text)
+  return (
+    <>
+      <div className="line ends">
+        <Choices
+          legend={t.editAs}
+          value={view}
+          isNarrow
+          options={[
+            { value: 'table', label: t.asTable },
+            { value: 'json', label: 'JSON' },
+          ]}
+          onChange={setView}
+        />
+        <Button variant="default" size="xs" onClick={() => download('prices.json', text, 'application/json')}>
+          {t.exportJson}
+        </Button>
+      </div>
+      {view === 'table' && catalogue ? (
+        <PriceTable of={catalogue} isReadOnly={isReadOnly} onChange={(next) => onEdit(written(next))} />
+      ) : (
+        <Textarea
+          label={t.editor}
+          className="editor"
+          value={text}
+          rows={22}
+          spellCheck={false}
+          readOnly={isReadOnly}
+          error={catalogue === undefined ? t.notJson : undefined}
+          onChange={(event) => onEdit(event.currentTarget.value)}
+        />
+      )}
     </>
   )
 }

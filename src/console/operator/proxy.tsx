@@ -41,8 +41,8 @@ function Shown({ of }: { readonly of: Proxy }) {
             [t.address, <Copyable text={of.address} label={t.address} />],
             [t.kind, `${format.country(of.country)}, ${t.kinds[of.ipv] ?? of.ipv}`],
             [t.gateway, of.node ?? t.noGateway],
-            [t.customer, <CustomerLink id={of.customer_id} />],
-            [t.order, <a href={`#/orders/${of.order_id}`}>{of.order_id}</a>],
+            [t.customer, <CustomerLink id={of.customer_id} name={of.customer_name} />],
+            [t.order, <a href={`#/orders/${of.order_id}`}>{t.story}</a>],
             [t.login, <Mono>{of.username}</Mono>],
             [t.from, format.moment(of.started_at)],
             [t.until, format.moment(of.ended_at ?? of.expires_at)],
@@ -69,7 +69,7 @@ function Shown({ of }: { readonly of: Proxy }) {
 }
 
 function Actions({ of }: { readonly of: Proxy }) {
-  const { t } = useMessages(proxyMessages)
+  const { t, format } = useMessages(proxyMessages)
   const may = useMay()
   const noteField = useNote()
   const params = { proxy: String(of.proxy) }
@@ -90,6 +90,17 @@ function Actions({ of }: { readonly of: Proxy }) {
         run={({ refund, note }, key) =>
           api.call('endProxy', { params, key, body: { refund: refund === true, ...filled({ note }) } })
         }
+        preview={{
+          load: ({ refund }) => api.call('endProxy', { params, body: { refund: refund === true, dry_run: true } }),
+          show: ({ amount_rub, balance_rub }) => (
+            <Facts
+              of={[
+                [t.willRefund, <strong>{format.exactMoney(amount_rub)}</strong>],
+                [t.after, format.exactMoney(balance_rub)],
+              ]}
+            />
+          ),
+        }}
       />
     </>
   )

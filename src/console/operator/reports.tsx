@@ -10,19 +10,21 @@ import { type OperatorAnswer, useRead } from './api.ts'
 const reportsMessages = messages({
   title: pair('Reports', 'Отчёты'),
   about: pair(
-    'Revenue, top-ups, refunds and customers’ balances, by day in UTC.',
-    'Выручка, пополнения, возвраты и балансы покупателей по дням UTC.',
+    'By day in UTC. Net revenue is gross sales minus refunds, here and on the overview.',
+    'По дням UTC. Чистая выручка — продажи минус возвраты, здесь и на странице обзора.',
   ),
   to: pair('To', 'По'),
-  turnover: pair('Turnover', 'Выручка'),
+  turnover: pair('Gross sales', 'Продажи'),
+  refunds: pair('Refunds', 'Возвраты'),
+  net: pair('Net revenue', 'Чистая выручка'),
   toppedUp: pair('Topped up', 'Пополнено'),
-  takenBack: pair('Refunded', 'Возвращено'),
+  takenBack: pair('Withdrawn from balances', 'Списано с балансов'),
   held: pair('Customers’ balances', 'На балансах'),
   heldByDay: pair('Customers’ balances by day', 'Балансы покупателей по дням'),
-  flow: pair('Turnover and top-ups', 'Выручка и пополнения'),
+  flow: pair('Net revenue and top-ups', 'Чистая выручка и пополнения'),
   byDay: pair('By day', 'По дням'),
   byMethod: pair('Top-ups by method', 'Пополнения по способам'),
-  byProduct: pair('Turnover by product', 'Выручка по товарам'),
+  byProduct: pair('Sales and refunds by product', 'Продажи и возвраты по товарам'),
   payments: pair('Payments', 'Платежей'),
   fees: pair('Fees', 'Комиссии'),
   bonuses: pair('Bonuses', 'Бонусы'),
@@ -104,7 +106,7 @@ function ByDay({ rows }: { readonly rows: Days }) {
   const { t, format } = useMessages(reportsMessages)
   const { day, money } = useCells()
   const times = rows.map((row) => utcDay(row.day))
-  const turnover = sumOf(rows, (row) => row.turnover_rub)
+  const net = sumOf(rows, (row) => row.revenue_rub)
   const toppedUp = sumOf(rows, (row) => row.topped_up_rub)
   const held = rows.at(-1)?.held_rub ?? 0
   const whole = (sum: number) => format.money(Math.round(sum))
@@ -112,8 +114,9 @@ function ByDay({ rows }: { readonly rows: Days }) {
     <>
       <Figures
         of={[
-          [t.turnover, whole(turnover)],
-          [t.refunded, whole(sumOf(rows, (row) => row.refunded_rub))],
+          [t.turnover, whole(sumOf(rows, (row) => row.turnover_rub))],
+          [t.refunds, whole(sumOf(rows, (row) => row.refunded_rub))],
+          [t.net, whole(net)],
           [t.toppedUp, whole(toppedUp)],
           [t.takenBack, whole(sumOf(rows, (row) => row.taken_back_rub))],
           [t.held, whole(held)],
@@ -121,10 +124,10 @@ function ByDay({ rows }: { readonly rows: Days }) {
       />
       <Panel title={t.flow}>
         <Chart
-          label={`${t.turnover}: ${format.money(turnover)}. ${t.toppedUp}: ${format.money(toppedUp)}`}
+          label={`${t.net}: ${format.money(net)}. ${t.toppedUp}: ${format.money(toppedUp)}`}
           times={times}
           series={[
-            { label: t.turnover, values: rows.map((row) => row.turnover_rub) },
+            { label: t.net, values: rows.map((row) => row.revenue_rub) },
             { label: t.toppedUp, values: rows.map((row) => row.topped_up_rub) },
           ]}
           write={format.money}
@@ -147,7 +150,8 @@ function ByDay({ rows }: { readonly rows: Days }) {
         columns={(column) => [
           column(t.day, day),
           column.number(t.turnover, (row) => money(row.turnover_rub)),
-          column.number(t.refunded, (row) => money(row.refunded_rub)),
+          column.number(t.refunds, (row) => money(row.refunded_rub)),
+          column.number(t.net, (row) => money(row.revenue_rub)),
           column.number(t.toppedUp, (row) => money(row.topped_up_rub)),
           column.number(t.takenBack, (row) => money(row.taken_back_rub)),
           column.number(t.held, (row) => money(row.held_rub)),

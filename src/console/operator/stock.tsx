@@ -6,10 +6,12 @@ import { Facts, Page, PagedRows, Panel, Reading, ReadRows } from '../shared/part
 import { api, useMay, usePages, useRead } from './api.ts'
 import { operatorTexts } from './messages.ts'
 import { Stock } from './overview.tsx'
-import { Mono, Nothing, RoleAct, useNote } from './parts.tsx'
+import { CustomerLink, Mono, Nothing, RoleAct, useNote } from './parts.tsx'
 
 const stockMessages = messages({
   ...operatorTexts,
+  yes: pair('Yes', 'Да'),
+  interruptedSince: pair('Since', 'Не работает с'),
   interruptions: pair('Interrupted proxies', 'Неработающие прокси'),
   reason: pair('Reason', 'Причина'),
   reasons: names({ outage: pair('Outage', 'Сбой'), quarantine: pair('Quarantine', 'Карантин') }),
@@ -78,8 +80,10 @@ function Ranges() {
       empty={<Nothing icon="server" />}
       columns={(column) => [
         column(t.range, (row) => <Mono>{row.range}</Mono>),
-        column.number(t.slots, (row) => format.number(row.places)),
-        column.number(t.served, (row) => format.number(row.served)),
+        column.number(t.slots, (row) => (row.block ? t.unlimited : format.number(row.places))),
+        column.number(t.served, (row) =>
+          row.block ? (row.served_by.length > 0 ? t.yes : t.no) : format.number(row.served),
+        ),
         column.text(t.servedBy, (row) => row.served_by.join(', ')),
         column.text(t.problems, (row) => row.problems.join('; ')),
       ]}
@@ -100,9 +104,10 @@ function Interruptions() {
         keyOf={(row) => row.proxy}
         columns={(column) => [
           column(t.product, (row) => <a href={`#/proxies/${row.proxy}`}>{t.proxy(String(row.proxy))}</a>),
+          column(t.customer, (row) => <CustomerLink id={row.customer_id} name={row.customer_name} />),
           column(t.address, (row) => <Mono>{row.address}</Mono>),
           column(t.gateway, (row) => row.node ?? '—'),
-          column(t.since, (row) => format.moment(row.since)),
+          column(t.interruptedSince, (row) => format.moment(row.since)),
           column.text(t.reason, (row) => t.reasons[row.reason ?? ''] ?? row.reason),
         ]}
       />

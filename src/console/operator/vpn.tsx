@@ -51,7 +51,7 @@ function Shown({ of }: { readonly of: Subscription }) {
               t.status,
               <Status tone={of.status === 'ACTIVE' ? 'good' : 'quiet'}>{t.states[of.status] ?? of.status}</Status>,
             ],
-            [t.customer, <CustomerLink id={of.customer_id} />],
+            [t.customer, <CustomerLink id={of.customer_id} name={of.customer_name} />],
             [t.until, format.moment(of.expires_at)],
             [t.renews, of.auto_renew_months === null ? t.no : t.forMonths(of.auto_renew_months, format)],
             [t.vpnNode, <OnOff isOn={of.node === 'online'} on={t.online} off={t.offline} />],

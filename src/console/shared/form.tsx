@@ -13,7 +13,8 @@ import {
   Text,
   TextInput,
 } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useDebouncedValue } from '@mantine/hooks'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type ChangeEvent, type ReactNode, useId, useState } from 'react'
 import { commonMessages, useMessages } from './messages.tsx'
 import { RefusalNotice } from './parts.tsx'
@@ -191,6 +192,8 @@ export type ActField = {
   readonly options?: Options<string>
   readonly initial?: Value
   readonly isOptional?: boolean
+  /** Whether the field is shown, by the other values; a hidden one is not required. */
+  readonly isShown?: (values: Values) => boolean
 }
 
 /** The fields that were filled in, as texts: an empty one is not sent. */
@@ -208,6 +211,8 @@ export type ActProps<Done> = {
   readonly run: (values: Values, key: string) => Promise<Done>
   /** Shown when it is done; without it the form closes. */
   readonly show?: (done: Done) => ReactNode
+  /** Asks the shop for the outcome while the form is filled in, and shows it. The button waits for it. */
+  readonly preview?: { readonly load: (values: Values) => Promise<Done>; readonly show: (would: Done) => ReactNode }
 }
 
 const startOf = ({ kind, initial, options }: ActField): Value =>
@@ -243,18 +248,21 @@ function ActForm<Done>(props: ActProps<Done> & { readonly runKey: string; readon
     },
   })
   const start = useOnce(() => change.mutateAsync())
+  const shown = fields.filter((each) => each.isShown?.(values) ?? true)
+  const isComplete = shown.every((each) => each.isOptional || values[each.name] !== '')
+  const isOpen = isComplete && !change.isPending && !change.isSuccess
+  const would = usePreview(props.preview?.load, values, isOpen)
   if (change.data !== undefined && show) return <div className="stack">{show(change.data)}</div>
-  const isReady = fields.every((each) => each.isOptional || values[each.name] !== '')
   return (
     <SubmitForm
       label={label}
       change={change}
-      isReady={isReady}
+      isReady={isComplete && (!props.preview || would.isCurrent || change.isPending)}
       look={look?.color ? { color: look.color } : {}}
       onSubmit={start}
     >
       {about !== undefined && <Text c="dimmed">{about}</Text>}
-      {fields.map((field) => (
+      {shown.map((field) => (
         <Input
           key={field.name}
           field={field}
@@ -262,8 +270,30 @@ function ActForm<Done>(props: ActProps<Done> & { readonly runKey: string; readon
           onChange={(value) => setValues({ ...values, [field.name]: value })}
         />
       ))}
+      {props.preview && isComplete && would.error === null && (
+        <div role="status" className="notice good">
+          {would.data === undefined ? '…' : props.preview.show(would.data)}
+        </div>
+      )}
+      {isComplete && <RefusalNotice error={would.error} />}
     </SubmitForm>
   )
+}
+
+const previewAfterMs = 300
+
+/** The outcome that the shop expects for these values, a moment after the last change. */
+function usePreview<Done>(load: ((values: Values) => Promise<Done>) | undefined, values: Values, isWanted: boolean) {
+  const [settled] = useDebouncedValue(values, previewAfterMs)
+  const isSettled = settled === values
+  const found = useQuery({
+    queryKey: ['preview', useId(), settled],
+    queryFn: () => load?.(settled),
+    enabled: load !== undefined && isWanted && isSettled,
+    retry: false,
+    gcTime: 0,
+  })
+  return { data: found.data, error: isSettled ? found.error : null, isCurrent: isSettled && found.isSuccess }
 }
 
 type InputProps = { readonly field: ActField; readonly value: Value; readonly onChange: (value: Value) => void }

@@ -37,8 +37,8 @@ const colours: Readonly<Record<`--${string}`, readonly [light: string, dark: str
   '--bad': ['#c02b2b', '#ff8787'],
   '--chart-first': ['#0f7563', '#4db39d'],
   '--chart-first-fill': ['#0f7563cc', '#4db39dcc'],
-  '--chart-second': ['#8fb8ae', '#2f6c5f'],
-  '--chart-second-fill': ['#8fb8aecc', '#2f6c5fcc'],
+  '--chart-second': ['#c4621a', '#e39a57'],
+  '--chart-second-fill': ['#c4621acc', '#e39a57cc'],
 }
 
 const of = (index: 0 | 1) => Object.fromEntries(Object.entries(colours).map(([name, pair]) => [name, pair[index]]))

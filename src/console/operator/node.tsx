@@ -1,0 +1,236 @@
+import { Text } from '@mantine/core'
+import { useState } from 'react'
+import type { Node } from '../client/operator.ts'
+import { go } from '../shared/browser.ts'
+import { Chart } from '../shared/chart.tsx'
+import { Choices } from '../shared/form.tsx'
+import { messages, pair, phrase, useMessages } from '../shared/messages.tsx'
+import { Facts, Notice, Page, Panel, Reading, Rows } from '../shared/parts.tsx'
+import { api, type OperatorAnswer, useRead } from './api.ts'
+import { operatorTexts } from './messages.ts'
+import { NodeActions, NodeStatus } from './network.tsx'
+import { Mono, OnceShown, RoleAct } from './parts.tsx'
+
+const nodeMessages = messages({
+  ...operatorTexts,
+  endpoint: pair('Address for customers', 'Адрес для покупателей'),
+  usualEndpoint: pair('from the settings', 'из настроек'),
+  version: pair('Version', 'Версия'),
+  bandwidth: pair('Bandwidth', 'Канал'),
+  megabits: phrase('{count} Mbit/s', '{count} Мбит/с'),
+  rename: pair('Rename', 'Переименовать'),
+  newName: pair('New name', 'Новое имя'),
+  setEndpoint: pair('Change the address', 'Изменить адрес'),
+  setEndpointAbout: pair(
+    'Customers and other gateways reach the node at this host and port.',
+    'По этому хосту и порту узел доступен покупателям и другим шлюзам.',
+  ),
+  port: pair('Port', 'Порт'),
+  removeNodeAbout: pair(
+    'Removes the closed node for good. Its name becomes free; what it relayed stays in the books.',
+    'Удаляет закрытый узел навсегда. Имя освободится, учтённый трафик сохранится.',
+  ),
+  newKey: pair('New join key', 'Новый ключ'),
+  newKeyAbout: pair(
+    'The node keeps serving until it joins with the new key.',
+    'Узел продолжает работать, пока не подключится с новым ключом.',
+  ),
+  canUse: pair('Usable addresses', 'Доступных адресов'),
+  history: pair('History', 'История'),
+  span: pair('Period', 'Период'),
+  day: pair('Day', 'Сутки'),
+  month: pair('Month', 'Месяц'),
+  rate: pair('Traffic per second', 'Трафик в секунду'),
+  cpu: pair('Processor, % of one core', 'Процессор, % одного ядра'),
+  errors: pair('Errors per minute', 'Ошибок в минуту'),
+  highest: phrase('highest: {value}', 'наибольшее: {value}'),
+  noHistory: pair(
+    'The first point appears within 10 minutes after the node reports.',
+    'Первая точка появится в течение 10 минут после того, как узел выйдет на связь.',
+  ),
+  offlineTitle: pair('The node does not report.', 'Узел не выходит на связь.'),
+  offlineSteps: pair(
+    'Run “turnpike doctor” on its machine: it checks the service, the network and the link to this shop, and says ' +
+      'what to do. If the machine does not answer, ask the hosting provider. Proxies move to other gateways that ' +
+      'have the same addresses; the term of an interrupted proxy is paused.',
+    'Выполните «turnpike doctor» на его машине: команда проверит службу, сеть и связь с этим магазином и ' +
+      'подскажет, что делать. Если машина не отвечает, обратитесь к хостингу. Прокси переедут на другие шлюзы с ' +
+      'теми же адресами, срок прерванных прокси не идёт.',
+  ),
+  neverJoined: pair(
+    'The node has never joined. Create a join key and run the command on its machine.',
+    'Узел ещё не подключался. Создайте ключ и выполните команду на его машине.',
+  ),
+})
+
+export const NodePage = ({ name }: { readonly name: string }) => (
+  <Reading of={useRead('showNode', { params: { name } }, { everyMs: 5_000 })} height={300}>
+    {(found) => <Shown of={found} />}
+  </Reading>
+)
+
+function Shown({ of: { node, ranges } }: { readonly of: OperatorAnswer<'showNode'> }) {
+  const { t, format } = useMessages(nodeMessages)
+  const orDash = (value: number | null, write: (value: number) => string) => (value === null ? '—' : write(value))
+  return (
+    <Page title={node.name} about={t.nodeKinds[node.kind]} actions={<Actions of={node} />}>
+      {node.state === 'offline' && (
+        <Notice tone="warn">
+          <Text fw={600}>{t.offlineTitle}</Text>
+          <Text size="sm">{node.joined_at === null ? t.neverJoined : t.offlineSteps}</Text>
+        </Notice>
+      )}
+      <Panel>
+        <Facts
+          of={[
+            [t.status, <NodeStatus node={node} />],
+            [t.seen, node.last_seen_at === null ? t.never : format.moment(node.last_seen_at)],
+            [t.location, [node.location, node.city].filter(Boolean).join(', ')],
+            [
+              t.endpoint,
+              node.endpoint === null ? t.usualEndpoint : <Mono>{`${node.endpoint.host}:${node.endpoint.port}`}</Mono>,
+            ],
+            [t.version, node.version ?? '—'],
+            [t.bandwidth, t.megabits(format.number(node.link_mbit))],
+            [t.tunnels, orDash(node.tunnels, format.number)],
+            [t.relayed, orDash(node.carried_bytes, format.bytes)],
+          ]}
+        />
+      </Panel>
+      <History name={node.name} />
+      {ranges.length > 0 && (
+        <Panel title={t.ranges}>
+          <Rows
+            label={t.ranges}
+            rows={ranges}
+            keyOf={(row) => row.range}
+            columns={(column) => [
+              column(t.range, (row) => <Mono>{row.range}</Mono>),
+              column.number(t.canUse, (row) => format.number(row.can_use)),
+              column.text(t.problems, (row) => row.problems.join('; ')),
+            ]}
+          />
+        </Panel>
+      )}
+    </Page>
+  )
+}
+
+function Actions({ of }: { readonly of: Node }) {
+  const { t } = useMessages(nodeMessages)
+  const params = { name: of.name }
+  return (
+    <>
+      <RoleAct
+        operation="renameNode"
+        label={t.rename}
+        fields={[{ name: 'name', label: t.newName, initial: of.name }]}
+        run={async ({ name }) => {
+          const { name: now } = await api.call('renameNode', { params, body: { new_name: String(name) } })
+          await go(`/network/${now}`)
+        }}
+      />
+      <RoleAct
+        operation="endpointNode"
+        label={t.setEndpoint}
+        about={t.setEndpointAbout}
+        fields={[
+          { name: 'host', label: t.host, initial: of.endpoint?.host ?? '' },
+          { name: 'port', label: t.port, kind: 'number', initial: of.endpoint?.port ?? '' },
+        ]}
+        run={({ host, port }) => api.call('endpointNode', { params, body: { host: String(host), port: Number(port) } })}
+      />
+      {of.state !== 'closed' && (
+        <RoleAct
+          operation="keyNode"
+          label={t.newKey}
+          about={t.newKeyAbout}
+          run={() => api.call('keyNode', { params })}
+          show={({ command }) => <OnceShown text={command} about={t.nodeKey} />}
+        />
+      )}
+      {of.state === 'closed' && (
+        <RoleAct
+          operation="removeNode"
+          label={t.remove}
+          about={t.removeNodeAbout}
+          look={{ color: 'red', variant: 'outline' }}
+          run={async () => {
+            await api.call('removeNode', { params })
+            await go('/network')
+          }}
+        />
+      )}
+      <NodeActions node={of} />
+    </>
+  )
+}
+
+type Point = OperatorAnswer<'getNodeHistory'>['items'][number]
+
+/** Graphs of what the shop keeps: every five minutes for a day, every hour for a month. */
+function History({ name }: { readonly name: string }) {
+  const { t, format } = useMessages(nodeMessages)
+  const [span, setSpan] = useState<'day' | 'month'>('day')
+  const found = useRead('getNodeHistory', { params: { name }, query: { span } }, { everyMs: 60_000 })
+  const percent = (value: number) => `${format.number(value)} %`
+  return (
+    <Panel title={t.history} className="stack">
+      <Choices
+        legend={t.span}
+        value={span}
+        isNarrow
+        options={[
+          { value: 'day', label: t.day },
+          { value: 'month', label: t.month },
+        ]}
+        onChange={setSpan}
+      />
+      <Reading of={found}>
+        {({ items }) =>
+          items.length === 0 ? (
+            <Text c="dimmed">{t.noHistory}</Text>
+          ) : (
+            <div className="halves">
+              <Graph label={t.tunnels} points={items} of={(each) => each.tunnels} write={format.number} />
+              <Graph label={t.rate} points={items} of={(each) => each.bytes_per_second} write={format.bytes} />
+              <Graph label={t.cpu} points={items} of={(each) => each.cpu_percent} write={percent} />
+              <Graph label={t.errors} points={items} of={(each) => each.errors_per_minute} write={format.number} />
+            </div>
+          )
+        }
+      </Reading>
+    </Panel>
+  )
+}
+
+type GraphProps = {
+  readonly label: string
+  readonly points: readonly Point[]
+  readonly of: (point: Point) => number | null
+  readonly write: (value: number) => string
+}
+
+/** One figure over time; hidden if the node does not report it. */
+function Graph({ label, points, of, write }: GraphProps) {
+  const { t } = useMessages(nodeMessages)
+  const known = points.flatMap((each) => {
+    const value = of(each)
+    return value === null ? [] : [{ at: Date.parse(each.at), value }]
+  })
+  if (known.length === 0) return null
+  const text = `${label}, ${t.highest(write(Math.max(...known.map((each) => each.value))))}`
+  return (
+    <div>
+      <Text size="sm" fw={600}>
+        {text}
+      </Text>
+      <Chart
+        label={text}
+        times={known.map((each) => each.at)}
+        series={[{ label, values: known.map((each) => each.value) }]}
+        write={write}
+      />
+    </div>
+  )
+}

@@ -1,0 +1,48 @@
+import { isRecord } from '../client/call.ts'
+
+type Plain = Readonly<Record<string, unknown>>
+export type PricePath = readonly (string | number)[]
+
+/** A copy of a price list with one value set; undefined removes it. Everything else is the same object as before. */
+export function setAt<Of>(value: Of, [first, ...rest]: PricePath, next: unknown): Of {
+  if (first === undefined) return next as Of
+  if (Array.isArray(value)) {
+    const items: unknown[] = [...value]
+    if (rest.length === 0 && next === undefined) items.splice(Number(first), 1)
+    else items[Number(first)] = setAt(items[Number(first)], rest, next)
+    return items as Of
+  }
+  const { [first]: before, ...others } = (isRecord(value) ? value : {}) as Plain
+  const after = setAt(before, rest, next)
+  if (after === undefined) return others as Of
+  // A changed value keeps its place among the others.
+  return (before === undefined ? { ...others, [first]: after } : { ...(value as Plain), [first]: after }) as Of
+}
+
+export const recordAt = (value: unknown, ...path: PricePath): Plain => {
+  const found = path.reduce<unknown>((at, name) => (isRecord(at) ? at[name] : undefined), value)
+  return isRecord(found) ? found : {}
+}
+
+export const listAt = (value: unknown, ...path: PricePath): readonly Plain[] => {
+  const found = recordAt(value, ...path.slice(0, -1))[path.at(-1) ?? '']
+  return Array.isArray(found) ? found.filter(isRecord) : []
+}
+
+export const numbersAt = (value: unknown, ...path: PricePath): readonly number[] => {
+  const found = recordAt(value, ...path.slice(0, -1))[path.at(-1) ?? '']
+  return Array.isArray(found) ? found.filter((each) => typeof each === 'number') : []
+}
+
+/** Whole numbers above zero in rising order, or undefined for any other text. */
+export function readTerms(text: string): readonly number[] | undefined {
+  const parts = text.split(/[\s,]+/).filter((each) => each !== '')
+  if (parts.length === 0 || !parts.every((each) => /^[1-9]\d{0,3}$/.test(each))) return undefined
+  return [...new Set(parts.map(Number))].toSorted((a, b) => a - b)
+}
+
+/** The price of one proxy for a term at a price per day, in roubles, with the discount for the term; rounded up. */
+export function termPrice(perDay: number, days: number, discounts: readonly Plain[]): number {
+  const off = discounts.reduce((last, each) => (Number(each['from']) <= days ? Number(each['percent']) : last), 0)
+  return Math.ceil(Math.round(perDay * days * (100 - off) * 1e4) / 1e4) / 100
+}

@@ -1,0 +1,127 @@
+import { Text } from '@mantine/core'
+import { messages, pair, phrase, useMessages } from '../shared/messages.tsx'
+import { Page, Panel, Reading, Status } from '../shared/parts.tsx'
+import { type OperatorAnswer, useRead } from './api.ts'
+import { operatorTexts } from './messages.ts'
+
+type Setup = OperatorAnswer<'getSetup'>
+type Step = Setup['steps'][number]['step']
+
+const setupMessages = messages({
+  ...operatorTexts,
+  setup: pair('Set up the shop', 'Запуск магазина'),
+  setupAbout: pair(
+    'The shop checks each step itself, every 5 seconds.',
+    'Магазин сам проверяет каждый шаг, раз в 5 секунд.',
+  ),
+  progress: phrase('{done} of {all} steps are done', 'Готово шагов: {done} из {all}'),
+  goOn: pair('Show the steps', 'Показать шаги'),
+  ready: pair('Done', 'Готово'),
+  missing: pair('To do', 'Нужно сделать'),
+  allReady: pair('The shop is ready to sell.', 'Магазин готов продавать.'),
+  steps: {
+    address: pair('Public address', 'Публичный адрес'),
+    prices: pair('Prices', 'Цены'),
+    node: pair('Node', 'Узел'),
+    stock: pair('Addresses', 'Адреса'),
+    payment: pair('Payment method', 'Способ оплаты'),
+    customer: pair('First customer', 'Первый покупатель'),
+    purchase: pair('Test purchase', 'Пробная покупка'),
+  },
+  abouts: {
+    address: pair(
+      'Set TURNPIKE_PUBLIC_URL to the https address that customers open, and restart the shop.',
+      'Укажите в TURNPIKE_PUBLIC_URL адрес https, который открывают покупатели, и перезапустите магазин.',
+    ),
+    prices: pair(
+      'Apply a price list. “turnpike catalog apply FILE.yaml” also works.',
+      'Примените прайс-лист. Подойдёт и «turnpike catalog apply FILE.yaml».',
+    ),
+    node: pair(
+      'Add a gateway or VPN node and run the printed command on its machine.',
+      'Добавьте шлюз или узел VPN и выполните показанную команду на его машине.',
+    ),
+    stock: pair(
+      'Add a range that the gateway’s machine has, or an exit. A VPN node needs neither.',
+      'Добавьте диапазон, который есть на машине шлюза, или выход. Узлу VPN это не нужно.',
+    ),
+    payment: pair(
+      'Set up and enable a payment provider. “invoice” needs no contract: you mark payments as paid.',
+      'Настройте и включите провайдера. Для «invoice» договор не нужен: вы сами отмечаете оплату.',
+    ),
+    customer: pair(
+      'Add a customer, for example yourself, and send the sign-in link.',
+      'Добавьте покупателя, например себя, и отправьте ссылку для входа.',
+    ),
+    purchase: pair(
+      'Credit the customer, open the sign-in link and buy the cheapest product. Refund it afterwards.',
+      'Пополните баланс покупателя, войдите по ссылке и купите самое дешёвое. Потом оформите возврат.',
+    ),
+  },
+})
+
+const pageOf: Readonly<Record<Step, string | undefined>> = {
+  address: undefined,
+  prices: '/prices',
+  node: '/network',
+  stock: '/stock',
+  payment: '/payments/providers',
+  customer: '/customers',
+  purchase: '/customers',
+}
+
+const useSetup = () => useRead('getSetup', {}, { everyMs: 5_000 })
+
+/** On the overview of a production shop that is not set up yet. */
+export function SetupPanel() {
+  const { t, format } = useMessages(setupMessages)
+  const { data } = useSetup()
+  if (data?.mode !== 'production') return null
+  const done = data.steps.filter((each) => each.done).length
+  if (done === data.steps.length) return null
+  return (
+    <Panel title={t.setup} aside={<a href="#/setup">{t.goOn}</a>}>
+      <Text>{t.progress(format.number(done), format.number(data.steps.length))}</Text>
+    </Panel>
+  )
+}
+
+export function SetupPage() {
+  const { t } = useMessages(setupMessages)
+  return (
+    <Page title={t.setup} about={t.setupAbout}>
+      <Reading of={useSetup()}>{({ steps }) => <Steps of={steps} />}</Reading>
+    </Page>
+  )
+}
+
+function Steps({ of }: { readonly of: Setup['steps'] }) {
+  const { t } = useMessages(setupMessages)
+  const next = of.find((each) => !each.done)?.step
+  return (
+    <Panel>
+      {next === undefined && <Text>{t.allReady}</Text>}
+      <ol className="setup-steps">
+        {of.map(({ step, done }) => (
+          <li key={step} aria-current={step === next ? 'step' : undefined}>
+            <div className="line ends">
+              {pageOf[step] === undefined ? (
+                <strong>{t.steps[step]}</strong>
+              ) : (
+                <a href={`#${pageOf[step]}`}>
+                  <strong>{t.steps[step]}</strong>
+                </a>
+              )}
+              <Status tone={done ? 'good' : 'warn'}>{done ? t.ready : t.missing}</Status>
+            </div>
+            {!done && (
+              <Text size="sm" c="dimmed">
+                {t.abouts[step]}
+              </Text>
+            )}
+          </li>
+        ))}
+      </ol>
+    </Panel>
+  )
+}
