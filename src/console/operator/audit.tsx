@@ -25,6 +25,8 @@ type Fields = AuditEntry['request']
 
 const isFilled = (value: unknown): boolean => value !== undefined && value !== null && value !== ''
 
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
+
 /** `creditCustomer` is "Credit customer"; in Russian the name that people know. */
 function useActionName(): (name: string) => string {
   const { language } = useLanguage()
@@ -45,7 +47,7 @@ function Field({ name, of }: { readonly name: string; readonly of: AuditEntry })
   const { t, format } = useMessages(auditMessages)
   const { t: trade } = useMessages(tradeMessages)
   const value: unknown = of.request[name]
-  const text = Array.isArray(value) ? value.join(', ') : String(value ?? '—')
+  const text = Array.isArray(value) ? value.map(textOf).join(', ') : textOf(value ?? '—')
   switch (name) {
     case 'customer_id':
       return <CustomerLink id={text} name={of.customer_name ?? ''} />
@@ -89,7 +91,7 @@ function Deed({ of }: { readonly of: AuditEntry }) {
 const listed = (request: Fields): string =>
   Object.entries(request)
     .filter(([, value]) => isFilled(value))
-    .map(([name, value]) => `${name}: ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`)
+    .map(([name, value]) => `${name}: ${textOf(value)}`)
     .join(', ')
 
 export function AuditPage() {

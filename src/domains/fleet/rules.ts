@@ -65,6 +65,38 @@ export const reachOf = (node: Pick<Node, 'endpoint' | 'health'> | undefined): No
 /** What the processes of a node before its latest one have reported. `tunnels` are of those that still drain. */
 export type EarlierFigures = { readonly node: string } & Pick<Health, 'tunnels' | 'totalBytes' | 'hopBytes'>
 
+/** A node's report at a time. Counts are cumulative since the boot; null if the node does not report them. */
+export type NodeSample = {
+  readonly at: number
+  readonly boot: string
+  readonly tunnels: number
+  readonly lagMs: number
+  readonly totalBytes: number
+  readonly cpuMs: number | null
+  readonly errors: number | null
+}
+
+/** A sample from its stored figures, JSON; undefined for a text that is none. */
+export function readSample(at: number, text: string): NodeSample | undefined {
+  const value: unknown = JSON.parse(text)
+  if (typeof value !== 'object' || value === null) return undefined
+  const figures = new Map<string, unknown>(Object.entries(value))
+  const numberOf = (name: keyof NodeSample): number | null => {
+    const figure = figures.get(name)
+    return typeof figure === 'number' ? figure : null
+  }
+  const boot = figures.get('boot')
+  return {
+    at,
+    boot: typeof boot === 'string' ? boot : '',
+    tunnels: numberOf('tunnels') ?? 0,
+    lagMs: numberOf('lagMs') ?? 0,
+    totalBytes: numberOf('totalBytes') ?? 0,
+    cpuMs: numberOf('cpuMs'),
+    errors: numberOf('errors'),
+  }
+}
+
 /** A location that a customer may choose, with its nodes. */
 export type Location = ReturnType<typeof locationsOf>[number]
 

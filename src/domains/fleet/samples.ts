@@ -1,19 +1,8 @@
 import type { NodeId } from '../../core/ids.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
-import type { Health } from './rules.ts'
+import type { Health, NodeSample } from './rules.ts'
 import * as store from './store.ts'
-
-/** A node's report at a time. Counts are cumulative since the boot; null if the node does not report them. */
-export type NodeSample = {
-  readonly at: number
-  readonly boot: string
-  readonly tunnels: number
-  readonly lagMs: number
-  readonly totalBytes: number
-  readonly cpuMs: number | null
-  readonly errors: number | null
-}
 
 /** The time since the sample before, as rates. */
 type NodeRates = Pick<NodeSample, 'at' | 'tunnels' | 'lagMs'> & {

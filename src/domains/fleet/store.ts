@@ -20,9 +20,10 @@ import {
   type Health,
   type Node,
   type NodeKind,
+  type NodeSample,
+  readSample,
   usualLinkMegabits,
 } from './rules.ts'
-import type { NodeSample } from './samples.ts'
 
 const flatColumns = columnsOf<Omit<Node, 'endpoint' | 'key' | 'health'>>({
   id: idColumn('id'),
@@ -307,8 +308,6 @@ export const sumEarlier = (reader: Reader, sinceAt: number): Promise<EarlierFigu
     [sinceAt],
   )
 
-type Figures = Omit<NodeSample, 'at'>
-
 /** One sample of a slot, whichever shop is first. */
 export const insertSample = (tx: Tx, node: NodeId, { at, ...figures }: NodeSample): void =>
   sendRows(
@@ -324,7 +323,7 @@ export async function listSamples(reader: Reader, node: NodeId, fromAt: number, 
     'SELECT at, figures FROM node_samples WHERE node_id = $1 AND at >= $2 AND at % $3 = 0 ORDER BY at',
     [node, fromAt, stepMs],
   )
-  return rows.map((row) => ({ at: Number(row.at), ...(JSON.parse(row.figures) as Figures) }))
+  return rows.flatMap((row) => readSample(Number(row.at), row.figures) ?? [])
 }
 
 /** Deletes samples before a time, except those at multiples of `keepMs` if that is more than 1. */

@@ -118,7 +118,7 @@ export function createActing(deps: { db: Database; clock: Clock; sha256: Sha256;
       along.run({ action, isNoted: false }, work),
 
     /** Runs work whose transactions are rolled back: its result shows what it would do. Nothing is logged. */
-    dryRun<Result>(work: () => Promise<Result>): Promise<Result> {
+    dryRun: <Result>(work: () => Promise<Result>): Promise<Result> => {
       const action = along.get()?.action ?? { actor: toolActor, operation: '', request: '{}' }
       return along.run({ action, isNoted: false, isDryRun: true }, work)
     },

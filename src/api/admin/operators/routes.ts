@@ -47,7 +47,10 @@ export function adminOperatorOperations(bind: BindAdmin, deps: AdminDeps) {
         id === undefined ? undefined : orRefuseField(readId('operator', id), 'operator_id', 'id', { prefix: 'opr' })
       const before = positionOf(query.cursor, readNumber)
       const found = await operators.log({ before, operator, action: query.action, limit: soughtFor(query.limit) })
-      const concerned = (entry: Entry): string => String(shapes.readRequest(entry)['customer_id'] ?? '')
+      const concerned = (entry: Entry): string => {
+        const { customer_id: customer } = shapes.readRequest(entry)
+        return typeof customer === 'string' ? customer : ''
+      }
       const known = await deps.customers.findMany(found.map(concerned).filter((customer) => customer !== ''))
       return pageOf(found, query.limit, 'seq', (each) => shapes.toEntry(each, known.get(concerned(each))?.name))
     }),
