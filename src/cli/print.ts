@@ -41,10 +41,8 @@ export const doneBefore = (isRepeat: boolean | undefined, isDryRun: boolean | un
 
 export const rub = (amount: number): string => amount.toFixed(2)
 
-export function local(iso: string | null): string {
-  // Swedish writes a moment as YYYY-MM-DD HH:MM:SS.
-  return iso === null ? '' : new Date(iso).toLocaleString('sv')
-}
+/** Swedish writes a moment as YYYY-MM-DD HH:MM:SS. */
+export const local = (iso: string | null): string => (iso === null ? '' : new Date(iso).toLocaleString('sv'))
 
 /** A secret on its own line, for scripts, and a note about it. */
 export const secret = (text: string, ...more: readonly string[]): string[] => [

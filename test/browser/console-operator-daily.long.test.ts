@@ -141,7 +141,15 @@ describe.each([...enginesOf('sqlite')])("an operator's daily work on %s", (engin
 
   test('the page of a node draws tunnels, traffic, processor and errors of its last hour', async () => {
     const node = await shop.services.fleet.findByName('stock-gateway')
-    const report = { tunnels: 3, lagMs: 1, hopBytes: 0, isStopping: false, maxPorts: null, boot: 'later-boot' }
+    const report = {
+      tunnels: 3,
+      lagMs: 1,
+      hopBytes: 0,
+      isStopping: false,
+      maxPorts: null,
+      tls: null,
+      boot: 'later-boot',
+    }
     for (let step = 1; step <= 3; step += 1) {
       shop.clock.advance(300_000)
       const counts = { totalBytes: step * 3_000_000, cpuMs: step * 30_000, errors: step * 5 }

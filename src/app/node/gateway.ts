@@ -283,15 +283,8 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, f
     lookup: names.lookup,
   })
   const trials = openTrials(agent, rules, log, trialTiming)
-  const room = Number.isFinite(limits.ports) ? { max_ports: limits.ports } : {}
-  const errors = () => engine.status.turnedAway + engine.status.starved + names.counts.failed
-  const extraFields = () => ({
-    hop_key: key.publicKey,
-    exit_reports: exitReports.take(),
-    errors: errors(),
-    ...room,
-    tls: findTls(),
-  })
+  const ownFields = () => ({ hop_key: key.publicKey, exit_reports: exitReports.take(), tls: findTls() })
+  const extraFields = () => ({ ...ownFields(), ...figuresOf(engine, limits, names.counts.failed) })
   const { sync, meter, contact } = agent.attach(
     engine.dataPath,
     (page, position) => {
@@ -314,6 +307,11 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, f
   }
   return { engine, meter, sync, contact, rules, saved, trials, exitReports, names }
 }
+
+const figuresOf = ({ status }: Engine, { ports }: EngineLimits, failedLookups: number) => ({
+  errors: status.turnedAway + status.starved + failedLookups,
+  ...(Number.isFinite(ports) && { max_ports: ports }),
+})
 
 /** Lookups of one credential while pages about it keep arriving. */
 const maxLookups = 3

@@ -128,8 +128,7 @@ export const thingCommands: readonly OperationCommand[] = [
     filled: 'refund',
     options: [{ flag: 'no-refund', meaning: 'Refund nothing.' }],
     fill: (given) => ({ refund: !given.has('no-refund') }),
-    show: (data) =>
-      `${doneBefore(data.replayed, data.dry_run)}Proxy ${data.proxy} is ended. Refunded ${rub(data.amount_rub)} RUB.`,
+    show: (of) => `${doneBefore(of.replayed, of.dry_run)}Ended proxy ${of.proxy}. Refunded ${rub(of.amount_rub)} RUB.`,
   }),
   over(things.replaceProxy, 'proxy replace', {
     show: (data) => `${doneBefore(data.replayed)}Proxy ${data.proxy} got ${data.to} in place of ${data.from}.`,

@@ -185,7 +185,7 @@ describe.each([...engines])('joining of nodes on %s', (engine) => {
     const { id } = (await services.fleet.findByName(name)) ?? { id: undefined }
     if (!id) throw new Error('the node is not there')
     const healthOf = (boot: string, tunnels: number, totalBytes: number, hopBytes: number) => {
-      return { boot, tunnels, lagMs: 5, totalBytes, hopBytes, isStopping: false, maxPorts: null }
+      return { boot, tunnels, lagMs: 5, totalBytes, hopBytes, isStopping: false, maxPorts: null, tls: null }
     }
     const seen = (...of: Parameters<typeof healthOf>) => services.fleet.seen(id, { version, health: healthOf(...of) })
     const drains = (...of: Parameters<typeof healthOf>) => services.fleet.noteDraining(id, healthOf(...of))

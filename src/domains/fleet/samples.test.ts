@@ -7,7 +7,7 @@ import { ratesOf } from './samples.ts'
 
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
-const report = { boot: 'first-boot', tunnels: 2, lagMs: 1, hopBytes: 0, isStopping: false, maxPorts: null }
+const report = { boot: 'first-boot', tunnels: 2, lagMs: 1, hopBytes: 0, isStopping: false, maxPorts: null, tls: null }
 
 test('ratesOf divides growth by time, counts from zero after a restart, and keeps null for figures not reported', () => {
   const sample = { boot: 'a', tunnels: 1, lagMs: 2, totalBytes: 0, cpuMs: null, errors: 10 }

@@ -96,8 +96,8 @@ export const generateProxies = operation('generateProxies', 'POST /premium/proxi
       .default('http')
       .openapi({
         description:
-          'Proxy protocol of the lines. `https` is an HTTP proxy over TLS, for networks that filter plain proxies; its ' +
-          'lines contain a login and the name in the certificate, also in `ip`.',
+          'Proxy protocol of the lines. `https` is an HTTP proxy over TLS, for networks that filter plain proxies. ' +
+          'Its lines contain a login and the name in the certificate, also in `ip`.',
       }),
     session_ttl: bodyInteger({
       min: 1,
