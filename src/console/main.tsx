@@ -49,11 +49,14 @@ function Recognising() {
   return recognition.error === null ? null : <Failed />
 }
 
+/** A change without a connection fails at once. A paused one would be sent later, without another press. */
+const defaultOptions = { queries: { retry }, mutations: { networkMode: 'always' } } as const
+
 /** A new query cache for each sign-in, so that no user sees another's answers. */
 function Queries({ children }: { readonly children: ReactNode }) {
   const entered = useEntered()
   const isIn = typeof entered === 'object'
-  const queries = useMemo(() => ({ isIn, client: new QueryClient({ defaultOptions: { queries: { retry } } }) }), [isIn])
+  const queries = useMemo(() => ({ isIn, client: new QueryClient({ defaultOptions }) }), [isIn])
   return <QueryClientProvider client={queries.client}>{children}</QueryClientProvider>
 }
 

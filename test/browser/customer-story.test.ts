@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Secret, TOTP } from 'otpauth'
-import type { Browser, Download, Page } from 'playwright-core'
+import type { Browser, Download, Page, Route } from 'playwright-core'
 import type { CustomerId } from '../../src/core/ids.ts'
 import { kopecks } from '../../src/core/money.ts'
 import { createBrowserSession } from '../harness/browser-session.ts'
@@ -173,7 +173,7 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     expect([replaced.exit_ip === first.exit_ip, replaced.comment]).toEqual([false, 'price watch'])
   })
 
-  test('a customer buys traffic once although the purchase answer is lost, and generates a list', async () => {
+  test('a customer buys traffic once although the purchase answer is lost', async () => {
     const before = await balance()
     await open('/premium')
     await page.getByLabel('Gigabytes').fill('0.5')
@@ -189,7 +189,33 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     await press('Try again')
     await page.getByText('Added 0.5 GB').waitFor()
     expect(await balance()).toBe(before - 160)
+    expect(await page.getByText('The shop did not answer').count()).toBe(0)
     await page.getByText('0 GB of 0.5 GB used').waitFor()
+  })
+
+  test('a purchase is never queued offline, and a reload during a purchase shows what was bought, once', async () => {
+    const before = await balance()
+    visitor.allow(/net::ERR_/)
+    const buy = page.getByRole('button', { name: 'Buy for ₽160' })
+    await visitor.context.setOffline(true)
+    await buy.click()
+    await refused('Nothing was bought and no money was charged.')
+    await visitor.context.setOffline(false)
+    const executed = Promise.withResolvers<void>()
+    const stop = async (route: Route) => {
+      await route.fetch()
+      executed.resolve()
+    }
+    await page.route('**/premium/traffic/buy', stop, { times: 1 })
+    await buy.click()
+    await executed.promise
+    await page.reload()
+    await page.getByText('It succeeded: ₽160 was charged.').waitFor()
+    await press('Close')
+    expect(await balance()).toBe(before - 160)
+  })
+
+  test('a customer generates a list of proxies and adds their own address to the whitelist', async () => {
     await page.getByRole('link', { name: 'Generator' }).click()
     await page.getByLabel('How many lines').fill('3')
     await page.getByLabel('Country').selectOption('US')

@@ -111,6 +111,22 @@ describe.each([...enginesOf('postgres')])('ledger and orders of a customer on %s
     }
   })
 
+  test('GET /orders?idempotency_key= shows the order of a key to its customer only, and nothing for an unused key', async () => {
+    const bought = await shop.post('/things/buy', { count: 1 }, { key: 'asked-1' })
+    const of = (name: string, options = {}) => shop.get(`/orders?idempotency_key=${name}`, options)
+    const { data } = await of('asked-1')
+    expect([data.orders.map((each: { order_id: string }) => each.order_id), data.next_cursor]).toEqual([
+      [bought.data.order_id],
+      null,
+    ])
+    const other = await shop.services.customers.create('other')
+    const { text } = await shop.services.customers.issueToken(other.id, { name: 'reader' })
+    expect((await of('asked-2')).data.orders).toEqual([])
+    expect((await of('asked-1', { token: text })).data.orders).toEqual([])
+    const refused = await of('%20')
+    expect([refused.status, refused.error.details[0].field]).toEqual([400, 'idempotency_key'])
+  })
+
   test('GET /transactions answers 100 rows by default and refuses a limit above 500', async () => {
     const customer = await addCustomer(shop.services, 0n)
     const { text: token } = await shop.services.customers.issueToken(customer, { name: 'reader' })

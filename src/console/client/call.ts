@@ -48,11 +48,21 @@ export class CallLost extends Error {
   override readonly name = 'CallLost'
 }
 
+/** The browser has no connection: the request was not sent. */
+export class CallOffline extends Error {
+  override readonly name = 'CallOffline'
+  constructor(readonly isCharging: boolean) {
+    super('the browser has no connection')
+  }
+}
+
 /** The caller's credentials, and a callback for when the shop no longer accepts them. */
 export type ApiCaller = { readonly headers: () => Readonly<Record<string, string>>; readonly onEnded: () => void }
 
 export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null
+
+const isOffline = (): boolean => 'onLine' in navigator && navigator.onLine === false
 
 async function send(request: Request): Promise<Response> {
   try {
@@ -117,7 +127,9 @@ export function createClient<Operations extends Record<keyof Operations, Shape>>
       name: Name,
       given: Given<Operations[Name]> = {},
     ): Promise<Operations[Name]['answer']> {
-      const response = await send(toRequest(name, given))
+      const request = toRequest(name, given)
+      if (request.method === 'POST' && isOffline()) throw new CallOffline(isCharging(name))
+      const response = await send(request)
       return response.ok ? (await readJson(response))['data'] : refuse(name, response)
     },
 

@@ -591,7 +591,7 @@ export type Operations = {
     answer: { uuid: string; deleted: true; refunded_rub: number; balance_rub: number }
   }
   listOrders: {
-    query: { limit?: number; cursor?: string }
+    query: { limit?: number; cursor?: string; idempotency_key?: string }
     answer: { orders: readonly Order[]; next_cursor: string | null }
   }
   getOrder: { params: { order_id: string }; answer: Order }

@@ -122,6 +122,13 @@ export function useSession(): ConsoleSession | undefined {
   return typeof entered === 'object' ? entered : undefined
 }
 
+/** A name for the signed-in user in this browser's storage: the id, or the public beginning of an API token. */
+export function useOwner(): string {
+  const session = useSession()
+  if (session === undefined) return ''
+  return session.token === undefined ? session.who.id : session.token.slice(0, 12)
+}
+
 /** The session's user; undefined with an API token. */
 export function useWho(): Who | undefined {
   const session = useSession()

@@ -19,6 +19,7 @@ import { premiumMessages } from './premium/messages.ts'
 import { PoolsTab } from './premium/pools.tsx'
 import { SubuserPage, SubusersTab } from './premium/subusers.tsx'
 import { UsageTab } from './premium/usage.tsx'
+import { UnfinishedPurchases } from './unfinished.tsx'
 import { VpnPage } from './vpn.tsx'
 
 function Balance() {
@@ -84,6 +85,7 @@ export default function Customer() {
   return (
     <Frame items={items} foot={<Balance />}>
       <ReadOnlyNotice />
+      <UnfinishedPurchases />
       <Routes pages={pages} />
     </Frame>
   )

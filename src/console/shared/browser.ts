@@ -20,6 +20,17 @@ export const go = (path: string): Promise<void> =>
     location.hash = path
   })
 
+const listenConnection = (onChange: () => void): (() => void) => {
+  addEventListener('online', onChange)
+  addEventListener('offline', onChange)
+  return () => {
+    removeEventListener('online', onChange)
+    removeEventListener('offline', onChange)
+  }
+}
+
+export const useOnline = (): boolean => useSyncExternalStore(listenConnection, () => navigator.onLine)
+
 /** The time; the component renders again after each interval. */
 export function useNow(everyMs = 30_000): number {
   const [nowAt, setNow] = useState(() => Date.now())

@@ -15,10 +15,11 @@ import {
 } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { type ChangeEvent, type ReactNode, useId, useState } from 'react'
+import { type ChangeEvent, type ReactNode, useId, useRef, useState } from 'react'
+import { CallLost } from '../client/call.ts'
 import { commonMessages, useMessages } from './messages.tsx'
 import { RefusalNotice } from './parts.tsx'
-import { useOnce } from './queries.ts'
+import { refresh, useOnce } from './queries.ts'
 
 type FormProps = { readonly onSubmit: () => void; readonly className?: string; readonly children: ReactNode }
 
@@ -207,7 +208,7 @@ export type ActProps<Done> = {
   readonly about?: ReactNode
   readonly fields?: readonly ActField[]
   readonly look?: Pick<ButtonProps, 'variant' | 'color' | 'size'>
-  /** The idempotency key stays the same for every try until the form is closed. */
+  /** The idempotency key stays the same until the form is closed, and after it if the answer was lost. */
   readonly run: (values: Values, key: string) => Promise<Done>
   /** Shown when it is done; without it the form closes. */
   readonly show?: (done: Done) => ReactNode
@@ -221,21 +222,32 @@ const startOf = ({ kind, initial, options }: ActField): Value =>
 /** A button that opens a form of `fields`, runs one operation, and shows its outcome. */
 export function Act<Done>(props: ActProps<Done>) {
   const [opened, setOpened] = useState<string>()
+  const lostKey = useRef<string>(undefined)
   const close = () => setOpened(undefined)
+  const onEnd = (isLost: boolean) => {
+    lostKey.current = isLost ? opened : undefined
+  }
   return (
     <>
-      <Button variant="default" {...props.look} onClick={() => setOpened(crypto.randomUUID())}>
+      <Button variant="default" {...props.look} onClick={() => setOpened(lostKey.current ?? crypto.randomUUID())}>
         {props.label}
       </Button>
       <Dialog opened={opened !== undefined} onClose={close} title={props.label}>
-        {opened !== undefined && <ActForm {...props} runKey={opened} onClose={close} />}
+        {opened !== undefined && <ActForm {...props} runKey={opened} onEnd={onEnd} onClose={close} />}
       </Dialog>
     </>
   )
 }
 
-function ActForm<Done>(props: ActProps<Done> & { readonly runKey: string; readonly onClose: () => void }) {
-  const { label, about, fields = [], look, run, show, runKey, onClose } = props
+type ActFormProps<Done> = ActProps<Done> & {
+  readonly runKey: string
+  /** Whether the answer of a run was lost: the next form must use the same key. */
+  readonly onEnd: (isLost: boolean) => void
+  readonly onClose: () => void
+}
+
+function ActForm<Done>(props: ActFormProps<Done>) {
+  const { label, about, fields = [], look, run, show, runKey, onEnd, onClose } = props
   const queries = useQueryClient()
   const [values, setValues] = useState<Values>(() =>
     Object.fromEntries(fields.map((each) => [each.name, startOf(each)])),
@@ -243,9 +255,11 @@ function ActForm<Done>(props: ActProps<Done> & { readonly runKey: string; readon
   const change = useMutation({
     mutationFn: () => run(values, runKey),
     onSuccess: async () => {
-      await queries.invalidateQueries()
+      await refresh(queries)
       if (!show) onClose()
     },
+    onMutate: () => onEnd(true),
+    onSettled: (_, error) => onEnd(error instanceof CallLost),
   })
   const start = useOnce(() => change.mutateAsync())
   const shown = fields.filter((each) => each.isShown?.(values) ?? true)

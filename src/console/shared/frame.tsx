@@ -1,10 +1,11 @@
 import { ActionIcon, Drawer, UnstyledButton, useComputedColorScheme, useMantineColorScheme } from '@mantine/core'
 import { type ReactNode, useEffect, useState } from 'react'
 import { leave } from '../client/session.ts'
-import { usePath } from './browser.ts'
+import { useOnline, usePath } from './browser.ts'
 import { Icon, type IconName, Mark } from './icons.tsx'
 import { commonMessages, type Language, useLanguage, useMessages } from './messages.tsx'
-import { NoSuchPage } from './parts.tsx'
+import { NoSuchPage, Notice } from './parts.tsx'
+import { useOtherTabs } from './queries.ts'
 
 /** A link of the menu, marked on its page and on the pages below it. */
 export type MenuItem = { readonly path: string; readonly label: string; readonly icon: IconName }
@@ -73,7 +74,9 @@ export function Frame({ items, foot, children }: FrameProps) {
   const { t } = useMessages(commonMessages)
   const path = usePath()
   const [isOpen, setOpen] = useState(false)
+  const isOnline = useOnline()
   useEffect(() => setOpen(false), [path])
+  useOtherTabs()
   const menu = (
     <>
       <Menu items={items} label={t.menu} />
@@ -119,6 +122,11 @@ export function Frame({ items, foot, children }: FrameProps) {
         {menu}
       </Drawer>
       <main id="content" tabIndex={-1}>
+        {!isOnline && (
+          <div className="viewed">
+            <Notice tone="warn">{t.noConnection}</Notice>
+          </div>
+        )}
         {children}
       </main>
     </div>

@@ -139,6 +139,15 @@ const common = {
       'is charged once.',
     'Неизвестно, выполнен ли запрос. Повторите его: выполненный запрос вернёт тот же ответ, деньги спишутся один раз.',
   ),
+  noConnection: pair('No connection', 'Нет соединения'),
+  notSent: pair(
+    'Nothing was sent. Try again when the connection is back.',
+    'Ничего не отправлено. Повторите, когда соединение появится.',
+  ),
+  notBought: pair(
+    'Nothing was bought and no money was charged. Try again when the connection is back.',
+    'Ничего не куплено, деньги не списаны. Повторите, когда соединение появится.',
+  ),
   fault: pair('Server error', 'Ошибка сервера'),
   request: pair('Request', 'Запрос'),
   failed: pair('This page has crashed', 'Ошибка на странице'),

@@ -1,6 +1,6 @@
 import { Button, Skeleton, Text, Title } from '@mantine/core'
 import { type ReactNode, useEffect, useRef } from 'react'
-import { CallLost, CallRefused } from '../client/call.ts'
+import { CallLost, CallOffline, CallRefused } from '../client/call.ts'
 import { Icon, type IconName } from './icons.tsx'
 import { commonMessages, useLanguage, useMessages } from './messages.tsx'
 import { sayRefusal } from './refusal.ts'
@@ -150,6 +150,7 @@ function tellMoney({ charged }: CallRefused, text: string, t: (typeof commonMess
 function useShown(error: unknown): Shown {
   const { t, language } = useMessages(commonMessages)
   if (error instanceof CallLost) return { title: t.lost, text: t.lostAbout }
+  if (error instanceof CallOffline) return { title: t.noConnection, text: error.isCharging ? t.notBought : t.notSent }
   if (!(error instanceof CallRefused)) return { title: t.failed, text: t.failedAbout }
   const text = sayRefusal(error, language)
   return {

@@ -1,6 +1,15 @@
-import { keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { useRef } from 'react'
-import { type Body, type createClient, isRecord, type Shape } from '../client/call.ts'
+import {
+  keepPreviousData,
+  type QueryClient,
+  useInfiniteQuery,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from '@tanstack/react-query'
+import { useEffect, useRef } from 'react'
+import { type Body, CallLost, type createClient, isRecord, type Shape } from '../client/call.ts'
+import { useOwner } from '../client/session.ts'
+import { type Attempt, attemptsKey, beginAttempt, hold, release, runAttempt } from './attempts.ts'
 
 type Client<Operations extends Record<keyof Operations, Shape>> = ReturnType<typeof createClient<Operations>>
 type Name<Operations> = keyof Operations & string
@@ -16,6 +25,49 @@ export function useOnce<Given extends readonly unknown[]>(work: (...given: Given
     }
     void work(...given).then(end, end)
   }
+}
+
+const otherTabs = new BroadcastChannel('turnpike')
+
+/** Reads every query again, here and in the other tabs of this browser. */
+export async function refresh(queries: QueryClient): Promise<void> {
+  otherTabs.postMessage('changed')
+  await queries.invalidateQueries()
+}
+
+/** Reads every query again after a change in another tab. */
+export function useOtherTabs(): void {
+  const queries = useQueryClient()
+  useEffect(() => {
+    const onChanged = () => void queries.invalidateQueries()
+    otherTabs.addEventListener('message', onChanged)
+    return () => otherTabs.removeEventListener('message', onChanged)
+  }, [queries])
+}
+
+const clearings = new Set<() => void>()
+
+/** Removes the refusals of earlier changes from the page, after a change or a payment has succeeded. */
+export function clearRefusals(): void {
+  for (const clear of clearings) clear()
+}
+
+type Refused = { readonly error: Error | null; readonly reset: () => void }
+
+/** Lets `clearRefusals` remove a change's refusal. A purchase of unknown outcome stays until it is repeated. */
+function useClearing(change: Refused): void {
+  const latest = useRef(change)
+  useEffect(() => {
+    latest.current = change
+  })
+  useEffect(() => {
+    const clear = () => {
+      const { error, reset } = latest.current
+      if (error !== null && !(error instanceof CallLost)) reset()
+    }
+    clearings.add(clear)
+    return () => void clearings.delete(clear)
+  }, [])
 }
 
 /** The items of an answer that is a page of a list: the answer's only array. */
@@ -81,29 +133,52 @@ export function createHooks<Operations extends Record<keyof Operations, Shape>>(
 
   function useChange<Of extends Name<Operations>>(name: Of, onDone?: (answer: Operations[Of]['answer']) => void) {
     const queries = useQueryClient()
-    return useMutation({
+    const change = useMutation({
       mutationFn: (given: Given<Of>) => client.call(name, given),
       onSuccess: async (answer) => {
-        await queries.invalidateQueries()
+        clearRefusals()
+        await refresh(queries)
         onDone?.(answer)
       },
     })
+    useClearing(change)
+    return change
   }
 
-  /** A purchase. Its body keeps one idempotency key until the shop has answered, so that a retry buys once. */
-  function usePurchase<Of extends Name<Operations>>(name: Of) {
+  /**
+   * A purchase. A request keeps its idempotency key until its outcome is known, so that a repeat buys once. Unless
+   * `isKept` is false, the browser stores both, for a page that loads after an interruption (`attempts.ts`).
+   */
+  function usePurchase<Of extends Name<Operations>>(name: Of, { isKept = true } = {}) {
     const queries = useQueryClient()
-    const attempt = useRef({ body: '', key: '' })
+    const owner = useOwner()
+    const current = useRef<Attempt>(undefined)
     const purchase = useMutation({
       mutationFn: async (body: Body<Operations[Of]>) => {
-        const written = JSON.stringify(body)
-        if (attempt.current.body !== written) attempt.current = { body: written, key: `console-${crypto.randomUUID()}` }
-        const bought = await client.call(name, { body, key: attempt.current.key })
-        attempt.current.body = ''
-        return bought
+        const attempt = await beginAttempt({ owner, operation: name, body, isKept }, current.current)
+        if (current.current?.key !== attempt.key) release(current.current)
+        current.current = hold(attempt)
+        try {
+          const bought = await runAttempt(attempt, () => client.call(name, { body, key: attempt.key }))
+          clearRefusals()
+          return bought
+        } finally {
+          if (attempt.isSettled) {
+            release(attempt)
+            current.current = undefined
+          }
+        }
       },
-      onSettled: () => queries.invalidateQueries(),
+      onSettled: () => refresh(queries),
     })
+    useClearing(purchase)
+    useEffect(
+      () => () => {
+        release(current.current)
+        void queries.invalidateQueries({ queryKey: attemptsKey })
+      },
+      [queries],
+    )
     const buy = useOnce(async (body: Body<Operations[Of]>, onBought?: (bought: Operations[Of]['answer']) => void) => {
       const bought = await purchase.mutateAsync(body)
       onBought?.(bought)

@@ -32,6 +32,11 @@ export function accountOperations(deps: { ledger: Ledger; exporting: Exporting }
 export function orderOperations(deps: { orders: Orders }): readonly Bound[] {
   return [
     bind(shapes.listOrders, async ({ caller, query }) => {
+      if (query.idempotency_key !== undefined) {
+        const id = await deps.orders.findByKey(caller.customer, query.idempotency_key)
+        const orders = id === undefined ? [] : [shapes.toOrder(await deps.orders.load(caller.customer, id))]
+        return { orders, next_cursor: null }
+      }
       const before = positionOf(query.cursor, (text) => readId('order', text))
       const found = await deps.orders.list(caller.customer, before, soughtFor(query.limit))
       const { items, next_cursor } = pageOf(found, query.limit, 'id', shapes.toOrder)

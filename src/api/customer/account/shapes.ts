@@ -3,8 +3,9 @@ import { toRoubles } from '../../../core/money.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
 import type { Posting } from '../../../domains/ledger/rules.ts'
-import type { Order, Plain } from '../../../domains/orders/rules.ts'
+import { isIdempotencyKey, type Order, type Plain } from '../../../domains/orders/rules.ts'
 import {
+  checked,
   choice,
   exampleAt,
   exampleOrder,
@@ -110,7 +111,15 @@ const order = named('Order', {
 
 export const listOrders = orderOperation('listOrders', 'GET /orders', {
   summary: 'List orders, newest first',
-  query: z.object(pageQuery),
+  query: z.object({
+    ...pageQuery,
+    idempotency_key: checked(
+      'Only the order that the purchase with this `Idempotency-Key` has made. Keys are kept for 7 days.',
+      isIdempotencyKey,
+      ['visible', { from: 1, to: 255 }],
+      'order-2026-10-001',
+    ).optional(),
+  }),
   answer: page({ orders: list('One page of orders.', order) }),
 })
 

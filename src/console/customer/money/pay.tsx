@@ -7,6 +7,7 @@ import { toPicture, useNow } from '../../shared/browser.ts'
 import { Form, Select, useTyped } from '../../shared/form.tsx'
 import { useMessages } from '../../shared/messages.tsx'
 import { Hint, Notice, Panel, RefusalNotice } from '../../shared/parts.tsx'
+import { clearRefusals, refresh } from '../../shared/queries.ts'
 import { methodNames } from '../../shared/trade.ts'
 import { api, usePurchase, useRead } from '../api.ts'
 import { moneyMessages } from './messages.ts'
@@ -32,7 +33,7 @@ function useOpenPayment(): Payment | undefined {
 
 export function TopUp() {
   const methods = useMethods()
-  const begin = usePurchase('createPayment')
+  const begin = usePurchase('createPayment', { isKept: false })
   const open = useOpenPayment()
   const [shown, setShown] = useState<Payment>()
   const [isPutAside, setPutAside] = useState(false)
@@ -115,7 +116,7 @@ export function BuyNow({ price, order }: { readonly price: number | undefined; r
   const { t, format } = useMessages(moneyMessages)
   const methods = useMethods()
   const balance = useRead('getBalance').data?.balance_rub
-  const begin = usePurchase('createPayment')
+  const begin = usePurchase('createPayment', { isKept: false })
   const [chosen, setChosen] = useState('')
   const email = useTyped()
   if (begin.data) return <Paying begun={begin.data} onAnother={begin.reset} />
@@ -164,7 +165,9 @@ function usePayment(begun: Payment): Payment {
     }).data ?? begun
   const state = `${payment.status} ${payment.purchase?.state ?? ''}`
   useEffect(() => {
-    if (state.startsWith('paid')) void queries.invalidateQueries()
+    if (!state.startsWith('paid')) return
+    clearRefusals()
+    void refresh(queries)
   }, [state, queries])
   return payment
 }
