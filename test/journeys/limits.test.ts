@@ -68,6 +68,7 @@ const promisedByPath: Readonly<Record<string, string>> = {
   '/events after': '1…9007199254740991',
   '/vpn/buy name': '…64 long',
   '/vpn/devices name': '…64 long',
+  '/vpn/name name': '…64 long',
   '/tokens/create name': '1…200 long',
   '/tokens/create scopes': '1…4 of ',
   '/tokens/create cap_rub': '0…1000000000',

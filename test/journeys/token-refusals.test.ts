@@ -170,6 +170,7 @@ describe.each([...engines])('tokens, scopes and secrets on %s', (engine) => {
       ['/dedicated/whitelist/add', source],
       ['/dedicated/whitelist/remove', source],
       ['/vpn/auto-renew', { enabled: false }],
+      ['/vpn/name', { name: 'Office' }],
       ['/premium/proxies/generate', { ...list, format: '{login}@{host}:{port}' }],
     ] as const) {
       const { status, text } = await change(path, body, trade)

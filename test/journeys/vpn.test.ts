@@ -193,12 +193,38 @@ describe.each([...enginesOf('sqlite')])('VPN operations on %s', (engine) => {
     await same((_, device) => mine.get(`/vpn/config?device=${device}`))
     await same((uuid) => mine.post('/vpn/renew', { uuid, period: 1 }))
     await same((uuid) => mine.post('/vpn/delete', { uuid }))
+    await same((uuid) => mine.get(`/vpn/delete/quote?uuid=${uuid}`))
     await same((uuid) => mine.post('/vpn/devices', { uuid }))
     await same((uuid, device) => mine.post('/vpn/devices/remove', { uuid, device }))
     await same((_, device) => mine.post('/vpn/devices/remove', { device }))
     await same((uuid) => mine.post('/vpn/link/reset', { uuid }))
     await same((uuid) => mine.post('/vpn/auto-renew', { uuid, enabled: true }))
+    await same((uuid) => mine.post('/vpn/name', { uuid, name: 'Office' }))
     expect((await theirs.get('/vpn/info')).data.devices).toHaveLength(1)
+  })
+
+  test('POST /vpn/name names one of two subscriptions, and null removes the name', async () => {
+    const { get, post } = await addCustomer()
+    const { uuid } = (await post('/vpn/buy', { period: 1 })).data
+    await post('/vpn/buy', { period: 3 })
+    expect((await post('/vpn/name', { uuid, name: 'Офис 2' })).data).toMatchObject({ uuid, name: 'Офис 2' })
+    const names = async () => (await get('/vpn/info')).data.items.map((each: { name: string | null }) => each.name)
+    expect(await names()).toEqual(['Офис 2', null])
+    const refused = await post('/vpn/name', { uuid, name: '' })
+    expect([refused.status, refused.error.details[0].field]).toEqual([400, 'name'])
+    await post('/vpn/name', { uuid, name: null })
+    expect(await names()).toEqual([null, null])
+  })
+
+  test('GET /vpn/delete/quote answers the refund of a deletion at the same moment, and changes nothing', async () => {
+    const { get, post } = await addCustomer()
+    const { uuid } = (await post('/vpn/buy', { period: 1 })).data
+    const quote = (await get('/vpn/delete/quote')).data
+    expect(quote.uuid).toBe(uuid)
+    expect(quote.refund_rub).toBeGreaterThan(0)
+    expect((await get(`/vpn/delete/quote?uuid=${uuid}`)).data).toEqual(quote)
+    expect((await post('/vpn/delete', {})).data.refunded_rub).toBe(quote.refund_rub)
+    expect((await get(`/vpn/delete/quote?uuid=${uuid}`)).status).toBe(404)
   })
 
   test('a device of another subscription of the same customer answers 404', async () => {

@@ -102,6 +102,11 @@ export const unseen: readonly Unseen[] = [
     because: 'the usage before a running term is only stored: no limit depends on it within the usage since',
   },
   {
+    table: 'vpn_subscriptions',
+    column: 'name',
+    because: 'the customer chooses the name and may change it at any time; nothing depends on it',
+  },
+  {
     table: 'traffic_lots',
     column: 'order_id',
     kinds: ['copied', 'swapped'],

@@ -99,6 +99,7 @@ export type VpnDevice = {
 }
 export type VpnSubscription = {
   uuid: string
+  name: string | null
   status: 'ACTIVE' | 'EXPIRED' | 'DISABLED' | 'LIMITED'
   limited_by: readonly ('traffic' | 'devices')[]
   expires_at: string
@@ -582,10 +583,12 @@ export type Operations = {
     body: { uuid?: string; enabled: boolean; period?: number; period_months?: number }
     answer: VpnSubscription
   }
+  setVpnName: { body: { uuid?: string; name: string }; answer: VpnSubscription }
   removeVpnDevice: {
     body: { uuid?: string; device: string }
     answer: { uuid: string; removed: string; devices: readonly VpnDevice[] }
   }
+  quoteVpnRefund: { query: { uuid?: string }; answer: { uuid: string; refund_rub: number } }
   deleteVpn: {
     body: { uuid?: string }
     answer: { uuid: string; deleted: true; refunded_rub: number; balance_rub: number }
@@ -684,7 +687,9 @@ export const operations = {
   getVpnConfig: ['GET', '/vpn/config'],
   resetVpnLink: ['POST', '/vpn/link/reset'],
   setVpnAutoRenew: ['POST', '/vpn/auto-renew'],
+  setVpnName: ['POST', '/vpn/name'],
   removeVpnDevice: ['POST', '/vpn/devices/remove'],
+  quoteVpnRefund: ['GET', '/vpn/delete/quote'],
   deleteVpn: ['POST', '/vpn/delete'],
   listOrders: ['GET', '/orders'],
   getOrder: ['GET', '/orders/{order_id}'],

@@ -87,11 +87,19 @@ const vpnMessages = messages({
     'The link shows the configuration to anyone who opens it. Open it on your phone and do not share it.',
     'Ссылка показывает конфигурацию любому, кто её откроет. Откройте её на телефоне и никому не передавайте.',
   ),
+  rename: pair('Name', 'Название'),
+  renameAbout: pair('Only you see the name.', 'Название видите только вы.'),
+  subscriptionName: pair('Name of the subscription', 'Название подписки'),
+  unnamed: phrase('VPN until {day}', 'VPN до {day}'),
+  save: pair('Save', 'Сохранить'),
   end: pair('End the subscription', 'Прекратить подписку'),
-  endAbout: pair(
-    'Devices are disconnected at once. The unused part of the price is refunded if the terms of the purchase ' +
-      'include a refund.',
-    'Устройства сразу отключатся. Неиспользованная часть цены вернётся, если возврат предусмотрен условиями покупки.',
+  endAbout: phrase(
+    'Devices are disconnected at once. We refund {sum} to your balance.',
+    'Устройства сразу отключатся. Вернём {sum} на баланс.',
+  ),
+  endWithout: pair(
+    'Devices are disconnected at once. Nothing is refunded.',
+    'Устройства сразу отключатся. Возврата не будет.',
   ),
   ownKey: pair(
     'The private key of this device is not stored in the shop. Insert it into the configuration yourself.',
@@ -182,7 +190,7 @@ function Buying() {
 const tones: Readonly<Record<string, Tone>> = { ACTIVE: 'good', LIMITED: 'warn', DISABLED: 'bad' }
 
 type Open =
-  | { readonly form: 'renew' | 'add' | 'end' }
+  | { readonly form: 'renew' | 'add' | 'rename' | 'end' }
   | { readonly form: 'setup' | 'remove'; readonly device: VpnDevice }
 
 function Subscription({ of }: { readonly of: VpnSubscription }) {
@@ -194,7 +202,7 @@ function Subscription({ of }: { readonly of: VpnSubscription }) {
   const limit = traffic.limit_bytes === null ? '' : ` / ${format.bytes(traffic.limit_bytes)}`
   return (
     <Panel
-      title={`${t.until} ${format.day(of.expires_at)}`}
+      title={of.name ?? t.unnamed(format.day(of.expires_at))}
       aside={<Status tone={tones[of.status] ?? 'quiet'}>{t.statuses[of.status]}</Status>}
       className="stack"
     >
@@ -218,6 +226,9 @@ function Subscription({ of }: { readonly of: VpnSubscription }) {
           onClick={() => setOpen({ form: 'add' })}
         >
           {t.add}
+        </Button>
+        <Button variant="default" onClick={() => setOpen({ form: 'rename' })}>
+          {t.rename}
         </Button>
         <Button variant="subtle" color="gray" onClick={() => setOpen({ form: 'end' })}>
           {t.end}
@@ -243,6 +254,8 @@ function Opened({ open, onOpen, ...form }: OpenedProps): ReactNode {
   switch (open.form) {
     case 'renew':
       return <Renew {...form} />
+    case 'rename':
+      return <Rename {...form} />
     case 'add':
       return <AddDevice of={form.of} onAdded={(device) => onOpen({ form: 'setup', device })} />
     case 'setup':
@@ -359,6 +372,18 @@ function AddDevice({ of, onAdded }: { readonly of: VpnSubscription; readonly onA
   )
 }
 
+function Rename({ of, onDone }: FormProps) {
+  const { t } = useMessages(vpnMessages)
+  const change = useChange('setVpnName', onDone)
+  const { text, props } = useTyped(of.name ?? '')
+  const body = { uuid: of.uuid, name: text === '' ? null : text }
+  return (
+    <SubmitForm label={t.save} change={change} onSubmit={() => change.mutate({ body })}>
+      <TextInput label={t.subscriptionName} description={t.renameAbout} maxLength={64} data-autofocus {...props} />
+    </SubmitForm>
+  )
+}
+
 function RemoveDevice({ of, device, onDone }: FormProps & { readonly device: VpnDevice }) {
   const { t } = useMessages(vpnMessages)
   const change = useChange('removeVpnDevice', onDone)
@@ -367,10 +392,23 @@ function RemoveDevice({ of, device, onDone }: FormProps & { readonly device: Vpn
 }
 
 function End({ of, onDone }: FormProps) {
-  const { t } = useMessages(vpnMessages)
+  const { t, format } = useMessages(vpnMessages)
   const change = useChange('deleteVpn', onDone)
+  const quote = useRead('quoteVpnRefund', { query: { uuid: of.uuid } }, { everyMs: 10_000 })
   const end = () => change.mutate({ body: { uuid: of.uuid } })
-  return <Confirm about={t.endAbout} label={t.end} color="red" change={change} onConfirm={end} />
+  return (
+    <Reading of={quote}>
+      {({ refund_rub: sum }) => (
+        <Confirm
+          about={sum > 0 ? t.endAbout(format.exactMoney(sum)) : t.endWithout}
+          label={t.end}
+          color="red"
+          change={change}
+          onConfirm={end}
+        />
+      )}
+    </Reading>
+  )
 }
 
 /** A file name for every system. WireGuard names the tunnel after it, with at most 15 characters. */

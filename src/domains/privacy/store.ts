@@ -201,9 +201,9 @@ export const blankings: readonly Blanking[] = [
     ),
   (tx, customer, limit) =>
     tx.run(
-      `UPDATE vpn_subscriptions SET auto_renew_months = NULL, renew_token_id = NULL
+      `UPDATE vpn_subscriptions SET auto_renew_months = NULL, renew_token_id = NULL, name = NULL
        WHERE uuid IN (SELECT uuid FROM vpn_subscriptions
-         WHERE customer_id = $1 AND auto_renew_months IS NOT NULL LIMIT $2)`,
+         WHERE customer_id = $1 AND (auto_renew_months IS NOT NULL OR name IS NOT NULL) LIMIT $2)`,
       [customer, limit],
     ),
   (tx, customer, limit, nowMs) =>

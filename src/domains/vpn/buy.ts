@@ -83,6 +83,7 @@ export async function buy(
       disabledAt: null,
       sweptAt: null,
       deletedAt: null,
+      name: null,
     }
     store.insertSubscription(tx, subscription)
     store.insertTerm(tx, termOf(sale, catalogue, { uuid, seq: 1, months, span, used: bytes(0n) }))

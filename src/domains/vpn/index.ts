@@ -4,9 +4,9 @@ import { buy, buyerOf, quote } from './buy.ts'
 import { addDevice, configuration, openLink, removeDevice } from './devices.ts'
 import { createVpnNodes } from './nodes.ts'
 import { countActive, delivered, findNamed, held, holdersOf, move, setDisabled, show } from './operate.ts'
-import { deleteSubscription, endingOf } from './refund.ts'
+import { deleteSubscription, endingOf, quoteRefund } from './refund.ts'
 import { renew, renewDue, setAutoRenew, sweep } from './renew.ts'
-import { info, isServed, listLocations, resetLink, type VpnDeps } from './subscriptions.ts'
+import { info, isServed, listLocations, resetLink, setName, type VpnDeps } from './subscriptions.ts'
 
 export type { BoughtVpn } from './buy.ts'
 export type { Configuration } from './devices.ts'
@@ -16,8 +16,8 @@ export type { VpnSettings } from './subscriptions.ts'
 export type Vpn = ReturnType<typeof createVpn>
 
 export const createVpn = (deps: VpnDeps) => ({
-  ...bind(deps, { quote, buy, renew, setAutoRenew, renewDue, sweep, delete: deleteSubscription }),
-  ...bind(deps, { info, locations: listLocations, isServed, resetLink }),
+  ...bind(deps, { quote, buy, renew, setAutoRenew, renewDue, sweep, delete: deleteSubscription, quoteRefund }),
+  ...bind(deps, { info, locations: listLocations, isServed, resetLink, setName }),
   ...bind(deps, { addDevice, removeDevice, configuration, openLink }),
   ...bind(deps, { show, findNamed, setDisabled, move, delivered, holdersOf, countActive, held }),
   buyer: buyerOf(deps),

@@ -7,10 +7,18 @@ import { type Order, textIn } from '../orders/rules.ts'
 import { product } from './buy.ts'
 import { removeAll } from './devices.ts'
 import { noSuchSubscription, subscriptionDisabled } from './errors.ts'
-import { deletedNote, readUuid, refundOf, type Subscription, type SubscriptionId, trafficLeft } from './rules.ts'
+import {
+  deletedNote,
+  readUuid,
+  refundOf,
+  type Subscription,
+  type SubscriptionId,
+  type Term,
+  trafficLeft,
+} from './rules.ts'
 import * as store from './store.ts'
 import * as peers from './store-peers.ts'
-import { lock, onlyOf, type VpnDeps } from './subscriptions.ts'
+import { load, lock, onlyOf, type VpnDeps } from './subscriptions.ts'
 
 /** Ends a subscription: devices are removed, keys erased, and the unused part of the price is given back. */
 export const deleteSubscription = (deps: VpnDeps, customer: CustomerId, uuid: SubscriptionId | undefined) =>
@@ -21,6 +29,13 @@ export const deleteSubscription = (deps: VpnDeps, customer: CustomerId, uuid: Su
     if (found.disabledAt !== null) throw subscriptionDisabled()
     return end(deps, tx, found, account.balance)
   })
+
+/** The amount that `deleteSubscription` would give back now. */
+export async function quoteRefund(deps: VpnDeps, customer: CustomerId, uuid: SubscriptionId | undefined) {
+  const of = await load(deps, customer, { uuid: uuid ?? onlyOf(await store.listOf(deps.db, customer)) })
+  const parts = await deps.db.transact((tx) => findRefunds(deps, tx, of, deps.clock()))
+  return { uuid: of.uuid, refund: total(parts.map((each) => each.amount)) }
+}
 
 /** How the operator ends what an order has bought; a disabled subscription too. */
 export const endingOf = (deps: VpnDeps): Ending => ({
@@ -52,18 +67,28 @@ async function end(deps: VpnDeps, tx: Tx, of: Subscription, balance: Kopecks) {
   }
 }
 
-/** Gives back the unused part of every term that is not over, each to the charge that paid for it. */
-async function refundTerms(deps: VpnDeps, tx: Tx, { uuid, customer, ...of }: Subscription, nowMs: number) {
+/** The unused part of every term that is not over, with the charge that paid for it. */
+async function findRefunds(deps: VpnDeps, tx: Tx, { uuid, customer, ...of }: Subscription, nowMs: number) {
   const terms = (await store.listTerms(tx, [uuid])).filter((term) => term.endsAt > nowMs)
   const ids = terms.map((term) => term.order)
   const paid = new Map((await deps.orders.findMany(tx, ids)).map((order) => [order.id, order]))
   const traffic = trafficLeft(of, terms, nowMs)
-  const given: { amount: Kopecks; balanceAfter: Kopecks }[] = []
+  const found: { term: Term; chargeSeq: number; amount: Kopecks }[] = []
   for (const term of terms) {
     const amount = refundOf(term, nowMs, traffic)
     const chargeSeq = paid.get(term.order)?.chargeSeq ?? null
     // A charge that the operator has refunded by hand is not refunded again.
     if (amount === 0n || chargeSeq === null || (await deps.ledger.refundedOf(tx, customer, chargeSeq)) > 0n) continue
+    found.push({ term, chargeSeq, amount })
+  }
+  return found
+}
+
+/** Gives each of these parts back to its charge. */
+async function refundTerms(deps: VpnDeps, tx: Tx, of: Subscription, nowMs: number) {
+  const { customer } = of
+  const given: { amount: Kopecks; balanceAfter: Kopecks }[] = []
+  for (const { term, chargeSeq, amount } of await findRefunds(deps, tx, of, nowMs)) {
     const note = `${deletedNote}, ${term.months} ${term.months === 1 ? 'month' : 'months'}`
     const { balanceAfter } = await deps.orders.giveBack(tx, { customer, chargeSeq }, amount, note)
     store.writeRefund(tx, term, amount)

@@ -37,6 +37,8 @@ export type Subscription = {
   readonly disabledAt: number | null
   readonly sweptAt: number | null
   readonly deletedAt: number | null
+  /** Chosen by the customer. */
+  readonly name: string | null
 }
 
 /** Time that one order has paid for. */

@@ -44,6 +44,7 @@ const subscriptions = columnsOf<Subscription>({
   disabledAt: orNull(int('disabled_at')),
   sweptAt: orNull(int('swept_at')),
   deletedAt: orNull(int('deleted_at')),
+  name: orNull(textColumn('name')),
 })
 
 const terms = columnsOf<Term>({
@@ -61,7 +62,7 @@ const terms = columnsOf<Term>({
 })
 
 export const insertSubscription = (tx: Tx, of: Subscription): void =>
-  tx.send(`INSERT INTO vpn_subscriptions (${subscriptions.names}) VALUES (${list(19)})`, subscriptions.values(of))
+  tx.send(`INSERT INTO vpn_subscriptions (${subscriptions.names}) VALUES (${list(20)})`, subscriptions.values(of))
 
 /** Writes what a renewal changes. The caller has locked the row. */
 export const writeRenewal = (tx: Tx, of: Subscription): void =>
@@ -135,6 +136,9 @@ export const markDeleted = (tx: Tx, uuid: SubscriptionId, nowMs: number): void =
     'UPDATE vpn_subscriptions SET deleted_at = $2, link_secret = NULL, auto_renew_months = NULL WHERE uuid = $1',
     [uuid, nowMs],
   )
+
+export const writeName = (tx: Tx, uuid: SubscriptionId, name: string | null): void =>
+  tx.send('UPDATE vpn_subscriptions SET name = $2 WHERE uuid = $1', [uuid, name])
 
 export const writeDisabled = (tx: Tx, uuid: SubscriptionId, at: number | null): void =>
   tx.send('UPDATE vpn_subscriptions SET disabled_at = $2 WHERE uuid = $1', [uuid, at])

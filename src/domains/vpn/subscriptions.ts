@@ -176,6 +176,20 @@ export async function resetLink(deps: VpnDeps, customer: CustomerId, uuid: Subsc
   })
 }
 
+/** Names a subscription, for its customer only; null removes the name. */
+export async function setName(
+  deps: VpnDeps,
+  customer: CustomerId,
+  { uuid, name }: { readonly uuid?: SubscriptionId | undefined; readonly name: string | null },
+): Promise<View> {
+  const nodes = await nodesOf(deps)
+  return deps.db.transact(async (tx) => {
+    const before = await lock(deps, tx, customer, { uuid })
+    store.writeName(tx, before.uuid, name)
+    return view(deps, { ...before, name }, await peers.listHeld(tx, [before.uuid]), nodes)
+  })
+}
+
 /** The subscription that a secret link opens now. The database is asked for the digest only. */
 export async function findByLink(deps: VpnDeps, secret: string): Promise<Subscription | undefined> {
   if (!isLinkSecret(secret)) return undefined

@@ -101,9 +101,18 @@ export function vpnOperations({ vpn, drawing, publicUrl }: Deps): readonly Bound
       return shapes.toSubscription(await vpn.setAutoRenew(caller.customer, input), linkFor(caller))
     }),
 
+    bind(shapes.setVpnName, async ({ caller, body }) =>
+      shapes.toSubscription(await vpn.setName(caller.customer, body), linkFor(caller)),
+    ),
+
     bind(shapes.removeVpnDevice, async ({ caller, body }) => {
       const view = await vpn.removeDevice(caller.customer, { uuid: body.uuid, device: body.device })
       return { uuid: view.subscription.uuid, removed: body.device, devices: view.devices.map(shapes.toDevice) }
+    }),
+
+    bind(shapes.quoteVpnRefund, async ({ caller, query }) => {
+      const { uuid, refund } = await vpn.quoteRefund(caller.customer, query.uuid)
+      return { uuid, refund_rub: toRoubles(refund) }
     }),
 
     bind(shapes.deleteVpn, async ({ caller, body }) => {

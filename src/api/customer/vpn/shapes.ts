@@ -60,16 +60,17 @@ const locationField = () =>
     'local',
   )
 
-const nameField = z.string().refine(isDeviceName, problem('device_name')).openapi({
-  type: 'string',
-  pattern: "^[\\p{L}\\p{N}][\\p{L}\\p{N} ._'()+-]{0,63}$",
-  maxLength: 64,
-  description: 'Name of the device, chosen by you.',
-  example: 'phone',
-})
+const nameField = (description: string, example: string) =>
+  z.string().refine(isDeviceName, problem('device_name')).openapi({
+    type: 'string',
+    pattern: "^[\\p{L}\\p{N}][\\p{L}\\p{N} ._'()+-]{0,63}$",
+    maxLength: 64,
+    description,
+    example,
+  })
 
 const newDevice = {
-  name: nameField.optional(),
+  name: nameField('Name of the device, chosen by you.', 'phone').optional(),
   public_key: checked(
     'Your own WireGuard public key. Default: a key pair is generated and the configuration contains the private key.',
     /^[A-Za-z0-9+/]{43}=$/,
@@ -158,6 +159,7 @@ const operation = operationsOf({ tag: 'VPN', see })
 
 const subscription = named('VpnSubscription', {
   uuid: shownUuid(),
+  name: text('Name of the subscription, chosen by you; null if it has none.', 'Office').nullable(),
   status,
   limited_by: limitedBy,
   expires_at: endsAt(),
@@ -194,6 +196,7 @@ type LinkOf = (secret: string) => string | null
 
 export const toSubscription = (of: View, linkOf: LinkOf) => ({
   uuid: of.subscription.uuid,
+  name: of.subscription.name,
   status: of.status,
   limited_by: [...of.limits],
   expires_at: toIso(of.subscription.expiresAt),
@@ -417,15 +420,27 @@ export const getVpn = operation('getVpn', 'GET /vpn/info', {
   example: { expires_at: toIso(exampleAt) },
 })
 
+const deletedUuid = () =>
+  uuidField('Subscription. May be omitted only if you have exactly one, counting ended ones.').optional()
+
+export const quoteVpnRefund = operation('quoteVpnRefund', 'GET /vpn/delete/quote', {
+  summary: 'Read what deleting a subscription would refund now',
+  description: 'The amount falls with time and traffic.',
+  query: z.object({ uuid: deletedUuid() }),
+  answer: z.object({
+    uuid: shownUuid(),
+    refund_rub: roubles('Amount that a deletion now would refund, rounded down to the kopeck.', 149.5),
+  }),
+  refusals: { not_found: noSuchSubscription },
+})
+
 export const deleteVpn = operation('deleteVpn', 'POST /vpn/delete', {
   isDestructive: true,
   summary: 'Delete a subscription',
   description:
     'Disconnects the devices and erases their keys at once. The unused part of the price is refunded to the balance, ' +
     'if the price list allowed refunds when the term was bought.',
-  body: z.object({
-    uuid: uuidField('Subscription. May be omitted only if you have exactly one, counting ended ones.').optional(),
-  }),
+  body: z.object({ uuid: deletedUuid() }),
   exampleBody: { uuid: exampleUuid },
   answer: z.object({
     uuid: shownUuid(),
@@ -451,6 +466,17 @@ export const setVpnAutoRenew = operation('setVpnAutoRenew', 'POST /vpn/auto-rene
       ...bodyPeriods,
     })
     .refine(agrees, disagreement),
+  exampleBody: { uuid: exampleUuid },
+  answer: subscription,
+  refusals: { not_found: noSuchSubscription },
+})
+
+export const setVpnName = operation('setVpnName', 'POST /vpn/name', {
+  summary: 'Name a subscription',
+  body: z.object({
+    uuid: uuidField().optional(),
+    name: nameField('Name of the subscription, shown to you only; null removes it.', 'Office').nullable(),
+  }),
   exampleBody: { uuid: exampleUuid },
   answer: subscription,
   refusals: { not_found: noSuchSubscription },
