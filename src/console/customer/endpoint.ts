@@ -15,3 +15,13 @@ export function toUrl({ host, port, login, password, protocol }: ProxyEndpoint):
 
 export const toTelegram = ({ host, port, login, password }: ProxyEndpoint): string =>
   `tg://socks?${new URLSearchParams({ server: host, port: String(port), user: login, pass: password })}`
+
+/** The ways to write an endpoint on one line, by their numbers in an export. */
+export const lineForms = ['1', '2', '4'] as const
+export type LineForm = (typeof lineForms)[number]
+
+export function toLine(of: ProxyEndpoint, form: LineForm): string {
+  const address = `${bracketed(of.host)}:${of.port}`
+  const access = `${of.login}:${of.password}`
+  return { 1: `${address}:${access}`, 2: `${access}@${address}`, 4: toUrl(of) }[form]
+}

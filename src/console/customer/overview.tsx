@@ -2,10 +2,12 @@ import { Button, Text } from '@mantine/core'
 import type { Proxy } from '../client/customer.ts'
 import { useNow } from '../shared/browser.ts'
 import { Chart } from '../shared/chart.tsx'
+import { DialogButton } from '../shared/form.tsx'
 import { Icon } from '../shared/icons.tsx'
-import { messages, pair, phrase, useMessages } from '../shared/messages.tsx'
-import { Empty, Figures, Page, Panel, Reading, Rows } from '../shared/parts.tsx'
+import { type Format, messages, pair, phrase, useMessages } from '../shared/messages.tsx'
+import { Cell, Empty, Figures, Page, Panel, Reading, Rows } from '../shared/parts.tsx'
 import { useRead } from './api.ts'
+import { ProlongForm, useUsualPrice } from './dedicated/bulk.tsx'
 import { nameOf, useProxies } from './dedicated/list.tsx'
 import { customerTexts } from './messages.ts'
 import { useMonthMovements } from './money/page.tsx'
@@ -32,10 +34,18 @@ const overviewMessages = messages({
     'Proxies that expire within a week will be listed here.',
     'Здесь появятся прокси, которые пора продлить.',
   ),
+  soonCount: pair(
+    (count: number, format: Format) => format.plural(count, 'proxy', 'proxies'),
+    (count, format) => `${format.number(count)} прокси`,
+  ),
+  prolongAll: pair('Prolong all', 'Продлить все'),
+  prolongFirst: phrase('Prolong the first {count}', 'Продлить первые {count}'),
+  forPrice: phrase('{what} for {price}', '{what} за {price}'),
   ends: pair('Expires', 'Истекает'),
-  dedicatedAbout: pair(
-    'A dedicated address in a country of your choice, from 3 days.',
-    'Выделенный адрес в выбранной стране, от 3 дней.',
+  dedicatedAbout: pair('A dedicated address in a country of your choice', 'Выделенный адрес в выбранной стране'),
+  fromDays: pair(
+    (count: number, format: Format) => `from ${format.plural(count, 'day', 'days')}`,
+    (count, format) => `от ${format.plural(count, 'дня', 'дней')}`,
   ),
   premiumAbout: pair(
     'Pools of addresses with payment per gigabyte and address rotation.',
@@ -76,11 +86,7 @@ export function Overview() {
         ]}
       />
       {isNew ? <Start /> : <Spending />}
-      {!isNew && (
-        <Panel title={t.soon}>
-          <Reading of={proxies}>{(all) => <EndingSoon all={all} />}</Reading>
-        </Panel>
-      )}
+      {!isNew && <Reading of={proxies}>{(all) => <EndingSoon all={all} />}</Reading>}
     </Page>
   )
 }
@@ -113,11 +119,40 @@ function Spending() {
 }
 
 function EndingSoon({ all }: { readonly all: readonly Proxy[] }) {
-  const { t, format } = useMessages(overviewMessages)
+  const { t } = useMessages(overviewMessages)
   const nowAt = useNow()
   const ending = all
-    .filter((each) => each.auto_renew === null && Date.parse(each.expires_at) < nowAt + 7 * dayMs)
+    .filter((each) => each.status === 'active' && each.auto_renew === null)
+    .filter((each) => Date.parse(each.expires_at) < nowAt + 7 * dayMs)
     .toSorted((a, b) => a.expires_at.localeCompare(b.expires_at))
+  return (
+    <Panel title={t.soon} aside={ending.length > 0 && <ProlongAll of={ending} />}>
+      <EndingRows ending={ending} />
+    </Panel>
+  )
+}
+
+/** The shop prolongs so many proxies with one request. */
+const maxAtOnce = 1000
+
+function ProlongAll({ of }: { readonly of: readonly Proxy[] }) {
+  const { t, format } = useMessages(overviewMessages)
+  const picked = of.slice(0, maxAtOnce)
+  const price = useUsualPrice(picked)
+  const what = picked.length === of.length ? t.prolongAll : t.prolongFirst(format.number(maxAtOnce))
+  return (
+    <span className="line">
+      <span className="quiet">{t.soonCount(of.length, format)}</span>
+      <DialogButton label={price === undefined ? what : t.forPrice(what, format.money(price))}>
+        {(close) => <ProlongForm picked={picked} onDone={close} />}
+      </DialogButton>
+    </span>
+  )
+}
+
+function EndingRows({ ending }: { readonly ending: readonly Proxy[] }) {
+  const { t, format } = useMessages(overviewMessages)
+  const nowAt = useNow()
   return (
     <Rows
       label={t.soon}
@@ -125,7 +160,11 @@ function EndingSoon({ all }: { readonly all: readonly Proxy[] }) {
       keyOf={(row) => row.id}
       empty={<Empty icon="check" title={t.soonNone} about={t.soonNoneAbout} />}
       columns={(column) => [
-        column(t.address, (row) => <span className="mono">{nameOf(row)}</span>),
+        column(t.address, (row) => (
+          <Cell isMono note={row.exit_ip !== row.ip && row.exit_ip}>
+            <span className="mono">{nameOf(row)}</span>
+          </Cell>
+        )),
         column(t.ends, (row) => format.away(row.expires_at, nowAt)),
         column.action(t.prolong, (row) => (
           <a href={`#/dedicated/${row.id}`} aria-label={`${t.prolong} ${nameOf(row)}`}>
@@ -138,9 +177,11 @@ function EndingSoon({ all }: { readonly all: readonly Proxy[] }) {
 }
 
 function Start() {
-  const { t } = useMessages(overviewMessages)
+  const { t, format } = useMessages(overviewMessages)
+  const periods = useRead('listCountries', { query: { ipv: 4 } }).data?.periods ?? []
+  const term = periods.length > 0 ? `, ${t.fromDays(Math.min(...periods), format)}` : ''
   const offers = [
-    ['server', t.dedicated, t.dedicatedAbout, t.toDedicated, '#/dedicated/buy'],
+    ['server', t.dedicated, `${t.dedicatedAbout}${term}.`, t.toDedicated, '#/dedicated/buy'],
     ['globe', t.premium, t.premiumAbout, t.toPremium, '#/premium'],
     ['shield', t.vpn, t.vpnAbout, t.toVpn, '#/vpn'],
   ] as const

@@ -1,18 +1,19 @@
 import { Button, Text, TextInput } from '@mantine/core'
-import { useMutation } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { isRecord } from '../../client/call.ts'
 import type { Proxy } from '../../client/customer.ts'
 import { download } from '../../shared/browser.ts'
 import { Copy, Lines } from '../../shared/copy.tsx'
-import { Choices, Dialog, Select, SubmitForm, useTyped } from '../../shared/form.tsx'
+import { Choices, Confirm, Dialog, Select, SubmitForm, useTyped } from '../../shared/form.tsx'
 import { Icon } from '../../shared/icons.tsx'
 import { useMessages } from '../../shared/messages.tsx'
-import { Facts, Reading, RefusalNotice } from '../../shared/parts.tsx'
+import { Facts, Hint, Reading, RefusalNotice } from '../../shared/parts.tsx'
+import { refresh, useOnce } from '../../shared/queries.ts'
 import { api, useChange, usePurchase, useRead } from '../api.ts'
 import { dedicatedMessages } from './messages.ts'
 
-type Task = 'prolong' | 'protocol' | 'autoRenew' | 'comment' | 'passwords'
+type Task = 'prolong' | 'replace' | 'protocol' | 'autoRenew' | 'comment' | 'passwords'
 type PickedProps = { readonly picked: readonly Proxy[]; readonly onDone: () => void }
 
 export function BulkBar({ picked, onDone }: PickedProps) {
@@ -26,6 +27,7 @@ export function BulkBar({ picked, onDone }: PickedProps) {
   }
   const tasks: Readonly<Record<Task, readonly [title: string, show: () => ReactNode]>> = {
     prolong: [t.prolong, () => <ProlongForm picked={picked} onDone={finish} />],
+    replace: [t.replace, () => <ReplaceForm picked={picked} onDone={finish} />],
     protocol: [t.protocol, () => <ProtocolForm ids={ids} onDone={finish} />],
     autoRenew: [t.autoRenew, () => <AutoRenewForm picked={picked} onDone={finish} />],
     comment: [t.comment, () => <CommentForm ids={ids} first={picked[0]?.comment ?? ''} onDone={finish} />],
@@ -68,6 +70,7 @@ export function AutoRenewForm({ picked, onDone }: PickedProps) {
   const [period, setPeriod] = useState(picked[0]?.auto_renew ?? 0)
   const body = { ids: picked.map((each) => each.id), period: period === 0 ? null : period }
   const options = periods.map((each) => [String(each), t.every(t.days(each, format))] as const)
+  const quote = useProlongQuote(picked, period)
   return (
     <SubmitForm label={t.apply} change={change} onSubmit={() => change.mutate({ body })}>
       <Select
@@ -76,8 +79,35 @@ export function AutoRenewForm({ picked, onDone }: PickedProps) {
         options={[['0', t.off], ...options]}
         onChange={(value) => setPeriod(Number(value))}
       />
+      {period > 0 && (
+        <Reading of={quote} height={24}>
+          {(price) => <Hint>{t.renewPrice(format.money(price.total_price_rub))}</Hint>}
+        </Reading>
+      )}
     </SubmitForm>
   )
+}
+
+/** Replaces the address of each proxy, one after another; after a refusal it continues where it stopped. */
+export function ReplaceForm({ picked, onDone }: PickedProps) {
+  const { t, format } = useMessages(dedicatedMessages)
+  const queries = useQueryClient()
+  const [replaced, setReplaced] = useState<ReadonlySet<number>>(new Set())
+  const change = useMutation({
+    mutationFn: async () => {
+      for (const { id } of picked.filter((each) => !replaced.has(each.id))) {
+        await api.call('replaceProxy', { body: { id } })
+        setReplaced((before) => new Set([...before, id]))
+      }
+    },
+    onSettled: () => refresh(queries),
+  })
+  const replace = useOnce(async () => {
+    await change.mutateAsync()
+    onDone()
+  })
+  const count = picked.length > 1 ? `${format.number(replaced.size)} / ${format.number(picked.length)}. ` : ''
+  return <Confirm about={`${count}${t.replaceAbout}`} label={t.replace} change={change} onConfirm={replace} />
 }
 
 export function CommentForm({ ids, first, onDone }: FormProps & { readonly first: string }) {
@@ -106,14 +136,29 @@ function useProlongPeriods(picked: readonly Proxy[]): readonly number[] {
   return useRead('listCountries', { query: { ipv } }).data?.prolong_periods ?? []
 }
 
+function useProlongQuote(picked: readonly Proxy[], period: number) {
+  const ids = picked.map((each) => each.id).join(',')
+  return useRead('quoteProlonging', { query: { ids, period } }, { isWanted: period > 0 && ids !== '' })
+}
+
+const usualPeriod = 30
+
+/** The price to prolong all of them by the term that the form offers first; undefined until it is known. */
+export function useUsualPrice(picked: readonly Proxy[]): number | undefined {
+  const periods = useProlongPeriods(picked)
+  const period = periods.includes(usualPeriod) ? usualPeriod : (periods[0] ?? 0)
+  const quote = useProlongQuote(picked, period)
+  return quote.isPlaceholderData ? undefined : quote.data?.total_price_rub
+}
+
 /** Prolongs all of them for one price, or none. */
 export function ProlongForm({ picked, onDone }: PickedProps) {
   const { t, format } = useMessages(dedicatedMessages)
   const periods = useProlongPeriods(picked)
-  const [chosen, setChosen] = useState(30)
+  const [chosen, setChosen] = useState(usualPeriod)
   const period = periods.includes(chosen) ? chosen : (periods[0] ?? 0)
   const ids = picked.map((each) => each.id)
-  const quote = useRead('quoteProlonging', { query: { ids: ids.join(','), period } }, { isWanted: period > 0 })
+  const quote = useProlongQuote(picked, period)
   const purchase = usePurchase('prolongDedicated')
   const isCurrent = quote.data?.period === period && !quote.isPlaceholderData
   const [first] = quote.data?.items ?? []
@@ -139,7 +184,7 @@ export function ProlongForm({ picked, onDone }: PickedProps) {
       </Reading>
       <RefusalNotice error={purchase.error} />
       <Button disabled={!isCurrent} loading={purchase.isPending} onClick={() => purchase.buy({ ids, period }, onDone)}>
-        {t.prolong}
+        {isCurrent ? t.prolongFor(format.money(quote.data?.total_price_rub ?? 0)) : t.prolong}
       </Button>
     </div>
   )

@@ -1,14 +1,15 @@
 import { Button, Checkbox, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { useMemo, useState } from 'react'
+import { memo, useCallback, useMemo, useState } from 'react'
 import type { Proxy } from '../../client/customer.ts'
-import { useNow } from '../../shared/browser.ts'
+import { useFields, useKeptPosition, useNow, useRemembered, useWindowed } from '../../shared/browser.ts'
 import { CopyIcon } from '../../shared/copy.tsx'
 import { Select } from '../../shared/form.tsx'
 import { Icon } from '../../shared/icons.tsx'
 import { useMessages } from '../../shared/messages.tsx'
-import { Country, Empty, Page, Panel, Reading, Rows, Status } from '../../shared/parts.tsx'
+import { Country, Empty, Page, Panel, Reading, Status } from '../../shared/parts.tsx'
 import { loadPages } from '../api.ts'
+import { type LineForm, lineForms, toLine } from '../endpoint.ts'
 import { BulkBar, ExportButton } from './bulk.tsx'
 import { dedicatedMessages } from './messages.ts'
 
@@ -59,24 +60,39 @@ export function DedicatedList() {
 }
 
 /** A filter; an empty field matches every proxy. */
-type Filter = Readonly<{ text: string; status: '' | Proxy['status']; country: string; ipv: number }>
+type Filter = Readonly<{ text: string; status: string; country: string; ipv: string }>
 
 const matches = (proxy: Proxy, { text, status, country, ipv }: Filter): boolean =>
   (status === '' || proxy.status === status) &&
   (country === '' || proxy.country_code === country) &&
-  (ipv === 0 || proxy.ipv === ipv) &&
+  (ipv === '' || String(proxy.ipv) === ipv) &&
   [proxy.ip, proxy.exit_ip, proxy.username, proxy.comment, String(proxy.id)].some((each) =>
     each.toLowerCase().includes(text.trim().toLowerCase()),
   )
 
+/** The filter of the address bar, so that a reload, a bookmark and the way back show the same list. */
+function useFilter() {
+  const [fields, set] = useFields()
+  const filter = useMemo((): Filter => {
+    const read = (name: keyof Filter) => fields.get(name) ?? ''
+    return { text: read('text'), status: read('status'), country: read('country'), ipv: read('ipv') }
+  }, [fields])
+  return [filter, set] as const
+}
+
 function Listed({ all }: { readonly all: readonly Proxy[] }) {
   const { t, format } = useMessages(dedicatedMessages)
-  const [filter, setFilter] = useState<Filter>({ text: '', status: '', country: '', ipv: 0 })
+  const [filter, setFilter] = useFilter()
+  const [form, setForm] = useRemembered('copy-form', lineForms)
   const [chosen, setChosen] = useState<ReadonlySet<number>>(new Set())
+  useKeptPosition()
   const found = useMemo(() => all.filter((each) => matches(each, filter)), [all, filter])
   const picked = found.filter((each) => chosen.has(each.id))
-  const toggle = (id: number) =>
-    setChosen((before) => new Set(before.has(id) ? [...before].filter((each) => each !== id) : [...before, id]))
+  const toggle = useCallback(
+    (id: number) =>
+      setChosen((before) => new Set(before.has(id) ? [...before].filter((each) => each !== id) : [...before, id])),
+    [],
+  )
   const areAll = found.length > 0 && picked.length === found.length
   return (
     <>
@@ -93,9 +109,19 @@ function Listed({ all }: { readonly all: readonly Proxy[] }) {
                 indeterminate={picked.length > 0 && !areAll}
                 onChange={() => setChosen(new Set(areAll ? [] : found.map((each) => each.id)))}
               />
-              <span className="quiet">{t.shown(found.length, format)}</span>
+              <span className="line">
+                <span className="quiet">{t.shown(found.length, format)}</span>
+                <Select
+                  aria-label={t.copyAs}
+                  size="xs"
+                  w="13rem"
+                  value={form}
+                  options={lineForms.map((each) => [each, t.formats[each] ?? ''] as const)}
+                  onChange={setForm}
+                />
+              </span>
             </div>
-            <Table found={found} chosen={chosen} onToggle={toggle} />
+            <Table found={found} chosen={chosen} form={form} onToggle={toggle} />
           </>
         )}
       </Panel>
@@ -104,7 +130,11 @@ function Listed({ all }: { readonly all: readonly Proxy[] }) {
   )
 }
 
-type FiltersProps = Readonly<{ all: readonly Proxy[]; filter: Filter; onFilter: (filter: Filter) => void }>
+type FiltersProps = Readonly<{
+  all: readonly Proxy[]
+  filter: Filter
+  onFilter: (change: Readonly<Record<string, string>>) => void
+}>
 
 function Filters({ all, filter, onFilter }: FiltersProps) {
   const { t, format } = useMessages(dedicatedMessages)
@@ -117,7 +147,7 @@ function Filters({ all, filter, onFilter }: FiltersProps) {
         label={t.search}
         placeholder={t.searchHint}
         value={filter.text}
-        onChange={(event) => onFilter({ ...filter, text: event.currentTarget.value })}
+        onChange={(event) => onFilter({ text: event.currentTarget.value })}
       />
       <Select
         label={t.status}
@@ -127,19 +157,19 @@ function Filters({ all, filter, onFilter }: FiltersProps) {
           ['active', t.active],
           ['expired', t.expired],
         ]}
-        onChange={(status) => onFilter({ ...filter, status })}
+        onChange={(status) => onFilter({ status })}
       />
       <Select
         label={t.country}
         value={filter.country}
         options={[['', t.anyCountry], ...countries.map((code) => [code, format.country(code)] as const)]}
-        onChange={(country) => onFilter({ ...filter, country })}
+        onChange={(country) => onFilter({ country })}
       />
       <Select
         label={t.kind}
-        value={String(filter.ipv)}
-        options={[['0', t.anyKind], ...kinds.map((ipv) => [String(ipv), t.kinds[ipv] ?? ''] as const)]}
-        onChange={(ipv) => onFilter({ ...filter, ipv: Number(ipv) })}
+        value={filter.ipv}
+        options={[['', t.anyKind], ...kinds.map((ipv) => [String(ipv), t.kinds[ipv] ?? ''] as const)]}
+        onChange={(ipv) => onFilter({ ipv })}
       />
     </search>
   )
@@ -152,43 +182,110 @@ export function ProxyStatus({ proxy }: { readonly proxy: Proxy }) {
   return <Status tone="good">{t.active}</Status>
 }
 
-type TableProps = Readonly<{ found: readonly Proxy[]; chosen: ReadonlySet<number>; onToggle: (id: number) => void }>
+type TableProps = Readonly<{
+  found: readonly Proxy[]
+  chosen: ReadonlySet<number>
+  form: LineForm
+  onToggle: (id: number) => void
+}>
 
-function Table({ found, chosen, onToggle }: TableProps) {
-  const { t, format } = useMessages(dedicatedMessages)
+/** Rows of one height, rendered as they are seen. */
+function Table({ found, chosen, form, onToggle }: TableProps) {
+  const { t } = useMessages(dedicatedMessages)
   const nowAt = useNow()
+  const { body, from, to, beforePx, afterPx } = useWindowed(found.length)
+  const unseen = (name: string) => <span className="unseen">{name}</span>
+  const heads = [unseen(t.selectAll), t.address, t.country, t.status, t.until, t.comment, unseen(t.copy)]
   return (
-    <Rows
-      label={t.title}
-      rows={found}
-      keyOf={(row) => row.id}
-      columns={(column) => [
-        column.action(t.selectAll, (row) => (
-          <Checkbox aria-label={t.select(nameOf(row))} checked={chosen.has(row.id)} onChange={() => onToggle(row.id)} />
-        )),
-        column(t.address, (row) => (
-          <>
-            <span className="line tight">
-              <a className="mono" href={`#/dedicated/${row.id}`}>
-                {nameOf(row)}
-              </a>
-              <CopyIcon text={nameOf(row)} label={nameOf(row)} />
-            </span>
-            {/* Proxies behind one gateway differ only in the exit address. */}
-            {row.exit_ip !== row.ip && <small className="mono">{row.exit_ip}</small>}
-          </>
-        )),
-        column(t.country, (row) => <Country code={row.country_code}>{t.kinds[row.ipv]}</Country>),
-        column(t.protocol, (row) => t.protocols[row.port_type]),
-        column(t.status, (row) => <ProxyStatus proxy={row} />),
-        column(t.until, (row) => (
-          <span title={format.moment(row.expires_at)}>
-            {format.day(row.expires_at)}
-            <small>{row.auto_renew === null ? format.away(row.expires_at, nowAt) : t.autoRenew}</small>
-          </span>
-        )),
-        column.text(t.comment, (row) => row.comment),
-      ]}
-    />
+    <div className="rows-frame">
+      <table className="rows keep compact" aria-label={t.title} aria-rowcount={found.length + 1}>
+        <thead>
+          <tr>
+            {heads.map((name, index) => (
+              <th key={index} scope="col">
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody ref={body}>
+          {beforePx > 0 && <tr aria-hidden="true" style={{ height: beforePx }} />}
+          {found.slice(from, to).map((proxy, index) => (
+            <Row
+              key={proxy.id}
+              proxy={proxy}
+              position={from + index + 2}
+              isChosen={chosen.has(proxy.id)}
+              form={form}
+              nowAt={nowAt}
+              onToggle={onToggle}
+            />
+          ))}
+          {afterPx > 0 && <tr aria-hidden="true" style={{ height: afterPx }} />}
+        </tbody>
+      </table>
+    </div>
   )
 }
+
+type RowProps = Readonly<{
+  proxy: Proxy
+  position: number
+  isChosen: boolean
+  form: LineForm
+  nowAt: number
+  onToggle: (id: number) => void
+}>
+
+/** The proxy as one line; only its address if the caller may not see passwords. */
+const lineOf = (proxy: Proxy, form: LineForm): string =>
+  proxy.password === null
+    ? nameOf(proxy)
+    : toLine(
+        {
+          host: proxy.ip,
+          port: proxy.port,
+          login: proxy.username,
+          password: proxy.password,
+          protocol: proxy.port_type,
+        },
+        form,
+      )
+
+const Row = memo(({ proxy, position, isChosen, form, nowAt, onToggle }: RowProps) => {
+  const { t, format } = useMessages(dedicatedMessages)
+  const name = nameOf(proxy)
+  const isServing = proxy.status === 'active' && proxy.state === 'serving'
+  return (
+    <tr aria-rowindex={position} className={isServing ? '' : 'troubled'}>
+      <td className="pick">
+        <Checkbox size="md" aria-label={t.select(name)} checked={isChosen} onChange={() => onToggle(proxy.id)} />
+      </td>
+      <td className="name">
+        <a className="mono" href={`#/dedicated/${proxy.id}`}>
+          {name}
+        </a>
+        {/* Proxies behind one gateway differ only in the exit address. */}
+        <small className="mono">{proxy.exit_ip === proxy.ip ? t.protocols[proxy.port_type] : proxy.exit_ip}</small>
+      </td>
+      <td>
+        <Country code={proxy.country_code}>{t.kinds[proxy.ipv]}</Country>
+      </td>
+      <td>
+        <ProxyStatus proxy={proxy} />
+      </td>
+      <td>
+        <span title={format.moment(proxy.expires_at)}>
+          {format.day(proxy.expires_at)}
+          <small>{proxy.auto_renew === null ? format.away(proxy.expires_at, nowAt) : t.autoRenew}</small>
+        </span>
+      </td>
+      <td className="comment" title={proxy.comment}>
+        {proxy.comment}
+      </td>
+      <td className="copy">
+        <CopyIcon text={lineOf(proxy, form)} label={name} />
+      </td>
+    </tr>
+  )
+})

@@ -41,6 +41,9 @@ export const dedicatedMessages = messages({
     'The term is added to the remaining time. Addresses and passwords do not change.',
     'Срок прибавляется к оставшемуся. Адреса и пароли не меняются.',
   ),
+  prolongFor: phrase('Prolong for {price}', 'Продлить за {price}'),
+  renewPrice: phrase('{price} each time, at today’s prices.', '{price} за каждое продление по сегодняшним ценам.'),
+  copyAs: pair('Copy as', 'Копировать как'),
   period: pair('Term', 'Срок'),
   newPasswords: pair('New passwords', 'Новые пароли'),
   newPasswordsAbout: pair(
@@ -62,8 +65,8 @@ export const dedicatedMessages = messages({
   works: phrase('It works: a connection took {ms} ms.', 'Работает: соединение заняло {ms} мс.'),
   worksNot: pair('The check failed', 'Проверка не прошла'),
   replaceAbout: pair(
-    'You get another address of the same type and country. You cannot get the current address back.',
-    'Вы получите другой адрес того же типа и страны. Вернуть текущий адрес нельзя.',
+    'You get another address of the same type and country, free of charge. You cannot get the current address back.',
+    'Вы бесплатно получите другой адрес того же типа и страны. Вернуть текущий адрес нельзя.',
   ),
   access: pair('Access', 'Доступ'),
   settings: pair('Settings', 'Настройки'),

@@ -2,13 +2,13 @@ import { Button, Text } from '@mantine/core'
 import type { Proxy } from '../../client/customer.ts'
 import { useNow } from '../../shared/browser.ts'
 import { Copyable } from '../../shared/copy.tsx'
-import { Confirm, DialogButton } from '../../shared/form.tsx'
+import { DialogButton } from '../../shared/form.tsx'
 import { useMessages } from '../../shared/messages.tsx'
 import { Facts, MissingPage, Page, Panel, Reading, RefusalNotice, RowButton } from '../../shared/parts.tsx'
 import { useChange } from '../api.ts'
 import { HowTo } from '../how-to.tsx'
 import { AddAddress } from '../my-address.tsx'
-import { AutoRenewForm, CommentForm, PasswordsForm, ProlongForm, ProtocolForm } from './bulk.tsx'
+import { AutoRenewForm, CommentForm, PasswordsForm, ProlongForm, ProtocolForm, ReplaceForm } from './bulk.tsx'
 import { nameOf, ProxyStatus, useProxies } from './list.tsx'
 import { dedicatedMessages } from './messages.ts'
 
@@ -54,19 +54,12 @@ function Actions({ proxy }: ProxyProps) {
   const { t } = useMessages(dedicatedMessages)
   return (
     <>
-      <DialogButton label={t.replace}>{(close) => <ReplaceForm proxy={proxy} onDone={close} />}</DialogButton>
+      <DialogButton label={t.replace}>{(close) => <ReplaceForm picked={[proxy]} onDone={close} />}</DialogButton>
       <DialogButton label={t.prolong} look={{ variant: 'filled' }}>
         {(close) => <ProlongForm picked={[proxy]} onDone={close} />}
       </DialogButton>
     </>
   )
-}
-
-function ReplaceForm({ proxy: { id }, onDone }: ProxyProps & { readonly onDone: () => void }) {
-  const { t } = useMessages(dedicatedMessages)
-  const change = useChange('replaceProxy', onDone)
-  const replace = () => change.mutate({ body: { id } })
-  return <Confirm about={t.replaceAbout} label={t.replace} change={change} onConfirm={replace} />
 }
 
 function Access({ proxy }: ProxyProps) {
