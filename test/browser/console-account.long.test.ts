@@ -159,7 +159,7 @@ describe.each([...enginesOf('postgres')])('customer and operator accounts in the
     await heading('The link no longer works')
 
     await press('Sign in')
-    await press('Forgotten password')
+    await press('Forgot your password?')
     await type('E-mail', email)
     await press('Send the link')
     await page.getByText('we have sent a link to it').waitFor()

@@ -172,7 +172,8 @@ describe.each([...enginesOf('postgres')])('payments in the console, on %s', (eng
     expect(await findBarriers(page)).toEqual([])
     await page.getByRole('button', { name: 'Pay', exact: true }).click()
     await goAndPress(page, 'Pay', false)
-    await page.getByText('₽700 was added to your balance.').waitFor()
+    await page.getByText('₽770 was added to your balance.').waitFor()
+    expect(await page.getByText('Promo code bonus').locator('..').innerText()).toContain('₽70.00')
     expect(await balanceOf(token)).toBe(770)
   })
 

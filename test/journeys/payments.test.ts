@@ -309,6 +309,14 @@ describe.each([...engines])('payments on %s', (engine) => {
     expect(await refusal(referrals.add(anna.customer, boris.customer))).toContain('before')
   })
 
+  test('/pay shows its time limit in the language and time zone of the link, and in UTC for an unknown zone', async () => {
+    const { data } = await shop.post('/payments', { amount_rub: 100, method: 'sandbox' })
+    const read = async (query: string) => (await fetch(data.pay_url + query)).text()
+    expect(await read('?language=ru&zone=Asia/Novosibirsk')).toMatch(/Оплатить до \d+ \S+ \d{4} .*GMT\+7/)
+    expect(await read('?zone=Nowhere/City')).toMatch(/Pay before .* UTC/)
+    expect(await read('')).toMatch(/Pay before .* UTC/)
+  })
+
   test('/pay answers 404 for unknown payments, and verify finds nothing', async () => {
     for (const path of ['/pay/pay_1', `/pay/pay_${'0'.repeat(26)}`]) {
       expect((await fetch(shop.url + path)).status).toBe(404)

@@ -34,6 +34,18 @@ function Balance() {
   )
 }
 
+/** The balance as a link to the top-up page. */
+function QuickBalance() {
+  const { t, format } = useMessages(customerMessages)
+  const { data } = useRead('getBalance')
+  const shown = data ? format.money(data.balance_rub) : '…'
+  return (
+    <a className="quick" href="#/money" aria-label={`${t.topUp}: ${shown}`}>
+      {shown} +
+    </a>
+  )
+}
+
 /** Why a session is read-only: an operator's view, or a new customer without a password. */
 function ReadOnlyNotice() {
   const { t } = useMessages(customerMessages)
@@ -83,7 +95,7 @@ export default function Customer() {
     { path: '/account', label: t.account, icon: 'person' },
   ]
   return (
-    <Frame items={items} foot={<Balance />}>
+    <Frame items={items} foot={<Balance />} quick={<QuickBalance />}>
       <ReadOnlyNotice />
       <UnfinishedPurchases />
       <Routes pages={pages} />

@@ -67,14 +67,29 @@ function Menu({ items, label }: { readonly items: readonly MenuItem[]; readonly 
   )
 }
 
-type FrameProps = { readonly items: readonly MenuItem[]; readonly foot: ReactNode; readonly children: ReactNode }
+function ConnectionNotice() {
+  const { t } = useMessages(commonMessages)
+  if (useOnline()) return null
+  return (
+    <div className="viewed">
+      <Notice tone="warn">{t.noConnection}</Notice>
+    </div>
+  )
+}
+
+type FrameProps = {
+  readonly items: readonly MenuItem[]
+  readonly foot: ReactNode
+  /** Shown in the bar of a phone. */
+  readonly quick?: ReactNode
+  readonly children: ReactNode
+}
 
 /** The menu around every page, with `foot`, the switches and the sign-out button under it; a drawer on a phone. */
-export function Frame({ items, foot, children }: FrameProps) {
+export function Frame({ items, foot, quick, children }: FrameProps) {
   const { t } = useMessages(commonMessages)
   const path = usePath()
   const [isOpen, setOpen] = useState(false)
-  const isOnline = useOnline()
   useEffect(() => setOpen(false), [path])
   useOtherTabs()
   const menu = (
@@ -104,6 +119,7 @@ export function Frame({ items, foot, children }: FrameProps) {
       </a>
       <header className="bar">
         {brand}
+        {quick}
         <ActionIcon variant="subtle" color="gray" size="lg" aria-label={t.menu} onClick={() => setOpen(true)}>
           <Icon name="menu" />
         </ActionIcon>
@@ -122,11 +138,7 @@ export function Frame({ items, foot, children }: FrameProps) {
         {menu}
       </Drawer>
       <main id="content" tabIndex={-1}>
-        {!isOnline && (
-          <div className="viewed">
-            <Notice tone="warn">{t.noConnection}</Notice>
-          </div>
-        )}
+        <ConnectionNotice />
         {children}
       </main>
     </div>

@@ -57,10 +57,15 @@ const signInMessages = messages({
     'Вы зарегистрированы. Код ваш собственный, награда по нему не начисляется.',
   ),
   goOn: pair('Continue', 'Продолжить'),
-  forgotten: pair('Forgotten password', 'Забыли пароль?'),
+  forgotten: pair('Forgot your password?', 'Забыли пароль?'),
   forgottenAbout: pair(
     'We will send you a link to set a new password.',
     'Мы пришлём ссылку, чтобы задать новый пароль.',
+  ),
+  forgottenAsk: pair(
+    'This shop sends no e-mail. Ask the seller for a link that signs you in, and set a new password in your account.',
+    'Этот магазин не отправляет писем. Попросите у продавца ссылку для входа и задайте новый пароль на странице ' +
+      'учётной записи.',
   ),
   send: pair('Send the link', 'Прислать ссылку'),
   sentAbout: pair(
@@ -232,7 +237,7 @@ function PasswordForm({ onWay }: WayProps) {
       <Ways
         onWay={onWay}
         of={[
-          isForCustomers && offers?.mail === true && ['forgotten', t.forgotten],
+          isForCustomers && offers !== undefined && ['forgotten', t.forgotten],
           isForCustomers && offers?.registration === true && ['register', t.register],
           ['token', t.withToken],
         ]}
@@ -258,10 +263,12 @@ function ForgottenForm({ onWay }: WayProps) {
   const { t } = useMessages(signInMessages)
   const email = useTyped()
   const request = useMutation({ mutationFn: () => auth.call('forgotPassword', { body: { email: email.text } }) })
+  const isMailed = useOffers()?.mail === true
+  const about = isMailed ? t.forgottenAbout : t.forgottenAsk
   return (
     <>
-      {request.data ? <Text role="status">{t.sentAbout}</Text> : <Text c="dimmed">{t.forgottenAbout}</Text>}
-      {!request.data && (
+      {request.data ? <Text role="status">{t.sentAbout}</Text> : <Text c="dimmed">{about}</Text>}
+      {isMailed && !request.data && (
         <SubmitForm {...wide} onSubmit={request.mutate} label={t.send} isReady={email.text !== ''} change={request}>
           <EmailInput typed={email} />
         </SubmitForm>

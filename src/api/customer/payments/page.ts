@@ -1,6 +1,5 @@
 import { readId } from '../../../core/ids.ts'
 import { toRoubleText } from '../../../core/money.ts'
-import { toIso } from '../../../core/time.ts'
 import type { Payments } from '../../../domains/payments/index.ts'
 import { isOpen, type Payment, toPay } from '../../../domains/payments/rules.ts'
 import { createHtmlPages, escapeHtml } from '../../html-page.ts'
@@ -47,27 +46,59 @@ export function payPageRoute({ payments }: { payments: Payments }): PlainRoute {
     takes: 'GET and POST',
     perMinute: 120,
     async answer(request, params) {
-      const language = languageOf(request.headers)
+      const reader = readerOf(request)
+      const { language } = reader
       const id = readId('payment', params['payment'] ?? '')
       const found = id && (await payments.findOurs(id))
       if (!id || !found) return page(404, language, texts.nothing[language], `<p>${texts.nothingAbout[language]}</p>`)
-      if (request.method !== 'POST') return show(found.payment, found.details, language)
+      if (request.method !== 'POST') return show(found.payment, found.details, reader)
       const paid = found.payment.provider === 'sandbox' ? await payments.payInSandbox(id) : undefined
       return paid
-        ? show(paid, undefined, language)
+        ? show(paid, undefined, reader)
         : page(409, language, texts.notHere[language], `<p>${texts.notHereAbout[language]}</p>`)
     },
   }
 }
 
-function show(payment: Payment, details: string | undefined, language: AnswerLanguage): Response {
+type PageReader = { readonly language: AnswerLanguage; readonly zone: string }
+
+/** The console names its language and the browser's time zone in the link; else the headers and UTC count. */
+function readerOf(request: Request): PageReader {
+  const { searchParams } = new URL(request.url)
+  const named = searchParams.get('language')
+  const language = named === 'en' || named === 'ru' ? named : languageOf(request.headers)
+  const zone = searchParams.get('zone') ?? 'UTC'
+  return { language, zone: isTimeZone(zone) ? zone : 'UTC' }
+}
+
+function isTimeZone(name: string): boolean {
+  try {
+    Intl.DateTimeFormat('en', { timeZone: name })
+    return true
+  } catch {
+    return false
+  }
+}
+
+const writeMoment = (at: number, { language, zone }: PageReader): string =>
+  new Intl.DateTimeFormat(language, {
+    day: 'numeric',
+    month: 'long',
+    year: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    timeZone: zone,
+    timeZoneName: 'short',
+  }).format(at)
+
+function show(payment: Payment, details: string | undefined, reader: PageReader): Response {
+  const { language } = reader
   const amount = `${toRoubleText(toPay(payment))} ${texts.currency[language]}`
   if (!isOpen(payment.state)) {
     const outcome = payment.state === 'paid' || payment.state === 'refunded' ? payment.state : 'over'
     return page(200, language, amount, `<p>${texts[outcome][language]}</p>${backTo(payment, language)}`)
   }
-  const moment = toIso(payment.expiresAt).slice(0, 16).replace('T', ' ')
-  const until = `<p><small>${texts.until[language]} ${moment} UTC</small></p>`
+  const until = `<p><small>${texts.until[language]} ${escapeHtml(writeMoment(payment.expiresAt, reader))}</small></p>`
   if (payment.provider === 'sandbox') {
     const form = `<form method="post"><button type="submit">${texts.pay[language]}</button></form>`
     return page(200, language, amount, `<p>${texts.sandbox[language]}</p>${form}${until}`)

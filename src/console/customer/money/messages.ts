@@ -42,6 +42,11 @@ export const moneyMessages = messages({
     'Страница обновится, когда платёж поступит. Осталось:',
   ),
   paid: phrase('{sum} was added to your balance.', '{sum} зачислено на баланс.'),
+  paidBy: pair('You paid', 'Вы заплатили'),
+  paidFee: pair('Fee', 'Комиссия'),
+  bonusSum: pair('Promo code bonus', 'Бонус по промокоду'),
+  added: pair('Added to the balance', 'Зачислено на баланс'),
+  number: pair('Payment number', 'Номер платежа'),
   ended: names({
     expired: pair(
       'The time to pay has expired. A later payment is still credited.',

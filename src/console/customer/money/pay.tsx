@@ -4,9 +4,10 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useEffect, useState } from 'react'
 import type { Payment, PaymentMethod } from '../../client/customer.ts'
 import { toPicture, useNow } from '../../shared/browser.ts'
+import { Copyable } from '../../shared/copy.tsx'
 import { Form, Select, useTyped } from '../../shared/form.tsx'
-import { useMessages } from '../../shared/messages.tsx'
-import { Hint, Notice, Panel, RefusalNotice } from '../../shared/parts.tsx'
+import { type Language, useMessages } from '../../shared/messages.tsx'
+import { Facts, Hint, Notice, Panel, RefusalNotice } from '../../shared/parts.tsx'
 import { clearRefusals, refresh } from '../../shared/queries.ts'
 import { methodNames } from '../../shared/trade.ts'
 import { api, usePurchase, useRead } from '../api.ts'
@@ -55,6 +56,8 @@ export function TopUp() {
   )
 }
 
+const presets = [500, 1000, 3000, 5000, 10_000]
+
 function TopUpForm({ methods, begin }: { readonly methods: readonly PaymentMethod[]; readonly begin: Begin }) {
   const { t, format } = useMessages(moneyMessages)
   const [amount, setAmount] = useState<number | string>(1000)
@@ -68,6 +71,21 @@ function TopUpForm({ methods, begin }: { readonly methods: readonly PaymentMetho
   const isWithin = Number(amount) >= method.min_rub && Number(amount) <= method.max_rub
   return (
     <Panel title={t.topUp} className="stack">
+      <div className="line">
+        {presets
+          .filter((each) => each >= method.min_rub && each <= method.max_rub)
+          .map((each) => (
+            <Button
+              key={each}
+              size="xs"
+              variant={Number(amount) === each ? 'light' : 'default'}
+              aria-pressed={Number(amount) === each}
+              onClick={() => setAmount(each)}
+            >
+              {format.money(each)}
+            </Button>
+          ))}
+      </div>
       <Form className="line fields" onSubmit={() => begin.buy(body)}>
         <NumberInput
           label={t.topUpAmount}
@@ -172,9 +190,15 @@ function usePayment(begun: Payment): Payment {
   return payment
 }
 
+/** The link to a payment page; the shop's own is shown in the customer's language and time zone. */
+function toPayPage(url: string, language: Language): string {
+  if (!url.startsWith(`${location.origin}/pay/`)) return url
+  return `${url}?${new URLSearchParams({ language, zone: Intl.DateTimeFormat().resolvedOptions().timeZone })}`
+}
+
 /** A payment until it is paid, and then its outcome. */
 function Paying({ begun, onAnother }: { readonly begun: Payment; readonly onAnother: () => void }) {
-  const { t, format } = useMessages(moneyMessages)
+  const { t, format, language } = useMessages(moneyMessages)
   const payment = usePayment(begun)
   const another = (
     <Button variant="default" onClick={onAnother}>
@@ -184,18 +208,34 @@ function Paying({ begun, onAnother }: { readonly begun: Payment; readonly onAnot
   if (payment.status !== 'pending') return <Ended payment={payment}>{another}</Ended>
   return (
     <Panel title={t.payTitle(format.money(payment.to_pay_rub))} className="stack">
-      {payment.qr !== null && <QrCode text={payment.qr} />}
-      <TimeLeft until={payment.expires_at} />
       {payment.purchase && <Text ta="center">{t.purchaseBuys(format.money(payment.purchase.price_rub))}</Text>}
       <div className="line">
         {payment.pay_url !== null && (
-          <Button component="a" href={payment.pay_url} target="_blank" rel="noopener">
+          <Button component="a" href={toPayPage(payment.pay_url, language)} target="_blank" rel="noopener">
             {t.openPay}
           </Button>
         )}
         {another}
       </div>
+      {payment.qr !== null && <QrCode text={payment.qr} />}
+      <TimeLeft until={payment.expires_at} />
     </Panel>
+  )
+}
+
+/** The amount paid, and the amount that it has added to the balance. */
+function Receipt({ of }: { readonly of: Payment }) {
+  const { t, format } = useMessages(moneyMessages)
+  return (
+    <Facts
+      of={[
+        [t.paidBy, format.exactMoney(of.to_pay_rub)],
+        of.fee_rub > 0 && [t.paidFee, format.exactMoney(of.fee_rub)],
+        of.bonus_rub > 0 && [t.bonusSum, format.exactMoney(of.bonus_rub)],
+        [t.added, <strong>{format.exactMoney(of.amount_rub + of.bonus_rub)}</strong>],
+        [t.number, <Copyable text={of.payment_id} label={t.number} />],
+      ]}
+    />
   )
 }
 
@@ -205,8 +245,9 @@ function Ended({ payment, children }: { readonly payment: Payment; readonly chil
   return (
     <Panel title={t.topUp} className="stack">
       <Notice tone={isPaid ? 'good' : 'warn'}>
-        {isPaid ? t.paid(format.money(payment.amount_rub)) : t.ended[payment.status]}
+        {isPaid ? t.paid(format.money(payment.amount_rub + payment.bonus_rub)) : t.ended[payment.status]}
       </Notice>
+      {isPaid && <Receipt of={payment} />}
       {payment.purchase && <Purchase of={payment.purchase} />}
       <div className="line">{children}</div>
     </Panel>

@@ -1,4 +1,4 @@
-import { messages, names, pair, phrase } from '../../shared/messages.tsx'
+import { type Format, messages, names, pair, phrase } from '../../shared/messages.tsx'
 import { tradeMessages } from '../../shared/trade.ts'
 
 export const premiumMessages = messages({
@@ -18,6 +18,12 @@ export const premiumMessages = messages({
   left: pair('Left', 'Осталось'),
   ofBought: phrase('{used} of {bought} used', 'Израсходовано {used} из {bought}'),
   nothingBought: pair('Nothing bought yet', 'Пока не куплено'),
+  exits: pair(
+    (count: number, countries: number, format: Format) =>
+      `${format.plural(count, 'exit', 'exits')} in ${format.plural(countries, 'country', 'countries')}`,
+    (count, countries, format) =>
+      `${format.plural(count, 'выход', 'выхода', 'выходов')} в ${format.plural(countries, 'стране', 'странах')}`,
+  ),
   buy: pair('Buy traffic', 'Купить трафик'),
   amount: pair('Gigabytes', 'Гигабайты'),
   tiers: pair('The price per GB falls with the amount you buy', 'Чем больше объём покупки, тем ниже цена за ГБ'),

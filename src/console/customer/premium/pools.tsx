@@ -38,6 +38,7 @@ function Gauge({ pool }: { readonly pool: Pool }) {
   const { t, format } = useMessages(premiumMessages)
   const { pool_type, traffic_gb, used_gb, purchased_gb } = pool
   const name = t.pools[pool_type] ?? pool_type
+  const exits = useExits(pool_type)
   const share = purchased_gb > 0 ? Math.max(0, Math.min(100, (traffic_gb / purchased_gb) * 100)) : 0
   return (
     <Panel className="gauge">
@@ -46,8 +47,18 @@ function Gauge({ pool }: { readonly pool: Pool }) {
       <span className="figure-note">
         {purchased_gb > 0 ? t.ofBought(format.gigabytes(used_gb), format.gigabytes(purchased_gb)) : t.nothingBought}
       </span>
+      {exits !== undefined && <span className="figure-note">{t.exits(exits.count, exits.countries, format)}</span>}
     </Panel>
   )
+}
+
+/** How many exits a pool has, and in how many countries. */
+function useExits(pool_type: string): { readonly count: number; readonly countries: number } | undefined {
+  const found = useQuery({
+    queryKey: ['listPremiumCountries', pool_type],
+    queryFn: () => api.call('listPremiumCountries', { body: { pool_type } }),
+  }).data?.countries
+  return found && { count: found.reduce((sum, each) => sum + each.exits, 0), countries: found.length }
 }
 
 const maxTiers = 20
