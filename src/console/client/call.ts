@@ -62,7 +62,7 @@ export type ApiCaller = { readonly headers: () => Readonly<Record<string, string
 export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null
 
-const isOffline = (): boolean => 'onLine' in navigator && navigator.onLine === false
+const isOffline = (): boolean => 'onLine' in navigator && !navigator.onLine
 
 async function send(request: Request): Promise<Response> {
   try {

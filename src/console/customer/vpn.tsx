@@ -376,9 +376,9 @@ function Rename({ of, onDone }: FormProps) {
   const { t } = useMessages(vpnMessages)
   const change = useChange('setVpnName', onDone)
   const { text, props } = useTyped(of.name ?? '')
-  const body = { uuid: of.uuid, name: text === '' ? null : text }
+  const body = { uuid: of.uuid, name: text }
   return (
-    <SubmitForm label={t.save} change={change} onSubmit={() => change.mutate({ body })}>
+    <SubmitForm label={t.save} change={change} isReady={text !== ''} onSubmit={() => change.mutate({ body })}>
       <TextInput label={t.subscriptionName} description={t.renameAbout} maxLength={64} data-autofocus {...props} />
     </SubmitForm>
   )

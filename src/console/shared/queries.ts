@@ -31,6 +31,7 @@ const otherTabs = new BroadcastChannel('turnpike')
 
 /** Reads every query again, here and in the other tabs of this browser. */
 export async function refresh(queries: QueryClient): Promise<void> {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a BroadcastChannel has no target origin
   otherTabs.postMessage('changed')
   await queries.invalidateQueries()
 }
