@@ -67,8 +67,9 @@ export function startupLog(log: Log): { readonly log: Log; opened(): void } {
       log[level](event, fields)
       if (isOpen) return
       const { explanation, reason, fault } = fields
-      const cause = explanation ?? reason ?? (fault instanceof Error ? fault.message : '')
-      tellSystemd(`STATUS=${redact(`Not serving yet: ${event}. ${String(cause)}`).replaceAll(/\s+/g, ' ')}`)
+      const cause = [explanation, reason].find((each) => typeof each === 'string')
+      const why = cause ?? (fault instanceof Error ? fault.message : '')
+      tellSystemd(`STATUS=${redact(`Not serving yet: ${event}. ${why}`).replaceAll(/\s+/g, ' ')}`)
       waiting ??= setTimeout(() => tellSystemd('READY=1'), troubledStartMs).unref()
     }
   return {

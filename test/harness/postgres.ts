@@ -274,7 +274,14 @@ async function startServer(
     [
       ...(smallMb === undefined ? [] : mounting(small, smallMb)),
       ...dropping.prefix,
-      ...['sh', '-c', guardScript, 'postgres-guard', folder, data, bin, ...flags],
+      'sh',
+      '-c',
+      guardScript,
+      'postgres-guard',
+      folder,
+      data,
+      bin,
+      ...flags,
     ],
     {
       cwd: folder,
