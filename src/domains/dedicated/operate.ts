@@ -59,9 +59,9 @@ export async function listOf(deps: DedicatedDeps, customer: CustomerId, before: 
 /** The proxies that a number or a login names, or that have an address now. Each is found by an index. */
 export async function findNamed(deps: DedicatedDeps, of: { readonly text: string; readonly address?: Address }) {
   const nowMs = deps.clock()
-  const held = of.address ? await deps.stockOperator.holdersBetween(of.address, nowMs, nowMs) : []
+  const leases = of.address ? await deps.stockOperator.holdersBetween(of.address, nowMs, nowMs) : []
   const number = /^[1-9]\d{0,14}$/.test(of.text) ? Number(of.text) : readUsername(of.text)
-  const ids = [...held.map((each) => each.proxy), ...(number === undefined ? [] : [number])]
+  const ids = [...leases.map((each) => each.proxy), ...(number === undefined ? [] : [number])]
   const isLogin = readUsername(of.text) !== undefined
   return (await store.findMany(deps.db, ids)).filter((proxy) => !isLogin || proxy.username === of.text)
 }

@@ -37,17 +37,17 @@ const toSample = (at: number, of: Health): NodeSample => ({
 
 /** Rates between samples that follow each other. After a restart a count has grown from zero. */
 export function ratesOf(samples: readonly NodeSample[]): NodeRates[] {
-  return samples.flatMap((sample, index) => {
+  return samples.flatMap((each, index) => {
     const before = samples[index - 1]
     if (!before) return []
-    const passedMs = sample.at - before.at
+    const passedMs = each.at - before.at
     const grown = (name: 'totalBytes' | 'cpuMs' | 'errors'): number | null => {
-      const value = sample[name]
+      const value = each[name]
       if (value === null) return null
-      return Math.max(0, value - (before.boot === sample.boot ? (before[name] ?? 0) : 0))
+      return Math.max(0, value - (before.boot === each.boot ? (before[name] ?? 0) : 0))
     }
     const [cpuMs, errors] = [grown('cpuMs'), grown('errors')]
-    const { at, tunnels, lagMs } = sample
+    const { at, tunnels, lagMs } = each
     return {
       at,
       tunnels,

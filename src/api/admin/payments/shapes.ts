@@ -66,10 +66,10 @@ const payment = named('AnyPayment', {
   expires_at: moment('Time until which the payment can be paid.'),
 })
 
-export const toAnyPayment = (of: Payment, customerName: string): z.input<typeof payment> => ({
+export const toAnyPayment = (of: Payment, payerName: string): z.input<typeof payment> => ({
   payment_id: of.id,
   customer_id: of.customer,
-  customer_name: customerName,
+  customer_name: payerName,
   state: of.state,
   provider: of.provider,
   provider_id: of.providerId,
