@@ -83,6 +83,8 @@ describe.each([...enginesOf('sqlite')])('long lists in the console on %s', (engi
     await page.evaluate('scrollTo(0, 30000)')
     const link = page.locator('tr[aria-rowindex="400"] a')
     await link.scrollIntoViewIfNeeded()
+    // The scroll event of the last scroll comes with the next frame.
+    await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
     const before = await top()
     // Playwright's click would scroll the row from under the bar of the phone.
     await page.evaluate(`document.querySelector('tr[aria-rowindex="400"] a').click()`)

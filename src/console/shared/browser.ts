@@ -39,8 +39,15 @@ export function useKeptPosition(): void {
     const { top } = left
     // After the page has scrolled to its beginning.
     if (left.hash === location.hash) requestAnimationFrame(() => scrollTo(0, top))
+    // While the page is removed, the browser changes scrollY: the last scroll event counts.
+    let seen = scrollY
+    const onScroll = () => {
+      seen = scrollY
+    }
+    addEventListener('scroll', onScroll, { passive: true })
     return () => {
-      left = { hash: hash.current, top: scrollY }
+      removeEventListener('scroll', onScroll)
+      left = { hash: hash.current, top: seen }
     }
   }, [])
 }
