@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from 'bun:test'
 import type { Socket } from 'bun'
+import { shippedUdp } from '../../src/dataplane/gateway/access/limits.ts'
 import { createDice, type Dice, mutate } from '../harness/dice.ts'
 import { loginLine, openEngine, proxyOf, type TestGateway } from '../harness/engine.ts'
 import { type RecordingOrigin, readRequest, type Script, startRecordingOrigin } from '../harness/recording-origin.ts'
@@ -37,7 +38,9 @@ const enginePairs: EnginePair[] = []
 function openEnginePair(silentMs: number): EnginePair {
   const origin = startRecordingOrigin()
   origin.play(answerOnce())
-  const limits = { handshakeMs: silentMs, betweenRequestsMs: silentMs, idleMs: silentMs, connectMs: 60_000 }
+  // The answer to UDP ASSOCIATE has a random port; with UDP off it is a refusal.
+  const udp = { ...shippedUdp, isOn: false }
+  const limits = { handshakeMs: silentMs, betweenRequestsMs: silentMs, idleMs: silentMs, connectMs: 60_000, udp }
   const open = (kind: Kind): TestGateway => {
     const gateway = openEngine({ kind, leaveFrom: leaveFrom[kind], limits: { ...limits, refusalDelayMs: 20 } })
     gateway.change({ proxies: [proxyOf(markerId, marker, { leave_from: leaveFrom[kind] })] })

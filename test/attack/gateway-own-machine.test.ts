@@ -9,6 +9,8 @@ import { batch } from '../harness/netns.ts'
 import { findNetnsSupport } from '../harness/netns-support.ts'
 import { enterOwnNetwork, type OwnNetwork } from '../harness/own-network.ts'
 import { RawClient } from '../harness/raw-client.ts'
+import { TestAssociation, UdpPeer } from '../harness/udp.ts'
+import { until } from '../harness/until.ts'
 
 const { test, isPossible } = await findNetnsSupport('tests of a machine with blocks of addresses on it')
 
@@ -144,6 +146,28 @@ describe('a gateway whose sold blocks are local routes', () => {
     } finally {
       await careful.stop()
     }
+  })
+
+  test('the gateway sends no datagram to an address of a local route, and sends those to another machine', async () => {
+    gateway.change({ proxies: [proxyOf(30, 'udo', { port_type: 'socks', leave_from: customers.viktor })] })
+    const inside = await UdpPeer.open('45.12.7.10')
+    const association = await TestAssociation.open(gateway.port, 'udo')
+    let sent = 0
+    const untilSent = (bytes: number) =>
+      until(() => {
+        for (const each of gateway.engine.dataPath.takeChanged().proxies) if (each.id === 30) sent = each.sent
+        return sent >= bytes
+      })
+    for (const host of ['own.example', '45.12.7.10', '45.12.7.9', '45.12.0.1', '45.12.8.1', '127.0.0.1'])
+      association.send(host, inside.port, 'to this machine')
+    association.send('45.12.0.2', originPort, 'elsewhere')
+    await untilSent('elsewhere'.length)
+    // Resolved after the first name.
+    association.send('mixed.example', originPort, 'elsewhere')
+    await untilSent(2 * 'elsewhere'.length)
+    expect([sent, inside.received]).toEqual([2 * 'elsewhere'.length, []])
+    association.close()
+    inside.stop()
   })
 
   test('a sandbox gateway reaches loopback and no address of a local route', async () => {

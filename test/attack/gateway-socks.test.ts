@@ -84,7 +84,6 @@ const logins: readonly SocksCase[] = [
 const requests: readonly SocksCase[] = [
   ['version 4', () => request('\x04\x01\0\x01\x7f\0\0\x01\0\x50'), `${loginAccepted}${reply(1)}`],
   ['BIND', () => request('\x05\x02\0\x01\x7f\0\0\x01\0\x50'), `${loginAccepted}${reply(7)}`],
-  ['UDP ASSOCIATE', () => request('\x05\x03\0\x01\0\0\0\0\0\0'), `${loginAccepted}${reply(7)}`],
   ['command 0', () => request('\x05\0\0\x01\x7f\0\0\x01\0\x50'), `${loginAccepted}${reply(7)}`],
   ['command 255', () => request('\x05\xff\0\x01'), `${loginAccepted}${reply(7)}`],
   ['a reserved byte that is set', () => request('\x05\x01\x01\x01\x7f\0\0\x01\0\x50'), `${loginAccepted}${reply(1)}`],

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+
 /** Time limit of one command, long enough for an installation. */
 export const withinMs = 240_000
 
@@ -64,7 +66,12 @@ const programs = {
   aiosmtpd: 'python3-aiosmtpd',
   prometheus: 'prometheus',
   pebble: 'pebble',
+  socksify: 'dante-client',
 }
+
+/** Python modules that tests use, by their Debian package. */
+const pythonModules = { socks: 'python3-socks' }
+const hasModule = (name: string): boolean => existsSync(`/usr/lib/python3/dist-packages/${name}.py`)
 
 /** Browsers that the tests can use. The first has no windows and needs half of the processor time. */
 export const browsers = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome']
@@ -86,7 +93,10 @@ async function wantsBrowser(): Promise<boolean> {
  * each test checks for its own programs.
  */
 export async function prepareMachine(): Promise<string | undefined> {
-  const missing = Object.entries(programs).filter(([name]) => Bun.which(name) === null)
+  const missing = [
+    ...Object.entries(programs).filter(([name]) => Bun.which(name) === null),
+    ...Object.entries(pythonModules).filter(([name]) => !hasModule(name)),
+  ]
   const packages = [...new Set(missing.map(([, name]) => name))]
   if (await wantsBrowser()) packages.push(browserPackage)
   if (packages.length === 0) return undefined

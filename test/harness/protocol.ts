@@ -90,6 +90,7 @@ function formatSocksEvent(event: SocksEvent): string {
   if (event.type === 'reply') return `reply ${toHex(event.bytes)}`
   if (event.type === 'refuse') return `refuse ${toHex(event.bytes)} ${event.code}`
   if (event.type === 'connect') return `connect ${formatAuthority(event.target)}`
+  if (event.type === 'associate') return 'associate'
   return `credentials ${event.credentials.username}:${event.credentials.password}`
 }
 

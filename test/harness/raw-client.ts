@@ -18,10 +18,10 @@ export class RawClient {
 
   private constructor() {}
 
-  static async open(port: number, from?: string): Promise<RawClient> {
+  static async open(port: number, from?: string, hostname = '127.0.0.1'): Promise<RawClient> {
     const client = new RawClient()
     const options = {
-      hostname: '127.0.0.1',
+      hostname,
       port,
       // Bun supports this option without declaring it.
       ...(from !== undefined && { localAddress: from }),

@@ -12,8 +12,13 @@ export const socksRequest = (host: string, port: number): string =>
   `\x05\x01\0\x03${counted(host)}${String.fromCharCode(port >> 8, port & 255)}`
 
 /** A connection that has passed the SOCKS5 login. */
-export async function greet(gateway: number, username: string, password?: string): Promise<RawClient> {
-  const client = await RawClient.open(gateway)
+export async function greet(
+  gateway: number,
+  username: string,
+  password?: string,
+  hostname?: string,
+): Promise<RawClient> {
+  const client = await RawClient.open(gateway, undefined, hostname)
   client.send('\x05\x01\x02')
   await client.readUntil((text) => text.length >= 2)
   client.send(socksLogin(username, password))

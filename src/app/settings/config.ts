@@ -16,6 +16,7 @@ import {
   parsed,
   partsOf,
   path,
+  portRange,
   type Read,
   readSettings,
   setting,
@@ -36,12 +37,6 @@ const readIpAddress = parsed((text) => {
   const address = readAddress(text)
   return address && formatAddress(address)
 }, 'must be an IP address')
-
-const readPortRange = parsed((text) => {
-  const match = /^(\d{1,5})-(\d{1,5})$/.exec(text)
-  const [first, last] = [Number(match?.[1] ?? 0), Number(match?.[2] ?? 0)]
-  return first < 1024 || last > 65_535 || last < first ? undefined : { first, last }
-}, 'must be two ports from 1024 to 65535, like 20000-29999')
 
 const readProxies = listOf((part, bad): Prefix => {
   const prefix = readPrefix(part)
@@ -105,7 +100,7 @@ export const settings = {
   gatewayHost: setting('TURNPIKE_GATEWAY_HOST', 'ADDRESS', '127.0.0.1', host),
   gatewayPort: setting('TURNPIKE_GATEWAY_PORT', 'PORT', '10800', whole(1, 65_535)),
   gatewayAddress: setting('TURNPIKE_GATEWAY_ADDRESS', 'ADDRESS', '', optional(readIpAddress)),
-  premiumPorts: setting('TURNPIKE_PREMIUM_PORTS', 'FIRST-LAST', '20000-29999', readPortRange),
+  premiumPorts: setting('TURNPIKE_PREMIUM_PORTS', 'FIRST-LAST', '20000-29999', portRange),
   premiumLeaseBytes: setting('TURNPIKE_PREMIUM_LEASE_BYTES', 'N', '8388608', whole(65_536, 999_999_999)),
   premiumWhitelist: setting('TURNPIKE_PREMIUM_WHITELIST', 'N', '100', whole(1, 10_000)),
   premiumHostDays: setting('TURNPIKE_PREMIUM_HOST_DAYS', 'N', '30', days),

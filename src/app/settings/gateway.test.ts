@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { readAddress } from '../../core/address.ts'
-import { isPortAllowed, mayName, mayReach } from '../../dataplane/gateway/access/policy.ts'
+import { isPortAllowed, mayName, mayReach, toUdpPolicy } from '../../dataplane/gateway/access/policy.ts'
 import { readConfig } from './config.ts'
 import { engineLimitsOf, policyOf } from './gateway.ts'
 import { BadSetting } from './reading.ts'
@@ -25,6 +25,7 @@ describe('default gateway settings', () => {
       connections: 20_000,
       ports: Number.POSITIVE_INFINITY,
       customer: { tunnels: 4000, newPerSecond: 500, namesPerSecond: 200 },
+      udp: { isOn: true, ports: undefined, packetsPerSecond: 20_000, idleMs: 120_000 },
     })
   })
 
@@ -91,6 +92,23 @@ describe('gateway settings of the operator', () => {
     expect(open).toEqual([20, 24, 26, 30, 443, 65_535])
   })
 
+  test('port 53 is open over UDP and closed over TCP, and only if TURNPIKE_GATEWAY_ALLOW_PORTS has it', () => {
+    const portsOf = (env: Record<string, string>) => {
+      const policy = policyOf(readConfig(env), 'production')
+      return [policy, toUdpPolicy(policy)].map(({ ports }) => isPortAllowed(53, ports))
+    }
+    expect(portsOf({})).toEqual([false, true])
+    expect(portsOf({ TURNPIKE_GATEWAY_ALLOW_PORTS: '443' })).toEqual([false, false])
+  })
+
+  test('TURNPIKE_GATEWAY_UDP=off and TURNPIKE_GATEWAY_UDP_PORTS set the limits of UDP', () => {
+    const env = { TURNPIKE_GATEWAY_UDP: 'off', TURNPIKE_GATEWAY_UDP_PORTS: '30000-39999' }
+    expect(engineLimitsOf(readConfig(env)).udp).toMatchObject({
+      isOn: false,
+      ports: { first: 30_000, last: 39_999 },
+    })
+  })
+
   test('TURNPIKE_GATEWAY_DENY_NAMES denies names with their subdomains, in any case and with a trailing dot', () => {
     const policy = policyOf(readConfig({ TURNPIKE_GATEWAY_DENY_NAMES: ' Bad.Example. ,worse.example' }), 'production')
     for (const name of ['bad.example', 'www.bad.example', 'a.b.worse.example']) {
@@ -126,6 +144,9 @@ describe('gateway settings of the operator', () => {
     ['TURNPIKE_GATEWAY_IDLE', '86401'],
     ['TURNPIKE_GATEWAY_CONNECT', '0'],
     ['TURNPIKE_GATEWAY_ENGINE', 'fast'],
+    ['TURNPIKE_GATEWAY_UDP', 'yes'],
+    ['TURNPIKE_GATEWAY_UDP_PORTS', '80-90'],
+    ['TURNPIKE_GATEWAY_UDP_PORTS', '39999-30000'],
   ])('readConfig refuses %s=%p with a message that names the setting', (name, value) => {
     expect(() => readConfig({ [name]: value })).toThrow(BadSetting)
     expect(() => readConfig({ [name]: value })).toThrow(name)

@@ -2,7 +2,7 @@ import { networkInterfaces } from 'node:os'
 import { type Prefix, readPrefix, withoutNested } from '../../core/address.ts'
 import { refusalDelayMs } from '../../dataplane/gateway/access/admission.ts'
 import { exitRetryMs } from '../../dataplane/gateway/access/exit-health.ts'
-import { roomWithin, shippedLimits, tunnelsWithin } from '../../dataplane/gateway/access/limits.ts'
+import { roomWithin, shippedLimits, shippedUdp, tunnelsWithin } from '../../dataplane/gateway/access/limits.ts'
 import { type Policy, type PortPolicy, shippedPorts } from '../../dataplane/gateway/access/policy.ts'
 import type { EngineLimits } from '../../dataplane/gateway/relay/engine.ts'
 import {
@@ -10,9 +10,11 @@ import {
   type ConfigOf,
   listOf,
   oneOf,
+  onOff,
   optional,
   parsed,
   partsOf,
+  portRange,
   type Read,
   setting,
   whole,
@@ -48,7 +50,7 @@ export const gatewaySettings = {
   nodeKey: setting('TURNPIKE_NODE_KEY', 'KEY', '', optional(anyText)),
   gatewayListen: setting('TURNPIKE_GATEWAY_LISTEN', 'ADDRESS', '::', anyText),
   gatewayEngine: setting('TURNPIKE_GATEWAY_ENGINE', 'ENGINE', 'auto', readEngine, 'engine'),
-  gatewayPorts: setting('TURNPIKE_GATEWAY_ALLOW_PORTS', 'PORTS', '80,443,1024-65535', readPorts),
+  gatewayPorts: setting('TURNPIKE_GATEWAY_ALLOW_PORTS', 'PORTS', '53,80,443,1024-65535', readPorts),
   gatewayDenyNames: setting('TURNPIKE_GATEWAY_DENY_NAMES', 'NAMES', '', readNames),
   gatewayDenyPrefixes: setting('TURNPIKE_GATEWAY_DENY_PREFIXES', 'PREFIXES', '', readPrefixes),
   gatewayConnections: setting('TURNPIKE_GATEWAY_CONNECTIONS', 'N', '20000', upToMillion),
@@ -57,6 +59,8 @@ export const gatewaySettings = {
   gatewayNamesPerSecond: setting('TURNPIKE_GATEWAY_NAMES', 'N', String(namesPerSecond), upToMillion),
   gatewayIdleSeconds: setting('TURNPIKE_GATEWAY_IDLE', 'SECONDS', '600', whole(1, 86_400)),
   gatewayConnectSeconds: setting('TURNPIKE_GATEWAY_CONNECT', 'SECONDS', '10', whole(1, 120)),
+  gatewayUdp: setting('TURNPIKE_GATEWAY_UDP', 'on|off', 'on', onOff),
+  gatewayUdpPorts: setting('TURNPIKE_GATEWAY_UDP_PORTS', 'FIRST-LAST', '', optional(portRange)),
   gatewayDrainSeconds: setting('TURNPIKE_GATEWAY_CARRY_ON', 'SECONDS', '3600', whole(0, 604_800)),
 }
 
@@ -81,6 +85,7 @@ export const engineLimitsOf = (
       newPerSecond: config.gatewayNewPerSecond,
       namesPerSecond: config.gatewayNamesPerSecond,
     },
+    udp: { ...shippedUdp, isOn: config.gatewayUdp, ports: config.gatewayUdpPorts },
   }
 }
 

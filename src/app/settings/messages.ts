@@ -52,7 +52,8 @@ export const settingMeanings: Readonly<Record<string, string>> = {
   gatewayListen: 'address that the gateway listens on; :: is every address of this machine, including IPv4',
   gatewayEngine: 'relay engine: linux (epoll and splice), portable, or auto (linux if this machine supports it)',
   gatewayPorts:
-    'destination ports that customers may reach; mail, file sharing and amplification ports are always denied',
+    'destination ports that customers may reach; mail, file sharing and amplification ports are always denied, ' +
+    'and 53 is reached over UDP only',
   gatewayDenyNames: 'denied destination host names, including subdomains, separated by commas',
   gatewayDenyPrefixes: 'denied destination addresses and prefixes, separated by commas',
   gatewayConnections: 'maximum of concurrent connections per gateway',
@@ -61,6 +62,8 @@ export const settingMeanings: Readonly<Record<string, string>> = {
   gatewayNamesPerSecond: 'DNS lookups per second and customer',
   gatewayIdleSeconds: 'seconds without traffic before a connection is closed',
   gatewayConnectSeconds: 'seconds to connect to a destination',
+  gatewayUdp: 'UDP through SOCKS5 (UDP ASSOCIATE)',
+  gatewayUdpPorts: 'UDP ports that clients of SOCKS5 send to; empty: any free port',
   gatewayDrainSeconds: 'seconds that a replaced gateway process keeps serving its open connections',
   localNodes:
     'local nodes that join the shop automatically: gateway, vpn, or gateway,vpn; ' +

@@ -77,6 +77,13 @@ export const whole = (min: number, max: number): Read<number> =>
     return value >= min && value <= max ? value : undefined
   }, `must be a whole number from ${min} to ${max}`)
 
+/** `first-last`. */
+export const portRange = parsed((text) => {
+  const match = /^(\d{1,5})-(\d{1,5})$/.exec(text)
+  const [first, last] = [Number(match?.[1] ?? 0), Number(match?.[2] ?? 0)]
+  return first < 1024 || last > 65_535 || last < first ? undefined : { first, last }
+}, 'must be two ports from 1024 to 65535, like 20000-29999')
+
 export const host = matching(/^[A-Za-z0-9.:_-]{1,255}$/, 'must be an address or a host name')
 
 /** `host:port`, with an IPv6 address in brackets. */

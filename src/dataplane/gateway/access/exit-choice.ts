@@ -16,7 +16,9 @@ type FittingNow = Fitting & { readonly all: readonly NodeExit[]; readonly genera
 type Session = { exit: string; endsAt: number; turn: number }
 
 /** `session` names a session and its turn, equal on every gateway. */
-type Choice = { readonly exit: NodeExit; readonly session?: string } | { readonly refusal: 'no_exit' | 'session_lost' }
+type Choice = { readonly exit: NodeExit; readonly session?: string } | { readonly refusal: ChoiceRefusal }
+
+type ChoiceRefusal = 'no_exit' | 'session_lost' | 'udp_unsupported'
 
 const maxSessions = 100_000
 const maxFilters = 1000
@@ -42,14 +44,34 @@ export class ExitChooser {
     },
   ) {}
 
-  /** `failed`: exits that failed for this tunnel. */
-  choose(owner: string, pool: string, login: ProxyLogin, nowMs: number, failed: readonly NodeExit[] = []): Choice {
+  /** `failed`: exits that failed for this tunnel. `hasUdp`: set if the exit must relay UDP. */
+  choose(
+    owner: string,
+    pool: string,
+    login: ProxyLogin,
+    nowMs: number,
+    failed: readonly NodeExit[] = [],
+    hasUdp?: (exit: NodeExit) => boolean,
+  ): Choice {
     const { fit: exits, near } = this.findFitting(pool, login)
     if (!login.session) {
-      const exit = this.drawAnother(near, failed) ?? this.drawAnother(exits, failed)
-      return exit ? { exit } : { refusal: 'no_exit' }
+      const usable = (all: readonly NodeExit[]) => (hasUdp ? all.filter(hasUdp) : all)
+      const exit = this.drawAnother(usable(near), failed) ?? this.drawAnother(usable(exits), failed)
+      if (exit) return { exit }
+      return { refusal: hasUdp && exits.length > 0 && failed.length === 0 ? 'udp_unsupported' : 'no_exit' }
     }
-    const key = `${owner} ${login.session.name} ${locationKey(pool, login)}`
+    const choice = this.chooseOfSession(owner, pool, login, exits, nowMs)
+    return hasUdp && 'exit' in choice && !hasUdp(choice.exit) ? { refusal: 'udp_unsupported' } : choice
+  }
+
+  private chooseOfSession(
+    owner: string,
+    pool: string,
+    login: ProxyLogin,
+    exits: readonly NodeExit[],
+    nowMs: number,
+  ): Choice {
+    const key = `${owner} ${login.session?.name} ${locationKey(pool, login)}`
     const known = this.sessions.get(key)
     if (!known) return this.begin(key, exits, login, 0, nowMs)
     if (nowMs >= known.endsAt) return this.begin(key, exits, login, known.turn + 1, nowMs)
@@ -243,6 +265,7 @@ export function createWayChooser(
   return (
     access: Access,
     failed: readonly NodeExit[] = [],
+    hasUdp?: (exit: NodeExit) => boolean,
   ): MaybePromise<ChosenWay | { readonly refusal: RefusalCode }> => {
     if (access.kind === 'dedicated') {
       const allowance = deps.allowanceOf({ kind: 'proxy', id: access.proxy.id })
@@ -257,7 +280,7 @@ export function createWayChooser(
     const named = poolOf(access)
     if ('refusal' in named) return named
     const { pool } = named
-    const choice = deps.chooser.choose(access.subuser.id, pool, access.login, deps.moment().nowMs, failed)
+    const choice = deps.chooser.choose(access.subuser.id, pool, access.login, deps.moment().nowMs, failed, hasUdp)
     if ('refusal' in choice) return choice
     const allowance = deps.allowanceOf({ kind: 'subuser', id: access.subuser.id, pool })
     const exit = fillLogin(choice.exit, access.login, choice.session, deps)

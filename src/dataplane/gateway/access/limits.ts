@@ -5,6 +5,16 @@ import { createTokenBuckets, type TokenBucketRate } from '../../../core/token-bu
 export type CustomerLimits = Readonly<typeof shippedLimits>
 export const shippedLimits = { tunnels: 4000, newPerSecond: 500, namesPerSecond: 200 }
 
+export type UdpLimits = {
+  readonly isOn: boolean
+  /** Ports of the sockets for clients; any if undefined. */
+  readonly ports: { readonly first: number; readonly last: number } | undefined
+  /** Of one association, both directions together. */
+  readonly packetsPerSecond: number
+  readonly idleMs: number
+}
+export const shippedUdp: UdpLimits = { isOn: true, ports: undefined, packetsPerSecond: 20_000, idleMs: 120_000 }
+
 /** One customer's maximum share of a gateway's connections. */
 const maxShare = 0.25
 
@@ -46,6 +56,9 @@ export function createTunnelLimits(limits: CustomerLimits, clock: Clock) {
       takeSlot(key)
       return undefined
     },
+
+    /** Whether an open association may reach one more destination: it counts as a new connection. */
+    reachAnother: (owner: string): boolean => opening.take(owner),
 
     leave(owner: string, key: string): void {
       releaseSlot(owner)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { type Address, addressFromNumber, addressToNumber, readAddress, readPrefix } from '../../../core/address.ts'
-import { isPortAllowed, mayName, mayReach, type Policy, shippedPorts } from './policy.ts'
+import { isPortAllowed, mayName, mayReach, type Policy, shippedPorts, toUdpPolicy } from './policy.ts'
 
 const shipped: Policy = {
   allowLoopback: false,
@@ -40,6 +40,15 @@ describe('the destination policy', () => {
     for (const port of [1900, 2525, 3702, 5353, 5355, 11_211, 65_536, -1]) {
       expect(mayReach(at('2606:4700::1111'), port, shipped)).toBe('port_denied')
     }
+  })
+
+  test('the policy for UDP allows port 53, and denies mail, file sharing and the ports of traffic amplifiers', () => {
+    const udp = toUdpPolicy(shipped)
+    for (const port of [53, 443, 1024, 3478, 27_015, 51_820]) expect(mayReach(at('1.1.1.1'), port, udp)).toBeUndefined()
+    const all = toUdpPolicy({ ...shipped, ports: { ...shippedPorts, allow: [{ from: 1, to: 65_535 }] } })
+    const amplifiers = [17, 19, 69, 111, 123, 161, 389, 427, 520, 1900, 3283, 3702, 5353, 5355, 5683, 10_001, 11_211]
+    for (const port of [...amplifiers, 27_960, 33_848, 37_810, 25, 137, 138, 445, 465, 587])
+      expect(mayReach(at('1.1.1.1'), port, all)).toBe('port_denied')
   })
 
   test('port 25 stays denied when the operator allows ports 1 to 65535', () => {

@@ -49,20 +49,38 @@ export const isPortAllowed = (port: number, ports: PortPolicy): boolean =>
 
 /** RPC, NetBIOS and SMB. */
 const fileSharingPorts = [135, 137, 138, 139, 445]
+/** RFC 1035. Over UDP it is allowed: programs resolve names through the proxy. */
+const dnsPort = 53
 /** Quote, chargen, DNS, TFTP, portmap, NTP, SNMP, LDAP, RIP; SSDP, WS-Discovery, mDNS, LLMNR, memcached. */
-const amplifierPorts = [17, 19, 53, 69, 111, 123, 161, 389, 520, 1900, 3702, 5353, 5355, 11_211]
+const amplifierPorts = [17, 19, dnsPort, 69, 111, 123, 161, 389, 520, 1900, 3702, 5353, 5355, 11_211]
 
 /**
- * Default: web and unprivileged ports. Mail, Windows file sharing and traffic amplifiers are denied even if an operator
- * allows a range around them.
+ * Default: DNS, web and unprivileged ports. Mail, Windows file sharing and traffic amplifiers are denied even if an
+ * operator allows a range around them.
  */
 export const shippedPorts: PortPolicy = {
   allow: [
+    { from: dnsPort, to: dnsPort },
     { from: 80, to: 80 },
     { from: 443, to: 443 },
     { from: 1024, to: 65_535 },
   ],
   deny: new Set([...mailPorts, ...fileSharingPorts, ...amplifierPorts]),
+}
+
+/** More services that answer one datagram with many bytes: SLP, ARMS, CoAP, Ubiquiti, Quake, Jenkins, Dahua. */
+const udpAmplifierPorts = [427, 3283, 5683, 10_001, 27_960, 33_848, 37_810]
+const udpDeny = new WeakMap<PortPolicy['deny'], PortPolicy['deny']>()
+
+/** The policy for UDP: DNS is allowed, and more amplifiers are denied than for TCP. */
+export function toUdpPolicy(policy: Policy): Policy {
+  const { allow, deny } = policy.ports
+  let denied = udpDeny.get(deny)
+  if (!denied) {
+    denied = new Set([...deny, ...udpAmplifierPorts].filter((port) => port !== dnsPort))
+    udpDeny.set(deny, denied)
+  }
+  return { ...policy, ports: { allow, deny: denied } }
 }
 
 const isWithin = (prefixes: readonly Prefix[], address: Address): boolean =>

@@ -4,24 +4,24 @@ import type { Changed, Snapshot } from '../../agent/snapshot.ts'
 import { type Access, accessRefusal, type Moment, proxyKey, subuserKey } from './admission.ts'
 import { hopKey } from './hop.ts'
 
-type OpenTunnel = {
+export type OpenTunnel = {
   readonly access: Access
   /** When a byte last passed. */
   readonly activeAt: number
   readonly isHalfOpen: boolean
+  /** A shorter time limit than that of tunnels. */
+  readonly maxIdleMs?: number
   cut(): void
   openIndex: SetIndex
 }
 
 const maxHalfOpenIdleMs = 60_000
 
+export type OpenTunnels = ReturnType<typeof createRecheck>
+
 /** Open tunnels. Rechecks their access and cuts those that may no longer pass. */
-export function createRecheck<ProxyTunnel extends OpenTunnel>(deps: {
-  snapshot: Snapshot
-  moment: () => Moment
-  idleMs: number
-}) {
-  const open = new SwapRemoveSet<'openIndex', ProxyTunnel>('openIndex')
+export function createRecheck(deps: { snapshot: Snapshot; moment: () => Moment; idleMs: number }) {
+  const open = new SwapRemoveSet<'openIndex', OpenTunnel>('openIndex')
   const halfOpenIdleMs = Math.min(maxHalfOpenIdleMs, deps.idleMs)
 
   function recheck(keys: ReadonlySet<string>): void {
@@ -32,9 +32,9 @@ export function createRecheck<ProxyTunnel extends OpenTunnel>(deps: {
   }
 
   return {
-    add: (tunnel: ProxyTunnel): void => open.add(tunnel),
+    add: (tunnel: OpenTunnel): void => open.add(tunnel),
     /** False if it was not open. */
-    remove: (tunnel: ProxyTunnel): boolean => open.delete(tunnel),
+    remove: (tunnel: OpenTunnel): boolean => open.delete(tunnel),
     cutAll: (): void => open.forEach((tunnel) => tunnel.cut()),
 
     afterChange: ({ proxies, subusers, gateways = [] }: Changed): void =>
@@ -49,7 +49,8 @@ export function createRecheck<ProxyTunnel extends OpenTunnel>(deps: {
     afterTime(nowMs: number): void {
       const at = deps.moment()
       open.forEach((tunnel) => {
-        const isIdle = nowMs - tunnel.activeAt >= (tunnel.isHalfOpen ? halfOpenIdleMs : deps.idleMs)
+        const maxIdleMs = tunnel.isHalfOpen ? halfOpenIdleMs : Math.min(deps.idleMs, tunnel.maxIdleMs ?? deps.idleMs)
+        const isIdle = nowMs - tunnel.activeAt >= maxIdleMs
         if (isIdle || (tunnel.access.kind === 'dedicated' && accessRefusal(tunnel.access, deps.snapshot, at)))
           tunnel.cut()
       })

@@ -16,6 +16,7 @@ const refusals = {
   no_exit: [502, 4, 'No exit matches the options in the login at the moment.'],
   session_lost: [502, 1, "This session's exit is gone. Connect again: the session continues from a new address."],
   exit_failed: [502, 1, 'The exit does not answer.'],
+  udp_unsupported: [501, 7, 'UDP is not available with this login, or not over TLS.'],
   address_unavailable: [502, 1, "The proxy's address cannot be used at the moment."],
   no_such_family: [502, 4, 'The destination has no address of the family (IPv4 or IPv6) of this proxy.'],
   name_not_found: [502, 4, 'The host name of the destination does not exist.'],
@@ -38,7 +39,7 @@ const refusals = {
 export type RefusalCode = keyof typeof refusals
 export const isRefusalCode = (text: string): text is RefusalCode => Object.hasOwn(refusals, text)
 
-type SocksCode = 1 | 2 | 3 | 4 | 5 | 6
+type SocksCode = 1 | 2 | 3 | 4 | 5 | 6 | 7
 
 export function refusalOf(code: RefusalCode): { status: number; socks: SocksCode; message: string } {
   const [status, socks, message] = refusals[code]

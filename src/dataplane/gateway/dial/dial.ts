@@ -1,12 +1,11 @@
-import { type Address, formatAddress, readAddressCached } from '../../../core/address.ts'
+import { type Address, formatAddress } from '../../../core/address.ts'
 import { type MaybePromise, whenReady } from '../../../core/maybe-promise.ts'
-import { classify } from '../../../core/reserved.ts'
 import type { NodeExit } from '../../../node-protocol/state.ts'
 import type { EgressPath } from '../access/exit-choice.ts'
 import type { ExitHealth } from '../access/exit-health.ts'
-import { type Denial, mayName, mayReach, type Policy } from '../access/policy.ts'
-import type { RefusalCode } from '../access/refusals.ts'
+import type { Policy } from '../access/policy.ts'
 import type { ConnectTarget } from '../protocol/authority.ts'
+import { DestinationFinder } from './destinations.ts'
 import type { Resolve } from './resolve.ts'
 import type { Dialler, ExitRefusal, Upstreams } from './upstream.ts'
 
@@ -24,6 +23,8 @@ const maxTries = 3
 
 /** Connects to a destination. Each address is judged by its bytes, and exactly the judged literal is dialled. */
 export class DestinationDialler<Origin> {
+  private readonly finder: DestinationFinder
+
   constructor(
     private readonly deps: {
       policy: () => Policy
@@ -33,10 +34,13 @@ export class DestinationDialler<Origin> {
       upstreams: Pick<Upstreams<Origin>, 'isLocal' | 'goVia'>
       health: Pick<ExitHealth, 'worked' | 'failed' | 'doubted'>
     },
-  ) {}
+  ) {
+    const { policy, resolve, dialler } = deps
+    this.finder = new DestinationFinder({ policy, resolve, isDeliveredHere: dialler.isDeliveredHere, transport: 'tcp' })
+  }
 
   dial(target: ConnectTarget, way: EgressPath, owner: string): MaybePromise<Dialled<Origin>> {
-    return whenReady(this.findDestinations(target, way, owner), (found) => {
+    return whenReady(this.finder.find(target, way, owner), (found) => {
       if ('refusal' in found) return found
       return found.isLiteral
         ? this.go(target, way, this.deps.connectMs)
@@ -91,65 +95,4 @@ export class DestinationDialler<Origin> {
     }
     return failure
   }
-
-  /** Finds the addresses of a target that the customer may reach; never an empty list. Synchronous for a literal. */
-  private findDestinations(target: ConnectTarget, way: EgressPath, owner: string): MaybePromise<Destinations> {
-    const literal = readAddressCached(target.host)
-    if (literal) {
-      if (!versionsOf(way).includes(literal.version)) return { refusal: 'no_such_family' }
-      const denial = this.judge(literal, target.port, way)
-      return denial ? { refusal: denial } : { addresses: [literal], isLiteral: true }
-    }
-    const denial = mayName(target.host, this.deps.policy())
-    return denial ? { refusal: denial } : this.resolveName(target, way, owner)
-  }
-
-  private async resolveName(target: ConnectTarget, way: EgressPath, owner: string): Promise<Destinations> {
-    const { resolve } = this.deps
-    const versions = versionsOf(way)
-    let refusal: RefusalCode = 'name_not_found'
-    for (const version of versions) {
-      const resolved = await resolve(target.host, version, owner)
-      if ('addresses' in resolved) return this.judgeAll(resolved.addresses, target.port, way)
-      refusal = resolved.refusal
-    }
-    if (refusal !== 'name_not_found' || versions.length > 1) return { refusal }
-    // The name may have addresses of the other family only.
-    const others = await resolve(target.host, versions[0] === 4 ? 6 : 4, owner)
-    return { refusal: 'addresses' in others ? 'no_such_family' : refusal }
-  }
-
-  private judgeAll(found: readonly Address[], port: number, way: EgressPath): Destinations {
-    const denials = found.map((address) => this.judge(address, port, way))
-    const addresses = found.filter((_, index) => denials[index] === undefined)
-    return addresses.length > 0 ? { addresses } : { refusal: denials[0] ?? 'name_not_found' }
-  }
-
-  /** Checks the operator's policy, then the kernel's routes. */
-  private judge(address: Address, port: number, way: EgressPath): Denial | undefined {
-    const policy = this.deps.policy()
-    const denial = mayReach(address, port, policy)
-    if (denial || policy.allowLocalDelivery || (policy.allowLoopback && classify(address) === 'loopback')) return denial
-    return this.deps.dialler.isDeliveredHere?.(address, port, ownAddressOf(way)) ? 'destination_is_ours' : undefined
-  }
-}
-
-type Destinations =
-  /** `isLiteral`: the target is itself an address. */
-  { readonly addresses: readonly Address[]; readonly isLiteral?: true } | { readonly refusal: RefusalCode }
-
-const onlyFour: readonly (4 | 6)[] = [4]
-const onlySix: readonly (4 | 6)[] = [6]
-const both: readonly (4 | 6)[] = [4, 6]
-
-/** The local address that a tunnel leaves from, if any. */
-function ownAddressOf(way: EgressPath): Address | undefined {
-  const own = way.kind === 'address' ? way.address : way.exit.kind === 'local' ? way.exit.host : undefined
-  return own === undefined ? undefined : readAddressCached(own)
-}
-
-/** An address reaches its own family; an upstream may reach both, IPv4 first. */
-function versionsOf(way: EgressPath): readonly (4 | 6)[] {
-  const address = ownAddressOf(way)
-  return address ? (address.version === 4 ? onlyFour : onlySix) : both
 }

@@ -204,8 +204,10 @@ export type Dialler<Origin> = {
   converse(origin: Origin, talk: UpstreamTalk, maxMs: number): Promise<Conversed>
 }
 
-/** Whether the kernel would deliver a connection to this machine itself. */
-export type IsDeliveredHere = (there: Address, port: number, from: Address | undefined) => boolean
+export type Transport = 'tcp' | 'udp'
+
+/** Whether the kernel would deliver a connection or datagram to this machine itself. */
+export type IsDeliveredHere = (there: Address, port: number, from: Address | undefined, transport: Transport) => boolean
 
 export type Connected<Origin> = { readonly origin: Origin } | { readonly refusal: RefusalCode }
 export type Conversed = { readonly early: Uint8Array } | ExitRefusal
@@ -253,7 +255,7 @@ export class Upstreams<Origin> {
     if (addressClass === 'loopback' && allowLoopback) return true
     return (
       addressClass === 'public' &&
-      (allowLocalDelivery || !this.deps.dialler.isDeliveredHere?.(address, port, undefined))
+      (allowLocalDelivery || !this.deps.dialler.isDeliveredHere?.(address, port, undefined, 'tcp'))
     )
   }
 

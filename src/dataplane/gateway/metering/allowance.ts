@@ -56,11 +56,27 @@ export class ByteAllowance {
   /** Takes up to `bytes`; returns how many may pass. */
   take(bytes: number): number {
     const taken = Math.min(bytes, this.left)
-    this.reserved += taken
-    this.speed?.spend(taken)
-    const leased = this.upto - this.reserved
-    if (leased < this.grant * askAtShare || (taken < bytes && leased === 0)) this.askForMore()
+    this.reserve(taken, taken < bytes)
     return taken
+  }
+
+  /**
+   * Takes all of `bytes` or nothing. While the speed limit has any token left, the bytes pass whole; nothing passes
+   * then until their excess is repaid.
+   */
+  takeWhole(bytes: number): boolean {
+    const isLeased = this.upto - this.reserved >= bytes
+    const isTaken = isLeased && (this.speed?.left ?? 1) > 0
+    if (isTaken) this.reserve(bytes, false)
+    else if (!isLeased) this.askForMore()
+    return isTaken
+  }
+
+  private reserve(bytes: number, isShort: boolean): void {
+    this.reserved += bytes
+    this.speed?.spend(bytes)
+    const leased = this.upto - this.reserved
+    if (leased < this.grant * askAtShare || (isShort && leased === 0)) this.askForMore()
   }
 
   /** Returns bytes that did not reach the customer. */

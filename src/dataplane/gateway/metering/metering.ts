@@ -3,6 +3,7 @@ import type { After } from '../../../core/time.ts'
 import type { DataPath, NodeCounts, Reported } from '../../agent/data-path.ts'
 import type { LeaseAgent } from '../../agent/meter.ts'
 import { ByteAllowance, type Counted, type Subject } from './allowance.ts'
+import { DatagramMeter } from './datagram-meter.ts'
 import { createLosses, maxLost } from './losses.ts'
 import { noLimit, SpeedLimit, type Speeds } from './speed-limit.ts'
 import { type CustomerEnd, Delivery, type DeliveryWatch, TunnelMeter } from './tunnel-meter.ts'
@@ -51,10 +52,14 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
 
   /** An arrow function, shared by all meters: a closure per meter would enlarge idle tunnels. */
   private readonly onTaken = (meter: TunnelMeter, bytes: number): void => {
-    this.changed.add(meter.allowance)
     this.moving.add(meter)
+    this.note(meter.allowance, bytes)
+  }
+
+  private readonly note = (allowance: ByteAllowance, bytes: number): void => {
+    this.changed.add(allowance)
     this.totalBytes += bytes
-    if (meter.allowance.subject.kind === 'hop') this.hopBytes += bytes
+    if (allowance.subject.kind === 'hop') this.hopBytes += bytes
     this.sinceNoted += bytes
     if (this.sinceNoted < noteEveryBytes) return
     this.sinceNoted = 0
@@ -97,9 +102,19 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
     const through = exit === undefined ? undefined : this.ofExit(exit)
     const meter = new TunnelMeter(allowance, end, delivery, host, owner, this.onTaken, through)
     delivery.meters = [...delivery.meters, meter]
-    this.unusedAt.delete(allowance)
-    allowance.users += 1
+    this.use(allowance)
     return meter
+  }
+
+  beginDatagrams(allowance: ByteAllowance, exit?: string): DatagramMeter {
+    this.use(allowance)
+    return new DatagramMeter(allowance, this.note, exit === undefined ? undefined : this.ofExit(exit))
+  }
+
+  finishDatagrams(meter: DatagramMeter): void {
+    if (meter.isOver) return
+    meter.isOver = true
+    this.stopUsing(meter.allowance)
   }
 
   /** The tunnel ended; unacknowledged bytes are still awaited. */
@@ -107,8 +122,7 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
     if (meter.isOver) return
     meter.isOver = true
     this.moving.add(meter)
-    meter.allowance.users -= 1
-    if (meter.allowance.users === 0) this.unusedAt.set(meter.allowance, this.clock())
+    this.stopUsing(meter.allowance)
   }
 
   noteSource(id: string, address: string): void {
@@ -187,6 +201,16 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
 
   get health() {
     return { tunnels: this.deps.countTunnels(), totalBytes: this.totalBytes, hopBytes: this.hopBytes }
+  }
+
+  private use(allowance: ByteAllowance): void {
+    this.unusedAt.delete(allowance)
+    allowance.users += 1
+  }
+
+  private stopUsing(allowance: ByteAllowance): void {
+    allowance.users -= 1
+    if (allowance.users === 0) this.unusedAt.set(allowance, this.clock())
   }
 
   private takeChangedExits(): Reported<'exits'>[] {

@@ -17,6 +17,8 @@ export type SocksEvent =
   | { readonly type: 'credentials'; readonly credentials: Credentials }
   /** Answer with socksReply(); early bytes are in rest(). */
   | { readonly type: 'connect'; readonly target: ConnectTarget }
+  /** UDP ASSOCIATE. The address that the client expects to send from is ignored: NAT changes it. */
+  | { readonly type: 'associate' }
   /** Write, then close. */
   | { readonly type: 'refuse'; readonly bytes: Uint8Array; readonly code: string }
 
@@ -27,6 +29,8 @@ type Step = { readonly event: SocksEvent | undefined; readonly used: number }
 
 const anonymous = 0
 const usernamePassword = 2
+const commandConnect = 1
+const commandAssociate = 3
 type Method = typeof anonymous | typeof usernamePassword
 /** Version, two lengths, two texts of 255 bytes (RFC 1929, 2). */
 const maxMessageBytes = 513
@@ -168,8 +172,9 @@ function readRequest(bytes: Uint8Array): Step | undefined {
   const reserved = bytes[2]
   const kind = bytes[3]
   if (bytes[0] !== 5) return refused(socksReply(1), 'bad_request')
-  // RFC 1928, 6: BIND and UDP ASSOCIATE are not supported.
-  if (command !== undefined && command !== 1) return refused(socksReply(7), 'command_unsupported')
+  // RFC 1928, 6: BIND is not supported.
+  if (command !== undefined && command !== commandConnect && command !== commandAssociate)
+    return refused(socksReply(7), 'command_unsupported')
   if (reserved !== undefined && reserved !== 0) return refused(socksReply(1), 'bad_request')
   if (kind === undefined) return needMore
   if (kind !== 1 && kind !== 3 && kind !== 4) return refused(socksReply(8), 'address_type_unsupported')
@@ -179,14 +184,18 @@ function readRequest(bytes: Uint8Array): Step | undefined {
   if (length === 0) return refused(socksReply(1), 'bad_request')
   const used = from + length + 2
   if (bytes.length < used) return needMore
+  if (command === commandAssociate) return { event: { type: 'associate' }, used }
   const host = readTargetHost(kind, bytes, used - 2)
   const port = ((bytes[used - 2] ?? 0) << 8) | (bytes[used - 1] ?? 0)
   if (host === undefined || port === 0) return refused(socksReply(1), 'bad_request')
   return { event: { type: 'connect', target: { host, port } }, used }
 }
 
-/** As a domain, clients such as curl also send an address in canonical form. */
-function readTargetHost(kind: number, bytes: Uint8Array, end: number): string | undefined {
+/**
+ * The host of a request or of a datagram, whose addresses begin at the same offset. As a domain, clients such as curl
+ * also send an address in canonical form.
+ */
+export function readTargetHost(kind: number, bytes: Uint8Array, end: number): string | undefined {
   if (kind === 1) return `${bytes[4]}.${bytes[5]}.${bytes[6]}.${bytes[7]}`
   if (kind === 4) return formatAddress(unmap({ version: 6, bytes: bytes.subarray(4, 20) }))
   const text = latin1Slice.call(bytes, 5, end)

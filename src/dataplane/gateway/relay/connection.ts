@@ -12,12 +12,14 @@ import type { Timeouts } from './engine.ts'
 import { Forward, type ForwardOutcome, type ForwardRequest } from './forward.ts'
 import type { Side, SideOwner } from './side.ts'
 import type { ProxyTunnel, ProxyTunnels, StartRelay } from './tunnel.ts'
+import type { Associate } from './udp/socks-front.ts'
 
 export type ConnectionDeps = {
   readonly admission: Admission
   readonly admitHop: (ticket: string, target: ConnectTarget) => AdmissionVerdict
   readonly tunnels: ProxyTunnels
   readonly startRelay: StartRelay
+  readonly associate: Associate
   readonly clock: () => number
   readonly timeouts: Timeouts
   /** Another process has taken over: close after the current response. */
@@ -27,7 +29,7 @@ export type ConnectionDeps = {
 }
 
 type Stage = 'detect' | 'http' | 'socks' | 'busy' | 'closed'
-type Opened = ProxyTunnel | { readonly refusal: RefusalCode }
+type Refused = { readonly refusal: RefusalCode }
 type Pending = { readonly request: ForwardRequest; bodies: Uint8Array[]; hasEnded: boolean }
 
 const maxRefusals = 20
@@ -190,7 +192,7 @@ export class Connection implements SideOwner, WaitingClient {
 
   private openTunnel({ target, credentials, ticket, keepAlive }: Extract<HttpEvent, { type: 'tunnel' }>): void {
     const admitted = ticket === undefined ? this.admit(credentials, 'http') : this.deps.admitHop(ticket, target)
-    this.pass(target, admitted, (tunnel) => {
+    this.passTunnel(target, admitted, (tunnel) => {
       if ('refusal' in tunnel) this.refuseHttp(tunnel.refusal, keepAlive && ticket === undefined, false)
       else {
         this.side.write(tunnel.extra ? answer(200, undefined, '', tunnel.extra) : established)
@@ -204,7 +206,7 @@ export class Connection implements SideOwner, WaitingClient {
     const pending: Pending = { request, bodies: [], hasEnded: false }
     this.pending = pending
     // A body and end in the same chunk are parsed first.
-    this.pass(request.target, Promise.resolve(this.admit(request.credentials, 'http')), (tunnel) => {
+    this.passTunnel(request.target, Promise.resolve(this.admit(request.credentials, 'http')), (tunnel) => {
       this.pending = undefined
       if ('refusal' in tunnel)
         this.refuseHttp(tunnel.refusal, request.keepAlive && pending.hasEnded, request.method === 'HEAD')
@@ -271,6 +273,7 @@ export class Connection implements SideOwner, WaitingClient {
       if (event.type === 'reply') this.side.write(event.bytes)
       else if (event.type === 'credentials') this.admitSocks(event)
       else if (event.type === 'connect') this.connectSocks(event.target)
+      else if (event.type === 'associate') this.associateSocks()
       else this.closeWith(event.bytes)
     }
   }
@@ -293,13 +296,26 @@ export class Connection implements SideOwner, WaitingClient {
     })
   }
 
-  private connectSocks(target: ConnectTarget): void {
+  private admitRequest(): MaybePromise<AdmissionVerdict> {
     const { denial, access } = this
-    const verdict = denial ? { refusal: denial } : access ? { access } : this.admit(undefined, 'socks')
-    this.pass(target, verdict, (tunnel) => {
+    return denial ? { refusal: denial } : access ? { access } : this.admit(undefined, 'socks')
+  }
+
+  private connectSocks(target: ConnectTarget): void {
+    this.passTunnel(target, this.admitRequest(), (tunnel) => {
       if ('refusal' in tunnel) return this.closeWith(socksReply(refusalOf(tunnel.refusal).socks))
       this.side.write(socksReply(0))
       this.relay(tunnel, this.socks?.rest() ?? nothing)
+    })
+  }
+
+  private associateSocks(): void {
+    const open = (access: Access) => this.deps.associate(access, this.side, this.source, () => this.isGone())
+    this.pass(this.admitRequest(), open, (front) => {
+      if ('refusal' in front) return this.closeWith(socksReply(refusalOf(front.refusal).socks))
+      this.side.write(front.reply)
+      this.leave()
+      front.start()
     })
   }
 
@@ -330,21 +346,29 @@ export class Connection implements SideOwner, WaitingClient {
     }
   }
 
-  /** Opens a tunnel for an admitted client. The result is dropped if the client has gone. */
-  private pass(target: ConnectTarget, admitted: MaybePromise<AdmissionVerdict>, act: (opened: Opened) => void): void {
+  private passTunnel(
+    target: ConnectTarget,
+    admitted: MaybePromise<AdmissionVerdict>,
+    act: (opened: ProxyTunnel | Refused) => void,
+  ): void {
+    this.pass(admitted, (access) => this.deps.tunnels.open(access, target, this.side), act)
+  }
+
+  /** Opens a tunnel or association for an admitted client. The result is dropped if the client has gone. */
+  private pass<Opened extends { drop(): void }>(
+    admitted: MaybePromise<AdmissionVerdict>,
+    open: (access: Access) => MaybePromise<Opened | Refused>,
+    act: (opened: Opened | Refused) => void,
+  ): void {
     this.wait()
-    const opened = whenReady(admitted, (verdict): MaybePromise<Opened> => {
+    const opened = whenReady(admitted, (verdict): MaybePromise<Opened | Refused> => {
       if ('refusal' in verdict) return verdict
       this.isUnauthenticated = false
-      if (this.isGone()) return { refusal: 'gateway_stopping' }
-      return this.deps.tunnels.open(verdict.access, target, this.side)
+      return this.isGone() ? { refusal: 'gateway_stopping' } : open(verdict.access)
     })
-    this.use(opened, (tunnel) => {
-      if (!this.isGone()) act(tunnel)
-      else if ('origin' in tunnel) {
-        tunnel.finish()
-        tunnel.origin.abort()
-      }
+    this.use(opened, (result) => {
+      if (!this.isGone()) act(result)
+      else if (!('refusal' in result)) result.drop()
     })
   }
 

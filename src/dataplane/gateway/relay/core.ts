@@ -9,8 +9,10 @@ import { createWayChooser, ExitChooser } from '../access/exit-choice.ts'
 import { ExitHealth } from '../access/exit-health.ts'
 import { createHopAdmission, createTicketWriter } from '../access/hop.ts'
 import { createTunnelLimits } from '../access/limits.ts'
-import { createRecheck } from '../access/recheck.ts'
+import { toUdpPolicy } from '../access/policy.ts'
+import { createRecheck, type OpenTunnels } from '../access/recheck.ts'
 import type { RefusalCode } from '../access/refusals.ts'
+import { DestinationFinder } from '../dial/destinations.ts'
 import { DestinationDialler } from '../dial/dial.ts'
 import { createResolve, type Resolve } from '../dial/resolve.ts'
 import { type Dialler, type Hops, Upstreams } from '../dial/upstream.ts'
@@ -19,7 +21,10 @@ import { Connection, type ConnectionDeps } from './connection.ts'
 import type { EngineDeps } from './engine.ts'
 import type { Side } from './side.ts'
 import type { Sockets } from './sockets.ts'
-import { type ProxyTunnel, ProxyTunnels, type StartRelay } from './tunnel.ts'
+import { ProxyTunnels, type StartRelay } from './tunnel.ts'
+import { UdpAssociations } from './udp/associations.ts'
+import type { OpenDatagrams } from './udp/datagram-socket.ts'
+import { createAssociate } from './udp/socks-front.ts'
 
 export const tickMs = 250
 
@@ -28,6 +33,7 @@ export type EngineSockets = {
   readonly sockets: Sockets
   readonly dialler: Dialler<Side>
   readonly startRelay: StartRelay
+  readonly openDatagrams: OpenDatagrams
   readonly after: After
 }
 
@@ -36,11 +42,12 @@ export class GatewayCore {
   isStopping = false
   private readonly connections = new SwapRemoveSet<'connectionIndex', Connection>('connectionIndex')
   private readonly arrivals: Arrivals<Connection>
-  private readonly open: ReturnType<typeof createRecheck<ProxyTunnel>>
+  private readonly open: OpenTunnels
   readonly metering: Metering<Side>
   private readonly exits: ExitHealth
   private readonly upstreams: Upstreams<Side>
   private readonly tunnels: ProxyTunnels
+  private readonly associations: UdpAssociations
   private readonly connectionDeps: ConnectionDeps
   /** The port without a customer; every other port belongs to one. */
   mainPort = 0
@@ -79,7 +86,9 @@ export class GatewayCore {
     const { namesPerSecond } = limits.customer
     const resolve = createResolve({ clock, after, namesPerSecond, ...(deps.lookup && { lookup: deps.lookup }) })
     this.upstreams = new Upstreams({ resolve, dialler: deps.dialler, hops, policy })
-    this.tunnels = this.createTunnels(resolve)
+    const shared = this.createShared()
+    this.tunnels = this.createTunnels(resolve, shared)
+    this.associations = this.createAssociations(resolve, shared)
     this.connectionDeps = this.createConnectionDeps(hops)
   }
 
@@ -145,15 +154,13 @@ export class GatewayCore {
     }
   }
 
-  private createTunnels(resolve: Resolve): ProxyTunnels {
-    const { deps, metering, exits: health, upstreams, moment } = this
-    const { snapshot, limits, clock, policy, sockets, dialler } = deps
-    const { connectMs } = limits
-    const dialling = new DestinationDialler({ policy, resolve, connectMs, dialler, upstreams, health })
-    return new ProxyTunnels({
-      snapshot,
+  /** What tunnels and associations have in common: limits, exits, allowances and cutting off. */
+  private createShared() {
+    const { deps, metering, exits: health, moment, open } = this
+    return {
+      snapshot: deps.snapshot,
       moment,
-      limits: createTunnelLimits(limits.customer, clock),
+      limits: createTunnelLimits(deps.limits.customer, deps.clock),
       chooseWay: createWayChooser({
         ask: (question, source) => this.ask(question, source),
         moment,
@@ -164,11 +171,41 @@ export class GatewayCore {
         allowanceOf: (subject) => metering.allowanceOf(subject),
         after: deps.after,
       }),
-      dial: (target, way, owner) => dialling.dial(target, way, owner),
       metering,
-      sockets,
-      open: this.open,
+      open,
       closedFor: () => this.closedFor(),
+    }
+  }
+
+  private createTunnels(resolve: Resolve, shared: ReturnType<GatewayCore['createShared']>): ProxyTunnels {
+    const { policy, sockets, dialler, limits } = this.deps
+    const { exits: health, upstreams } = this
+    const { connectMs } = limits
+    const dialling = new DestinationDialler({ policy, resolve, connectMs, dialler, upstreams, health })
+    return new ProxyTunnels({
+      ...shared,
+      sockets,
+      dial: (target, way, owner) => dialling.dial(target, way, owner),
+    })
+  }
+
+  private createAssociations(resolve: Resolve, shared: ReturnType<GatewayCore['createShared']>): UdpAssociations {
+    const { policy, dialler, limits, clock, openDatagrams, onFault } = this.deps
+    return new UdpAssociations({
+      ...shared,
+      clock,
+      policy,
+      udp: limits.udp,
+      finder: new DestinationFinder({
+        policy: () => toUdpPolicy(policy()),
+        resolve,
+        isDeliveredHere: dialler.isDeliveredHere,
+        transport: 'udp',
+      }),
+      isLocal: (exit) => this.upstreams.isLocal(exit),
+      health: this.exits,
+      openDatagrams,
+      onFault,
     })
   }
 
@@ -187,6 +224,12 @@ export class GatewayCore {
       admitHop: createHopAdmission({ ...hops, clock: deps.clock, verify: createVerify() }),
       tunnels: this.tunnels,
       startRelay: deps.startRelay,
+      associate: createAssociate({
+        associations: this.associations,
+        openDatagrams: deps.openDatagrams,
+        ports: deps.limits.udp.ports,
+        random: deps.random,
+      }),
       clock: () => this.tickAt,
       timeouts: deps.limits,
       isDraining: () => this.isDraining,

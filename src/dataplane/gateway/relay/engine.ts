@@ -3,7 +3,7 @@ import type { LeaseAgent } from '../../agent/meter.ts'
 import type { Changed, Snapshot } from '../../agent/snapshot.ts'
 import type { Ask } from '../access/admission.ts'
 import type { ExitReport } from '../access/exit-health.ts'
-import type { CustomerLimits } from '../access/limits.ts'
+import type { CustomerLimits, UdpLimits } from '../access/limits.ts'
 import type { Policy } from '../access/policy.ts'
 import type { Lookup } from '../dial/resolve.ts'
 import type { Speeds } from '../metering/speed-limit.ts'
@@ -19,6 +19,7 @@ export type EngineLimits = Timeouts & {
   readonly connections: number
   readonly ports: number
   readonly customer: CustomerLimits
+  readonly udp: UdpLimits
 }
 
 /** Dependencies of an engine. Instants follow the shop's clock. */

@@ -26,6 +26,8 @@ export type SideSocket = {
   resume(): void
   setNoDelay(yes: boolean): unknown
   readonly localPort: number
+  /** Undefined over TLS. */
+  readonly localAddress?: string | undefined
   /** Replaces the default delivery tracking. */
   follow?(): DeliveryWatch | undefined
 }
@@ -88,6 +90,11 @@ export class Side {
   /** The local port that the client connected to. */
   get arrivedAt(): number {
     return this.socket?.localPort ?? 0
+  }
+
+  /** The local address that the client connected to; undefined over TLS. */
+  get localAddress(): string | undefined {
+    return this.socket?.localAddress
   }
 
   /** Returns false while there is a backlog. */

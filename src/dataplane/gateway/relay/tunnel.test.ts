@@ -10,7 +10,7 @@ import type { Dialled } from '../dial/dial.ts'
 import { Metering } from '../metering/metering.ts'
 import { ignoringOwner, Side } from './side.ts'
 import { createSockets } from './sockets.ts'
-import { type ProxyTunnel, ProxyTunnels } from './tunnel.ts'
+import { ProxyTunnels } from './tunnel.ts'
 
 const nowMs = 500_000
 const moment = () => ({ nowMs, lastContactAt: nowMs })
@@ -41,7 +41,7 @@ function openOne(setup: { choose?: () => never; dial: () => MaybePromise<Dialled
     dial: setup.dial,
     metering,
     sockets: createSockets('darwin'),
-    open: createRecheck<ProxyTunnel>({ snapshot, moment, idleMs: 1000 }),
+    open: createRecheck({ snapshot, moment, idleMs: 1000 }),
     closedFor: () => undefined,
   })
   const pair = { username: 'tp1abcd', password: 'secret' }

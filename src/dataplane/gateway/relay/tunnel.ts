@@ -5,7 +5,7 @@ import type { Snapshot } from '../../agent/snapshot.ts'
 import { type Access, accessRefusal, type Moment } from '../access/admission.ts'
 import type { ChosenWay, createWayChooser } from '../access/exit-choice.ts'
 import type { TunnelLimits } from '../access/limits.ts'
-import type { createRecheck } from '../access/recheck.ts'
+import type { OpenTunnels } from '../access/recheck.ts'
 import type { RefusalCode } from '../access/refusals.ts'
 import type { DestinationDialler, Dialled } from '../dial/dial.ts'
 import type { ExitRefusal } from '../dial/upstream.ts'
@@ -46,6 +46,12 @@ export class ProxyTunnel {
 
   finish(): void {
     this.tunnels.end(this)
+  }
+
+  /** The client has gone before the relay started. */
+  drop(): void {
+    this.finish()
+    this.origin.abort()
   }
 }
 
@@ -91,7 +97,7 @@ export class ProxyTunnels {
       dial: DestinationDialler<Side>['dial']
       metering: Metering<Side>
       sockets: Sockets
-      open: ReturnType<typeof createRecheck<ProxyTunnel>>
+      open: OpenTunnels
       /** Why no new tunnel can be opened, or undefined. */
       closedFor: () => RefusalCode | undefined
     },

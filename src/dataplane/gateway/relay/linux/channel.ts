@@ -1,3 +1,4 @@
+import { formatAddress } from '../../../../core/address.ts'
 import { type DeliveryWatch, nothingShown } from '../../metering/tunnel-meter.ts'
 import { ignoringOwner, Side, type SideAround, type SideSocket } from '../side.ts'
 import { readBytes } from './kernel.ts'
@@ -34,6 +35,11 @@ export class Channel implements SideSocket, RelayEnd, Pollable, TurnTaker {
 
   get fd(): number {
     return this.descriptor
+  }
+
+  get localAddress(): string | undefined {
+    const address = this.reactor.kernel.addressOf(this.descriptor)
+    return address && formatAddress(address)
   }
 
   watch(waiting?: { onConnected(error: number): void }): void {
@@ -178,6 +184,10 @@ export class TlsChannel extends Channel {
     ...channel: ConstructorParameters<typeof Channel>
   ) {
     super(...channel)
+  }
+
+  override get localAddress(): undefined {
+    return undefined
   }
 
   /** A hang-up of the client counts as a reset. */

@@ -18,6 +18,8 @@ import {
 
 /** Bytes per read, and so the most held for a slow peer. */
 export const readBytes = 64 * 1024
+/** Wanted for bursts; the kernel's limit (rmem_max, wmem_max) may be lower. */
+const datagramBufferBytes = 1024 * 1024
 const maxEvents = 512
 const maxSources = 4096
 
@@ -158,6 +160,16 @@ export class Kernel {
     return listening < 0 ? this.failed(descriptor, listening) : descriptor
   }
 
+  /** A UDP socket, for any peer. */
+  openDatagrams(address: Address, port: number): number {
+    const descriptor = this.openSocket(address, n.SOCK_DGRAM)
+    if (descriptor < 0) return descriptor
+    this.setOption(descriptor, n.SOL_SOCKET, n.SO_RCVBUF, datagramBufferBytes)
+    this.setOption(descriptor, n.SOL_SOCKET, n.SO_SNDBUF, datagramBufferBytes)
+    const bound = this.bindTo(descriptor, address, port)
+    return bound < 0 ? this.failed(descriptor, bound) : descriptor
+  }
+
   /** Prepares a listening socket of another process. */
   adopt(descriptor: number, backlog: number): number {
     this.setOption(descriptor, n.IPPROTO_TCP, n.TCP_NODELAY, 1)
@@ -172,9 +184,18 @@ export class Kernel {
   }
 
   portOf(descriptor: number): number {
+    return this.nameOf(descriptor)?.port ?? 0
+  }
+
+  /** The local address of a connection. */
+  addressOf(descriptor: number): Address | undefined {
+    return this.nameOf(descriptor)?.address
+  }
+
+  private nameOf(descriptor: number) {
     this.view.setInt32(lengthAt, maxSocketAddressBytes, true)
-    this.libc.getsockname(descriptor, this.base + addressAt, this.base + lengthAt)
-    return readSocketAddress(this.view, addressAt)?.port ?? 0
+    const failed = this.libc.getsockname(descriptor, this.base + addressAt, this.base + lengthAt)
+    return failed < 0 ? undefined : readSocketAddress(this.view, addressAt)
   }
 
   accept(descriptor: number): number {
@@ -308,8 +329,8 @@ export class Kernel {
     return this.orError(this.libc.bind(descriptor, this.base + addressAt, length))
   }
 
-  private openSocket({ version }: Address): number {
-    return this.orError(this.libc.socket(version === 4 ? n.AF_INET : n.AF_INET6, n.SOCK_STREAM | n.NONBLOCK_CLOEXEC, 0))
+  private openSocket({ version }: Address, type = n.SOCK_STREAM): number {
+    return this.orError(this.libc.socket(version === 4 ? n.AF_INET : n.AF_INET6, type | n.NONBLOCK_CLOEXEC, 0))
   }
 
   private failed(descriptor: number, error: number): number {

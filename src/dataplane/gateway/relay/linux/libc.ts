@@ -12,6 +12,8 @@ const symbols = {
   recv: { args: ['i32', 'ptr', 'ptr', 'i32'], returns: 'i32' },
   sendmsg: { args: ['i32', 'ptr', 'i32'], returns: 'i32' },
   recvmsg: { args: ['i32', 'ptr', 'i32'], returns: 'i32' },
+  sendmmsg: { args: ['i32', 'ptr', 'u32', 'i32'], returns: 'i32' },
+  recvmmsg: { args: ['i32', 'ptr', 'u32', 'i32', 'ptr'], returns: 'i32' },
   send: { args: ['i32', 'ptr', 'ptr', 'i32'], returns: 'i32' },
   read: { args: ['i32', 'ptr', 'ptr'], returns: 'i32' },
   write: { args: ['i32', 'ptr', 'ptr'], returns: 'i32' },

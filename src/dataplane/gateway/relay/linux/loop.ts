@@ -7,6 +7,7 @@ import { GatewayCore, tickMs } from '../core.ts'
 import { ignoringOwner, Side, type SideAround } from '../side.ts'
 import { PortListener, TlsChannel } from './channel.ts'
 import { createReports } from './counts.ts'
+import { DatagramBatch } from './datagrams.ts'
 import { Descriptors, PipePool } from './descriptors.ts'
 import { Kernel } from './kernel.ts'
 import { makeDirect, openLibc } from './libc.ts'
@@ -98,7 +99,7 @@ export class ReactorLoop {
     const { after } = this.reactor.timers
     this.around = { after, noteHeld: (bytes) => void (this.maxHeld = Math.max(this.maxHeld, bytes)) }
     this.core = new GatewayCore({
-      ...createMovement(this.reactor, pipes, this.around, this.clock, routes.isDeliveredHere),
+      ...createMovement(this.reactor, pipes, this.around, this.clock, routes.isDeliveredHere, new DatagramBatch(libc)),
       snapshot: this.snapshot,
       agent: {
         wantLease: (id, pool) => void this.leaseMessages.push({ type: 'want-lease', id, pool }),

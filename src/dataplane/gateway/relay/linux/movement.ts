@@ -6,6 +6,7 @@ import type { EngineSockets } from '../core.ts'
 import { createConverse, ignoringOwner, Side, type SideAround } from '../side.ts'
 import { DescriptorWatch, maxAhead, type Sockets } from '../sockets.ts'
 import { Channel } from './channel.ts'
+import { type DatagramBatch, openDatagramsBy } from './datagrams.ts'
 import type { PipePool } from './descriptors.ts'
 import { connectRefusalOf } from './kernel.ts'
 import type { Reactor, TurnTaker } from './reactor.ts'
@@ -18,6 +19,7 @@ export function createMovement(
   around: SideAround,
   clock: () => number,
   isDeliveredHere: IsDeliveredHere,
+  batch: DatagramBatch,
 ): EngineSockets {
   const { after } = reactor.timers
   const relayDeps: RelayDeps = {
@@ -31,6 +33,7 @@ export function createMovement(
     after,
     sockets: createSockets(reactor),
     dialler: createDialler(reactor, around, isDeliveredHere),
+    openDatagrams: openDatagramsBy(reactor, batch),
     startRelay(client, tunnel, fromClient, fromOrigin) {
       const [near, far] = [client.socket, tunnel.origin.socket]
       if (!(near instanceof Channel) || !(far instanceof Channel)) throw new Error('a side of another engine')

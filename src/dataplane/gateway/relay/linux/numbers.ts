@@ -7,6 +7,7 @@ export const AF_INET = 2
 export const AF_INET6 = 10
 export const AF_NETLINK = 16
 export const SOCK_STREAM = 1
+export const SOCK_DGRAM = 2
 export const SOCK_RAW = 3
 /** SOCK_NONBLOCK and SOCK_CLOEXEC, also for accept4, pipe2 and eventfd. */
 export const NONBLOCK_CLOEXEC = 0x80800
@@ -15,6 +16,7 @@ export const CLOEXEC = 0x80000
 export const SOL_SOCKET = 1
 export const SO_REUSEADDR = 2
 export const SO_ERROR = 4
+export const SO_SNDBUF = 7
 export const SO_RCVBUF = 8
 export const SO_LINGER = 13
 export const SO_BUF_LOCK = 72
@@ -25,6 +27,7 @@ export const TCP_NODELAY = 1
 export const TCP_INFO = 11
 export const TCP_QUICKACK = 12
 export const TCP_NOTSENT_LOWAT = 25
+export const IPPROTO_UDP = 17
 export const IPPROTO_IPV6 = 41
 export const IPV6_V6ONLY = 26
 
@@ -66,4 +69,4 @@ export const F_DUPFD_CLOEXEC = 1030
 
 export const { EINTR, EAGAIN, EINVAL, ENOMEM, EACCES, ENODEV, ENFILE, EMFILE, ENOBUFS } = constants.errno
 export const { EAFNOSUPPORT, EADDRINUSE, EADDRNOTAVAIL, ENETUNREACH, EHOSTUNREACH } = constants.errno
-export const { ETIMEDOUT, ECONNREFUSED, ECONNRESET, EINPROGRESS } = constants.errno
+export const { ETIMEDOUT, ECONNREFUSED, ECONNRESET, EINPROGRESS, EMSGSIZE } = constants.errno

@@ -1,6 +1,6 @@
 import { ptr } from 'bun:ffi'
 import type { Address } from '../../../../core/address.ts'
-import type { IsDeliveredHere } from '../../dial/upstream.ts'
+import type { IsDeliveredHere, Transport } from '../../dial/upstream.ts'
 import type { Libc } from './libc.ts'
 import * as n from './numbers.ts'
 
@@ -11,6 +11,8 @@ const typeAt = routeAt + 7
 const attributesAt = headBytes + 12
 const maxAnswerBytes = 4096
 const maxAnswers = 8
+
+const protocols = { tcp: n.IPPROTO_TCP, udp: n.IPPROTO_UDP } as const
 
 /** Routes that end at this machine. */
 const localTypes: readonly number[] = [n.RTN_LOCAL, n.RTN_BROADCAST, n.RTN_ANYCAST]
@@ -39,7 +41,7 @@ export function openRouteLookup(libc: Libc): {
     return at + 4 + Math.ceil(value.length / 4) * 4
   }
 
-  function writeRequest(there: Address, port: number, from: Address | undefined): number {
+  function writeRequest(there: Address, port: number, from: Address | undefined, transport: Transport): number {
     sequence = (sequence + 1) >>> 0
     const bits = there.bytes.length * 8
     arena.fill(0, 0, attributesAt)
@@ -48,7 +50,7 @@ export function openRouteLookup(libc: Libc): {
     view.setUint8(routeAt + 2, from ? bits : 0)
     let end = addAttribute(attributesAt, n.RTA_DST, there.bytes)
     if (from) end = addAttribute(end, n.RTA_SRC, from.bytes)
-    end = addAttribute(end, n.RTA_IP_PROTO, Uint8Array.of(n.IPPROTO_TCP))
+    end = addAttribute(end, n.RTA_IP_PROTO, Uint8Array.of(protocols[transport]))
     end = addAttribute(end, n.RTA_DPORT, Uint8Array.of(port >> 8, port & 255))
     view.setUint32(0, end, true)
     view.setUint16(4, n.RTM_GETROUTE, true)
@@ -58,8 +60,8 @@ export function openRouteLookup(libc: Libc): {
   }
 
   /** Route type, negative errno, or undefined without an answer. */
-  function ask(there: Address, port: number, from: Address | undefined): number | undefined {
-    if (libc.send(descriptor, base, writeRequest(there, port, from), 0) < 0) return undefined
+  function ask(there: Address, port: number, from: Address | undefined, transport: Transport): number | undefined {
+    if (libc.send(descriptor, base, writeRequest(there, port, from, transport), 0) < 0) return undefined
     for (let left = maxAnswers; left > 0; left -= 1) {
       const bytes = libc.recv(descriptor, base, maxAnswerBytes, 0)
       if (bytes < headBytes + 4) return undefined
@@ -72,10 +74,10 @@ export function openRouteLookup(libc: Libc): {
     return undefined
   }
 
-  function isDeliveredHere(there: Address, port: number, from: Address | undefined): boolean {
-    let type = ask(there, port, from)
+  const isDeliveredHere: IsDeliveredHere = (there, port, from, transport) => {
+    let type = ask(there, port, from, transport)
     // A source address of another machine has no route here.
-    if (from && type !== undefined && type < 0) type = ask(there, port, undefined)
+    if (from && type !== undefined && type < 0) type = ask(there, port, undefined, transport)
     return type === undefined || (type < 0 ? !routeless.includes(-type) : localTypes.includes(type))
   }
 

@@ -113,8 +113,10 @@ function connectWithBun(): Connect {
   }
 }
 
-function toRefusal(error: unknown): RefusalCode {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+export const codeOf = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : '')
+
+export function toRefusal(error: unknown): RefusalCode {
+  const code = codeOf(error)
   if (code === 'ECONNREFUSED') return 'connect_refused'
   if (code === 'ETIMEDOUT') return 'connect_timeout'
   return code === 'EADDRNOTAVAIL' || code === 'EADDRINUSE' ? 'address_unavailable' : 'unreachable'

@@ -7,6 +7,7 @@ import { Relay } from '../relay.ts'
 import { ignoringOwner, Side } from '../side.ts'
 import { type Sockets, type TlsClient, toSideSocket } from '../sockets.ts'
 import { createAccepter, type Listening } from './accepter.ts'
+import { openDatagramsWithBun } from './datagrams.ts'
 import { after, createDialler, handlers } from './dialler.ts'
 
 const drainStepMs = 20
@@ -46,6 +47,7 @@ export class PortableEngine implements Engine {
     this.core = new GatewayCore({
       ...deps,
       dialler: createDialler(this.around, deps.sockets),
+      openDatagrams: openDatagramsWithBun(deps.onFault),
       after,
       startRelay: (client, tunnel, fromClient, fromOrigin) =>
         new Relay(client, tunnel, deps.clock).start(fromClient, fromOrigin),

@@ -1,0 +1,144 @@
+import type { Address } from '../../../../core/address.ts'
+import { notInSet, type SetIndex } from '../../../../core/swap-remove-set.ts'
+import type { Clock } from '../../../../core/time.ts'
+import type { Access } from '../../access/admission.ts'
+import type { UdpLimits } from '../../access/limits.ts'
+import type { OpenTunnel } from '../../access/recheck.ts'
+import type { DatagramMeter, DatagramReceipt } from '../../metering/datagram-meter.ts'
+import type { ConnectTarget } from '../../protocol/authority.ts'
+import type { DatagramOwner, DatagramSocket } from './datagram-socket.ts'
+import { type UdpDestination, UdpDestinations } from './destinations.ts'
+
+/** The client's side of an association: SOCKS5 datagrams, or another encoding. */
+export type UdpFront = {
+  /** Passes a datagram to the client; the receipt learns whether the kernel has taken it. */
+  deliver(source: Address, port: number, payload: Uint8Array, receipt: DatagramReceipt): void
+  /** The association has ended. */
+  onEnded(): void
+}
+
+type AssociationDeps = Pick<
+  ConstructorParameters<typeof UdpDestinations>[0],
+  'find' | 'mayReachAnother' | 'onFault'
+> & {
+  readonly clock: Clock
+  readonly limits: UdpLimits
+  /** Hosts are recorded for this customer. */
+  readonly keepsHosts: boolean
+  readonly onEnd: (association: UdpAssociation) => void
+}
+
+const noHeader = new Uint8Array(0)
+
+/**
+ * UDP for one client, from one address of this machine: takes (destination, payload) from a front and gives (source,
+ * payload) back, but only of sources that the client has sent to.
+ */
+export class UdpAssociation implements OpenTunnel, DatagramOwner {
+  readonly isHalfOpen = false
+  readonly maxIdleMs: number
+  openIndex: SetIndex = notInSet
+  activeAt: number
+  private front: UdpFront | undefined
+  private readonly destinations: UdpDestinations
+  private readonly packets: PacketLimit
+  private isOver = false
+
+  constructor(
+    readonly access: Access,
+    readonly meter: DatagramMeter,
+    /** Datagrams leave from it. */
+    private readonly socket: DatagramSocket,
+    private readonly deps: AssociationDeps,
+  ) {
+    this.maxIdleMs = deps.limits.idleMs
+    this.activeAt = deps.clock()
+    this.packets = new PacketLimit(deps.limits.packetsPerSecond, this.activeAt)
+    this.destinations = new UdpDestinations({
+      ...deps,
+      receiptsOf: (host) => {
+        const recorded = deps.keepsHosts ? host : undefined
+        return { sent: meter.sentTo(recorded), received: meter.receivedFrom(recorded) }
+      },
+      pass: (destination, payload) => this.pass(destination, payload),
+    })
+    socket.own(this)
+  }
+
+  start(front: UdpFront): void {
+    this.front = front
+    if (this.isOver) front.onEnded()
+  }
+
+  /** A datagram of the client. */
+  send(target: ConnectTarget, payload: Uint8Array): void {
+    const nowMs = this.deps.clock()
+    if (!this.isOver && this.packets.take(nowMs)) this.destinations.send(target, payload, nowMs)
+  }
+
+  /** A datagram of a destination, or of anyone else. */
+  onDatagram(payload: Uint8Array, from: Address, port: number): void {
+    const destination = this.destinations.findPeer(from, port)
+    const nowMs = this.deps.clock()
+    if (!destination || !this.front || this.isOver || !this.packets.take(nowMs) || !this.pay(payload)) return
+    destination.usedAt = nowMs
+    this.activeAt = nowMs
+    this.front.deliver(from, port, payload, destination.received)
+  }
+
+  onFault(): void {
+    this.end()
+  }
+
+  cut(): void {
+    this.end()
+  }
+
+  end(): void {
+    if (this.isOver) return
+    this.isOver = true
+    this.destinations.close()
+    this.socket.close()
+    this.deps.onEnd(this)
+    this.front?.onEnded()
+  }
+
+  private pass(destination: UdpDestination, payload: Uint8Array): void {
+    if (!destination.address || !this.pay(payload)) return
+    this.activeAt = this.deps.clock()
+    this.socket.send(noHeader, payload, destination.address, destination.target.port, destination.sent)
+  }
+
+  /** False if the datagram must be dropped. The association ends when the allowance is used up. */
+  private pay(payload: Uint8Array): boolean {
+    const isPaid = this.meter.reserve(payload.length)
+    if (!isPaid && this.meter.allowance.isUsedUp) this.end()
+    return isPaid
+  }
+}
+
+/** The burst is a quarter of a second's worth. */
+const burstShare = 0.25
+
+/** Token bucket of one association, both directions together. */
+class PacketLimit {
+  private level: number
+  private readonly burst: number
+
+  constructor(
+    private readonly perSecond: number,
+    private filledAt: number,
+  ) {
+    this.burst = Math.max(1, perSecond * burstShare)
+    this.level = this.burst
+  }
+
+  take(nowMs: number): boolean {
+    const passedMs = Math.max(0, nowMs - this.filledAt)
+    this.filledAt = nowMs
+    this.level = Math.min(this.burst, this.level + (passedMs * this.perSecond) / 1000)
+    if (this.level < 1) return false
+    this.level -= 1
+    return true
+  }
+}

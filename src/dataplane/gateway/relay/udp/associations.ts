@@ -1,0 +1,117 @@
+import { addressFromNumber } from '../../../../core/address.ts'
+import type { NodeExit } from '../../../../node-protocol/state.ts'
+import type { Snapshot } from '../../../agent/snapshot.ts'
+import { type Access, accessRefusal, type Moment } from '../../access/admission.ts'
+import type { ChosenWay, createWayChooser, EgressPath } from '../../access/exit-choice.ts'
+import type { ExitHealth } from '../../access/exit-health.ts'
+import type { TunnelLimits, UdpLimits } from '../../access/limits.ts'
+import type { Policy } from '../../access/policy.ts'
+import type { OpenTunnels } from '../../access/recheck.ts'
+import type { RefusalCode } from '../../access/refusals.ts'
+import { type DestinationFinder, ownAddressOf } from '../../dial/destinations.ts'
+import type { Metering } from '../../metering/metering.ts'
+import type { Side } from '../side.ts'
+import { UdpAssociation } from './association.ts'
+import type { DatagramSocket, OpenDatagrams } from './datagram-socket.ts'
+
+type Refused = { readonly refusal: RefusalCode }
+
+const unsupported: Refused = { refusal: 'udp_unsupported' }
+const maxExits = 3
+const ownSix = addressFromNumber(6, 1n)
+
+/** Opens associations for admitted clients. Each counts as a tunnel. */
+export class UdpAssociations {
+  constructor(
+    private readonly deps: {
+      snapshot: Snapshot
+      moment: () => Moment
+      clock: () => number
+      limits: TunnelLimits
+      udp: UdpLimits
+      policy: () => Policy
+      chooseWay: ReturnType<typeof createWayChooser>
+      finder: DestinationFinder
+      /** An address of this machine; other exits relay no UDP. */
+      isLocal: (exit: NodeExit) => boolean
+      health: Pick<ExitHealth, 'doubted'>
+      metering: Metering<Side>
+      openDatagrams: OpenDatagrams
+      open: OpenTunnels
+      closedFor: () => RefusalCode | undefined
+      onFault: (fault: unknown) => void
+    },
+  ) {}
+
+  /** `isGone`: whether the client has disconnected meanwhile. */
+  async open(access: Access, isGone: () => boolean): Promise<UdpAssociation | Refused> {
+    const { deps } = this
+    if (!deps.udp.isOn || access.kind === 'hop') return unsupported
+    const max = access.kind === 'premium' ? access.subuser.tunnels : null
+    const denied = deps.closedFor() ?? deps.limits.enter(access.owner, access.key, max)
+    if (denied) return { refusal: denied }
+    let opened: UdpAssociation | Refused = unsupported
+    try {
+      opened = await this.openCounted(access, isGone)
+      return opened
+    } finally {
+      if ('refusal' in opened) deps.limits.leave(access.owner, access.key)
+    }
+  }
+
+  private async openCounted(access: Access, isGone: () => boolean): Promise<UdpAssociation | Refused> {
+    const { chooseWay, isLocal, health, snapshot, moment } = this.deps
+    const failed: NodeExit[] = []
+    for (;;) {
+      const chosen = await chooseWay(access, failed, isLocal)
+      if ('refusal' in chosen) return failed.length > 0 ? { refusal: 'address_unavailable' } : chosen
+      const { way } = chosen
+      const socket = await this.bind(way)
+      if (!('refusal' in socket)) {
+        const refusal = isGone() ? 'gateway_stopping' : accessRefusal(access, snapshot, moment())
+        if (!refusal) return this.begin(access, chosen, socket)
+        socket.close()
+        return { refusal }
+      }
+      if (socket.refusal !== 'address_unavailable' || way.kind !== 'exit') return socket
+      health.doubted(way.exit.id)
+      failed.push(way.exit)
+      const isPinned = access.kind === 'premium' && access.login.session !== null
+      if (isPinned || failed.length === maxExits) return socket
+    }
+  }
+
+  private async bind(way: EgressPath): Promise<DatagramSocket | Refused> {
+    const own = ownAddressOf(way)
+    if (!own) return { refusal: 'address_unavailable' }
+    const bound = await this.deps.openDatagrams(own, 0)
+    const isMissing = 'refusal' in bound && bound.refusal === 'address_unavailable'
+    // A sandbox sells addresses that the machine lacks: it uses its own.
+    return isMissing && own.version === 6 && this.deps.policy().allowLoopback
+      ? this.deps.openDatagrams(ownSix, 0)
+      : bound
+  }
+
+  private begin(access: Access, { way, allowance }: ChosenWay, socket: DatagramSocket): UdpAssociation {
+    const { clock, udp, limits, finder, metering, open, onFault } = this.deps
+    const exit = access.kind === 'premium' && way.kind === 'exit' ? way.exit.id : undefined
+    const association = new UdpAssociation(access, metering.beginDatagrams(allowance, exit), socket, {
+      clock,
+      limits: udp,
+      keepsHosts: access.kind === 'premium' && access.subuser.keep_hosts,
+      find: (target) => finder.find(target, way, access.owner),
+      mayReachAnother: () => limits.reachAnother(access.owner),
+      onEnd: (ended) => this.end(ended),
+      onFault,
+    })
+    open.add(association)
+    return association
+  }
+
+  private end(association: UdpAssociation): void {
+    const { open, metering, limits } = this.deps
+    if (!open.remove(association)) return
+    metering.finishDatagrams(association.meter)
+    limits.leave(association.access.owner, association.access.key)
+  }
+}

@@ -1,0 +1,135 @@
+import { type Address, addressFromNumber, readAddress, readAddressCached } from '../../../../core/address.ts'
+import { classify } from '../../../../core/reserved.ts'
+import type { Access } from '../../access/admission.ts'
+import type { UdpLimits } from '../../access/limits.ts'
+import type { RefusalCode } from '../../access/refusals.ts'
+import type { DatagramReceipt } from '../../metering/datagram-meter.ts'
+import { readSocksDatagram, toAssociateReply, toSocksHeader } from '../../protocol/socks5-udp.ts'
+import type { Side, SideOwner } from '../side.ts'
+import type { UdpAssociation, UdpFront } from './association.ts'
+import type { UdpAssociations } from './associations.ts'
+import { type DatagramOwner, type DatagramSocket, isSameAddress, type OpenDatagrams } from './datagram-socket.ts'
+
+type Refused = { readonly refusal: RefusalCode }
+
+/** Bytes that a client may send on the control connection; they mean nothing. */
+const maxIgnored = 64 * 1024
+/** Ports that are tried before an association is refused. */
+const maxPortTries = 64
+
+/**
+ * The SOCKS5 side of an association (RFC 1928, 7). It accepts datagrams only from the address of the control
+ * connection and from the first port that sends a valid one. It ends with the control connection.
+ */
+class SocksFront implements UdpFront, SideOwner, DatagramOwner {
+  private clientPort = 0
+  private ignoredBytes = 0
+  private hasEnded = false
+
+  constructor(
+    private readonly side: Side,
+    private readonly client: Address,
+    private readonly socket: DatagramSocket,
+    private readonly association: UdpAssociation,
+    /** The answer to the request. */
+    readonly reply: Uint8Array,
+  ) {}
+
+  start(): void {
+    this.side.own(this)
+    this.socket.own(this)
+    this.association.start(this)
+    if (this.side.isClosed) this.association.end()
+    else this.side.resume()
+  }
+
+  /** The client has gone before the answer. */
+  drop(): void {
+    this.association.end()
+    this.socket.close()
+  }
+
+  onData(bytes: Uint8Array): void {
+    this.ignoredBytes += bytes.length
+    if (this.ignoredBytes > maxIgnored) this.association.end()
+  }
+
+  onEnd(): void {
+    this.hasEnded = true
+    this.association.end()
+  }
+
+  onDrain(): void {}
+
+  onClose(): void {
+    this.association.end()
+  }
+
+  onDatagram(bytes: Uint8Array, from: Address, port: number): void {
+    if ((port !== this.clientPort && this.clientPort !== 0) || !isSameAddress(from, this.client)) return
+    const datagram = readSocksDatagram(bytes)
+    if (!datagram) return
+    this.clientPort = port
+    this.association.send(datagram.target, datagram.payload)
+  }
+
+  onFault(): void {
+    this.association.end()
+  }
+
+  deliver(source: Address, port: number, payload: Uint8Array, receipt: DatagramReceipt): void {
+    this.socket.send(toSocksHeader(source, port), payload, this.client, this.clientPort, receipt)
+  }
+
+  onEnded(): void {
+    this.socket.close()
+    if (this.hasEnded) this.side.release()
+    else this.side.abort()
+  }
+}
+
+export type Associate = (
+  access: Access,
+  side: Side,
+  source: string,
+  isGone: () => boolean,
+) => Promise<SocksFront | Refused>
+
+/** Opens an association with a socket for its client, at the address that the client connected to. */
+export function createAssociate(deps: {
+  associations: UdpAssociations
+  openDatagrams: OpenDatagrams
+  ports: UdpLimits['ports']
+  random: () => number
+}): Associate {
+  async function bind(at: Address): Promise<DatagramSocket | Refused> {
+    const { ports, openDatagrams } = deps
+    if (!ports) return openDatagrams(at, 0)
+    const count = ports.last - ports.first + 1
+    const start = Math.floor(deps.random() * count)
+    for (let tried = 0; tried < Math.min(count, maxPortTries); tried += 1) {
+      const bound = await openDatagrams(at, ports.first + ((start + tried) % count))
+      if (!('refusal' in bound && bound.isPortTaken)) return bound
+    }
+    return { refusal: 'gateway_full' }
+  }
+
+  return async (access, side, source, isGone) => {
+    const at = side.localAddress === undefined ? undefined : readAddress(side.localAddress)
+    const client = readAddressCached(source)
+    // Over TLS the datagrams would not be encrypted.
+    if (!at || !client) return { refusal: 'udp_unsupported' }
+    const association = await deps.associations.open(access, isGone)
+    if ('refusal' in association) return association
+    const socket = await bind(at)
+    if ('refusal' in socket) {
+      association.end()
+      return socket
+    }
+    return new SocksFront(side, client, socket, association, toAssociateReply(shownAddress(at, client), socket.port))
+  }
+}
+
+/** Behind NAT a public client cannot reach the local address; zeros mean the address that it connected to. */
+export const shownAddress = (at: Address, client: Address): Address =>
+  classify(client) === 'public' && classify(at) !== 'public' ? addressFromNumber(at.version, 0n) : at
