@@ -19,7 +19,7 @@ export type UdpFront = {
 
 type AssociationDeps = Pick<
   ConstructorParameters<typeof UdpDestinations>[0],
-  'find' | 'mayReachAnother' | 'onFault'
+  'find' | 'mayReachAnother' | 'count' | 'onFault'
 > & {
   readonly clock: Clock
   readonly limits: UdpLimits

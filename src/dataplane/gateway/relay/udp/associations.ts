@@ -13,6 +13,7 @@ import type { Metering } from '../../metering/metering.ts'
 import type { Side } from '../side.ts'
 import { UdpAssociation } from './association.ts'
 import type { DatagramSocket, OpenDatagrams } from './datagram-socket.ts'
+import type { DestinationCount } from './destinations.ts'
 
 type Refused = { readonly refusal: RefusalCode }
 
@@ -22,6 +23,8 @@ const ownSix = addressFromNumber(6, 1n)
 
 /** Opens associations for admitted clients. Each counts as a tunnel. */
 export class UdpAssociations {
+  private readonly count: DestinationCount = { together: 0 }
+
   constructor(
     private readonly deps: {
       snapshot: Snapshot
@@ -101,6 +104,7 @@ export class UdpAssociations {
       keepsHosts: access.kind === 'premium' && access.subuser.keep_hosts,
       find: (target) => finder.find(target, way, access.owner),
       mayReachAnother: () => limits.reachAnother(access.owner),
+      count: this.count,
       onEnd: (ended) => this.end(ended),
       onFault,
     })

@@ -2,7 +2,13 @@ import { beforeEach, describe, expect, test } from 'bun:test'
 import { type Address, readAddress } from '../../../../core/address.ts'
 import type { Destinations } from '../../dial/destinations.ts'
 import type { ConnectTarget } from '../../protocol/authority.ts'
-import { maxDestinations, UdpDestinations } from './destinations.ts'
+import {
+  type DestinationCount,
+  fewDestinations,
+  maxDestinations,
+  maxTogether,
+  UdpDestinations,
+} from './destinations.ts'
 
 const at = (text: string): Address => readAddress(text) as Address
 const noReceipt = { settle() {} }
@@ -20,6 +26,7 @@ describe('the destinations of an association', () => {
   /** Answers of the resolver, in the order of its questions. */
   let answers: PromiseWithResolvers<Destinations>[]
   let destinations: UdpDestinations
+  let count: DestinationCount
 
   const find = ({ host }: ConnectTarget): Destinations | Promise<Destinations> => {
     judged.push(host)
@@ -36,15 +43,19 @@ describe('the destinations of an association', () => {
     faults = []
     answers = []
     mayReach = true
-    destinations = new UdpDestinations({
+    count = { together: 0 }
+    destinations = open()
+  })
+  const open = () =>
+    new UdpDestinations({
       find,
+      count,
       mayReachAnother: () => mayReach,
       receiptsOf: () => ({ sent: noReceipt, received: noReceipt }),
       pass: ({ address, target }, payload) =>
         void passed.push(`${address?.bytes.join('.')}:${target.port} ${Buffer.from(payload).toString()}`),
       onFault: (fault) => void faults.push(fault),
     })
-  })
   const send = (host: string, text: string, nowMs = 0, port = 443): void =>
     destinations.send({ host, port }, bytes(text), nowMs)
 
@@ -118,6 +129,17 @@ describe('the destinations of an association', () => {
     expect(destinations.size).toBe(maxDestinations)
     expect(destinations.findPeer(at('1.2.3.1'), 443)).toBeUndefined()
     for (const kept of ['1.2.3.0', '1.2.3.2', '1.2.4.0']) expect(destinations.findPeer(at(kept), 443)).toBeDefined()
+  })
+
+  test('an association keeps 16 destinations while all associations together have 100,000', () => {
+    for (let index = 0; index < 20; index += 1) send(`1.2.3.${index}`, 'a', index)
+    expect([destinations.size, count.together]).toEqual([20, 20])
+    destinations.close()
+    expect(count.together).toBe(0)
+    count.together = maxTogether
+    const other = open()
+    for (let index = 0; index < 20; index += 1) other.send({ host: `1.2.3.${index}`, port: 443 }, bytes('a'), index)
+    expect([other.size, count.together]).toEqual([fewDestinations, maxTogether + fewDestinations])
   })
 
   test('a new destination beyond the rate of new connections is dropped, and a known one is not', () => {

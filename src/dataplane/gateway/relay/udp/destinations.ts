@@ -7,6 +7,9 @@ import { isSameAddress } from './datagram-socket.ts'
 
 /** Destinations of one association; the least recently used one is forgotten. */
 export const maxDestinations = 256
+/** Destinations of all associations together; beyond it, an association has at most `fewDestinations`. */
+export const maxTogether = 100_000
+export const fewDestinations = 16
 /** Datagrams of one association that wait for a name. */
 const maxHeld = 16
 const maxHeldBytes = 128 * 1024
@@ -30,7 +33,11 @@ export type UdpDestination = {
   readonly received: DatagramReceipt
 }
 
+/** Shared by all associations. */
+export type DestinationCount = { together: number }
+
 type DestinationsDeps = {
+  readonly count: DestinationCount
   readonly find: (target: ConnectTarget) => MaybePromise<Destinations>
   /** Whether one more destination may be reached now. */
   readonly mayReachAnother: () => boolean
@@ -66,6 +73,7 @@ export class UdpDestinations {
 
   close(): void {
     this.isClosed = true
+    this.deps.count.together -= this.known.size
     this.known.clear()
     this.peers.clear()
   }
@@ -79,7 +87,8 @@ export class UdpDestinations {
     const known = this.known.get(key)
     if (known) return known
     if (!this.deps.mayReachAnother()) return undefined
-    if (this.known.size >= maxDestinations) this.forgetOldest()
+    const max = this.deps.count.together >= maxTogether ? fewDestinations : maxDestinations
+    if (this.known.size >= max) this.forgetOldest()
     const destination: UdpDestination = {
       key,
       target,
@@ -91,6 +100,7 @@ export class UdpDestinations {
       ...this.deps.receiptsOf(target.host),
     }
     this.known.set(key, destination)
+    this.deps.count.together += 1
     return destination
   }
 
@@ -99,6 +109,7 @@ export class UdpDestinations {
     for (const each of this.known.values()) if (!oldest || each.usedAt < oldest.usedAt) oldest = each
     if (!oldest) return
     this.known.delete(oldest.key)
+    this.deps.count.together -= 1
     this.setAddress(oldest, undefined)
     this.takeHeld(oldest)
   }
