@@ -7,7 +7,7 @@ import { isSameAddress } from './datagram-socket.ts'
 
 /** Destinations of one association; the least recently used one is forgotten. */
 export const maxDestinations = 256
-/** Destinations of all associations together; beyond it, an association has at most `fewDestinations`. */
+/** Destinations of all associations together; from then on, an association with `fewDestinations` gets no more. */
 export const maxTogether = 100_000
 export const fewDestinations = 16
 /** Datagrams of one association that wait for a name. */
