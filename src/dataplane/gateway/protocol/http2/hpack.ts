@@ -71,7 +71,7 @@ const staticTable: readonly Field[] = [
 /** RFC 7541, 4.1: each entry of the dynamic table counts 32 bytes more than its text. */
 const entryOverhead = 32
 /** The dynamic table that a decoder offers: the default of SETTINGS_HEADER_TABLE_SIZE. */
-export const tableBytes = 4096
+const tableBytes = 4096
 
 const sizeOf = ([name, value]: Field): number => name.length + value.length + entryOverhead
 

@@ -30,7 +30,7 @@ import { encodeFields, type Field, HpackDecoder, HpackError } from './hpack.ts'
 import { Http2Stream, type StreamSession } from './stream.ts'
 
 /** The connection under a session. */
-export type Wire = {
+type Wire = {
   /** Returns the bytes taken; the session offers the rest after onSocketDrain(). */
   write(bytes: Uint8Array): number
   pause(): void
