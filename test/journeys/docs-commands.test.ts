@@ -156,10 +156,13 @@ test('Russian documents have the fences of the English ones, and each English pa
   const codeOf = (document: string) => fencesOf(textOf(document)).map(({ language, lines }) => ({ language, lines }))
   expect(codeOf('README.ru.md')).toEqual(codeOf('README.md'))
   const pages = [...new Bun.Glob('*.md').scanSync({ cwd: join(root, 'docs/ru') })].toSorted()
-  expect(pages).toEqual(['install.md', 'payments.md', 'ranges.md', 'tls.md'])
+  expect(pages).toEqual(['install.md', 'payments.md', 'proxy-urls.md', 'ranges.md', 'tls.md'])
   for (const page of pages) {
-    expect({ page, code: codeOf(`docs/ru/${page}`) }).toEqual({ page, code: codeOf(`docs/operate/${page}`) })
-    expect(textOf(`docs/operate/${page}`)).toContain(`[По-русски](../ru/${page})`)
+    // A page for customers is beside the folder of those for operators.
+    const [english, russian] =
+      page === 'proxy-urls.md' ? [`docs/${page}`, `ru/${page}`] : [`docs/operate/${page}`, `../ru/${page}`]
+    expect({ page, code: codeOf(`docs/ru/${page}`) }).toEqual({ page, code: codeOf(english) })
+    expect(textOf(english)).toContain(`[По-русски](${russian})`)
   }
 })
 

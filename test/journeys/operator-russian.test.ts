@@ -17,9 +17,10 @@ describe('the operator’s console in Russian', () => {
       }
       return Object.values(paths).flatMap(({ post }) => (post ? [post.operationId] : []))
     }
-    // Sign-in and sign-out are not logged; export and findHolders only read and are logged.
+    // Sign-in and sign-out are not logged; export, findHolders and a search for an address only read
+    // and are logged.
     const ofOperators = (await named('auth')).filter((id) => id.endsWith('Operator') && !id.startsWith('sign'))
-    const wanted = [...(await named('admin')), ...ofOperators, 'exportCustomer', 'findHolders']
+    const wanted = [...(await named('admin')), ...ofOperators, 'exportCustomer', 'findHolders', 'search']
     expect(Object.keys(actions).toSorted()).toEqual([...new Set(wanted)].toSorted())
   })
 

@@ -9,10 +9,12 @@ describe.each([...enginesOf('sqlite')])('availability of premium traffic in prod
   let service: Service
   let token: string
   let exit: string
+  let gateway: string
   beforeAll(async () => {
     service = await startService(engine, { TURNPIKE_SANDBOX: 'off', TURNPIKE_GATEWAY_HOST: 'gate.example.net' })
-    const { db, pricing } = service.services
+    const { db, fleet, pricing } = service.services
     await db.transact((tx) => pricing.apply(tx, shippedCatalogue))
+    gateway = (await db.transact((tx) => fleet.add(tx, { kind: 'gateway', name: 'gate-1', location: 'test' }))).id
     ;({ token } = await service.newCustomer(10_000n))
   })
   afterAll(() => service.stop())
@@ -66,17 +68,18 @@ describe.each([...enginesOf('sqlite')])('availability of premium traffic in prod
   })
 
   test.each([
-    ['not sold while one gateway reports up and two report down', null, [true, false, false], false],
-    ['sold while one gateway reports down and two report up', null, [false, true, true], true],
-    ['sold while one of two gateways reports up', null, [true, false], true],
-    ['not sold while the gateway that the exit belongs to reports down', 'nod_1', [false, true, true], false],
-    ['sold while the gateway that the exit belongs to reports up', 'nod_1', [true, false, false], true],
-  ])('premium traffic is %s', async (_, node, reports, sold) => {
+    ['not sold while one gateway reports up and two report down', false, [true, false, false], false],
+    ['sold while one gateway reports down and two report up', false, [false, true, true], true],
+    ['sold while one of two gateways reports up', false, [true, false], true],
+    ['not sold while the gateway that the exit belongs to reports down', true, [false, true, true], false],
+    ['sold while the gateway that the exit belongs to reports up', true, [true, false, false], true],
+  ])('premium traffic is %s', async (_, isOwned, reports, sold) => {
+    const node = isOwned ? gateway : null
     const { exits } = service.services.premium
     const location = { country: 'DE', state: '', city: '', zip: '', asn: null }
     const upstream = { pool: 'datacenter', kind: 'http' as const, host: 'up.example.net', port: 8080 }
     const { id } = await exits.addOne({ ...upstream, ...location, node, credentials: null })
-    for (const [at, isUp] of reports.entries()) await report(isUp, `nod_${at + 1}`, id)
+    for (const [at, isUp] of reports.entries()) await report(isUp, at === 0 ? gateway : `nod_${at + 1}`, id)
     service.clock.advance(1001)
     expect(await exits.isServed('datacenter')).toBe(sold)
     const pools = await exits.overview()

@@ -96,7 +96,7 @@ describe('changes of a VPN node on its machine', () => {
     const { scene: here } = await openUndone()
     await here.net.inside(here.net.node, ['ip', 'tuntap', 'add', 'dev', here.deviceName, 'mode', 'tun'])
     const before = await readMachineState(here)
-    expect(await problemOf(openNode(here))).toContain('not ours')
+    expect(await problemOf(openNode(here))).toContain('Another program made the network device')
     expect(await readMachineState(here)).toBe(before)
     expect(readChanges(here.folder)).toBeUndefined()
   })
