@@ -140,7 +140,7 @@ describe.each([...engines])('changes of nodes on %s', (engine) => {
 
   // SQLite runs one transaction at a time.
   if (engine === 'postgres')
-    test.each(['an exit', 'a range'] as const)(
+    test.each(['an exit', 'a range', 'a new range'] as const)(
       'a removal or a concurrent assignment of %s to the same gateway is refused',
       async (thing) => {
         const { db, fleet, premium, removeNode, stock } = shop.services
@@ -166,9 +166,12 @@ describe.each([...engines])('changes of nodes on %s', (engine) => {
         // The removal has passed its first checks and waits for the node's row.
         const removing = Promise.allSettled([removeNode('gate-1')])
         expect(await untilTrue(async () => (await waiting()) === 1)).toBeTrue()
-        const work =
-          thing === 'an exit' ? premium.exits.assign(exit.id, node) : stock.ranges.assign(prefixOf(range), [node])
-        const assigning = Promise.allSettled([work])
+        const assign = {
+          'an exit': () => premium.exits.assign(exit.id, node),
+          'a range': () => stock.ranges.assign(prefixOf(range), [node]),
+          'a new range': () => stock.add(prefixOf('198.51.100.0/30'), kindIn('AT', 4), undefined, [node]),
+        }
+        const assigning = Promise.allSettled([assign[thing]()])
         expect(await untilTrue(async () => (await waiting()) === 2)).toBeTrue()
         release()
         await holding

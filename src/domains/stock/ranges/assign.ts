@@ -68,8 +68,9 @@ function unseat(
 }
 
 /** Writes planned ranges. Nodes are sent them by `open`. A range that another process has just added is used. */
-async function writePart(tx: Tx, ranges: Planned['ranges']): Promise<Planned['ranges']> {
+async function writePart(deps: StockDeps, tx: Tx, ranges: Planned['ranges']): Promise<Planned['ranges']> {
   const planned = ranges.map((each) => each.range)
+  await lockNodes(deps, tx, [...new Set(planned.flatMap((each) => each.nodeIds))])
   store.insertRanges(tx, planned)
   const there = await store.rangesWith(
     tx,
@@ -122,7 +123,7 @@ async function cut(deps: StockDeps, whole: StockRange, part: Prefix, nodeIds: re
 
 export async function begin(deps: StockDeps, { ranges }: Planned): Promise<Planned> {
   const begun: PlannedRange[] = []
-  for (const part of inParts(ranges)) begun.push(...(await deps.db.transactLong((tx) => writePart(tx, part))))
+  for (const part of inParts(ranges)) begun.push(...(await deps.db.transactLong((tx) => writePart(deps, tx, part))))
   return { ranges: begun, byAddress: indexOf(begun) }
 }
 
@@ -132,6 +133,7 @@ export async function open(deps: StockDeps, { ranges }: Planned): Promise<void> 
 
 /** The range of a large block. */
 export async function addBlock(deps: StockDeps, tx: Tx, prefix: Prefix, id: number, nodeIds: readonly string[]) {
+  await lockNodes(deps, tx, nodeIds)
   const nowMs = deps.clock()
   const text = formatPrefix(prefix)
   store.insertRanges(tx, [{ id, prefix: text, nodeIds, state: 'in', createdAt: nowMs, changedAt: nowMs }])
