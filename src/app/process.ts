@@ -95,8 +95,9 @@ export const readOpened = (message: unknown): Opened =>
     : {}
 
 /**
- * Resolves on SIGINT, SIGTERM or SIGHUP. Without a terminal, SIGHUP calls the function of `findHangUp` instead. Exits
- * with 137 when the parent is killed. Notifies systemd only if `isMain`.
+ * Resolves on SIGINT, SIGTERM or SIGHUP. Without a terminal, SIGHUP calls the function of `findHangUp` instead; if
+ * there is none, a process of systemd ignores it. Exits with 137 when the parent is killed. Notifies systemd only if
+ * `isMain`.
  */
 export function untilStopped(findHangUp?: () => (() => void) | undefined, isMain = () => true): Promise<void> {
   const leash = Number(process.env['TURNPIKE_LEASH'] ?? Number.NaN)
@@ -107,10 +108,9 @@ export function untilStopped(findHangUp?: () => (() => void) | undefined, isMain
   return new Promise((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
       process.on(signal, () => {
-        const hangUp = signal === 'SIGHUP' && !isatty(0) ? findHangUp?.() : undefined
-        if (hangUp) {
-          hangUp()
-          return
+        if (signal === 'SIGHUP' && !isatty(0)) {
+          const hangUp = findHangUp?.() ?? (process.env['NOTIFY_SOCKET'] === undefined ? undefined : () => {})
+          if (hangUp) return hangUp()
         }
         if (isMain()) tellSystemd('STOPPING=1')
         resolve()

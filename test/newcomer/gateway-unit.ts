@@ -4,7 +4,7 @@ import { createReader } from './reader.ts'
 import { expectMatch, expectSame, type Steps } from './steps.ts'
 
 const unit = 'turnpike-gateway'
-const customers = 50
+const customers = 200
 
 /**
  * Tests the gateway’s systemd unit: reloads and an upgrade under open tunnels, a crash and a stop. Shop and gateway
@@ -41,6 +41,11 @@ export async function tryGatewayUnit(machine: Machine, steps: Steps, proxy: stri
   })
   await steps.step(`two reloads under ${customers} tunnels each drop none, and systemd follows`, async () => {
     const first = await connect(machine, proxy, customers)
+    const unchanged = await mainPid()
+    // A gateway without a certificate has nothing to read again.
+    await sh(`systemctl kill -s HUP --kill-whom=main ${unit}`)
+    await sh(through(proxy))
+    expectSame('the main process after a hang-up', await mainPid(), unchanged)
     const { before } = await replaceProcess(`systemctl reload ${unit}`)
     const second = await connect(machine, proxy, customers)
     await replaceProcess(`systemctl reload ${unit}`)

@@ -21,7 +21,7 @@ const lanes = Promise.all(
       while (!state.isOver) {
         if ((await tunnel.echo(message)) !== message) return false
         messages += 1
-        await Bun.sleep(50)
+        await Bun.sleep(200)
       }
       return true
     } catch {
