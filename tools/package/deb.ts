@@ -61,15 +61,21 @@ async function fill(tree: string, target: Target, binary: string, of: string, se
   }
 }
 
-/** Adds the docs for operators and customers, with their example files, and the changelogs. */
+/** Adds the docs with their example files, and the changelogs. Links out of `docs` lead to files of the same folder. */
 async function fillDocs(tree: string, changelog: string): Promise<void> {
   const folder = 'usr/share/doc/turnpike'
   const written = [
     ...new Bun.Glob('**/*.{md,yml,yaml,json,conf,cfg,sh,service,timer,env}').scanSync(join(root, 'docs')),
   ]
   // The package has its own units.
-  for (const path of written.filter((each) => !each.startsWith('adr/') && !each.startsWith('operate/systemd/'))) {
-    await put(tree, `${folder}/${path}`, await Bun.file(join(root, 'docs', path)).bytes(), 0o644)
+  for (const path of written.filter((each) => !each.startsWith('operate/systemd/'))) {
+    const up = '../'.repeat(path.split('/').length - 1)
+    const text = await Bun.file(join(root, 'docs', path)).text()
+    await put(tree, `${folder}/${path}`, text.replaceAll(`](${up}../`, `](${up}`), 0o644)
+  }
+  for (const name of ['README.md', 'README.ru.md', 'SECURITY.md']) {
+    const text = await Bun.file(join(root, name)).text()
+    await put(tree, `${folder}/${name}`, text.replaceAll('](docs/', ']('), 0o644)
   }
   await put(tree, `${folder}/copyright`, await Bun.file(join(source, 'copyright')).text(), 0o644)
   await put(tree, `${folder}/changelog.gz`, zipped(await Bun.file(join(root, 'CHANGELOG.md')).text()), 0o644)
