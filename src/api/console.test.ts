@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { failureOf } from '../../test/harness/failure.ts'
-import { randomBytes } from '../adapters/random.ts'
+import { randomBytes } from '../adapters/crypto.ts'
 import { Refusal } from '../core/refusal.ts'
 import { openConsole } from './console.ts'
 

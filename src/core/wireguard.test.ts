@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { needWireguardTools, toolsWithinMs, wgPrivateKey, wgPublicKey } from '../../test/harness/wireguard.ts'
-import { publicKeyOf } from '../adapters/wireguard-keys.ts'
+import { publicKeyOf } from '../adapters/crypto.ts'
 import { makeKeyPair, readKey, readPublicKey } from './wireguard.ts'
 
 const random = (count: number) => crypto.getRandomValues(new Uint8Array(count))

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { randomBytes } from '../../src/adapters/random.ts'
+import { randomBytes } from '../../src/adapters/crypto.ts'
 import { makeText, tokenRandomBytes } from '../../src/core/token-text.ts'
 import { makeTokenText } from '../../src/domains/customers/rules.ts'
 import { makeSessionText } from '../../src/domains/signin/rules.ts'

@@ -1,4 +1,4 @@
-import { createVault } from '../../src/adapters/vault.ts'
+import { createVault } from '../../src/adapters/crypto.ts'
 import { createServices, realRuntime } from '../../src/app/shop/services.ts'
 import type { CustomerId, SubuserId } from '../../src/core/ids.ts'
 import { Refusal } from '../../src/core/refusal.ts'

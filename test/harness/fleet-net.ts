@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createVault } from '../../src/adapters/vault.ts'
+import { createVault } from '../../src/adapters/crypto.ts'
 import { readConfig } from '../../src/app/settings/config.ts'
 import { openVault } from '../../src/app/shop/database.ts'
 import { createServices, realRuntime, type Services } from '../../src/app/shop/services.ts'

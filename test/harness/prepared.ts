@@ -1,6 +1,6 @@
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createVault } from '../../src/adapters/vault.ts'
+import { createVault } from '../../src/adapters/crypto.ts'
 import { readMigrations } from '../../src/app/shop/database.ts'
 import { createServices, type Services } from '../../src/app/shop/services.ts'
 import { migrate } from '../../src/db/migrate.ts'

@@ -1,4 +1,4 @@
-import { createVault } from '../../src/adapters/vault.ts'
+import { createVault } from '../../src/adapters/crypto.ts'
 import { createServices, realRuntime, type Services } from '../../src/app/shop/services.ts'
 import { readPrefix } from '../../src/core/address.ts'
 import { openDatabase } from '../../src/db/open.ts'

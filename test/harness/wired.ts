@@ -1,4 +1,4 @@
-import { createVault } from '../../src/adapters/vault.ts'
+import { createVault } from '../../src/adapters/crypto.ts'
 import { createServices, realRuntime, type Services, type ShopConfig } from '../../src/app/shop/services.ts'
 import { sayFinding } from '../../src/core/finding.ts'
 import type { CustomerId } from '../../src/core/ids.ts'

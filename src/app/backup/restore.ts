@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { createVault } from '../../adapters/vault.ts'
+import { createVault } from '../../adapters/crypto.ts'
 import type { Verifier } from '../../core/finding.ts'
 import { Refusal, refuseHere } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import manifest from '../../../package.json' with { type: 'json' }
-import { randomBytes } from '../../adapters/random.ts'
+import { randomBytes } from '../../adapters/crypto.ts'
 import type { Log } from '../../core/log.ts'
 import { refuseHere } from '../../core/refusal.ts'
 import { isRunning, listRunning, makeBoot } from '../../dataplane/agent/boots.ts'

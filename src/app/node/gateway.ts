@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import manifest from '../../../package.json' with { type: 'json' }
+import { sha256 } from '../../adapters/crypto.ts'
 import { raiseFileLimit } from '../../adapters/file-limit.ts'
-import { sha256 } from '../../adapters/sha256.ts'
 import type { Command } from '../../cli/command.ts'
 import type { Address } from '../../core/address.ts'
 import type { Log } from '../../core/log.ts'

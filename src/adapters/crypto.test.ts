@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { randomBytes } from './random.ts'
+import { randomBytes } from './crypto.ts'
 
 describe('random bytes', () => {
   test('randomBytes returns the requested number of bytes across blocks', () => {
