@@ -2,7 +2,7 @@
  * `npm run package:try [-- --from FILE.deb]`: builds the packages; installs, uses, upgrades and removes them in an
  * empty Debian; follows docs/operate on its own machines; reads, unpacks and runs the image alone and with
  * compose.yaml; checks the packages with lintian and the examples with the Kubernetes schemas. Needs Debian and root,
- * takes 10 minutes, and leaves only `dist`. The last line is the result.
+ * takes 15 minutes, and leaves only `dist`. The last line is the result.
  */
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
@@ -34,6 +34,7 @@ const needed = [
   'lintian',
   'qemu-user-static',
   'docker-compose',
+  'pebble',
 ]
 const lacking = await installPackages([...needed, 'curl', 'iproute2'])
 if (lacking !== undefined) {

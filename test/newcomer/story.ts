@@ -4,7 +4,7 @@ import { debianVersion } from '../../tools/package/deb.ts'
 import { version } from '../../tools/package/project.ts'
 import { connect } from './connected.ts'
 import { type Machine, openEmptyDebian } from './empty-debian.ts'
-import { type Network, openNetwork, pageAddress } from './network.ts'
+import { acmeDirectory, type Network, openNetwork, pageAddress, pageAddress6 } from './network.ts'
 import { fenceIn } from './pages.ts'
 import { createReader, type Reader } from './reader.ts'
 import { expectMatch, expectSame, type Steps } from './steps.ts'
@@ -13,8 +13,20 @@ type Package = { readonly file: string; readonly version: string }
 
 const page = `http://${pageAddress}/`
 const shop = 'https://shop.example.net'
-const packages = ['ca-certificates', 'iproute2', 'nftables', 'openssl', 'postgresql', 'wireguard-go', 'wireguard-tools']
-const customers = 50
+const packages = [
+  'ca-certificates',
+  'haproxy',
+  'iproute2',
+  'nftables',
+  'openssl',
+  'postgresql',
+  'wireguard-go',
+  'wireguard-tools',
+]
+const customers = 200
+const trusted = '/etc/turnpike-ca.pem'
+/** The settings of an operator who uses another authority than Let’s Encrypt. */
+const acmeSettings = `TURNPIKE_ACME_DIRECTORY=${acmeDirectory}\nTURNPIKE_ACME_CA=${trusted}`
 
 /** Values that earlier steps printed and later steps use. */
 type Found = { customer: string; token: string; proxy: string; farProxy: string }
@@ -22,6 +34,7 @@ type Found = { customer: string; token: string; proxy: string; farProxy: string 
 type Stage = {
   readonly server: Machine
   readonly frankfurt: Machine
+  readonly amsterdam: Machine
   readonly network: Network
   readonly reader: Reader
   readonly steps: Steps
@@ -29,48 +42,70 @@ type Stage = {
   readonly found: Found
 }
 
-/** Follows the pages of docs/operate in order on empty machines: a server, a second gateway and a public network. */
+/**
+ * Follows the pages of docs/operate in order on three empty machines in a public network: a server, a second gateway
+ * (later also the second shop), and a VPN node (later also the load balancer).
+ */
 export async function tryStory(steps: Steps, first: Package, next: Package): Promise<void> {
   const network = await openNetwork()
   const opened: Machine[] = []
-  const open = async (more: readonly string[]) => {
-    const machine = await openEmptyDebian(more)
+  const open = async () => {
+    const machine = await openEmptyDebian(packages)
     opened.push(machine)
     return machine
   }
   try {
-    const [server, frankfurt] = [await open(packages), await open([])]
+    const [server, frankfurt, amsterdam] = [await open(), await open(), await open()]
     if (!server.hasSystemd) return steps.leaveOut('the pages for operators', 'there is no systemd')
     const found: Found = { customer: '', token: '', proxy: '', farProxy: '' }
     const named = `turnpike_${debianVersion(version)}_amd64.deb`
     const own = { [named]: 'first.deb', 'https://example.com/': page }
-    const machines = { server, shop: server, 'frankfurt-1': frankfurt, gateway: frankfurt, customer: frankfurt }
-    const stage = { server, frankfurt, network, reader: createReader(machines, own), steps, next, found }
+    const machines = {
+      server,
+      shop: server,
+      'shop-1': server,
+      'frankfurt-1': frankfurt,
+      gateway: frankfurt,
+      customer: frankfurt,
+      'shop-2': frankfurt,
+      amsterdam,
+      balancer: amsterdam,
+    }
+    const reader = createReader(machines, own)
+    const stage = { server, frankfurt, amsterdam, network, reader, steps, next, found }
     await prepare(stage, first)
     await firstDay(stage)
     await firstWeek(stage)
     await thirdMonth(stage)
     await years(stage)
+    await twoShops(stage)
     await lastDay(stage)
   } finally {
     await Promise.all([...opened, network].map((each) => each.end()))
   }
 }
 
-async function prepare({ server, frankfurt, network, next }: Stage, first: Package): Promise<void> {
-  for (const machine of [server, frankfurt]) {
+async function prepare({ server, frankfurt, amsterdam, network, next }: Stage, first: Package): Promise<void> {
+  for (const machine of [server, frankfurt, amsterdam]) {
     copyFileSync(first.file, join(machine.folder, 'root/first.deb'))
     copyFileSync(next.file, join(machine.folder, 'root/next.deb'))
-    await machine.sh("echo '203.0.113.2 shop.example.net gw.example.net proxy.example.net' >>/etc/hosts")
-    await machine.sh("echo 'nameserver 203.0.113.1' >/etc/resolv.conf")
+    await machine.sh("echo 'nameserver 192.0.2.1' >/etc/resolv.conf; systemctl enable --now systemd-networkd")
   }
-  await network.join(server, ['203.0.113.2', '203.0.113.7', '203.0.113.8', '203.0.113.9', '198.51.100.7'])
-  await network.join(frankfurt, ['203.0.113.3', '192.0.2.40', '192.0.2.41'])
+  const range = '203.0.113.0/24'
+  await network.join(server, { link: 2, inside: 11, addresses: ['198.51.100.7'], ranges: [range, '2001:db8:7::/48'] })
+  await network.join(frankfurt, { link: 3, inside: 12, ranges: ['198.51.100.128/25'] })
+  await network.join(amsterdam, { link: 4, inside: 10 })
+  const ours = ['shop', 'gw', 'proxy'].map((name) => [`${name}.example.net`, '192.0.2.2'])
+  network.setNames({
+    ...Object.fromEntries(ours),
+    'frankfurt-1.example.net': '192.0.2.3',
+    'vpn.example.net': '192.0.2.4',
+  })
 }
 
-async function firstDay({ server, frankfurt, reader, steps, found }: Stage): Promise<void> {
+async function firstDay({ server, frankfurt, amsterdam, network, reader, steps, found }: Stage): Promise<void> {
   await steps.step('day one: install.md installs and starts the shop, and doctor finds nothing', async () => {
-    const settings = `TURNPIKE_PUBLIC_URL=${shop}\nTURNPIKE_GATEWAY_HOST=gw.example.net\nTURNPIKE_VPN_HOST=gw.example.net`
+    const settings = `TURNPIKE_PUBLIC_URL=${shop}\nTURNPIKE_GATEWAY_HOST=gw.example.net\nTURNPIKE_VPN_HOST=vpn.example.net`
     const written = `cat >>/etc/turnpike/turnpike.env <<'END'\n${settings}\nEND`
     const printed = await reader.follow('operate/install.md', 'apt install ./turnpike', {
       'editor /etc/turnpike/turnpike.env': written,
@@ -79,9 +114,20 @@ async function firstDay({ server, frankfurt, reader, steps, found }: Stage): Pro
     expectMatch('prices', printed, /Version 1 is in force\./)
     return undefined
   })
-  await steps.step('day one: install.md adds addresses, an exit, a customer and money', async () => {
+  await steps.step('day one: ranges.md puts an IPv4 and an IPv6 range on the machine by its command', async () => {
+    const onServer = createReader({ gateway: server, shop: server }, {})
+    await onServer.follow('operate/ranges.md', 'turnpike range setup 2001:db8:7::/48 --apply', {
+      ' --node gate-1': ' --node local-gateway',
+    })
+    const fetchFrom = (address: string, host: string) => server.sh(`curl -sS --interface ${address} http://${host}/`)
+    expectMatch('from IPv4', await fetchFrom('203.0.113.200', pageAddress), /^you are \S*203\.0\.113\.200$/m)
+    expectMatch('from IPv6', await fetchFrom('2001:db8:7::5', `[${pageAddress6}]`), /^you are 2001:db8:7::5$/m)
+    await untilPrints(server, 'turnpike stock ranges', /203\.0\.113\.0\/24 +local-gateway +no +256 +256/)
+    return undefined
+  })
+  await steps.step('day one: install.md adds an exit, a customer and money', async () => {
     const install = 'operate/install.md'
-    await reader.type(install, ['stock add 203.0.113.0/24', 'exit add residential'])
+    await reader.type(install, ['exit add residential'])
     const made = await reader.type(install, ["customer create 'First customer'"])
     found.customer = expectMatch('the customer', made, /cus_[0-9a-z]+/)[0]
     const own = { 'cus_…': found.customer }
@@ -93,19 +139,17 @@ async function firstDay({ server, frankfurt, reader, steps, found }: Stage): Pro
   })
   await steps.step('day one: tls.md serves a certificate from files', async () => {
     await server.sh(makeCertificates)
-    for (const machine of [server, frankfurt]) {
-      await machine.sh(`cat >/etc/turnpike-ca.pem <<'END'\n${await server.sh('cat ~/ca.crt')}\nEND`)
+    for (const machine of [server, frankfurt, amsterdam]) {
+      await machine.sh(`cat >${trusted} <<'END'\n${await server.sh('cat ~/ca.crt')}\n${network.certificates}\nEND`)
     }
-    const dropIn = await fenceIn('operate/tls.md', 'ini')
-    const edited = `mkdir -p /etc/systemd/system/turnpike-shop.service.d; cat >/etc/systemd/system/turnpike-shop.service.d/override.conf <<'END'\n${dropIn}\nEND\nsystemctl daemon-reload`
-    await server.sh('echo NODE_EXTRA_CA_CERTS=/etc/turnpike-ca.pem >>/etc/turnpike/turnpike.env')
-    await reader.follow('operate/tls.md', 'TURNPIKE_TLS_CERT', { 'systemctl edit turnpike-shop': edited })
-    await untilPrints(server, 'turnpike stock ranges', /203\.0\.113\.0\/24 +no +256 +[45] +local-gateway/)
+    await server.sh(`echo NODE_EXTRA_CA_CERTS=${trusted} >>/etc/turnpike/turnpike.env`)
+    await reader.follow('operate/tls.md', 'TURNPIKE_TLS_CERT', await editedUnit('turnpike-shop'))
+    await untilPrints(server, 'turnpike stock ranges', /203\.0\.113\.0\/24 +local-gateway +no +256 +256/)
     expectMatch('doctor', await server.sh('turnpike doctor'), /ok +certificate of shop\.example\.net/)
     return undefined
   })
   await steps.step('day one: install.md sells a proxy that fetches a page', async () => {
-    const curl = `curl -sS --cacert /etc/turnpike-ca.pem`
+    const curl = `curl -sS --cacert ${trusted}`
     const own = { 'tp_live_…': found.token, 'curl ': `${curl} ` }
     const printed = await reader.follow('operate/install.md', 'dedicated/buy', (soFar) => ({
       ...own,
@@ -119,7 +163,7 @@ async function firstDay({ server, frankfurt, reader, steps, found }: Stage): Pro
 
 async function firstWeek({ server, reader, steps, found }: Stage): Promise<void> {
   await steps.step('week one: tls.md serves proxies over TLS, and a reload takes a new certificate', async () => {
-    const curl = { 'curl ': 'curl -sS --proxy-cacert /etc/turnpike-ca.pem ' }
+    const curl = { 'curl ': `curl -sS --proxy-cacert ${trusted} ` }
     await reader.follow('operate/tls.md', 'TURNPIKE_GATEWAY_TLS_PORT', { ...curl, ...loginOf(found.proxy) })
     await server.sh(
       `cd /root; openssl x509 -req -in tls.csr -CA ca.crt -CAkey ca.key -days 60 -extfile ext -out tls.crt`,
@@ -130,6 +174,20 @@ async function firstWeek({ server, reader, steps, found }: Stage): Promise<void>
     return undefined
   })
   await steps.step(
+    'week one: tls.md requests a certificate by ACME, for the shop and for proxies over TLS',
+    async () => {
+      await server.sh(
+        `sed -i /^TURNPIKE_TLS_/d /etc/turnpike/turnpike.env; printf '${acmeSettings}\\n' >>/etc/turnpike/turnpike.env`,
+      )
+      await reader.follow('operate/tls.md', 'TURNPIKE_ACME_NAMES=shop.example.net')
+      await untilPrints(server, 'journalctl -u turnpike-shop -o cat', /certificate renewed/)
+      expectMatch('the issuer', await server.sh(issuerOf('shop.example.net:443')), /Pebble/)
+      await throughTls(server, found.proxy, 'proxy.example.net')
+      await untilPrints(server, 'turnpike doctor', /Nothing to do\./)
+      return undefined
+    },
+  )
+  await steps.step(
     'week one: backup-and-upgrade.md backs up, restores to an empty folder and verifies it',
     async () => {
       const pages = 'operate/backup-and-upgrade.md'
@@ -139,6 +197,22 @@ async function firstWeek({ server, reader, steps, found }: Stage): Promise<void>
       return undefined
     },
   )
+  await steps.step('week one: backup-and-upgrade.md restores a backup in place of the live folder', async () => {
+    await server.sh('turnpike customer create "Created after the backup"')
+    await reader.follow('operate/backup-and-upgrade.md', 'mv /var/lib/turnpike /var/lib/turnpike.old', {
+      BACKUP: 'first',
+    })
+    expectSame(
+      'customers created after the backup',
+      (await server.sh('turnpike customer list | grep -c "after the backup" || true')).trim(),
+      '0',
+    )
+    await through(server, found.proxy)
+    await throughTls(server, found.proxy, 'proxy.example.net')
+    await untilPrints(server, 'turnpike doctor', /Nothing to do\./)
+    await server.sh('rm -r /var/lib/turnpike.old')
+    return undefined
+  })
   await steps.step(
     'week one: verify.md checks kept checkpoints, metrics answer, privacy.md finds holders',
     async () => {
@@ -165,7 +239,7 @@ async function firstWeek({ server, reader, steps, found }: Stage): Promise<void>
 }
 
 async function thirdMonth(stage: Stage): Promise<void> {
-  const { server, frankfurt, network, reader, steps, next, found } = stage
+  const { server, frankfurt, amsterdam, network, reader, steps, next, found } = stage
   await steps.step('month three: postgresql.md moves to PostgreSQL and back', async () => {
     const made = ["CREATE USER turnpike PASSWORD 'geheim'", 'CREATE DATABASE turnpike OWNER turnpike']
     // Some base systems have no cluster yet.
@@ -185,43 +259,60 @@ async function thirdMonth(stage: Stage): Promise<void> {
   await steps.step('month three: gateway.md adds a second gateway on its own machine, which sells', async () => {
     const added = await reader.type('gateway.md', ['node add frankfurt-1'])
     const key = expectMatch('its key', added, /tpj_[0-9a-z]+/)[0]
-    await frankfurt.sh(
-      'dpkg -i ~/first.deb; echo NODE_EXTRA_CA_CERTS=/etc/turnpike-ca.pem >>/etc/turnpike/turnpike.env',
-    )
+    await frankfurt.sh(`dpkg -i ~/first.deb; echo NODE_EXTRA_CA_CERTS=${trusted} >>/etc/turnpike/turnpike.env`)
     await reader.follow('gateway.md', 'systemctl enable --now turnpike-gateway', { 'tpj_…': key })
     await untilPrints(server, 'turnpike node list', /frankfurt-1 +gateway +frankfurt +online/)
-    await server.sh('turnpike stock add 192.0.2.40/31 --country NL --ipv 4 --node frankfurt-1')
-    await untilPrints(server, 'turnpike stock ranges', /192\.0\.2\.40\/31 +frankfurt-1 +no +2 +2/)
-    const buy = `curl -sS --cacert /etc/turnpike-ca.pem -H 'Authorization: Bearer ${found.token}' -H 'Content-Type: application/json' -d '{"country_code":"NL","period":30,"count":1,"ipv":4}' ${shop}/api/v1/dedicated/buy`
-    const sold = await untilPrints(frankfurt, buy, /"ok":true/)
-    found.farProxy = proxyOf(sold)
+    await frankfurt.sh('turnpike range setup 198.51.100.128/25 --apply')
+    await server.sh('turnpike stock add 198.51.100.128/25 --country NL --ipv 4 --node frankfurt-1')
+    await untilPrints(server, 'turnpike stock ranges', /198\.51\.100\.128\/25 +frankfurt-1 +no +128 +128/)
+    found.farProxy = proxyOf(await untilPrints(frankfurt, buy(found.token, 'NL'), /"ok":true/))
     await through(frankfurt, found.farProxy)
     return undefined
   })
-  await steps.step('month three: vpn.md adds a VPN node, and its unit runs it', async () => {
-    const added = await reader.type('vpn.md', ['node add amsterdam'], { 'vpn.example.net': 'gw.example.net' })
+  await steps.step(
+    'month three: tls.md gives the second gateway its own certificate by ACME, and reloads it',
+    async () => {
+      const settings = `printf '${acmeSettings}\\n' >>/etc/turnpike/turnpike-gateway.env`
+      await frankfurt.sh(settings)
+      await reader.follow('operate/tls.md', 'TURNPIKE_ACME_NAMES=frankfurt-1', await editedUnit('turnpike-gateway'))
+      await untilPrints(frankfurt, 'journalctl -u turnpike-gateway -o cat', /certificate renewed/)
+      await throughTls(server, found.farProxy, 'frankfurt-1.example.net')
+      const connected = await connect(network, found.farProxy, customers, pageAddress)
+      // Both processes have a challenge server on port 80, one after the other.
+      for (let count = 0; count < 2; count += 1) await frankfurt.sh('systemctl reload turnpike-gateway')
+      await throughTls(server, found.farProxy, 'frankfurt-1.example.net')
+      expectMatch('port 80', await frankfurt.sh('ss -Hltn sport = :80'), /:80 /)
+      await connected.hangUp()
+      await untilPrints(frankfurt, 'turnpike doctor', /Nothing to do\./)
+      return undefined
+    },
+  )
+  await steps.step('month three: vpn.md adds a VPN node on a third machine, and its unit runs it', async () => {
+    const added = await reader.type('vpn.md', ['node add amsterdam'])
     const key = expectMatch('its key', added, /tpj_[0-9a-z]+/)[0]
-    await server.sh(`echo TURNPIKE_NODE_KEY=${key} >/etc/turnpike/turnpike-vpn-node.env`)
-    await server.sh('systemctl enable --now turnpike-vpn-node')
+    await amsterdam.sh(`dpkg -i ~/first.deb; echo NODE_EXTRA_CA_CERTS=${trusted} >>/etc/turnpike/turnpike.env`)
+    await reader.follow('vpn.md', 'systemctl enable --now turnpike-vpn-node', { 'tpj_…': key })
     await untilPrints(server, 'turnpike node list', /amsterdam +vpn +nl +online/)
-    const log = await server.sh('journalctl -u turnpike-vpn-node -o cat')
+    const log = await amsterdam.sh('journalctl -u turnpike-vpn-node -o cat')
     const [, kind] = expectMatch('the device', log, /vpn device is up.*"kind":"([a-z-]+)"/)
-    await server.sh('systemctl restart turnpike-vpn-node')
+    await amsterdam.sh('systemctl restart turnpike-vpn-node')
     expectSame(
       'lost counts',
-      (await server.sh('journalctl -u turnpike-vpn-node -g "no last count" -q || true')).trim(),
+      (await amsterdam.sh('journalctl -u turnpike-vpn-node -g "no last count" -q || true')).trim(),
       '',
     )
+    await untilPrints(amsterdam, 'turnpike doctor', /Nothing to do\./)
     return kind
   })
   await steps.step(
-    `month three: an upgrade to ${next.version} keeps ${customers} tunnels of each gateway open`,
+    `month three: an upgrade to ${next.version} on three machines keeps ${customers} tunnels of each gateway open`,
     async () => {
       const connected = await connect(network, found.farProxy, customers, pageAddress)
       const besideShop = await connect(network, found.proxy, customers, pageAddress)
       const upgrade = 'cd /root; apt-get -qy install ./next.deb'
       await server.sh(upgrade)
       await frankfurt.sh(upgrade)
+      await amsterdam.sh(upgrade)
       await untilPrints(
         server,
         'turnpike node list',
@@ -233,7 +324,8 @@ async function thirdMonth(stage: Stage): Promise<void> {
       await reader.follow('operate/backup-and-upgrade.md', 'systemctl reload turnpike-gateway', skipOthers)
       await connected.hangUp()
       await besideShop.hangUp()
-      await untilPrints(server, 'turnpike doctor', /Nothing to do\./)
+      for (const machine of [server, frankfurt, amsterdam])
+        await untilPrints(machine, 'turnpike doctor', /Nothing to do\./)
       return undefined
     },
   )
@@ -289,18 +381,103 @@ async function years({ server, reader, steps, found }: Stage): Promise<void> {
   })
 }
 
-async function lastDay({ server, frankfurt, steps }: Stage): Promise<void> {
-  await steps.step('last day: apt-get remove and purge keep the data', async () => {
+async function twoShops(stage: Stage): Promise<void> {
+  const { server, frankfurt, amsterdam, network, reader, steps } = stage
+  await steps.step('years: balancer.md puts two shops on PostgreSQL behind HAProxy', async () => {
+    const cluster = '"$(ls /etc/postgresql)"'
+    await server.sh(`echo 'host all turnpike 10.0.0.0/24 scram-sha-256' >>/etc/postgresql/${cluster}/main/pg_hba.conf
+echo "listen_addresses = '10.0.0.11,127.0.0.1'" >>/etc/postgresql/${cluster}/main/postgresql.conf
+pg_ctlcluster ${cluster} main restart`)
+    for (const line of ['DROP DATABASE turnpike', 'CREATE DATABASE turnpike OWNER turnpike'])
+      await server.sh(`cd /; su postgres -c "psql -c '${line}'"`)
+    network.setNames({ 'db.example.net': '10.0.0.11' })
+    const own = { ':PASSWORD@': ':geheim@' }
+    await reader.follow('operate/postgresql.md', 'turnpike move --to-file', own)
+    await server.sh('cat ~/tls.crt ~/ca.crt ~/tls.key >~/shop.pem')
+    copyFileSync(join(server.folder, 'root/shop.pem'), join(amsterdam.folder, 'root/shop.pem'))
+    const key = (await server.sh('cat /var/lib/turnpike/secret.key')).trim()
+    await reader.follow('operate/balancer.md', 'cat /var/lib/turnpike/secret.key')
+    const second = { ...own, 'SECRET_KEY=KEY': `SECRET_KEY=${key}`, 'first.deb': 'next.deb' }
+    await reader.follow('operate/balancer.md', 'TURNPIKE_HOST=10.0.0.12', second)
+    await reader.follow('operate/balancer.md', 'apt install haproxy')
+    network.setNames({ 'shop.example.net': '192.0.2.4' })
+    await server.sh(`printf '${acmeSettings}\\n' >>/etc/turnpike/turnpike-gateway.env`)
+    await reader.follow('operate/balancer.md', 'TURNPIKE_ACME_NAMES=gw', await editedUnit('turnpike-gateway'))
     for (const machine of [server, frankfurt]) {
+      await untilPrints(machine, `curl -sS --cacert ${trusted} ${shop}/readyz`, /"ok":true/)
+    }
+    await untilPrints(server, 'turnpike node list', /frankfurt-1 .*online/)
+    await untilPrints(server, 'turnpike node list', /local-gateway .*online/)
+    return undefined
+  })
+  await steps.step(
+    'years: purchases continue while each of the two shops restarts, and each is charged once',
+    async () => {
+      const made = await server.sh(`turnpike customer create 'Second customer'`)
+      const customer = expectMatch('the customer', made, /cus_[0-9a-z]+/)[0]
+      await server.sh(`turnpike credit ${customer} 100000`)
+      const token = expectMatch(
+        'the token',
+        await server.sh(`turnpike token create ${customer}`),
+        /tp_live_[0-9a-z]+/,
+      )[0]
+      const sell = async (key: string) => {
+        const printed = await amsterdam.sh(buy(token, 'DE', key))
+        expectMatch('a purchase', printed, /"ok":true/)
+        return printed
+      }
+      let sold = 0
+      for (const [index, machine] of [server, frankfurt].entries()) {
+        const state = { isOver: false }
+        const restarted = machine.sh('systemctl restart turnpike-shop').finally(() => {
+          state.isOver = true
+        })
+        for (let count = 0; count < 5 || !state.isOver; count += 1) {
+          await sell(`restart-${sold}`)
+          sold += 1
+        }
+        await restarted
+        await untilPrints(amsterdam, 'journalctl -u haproxy -o cat', new RegExp(`shop-${index + 1} is UP`))
+      }
+      const first = /"id":(\d+)/.exec(await sell('restart-0'))?.[1]
+      expectSame('the proxy of a repeated purchase', /"id":(\d+)/.exec(await sell('restart-0'))?.[1], first)
+      const proxy = proxyOf(await sell('after'))
+      await through(frankfurt, proxy)
+      expectMatch('verify', await server.sh('turnpike verify'), /No problem found/)
+      for (const machine of [server, frankfurt, amsterdam])
+        await untilPrints(machine, 'turnpike doctor', /Nothing to do\./)
+      return `${sold + 1} purchases`
+    },
+  )
+}
+
+async function lastDay({ server, frankfurt, amsterdam, steps }: Stage): Promise<void> {
+  await steps.step('last day: apt-get remove and purge keep the data', async () => {
+    for (const machine of [server, frankfurt, amsterdam]) {
       await machine.sh('apt-get -qy remove turnpike')
       expectSame('running processes', (await machine.sh('pgrep -c -u turnpike || true')).trim(), '0')
       await machine.sh('apt-get -qy purge turnpike')
+      expectSame('settings', (await machine.sh('ls /etc/turnpike 2>/dev/null || true')).trim(), '')
     }
-    expectMatch('the data', await server.sh('ls /var/lib/turnpike'), /turnpike\.db/)
-    expectSame('settings', (await server.sh('ls /etc/turnpike 2>/dev/null || true')).trim(), '')
+    expectMatch('the data', await server.sh('ls /var/lib/turnpike'), /secret\.key/)
     return undefined
   })
 }
+
+/** `systemctl edit UNIT` as the page has it: writes the drop-in that lets a unit use ports below 1024. */
+async function editedUnit(unit: string): Promise<Record<string, string>> {
+  const [folder, dropIn] = [`/etc/systemd/system/${unit}.service.d`, await fenceIn('operate/tls.md', 'ini')]
+  const written = `mkdir -p ${folder}; cat >${folder}/override.conf <<'END'\n${dropIn}\nEND\nsystemctl daemon-reload`
+  return { [`systemctl edit ${unit}`]: written }
+}
+
+const buy = (token: string, country: string, key = country): string =>
+  `curl -sS --cacert ${trusted} -H 'Authorization: Bearer ${token}' ` +
+  `-H 'Content-Type: application/json' -H 'Idempotency-Key: ${key}' ` +
+  `-d '{"country_code":"${country}","period":30,"count":1,"ipv":4}' ${shop}/api/v1/dedicated/buy`
+
+const issuerOf = (address: string): string =>
+  `openssl s_client -connect ${address} -servername ${address.split(':')[0]} </dev/null 2>/dev/null | openssl x509 -noout -issuer`
 
 const makeCertificates = `cd /root
 new='-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes'
@@ -321,6 +498,12 @@ async function untilPrints(machine: Machine, line: string, wanted: RegExp): Prom
 
 const through = (machine: Machine, proxy: string) =>
   untilPrints(machine, `curl -sS --proxy ${proxy} ${page}`, /^you are /)
+
+async function throughTls(machine: Machine, proxy: string, name: string): Promise<string> {
+  const { username, password } = new URL(proxy)
+  const url = `https://${username}:${password}@${name}:10443`
+  return untilPrints(machine, `curl -sS --proxy-cacert ${trusted} --proxy ${url} ${page}`, /^you are /)
+}
 
 /** The fields of a purchase’s answer, keyed by the placeholders of the pages. */
 function proxyIn(printed: string): Record<string, string> {
