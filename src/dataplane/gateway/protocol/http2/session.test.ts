@@ -220,6 +220,22 @@ describe('an HTTP/2 session', () => {
       Buffer.concat([toHeaders(1, connectBlock, false), many(toFrame(frameTypes.data, 0, 1, new Uint8Array(0)), 2000)]),
     ],
     [
+      '2,000 header blocks on a stream that is closed',
+      Buffer.concat([
+        toHeaders(1, connectBlock, false),
+        toReset(1, 'cancel'),
+        many(toHeaders(1, connectBlock, false), 2000),
+      ]),
+    ],
+    [
+      '2,000 DATA frames of 1 byte on a stream that is closed',
+      Buffer.concat([
+        toHeaders(1, connectBlock, false),
+        toReset(1, 'cancel'),
+        many(toFrame(frameTypes.data, flags.endStream, 1, new Uint8Array(1)), 2000),
+      ]),
+    ],
+    [
       'a header block of 20 CONTINUATION frames',
       Buffer.concat([
         toFrame(frameTypes.headers, 0, 1, connectBlock),

@@ -278,10 +278,10 @@ export class Http2Session implements StreamSession {
     if (id === 0 || this.isIdle(id)) throw new ConnectionError('protocol', 'DATA on an idle stream')
     const data = withoutPadding(frame)
     const isEnd = (frame.flags & flags.endStream) !== 0
-    if (data.length === 0 && !isEnd) this.spend()
+    const stream = this.streams.get(id)
+    if (data.length === 0 || !stream) this.spend()
     this.earn(data.length)
     this.returnWindow(payload.length)
-    const stream = this.streams.get(id)
     // The stream was reset from this side; the peer may not know yet.
     if (!stream) return
     if (stream.hasRemoteEnded) return this.resetStream(stream, 'streamClosed')
@@ -324,6 +324,7 @@ export class Http2Session implements StreamSession {
   }
 
   private takeBlock(id: number, block: Uint8Array, isEnd: boolean): void {
+    if (this.deps.role === 'server') this.spend()
     const fields = this.decoder.decode(block, maxHeaderListBytes)
     const known = this.streams.get(id)
     if (known) return this.takeMoreFields(known, fields, isEnd)
@@ -334,7 +335,6 @@ export class Http2Session implements StreamSession {
     // A stream that this side has reset.
     if (id <= this.lastPeerStream) return
     this.lastPeerStream = id
-    this.spend()
     if (this.isDraining || this.streams.size >= this.maxStreams) {
       this.send(toReset(id, 'refusedStream'))
       return
