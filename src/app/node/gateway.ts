@@ -405,6 +405,7 @@ function listenTls(
       certificate: current,
       max,
       offersHttp2: true,
+      makeRoom: () => http2.makeRoom(),
       onTls: (tls) => (tls.protocol === 'h2' ? http2.take(tls) : engine.takeTls(toTlsClient(tls, sockets))),
       onFault: (fault) => log.error('fault', { fault }),
       adopt: inherited === undefined ? undefined : (onAccepted) => openAccepter(inherited, port, onAccepted),

@@ -103,6 +103,8 @@ export class Front {
       readonly max: number
       /** Evict when full. A gateway's engine does so itself. */
       readonly isMakingRoom?: boolean
+      /** Closes a connection that the engine does not know of. False if there is none. */
+      readonly makeRoom?: () => boolean
       /** Offers HTTP/2 beside HTTP/1.1 (ALPN). */
       readonly offersHttp2?: boolean
       /** Monotonic. */
@@ -196,14 +198,14 @@ export class Front {
 
   private mayCome(prefixes: Prefixes): boolean {
     if (this.openOf.isFull(prefixes, this.roomOfNetwork) || this.shakingOf.isFull(prefixes, maxOfNetwork)) return false
-    if (this.all.size >= this.room && !this.deps.isMakingRoom) return false
     if (!this.mayBegin(prefixes)) return false
+    if (this.all.size >= this.room && !this.deps.isMakingRoom && !this.deps.makeRoom?.()) return false
     if (this.handshakes.size >= this.roomToShake) {
       const spare = this.handshakes.findSpare(prefixes, this.now())
       if (!spare) return false
       spare.close()
     }
-    if (this.all.size >= this.room) this.seats.makeRoom()
+    if (this.all.size >= this.room && this.deps.isMakingRoom) this.seats.makeRoom()
     return true
   }
 

@@ -7,8 +7,12 @@ import { Http2Session } from '../protocol/http2/session.ts'
 import type { Http2Stream } from '../protocol/http2/stream.ts'
 import { followTls, noteHandshake, type Sockets, type TlsClient } from './sockets.ts'
 
-/** A connection without a request is closed after this long. */
+/** A connection without an open request is closed after this long. */
 const idleMs = 120_000
+/** A new connection is closed if no request with valid credentials has come within this time. */
+const firstAdmissionMs = 10_000
+/** Refused requests in a row before the connection is closed. */
+const maxRefusals = 20
 const maxResponseHeadBytes = 65_536
 
 const nothing = new Uint8Array(0)
@@ -16,13 +20,47 @@ const nothing = new Uint8Array(0)
 /** Bytes of the engine's response, and their end in the plaintext of the TLS connection. */
 type Mark = { readonly end: number; readonly bytes: number }
 
+/** Delivery tracking of a connection, with a descriptor of its own that its streams share. */
+class ConnectionDelivery {
+  private watch: DeliveryWatch | undefined
+  private users = 0
+  private isClosed = false
+
+  constructor(private readonly open: () => DeliveryWatch | undefined) {}
+
+  share(): DeliveryWatch | undefined {
+    this.watch ??= this.open()
+    if (this.watch) this.users += 1
+    return this.watch
+  }
+
+  release(): void {
+    this.users -= 1
+    this.closeWhenUnused()
+  }
+
+  /** The connection has closed. Streams may still wait for acknowledgements. */
+  close(): void {
+    this.isClosed = true
+    this.closeWhenUnused()
+  }
+
+  private closeWhenUnused(): void {
+    if (this.isClosed && this.users === 0) this.watch?.close(false)
+  }
+}
+
 /** Tracks which bytes of one stream the client's machine has acknowledged. */
 class StreamDelivery implements DeliveryWatch {
   private marks: Mark[] = []
   private acknowledged = 0
   private written = 0
+  private isClosed = false
 
-  constructor(private readonly connection: DeliveryWatch) {}
+  constructor(
+    private readonly connection: DeliveryWatch,
+    private readonly release: () => void,
+  ) {}
 
   note(end: number, bytes: number): void {
     this.marks.push({ end, bytes })
@@ -44,7 +82,12 @@ class StreamDelivery implements DeliveryWatch {
 
   // The connection belongs to other streams too.
   shutdown(): void {}
-  close(): void {}
+
+  close(): void {
+    if (this.isClosed) return
+    this.isClosed = true
+    this.release()
+  }
 }
 
 /** One request of an HTTP/2 client, served by the engine as an HTTP/1 connection. */
@@ -60,7 +103,8 @@ class StreamClient implements TlsClient, TlsOwner {
     readonly source: string,
     private readonly stream: Http2Stream,
     private readonly session: Http2Session,
-    private readonly connectionWatch: () => DeliveryWatch | undefined,
+    private readonly connection: ConnectionDelivery,
+    private readonly onVerdict: (isAdmitted: boolean) => void,
     private pending: Uint8Array,
     private readonly isTunnel: boolean,
   ) {
@@ -69,8 +113,9 @@ class StreamClient implements TlsClient, TlsOwner {
   }
 
   follow(): DeliveryWatch | undefined {
-    const watch = this.connectionWatch()
-    this.delivery ??= watch && new StreamDelivery(watch)
+    if (this.delivery) return this.delivery
+    const watch = this.connection.share()
+    this.delivery = watch && new StreamDelivery(watch, () => this.connection.release())
     return this.delivery
   }
 
@@ -99,6 +144,7 @@ class StreamClient implements TlsClient, TlsOwner {
 
   write(bytes: Uint8Array): number {
     if (this.hasResponse) return this.send(bytes)
+    const lengthBefore = this.responseHead.length
     this.responseHead += Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
     const end = this.responseHead.indexOf('\r\n\r\n')
     if (end < 0) {
@@ -106,22 +152,20 @@ class StreamClient implements TlsClient, TlsOwner {
       return bytes.length
     }
     const translated = translateResponse(this.responseHead.slice(0, end))
-    const after = this.responseHead.length - end - 4
+    const headBytes = end + 4
+    const rest = bytes.subarray(headBytes - lengthBefore)
     this.responseHead = ''
     if (!translated) {
       this.stream.reset('internal')
       return bytes.length
     }
-    const rest = bytes.subarray(bytes.length - after)
-    if (translated.status < 200) return bytes.length - rest.length + this.write(rest)
-    this.hasResponse = true
-    this.respond(translated.fields, bytes.length - rest.length)
-    return bytes.length - rest.length + (rest.length > 0 ? this.send(rest) : 0)
-  }
-
-  private respond(fields: readonly Field[], headBytes: number): void {
-    this.stream.respond(fields, false)
+    if (translated.status >= 200) {
+      this.hasResponse = true
+      this.onVerdict(showsAdmission(translated))
+      this.stream.respond(translated.fields, false)
+    }
     this.delivery?.note(this.session.queuedBytes, headBytes)
+    return bytes.length - rest.length + (rest.length > 0 ? this.write(rest) : 0)
   }
 
   private send(bytes: Uint8Array): number {
@@ -160,6 +204,10 @@ class StreamClient implements TlsClient, TlsOwner {
   setNoDelay(): void {}
 }
 
+/** The client's credentials were right: the destination answered or failed. */
+const showsAdmission = ({ status, fields }: { readonly status: number; readonly fields: readonly Field[] }): boolean =>
+  status === 502 || status === 504 || !fields.some(([name]) => name === 'x-turnpike-error')
+
 export type Http2ClientsDeps = {
   readonly sockets: Sockets
   /** Gives a request to the engine. */
@@ -172,6 +220,9 @@ export type Http2ClientsDeps = {
 /** HTTP/2 connections of clients. */
 export class Http2Clients {
   private readonly sessions = new Set<Http2Session>()
+  /** Connections without an admitted request so far, and admitted ones without an open request; oldest first. */
+  private readonly unadmitted = new Set<Http2Session>()
+  private readonly idle = new Set<Http2Session>()
   private isDraining = false
   /** Requests since the start. */
   requests = 0
@@ -183,30 +234,56 @@ export class Http2Clients {
     return this.sessions.size
   }
 
+  /** Evicts the oldest unadmitted connection, else the oldest idle one. False if all have an admitted request. */
+  makeRoom(): boolean {
+    const [spare] = this.unadmitted.size > 0 ? this.unadmitted : this.idle
+    spare?.terminate()
+    return spare !== undefined
+  }
+
   take(tls: TlsSocket): void {
     const { sockets, after, clock } = this.deps
     noteHandshake(tls, sockets)
     tls.setNoDelay(true)
-    let watch: DeliveryWatch | undefined
-    const connectionWatch = (): DeliveryWatch | undefined => (watch ??= followTls(tls, sockets))
-    let cancelIdle = after(idleMs, () => session.drain())
+    const delivery = new ConnectionDelivery(() => followTls(tls, sockets))
+    let refusals = 0
+    const drainAfter = (ms: number): (() => void) => after(ms, () => session.drain())
+    // Only an admitted request stops it, so that refused ones do not keep a connection open.
+    let cancelTimer: (() => void) | undefined = drainAfter(firstAdmissionMs)
+    const stopTimer = (): void => {
+      cancelTimer?.()
+      cancelTimer = undefined
+      this.unadmitted.delete(session)
+      this.idle.delete(session)
+    }
+    const onVerdict = (isAdmitted: boolean): void => {
+      refusals = isAdmitted ? 0 : refusals + 1
+      if (isAdmitted) stopTimer()
+      else if (refusals >= maxRefusals) session.drain()
+    }
     const session: Http2Session = new Http2Session({
       wire: tls,
       role: 'server',
       clock,
       onRequest: (stream, fields, isEnd) => {
-        cancelIdle()
-        this.request(tls.source, session, stream, fields, isEnd, connectionWatch)
+        const request = this.translate(stream, fields, isEnd)
+        if (!request) return onVerdict(false)
+        const isTunnel = request.type === 'tunnel'
+        this.deps.take(new StreamClient(tls.source, stream, session, delivery, onVerdict, request.head, isTunnel))
       },
       onIdle: () => {
-        cancelIdle = after(idleMs, () => session.drain())
+        if (cancelTimer) return
+        cancelTimer = drainAfter(idleMs)
+        this.idle.add(session)
       },
       onClosed: () => {
-        cancelIdle()
+        stopTimer()
         this.sessions.delete(session)
+        delivery.close()
       },
     })
     this.sessions.add(session)
+    this.unadmitted.add(session)
     tls.owner = session
     if (this.isDraining) session.drain()
   }
@@ -217,23 +294,15 @@ export class Http2Clients {
     for (const session of this.sessions) session.drain()
   }
 
-  private request(
-    source: string,
-    session: Http2Session,
-    stream: Http2Stream,
-    fields: readonly Field[],
-    isEnd: boolean,
-    connectionWatch: () => DeliveryWatch | undefined,
-  ): void {
+  /** Undefined if the stream has been answered. */
+  private translate(stream: Http2Stream, fields: readonly Field[], isEnd: boolean) {
     this.requests += 1
     const translated = translateRequest(fields, !isEnd)
     if (translated.type === 'malformed') stream.reset('protocol')
     else if (translated.type === 'refuse') {
       stream.respond([[':status', String(translated.status)]], true)
       stream.end()
-    } else {
-      const isTunnel = translated.type === 'tunnel'
-      this.deps.take(new StreamClient(source, stream, session, connectionWatch, translated.head, isTunnel))
-    }
+    } else return translated
+    return undefined
   }
 }

@@ -13,7 +13,7 @@ import { ListeningPorts } from './ports.ts'
 import { openRouteLookup } from './routes.ts'
 import type { Processor } from './structures.ts'
 import { ReactorThread } from './thread.ts'
-import { createTlsLines } from './tls-lines.ts'
+import { TlsLines } from './tls-lines.ts'
 
 const tickMs = 250
 const drainStepMs = 20
@@ -33,7 +33,7 @@ export class LinuxEngine implements Engine {
   readonly dataPath: ReactorCounts
   private readonly lookup: Lookup
   private readonly feed: StateFeed
-  private readonly lines: ReturnType<typeof createTlsLines>
+  private readonly lines: TlsLines
   private readonly ports: ListeningPorts
   private policy: Policy
   private speeds: Speeds = noLimit
@@ -62,7 +62,8 @@ export class LinuxEngine implements Engine {
     this.dataPath = new ReactorCounts(this.thread)
     this.lookup = deps.lookup ?? createLookup()
     this.feed = new StateFeed(deps.snapshot)
-    this.lines = createTlsLines({ kernel, thread: this.thread })
+    const maxConnections = deps.limits.connections
+    this.lines = new TlsLines({ kernel, thread: this.thread, maxConnections, clock: () => performance.now() })
     this.ports = new ListeningPorts(kernel, this.thread, deps.limits.ports)
     this.policy = deps.policy()
   }

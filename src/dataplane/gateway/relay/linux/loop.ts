@@ -165,8 +165,12 @@ export class ReactorLoop {
     this.post({ type: 'tls-taken', descriptor })
     if (own < 0 || !this.descriptors.own(own)) return
     const side = new Side(ignoringOwner, this.around)
-    const onGone = () => this.core.departed()
-    const channel = new TlsChannel(viewTlsMemory(shared), this.reactor, own, side, this.core.mainPort, onGone)
+    const memory = viewTlsMemory(shared)
+    const onGone = () => {
+      memory.isReleased = true
+      this.core.departed()
+    }
+    const channel = new TlsChannel(memory, this.reactor, own, side, this.core.mainPort, onGone)
     side.attach(channel)
     this.core.accepted(side, source)
     if (!side.isClosed) channel.watch()

@@ -85,7 +85,7 @@ export function viewMemory(memory: SharedArrayBuffer) {
   }
 }
 
-/** Two numbers and three flags. */
+/** Two numbers and four flags. */
 const memoryBytes = 32
 
 export const makeTlsMemory = (): SharedArrayBuffer => new SharedArrayBuffer(memoryBytes)
@@ -95,7 +95,7 @@ export type TlsMemory = ReturnType<typeof viewTlsMemory>
 /** State of a TLS connection, shared by the TLS thread and the reactor. */
 export function viewTlsMemory(memory: SharedArrayBuffer) {
   const bytes = new Float64Array(memory, 0, 2)
-  const flags = new Int32Array(memory, 16, 3)
+  const flags = new Int32Array(memory, 16, 4)
   return {
     /** Plaintext bytes. */
     get acknowledged(): number {
@@ -128,6 +128,13 @@ export function viewTlsMemory(memory: SharedArrayBuffer) {
     },
     set isCut(yes: boolean) {
       Atomics.store(flags, 2, yes ? 1 : 0)
+    },
+    /** The reactor has closed its end. */
+    get isReleased(): boolean {
+      return Atomics.load(flags, 3) === 1
+    },
+    set isReleased(yes: boolean) {
+      Atomics.store(flags, 3, yes ? 1 : 0)
     },
   }
 }

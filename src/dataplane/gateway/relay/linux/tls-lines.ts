@@ -1,3 +1,4 @@
+import type { Clock } from '../../../../core/time.ts'
 import { Bridge, innerHandlers } from '../../../tls/bridge.ts'
 import type { DeliveryWatch } from '../../metering/tunnel-meter.ts'
 import type { TlsClient } from '../sockets.ts'
@@ -8,19 +9,28 @@ import type { ReactorThread } from './thread.ts'
 const lookEveryMs = 100
 /** Longest wait for acknowledgements after a close. */
 const settleMs = 30_000
+/** After the reactor's close, a client that acknowledges nothing for this long is closed. */
+const flushMs = 30_000
+/** Lines beyond the limit of connections: those whose client still reads its last bytes. */
+const maxFlushing = 500
 
 class TlsLine {
   private closedAt: number | undefined
+  private progress: { readonly acknowledged: number; readonly at: number } | undefined
 
   constructor(
     private readonly tls: Pick<TlsClient, 'isClosed' | 'terminate'>,
     private readonly memory: TlsMemory,
-    private readonly watch: DeliveryWatch | undefined,
+    private readonly watch: DeliveryWatch,
   ) {}
+
+  /** The reactor has closed its end; the client may still read. */
+  get isFlushing(): boolean {
+    return this.progress !== undefined
+  }
 
   /** Publishes acknowledgements to the reactor. */
   publish(): void {
-    if (!this.watch) return
     const { acknowledged, sent, isOver } = this.watch.transmission()
     this.memory.note(acknowledged, sent)
     if (this.tls.isClosed) this.memory.isGone = true
@@ -30,64 +40,109 @@ class TlsLine {
   /** False once settled. */
   look(nowMs: number): boolean {
     this.publish()
-    if (this.memory.isCut && !this.tls.isClosed) this.tls.terminate()
+    if (!this.tls.isClosed && (this.memory.isCut || this.hasStalled(nowMs))) this.tls.terminate()
     if (!this.tls.isClosed) return true
     this.closedAt ??= nowMs
-    const isWaiting = this.watch && !this.memory.isOver && !this.memory.isCut && nowMs - this.closedAt < settleMs
+    const isWaiting = !this.memory.isOver && !this.memory.isCut && nowMs - this.closedAt < settleMs
     if (isWaiting && this.memory.acknowledged < this.memory.sent) return true
     this.memory.isOver = true
-    this.watch?.close(this.memory.isCut)
+    this.watch.close(this.memory.isCut)
     return false
+  }
+
+  noteReleased(): void {
+    this.memory.isReleased = true
+  }
+
+  terminate(): void {
+    if (!this.tls.isClosed) this.tls.terminate()
+  }
+
+  /** A paused socket does not notice the reactor's close, so the bridge cannot limit this time. */
+  private hasStalled(nowMs: number): boolean {
+    if (!this.memory.isReleased) return false
+    const { acknowledged } = this.memory
+    if (this.progress?.acknowledged !== acknowledged) this.progress = { acknowledged, at: nowMs }
+    return nowMs - this.progress.at >= flushMs
   }
 }
 
 /** Terminates TLS on the main thread and passes plaintext to the reactor by a socket pair. */
-export function createTlsLines(deps: {
-  readonly kernel: Kernel
-  readonly thread: Pick<ReactorThread, 'post' | 'isRunning'>
-}) {
-  const { kernel, thread } = deps
-  const lines = new Set<TlsLine>()
+export class TlsLines {
+  private readonly lines = new Set<TlsLine>()
+  /** Lines that the reactor has closed, oldest first. */
+  private readonly flushing = new Set<TlsLine>()
   /** Descriptors that the reactor has not duplicated yet. */
-  const handed = new Set<number>()
-  let timer: ReturnType<typeof setInterval> | undefined
+  private readonly handed = new Set<number>()
+  private timer: ReturnType<typeof setInterval> | undefined
 
-  function look(): void {
-    const nowMs = performance.now()
-    for (const line of lines) if (!line.look(nowMs)) lines.delete(line)
-    if (lines.size > 0) return
-    clearInterval(timer)
-    timer = undefined
+  constructor(
+    private readonly deps: {
+      readonly kernel: Kernel
+      readonly thread: Pick<ReactorThread, 'post' | 'isRunning'>
+      readonly maxConnections: number
+      /** Monotonic. */
+      readonly clock: Clock
+    },
+  ) {}
+
+  take(client: TlsClient): void {
+    const { kernel, thread } = this.deps
+    // Bytes are billed when acknowledged: a client that cannot be followed is not served.
+    const watch = thread.isRunning && this.makeRoom() ? client.follow() : undefined
+    const pair = watch ? kernel.openPair() : -1
+    if (!watch || typeof pair === 'number') {
+      watch?.close(false)
+      return client.terminate()
+    }
+    const [near, far] = pair
+    const shared = makeTlsMemory()
+    const memory = viewTlsMemory(shared)
+    const line = new TlsLine(client, memory, watch)
+    const data = new Bridge(client, { onMoved: () => line.publish(), isCut: () => memory.isCut })
+    this.lines.add(line)
+    this.timer ??= setInterval(() => this.look(), lookEveryMs)
+    this.handed.add(far)
+    thread.post({ type: 'tls', descriptor: far, source: client.source, memory: shared })
+    void Bun.connect<Bridge>({ fd: near, allowHalfOpen: true, data, socket: innerHandlers } as never)
   }
 
-  function letGo(descriptor: number): void {
-    if (handed.delete(descriptor)) kernel.close(descriptor)
+  /** The reactor has duplicated the descriptor. */
+  taken(descriptor: number): void {
+    if (this.handed.delete(descriptor)) this.deps.kernel.close(descriptor)
   }
 
-  return {
-    take(client: TlsClient): void {
-      const pair = thread.isRunning ? kernel.openPair() : -1
-      if (typeof pair === 'number') return client.terminate()
-      const [near, far] = pair
-      const shared = makeTlsMemory()
-      const memory = viewTlsMemory(shared)
-      const line = new TlsLine(client, memory, client.follow())
-      const data = new Bridge(client, { onMoved: () => line.publish(), isCut: () => memory.isCut })
-      lines.add(line)
-      timer ??= setInterval(look, lookEveryMs)
-      handed.add(far)
-      thread.post({ type: 'tls', descriptor: far, source: client.source, memory: shared })
-      void Bun.connect<Bridge>({ fd: near, allowHalfOpen: true, data, socket: innerHandlers } as never)
-    },
+  /** Closes descriptors that the reactor had not taken. */
+  reactorDied(): void {
+    for (const descriptor of this.handed) this.taken(descriptor)
+    for (const line of this.lines) line.noteReleased()
+  }
 
-    taken: letGo,
+  stop(): void {
+    for (const descriptor of this.handed) this.taken(descriptor)
+    this.look()
+  }
 
-    /** Closes descriptors that the reactor had not taken. */
-    reactorDied: (): void => handed.forEach(letGo),
+  private look(): void {
+    const nowMs = this.deps.clock()
+    for (const line of this.lines) {
+      const isOpen = line.look(nowMs)
+      if (!isOpen) this.lines.delete(line)
+      if (isOpen && line.isFlushing) this.flushing.add(line)
+      else this.flushing.delete(line)
+    }
+    if (this.lines.size > 0) return
+    clearInterval(this.timer)
+    this.timer = undefined
+  }
 
-    stop(): void {
-      handed.forEach(letGo)
-      look()
-    },
+  /** When full, evicts the oldest line whose client only reads its last bytes. */
+  private makeRoom(): boolean {
+    if (this.lines.size < this.deps.maxConnections + maxFlushing) return true
+    const [spare] = this.flushing
+    if (!spare) return false
+    this.flushing.delete(spare)
+    spare.terminate()
+    return true
   }
 }

@@ -1,0 +1,172 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { readdirSync } from 'node:fs'
+import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2'
+import { Http2Clients } from '../../src/dataplane/gateway/relay/http2-clients.ts'
+import { createSockets } from '../../src/dataplane/gateway/relay/sockets.ts'
+import { readCertificate } from '../../src/dataplane/tls/certificate.ts'
+import { Front } from '../../src/dataplane/tls/front.ts'
+import { basicOf, openEngine, type TestGateway } from '../harness/engine.ts'
+import { selfSigned } from '../harness/self-signed.ts'
+import { until, untilStill } from '../harness/until.ts'
+import { WireClient } from '../harness/wire-client.ts'
+
+let gateway: TestGateway
+let clients: Http2Clients
+let front: Front
+let origin: ReturnType<typeof Bun.serve>
+/** Timers of the HTTP/2 connections, which the test fires by moving the clock. */
+let timers: Set<{ readonly at: number; readonly act: () => void }>
+let nowMs: number
+let sessions: ClientHttp2Session[]
+
+beforeEach(() => {
+  timers = new Set()
+  nowMs = 0
+  sessions = []
+  origin = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('x'.repeat(100_000)) })
+  gateway = openEngine({ limits: { refusalDelayMs: 1 } })
+  const sockets = createSockets(process.platform)
+  clients = new Http2Clients({
+    sockets,
+    take: (client) => gateway.engine.takeTls(client),
+    after(ms, act) {
+      const timer = { at: nowMs + ms, act }
+      timers.add(timer)
+      return () => void timers.delete(timer)
+    },
+    clock: () => performance.now(),
+  })
+  const certificate = readCertificate(selfSigned.cert, selfSigned.key)
+  front = new Front({
+    hostname: '127.0.0.1',
+    port: 0,
+    certificate: () => certificate,
+    max: 8,
+    offersHttp2: true,
+    makeRoom: () => clients.makeRoom(),
+    onTls: (tls) => clients.take(tls),
+    onFault(fault) {
+      throw fault
+    },
+  })
+})
+afterEach(async () => {
+  for (const session of sessions) session.destroy()
+  front.close()
+  front.end()
+  await gateway.stop()
+  await origin.stop(true)
+})
+
+function moveClock(ms: number): void {
+  nowMs += ms
+  for (const timer of timers) if (timer.at <= nowMs && timers.delete(timer)) timer.act()
+}
+
+async function open(): Promise<ClientHttp2Session> {
+  const session = connect(`https://127.0.0.1:${front.port}`, { rejectUnauthorized: false })
+  session.on('error', () => {})
+  sessions.push(session)
+  await new Promise((resolve) => session.once('connect', resolve))
+  await until(() => session.remoteSettings.enableConnectProtocol === true || session.closed)
+  return session
+}
+
+const request = (session: ClientHttp2Session, password?: string): ClientHttp2Stream =>
+  session.request({
+    ':method': 'GET',
+    ':scheme': 'http',
+    ':authority': `127.0.0.1:${origin.port}`,
+    ':path': '/',
+    'proxy-authorization': `Basic ${basicOf('anna', password)}`,
+  })
+
+/** The status of the answer; 0 if the stream ended without one. */
+const statusOf = (stream: ClientHttp2Stream): Promise<number> =>
+  new Promise((resolve) => {
+    stream.once('response', (fields) => resolve(fields[':status'] ?? 0))
+    stream.once('close', () => resolve(0))
+    stream.on('error', () => {})
+    stream.resume()
+  })
+
+const ended = (stream: ClientHttp2Stream): Promise<void> =>
+  new Promise((resolve) => {
+    stream.once('close', () => resolve())
+    stream.on('error', () => {})
+    stream.resume()
+  })
+
+const countFiles = (): number => (process.platform === 'linux' ? readdirSync('/proc/self/fd').length : 0)
+
+test('100 HTTP/2 connections with a request each leave no descriptor open', async () => {
+  async function run(count: number): Promise<void> {
+    for (let each = 0; each < count; each += 1) {
+      const session = await open()
+      const stream = request(session)
+      expect(await statusOf(stream)).toBe(200)
+      if (each % 2 === 0) await ended(stream)
+      session.destroy()
+    }
+    await until(() => clients.open === 0 && gateway.engine.status.open === 0)
+  }
+  // Each thread of the gateway opens descriptors of its own when it starts.
+  await run(10)
+  await untilStill(countFiles)
+  const before = countFiles()
+  await run(100)
+  await until(() => countFiles() <= before)
+})
+
+test('20 requests with a wrong password in a row end the connection; an admitted request starts the count again', async () => {
+  const session = await open()
+  for (let round = 0; round < 2; round += 1) {
+    for (let each = 0; each < 19; each += 1) expect(await statusOf(request(session, 'wrong'))).toBe(407)
+    expect(await statusOf(request(session))).toBe(200)
+  }
+  for (let each = 0; each < 20; each += 1) expect(await statusOf(request(session, 'wrong'))).toBe(407)
+  await until(() => clients.open === 0)
+})
+
+test('a connection without an admitted request ends after 10 s, with refused requests too', async () => {
+  await open()
+  const refused = await open()
+  const admitted = await open()
+  expect(await statusOf(request(refused, 'wrong'))).toBe(407)
+  expect(await statusOf(request(admitted))).toBe(200)
+  await until(() => gateway.engine.status.open === 0)
+  moveClock(9_999)
+  expect(clients.open).toBe(3)
+  expect(await statusOf(request(refused, 'wrong'))).toBe(407)
+  moveClock(1)
+  await until(() => clients.open === 1)
+  expect(await statusOf(request(admitted))).toBe(200)
+})
+
+test('refused requests do not keep an idle connection open beyond 120 s', async () => {
+  const session = await open()
+  await ended(request(session))
+  await until(() => timers.size === 1)
+  moveClock(119_999)
+  expect(await statusOf(request(session, 'wrong'))).toBe(407)
+  expect(clients.open).toBe(1)
+  moveClock(1)
+  await until(() => clients.open === 0)
+})
+
+test('a full TLS port evicts connections without an admitted request and keeps those with a tunnel', async () => {
+  const served = await open()
+  const target = `127.0.0.1:${origin.port}`
+  const authorization = { 'proxy-authorization': `Basic ${basicOf('anna')}` }
+  const tunnel = served.request({ ':method': 'CONNECT', ':authority': target, ...authorization })
+  expect(await statusOf(tunnel)).toBe(200)
+  // The limit of 8 and 32 handshakes on top; one address gets at most 32 connections.
+  const strangers: WireClient[] = []
+  for (let each = 0; each < 39; each += 1)
+    strangers.push(await WireClient.connect(front.port, '127.0.0.1', each < 20 ? '127.0.0.2' : '127.0.0.3', true))
+  await until(() => clients.open === 40)
+  for (let each = 0; each < 5; each += 1) expect(await statusOf(request(await open()))).toBe(200)
+  await until(() => strangers.filter(({ isClosed }) => isClosed).length === 5)
+  expect(tunnel.closed).toBe(false)
+  for (const stranger of strangers) stranger.close()
+})
