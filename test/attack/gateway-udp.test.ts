@@ -339,6 +339,22 @@ describe('the end of an association', () => {
     expect(sent + received).toBeLessThanOrEqual(3000)
     expect(sent).toBe(echo.received.reduce((sum, { bytes }) => sum + bytes.length, 0))
   })
+
+  test('an association drops empty datagrams and ends when the traffic is used up', async () => {
+    const own = openGateway({ leaseBytes: 100, maxLeases: 1 })
+    const association = await associate('pavel-pool-residential', own)
+    association.send('127.0.0.1', echo.port, '')
+    await until(() => association.answers.length === 1)
+    association.send('127.0.0.1', echo.port, 'x'.repeat(100))
+    await until(() => echo.received.length === 2)
+    const relay = echo.received[0] ?? { port: 0, address: '' }
+    await until(() => {
+      association.send('127.0.0.1', echo.port, '')
+      echo.send('', relay.port, relay.address)
+      return association.control.hasEnded || association.control.isClosed
+    })
+    expect([echo.received.length, association.answers]).toEqual([2, ['']])
+  })
 })
 
 describe('refused associations', () => {

@@ -61,11 +61,11 @@ export class ByteAllowance {
   }
 
   /**
-   * Takes all of `bytes` or nothing. While the speed limit has any token left, the bytes pass whole; nothing passes
-   * then until their excess is repaid.
+   * Takes all of `bytes` or nothing. Zero bytes need a byte that is left, which they do not take. While the speed limit
+   * has any token left, the bytes pass whole; nothing passes then until their excess is repaid.
    */
   takeWhole(bytes: number): boolean {
-    const isLeased = this.upto - this.reserved >= bytes
+    const isLeased = this.upto - this.reserved >= Math.max(1, bytes)
     const isTaken = isLeased && (this.speed?.left ?? 1) > 0
     if (isTaken) this.reserve(bytes, false)
     else if (!isLeased) this.askForMore()

@@ -49,6 +49,14 @@ test('DatagramMeter asks for a lease when a datagram does not fit, and is used u
   expect(allowance.isUsedUp).toBe(true)
 })
 
+test('DatagramMeter drops empty datagrams as soon as no byte of the lease is left', () => {
+  const { meter, allowance, requests } = openMeter(1000)
+  expect([meter.reserve(0), allowance.left, requests()]).toEqual([true, 1000, 0])
+  expect([meter.reserve(1000), meter.reserve(0), requests()]).toEqual([true, false, 1])
+  allowance.allow(1000)
+  expect([meter.reserve(0), allowance.isUsedUp]).toEqual([false, true])
+})
+
 test('a datagram larger than the burst of the speed limit passes whole, and the next waits until it is repaid', () => {
   let nowMs = 0
   const speed = new SpeedLimit(
