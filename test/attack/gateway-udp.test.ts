@@ -269,15 +269,18 @@ describe('datagrams that an association drops', () => {
     expect(echo.texts).toEqual(['witness'])
   })
 
-  test('an association drops datagrams beyond its rate, and passes later ones', async () => {
-    const own = openGateway({ limits: { udp: { ...shippedUdp, packetsPerSecond: 100 } } })
-    const association = await associate('dora', own)
+  test('packetsPerSecond=8 limits all associations of a customer together, and passes later datagrams', async () => {
+    const own = openGateway({ limits: { udp: { ...shippedUdp, packetsPerSecond: 8 } } })
+    const opened = await Promise.all(Array.from({ length: 30 }, () => associate('dora', own)))
     const startedAt = performance.now()
-    for (let count = 0; count < 500; count += 1) association.send('127.0.0.1', echo.port, 'flood')
-    await association.mark(echo, 'later')
+    for (const association of opened) association.send('127.0.0.1', echo.port, 'flood')
+    await opened[0]?.mark(echo, 'later')
+    const answers = opened.reduce((sum, association) => sum + association.answers.length, 0)
     const seconds = (performance.now() - startedAt) / 1000
     // Each passed datagram and each answer takes a token.
-    expect(echo.received.length + association.answers.length).toBeLessThanOrEqual(25 + 100 * seconds + 1)
+    expect(echo.received.length + answers).toBeLessThanOrEqual(2 + 8 * seconds + 1)
+    const other = await associate('emil', own)
+    await other.mark(echoSix, 'of another customer', '::1')
   })
 
   test('an association drops datagrams beyond the speed limit of the credential', async () => {

@@ -101,11 +101,16 @@ describe('gateway settings of the operator', () => {
     expect(portsOf({ TURNPIKE_GATEWAY_ALLOW_PORTS: '443' })).toEqual([false, false])
   })
 
-  test('TURNPIKE_GATEWAY_UDP=off and TURNPIKE_GATEWAY_UDP_PORTS set the limits of UDP', () => {
-    const env = { TURNPIKE_GATEWAY_UDP: 'off', TURNPIKE_GATEWAY_UDP_PORTS: '30000-39999' }
+  test('TURNPIKE_GATEWAY_UDP=off, TURNPIKE_GATEWAY_UDP_PORTS and TURNPIKE_GATEWAY_PACKETS set the limits of UDP', () => {
+    const env = {
+      TURNPIKE_GATEWAY_UDP: 'off',
+      TURNPIKE_GATEWAY_UDP_PORTS: '30000-39999',
+      TURNPIKE_GATEWAY_PACKETS: '5',
+    }
     expect(engineLimitsOf(readConfig(env)).udp).toMatchObject({
       isOn: false,
       ports: { first: 30_000, last: 39_999 },
+      packetsPerSecond: 5,
     })
   })
 

@@ -61,6 +61,7 @@ export const gatewaySettings = {
   gatewayConnectSeconds: setting('TURNPIKE_GATEWAY_CONNECT', 'SECONDS', '10', whole(1, 120)),
   gatewayUdp: setting('TURNPIKE_GATEWAY_UDP', 'on|off', 'on', onOff),
   gatewayUdpPorts: setting('TURNPIKE_GATEWAY_UDP_PORTS', 'FIRST-LAST', '', optional(portRange)),
+  gatewayPackets: setting('TURNPIKE_GATEWAY_PACKETS', 'N', String(shippedUdp.packetsPerSecond), upToMillion),
   gatewayDrainSeconds: setting('TURNPIKE_GATEWAY_CARRY_ON', 'SECONDS', '3600', whole(0, 604_800)),
 }
 
@@ -85,7 +86,12 @@ export const engineLimitsOf = (
       newPerSecond: config.gatewayNewPerSecond,
       namesPerSecond: config.gatewayNamesPerSecond,
     },
-    udp: { ...shippedUdp, isOn: config.gatewayUdp, ports: config.gatewayUdpPorts },
+    udp: {
+      ...shippedUdp,
+      isOn: config.gatewayUdp,
+      ports: config.gatewayUdpPorts,
+      packetsPerSecond: config.gatewayPackets,
+    },
   }
 }
 

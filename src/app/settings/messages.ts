@@ -64,6 +64,7 @@ export const settingMeanings: Readonly<Record<string, string>> = {
   gatewayConnectSeconds: 'seconds to connect to a destination',
   gatewayUdp: 'UDP through SOCKS5 (UDP ASSOCIATE)',
   gatewayUdpPorts: 'UDP ports that clients of SOCKS5 send to; empty: any free port',
+  gatewayPackets: 'UDP datagrams per second and customer, both directions together',
   gatewayDrainSeconds: 'seconds that a replaced gateway process keeps serving its open connections',
   localNodes:
     'local nodes that join the shop automatically: gateway, vpn, or gateway,vpn; ' +

@@ -9,7 +9,7 @@ export type UdpLimits = {
   readonly isOn: boolean
   /** Ports of the sockets for clients; any if undefined. */
   readonly ports: { readonly first: number; readonly last: number } | undefined
-  /** Of one association, both directions together. */
+  /** Of one customer, all associations and both directions together. */
   readonly packetsPerSecond: number
   readonly idleMs: number
 }
@@ -23,6 +23,9 @@ export const tunnelsWithin = (wanted: number, connections: number): number =>
 
 /** Per customer; the burst is two seconds' worth. */
 export const rateOf = (perSecond: number): TokenBucketRate => ({ perSecond, burst: perSecond * 2 })
+
+/** UDP datagrams; the burst is a quarter of a second's worth. */
+export const packetRateOf = (perSecond: number): TokenBucketRate => ({ perSecond, burst: Math.max(1, perSecond / 4) })
 
 export type TunnelLimits = ReturnType<typeof createTunnelLimits>
 

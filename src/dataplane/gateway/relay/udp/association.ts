@@ -23,6 +23,8 @@ type AssociationDeps = Pick<
 > & {
   readonly clock: Clock
   readonly limits: UdpLimits
+  /** Takes one datagram from the customer's packet limit. */
+  readonly mayPass: () => boolean
   /** Hosts are recorded for this customer. */
   readonly keepsHosts: boolean
   readonly onEnd: (association: UdpAssociation) => void
@@ -41,7 +43,6 @@ export class UdpAssociation implements OpenTunnel, DatagramOwner {
   activeAt: number
   private front: UdpFront | undefined
   private readonly destinations: UdpDestinations
-  private readonly packets: PacketLimit
   private isOver = false
 
   constructor(
@@ -53,7 +54,6 @@ export class UdpAssociation implements OpenTunnel, DatagramOwner {
   ) {
     this.maxIdleMs = deps.limits.idleMs
     this.activeAt = deps.clock()
-    this.packets = new PacketLimit(deps.limits.packetsPerSecond, this.activeAt)
     this.destinations = new UdpDestinations({
       ...deps,
       receiptsOf: (host) => {
@@ -73,14 +73,14 @@ export class UdpAssociation implements OpenTunnel, DatagramOwner {
   /** A datagram of the client. */
   send(target: ConnectTarget, payload: Uint8Array): void {
     const nowMs = this.deps.clock()
-    if (!this.isOver && this.packets.take(nowMs)) this.destinations.send(target, payload, nowMs)
+    if (!this.isOver && this.deps.mayPass()) this.destinations.send(target, payload, nowMs)
   }
 
   /** A datagram of a destination, or of anyone else. */
   onDatagram(payload: Uint8Array, from: Address, port: number): void {
     const destination = this.destinations.findPeer(from, port)
     const nowMs = this.deps.clock()
-    if (!destination || !this.front || this.isOver || !this.packets.take(nowMs) || !this.pay(payload)) return
+    if (!destination || !this.front || this.isOver || !this.deps.mayPass() || !this.pay(payload)) return
     destination.usedAt = nowMs
     this.activeAt = nowMs
     this.front.deliver(from, port, payload, destination.received)
@@ -114,31 +114,5 @@ export class UdpAssociation implements OpenTunnel, DatagramOwner {
     const isPaid = this.meter.reserve(payload.length)
     if (!isPaid && this.meter.allowance.isUsedUp) this.end()
     return isPaid
-  }
-}
-
-/** The burst is a quarter of a second's worth. */
-const burstShare = 0.25
-
-/** Token bucket of one association, both directions together. */
-class PacketLimit {
-  private level: number
-  private readonly burst: number
-
-  constructor(
-    private readonly perSecond: number,
-    private filledAt: number,
-  ) {
-    this.burst = Math.max(1, perSecond * burstShare)
-    this.level = this.burst
-  }
-
-  take(nowMs: number): boolean {
-    const passedMs = Math.max(0, nowMs - this.filledAt)
-    this.filledAt = nowMs
-    this.level = Math.min(this.burst, this.level + (passedMs * this.perSecond) / 1000)
-    if (this.level < 1) return false
-    this.level -= 1
-    return true
   }
 }

@@ -1,10 +1,11 @@
 import { addressFromNumber } from '../../../../core/address.ts'
+import { createTokenBuckets } from '../../../../core/token-buckets.ts'
 import type { NodeExit } from '../../../../node-protocol/state.ts'
 import type { Snapshot } from '../../../agent/snapshot.ts'
 import { type Access, accessRefusal, type Moment } from '../../access/admission.ts'
 import type { ChosenWay, createWayChooser, EgressPath } from '../../access/exit-choice.ts'
 import type { ExitHealth } from '../../access/exit-health.ts'
-import type { TunnelLimits, UdpLimits } from '../../access/limits.ts'
+import { packetRateOf, type TunnelLimits, type UdpLimits } from '../../access/limits.ts'
 import type { Policy } from '../../access/policy.ts'
 import type { OpenTunnels } from '../../access/recheck.ts'
 import type { RefusalCode } from '../../access/refusals.ts'
@@ -24,6 +25,8 @@ const ownSix = addressFromNumber(6, 1n)
 /** Opens associations for admitted clients. Each counts as a tunnel. */
 export class UdpAssociations {
   private readonly count: DestinationCount = { together: 0 }
+  /** By customer. */
+  private readonly packets
 
   constructor(
     private readonly deps: {
@@ -44,7 +47,9 @@ export class UdpAssociations {
       closedFor: () => RefusalCode | undefined
       onFault: (fault: unknown) => void
     },
-  ) {}
+  ) {
+    this.packets = createTokenBuckets(packetRateOf(deps.udp.packetsPerSecond), deps.clock)
+  }
 
   /** `isGone`: whether the client has disconnected meanwhile. */
   async open(access: Access, isGone: () => boolean): Promise<UdpAssociation | Refused> {
@@ -101,6 +106,7 @@ export class UdpAssociations {
     const association = new UdpAssociation(access, metering.beginDatagrams(allowance, exit), socket, {
       clock,
       limits: udp,
+      mayPass: () => this.packets.take(access.owner),
       keepsHosts: access.kind === 'premium' && access.subuser.keep_hosts,
       find: (target) => finder.find(target, way, access.owner),
       mayReachAnother: () => limits.reachAnother(access.owner),
