@@ -2,8 +2,8 @@ import type { ProblemArguments } from '../core/messages/problems.ts'
 import type { Reason } from '../core/messages/sentences.ts'
 import { isProblems, Refusal, refuseField, toSentDetails } from '../core/refusal.ts'
 import { languageOf, problemsOf, sentencesOf } from './language.ts'
+import { statusOfKind } from './operation.ts'
 import type { RateLimitState } from './rate.ts'
-import { statusOfKind } from './status.ts'
 
 export type RequestNote = {
   readonly id: string

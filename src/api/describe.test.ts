@@ -4,7 +4,7 @@ import { type Service, startService } from '../../test/harness/service.ts'
 import { untilTrue } from '../../test/harness/turnpike.ts'
 import { readId } from '../core/ids.ts'
 import { isDeviceName } from '../domains/vpn/rules.ts'
-import { statusOfCode } from './status.ts'
+import { statusOfCode } from './operation.ts'
 
 type Schema = {
   $ref?: string

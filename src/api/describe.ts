@@ -9,10 +9,10 @@ import {
   type RefusalExample,
   refusalSchema,
   scopeOf,
+  statusOfCode,
   successSchema,
 } from './operation.ts'
 import { type Sold, withSold } from './sold.ts'
-import { statusOfCode } from './status.ts'
 import { readFields } from './validate.ts'
 
 const meanings: Record<ApiCode, string> = {

@@ -11,7 +11,7 @@ import { malformed } from '../core/refusal.ts'
 import { bind } from './bind.ts'
 import { getBalance } from './customer/account/shapes.ts'
 import { createHttp } from './http.ts'
-import { statusOfCode, statusOfKind } from './status.ts'
+import { statusOfCode, statusOfKind } from './operation.ts'
 
 test('each refusal code has the HTTP status of the contract', () => {
   expect(statusOfCode).toEqual({

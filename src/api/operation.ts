@@ -1,6 +1,6 @@
 import { getOpenApiMetadata } from '@asteasolutions/zod-to-openapi'
 import { z } from '@hono/zod-openapi'
-import { type Code, kindOfCode } from '../core/messages/codes.ts'
+import { type Code, kindOfCode, type RefusalKind } from '../core/messages/codes.ts'
 import type { Refusal } from '../core/refusal.ts'
 import { text } from './fields.ts'
 
@@ -15,7 +15,7 @@ const otherCodes = [
 
 export type ApiCode = Exclude<Code, (typeof otherCodes)[number]>
 const isApiCode = (code: Code): code is ApiCode => !otherCodes.some((each) => each === code)
-export const apiCodes = (Object.keys(kindOfCode) as Code[]).filter(isApiCode)
+const apiCodes = (Object.keys(kindOfCode) as Code[]).filter(isApiCode)
 
 /** A part of a request: the schema of an object. Fields that it does not name are ignored. */
 type Fields = z.ZodObject<z.ZodRawShape>
@@ -239,3 +239,25 @@ export const successSchema = (answer: z.ZodType) =>
   })
 
 export { z }
+
+/** A refusal's kind as an HTTP status. The only place where the two meet. */
+export const statusOfKind: Record<RefusalKind, number> = {
+  malformed: 400,
+  unauthenticated: 401,
+  unpaid: 402,
+  forbidden: 403,
+  missing: 404,
+  wrong_method: 405,
+  conflict: 409,
+  too_large: 413,
+  unsupported: 415,
+  mismatch: 422,
+  too_many: 429,
+  supplier: 502,
+  unavailable: 503,
+}
+
+/** Every code with its status: the table of the contract. The one fault among the codes has a status of its own. */
+export const statusOfCode = Object.fromEntries(
+  apiCodes.map((code) => [code, code === 'internal_error' ? 500 : statusOfKind[kindOfCode[code]]]),
+) as Record<ApiCode, number>

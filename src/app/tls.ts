@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import manifest from '../../package.json' with { type: 'json' }
-import { raiseFileLimit } from '../adapters/file-limit.ts'
+import { raiseFileLimit } from '../adapters/libc.ts'
 import type { Log } from '../core/log.ts'
 import type { Metrics } from '../core/metrics.ts'
 import { Refusal } from '../core/refusal.ts'

@@ -109,3 +109,6 @@ export function isPublic(block: Prefix): boolean {
 }
 
 const overlaps = (a: Prefix, b: Prefix): boolean => (a.length <= b.length ? contains(a, b.base) : contains(b, a.base))
+
+/** SMTP ports, closed to customers: one spammer ruins the reputation of an address. */
+export const mailPorts: readonly number[] = [25, 465, 587, 2525]

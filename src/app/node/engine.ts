@@ -1,5 +1,5 @@
 import type { Log } from '../../core/log.ts'
-import type { Engine, EngineDeps } from '../../dataplane/gateway/relay/engine.ts'
+import type { Engine, EngineDeps, Pressure } from '../../dataplane/gateway/relay/engine.ts'
 import { findLack, LinuxEngine } from '../../dataplane/gateway/relay/linux/engine.ts'
 import { PortableEngine } from '../../dataplane/gateway/relay/portable/engine.ts'
 import { createSockets } from '../../dataplane/gateway/relay/sockets.ts'
@@ -26,4 +26,21 @@ export function chooseEngine(
   const explanation = `the linux engine cannot run here: ${lack}. The portable engine runs, which relays more slowly.`
   log.warn('portable engine', { explanation })
   return portable()
+}
+
+/** On each call, logs which resources were exhausted since the last call, if any. */
+export function createPressureLog(log: Pick<Log, 'warn'>, read: () => Pressure): () => void {
+  let last: Pressure = { spared: 0, turnedAway: 0, starved: 0 }
+  return () => {
+    const { spared, turnedAway, starved } = read()
+    // An engine that was started again counts from the beginning.
+    const since = (now: number, before: number): number => (now < before ? now : now - before)
+    const fields = {
+      closed_to_make_room: since(spared, last.spared),
+      turned_away: since(turnedAway, last.turnedAway),
+      without_descriptor: since(starved, last.starved),
+    }
+    last = { spared, turnedAway, starved }
+    if (Object.values(fields).some((count) => count > 0)) log.warn('gateway full', fields)
+  }
 }

@@ -1,4 +1,4 @@
-import { createAlong } from '../../adapters/along.ts'
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { createCheckpointKeeper } from '../../adapters/checkpoint-keeper.ts'
 import { codes as secondFactors } from '../../adapters/codes.ts'
 import { publicKeyOf, randomBytes, sha256 } from '../../adapters/crypto.ts'
@@ -268,5 +268,14 @@ const historyEraserOn = (db: Database, history: ReturnType<typeof createRowHisto
       rows.erase(traces, customer, nowMs, newName).catch((error: unknown) => {
         throw error instanceof HistoryDiffers ? historyDiffers(error.checkpoint) : error
       }),
+  }
+}
+
+/** Typed AsyncLocalStorage. */
+function createAlong<Context>() {
+  const storage = new AsyncLocalStorage<Context>()
+  return {
+    run: <Result>(context: Context, work: () => Promise<Result>): Promise<Result> => storage.run(context, work),
+    get: (): Context | undefined => storage.getStore(),
   }
 }

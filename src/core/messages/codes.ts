@@ -1,6 +1,6 @@
 import type { Reason } from './sentences.ts'
 
-/** The coarse kind of each code; `api/status.ts` turns a kind into an HTTP status. */
+/** The coarse kind of each code; `api/operation.ts` turns a kind into an HTTP status. */
 export const kindOfCode = {
   invalid_request: 'malformed',
   invalid_token: 'unauthenticated',

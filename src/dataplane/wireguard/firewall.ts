@@ -1,7 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { formatPrefix, type Prefix, withoutNested } from '../../core/address.ts'
-import { mailPorts } from '../../core/mail-ports.ts'
-import { specialPrefixes } from '../../core/reserved.ts'
+import { mailPorts, specialPrefixes } from '../../core/reserved.ts'
 import { type MachineChange, type MachineChanges, writeSetting } from './changes.ts'
 import type { TunnelAddress } from './desired.ts'
 import { must, type RunProgram } from './run.ts'

@@ -5,9 +5,9 @@ import type { Node } from '../fleet/rules.ts'
 import type { StockDeps } from './deps.ts'
 import { NoGateway, soldElsewhere } from './errors.ts'
 import { addBlock, begin, cancel, nextId, open, plan } from './ranges/assign.ts'
-import { away, live, serving, unprovenAt } from './ranges/live.ts'
 import { finish, leftBehind, waitForOthers } from './ranges/resume.ts'
 import type { Planned } from './ranges/rules.ts'
+import { away, live, serving, unprovenAt } from './ranges/served.ts'
 import {
   drawShares,
   type Kind,

@@ -1,6 +1,5 @@
 import { type Address, contains, isWithinSorted, type Prefix, unmap } from '../../../core/address.ts'
-import { mailPorts } from '../../../core/mail-ports.ts'
-import { classify } from '../../../core/reserved.ts'
+import { classify, mailPorts } from '../../../core/reserved.ts'
 
 export type Denial = 'port_denied' | 'destination_not_public' | 'destination_is_ours' | 'destination_denied'
 

@@ -4,7 +4,6 @@ import type { Reader, Tx } from '../../../db/transaction.ts'
 import { type Node, type NodeReach, reachOf } from '../../fleet/rules.ts'
 import type { StockDeps } from '../deps.ts'
 import { noSuchRange } from '../errors.ts'
-import { judge, live } from './live.ts'
 import type { JudgedTrial } from './overview.ts'
 import { give } from './prove.ts'
 import {
@@ -21,6 +20,7 @@ import {
   type Trial,
   toPrefixes,
 } from './rules.ts'
+import { judge, live } from './served.ts'
 import * as store from './store.ts'
 
 const anyNode = { nodeIds: [] }

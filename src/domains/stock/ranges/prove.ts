@@ -3,7 +3,6 @@ import { Refusal } from '../../../core/refusal.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import type { StockDeps } from '../deps.ts'
 import { sizeOf } from '../rules.ts'
-import { judge, live } from './live.ts'
 import {
   type AddressRun,
   addressesOf,
@@ -23,6 +22,7 @@ import {
   within,
   without,
 } from './rules.ts'
+import { judge, live } from './served.ts'
 import * as store from './store.ts'
 
 /** The slots of some addresses of a range. */

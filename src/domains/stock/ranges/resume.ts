@@ -1,9 +1,9 @@
 import { readPrefix } from '../../../core/address.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import type { StockDeps } from '../deps.ts'
-import { judge, live } from './live.ts'
 import { give } from './prove.ts'
 import { indexOf, inParts, isBlock, isStalled, type Planned, type PlannedRange, type UnderWay } from './rules.ts'
+import { judge, live } from './served.ts'
 import * as store from './store.ts'
 
 /** An import that was begun this long ago is over. */

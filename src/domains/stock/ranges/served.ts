@@ -1,6 +1,6 @@
+import type { Node } from '../../fleet/rules.ts'
 import type { StockDeps } from '../deps.ts'
-import { live } from './live.ts'
-import { isServing, type UnservedPosition } from './rules.ts'
+import { isAway, isProven, isServing, type MayServe, type UnservedPosition } from './rules.ts'
 import * as store from './store.ts'
 
 /** Gateways that were silent for this long, with their last report, by id. */
@@ -32,8 +32,8 @@ export async function unserved(deps: StockDeps, at: UnservedPosition, limit: num
 
 /** Those slots that are served now. */
 export async function servedAmong(deps: StockDeps, slots: readonly number[]): Promise<ReadonlySet<number>> {
-  const [servingNodes, serving] = await Promise.all([store.servingNodesOf(deps.db, slots), live(deps)])
-  return new Set([...servingNodes].filter(([, node]) => serving.includes(node)).map(([slot]) => slot))
+  const [servingNodes, liveNodes] = await Promise.all([store.servingNodesOf(deps.db, slots), live(deps)])
+  return new Set([...servingNodes].filter(([, node]) => liveNodes.includes(node)).map(([slot]) => slot))
 }
 
 /** Leased slots whose serving node is not the one that their holders know. */
@@ -49,3 +49,34 @@ export async function servingNodeNames(deps: StockDeps, slots: readonly number[]
   const names = new Map<string, string>(nodes.map((node) => [node.id, node.name]))
   return new Map([...servingNodes].map(([slot, node]) => [slot, names.get(node) ?? node]))
 }
+
+/** The gateways that serve now, at most half a second old. */
+export async function serving(deps: StockDeps): Promise<Node[]> {
+  return (await deps.fleet.nodes('gateway')).filter((node) => isServing(node, deps.since))
+}
+
+/** The gateways that have lately served and are likely to come back. */
+export async function away(deps: StockDeps): Promise<string[]> {
+  return (await deps.fleet.nodes('gateway')).filter((node) => isAway(node, deps.since)).map((node) => node.id)
+}
+
+export const live = async (deps: StockDeps): Promise<string[]> => (await serving(deps)).map((node) => node.id)
+
+/** A gateway serves a range that names it, or that it has proven. A sandbox asks for no proof. */
+export async function judge(deps: StockDeps): Promise<MayServe> {
+  const isProduction = (await deps.customers.mode()) === 'production'
+  const nowMs = deps.clock()
+  return (range, trial) => !isProduction || isProven(range, trial, nowMs)
+}
+
+/** How many ranges each live gateway claims without a proof, at most five seconds old. */
+export async function unproven(deps: StockDeps): Promise<ReadonlyMap<string, number>> {
+  const found = await deps.claims.get(undefined)
+  if (found.size === 0) return found
+  const there = await live(deps)
+  return new Map([...found].filter(([node]) => there.includes(node)))
+}
+
+/** Now, if a live gateway claims a range without a proof: queries then check proofs. */
+export const unprovenAt = async (deps: StockDeps): Promise<number | undefined> =>
+  (await unproven(deps)).size > 0 ? deps.clock() : undefined

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { recordingLog } from '../../../test/harness/hand-timing.ts'
-import { createPressureLog } from './pressure.ts'
+import { createPressureLog } from './engine.ts'
 
 test('createPressureLog logs "gateway full" once for each increase of its counters', () => {
   const { entries, log } = recordingLog()

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
-import { raiseFileLimit } from './file-limit.ts'
+import { raiseFileLimit } from './libc.ts'
 
 test('raiseFileLimit raises the soft limit of open files to the hard limit', () => {
   if (process.platform !== 'linux') return
