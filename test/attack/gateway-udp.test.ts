@@ -175,13 +175,38 @@ describe('UDP through SOCKS5', () => {
     // Three ports of which one is taken.
     const ports = { first: first.port - 1, last: first.port + 1 }
     const own = openGateway({ limits: { udp: { ...shippedUdp, ports } } })
-    const opened = [await associate('dora', own), await associate('dora', own), await associate('dora', own)]
+    const opened = []
+    for (const username of ['dora', 'emil', 'pavel-pool-residential']) opened.push(await associate(username, own))
     const codes = opened.map(({ code }) => code)
     expect(codes.filter((code) => code === 0).length).toBeLessThanOrEqual(2)
     expect(codes.at(-1)).toBe(1)
     const used = opened.flatMap(({ code, port }) => (code === 0 ? [port] : []))
     expect(new Set(used).size).toBe(used.length)
     for (const port of used) expect(Math.abs(port - first.port)).toBe(1)
+  })
+
+  test('a customer gets 2 of 8 UDP ports, one again after an association ends, and others get theirs', async () => {
+    const peer = await openPeer()
+    const start = Math.min(peer.port, 65_000)
+    const own = openGateway({ limits: { udp: { ...shippedUdp, ports: { first: start, last: start + 7 } } } })
+    const open = async (username: string): Promise<number> => (await associate(username, own)).code
+    const first = await associate('dora', own)
+    expect([first.code, await open('dora'), await open('dora')]).toEqual([0, 0, 1])
+    expect([await open('emil'), await open('emil'), await open('emil')]).toEqual([0, 0, 1])
+    first.close()
+    await until(() => own.engine.status.tunnels === 3)
+    expect([await open('dora'), await open('dora')]).toEqual([0, 1])
+  })
+
+  test('an association never gets a UDP port that another socket of the machine has, bound or connected', async () => {
+    const bound = await openPeer('0.0.0.0')
+    // Like the socket of a DNS resolver.
+    const connected = await Bun.udpSocket({ connect: { hostname: '127.0.0.1', port: echo.port } })
+    for (const { port } of [bound, connected]) {
+      const own = openGateway({ limits: { udp: { ...shippedUdp, ports: { first: port, last: port } } } })
+      expect((await associate('dora', own)).code).toBe(1)
+    }
+    connected.close()
   })
 })
 

@@ -15,11 +15,31 @@ export type UdpLimits = {
 }
 export const shippedUdp: UdpLimits = { isOn: true, ports: undefined, packetsPerSecond: 20_000, idleMs: 120_000 }
 
-/** One customer's maximum share of a gateway's connections. */
+/** One customer's maximum share of a gateway's connections, and of its UDP ports. */
 const maxShare = 0.25
 
-export const tunnelsWithin = (wanted: number, connections: number): number =>
-  Math.min(wanted, Math.max(1, Math.floor(connections * maxShare)))
+export const shareOf = (all: number): number => Math.max(1, Math.floor(all * maxShare))
+
+export const tunnelsWithin = (wanted: number, connections: number): number => Math.min(wanted, shareOf(connections))
+
+/** Counts what each name has taken. */
+export class SlotCounts {
+  private readonly taken = new Map<string, number>()
+
+  of(name: string): number {
+    return this.taken.get(name) ?? 0
+  }
+
+  take(name: string): void {
+    this.taken.set(name, this.of(name) + 1)
+  }
+
+  release(name: string): void {
+    const left = this.of(name) - 1
+    if (left > 0) this.taken.set(name, left)
+    else this.taken.delete(name)
+  }
+}
 
 /** Per customer; the burst is two seconds' worth. */
 export const rateOf = (perSecond: number): TokenBucketRate => ({ perSecond, burst: perSecond * 2 })
@@ -31,32 +51,17 @@ export type TunnelLimits = ReturnType<typeof createTunnelLimits>
 
 /** Counts open tunnels per customer and per sub-user. */
 export function createTunnelLimits(limits: CustomerLimits, clock: Clock) {
-  const open = new Map<string, { tunnels: number }>()
+  const open = new SlotCounts()
   const opening = createTokenBuckets(rateOf(limits.newPerSecond), clock)
-
-  const openOf = (name: string): number => open.get(name)?.tunnels ?? 0
-
-  function takeSlot(name: string): void {
-    const known = open.get(name)
-    if (known) known.tunnels += 1
-    else open.set(name, { tunnels: 1 })
-  }
-
-  function releaseSlot(name: string): void {
-    const known = open.get(name)
-    if (!known) return
-    known.tunnels -= 1
-    if (known.tunnels === 0) open.delete(name)
-  }
 
   return {
     /** Counts a tunnel under both names or under none. `max` is the sub-user's own limit. */
     enter(owner: string, key: string, max: number | null): 'too_many_tunnels' | 'too_many_new' | undefined {
-      if (openOf(owner) >= limits.tunnels) return 'too_many_tunnels'
-      if (max !== null && openOf(key) >= max) return 'too_many_tunnels'
+      if (open.of(owner) >= limits.tunnels) return 'too_many_tunnels'
+      if (max !== null && open.of(key) >= max) return 'too_many_tunnels'
       if (!opening.take(owner)) return 'too_many_new'
-      takeSlot(owner)
-      takeSlot(key)
+      open.take(owner)
+      open.take(key)
       return undefined
     },
 
@@ -64,8 +69,8 @@ export function createTunnelLimits(limits: CustomerLimits, clock: Clock) {
     reachAnother: (owner: string): boolean => opening.take(owner),
 
     leave(owner: string, key: string): void {
-      releaseSlot(owner)
-      releaseSlot(key)
+      open.release(owner)
+      open.release(key)
     },
   }
 }

@@ -1,7 +1,13 @@
-import { type Address, addressFromNumber, readAddress, readAddressCached } from '../../../../core/address.ts'
+import {
+  type Address,
+  addressFromNumber,
+  formatAddress,
+  readAddress,
+  readAddressCached,
+} from '../../../../core/address.ts'
 import { classify } from '../../../../core/reserved.ts'
 import type { Access } from '../../access/admission.ts'
-import type { UdpLimits } from '../../access/limits.ts'
+import { SlotCounts, shareOf, type UdpLimits } from '../../access/limits.ts'
 import type { RefusalCode } from '../../access/refusals.ts'
 import type { DatagramReceipt } from '../../metering/datagram-meter.ts'
 import { readSocksDatagram, toAssociateReply, toSocksHeader } from '../../protocol/socks5-udp.ts'
@@ -33,6 +39,7 @@ class SocksFront implements UdpFront, SideOwner, DatagramOwner {
     private readonly association: UdpAssociation,
     /** The answer to the request. */
     readonly reply: Uint8Array,
+    private readonly onClosed: () => void,
   ) {}
 
   start(): void {
@@ -46,7 +53,7 @@ class SocksFront implements UdpFront, SideOwner, DatagramOwner {
   /** The client has gone before the answer. */
   drop(): void {
     this.association.end()
-    this.socket.close()
+    this.closeSocket()
   }
 
   onData(bytes: Uint8Array): void {
@@ -82,9 +89,14 @@ class SocksFront implements UdpFront, SideOwner, DatagramOwner {
   }
 
   onEnded(): void {
-    this.socket.close()
+    this.closeSocket()
     if (this.hasEnded) this.side.release()
     else this.side.abort()
+  }
+
+  private closeSocket(): void {
+    this.socket.close()
+    this.onClosed()
   }
 }
 
@@ -102,10 +114,14 @@ export function createAssociate(deps: {
   ports: UdpLimits['ports']
   random: () => number
 }): Associate {
-  async function bind(at: Address): Promise<DatagramSocket | Refused> {
+  /** Ports of the range that a customer has at an address. */
+  const taken = new SlotCounts()
+
+  async function bind(at: Address, name: string): Promise<DatagramSocket | Refused> {
     const { ports, openDatagrams } = deps
     if (!ports) return openDatagrams(at, 0)
     const count = ports.last - ports.first + 1
+    if (taken.of(name) > shareOf(count)) return { refusal: 'too_many_tunnels' }
     const start = Math.floor(deps.random() * count)
     for (let tried = 0; tried < Math.min(count, maxPortTries); tried += 1) {
       const bound = await openDatagrams(at, ports.first + ((start + tried) % count))
@@ -121,12 +137,17 @@ export function createAssociate(deps: {
     if (!at || !client) return { refusal: 'udp_unsupported' }
     const association = await deps.associations.open(access, isGone)
     if ('refusal' in association) return association
-    const socket = await bind(at)
+    const name = `${access.owner} ${formatAddress(at)}`
+    taken.take(name)
+    const release = (): void => taken.release(name)
+    const socket = await bind(at, name)
     if ('refusal' in socket) {
+      release()
       association.end()
       return socket
     }
-    return new SocksFront(side, client, socket, association, toAssociateReply(shownAddress(at, client), socket.port))
+    const reply = toAssociateReply(shownAddress(at, client), socket.port)
+    return new SocksFront(side, client, socket, association, reply, release)
   }
 }
 
