@@ -255,6 +255,24 @@ describe('datagrams that an association drops', () => {
     expect(association.answers).not.toContain('unasked')
   })
 
+  test('a customer with the destinations of its share does not take those of another customer', async () => {
+    const destinations = { association: 40, customer: 40, gateway: 100 }
+    const own = openGateway({ limits: { udp: { ...shippedUdp, destinations } } })
+    const many = await Promise.all(Array.from({ length: 40 }, () => UdpPeer.open(undefined, true)))
+    peers.push(...many)
+    for (let count = 0; count < 3; count += 1) {
+      const association = await associate('dora', own)
+      for (const peer of many) await association.mark(peer, `${count} ${peer.port}`)
+    }
+    const other = await associate('pavel-pool-residential', own)
+    for (const peer of many.slice(0, 24)) await other.mark(peer, `other ${peer.port}`)
+    const relay = many[0]?.received.at(-1) ?? { port: 0, address: '' }
+    await until(() => {
+      many[0]?.send('late', relay.port, relay.address)
+      return other.answers.includes('late')
+    })
+  })
+
   test('an association drops datagrams to denied addresses, names and ports, and bills none of them', async () => {
     const denied = await openPeer('127.0.0.7')
     const policy = { denyPrefixes: [readPrefix('127.0.0.7/32') ?? []].flat(), denyNames: new Set(['denied.example']) }

@@ -25,7 +25,13 @@ describe('default gateway settings', () => {
       connections: 20_000,
       ports: Number.POSITIVE_INFINITY,
       customer: { tunnels: 4000, newPerSecond: 500, namesPerSecond: 200 },
-      udp: { isOn: true, ports: undefined, packetsPerSecond: 20_000, idleMs: 120_000 },
+      udp: {
+        isOn: true,
+        ports: undefined,
+        packetsPerSecond: 20_000,
+        idleMs: 120_000,
+        destinations: { association: 256, customer: 10_000, gateway: 100_000 },
+      },
     })
   })
 

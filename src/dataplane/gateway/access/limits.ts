@@ -12,8 +12,23 @@ export type UdpLimits = {
   /** Of one customer, all associations and both directions together. */
   readonly packetsPerSecond: number
   readonly idleMs: number
+  readonly destinations: DestinationLimits
 }
-export const shippedUdp: UdpLimits = { isOn: true, ports: undefined, packetsPerSecond: 20_000, idleMs: 120_000 }
+
+/** Remembered destinations. At the limit of the customer or the gateway, an association keeps 16. */
+export type DestinationLimits = {
+  readonly association: number
+  readonly customer: number
+  readonly gateway: number
+}
+
+export const shippedUdp: UdpLimits = {
+  isOn: true,
+  ports: undefined,
+  packetsPerSecond: 20_000,
+  idleMs: 120_000,
+  destinations: { association: 256, customer: 10_000, gateway: 100_000 },
+}
 
 /** One customer's maximum share of a gateway's connections, and of its UDP ports. */
 const maxShare = 0.25
@@ -25,6 +40,8 @@ export const tunnelsWithin = (wanted: number, connections: number): number => Ma
 /** Counts what each name has taken. */
 export class SlotCounts {
   private readonly taken = new Map<string, number>()
+  /** Of all names. */
+  total = 0
 
   of(name: string): number {
     return this.taken.get(name) ?? 0
@@ -32,10 +49,12 @@ export class SlotCounts {
 
   take(name: string): void {
     this.taken.set(name, this.of(name) + 1)
+    this.total += 1
   }
 
-  release(name: string): void {
-    const left = this.of(name) - 1
+  release(name: string, count = 1): void {
+    const left = this.of(name) - count
+    this.total -= count
     if (left > 0) this.taken.set(name, left)
     else this.taken.delete(name)
   }

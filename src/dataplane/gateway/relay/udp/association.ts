@@ -19,7 +19,7 @@ export type UdpFront = {
 
 type AssociationDeps = Pick<
   ConstructorParameters<typeof UdpDestinations>[0],
-  'find' | 'mayReachAnother' | 'count' | 'onFault'
+  'find' | 'mayReachAnother' | 'counts' | 'onFault'
 > & {
   readonly clock: Clock
   readonly limits: UdpLimits
@@ -56,6 +56,7 @@ export class UdpAssociation implements OpenTunnel, DatagramOwner {
     this.activeAt = deps.clock()
     this.destinations = new UdpDestinations({
       ...deps,
+      owner: access.owner,
       receiptsOf: (host) => {
         const recorded = deps.keepsHosts ? host : undefined
         return { sent: meter.sentTo(recorded), received: meter.receivedFrom(recorded) }
@@ -78,8 +79,8 @@ export class UdpAssociation implements OpenTunnel, DatagramOwner {
 
   /** A datagram of a destination, or of anyone else. */
   onDatagram(payload: Uint8Array, from: Address, port: number): void {
-    const destination = this.destinations.findPeer(from, port)
     const nowMs = this.deps.clock()
+    const destination = this.destinations.findPeer(from, port, nowMs)
     if (!destination || !this.front || this.isOver || !this.deps.mayPass() || !this.pay(payload)) return
     destination.usedAt = nowMs
     this.activeAt = nowMs

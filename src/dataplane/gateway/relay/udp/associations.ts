@@ -5,7 +5,7 @@ import type { Snapshot } from '../../../agent/snapshot.ts'
 import { type Access, accessRefusal, type Moment } from '../../access/admission.ts'
 import type { ChosenWay, createWayChooser, EgressPath } from '../../access/exit-choice.ts'
 import type { ExitHealth } from '../../access/exit-health.ts'
-import { packetRateOf, type TunnelLimits, type UdpLimits } from '../../access/limits.ts'
+import { packetRateOf, SlotCounts, type TunnelLimits, type UdpLimits } from '../../access/limits.ts'
 import type { Policy } from '../../access/policy.ts'
 import type { OpenTunnels } from '../../access/recheck.ts'
 import type { RefusalCode } from '../../access/refusals.ts'
@@ -14,7 +14,6 @@ import type { Metering } from '../../metering/metering.ts'
 import type { Side } from '../side.ts'
 import { UdpAssociation } from './association.ts'
 import type { DatagramSocket, OpenDatagrams } from './datagram-socket.ts'
-import type { DestinationCount } from './destinations.ts'
 
 type Refused = { readonly refusal: RefusalCode }
 
@@ -24,7 +23,8 @@ const ownSix = addressFromNumber(6, 1n)
 
 /** Opens associations for admitted clients. Each counts as a tunnel. */
 export class UdpAssociations {
-  private readonly count: DestinationCount = { together: 0 }
+  /** Destinations of each customer. */
+  private readonly counts = new SlotCounts()
   /** By customer. */
   private readonly packets
 
@@ -110,7 +110,7 @@ export class UdpAssociations {
       keepsHosts: access.kind === 'premium' && access.subuser.keep_hosts,
       find: (target) => finder.find(target, way, access.owner),
       mayReachAnother: () => limits.reachAnother(access.owner),
-      count: this.count,
+      counts: this.counts,
       onEnd: (ended) => this.end(ended),
       onFault,
     })

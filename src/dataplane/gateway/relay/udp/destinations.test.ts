@@ -1,14 +1,9 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { type Address, readAddress } from '../../../../core/address.ts'
+import { SlotCounts, shippedUdp } from '../../access/limits.ts'
 import type { Destinations } from '../../dial/destinations.ts'
 import type { ConnectTarget } from '../../protocol/authority.ts'
-import {
-  type DestinationCount,
-  fewDestinations,
-  maxDestinations,
-  maxTogether,
-  UdpDestinations,
-} from './destinations.ts'
+import { fewDestinations, UdpDestinations } from './destinations.ts'
 
 const at = (text: string): Address => readAddress(text) as Address
 const noReceipt = { settle() {} }
@@ -26,7 +21,7 @@ describe('the destinations of an association', () => {
   /** Answers of the resolver, in the order of its questions. */
   let answers: PromiseWithResolvers<Destinations>[]
   let destinations: UdpDestinations
-  let count: DestinationCount
+  let counts: SlotCounts
 
   const find = ({ host }: ConnectTarget): Destinations | Promise<Destinations> => {
     judged.push(host)
@@ -43,19 +38,22 @@ describe('the destinations of an association', () => {
     faults = []
     answers = []
     mayReach = true
-    count = { together: 0 }
+    counts = new SlotCounts()
     destinations = open()
   })
-  const open = () =>
+  const open = (owner = 'anna', limits = shippedUdp.destinations) =>
     new UdpDestinations({
       find,
-      count,
+      counts,
+      owner,
+      limits: { idleMs: 120_000, destinations: limits },
       mayReachAnother: () => mayReach,
       receiptsOf: () => ({ sent: noReceipt, received: noReceipt }),
       pass: ({ address, target }, payload) =>
         void passed.push(`${address?.bytes.join('.')}:${target.port} ${Buffer.from(payload).toString()}`),
       onFault: (fault) => void faults.push(fault),
     })
+  const findPeer = (address: Address, port: number, nowMs = 0) => destinations.findPeer(address, port, nowMs)
   const send = (host: string, text: string, nowMs = 0, port = 443): void =>
     destinations.send({ host, port }, bytes(text), nowMs)
 
@@ -72,15 +70,15 @@ describe('the destinations of an association', () => {
     send('1.2.3.4', 'a')
     send('10.0.0.1', 'a')
     send('2001:db8::1', 'a')
-    expect(destinations.findPeer(at('1.2.3.4'), 443)).toBeDefined()
-    expect(destinations.findPeer(at('2001:db8::1'), 443)).toBeDefined()
+    expect(findPeer(at('1.2.3.4'), 443)).toBeDefined()
+    expect(findPeer(at('2001:db8::1'), 443)).toBeDefined()
     for (const [address, port] of [
       ['1.2.3.4', 80],
       ['1.2.3.5', 443],
       ['10.0.0.1', 443],
       ['2001:db8::2', 443],
     ] as const)
-      expect(destinations.findPeer(at(address), port)).toBeUndefined()
+      expect(findPeer(at(address), port)).toBeUndefined()
   })
 
   test('datagrams wait for a name, at most 16 of them, and are copies', async () => {
@@ -109,7 +107,7 @@ describe('the destinations of an association', () => {
     await allSettled()
     send('a.example', 'e', 60_001)
     expect(passed).toEqual(['1.2.3.4:443 a', '1.2.3.4:443 b', '1.2.3.4:443 c', '1.2.3.4:443 d', '1.2.3.5:443 e'])
-    expect(destinations.findPeer(at('1.2.3.4'), 443)).toBeUndefined()
+    expect(findPeer(at('1.2.3.4'), 443)).toBeUndefined()
   })
 
   test('datagrams for a name that is refused or whose lookup throws are dropped', async () => {
@@ -123,23 +121,54 @@ describe('the destinations of an association', () => {
   })
 
   test('256 destinations are kept, and the least recently used one is forgotten first', () => {
-    for (let index = 0; index < maxDestinations; index += 1) send(`1.2.3.${index}`, 'a', index)
+    for (let index = 0; index < 256; index += 1) send(`1.2.3.${index}`, 'a', index)
     send('1.2.3.0', 'a', 1000)
     send('1.2.4.0', 'a', 1001)
-    expect(destinations.size).toBe(maxDestinations)
-    expect(destinations.findPeer(at('1.2.3.1'), 443)).toBeUndefined()
-    for (const kept of ['1.2.3.0', '1.2.3.2', '1.2.4.0']) expect(destinations.findPeer(at(kept), 443)).toBeDefined()
+    expect(destinations.size).toBe(256)
+    expect(findPeer(at('1.2.3.1'), 443)).toBeUndefined()
+    for (const kept of ['1.2.3.0', '1.2.3.2', '1.2.4.0']) expect(findPeer(at(kept), 443)).toBeDefined()
   })
 
-  test('an association keeps 16 destinations while all associations together have 100,000', () => {
-    for (let index = 0; index < 20; index += 1) send(`1.2.3.${index}`, 'a', index)
-    expect([destinations.size, count.together]).toEqual([20, 20])
+  /** Opens an association that sends to `sent` destinations, and returns how many of them it remembers. */
+  function fill(owner: string, sent: number, limits?: typeof shippedUdp.destinations): number {
+    const opened = open(owner, limits)
+    for (let index = 0; index < sent; index += 1) opened.send({ host: `1.2.3.${index}`, port: 443 }, bytes('a'), index)
+    return opened.size
+  }
+
+  test('a customer with 10,000 destinations gets 16 in each new association, and other customers get 256', () => {
+    for (let index = 0; index < 39; index += 1) expect(fill('anna', 256)).toBe(256)
+    expect([fill('anna', 256), fill('anna', 256), fill('boris', 256)]).toEqual([16, 16, 256])
+    expect([counts.of('anna'), counts.of('boris')]).toEqual([39 * 256 + 32, 256])
+  })
+
+  test('an association keeps 16 destinations while all customers together have as many as the gateway keeps', () => {
+    const limits = { association: 256, customer: 30, gateway: 50 }
+    expect([fill('anna', 30, limits), fill('boris', 30, limits), fill('clara', 30, limits)]).toEqual([30, 20, 16])
+    expect(counts.total).toBe(30 + 20 + fewDestinations)
+  })
+
+  test('an association forgets a destination that was unused for 120 s, and its count ends with the association', () => {
+    send('1.2.3.4', 'a', 0)
+    send('1.2.3.5', 'a', 100_000)
+    expect(findPeer(at('1.2.3.4'), 443, 119_999)).toBeDefined()
+    send('1.2.3.6', 'a', 150_000)
+    expect(findPeer(at('1.2.3.4'), 443, 150_000)).toBeUndefined()
+    expect(findPeer(at('1.2.3.5'), 443, 150_000)).toBeDefined()
+    expect(counts.of('anna')).toBe(2)
     destinations.close()
-    expect(count.together).toBe(0)
-    count.together = maxTogether
-    const other = open()
-    for (let index = 0; index < 20; index += 1) other.send({ host: `1.2.3.${index}`, port: 443 }, bytes('a'), index)
-    expect([other.size, count.together]).toEqual([fewDestinations, maxTogether + fewDestinations])
+    expect([counts.of('anna'), counts.total]).toEqual([0, 0])
+  })
+
+  test('a destination still answers after a name with the same address is forgotten', async () => {
+    send('1.2.4.1', 'a', 0)
+    send('a.example', 'a', 1)
+    answers[0]?.resolve({ addresses: [at('1.2.4.1')] })
+    await allSettled()
+    send('1.2.4.1', 'a', 2)
+    expect(findPeer(at('1.2.4.1'), 443)?.target.host).toBe('a.example')
+    for (let index = 0; index < 255; index += 1) send(`1.2.3.${index}`, 'a', 3)
+    expect(findPeer(at('1.2.4.1'), 443)?.target.host).toBe('1.2.4.1')
   })
 
   test('a new destination beyond the rate of new connections is dropped, and a known one is not', () => {
@@ -155,6 +184,6 @@ describe('the destinations of an association', () => {
     destinations.close()
     answers[0]?.resolve({ addresses: [at('1.2.3.4')] })
     await allSettled()
-    expect([passed, destinations.findPeer(at('1.2.3.4'), 443)]).toEqual([[], undefined])
+    expect([passed, findPeer(at('1.2.3.4'), 443)]).toEqual([[], undefined])
   })
 })

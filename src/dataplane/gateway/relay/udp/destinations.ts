@@ -1,15 +1,15 @@
 import type { Address } from '../../../../core/address.ts'
 import type { MaybePromise } from '../../../../core/maybe-promise.ts'
+import type { SlotCounts, UdpLimits } from '../../access/limits.ts'
 import type { Destinations } from '../../dial/destinations.ts'
 import type { DatagramReceipt } from '../../metering/datagram-meter.ts'
 import type { ConnectTarget } from '../../protocol/authority.ts'
 import { isSameAddress } from './datagram-socket.ts'
 
-/** Destinations of one association; the least recently used one is forgotten. */
-export const maxDestinations = 256
-/** Destinations of all associations together; from then on, an association with `fewDestinations` gets no more. */
-export const maxTogether = 100_000
+/** Destinations that an association keeps at the limit of its customer or of the gateway. */
 export const fewDestinations = 16
+/** Pause between two searches for unused destinations. */
+const sweepMs = 30_000
 /** Datagrams of one association that wait for a name. */
 const maxHeld = 16
 const maxHeldBytes = 128 * 1024
@@ -33,11 +33,11 @@ export type UdpDestination = {
   readonly received: DatagramReceipt
 }
 
-/** Shared by all associations. */
-export type DestinationCount = { together: number }
-
 type DestinationsDeps = {
-  readonly count: DestinationCount
+  /** Destinations of each customer, shared by all associations. */
+  readonly counts: SlotCounts
+  readonly owner: string
+  readonly limits: Pick<UdpLimits, 'destinations' | 'idleMs'>
   readonly find: (target: ConnectTarget) => MaybePromise<Destinations>
   /** Whether one more destination may be reached now. */
   readonly mayReachAnother: () => boolean
@@ -46,18 +46,23 @@ type DestinationsDeps = {
   readonly onFault: (fault: unknown) => void
 }
 
-/** Judges the destinations of one association, and tells which peers may answer. */
+/**
+ * Judges the destinations of one association, and tells which peers may answer. At its limit the association forgets the
+ * least recently used one, and any that was unused for the idle time.
+ */
 export class UdpDestinations {
   private readonly known = new Map<string, UdpDestination>()
   private readonly peers = new Map<number | string, UdpDestination>()
   private held = 0
   private heldBytes = 0
   private isClosed = false
+  private sweepAt = 0
 
   constructor(private readonly deps: DestinationsDeps) {}
 
   /** Passes a datagram to a destination that may be reached; drops it, or holds it while the name is resolved. */
   send(target: ConnectTarget, payload: Uint8Array, nowMs: number): void {
+    this.forgetUnused(nowMs)
     const destination = this.findOrAdd(target, nowMs)
     if (!destination) return
     destination.usedAt = nowMs
@@ -67,13 +72,14 @@ export class UdpDestinations {
   }
 
   /** The destination with this address and port, if the client has sent to it. */
-  findPeer(address: Address, port: number): UdpDestination | undefined {
+  findPeer(address: Address, port: number, nowMs: number): UdpDestination | undefined {
+    this.forgetUnused(nowMs)
     return this.peers.get(peerKey(address, port))
   }
 
   close(): void {
     this.isClosed = true
-    this.deps.count.together -= this.known.size
+    this.deps.counts.release(this.deps.owner, this.known.size)
     this.known.clear()
     this.peers.clear()
   }
@@ -87,8 +93,7 @@ export class UdpDestinations {
     const known = this.known.get(key)
     if (known) return known
     if (!this.deps.mayReachAnother()) return undefined
-    const max = this.deps.count.together >= maxTogether ? fewDestinations : maxDestinations
-    if (this.known.size >= max) this.forgetOldest()
+    if (this.known.size >= this.max) this.forgetOldest()
     const destination: UdpDestination = {
       key,
       target,
@@ -100,18 +105,33 @@ export class UdpDestinations {
       ...this.deps.receiptsOf(target.host),
     }
     this.known.set(key, destination)
-    this.deps.count.together += 1
+    this.deps.counts.take(this.deps.owner)
     return destination
+  }
+
+  private get max(): number {
+    const { counts, owner, limits } = this.deps
+    const { association, customer, gateway } = limits.destinations
+    return counts.of(owner) >= customer || counts.total >= gateway ? fewDestinations : association
+  }
+
+  private forgetUnused(nowMs: number): void {
+    if (nowMs < this.sweepAt) return
+    this.sweepAt = nowMs + sweepMs
+    for (const each of this.known.values()) if (nowMs - each.usedAt >= this.deps.limits.idleMs) this.forget(each)
   }
 
   private forgetOldest(): void {
     let oldest: UdpDestination | undefined
     for (const each of this.known.values()) if (!oldest || each.usedAt < oldest.usedAt) oldest = each
-    if (!oldest) return
-    this.known.delete(oldest.key)
-    this.deps.count.together -= 1
-    this.setAddress(oldest, undefined)
-    this.takeHeld(oldest)
+    if (oldest) this.forget(oldest)
+  }
+
+  private forget(destination: UdpDestination): void {
+    this.known.delete(destination.key)
+    this.deps.counts.release(this.deps.owner)
+    this.setAddress(destination, undefined)
+    this.takeHeld(destination)
   }
 
   /** A literal is judged at once. A known name keeps its address meanwhile. */
@@ -144,12 +164,21 @@ export class UdpDestinations {
 
   private setAddress(destination: UdpDestination, address: Address | undefined): void {
     const { address: before, target } = destination
+    destination.address = address
     if (before) {
       const key = peerKey(before, target.port)
       if (this.peers.get(key) === destination) this.peers.delete(key)
+      const same = address ? undefined : this.findSame(before, target.port)
+      if (same) this.peers.set(key, same)
     }
-    destination.address = address
     if (address) this.peers.set(peerKey(address, target.port), destination)
+  }
+
+  /** A name and a literal, or two names, may have the same address and port. */
+  private findSame(address: Address, port: number): UdpDestination | undefined {
+    for (const each of this.known.values())
+      if (each.target.port === port && each.address && isSameAddress(each.address, address)) return each
+    return undefined
   }
 
   private hold(destination: UdpDestination, payload: Uint8Array): void {
