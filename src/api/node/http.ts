@@ -1,9 +1,10 @@
 import { type Address, formatAddress } from '../../core/address.ts'
 import { clientPrefixOf } from '../../core/client-prefix.ts'
+import type { Log } from '../../core/log.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Fleet, NodeSide } from '../../domains/fleet/index.ts'
-import type { Health, Node, NodeKind } from '../../domains/fleet/rules.ts'
+import { type HealthReport, isAtOrBelow, type Node, type NodeKind } from '../../domains/fleet/rules.ts'
 import { joinBodySchema, joinedSchema, vpnSetupSchema } from '../../node-protocol/join.ts'
 import {
   maxBeside,
@@ -37,6 +38,9 @@ const wrongKind = (kind: NodeKind): Refusal => new Refusal('node_kind_wrong', { 
 export type NodeHttpDeps = {
   readonly fleet: Pick<Fleet, 'join' | 'authenticate' | 'seen' | 'noteDraining' | 'privateKey'>
   readonly nodeSides: readonly NodeSide[]
+  /** The hosts of the operator's settings: a gateway may report a TLS host at or below them. */
+  readonly ownHosts: readonly string[]
+  readonly log: Pick<Log, 'warn'>
   readonly clock: Clock
   readonly state: Pick<NodeState, 'read'>
   readonly requestId: () => string
@@ -70,6 +74,8 @@ type Visit = {
 }
 type Route = { readonly method: 'GET' | 'POST'; readonly answer: (deps: NodeServer, visit: Visit) => Promise<unknown> }
 
+type ReportedTls = HealthReport['tls']
+
 type NodeServer = NodeHttpDeps & ReturnType<typeof openLimits>
 
 /** Each shop's own limits, per minute: they keep one node from taking up a whole process. */
@@ -84,6 +90,7 @@ const openLimits = ({ clock, requestId }: NodeHttpDeps) => ({
   reporting: new Map<string, number>(),
   boots: createRateLimit(10, clock),
   bootsOf: new Map<string, Set<string>>(),
+  warnings: createRateLimit(1, clock),
 })
 
 const sidesOf = ({ nodeSides }: NodeHttpDeps, { kind }: Node): NodeSide[] =>
@@ -203,7 +210,23 @@ async function readReport(deps: NodeServer, visit: Visit): Promise<unknown> {
   // Authenticated again: the operator may have closed the node while its report was on its way.
   const node = await authenticate(deps, visit)
   await limitBoots(deps, visit, node.id, body.boot)
-  return reportAnswerSchema.parse(await takeReport(deps, node, body))
+  const tls = await acceptTls(deps, visit, node, body.tls)
+  return reportAnswerSchema.parse(await takeReport(deps, node, body, tls))
+}
+
+/**
+ * Where customers reach a gateway over TLS: as reported if the operator's settings have the host or the report comes
+ * from this machine, else as before. A thief of the node's secret cannot lead customers to a host elsewhere.
+ */
+async function acceptTls(deps: NodeServer, visit: Visit, node: Node, tls: ReportBody['tls']): Promise<ReportedTls> {
+  if (!tls) return null
+  const hosts = [...deps.ownHosts, ...(node.endpoint ? [node.endpoint.host] : [])]
+  if (visit.isLocal || isAtOrBelow(tls.host, hosts)) return tls
+  if ((await deps.warnings(node.id))?.retryAfterSeconds === undefined) {
+    const explanation = `If the host is right: "turnpike node endpoint ${node.name} --host HOST --port PORT" with it.`
+    deps.log.warn('tls host refused', { node: node.name, host: tls.host, explanation })
+  }
+  return 'unchanged'
 }
 
 async function tried(deps: NodeServer, visit: Visit): Promise<unknown> {
@@ -255,21 +278,21 @@ async function answer(deps: NodeServer, visit: Visit): Promise<Response> {
 }
 
 /** Each product's part of a report is one idempotent transaction, so the next report repairs a failed one. */
-async function takeReport(deps: NodeHttpDeps, node: Node, body: ReportBody): Promise<ReportAnswer> {
+async function takeReport(deps: NodeHttpDeps, node: Node, body: ReportBody, tls: ReportedTls): Promise<ReportAnswer> {
   const sides = sidesOf(deps, node)
   // Parts that do not belong to this kind of node are refused before anything is written.
   const parts = sides.flatMap((side) => side.parts)
   if (reportParts.some((part) => body[part].length > 0 && !parts.includes(part))) throw wrongKind(node.kind)
   let answered: Omit<ReportAnswer, 'now'> = { replaced: false, allowances: [] }
   for (const side of sides) answered = (await side.report(node.id, body)) ?? answered
-  const health = body.health && toHealth(body, body.health)
+  const health = body.health && { ...toHealth(body, body.health), tls }
   // A draining process accepts no tunnels, so its report alone does not make the node sellable.
   if (body.draining !== true) await deps.fleet.seen(node.id, { version: body.version, health })
   else if (health) await deps.fleet.noteDraining(node.id, health)
   return { now: deps.clock(), ...answered }
 }
 
-const toHealth = (body: ReportBody, health: NonNullable<ReportBody['health']>): Health => ({
+const toHealth = (body: ReportBody, health: NonNullable<ReportBody['health']>): Omit<HealthReport, 'tls'> => ({
   boot: body.boot,
   tunnels: health.tunnels,
   lagMs: health.lag_ms,
@@ -277,7 +300,6 @@ const toHealth = (body: ReportBody, health: NonNullable<ReportBody['health']>): 
   hopBytes: health.hop_bytes ?? 0,
   isStopping: health.stopping ?? false,
   maxPorts: body.max_ports ?? null,
-  tls: body.tls ?? null,
   cpuMs: body.cpu_ms,
   errors: body.errors,
 })

@@ -274,11 +274,12 @@ function openApi(
       written(note)
     },
   }
-  const { gateway } = services.config
+  const { gateway, publicHosts } = services.config
+  const ownHosts = [gateway.host, ...(publicHosts ? [publicHosts.shop] : [])]
   const drawSvg = (text: string): string => drawing.svg(text)
   const publicUrl = () => config.publicUrl ?? url
   const state = createNodeState({ ...services, ...runtime, life })
-  const toNodes = createNodeHttp({ ...services, ...runtime, ...common, state, urgently })
+  const toNodes = createNodeHttp({ ...services, ...runtime, ...common, ownHosts, log, state, urgently })
   const toCustomers = createHttp({
     ...runtime,
     ...common,

@@ -11,7 +11,7 @@ import {
   contextOf,
   type EarlierFigures,
   type Endpoint,
-  type Health,
+  type HealthReport,
   isLocationName,
   isNodeName,
   isSecretText,
@@ -112,7 +112,11 @@ export async function add(deps: FleetDeps, tx: Tx, newNode: NewNode): Promise<No
 export const nodes = (deps: FleetDeps, kind: NodeKind): Promise<Node[]> => deps.lists.get(kind)
 
 /** Records a node's call and its report of itself. */
-export async function seen(deps: FleetDeps, id: NodeId, report: { version: string; health?: Health | undefined }) {
+export async function seen(
+  deps: FleetDeps,
+  id: NodeId,
+  report: { version: string; health?: HealthReport | undefined },
+) {
   const slot = await deps.db.transact(async (tx) => {
     if (!(await store.markSeen(tx, id, deps.clock(), report.version))) throw noSuchNode()
     if (!report.health) return undefined
@@ -124,7 +128,7 @@ export async function seen(deps: FleetDeps, id: NodeId, report: { version: strin
 }
 
 /** Records the report of a process that drains after a takeover. It accepts no tunnels, so it is no sign of life. */
-export const noteDraining = (deps: FleetDeps, id: NodeId, health: Health): Promise<void> =>
+export const noteDraining = (deps: FleetDeps, id: NodeId, health: HealthReport): Promise<void> =>
   deps.db.transact(async (tx) => store.writeDraining(tx, id, health, deps.clock()))
 
 /** The figures of each node's earlier processes, by node. A draining process reports every 2 s, as a gateway does. */

@@ -1,3 +1,4 @@
+import { readAddress } from '../../core/address.ts'
 import { randomBase32 } from '../../core/base32.ts'
 import type { NodeId } from '../../core/ids.ts'
 import type { RunningSince } from '../../core/stall-monitor.ts'
@@ -54,6 +55,9 @@ export type Health = {
   readonly tls: Endpoint | null
 }
 
+/** A report of a node about itself; `unchanged` keeps the TLS endpoint of an earlier report. */
+export type HealthReport = Omit<Health, 'tls'> & { readonly tls: Endpoint | null | 'unchanged' }
+
 /** Where customers reach a node: at its own endpoint, or where the operator's settings say; and over TLS. */
 export type NodeReach = { readonly endpoint: Endpoint | null; readonly https: Endpoint | null }
 
@@ -61,6 +65,10 @@ export const reachOf = (node: Pick<Node, 'endpoint' | 'health'> | undefined): No
   endpoint: node?.endpoint ?? null,
   https: node?.health?.tls ?? null,
 })
+
+/** Whether a host is one of these or a name below one of them. Nothing is below an IP address. */
+export const isAtOrBelow = (host: string, hosts: readonly string[]): boolean =>
+  hosts.some((each) => host === each || (readAddress(each) === undefined && host.endsWith(`.${each}`)))
 
 /** What the processes of a node before its latest one have reported. `tunnels` are of those that still drain. */
 export type EarlierFigures = { readonly node: string } & Pick<Health, 'tunnels' | 'totalBytes' | 'hopBytes'>

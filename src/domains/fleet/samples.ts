@@ -1,7 +1,7 @@
 import type { NodeId } from '../../core/ids.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
-import type { Health, NodeSample } from './rules.ts'
+import type { HealthReport, NodeSample } from './rules.ts'
 import * as store from './store.ts'
 
 /** The time since the sample before, as rates. */
@@ -25,7 +25,7 @@ const keptMs = (span: HistorySpan): number => spans[span].lengthMs + hourMs
 
 const slotOf = (atMs: number): number => atMs - (atMs % everyMs)
 
-const toSample = (at: number, of: Health): NodeSample => ({
+const toSample = (at: number, of: HealthReport): NodeSample => ({
   at,
   boot: of.boot,
   tunnels: of.tunnels,
@@ -63,7 +63,13 @@ export function ratesOf(samples: readonly NodeSample[]): NodeRates[] {
 export type SampledSlots = Map<NodeId, number>
 
 /** Writes the first report of each five minutes. Returns what to remember after the commit. */
-export function sample(tx: Tx, slots: SampledSlots, node: NodeId, health: Health, nowMs: number): number | undefined {
+export function sample(
+  tx: Tx,
+  slots: SampledSlots,
+  node: NodeId,
+  health: HealthReport,
+  nowMs: number,
+): number | undefined {
   const slot = slotOf(nowMs)
   if (slots.get(node) === slot) return undefined
   store.insertSample(tx, node, toSample(slot, health))

@@ -18,6 +18,7 @@ import {
   type EarlierFigures,
   type Endpoint,
   type Health,
+  type HealthReport,
   type Node,
   type NodeKind,
   type NodeSample,
@@ -251,8 +252,9 @@ const larger = (column: string): string =>
  * A late report of an earlier boot changes nothing. Within a boot, counters never fall and stopping never ends. The
  * figures of the boot before are kept in `node_boots`. The caller has locked the row.
  */
-export function writeHealth(tx: Tx, node: NodeId, health: Health): void {
+export function writeHealth(tx: Tx, node: NodeId, health: HealthReport): void {
   const { boot, tunnels, lagMs, totalBytes, hopBytes, isStopping, maxPorts, tls } = health
+  const tlsChange = tls === 'unchanged' ? '' : ', tls_host = $9, tls_port = $10'
   tx.send(
     `INSERT INTO node_boots (node_id, boot, total_bytes, hop_bytes, tunnels, reported_at)
      SELECT id, boot, COALESCE(total_bytes, 0), COALESCE(hop_bytes, 0), 0, 0 FROM nodes WHERE id = $1 AND boot < $2
@@ -263,7 +265,7 @@ export function writeHealth(tx: Tx, node: NodeId, health: Health): void {
     `UPDATE nodes SET boot = $2, tunnels = $3, lag_ms = $4,
        total_bytes = CASE WHEN boot = $2 AND total_bytes > $5 THEN total_bytes ELSE $5 END,
        hop_bytes = CASE WHEN boot = $2 AND hop_bytes > $6 THEN hop_bytes ELSE $6 END,
-       stopping_boot = COALESCE($7, stopping_boot), max_ports = $8, tls_host = $9, tls_port = $10
+       stopping_boot = COALESCE($7, stopping_boot), max_ports = $8 ${tlsChange}
      WHERE id = $1 AND (boot IS NULL OR boot <= $2)`,
     [
       node,
@@ -274,14 +276,18 @@ export function writeHealth(tx: Tx, node: NodeId, health: Health): void {
       hopBytes,
       isStopping ? boot : null,
       maxPorts,
-      tls?.host ?? null,
-      tls?.port ?? null,
+      ...(tls === 'unchanged' ? [] : [tls?.host ?? null, tls?.port ?? null]),
     ],
   )
 }
 
 /** Keeps the report of a process that drains. Its counters never fall. */
-export const writeDraining = (tx: Tx, node: NodeId, { boot, tunnels, totalBytes, hopBytes }: Health, nowMs: number) =>
+export const writeDraining = (
+  tx: Tx,
+  node: NodeId,
+  { boot, tunnels, totalBytes, hopBytes }: HealthReport,
+  nowMs: number,
+) =>
   tx.send(
     `INSERT INTO node_boots (node_id, boot, total_bytes, hop_bytes, tunnels, reported_at)
      VALUES ($1, $2, $3, $4, $5, $6)
