@@ -288,4 +288,101 @@ describe('an HTTP/2 session', () => {
     await untilTrue(async () => raw.find(frameTypes.data).length > 0)
     raw.end()
   })
+
+  /** This side's client, with one request. */
+  async function openClient(port: number) {
+    const session = await new Promise<Http2Session>((resolve, reject) => {
+      const options = {
+        hostname: '127.0.0.1',
+        port,
+        allowHalfOpen: true,
+        socket: {
+          open(socket: Bun.Socket<Http2Session>) {
+            socket.data = new Http2Session({
+              wire: socket,
+              role: 'client',
+              clock: () => performance.now(),
+              onClosed() {},
+            })
+            open.push({ stop: () => socket.terminate() })
+            resolve(socket.data)
+          },
+          data: (socket: Bun.Socket<Http2Session>, bytes: Buffer) => socket.data.onSocketData(bytes),
+          drain: (socket: Bun.Socket<Http2Session>) => socket.data.onSocketDrain(),
+          close: (socket: Bun.Socket<Http2Session>) => socket.data.onSocketClose(),
+        },
+      }
+      Bun.connect<Http2Session>(options).catch(reject)
+    })
+    return {
+      session,
+      request() {
+        const stream = session.request(
+          [
+            [':method', 'POST'],
+            [':scheme', 'http'],
+            [':path', '/'],
+          ],
+          false,
+        )
+        const seen = { bytes: 0, status: '', hasEnded: false, isClosed: false }
+        stream.owner = {
+          onSocketData: (bytes) => void (seen.bytes += bytes.length),
+          onSocketDrain() {},
+          onSocketEnd: () => void (seen.hasEnded = true),
+          onSocketClose: () => void (seen.isClosed = true),
+          onFields: (fields) => void (seen.status = fields[0]?.[1] ?? ''),
+        }
+        return { stream, seen }
+      },
+    }
+  }
+
+  test('a client that pauses gets all 100,000 bytes of a stream that the server ended and reset without an error', async () => {
+    const { port, sessions } = listen((stream) => {
+      stream.owner = { onSocketData() {}, onSocketDrain() {}, onSocketEnd() {}, onSocketClose() {} }
+      stream.respond([[':status', '200']], false)
+      stream.write(new Uint8Array(100_000))
+      stream.end()
+    })
+    const client = await openClient(port)
+    const { stream, seen } = client.request()
+    stream.pause()
+    await untilTrue(() => seen.status === '200' && stream.hasRemoteEnded && sessions[0]?.openStreams === 0)
+    // The reset follows the end; a ping is answered after both.
+    const before = performance.now()
+    client.session.ping()
+    await untilTrue(() => client.session.receivedAt > before)
+    expect(seen).toMatchObject({ bytes: 0, hasEnded: false, isClosed: false })
+    stream.resume()
+    expect(seen).toEqual({ bytes: 100_000, status: '200', hasEnded: true, isClosed: true })
+    expect(client.session.openStreams).toBe(0)
+  })
+
+  test('a request that GOAWAY excludes and one beyond the limit of streams are marked as refused', async () => {
+    const { port, sessions } = listen(echo)
+    const client = await openClient(port)
+    const all = Array.from({ length: 101 }, () => client.request())
+    await untilTrue(() => all.at(-1)?.seen.isClosed === true)
+    expect(all.map(({ stream }) => stream.wasRefused)).toEqual([...Array.from({ length: 100 }, () => false), true])
+    sessions[0]?.drain()
+    const late = client.request()
+    await untilTrue(() => late.seen.isClosed)
+    expect(late.stream.wasRefused).toBe(true)
+    expect(client.session.isExhausted).toBe(true)
+    expect(all.filter(({ seen }) => seen.isClosed)).toHaveLength(1)
+  })
+
+  test('a trusted client may open 1,000 streams and reset 500 of them at once', async () => {
+    const { port, sessions } = listen(echo)
+    const client = await openClient(port)
+    await untilTrue(() => sessions.length === 1)
+    sessions[0]?.trust()
+    await untilTrue(() => client.session.peerMaxStreams === 1000)
+    const all = Array.from({ length: 1000 }, () => client.request())
+    await untilTrue(() => all.every(({ seen }) => seen.status === '200'))
+    for (const { stream } of all.slice(0, 500)) stream.terminate()
+    await untilTrue(() => sessions[0]?.openStreams === 500)
+    expect(all.slice(500).some(({ seen }) => seen.isClosed)).toBe(false)
+  })
 })

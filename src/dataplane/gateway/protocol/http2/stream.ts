@@ -1,4 +1,4 @@
-import { type ErrorName, firstWindow } from './frames.ts'
+import { type ErrorName, errorCodes, firstWindow } from './frames.ts'
 import type { Field } from './hpack.ts'
 
 export type StreamOwner = {
@@ -21,10 +21,13 @@ export type StreamSession = {
   sendReset(stream: Http2Stream, code: ErrorName): void
   sendWindowUpdate(stream: Http2Stream, bytes: number): void
   forget(stream: Http2Stream): void
+  readonly openStreams: number
 }
 
 /** The window grows up to this while its reader keeps up, for throughput on long paths. */
 const maxStreamWindow = 1024 * 1024
+/** Grown windows of all streams of a connection together. */
+const maxGrownWindows = 64 * 1024 * 1024
 
 /** One stream of a session, used like a socket. */
 export class Http2Stream {
@@ -32,6 +35,8 @@ export class Http2Stream {
   isClosed = false
   hasRemoteEnded = false
   hasResponse = false
+  /** The peer has not processed the request: it may be sent again on another connection (RFC 9113, 8.7). */
+  wasRefused = false
   private hasLocalEnded = false
   private hasToldEnd = false
   private isPaused = false
@@ -144,10 +149,16 @@ export class Http2Stream {
     if (!this.isClosed) this.owner?.onSocketDrain()
   }
 
-  /** The peer has reset the stream. Held bytes are dropped, unless the peer reports no error. */
-  loseRemote(isOrderly: boolean): void {
-    if (isOrderly && this.heldBytes === 0 && this.hasRemoteEnded) this.tellEnd()
-    this.finish()
+  /**
+   * The peer has reset the stream. After its last byte a reset without an error only says that it reads no more: held
+   * bytes are still delivered.
+   */
+  loseRemote(code: number): void {
+    this.wasRefused = code === errorCodes.refusedStream
+    if (code !== errorCodes.none || !this.hasRemoteEnded) return this.finish()
+    this.hasLocalEnded = true
+    this.tellEnd()
+    this.closeWhenEnded()
   }
 
   /** The connection is gone. */
@@ -163,7 +174,8 @@ export class Http2Stream {
   private returnWindow(bytes: number): void {
     this.unreturned += bytes
     if (this.isClosed || this.hasRemoteEnded || this.unreturned < this.receiveWindow / 2) return
-    const grown = Math.min(maxStreamWindow, this.receiveWindow * 2)
+    const max = Math.min(maxStreamWindow, Math.floor(maxGrownWindows / Math.max(1, this.session.openStreams)))
+    const grown = Math.max(this.receiveWindow, Math.min(max, this.receiveWindow * 2))
     const update = this.unreturned + grown - this.receiveWindow
     this.receiveWindow = grown
     this.receiveLeft += update
@@ -172,7 +184,8 @@ export class Http2Stream {
   }
 
   private tellEnd(): void {
-    if (!this.hasRemoteEnded || this.hasToldEnd || this.heldBytes > 0 || this.isClosed) return
+    // A paused reader may still hold bytes that came before the end.
+    if (!this.hasRemoteEnded || this.hasToldEnd || this.isPaused || this.heldBytes > 0 || this.isClosed) return
     this.hasToldEnd = true
     this.owner?.onSocketEnd()
     this.closeWhenEnded()
