@@ -5,7 +5,7 @@ import { configOf, logOf, readOpened, tellSystemd, untilStopped } from './proces
 import { toProcess } from './program.ts'
 import type { SandboxVpn } from './sandbox-vpn.ts'
 import { type Config, localShopUrl, settings } from './settings/config.ts'
-import { isTls } from './settings/tls.ts'
+import { assertGatewayTls, isTls } from './settings/tls.ts'
 import { assertNotTaken, unshownTokenIn } from './shop/data-folder.ts'
 import { type Opened, type Part, supervise } from './supervise.ts'
 
@@ -105,6 +105,7 @@ export const createUpCommand = (timing: Timing): Command => ({
   options: [],
   async run(given) {
     const config = configOf(given)
+    assertGatewayTls(config)
     await assertNotTaken(config)
     const log = logOf(config, 'up')
     const stop = new AbortController()

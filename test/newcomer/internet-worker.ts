@@ -13,7 +13,9 @@ const authority = 'acme.example.net'
 Bun.serve({
   hostname: '::',
   port: 80,
-  fetch: (request, server) => new Response(`you are ${server.requestIP(request)?.address}\n`),
+  // The socket is of both families and names an IPv4 client as ::ffff:A.B.C.D.
+  fetch: (request, server) =>
+    new Response(`you are ${server.requestIP(request)?.address.replace(/^::ffff:(?=\d+\.)/, '')}\n`),
 })
 
 function findAddress(name: string): string | undefined {

@@ -31,6 +31,7 @@ import { tellSystemd } from '../process.ts'
 import type { Config } from '../settings/config.ts'
 import { engineLimitsOf, gatewaySettings } from '../settings/gateway.ts'
 import { listening, withIpv6OrWithout } from '../settings/listening.ts'
+import { assertGatewayTls } from '../settings/tls.ts'
 import { openTls, type Tls } from '../tls.ts'
 import { type Agent, nodeRuntimeOf, openAgent } from './agent.ts'
 import { nodeCommand, type RunningNode } from './command.ts'
@@ -80,6 +81,7 @@ async function openBeside(
 ): Promise<Gateway | undefined> {
   const revoked = { call: () => {} }
   // Before the join: a bad certificate must not use up the one-time join key.
+  assertGatewayTls(config)
   const tls = config.gatewayTlsPort > 0 ? openTls(config, 'gateway', log, before !== undefined) : undefined
   const open: { front?: Front } = {}
   const agent = await openAgent(config, 'gateway', log, end, () => revoked.call())

@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import { readConfig } from './config.ts'
+import { assertGatewayTls } from './tls.ts'
 
 const acme = { TURNPIKE_ACME_NAMES: 'shop.example.net', TURNPIKE_ACME_TERMS: 'agreed' }
 const files = { TURNPIKE_TLS_CERT: '/a.crt', TURNPIKE_TLS_KEY: '/a.key' }
 
 describe('TLS settings', () => {
-  test('readConfig refuses 18 wrong combinations of TLS settings with the reason', () => {
+  test('readConfig refuses 17 wrong combinations of TLS settings with the reason', () => {
     const cases: [Record<string, string>, string][] = [
       [{ TURNPIKE_TLS_CERT: '/a.crt' }, 'TURNPIKE_TLS_KEY (--tls-key) must be given too'],
       [{ TURNPIKE_TLS_KEY: '/a.key' }, 'TURNPIKE_TLS_CERT (--tls-cert) must be given too'],
@@ -16,13 +17,19 @@ describe('TLS settings', () => {
       [{ ...acme, TURNPIKE_ACME_DIRECTORY: 'http://127.0.0.1/' }, 'must be an https:// address'],
       [{ ...acme, TURNPIKE_ACME_LISTEN: '80' }, 'like 0.0.0.0:80 or [::]:80'],
       [{ ...acme, TURNPIKE_PUBLIC_URL: 'http://shop.example.net' }, 'must begin with https://'],
-      [{ TURNPIKE_GATEWAY_TLS_PORT: '10443' }, 'needs a certificate'],
       [{ ...files, TURNPIKE_GATEWAY_TLS_PORT: '10800' }, 'must be another port than TURNPIKE_GATEWAY_PORT'],
     ]
     for (const name of ['*.example.net', '192.0.2.1', 'localhost', 'a..b', '-a.example', 'a_b.example', 'a.example/']) {
       cases.push([{ ...acme, TURNPIKE_ACME_NAMES: name }, 'no addresses, no *'])
     }
     for (const [env, reason] of cases) expect(() => readConfig(env)).toThrow(reason)
+  })
+
+  test('TURNPIKE_GATEWAY_TLS_PORT without a certificate is refused by a gateway and accepted by a shop', () => {
+    const config = readConfig({ TURNPIKE_GATEWAY_TLS_PORT: '10443' })
+    expect(() => assertGatewayTls(config)).toThrow('needs a certificate')
+    expect(() => assertGatewayTls({ ...config, gatewayTlsPort: 0 })).not.toThrow()
+    expect(() => assertGatewayTls(readConfig({ ...files, TURNPIKE_GATEWAY_TLS_PORT: '10443' }))).not.toThrow()
   })
 
   test('publicUrl is https with the name of the certificate unless TURNPIKE_PUBLIC_URL is set', () => {

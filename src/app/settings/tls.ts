@@ -55,7 +55,7 @@ type TlsConfig = ConfigOf<typeof tlsSettings>
 
 /** Refuses TLS settings that do not fit together. */
 export function assertTlsConfig(config: TlsConfig): void {
-  const { tlsCert, tlsKey, gatewayTlsPort } = config
+  const { tlsCert, tlsKey } = config
   const bad = (name: keyof TlsConfig, problem: string) => badSetting(tlsSettings[name], problem)
   if (tlsCert !== undefined && tlsKey === undefined) {
     throw bad('tlsKey', 'must be given too, with a certificate')
@@ -66,10 +66,13 @@ export function assertTlsConfig(config: TlsConfig): void {
     throw bad('acmeNames', 'excludes TURNPIKE_TLS_CERT: the certificate is from files or from an authority')
   }
   if (isAcme && !config.acmeTerms) throw bad('acmeTerms', termsProblem)
-  if (gatewayTlsPort > 0 && !isTls(config)) {
-    const advice = 'set TURNPIKE_TLS_CERT and TURNPIKE_TLS_KEY, or TURNPIKE_ACME_NAMES'
-    throw bad('gatewayTlsPort', `needs a certificate: ${advice}`)
-  }
+}
+
+/** A gateway with a TLS port needs a certificate. A shop behind a balancer may share the setting and has none. */
+export function assertGatewayTls(config: TlsConfig): void {
+  if (config.gatewayTlsPort === 0 || isTls(config)) return
+  const advice = 'set TURNPIKE_TLS_CERT and TURNPIKE_TLS_KEY, or TURNPIKE_ACME_NAMES'
+  throw badSetting(tlsSettings.gatewayTlsPort, `needs a certificate: ${advice}`)
 }
 
 export const isTls = (config: Pick<TlsConfig, 'tlsCert' | 'acmeNames'>): boolean =>
