@@ -66,7 +66,7 @@ export type BoughtBy<Buy extends (request: never, ...rest: never[]) => unknown> 
 /** An operation that charges. The sale renders the answer with `toShape` and stores it in its transaction. */
 export function bindPurchase<Op extends Operation, Bought>(
   operation: Op,
-  toShape: (bought: Bought) => z.input<Op['answer']>,
+  toShape: (bought: Bought, call: Call<Operation>) => z.input<Op['answer']>,
   run: (request: PurchaseRequest<Bought>, call: Call<Op>) => Promise<Answered>,
   warningsOf: (bought: Bought) => readonly FieldProblem[] = () => [],
 ): Bound {
@@ -76,7 +76,7 @@ export function bindPurchase<Op extends Operation, Bought>(
       const toBody = (bought: Bought): string => {
         // Last before the commit: a sale whose client has gone is rolled back.
         call.assertConnected()
-        return toSuccess(operation, toShape(bought), call, warningsOf(bought))
+        return toSuccess(operation, toShape(bought, call), call, warningsOf(bought))
       }
       return run({ by: call.caller, key: call.key, toBody }, call)
     },

@@ -78,7 +78,9 @@ describe('openapi.json of the customer API', () => {
       names.add(operation.operationId ?? name)
       expect(operation.responses['200']?.content['application/json']?.example).toMatchObject({ ok: true })
       const orders = operation.parameters?.some((each) => each.name === 'Idempotency-Key')
-      const isFree = ['moveTraffic', 'deleteSubuser', 'createPayment'].includes(operation.operationId ?? '')
+      const isFree = ['moveTraffic', 'deleteSubuser', 'createPayment', 'replaceProxy'].includes(
+        operation.operationId ?? '',
+      )
       expect([name, '402' in operation.responses]).toEqual([name, orders === true && !isFree])
       const expected = {
         ...always,

@@ -370,7 +370,7 @@ async function buyProxies({ services, clock }: Shop, anna: Buyer, boris: Buyer):
   const ids = own.proxies.map((proxy) => proxy.id)
   const [first = 0, second = 0, third = 0] = ids
   clock.advance(minuteMs)
-  await dedicated.replace(anna.customer, first)
+  await dedicated.replace({ by: anna.by, key: undefined }, first)
   clock.advance(minuteMs)
   await keyed(anna.by, 'prolong', (request) => dedicated.prolong(request as never, [first, second], 14))
   await dedicated.setProtocol(anna.customer, [second], 'socks')
@@ -614,7 +614,7 @@ async function passTime({ services, clock }: Shop, anna: Buyer, boris: Buyer): P
   await markNodeSeen({ services, clock })
   const order = { country: 'DE' as never, ipv: 4 as const, period: 30, count: 2 }
   const bought = await keyed<Proxies>(anna.by, 'later', (request) => dedicated.buy(request, order))
-  await dedicated.replace(anna.customer, bought.proxies[0]?.id ?? 0)
+  await dedicated.replace({ by: anna.by, key: undefined }, bought.proxies[0]?.id ?? 0)
   clock.advance(1000)
   const shared = { ...order, ipv: 3 as const }
   await keyed<Proxies>(boris.by, 'later too', (request) => dedicated.buy(request, shared))

@@ -3,7 +3,7 @@ import { type Prefix, readPrefix } from '../../src/core/address.ts'
 import { readCountry } from '../../src/core/country.ts'
 import type { CustomerId } from '../../src/core/ids.ts'
 import type { Database } from '../../src/db/transaction.ts'
-import type { BoughtProxies, Prolonged } from '../../src/domains/dedicated/index.ts'
+import type { BoughtProxies, OpenProxy, Prolonged } from '../../src/domains/dedicated/index.ts'
 import type { PurchaseRequest } from '../../src/domains/orders/index.ts'
 import shippedCatalogue from '../../src/domains/pricing/catalogue.yaml'
 import type { Ipv, Kind } from '../../src/domains/stock/rules.ts'
@@ -96,6 +96,9 @@ export async function prolongProxies(
 ): Promise<Prolonged> {
   return buying(customer, (request: PurchaseRequest<Prolonged>) => services.dedicated.prolong(request, ids, period))
 }
+
+export const replaceProxy = (services: Services, customer: CustomerId, id: number): Promise<OpenProxy> =>
+  buying(customer, (request: PurchaseRequest<OpenProxy>) => services.dedicated.replace(request, id))
 
 /** Stock slots by state; every slot is in exactly one. */
 export async function slotsByState(services: Services): Promise<Record<string, number>> {

@@ -158,6 +158,36 @@ describe.each([...enginesOf('sqlite')])('changes to dedicated proxies on %s', (e
     expect((await service.get('/orders', { token })).data.orders).toHaveLength(3)
   })
 
+  test('POST /dedicated/replace swaps once per key, and a replay shows a password only to a token that may see it', async () => {
+    const { token, customer } = await service.newCustomer(1_000n)
+    const [before, other] = await buy(token, { count: 2 })
+    const [path, body, key] = ['/dedicated/replace', { id: before?.id }, `swap-${engine}`]
+    const { data: first } = await service.post(path, body, { token, key })
+    expect([first.exit_ip === before?.exit_ip, first.password]).toEqual([false, before?.password])
+    const again = await service.post(path, body, { token, key })
+    expect([again.status, again.headers.get('idempotent-replayed'), again.data]).toEqual([200, 'true', first])
+    const { text } = await service.services.customers.issueToken(customer, { name: 'trade', scopes: ['trade'] })
+    const hidden = await service.post(path, body, { token: text, key })
+    expect(hidden.data).toEqual({ ...first, password: null })
+    const reused = await service.post(path, { id: other?.id }, { token, key })
+    expect([reused.status, reused.error.code]).toEqual([422, 'idempotency_key_reused'])
+    const found = await service.get(`/orders?idempotency_key=${key}`, { token })
+    expect([found.data.orders, (await list(token)).length]).toEqual([[], 2])
+  })
+
+  test('concurrent POST /dedicated/replace with one key swap the address once', async () => {
+    const { token } = await service.newCustomer(1_000n)
+    const [before] = await buy(token)
+    const send = () => service.post('/dedicated/replace', { id: before?.id }, { token, key: `race-${engine}` })
+    const answers = await Promise.all(Array.from({ length: 8 }, send))
+    const codes = new Set(answers.filter(({ status }) => status !== 200).map(({ error }) => error.code))
+    expect([...codes].filter((code) => code !== 'request_in_progress')).toEqual([])
+    const { data } = await send()
+    expect((await list(token))[0]?.exit_ip).toBe(data.exit_ip)
+    const { events } = (await service.get('/events', { token })).data
+    expect(events.filter((each: { type: string }) => each.type === 'proxy.replaced')).toHaveLength(1)
+  })
+
   test('the shop does not sell a replaced address again for 7 days', async () => {
     const { token } = await service.newCustomer(1_000n)
     const [proxy] = await buy(token, { country_code: 'AT', period: 90 })

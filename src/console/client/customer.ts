@@ -653,7 +653,7 @@ export const operations = {
   setComment: ['POST', '/dedicated/comment'],
   setAutoRenew: ['POST', '/dedicated/auto-renew'],
   checkProxy: ['POST', '/dedicated/check'],
-  replaceProxy: ['POST', '/dedicated/replace'],
+  replaceProxy: ['POST', '/dedicated/replace', 'keyed'],
   allowSource: ['POST', '/dedicated/whitelist/add'],
   disallowSource: ['POST', '/dedicated/whitelist/remove'],
   resetPasswords: ['POST', '/dedicated/password/reset'],

@@ -154,24 +154,23 @@ export function createHooks<Operations extends Record<keyof Operations, Shape>>(
     const queries = useQueryClient()
     const owner = useOwner()
     const current = useRef<Attempt>(undefined)
-    const purchase = useMutation({
-      mutationFn: async (body: Body<Operations[Of]>) => {
-        const attempt = await beginAttempt({ owner, operation: name, body, isKept }, current.current)
-        if (current.current?.key !== attempt.key) release(current.current)
-        current.current = hold(attempt)
-        try {
-          const bought = await runAttempt(attempt, () => client.call(name, { body, key: attempt.key }))
-          clearRefusals()
-          return bought
-        } finally {
-          if (attempt.isSettled) {
-            release(attempt)
-            current.current = undefined
-          }
+    /** Sends it without refreshing the page, for a series. */
+    const send = async (body: Body<Operations[Of]>): Promise<Operations[Of]['answer']> => {
+      const attempt = await beginAttempt({ owner, operation: name, body, isKept }, current.current)
+      if (current.current?.key !== attempt.key) release(current.current)
+      current.current = hold(attempt)
+      try {
+        const bought = await runAttempt(attempt, () => client.call(name, { body, key: attempt.key }))
+        clearRefusals()
+        return bought
+      } finally {
+        if (attempt.isSettled) {
+          release(attempt)
+          current.current = undefined
         }
-      },
-      onSettled: () => refresh(queries),
-    })
+      }
+    }
+    const purchase = useMutation({ mutationFn: send, onSettled: () => refresh(queries) })
     useClearing(purchase)
     useEffect(
       () => () => {
@@ -184,7 +183,7 @@ export function createHooks<Operations extends Record<keyof Operations, Shape>>(
       const bought = await purchase.mutateAsync(body)
       onBought?.(bought)
     })
-    return { ...purchase, buy }
+    return { ...purchase, buy, send }
   }
 
   return { useRead, usePages, loadPages, useChange, usePurchase }

@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { sellInCountries } from '../../../test/harness/countries.ts'
 import { engines } from '../../../test/harness/database.ts'
 import { refusalOf } from '../../../test/harness/failure.ts'
-import { kindIn, prolongProxies } from '../../../test/harness/proxies.ts'
+import { kindIn, prolongProxies, replaceProxy } from '../../../test/harness/proxies.ts'
 import type { OrderId } from '../../core/ids.ts'
 import { kopecks } from '../../core/money.ts'
 import { type PaidTerm, unusedOf } from './rules.ts'
@@ -155,16 +155,16 @@ describe.each([...engines])('ending proxies on %s', (engine) => {
     const { services, clock } = here.floor
     const { proxies } = await buy(1)
     const { id, address } = proxies[0] ?? { id: 0, address: '' }
-    await services.dedicated.replace(here.customer, id)
+    await replaceProxy(services, here.customer, id)
     clock.advance(1000)
-    expect((await refusalOf(services.dedicated.replace(here.customer, id))).code).toBe('conflict')
+    expect((await refusalOf(replaceProxy(services, here.customer, id))).code).toBe('conflict')
     const answer = await services.proxyOperator.replace(id, { note: 'range lost', key: `${engine} swap` })
     expect(await services.proxyOperator.replace(id, { note: 'range lost', key: `${engine} swap` })).toEqual({
       ...answer,
       replayed: true,
     })
     clock.advance(1000)
-    await services.dedicated.replace(here.customer, id)
+    await replaceProxy(services, here.customer, id)
     const view = await services.proxyOperator.show(id)
     expect(view.addresses).toHaveLength(4)
     expect(view.addresses[0]).toMatchObject({ address })

@@ -1,7 +1,14 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { engines } from '../../../test/harness/database.ts'
-import { addStock, buyProxies, type DomainShop, openDomainShop, shippedWith } from '../../../test/harness/proxies.ts'
+import {
+  addStock,
+  buyProxies,
+  type DomainShop,
+  openDomainShop,
+  replaceProxy,
+  shippedWith,
+} from '../../../test/harness/proxies.ts'
 import { scaled } from '../../../test/harness/scale.ts'
 import { addCustomer, credit, findingsOf, keylessRequest } from '../../../test/harness/wired.ts'
 import type { CustomerId } from '../../core/ids.ts'
@@ -349,7 +356,7 @@ class Replay {
     const { model, shop } = this
     const proxy = this.choose(each.who, each.pick, each.foreign)
     if (!proxy) return
-    const outcome = await outcomeOf(shop.services.dedicated.replace(this.customer(each.who), proxy.id))
+    const outcome = await outcomeOf(replaceProxy(shop.services, this.customer(each.who), proxy.id))
     if (proxy.who !== each.who || !model.isHeld(proxy)) return expect(outcome).toBe('not_found')
     const lately = proxy.replacedAt !== undefined && model.nowMs < proxy.replacedAt + dayMs
     if (model.nowMs >= proxy.expiresAt || lately) return expect(outcome).toBe('conflict')

@@ -7,6 +7,7 @@ import {
   kindIn,
   openDomainShop,
   prolongProxies,
+  replaceProxy,
   shippedWith,
   slotsByState,
 } from '../../../test/harness/proxies.ts'
@@ -144,7 +145,7 @@ describe.each([...engines])('concurrent purchases of dedicated proxies on %s', (
       await addStock(shop.services, `10.${block}.0.0/29`, 'CZ', 3)
       const { proxies } = await oneOf(customer, 'CZ', 3, 4)
       await countOutcomes([
-        ...proxies.map((proxy) => shop.services.dedicated.replace(customer, proxy.id)),
+        ...proxies.map((proxy) => replaceProxy(shop.services, customer, proxy.id)),
         oneOf(customer, 'CZ', 3, 2),
         oneOf(customer, 'CZ', 3),
       ])
@@ -167,7 +168,7 @@ describe.each([...engines])('concurrent purchases of dedicated proxies on %s', (
         ...held.map((row, index) =>
           index % 3 === 0
             ? prolongProxies(services, row.customer_id as CustomerId, [Number(row.id)], 3)
-            : services.dedicated.replace(row.customer_id as CustomerId, Number(row.id)),
+            : replaceProxy(services, row.customer_id as CustomerId, Number(row.id)),
         ),
         services.dedicatedUpkeep.release(50),
         services.stock.endRest(50),

@@ -1,31 +1,37 @@
-import type { CustomerId } from '../../core/ids.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { toIso } from '../../core/time.ts'
 import type { Tx } from '../../db/transaction.ts'
+import type { PurchaseAnswer, PurchaseRequest } from '../orders/index.ts'
 import type { Readiness } from '../stock/index.ts'
 import type { Kind, StockSlot } from '../stock/rules.ts'
 import { reachOfSlot } from './buy.ts'
 import { hasExpired, noSuchProxy, nothingToEnd } from './errors.ts'
 import { endBySwap, ruleOf } from './outages/outages.ts'
-import { type DedicatedDeps, lockAll, type OpenProxy, openProxy } from './proxies.ts'
+import { type DedicatedDeps, lockAll, type OpenProxy, openProxy, product } from './proxies.ts'
 import { isHeld, type Proxy, type ReplacedBy, replaceableAt, replacedEvent, restMs, statusAt } from './rules.ts'
 import * as store from './store.ts'
 
 export const kindOf = (proxy: Proxy): Kind => ({ country: proxy.country, ipv: proxy.ipv })
 
-/** Swaps a customer's address for a free one of the same kind. Id, credentials and term stay; the old address rests. */
-export async function replace(deps: DedicatedDeps, customer: CustomerId, id: number): Promise<OpenProxy> {
+/**
+ * Swaps a customer's address for a free one of the same kind. Id, credentials and term stay; the old address rests. A
+ * repeat under the same key gets the first answer.
+ */
+export async function replace(
+  deps: DedicatedDeps,
+  request: PurchaseRequest<OpenProxy>,
+  id: number,
+): Promise<PurchaseAnswer> {
+  const { customer } = request.by
   const [[unlocked], catalogue] = await Promise.all([
     store.findProxies(deps.db, customer, [id]),
     deps.pricing.current(),
   ])
-  if (!unlocked) throw noSuchProxy([id])
-  const ready = await deps.stock.prepare(kindOf(unlocked), 1)
-  return deps.db.transact(async (tx) => {
-    await deps.ledger.lock(tx, customer)
+  const ready = unlocked && (await deps.stock.prepare(kindOf(unlocked), 1))
+  const what = { product, action: 'replace', input: { id }, isUnordered: true } as const
+  return deps.orders.sell(request, what, async ({ tx, nowMs }) => {
     const [proxy] = await lockAll(deps, tx, customer, [id])
-    if (!proxy) throw noSuchProxy([id])
-    const nowMs = deps.clock()
+    if (!proxy || !ready) throw noSuchProxy([id])
     if (statusAt(proxy, nowMs) === 'expired') throw hasExpired()
     const againAt = replaceableAt(proxy)
     if (nowMs < againAt) {

@@ -1,6 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Engine, engines, makeTestDatabase, type TestDatabase } from '../../../test/harness/database.ts'
-import { addStock, buyProxies, openDomainShop, prolongProxies, shippedWith } from '../../../test/harness/proxies.ts'
+import {
+  addStock,
+  buyProxies,
+  openDomainShop,
+  prolongProxies,
+  replaceProxy,
+  shippedWith,
+} from '../../../test/harness/proxies.ts'
 import { sampledOn } from '../../../test/harness/scale.ts'
 import { addCustomer, allFindingsOf, findingsAfter, wire } from '../../../test/harness/wired.ts'
 import type { Services } from '../../app/shop/services.ts'
@@ -240,7 +247,7 @@ async function makeHistory(engine: Engine): Promise<{ testDatabase: TestDatabase
   await services.dedicatedUpkeep.release(100)
   for (const customer of [one, two]) await buyProxies(services, customer, { code: 'AT', ipv: 3 })
   await buyProxies(services, two, { code: 'AT', ipv: 6, count: 2 })
-  await services.dedicated.replace(one, proxy?.id ?? 0)
+  await replaceProxy(services, one, proxy?.id ?? 0)
   clock.advanceDays(1)
   await buyProxies(services, two, { code: 'AT', ipv: 4, count: 3 })
   expect(await allFindingsOf(services)).toEqual([])

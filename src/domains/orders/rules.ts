@@ -43,7 +43,13 @@ const isObject = (value: Plain): value is { readonly [name: string]: Plain } =>
  * The input of a purchase after parsing. Two requests under one key are the same if this is equal: optional fields that
  * were left out are absent, so that a field added by a later version does not change an old request.
  */
-export type OrderInput = { readonly product: string; readonly action: string; readonly input: Plain }
+export type OrderInput = {
+  readonly product: string
+  readonly action: string
+  readonly input: Plain
+  /** It makes no order and charges nothing: only its answer is stored under the key. */
+  readonly isUnordered?: true
+}
 
 export type Order = {
   readonly id: OrderId

@@ -52,7 +52,7 @@ export type Sale = {
   readonly order: OrderId
   readonly account: Account
   readonly nowMs: number
-  /** Charges and writes the order; exactly once per sale, also for a price of zero. */
+  /** Charges and writes the order; exactly once per sale, also for a price of zero. Not if `isUnordered`. */
   charge(what: { readonly price: Kopecks; readonly calculation: Plain; readonly note: string }): Promise<Receipt>
 }
 
@@ -99,10 +99,11 @@ const sellOnce = <Bought>(
     if (obstacle) throw obstacle
     const sale = openSale(deps, tx, account, by, what)
     const bought = await make(sale)
-    if (!sale.isCharged()) throw new Error('a sale ended without its charge')
+    if (sale.isCharged() === (what.isUnordered === true)) throw new Error('a sale and its charge do not match')
     const body = toBody?.(bought) ?? ''
-    if (key !== undefined) storeAnswer(deps, sale, key, what, body)
-    return { body, replayed: false, order: sale.order }
+    const order = what.isUnordered ? null : sale.order
+    if (key !== undefined) storeAnswer(deps, { ...sale, order }, key, what, body)
+    return { body, replayed: false, order }
   })
 
 /** Locks the account, then reads the answer under the key: a purchase that held the lock has committed its answer. */
@@ -129,12 +130,17 @@ const digestOf = (sha256: OrdersDeps['sha256'], { product, action, input }: Orde
   sha256(toCanonical({ product, action, input }))
 
 /** Stores the answer under its key, sealed: it may hold a password or a private key. */
-function storeAnswer(deps: OrdersDeps, sale: Sale, key: string, what: OrderInput, body: string): void {
+function storeAnswer(
+  deps: OrdersDeps,
+  { tx, account: { customer }, order }: Pick<Sale, 'tx' | 'account'> & { readonly order: OrderId | null },
+  key: string,
+  what: OrderInput,
+  body: string,
+): void {
   const nowMs = deps.clock()
-  const request = digestOf(deps.sha256, what)
-  const answer = { customer: sale.account.customer, key, order: sale.order, request, at: nowMs }
+  const answer = { customer, key, order, request: digestOf(deps.sha256, what), at: nowMs }
   const sealed = deps.vault.seal(body, answerContext(answer)).toBase64()
-  store.insertAnswer(sale.tx, answer, sealed, nowMs - keyKeptMs)
+  store.insertAnswer(tx, answer, sealed, nowMs - keyKeptMs)
 }
 
 function openSale(

@@ -1,7 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { engines } from '../../../test/harness/database.ts'
 import { refusalOf } from '../../../test/harness/failure.ts'
-import { addStock, buyProxies, type DomainShop, openDomainShop, shippedWith } from '../../../test/harness/proxies.ts'
+import {
+  addStock,
+  buyProxies,
+  type DomainShop,
+  openDomainShop,
+  replaceProxy,
+  shippedWith,
+} from '../../../test/harness/proxies.ts'
 import { addCustomer, findingsOf } from '../../../test/harness/wired.ts'
 import { dedicatedJobs } from '../../jobs/shop.ts'
 
@@ -31,10 +38,10 @@ describe.each([...engines])('stock with a clock that is set back, on %s', (engin
       const { proxies } = await buyProxies(services, customer, { code: 'AT', ipv, period: 7 })
       clock.advance(-hourMs)
       const [bought] = proxies
-      const replaced = await services.dedicated.replace(customer, bought?.id ?? 0)
+      const replaced = await replaceProxy(services, customer, bought?.id ?? 0)
       expect(replaced.address).not.toBe(bought?.address ?? '')
       clock.advance(-hourMs)
-      expect((await refusalOf(services.dedicated.replace(customer, bought?.id ?? 0))).code).toBe('conflict')
+      expect((await refusalOf(replaceProxy(services, customer, bought?.id ?? 0))).code).toBe('conflict')
     },
   )
 

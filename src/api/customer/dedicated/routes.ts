@@ -141,8 +141,13 @@ export function dedicatedOperations(deps: {
       return { id: body.id, works: outcome.works, took_ms: outcome.tookMs, problem: outcome.problem }
     }),
 
-    bind(shapes.replaceProxy, async ({ caller, body }) =>
-      toProxy(shown(await dedicated.replace(caller.customer, body.id), seesPasswords(caller)), gateway),
+    bindPurchase(
+      shapes.replaceProxy,
+      (proxy: OpenProxy, { caller }) => toProxy(shown(proxy, seesPasswords(caller)), gateway),
+      async (request, { caller, body }) => {
+        const answered = await dedicated.replace(request, body.id)
+        return seesPasswords(caller) ? answered : { ...answered, body: hidePassword(answered.body) }
+      },
     ),
 
     bind(shapes.allowSource, async ({ caller, body }) => ({
@@ -178,6 +183,10 @@ export function dedicatedOperations(deps: {
     }
   }
 }
+
+/** A stored answer may have a password that a later caller under the same key must not see. */
+const hidePassword = (body: string): string =>
+  JSON.stringify(JSON.parse(body, (name, value: unknown) => (name === 'password' ? null : value)))
 
 const nothing: ProxyTraffic = { received: 0n, sent: 0n }
 

@@ -390,9 +390,12 @@ export const countAvailable = operation('countAvailable', 'GET /dedicated/count'
 export const replaceProxy = operation('replaceProxy', 'POST /dedicated/replace', {
   isDestructive: true,
   summary: 'Replace the address of a proxy with another of the same type and country',
-  description: 'Allowed once a day per proxy. Id, credentials and term do not change.',
+  description:
+    'Free of charge, once a day per proxy. Id, credentials and term do not change. A retry with the same ' +
+    '`Idempotency-Key` is safe: it replaces once and gets the first answer.',
   body: z.object({ id: proxyId() }),
   answer: proxy,
+  charges: 'free',
   refusals: {
     not_found: noSuchProxy,
     out_of_stock: new Refusal('out_of_stock', { available: 0 }, { available: 0, charged: false }),

@@ -93,10 +93,11 @@ export function ReplaceForm({ picked, onDone }: PickedProps) {
   const { t, format } = useMessages(dedicatedMessages)
   const queries = useQueryClient()
   const [replaced, setReplaced] = useState<ReadonlySet<number>>(new Set())
+  const { send } = usePurchase('replaceProxy', { isKept: false })
   const change = useMutation({
     mutationFn: async () => {
       for (const { id } of picked.filter((each) => !replaced.has(each.id))) {
-        await api.call('replaceProxy', { body: { id } })
+        await send({ id })
         setReplaced((before) => new Set([...before, id]))
       }
     },

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { engines } from '../../../../test/harness/database.ts'
 import { refusalOf } from '../../../../test/harness/failure.ts'
-import { addStock, prefixOf } from '../../../../test/harness/proxies.ts'
+import { addStock, prefixOf, replaceProxy } from '../../../../test/harness/proxies.ts'
 import { useRangeShop } from '../../../../test/harness/ranges.ts'
 import { findingsOf } from '../../../../test/harness/wired.ts'
 import { readAddress } from '../../../core/address.ts'
@@ -127,7 +127,7 @@ describe.each([...engines])('proofs of ranges by gateways on %s', (engine) => {
     // The lease ends by a replacement that gate-1 may not know yet.
     await contact(honest)
     const [held] = await shop.services.dedicated.listAll(shop.customer, undefined)
-    await shop.services.dedicated.replace(shop.customer, held?.id ?? 0)
+    await replaceProxy(shop.services, shop.customer, held?.id ?? 0)
     shop.clock.advance(leasedWithinMs)
     const provenFrom = async () =>
       (await shop.services.stock.ranges.overview()).trials.find((each) => each.node === hostile)?.provenFrom
