@@ -158,7 +158,7 @@ describe('a compressed request body', () => {
       const refusal = await refusalOf(readBody(packed(Buffer.from('{}'), encoding)))
       expect([refusal.code, refusal.message]).toEqual([
         'unsupported_media_type',
-        'Send the body as it is or with Content-Encoding: gzip.',
+        'Send the body uncompressed or with Content-Encoding: gzip.',
       ])
     }
     expect(await readBody(packed(Buffer.from('{"count":1}'), 'identity'))).toEqual({ count: 1 })

@@ -184,7 +184,7 @@ describe.each([...enginesOf('postgres')])('customer and operator accounts in the
     expect(await erasure.getByRole('button', { name: 'Delete the account' }).isDisabled()).toBe(true)
     await erasure.getByLabel('End all my services now').check()
     await erasure.getByRole('button', { name: 'Delete the account' }).click()
-    await refused('There are 120 RUB on the balance.')
+    await refused('The balance is 120.00 RUB.')
     await erasure.getByLabel('I give up the balance of ₽120.00').check()
     await erasure.getByLabel('Current password').fill(password)
     await erasure.getByRole('button', { name: 'Delete the account' }).click()

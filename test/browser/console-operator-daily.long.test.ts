@@ -42,7 +42,7 @@ describe.each([...enginesOf('sqlite')])("an operator's daily work on %s", (engin
   const find = async (text: string) => {
     await page.getByRole('heading', { level: 1 }).click()
     await page.keyboard.press('/')
-    await page.getByLabel('What to find').fill(text)
+    await page.getByLabel('Search for').fill(text)
   }
 
   test('"/" finds a customer, an order, a payment, a proxy and a device, and the customer’s page lists them', async () => {
@@ -67,7 +67,7 @@ describe.each([...enginesOf('sqlite')])("an operator's daily work on %s", (engin
       await find(text)
       await matches.locator(`a[href="#${path}"]`).first().waitFor()
       expect(await findBarriers(page, { contrast: false })).toEqual([])
-      await page.getByLabel('What to find').press('Enter')
+      await page.getByLabel('Search for').press('Enter')
       await page.waitForURL((url) => url.hash === `#${path}`)
     }
     await open(`/customers/${customer}`)
@@ -84,7 +84,7 @@ describe.each([...enginesOf('sqlite')])("an operator's daily work on %s", (engin
     await page.getByText('Nothing found').waitFor()
     await open('/customers')
     await page.goBack()
-    expect(await page.getByLabel('What to find').inputValue()).toBe('nobody@nowhere.example')
+    expect(await page.getByLabel('Search for').inputValue()).toBe('nobody@nowhere.example')
   })
 
   test('a debit beyond the balance is refused in the preview, and its button stays disabled', async () => {

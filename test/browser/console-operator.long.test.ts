@@ -101,8 +101,8 @@ describe.each([...enginesOf('sqlite')])('operator console on %s', (engine) => {
 
     await open('/abuse')
     await page.getByLabel('Address').fill(data.proxies[0].exit_ip)
-    await page.getByLabel('At, or from').fill('2026-01-14T00:00')
-    await page.getByLabel('To, for a time range').fill('2026-01-17T00:00')
+    await page.getByLabel('Time, or start of the period').fill('2026-01-14T00:00')
+    await page.getByLabel('End of the period (optional)').fill('2026-01-17T00:00')
     await page.getByLabel('Reason').fill('report 17')
     await press('Look up')
     await page.locator(`main a[href$="${customer}"]`).first().waitFor()

@@ -223,7 +223,7 @@ describe.each([...enginesOf('postgres')])('payments in the console, on %s', (eng
     await page.getByText(/Time left: 1[34] days/).waitFor()
     const { payment_id, pay_url } = await newestOf(token)
     const shown = await (await fetch(pay_url)).text()
-    for (const text of ['1010.00 RUB', 'Account 42', payment_id]) expect(shown).toContain(text)
+    for (const text of ['1,010.00 RUB', 'Account 42', payment_id]) expect(shown).toContain(text)
     const marking = await openOperatorPage()
     await marking.getByLabel('State').selectOption('pending')
     await marking.getByRole('row', { name: payment_id }).getByRole('button', { name: 'Mark as paid' }).click()
@@ -245,7 +245,7 @@ describe.each([...enginesOf('postgres')])('payments in the console, on %s', (eng
     await begin(page, 300, 'card')
     await goAndPress(page, 'Give up')
     await page.getByText('The payment was cancelled.').waitFor()
-    await page.getByRole('button', { name: 'Another payment' }).click()
+    await page.getByRole('button', { name: 'New payment' }).click()
     await begin(page, 300, 'crypto')
     const { id } = await billOf('crypto_pay', token)
     const side = sides.get('crypto_pay')?.side

@@ -277,7 +277,7 @@ describe.each([...enginesOf('postgres')])('customer console on %s', (engine) => 
     await open('/api')
     await press('New token')
     await dialog().getByLabel('Name').fill('watcher')
-    await dialog().getByLabel('Trade').uncheck()
+    await dialog().getByLabel('Purchases').uncheck()
     await dialog().getByRole('button', { name: 'New token' }).click()
     const token = (await page.getByRole('region', { name: 'Your new token' }).innerText()).trim()
     expect(token).toStartWith('tp_')

@@ -284,7 +284,7 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     await open('/api')
     await press('New token')
     await dialog().getByLabel('Name').fill('watcher')
-    await dialog().getByLabel('Trade').uncheck()
+    await dialog().getByLabel('Purchases').uncheck()
     await dialog().getByRole('button', { name: 'New token' }).click()
     const made = (await page.getByRole('region', { name: 'Your new token' }).innerText()).trim()
     expect(await page.getByRole('region', { name: 'Read the balance' }).innerText()).toContain(`Bearer ${made}`)

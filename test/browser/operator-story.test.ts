@@ -40,7 +40,7 @@ describe.each([...enginesOf('sqlite')])('operator story on %s', (engine) => {
 
   test('an operator finds a customer with "/", credits ₽250.50 once by a double click, blocks and unblocks', async () => {
     await page.keyboard.press('/')
-    await page.getByLabel('What to find').fill(customer)
+    await page.getByLabel('Search for').fill(customer)
     await page.getByRole('table', { name: 'Matches' }).getByRole('link', { name: 'another' }).waitFor()
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'API tokens' }).waitFor()
@@ -88,8 +88,8 @@ describe.each([...enginesOf('sqlite')])('operator story on %s', (engine) => {
 
     await open('/abuse')
     await page.getByLabel('Address').fill(proxy.exit_ip)
-    await page.getByLabel('At, or from').fill('2026-01-14T00:00')
-    await page.getByLabel('To, for a time range').fill('2026-01-17T00:00')
+    await page.getByLabel('Time, or start of the period').fill('2026-01-14T00:00')
+    await page.getByLabel('End of the period (optional)').fill('2026-01-17T00:00')
     await page.getByLabel('Reason').fill('report 17')
     await press('Look up')
     await page.getByRole('table', { name: 'Abuse lookup' }).getByRole('link', { name: 'another' }).waitFor()

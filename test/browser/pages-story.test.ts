@@ -235,7 +235,7 @@ describe.each([...enginesOf('sqlite')])('pages story on %s', (engine) => {
       const first = (selector: string) => visitor.page.locator(`css:light=${selector}`).first()
       await shown(first('html[lang=ru] .send'))
       expect(await first('.send').textContent()).toBe('Отправить')
-      expect(await first('label[for=docs-token]').innerText()).toBe('API-токен')
+      expect(await first('label[for=docs-token]').innerText()).toBe('Токен API')
       expect(await first('[type=search]').getAttribute('aria-label')).toBe('Поиск операций')
       await visitor.expectQuiet()
       await visitor.context.close()

@@ -102,12 +102,12 @@ describe.each([...enginesOf('postgres')])('payments story on %s', (engine) => {
   test('the operator refunds a card payment of which ₽299 were spent, and marks a ₽1,000 transfer as paid once', async () => {
     const paid = await newest()
     expect((await shop.post('/vpn/buy', { period: 1 }, { token })).data.price_rub).toBe(299)
-    await page.getByRole('button', { name: 'Another payment' }).click()
+    await page.getByRole('button', { name: 'New payment' }).click()
     await begin(1000, 'transfer')
     await page.getByRole('heading', { name: 'Pay ₽1,010' }).waitFor()
     const { payment_id, pay_url } = await newest()
     const instructions = await (await fetch(pay_url)).text()
-    for (const text of ['1010.00 RUB', 'Account 42', payment_id]) expect(instructions).toContain(text)
+    for (const text of ['1,010.00 RUB', 'Account 42', payment_id]) expect(instructions).toContain(text)
 
     operator = await openVisitor(browser, shop.url)
     await operator.page.goto(await operatorLink(shop, 'support', 'support'))

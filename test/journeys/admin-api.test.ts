@@ -312,7 +312,11 @@ describe.each([...enginesOf('sqlite')])('/admin/v1 on %s', (engine) => {
     expect(await compared()).toMatchObject({ state: 'done', compared: 1, differences })
     const inRussian = await call('GET', '/payment-reconciliation', 'reader', undefined, { 'Accept-Language': 'ru' })
     expect(inRussian.data.differences).toMatchObject([
-      { problem: 'оплачен у провайдера, здесь: ждёт денег', reason: 'not_paid_here', params: { state: 'pending' } },
+      {
+        problem: 'оплачен в платёжной системе, здесь: ожидает оплаты',
+        reason: 'not_paid_here',
+        params: { state: 'pending' },
+      },
     ])
     expect((await post(`/payments/${begun.payment_id}/mark-paid`, {}, 'support')).status).toBe(409)
     expect((await post(`/payments/${begun.payment_id}/refund`, {}, 'support')).status).toBe(409)

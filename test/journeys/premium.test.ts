@@ -336,7 +336,7 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
       },
     ])
     const nowhere = await service.get('/dedicated/quote?country_code=xx&period=7&count=1&ipv=4')
-    expect(nowhere.error.details[0].problem).toBe('is no country: ISO 3166-1 has no code XX')
+    expect(nowhere.error.details[0].problem).toBe('is not a country: ISO 3166-1 has no code XX')
   })
 
   test('traffic with a limit of 30 days expires then, and is used before traffic without one', async () => {

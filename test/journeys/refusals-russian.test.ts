@@ -12,7 +12,7 @@ import { type Service, startService } from '../harness/service.ts'
 /** What the console shows of a refusal that the shop has sent in Russian. */
 const show = (refusal: Refusal): string => {
   const details = toSentDetails(refusal.details, problemsRu)
-  return sayRefusal(new CallRefused(400, refusal.code, refusal.say(ru), details, null, false), 'ru')
+  return sayRefusal(new CallRefused(400, refusal.code, refusal.say(ru), details, null, false), 'ru', (iso) => iso)
 }
 
 /** True when a sentence has common English words; names, commands and typed values are not matched. */
@@ -128,7 +128,7 @@ describe('refusals in Russian', () => {
     ]
     expect(show(malformed(problems))).toBe(
       'Эл. почта: должно быть адресом эл. почты. Срок: должно быть одним из: 7, 14. ' +
-        'shoe_size: должно быть не длиннее 21 знака.',
+        'shoe_size: должно быть не длиннее 21 символа.',
     )
   })
 })

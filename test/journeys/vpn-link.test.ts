@@ -33,7 +33,7 @@ describe.each([...enginesOf('postgres')])('the secret link of a VPN subscription
     const { subscription_url: url } = await buySubscription()
     const answer = await fetch(url, { headers: html })
     expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8')
-    expect(answer.headers.get('vary')).toBe('Accept')
+    expect(answer.headers.get('vary')).toBe('Accept, Accept-Language')
     const policy = answer.headers.get('content-security-policy') ?? ''
     expect(policy).toStartWith("default-src 'none'; style-src 'sha256-")
     expect(policy).not.toMatch(/unsafe|https?:|\*/)

@@ -39,7 +39,7 @@ export function fieldItem(name, of, { isRequired, isRequest, path, where, said }
   const schema = plain(of)
   const head = el('p', { class: 'field' }, [
     el('code', { class: 'name' }, name),
-    el('span', { class: 'type' }, typeName(schema), where && `, ${say('in {}', where)}`),
+    el('span', { class: 'type' }, typeName(schema), where && `, ${say('in {}', say(where))}`),
     isRequest && isRequired && el('span', { class: 'must' }, say('required')),
     !isRequest && !isRequired && el('span', { class: 'type' }, say('may be absent')),
   ])

@@ -249,7 +249,7 @@ const actingAs =
 const writeProblems = {
   disk_full: 'The disk of the database is full.',
   moved: 'The database is no longer in the data folder.',
-  unwritable: 'The database cannot be written now.',
+  unwritable: 'The database cannot be written to now.',
   silent: 'The database does not answer.',
 }
 

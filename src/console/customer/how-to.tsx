@@ -7,13 +7,14 @@ import { type ProxyEndpoint, toTelegram, toUrl } from './endpoint.ts'
 const howToMessages = messages({
   chromeSteps: pair(
     [
-      'Open the proxy settings of your system, which Chrome uses: in Windows Settings → Network → Proxy, ' +
+      'Open the proxy settings of your system, which Chrome uses: in Windows Settings → Network & internet → Proxy, ' +
         'in macOS System Settings → Network → Details → Proxies.',
       'Switch the proxy on, with this address and port.',
       'Open any page. Chrome asks for the login and password once; enter these.',
     ],
     [
-      'Откройте настройки прокси системы, которые берёт и Chrome: в Windows «Параметры → Сеть → Прокси», ' +
+      'Откройте системные настройки прокси, их использует и Chrome: в Windows ' +
+        '«Параметры → Сеть и Интернет → Прокси-сервер», ' +
         'в macOS «Системные настройки → Сеть → Подробнее → Прокси».',
       'Включите прокси с этим адресом и портом.',
       'Откройте любую страницу. Chrome один раз спросит логин и пароль: введите эти.',
@@ -27,7 +28,7 @@ const howToMessages = messages({
     ],
     [
       'Откройте «Настройки», в конце страницы найдите «Параметры сети» и нажмите «Настроить…».',
-      'Выберите «Ручная настройка прокси», впишите адрес и порт; отметьте «Использовать этот прокси и для HTTPS».',
+      'Выберите «Ручная настройка прокси», укажите адрес и порт; отметьте «Использовать этот прокси и для HTTPS».',
       'Нажмите OK и откройте любую страницу. Firefox спросит логин и пароль: введите эти.',
     ],
   ),

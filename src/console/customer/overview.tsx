@@ -30,10 +30,7 @@ const overviewMessages = messages({
   nothingSpentAbout: pair('Daily spending will be charted here.', 'Здесь появится график расходов по дням.'),
   soon: pair('Expires within a week', 'Истекает в течение недели'),
   soonNone: pair('Nothing expires within a week', 'В ближайшую неделю ничего не истекает'),
-  soonNoneAbout: pair(
-    'Proxies that expire within a week will be listed here.',
-    'Здесь появятся прокси, которые пора продлить.',
-  ),
+  soonNoneAbout: pair('Proxies to prolong will be listed here.', 'Здесь появятся прокси, которые пора продлить.'),
   soonCount: pair(
     (count: number, format: Format) => format.plural(count, 'proxy', 'proxies'),
     (count, format) => `${format.number(count)} прокси`,

@@ -26,7 +26,10 @@ const unfinishedMessages = messages({
       `Вы начали её ${when}, но ответ не пришёл. Сейчас такого заказа в магазине нет, деньги не списаны. ` +
       'Чтобы купить, повторите запрос: деньги спишутся один раз, даже если первый запрос ещё дойдёт.',
   ),
-  asking: pair('Its answer did not arrive. Asking the shop…', 'Ответ не пришёл. Спрашиваем магазин…'),
+  asking: pair(
+    'The answer did not arrive. Checking whether the purchase was made…',
+    'Ответ не пришёл. Проверяем, прошла ли покупка…',
+  ),
   askAgain: pair('Ask again', 'Повторить запрос'),
   hide: pair('Hide', 'Скрыть'),
   show: pair('Show', 'Показать'),

@@ -44,10 +44,10 @@ const vpnMessages = messages({
     (count, format) => format.plural(count, 'месяц', 'месяца', 'месяцев'),
   ),
   noNode: pair(
-    'No VPN node is online. A production shop refuses the purchase and charges nothing. A sandbox sells the VPN, ' +
-      'which connects once a node is running.',
-    'Ни один узел VPN не на связи. Рабочий магазин откажет в покупке и ничего не спишет. Песочница продаст VPN, ' +
-      'который подключится после запуска узла.',
+    'No VPN node is online now. If the purchase is refused, nothing is charged. A VPN bought now connects when a ' +
+      'node is online.',
+    'Сейчас ни один узел VPN не на связи. Если магазин откажет в покупке, деньги не спишутся. Купленный сейчас VPN ' +
+      'подключится, когда узел выйдет на связь.',
   ),
   perMonth: phrase('{price} a month', '{price} в месяц'),
   term: pair('Term', 'Срок'),

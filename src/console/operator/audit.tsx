@@ -1,7 +1,7 @@
 import { Fragment, type ReactNode, useState } from 'react'
 import type { AuditEntry } from '../client/operator.ts'
 import { Select } from '../shared/form.tsx'
-import { messages, pair, useLanguage, useMessages } from '../shared/messages.tsx'
+import { messages, pair, phrase, useLanguage, useMessages } from '../shared/messages.tsx'
 import { Cell, Page, PagedRows, Panel } from '../shared/parts.tsx'
 import { tradeMessages } from '../shared/trade.ts'
 import { actions } from './actions-ru.ts'
@@ -16,9 +16,10 @@ const auditMessages = messages({
   anyAction: pair('All actions', 'Все действия'),
   deed: pair('What happened', 'Что произошло'),
   noReason: pair('no note', 'без заметки'),
+  quoted: phrase('“{text}”', '«{text}»'),
   anOrder: pair('an order', 'заказ'),
   aPayment: pair('a payment', 'платёж'),
-  aSubscription: pair('a VPN subscription', 'подписку VPN'),
+  aSubscription: pair('a VPN subscription', 'подписка VPN'),
 })
 
 type Fields = AuditEntry['request']
@@ -61,8 +62,10 @@ function Field({ name, of }: { readonly name: string; readonly of: AuditEntry })
       return <a href={`#/vpn/${text}`}>{t.aSubscription}</a>
     case 'amount_rub':
       return typeof value === 'number' ? format.exactMoney(value) : '—'
+    case 'percent':
+      return typeof value === 'number' ? format.percent(value) : '—'
     case 'note':
-      return isFilled(value) ? `“${text}”` : t.noReason
+      return isFilled(value) ? t.quoted(text) : t.noReason
     case 'role':
       return t.roles[text] ?? text
     case 'pool':

@@ -22,9 +22,9 @@ const codesMessages = messages({
   },
   value: pair('Bonus size', 'Размер бонуса'),
   adds: pair('Bonus', 'Бонус'),
-  least: pair('Minimum top-up, ₽; empty: any', 'Минимальное пополнение, ₽; пустое поле: любое'),
+  least: pair('Minimum top-up, ₽ (optional)', 'Минимальное пополнение, ₽ (необязательно)'),
   leastShort: pair('From', 'От'),
-  uses: pair('Total uses; empty: unlimited', 'Всего использований; пустое поле: без ограничений'),
+  uses: pair('Total uses (unlimited if empty)', 'Всего использований (пустое поле — без ограничений)'),
   used: pair('Used', 'Использован'),
   of: phrase('{used} of {uses}', '{used} из {uses}'),
   end: pair('End', 'Прекратить'),
@@ -45,8 +45,8 @@ const codesMessages = messages({
   ),
   referrals: pair('Referrals', 'Приглашения'),
   worth: phrase(
-    'A customer who refers another one gets {percent} % of the first top-ups, at most {count}.',
-    'Пригласивший получает {percent} % от первых пополнений приглашённого, не больше {count}.',
+    'A customer who refers another one gets {percent} of the first top-ups. Rewarded top-ups: {count}.',
+    'Пригласивший получает {percent} от первых пополнений приглашённого. Пополнений с наградой: {count}.',
   ),
   worthNothing: pair(
     'The referral programme is off: customers get no reward and have no referral link.',
@@ -57,7 +57,10 @@ const codesMessages = messages({
     'Customers have a referral link while the percentage is above 0.',
     'Ссылка для приглашения есть у покупателей, пока процент больше 0.',
   ),
-  percent: pair('Percentage of each rewarded top-up; 0: off', 'Процент с каждого такого пополнения; 0: выключено'),
+  percent: pair(
+    'Percentage of the top-up (0 switches the programme off)',
+    'Процент от пополнения; 0 — программа выключена',
+  ),
   topUps: pair('Number of rewarded top-ups', 'Число пополнений с наградой'),
   bring: pair('Add a referral', 'Добавить приглашение'),
   bringAbout: pair(
@@ -138,7 +141,7 @@ function CodeTable({ rows }: { readonly rows: readonly Code[] }) {
           return <Status tone={state === 'open' ? 'good' : 'quiet'}>{t.states[state]}</Status>
         }),
         column.number(t.adds, (row) =>
-          row.percent === null ? format.money(row.amount_rub ?? 0) : `${format.number(row.percent)} %`,
+          row.percent === null ? format.money(row.amount_rub ?? 0) : format.percent(row.percent),
         ),
         column.number(t.leastShort, (row) => (row.least_rub === 0 ? '' : format.money(row.least_rub))),
         column.number(t.used, (row) =>
@@ -211,7 +214,7 @@ function Brought({ of: { terms, items } }: { readonly of: OperatorAnswer<'listRe
     <>
       <Text>
         {terms && terms.percent > 0
-          ? t.worth(format.number(terms.percent), format.number(terms.top_ups))
+          ? t.worth(format.percent(terms.percent), format.number(terms.top_ups))
           : t.worthNothing}
       </Text>
       {items.length > 0 && (

@@ -126,7 +126,7 @@ function ExitActions({ of }: { readonly of: Exit }) {
 /** The shop's count beside the supplier's. */
 function Compared({ of }: { readonly of: OperatorAnswer<'compareExit'> }) {
   const { t, format } = useMessages(exitMessages)
-  const percent = of.difference_percent === null ? '' : ` (${format.number(of.difference_percent)} %)`
+  const percent = of.difference_percent === null ? '' : ` (${format.percent(of.difference_percent)})`
   const difference = `${of.difference_bytes < 0 ? '−' : ''}${format.bytes(Math.abs(of.difference_bytes))}${percent}`
   const activeDays = of.days.filter((each) => each.carried_bytes > 0)
   return (

@@ -173,7 +173,7 @@ function History({ name }: { readonly name: string }) {
   const { t, format } = useMessages(nodeMessages)
   const [span, setSpan] = useState<'day' | 'month'>('day')
   const found = useRead('getNodeHistory', { params: { name }, query: { span } }, { everyMs: 60_000 })
-  const percent = (value: number) => `${format.number(value)} %`
+  const percent = (value: number) => format.percent(value)
   return (
     <Panel title={t.history} className="stack">
       <Choices

@@ -29,12 +29,12 @@ const paymentsMessages = messages({
   tabs: {
     '': pair('Payments', 'Платежи'),
     codes: pair('Promo codes and referrals', 'Промокоды и приглашения'),
-    providers: pair('Providers', 'Провайдеры'),
+    providers: pair('Providers', 'Платёжные системы'),
   },
   abouts: {
     '': pair(
       'Payments of customers, and provider notices that match no payment.',
-      'Платежи покупателей и уведомления провайдеров, для которых платёж не найден.',
+      'Платежи покупателей и уведомления платёжных систем, для которых платёж не найден.',
     ),
     codes: pair(
       'Bonuses for top-ups, and rewards for customers who refer others.',
@@ -42,15 +42,15 @@ const paymentsMessages = messages({
     ),
     providers: pair(
       'Payment providers, and reconciliation with their records.',
-      'Платёжные провайдеры и сверка с их данными.',
+      'Платёжные системы и сверка с их данными.',
     ),
   },
   reasons: {
     unknown: pair(
       'paid at the provider; the shop has no such payment, or its customer was erased',
-      'оплачено у провайдера, но в магазине такого платежа нет или покупатель удалён',
+      'оплачено в платёжной системе, но в магазине такого платежа нет или покупатель удалён',
     ),
-    not_at_provider: pair('the provider has no such payment', 'у провайдера такого платежа нет'),
+    not_at_provider: pair('the provider has no such payment', 'в платёжной системе такого платежа нет'),
     amount: pair('the paid amount differs from the requested one', 'оплаченная сумма отличается от запрошенной'),
     currency: pair('paid in another currency', 'оплачено в другой валюте'),
     test: pair('paid in a test shop, without real money', 'оплачено в тестовом магазине, без реальных денег'),
@@ -59,11 +59,11 @@ const paymentsMessages = messages({
   },
   state: pair('State', 'Состояние'),
   fee: pair('Fee', 'Комиссия'),
-  idThere: pair('ID at the provider', 'ID у провайдера'),
+  idThere: pair('ID at the provider', 'ID в платёжной системе'),
   steps: pair('Steps', 'Ход платежа'),
   stepKinds: names({
     opened: pair('Created', 'Создан'),
-    sent: pair('Sent to the provider', 'Отправлен провайдеру'),
+    sent: pair('Sent to the provider', 'Отправлен в платёжную систему'),
     credited: pair('Credited', 'Зачислен'),
     bonus: pair('Bonus', 'Бонус'),
     bonus_back: pair('Bonus taken back', 'Бонус списан'),
@@ -94,7 +94,7 @@ const paymentsMessages = messages({
   allMatched: pair('No unmatched notices', 'Неразобранных уведомлений нет'),
   allMatchedAbout: pair(
     'Provider notices that match no payment will be listed here.',
-    'Здесь появятся уведомления провайдеров, для которых платёж не найден.',
+    'Здесь появятся уведомления платёжных систем, для которых платёж не найден.',
   ),
   why: pair('Cause', 'Причина'),
   resolve: pair('Resolve', 'Разобрать'),
@@ -102,7 +102,7 @@ const paymentsMessages = messages({
     'Describe the action taken. If you enter a customer, the amount is credited to that customer.',
     'Опишите, что сделано. Если указать покупателя, сумма зачислится ему.',
   ),
-  creditTo: pair('Credit to, cus_…; empty: no credit', 'Зачислить, cus_…; пустое поле: не зачислять'),
+  creditTo: pair('Credit to the customer, cus_… (optional)', 'Зачислить покупателю, cus_… (необязательно)'),
 })
 
 type State = AnyPayment['state']

@@ -22,7 +22,7 @@ const tableMessages = messages({
   addTerm: pair('Add the term', 'Добавить срок'),
   quantity: pair('Discount for quantity', 'Скидка за количество'),
   termDiscount: pair('Discount for the term', 'Скидка за срок'),
-  fromCount: pair('From, proxies', 'От, прокси'),
+  fromCount: pair('From, proxies', 'От, штук'),
   fromDays: pair('From, days', 'От, дней'),
   percent: pair('Percent', 'Процент'),
   addDiscount: pair('Add a discount', 'Добавить скидку'),

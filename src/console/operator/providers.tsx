@@ -60,7 +60,7 @@ function Shown({ of }: { readonly of: PaymentProvider }) {
           column(t.method, (row) => methods[row.method] ?? row.method),
           column.number(t.min, (row) => format.money(row.min_rub)),
           column.number(t.max, (row) => format.money(row.max_rub)),
-          column.number(t.fee, (row) => `${format.number(row.fee_percent)} %`),
+          column.number(t.fee, (row) => format.percent(row.fee_percent)),
         ]}
       />
     </>

@@ -18,7 +18,7 @@ const reportsMessages = messages({
   refunds: pair('Refunds', 'Возвраты'),
   net: pair('Net revenue', 'Чистая выручка'),
   toppedUp: pair('Topped up', 'Пополнено'),
-  takenBack: pair('Withdrawn from balances', 'Списано с балансов'),
+  takenBack: pair('Debited from balances', 'Удержано с балансов'),
   held: pair('Customers’ balances', 'На балансах'),
   heldByDay: pair('Customers’ balances by day', 'Балансы покупателей по дням'),
   flow: pair('Net revenue and top-ups', 'Чистая выручка и пополнения'),

@@ -14,9 +14,9 @@ const searchMessages = messages({
   ...operatorTexts,
   searchAbout: pair(
     'Press / on any page. Enter opens the first match.',
-    'Нажмите / на любой странице. Enter открывает первую находку.',
+    'Нажмите / на любой странице. Enter открывает первый результат.',
   ),
-  whatToFind: pair('What to find', 'Что найти'),
+  whatToFind: pair('Search for', 'Что искать'),
   canFind: pair(
     'Customer (name, e-mail, login or ID), proxy (address, login or number), order, payment or device',
     'Покупатель (имя, почта, логин или ID), прокси (адрес, логин или номер), заказ, платёж или устройство',

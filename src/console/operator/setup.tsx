@@ -34,8 +34,8 @@ const setupMessages = messages({
       'Укажите в TURNPIKE_PUBLIC_URL адрес https, который открывают покупатели, и перезапустите магазин.',
     ),
     prices: pair(
-      'Apply a price list. “turnpike catalog apply FILE.yaml” also works.',
-      'Примените прайс-лист. Подойдёт и «turnpike catalog apply FILE.yaml».',
+      'Apply a price list. “turnpike catalog apply prices.yaml” also works.',
+      'Примените прайс-лист. Подойдёт и команда «turnpike catalog apply prices.yaml».',
     ),
     node: pair(
       'Add a gateway or VPN node and run the printed command on its machine.',
@@ -46,8 +46,8 @@ const setupMessages = messages({
       'Добавьте диапазон, который есть на машине шлюза, или выход. Узлу VPN это не нужно.',
     ),
     payment: pair(
-      'Set up and enable a payment provider. “invoice” needs no contract: you mark payments as paid.',
-      'Настройте и включите провайдера. Для «invoice» договор не нужен: вы сами отмечаете оплату.',
+      'Set up and enable a payment provider. “Invoices” needs no contract: you mark payments as paid.',
+      'Настройте и включите платёжную систему. Для «Счетов» договор не нужен: вы сами отмечаете оплату.',
     ),
     customer: pair(
       'Add a customer, for example yourself, and send the sign-in link.',

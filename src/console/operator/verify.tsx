@@ -15,7 +15,7 @@ const verifyMessages = messages({
   runVerify: pair('Verify now', 'Сверить сейчас'),
   running: phrase('Checking: {part}', 'Проверяется: {part}'),
   verifyGood: pair('All checks passed', 'Все проверки пройдены'),
-  verifyBad: phrase('{count} findings', 'Найдено проблем: {count}'),
+  verifyBad: phrase('Findings: {count}', 'Найдено проблем: {count}'),
   neverVerified: pair('Not verified since the shop started', 'С запуска магазина сверки не было'),
   neverVerifiedAbout: pair('Verification only reads the database.', 'Сверка только читает базу.'),
   promise: pair('Check', 'Проверка'),

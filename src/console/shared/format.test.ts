@@ -11,6 +11,11 @@ test('format.money shows kopecks only if the amount has any', () => {
   expect(plain(ru.money(1234.5))).toBe('1 234,50 ₽')
 })
 
+test('format.percent takes whole percents and writes them as the language does', () => {
+  expect([en.percent(5), en.percent(2.5)]).toEqual(['5%', '2.5%'])
+  expect(plain(ru.percent(2.5))).toBe('2,5 %')
+})
+
 test('format.bytes uses units of 1000', () => {
   expect([0, 999, 1_000, 3_570_000_000].map((each) => plain(en.bytes(each)))).toEqual([
     '0 B',

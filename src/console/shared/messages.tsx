@@ -31,6 +31,7 @@ export function createFormat(language: Language) {
     })
   const [whole, exact] = [amount(0), amount(2)]
   const number = new Intl.NumberFormat(language, { maximumFractionDigits: 2 })
+  const share = new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 2 })
   const relative = new Intl.RelativeTimeFormat(language, { numeric: 'auto' })
   const moment = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short' })
   const day = new Intl.DateTimeFormat(language, { day: 'numeric', month: 'short' })
@@ -41,6 +42,7 @@ export function createFormat(language: Language) {
     money: (roubles: number): string => (Number.isInteger(roubles) ? whole : exact).format(roubles),
     exactMoney: (roubles: number): string => exact.format(roubles),
     number: (value: number): string => number.format(value),
+    percent: (value: number): string => share.format(value / 100),
     moment: (iso: string): string => moment.format(new Date(iso)).replace(/\s*г\./, ''),
     /** With the year if it is not the current one. */
     day: (iso: string, nowAt: number = Date.now()): string => {
@@ -201,7 +203,7 @@ const common = {
   pool: pair('Pool', 'Пул'),
   from: pair('From', 'С'),
   total: pair('To pay', 'К оплате'),
-  tooPoor: pair('The balance is too low.', 'Недостаточно средств на балансе.'),
+  tooPoor: pair('Not enough money on the balance.', 'Недостаточно средств на балансе.'),
   country: pair('Country', 'Страна'),
   anyCountry: pair('Any', 'Любая'),
   city: pair('City', 'Город'),
@@ -224,7 +226,7 @@ const common = {
   payment: pair('Payment', 'Платёж'),
   act: pair('Action', 'Действие'),
   unmatched: pair('Unmatched notices', 'Неразобранные уведомления'),
-  provider: pair('Provider', 'Провайдер'),
+  provider: pair('Provider', 'Платёжная система'),
   day: pair('Day', 'День'),
 }
 

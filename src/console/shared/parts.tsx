@@ -148,11 +148,11 @@ function tellMoney({ charged }: CallRefused, text: string, t: (typeof commonMess
 }
 
 function useShown(error: unknown): Shown {
-  const { t, language } = useMessages(commonMessages)
+  const { t, language, format } = useMessages(commonMessages)
   if (error instanceof CallLost) return { title: t.lost, text: t.lostAbout }
   if (error instanceof CallOffline) return { title: t.noConnection, text: error.isCharging ? t.notBought : t.notSent }
   if (!(error instanceof CallRefused)) return { title: t.failed, text: t.failedAbout }
-  const text = sayRefusal(error, language)
+  const text = sayRefusal(error, language, format.moment)
   return {
     ...(error.status >= 500 ? { title: t.fault, text } : { title: text }),
     money: tellMoney(error, text, t),

@@ -57,8 +57,20 @@ const isProblem = (value: unknown): value is Problem =>
 
 const sayProblem = ({ field, problem }: Problem): string => `${fields[field.split('.')[0] ?? ''] ?? field}: ${problem}.`
 
+/** The shop writes this time in UTC; the page writes it in the reader's time zone. */
+const replacedRecently = {
+  en: 'The address of this proxy was replaced recently. It can be replaced again on ',
+  ru: 'Адрес этого прокси недавно меняли. Снова его можно заменить ',
+}
+
 /** The shop's own sentence. In Russian each faulty field has the name that it has on pages. */
-export function sayRefusal({ message, details }: CallRefused, language: 'en' | 'ru'): string {
+export function sayRefusal(
+  { message, details }: CallRefused,
+  language: 'en' | 'ru',
+  writeMoment: (iso: string) => string,
+): string {
+  const again = isRecord(details) ? details['again_at'] : undefined
+  if (typeof again === 'string') return `${replacedRecently[language]}${writeMoment(again)}.`
   const isListed = Array.isArray(details) && details.length > 0 && details.every(isProblem)
   return language === 'ru' && isListed ? details.map(sayProblem).join(' ') : message
 }

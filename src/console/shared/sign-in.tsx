@@ -16,7 +16,7 @@ const signInMessages = messages({
   operatorTitle: pair('Sign in as operator', 'Вход для оператора'),
   email: pair('E-mail', 'Эл. почта'),
   code: pair('Code of the second factor', 'Код второго фактора'),
-  codeAbout: pair('Six digits from your authenticator.', 'Шесть цифр из вашего приложения.'),
+  codeAbout: pair('Six digits from your authenticator.', 'Шесть цифр из приложения-аутентификатора.'),
   enter: pair('Sign in', 'Войти'),
   withToken: pair('With an API token', 'С токеном API'),
   withPassword: pair('With login and password', 'С логином и паролем'),

@@ -28,7 +28,7 @@ export const tradeMessages = translated({
     period: pair('Term', 'Срок'),
     count: pair('Quantity', 'Количество'),
     ipv: pair('Type', 'Тип'),
-    catalogue: pair('Version of the price list', 'Версия цен'),
+    catalogue: pair('Price list version', 'Версия прайс-листа'),
     kopecks: pair('Price', 'Цена'),
     discount_percent: pair('Discount, %', 'Скидка, %'),
     expires_at: pair('Until', 'До'),
@@ -104,12 +104,12 @@ export const methodNames = translated(
 
 export const eventMessages = translated({
   types: names({
-    'proxy.replaced': pair('Address replaced', 'Адрес заменён'),
-    'proxy.interrupted': pair('Interrupted', 'Прервано'),
-    'proxy.restored': pair('Restored', 'Работа восстановлена'),
-    'proxy.moved': pair('Moved to another gateway or host', 'Перенесён на другой шлюз или хост'),
-    'proxy.extended': pair('Term extended', 'Срок продлён'),
-    'proxy.ended': pair('Ended early', 'Прекращён досрочно'),
+    'proxy.replaced': pair('Proxy address replaced', 'Адрес прокси заменён'),
+    'proxy.interrupted': pair('Proxy interrupted', 'Работа прокси прервана'),
+    'proxy.restored': pair('Proxy restored', 'Работа прокси восстановлена'),
+    'proxy.moved': pair('Proxy moved to another gateway or host', 'Прокси перенесён на другой шлюз или хост'),
+    'proxy.extended': pair('Proxy term extended', 'Срок прокси продлён'),
+    'proxy.ended': pair('Proxy ended early', 'Прокси прекращён досрочно'),
     'order.refunded': pair('Order refunded', 'Возврат за заказ'),
     'payment.paid': pair('Payment received', 'Платёж получен'),
     'payment.expired': pair('Payment expired', 'Платёж истёк'),

@@ -1,10 +1,19 @@
-import { rub } from './numbers.ts'
+import { createMoment, createPlural, createRub } from './numbers.ts'
 import { type FieldProblem, listProblems } from './problems.ts'
 import { problemsEn } from './problems-en.ts'
 
+const rub = createRub('en')
+const moment = createMoment('en')
+const count = createPlural('en')
+
 const databaseProblems = {
   late: 'The database did not answer in time.',
-  unwritable: 'The database cannot be written now.',
+  unwritable: 'The database cannot be written to now.',
+}
+
+const statuses: Readonly<Record<string, string>> = {
+  EXPIRED: 'expired',
+  DISABLED: 'disabled',
 }
 export type DatabaseProblem = keyof typeof databaseProblems
 
@@ -38,7 +47,7 @@ export const en = {
   session_not_found: 'There is no such session.',
   body_too_large: (of: { max_kib: number }) => `A request body is at most ${of.max_kib} KiB.`,
   body_not_json: 'Send the body as JSON with Content-Type: application/json.',
-  body_encoding_unknown: 'Send the body as it is or with Content-Encoding: gzip.',
+  body_encoding_unknown: 'Send the body uncompressed or with Content-Encoding: gzip.',
   rate_limited: 'Too many requests. Repeat the request after the number of seconds in Retry-After.',
   session_needed: 'Sign in to the console: this operation accepts no token, whatever its scopes are.',
   connection_closed: 'The connection closed before the answer. Nothing was changed.',
@@ -52,13 +61,15 @@ export const en = {
   vpn_device_not_found: 'There is no such VPN device.',
   vpn_device_missing: 'This subscription has no device. Add one with POST /vpn/devices.',
   no_vpn_node_up: 'No VPN node is up at the moment. Nothing was charged; try again later.',
-  no_vpn_address_free: 'No VPN address is free at the moment. Nothing was charged; ask the operator.',
+  no_vpn_address_free: 'No VPN address is free at the moment. Nothing was charged; ask the seller.',
   public_key_in_use: 'Another device uses this public key. Generate a separate key for each device.',
   device_limit: (of: { limit: number }) =>
-    `This subscription already has ${of.limit} devices, its maximum. Remove one first.`,
+    `This subscription already has ${count(of.limit, { one: 'device', other: 'devices' })}, its maximum. Remove one ` +
+    'first.',
   daily_device_limit: (of: { max: number }) => `At most ${of.max} devices can be added in a day. Try again tomorrow.`,
-  subscription_not_active: (of: { status: string }) => `This subscription is ${of.status}, so no device can be added.`,
-  subscription_disabled: 'This subscription is disabled. Ask the operator.',
+  subscription_not_active: (of: { status: string }) =>
+    `This subscription is ${statuses[of.status] ?? of.status}, so no device can be added.`,
+  subscription_disabled: 'This subscription is disabled. Ask the seller.',
   paid_too_far_ahead: (of: { years: number }) =>
     `A subscription cannot be paid more than ${of.years} years ahead. Nothing was charged.`,
   subscription_limit: (of: { max: number }) =>
@@ -81,7 +92,7 @@ export const en = {
   operator_name_taken: (of: { name: string }) => `There is an operator called "${of.name}" already.`,
   operator_name_invalid: 'A name is 1 to 64 letters, digits, dots, dashes and underscores, and not "tool".',
   last_owner: 'This is the last owner. Add another owner first.',
-  customer_blocked: 'This customer is blocked. Ask the operator.',
+  customer_blocked: 'This account is blocked. Ask the seller.',
   token_address_not_allowed:
     'This token may not be used from this address. Use an address on its list, or another token.',
   scope_missing: (of: { needed: string }) => `This token lacks the scope "${of.needed}". Use a token that has it.`,
@@ -110,7 +121,7 @@ export const en = {
   sign_in_busy: 'Too many sign-ins are running at the moment. Try again in a minute.',
   session_invalid: 'Sign in: the request has no valid session.',
   link_invalid: 'This link is not valid: it was used, has expired, or is incomplete. Ask for a new link.',
-  link_outdated: 'The account was used after this link was created. Ask the shop for a new link.',
+  link_outdated: 'The account was used after this link was created. Ask the seller for a new link.',
   link_needs_owner:
     'This customer has used the account (a password, a token, a session or money) and has no e-mail address for ' +
     'the link. Ask an owner of the shop.',
@@ -118,11 +129,11 @@ export const en = {
   password_missing: 'Set a password first: a second factor is used together with a password.',
   second_factor_exists: 'There is a second factor already. Remove it first.',
   second_factor_missing: 'There is no second factor to confirm.',
-  registration_closed: 'Registration is closed in this shop. Ask the operator for an account.',
-  mail_not_configured: 'This shop sends no e-mail. Ask the operator for a sign-in link.',
-  debt_left: (of: { debt_rub: number }) => `You owe ${of.debt_rub} RUB. Pay your debt first, or ask the operator.`,
+  registration_closed: 'Registration is closed in this shop. Ask the seller for an account.',
+  mail_not_configured: 'This shop sends no e-mail. Ask the seller for a sign-in link.',
+  debt_left: (of: { debt_rub: number }) => `You owe ${rub(of.debt_rub)} RUB. Pay your debt first, or ask the seller.`,
   balance_left: (of: { balance_rub: number }) =>
-    `There are ${of.balance_rub} RUB on the balance. Repeat the request with "give_up_balance": true to give them up.`,
+    `The balance is ${rub(of.balance_rub)} RUB. To give it up, repeat the request with "give_up_balance": true.`,
   subuser_login_taken: 'This login is taken. Choose another one, or leave the field out to get a generated login.',
   subuser_limit: (of: { max: number }) => `A customer has at most ${of.max} sub-users. Delete one first.`,
   default_subuser_stays: 'The default sub-user cannot be deleted. Block it instead.',
@@ -195,8 +206,8 @@ export const en = {
     vpn_subscriptions: number
     traffic_bytes: number
   }) =>
-    `Erasure cannot be undone. The customer loses: ${of.balance_rub} RUB, proxies: ${of.proxies}, VPN ` +
-    `subscriptions: ${of.vpn_subscriptions}, bytes of traffic: ${of.traffic_bytes}. Repeat the request with ` +
+    `Erasure cannot be undone. The customer loses: ${rub(of.balance_rub)} RUB, proxies: ${of.proxies}, VPN ` +
+    `subscriptions: ${of.vpn_subscriptions}, traffic: ${of.traffic_bytes / 1e9} GB. Repeat the request with ` +
     '"confirm": true (--yes).',
   erasure_with_open_payments: (of: { open_payments: number }) =>
     `This customer has open payments: ${of.open_payments}. Their money would have no owner. Wait until they are ` +
@@ -227,10 +238,10 @@ export const en = {
     'This join key is not valid: it is unknown, expired or used. "turnpike node key NAME" creates a new one.',
   node_secret_invalid:
     'Send the secret that this node got when it joined as "Authorization: Bearer <secret>". This one is not valid.',
-  shop_url_missing: 'This cannot be sold now: the shop has no public address configured. Ask the operator.',
+  shop_url_missing: 'This cannot be sold now: the shop has no public address configured. Ask the seller.',
   address_not_public:
     'Private, loopback and reserved addresses are not stock in production: customers could not use them.',
-  no_prices: 'The shop has no prices yet. Nothing was charged; ask the operator.',
+  no_prices: 'The shop has no prices yet. Nothing was charged; ask the seller.',
   vpn_not_sold: 'VPN is not for sale here.',
   pool_not_sold: (of: { pool: string }) => `Traffic of the pool ${of.pool} is not for sale here.`,
   ipv_not_sold: (of: { ipv: number }) => `A proxy with ipv ${of.ipv} is not for sale here.`,
@@ -256,7 +267,7 @@ export const en = {
     'A line without a login requires a whitelisted address, and some of these proxies have none. Whitelist an ' +
     'address first.',
   replaced_recently: (of: { again_at: string }) =>
-    `The address of this proxy was replaced recently. It can be replaced again at ${of.again_at}.`,
+    `The address of this proxy was replaced recently. It can be replaced again on ${moment(of.again_at)}.`,
   proxy_expired: 'This proxy has expired. Prolong it first.',
   addresses_withdrawn: (of: { ids: readonly number[] }) =>
     `The addresses of these proxies are being withdrawn, so they cannot be prolonged: ${of.ids.join(', ')}. ` +
@@ -296,7 +307,8 @@ export const en = {
     'up and try again.',
   insufficient_funds_with_debt: (of: { required_rub: number; debt_rub: number }) =>
     `This costs ${rub(of.required_rub)} RUB, and you owe ${rub(of.debt_rub)} RUB: a payment was charged back ` +
-    'after its money was spent. Nothing can be bought before the debt is paid. Top up and try again.',
+    'after its money was spent. Nothing can be bought before the debt is paid. Nothing was charged; top up and ' +
+    'try again.',
   order_cannot_be_ended: 'This order bought nothing that can be ended early.',
   notification_not_confirmed:
     'The shop could not confirm the payment: the provider does not answer. Send the notification again later.',
@@ -305,7 +317,8 @@ export const en = {
     `${rub(of.balance_rub)} RUB: the rest would become a debt. Repeat with "into_debt": true (--into-debt) to allow ` +
     'that.',
   out_of_stock: (of: { available: number }) =>
-    `${of.available === 0 ? 'No addresses' : `Only ${of.available}`} are available now. Nothing was charged.`,
+    `${of.available === 0 ? 'No addresses are' : `Only ${of.available} ${of.available === 1 ? 'is' : 'are'}`} ` +
+    'available now. Nothing was charged.',
   no_gateway_up: 'No gateway that serves these addresses is up at the moment. Nothing was charged; try again later.',
   proxies_not_found: (of: { ids: readonly number[] }) =>
     `There ${of.ids.length === 1 ? 'is no proxy' : 'are no proxies'} ${of.ids.join(', ')}. Nothing was changed.`,

@@ -28,17 +28,17 @@ const tables: Readonly<Record<string, string>> = {
 
 const kinds: Readonly<Record<string, string>> = {
   charge: 'списание',
-  credit: 'зачисление',
-  debit: 'снятие',
+  credit: 'пополнение',
+  debit: 'удержание',
   refund: 'возврат',
 }
 const kind = (name: string): string => kinds[name] ?? name
 
 const states: Readonly<Record<string, string>> = {
-  new: 'начат',
-  pending: 'ждёт денег',
+  new: 'создан',
+  pending: 'ожидает оплаты',
   paid: 'оплачен',
-  expired: 'просрочен',
+  expired: 'истёк',
   cancelled: 'отменён',
   refunded: 'возвращён',
 }
@@ -49,9 +49,9 @@ const promises: Translation<typeof findingsEn.promises> = {
   api_spent: 'Потрачено через API',
   audit: 'Журнал',
   balance: 'Баланс',
-  budget: 'Предел показаний узла',
+  budget: 'Лимит показаний узла',
   bytes: 'Трафик',
-  cap: 'Предел токена',
+  cap: 'Лимит токена',
   chain: 'Цепочка проводок',
   checkpoint: 'Контрольная точка',
   constraint: 'Ограничение базы',
@@ -109,30 +109,30 @@ const subjects: Translation<typeof findingsEn.subjects> = {
   audit_entry: (of) => `запись ${of.seq} журнала`,
   audit_log: 'журнал',
   block: (of) => `блок ${of.prefix}`,
-  budget: (of) => `предел узла ${of.node}`,
+  budget: (of) => `лимит узла ${of.node}`,
   checkpoint: (of) => `контрольная точка ${of.number}`,
   checkpoint_kept: (of) =>
     of.number === null ? `контрольная точка ${of.hash}` : `контрольная точка ${of.number}, ${of.hash}`,
   constraint: (of) => `${of.table}: ${of.name}`,
-  counter: (of) => (of.name === 'slot' ? 'счётчик слотов' : 'счётчик прокси'),
+  counter: (of) => (of.name === 'slot' ? 'счётчик мест' : 'счётчик прокси'),
   device: (of) => `устройство ${of.id}`,
   event: (of) => `событие ${of.seq} у ${of.customer}`,
   exit: (of) => `выход ${of.id}`,
   file: 'файл базы',
-  lease: (of) => `аренда слота ${of.slot}`,
+  lease: (of) => `аренда места ${of.slot}`,
   login: (of) => `логин ${of.owner}`,
   movement: (of) => `движение ${of.seq} трафика ${of.pool} у ${of.subuser}`,
   named: (of) => of.name,
   node: (of) => `узел ${of.name}`,
   order: (of) => `заказ ${of.id}`,
-  outage: (of) => `перерыв прокси ${of.proxy}`,
+  outage: (of) => `перерыв в работе прокси ${of.proxy}`,
   part: (of) => `часть ${of.name}`,
   payment: (of) => `платёж ${of.id}`,
   peer_value: (of) => `${of.what === 'public key' ? 'открытый ключ' : of.what.replace(' address', '')} ${of.value}`,
-  slot: (of) => `слот ${of.id}`,
+  slot: (of) => `место ${of.id}`,
   port: (of) => `порт ${of.port}`,
   posting: (of) => `проводка ${of.seq} у ${of.customer}`,
-  provider: (of) => `провайдер ${of.name}`,
+  provider: (of) => `платёжная система ${of.name}`,
   proxy: (of) => `прокси ${of.id}`,
   range: (of) => `диапазон ${of.id}`,
   row: (of) => `${of.table} ${of.key}`,
@@ -154,10 +154,10 @@ const problems: Translation<typeof findingsEn.problems> = {
   id_date: (of) => `время создания ${of.stored}, а номер выдан в ${of.expected}`,
   rows_counted: (of) => `строк ${of.rows}, а по ${of.by === 'accounts' ? 'счетам' : 'платежам'} ${of.counted}`,
   checksum: 'контрольная сумма не сходится с записанными числами',
-  counted_unknown: 'узлы сообщили о байтах, а такого нет',
+  counted_unknown: 'узлы сообщили о его байтах, а его самого нет',
   counter_behind: (of) => `следующий номер ${of.next}, а ${of.last} уже занят`,
-  kind_differs: (of) => `вид ${of.stored}, должен быть ${of.expected}`,
-  price_differs: (of) => `цена заказа ${of.order} ${rub(of.stored)}, а по списку цен ${rub(of.expected)}`,
+  kind_differs: (of) => `тип ${of.stored}, должен быть ${of.expected}`,
+  price_differs: (of) => `цена заказа ${of.order} ${rub(of.stored)}, а по прайс-листу ${rub(of.expected)}`,
 
   chain_gap: (of) => `номер ${of.seq}, должен быть ${of.expected}: не хватает ${entries[of.entry].many}`,
   chain_hash: (of) => `отпечаток не сходится с содержанием и отпечатком ${entries[of.entry].before}`,
@@ -180,14 +180,14 @@ const problems: Translation<typeof findingsEn.problems> = {
     of.keeps_all
       ? 'в row_history есть версия 0; версии этой таблицы нумеруются с 1'
       : 'в row_history есть версия с номером; для этой таблицы хранится только версия 0',
-  key_differs: 'секреты магазина запечатаны не тем ключом, что есть сейчас',
+  key_differs: 'секреты магазина зашифрованы не тем ключом, что есть сейчас',
 
   balance_after: (of) => `balance_after равен ${rub(of.stored)}, должно быть ${rub(of.expected)}`,
   balance_negative: (of) => `баланс после неё ${rub(of.stored)}, а ${kind(of.kind)} не может оставить долг`,
   balance_differs: (of) => `баланс ${rub(of.stored)}, а сумма проводок ${rub(of.expected)}`,
   api_spent: (of) => `api_spent равен ${rub(of.stored)}, а сумма проводок ${rub(of.expected)}`,
   posting_sign: (of) =>
-    `${kind(of.kind)} должно быть ${of.sign === 'negative' ? 'меньше' : 'больше'} нуля, а здесь ${rub(of.stored)}`,
+    `${kind(of.kind)}: сумма должна быть ${of.sign === 'negative' ? 'меньше' : 'больше'} нуля, здесь ${rub(of.stored)}`,
   posting_house: (of) => `${kind(of.kind)} нельзя проводить по ${of.house}`,
   refund_without_charge: (of) =>
     of.charge === null
@@ -197,8 +197,8 @@ const problems: Translation<typeof findingsEn.problems> = {
   refund_elsewhere: (of) => `заказ, токен или счёт магазина не те, что у списания ${of.charge}`,
   sum_not_zero: (of) => `сумма всех счетов ${of.kopecks} копеек, должна быть 0`,
   token_spent: (of) => `потрачено ${rub(of.stored)}, а сумма проводок ${rub(of.expected)}`,
-  token_over_cap: (of) => `потрачено ${rub(of.spent)}, а предел ${rub(of.cap)}`,
-  token_owner: (of) => `${of.customer} платил этим токеном, но он не его`,
+  token_over_cap: (of) => `потрачено ${rub(of.spent)}, а лимит ${rub(of.cap)}`,
+  token_owner: (of) => `${of.customer} платил этим токеном, но токен чужой`,
   accounts_counted: (of) => `покупателей ${of.customers}, а счетов ${of.accounts}`,
   checkpoint_absent: 'хранится отдельно, а в этой базе её нет',
   checkpoint_stamp: (of) => `версии строк называют контрольную точку ${of.stored}, а последняя ${of.last}`,
@@ -218,10 +218,10 @@ const problems: Translation<typeof findingsEn.problems> = {
   order_amount: (of) => `списано ${rub(of.charged)}, а цена ${rub(of.price)}`,
   order_token: (of) => `проводка ${of.charge} списана не через токен заказа`,
   order_house: (of) => `списание проведено по ${of.stored}, должно быть по ${of.expected}`,
-  order_unreadable: 'записанные запрос или расчёт не читаются',
-  order_price: (of) => `цена ${rub(of.price)} не следует из запроса и списка цен`,
+  order_unreadable: 'записанный запрос или расчёт не читается',
+  order_price: (of) => `цена ${rub(of.price)} не следует из запроса и прайс-листа`,
 
-  refund_step: (of) => `возврат у провайдера называет шаг ${of.step}, которого нет`,
+  refund_step: (of) => `возврат в платёжной системе называет шаг ${of.step}, которого нет`,
   payments_posted: (of) => `платежи называют проводок: ${of.postings}, а шагов с деньгами: ${of.steps}`,
   step_missing: (of) => `нет шага ${of.step}`,
   step_state: (of) =>
@@ -231,7 +231,7 @@ const problems: Translation<typeof findingsEn.problems> = {
   payment_state: (of) =>
     `состояние «${state(of.stored)}», а шаги кончаются на «${of.expected === null ? 'ничего' : state(of.expected)}»`,
   payment_sum: (of) =>
-    `${of.column === 'credited' ? 'зачислено' : 'снято'} ${rub(of.stored)}, а по шагам ${rub(of.expected)}`,
+    `${of.column === 'credited' ? 'зачислено' : 'списано'} ${rub(of.stored)}, а по шагам ${rub(of.expected)}`,
   payment_amount: (of) => `зачислено ${rub(of.credited)}, а платёж на ${rub(of.amount)}`,
   step_without_posting: (of) => `шаг ${of.step} двигал деньги, а такой проводки нет`,
   posting_without_step: (of) => `проводка ${of.posting} у ${of.customer} называет его, а такого шага нет`,
@@ -243,13 +243,13 @@ const problems: Translation<typeof findingsEn.problems> = {
   event_unnumbered: 'последний номер событий этого покупателя не записан',
 
   login_changed: 'логин или почта не сходятся с записанным отпечатком',
-  private_key_other: 'закрытый ключ от другого открытого',
-  private_key_sealed: 'закрытый ключ не открывается',
+  private_key_other: 'закрытый ключ не соответствует открытому',
+  private_key_sealed: 'закрытый ключ не расшифровывается',
   private_key_kept: 'хранится закрытый ключ, а у этого устройства его быть не должно',
   password_digest: 'пароль не сходится с отпечатком, который есть у узлов',
-  password_sealed: 'пароль не открывается',
+  password_sealed: 'пароль не расшифровывается',
   subuser_heir: (of) => `его трафик идёт субпользователю ${of.heir}, которого нет или который у другого покупателя`,
-  port_login: 'логин не читается, или он не своего субпользователя',
+  port_login: 'логин не читается, или он от другого субпользователя',
 
   lease_none: (of) => (of.held ? 'он занят, а открытой аренды нет' : 'аренды не было никогда'),
   lease_begin: (of) => `первая аренда начинается ${of.stored}, а покупка была ${of.bought}`,
@@ -265,18 +265,18 @@ const problems: Translation<typeof findingsEn.problems> = {
       : `заменён ${of.stored}, а две последние аренды в это время не сходятся`,
   proxy_username: (of) => `в имени ${of.username} нет его номера`,
   proxy_unordered: (of) => `заказ ${of.order} его не покупал`,
-  proxy_owner: (of) => `он у ${of.stored}, а купил его ${of.expected}`,
+  proxy_owner: (of) => `владелец ${of.stored}, а купил ${of.expected}`,
   proxy_begin: (of) => `начинается ${of.stored}, а куплен ${of.bought}`,
   proxy_resumed: (of) => `возобновлён ${of.stored}, а тогда его не продлевал ни один заказ`,
   proxy_end: (of) => `истекает ${of.stored}, а по заказам и перерывам ${of.expected ?? 'конца нет'}`,
   proxies_missing: (of) => `нет его прокси: ${of.count}`,
   proxy_missing: 'прокси нет',
-  address_kind: (of) => `адрес ${of.address} не подходит к виду ipv ${of.ipv}`,
+  address_kind: (of) => `адрес ${of.address} не подходит к типу ipv ${of.ipv}`,
   address_held_twice: (of) =>
     of.shared
       ? `у его покупателя есть ещё прокси с адресом ${of.address}`
       : `адрес ${of.address} есть у другого прокси`,
-  slot_held_twice: (of) => `слот ${of.slot} есть у другого прокси`,
+  slot_held_twice: (of) => `место ${of.slot} есть у другого прокси`,
   outage_base: (of) => `перерыв продлил срок ${of.stored ?? '(не записан)'}, которого у прокси не было`,
   outage_open: (of) =>
     of.stored === null
@@ -285,21 +285,22 @@ const problems: Translation<typeof findingsEn.problems> = {
   outage_early: (of) => `перерыв начался раньше прокси, который начинается ${of.begun}`,
 
   range_prefix: (of) => `префикс ${of.prefix} не читается`,
-  trial_wrong: (of) => `о нём сообщает узел ${of.node}, которому нельзя, или сообщает адреса вне его`,
+  trial_wrong: (of) =>
+    `о нём сообщает узел ${of.node}, который не имеет на это права, или сообщает адреса вне диапазона`,
   trial_proof: (of) =>
     `доказательство узла ${of.node}, вызов с ${of.from ?? '(не записано)'}, вне диапазона или без времени`,
   serving_node_wrong: (of) =>
     of.node === null
       ? 'его не обслуживает ни один узел, хотя может'
       : `его обслуживает узел ${of.node}, не сообщавший о нём`,
-  known_node: (of) => `узел ${of.node}, который знает покупатель, не шлюз, или слот не занят`,
+  known_node: (of) => `узел ${of.node}, который знает покупатель, не шлюз, или место не занято`,
   node_without_range: (of) => `его обслуживает узел ${of.node}, а он ни в одном диапазоне`,
   slot_range: (of) => `адрес не в своём диапазоне ${of.range}`,
   slot_state: (of) =>
     of.state === 'leased' ? 'занят, а открытой аренды нет' : `состояние ${of.state}, а аренда открыта`,
-  slot_overlap: 'две его аренды пересекаются, или такого слота нет',
+  slot_overlap: 'две его аренды пересекаются, или такого места нет',
   slot_free_from: 'free_from не равно концу последней аренды',
-  address_two_kinds: 'он в наличии как два вида',
+  address_two_kinds: 'он в наличии под двумя типами',
   address_is_exit: 'он и в наличии, и выход премиум-пула',
   address_unreadable: (of) => `адрес ${of.address} не читается`,
   country_unknown: (of) => `страны ${of.country} нет`,
@@ -316,7 +317,7 @@ const problems: Translation<typeof findingsEn.problems> = {
   lease_count: 'счёт не совпадает с отчётом узла, или учтено больше, чем принято',
   budget_node: 'её узел ещё ничего не сообщал',
   budget_missing: (of) =>
-    of.of === 'counts' ? 'узел сообщал о байтах, а предела у него нет' : 'узел расходовал аренды, а предела на них нет',
+    of.of === 'counts' ? 'узел сообщал о байтах, а лимита у него нет' : 'узел расходовал аренды, а лимита на них нет',
   count_without_lease: 'узел сосчитал байты, а аренды на них у него нет',
   boot_unknown: (of) => `запуск узла, у которого ${of.of === 'count' ? 'этот счёт' : 'эта аренда'}, ничего не сообщал`,
   exit_days: 'сумма по дням не сходится с тем, что насчитали шлюзы',
@@ -330,13 +331,13 @@ const problems: Translation<typeof findingsEn.problems> = {
   traffic_undelivered: 'оплачен, а байты не выданы',
   traffic_delivered_twice: (of) => `выдан раз: ${of.count}`,
   traffic_delivered: (of) => `выдано ${of.bytes} байт в пуле ${of.pool}, а в расчёте другой пул или другое количество`,
-  price_list_missing: 'его списка цен нет',
+  price_list_missing: 'его прайс-листа нет',
   traffic_priced: 'оценён за другой пул или количество, чем в запросе',
   traffic_subuser: (of) => `выдан ${of.stored}, а в запросе другой субпользователь`,
   lots_expiry: (of) =>
     of.expected === null
-      ? 'байты истекают, а по списку цен не должны'
-      : `байты истекают не ${of.expected}, как в списке цен`,
+      ? 'байты истекают, а по прайс-листу не должны'
+      : `байты истекают не ${of.expected}, как в прайс-листе`,
   lots_pool: (of) => `часть его байт не в пуле ${of.expected}`,
   lots_subuser: (of) => `у ${of.subuser} нет купленного, или там меньше купленных ${of.bytes} байт`,
   lots_left: (of) => `осталось ${of.left} байт, а куплено ${of.bought}`,
@@ -357,21 +358,21 @@ const problems: Translation<typeof findingsEn.problems> = {
   term_product: (of) => `срок ${of.term} оплачен заказом на ${of.stored}`,
   term_price: (of) => `цена срока ${of.term} ${rub(of.stored)}, а заказа ${rub(of.expected)}`,
   term_early: (of) => `срок ${of.term} начинается ${of.begins}, а оплачен ${of.paid}`,
-  term_plan: (of) => `заказ ${of.order} не называет списка цен, где продаётся ${of.months} мес.`,
+  term_plan: (of) => `заказ ${of.order} не называет прайс-листа, где продаётся ${of.months} мес.`,
   term_traffic: (of) =>
-    `срок ${of.term} даёт байт: ${of.stored ?? 'без предела'}, а по списку цен: ${of.expected ?? 'без предела'}`,
+    `срок ${of.term} даёт байт: ${of.stored ?? 'без лимита'}, а по прайс-листу: ${of.expected ?? 'без лимита'}`,
   subscription_unpaid: 'её не оплатил ни один заказ',
   subscription_end: (of) => `истекает ${of.stored}, а её сроки кончаются ${of.expected}`,
   subscription_day: (of) => `сроки кончаются ${of.stored}-го числа, должно быть ${of.expected}-го`,
   subscription_traffic: (of) =>
-    `предел трафика ${of.stored ?? 'не задан'}, а сроками дано ${of.expected ?? 'без предела'}`,
+    `лимит трафика ${of.stored ?? 'не задан'}, а сроками дано ${of.expected ?? 'без ограничений'}`,
   subscription_speed: (of) =>
-    `скорость ${of.stored ?? 'без предела'}, а оплачена последней ${of.expected ?? 'без предела'}`,
+    `скорость ${of.stored ?? 'без ограничений'}, а оплачена последней ${of.expected ?? 'без ограничений'}`,
   subscription_devices: (of) => `можно устройств ${of.stored}, а оплачено последним ${of.expected}`,
   subscription_held: (of) =>
     of.deleted ? `она удалена, а устройств ${of.held}` : `устройств ${of.held}, а можно не больше ${of.max}`,
   link_kept: 'она удалена, а ссылка хранится',
-  link_sealed: 'её ссылка не открывается',
+  link_sealed: 'её ссылка не расшифровывается',
   link_digest: 'её ссылка не сходится с отпечатком, по которому её находят',
   carried_bytes: (of) =>
     `передано ${of.stored} байт, а по ${of.by === 'devices' ? 'устройствам' : 'сообщениям узлов'} ${of.expected}`,
@@ -384,14 +385,14 @@ const problems: Translation<typeof findingsEn.problems> = {
 }
 
 const differences: Translation<typeof findingsEn.differences> = {
-  not_listed: 'зачислен здесь, а в списке провайдера его нет',
-  unknown_there: 'у провайдера такого платежа нет',
-  unknown_here: 'оплачен у провайдера, а здесь его нет',
-  not_paid_there: (of) => `зачислен здесь, у провайдера: ${state(of.state)}`,
-  not_paid_here: (of) => `оплачен у провайдера, здесь: ${state(of.state)}`,
-  paid_twice: 'оплачен у провайдера второй раз',
-  amount: (of) => `у провайдера ${rub(of.there)} ₽, здесь ${rub(of.here)} ₽`,
-  refunded: (of) => `у провайдера возвращено ${rub(of.there)} ₽, здесь снято ${rub(of.here)} ₽`,
+  not_listed: 'зачислен здесь, а в списке платёжной системы его нет',
+  unknown_there: 'в платёжной системе такого платежа нет',
+  unknown_here: 'оплачен в платёжной системе, а здесь его нет',
+  not_paid_there: (of) => `зачислен здесь, в платёжной системе: ${state(of.state)}`,
+  not_paid_here: (of) => `оплачен в платёжной системе, здесь: ${state(of.state)}`,
+  paid_twice: 'оплачен в платёжной системе второй раз',
+  amount: (of) => `в платёжной системе ${rub(of.there)} ₽, здесь ${rub(of.here)} ₽`,
+  refunded: (of) => `в платёжной системе возвращено ${rub(of.there)} ₽, здесь списано ${rub(of.here)} ₽`,
 }
 
 /** The Russian sentences of findings and differences. */

@@ -1,5 +1,14 @@
-/** An amount in roubles with two decimals, as an English sentence writes it. */
-export const rub = (roubles: number): string => roubles.toFixed(2)
+/** Writes an amount in roubles with two decimals and separated thousands. */
+export function createRub(language: 'en' | 'ru'): (roubles: number) => string {
+  const format = new Intl.NumberFormat(language, { minimumFractionDigits: 2, maximumFractionDigits: 2 })
+  return (roubles) => format.format(roubles)
+}
+
+/** Writes a moment in UTC: the server does not know the reader's time zone. */
+export function createMoment(language: 'en' | 'ru'): (iso: string) => string {
+  const format = new Intl.DateTimeFormat(language, { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' })
+  return (iso) => `${format.format(new Date(iso))} UTC`
+}
 
 type Forms = { readonly [Category in Intl.LDMLPluralRule]?: string } & { readonly other: string }
 

@@ -1,5 +1,6 @@
-import { createPlural, rub } from './numbers.ts'
+import { createPlural, createRub } from './numbers.ts'
 
+const rub = createRub('en')
 const count = createPlural('en')
 const days = (number: number): string => count(number, { one: 'day', other: 'days' })
 const characters = (number: number): string => count(number, { one: 'character', other: 'characters' })
@@ -67,8 +68,8 @@ export const problemsEn = {
   misspelt: (of: { sent: string }) => `is required; did you mean it by "${of.sent}"?`,
   required_with: (of: { other: string }) => `is required with ${of.other}`,
   required_by: (of: { provider: string }) => `is required by ${of.provider}`,
-  either: (of: { other: string }) => `must be given, or ${of.other}, and not both`,
-  one_field_of: (of: { fields: readonly string[] }) => `must have ${either.format(of.fields)}, and not both`,
+  either: (of: { other: string }) => `send either this or ${of.other}, not both`,
+  one_field_of: (of: { fields: readonly string[] }) => `must have either ${either.format(of.fields)}, not both`,
   not_with: (of: { others: readonly string[] }) => `must not be sent with ${either.format(of.others)}`,
   only_with: (of: { other: string }) => `must only be sent with ${of.other}`,
   same_as: (of: { other: string }) => `must be the same as ${of.other}, or left out`,
@@ -89,7 +90,8 @@ export const problemsEn = {
   whole_between: (of: { from: number; to: number }) => `must be a whole number from ${of.from} to ${of.to}`,
   in_steps: (of: { from: number; to: number; step: number }) =>
     `must be from ${of.from} to ${of.to} in steps of ${of.step}`,
-  with_cents: (of: { from: number; to: number }) => `must be from ${of.from} to ${of.to} with at most two decimals`,
+  with_cents: (of: { from: number; to: number }) =>
+    `must be from ${rub(of.from)} to ${rub(of.to)} with at most two decimals`,
   two_decimals: 'must have at most two decimals',
   at_least: (of: { min: number }) => `must be at least ${of.min}`,
   future: 'must be in the future',
@@ -138,7 +140,7 @@ export const problemsEn = {
 
   // Places and times.
   country_code: 'must be a country code of two letters (ISO 3166-1), like DE',
-  country_unknown: (of: { code: string }) => `is no country: ISO 3166-1 has no code ${of.code}`,
+  country_unknown: (of: { code: string }) => `is not a country: ISO 3166-1 has no code ${of.code}`,
   country_list: 'must be "any", or two letters each with commas between, like DE,FR',
   date: 'must be a day like 2027-01-31',
   moment: 'must be a date like 2027-01-31 or a moment like 2027-01-31T12:00:00Z',
@@ -162,7 +164,7 @@ export const problemsEn = {
   host: 'must be a host name or an address',
   host_and_port: 'must be a host, optionally with a port',
   web_address: 'must be an http or https address without a user name',
-  proxy_url: 'must be http://host:port or socks5://host:port, with credentials apart',
+  proxy_url: 'must be http://host:port or socks5://host:port, without login and password',
   asn: 'must be the number of a network, like 3320',
 
   // Templates of lines and of logins.
@@ -203,7 +205,7 @@ export const problemsEn = {
   setting_missing: (of: { provider: string; name: string; meaning: string }) =>
     `must have ${of.name} for ${of.provider}: ${of.meaning}`,
   method_bounds: (of: { method: string; from_rub: number; to_rub: number }) =>
-    `must be from ${of.from_rub} to ${of.to_rub} roubles by ${of.method}`,
+    `must be from ${rub(of.from_rub)} to ${rub(of.to_rub)} roubles by ${of.method}`,
   method_fee: 'must have a fee below 100 percent with at most two decimals, like 2.5',
 
   // Price lists.
@@ -216,7 +218,7 @@ export const problemsEn = {
   // The body as a whole.
   not_json: (of: { at: number; fault: JsonFault }) => `not valid JSON at character ${of.at}: ${jsonFaults[of.fault]}`,
   not_utf8: 'is not UTF-8',
-  not_gzip: 'is not whole gzip, as Content-Encoding says',
+  not_gzip: 'is not a complete gzip stream, as Content-Encoding says',
   cut_short: 'was cut off before its end',
   too_slow: (of: { seconds: number }) =>
     `did not arrive within ${count(of.seconds, { one: 'second', other: 'seconds' })}`,

@@ -1,16 +1,16 @@
-import { createPlural } from './numbers.ts'
+import { createPlural, createRub } from './numbers.ts'
 import type { ProblemSentences } from './problems.ts'
 import { type Alphabet, braced, type JsonFault, listed, type NamedThing, type ValueType } from './problems-en.ts'
 
 const count = createPlural('ru')
 const days = (number: number): string => count(number, { one: 'день', few: 'дня', other: 'дней' })
 /** In the genitive, after `не меньше`, `до` and the like. */
-const characters = (number: number): string => count(number, { one: 'знака', other: 'знаков' })
-const items = (number: number): string => count(number, { one: 'строки', other: 'строк' })
+const characters = (number: number): string => count(number, { one: 'символа', other: 'символов' })
+const items = (number: number): string => count(number, { one: 'элемента', other: 'элементов' })
 const unknownFields = (number: number): string =>
   count(number, { one: 'неизвестное поле', few: 'неизвестных поля', other: 'неизвестных полей' })
 const decimal = (number: number): string => String(number).replace('.', ',')
-const rub = (roubles: number): string => roubles.toFixed(2).replace('.', ',')
+const rub = createRub('ru')
 const upTo = (from: number, to: number): string => (from === 0 ? `до ${to}` : `${from}–${to}`)
 const either = new Intl.ListFormat('ru', { type: 'disjunction' })
 const both = new Intl.ListFormat('ru')
@@ -19,7 +19,7 @@ const types: Readonly<Record<ValueType, string>> = {
   whole_number: 'целым числом',
   number: 'числом',
   string: 'строкой',
-  boolean: '«да» или «нет» (true или false)',
+  boolean: 'true или false',
   list: 'списком',
   object: 'объектом',
 }
@@ -34,7 +34,7 @@ const alphabets: Readonly<Record<Alphabet, string>> = {
 }
 
 const things: Readonly<Record<NamedThing, string>> = {
-  location: 'названием места',
+  location: 'названием расположения',
   pool: 'названием пула',
   vpn_node: 'именем узла VPN',
   gateway: 'именем шлюза',
@@ -51,7 +51,7 @@ const jsonFaults: Readonly<Record<JsonFault, string>> = {
   comma_or_bracket_expected: 'здесь нужно «,» или «]»',
   value_expected: 'здесь нужно значение',
   early_end: 'текст обрывается',
-  string_open: 'строка не закрыта, или в ней знак, который нужно экранировать',
+  string_open: 'строка не закрыта, или в ней есть символ, который нужно экранировать',
   string_nul: 'в строке есть NUL',
   string_surrogate: 'в строке половина суррогатной пары',
   number_long: 'в числе слишком много цифр',
@@ -76,18 +76,18 @@ export const problemsRu: ProblemSentences = {
   type: (of) => `должно быть ${types[of.expected]}`,
   wrong_type: 'имеет неверный тип',
   wrong_format: 'имеет неверный формат',
-  no_allowed_form: 'не имеет ни одного из допустимых видов',
+  no_allowed_form: 'не соответствует ни одной из допустимых форм',
   name_not_allowed: 'содержит недопустимое имя',
   unknown_fields: (of) => `содержит неизвестные поля: ${listed(of.names)}`,
   unknown_field: 'неизвестное поле',
   duplicates: 'не должно содержать повторов',
-  invalid: 'неверно',
+  invalid: 'неверное значение',
 
   one_of: (of) => `должно быть одним из: ${listed(of.allowed)}`,
   between: (of) => `должно быть от ${decimal(of.from)} до ${decimal(of.to)}`,
   whole_between: (of) => `должно быть целым числом от ${of.from} до ${of.to}`,
   in_steps: (of) => `должно быть от ${decimal(of.from)} до ${decimal(of.to)} с шагом ${decimal(of.step)}`,
-  with_cents: (of) => `должно быть от ${decimal(of.from)} до ${decimal(of.to)}, не больше двух знаков после запятой`,
+  with_cents: (of) => `должно быть от ${rub(of.from)} до ${rub(of.to)}, не больше двух знаков после запятой`,
   two_decimals: 'должно иметь не больше двух знаков после запятой',
   at_least: (of) => `должно быть не меньше ${decimal(of.min)}`,
   future: 'должно быть в будущем',
@@ -105,16 +105,16 @@ export const problemsRu: ProblemSentences = {
   min_items: (of) => `должно быть не меньше ${items(of.min)}`,
   max_items: (of) => `должно быть не больше ${items(of.max)}`,
   characters: (of) => `должно быть от ${of.from} до ${characters(of.to)}`,
-  printable: (of) => `должно состоять из ${upTo(of.from, of.to)} печатных знаков`,
-  printable_line: 'должно быть одной строкой из печатных знаков',
-  visible: (of) => `должно состоять из ${of.from}–${of.to} видимых знаков ASCII`,
+  printable: (of) => `должно состоять из ${upTo(of.from, of.to)} печатных символов`,
+  printable_line: 'должно быть одной строкой из печатных символов',
+  visible: (of) => `должно состоять из ${of.from}–${of.to} видимых символов ASCII`,
   made_of: (of) => `должно состоять из ${of.from}–${of.to} ${both.format(of.of.map((each) => alphabets[each]))}`,
   hex_digits: (of) => `должно состоять из ${of.digits} шестнадцатеричных цифр`,
-  different_characters: 'должно быть хотя бы четыре разных знака',
+  different_characters: 'должно быть хотя бы четыре разных символа',
 
   uuid: 'нужен UUID',
-  id: (of) => `должно быть идентификатором вида ${of.prefix}_…`,
-  id_list: (of) => `должно быть до ${of.max} разных номеров через запятую`,
+  id: (of) => `должно быть ID вида ${of.prefix}_…`,
+  id_list: (of) => `должно быть до ${of.max} разных ID через запятую`,
   name_of: (of) => `должно быть ${things[of.thing]}`,
   latin_name: (of) => `должно быть названием латинскими буквами или цифрами, не длиннее ${characters(of.max)}`,
   device_name: "должно состоять из 1–64 букв, цифр, пробелов и ._'()+- и начинаться с буквы или цифры",
@@ -125,7 +125,7 @@ export const problemsRu: ProblemSentences = {
   email: 'должно быть адресом эл. почты',
   email_for_receipt: 'нужно для чека при этом способе оплаты',
   password_is_login: 'не должно совпадать с логином',
-  second_factor_code: 'не тот, что сейчас в приложении, или уже использован',
+  second_factor_code: 'не тот, что сейчас в приложении-аутентификаторе, или уже использован',
   wireguard_key: 'должно быть открытым ключом WireGuard, как его печатает «wg pubkey»',
   cursor: 'список изменился: загрузите его заново',
   node_cursor: 'выдано не этому узлу; начните заново без него',
@@ -133,20 +133,20 @@ export const problemsRu: ProblemSentences = {
   country_code: 'должно быть кодом страны из двух букв (ISO 3166-1), например DE',
   country_unknown: (of) => `такой страны нет: в ISO 3166-1 нет кода ${of.code}`,
   country_list: 'должно быть «any» или кодами стран через запятую, например DE,FR',
-  date: 'должно быть днём, например 2027-01-31',
-  moment: 'должно быть днём, например 2027-01-31, или моментом, например 2027-01-31T12:00:00Z',
-  later_than: (of) => `должно быть днём позже ${of.other}`,
+  date: 'должно быть датой, например 2027-01-31',
+  moment: 'должно быть датой, например 2027-01-31, или временем, например 2027-01-31T12:00:00Z',
+  later_than: (of) => `должно быть позднее ${of.other}`,
   days_after: (of) => `должно быть на ${of.from}–${days(of.to)} позже ${of.other}`,
   earlier_by: (of) => `должно быть не раньше чем за ${days(of.max_days)} до ${of.other}`,
-  not_before: (of) => `должно быть моментом не раньше ${of.other}`,
+  not_before: (of) => `должно быть не раньше ${of.other}`,
   not_after: (of) => `должно быть не позже ${of.other}`,
 
   address: 'должно быть адресом IPv4 или IPv6',
   address_or_prefix:
-    'должно быть адресом IPv4 или IPv6 либо диапазоном вроде 203.0.113.0/24 без лишних битов после его длины',
-  prefix: 'должно быть диапазоном, например 203.0.113.0/24, без битов за его длиной',
+    'должно быть адресом IPv4 или IPv6 либо диапазоном, например 203.0.113.0/24; биты после длины должны быть нулевыми',
+  prefix: 'должно быть диапазоном, например 203.0.113.0/24; биты после длины должны быть нулевыми',
   prefix_too_wide: (of) => `должно быть не шире /${of.length} для IPv${of.version}`,
-  address_of_kind: (of) => `должно быть IPv${of.version}: других адресов у вида ${of.ipv} нет`,
+  address_of_kind: (of) => `должно быть IPv${of.version}: у типа ${of.ipv} только такие адреса`,
   address_reserved: 'должно быть публичным адресом, а этот служебный',
   address_unspecified: 'не должно быть неопределённым адресом (из одних нулей)',
   host: 'должно быть именем хоста или адресом',
@@ -158,24 +158,24 @@ export const problemsRu: ProblemSentences = {
   template_or: (of) => `должно быть шаблоном или одним из: ${listed(of.allowed)}`,
   placeholder_unknown: (of) => `содержит неизвестную подстановку {${of.name}}; доступны: ${braced(of.known)}`,
   placeholder_missing: (of) => `должно содержать хотя бы одно из: ${braced(of.known)}`,
-  login_template: (of) => `должно состоять из 1–${of.max} видимых знаков ASCII без двоеточия`,
+  login_template: (of) => `должно состоять из 1–${of.max} видимых символов ASCII без двоеточия`,
   template_brackets: 'содержит скобку, которая не закрыта или стоит внутри другой',
   template_idle_brackets: 'содержит скобки вокруг части без подстановки, которую выбирает покупатель',
   only_with_template: 'указывается, только когда имя пользователя — шаблон, например с {country}',
   not_with_template: 'не указывается, когда имя пользователя — шаблон',
   https_needs_login: 'не может быть https в формате без логина',
   https_not_served: 'не может быть https: сейчас ни один шлюз не принимает прокси через TLS',
-  login_too_long: (of) => `и остальные места делают логин длиннее ${characters(of.max)}`,
+  login_too_long: (of) => `вместе с остальными полями расположения делает логин длиннее ${characters(of.max)}`,
 
   location_not_served: (of) => `в этом пуле нет: ${listed(of.names)}`,
   locations_not_served: (of) => `при остальных условиях нет: ${listed(of.names)}`,
-  pool_without_exits: 'сейчас без выходов',
-  other_subuser: 'нужен другой субпользователь, чем тот, у которого трафик берётся',
+  pool_without_exits: 'сейчас нет выходов',
+  other_subuser: 'укажите другого субпользователя: трафик берётся у этого',
   several_subscriptions: 'нужно указать: подписок несколько',
   payment_method: 'такого способа оплаты нет; способы перечисляет GET /payments/methods',
   no_payment_method: 'способы оплаты пока не настроены; обратитесь к продавцу',
   promo_code_unknown: 'такого промокода нет',
-  promo_code_over: 'закончился',
+  promo_code_over: 'больше не действует',
   promo_code_used_up: 'использован максимальное число раз',
   promo_code_used: 'вы его уже использовали',
   promo_code_larger: 'действует при большем пополнении',
@@ -186,28 +186,28 @@ export const problemsRu: ProblemSentences = {
     `содержит неизвестную настройку «${of.name}»; у ${of.provider} есть: ${listed(of.known) || 'нет настроек'}`,
   setting_wrong: (of) => `содержит неверное значение ${of.name} (${of.meaning})`,
   setting_missing: (of) => `должно содержать ${of.name} для ${of.provider} (${of.meaning})`,
-  method_bounds: (of) => `способом ${of.method} можно от ${of.from_rub} до ${of.to_rub} ₽`,
-  method_fee: 'комиссия должна быть меньше 100 процентов, не больше двух знаков после запятой, например 2.5',
+  method_bounds: (of) => `для способа ${of.method} сумма должна быть от ${rub(of.from_rub)} до ${rub(of.to_rub)} ₽`,
+  method_fee: 'комиссия должна быть меньше 100 %, не больше двух знаков после запятой, например 2.5',
 
-  price_missing: (of) => `не имеет цены на ${days(of.days)}`,
+  price_missing: (of) => `нет цены на ${days(of.days)}`,
   rising: 'должно возрастать',
-  steps_rising: 'должно возрастать по количеству и по скидке',
+  steps_rising: 'количество и скидка должны возрастать',
   tiers_from_zero: 'должно начинаться с from_gb 0',
-  tiers_rising: 'должно возрастать по объёму и не дорожать',
+  tiers_rising: 'объём должен возрастать, а цена не должна',
 
-  not_json: (of) => `не JSON, знак ${of.at}: ${jsonFaults[of.fault]}`,
+  not_json: (of) => `это не JSON, символ ${of.at}: ${jsonFaults[of.fault]}`,
   not_utf8: 'не в UTF-8',
   not_gzip: 'не цельный gzip, хотя так указано в Content-Encoding',
   cut_short: 'получено не полностью',
   too_slow: (of) => `не пришло за ${count(of.seconds, { one: 'секунду', few: 'секунды', other: 'секунд' })}`,
-  not_a_notification: 'это не уведомление этого сервиса',
+  not_a_notification: 'это не уведомление этой платёжной системы',
 
   ignored_unknown: 'неизвестное поле, не учтено',
   ignored_similar: (of) => `неизвестное поле, не учтено; возможно, имелось в виду ${of.nearest}`,
   ignored_in_address: 'не учтено в адресе; эта операция читает его из тела запроса',
   ignored_for: (of) => `не учтено, потому что указано ${of.other}`,
   read_as: (of) => `прочитано как ${of.other}`,
-  key_misplaced: 'не учтено, поэтому повтор запроса небезопасен; пришлите его в заголовке Idempotency-Key',
+  key_misplaced: 'не учтено, поэтому повтор запроса небезопасен; передайте его в заголовке Idempotency-Key',
   key_unused: 'не учтено: эта операция ничего не списывает и не принимает ключ',
   more_unknown: (of) => `содержит ещё ${unknownFields(of.fields)}`,
   no_vpn_node_up:

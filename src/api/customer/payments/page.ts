@@ -1,5 +1,6 @@
 import { readId } from '../../../core/ids.ts'
-import { toRoubleText } from '../../../core/money.ts'
+import { createRub } from '../../../core/messages/numbers.ts'
+import { toRoubles } from '../../../core/money.ts'
 import type { Payments } from '../../../domains/payments/index.ts'
 import { isOpen, type Payment, toPay } from '../../../domains/payments/rules.ts'
 import { createHtmlPages, escapeHtml } from '../../html-page.ts'
@@ -93,7 +94,7 @@ const writeMoment = (at: number, { language, zone }: PageReader): string =>
 
 function show(payment: Payment, details: string | undefined, reader: PageReader): Response {
   const { language } = reader
-  const amount = `${toRoubleText(toPay(payment))} ${texts.currency[language]}`
+  const amount = `${createRub(language)(toRoubles(toPay(payment)))} ${texts.currency[language]}`
   if (!isOpen(payment.state)) {
     const outcome = payment.state === 'paid' || payment.state === 'refunded' ? payment.state : 'over'
     return page(200, language, amount, `<p>${texts[outcome][language]}</p>${backTo(payment, language)}`)

@@ -1,13 +1,48 @@
 import { readId } from '../../../core/ids.ts'
+import { createMoment } from '../../../core/messages/numbers.ts'
 import { toIso } from '../../../core/time.ts'
 import type { Configuration, Drawing, Vpn } from '../../../domains/vpn/index.ts'
 import type { View } from '../../../domains/vpn/rules.ts'
 import { createHtmlPages, escapeHtml } from '../../html-page.ts'
 import type { PlainRoute } from '../../http.ts'
+import { type AnswerLanguage, languageOf } from '../../language.ts'
 import { linkPath } from './shapes.ts'
 
 type Deps = { readonly vpn: Vpn; readonly drawing: Drawing; readonly linksPerMinute: number }
 type Format = 'conf' | 'html' | 'svg' | 'png'
+
+const texts = {
+  notValid: {
+    en: 'This link is not valid. It may have been replaced by a new one.',
+    ru: 'Ссылка недействительна. Возможно, её заменили новой.',
+  },
+  noDevice: { en: 'This subscription has no such device.', ru: 'У этой подписки нет такого устройства.' },
+  location: { en: 'Location', ru: 'Расположение:' },
+  node: { en: 'node', ru: 'узел' },
+  scan: {
+    en: 'In the WireGuard app choose <b>Add a tunnel</b>, then <b>Scan from QR code</b>.',
+    ru: 'В приложении WireGuard нажмите «+» и отсканируйте QR-код.',
+  },
+  qr: { en: 'QR code of the configuration', ru: 'QR-код конфигурации' },
+  ownKey: {
+    en: 'This device uses your own key: add your private key to the configuration.',
+    ru: 'У этого устройства ваш собственный ключ: впишите закрытый ключ в конфигурацию.',
+  },
+  download: { en: 'Download the configuration', ru: 'Скачать конфигурацию' },
+  devices: { en: 'Devices', ru: 'Устройства' },
+  secret: {
+    en: 'Anyone with this link can use your VPN. You can replace it on the VPN page of the shop.',
+    ru: 'Любой, у кого есть эта ссылка, может пользоваться вашим VPN. Заменить её можно в магазине на странице VPN.',
+  },
+  expired: { en: 'Expired', ru: 'Срок истёк' },
+  until: { en: 'Valid until', ru: 'Действует до' },
+  renew: {
+    en: 'Renew the subscription to use this configuration again.',
+    ru: 'Продлите подписку, чтобы конфигурация снова заработала.',
+  },
+  disabled: { en: 'Disabled. Ask the seller.', ru: 'Отключена. Обратитесь к продавцу.' },
+  usedUp: { en: 'All traffic is used up.', ru: 'Трафик исчерпан.' },
+} as const
 
 const pages = createHtmlPages(
   `svg { display: block; width: 100%; max-width: 24rem; margin: 1rem auto; border-radius: .5rem; background: #fff }
@@ -26,14 +61,15 @@ export function vpnLinkRoute({ vpn, drawing, linksPerMinute }: Deps): PlainRoute
     perMinute: linksPerMinute,
     async answer(request, params) {
       const query = new URL(request.url).searchParams
+      const language = languageOf(request.headers)
       const named = query.get('device')
       const device = named === null ? undefined : readId('peer', named)
       const opened = named !== null && !device ? undefined : await vpn.openLink(params['secret'] ?? '', { device })
       const format = formatOf(query.get('format'), request.headers.get('accept') ?? '')
-      if (!opened || !format) return plain('This link is not valid. It may have been replaced by a new one.\n', 404)
+      if (!opened || !format) return plain(texts.notValid[language], 404)
       const { view, configuration } = opened
-      if (!configuration) return plain('This subscription has no such device.\n', 404)
-      return render(format, view, configuration, drawing)
+      if (!configuration) return plain(texts.noDevice[language], 404)
+      return render(format, view, configuration, drawing, language)
     },
   }
 }
@@ -44,14 +80,20 @@ function formatOf(requested: string | null, accept: string): Format | undefined 
   return /(^|,)\s*text\/html\b/i.test(accept) ? 'html' : 'conf'
 }
 
-function render(format: Format, view: View, configuration: Configuration, drawing: Drawing): Response {
+function render(
+  format: Format,
+  view: View,
+  configuration: Configuration,
+  drawing: Drawing,
+  language: AnswerLanguage,
+): Response {
   const { text } = configuration
   if (format === 'svg') return new Response(drawing.svg(text), { headers: headersOf('image/svg+xml') })
   if (format === 'png') {
     return new Response(drawing.png(text) as Uint8Array<ArrayBuffer>, { headers: headersOf('image/png') })
   }
   if (format === 'html') {
-    return new Response(page(view, configuration, drawing.svg(text)), { headers: headersOf('text/html') })
+    return new Response(page(view, configuration, drawing.svg(text), language), { headers: headersOf('text/html') })
   }
   const file = { 'Content-Disposition': 'attachment; filename="turnpike.conf"' }
   return new Response(text, { headers: { ...headersOf('text/plain'), ...file } })
@@ -60,33 +102,35 @@ function render(format: Format, view: View, configuration: Configuration, drawin
 const headersOf = (type: string): Record<string, string> => ({
   'Content-Type': type.startsWith('text/') ? `${type}; charset=utf-8` : type,
   'Content-Security-Policy': pages.policy,
-  Vary: 'Accept',
+  Vary: 'Accept, Accept-Language',
   'X-Robots-Tag': 'noindex, nofollow',
 })
 
 const plain = (text: string, status: number): Response =>
-  new Response(text, { status, headers: headersOf('text/plain') })
+  new Response(`${text}\n`, { status, headers: headersOf('text/plain') })
 
-function page(view: View, { device, location }: Configuration, svg: string): string {
+function page(view: View, { device, location }: Configuration, svg: string, language: AnswerLanguage): string {
+  const say = (text: keyof typeof texts): string => texts[text][language]
   const devices = view.devices.map((each) => {
     const current = each.id === device.id ? ' aria-current="page"' : ''
     return `<li><a href="?device=${each.id}"${current}>${escapeHtml(each.name)}</a></li>`
   })
-  const key = device.ownKey ? '<p>This device uses your own key: add your private key to the configuration.</p>' : ''
-  const content = `<p>${meaningOf(view)}<br><small>Location ${escapeHtml(location)}, node ${view.node}</small></p>
-<p>In the WireGuard app choose <b>Add a tunnel</b>, then <b>Scan from QR code</b>.</p>
-<div role="img" aria-label="QR code of the configuration">${svg}</div>
-${key}<p><a href="?device=${device.id}&amp;format=conf">Download the configuration</a></p>
-${devices.length > 1 ? `<nav aria-label="Devices"><ul>${devices.join('')}</ul></nav>` : ''}
-<p><small>Anyone with this link can use your VPN. Replace it at any time with POST /api/v1/vpn/link/reset.</small></p>`
-  return pages.write('en', `VPN: ${device.name}`, device.name, content)
+  const key = device.ownKey ? `<p>${say('ownKey')}</p>` : ''
+  const content = `<p>${meaningOf(view, language)}<br>
+<small>${say('location')} ${escapeHtml(location)}, ${say('node')} ${view.node}</small></p>
+<p>${say('scan')}</p>
+<div role="img" aria-label="${say('qr')}">${svg}</div>
+${key}<p><a href="?device=${device.id}&amp;format=conf">${say('download')}</a></p>
+${devices.length > 1 ? `<nav aria-label="${say('devices')}"><ul>${devices.join('')}</ul></nav>` : ''}
+<p><small>${say('secret')}</small></p>`
+  return pages.write(language, `VPN: ${device.name}`, device.name, content)
 }
 
-function meaningOf(view: View): string {
-  const until = toIso(view.subscription.expiresAt).slice(0, 16).replace('T', ' ')
-  if (view.status === 'EXPIRED') return `Expired ${until} UTC. Renew the subscription to use this configuration again.`
-  if (view.status === 'DISABLED') return 'Disabled. Contact the seller.'
-  if (view.limits.includes('traffic'))
-    return 'All traffic is used up. Renew the subscription to use this configuration again.'
-  return `Valid until ${until} UTC.`
+function meaningOf(view: View, language: AnswerLanguage): string {
+  const say = (text: keyof typeof texts): string => texts[text][language]
+  const until = createMoment(language)(toIso(view.subscription.expiresAt))
+  if (view.status === 'EXPIRED') return `${say('expired')} ${until}. ${say('renew')}`
+  if (view.status === 'DISABLED') return say('disabled')
+  if (view.limits.includes('traffic')) return `${say('usedUp')} ${say('renew')}`
+  return `${say('until')} ${until}.`
 }

@@ -129,7 +129,7 @@ function Quote({ order, purchase }: { readonly order: DedicatedOrder; readonly p
               <Facts
                 of={[
                   [t.perProxy, format.money(price.price_per_proxy_rub)],
-                  price.discount_percent > 0 && [t.discount, `${format.number(price.discount_percent)} %`],
+                  price.discount_percent > 0 && [t.discount, format.percent(price.discount_percent)],
                   balance !== undefined &&
                     balance >= price.price_rub && [t.after, format.exactMoney(balance - price.price_rub)],
                 ]}

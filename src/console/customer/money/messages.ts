@@ -7,7 +7,7 @@ export const moneyMessages = messages({
   apiSpent: pair('Spent via API', 'Потрачено через API'),
   topUpAmount: pair('Amount, ₽', 'Сумма, ₽'),
   method: pair('Payment method', 'Способ оплаты'),
-  email: pair('E-mail for the receipt', 'Почта для чека'),
+  email: pair('E-mail for the receipt', 'Эл. почта для чека'),
   code: pair('Promo code (optional)', 'Промокод (необязательно)'),
   bonus: phrase(
     'The code adds {sum}: the balance grows by {whole}.',
@@ -15,8 +15,8 @@ export const moneyMessages = messages({
   ),
   referral: pair('Refer customers', 'Приглашайте покупателей'),
   referralAbout: phrase(
-    'You get {percent} % of the first {count} of each customer you refer.',
-    'Вы получаете {percent} % от первых {count} каждого приглашённого покупателя.',
+    'You get {percent} of the first {count} of each customer you refer.',
+    'Вы получаете {percent} от первых {count} каждого приглашённого покупателя.',
   ),
   topUps: pair(
     (count: number, format: Format) => format.plural(count, 'top-up', 'top-ups'),
@@ -33,7 +33,7 @@ export const moneyMessages = messages({
   earned: pair('Earned', 'Заработано'),
   pay: pair('Pay', 'Оплатить'),
   limits: phrase('From {least} to {most}.', 'От {least} до {most}.'),
-  fee: phrase('A fee of {percent} % is added.', 'Комиссия {percent} % добавляется к сумме.'),
+  fee: phrase('A fee of {percent} is added.', 'К сумме добавится комиссия {percent}.'),
   payTitle: phrase('Pay {sum}', 'К оплате {sum}'),
   payCode: pair('QR code of the payment', 'QR-код платежа'),
   openPay: pair('Open the payment page', 'Открыть страницу оплаты'),
@@ -67,7 +67,7 @@ export const moneyMessages = messages({
     'Покупка не состоялась, деньги остались на балансе.',
   ),
   toBought: pair('Show the purchase', 'Показать покупку'),
-  another: pair('Another payment', 'Другой платёж'),
+  another: pair('New payment', 'Новый платёж'),
   transactions: pair('Transactions', 'Операции'),
   csv: pair('Download CSV', 'Скачать CSV'),
   none: pair('No transactions yet', 'Операций пока нет'),

@@ -51,7 +51,7 @@ function ReferralPanel() {
   const { percent, top_ups: topUps } = found.terms
   return (
     <Panel title={t.referral} className="stack">
-      <Text c="dimmed">{t.referralAbout(format.number(percent), t.topUps(topUps, format))}</Text>
+      <Text c="dimmed">{t.referralAbout(format.percent(percent), t.topUps(topUps, format))}</Text>
       {found.code === null ? (
         <div>
           <Button loading={making.isPending} onClick={() => making.mutate({})}>

@@ -106,7 +106,7 @@ function TopUpForm({ methods, begin }: { readonly methods: readonly PaymentMetho
       </Form>
       <Hint>
         {t.limits(format.money(method.min_rub), format.money(method.max_rub))}
-        {method.fee_percent > 0 && ` ${t.fee(format.number(method.fee_percent))}`}
+        {method.fee_percent > 0 && ` ${t.fee(format.percent(method.fee_percent))}`}
       </Hint>
       {isWithin && request.code !== undefined && <Bonus request={request} />}
       <RefusalNotice error={begin.error} onAgain={() => begin.buy(body)} />
@@ -162,7 +162,7 @@ export function BuyNow({ price, order }: { readonly price: number | undefined; r
       <Button size="md" loading={begin.isPending} onClick={start}>
         {t.buyNow(format.money(amount))}
       </Button>
-      {method.fee_percent > 0 && <Hint>{t.fee(format.number(method.fee_percent))}</Hint>}
+      {method.fee_percent > 0 && <Hint>{t.fee(format.percent(method.fee_percent))}</Hint>}
       <RefusalNotice error={begin.error} onAgain={start} />
     </div>
   )
