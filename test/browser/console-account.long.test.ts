@@ -238,7 +238,7 @@ describe.each([...enginesOf('postgres')])('customer and operator accounts in the
     await heading('Overview')
     await page.goto(`${shop.url}/#/money`)
     const bringing = panel('Refer customers')
-    await bringing.getByText('You get 10 % of the first 1 top-up of each customer').waitFor()
+    await bringing.getByText('You get 10% of the first 1 top-up of each customer').waitFor()
     await bringing.getByRole('button', { name: 'Get my link' }).dblclick()
     const link = await bringing.locator('.copyable .mono').innerText()
     expect(link).toMatch(new RegExp(`^${shop.url}/\\?ref=[0-9A-Z]{8}$`))

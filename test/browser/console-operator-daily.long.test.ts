@@ -159,7 +159,7 @@ describe.each([...enginesOf('sqlite')])("an operator's daily work on %s", (engin
     await open('/network/stock-gateway')
     await page.getByText('Tunnels, highest: 3').waitFor()
     await page.getByText('Traffic per second, highest: 10 kB').waitFor()
-    await page.getByText('Processor, % of one core, highest: 10 %').waitFor()
+    await page.getByText('Processor, % of one core, highest: 10%').waitFor()
     await page.getByText('Errors per minute, highest: 1').waitFor()
     await page.locator('.chart canvas').nth(3).waitFor()
     await page.getByText('Month', { exact: true }).click()

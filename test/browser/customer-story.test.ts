@@ -337,7 +337,7 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     expect(await remove.isDisabled()).toBe(true)
     await erasure.getByLabel('End all my services now').check()
     await remove.click()
-    await refused('RUB on the balance.')
+    await refused('The balance is')
     await erasure.getByLabel('I give up the balance of').check()
     await remove.click()
     await heading('Sign in')

@@ -99,6 +99,87 @@ export async function findBarriers(page: Page, { selector, contrast = true }: Sc
   )
 }
 
+/** All violations that axe finds in a page, of every impact, with target sizes of WCAG 2.5.8 and its spacing exception. */
+export async function findAllBarriers(page: Page): Promise<string[]> {
+  if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(await checker.text())
+  const found = await page.evaluate<axe.AxeResults['violations']>(`axe.run(document, {
+    resultTypes: ['violations'], rules: { 'target-size': { enabled: true } },
+  }).then(({ violations }) => violations)`)
+  return found.map(
+    (each) => `${each.id}: ${each.nodes.map((node) => `${node.target.join(' ')} ${node.failureSummary}`).join(' | ')}`,
+  )
+}
+
+/**
+ * Texts that end outside the window or in a box that hides what does not fit, without a part around them that scrolls.
+ * A box with an ellipsis must have its whole text in `title`.
+ */
+export const findCutOff = (page: Page): Promise<string[]> =>
+  page.evaluate<string[]>(`(() => {
+    const scrolls = (element) => {
+      for (let each = element; each && each !== document.documentElement; each = each.parentElement) {
+        if (['auto', 'scroll'].includes(getComputedStyle(each).overflowX)) return true
+      }
+      return false
+    }
+    const isShown = (element) => element.checkVisibility({ checkOpacity: true, checkVisibilityCSS: true })
+    const cut = []
+    for (const element of document.body.querySelectorAll('*')) {
+      const hasText = [...element.childNodes].some((each) => each.nodeType === 3 && each.textContent.trim() !== '')
+      if (!hasText || !isShown(element) || scrolls(element)) continue
+      const { left, right, width } = element.getBoundingClientRect()
+      if (width <= 1) continue
+      const style = getComputedStyle(element)
+      const hides = style.overflowX === 'hidden' || style.overflowX === 'clip'
+      const isClipped = hides && element.scrollWidth > element.clientWidth + 1 && element.title === ''
+      if (right > document.documentElement.clientWidth + 1 || left < -1 || isClipped) {
+        cut.push(element.tagName + '.' + element.className + ': ' + element.textContent.slice(0, 60))
+      }
+    }
+    return cut
+  })()`)
+
+/** Marks what a keyboard must reach, presses Tab through the page, and returns what was not reached or shows no focus. */
+export async function findUnreached(page: Page): Promise<string[]> {
+  const count = await page.evaluate<number>(`(() => {
+    const all = 'a[href], button, input, select, textarea, summary, [role=button], [role=tab], [role=switch]'
+    const isShown = (element) => element.checkVisibility({ checkVisibilityCSS: true }) && !element.closest('[inert]')
+    const found = [...document.querySelectorAll(all)].filter((each) => isShown(each) && !each.disabled)
+    found.forEach((each) => each.setAttribute('data-unreached', ''))
+    document.activeElement?.blur()
+    return found.length
+  })()`)
+  const unseen: string[] = []
+  for (let pressed = 0; pressed < count + 20; pressed += 1) {
+    await page.keyboard.press('Tab')
+    const lost = await page.evaluate<string | null | false>(`(() => {
+      const element = document.activeElement
+      if (!element || element === document.body) return false
+      element.removeAttribute('data-unreached')
+      // One member of a group of radio buttons or tabs is in the Tab order; arrows reach the others.
+      if (element.type === 'radio') {
+        document.querySelectorAll('input[type=radio]').forEach((each) => {
+          if (each.name === element.name) each.removeAttribute('data-unreached')
+        })
+      }
+      element.closest('[role=tablist]')?.querySelectorAll('[role=tab]').forEach((each) => each.removeAttribute('data-unreached'))
+      const parts = [element, element.parentElement, element.nextElementSibling, ...element.parentElement.children]
+      const isMarked = parts.some((each) => {
+        if (!each) return false
+        const { outlineStyle, outlineWidth, boxShadow, borderColor } = getComputedStyle(each)
+        return (outlineStyle !== 'none' && outlineWidth !== '0px') || boxShadow !== 'none' || each.matches('input:focus, textarea:focus, select:focus') && borderColor !== ''
+      })
+      return isMarked ? null : element.outerHTML.slice(0, 160)
+    })()`)
+    if (lost === false) break
+    if (lost !== null) unseen.push(`no visible focus: ${lost}`)
+  }
+  const left = await page.evaluate<string[]>(
+    `[...document.querySelectorAll('[data-unreached]')].map((each) => 'not reached: ' + each.outerHTML.slice(0, 160))`,
+  )
+  return [...unseen, ...left]
+}
+
 /** Whether a page is no wider than its window. A phone's window grows with the page, so the viewport size is used. */
 export const fitsWidth = async (page: Page): Promise<boolean> =>
   Number(await page.evaluate('document.documentElement.scrollWidth')) <= (page.viewportSize()?.width ?? 0)
