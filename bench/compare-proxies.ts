@@ -14,6 +14,10 @@ export type ProxyPeer = {
   readonly route: Route
   /** The root of all processes whose CPU time is counted. Undefined without a proxy. */
   readonly pid?: number
+  /** Programs that work for it and are not its children. */
+  readonly otherPids?: readonly number[]
+  /** In place of the usual targets. */
+  readonly targets?: Readonly<Record<'new tunnels' | 'bulk', { readonly min: number }>>
   /** The processes whose memory is counted. */
   readonly memoryPids?: () => readonly number[]
   /** Our gateway must not fail a single tunnel. Failures of others are shown beside their figure. */
@@ -59,7 +63,8 @@ const calmTarget = { max: 3 }
 type RelayedSample = Sample & { readonly amount: number; readonly cpuSeconds: number; readonly errors: number }
 type Taken = ReadonlyMap<string, readonly RelayedSample[]>
 
-const protocolOf = (route: Route): string => ({ direct: '', connect: 'HTTP', socks: 'SOCKS5' })[route.way]
+const protocols = { direct: '', connect: 'HTTP', socks: 'SOCKS5', tls: 'TLS', 'tls-resumed': 'resumed TLS' } as const
+const protocolOf = (route: Route): string => protocols[route.way]
 
 const titleOf = ({ name, does }: ProxyPeer): string => (does === undefined ? name : `${name} (${does})`)
 
@@ -72,6 +77,9 @@ export async function compare(context: Context, tunnels: Tunnels, proxies: reado
   if (!ours) return []
   const protocol = protocolOf(ours.route)
   const churned = await takeRounds(churn, context, tunnels, proxies)
+  // A resumed session differs from a new one only in its handshake.
+  if (ours.route.way === 'tls-resumed')
+    return [...toFigures(churn, protocol, proxies, churned), ...toRatios(churn, protocol, proxies, churned)]
   const calmed = await measureCalm(context, tunnels, proxies, median(ratesOf(churned.get(ours.name))) / 2)
   const bulked = await takeRounds(bulk, context, tunnels, proxies)
   return [
@@ -127,7 +135,8 @@ function toRatios(load: Load, protocol: string, proxies: readonly ProxyPeer[], t
   const title = `${load.name} over ${protocol}`
   const byCost = ({ amount, cpuSeconds }: RelayedSample): number => amount / cpuSeconds
   return others.flatMap((other) => {
-    const target = other.pid === undefined ? undefined : peerTargets[load === bulk ? 'bulk' : 'new tunnels']
+    const targets = other.targets ?? peerTargets
+    const target = other.pid === undefined ? undefined : targets[load === bulk ? 'bulk' : 'new tunnels']
     if (other.isOurs) {
       const ratios = ratiosBy(taken, other, ours, ({ perSecond }) => perSecond)
       return [ratioRow(`${title}, ${other.name} against not`, ratios, paidTarget)]
@@ -161,17 +170,20 @@ function ratiosBy(taken: Taken, one: ProxyPeer, other: ProxyPeer, of: (sample: R
 }
 
 function toPeer(load: Load, seconds: number, tunnels: Tunnels, proxy: ProxyPeer): Peer<RelayedSample> {
-  const { name, pid, route } = proxy
+  const { name, pid, route, otherPids = [] } = proxy
+  const cpuSeconds = (): number =>
+    pid === undefined ? 0 : [pid, ...otherPids].map(cpuSecondsOf).reduce((a, b) => a + b)
   return {
     name,
     async measure() {
-      const before = pid === undefined ? 0 : cpuSecondsOf(pid)
+      const before = cpuSeconds()
       const result = await tunnels.run({ ...load.plan, rate: load.rate ?? 0, route, seconds })
-      const cpuSeconds = pid === undefined ? 0 : cpuSecondsOf(pid) - before
+      const usedSeconds = cpuSeconds() - before
       if (proxy.isOurs && result.errors > 0)
         throw new Error(`${result.errors} tunnels through ${name} failed, the first with: ${result.firstError}`)
       const amount = load.amountOf(result)
-      return { perSecond: amount / result.seconds, p99Ms: result.p99Ms, amount, cpuSeconds, errors: result.errors }
+      const { p99Ms, errors } = result
+      return { perSecond: amount / result.seconds, p99Ms, amount, cpuSeconds: usedSeconds, errors }
     },
   }
 }

@@ -1,9 +1,10 @@
-import { chmodSync, existsSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { findFreePort } from './free-port.ts'
+import type { CertificateFiles } from './gateway-shop.ts'
 import { versionOf } from './machine.ts'
-import { withManyFiles } from './shop-process.ts'
+import { filesAllowed, withManyFiles } from './shop-process.ts'
 import type { Stage } from './stage.ts'
 import type { Route } from './tunnels.ts'
 
@@ -15,7 +16,7 @@ type ForwardProxy = {
   readonly name: string
   /** Its method, for the table. */
   readonly does: string
-  readonly way: 'connect' | 'socks'
+  readonly way: 'connect' | 'socks' | 'tls'
   readonly program: string
   readonly install: string
   /** The command that prints its version; the Debian package if the program has none. */
@@ -31,6 +32,7 @@ export type RunningProxy = {
   readonly name: string
   readonly does: string
   readonly pid: number
+  readonly otherPids?: readonly number[]
   readonly route: Route
 }
 
@@ -70,20 +72,22 @@ const tinyproxy: ForwardProxy = {
 /** Debian's folder for the helpers of Squid, which checks a password once and caches the result. */
 const squidLogin = '/usr/lib/squid/basic_ncsa_auth'
 
-const squid: ForwardProxy = {
+const makeSquid = (certificate?: CertificateFiles): ForwardProxy => ({
   name: 'Squid',
   does: 'one thread, epoll, cache off',
-  way: 'connect',
+  way: certificate ? 'tls' : 'connect',
   program: 'squid',
   version: ['squid', '-v'],
-  install: 'apt-get install squid',
+  install: certificate ? 'apt-get install squid-openssl' : 'apt-get install squid',
   prepare: (folder, port) => {
     const file = join(folder, 'squid.conf')
     const passwords = join(folder, 'passwords')
     // The helper accepts a bare MD5.
     writeFileSync(passwords, `${user}:${new Bun.CryptoHasher('md5').update(password).digest('hex')}\n`)
     const lines = [
-      `http_port 127.0.0.1:${port}`,
+      certificate
+        ? `https_port 127.0.0.1:${port} tls-cert=${certificate.cert} tls-key=${certificate.key}`
+        : `http_port 127.0.0.1:${port}`,
       `auth_param basic program ${squidLogin} ${passwords}`,
       'acl known proxy_auth REQUIRED',
       'http_access allow known',
@@ -102,7 +106,7 @@ const squid: ForwardProxy = {
     chmodSync(folder, 0o777)
     return ['squid', '-N', '-f', file]
   },
-}
+})
 
 const microsocks: ForwardProxy = {
   name: 'microsocks',
@@ -156,7 +160,14 @@ const threeProxy = (way: 'connect' | 'socks'): ForwardProxy => ({
   },
 })
 
-const all: readonly ForwardProxy[] = [tinyproxy, squid, threeProxy('connect'), microsocks, dante, threeProxy('socks')]
+const all: readonly ForwardProxy[] = [
+  tinyproxy,
+  makeSquid(),
+  threeProxy('connect'),
+  microsocks,
+  dante,
+  threeProxy('socks'),
+]
 
 /** Debian keeps servers out of the PATH of ordinary users. */
 const findProgram = (name: string): string | undefined =>
@@ -164,11 +175,13 @@ const findProgram = (name: string): string | undefined =>
 
 /** The versions of all installed proxies. */
 export const versionsOfProxies = (): string[] =>
-  [...new Map(all.map((each) => [each.program, each])).values()].flatMap(({ name, program, version }) => {
-    const [command = '', ...args] = version
-    const found = findProgram(program) && versionOf([findProgram(command) ?? command, ...args])
-    return found ? [found.replace('Squid Cache: Version', 'Squid').replace(/^(?=v?\d)/, `${name} `)] : []
-  })
+  [...new Map([...all, makeHaproxy({ cert: '', key: '' }, 0)].map((each) => [each.program, each])).values()].flatMap(
+    ({ name, program, version }) => {
+      const [command = '', ...args] = version
+      const found = findProgram(program) && versionOf([findProgram(command) ?? command, ...args])
+      return found ? [found.replace('Squid Cache: Version', 'Squid').replace(/^(?=v?\d)/, `${name} `)] : []
+    },
+  )
 
 /** Starts every installed proxy, and names the others with the command that installs them. */
 export async function startForwardProxies(stage: Stage, say: (text: string) => void): Promise<RunningProxy[]> {
@@ -179,6 +192,57 @@ export async function startForwardProxies(stage: Stage, say: (text: string) => v
       say(`  ${each.name} (${each.way}) is NOT measured: it is not installed (${each.install})`)
     else running.push(await start(stage, each, program))
   }
+  return running
+}
+
+/** Terminates TLS and passes the bytes to another proxy. */
+const makeHaproxy = (certificate: CertificateFiles, behindPort: number): ForwardProxy => ({
+  name: 'HAProxy and tinyproxy',
+  does: 'threads',
+  way: 'tls',
+  program: 'haproxy',
+  version: ['haproxy', '-v'],
+  install: 'apt-get install haproxy tinyproxy',
+  prepare: (folder, port) => {
+    const file = join(folder, 'haproxy.cfg')
+    const both = join(folder, 'both.pem')
+    writeFileSync(both, readFileSync(certificate.cert, 'utf8') + readFileSync(certificate.key, 'utf8'), { mode: 0o600 })
+    const lines = [
+      'global',
+      `  fd-hard-limit ${Math.min(maxClients * 2, filesAllowed())}`,
+      'defaults',
+      '  mode tcp',
+      '  timeout connect 10s',
+      '  timeout client 600s',
+      '  timeout server 600s',
+      'listen tls',
+      `  bind 127.0.0.1:${port} ssl crt ${both}`,
+      `  server tinyproxy 127.0.0.1:${behindPort}`,
+    ]
+    writeFileSync(file, `${lines.join('\n')}\n`)
+    return ['haproxy', '-db', '-f', file]
+  },
+})
+
+/** Starts Squid with TLS, and HAProxy in front of tinyproxy. Names those that are not installed. */
+export async function startTlsProxies(
+  stage: Stage,
+  say: (text: string) => void,
+  certificate: CertificateFiles,
+): Promise<RunningProxy[]> {
+  const running: RunningProxy[] = []
+  const squid = makeSquid(certificate)
+  const program = findProgram(squid.program)
+  const hasTls = program !== undefined && Bun.spawnSync([program, '-v']).stdout.toString().includes('--with-openssl')
+  if (hasTls) running.push(await start(stage, squid, program))
+  else say(`  Squid is NOT measured: it is not installed with OpenSSL (${squid.install})`)
+  const haproxy = findProgram('haproxy')
+  const behind = findProgram(tinyproxy.program)
+  if (haproxy && behind) {
+    const { route, pid } = await start(stage, tinyproxy, behind)
+    const front = makeHaproxy(certificate, Number(route.endpoint.split(':')[1]))
+    running.push({ ...(await start(stage, front, haproxy)), otherPids: [pid] })
+  } else say('  HAProxy and tinyproxy are NOT measured: they are not installed (apt-get install haproxy tinyproxy)')
   return running
 }
 

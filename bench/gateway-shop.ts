@@ -16,6 +16,8 @@ const maxGigabytes = 1_000
 export type GatewayShop = {
   readonly pid: number
   readonly port: number
+  /** 0 without a certificate. */
+  readonly tlsPort: number
   readonly folder: string
   /** The gateway processes. */
   readonly gatewayPids: () => number[]
@@ -42,9 +44,20 @@ export const routeOf = (proxy: SoldProxy, way: 'connect' | 'socks'): Route => ({
   password: proxy.password,
 })
 
-export async function startGatewayShop(stage: Stage): Promise<GatewayShop> {
+/** Files of a certificate for this machine. With them the gateway has a TLS port. */
+export type CertificateFiles = { readonly cert: string; readonly key: string }
+
+const envOf = async ({ cert, key }: CertificateFiles): Promise<Record<string, string>> => ({
+  TURNPIKE_TLS_CERT: cert,
+  TURNPIKE_TLS_KEY: key,
+  TURNPIKE_GATEWAY_TLS_PORT: String(await findFreePort()),
+})
+
+export async function startGatewayShop(stage: Stage, certificate?: CertificateFiles): Promise<GatewayShop> {
+  const tls = certificate && (await envOf(certificate))
   const folder = join(stage.makeFolder(), 'data')
   const shop = await startShop(['up'], {
+    ...tls,
     TURNPIKE_DATA: folder,
     TURNPIKE_SANDBOX_TOKEN: token,
     TURNPIKE_PORT: String(await findFreePort()),
@@ -62,7 +75,8 @@ export async function startGatewayShop(stage: Stage): Promise<GatewayShop> {
     ask(path, { method: 'POST', body: JSON.stringify(body) })
 
   async function ask(path: string, options: { method?: string; body?: string }): Promise<unknown> {
-    const answer = await fetch(`http://127.0.0.1:${shop.port}/api/v1${path}`, {
+    const answer = await fetch(`${tls ? 'https' : 'http'}://127.0.0.1:${shop.port}/api/v1${path}`, {
+      tls: { rejectUnauthorized: false },
       headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
       ...options,
     })
@@ -81,6 +95,7 @@ export async function startGatewayShop(stage: Stage): Promise<GatewayShop> {
   return {
     pid: shop.pid,
     port: shop.port,
+    tlsPort: Number(tls?.TURNPIKE_GATEWAY_TLS_PORT ?? 0),
     folder,
     buyProxy,
 

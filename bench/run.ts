@@ -26,6 +26,7 @@ import { soak } from './soak.ts'
 import { speedLimit } from './speed-limit.ts'
 import { createStage } from './stage.ts'
 import { start } from './start.ts'
+import { tls } from './tls.ts'
 import { vpnDevices } from './vpn-devices.ts'
 import { vpnNode } from './vpn-node.ts'
 
@@ -42,6 +43,7 @@ const benches: readonly Bench[] = [
   packed,
   consoleBench,
   gateway,
+  tls,
   hop,
   speedLimit,
   soak,

@@ -75,7 +75,7 @@ async function readPort(child: TurnpikeProcess): Promise<number> {
     const { done, value } = await reader.read()
     if (done) throw new Error('the shop ended before it was open')
     text += decoder.decode(value, { stream: true })
-    const port = /open at http:\/\/[^\s]*:(\d+)\s/.exec(text)?.[1]
+    const port = /open at https?:\/\/[^\s]*:(\d+)\s/.exec(text)?.[1]
     if (port === undefined) continue
     // Further output is read and dropped, so that the shop never waits for a full pipe.
     void drop(reader)

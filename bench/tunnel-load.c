@@ -2,24 +2,30 @@
  * The load generator for gateways: new tunnels per second, relayed bytes, and idle tunnels. One thread, epoll, loopback
  * only.
  *
- *   cc -O2 -o tunnel-load tunnel-load.c tunnel-origin.c
+ *   cc -O2 -o tunnel-load tunnel-load.c tunnel-origin.c [-DWITH_TLS -lssl -lcrypto]
  *   tunnel-load origin
- *   tunnel-load run  direct|connect|socks PROXY ORIGIN_PORT TUNNELS BYTES SECONDS RATE USER PASSWORD
- *   tunnel-load hold direct|connect|socks PROXY ORIGIN_PORT TUNNELS BYTES SECONDS RATE USER PASSWORD
+ *   tunnel-load run  WAY PROXY ORIGIN_PORT TUNNELS BYTES SECONDS RATE USER PASSWORD
+ *   tunnel-load hold WAY PROXY ORIGIN_PORT TUNNELS BYTES SECONDS RATE USER PASSWORD
+ *   tunnel-load half PROXY CONNECTIONS SECONDS
  *
- * PROXY is ADDRESS:PORT. `run` keeps TUNNELS open for SECONDS; each requests BYTES from the origin, reads to the end and
+ * WAY is direct, connect, socks, tls (CONNECT over TLS) or tls-resumed (the same, with the session of an earlier tunnel).
+ * PROXY is ADDRESS:PORT. Over TLS the tunnels come from many addresses of the loopback network, as customers do. `run` keeps TUNNELS open for SECONDS; each requests BYTES from the origin, reads to the end and
  * is replaced by a new one. RATE limits the new tunnels per second. `hold` opens TUNNELS, relays BYTES through each,
  * prints the result, keeps all of them idle until standard input ends or SECONDS are over, and then relays BYTES through
  * each once more. Both print JSON. Every byte is compared with the expected pattern: a wrong, missing, late or extra byte
- * is an error.
+ * is an error. `half` opens CONNECTIONS that send the beginning of a ClientHello and no more, prints a line, and holds
+ * those that the proxy leaves open until standard input ends or SECONDS are over.
  */
 #define _GNU_SOURCE
 #include "tunnel.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,13 +34,20 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifdef WITH_TLS
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#endif
+
 enum { MAX_TUNNELS = 16384, MAX_WORDS = 1024, EVENTS = 256, PIECES_AT_ONCE = 8, MAX_ERRORS = 10000 };
 /* The number of tunnels opened or tried at once by `hold`. */
 enum { BEGUN_AT_ONCE = 64 };
 enum { WHOLE_WITHIN_S = 30 };
+/* Client addresses from 127.1.0.2 on. */
+enum { SOURCES = 1000 };
 
-typedef enum { DIRECT, CONNECT, SOCKS } Way;
-typedef enum { FREE, CONNECTING, STATUS, METHOD, LOGIN, REPLY, ANSWER, HELD } Step;
+typedef enum { DIRECT, CONNECT, SOCKS, TLS, TLS_RESUMED } Way;
+typedef enum { FREE, CONNECTING, SHAKING, STATUS, METHOD, LOGIN, REPLY, ANSWER, HELD } Step;
 
 typedef struct {
   int fd;
@@ -45,6 +58,10 @@ typedef struct {
   int words_length;
   /* The offset of the answer in the pattern, and the received part of the answer. */
   uint64_t start, got;
+#ifdef WITH_TLS
+  SSL *ssl;
+  SSL_SESSION *session;
+#endif
 } Tunnel;
 
 static struct {
@@ -60,7 +77,9 @@ static Tunnel *tunnels;
 static int poll_fd, stays_open, begun_count, held_count;
 static char expected_head[ANSWER_HEAD], connect_words[MAX_WORDS], login_words[MAX_WORDS], first_error[160];
 static int head_length, connect_length, login_length;
-static uint64_t finished, errors, bytes_relayed, began_total;
+static uint64_t finished, errors, bytes_relayed, began_total, resumed;
+
+static int is_tls(void) { return plan.way == TLS || plan.way == TLS_RESUMED; }
 
 /* A histogram with buckets of 1/64 of a power of two microseconds: its size does not depend on the number of times. */
 enum { TIME_PLACES = 64 * 32 };
@@ -89,6 +108,11 @@ static double time_at_ms(double part) {
 }
 
 static void end_tunnel(Tunnel *t) {
+#ifdef WITH_TLS
+  // Both sides end by closing; without this call the library drops the session as broken.
+  if (t->ssl) SSL_set_shutdown(t->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN), SSL_free(t->ssl);
+  t->ssl = NULL;
+#endif
   close(t->fd);
   if (t->step == HELD) held_count--;
   else begun_count--;
@@ -101,9 +125,64 @@ static void fail(Tunnel *t, const char *why) {
   end_tunnel(t);
 }
 
+#ifdef WITH_TLS
+static SSL_CTX *tls;
+
+/* Each slot keeps the newest ticket for its next tunnel. */
+static int keep_session(SSL *ssl, SSL_SESSION *session) {
+  Tunnel *t = SSL_get_app_data(ssl);
+  if (plan.way != TLS_RESUMED) return 0;
+  SSL_SESSION_free(t->session);
+  t->session = session;
+  return 1;
+}
+
+/* One cipher suite and one curve for every proxy. */
+static void open_tls(void) {
+  if (!(tls = SSL_CTX_new(TLS_client_method()))) stop_with("SSL_CTX_new");
+  SSL_CTX_set_min_proto_version(tls, TLS1_3_VERSION);
+  SSL_CTX_set_ciphersuites(tls, "TLS_AES_128_GCM_SHA256");
+  SSL_CTX_set1_groups_list(tls, "X25519");
+  SSL_CTX_set_session_cache_mode(tls, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+  SSL_CTX_sess_set_new_cb(tls, keep_session);
+  SSL_CTX_set_mode(tls, SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_read_ahead(tls, 1);
+}
+
+/* Returns -2 if the socket is empty. */
+static ssize_t tls_result(SSL *ssl, int got) {
+  if (got > 0) return got;
+  switch (SSL_get_error(ssl, got)) {
+  case SSL_ERROR_WANT_READ:
+  case SSL_ERROR_WANT_WRITE: return -2;
+  case SSL_ERROR_ZERO_RETURN: return 0;
+  default: {
+    // A proxy that closes without close_notify ends the answer too; its length is known.
+    unsigned long code = ERR_peek_error();
+    ERR_clear_error();
+    return code == 0 || ERR_GET_REASON(code) == SSL_R_UNEXPECTED_EOF_WHILE_READING ? 0 : -1;
+  }
+  }
+}
+#endif
+
+static ssize_t receive(Tunnel *t, char *buffer, size_t size) {
+#ifdef WITH_TLS
+  if (t->ssl) return tls_result(t->ssl, SSL_read(t->ssl, buffer, (int)size));
+#endif
+  ssize_t got = recv(t->fd, buffer, size, 0);
+  return got < 0 && errno == EAGAIN ? -2 : got;
+}
+
 static void say(Tunnel *t, const char *words, int length, Step next) {
   t->words_length = 0;
   t->step = next;
+#ifdef WITH_TLS
+  if (t->ssl) {
+    if (SSL_write(t->ssl, words, length) != length) fail(t, "could not send");
+    return;
+  }
+#endif
   if (send(t->fd, words, (size_t)length, MSG_NOSIGNAL) != length) fail(t, "could not send");
 }
 
@@ -117,11 +196,30 @@ static void ask_origin(Tunnel *t) {
   say(t, words, length, ANSWER);
 }
 
+/* A proxy may limit handshakes per client address. */
+static int open_socket(int is_spread, uint32_t source) {
+  int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+  if (fd < 0) stop_with("socket");
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+  if (!is_spread) return fd;
+  struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f010002 + source % SOURCES)};
+  setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof one);
+  if (bind(fd, (void *)&from, sizeof from) != 0) stop_with("bind");
+  return fd;
+}
+
 static void begin(Tunnel *t) {
-  int one = 1;
-  t->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-  if (t->fd < 0) stop_with("socket");
-  setsockopt(t->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+  static uint32_t turn;
+  // A client that resumes its session comes from the address of the first one.
+  t->fd = open_socket(is_tls(), plan.way == TLS ? turn++ : (uint32_t)(t - tunnels));
+#ifdef WITH_TLS
+  if (is_tls()) {
+    if (!(t->ssl = SSL_new(tls))) stop_with("SSL_new");
+    SSL_set_fd(t->ssl, t->fd);
+    SSL_set_app_data(t->ssl, t);
+    if (t->session) SSL_set_session(t->ssl, t->session);
+  }
+#endif
   t->began = now(), t->got = 0, t->words_length = 0, t->step = CONNECTING;
   begun_count++;
   struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLET, .data.ptr = t};
@@ -139,8 +237,27 @@ static void ask_socks(Tunnel *t) {
 
 static void greet(Tunnel *t) {
   if (plan.way == DIRECT) ask_origin(t);
-  else if (plan.way == CONNECT) say(t, connect_words, connect_length, STATUS);
+  else if (plan.way != SOCKS) say(t, connect_words, connect_length, STATUS);
   else say(t, has_login() ? "\5\1\2" : "\5\1\0", 3, METHOD);
+}
+
+#ifdef WITH_TLS
+static void shake(Tunnel *t) {
+  t->step = SHAKING;
+  int done = SSL_connect(t->ssl);
+  if (done == 1) {
+    resumed += (uint64_t)SSL_session_reused(t->ssl);
+    return greet(t);
+  }
+  if (tls_result(t->ssl, done) != -2) fail(t, "handshake failed");
+}
+#endif
+
+static void connected(Tunnel *t) {
+#ifdef WITH_TLS
+  if (t->ssl) return shake(t);
+#endif
+  greet(t);
 }
 
 /* RFC 1928 and 1929. Each message is read completely; extra bytes are an error. */
@@ -215,9 +332,15 @@ static void take(Tunnel *t, const char *piece, size_t length) {
 /* Reads until the socket is empty. After a limit it is armed again, so that others and the clock have their turn. */
 static void read_tunnel(Tunnel *t) {
   static char buffer[PIECE];
-  for (int piece = 0; piece < PIECES_AT_ONCE; piece++) {
-    ssize_t got = recv(t->fd, buffer, sizeof buffer, 0);
-    if (got < 0 && errno == EAGAIN) return;
+  // A read over TLS returns one record of 16 KiB.
+  int pieces = is_tls() ? PIECES_AT_ONCE * 16 : PIECES_AT_ONCE;
+#ifdef WITH_TLS
+  if (t->step == SHAKING) shake(t);
+  if (t->step == SHAKING || t->step == FREE) return;
+#endif
+  for (int piece = 0; piece < pieces; piece++) {
+    ssize_t got = receive(t, buffer, sizeof buffer);
+    if (got == -2) return;
     if (got < 0) return fail(t, strerror(errno));
     if (got == 0) return t->step == ANSWER && is_whole(t) && !stays_open ? finish(t) : fail(t, "closed too early");
     take(t, buffer, (size_t)got);
@@ -234,7 +357,7 @@ static int turn(void) {
   for (int i = 0; i < count; i++) {
     Tunnel *t = events[i].data.ptr;
     if (!t) is_open = 0;
-    else if (t->step == CONNECTING && (events[i].events & EPOLLOUT) && !(events[i].events & EPOLLERR)) greet(t);
+    else if (t->step == CONNECTING && (events[i].events & EPOLLOUT) && !(events[i].events & EPOLLERR)) connected(t);
     if (t && t->step != FREE && (events[i].events & (EPOLLIN | EPOLLERR | EPOLLHUP))) read_tunnel(t);
   }
   return is_open;
@@ -247,8 +370,9 @@ static void fail_late(void) {
 }
 
 static void print_outcome(double seconds) {
-  unsigned long long good = finished, bad = errors, bytes = bytes_relayed;
+  unsigned long long good = finished, bad = errors, bytes = bytes_relayed, again = resumed;
   printf("{\"tunnels\":%llu,\"errors\":%llu,\"firstError\":\"%s\",\"bytes\":%llu,", good, bad, first_error, bytes);
+  printf("\"resumed\":%llu,", again);
   printf("\"seconds\":%.6f,\"p50Ms\":%.4f,\"p99Ms\":%.4f}\n", seconds, time_at_ms(0.5), time_at_ms(0.99));
   fflush(stdout);
 }
@@ -299,6 +423,33 @@ static void hold(void) {
   relay_each(HELD, ask_once_more);
 }
 
+static void read_endpoint(char *text);
+
+/* The first bytes of a record with a ClientHello of 512 bytes. */
+static const char half_hello[] = {22, 3, 1, 2, 0, 1, 0, 1, (char)0xfc, 3, 3};
+
+/* A connection that the proxy closes stays closed. */
+static int half(char **words) {
+  int wanted = atoi(words[3]), open = 0;
+  plan.way = TLS;
+  read_endpoint(words[2]);
+  if (wanted < 1 || wanted > MAX_TUNNELS) stop_with("CONNECTIONS");
+  for (int i = 0; i < wanted; i++) {
+    int fd = open_socket(1, (uint32_t)i);
+    fcntl(fd, F_SETFL, 0);
+    if (connect(fd, (void *)&plan.to, sizeof plan.to) != 0) {
+      close(fd);
+      continue;
+    }
+    open += send(fd, half_hello, sizeof half_hello, MSG_NOSIGNAL) == sizeof half_hello;
+  }
+  printf("{\"open\":%d}\n", open);
+  fflush(stdout);
+  struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+  poll(&input, 1, (int)(atof(words[4]) * 1000));
+  return 0;
+}
+
 static void write_base64(const char *in, size_t length, char *out) {
   static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   for (size_t i = 0; i < length; i += 3) {
@@ -335,14 +486,18 @@ static void read_endpoint(char *text) {
 }
 
 int main(int count, char **words) {
+  signal(SIGPIPE, SIG_IGN);
   make_pattern();
   raise_descriptor_limit();
   if (count == 2 && strcmp(words[1], "origin") == 0) return run_origin();
+  if (count == 5 && strcmp(words[1], "half") == 0) return half(words);
   if (count != 11) {
-    fprintf(stderr, "origin | run|hold WAY PROXY ORIGIN_PORT TUNNELS BYTES SECONDS RATE USER PASSWORD\n");
+    fprintf(stderr, "origin | half PROXY CONNECTIONS SECONDS | run|hold WAY PROXY ORIGIN_PORT TUNNELS BYTES SECONDS RATE USER PASSWORD\n");
     return 2;
   }
-  plan.way = strcmp(words[2], "connect") == 0 ? CONNECT : strcmp(words[2], "socks") == 0 ? SOCKS : DIRECT;
+  static const char *ways[] = {"direct", "connect", "socks", "tls", "tls-resumed"};
+  for (int way = DIRECT; way <= TLS_RESUMED; way++)
+    if (strcmp(words[2], ways[way]) == 0) plan.way = (Way)way;
   plan.origin_port = atoi(words[4]), plan.tunnels = atoi(words[5]);
   read_endpoint(words[3]);
   plan.bytes = strtoull(words[6], NULL, 10), plan.seconds = atof(words[7]), plan.rate = atof(words[8]);
@@ -350,6 +505,11 @@ int main(int count, char **words) {
   if (plan.tunnels < 1 || plan.tunnels > MAX_TUNNELS) stop_with("TUNNELS");
   if (!(tunnels = calloc((size_t)plan.tunnels, sizeof *tunnels))) stop_with("calloc");
   if ((poll_fd = epoll_create1(0)) < 0) stop_with("epoll_create1");
+#ifdef WITH_TLS
+  if (is_tls()) open_tls();
+#else
+  if (is_tls()) stop_with("built without TLS");
+#endif
   write_credentials();
   head_length = write_answer_head(expected_head, plan.bytes, 0);
   if (strcmp(words[1], "hold") == 0) hold();

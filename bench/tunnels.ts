@@ -3,7 +3,8 @@ import type { Stage } from './stage.ts'
 
 /** How a tunnel is opened, and its credentials. */
 export type Route = {
-  readonly way: 'direct' | 'connect' | 'socks'
+  /** `tls` is CONNECT over TLS, `tls-resumed` the same with the TLS session of an earlier tunnel. */
+  readonly way: 'direct' | 'connect' | 'socks' | 'tls' | 'tls-resumed'
   /** `address:port` of the proxy, on this machine. */
   readonly endpoint: string
   readonly user: string
@@ -30,6 +31,8 @@ export type TunnelResult = {
   readonly errors: number
   readonly firstError: string
   readonly bytes: number
+  /** Tunnels whose TLS session was resumed. */
+  readonly resumed: number
   readonly seconds: number
   readonly p50Ms: number
   readonly p99Ms: number
@@ -42,16 +45,21 @@ export type Tunnels = {
   readonly originPort: number
   readonly run: (plan: TunnelPlan) => Promise<TunnelResult>
   readonly hold: (plan: TunnelPlan) => Promise<Held>
+  /** Opens connections that send the beginning of a ClientHello. Ends them when released. */
+  readonly holdHalfOpen: (endpoint: string, connections: number) => Promise<{ release: () => Promise<void> }>
 }
 
 const sources = ['tunnel-load.c', 'tunnel-origin.c'].map((name) => join(import.meta.dir, name))
 
-/** Compiles bench/tunnel-load.c and starts its origin. Undefined without a C compiler. */
-export async function openTunnels(stage: Stage): Promise<Tunnels | undefined> {
+const halfOpenSeconds = 120
+
+/** Compiles bench/tunnel-load.c and starts its origin. Undefined without a C compiler. TLS needs OpenSSL's headers. */
+export async function openTunnels(stage: Stage, withTls = false): Promise<Tunnels | undefined> {
   const compiler = Bun.which('cc')
   if (compiler === null) return undefined
   const program = join(stage.makeFolder(), 'tunnel-load')
-  const compiled = Bun.spawnSync([compiler, '-O2', '-o', program, ...sources])
+  const tls = withTls ? ['-DWITH_TLS', '-lssl', '-lcrypto'] : []
+  const compiled = Bun.spawnSync([compiler, '-O2', '-o', program, ...sources, ...tls])
   if (!compiled.success) throw new Error(`bench/tunnel-load.c does not compile:\n${compiled.stderr.toString()}`)
   const spawn = (args: readonly string[]) =>
     Bun.spawn([program, ...args], { stdin: 'pipe', stdout: 'pipe', stderr: 'inherit' })
@@ -74,6 +82,18 @@ export async function openTunnels(stage: Stage): Promise<Tunnels | undefined> {
       const result = JSON.parse(await createLines(child.stdout)()) as TunnelResult
       await child.exited
       return result
+    },
+
+    async holdHalfOpen(endpoint, connections) {
+      const child = spawn(['half', endpoint, String(connections), String(halfOpenSeconds)])
+      stage.atEnd(() => child.kill())
+      await createLines(child.stdout)()
+      return {
+        async release() {
+          await child.stdin.end()
+          await child.exited
+        },
+      }
     },
 
     async hold(plan) {
