@@ -12,6 +12,11 @@ const listOf = <Shape extends z.ZodRawShape>(shape: Shape) => z.array(z.object(s
 /** Draining processes of one node. */
 export const maxBeside = 3
 
+/** The milliseconds that a boot name begins with, in base 36: nine digits hold those of the next 3,000 years. */
+export const toBootTime = (atMs: number): string => Math.trunc(atMs).toString(36).padStart(9, '0')
+/** The shop refuses a boot name that is further ahead of its clock: all later boots would sort before it. */
+export const maxBootAheadMs = 86_400_000
+
 const bootName = z.string().regex(/^[0-9a-z_-]{8,64}$/)
 const exitId = z.string().max(64)
 

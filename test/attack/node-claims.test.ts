@@ -67,7 +67,7 @@ describe.each([...enginesOf('sqlite')])('usage claims of a joined node, on %s', 
     for (let turn = 1; claimed < 3_000_000_000; turn += 1) {
       const count = { id: owner.subuser, pool, received: claimed, sent: 0 }
       const request = { id: owner.subuser, pool, turn, want: 'lease' as const }
-      const answer = await node.report({ boot: 'boot-0001', subusers: [count], lease_requests: [request] })
+      const answer = await node.report({ boot: '0boot-0001', subusers: [count], lease_requests: [request] })
       claimed = answer?.allowances[0]?.upto ?? 0
       service.clock.advance(1)
     }
@@ -92,7 +92,7 @@ describe.each([...enginesOf('sqlite')])('usage claims of a joined node, on %s', 
       service.clock.advance(waitMs)
       relayed += busyMs * perMs
       await node.report({
-        boot: 'boot-0001',
+        boot: '0boot-0001',
         peers: [{ id: owner.device, received: relayed, sent: 0, handshake_at: null }],
       })
     }
@@ -106,7 +106,7 @@ describe.each([...enginesOf('sqlite')])('usage claims of a joined node, on %s', 
     const startMs = service.clock.nowMs
     for (let boot = 0; boot < 1100; boot += 1) {
       const peers = [{ id: owner.device, received: maxCount, sent: maxCount, handshake_at: null }]
-      await node.report({ boot: `boot-${String(boot).padStart(6, '0')}`, peers })
+      await node.report({ boot: `0boot-${String(boot).padStart(6, '0')}`, peers })
       service.clock.advance(10)
     }
     const { received, sent } = (await service.services.vpn.show(owner.uuid as never)).subscription
@@ -126,17 +126,17 @@ describe.each([...enginesOf('sqlite')])('usage claims of a joined node, on %s', 
       await tx.run('UPDATE vpn_subscriptions SET received = $2 WHERE uuid = $1', [owner.uuid, near])
       await tx.run(
         `INSERT INTO usage_counts (node, boot, subject, received, sent, believed_received, believed_sent, updated_at, checksum)
-         VALUES ('earlier', 'boot-0001', $1, $2, 0, $2, 0, 0, $3)`,
+         VALUES ('earlier', '0boot-0001', $1, $2, 0, $2, 0, 0, $3)`,
         [owner.device, near, checksumOf([near, 0, near, 0, 0])],
       )
-      await tx.run("INSERT INTO usage_boots (node, boot, last_at) VALUES ('earlier', 'boot-0001', 0)")
+      await tx.run("INSERT INTO usage_boots (node, boot, last_at) VALUES ('earlier', '0boot-0001', 0)")
       await tx.run(
         `INSERT INTO usage_budgets (node, purpose, rest, at, refused, refused_at)
          VALUES ('earlier', 'bytes', 0, 0, 0, NULL)`,
       )
     })
     const peers = [{ id: owner.device, received: 60, sent: 1_000_000, handshake_at: null }]
-    await node.report({ boot: 'boot-0001', peers })
+    await node.report({ boot: '0boot-0001', peers })
     const { received, sent } = (await service.services.vpn.show(owner.uuid as never)).subscription
     expect([received, sent]).toEqual([near + 60n, 40n] as never)
     for (const table of ['vpn_peers', 'vpn_subscriptions']) {
@@ -156,7 +156,7 @@ describe.each([...enginesOf('sqlite')])('usage claims of a joined node, on %s', 
     const node = await joinNode('gateway')
     for (let boot = 0; boot < 1100; boot += 1) {
       const hosts = [{ id: owner.subuser, pool, host: 'example.com', received: maxCount, sent: maxCount }]
-      await node.report({ boot: `boot-${String(boot).padStart(6, '0')}`, hosts })
+      await node.report({ boot: `0boot-${String(boot).padStart(6, '0')}`, hosts })
     }
     const usage = await service.get('/premium/usage?by=host', { token: owner.token })
     expect(usage.status).toBe(200)
@@ -175,16 +175,16 @@ describe.each([...enginesOf('sqlite')])('usage claims of a joined node, on %s', 
         await node.report({ boot, subusers, lease_requests: [{ id, pool, turn, want: 'lease' as const }] })
       }
     }
-    await relay(good, 'boot-0001', 3_000_000)
-    await relay(bad, 'boot-0001', 2_000_000)
+    await relay(good, '0boot-0001', 3_000_000)
+    await relay(bad, '0boot-0001', 2_000_000)
     const betweenMs = service.clock.nowMs + 1
-    await relay(bad, 'boot-0002', 5_000_000)
+    await relay(bad, '0boot-0002', 5_000_000)
     // Counted and not settled when the node is revoked.
-    await bad.report({ boot: 'boot-0002', subusers: [{ id: owner.subuser, pool, received: 6_000_000, sent: 0 }] })
+    await bad.report({ boot: '0boot-0002', subusers: [{ id: owner.subuser, pool, received: 6_000_000, sent: 0 }] })
     expect(await owner.used()).toBe(11_000_000)
     // The other customer's hours are later and do not change.
     service.clock.advance(3_600_000)
-    await relay(good, 'boot-0001', 4_000_000, other)
+    await relay(good, '0boot-0001', 4_000_000, other)
     const { nodes } = service.services.premium
     expect(await nodes.forgetUsage(bad.id, 0, true)).toEqual({ things: 1, bytes: 8_000_000n })
     expect(await owner.used()).toBe(11_000_000)
@@ -200,7 +200,7 @@ describe.each([...enginesOf('sqlite')])('usage claims of a joined node, on %s', 
     const usage = await service.get('/premium/usage?by=pool', { token: owner.token })
     expect(JSON.stringify(usage.data)).toContain('0.003')
     // A late report of a forgotten boot is ignored.
-    await bad.report({ boot: 'boot-0002', subusers: [{ id: owner.subuser, pool, received: 9_000_000, sent: 0 }] })
+    await bad.report({ boot: '0boot-0002', subusers: [{ id: owner.subuser, pool, received: 9_000_000, sent: 0 }] })
     expect([await owner.used(), await other.used()]).toEqual([3_000_000, 4_000_000])
     expect(await findingsOf(service)).toEqual([])
   })
@@ -210,10 +210,10 @@ describe.each([...enginesOf('sqlite')])('usage claims of a joined node, on %s', 
     const [bad, good] = [await joinNode('vpn'), await joinNode('vpn')]
     const relay = (node: typeof bad, boot: string, received: number) =>
       node.report({ boot, peers: [{ id: owner.device, received, sent: 0, handshake_at: null }] })
-    await relay(good, 'boot-0001', 1000)
-    await relay(bad, 'boot-0001', 50_000_000)
+    await relay(good, '0boot-0001', 1000)
+    await relay(bad, '0boot-0001', 50_000_000)
     service.clock.advance(1000)
-    await relay(bad, 'boot-0002', 50_000_000)
+    await relay(bad, '0boot-0002', 50_000_000)
     const shown = async () => (await service.services.vpn.show(owner.uuid as never)).subscription.received
     expect(await shown()).toBe(100_001_000n as never)
     // A term stores the usage before it, including false counts that are still believed.
@@ -226,7 +226,7 @@ describe.each([...enginesOf('sqlite')])('usage claims of a joined node, on %s', 
     expect(await nodes.forgetUsage(bad.id, 0, false)).toEqual({ things: 0, bytes: 0n })
     expect(await shown()).toBe(1000n as never)
     // The same count again changes nothing.
-    await relay(bad, 'boot-0002', 50_000_000)
+    await relay(bad, '0boot-0002', 50_000_000)
     expect(await shown()).toBe(1000n as never)
     expect(await findingsOf(service)).toEqual([])
   })

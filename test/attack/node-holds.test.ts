@@ -61,7 +61,7 @@ describe.each([...engines])('leases of a hostile gateway, on %s', (engine) => {
     const owner = await newSubuser(100)
     const gateway = await joinGateway()
     const failure = await failureOf(
-      gateway.report({ boot: 'boot-0001', lease_requests: [owner.request(1), owner.request(2)] }),
+      gateway.report({ boot: '0boot-0001', lease_requests: [owner.request(1), owner.request(2)] }),
     )
     expect(failure).toMatchObject({ code: 'invalid_request' })
     expect(await owner.account()).toMatchObject({ balance: 100_000_000_000n, aside: 0n })
@@ -73,12 +73,12 @@ describe.each([...engines])('leases of a hostile gateway, on %s', (engine) => {
     const owner = await newSubuser(100)
     const gateway = await joinGateway()
     for (let turn = 1; turn <= reports; turn += 1) {
-      const boot = `boot-${String(Math.floor((turn * 20) / reports)).padStart(4, '0')}`
+      const boot = `0boot-${String(Math.floor((turn * 20) / reports)).padStart(4, '0')}`
       await gateway.report({ boot, lease_requests: [owner.request(turn)] })
     }
     expect((await owner.account()).aside).toBe(limit)
     const honest = await joinGateway()
-    const answer = await honest.report({ boot: 'boot-0001', lease_requests: [{ ...owner.request(1, 0), pace: 0 }] })
+    const answer = await honest.report({ boot: '0boot-0001', lease_requests: [{ ...owner.request(1, 0), pace: 0 }] })
     expect(answer?.allowances).toEqual([{ id: owner.id, pool, upto: 8_388_608 }])
   })
 
@@ -86,7 +86,7 @@ describe.each([...engines])('leases of a hostile gateway, on %s', (engine) => {
     const owner = await newSubuser(1)
     const gateway = await joinGateway()
     for (let turn = 1; turn <= 20; turn += 1)
-      await gateway.report({ boot: 'boot-0001', lease_requests: [owner.request(turn)] })
+      await gateway.report({ boot: '0boot-0001', lease_requests: [owner.request(turn)] })
     expect((await owner.account()).aside).toBe(500_000_000n)
   })
 
@@ -95,7 +95,7 @@ describe.each([...engines])('leases of a hostile gateway, on %s', (engine) => {
     // 8 Mbit/s move 10 MB in 10 s: one lease of 8 MiB in flight, and a fifth of the next.
     const gateway = await joinGateway(8)
     const ask = (turn: number) =>
-      gateway.report({ boot: 'boot-0001', lease_requests: owners.map((each) => ({ ...each.request(turn), pace: 0 })) })
+      gateway.report({ boot: '0boot-0001', lease_requests: owners.map((each) => ({ ...each.request(turn), pace: 0 })) })
     await ask(1)
     await ask(2)
     const held = await Promise.all(owners.map(async (each) => (await each.account()).aside))
@@ -106,8 +106,8 @@ describe.each([...engines])('leases of a hostile gateway, on %s', (engine) => {
     const owner = await newSubuser(100)
     const [hostile, honest] = [await joinGateway(), await joinGateway()]
     for (let turn = 1; turn <= 8; turn += 1)
-      await hostile.report({ boot: 'boot-0001', lease_requests: [owner.request(turn)] })
-    await honest.report({ boot: 'boot-0001', lease_requests: [{ ...owner.request(1, 0), pace: 0 }] })
+      await hostile.report({ boot: '0boot-0001', lease_requests: [owner.request(turn)] })
+    await honest.report({ boot: '0boot-0001', lease_requests: [{ ...owner.request(1, 0), pace: 0 }] })
     const held = await service.services.traffic.leases.held()
     expect(held.get(hostile.id)).toEqual({ bytes: limit, accountsAtLimit: 1 })
     expect(held.get(honest.id)).toEqual({ bytes: 8_388_608n, accountsAtLimit: 0 })

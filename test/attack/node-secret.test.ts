@@ -1,9 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { shopSocket } from '../../src/app/settings/config.ts'
+import { toBootTime } from '../../src/node-protocol/report.ts'
 import { engines } from '../harness/database.ts'
-import { joinNode, reportOf, type TestNode } from '../harness/node.ts'
+import { failureOf } from '../harness/failure.ts'
+import { askNode, joinNode, makeSecret, reportOf, TestNode } from '../harness/node.ts'
 import { type Service, startService } from '../harness/service.ts'
+import { findingsOf } from '../harness/vpn.ts'
 
+const lease = 8_388_608
 const health = { tunnels: 0, lag_ms: 0, total_bytes: 0 }
 
 /** A thief of a node's secret reports as that node, from another machine. */
@@ -65,5 +69,75 @@ describe.each([...engines])('a stolen node secret, on %s', (engine) => {
     })
     expect(response.status).toBe(200)
     expect(await shown(node)).toBe('any.example')
+  })
+
+  const bootIn = (hours: number, name: string) => `${toBootTime(service.clock.nowMs + hours * 3_600_000)}-${name}`
+  const rejoin = async ({ name }: TestNode) => {
+    service.clock.advance(6000)
+    const secret = makeSecret()
+    const key = (await service.services.fleet.issueKey(name)).text
+    const joined = await askNode(service.url, 'POST', 'join', { key, secret, version: '0.0.0' })
+    return new TestNode(service.url, secret, name, joined.data.node)
+  }
+
+  test('a boot name more than 1 day ahead of the clock of the shop is refused and stores nothing', async () => {
+    const node = await joinNode(service)
+    for (const boot of ['zzzzzzzz', bootIn(24.1, 'ahead')]) {
+      const refused = await node.ask('POST', 'report', reportOf({ boot, health }))
+      expect(refused).toMatchObject({ status: 400, error: { details: [{ field: 'boot', reason: 'boot_ahead' }] } })
+    }
+    for (const boot of [bootIn(-1, 'past'), bootIn(23.9, 'fast')]) {
+      await node.report({ boot, health })
+      expect((await service.services.fleet.findByName(node.name))?.health?.boot).toBe(boot)
+    }
+  })
+
+  test('a join forgets the boot, the TLS host and the hop key of a thief, and keeps the bytes', async () => {
+    const { db, fleet } = service.services
+    const stolen = await joinNode(service)
+    const tls = { host: 'gw.example.net', port: 443 }
+    const thief = { boot: bootIn(23, 'thief'), health: { ...health, total_bytes: 1000 }, tls, hop_key: 'x'.repeat(43) }
+    await stolen.report(thief)
+    // Another shop process may still accept the secret before for half a second.
+    const late = (await fleet.findByName(stolen.name))?.joinedAt ?? 0
+    const node = await rejoin(stolen)
+    expect((await stolen.ask('POST', 'report', reportOf(thief))).status).toBe(401)
+    const { id = undefined } = (await fleet.findByName(node.name)) ?? {}
+    if (!id) throw new Error('the node is not there')
+    const lateReport = { ...health, boot: thief.boot, lagMs: 0, totalBytes: 0, hopBytes: 0, isStopping: false }
+    const sent = fleet.seen(id, { version: '1', health: { ...lateReport, maxPorts: null, tls } }, late)
+    expect(await failureOf(sent)).toMatchObject({ code: 'not_found' })
+    const row = await db.first('SELECT boot, tls_host, tls_port, hop_key FROM nodes WHERE id = $1', [id])
+    expect(row).toEqual({ boot: null, tls_host: null, tls_port: null, hop_key: null })
+    expect((await fleet.earlierFigures()).get(id)).toMatchObject({ totalBytes: 1000 })
+    const boot = bootIn(0, 'honest')
+    await node.report({ boot, health: { ...health, total_bytes: 10 } })
+    expect((await fleet.findByName(node.name))?.health).toMatchObject({ boot, totalBytes: 10, tls: null })
+    expect((await fleet.earlierFigures()).get(id)).toMatchObject({ totalBytes: 1000 })
+  })
+
+  test('a node that joins again gets a lease at once, and the bytes that a thief has leased go back', async () => {
+    const { db, traffic } = service.services
+    const { token } = await service.newCustomer(10_000n)
+    const pool = 'residential'
+    expect((await service.post('/premium/traffic/buy', { pool_type: pool, gb: 1 }, { token })).status).toBe(200)
+    const id = (await service.get('/premium/subusers', { token })).data.subusers[0].subuser_id as string
+    const account = async () => (await traffic.accounts.list(db, [id as never]))[0] ?? { balance: 0n, aside: 0n }
+    const ask = (of: TestNode, boot: string, turn: number) =>
+      of.report({ boot, lease_requests: [{ id, pool, turn, want: 'lease' }] })
+    const stolen = await joinNode(service)
+    const earlier = bootIn(0, 'earlier')
+    expect((await ask(stolen, earlier, 1)).allowances).toEqual([{ id, pool, upto: lease }])
+    await stolen.report({ boot: earlier, subusers: [{ id, pool, received: 1000, sent: 0 }] })
+    expect((await ask(stolen, bootIn(23, 'thief'), 1)).allowances).toEqual([{ id, pool, upto: lease }])
+    const node = await rejoin(stolen)
+    const honest = bootIn(0, 'honest')
+    expect(await ask(node, honest, 1)).toMatchObject({ replaced: false, allowances: [{ id, pool, upto: lease }] })
+    await traffic.leases.lapse()
+    expect(await account()).toMatchObject({ balance: 1_000_000_000n - 1000n - BigInt(lease), aside: BigInt(lease) })
+    service.clock.advance(60_000)
+    expect(await ask(node, bootIn(0, 'next'), 1)).toMatchObject({ replaced: false })
+    expect((await ask(node, honest, 2)).replaced).toBe(true)
+    expect(await findingsOf(service)).toEqual([])
   })
 })

@@ -108,7 +108,7 @@ export const countOf = (page: StatePage): number =>
   page.ranges.length + page.proxies.length + page.subusers.length + page.exits.length + page.peers.length
 
 export const reportOf = (body: Partial<ReportBody>): ReportBody => ({
-  boot: 'boot-0001',
+  boot: '0boot-0001',
   version: '0.0.0',
   proxies: [],
   subusers: [],

@@ -33,7 +33,7 @@ describe.each([...enginesOf('postgres')])('usage that nodes claim on %s', (engin
     const jobs = trafficJobs({ ...service.services, clock: service.clock.read }, { info: log, error: log })
     service.clock.advance(900)
     const peers = [{ id: device, received: 1_000_000_000, sent: 0, handshake_at: null }]
-    await vpn.nodes.report(node?.id ?? '', reportOf({ boot: 'boot-0001', peers }))
+    await vpn.nodes.report(node?.id ?? '', reportOf({ boot: '0boot-0001', peers }))
     // One second of 1 Gbit/s: 0.1 s that every node starts with, and the 0.9 s that have passed.
     const accepted = 125_000_000
     const shown = async () => Number((await vpn.show(uuid)).subscription.received)
@@ -48,7 +48,7 @@ describe.each([...enginesOf('postgres')])('usage that nodes claim on %s', (engin
     const listed = (await run('node', 'list')).json.items.find((each: { name: string }) => each.name === 'liar')
     expect(listed).toMatchObject({ refused_bytes: 1_000_000_000 - accepted, link_mbit: 1000 })
     expect((await run('usage', 'quarantine')).json.items).toMatchObject([
-      { node: node?.id, boot: 'boot-0001', subject: device, bytes: 1_000_000_000 - accepted },
+      { node: node?.id, boot: '0boot-0001', subject: device, bytes: 1_000_000_000 - accepted },
     ])
     const open = await run('node', 'forget-usage', 'liar')
     expect([open.exit, open.out]).toEqual([1, expect.stringContaining('node close liar')])
@@ -73,13 +73,13 @@ describe.each([...enginesOf('postgres')])('usage that nodes claim on %s', (engin
     await fleet.join((await fleet.issueKey('boaster')).text, `tpn_${'cd'.repeat(32)}`, 'test')
     const max = Number.MAX_SAFE_INTEGER
     const peers = [{ id: device, received: max, sent: max, handshake_at: null }]
-    await vpn.nodes.report(node?.id ?? '', reportOf({ boot: 'boot-0001', peers }))
+    await vpn.nodes.report(node?.id ?? '', reportOf({ boot: '0boot-0001', peers }))
     const listed = await run('usage', 'quarantine')
     expect(listed.json.items).toContainEqual(expect.objectContaining({ node: node?.id, subject: device, bytes: max }))
     const [exit] = (await run('exit', 'list')).json.items
     const gateway = (await fleet.nodes('gateway'))[0]?.id ?? ''
     const exits = [{ id: exit.exit_id, received: max, sent: max }]
-    await premium.nodes.report(gateway, reportOf({ boot: 'boot-0001', exits }))
+    await premium.nodes.report(gateway, reportOf({ boot: '0boot-0001', exits }))
     const day = new Date(service.clock.nowMs).toISOString().slice(0, 10)
     const compared = await run('exit', 'compare', exit.exit_id, '--from', day, '--to', day, '--supplied', '0')
     expect([compared.exit, compared.json]).toEqual([

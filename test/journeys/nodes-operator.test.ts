@@ -39,7 +39,7 @@ describe.each([...enginesOf('sqlite')])('the node commands on %s', (engine) => {
     const secret = makeSecret()
     expect((await join(key, secret)).data).toMatchObject({ name: 'gw1', kind: 'gateway' })
     const health = { tunnels: 4, lag_ms: 9, total_bytes: 12_300_000 }
-    const body = { boot: 'boot-0001', version, health, max_ports: 700 }
+    const body = { boot: '0boot-0001', version, health, max_ports: 700 }
     const noCounts = { proxies: [], subusers: [], peers: [], lease_requests: [], hosts: [], sources: [] }
     const report = () => askNode(service.url, 'POST', 'report', { ...body, ...noCounts }, secret)
     expect((await report()).status).toBe(200)

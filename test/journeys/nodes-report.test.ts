@@ -125,7 +125,7 @@ describe.each([...enginesOf('sqlite')])('reports of nodes to the shop on %s', (e
     test('a node starts at most 10 boots per minute and may keep reporting for a started boot', async () => {
       const node = await joinNode(service)
       const report = async (boot: number) =>
-        (await node.ask('POST', 'report', reportOf({ boot: `boot-000${boot}` }))).status
+        (await node.ask('POST', 'report', reportOf({ boot: `0boot-000${boot}` }))).status
       for (let boot = 0; boot < 10; boot += 1) expect(await report(boot)).toBe(200)
       expect([await report(10), await report(9)]).toEqual([429, 200])
       service.clock.advance(60_000)
@@ -202,7 +202,7 @@ describe.each([...enginesOf('sqlite')])('reports of nodes to the shop on %s', (e
     const node = await joinNode(service)
     const order = { country_code: 'DE', period: 30, count: 1, ipv: 6 }
     const id = (await service.post('/dedicated/buy', order)).data.proxies[0].id as number
-    const send = (received: number, sent: number, boot = 'boot-0001') =>
+    const send = (received: number, sent: number, boot = '0boot-0001') =>
       node.report({
         boot,
         proxies: [
@@ -214,7 +214,7 @@ describe.each([...enginesOf('sqlite')])('reports of nodes to the shop on %s', (e
     await send(300, 30)
     await send(200, 20)
     await send(300, 30)
-    await send(7, 1, 'boot-0002')
+    await send(7, 1, '0boot-0002')
     const { db, traffic } = service.services
     const totals = await traffic.counts.totals(db, [`proxy:${id}`, 'proxy:987654321'])
     expect(totals.get(`proxy:${id}`)).toMatchObject({ received: 307n, sent: 31n })
@@ -303,7 +303,7 @@ describe.each([...enginesOf('sqlite')])('reports of nodes to the shop on %s', (e
       { ...good, peers: null },
       '[]',
       '{"boot":',
-      '{"boot":"boot-0001","boot":"boot-0002"}',
+      '{"boot":"0boot-0001","boot":"0boot-0002"}',
     ]
     for (const body of bad) {
       expect(await node.ask('POST', 'report', body)).toMatchObject({ status: 400, error: { code: 'invalid_request' } })
@@ -374,7 +374,7 @@ describe.each([...enginesOf('sqlite')])('reports of nodes to the shop on %s', (e
     expect(await service.services.fleet.findByName(node.name)).toMatchObject({
       version: '9.9.9',
       lastSeenAt: service.clock.nowMs,
-      health: { boot: 'boot-0001', tunnels: 3, lagMs: 12, totalBytes: 4096 },
+      health: { boot: '0boot-0001', tunnels: 3, lagMs: 12, totalBytes: 4096 },
     })
   })
 

@@ -276,10 +276,10 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
       const leaseRequests = [{ ...of, turn, want: 'lease' as const }]
       return premium.metering.takeReport({ node: `hosts-${engine}`, boot, counts, leaseRequests, hosts })
     }
-    await report('boot-0001', 0, 0n)
-    for (const from of [0, 1000, 2000]) await report('boot-0001', from, 3n)
+    await report('0boot-0001', 0, 0n)
+    for (const from of [0, 1000, 2000]) await report('0boot-0001', from, 3n)
     // Past the limit of 2,000 hosts, bytes of known hosts count under their name and others under "other".
-    for (const from of [0, 2000]) await report('boot-0001', from, 2n, 3n)
+    for (const from of [0, 2000]) await report('0boot-0001', from, 2n, 3n)
     const countHosts = 'SELECT COUNT(*) AS n FROM traffic_hosts WHERE subuser_id = $1'
     expect(await db.first<{ n: bigint }>(countHosts, [subuser])).toEqual({ n: 2001n })
     const { items } = (await service.get('/premium/usage?by=host', { token })).data

@@ -1,18 +1,20 @@
 import { type Address, formatAddress } from '../../core/address.ts'
 import { clientPrefixOf } from '../../core/client-prefix.ts'
 import type { Log } from '../../core/log.ts'
-import { Refusal } from '../../core/refusal.ts'
+import { Refusal, refuseField } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Fleet, NodeSide } from '../../domains/fleet/index.ts'
 import { type HealthReport, isAtOrBelow, type Node, type NodeKind } from '../../domains/fleet/rules.ts'
 import { joinBodySchema, joinedSchema, vpnSetupSchema } from '../../node-protocol/join.ts'
 import {
   maxBeside,
+  maxBootAheadMs,
   type ReportAnswer,
   type ReportBody,
   reportAnswerSchema,
   reportBodySchema,
   reportParts,
+  toBootTime,
 } from '../../node-protocol/report.ts'
 import { findBodySchema, foundSchema, stateQuerySchema } from '../../node-protocol/state.ts'
 import { seenSchema, triedAnswerSchema, triedBodySchema } from '../../node-protocol/tried.ts'
@@ -142,14 +144,27 @@ async function limit(visit: Visit, rate: RateLimit, name: string): Promise<void>
   if (visit.rateLimit?.retryAfterSeconds) throw rateLimited(visit.rateLimit)
 }
 
-/** Rows are kept for each boot of a node, so a node begins a few a minute at most. */
-async function limitBoots(deps: NodeServer, visit: Visit, node: string, boot: string): Promise<void> {
-  const known = deps.bootsOf.get(node) ?? new Set()
+/** Logs each event of a node at most once a minute. */
+async function warn(deps: NodeServer, node: string, event: string, fields: Record<string, string>): Promise<void> {
+  const state = await deps.warnings(`${node} ${event}`)
+  if (state?.retryAfterSeconds === undefined) deps.log.warn(event, fields)
+}
+
+/** Rows are kept for each boot of a node, so a node begins a few a minute at most, and none in the future. */
+async function limitBoots(deps: NodeServer, visit: Visit, { id, name }: Node, boot: string): Promise<void> {
+  if (boot > toBootTime(deps.clock() + maxBootAheadMs)) {
+    const explanation =
+      'The clock of the node is or was more than a day ahead. Set it, stop the node, move last-boot and journal-* ' +
+      'out of its data folder, and start it.'
+    await warn(deps, id, 'boot ahead', { node: name, boot, explanation })
+    throw refuseField('boot', 'boot_ahead')
+  }
+  const known = deps.bootsOf.get(id) ?? new Set()
   if (known.has(boot)) return
-  await limit(visit, deps.boots, node)
+  await limit(visit, deps.boots, id)
   known.add(boot)
   for (const oldest of known) if (known.size > maxKnownBoots) known.delete(oldest)
-  deps.bootsOf.set(node, known)
+  deps.bootsOf.set(id, known)
 }
 
 async function join(deps: NodeServer, visit: Visit): Promise<unknown> {
@@ -165,7 +180,7 @@ async function state(deps: NodeServer, visit: Visit): Promise<unknown> {
   const node = await authenticate(deps, visit)
   const { cursor, wait = 0 } = readFields(stateQuerySchema, readQuery(visit.url.searchParams))
   const isOverdue = node.lastSeenAt === null || deps.clock() - node.lastSeenAt > noteSeenMs
-  if (node.kind === 'vpn' && isOverdue) await deps.fleet.seen(node.id, { version: node.version ?? '' })
+  if (node.kind === 'vpn' && isOverdue) await deps.fleet.seen(node.id, { version: node.version ?? '' }, node.joinedAt)
   return deps.state.read(node, { cursor, waitMs: wait * 1000 }, visit.request.signal, async () => {
     if (deps.isStopping()) throw stopping()
     await authenticate(deps, visit)
@@ -209,7 +224,7 @@ async function readReport(deps: NodeServer, visit: Visit): Promise<unknown> {
   const body = readFields(reportBodySchema, await readBody(visit.request, maxReportBytes))
   // Authenticated again: the operator may have closed the node while its report was on its way.
   const node = await authenticate(deps, visit)
-  await limitBoots(deps, visit, node.id, body.boot)
+  await limitBoots(deps, visit, node, body.boot)
   const tls = await acceptTls(deps, visit, node, body.tls)
   return reportAnswerSchema.parse(await takeReport(deps, node, body, tls))
 }
@@ -222,10 +237,8 @@ async function acceptTls(deps: NodeServer, visit: Visit, node: Node, tls: Report
   if (!tls) return null
   const hosts = [...deps.ownHosts, ...(node.endpoint ? [node.endpoint.host] : [])]
   if (visit.isLocal || isAtOrBelow(tls.host, hosts)) return tls
-  if ((await deps.warnings(node.id))?.retryAfterSeconds === undefined) {
-    const explanation = `If the host is right: "turnpike node endpoint ${node.name} --host HOST --port PORT" with it.`
-    deps.log.warn('tls host refused', { node: node.name, host: tls.host, explanation })
-  }
+  const explanation = `If the host is right: "turnpike node endpoint ${node.name} --host HOST --port PORT" with it.`
+  await warn(deps, node.id, 'tls host refused', { node: node.name, host: tls.host, explanation })
   return 'unchanged'
 }
 
@@ -287,7 +300,7 @@ async function takeReport(deps: NodeHttpDeps, node: Node, body: ReportBody, tls:
   for (const side of sides) answered = (await side.report(node.id, body)) ?? answered
   const health = body.health && { ...toHealth(body, body.health), tls }
   // A draining process accepts no tunnels, so its report alone does not make the node sellable.
-  if (body.draining !== true) await deps.fleet.seen(node.id, { version: body.version, health })
+  if (body.draining !== true) await deps.fleet.seen(node.id, { version: body.version, health }, node.joinedAt)
   else if (health) await deps.fleet.noteDraining(node.id, health)
   return { now: deps.clock(), ...answered }
 }

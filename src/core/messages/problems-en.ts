@@ -137,6 +137,7 @@ export const problemsEn = {
   wireguard_key: 'must be a WireGuard public key, as "wg pubkey" prints it',
   cursor: 'must be a next_cursor that this list has answered with',
   node_cursor: 'was not issued to this node; start again without a cursor',
+  boot_ahead: "is more than a day ahead of the shop's clock; the log of the shop says what to do",
 
   // Places and times.
   country_code: 'must be a country code of two letters (ISO 3166-1), like DE',

@@ -2,11 +2,10 @@ import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:
 import { join } from 'node:path'
 import type { SocketHandler } from 'bun'
 import type { Clock } from '../../core/time.ts'
+import { toBootTime } from '../../node-protocol/report.ts'
 import { listEarlier } from './earlier.ts'
 import { findFile, writeOwnFile } from './own-file.ts'
 
-/** Base 36: nine characters hold the milliseconds of the next three thousand years. */
-const timeDigits = 9
 /** Later times come from a damaged file and are ignored. */
 const lastAt = Date.UTC(2500, 0)
 const bootPattern = /^([0-9a-z]{9})-[0-9a-f]{8}$/
@@ -21,7 +20,7 @@ export function makeBoot(deps: {
   const remembered = findFile(path)?.trim() ?? ''
   const known = [remembered, ...listEarlier(deps.folder)].flatMap(findTime)
   const at = Math.max(Math.trunc(deps.clock()), ...known.map((each) => each + 1))
-  const boot = `${at.toString(36).padStart(timeDigits, '0')}-${Buffer.from(deps.randomBytes(4)).toString('hex')}`
+  const boot = `${toBootTime(at)}-${Buffer.from(deps.randomBytes(4)).toString('hex')}`
   writeOwnFile(path, `${boot}\n`)
   return boot
 }

@@ -22,6 +22,7 @@ import {
   type Node,
   type NodeKind,
   onlineWithinMs,
+  secretCachedMs,
   usualLinkMegabits,
 } from './rules.ts'
 import { type SampledSlots, sample } from './samples.ts'
@@ -50,7 +51,7 @@ type FleetDeps = ReturnType<typeof withCaches>
 
 export function withCaches(given: Given) {
   // A revocation in another process takes effect after `ttlMs` at most.
-  const cached = { clock: given.clock, ttlMs: 500, maxEntries: 10_000 }
+  const cached = { clock: given.clock, ttlMs: secretCachedMs, maxEntries: 10_000 }
   return {
     ...given,
     sampled: new Map() as SampledSlots,
@@ -111,14 +112,15 @@ export async function add(deps: FleetDeps, tx: Tx, newNode: NewNode): Promise<No
 /** All nodes of a kind, at most half a second old. */
 export const nodes = (deps: FleetDeps, kind: NodeKind): Promise<Node[]> => deps.lists.get(kind)
 
-/** Records a node's call and its report of itself. */
+/** Records a node's call and its report of itself. `joinedAt`: refuses a call from before the node's last join. */
 export async function seen(
   deps: FleetDeps,
   id: NodeId,
-  report: { version: string; health?: HealthReport | undefined },
-) {
+  report: { readonly version: string; readonly health?: HealthReport | undefined },
+  joinedAt: number | null = null,
+): Promise<void> {
   const slot = await deps.db.transact(async (tx) => {
-    if (!(await store.markSeen(tx, id, deps.clock(), report.version))) throw noSuchNode()
+    if (!(await store.markSeen(tx, id, deps.clock(), report.version, joinedAt))) throw noSuchNode()
     if (!report.health) return undefined
     store.writeHealth(tx, id, report.health)
     return sample(tx, deps.sampled, id, report.health, deps.clock())
@@ -155,7 +157,8 @@ export async function issueKey(deps: FleetDeps, name: string): Promise<{ text: s
 }
 
 /**
- * Lets a node in with a join key and the secret that it will authenticate with. The same key with the same secret
+ * Lets a node in with a join key and the secret that it will authenticate with, and forgets the reports under the
+ * secret before, which may have been stolen. The same key with the same secret
  * may be repeated until the key expires, after a lost answer; with another secret it is refused.
  */
 export async function join(deps: FleetDeps, key: string, secret: string, version: string): Promise<Node> {
@@ -174,7 +177,7 @@ export async function join(deps: FleetDeps, key: string, secret: string, version
     const owner = await store.findBySecret(tx, digest)
     if (owner && owner.node.id !== found.node.id) throw invalidJoinKey()
     await store.writeJoin(tx, found.node.id, digest, nowMs)
-    await store.markSeen(tx, found.node.id, nowMs, version)
+    await store.markSeen(tx, found.node.id, nowMs, version, null)
     return found.node
   })
   forget(deps)

@@ -154,6 +154,9 @@ export const isNodeName = (text: string): boolean => /^[a-z0-9]([a-z0-9.-]{0,61}
 /** The nodes of the shop's own machine. The shop finds them by these names and lets them join by itself. */
 export const localNames: Readonly<Record<NodeKind, string>> = { gateway: 'local-gateway', vpn: 'local' }
 
+/** How long another shop may still accept a secret that was replaced or revoked. */
+export const secretCachedMs = 500
+
 /** How long a key lets a node join. */
 export const keyLastsMs = 24 * 3_600_000
 

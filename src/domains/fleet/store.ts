@@ -158,10 +158,29 @@ export const lockByKey = (tx: Tx, digest: Uint8Array) =>
 export const findBySecret = (reader: Reader, digest: Uint8Array) =>
   secretNodes.first(reader, 'SELECT * FROM nodes WHERE secret_digest = $1', [digest])
 
-/** Uses the join key and replaces the secret in one commit. */
+const larger = (column: string): string =>
+  `${column} = CASE WHEN node_boots.${column} > excluded.${column}
+     THEN node_boots.${column} ELSE excluded.${column} END`
+
+/** Keeps the figures of a node's boot if `condition` holds. */
+const keepFigures = (condition: string): string =>
+  `INSERT INTO node_boots (node_id, boot, total_bytes, hop_bytes, tunnels, reported_at)
+   SELECT id, boot, COALESCE(total_bytes, 0), COALESCE(hop_bytes, 0), 0, 0 FROM nodes WHERE id = $1 AND ${condition}
+   ON CONFLICT (node_id, boot) DO UPDATE SET ${larger('total_bytes')}, ${larger('hop_bytes')}`
+
+/**
+ * Uses the join key and replaces the secret in one commit. The last report under the secret before is forgotten, with
+ * its boot, TLS endpoint and hop key; its figures are kept.
+ */
 export async function writeJoin(tx: Tx, node: NodeId, digest: Uint8Array, nowMs: number): Promise<void> {
-  const sql = 'UPDATE nodes SET secret_digest = $2, joined_at = $3, key_used_at = $3, changed_at = $3 WHERE id = $1'
-  await tx.run(sql, [node, digest, nowMs])
+  tx.send(keepFigures('boot IS NOT NULL'), [node])
+  await tx.run(
+    `UPDATE nodes SET secret_digest = $2, joined_at = $3, key_used_at = $3, changed_at = $3,
+       boot = NULL, stopping_boot = NULL, tunnels = NULL, lag_ms = NULL, total_bytes = NULL, hop_bytes = NULL,
+       max_ports = NULL, tls_host = NULL, tls_port = NULL, hop_key = NULL
+     WHERE id = $1`,
+    [node, digest, nowMs],
+  )
 }
 
 /** Invalidates the secret and the join key. */
@@ -234,19 +253,15 @@ export function gatewaysChangedAfter(
 
 export const gatewayMark = (reader: Reader, sinceAt: number): Promise<string> => changeMarkOf(reader, 'nodes', sinceAt)
 
-/** `last_seen_at` only moves forward, whichever shop process took the call. */
-export const markSeen = (tx: Tx, node: NodeId, nowMs: number, version: string): Promise<boolean> =>
+/** `last_seen_at` only moves forward, whichever shop took the call. False if the node did not join at `joinedAt`. */
+export const markSeen = (tx: Tx, node: NodeId, nowMs: number, version: string, joinedAt: number | null) =>
   changesOne(
     tx,
     `UPDATE nodes SET version = $3,
        last_seen_at = CASE WHEN last_seen_at IS NULL OR last_seen_at < $2 THEN $2 ELSE last_seen_at END
-     WHERE id = $1`,
-    [node, nowMs, version],
+     WHERE id = $1 ${joinedAt === null ? '' : 'AND joined_at = $4'}`,
+    [node, nowMs, version, ...(joinedAt === null ? [] : [joinedAt])],
   )
-
-const larger = (column: string): string =>
-  `${column} = CASE WHEN node_boots.${column} > excluded.${column}
-     THEN node_boots.${column} ELSE excluded.${column} END`
 
 /**
  * A late report of an earlier boot changes nothing. Within a boot, counters never fall and stopping never ends. The
@@ -255,12 +270,7 @@ const larger = (column: string): string =>
 export function writeHealth(tx: Tx, node: NodeId, health: HealthReport): void {
   const { boot, tunnels, lagMs, totalBytes, hopBytes, isStopping, maxPorts, tls } = health
   const tlsChange = tls === 'unchanged' ? '' : ', tls_host = $9, tls_port = $10'
-  tx.send(
-    `INSERT INTO node_boots (node_id, boot, total_bytes, hop_bytes, tunnels, reported_at)
-     SELECT id, boot, COALESCE(total_bytes, 0), COALESCE(hop_bytes, 0), 0, 0 FROM nodes WHERE id = $1 AND boot < $2
-     ON CONFLICT (node_id, boot) DO UPDATE SET ${larger('total_bytes')}, ${larger('hop_bytes')}`,
-    [node, boot],
-  )
+  tx.send(keepFigures('boot < $2'), [node, boot])
   tx.send(
     `UPDATE nodes SET boot = $2, tunnels = $3, lag_ms = $4,
        total_bytes = CASE WHEN boot = $2 AND total_bytes > $5 THEN total_bytes ELSE $5 END,
@@ -310,7 +320,8 @@ export const sumEarlier = (reader: Reader, sinceAt: number): Promise<EarlierFigu
     `SELECT node_id, CAST(SUM(earlier.total_bytes) AS BIGINT) AS total_bytes,
        CAST(SUM(earlier.hop_bytes) AS BIGINT) AS hop_bytes,
        CAST(SUM(CASE WHEN reported_at >= $1 THEN earlier.tunnels ELSE 0 END) AS BIGINT) AS tunnels
-     FROM node_boots AS earlier JOIN nodes ON nodes.id = node_id AND nodes.boot <> earlier.boot GROUP BY node_id`,
+     FROM node_boots AS earlier JOIN nodes ON nodes.id = node_id
+     WHERE nodes.boot IS NULL OR nodes.boot <> earlier.boot GROUP BY node_id`,
     [sinceAt],
   )
 

@@ -2,6 +2,7 @@ import { bind } from '../../../core/bind.ts'
 import { bytes } from '../../../core/bytes.ts'
 import { refuseField } from '../../../core/refusal.ts'
 import type { Tx } from '../../../db/transaction.ts'
+import { secretCachedMs } from '../../fleet/rules.ts'
 import { type ByteAccount, type ByteAccountKey, readSubject, subjectOf } from '../accounts/rules.ts'
 import { lockKnownAccount } from '../accounts/store.ts'
 import { inFlight, refuse, take } from '../counts/counts.ts'
@@ -140,13 +141,22 @@ async function takeCounts(deps: TrafficDeps, tx: Tx, report: rules.LeaseReport, 
   if (counts.length === 0) await lockBoot(tx, report, nowMs)
   // Boot names sort by time, so a late report of an old boot does not displace the new one. A new holder closes all
   // earlier boots that are known, except those it names as running beside it; an earlier one that is unknown is late.
-  const replaced = status === 'closed' || (boot < holder && status === 'unknown')
+  const isEarlier = boot < holder.boot
+  const isForgotten = isEarlier && (await isBeforeJoin(deps, tx, node, holder.sinceAt))
+  const replaced = status === 'closed' || (isEarlier && !isForgotten && status === 'unknown')
   if (replaced) store.closeBoot(tx, report, nowMs)
-  else if (holder < boot && report.leaseRequests.some((each) => each.want === 'lease')) {
+  else if ((holder.boot < boot || isForgotten) && report.leaseRequests.some((each) => each.want === 'lease')) {
+    const beside = (report.beside ?? []).slice(0, maxBeside)
     store.holdWith(tx, report, nowMs)
-    await store.closeEarlier(tx, report, (report.beside ?? []).slice(0, maxBeside), nowMs)
+    await store.closeOthers(tx, report, isForgotten ? 'all' : 'earlier', beside, nowMs)
   }
   return { added, replaced }
+}
+
+/** Whether a boot took the leases under a secret that the node's last join replaced: a thief may have had it. */
+async function isBeforeJoin(deps: TrafficDeps, tx: Tx, node: string, sinceAt: number): Promise<boolean> {
+  const { joinedAt } = await deps.fleet.findLink(tx, node)
+  return joinedAt !== null && sinceAt < joinedAt + secretCachedMs
 }
 
 /** The report's lines by subject, in sorted order, locked or new. */

@@ -10,15 +10,15 @@ const sums = ['granted', 'returned', 'lapsed', 'settled', 'late', 'claimable', '
 const figures = ['turn', ...sums, 'aside'] as const
 const columns = `node, boot, subject, ${figures.join(', ')}`
 
-/** Locks a node, which serialises the reports of all its boots. Returns the boot that holds its leases. */
-export async function lockNode(tx: Tx, { node, boot }: NodeBoot, nowMs: number): Promise<string> {
-  const row = await tx.first<{ boot: string }>(
+/** Locks a node, which serialises the reports of all its boots. Returns the boot that holds its leases, since when. */
+export async function lockNode(tx: Tx, { node, boot }: NodeBoot, nowMs: number) {
+  const row = await tx.first<{ boot: string; since: bigint }>(
     `INSERT INTO usage_nodes (node, boot, since) VALUES ($1, $2, $3)
-     ON CONFLICT (node) DO UPDATE SET node = excluded.node RETURNING boot`,
+     ON CONFLICT (node) DO UPDATE SET node = excluded.node RETURNING boot, since`,
     [node, boot, nowMs],
   )
   if (!row) throw new Error('a node that was just written is not there')
-  return row.boot
+  return { boot: row.boot, sinceAt: Number(row.since) }
 }
 
 /** Hands a node's leases to a later boot. */
@@ -31,10 +31,17 @@ export function closeBoot(tx: Tx, { node, boot }: NodeBoot, nowMs: number): void
   tx.send(sql, [node, boot, nowMs])
 }
 
-/** Closes the earlier boots of a node, so that they get no more leases. `beside` are its processes that still run. */
-export async function closeEarlier(tx: Tx, { node, boot }: NodeBoot, beside: readonly string[], nowMs: number) {
+/** Closes the other boots of a node, so that they get no more leases. `beside` are its processes that still run. */
+export async function closeOthers(
+  tx: Tx,
+  { node, boot }: NodeBoot,
+  which: 'earlier' | 'all',
+  beside: readonly string[],
+  nowMs: number,
+): Promise<void> {
   const others = beside.length === 0 ? '' : `AND boot NOT IN (${list(beside.length, 3)})`
-  const sql = `UPDATE usage_boots SET closed_at = $3 WHERE node = $1 AND boot < $2 AND closed_at IS NULL ${others}`
+  const sql = `UPDATE usage_boots SET closed_at = $3
+     WHERE node = $1 AND boot ${which === 'all' ? '<>' : '<'} $2 AND closed_at IS NULL ${others}`
   await tx.run(sql, [node, boot, nowMs, ...beside])
 }
 
