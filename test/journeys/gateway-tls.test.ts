@@ -194,10 +194,12 @@ describe('proxies over TLS', () => {
   })
 
   test('the TLS port serves customers while 300 connections never finish their handshake', async () => {
-    const quiet = await Promise.all(Array.from({ length: 300 }, () => WireClient.connect(tlsPort)))
-    await untilTrue(() => quiet.filter((each) => each.isClosed).length >= 300 - maxHandshakesPerNetwork)
+    // The reset of a refused connection may arrive before the client knows that it is connected.
+    const connect = () => WireClient.connect(tlsPort).catch(() => undefined)
+    const quiet = await Promise.all(Array.from({ length: 300 }, connect))
+    await untilTrue(() => quiet.filter((each) => each?.isClosed ?? true).length >= 300 - maxHandshakesPerNetwork)
     expect(await through(plain.url)).toMatchObject({ exit: 0, status: 200 })
-    for (const each of quiet) each.close()
+    for (const each of quiet) each?.close()
   })
 })
 

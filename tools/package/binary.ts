@@ -12,6 +12,7 @@ const inside = '/$bunfs/root'
 export const entries = [
   'src/app/turnpike.ts',
   'src/dataplane/gateway/relay/linux/worker.ts',
+  'src/dataplane/gateway/relay/linux/tls-worker.ts',
   'src/dataplane/gateway/relay/portable/accepter-worker.ts',
 ]
 

@@ -18,6 +18,7 @@ import { ExitReports } from '../../dataplane/gateway/access/exit-health.ts'
 import { HandoverOffer, type Predecessor } from '../../dataplane/gateway/handover.ts'
 import type { Engine, EngineDeps, EngineLimits } from '../../dataplane/gateway/relay/engine.ts'
 import { Http2Clients } from '../../dataplane/gateway/relay/http2-clients.ts'
+import type { TlsPool } from '../../dataplane/gateway/relay/linux/tls-pool.ts'
 import { createAccepter } from '../../dataplane/gateway/relay/portable/accepter.ts'
 import { after } from '../../dataplane/gateway/relay/portable/dialler.ts'
 import { createSockets, type Sockets, toTlsClient } from '../../dataplane/gateway/relay/sockets.ts'
@@ -130,8 +131,10 @@ async function openBeside(
   // The challenges of an order are known only to its process, so the ACME listener is closed and opened again.
   if (before) void tls?.order().catch((fault: unknown) => log.error('fault', { fault }))
   const sockets = createSockets(process.platform)
-  const http2 = createHttp2Clients(engine, sockets)
-  const front = tls && listenTls({ engine, sockets, http2 }, tls, config, log, tlsDescriptor)
+  const pool = tls && openTlsPool(engine, config, log)
+  const ownHttp2 = createHttp2Clients(engine, sockets)
+  const http2 = pool ?? ownHttp2
+  const front = tls && listenTls({ engine, sockets, http2: ownHttp2, pool }, tls, config, log, tlsDescriptor)
   if (front) {
     open.front = front
     addFrontMetrics(metrics, 'gateway', front)
@@ -200,6 +203,7 @@ async function openBeside(
       await stopShowing()
       await closed
       front?.end()
+      pool?.stop()
       await tls?.stop()
       await meter.stop()
       offer.close()
@@ -388,10 +392,22 @@ const createHttp2Clients = (engine: Engine, sockets: Sockets): Http2Clients =>
     clock: () => performance.now(),
   })
 
-type TlsUsers = { readonly engine: Engine; readonly sockets: Sockets; readonly http2: Http2Clients }
+/** The threads that do TLS; undefined if the main thread does it. */
+function openTlsPool(engine: Engine, { gatewayTlsWorkers: workers }: Config, log: Log): TlsPool | undefined {
+  const pool = workers > 0 ? engine.openTlsPool?.(workers) : undefined
+  log.info('TLS', { workers: pool?.count ?? 0 })
+  return pool
+}
+
+type TlsUsers = {
+  readonly engine: Engine
+  readonly sockets: Sockets
+  readonly http2: Http2Clients
+  readonly pool: TlsPool | undefined
+}
 
 function listenTls(
-  { engine, sockets, http2 }: TlsUsers,
+  { engine, sockets, http2, pool }: TlsUsers,
   { current }: Tls,
   config: Config,
   log: Log,
@@ -406,10 +422,15 @@ function listenTls(
       certificate: current,
       max,
       offersHttp2: true,
-      makeRoom: () => http2.makeRoom(),
+      makeRoom: () => (pool ?? http2).makeRoom(),
+      threads: pool,
       onTls: (tls) => (tls.protocol === 'h2' ? http2.take(tls) : engine.takeTls(toTlsClient(tls, sockets))),
       onFault: (fault) => log.error('fault', { fault }),
-      adopt: inherited === undefined ? undefined : (onAccepted) => openAccepter(inherited, port, onAccepted),
+      adopt: pool
+        ? (onAccepted) => pool.listen({ hostname, port, inherited }, onAccepted)
+        : inherited === undefined
+          ? undefined
+          : (onAccepted) => openAccepter(inherited, port, onAccepted),
     })
   const what = 'gateway over TLS (TURNPIKE_GATEWAY_TLS_PORT)'
   return listening(config.gatewayListen, port, what, () => withIpv6OrWithout(config.gatewayListen, open))

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { acmeFiles, type CertificateFiles } from '../../dataplane/tls/certificate.ts'
 import {
@@ -39,6 +40,13 @@ const readDirectory = parsed((text) => {
 const readListen = listenAddress(65_535, 'must be an address and a port, like 0.0.0.0:80 or [::]:80')
 const letsEncrypt = 'https://acme-v02.api.letsencrypt.org/directory'
 
+const maxWorkers = 64
+/** More threads need more memory, and the relay engine has one. */
+const maxAutoWorkers = 8
+const readCount = whole(0, maxWorkers)
+const readWorkers: Read<number> = (text, bad) =>
+  text === 'auto' ? Math.min(maxAutoWorkers, availableParallelism()) : readCount(text, bad)
+
 export const tlsSettings = {
   tlsCert: setting('TURNPIKE_TLS_CERT', 'FILE', '', optional(path)),
   tlsKey: setting('TURNPIKE_TLS_KEY', 'FILE', '', optional(path)),
@@ -49,6 +57,7 @@ export const tlsSettings = {
   acmeCa: setting('TURNPIKE_ACME_CA', 'FILE', '', optional(path)),
   acmeListen: setting('TURNPIKE_ACME_LISTEN', 'ADDRESS:PORT', '[::]:80', readListen),
   gatewayTlsPort: setting('TURNPIKE_GATEWAY_TLS_PORT', 'PORT', '0', whole(0, 65_535)),
+  gatewayTlsWorkers: setting('TURNPIKE_GATEWAY_TLS_WORKERS', 'N|auto', 'auto', readWorkers),
 }
 
 type TlsConfig = ConfigOf<typeof tlsSettings>

@@ -14,10 +14,10 @@ const lookEveryMs = 250
 const maxOfNetwork = 128
 const maxShaking = 2048
 const minShaking = 32
-/** Handshakes started per second, 0.25 ms each: per address or /64, per IPv6 /48, and in all. */
+/** Handshakes started per second, 0.25 ms each: per address or /64, per IPv6 /48, and for each thread. */
 const ofNetwork = { perSecond: 400, burst: 800 }
 const ofIpv6Site = { perSecond: 800, burst: 1600 }
-const ofAll = { perSecond: 1500, burst: 3000 }
+const ofThread = { perSecond: 1500, burst: 3000 }
 /** Beyond this rate an address may only use the upper half of the overall bucket. */
 const fairShare = { perSecond: 20, burst: 100 }
 /** Forward secrecy and AES-GCM only: all have the same record overhead, which delivery tracking relies on. */
@@ -28,6 +28,24 @@ const ciphers = [
   'ECDHE-RSA-AES256-GCM-SHA384',
 ].join(':')
 
+/** Follows a connection of one thread from another. */
+export type ConnectionWatcher = {
+  onShaken(): void
+  onGone(): void
+  /** Set by the front. */
+  terminate?: () => void
+}
+
+/** Threads that do TLS. They own the descriptors that they get. */
+export type TlsThreads = {
+  readonly count: number
+  /** Starts a handshake. */
+  begin(descriptor: number, source: string, certificate: Certificate, watcher: ConnectionWatcher): { terminate(): void }
+  refuse(descriptor: number): void
+}
+
+type OnAccepted = (descriptor: number, source: string, watcher?: ConnectionWatcher) => void
+
 class Connection {
   tls: TlsSocket | undefined
   isShaking = true
@@ -36,11 +54,12 @@ class Connection {
 
   constructor(
     /** The accepted socket, later its TLS twin. */
-    public socket: Socket<unknown>,
+    public socket: { terminate(): void },
     readonly source: string,
     readonly prefixes: Prefixes,
     cameAt: number,
     front: Pick<Front, 'evict' | 'expire'>,
+    readonly watcher?: ConnectionWatcher,
   ) {
     const close = () => front.evict(this)
     this.seat = new Seat(prefixes, close)
@@ -79,6 +98,7 @@ export class Front {
   private readonly paceOfSite
   private readonly paceOfFair
   private readonly paceOfAll
+  private readonly burstOfAll: number
   private readonly all = new Set<Connection>()
   private readonly openOf = new Counts()
   private readonly seats: Seats
@@ -113,19 +133,25 @@ export class Front {
       readonly onTls: (tls: TlsSocket) => void
       readonly onFault: (fault: unknown) => void
       /** Accepts on a listener of the previous process instead of opening one. */
-      readonly adopt?: ((onAccepted: (descriptor: number, source: string) => void) => TlsListener) | undefined
+      readonly adopt?: ((onAccepted: OnAccepted) => TlsListener) | undefined
+      /** Other threads do TLS; needs `adopt`. */
+      readonly threads?: TlsThreads | undefined
+      /** The front of another thread has admitted the connections. */
+      readonly isAdmitted?: boolean
     },
   ) {
     this.now = deps.now ?? (() => performance.now())
     this.paceOfPrefix = createTokenBuckets(ofNetwork, this.now)
     this.paceOfSite = createTokenBuckets(ofIpv6Site, this.now)
     this.paceOfFair = createTokenBuckets(fairShare, this.now)
-    this.paceOfAll = createTokenBuckets(ofAll, this.now)
+    const count = deps.threads?.count ?? 1
+    this.burstOfAll = ofThread.burst * count
+    this.paceOfAll = createTokenBuckets({ perSecond: ofThread.perSecond * count, burst: this.burstOfAll }, this.now)
     this.seats = new Seats(deps.max, this.now)
     this.roomOfNetwork = Math.max(minShaking, Math.floor(deps.max / 4))
     this.roomToShake = Math.min(maxShaking, Math.max(minShaking, Math.floor(deps.max / 4)))
     this.room = deps.isMakingRoom ? deps.max : deps.max + this.roomToShake
-    this.listener = deps.adopt?.((descriptor, source) => this.accept(descriptor, source)) ?? this.listen()
+    this.listener = deps.adopt?.((...accepted) => this.accept(...accepted)) ?? this.listen()
     this.timer = setInterval(() => this.expireLate(), lookEveryMs)
     this.timer.unref()
     this.port = this.listener.port
@@ -144,9 +170,23 @@ export class Front {
   }
 
   /** A connection that the adopted listener accepted. */
-  private accept(fd: number, source: string): void {
-    const socket = this.rawHandlers((raw) => this.begin(raw, source))
-    void Bun.connect<Connection>({ fd, allowHalfOpen: true, socket } as never)
+  private accept(...[fd, source, watcher]: Parameters<OnAccepted>): void {
+    if (this.deps.threads) return this.beginElsewhere(this.deps.threads, fd, source)
+    const socket = this.rawHandlers((raw) => this.begin(raw, source, watcher))
+    void Bun.connect<Connection>({ fd, allowHalfOpen: true, socket } as never).catch(() => watcher?.onGone())
+  }
+
+  private beginElsewhere(threads: TlsThreads, descriptor: number, source: string): void {
+    const prefixes = prefixesOf(source)
+    const certificate = this.deps.certificate()
+    if (!certificate || !this.mayCome(prefixes)) {
+      this.turnedAway += 1
+      return threads.refuse(descriptor)
+    }
+    const one = new Connection({ terminate() {} }, source, prefixes, this.now(), this)
+    this.enter(one)
+    const watcher = { onShaken: () => this.leave(one), onGone: () => this.gone(one) }
+    one.socket = threads.begin(descriptor, source, certificate, watcher)
   }
 
   private rawHandlers(open: (raw: Socket<Connection>) => void): SocketHandler<Connection> {
@@ -197,6 +237,7 @@ export class Front {
   }
 
   private mayCome(prefixes: Prefixes): boolean {
+    if (this.deps.isAdmitted) return true
     if (this.openOf.isFull(prefixes, this.roomOfNetwork) || this.shakingOf.isFull(prefixes, maxOfNetwork)) return false
     if (!this.mayBegin(prefixes)) return false
     if (this.all.size >= this.room && !this.deps.isMakingRoom && !this.deps.makeRoom?.()) return false
@@ -216,7 +257,7 @@ export class Front {
     if (network !== clientPrefix && !this.paceOfSite.take(network)) return false
     if (this.seats.isKnown(prefixes)) return true
     const isFair = this.paceOfFair.take(network)
-    return (isFair || this.paceOfAll.level('') > ofAll.burst / 2) && this.paceOfAll.take('')
+    return (isFair || this.paceOfAll.level('') > this.burstOfAll / 2) && this.paceOfAll.take('')
   }
 
   private leave(one: Connection): void {
@@ -250,6 +291,7 @@ export class Front {
       handshake: (socket, isDone) => {
         if (!isDone) return this.expire(one)
         this.leave(one)
+        one.watcher?.onShaken()
         const tls = new TlsSocket(socket, one.source)
         one.tls = tls
         this.guard(one, () => this.deps.onTls(tls))
@@ -277,6 +319,7 @@ export class Front {
     this.openOf.add(one.prefixes, -1)
     this.seats.remove(one.seat)
     this.fail(one)
+    one.watcher?.onGone()
     const { tls } = one
     if (!tls) return
     tls.isClosed = true
@@ -291,21 +334,27 @@ export class Front {
     this.gone(one)
   }
 
-  private begin(raw: Socket<Connection>, source: string): void {
+  private enter(one: Connection): void {
+    this.all.add(one)
+    this.openOf.add(one.prefixes, 1)
+    this.seats.add(one.seat)
+    this.handshakes.add(one.handshake)
+    this.shakingOf.add(one.prefixes, 1)
+  }
+
+  private begin(raw: Socket<Connection>, source: string, watcher?: ConnectionWatcher): void {
     const prefixes = prefixesOf(source)
     const certificate = this.deps.certificate()
     if (!certificate || !this.mayCome(prefixes)) {
       this.turnedAway += 1
       raw.terminate()
+      watcher?.onGone()
       return
     }
-    const one = new Connection(raw, source, prefixes, this.now(), this)
+    const one = new Connection(raw, source, prefixes, this.now(), this, watcher)
     raw.data = one
-    this.all.add(one)
-    this.openOf.add(prefixes, 1)
-    this.seats.add(one.seat)
-    this.handshakes.add(one.handshake)
-    this.shakingOf.add(prefixes, 1)
+    if (watcher) watcher.terminate = () => one.socket.terminate()
+    this.enter(one)
     const { cert, key } = certificate
     const ALPNProtocols = this.deps.offersHttp2 ? withHttp2 : onlyHttp1
     // Server mode is missing in Bun's types.

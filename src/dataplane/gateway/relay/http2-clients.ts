@@ -234,6 +234,11 @@ export class Http2Clients {
     return this.sessions.size
   }
 
+  /** Connections that may be evicted. */
+  get spare(): number {
+    return this.unadmitted.size + this.idle.size
+  }
+
   /** Evicts the oldest unadmitted connection, else the oldest idle one. False if all have an admitted request. */
   makeRoom(): boolean {
     const [spare] = this.unadmitted.size > 0 ? this.unadmitted : this.idle

@@ -8,12 +8,13 @@ import type { TlsClient } from '../sockets.ts'
 import { ReactorCounts } from './counts.ts'
 import { Kernel, openKernel } from './kernel.ts'
 import { openLibc } from './libc.ts'
-import type { FromReactor, StateChange } from './messages.ts'
+import type { FromReactor, PlainEnd, StateChange } from './messages.ts'
 import { ListeningPorts } from './ports.ts'
 import { openRouteLookup } from './routes.ts'
 import type { Processor } from './structures.ts'
 import { ReactorThread } from './thread.ts'
-import { TlsLines } from './tls-lines.ts'
+import { HandedDescriptors, TlsLines } from './tls-lines.ts'
+import { TlsPool } from './tls-pool.ts'
 
 const tickMs = 250
 const drainStepMs = 20
@@ -30,10 +31,13 @@ type LinuxEngineDeps = EngineDeps & {
 /** The epoll and splice engine, main thread: answers the reactor's questions and keeps its counts. */
 export class LinuxEngine implements Engine {
   readonly thread: ReactorThread
+  private readonly kernel: Kernel
   readonly dataPath: ReactorCounts
   private readonly lookup: Lookup
   private readonly feed: StateFeed
+  private readonly handed: HandedDescriptors
   private readonly lines: TlsLines
+  private tlsPool: TlsPool | undefined
   private readonly ports: ListeningPorts
   private policy: Policy
   private speeds: Speeds = noLimit
@@ -46,6 +50,7 @@ export class LinuxEngine implements Engine {
 
   constructor(private readonly deps: LinuxEngineDeps) {
     const kernel = openKernel()
+    this.kernel = kernel
     this.thread = new ReactorThread({
       kernel,
       limits: deps.limits,
@@ -54,7 +59,9 @@ export class LinuxEngine implements Engine {
       onMessage: (message) => this.take(message),
       onDeath: (fault) => {
         this.dataPath.noteDeath()
+        this.handed.close()
         this.lines.reactorDied()
+        this.tlsPool?.reactorDied()
         deps.onRestart?.(fault)
       },
       onBirth: () => this.brief(),
@@ -63,13 +70,33 @@ export class LinuxEngine implements Engine {
     this.lookup = deps.lookup ?? createLookup()
     this.feed = new StateFeed(deps.snapshot)
     const maxConnections = deps.limits.connections
-    this.lines = new TlsLines({ kernel, thread: this.thread, maxConnections, clock: () => performance.now() })
+    const { thread } = this
+    this.handed = new HandedDescriptors(kernel, thread)
+    const giver = {
+      get isRunning() {
+        return thread.isRunning
+      },
+      post: (message: PlainEnd) => this.handed.hand(message),
+    }
+    this.lines = new TlsLines({ kernel, thread: giver, maxConnections, clock: () => performance.now() })
     this.ports = new ListeningPorts(kernel, this.thread, deps.limits.ports)
     this.policy = deps.policy()
   }
 
   takeTls(client: TlsClient): void {
     this.lines.take(client)
+  }
+
+  openTlsPool(count: number): TlsPool {
+    const { kernel, handed, deps } = this
+    this.tlsPool = new TlsPool({
+      kernel,
+      count,
+      maxConnections: deps.limits.connections,
+      hand: (message) => handed.hand(message),
+      onFault: deps.onFault,
+    })
+    return this.tlsPool
   }
 
   start(at: Parameters<Engine['start']>[0]): number {
@@ -122,6 +149,7 @@ export class LinuxEngine implements Engine {
     thread.retire()
     thread.post({ type: 'end-stop' })
     await Promise.race([stopped, Bun.sleep(stopWithinMs)])
+    this.handed.close()
     this.lines.stop()
   }
 
@@ -164,7 +192,7 @@ export class LinuxEngine implements Engine {
     } else if (message.type === 'want-lease') deps.agent.wantLease(message.id, message.pool)
     else if (message.type === 'give-back') deps.agent.giveBack(message.id, message.pool)
     else if (message.type === 'unlistened') this.ports.close(message.descriptor)
-    else if (message.type === 'tls-taken') this.lines.taken(message.descriptor)
+    else if (message.type === 'tls-taken') this.handed.taken(message.descriptor)
     else if (message.type === 'exit') deps.onExit(message.report)
     else if (message.type === 'fault') deps.onFault(message.fault)
     else if (message.type === 'stopped') this.onStopped()

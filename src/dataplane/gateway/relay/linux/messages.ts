@@ -22,12 +22,19 @@ export type StateChange = Partial<Pick<StatePage, 'proxies' | 'subusers' | 'exit
 
 type Addresses = Awaited<ReturnType<Lookup>>
 
+/** The plain end of a TLS connection; the reactor duplicates the descriptor. */
+export type PlainEnd = {
+  readonly type: 'tls'
+  readonly descriptor: number
+  readonly source: string
+  readonly memory: SharedArrayBuffer
+}
+
 /** From the main thread to a reactor. */
 export type ToReactor =
   | { readonly type: 'listen'; readonly descriptor: number; readonly port: number; readonly isMain: boolean }
   | { readonly type: 'unlisten'; readonly descriptor: number }
-  /** The plain end of a TLS connection; the reactor duplicates the descriptor. */
-  | { readonly type: 'tls'; readonly descriptor: number; readonly source: string; readonly memory: SharedArrayBuffer }
+  | PlainEnd
   | { readonly type: 'state'; readonly change: StateChange }
   | { readonly type: 'policy'; readonly policy: Policy }
   | { readonly type: 'speeds'; readonly speeds: Speeds }

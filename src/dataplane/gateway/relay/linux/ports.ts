@@ -72,16 +72,13 @@ export class ListeningPorts {
   }
 
   private listen(port: number): number {
-    const address = readAddress(this.hostname)
-    if (!address) throw systemError('EINVAL', `${this.hostname} is not an address`)
     const handed = this.inherited.get(port)
     this.inherited.delete(port)
     if (handed !== undefined && this.kernel.adopt(handed, backlog) === 0) {
       this.open.set(port, handed)
       return port
     }
-    const descriptor = this.kernel.listen(address, port, backlog)
-    if (descriptor < 0) throw systemError(nameOf(-descriptor), `cannot listen on ${this.hostname} port ${port}`)
+    const descriptor = openListener(this.kernel, this.hostname, port)
     const opened = port === 0 ? this.kernel.portOf(descriptor) : port
     this.open.set(opened, descriptor)
     return opened
@@ -99,6 +96,15 @@ export class ListeningPorts {
       this.thread.post({ type: 'unlisten', descriptor })
     }
   }
+}
+
+/** Throws if the port cannot be opened. */
+export function openListener(kernel: Kernel, hostname: string, port: number): number {
+  const address = readAddress(hostname)
+  if (!address) throw systemError('EINVAL', `${hostname} is not an address`)
+  const descriptor = kernel.listen(address, port, backlog)
+  if (descriptor < 0) throw systemError(nameOf(-descriptor), `cannot listen on ${hostname} port ${port}`)
+  return descriptor
 }
 
 const systemError = (code: string, message: string): Error => Object.assign(new Error(`${code}: ${message}`), { code })

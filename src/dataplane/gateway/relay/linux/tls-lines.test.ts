@@ -69,7 +69,7 @@ describe('plaintext of TLS clients on its way to the reactor', () => {
     const release = (index: number): void => {
       const { descriptor, memory } = posted[index] ?? expect.unreachable()
       kernel.send(descriptor, new Uint8Array(1000))
-      lines.taken(descriptor)
+      kernel.close(descriptor)
       viewTlsMemory(memory).isReleased = true
     }
     return { take, release, posted }

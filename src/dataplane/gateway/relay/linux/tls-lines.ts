@@ -3,8 +3,8 @@ import { Bridge, innerHandlers } from '../../../tls/bridge.ts'
 import type { DeliveryWatch } from '../../metering/tunnel-meter.ts'
 import type { TlsClient } from '../sockets.ts'
 import type { Kernel } from './kernel.ts'
+import type { PlainEnd } from './messages.ts'
 import { makeTlsMemory, type TlsMemory, viewTlsMemory } from './shared-memory.ts'
-import type { ReactorThread } from './thread.ts'
 
 const lookEveryMs = 100
 /** Longest wait for acknowledgements after a close. */
@@ -67,19 +67,43 @@ class TlsLine {
   }
 }
 
-/** Terminates TLS on the main thread and passes plaintext to the reactor by a socket pair. */
+/** Descriptors on their way to the reactor, which duplicates them. */
+export class HandedDescriptors {
+  private readonly handed = new Set<number>()
+
+  constructor(
+    private readonly kernel: Pick<Kernel, 'close'>,
+    private readonly thread: { post(message: PlainEnd): void },
+  ) {}
+
+  hand(message: PlainEnd): void {
+    this.handed.add(message.descriptor)
+    this.thread.post(message)
+  }
+
+  /** The reactor has duplicated the descriptor. */
+  taken(descriptor: number): void {
+    if (this.handed.delete(descriptor)) this.kernel.close(descriptor)
+  }
+
+  /** The reactor takes no more. */
+  close(): void {
+    for (const descriptor of this.handed) this.taken(descriptor)
+  }
+}
+
+/** Passes the plaintext of TLS connections to the reactor by socket pairs. */
 export class TlsLines {
   private readonly lines = new Set<TlsLine>()
   /** Lines that the reactor has closed, oldest first. */
   private readonly flushing = new Set<TlsLine>()
-  /** Descriptors that the reactor has not duplicated yet. */
-  private readonly handed = new Set<number>()
   private timer: ReturnType<typeof setInterval> | undefined
 
   constructor(
     private readonly deps: {
       readonly kernel: Kernel
-      readonly thread: Pick<ReactorThread, 'post' | 'isRunning'>
+      /** The receiver of a descriptor closes it. */
+      readonly thread: { readonly isRunning: boolean; post(message: PlainEnd): void }
       readonly maxConnections: number
       /** Monotonic. */
       readonly clock: Clock
@@ -102,24 +126,15 @@ export class TlsLines {
     const data = new Bridge(client, { onMoved: () => line.publish(), isCut: () => memory.isCut })
     this.lines.add(line)
     this.timer ??= setInterval(() => this.look(), lookEveryMs)
-    this.handed.add(far)
     thread.post({ type: 'tls', descriptor: far, source: client.source, memory: shared })
     void Bun.connect<Bridge>({ fd: near, allowHalfOpen: true, data, socket: innerHandlers } as never)
   }
 
-  /** The reactor has duplicated the descriptor. */
-  taken(descriptor: number): void {
-    if (this.handed.delete(descriptor)) this.deps.kernel.close(descriptor)
-  }
-
-  /** Closes descriptors that the reactor had not taken. */
   reactorDied(): void {
-    for (const descriptor of this.handed) this.taken(descriptor)
     for (const line of this.lines) line.noteReleased()
   }
 
   stop(): void {
-    for (const descriptor of this.handed) this.taken(descriptor)
     this.look()
   }
 

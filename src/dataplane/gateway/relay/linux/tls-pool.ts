@@ -1,0 +1,201 @@
+import { Worker } from 'node:worker_threads'
+import type { Certificate } from '../../../tls/certificate.ts'
+import type { ConnectionWatcher, TlsListener, TlsThreads } from '../../../tls/front.ts'
+import { prefixesOf } from '../../../tls/seats.ts'
+import { createAccepter } from '../portable/accepter.ts'
+import type { Kernel } from './kernel.ts'
+import type { PlainEnd } from './messages.ts'
+import { openListener } from './ports.ts'
+
+/** From the main thread to a TLS worker. */
+export type ToTlsWorker =
+  | { readonly type: 'certificate'; readonly certificate: Certificate }
+  | { readonly type: 'begin'; readonly id: number; readonly descriptor: number; readonly source: string }
+  | { readonly type: 'close'; readonly id: number }
+  /** Closes an HTTP/2 connection without an admitted request. */
+  | { readonly type: 'make-room' }
+  | { readonly type: 'reactor-died' }
+  | { readonly type: 'drain' }
+  | { readonly type: 'stop' }
+
+/** From a TLS worker to the main thread. */
+export type FromTlsWorker =
+  | { readonly type: 'shaken'; readonly id: number }
+  | { readonly type: 'gone'; readonly id: number }
+  | { readonly type: 'fault'; readonly fault: unknown }
+  | PlainEnd
+
+export type TlsWorkerTerms = { readonly maxConnections: number; readonly counts: SharedArrayBuffer }
+
+/** Counts of a worker's HTTP/2 connections, written by the worker. */
+export const http2Counts = { open: 0, requests: 1, spare: 2 } as const
+const countBytes = 16
+
+/** A worker with this many more connections than the least busy one gets no further ones. */
+const maxLead = 32
+const restartMs = 1000
+
+/** One TLS worker and its connections. */
+class TlsThread {
+  private worker: Worker
+  private readonly watchers = new Map<number, ConnectionWatcher>()
+  private certificate: Certificate | undefined
+  private counts = new SharedArrayBuffer(countBytes)
+  private isWanted = true
+  /** Requests of workers that died. */
+  private requestsBefore = 0
+
+  constructor(private readonly deps: Omit<TlsPoolDeps, 'count' | 'kernel'>) {
+    this.worker = this.spawn()
+  }
+
+  get open(): number {
+    return this.watchers.size
+  }
+
+  begin(id: number, descriptor: number, source: string, certificate: Certificate, watcher: ConnectionWatcher): void {
+    if (certificate !== this.certificate) this.post({ type: 'certificate', certificate })
+    this.certificate = certificate
+    this.watchers.set(id, watcher)
+    this.post({ type: 'begin', id, descriptor, source })
+  }
+
+  post(message: ToTlsWorker): void {
+    this.worker.postMessage(message, [])
+  }
+
+  count(of: keyof typeof http2Counts): number {
+    const count = Atomics.load(new Int32Array(this.counts), http2Counts[of])
+    return of === 'requests' ? this.requestsBefore + count : count
+  }
+
+  stop(): void {
+    this.isWanted = false
+    this.post({ type: 'stop' })
+    this.worker.unref()
+  }
+
+  private spawn(): Worker {
+    const { maxConnections } = this.deps
+    this.counts = new SharedArrayBuffer(countBytes)
+    const workerData: TlsWorkerTerms = { maxConnections, counts: this.counts }
+    const worker = new Worker(new URL('./tls-worker.ts', import.meta.url), { workerData })
+    worker.on('message', (message: FromTlsWorker) => this.take(message))
+    worker.on('error', (fault) => this.deps.onFault(fault))
+    worker.on('exit', () => this.bury())
+    return worker
+  }
+
+  private take(message: FromTlsWorker): void {
+    if (message.type === 'tls') this.deps.hand(message)
+    else if (message.type === 'shaken') this.watchers.get(message.id)?.onShaken()
+    else if (message.type === 'gone') this.end(message.id)
+    else this.deps.onFault(message.fault)
+  }
+
+  private end(id: number): void {
+    const watcher = this.watchers.get(id)
+    this.watchers.delete(id)
+    watcher?.onGone()
+  }
+
+  /** The connections of a dead worker are gone with its sockets. */
+  private bury(): void {
+    for (const id of this.watchers.keys()) this.end(id)
+    if (!this.isWanted) return
+    this.requestsBefore = this.count('requests')
+    this.certificate = undefined
+    this.deps.onFault(new Error('a TLS worker ended and is started again'))
+    setTimeout(() => {
+      if (this.isWanted) this.worker = this.spawn()
+    }, restartMs).unref()
+  }
+}
+
+type TlsPoolDeps = {
+  readonly kernel: Kernel
+  readonly count: number
+  readonly maxConnections: number
+  /** Gives the plain end of a connection to the reactor. */
+  readonly hand: (message: PlainEnd) => void
+  readonly onFault: (fault: unknown) => void
+}
+
+/** Worker threads that do TLS and HTTP/2. Limits are kept by the front, on the main thread. */
+export class TlsPool implements TlsThreads {
+  private readonly threads: readonly TlsThread[]
+  private lastId = 0
+
+  constructor(private readonly deps: TlsPoolDeps) {
+    this.threads = Array.from({ length: deps.count }, () => new TlsThread(deps))
+  }
+
+  get count(): number {
+    return this.threads.length
+  }
+
+  /** Open HTTP/2 connections. */
+  get open(): number {
+    return this.threads.reduce((sum, thread) => sum + thread.count('open'), 0)
+  }
+
+  get requests(): number {
+    return this.threads.reduce((sum, thread) => sum + thread.count('requests'), 0)
+  }
+
+  /** Opens the port, or takes that of the previous process. */
+  listen(at: { hostname: string; port: number; inherited: number | undefined }, onAccepted: OnAccepted): TlsListener {
+    const { kernel } = this.deps
+    const descriptor = at.inherited ?? openListener(kernel, at.hostname, at.port)
+    const accepter = createAccepter(onAccepted)
+    const listener = accepter.open(descriptor, kernel.portOf(descriptor))
+    return {
+      ...listener,
+      stop() {
+        listener.stop()
+        accepter.end()
+      },
+    }
+  }
+
+  begin(descriptor: number, source: string, certificate: Certificate, watcher: ConnectionWatcher) {
+    this.lastId += 1
+    const id = this.lastId
+    const thread = this.choose(source)
+    thread.begin(id, descriptor, source, certificate, watcher)
+    return { terminate: () => thread.post({ type: 'close', id }) }
+  }
+
+  refuse(descriptor: number): void {
+    this.deps.kernel.resetOnClose(descriptor)
+    this.deps.kernel.close(descriptor)
+  }
+
+  makeRoom(): boolean {
+    const thread = this.threads.find((each) => each.count('spare') > 0)
+    thread?.post({ type: 'make-room' })
+    return thread !== undefined
+  }
+
+  drain(): void {
+    for (const thread of this.threads) thread.post({ type: 'drain' })
+  }
+
+  reactorDied(): void {
+    for (const thread of this.threads) thread.post({ type: 'reactor-died' })
+  }
+
+  stop(): void {
+    for (const thread of this.threads) thread.stop()
+  }
+
+  /** The same worker for the same client, because each worker has ticket keys of its own. */
+  private choose(source: string): TlsThread {
+    const { clientPrefix } = prefixesOf(source)
+    const own = this.threads[Number(Bun.hash.wyhash(clientPrefix) % BigInt(this.threads.length))]
+    const least = this.threads.reduce((a, b) => (b.open < a.open ? b : a))
+    return own && own.open <= least.open + maxLead ? own : least
+  }
+}
+
+type OnAccepted = (descriptor: number, source: string) => void

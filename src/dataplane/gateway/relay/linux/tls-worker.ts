@@ -1,0 +1,72 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import type { Certificate } from '../../../tls/certificate.ts'
+import { type ConnectionWatcher, Front } from '../../../tls/front.ts'
+import { Http2Clients } from '../http2-clients.ts'
+import { after } from '../portable/dialler.ts'
+import { createSockets, toTlsClient } from '../sockets.ts'
+import { openKernel } from './kernel.ts'
+import { TlsLines } from './tls-lines.ts'
+import { type FromTlsWorker, http2Counts, type TlsWorkerTerms, type ToTlsWorker } from './tls-pool.ts'
+
+const countEveryMs = 100
+
+if (!parentPort) throw new Error('this runs as a worker of the engine')
+const main = parentPort
+const { maxConnections, counts } = workerData as TlsWorkerTerms
+const shared = new Int32Array(counts)
+const post = (message: FromTlsWorker): void => main.postMessage(message, [])
+const onFault = (fault: unknown): void => post({ type: 'fault', fault })
+const clock = (): number => performance.now()
+const sockets = createSockets(process.platform)
+const lines = new TlsLines({ kernel: openKernel(), thread: { isRunning: true, post }, maxConnections, clock })
+const http2 = new Http2Clients({ sockets, take: (client) => lines.take(client), after, clock })
+const connections = new Map<number, ConnectionWatcher>()
+let certificate: Certificate | undefined
+let accept: (descriptor: number, source: string, watcher: ConnectionWatcher) => void = () => {}
+
+const front = new Front({
+  hostname: '',
+  port: 0,
+  certificate: () => certificate,
+  max: maxConnections,
+  isAdmitted: true,
+  offersHttp2: true,
+  onTls: (tls) => (tls.protocol === 'h2' ? http2.take(tls) : lines.take(toTlsClient(tls, sockets))),
+  onFault,
+  adopt(onAccepted) {
+    accept = onAccepted
+    return { port: 0, descriptor: -1, stop() {} }
+  },
+})
+
+setInterval(() => {
+  Atomics.store(shared, http2Counts.open, http2.open)
+  Atomics.store(shared, http2Counts.requests, http2.requests)
+  Atomics.store(shared, http2Counts.spare, http2.spare)
+}, countEveryMs).unref()
+
+function begin({ id, descriptor, source }: Extract<ToTlsWorker, { type: 'begin' }>): void {
+  const watcher: ConnectionWatcher = {
+    onShaken: () => post({ type: 'shaken', id }),
+    onGone() {
+      connections.delete(id)
+      post({ type: 'gone', id })
+    },
+  }
+  connections.set(id, watcher)
+  accept(descriptor, source, watcher)
+}
+
+main.on('message', (message: ToTlsWorker) => {
+  if (message.type === 'begin') begin(message)
+  else if (message.type === 'certificate') certificate = message.certificate
+  else if (message.type === 'close') connections.get(message.id)?.terminate?.()
+  else if (message.type === 'make-room') http2.makeRoom()
+  else if (message.type === 'reactor-died') lines.reactorDied()
+  else if (message.type === 'drain') http2.drain()
+  else {
+    front.end()
+    lines.stop()
+    main.close()
+  }
+})
