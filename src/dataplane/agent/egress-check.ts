@@ -13,14 +13,18 @@ import { seenSchema } from '../../node-protocol/tried.ts'
 import { type Chance, parseJson } from './runtime.ts'
 
 const callsAtOnce = 16
-/** Consecutive failures, while the shop is reachable otherwise, that make an address fail. */
+/** Consecutive connections that did not open, while the shop is reachable otherwise, that make an address fail. */
 const maxFailures = 2
 /** TLS error codes about certificates, such as `DEPTH_ZERO_SELF_SIGNED_CERT`. */
 const ofCertificates = /CERT|LEAF_SIGNATURE/
 const steps = 2 ** 40
 
-/** Calls the shop from one local address, or from any of the family; resolves to the address that the shop saw. */
-export type CallShop = (version: 4 | 6, from: string | undefined, end: AbortSignal) => Promise<string>
+/**
+ * Calls the shop from one local address, or from any of the family. Resolves to the address that the shop saw, or to
+ * undefined if the connection opened and the shop did not answer with one: it may be stopping. Rejects if the
+ * connection did not open.
+ */
+export type CallShop = (version: 4 | 6, from: string | undefined, end: AbortSignal) => Promise<string | undefined>
 
 /**
  * Checks that connections can leave from the addresses of a range, by calling the shop from them. If the shop cannot be
@@ -95,9 +99,9 @@ export class EgressCheck {
 
   private async canCall(end: AbortSignal): Promise<boolean> {
     try {
-      await this.deps.call(this.base.version, undefined, end)
-      this.isReached = true
-      return true
+      const isAnswered = (await this.deps.call(this.base.version, undefined, end)) !== undefined
+      if (isAnswered) this.isReached = true
+      return isAnswered
     } catch (error) {
       this.isDistrusted = error instanceof Error && 'code' in error && ofCertificates.test(String(error.code))
       return false
@@ -110,6 +114,7 @@ export class EgressCheck {
     const had = this.failures.get(key) ?? 0
     try {
       const seen = await this.deps.call(this.base.version, text, end)
+      if (seen === undefined) return false
       this.isReached = true
       const isOther = seen !== text && seen !== this.seenAs
       if (isOther) this.seenAs = seen
@@ -158,21 +163,24 @@ export function createCallShop(deps: {
       const plain = connect({ host, port, family: version, ...(from !== undefined && { localAddress: from }) })
       const socket: Socket = isSecure ? connectSecurely({ socket: plain, host, ...named }) : plain
       let text = ''
+      let isOpen = false
       const finish = (error?: Error) => {
         clearTimeout(timer)
         end.removeEventListener('abort', giveUp)
         socket.destroy()
         plain.destroy()
-        const seen = error ? undefined : readSeen(text)
-        if (seen === undefined) reject(error ?? new Error('the answer of the shop names no address'))
-        else resolve(seen)
+        if (isOpen) resolve(readSeen(text))
+        else reject(error ?? new Error('the connection closed before it opened'))
       }
       const giveUp = () => finish(new Error('no answer in time'))
       const timer = setTimeout(giveUp, limitMs)
       end.addEventListener('abort', giveUp)
       plain.on('error', finish)
       socket.on('error', finish)
-      socket.on(isSecure ? 'secureConnect' : 'connect', () => socket.write(request))
+      socket.on(isSecure ? 'secureConnect' : 'connect', () => {
+        isOpen = true
+        socket.write(request)
+      })
       socket.on('data', (bytes: Uint8Array) => {
         text += new TextDecoder().decode(bytes)
         if (text.length > maxBytes || readSeen(text) !== undefined) finish()
