@@ -24,6 +24,9 @@ const packages = [
   'wireguard-tools',
 ]
 const customers = 200
+/** Purchases during the restart of one shop. Those of two restarts are fewer than the 256 addresses of the range. */
+const maxPurchases = 100
+const purchasePauseMs = 50
 const trusted = '/etc/turnpike-ca.pem'
 /** The settings of an operator who uses another authority than Let’s Encrypt. */
 const acmeSettings = `TURNPIKE_ACME_DIRECTORY=${acmeDirectory}\nTURNPIKE_ACME_CA=${trusted}`
@@ -415,7 +418,8 @@ pg_ctlcluster ${cluster} main restart`)
     async () => {
       const made = await server.sh(`turnpike customer create 'Second customer'`)
       const customer = expectMatch('the customer', made, /cus_[0-9a-z]+/)[0]
-      await server.sh(`turnpike credit ${customer} 100000`)
+      const credit = 100_000
+      await server.sh(`turnpike credit ${customer} ${credit}`)
       const token = expectMatch(
         'the token',
         await server.sh(`turnpike token create ${customer}`),
@@ -432,21 +436,24 @@ pg_ctlcluster ${cluster} main restart`)
         const restarted = machine.sh('systemctl restart turnpike-shop').finally(() => {
           state.isOver = true
         })
-        for (let count = 0; count < 5 || !state.isOver; count += 1) {
+        for (let count = 0; count < maxPurchases && (count < 5 || !state.isOver); count += 1) {
           await sell(`restart-${sold}`)
           sold += 1
+          await Bun.sleep(purchasePauseMs)
         }
         await restarted
         await untilPrints(amsterdam, 'journalctl -u haproxy -o cat', new RegExp(`shop-${index + 1} is UP`))
       }
       const first = /"id":(\d+)/.exec(await sell('restart-0'))?.[1]
       expectSame('the proxy of a repeated purchase', /"id":(\d+)/.exec(await sell('restart-0'))?.[1], first)
-      const proxy = proxyOf(await sell('after'))
-      await through(frankfurt, proxy)
+      const last = await sell('after')
+      const roubles = (name: string) => Number(expectMatch(name, last, new RegExp(`"${name}":([\\d.]+)`))[1])
+      expectSame('the balance', roubles('balance_rub'), credit - (sold + 1) * roubles('price_rub'))
+      await through(frankfurt, proxyOf(last))
       expectMatch('verify', await server.sh('turnpike verify'), /No problem found/)
       for (const machine of [server, frankfurt, amsterdam])
         await untilPrints(machine, 'turnpike doctor', /Nothing to do\./)
-      return `${sold + 1} purchases`
+      return `${sold + 1} purchases, each charged once`
     },
   )
 }
