@@ -1,10 +1,10 @@
 import { z } from 'zod'
 
 const count = z.int().nonnegative()
-/** The sum of both directions is still an exact JSON number. */
-const byteCount = count.max(2 ** 52 - 1)
+/** The largest reported figure: the sum of two is still an exact JSON number. */
+const figure = count.max(2 ** 52 - 1)
 /** `received` went to the customer. */
-const bytes = { received: byteCount, sent: byteCount }
+const bytes = { received: figure, sent: figure }
 
 export const maxInReport = 1000
 const listOf = <Shape extends z.ZodRawShape>(shape: Shape) => z.array(z.object(shape)).max(maxInReport)
@@ -35,28 +35,28 @@ export const reportBodySchema = z.object({
   health: z
     .object({
       /** Open or dialling tunnels, or connected devices. */
-      tunnels: count,
-      lag_ms: count,
+      tunnels: figure,
+      lag_ms: figure,
       /** Both directions, since the boot. */
-      total_bytes: count,
+      total_bytes: figure,
       /** The part of it that belongs to other gateways. */
-      hop_bytes: count.optional(),
+      hop_bytes: figure.optional(),
       /** The node is stopping: sell nothing more of it. */
       stopping: z.boolean().optional(),
     })
     .optional(),
   proxies: listOf({ id: z.int().positive(), ...bytes }),
   subusers: listOf({ id: z.string(), pool: z.string(), ...bytes }),
-  peers: listOf({ id: z.string(), ...bytes, handshake_at: count.nullable() }),
+  peers: listOf({ id: z.string(), ...bytes, handshake_at: figure.nullable() }),
   /** Numbered lease requests and returns; a lease is topped up without `moving` bytes. */
   lease_requests: listOf({
     id: z.string(),
     pool: z.string(),
     turn: z.int().positive(),
     want: z.enum(['lease', 'return']),
-    moving: count.optional(),
+    moving: figure.optional(),
     /** Bytes per 200 ms at the current rate. */
-    pace: count.optional(),
+    pace: figure.optional(),
   }),
   hosts: listOf({ id: z.string(), pool: z.string(), host: z.string().max(253), ...bytes }),
   sources: listOf({ id: z.string(), address: z.string().max(45) }),
@@ -68,10 +68,10 @@ export const reportBodySchema = z.object({
     .regex(/^[\w-]{43}$/)
     .optional(),
   /** Processor time of the process, and connections that it refused or failed for its own reasons, since the boot. */
-  cpu_ms: count.optional(),
-  errors: count.optional(),
+  cpu_ms: figure.optional(),
+  errors: figure.optional(),
   /** Customer ports that fit; unlimited if omitted. */
-  max_ports: count.optional(),
+  max_ports: figure.optional(),
   /** Where it accepts proxies over TLS: a name in its certificate, and the port. */
   tls: z
     .object({
@@ -83,7 +83,7 @@ export const reportBodySchema = z.object({
     })
     .optional(),
   /** Exit states, repeated every 10 s. The shop drops states older than 30 s. */
-  exit_reports: listOf({ id: exitId, up: z.boolean(), since: count, reason: z.string().max(200) }).optional(),
+  exit_reports: listOf({ id: exitId, up: z.boolean(), since: figure, reason: z.string().max(200) }).optional(),
 })
 export type ReportBody = z.infer<typeof reportBodySchema>
 

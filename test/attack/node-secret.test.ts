@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { shopSocket } from '../../src/app/settings/config.ts'
+import { runRows } from '../../src/db/rows.ts'
 import { toBootTime } from '../../src/node-protocol/report.ts'
 import { engines } from '../harness/database.ts'
 import { failureOf } from '../harness/failure.ts'
@@ -139,5 +140,29 @@ describe.each([...engines])('a stolen node secret, on %s', (engine) => {
     expect(await ask(node, bootIn(0, 'next'), 1)).toMatchObject({ replaced: false })
     expect((await ask(node, honest, 2)).replaced).toBe(true)
     expect(await findingsOf(service)).toEqual([])
+  })
+
+  test('a figure of 2^52 answers 400, and 1,100 boots of 2^52 - 1 bytes leave "node list" and its sums readable', async () => {
+    const { db, fleet } = service.services
+    const node = await joinNode(service)
+    const max = 2 ** 52 - 1
+    const largest = { tunnels: max, lag_ms: max, total_bytes: max, hop_bytes: max }
+    for (const name of ['tunnels', 'lag_ms', 'total_bytes', 'hop_bytes']) {
+      const body = reportOf({ health: { ...largest, [name]: 2 ** 52 } })
+      expect((await node.ask('POST', 'report', body)).status).toBe(400)
+    }
+    for (const name of ['cpu_ms', 'errors', 'max_ports']) {
+      expect((await node.ask('POST', 'report', reportOf({ [name]: 2 ** 52 }))).status).toBe(400)
+    }
+    const figures = { cpu_ms: max, errors: max, max_ports: max }
+    for (const boot of ['0boot-9998', '0boot-9999']) await node.report({ boot, health: largest, ...figures })
+    await db.transact(async (tx) => {
+      const { nowMs } = service.clock
+      const rows = Array.from({ length: 1100 }, (_, index) => [node.id, `0boot-${index}`, max, max, max, nowMs])
+      await runRows(tx, 'INSERT INTO node_boots (node_id, boot, total_bytes, hop_bytes, tunnels, reported_at)', rows)
+    })
+    expect((await fleet.earlierFigures()).get(node.id)).toMatchObject({ totalBytes: max, hopBytes: max, tunnels: max })
+    const listed = (await fleet.nodes('gateway')).find((each) => each.id === node.id)
+    expect(listed?.health).toMatchObject({ totalBytes: max, tunnels: max })
   })
 })

@@ -70,6 +70,9 @@ export const reachOf = (node: Pick<Node, 'endpoint' | 'health'> | undefined): No
 export const isAtOrBelow = (host: string, hosts: readonly string[]): boolean =>
   hosts.some((each) => host === each || (readAddress(each) === undefined && host.endsWith(`.${each}`)))
 
+/** A sum of reported figures as an exact JSON number, also together with one figure more. Larger sums are cut off. */
+export const toFigure = (sum: bigint): number => Math.min(Number(sum), 2 ** 52 - 1)
+
 /** What the processes of a node before its latest one have reported. `tunnels` are of those that still drain. */
 export type EarlierFigures = { readonly node: string } & Pick<Health, 'tunnels' | 'totalBytes' | 'hopBytes'>
 

@@ -11,7 +11,17 @@ import {
   textColumn,
   valuesOf,
 } from '../../db/columns.ts'
-import { changeMarkOf, changesOne, countBy, runRows, sendIn, sendRows } from '../../db/rows.ts'
+import {
+  changeMarkOf,
+  changesOne,
+  countBy,
+  readWide,
+  runRows,
+  sendIn,
+  sendRows,
+  type WideSum,
+  wideSum,
+} from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { noSuchNode } from './errors.ts'
 import {
@@ -23,6 +33,7 @@ import {
   type NodeKind,
   type NodeSample,
   readSample,
+  toFigure,
   usualLinkMegabits,
 } from './rules.ts'
 
@@ -306,24 +317,22 @@ export const writeDraining = (
     [node, boot, totalBytes, hopBytes, tunnels, nowMs],
   )
 
-const earlierFigures = columnsOf<EarlierFigures>({
-  node: textColumn('node_id'),
-  totalBytes: int('total_bytes'),
-  hopBytes: int('hop_bytes'),
-  tunnels: int('tunnels'),
-})
-
 /** Sums over the processes of each node before its latest one. Tunnels count if they were reported since `sinceAt`. */
-export const sumEarlier = (reader: Reader, sinceAt: number): Promise<EarlierFigures[]> =>
-  earlierFigures.all(
-    reader,
-    `SELECT node_id, CAST(SUM(earlier.total_bytes) AS BIGINT) AS total_bytes,
-       CAST(SUM(earlier.hop_bytes) AS BIGINT) AS hop_bytes,
-       CAST(SUM(CASE WHEN reported_at >= $1 THEN earlier.tunnels ELSE 0 END) AS BIGINT) AS tunnels
+export async function sumEarlier(reader: Reader, sinceAt: number): Promise<EarlierFigures[]> {
+  const rows = await reader.all<WideSum<'total' | 'hop' | 'tunnels'> & { readonly node: string }>(
+    `SELECT node_id AS node, ${wideSum('earlier.total_bytes', 'total')}, ${wideSum('earlier.hop_bytes', 'hop')},
+       ${wideSum('CASE WHEN reported_at >= $1 THEN earlier.tunnels ELSE 0 END', 'tunnels')}
      FROM node_boots AS earlier JOIN nodes ON nodes.id = node_id
      WHERE nodes.boot IS NULL OR nodes.boot <> earlier.boot GROUP BY node_id`,
     [sinceAt],
   )
+  return rows.map((row) => ({
+    node: row.node,
+    totalBytes: toFigure(readWide(row, 'total')),
+    hopBytes: toFigure(readWide(row, 'hop')),
+    tunnels: toFigure(readWide(row, 'tunnels')),
+  }))
+}
 
 /** One sample of a slot, whichever shop is first. */
 export const insertSample = (tx: Tx, node: NodeId, { at, ...figures }: NodeSample): void =>
