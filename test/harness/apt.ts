@@ -70,8 +70,9 @@ const programs = {
 }
 
 /** Python modules that tests use, by their Debian package. */
-const pythonModules = { socks: 'python3-socks' }
-const hasModule = (name: string): boolean => existsSync(`/usr/lib/python3/dist-packages/${name}.py`)
+const pythonModules = { socks: 'python3-socks', h2: 'python3-h2' }
+const hasModule = (name: string): boolean =>
+  [`${name}.py`, name].some((file) => existsSync(`/usr/lib/python3/dist-packages/${file}`))
 
 /** Browsers that the tests can use. The first has no windows and needs half of the processor time. */
 export const browsers = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome']

@@ -48,7 +48,7 @@ function formatRequestEvent(event: HttpEvent): string {
   if (event.type === 'end') return 'end'
   const who = event.credentials ? ` as ${event.credentials.username}:${event.credentials.password}` : ''
   const where = `${formatAuthority(event.target)}${who}`
-  if (event.type === 'tunnel') return `tunnel ${where}`
+  if (event.type === 'tunnel' || event.type === 'udp') return `${event.type} ${where}`
   const marks = [event.wantsContinue && 'continue', event.upgrade && 'upgrade', !event.keepAlive && 'close']
   return ['request', where, ...marks.filter((mark) => mark !== false), `\n${toText(event.head)}`].join(' ')
 }

@@ -63,7 +63,7 @@ export const settingMeanings: Readonly<Record<string, string>> = {
   gatewayNamesPerSecond: 'DNS lookups per second and customer',
   gatewayIdleSeconds: 'seconds without traffic before a connection is closed',
   gatewayConnectSeconds: 'seconds to connect to a destination',
-  gatewayUdp: 'UDP through SOCKS5 (UDP ASSOCIATE)',
+  gatewayUdp: 'UDP through SOCKS5 (UDP ASSOCIATE) and connect-udp',
   gatewayUdpPorts: 'UDP ports that clients of SOCKS5 send to; empty: any free port',
   gatewayPackets: 'UDP datagrams per second and customer, both directions together',
   gatewayDrainSeconds: 'seconds that a replaced gateway process keeps serving its open connections',

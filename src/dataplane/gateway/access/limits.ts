@@ -12,14 +12,8 @@ export type UdpLimits = {
   /** Of one customer, all associations and both directions together. */
   readonly packetsPerSecond: number
   readonly idleMs: number
-  readonly destinations: DestinationLimits
-}
-
-/** Remembered destinations. At the limit of the customer or the gateway, an association keeps 16. */
-export type DestinationLimits = {
-  readonly association: number
-  readonly customer: number
-  readonly gateway: number
+  /** Remembered destinations. At the limit of the customer or the gateway, an association keeps 16. */
+  readonly destinations: { readonly association: number; readonly customer: number; readonly gateway: number }
 }
 
 export const shippedUdp: UdpLimits = {

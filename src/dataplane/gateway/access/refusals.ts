@@ -16,7 +16,7 @@ const refusals = {
   no_exit: [502, 4, 'No exit matches the options in the login at the moment.'],
   session_lost: [502, 1, "This session's exit is gone. Connect again: the session continues from a new address."],
   exit_failed: [502, 1, 'The exit does not answer.'],
-  udp_unsupported: [501, 7, 'UDP is not available with this login, or not over TLS.'],
+  udp_unsupported: [501, 7, 'UDP is not available with this login. Over TLS use connect-udp instead of SOCKS5.'],
   address_unavailable: [502, 1, "The proxy's address cannot be used at the moment."],
   no_such_family: [502, 4, 'The destination has no address of the family (IPv4 or IPv6) of this proxy.'],
   name_not_found: [502, 4, 'The host name of the destination does not exist.'],

@@ -35,7 +35,7 @@ export function readHost(text: string): string | undefined {
 }
 
 /** Rejects `65561`, `0025` and `+25`, which lenient parsers read as 25. */
-function readPort(text: string): number | undefined {
+export function readPort(text: string): number | undefined {
   if (!/^[1-9]\d{0,4}$/.test(text)) return undefined
   const port = Number(text)
   return port <= 65_535 ? port : undefined

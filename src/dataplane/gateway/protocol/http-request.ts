@@ -1,6 +1,7 @@
 import { type ConnectTarget, formatAuthority, readAuthority } from './authority.ts'
 import { type Credentials, readBasic } from './basic-auth.ts'
 import { HeldBytes, joinBytes } from './bytes.ts'
+import { readUdpPath } from './capsules.ts'
 import { ChunkReader } from './http-chunks.ts'
 import {
   type Framing,
@@ -28,6 +29,8 @@ type RequestLine = {
   /** Origin-form (RFC 9112, 3.2.1); undefined for CONNECT. */
   readonly path: string | undefined
   readonly version: HttpVersion
+  /** A connect-udp request (RFC 9298, 3.2) for this proxy itself; `target` is in its path. */
+  readonly isUdp?: boolean
 }
 
 function refuse(status: number, code: string, message: string): HttpRefusal {
@@ -43,6 +46,8 @@ export function readRequestLine(line: string): RequestLine | HttpRefusal {
   if (version !== '1.0' && version !== '1.1') return version
   // RFC 9110, 9.3.8: TRACE would reveal what reached the origin.
   if (method === 'TRACE') return refuse(501, 'method_unsupported', 'TRACE is not supported')
+  const udp = method === 'GET' ? readUdpPath(uri.replace(/^https:\/\/[^/?#]*/i, '')) : undefined
+  if (udp) return { method, target: udp, path: uri, version, isUdp: true }
   const where = method === 'CONNECT' ? readConnectTarget(uri) : readAbsolute(method, uri)
   return where.type === 'refuse' ? where : { method, target: where.target, path: where.path, version }
 }
@@ -103,7 +108,7 @@ export function readRequestHead(line: RequestLine, fields: HeaderFields): Reques
   if (problem) return problem
   const framing = readFraming(line, fields)
   if ('type' in framing) return framing
-  const authorization = readProxyAuthorization(fields)
+  const authorization = readProxyAuthorization(line, fields)
   if ('type' in authorization) return authorization
   const expectation = readExpectation(line, fields, framing)
   if (typeof expectation !== 'boolean') return expectation
@@ -162,9 +167,13 @@ type Authorization = { readonly credentials?: Credentials; readonly ticket?: str
 
 const hopPattern = /^Turnpike-Hop (.{1,600})$/
 
-/** RFC 9110, 11.7.2: anything but valid Basic credentials gets 407. */
-function readProxyAuthorization(fields: HeaderFields): Authorization | HttpRefusal {
-  const values = valuesOf(fields, 'proxy-authorization')
+/**
+ * RFC 9110, 11.7.2: anything but valid Basic credentials gets 407. A client of connect-udp may see an origin server in
+ * the proxy (RFC 9298, 3) and send Authorization.
+ */
+function readProxyAuthorization(line: RequestLine, fields: HeaderFields): Authorization | HttpRefusal {
+  const ofProxy = valuesOf(fields, 'proxy-authorization')
+  const values = ofProxy.length === 0 && line.isUdp ? valuesOf(fields, 'authorization') : ofProxy
   if (values.length === 0) return {}
   if (values.length > 1) return malformed('more than one Proxy-Authorization')
   const ticket = hopPattern.exec(values[0] ?? '')?.[1]
@@ -249,6 +258,8 @@ export type HttpEvent =
   | ({ readonly type: 'tunnel' } & Pick<RequestLine, 'target'> &
       Pick<RequestHead, 'credentials' | 'keepAlive'> &
       Partial<Pick<RequestHead, 'ticket'>>)
+  /** A connect-udp request; capsules stay in rest(). */
+  | ({ readonly type: 'udp' } & Pick<RequestLine, 'target'> & Pick<RequestHead, 'credentials' | 'keepAlive'>)
   /** A request to forward; `head` is for the origin. */
   | ({ readonly type: 'request'; readonly head: Uint8Array } & Omit<RequestLine, 'path'> &
       Pick<RequestHead, 'credentials' | 'wantsContinue' | 'upgrade' | 'keepAlive'>)
@@ -261,6 +272,8 @@ export type HttpEvent =
 
 /** `heldBytes`: early tunnel data or pipelined requests. */
 const shippedLimits = { requestLineBytes: 8 * 1024, headBytes: 16 * 1024, fields: 100, heldBytes: 256 * 1024 }
+
+const isConnectUdp = (value: string): boolean => value.toLowerCase() === 'connect-udp'
 
 /**
  * Incremental parser of one client connection (RFC 9112). It stops after each request and CONNECT; further bytes are
@@ -354,6 +367,13 @@ export class HttpRequestReader {
     const { method, target, version } = line
     this.keepAlive = keepAlive
     this.upgrade = upgrade
+    if (line.isUdp) {
+      if (!upgrade || framing.kind !== 'none' || !valuesOf(fields, 'upgrade').every(isConnectUdp))
+        return this.close(refuse(400, 'not_a_proxy_request', 'this path needs Upgrade: connect-udp'), out)
+      out.push({ type: 'udp', target, credentials, keepAlive })
+      this.state = 'waiting'
+      return
+    }
     if (line.path === undefined) {
       out.push({ type: 'tunnel', target, credentials, keepAlive, ...(ticket !== undefined && { ticket }) })
       this.state = 'waiting'

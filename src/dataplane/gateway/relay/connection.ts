@@ -12,6 +12,7 @@ import type { Timeouts } from './engine.ts'
 import { Forward, type ForwardOutcome, type ForwardRequest } from './forward.ts'
 import type { Side, SideOwner } from './side.ts'
 import type { ProxyTunnel, ProxyTunnels, StartRelay } from './tunnel.ts'
+import type { ConnectUdp } from './udp/connect-udp-front.ts'
 import type { Associate } from './udp/socks-front.ts'
 
 export type ConnectionDeps = {
@@ -20,6 +21,7 @@ export type ConnectionDeps = {
   readonly tunnels: ProxyTunnels
   readonly startRelay: StartRelay
   readonly associate: Associate
+  readonly connectUdp: ConnectUdp
   readonly clock: () => number
   readonly timeouts: Timeouts
   /** Another process has taken over: close after the current response. */
@@ -165,6 +167,7 @@ export class Connection implements SideOwner, WaitingClient {
     for (const event of events) {
       if (this.stage === 'closed') return
       if (event.type === 'tunnel') this.openTunnel(event)
+      else if (event.type === 'udp') this.openUdp(event)
       else if (event.type === 'request') this.openForward(event)
       else if (event.type === 'body') this.takeBody(event.bytes)
       else if (event.type === 'end') this.takeEnd()
@@ -198,6 +201,17 @@ export class Connection implements SideOwner, WaitingClient {
         this.side.write(tunnel.extra ? answer(200, undefined, '', tunnel.extra) : established)
         this.relay(tunnel, this.http.rest())
       }
+    })
+  }
+
+  private openUdp({ target, credentials, keepAlive }: Extract<HttpEvent, { type: 'udp' }>): void {
+    const open = (access: Access) => this.deps.connectUdp(access, target, this.side, () => this.isGone())
+    this.pass(this.admit(credentials, 'http'), open, (front) => {
+      if ('refusal' in front) return this.refuseHttp(front.refusal, keepAlive, false)
+      this.side.write(front.reply)
+      this.leave()
+      front.start(this.http.rest())
+      if (this.hasEnded) front.onEnd()
     })
   }
 

@@ -23,6 +23,7 @@ import type { Side } from './side.ts'
 import type { Sockets } from './sockets.ts'
 import { ProxyTunnels, type StartRelay } from './tunnel.ts'
 import { UdpAssociations } from './udp/associations.ts'
+import { createConnectUdp } from './udp/connect-udp-front.ts'
 import type { OpenDatagrams } from './udp/datagram-socket.ts'
 import { createAssociate } from './udp/socks-front.ts'
 
@@ -230,6 +231,7 @@ export class GatewayCore {
         ports: deps.limits.udp.ports,
         random: deps.random,
       }),
+      connectUdp: createConnectUdp(this.associations),
       clock: () => this.tickAt,
       timeouts: deps.limits,
       isDraining: () => this.isDraining,

@@ -26,6 +26,35 @@ describe('translateRequest', () => {
     )
   })
 
+  const udp = (...more: readonly Field[]): Field[] => [
+    [':method', 'CONNECT'],
+    [':protocol', 'connect-udp'],
+    [':scheme', 'https'],
+    [':authority', 'gateway.example'],
+    [':path', '/.well-known/masque/udp/192.0.2.6/443/'],
+    ...more,
+  ]
+
+  test('extended CONNECT with connect-udp becomes an upgrade with the credentials and no other field', () => {
+    const login: Field[] = [
+      ['proxy-authorization', 'Basic eDp5'],
+      ['authorization', 'Basic eDp5'],
+    ]
+    expect(textOf(udp(['capsule-protocol', '?1'], ...login))).toBe(
+      'GET /.well-known/masque/udp/192.0.2.6/443/ HTTP/1.1\r\nHost: gateway.example\r\n' +
+        'Connection: upgrade, close\r\nUpgrade: connect-udp\r\n' +
+        'proxy-authorization: Basic eDp5\r\nauthorization: Basic eDp5\r\n\r\n',
+    )
+  })
+
+  test('extended CONNECT with another protocol is refused with 501, and one without a path is malformed', () => {
+    const change = (name: string, value?: string) =>
+      udp().flatMap((field): Field[] => (field[0] !== name ? [field] : value === undefined ? [] : [[name, value]]))
+    expect(translateRequest(change(':protocol', 'websocket'), true)).toEqual({ type: 'refuse', status: 501 })
+    expect(translateRequest(change(':path', '*'), true)).toEqual({ type: 'refuse', status: 400 })
+    for (const name of [':path', ':scheme', ':authority']) expect(textOf(change(name))).toBe('{"type":"malformed"}')
+  })
+
   test('a request becomes HTTP/1.0 in absolute form with one Cookie field', () => {
     expect(textOf(get(['accept', '*/*'], ['cookie', 'a=1'], ['te', 'trailers'], ['cookie', 'b=2']))).toBe(
       'GET http://example.com/a?b HTTP/1.0\r\nHost: example.com\r\naccept: */*\r\ncookie: a=1; b=2\r\n\r\n',
@@ -119,5 +148,14 @@ describe('translateResponse', () => {
 
   test('a line that is no status line is not translated', () => {
     expect(translateResponse('SSH-2.0-x')).toBeUndefined()
+  })
+
+  test('101 of an upgrade becomes 200', () => {
+    const head = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\nCapsule-Protocol: ?1'
+    const fields = [
+      [':status', '200'],
+      ['capsule-protocol', '?1'],
+    ]
+    expect<unknown>(translateResponse(head)).toEqual({ status: 200, fields })
   })
 })

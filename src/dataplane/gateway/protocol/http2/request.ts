@@ -51,12 +51,25 @@ export function translateRequest(all: readonly Field[], hasBody: boolean): Trans
   return method === 'CONNECT' ? translateConnect(parts) : translateForward(method, parts, hasBody)
 }
 
+const credentialFields = new Set(['proxy-authorization', 'authorization'])
+
 function translateConnect({ pseudo, fields }: Parts): TranslatedRequest {
   const authority = pseudo.get(':authority') ?? ''
-  if (pseudo.has(':protocol')) return { type: 'refuse', status: 501 }
+  if (pseudo.has(':protocol')) return translateExtendedConnect({ pseudo, fields }, authority)
   if (!isPrintable(authority) || pseudo.has(':scheme') || pseudo.has(':path')) return malformed
   const lines = [`CONNECT ${authority} HTTP/1.1`, `Host: ${authority}`, 'Connection: close']
   for (const [name, value] of fields) if (name === 'proxy-authorization') lines.push(`${name}: ${value}`)
+  return { type: 'tunnel', head: toLatin1(`${lines.join('\r\n')}\r\n\r\n`) }
+}
+
+/** RFC 8441, 4. The answer 101 of the engine becomes 200. */
+function translateExtendedConnect({ pseudo, fields }: Parts, authority: string): TranslatedRequest {
+  const path = pseudo.get(':path') ?? ''
+  if (!isPrintable(authority) || !isPrintable(path) || !pseudo.has(':scheme')) return malformed
+  if (pseudo.get(':protocol') !== 'connect-udp') return { type: 'refuse', status: 501 }
+  if (!path.startsWith('/')) return { type: 'refuse', status: 400 }
+  const lines = [`GET ${path} HTTP/1.1`, `Host: ${authority}`, 'Connection: upgrade, close', 'Upgrade: connect-udp']
+  for (const [name, value] of fields) if (credentialFields.has(name)) lines.push(`${name}: ${value}`)
   return { type: 'tunnel', head: toLatin1(`${lines.join('\r\n')}\r\n\r\n`) }
 }
 
@@ -81,7 +94,9 @@ function translateForward(method: string, { pseudo, fields }: Parts, hasBody: bo
 /** Fields of an HTTP/1 response head as HTTP/2 fields; undefined if the head is not one. */
 export function translateResponse(head: string): { readonly status: number; readonly fields: Field[] } | undefined {
   const [first = '', ...lines] = head.split('\r\n')
-  const status = Number(/^HTTP\/1\.[01] (\d{3})(?: |$)/.exec(first)?.[1] ?? 0)
+  const stated = Number(/^HTTP\/1\.[01] (\d{3})(?: |$)/.exec(first)?.[1] ?? 0)
+  // HTTP/2 has no 101 (RFC 9113, 8.6): extended CONNECT is answered with 200.
+  const status = stated === 101 ? 200 : stated
   if (status < 100) return undefined
   const fields: Field[] = [[':status', String(status)]]
   for (const line of lines) {

@@ -11,6 +11,7 @@ import type { OpenTunnels } from '../../access/recheck.ts'
 import type { RefusalCode } from '../../access/refusals.ts'
 import { type DestinationFinder, ownAddressOf } from '../../dial/destinations.ts'
 import type { Metering } from '../../metering/metering.ts'
+import type { ConnectTarget } from '../../protocol/authority.ts'
 import type { Side } from '../side.ts'
 import { UdpAssociation } from './association.ts'
 import type { DatagramSocket, OpenDatagrams } from './datagram-socket.ts'
@@ -51,8 +52,8 @@ export class UdpAssociations {
     this.packets = createTokenBuckets(packetRateOf(deps.udp.packetsPerSecond), deps.clock)
   }
 
-  /** `isGone`: whether the client has disconnected meanwhile. */
-  async open(access: Access, isGone: () => boolean): Promise<UdpAssociation | Refused> {
+  /** `isGone`: whether the client has disconnected meanwhile. `only`: the single destination, judged at once. */
+  async open(access: Access, isGone: () => boolean, only?: ConnectTarget): Promise<UdpAssociation | Refused> {
     const { deps } = this
     if (!deps.udp.isOn || access.kind === 'hop') return unsupported
     const max = access.kind === 'premium' ? access.subuser.tunnels : null
@@ -60,24 +61,30 @@ export class UdpAssociations {
     if (denied) return { refusal: denied }
     let opened: UdpAssociation | Refused = unsupported
     try {
-      opened = await this.openCounted(access, isGone)
+      opened = await this.openCounted(access, isGone, only)
       return opened
     } finally {
       if ('refusal' in opened) deps.limits.leave(access.owner, access.key)
     }
   }
 
-  private async openCounted(access: Access, isGone: () => boolean): Promise<UdpAssociation | Refused> {
-    const { chooseWay, isLocal, health, snapshot, moment } = this.deps
+  private async openCounted(
+    access: Access,
+    isGone: () => boolean,
+    only: ConnectTarget | undefined,
+  ): Promise<UdpAssociation | Refused> {
+    const { chooseWay, isLocal, health, snapshot, moment, finder } = this.deps
     const failed: NodeExit[] = []
     for (;;) {
       const chosen = await chooseWay(access, failed, isLocal)
       if ('refusal' in chosen) return failed.length > 0 ? { refusal: 'address_unavailable' } : chosen
       const { way } = chosen
+      const found = only && (await finder.find(only, way, access.owner))
+      if (found && 'refusal' in found) return found
       const socket = await this.bind(way)
       if (!('refusal' in socket)) {
         const refusal = isGone() ? 'gateway_stopping' : accessRefusal(access, snapshot, moment())
-        if (!refusal) return this.begin(access, chosen, socket)
+        if (!refusal) return this.begin(access, chosen, socket, only !== undefined)
         socket.close()
         return { refusal }
       }
@@ -100,7 +107,12 @@ export class UdpAssociations {
       : bound
   }
 
-  private begin(access: Access, { way, allowance }: ChosenWay, socket: DatagramSocket): UdpAssociation {
+  private begin(
+    access: Access,
+    { way, allowance }: ChosenWay,
+    socket: DatagramSocket,
+    hasOne: boolean,
+  ): UdpAssociation {
     const { clock, udp, limits, finder, metering, open, onFault } = this.deps
     const exit = access.kind === 'premium' && way.kind === 'exit' ? way.exit.id : undefined
     const association = new UdpAssociation(access, metering.beginDatagrams(allowance, exit), socket, {
@@ -109,7 +121,8 @@ export class UdpAssociations {
       mayPass: () => this.packets.take(access.owner),
       keepsHosts: access.kind === 'premium' && access.subuser.keep_hosts,
       find: (target) => finder.find(target, way, access.owner),
-      mayReachAnother: () => limits.reachAnother(access.owner),
+      // The only destination was counted with the association.
+      mayReachAnother: () => hasOne || limits.reachAnother(access.owner),
       counts: this.counts,
       onEnd: (ended) => this.end(ended),
       onFault,

@@ -47,8 +47,8 @@ type DestinationsDeps = {
 }
 
 /**
- * Judges the destinations of one association, and tells which peers may answer. At its limit the association forgets the
- * least recently used one, and any that was unused for the idle time.
+ * Judges the destinations of one association, and tells which peers may answer. At its limit the association forgets
+ * the least recently used one. It forgets any that was unused for the idle time.
  */
 export class UdpDestinations {
   private readonly known = new Map<string, UdpDestination>()

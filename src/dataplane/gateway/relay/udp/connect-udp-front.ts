@@ -1,0 +1,115 @@
+import type { Address } from '../../../../core/address.ts'
+import type { Access } from '../../access/admission.ts'
+import type { RefusalCode } from '../../access/refusals.ts'
+import type { DatagramReceipt } from '../../metering/datagram-meter.ts'
+import type { ConnectTarget } from '../../protocol/authority.ts'
+import { CapsuleReader, toDatagramCapsule } from '../../protocol/capsules.ts'
+import { toLatin1 } from '../../protocol/http-head.ts'
+import type { Side, SideOwner } from '../side.ts'
+import type { UdpAssociation, UdpFront } from './association.ts'
+import type { UdpAssociations } from './associations.ts'
+
+/** Bytes of datagrams that wait for a slow client; further ones are dropped. */
+const maxQueuedBytes = 128 * 1024
+
+/** RFC 9298, 3.3, and RFC 9297, 3.4. */
+const switched = toLatin1(
+  'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: connect-udp\r\nCapsule-Protocol: ?1\r\n\r\n',
+)
+
+type Queued = { readonly capsule: Uint8Array; readonly payloadBytes: number; readonly receipt: DatagramReceipt }
+
+/**
+ * The client's side of a connect-udp request (RFC 9298): datagrams of one destination in capsules, on the connection of
+ * the request. It ends with that connection.
+ */
+class ConnectUdpFront implements UdpFront, SideOwner {
+  readonly reply = switched
+  private readonly capsules = new CapsuleReader()
+  private queue: Queued[] = []
+  private queuedBytes = 0
+  private hasEnded = false
+
+  constructor(
+    private readonly side: Side,
+    private readonly target: ConnectTarget,
+    private readonly association: UdpAssociation,
+  ) {}
+
+  /** `early`: capsules that came before the answer. */
+  start(early: Uint8Array): void {
+    this.side.own(this)
+    this.association.start(this)
+    if (this.side.isClosed) this.association.end()
+    else {
+      this.onData(early)
+      this.side.resume()
+    }
+  }
+
+  /** The client has gone before the answer. */
+  drop(): void {
+    this.association.end()
+  }
+
+  onData(bytes: Uint8Array): void {
+    const isValid = this.capsules.feed(bytes, (payload) => this.association.send(this.target, payload))
+    if (!isValid) this.association.end()
+  }
+
+  onEnd(): void {
+    this.hasEnded = true
+    this.association.end()
+  }
+
+  onDrain(): void {
+    this.flush()
+  }
+
+  onClose(): void {
+    this.association.end()
+  }
+
+  deliver(_source: Address, _port: number, payload: Uint8Array, receipt: DatagramReceipt): void {
+    const capsule = toDatagramCapsule(payload)
+    if (this.queuedBytes + capsule.length > maxQueuedBytes) {
+      receipt.settle(payload.length, false)
+      return
+    }
+    this.queue.push({ capsule, payloadBytes: payload.length, receipt })
+    this.queuedBytes += capsule.length
+    this.flush()
+  }
+
+  onEnded(): void {
+    for (const { payloadBytes, receipt } of this.queue) receipt.settle(payloadBytes, false)
+    this.queue = []
+    if (this.hasEnded) this.side.release()
+    else this.side.abort()
+  }
+
+  /** Writes while the client keeps up: a datagram is billed when its first byte is written. */
+  private flush(): void {
+    while (this.queue.length > 0 && this.side.heldBytes === 0 && !this.side.isClosed) {
+      const next = this.queue.shift()
+      if (!next) return
+      this.queuedBytes -= next.capsule.length
+      this.side.write(next.capsule)
+      next.receipt.settle(next.payloadBytes, true)
+    }
+  }
+}
+
+export type ConnectUdp = (
+  access: Access,
+  target: ConnectTarget,
+  side: Side,
+  isGone: () => boolean,
+) => Promise<ConnectUdpFront | { readonly refusal: RefusalCode }>
+
+export const createConnectUdp =
+  (associations: UdpAssociations): ConnectUdp =>
+  async (access, target, side, isGone) => {
+    const association = await associations.open(access, isGone, target)
+    return 'refusal' in association ? association : new ConnectUdpFront(side, target, association)
+  }
