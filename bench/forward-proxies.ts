@@ -179,9 +179,23 @@ export const versionsOfProxies = (): string[] =>
     ({ name, program, version }) => {
       const [command = '', ...args] = version
       const found = findProgram(program) && versionOf([findProgram(command) ?? command, ...args])
-      return found ? [found.replace('Squid Cache: Version', 'Squid').replace(/^(?=v?\d)/, `${name} `)] : []
+      return found
+        ? [
+            found
+              .replace(/^Squid Cache: Version|^HAProxy version/, (text) => text.split(' ')[0] ?? '')
+              .replace(/ \d{4}\/.*$/, '')
+              .replace(/^(?=v?\d)/, `${name} `),
+          ]
+        : []
     },
   )
+
+/** Starts Dante, or names the command that installs it. */
+export async function startDante(stage: Stage, say: (text: string) => void): Promise<RunningProxy | undefined> {
+  const program = findProgram(dante.program)
+  if (program === undefined) say(`  ${dante.name} is NOT measured: it is not installed (${dante.install})`)
+  return program === undefined ? undefined : start(stage, dante, program)
+}
 
 /** Starts every installed proxy, and names the others with the command that installs them. */
 export async function startForwardProxies(stage: Stage, say: (text: string) => void): Promise<RunningProxy[]> {

@@ -66,6 +66,7 @@ export async function startGatewayShop(stage: Stage, certificate?: CertificateFi
     TURNPIKE_GATEWAY_CONNECTIONS: '1000000',
     TURNPIKE_GATEWAY_TUNNELS: '1000000',
     TURNPIKE_GATEWAY_NEW: '1000000',
+    TURNPIKE_GATEWAY_PACKETS: '1000000',
     TURNPIKE_GATEWAY_IDLE: '86400',
     TURNPIKE_GATEWAY_ENGINE: process.env['TURNPIKE_GATEWAY_ENGINE'] ?? 'auto',
   })

@@ -27,6 +27,7 @@ import { speedLimit } from './speed-limit.ts'
 import { createStage } from './stage.ts'
 import { start } from './start.ts'
 import { tls } from './tls.ts'
+import { udp } from './udp.ts'
 import { vpnDevices } from './vpn-devices.ts'
 import { vpnNode } from './vpn-node.ts'
 
@@ -44,6 +45,7 @@ const benches: readonly Bench[] = [
   consoleBench,
   gateway,
   tls,
+  udp,
   hop,
   speedLimit,
   soak,

@@ -115,7 +115,7 @@ export async function openTunnels(stage: Stage, withTls = false): Promise<Tunnel
 }
 
 /** Returns one line of a program's output after another. */
-function createLines(stream: ReadableStream<Uint8Array>): () => Promise<string> {
+export function createLines(stream: ReadableStream<Uint8Array>): () => Promise<string> {
   const reader = stream.getReader()
   const decoder = new TextDecoder()
   let text = ''
