@@ -120,6 +120,24 @@ describe.each([...enginesOf('postgres')])('customer and operator accounts in the
     await heading('Account')
   }
 
+  /** Makes new recovery codes, signs in with one of them, and returns to the account page. */
+  async function enterByRecovery(login: string): Promise<void> {
+    const factor = panel('Second factor')
+    await factor.getByText('10 recovery codes left.').waitFor()
+    await factor.getByLabel('Current password').fill(password)
+    await factor.getByRole('button', { name: 'New recovery codes' }).click()
+    const codes = await factor.getByRole('region', { name: 'Recovery codes' }).innerText()
+    expect(await findBarriers(page)).toEqual([])
+    await press('Sign out')
+    await signIn(login, password)
+    await press('Use a recovery code')
+    await type('Recovery code', codes.trim().split('\n')[9] ?? '')
+    expect(await findBarriers(page)).toEqual([])
+    await press('Sign in')
+    await heading('Account')
+    await panel('Second factor').getByText('9 recovery codes left.').waitFor()
+  }
+
   async function switchOff(): Promise<void> {
     const factor = panel('Second factor')
     await factor.getByLabel('Current password').fill('not the password')
@@ -283,6 +301,7 @@ describe.each([...enginesOf('postgres')])('customer and operator accounts in the
     const secret = await switchOn()
     expect(await findBarriers(page)).toEqual([])
     await enterWithCode(login, secret, codeOf(secret))
+    await enterByRecovery(login)
     await switchOff()
     await press('Sign out')
     await signIn(login, password)
@@ -366,6 +385,7 @@ describe.each([...enginesOf('postgres')])('customer and operator accounts in the
     shop.clock.advance(stepMs)
     const secret = await switchOn()
     await enterWithCode(name, secret, codeOf(secret))
+    await enterByRecovery(name)
     await switchOff()
     expect(await findBarriers(page)).toEqual([])
   })

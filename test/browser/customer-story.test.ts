@@ -297,7 +297,7 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     expect((await shop.get('/balance', { token: made })).status).toBe(401)
   })
 
-  test('a customer enables a second factor, each code works once, and the page ends the other sessions', async () => {
+  test('a customer enables a second factor with 10 recovery codes, each code works once, and the page ends the other sessions', async () => {
     const other = await createBrowserSession(shop.url)
     const link = (await customerLink(shop, token)).split('#enter=')[1]
     expect((await other.post('/auth/v1/customer/sign-in/link', { link })).status).toBe(200)
@@ -312,6 +312,15 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     await factor.getByLabel('Code').fill(used)
     await factor.getByRole('button', { name: 'Confirm' }).click()
     await page.getByText('Signing in requires a code from your authenticator.').waitFor()
+    const recovery = (await factor.getByRole('region', { name: 'Recovery codes' }).innerText()).trim().split('\n')
+    expect(recovery).toHaveLength(10)
+    await press('Sign out')
+    await signIn(password)
+    await press('Use a recovery code')
+    await type('Recovery code', recovery[0] ?? '')
+    await press('Sign in')
+    await heading('Account')
+    await page.getByText('9 recovery codes left.').waitFor()
     await press('Sign out')
     await signIn(password)
     await type('Code of the second factor', used)

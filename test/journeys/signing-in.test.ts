@@ -197,6 +197,87 @@ describe.each([...enginesOf('postgres')])('sessions, passwords and tokens of cus
     expect(codes.findStep(data.secret, '12345', 0)).toBeUndefined()
   })
 
+  /** Switches the second factor on. Returns its recovery codes. */
+  async function enableFactor(page: BrowserSession, kind: 'customer' | 'operator' = 'customer'): Promise<string[]> {
+    const { data } = await page.post(`/auth/v1/${kind}/factor`, { current_password: password })
+    const confirmed = await page.post(`/auth/v1/${kind}/factor/confirm`, { code: codeNow(data.secret) })
+    return confirmed.data.recovery_codes
+  }
+
+  test('a second factor has 10 recovery codes: each signs in once, 8 concurrent uses of one sign in once', async () => {
+    const { page, login, customer } = await addCustomer()
+    const signIn = async (code: string | undefined) =>
+      (await browser()).post('/auth/v1/customer/sign-in', { login, password, code })
+    const who = async () => (await page.get('/auth/v1/customer/session')).data
+    expect((await who()).recovery_codes_left).toBeNull()
+    const made = await enableFactor(page)
+    expect([made.length, new Set(made).size]).toEqual([10, 10])
+    for (const code of made) expect(code).toMatch(/^[0-9a-hjkmnp-tv-z]{4}(-[0-9a-hjkmnp-tv-z]{4}){3}$/)
+    const [first = '', second = '', third = '', fourth = ''] = made
+    expect((await signIn(` ${first.toUpperCase().replaceAll('-', ' ')} `)).data.recovery_codes_left).toBe(9)
+    expect((await signIn(first)).status).toBe(401)
+    const raced = await Promise.all(Array.from({ length: 8 }, () => signIn(second)))
+    expect(raced.filter(({ status }) => status === 200)).toHaveLength(1)
+    const byLink = async (code: string) =>
+      (await browser()).post('/auth/v1/customer/sign-in/link', { link: await linkFor(customer), code })
+    expect([(await byLink(third)).status, (await byLink(third)).status]).toEqual([200, 401])
+    expect((await who()).recovery_codes_left).toBe(7)
+
+    expect((await page.post('/auth/v1/customer/factor/recovery-codes', {})).status).toBe(401)
+    const renewed = await page.post('/auth/v1/customer/factor/recovery-codes', { current_password: password })
+    expect([renewed.data.recovery_codes.length, (await who()).recovery_codes_left]).toEqual([10, 10])
+    expect((await signIn(fourth)).status).toBe(401)
+    expect((await signIn(renewed.data.recovery_codes[9])).status).toBe(200)
+    const { events } = (await page.get('/api/v1/events')).data
+    const shown = events.map((each: { type: string; data: object }) => [each.type, each.data])
+    const used = (left: number) => ['recovery_code.used', { left }]
+    const madeTen = ['recovery_codes.made', { left: 10 }]
+    expect(shown).toEqual([madeTen, used(9), used(8), used(7), madeTen, used(9)])
+
+    await page.post('/auth/v1/customer/factor/remove', { current_password: password })
+    expect((await who()).recovery_codes_left).toBeNull()
+    const missing = await page.post('/auth/v1/customer/factor/recovery-codes', { current_password: password })
+    expect([missing.status, missing.error.code]).toEqual([409, 'conflict'])
+  })
+
+  test('wrong recovery codes count as failed sign-ins: after 20 the right one is refused', async () => {
+    const { page, login } = await addCustomer()
+    const [right = ''] = await enableFactor(page)
+    const guessing = { source: '198.51.100.8', clientPrefix: 'guessing', agent: null, shown: [] }
+    const kinds: string[] = []
+    for (let count = 0; count < 20; count += 1) {
+      const given = { login, password, code: `0000-0000-0000-${String(count).padStart(4, '0')}` }
+      kinds.push((await refusalOf(service.services.signIn.byPassword('customer', given, guessing))).kind)
+    }
+    expect(new Set(kinds)).toEqual(new Set(['unauthenticated']))
+    const given = { login, password, code: right }
+    expect((await refusalOf(service.services.signIn.byPassword('customer', given, guessing))).kind).toBe('too_many')
+  })
+
+  test('an operator’s recovery code signs in once, and the audit log has its use', async () => {
+    const { db, operators, signIn } = service.services
+    const name = 'olga'
+    const link = await db.transact(async (tx) => {
+      const { id } = await operators.add(tx, name, 'support')
+      return signIn.issueLink(tx, { kind: 'operator', owner: id, purpose: 'enter' }).text
+    })
+    const page = await browser()
+    await page.post('/auth/v1/operator/sign-in/link', { link })
+    expect((await page.post('/auth/v1/operator/password', { password })).status).toBe(200)
+    const [code = ''] = await enableFactor(page, 'operator')
+    const enter = async () => (await browser()).post('/auth/v1/operator/sign-in', { login: name, password, code })
+    const entered = await enter()
+    expect([entered.status, entered.data.recovery_codes_left, (await enter()).status]).toEqual([200, 9, 401])
+    const renewed = await page.post('/auth/v1/operator/factor/recovery-codes', { current_password: password })
+    expect(renewed.data.recovery_codes).toHaveLength(10)
+    const log = await operators.log({ before: undefined, operator: undefined, action: undefined, limit: 3 })
+    expect(log.map((each) => [each.name, each.action, each.request])).toEqual([
+      [name, 'renewRecoveryCodesOfOperator', '{}'],
+      [name, 'useRecoveryCode', '{"left":9}'],
+      [name, 'confirmFactorOfOperator', '{}'],
+    ])
+  })
+
   test('sign-in allows 20 wrong passwords per login and 30 right ones, then one per minute', async () => {
     const { login, customer } = await addCustomer()
     const page = await browser()
@@ -295,6 +376,8 @@ describe.each([...enginesOf('postgres')])('sessions, passwords and tokens of cus
   test('the log and the database contain no password, second factor or session secret in plain text', async () => {
     const { page } = await addCustomer()
     const { data } = await page.post('/auth/v1/customer/factor', { current_password: password })
+    const confirmed = await page.post('/auth/v1/customer/factor/confirm', { code: codeNow(data.secret) })
+    const [recovery = 'none'] = confirmed.data.recovery_codes
     const secret = [...page.cookies.values()][0] ?? 'none'
     const rows = await Promise.all(
       ['identities', 'console_sessions', 'console_links', 'row_history'].map((table) =>
@@ -302,7 +385,8 @@ describe.each([...enginesOf('postgres')])('sessions, passwords and tokens of cus
       ),
     )
     const shown = Bun.inspect(rows, { depth: 10 }) + service.log.join('\n')
-    for (const hidden of [password, data.secret, secret]) expect(shown).not.toContain(hidden)
+    for (const hidden of [password, data.secret, secret, recovery, recovery.replaceAll('-', '')])
+      expect(shown).not.toContain(hidden)
   })
 
   test('register answers 403 while registration is off', async () => {

@@ -131,7 +131,7 @@ export const below: Readonly<Record<string, readonly string[]>> = {
   pricing: [],
   customers: ['ledger'],
   operators: [],
-  signin: [...ground, 'operators'],
+  signin: [...ground, 'events', 'operators'],
   privacy: [...ground, 'operators'],
   events: ground,
   orders: [...ground, 'events'],

@@ -103,6 +103,7 @@ const createReplies = (deps: AuthDeps) => {
       email: profile.email,
       has_password: profile.hasPassword,
       has_factor: profile.hasFactor,
+      recovery_codes_left: profile.recoveryCodes,
       session_id: session.id,
       expires_at: toIso(session.expiresAt),
       viewed_by: session.openedBy,
@@ -186,10 +187,16 @@ function changeOperations(
       return { ...made, qr: deps.drawSvg(made.uri) }
     }),
     bind(shapes.confirmFactor, async ({ caller, body }) => {
-      await act(caller, shapes.confirmFactor, ({ owner }, clientPrefix) =>
+      const codes = await act(caller, shapes.confirmFactor, ({ owner }, clientPrefix) =>
         identities.confirmFactor(owner, body.code, clientPrefix),
       )
-      return { done: true }
+      return { done: true, recovery_codes: [...codes] }
+    }),
+    bind(shapes.renewRecovery, async ({ caller, body }) => {
+      const codes = await act(caller, shapes.renewRecovery, ({ owner }, clientPrefix) =>
+        identities.renewRecovery(owner, body.current_password, clientPrefix),
+      )
+      return { recovery_codes: [...codes] }
     }),
     bind(shapes.removeFactor, async ({ caller, body }) => {
       await act(caller, shapes.removeFactor, ({ owner }, clientPrefix) =>

@@ -11,7 +11,12 @@ const examplePassword = 'correct horse battery'
 
 const password = () => given('The password.', 1000, examplePassword)
 const currentPassword = () => given('Current password; not required if none is set.', 1000, examplePassword).optional()
-const code = () => given('Six-digit code of the second factor.', 20, '492039')
+const code = () => given('Six-digit code of the second factor, or one of its recovery codes.', 40, '492039')
+const recoveryCodes = () =>
+  list(
+    '10 recovery codes: each replaces one code of the second factor. Only this answer has them.',
+    text('A recovery code.', '7kq2-m9xv-4d0c-ht3w'),
+  )
 const link = () => given('Part of the link after the `=`.', 100, exampleLink)
 
 const who = named('Who', {
@@ -24,6 +29,7 @@ const who = named('Who', {
   email: text('E-mail address; null if there is none.', exampleLogin).nullable(),
   has_password: flag('Whether a password is set.'),
   has_factor: flag('Whether sign-in requires a code of a second factor.', false),
+  recovery_codes_left: whole('Unused recovery codes; null before any were made.', 10).nullable(),
   session_id: text('Id of this session.', exampleSession),
   expires_at: moment('Expiry of the session.'),
   viewed_by: text('Operator who views the customer’s console read-only; null otherwise.').nullable(),
@@ -148,9 +154,19 @@ export function createSignInShapes(kind: OwnerKind) {
     confirmFactor: operation(idOf('confirmFactorOf'), `POST /${kind}/factor/confirm`, {
       summary: 'Confirm the second factor with a code; sign-in then requires one',
       access: 'session',
-      body: z.object({ code: code() }),
-      answer: done,
+      body: z.object({ code: given('Six-digit code of the second factor.', 20, '492039') }),
+      answer: z.object({ done: flag('Always true.'), recovery_codes: recoveryCodes() }),
+      isSecret: true,
       codes: ['conflict'],
+    }),
+    renewRecovery: operation(idOf('renewRecoveryCodesOf'), `POST /${kind}/factor/recovery-codes`, {
+      summary: 'Make new recovery codes of the second factor; earlier ones become invalid',
+      access: 'session',
+      body: z.object({ current_password: currentPassword() }),
+      exampleBody: { current_password: examplePassword },
+      answer: z.object({ recovery_codes: recoveryCodes() }),
+      isSecret: true,
+      codes: ['sign_in_failed', 'conflict'],
     }),
     removeFactor: operation(idOf('removeFactorOf'), `POST /${kind}/factor/remove`, {
       summary: 'Remove the second factor',

@@ -194,7 +194,16 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   const operators = createOperators(base)
   const passwords = createPasswordWork({ passwords: createPasswords(runtime.passwordCost), clock: runtime.clock })
   const buckets = openTokenBuckets(db, runtime.clock)
-  const signInDeps = { ...base, buckets, passwords, codes: secondFactors, customers, operators }
+  const signInDeps = {
+    ...base,
+    buckets,
+    passwords,
+    codes: secondFactors,
+    customers,
+    operators,
+    events,
+    noteAction: acting.note,
+  }
   const signIn = createSignIn(signInDeps)
   const identities = createIdentities({ ...signInDeps, signIn })
   const erasing = createErasing({

@@ -134,6 +134,8 @@ export type Event = {
     | 'payment.paid'
     | 'payment.expired'
     | 'payment.refunded'
+    | 'recovery_codes.made'
+    | 'recovery_code.used'
   timestamp: string
   order_id: string | null
   data: Readonly<Record<string, unknown>>
@@ -614,6 +616,8 @@ export type Operations = {
         | 'payment.paid'
         | 'payment.expired'
         | 'payment.refunded'
+        | 'recovery_codes.made'
+        | 'recovery_code.used'
     }
     answer: { events: readonly Event[]; next_cursor: string | null }
   }

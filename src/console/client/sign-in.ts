@@ -10,6 +10,7 @@ export type Who = {
   email: string | null
   has_password: boolean
   has_factor: boolean
+  recovery_codes_left: number | null
   session_id: string
   expires_at: string
   viewed_by: string | null
@@ -37,7 +38,8 @@ export type Operations = {
     answer: { sessions_ended: number }
   }
   beginFactorOfCustomer: { body: { current_password?: string }; answer: { secret: string; uri: string; qr: string } }
-  confirmFactorOfCustomer: { body: { code: string }; answer: { done: boolean } }
+  confirmFactorOfCustomer: { body: { code: string }; answer: { done: boolean; recovery_codes: readonly string[] } }
+  renewRecoveryCodesOfCustomer: { body: { current_password?: string }; answer: { recovery_codes: readonly string[] } }
   removeFactorOfCustomer: { body: { current_password?: string }; answer: { done: boolean } }
   getOffersForOperator: { answer: { registration: boolean; mail: boolean } }
   signInOperator: { body: { login: string; password: string; code?: string }; answer: Who }
@@ -51,7 +53,8 @@ export type Operations = {
     answer: { sessions_ended: number }
   }
   beginFactorOfOperator: { body: { current_password?: string }; answer: { secret: string; uri: string; qr: string } }
-  confirmFactorOfOperator: { body: { code: string }; answer: { done: boolean } }
+  confirmFactorOfOperator: { body: { code: string }; answer: { done: boolean; recovery_codes: readonly string[] } }
+  renewRecoveryCodesOfOperator: { body: { current_password?: string }; answer: { recovery_codes: readonly string[] } }
   removeFactorOfOperator: { body: { current_password?: string }; answer: { done: boolean } }
   register: {
     body: { email: string; password: string; ref?: string }
@@ -75,6 +78,7 @@ export const operations = {
   setPasswordOfCustomer: ['POST', '/customer/password'],
   beginFactorOfCustomer: ['POST', '/customer/factor'],
   confirmFactorOfCustomer: ['POST', '/customer/factor/confirm'],
+  renewRecoveryCodesOfCustomer: ['POST', '/customer/factor/recovery-codes'],
   removeFactorOfCustomer: ['POST', '/customer/factor/remove'],
   getOffersForOperator: ['GET', '/operator/offers'],
   signInOperator: ['POST', '/operator/sign-in'],
@@ -86,6 +90,7 @@ export const operations = {
   setPasswordOfOperator: ['POST', '/operator/password'],
   beginFactorOfOperator: ['POST', '/operator/factor'],
   confirmFactorOfOperator: ['POST', '/operator/factor/confirm'],
+  renewRecoveryCodesOfOperator: ['POST', '/operator/factor/recovery-codes'],
   removeFactorOfOperator: ['POST', '/operator/factor/remove'],
   register: ['POST', '/customer/register'],
   lookAtRef: ['GET', '/customer/register/ref'],

@@ -49,8 +49,6 @@ type Kept = Attempt & { readonly operation: keyof typeof pages }
 /** The name of the operation comes from the browser's storage. */
 const isKept = (attempt: Attempt): attempt is Kept => attempt.operation in pages
 
-const lookEveryMs = 1_000
-
 /** Purchases whose form was left, reloaded or closed before the answer came, and their outcomes. */
 export function UnfinishedPurchases() {
   const owner = useOwner()
@@ -58,8 +56,6 @@ export function UnfinishedPurchases() {
     queryKey: [...attemptsKey, owner],
     queryFn: () => listLeft(owner),
     networkMode: 'always',
-    // The browser may free the lock of a closed tab after this page has loaded.
-    refetchInterval: lookEveryMs,
   })
   return found.data?.filter(isKept).map((each) => <Unfinished key={each.key} of={each} />)
 }

@@ -55,6 +55,7 @@ export const actions: Readonly<Record<string, string>> = {
   removeNode: 'Удалён узел',
   removeOperator: 'Удалён оператор',
   renameNode: 'Узел переименован',
+  renewRecoveryCodesOfOperator: 'Созданы коды восстановления',
   replaceProxy: 'Заменён адрес прокси',
   resolveUnmatched: 'Разобрано уведомление о платеже',
   retireAddress: 'Адрес снят с продажи',
@@ -69,5 +70,6 @@ export const actions: Readonly<Record<string, string>> = {
   setReferralTerms: 'Заданы условия приглашений',
   startReconcile: 'Сверка с платёжными системами',
   startVerify: 'Запущена сверка',
+  useRecoveryCode: 'Вход с кодом восстановления',
   viewCustomer: 'Открыты страницы покупателя',
 }

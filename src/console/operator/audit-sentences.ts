@@ -55,6 +55,10 @@ export const auditSentences = translated(
     endCode: pair('Ended the promo code {name}', 'Прекращён промокод {name}'),
     addReferral: pair('Recorded the referral of {customer_id}', 'Записано приглашение: покупатель {customer_id}'),
     setReferralTerms: pair('Set the referral reward to {percent}', 'Награда за приглашение теперь {percent}'),
+    useRecoveryCode: pair(
+      'Signed in with a recovery code; {left} left',
+      'Вход с кодом восстановления; осталось кодов: {left}',
+    ),
     setProvider: pair('Set up the payment provider {name}', 'Настроена платёжная система {name}'),
     enableProvider: pair('Enabled the payment provider {name}', 'Включена платёжная система {name}'),
     disableProvider: pair('Disabled the payment provider {name}', 'Отключена платёжная система {name}'),

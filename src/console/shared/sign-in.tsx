@@ -16,6 +16,13 @@ const signInMessages = messages({
   operatorTitle: pair('Sign in as operator', 'Вход для оператора'),
   email: pair('E-mail', 'Эл. почта'),
   code: pair('Code of the second factor', 'Код второго фактора'),
+  recoveryCode: pair('Recovery code', 'Код восстановления'),
+  recoveryAbout: pair(
+    'One of the codes that you saved when you set up the second factor. It works once.',
+    'Один из кодов, которые вы сохранили при включении второго фактора. Он действует один раз.',
+  ),
+  useRecovery: pair('Use a recovery code', 'Ввести код восстановления'),
+  useCode: pair('Use the authenticator', 'Ввести код из приложения-аутентификатора'),
   codeAbout: pair('Six digits from your authenticator.', 'Шесть цифр из приложения-аутентификатора.'),
   enter: pair('Sign in', 'Войти'),
   withToken: pair('With an API token', 'С токеном API'),
@@ -188,17 +195,32 @@ const withoutCode = (entry: { readonly isPending: boolean; readonly error: unkno
 
 type TypedProps = { readonly typed: ReturnType<typeof useTyped> }
 
+/** A code of the authenticator, typed on a keyboard of digits, or a recovery code. */
 function CodeInput({ typed }: TypedProps) {
   const { t } = useMessages(signInMessages)
+  const [isRecovery, setRecovery] = useState(false)
   return (
-    <TextInput
-      label={t.code}
-      description={t.codeAbout}
-      inputMode="numeric"
-      autoComplete="one-time-code"
-      autoFocus
-      {...typed.props}
-    />
+    <>
+      <TextInput
+        key={String(isRecovery)}
+        label={isRecovery ? t.recoveryCode : t.code}
+        description={isRecovery ? t.recoveryAbout : t.codeAbout}
+        inputMode={isRecovery ? 'text' : 'numeric'}
+        autoComplete={isRecovery ? 'off' : 'one-time-code'}
+        autoFocus
+        {...typed.props}
+      />
+      <Button
+        variant="subtle"
+        size="xs"
+        onClick={() => {
+          typed.set('')
+          setRecovery(!isRecovery)
+        }}
+      >
+        {isRecovery ? t.useCode : t.useRecovery}
+      </Button>
+    </>
   )
 }
 

@@ -114,12 +114,15 @@ export const eventMessages = translated({
     'payment.paid': pair('Payment received', 'Платёж получен'),
     'payment.expired': pair('Payment expired', 'Платёж истёк'),
     'payment.refunded': pair('Payment refunded', 'Платёж возвращён'),
+    'recovery_codes.made': pair('Recovery codes created', 'Созданы коды восстановления'),
+    'recovery_code.used': pair('Sign-in with a recovery code', 'Вход с кодом восстановления'),
   }),
   reasons: names({ outage: pair('outage', 'сбой'), quarantine: pair('quarantine', 'карантин') }),
   proxy: phrase('Proxy {id}', 'Прокси {id}'),
   since: phrase('since {moment}', 'с {moment}'),
   until: phrase('until {moment}', 'до {moment}'),
   balance: phrase('balance {money}', 'баланс {money}'),
+  codesLeft: phrase('codes left: {count}', 'осталось кодов: {count}'),
 })
 type EventTexts = (typeof eventMessages)['en']
 
@@ -143,6 +146,7 @@ export function tellEvent(data: Readonly<Record<string, unknown>>, t: EventTexts
     when('until', t.until),
     when('expires_at', t.until),
     balance === undefined ? undefined : t.balance(balance),
+    text('left') === undefined ? undefined : t.codesLeft(text('left') ?? ''),
     reason === undefined ? undefined : (t.reasons[reason] ?? reason),
   ]
   return parts.filter((each) => each !== undefined && each !== '').join(', ')

@@ -12,6 +12,8 @@ export const eventTypes = [
   'payment.paid',
   'payment.expired',
   'payment.refunded',
+  'recovery_codes.made',
+  'recovery_code.used',
 ] as const
 export type EventType = (typeof eventTypes)[number]
 

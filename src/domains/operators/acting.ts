@@ -123,6 +123,9 @@ export function createActing(deps: { db: Database; clock: Clock; sha256: Sha256;
       return along.run({ action, isNoted: false, isDryRun: true }, work)
     },
 
+    /** Logs an action in the caller's transaction, as its last statement: the end of the log is locked last. */
+    note,
+
     /** Logs an action that only reads, such as a query for the holder of an address. */
     mustNote: (action: Action): Promise<void> => db.transact((tx) => note(tx, action)),
   }

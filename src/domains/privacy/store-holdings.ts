@@ -27,7 +27,7 @@ const subscriptions = 'SELECT uuid FROM vpn_subscriptions WHERE customer_id = $1
 /** All tables about a customer, in the order of an export. */
 export const holdings: readonly Holding[] = [
   { table: 'customers', of: 'id = $1', key: ['id'], forOperators: ['note'] },
-  { table: 'identities', of: 'owner_id = $1', key: ['owner_id'], hidden: ['named', 'password', 'totp'] },
+  { table: 'identities', of: 'owner_id = $1', key: ['owner_id'], hidden: ['named', 'password', 'totp', 'recovery'] },
   { table: 'tokens', of: 'customer_id = $1', key: ['id'], hidden: ['digest'] },
   { table: 'token_spending', of: of('token_id', 'tokens'), key: ['token_id'] },
   {

@@ -3,12 +3,12 @@ import { keysetPages } from '../../core/keyset-pages.ts'
 import { sameBytes } from '../../core/token-text.ts'
 import type { Vault } from '../../core/vault.ts'
 import type { Database } from '../../db/transaction.ts'
-import { type Identity, namedText } from './rules.ts'
+import { type Identity, namedText, recoveryContext } from './rules.ts'
 import * as store from './store.ts'
 
 const pageSize = 500
 
-/** Compares each login with its digest in the history, and opens each second factor. */
+/** Compares each login with its digest in the history, and opens each second factor and its recovery codes. */
 export const createSignInVerifier = (deps: {
   readonly db: Database
   readonly sha256: (text: string) => Uint8Array
@@ -29,6 +29,7 @@ export const createSignInVerifier = (deps: {
           }
           await attempt(findings, { promise: 'sign-in', where }, () => {
             if (each.totp) deps.vault.open(each.totp, `totp of ${each.owner.id}`)
+            if (each.recovery) deps.vault.open(each.recovery, recoveryContext(each.owner.id))
           })
         }
         count += page.length

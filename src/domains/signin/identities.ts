@@ -9,7 +9,7 @@ import * as rules from './rules.ts'
 import type { SignInDeps } from './sessions.ts'
 import * as store from './store.ts'
 
-const noFactor = { totp: null, totpSince: null, totpStep: 0 }
+const noFactor = { totp: null, totpSince: null, totpStep: 0, recovery: null }
 
 export type IdentitiesDeps = SignInDeps & { readonly signIn: SignIn }
 
@@ -79,6 +79,8 @@ export async function profile(deps: IdentitiesDeps, owner: Owner, reader: Reader
     email: found?.email ?? null,
     hasPassword: typeof found?.password === 'string',
     hasFactor: typeof found?.totpSince === 'number',
+    /** Recovery codes that were not used; null before any were made. */
+    recoveryCodes: found?.recovery ? deps.signIn.openRecovery(owner, found.recovery).length : null,
   }
 }
 
@@ -150,17 +152,60 @@ export async function beginFactor(
   return { secret, uri: deps.codes.toUri(secret, identity.login) }
 }
 
-export async function confirmFactor(deps: IdentitiesDeps, owner: Owner, code: string, clientPrefix: string) {
+/** Makes the recovery codes of an owner. Only this answer has them: the shop stores digests. */
+function makeRecovery(deps: IdentitiesDeps, owner: Owner) {
+  const make = () => rules.makeRecoveryCode(deps.random(rules.recoveryRandomBytes))
+  const codes = Array.from({ length: rules.recoveryCodeCount }, make)
+  const digestOf = (code: string) => deps.sha256(rules.recoveryText(owner.id, code.replaceAll('-', ''))).toHex()
+  return { codes, recovery: deps.signIn.sealRecovery(owner, codes.map(digestOf)) }
+}
+
+/** Tells a customer of new recovery codes; an operator's are in the audit log by their operation. */
+async function noteMade(deps: IdentitiesDeps, tx: Tx, owner: Owner): Promise<void> {
+  if (owner.kind !== 'customer') return
+  const data = { left: rules.recoveryCodeCount }
+  await deps.events.note(tx, [{ customer: owner.id, type: 'recovery_codes.made', order: null, subject: null, data }])
+}
+
+/** Activates the second factor with its first code. Returns its recovery codes. */
+export async function confirmFactor(
+  deps: IdentitiesDeps,
+  owner: Owner,
+  code: string,
+  clientPrefix: string,
+): Promise<readonly string[]> {
   const tried = await deps.signIn.attempt(owner.id, clientPrefix)
+  const { codes, recovery } = makeRecovery(deps, owner)
   await deps.db.transact(async (tx) => {
     const kept = await store.lockIdentity(tx, owner.id)
     if (!kept?.totp) throw new Refusal('second_factor_missing')
     if (kept.totpSince !== null) throw factorThere()
     const step = deps.codes.findStep(deps.vault.open(kept.totp, factorOf(owner)), code, deps.clock())
     if (step === undefined) throw refuseField('code', 'second_factor_code')
-    await save(deps, tx, { ...kept, totpSince: deps.clock(), totpStep: step, changedAt: deps.clock() })
+    const nowMs = deps.clock()
+    await save(deps, tx, { ...kept, totpSince: nowMs, totpStep: step, recovery, changedAt: nowMs })
+    await noteMade(deps, tx, owner)
   })
   await tried.succeeded()
+  return codes
+}
+
+/** Makes new recovery codes, with the password. Earlier ones become invalid. */
+export async function renewRecovery(
+  deps: IdentitiesDeps,
+  owner: Owner,
+  password: string | undefined,
+  clientPrefix: string,
+): Promise<readonly string[]> {
+  await confirm(deps, owner, password, clientPrefix)
+  const { codes, recovery } = makeRecovery(deps, owner)
+  await deps.db.transact(async (tx) => {
+    const kept = await store.lockIdentity(tx, owner.id)
+    if (!kept || kept.totpSince === null) throw new Refusal('second_factor_missing')
+    await save(deps, tx, { ...kept, recovery, changedAt: deps.clock() })
+    await noteMade(deps, tx, owner)
+  })
+  return codes
 }
 
 /** Removes the second factor. Password and session suffice: the phone may be lost. */
@@ -173,7 +218,7 @@ export async function removeFactor(
   await confirm(deps, owner, password, clientPrefix)
   await deps.db.transact(async (tx) => {
     const kept = await store.lockIdentity(tx, owner.id)
-    if (kept) await save(deps, tx, { ...kept, totp: null, totpSince: null, changedAt: deps.clock() })
+    if (kept) await save(deps, tx, { ...kept, totp: null, totpSince: null, recovery: null, changedAt: deps.clock() })
   })
 }
 
@@ -182,7 +227,7 @@ export const dropFactor = (deps: IdentitiesDeps, owner: Owner): Promise<boolean>
   deps.db.transact(async (tx) => {
     const kept = await store.lockIdentity(tx, owner.id)
     if (!kept?.totp) return false
-    await save(deps, tx, { ...kept, totp: null, totpSince: null, changedAt: deps.clock() })
+    await save(deps, tx, { ...kept, totp: null, totpSince: null, recovery: null, changedAt: deps.clock() })
     return true
   })
 

@@ -1,3 +1,4 @@
+import { isBase32, randomBase32 } from '../../core/base32.ts'
 import type { CustomerId, LinkId, OperatorId, SessionId } from '../../core/ids.ts'
 import { type FieldProblem, fieldProblem } from '../../core/messages/problems.ts'
 import { isText, makeText } from '../../core/token-text.ts'
@@ -18,6 +19,8 @@ export type Identity = {
   readonly totp: Uint8Array | null
   readonly totpSince: number | null
   readonly totpStep: number
+  /** Sealed digests of the unused recovery codes; null without any. */
+  readonly recovery: Uint8Array | null
   readonly createdAt: number
   readonly changedAt: number
 }
@@ -77,6 +80,24 @@ export const isSessionText = (text: string): boolean => isText(sessionPrefix, te
 const linkPrefix = 'tpl_'
 export const makeLinkText = (random: Uint8Array): string => makeText(linkPrefix, random)
 export const isLinkText = (text: string): boolean => isText(linkPrefix, text)
+
+/** Recovery codes of a second factor that are valid at a time. */
+export const recoveryCodeCount = 10
+/** 16 characters of 5 bits: a digest of 80 random bits cannot be inverted by trying. */
+export const recoveryRandomBytes = 16
+
+/** A recovery code as it is shown: four groups of four characters. */
+export const makeRecoveryCode = (random: Uint8Array): string => randomBase32(random).replace(/.{4}(?=.)/g, '$&-')
+
+/** A typed recovery code without separators and letters that look like digits; undefined if it cannot be one. */
+export function readRecoveryCode(text: string): string | undefined {
+  const plain = text.toLowerCase().replace(/[\s-]/g, '').replaceAll('o', '0').replace(/[il]/g, '1')
+  return plain.length === recoveryRandomBytes && isBase32(plain) ? plain : undefined
+}
+
+/** The digested text of a recovery code. */
+export const recoveryText = (owner: string, plainCode: string): string => `recovery code of ${owner} ${plainCode}`
+export const recoveryContext = (owner: string): string => `recovery of ${owner}`
 
 /** Normalises a login: case, width and compatibility forms. */
 export const toLogin = (text: string): string => text.normalize('NFKC').trim().toLowerCase()

@@ -9,7 +9,9 @@ import type { Vault } from '../../core/vault.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
 import { allScopes, type Scope } from '../customers/rules.ts'
+import type { Events } from '../events/index.ts'
 import type { Operators } from '../operators/index.ts'
+import type { Action } from '../operators/rules.ts'
 import { invalidLink, invalidSession, signInFailed, tooManyAttempts } from './errors.ts'
 import type { PasswordWork } from './passwords.ts'
 import type { Codes } from './ports.ts'
@@ -35,6 +37,9 @@ export type SignInDeps = {
   readonly codes: Codes
   readonly customers: Pick<Customers, 'assertOpenIn' | 'isUnusedIn'>
   readonly operators: Pick<Operators, 'assertPresentIn' | 'lockPresentIn'>
+  readonly events: Pick<Events, 'note'>
+  /** Appends to the operators' audit log, as the last statement of a transaction. */
+  readonly noteAction: (tx: Tx, action: Action) => Promise<void>
 }
 
 export type SessionDeps = ReturnType<typeof withBuckets>
@@ -154,14 +159,62 @@ export async function assertPassword<Of extends Pick<Identity, 'password'>>(
   return of
 }
 
-/** Accepts a code once. */
-export async function assertCode(deps: SessionDeps, tx: Tx, identity: Identity, code: string | undefined) {
+/** Accepts a code of the second factor once. Returns how many recovery codes are left, if one was used. */
+export async function assertCode(
+  deps: SessionDeps,
+  tx: Tx,
+  identity: Identity,
+  code: string | undefined,
+): Promise<number | undefined> {
   const locked = await store.lockIdentity(tx, identity.owner.id)
-  if (!locked?.totp || locked.totpSince === null) return
+  if (!locked?.totp || locked.totpSince === null) return undefined
   if (code === undefined) throw new Refusal('code_required', {}, { code_required: true })
+  const recovery = rules.readRecoveryCode(code)
+  if (recovery !== undefined) return useRecoveryCode(deps, tx, locked, recovery)
   const secret = deps.vault.open(locked.totp, `totp of ${locked.owner.id}`)
   const step = deps.codes.findStep(secret, code, deps.clock())
   if (step === undefined || !(await store.noteStep(tx, locked.owner.id, step))) throw signInFailed()
+  return undefined
+}
+
+/** Uses a recovery code up. Returns how many are left. */
+async function useRecoveryCode(deps: SessionDeps, tx: Tx, { owner, recovery }: Identity, plainCode: string) {
+  if (!recovery) throw signInFailed()
+  const digests = openRecovery(deps, owner, recovery)
+  const used = deps.sha256(rules.recoveryText(owner.id, plainCode)).toHex()
+  const left = digests.filter((each) => each !== used)
+  if (left.length === digests.length) throw signInFailed()
+  if (!(await store.useRecovery(tx, owner.id, recovery, sealRecovery(deps, owner, left)))) throw signInFailed()
+  return left.length
+}
+
+/** The digests of an owner's unused recovery codes. */
+export function openRecovery({ vault }: Pick<SignInDeps, 'vault'>, owner: Owner, sealed: Uint8Array): string[] {
+  const digests: unknown = JSON.parse(vault.open(sealed, rules.recoveryContext(owner.id)))
+  return Array.isArray(digests) ? digests.filter((each) => typeof each === 'string') : []
+}
+
+export const sealRecovery = (
+  { vault }: Pick<SignInDeps, 'vault'>,
+  owner: Owner,
+  digests: readonly string[],
+): Uint8Array => vault.seal(JSON.stringify(digests), rules.recoveryContext(owner.id))
+
+/** Records the use of a recovery code: an event of the customer, or an entry of the audit log. The last statement. */
+async function noteRecovery(deps: SessionDeps, tx: Tx, { owner, source }: Session, left: number): Promise<void> {
+  if (owner.kind === 'customer') {
+    const event = {
+      customer: owner.id,
+      type: 'recovery_code.used',
+      order: null,
+      subject: null,
+      data: { left },
+    } as const
+    return deps.events.note(tx, [event])
+  }
+  const { name, role } = await deps.operators.lockPresentIn(tx, owner.id)
+  const actor = { operator: owner.id, name, role, source }
+  await deps.noteAction(tx, { actor, operation: 'useRecoveryCode', request: JSON.stringify({ left }) })
 }
 
 async function openSession(
@@ -278,8 +331,10 @@ export async function byPassword(
   // The attempt is not given back: it has cost a password hash.
   if (taken === 0) throw new Refusal('too_many_sessions', {}, { charged: false }, secondsUntilOne(ofOwner, level))
   const opening = deps.db.transact(async (tx) => {
-    await assertCode(deps, tx, identity, given.code)
-    return open(deps, tx, identity.owner, visitor)
+    const left = await assertCode(deps, tx, identity, given.code)
+    const entered = await open(deps, tx, identity.owner, visitor)
+    if (left !== undefined) await noteRecovery(deps, tx, entered.session, left)
+    return entered
   })
   const opened = await opening.catch(async (error: unknown) => {
     await deps.owners.give(identity.owner.id)
@@ -305,9 +360,13 @@ export async function byLink(
     const link = await useLink(deps, tx, given.link, 'enter')
     if (link.kind !== kind || link.owner === null) throw invalidLink()
     const identity = await store.findIdentity(tx, link.owner)
-    if (identity) await assertCode(deps, tx, identity, given.code)
+    const left = identity && (await assertCode(deps, tx, identity, given.code))
     const owner = store.toOwner(kind, link.owner)
-    if (owner.kind === 'operator' || link.payload !== rules.forNewcomer) return open(deps, tx, owner, visitor)
+    if (owner.kind === 'operator' || link.payload !== rules.forNewcomer) {
+      const entered = await open(deps, tx, owner, visitor)
+      if (left !== undefined) await noteRecovery(deps, tx, entered.session, left)
+      return entered
+    }
     if (!(await isNewcomer(deps, tx, owner.id))) throw invalidLink()
     return open(deps, tx, owner, visitor, ['read'])
   })

@@ -30,6 +30,7 @@ const identityColumns = columnsOf<Omit<Identity, 'owner'>>({
   totp: orNull(bytes('totp')),
   totpSince: orNull(int('totp_since')),
   totpStep: int('totp_step'),
+  recovery: orNull(bytes('recovery')),
   createdAt: int('created_at'),
   changedAt: int('changed_at'),
 })
@@ -77,7 +78,7 @@ export async function saveIdentity(tx: Tx, of: Identity, named: Uint8Array): Pro
     [[of.owner.id, of.owner.kind, named, ...identityColumns.values(of)]],
     `ON CONFLICT (owner_id) DO UPDATE SET login = excluded.login, email = excluded.email, named = excluded.named,
        password = excluded.password, totp = excluded.totp, totp_since = excluded.totp_since,
-       totp_step = excluded.totp_step, changed_at = excluded.changed_at`,
+       totp_step = excluded.totp_step, recovery = excluded.recovery, changed_at = excluded.changed_at`,
   )
   await written.catch((error: unknown) => {
     throw error instanceof ConstraintViolation && error.kind === 'unique' ? loginTaken() : error
@@ -86,6 +87,10 @@ export async function saveIdentity(tx: Tx, of: Identity, named: Uint8Array): Pro
 
 export const noteStep = (tx: Tx, owner: string, step: number): Promise<boolean> =>
   changesOne(tx, 'UPDATE identities SET totp_step = $2 WHERE owner_id = $1 AND totp_step < $2', [owner, step])
+
+/** Replaces the recovery codes if they are still `before`: of two sign-ins with one code the second changes no row. */
+export const useRecovery = (tx: Tx, owner: string, before: Uint8Array, after: Uint8Array): Promise<boolean> =>
+  changesOne(tx, 'UPDATE identities SET recovery = $3 WHERE owner_id = $1 AND recovery = $2', [owner, before, after])
 
 export async function removeIdentity(tx: Tx, owner: string): Promise<void> {
   await tx.run('DELETE FROM identities WHERE owner_id = $1', [owner])

@@ -1,4 +1,4 @@
-import { messages, pair, phrase } from '../messages.tsx'
+import { type Format, messages, pair, phrase } from '../messages.tsx'
 
 export const accountMessages = messages({
   about: pair('Sign-in settings and sessions.', 'Настройки входа и сеансы.'),
@@ -26,6 +26,22 @@ export const accountMessages = messages({
   factorQr: pair('QR code for the authenticator', 'QR-код для приложения-аутентификатора'),
   factorSecret: pair('Or enter this key', 'Или введите этот ключ'),
   confirm: pair('Confirm', 'Подтвердить'),
+  recoveryCodes: pair('Recovery codes', 'Коды восстановления'),
+  recoveryAbout: pair(
+    'If you lose your phone, sign in with one of these codes. Each works once. Save them: they are shown only now.',
+    'Если телефон потерян, войдите с одним из этих кодов. Каждый действует один раз. Сохраните их сейчас.',
+  ),
+  recoveryLeft: pair(
+    (count: number, format: Format) => `${format.plural(count, 'recovery code', 'recovery codes')} left.`,
+    (count, format) =>
+      `Осталось ${format.plural(count, 'код восстановления', 'кода восстановления', 'кодов восстановления')}.`,
+  ),
+  recoveryNone: pair(
+    'You have no recovery codes. Without them, a lost phone locks you out.',
+    'Кодов восстановления нет. Без них при потере телефона войти не получится.',
+  ),
+  recoveryRenew: pair('New recovery codes', 'Новые коды восстановления'),
+  recoveryRenewAbout: pair('New codes replace all earlier ones.', 'Новые коды заменяют все прежние.'),
   factorRemove: pair('Switch off', 'Выключить'),
   sessions: pair('Sessions', 'Сеансы'),
   sessionsAbout: pair(

@@ -1,10 +1,10 @@
 import { Button, PasswordInput, Text, TextInput } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import type { ReactNode } from 'react'
+import { type ReactNode, useState } from 'react'
 import { auth, own, recognise, useWho } from '../../client/session.ts'
 import type { Who } from '../../client/sign-in.ts'
-import { toPicture, useNow } from '../browser.ts'
-import { Copyable } from '../copy.tsx'
+import { download, toPicture, useNow } from '../browser.ts'
+import { Copy, Copyable, Lines } from '../copy.tsx'
 import { Form, useTyped } from '../form.tsx'
 import { useMessages } from '../messages.tsx'
 import { Facts, Notice, Page, Panel, Reading, RefusalNotice, RowButton, Rows, Status } from '../parts.tsx'
@@ -89,30 +89,51 @@ function PasswordPanel({ who }: { readonly who: Who }) {
   )
 }
 
-/** The second factor: on after the first right code, off with the password. */
+/** The second factor: on after the first right code, off with the password. New recovery codes are shown once. */
 function FactorPanel({ who }: { readonly who: Who }) {
   const { t } = useMessages(accountMessages)
   const password = useTyped()
+  const [codes, setCodes] = useState<readonly string[]>()
   const body = { current_password: password.value }
   const begin = useMutation({ mutationFn: () => auth.call(own('beginFactorOf'), { body }) })
   const remove = useMutation({
     mutationFn: () => auth.call(own('removeFactorOf'), { body }),
     onSuccess: () => {
       password.set('')
+      setCodes(undefined)
       begin.reset()
       return recognise()
     },
   })
-  if (begin.data && !who.has_factor) return <ConfirmFactor made={begin.data} />
+  const renew = useMutation({
+    mutationFn: () => auth.call(own('renewRecoveryCodesOf'), { body }),
+    onSuccess: ({ recovery_codes }) => {
+      password.set('')
+      setCodes(recovery_codes)
+      return recognise()
+    },
+  })
+  if (begin.data && !who.has_factor) return <ConfirmFactor made={begin.data} onCodes={setCodes} />
   const change = who.has_factor ? remove : begin
   return (
     <Panel title={t.factor} className="stack">
       <Text c="dimmed">{who.has_factor ? t.factorOn : t.factorOff}</Text>
+      {who.has_factor && (codes ? <RecoveryCodes codes={codes} /> : <RecoveryLeft count={who.recovery_codes_left} />)}
       {who.has_password ? (
         <Form className="stack" onSubmit={() => change.mutate()}>
           <PasswordInput label={t.currentPassword} autoComplete="current-password" {...password.props} />
-          <RefusalNotice error={change.error} />
-          <div>
+          <RefusalNotice error={change.error ?? renew.error} />
+          <div className="line">
+            {who.has_factor && (
+              <Button
+                variant="default"
+                loading={renew.isPending}
+                disabled={password.value === ''}
+                onClick={() => renew.mutate()}
+              >
+                {t.recoveryRenew}
+              </Button>
+            )}
             <Button type="submit" variant="default" loading={change.isPending} disabled={password.value === ''}>
               {who.has_factor ? t.factorRemove : t.factorBegin}
             </Button>
@@ -125,12 +146,52 @@ function FactorPanel({ who }: { readonly who: Who }) {
   )
 }
 
-function ConfirmFactor({ made }: { readonly made: { readonly secret: string; readonly qr: string } }) {
+function RecoveryCodes({ codes }: { readonly codes: readonly string[] }) {
+  const { t } = useMessages(accountMessages)
+  const text = codes.join('\n')
+  return (
+    <>
+      <Notice tone="warn">{t.recoveryAbout}</Notice>
+      <Lines text={text} label={t.recoveryCodes}>
+        <div className="line">
+          <Copy text={text} />
+          <Button variant="default" size="xs" onClick={() => download('turnpike-recovery-codes.txt', `${text}\n`)}>
+            {t.download}
+          </Button>
+        </div>
+      </Lines>
+    </>
+  )
+}
+
+/** Fewer recovery codes than this are a warning. */
+const fewCodes = 3
+
+function RecoveryLeft({ count }: { readonly count: number | null }) {
+  const { t, format } = useMessages(accountMessages)
+  const left = count === null ? t.recoveryNone : t.recoveryLeft(count, format)
+  return (
+    <>
+      {(count ?? 0) < fewCodes ? <Notice tone="warn">{left}</Notice> : <Text>{left}</Text>}
+      <Text c="dimmed">{t.recoveryRenewAbout}</Text>
+    </>
+  )
+}
+
+type ConfirmProps = {
+  readonly made: { readonly secret: string; readonly qr: string }
+  readonly onCodes: (codes: readonly string[]) => void
+}
+
+function ConfirmFactor({ made, onCodes }: ConfirmProps) {
   const { t } = useMessages(accountMessages)
   const code = useTyped()
   const confirm = useMutation({
     mutationFn: () => auth.call(own('confirmFactorOf'), { body: { code: code.text } }),
-    onSuccess: recognise,
+    onSuccess: ({ recovery_codes }) => {
+      onCodes(recovery_codes)
+      return recognise()
+    },
   })
   return (
     <Panel title={t.factor} className="stack">
