@@ -134,7 +134,7 @@ describe('connect-udp over HTTP/1.1', () => {
     // More than the buffers of the two sockets hold.
     for (let batch = 0; batch < 200; batch += 1) {
       for (let count = 0; count < 20; count += 1) echo.send(payload, relay.port, relay.address)
-      await Bun.sleep(0)
+      await new Promise(setImmediate)
     }
     udp.client.resume()
     await udp.mark('last')
