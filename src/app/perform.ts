@@ -10,7 +10,9 @@ import {
   type Outcome,
   putOptionsLast,
   readGiven,
+  toPrintable,
 } from '../cli/command.ts'
+import { toText } from '../cli/print.ts'
 import { problemsEn } from '../core/messages/problems-en.ts'
 import { Refusal, toSentDetails } from '../core/refusal.ts'
 import { commonOptions } from './process.ts'
@@ -74,11 +76,6 @@ async function commandsFor(typed: readonly string[]): Promise<readonly Command[]
   return (await import('./commands.ts')).commands
 }
 
-const toText = (outcome: Outcome, json: boolean): string =>
-  json && outcome.json !== null
-    ? `${JSON.stringify(outcome.json)}\n`
-    : outcome.lines.map((line) => `${line}\n`).join('')
-
 async function explain(error: unknown, json: boolean, voice: Voice): Promise<number> {
   const known = error instanceof Refusal || error instanceof BadSetting
   const closed = closedPathOf(error)
@@ -87,7 +84,7 @@ async function explain(error: unknown, json: boolean, voice: Voice): Promise<num
   const code = error instanceof Refusal ? error.code : error instanceof BadSetting ? 'bad_setting' : 'internal_error'
   const details = error instanceof Refusal ? toSentDetails(error.details, problemsEn) : null
   if (json) await voice.out(`${JSON.stringify({ error: { code, message, details } })}\n`)
-  else voice.err(`turnpike: ${message}\n`)
+  else voice.err(`turnpike: ${toPrintable(message)}\n`)
   if (!known) return 70
   return error instanceof BadSetting || code === 'usage' ? 2 : 1
 }

@@ -153,8 +153,14 @@ function columns(rows: readonly (readonly [string, string])[]): string {
   return rows.map(([first, second]) => `  ${first.padEnd(width)}  ${second}`.trimEnd()).join('\n')
 }
 
+/** Control characters and changes of the writing direction, which customers and nodes could send to a terminal. */
+const unprintable = /(?![\n\t])[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu
+
+/** A text for a terminal: only line ends and tabs are left of its control characters. */
+export const toPrintable = (text: string): string => text.replaceAll(unprintable, '\u{fffd}')
+
 export function table(heading: readonly string[], rows: readonly (readonly string[])[]): string[] {
-  const all = [heading, ...rows]
+  const all = [heading, ...rows.map((row) => row.map((cell) => toPrintable(cell).replaceAll(/[\n\t]/g, '\u{fffd}')))]
   const widths = heading.map((_, index) => Math.max(...all.map((row) => (row[index] ?? '').length)))
   return all.map((row) =>
     row

@@ -1,5 +1,11 @@
 import { resolve } from 'node:path'
-import { mistyped, table } from './command.ts'
+import { mistyped, type Outcome, table, toPrintable } from './command.ts'
+
+/** What a command prints. */
+export const toText = (outcome: Outcome, json: boolean): string =>
+  json && outcome.json !== null
+    ? `${JSON.stringify(outcome.json)}\n`
+    : outcome.lines.map((line) => `${toPrintable(line)}\n`).join('')
 
 type Item = Readonly<Record<string, unknown>>
 

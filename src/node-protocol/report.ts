@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { nodeVersion } from './join.ts'
 
 const count = z.int().nonnegative()
 /** The largest reported figure: the sum of two is still an exact JSON number. */
@@ -31,7 +32,7 @@ export const reportBodySchema = z.object({
   beside: z.array(bootName).max(maxBeside).optional(),
   /** A later run has taken over: of the health, count only the bytes and the tunnels. */
   draining: z.boolean().optional(),
-  version: z.string().max(50),
+  version: nodeVersion,
   health: z
     .object({
       /** Open or dialling tunnels, or connected devices. */

@@ -293,6 +293,8 @@ describe.each([...enginesOf('sqlite')])('reports of nodes to the shop on %s', (e
     const bad: unknown[] = [
       { ...good, boot: 'short' },
       { ...good, boot: undefined },
+      { ...good, version: '1\u{1b}[2J' },
+      { ...good, version: 'версия' },
       { ...good, subusers: [{ id, pool, received: -1, sent: 0 }] },
       { ...good, subusers: [{ id, pool, received: 1.5, sent: 0 }] },
       { ...good, subusers: [{ id, pool, received: 2 ** 53, sent: 0 }] },
@@ -318,6 +320,7 @@ describe.each([...enginesOf('sqlite')])('reports of nodes to the shop on %s', (e
       ['find', { source: '198.18.0.1', port: 70_000 }],
       ['join', { key: 'x', secret: makeSecret(), version: '1' }],
       ['join', { key: `tpj_${'0'.repeat(40)}`, secret: 'x', version: '1' }],
+      ['join', { key: `tpj_${'0'.repeat(40)}`, secret: makeSecret(), version: '1\n2' }],
     ] as const) {
       expect((await node.ask('POST', path, body)).status).toBe(400)
     }
