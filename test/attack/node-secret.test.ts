@@ -103,7 +103,7 @@ describe.each([...engines])('a stolen node secret, on %s', (engine) => {
     const late = (await fleet.findByName(stolen.name))?.joinedAt ?? 0
     const node = await rejoin(stolen)
     expect((await stolen.ask('POST', 'report', reportOf(thief))).status).toBe(401)
-    const { id = undefined } = (await fleet.findByName(node.name)) ?? {}
+    const id = (await fleet.findByName(node.name))?.id
     if (!id) throw new Error('the node is not there')
     const lateReport = { ...health, boot: thief.boot, lagMs: 0, totalBytes: 0, hopBytes: 0, isStopping: false }
     const sent = fleet.seen(id, { version: '1', health: { ...lateReport, maxPorts: null, tls } }, late)

@@ -105,7 +105,7 @@ async function openRawSqlite(path: string): Promise<RawDatabase> {
 
 async function openRawPostgres(url: string): Promise<RawDatabase> {
   const sql = new SQL({ url, max: 1, bigint: true })
-  const list = async <Found>(text: string): Promise<Found[]> => (await sql.unsafe(text)) as Found[]
+  const list = async <Found>(text: string): Promise<Found[]> => sql.unsafe<Found[]>(text)
   await sql.unsafe('SET session_replication_role = replica')
   const checks = `SELECT conrelid::regclass::text AS table, conname AS name FROM pg_constraint
     WHERE contype IN ('c', 'u', 'f') AND connamespace = 'public'::regnamespace`

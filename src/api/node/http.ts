@@ -146,8 +146,8 @@ async function limit(visit: Visit, rate: RateLimit, name: string): Promise<void>
 
 /** Logs each event of a node at most once a minute. */
 async function warn(deps: NodeServer, node: string, event: string, fields: Record<string, string>): Promise<void> {
-  const state = await deps.warnings(`${node} ${event}`)
-  if (state?.retryAfterSeconds === undefined) deps.log.warn(event, fields)
+  const limited = await deps.warnings(`${node} ${event}`)
+  if (limited?.retryAfterSeconds === undefined) deps.log.warn(event, fields)
 }
 
 /** Rows are kept for each boot of a node, so a node begins a few a minute at most, and none in the future. */

@@ -152,10 +152,10 @@ describe('translateResponse', () => {
 
   test('101 of an upgrade becomes 200', () => {
     const head = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\nCapsule-Protocol: ?1'
-    const fields = [
+    const fields: Field[] = [
       [':status', '200'],
       ['capsule-protocol', '?1'],
     ]
-    expect<unknown>(translateResponse(head)).toEqual({ status: 200, fields })
+    expect(translateResponse(head)).toEqual({ status: 200, fields })
   })
 })
