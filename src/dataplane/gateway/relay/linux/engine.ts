@@ -76,7 +76,7 @@ export class LinuxEngine implements Engine {
       get isRunning() {
         return thread.isRunning
       },
-      post: (message: PlainEnd) => this.handed.hand(message),
+      post: (end: PlainEnd) => this.handed.hand([end]),
     }
     this.lines = new TlsLines({ kernel, thread: giver, maxConnections, clock: () => performance.now() })
     this.ports = new ListeningPorts(kernel, this.thread, deps.limits.ports)
@@ -93,7 +93,7 @@ export class LinuxEngine implements Engine {
       kernel,
       count,
       maxConnections: deps.limits.connections,
-      hand: (message) => handed.hand(message),
+      hand: (ends) => handed.hand(ends),
       onFault: deps.onFault,
     })
     return this.tlsPool
@@ -192,7 +192,7 @@ export class LinuxEngine implements Engine {
     } else if (message.type === 'want-lease') deps.agent.wantLease(message.id, message.pool)
     else if (message.type === 'give-back') deps.agent.giveBack(message.id, message.pool)
     else if (message.type === 'unlistened') this.ports.close(message.descriptor)
-    else if (message.type === 'tls-taken') this.handed.taken(message.descriptor)
+    else if (message.type === 'plain-ends-taken') this.handed.taken(message.descriptors)
     else if (message.type === 'exit') deps.onExit(message.report)
     else if (message.type === 'fault') deps.onFault(message.fault)
     else if (message.type === 'stopped') this.onStopped()

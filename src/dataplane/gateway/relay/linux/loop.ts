@@ -11,7 +11,7 @@ import { DatagramBatch } from './datagrams.ts'
 import { Descriptors, PipePool } from './descriptors.ts'
 import { Kernel } from './kernel.ts'
 import { makeDirect, openLibc } from './libc.ts'
-import type { FromReactor, ReactorTerms, StateChange, ToReactor } from './messages.ts'
+import type { FromReactor, PlainEnd, ReactorTerms, StateChange, ToReactor } from './messages.ts'
 import { createMovement } from './movement.ts'
 import { EPOLLIN } from './numbers.ts'
 import { Reactor } from './reactor.ts'
@@ -160,9 +160,13 @@ export class ReactorLoop {
     })
   }
 
-  private takeTls({ descriptor, source, memory: shared }: Extract<ToReactor, { type: 'tls' }>): void {
+  private takePlainEnds({ ends }: Extract<ToReactor, { type: 'plain-ends' }>): void {
+    for (const end of ends) this.takePlainEnd(end)
+    this.post({ type: 'plain-ends-taken', descriptors: ends.map(({ descriptor }) => descriptor) })
+  }
+
+  private takePlainEnd({ descriptor, source, memory: shared }: PlainEnd): void {
     const own = this.kernel.duplicate(descriptor)
-    this.post({ type: 'tls-taken', descriptor })
     if (own < 0 || !this.descriptors.own(own)) return
     const side = new Side(ignoringOwner, this.around)
     const memory = viewTlsMemory(shared)
@@ -190,7 +194,7 @@ export class ReactorLoop {
     else if (message.type === 'policy') this.policy = message.policy
     else if (message.type === 'speeds') this.speeds = message.speeds
     else if (message.type === 'refused') this.core.setRefused(message.yes)
-    else if (message.type === 'tls') this.takeTls(message)
+    else if (message.type === 'plain-ends') this.takePlainEnds(message)
     else if (message.type === 'unlisten') {
       this.listeners.get(message.descriptor)?.close()
       this.listeners.delete(message.descriptor)

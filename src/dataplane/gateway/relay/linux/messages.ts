@@ -22,6 +22,27 @@ export type StateChange = Partial<Pick<StatePage, 'proxies' | 'subusers' | 'exit
 
 type Addresses = Awaited<ReturnType<Lookup>>
 
+/** Sends the messages of one turn to another thread together: a post costs more than a message. */
+export class Outbox<Message> {
+  private waiting: Message[] = []
+
+  constructor(
+    private readonly send: (messages: readonly Message[]) => void,
+    /** Runs at the end of the turn. */
+    private readonly defer: (act: () => void) => void,
+  ) {}
+
+  readonly post = (message: Message): void => {
+    if (this.waiting.push(message) === 1) this.defer(this.flush)
+  }
+
+  private readonly flush = (): void => {
+    const messages = this.waiting
+    this.waiting = []
+    this.send(messages)
+  }
+}
+
 /** The plain end of a TLS connection; the reactor duplicates the descriptor. */
 export type PlainEnd = {
   readonly type: 'tls'
@@ -34,7 +55,7 @@ export type PlainEnd = {
 export type ToReactor =
   | { readonly type: 'listen'; readonly descriptor: number; readonly port: number; readonly isMain: boolean }
   | { readonly type: 'unlisten'; readonly descriptor: number }
-  | PlainEnd
+  | { readonly type: 'plain-ends'; readonly ends: readonly PlainEnd[] }
   | { readonly type: 'state'; readonly change: StateChange }
   | { readonly type: 'policy'; readonly policy: Policy }
   | { readonly type: 'speeds'; readonly speeds: Speeds }
@@ -51,7 +72,7 @@ export type FromReactor =
   | { readonly type: 'ask'; readonly ticket: number; readonly question: FindBody; readonly source: string }
   | { readonly type: 'look-up'; readonly ticket: number; readonly name: string; readonly version: 4 | 6 }
   | { readonly type: 'unlistened'; readonly descriptor: number }
-  | { readonly type: 'tls-taken'; readonly descriptor: number }
+  | { readonly type: 'plain-ends-taken'; readonly descriptors: readonly number[] }
   | { readonly type: 'want-lease'; readonly id: string; readonly pool: string }
   | { readonly type: 'give-back'; readonly id: string; readonly pool: string }
   | CountsMessage

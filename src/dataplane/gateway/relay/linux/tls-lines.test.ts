@@ -5,7 +5,7 @@ import type { TlsOwner } from '../../../tls/tls-socket.ts'
 import { type DeliveryWatch, nothingShown } from '../../metering/tunnel-meter.ts'
 import type { TlsClient } from '../sockets.ts'
 import { openKernel } from './kernel.ts'
-import type { ToReactor } from './messages.ts'
+import type { PlainEnd } from './messages.ts'
 import { viewTlsMemory } from './shared-memory.ts'
 import { TlsLines } from './tls-lines.ts'
 
@@ -53,10 +53,10 @@ describe('plaintext of TLS clients on its way to the reactor', () => {
 
   function open(maxConnections: number) {
     const kernel = openKernel()
-    const posted: Extract<ToReactor, { type: 'tls' }>[] = []
+    const posted: PlainEnd[] = []
     const thread = {
       isRunning: true,
-      post: (message: ToReactor) => void (message.type === 'tls' && posted.push(message)),
+      post: (end: PlainEnd) => void posted.push(end),
     }
     const lines = new TlsLines({ kernel, thread, maxConnections, clock: () => nowMs })
     opened.push(lines)

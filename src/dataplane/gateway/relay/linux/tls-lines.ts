@@ -5,6 +5,7 @@ import type { TlsClient } from '../sockets.ts'
 import type { Kernel } from './kernel.ts'
 import type { PlainEnd } from './messages.ts'
 import { makeTlsMemory, type TlsMemory, viewTlsMemory } from './shared-memory.ts'
+import type { ReactorThread } from './thread.ts'
 
 const lookEveryMs = 100
 /** Longest wait for acknowledgements after a close. */
@@ -73,22 +74,22 @@ export class HandedDescriptors {
 
   constructor(
     private readonly kernel: Pick<Kernel, 'close'>,
-    private readonly thread: { post(message: PlainEnd): void },
+    private readonly thread: Pick<ReactorThread, 'post'>,
   ) {}
 
-  hand(message: PlainEnd): void {
-    this.handed.add(message.descriptor)
-    this.thread.post(message)
+  hand(ends: readonly PlainEnd[]): void {
+    for (const { descriptor } of ends) this.handed.add(descriptor)
+    this.thread.post({ type: 'plain-ends', ends })
   }
 
-  /** The reactor has duplicated the descriptor. */
-  taken(descriptor: number): void {
-    if (this.handed.delete(descriptor)) this.kernel.close(descriptor)
+  /** The reactor has duplicated the descriptors. */
+  taken(descriptors: Iterable<number>): void {
+    for (const descriptor of descriptors) if (this.handed.delete(descriptor)) this.kernel.close(descriptor)
   }
 
   /** The reactor takes no more. */
   close(): void {
-    for (const descriptor of this.handed) this.taken(descriptor)
+    this.taken(this.handed)
   }
 }
 

@@ -4,7 +4,7 @@ import type { ConnectionWatcher, TlsListener, TlsThreads } from '../../../tls/fr
 import { prefixesOf } from '../../../tls/seats.ts'
 import { createAccepter } from '../portable/accepter.ts'
 import type { Kernel } from './kernel.ts'
-import type { PlainEnd } from './messages.ts'
+import { Outbox, type PlainEnd } from './messages.ts'
 import { openListener } from './ports.ts'
 
 /** From the main thread to a TLS worker. */
@@ -60,9 +60,8 @@ class TlsThread {
     this.post({ type: 'begin', id, descriptor, source })
   }
 
-  post(message: ToTlsWorker): void {
-    this.worker.postMessage(message, [])
-  }
+  private readonly outbox = new Outbox<ToTlsWorker>((messages) => this.worker.postMessage(messages, []), queueMicrotask)
+  readonly post = this.outbox.post
 
   count(of: keyof typeof http2Counts): number {
     const count = Atomics.load(new Int32Array(this.counts), http2Counts[of])
@@ -80,17 +79,21 @@ class TlsThread {
     this.counts = new SharedArrayBuffer(countBytes)
     const workerData: TlsWorkerTerms = { maxConnections, counts: this.counts }
     const worker = new Worker(new URL('./tls-worker.ts', import.meta.url), { workerData })
-    worker.on('message', (message: FromTlsWorker) => this.take(message))
+    worker.on('message', (messages: readonly FromTlsWorker[]) => this.take(messages))
     worker.on('error', (fault) => this.deps.onFault(fault))
     worker.on('exit', () => this.bury())
     return worker
   }
 
-  private take(message: FromTlsWorker): void {
-    if (message.type === 'tls') this.deps.hand(message)
-    else if (message.type === 'shaken') this.watchers.get(message.id)?.onShaken()
-    else if (message.type === 'gone') this.end(message.id)
-    else this.deps.onFault(message.fault)
+  private take(messages: readonly FromTlsWorker[]): void {
+    const ends: PlainEnd[] = []
+    for (const message of messages) {
+      if (message.type === 'tls') ends.push(message)
+      else if (message.type === 'shaken') this.watchers.get(message.id)?.onShaken()
+      else if (message.type === 'gone') this.end(message.id)
+      else this.deps.onFault(message.fault)
+    }
+    if (ends.length > 0) this.deps.hand(ends)
   }
 
   private end(id: number): void {
@@ -116,8 +119,8 @@ type TlsPoolDeps = {
   readonly kernel: Kernel
   readonly count: number
   readonly maxConnections: number
-  /** Gives the plain end of a connection to the reactor. */
-  readonly hand: (message: PlainEnd) => void
+  /** Gives the plain ends of connections to the reactor. */
+  readonly hand: (ends: readonly PlainEnd[]) => void
   readonly onFault: (fault: unknown) => void
 }
 

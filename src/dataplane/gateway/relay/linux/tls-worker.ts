@@ -5,6 +5,7 @@ import { Http2Clients } from '../http2-clients.ts'
 import { after } from '../portable/dialler.ts'
 import { createSockets, toTlsClient } from '../sockets.ts'
 import { openKernel } from './kernel.ts'
+import { Outbox } from './messages.ts'
 import { TlsLines } from './tls-lines.ts'
 import { type FromTlsWorker, http2Counts, type TlsWorkerTerms, type ToTlsWorker } from './tls-pool.ts'
 
@@ -14,7 +15,7 @@ if (!parentPort) throw new Error('this runs as a worker of the engine')
 const main = parentPort
 const { maxConnections, counts } = workerData as TlsWorkerTerms
 const shared = new Int32Array(counts)
-const post = (message: FromTlsWorker): void => main.postMessage(message, [])
+const { post } = new Outbox<FromTlsWorker>((messages) => main.postMessage(messages, []), setImmediate)
 const onFault = (fault: unknown): void => post({ type: 'fault', fault })
 const clock = (): number => performance.now()
 const sockets = createSockets(process.platform)
@@ -57,7 +58,7 @@ function begin({ id, descriptor, source }: Extract<ToTlsWorker, { type: 'begin' 
   accept(descriptor, source, watcher)
 }
 
-main.on('message', (message: ToTlsWorker) => {
+function take(message: ToTlsWorker): void {
   if (message.type === 'begin') begin(message)
   else if (message.type === 'certificate') certificate = message.certificate
   else if (message.type === 'close') connections.get(message.id)?.terminate?.()
@@ -67,6 +68,9 @@ main.on('message', (message: ToTlsWorker) => {
   else {
     front.end()
     lines.stop()
-    main.close()
+    // After the last messages.
+    setImmediate(() => main.close())
   }
-})
+}
+
+main.on('message', (messages: readonly ToTlsWorker[]) => messages.forEach(take))

@@ -19,13 +19,12 @@ const { poll, bell } = workerData as AccepterTerms
 const kernel = openKernel()
 
 /** Returns false if descriptors ran out. */
-function acceptFrom(listener: number): boolean {
+function acceptFrom(listener: number, accepted: Accepted[]): boolean {
   for (let count = 0; count < maxAccepted; count += 1) {
     const descriptor = kernel.accept(listener)
     if (descriptor === -EAGAIN) return true
     if (descriptor < 0) return !starved.includes(descriptor)
-    const accepted: Accepted = { descriptor, source: kernel.acceptedFrom() }
-    main.postMessage(accepted, [])
+    accepted.push({ descriptor, source: kernel.acceptedFrom() })
   }
   return true
 }
@@ -33,10 +32,12 @@ function acceptFrom(listener: number): boolean {
 for (let isOver = false; !isOver; ) {
   const count = kernel.poll(poll, maxWaitMs)
   let hasRoom = true
+  const accepted: Accepted[] = []
   for (let index = 0; index < count; index += 1) {
     const descriptor = kernel.descriptorOf(index)
     if (descriptor === bell) isOver = true
-    else hasRoom = acceptFrom(descriptor) && hasRoom
+    else hasRoom = acceptFrom(descriptor, accepted) && hasRoom
   }
+  if (accepted.length > 0) main.postMessage(accepted, [])
   if (!hasRoom) Bun.sleepSync(restMs)
 }

@@ -18,7 +18,9 @@ export function createAccepter(onAccepted: (descriptor: number, source: string) 
     kernel.watch(poll, bell, EPOLLIN, 0)
     const terms: AccepterTerms = { poll, bell }
     const worker = new Worker(new URL('./accepter-worker.ts', import.meta.url), { workerData: terms })
-    worker.on('message', ({ descriptor, source }: Accepted) => onAccepted(descriptor, source))
+    worker.on('message', (accepted: readonly Accepted[]) => {
+      for (const { descriptor, source } of accepted) onAccepted(descriptor, source)
+    })
     worker.on('exit', () => {
       kernel.close(poll)
       kernel.close(bell)
