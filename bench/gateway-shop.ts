@@ -69,6 +69,7 @@ export async function startGatewayShop(stage: Stage, certificate?: CertificateFi
     TURNPIKE_GATEWAY_PACKETS: '1000000',
     TURNPIKE_GATEWAY_IDLE: '86400',
     TURNPIKE_GATEWAY_ENGINE: process.env['TURNPIKE_GATEWAY_ENGINE'] ?? 'auto',
+    TURNPIKE_GATEWAY_TLS_WORKERS: process.env['TURNPIKE_GATEWAY_TLS_WORKERS'] ?? 'auto',
   })
   stage.atEnd(() => shop.stop())
 

@@ -33,7 +33,7 @@ describe('proxies over TLS', () => {
   beforeAll(async () => {
     ;[first, second] = await Promise.all([makeCertificate('first'), makeCertificate('second')])
     files = putCertificate(first)
-    const gateway = { ...files.env, TURNPIKE_GATEWAY_TLS_PORT: String(tlsPort) }
+    const gateway = { ...files.env, TURNPIKE_GATEWAY_TLS_PORT: String(tlsPort), TURNPIKE_GATEWAY_TLS_WORKERS: '2' }
     shop = await openShopWithGateway('sqlite', { gateway })
     plain = startOrigin()
     secure = startOrigin('127.0.0.1', { tls: selfSigned })
@@ -182,7 +182,8 @@ describe('proxies over TLS', () => {
     expect(shop.gatewayLog.join('')).toContain('the key does not belong to the certificate')
     files.replace(second)
     shop.gateway.onHangUp?.()
-    expect(await servedAt(tlsPort)).toBe('second')
+    // Each address keeps its TLS worker; these four use both.
+    for (const last of [2, 3, 4, 5]) expect(await servedAt(tlsPort, '-bind', `127.0.0.${last}:0`)).toBe('second')
     client.readOn()
     await client.untilEnd()
     expect(client.total - handshake).toBe(30_000_000)
@@ -191,6 +192,26 @@ describe('proxies over TLS', () => {
     files.replace(first)
     shop.gateway.onHangUp?.()
     origin.stop()
+  })
+
+  test('a client resumes its TLS session at the worker of its address, with 2 TLS workers', async () => {
+    const resumed = await run('node', '-e', resumingProgram, String(tlsPort))
+    expect([resumed.out, resumed.err]).toEqual(['true\n'.repeat(4), ''])
+  })
+
+  test('a customer is served while 2,200 connections from 20 addresses send half a ClientHello', async () => {
+    const hello = Buffer.from([22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3])
+    const addresses = Array.from({ length: 20 }, (_, index) => `127.0.1.${index + 1}`)
+    const half = async (address: string) => {
+      const client = await WireClient.connect(tlsPort, '127.0.0.1', address).catch(() => undefined)
+      await client?.send(hello)
+      return client
+    }
+    const halves = await Promise.all(addresses.flatMap((address) => Array.from({ length: 110 }, () => half(address))))
+    expect(await through(plain.url)).toMatchObject({ exit: 0, status: 200 })
+    // At most 2,048 handshakes may be under way; older ones make room.
+    expect(await untilTrue(() => halves.filter((each) => each?.isClosed ?? true).length >= 2200 - 2048)).toBe(true)
+    for (const each of halves) each?.close()
   })
 
   test('the TLS port serves customers while 300 connections never finish their handshake', async () => {
@@ -202,6 +223,25 @@ describe('proxies over TLS', () => {
     for (const each of quiet) each?.close()
   })
 })
+
+/** Reconnects with the session of a first request, from each of four addresses; prints whether it was resumed. */
+const resumingProgram = `
+const tls = require('node:tls')
+const connect = (localAddress, session) => new Promise((resolve, reject) => {
+  let isReused
+  const socket = tls.connect({ host: '127.0.0.1', port: Number(process.argv[1]), rejectUnauthorized: false, localAddress, session },
+    () => { isReused = socket.isSessionReused(); socket.write('GET http://127.0.0.1/ HTTP/1.0\\r\\n\\r\\n') })
+  socket.once('session', (ticket) => { socket.destroy(); resolve([ticket, isReused]) })
+  socket.once('error', reject)
+})
+;(async () => {
+  for (const last of [2, 3, 4, 5]) {
+    const [ticket] = await connect('127.0.0.' + last)
+    const [, isReused] = await connect('127.0.0.' + last, ticket)
+    console.log(isReused)
+  }
+})()
+`
 
 /** CONNECT over TLS, and TLS within the tunnel, as a library does it. */
 const nodeProgram = `

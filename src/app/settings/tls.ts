@@ -41,11 +41,13 @@ const readListen = listenAddress(65_535, 'must be an address and a port, like 0.
 const letsEncrypt = 'https://acme-v02.api.letsencrypt.org/directory'
 
 const maxWorkers = 64
-/** More threads need more memory, and the relay engine has one. */
+/** The relay engine has one thread, and each worker takes memory. */
 const maxAutoWorkers = 8
-const readCount = whole(0, maxWorkers)
-const readWorkers: Read<number> = (text, bad) =>
-  text === 'auto' ? Math.min(maxAutoWorkers, availableParallelism()) : readCount(text, bad)
+const autoWorkers = (): number => Math.min(maxAutoWorkers, Math.max(1, availableParallelism() - 1))
+const readWorkers = parsed((text) => {
+  if (text === 'auto') return autoWorkers()
+  return /^\d{1,2}$/.test(text) && Number(text) <= maxWorkers ? Number(text) : undefined
+}, `must be "auto" or a whole number from 0 to ${maxWorkers}`)
 
 export const tlsSettings = {
   tlsCert: setting('TURNPIKE_TLS_CERT', 'FILE', '', optional(path)),
