@@ -67,10 +67,11 @@ const programs = {
   prometheus: 'prometheus',
   pebble: 'pebble',
   socksify: 'dante-client',
+  git: 'git',
 }
 
 /** Python modules that tests use, by their Debian package. */
-const pythonModules = { socks: 'python3-socks', h2: 'python3-h2' }
+const pythonModules = { socks: 'python3-socks', h2: 'python3-h2', requests: 'python3-requests' }
 const hasModule = (name: string): boolean =>
   [`${name}.py`, name].some((file) => existsSync(`/usr/lib/python3/dist-packages/${file}`))
 
