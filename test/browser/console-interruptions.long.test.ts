@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Browser, BrowserContext, Page, Route } from 'playwright-core'
+import type { Browser, BrowserContext, Locator, Page, Route } from 'playwright-core'
 import { HandClock, runtimeWith } from '../harness/clock.ts'
 import { customerLink } from '../harness/console-links.ts'
 import { engines } from '../harness/database.ts'
@@ -23,7 +23,7 @@ type Form = {
   /** The movement of money that it makes, if any. */
   readonly kind: 'charge' | 'credit' | undefined
   readonly fill: (page: Page) => Promise<void>
-  readonly press: (page: Page) => Promise<void>
+  readonly submit: (page: Page) => Locator
   readonly seeDone: (page: Page) => Promise<void>
   /** The page shows an interrupted request as a notice; without it, the form's own page shows the outcome. */
   readonly hasNotice: boolean
@@ -32,7 +32,7 @@ type Form = {
 }
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true }).first()
-const pressBuy = (page: Page) => button(page, /^Buy for/).click()
+const buyButton = (page: Page) => button(page, /^Buy for/)
 const dialogGone = (page: Page) => page.getByRole('dialog').waitFor({ state: 'detached' })
 
 describe.each([...engines])('interrupted charges in the console on %s', (engine) => {
@@ -94,7 +94,7 @@ describe.each([...engines])('interrupted charges in the console on %s', (engine)
       kind: undefined,
       hasNotice: false,
       fill: (on) => button(on, 'Replace the address').click(),
-      press: (on) => on.getByRole('dialog').getByRole('button', { name: 'Replace the address', exact: true }).click(),
+      submit: (on) => on.getByRole('dialog').getByRole('button', { name: 'Replace the address', exact: true }),
       seeDone: dialogGone,
       async finish() {
         expect(await isReplaced()).toBeTrue()
@@ -113,7 +113,7 @@ describe.each([...engines])('interrupted charges in the console on %s', (engine)
       kind: 'charge',
       hasNotice: true,
       fill: (on) => on.getByLabel('Gigabytes').fill('0.5'),
-      press: pressBuy,
+      submit: buyButton,
       seeDone: (on) => shown(on.getByText('Added 0.5 GB')),
     }),
     'buy proxies': () => ({
@@ -121,7 +121,7 @@ describe.each([...engines])('interrupted charges in the console on %s', (engine)
       kind: 'charge',
       hasNotice: true,
       fill: (on) => shown(on.getByText('Per proxy')),
-      press: pressBuy,
+      submit: buyButton,
       seeDone: (on) => shown(on.getByRole('heading', { name: 'Your proxies are ready' })),
     }),
     'buy VPN': (turn) => ({
@@ -129,7 +129,7 @@ describe.each([...engines])('interrupted charges in the console on %s', (engine)
       kind: 'charge',
       hasNotice: true,
       fill: (on) => on.getByLabel('Name of the first device').fill(`Device ${turn}.`),
-      press: pressBuy,
+      submit: buyButton,
       seeDone: (on) => shown(on.getByText(`Device ${turn}.`)),
     }),
     'renew VPN': () => ({
@@ -137,7 +137,7 @@ describe.each([...engines])('interrupted charges in the console on %s', (engine)
       kind: 'charge',
       hasNotice: true,
       fill: (on) => button(on, 'Renew').click(),
-      press: (on) => button(on, /^Renew for/).click(),
+      submit: (on) => button(on, /^Renew for/),
       seeDone: dialogGone,
     }),
     'prolong a proxy': () => ({
@@ -145,7 +145,7 @@ describe.each([...engines])('interrupted charges in the console on %s', (engine)
       kind: 'charge',
       hasNotice: true,
       fill: (on) => button(on, 'Prolong').click(),
-      press: (on) => button(on, /^Prolong for/).click(),
+      submit: (on) => button(on, /^Prolong for/),
       seeDone: dialogGone,
     }),
     'replace an address': toReplace,
@@ -158,7 +158,7 @@ describe.each([...engines])('interrupted charges in the console on %s', (engine)
         if ((await another.count()) > 0) await another.click()
         await on.getByLabel('Amount').fill('1000')
       },
-      press: (on) => button(on, 'Pay').click(),
+      submit: (on) => button(on, 'Pay'),
       seeDone: (on) => shown(on.getByRole('link', { name: 'Open the payment page' })),
       finish: payOpen,
     }),
@@ -174,7 +174,7 @@ describe.each([...engines])('interrupted charges in the console on %s', (engine)
       if (isExecuted) await route.fetch()
       stopped.resolve(route)
     })
-    await form.press(page)
+    await form.submit(page).click()
     return stopped.promise
   }
 
@@ -192,7 +192,7 @@ describe.each([...engines])('interrupted charges in the console on %s', (engine)
     await page.reload()
     if (!isExecuted) {
       await form.fill(page)
-      await form.press(page)
+      await form.submit(page).click()
     }
     if (form.kind === 'credit' || !isExecuted) await form.seeDone(page)
   }
@@ -201,7 +201,7 @@ describe.each([...engines])('interrupted charges in the console on %s', (engine)
   async function repeat(form: Form, isExecuted: boolean): Promise<void> {
     if (form.kind === 'credit' && isExecuted) return form.seeDone(page)
     await text('The shop did not answer')
-    await form.press(page)
+    await form.submit(page).click()
     await form.seeDone(page)
   }
 
@@ -242,12 +242,14 @@ describe.each([...engines])('interrupted charges in the console on %s', (engine)
     },
     offline: async (form) => {
       const before = await transactions()
+      // The button is enabled when the price has arrived.
+      await form.submit(page).click({ trial: true })
       await context.setOffline(true)
-      await form.press(page)
+      await form.submit(page).click()
       await text('Nothing was bought and no money was charged.')
       await context.setOffline(false)
       expect(await transactions()).toEqual(before)
-      await form.press(page)
+      await form.submit(page).click()
       await form.seeDone(page)
       expect(await page.getByText('Nothing was bought').count()).toBe(0)
     },
