@@ -7,7 +7,7 @@ import { part, recognise, useEntered } from './client/session.ts'
 import { commonMessages, LanguageProvider, useMessages } from './shared/messages.tsx'
 import { Empty } from './shared/parts.tsx'
 import { SignIn } from './shared/sign-in.tsx'
-import { theme, variables } from './shared/theme.ts'
+import { themeOf, variables } from './shared/theme.ts'
 
 /** The content security policy allows only styles with this nonce. */
 const nonce = document.querySelector('meta[name="nonce"]')?.getAttribute('content') ?? ''
@@ -71,16 +71,30 @@ function Part() {
   )
 }
 
+function Themed({ children }: { readonly children: ReactNode }) {
+  const { t } = useMessages(commonMessages)
+  return (
+    <MantineProvider
+      theme={themeOf(t.showPassword)}
+      cssVariablesResolver={variables}
+      defaultColorScheme="auto"
+      getStyleNonce={() => nonce}
+    >
+      {children}
+    </MantineProvider>
+  )
+}
+
 const App = () => (
-  <MantineProvider theme={theme} cssVariablesResolver={variables} defaultColorScheme="auto" getStyleNonce={() => nonce}>
-    <LanguageProvider>
+  <LanguageProvider>
+    <Themed>
       <Boundary>
         <Queries>
           <Part />
         </Queries>
       </Boundary>
-    </LanguageProvider>
-  </MantineProvider>
+    </Themed>
+  </LanguageProvider>
 )
 
 const root = document.getElementById('console')

@@ -100,10 +100,11 @@ export async function findBarriers(page: Page, { selector, contrast = true }: Sc
 }
 
 /** All violations that axe finds in a page, of every impact, with target sizes of WCAG 2.5.8 and its spacing exception. */
-export async function findAllBarriers(page: Page): Promise<string[]> {
+export async function findAllBarriers(page: Page, { onlyContrast = false } = {}): Promise<string[]> {
   if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(await checker.text())
   const found = await page.evaluate<axe.AxeResults['violations']>(`axe.run(document, {
-    resultTypes: ['violations'], rules: { 'target-size': { enabled: true } },
+    resultTypes: ['violations'],
+    ${onlyContrast ? "runOnly: ['color-contrast']" : "rules: { 'target-size': { enabled: true } }"},
   }).then(({ violations }) => violations)`)
   return found.map(
     (each) => `${each.id}: ${each.nodes.map((node) => `${node.target.join(' ')} ${node.failureSummary}`).join(' | ')}`,
@@ -128,7 +129,7 @@ export const findCutOff = (page: Page): Promise<string[]> =>
       const hasText = [...element.childNodes].some((each) => each.nodeType === 3 && each.textContent.trim() !== '')
       if (!hasText || !isShown(element) || scrolls(element)) continue
       const { left, right, width } = element.getBoundingClientRect()
-      if (width <= 1) continue
+      if (width <= 1 || element.matches('.skip:not(:focus)')) continue
       const style = getComputedStyle(element)
       const hides = style.overflowX === 'hidden' || style.overflowX === 'clip'
       const isClipped = hides && element.scrollWidth > element.clientWidth + 1 && element.title === ''
@@ -139,23 +140,39 @@ export const findCutOff = (page: Page): Promise<string[]> =>
     return cut
   })()`)
 
+/** On a Russian page: labels for screen readers without a Russian letter, if they are longer than a name. */
+export async function findUntranslated(page: Page, locale: string): Promise<string[]> {
+  if (!locale.startsWith('ru')) return []
+  const labels = await page.evaluate<string[]>(
+    `[...document.querySelectorAll('[aria-label], [placeholder]')].flatMap((each) =>
+      ['aria-label', 'placeholder'].flatMap((name) => each.getAttribute(name) ?? []))`,
+  )
+  return labels.filter((each) => /[a-z]{3,} [a-z]{2,}/i.test(each) && !/[а-яё]/i.test(each))
+}
+
 /** Marks what a keyboard must reach, presses Tab through the page, and returns what was not reached or shows no focus. */
 export async function findUnreached(page: Page): Promise<string[]> {
   const count = await page.evaluate<number>(`(() => {
     const all = 'a[href], button, input, select, textarea, summary, [role=button], [role=tab], [role=switch]'
     const isShown = (element) => element.checkVisibility({ checkVisibilityCSS: true }) && !element.closest('[inert]')
-    const found = [...document.querySelectorAll(all)].filter((each) => isShown(each) && !each.disabled)
-    found.forEach((each) => each.setAttribute('data-unreached', ''))
+    // Arrow keys do what the two buttons of a number field do, which are not in the Tab order.
+    const isArrow = (element) => element.matches('.mantine-NumberInput-control')
+    const found = [...document.querySelectorAll(all)].filter((each) => isShown(each) && !each.disabled && !isArrow(each))
+    found.forEach((each) => each.setAttribute('data-unreached', getComputedStyle(each).borderColor))
     document.activeElement?.blur()
     return found.length
   })()`)
   const unseen: string[] = []
-  for (let pressed = 0; pressed < count + 20; pressed += 1) {
+  // The second round reaches what is before the element that had the focus.
+  for (let pressed = 0; pressed < 2 * count + 20; pressed += 1) {
     await page.keyboard.press('Tab')
-    const lost = await page.evaluate<string | null | false>(`(() => {
+    const lost = await page.evaluate<string | null>(`(() => {
       const element = document.activeElement
-      if (!element || element === document.body) return false
+      if (!element || element === document.body) return null
+      const before = element.getAttribute('data-unreached')
       element.removeAttribute('data-unreached')
+      // The browser marks the parts of a date field itself.
+      if (before === null || element.type === 'date' || element.type === 'datetime-local') return null
       // One member of a group of radio buttons or tabs is in the Tab order; arrows reach the others.
       if (element.type === 'radio') {
         document.querySelectorAll('input[type=radio]').forEach((each) => {
@@ -163,16 +180,16 @@ export async function findUnreached(page: Page): Promise<string[]> {
         })
       }
       element.closest('[role=tablist]')?.querySelectorAll('[role=tab]').forEach((each) => each.removeAttribute('data-unreached'))
-      const parts = [element, element.parentElement, element.nextElementSibling, ...element.parentElement.children]
-      const isMarked = parts.some((each) => {
-        if (!each) return false
-        const { outlineStyle, outlineWidth, boxShadow, borderColor } = getComputedStyle(each)
-        return (outlineStyle !== 'none' && outlineWidth !== '0px') || boxShadow !== 'none' || each.matches('input:focus, textarea:focus, select:focus') && borderColor !== ''
-      })
+      const isOutlined = (each) => {
+        const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(each)
+        return (outlineStyle !== 'none' && outlineWidth !== '0px') || boxShadow !== 'none'
+      }
+      const near = [element, element.parentElement, ...element.parentElement.children]
+      const isMarked = near.some(isOutlined) || getComputedStyle(element).borderColor !== before
       return isMarked ? null : element.outerHTML.slice(0, 160)
     })()`)
-    if (lost === false) break
     if (lost !== null) unseen.push(`no visible focus: ${lost}`)
+    if ((await page.locator('[data-unreached]').count()) === 0) break
   }
   const left = await page.evaluate<string[]>(
     `[...document.querySelectorAll('[data-unreached]')].map((each) => 'not reached: ' + each.outerHTML.slice(0, 160))`,

@@ -169,6 +169,7 @@ const common = {
   login: pair('Login', 'Логин'),
   password: pair('Password', 'Пароль'),
   newPassword: pair('New password', 'Новый пароль'),
+  showPassword: pair('Show the password', 'Показать пароль'),
   setPassword: pair('Set the password', 'Задать пароль'),
   code: pair('Code', 'Код'),
   source: pair('From', 'Откуда'),

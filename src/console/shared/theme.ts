@@ -1,4 +1,4 @@
-import { type CSSVariablesResolver, colorsTuple, createTheme } from '@mantine/core'
+import { type CSSVariablesResolver, colorsTuple, createTheme, type MantineThemeOverride } from '@mantine/core'
 
 /** The accent colour. Shade 6 has enough contrast under white text, shade 4 on a dark ground. */
 const pine = colorsTuple('#e9f7f4 #d3ece6 #a5d9cd #74c5b3 #4db39d #2c9a83 #0f7563 #0b6354 #075044 #033c33'.split(' '))
@@ -8,7 +8,7 @@ const dark = colorsTuple('#e4eae8 #c3ccc9 #a3aeab #7d8986 #3d4946 #323d3a #242d2
 /** For irreversible actions; readable on white. */
 const red = colorsTuple('#fdeeee #f9d6d6 #f0abab #f39a9a #ff8787 #d64545 #c02b2b #a92323 #8f1b1b #751414'.split(' '))
 
-export const theme = createTheme({
+const theme = createTheme({
   primaryColor: 'pine',
   primaryShade: { light: 6, dark: 6 },
   colors: { pine, red, dark },
@@ -20,6 +20,19 @@ export const theme = createTheme({
   headings: {
     fontWeight: '650',
     sizes: { h1: { fontSize: '1.6rem', lineHeight: '1.25' }, h2: { fontSize: '1.05rem' } },
+  },
+})
+
+/** The library keeps the button that shows a password out of the Tab order and names it in English. */
+export const themeOf = (showPassword: string): MantineThemeOverride => ({
+  ...theme,
+  components: {
+    PasswordInput: {
+      defaultProps: {
+        visibilityToggleFocusable: true,
+        visibilityToggleButtonProps: { 'aria-label': showPassword },
+      },
+    },
   },
 })
 
