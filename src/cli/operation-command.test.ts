@@ -32,6 +32,7 @@ const withoutCommand = [
   'getVerify',
   'getReconcile',
   'listCatalogues',
+  'convertCatalogue',
   'surveyRange',
   'listCustomerProxies',
   'getCustomerServices',
@@ -56,7 +57,7 @@ test('every command returns the data of its operation as JSON and prints at leas
   }
 })
 
-test('every operation of /admin/v1 has a command, except 12 listed ones', async () => {
+test('every operation of /admin/v1 has a command, except 13 listed ones', async () => {
   const opened = await openTestDatabase('sqlite')
   const log = { debug() {}, info() {}, warn() {}, error() {} }
   const runtime = { ...realRuntime, stalls: noStalls }

@@ -117,10 +117,10 @@ describe.each([...enginesOf('sqlite')])('operator console on %s', (engine) => {
     await shop.post('/vpn/buy', { period: 1, auto_renew: true }, { token })
     await open('/prices')
     await page.getByText('JSON', { exact: true }).click()
-    const editor = page.getByLabel('Price list, JSON')
+    const editor = page.getByLabel('Price list, JSON or YAML')
     const text = await editor.inputValue()
     await editor.fill('{')
-    await page.getByText('This is not valid JSON').waitFor()
+    await page.getByText('This is not JSON.').waitFor()
     await editor.fill(text.replace('"1": 299', '"1": 301'))
     await press('Show changes')
     await page.getByText('Changes to apply').waitFor()
@@ -131,6 +131,28 @@ describe.each([...enginesOf('sqlite')])('operator console on %s', (engine) => {
     await press('Apply')
     await page.getByText('Changes to apply').waitFor({ state: 'detached' })
     expect((await shop.get('/vpn/quote?period=1')).data.price_rub).toBe(301)
+  })
+
+  test('an operator downloads the price list as YAML, opens the changed file, and pastes YAML into the editor', async () => {
+    await enterAs('owner')
+    await open('/prices')
+    const [saved] = await Promise.all([page.waitForEvent('download'), press('Download YAML')])
+    const yaml = await Bun.file(await saved.path()).text()
+    expect(yaml).toMatch(/^ {4}"?12"?: 2690$/m)
+    const buffer = Buffer.from(yaml.replace('2690', '2790'))
+    await page.locator('input[type=file]').setInputFiles({ name: 'prices.yaml', mimeType: 'application/yaml', buffer })
+    await press('Show changes')
+    expect(await page.getByRole('table', { name: 'Changes to apply' }).innerText()).toMatch(
+      /vpn\.months\.12\s+2690\s+2790/,
+    )
+    await page.getByText('JSON', { exact: true }).click()
+    await page.getByLabel('Price list, JSON or YAML').fill('vpn: [')
+    await press('Read as YAML')
+    await page.getByText('is not a price list in YAML or JSON').waitFor()
+    await page.getByLabel('Price list, JSON or YAML').fill(yaml)
+    await press('Read as YAML')
+    await press('Show changes')
+    await page.getByText('No changes').waitFor()
   })
 
   test('an operator quarantines and releases a range, and sees nodes, exits and the result of verify', async () => {

@@ -413,6 +413,15 @@ describe.each([...enginesOf('sqlite')])('/admin/v1 on %s', (engine) => {
     expect((await post('/catalogue/apply', { catalogue: dearer })).data).toEqual({ version: version + 1, changes })
     expect((await post('/catalogue/apply', { catalogue: dearer })).data).toEqual({ version: null, changes: [] })
     expect((await get('/catalogue/versions', 'reader')).data.items).toHaveLength(version + 1)
+    const { yaml } = (await post('/catalogue/convert', { text: JSON.stringify(dearer) }, 'reader')).data
+    expect((await post('/catalogue/convert', { text: yaml }, 'reader')).data.catalogue).toEqual(dearer)
+    const bomb = ['a: &a [1, 1, 1, 1, 1, 1, 1, 1]']
+    for (const [one, next] of ['ab', 'bc', 'cd', 'de', 'ef', 'fg']) {
+      bomb.push(`${next}: &${next} [${Array.from({ length: 8 }, () => `*${one}`).join(', ')}]`)
+    }
+    for (const text of ['a: [1', '- 1', 'text', '['.repeat(50_000), bomb.join('\n')]) {
+      expect((await post('/catalogue/convert', { text }, 'reader')).error.details[0].reason).toBe('not_yaml')
+    }
 
     const added = await post('/nodes', { name: 'gate-9', country: 'de', link_mbit: 100 })
     expect(added.data.key).toStartWith('tpj_')

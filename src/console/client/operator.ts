@@ -655,6 +655,7 @@ export type Operations = {
     answer: { version: number; applied_at: string; catalogue: Readonly<Record<string, unknown>> }
   }
   listCatalogues: { answer: { items: readonly { version: number; applied_at: string }[] } }
+  convertCatalogue: { body: { text: string }; answer: { catalogue: Readonly<Record<string, unknown>>; yaml: string } }
   compareCatalogue: {
     body: { catalogue: Readonly<Record<string, unknown>> }
     answer: {
@@ -984,6 +985,7 @@ export const operations = {
   enableVpn: ['POST', '/vpn/{uuid}/enable', 'support'],
   getCatalogue: ['GET', '/catalogue', 'reader'],
   listCatalogues: ['GET', '/catalogue/versions', 'reader'],
+  convertCatalogue: ['POST', '/catalogue/convert', 'reader'],
   compareCatalogue: ['POST', '/catalogue/diff', 'reader'],
   applyCatalogue: ['POST', '/catalogue/apply', 'owner'],
   listPlaces: ['GET', '/stock', 'reader'],

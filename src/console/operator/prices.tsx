@@ -1,4 +1,4 @@
-import { Button, Text, Textarea, Title } from '@mantine/core'
+import { Button, FileButton, Text, Textarea, Title } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { CallRefused, isRecord } from '../client/call.ts'
@@ -21,6 +21,9 @@ const priceMessages = messages({
   editAs: pair('Edit as', 'Править как'),
   asTable: pair('Table', 'Таблица'),
   exportJson: pair('Download JSON', 'Скачать JSON'),
+  exportYaml: pair('Download YAML', 'Скачать YAML'),
+  openFile: pair('Open a file (YAML or JSON)', 'Открыть файл (YAML или JSON)'),
+  readYaml: pair('Read as YAML', 'Прочитать как YAML'),
   before: pair('Now', 'Сейчас'),
   afterwards: pair('New', 'Новая'),
   effects: pair('Affected customers', 'Кого затронет'),
@@ -136,7 +139,7 @@ function Editor({ of }: { readonly of: OperatorAnswer<'getCatalogue'> }) {
             ]}
           />
         )}
-        <Form key={loaded} text={text} onEdit={edit} />
+        <Form key={loaded} text={text} onEdit={edit} onLoad={load} />
         <RefusalNotice error={compared.error} />
         {may('compareCatalogue') && (
           <div>
@@ -157,10 +160,14 @@ function Editor({ of }: { readonly of: OperatorAnswer<'getCatalogue'> }) {
   )
 }
 
-type FormProps = { readonly text: string; readonly onEdit: (text: string) => void }
+type FormProps = {
+  readonly text: string
+  readonly onEdit: (text: string) => void
+  readonly onLoad: (catalogue: object) => void
+}
 
 /** The text of a price list, edited as tables or as JSON. A text that is no JSON has no tables. */
-function Form({ text, onEdit }: FormProps) {
+function Form({ text, onEdit, onLoad }: FormProps) {
   const { t } = useMessages(priceMessages)
   const isReadOnly = !useMay()('applyCatalogue')
   const [view, setView] = useState<'table' | 'json'>('table')
@@ -178,9 +185,7 @@ function Form({ text, onEdit }: FormProps) {
           ]}
           onChange={setView}
         />
-        <Button variant="default" size="xs" onClick={() => download('prices.json', text, 'application/json')}>
-          {t.exportJson}
-        </Button>
+        <Files text={text} isReadOnly={isReadOnly} onLoad={onLoad} />
       </div>
       {view === 'table' && catalogue ? (
         <PriceTable of={catalogue} isReadOnly={isReadOnly} onChange={(next) => onEdit(written(next))} />
@@ -197,6 +202,50 @@ function Form({ text, onEdit }: FormProps) {
         />
       )}
     </>
+  )
+}
+
+type FilesProps = {
+  readonly text: string
+  readonly isReadOnly: boolean
+  readonly onLoad: (catalogue: object) => void
+}
+
+/** Import and export. The shop converts YAML, so that the browser loads no parser. */
+function Files({ text, isReadOnly, onLoad }: FilesProps) {
+  const { t } = useMessages(priceMessages)
+  const convert = useMutation({
+    mutationFn: (source: string) => api.call('convertCatalogue', { body: { text: source } }),
+  })
+  const open = (source: string) => convert.mutate(source, { onSuccess: ({ catalogue }) => onLoad(catalogue) })
+  const saveYaml = () =>
+    convert.mutate(text, { onSuccess: ({ yaml }) => download('prices.yaml', yaml, 'application/yaml') })
+  return (
+    <div className="stack">
+      <div className="line">
+        {!isReadOnly && (
+          <FileButton accept=".yaml,.yml,.json" onChange={(file) => void file?.text().then(open)}>
+            {(props) => (
+              <Button {...props} variant="default" size="xs" loading={convert.isPending}>
+                {t.openFile}
+              </Button>
+            )}
+          </FileButton>
+        )}
+        {!isReadOnly && read(text) === undefined && (
+          <Button size="xs" loading={convert.isPending} onClick={() => open(text)}>
+            {t.readYaml}
+          </Button>
+        )}
+        <Button variant="default" size="xs" onClick={() => download('prices.json', text, 'application/json')}>
+          {t.exportJson}
+        </Button>
+        <Button variant="default" size="xs" loading={convert.isPending} onClick={saveYaml}>
+          {t.exportYaml}
+        </Button>
+      </div>
+      <RefusalNotice error={convert.error} />
+    </div>
   )
 }
 

@@ -197,6 +197,7 @@ export const problemsRu: ProblemSentences = {
   tiers_rising: 'объём должен возрастать, а цена не должна',
 
   not_json: (of) => `это не JSON, символ ${of.at}: ${jsonFaults[of.fault]}`,
+  not_yaml: 'это не прайс-лист в формате YAML или JSON',
   not_utf8: 'не в UTF-8',
   not_gzip: 'не цельный gzip, хотя так указано в Content-Encoding',
   cut_short: 'получено не полностью',

@@ -1,8 +1,32 @@
 import { toRoubles } from '../../../core/money.ts'
+import { refuseField } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
 import { orRefuse } from '../../answers.ts'
 import type { AdminDeps, BindAdmin } from '../bind.ts'
-import { applyCatalogue, compareCatalogue, getCatalogue, listCatalogues } from './shapes.ts'
+import { applyCatalogue, compareCatalogue, convertCatalogue, getCatalogue, listCatalogues } from './shapes.ts'
+
+/** Aliases of YAML repeat a value without its text, so the size of the result is limited too. */
+const maxValues = 20_000
+
+function countValues(value: unknown, counted = 0): number {
+  if (counted > maxValues || typeof value !== 'object' || value === null) return counted + 1
+  return Object.values(value).reduce<number>((sum, each) => countValues(each, sum), counted + 1)
+}
+
+function readYaml(text: string): Record<string, unknown> {
+  const value = parseYaml(text)
+  const isMap = typeof value === 'object' && value !== null && !Array.isArray(value)
+  if (!isMap || countValues(value) > maxValues) throw refuseField('text', 'not_yaml')
+  return value as Record<string, unknown>
+}
+
+function parseYaml(text: string): unknown {
+  try {
+    return Bun.YAML.parse(text)
+  } catch {
+    throw refuseField('text', 'not_yaml')
+  }
+}
 
 export function adminCatalogueOperations(bind: BindAdmin, deps: AdminDeps) {
   const { pricing } = deps
@@ -15,6 +39,10 @@ export function adminCatalogueOperations(bind: BindAdmin, deps: AdminDeps) {
     bind(listCatalogues, async () => ({
       items: (await pricing.versions()).map((each) => ({ version: each.version, applied_at: toIso(each.appliedAt) })),
     })),
+    bind(convertCatalogue, async ({ body }) => {
+      const catalogue = readYaml(body.text)
+      return { catalogue, yaml: `${Bun.YAML.stringify(catalogue, null, 2)}\n` }
+    }),
     bind(compareCatalogue, async ({ body }) => ({
       changes: await pricing.changesOf(body.catalogue),
       effects: (await deps.effectsOf(body.catalogue)).map(({ goods, before, after, ...counts }) => ({

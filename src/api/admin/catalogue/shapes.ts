@@ -1,4 +1,4 @@
-import { choice, facts, list, moment, queryInteger, roubles, rows, text, whole } from '../../fields.ts'
+import { choice, facts, given, list, moment, queryInteger, roubles, rows, text, whole } from '../../fields.ts'
 import { operationsOf, z } from '../../operation.ts'
 
 const operation = operationsOf({ tag: 'Price list' })
@@ -38,6 +38,18 @@ export const listCatalogues = reader('listCatalogues', 'GET /catalogue/versions'
       applied_at: moment('Time when the version came into force.'),
     }),
   }),
+})
+
+export const maxCatalogueCharacters = 60_000
+
+export const convertCatalogue = reader('convertCatalogue', 'POST /catalogue/convert', {
+  summary: 'Read a price list in YAML or JSON and write it in YAML',
+  description: 'Reads the text without checking prices and changes nothing.',
+  isRead: true,
+  body: z.object({
+    text: given('The price list in YAML or JSON.', maxCatalogueCharacters, 'vpn: { months: { 1: 299 } }'),
+  }),
+  answer: z.object({ catalogue: catalogue(), yaml: text('The price list in YAML.', 'vpn:\n  months:\n    "1": 299') }),
 })
 
 export const compareCatalogue = reader('compareCatalogue', 'POST /catalogue/diff', {
