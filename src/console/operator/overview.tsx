@@ -31,15 +31,19 @@ export function OverviewPage() {
   )
 }
 
+/** Net revenue of the days, exact to the kopeck: a sum of roubles is not. */
+const netOf = (days: Overview['days']): number =>
+  Math.round(days.reduce((sum, each) => sum + each.revenue_rub, 0) * 100) / 100
+
 function Counts({ of }: { readonly of: Overview }) {
   const { t, format } = useMessages(operatorMessages)
-  const revenue = of.days.reduce((sum, each) => sum + each.revenue_rub, 0)
+  const revenue = netOf(of.days)
   const { online, offline, closed } = of.nodes
   const interrupted = of.active.interrupted > 0 ? t.interrupted(format.number(of.active.interrupted)) : undefined
   return (
     <Figures
       of={[
-        [t.revenue, format.money(Math.round(revenue))],
+        [t.revenue, format.money(revenue)],
         [t.activeProxies, format.number(of.active.proxies), interrupted],
         [t.activeVpn, format.number(of.active.vpn)],
         [t.customers, format.number(of.customers)],
@@ -51,7 +55,7 @@ function Counts({ of }: { readonly of: Overview }) {
 
 function Revenue({ of }: { readonly of: Overview }) {
   const { t, format } = useMessages(operatorMessages)
-  const sum = of.days.reduce((all, each) => all + each.revenue_rub, 0)
+  const sum = netOf(of.days)
   return (
     <Panel title={t.revenueByDay} aside={<span className="quiet">{`${t.revenue}: ${format.money(sum)}`}</span>}>
       {of.days.every((each) => each.sold_rub === 0) ? (

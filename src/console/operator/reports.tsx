@@ -109,17 +109,16 @@ function ByDay({ rows }: { readonly rows: Days }) {
   const net = sumOf(rows, (row) => row.revenue_rub)
   const toppedUp = sumOf(rows, (row) => row.topped_up_rub)
   const held = rows.at(-1)?.held_rub ?? 0
-  const whole = (sum: number) => format.money(Math.round(sum))
   return (
     <>
       <Figures
         of={[
-          [t.turnover, whole(sumOf(rows, (row) => row.turnover_rub))],
-          [t.refunds, whole(sumOf(rows, (row) => row.refunded_rub))],
-          [t.net, whole(net)],
-          [t.toppedUp, whole(toppedUp)],
-          [t.takenBack, whole(sumOf(rows, (row) => row.taken_back_rub))],
-          [t.held, whole(held)],
+          [t.turnover, format.money(sumOf(rows, (row) => row.turnover_rub))],
+          [t.refunds, format.money(sumOf(rows, (row) => row.refunded_rub))],
+          [t.net, format.money(net)],
+          [t.toppedUp, format.money(toppedUp)],
+          [t.takenBack, format.money(sumOf(rows, (row) => row.taken_back_rub))],
+          [t.held, format.money(held)],
         ]}
       />
       <Panel title={t.flow}>

@@ -21,7 +21,9 @@ export function adminOverviewOperations(bind: BindAdmin, deps: AdminDeps) {
     ttlMs: 10_000,
     maxEntries: 10,
   })
-  return [bind(getOverview, ({ query }) => overview.get(query.days)), bind(getSetup, () => lookAtSetup(deps))]
+  // The setup page asks every 5 s, and each overview asks too.
+  const setup = createTtlCache({ load: () => lookAtSetup(deps), clock: deps.clock, ttlMs: 2_000, maxEntries: 1 })
+  return [bind(getOverview, ({ query }) => overview.get(query.days)), bind(getSetup, () => setup.get('setup'))]
 }
 
 async function makeOverview(deps: AdminDeps, dayCount: number): Promise<Overview> {
