@@ -48,10 +48,11 @@ const colours: Readonly<Record<`--${string}`, readonly [light: string, dark: str
   '--good': ['#0f7563', '#4db39d'],
   '--warn': ['#b7791f', '#e0a33e'],
   '--bad': ['#c02b2b', '#ff8787'],
-  '--chart-first': ['#0f7563', '#4db39d'],
-  '--chart-first-fill': ['#0f7563cc', '#4db39dcc'],
-  '--chart-second': ['#c4621a', '#e39a57'],
-  '--chart-second-fill': ['#c4621acc', '#e39a57cc'],
+  // The series differ in lightness too, for readers who do not see the difference of hue.
+  '--chart-first': ['#0b5a4c', '#3aa08a'],
+  '--chart-first-fill': ['#0b5a4ccc', '#3aa08acc'],
+  '--chart-second': ['#d4781f', '#f3c48a'],
+  '--chart-second-fill': ['#d4781fcc', '#f3c48acc'],
 }
 
 const of = (index: 0 | 1) => Object.fromEntries(Object.entries(colours).map(([name, pair]) => [name, pair[index]]))
