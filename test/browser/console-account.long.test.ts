@@ -332,6 +332,7 @@ describe.each([...enginesOf('postgres')])('customer and operator accounts in the
     expect(await rows.count()).toBe(4)
     expect(await rows.filter({ hasText: 'Firefox' }).count()).toBe(3)
     expect(await rows.filter({ hasText: 'This one' }).count()).toBe(1)
+    expect(await rows.filter({ hasText: 'The same address as now' }).count()).toBe(3)
     await rows.filter({ hasText: 'Firefox' }).first().getByRole('button', { name: 'End' }).click()
     await rows.nth(3).waitFor({ state: 'detached' })
     await press('End all others')

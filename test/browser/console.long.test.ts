@@ -224,6 +224,17 @@ describe.each([...enginesOf('postgres')])('customer console on %s', (engine) => 
     await press('Remove Laptop')
     await dialog().getByRole('button', { name: 'Remove' }).click()
     await page.getByText('1 of 5').waitFor()
+    const name = async (text: string) => {
+      await press('Name')
+      await dialog().getByLabel('Name of the subscription').fill(text)
+      await dialog().getByRole('button', { name: 'Save' }).click()
+      await dialog().waitFor({ state: 'detached' })
+    }
+    await name('Office')
+    await page.getByRole('heading', { name: 'Office' }).waitFor()
+    await name('')
+    await page.getByRole('heading', { name: /^VPN until/ }).waitFor()
+    expect((await shop.get('/vpn/info', { token })).data.items[0].name).toBeNull()
     await press('End the subscription')
     await dialog().getByRole('button', { name: 'End the subscription' }).click()
     await page.getByText('No subscription yet').waitFor()

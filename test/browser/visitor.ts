@@ -99,7 +99,7 @@ export async function findBarriers(page: Page, { selector, contrast = true }: Sc
   )
 }
 
-/** All violations that axe finds in a page, of every impact, with target sizes of WCAG 2.5.8 and its spacing exception. */
+/** All violations that axe finds in a page, with target sizes of WCAG 2.5.8 and its spacing exception. */
 export async function findAllBarriers(page: Page, { onlyContrast = false } = {}): Promise<string[]> {
   if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(await checker.text())
   const found = await page.evaluate<axe.AxeResults['violations']>(`axe.run(document, {
@@ -150,7 +150,7 @@ export async function findUntranslated(page: Page, locale: string): Promise<stri
   return labels.filter((each) => /[a-z]{3,} [a-z]{2,}/i.test(each) && !/[а-яё]/i.test(each))
 }
 
-/** Marks what a keyboard must reach, presses Tab through the page, and returns what was not reached or shows no focus. */
+/** Presses Tab through the page and returns the controls that it did not reach or that show no focus. */
 export async function findUnreached(page: Page): Promise<string[]> {
   const count = await page.evaluate<number>(`(() => {
     const all = 'a[href], button, input, select, textarea, summary, [role=button], [role=tab], [role=switch]'

@@ -84,6 +84,7 @@ async function relayTraffic(service: Service, clock: HandClock): Promise<void> {
   const { data } = await service.get('/premium/password')
   const { metering } = service.services.premium
   const subuser = data.subuser.subuser_id as SubuserId
+  await service.post('/premium/subusers/update', { keep_hosts: true })
   const endsAt = clock.nowMs
   const relayed = new Map(hosts.map((host) => [host, 0n]))
   const of = { subuser, pool: 'residential' }

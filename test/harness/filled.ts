@@ -483,12 +483,15 @@ async function buyTraffic(shop: Shop, anna: Buyer, boris: Buyer): Promise<void> 
   const { services, clock } = shop
   const { premium } = services
   const own = await premium.subusers.load(anna.customer, undefined)
+  await premium.subusers.update(anna.customer, own.id, { keepHosts: true, limits: {} })
   const child = await premium.subusers.create(anna.customer, {
     name: 'child',
+    keepHosts: true,
     limits: { dayBytes: 90_000_000n, monthBytes: 900_000_000n, totalBytes: 5_000_000_000n, tunnels: 10 },
   })
   const gone = await premium.subusers.create(anna.customer, { name: 'gone', keepHosts: false })
   const other = await premium.subusers.load(boris.customer, undefined)
+  await premium.subusers.update(boris.customer, other.id, { keepHosts: true, limits: {} })
   const buy = async (buyer: Buyer, of: { id: unknown }, tenths: number, from = pool) => {
     clock.advance(1000)
     await reportAllUp(shop)

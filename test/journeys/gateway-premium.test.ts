@@ -216,7 +216,7 @@ describe.each([...enginesOf('sqlite')])('premium proxies at the gateway on %s', 
     open[1]?.close()
   })
 
-  test('GET /premium/usage?by=host lists destinations only while keep_hosts is on', async () => {
+  test('GET /premium/usage?by=host lists destinations only while keep_hosts is on, and it is off at first', async () => {
     const customer = await newCustomer('residential')
     const { token } = customer
     const hosts = async () =>
@@ -224,15 +224,25 @@ describe.each([...enginesOf('sqlite')])('premium proxies at the gateway on %s', 
         (each: { key: string }) => each.key,
       ) as string[]
     const line = `http://${customer.login}:${customer.password}@127.0.0.1:${shop.port}`
-    expect(await curl('-x', line, `http://kept.localhost:${origin.port}/?bytes=1000`)).toMatchObject({ status: 200 })
-    expect(await untilTrue(async () => (await hosts()).includes('kept.localhost'))).toBeTrue()
+    const used = async () => (await shop.get('/premium/traffic/balance?pool_type=residential', { token })).data.used_gb
+    expect(await curl('-x', line, `http://first.localhost:${origin.port}/?bytes=2000000`)).toMatchObject({
+      status: 200,
+    })
+    expect(await untilTrue(async () => (await used()) > 0.001)).toBeTrue()
+    expect(await hosts()).toEqual([])
+    await shop.post('/premium/subusers/update', { subuser_id: customer.subuser, keep_hosts: true }, { token })
+    // The gateway reads the change within a second.
+    const isListed = async () => {
+      await curl('-x', line, `http://kept.localhost:${origin.port}/?bytes=1000`)
+      return (await hosts()).includes('kept.localhost')
+    }
+    expect(await untilTrue(isListed)).toBeTrue()
     await shop.post('/premium/subusers/update', { subuser_id: customer.subuser, keep_hosts: false }, { token })
     expect(await hosts()).toEqual([])
-    const usedBefore = (await shop.get('/premium/traffic/balance?pool_type=residential', { token })).data.used_gb
+    const usedBefore = await used()
     expect(await curl('-x', line, `http://unkept.localhost:${origin.port}/?bytes=2000000`)).toMatchObject({
       status: 200,
     })
-    const used = async () => (await shop.get('/premium/traffic/balance?pool_type=residential', { token })).data.used_gb
     expect(await untilTrue(async () => (await used()) > usedBefore + 0.001)).toBeTrue()
     expect(await hosts()).toEqual([])
   })

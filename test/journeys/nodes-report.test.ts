@@ -35,7 +35,9 @@ describe.each([...enginesOf('sqlite')])('reports of nodes to the shop on %s', (e
   async function subuserWithTraffic() {
     const { token, customer } = await service.newCustomer(100_000n)
     await service.post('/premium/traffic/buy', { pool_type: pool, gb: 1 }, { token })
-    const { id } = await service.services.premium.subusers.load(customer, undefined)
+    const { subusers } = service.services.premium
+    const { id } = await subusers.load(customer, undefined)
+    await subusers.update(customer, id, { keepHosts: true, limits: {} })
     const left = async () => {
       const { data } = await service.get(`/premium/traffic/balance?pool_type=${pool}`, { token })
       return JSON.stringify(data)

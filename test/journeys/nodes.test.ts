@@ -232,7 +232,7 @@ describe.each([...enginesOf('postgres')])('the state that nodes read from the sh
       return known()
     }
     await node.catchUp()
-    expect(known()).toMatchObject({ login, state: 'active', pools: [], whitelist: [], ports: [], keep_hosts: true })
+    expect(known()).toMatchObject({ login, state: 'active', pools: [], whitelist: [], ports: [], keep_hosts: false })
     const digest = known()?.digest
     const bought = await change('/premium/traffic/buy', { pool_type: 'residential', gb: 1 })
     expect(bought?.pools).toEqual([{ pool: 'residential', left: 1_000_000_000 }])
@@ -249,7 +249,7 @@ describe.each([...enginesOf('postgres')])('the state that nodes read from the sh
     expect((await node.find({ source: '198.18.8.7', port })).subuser).toBeNull()
     expect((await change('/premium/password/reset', {}))?.digest).not.toBe(digest as string)
     expect((await change('/premium/subusers/update', { subuser_id: id, tunnel_limit: 7 }))?.tunnels).toBe(7)
-    expect((await change('/premium/subusers/update', { subuser_id: id, keep_hosts: false }))?.keep_hosts).toBe(false)
+    expect((await change('/premium/subusers/update', { subuser_id: id, keep_hosts: true }))?.keep_hosts).toBe(true)
     expect((await change('/premium/whitelist/remove', { ip: '198.18.7.0/24' }))?.whitelist).toEqual([])
   })
 

@@ -200,6 +200,7 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
     await service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 1 }, { token })
     const { premium } = service.services
     const { id: subuser } = await premium.subusers.load(customer, undefined)
+    await premium.subusers.update(customer, subuser, { keepHosts: true, limits: {} })
     const node = `usage-${engine}`
     const report = (received: bigint, sent: bigint, turn: number) =>
       premium.metering.takeReport({
@@ -244,6 +245,7 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
     await service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 1 }, { token })
     const { premium } = service.services
     const { id: subuser } = await premium.subusers.load(customer, undefined)
+    await premium.subusers.update(customer, subuser, { keepHosts: true, limits: {} })
     const count = { subuser, pool: 'residential', received: 1000n, sent: 0n }
     const leaseRequest = { subuser, pool: 'residential', turn: 1, want: 'lease' as const }
     await premium.metering.takeReport({ node: `old-${engine}`, boot: 'b', counts: [], leaseRequests: [leaseRequest] })
@@ -264,6 +266,7 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
     await service.post('/premium/traffic/buy', { pool_type: 'residential', gb: 1 }, { token })
     const { premium, db } = service.services
     const { id: subuser } = await premium.subusers.load(customer, undefined)
+    await premium.subusers.update(customer, subuser, { keepHosts: true, limits: {} })
     const of = { subuser, pool: 'residential' }
     let [total, turn] = [0n, 0]
     const report = (boot: string, from: number, growth: bigint, base = 0n) => {
@@ -351,6 +354,7 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
     await service.post('/premium/traffic/buy', { pool_type: 'datacenter', gb: 2 }, { token })
     await db.transact((tx) => pricing.apply(tx, shown))
     const { id: subuser } = await premium.subusers.load(customer, undefined)
+    await premium.subusers.update(customer, subuser, { keepHosts: true, limits: {} })
     const node = `expiry-${engine}`
     const leaseRequest = (turn: number, want: 'lease' | 'return') => ({ subuser, pool: 'datacenter', turn, want })
     await premium.metering.takeReport({ node, boot: 'b', counts: [], leaseRequests: [leaseRequest(1, 'lease')] })
@@ -374,6 +378,7 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
     const to = made.subuser.subuser_id
     await service.post('/premium/traffic/move', { pool_type: 'residential', gb: 0.5, to_subuser_id: to }, { token })
     const { id: subuser } = await premium.subusers.load(customer, undefined)
+    await premium.subusers.update(customer, subuser, { keepHosts: true, limits: {} })
     const leaseRequest = (turn: number, want: 'lease' | 'return') => ({ subuser, pool: 'residential', turn, want })
     const node = `refund-${engine}`
     await premium.metering.takeReport({ node, boot: 'b', counts: [], leaseRequests: [leaseRequest(1, 'lease')] })

@@ -96,7 +96,7 @@ async function addCustomerEverywhere(services: Services, clock: HandClock): Prom
     )
   }
   await premium.generate(id, { ...ports, subuser: subuser.id, type: 'sticky', ttlMinutes: 30 })
-  await premium.subusers.update(id, subuser.id, { name: 'zinaida-second', limits: {} })
+  await premium.subusers.update(id, subuser.id, { name: 'zinaida-second', limits: {}, keepHosts: true })
   await premium.metering.takeReport({
     node: 'gate-1',
     boot: '2027-01',

@@ -585,7 +585,7 @@ export type Operations = {
     body: { uuid?: string; enabled: boolean; period?: number; period_months?: number }
     answer: VpnSubscription
   }
-  setVpnName: { body: { uuid?: string; name: string }; answer: VpnSubscription }
+  setVpnName: { body: { uuid?: string; name: string | null }; answer: VpnSubscription }
   removeVpnDevice: {
     body: { uuid?: string; device: string }
     answer: { uuid: string; removed: string; devices: readonly VpnDevice[] }

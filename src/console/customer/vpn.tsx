@@ -88,6 +88,7 @@ const vpnMessages = messages({
     'Ссылка показывает конфигурацию любому, кто её откроет. Откройте её на телефоне и никому не передавайте.',
   ),
   rename: pair('Name', 'Название'),
+  nameClear: pair('Leave it empty to remove the name.', 'Чтобы убрать название, оставьте поле пустым.'),
   renameAbout: pair('Only you see the name.', 'Название видите только вы.'),
   subscriptionName: pair('Name of the subscription', 'Название подписки'),
   unnamed: phrase('VPN until {day}', 'VPN до {day}'),
@@ -376,10 +377,22 @@ function Rename({ of, onDone }: FormProps) {
   const { t } = useMessages(vpnMessages)
   const change = useChange('setVpnName', onDone)
   const { text, props } = useTyped(of.name ?? '')
-  const body = { uuid: of.uuid, name: text }
+  // An empty name removes it.
+  const body = { uuid: of.uuid, name: text === '' ? null : text }
   return (
-    <SubmitForm label={t.save} change={change} isReady={text !== ''} onSubmit={() => change.mutate({ body })}>
-      <TextInput label={t.subscriptionName} description={t.renameAbout} maxLength={64} data-autofocus {...props} />
+    <SubmitForm
+      label={t.save}
+      change={change}
+      isReady={text !== (of.name ?? '')}
+      onSubmit={() => change.mutate({ body })}
+    >
+      <TextInput
+        label={t.subscriptionName}
+        description={`${t.renameAbout} ${t.nameClear}`}
+        maxLength={64}
+        data-autofocus
+        {...props}
+      />
     </SubmitForm>
   )
 }

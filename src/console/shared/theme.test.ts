@@ -19,8 +19,8 @@ function contrast(one: string, other: string): number {
 test.each(['light', 'dark'] as const)(
   'the two series of a chart differ in lightness, and from the %s ground',
   (scheme) => {
-    const colours = variables(DEFAULT_THEME)[scheme]
-    const [first, second, ground] = ['--chart-first', '--chart-second', '--ground'].map((name) => colours[name] ?? '')
+    const colours = new Map(Object.entries(variables(DEFAULT_THEME)[scheme]))
+    const [first, second, ground] = ['--chart-first', '--chart-second', '--ground'].map((name) => colours.get(name))
     expect(contrast(first ?? '', second ?? '')).toBeGreaterThan(1.9)
     expect(contrast(first ?? '', ground ?? '')).toBeGreaterThan(3)
     expect(contrast(second ?? '', ground ?? '')).toBeGreaterThan(3)

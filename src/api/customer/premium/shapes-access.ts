@@ -298,7 +298,7 @@ export const getUsage = operation('getPremiumUsage', 'GET /premium/usage', {
   description:
     'Hours and days are in UTC. Default range: the last 24 hours for `by=hour`, the last 30 days otherwise. Without ' +
     '`subuser_id` the answer is the sum over all your sub-users. Destination hosts are deleted after a retention ' +
-    'period set by the shop, and are not stored for sub-users with `keep_hosts` false.',
+    'period set by the shop, and are stored only for sub-users with `keep_hosts` true.',
   query: z.object({
     by: z.enum(groups).default('day').openapi({ description: 'Grouping of the items.' }),
     from: queryMoment('Start of the range, rounded down to the hour.'),

@@ -251,7 +251,8 @@ const limitFields = {
 const name = printable(1, 100).openapi({ description: 'Name of the sub-user, chosen by you.', example: 'Alice' })
 
 const keepHosts = flag(
-  'Whether destination hosts are stored for `usage`. Setting it to false deletes the stored hosts at once.',
+  'Whether destination hosts are stored for `usage`; off unless you turn it on. Setting it to false deletes the ' +
+    'stored hosts at once.',
 )
 
 const subuser = named('Subuser', {
@@ -305,7 +306,7 @@ export const createSubuser = operation('createSubuser', 'POST /premium/subusers'
       ['subuser_login'],
       'alice',
     ).optional(),
-    keep_hosts: keepHosts.default(true),
+    keep_hosts: keepHosts.default(false),
     ...limitFields,
   }),
   exampleBody: { name: 'Alice' },

@@ -475,7 +475,9 @@ export const setVpnName = operation('setVpnName', 'POST /vpn/name', {
   summary: 'Name a subscription',
   body: z.object({
     uuid: uuidField().optional(),
-    name: nameField('Name of the subscription, shown to you only; null removes it.', 'Office').nullable(),
+    name: nameField('Name of the subscription, shown to you only; null removes it.', 'Office')
+      .nullable()
+      .openapi({ type: ['string', 'null'] }),
   }),
   exampleBody: { uuid: exampleUuid },
   answer: subscription,

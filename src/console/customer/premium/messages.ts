@@ -109,6 +109,12 @@ export const premiumMessages = messages({
   tunnels: pair('Maximum simultaneous connections', 'Максимум одновременных соединений'),
   withinTunnels: phrase('connections: {count}', 'соединений: {count}'),
   noLimits: pair('None', 'Нет'),
+  keepHostsAbout: pair(
+    'Off unless you switch it on. The shop then stores the host names that your traffic goes to, and their bytes. ' +
+      'You and the operators of the shop can read them. Switching it off deletes them.',
+    'Выключено, пока вы не включите. Тогда магазин хранит имена хостов, к которым идёт ваш трафик, и объём. ' +
+      'Их видите вы и операторы магазина. Выключение удаляет эти записи.',
+  ),
   keepHosts: pair('Record destination hosts', 'Записывать посещённые хосты'),
   limitsTitle: pair('Limits', 'Лимиты'),
   changeLimits: pair('Name and limits', 'Имя и лимиты'),

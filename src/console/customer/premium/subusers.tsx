@@ -13,7 +13,7 @@ import { usePools } from './pools.tsx'
 
 const bytesPerGigabyte = 1_000_000_000
 
-const useSubusers = () => useRead('listSubusers', { query: { limit: 500 } })
+export const useSubusers = () => useRead('listSubusers', { query: { limit: 500 } })
 
 /** A sub-user's name; the default sub-user has a translated one until it is renamed. */
 const nameOf = ({ name, login, is_default }: Subuser, t: { readonly main: string }): string =>
@@ -56,7 +56,7 @@ function useLimitFields(): (of?: Subuser) => readonly ActField[] {
       }),
     ),
     { name: 'tunnel_limit', label: t.tunnels, kind: 'number', initial: of?.tunnel_limit ?? '', isOptional: true },
-    { name: 'keep_hosts', label: t.keepHosts, kind: 'flag', initial: of?.keep_hosts ?? true },
+    { name: 'keep_hosts', label: t.keepHosts, kind: 'flag', initial: of?.keep_hosts ?? false },
   ]
 }
 

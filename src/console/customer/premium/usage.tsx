@@ -1,11 +1,11 @@
-import { SegmentedControl, Text } from '@mantine/core'
+import { Checkbox, SegmentedControl, Text } from '@mantine/core'
 import { useMemo, useState } from 'react'
 import { Chart } from '../../shared/chart.tsx'
 import { useMessages } from '../../shared/messages.tsx'
-import { Empty, Panel, Reading, Rows } from '../../shared/parts.tsx'
-import { useRead } from '../api.ts'
+import { Empty, Hint, Panel, Reading, RefusalNotice, Rows } from '../../shared/parts.tsx'
+import { useChange, useRead } from '../api.ts'
 import { premiumMessages } from './messages.ts'
-import { useSubuserChoice } from './subusers.tsx'
+import { useSubuserChoice, useSubusers } from './subusers.tsx'
 import { type By, fill, sinceOf } from './usage-steps.ts'
 
 export function UsageTab() {
@@ -50,11 +50,36 @@ export function UsageTab() {
   )
 }
 
+/** Whether the shop stores destinations: of the chosen sub-user, or of the only one. */
+function KeepHosts({ subuser_id }: { readonly subuser_id: string | undefined }) {
+  const { t } = useMessages(premiumMessages)
+  const all = useSubusers().data?.subusers ?? []
+  const change = useChange('updateSubuser')
+  const found = all.length === 1 ? all[0] : all.find((each) => each.subuser_id === subuser_id)
+  return (
+    <div className="stack">
+      {found && (
+        <Checkbox
+          label={t.keepHosts}
+          checked={found.keep_hosts}
+          disabled={change.isPending}
+          onChange={({ currentTarget: { checked } }) =>
+            change.mutate({ body: { subuser_id: found.subuser_id, keep_hosts: checked } })
+          }
+        />
+      )}
+      <Hint>{t.keepHostsAbout}</Hint>
+      <RefusalNotice error={change.error} />
+    </div>
+  )
+}
+
 function Hosts({ from, subuser_id }: { readonly from: string; readonly subuser_id: string | undefined }) {
   const { t, format } = useMessages(premiumMessages)
   const hosts = useRead('getPremiumUsage', { query: { by: 'host', from, subuser_id } })
   return (
-    <Panel title={t.hosts}>
+    <Panel title={t.hosts} className="stack">
+      <KeepHosts subuser_id={subuser_id} />
       <Reading of={hosts}>
         {({ items }) => (
           <Rows

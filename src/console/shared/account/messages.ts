@@ -48,6 +48,7 @@ export const accountMessages = messages({
     'Browsers signed in to your account. End sessions you do not recognise.',
     'Браузеры, в которых выполнен вход. Завершите незнакомые сеансы.',
   ),
+  sameSource: pair('The same address as now', 'Тот же адрес, что сейчас'),
   browser: pair('Browser', 'Браузер'),
   current: pair('This one', 'Этот'),
   end: pair('End', 'Завершить'),

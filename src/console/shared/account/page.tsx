@@ -2,12 +2,12 @@ import { Button, PasswordInput, Text, TextInput } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { auth, own, recognise, useWho } from '../../client/session.ts'
-import type { Who } from '../../client/sign-in.ts'
+import type { Session, Who } from '../../client/sign-in.ts'
 import { download, toPicture, useNow } from '../browser.ts'
 import { Copy, Copyable, Lines } from '../copy.tsx'
 import { Form, useTyped } from '../form.tsx'
 import { useMessages } from '../messages.tsx'
-import { Facts, Notice, Page, Panel, Reading, RefusalNotice, RowButton, Rows, Status } from '../parts.tsx'
+import { Cell, Facts, Notice, Page, Panel, Reading, RefusalNotice, RowButton, Rows, Status } from '../parts.tsx'
 import { browserName } from './browser-name.ts'
 import { accountMessages } from './messages.ts'
 
@@ -209,6 +209,9 @@ function ConfirmFactor({ made, onCodes }: ConfirmProps) {
   )
 }
 
+/** The client address of this session. */
+const ownSource = (all: readonly Session[]): string | null => all.find((each) => each.current)?.source ?? null
+
 function Sessions() {
   const { t, format } = useMessages(accountMessages)
   const nowAt = useNow()
@@ -234,7 +237,11 @@ function Sessions() {
             rows={all}
             keyOf={(row) => row.session_id}
             columns={(column) => [
-              column(t.source, (row) => <span className="mono">{row.source}</span>),
+              column(t.source, (row) => (
+                <Cell note={!row.current && row.source === ownSource(all) ? t.sameSource : undefined}>
+                  <span className="mono">{row.source}</span>
+                </Cell>
+              )),
               column.text(t.browser, (row) => browserName(row.agent)),
               column(t.used, (row) => format.away(row.used_at, nowAt)),
               column.action(t.end, (row) =>

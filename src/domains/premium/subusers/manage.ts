@@ -43,7 +43,7 @@ async function insert(deps: PremiumDeps, tx: Tx, customer: CustomerId, fields: N
     blockedAt: null,
     deletedAt: null,
     limits: fields.limits ?? noLimits,
-    keepHosts: fields.keepHosts ?? true,
+    keepHosts: fields.keepHosts ?? false,
     createdAt: nowMs,
     changedAt: nowMs,
   }
