@@ -7,7 +7,7 @@ import { NoGateway, soldElsewhere } from './errors.ts'
 import { addBlock, begin, cancel, nextId, open, plan } from './ranges/assign.ts'
 import { finish, leftBehind, waitForOthers } from './ranges/resume.ts'
 import type { Planned } from './ranges/rules.ts'
-import { away, live, serving, unprovenAt } from './ranges/served.ts'
+import { gateways, live, unprovenAt } from './ranges/served.ts'
 import {
   drawShares,
   type Kind,
@@ -242,15 +242,14 @@ async function weightsOf(deps: StockDeps, query: store.SlotQuery, nodes: readonl
 }
 
 export async function prepare(deps: StockDeps, kind: Kind, count: number): Promise<Readiness> {
-  const [servingNodes, absent, checkedAt, spareIds] = await Promise.all([
-    serving(deps),
-    away(deps),
+  const [{ serving: servingNodes, away }, checkedAt, spareIds] = await Promise.all([
+    gateways(deps),
     unprovenAt(deps),
     kind.ipv === 6 ? deps.slotIds.take(count) : Promise.resolve([]),
   ])
   const query = { kind, servingNodes: servingNodes.map((node) => node.id), unprovenAt: checkedAt }
   const weights = await weightsOf(deps, query, servingNodes)
-  return { servingNodes, weights, away: absent, unprovenAt: checkedAt, spareIds }
+  return { servingNodes, weights, away, unprovenAt: checkedAt, spareIds }
 }
 
 /** Takes served slots for a customer, or refuses with how many there are. `held` are the customer's addresses. */

@@ -9,7 +9,9 @@ import { useRangeShop } from '../../../../test/harness/ranges.ts'
 import { scaled } from '../../../../test/harness/scale.ts'
 import { createServices, type Services } from '../../../app/shop/services.ts'
 import { addressToNumber, contains, formatAddress, formatPrefix, readAddress } from '../../../core/address.ts'
+import { createCounter } from '../../../db/counter.ts'
 import { maxTriedSingly } from '../../../node-protocol/tried.ts'
+import { createStock } from '../index.ts'
 import { maxWrittenOut } from '../rules.ts'
 import {
   type AddressRun,
@@ -130,6 +132,24 @@ describe.each([...engines])('ranges and gateways on %s', (engine) => {
     expect([await tryAt(awayWithinMs), await tryAt(0, 1, 6)]).toEqual(['out_of_stock', 'out_of_stock'])
     await contact(gone)
     expect(await buy(4)).toHaveLength(4)
+  })
+
+  test('a gateway that reports while a sale reads the nodes counts as serving or as away', async () => {
+    const node = await addGateway('gate-1')
+    shop.clock.advance(servingWithinMs + 1001)
+    const { fleet, customers } = shop.services
+    const reads = [await fleet.nodes('gateway')]
+    await contact(node)
+    const stock = createStock({
+      ...runtimeWith(shop.clock),
+      db: shop.db,
+      fleet: { ...fleet, nodes: async (kind) => reads.shift() ?? fleet.nodes(kind) },
+      customers,
+      slotIds: createCounter(shop.db, 'slot'),
+      rangeIds: createCounter(shop.db, 'range'),
+    })
+    const { servingNodes, away } = await stock.prepare(kindIn('AT', 4), 1)
+    expect([...servingNodes.map((each) => each.id as string), ...away]).toEqual([node])
   })
 
   test.each(['close', 'revoke'] as const)(

@@ -94,8 +94,8 @@ export const isServing = (node: ReportingNode, since: RunningSince): boolean =>
 /** A gateway that is silent for less than this is likely to come back. */
 export const awayWithinMs = 10 * 60_000
 
-export const isAway = (node: ReportingNode, since: RunningSince): boolean =>
-  node.state === 'open' && node.lastSeenAt !== null && since(node.lastSeenAt) <= awayWithinMs && !isServing(node, since)
+export const hasLatelyServed = (node: ReportingNode, since: RunningSince): boolean =>
+  node.state === 'open' && node.lastSeenAt !== null && since(node.lastSeenAt) <= awayWithinMs
 
 /** Keyset position in the slots that are not served: the serving node ('' for none, which is first) and the slot. */
 export type UnservedPosition = { readonly node: string; readonly slot: number }

@@ -1,6 +1,6 @@
 import type { Node } from '../../fleet/rules.ts'
 import type { StockDeps } from '../deps.ts'
-import { isAway, isProven, isServing, type MayServe, type UnservedPosition } from './rules.ts'
+import { hasLatelyServed, isProven, isServing, type MayServe, type UnservedPosition } from './rules.ts'
 import * as store from './store.ts'
 
 /** Gateways that were silent for this long, with their last report, by id. */
@@ -50,17 +50,18 @@ export async function servingNodeNames(deps: StockDeps, slots: readonly number[]
   return new Map([...servingNodes].map(([slot, node]) => [slot, names.get(node) ?? node]))
 }
 
-/** The gateways that serve now, at most half a second old. */
-export async function serving(deps: StockDeps): Promise<Node[]> {
-  return (await deps.fleet.nodes('gateway')).filter((node) => isServing(node, deps.since))
+/**
+ * The gateways that serve now, at most half a second old, and those that have lately served and are likely to come
+ * back. Both are of one read: a gateway that reports meanwhile is in one of them.
+ */
+export async function gateways(deps: StockDeps): Promise<{ serving: Node[]; away: string[] }> {
+  const all = await deps.fleet.nodes('gateway')
+  const serving = all.filter((node) => isServing(node, deps.since))
+  const away = all.filter((node) => !serving.includes(node) && hasLatelyServed(node, deps.since))
+  return { serving, away: away.map((node) => node.id) }
 }
 
-/** The gateways that have lately served and are likely to come back. */
-export async function away(deps: StockDeps): Promise<string[]> {
-  return (await deps.fleet.nodes('gateway')).filter((node) => isAway(node, deps.since)).map((node) => node.id)
-}
-
-export const live = async (deps: StockDeps): Promise<string[]> => (await serving(deps)).map((node) => node.id)
+export const live = async (deps: StockDeps): Promise<string[]> => (await gateways(deps)).serving.map((node) => node.id)
 
 /** A gateway serves a range that names it, or that it has proven. A sandbox asks for no proof. */
 export async function judge(deps: StockDeps): Promise<MayServe> {
