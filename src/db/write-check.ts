@@ -12,6 +12,7 @@ export const writeTryBytes = 256 * 1024
  */
 export class WriteCheck {
   #problem: WriteProblem | undefined
+  #failures = 0
   #triedAt = Number.NEGATIVE_INFINITY
   #trying = Promise.resolve()
 
@@ -19,6 +20,7 @@ export class WriteCheck {
 
   failed(problem: WriteProblem): void {
     this.#problem = problem
+    this.#failures += 1
   }
 
   async check(): Promise<WriteProblem | undefined> {
@@ -31,6 +33,9 @@ export class WriteCheck {
   }
 
   async #try(): Promise<void> {
-    this.#problem = await this.tryToWrite(this.#problem !== undefined)
+    const failuresBefore = this.#failures
+    const problem = await this.tryToWrite(this.#problem !== undefined)
+    // A write that failed during the try says more than the try.
+    if (this.#failures === failuresBefore) this.#problem = problem
   }
 }
