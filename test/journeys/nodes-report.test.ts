@@ -134,6 +134,17 @@ describe.each([...enginesOf('sqlite')])('reports of nodes to the shop on %s', (e
       expect(await report(10)).toBe(200)
     })
 
+    test('a gateway changes its hop key at most 10 times per minute and may keep reporting the last one', async () => {
+      const node = await joinNode(service)
+      const report = async (key: string) =>
+        (await node.ask('POST', 'report', reportOf({ hop_key: key.repeat(43) }))).status
+      for (const key of 'abababab') expect(await report(key)).toBe(200)
+      expect(await Promise.all([...'bbbb'].map(report))).toEqual([200, 200, 200, 200])
+      expect([await report('c'), await report('d'), await report('e'), await report('d')]).toEqual([200, 200, 429, 200])
+      service.clock.advance(60_000)
+      expect(await report('e')).toBe(200)
+    })
+
     test('a report with a count above 2^52 - 1 bytes answers 400 and changes nothing', async () => {
       const node = await joinNode(service)
       const { id } = await subuserWithTraffic()

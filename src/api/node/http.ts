@@ -92,6 +92,8 @@ const openLimits = ({ clock, requestId }: NodeHttpDeps) => ({
   reporting: new Map<string, number>(),
   boots: createRateLimit(10, clock),
   bootsOf: new Map<string, Set<string>>(),
+  hopKeys: createRateLimit(10, clock),
+  hopKeyOf: new Map<string, string>(),
   warnings: createRateLimit(1, clock),
 })
 
@@ -167,6 +169,13 @@ async function limitBoots(deps: NodeServer, visit: Visit, { id, name }: Node, bo
   deps.bootsOf.set(id, known)
 }
 
+/** Each change of a hop key is sent to all gateways, so a gateway makes a few a minute at most. */
+async function limitHopKeys(deps: NodeServer, visit: Visit, node: string, key: string | undefined): Promise<void> {
+  if (key === undefined || deps.hopKeyOf.get(node) === key) return
+  await limit(visit, deps.hopKeys, node)
+  deps.hopKeyOf.set(node, key)
+}
+
 async function join(deps: NodeServer, visit: Visit): Promise<unknown> {
   await limit(visit, deps.joins, visit.from ? clientPrefixOf(visit.from) : '')
   const body = readFields(joinBodySchema, await readBody(visit.request))
@@ -225,6 +234,7 @@ async function readReport(deps: NodeServer, visit: Visit): Promise<unknown> {
   // Authenticated again: the operator may have closed the node while its report was on its way.
   const node = await authenticate(deps, visit)
   await limitBoots(deps, visit, node, body.boot)
+  await limitHopKeys(deps, visit, node.id, body.hop_key)
   const tls = await acceptTls(deps, visit, node, body.tls)
   return reportAnswerSchema.parse(await takeReport(deps, node, body, tls))
 }
