@@ -138,6 +138,13 @@ describe.each([...engines])('changes of nodes on %s', (engine) => {
     expect((await refusalOf(stock.ranges.assign(prefixOf(range), [node]))).reason).toBe('node_not_found')
   })
 
+  /** How many connections wait for a lock. */
+  const waiting = async () => {
+    const sql = `SELECT COUNT(*) AS n FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock'`
+    return Number((await shop.services.db.first<{ n: bigint }>(sql))?.n ?? 0n)
+  }
+
   // SQLite runs one transaction at a time.
   if (engine === 'postgres')
     test.each(['an exit', 'a range', 'a new range'] as const)(
@@ -158,11 +165,6 @@ describe.each([...engines])('changes of nodes on %s', (engine) => {
           await held
         })
         await locked
-        const waiting = async () => {
-          const sql = `SELECT COUNT(*) AS n FROM pg_stat_activity
-            WHERE datname = current_database() AND wait_event_type = 'Lock'`
-          return Number((await db.first<{ n: bigint }>(sql))?.n ?? 0n)
-        }
         // The removal has passed its first checks and waits for the node's row.
         const removing = Promise.allSettled([removeNode('gate-1')])
         expect(await untilTrue(async () => (await waiting()) === 1)).toBeTrue()
@@ -177,6 +179,40 @@ describe.each([...engines])('changes of nodes on %s', (engine) => {
         await holding
         const [[removed], [assigned]] = [await removing, await assigning]
         expect([removed.status, assigned.status].toSorted()).toEqual(['fulfilled', 'rejected'])
+      },
+    )
+
+  if (engine === 'postgres')
+    test.each(['a range', 'a part of a range', 'an exit'] as const)(
+      'an assignment of %s that waits for a lock does not hold the row of its gateway',
+      async (thing) => {
+        const { db, premium, stock } = shop.services
+        const node = await addGateway('gate-1')
+        await stock.add(prefixOf(range), kindIn('AT', 4))
+        const location = { country: 'AT', state: '', city: '', zip: '', asn: null }
+        const local = { pool: 'residential', kind: 'local', port: null, credentials: null } as const
+        const exit = await premium.exits.addOne({ ...local, ...location, host: '203.0.113.9' })
+        const { promise: held, resolve: release } = Promise.withResolvers<void>()
+        const { promise: locked, resolve: setLocked } = Promise.withResolvers<void>()
+        const holding = db.transact(async (tx) => {
+          await tx.all('SELECT id FROM stock_ranges FOR UPDATE')
+          await tx.all('SELECT id FROM exits FOR UPDATE')
+          setLocked()
+          await held
+          // Waiting here would be a deadlock, which the database ends by undoing one of the two.
+          await tx.all('SELECT id FROM nodes WHERE id = $1 FOR UPDATE NOWAIT', [node])
+        })
+        await locked
+        const assign = {
+          'a range': () => stock.ranges.assign(prefixOf(range), [node]),
+          'a part of a range': () => stock.ranges.assign(prefixOf('203.0.113.0/32'), [node]),
+          'an exit': () => premium.exits.assign(exit.id, node),
+        }
+        const assigning = Promise.allSettled([assign[thing]()])
+        expect(await untilTrue(async () => (await waiting()) === 1)).toBeTrue()
+        release()
+        const [outcome] = await Promise.allSettled([holding])
+        expect([outcome.status, (await assigning)[0].status]).toEqual(['fulfilled', 'fulfilled'])
       },
     )
 })

@@ -126,7 +126,7 @@ export const findByName = (reader: Reader, name: string): Promise<Node | undefin
 export const lockByName = (tx: Tx, name: string): Promise<Node | undefined> =>
   nodes.first(tx, 'SELECT * FROM nodes WHERE name = $1 AND removed_at IS NULL FOR UPDATE', [name])
 
-/** Locks a node that something is to be assigned to. Refuses a removed one. */
+/** Locks a node that something is assigned to, as the last row of the transaction. Refuses a removed one. */
 export async function lockPresent(tx: Tx, id: string): Promise<void> {
   const sql = 'SELECT id FROM nodes WHERE id = $1 AND removed_at IS NULL FOR UPDATE'
   if (!(await tx.first(sql, [id]))) throw noSuchNode()

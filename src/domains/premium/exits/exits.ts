@@ -82,11 +82,12 @@ export async function addOne(deps: ExitDeps, newExit: rules.NewExit): Promise<ru
   await assertSold(deps, newExit.pool)
   const [exit] = await refusingStock(() =>
     deps.db.transact(async (tx) => {
-      if (newExit.node) await deps.fleet.lockPresent(tx, newExit.node)
       const address = newExit.kind === 'local' ? readAddress(newExit.host) : undefined
       const block = address && (await deps.stock.blockAround(tx, address))
       if (block !== undefined) throw new Refusal('address_in_block', { block })
-      return add(deps, tx, [newExit])
+      const added = await add(deps, tx, [newExit])
+      if (newExit.node) await deps.fleet.lockPresent(tx, newExit.node)
+      return added
     }),
   )
   if (!exit) throw new Error('an exit was not added')
@@ -214,12 +215,12 @@ export const drain = (deps: ExitDeps, id: ExitId, drained: boolean): Promise<voi
 /** Gives an exit to a gateway, or to every gateway. Nodes read it with their next poll. */
 export const assign = (deps: ExitDeps, id: ExitId, node: string | null): Promise<void> =>
   deps.db.transact(async (tx) => {
-    if (node !== null) await deps.fleet.lockPresent(tx, node)
     const exit = await store.lockExit(tx, id)
     if (!exit) throw new Refusal('exit_not_found')
     // Every gateway can log in at a supplier, so a template has no gateway of its own.
     if (exit.offers !== null && node !== null) throw refuseField('node', 'not_with_template')
     store.setNode(tx, id, node, deps.clock())
+    if (node !== null) await deps.fleet.lockPresent(tx, node)
     deps.serving.clear()
   })
 

@@ -70,12 +70,12 @@ function unseat(
 /** Writes planned ranges. Nodes are sent them by `open`. A range that another process has just added is used. */
 async function writePart(deps: StockDeps, tx: Tx, ranges: Planned['ranges']): Promise<Planned['ranges']> {
   const planned = ranges.map((each) => each.range)
-  await lockNodes(deps, tx, [...new Set(planned.flatMap((each) => each.nodeIds))])
   store.insertRanges(tx, planned)
   const there = await store.rangesWith(
     tx,
     planned.map((each) => each.prefix),
   )
+  await lockNodes(deps, tx, [...new Set(planned.flatMap((each) => each.nodeIds))])
   return ranges.map((each) => ({ ...each, range: there.get(each.range.prefix) ?? each.range }))
 }
 
@@ -95,7 +95,7 @@ async function openPart(deps: StockDeps, tx: Tx, ranges: Planned['ranges']): Pro
   store.setState(tx, ids, 'in', deps.clock())
 }
 
-/** Refuses nodes that were removed meanwhile. */
+/** Refuses nodes that were removed meanwhile. Locked last: reports of a node do not wait while ranges are locked. */
 async function lockNodes(deps: StockDeps, tx: Tx, nodeIds: readonly string[]): Promise<void> {
   for (const id of nodeIds.toSorted()) await deps.fleet.lockPresent(tx, id)
 }
@@ -109,7 +109,6 @@ async function cut(deps: StockDeps, whole: StockRange, part: Prefix, nodeIds: re
   const nowMs = deps.clock()
   const find = indexOf(made)
   await deps.db.transact(async (tx) => {
-    await lockNodes(deps, tx, nodeIds)
     const held = (await store.lockRanges(tx, [whole.id])).get(whole.id)
     if (held?.state !== 'in') throw noSuchRange(formatPrefix(part))
     unseat(deps, tx, held, (await store.trialsByRange(tx, [whole.id])).get(whole.id) ?? [], () => false)
@@ -118,6 +117,7 @@ async function cut(deps: StockDeps, whole: StockRange, part: Prefix, nodeIds: re
     store.insertRanges(tx, added)
     const addresses = await store.addressesIn(tx, whole.id)
     for (const [id, group] of Map.groupBy(addresses, find)) store.moveInto(tx, id ?? 0, group, nowMs)
+    await lockNodes(deps, tx, nodeIds)
   })
 }
 
@@ -133,10 +133,10 @@ export async function open(deps: StockDeps, { ranges }: Planned): Promise<void> 
 
 /** The range of a large block. */
 export async function addBlock(deps: StockDeps, tx: Tx, prefix: Prefix, id: number, nodeIds: readonly string[]) {
-  await lockNodes(deps, tx, nodeIds)
   const nowMs = deps.clock()
   const text = formatPrefix(prefix)
   store.insertRanges(tx, [{ id, prefix: text, nodeIds, state: 'in', createdAt: nowMs, changedAt: nowMs }])
+  await lockNodes(deps, tx, nodeIds)
 }
 
 export const nextId = async (deps: StockDeps): Promise<number> => (await deps.rangeIds.take(1))[0] ?? 0
@@ -166,7 +166,6 @@ export async function assign(deps: StockDeps, prefix: Prefix, nodeIds: readonly 
   const mayStay = (node: string): boolean => isAllowedNode({ nodeIds }, node)
   const isThere = (node: string): number => Number(alive.includes(node))
   await deps.db.transactLong(async (tx) => {
-    await lockNodes(deps, tx, nodeIds)
     const ids = inside.map((each) => each.id)
     const ranges = await store.lockRanges(tx, ids)
     const trials = await store.trialsByRange(tx, ids)
@@ -183,6 +182,7 @@ export async function assign(deps: StockDeps, prefix: Prefix, nodeIds: readonly 
         .toSorted((a, b) => isThere(b.node) - isThere(a.node))
       for (const { node, served } of staying) give(tx, range, served, node, alive)
     }
+    await lockNodes(deps, tx, nodeIds)
   })
   return inside.length + (around ? 1 : 0)
 }
