@@ -83,8 +83,10 @@ describe.each([...enginesOf('postgres')])('payments in the console, on %s', (eng
     await page.goto(`${shop.url}/#/money`)
     await page.getByLabel('Amount').fill(String(roubles))
     await page.getByLabel('Payment method').selectOption(method)
+    const code = page.getByRole('img', { name: 'QR code of the payment' })
+    expect(await code.count()).toBe(0)
     await page.getByRole('button', { name: 'Pay', exact: true }).dblclick()
-    await page.getByRole('img', { name: 'QR code of the payment' }).waitFor()
+    await code.waitFor()
   }
   /** Opens the provider's page, presses a button there, and returns to the shop if `isComingBack`. */
   async function goAndPress(page: Page, button: string, isComingBack = true): Promise<void> {
@@ -140,6 +142,11 @@ describe.each([...enginesOf('postgres')])('payments in the console, on %s', (eng
     await begin(page, 1000, 'sandbox')
     const { pay_url } = await newestOf(token)
     expect(await readCode(page)).toBe(pay_url)
+    const link = page.getByRole('link', { name: 'Open the payment page' })
+    expect(await link.getAttribute('href')).toMatch(/\/pay\/.*\?language=en&zone=\w/)
+    const tops = [link, page.locator('img.qr')].map(async (each) => (await each.boundingBox())?.y ?? Number.NaN)
+    const [linkTop = 0, codeTop = 0] = await Promise.all(tops)
+    expect(linkTop).toBeLessThan(codeTop)
     await expectCountdown(page, (await newestOf(token)).expires_at)
     expect(await findBarriers(page)).toEqual([])
     await goAndPress(page, 'Pay')

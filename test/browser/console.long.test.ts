@@ -163,6 +163,19 @@ describe.each([...enginesOf('postgres')])('customer console on %s', (engine) => 
     await page.getByText('No traffic in this period').waitFor()
   })
 
+  test('the usage page stores no destination hosts until the customer turns that on', async () => {
+    const token = await enter()
+    const isKept = async () => (await shop.get('/premium/subusers', { token })).data.subusers[0].keep_hosts
+    await open('/premium/usage')
+    const option = page.getByRole('checkbox', { name: 'Record destination hosts' })
+    await option.waitFor()
+    expect([await option.isChecked(), await isKept()]).toEqual([false, false])
+    await page.getByText('Off unless you switch it on.').waitFor()
+    await option.click()
+    await page.getByRole('checkbox', { name: 'Record destination hosts', checked: true }).waitFor()
+    expect(await isKept()).toBe(true)
+  })
+
   test('a customer creates a sub-user, limits it, moves traffic to it, whitelists, blocks and deletes it', async () => {
     const token = await enter()
     await shop.post('/premium/traffic/buy', { pool_type: 'residential', gb: 2 }, { token })

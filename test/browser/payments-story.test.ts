@@ -65,6 +65,9 @@ describe.each([...enginesOf('postgres')])('payments story on %s', (engine) => {
     await page.getByLabel('Payment method').selectOption('sandbox')
     await page.getByRole('button', { name: /^Pay ₽.* and buy$/ }).dblclick()
     await page.getByText('is made automatically when the payment arrives').waitFor()
+    // The page that comes back shows the same payment.
+    await page.reload()
+    await page.getByText('is made automatically when the payment arrives').waitFor()
     const paying = await goAndPress('Pay')
     await paying.getByRole('link', { name: /^Back to/ }).waitFor()
     await paying.close()

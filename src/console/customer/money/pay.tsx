@@ -32,23 +32,28 @@ function useOpenPayment(): Payment | undefined {
   return last?.status === 'pending' ? last : undefined
 }
 
-export function TopUp() {
-  const methods = useMethods()
-  const begin = usePurchase('createPayment', { isKept: false })
+/** The begun payment, or an open one that fits. It stays on the page with its outcome until `another` is called. */
+function useShownPayment(begin: Begin, fits: (open: Payment) => boolean) {
   const open = useOpenPayment()
   const [shown, setShown] = useState<Payment>()
   const [isPutAside, setPutAside] = useState(false)
-  // A payment stays on the page with its outcome until the customer begins another one.
-  const found = begin.data ?? shown ?? (isPutAside ? undefined : open)
+  const found = begin.data ?? shown ?? (isPutAside || open === undefined || !fits(open) ? undefined : open)
   useEffect(() => {
     if (found !== undefined && shown === undefined && !isPutAside) setShown(found)
   }, [found, shown, isPutAside])
-  if (methods.length === 0) return null
   const another = () => {
     begin.reset()
     setShown(undefined)
     setPutAside(true)
   }
+  return [found, another] as const
+}
+
+export function TopUp() {
+  const methods = useMethods()
+  const begin = usePurchase('createPayment', { isKept: false })
+  const [found, another] = useShownPayment(begin, () => true)
+  if (methods.length === 0) return null
   return found ? (
     <Paying key={found.payment_id} begun={found} onAnother={another} />
   ) : (
@@ -129,7 +134,10 @@ function Bonus({ request }: { readonly request: { amount_rub: number; method: st
 
 type PaidOrder = Readonly<Record<string, unknown>> & { readonly product: 'dedicated' | 'traffic' | 'vpn' }
 
-/** Pays what the balance lacks for an order; the shop buys at the price shown once the money has come. */
+/**
+ * Pays what the balance lacks for an order; the shop buys at the price shown once the money has come. After a reload it
+ * shows the open payment for the same product, so that the customer does not begin a second one.
+ */
 export function BuyNow({ price, order }: { readonly price: number | undefined; readonly order: PaidOrder }) {
   const { t, format } = useMessages(moneyMessages)
   const methods = useMethods()
@@ -137,7 +145,9 @@ export function BuyNow({ price, order }: { readonly price: number | undefined; r
   const begin = usePurchase('createPayment', { isKept: false })
   const [chosen, setChosen] = useState('')
   const email = useTyped()
-  if (begin.data) return <Paying begun={begin.data} onAnother={begin.reset} />
+  const isShort = price !== undefined && balance !== undefined && balance < price
+  const [found, another] = useShownPayment(begin, (open) => isShort && open.purchase?.product === order.product)
+  if (found) return <Paying key={found.payment_id} begun={found} onAnother={another} />
   if (price === undefined || balance === undefined || balance >= price) return null
   const missing = Math.round((price - balance) * 100) / 100
   const able = methods.filter((each) => each.max_rub >= missing)
