@@ -3,6 +3,7 @@ import type { TlsOwner, TlsSocket } from '../../tls/tls-socket.ts'
 import type { IsDeliveredHere } from '../dial/upstream.ts'
 import type { DeliveryWatch, Transmission } from '../metering/tunnel-meter.ts'
 import type { ConnectTarget } from '../protocol/authority.ts'
+import type { Descriptors } from './linux/descriptors.ts'
 import { type Kernel, openKernel } from './linux/kernel.ts'
 import { openLibc } from './linux/libc.ts'
 import { EADDRNOTAVAIL } from './linux/numbers.ts'
@@ -36,11 +37,21 @@ const narrowBytes = 131_072
  */
 export const maxAhead = 256 * 1024
 
-/** Uses TCP_INFO, also after a reset. SIOCOUTQ may or may not count the FIN. */
-export function createSockets(platform: NodeJS.Platform): Sockets {
+/**
+ * Uses TCP_INFO, also after a reset. SIOCOUTQ may or may not count the FIN. `descriptors` owns those of watches, for a
+ * thread that may end before them.
+ */
+export function createSockets(platform: NodeJS.Platform, descriptors?: Descriptors): Sockets {
   if (platform !== 'linux') return { watch: () => undefined, acknowledged: () => undefined, narrow() {}, widen() {} }
   const kernel = openKernel()
-  const owner = { release: (descriptor: number) => kernel.close(descriptor) }
+  const owner = descriptors
+    ? {
+        release(descriptor: number) {
+          descriptors.release(descriptor)
+          descriptors.flush()
+        },
+      }
+    : { release: (descriptor: number) => kernel.close(descriptor) }
   return {
     connect(there, from) {
       const address = readAddress(there.host)
@@ -53,7 +64,7 @@ export function createSockets(platform: NodeJS.Platform): Sockets {
     widen: (descriptor) => kernel.unlimitReceive(descriptor),
     watch(descriptor) {
       const own = descriptor < 0 ? -1 : kernel.duplicate(descriptor)
-      if (own < 0) return undefined
+      if (own < 0 || descriptors?.own(own) === false) return undefined
       kernel.limitAhead(own, maxAhead)
       return new DescriptorWatch(kernel, own, owner)
     },

@@ -3,6 +3,7 @@ import type { Certificate } from '../../../tls/certificate.ts'
 import type { ConnectionWatcher, TlsListener, TlsThreads } from '../../../tls/front.ts'
 import { prefixesOf } from '../../../tls/seats.ts'
 import { createAccepter } from '../portable/accepter.ts'
+import { ownedCells, ownedIn } from './descriptors.ts'
 import type { Kernel } from './kernel.ts'
 import { Outbox, type PlainEnd } from './messages.ts'
 import { openListener } from './ports.ts'
@@ -25,7 +26,12 @@ export type FromTlsWorker =
   | { readonly type: 'fault'; readonly fault: unknown }
   | PlainEnd
 
-export type TlsWorkerTerms = { readonly maxConnections: number; readonly counts: SharedArrayBuffer }
+export type TlsWorkerTerms = {
+  readonly maxConnections: number
+  readonly counts: SharedArrayBuffer
+  /** Bitmap of descriptors that Bun does not know and cannot close. */
+  readonly owned: SharedArrayBuffer
+}
 
 /** Counts of a worker's HTTP/2 connections, written by the worker. */
 export const http2Counts = { open: 0, requests: 1, spare: 2 } as const
@@ -41,11 +47,13 @@ class TlsThread {
   private readonly watchers = new Map<number, ConnectionWatcher>()
   private certificate: Certificate | undefined
   private counts = new SharedArrayBuffer(countBytes)
+  private owned: Int32Array = new Int32Array(0)
   private isWanted = true
+  isRunning = true
   /** Requests of workers that died. */
   private requestsBefore = 0
 
-  constructor(private readonly deps: Omit<TlsPoolDeps, 'count' | 'kernel'>) {
+  constructor(private readonly deps: Omit<TlsPoolDeps, 'count'>) {
     this.worker = this.spawn()
   }
 
@@ -68,6 +76,11 @@ class TlsThread {
     return of === 'requests' ? this.requestsBefore + count : count
   }
 
+  /** A wanted worker is started again. */
+  terminate(): void {
+    void this.worker.terminate()
+  }
+
   stop(): void {
     this.isWanted = false
     this.post({ type: 'stop' })
@@ -77,7 +90,9 @@ class TlsThread {
   private spawn(): Worker {
     const { maxConnections } = this.deps
     this.counts = new SharedArrayBuffer(countBytes)
-    const workerData: TlsWorkerTerms = { maxConnections, counts: this.counts }
+    const owned = new SharedArrayBuffer(ownedCells * Int32Array.BYTES_PER_ELEMENT)
+    this.owned = new Int32Array(owned)
+    const workerData: TlsWorkerTerms = { maxConnections, counts: this.counts, owned }
     const worker = new Worker(new URL('./tls-worker.ts', import.meta.url), { workerData })
     worker.on('message', (messages: readonly FromTlsWorker[]) => this.take(messages))
     worker.on('error', (fault) => this.deps.onFault(fault))
@@ -102,15 +117,20 @@ class TlsThread {
     watcher?.onGone()
   }
 
-  /** The connections of a dead worker are gone with its sockets. */
+  /** Bun closes the sockets of a dead worker. */
   private bury(): void {
+    for (const descriptor of ownedIn(this.owned)) this.deps.kernel.close(descriptor)
+    this.owned.fill(0)
+    this.isRunning = false
     for (const id of this.watchers.keys()) this.end(id)
     if (!this.isWanted) return
     this.requestsBefore = this.count('requests')
     this.certificate = undefined
     this.deps.onFault(new Error('a TLS worker ended and is started again'))
     setTimeout(() => {
-      if (this.isWanted) this.worker = this.spawn()
+      if (!this.isWanted) return
+      this.worker = this.spawn()
+      this.isRunning = true
     }, restartMs).unref()
   }
 }
@@ -135,6 +155,10 @@ export class TlsPool implements TlsThreads {
 
   get count(): number {
     return this.threads.length
+  }
+
+  get running(): number {
+    return this.threads.filter(({ isRunning }) => isRunning).length
   }
 
   /** Open HTTP/2 connections. */
@@ -165,8 +189,12 @@ export class TlsPool implements TlsThreads {
     this.lastId += 1
     const id = this.lastId
     const thread = this.choose(source)
-    thread.begin(id, descriptor, source, certificate, watcher)
-    return { terminate: () => thread.post({ type: 'close', id }) }
+    if (thread) thread.begin(id, descriptor, source, certificate, watcher)
+    else {
+      this.refuse(descriptor)
+      queueMicrotask(() => watcher.onGone())
+    }
+    return { terminate: () => thread?.post({ type: 'close', id }) }
   }
 
   refuse(descriptor: number): void {
@@ -188,16 +216,23 @@ export class TlsPool implements TlsThreads {
     for (const thread of this.threads) thread.post({ type: 'reactor-died' })
   }
 
+  /** Ends the workers at once; they are started again. */
+  terminate(): void {
+    for (const thread of this.threads) thread.terminate()
+  }
+
   stop(): void {
     for (const thread of this.threads) thread.stop()
   }
 
   /** The same worker for the same client, because each worker has ticket keys of its own. */
-  private choose(source: string): TlsThread {
+  private choose(source: string): TlsThread | undefined {
+    const running = this.threads.filter(({ isRunning }) => isRunning)
     const { clientPrefix } = prefixesOf(source)
-    const own = this.threads[Number(Bun.hash.wyhash(clientPrefix) % BigInt(this.threads.length))]
-    const least = this.threads.reduce((a, b) => (b.open < a.open ? b : a))
-    return own && own.open <= least.open + maxLead ? own : least
+    const own = running[Number(Bun.hash.wyhash(clientPrefix) % BigInt(Math.max(1, running.length)))]
+    if (!own) return undefined
+    const least = running.reduce((a, b) => (b.open < a.open ? b : a))
+    return own.open <= least.open + maxLead ? own : least
   }
 }
 

@@ -4,6 +4,7 @@ import { type ConnectionWatcher, Front } from '../../../tls/front.ts'
 import { Http2Clients } from '../http2-clients.ts'
 import { after } from '../portable/dialler.ts'
 import { createSockets, toTlsClient } from '../sockets.ts'
+import { Descriptors } from './descriptors.ts'
 import { openKernel } from './kernel.ts'
 import { Outbox } from './messages.ts'
 import { TlsLines } from './tls-lines.ts'
@@ -13,13 +14,15 @@ const countEveryMs = 100
 
 if (!parentPort) throw new Error('this runs as a worker of the engine')
 const main = parentPort
-const { maxConnections, counts } = workerData as TlsWorkerTerms
+const { maxConnections, counts, owned } = workerData as TlsWorkerTerms
 const shared = new Int32Array(counts)
 const { post } = new Outbox<FromTlsWorker>((messages) => main.postMessage(messages, []), setImmediate)
 const onFault = (fault: unknown): void => post({ type: 'fault', fault })
 const clock = (): number => performance.now()
-const sockets = createSockets(process.platform)
-const lines = new TlsLines({ kernel: openKernel(), thread: { isRunning: true, post }, maxConnections, clock })
+const kernel = openKernel()
+const descriptors = new Descriptors(new Int32Array(owned), (descriptor) => kernel.close(descriptor), false)
+const sockets = createSockets(process.platform, descriptors)
+const lines = new TlsLines({ kernel, thread: { isRunning: true, post }, maxConnections, clock })
 const http2 = new Http2Clients({ sockets, take: (client) => lines.take(client), after, clock })
 const connections = new Map<number, ConnectionWatcher>()
 let certificate: Certificate | undefined

@@ -1,0 +1,106 @@
+import { expect, test } from 'bun:test'
+import { readdirSync } from 'node:fs'
+import { connect, type TLSSocket } from 'node:tls'
+import { selfSigned } from '../../../../../test/harness/self-signed.ts'
+import { until } from '../../../../../test/harness/until.ts'
+import { readCertificate } from '../../../tls/certificate.ts'
+import { Front } from '../../../tls/front.ts'
+import { openKernel } from './kernel.ts'
+import type { PlainEnd } from './messages.ts'
+import { TlsPool } from './tls-pool.ts'
+
+const isLinux = process.platform === 'linux'
+
+/** A front with two TLS workers; the test takes the place of the reactor. */
+function open() {
+  const kernel = openKernel()
+  const ends: PlainEnd[] = []
+  const faults: unknown[] = []
+  const onFault = (fault: unknown): void => void faults.push(fault)
+  const pool = new TlsPool({
+    kernel,
+    count: 2,
+    maxConnections: 100,
+    hand: (more) => void ends.push(...more),
+    onFault,
+  })
+  const certificate = readCertificate(selfSigned.cert, selfSigned.key)
+  const front = new Front({
+    hostname: '127.0.0.1',
+    port: 0,
+    certificate: () => certificate,
+    max: 100,
+    threads: pool,
+    onTls() {},
+    onFault,
+    adopt: (onAccepted) => pool.listen({ hostname: '127.0.0.1', port: 0, inherited: undefined }, onAccepted),
+  })
+  const clients: TLSSocket[] = []
+  async function join(localAddress: string): Promise<TLSSocket> {
+    const options = { port: front.port, host: '127.0.0.1', localAddress, rejectUnauthorized: false }
+    const client = connect(options)
+    client.on('error', () => {})
+    clients.push(client)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    client.once('secureConnect', resolve)
+    await promise
+    return client
+  }
+  function closeEnds(): void {
+    for (const { descriptor } of ends.splice(0)) kernel.close(descriptor)
+  }
+  function stop(): void {
+    for (const client of clients) client.destroy()
+    closeEnds()
+    front.close()
+    front.end()
+    pool.stop()
+  }
+  return {
+    front,
+    pool,
+    ends,
+    closeEnds,
+    faults,
+    join,
+    stop,
+  }
+}
+
+const countDescriptors = (): number => readdirSync('/proc/self/fd').length
+
+test.if(isLinux)('the front counts the connections of two TLS workers, and forgets those that end', async () => {
+  const { front, join, ends, closeEnds, faults, stop } = open()
+  try {
+    const clients = await Promise.all([1, 2, 3, 4, 5, 6].map((last) => join(`127.0.0.${last}`)))
+    await until(() => ends.length === 6)
+    expect([front.open, front.shaking]).toEqual([6, 0])
+    expect(new Set(ends.map(({ source }) => source)).size).toBe(6)
+    for (const client of clients) client.destroy()
+    closeEnds()
+    await until(() => front.open === 0)
+    expect(faults).toEqual([])
+  } finally {
+    stop()
+  }
+})
+
+test.if(isLinux)('a TLS worker that dies closes its connections and descriptors, and another one serves', async () => {
+  const { front, pool, join, ends, faults, stop } = open()
+  try {
+    const [one, two] = [await join('127.0.0.1'), await join('127.0.0.2')]
+    await until(() => ends.length === 2)
+    const closed = Promise.all([one, two].map((client) => new Promise((resolve) => client.once('close', resolve))))
+    const before = countDescriptors()
+    pool.terminate()
+    await closed
+    await until(() => front.open === 0 && pool.running === 2)
+    expect(faults.map(String)).toContain('Error: a TLS worker ended and is started again')
+    await Promise.all([join('127.0.0.1'), join('127.0.0.2')])
+    await until(() => ends.length === 4)
+    // Two more plain ends, which the test holds.
+    expect(countDescriptors()).toBeLessThanOrEqual(before + 2)
+  } finally {
+    stop()
+  }
+})
