@@ -9,8 +9,6 @@ import { openKernel } from './kernel.ts'
 import type { PlainEnd } from './messages.ts'
 import { TlsPool } from './tls-pool.ts'
 
-const isLinux = process.platform === 'linux'
-
 /** A front with two TLS workers; the test takes the place of the reactor. */
 function open() {
   const kernel = openKernel()
@@ -69,7 +67,7 @@ function open() {
 
 const countDescriptors = (): number => readdirSync('/proc/self/fd').length
 
-test.if(isLinux)('the front counts the connections of two TLS workers, and forgets those that end', async () => {
+test('the front counts the connections of two TLS workers, and forgets those that end', async () => {
   const { front, join, ends, closeEnds, faults, stop } = open()
   try {
     const clients = await Promise.all([1, 2, 3, 4, 5, 6].map((last) => join(`127.0.0.${last}`)))
@@ -85,7 +83,7 @@ test.if(isLinux)('the front counts the connections of two TLS workers, and forge
   }
 })
 
-test.if(isLinux)('a TLS worker that dies closes its connections and descriptors, and another one serves', async () => {
+test('a TLS worker that dies closes its connections and descriptors, and another one serves', async () => {
   const { front, pool, join, ends, faults, stop } = open()
   try {
     const [one, two] = [await join('127.0.0.1'), await join('127.0.0.2')]
