@@ -69,6 +69,8 @@ const nodeGatewaySchema = z.object({
   port,
   /** Ed25519, 32 bytes in base64url. */
   key: z.string(),
+  /** Its TLS port, a name in its certificate, and SHA-256 of the certificate's public key (RFC 7469) in base64url. */
+  tls: z.object({ port, name: z.string().nullable(), key: z.string() }).nullish(),
   state: z.enum(['open', 'gone']),
 })
 export type NodeGateway = z.infer<typeof nodeGatewaySchema>

@@ -63,6 +63,7 @@ export type TestGatewayOptions = {
   readonly onExit?: EngineDeps['onExit']
   /** The node id and key of this gateway, for hops to other gateways. */
   readonly hop?: EngineDeps['hop']
+  readonly openHop?: EngineDeps['openHop']
   readonly gateways?: readonly NodeGateway[]
   /** Bytes added by each lease; plenty by default. */
   readonly leaseBytes?: number
@@ -206,6 +207,7 @@ export function makeEngineDeps(options: TestGatewayOptions) {
     sha256,
     random: Math.random,
     hop: options.hop ?? { node: 'nod_test', privateKey: makeHopKey().privateKey },
+    openHop: options.openHop,
     onExit: (report) => options.onExit?.(report),
     onFault: (fault) => void faults.push(fault),
     ...(options.lookup && { lookup: options.lookup }),

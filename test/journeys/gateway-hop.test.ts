@@ -1,44 +1,35 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createSign, makeHopKey } from '../../src/dataplane/agent/hop-key.ts'
 import { createTicketWriter } from '../../src/dataplane/gateway/access/hop.ts'
-import type { NodeExit, NodeGateway } from '../../src/node-protocol/state.ts'
+import type { NodeExit } from '../../src/node-protocol/state.ts'
+import { makeCertificate } from '../harness/certificates.ts'
 import { someExit } from '../harness/desired.ts'
-import { openEngine, passwordOf, type TestGateway, type TestGatewayOptions, until } from '../harness/engine.ts'
-import { freePort } from '../harness/gateway.ts'
+import { passwordOf, type TestGateway, until } from '../harness/engine.ts'
+import { type HopGatewayNames, nameGateway, openHopGateway, type TestHopGateway } from '../harness/hop-gateway.ts'
 import { sendRaw } from '../harness/raw.ts'
 import { attempt, openTunnel, startEcho } from '../harness/tunnel.ts'
 
-const keys = { a: makeHopKey(), b: makeHopKey() }
-const ports = { a: freePort(), b: freePort() }
-const gatewayOf = (name: 'a' | 'b'): NodeGateway => ({
-  id: `nod_${name}`,
-  name,
-  host: '127.0.0.1',
-  port: ports[name],
-  key: keys[name].publicKey,
-  state: 'open',
-})
 /** One exit per gateway, each in its own city. */
 const exits: readonly NodeExit[] = [
   someExit({ id: 'ext_a', host: '127.101.0.1', city: 'here', node: 'nod_a' }),
   someExit({ id: 'ext_b', host: '127.102.0.1', city: 'there', node: 'nod_b' }),
 ]
 
-describe('hops between two gateways', () => {
+describe.each(['the plain port', 'TLS'] as const)('hops between two gateways over %s', (over) => {
   const reports: string[] = []
-  let a: TestGateway
-  let b: TestGateway
+  let names: { readonly a: HopGatewayNames; readonly b: HopGatewayNames }
+  let a: TestHopGateway
+  let b: TestHopGateway
   let echo: ReturnType<typeof startEcho>
-  const open = (name: 'a' | 'b', options: TestGatewayOptions = {}): TestGateway =>
-    openEngine({
-      port: ports[name],
+  const open = (name: 'a' | 'b'): TestHopGateway =>
+    openHopGateway(names[name], {
       exits,
-      gateways: [gatewayOf('a'), gatewayOf('b')],
-      hop: { node: `nod_${name}`, privateKey: keys[name].privateKey },
+      gateways: [names.a.gateway, names.b.gateway],
       onExit: ({ id, isUp, reason }) => void reports.push(`${name} ${id} ${isUp ? 'up' : `down: ${reason}`}`),
-      ...options,
     })
   beforeAll(async () => {
+    const certificateOf = async (name: string) => (over === 'TLS' ? await makeCertificate(name) : undefined)
+    names = { a: nameGateway('a', await certificateOf('a')), b: nameGateway('b', await certificateOf('b')) }
     echo = startEcho()
     a = open('a')
     b = open('b')
@@ -117,14 +108,14 @@ describe('hops between two gateways', () => {
     exit?: string
     target?: string
     signedFor?: string
-    key?: typeof keys.a
+    key?: HopGatewayNames['key']
     skewMs?: number
   }) {
     const write = createTicketWriter({
       self: 'nod_a',
       clock: () => Date.now() + (change.skewMs ?? 0),
       nonce: () => crypto.getRandomValues(new Uint8Array(16)).toHex(),
-      sign: createSign((change.key ?? keys.a).privateKey),
+      sign: createSign((change.key ?? names.a.key).privateKey),
     })
     const spot = change.target ?? `127.0.0.1:${echo.spot.port}`
     const [host = '', port = ''] = (change.signedFor ?? spot).split(/:(?=\d+$)/)
@@ -161,13 +152,13 @@ describe('hops between two gateways', () => {
   test('a gateway closes the hops of a revoked gateway and refuses new ones', async () => {
     const tunnel = await openTunnel('http', at(a), as('-city-there'), echo.spot)
     expect(await tunnel.echo('hello')).toBe('hello')
-    b.change({ gateways: [{ ...gatewayOf('a'), state: 'gone' }] })
+    b.change({ gateways: [{ ...names.a.gateway, state: 'gone' }] })
     await tunnel.closedAt
     expect(await hop({})).toBe('hop_refused')
     expect((await attempt('http', at(a), as('-city-there'), echo.spot)).status).toBe(502)
     await until(() => reports.some((report) => report.startsWith('a ext_b down: its gateway does not take our hop')))
     expect(await attempt('http', at(a), as('-city-there'), echo.spot)).toMatchObject({ code: 'no_exit' })
     expect(await attempt('http', at(a), as(''), echo.spot)).toMatchObject({ status: 200 })
-    b.change({ gateways: [gatewayOf('a')] })
+    b.change({ gateways: [names.a.gateway] })
   })
 })

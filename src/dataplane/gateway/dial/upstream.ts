@@ -39,8 +39,22 @@ export function tryOut(exit: NodeExit): UpstreamTalk {
     : socksTalk(exit, undefined)
 }
 
+/** Why this gateway has no TLS connection to another one. */
+const tlsHopProblems = {
+  hop_no_listener: 'it refuses connections',
+  hop_silent: 'it does not answer',
+  hop_unreachable: 'it cannot be reached',
+  hop_certificate: 'the certificate at its TLS port is not the one of its gateway',
+  hop_protocol: 'its TLS port does not offer HTTP/2',
+  hop_broken: 'the connection to its gateway broke',
+  hop_full: 'there are too many connections to its gateway',
+} as const
+export type HopProblem = keyof typeof tlsHopProblems
+export const textOfHop = (problem: HopProblem): string => tlsHopProblems[problem]
+
 /** Refusals that are about the other gateway or its exit. */
 const hopProblems: Readonly<Record<string, string>> = {
+  ...tlsHopProblems,
   hop_refused: 'its gateway does not take our hop',
   hop_late: 'the clocks of its gateway and of this one lie too far apart',
   no_exit: 'its gateway cannot leave through it',
@@ -200,6 +214,8 @@ export type Dialler<Origin> = {
   readonly isDeliveredHere?: IsDeliveredHere | undefined
   /** Connects to a literal address, optionally from a local address. */
   connect(there: ConnectTarget, from: string | undefined, maxMs: number): Promise<Connected<Origin>>
+  /** A hop over the TLS port of a gateway that has one; absent if this gateway cannot. */
+  readonly connectHop?: ((gateway: NodeGateway) => Connected<Origin>) | undefined
   /** Runs a proxy handshake; resolves to early bytes of the destination. A failed origin is closed. */
   converse(origin: Origin, talk: UpstreamTalk, maxMs: number): Promise<Conversed>
 }
@@ -274,18 +290,27 @@ export class Upstreams<Origin> {
   }
 
   private async converse(at: Spot, talk: UpstreamTalk, maxMs: number): Promise<Reached<Origin> | ExitRefusal> {
+    const { dialler } = this.deps
+    if (at.gateway?.tls && dialler.connectHop) return this.talk(dialler.connectHop(at.gateway), talk, maxMs)
     const startedAt = performance.now()
     const address = await this.findAddress(at)
     if (typeof address === 'string') return { refusal: 'exit_failed', problem: address }
     const there = { host: formatAddress(address), port: at.port }
-    const connected = await this.deps.dialler.connect(there, undefined, Math.min(maxMs, connectMs))
+    const connected = await dialler.connect(there, undefined, Math.min(maxMs, connectMs))
+    return this.talk(connected, talk, maxMs - (performance.now() - startedAt))
+  }
+
+  private async talk(
+    connected: Connected<Origin>,
+    talk: UpstreamTalk,
+    maxMs: number,
+  ): Promise<Reached<Origin> | ExitRefusal> {
     if ('refusal' in connected) {
       // This gateway, not the exit, is out of descriptors.
       if (connected.refusal === 'gateway_full') return connected
       return { refusal: 'exit_failed', problem: connectProblem(connected.refusal) }
     }
-    const leftMs = maxMs - (performance.now() - startedAt)
-    const conversed = await this.deps.dialler.converse(connected.origin, talk, leftMs)
+    const conversed = await this.deps.dialler.converse(connected.origin, talk, maxMs)
     return 'refusal' in conversed ? conversed : { origin: connected.origin, early: conversed.early }
   }
 
@@ -312,12 +337,19 @@ export class Upstreams<Origin> {
     if (!gateway) return undefined
     const to = target ?? triedTarget
     const authorization = `Turnpike-Hop ${this.deps.hops.writeTicket(gateway.id, exit.id, to)}`
-    return { at: gateway, talk: connectTalk(formatAuthority(to), authorization, target ? readHop : readTriedHop) }
+    const { host, port } = gateway
+    const at = { host, port, gateway }
+    return { at, talk: connectTalk(formatAuthority(to), authorization, target ? readHop : readTriedHop) }
   }
 }
 
 type Reached<Origin> = { readonly origin: Origin; readonly early: Uint8Array }
-type Spot = { readonly host: string; readonly port: number; readonly isSupplier?: true }
+type Spot = {
+  readonly host: string
+  readonly port: number
+  readonly isSupplier?: true
+  readonly gateway?: NodeGateway
+}
 
 const noGateway: ExitRefusal = { refusal: 'exit_failed', problem: 'its gateway is not there' }
 

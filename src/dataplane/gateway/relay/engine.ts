@@ -7,6 +7,7 @@ import type { CustomerLimits, UdpLimits } from '../access/limits.ts'
 import type { Policy } from '../access/policy.ts'
 import type { Lookup } from '../dial/resolve.ts'
 import type { Speeds } from '../metering/speed-limit.ts'
+import type { HopGateway, HopLine } from './hop-client.ts'
 import type { TlsPool } from './linux/tls-pool.ts'
 import type { TlsClient } from './sockets.ts'
 
@@ -38,6 +39,8 @@ export type EngineDeps = {
   readonly random: () => number
   /** This gateway's id and the private key for hops. */
   readonly hop: { readonly node: string; readonly privateKey: string }
+  /** Opens a hop over the TLS port of a gateway. Without it every hop goes to the plain port. */
+  readonly openHop?: ((gateway: HopGateway) => HopLine) | undefined
   /** An exit's state became known or changed. */
   readonly onExit: (report: ExitReport) => void
   /** Reports a bug. */

@@ -208,6 +208,12 @@ class StreamClient implements TlsClient, TlsOwner {
 const showsAdmission = ({ status, fields }: { readonly status: number; readonly fields: readonly Field[] }): boolean =>
   status === 502 || status === 504 || !fields.some(([name]) => name === 'x-turnpike-error')
 
+/** A request of another gateway with a ticket and without other credentials. */
+function isHopOf(fields: readonly Field[]): boolean {
+  const logins = fields.filter(([name]) => name === 'proxy-authorization')
+  return logins.length === 1 && logins[0]?.[1].startsWith('Turnpike-Hop ') === true
+}
+
 export type Http2ClientsDeps = {
   readonly sockets: Sockets
   /** Gives a request to the engine. */
@@ -261,8 +267,9 @@ export class Http2Clients {
       this.unadmitted.delete(session)
       this.idle.delete(session)
     }
-    const onVerdict = (isAdmitted: boolean): void => {
-      refusals = isAdmitted ? 0 : refusals + 1
+    const onVerdict = (isAdmitted: boolean, isHop = false): void => {
+      if (isAdmitted && isHop) session.trust()
+      refusals = isAdmitted || session.isTrusted ? 0 : refusals + 1
       if (isAdmitted) stopTimer()
       else if (refusals >= maxRefusals) session.drain()
     }
@@ -274,7 +281,8 @@ export class Http2Clients {
         const request = this.translate(stream, fields, isEnd)
         if (!request) return onVerdict(false)
         const isTunnel = request.type === 'tunnel'
-        this.deps.take(new StreamClient(tls.source, stream, session, delivery, onVerdict, request.head, isTunnel))
+        const onAnswer = (isAdmitted: boolean): void => onVerdict(isAdmitted, isHopOf(fields))
+        this.deps.take(new StreamClient(tls.source, stream, session, delivery, onAnswer, request.head, isTunnel))
       },
       onIdle: () => {
         if (cancelTimer) return

@@ -105,7 +105,7 @@ export class Http2Session implements StreamSession {
   private budgetLeft: number = budget.max
   private budgetAt: number
   private maxStreams: number
-  private isTrusted = false
+  isTrusted = false
   /** When the peer last sent anything, by `clock`. */
   receivedAt: number
   /** The server allows extended CONNECT (RFC 8441). */

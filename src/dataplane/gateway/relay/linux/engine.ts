@@ -1,16 +1,19 @@
 import type { NodeExit } from '../../../../node-protocol/state.ts'
 import type { Changed, Snapshot } from '../../../agent/snapshot.ts'
+import { Bridge, innerHandlers } from '../../../tls/bridge.ts'
 import type { Policy } from '../../access/policy.ts'
 import { createLookup, type Lookup } from '../../dial/resolve.ts'
 import { noLimit, type Speeds } from '../../metering/speed-limit.ts'
 import type { Engine, EngineDeps } from '../engine.ts'
+import { hasTls } from '../hop-client.ts'
 import type { TlsClient } from '../sockets.ts'
 import { ReactorCounts } from './counts.ts'
 import { Kernel, openKernel } from './kernel.ts'
 import { openLibc } from './libc.ts'
-import type { FromReactor, PlainEnd, StateChange } from './messages.ts'
+import type { FromReactor, HopMessage, PlainEnd, StateChange } from './messages.ts'
 import { ListeningPorts } from './ports.ts'
 import { openRouteLookup } from './routes.ts'
+import { viewTlsMemory } from './shared-memory.ts'
 import type { Processor } from './structures.ts'
 import { ReactorThread } from './thread.ts'
 import { HandedDescriptors, TlsLines } from './tls-lines.ts'
@@ -193,10 +196,26 @@ export class LinuxEngine implements Engine {
     else if (message.type === 'give-back') deps.agent.giveBack(message.id, message.pool)
     else if (message.type === 'unlistened') this.ports.close(message.descriptor)
     else if (message.type === 'plain-ends-taken') this.handed.taken(message.descriptors)
+    else if (message.type === 'hop') this.takeHop(message)
     else if (message.type === 'exit') deps.onExit(message.report)
     else if (message.type === 'fault') deps.onFault(message.fault)
     else if (message.type === 'stopped') this.onStopped()
     else this.thread.terminate()
+  }
+
+  private takeHop({ gateway: id, descriptor, memory: shared }: HopMessage): void {
+    const own = this.kernel.duplicate(descriptor)
+    this.thread.post({ type: 'hop-taken', descriptor })
+    if (own < 0) return
+    const gateway = this.deps.snapshot.gateways.get(id)
+    const line = gateway && hasTls(gateway) && this.deps.openHop?.(gateway)
+    if (!line) return this.kernel.close(own)
+    const memory = viewTlsMemory(shared)
+    const onMoved = (): void => {
+      if (line.isClosed && !line.hasEnded) memory.isGone = true
+    }
+    const data = new Bridge(line, { onMoved, isCut: () => memory.isCut })
+    void Bun.connect<Bridge>({ fd: own, allowHalfOpen: true, data, socket: innerHandlers } as never)
   }
 
   private async ask({ ticket, question, source }: Extract<FromReactor, { type: 'ask' }>): Promise<void> {

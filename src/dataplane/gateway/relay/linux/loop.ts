@@ -99,7 +99,15 @@ export class ReactorLoop {
     const { after } = this.reactor.timers
     this.around = { after, noteHeld: (bytes) => void (this.maxHeld = Math.max(this.maxHeld, bytes)) }
     this.core = new GatewayCore({
-      ...createMovement(this.reactor, pipes, this.around, this.clock, routes.isDeliveredHere, new DatagramBatch(libc)),
+      ...createMovement(
+        this.reactor,
+        pipes,
+        this.around,
+        this.clock,
+        routes.isDeliveredHere,
+        new DatagramBatch(libc),
+        post,
+      ),
       snapshot: this.snapshot,
       agent: {
         wantLease: (id, pool) => void this.leaseMessages.push({ type: 'want-lease', id, pool }),
@@ -195,6 +203,7 @@ export class ReactorLoop {
     else if (message.type === 'speeds') this.speeds = message.speeds
     else if (message.type === 'refused') this.core.setRefused(message.yes)
     else if (message.type === 'plain-ends') this.takePlainEnds(message)
+    else if (message.type === 'hop-taken') this.descriptors.release(message.descriptor)
     else if (message.type === 'unlisten') {
       this.listeners.get(message.descriptor)?.close()
       this.listeners.delete(message.descriptor)

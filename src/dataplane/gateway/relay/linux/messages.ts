@@ -56,6 +56,8 @@ export type ToReactor =
   | { readonly type: 'listen'; readonly descriptor: number; readonly port: number; readonly isMain: boolean }
   | { readonly type: 'unlisten'; readonly descriptor: number }
   | { readonly type: 'plain-ends'; readonly ends: readonly PlainEnd[] }
+  /** The main thread has duplicated the descriptor of a hop. */
+  | { readonly type: 'hop-taken'; readonly descriptor: number }
   | { readonly type: 'state'; readonly change: StateChange }
   | { readonly type: 'policy'; readonly policy: Policy }
   | { readonly type: 'speeds'; readonly speeds: Speeds }
@@ -73,6 +75,8 @@ export type FromReactor =
   | { readonly type: 'look-up'; readonly ticket: number; readonly name: string; readonly version: 4 | 6 }
   | { readonly type: 'unlistened'; readonly descriptor: number }
   | { readonly type: 'plain-ends-taken'; readonly descriptors: readonly number[] }
+  /** The far end of a hop over TLS; the main thread duplicates the descriptor. */
+  | HopMessage
   | { readonly type: 'want-lease'; readonly id: string; readonly pool: string }
   | { readonly type: 'give-back'; readonly id: string; readonly pool: string }
   | CountsMessage
@@ -81,6 +85,13 @@ export type FromReactor =
   | { readonly type: 'stopped' }
   /** Nothing is open any more. */
   | { readonly type: 'ended' }
+
+export type HopMessage = {
+  readonly type: 'hop'
+  readonly gateway: string
+  readonly descriptor: number
+  readonly memory: SharedArrayBuffer
+}
 
 /** Counts since the reactor started, and lease states of the same instant. */
 export type CountsMessage = {

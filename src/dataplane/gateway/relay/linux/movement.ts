@@ -5,11 +5,13 @@ import type { Connected, Dialler, IsDeliveredHere } from '../../dial/upstream.ts
 import type { EngineSockets } from '../core.ts'
 import { createConverse, ignoringOwner, Side, type SideAround } from '../side.ts'
 import { DescriptorWatch, maxAhead, type Sockets } from '../sockets.ts'
-import { Channel } from './channel.ts'
+import { Channel, TlsChannel } from './channel.ts'
 import { type DatagramBatch, openDatagramsBy } from './datagrams.ts'
 import type { PipePool } from './descriptors.ts'
 import { connectRefusalOf } from './kernel.ts'
+import type { HopMessage } from './messages.ts'
 import type { Reactor, TurnTaker } from './reactor.ts'
+import { makeTlsMemory, viewTlsMemory } from './shared-memory.ts'
 import { type RelayDeps, SpliceRelay } from './splice-relay.ts'
 
 /** Socket operations of this engine: dialling, watching, relaying. */
@@ -20,6 +22,7 @@ export function createMovement(
   clock: () => number,
   isDeliveredHere: IsDeliveredHere,
   batch: DatagramBatch,
+  postHop: (message: HopMessage) => void,
 ): EngineSockets {
   const { after } = reactor.timers
   const relayDeps: RelayDeps = {
@@ -32,7 +35,7 @@ export function createMovement(
   return {
     after,
     sockets: createSockets(reactor),
-    dialler: createDialler(reactor, around, isDeliveredHere),
+    dialler: createDialler(reactor, around, isDeliveredHere, postHop),
     openDatagrams: openDatagramsBy(reactor, batch),
     startRelay(client, tunnel, fromClient, fromOrigin) {
       const [near, far] = [client.socket, tunnel.origin.socket]
@@ -78,7 +81,12 @@ const ignore = (): void => {}
 /** `made`: connected since the last check. */
 type Attempts = { readonly open: SwapRemoveSet<'openIndex', Attempt>; made: Side[] }
 
-function createDialler(reactor: Reactor, around: SideAround, isDeliveredHere: IsDeliveredHere): Dialler<Side> {
+function createDialler(
+  reactor: Reactor,
+  around: SideAround,
+  isDeliveredHere: IsDeliveredHere,
+  postHop: (message: HopMessage) => void,
+): Dialler<Side> {
   const { timers } = reactor
   /** One timer for all attempts, because nearly all succeed at once. */
   const attempts: Attempts = { open: new SwapRemoveSet('openIndex'), made: [] }
@@ -104,6 +112,7 @@ function createDialler(reactor: Reactor, around: SideAround, isDeliveredHere: Is
   return {
     isDeliveredHere,
     converse: createConverse(timers.after),
+    connectHop: (gateway) => connectHop(reactor, around, gateway.id, postHop),
 
     connect(there, from, maxMs): Promise<Connected<Side>> {
       const address = readAddressCached(there.host)
@@ -118,6 +127,32 @@ function createDialler(reactor: Reactor, around: SideAround, isDeliveredHere: Is
       })
     },
   }
+}
+
+/** The main thread bridges the far end of a socket pair to a stream of its TLS connection. */
+function connectHop(
+  reactor: Reactor,
+  around: SideAround,
+  gateway: string,
+  postHop: (message: HopMessage) => void,
+): Connected<Side> {
+  const { kernel, descriptors } = reactor
+  const pair = kernel.openPair()
+  if (typeof pair === 'number') return { refusal: 'gateway_full' }
+  const [near, far] = pair
+  const owned = pair.filter((each) => descriptors.own(each))
+  if (owned.length < 2) {
+    for (const each of owned) descriptors.release(each)
+    return { refusal: 'gateway_full' }
+  }
+  const memory = makeTlsMemory()
+  const side = new Side(ignoringOwner, around)
+  const channel = new TlsChannel(viewTlsMemory(memory), reactor, near, side, 0, ignore)
+  side.attach(channel)
+  side.pause()
+  channel.watch()
+  postHop({ type: 'hop', gateway, descriptor: far, memory })
+  return { origin: side }
 }
 
 class Attempt implements TurnTaker {

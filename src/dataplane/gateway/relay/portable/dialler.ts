@@ -1,11 +1,14 @@
 import type { Socket, SocketHandler } from 'bun'
 import type { After } from '../../../../core/time.ts'
+import type { NodeGateway } from '../../../../node-protocol/state.ts'
 import type { RefusalCode } from '../../access/refusals.ts'
 import type { Connected, Dialler } from '../../dial/upstream.ts'
 import type { ConnectTarget } from '../../protocol/authority.ts'
+import type { EngineDeps } from '../engine.ts'
+import { hasTls } from '../hop-client.ts'
 import { connectRefusalOf } from '../linux/kernel.ts'
 import { createConverse, ignoringOwner, Side, type SideAround } from '../side.ts'
-import type { Sockets } from '../sockets.ts'
+import { type Sockets, toSideSocket } from '../sockets.ts'
 
 export const after: After = (ms, act) => {
   const timer = setTimeout(act, ms)
@@ -25,14 +28,29 @@ export const handlers: SocketHandler<Side> = {
 /** Abandoned connection attempts that Bun cannot cancel; the kernel ends them after a minute or two. */
 const maxGivenUp = 1000
 
-export function createDialler(around: SideAround, sockets: Sockets): Dialler<Side> {
+export function createDialler(around: SideAround, sockets: Sockets, openHop?: EngineDeps['openHop']): Dialler<Side> {
   const { connect: begin } = sockets
   const connect = begin ? connectBy(begin) : connectWithBun()
   return {
     isDeliveredHere: sockets.openRoutes?.(),
     connect: (there, from, maxMs) => connect(new Side(ignoringOwner, around), there, from, maxMs),
+    connectHop: openHop && ((gateway) => connectHop(around, openHop, gateway)),
     converse: createConverse(around.after),
   }
+}
+
+function connectHop(
+  around: SideAround,
+  openHop: NonNullable<EngineDeps['openHop']>,
+  gateway: NodeGateway,
+): Connected<Side> {
+  if (!hasTls(gateway)) return { refusal: 'unreachable' }
+  const side = new Side(ignoringOwner, around)
+  const line = openHop(gateway)
+  line.owner = side
+  side.attach(toSideSocket(line, 0))
+  side.pause()
+  return { origin: side }
 }
 
 type Connect = (side: Side, there: ConnectTarget, from: string | undefined, maxMs: number) => Promise<Connected<Side>>

@@ -46,7 +46,7 @@ export class PortableEngine implements Engine {
   constructor(private readonly deps: EngineDeps & { readonly sockets: Sockets }) {
     this.core = new GatewayCore({
       ...deps,
-      dialler: createDialler(this.around, deps.sockets),
+      dialler: createDialler(this.around, deps.sockets, deps.openHop),
       openDatagrams: openDatagramsWithBun(deps.onFault),
       after,
       startRelay: (client, tunnel, fromClient, fromOrigin) =>

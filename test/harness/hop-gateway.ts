@@ -1,0 +1,79 @@
+import { X509Certificate } from 'node:crypto'
+import { makeHopKey } from '../../src/dataplane/agent/hop-key.ts'
+import { HopConnections, pinOf } from '../../src/dataplane/gateway/relay/hop-client.ts'
+import { Http2Clients } from '../../src/dataplane/gateway/relay/http2-clients.ts'
+import { after } from '../../src/dataplane/gateway/relay/portable/dialler.ts'
+import { createSockets, toTlsClient } from '../../src/dataplane/gateway/relay/sockets.ts'
+import { readCertificate } from '../../src/dataplane/tls/certificate.ts'
+import { Front } from '../../src/dataplane/tls/front.ts'
+import type { NodeGateway } from '../../src/node-protocol/state.ts'
+import type { Made } from './certificates.ts'
+import { openEngine, type TestGateway, type TestGatewayOptions } from './engine.ts'
+import { freePort } from './gateway.ts'
+
+/** A gateway's id, key and ports, as the shop tells them to other gateways. */
+export function nameGateway(name: string, certificate: Made | undefined) {
+  const key = makeHopKey()
+  const tlsPort = freePort()
+  const gateway: NodeGateway = {
+    id: `nod_${name}`,
+    name,
+    host: '127.0.0.1',
+    port: freePort(),
+    key: key.publicKey,
+    tls: certificate && { port: tlsPort, name: null, key: pinOf(new X509Certificate(certificate.cert)) },
+    state: 'open',
+  }
+  return { gateway, key, certificate, tlsPort }
+}
+
+export type HopGatewayNames = ReturnType<typeof nameGateway>
+
+/** A gateway with a TLS port, if it has a certificate, whose hops go over the TLS ports of others. */
+export type TestHopGateway = TestGateway & {
+  readonly hops: HopConnections
+  readonly http2: Http2Clients
+  readonly front: Front | undefined
+}
+
+export function openHopGateway(names: HopGatewayNames, options: TestGatewayOptions = {}, ca?: string): TestHopGateway {
+  const { gateway, key, certificate, tlsPort } = names
+  const clock = () => performance.now()
+  const onFault = (fault: unknown): void => {
+    throw fault
+  }
+  const hops = new HopConnections({ clock, after, random: Math.random, onFault, ...(ca !== undefined && { ca }) })
+  const test = openEngine({
+    port: gateway.port,
+    hop: { node: gateway.id, privateKey: key.privateKey },
+    openHop: (to) => hops.open(to),
+    ...options,
+  })
+  const sockets = createSockets(process.platform)
+  const http2 = new Http2Clients({ sockets, take: (client) => test.engine.takeTls(client), after, clock })
+  const served = certificate && readCertificate(certificate.cert, certificate.key)
+  const front =
+    served &&
+    new Front({
+      hostname: '127.0.0.1',
+      port: tlsPort,
+      certificate: () => served,
+      max: 1000,
+      offersHttp2: true,
+      onTls: (tls) => (tls.protocol === 'h2' ? http2.take(tls) : test.engine.takeTls(toTlsClient(tls, sockets))),
+      onFault,
+    })
+  return {
+    ...test,
+    hops,
+    http2,
+    front,
+    async stop() {
+      front?.close()
+      hops.close()
+      const status = await test.stop()
+      front?.end()
+      return status
+    },
+  }
+}
