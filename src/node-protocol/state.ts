@@ -14,6 +14,8 @@ const nodeProxySchema = z.object({
   digest,
   port_type: z.enum(['http', 'socks', 'both']),
   leave_from: z.string(),
+  /** The gateway that has the address. */
+  node: z.string().nullish(),
   /** Client addresses admitted without a password at `entry_port`. */
   sources: z.array(z.string()).default([]),
   entry_port: port.nullable().default(null),
@@ -71,6 +73,8 @@ const nodeGatewaySchema = z.object({
   key: z.string(),
   /** Its TLS port, a name in its certificate, and SHA-256 of the certificate's public key (RFC 7469) in base64url. */
   tls: z.object({ port, name: z.string().nullable(), key: z.string() }).nullish(),
+  /** The gateway that relays to this one for the customers of its addresses. */
+  entry: z.string().nullish(),
   state: z.enum(['open', 'gone']),
 })
 export type NodeGateway = z.infer<typeof nodeGatewaySchema>

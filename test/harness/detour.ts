@@ -1,7 +1,7 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 
 /**
- * A TCP forwarder to a port of this machine that can be closed and opened. Closing it resets its connections and
+ * A TCP forwarder to a port of this machine that can be closed, opened and frozen. Closing it resets its connections and
  * refuses new ones.
  */
 export class Detour {
@@ -28,6 +28,11 @@ export class Detour {
     for (const socket of this.sockets) socket.destroy()
     if (server) await new Promise((resolve) => server.close(resolve))
     this.server = undefined
+  }
+
+  /** Its present connections pass nothing more, in silence; new ones work. */
+  freeze(): void {
+    for (const socket of this.sockets) socket.unpipe().pause()
   }
 
   private keep(socket: Socket): void {

@@ -34,7 +34,13 @@ export type TestHopGateway = TestGateway & {
   readonly hops: HopConnections
   readonly http2: Http2Clients
   readonly front: Front | undefined
+  /** Drains HTTP/2 connections as a gateway does that another process has taken over; new ones are served. */
+  handOver(): void
 }
+
+/** Gateways whose customers enter at this one. */
+const exitsOf = (gateways: readonly NodeGateway[], self: string): string[] =>
+  gateways.filter(({ entry }) => entry === self).map(({ id }) => id)
 
 export function openHopGateway(names: HopGatewayNames, options: TestGatewayOptions = {}, ca?: string): TestHopGateway {
   const { gateway, key, certificate, tlsPort } = names
@@ -49,8 +55,11 @@ export function openHopGateway(names: HopGatewayNames, options: TestGatewayOptio
     openHop: (to) => hops.open(to),
     ...options,
   })
+  const gateways = options.gateways ?? []
+  hops.keep(new Map(gateways.map((each) => [each.id, each])), exitsOf(gateways, gateway.id))
   const sockets = createSockets(process.platform)
-  const http2 = new Http2Clients({ sockets, take: (client) => test.engine.takeTls(client), after, clock })
+  const makeHttp2 = () => new Http2Clients({ sockets, take: (client) => test.engine.takeTls(client), after, clock })
+  let http2 = makeHttp2()
   const served = certificate && readCertificate(certificate.cert, certificate.key)
   const front =
     served &&
@@ -66,8 +75,14 @@ export function openHopGateway(names: HopGatewayNames, options: TestGatewayOptio
   return {
     ...test,
     hops,
-    http2,
+    get http2() {
+      return http2
+    },
     front,
+    handOver() {
+      http2.drain()
+      http2 = makeHttp2()
+    },
     async stop() {
       front?.close()
       hops.close()

@@ -2,7 +2,7 @@ import type { ProxyLogin } from '../../../core/login.ts'
 import { fillTemplate, isTemplate, type TemplateValues, takenBy } from '../../../core/login-template.ts'
 import type { MaybePromise } from '../../../core/maybe-promise.ts'
 import type { After } from '../../../core/time.ts'
-import type { NodeExit } from '../../../node-protocol/state.ts'
+import type { NodeExit, NodeProxy } from '../../../node-protocol/state.ts'
 import type { Snapshot } from '../../agent/snapshot.ts'
 import { type ByteAllowance, type Subject, waitForBytes } from '../metering/allowance.ts'
 import { type Access, type Ask, type Moment, type PremiumAccess, poolOf } from './admission.ts'
@@ -240,7 +240,29 @@ export type EgressPath =
   | { readonly kind: 'address'; readonly address: string }
   | { readonly kind: 'exit'; readonly exit: NodeExit }
 
+type Refused = { readonly refusal: RefusalCode }
 export type ChosenWay = { readonly way: EgressPath; readonly allowance: ByteAllowance }
+
+/** A ticket names an exit by its id, or a dedicated proxy by its user name. */
+const isProxyName = (name: string): boolean => !name.startsWith('ext_')
+
+/** A dedicated proxy's address at another gateway, as an exit of that gateway. */
+const toExit = (proxy: NodeProxy): NodeExit => ({
+  id: proxy.username,
+  pool: '',
+  kind: 'local',
+  host: proxy.leave_from,
+  port: null,
+  credentials: null,
+  country: '',
+  state: '',
+  city: '',
+  zip: '',
+  asn: null,
+  offers: null,
+  node: proxy.node ?? null,
+  drained: false,
+})
 
 /** Chooses a tunnel's exit and allowance, and waits until the allowance has bytes. */
 export function createWayChooser(
@@ -250,6 +272,9 @@ export function createWayChooser(
     chooser: ExitChooser
     /** An exit of this gateway that is up: hops are not chained. */
     findOwnExit: (id: string) => NodeExit | undefined
+    snapshot: Pick<Snapshot, 'proxies' | 'gateways'>
+    /** This gateway's id. */
+    self: string
     allowanceOf: (subject: Subject) => ByteAllowance
     after: After
   },
@@ -262,18 +287,40 @@ export function createWayChooser(
     return waitForBytes(allowance, deps.after)
   }
 
+  /** An address of a gateway whose customers enter here. */
+  function wayOf(proxy: NodeProxy): EgressPath {
+    const { node } = proxy
+    const isElsewhere = node && node !== deps.self && deps.snapshot.gateways.get(node)?.entry === deps.self
+    return isElsewhere ? { kind: 'exit', exit: toExit(proxy) } : { kind: 'address', address: proxy.leave_from }
+  }
+
+  /** Another gateway's customer leaves through an exit of this one, or from the address of a dedicated proxy. */
+  async function chooseForHop({
+    exit: name,
+    gateway,
+    owner,
+  }: Extract<Access, { kind: 'hop' }>): Promise<ChosenWay | Refused> {
+    const allowance = deps.allowanceOf({ kind: 'hop', id: gateway.id })
+    const { proxies } = deps.snapshot
+    if (isProxyName(name) && !proxies.has(name)) await deps.ask({ username: name }, owner)
+    const proxy = proxies.get(name)
+    const isHeld = proxy?.state === 'active' && proxy.node === deps.self
+    return isHeld ? { way: { kind: 'address', address: proxy.leave_from }, allowance } : { refusal: 'no_exit' }
+  }
+
   return (
     access: Access,
     failed: readonly NodeExit[] = [],
     hasUdp?: (exit: NodeExit) => boolean,
-  ): MaybePromise<ChosenWay | { readonly refusal: RefusalCode }> => {
+  ): MaybePromise<ChosenWay | Refused> => {
     if (access.kind === 'dedicated') {
       const allowance = deps.allowanceOf({ kind: 'proxy', id: access.proxy.id })
-      return { way: { kind: 'address', address: access.proxy.leave_from }, allowance }
+      const way = wayOf(access.proxy)
+      return hasUdp && way.kind === 'exit' ? { refusal: 'udp_unsupported' } : { way, allowance }
     }
     if (access.kind === 'hop') {
       const exit = deps.findOwnExit(access.exit)
-      if (!exit) return { refusal: 'no_exit' }
+      if (!exit) return chooseForHop(access)
       const allowance = deps.allowanceOf({ kind: 'hop', id: access.gateway.id })
       return { way: { kind: 'exit', exit }, allowance }
     }

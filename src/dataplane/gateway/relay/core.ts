@@ -167,6 +167,8 @@ export class GatewayCore {
         moment,
         chooser: new ExitChooser({ ...deps, health, self: deps.hop.node }),
         findOwnExit: (id) => this.findOwnExit(id),
+        snapshot: deps.snapshot,
+        self: deps.hop.node,
         sha256: deps.sha256,
         random: deps.random,
         allowanceOf: (subject) => metering.allowanceOf(subject),

@@ -21,10 +21,15 @@ const connectMs = 3000
 const firstPauseMs = 100
 const maxPauseMs = 2000
 const lookEveryMs = 250
-/** A silent connection is pinged after the first time. After the second it gets no new stream, after the third it ends. */
+/** A silent connection is pinged. */
 const pingAfterMs = 5000
-const suspectAfterMs = 1000
-const deadAfterMs = 5000
+/**
+ * Looks without an answer to a ping: after the first number a connection gets no new stream, after the second its
+ * unanswered requests go elsewhere, after the third it ends. Looks and not time, because this process may stall itself.
+ */
+const looksToSuspect = 4
+const looksToAskElsewhere = 12
+const looksToEnd = 20
 const maxHeadBytes = 4096
 const maxTries = 3
 
@@ -35,8 +40,7 @@ const nothing = new Uint8Array(0)
 /** A gateway with a TLS port. */
 export type HopGateway = NodeGateway & { readonly tls: NonNullable<NodeGateway['tls']> }
 
-export const hasTls = (gateway: NodeGateway): gateway is HopGateway =>
-  gateway.tls !== null && gateway.tls !== undefined
+export const hasTls = (gateway: NodeGateway): gateway is HopGateway => gateway.tls !== null && gateway.tls !== undefined
 
 /** The state of the connections to one gateway. */
 export type HopState = {
@@ -150,6 +154,20 @@ export class HopLine implements TlsClient, StreamOwner {
     if (this.isPaused) stream.pause()
   }
 
+  get isUnanswered(): boolean {
+    return !this.hasAnswer && !this.isClosed
+  }
+
+  /** Asks over another connection. If the gateway got the first request after all, it refuses the ticket as used. */
+  askElsewhere(): void {
+    const { stream } = this
+    this.stream = undefined
+    if (stream) stream.owner = undefined
+    stream?.terminate()
+    if (this.tries < maxTries) this.pool.request(this)
+    else this.fail('hop_silent')
+  }
+
   /** No stream could be opened. */
   fail(problem: HopProblem): void {
     if (this.isClosed) return
@@ -245,6 +263,8 @@ class HopConnection {
   private isOver = false
   private openedAt = 0
   private pingedAt: number | undefined
+  private looksSincePing = 0
+  private unanswered = new Set<HopLine>()
   private readonly cancelTimeout: () => void
 
   constructor(
@@ -277,7 +297,7 @@ class HopConnection {
   /** Whether it can take a stream now. */
   get mayOpen(): boolean {
     const { session } = this
-    if (!session || session.isExhausted || this.isSuspect) return false
+    if (!session || session.isExhausted || this.looksSincePing >= looksToSuspect) return false
     return session.openStreams < session.peerMaxStreams
   }
 
@@ -289,15 +309,11 @@ class HopConnection {
     return this.session?.openStreams ?? 0
   }
 
-  /** The gateway has not answered a ping for a second. */
-  private get isSuspect(): boolean {
-    return this.pingedAt !== undefined && this.deps.clock() - this.pingedAt >= suspectAfterMs
-  }
-
   request(line: HopLine): void {
     const { session } = this
     if (!session || !line.fields) return
     line.begin(session.request(line.fields, false))
+    this.unanswered.add(line)
     // Finds out whether the connection is alive sooner than the answer's time limit.
     if (this.deps.clock() - session.receivedAt >= lookEveryMs) this.ping(session)
   }
@@ -305,10 +321,18 @@ class HopConnection {
   look(): void {
     const { session } = this
     if (!session) return
-    const nowMs = this.deps.clock()
     if (this.pingedAt !== undefined && session.receivedAt >= this.pingedAt) this.pingedAt = undefined
-    if (this.pingedAt !== undefined && nowMs - this.pingedAt >= deadAfterMs) this.fail('hop_silent')
-    else if (nowMs - session.receivedAt >= pingAfterMs) this.ping(session)
+    this.looksSincePing = this.pingedAt === undefined ? 0 : this.looksSincePing + 1
+    this.lookAtLines()
+    if (this.looksSincePing >= looksToEnd) this.fail('hop_silent')
+    else if (this.deps.clock() - session.receivedAt >= pingAfterMs) this.ping(session)
+  }
+
+  private lookAtLines(): void {
+    const waiting = [...this.unanswered].filter((line) => line.isUnanswered)
+    const isLate = this.looksSincePing >= looksToAskElsewhere
+    this.unanswered = new Set(isLate ? [] : waiting)
+    if (isLate) for (const line of waiting) line.askElsewhere()
   }
 
   /** Ends after its last stream. */
