@@ -68,6 +68,16 @@ export const reportBodySchema = z.object({
     .string()
     .regex(/^[\w-]{43}$/)
     .optional(),
+  /** Where it accepts hops over TLS: a name in its certificate, and SHA-256 of the certificate's public key, base64url. */
+  hop_tls: z
+    .object({
+      port: z.int().min(1).max(65_535),
+      name: z.string().max(253).nullable(),
+      key: z.string().regex(/^[\w-]{43}$/),
+    })
+    .optional(),
+  /** The state of its connections to other gateways. */
+  hops: listOf({ id: exitId, up: z.boolean(), since: count, reason: z.string().max(200) }).optional(),
   /** Processor time of the process, and connections that it refused or failed for its own reasons, since the boot. */
   cpu_ms: figure.optional(),
   errors: figure.optional(),

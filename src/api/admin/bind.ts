@@ -7,6 +7,7 @@ import type { Outages, ProxyOperator, RangeOperator } from '../../domains/dedica
 import type { Events } from '../../domains/events/index.ts'
 import type {
   createEndpointChange,
+  createExitChange,
   createForgetting,
   createRemoval,
   Fleet,
@@ -153,6 +154,7 @@ export type AdminDeps = {
   readonly forgetUsage: ReturnType<typeof createForgetting>
   readonly removeNode: ReturnType<typeof createRemoval>
   readonly setEndpoint: ReturnType<typeof createEndpointChange>
+  readonly setExit: ReturnType<typeof createExitChange>
   readonly findHolders: (action: Acting['action'], question: AddressQuestion) => Promise<Holders>
   readonly addOperator: (name: string, role: Role) => Promise<Invited>
   readonly inviteOperator: (name: string) => Promise<Invited>

@@ -21,6 +21,7 @@ import { createEvents, createEventsVerifier } from '../../domains/events/index.t
 import {
   createEndpointChange,
   createEntryPorts,
+  createExitChange,
   createFleet,
   createFleetVerifier,
   createForgetting,
@@ -190,6 +191,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   const forgetUsage = createForgetting({ fleet, nodeSides })
   const removeNode = createRemoval({ fleet, nodeSides })
   const setEndpoint = createEndpointChange({ fleet, nodeSides })
+  const setExit = createExitChange({ fleet, nodeSides })
   const blocking = createBlocking({ db, customers, touched: nodeSides })
   const operators = createOperators(base)
   const passwords = createPasswordWork({ passwords: createPasswords(runtime.passwordCost), clock: runtime.clock })
@@ -255,6 +257,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
     forgetUsage,
     removeNode,
     setEndpoint,
+    setExit,
     setBlocked: blocking.setBlocked,
     erasing,
     exporting: createExporting({ db, customers }),

@@ -20,6 +20,11 @@ export const nodeCommands: readonly OperationCommand[] = [
   over(nodes.showNode, 'node show', {
     show: ({ node, serves, ranges }) => [
       `${node.name} is ${node.state}${serves ? ' and serves' : ''}. Last report: ${local(node.last_seen_at)}.`,
+      ...node.paths.map(
+        (path) =>
+          `Path ${path.entry} → ${path.exit} over ${path.over === 'tls' ? 'TLS' : 'the plain port'}: ${path.state}` +
+          `${path.reason === null ? '' : ` (${path.reason})`}.`,
+      ),
       ...rows(ranges),
     ],
   }),
@@ -45,6 +50,20 @@ export const nodeCommands: readonly OperationCommand[] = [
     show: (data) => `The link limit of ${data.name} is ${data.link_mbit} Mbit/s.`,
   }),
   over(nodes.endpointNode, 'node endpoint', { show: (of) => `${of.name} is reached at ${of.endpoint?.host} now.` }),
+  over(nodes.entryNode, 'node entry', {
+    show: (of) =>
+      of.is_entry
+        ? `${of.name} is an entry. "turnpike node exit NAME --via ${of.name}" makes another gateway an exit behind it.`
+        : `${of.name} is no entry any more.`,
+  }),
+  over(nodes.exitNode, 'node exit', {
+    show: (of) => {
+      const entry = of.paths.find(({ exit }) => exit === of.name)?.entry
+      return entry === undefined
+        ? `Customers of ${of.name} connect to ${of.name} itself.`
+        : `Customers of ${of.name} enter at ${entry} and leave from ${of.name}.`
+    },
+  }),
   over(nodes.renameNode, 'node rename', { args: 'new_name', show: (data) => `The node is called ${data.name} now.` }),
   over(nodes.revokeNode, 'node revoke', { show: (data) => `${data.name} is revoked and closed.` }),
   over(nodes.closeNode, 'node close', { show: (data) => `${data.name} is closed.` }),

@@ -234,6 +234,16 @@ export const en = {
     `Customers hold ${of.count === 1 ? '1 address' : `${of.count} addresses`} that no other gateway serves. Bring ` +
     'them to another gateway, or replace them with "turnpike proxy replace".',
   node_closed: 'This node is closed. Open it first, with "turnpike node open".',
+  node_not_gateway: 'Only gateways can be entries and exits. This node is a VPN node.',
+  node_not_entry: (of: { name: string }) =>
+    `${of.name} is not an entry. Make it one first: "turnpike node entry ${of.name}".`,
+  node_is_entry: (of: { name: string }) =>
+    `${of.name} is an entry. An entry has no entry of its own; end it first: "turnpike node entry ${of.name} --undo".`,
+  node_is_exit: (of: { name: string }) =>
+    `Customers of ${of.name} enter at another gateway. End that first: "turnpike node exit ${of.name}".`,
+  entry_in_use: (of: { count: number }) =>
+    `Customers of ${of.count === 1 ? '1 other gateway' : `${of.count} other gateways`} enter here. Give these ` +
+    'gateways another entry first, with "turnpike node exit".',
   invalid_join_key:
     'This join key is not valid: it is unknown, expired or used. "turnpike node key NAME" creates a new one.',
   node_secret_invalid:

@@ -119,7 +119,10 @@ function makeProxy(
 
 /** Where customers reach the node that serves a slot. */
 export const reachOfSlot = (slot: StockSlot, servingNodes: readonly Node[]): NodeReach =>
-  reachOf(servingNodes.find((node) => node.id === slot.servingNode))
+  reachOf(
+    servingNodes.find((node) => node.id === slot.servingNode),
+    servingNodes,
+  )
 
 /** Buys when a payment arrives. */
 export const buyerOf = (deps: DedicatedDeps): Buyer => ({

@@ -78,6 +78,7 @@ async function noteEndpoint(deps: DedicatedDeps, tx: Tx, node: string): Promise<
     const page = await deps.stock.served.leasedBy(tx, node, after, pageSize)
     const ids = page.map((each) => each.proxy)
     events.push(...(await store.findMany(tx, ids)).map(movedEvent))
+    store.touch(tx, ids, deps.clock())
     after = page.length < pageSize ? undefined : page.at(-1)?.slot
   }
   await deps.events.note(tx, events)
@@ -86,6 +87,8 @@ async function noteEndpoint(deps: DedicatedDeps, tx: Tx, node: string): Promise<
 // Blocks are read after the proxies, so that a block in between is applied early and never late.
 async function toRows(deps: DedicatedDeps, proxies: readonly Proxy[]): Promise<StateRow<NodeProxy>[]> {
   const blocked = await deps.customers.blockedAmong(proxies.map((proxy) => proxy.customer))
+  const slots = proxies.map((proxy) => proxy.slot)
+  const nodes = await deps.stock.served.servingNodesOf(deps.db, slots)
   const isWithdrawn = (proxy: Proxy): boolean => !blocked.has(proxy.customer) && proxy.interruptedBy === 'quarantine'
   const isWithheld = (proxy: Proxy): boolean => blocked.has(proxy.customer) || isWithdrawn(proxy)
   return proxies.map((proxy) => ({
@@ -97,6 +100,7 @@ async function toRows(deps: DedicatedDeps, proxies: readonly Proxy[]): Promise<S
       digest: proxy.passwordDigest.toHex(),
       port_type: proxy.portType,
       leave_from: proxy.address,
+      node: nodes.get(proxy.slot) ?? null,
       sources: [...proxy.sources],
       entry_port: proxy.entryPort,
       expires_at: proxy.expiresAt,

@@ -58,7 +58,7 @@ export const openProxy = ({ vault }: DedicatedDeps, proxy: Proxy, reach: NodeRea
 
 export async function openAll(deps: DedicatedDeps, proxies: readonly Proxy[]): Promise<OpenProxy[]> {
   const reaches = await deps.stock.ranges.reachesOf(proxies.map((proxy) => proxy.slot))
-  return proxies.map((proxy) => openProxy(deps, proxy, reaches.get(proxy.slot) ?? reachOf(undefined)))
+  return proxies.map((proxy) => openProxy(deps, proxy, reaches.get(proxy.slot) ?? reachOf(undefined, [])))
 }
 
 /** Refuses if one of these ids is not among the found proxies that the customer still has. */

@@ -8,6 +8,7 @@ export type { NewNode } from './join.ts'
 export { createEntryPorts, type EntryPorts } from './lease-ports.ts'
 export {
   createEndpointChange,
+  createExitChange,
   createForgetting,
   createGatewaySide,
   createRemoval,

@@ -103,6 +103,9 @@ export async function add(deps: FleetDeps, tx: Tx, newNode: NewNode): Promise<No
     key: null,
     health: null,
     drainedAt: null,
+    entry: null,
+    hopTls: null,
+    hops: [],
   }
   await store.insertNode(tx, node, pair ? deps.vault.seal(pair.privateKey, contextOf(node.id)) : null)
   deps.lists.clear()
@@ -234,6 +237,38 @@ export const setEndpoint = (
   change(deps, name, async (tx, node) => {
     if (node.endpoint?.host === endpoint.host && node.endpoint.port === endpoint.port) return
     await store.setEndpoint(tx, node.id, endpoint, deps.clock())
+    await onChanged(tx, node)
+  })
+
+function assertGateway({ kind }: Node): void {
+  if (kind !== 'gateway') throw new Refusal('node_not_gateway')
+}
+
+/** Lets customers of other gateways' addresses enter at a gateway, or ends that. */
+export const setEntry = (deps: FleetDeps, name: string, isEntry: boolean): Promise<Node> =>
+  change(deps, name, async (tx, node) => {
+    assertGateway(node)
+    if (node.entry !== null && node.entry !== node.id) throw new Refusal('node_is_exit', { name })
+    const count = isEntry ? 0 : await store.countEntering(tx, node.id)
+    if (count > 0) throw new Refusal('entry_in_use', { count })
+    await store.setEntry(tx, node.id, isEntry ? node.id : null, deps.clock())
+  })
+
+/** Sets the entry where customers of a gateway's addresses connect, or null for the gateway itself. */
+export const setExit = (
+  deps: FleetDeps,
+  name: string,
+  entryName: string | null,
+  onChanged: (tx: Tx, node: Node) => Promise<void> = async () => {},
+): Promise<Node> =>
+  change(deps, name, async (tx, node) => {
+    assertGateway(node)
+    if (node.entry === node.id) throw new Refusal('node_is_entry', { name })
+    const entry = entryName === null ? undefined : await store.lockByName(tx, entryName)
+    if (entryName !== null && !entry) throw noSuchNode()
+    if (entry && entry.entry !== entry.id) throw new Refusal('node_not_entry', { name: entry.name })
+    if (node.entry === (entry?.id ?? null)) return
+    await store.setEntry(tx, node.id, entry?.id ?? null, deps.clock())
     await onChanged(tx, node)
   })
 

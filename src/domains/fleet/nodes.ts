@@ -1,6 +1,7 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Address } from '../../core/address.ts'
 import type { CustomerId } from '../../core/ids.ts'
-import { refuseField } from '../../core/refusal.ts'
+import { Refusal, refuseField } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 import type { VpnSetup } from '../../node-protocol/join.ts'
@@ -79,7 +80,16 @@ export function createGatewaySide(deps: { db: Database; clock: Clock; usualEndpo
     return {
       id: node.id,
       changedAt,
-      shape: { id: node.id, name: node.name, host, port, key: hopKey ?? '', state: isThere ? 'open' : 'gone' },
+      shape: {
+        id: node.id,
+        name: node.name,
+        host,
+        port,
+        key: hopKey ?? '',
+        tls: node.hopTls,
+        entry: node.entry,
+        state: isThere ? 'open' : 'gone',
+      },
     }
   }
 
@@ -99,11 +109,19 @@ export function createGatewaySide(deps: { db: Database; clock: Clock; usualEndpo
 
     parts: [],
 
-    async report(node, { hop_key: key }) {
-      if (key !== undefined && (await store.findHopKey(db, node)) !== key) {
-        await db.transact((tx) => store.writeHopKey(tx, node, key, deps.clock()))
-      }
+    /** Gateways repeat these fields in every report; a draining process knows them no better than its successor. */
+    async report(node, { hop_key: key, hop_tls: tls = null, hops = [], draining }) {
+      const known = key === undefined || draining ? undefined : await store.findGateway(db, node)
+      if (!known || key === undefined) return undefined
+      const isSame = known.hopKey === key && isDeepStrictEqual(known.node.hopTls, tls)
+      if (!isSame) await db.transact((tx) => store.writeHop(tx, node, key, tls, deps.clock()))
+      if (!isDeepStrictEqual(known.node.hops, hops)) await db.transact((tx) => store.writeHops(tx, node, hops))
       return undefined
+    },
+
+    async assertLeft(tx, node) {
+      const count = await store.countEntering(tx, node)
+      if (count > 0) throw new Refusal('entry_in_use', { count })
     },
 
     forgetUsage: async () => ({ things: 0, bytes: 0n }),
@@ -137,6 +155,14 @@ export const createRemoval =
       for (const side of sides) await side.assertLeft?.(tx, node.id)
     })
   }
+
+/** Gives a gateway an entry, or ends that, and notifies the customers whose goods are on the gateway. */
+export const createExitChange =
+  (deps: { readonly fleet: Pick<Fleet, 'setExit'>; readonly nodeSides: readonly NodeSide[] }) =>
+  (name: string, entry: string | null): Promise<Node> =>
+    deps.fleet.setExit(name, entry, async (tx, node) => {
+      for (const side of deps.nodeSides) if (side.kind === node.kind) await side.endpointChanged?.(tx, node.id)
+    })
 
 /** Changes where a node is reached, and notifies the customers whose goods are on it. */
 export const createEndpointChange =

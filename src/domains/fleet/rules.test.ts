@@ -25,6 +25,9 @@ const node = (id: string, of: Partial<Node> = {}): Node => ({
   health: null,
   linkMegabits: 10_000,
   drainedAt: null,
+  entry: null,
+  hopTls: null,
+  hops: [],
   ...of,
 })
 

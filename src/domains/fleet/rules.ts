@@ -30,7 +30,52 @@ export type Node = {
   readonly linkMegabits: number
   /** Since when it is being drained. */
   readonly drainedAt: number | null
+  /** The gateway where the customers of its addresses enter; its own id if it is an entry itself. */
+  readonly entry: string | null
+  readonly hopTls: HopTls | null
+  readonly hops: readonly HopReport[]
 }
+
+/** Where a gateway accepts hops over TLS, a name in its certificate, and SHA-256 of the certificate's public key. */
+export type HopTls = { readonly port: number; readonly name: string | null; readonly key: string }
+
+/** A gateway's report of its connection to another one. */
+export type HopReport = {
+  readonly id: string
+  readonly up: boolean
+  readonly since: number
+  readonly reason: string
+}
+
+/** The reports from their stored form, JSON; none from another text. */
+export function readHops(text: string | null): readonly HopReport[] {
+  const value: unknown = text === null ? [] : JSON.parse(text)
+  return Array.isArray(value) ? value.flatMap((each: unknown) => readHop(each) ?? []) : []
+}
+
+function readHop(value: unknown): HopReport | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  const fields = new Map<string, unknown>(Object.entries(value))
+  const [id, up, since, reason] = ['id', 'up', 'since', 'reason'].map((name) => fields.get(name))
+  const isRead = typeof id === 'string' && typeof up === 'boolean' && typeof since === 'number'
+  return isRead && typeof reason === 'string' ? { id, up, since, reason } : undefined
+}
+
+/** The path of a gateway's customers: where they enter, and what the entry says of its connection. */
+export type HopPath = {
+  readonly entry: Node
+  readonly exit: Node
+  readonly over: 'tls' | 'plain'
+  readonly report: HopReport | undefined
+}
+
+export const pathsOf = (gateways: readonly Node[]): HopPath[] =>
+  gateways.flatMap((exit) => {
+    const entry = exit.entry === exit.id ? undefined : gateways.find((each) => each.id === exit.entry)
+    if (!entry) return []
+    const report = entry.hops.find((each) => each.id === exit.id)
+    return [{ entry, exit, over: exit.hopTls ? 'tls' : 'plain', report }]
+  })
 
 /** Ten gigabits a second, unless the operator says otherwise. */
 export const usualLinkMegabits = 10_000
@@ -59,12 +104,18 @@ export type Health = {
 export type HealthReport = Omit<Health, 'tls'> & { readonly tls: Endpoint | null | 'unchanged' }
 
 /** Where customers reach a node: at its own endpoint, or where the operator's settings say; and over TLS. */
-export type NodeReach = { readonly endpoint: Endpoint | null; readonly https: Endpoint | null }
+export type NodeReach = {
+  readonly endpoint: Endpoint | null
+  readonly https: Endpoint | null
+  /** They enter at another gateway than the one with the address. */
+  readonly isEntered: boolean
+}
 
-export const reachOf = (node: Pick<Node, 'endpoint' | 'health'> | undefined): NodeReach => ({
-  endpoint: node?.endpoint ?? null,
-  https: node?.health?.tls ?? null,
-})
+export function reachOf(node: Node | undefined, gateways: readonly Node[]): NodeReach {
+  const entry = node && node.entry !== node.id ? gateways.find((each) => each.id === node.entry) : undefined
+  const at = entry ?? node
+  return { endpoint: at?.endpoint ?? null, https: at?.health?.tls ?? null, isEntered: entry !== undefined }
+}
 
 /** Whether a host is one of these or a name below one of them. Nothing is below an IP address. */
 export const isAtOrBelow = (host: string, hosts: readonly string[]): boolean =>

@@ -29,15 +29,18 @@ import {
   type Endpoint,
   type Health,
   type HealthReport,
+  type HopReport,
+  type HopTls,
   type Node,
   type NodeKind,
   type NodeSample,
+  readHops,
   readSample,
   toFigure,
   usualLinkMegabits,
 } from './rules.ts'
 
-const flatColumns = columnsOf<Omit<Node, 'endpoint' | 'key' | 'health'>>({
+const flatColumns = columnsOf<Omit<Node, 'endpoint' | 'key' | 'health' | 'entry' | 'hopTls' | 'hops'>>({
   id: idColumn('id'),
   kind: oneOf('kind', ['gateway', 'vpn']),
   name: textColumn('name'),
@@ -66,6 +69,12 @@ const keyColumns = columnsOf<NonNullable<Node['key']>>({
 
 const tlsColumns = columnsOf<Endpoint>({ host: textColumn('tls_host'), port: int('tls_port') })
 
+const hopTlsColumns = columnsOf<HopTls>({
+  port: int('hop_tls_port'),
+  name: orNull(textColumn('hop_tls_name')),
+  key: textColumn('hop_tls_key'),
+})
+
 const healthColumns = columnsOf<Omit<Health, 'isStopping' | 'hopBytes' | 'tls' | 'cpuMs' | 'errors'>>({
   boot: textColumn('boot'),
   tunnels: int('tunnels'),
@@ -89,6 +98,9 @@ const nodes = recordsOf(
     endpoint: has(row, 'endpoint_host', 'endpoint_port') ? endpointColumns.read(row) : null,
     key: has(row, 'key_expires_at') ? keyColumns.read(row) : null,
     health: has(row, 'boot', 'tunnels', 'lag_ms', 'total_bytes') ? toHealth(row) : null,
+    entry: orNull(textColumn('entry_node')).read(row['entry_node']),
+    hopTls: has(row, 'hop_tls_port', 'hop_tls_key') ? hopTlsColumns.read(row) : null,
+    hops: readHops(orNull(textColumn('hops')).read(row['hops'])),
   }),
 )
 
@@ -188,7 +200,8 @@ export async function writeJoin(tx: Tx, node: NodeId, digest: Uint8Array, nowMs:
   await tx.run(
     `UPDATE nodes SET secret_digest = $2, joined_at = $3, key_used_at = $3, changed_at = $3,
        boot = NULL, stopping_boot = NULL, tunnels = NULL, lag_ms = NULL, total_bytes = NULL, hop_bytes = NULL,
-       max_ports = NULL, tls_host = NULL, tls_port = NULL, hop_key = NULL
+       max_ports = NULL, tls_host = NULL, tls_port = NULL, hop_key = NULL,
+       hop_tls_port = NULL, hop_tls_name = NULL, hop_tls_key = NULL, hops = NULL
      WHERE id = $1`,
     [node, digest, nowMs],
   )
@@ -230,13 +243,30 @@ export async function setDrained(tx: Tx, node: NodeId, drainedAt: number | null)
   await tx.run('UPDATE nodes SET drained_at = $2 WHERE id = $1', [node, drainedAt])
 }
 
-export const findHopKey = (reader: Reader, node: string): Promise<string | null | undefined> =>
-  valuesOf(hopKey).first(reader, 'SELECT hop_key FROM nodes WHERE id = $1', [node])
+export const findGateway = (reader: Reader, node: string): Promise<ChangedGateway | undefined> =>
+  gateways.first(reader, `SELECT * FROM nodes WHERE id = $1 AND kind = 'gateway'`, [node])
 
-/** Replaces the key that a gateway signs hops with; the other gateways learn of it. */
-export async function writeHopKey(tx: Tx, node: string, key: string, nowMs: number): Promise<void> {
-  await tx.run(`UPDATE nodes SET hop_key = $2, changed_at = $3 WHERE id = $1 AND kind = 'gateway'`, [node, key, nowMs])
+/** Replaces the key that a gateway signs hops with, and where it accepts hops; the other gateways learn of it. */
+export async function writeHop(tx: Tx, node: string, key: string, tls: HopTls | null, nowMs: number): Promise<void> {
+  await tx.run(
+    `UPDATE nodes SET hop_key = $2, hop_tls_port = $3, hop_tls_name = $4, hop_tls_key = $5, changed_at = $6
+     WHERE id = $1 AND kind = 'gateway'`,
+    [node, key, tls?.port ?? null, tls?.name ?? null, tls?.key ?? null, nowMs],
+  )
 }
+
+export async function writeHops(tx: Tx, node: string, hops: readonly HopReport[]): Promise<void> {
+  await tx.run(`UPDATE nodes SET hops = $2 WHERE id = $1 AND kind = 'gateway'`, [node, JSON.stringify(hops)])
+}
+
+/** Sets where the customers of a gateway enter; the other gateways learn of it. */
+export async function setEntry(tx: Tx, node: NodeId, entry: NodeId | null, nowMs: number): Promise<void> {
+  await tx.run('UPDATE nodes SET entry_node = $2, changed_at = $3 WHERE id = $1', [node, entry, nowMs])
+}
+
+/** How many other gateways' customers enter here. */
+export const countEntering = (reader: Reader, entry: string): Promise<number> =>
+  countBy(reader, 'SELECT COUNT(*) AS n FROM nodes WHERE entry_node = $1 AND id <> $1 AND removed_at IS NULL', [entry])
 
 export type ChangedGateway = ReturnType<typeof gateways.read>
 

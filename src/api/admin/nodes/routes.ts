@@ -1,7 +1,7 @@
 import { readCountry } from '../../../core/country.ts'
 import { runningSince } from '../../../core/stall-monitor.ts'
 import { readIso, toIso } from '../../../core/time.ts'
-import type { Node, NodeKind } from '../../../domains/fleet/rules.ts'
+import { type Node, type NodeKind, pathsOf } from '../../../domains/fleet/rules.ts'
 import { reasonsOf } from '../../../domains/stock/index.ts'
 import { countOf, isServing } from '../../../domains/stock/ranges/rules.ts'
 import { orRefuse } from '../../answers.ts'
@@ -20,11 +20,13 @@ export function adminNodeOperations(bind: BindAdmin, deps: AdminDeps) {
     const held = await deps.traffic.leases.held()
     const unproven = await deps.stock.ranges.unproven()
     const earlier = await fleet.earlierFigures()
+    const paths = pathsOf(await fleet.nodes('gateway'))
     return (node) => ({
       refused: refused.get(node.id) ?? 0n,
       held: held.get(node.id),
       unprovenRanges: unproven.get(node.id) ?? 0,
       earlier: earlier.get(node.id) ?? { tunnels: 0, totalBytes: 0, hopBytes: 0 },
+      paths: paths.filter(({ entry, exit }) => entry.id === node.id || exit.id === node.id),
     })
   }
   const show = async (node: Node) => shapes.toNode(node, (await readClaims())(node), since)
@@ -54,6 +56,8 @@ export function adminNodeOperations(bind: BindAdmin, deps: AdminDeps) {
     }),
     bind(shapes.linkNode, async ({ params, body }) => show(await fleet.setLink(params.name, body.link_mbit))),
     bind(shapes.endpointNode, async ({ params, body }) => show(await deps.setEndpoint(params.name, body))),
+    bind(shapes.entryNode, async ({ params, body }) => show(await fleet.setEntry(params.name, !body.undo))),
+    bind(shapes.exitNode, async ({ params, body }) => show(await deps.setExit(params.name, body.via ?? null))),
     bind(shapes.renameNode, async ({ params, body }) => show(await fleet.rename(params.name, body.new_name))),
     bind(shapes.revokeNode, async ({ params }) => show(await fleet.revoke(params.name))),
     bind(shapes.closeNode, async ({ params }) => show(await fleet.close(params.name))),

@@ -2,6 +2,7 @@ import { problem } from '../../../core/messages/problems.ts'
 import type { RunningSince } from '../../../core/stall-monitor.ts'
 import {
   type EarlierFigures,
+  type HopPath,
   isLink,
   isLocationName,
   isNodeName,
@@ -63,6 +64,22 @@ const node = named('Node', {
   unproven_ranges: whole('Ranges without an assigned gateway that the node claims to serve without proof.', 0),
   link_mbit: whole('Bandwidth of the node in Mbit/s, both directions together.', 10_000),
   drained_at: moment('Start of draining; null if the node is not being drained.').nullable(),
+  is_entry: flag('Whether customers of other gateways’ addresses can enter at this gateway.'),
+  paths: rows('Paths that begin or end at this gateway.', {
+    entry: text('Gateway where customers enter.', 'gate-1'),
+    exit: text('Gateway that their connections leave from.', 'gate-2'),
+    over: choice('`tls`: streams of one TLS connection; `plain`: a connection to the proxy port for each tunnel.', [
+      'tls',
+      'plain',
+    ]),
+    state: choice('`up` or `down` as the entry reports it; `unknown` without a report, as over `plain`.', [
+      'up',
+      'down',
+      'unknown',
+    ]),
+    reason: text('Why the path is down.', 'it does not answer').nullable(),
+    since: moment('Time of the last change of the state.').nullable(),
+  }),
 })
 
 /** The bytes that a node claims, beside its own report. */
@@ -72,11 +89,19 @@ export type NodeClaims = {
   readonly unprovenRanges: number
   /** Of its processes before the latest one. */
   readonly earlier: Omit<EarlierFigures, 'node'>
+  readonly paths: readonly HopPath[]
+}
+
+function toPath({ entry, exit, over, report }: HopPath, since: RunningSince) {
+  const known = over === 'tls' && isOnline(entry, since) ? report : undefined
+  const state: 'up' | 'down' | 'unknown' = known ? (known.up ? 'up' : 'down') : 'unknown'
+  const reason = known?.up === false ? known.reason : null
+  return { entry: entry.name, exit: exit.name, over, state, reason, since: isoOrNull(known?.since ?? null) }
 }
 
 export const toNode = (
   of: Node,
-  { refused, held, unprovenRanges, earlier }: NodeClaims,
+  { refused, held, unprovenRanges, earlier, paths }: NodeClaims,
   since: RunningSince,
 ): z.input<typeof node> => ({
   node_id: of.id,
@@ -102,6 +127,8 @@ export const toNode = (
   unproven_ranges: unprovenRanges,
   link_mbit: of.linkMegabits,
   drained_at: isoOrNull(of.drainedAt),
+  is_entry: of.entry === of.id,
+  paths: paths.map((each) => toPath(each, since)),
 })
 
 export const listNodes = reader('listNodes', 'GET /nodes', {
@@ -228,6 +255,24 @@ export const endpointNode = operation('endpointNode', 'POST /nodes/{name}/endpoi
   params: nodeParam,
   body: endpoint(),
   answer: node,
+})
+
+export const entryNode = operation('entryNode', 'POST /nodes/{name}/entry', {
+  summary: 'Let customers of other gateways’ addresses enter at a gateway, or end that',
+  params: nodeParam,
+  body: z.object({ undo: yes('End it. Refused while another gateway has this entry.') }),
+  answer: node,
+  codes: ['not_found', 'conflict'],
+})
+
+export const exitNode = operation('exitNode', 'POST /nodes/{name}/exit', {
+  summary: 'Set the entry where customers of a gateway’s addresses connect; without one they connect to the gateway',
+  params: nodeParam,
+  body: z.object({
+    via: nodeName('Name of the entry. Without it, customers connect to the gateway itself.').optional(),
+  }),
+  answer: node,
+  codes: ['not_found', 'conflict'],
 })
 
 export const renameNode = operation('renameNode', 'POST /nodes/{name}/rename', {

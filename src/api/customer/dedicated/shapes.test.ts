@@ -62,6 +62,7 @@ const shown = {
   renewPeriod: null,
   endpoint: null,
   https: null,
+  isEntered: false,
   sources: [],
   entryPort: null,
   traffic: { received: 0n, sent: 0n },

@@ -179,15 +179,17 @@ export type ShownProxy = Pick<Proxy, ShownFields | 'renewPeriod' | 'sources' | '
   readonly endpoint: GatewayAddress | null
   /** Where that node accepts proxies over TLS. */
   readonly https: GatewayAddress | null
+  /** Customers connect to another gateway, which relays to the one with the address. */
+  readonly isEntered: boolean
   readonly traffic: { readonly received: bigint; readonly sent: bigint }
 }
 
 export type GatewayAddress = { readonly host: string; readonly port: number }
 
-/** An IPv6 proxy is reached at the address of its gateway, any other at the address that it leaves from. */
+/** A proxy with IPv6 or with an entry is reached at its gateway, any other at the address that it leaves from. */
 export const toProxy = (of: ShownProxy, gateway: GatewayAddress): z.input<typeof proxy> => ({
   id: of.id,
-  ip: of.ipv === 6 ? (of.endpoint ?? gateway).host : of.address,
+  ip: of.ipv === 6 || of.isEntered ? (of.endpoint ?? gateway).host : of.address,
   port: (of.endpoint ?? gateway).port,
   port_type: of.portType,
   username: of.username,

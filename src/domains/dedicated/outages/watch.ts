@@ -141,11 +141,15 @@ const notePage = (deps: WatchDeps, found: Awaited<ReturnType<Stock['served']['mo
     const ids = found.map((each) => each.proxy)
     const byId = new Map((await proxies.lockMany(tx, ids)).map((proxy) => [proxy.id, proxy]))
     const events = []
+    const moved: number[] = []
     for (const { slot, proxy: id, from } of found) {
       const proxy = byId.get(id)
       if (proxy?.slot !== slot || !(await deps.stock.served.tellMoved(tx, slot))) continue
+      moved.push(id)
       if (from !== null) events.push(movedEvent(proxy))
     }
+    // Gateways learn where the address is now.
+    proxies.touch(tx, moved, deps.clock())
     await deps.events.note(tx, events)
     return events.length
   })

@@ -191,7 +191,7 @@ export async function assign(deps: StockDeps, prefix: Prefix, nodeIds: readonly 
 export async function reachesOf(deps: StockDeps, slots: readonly number[]): Promise<Map<number, NodeReach>> {
   const [servingNodes, nodes] = await Promise.all([store.servingNodesOf(deps.db, slots), deps.fleet.nodes('gateway')])
   const byId = new Map<string, Node>(nodes.map((node) => [node.id, node]))
-  return new Map([...servingNodes].map(([slot, node]) => [slot, reachOf(byId.get(node))]))
+  return new Map([...servingNodes].map(([slot, node]) => [slot, reachOf(byId.get(node), nodes)]))
 }
 
 /** Every range with its trials and how many of its slots each node serves. */
