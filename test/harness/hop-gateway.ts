@@ -48,7 +48,14 @@ export function openHopGateway(names: HopGatewayNames, options: TestGatewayOptio
   const onFault = (fault: unknown): void => {
     throw fault
   }
-  const hops = new HopConnections({ clock, after, random: Math.random, onFault, ...(ca !== undefined && { ca }) })
+  const hops = new HopConnections({
+    clock,
+    wallClock: Date.now,
+    after,
+    random: Math.random,
+    onFault,
+    ...(ca !== undefined && { ca }),
+  })
   const test = openEngine({
     port: gateway.port,
     hop: { node: gateway.id, privateKey: key.privateKey },

@@ -1,7 +1,7 @@
 import { toIso } from '../../core/time.ts'
 import { filesFor, roomWithin } from '../../dataplane/gateway/access/limits.ts'
 import type { PostgresSettings } from '../../db/server-settings.ts'
-import { type Health, isOnline, type Node, type ReportingNode } from '../../domains/fleet/rules.ts'
+import { type Health, type HopPath, isOnline, type Node, type ReportingNode } from '../../domains/fleet/rules.ts'
 import type { UnknownSetting } from '../settings/unknown.ts'
 import { type DoctorArguments, toSentences } from './messages.ts'
 import { type DoctorSubject, subject } from './subjects.ts'
@@ -89,6 +89,14 @@ export function adviseRanges(
   return served < slots
     ? [note(subject.stock, 'ranges_partly_served', { served, slots })]
     : [ok(subject.stock, 'ranges_served', { slots })]
+}
+
+/** The path of a gateway's customers from their entry. */
+export function advisePath({ entry, exit, over, report }: HopPath): Advice {
+  const of = subject.path(entry.name, exit.name)
+  if (over === 'plain') return note(of, 'path_plain')
+  if (!report) return note(of, 'path_unknown')
+  return report.up ? ok(of, 'path_up') : wrong(of, 'path_down', { reason: report.reason })
 }
 
 const maxExitsNamed = 5

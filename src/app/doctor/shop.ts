@@ -7,6 +7,7 @@ import { pending } from '../../db/migrate.ts'
 import { isReachable } from '../../db/open.ts'
 import { readServerSettings } from '../../db/server-settings.ts'
 import type { Database } from '../../db/transaction.ts'
+import { pathsOf } from '../../domains/fleet/rules.ts'
 import { statusOf } from '../../domains/premium/exits/rules.ts'
 import { lookAtRanges } from '../../domains/stock/index.ts'
 import { findUserName } from '../backup/readable.ts'
@@ -22,6 +23,7 @@ import {
   adviseExits,
   adviseImport,
   adviseNode,
+  advisePath,
   advisePostgres,
   adviseRanges,
   adviseUnproven,
@@ -109,6 +111,7 @@ async function lookAtWares(config: Config, db: Database): Promise<Advice[]> {
       adviseUnproven(nodes.find((node) => node.id === id)?.name ?? id, ranges),
     ),
     ...nodes.map((node) => adviseNode(node, nowMs, manifest.version)),
+    ...pathsOf(nodes).map(advisePath),
     lookAtBackups(config, nowMs),
     ...(config.registration !== 'off' && config.smtpUrl === undefined
       ? [note(subject.registration, 'registration_unconfirmed')]

@@ -34,6 +34,7 @@ export const subject = {
   name: (name: string) => both(`name ${name}`, `имя ${name}`),
   node: (kind: NodeKind, name: string) => both(`${kind} ${name}`, `${kind === 'vpn' ? 'узел VPN' : 'шлюз'} ${name}`),
   nodes: both('nodes', 'узлы'),
+  path: (entry: string, exit: string) => both(`path ${entry} → ${exit}`, `путь ${entry} → ${exit}`),
   port: (port: number, owner: PortOwner) =>
     both(`port ${port} of ${portOwners[owner].en}`, `порт ${port} ${portOwners[owner].ru}`),
   prices: both('prices', 'цены'),

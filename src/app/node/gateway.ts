@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
 import manifest from '../../../package.json' with { type: 'json' }
 import { sha256 } from '../../adapters/crypto.ts'
@@ -17,6 +18,7 @@ import { AddressTrials } from '../../dataplane/agent/trials.ts'
 import { ExitReports } from '../../dataplane/gateway/access/exit-health.ts'
 import { HandoverOffer, type Predecessor } from '../../dataplane/gateway/handover.ts'
 import type { Engine, EngineDeps, EngineLimits } from '../../dataplane/gateway/relay/engine.ts'
+import { HopConnections, pinOf } from '../../dataplane/gateway/relay/hop-client.ts'
 import { Http2Clients } from '../../dataplane/gateway/relay/http2-clients.ts'
 import type { TlsPool } from '../../dataplane/gateway/relay/linux/tls-pool.ts'
 import { createAccepter } from '../../dataplane/gateway/relay/portable/accepter.ts'
@@ -90,12 +92,12 @@ async function openBeside(
     await tls?.stop()
     return undefined
   }
-  const { engine, meter, sync, contact, rules, saved, trials, exitReports, names } = assemble(
+  const { engine, hops, meter, sync, contact, rules, saved, trials, exitReports, names } = assemble(
     agent,
     config,
     log,
     trialTiming,
-    () => tls && open.front && tlsEndpointOf(config, tls.current(), open.front.port),
+    () => tls && open.front && tlsFieldsOf(config, tls.current(), open.front.port),
   )
   const { promise: failed, resolve: fail } = Promise.withResolvers<void>()
   revoked.call = () => {
@@ -169,6 +171,7 @@ async function openBeside(
       log.info('taken over', { open: engine.status.open, max_seconds: config.gatewayDrainSeconds })
       front?.close()
       http2.drain()
+      hops.drain()
       await Promise.all([engine.drain(), stopShowing(), tls?.stop()])
       meter.beginDrain()
       void untilEmpty(engine, config, end, log).then(setReplaced)
@@ -202,6 +205,7 @@ async function openBeside(
       clearInterval(pressing)
       await stopShowing()
       await closed
+      hops.close()
       front?.end()
       pool?.stop()
       await tls?.stop()
@@ -254,7 +258,7 @@ const notePort = (log: Log) => (port: number, fault: unknown) =>
 const savedPosition: PagePosition = { isWhole: false, isFirst: false, isLast: true }
 
 /** The engine, and the parts that receive state and report usage. They call each other only after all are made. */
-function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, findTls: () => ReportBody['tls']) {
+function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, findTls: () => TlsFields | undefined) {
   // Resolves like the node's own calls to the shop, hosts file included.
   const lookUpAll = async (name: string) => (await lookup(name, { all: true })).map(({ address }) => address)
   const rules = new GatewayRules(config, agent.shopUrl, lookUpAll)
@@ -264,6 +268,14 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, f
   const key = takeHopKey(agent.folder)
   const names = createNames(log)
   const limits = limitsOf(config, log)
+  const onFault = (fault: unknown): void => log.error('fault', { fault })
+  const hops = new HopConnections({
+    clock: realTiming.now,
+    wallClock: agent.clock,
+    after,
+    random: Math.random,
+    onFault,
+  })
   const engine: Engine = chooseEngine(config.gatewayEngine, log, {
     snapshot,
     agent: {
@@ -283,12 +295,18 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, f
     sha256,
     random: Math.random,
     hop: { node: agent.node, privateKey: key.privateKey },
+    openHop: (gateway) => hops.open(gateway),
     onExit: noteExit(log, exitReports, snapshot),
-    onFault: (fault) => log.error('fault', { fault }),
+    onFault,
     lookup: names.lookup,
   })
   const trials = openTrials(agent, rules, log, trialTiming)
-  const ownFields = () => ({ hop_key: key.publicKey, exit_reports: exitReports.take(), tls: findTls() })
+  const ownFields = () => ({
+    hop_key: key.publicKey,
+    ...findTls(),
+    hops: hops.states.map(({ id, isUp, sinceAt, reason }) => ({ id, up: isUp, since: Math.round(sinceAt), reason })),
+    exit_reports: exitReports.take(),
+  })
   const extraFields = () => ({ ...ownFields(), ...figuresOf(engine, limits, names.counts.failed) })
   const { sync, meter, contact } = agent.attach(
     engine.dataPath,
@@ -301,6 +319,11 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, f
       if (position.isWhole && position.isLast) changes.push(snapshot.endWhole())
       rules.apply(page, position, snapshot)
       for (const change of changes) engine.changed(change, notePort(log))
+      const exits = [...snapshot.gateways.values()].filter(({ entry, id }) => entry === agent.node && id !== agent.node)
+      hops.keep(
+        snapshot.gateways,
+        exits.map(({ id }) => id),
+      )
       exitReports.keep(snapshot.exits)
     },
     extraFields,
@@ -310,7 +333,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, f
     snapshot.apply(page)
     rules.apply(page, savedPosition, snapshot)
   }
-  return { engine, meter, sync, contact, rules, saved, trials, exitReports, names }
+  return { engine, hops, meter, sync, contact, rules, saved, trials, exitReports, names }
 }
 
 const figuresOf = ({ status }: Engine, { ports }: EngineLimits, failedLookups: number) => ({
@@ -377,11 +400,18 @@ function listen(engine: Engine, config: Config, inherited: ReadonlyMap<number, n
 
 const hostName = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/
 
-/** Where customers reach the TLS port: by a name in the certificate, the configured one if it is among them. */
-function tlsEndpointOf(config: Config, certificate: Certificate | undefined, port: number): ReportBody['tls'] {
-  const names = certificate?.names.filter((name) => hostName.test(name)) ?? []
+type TlsFields = Pick<ReportBody, 'tls' | 'hop_tls'>
+
+/**
+ * Where customers reach the TLS port: by a name in the certificate, the configured one if it is among them. Other
+ * gateways need no name.
+ */
+function tlsFieldsOf(config: Config, certificate: Certificate | undefined, port: number): TlsFields | undefined {
+  if (!certificate) return undefined
+  const names = certificate.names.filter((name) => hostName.test(name))
   const host = names.find((name) => name === config.gatewayHost) ?? names[0]
-  return host === undefined ? undefined : { host, port }
+  const hop = { port, name: host ?? null, key: pinOf(new X509Certificate(certificate.cert)) }
+  return { tls: host === undefined ? undefined : { host, port }, hop_tls: hop }
 }
 
 const createHttp2Clients = (engine: Engine, sockets: Sockets): Http2Clients =>

@@ -3,7 +3,7 @@ import type { Socket, SocketHandler } from 'bun'
 import type { After, Clock } from '../../../core/time.ts'
 import type { NodeGateway } from '../../../node-protocol/state.ts'
 import { type TlsOwner, TlsSocket } from '../../tls/tls-socket.ts'
-import type { HopProblem } from '../dial/upstream.ts'
+import { type HopProblem, textOfHop } from '../dial/upstream.ts'
 import { toLatin1 } from '../protocol/http-head.ts'
 import type { Field } from '../protocol/http2/hpack.ts'
 import { Http2Session } from '../protocol/http2/session.ts'
@@ -46,8 +46,7 @@ export const hasTls = (gateway: NodeGateway): gateway is HopGateway => gateway.t
 export type HopState = {
   readonly id: string
   readonly isUp: boolean
-  /** How long it has been so. */
-  readonly forMs: number
+  readonly sinceAt: number
   readonly reason: string
   readonly connections: number
   readonly streams: number
@@ -249,6 +248,8 @@ type Peer = {
 type PoolDeps = {
   /** Monotonic. */
   readonly clock: Clock
+  /** For `sinceAt`. */
+  readonly wallClock: Clock
   readonly after: After
   readonly random: () => number
   readonly onFault: (fault: unknown) => void
@@ -462,8 +463,8 @@ export class HopConnections {
       .map(({ gateway, connections, problem, sinceAt }) => ({
         id: gateway.id,
         isUp: [...connections].some((each) => each.session !== undefined),
-        forMs: this.deps.clock() - sinceAt,
-        reason: problem ?? '',
+        sinceAt,
+        reason: problem === undefined ? '' : textOfHop(problem),
         connections: connections.size,
         streams: [...connections].reduce((sum, each) => sum + each.openStreams, 0),
       }))
@@ -489,7 +490,7 @@ export class HopConnections {
   // --- for connections ---
 
   opened({ peer }: HopConnection): void {
-    if (peer.problem !== undefined || peer.sinceAt === 0) peer.sinceAt = this.deps.clock()
+    if (peer.problem !== undefined || peer.sinceAt === 0) peer.sinceAt = this.deps.wallClock()
     peer.problem = undefined
     peer.failures = 0
     const waiting = [...peer.waiting]
@@ -509,7 +510,7 @@ export class HopConnections {
       peer.failures += 1
       const pauseMs = Math.min(maxPauseMs, firstPauseMs * 2 ** (peer.failures - 1))
       peer.retryAt = this.deps.clock() + pauseMs * (0.5 + this.deps.random() / 2)
-      if (peer.problem === undefined && peer.connections.size === 0) peer.sinceAt = this.deps.clock()
+      if (peer.problem === undefined && peer.connections.size === 0) peer.sinceAt = this.deps.wallClock()
       if (peer.connections.size === 0) peer.problem = problem
     }
     const waiting = [...peer.waiting]
