@@ -208,18 +208,17 @@ export const russianSentences: DoctorSentences = {
     ),
   exits_untried: (of) =>
     pair(`выходов, которые ещё не проверил ни один шлюз: ${of.exits}`, 'посмотрите через минуту: "turnpike exit list"'),
-  path_up: () => pair('переход идёт по TLS, соединение есть', ''),
+  path_up: pair('переход идёт по TLS, соединение есть', ''),
   path_down: (of) =>
     pair(
       `у входа нет соединения TLS с выходом: ${of.reason}`,
       'проверьте порт TLS выхода (TURNPIKE_GATEWAY_TLS_PORT), его адрес ("turnpike node endpoint") и межсетевой экран',
     ),
-  path_unknown: () => pair('вход ещё не сообщил состояние этого пути', 'посмотрите через минуту: "turnpike node show"'),
-  path_plain: () =>
-    pair(
-      'переход идёт через открытый порт: выход не сообщил порт TLS',
-      'задайте на выходе TURNPIKE_GATEWAY_TLS_PORT и сертификат',
-    ),
+  path_unknown: pair('вход ещё не сообщил состояние этого пути', 'посмотрите через минуту: "turnpike node show"'),
+  path_plain: pair(
+    'переход идёт через открытый порт: выход не сообщил порт TLS',
+    'задайте на выходе TURNPIKE_GATEWAY_TLS_PORT и сертификат',
+  ),
   exits_up: (of) => pair(`работают все выходы: ${of.exits}`, ''),
   shop_closed: (of) => pair(`закрыт. ${of.because}`, of.way_out),
   shop_empty: pair('его база пуста', 'выполните "systemctl start turnpike-shop" или "turnpike shop"'),

@@ -214,19 +214,20 @@ const sentences = {
     ),
   exits_untried: (of: { exits: number }) =>
     pair(`no gateway has tried ${of.exits} exits yet`, 'look again in a minute with "turnpike exit list"'),
-  path_up: () => pair('the hop goes over TLS, and the connection is up', ''),
+  path_up: pair('the hop goes over TLS, and the connection is up', ''),
   path_down: (of: { reason: string }) =>
     pair(
       `the entry has no TLS connection to the exit: ${of.reason}`,
       'check the exit’s TLS port (TURNPIKE_GATEWAY_TLS_PORT), its endpoint ("turnpike node endpoint") and the firewall',
     ),
-  path_unknown: () =>
-    pair('the entry has not reported the state of this path', 'look again in a minute with "turnpike node show"'),
-  path_plain: () =>
-    pair(
-      'the hop goes over the plain port, because the exit reports no TLS port',
-      'set TURNPIKE_GATEWAY_TLS_PORT and a certificate at the exit',
-    ),
+  path_unknown: pair(
+    'the entry has not reported the state of this path',
+    'look again in a minute with "turnpike node show"',
+  ),
+  path_plain: pair(
+    'the hop goes over the plain port, because the exit reports no TLS port',
+    'set TURNPIKE_GATEWAY_TLS_PORT and a certificate at the exit',
+  ),
   exits_up: (of: { exits: number }) => pair(`all ${of.exits} exits can be used`, ''),
   shop_closed: (of: { because: string; way_out: string }) => pair(`it is closed. ${of.because}`, of.way_out),
   shop_empty: pair('its database is empty', 'run "systemctl start turnpike-shop", or "turnpike shop"'),

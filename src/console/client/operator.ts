@@ -180,6 +180,15 @@ export type Node = {
   unproven_ranges: number
   link_mbit: number
   drained_at: string | null
+  is_entry: boolean
+  paths: readonly {
+    entry: string
+    exit: string
+    over: 'tls' | 'plain'
+    state: 'up' | 'down' | 'unknown'
+    reason: string | null
+    since: string | null
+  }[]
 }
 export type JoinKey = {
   node_id: string
@@ -819,6 +828,8 @@ export type Operations = {
   }
   linkNode: { params: { name: string }; body: { link_mbit: number }; answer: Node }
   endpointNode: { params: { name: string }; body: { host: string; port: number }; answer: Node }
+  entryNode: { params: { name: string }; body: { undo?: boolean }; answer: Node }
+  exitNode: { params: { name: string }; body: { via?: string }; answer: Node }
   renameNode: { params: { name: string }; body: { new_name: string }; answer: Node }
   revokeNode: { params: { name: string }; answer: Node }
   closeNode: { params: { name: string }; answer: Node }
@@ -1007,6 +1018,8 @@ export const operations = {
   getNodeHistory: ['GET', '/nodes/{name}/history', 'reader'],
   linkNode: ['POST', '/nodes/{name}/link', 'owner'],
   endpointNode: ['POST', '/nodes/{name}/endpoint', 'owner'],
+  entryNode: ['POST', '/nodes/{name}/entry', 'owner'],
+  exitNode: ['POST', '/nodes/{name}/exit', 'owner'],
   renameNode: ['POST', '/nodes/{name}/rename', 'owner'],
   revokeNode: ['POST', '/nodes/{name}/revoke', 'owner'],
   closeNode: ['POST', '/nodes/{name}/close', 'owner'],

@@ -35,6 +35,15 @@ const nodeMessages = messages({
     'The node keeps serving until it joins with the new key.',
     'Узел продолжает работать, пока не подключится с новым ключом.',
   ),
+  paths: pair('Paths of customers', 'Пути покупателей'),
+  path: pair('Entry → exit', 'Вход → выход'),
+  over: pair('Connection', 'Соединение'),
+  overs: { tls: pair('TLS', 'TLS'), plain: pair('plain port', 'открытый порт') },
+  pathStates: {
+    up: pair('connected', 'есть связь'),
+    down: pair('no connection', 'нет связи'),
+    unknown: pair('not reported', 'нет данных'),
+  },
   canUse: pair('Usable addresses', 'Доступных адресов'),
   history: pair('History', 'История'),
   span: pair('Period', 'Период'),
@@ -98,6 +107,21 @@ function Shown({ of: { node, ranges } }: { readonly of: OperatorAnswer<'showNode
         />
       </Panel>
       <History name={node.name} />
+      {node.paths.length > 0 && (
+        <Panel title={t.paths}>
+          <Rows
+            label={t.paths}
+            rows={node.paths}
+            keyOf={(row) => `${row.entry} ${row.exit}`}
+            columns={(column) => [
+              column(t.path, (row) => <Mono>{`${row.entry} → ${row.exit}`}</Mono>),
+              column.text(t.over, (row) => t.overs[row.over]),
+              column.text(t.status, (row) => t.pathStates[row.state]),
+              column.text(t.problems, (row) => row.reason ?? ''),
+            ]}
+          />
+        </Panel>
+      )}
       {ranges.length > 0 && (
         <Panel title={t.ranges}>
           <Rows

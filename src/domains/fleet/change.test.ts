@@ -51,6 +51,43 @@ describe.each([...engines])('changes of nodes on %s', (engine) => {
     expect(await moved()).toEqual(bought.toSorted())
   })
 
+  test('proxies of an exit are reached at its entry, and their customers learn of a path and of a new endpoint of the entry', async () => {
+    const { dedicated, events, fleet, setEndpoint, setExit } = shop.services
+    await addServing('gate-1')
+    await addGateway('gate-2')
+    await buy()
+    const endpoint = { host: 'entry.example.net', port: 10_801 }
+    await setEndpoint('gate-2', endpoint)
+    const shown = async () =>
+      (await dedicated.listAll(shop.customer, undefined)).map(({ endpoint: at, isEntered }) => ({ at, isEntered }))
+    const moved = async () => (await events.list(shop.customer, { after: 0, type: 'proxy.moved', limit: 100 })).length
+    expect((await refusalOf(setExit('gate-1', 'gate-2'))).reason).toBe('node_not_entry')
+    await fleet.setEntry('gate-2', true)
+    expect((await refusalOf(setExit('gate-2', 'gate-2'))).reason).toBe('node_is_entry')
+    await setExit('gate-1', 'gate-2')
+    expect(await shown()).toEqual([{ at: endpoint, isEntered: true }])
+    expect(await moved()).toBe(1)
+    await setEndpoint('gate-2', { ...endpoint, port: 10_802 })
+    expect(await moved()).toBe(2)
+    expect((await refusalOf(fleet.setEntry('gate-2', false))).reason).toBe('entry_in_use')
+    expect((await refusalOf(fleet.setEntry('gate-1', true))).reason).toBe('node_is_exit')
+    await setExit('gate-1', null)
+    await fleet.setEntry('gate-2', false)
+    expect(await shown()).toEqual([{ at: null, isEntered: false }])
+  })
+
+  test('an entry with exits cannot be removed', async () => {
+    const { fleet, removeNode, setExit } = shop.services
+    await addGateway('gate-1')
+    await addGateway('gate-2')
+    await fleet.setEntry('gate-2', true)
+    await setExit('gate-1', 'gate-2')
+    await fleet.close('gate-2')
+    expect((await refusalOf(removeNode('gate-2'))).reason).toBe('entry_in_use')
+    await setExit('gate-1', null)
+    await removeNode('gate-2')
+  })
+
   test('rename keeps the id, addresses and leases of a node, and refuses a name in use', async () => {
     const { fleet } = shop.services
     const node = await addServing('gate-1')

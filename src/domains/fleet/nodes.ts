@@ -166,8 +166,12 @@ export const createExitChange =
 
 /** Changes where a node is reached, and notifies the customers whose goods are on it. */
 export const createEndpointChange =
-  (deps: { readonly fleet: Pick<Fleet, 'setEndpoint'>; readonly nodeSides: readonly NodeSide[] }) =>
-  (name: string, endpoint: Endpoint): Promise<Node> =>
-    deps.fleet.setEndpoint(name, endpoint, async (tx, node) => {
-      for (const side of deps.nodeSides) if (side.kind === node.kind) await side.endpointChanged?.(tx, node.id)
+  (deps: { readonly fleet: Pick<Fleet, 'setEndpoint' | 'nodes'>; readonly nodeSides: readonly NodeSide[] }) =>
+  async (name: string, endpoint: Endpoint): Promise<Node> => {
+    const gateways = await deps.fleet.nodes('gateway')
+    return deps.fleet.setEndpoint(name, endpoint, async (tx, node) => {
+      const exits = gateways.filter((each) => each.entry === node.id && each.id !== node.id)
+      for (const { id } of [node, ...exits])
+        for (const side of deps.nodeSides) if (side.kind === node.kind) await side.endpointChanged?.(tx, id)
     })
+  }

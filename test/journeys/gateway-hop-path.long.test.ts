@@ -33,10 +33,10 @@ describe.each([...enginesOf('sqlite')])('an entry and an exit over TLS on %s', (
       expect(await pathOf()).toMatchObject({ entry: entry.name, exit: exit.name, over: 'tls', reason: null })
 
       await shop.stopGateway()
-      for (const { range } of (await run('stock', 'list')).items)
+      for (const { range } of (await run('stock', 'ranges')).items)
         await run('stock', 'assign', range, '--node', exit.name)
       expect(await untilTrue(async () => (await shop.buyProxies().catch(() => [])).length === 1)).toBeTrue()
-      const [proxy] = (await shop.get('/dedicated/list')).data.items
+      const [proxy] = (await shop.get('/dedicated/list')).data.proxies
       expect({ ip: proxy.ip, port: proxy.port }).toEqual({ ip: '127.0.0.1', port: entry.port })
       expect(proxy.https_port).toBeNull()
       const at = { host: '127.0.0.1', port: entry.port }
@@ -48,7 +48,7 @@ describe.each([...enginesOf('sqlite')])('an entry and an exit over TLS on %s', (
       expect(echo.sources.at(-1)).toBe(proxy.exit_ip)
       expect(await untilTrue(async () => (await relayed()) === 60_000)).toBeTrue()
       const counted = async (): Promise<number> => {
-        const [shown] = (await shop.get('/dedicated/list')).data.items
+        const [shown] = (await shop.get('/dedicated/list')).data.proxies
         return shown.traffic.rx_bytes + shown.traffic.tx_bytes
       }
       expect(await untilTrue(async () => (await counted()) === 60_000)).toBeTrue()
