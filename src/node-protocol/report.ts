@@ -68,7 +68,7 @@ export const reportBodySchema = z.object({
     .string()
     .regex(/^[\w-]{43}$/)
     .optional(),
-  /** Where it accepts hops over TLS: a name in its certificate, and SHA-256 of the certificate's public key, base64url. */
+  /** Where it accepts hops over TLS: a name in its certificate, and SHA-256 of its public key in base64url. */
   hop_tls: z
     .object({
       port: z.int().min(1).max(65_535),

@@ -1,7 +1,7 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 
 /**
- * A TCP forwarder to a port of this machine that can be closed, opened and frozen. Closing it resets its connections and
+ * A TCP forwarder to a port of this machine that can be closed, opened and frozen. Closing resets its connections and
  * refuses new ones.
  */
 export class Detour {

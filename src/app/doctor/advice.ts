@@ -96,7 +96,7 @@ export function advisePath({ entry, exit, over, report }: HopPath): Advice {
   const of = subject.path(entry.name, exit.name)
   if (over === 'plain') return note(of, 'path_plain')
   if (!report) return note(of, 'path_unknown')
-  return report.up ? ok(of, 'path_up') : wrong(of, 'path_down', { reason: report.reason })
+  return report.isUp ? ok(of, 'path_up') : wrong(of, 'path_down', { reason: report.reason })
 }
 
 const maxExitsNamed = 5

@@ -257,6 +257,20 @@ const notePort = (log: Log) => (port: number, fault: unknown) =>
 /** A saved page is a change: what it does not name may be on another page. */
 const savedPosition: PagePosition = { isWhole: false, isFirst: false, isLast: true }
 
+const createHops = ({ clock: wallClock }: Agent, onFault: (fault: unknown) => void): HopConnections =>
+  new HopConnections({ clock: realTiming.now, wallClock, after, random: Math.random, onFault })
+
+/** Stays connected with the gateways whose customers enter here. */
+function keepHops(hops: HopConnections, { gateways }: Snapshot, self: string): void {
+  const exits = [...gateways.values()].filter(({ entry, id }) => entry === self && id !== self)
+  const ids = exits.map(({ id }) => id)
+  hops.keep(gateways, ids)
+}
+
+const reportHops = ({ states }: HopConnections) => ({
+  hops: states.map(({ id, isUp, sinceAt, reason }) => ({ id, up: isUp, since: Math.round(sinceAt), reason })),
+})
+
 /** The engine, and the parts that receive state and report usage. They call each other only after all are made. */
 function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, findTls: () => TlsFields | undefined) {
   // Resolves like the node's own calls to the shop, hosts file included.
@@ -269,13 +283,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, f
   const names = createNames(log)
   const limits = limitsOf(config, log)
   const onFault = (fault: unknown): void => log.error('fault', { fault })
-  const hops = new HopConnections({
-    clock: realTiming.now,
-    wallClock: agent.clock,
-    after,
-    random: Math.random,
-    onFault,
-  })
+  const hops = createHops(agent, onFault)
   const engine: Engine = chooseEngine(config.gatewayEngine, log, {
     snapshot,
     agent: {
@@ -304,7 +312,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, f
   const ownFields = () => ({
     hop_key: key.publicKey,
     ...findTls(),
-    hops: hops.states.map(({ id, isUp, sinceAt, reason }) => ({ id, up: isUp, since: Math.round(sinceAt), reason })),
+    ...reportHops(hops),
     exit_reports: exitReports.take(),
   })
   const extraFields = () => ({ ...ownFields(), ...figuresOf(engine, limits, names.counts.failed) })
@@ -319,11 +327,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, f
       if (position.isWhole && position.isLast) changes.push(snapshot.endWhole())
       rules.apply(page, position, snapshot)
       for (const change of changes) engine.changed(change, notePort(log))
-      const exits = [...snapshot.gateways.values()].filter(({ entry, id }) => entry === agent.node && id !== agent.node)
-      hops.keep(
-        snapshot.gateways,
-        exits.map(({ id }) => id),
-      )
+      keepHops(hops, snapshot, agent.node)
       exitReports.keep(snapshot.exits)
     },
     extraFields,

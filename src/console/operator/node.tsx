@@ -107,21 +107,7 @@ function Shown({ of: { node, ranges } }: { readonly of: OperatorAnswer<'showNode
         />
       </Panel>
       <History name={node.name} />
-      {node.paths.length > 0 && (
-        <Panel title={t.paths}>
-          <Rows
-            label={t.paths}
-            rows={node.paths}
-            keyOf={(row) => `${row.entry} ${row.exit}`}
-            columns={(column) => [
-              column(t.path, (row) => <Mono>{`${row.entry} → ${row.exit}`}</Mono>),
-              column.text(t.over, (row) => t.overs[row.over]),
-              column.text(t.status, (row) => t.pathStates[row.state]),
-              column.text(t.problems, (row) => row.reason ?? ''),
-            ]}
-          />
-        </Panel>
-      )}
+      <Paths of={node.paths} />
       {ranges.length > 0 && (
         <Panel title={t.ranges}>
           <Rows
@@ -137,6 +123,26 @@ function Shown({ of: { node, ranges } }: { readonly of: OperatorAnswer<'showNode
         </Panel>
       )}
     </Page>
+  )
+}
+
+function Paths({ of }: { readonly of: Node['paths'] }) {
+  const { t } = useMessages(nodeMessages)
+  if (of.length === 0) return null
+  return (
+    <Panel title={t.paths}>
+      <Rows
+        label={t.paths}
+        rows={of}
+        keyOf={(row) => `${row.entry} ${row.exit}`}
+        columns={(column) => [
+          column(t.path, (row) => <Mono>{`${row.entry} → ${row.exit}`}</Mono>),
+          column.text(t.over, (row) => t.overs[row.over]),
+          column.text(t.status, (row) => t.pathStates[row.state]),
+          column.text(t.problems, (row) => row.reason ?? ''),
+        ]}
+      />
+    </Panel>
   )
 }
 

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
 import type { Address } from '../../core/address.ts'
 import type { CustomerId } from '../../core/ids.ts'
 import { Refusal, refuseField } from '../../core/refusal.ts'
@@ -9,7 +8,7 @@ import type { ReportAnswer, ReportBody, ReportPart } from '../../node-protocol/r
 import type { FindBody, Found, NodeGateway, StatePart, StateParts } from '../../node-protocol/state.ts'
 import type { TriedBody } from '../../node-protocol/tried.ts'
 import type { Fleet } from './index.ts'
-import type { Endpoint, Node, NodeKind } from './rules.ts'
+import type { Endpoint, HopTls, Node, NodeKind } from './rules.ts'
 import * as store from './store.ts'
 
 /** Keyset position in the changes: the moment and the id of the last one that was read. */
@@ -70,6 +69,9 @@ export type NodeSide = {
   readonly touch: (tx: Tx, customer: CustomerId) => void
 }
 
+const isSameTls = (a: HopTls | null, b: HopTls | null): boolean =>
+  a?.port === b?.port && a?.name === b?.name && a?.key === b?.key
+
 /** What gateways learn of each other, to use each other's exits: host, port and the public key that signs hops. */
 export function createGatewaySide(deps: { db: Database; clock: Clock; usualEndpoint: Endpoint }): NodeSide {
   const { db } = deps
@@ -110,12 +112,14 @@ export function createGatewaySide(deps: { db: Database; clock: Clock; usualEndpo
     parts: [],
 
     /** Gateways repeat these fields in every report; a draining process knows them no better than its successor. */
-    async report(node, { hop_key: key, hop_tls: tls = null, hops = [], draining }) {
+    async report(node, { hop_key: key, hop_tls: tls = null, hops: reported = [], draining }) {
       const known = key === undefined || draining ? undefined : await store.findGateway(db, node)
       if (!known || key === undefined) return undefined
-      const isSame = known.hopKey === key && isDeepStrictEqual(known.node.hopTls, tls)
-      if (!isSame) await db.transact((tx) => store.writeHop(tx, node, key, tls, deps.clock()))
-      if (!isDeepStrictEqual(known.node.hops, hops)) await db.transact((tx) => store.writeHops(tx, node, hops))
+      if (known.hopKey !== key || !isSameTls(known.node.hopTls, tls))
+        await db.transact((tx) => store.writeHop(tx, node, key, tls, deps.clock()))
+      const hops = reported.map(({ id, up, since, reason }) => ({ id, isUp: up, sinceAt: since, reason }))
+      if (JSON.stringify(hops) !== JSON.stringify(known.node.hops))
+        await db.transact((tx) => store.writeHops(tx, node, hops))
       return undefined
     },
 

@@ -42,8 +42,8 @@ export type HopTls = { readonly port: number; readonly name: string | null; read
 /** A gateway's report of its connection to another one. */
 export type HopReport = {
   readonly id: string
-  readonly up: boolean
-  readonly since: number
+  readonly isUp: boolean
+  readonly sinceAt: number
   readonly reason: string
 }
 
@@ -56,9 +56,9 @@ export function readHops(text: string | null): readonly HopReport[] {
 function readHop(value: unknown): HopReport | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const fields = new Map<string, unknown>(Object.entries(value))
-  const [id, up, since, reason] = ['id', 'up', 'since', 'reason'].map((name) => fields.get(name))
-  const isRead = typeof id === 'string' && typeof up === 'boolean' && typeof since === 'number'
-  return isRead && typeof reason === 'string' ? { id, up, since, reason } : undefined
+  const [id, isUp, sinceAt, reason] = ['id', 'isUp', 'sinceAt', 'reason'].map((name) => fields.get(name))
+  const isRead = typeof id === 'string' && typeof isUp === 'boolean' && typeof sinceAt === 'number'
+  return isRead && typeof reason === 'string' ? { id, isUp, sinceAt, reason } : undefined
 }
 
 /** The path of a gateway's customers: where they enter, and what the entry says of its connection. */

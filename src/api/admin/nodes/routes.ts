@@ -40,20 +40,6 @@ export function adminNodeOperations(bind: BindAdmin, deps: AdminDeps) {
       const node = orRefuse(await fleet.findByName(params.name), 'node_not_found')
       return { node: await show(node), ...(await triedBy(deps, node)) }
     }),
-    bind(shapes.getNodeHistory, async ({ params, query }) => {
-      const { id } = orRefuse(await fleet.findByName(params.name), 'node_not_found')
-      const toRounded = (value: number): number => Math.round(value * 100) / 100
-      return {
-        items: (await fleet.history(id, query.span)).map((each) => ({
-          at: toIso(each.at),
-          tunnels: each.tunnels,
-          lag_ms: each.lagMs,
-          bytes_per_second: toRounded(each.bytesPerSecond),
-          cpu_percent: each.cpuPercent === null ? null : toRounded(each.cpuPercent),
-          errors_per_minute: each.errorsPerMinute === null ? null : toRounded(each.errorsPerMinute),
-        })),
-      }
-    }),
     bind(shapes.linkNode, async ({ params, body }) => show(await fleet.setLink(params.name, body.link_mbit))),
     bind(shapes.endpointNode, async ({ params, body }) => show(await deps.setEndpoint(params.name, body))),
     bind(shapes.entryNode, async ({ params, body }) => show(await fleet.setEntry(params.name, !body.undo))),
@@ -72,7 +58,27 @@ export function adminNodeOperations(bind: BindAdmin, deps: AdminDeps) {
       const { things, bytes } = await deps.forgetUsage(params.name, sinceAt, body.dry_run)
       return { name: params.name, dry_run: body.dry_run, things, bytes: toWhole(bytes) }
     }),
+    ...historyOperations(bind, deps),
     ...joiningOperations(bind, deps),
+  ]
+}
+
+function historyOperations(bind: BindAdmin, deps: AdminDeps) {
+  return [
+    bind(shapes.getNodeHistory, async ({ params, query }) => {
+      const { id } = orRefuse(await deps.fleet.findByName(params.name), 'node_not_found')
+      const toRounded = (value: number): number => Math.round(value * 100) / 100
+      return {
+        items: (await deps.fleet.history(id, query.span)).map((each) => ({
+          at: toIso(each.at),
+          tunnels: each.tunnels,
+          lag_ms: each.lagMs,
+          bytes_per_second: toRounded(each.bytesPerSecond),
+          cpu_percent: each.cpuPercent === null ? null : toRounded(each.cpuPercent),
+          errors_per_minute: each.errorsPerMinute === null ? null : toRounded(each.errorsPerMinute),
+        })),
+      }
+    }),
   ]
 }
 

@@ -94,9 +94,9 @@ export type NodeClaims = {
 
 function toPath({ entry, exit, over, report }: HopPath, since: RunningSince) {
   const known = over === 'tls' && isOnline(entry, since) ? report : undefined
-  const state: 'up' | 'down' | 'unknown' = known ? (known.up ? 'up' : 'down') : 'unknown'
-  const reason = known?.up === false ? known.reason : null
-  return { entry: entry.name, exit: exit.name, over, state, reason, since: isoOrNull(known?.since ?? null) }
+  const state: 'up' | 'down' | 'unknown' = known ? (known.isUp ? 'up' : 'down') : 'unknown'
+  const reason = known?.isUp === false ? known.reason : null
+  return { entry: entry.name, exit: exit.name, over, state, reason, since: isoOrNull(known?.sinceAt ?? null) }
 }
 
 export const toNode = (

@@ -264,48 +264,48 @@ const toExit = (proxy: NodeProxy): NodeExit => ({
   drained: false,
 })
 
+type WayDeps = FillDeps & {
+  ask: Ask
+  moment: () => Moment
+  chooser: ExitChooser
+  /** An exit of this gateway that is up: hops are not chained. */
+  findOwnExit: (id: string) => NodeExit | undefined
+  snapshot: Pick<Snapshot, 'proxies' | 'gateways'>
+  /** This gateway's id. */
+  self: string
+  allowanceOf: (subject: Subject) => ByteAllowance
+  after: After
+}
+
+/** The address of a dedicated proxy, here or at a gateway whose customers enter here. */
+function wayOf(proxy: NodeProxy, { self, snapshot }: WayDeps): EgressPath {
+  const { node } = proxy
+  const isElsewhere = node && node !== self && snapshot.gateways.get(node)?.entry === self
+  return isElsewhere ? { kind: 'exit', exit: toExit(proxy) } : { kind: 'address', address: proxy.leave_from }
+}
+
+/** The entry's customer leaves from the address of a dedicated proxy. The proxy may have been bought a moment ago. */
+async function chooseForEntry(
+  { exit: name, gateway, owner }: Extract<Access, { kind: 'hop' }>,
+  { self, snapshot, ask, allowanceOf }: WayDeps,
+): Promise<ChosenWay | Refused> {
+  const isEntry = snapshot.gateways.get(self)?.entry === gateway.id
+  if (!isEntry || !isProxyName(name)) return { refusal: 'no_exit' }
+  if (!snapshot.proxies.has(name)) await ask({ username: name }, owner)
+  const proxy = snapshot.proxies.get(name)
+  if (proxy?.state !== 'active' || proxy.node !== self) return { refusal: 'no_exit' }
+  const allowance = allowanceOf({ kind: 'hop', id: gateway.id })
+  return { way: { kind: 'address', address: proxy.leave_from }, allowance }
+}
+
 /** Chooses a tunnel's exit and allowance, and waits until the allowance has bytes. */
-export function createWayChooser(
-  deps: FillDeps & {
-    ask: Ask
-    moment: () => Moment
-    chooser: ExitChooser
-    /** An exit of this gateway that is up: hops are not chained. */
-    findOwnExit: (id: string) => NodeExit | undefined
-    snapshot: Pick<Snapshot, 'proxies' | 'gateways'>
-    /** This gateway's id. */
-    self: string
-    allowanceOf: (subject: Subject) => ByteAllowance
-    after: After
-  },
-) {
+export function createWayChooser(deps: WayDeps) {
   /** Asks the shop again before it refuses: the customer may have bought traffic since the last answer. */
   async function waitForSome(allowance: ByteAllowance, { subuser, owner }: PremiumAccess) {
     const refusal = await waitForBytes(allowance, deps.after)
     if (refusal !== 'traffic_exhausted') return refusal
     await deps.ask({ username: subuser.login }, owner)
     return waitForBytes(allowance, deps.after)
-  }
-
-  /** An address of a gateway whose customers enter here. */
-  function wayOf(proxy: NodeProxy): EgressPath {
-    const { node } = proxy
-    const isElsewhere = node && node !== deps.self && deps.snapshot.gateways.get(node)?.entry === deps.self
-    return isElsewhere ? { kind: 'exit', exit: toExit(proxy) } : { kind: 'address', address: proxy.leave_from }
-  }
-
-  /** Another gateway's customer leaves through an exit of this one, or from the address of a dedicated proxy. */
-  async function chooseForHop({
-    exit: name,
-    gateway,
-    owner,
-  }: Extract<Access, { kind: 'hop' }>): Promise<ChosenWay | Refused> {
-    const allowance = deps.allowanceOf({ kind: 'hop', id: gateway.id })
-    const { proxies } = deps.snapshot
-    if (isProxyName(name) && !proxies.has(name)) await deps.ask({ username: name }, owner)
-    const proxy = proxies.get(name)
-    const isHeld = proxy?.state === 'active' && proxy.node === deps.self
-    return isHeld ? { way: { kind: 'address', address: proxy.leave_from }, allowance } : { refusal: 'no_exit' }
   }
 
   return (
@@ -315,12 +315,12 @@ export function createWayChooser(
   ): MaybePromise<ChosenWay | Refused> => {
     if (access.kind === 'dedicated') {
       const allowance = deps.allowanceOf({ kind: 'proxy', id: access.proxy.id })
-      const way = wayOf(access.proxy)
+      const way = wayOf(access.proxy, deps)
       return hasUdp && way.kind === 'exit' ? { refusal: 'udp_unsupported' } : { way, allowance }
     }
     if (access.kind === 'hop') {
       const exit = deps.findOwnExit(access.exit)
-      if (!exit) return chooseForHop(access)
+      if (!exit) return chooseForEntry(access, deps)
       const allowance = deps.allowanceOf({ kind: 'hop', id: access.gateway.id })
       return { way: { kind: 'exit', exit }, allowance }
     }

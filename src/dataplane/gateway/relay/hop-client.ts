@@ -27,9 +27,9 @@ const pingAfterMs = 5000
  * Looks without an answer to a ping: after the first number a connection gets no new stream, after the second its
  * unanswered requests go elsewhere, after the third it ends. Looks and not time, because this process may stall itself.
  */
-const looksToSuspect = 4
-const looksToAskElsewhere = 12
-const looksToEnd = 20
+const looksToSuspect = 8
+const looksToAskElsewhere = 16
+const looksToEnd = 24
 const maxHeadBytes = 4096
 const maxTries = 3
 
