@@ -271,6 +271,20 @@ const reportHops = ({ states }: HopConnections) => ({
   hops: states.map(({ id, isUp, sinceAt, reason }) => ({ id, up: isUp, since: Math.round(sinceAt), reason })),
 })
 
+const leaseAgentOf = (meter: () => Meter): EngineDeps['agent'] => ({
+  wantLease: (id, pool) => meter().wantLease(id, pool),
+  giveBack: (id, pool) => meter().giveBack(id, pool),
+  noteNow: () => meter().noteNow(),
+})
+
+/** The saved state is served until the shop answers. It does not set the clock. */
+function applySaved(folder: string, log: Log, snapshot: Snapshot, rules: GatewayRules): void {
+  for (const page of readSavedState(folder, log)) {
+    snapshot.apply(page)
+    rules.apply(page, savedPosition, snapshot)
+  }
+}
+
 /** The engine, and the parts that receive state and report usage. They call each other only after all are made. */
 function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, findTls: () => TlsFields | undefined) {
   // Resolves like the node's own calls to the shop, hosts file included.
@@ -286,11 +300,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, f
   const hops = createHops(agent, onFault)
   const engine: Engine = chooseEngine(config.gatewayEngine, log, {
     snapshot,
-    agent: {
-      wantLease: (id, pool) => meter.wantLease(id, pool),
-      giveBack: (id, pool) => meter.giveBack(id, pool),
-      noteNow: () => meter.noteNow(),
-    },
+    agent: leaseAgentOf(() => meter),
     ask: askShop(snapshot, new CredentialLookup({ link: agent.link, now: realTiming.now, log })),
     policy: () => rules.policy,
     speeds: () => rules.speeds,
@@ -332,11 +342,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, f
     },
     extraFields,
   )
-  // The saved state is served until the shop answers. It does not set the clock.
-  for (const page of readSavedState(agent.folder, log)) {
-    snapshot.apply(page)
-    rules.apply(page, savedPosition, snapshot)
-  }
+  applySaved(agent.folder, log, snapshot, rules)
   return { engine, hops, meter, sync, contact, rules, saved, trials, exitReports, names }
 }
 
