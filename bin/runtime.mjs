@@ -42,17 +42,17 @@ function findRuntime(from = root) {
  * Replaces this process with the runtime (execve) where Node can; otherwise starts it as a child, forwards signals to
  * it and exits with its code. TURNPIKE_LEASH names a pipe that closes if this process is killed; then the child ends.
  */
-export function run(args) {
+export function run(args, env = process.env) {
   const program = findRuntime()
   if (program === undefined) {
     process.stderr.write(`turnpike: The Bun runtime is not installed. Run "npm install" in ${root}.\n`)
     process.exit(1)
   }
   const all = [...flags, ...args]
-  if (typeof process.execve === 'function') process.execve(program, [program, ...all], process.env)
+  if (typeof process.execve === 'function') process.execve(program, [program, ...all], env)
   const child = spawn(program, all, {
     stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
-    env: { ...process.env, TURNPIKE_LEASH: '3' },
+    env: { ...env, TURNPIKE_LEASH: '3' },
   })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   child.on('error', (error) => {

@@ -2,6 +2,7 @@ import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import manifest from '../../package.json' with { type: 'json' }
 
 const serviceUid = '65534'
 const isRoot = process.getuid?.() === 0
@@ -42,6 +43,27 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe('the command turnpike of the Debian package', () => {
   beforeEach(prepare)
+
+  test.each([['verify'], ['range', 'setup', '203.0.113.0/30']])(
+    'root’s turnpike %s passes no environment variable on that Turnpike does not read',
+    async (...args) => {
+      const program = join(folder, 'program')
+      writeFileSync(program, '#!/bin/sh\nprintenv | sed "s/=.*//" | sort\n', { mode: 0o755 })
+      const read = { TURNPIKE_PORT: '1', LANG: 'C', LC_ALL: 'C', NOTIFY_SOCKET: '/n', NODE_EXTRA_CA_CERTS: '/c' }
+      const foreign = { NODE_OPTIONS: '--x', BUN_OPTIONS: '--x', BUN_INSPECT: 'x', LD_BIND_NOT: '1', odd: 'a\nPATH=b' }
+      const names = (await run(args, { ...read, ...foreign })).out.split('\n')
+      expect(names).toEqual(expect.arrayContaining([...Object.keys(read), 'PATH']))
+      for (const name of Object.keys(foreign)) expect(names).not.toContain(name)
+    },
+  )
+
+  test('the npm command passes no environment variable on that Turnpike does not read', async () => {
+    // Bun would print its version in place of running the command.
+    const path = join(import.meta.dir, '../../bin/turnpike.mjs')
+    const env = { PATH: process.env['PATH'] ?? '', BUN_OPTIONS: '--revision' }
+    const child = Bun.spawn(['node', path, '--version'], { env })
+    expect(await child.stdout.text()).toBe(`${manifest.version}\n`)
+  })
 
   test.each(['shop', 'gateway', 'vpn-node'])(
     'turnpike verify and turnpike doctor use turnpike-%s.env when it is the only file of a role',

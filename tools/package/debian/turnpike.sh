@@ -9,6 +9,19 @@ program=/usr/lib/turnpike/turnpike
 settings=/etc/turnpike
 data=/var/lib/turnpike
 
+# Removes all environment variables that Turnpike does not read, such as NODE_OPTIONS, BUN_* and LD_*: root's environment
+# must not change the program of the service.
+clean_environment() {
+	for name in $(env | sed -n 's/^\([A-Za-z_][A-Za-z0-9_]*\)=.*/\1/p'); do
+		case $name in
+		TURNPIKE_* | PATH | HOME | PWD | TMPDIR | LANG | LC_* | TZ | TERM | SSL_CERT_FILE | SSL_CERT_DIR) ;;
+		NODE_EXTRA_CA_CERTS | NOTIFY_SOCKET | LISTEN_* | WATCHDOG_* | MAINPID | JOURNAL_STREAM) ;;
+		CREDENTIALS_DIRECTORY | STATE_DIRECTORY | RUNTIME_DIRECTORY) ;;
+		*) unset "$name" ;;
+		esac
+	done
+}
+
 # Prints the first argument that is no option.
 command_of() {
 	for word; do
@@ -77,6 +90,8 @@ run_as_service() {
 	exec setpriv --reuid turnpike --regid turnpike --clear-groups \
 		--inh-caps "-all,$capability" --ambient-caps "-all,$capability" "$program" "$@"
 }
+
+if [ "$(id -u)" -eq 0 ]; then clean_environment; fi
 
 if [ "$(id -u)" -ne 0 ] || [ -n "${TURNPIKE_DATA-}" ]; then
 	if [ -z "${TURNPIKE_DATA-}" ] && needs_settings "$@"; then
