@@ -114,7 +114,7 @@ type Limits = {
   readonly reads: RateLimit
   readonly charges: RateLimit
   readonly authThrottle: AuthThrottle
-  /** By customer. One request may cost as much as a thousand, so requests of one customer queue. */
+  /** By customer or operator. One request may cost as much as a thousand, so requests of one caller queue. */
   readonly semaphore: KeyedSemaphore
 }
 
@@ -354,7 +354,8 @@ async function answer<By>(
   const key = operation.charges ? readKey(request.headers.get('idempotency-key') ?? undefined) : undefined
   const sent = operation.method === 'POST' ? await readBody(request) : {}
   const { customer } = admitted
-  const waits = customer === undefined ? undefined : limits.semaphore.acquire(customer)
+  const queue = customer ?? (operation.access === 'public' ? undefined : admitted.name)
+  const waits = queue === undefined ? undefined : limits.semaphore.acquire(queue)
   if (waits) await waits
   try {
     // Authenticated again: a body may take seconds to arrive, and the token may be revoked meanwhile.
@@ -371,7 +372,7 @@ async function answer<By>(
     if (purpose === 'sale' && isAnswer) await api.letIn(request, visit.from, operation)
     throw error
   } finally {
-    if (customer !== undefined) limits.semaphore.release(customer)
+    if (queue !== undefined) limits.semaphore.release(queue)
   }
 }
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createActions } from '../../src/app/shop/admin.ts'
 import { enginesOf } from '../harness/database.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { until } from '../harness/until.ts'
@@ -58,6 +59,40 @@ describe.each([...enginesOf('sqlite')])('heavy requests of one customer, on %s',
     } finally {
       letEnd()
       dedicated.listAll = listAll
+    }
+  })
+
+  test('the shop runs 30 searches of one operator 8 at a time, and serves another operator before any of them ends', async () => {
+    const { identities, operators } = service.services
+    const tokenOf = async (name: string) => {
+      await createActions(service.services).addOperator(name, 'reader')
+      return (await operators.issueToken(name, { name: 't', expiresAt: null })).text
+    }
+    const [heavy, other] = [await tokenOf('heavy'), await tokenOf('other')]
+    const ask = async (token: string, path: string) =>
+      (await fetch(`${service.url}/admin/v1${path}`, { headers: { authorization: `Bearer ${token}` } })).status
+    const ownersByPrefix = identities.ownersByPrefix.bind(identities)
+    const { promise: mayEnd, resolve: letEnd } = Promise.withResolvers<void>()
+    let [inside, maxInside] = [0, 0]
+    identities.ownersByPrefix = async (...given) => {
+      inside += 1
+      maxInside = Math.max(maxInside, inside)
+      await mayEnd
+      inside -= 1
+      return ownersByPrefix(...given)
+    }
+    try {
+      const flood = Array.from({ length: 30 }, () => ask(heavy, '/search?q=anna'))
+      await until(() => inside === atOnce)
+      await service.untilPending(30)
+      expect(await ask(other, '/nodes')).toBe(200)
+      expect(inside).toBe(atOnce)
+      letEnd()
+      expect(new Set(await Promise.all(flood))).toEqual(new Set([200]))
+      expect(maxInside).toBe(atOnce)
+    } finally {
+      letEnd()
+      identities.ownersByPrefix = ownersByPrefix
     }
   })
 })
