@@ -327,6 +327,11 @@ const customerApi = (deps: HttpDeps): Api<Caller> => ({
     const inSession = request.headers.has('authorization') ? undefined : await deps.sessions?.(request, scope)
     const by = inSession ?? (await deps.customers.authenticate(sentTokenOf(request), from, scope, purpose))
     if (operation.access === 'session' && by.token !== null) throw sessionNeeded()
+    // Tabs of a browser share the cookie: the console names the customer whose purchase it sends.
+    const expected = operation.charges === true ? request.headers.get('x-turnpike-customer') : null
+    if (expected !== null && expected !== by.customer) {
+      throw new Refusal('other_customer_signed_in', {}, { charged: false })
+    }
     return { by, name: by.token?.id ?? by.session ?? by.customer, customer: by.customer }
   },
 })

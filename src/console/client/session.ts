@@ -33,7 +33,9 @@ export function takeLink(): SignInLink | undefined {
 export const part: 'customer' | 'operator' = location.pathname.startsWith('/operator') ? 'operator' : 'customer'
 
 /** A session, whose cookie scripts cannot read, or an API token, which is kept until the tab is closed. */
-type ConsoleSession = { readonly who: Who; readonly token?: undefined } | { readonly token: string }
+type ConsoleSession =
+  | { readonly who: Who; readonly token?: undefined }
+  | { readonly token: string; readonly who?: undefined }
 
 /** `unknown` until the shop has checked the cookie. */
 type Entered = ConsoleSession | 'signed-out' | 'unknown'
@@ -83,7 +85,9 @@ const tokenOf = (entered: Entered): string | undefined => (typeof entered === 'o
 const headers = (): Record<string, string> => {
   const token = tokenOf(current)
   const shown = token === undefined ? { 'X-Turnpike-Console': '1' } : { Authorization: `Bearer ${token}` }
-  return { ...shown, 'Accept-Language': document.documentElement.lang }
+  // Another tab may have signed another customer in: the shop refuses purchases for that one.
+  const who = part === 'customer' && typeof current === 'object' ? current.who : undefined
+  return { ...shown, ...(who && { 'X-Turnpike-Customer': who.id }), 'Accept-Language': document.documentElement.lang }
 }
 
 export const caller: ApiCaller = { headers, onEnded: forget }

@@ -48,6 +48,7 @@ const codeOfReason: Readonly<Record<Exclude<Reason, SelfCoded>, Code> & Partial<
   body_not_json: 'unsupported_media_type',
   body_encoding_unknown: 'unsupported_media_type',
   session_needed: 'forbidden',
+  other_customer_signed_in: 'conflict',
   connection_closed: 'conflict',
   shop_stopping: 'unavailable',
   vpn_device_missing: 'not_found',

@@ -50,6 +50,7 @@ export const en = {
   body_encoding_unknown: 'Send the body uncompressed or with Content-Encoding: gzip.',
   rate_limited: 'Too many requests. Repeat the request after the number of seconds in Retry-After.',
   session_needed: 'Sign in to the console: this operation accepts no token, whatever its scopes are.',
+  other_customer_signed_in: 'Another customer has signed in in this browser. Nothing was bought. Reload the page.',
   connection_closed: 'The connection closed before the answer. Nothing was changed.',
   shop_stopping: 'The shop is shutting down. Nothing was changed; try again in a moment.',
   internal_error:
