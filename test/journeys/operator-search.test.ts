@@ -3,7 +3,7 @@ import { createActions } from '../../src/app/shop/admin.ts'
 import { roles } from '../../src/domains/operators/rules.ts'
 import { createAnswerChecker } from '../harness/answers.ts'
 import { engines } from '../harness/database.ts'
-import { scansIn } from '../harness/scans.ts'
+import { scansIn, wideIn } from '../harness/scans.ts'
 import { type Service, startService } from '../harness/service.ts'
 
 type Match = { kind: string; id: string; title: string; detail: string | null; customer_name: string }
@@ -168,5 +168,14 @@ describe.each([...engines])('search and dry runs of operators on %s', (engine) =
       for (const text of texts) await search(text)
     })
     expect(scans).toEqual([])
+  })
+
+  test('a search by login or e-mail reads the matching identities only, by an index on both columns', async () => {
+    const wide = await wideIn(
+      shop.services.db,
+      { table: 'identities', columns: ['login>', 'email>', 'owner_id='], max: 10 },
+      () => search('nobody-is-called-this'),
+    )
+    expect(wide).toEqual([])
   })
 })
