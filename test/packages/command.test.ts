@@ -44,9 +44,8 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 describe('the command turnpike of the Debian package', () => {
   beforeEach(prepare)
 
-  test.each([['verify'], ['range', 'setup', '203.0.113.0/30']])(
-    'root’s turnpike %s passes no environment variable on that Turnpike does not read',
-    async (...args) => {
+  for (const args of [['verify'], ['range', 'setup', '203.0.113.0/30']])
+    test(`root’s turnpike ${args[0]} passes no environment variable on that Turnpike does not read`, async () => {
       const program = join(folder, 'program')
       writeFileSync(program, '#!/bin/sh\nprintenv | sed "s/=.*//" | sort\n', { mode: 0o755 })
       const read = { TURNPIKE_PORT: '1', LANG: 'C', LC_ALL: 'C', NOTIFY_SOCKET: '/n', NODE_EXTRA_CA_CERTS: '/c' }
@@ -54,8 +53,7 @@ describe('the command turnpike of the Debian package', () => {
       const names = (await run(args, { ...read, ...foreign })).out.split('\n')
       expect(names).toEqual(expect.arrayContaining([...Object.keys(read), 'PATH']))
       for (const name of Object.keys(foreign)) expect(names).not.toContain(name)
-    },
-  )
+    })
 
   test('the npm command passes no environment variable on that Turnpike does not read', async () => {
     // Bun would print its version in place of running the command.
