@@ -85,7 +85,7 @@ export async function addOne(deps: ExitDeps, newExit: rules.NewExit): Promise<ru
       const address = newExit.kind === 'local' ? readAddress(newExit.host) : undefined
       const block = address && (await deps.stock.blockAround(tx, address))
       if (block !== undefined) throw new Refusal('address_in_block', { block })
-      const added = await add(deps, tx, [newExit])
+      const added = add(deps, tx, [newExit])
       if (newExit.node) await deps.fleet.lockPresent(tx, newExit.node)
       return added
     }),
