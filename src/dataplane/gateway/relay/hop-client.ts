@@ -357,7 +357,7 @@ class HopConnection {
     session.ping()
   }
 
-  private handlers(): SocketHandler<unknown> {
+  private handlers(): SocketHandler {
     return {
       open: (socket) => {
         this.socket = socket
