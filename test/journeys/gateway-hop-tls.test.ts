@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
+import type { NodeGateway } from '../../src/node-protocol/state.ts'
 import { type ByteOrigin, openByteOrigin } from '../harness/byte-origin.ts'
 import { type Made, makeCertificate } from '../harness/certificates.ts'
 import { someExit } from '../harness/desired.ts'
@@ -57,6 +58,7 @@ describe('hops over TLS', () => {
   let entry: TestHopGateway
   let far: TestHopGateway
   let detour: Detour
+  let gateways: NodeGateway[]
   let echo: ReturnType<typeof startEcho>
   let origin: ByteOrigin
   const reports: string[] = []
@@ -78,7 +80,7 @@ describe('hops over TLS', () => {
     await detour.open()
     const exitGateway = { ...exitNames.gateway, entry: 'nod_entry', port: freePort() }
     const { tls } = exitGateway
-    const gateways = [names.entry.gateway, { ...exitGateway, tls: tls && { ...tls, port: detourPort } }]
+    gateways = [names.entry.gateway, { ...exitGateway, tls: tls && { ...tls, port: detourPort } }]
     echo = startEcho()
     origin = openByteOrigin()
     far = openHopGateway(exitNames, { exits: [exit], gateways })
@@ -160,6 +162,23 @@ describe('hops over TLS', () => {
     for (const { engine } of [entry, far]) expect(engine.status.maxHeld).toBeLessThan(4 * 1024 * 1024)
     stalled.socket.destroy()
     await until(() => far.engine.status.tunnels === 0)
+  })
+
+  test('a customer’s limit of 3 tunnels counts those over a hop, and a closed one makes room', async () => {
+    const mine = { ...names.entry, gateway: { ...names.entry.gateway, port: freePort() } }
+    const limited = openHopGateway(mine, { exits: [], gateways, customer: { tunnels: 3 } })
+    limited.change({ proxies: [farProxy()] })
+    const there = { host: '127.0.0.1', port: limited.port }
+    const tunnels = await Promise.all([1, 2, 3].map(() => openTunnel('http', there, anna, echo.spot)))
+    for (const tunnel of tunnels) expect(await tunnel.echo('x')).toBe('x')
+    expect((await attempt('http', there, anna, echo.spot)).status).toBe(429)
+    tunnels[0]?.close()
+    await until(() => limited.engine.status.tunnels === 2)
+    const next = await openTunnel('http', there, anna, echo.spot)
+    expect(await next.echo('y')).toBe('y')
+    for (const tunnel of [next, ...tunnels]) tunnel.close()
+    await until(() => far.engine.status.tunnels === 0)
+    await limited.stop()
   })
 
   test('a blocked proxy’s tunnel is cut at both gateways within 2 s', async () => {
