@@ -181,6 +181,24 @@ describe('hops over TLS', () => {
     await limited.stop()
   })
 
+  test('a speed limit of 400 kB/s holds for a download over a hop', async () => {
+    const limit = 400_000
+    const mine = { ...names.entry, gateway: { ...names.entry.gateway, port: freePort() } }
+    const limited = openHopGateway(mine, { exits: [], gateways, speeds: () => ({ proxy: limit }) })
+    limited.change({ proxies: [farProxy()] })
+    origin.expect({ id: 'limited', up: 8, down: 100_000_000, afterwards: 'stay' })
+    const tunnel = await openCounted(limited.port, anna, origin.host)
+    const fromMs = Date.now()
+    tunnel.socket.write('limited\n')
+    await until(() => tunnel.received > limit)
+    const { received } = tunnel
+    // An idle credential saves 250 ms of its rate; the bucket refills in steps of 25 ms.
+    expect(received).toBeLessThanOrEqual((limit * (Date.now() - fromMs + 275)) / 1000)
+    tunnel.socket.destroy()
+    await until(() => far.engine.status.tunnels === 0)
+    await limited.stop()
+  })
+
   test('a blocked proxy’s tunnel is cut at both gateways within 2 s', async () => {
     const tunnel = await openTunnel('http', at(), anna, echo.spot)
     expect(await tunnel.echo('x')).toBe('x')
