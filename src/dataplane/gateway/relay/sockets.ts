@@ -23,6 +23,8 @@ export type Sockets = {
   watch(descriptor: number): DeliveryWatch | undefined
   /** Acknowledged bytes; undefined if unknown. */
   acknowledged(descriptor: number): number | undefined
+  /** Sent bytes; missing if the platform does not show them. */
+  readonly sent?: (descriptor: number) => number
   /** Limits the receive buffer, so that one read is at most 256 KiB. */
   narrow(descriptor: number): void
   /** Lets the kernel size the receive buffer. */
@@ -60,6 +62,7 @@ export function createSockets(platform: NodeJS.Platform, descriptors?: Descripto
     },
     openRoutes: () => openRouteLookup(openLibc()).isDeliveredHere,
     acknowledged: (descriptor) => kernel.transmissionOf(descriptor).acknowledged,
+    sent: (descriptor) => kernel.transmissionOf(descriptor).sent,
     narrow: (descriptor) => kernel.limitReceive(descriptor, narrowBytes),
     widen: (descriptor) => kernel.unlimitReceive(descriptor),
     watch(descriptor) {
@@ -116,9 +119,7 @@ export const toSideSocket = (client: TlsClient, localPort: number): SideSocket =
 
 /** Call before anything is written. */
 export function noteHandshake(tls: TlsSocket, sockets: Sockets): void {
-  const watch = sockets.watch(tls.fd)
-  tls.handshakeBytes = watch?.transmission().sent ?? 0
-  watch?.close(false)
+  tls.handshakeBytes = sockets.sent?.(tls.fd) ?? 0
 }
 
 /** Tracks delivery of plaintext: handshake and record overhead count as sent first. */
