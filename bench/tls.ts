@@ -70,23 +70,34 @@ async function measureHalfOpen(
 ): Promise<Row[]> {
   const rows: Row[] = []
   for (const { name, route, isOurs } of proxies) {
-    const medianMs = async (): Promise<number> => (await tunnels.run({ route, tunnels: 1, bytes: 1024, seconds })).p50Ms
+    let failures = 0
+    /** Undefined if the proxy opened no tunnel. */
+    const medianMs = async (): Promise<number | undefined> => {
+      const result = await tunnels.run({ route, tunnels: 1, bytes: 1024, seconds })
+      failures += result.errors
+      return result.tunnels > 0 ? result.p50Ms : undefined
+    }
     const times: { alone: number; beside: number }[] = []
     for (let round = 0; round < rounds; round += 1) {
       const alone = await medianMs()
       const held = await tunnels.holdHalfOpen(route.endpoint, halfOpen)
       const beside = await medianMs()
       await held.release()
-      times.push({ alone, beside })
-      say(`  round ${round + 1}/${rounds}  ${name}: ${alone.toFixed(2)} ms, half-open ${beside.toFixed(2)} ms`)
+      if (alone !== undefined && beside !== undefined) times.push({ alone, beside })
+      say(`  round ${round + 1}/${rounds}  ${name}: ${alone?.toFixed(2)} ms, half-open ${beside?.toFixed(2)} ms`)
     }
-    const what = `a new tunnel over TLS beside ${halfOpen.toLocaleString('en-US')} half-open handshakes, ${name}`
-    const ratios = times.map(({ alone, beside }) => beside / alone).filter(Number.isFinite)
-    const row = timeRow(
-      `${what}, p50`,
-      times.map(({ beside }) => beside),
-    )
-    rows.push(row, ratioRow(`${what}, against none`, ratios, isOurs ? halfOpenTarget : undefined))
+    rows.push(...toHalfOpenRows(`${name}${failures === 0 ? '' : `, ${failures} FAILED`}`, times, isOurs === true))
   }
   return rows
+}
+
+function toHalfOpenRows(name: string, times: readonly { alone: number; beside: number }[], isOurs: boolean): Row[] {
+  const what = `a new tunnel over TLS beside ${halfOpen.toLocaleString('en-US')} half-open handshakes, ${name}`
+  if (times.length === 0) return [{ what, figure: 'no tunnel was opened', rounds: [] }]
+  const ratios = times.map(({ alone, beside }) => beside / alone)
+  const waits = times.map(({ beside }) => beside)
+  return [
+    timeRow(`${what}, p50`, waits),
+    ratioRow(`${what}, against none`, ratios, isOurs ? halfOpenTarget : undefined),
+  ]
 }

@@ -43,8 +43,8 @@ enum { MAX_TUNNELS = 16384, MAX_WORDS = 1024, EVENTS = 256, PIECES_AT_ONCE = 8, 
 /* The number of tunnels opened or tried at once by `hold`. */
 enum { BEGUN_AT_ONCE = 64 };
 enum { WHOLE_WITHIN_S = 30 };
-/* Client addresses from 127.1.0.2 on. */
-enum { SOURCES = 1000 };
+/* Client addresses from 127.1.0.2 on, and those of half-open handshakes. */
+enum { SOURCES = 1000, CLIENTS_AT = 0x7f010002, HALF_OPEN_AT = 0x7f020002 };
 
 typedef enum { DIRECT, CONNECT, SOCKS, TLS, TLS_RESUMED } Way;
 typedef enum { FREE, CONNECTING, SHAKING, STATUS, METHOD, LOGIN, REPLY, ANSWER, HELD } Step;
@@ -197,12 +197,12 @@ static void ask_origin(Tunnel *t) {
 }
 
 /* A proxy may limit handshakes per client address. */
-static int open_socket(int is_spread, uint32_t source) {
+static int open_socket(uint32_t sources_at, uint32_t source) {
   int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
   if (fd < 0) stop_with("socket");
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-  if (!is_spread) return fd;
-  struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f010002 + source % SOURCES)};
+  if (!sources_at) return fd;
+  struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(sources_at + source % SOURCES)};
   setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof one);
   if (bind(fd, (void *)&from, sizeof from) != 0) stop_with("bind");
   return fd;
@@ -211,7 +211,7 @@ static int open_socket(int is_spread, uint32_t source) {
 static void begin(Tunnel *t) {
   static uint32_t turn;
   // A client that resumes its session comes from the address of the first one.
-  t->fd = open_socket(is_tls(), plan.way == TLS ? turn++ : (uint32_t)(t - tunnels));
+  t->fd = open_socket(is_tls() ? CLIENTS_AT : 0, plan.way == TLS ? turn++ : (uint32_t)(t - tunnels));
 #ifdef WITH_TLS
   if (is_tls()) {
     if (!(t->ssl = SSL_new(tls))) stop_with("SSL_new");
@@ -435,7 +435,7 @@ static int half(char **words) {
   read_endpoint(words[2]);
   if (wanted < 1 || wanted > MAX_TUNNELS) stop_with("CONNECTIONS");
   for (int i = 0; i < wanted; i++) {
-    int fd = open_socket(1, (uint32_t)i);
+    int fd = open_socket(HALF_OPEN_AT, (uint32_t)i);
     fcntl(fd, F_SETFL, 0);
     if (connect(fd, (void *)&plan.to, sizeof plan.to) != 0) {
       close(fd);

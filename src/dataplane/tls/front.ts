@@ -36,11 +36,17 @@ export type ConnectionWatcher = {
   terminate?: () => void
 }
 
+type ConnectionHandle = {
+  terminate(): void
+  /** Whether the handshake has cost processor time: the server has answered. True if unknown. */
+  hasAnswered?(): boolean
+}
+
 /** Threads that do TLS. They own the descriptors that they get. */
 export type TlsThreads = {
   readonly count: number
   /** Starts a handshake. */
-  begin(descriptor: number, source: string, certificate: Certificate, watcher: ConnectionWatcher): { terminate(): void }
+  begin(descriptor: number, source: string, certificate: Certificate, watcher: ConnectionWatcher): ConnectionHandle
   refuse(descriptor: number): void
 }
 
@@ -54,7 +60,7 @@ class Connection {
 
   constructor(
     /** The accepted socket, later its TLS twin. */
-    public socket: { terminate(): void },
+    public socket: ConnectionHandle,
     readonly source: string,
     readonly prefixes: Prefixes,
     cameAt: number,
@@ -63,7 +69,17 @@ class Connection {
   ) {
     const close = () => front.evict(this)
     this.seat = new Seat(prefixes, close)
-    this.handshake = new Handshake(new Seat(prefixes, close), cameAt, () => front.expire(this))
+    this.handshake = new Handshake(
+      new Seat(prefixes, close),
+      cameAt,
+      () => front.expire(this),
+      () => this.isSilent,
+    )
+  }
+
+  /** The handshake has cost no processor time. */
+  get isSilent(): boolean {
+    return this.socket.hasAnswered?.() === false
   }
 }
 
@@ -239,13 +255,13 @@ export class Front {
   private mayCome(prefixes: Prefixes): boolean {
     if (this.deps.isAdmitted) return true
     if (this.openOf.isFull(prefixes, this.roomOfNetwork) || this.shakingOf.isFull(prefixes, maxOfNetwork)) return false
+    // Before a token is taken: a refused connection costs nothing.
+    const isFull = this.handshakes.size >= this.roomToShake
+    const spare = isFull ? this.handshakes.findSpare(prefixes, this.now()) : undefined
+    if (isFull && !spare) return false
     if (!this.mayBegin(prefixes)) return false
     if (this.all.size >= this.room && !this.deps.isMakingRoom && !this.deps.makeRoom?.()) return false
-    if (this.handshakes.size >= this.roomToShake) {
-      const spare = this.handshakes.findSpare(prefixes, this.now())
-      if (!spare) return false
-      spare.close()
-    }
+    spare?.close()
     if (this.all.size >= this.room && this.deps.isMakingRoom) this.seats.makeRoom()
     return true
   }
@@ -272,7 +288,13 @@ export class Front {
     this.leave(one)
   }
 
+  /** Half-open handshakes would use up the rate for others. */
+  private refund(one: Connection): void {
+    if (one.isShaking && one.isSilent) this.paceOfAll.give('')
+  }
+
   expire(one: Connection): void {
+    this.refund(one)
     this.fail(one)
     one.socket.terminate()
   }
@@ -329,6 +351,7 @@ export class Front {
   /** Evicts a connection; its place is free at once. */
   evict(one: Connection): void {
     this.spared[one.isShaking ? 'handshake' : 'open'] += 1
+    this.refund(one)
     this.leave(one)
     one.socket.terminate()
     this.gone(one)

@@ -21,12 +21,17 @@ function open() {
     handshakes,
     closed,
     reads: () => reads,
-    begin: (name: string, source: string, beganAt = 0): void => {
+    begin: (name: string, source: string, beganAt = 0, isSilent = false): void => {
       const seat = new Seat(prefixesOf(source), () => {
         closed.push(name)
         handshakes.remove(one)
       })
-      const one = new Handshake(seat, beganAt, () => expect.unreachable())
+      const one = new Handshake(
+        seat,
+        beganAt,
+        () => expect.unreachable(),
+        () => isSilent,
+      )
       countReads(one)
       countReads(seat)
       handshakes.add(one)
@@ -57,6 +62,16 @@ describe('the eviction of TLS handshakes', () => {
     expect(makeRoom('192.0.2.3', 1999)).toBe(false)
     expect(makeRoom('192.0.2.3', 2000)).toBe(true)
     expect(closed).toEqual(['first'])
+  })
+
+  test('Handshakes.findSpare returns the oldest handshake without a ClientHello after 100 ms', () => {
+    const { begin, makeRoom, closed } = open()
+    begin('answered', '192.0.2.1', 0)
+    begin('silent', '192.0.2.2', 1, true)
+    begin('younger', '192.0.2.3', 2, true)
+    expect(makeRoom('192.0.2.4', 100)).toBe(false)
+    expect(makeRoom('192.0.2.4', 101)).toBe(true)
+    expect(closed).toEqual(['silent'])
   })
 
   test('Handshakes.findSpare reads at most 8 links for each of 500 new clients among 2,048 handshakes of 1 to 2,048 networks', () => {

@@ -162,6 +162,10 @@ export class Seats {
 
 /** A handshake that took longer may be evicted. */
 const graceMs = 2000
+/** The same for a client whose ClientHello has not arrived: honest ones send it with the end of the TCP handshake. */
+const silentGraceMs = 100
+/** Handshakes that are looked at, oldest first. */
+const maxLooks = 16
 
 /** `expire` ends it after a timeout. */
 export class Handshake implements LinkedQueueItem<Handshake> {
@@ -172,6 +176,8 @@ export class Handshake implements LinkedQueueItem<Handshake> {
     readonly seat: Seat,
     readonly beganAt: number,
     readonly expire: () => void,
+    /** No ClientHello so far; false if unknown. */
+    readonly isSilent: () => boolean = () => false,
   ) {}
 }
 
@@ -198,12 +204,16 @@ export class Handshakes {
     this.byNetwork.remove(one.seat)
   }
 
-  /** Evicts the oldest of the largest network, else the oldest of all after the grace period. */
+  /** Evicts the oldest of the largest network, else one of the oldest of all after its grace period. */
   findSpare({ network }: Prefixes, nowMs: number): Seat | undefined {
     const crowded = this.byNetwork.findSpare()
     const max = crowded ? this.byNetwork.countOf(crowded.prefixes.network) : 0
     if (max > this.byNetwork.countOf(network) + 1) return crowded
-    const { oldest } = this
-    return oldest && nowMs - oldest.beganAt >= graceMs ? oldest.seat : undefined
+    let { oldest } = this
+    for (let looks = 0; oldest && looks < maxLooks; looks += 1, oldest = oldest.behind) {
+      const ageMs = nowMs - oldest.beganAt
+      if (ageMs >= graceMs || (ageMs >= silentGraceMs && oldest.isSilent())) return oldest.seat
+    }
+    return undefined
   }
 }

@@ -194,7 +194,11 @@ export class TlsPool implements TlsThreads {
       this.refuse(descriptor)
       queueMicrotask(() => watcher.onGone())
     }
-    return { terminate: () => thread?.post({ type: 'close', id }) }
+    return {
+      terminate: () => thread?.post({ type: 'close', id }),
+      // The descriptor is a number of this process; it is open until the worker reports its end.
+      hasAnswered: () => this.deps.kernel.transmissionOf(descriptor).sent > 0,
+    }
   }
 
   refuse(descriptor: number): void {
