@@ -75,6 +75,10 @@ const pythonModules = { socks: 'python3-socks', h2: 'python3-h2', requests: 'pyt
 const hasModule = (name: string): boolean =>
   [`${name}.py`, name].some((file) => existsSync(`/usr/lib/python3/dist-packages/${file}`))
 
+/** Modules of Node that tests use, by their Debian package, and their folder for NODE_PATH. */
+const nodeModules = { undici: 'node-undici', socks: 'node-socks' }
+export const nodeModulesFolder = '/usr/share/nodejs'
+
 /** Browsers that the tests can use. The first has no windows and needs half of the processor time. */
 export const browsers = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome']
 export const browserPackage = 'chromium-headless-shell | chromium'
@@ -98,6 +102,7 @@ export async function prepareMachine(): Promise<string | undefined> {
   const missing = [
     ...Object.entries(programs).filter(([name]) => Bun.which(name) === null),
     ...Object.entries(pythonModules).filter(([name]) => !hasModule(name)),
+    ...Object.entries(nodeModules).filter(([name]) => !existsSync(`${nodeModulesFolder}/${name}`)),
   ]
   const packages = [...new Set(missing.map(([, name]) => name))]
   if (await wantsBrowser()) packages.push(browserPackage)

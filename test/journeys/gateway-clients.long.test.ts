@@ -5,12 +5,14 @@ import { type AddressInfo, connect, createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { realRuntime } from '../../src/app/shop/services.ts'
+import { nodeModulesFolder } from '../harness/apt.ts'
 import { makeCertificate, putCertificate } from '../harness/certificates.ts'
 import { run } from '../harness/clients.ts'
 import { freePort, somePorts } from '../harness/gateway.ts'
 import { type GatewayProcess, makeGatewayProcess } from '../harness/gateway-process.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { addUsers, type User, usedBy } from '../harness/traffic.ts'
+import { basic } from '../harness/transfers.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 
 /** The interpreter that has the modules of Debian's packages. */
@@ -22,7 +24,7 @@ const downloadBytes = 3_000_000
  */
 const maxUnreadBytes = 4096
 
-/** Downloads with requests, twice over one connection, and uploads once. */
+/** Downloads twice and uploads once with requests. */
 const requests = `
 import requests, sys
 proxy, url, ca = sys.argv[1:]
@@ -32,6 +34,25 @@ with requests.Session() as session:
     sizes = [len(session.get(url + 'large').content) for _ in range(2)]
     session.post(url + 'upload', data=b'x' * 1000000).raise_for_status()
     print(*sizes)
+`
+
+/** Downloads twice and uploads once with undici. */
+const undici = `
+const { readFileSync } = require('node:fs')
+const { ProxyAgent, request } = require('undici')
+const [uri, token, url, file] = process.argv.slice(1)
+const ca = readFileSync(file)
+const dispatcher = new ProxyAgent({ uri, token, requestTls: { ca }, proxyTls: { ca } })
+const sizeOf = async (path, options) => {
+  const { body } = await request(url + path, { dispatcher, ...options })
+  return (await body.arrayBuffer()).byteLength
+}
+void (async () => {
+  const sizes = [await sizeOf('large'), await sizeOf('large')]
+  await sizeOf('upload', { method: 'POST', body: Buffer.alloc(1000000) })
+  console.log(sizes.join(' '))
+  await dispatcher.close()
+})()
 `
 
 /** Opens 5 tunnels in one HTTP/2 connection with python3-h2, and downloads over plain HTTP/1.1 through each. */
@@ -123,7 +144,8 @@ describe('clients of the TLS port', () => {
       request.resume()
       request.on('end', () => {
         const body = serve(new URL(request.url ?? '/', url).pathname)
-        response.writeHead(body ? 200 : 404, { 'Content-Length': body?.length ?? 0 })
+        // An origin that closes an idle connection could meet the next request of a slow client.
+        response.writeHead(body ? 200 : 404, { 'Content-Length': body?.length ?? 0, Connection: 'close' })
         response.end(body)
       })
     })
@@ -191,6 +213,13 @@ describe('clients of the TLS port', () => {
   test('requests of Python downloads and uploads through the TLS port and is billed what its tunnel carried', () =>
     billedAs(async (user) => {
       const ran = await run(python, '-c', requests, proxyOf(user), url, files.cert)
+      expect(ran).toMatchObject({ exit: 0, out: `${downloadBytes} ${downloadBytes}\n` })
+    }))
+
+  test('undici downloads and uploads through the TLS port and is billed what its tunnel carried', () =>
+    billedAs(async (user) => {
+      const node = ['env', `NODE_PATH=${nodeModulesFolder}`, 'node', '-e', undici]
+      const ran = await run(...node, `https://localhost:${tlsPort}`, basic(user), url, files.cert)
       expect(ran).toMatchObject({ exit: 0, out: `${downloadBytes} ${downloadBytes}\n` })
     }))
 

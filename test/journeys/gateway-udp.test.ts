@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { realRuntime } from '../../src/app/shop/services.ts'
+import { nodeModulesFolder } from '../harness/apt.ts'
 import { makeCertificate, putCertificate } from '../harness/certificates.ts'
 import { run } from '../harness/clients.ts'
 import { type BoughtProxy, freePort, somePorts } from '../harness/gateway.ts'
@@ -59,6 +60,44 @@ for size in range(1, 1400, 100):
         if got == data:
             break
 print('echoed', source[1])
+`
+
+/** The same with the npm package socks. */
+const nodeSocks = `
+const { SocksClient } = require('socks')
+const { createSocket } = require('node:dgram')
+const [host, port, userId, password, echo] = process.argv.slice(1)
+void (async () => {
+  const proxy = { host, port: Number(port), type: 5, userId, password }
+  const client = new SocksClient({ proxy, command: 'associate', destination: { host: '0.0.0.0', port: 0 } })
+  const { socket, remoteHost } = await new Promise((resolve, reject) => {
+    client.on('established', resolve)
+    client.on('error', reject)
+    client.connect()
+  })
+  const udp = createSocket('udp4')
+  let source
+  for (let size = 1; size < 1400; size += 100) {
+    const data = Buffer.alloc(size, size % 251)
+    const frame = SocksClient.createUDPFrame({ remoteHost: { host: '127.0.0.1', port: Number(echo) }, data })
+    await new Promise((resolve) => {
+      const send = () => udp.send(frame, remoteHost.port, remoteHost.host)
+      const timer = setInterval(send, 5000)
+      udp.on('message', function onMessage(message) {
+        const answer = SocksClient.parseUDPFrame(message)
+        if (!answer.data.equals(data)) return
+        source = answer.remoteHost.port
+        clearInterval(timer)
+        udp.off('message', onMessage)
+        resolve()
+      })
+      send()
+    })
+  }
+  console.log('echoed ' + source)
+  udp.close()
+  socket.end()
+})()
 `
 
 describe('UDP through a gateway process', () => {
@@ -125,6 +164,15 @@ describe('UDP through a gateway process', () => {
     const args = [proxy.ip, String(port), proxy.username, proxy.password, '127.0.0.1', String(echo.port)]
     expect(await run(python, '-c', pySocks, ...args)).toMatchObject({ exit: 0, out: `echoed ${echo.port}\n` })
     await checkBilled(() => relayedBy(proxy), before)
+  })
+
+  test('the npm package socks sends and receives datagrams with premium traffic, and the shop bills each byte', async () => {
+    const user = await addUser()
+    const before = echo.received.length
+    const node = ['env', `NODE_PATH=${nodeModulesFolder}`, 'node', '-e', nodeSocks]
+    const args = ['127.0.0.1', String(port), user.username, user.password, String(echo.port)]
+    expect(await run(...node, ...args)).toMatchObject({ exit: 0, out: `echoed ${echo.port}\n` })
+    await checkBilled(() => usedBy(service, user.subuser), before)
   })
 
   test('socksify of Dante sends and receives datagrams with premium traffic, and the shop bills each byte', async () => {
