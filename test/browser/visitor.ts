@@ -157,8 +157,12 @@ export async function findUnreached(page: Page): Promise<string[]> {
     const isShown = (element) => element.checkVisibility({ checkVisibilityCSS: true }) && !element.closest('[inert]')
     // Arrow keys do what the two buttons of a number field do, which are not in the Tab order.
     const isArrow = (element) => element.matches('.mantine-NumberInput-control')
-    const found = [...document.querySelectorAll(all)].filter((each) => isShown(each) && !each.disabled && !isArrow(each))
-    found.forEach((each) => each.setAttribute('data-unreached', getComputedStyle(each).borderColor))
+    const isWanted = (element) => isShown(element) && !element.disabled && !isArrow(element)
+    const found = [...document.querySelectorAll(all)].filter(isWanted)
+    // A password field is marked by the border of the box around it.
+    const borderOf = (element) => getComputedStyle(element).borderColor
+    window.borders = (element) => borderOf(element) + borderOf(element.parentElement)
+    found.forEach((each) => each.setAttribute('data-unreached', window.borders(each)))
     document.activeElement?.blur()
     return found.length
   })()`)
@@ -179,13 +183,14 @@ export async function findUnreached(page: Page): Promise<string[]> {
           if (each.name === element.name) each.removeAttribute('data-unreached')
         })
       }
-      element.closest('[role=tablist]')?.querySelectorAll('[role=tab]').forEach((each) => each.removeAttribute('data-unreached'))
+      const tabs = element.closest('[role=tablist]')?.querySelectorAll('[role=tab]') ?? []
+      tabs.forEach((each) => each.removeAttribute('data-unreached'))
       const isOutlined = (each) => {
         const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(each)
         return (outlineStyle !== 'none' && outlineWidth !== '0px') || boxShadow !== 'none'
       }
       const near = [element, element.parentElement, ...element.parentElement.children]
-      const isMarked = near.some(isOutlined) || getComputedStyle(element).borderColor !== before
+      const isMarked = near.some(isOutlined) || window.borders(element) !== before
       return isMarked ? null : element.outerHTML.slice(0, 160)
     })()`)
     if (lost !== null) unseen.push(`no visible focus: ${lost}`)

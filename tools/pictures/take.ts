@@ -94,9 +94,7 @@ const ofOperators: readonly Scene[] = [
     path: '#/customers',
     prepare: async (page) => {
       await page.getByRole('table').getByRole('link').first().click()
-      await page.getByRole('link', { name: /^…/ }).nth(0).waitFor()
-      await page.getByRole('row', { name: /VPN/ }).getByRole('link').first().click()
-      await page.locator('a[href^="#/vpn/"]').click()
+      await page.locator('a[href^="#/vpn/"]').first().click()
     },
   },
   {
@@ -125,6 +123,7 @@ const ofOperators: readonly Scene[] = [
     name: 'operator-price-changes',
     path: '#/prices',
     prepare: async (page) => {
+      await page.getByText('JSON', { exact: true }).click()
       const editor = page.locator('textarea')
       const text = await editor.inputValue()
       const dearer = text.replace('"1": 299', '"1": 319').replace('"per_gb": 320', '"per_gb": 310')
@@ -134,6 +133,9 @@ const ofOperators: readonly Scene[] = [
     },
   },
   { name: 'operator-network', path: '#/network' },
+  { name: 'operator-node', path: '#/network/stock-gateway' },
+  { name: 'operator-setup', path: '#/setup' },
+  { name: 'operator-search', path: '#/search' },
   {
     name: 'operator-exit',
     path: '#/network',

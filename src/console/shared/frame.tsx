@@ -124,10 +124,10 @@ export function Frame({ items, foot, quick, children }: FrameProps) {
           <Icon name="menu" />
         </ActionIcon>
       </header>
-      <div className="side">
+      <header className="side">
         {brand}
         {menu}
-      </div>
+      </header>
       <Drawer
         opened={isOpen}
         onClose={() => setOpen(false)}
