@@ -72,10 +72,10 @@ function Part() {
 }
 
 function Themed({ children }: { readonly children: ReactNode }) {
-  const { t } = useMessages(commonMessages)
+  const { t, language } = useMessages(commonMessages)
   return (
     <MantineProvider
-      theme={themeOf(t.showPassword)}
+      theme={themeOf(t.showPassword, language)}
       cssVariablesResolver={variables}
       defaultColorScheme="auto"
       getStyleNonce={() => nonce}

@@ -174,7 +174,8 @@ function Form({ text, onEdit, onLoad }: FormProps) {
   const catalogue = read(text)
   return (
     <>
-      <div className="line ends">
+      <Files text={text} isReadOnly={isReadOnly} onLoad={onLoad} />
+      <div>
         <Choices
           legend={t.editAs}
           value={view}
@@ -185,7 +186,6 @@ function Form({ text, onEdit, onLoad }: FormProps) {
           ]}
           onChange={setView}
         />
-        <Files text={text} isReadOnly={isReadOnly} onLoad={onLoad} />
       </div>
       {view === 'table' && catalogue ? (
         <PriceTable of={catalogue} isReadOnly={isReadOnly} onChange={(next) => onEdit(written(next))} />

@@ -23,10 +23,16 @@ const theme = createTheme({
   },
 })
 
-/** The library keeps the button that shows a password out of the Tab order and names it in English. */
-export const themeOf = (showPassword: string): MantineThemeOverride => ({
+/**
+ * Parts of the library in a language. The library keeps the button that shows a password out of the Tab order and names
+ * it in English, and writes a point in numbers.
+ */
+export const themeOf = (showPassword: string, language: 'en' | 'ru'): MantineThemeOverride => ({
   ...theme,
   components: {
+    NumberInput: {
+      defaultProps: { decimalSeparator: language === 'ru' ? ',' : '.', allowedDecimalSeparators: ['.', ','] },
+    },
     PasswordInput: {
       defaultProps: {
         visibilityToggleFocusable: true,
