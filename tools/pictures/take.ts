@@ -247,6 +247,7 @@ export async function takePictures(deps: Deps): Promise<void> {
           hasTouch: isPhone,
           reducedMotion: 'reduce',
         })
+        context.setDefaultTimeout(120_000)
         await takeAll(context, deps, `${language}-${colorScheme}-${width}`)
         await context.close()
       }
