@@ -40,7 +40,7 @@ export const listCatalogues = reader('listCatalogues', 'GET /catalogue/versions'
   }),
 })
 
-export const maxCatalogueCharacters = 60_000
+const maxCatalogueCharacters = 60_000
 
 export const convertCatalogue = reader('convertCatalogue', 'POST /catalogue/convert', {
   summary: 'Read a price list in YAML or JSON and write it in YAML',
