@@ -153,6 +153,7 @@ export async function findUntranslated(page: Page, locale: string): Promise<stri
 /** Presses Tab through the page and returns the controls that it did not reach or that show no focus. */
 export async function findUnreached(page: Page): Promise<string[]> {
   const count = await page.evaluate<number>(`(() => {
+    document.activeElement?.blur()
     const all = 'a[href], button, input, select, textarea, summary, [role=button], [role=tab], [role=switch]'
     const isShown = (element) => element.checkVisibility({ checkVisibilityCSS: true }) && !element.closest('[inert]')
     // Arrow keys do what the two buttons of a number field do, which are not in the Tab order.
@@ -163,7 +164,6 @@ export async function findUnreached(page: Page): Promise<string[]> {
     const borderOf = (element) => getComputedStyle(element).borderColor
     window.borders = (element) => borderOf(element) + borderOf(element.parentElement)
     found.forEach((each) => each.setAttribute('data-unreached', window.borders(each)))
-    document.activeElement?.blur()
     return found.length
   })()`)
   const unseen: string[] = []
