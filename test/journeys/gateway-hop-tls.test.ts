@@ -245,9 +245,9 @@ describe('hops over TLS', () => {
     const open = async (name: string): Promise<string> => {
       const mine = { ...names.entry, gateway: { ...names.entry.gateway, port: freePort() } }
       const tls = { port: names.exit.tlsPort, name, key: 'x'.repeat(43) }
-      const gateways = [names.entry.gateway, { ...gateway, tls }]
+      const trusted = [names.entry.gateway, { ...gateway, tls }]
       const onExit = ({ isUp, reason }: { isUp: boolean; reason: string }) => void seen.push(isUp ? 'up' : reason)
-      const opened = openHopGateway(mine, { exits: [exit], gateways, onExit }, certificate.cert)
+      const opened = openHopGateway(mine, { exits: [exit], gateways: trusted, onExit }, certificate.cert)
       const count = seen.length
       await until(() => seen.length > count)
       await opened.stop()
@@ -282,7 +282,7 @@ describe('hops over TLS', () => {
     }
     const mine = await once()
     const others = far.http2.open
-    const connect = async (): Promise<void> => {
+    const connectOnce = async (): Promise<void> => {
       const line = mine.hops.open({ ...gateway, tls: gateway.tls ?? { port: 0, name: null, key: '' } })
       let answer = ''
       line.owner = {
@@ -297,9 +297,9 @@ describe('hops over TLS', () => {
       mine.hops.keep(new Map(), [])
       await until(() => far.http2.open === others)
     }
-    await connect()
+    await connectOnce()
     const before = count()
-    for (let round = 0; round < 100; round += 1) await connect()
+    for (let round = 0; round < 100; round += 1) await connectOnce()
     await until(() => count() <= before)
     await mine.stop()
   })
