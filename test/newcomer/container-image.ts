@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { run, version } from '../../tools/package/project.ts'
+import { ownTarget } from '../../tools/package/targets.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 import { apart, childOf, endSpace } from './apart.ts'
 import { tryCompose } from './compose.ts'
@@ -29,10 +30,10 @@ export async function tryImage(steps: Steps, archive: string, architecture: stri
       await run(['umoci', 'unpack', '--image', `${layout}:${version}`, join(folder, 'bundle')])
       return `${(Number((await run(['du', '-sk', rootfs])).split('\t')[0]) / 1000).toFixed(0)} MB unpacked`
     })
-    if (architecture === 'amd64' && process.arch === 'x64') {
+    if (architecture === ownTarget().debian) {
       await runImage(steps, folder, rootfs)
       await tryCompose(steps, join(folder, 'bundle'))
-    } else await emulate(steps, rootfs)
+    } else await emulate(steps, rootfs, architecture)
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
@@ -118,10 +119,12 @@ async function untilReady(host: Bun.Subprocess, check: () => Promise<unknown>): 
 }
 
 /** Runs the program for another processor with an emulator. */
-async function emulate(steps: Steps, rootfs: string): Promise<void> {
+async function emulate(steps: Steps, rootfs: string, architecture: string): Promise<void> {
   const emulator = 'qemu-aarch64-static'
-  if (Bun.which(emulator) === null) return steps.leaveOut('the program for arm64', `there is no ${emulator}`)
-  await steps.step('the program for arm64 prints its version under emulation', async () => {
+  const name = `the program for ${architecture}`
+  if (architecture !== 'arm64') return steps.leaveOut(name, 'Bun for x64 ends with SIGSEGV under QEMU 7.2')
+  if (Bun.which(emulator) === null) return steps.leaveOut(name, `there is no ${emulator}`)
+  await steps.step(`${name} prints its version under emulation`, async () => {
     const printed = await run([emulator, '-L', rootfs, join(rootfs, 'usr/bin/turnpike'), '--version'])
     expectSame('its version', printed.trim(), version)
     return undefined
