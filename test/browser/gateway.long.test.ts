@@ -50,6 +50,7 @@ beforeAll(async () => {
   const gateway = {
     ...certificate.env,
     TURNPIKE_GATEWAY_TLS_PORT: String(tlsPort),
+    TURNPIKE_GATEWAY_CHALLENGE_HOST: 'localhost',
     TURNPIKE_METRICS_LISTEN: `127.0.0.1:${metricsPort}`,
   }
   ;[shop, browser] = await Promise.all([
@@ -107,7 +108,7 @@ test('Chromium fetches pages through an HTTPS proxy over HTTP/2', async () => {
   const [proxy] = await shop.buyProxies()
   const { username = '', password = '', exit_ip = '' } = proxy ?? {}
   const before = await figure('turnpike_gateway_http2_requests_total')
-  expect(await visit({ server: `https://127.0.0.1:${tlsPort}`, username, password })).toEqual(new Set([exit_ip]))
+  expect(await visit({ server: `https://localhost:${tlsPort}`, username, password })).toEqual(new Set([exit_ip]))
   // Every file of the plain site is a request, the other site is a tunnel.
   expect(await figure('turnpike_gateway_http2_requests_total')).toBeGreaterThan(before + Object.keys(files).length)
 })

@@ -15,6 +15,7 @@ import { realTiming, type Timing } from '../../dataplane/agent/runtime.ts'
 import { Snapshot } from '../../dataplane/agent/snapshot.ts'
 import { type PagePosition, readSavedState, SavedState } from '../../dataplane/agent/sync.ts'
 import { AddressTrials } from '../../dataplane/agent/trials.ts'
+import { KnownCustomers } from '../../dataplane/gateway/access/admission.ts'
 import { ExitReports } from '../../dataplane/gateway/access/exit-health.ts'
 import { HandoverOffer, type Predecessor } from '../../dataplane/gateway/handover.ts'
 import type { Engine, EngineDeps, EngineLimits } from '../../dataplane/gateway/relay/engine.ts'
@@ -23,15 +24,19 @@ import { Http2Clients } from '../../dataplane/gateway/relay/http2-clients.ts'
 import type { TlsPool } from '../../dataplane/gateway/relay/linux/tls-pool.ts'
 import { createAccepter } from '../../dataplane/gateway/relay/portable/accepter.ts'
 import { after } from '../../dataplane/gateway/relay/portable/dialler.ts'
-import { createSockets, type Sockets, toTlsClient } from '../../dataplane/gateway/relay/sockets.ts'
+import { createSockets, type Sockets, type TlsClient, toTlsClient } from '../../dataplane/gateway/relay/sockets.ts'
 import { createTryAddress } from '../../dataplane/gateway/relay/try-address.ts'
+import type { SiteSource } from '../../dataplane/gateway/site/content.ts'
+import { type LookUp, openSite, type SiteServer, type SiteTerms } from '../../dataplane/gateway/site/server.ts'
 import type { Certificate } from '../../dataplane/tls/certificate.ts'
 import { Front, type TlsListener } from '../../dataplane/tls/front.ts'
+import type { TlsSocket } from '../../dataplane/tls/tls-socket.ts'
 import type { ReportBody } from '../../node-protocol/report.ts'
+import type { FindBody, StatePage } from '../../node-protocol/state.ts'
 import { addFrontMetrics, addGatewayMetrics, addHttp2Metrics, addNodeMetrics } from '../metrics/node.ts'
 import { createProcessMetrics, serveMetrics } from '../metrics/process.ts'
 import { tellSystemd } from '../process.ts'
-import type { Config } from '../settings/config.ts'
+import { type Config, localShopUrl } from '../settings/config.ts'
 import { engineLimitsOf, gatewaySettings } from '../settings/gateway.ts'
 import { listening, withIpv6OrWithout } from '../settings/listening.ts'
 import { assertGatewayTls } from '../settings/tls.ts'
@@ -92,7 +97,7 @@ async function openBeside(
     await tls?.stop()
     return undefined
   }
-  const { engine, hops, meter, sync, contact, rules, saved, trials, exitReports, names } = assemble(
+  const { engine, hops, meter, sync, contact, rules, saved, trials, exitReports, names, customers, lookUp } = assemble(
     agent,
     config,
     log,
@@ -133,12 +138,19 @@ async function openBeside(
   // The challenges of an order are known only to its process, so the ACME listener is closed and opened again.
   if (before) void tls?.order().catch((fault: unknown) => log.error('fault', { fault }))
   const sockets = createSockets(process.platform)
-  const pool = tls && openTlsPool(engine, config, log)
+  const site = siteTermsOf(config, customers)
+  const pool = tls && openTlsPool(engine, config, log, site, lookUp)
   const ownHttp2 = createHttp2Clients(engine, sockets)
   const http2 = pool ?? ownHttp2
-  const front = tls && listenTls({ engine, sockets, http2: ownHttp2, pool }, tls, config, log, tlsDescriptor)
+  const take = (client: TlsClient) => engine.takeTls(client)
+  const onFault = (fault: unknown) => log.error('fault', { fault })
+  const ownSite = site && !pool ? openSite(site, { take, sockets, after, lookUp, onFault }) : undefined
+  customers.onMoved = (table) => (pool ?? ownSite)?.moveTable(table)
+  const users = { engine, sockets, http2: ownHttp2, pool, site: ownSite?.site }
+  const front = tls && listenTls(users, tls, config, log, tlsDescriptor)
   if (front) {
     open.front = front
+    noteSite(config, tls.current(), log)
     addFrontMetrics(metrics, 'gateway', front)
     addHttp2Metrics(metrics, http2)
   }
@@ -172,6 +184,7 @@ async function openBeside(
       front?.close()
       http2.drain()
       hops.drain()
+      ownSite?.site.drain()
       await Promise.all([engine.drain(), stopShowing(), tls?.stop()])
       meter.beginDrain()
       void untilEmpty(engine, config, end, log).then(setReplaced)
@@ -278,9 +291,15 @@ const leaseAgentOf = (meter: () => Meter): EngineDeps['agent'] => ({
 })
 
 /** The saved state is served until the shop answers. It does not set the clock. */
-function applySaved(folder: string, log: Log, snapshot: Snapshot, rules: GatewayRules): void {
+function applySaved(
+  folder: string,
+  log: Log,
+  snapshot: Snapshot,
+  rules: GatewayRules,
+  customers: KnownCustomers,
+): void {
   for (const page of readSavedState(folder, log)) {
-    snapshot.apply(page)
+    customers.changed(snapshot.apply(page))
     rules.apply(page, savedPosition, snapshot)
   }
 }
@@ -298,18 +317,18 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, f
   const limits = limitsOf(config, log)
   const onFault = (fault: unknown): void => log.error('fault', { fault })
   const hops = createHops(agent, onFault)
+  const customers = new KnownCustomers(snapshot, crypto.getRandomValues(new BigUint64Array(1))[0] ?? 0n)
+  const ask = noting(customers, snapshot, new CredentialLookup({ link: agent.link, now: realTiming.now, log }))
+  const lastContactAt = (): number => agent.clock() - (contact.awayMs() ?? agent.clock() - rules.pageAt)
   const engine: Engine = chooseEngine(config.gatewayEngine, log, {
     snapshot,
     agent: leaseAgentOf(() => meter),
-    ask: askShop(snapshot, new CredentialLookup({ link: agent.link, now: realTiming.now, log })),
+    ask,
     policy: () => rules.policy,
     speeds: () => rules.speeds,
     limits,
     clock: agent.clock,
-    lastContactAt() {
-      const awayMs = contact.awayMs()
-      return awayMs === undefined ? rules.pageAt : agent.clock() - awayMs
-    },
+    lastContactAt,
     sha256,
     random: Math.random,
     hop: { node: agent.node, privateKey: key.privateKey },
@@ -328,23 +347,67 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, f
   const extraFields = () => ({ ...ownFields(), ...figuresOf(engine, limits, names.counts.failed) })
   const { sync, meter, contact } = agent.attach(
     engine.dataPath,
-    (page, position) => {
-      engine.setRefused(false)
-      saved.note(page, position)
-      trials.apply(page, position)
-      if (position.isFirst) snapshot.beginWhole()
-      const changes = [snapshot.apply(page)]
-      if (position.isWhole && position.isLast) changes.push(snapshot.endWhole())
-      rules.apply(page, position, snapshot)
-      for (const change of changes) engine.changed(change, notePort(log))
-      keepHops(hops, snapshot, agent.node)
-      exitReports.keep(snapshot.exits)
-    },
+    receiver({ engine, hops, node: agent.node, saved, trials, snapshot, customers, rules, exitReports }, log),
     extraFields,
   )
-  applySaved(agent.folder, log, snapshot, rules)
-  return { engine, hops, meter, sync, contact, rules, saved, trials, exitReports, names }
+  applySaved(agent.folder, log, snapshot, rules, customers)
+  const lookUp = lookUpFor(engine, snapshot, ask, log)
+  return { engine, hops, meter, sync, contact, rules, saved, trials, exitReports, names, customers, lookUp }
 }
+
+type Receivers = {
+  readonly engine: Engine
+  readonly hops: ReturnType<typeof createHops>
+  readonly node: string
+  readonly saved: SavedState
+  readonly trials: AddressTrials
+  readonly snapshot: Snapshot
+  readonly customers: KnownCustomers
+  readonly rules: GatewayRules
+  readonly exitReports: ExitReports
+}
+
+/** Applies a page of the shop's state everywhere. */
+const receiver =
+  ({ engine, hops, node, saved, trials, snapshot, customers, rules, exitReports }: Receivers, log: Log) =>
+  (page: StatePage, position: PagePosition): void => {
+    engine.setRefused(false)
+    saved.note(page, position)
+    trials.apply(page, position)
+    if (position.isFirst) snapshot.beginWhole()
+    const changes = [snapshot.apply(page)]
+    if (position.isWhole && position.isLast) changes.push(snapshot.endWhole())
+    rules.apply(page, position, snapshot)
+    for (const change of changes) {
+      customers.changed(change)
+      engine.changed(change, notePort(log))
+    }
+    keepHops(hops, snapshot, node)
+    exitReports.keep(snapshot.exits)
+  }
+
+/** Answers of the shop make customers known. */
+const noting =
+  (customers: KnownCustomers, snapshot: Snapshot, credentials: CredentialLookup): EngineDeps['ask'] =>
+  async (question, source) => {
+    const outcome = await askShop(snapshot, credentials)(question, source)
+    customers.changed(keysOf(snapshot, question))
+    return outcome
+  }
+
+function keysOf(snapshot: Snapshot, question: FindBody) {
+  const { proxy, subuser } = snapshot.knownOf(question)
+  return { proxies: proxy ? [proxy.username] : [], subusers: subuser ? [subuser.id] : [] }
+}
+
+/** Looks credentials up at the shop, within its limits, and tells the engine what was found. */
+const lookUpFor =
+  (engine: Engine, snapshot: Snapshot, ask: EngineDeps['ask'], log: Log): LookUp =>
+  (question, source) => {
+    const learn = (): void =>
+      engine.changed({ ...keysOf(snapshot, question), exits: false, ports: false }, notePort(log))
+    void ask(question, source).then(learn, (fault: unknown) => log.error('fault', { fault }))
+  }
 
 const figuresOf = ({ status }: Engine, { ports }: EngineLimits, failedLookups: number) => ({
   errors: status.turnedAway + status.starved + failedLookups,
@@ -433,10 +496,53 @@ const createHttp2Clients = (engine: Engine, sockets: Sockets): Http2Clients =>
   })
 
 /** The threads that do TLS; undefined if the main thread does it. */
-function openTlsPool(engine: Engine, { gatewayTlsWorkers: workers }: Config, log: Log): TlsPool | undefined {
-  const pool = workers > 0 ? engine.openTlsPool?.(workers) : undefined
+function openTlsPool(
+  engine: Engine,
+  { gatewayTlsWorkers: workers }: Config,
+  log: Log,
+  site: SiteTerms | undefined,
+  lookUp: LookUp,
+): TlsPool | undefined {
+  const pool = workers > 0 ? engine.openTlsPool?.(workers, site, lookUp) : undefined
   log.info('TLS', { workers: pool?.count ?? 0 })
   return pool
+}
+
+/** Clients that wait for 407 get none from a site, so the log says where they get one. */
+function noteSite(config: Config, certificate: Certificate | undefined, log: Log): void {
+  const { gatewaySite, gatewayChallengeHost: name } = config
+  if (gatewaySite.kind === 'off') return
+  const isCovered = (each: string): boolean => each === name || each === name?.replace(/^[^.]+/, '*')
+  if (name === undefined) {
+    const explanation =
+      'Clients without a login get the site. Browsers need TURNPIKE_GATEWAY_CHALLENGE_HOST. ' +
+      'TURNPIKE_GATEWAY_SITE=off answers all clients with 407.'
+    log.info('site', { site: gatewaySite.kind, explanation })
+  } else if (certificate && !certificate.names.some(isCovered))
+    log.warn('challenge host without a certificate', {
+      setting: 'TURNPIKE_GATEWAY_CHALLENGE_HOST',
+      name,
+      explanation: 'Browsers refuse the proxy. Add the name to the certificate.',
+    })
+}
+
+/** The site of the TLS port; undefined if the setting is `off`. */
+function siteTermsOf(config: Config, customers: KnownCustomers): SiteTerms | undefined {
+  const source = siteSourceOf(config)
+  const { gatewayChallengeHost: challengeHost } = config
+  return source && { source, challengeHost, table: customers.table, seed: customers.seed }
+}
+
+function siteSourceOf(config: Config): SiteSource | undefined {
+  const { gatewaySite: site, publicUrl } = config
+  const nonce = crypto.getRandomValues(new Uint8Array(8)).toHex()
+  if (site.kind === 'off') return undefined
+  if (site.kind === 'files') return site
+  if (site.kind === 'proxy') return { ...site, nonce }
+  // A shop elsewhere may be private: a gateway shows only the public one of its own machine unless it is named.
+  const isBesideShop = config.shopUrl === undefined || config.shopUrl === localShopUrl(config)
+  const origin = isBesideShop ? URL.parse(publicUrl ?? '')?.origin : undefined
+  return site.kind === 'shop' && origin !== undefined ? { kind: 'proxy', origin, nonce } : { kind: 'builtin' }
 }
 
 type TlsUsers = {
@@ -444,10 +550,11 @@ type TlsUsers = {
   readonly sockets: Sockets
   readonly http2: Http2Clients
   readonly pool: TlsPool | undefined
+  readonly site: SiteServer | undefined
 }
 
 function listenTls(
-  { engine, sockets, http2, pool }: TlsUsers,
+  { engine, sockets, http2, pool, site }: TlsUsers,
   { current }: Tls,
   config: Config,
   log: Log,
@@ -455,6 +562,12 @@ function listenTls(
 ) {
   const { gatewayTlsPort: port } = config
   const max = engineLimitsOf(config, raiseFileLimit(process.platform)).connections
+  const takeTls = (tls: TlsSocket): void => {
+    const shown = site?.isFor(tls) ? site : undefined
+    if (tls.protocol === 'h2') http2.take(tls, shown)
+    else if (shown) shown.take(tls)
+    else engine.takeTls(toTlsClient(tls, sockets))
+  }
   const open = (hostname: string): Front =>
     new Front({
       hostname,
@@ -462,9 +575,9 @@ function listenTls(
       certificate: current,
       max,
       offersHttp2: true,
-      makeRoom: () => (pool ?? http2).makeRoom(),
+      makeRoom: () => pool?.makeRoom() ?? (site?.makeRoom() || http2.makeRoom()),
       threads: pool,
-      onTls: (tls) => (tls.protocol === 'h2' ? http2.take(tls) : engine.takeTls(toTlsClient(tls, sockets))),
+      onTls: takeTls,
       onFault: (fault) => log.error('fault', { fault }),
       adopt: pool
         ? (onAccepted) => pool.listen({ hostname, port, inherited }, onAccepted)

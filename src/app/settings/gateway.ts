@@ -1,4 +1,5 @@
 import { networkInterfaces } from 'node:os'
+import { resolve } from 'node:path'
 import { type Prefix, readPrefix, withoutNested } from '../../core/address.ts'
 import { refusalDelayMs } from '../../dataplane/gateway/access/admission.ts'
 import { exitRetryMs } from '../../dataplane/gateway/access/exit-health.ts'
@@ -9,6 +10,7 @@ import {
   anyText,
   type ConfigOf,
   listOf,
+  matching,
   oneOf,
   onOff,
   optional,
@@ -25,6 +27,28 @@ const readShopUrl = parsed((text) => {
   const url = URL.parse(text)
   return url && ['http:', 'https:'].includes(url.protocol) ? url.href : undefined
 }, 'must be an http:// or https:// address, or unix:/ and the path of a socket')
+
+/** What a client without a login gets on the TLS port. */
+export type GatewaySite =
+  | { readonly kind: 'shop' | 'builtin' | 'off' }
+  | { readonly kind: 'files'; readonly folder: string }
+  | { readonly kind: 'proxy'; readonly origin: string }
+
+const siteProblem =
+  'must be shop, builtin, off, files: and a folder, or the address of a web server without a path, like ' +
+  'http://127.0.0.1:8080'
+
+const readSite = parsed((text): GatewaySite | undefined => {
+  if (text === 'shop' || text === 'builtin' || text === 'off') return { kind: text }
+  if (text.startsWith('files:'))
+    return text === 'files:' ? undefined : { kind: 'files', folder: resolve(text.slice(6)) }
+  const url = URL.parse(text.includes('://') ? text : `http://${text}`)
+  const isOrigin = url && ['http:', 'https:'].includes(url.protocol) && url.href === `${url.origin}/`
+  return isOrigin ? { kind: 'proxy', origin: url.origin } : undefined
+}, siteProblem)
+
+const readChallengeHost: Read<string> = (text, bad) =>
+  matching(/^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/, 'must be a host name')(text.toLowerCase(), bad)
 
 const readEngine = oneOf(['auto', 'portable', 'linux'], 'must be one of auto, portable, linux')
 
@@ -62,6 +86,8 @@ export const gatewaySettings = {
   gatewayUdp: setting('TURNPIKE_GATEWAY_UDP', 'on|off', 'on', onOff),
   gatewayUdpPorts: setting('TURNPIKE_GATEWAY_UDP_PORTS', 'FIRST-LAST', '', optional(portRange)),
   gatewayPackets: setting('TURNPIKE_GATEWAY_PACKETS', 'N', String(shippedUdp.packetsPerSecond), upToMillion),
+  gatewaySite: setting('TURNPIKE_GATEWAY_SITE', 'SITE', 'shop', readSite),
+  gatewayChallengeHost: setting('TURNPIKE_GATEWAY_CHALLENGE_HOST', 'NAME', '', optional(readChallengeHost)),
   gatewayDrainSeconds: setting('TURNPIKE_GATEWAY_CARRY_ON', 'SECONDS', '3600', whole(0, 604_800)),
 }
 

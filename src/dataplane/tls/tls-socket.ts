@@ -41,6 +41,12 @@ export class TlsSocket {
     return (this.socket as unknown as { readonly fd?: number }).fd ?? -1
   }
 
+  /** The name that the client asked for (SNI, RFC 6066); undefined if it named none. */
+  get serverName(): string | undefined {
+    const name = (this.socket as { getServername?(): unknown }).getServername?.()
+    return typeof name === 'string' ? name.toLowerCase() : undefined
+  }
+
   /** Returns the bytes taken; offer the rest after a drain. */
   write(bytes: Uint8Array): number {
     if (this.isClosed) return 0

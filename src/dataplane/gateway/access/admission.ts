@@ -3,8 +3,9 @@ import { type ProxyLogin, readProxyLogin } from '../../../core/login.ts'
 import { type MaybePromise, whenReady } from '../../../core/maybe-promise.ts'
 import type { After, Clock } from '../../../core/time.ts'
 import type { FindBody, NodeGateway, NodeProxy, NodeSubuser } from '../../../node-protocol/state.ts'
-import type { Snapshot } from '../../agent/snapshot.ts'
+import type { Changed, Snapshot } from '../../agent/snapshot.ts'
 import type { Credentials } from '../protocol/basic-auth.ts'
+import { readAuthorization } from '../protocol/http-request.ts'
 import type { RefusalCode } from './refusals.ts'
 
 export type Protocol = 'http' | 'socks'
@@ -287,6 +288,131 @@ export class Admission {
       await new Promise<void>((resolve) => this.deps.after(leftMs, resolve))
     }
     return verdict
+  }
+}
+
+/** A slot of a table that was used. */
+const removed = 1n
+const minSlots = 1024
+
+const toProxyText = (username: string, digest: string): string => `proxy ${username} ${digest}`
+const toSubuserText = (login: string, digest: string): string => `subuser ${login} ${digest}`
+const toGatewayText = (id: string): string => `gateway ${id}`
+
+/** The position of a fingerprint in a hash table with linear probing, or of the empty slot where its search ends. */
+function findSlot(slots: BigUint64Array, fingerprint: bigint): number {
+  const first = Number(fingerprint % BigInt(slots.length))
+  for (let step = 0; step < slots.length; step += 1) {
+    const at = (first + step) % slots.length
+    const value = Atomics.load(slots, at)
+    if (value === fingerprint || value === 0n) return at
+  }
+  return -1
+}
+
+/**
+ * Fingerprints of all credentials in shared memory, so that threads without the snapshot recognise customers. A wrong
+ * hit does no harm: the engine authenticates each client itself.
+ */
+export class KnownCustomers {
+  /** By key of the snapshot. */
+  private readonly fingerprints = new Map<string, bigint>()
+  private slots = new BigUint64Array(new SharedArrayBuffer(minSlots * 8))
+  /** Slots in use or used before. */
+  private used = 0
+
+  /** The table has moved. */
+  onMoved: (table: SharedArrayBuffer) => void = () => {}
+
+  constructor(
+    private readonly snapshot: Snapshot,
+    /** Of the fingerprints; random. */
+    readonly seed: bigint,
+  ) {}
+
+  get table(): SharedArrayBuffer {
+    return this.slots.buffer
+  }
+
+  changed({ proxies, subusers, gateways = [] }: Pick<Changed, 'proxies' | 'subusers' | 'gateways'>): void {
+    for (const username of proxies) {
+      const proxy = this.snapshot.proxies.get(username)
+      this.set(`proxy ${username}`, proxy && toProxyText(username, proxy.digest))
+    }
+    for (const id of subusers) {
+      const subuser = this.snapshot.subusers.get(id)
+      this.set(`subuser ${id}`, subuser && toSubuserText(subuser.login, subuser.digest))
+    }
+    for (const id of gateways) this.set(`gateway ${id}`, this.snapshot.gateways.has(id) ? toGatewayText(id) : undefined)
+  }
+
+  private set(key: string, text: string | undefined): void {
+    const before = this.fingerprints.get(key)
+    const now = text === undefined ? undefined : toFingerprint(text, this.seed)
+    if (before === now) return
+    if (before !== undefined) this.remove(key, before)
+    if (now === undefined) return
+    this.fingerprints.set(key, now)
+    if ((this.used + 1) * 2 > this.slots.length) this.rebuild()
+    else this.add(now)
+  }
+
+  private remove(key: string, fingerprint: bigint): void {
+    this.fingerprints.delete(key)
+    const at = findSlot(this.slots, fingerprint)
+    if (this.slots[at] === fingerprint) Atomics.store(this.slots, at, removed)
+  }
+
+  private add(fingerprint: bigint): void {
+    const at = findSlot(this.slots, fingerprint)
+    if (this.slots[at] === fingerprint) return
+    this.used += 1
+    Atomics.store(this.slots, at, fingerprint)
+  }
+
+  private rebuild(): void {
+    this.slots = new BigUint64Array(new SharedArrayBuffer(Math.max(minSlots, this.fingerprints.size * 4) * 8))
+    this.used = 0
+    for (const each of this.fingerprints.values()) this.add(each)
+    this.onMoved(this.table)
+  }
+}
+
+/** 0 is an empty slot, and 1 a removed one. */
+function toFingerprint(text: string, seed: bigint): bigint {
+  const hash = Bun.hash.wyhash(text, seed)
+  return hash <= removed ? hash + 2n : hash
+}
+
+/**
+ * Whether the values of Proxy-Authorization are a customer's or another gateway's, at once. Unknown credentials are
+ * looked up at the shop for the next attempt: a wait would tell a prober that they are checked.
+ */
+export function createCustomerCheck(deps: {
+  readonly table: () => SharedArrayBuffer
+  readonly seed: bigint
+  readonly sha256: Sha256
+  readonly lookUp: (question: FindBody, source: string) => void
+}) {
+  let slots = new BigUint64Array(deps.table())
+  const isKnown = (text: string): boolean => {
+    if (slots.buffer !== deps.table()) slots = new BigUint64Array(deps.table())
+    const fingerprint = toFingerprint(text, deps.seed)
+    return slots[findSlot(slots, fingerprint)] === fingerprint
+  }
+  return (values: readonly string[], source: string): boolean => {
+    const authorization = readAuthorization(values)
+    if ('type' in authorization) return false
+    const { credentials, ticket } = authorization
+    if (ticket !== undefined) return isKnown(toGatewayText(/^from=([0-9a-z_]{1,40});/.exec(ticket)?.[1] ?? ''))
+    if (!credentials) return false
+    const { username, password } = credentials
+    const digest = Buffer.from(deps.sha256(password)).toString('hex')
+    const login = readProxyLogin(username)?.login
+    const [isProxy, isSubuser] = [toProxyText(username, digest), toSubuserText(login ?? '', digest)].map(isKnown)
+    if (isProxy || (isSubuser && login !== undefined)) return true
+    deps.lookUp({ username: nameOf(username) }, source)
+    return false
   }
 }
 

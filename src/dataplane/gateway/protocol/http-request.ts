@@ -138,7 +138,7 @@ function checkHost(line: RequestLine, fields: HeaderFields): HttpRefusal | undef
 }
 
 /** RFC 9112, 6.3: rejects every ambiguous body length. */
-function readFraming(line: RequestLine, fields: HeaderFields): Framing | HttpRefusal {
+export function readFraming(line: Pick<RequestLine, 'path' | 'version'>, fields: HeaderFields): Framing | HttpRefusal {
   const lengths = valuesOf(fields, 'content-length')
   const codings = valuesOf(fields, 'transfer-encoding')
   if (lengths.length + codings.length > 1) return malformed('more than one length')
@@ -174,6 +174,10 @@ const hopPattern = /^Turnpike-Hop (.{1,600})$/
 function readProxyAuthorization(line: RequestLine, fields: HeaderFields): Authorization | HttpRefusal {
   const ofProxy = valuesOf(fields, 'proxy-authorization')
   const values = ofProxy.length === 0 && line.isUdp ? valuesOf(fields, 'authorization') : ofProxy
+  return readAuthorization(values)
+}
+
+export function readAuthorization(values: readonly string[]): Authorization | HttpRefusal {
   if (values.length === 0) return {}
   if (values.length > 1) return malformed('more than one Proxy-Authorization')
   const ticket = hopPattern.exec(values[0] ?? '')?.[1]

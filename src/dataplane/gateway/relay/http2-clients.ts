@@ -5,6 +5,7 @@ import type { Field } from '../protocol/http2/hpack.ts'
 import { translateRequest, translateResponse } from '../protocol/http2/request.ts'
 import { Http2Session } from '../protocol/http2/session.ts'
 import type { Http2Stream } from '../protocol/http2/stream.ts'
+import type { SiteServer } from '../site/server.ts'
 import { followTls, noteHandshake, type Sockets, type TlsClient } from './sockets.ts'
 
 /** A connection without an open request is closed after this long. */
@@ -252,7 +253,8 @@ export class Http2Clients {
     return spare !== undefined
   }
 
-  take(tls: TlsSocket): void {
+  /** With a site, requests without a customer's credentials get its answers, within its time limits. */
+  take(tls: TlsSocket, site?: SiteServer): void {
     const { sockets, after, clock } = this.deps
     noteHandshake(tls, sockets)
     tls.setNoDelay(true)
@@ -264,12 +266,12 @@ export class Http2Clients {
     const stopTimer = (): void => {
       cancelTimer?.()
       cancelTimer = undefined
-      this.unadmitted.delete(session)
       this.idle.delete(session)
     }
     const onVerdict = (isAdmitted: boolean, isHop = false): void => {
       if (isAdmitted && isHop) session.trust()
       refusals = isAdmitted || session.isTrusted ? 0 : refusals + 1
+      if (isAdmitted) this.unadmitted.delete(session)
       if (isAdmitted) stopTimer()
       else if (refusals >= maxRefusals) session.drain()
     }
@@ -278,6 +280,8 @@ export class Http2Clients {
       role: 'server',
       clock,
       onRequest: (stream, fields, isEnd) => {
+        if (site) stopTimer()
+        if (site?.takeStream(stream, fields, tls.source)) return
         const request = this.translate(stream, fields, isEnd)
         if (!request) return onVerdict(false)
         const isTunnel = request.type === 'tunnel'
@@ -291,6 +295,7 @@ export class Http2Clients {
       },
       onClosed: () => {
         stopTimer()
+        this.unadmitted.delete(session)
         this.sessions.delete(session)
         delivery.close()
       },

@@ -25,7 +25,8 @@ const isValue = (text: string): boolean =>
 
 type Parts = { readonly pseudo: ReadonlyMap<PseudoName, string>; readonly fields: readonly Field[] }
 
-function readParts(all: readonly Field[]): Parts | undefined {
+/** Undefined if a field is malformed or forbidden. */
+export function readParts(all: readonly Field[]): Parts | undefined {
   const pseudo = new Map<PseudoName, string>()
   const fields: Field[] = []
   for (const [name, value] of all) {

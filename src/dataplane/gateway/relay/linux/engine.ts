@@ -4,6 +4,7 @@ import { Bridge, innerHandlers } from '../../../tls/bridge.ts'
 import type { Policy } from '../../access/policy.ts'
 import { createLookup, type Lookup } from '../../dial/resolve.ts'
 import { noLimit, type Speeds } from '../../metering/speed-limit.ts'
+import type { LookUp, SiteTerms } from '../../site/server.ts'
 import type { Engine, EngineDeps } from '../engine.ts'
 import { hasTls } from '../hop-client.ts'
 import type { TlsClient } from '../sockets.ts'
@@ -90,11 +91,13 @@ export class LinuxEngine implements Engine {
     this.lines.take(client)
   }
 
-  openTlsPool(count: number): TlsPool {
+  openTlsPool(count: number, site: SiteTerms | undefined, lookUp: LookUp): TlsPool {
     const { kernel, handed, deps } = this
     this.tlsPool = new TlsPool({
       kernel,
       count,
+      site,
+      lookUp,
       maxConnections: deps.limits.connections,
       hand: (ends) => handed.hand(ends),
       onFault: deps.onFault,

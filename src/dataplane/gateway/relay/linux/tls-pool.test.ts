@@ -19,6 +19,8 @@ function open() {
     kernel,
     count: 2,
     maxConnections: 100,
+    site: undefined,
+    lookUp() {},
     hand: (more) => void ends.push(...more),
     onFault,
   })

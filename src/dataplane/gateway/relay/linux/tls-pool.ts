@@ -1,7 +1,9 @@
 import { Worker } from 'node:worker_threads'
+import type { FindBody } from '../../../../node-protocol/state.ts'
 import type { Certificate } from '../../../tls/certificate.ts'
 import type { ConnectionWatcher, TlsListener, TlsThreads } from '../../../tls/front.ts'
 import { prefixesOf } from '../../../tls/seats.ts'
+import type { LookUp, SiteTerms } from '../../site/server.ts'
 import { createAccepter } from '../portable/accepter.ts'
 import { ownedCells, ownedIn } from './descriptors.ts'
 import type { Kernel } from './kernel.ts'
@@ -15,6 +17,8 @@ export type ToTlsWorker =
   | { readonly type: 'close'; readonly id: number }
   /** Closes an HTTP/2 connection without an admitted request. */
   | { readonly type: 'make-room' }
+  /** The table of known customers has moved. */
+  | { readonly type: 'table'; readonly table: SharedArrayBuffer }
   | { readonly type: 'reactor-died' }
   | { readonly type: 'drain' }
   | { readonly type: 'stop' }
@@ -24,6 +28,7 @@ export type FromTlsWorker =
   | { readonly type: 'shaken'; readonly id: number }
   | { readonly type: 'gone'; readonly id: number }
   | { readonly type: 'fault'; readonly fault: unknown }
+  | { readonly type: 'look-up'; readonly question: FindBody; readonly source: string }
   | PlainEnd
 
 export type TlsWorkerTerms = {
@@ -31,6 +36,7 @@ export type TlsWorkerTerms = {
   readonly counts: SharedArrayBuffer
   /** Bitmap of descriptors that Bun does not know and cannot close. */
   readonly owned: SharedArrayBuffer
+  readonly site: SiteTerms | undefined
 }
 
 /** Counts of a worker's HTTP/2 connections, written by the worker. */
@@ -88,11 +94,11 @@ class TlsThread {
   }
 
   private spawn(): Worker {
-    const { maxConnections } = this.deps
+    const { maxConnections, site } = this.deps
     this.counts = new SharedArrayBuffer(countBytes)
     const owned = new SharedArrayBuffer(ownedCells * Int32Array.BYTES_PER_ELEMENT)
     this.owned = new Int32Array(owned)
-    const workerData: TlsWorkerTerms = { maxConnections, counts: this.counts, owned }
+    const workerData: TlsWorkerTerms = { maxConnections, counts: this.counts, owned, site: site() }
     const worker = new Worker(new URL('./tls-worker.ts', import.meta.url), { workerData })
     worker.on('message', (messages: readonly FromTlsWorker[]) => this.take(messages))
     worker.on('error', (fault) => this.deps.onFault(fault))
@@ -106,6 +112,7 @@ class TlsThread {
       if (message.type === 'tls') ends.push(message)
       else if (message.type === 'shaken') this.watchers.get(message.id)?.onShaken()
       else if (message.type === 'gone') this.end(message.id)
+      else if (message.type === 'look-up') this.deps.lookUp(message.question, message.source)
       else this.deps.onFault(message.fault)
     }
     if (ends.length > 0) this.deps.hand(ends)
@@ -139,6 +146,8 @@ type TlsPoolDeps = {
   readonly kernel: Kernel
   readonly count: number
   readonly maxConnections: number
+  readonly site: () => SiteTerms | undefined
+  readonly lookUp: LookUp
   /** Gives the plain ends of connections to the reactor. */
   readonly hand: (ends: readonly PlainEnd[]) => void
   readonly onFault: (fault: unknown) => void
@@ -148,9 +157,12 @@ type TlsPoolDeps = {
 export class TlsPool implements TlsThreads {
   private readonly threads: readonly TlsThread[]
   private lastId = 0
+  private table: SharedArrayBuffer | undefined
 
-  constructor(private readonly deps: TlsPoolDeps) {
-    this.threads = Array.from({ length: deps.count }, () => new TlsThread(deps))
+  constructor(private readonly deps: Omit<TlsPoolDeps, 'site'> & { readonly site: SiteTerms | undefined }) {
+    const { site: terms } = deps
+    const site = () => terms && { ...terms, table: this.table ?? terms.table }
+    this.threads = Array.from({ length: deps.count }, () => new TlsThread({ ...deps, site }))
   }
 
   get count(): number {
@@ -210,6 +222,11 @@ export class TlsPool implements TlsThreads {
     const thread = this.threads.find((each) => each.count('spare') > 0)
     thread?.post({ type: 'make-room' })
     return thread !== undefined
+  }
+
+  moveTable(table: SharedArrayBuffer): void {
+    this.table = table
+    for (const thread of this.threads) thread.post({ type: 'table', table })
   }
 
   drain(): void {

@@ -1,6 +1,8 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Certificate } from '../../../tls/certificate.ts'
 import { type ConnectionWatcher, Front } from '../../../tls/front.ts'
+import type { TlsSocket } from '../../../tls/tls-socket.ts'
+import { openSite } from '../../site/server.ts'
 import { Http2Clients } from '../http2-clients.ts'
 import { after } from '../portable/dialler.ts'
 import { createSockets, toTlsClient } from '../sockets.ts'
@@ -14,7 +16,7 @@ const countEveryMs = 100
 
 if (!parentPort) throw new Error('this runs as a worker of the engine')
 const main = parentPort
-const { maxConnections, counts, owned } = workerData as TlsWorkerTerms
+const { maxConnections, counts, owned, site: terms } = workerData as TlsWorkerTerms
 const shared = new Int32Array(counts)
 const { post } = new Outbox<FromTlsWorker>((messages) => main.postMessage(messages, []), setImmediate)
 const onFault = (fault: unknown): void => post({ type: 'fault', fault })
@@ -24,9 +26,26 @@ const descriptors = new Descriptors(new Int32Array(owned), (descriptor) => kerne
 const sockets = createSockets(process.platform, descriptors)
 const lines = new TlsLines({ kernel, thread: { isRunning: true, post }, maxConnections, clock })
 const http2 = new Http2Clients({ sockets, take: (client) => lines.take(client), after, clock })
+const opened =
+  terms &&
+  openSite(terms, {
+    take: (client) => lines.take(client),
+    sockets,
+    after,
+    lookUp: (question, source) => post({ type: 'look-up', question, source }),
+    onFault,
+  })
+const site = opened?.site
 const connections = new Map<number, ConnectionWatcher>()
 let certificate: Certificate | undefined
 let accept: (descriptor: number, source: string, watcher: ConnectionWatcher) => void = () => {}
+
+function takeTls(tls: TlsSocket): void {
+  const shown = site?.isFor(tls) ? site : undefined
+  if (tls.protocol === 'h2') http2.take(tls, shown)
+  else if (shown) shown.take(tls)
+  else lines.take(toTlsClient(tls, sockets))
+}
 
 const front = new Front({
   hostname: '',
@@ -35,7 +54,7 @@ const front = new Front({
   max: maxConnections,
   isAdmitted: true,
   offersHttp2: true,
-  onTls: (tls) => (tls.protocol === 'h2' ? http2.take(tls) : lines.take(toTlsClient(tls, sockets))),
+  onTls: takeTls,
   onFault,
   adopt(onAccepted) {
     accept = onAccepted
@@ -46,7 +65,7 @@ const front = new Front({
 setInterval(() => {
   Atomics.store(shared, http2Counts.open, http2.open)
   Atomics.store(shared, http2Counts.requests, http2.requests)
-  Atomics.store(shared, http2Counts.spare, http2.spare)
+  Atomics.store(shared, http2Counts.spare, http2.spare + (site?.open ?? 0))
 }, countEveryMs).unref()
 
 function begin({ id, descriptor, source }: Extract<ToTlsWorker, { type: 'begin' }>): void {
@@ -65,10 +84,13 @@ function take(message: ToTlsWorker): void {
   if (message.type === 'begin') begin(message)
   else if (message.type === 'certificate') certificate = message.certificate
   else if (message.type === 'close') connections.get(message.id)?.terminate?.()
-  else if (message.type === 'make-room') http2.makeRoom()
+  else if (message.type === 'make-room') void (site?.makeRoom() || http2.makeRoom())
+  else if (message.type === 'table') opened?.moveTable(message.table)
   else if (message.type === 'reactor-died') lines.reactorDied()
-  else if (message.type === 'drain') http2.drain()
-  else {
+  else if (message.type === 'drain') {
+    http2.drain()
+    site?.drain()
+  } else {
     front.end()
     lines.stop()
     // After the last messages.

@@ -1,0 +1,244 @@
+import { realpath, stat } from 'node:fs/promises'
+import { STATUS_CODES } from 'node:http'
+import { join, sep } from 'node:path'
+import type { MaybePromise } from '../../../core/maybe-promise.ts'
+import { prefixesOf } from '../../tls/seats.ts'
+import type { Field } from '../protocol/http2/hpack.ts'
+
+/** A request of a visitor of the site. Names of fields are lower case; hop-by-hop fields are missing. */
+export type SiteRequest = {
+  readonly method: string
+  /** Origin-form (RFC 9112, 3.2.1). */
+  readonly path: string
+  readonly host: string
+  readonly fields: readonly Field[]
+  readonly body: Uint8Array
+  readonly source: string
+}
+
+/** `length` is the content's length if it is known and `body` is a stream or the answer to HEAD. */
+export type SiteAnswer = {
+  readonly status: number
+  readonly fields: readonly Field[]
+  readonly body: Uint8Array | ReadableStream<Uint8Array>
+  readonly length?: number
+  /** Call once, when the body has been sent or dropped. */
+  readonly release?: () => void
+}
+
+export type SiteContent = (request: SiteRequest, signal: AbortSignal) => MaybePromise<SiteAnswer>
+
+/** Bytes of one answer; a longer one is cut off. */
+export const maxAnswerBytes = 256 * 1024 * 1024
+/** A file up to this size is read at once. */
+const smallFileBytes = 256 * 1024
+/** Requests to the site's own server at the same time: in all, and of one IPv4 address or IPv6 /64. */
+const maxRunning = 128
+const maxRunningOfPrefix = 32
+const nothing = new Uint8Array(0)
+
+export function plainAnswer(
+  status: number,
+  text = `${status} ${STATUS_CODES[status] ?? ''}`,
+  ...more: Field[]
+): SiteAnswer {
+  const fields: Field[] = [
+    ['content-type', 'text/plain; charset=utf-8'],
+    ['x-content-type-options', 'nosniff'],
+    ...more,
+  ]
+  return { status, fields, body: Buffer.from(`${text}\n`) }
+}
+
+/** A host without pages, as of an API: 404 for every path. */
+const builtinContent: SiteContent = () => plainAnswer(404, '404 page not found')
+
+const emptyAnswer = (status: number, ...fields: Field[]): SiteAnswer => ({ status, fields, body: nothing })
+
+/** What the site is, as data. */
+export type SiteSource =
+  | { readonly kind: 'builtin' }
+  | { readonly kind: 'files'; readonly folder: string }
+  /** `nonce` is the name of this process in Via. */
+  | { readonly kind: 'proxy'; readonly origin: string; readonly nonce: string }
+
+export function toContent(source: SiteSource): SiteContent {
+  if (source.kind === 'files') return filesContent(source.folder)
+  return source.kind === 'proxy' ? proxyContent(source.origin, source.nonce) : builtinContent
+}
+
+// --- files ---
+
+/** Files of a folder. Names that begin with a dot, and links that lead out of the folder, do not exist. */
+function filesContent(folder: string): SiteContent {
+  return async ({ method, path, fields }) => {
+    if (method !== 'GET' && method !== 'HEAD') return plainAnswer(405, undefined, ['allow', 'GET, HEAD'])
+    const found = await findFile(folder, path)
+    if (!found) return plainAnswer(404, '404 page not found')
+    if ('moved' in found) return emptyAnswer(301, ['location', found.moved])
+    const { file, size, changedAt } = found
+    const etag = `"${Math.floor(changedAt).toString(16)}-${size.toString(16)}"`
+    const about: Field[] = [
+      ['etag', etag],
+      ['last-modified', new Date(changedAt).toUTCString()],
+    ]
+    if (isUnchanged(fields, etag, changedAt)) return emptyAnswer(304, ...about)
+    about.unshift(['content-type', file.type])
+    const isWhole = method !== 'HEAD' && size <= smallFileBytes
+    const body = isWhole ? await file.bytes() : method === 'HEAD' ? nothing : file.stream()
+    return { status: 200, fields: about, body, ...(!isWhole && { length: size }) }
+  }
+}
+
+type FoundFile =
+  | { readonly file: Bun.BunFile; readonly size: number; readonly changedAt: number }
+  | { readonly moved: string }
+
+async function findFile(folder: string, target: string): Promise<FoundFile | undefined> {
+  const [path = '', ...query] = target.split('?')
+  const names = decodePath(path)
+  if (!names) return undefined
+  try {
+    const root = await realpath(folder)
+    const asked = await realpath(join(root, ...names))
+    const isInside = (inside: string): boolean => inside === root || inside.startsWith(`${root}${sep}`)
+    if (!isInside(asked)) return undefined
+    const about = await stat(asked)
+    if (about.isDirectory() && !path.endsWith('/'))
+      return {
+        moved: `/${[...names.map(encodeURIComponent), ''].join('/')}${query.length > 0 ? `?${query.join('?')}` : ''}`,
+      }
+    if (!about.isDirectory() && path.endsWith('/')) return undefined
+    const name = about.isDirectory() ? await realpath(join(asked, 'index.html')) : asked
+    const { size, mtimeMs, ...found } = await stat(name)
+    if (!isInside(name) || !found.isFile() || size > maxAnswerBytes) return undefined
+    return { file: Bun.file(name), size, changedAt: mtimeMs }
+  } catch {
+    // It does not exist, or cannot be read.
+    return undefined
+  }
+}
+
+function decodePath(path: string): string[] | undefined {
+  try {
+    const names = path
+      .split('/')
+      .map(decodeURIComponent)
+      .filter((name) => name !== '')
+    return names.some((name) => name.startsWith('.') || /[/\\\0]/.test(name)) ? undefined : names
+  } catch {
+    return undefined
+  }
+}
+
+/** RFC 9110, 13.2.2: If-None-Match wins over If-Modified-Since. */
+function isUnchanged(fields: readonly Field[], etag: string, changedAt: number): boolean {
+  const valueOf = (name: string): string | undefined => fields.find(([each]) => each === name)?.[1]
+  const tags = valueOf('if-none-match')
+  if (tags !== undefined) return tags.split(',').some((tag) => ['*', etag, `W/${etag}`].includes(tag.trim()))
+  const since = Date.parse(valueOf('if-modified-since') ?? '')
+  return Number.isFinite(since) && Math.floor(changedAt / 1000) * 1000 <= since
+}
+
+// --- reverse proxy ---
+
+const forwardedMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+/** The request has its own. */
+const replacedFields = new Set(['host', 'content-length', 'via', 'accept-encoding', 'user-agent', 'expect'])
+/** Fields about the connection to the server, or of the client that this process is. */
+const droppedFields = new Set([
+  'connection',
+  'keep-alive',
+  'transfer-encoding',
+  'upgrade',
+  'trailer',
+  'te',
+  'content-length',
+  'set-cookie',
+  'alt-svc',
+  'date',
+])
+
+/**
+ * Reverse proxy to one origin. The client chooses the path, never the address: Host is the origin's. A request that
+ * comes back to this process is refused.
+ */
+function proxyContent(origin: string, nonce: string): SiteContent {
+  const pseudonym = `turnpike-${nonce}`
+  const running = new Map<string, number>()
+  let all = 0
+
+  return async (request, signal) => {
+    const { method, path, fields, source } = request
+    const url = URL.parse(`${origin}${path}`)
+    if (!forwardedMethods.has(method)) return plainAnswer(405, undefined, ['allow', [...forwardedMethods].join(', ')])
+    if (!path.startsWith('/') || url?.origin !== origin) return plainAnswer(400)
+    if (fields.some(([name, value]) => name === 'via' && value.includes(pseudonym))) return plainAnswer(502)
+    const { clientPrefix } = prefixesOf(source)
+    const own = running.get(clientPrefix) ?? 0
+    if (all >= maxRunning || own >= maxRunningOfPrefix) return plainAnswer(503)
+    all += 1
+    running.set(clientPrefix, own + 1)
+    const leave = (): void => {
+      all -= 1
+      const left = (running.get(clientPrefix) ?? 1) - 1
+      if (left > 0) running.set(clientPrefix, left)
+      else running.delete(clientPrefix)
+    }
+    try {
+      const headers = toForwarded(request, pseudonym)
+      return toAnswer(await fetchOnce(url, request, headers, signal), origin, leave)
+    } catch {
+      leave()
+      return plainAnswer(502)
+    }
+  }
+}
+
+function toForwarded({ fields, host, source }: SiteRequest, pseudonym: string): Headers {
+  const headers = new Headers()
+  const valuesOf = (name: string): string => fields.flatMap(([each, value]) => (each === name ? value : [])).join(', ')
+  for (const [name, value] of fields) {
+    if (!replacedFields.has(name) && !name.startsWith('x-forwarded-')) headers.append(name, value)
+  }
+  // Without them Bun would send its own.
+  headers.set('accept-encoding', valuesOf('accept-encoding') || 'identity')
+  headers.set('user-agent', valuesOf('user-agent'))
+  headers.set('via', [valuesOf('via'), `1.1 ${pseudonym}`].filter(Boolean).join(', '))
+  headers.set('x-forwarded-for', source)
+  headers.set('x-forwarded-host', host)
+  headers.set('x-forwarded-proto', 'https')
+  return headers
+}
+
+/** The server may have closed an idle connection, so a request without effect is repeated once. */
+async function fetchOnce(url: URL, { method, body }: SiteRequest, headers: Headers, signal: AbortSignal) {
+  const send = (): Promise<Response> =>
+    fetch(url, {
+      method,
+      headers,
+      redirect: 'manual',
+      decompress: false,
+      signal,
+      ...(body.length > 0 && method !== 'GET' && method !== 'HEAD' && { body }),
+    })
+  try {
+    return await send()
+  } catch (error) {
+    if (signal.aborted || (method !== 'GET' && method !== 'HEAD')) throw error
+    return send()
+  }
+}
+
+function toAnswer(response: Response, origin: string, release: () => void): SiteAnswer {
+  const fields: Field[] = []
+  for (const [name, value] of response.headers) {
+    if (name === 'location' && (value === origin || value.startsWith(`${origin}/`)))
+      fields.push([name, value.slice(origin.length) || '/'])
+    else if (!droppedFields.has(name) && !name.startsWith('proxy-')) fields.push([name, value])
+  }
+  for (const cookie of response.headers.getSetCookie()) fields.push(['set-cookie', cookie])
+  const status = response.status === 407 ? 502 : response.status
+  const length = Number(response.headers.get('content-length') ?? Number.NaN)
+  return { status, fields, body: response.body ?? nothing, release, ...(Number.isSafeInteger(length) && { length }) }
+}
