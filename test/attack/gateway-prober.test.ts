@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Made, makeCertificate, putCertificate } from '../harness/certificates.ts'
+import { createDice } from '../harness/dice.ts'
+import { type BoughtProxy, freePort, openShopWithGateway, type ShopWithGateway } from '../harness/gateway.ts'
+import { drawProbe, openPlainSite, type Probe, sendProbe } from '../harness/prober.ts'
+import { scaled } from '../harness/scale.ts'
+
+const lanes = 4
+const folder = mkdtempSync(join(tmpdir(), 'turnpike-site-'))
+mkdirSync(join(folder, 'dir'))
+for (const [name, text] of [
+  ['index.html', '<!doctype html><title>A site</title>'],
+  ['dir/index.html', 'dir'],
+  ['style.css', 'a { color: red }'],
+  ['.env', 'SECRET=1'],
+  ['big.bin', 'x'.repeat(400_000)],
+] as const)
+  writeFileSync(join(folder, name), text)
+symlinkSync('/etc', join(folder, 'out'))
+
+const server = Bun.serve({
+  hostname: '127.0.0.1',
+  port: 0,
+  development: false,
+  async fetch(request) {
+    const { pathname } = new URL(request.url)
+    const body = await request.text()
+    return new Response(`${request.method} ${pathname} ${body.length}`, { headers: { 'X-Site': 'own' } })
+  },
+})
+const origin = `http://127.0.0.1:${server.port}`
+
+let made: Made
+beforeAll(async () => {
+  made = await makeCertificate('prober')
+})
+afterAll(async () => {
+  await server.stop(true)
+  rmSync(folder, { recursive: true })
+})
+
+describe.each([
+  ['files', `files:${folder}`, { kind: 'files', folder }, 1000],
+  ['a reverse proxy', origin, { kind: 'proxy', origin, nonce: 'plain' }, 300],
+  ['the built-in page', 'builtin', { kind: 'builtin' }, 300],
+] as const)('a gateway whose site is %s', (_, setting, source, probes) => {
+  const tlsPort = freePort()
+  let files: ReturnType<typeof putCertificate>
+  let shop: ShopWithGateway
+  let proxy: BoughtProxy
+  let plain: ReturnType<typeof openPlainSite>
+  beforeAll(async () => {
+    files = putCertificate(made)
+    const gateway = {
+      ...files.env,
+      TURNPIKE_GATEWAY_TLS_PORT: String(tlsPort),
+      TURNPIKE_GATEWAY_SITE: setting,
+      TURNPIKE_GATEWAY_CHALLENGE_HOST: 'localhost',
+    }
+    shop = await openShopWithGateway('sqlite', { gateway })
+    ;[proxy] = (await shop.buyProxies()) as [BoughtProxy]
+    plain = openPlainSite(source, made)
+  })
+  afterAll(async () => {
+    plain.stop()
+    await shop.stop()
+    files.remove()
+  })
+
+  test(`answers ${probes} probes without credentials byte by byte as the plain site, but for dates`, async () => {
+    const seed = Math.floor(Math.random() * 2 ** 31)
+    const dice = createDice(seed)
+    const drawn = Array.from({ length: scaled(probes) }, () => drawProbe(dice, proxy.username))
+    const check = async (probe: Probe): Promise<void> => {
+      const [ours, reference] = await Promise.all([sendProbe(tlsPort, probe), sendProbe(plain.port, probe)])
+      const about = { seed, probe: probe.name, steps: probe.steps.map((each) => Buffer.from(each).toString('latin1')) }
+      expect({ ...about, text: ours.text, alpn: ours.alpn }).toEqual({
+        ...about,
+        text: reference.text,
+        alpn: reference.alpn,
+      })
+      expect(ours.text).not.toMatch(/ 407 |proxy-auth|turnpike/i)
+    }
+    const lane = async (first: number): Promise<void> => {
+      for (let at = first; at < drawn.length; at += lanes) {
+        const probe = drawn[at]
+        if (probe) await check(probe)
+      }
+    }
+    await Promise.all(Array.from({ length: lanes }, (__, at) => lane(at)))
+  })
+})
