@@ -18,6 +18,7 @@ import { move } from './move.ts'
 import { packed } from './packed.ts'
 import { findPgbench } from './pgbench.ts'
 import { premium } from './premium.ts'
+import { probe } from './probe.ts'
 import { purchase } from './purchase.ts'
 import { purchaseThousand } from './purchase-thousand.ts'
 import { type Outcome, toTable, writePages } from './report.ts'
@@ -48,6 +49,7 @@ const benches: readonly Bench[] = [
   udp,
   hop,
   speedLimit,
+  probe,
   soak,
   vpnNode,
   vpnDevices,

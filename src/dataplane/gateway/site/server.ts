@@ -32,6 +32,8 @@ const idleMs = 30_000
 const stallMs = 30_000
 /** After the last answer, the client's bytes are discarded for this long. */
 const lingerMs = 2000
+/** A lookup at the shop begins when the answer has been sent, so that its work does not delay the answer. */
+const lookUpAfterMs = 25
 const maxDiscarded = 256 * 1024
 const maxHeldBytes = 256 * 1024
 const maxBodyBytes = 1024 * 1024
@@ -77,7 +79,12 @@ export function openSite(
   let { table } = terms
   const sha256 = (text: string) => Bun.SHA256.hash(text) as Uint8Array
   const { seed, challengeHost } = terms
-  const isCustomer = createCustomerCheck({ table: () => table, seed, sha256, lookUp: deps.lookUp })
+  const isCustomer = createCustomerCheck({
+    table: () => table,
+    seed,
+    sha256,
+    lookUp: (question, source) => void deps.after(lookUpAfterMs, () => deps.lookUp(question, source)),
+  })
   const site = new SiteServer({
     ...deps,
     handOver: deps.take,
