@@ -89,7 +89,11 @@ describe('connect-udp over TLS', () => {
     const shop = { TURNPIKE_GATEWAY_PORT: String(port), TURNPIKE_PREMIUM_PORTS: somePorts() }
     service = await startService('sqlite', shop, realRuntime, false)
     files = putCertificate(await makeCertificate('connect-udp'))
-    gateway = await makeGatewayProcess(service, port, { ...files.env, TURNPIKE_GATEWAY_TLS_PORT: String(tlsPort) })
+    gateway = await makeGatewayProcess(service, port, {
+      ...files.env,
+      TURNPIKE_GATEWAY_TLS_PORT: String(tlsPort),
+      TURNPIKE_GATEWAY_SITE: 'off',
+    })
     await gateway.start()
     echo = await startUdpEcho()
   })
