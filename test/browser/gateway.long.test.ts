@@ -50,6 +50,7 @@ beforeAll(async () => {
   const gateway = {
     ...certificate.env,
     TURNPIKE_GATEWAY_TLS_PORT: String(tlsPort),
+    TURNPIKE_GATEWAY_SITE: 'builtin',
     TURNPIKE_GATEWAY_CHALLENGE_HOST: 'localhost',
     TURNPIKE_METRICS_LISTEN: `127.0.0.1:${metricsPort}`,
   }

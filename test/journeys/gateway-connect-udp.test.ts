@@ -92,7 +92,6 @@ describe('connect-udp over TLS', () => {
     gateway = await makeGatewayProcess(service, port, {
       ...files.env,
       TURNPIKE_GATEWAY_TLS_PORT: String(tlsPort),
-      TURNPIKE_GATEWAY_SITE: 'off',
     })
     await gateway.start()
     echo = await startUdpEcho()

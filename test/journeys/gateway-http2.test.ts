@@ -53,6 +53,7 @@ describe('proxies over HTTP/2', () => {
     const gateway = {
       ...files.env,
       TURNPIKE_GATEWAY_TLS_PORT: String(tlsPort),
+      TURNPIKE_GATEWAY_SITE: 'builtin',
       TURNPIKE_GATEWAY_CHALLENGE_HOST: challengeHost,
     }
     shop = await openShopWithGateway('sqlite', { gateway })

@@ -33,7 +33,12 @@ describe('proxies over TLS', () => {
   beforeAll(async () => {
     ;[first, second] = await Promise.all([makeCertificate('first'), makeCertificate('second')])
     files = putCertificate(first)
-    const gateway = { ...files.env, TURNPIKE_GATEWAY_TLS_PORT: String(tlsPort), TURNPIKE_GATEWAY_TLS_WORKERS: '2' }
+    const gateway = {
+      ...files.env,
+      TURNPIKE_GATEWAY_TLS_PORT: String(tlsPort),
+      TURNPIKE_GATEWAY_TLS_WORKERS: '2',
+      TURNPIKE_GATEWAY_SITE: 'builtin',
+    }
     shop = await openShopWithGateway('sqlite', { gateway })
     plain = startOrigin()
     secure = startOrigin('127.0.0.1', { tls: selfSigned })
