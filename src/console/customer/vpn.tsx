@@ -407,7 +407,9 @@ function RemoveDevice({ of, device, onDone }: FormProps & { readonly device: Vpn
 function End({ of, onDone }: FormProps) {
   const { t, format } = useMessages(vpnMessages)
   const change = useChange('deleteVpn', onDone)
-  const quote = useRead('quoteVpnRefund', { query: { uuid: of.uuid } }, { everyMs: 10_000 })
+  // After the deletion the shop has no quote.
+  const isWanted = !change.isPending && !change.isSuccess
+  const quote = useRead('quoteVpnRefund', { query: { uuid: of.uuid } }, { isWanted, everyMs: 10_000 })
   const end = () => change.mutate({ body: { uuid: of.uuid } })
   return (
     <Reading of={quote}>
