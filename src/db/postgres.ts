@@ -61,7 +61,7 @@ const rowBytes = 4000
 
 /** Adds pages to a temporary table, which needs space on the disk but not in the log, and rolls them back. */
 async function tryToGrow(pool: Pool): Promise<WriteProblem | undefined> {
-  const problem = { found: undefined as WriteProblem | undefined }
+  const problem: { found?: WriteProblem | undefined } = {}
   const work = async (tx: Tx): Promise<never> => {
     await tx.run('CREATE TEMPORARY TABLE write_try (content TEXT)')
     // Stored as they are: the letters would be compressed to almost nothing.

@@ -172,7 +172,7 @@ class Commits {
 
   /** Adds pages to the database and rolls them back. */
   #tryToGrow(): Promise<WriteProblem | undefined> {
-    const problem = { found: undefined as WriteProblem | undefined }
+    const problem: { found?: WriteProblem | undefined } = {}
     const work = async (tx: Tx): Promise<never> => {
       try {
         await tx.run('CREATE TABLE write_try (content BLOB)')

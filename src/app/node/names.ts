@@ -31,7 +31,7 @@ export function createNames(log: Pick<Log, 'info' | 'warn' | 'error'>, now: () =
       throw error
     }
   }
-  return { lookup, counts: counts as Readonly<typeof counts> }
+  return { lookup, counts }
 }
 
 /** A text that changes with the file. */

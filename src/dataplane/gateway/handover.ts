@@ -4,6 +4,7 @@ import { Refusal, refuseHere } from '../../core/refusal.ts'
 import type { After } from '../../core/time.ts'
 import { listRunning, openRunning, runningSocket } from '../agent/boots.ts'
 import { parseJson, type Timing } from '../agent/runtime.ts'
+import type { WithDescriptor } from '../tls/tls-socket.ts'
 import { DescriptorPassing, maxAtOnce, type Received } from './relay/linux/descriptor-passing.ts'
 import { after } from './relay/portable/dialler.ts'
 
@@ -133,11 +134,10 @@ export class HandoverOffer {
   }
 
   /** Uses sendmsg directly, because Bun cannot send descriptors. Answers are small. */
-  private send(socket: Socket<Asking>, answer: Answer, descriptors: readonly number[] = []): void {
+  private send(socket: Socket<Asking> & WithDescriptor, answer: Answer, descriptors: readonly number[] = []): void {
     this.passing ??= new DescriptorPassing()
-    const { fd } = socket as unknown as { readonly fd: number }
     const bytes = new TextEncoder().encode(`${JSON.stringify(answer)}\n`)
-    if (!this.passing.send(fd, bytes, descriptors)) socket.terminate()
+    if (!this.passing.send(socket.fd ?? -1, bytes, descriptors)) socket.terminate()
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Socket, SocketHandler } from 'bun'
+import type { Socket, SocketHandler, TCPSocketListener } from 'bun'
 import type { Address } from '../../core/address.ts'
 import type { Log } from '../../core/log.ts'
 import type { Clock } from '../../core/time.ts'
@@ -6,7 +6,7 @@ import { createTokenBuckets } from '../../core/token-buckets.ts'
 import { Bridge, innerHandlers } from './bridge.ts'
 import type { Certificate } from './certificate.ts'
 import { Handshake, Handshakes, type Prefixes, prefixesOf, Seat, Seats } from './seats.ts'
-import { TlsSocket } from './tls-socket.ts'
+import { connectDescriptor, TlsSocket, type WithDescriptor } from './tls-socket.ts'
 
 const handshakeMs = 10_000
 const lookEveryMs = 250
@@ -176,11 +176,11 @@ export class Front {
   private listen(): TlsListener {
     const { hostname, port } = this.deps
     const socket = this.rawHandlers((raw) => this.begin(raw, raw.remoteAddress))
-    const listener = Bun.listen<Connection>({ hostname, port, allowHalfOpen: true, exclusive: true, socket })
+    const options = { hostname, port, allowHalfOpen: true, exclusive: true, socket }
+    const listener: TCPSocketListener<Connection> & WithDescriptor = Bun.listen<Connection>(options)
     return {
       port: listener.port,
-      // Bun's listeners have a descriptor but do not declare it.
-      descriptor: (listener as { readonly fd?: number }).fd ?? -1,
+      descriptor: listener.fd ?? -1,
       stop: () => listener.stop(false),
     }
   }
@@ -189,7 +189,7 @@ export class Front {
   private accept(...[fd, source, watcher]: Parameters<OnAccepted>): void {
     if (this.deps.threads) return this.beginElsewhere(this.deps.threads, fd, source)
     const socket = this.rawHandlers((raw) => this.begin(raw, source, watcher))
-    void Bun.connect<Connection>({ fd, allowHalfOpen: true, socket } as never).catch(() => watcher?.onGone())
+    void connectDescriptor<Connection>(fd, { socket }).catch(() => watcher?.onGone())
   }
 
   private beginElsewhere(threads: TlsThreads, descriptor: number, source: string): void {

@@ -1,4 +1,4 @@
-import type { Socket } from 'bun'
+import type { Socket, SocketHandler } from 'bun'
 
 export type TlsOwner = {
   onSocketData(bytes: Uint8Array): void
@@ -12,6 +12,18 @@ const maxInRecord = 16_384
 /** AES-GCM overhead per record: header, tag and type (RFC 8446, 5.2), or header, nonce and tag (RFC 5288, 3). */
 const addedToRecord = { 'TLSv1.3': 22, 'TLSv1.2': 29 } as const
 
+/** What Bun's sockets have and do not declare. */
+export type WithDescriptor = { readonly fd?: number }
+
+type BunTlsSocket = Socket<unknown> &
+  WithDescriptor & { readonly alpnProtocol?: unknown; getTLSVersion?(): string; getServername?(): unknown }
+
+/** Continues a connection that the kernel has accepted or begun. Bun takes descriptors and does not declare it. */
+export const connectDescriptor = <Data = undefined>(
+  fd: number,
+  options: { readonly data?: Data; readonly socket: SocketHandler<Data> },
+): Promise<Socket<Data>> => Bun.connect<Data>({ fd, allowHalfOpen: true, ...options } as never)
+
 /** A TLS connection after its handshake; reads and writes plaintext. */
 export class TlsSocket {
   owner: TlsOwner | undefined
@@ -24,11 +36,11 @@ export class TlsSocket {
   readonly protocol: 'h2' | 'http/1.1'
 
   constructor(
-    private readonly socket: Socket<unknown>,
+    private readonly socket: BunTlsSocket,
     readonly source: string,
   ) {
-    const version = (socket as unknown as { getTLSVersion(): string }).getTLSVersion()
-    this.protocol = (socket as { readonly alpnProtocol?: unknown }).alpnProtocol === 'h2' ? 'h2' : 'http/1.1'
+    const version = socket.getTLSVersion?.()
+    this.protocol = socket.alpnProtocol === 'h2' ? 'h2' : 'http/1.1'
     this.added = addedToRecord[version === 'TLSv1.2' ? 'TLSv1.2' : 'TLSv1.3']
   }
 
@@ -38,12 +50,12 @@ export class TlsSocket {
   }
 
   get fd(): number {
-    return (this.socket as unknown as { readonly fd?: number }).fd ?? -1
+    return this.socket.fd ?? -1
   }
 
   /** The name that the client asked for (SNI, RFC 6066); undefined if it named none. */
   get serverName(): string | undefined {
-    const name = (this.socket as { getServername?(): unknown }).getServername?.()
+    const name = this.socket.getServername?.()
     return typeof name === 'string' ? name.toLowerCase() : undefined
   }
 

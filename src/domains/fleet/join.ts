@@ -52,9 +52,10 @@ type FleetDeps = ReturnType<typeof withCaches>
 export function withCaches(given: Given) {
   // A revocation in another process takes effect after `ttlMs` at most.
   const cached = { clock: given.clock, ttlMs: secretCachedMs, maxEntries: 10_000 }
+  const sampled: SampledSlots = new Map()
   return {
     ...given,
-    sampled: new Map() as SampledSlots,
+    sampled,
     lists: createTtlCache({ ...cached, load: (kind: NodeKind) => store.listNodes(given.db, kind) }),
     secrets: createTtlCache({
       ...cached,

@@ -17,7 +17,7 @@ function readYaml(text: string): Record<string, unknown> {
   const value = parseYaml(text)
   const isMap = typeof value === 'object' && value !== null && !Array.isArray(value)
   if (!isMap || countValues(value) > maxValues) throw refuseField('text', 'not_yaml')
-  return value as Record<string, unknown>
+  return { ...value }
 }
 
 function parseYaml(text: string): unknown {

@@ -11,17 +11,27 @@ import { premiumMessages } from './messages.ts'
 import { usePools } from './pools.tsx'
 import { useSubuserChoice } from './subusers.tsx'
 
-const first = {
+type ProxyListOrder = {
+  readonly pool_type: string
+  readonly country: string
+  readonly city: string
+  readonly type: 'sticky' | 'rotating'
+  readonly session_ttl: number
+  readonly quantity: number
+  readonly protocol: 'http' | 'socks5'
+  readonly format_id: 1 | 2 | 3 | 4
+}
+
+const first: ProxyListOrder = {
   pool_type: 'residential',
   country: '',
   city: '',
-  type: 'sticky' as 'sticky' | 'rotating',
+  type: 'sticky',
   session_ttl: 10,
   quantity: 10,
-  protocol: 'http' as 'http' | 'socks5',
-  format_id: 1 as 1 | 2 | 3 | 4,
+  protocol: 'http',
+  format_id: 1,
 }
-type ProxyListOrder = Readonly<typeof first>
 
 const toBody = ({ country, city, session_ttl, ...rest }: ProxyListOrder) => ({
   ...rest,

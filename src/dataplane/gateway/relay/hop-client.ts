@@ -37,6 +37,9 @@ const maxTries = 3
 const onlyHttp2 = Buffer.from('\x02h2', 'latin1')
 const nothing = new Uint8Array(0)
 
+/** A method of Bun's TLS sockets that they do not declare. */
+type WithCertificate = { getPeerX509Certificate?(): X509Certificate | undefined }
+
 /** A gateway with a TLS port. */
 export type HopGateway = NodeGateway & { readonly tls: NonNullable<NodeGateway['tls']> }
 
@@ -372,11 +375,9 @@ class HopConnection {
     }
   }
 
-  private shake(socket: Socket<unknown>, isDone: boolean, error: Error | null): void {
+  private shake(socket: Socket<unknown> & WithCertificate, isDone: boolean, error: Error | null): void {
     if (this.isOver) return
-    const certificate = (
-      socket as unknown as { getPeerX509Certificate(): X509Certificate | undefined }
-    ).getPeerX509Certificate()
+    const certificate = socket.getPeerX509Certificate?.()
     if (!isDone || !isGateway(this.peer.gateway.tls, certificate, error === null)) return this.fail('hop_certificate')
     const tls = new TlsSocket(socket, '')
     if (tls.protocol !== 'h2') return this.fail('hop_protocol')

@@ -26,6 +26,7 @@ export type SideSocket = {
   resume(): void
   setNoDelay(yes: boolean): unknown
   readonly localPort: number
+  readonly fd?: number
   /** Undefined over TLS. */
   readonly localAddress?: string | undefined
   /** Replaces the default delivery tracking. */
@@ -78,9 +79,8 @@ export class Side {
     this.owner = owner
   }
 
-  /** Bun's sockets have `fd` but do not declare it. */
   get descriptor(): number {
-    return (this.socket as { readonly fd?: number } | undefined)?.fd ?? -1
+    return this.socket?.fd ?? -1
   }
 
   watch(sockets: Sockets): DeliveryWatch | undefined {

@@ -1,6 +1,7 @@
 import type { NodeExit } from '../../../../node-protocol/state.ts'
 import type { Changed, Snapshot } from '../../../agent/snapshot.ts'
 import { Bridge, innerHandlers } from '../../../tls/bridge.ts'
+import { connectDescriptor } from '../../../tls/tls-socket.ts'
 import type { Policy } from '../../access/policy.ts'
 import { createLookup, type Lookup } from '../../dial/resolve.ts'
 import { noLimit, type Speeds } from '../../metering/speed-limit.ts'
@@ -218,7 +219,7 @@ export class LinuxEngine implements Engine {
       if (line.isClosed && !line.hasEnded) memory.isGone = true
     }
     const data = new Bridge(line, { onMoved, isCut: () => memory.isCut })
-    void Bun.connect<Bridge>({ fd: own, allowHalfOpen: true, data, socket: innerHandlers } as never)
+    void connectDescriptor(own, { data, socket: innerHandlers })
   }
 
   private async ask({ ticket, question, source }: Extract<FromReactor, { type: 'ask' }>): Promise<void> {

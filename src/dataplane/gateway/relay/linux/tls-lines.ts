@@ -1,5 +1,6 @@
 import type { Clock } from '../../../../core/time.ts'
 import { Bridge, innerHandlers } from '../../../tls/bridge.ts'
+import { connectDescriptor } from '../../../tls/tls-socket.ts'
 import type { DeliveryWatch } from '../../metering/tunnel-meter.ts'
 import type { TlsClient } from '../sockets.ts'
 import type { Kernel } from './kernel.ts'
@@ -128,7 +129,7 @@ export class TlsLines {
     this.lines.add(line)
     this.timer ??= setInterval(() => this.look(), lookEveryMs)
     thread.post({ type: 'tls', descriptor: far, source: client.source, memory: shared })
-    void Bun.connect<Bridge>({ fd: near, allowHalfOpen: true, data, socket: innerHandlers } as never)
+    void connectDescriptor(near, { data, socket: innerHandlers })
   }
 
   reactorDied(): void {

@@ -1,6 +1,7 @@
 import type { Socket, SocketHandler } from 'bun'
 import type { After } from '../../../../core/time.ts'
 import type { NodeGateway } from '../../../../node-protocol/state.ts'
+import { connectDescriptor } from '../../../tls/tls-socket.ts'
 import type { RefusalCode } from '../../access/refusals.ts'
 import type { Connected, Dialler } from '../../dial/upstream.ts'
 import type { ConnectTarget } from '../../protocol/authority.ts'
@@ -87,7 +88,7 @@ const connectBy =
           side.onSocketClose()
         },
       }
-      void Bun.connect<Side>({ fd: descriptor, allowHalfOpen: true, data: side, socket } as never)
+      void connectDescriptor(descriptor, { data: side, socket })
     })
   }
 

@@ -1,6 +1,7 @@
 import type { Socket, TCPSocketListener } from 'bun'
 import type { DataPath } from '../../../agent/data-path.ts'
 import type { Changed } from '../../../agent/snapshot.ts'
+import { connectDescriptor, type WithDescriptor } from '../../../tls/tls-socket.ts'
 import { GatewayCore, tickMs } from '../core.ts'
 import { type Engine, type EngineDeps, noRoom } from '../engine.ts'
 import { Relay } from '../relay.ts'
@@ -13,9 +14,9 @@ import { after, createDialler, handlers } from './dialler.ts'
 const drainStepMs = 20
 
 /** Bun's listeners have a descriptor but do not declare it. */
-const listenWithBun = (listener: TCPSocketListener<Side>): Listening => ({
+const listenWithBun = (listener: TCPSocketListener<Side> & WithDescriptor): Listening => ({
   port: listener.port,
-  descriptor: (listener as { readonly fd?: number }).fd ?? -1,
+  descriptor: listener.fd ?? -1,
   stop: () => listener.stop(false),
 })
 
@@ -125,7 +126,7 @@ export class PortableEngine implements Engine {
         this.core.accepted(side, source)
       },
     }
-    void Bun.connect<Side>({ fd: descriptor, allowHalfOpen: true, data: side, socket } as never)
+    void connectDescriptor(descriptor, { data: side, socket })
   }
 
   private listen(port: number): number {
