@@ -156,7 +156,7 @@ test('Russian documents have the fences of the English ones, and each English pa
   const codeOf = (document: string) => fencesOf(textOf(document)).map(({ language, lines }) => ({ language, lines }))
   expect(codeOf('README.ru.md')).toEqual(codeOf('README.md'))
   const pages = [...new Bun.Glob('*.md').scanSync({ cwd: join(root, 'docs/ru') })].toSorted()
-  expect(pages).toEqual(['install.md', 'payments.md', 'proxy-urls.md', 'ranges.md', 'tls.md'])
+  expect(pages).toEqual(['install.md', 'payments.md', 'proxy-urls.md', 'ranges.md', 'site.md', 'tls.md'])
   for (const page of pages) {
     // A page for customers is beside the folder of those for operators.
     const [english, russian] =

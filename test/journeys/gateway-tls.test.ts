@@ -33,17 +33,11 @@ describe('proxies over TLS', () => {
   beforeAll(async () => {
     ;[first, second] = await Promise.all([makeCertificate('first'), makeCertificate('second')])
     files = putCertificate(first)
-    const gateway = {
-      ...files.env,
-      TURNPIKE_GATEWAY_TLS_PORT: String(tlsPort),
-      TURNPIKE_GATEWAY_TLS_WORKERS: '2',
-      TURNPIKE_GATEWAY_SITE: 'builtin',
-    }
+    const gateway = { ...files.env, TURNPIKE_GATEWAY_TLS_PORT: String(tlsPort), TURNPIKE_GATEWAY_TLS_WORKERS: '2' }
     shop = await openShopWithGateway('sqlite', { gateway })
     plain = startOrigin()
     secure = startOrigin('127.0.0.1', { tls: selfSigned })
     ;[proxy] = (await shop.buyProxies()) as [BoughtProxy]
-    await untilKnown(proxy)
   })
   afterAll(async () => {
     await Promise.all([plain, secure].map((each) => each.stop()))
@@ -55,10 +49,6 @@ describe('proxies over TLS', () => {
     `https://${of.username}:${of.password}@127.0.0.1:${tlsPort}`
   const through = (url: string, ...more: readonly string[]) =>
     curl('--proxy-cacert', files.cert, '-x', at(), ...more, url)
-
-  /** A client without known credentials is a visitor of the site until the gateway has read the purchase. */
-  const untilKnown = (bought: BoughtProxy) =>
-    untilTrue(async () => (await curl('--proxy-cacert', files.cert, '-x', at(bought), plain.url)).status === 200)
 
   test('curl works through the TLS port as through the plain one, and the origin sees no proxy headers', async () => {
     expect(await through(plain.url)).toMatchObject({ exit: 0, status: 200 })
@@ -100,11 +90,12 @@ describe('proxies over TLS', () => {
     await shop.post('/dedicated/protocol', { ids: [proxy.id], port_type: 'http' })
   })
 
-  test('the TLS port refuses wrong and missing credentials as a web site, plain HTTP and TLS 1.1', async () => {
-    const ask = (url: string) => curl('--proxy-cacert', files.cert, '-x', url, plain.url)
-    expect(await ask(at({ ...proxy, password: 'wrong' }))).toMatchObject({ status: 404, error: undefined })
+  test('the TLS port refuses wrong and missing credentials, plain HTTP and TLS 1.1', async () => {
+    const wrong = await curl('--proxy-cacert', files.cert, '-x', at({ ...proxy, password: 'wrong' }), plain.url)
+    expect(wrong).toMatchObject({ status: 407, error: 'bad_credentials' })
     // A TLS port has no whitelist: it requires credentials from every client.
-    expect(await ask(`https://127.0.0.1:${tlsPort}`)).toMatchObject({ status: 404, error: undefined })
+    const nameless = await curl('--proxy-cacert', files.cert, '-x', `https://127.0.0.1:${tlsPort}`, plain.url)
+    expect(nameless).toMatchObject({ status: 407, error: 'credentials_required' })
     expect((await curl('-x', at().replace('https', 'http'), plain.url)).exit).not.toBe(0)
     expect(await servedAt(tlsPort, '-tls1_1', '-cipher', 'ALL:@SECLEVEL=0')).toBeUndefined()
     expect(await servedAt(tlsPort, '-tls1_2')).toBe('first')
@@ -158,7 +149,6 @@ describe('proxies over TLS', () => {
 
   test('expiry closes a TLS tunnel within 2 s in the middle of a transfer', async () => {
     const [other] = (await shop.buyProxies()) as [BoughtProxy]
-    await untilKnown(other)
     const origin = openByteOrigin()
     origin.expect({ id: 'long', up: 5, down: 1_000_000_000, afterwards: 'stay' })
     const [host = '', port = ''] = origin.host.split(':')

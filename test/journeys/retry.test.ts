@@ -50,6 +50,7 @@ describe.each([...engines])('replay by key after everything bought was withdrawn
       { path: '/dedicated/buy', body: { country_code: 'DE', period: 7, count: 1, ipv: 6 } },
       { path: '/dedicated/buy', body: { country_code: 'DE', period: 7, count: 1, ipv: 3 } },
       { path: '/dedicated/prolong', body: { ids: [proxies[0].id], period: 30 } },
+      { path: '/dedicated/replace', body: { id: proxies[0].id } },
       { path: '/premium/traffic/buy', body: { pool_type: 'residential', gb: 0.3 } },
       {
         path: '/premium/traffic/move',

@@ -122,6 +122,7 @@ describe('files that a packed program needs', () => {
       'src/app/shop/database.ts',
       'src/app/shop/shop.ts',
       'src/dataplane/gateway/relay/linux/thread.ts',
+      'src/dataplane/gateway/relay/linux/tls-pool.ts',
       'src/dataplane/gateway/relay/portable/accepter.ts',
     ])
     expect(naming(/\bimport\.meta\.(?!url\b|dir\b)/)).toEqual([])

@@ -812,20 +812,6 @@ export type Operations = {
       }[]
     }
   }
-  getNodeHistory: {
-    params: { name: string }
-    query: { span?: 'day' | 'month' }
-    answer: {
-      items: readonly {
-        at: string
-        tunnels: number
-        lag_ms: number
-        bytes_per_second: number
-        cpu_percent: number | null
-        errors_per_minute: number | null
-      }[]
-    }
-  }
   linkNode: { params: { name: string }; body: { link_mbit: number }; answer: Node }
   endpointNode: { params: { name: string }; body: { host: string; port: number }; answer: Node }
   entryNode: { params: { name: string }; body: { undo?: boolean }; answer: Node }
@@ -840,6 +826,20 @@ export type Operations = {
     params: { name: string }
     body: { since?: string; dry_run?: boolean }
     answer: { name: string; dry_run: boolean; things: number; bytes: number }
+  }
+  getNodeHistory: {
+    params: { name: string }
+    query: { span?: 'day' | 'month' }
+    answer: {
+      items: readonly {
+        at: string
+        tunnels: number
+        lag_ms: number
+        bytes_per_second: number
+        cpu_percent: number | null
+        errors_per_minute: number | null
+      }[]
+    }
   }
   keyNode: { params: { name: string }; answer: JoinKey }
   listPools: {
@@ -1015,7 +1015,6 @@ export const operations = {
   listNodes: ['GET', '/nodes', 'reader'],
   addNode: ['POST', '/nodes', 'owner'],
   showNode: ['GET', '/nodes/{name}', 'reader'],
-  getNodeHistory: ['GET', '/nodes/{name}/history', 'reader'],
   linkNode: ['POST', '/nodes/{name}/link', 'owner'],
   endpointNode: ['POST', '/nodes/{name}/endpoint', 'owner'],
   entryNode: ['POST', '/nodes/{name}/entry', 'owner'],
@@ -1027,6 +1026,7 @@ export const operations = {
   removeNode: ['POST', '/nodes/{name}/remove', 'owner'],
   drainNode: ['POST', '/nodes/{name}/drain', 'owner'],
   forgetUsage: ['POST', '/nodes/{name}/forget-usage', 'owner'],
+  getNodeHistory: ['GET', '/nodes/{name}/history', 'reader'],
   keyNode: ['POST', '/nodes/{name}/key', 'owner'],
   listPools: ['GET', '/pools', 'reader'],
   listExits: ['GET', '/exits', 'reader'],

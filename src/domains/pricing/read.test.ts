@@ -89,7 +89,11 @@ const wrongs: [path: string, values: readonly unknown[], reported: string][] = [
   ['dedicated/kinds/4/countries/DEU', [{ per_day: 1 }], 'dedicated.kinds.4.countries.DEU'],
   ['dedicated/kinds/4/countries/UK', [{ per_day: 1 }], 'dedicated.kinds.4.countries.UK'],
   [de, [null, 6, '6', []], 'dedicated.kinds.4.countries.DE'],
-  [de, [{}, { per_day: 1, per_period: { 7: 1 } }], 'dedicated.kinds.4.countries.DE: must have per_day or per_period'],
+  [
+    de,
+    [{}, { per_day: 1, per_period: { 7: 1 } }],
+    'dedicated.kinds.4.countries.DE: must have either per_day or per_period',
+  ],
   [de, [{ per_day: 6, per_week: 1 }], 'dedicated.kinds.4.countries.DE.per_week'],
   [`${de}/per_day`, notPrices, 'dedicated.kinds.4.countries.DE.per_day'],
   [de, [{ per_period: { 7: 1, 14: 2, 30: 3, 60: 4 } }], 'dedicated.kinds.4.countries.DE: has no price for 90 days'],
