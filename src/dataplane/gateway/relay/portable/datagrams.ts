@@ -47,12 +47,13 @@ class PortableDatagramSocket implements DatagramSocket {
     this.socket = undefined
   }
 
-  /** Bun throws errors about one datagram, such as a missing route. */
+  /** The kernel reports an ICMP error about an earlier datagram at the next send, which sends nothing then. */
   private trySend(header: Uint8Array, payload: Uint8Array, to: Address, port: number): boolean {
+    const send = (): boolean => this.socket?.send(join(header, payload), port, formatAddress(to)) ?? false
     try {
-      return this.socket?.send(join(header, payload), port, formatAddress(to)) ?? false
+      return send()
     } catch {
-      return false
+      return orFalse(send)
     }
   }
 
@@ -66,6 +67,15 @@ class PortableDatagramSocket implements DatagramSocket {
       this.owner?.onFault()
       this.close()
     }
+  }
+}
+
+/** Bun throws errors about one datagram, such as a missing route. */
+function orFalse(send: () => boolean): boolean {
+  try {
+    return send()
+  } catch {
+    return false
   }
 }
 
