@@ -128,6 +128,7 @@ describe('one turnpike up whose ports other programs hold at first', () => {
     caller = await createCaller(`http://127.0.0.1:${settings.port}`, token)
     expect((await caller.get('/balance')).data.balance_rub).toBe(100_000)
     const bought = await caller.post('/dedicated/buy', { country_code: 'DE', period: 30, count: 1, ipv: 4 })
+    if (bought.status !== 200) throw new Error(`the purchase was refused: ${JSON.stringify(bought.error)}`)
     const [proxy] = bought.data.proxies
     const response = await fetch(`http://127.0.0.1:${settings.port}/healthz`, {
       proxy: `http://${proxy.username}:${proxy.password}@${proxy.ip}:${proxy.port}`,
