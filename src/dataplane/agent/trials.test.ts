@@ -40,9 +40,7 @@ describe('the address trials of a node', () => {
     isShopTrusted = true
   })
 
-  const open = (...ranges: NodeRange[]) => start((trials) => trials.apply({ ranges }, whole))
-
-  function start(begin: (trials: AddressTrials) => void) {
+  function open(...ranges: NodeRange[]) {
     let drawn = 0
     const trials = new AddressTrials({
       node: 'nod_me',
@@ -69,7 +67,7 @@ describe('the address trials of a node', () => {
       chance: () => (drawn++ % 1000) / 1000,
       log: quietLog,
     })
-    begin(trials)
+    trials.apply({ ranges }, whole)
     const running = trials.run(end.signal)
     return {
       trials,
@@ -152,21 +150,6 @@ describe('the address trials of a node', () => {
     isUnreachable = false
     await timing.advance(11_000)
     expect(await isReady()).toBe(true)
-    await stop()
-  })
-
-  test('the node is ready only after a report that knew all pages of ranges', async () => {
-    const { trials, stop } = start(() => {})
-    const isReady = () => Promise.race([trials.ready.then(() => true), settle().then(() => false)])
-    await timing.advance(60_000)
-    expect(await isReady()).toBe(false)
-    trials.apply({ ranges: [range(1, '45.12.0.0/31')] }, { ...whole, isLast: false })
-    await timing.advance(1_000)
-    expect(await isReady()).toBe(false)
-    trials.apply({ ranges: [] }, { ...whole, isFirst: false })
-    await timing.advance(1_000)
-    expect(await isReady()).toBe(true)
-    expect(lastOf(1)?.served).toEqual([[0, 2]])
     await stop()
   })
 
