@@ -40,7 +40,9 @@ describe('the address trials of a node', () => {
     isShopTrusted = true
   })
 
-  function open(...ranges: NodeRange[]) {
+  const open = (...ranges: NodeRange[]) => start((trials) => trials.apply({ ranges }, whole))
+
+  function start(begin: (trials: AddressTrials) => void) {
     let drawn = 0
     const trials = new AddressTrials({
       node: 'nod_me',
@@ -67,7 +69,7 @@ describe('the address trials of a node', () => {
       chance: () => (drawn++ % 1000) / 1000,
       log: quietLog,
     })
-    trials.apply({ ranges }, whole)
+    begin(trials)
     const running = trials.run(end.signal)
     return {
       trials,
@@ -150,6 +152,21 @@ describe('the address trials of a node', () => {
     isUnreachable = false
     await timing.advance(11_000)
     expect(await isReady()).toBe(true)
+    await stop()
+  })
+
+  test('the node is ready only after a report that knew all pages of ranges', async () => {
+    const { trials, stop } = start(() => {})
+    const isReady = () => Promise.race([trials.ready.then(() => true), settle().then(() => false)])
+    await timing.advance(60_000)
+    expect(await isReady()).toBe(false)
+    trials.apply({ ranges: [range(1, '45.12.0.0/31')] }, { ...whole, isLast: false })
+    await timing.advance(1_000)
+    expect(await isReady()).toBe(false)
+    trials.apply({ ranges: [] }, { ...whole, isFirst: false })
+    await timing.advance(1_000)
+    expect(await isReady()).toBe(true)
+    expect(lastOf(1)?.served).toEqual([[0, 2]])
     await stop()
   })
 

@@ -53,7 +53,9 @@ export class AddressTrials {
   private readonly held = new Map<number, Held>()
   private unnamed: Set<number> | undefined
   private readonly firstReport = Promise.withResolvers<void>()
-  /** Resolves after the first complete report. */
+  /** The shop has sent all its ranges once. */
+  private hasState = false
+  /** Resolves after the first report that knew all ranges. */
   readonly ready = this.firstReport.promise
   private failures = 0
   private slice = 0
@@ -87,7 +89,9 @@ export class AddressTrials {
       for (const id of this.unnamed ?? []) this.held.delete(id)
       this.unnamed = undefined
     }
-    if (page.ranges.length > 0) this.bell.ring()
+    const isFirstWhole = position.isLast && !this.hasState
+    if (position.isLast) this.hasState = true
+    if (page.ranges.length > 0 || isFirstWhole) this.bell.ring()
   }
 
   async run(end: AbortSignal): Promise<void> {
@@ -184,6 +188,7 @@ export class AddressTrials {
 
   /** New ranges first, because they wait to be sold. */
   private async round(end: AbortSignal): Promise<void> {
+    const hadState = this.hasState
     const ordered = [...this.held.values()].toSorted((a, b) => Number(b.isNew) - Number(a.isNew))
     const fresh = ordered.filter((each) => each.isNew && this.deps.needsEgressCheck(each.prefix.base)).length
     this.firstCallsEach = Math.max(minFirstCalls, Math.min(maxFirstCalls, Math.floor(firstCalls / Math.max(1, fresh))))
@@ -201,7 +206,7 @@ export class AddressTrials {
       sentAt = this.timing.now()
     }
     const all = [...this.held.values()].flatMap(({ outcome }) => outcome ?? [])
-    if (await this.report(all, end)) this.firstReport.resolve()
+    if ((await this.report(all, end)) && hadState) this.firstReport.resolve()
   }
 
   private async callFromEach(ranges: readonly Held[], end: AbortSignal): Promise<void> {
