@@ -53,10 +53,16 @@ export const unseen: readonly Unseen[] = [
     column: 'revocation_epoch',
     because: 'a sale only compares it, and reads the tokens and the customer, which have a history, if it differs',
   },
-  ...['tls_host', 'tls_port'].map((column) => ({
+  ...['tls_host', 'tls_port', 'hop_tls_name'].map((column) => ({
     table: 'nodes',
     column,
     because: 'the next report of the gateway writes it again, within seconds',
+  })),
+  ...['hop_tls_port', 'hop_tls_key', 'hops'].map((column) => ({
+    table: 'nodes',
+    column,
+    byChance: true as const,
+    because: 'the next report of the gateway writes it again, within seconds; a value of another type is found',
   })),
   {
     table: 'stock_trials',

@@ -238,6 +238,7 @@ const problems = {
   event_unnumbered: 'the last number of this customer’s events is not recorded',
 
   login_changed: 'login or e-mail address does not match the recorded digest',
+  entry_unknown: 'its entry is not a gateway of this shop',
   private_key_other: 'the private key does not belong to the public key',
   private_key_sealed: 'the private key cannot be decrypted',
   private_key_kept: 'a private key is stored, and this device must have none',

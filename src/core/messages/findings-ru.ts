@@ -243,6 +243,7 @@ const problems: Translation<typeof findingsEn.problems> = {
   event_unnumbered: 'последний номер событий этого покупателя не записан',
 
   login_changed: 'логин или почта не сходятся с записанным отпечатком',
+  entry_unknown: 'входной узел не существует',
   private_key_other: 'закрытый ключ не соответствует открытому',
   private_key_sealed: 'закрытый ключ не расшифровывается',
   private_key_kept: 'хранится закрытый ключ, а у этого устройства его быть не должно',

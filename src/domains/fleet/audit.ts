@@ -14,11 +14,12 @@ import type { Database } from '../../db/transaction.ts'
 import { contextOf } from './rules.ts'
 import * as store from './store.ts'
 
-/** Checks that every node's private key opens and belongs to its public key. */
+/** Checks that every node's private key opens and belongs to its public key, and that its entry is a gateway. */
 export function createFleetVerifier(deps: { db: Database; vault: Vault; publicKeyOf: PublicKeyOf }): Verifier {
-  function problemOf({ node, sealed }: store.SealedNode): FindingProblem | undefined {
+  function problemOf({ node, sealed }: store.SealedNode, gateways: ReadonlySet<string>): FindingProblem | undefined {
     const madeAt = timeOfId(node.id)
     if (madeAt !== node.createdAt) return idDate(node.createdAt, madeAt)
+    if (node.entry !== null && !gateways.has(node.entry)) return problem('entry_unknown')
     if (sealed === null) return undefined
     try {
       const bytes = readKey(deps.vault.open(sealed, contextOf(node.id)))
@@ -32,8 +33,9 @@ export function createFleetVerifier(deps: { db: Database; vault: Vault; publicKe
     name: 'fleet',
     async verify(): Promise<Audit> {
       const nodes = await store.listSealed(deps.db)
+      const gateways = new Set<string>(nodes.flatMap(({ node }) => (node.kind === 'gateway' ? node.id : [])))
       const findings = nodes.flatMap((each): Finding[] => {
-        const wrong = problemOf(each)
+        const wrong = problemOf(each, gateways)
         return wrong === undefined ? [] : [{ promise: 'node', where: at('node', { name: each.node.name }), ...wrong }]
       })
       return { findings, covered: { nodes: nodes.length } }
