@@ -122,7 +122,7 @@ export type StatePage = z.infer<typeof statePageSchema>
 export type StatePart = 'ranges' | 'proxies' | 'subusers' | 'exits' | 'peers' | 'gateways'
 export type StateParts = { [Part in StatePart]: StatePage[Part][number] }
 
-/** `GET /node/v1/state?cursor=…&wait=…` */
+/** `GET /node/v1/state?cursor=…&wait=…`, from a gateway with a site also `acknowledges=1`: purchases wait for it. */
 export const stateQuerySchema = z.object({
   cursor: z.string().max(12_000).optional(),
   wait: z
@@ -131,6 +131,7 @@ export const stateQuerySchema = z.object({
     .transform(Number)
     .pipe(z.int().max(25))
     .optional(),
+  acknowledges: z.literal('1').optional(),
 })
 
 /** `POST /node/v1/find`: an unknown user name (before the first `-`), or a client address and port. */

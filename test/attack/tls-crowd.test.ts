@@ -34,7 +34,7 @@ beforeEach(() => {
     behind: entrance.clientOf,
     trustedProxies: [],
     toNodes: () => Promise.reject(new Error('no node calls here')),
-    onChange() {},
+    onChange: () => Promise.resolve(),
     toCustomers: () => Promise.resolve(Response.json({ ok: true })),
   })
 })

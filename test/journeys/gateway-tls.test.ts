@@ -33,7 +33,12 @@ describe('proxies over TLS', () => {
   beforeAll(async () => {
     ;[first, second] = await Promise.all([makeCertificate('first'), makeCertificate('second')])
     files = putCertificate(first)
-    const gateway = { ...files.env, TURNPIKE_GATEWAY_TLS_PORT: String(tlsPort), TURNPIKE_GATEWAY_TLS_WORKERS: '2' }
+    const gateway = {
+      ...files.env,
+      TURNPIKE_GATEWAY_TLS_PORT: String(tlsPort),
+      TURNPIKE_GATEWAY_TLS_WORKERS: '2',
+      TURNPIKE_GATEWAY_CHALLENGE_HOST: 'localhost',
+    }
     shop = await openShopWithGateway('sqlite', { gateway })
     plain = startOrigin()
     secure = startOrigin('127.0.0.1', { tls: selfSigned })
@@ -90,12 +95,22 @@ describe('proxies over TLS', () => {
     await shop.post('/dedicated/protocol', { ids: [proxy.id], port_type: 'http' })
   })
 
-  test('the TLS port refuses wrong and missing credentials, plain HTTP and TLS 1.1', async () => {
-    const wrong = await curl('--proxy-cacert', files.cert, '-x', at({ ...proxy, password: 'wrong' }), plain.url)
-    expect(wrong).toMatchObject({ status: 407, error: 'bad_credentials' })
+  test('the TLS port is a web site to wrong and missing credentials, and answers 407 under the challenge host', async () => {
+    const ask = (url: string, ...more: readonly string[]) =>
+      curl('--proxy-cacert', files.cert, '-x', url, ...more, plain.url)
+    const underName = (url: string) => url.replace('127.0.0.1', 'localhost')
+    const wrong = at({ ...proxy, password: 'wrong' })
     // A TLS port has no whitelist: it requires credentials from every client.
-    const nameless = await curl('--proxy-cacert', files.cert, '-x', `https://127.0.0.1:${tlsPort}`, plain.url)
-    expect(nameless).toMatchObject({ status: 407, error: 'credentials_required' })
+    const nameless = `https://127.0.0.1:${tlsPort}`
+    for (const url of [wrong, nameless]) {
+      expect(await ask(url)).toMatchObject({ status: 404, error: undefined })
+      expect(await ask(url, '-p')).toMatchObject({ connect: 405, error: undefined })
+    }
+    expect(await ask(underName(wrong))).toMatchObject({ status: 407, error: 'bad_credentials' })
+    expect(await ask(underName(nameless))).toMatchObject({ status: 407, error: 'credentials_required' })
+  })
+
+  test('the TLS port refuses plain HTTP and TLS 1.1', async () => {
     expect((await curl('-x', at().replace('https', 'http'), plain.url)).exit).not.toBe(0)
     expect(await servedAt(tlsPort, '-tls1_1', '-cipher', 'ALL:@SECLEVEL=0')).toBeUndefined()
     expect(await servedAt(tlsPort, '-tls1_2')).toBe('first')

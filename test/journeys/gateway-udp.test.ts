@@ -117,6 +117,7 @@ describe('UDP through a gateway process', () => {
     gateway = await makeGatewayProcess(service, port, {
       ...files.env,
       TURNPIKE_GATEWAY_TLS_PORT: String(tlsPort),
+      TURNPIKE_GATEWAY_SITE: 'off',
     })
     await gateway.start()
     echo = await startUdpEcho()

@@ -187,10 +187,11 @@ async function join(deps: NodeServer, visit: Visit): Promise<unknown> {
 
 async function state(deps: NodeServer, visit: Visit): Promise<unknown> {
   const node = await authenticate(deps, visit)
-  const { cursor, wait = 0 } = readFields(stateQuerySchema, readQuery(visit.url.searchParams))
+  const { cursor, wait = 0, acknowledges } = readFields(stateQuerySchema, readQuery(visit.url.searchParams))
   const isOverdue = node.lastSeenAt === null || deps.clock() - node.lastSeenAt > noteSeenMs
   if (node.kind === 'vpn' && isOverdue) await deps.fleet.seen(node.id, { version: node.version ?? '' }, node.joinedAt)
-  return deps.state.read(node, { cursor, waitMs: wait * 1000 }, visit.request.signal, async () => {
+  const request = { cursor, waitMs: wait * 1000, acknowledges: acknowledges !== undefined }
+  return deps.state.read(node, request, visit.request.signal, async () => {
     if (deps.isStopping()) throw stopping()
     await authenticate(deps, visit)
   })

@@ -1,13 +1,14 @@
 import { bind } from '../../core/bind.ts'
 import type { NodeId } from '../../core/ids.ts'
+import { Refusal } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Customers } from '../../domains/customers/index.ts'
-import type { NodeSide, StateTable } from '../../domains/fleet/index.ts'
+import type { Fleet, NodeSide, StateTable } from '../../domains/fleet/index.ts'
 import type { Node, NodeKind } from '../../domains/fleet/rules.ts'
 import type { Pricing } from '../../domains/pricing/index.ts'
 import { type StatePage, type StatePart, type StateParts, statePageSchema } from '../../node-protocol/state.ts'
 import { createFeed, type Page } from './feed.ts'
-import { ChangeWatch } from './watch.ts'
+import { ChangeWatch, ReadWait } from './watch.ts'
 
 /** The order of the tables in a page and in a cursor: a row comes after the rows that it refers to. */
 const order: readonly StatePart[] = ['ranges', 'gateways', 'exits', 'subusers', 'proxies', 'peers']
@@ -20,6 +21,7 @@ const holdBackMs = 20
 export type NodeState = ReturnType<typeof createNodeState>
 
 type Given = {
+  readonly fleet: Pick<Fleet, 'acknowledge' | 'acknowledgements'>
   readonly nodeSides: readonly NodeSide[]
   readonly customers: Pick<Customers, 'mode'>
   readonly pricing: Pick<Pricing, 'find'>
@@ -30,13 +32,19 @@ type Given = {
 type StateDeps = Given & {
   readonly readings: Readonly<Record<NodeKind, ReturnType<typeof openReading>>>
   readonly held: Map<NodeId, Set<AbortController>>
+  readonly acknowledged: Map<NodeId, string | null>
+  readonly readWait: ReadWait
 }
 
 /** The desired state of nodes: pages at once, and changes to waiting nodes (long polling). */
 export function createNodeState(given: Given) {
   const readings = { gateway: openReading(given, 'gateway'), vpn: openReading(given, 'vpn') }
-  const deps: StateDeps = { ...given, readings, held: new Map() }
-  return bind(deps, { read, poke, stop })
+  const readWait = new ReadWait({
+    acknowledgements: () => given.fleet.acknowledgements(),
+    isCurrent: (cursor) => isCurrent(readings.gateway.feed, cursor),
+  })
+  const deps: StateDeps = { ...given, readings, held: new Map(), acknowledged: new Map(), readWait }
+  return bind(deps, { read, announce, stop })
 }
 
 /** The state of one kind of node, and the change watch that its nodes share. */
@@ -92,11 +100,37 @@ function hold(deps: StateDeps, node: NodeId, signal: AbortSignal): { signal: Abo
   }
 }
 
+/** Whether a node that has read up to a cursor knows everything. A cursor from before a restore is not current. */
+async function isCurrent(feed: ReturnType<typeof createFeed>, cursor: string): Promise<boolean> {
+  try {
+    const { count, more } = await feed.read(cursor)
+    return count === 0 && !more
+  } catch (error) {
+    if (error instanceof Refusal) return false
+    throw error
+  }
+}
+
+/** A gateway presents a cursor once it has applied the pages before it; it starts without one. */
+async function acknowledge(deps: StateDeps, node: Node, { cursor, acknowledges }: StateRequest): Promise<void> {
+  const known = acknowledges ? (cursor ?? null) : null
+  if (node.kind !== 'gateway' || (!acknowledges && cursor !== undefined)) return
+  if (deps.acknowledged.get(node.id) === known) return
+  await deps.fleet.acknowledge(node.id, known)
+  deps.acknowledged.set(node.id, known)
+}
+
+type StateRequest = {
+  readonly cursor?: string | undefined
+  readonly waitMs: number
+  readonly acknowledges: boolean
+}
+
 /** The page after a cursor. It waits for a change, and then authenticates the node again with `stillMay`. */
 async function read(
   deps: StateDeps,
   node: Node,
-  request: { cursor?: string | undefined; waitMs: number },
+  request: StateRequest,
   signal: AbortSignal,
   stillMay: () => Promise<void>,
 ): Promise<StatePage> {
@@ -104,6 +138,7 @@ async function read(
   const untilAt = performance.now() + request.waitMs
   const held = hold(deps, node.id, signal)
   try {
+    await acknowledge(deps, node, request)
     for (let hasWaited = false; ; hasWaited = true) {
       if (request.waitMs > 0) await watch.ready()
       const wakeUps = watch.wakeUps()
@@ -121,13 +156,18 @@ async function read(
   }
 }
 
-/** This process has changed something: waiting nodes read now and not after the next poll of the database. */
-function poke(deps: StateDeps): void {
+/**
+ * This process has changed something: waiting nodes read now and not after the next poll of the database. Resolves once
+ * the gateways that acknowledge have read it.
+ */
+function announce(deps: StateDeps): Promise<void> {
   deps.readings.gateway.watch.poke()
   deps.readings.vpn.watch.poke()
+  return deps.readWait.wait()
 }
 
 function stop(deps: StateDeps): void {
+  deps.readWait.stop()
   deps.readings.gateway.watch.stop()
   deps.readings.vpn.watch.stop()
 }

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { HandTimers } from '../../../test/harness/hand-timers.ts'
 import { settle } from '../../../test/harness/hand-timing.ts'
-import { ChangeWatch } from './watch.ts'
+import type { NodeId } from '../../core/ids.ts'
+import { ChangeWatch, ReadWait } from './watch.ts'
 
 const never = new AbortController().signal
 
@@ -141,5 +142,108 @@ describe('ChangeWatch', () => {
     watch.stop()
     await settle()
     expect([tookMs(), timing.now()]).toEqual([0, 0])
+  })
+})
+
+describe('ReadWait', () => {
+  /** Gateways whose cursors the test moves. Nothing follows `head`; everything else is behind. */
+  function openReadWait(...nodes: string[]) {
+    const timing = new HandTimers()
+    const cursors = new Map(nodes.map((node) => [node, 'head']))
+    const source = { looks: 0, fails: false }
+    const readWait = new ReadWait({
+      acknowledgements: async () => {
+        source.looks += 1
+        if (source.fails) throw new Error('no database')
+        return [...cursors].map(([node, cursor]) => ({ node: node as NodeId, cursor }))
+      },
+      isCurrent: async (cursor) => cursor === 'head',
+      timing,
+    })
+    const begin = async () => {
+      const state = { isOver: false }
+      const wait = async (): Promise<void> => {
+        await readWait.wait()
+        state.isOver = true
+      }
+      void wait()
+      await settle()
+      return state
+    }
+    return { timing, cursors, source, readWait, begin }
+  }
+
+  test('ReadWait ends a wait at its first look if every gateway has read everything', async () => {
+    const { begin, source } = openReadWait('a', 'b')
+    expect((await begin()).isOver).toBe(true)
+    expect(source.looks).toBe(1)
+  })
+
+  test('ReadWait ends a wait when the last gateway has read everything', async () => {
+    const { begin, cursors, timing } = openReadWait('a', 'b')
+    cursors.set('a', 'old').set('b', 'old')
+    const wait = await begin()
+    cursors.set('a', 'head')
+    await timing.advance(100)
+    expect(wait.isOver).toBe(false)
+    cursors.set('b', 'head')
+    await timing.advance(20)
+    expect(wait.isOver).toBe(true)
+  })
+
+  test('ReadWait ends a wait after two moves of a cursor although later changes follow it', async () => {
+    const { begin, cursors, timing } = openReadWait('a')
+    cursors.set('a', '1')
+    const wait = await begin()
+    cursors.set('a', '2')
+    await timing.advance(20)
+    expect(wait.isOver).toBe(false)
+    cursors.set('a', '3')
+    await timing.advance(20)
+    expect(wait.isOver).toBe(true)
+  })
+
+  test('ReadWait does not count moves from before a wait', async () => {
+    const { begin, cursors, timing } = openReadWait('a')
+    cursors.set('a', '1')
+    await begin()
+    cursors.set('a', '2')
+    await timing.advance(20)
+    const later = await begin()
+    cursors.set('a', '3')
+    await timing.advance(20)
+    cursors.set('a', '4')
+    await timing.advance(20)
+    expect(later.isOver).toBe(false)
+    cursors.set('a', '5')
+    await timing.advance(20)
+    expect(later.isOver).toBe(true)
+  })
+
+  test('ReadWait ends a wait after 2 s, and at once when the database fails or it is stopped', async () => {
+    const { begin, cursors, timing, source, readWait } = openReadWait('a')
+    cursors.set('a', 'old')
+    const bounded = await begin()
+    await timing.advance(1_980)
+    expect(bounded.isOver).toBe(false)
+    await timing.advance(40)
+    expect(bounded.isOver).toBe(true)
+    source.fails = true
+    expect((await begin()).isOver).toBe(true)
+    source.fails = false
+    const stopped = await begin()
+    expect(stopped.isOver).toBe(false)
+    readWait.stop()
+    await settle()
+    expect(stopped.isOver).toBe(true)
+  })
+
+  test('ReadWait asks the database once a second while no gateway acknowledges', async () => {
+    const { begin, source, timing } = openReadWait()
+    for (let count = 0; count < 5; count += 1) expect((await begin()).isOver).toBe(true)
+    expect(source.looks).toBe(1)
+    await timing.advance(1_000)
+    await begin()
+    expect(source.looks).toBe(2)
   })
 })

@@ -1,4 +1,5 @@
 import type { After, Clock } from '../../core/time.ts'
+import type { Acknowledgement } from '../../domains/fleet/rules.ts'
 import { overlapMs } from './feed.ts'
 
 const lookEveryMs = 200
@@ -147,3 +148,99 @@ export class ChangeWatch {
     else this.#lookOnce().catch(() => {})
   }
 }
+
+/** Interval between two looks at acknowledgements, and the longest wait for them. */
+const lookStepMs = 20
+const maxReadWaitMs = 2000
+/** While no gateway acknowledges, the database is asked about it this often. */
+const recheckMs = 1000
+
+type ReadWaitDeps = {
+  readonly acknowledgements: () => Promise<readonly Acknowledgement[]>
+  readonly isCurrent: (cursor: string) => Promise<boolean>
+  /** The real timers by default; tests pass their own. */
+  readonly timing?: Timing
+}
+
+type PendingRead = {
+  readonly untilAt: number
+  readonly resolve: () => void
+  /** The count of moves of each gateway at the first look of this wait. */
+  first: ReadonlyMap<string, number> | undefined
+}
+
+/**
+ * Waits until the gateways that acknowledge have read what is committed. A gateway has read it if nothing follows its
+ * cursor, or if its cursor has moved twice since: the page before the second move was read after the first.
+ */
+export class ReadWait {
+  readonly #deps: ReadWaitDeps
+  readonly #timing: Timing
+  readonly #waits = new Set<PendingRead>()
+  #moves = new Map<string, { readonly cursor: string; readonly count: number }>()
+  #isLooking = false
+  #isStopped = false
+  #noneSince: number | undefined
+
+  constructor(deps: ReadWaitDeps) {
+    this.#deps = deps
+    this.#timing = deps.timing ?? realTiming
+  }
+
+  /** Resolves once all of them have read what was committed before the call, after 2 s, or when the database fails. */
+  async wait(): Promise<void> {
+    const nowMs = this.#timing.now()
+    if (this.#isStopped || (this.#noneSince !== undefined && nowMs - this.#noneSince < recheckMs)) return
+    await new Promise<void>((resolve) => {
+      this.#waits.add({ untilAt: nowMs + maxReadWaitMs, resolve, first: undefined })
+      if (!this.#isLooking) void this.#lookOn()
+    })
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#end([...this.#waits])
+  }
+
+  #end(waits: readonly PendingRead[]): void {
+    for (const wait of waits) {
+      this.#waits.delete(wait)
+      wait.resolve()
+    }
+  }
+
+  /** One loop serves all waits. */
+  async #lookOn(): Promise<void> {
+    this.#isLooking = true
+    while (this.#waits.size > 0) {
+      const waits = [...this.#waits]
+      await this.#look(waits).catch(() => this.#end(waits))
+      if (this.#waits.size > 0) await new Promise<void>((resolve) => this.#timing.after(lookStepMs, resolve))
+    }
+    this.#isLooking = false
+  }
+
+  async #look(waits: readonly PendingRead[]): Promise<void> {
+    const all = await this.#deps.acknowledgements()
+    this.#noneSince = all.length === 0 ? this.#timing.now() : undefined
+    this.#moves = new Map(all.map((each) => [each.node, this.#moveOf(each)]))
+    const counts = new Map([...this.#moves].map(([node, { count }]) => [node, count]))
+    const current = await Promise.all(all.map(({ cursor }) => this.#deps.isCurrent(cursor)))
+    const behind = all.filter((_, index) => !current[index]).map(({ node }) => node)
+    const nowMs = this.#timing.now()
+    this.#end(
+      waits.filter((wait) => {
+        const first = (wait.first ??= counts)
+        return nowMs >= wait.untilAt || behind.every((node) => movesSince(first, counts, node) >= 2)
+      }),
+    )
+  }
+
+  #moveOf({ node, cursor }: Acknowledgement): { readonly cursor: string; readonly count: number } {
+    const before = this.#moves.get(node)
+    return { cursor, count: before ? before.count + Number(before.cursor !== cursor) : 0 }
+  }
+}
+
+const movesSince = (first: ReadonlyMap<string, number>, now: ReadonlyMap<string, number>, node: string): number =>
+  (now.get(node) ?? 0) - (first.get(node) ?? now.get(node) ?? 0)

@@ -331,7 +331,7 @@ function openApi(
   const entrance = tls && openShopEntrance(tls, { hostname, port, inner: () => server.port, log })
   const at = entrance ? { hostname: '127.0.0.1', port: 0, behind: entrance.clientOf } : { hostname, port }
   const server: Server = listening(hostname, port, 'shop (TURNPIKE_PORT)', () =>
-    serve({ ...at, trustedProxies, ...forwarding, toCustomers, toNodes, onChange: () => state.poke() }),
+    serve({ ...at, trustedProxies, ...forwarding, toCustomers, toNodes, onChange: () => state.announce() }),
   )
   url = listenUrl(config, entrance?.port ?? server.port)
   return {

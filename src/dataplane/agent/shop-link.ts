@@ -59,6 +59,8 @@ export function createShopLink(deps: {
   /** The shop's public URL if `url` is a Unix socket. */
   readonly publicUrl?: string | undefined
   readonly onRefused?: () => void
+  /** Purchases wait until this node has read them. */
+  readonly acknowledges?: boolean
   readonly limitsMs?: Partial<typeof shippedLimitsMs>
 }) {
   const limitsMs = { ...shippedLimitsMs, ...deps.limitsMs }
@@ -85,7 +87,11 @@ export function createShopLink(deps: {
       request(base, { path: 'join', body, answer: joinedSchema, limitMs: limitsMs.join, end }, {}),
     /** A page of the desired state, the first without a cursor. The shop waits up to `waitSeconds` for a change. */
     state(cursor: string | undefined, waitSeconds: number, end?: AbortSignal) {
-      const query = { ...(cursor !== undefined && { cursor }), wait: String(waitSeconds) }
+      const query = {
+        ...(cursor !== undefined && { cursor }),
+        wait: String(waitSeconds),
+        ...(deps.acknowledges && { acknowledges: '1' }),
+      }
       return ask({ path: 'state', query, answer: statePageSchema, limitMs: limitsMs.state + waitSeconds * 1000, end })
     },
     find: (body: FindBody, end?: AbortSignal) =>

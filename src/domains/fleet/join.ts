@@ -8,6 +8,7 @@ import { makeKeyPair, type PublicKeyOf } from '../../core/wireguard.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 import { invalidJoinKey, invalidNodeSecret, noSuchNode } from './errors.ts'
 import {
+  type Acknowledgement,
   contextOf,
   type EarlierFigures,
   type Endpoint,
@@ -142,6 +143,14 @@ export async function earlierFigures(deps: FleetDeps): Promise<ReadonlyMap<strin
   const rows = await store.sumEarlier(deps.db, deps.clock() - onlineWithinMs.gateway)
   return new Map(rows.map((each) => [each.node, each]))
 }
+
+/** Records how far a gateway has read the state; null if it does not acknowledge. */
+export const acknowledge = (deps: FleetDeps, id: NodeId, cursor: string | null): Promise<void> =>
+  deps.db.transact((tx) => store.writeAcknowledgement(tx, id, cursor))
+
+/** How far each serving gateway that acknowledges has read the state. */
+export const acknowledgements = (deps: FleetDeps): Promise<Acknowledgement[]> =>
+  store.listAcknowledgements(deps.db, deps.clock() - onlineWithinMs.gateway)
 
 /** The private key that the shop has made for a node, for that node alone. */
 export async function privateKey(deps: FleetDeps, id: NodeId): Promise<string | undefined> {

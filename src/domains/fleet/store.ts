@@ -25,6 +25,7 @@ import {
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { noSuchNode } from './errors.ts'
 import {
+  type Acknowledgement,
   type EarlierFigures,
   type Endpoint,
   type Health,
@@ -201,7 +202,7 @@ export async function writeJoin(tx: Tx, node: NodeId, digest: Uint8Array, nowMs:
     `UPDATE nodes SET secret_digest = $2, joined_at = $3, key_used_at = $3, changed_at = $3,
        boot = NULL, stopping_boot = NULL, tunnels = NULL, lag_ms = NULL, total_bytes = NULL, hop_bytes = NULL,
        max_ports = NULL, tls_host = NULL, tls_port = NULL, hop_key = NULL,
-       hop_tls_port = NULL, hop_tls_name = NULL, hop_tls_key = NULL, hops = NULL
+       hop_tls_port = NULL, hop_tls_name = NULL, hop_tls_key = NULL, hops = NULL, state_cursor = NULL
      WHERE id = $1`,
     [node, digest, nowMs],
   )
@@ -253,6 +254,25 @@ export async function writeHop(tx: Tx, node: string, key: string, tls: HopTls | 
      WHERE id = $1 AND kind = 'gateway'`,
     [node, key, tls?.port ?? null, tls?.name ?? null, tls?.key ?? null, nowMs],
   )
+}
+
+const acknowledgements = recordsOf(
+  columnsOf<Acknowledgement>({ node: idColumn('id'), cursor: textColumn('state_cursor') }).read,
+)
+
+/** The gateways that acknowledge, among those that have reported since then and are not stopping. */
+export const listAcknowledgements = (reader: Reader, sinceMs: number): Promise<Acknowledgement[]> =>
+  acknowledgements.all(
+    reader,
+    `SELECT id, state_cursor FROM nodes
+     WHERE kind = 'gateway' AND state = 'open' AND state_cursor IS NOT NULL AND last_seen_at >= $1
+       AND boot IS NOT NULL AND (stopping_boot IS NULL OR stopping_boot <> boot)`,
+    [sinceMs],
+  )
+
+export async function writeAcknowledgement(tx: Tx, node: NodeId, cursor: string | null): Promise<void> {
+  const sql = `UPDATE nodes SET state_cursor = $2 WHERE id = $1 AND kind = 'gateway'`
+  await tx.run(sql, [node, cursor])
 }
 
 export async function writeHops(tx: Tx, node: string, hops: readonly HopReport[]): Promise<void> {

@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { once } from 'node:events'
+import { connect, type TLSSocket } from 'node:tls'
+import { createCaller } from '../harness/caller.ts'
+import { type Made, makeCertificate, putCertificate } from '../harness/certificates.ts'
+import { enginesOf, makePreparedTestDatabase, type TestDatabase } from '../harness/database.ts'
+import {
+  type BoughtProxy,
+  freePort,
+  openShopWithGateway,
+  type ShopWithGateway,
+  startOrigin,
+} from '../harness/gateway.ts'
+import { scaled } from '../harness/scale.ts'
+import { addUsers, type User } from '../harness/traffic.ts'
+import { endStarted, runCommand, startTurnpike } from '../harness/turnpike.ts'
+
+type Login = { readonly username: string; readonly password: string }
+
+let made: Made
+let files: ReturnType<typeof putCertificate>
+let origin: ReturnType<typeof startOrigin>
+beforeAll(async () => {
+  made = await makeCertificate('site')
+  files = putCertificate(made)
+  origin = startOrigin()
+})
+afterAll(async () => {
+  await origin.stop()
+  files.remove()
+})
+
+const siteEnv = (tlsPort: number) => ({
+  ...files.env,
+  TURNPIKE_GATEWAY_TLS_PORT: String(tlsPort),
+  TURNPIKE_GATEWAY_SITE: 'builtin',
+})
+
+/** Opens a TLS connection first, so that a CONNECT with the credentials leaves within a millisecond of the purchase. */
+async function openLine(tlsPort: number): Promise<TLSSocket> {
+  const line = connect({ host: '127.0.0.1', port: tlsPort, ca: made.cert, checkServerIdentity: () => undefined })
+  await once(line, 'secureConnect')
+  return line
+}
+
+/** The status of a CONNECT on an open line. */
+async function statusOn(line: TLSSocket, { username, password }: Login): Promise<number> {
+  const credentials = Buffer.from(`${username}:${password}`).toString('base64')
+  const { host } = new URL(origin.url)
+  line.write(`CONNECT ${host} HTTP/1.1\r\nHost: ${host}\r\nProxy-Authorization: Basic ${credentials}\r\n\r\n`)
+  const [head] = (await once(line, 'data')) as [Buffer]
+  line.destroy()
+  return Number(head.toString('latin1').split(' ')[1])
+}
+
+describe.each([...enginesOf('postgres')])('a gateway with a site, on %s', (engine) => {
+  const tlsPort = freePort()
+  let shop: ShopWithGateway
+  beforeAll(async () => {
+    shop = await openShopWithGateway(engine, { gateway: siteEnv(tlsPort) })
+  })
+  afterAll(() => shop.stop())
+
+  test('each bought proxy works at its first use, and so does each new sub-user', async () => {
+    for (let count = 0; count < scaled(20); count += 1) {
+      const line = await openLine(tlsPort)
+      const [proxy] = (await shop.buyProxies()) as [BoughtProxy]
+      expect(await statusOn(line, proxy)).toBe(200)
+    }
+    for (let count = 0; count < 3; count += 1) {
+      const line = await openLine(tlsPort)
+      const [user] = (await addUsers(shop, 1, 1)) as [User]
+      expect(await statusOn(line, user)).toBe(200)
+    }
+  })
+
+  test('ten proxies bought at the same time work at their first use', async () => {
+    const buyAndUse = async () => {
+      const line = await openLine(tlsPort)
+      const [proxy] = (await shop.buyProxies()) as [BoughtProxy]
+      return statusOn(line, proxy)
+    }
+    expect(await Promise.all(Array.from({ length: 10 }, buyAndUse))).toEqual(Array.from({ length: 10 }, () => 200))
+  })
+
+  test('purchases are answered while the gateway is stopped', async () => {
+    await shop.stopGateway()
+    expect((await shop.post('/premium/subusers', {})).status).toBe(200)
+  })
+})
+
+describe('a gateway with a site and two shops on postgres', () => {
+  const token = 'sandbox-token-of-a-site'
+  const [tlsPort, gatewayPort] = [freePort(), freePort()]
+  let testDatabase: TestDatabase
+  let ports: number[]
+  beforeAll(async () => {
+    testDatabase = await makePreparedTestDatabase('postgres', 'stocked')
+    ports = [freePort(), freePort()]
+    const shared = {
+      TURNPIKE_DATABASE_URL: testDatabase.address,
+      TURNPIKE_SECRET_KEY: '12'.repeat(32),
+      TURNPIKE_SANDBOX_TOKEN: token,
+      TURNPIKE_GATEWAY_PORT: String(gatewayPort),
+    }
+    for (const [index, port] of ports.entries()) {
+      const env = { ...shared, TURNPIKE_DATA: `${testDatabase.folder}/shop-${index}`, TURNPIKE_PORT: String(port) }
+      await startTurnpike(['shop'], env).until(/open at/)
+    }
+    const first = { ...shared, TURNPIKE_DATA: `${testDatabase.folder}/shop-0` }
+    const added = await runCommand(['node', 'add', 'gw', '--location', 'test', '--json'], first)
+    const gateway = startTurnpike(['gateway'], {
+      TURNPIKE_DATA: `${testDatabase.folder}/gateway`,
+      TURNPIKE_SHOP_URL: `http://127.0.0.1:${ports[0]}`,
+      TURNPIKE_NODE_KEY: JSON.parse(added.out).key,
+      TURNPIKE_GATEWAY_PORT: String(gatewayPort),
+      ...siteEnv(tlsPort),
+    })
+    await gateway.until(/gateway open/)
+  })
+  afterAll(async () => {
+    await endStarted()
+    await testDatabase.remove()
+  })
+
+  test('a proxy bought at the other shop works at its first use', async () => {
+    const caller = await createCaller(`http://127.0.0.1:${ports[1]}`, token)
+    for (let count = 0; count < scaled(5); count += 1) {
+      const line = await openLine(tlsPort)
+      const bought = await caller.post('/dedicated/buy', { country_code: 'DE', period: 30, count: 1, ipv: 4 })
+      expect(await statusOn(line, bought.data.proxies[0])).toBe(200)
+    }
+  })
+})
