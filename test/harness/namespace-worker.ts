@@ -22,6 +22,7 @@ type Given = {
   readonly url: string
   readonly count: number
   readonly withinMs?: number
+  readonly restarts?: boolean
   readonly token: string
   readonly path: string
   readonly body?: unknown
@@ -133,10 +134,10 @@ const verbs: Record<string, (given: Given) => unknown> = {
   },
   counts: () => needNode().dataPath.takeChanged().peers,
   health: () => needNode().dataPath.health,
-  close: async () => {
+  close: async ({ restarts }) => {
     const last = needNode()
     node = undefined
-    await last.close()
+    await last.close({ restarts: restarts === true })
     return last.dataPath.takeChanged().peers
   },
   /** The commands since the last call. */

@@ -305,7 +305,17 @@ async function thirdMonth(stage: Stage): Promise<void> {
       '',
     )
     await untilPrints(amsterdam, 'turnpike doctor', /Nothing to do\./)
-    return kind
+    const restarted = await amsterdam.sh('journalctl -u turnpike-vpn-node -o cat')
+    const [, gone = '', up = ''] = expectMatch(
+      'the restart',
+      restarted,
+      /"at":"([^"]+)".*vpn device is gone.*"restarts":true[^]*firewall and sessions taken over.*\n.*"at":"([^"]+)".*vpn device is up/,
+    )
+    await amsterdam.sh('systemctl stop turnpike-vpn-node')
+    expectMatch('the stop', await amsterdam.sh('turnpike vpn-node status'), /none has left anything behind/)
+    await amsterdam.sh('systemctl start turnpike-vpn-node')
+    await untilPrints(server, 'turnpike node list', /amsterdam +vpn +nl +online/)
+    return `${kind}, which a restart closed for ${(Date.parse(up) - Date.parse(gone)) / 1000} s`
   })
   await steps.step(
     `month three: an upgrade to ${next.version} on three machines keeps ${customers} tunnels of each gateway open`,

@@ -65,7 +65,7 @@ describe('changes of a VPN node on its machine', () => {
     expect(readChanges(here.folder)).toBeUndefined()
   })
 
-  test('the next start of a VPN node clears the changes of a killed one', async () => {
+  test('the next start of a VPN node takes over the changes of a killed one, and its stop reverts them', async () => {
     const { scene: here, before } = await openUndone()
     await openNode(here)
     await here.node.ask('apply', { peers: [limited] })
@@ -78,9 +78,29 @@ describe('changes of a VPN node on its machine', () => {
     expect(readChanges(here.folder)).toMatchObject({ runs: false })
     const node = await here.net.start(here.net.node)
     await openNode({ ...here, node })
-    expect(await node.ask<unknown[]>('log')).toContainEqual(expect.objectContaining({ event: 'remains cleared' }))
+    expect(await node.ask<unknown[]>('log')).toContainEqual(
+      expect.objectContaining({ event: 'firewall and sessions taken over' }),
+    )
     await node.ask('close')
     expect(await readMachineState(here)).toBe(before)
+    expect(readChanges(here.folder)).toBeUndefined()
+  })
+
+  test('a VPN node that is closed for a restart keeps its firewall and no device, and a later stop reverts all', async () => {
+    const { scene: here, before } = await openUndone()
+    await openNode(here)
+    await here.node.ask('apply', { peers: [limited] })
+    const rules = () => here.net.inside(here.net.node, ['nft', 'list', 'ruleset'])
+    const during = await rules()
+    await here.node.ask('close', { restarts: true })
+    expect(await rules()).toBe(during)
+    expect(await here.net.inside(here.net.node, ['ip', 'link'])).not.toContain(here.deviceName)
+    const renamed = { ...here, deviceName: `r${here.net.tag}` }
+    await openNode(renamed)
+    expect(await rules()).toBe(during.replaceAll(here.deviceName, renamed.deviceName))
+    await here.node.ask('close')
+    expect(await readMachineState(here)).toBe(before)
+    expect(readChanges(here.folder)).toBeUndefined()
   })
 
   test('a second VPN node in the same folder is refused and changes nothing', async () => {

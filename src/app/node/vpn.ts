@@ -4,7 +4,7 @@ import { Refusal } from '../../core/refusal.ts'
 import { growingPause, realTiming } from '../../dataplane/agent/runtime.ts'
 import { LinkError, type ShopLink } from '../../dataplane/agent/shop-link.ts'
 import type { PagePosition } from '../../dataplane/agent/sync.ts'
-import { clearRemains, describeChange, readChanges } from '../../dataplane/wireguard/changes.ts'
+import { clearRemains, describeChange, endLastTunnel, readChanges } from '../../dataplane/wireguard/changes.ts'
 import { openWireguardNode, type WireguardNode } from '../../dataplane/wireguard/node.ts'
 import { findMissing, lookAtMachine, refuseMissing, runProgram } from '../../dataplane/wireguard/run.ts'
 import type { VpnSetup } from '../../node-protocol/join.ts'
@@ -19,18 +19,23 @@ import { nodeCommand, type RunningNode } from './command.ts'
 
 const firstPauseMs = 250
 const maxPauseMs = 5_000
+/** How soon the stop follows the announcement of a restart. */
+const restartWithinMs = 30_000
 
-/** Runs a VPN node. Clears first what a killed run left on the machine. Undefined when stopped before it has joined. */
+/** Runs a VPN node. First ends the tunnel that a killed run left. Undefined when stopped before it has joined. */
 async function openVpnNode(config: Config, log: Log, end: AbortSignal): Promise<RunningNode | undefined> {
   const folder = nodeFolder(config, 'vpn')
   await orBadSetting(async () => {
     refuseMissing(findMissing(lookAtMachine()))
-    await clearRemains(folder, runProgram, log)
+    await endLastTunnel(folder, runProgram)
   })
   const revoked = { call: () => {} }
   const agent = await openAgent(config, 'vpn', log, end, () => revoked.call())
   const setup = agent && (await loadSetup(agent.link, log, end))
-  if (!setup) return undefined
+  if (!setup) {
+    await clearRemains(folder, runProgram)
+    return undefined
+  }
   const { promise: failed, resolve: fail } = Promise.withResolvers<void>()
   const counted = { note: () => {} }
   const node = await orBadSetting(() =>
@@ -53,13 +58,18 @@ async function openVpnNode(config: Config, log: Log, end: AbortSignal): Promise<
   addNodeMetrics(metrics, node.dataPath, contact)
   const figures = serveMetrics(config, 'vpn-node', metrics, log)
   const running = sync.run(end)
+  const isOfSystemd = process.env['NOTIFY_SOCKET'] !== undefined
+  let restartAskedAt = Number.NEGATIVE_INFINITY
   return {
     ready: sync.ready,
     failed,
+    // The unit sends SIGHUP before SIGTERM when it is restarted and not stopped.
+    onHangUp: isOfSystemd ? () => void (restartAskedAt = realTiming.now()) : undefined,
     async stop() {
+      const restarts = realTiming.now() - restartAskedAt < restartWithinMs
       metrics.stop()
       await figures.stop()
-      await node.close()
+      await node.close({ restarts })
       await meter.stop()
       await running
     },
@@ -116,7 +126,7 @@ export const vpnNodeCommands: readonly Command[] = [
       const heading = {
         stopped: 'No VPN node runs here, and none has left anything behind.',
         running: `A VPN node runs as process ${held?.pid}. It has changed:`,
-        killed: 'A VPN node was killed here. The next start undoes what it left behind:',
+        killed: 'A VPN node restarts here or was killed. The next start takes over what it left behind:',
       }[state]
       const lacks = missing.map((each) => `Missing: ${each.what}. ${each.how}`)
       return {

@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { refuseHere } from '../../core/refusal.ts'
 import { createOwnFile, findFile, writeOwnFile } from '../agent/own-file.ts'
-import type { NodeLog } from '../agent/runtime.ts'
 import { must, type RunProgram } from './run.ts'
 
 /** A change of the machine, with what is needed to undo it. */
@@ -14,12 +13,17 @@ const changeSchema = z.discriminatedUnion('kind', [
 ])
 export type MachineChange = z.infer<typeof changeSchema>
 
+/** A peer's WireGuard session, which the next run renews without waiting for the peer. */
+const sessionSchema = z.object({ public_key: z.string(), endpoint: z.string(), handshake_at: z.number() })
+export type PeerSession = z.infer<typeof sessionSchema>
+
 const recordSchema = z.object({
   device: z.string(),
   /** Process id and start time: ids are reused. */
   pid: z.int().positive(),
   began: z.string(),
-  changes: z.array(changeSchema),
+  changes: z.array(changeSchema).readonly(),
+  sessions: z.array(sessionSchema).readonly().default([]),
 })
 /** wireguard-go's control socket. */
 export const socketPath = (device: string): string => `/var/run/wireguard/${device}.sock`
@@ -29,13 +33,11 @@ const fileName = 'vpn-changes.json'
 const maxChanges = 10_000
 
 /** Changes that the last run has not undone, and whether it still runs. */
-export function readChanges(
-  folder: string,
-): { changes: readonly MachineChange[]; pid: number; runs: boolean } | undefined {
+export function readChanges(folder: string) {
   const text = findFile(join(folder, fileName))
   if (text === undefined) return undefined
-  const { changes, pid, began } = recordSchema.parse(JSON.parse(text))
-  return { changes, pid, runs: beganOf(pid) === began }
+  const { changes, sessions, pid, began } = recordSchema.parse(JSON.parse(text))
+  return { changes, sessions, pid, runs: beganOf(pid) === began }
 }
 
 export function describeChange(change: MachineChange): string {
@@ -47,16 +49,25 @@ export function describeChange(change: MachineChange): string {
 
 export type MachineChanges = ReturnType<typeof createChanges>
 
+/** What a killed or restarting run has left on the machine. */
+type Remains = {
+  readonly pid: number
+  readonly kept: readonly MachineChange[]
+  readonly sessions: readonly PeerSession[]
+}
+
 /** Journal of changes, written before each is made, for the next start. It locks the folder. */
-export function createChanges(folder: string, device: string) {
-  const changes: MachineChange[] = []
+export function createChanges(folder: string, device: string, last?: Remains) {
+  const changes: readonly MachineChange[] = last?.kept ?? []
   const record = { device, pid: process.pid, began: beganOf(process.pid) ?? '', changes }
   const path = join(folder, fileName)
+  if (last) rmSync(path, { force: true })
   createOwnFile(path, toText(record))
   return {
     note(...added: readonly MachineChange[]): void {
-      if (record.changes.length + added.length > maxChanges) throw new Error('more was changed than a node changes')
-      record.changes.push(...added)
+      const missing = added.filter((each) => !record.changes.some((noted) => Bun.deepEquals(noted, each)))
+      if (record.changes.length + missing.length > maxChanges) throw new Error('more was changed than a node changes')
+      record.changes = [...record.changes, ...missing]
       writeOwnFile(path, toText(record))
     },
     strike(change: MachineChange): void {
@@ -65,20 +76,34 @@ export function createChanges(folder: string, device: string) {
     },
     list: (): readonly MachineChange[] => record.changes,
     close: (): void => rmSync(path, { force: true }),
+    /** Leaves the changes and the sessions to the next run. */
+    leave: (sessions: readonly PeerSession[]): void => writeOwnFile(path, toText({ ...record, began: '', sessions })),
   }
 }
 
-/** Undoes the changes of a killed run. Refuses while it is alive. */
-export async function clearRemains(folder: string, run: RunProgram, log: NodeLog): Promise<void> {
+/**
+ * Ends the tunnel of a killed or restarting run. Its firewall and settings stay: without address translation the
+ * kernel would reset the connections of the peers. Refuses while the run is alive.
+ */
+export async function endLastTunnel(folder: string, run: RunProgram): Promise<Remains | undefined> {
   const remains = readChanges(folder)
-  if (!remains) return
+  if (!remains) return undefined
   if (remains.runs) {
     throw refuseHere(`A VPN node runs here already, as process ${remains.pid}. Stop it first.`, 'vpn_node_runs')
   }
-  await undoChanges(remains.changes, run)
-  rmSync(join(folder, fileName), { force: true })
-  log.warn('remains cleared', { of: remains.pid, changes: remains.changes.map(describeChange) })
+  const { changes, sessions, pid } = remains
+  await undoChanges(changes.filter(isLink), run)
+  return { pid, kept: changes.filter((each) => !isLink(each)), sessions }
 }
+
+/** Undoes all changes of a killed or restarting run. */
+export async function clearRemains(folder: string, run: RunProgram): Promise<void> {
+  const last = await endLastTunnel(folder, run)
+  await undoChanges(last?.kept ?? [], run)
+  rmSync(join(folder, fileName), { force: true })
+}
+
+export const isLink = (change: MachineChange): boolean => change.kind === 'link'
 
 /** Undoes changes in reverse order; missing ones are skipped. */
 export async function undoChanges(changes: readonly MachineChange[], run: RunProgram): Promise<void> {
@@ -107,7 +132,7 @@ export function writeSetting(path: string, value: string): void {
   }
 }
 
-const toText = (record: z.infer<typeof recordSchema>): string => `${JSON.stringify(record, null, 2)}\n`
+const toText = (record: z.input<typeof recordSchema>): string => `${JSON.stringify(record, null, 2)}\n`
 
 /** Start time of a process in clock ticks: field 22 of /proc/PID/stat. */
 function beganOf(pid: number): string | undefined {

@@ -9,6 +9,7 @@ const state = (publicKey: string, sent: number, received: number, handshakeAt: n
   sent,
   received,
   handshakeAt,
+  endpoint: null,
 })
 const owner = (key: string) => `id of ${key}`
 

@@ -4,7 +4,7 @@ import type { DevicePeer } from './peers.ts'
 type Total = { received: number; sent: number; handshakeAt: number | null }
 
 /** The longest life of a WireGuard session. */
-const freshMs = 180_000
+export const freshMs = 180_000
 
 /**
  * Bytes per device since the boot, from WireGuard's counters per key. A counter that falls was reset, so all of it is

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { formatPrefix, type Prefix, withoutNested } from '../../core/address.ts'
 import { mailPorts, specialPrefixes } from '../../core/reserved.ts'
-import { type MachineChange, type MachineChanges, writeSetting } from './changes.ts'
+import { type MachineChange, type MachineChanges, undoChanges, writeSetting } from './changes.ts'
 import type { TunnelAddress } from './desired.ts'
 import { must, type RunProgram } from './run.ts'
 
@@ -36,6 +36,8 @@ ${toSet('special6', 'ipv6_addr', withoutNested(specialPrefixes(6)))}
     type filter hook forward priority filter; policy accept;
     iifname "${device}" jump from_tunnel
     oifname "${device}" jump to_tunnel
+    ip daddr @tunnel4 drop comment "the tunnel is down while the node restarts"
+    ip6 daddr @tunnel6 drop
 ${forwarding.v4 ? '' : `    meta nfproto ipv4 drop comment "this machine did not forward before the node came"\n`}${
   forwarding.v6 === false
     ? `    meta nfproto ipv6 drop comment "this machine did not forward before the node came"\n`
@@ -75,8 +77,15 @@ ${forwarding.v4 ? '' : `    meta nfproto ipv4 drop comment "this machine did not
 }
 
 export async function raiseFirewall(plan: FirewallPlan, changes: MachineChanges, run: RunProgram): Promise<void> {
-  changes.note({ kind: 'table', name: tableOf(plan.device) })
+  const name = tableOf(plan.device)
+  changes.note({ kind: 'table', name })
   await must(run, ['nft', '-f', '-'], toRuleset(plan))
+  // The operator may have renamed the device between two runs.
+  for (const change of changes.list()) {
+    if (change.kind !== 'table' || change.name === name) continue
+    await undoChanges([change], run)
+    changes.strike(change)
+  }
 }
 
 const prefixesOf = (networks: readonly TunnelAddress[]): Prefix[] => networks.map((each) => each.network)
@@ -92,9 +101,12 @@ const net = '/proc/sys/net'
 /** Whether the machine forwards packets; undefined without that protocol. */
 type Forwarding = { readonly v4: boolean; readonly v6: boolean | undefined }
 
-export function readForwarding(): Forwarding {
-  const path6 = `${net}/ipv6/conf/all/forwarding`
-  return { v4: read(`${net}/ipv4/ip_forward`) === '1', v6: existsSync(path6) ? read(path6) === '1' : undefined }
+/** Without the changes that a previous run has left to this one. */
+export function readForwarding(kept: readonly MachineChange[] = []): Forwarding {
+  const [path4, path6] = [`${net}/ipv4/ip_forward`, `${net}/ipv6/conf/all/forwarding`]
+  const isOn = (path: string) =>
+    read(path) === '1' && !kept.some((each) => each.kind === 'setting' && each.path === path && each.before === '0')
+  return { v4: isOn(path4), v6: existsSync(path6) ? isOn(path6) : undefined }
 }
 
 type Setting = Extract<MachineChange, { kind: 'setting' }>

@@ -3,12 +3,12 @@ import type { VpnSetup } from '../../node-protocol/join.ts'
 import type { NodePeer } from '../../node-protocol/state.ts'
 import type { DataPath } from '../agent/data-path.ts'
 import type { NodeLog } from '../agent/runtime.ts'
-import { clearRemains, createChanges, type MachineChanges, undoChanges } from './changes.ts'
-import { PeerCounts } from './counts.ts'
+import { createChanges, endLastTunnel, isLink, type MachineChanges, type PeerSession, undoChanges } from './changes.ts'
+import { freshMs, PeerCounts } from './counts.ts'
 import { DesiredPeers, readTunnelAddress, type TunnelAddress } from './desired.ts'
 import { type Device, openDevice } from './device.ts'
 import { raiseFirewall, readForwarding, turnOnForwarding } from './firewall.ts'
-import { diffPeers, toSetCalls } from './peers.ts'
+import { type DevicePeer, diffPeers, toSetCalls } from './peers.ts'
 import { findMissing, lookAtMachine, must, type RunProgram, refuseMissing } from './run.ts'
 import { createSpeed, type Speed } from './speed.ts'
 
@@ -35,18 +35,23 @@ export async function openWireguardNode(deps: WireguardDeps): Promise<WireguardN
   const { deviceName, folder, setup, run, log } = deps
   refuseMissing(findMissing(lookAtMachine()))
   const networks = setup.addresses.map(readNetwork)
-  await clearRemains(folder, run, log)
-  const changes = createChanges(folder, deviceName)
+  const last = await endLastTunnel(folder, run)
+  if (last) log.info('firewall and sessions taken over', { of: last.pid, sessions: last.sessions.length })
+  const changes = createChanges(folder, deviceName, last)
   const plan = { name: deviceName, setup, networks }
   try {
     // The firewall comes first, so that no packet passes without it.
-    await raiseFirewall({ device: deviceName, networks, forwarding: readForwarding() }, changes, run)
+    await raiseFirewall({ device: deviceName, networks, forwarding: readForwarding(last?.kept) }, changes, run)
     turnOnForwarding(changes)
     const device = await openDevice(plan, changes, run, log)
     const speed = createSpeed(deviceName, changes, run, log)
     log.info('vpn device is up', { device: deviceName, kind: device.kind, port: setup.listen_port })
     const reopen = () => openDevice(plan, changes, run, log)
-    return new WireguardNode(deps, { networks, changes, device, speed, reopen })
+    const isFresh = (at: number) => deps.clock() - at < freshMs
+    const endpoints = new Map(
+      last?.sessions.flatMap((each) => (isFresh(each.handshake_at) ? [[each.public_key, each.endpoint]] : [])),
+    )
+    return new WireguardNode(deps, { networks, changes, device, speed, reopen, endpoints })
   } catch (error) {
     await undoAll(changes, run)
     throw error
@@ -70,6 +75,8 @@ type Parts = {
   readonly device: Device
   readonly speed: Speed
   readonly reopen: () => Promise<Device>
+  /** Where the peers of the run before were, by public key. */
+  readonly endpoints: Map<string, string>
 }
 
 type Page = { readonly peers: readonly NodePeer[]; readonly isAll: boolean }
@@ -121,18 +128,23 @@ export class WireguardNode {
     return this.runs.next()
   }
 
-  async close(): Promise<void> {
-    const { counts, desired, deps } = this
+  /** Ends the tunnel. Before a restart, the firewall stays for the next process, which then renews the sessions. */
+  async close({ restarts = false } = {}): Promise<void> {
+    const { counts, desired, deps, parts } = this
     this.isClosing = true
     clearTimeout(this.timer)
     await this.runs.last()
-    await this.device.look().then(
-      ({ peers }) => counts.absorb(peers, (publicKey) => desired.ownerOf(publicKey)),
+    const peers = await this.device.look().then(
+      (seen) => seen.peers,
       (error: unknown) => deps.log.warn('no last count', { error }),
     )
+    if (peers) counts.absorb(peers, (publicKey) => desired.ownerOf(publicKey))
     await this.device.close()
-    await undoAll(this.parts.changes, deps.run)
-    deps.log.info('vpn device is gone', { device: deps.deviceName })
+    if (restarts) {
+      await undoChanges(parts.changes.list().filter(isLink), deps.run)
+      parts.changes.leave(toSessions(peers ?? []))
+    } else await undoAll(parts.changes, deps.run)
+    deps.log.info('vpn device is gone', { device: deps.deviceName, restarts })
   }
 
   private take(page: Page): Promise<void> {
@@ -159,6 +171,7 @@ export class WireguardNode {
   /** Counts, then applies changes, so that bytes are credited to a key's previous owner. */
   private async pass(): Promise<void> {
     const { deps, desired, pages } = this
+    const { endpoints } = this.parts
     const { peers } = await this.device.look()
     this.counts.absorb(peers, (publicKey) => desired.ownerOf(publicKey))
     deps.onCounted?.()
@@ -168,7 +181,8 @@ export class WireguardNode {
     }
     const passing = this.isHeld ? [] : desired.passing(deps.clock())
     const difference = diffPeers(peers, passing)
-    for (const call of toSetCalls(deps.deviceName, difference)) await must(deps.run, call)
+    for (const call of toSetCalls(deps.deviceName, difference, endpoints)) await must(deps.run, call)
+    for (const { public_key } of difference.set) endpoints.delete(public_key)
     await this.parts.speed.keep(passing)
     desired.forgetAllBut(new Set(passing.map((each) => each.public_key)))
   }
@@ -202,6 +216,11 @@ export class WireguardNode {
     await this.pass()
   }
 }
+
+const toSessions = (peers: readonly DevicePeer[]): PeerSession[] =>
+  peers.flatMap(({ publicKey, endpoint, handshakeAt }) =>
+    endpoint === null || handshakeAt === null ? [] : [{ public_key: publicKey, endpoint, handshake_at: handshakeAt }],
+  )
 
 /** Runs one at a time; calls during a run share the next one. */
 function createSerialRuns(work: () => Promise<void>) {

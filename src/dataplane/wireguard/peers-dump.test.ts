@@ -5,11 +5,11 @@ import { readDump } from './peers.ts'
 const key = Buffer.alloc(32, 7).toString('base64')
 const secret = Buffer.alloc(32, 9).toString('base64')
 const head = `${secret}\t${key}\t51820\toff`
-const peer = (...fields: (string | number)[]) => [key, '(none)', '(none)', ...fields].join('\t')
+const peer = (...fields: (string | number)[]) => [key, '(none)', '[2001:db8::9]:4500', ...fields].join('\t')
 const allowed = '10.66.0.2/32,fd74::a42:2/128'
 
 describe('readDump', () => {
-  test('readDump returns the allowed blocks, the last handshake and the counters of each peer', () => {
+  test('readDump returns the allowed blocks, the last handshake, the endpoint and the counters of each peer', () => {
     expect(readDump(`${head}\n${peer(allowed, 1_790_000_000, 5, 7, 25)}\n`)).toEqual({
       listenPort: 51_820,
       peers: [
@@ -17,6 +17,7 @@ describe('readDump', () => {
           publicKey: key,
           allowed: ['10.66.0.2/32', 'fd74::a42:2/128'],
           handshakeAt: 1_790_000_000_000,
+          endpoint: '[2001:db8::9]:4500',
           // The bytes that the device received are those that the customer sent.
           sent: 5,
           received: 7,

@@ -108,6 +108,15 @@ describe('diffPeers', () => {
   })
 })
 
+test('toSetCalls sets a known endpoint with its peer, and turns off the keepalive that renews the session', () => {
+  const set = [1, 2].map((number) => ({ public_key: keyOf(number), allowed: [`10.66.0.${number}/32`] }))
+  const calls = toSetCalls('tp0', { remove: [], set }, new Map([[keyOf(1), '192.0.2.7:4500']]))
+  expect(calls.map((call) => call.join(' '))).toEqual([
+    `wg set tp0 peer ${keyOf(1)} endpoint 192.0.2.7:4500 persistent-keepalive 25 allowed-ips 10.66.0.1/32 ` +
+      `peer ${keyOf(2)} allowed-ips 10.66.0.2/32 peer ${keyOf(1)} persistent-keepalive off`,
+  ])
+})
+
 test('toDeviceCall reads the private key from /dev/stdin, not from an argument', () => {
   expect(toDeviceCall('tp0', 51_820)).toEqual(['wg', 'set', 'tp0', 'listen-port', '51820', 'private-key', '/dev/stdin'])
 })

@@ -11,6 +11,7 @@ export type DevicePeer = {
   /** Canonical, with prefix length. */
   readonly allowed: readonly string[]
   readonly handshakeAt: number | null
+  readonly endpoint: string | null
   readonly received: number
   readonly sent: number
 }
@@ -38,7 +39,7 @@ export function readDump(text: string, known = new Map<string, readonly string[]
 }
 
 function readPeerLine(line: string, index: number, known: Map<string, readonly string[]>): DevicePeer {
-  const [publicKey = '', , , allowedText = '', handshake, rx, tx, keepalive, ...rest] = line.split('\t')
+  const [publicKey = '', , endpoint = '', allowedText = '', handshake, rx, tx, keepalive, ...rest] = line.split('\t')
   const allowed = known.get(allowedText) ?? readAllowed(allowedText)
   const [seconds, sent, received] = [handshake, rx, tx].map(readCount)
   const isWhole = keepalive !== undefined && rest.length === 0 && readKey(publicKey) !== undefined
@@ -46,7 +47,14 @@ function readPeerLine(line: string, index: number, known: Map<string, readonly s
     throw new Error(`line ${index + 2} of the dump is not a peer`)
   }
   known.set(allowedText, allowed)
-  return { publicKey, allowed, handshakeAt: seconds === 0 ? null : seconds * 1000, received, sent }
+  return {
+    publicKey,
+    allowed,
+    handshakeAt: seconds === 0 ? null : seconds * 1000,
+    endpoint: endpoint === '(none)' ? null : endpoint,
+    received,
+    sent,
+  }
 }
 
 function readAllowed(text: string): string[] | undefined {
@@ -91,11 +99,23 @@ export const toAllowed = (prefix: Prefix): string => `${formatAddress(prefix.bas
 /** Below Linux's smallest command line limit, 128 KiB. */
 const maxInCall = 96 * 1024
 
-/** The fewest `wg set` calls for a difference. Removals come first, to free their addresses. */
-export function toSetCalls(device: string, difference: Difference): string[][] {
+/**
+ * The fewest `wg set` calls for a difference. Removals come first, to free their addresses. A peer with an endpoint
+ * gets a handshake at once, because a change of its keepalive sends a packet.
+ */
+export function toSetCalls(
+  device: string,
+  difference: Difference,
+  endpoints: ReadonlyMap<string, string> = new Map(),
+): string[][] {
   const calls: string[][] = []
   let room = 0
-  for (const args of [...difference.remove.map(toRemoval), ...difference.set.map(toSetting)]) {
+  const renewed = difference.set.filter((each) => endpoints.has(each.public_key))
+  for (const args of [
+    ...difference.remove.map(toRemoval),
+    ...difference.set.map((peer) => toSetting(peer, endpoints.get(peer.public_key))),
+    ...renewed.map(({ public_key }) => ['peer', public_key, 'persistent-keepalive', 'off']),
+  ]) {
     const size = args.reduce((sum, arg) => sum + arg.length + 1, 0)
     if (size > room) {
       calls.push(['wg', 'set', device])
@@ -108,7 +128,13 @@ export function toSetCalls(device: string, difference: Difference): string[][] {
 }
 
 const toRemoval = (publicKey: string): string[] => ['peer', publicKey, 'remove']
-const toSetting = (peer: WantedPeer): string[] => ['peer', peer.public_key, 'allowed-ips', peer.allowed.join(',')]
+const toSetting = (peer: WantedPeer, endpoint: string | undefined): string[] => [
+  'peer',
+  peer.public_key,
+  ...(endpoint === undefined ? [] : ['endpoint', endpoint, 'persistent-keepalive', '25']),
+  'allowed-ips',
+  peer.allowed.join(','),
+]
 
 /** The private key is read from stdin, because arguments are visible to other users. */
 export function toDeviceCall(device: string, listenPort: number): string[] {
