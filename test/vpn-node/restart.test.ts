@@ -1,4 +1,5 @@
 import { afterEach, describe, expect } from 'bun:test'
+import { existsSync } from 'node:fs'
 import { netAddresses } from '../harness/netns.ts'
 import { findNetnsSupport } from '../harness/netns-support.ts'
 import { isLong } from '../harness/scale.ts'
@@ -61,7 +62,13 @@ describe('a restart of a VPN node', () => {
     await here.net.inside(here.net.node, ['nft', '-f', '-'], dropInitiations(here.setup.listen_port))
     await here.node.ask('close', { restarts: true })
     await untilOriginSends(here)
+    const clientAddress = '172.30.1.2'
+    const sessions = `/var/run/wireguard/${here.deviceName}.sessions`
+    expect(await Bun.file(sessions).text()).toContain(clientAddress)
     await openNode(here)
+    expect(existsSync(sessions)).toBe(false)
+    const files = new Bun.Glob('**/*').scan({ cwd: here.folder, absolute: true, dot: true })
+    for await (const path of files) expect(await Bun.file(path).text()).not.toContain(clientAddress)
     await here.node.ask('replace', { peers: [customer.peer] })
     await untilMore(client)
     expect(await client.worker.ask<string>('fetch', { url: `http://${netAddresses.origin4}/who` })).toBe(

@@ -58,7 +58,7 @@ async function openVpnNode(config: Config, log: Log, end: AbortSignal): Promise<
   addNodeMetrics(metrics, node.dataPath, contact)
   const figures = serveMetrics(config, 'vpn-node', metrics, log)
   const running = sync.run(end)
-  const isOfSystemd = process.env['NOTIFY_SOCKET'] !== undefined
+  const isOfSystemd = process.env['NOTIFY_SOCKET'] !== undefined && process.env['TURNPIKE_SUPERVISED'] !== '1'
   let restartAskedAt = Number.NEGATIVE_INFINITY
   return {
     ready: sync.ready,

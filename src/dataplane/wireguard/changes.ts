@@ -13,20 +13,22 @@ const changeSchema = z.discriminatedUnion('kind', [
 ])
 export type MachineChange = z.infer<typeof changeSchema>
 
-/** A peer's WireGuard session, which the next run renews without waiting for the peer. */
-const sessionSchema = z.object({ public_key: z.string(), endpoint: z.string(), handshake_at: z.number() })
-export type PeerSession = z.infer<typeof sessionSchema>
-
 const recordSchema = z.object({
   device: z.string(),
   /** Process id and start time: ids are reused. */
   pid: z.int().positive(),
   began: z.string(),
   changes: z.array(changeSchema).readonly(),
-  sessions: z.array(sessionSchema).readonly().default([]),
 })
+
+/** A peer's WireGuard session, which the next run renews without waiting for the peer. */
+const sessionSchema = z.object({ public_key: z.string(), endpoint: z.string(), handshake_at: z.number() })
+export type PeerSession = z.infer<typeof sessionSchema>
+
 /** wireguard-go's control socket. */
 export const socketPath = (device: string): string => `/var/run/wireguard/${device}.sock`
+/** In memory and only during a restart: addresses of customers are not stored on disk. */
+const sessionsPath = (device: string): string => `/var/run/wireguard/${device}.sessions`
 
 const fileName = 'vpn-changes.json'
 /** Mostly settings of network devices; containers create hundreds. */
@@ -36,8 +38,8 @@ const maxChanges = 10_000
 export function readChanges(folder: string) {
   const text = findFile(join(folder, fileName))
   if (text === undefined) return undefined
-  const { changes, sessions, pid, began } = recordSchema.parse(JSON.parse(text))
-  return { changes, sessions, pid, runs: beganOf(pid) === began }
+  const { device, changes, pid, began } = recordSchema.parse(JSON.parse(text))
+  return { device, changes, pid, runs: beganOf(pid) === began }
 }
 
 export function describeChange(change: MachineChange): string {
@@ -52,6 +54,7 @@ export type MachineChanges = ReturnType<typeof createChanges>
 /** What a killed or restarting run has left on the machine. */
 type Remains = {
   readonly pid: number
+  readonly device: string
   readonly kept: readonly MachineChange[]
   readonly sessions: readonly PeerSession[]
 }
@@ -61,7 +64,7 @@ export function createChanges(folder: string, device: string, last?: Remains) {
   const changes: readonly MachineChange[] = last?.kept ?? []
   const record = { device, pid: process.pid, began: beganOf(process.pid) ?? '', changes }
   const path = join(folder, fileName)
-  if (last) rmSync(path, { force: true })
+  if (last) for (const each of [sessionsPath(last.device), path]) rmSync(each, { force: true })
   createOwnFile(path, toText(record))
   return {
     note(...added: readonly MachineChange[]): void {
@@ -77,7 +80,10 @@ export function createChanges(folder: string, device: string, last?: Remains) {
     list: (): readonly MachineChange[] => record.changes,
     close: (): void => rmSync(path, { force: true }),
     /** Leaves the changes and the sessions to the next run. */
-    leave: (sessions: readonly PeerSession[]): void => writeOwnFile(path, toText({ ...record, began: '', sessions })),
+    leave(sessions: readonly PeerSession[]): void {
+      writeOwnFile(sessionsPath(device), JSON.stringify(sessions))
+      writeOwnFile(path, toText({ ...record, began: '' }))
+    },
   }
 }
 
@@ -91,16 +97,18 @@ export async function endLastTunnel(folder: string, run: RunProgram): Promise<Re
   if (remains.runs) {
     throw refuseHere(`A VPN node runs here already, as process ${remains.pid}. Stop it first.`, 'vpn_node_runs')
   }
-  const { changes, sessions, pid } = remains
+  const { device, changes, pid } = remains
   await undoChanges(changes.filter(isLink), run)
-  return { pid, kept: changes.filter((each) => !isLink(each)), sessions }
+  const sessions = z.array(sessionSchema).parse(JSON.parse(findFile(sessionsPath(device)) ?? '[]'))
+  return { pid, device, kept: changes.filter((each) => !isLink(each)), sessions }
 }
 
 /** Undoes all changes of a killed or restarting run. */
 export async function clearRemains(folder: string, run: RunProgram): Promise<void> {
   const last = await endLastTunnel(folder, run)
-  await undoChanges(last?.kept ?? [], run)
-  rmSync(join(folder, fileName), { force: true })
+  if (!last) return
+  await undoChanges(last.kept, run)
+  for (const each of [sessionsPath(last.device), join(folder, fileName)]) rmSync(each, { force: true })
 }
 
 export const isLink = (change: MachineChange): boolean => change.kind === 'link'
@@ -132,7 +140,7 @@ export function writeSetting(path: string, value: string): void {
   }
 }
 
-const toText = (record: z.input<typeof recordSchema>): string => `${JSON.stringify(record, null, 2)}\n`
+const toText = (record: z.infer<typeof recordSchema>): string => `${JSON.stringify(record, null, 2)}\n`
 
 /** Start time of a process in clock ticks: field 22 of /proc/PID/stat. */
 function beganOf(pid: number): string | undefined {
