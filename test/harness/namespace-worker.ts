@@ -137,7 +137,7 @@ const verbs: Record<string, (given: Given) => unknown> = {
   close: async ({ restarts }) => {
     const last = needNode()
     node = undefined
-    await last.close({ restarts: restarts === true })
+    await last.close(() => restarts === true)
     return last.dataPath.takeChanged().peers
   },
   /** The commands since the last call. */

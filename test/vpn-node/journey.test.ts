@@ -130,6 +130,30 @@ describe('a VPN subscription bought over the API', () => {
     expect((await call('/vpn/info')).node).toBe('online')
   })
 
+  test('a download continues when the VPN node gets the signals of a restart of its unit', async () => {
+    const ofSystemd = { NOTIFY_SOCKET: join(folder, 'notify.sock') }
+    node.kill('SIGTERM')
+    await node.exited
+    await startNode(ofSystemd)
+    await until('the device', isKnown)
+    await client.connect()
+    const program = await net.start(client.namespace)
+    const transfer = () => program.ask<{ bytes: number; isDone: boolean; problem: string | null }>('transfer')
+    await program.ask('receive', { url: `http://${netAddresses.origin4}/bytes?count=${1_000_000 * megabyte}` })
+    await until('the download', async () => (await transfer()).bytes > 0)
+    node.kill('SIGHUP')
+    node.kill('SIGTERM')
+    expect(await node.exited).toBe(0)
+    const { bytes } = await transfer()
+    await startNode(ofSystemd)
+    await until('more bytes', async () => {
+      const now = await transfer()
+      return now.isDone || now.bytes > bytes
+    })
+    expect(await transfer()).toMatchObject({ isDone: false, problem: null })
+    await program.kill()
+  })
+
   test('a deleted VPN subscription is cut off within 5 s', async () => {
     const stopwatch = startStopwatch()
     await call('/vpn/delete', {})

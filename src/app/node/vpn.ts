@@ -66,10 +66,9 @@ async function openVpnNode(config: Config, log: Log, end: AbortSignal): Promise<
     // The unit sends SIGHUP before SIGTERM when it is restarted and not stopped.
     onHangUp: isOfSystemd ? () => void (restartAskedAt = realTiming.now()) : undefined,
     async stop() {
-      const restarts = realTiming.now() - restartAskedAt < restartWithinMs
       metrics.stop()
       await figures.stop()
-      await node.close({ restarts })
+      await node.close(() => realTiming.now() - restartAskedAt < restartWithinMs)
       await meter.stop()
       await running
     },

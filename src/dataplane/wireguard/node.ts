@@ -128,8 +128,11 @@ export class WireguardNode {
     return this.runs.next()
   }
 
-  /** Ends the tunnel. Before a restart, the firewall stays for the next process, which then renews the sessions. */
-  async close({ restarts = false } = {}): Promise<void> {
+  /**
+   * Ends the tunnel. Before a restart, the firewall stays for the next process, which then renews the sessions.
+   * `isRestart` is called late: of two signals that arrive together, Bun may deliver the second first.
+   */
+  async close(isRestart = () => false): Promise<void> {
     const { counts, desired, deps, parts } = this
     this.isClosing = true
     clearTimeout(this.timer)
@@ -140,6 +143,7 @@ export class WireguardNode {
     )
     if (peers) counts.absorb(peers, (publicKey) => desired.ownerOf(publicKey))
     await this.device.close()
+    const restarts = isRestart()
     if (restarts) {
       await undoChanges(parts.changes.list().filter(isLink), deps.run)
       parts.changes.leave(toSessions(peers ?? []))
