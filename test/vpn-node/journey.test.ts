@@ -137,9 +137,9 @@ describe('a VPN subscription bought over the API', () => {
     await startNode(ofSystemd)
     await until('the device', isKnown)
     await client.connect()
-    const program = await net.start(client.namespace)
-    const transfer = () => program.ask<{ bytes: number; isDone: boolean; problem: string | null }>('transfer')
-    await program.ask('receive', { url: `http://${netAddresses.origin4}/bytes?count=${1_000_000 * megabyte}` })
+    const browser = await net.start(client.namespace)
+    const transfer = () => browser.ask<{ bytes: number; isDone: boolean; problem: string | null }>('transfer')
+    await browser.ask('receive', { url: `http://${netAddresses.origin4}/bytes?count=${1_000_000 * megabyte}` })
     await until('the download', async () => (await transfer()).bytes > 0)
     node.kill('SIGHUP')
     node.kill('SIGTERM')
@@ -151,7 +151,7 @@ describe('a VPN subscription bought over the API', () => {
       return now.isDone || now.bytes > bytes
     })
     expect(await transfer()).toMatchObject({ isDone: false, problem: null })
-    await program.kill()
+    await browser.kill()
   })
 
   test('a deleted VPN subscription is cut off within 5 s', async () => {
