@@ -13,7 +13,7 @@ import { pending } from '../db/migrate.ts'
 import type { Database } from '../db/transaction.ts'
 import { toolActor } from '../domains/operators/rules.ts'
 import { configOf, logOf } from './process.ts'
-import { type Config, databaseAddress, shopUrl } from './settings/config.ts'
+import { type Config, databaseAddress, databaseName, shopUrl } from './settings/config.ts'
 import { createAdmin } from './shop/admin.ts'
 import { assertOpen, openConfigured, openVault, readMigrations } from './shop/database.ts'
 import { createServices, realRuntime, shopConfigOf } from './shop/services.ts'
@@ -25,7 +25,7 @@ const answerMs = 60_000
 /** Sends a command's operations to the shop that `--shop` names, or runs them on the database of the settings. */
 export const connect: Connect = (given, work) => {
   const { shop } = given.flags
-  return shop === undefined ? runLocally(given, work) : work(createRemoteCall(shop, readToken(given)))
+  return shop === undefined ? runLocally(given, work) : work(createRemoteCall(shop, readToken(given)), shop)
 }
 
 function toRequest(origin: string, operation: Operation, fields: Fields, headers: Record<string, string>): Request {
@@ -41,7 +41,7 @@ function toRequest(origin: string, operation: Operation, fields: Fields, headers
 }
 
 /** The database is opened by the first call: a command that makes none needs no shop. */
-async function runLocally<Result>(given: Given, work: (call: CallOperation) => Promise<Result>): Promise<Result> {
+const runLocally: Connect = async (given, work) => {
   const config = configOf(given)
   let opened: Database | undefined
   const open = async (): Promise<CallOperation> => {
@@ -54,7 +54,7 @@ async function runLocally<Result>(given: Given, work: (call: CallOperation) => P
   }
   let calling: Promise<CallOperation> | undefined
   try {
-    return await work(async (...args) => (await (calling ??= open()))(...args))
+    return await work(async (...args) => (await (calling ??= open()))(...args), databaseName(config))
   } finally {
     await opened?.close()
   }

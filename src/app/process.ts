@@ -26,7 +26,14 @@ export const commonOptions: readonly Option[] = [
   })),
 ]
 
-export const configOf = (given: Given): Config => readConfig(process.env, given.flags)
+/** Commands that serve: their data folder also has the key of a shop on PostgreSQL, so they use both settings. */
+const servingCommands: readonly string[] = ['up', 'shop']
+
+/** The settings. `--data` without `--database-url` selects the SQLite shop in that folder, over the environment. */
+export function configOf({ command, flags }: Given): Config {
+  const isFolder = flags['data'] !== undefined && !servingCommands.includes(command.name)
+  return readConfig(process.env, isFolder ? { 'database-url': '', ...flags } : flags)
+}
 
 /** The log of a process. Warns of unknown settings first; supervised processes leave that to `up`. */
 export function logOf(config: Config, role: string): Log {

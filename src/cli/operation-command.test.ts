@@ -47,7 +47,7 @@ test('every command returns the data of its operation as JSON and prints at leas
     answered = { ...(operation.example as object), ...('state' in Object(operation.example) && { state: 'done' }) }
     return answered
   }) as CallOperation
-  const commands = toCommands(operationCommands, (_given, work) => work(call))
+  const commands = toCommands(operationCommands, (_given, work) => work(call, 'test'))
   for (const { name, takes } of commands.filter((each) => !ownAnswers.includes(each.name))) {
     const args = takes.map((each) => (each.name === 'FILE' ? file : each.name === 'WHAT' ? '203.0.113.0/24' : '1'))
     const { command, given } = readGiven(commands, [...name.split(' '), ...args, ...(needed[name] ?? [])], [])

@@ -14,13 +14,16 @@ export type CallOperation = <Op extends Operation>(
   key?: string,
 ) => Promise<z.output<Op['answer']>>
 
-/** Opens the connection to the shop for one command, and closes it after. */
-export type Connect = <Result>(given: Given, work: (call: CallOperation) => Promise<Result>) => Promise<Result>
+/** Opens the connection to the shop for one command, and closes it after. `where` is the database or the shop's URL. */
+export type Connect = <Result>(
+  given: Given,
+  work: (call: CallOperation, where: string) => Promise<Result>,
+) => Promise<Result>
 
 /** A command that is not connected to a shop yet. */
 export type OperationCommand = Omit<Command, 'run' | 'operation'> & {
   readonly operation: Operation
-  readonly run: (given: Given, call: CallOperation) => Promise<Outcome>
+  readonly run: (given: Given, call: CallOperation, where: string) => Promise<Outcome>
 }
 
 type Shape<Op extends Operation> = {
@@ -90,7 +93,7 @@ export function over<Op extends Operation>(operation: Op, name: string, shape: S
 
 export const toCommands = (entries: readonly OperationCommand[], connect: Connect): readonly Command[] =>
   entries.map((entry) => {
-    const command = { run: (given: Given) => connect(given, (call) => entry.run(given, call)) }
+    const command = { run: (given: Given) => connect(given, (call, where) => entry.run(given, call, where)) }
     return Object.assign(Object.create(entry) as OperationCommand, command, { operation: entry.operation.id })
   })
 

@@ -12,7 +12,9 @@ export function createTool(services: Services, now: () => number = Date.now) {
   const runtime = { ...realRuntime, clock: now, stalls: noStalls }
   const log = { debug() {}, info() {}, warn() {}, error() {} }
   const { bound } = createAdmin(services, runtime, () => 'https://shop.example', log)
-  const commands: readonly Command[] = toCommands(operationCommands, (_given, work) => work(createLocalCall(bound)))
+  const commands: readonly Command[] = toCommands(operationCommands, (_given, work) =>
+    work(createLocalCall(bound), 'test'),
+  )
   const run = async (...typed: string[]): Promise<Outcome> => {
     const { command, given } = readGiven(commands, typed, [])
     return command.run(given)

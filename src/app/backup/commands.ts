@@ -3,6 +3,7 @@ import { type Command, type Given, machineCommand, mistyped, type Outcome } from
 import { readTextFile, showProgress, verdictLines } from '../../cli/print.ts'
 import { sayVerdict, type Verifier, verifyAll } from '../../core/finding.ts'
 import { configOf } from '../process.ts'
+import { databaseName } from '../settings/config.ts'
 import { backUp, countRows } from './backup.ts'
 import { move } from './move.ts'
 import { restore } from './restore.ts'
@@ -62,16 +63,23 @@ export const backupCommands: readonly Command[] = [
     async run(given) {
       const folder = resolve(given.args[0] ?? '')
       const work = createWork()
-      const { manifest, isRight } = await restore(configOf(given), folder, work)
+      const config = configOf(given)
+      const { manifest, isRight } = await restore(config, folder, work)
       const report = work.report()
       const instants = { began_at: manifest.began_at, made_at: manifest.made_at }
       return {
-        json: { restored: isRight, ...instants, rows: countRows(manifest), verify: report.json },
+        json: {
+          restored: isRight,
+          database: databaseName(config),
+          ...instants,
+          rows: countRows(manifest),
+          verify: report.json,
+        },
         lines: [
           ...report.lines,
           isRight
-            ? `Restored what the shop was at ${manifest.began_at}, when the backup began, or a little later. ` +
-              'What happened after that is not in it: see docs/operate.'
+            ? `Restored into ${databaseName(config)} what the shop was at ${manifest.began_at}, when the backup ` +
+              'began, or a little later. What happened after that is not in it: see docs/operate.'
             : 'The backup was not restored, because of the problems above. Take another backup.',
         ],
         exit: isRight ? 0 : 1,

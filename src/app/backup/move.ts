@@ -6,9 +6,9 @@ import { createOwnFile } from '../../dataplane/agent/own-file.ts'
 import type { TableSummary } from '../../db/copy/copy.ts'
 import { alone } from '../../db/sole.ts'
 import { noShopIn } from '../connect.ts'
-import { type Config, databaseAddress } from '../settings/config.ts'
+import { type Config, databaseAddress, nameOf } from '../settings/config.ts'
 import { findSecretKey, readSecretKey, secretKeyFile } from '../settings/secret-key.ts'
-import { fillTarget, looksRight, nameOf, openTarget, type RestoreWork } from './restore.ts'
+import { fillTarget, looksRight, openTarget, type RestoreWork } from './restore.ts'
 
 /** Parses the target: PostgreSQL's address, or a data folder for SQLite. */
 function readDestination(to: string): { readonly address: string; readonly folder: string | undefined } {

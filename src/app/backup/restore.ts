@@ -24,7 +24,7 @@ import { openDatabase } from '../../db/open.ts'
 import { flushFile, isNoDatabase, readSqlite } from '../../db/sqlite-file.ts'
 import type { Database } from '../../db/transaction.ts'
 import { createShopKey } from '../../domains/customers/index.ts'
-import { type Config, databaseAddress } from '../settings/config.ts'
+import { type Config, databaseAddress, nameOf } from '../settings/config.ts'
 import { findSecretKey, readSecretKey, secretKeyFile } from '../settings/secret-key.ts'
 import { readMigrations } from '../shop/database.ts'
 import { createServices, realRuntime, shopConfigOf } from '../shop/services.ts'
@@ -121,13 +121,6 @@ type RestoreTarget = {
   leave(): Promise<void>
 }
 
-/** A database's address without its password. */
-export function nameOf(address: string): string {
-  if (!URL.canParse(address)) return 'an address that cannot be read'
-  const { protocol, username, host, pathname } = new URL(address)
-  return `${protocol}//${username}${username === '' ? '' : '@'}${host}${pathname}`
-}
-
 /** Opens an empty target. One with a shop is refused, a half-filled one is emptied. */
 export const openTarget = (address: string, nowMs: number): Promise<RestoreTarget> =>
   /^postgres(ql)?:/.test(address) ? openPostgresTarget(address, nowMs) : openSqliteTarget(address)
@@ -166,7 +159,9 @@ async function openPostgresTarget(url: string, nowMs: number): Promise<RestoreTa
   const isHalfFilled = isUnfinished(await findClosed(db))
   if (!isHalfFilled && (await holdsShop(db))) {
     await db.close()
-    throw refuseHere(`There is a shop in ${nameOf(url)} already. Name an empty database.`)
+    throw refuseHere(
+      `There is a shop in ${nameOf(url)} already. Name an empty database, or with --data a folder for SQLite.`,
+    )
   }
   await db.transact((tx) => close(tx, unfinished, nowMs))
   return {

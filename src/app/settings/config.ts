@@ -167,6 +167,17 @@ const nodeFolders: Readonly<Record<NodeKind, string>> = { gateway: 'gateway', vp
 export const nodeFolder = ({ folder }: Pick<Config, 'folder'>, kind: NodeKind): string =>
   join(folder, nodeFolders[kind])
 
+/** PostgreSQL's address without its password. */
+export function nameOf(address: string): string {
+  if (!URL.canParse(address)) return 'an address that cannot be read'
+  const { protocol, username, host, pathname } = new URL(address)
+  return `${protocol}//${username}${username === '' ? '' : '@'}${host}${pathname}`
+}
+
+/** The database as messages name it. */
+export const databaseName = (config: Pick<Config, 'databaseUrl' | 'folder'>): string =>
+  config.databaseUrl === undefined ? databaseAddress(config) : nameOf(config.databaseUrl)
+
 /** PostgreSQL's address, or the SQLite file in the data folder. */
 export const databaseAddress = ({ databaseUrl, folder }: Pick<Config, 'databaseUrl' | 'folder'>): string =>
   databaseUrl ?? join(folder, 'turnpike.db')

@@ -4,7 +4,7 @@ import type { settings } from './config.ts'
 export const settingMeanings: Readonly<Record<string, string>> = {
   host: 'address that the shop listens on',
   port: 'TCP port that the shop listens on; 0 picks a free one',
-  folder: 'data folder of the shop',
+  folder: 'data folder; except with up and shop, --data without --database-url means the SQLite shop in it',
   databaseUrl: 'postgres://… for PostgreSQL; without it SQLite in the data folder',
   databaseConnections: 'size of the PostgreSQL connection pool; more than the cores of the server gains nothing',
   sandbox: 'open an empty database as a sandbox',

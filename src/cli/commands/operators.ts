@@ -29,7 +29,7 @@ export const operatorCommands: readonly OperationCommand[] = [
     options: [
       { flag: 'against', value: 'HASH|FILE', meaning: 'A checkpoint that was kept elsewhere, or a file of them.' },
     ],
-    async run({ flags }, call) {
+    async run({ flags }, call, where) {
       const against = flags['against'] === undefined ? {} : { against: await readKept(flags['against']) }
       let data = await call(operators.startVerify, against)
       let progress = showProgress('')
@@ -47,8 +47,8 @@ export const operatorCommands: readonly OperationCommand[] = [
       const lines =
         data.state === 'failed'
           ? ['The verification failed; the log of the shop has the error.']
-          : verdictLines(verdict)
-      return { json: data, lines, exit: data.ok ? 0 : 1 }
+          : [...verdictLines(verdict), `The checked database is ${where}.`]
+      return { json: { ...data, database: where }, lines, exit: data.ok ? 0 : 1 }
     },
   },
   over(operators.makeCheckpoint, 'checkpoint', {

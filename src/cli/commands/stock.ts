@@ -40,7 +40,8 @@ export const stockCommands: readonly OperationCommand[] = [
     ...addPrefix,
     summary: 'Add a prefix, one address, or a CSV file with lines address,country,ipv.',
     takes: [{ name: 'WHAT', meaning: '203.0.113.0/24, 203.0.113.7, or a file; - reads the standard input.' }],
-    run: (given, call) => (readPrefix(given.args[0] ?? '') ? addPrefix.run(given, call) : addFile(given, call)),
+    run: (given, call, where) =>
+      readPrefix(given.args[0] ?? '') ? addPrefix.run(given, call, where) : addFile(given, call),
   },
   over(stock.listPlaces, 'stock list', { columns: 'place address country ipv carrier state rest_until' }),
   over(stock.countPlaces, 'stock count'),
