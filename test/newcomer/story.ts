@@ -182,7 +182,8 @@ async function firstWeek({ server, reader, steps, found }: Stage): Promise<void>
       await server.sh(
         `sed -i /^TURNPIKE_TLS_/d /etc/turnpike/turnpike.env; printf '${acmeSettings}\\n' >>/etc/turnpike/turnpike.env`,
       )
-      await reader.follow('operate/tls.md', 'TURNPIKE_ACME_NAMES=shop.example.net')
+      const edited = await editedUnit('turnpike-shop')
+      await reader.follow('operate/tls.md', 'TURNPIKE_ACME_NAMES=shop.example.net', edited)
       await untilPrints(server, 'journalctl -u turnpike-shop -o cat', /certificate renewed/)
       expectMatch('the issuer', await server.sh(issuerOf('shop.example.net:443')), /Pebble/)
       await throughTls(server, found.proxy, 'proxy.example.net')

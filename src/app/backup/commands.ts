@@ -3,10 +3,13 @@ import { type Command, type Given, machineCommand, mistyped, type Outcome } from
 import { readTextFile, showProgress, verdictLines } from '../../cli/print.ts'
 import { sayVerdict, type Verifier, verifyAll } from '../../core/finding.ts'
 import { configOf } from '../process.ts'
+import { docsPage } from '../program.ts'
 import { databaseName } from '../settings/config.ts'
 import { backUp, countRows } from './backup.ts'
 import { move } from './move.ts'
 import { restore } from './restore.ts'
+
+const consequences = 'operate/backup-and-upgrade.md'
 
 const folderArg = (meaning: string) => ({ name: 'FOLDER', meaning })
 
@@ -79,7 +82,7 @@ export const backupCommands: readonly Command[] = [
           ...report.lines,
           isRight
             ? `Restored into ${databaseName(config)} what the shop was at ${manifest.began_at}, when the backup ` +
-              'began, or a little later. What happened after that is not in it: see docs/operate.'
+              `began, or a little later. What happened after that is not in it: see ${docsPage(consequences)}.`
             : 'The backup was not restored, because of the problems above. Take another backup.',
         ],
         exit: isRight ? 0 : 1,

@@ -1,6 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { refuseHere } from '../../core/refusal.ts'
+import { docsPage } from '../program.ts'
 import { BadSetting } from './reading.ts'
 
 /** Refuses a host name that does not resolve; the runtime's own error is unclear. */
@@ -25,7 +26,7 @@ export function listening<Result>(hostname: string, port: number, what: string, 
       throw refuseHere(`Port ${port} of the ${what} is in use by another program. ${remedy}`, 'unavailable')
     }
     if (code === 'EACCES') {
-      const remedy = 'A port below 1024 needs the capability CAP_NET_BIND_SERVICE: see docs/operate/tls.md.'
+      const remedy = `A port below 1024 needs the capability CAP_NET_BIND_SERVICE: see ${docsPage('operate/tls.md')}.`
       throw new BadSetting(`This user may not open port ${port} of the ${what}. ${remedy}`)
     }
     if (code === 'EADDRNOTAVAIL') throw new BadSetting(`${hostname} is not an address of this machine. ${nameOne}`)
