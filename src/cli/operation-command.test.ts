@@ -52,7 +52,8 @@ test('every command returns the data of its operation as JSON and prints at leas
     const args = takes.map((each) => (each.name === 'FILE' ? file : each.name === 'WHAT' ? '203.0.113.0/24' : '1'))
     const { command, given } = readGiven(commands, [...name.split(' '), ...args, ...(needed[name] ?? [])], [])
     const { json, lines } = await command.run(given)
-    expect(json, name).toEqual(answered)
+    // The answer of a shop does not know the name of its database.
+    expect(json, name).toEqual(name === 'verify' ? { ...Object(answered), database: 'test' } : answered)
     expect(lines.join('\n'), name).not.toBe('')
   }
 })

@@ -119,6 +119,34 @@ test('doctor checks PostgreSQL’s settings and the nodes, and reports a databas
   expect(JSON.stringify(away)).not.toContain('word@')
 })
 
+test('doctor knows a backup by command in any folder, and calls a production shop without prices wrong', async () => {
+  const { db, testDatabase } = await openTestDatabase('sqlite')
+  const services = wire(db)
+  await db.transact((tx) => services.customers.decideMode(tx, 'production'))
+  await db.close()
+  const env = {
+    TURNPIKE_DATA: testDatabase.folder,
+    TURNPIKE_SECRET_KEY: '00'.repeat(32),
+    TURNPIKE_PORT: String(freePort()),
+    TURNPIKE_METRICS_LISTEN: '',
+  }
+  const scheduled = { ...env, TURNPIKE_BACKUP_FOLDER: join(testDatabase.folder, 'backups') }
+  const adviceOf = (report: Report, of: string) => report.advice.find((each) => each.of === of)
+  const before = await runDoctor(scheduled)
+  expect(adviceOf(before, 'backups')).toMatchObject({ state: 'wrong', reason: 'backups_none' })
+  expect(adviceOf(before, 'prices')).toMatchObject({
+    state: 'wrong',
+    says: expect.stringContaining('nothing can be bought'),
+    todo: expect.stringContaining('turnpike catalog apply'),
+  })
+  const made = join(testDatabase.folder, 'elsewhere')
+  expect((await runCommand(['backup', made], env)).exit).toBe(0)
+  const says = expect.stringContaining(`0 hours ago by command into ${made}`)
+  expect(adviceOf(await runDoctor(env), 'backups')).toMatchObject({ state: 'ok', says })
+  expect(adviceOf(await runDoctor(scheduled), 'backups')).toMatchObject({ state: 'note', says })
+  await testDatabase.remove()
+})
+
 test('doctor exits with 1 on a machine where no role has run, and answers in Russian for LC_ALL=ru_RU.UTF-8', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-doctor-'))
   const empty = await runDoctor({ TURNPIKE_DATA: folder })

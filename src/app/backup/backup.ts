@@ -40,12 +40,36 @@ export async function backUp(config: Config, folder: string, clock: Clock, onPro
       // rename() replaces an existing empty folder.
       renameSync(draft, folder)
       flushFile(dirname(folder))
+      recordBackup(config, { folder, began_at: manifest.began_at })
       return manifest
     } finally {
       rmSync(draft, { recursive: true, force: true })
     }
   } finally {
     await db.close()
+  }
+}
+
+const lastBackupSchema = z.object({ folder: z.string(), began_at: z.iso.datetime() })
+const lastBackupFile = (config: Pick<Config, 'folder'>): string => join(config.folder, 'last-backup.json')
+
+/** Records the newest backup in the data folder, for the doctor. The backup is complete without its record. */
+function recordBackup(config: Config, last: z.infer<typeof lastBackupSchema>): void {
+  if (!existsSync(config.folder)) return
+  try {
+    writeOwnFile(lastBackupFile(config), `${JSON.stringify(last)}\n`)
+  } catch {
+    // This user may not write to the data folder of a shop on PostgreSQL.
+  }
+}
+
+/** The newest backup of this data folder's shop, wherever it was written; undefined if no record can be read. */
+export function findLastBackup(config: Pick<Config, 'folder'>): { folder: string; at: number } | undefined {
+  try {
+    const last = lastBackupSchema.parse(JSON.parse(readFileSync(lastBackupFile(config), 'utf8')))
+    return { folder: last.folder, at: Date.parse(last.began_at) }
+  } catch {
+    return undefined
   }
 }
 

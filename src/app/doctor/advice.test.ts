@@ -47,6 +47,8 @@ const lasting = (days: number) => ({
 })
 
 describe('the doctor', () => {
+  const byCommand = (hours: number) => ({ folder: '/elsewhere', at: nowMs - hours * hourMs })
+
   test('the doctor reports every check of a healthy machine as ok, without advice', () => {
     for (const advice of [
       adviseDisk(subject.dataDisk, { free: 5e10, size: 1e11 }),
@@ -58,6 +60,7 @@ describe('the doctor', () => {
       adviseNode({ ...node, lastSeenAt: nowMs - 10_000 }, nowMs, '1.0.0'),
       adviseNode({ ...node, kind: 'vpn', lastSeenAt: nowMs - 30_000 }, nowMs, '1.0.0'),
       adviseBackups('/backups', nowMs - hourMs, 24 * hourMs, nowMs),
+      adviseBackups(undefined, undefined, 24 * hourMs, nowMs, byCommand(47)),
       adviseCertificate('shop.example.net', nowMs + 60 * 24 * hourMs, '', nowMs),
       adviseCertificate('shop.example.net', nowMs + 3 * 24 * hourMs, '', nowMs, 6 * 24 * hourMs),
       adviseOwnCertificate('tls.crt', lasting(60), 0, nowMs),
@@ -85,6 +88,7 @@ describe('the doctor', () => {
       adviseNode({ ...node, health: { lagMs: 20_000, isStopping: false } }, nowMs, '1.0.0'),
       adviseBackups('/backups', undefined, 24 * hourMs, nowMs),
       adviseBackups('/backups', nowMs - 49 * hourMs, 24 * hourMs, nowMs),
+      adviseBackups('/backups', undefined, 24 * hourMs, nowMs, byCommand(49)),
       adviseCertificate('shop.example.net', nowMs + 24 * hourMs, '', nowMs),
       adviseOwnCertificate('tls.crt', lasting(-1), 0, nowMs),
       adviseOwnCertificate('tls.crt', lasting(3), 2, nowMs),
@@ -106,6 +110,8 @@ describe('the doctor', () => {
       adviseNode({ ...node, joinedAt: null }, nowMs, '1.0.0'),
       adviseNode({ ...node, version: '0.9.0' }, nowMs, '1.0.0'),
       adviseBackups(undefined, undefined, 24 * hourMs, nowMs),
+      adviseBackups(undefined, undefined, 24 * hourMs, nowMs, byCommand(49)),
+      adviseBackups('/backups', undefined, 24 * hourMs, nowMs, byCommand(1)),
       adviseCertificate('shop.example.net', undefined, 'no answer in time', nowMs),
       adviseOwnCertificate('tls.crt', lasting(60), 2, nowMs),
     ]) {

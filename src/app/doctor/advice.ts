@@ -198,12 +198,23 @@ export function adviseBackups(
   newestAt: number | undefined,
   everyMs: number,
   nowMs: number,
+  /** The newest backup by command or by schedule, in any folder. */
+  last?: { readonly folder: string; readonly at: number },
 ): Advice {
   const of = subject.backups
-  if (folder === undefined) return note(of, 'backups_off')
-  if (newestAt === undefined) return wrong(of, 'backups_none', { folder })
-  const hours = Math.round((nowMs - newestAt) / 3_600_000)
-  return nowMs - newestAt > 2 * everyMs ? wrong(of, 'backups_old', { hours }) : ok(of, 'backups_fresh', { hours })
+  const hoursSince = (at: number): number => Math.round((nowMs - at) / 3_600_000)
+  const isFresh = (at: number): boolean => nowMs - at <= 2 * everyMs
+  const fresh = last && isFresh(last.at) ? { elsewhere: last.folder, hours: hoursSince(last.at) } : undefined
+  if (folder === undefined) {
+    return fresh
+      ? ok(of, 'backups_by_command', fresh)
+      : note(of, 'backups_off', { hours: hoursSince(nowMs - 2 * everyMs) })
+  }
+  if (newestAt !== undefined && isFresh(newestAt)) return ok(of, 'backups_fresh', { hours: hoursSince(newestAt) })
+  if (fresh) return note(of, 'backups_elsewhere', { folder, ...fresh })
+  return newestAt === undefined
+    ? wrong(of, 'backups_none', { folder })
+    : wrong(of, 'backups_old', { hours: hoursSince(newestAt) })
 }
 
 const soonDays = 14

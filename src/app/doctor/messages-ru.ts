@@ -1,3 +1,4 @@
+import { docsPage } from '../program.ts'
 import type { DoctorSentences, Pair } from './messages.ts'
 
 const pair = (says: string, todo: string): Pair => ({ says, todo })
@@ -98,13 +99,21 @@ export const russianSentences: DoctorSentences = {
     pair(`версия ${of.version ?? 'неизвестна'}, у магазина ${of.shop}`, 'обновите его до версии магазина'),
   node_present: (of) => pair(`на связи, версия ${of.version}`, ''),
   nodes_none: pair('нет ни одного, поэтому ничего не продаётся', 'добавьте узел командой "turnpike node add NAME"'),
-  backups_off: pair(
-    'магазин их не делает',
-    'задайте TURNPIKE_BACKUP_FOLDER или запускайте "turnpike backup" каждую ночь',
-  ),
+  backups_off: (of) =>
+    pair(
+      `TURNPIKE_BACKUP_FOLDER не задан, и "turnpike backup" за последние часы (${of.hours}) не записал ни одной`,
+      'задайте TURNPIKE_BACKUP_FOLDER или запускайте "turnpike backup FOLDER" каждую ночь',
+    ),
+  backups_by_command: (of) => pair(`последняя записана командой в ${of.elsewhere}, возраст в часах: ${of.hours}`, ''),
+  backups_elsewhere: (of) =>
+    pair(
+      `в ${of.folder} (TURNPIKE_BACKUP_FOLDER) нет копий по расписанию, или все они стары; последняя записана ` +
+        `командой в ${of.elsewhere}, возраст в часах: ${of.hours}`,
+      'первую магазин делает через минуту после запуска; если её нет, найдите в его журнале "back up"',
+    ),
   backups_none: (of) =>
     pair(
-      `в ${of.folder} нет ни одной`,
+      `в ${of.folder} (TURNPIKE_BACKUP_FOLDER) нет ни одной, и команда "turnpike backup" недавно не записала другой`,
       'первую магазин делает через минуту после запуска; если её нет, найдите в его журнале "back up"',
     ),
   backups_denied: (of) =>
@@ -188,7 +197,11 @@ export const russianSentences: DoctorSentences = {
     'выполните "systemctl start turnpike-vpn-node" и прочитайте журнал',
   ),
   vpn_runs: (of) => pair(`работает, процесс ${of.pid}`, ''),
-  prices_none: pair('их нет, поэтому ничего не продаётся', 'примените список цен: "turnpike catalog apply FILE"'),
+  prices_none: pair(
+    'их нет, поэтому ничего нельзя купить',
+    '"turnpike catalog show --shipped > prices.yaml" пишет список: впишите свои цены и запустите "turnpike catalog ' +
+      'apply - < prices.yaml"',
+  ),
   ranges_unserved: (of) =>
     pair(
       `ни один шлюз не обслуживает адреса ${of.prefix}${of.ranges > 1 ? ` (и ещё ${of.ranges - 1})` : ''}: ` +
@@ -248,6 +261,6 @@ export const russianSentences: DoctorSentences = {
   ),
   checkpoints_inside: pair(
     'хранятся только в самой базе',
-    'задайте TURNPIKE_CHECKPOINT_FILE или TURNPIKE_CHECKPOINT_URL: см. docs/operate/verify.md',
+    `задайте TURNPIKE_CHECKPOINT_FILE или TURNPIKE_CHECKPOINT_URL: см. ${docsPage('operate/verify.md')}`,
   ),
 }

@@ -1,4 +1,5 @@
 import type { AnswerLanguage } from '../../api/language.ts'
+import { docsPage } from '../program.ts'
 import { russianSentences } from './messages-ru.ts'
 
 /** What the doctor found, and what to do; nothing to do is an empty text. */
@@ -92,10 +93,22 @@ const sentences = {
     pair(`it is version ${of.version ?? 'unknown'}, the shop is ${of.shop}`, 'upgrade it to the version of the shop'),
   node_present: (of: { version: string }) => pair(`it reports, version ${of.version}`, ''),
   nodes_none: pair('there is none, so nothing is sold', 'add one with "turnpike node add NAME"'),
-  backups_off: pair('the shop makes none', 'set TURNPIKE_BACKUP_FOLDER, or run "turnpike backup" every night'),
+  backups_off: (of: { hours: number }) =>
+    pair(
+      `TURNPIKE_BACKUP_FOLDER is not set, and "turnpike backup" wrote none in the last ${of.hours} hours`,
+      'set TURNPIKE_BACKUP_FOLDER, or run "turnpike backup FOLDER" every night',
+    ),
+  backups_by_command: (of: { hours: number; elsewhere: string }) =>
+    pair(`the newest was written ${of.hours} hours ago by command into ${of.elsewhere}`, ''),
+  backups_elsewhere: (of: { folder: string; hours: number; elsewhere: string }) =>
+    pair(
+      `no scheduled backup is in ${of.folder} (TURNPIKE_BACKUP_FOLDER) or all are too old; the newest was written ` +
+        `${of.hours} hours ago by command into ${of.elsewhere}`,
+      'the shop makes its first one a minute after its start; if none appears, look for "back up" in its log',
+    ),
   backups_none: (of: { folder: string }) =>
     pair(
-      `there is none in ${of.folder}`,
+      `there is none in ${of.folder} (TURNPIKE_BACKUP_FOLDER), and "turnpike backup" wrote none lately elsewhere`,
       'the shop makes the first one a minute after its start; if none appears, look for "back up" in its log',
     ),
   backups_denied: (of: { path: string; user: string }) =>
@@ -194,7 +207,11 @@ const sentences = {
     'run "systemctl start turnpike-vpn-node", and read its log',
   ),
   vpn_runs: (of: { pid: number }) => pair(`it runs as process ${of.pid}`, ''),
-  prices_none: pair('there are none, so nothing is sold', 'apply a price list with "turnpike catalog apply FILE"'),
+  prices_none: pair(
+    'there are none, so nothing can be bought',
+    '"turnpike catalog show --shipped > prices.yaml" writes a list: put in your prices, and run "turnpike catalog ' +
+      'apply - < prices.yaml"',
+  ),
   ranges_unserved: (of: { ranges: number; prefix: string }) =>
     pair(
       `no gateway serves an address of ${of.prefix}${of.ranges > 1 ? ` and ${of.ranges - 1} more ranges` : ''}: ` +
@@ -255,7 +272,7 @@ const sentences = {
   ),
   checkpoints_inside: pair(
     'they are kept in the database alone',
-    'set TURNPIKE_CHECKPOINT_FILE or TURNPIKE_CHECKPOINT_URL: see docs/operate/verify.md',
+    `set TURNPIKE_CHECKPOINT_FILE or TURNPIKE_CHECKPOINT_URL: see ${docsPage('operate/verify.md')}`,
   ),
 }
 

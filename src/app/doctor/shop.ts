@@ -10,6 +10,7 @@ import type { Database } from '../../db/transaction.ts'
 import { pathsOf } from '../../domains/fleet/rules.ts'
 import { statusOf } from '../../domains/premium/exits/rules.ts'
 import { lookAtRanges } from '../../domains/stock/index.ts'
+import { findLastBackup } from '../backup/backup.ts'
 import { findUserName } from '../backup/readable.ts'
 import { lookForBackups } from '../backup/schedule.ts'
 import { type Config, databaseAddress } from '../settings/config.ts'
@@ -103,7 +104,7 @@ async function lookAtWares(config: Config, db: Database): Promise<Advice[]> {
     ok(subject.key, 'key_right'),
     ...warnings.map(({ setting, host }) => wrong(subject.reach, 'reach', { setting, host })),
     ...(nodes.length === 0 ? [wrong(subject.nodes, 'nodes_none')] : []),
-    ...((await services.pricing.find()) ? [] : [note(subject.prices, 'prices_none')]),
+    ...((await services.pricing.find()) ? [] : [wrong(subject.prices, 'prices_none')]),
     ...adviseRanges(await lookAtRanges(services, (at) => nowMs - at)),
     ...adviseExits(await findExits(services, nowMs)),
     ...(await services.stock.ranges.unfinished.underWay()).map(adviseImport),
@@ -137,7 +138,7 @@ function lookAtBackups(config: Config, nowMs: number): Advice {
   const folder = config.backupFolder
   const { times, denied } = folder === undefined ? { times: [] } : lookForBackups(folder)
   const newestAt = times.length > 0 ? Math.max(...times) : undefined
-  const advice = adviseBackups(folder, newestAt, config.backupHours * 3_600_000, nowMs)
+  const advice = adviseBackups(folder, newestAt, config.backupHours * 3_600_000, nowMs, findLastBackup(config))
   if (denied === undefined || advice.state !== 'wrong') return advice
   return wrong(subject.backups, 'backups_denied', { path: denied, user: findUserName() })
 }
