@@ -96,7 +96,7 @@ export function Stock({ rows }: { readonly rows: Overview['stock'] }) {
       keyOf={(row) => `${row.country}${row.ipv}`}
       columns={(column) => [
         column(t.country, (row) => <Country code={row.country} />),
-        column(t.kind, (row) => <Cell note={noteOf(row)}>{t.kinds[row.ipv]}</Cell>),
+        column.text(t.kind, (row) => <Cell note={noteOf(row)}>{t.kinds[row.ipv]}</Cell>),
         column.number(t.freeSlots, (row) => (row.hasBlock ? t.unlimited : format.number(row.free))),
         column.number(t.leased, (row) => format.number(row.leased)),
         column.number(t.resting, (row) => format.number(row.resting)),

@@ -52,6 +52,20 @@ export function useKeptPosition(): void {
   }, [])
 }
 
+/** Whether an element's content is wider than the element, so that it scrolls sideways. */
+export function useOverflow() {
+  const frame = useRef<HTMLDivElement>(null)
+  const [isWide, setWide] = useState(false)
+  useLayoutEffect(() => {
+    const at = frame.current
+    if (at === null) return undefined
+    const sized = new ResizeObserver(() => setWide(at.scrollWidth > at.clientWidth))
+    for (const each of [at, ...at.children]) sized.observe(each)
+    return () => sized.disconnect()
+  }, [])
+  return [frame, isWide] as const
+}
+
 /** Lists that are longer are rendered only where they are seen. */
 const shortRows = 100
 const rowsAround = 20

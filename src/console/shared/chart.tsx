@@ -34,7 +34,8 @@ async function draw(container: HTMLElement, props: ChartProps, language: string)
       height,
       cursor: { show: false },
       legend: { show: false },
-      padding: [12, 8, 0, 0],
+      // Half of the last date is to the right of its bar.
+      padding: [12, 28, 0, 0],
       scales: {
         x: { time: true, range: (_, from, to) => [from - edge, to + edge] },
         y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },

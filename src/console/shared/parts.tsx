@@ -1,6 +1,7 @@
 import { Button, Skeleton, Text, Title } from '@mantine/core'
 import { type ReactNode, useEffect, useRef } from 'react'
 import { CallLost, CallOffline, CallRefused } from '../client/call.ts'
+import { useOverflow } from './browser.ts'
 import { Icon, type IconName } from './icons.tsx'
 import { commonMessages, useLanguage, useMessages } from './messages.tsx'
 import { sayRefusal } from './refusal.ts'
@@ -294,7 +295,7 @@ export function Rows<Row>({ label, rows, keyOf, columns: toColumns, empty }: Row
   const columns = toColumns(builder)
   if (rows.length === 0 && empty !== undefined) return empty
   return (
-    <div className="rows-frame">
+    <RowsFrame label={label}>
       <table className="rows" aria-label={label}>
         <thead>
           <tr>
@@ -317,6 +318,16 @@ export function Rows<Row>({ label, rows, keyOf, columns: toColumns, empty }: Row
           ))}
         </tbody>
       </table>
+    </RowsFrame>
+  )
+}
+
+/** The part of a page that scrolls sideways if a table is too wide; the keyboard can then scroll it. */
+function RowsFrame({ label, children }: { readonly label: string; readonly children: ReactNode }) {
+  const [frame, isWide] = useOverflow()
+  return (
+    <div ref={frame} className="rows-frame" {...(isWide && { tabIndex: 0, role: 'group', 'aria-label': label })}>
+      {children}
     </div>
   )
 }

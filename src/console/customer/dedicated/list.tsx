@@ -266,7 +266,9 @@ const Row = memo(({ proxy, position, isChosen, form, nowAt, onToggle }: RowProps
           {name}
         </a>
         {/* Proxies behind one gateway differ only in the exit address. */}
-        <small className="mono">{proxy.exit_ip === proxy.ip ? t.protocols[proxy.port_type] : proxy.exit_ip}</small>
+        <small className="mono" title={proxy.exit_ip}>
+          {proxy.exit_ip === proxy.ip ? t.protocols[proxy.port_type] : proxy.exit_ip}
+        </small>
       </td>
       <td>
         <Country code={proxy.country_code}>{t.kinds[proxy.ipv]}</Country>
