@@ -1,41 +1,58 @@
-import { Button, Tabs, Text } from '@mantine/core'
-import type { ReactNode } from 'react'
-import { Listing } from '../shared/copy.tsx'
+import { Button, Text } from '@mantine/core'
+import { type ReactNode, useState } from 'react'
+import { Copyable, Listing } from '../shared/copy.tsx'
+import { Select } from '../shared/form.tsx'
 import { messages, pair, phrase, useMessages } from '../shared/messages.tsx'
-import { type ProxyEndpoint, toTelegram, toUrl } from './endpoint.ts'
+import { Facts, Hint } from '../shared/parts.tsx'
+import { type Program, type ProxyEndpoint, programs, type Scheme, toSnippet, toTelegram } from './endpoint.ts'
 
 const howToMessages = messages({
+  which: pair(
+    'Take https if your network filters proxies or reads your traffic, socks5 for programs that need SOCKS5 or UDP, ' +
+      'and http otherwise.',
+    'Берите https, если ваша сеть отсеивает прокси или читает трафик, socks5 — для программ, которым нужен SOCKS5 ' +
+      'или UDP, а в остальных случаях http.',
+  ),
+  proxyUrl: pair('Proxy URL', 'Адрес прокси'),
+  copyFor: pair('Copy for', 'Скопировать для'),
   chromeSteps: pair(
     [
-      'Open the proxy settings of your system, which Chrome uses: in Windows Settings → Network & internet → Proxy, ' +
-        'in macOS System Settings → Network → Details → Proxies.',
-      'Switch the proxy on, with this address and port.',
+      'Close Chrome and start it with this command.',
       'Open any page. Chrome asks for the login and password once; enter these.',
     ],
     [
-      'Откройте системные настройки прокси, их использует и Chrome: в Windows ' +
-        '«Параметры → Сеть и Интернет → Прокси-сервер», ' +
-        'в macOS «Системные настройки → Сеть → Подробнее → Прокси».',
-      'Включите прокси с этим адресом и портом.',
+      'Закройте Chrome и запустите его этой командой.',
       'Откройте любую страницу. Chrome один раз спросит логин и пароль: введите эти.',
     ],
+  ),
+  chromeSystem: pair(
+    'Without a command: enter the address and port in the proxy settings of your system, which Chrome uses. They are ' +
+      'in Windows Settings → Network & internet → Proxy, in macOS System Settings → Network → Details → Proxies.',
+    'Без команды: укажите адрес и порт в системных настройках прокси, их использует и Chrome. В Windows это ' +
+      '«Параметры → Сеть и Интернет → Прокси-сервер», в macOS «Системные настройки → Сеть → Подробнее → Прокси».',
   ),
   firefoxSteps: pair(
     [
       'Open Settings, find Network Settings at the end of the page, and press Settings….',
-      'Choose Manual proxy configuration and fill in address and port; tick “Also use this proxy for HTTPS”.',
-      'Press OK and open any page. Firefox asks for the login and password; enter these.',
+      'Choose Automatic proxy configuration URL, paste this line, and press OK.',
+      'Open any page. Firefox asks for the login and password; enter these.',
     ],
     [
       'Откройте «Настройки», в конце страницы найдите «Параметры сети» и нажмите «Настроить…».',
-      'Выберите «Ручная настройка прокси», укажите адрес и порт; отметьте «Использовать этот прокси и для HTTPS».',
-      'Нажмите OK и откройте любую страницу. Firefox спросит логин и пароль: введите эти.',
+      'Выберите «URL автоматической настройки прокси», вставьте эту строку и нажмите OK.',
+      'Откройте любую страницу. Firefox спросит логин и пароль: введите эти.',
     ],
+  ),
+  browserName: pair(
+    'If pages do not open and no window asks for the login, ask the seller for the host name for browsers.',
+    'Если страницы не открываются, а окна с логином нет, узнайте у продавца имя хоста для браузеров.',
   ),
   needsHttp: phrase(
     '{browser} cannot send a password over SOCKS5. Set the protocol to HTTP, or whitelist your address.',
     '{browser} не умеет передавать пароль по SOCKS5. Выберите протокол HTTP или добавьте свой адрес в белый список.',
   ),
+  singBox: pair('Add this to “outbounds” of the configuration.', 'Добавьте это в «outbounds» конфигурации.'),
+  mihomo: pair('Add this to the configuration.', 'Добавьте это в конфигурацию.'),
   telegramHttp: pair(
     'Telegram needs SOCKS5. Set the protocol to SOCKS5, or to both.',
     'Telegram нужен SOCKS5. Выберите протокол SOCKS5 или оба.',
@@ -47,52 +64,71 @@ const howToMessages = messages({
   telegramOpen: pair('Open in Telegram', 'Открыть в Telegram'),
 })
 
-const target = 'https://example.com'
+const telegram = 'Telegram'
+type Chosen = { readonly scheme: Scheme; readonly program: Program | typeof telegram }
+const offeredPrograms: readonly Chosen['program'][] = [...programs, telegram]
+type HowToProps = { readonly schemes: readonly Scheme[]; readonly children: (chosen: Chosen) => ReactNode }
 
-export function HowTo({ of }: { readonly of: ProxyEndpoint }) {
+/** Chooses a program and the kind of proxy URL for it. */
+export function HowTo({ schemes, children }: HowToProps) {
   const { t } = useMessages(howToMessages)
-  const url = toUrl(of)
-  const isSocks = of.protocol === 'socks'
-  const values = [
-    `${t.address}: ${of.host}:${of.port}`,
-    `${t.login}: ${of.login}`,
-    `${t.password}: ${of.password}`,
-  ].join('\n')
-  const browser = (name: string, steps: readonly string[]): ReactNode =>
-    isSocks ? (
-      <Text>{t.needsHttp(name)}</Text>
-    ) : (
-      <div className="stack">
+  const [wanted, setScheme] = useState<Scheme>('http')
+  const [program, setProgram] = useState<Chosen['program']>('curl')
+  const offered = program === telegram ? schemes.filter((each) => each === 'socks5') : schemes
+  const scheme = offered.find((each) => each === wanted) ?? offered[0] ?? 'http'
+  return (
+    <div className="stack">
+      {schemes.length > 1 && <Text c="dimmed">{t.which}</Text>}
+      <div className="line fields">
+        <Select
+          label={t.copyFor}
+          value={program}
+          options={offeredPrograms.map((each) => [each, each] as const)}
+          onChange={setProgram}
+        />
+        {offered.length > 1 && (
+          <Select
+            label={t.proxyUrl}
+            value={scheme}
+            options={offered.map((each) => [each, `${each}://`] as const)}
+            onChange={setScheme}
+          />
+        )}
+      </div>
+      {children({ scheme, program })}
+    </div>
+  )
+}
+
+export function Steps({ of, scheme, program }: Chosen & { readonly of: ProxyEndpoint }) {
+  const { t } = useMessages(howToMessages)
+  if (program === telegram) return <Telegram of={of} />
+  const text = toSnippet(of, scheme, program)
+  if (text === undefined) return <Text>{t.needsHttp(program)}</Text>
+  const isBrowser = program === 'Chrome' || program === 'Firefox'
+  return (
+    <>
+      {isBrowser && (
         <ol className="steps">
-          {steps.map((step) => (
+          {(program === 'Chrome' ? t.chromeSteps : t.firefoxSteps).map((step) => (
             <li key={step}>{step}</li>
           ))}
         </ol>
-        <Listing text={values} label={name} />
-      </div>
-    )
-  const ways: readonly (readonly [name: string, show: () => ReactNode])[] = [
-    ['Chrome', () => browser('Chrome', t.chromeSteps)],
-    ['Firefox', () => browser('Firefox', t.firefoxSteps)],
-    ['Telegram', () => <Telegram of={of} />],
-    ['curl', () => <Listing text={`curl -x '${url}' ${target}`} label="curl" />],
-    ['Python', () => <Listing text={toPython(url, isSocks)} label="Python" />],
-  ]
-  return (
-    <Tabs defaultValue="Chrome" keepMounted={false}>
-      <Tabs.List mb="md">
-        {ways.map(([name]) => (
-          <Tabs.Tab key={name} value={name}>
-            {name}
-          </Tabs.Tab>
-        ))}
-      </Tabs.List>
-      {ways.map(([name, show]) => (
-        <Tabs.Panel key={name} value={name}>
-          {show()}
-        </Tabs.Panel>
-      ))}
-    </Tabs>
+      )}
+      {program === 'sing-box' && <Text>{t.singBox}</Text>}
+      {program === 'mihomo' && <Text>{t.mihomo}</Text>}
+      <Listing text={text} label={program} />
+      {isBrowser && (
+        <Facts
+          of={[
+            [t.login, <Copyable text={of.login} label={t.login} />],
+            [t.password, <Copyable text={of.password} label={t.password} />],
+          ]}
+        />
+      )}
+      {program === 'Chrome' && scheme === 'http' && <Hint>{t.chromeSystem}</Hint>}
+      {scheme === 'https' && (isBrowser || program === 'Playwright') && <Hint>{t.browserName}</Hint>}
+    </>
   )
 }
 
@@ -100,24 +136,14 @@ function Telegram({ of }: { readonly of: ProxyEndpoint }) {
   const { t } = useMessages(howToMessages)
   if (of.protocol === 'http') return <Text>{t.telegramHttp}</Text>
   return (
-    <div className="stack">
+    <>
       <Text>{t.telegram}</Text>
       <div>
         <Button component="a" href={toTelegram(of)}>
           {t.telegramOpen}
         </Button>
       </div>
-      <Listing text={toTelegram(of)} label="Telegram" />
-    </div>
+      <Listing text={toTelegram(of)} label={telegram} />
+    </>
   )
 }
-
-const toPython = (url: string, isSocks: boolean): string =>
-  [
-    isSocks ? "# pip install 'requests[socks]'" : '# pip install requests',
-    'import requests',
-    '',
-    `proxy = '${url}'`,
-    `answer = requests.get('${target}', proxies={'http': proxy, 'https': proxy}, timeout=30)`,
-    'print(answer.status_code)',
-  ].join('\n')

@@ -6,7 +6,8 @@ import { DialogButton } from '../../shared/form.tsx'
 import { useMessages } from '../../shared/messages.tsx'
 import { Facts, MissingPage, Page, Panel, Reading, RefusalNotice, RowButton } from '../../shared/parts.tsx'
 import { useChange } from '../api.ts'
-import { HowTo } from '../how-to.tsx'
+import { type ProxyEndpoint, schemesOf } from '../endpoint.ts'
+import { HowTo, Steps } from '../how-to.tsx'
 import { AddAddress } from '../my-address.tsx'
 import { AutoRenewForm, CommentForm, PasswordsForm, ProlongForm, ProtocolForm, ReplaceForm } from './bulk.tsx'
 import { nameOf, ProxyStatus, useProxies } from './list.tsx'
@@ -35,7 +36,6 @@ export function DedicatedProxy({ id }: { readonly id: number }) {
 
 function Shown({ proxy }: ProxyProps) {
   const { t } = useMessages(dedicatedMessages)
-  const { ip: host, port, username: login, password, port_type: protocol } = proxy
   return (
     <Page title={nameOf(proxy)} about={proxy.comment || t.noComment} actions={<Actions proxy={proxy} />}>
       <div className="halves">
@@ -43,11 +43,20 @@ function Shown({ proxy }: ProxyProps) {
         <Settings proxy={proxy} />
       </div>
       <Panel title={t.use}>
-        {password === null ? <Text>{t.hidden}</Text> : <HowTo of={{ host, port, login, password, protocol }} />}
+        <UseIt proxy={proxy} />
       </Panel>
       <Whitelist proxy={proxy} />
     </Page>
   )
+}
+
+function UseIt({ proxy }: ProxyProps) {
+  const { t } = useMessages(dedicatedMessages)
+  const { ip: host, port, username: login, password, port_type: protocol, https_host, https_port } = proxy
+  if (password === null) return <Text>{t.hidden}</Text>
+  const tls = https_host === null || https_port === null ? undefined : { host: https_host, port: https_port }
+  const of: ProxyEndpoint = { host, port, login, password, protocol, tls }
+  return <HowTo schemes={schemesOf(of)}>{(chosen) => <Steps of={of} {...chosen} />}</HowTo>
 }
 
 function Actions({ proxy }: ProxyProps) {

@@ -1,9 +1,10 @@
 import { Button, Text } from '@mantine/core'
+import type { ComponentProps } from 'react'
 import { Copyable } from '../../shared/copy.tsx'
 import { useMessages } from '../../shared/messages.tsx'
 import { Facts, Hint, Panel, Reading, RefusalNotice, RowButton, Rows } from '../../shared/parts.tsx'
 import { useChange, useRead } from '../api.ts'
-import { HowTo } from '../how-to.tsx'
+import { HowTo, Steps } from '../how-to.tsx'
 import { AddAddress } from '../my-address.tsx'
 import { premiumMessages } from './messages.ts'
 
@@ -16,7 +17,7 @@ export function AccessTab() {
         <Whitelist />
       </div>
       <Panel title={t.use}>
-        <UseIt />
+        <HowTo schemes={['http', 'https', 'socks5']}>{(chosen) => <Generated {...chosen} />}</HowTo>
       </Panel>
     </>
   )
@@ -102,15 +103,19 @@ export function Whitelist({ subuser }: Whose) {
   )
 }
 
+type StepsProps = Omit<ComponentProps<typeof Steps>, 'of'>
+
 /** Instructions with the host, port, login and password of a rotating proxy. */
-function UseIt() {
+function Generated(chosen: StepsProps) {
   const format = '{host} {port} {login} {password}'
-  const body = { pool_type: 'residential', type: 'rotating', quantity: 1, format } as const
+  const { scheme: protocol } = chosen
+  const body = { pool_type: 'residential', type: 'rotating', quantity: 1, format, protocol } as const
   return (
     <Reading of={useRead('generateProxies', { body })}>
       {({ proxies }) => {
         const [host = '', port = '', login = '', password = ''] = proxies[0]?.split(' ') ?? []
-        return <HowTo of={{ host, port: Number(port), login, password, protocol: 'both' }} />
+        const bare = host.replace(/^\[|\]$/g, '')
+        return <Steps of={{ host: bare, port: Number(port), login, password, protocol: 'both' }} {...chosen} />
       }}
     </Reading>
   )

@@ -18,7 +18,7 @@ type ProxyListOrder = {
   readonly type: 'sticky' | 'rotating'
   readonly session_ttl: number
   readonly quantity: number
-  readonly protocol: 'http' | 'socks5'
+  readonly protocol: 'http' | 'https' | 'socks5'
   readonly format_id: 1 | 2 | 3 | 4
 }
 
@@ -156,6 +156,7 @@ function Details({ list, set }: PartProps) {
         value={list.protocol}
         options={[
           ['http', 'HTTP'],
+          ['https', 'HTTPS'],
           ['socks5', 'SOCKS5'],
         ]}
         onChange={(protocol) => set({ protocol })}
