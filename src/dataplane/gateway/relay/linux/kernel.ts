@@ -67,6 +67,11 @@ export class Kernel {
     return this.orError(this.libc.recv(descriptor, this.base + readAt, Math.min(max, readBytes), 0))
   }
 
+  /** Bytes into `received`, which stay in the kernel's buffer. */
+  peekAll(descriptor: number): number {
+    return this.orError(this.libc.recv(descriptor, this.base + readAt, readBytes, n.MSG_PEEK))
+  }
+
   peek(descriptor: number): number {
     return this.orError(this.libc.recv(descriptor, this.base + valueAt, 1, n.MSG_PEEK))
   }

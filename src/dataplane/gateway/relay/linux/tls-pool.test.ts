@@ -1,5 +1,7 @@
 import { expect, test } from 'bun:test'
+import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
+import { type AddressInfo, connect as connectPlain, createServer, type Socket } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
 import { selfSigned } from '../../../../../test/harness/self-signed.ts'
 import { until } from '../../../../../test/harness/until.ts'
@@ -101,6 +103,61 @@ test('a TLS worker that dies closes its connections and descriptors, and another
     // Two more plain ends, which the test holds.
     expect(countDescriptors()).toBeLessThanOrEqual(before + 2)
   } finally {
+    stop()
+  }
+})
+
+test('200 half-open handshakes of an address reach no TLS worker and keep out no handshake of the same address', async () => {
+  const { front, join, ends, faults, stop } = open()
+  const halfOpen: Socket[] = []
+  try {
+    const beginning = Uint8Array.of(22, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3)
+    for (let count = 0; count < 200; count += 1) {
+      const socket = connectPlain({ port: front.port, host: '127.0.0.1', localAddress: '127.0.0.1' })
+      socket.on('error', () => {})
+      socket.resume()
+      halfOpen.push(socket)
+      await once(socket, 'connect')
+      socket.write(beginning)
+    }
+    await Promise.all([1, 2, 3].map(() => join('127.0.0.1')))
+    await until(() => ends.length === 3)
+    expect([front.open, front.shaking, front.turnedAway]).toEqual([3, 0, 0])
+    // At most a quarter of 100 connections waits; the others were closed.
+    await until(() => halfOpen.filter((socket) => !socket.destroyed).length <= 25)
+    expect(faults).toEqual([])
+  } finally {
+    for (const socket of halfOpen) socket.destroy()
+    stop()
+  }
+})
+
+test('a ClientHello that arrives byte by byte is served', async () => {
+  const { front, ends, stop } = open()
+  const relay = createServer((client) => {
+    const server = connectPlain(front.port, '127.0.0.1')
+    server.setNoDelay(true)
+    client.on('data', (bytes: Buffer) => void sendSlowly(server, bytes))
+    server.on('data', (bytes: Buffer) => client.write(bytes))
+    for (const socket of [client, server]) socket.on('error', () => {})
+    client.on('close', () => server.destroy())
+  })
+  /** Each byte in a segment of its own. */
+  async function sendSlowly(server: Socket, bytes: Buffer): Promise<void> {
+    for (const byte of bytes) {
+      server.write(Uint8Array.of(byte))
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+  await once(relay.listen(0, '127.0.0.1'), 'listening')
+  const { port } = relay.address() as AddressInfo
+  const client = connect({ port, host: '127.0.0.1', rejectUnauthorized: false })
+  try {
+    await once(client, 'secureConnect')
+    await until(() => ends.length === 1)
+  } finally {
+    client.destroy()
+    relay.close()
     stop()
   }
 })

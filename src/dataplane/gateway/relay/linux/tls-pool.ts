@@ -45,6 +45,8 @@ const countBytes = 16
 
 /** A worker with this many more connections than the least busy one gets no further ones. */
 const maxLead = 32
+/** Connections that wait for their ClientHello, at most a quarter of all connections. */
+const maxAwaiting = 2048
 const restartMs = 1000
 
 /** One TLS worker and its connections. */
@@ -184,9 +186,9 @@ export class TlsPool implements TlsThreads {
 
   /** Opens the port, or takes that of the previous process. */
   listen(at: { hostname: string; port: number; inherited: number | undefined }, onAccepted: OnAccepted): TlsListener {
-    const { kernel } = this.deps
+    const { kernel, maxConnections } = this.deps
     const descriptor = at.inherited ?? openListener(kernel, at.hostname, at.port)
-    const accepter = createAccepter(onAccepted)
+    const accepter = createAccepter(onAccepted, Math.min(maxAwaiting, Math.ceil(maxConnections / 4)))
     const listener = accepter.open(descriptor, kernel.portOf(descriptor))
     return {
       ...listener,

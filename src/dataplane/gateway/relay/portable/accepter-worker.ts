@@ -1,9 +1,10 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { openKernel } from '../linux/kernel.ts'
-import { EAGAIN, EMFILE, ENFILE, ENOBUFS, ENOMEM } from '../linux/numbers.ts'
+import { EAGAIN, EMFILE, ENFILE, ENOBUFS, ENOMEM, EPOLLET, EPOLLIN, EPOLLRDHUP } from '../linux/numbers.ts'
+import { isWholeHello } from './accepter.ts'
 
 /** An epoll descriptor of listeners, and an eventfd that ends the thread. */
-export type AccepterTerms = { readonly poll: number; readonly bell: number }
+export type AccepterTerms = { readonly poll: number; readonly bell: number; readonly maxAwaiting: number }
 export type Accepted = { readonly descriptor: number; readonly source: string }
 
 const maxWaitMs = 60_000
@@ -13,10 +14,15 @@ const maxAccepted = 64
 const restMs = 100
 const starved = [EMFILE, ENFILE, ENOBUFS, ENOMEM].map((error) => -error)
 
+/** The time limit of a handshake; the front has the same. */
+const helloMs = 10_000
+
 if (!parentPort) throw new Error('this runs as a worker of the engine')
 const main = parentPort
-const { poll, bell } = workerData as AccepterTerms
+const { poll, bell, maxAwaiting } = workerData as AccepterTerms
 const kernel = openKernel()
+/** Connections without a whole ClientHello by descriptor, the oldest first. */
+const awaiting = new Map<number, { readonly source: string; readonly sinceMs: number }>()
 
 /** Returns false if descriptors ran out. */
 function acceptFrom(listener: number, accepted: Accepted[]): boolean {
@@ -24,20 +30,67 @@ function acceptFrom(listener: number, accepted: Accepted[]): boolean {
     const descriptor = kernel.accept(listener)
     if (descriptor === -EAGAIN) return true
     if (descriptor < 0) return !starved.includes(descriptor)
-    accepted.push({ descriptor, source: kernel.acceptedFrom() })
+    const source = kernel.acceptedFrom()
+    if (maxAwaiting === 0 || hasHello(descriptor)) accepted.push({ descriptor, source })
+    else awaitHello(descriptor, source)
   }
   return true
 }
 
-for (let isOver = false; !isOver; ) {
-  const count = kernel.poll(poll, maxWaitMs)
+/** Also true at the end of the stream or after an error. */
+function hasHello(descriptor: number): boolean {
+  const bytes = kernel.peekAll(descriptor)
+  return bytes !== -EAGAIN && (bytes <= 0 || isWholeHello(kernel.received.subarray(0, bytes)))
+}
+
+function awaitHello(descriptor: number, source: string): void {
+  if (awaiting.size >= maxAwaiting) for (const oldest of awaiting.keys()) if (drop(oldest)) break
+  awaiting.set(descriptor, { source, sinceMs: performance.now() })
+  kernel.watch(poll, descriptor, EPOLLIN | EPOLLRDHUP | EPOLLET, 0)
+}
+
+function drop(descriptor: number): boolean {
+  kernel.resetOnClose(descriptor)
+  kernel.close(descriptor)
+  return awaiting.delete(descriptor)
+}
+
+/** More bytes, or the end of the stream, on a connection that waits. */
+function look(descriptor: number, events: number, accepted: Accepted[]): void {
+  const known = awaiting.get(descriptor)
+  if (!known || (!(events & ~EPOLLIN) && !hasHello(descriptor))) return
+  awaiting.delete(descriptor)
+  kernel.unwatch(poll, descriptor)
+  accepted.push({ descriptor, source: known.source })
+}
+
+function dropLate(): void {
+  const nowMs = performance.now()
+  for (const [descriptor, { sinceMs }] of awaiting) {
+    if (nowMs < sinceMs + helloMs) break
+    drop(descriptor)
+  }
+}
+
+function nextWaitMs(): number {
+  const [oldest] = awaiting.values()
+  return oldest ? Math.max(1, Math.ceil(oldest.sinceMs + helloMs - performance.now())) : maxWaitMs
+}
+
+// A connection accepted before the listener passed to another process is still served.
+for (let isOver = false; !isOver || awaiting.size > 0; ) {
+  const count = kernel.poll(poll, nextWaitMs())
   let hasRoom = true
   const accepted: Accepted[] = []
   for (let index = 0; index < count; index += 1) {
     const descriptor = kernel.descriptorOf(index)
-    if (descriptor === bell) isOver = true
+    if (descriptor === bell) {
+      isOver = true
+      kernel.unwatch(poll, bell)
+    } else if (awaiting.has(descriptor)) look(descriptor, kernel.eventsOf(index), accepted)
     else hasRoom = acceptFrom(descriptor, accepted) && hasRoom
   }
+  dropLate()
   if (accepted.length > 0) main.postMessage(accepted, [])
   if (!hasRoom) Bun.sleepSync(restMs)
 }

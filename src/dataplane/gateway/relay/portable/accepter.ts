@@ -7,8 +7,40 @@ export type Listening = { readonly port: number; readonly descriptor: number; st
 
 const backlog = 4096
 
-/** Accepts on inherited sockets on its own thread; Bun only listens on sockets it has opened. */
-export function createAccepter(onAccepted: (descriptor: number, source: string) => void) {
+/** A handshake record of TLS, and the largest ClientHello that TLS libraries read. */
+const handshakeRecord = 22
+const maxHelloBytes = 16_384
+const [recordHeadBytes, messageHeadBytes] = [5, 4]
+
+/** False while more of a ClientHello must come. True for anything else: TLS itself refuses it. */
+export function isWholeHello(bytes: Uint8Array): boolean {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const message: number[] = []
+  let wanted = messageHeadBytes
+  let gathered = 0
+  for (let at = 0; at < bytes.length; ) {
+    if (bytes[at] !== handshakeRecord) return true
+    if (bytes.length < at + recordHeadBytes) return false
+    const length = view.getUint16(at + 3)
+    if (length === 0 || length > maxHelloBytes) return true
+    const from = at + recordHeadBytes
+    const content = bytes.subarray(from, from + length)
+    gathered += content.length
+    if (message.length < messageHeadBytes) message.push(...content.subarray(0, messageHeadBytes - message.length))
+    const [, high = 0, middle = 0, low = 0] = message
+    if (message.length === messageHeadBytes) wanted = messageHeadBytes + high * 65_536 + middle * 256 + low
+    if (gathered >= wanted || wanted > maxHelloBytes) return message.length === messageHeadBytes
+    at = from + length
+  }
+  return false
+}
+
+/**
+ * Accepts on inherited sockets on its own thread; Bun only listens on sockets it has opened. With `maxAwaiting`, a
+ * connection is handed on when its ClientHello is whole, so that half-open handshakes cost the TLS threads nothing; beyond
+ * so many, the oldest that wait are closed.
+ */
+export function createAccepter(onAccepted: (descriptor: number, source: string) => void, maxAwaiting = 0) {
   let running: { readonly kernel: Kernel; readonly poll: number; readonly bell: number } | undefined
 
   function start() {
@@ -16,7 +48,7 @@ export function createAccepter(onAccepted: (descriptor: number, source: string) 
     const [poll, bell] = [kernel.openPoll(), kernel.openBell()]
     if (poll < 0 || bell < 0) throw new Error('the system has no descriptor left to listen with')
     kernel.watch(poll, bell, EPOLLIN, 0)
-    const terms: AccepterTerms = { poll, bell }
+    const terms: AccepterTerms = { poll, bell, maxAwaiting }
     const worker = new Worker(new URL('./accepter-worker.ts', import.meta.url), { workerData: terms })
     worker.on('message', (accepted: readonly Accepted[]) => {
       for (const { descriptor, source } of accepted) onAccepted(descriptor, source)
