@@ -63,7 +63,9 @@ describe.each([...enginesOf('sqlite')])('the node commands on %s', (engine) => {
     expect(listed.out).not.toContain(key)
     expect((await report()).status).toBe(200)
     const lines = (await runCommand(['node', 'list'], env)).out
-    expect(lines).toMatch(/gw1 +gateway +berlin +online +1\.2\.3 +9 +4 +12\.3 MB +0\.0 MB +0\.0 MB +0 +700 +0 +20\d\d-/)
+    expect(lines).toMatch(
+      /gw1 +gateway +berlin +online +1\.2\.3 +9 +4 +10000 +12\.3 MB +0\.0 MB +0\.0 MB +0 +700 +0 +20\d\d-/,
+    )
     // A node is offline after 10 s without a report.
     await service.services.db.transact((tx) =>
       tx.run('UPDATE nodes SET last_seen_at = $1 WHERE name = $2', [Date.now() - 10_001, 'gw1']),

@@ -14,12 +14,14 @@ const showKey = (data: typeof nodes.keyNode.example) => [
 export const nodeCommands: readonly OperationCommand[] = [
   over(nodes.listNodes, 'node list', {
     columns:
-      'name kind location state version lag_ms tunnels carried_bytes refused_bytes held_bytes accounts_at_limit ' +
-      'most_ports unproven_ranges last_seen_at node_id',
+      'name kind location state version lag_ms tunnels link_mbit carried_bytes refused_bytes held_bytes ' +
+      'accounts_at_limit most_ports unproven_ranges last_seen_at node_id',
   }),
   over(nodes.showNode, 'node show', {
     show: ({ node, serves, ranges }) => [
       `${node.name} is ${node.state}${serves ? ' and serves' : ''}. Last report: ${local(node.last_seen_at)}.`,
+      `Bandwidth: ${node.link_mbit} Mbit/s, both directions together (default ${nodes.usualLinkMegabits}). ` +
+        `"turnpike node link ${node.name} N" changes it.`,
       ...node.paths.map(
         (path) =>
           `Path ${path.entry} → ${path.exit} over ${path.over === 'tls' ? 'TLS' : 'the plain port'}: ${path.state}` +

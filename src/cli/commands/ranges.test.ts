@@ -43,3 +43,46 @@ test('stock move moves a range with its sold proxy, and proxy interrupted lists 
     await shop.close()
   }
 })
+
+test('node show and node list show the bandwidth, and no advice about a range that another gateway serves', async () => {
+  const shop = await openOutageShop('sqlite', '203.0.113.0/30', ['gate-1', 'gate-2'])
+  const { run } = createTool(shop.services, () => shop.nowMs)
+  try {
+    await run('stock', 'assign', '203.0.113.0/30', '--any')
+    await shop.ticks(1)
+    const [range] = (await shop.services.stock.ranges.overview()).ranges
+    const problems = [{ first: 0, count: 4, problem: 'not_on_this_machine' }]
+    const lacks = (name: string) =>
+      shop.services.stock.ranges.tried(
+        shop.node(name).id,
+        [{ range: range?.id ?? 0, served: [], problems, seenAs: null }],
+        true,
+      )
+    await lacks('gate-2')
+    const shown = (await run('node', 'show', 'gate-2')).lines.join('\n')
+    expect(shown).not.toContain('range setup')
+    expect(shown).toContain('Bandwidth: 10000 Mbit/s, both directions together (default 10000).')
+    await lacks('gate-1')
+    expect((await run('node', 'show', 'gate-2')).lines.join('\n')).toContain('range setup 203.0.113.0/30')
+    await run('node', 'link', 'gate-1', '100')
+    const [heading = '', ...nodes] = (await run('node', 'list')).lines
+    expect(heading).toContain('LINK MBIT')
+    expect(nodes.find((line) => line.startsWith('gate-1'))).toMatch(/ 100 /)
+  } finally {
+    await shop.close()
+  }
+})
+
+test('stock ranges shows an IPv6 block as served or not, and no number of slots', async () => {
+  const shop = await openOutageShop('sqlite', '203.0.113.0/30', ['gate-1'])
+  const { run } = createTool(shop.services, () => shop.nowMs)
+  try {
+    await run('stock', 'add', '2001:db8:7::/48', '--country', 'AT', '--ipv', '6', '--node', 'gate-1')
+    const line = async () => (await run('stock', 'ranges')).lines.find((each) => each.startsWith('2001:db8:7::/48'))
+    expect(await line()).toMatch(/gate-1 +yes +as sold +no /)
+    await shop.ticks(1)
+    expect(await line()).toMatch(/gate-1 +yes +as sold +yes +gate-1/)
+  } finally {
+    await shop.close()
+  }
+})

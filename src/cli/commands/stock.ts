@@ -46,7 +46,15 @@ export const stockCommands: readonly OperationCommand[] = [
   over(stock.listPlaces, 'stock list', { columns: 'place address country ipv carrier state rest_until' }),
   over(stock.countPlaces, 'stock count'),
   over(stock.listBlocks, 'stock blocks'),
-  over(stock.listRanges, 'stock ranges'),
+  over(stock.listRanges, 'stock ranges', {
+    // An address of a block gets its slot when it is sold.
+    show: ({ items }) =>
+      rows(
+        items.map((each) =>
+          each.block ? { ...each, places: 'as sold', served: each.served > 0 ? 'yes' : 'no' } : each,
+        ),
+      ),
+  }),
   over(stock.assignRange, 'stock assign', {
     args: 'prefix',
     filled: 'nodes',

@@ -65,6 +65,11 @@ describe('calls of the shop from an address', () => {
     expect(await calling).toBe('failed')
   })
 
+  test('a call over IPv6 of a shop at an IPv4 address fails as an address that is not found', async () => {
+    const failed = callHttp()(6, undefined, end).catch((error: unknown) => Object(error).code)
+    expect(await failed).toBe('ENOTFOUND')
+  })
+
   /** Two shops behind a round-robin balancer: the first request of each pair goes to the one that stops. */
   async function findProblemBehindBalancer(stop: (socket: Socket) => void): Promise<string | undefined> {
     let requests = 0

@@ -12,7 +12,7 @@ const at = (text: string): Address => {
 function open(text: string, given: { isBlock?: boolean; isNotHere?: (address: string) => boolean } = {}) {
   const prefix = readPrefix(text)
   if (!prefix) throw new Error(`${text} is no prefix`)
-  const shop = { isThere: true, lost: new Set<string>(), seesAs: undefined as string | undefined }
+  const shop = { isThere: true, code: 'ECONNREFUSED', lost: new Set<string>(), seesAs: undefined as string | undefined }
   const calls: string[] = []
   let drawn = 0
   const check = new EgressCheck({
@@ -22,7 +22,9 @@ function open(text: string, given: { isBlock?: boolean; isNotHere?: (address: st
     chance: () => (drawn++ % 1000) / 1000,
     async call(_version, from) {
       if (from !== undefined) calls.push(from)
-      if (!shop.isThere || (from !== undefined && shop.lost.has(from))) throw new Error('away')
+      if (!shop.isThere || (from !== undefined && shop.lost.has(from))) {
+        throw Object.assign(new Error('away'), { code: shop.code })
+      }
       return shop.seesAs ?? from ?? '192.0.2.1'
     },
   })
@@ -95,5 +97,17 @@ describe('the egress check of the addresses of a range', () => {
     shop.lost = { has: (from: string) => from.startsWith('2a0c') } as Set<string>
     await check.step(end)
     expect(check.problemOf(at('2a0c:aaaa::1234'))).toBe('cannot_leave')
+  })
+
+  test.each([
+    ['ENOTFOUND', 'egress_not_checked_no_shop_address'],
+    ['ENETUNREACH', 'egress_not_checked_no_route'],
+    ['DEPTH_ZERO_SELF_SIGNED_CERT', 'egress_not_checked_shop_not_trusted'],
+    ['ECONNREFUSED', 'egress_not_checked_shop_not_reached'],
+  ])('a call that fails with %s is reported as %s', async (code, obstacle) => {
+    const { check, shop, end } = open('2001:db8::/126')
+    Object.assign(shop, { isThere: false, code })
+    await check.begin(4, end)
+    expect([check.isReached, check.obstacle]).toEqual([false, obstacle])
   })
 })

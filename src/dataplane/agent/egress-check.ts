@@ -19,6 +19,16 @@ const maxFailures = 2
 const ofCertificates = /CERT|LEAF_SIGNATURE/
 const steps = 2 ** 40
 
+/** Why the shop cannot be called in a family of addresses, by the error of the call. */
+function obstacleOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  if (ofCertificates.test(code)) return 'egress_not_checked_shop_not_trusted'
+  if (code === 'ENOTFOUND' || code === 'ENODATA') return 'egress_not_checked_no_shop_address'
+  const isUnrouted = ['ENETUNREACH', 'EHOSTUNREACH', 'EADDRNOTAVAIL', 'EAFNOSUPPORT'].includes(code)
+  return isUnrouted ? 'egress_not_checked_no_route' : notReached
+}
+const notReached = 'egress_not_checked_shop_not_reached'
+
 /**
  * Calls the shop from one local address, or from any of the family. Resolves to the address that the shop saw, or to
  * undefined if the connection opened and the shop did not answer with one: it may be stopping. Rejects if the
@@ -39,8 +49,8 @@ export class EgressCheck {
   seenAs: string | null = null
   /** Whether the shop was ever reached in this family. */
   isReached = false
-  /** The last call failed because of the shop's certificate. */
-  isDistrusted = false
+  /** Why the last call from any address failed. */
+  obstacle = notReached
   private at = 0n
   readonly stepsPerRound: number
 
@@ -101,9 +111,10 @@ export class EgressCheck {
     try {
       const isAnswered = (await this.deps.call(this.base.version, undefined, end)) !== undefined
       if (isAnswered) this.isReached = true
+      else this.obstacle = notReached
       return isAnswered
     } catch (error) {
-      this.isDistrusted = error instanceof Error && 'code' in error && ofCertificates.test(String(error.code))
+      this.obstacle = obstacleOf(error)
       return false
     }
   }
@@ -153,13 +164,18 @@ export function createCallShop(deps: {
   const host = base.hostname.replace(/^\[|\]$/g, '')
   const isSecure = base.protocol === 'https:'
   const port = base.port === '' ? (isSecure ? 443 : 80) : Number(base.port)
+  const literal = readAddress(host)
   // RFC 6066, 3: an IP address is no server name; the certificate is still checked against `host`.
-  const named = readAddress(host) ? {} : { servername: host }
+  const named = literal ? {} : { servername: host }
   const head = `GET ${new URL('seen', base).pathname} HTTP/1.1\r\nHost: ${base.host}\r\n`
   const request = `${head}Authorization: Bearer ${secret}\r\nConnection: close\r\n\r\n`
 
   return (version, from, end) =>
     new Promise((resolve, reject) => {
+      if (literal && literal.version !== version) {
+        reject(Object.assign(new Error(`the shop has no IPv${version} address`), { code: 'ENOTFOUND' }))
+        return
+      }
       const plain = connect({ host, port, family: version, ...(from !== undefined && { localAddress: from }) })
       const socket: Socket = isSecure ? connectSecurely({ socket: plain, host, ...named }) : plain
       let text = ''

@@ -149,8 +149,7 @@ export class AddressTrials {
   /** Why egress is unproven. Reported, but no reason to stop serving. */
   private unprovenOf(of: Held): string | undefined {
     if (!this.deps.needsEgressCheck(of.prefix.base) || of.egress?.isReached) return undefined
-    if (!of.egress) return 'egress_not_checked_no_public_url'
-    return of.egress.isDistrusted ? 'egress_not_checked_shop_not_trusted' : 'egress_not_checked_shop_not_reached'
+    return of.egress?.obstacle ?? 'egress_not_checked_no_public_url'
   }
 
   /** Returns the result if it changed. */

@@ -2,7 +2,7 @@ import { readCountry } from '../../../core/country.ts'
 import { runningSince } from '../../../core/stall-monitor.ts'
 import { readIso, toIso } from '../../../core/time.ts'
 import { type Node, type NodeKind, pathsOf } from '../../../domains/fleet/rules.ts'
-import { reasonsOf } from '../../../domains/stock/index.ts'
+import { isElsewhere, reasonsOf } from '../../../domains/stock/index.ts'
 import { countOf, isServing } from '../../../domains/stock/ranges/rules.ts'
 import { orRefuse } from '../../answers.ts'
 import { isoOrNull, toWhole } from '../../fields.ts'
@@ -88,12 +88,14 @@ async function triedBy(deps: AdminDeps, node: Node) {
     serves: isServing(node, runningSince(deps)),
     ranges: trials
       .filter((each) => each.node === node.id)
-      .map((trial) => {
-        const range = ranges.find((each) => each.id === trial.range)?.prefix ?? ''
+      .flatMap((trial) => {
+        const range = ranges.find((each) => each.id === trial.range)
+        const ofRange = trials.filter((each) => each.range === trial.range)
+        if (!range || isElsewhere(range, trial, ofRange)) return []
         return {
-          range,
+          range: range.prefix,
           can_use: countOf(trial.served),
-          problems: reasonsOf(trial, range, node.name),
+          problems: reasonsOf(trial, range.prefix, node.name),
           seen_as: trial.seenAs,
           since: toIso(trial.changedAt),
         }

@@ -26,6 +26,8 @@ import {
 import { operationsOf, z } from '../../operation.ts'
 import { countryText, instant, nodeParam, printableText, yes } from '../fields.ts'
 
+export { usualLinkMegabits } from '../../../domains/fleet/rules.ts'
+
 const operation = operationsOf({ tag: 'Nodes' })
 const reader = operationsOf({ tag: 'Nodes', role: 'reader' })
 const exampleNode = 'nod_01k73sf8000000000000000000'

@@ -86,8 +86,8 @@ const range = named('Range', {
   range: text('Prefix of the range.', '203.0.113.0/24'),
   nodes: list('Gateways that the range is assigned to; empty for any gateway.', z.string()),
   block: flag('Whether it is an IPv6 block without a slot for each address.', false),
-  places: whole('Number of slots in the range.', 254),
-  served: whole('Slots that a gateway serves now.', 254),
+  places: whole('Number of slots in the range; of a block, the addresses that got a slot when they were sold.', 254),
+  served: whole('Slots that a gateway serves now; of a block, 1 if a gateway serves it and otherwise 0.', 254),
   served_by: list('Gateways that serve the range.', z.string()),
   problems: list('Why the other slots are not served.', z.string()),
 })

@@ -43,3 +43,12 @@ test('reasonsOf says what to check when the shop cannot be called from an addres
     'addresses of 2001:db8::/64 cannot be used: IPv6 is switched off on gate-1',
   ])
 })
+
+test('reasonsOf names the record or the route that an egress check over IPv6 lacks', () => {
+  expect(reasonsOf(oneOf('egress_not_checked_no_shop_address', 0, 1), '2001:db8::/48', 'gate-1')).toEqual([
+    'egress not checked: the host of TURNPIKE_PUBLIC_URL has no IPv6 address (no AAAA record in DNS)',
+  ])
+  expect(reasonsOf(oneOf('egress_not_checked_no_route', 0, 4), '2001:db8::/126', 'gate-1')).toEqual([
+    '4 egress not checked: the gateway’s machine has no IPv6 route to the shop',
+  ])
+})

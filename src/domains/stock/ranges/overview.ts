@@ -58,15 +58,21 @@ function whyNot(
     if (!isThere(id)) return [`${name} has sent no report for ${servingWithinMs / 1000} seconds`]
     const trial = trials.find((each) => each.node === id)
     if (!trial) return [`${name} has not tried it yet`]
-    if (range.nodeIds.length === 0 && isElsewhere(trial, trials)) return []
+    if (isElsewhere(range, trial, trials)) return []
     const seen = trial.seenAs === null ? [] : [`${name} is seen as ${trial.seenAs}`]
     return [...reasonsOf(trial, range.prefix, name).map((each) => `${name}: ${each}`), ...seen]
   })
   return reasons.length === 0 && trials.length === 0 ? ['no gateway has tried it yet'] : reasons
 }
 
-/** Another node has the range, and this node has none of it: the operator needs to do nothing here. */
-const isElsewhere = (trial: Trial, trials: readonly Trial[]): boolean =>
+/** Any node may have the range, another one has it, and this node has none of it: the operator needs to do nothing. */
+export const isElsewhere = (
+  range: Pick<StockRange, 'nodeIds'>,
+  trial: Trial,
+  /** The trials of this range by all nodes. */
+  trials: readonly Trial[],
+): boolean =>
+  range.nodeIds.length === 0 &&
   trials.some((each) => each.served.length > 0) &&
   trial.problems.length > 0 &&
   trial.served.length === 0 &&
@@ -88,16 +94,23 @@ const advised: Readonly<Record<string, (of: Troubled) => string>> = {
   cannot_leave: (of) =>
     `${of.which} cannot leave: no call from there reaches the shop. Check that your provider routes ${of.range} ` +
     `to ${of.node}, and ${setupOf(of)} there`,
-  no_such_family: (of) =>
-    `${of.which} cannot be used: IPv${of.range.includes(':') ? 6 : 4} is switched off on ${of.node}`,
+  no_such_family: (of) => `${of.which} cannot be used: ${familyOf(of.range)} is switched off on ${of.node}`,
 }
 
-const sentences: Readonly<Record<string, string>> = {
-  edge_of_its_network: 'not served: the network address or the broadcast address',
-  egress_not_checked_no_public_url: 'egress not checked: the shop is on this machine and has no public https URL',
-  egress_not_checked_shop_not_trusted:
+const familyOf = (range: string): string => (range.includes(':') ? 'IPv6' : 'IPv4')
+
+const sentences: Readonly<Record<string, (range: string) => string>> = {
+  edge_of_its_network: () => 'not served: the network address or the broadcast address',
+  egress_not_checked_no_public_url: () => 'egress not checked: the shop is on this machine and has no public https URL',
+  egress_not_checked_shop_not_trusted: () =>
     'egress not checked: the shop’s certificate is not trusted there (NODE_EXTRA_CA_CERTS names a CA of your own)',
-  egress_not_checked_shop_not_reached: 'egress not checked: the shop’s own address cannot be reached from it',
+  egress_not_checked_no_shop_address: (range) =>
+    `egress not checked: the host of TURNPIKE_PUBLIC_URL has no ${familyOf(range)} address ` +
+    `(no ${range.includes(':') ? 'AAAA' : 'A'} record in DNS)`,
+  egress_not_checked_no_route: (range) =>
+    `egress not checked: the gateway’s machine has no ${familyOf(range)} route to the shop`,
+  egress_not_checked_shop_not_reached: (range) =>
+    `egress not checked: the shop does not answer the gateway over ${familyOf(range)}`,
 }
 
 function addressIn(range: string, offset: number): string | undefined {
@@ -119,8 +132,12 @@ export function reasonsOf(trial: JudgedTrial, range: string, node: string): stri
   const reasons = [...found].map(([problem, runs]) => {
     const count = runs.reduce((sum, each) => sum + each.count, 0)
     const sentence = advised[problem]
-    if (!sentence) return `${count} ${sentences[problem] ?? problem.replaceAll('_', ' ')}`
-    const first = isBlock({ prefix: range }) ? undefined : addressIn(range, runs[0]?.first ?? 0)
+    const isWhole = isBlock({ prefix: range })
+    if (!sentence) {
+      const plain = sentences[problem]?.(range) ?? problem.replaceAll('_', ' ')
+      return isWhole ? plain : `${count} ${plain}`
+    }
+    const first = isWhole ? undefined : addressIn(range, runs[0]?.first ?? 0)
     if (first === undefined) return sentence({ which: `addresses of ${range}`, are: 'are', range, node })
     const which = count === 1 ? first : `${first} and ${count - 1} more`
     return sentence({ which, are: count === 1 ? 'is' : 'are', range, node })
