@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { installPackages } from '../harness/apt.ts'
@@ -48,7 +48,7 @@ http { access_log off; ${paths.join(' ')} ${text} }`
 }
 
 describe.each(Object.keys(balancers) as (keyof typeof balancers)[])('two shops behind %s', (name) => {
-  const [tlsPort, plainPort, ...shopPorts] = [freePort(), freePort(), freePort(), freePort()]
+  const [tlsPort, plainPort, certbotPort, ...shopPorts] = [freePort(), freePort(), freePort(), freePort(), freePort()]
   const url = `https://127.0.0.1:${tlsPort}/api/v1`
   let folder: string
   let testDatabase: TestDatabase
@@ -83,6 +83,7 @@ describe.each(Object.keys(balancers) as (keyof typeof balancers)[])('two shops b
     const text = readFileSync(join(documented, file), 'utf8')
       .replaceAll('10.0.0.11:8080', `127.0.0.1:${shopPorts[0]}`)
       .replaceAll('10.0.0.12:8080', `127.0.0.1:${shopPorts[1]}`)
+      .replaceAll('127.0.0.1:8402', `127.0.0.1:${certbotPort}`)
       .replaceAll(/\/etc\/(?:haproxy|nginx)\//g, `${folder}/`)
       .replaceAll(/(bind|listen) :?443/g, `$1 127.0.0.1:${tlsPort}`)
       .replaceAll(/(bind|listen) :?80\b/g, `$1 127.0.0.1:${plainPort}`)
@@ -198,5 +199,34 @@ describe.each(Object.keys(balancers) as (keyof typeof balancers)[])('two shops b
       308,
       expect.stringMatching(/^https:\/\/127\.0\.0\.1/),
     ])
+  })
+
+  test('the plain port sends challenges of the certificate authority to certbot, also without a shop', async () => {
+    const certbot = Bun.serve({
+      hostname: '127.0.0.1',
+      port: certbotPort,
+      fetch: (request) => new Response(new URL(request.url).pathname),
+    })
+    const path = '/.well-known/acme-challenge/a-token'
+    const answer = await fetch(`http://127.0.0.1:${plainPort}${path}`, { redirect: 'manual' })
+    expect([answer.status, await answer.text()]).toEqual([200, path])
+    await certbot.stop(true)
+  })
+
+  test('the documented deploy hook gives the balancer a renewed certificate, mode 0600, and reloads it', async () => {
+    const [etc, live, bin] = [join(folder, 'etc'), join(folder, 'live'), join(folder, 'bin')]
+    for (const path of [join(etc, name), live, bin]) mkdirSync(path, { recursive: true })
+    writeFileSync(join(live, 'fullchain.pem'), 'certificate and issuers\n')
+    writeFileSync(join(live, 'privkey.pem'), 'key\n')
+    writeFileSync(join(bin, 'systemctl'), `#!/bin/sh\necho "$@" >${folder}/reloaded\n`, { mode: 0o755 })
+    const hook = Bun.spawn(['sh', join(documented, 'deploy-certificate.sh')], {
+      env: { PATH: `${bin}:${process.env['PATH'] ?? ''}`, RENEWED_LINEAGE: live, BALANCER_ETC: etc },
+    })
+    expect(await hook.exited).toBe(0)
+    const read = (file: string) => readFileSync(join(etc, name, file), 'utf8')
+    const files = name === 'haproxy' ? ['shop.pem'] : ['shop.crt', 'shop.key']
+    expect(files.map(read).join('')).toBe('certificate and issuers\nkey\n')
+    for (const file of files) expect(statSync(join(etc, name, file)).mode & 0o777).toBe(0o600)
+    expect(readFileSync(join(folder, 'reloaded'), 'utf8')).toBe(`reload ${name}\n`)
   })
 })

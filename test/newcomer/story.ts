@@ -407,14 +407,17 @@ pg_ctlcluster ${cluster} main restart`)
     network.setNames({ 'db.example.net': '10.0.0.11' })
     const own = { ':PASSWORD@': ':geheim@' }
     await reader.follow('operate/postgresql.md', 'turnpike move --to-file', own)
-    await server.sh('cat ~/tls.crt ~/ca.crt ~/tls.key >~/shop.pem')
+    const key = expectMatch(
+      'the key',
+      await reader.follow('operate/balancer.md', 'cat /var/lib/turnpike/secret.key'),
+      /^[0-9a-f]{64}$/m,
+    )[0]
     copyFileSync(join(server.folder, 'root/shop.pem'), join(amsterdam.folder, 'root/shop.pem'))
-    const key = (await server.sh('cat /var/lib/turnpike/secret.key')).trim()
-    await reader.follow('operate/balancer.md', 'cat /var/lib/turnpike/secret.key')
     const second = { ...own, 'SECRET_KEY=KEY': `SECRET_KEY=${key}`, 'first.deb': 'next.deb' }
     await reader.follow('operate/balancer.md', 'TURNPIKE_HOST=10.0.0.12', second)
     await reader.follow('operate/balancer.md', 'apt install haproxy')
     network.setNames({ 'shop.example.net': '192.0.2.4' })
+    await reader.follow('operate/balancer.md', 'TURNPIKE_HOST=10.0.0.11')
     await server.sh(`printf '${acmeSettings}\\n' >>/etc/turnpike/turnpike-gateway.env`)
     await reader.follow('operate/balancer.md', 'TURNPIKE_ACME_NAMES=gw', await editedUnit('turnpike-gateway'))
     for (const machine of [server, frankfurt]) {
