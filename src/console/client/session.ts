@@ -44,6 +44,8 @@ const keptToken = `turnpike.${part}.token`
 /** Marks that there was a session, because scripts cannot read its cookie. */
 const markOf = (of: typeof part): string => `turnpike.${of}.session`
 const keptMark = markOf(part)
+/** The name of this tab, for purchases whose outcome is unknown. */
+export const keptTab = 'turnpike.tab'
 const watchers = new Set<() => void>()
 let current: Entered = restore()
 
@@ -111,6 +113,7 @@ export async function recognise(): Promise<void> {
 
 export async function leave(): Promise<void> {
   if (tokenOf(current) === undefined) await auth.call(own('signOut'))
+  sessionStorage.removeItem(keptTab)
   forget()
 }
 

@@ -1,4 +1,5 @@
 import { CallLost, CallOffline, CallRefused, isRecord } from '../client/call.ts'
+import { keptTab } from '../client/session.ts'
 
 /** The outcome of a purchase whose page was left before the shop had answered. */
 type Outcome = { readonly order: string | null } | { readonly refusal: string }
@@ -36,9 +37,8 @@ const lockOf = (tab: string): string => `turnpike.tab.${tab}`
 const thisTab = nameTab()
 
 function nameTab(): string {
-  const kept = 'turnpike.tab'
-  const name = sessionStorage.getItem(kept) ?? randomText()
-  sessionStorage.setItem(kept, name)
+  const name = sessionStorage.getItem(keptTab) ?? randomText()
+  sessionStorage.setItem(keptTab, name)
   if (hasLocks()) void navigator.locks.request(lockOf(name), () => new Promise<never>(() => {}))
   return name
 }
