@@ -233,7 +233,7 @@ describe.each([...enginesOf('postgres')])('payments in the console, on %s', (eng
     for (const text of ['1,010.00 RUB', 'Account 42', payment_id]) expect(shown).toContain(text)
     const marking = await openOperatorPage()
     await marking.getByLabel('State').selectOption('pending')
-    await marking.getByRole('row', { name: payment_id }).getByRole('button', { name: 'Mark as paid' }).click()
+    await paymentRow(marking, payment_id).getByRole('button', { name: 'Mark as paid' }).click()
     await marking.getByRole('dialog').getByLabel('Note').fill('statement 17')
     await marking.getByRole('dialog').locator('button[type=submit]').dblclick()
     await marking.getByRole('dialog').waitFor({ state: 'detached' })
