@@ -1,12 +1,16 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Browser, BrowserContextOptions } from 'playwright-core'
+import { programs, toSnippet } from '../../src/console/customer/endpoint.ts'
 import { makeCertificate, putCertificate } from '../harness/certificates.ts'
-import { expectNoTrace } from '../harness/clients.ts'
+import { expectNoTrace, run } from '../harness/clients.ts'
+import { customerLink } from '../harness/console-links.ts'
 import { openConsoleShop } from '../harness/console-shop.ts'
 import { freePort, type ShopWithGateway, somePorts } from '../harness/gateway.ts'
 import { selfSigned } from '../harness/self-signed.ts'
+import { untilTrue } from '../harness/turnpike.ts'
 import { waitLimitMs } from '../harness/until.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
+import { openVisitor } from './visitor.ts'
 
 const page = `<!doctype html><title>waiting</title><link rel="stylesheet" href="/style.css">
 <img src="/one.svg"><img src="/two.svg"><body><script src="/script.js"></script></body>`
@@ -112,6 +116,42 @@ test('Chromium fetches pages through an HTTPS proxy over HTTP/2', async () => {
   expect(await visit({ server: `https://localhost:${tlsPort}`, username, password })).toEqual(new Set([exit_ip]))
   // Every file of the plain site is a request, the other site is a tunnel.
   expect(await figure('turnpike_gateway_http2_requests_total')).toBeGreaterThan(before + Object.keys(files).length)
+})
+
+test('the console copies a proxy over TLS for each of 7 programs, and curl runs the copied command', async () => {
+  const [bought] = await shop.buyProxies()
+  const find = async () =>
+    (await shop.get('/dedicated/list')).data.proxies.find((each: { id: number }) => each.id === bought?.id)
+  expect(await untilTrue(async () => (await find()).https_port === tlsPort)).toBe(true)
+  const { id, ip: host, port, username: login, password, https_host } = await find()
+  const visitor = await openVisitor(browser, shop.url)
+  const { page: console } = visitor
+  const copied = async (program: string, url: string): Promise<string> => {
+    await console.getByLabel('Copy for').selectOption(program)
+    await console.getByLabel('Proxy URL').selectOption(url)
+    await console.getByRole('region', { name: program }).waitFor()
+    await console.locator('.listing').getByRole('button', { name: 'Copy' }).click()
+    await console.locator('.listing').getByText('Copied').waitFor()
+    return console.evaluate<string>('navigator.clipboard.readText()')
+  }
+  await console.goto(await customerLink(shop, shop.token))
+  await console.locator('#content h1').waitFor()
+  await console.goto(`${shop.url}/#/dedicated/${id}`)
+  const of = { host, port, login, password, protocol: 'http', tls: { host: https_host, port: tlsPort } } as const
+  for (const program of programs) expect(await copied(program, 'https')).toBe(toSnippet(of, 'https', program) ?? '')
+
+  await shop.buyTraffic(0.1)
+  await console.goto(`${shop.url}/#/premium/access`)
+  for (const url of ['https', 'http', 'socks5'] as const) {
+    const command = await copied('curl', url)
+    const scheme = url === 'socks5' ? 'socks5h' : url
+    expect(command).toStartWith(`curl -x "${scheme}://`)
+    const ours = command.replace('https://example.com', plain.url).replace('curl', `curl -sS --proxy-insecure`)
+    expect((await run('sh', '-c', ours)).out).toBe(page)
+  }
+  plain.seen.splice(0)
+  await visitor.expectQuiet()
+  await visitor.context.close()
 })
 
 /** A figure of the gateway, whose metrics have the port after the shop's. */
