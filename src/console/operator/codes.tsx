@@ -58,8 +58,8 @@ const codesMessages = messages({
     'Ссылка для приглашения есть у покупателей, пока процент больше 0.',
   ),
   percent: pair(
-    'Percentage of the top-up (0 switches the programme off)',
-    'Процент от пополнения; 0 — программа выключена',
+    'Percentage of each rewarded top-up (0 switches the programme off)',
+    'Процент от каждого пополнения с наградой; 0 — программа выключена',
   ),
   topUps: pair('Number of rewarded top-ups', 'Число пополнений с наградой'),
   bring: pair('Add a referral', 'Добавить приглашение'),
