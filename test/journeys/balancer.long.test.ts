@@ -205,7 +205,7 @@ describe.each(Object.keys(balancers) as (keyof typeof balancers)[])('two shops b
     const certbot = Bun.serve({
       hostname: '127.0.0.1',
       port: certbotPort,
-      fetch: (request) => new Response(new URL(request.url).pathname),
+      fetch: ({ url: asked }) => new Response(new URL(asked).pathname),
     })
     const path = '/.well-known/acme-challenge/a-token'
     const answer = await fetch(`http://127.0.0.1:${plainPort}${path}`, { redirect: 'manual' })
