@@ -170,8 +170,8 @@ export const nodeFolder = ({ folder }: Pick<Config, 'folder'>, kind: NodeKind): 
 /** PostgreSQL's address without its password. */
 export function nameOf(address: string): string {
   if (!URL.canParse(address)) return 'an address that cannot be read'
-  const { protocol, username, host, pathname } = new URL(address)
-  return `${protocol}//${username}${username === '' ? '' : '@'}${host}${pathname}`
+  const url = new URL(address)
+  return `${url.protocol}//${url.username}${url.username === '' ? '' : '@'}${url.host}${url.pathname}`
 }
 
 /** The database as messages name it. */
