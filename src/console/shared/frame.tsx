@@ -1,4 +1,11 @@
-import { ActionIcon, Drawer, UnstyledButton, useComputedColorScheme, useMantineColorScheme } from '@mantine/core'
+import {
+  ActionIcon,
+  Button,
+  Drawer,
+  UnstyledButton,
+  useComputedColorScheme,
+  useMantineColorScheme,
+} from '@mantine/core'
 import { type ReactNode, useEffect, useState } from 'react'
 import { leave } from '../client/session.ts'
 import { useOnline, usePath } from './browser.ts'
@@ -100,9 +107,15 @@ export function Frame({ items, foot, quick, children }: FrameProps) {
         <div className="switches">
           <LanguageSwitch />
           <ThemeSwitch />
-          <ActionIcon variant="subtle" color="gray" size="lg" aria-label={t.signOut} onClick={() => void leave()}>
-            <Icon name="out" />
-          </ActionIcon>
+          <Button
+            variant="subtle"
+            color="gray"
+            size="compact-md"
+            leftSection={<Icon name="out" />}
+            onClick={() => void leave()}
+          >
+            {t.signOut}
+          </Button>
         </div>
       </div>
     </>

@@ -227,7 +227,12 @@ function Paying({ begun, onAnother }: { readonly begun: Payment; readonly onAnot
         )}
         {another}
       </div>
-      {payment.qr !== null && <QrCode text={payment.qr} />}
+      {/* A phone cannot scan its own screen: it opens the payment page. */}
+      {payment.qr !== null && (
+        <div className={payment.pay_url === null ? '' : 'not-on-phone'}>
+          <QrCode text={payment.qr} />
+        </div>
+      )}
       <TimeLeft until={payment.expires_at} />
     </Panel>
   )

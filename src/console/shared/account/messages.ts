@@ -7,7 +7,8 @@ export const accountMessages = messages({
   passwordAbout: pair('Changing the password ends all other sessions.', 'Смена пароля завершает все остальные сеансы.'),
   currentPassword: pair('Current password', 'Текущий пароль'),
   newLogin: pair('Choose a login', 'Придумайте логин'),
-  passwordSet: pair('Password changed.', 'Пароль изменён.'),
+  passwordSet: pair('Password set.', 'Пароль задан.'),
+  passwordChanged: pair('Password changed.', 'Пароль изменён.'),
   factor: pair('Second factor', 'Второй фактор'),
   factorOn: pair(
     'Signing in requires a code from your authenticator.',
@@ -19,6 +20,7 @@ export const accountMessages = messages({
   ),
   factorNeeds: pair('Set a password first.', 'Сначала задайте пароль.'),
   factorBegin: pair('Set up', 'Настроить'),
+  factorOpen: pair('Open in the authenticator', 'Открыть в приложении-аутентификаторе'),
   factorScan: pair(
     'Scan this with your authenticator, then enter the six digits it shows.',
     'Отсканируйте QR-код приложением-аутентификатором и введите шесть цифр, которые оно покажет.',

@@ -50,7 +50,7 @@ function PasswordPanel({ who }: { readonly who: Who }) {
     ...(needsLogin && { login: login.text }),
   }
   const change = useMutation({
-    mutationFn: () => auth.call(own('setPasswordOf'), { body }),
+    mutationFn: (_had: boolean) => auth.call(own('setPasswordOf'), { body }),
     onSuccess: () => {
       current.set('')
       password.set('')
@@ -66,7 +66,7 @@ function PasswordPanel({ who }: { readonly who: Who }) {
           who.role !== null && [t.role, t.roles[who.role]],
         ]}
       />
-      <Form className="stack" onSubmit={change.mutate}>
+      <Form className="stack" onSubmit={() => change.mutate(who.has_password)}>
         {needsLogin && <TextInput label={t.newLogin} autoComplete="username" {...login.props} />}
         {who.has_password && (
           <PasswordInput label={t.currentPassword} autoComplete="current-password" {...current.props} />
@@ -78,7 +78,7 @@ function PasswordPanel({ who }: { readonly who: Who }) {
           {...password.props}
         />
         <RefusalNotice error={change.error} />
-        {change.data && <Notice tone="good">{t.passwordSet}</Notice>}
+        {change.data && <Notice tone="good">{change.variables ? t.passwordChanged : t.passwordSet}</Notice>}
         <div>
           <Button type="submit" loading={change.isPending} disabled={password.value === ''}>
             {t.setPassword}
@@ -118,7 +118,8 @@ function FactorPanel({ who }: { readonly who: Who }) {
   return (
     <Panel title={t.factor} className="stack">
       <Text c="dimmed">{who.has_factor ? t.factorOn : t.factorOff}</Text>
-      {who.has_factor && (codes ? <RecoveryCodes codes={codes} /> : <RecoveryLeft count={who.recovery_codes_left} />)}
+      {who.has_factor &&
+        (codes ? <RecoveryCodes codes={codes} who={who} /> : <RecoveryLeft count={who.recovery_codes_left} />)}
       {who.has_password ? (
         <Form className="stack" onSubmit={() => change.mutate()}>
           <PasswordInput label={t.currentPassword} autoComplete="current-password" {...password.props} />
@@ -146,20 +147,25 @@ function FactorPanel({ who }: { readonly who: Who }) {
   )
 }
 
-function RecoveryCodes({ codes }: { readonly codes: readonly string[] }) {
+/** New recovery codes; their file also names the shop and the login that they are for. */
+function RecoveryCodes({ codes, who }: { readonly codes: readonly string[]; readonly who: Who }) {
   const { t } = useMessages(accountMessages)
   const text = codes.join('\n')
+  const head = `Turnpike ${location.host}\n${t.login}: ${who.login ?? who.name}\n${t.recoveryCodes}:`
   return (
     <>
       <Notice tone="warn">{t.recoveryAbout}</Notice>
-      <Lines text={text} label={t.recoveryCodes}>
-        <div className="line">
-          <Copy text={text} />
-          <Button variant="default" size="xs" onClick={() => download('turnpike-recovery-codes.txt', `${text}\n`)}>
-            {t.download}
-          </Button>
-        </div>
-      </Lines>
+      <Lines text={text} label={t.recoveryCodes} />
+      <div className="line">
+        <Copy text={text} />
+        <Button
+          variant="default"
+          size="xs"
+          onClick={() => download(`turnpike-recovery-codes-${location.hostname}.txt`, `${head}\n${text}\n`)}
+        >
+          {t.download}
+        </Button>
+      </div>
     </>
   )
 }
@@ -179,7 +185,7 @@ function RecoveryLeft({ count }: { readonly count: number | null }) {
 }
 
 type ConfirmProps = {
-  readonly made: { readonly secret: string; readonly qr: string }
+  readonly made: { readonly secret: string; readonly uri: string; readonly qr: string }
   readonly onCodes: (codes: readonly string[]) => void
 }
 
@@ -195,6 +201,11 @@ function ConfirmFactor({ made, onCodes }: ConfirmProps) {
   })
   return (
     <Panel title={t.factor} className="stack">
+      <div className="on-phone">
+        <Button component="a" href={made.uri}>
+          {t.factorOpen}
+        </Button>
+      </div>
       <Text c="dimmed">{t.factorScan}</Text>
       <img className="qr" src={toPicture(made.qr)} alt={t.factorQr} width="240" height="240" />
       <Facts of={[[t.factorSecret, <Copyable text={made.secret} label={t.factorSecret} />]]} />
