@@ -1,7 +1,7 @@
 import { useWho } from '../client/session.ts'
 import { Frame, type MenuItem, type Pages, Routes } from '../shared/frame.tsx'
 import { useMessages } from '../shared/messages.tsx'
-import { Figure, Section } from '../shared/parts.tsx'
+import { Figure, MissingPage, Section } from '../shared/parts.tsx'
 import { CustomerAccount } from './account.tsx'
 import { useRead } from './api.ts'
 import { ApiPage } from './api-page.tsx'
@@ -16,7 +16,7 @@ import { Overview } from './overview.tsx'
 import { AccessTab } from './premium/access.tsx'
 import { GenerateTab } from './premium/generate.tsx'
 import { premiumMessages } from './premium/messages.ts'
-import { PoolsTab } from './premium/pools.tsx'
+import { PoolsTab, usePools } from './premium/pools.tsx'
 import { SubuserPage, SubusersTab } from './premium/subusers.tsx'
 import { UsageTab } from './premium/usage.tsx'
 import { UnfinishedPurchases } from './unfinished.tsx'
@@ -62,6 +62,7 @@ const tabs = { '': PoolsTab, generate: GenerateTab, access: AccessTab, usage: Us
 
 function PremiumPage({ tab }: { readonly tab: string }) {
   const { t } = useMessages(premiumMessages)
+  if (usePools().data?.length === 0) return <MissingPage icon="globe" title={t.notSold} about={t.notSoldAbout} />
   return <Section title={t.title} about={t.about} base="/premium" names={t.tabs} tabs={tabs} tab={tab} />
 }
 
@@ -83,10 +84,12 @@ const pages: Pages = [
 
 export default function Customer() {
   const { t } = useMessages(customerMessages)
+  const hasPools = usePools().data?.length !== 0
+  const premium: MenuItem = { path: '/premium', label: t.premium, icon: 'globe' }
   const items: readonly MenuItem[] = [
     { path: '/', label: t.overview, icon: 'home' },
     { path: '/dedicated', label: t.dedicated, icon: 'server' },
-    { path: '/premium', label: t.premium, icon: 'globe' },
+    ...(hasPools ? [premium] : []),
     { path: '/vpn', label: t.vpn, icon: 'shield' },
     { path: '/orders', label: t.orders, icon: 'receipt' },
     { path: '/money', label: t.money, icon: 'wallet' },

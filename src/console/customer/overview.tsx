@@ -67,6 +67,7 @@ export function Overview() {
   const balance = useRead('getBalance').data
   const active = proxies.data?.filter((each) => each.status === 'active').length
   const trafficGb = pools.data?.reduce((sum, each) => sum + each.traffic_gb, 0)
+  const hasPools = pools.data?.length !== 0
   const vpnUntil = vpn.data?.status === 'ACTIVE' ? vpn.data.expires_at : null
   const isNew =
     proxies.data?.length === 0 &&
@@ -78,11 +79,13 @@ export function Overview() {
         of={[
           [t.balance, balance && format.exactMoney(balance.balance_rub)],
           [t.proxies, active === undefined ? undefined : format.number(active)],
-          [t.traffic, trafficGb === undefined ? undefined : format.gigabytes(trafficGb)],
+          ...(hasPools
+            ? [[t.traffic, trafficGb === undefined ? undefined : format.gigabytes(trafficGb)] as const]
+            : []),
           [t.vpnUntil, vpnUntil === null ? <Text c="dimmed">{t.noVpn}</Text> : format.day(vpnUntil)],
         ]}
       />
-      {isNew ? <Start /> : <Spending />}
+      {isNew ? <Start hasPools={hasPools} /> : <Spending />}
       {!isNew && <Reading of={proxies}>{(all) => <EndingSoon all={all} />}</Reading>}
     </Page>
   )
@@ -173,7 +176,7 @@ function EndingRows({ ending }: { readonly ending: readonly Proxy[] }) {
   )
 }
 
-function Start() {
+function Start({ hasPools }: { readonly hasPools: boolean }) {
   const { t, format } = useMessages(overviewMessages)
   const periods = useRead('listCountries', { query: { ipv: 4 } }).data?.periods ?? []
   const term = periods.length > 0 ? `, ${t.fromDays(Math.min(...periods), format)}` : ''
@@ -184,18 +187,20 @@ function Start() {
   ] as const
   return (
     <div className="cards offers">
-      {offers.map(([icon, title, about, label, href]) => (
-        <Panel key={href} className="offer">
-          <Icon name={icon} size={28} />
-          <Text fw={650} component="h2">
-            {title}
-          </Text>
-          <Text c="dimmed">{about}</Text>
-          <Button component="a" href={href} variant="light">
-            {label}
-          </Button>
-        </Panel>
-      ))}
+      {offers
+        .filter(([, title]) => hasPools || title !== t.premium)
+        .map(([icon, title, about, label, href]) => (
+          <Panel key={href} className="offer">
+            <Icon name={icon} size={28} />
+            <Text fw={650} component="h2">
+              {title}
+            </Text>
+            <Text c="dimmed">{about}</Text>
+            <Button component="a" href={href} variant="light">
+              {label}
+            </Button>
+          </Panel>
+        ))}
     </div>
   )
 }

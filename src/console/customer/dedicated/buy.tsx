@@ -14,6 +14,15 @@ type DedicatedOrder = Readonly<{ ipv: Kind; country_code: string; period: number
 type Sold = CustomerAnswer<'listCountries'>
 
 const maxCount = 1000
+const allKinds = [4, 3, 6] as const
+
+/** The kinds with a price; all of them until the shop has answered. */
+function useSoldKinds(): readonly Kind[] {
+  const isSold: Readonly<Record<Kind, boolean>> = { 4: useIsSold(4), 3: useIsSold(3), 6: useIsSold(6) }
+  return allKinds.filter((kind) => isSold[kind])
+}
+
+const useIsSold = (ipv: Kind): boolean => useRead('listCountries', { query: { ipv } }).data?.countries.length !== 0
 
 /** The order with a country and a term that the shop sells of this kind. */
 function within(order: DedicatedOrder, sold: Sold | undefined): DedicatedOrder {
@@ -30,7 +39,9 @@ const isWhole = ({ country_code, period, count }: DedicatedOrder): boolean =>
 
 export function BuyDedicated() {
   const { t, format } = useMessages(dedicatedMessages)
-  const [chosen, setOrder] = useState<DedicatedOrder>({ ipv: 4, country_code: '', period: 30, count: 1 })
+  const [typed, setOrder] = useState<DedicatedOrder>({ ipv: 4, country_code: '', period: 30, count: 1 })
+  const kinds = useSoldKinds()
+  const chosen = kinds.includes(typed.ipv) ? typed : { ...typed, ipv: kinds[0] ?? typed.ipv }
   const sold = useRead('listCountries', { query: { ipv: chosen.ipv } }, { everyMs: 15_000 })
   const purchase = usePurchase('buyDedicated')
   const isCurrent = sold.data?.ipv === chosen.ipv
@@ -41,12 +52,14 @@ export function BuyDedicated() {
     <Page title={t.buyTitle} about={t.buyAbout}>
       <div className="buying">
         <Panel className="stack wide">
-          <Choices<Kind>
-            legend={t.kind}
-            value={order.ipv}
-            options={([4, 3, 6] as const).map((value) => ({ value, label: t.kinds[value], note: t.kindsAbout[value] }))}
-            onChange={(ipv) => set({ ipv })}
-          />
+          {kinds.length > 0 && (
+            <Choices<Kind>
+              legend={t.kind}
+              value={order.ipv}
+              options={kinds.map((value) => ({ value, label: t.kinds[value], note: t.kindsAbout[value] }))}
+              onChange={(ipv) => set({ ipv })}
+            />
+          )}
           <Reading of={sold}>
             {({ countries, periods }) =>
               countries.length === 0 ? (

@@ -175,10 +175,12 @@ function Filters({ all, filter, onFilter }: FiltersProps) {
   )
 }
 
-export function ProxyStatus({ proxy }: { readonly proxy: Proxy }) {
+type ProxyStatusProps = { readonly proxy: Proxy; readonly isLong?: boolean }
+
+export function ProxyStatus({ proxy, isLong = false }: ProxyStatusProps) {
   const { t } = useMessages(dedicatedMessages)
   if (proxy.status === 'expired') return <Status tone="quiet">{t.expired}</Status>
-  if (proxy.state === 'interrupted') return <Status tone="warn">{t.interrupted}</Status>
+  if (proxy.state === 'interrupted') return <Status tone="warn">{isLong ? t.interruptedAbout : t.interrupted}</Status>
   return <Status tone="good">{t.active}</Status>
 }
 

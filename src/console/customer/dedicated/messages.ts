@@ -15,7 +15,8 @@ export const dedicatedMessages = messages({
   searchHint: pair('Address, login or comment', 'Адрес, логин или комментарий'),
   anyKind: pair('Any', 'Любой'),
   expired: pair('Expired', 'Истёк'),
-  interrupted: pair('Interrupted', 'Прерван'),
+  interrupted: pair('Fault on our side', 'Сбой у нас'),
+  interruptedAbout: pair('Fault on our side, the term is paused', 'Сбой у нас, срок приостановлен'),
   kinds: pair(tradeMessages.en.ipvs, tradeMessages.ru.ipvs),
   kindsAbout: names({
     3: pair('One address, up to three customers', 'Один адрес, до трёх покупателей'),

@@ -4,6 +4,7 @@ import { useNow } from '../../shared/browser.ts'
 import { Copyable } from '../../shared/copy.tsx'
 import { DialogButton } from '../../shared/form.tsx'
 import { useMessages } from '../../shared/messages.tsx'
+import { sayProbe } from '../../shared/notes.ts'
 import { Facts, MissingPage, Page, Panel, Reading, RefusalNotice, RowButton } from '../../shared/parts.tsx'
 import { useChange } from '../api.ts'
 import { type ProxyEndpoint, schemesOf } from '../endpoint.ts'
@@ -76,7 +77,7 @@ function Access({ proxy }: ProxyProps) {
   const nowAt = useNow()
   const copyable = (name: string, text: string) => [name, <Copyable text={text} label={name} />] as const
   return (
-    <Panel title={t.access} aside={<ProxyStatus proxy={proxy} />} className="stack">
+    <Panel title={t.access} aside={<ProxyStatus proxy={proxy} isLong />} className="stack">
       <Facts
         of={[
           copyable(t.address, nameOf(proxy)),
@@ -95,7 +96,7 @@ function Access({ proxy }: ProxyProps) {
 }
 
 function Check({ id }: { readonly id: number }) {
-  const { t, format } = useMessages(dedicatedMessages)
+  const { t, format, language } = useMessages(dedicatedMessages)
   const check = useChange('checkProxy')
   return (
     <div className="stack">
@@ -109,7 +110,7 @@ function Check({ id }: { readonly id: number }) {
           <div className={check.data.works ? 'notice good' : 'notice'}>
             {check.data.works
               ? t.works(format.number(Math.round(check.data.took_ms ?? 0)))
-              : `${t.worksNot}: ${check.data.problem ?? ''}`}
+              : `${t.worksNot}: ${sayProbe(check.data.problem ?? '', language)}`}
           </div>
         )}
       </div>

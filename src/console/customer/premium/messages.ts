@@ -14,6 +14,11 @@ export const premiumMessages = messages({
     usage: pair('Usage', 'Расход'),
     subusers: pair('Sub-users', 'Субпользователи'),
   },
+  notSold: pair('Premium proxies are not sold here', 'Премиум-прокси здесь не продаются'),
+  notSoldAbout: pair(
+    'The price list of this shop has no pools of addresses.',
+    'В прайс-листе этого магазина нет пулов адресов.',
+  ),
   pools: pair(tradeMessages.en.pools, tradeMessages.ru.pools),
   left: pair('Left', 'Осталось'),
   ofBought: phrase('{used} of {bought} used', 'Израсходовано {used} из {bought}'),
