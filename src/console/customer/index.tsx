@@ -12,6 +12,7 @@ import { EventsPage } from './events.tsx'
 import { customerMessages } from './messages.ts'
 import { OrderPage, OrdersPage } from './money/orders.tsx'
 import { MoneyPage } from './money/page.tsx'
+import { PaymentPage } from './money/pay.tsx'
 import { Overview } from './overview.tsx'
 import { AccessTab } from './premium/access.tsx'
 import { GenerateTab } from './premium/generate.tsx'
@@ -78,6 +79,7 @@ const pages: Pages = [
   [/^\/orders$/, () => <OrdersPage />],
   [/^\/orders\/(\w+)$/, (id) => <OrderPage key={id} id={id} />],
   [/^\/money$/, () => <MoneyPage />],
+  [/^\/payments\/(\w+)$/, (id) => <PaymentPage key={id} id={id} />],
   [/^\/api$/, () => <ApiPage />],
   [/^\/account$/, () => <CustomerAccount />],
 ]

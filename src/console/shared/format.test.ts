@@ -42,6 +42,21 @@ test('format.day shows the year only if it is not the current one', () => {
   expect(en.day('2027-01-25T10:00:00Z', nowAt)).toBe('Jan 25, 2027')
 })
 
+test('format.left rounds days up, and format.away down', () => {
+  const nowAt = Date.parse('2026-11-15T00:01:00Z')
+  const untilText = '2026-12-15T00:00:00Z'
+  expect([en.left(untilText, nowAt), en.away(untilText, nowAt)]).toEqual(['in 30 days', 'in 29 days'])
+  expect(en.left('2026-11-15T05:31:00Z', nowAt)).toBe('in 5 hours')
+})
+
+test('format.money writes a minus sign, and format.country the letter ё', () => {
+  expect([plain(ru.money(-5)), plain(ru.exactMoney(-5)), ru.country('US')]).toEqual([
+    '−5 ₽',
+    '−5,00 ₽',
+    'Соединённые Штаты',
+  ])
+})
+
 test('toCsv quotes commas and quotes, and puts an apostrophe before a formula', () => {
   expect(toCsv([['=1+1', 'a,b', 'say "hi"', null, -5]])).toBe(`'=1+1,"a,b","say ""hi""",,-5\r\n`)
 })

@@ -39,8 +39,8 @@ export function createFormat(language: Language) {
   const places = new Intl.DisplayNames(language, { type: 'region' })
   const plural = new Intl.PluralRules(language)
   return {
-    money: (roubles: number): string => (Number.isInteger(roubles) ? whole : exact).format(roubles),
-    exactMoney: (roubles: number): string => exact.format(roubles),
+    money: (roubles: number): string => (Number.isInteger(roubles) ? whole : exact).format(roubles).replace('-', '−'),
+    exactMoney: (roubles: number): string => exact.format(roubles).replace('-', '−'),
     number: (value: number): string => number.format(value),
     percent: (value: number): string => share.format(value / 100),
     moment: (iso: string): string => moment.format(new Date(iso)).replace(/\s*г\./, ''),
@@ -51,7 +51,13 @@ export function createFormat(language: Language) {
       return (isThisYear ? day : dayOfYear).format(date).replace(/\s*г\.$/, '')
     },
     away: (iso: string, nowMs: number): string => relative.format(...apart(Date.parse(iso) - nowMs)),
-    country: (code: string): string => places.of(code) ?? code,
+    /** Until a term ends, rounded up: "in 30 days" right after a purchase for 30 days. */
+    left: (iso: string, nowMs: number): string => {
+      const ms = Date.parse(iso) - nowMs
+      return relative.format(...(ms > dayMs ? ([Math.ceil(ms / dayMs), 'day'] as const) : apart(ms)))
+    },
+    // The browser writes «Соединенные» without ё.
+    country: (code: string): string => (places.of(code) ?? code).replace('Соединенные', 'Соединённые'),
     bytes: (count: number): string => {
       const step = count < 1 ? 0 : Math.min(units[language].length - 1, Math.floor(Math.log10(count) / 3))
       return `${number.format(count / 1000 ** step)} ${units[language][step] ?? ''}`

@@ -46,6 +46,20 @@ export const moneyMessages = messages({
   paidFee: pair('Fee', 'Комиссия'),
   bonusSum: pair('Promo code bonus', 'Бонус по промокоду'),
   added: pair('Added to the balance', 'Зачислено на баланс'),
+  balanceNow: pair('Balance now', 'Баланс сейчас'),
+  receipt: pair('Receipt', 'Квитанция'),
+  toMoney: pair('Top-ups and transactions', 'Пополнения и операции'),
+  byProduct: pair('Spending by product', 'Расходы по товарам'),
+  month: pair('Month', 'Месяц'),
+  charged: pair('Charged', 'Списано'),
+  net: pair('Spent', 'Потрачено'),
+  sum: pair('Total', 'Итого'),
+  noProduct: pair('Without an order', 'Без заказа'),
+  nothingInMonth: pair('Nothing was spent in this month.', 'В этом месяце расходов не было.'),
+  tooMany: phrase(
+    'There are more than {count} transactions since then: the table has the newest of them.',
+    'С тех пор было больше {count} операций: в таблице только новейшие из них.',
+  ),
   number: pair('Payment number', 'Номер платежа'),
   ended: names({
     expired: pair(

@@ -1,21 +1,43 @@
 import { Button, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
+import { useMemo, useState } from 'react'
 import type { Transaction } from '../../client/customer.ts'
 import { download, toCsv } from '../../shared/browser.ts'
 import { Copyable } from '../../shared/copy.tsx'
+import { Select } from '../../shared/form.tsx'
 import { useMessages } from '../../shared/messages.tsx'
 import { sayNote } from '../../shared/notes.ts'
 import { OrderLink } from '../../shared/orders.tsx'
-import { Cell, CsvButton, Empty, Facts, Figures, Page, PagedRows, Panel, RefusalNotice } from '../../shared/parts.tsx'
+import {
+  Cell,
+  CsvButton,
+  Empty,
+  Facts,
+  Figures,
+  Hint,
+  Page,
+  PagedRows,
+  Panel,
+  Reading,
+  RefusalNotice,
+  Rows,
+} from '../../shared/parts.tsx'
 import { tradeMessages } from '../../shared/trade.ts'
 import { type CustomerAnswer, loadPages, useChange, usePages, useRead } from '../api.ts'
 import { moneyMessages } from './messages.ts'
 import { TopUp } from './pay.tsx'
-import { days, spentIn } from './spending.ts'
+import { days, monthsUntil, spentByProduct, spentIn } from './spending.ts'
 
-/** The movements since a time, newest first; at most 10,000. */
-const loadMovements = (sinceAt: number): Promise<readonly Transaction[]> =>
-  loadPages('listTransactions', { query: { limit: 500 } }, 20, (each) => Date.parse(each.created_at) >= sinceAt)
+const pageSize = 500
+
+/** The movements since a time, newest first; at most 10,000, or `maxPages` of 500. */
+const loadMovements = (sinceAt: number, maxPages = 20): Promise<readonly Transaction[]> =>
+  loadPages(
+    'listTransactions',
+    { query: { limit: pageSize } },
+    maxPages,
+    (each) => Date.parse(each.created_at) >= sinceAt,
+  )
 
 export const useMonthMovements = () =>
   useQuery({
@@ -38,8 +60,77 @@ export function MoneyPage() {
       />
       <TopUp />
       <ReferralPanel />
+      <ByProduct />
       <Movements />
     </Page>
+  )
+}
+
+const maxMonthPages = 200
+const shownMonths = 12
+
+/** The product of each of these orders. Pages are read until all of them are found. */
+async function loadProducts(ids: ReadonlySet<string>): Promise<ReadonlyMap<string, string>> {
+  const products = new Map<string, string>()
+  if (ids.size === 0) return products
+  await loadPages('listOrders', { query: { limit: pageSize } }, maxMonthPages, ({ order_id, product }) => {
+    if (ids.has(order_id)) products.set(order_id, product)
+    return products.size < ids.size
+  })
+  return products
+}
+
+async function loadMonth(fromAt: number) {
+  const since = await loadMovements(fromAt, maxMonthPages)
+  const from = new Date(fromAt)
+  const untilAt = new Date(from.getFullYear(), from.getMonth() + 1, 1).getTime()
+  const movements = since.filter((each) => Date.parse(each.created_at) < untilAt)
+  const ids = new Set(movements.flatMap((each) => (each.kind === 'credit' ? [] : (each.order_id ?? []))))
+  const rows = spentByProduct(movements, await loadProducts(ids))
+  return { rows, isCut: since.length >= pageSize * maxMonthPages }
+}
+
+/** Charges and refunds of a month by product. */
+function ByProduct() {
+  const { t, format, language } = useMessages(moneyMessages)
+  const { t: trade } = useMessages(tradeMessages)
+  const months = useMemo(() => monthsUntil(Date.now(), shownMonths), [])
+  const [fromAt, setFrom] = useState(months[0] ?? 0)
+  const spent = useQuery({ queryKey: ['listTransactions', 'products', fromAt], queryFn: () => loadMonth(fromAt) })
+  const written = new Intl.DateTimeFormat(language, { month: 'long', year: 'numeric' })
+  const nameOf = (product: string) =>
+    product === 'total' ? t.sum : product === '' ? t.noProduct : (trade.products[product] ?? product)
+  const choice = (
+    <Select
+      aria-label={t.month}
+      size="xs"
+      value={String(fromAt)}
+      options={months.map((at) => [String(at), written.format(at).replace(/\s*г\.$/, '')] as const)}
+      onChange={(value) => setFrom(Number(value))}
+    />
+  )
+  return (
+    <Panel title={t.byProduct} aside={choice} className="stack">
+      <Reading of={spent}>
+        {({ rows, isCut }) => (
+          <>
+            {isCut && <Hint>{t.tooMany(format.number(pageSize * maxMonthPages))}</Hint>}
+            <Rows
+              label={t.byProduct}
+              rows={rows.length === 1 ? [] : rows}
+              keyOf={(row) => row.product}
+              empty={<Text c="dimmed">{t.nothingInMonth}</Text>}
+              columns={(column) => [
+                column(t.product, (row) => nameOf(row.product)),
+                column.number(t.charged, (row) => format.exactMoney(row.charged)),
+                column.number(t.refunded, (row) => format.exactMoney(row.refunded)),
+                column.number(t.net, (row) => <strong>{format.exactMoney(row.net)}</strong>),
+              ]}
+            />
+          </>
+        )}
+      </Reading>
+    </Panel>
   )
 }
 
@@ -107,7 +198,14 @@ function Movements() {
           column.text(t.what, (row) => (
             <Cell note={sayNote(row.note, language)}>{trade.kinds[row.kind] ?? row.kind}</Cell>
           )),
-          column(t.order, (row) => row.order_id !== null && <OrderLink id={row.order_id} />),
+          column(t.order, (row) => (
+            <>
+              {row.order_id !== null && <OrderLink id={row.order_id} />}
+              {row.order_id === null && row.payment_id !== null && (
+                <a href={`#/payments/${row.payment_id}`}>{t.receipt}</a>
+              )}
+            </>
+          )),
           column.number(t.amount, (row) => (
             <span className={row.amount_rub > 0 ? 'plus' : ''}>
               {row.amount_rub > 0 ? '+' : ''}

@@ -3,11 +3,11 @@ import { useDebouncedValue } from '@mantine/hooks'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useEffect, useState } from 'react'
 import type { Payment, PaymentMethod } from '../../client/customer.ts'
-import { toPicture, useNow } from '../../shared/browser.ts'
+import { go, toPicture, useNow } from '../../shared/browser.ts'
 import { Copyable } from '../../shared/copy.tsx'
 import { Form, Select, useTyped } from '../../shared/form.tsx'
 import { type Language, useMessages } from '../../shared/messages.tsx'
-import { Facts, Hint, Notice, Panel, RefusalNotice } from '../../shared/parts.tsx'
+import { Facts, Hint, Notice, Page, Panel, Reading, RefusalNotice } from '../../shared/parts.tsx'
 import { clearRefusals, refresh } from '../../shared/queries.ts'
 import { methodNames } from '../../shared/trade.ts'
 import { api, usePurchase, useRead } from '../api.ts'
@@ -22,7 +22,8 @@ function useMethods(): readonly PaymentMethod[] {
 
 type Begin = ReturnType<typeof usePurchase<'createPayment'>>
 
-const returnUrl = (): string => `${location.origin}/#/money`
+/** The payment has no number yet: its page is that of the newest one. */
+const returnUrl = (): string => `${location.origin}/#/payments/last`
 
 const toOptions = (methods: readonly PaymentMethod[]) => methods.map((each) => [each.method, each.name] as const)
 
@@ -238,9 +239,47 @@ function Paying({ begun, onAnother }: { readonly begun: Payment; readonly onAnot
   )
 }
 
-/** The amount paid, and the amount that it has added to the balance. */
+/** Replaces the page of the newest payment by the page of its number. */
+function NewestPayment() {
+  const { t } = useMessages(moneyMessages)
+  const newest = useRead('listPayments', { query: { limit: 1 } })
+  const id = newest.data?.payments[0]?.payment_id
+  useEffect(() => {
+    if (id !== undefined) location.replace(`#/payments/${id}`)
+  }, [id])
+  return (
+    <Page title={t.payment}>
+      <Reading of={newest}>{() => <a href="#/money">{t.toMoney}</a>}</Reading>
+    </Page>
+  )
+}
+
+/** A payment with its outcome and receipt: the page that a payer comes back to. */
+export function PaymentPage({ id }: { readonly id: string }) {
+  const { t, format } = useMessages(moneyMessages)
+  const payment = useQuery({
+    queryKey: ['getPayment', id],
+    queryFn: () => api.call('getPayment', { params: { payment_id: id } }),
+    enabled: id !== 'last',
+  })
+  if (id === 'last') return <NewestPayment />
+  return (
+    <Page
+      title={t.payment}
+      about={payment.data && format.moment(payment.data.created_at)}
+      actions={<a href="#/money">{t.toMoney}</a>}
+    >
+      <Reading of={payment} height={240}>
+        {(found) => <Paying begun={found} onAnother={() => void go('/money')} />}
+      </Reading>
+    </Page>
+  )
+}
+
+/** The amount paid, the amount that it has added to the balance, and the balance now. */
 function Receipt({ of }: { readonly of: Payment }) {
   const { t, format } = useMessages(moneyMessages)
+  const balance = useRead('getBalance').data
   return (
     <Facts
       of={[
@@ -248,6 +287,7 @@ function Receipt({ of }: { readonly of: Payment }) {
         of.fee_rub > 0 && [t.paidFee, format.exactMoney(of.fee_rub)],
         of.bonus_rub > 0 && [t.bonusSum, format.exactMoney(of.bonus_rub)],
         [t.added, <strong>{format.exactMoney(of.amount_rub + of.bonus_rub)}</strong>],
+        balance !== undefined && [t.balanceNow, format.exactMoney(balance.balance_rub)],
         [t.number, <Copyable text={of.payment_id} label={t.number} />],
       ]}
     />
