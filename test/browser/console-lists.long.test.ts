@@ -66,7 +66,7 @@ describe.each([...enginesOf('sqlite')])('long lists in the console on %s', (engi
     const copy = page.getByRole('button', { name: `Copy: ${ip}:${port}` })
     await copy.click()
     expect(String(await page.evaluate('navigator.clipboard.readText()'))).toBe(`${ip}:${port}:${username}:${password}`)
-    await page.getByLabel('Copy as').selectOption('2')
+    await page.getByLabel('Copy format').selectOption('2')
     await page.reload()
     await copy.click()
     expect(String(await page.evaluate('navigator.clipboard.readText()'))).toBe(`${username}:${password}@${ip}:${port}`)

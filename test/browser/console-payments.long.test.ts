@@ -99,7 +99,7 @@ describe.each([...enginesOf('postgres')])('payments in the console, on %s', (eng
     await pressed.click()
     const back = paying.getByRole('link', { name: /^Back to/ })
     if (isOurs) await (isComingBack ? back.click() : back.waitFor())
-    if (isComingBack) await paying.getByRole('heading', { name: 'Money' }).waitFor()
+    if (isComingBack) await paying.getByRole('heading', { name: 'Payment' }).waitFor()
     await paying.close()
   }
   async function buyProxy(page: Page): Promise<void> {

@@ -103,7 +103,7 @@ describe.each([...enginesOf('postgres')])('payments story on %s', (engine) => {
     await expectCountdown(page, expires_at)
     expect(await findBarriers(page)).toEqual([])
     const paying = await goAndPress('Pay')
-    await shown(paying.getByRole('heading', { name: 'Money' }))
+    await shown(paying.getByRole('heading', { name: 'Payment' }))
     await paying.close()
     await page.getByText('₽1,000 was added to your balance.').waitFor()
     expect(await balance()).toBe(1000)

@@ -209,6 +209,7 @@ export type Operations = {
       count: number
       ipv: number
       price_rub: number
+      full_price_rub: number
       price_per_proxy_rub: number
       discount_percent: number
       available: number

@@ -39,6 +39,7 @@ export function createFormat(language: Language) {
   const places = new Intl.DisplayNames(language, { type: 'region' })
   const plural = new Intl.PluralRules(language)
   return {
+    language,
     money: (roubles: number): string => (Number.isInteger(roubles) ? whole : exact).format(roubles).replace('-', '−'),
     exactMoney: (roubles: number): string => exact.format(roubles).replace('-', '−'),
     number: (value: number): string => number.format(value),

@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react'
+import { isRecord } from '../client/call.ts'
 import type { Order } from '../client/customer.ts'
-import { type Format, messages, pair, useMessages } from './messages.tsx'
+import { commonMessages, type Format, messages, pair, useMessages } from './messages.tsx'
 import { Facts, Panel, Rows } from './parts.tsx'
 import { orderName, type Trade, tradeMessages } from './trade.ts'
 
@@ -43,11 +44,18 @@ export function OrderRecords({ order }: { readonly order: Order }) {
         <RecordFacts of={order.request} />
       </Panel>
       <Panel title={t.calculation}>
-        <RecordFacts of={order.calculation} />
+        <RecordFacts of={withoutRepeats(order)} />
       </Panel>
     </div>
   )
 }
+
+/** Fields of the request that the calculation has under another name. */
+const repeated: Readonly<Record<string, string>> = { country: 'country_code', pool: 'pool_type' }
+
+/** The calculation without what the request says too. */
+const withoutRepeats = ({ request, calculation }: Order): Fields =>
+  Object.fromEntries(Object.entries(calculation).filter(([name, value]) => request[repeated[name] ?? name] !== value))
 
 function namesOf(name: string, trade: Trade): Trade['fields'] {
   if (name === 'pool' || name === 'pool_type') return trade.pools
@@ -58,15 +66,28 @@ function namesOf(name: string, trade: Trade): Trade['fields'] {
 /** Writes a value by its field's name: an amount, a time, bytes, a country. */
 function write(name: string, value: unknown, format: Format, trade: Trade): string {
   if (value === null || value === undefined) return '—'
+  if (Array.isArray(value)) return value.map((each) => writeOne(each, format, trade)).join('; ')
   if (typeof value !== 'string' && typeof value !== 'number') return JSON.stringify(value)
   const named = namesOf(name, trade)[value]
   if (named !== undefined) return named
-  if (name === 'kopecks') return format.exactMoney(Number(value) / 100)
+  if (name.endsWith('kopecks')) return format.exactMoney(Number(value) / 100)
   if (name.endsWith('_at')) return format.moment(new Date(value).toISOString())
   if (typeof value === 'string') return name.startsWith('country') ? format.country(value) : value
   if (name.endsWith('_rub')) return format.exactMoney(value)
+  if (name === 'period') return commonMessages[format.language].days(value, format)
+  if (name.endsWith('_percent')) return format.percent(value)
   if (name === 'gb' || name.endsWith('_gb')) return format.gigabytes(value)
   return name === 'bytes' || name.endsWith('_bytes') ? format.bytes(value) : String(value)
+}
+
+/** A member of a list: a number, a number with its new end, or a line of an order. */
+function writeOne(of: unknown, format: Format, trade: Trade): string {
+  if (Array.isArray(of))
+    return of.map((each, index) => write(index === 1 ? 'expires_at' : 'id', each, format, trade)).join(' → ')
+  if (!isRecord(of)) return String(of)
+  return Object.entries(of)
+    .map(([name, value]) => write(name, value, format, trade))
+    .join(', ')
 }
 
 /** All fields of a record; one without a text is shown by its own name. */

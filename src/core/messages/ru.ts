@@ -23,7 +23,7 @@ const pools: Readonly<Record<string, string>> = {
   mobile: 'мобильные',
 }
 const pool = (name: string): string => `«${pools[name] ?? name}»`
-const ipvs: Readonly<Record<number, string>> = { 3: 'IPv4 общий', 4: 'IPv4 личный', 6: 'IPv6 личный' }
+const ipvs: Readonly<Record<number, string>> = { 3: 'IPv4 общий', 4: 'IPv4 выделенный', 6: 'IPv6 выделенный' }
 const ipv = (number: number): string => `«${ipvs[number] ?? number}»`
 
 const databaseProblems: Readonly<Record<DatabaseProblem, string>> = {

@@ -45,7 +45,7 @@ export async function buy(
   const input = { country_code: country, period, count, ipv }
   return deps.orders.sell(request, { product, action: 'buy', input }, async (sale) => {
     const { tx, nowMs } = sale
-    const { total: price, discountPercent } = priceDedicated(catalogue, order)
+    const { total: price, full, discountPercent } = priceDedicated(catalogue, order)
     assertCovers(sale.account, price)
     const held = ipv === 3 ? await store.heldAddresses(tx, customer, country) : new Set<string>()
     const slots = await stock.take(tx, order, count, held, ready)
@@ -59,6 +59,7 @@ export async function buy(
         period,
         count,
         kopecks: String(price),
+        full_kopecks: String(full),
         discount_percent: discountPercent,
         expires_at: expiresAt,
       },

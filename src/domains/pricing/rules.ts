@@ -113,7 +113,8 @@ function priceLine(kind: DedicatedKind, rate: Rate, periods: readonly number[], 
   // A fraction of a kopeck goes up, once.
   const total = kopecks((byCount * byPeriod + whole * whole - 1n) / (whole * whole))
   const full = basePrice(rate, period) * BigInt(count)
-  return { total, perProxy: divideUp(total, BigInt(count)), discountPercent: percentOff(full, total) }
+  const discountPercent = percentOff(full, total)
+  return { total, full: kopecks(full), perProxy: divideUp(total, BigInt(count)), discountPercent }
 }
 
 /** Intermediate products may exceed `Kopecks`. */

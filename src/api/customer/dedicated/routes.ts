@@ -52,6 +52,7 @@ export function dedicatedOperations(deps: {
       return {
         ...query,
         price_rub: toRoubles(price.total),
+        full_price_rub: toRoubles(price.full),
         price_per_proxy_rub: toRoubles(price.perProxy),
         discount_percent: price.discountPercent,
         available: price.available,

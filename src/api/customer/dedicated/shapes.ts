@@ -233,6 +233,7 @@ export const quoteDedicated = operation('quoteDedicated', 'GET /dedicated/quote'
     count: whole('Number of proxies.', 10),
     ipv: shownIpv(),
     price_rub: roubles('Total price. A purchase charges this amount.', 1658.7),
+    full_price_rub: roubles('Total price before the discount.', 1800),
     price_per_proxy_rub: roubles(
       'Price per proxy, rounded up to the kopeck; multiplied by `count` it may differ from `price_rub`.',
       165.87,

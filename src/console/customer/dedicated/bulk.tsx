@@ -31,7 +31,10 @@ export function BulkBar({ picked, onDone }: PickedProps) {
     protocol: [t.protocol, () => <ProtocolForm ids={ids} onDone={finish} />],
     autoRenew: [t.autoRenew, () => <AutoRenewForm picked={picked} onDone={finish} />],
     comment: [t.comment, () => <CommentForm ids={ids} first={picked[0]?.comment ?? ''} onDone={finish} />],
-    passwords: [t.newPasswords, () => <PasswordsForm ids={ids} onDone={finish} />],
+    passwords: [
+      picked.length === 1 ? t.newPassword : t.newPasswords,
+      () => <PasswordsForm ids={ids} onDone={finish} />,
+    ],
   }
   return (
     <div className="chosen" role="toolbar" aria-label={t.selected(picked.length, format)}>
@@ -69,19 +72,19 @@ export function AutoRenewForm({ picked, onDone }: PickedProps) {
   const periods = useProlongPeriods(picked)
   const [period, setPeriod] = useState(picked[0]?.auto_renew ?? 0)
   const body = { ids: picked.map((each) => each.id), period: period === 0 ? null : period }
-  const options = periods.map((each) => [String(each), t.every(t.days(each, format))] as const)
+  const options = periods.map((each) => [String(each), t.days(each, format)] as const)
   const quote = useProlongQuote(picked, period)
   return (
     <SubmitForm label={t.apply} change={change} onSubmit={() => change.mutate({ body })}>
       <Select
-        label={t.autoRenew}
+        label={t.renewBy}
         value={String(period)}
-        options={[['0', t.off], ...options]}
+        options={[['0', t.renewNot], ...options]}
         onChange={(value) => setPeriod(Number(value))}
       />
       {period > 0 && (
         <Reading of={quote} height={24}>
-          {(price) => <Hint>{t.renewPrice(format.money(price.total_price_rub))}</Hint>}
+          {(price) => <Hint>{t.renewPrice(t.days(period, format), format.money(price.total_price_rub))}</Hint>}
         </Reading>
       )}
     </SubmitForm>
@@ -127,7 +130,7 @@ export function PasswordsForm({ ids, onDone }: FormProps) {
   const change = useChange('resetPasswords', onDone)
   return (
     <SubmitForm label={t.apply} change={change} onSubmit={() => change.mutate({ body: { ids } })}>
-      <Text c="dimmed">{t.newPasswordsAbout}</Text>
+      <Text c="dimmed">{ids.length === 1 ? t.newPasswordAbout : t.newPasswordsAbout}</Text>
     </SubmitForm>
   )
 }

@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { Listing } from '../../shared/copy.tsx'
 import { Choices, NumberField } from '../../shared/form.tsx'
 import { type Format, useMessages } from '../../shared/messages.tsx'
-import { Empty, Facts, Page, Panel, Reading, RefusalNotice } from '../../shared/parts.tsx'
+import { Empty, Facts, Hint, Page, Panel, Reading, RefusalNotice } from '../../shared/parts.tsx'
 import { type CustomerAnswer, usePurchase, useRead } from '../api.ts'
 import { BuyNow } from '../money/pay.tsx'
 import { dedicatedMessages } from './messages.ts'
@@ -133,16 +133,16 @@ function Quote({ order, purchase }: { readonly order: DedicatedOrder; readonly p
   const isCurrent = quote.data !== undefined && !quote.isPlaceholderData && isSame(order, quote.data)
   const problem = isCurrent ? findProblem(quote.data, balance, t, format) : undefined
   return (
-    <Panel className="stack quote" title={t.total}>
+    <Panel className={problem === undefined ? 'stack quote reached' : 'stack quote'} title={t.total}>
       <div aria-live="polite" className={isCurrent ? 'stack' : 'stack settling'}>
         <Reading of={quote} height={150}>
           {(price) => (
             <>
               <span className="price">{format.money(price.price_rub)}</span>
+              {price.discount_percent > 0 && <Discount of={price} />}
               <Facts
                 of={[
                   [t.perProxy, format.money(price.price_per_proxy_rub)],
-                  price.discount_percent > 0 && [t.discount, format.percent(price.discount_percent)],
                   balance !== undefined &&
                     balance >= price.price_rub && [t.after, format.exactMoney(balance - price.price_rub)],
                 ]}
@@ -167,6 +167,19 @@ function Quote({ order, purchase }: { readonly order: DedicatedOrder; readonly p
       />
     </Panel>
   )
+}
+
+/** The price without the discount, the discount and its reasons: the term, the count or both. */
+function Discount({ of }: { readonly of: CustomerAnswer<'quoteDedicated'> }) {
+  const { t, format } = useMessages(dedicatedMessages)
+  const { country_code, period, count, ipv } = of
+  const single = { country_code, period, count: 1, ipv: ipv as Kind }
+  const termPercent = useRead('quoteDedicated', { query: single }).data?.discount_percent ?? 0
+  const [term, proxies] = [t.days(period, format), t.shown(count, format)]
+  const both = termPercent > 0 ? t.and(term, proxies) : proxies
+  const reason = t.discountFor(count === 1 || termPercent === of.discount_percent ? term : both)
+  const percent = format.percent(of.discount_percent)
+  return <Hint>{t.discount(format.money(of.full_price_rub), percent, reason, format.money(of.price_rub))}</Hint>
 }
 
 const isSame = (order: DedicatedOrder, price: CustomerAnswer<'quoteDedicated'>): boolean =>

@@ -112,7 +112,7 @@ function Listed({ all }: { readonly all: readonly Proxy[] }) {
               <span className="line">
                 <span className="quiet">{t.shown(found.length, format)}</span>
                 <Select
-                  aria-label={t.copyAs}
+                  label={t.copyAs}
                   size="xs"
                   w="13rem"
                   value={form}
@@ -153,7 +153,7 @@ function Filters({ all, filter, onFilter }: FiltersProps) {
         label={t.status}
         value={filter.status}
         options={[
-          ['', t.any],
+          ['', t.notEnded],
           ['active', t.active],
           ['expired', t.expired],
         ]}

@@ -64,6 +64,9 @@ function Actions({ proxy }: ProxyProps) {
   const { t } = useMessages(dedicatedMessages)
   return (
     <>
+      <Button component="a" variant="subtle" href="#/dedicated">
+        {t.toList}
+      </Button>
       <DialogButton label={t.replace}>{(close) => <ReplaceForm picked={[proxy]} onDone={close} />}</DialogButton>
       <DialogButton label={t.prolong} look={{ variant: 'filled' }}>
         {(close) => <ProlongForm picked={[proxy]} onDone={close} />}
@@ -139,7 +142,7 @@ function Settings({ proxy }: ProxyProps) {
         <DialogButton label={t.comment}>
           {(close) => <CommentForm ids={ids} first={proxy.comment} onDone={close} />}
         </DialogButton>
-        <DialogButton label={t.newPasswords}>{(close) => <PasswordsForm ids={ids} onDone={close} />}</DialogButton>
+        <DialogButton label={t.newPassword}>{(close) => <PasswordsForm ids={ids} onDone={close} />}</DialogButton>
       </div>
     </Panel>
   )

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { CallRefused } from '../../client/call.ts'
-import type { Order } from '../../client/customer.ts'
+import type { Order, Transaction } from '../../client/customer.ts'
 import { Copyable } from '../../shared/copy.tsx'
 import { useMessages } from '../../shared/messages.tsx'
 import { OrderRecords, OrderRows } from '../../shared/orders.tsx'
@@ -8,6 +8,7 @@ import { Empty, Facts, MissingPage, Page, Paged, Panel, Reading } from '../../sh
 import { orderName, tradeMessages } from '../../shared/trade.ts'
 import { api, usePages } from '../api.ts'
 import { moneyMessages } from './messages.ts'
+import { loadMovements } from './page.tsx'
 
 export function OrdersPage() {
   const { t } = useMessages(moneyMessages)
@@ -51,9 +52,20 @@ export function OrderPage({ id }: { readonly id: string }) {
   )
 }
 
+const isRefundOf = (each: Transaction, { order_id }: Order): boolean =>
+  each.kind === 'refund' && each.order_id === order_id
+
+/** What was paid back for an order, newest first. */
+const useRefunds = (order: Order): readonly Transaction[] =>
+  useQuery({
+    queryKey: ['listTransactions', 'refunds', order.order_id],
+    queryFn: () => loadMovements(Date.parse(order.created_at)),
+  }).data?.filter((each) => isRefundOf(each, order)) ?? []
+
 function Shown({ order }: { readonly order: Order }) {
   const { t, format } = useMessages(moneyMessages)
   const { t: trade } = useMessages(tradeMessages)
+  const refunds = useRefunds(order)
   return (
     <Page title={orderName(order, trade)} about={format.moment(order.created_at)}>
       <Panel>
@@ -61,6 +73,10 @@ function Shown({ order }: { readonly order: Order }) {
           of={[
             [t.order, <Copyable text={order.order_id} label={t.order} />],
             [t.price, <strong>{format.exactMoney(order.price_rub)}</strong>],
+            ...refunds.map(
+              (each) =>
+                [`${t.refunded} ${format.moment(each.created_at)}`, format.exactMoney(each.amount_rub)] as const,
+            ),
           ]}
         />
       </Panel>

@@ -31,7 +31,7 @@ import { days, monthsUntil, spentByProduct, spentIn } from './spending.ts'
 const pageSize = 500
 
 /** The movements since a time, newest first; at most 10,000, or `maxPages` of 500. */
-const loadMovements = (sinceAt: number, maxPages = 20): Promise<readonly Transaction[]> =>
+export const loadMovements = (sinceAt: number, maxPages = 20): Promise<readonly Transaction[]> =>
   loadPages(
     'listTransactions',
     { query: { limit: pageSize } },
