@@ -20,7 +20,10 @@ async function draw(container: HTMLElement, props: ChartProps, language: string)
   const style = getComputedStyle(container)
   const colour = (name: string): string => style.getPropertyValue(name).trim()
   const { bars } = Drawing.paths
-  const paths = bars ? { paths: bars({ size: [0.62, 34], radius: 0.2 }) } : {}
+  // Two series are side by side: bars in one place would read as a stack.
+  const size: [number, number] = props.series.length > 1 ? [0.31, 17] : [0.62, 34]
+  const alignOf = (index: number) => (props.series.length > 1 ? (index === 0 ? -1 : 1) : 0)
+  const pathsOf = (index: number) => (bars ? { paths: bars({ size, radius: 0.2, align: alignOf(index) }) } : {})
   const axis = { stroke: colour('--mantine-color-dimmed'), font: '12px system-ui', ticks: { show: false } }
   const written = new Intl.DateTimeFormat(language, { day: 'numeric', month: 'short' })
   const toHour = new Intl.DateTimeFormat(language, { hour: '2-digit', minute: '2-digit' })
@@ -58,7 +61,7 @@ async function draw(container: HTMLElement, props: ChartProps, language: string)
           fill: colour(`${strokes[index] ?? strokes[0]}-fill`),
           width: 0,
           points: { show: false },
-          ...paths,
+          ...pathsOf(index),
         })),
       ],
     },

@@ -7,6 +7,7 @@ import { useChange, useRead } from '../api.ts'
 import { HowTo, Steps } from '../how-to.tsx'
 import { AddAddress } from '../my-address.tsx'
 import { premiumMessages } from './messages.ts'
+import { usePools } from './pools.tsx'
 
 export function AccessTab() {
   const { t } = useMessages(premiumMessages)
@@ -109,7 +110,8 @@ type StepsProps = Omit<ComponentProps<typeof Steps>, 'of'>
 function Generated(chosen: StepsProps) {
   const format = '{host} {port} {login} {password}'
   const { scheme: protocol } = chosen
-  const body = { pool_type: 'residential', type: 'rotating', quantity: 1, format, protocol } as const
+  const pool_type = usePools().data?.[0]?.pool_type ?? 'residential'
+  const body = { pool_type, type: 'rotating', quantity: 1, format, protocol } as const
   return (
     <Reading of={useRead('generateProxies', { body })}>
       {({ proxies }) => {

@@ -1,7 +1,7 @@
 import { Button, Text } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { useState } from 'react'
-import { download } from '../../shared/browser.ts'
+import { download, useFields } from '../../shared/browser.ts'
 import { Copy, Lines } from '../../shared/copy.tsx'
 import { Choices, NumberField, Select } from '../../shared/form.tsx'
 import { useMessages } from '../../shared/messages.tsx'
@@ -19,7 +19,7 @@ type ProxyListOrder = {
   readonly session_ttl: number
   readonly quantity: number
   readonly protocol: 'http' | 'https' | 'socks5'
-  readonly format_id: 1 | 2 | 3 | 4
+  readonly format_id: 1 | 2 | 3 | 4 | 'curl'
 }
 
 const first: ProxyListOrder = {
@@ -33,19 +33,32 @@ const first: ProxyListOrder = {
   format_id: 1,
 }
 
-const toBody = ({ country, city, session_ttl, ...rest }: ProxyListOrder) => ({
+const toBody = ({ country, city, session_ttl, format_id, ...rest }: ProxyListOrder) => ({
   ...rest,
+  format_id: format_id === 'curl' ? 4 : format_id,
   ...(country !== '' && { countries: [country] }),
   ...(city !== '' && { cities: [city] }),
   ...(rest.type === 'sticky' && { session_ttl }),
 })
+
+/** A command for the terminal. With `socks5h` the proxy resolves names. A line of the last format stays as it is. */
+const toCurl = (line: string): string =>
+  line.includes('://') ? `curl -x "${line.replace(/^socks5:/, 'socks5h:')}" https://example.com` : line
+
+/** The first list: one command for the pool that the address bar names, or ten lines. */
+function useFirstList(): ProxyListOrder {
+  const pool_type = useFields()[0].get('pool')
+  return pool_type === null ? first : { ...first, pool_type, quantity: 1, format_id: 'curl' }
+}
 
 /** A list of proxies, generated again after each change. */
 export function GenerateTab() {
   const { t } = useMessages(premiumMessages)
   const [subuser_id, choice] = useSubuserChoice()
   const pools = usePools(subuser_id).data
-  const [list, setList] = useState(first)
+  const [typed, setList] = useState(useFirstList())
+  const isSold = pools?.some((each) => each.pool_type === typed.pool_type) ?? true
+  const list = isSold ? typed : { ...typed, pool_type: pools?.[0]?.pool_type ?? typed.pool_type }
   const set = (change: Partial<ProxyListOrder>) => setList({ ...list, ...change })
   const [settled] = useDebouncedValue(list, 250)
   const isWhole = settled.quantity >= 1 && settled.quantity <= 1000 && settled.session_ttl >= 1
@@ -71,18 +84,23 @@ export function GenerateTab() {
       <Panel title={t.preview} className="stack">
         {pool !== undefined && pool.traffic_gb <= 0 && <div className="notice warn">{t.noTraffic}</div>}
         <Reading of={made} height={220}>
-          {({ proxies }) => (
-            <>
-              <Lines text={proxies.join('\n')} label={t.preview} />
-              <div className="line">
-                <Button onClick={() => download('proxies.txt', `${proxies.join('\n')}\n`)}>{t.download}</Button>
-                <Copy text={proxies.join('\n')} />
-              </div>
-            </>
-          )}
+          {({ proxies }) => <Made text={proxies.map(settled.format_id === 'curl' ? toCurl : String).join('\n')} />}
         </Reading>
       </Panel>
     </div>
+  )
+}
+
+function Made({ text }: { readonly text: string }) {
+  const { t } = useMessages(premiumMessages)
+  return (
+    <>
+      <Lines text={text} label={t.preview} />
+      <div className="line">
+        <Button onClick={() => download('proxies.txt', `${text}\n`)}>{t.download}</Button>
+        <Copy text={text} />
+      </div>
+    </>
   )
 }
 
@@ -165,7 +183,7 @@ function Details({ list, set }: PartProps) {
         label={t.format}
         value={String(list.format_id)}
         options={Object.entries(t.formats)}
-        onChange={(value) => set({ format_id: Number(value) as ProxyListOrder['format_id'] })}
+        onChange={(value) => set({ format_id: value === 'curl' ? value : (Number(value) as 1 | 2 | 3 | 4) })}
       />
     </div>
   )

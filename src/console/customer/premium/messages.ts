@@ -40,6 +40,7 @@ export const premiumMessages = messages({
     'Добавьте {missing}, и цена будет {price} за ГБ.',
   ),
   bought: phrase('Added {gb}. The pool now has {left}.', 'Добавлено {gb}. В пуле теперь {left}.'),
+  getLine: pair('Get a connection line', 'Получить строку подключения'),
   generate: pair('Proxy list', 'Список прокси'),
   generateAbout: pair(
     'Proxy lines for your program. The login contains all settings, so you do not need to keep the list.',
@@ -58,6 +59,7 @@ export const premiumMessages = messages({
     2: pair('login:password@host:port', 'логин:пароль@хост:порт'),
     3: pair('host:port (whitelisted addresses)', 'хост:порт (белый список)'),
     4: pair('protocol://login:password@host:port', 'протокол://логин:пароль@хост:порт'),
+    curl: 'curl',
   }),
   preview: pair('Preview', 'Предпросмотр'),
   noTraffic: pair(
@@ -89,8 +91,8 @@ export const premiumMessages = messages({
   ),
   noHosts: pair('No hosts recorded', 'Хосты не записаны'),
   noHostsAbout: pair(
-    'Host names are recorded only for sub-users with this option on. Content is never recorded.',
-    'Имена хостов записываются только для субпользователей с этой настройкой. Содержимое не записывается.',
+    'Hosts appear here after you switch the recording on and send traffic. Content is never recorded.',
+    'Хосты появятся здесь, когда вы включите запись и пойдёт трафик. Содержимое не записывается.',
   ),
   subuser: pair('Sub-user', 'Субпользователь'),
   subusers: pair('Sub-users', 'Субпользователи'),
@@ -115,9 +117,9 @@ export const premiumMessages = messages({
   withinTunnels: phrase('connections: {count}', 'соединений: {count}'),
   noLimits: pair('None', 'Нет'),
   keepHostsAbout: pair(
-    'Off unless you switch it on. The shop then stores the host names that your traffic goes to, and their bytes. ' +
+    'When it is on, the shop stores the host names that your traffic goes to, and their bytes. ' +
       'You and the operators of the shop can read them. Switching it off deletes them.',
-    'Выключено, пока вы не включите. Тогда магазин хранит имена хостов, к которым идёт ваш трафик, и объём. ' +
+    'Когда запись включена, магазин хранит имена хостов, к которым идёт ваш трафик, и объём. ' +
       'Их видите вы и операторы магазина. Выключение удаляет эти записи.',
   ),
   keepHosts: pair('Record destination hosts', 'Записывать посещённые хосты'),

@@ -116,7 +116,8 @@ function BuyTraffic({ pools }: { readonly pools: readonly Pool[] }) {
               {t.bought(
                 format.gigabytes(purchase.data.traffic_added_gb),
                 format.gigabytes(purchase.data.traffic_balance_gb),
-              )}
+              )}{' '}
+              <a href={`#/premium/generate?pool=${purchase.data.pool_type}`}>{t.getLine}</a>
             </Notice>
           )}
         </div>

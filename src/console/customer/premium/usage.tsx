@@ -27,7 +27,8 @@ export function UsageTab() {
           {(found) => {
             if (found.items.length === 0) return <Empty icon="chart" title={t.noUsage} about={t.noUsageAbout} />
             const { times, received, sent } = fill(by, from, found.items)
-            const sum = t.sum(format.gigabytes(found.total_gb))
+            const bytes = [...received, ...sent].reduce((total, each) => total + each, 0)
+            const sum = t.sum(format.bytes(bytes))
             return (
               <>
                 <Text>{sum}</Text>
