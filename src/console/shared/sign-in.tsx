@@ -26,7 +26,11 @@ const signInMessages = messages({
   codeAbout: pair('Six digits from your authenticator.', 'Шесть цифр из приложения-аутентификатора.'),
   enter: pair('Sign in', 'Войти'),
   withToken: pair('With an API token', 'С токеном API'),
-  withPassword: pair('With login and password', 'С логином и паролем'),
+  toSignIn: pair('Back to sign-in', 'Назад ко входу'),
+  becomeCustomer: pair(
+    'No account yet? The seller creates it and sends you a link that signs you in.',
+    'Нет учётной записи? Её создаёт продавец: он пришлёт вам ссылку для входа.',
+  ),
   token: pair('API token', 'Токен API'),
   tokenAbout: pair(
     'The token is kept in this tab until you close it.',
@@ -70,9 +74,10 @@ const signInMessages = messages({
     'Мы пришлём ссылку, чтобы задать новый пароль.',
   ),
   forgottenAsk: pair(
-    'This shop sends no e-mail. Ask the seller for a link that signs you in, and set a new password in your account.',
-    'Этот магазин не отправляет писем. Попросите у продавца ссылку для входа и задайте новый пароль на странице ' +
-      'учётной записи.',
+    'This shop sends no e-mail. Write to the seller where you got your access, ask for a link that signs you in, and ' +
+      'set a new password in your account.',
+    'Этот магазин не отправляет писем. Напишите продавцу туда, где вы получили доступ, попросите ссылку для входа и ' +
+      'задайте новый пароль на странице учётной записи.',
   ),
   send: pair('Send the link', 'Прислать ссылку'),
   sentAbout: pair(
@@ -256,6 +261,11 @@ function PasswordForm({ onWay }: WayProps) {
         <PasswordInput label={t.password} autoComplete="current-password" {...password.props} />
         {isCodeWanted && <CodeInput typed={code} />}
       </SubmitForm>
+      {isForCustomers && offers?.registration === false && (
+        <Text size="sm" c="dimmed">
+          {t.becomeCustomer}
+        </Text>
+      )}
       <Ways
         onWay={onWay}
         of={[
@@ -276,7 +286,7 @@ function TokenForm({ onWay }: WayProps) {
       <SubmitForm {...wide} onSubmit={() => enterWithToken(token.text)} label={t.enter} isReady={token.text !== ''}>
         <PasswordInput label={t.token} description={t.tokenAbout} autoComplete="off" {...token.props} />
       </SubmitForm>
-      <Ways onWay={onWay} of={[['password', t.withPassword]]} />
+      <Ways onWay={onWay} of={[['password', t.toSignIn]]} />
     </>
   )
 }
@@ -295,7 +305,7 @@ function ForgottenForm({ onWay }: WayProps) {
           <EmailInput typed={email} />
         </SubmitForm>
       )}
-      <Ways onWay={onWay} of={[['password', t.withPassword]]} />
+      <Ways onWay={onWay} of={[['password', t.toSignIn]]} />
     </>
   )
 }
