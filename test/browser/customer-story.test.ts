@@ -7,6 +7,7 @@ import { createBrowserSession } from '../harness/browser-session.ts'
 import { HandClock, runtimeWith } from '../harness/clock.ts'
 import { customerLink } from '../harness/console-links.ts'
 import { enginesOf } from '../harness/database.ts'
+import { applyCatalogue, shipped } from '../harness/proxies.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { type SmtpServer, startSmtp, textOf } from '../harness/smtp.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
@@ -131,6 +132,15 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     await page.getByRole('radio', { name: /Netherlands/ }).check({ force: true })
     await page.getByLabel('How many').fill('2')
     const { data } = await shop.get('/dedicated/quote?country_code=NL&period=30&count=2&ipv=4')
+    const { full_price_rub: full, discount_percent: percent, price_rub: price } = data
+    expect(full).toBeGreaterThan(price)
+    await page.getByText(`₽${full} − ${percent}% for 30 days = ₽${price}`).waitFor()
+    const { width = 0, height = 0 } = page.viewportSize() ?? {}
+    await page.setViewportSize({ width: 390, height: 844 })
+    await page.evaluate('scrollTo(0, 0)')
+    const button = await page.getByRole('button', { name: `Buy for ₽${price}` }).boundingBox()
+    expect((button?.y ?? 844) + (button?.height ?? 0)).toBeLessThanOrEqual(844)
+    await page.setViewportSize({ width, height })
     await page.getByRole('button', { name: `Buy for ₽${data.price_rub}` }).dblclick()
     await heading('Your proxies are ready')
     const shownLines = (await page.locator('pre').innerText()).trim()
@@ -342,6 +352,24 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     await rows.nth(1).waitFor({ state: 'detached' })
     expect(await rows.innerText()).toContain('This one')
     expect((await other.get('/auth/v1/customer/session')).status).toBe(401)
+  })
+
+  test('a shop without pools and shared addresses does not offer them', async () => {
+    const { dedicated, ...list } = shipped()
+    const { 3: _shared, ...kinds } = dedicated.kinds
+    await applyCatalogue(shop.services, { ...list, dedicated: { ...dedicated, kinds }, premium: { pools: {} } })
+    const other = await openVisitor(browser, shop.url)
+    await other.page.goto(await customerLink(shop, (await shop.newCustomer()).token))
+    await shown(other.page.getByRole('link', { name: 'Choose proxies' }))
+    await other.page.getByRole('link', { name: 'Choose traffic' }).waitFor({ state: 'detached' })
+    await other.page.getByRole('link', { name: 'Premium proxies' }).first().waitFor({ state: 'detached' })
+    await other.page.goto(`${shop.url}/#/premium`)
+    await shown(other.page.getByRole('heading', { name: 'Premium proxies are not sold here' }))
+    await other.page.goto(`${shop.url}/#/dedicated/buy`)
+    await shown(other.page.getByRole('radio', { name: /IPv6 private/ }))
+    await other.page.getByRole('radio', { name: /IPv4 shared/ }).waitFor({ state: 'detached' })
+    await other.expectQuiet()
+    await other.context.close()
   })
 
   test('the account page deletes the account only after the customer gives up the balance', async () => {

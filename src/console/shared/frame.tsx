@@ -110,7 +110,7 @@ export function Frame({ items, foot, quick, children }: FrameProps) {
           <Button
             variant="subtle"
             color="gray"
-            size="compact-md"
+            size="compact-sm"
             leftSection={<Icon name="out" />}
             onClick={() => void leave()}
           >

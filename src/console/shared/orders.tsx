@@ -90,14 +90,12 @@ function writeOne(of: unknown, format: Format, trade: Trade): string {
     .join(', ')
 }
 
-/** All fields of a record; one without a text is shown by its own name. */
+/** All fields of a record in the order of their texts; one without a text is first, by its own name. */
 function RecordFacts({ of }: { readonly of: Fields }) {
   const { t: trade, format } = useMessages(tradeMessages)
-  return (
-    <Facts
-      of={Object.entries(of).map(([name, value]) => [trade.fields[name] ?? name, write(name, value, format, trade)])}
-    />
-  )
+  const order = Object.keys(trade.fields)
+  const fields = Object.entries(of).toSorted(([one], [other]) => order.indexOf(one) - order.indexOf(other))
+  return <Facts of={fields.map(([name, value]) => [trade.fields[name] ?? name, write(name, value, format, trade)])} />
 }
 
 type RecordRowsProps = {

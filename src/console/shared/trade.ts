@@ -28,7 +28,6 @@ export const tradeMessages = translated({
     period: pair('Term', 'Срок'),
     count: pair('Quantity', 'Количество'),
     ipv: pair('Type', 'Тип'),
-    catalogue: pair('Price list version', 'Версия прайс-листа'),
     full_kopecks: pair('Price before the discount', 'Цена без скидки'),
     discount_percent: pair('Discount', 'Скидка'),
     kopecks: pair('Price', 'Цена'),
@@ -64,6 +63,7 @@ export const tradeMessages = translated({
     bytes: pair('Traffic', 'Трафик'),
     auto_renew: pair('Auto-renew', 'Автопродление'),
     location: pair('Location', 'Расположение'),
+    catalogue: pair('Price list version', 'Версия прайс-листа'),
   }),
   pools: names({
     residential: pair('Residential', 'Резидентные'),

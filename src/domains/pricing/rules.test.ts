@@ -186,6 +186,7 @@ describe.each(pricings)('the price of $name', ({ of, periodsOf }) => {
           given.count,
         )
         const full = over / 100_000_000n
+        expect<bigint>(outcome.full).toBe(full)
         const reported = BigInt(Math.round(outcome.discountPercent * 100))
         expect(reported * full <= (full - outcome.total < 0n ? 0n : full - outcome.total) * 10_000n).toBeTrue()
         expect(outcome.discountPercent).toBeGreaterThanOrEqual(0)

@@ -135,7 +135,7 @@ function Quote({ order, purchase }: { readonly order: DedicatedOrder; readonly p
   return (
     <Panel className={problem === undefined ? 'stack quote reached' : 'stack quote'} title={t.total}>
       <div aria-live="polite" className={isCurrent ? 'stack' : 'stack settling'}>
-        <Reading of={quote} height={150}>
+        <Reading of={quote} height={60}>
           {(price) => (
             <>
               <span className="price">{format.money(price.price_rub)}</span>
@@ -158,7 +158,7 @@ function Quote({ order, purchase }: { readonly order: DedicatedOrder; readonly p
         loading={purchase.isPending}
         onClick={() => purchase.buy(order)}
       >
-        {t.buyFor(format.money(quote.data?.price_rub ?? 0))}
+        {t.buyFor(quote.data === undefined ? '…' : format.money(quote.data.price_rub))}
       </Button>
       <RefusalNotice error={purchase.error} onAgain={() => purchase.buy(order)} />
       <BuyNow

@@ -153,7 +153,7 @@ function Filters({ all, filter, onFilter }: FiltersProps) {
         label={t.status}
         value={filter.status}
         options={[
-          ['', t.notEnded],
+          ['', t.current],
           ['active', t.active],
           ['expired', t.expired],
         ]}

@@ -50,7 +50,7 @@ export const dedicatedMessages = messages({
     'Продлевать на {days}; {price} (по сегодняшним ценам) спишется за 24 часа до окончания.',
   ),
   copyAs: pair('Copy format', 'Формат копирования'),
-  notEnded: pair('Active and expired', 'Активные и истёкшие'),
+  current: pair('Current', 'Текущие'),
   period: pair('Term', 'Срок'),
   newPasswords: pair('New passwords', 'Новые пароли'),
   newPasswordAbout: pair(

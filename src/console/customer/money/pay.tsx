@@ -298,7 +298,7 @@ function Ended({ payment, children }: { readonly payment: Payment; readonly chil
   const { t, format } = useMessages(moneyMessages)
   const isPaid = payment.status === 'paid'
   return (
-    <Panel title={t.topUp} className="stack">
+    <Panel title={isPaid ? t.receipt : t.topUp} className="stack">
       <Notice tone={isPaid ? 'good' : 'warn'}>
         {isPaid ? t.paid(format.money(payment.amount_rub + payment.bonus_rub)) : t.ended[payment.status]}
       </Notice>
