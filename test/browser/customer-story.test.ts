@@ -275,9 +275,16 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     await open('/orders')
     await page.getByRole('link', { name: new RegExp(orders[0].order_id.slice(-8)) }).click()
     await page.getByText('Price calculation').waitFor()
+    const vpn = orders.find(
+      (each: { product: string; action: string }) => each.product === 'vpn' && each.action === 'buy',
+    )
+    await open(`/orders/${vpn.order_id}`)
+    await page.getByText(/^Refunded /).waitFor()
     await open('/orders/ord_nothing')
     await heading('There is no such order')
     await open('/money')
+    const spent = page.getByRole('table', { name: 'Spending by product' })
+    await spent.getByRole('row', { name: /VPN/ }).getByText('₽299.00').first().waitFor()
     const csv = await saved(press('Download CSV'), page.waitForEvent('download'))
     expect(csv).toStartWith('id,created_at,kind,amount_rub,balance_after_rub,order_id,note\r\n')
     expect(csv).toContain(`,charge,-160,`)

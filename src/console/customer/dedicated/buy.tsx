@@ -174,7 +174,8 @@ function Discount({ of }: { readonly of: CustomerAnswer<'quoteDedicated'> }) {
   const { t, format } = useMessages(dedicatedMessages)
   const { country_code, period, count, ipv } = of
   const single = { country_code, period, count: 1, ipv: ipv as Kind }
-  const termPercent = useRead('quoteDedicated', { query: single }).data?.discount_percent ?? 0
+  const termPercent = useRead('quoteDedicated', { query: single }).data?.discount_percent
+  if (termPercent === undefined) return null
   const [term, proxies] = [t.days(period, format), t.shown(count, format)]
   const both = termPercent > 0 ? t.and(term, proxies) : proxies
   const reason = t.discountFor(count === 1 || termPercent === of.discount_percent ? term : both)
