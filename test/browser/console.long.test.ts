@@ -170,7 +170,7 @@ describe.each([...enginesOf('postgres')])('customer console on %s', (engine) => 
     const option = page.getByRole('checkbox', { name: 'Record destination hosts' })
     await option.waitFor()
     expect([await option.isChecked(), await isKept()]).toEqual([false, false])
-    await page.getByText('Off unless you switch it on.').waitFor()
+    await page.getByText('When it is on, the shop stores').waitFor()
     await option.click()
     await page.getByRole('checkbox', { name: 'Record destination hosts', checked: true }).waitFor()
     expect(await isKept()).toBe(true)
