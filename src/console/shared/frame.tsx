@@ -84,6 +84,16 @@ function ConnectionNotice() {
   )
 }
 
+function SignOut() {
+  const { t } = useMessages(commonMessages)
+  const icon = <Icon name="out" />
+  return (
+    <Button variant="subtle" color="gray" size="compact-sm" leftSection={icon} onClick={() => void leave()}>
+      {t.signOut}
+    </Button>
+  )
+}
+
 type FrameProps = {
   readonly items: readonly MenuItem[]
   readonly foot: ReactNode
@@ -107,15 +117,7 @@ export function Frame({ items, foot, quick, children }: FrameProps) {
         <div className="switches">
           <LanguageSwitch />
           <ThemeSwitch />
-          <Button
-            variant="subtle"
-            color="gray"
-            size="compact-sm"
-            leftSection={<Icon name="out" />}
-            onClick={() => void leave()}
-          >
-            {t.signOut}
-          </Button>
+          <SignOut />
         </div>
       </div>
     </>

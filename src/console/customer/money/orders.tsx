@@ -55,7 +55,7 @@ export function OrderPage({ id }: { readonly id: string }) {
 const isRefundOf = (each: Transaction, { order_id }: Order): boolean =>
   each.kind === 'refund' && each.order_id === order_id
 
-/** What was paid back for an order, newest first. */
+/** The refunds of an order, newest first. */
 const useRefunds = (order: Order): readonly Transaction[] =>
   useQuery({
     queryKey: ['listTransactions', 'refunds', order.order_id],
