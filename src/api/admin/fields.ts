@@ -28,7 +28,7 @@ export const printableText = (description: string, maxLength: number, example: s
 export const remark = (description: string, unless: string) =>
   printableText(description, 500, unless).default(unless).openapi({ default: unless })
 
-export const note = (unless: string) => remark('Reason; the customer sees it.', unless)
+export const note = (unless: string) => remark('Reason; the customer sees it in transactions and events.', unless)
 
 export const amount = (description: string) =>
   z

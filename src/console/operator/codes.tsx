@@ -107,7 +107,7 @@ function Codes() {
         { name: 'least', label: t.least, kind: 'number', isOptional: true },
         { name: 'uses', label: t.uses, kind: 'number', isOptional: true },
         { name: 'until', label: t.until, kind: 'date', isOptional: true },
-        useNote(),
+        useNote('operators'),
       ]}
       run={add}
     />

@@ -194,7 +194,7 @@ function ViewButton({ id }: { readonly id: string }) {
 
 function Actions({ customer }: { readonly customer: Customer }) {
   const { t } = useMessages(customerMessages)
-  const note = useNote()
+  const note = useNote('operators')
   const params = { customer_id: customer.customer_id }
   const isBlocked = customer.blocked_at !== null
   return (
@@ -251,7 +251,7 @@ function MoneyAct({ operation, customer: { customer_id, balance_rub: before } }:
       {...(isCredit && { look: { variant: 'filled' } })}
       fields={[
         { name: 'amount', label: t.amount, kind: 'number' },
-        useNote(),
+        useNote('customer'),
         { name: 'reference', label: t.reference, isOptional: true },
       ]}
       run={(values, key) => api.call(operation, { params: { customer_id }, key, body: bodyOf(values) })}

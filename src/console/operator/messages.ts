@@ -39,6 +39,8 @@ export const operatorTexts = {
   searchHint: pair('Name, login, e-mail, note or ID', 'Имя, логин, почта, заметка или ID'),
   since: pair('Since', 'Создан'),
   note: pair('Note', 'Заметка'),
+  shownNote: pair('Note, shown to the customer', 'Примечание, его увидит покупатель'),
+  ownNote: pair('Note, for operators only', 'Заметка, только для операторов'),
   none: pair('Nothing found', 'Ничего не найдено'),
   noneAbout: pair('No entries match the filters.', 'Нет записей, подходящих под условия.'),
   addCustomer: pair('Add a customer', 'Добавить покупателя'),

@@ -78,7 +78,7 @@ function Refund({ id, price, before }: RefundProps) {
       fields={[
         { name: 'end', label: t.refundEnd, kind: 'choice', options: endings, isOptional: true },
         { name: 'amount', label: t.amount, kind: 'number', isShown: ({ end }) => end === '' },
-        useNote(),
+        useNote('customer'),
       ]}
       run={(values, key) => api.call('refundOrder', { params, key, body: bodyOf(values) })}
       preview={{

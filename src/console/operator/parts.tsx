@@ -16,9 +16,10 @@ export function RoleAct<Done>({ operation, ...props }: RoleActProps<Done>) {
   return may(operation) ? <Act {...props} /> : null
 }
 
-export function useNote(): ActField {
+/** The field of a note, labelled with its readers: the API says of each operation whether the customer sees it. */
+export function useNote(readers: 'customer' | 'operators'): ActField {
   const { t } = useMessages(operatorMessages)
-  return { name: 'note', label: t.note, isOptional: true }
+  return { name: 'note', label: readers === 'customer' ? t.shownNote : t.ownNote, isOptional: true }
 }
 
 /** Shown in place of a list without items. */

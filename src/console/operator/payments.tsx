@@ -235,7 +235,7 @@ function Payments({ rows, isOfOne = false }: PaymentsProps) {
 function Actions({ payment }: { readonly payment: AnyPayment }) {
   const { t, format } = useMessages(paymentsMessages)
   const may = useMay()
-  const noteField = useNote()
+  const noteField = useNote('operators')
   const params = { payment_id: payment.payment_id }
   const left = Math.round((payment.amount_rub - payment.refunded_rub) * 100) / 100
   const bodyOf = ({ amount, intoDebt, note }: Values) => ({
@@ -319,7 +319,7 @@ function Resolve({ notice: { notice_id } }: { readonly notice: PaymentNotice }) 
       label={t.resolve}
       about={t.resolveAbout}
       look={{ size: 'xs' }}
-      fields={[{ name: 'credit_to', label: t.creditTo, isOptional: true }, useNote()]}
+      fields={[{ name: 'credit_to', label: t.creditTo, isOptional: true }, useNote('customer')]}
       run={(values) => api.call('resolveUnmatched', { params: { notice_id }, body: filled(values) })}
     />
   )

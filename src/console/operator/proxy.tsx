@@ -71,7 +71,7 @@ function Shown({ of }: { readonly of: Proxy }) {
 function Actions({ of }: { readonly of: Proxy }) {
   const { t, format } = useMessages(proxyMessages)
   const may = useMay()
-  const noteField = useNote()
+  const noteField = useNote('customer')
   const params = { proxy: String(of.proxy) }
   if (of.status === 'gone' || !may('endProxy')) return null
   return (

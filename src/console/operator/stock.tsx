@@ -171,7 +171,7 @@ function CloseAct({ operation, prefix }: Readonly<{ operation: 'quarantineRange'
         { name: 'undo', label: t.undo, kind: 'flag' },
         { name: 'replace', label: t.replaceNow, kind: 'flag' },
         { name: 'refund', label: t.refundNow, kind: 'flag' },
-        useNote(),
+        useNote('customer'),
       ]}
       run={({ undo, replace, refund, note }) =>
         api.call(operation, {
