@@ -4,7 +4,7 @@ import { readCountry } from '../../core/country.ts'
 import { problem } from '../../core/messages/problems.ts'
 import { type Kopecks, kopecks } from '../../core/money.ts'
 import { readIso, toIso } from '../../core/time.ts'
-import { checked, exampleAt, flag, text } from '../fields.ts'
+import { checked, exampleAt, flag, roubles, rows, text, whole } from '../fields.ts'
 
 export const exampleCustomer = 'cus_01k73sf8000000000000000000'
 
@@ -77,5 +77,19 @@ export const dryRun = () => yes('Only compute the result; change nothing.')
 export const isDryRun = flag('True if this was a dry run that changed nothing; absent otherwise.').optional()
 
 export const dryRunOf = (body: { readonly dry_run: boolean }) => (body.dry_run ? { dry_run: true } : {})
+
+/** How the refund of ended proxies is made up. Absent for other products, and in answers stored by older versions. */
+export const refundParts = {
+  purchase_rub: roubles('Part of the refund that returns purchases of proxies.', 80).optional(),
+  prolongation_rub: roubles('Part of the refund that returns prolongations of proxies.', 20).optional(),
+  services: rows('The first 50 ended proxies with what was paid for each; empty without a refund.', {
+    proxy: whole('Number of the proxy.', 7),
+    address: text('Egress address.', '203.0.113.7'),
+    paid_rub: roubles('Price of all its terms.', 150),
+    used_rub: roubles('Price of its used time.', 50),
+    unused_purchase_rub: roubles('Unused part of its purchase.', 80),
+    unused_prolongation_rub: roubles('Unused part of its prolongations.', 20),
+  }).optional(),
+}
 
 export const replayed = flag('True if this answer repeats an earlier request; absent otherwise.').optional()

@@ -8,6 +8,7 @@ export type Customer = {
   balance_rub: number
   created_at: string
   blocked_at: string | null
+  has_second_factor?: boolean
 }
 export type Token = {
   token_id: string
@@ -427,6 +428,16 @@ export type Operations = {
       proxies?: readonly number[]
       returned_gb?: number
       uuid?: string
+      purchase_rub?: number
+      prolongation_rub?: number
+      services?: readonly {
+        proxy: number
+        address: string
+        paid_rub: number
+        used_rub: number
+        unused_purchase_rub: number
+        unused_prolongation_rub: number
+      }[]
       replayed?: boolean
       dry_run?: boolean
     }
@@ -645,6 +656,16 @@ export type Operations = {
       customer: string
       proxy: number
       amount_rub: number
+      purchase_rub?: number
+      prolongation_rub?: number
+      services?: readonly {
+        proxy: number
+        address: string
+        paid_rub: number
+        used_rub: number
+        unused_purchase_rub: number
+        unused_prolongation_rub: number
+      }[]
       balance_rub: number
       replayed?: boolean
       dry_run?: boolean
@@ -663,7 +684,17 @@ export type Operations = {
     query: { version?: number }
     answer: { version: number; applied_at: string; catalogue: Readonly<Record<string, unknown>> }
   }
-  listCatalogues: { answer: { items: readonly { version: number; applied_at: string }[] } }
+  listCatalogues: {
+    answer: {
+      items: readonly {
+        version: number
+        applied_at: string
+        applied_by: string | null
+        change_count: number
+        changes: readonly string[]
+      }[]
+    }
+  }
   convertCatalogue: { body: { text: string }; answer: { catalogue: Readonly<Record<string, unknown>>; yaml: string } }
   compareCatalogue: {
     body: { catalogue: Readonly<Record<string, unknown>> }

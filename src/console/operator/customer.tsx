@@ -209,12 +209,14 @@ function Actions({ customer }: { readonly customer: Customer }) {
           link === null ? <Text>{t.linkSent(sent_to ?? '')}</Text> : <OnceShown text={link} />
         }
       />
-      <RoleAct
-        operation="removeCustomerFactor"
-        label={t.removeFactor}
-        about={t.removeFactorAbout}
-        run={() => api.call('removeCustomerFactor', { params })}
-      />
+      {customer.has_second_factor === true && (
+        <RoleAct
+          operation="removeCustomerFactor"
+          label={t.removeFactor}
+          about={t.removeFactorAbout}
+          run={() => api.call('removeCustomerFactor', { params })}
+        />
+      )}
       <RoleAct
         operation="noteCustomer"
         label={t.note}

@@ -1,14 +1,14 @@
 import { Text } from '@mantine/core'
 import { Copyable } from '../shared/copy.tsx'
 import { filled, type Values } from '../shared/form.tsx'
-import { useMessages } from '../shared/messages.tsx'
+import { type Format, useMessages } from '../shared/messages.tsx'
 import { OrderRecords, RecordRows } from '../shared/orders.tsx'
 import { Facts, Page, Panel, Reading } from '../shared/parts.tsx'
 import { orderName, tradeMessages } from '../shared/trade.ts'
 import { api, type OperatorAnswer, useRead } from './api.ts'
 import { operatorMessages } from './messages.ts'
 import { Events, Movements } from './money.tsx'
-import { CustomerLink, RoleAct, useNote } from './parts.tsx'
+import { CustomerLink, Mono, RoleAct, useNote } from './parts.tsx'
 
 export function OrderStory({ id }: { readonly id: string }) {
   const found = useRead('getOrderStory', { params: { order_id: id } })
@@ -88,9 +88,11 @@ function Refund({ id, price, before }: RefundProps) {
             of={[
               [t.price, format.exactMoney(price)],
               before > 0 && [t.refundedBefore, format.exactMoney(before)],
+              'transaction' in would ? [t.willRun, t.allServices] : [t.willEnd, <Ended of={would} />],
+              (would.prolongation_rub ?? 0) > 0 && [t.ofPurchase, format.exactMoney(would.purchase_rub ?? 0)],
+              (would.prolongation_rub ?? 0) > 0 && [t.ofProlongation, format.exactMoney(would.prolongation_rub ?? 0)],
               [t.willRefund, <strong>{format.exactMoney(would.amount_rub)}</strong>],
               [t.after, format.exactMoney(would.balance_rub)],
-              'transaction' in would ? [t.willRun, t.allServices] : [t.willEnd, <Ended of={would} />],
             ]}
           />
         ),
@@ -99,10 +101,33 @@ function Refund({ id, price, before }: RefundProps) {
   )
 }
 
+type Service = NonNullable<OperatorAnswer<'refundOrder'>['services']>[number]
+
+/** The unused part of a proxy’s price, such as “₽80.00 + prolongation ₽20.00”. */
+const sayUnused = (of: Service, t: { readonly ofProlongation: string }, format: Format): string =>
+  [
+    format.exactMoney(of.unused_purchase_rub),
+    ...(of.unused_prolongation_rub > 0 ? [t.ofProlongation, format.exactMoney(of.unused_prolongation_rub)] : []),
+  ].join(' ')
+
 /** The services that a refund ends. */
 function Ended({ of }: { readonly of: OperatorAnswer<'refundOrder'> }) {
   const { t, format } = useMessages(operatorMessages)
-  if (of.proxies) return of.proxies.map((each) => t.proxy(String(each))).join(', ')
+  const services = of.services ?? []
+  if (of.proxies && services.length === 0) return of.proxies.map((each) => t.proxy(String(each))).join(', ')
+  if (of.proxies) {
+    const more = of.proxies.length - services.length
+    return (
+      <span className="ended">
+        {services.map((each) => (
+          <span key={each.proxy}>
+            <Mono>{each.address}</Mono> {sayUnused(each, t, format)}
+          </span>
+        ))}
+        {more > 0 && <span>{t.andMore(format.number(more))}</span>}
+      </span>
+    )
+  }
   if (of.returned_gb !== undefined) return format.gigabytes(of.returned_gb)
   return of.uuid === undefined ? t.nothingEnds : 'VPN'
 }

@@ -1,7 +1,8 @@
+import { Text } from '@mantine/core'
 import { Copyable } from '../shared/copy.tsx'
 import { Act, filled } from '../shared/form.tsx'
 import { messages, pair, phrase, useMessages } from '../shared/messages.tsx'
-import { Facts, Page, Panel, Reading, Rows, Status } from '../shared/parts.tsx'
+import { Facts, Notice, Page, Panel, Reading, Rows, Status } from '../shared/parts.tsx'
 import { api, type OperatorAnswer, useMay, useRead } from './api.ts'
 import { operatorTexts } from './messages.ts'
 import { CustomerLink, Mono, useNote } from './parts.tsx'
@@ -16,8 +17,12 @@ const proxyMessages = messages({
     'Assigns another address of the same type. It does not count towards the customer’s own replacements.',
     'Назначает другой адрес того же типа. Не учитывается в заменах, доступных покупателю.',
   ),
-  end: pair('End the proxy', 'Прекратить прокси'),
+  end: pair('Refund and end', 'Вернуть деньги и прекратить'),
   endAbout: pair('The proxy stops within 2 seconds.', 'Прокси остановится в течение 2 секунд.'),
+  paid: pair('Paid', 'Оплачено'),
+  used: pair('Used', 'Использовано'),
+  refunded: pair('Refunded', 'Возвращено'),
+  hasEnded: pair('The proxy has ended.', 'Прокси прекращён.'),
   giveBack: pair('Refund the unused time', 'Вернуть деньги за неиспользованное время'),
 })
 
@@ -40,7 +45,7 @@ function Shown({ of }: { readonly of: Proxy }) {
             of.interrupted_at !== null && [t.interruptedSince, format.moment(of.interrupted_at)],
             [t.address, <Copyable text={of.address} label={t.address} />],
             [t.kind, `${format.country(of.country)}, ${t.kinds[of.ipv] ?? of.ipv}`],
-            [t.gateway, of.node ?? t.noGateway],
+            [t.gateway, of.node === null ? t.noGateway : <a href={`#/network/${of.node}`}>{of.node}</a>],
             [t.customer, <CustomerLink id={of.customer_id} name={of.customer_name} />],
             [t.order, <a href={`#/orders/${of.order_id}`}>{t.story}</a>],
             [t.login, <Mono>{of.username}</Mono>],
@@ -68,8 +73,27 @@ function Shown({ of }: { readonly of: Proxy }) {
   )
 }
 
-function Actions({ of }: { readonly of: Proxy }) {
+type AmountsProps = Readonly<{ of: OperatorAnswer<'endProxy'>; address: string; refunded: string }>
+
+/** The paid, used and refunded price of a proxy. */
+function Amounts({ of: { amount_rub, balance_rub, services = [] }, address, refunded }: AmountsProps) {
   const { t, format } = useMessages(proxyMessages)
+  const [service] = services
+  return (
+    <Facts
+      of={[
+        [t.address, <Mono>{address}</Mono>],
+        service !== undefined && [t.paid, format.exactMoney(service.paid_rub)],
+        service !== undefined && [t.used, format.exactMoney(service.used_rub)],
+        [refunded, <strong>{format.exactMoney(amount_rub)}</strong>],
+        [t.after, format.exactMoney(balance_rub)],
+      ]}
+    />
+  )
+}
+
+function Actions({ of }: { readonly of: Proxy }) {
+  const { t } = useMessages(proxyMessages)
   const may = useMay()
   const noteField = useNote('customer')
   const params = { proxy: String(of.proxy) }
@@ -90,16 +114,15 @@ function Actions({ of }: { readonly of: Proxy }) {
         run={({ refund, note }, key) =>
           api.call('endProxy', { params, key, body: { refund: refund === true, ...filled({ note }) } })
         }
+        show={(done) => (
+          <Notice tone="good">
+            <Text fw={600}>{t.hasEnded}</Text>
+            <Amounts of={done} address={of.address} refunded={t.refunded} />
+          </Notice>
+        )}
         preview={{
           load: ({ refund }) => api.call('endProxy', { params, body: { refund: refund === true, dry_run: true } }),
-          show: ({ amount_rub, balance_rub }) => (
-            <Facts
-              of={[
-                [t.willRefund, <strong>{format.exactMoney(amount_rub)}</strong>],
-                [t.after, format.exactMoney(balance_rub)],
-              ]}
-            />
-          ),
+          show: (would) => <Amounts of={would} address={of.address} refunded={t.willRefund} />,
         }}
       />
     </>

@@ -1,5 +1,5 @@
 import type { CustomerId } from '../../core/ids.ts'
-import { toRoubles } from '../../core/money.ts'
+import { subtract, toRoubles, total } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { Tx } from '../../db/transaction.ts'
 import type { Ending, RefundPart } from '../orders/index.ts'
@@ -8,9 +8,22 @@ import { closeEntrances } from './access.ts'
 import { nothingToEnd } from './errors.ts'
 import { closeOutage } from './outages/outages.ts'
 import { type DedicatedDeps, product } from './proxies.ts'
-import { findUnused, giveBack } from './refund.ts'
-import { eventOf, graceEnd, isHeld, leftAt, restMs, sumByCharge, type Unused } from './rules.ts'
+import { giveBack, paidTermsOf } from './refund.ts'
+import {
+  endedServiceOf,
+  eventOf,
+  graceEnd,
+  isHeld,
+  leftAt,
+  type PaidTerm,
+  restMs,
+  sumByCharge,
+  unusedOf,
+} from './rules.ts'
 import * as store from './store.ts'
+
+/** How many of the ended proxies an answer describes. */
+const maxServices = 50
 
 /** Ends proxies of one customer before their time. Leases, refund and events are one commit. */
 async function endAll(
@@ -18,18 +31,19 @@ async function endAll(
   tx: Tx,
   of: { readonly customer: CustomerId; readonly ids: readonly number[] },
   how: { readonly give: RefundPart | 'nothing'; readonly order?: Order; readonly note: string },
-): Promise<{ readonly ids: readonly number[]; readonly amount_rub: number; readonly balance_rub: number }> {
+) {
   const { customer } = of
   const account = await deps.ledger.lock(tx, customer)
   const nowMs = deps.clock()
   const proxies = (await store.lockProxies(tx, customer, of.ids)).filter((proxy) => isHeld(proxy, nowMs))
   if (proxies.length === 0) throw how.order ? new Refusal('order_already_ended') : nothingToEnd()
-  const unused =
-    how.give === 'nothing'
-      ? new Map<number, Unused[]>()
-      : await findUnused(deps, tx, customer, proxies, (proxy) => leftAt(proxy, nowMs))
+  const terms = how.give === 'nothing' ? new Map<number, PaidTerm[]>() : await paidTermsOf(deps, tx, customer, proxies)
+  const ended = proxies.map((proxy) => {
+    const paid = terms.get(proxy.id) ?? []
+    return { proxy, paid, unused: unusedOf(paid, leftAt(proxy, nowMs)) }
+  })
   const whole = how.give === 'whole' ? how.order : undefined
-  const due = sumByCharge([...unused.values()].flat()).filter((part) => part.chargeSeq !== whole?.chargeSeq)
+  const due = sumByCharge(ended.flatMap((each) => each.unused)).filter((part) => part.chargeSeq !== whole?.chargeSeq)
   if (whole?.chargeSeq) due.push({ order: whole.id, chargeSeq: whole.chargeSeq, amount: whole.price })
   const { refunded, balance } = await giveBack(deps, tx, customer, due, how.note)
   for (const proxy of proxies) if (proxy.interruptedAt !== null) closeOutage(tx, proxy, nowMs, 'nothing')
@@ -40,12 +54,25 @@ async function endAll(
   closeEntrances(deps, tx, proxies, nowMs)
   const ids = proxies.map((proxy) => proxy.id)
   store.setEnded(tx, ids, nowMs)
-  const data = { refunded: refunded > 0n, reason: how.note }
+  const data = { refunded: refunded.length > 0, reason: how.note }
   await deps.events.note(
     tx,
     proxies.map((proxy) => eventOf(proxy, 'proxy.ended', { ip: proxy.address, ...data })),
   )
-  return { ids, amount_rub: toRoubles(refunded), balance_rub: toRoubles(balance ?? account.balance) }
+  const bought = new Set(proxies.map((proxy) => proxy.order))
+  const purchases = total(refunded.filter((each) => bought.has(each.order)).map((each) => each.amount))
+  const sum = total(refunded.map((each) => each.amount))
+  return {
+    ids,
+    amount_rub: toRoubles(sum),
+    purchase_rub: toRoubles(purchases),
+    prolongation_rub: toRoubles(subtract(sum, purchases)),
+    services:
+      how.give === 'nothing'
+        ? []
+        : ended.slice(0, maxServices).map(({ proxy, paid, unused }) => endedServiceOf(proxy, paid, unused)),
+    balance_rub: toRoubles(balance ?? account.balance),
+  }
 }
 
 /** How the operator ends what an order has bought. */

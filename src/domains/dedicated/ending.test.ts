@@ -48,6 +48,23 @@ describe('the unused part of a price', () => {
 describe.each([...engines])('ending proxies on %s', (engine) => {
   const here = sellInCountries(engine, (number) => `10.2.${number}.0/29`)
   const { buy, events } = here
+
+  test('the end of a prolonged proxy says what was paid, used and refunded, by purchase and prolongation', async () => {
+    const { proxies, price } = await buy(1)
+    const [proxy] = proxies
+    const id = proxy?.id ?? 0
+    await prolongProxies(here.floor.services, here.customer, [id], 30)
+    here.floor.clock.advance(15 * dayMs)
+    const answer = await here.floor.services.proxyOperator.end(id, { give: 'unused', note: 'complaint' })
+    const half = Number(price / 2n) / 100
+    const prolongation = answer.prolongation_rub
+    expect(prolongation).toBeGreaterThan(0)
+    expect(answer).toMatchObject({ purchase_rub: half, amount_rub: Math.round((half + prolongation) * 100) / 100 })
+    expect(answer.services).toMatchObject([
+      { proxy: id, address: proxy?.address, unused_purchase_rub: half, unused_prolongation_rub: prolongation },
+    ])
+  })
+
   const balance = async () => (await here.floor.services.ledger.balance(here.customer)).balance
   const free = async () => here.floor.services.stock.available(kindIn(here.code, 4))
 

@@ -14,7 +14,7 @@ import {
 } from './rules.ts'
 
 /** The terms paid for each proxy, newest first. The account is locked, so that no charge is added meanwhile. */
-async function paidTermsOf(
+export async function paidTermsOf(
   { orders }: DedicatedDeps,
   tx: Tx,
   customer: CustomerId,
@@ -69,15 +69,15 @@ export async function findUnused(
   return new Map(proxies.map((proxy) => [proxy.id, unusedOf(terms.get(proxy.id) ?? [], leftMs(proxy))]))
 }
 
-/** Refunds what is due, at most what is left of each charge. Returns the sum, and the balance if any was refunded. */
+/** Refunds what is due, at most what is left of each charge. Returns what was refunded, and the balance if any was. */
 export async function giveBack(
   { orders, ledger }: DedicatedDeps,
   tx: Tx,
   customer: CustomerId,
   due: readonly Unused[],
   note: string,
-): Promise<{ refunded: Kopecks; balance: Kopecks | undefined }> {
-  let refunded = zero
+): Promise<{ refunded: Unused[]; balance: Kopecks | undefined }> {
+  const refunded: Unused[] = []
   let balance: Kopecks | undefined
   for (const { order, chargeSeq, amount } of due) {
     const price = (await orders.find(tx, order))?.price ?? zero
@@ -85,7 +85,7 @@ export async function giveBack(
     const given = amount < left ? amount : left
     if (given <= 0n) continue
     const posting = await orders.giveBack(tx, { customer, chargeSeq }, given, note, 'in parts')
-    refunded = kopecks(refunded + posting.amount)
+    refunded.push({ order, chargeSeq, amount: posting.amount })
     balance = posting.balanceAfter
   }
   return { refunded, balance }

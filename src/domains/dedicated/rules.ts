@@ -4,7 +4,7 @@ import { addDays } from '../../core/calendar.ts'
 import type { CountryCode } from '../../core/country.ts'
 import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
 import { type FieldProblem, fieldProblem, type ProblemArguments } from '../../core/messages/problems.ts'
-import { type Kopecks, kopecks } from '../../core/money.ts'
+import { type Kopecks, kopecks, toRoubles, total } from '../../core/money.ts'
 import { isPublic } from '../../core/reserved.ts'
 import type { DomainEvent, EventData, EventType } from '../events/rules.ts'
 import { listIn, numberIn, type Plain, textIn } from '../orders/rules.ts'
@@ -226,6 +226,25 @@ export function unusedOf(terms: readonly PaidTerm[], leftMs: number): Unused[] {
     rest -= partMs
   }
   return unused
+}
+
+/** The paid and the unused price of a proxy, by purchase and prolongation, in roubles. */
+export function endedServiceOf(
+  { id, address, order }: Pick<Proxy, 'id' | 'address' | 'order'>,
+  terms: readonly PaidTerm[],
+  unused: readonly Unused[],
+) {
+  const paid = total(terms.map((each) => kopecks(each.price / BigInt(each.shares))))
+  const left = total(unused.map((each) => each.amount))
+  const purchase = total(unused.filter((each) => each.order === order).map((each) => each.amount))
+  return {
+    proxy: id,
+    address,
+    paid_rub: toRoubles(paid),
+    used_rub: toRoubles(kopecks(paid - left)),
+    unused_purchase_rub: toRoubles(purchase),
+    unused_prolongation_rub: toRoubles(kopecks(left - purchase)),
+  }
 }
 
 /** Adds the parts of each charge up. */

@@ -48,7 +48,11 @@ export function adminCustomerOperations(bind: BindAdmin, deps: AdminDeps) {
       const { items, next_cursor } = pageOf(found, query.limit, 'id', (each) => each)
       return { items: await toCustomers(items), next_cursor }
     }),
-    bind(shapes.getCustomer, ({ params }) => show(readCustomer(params.customer_id))),
+    bind(shapes.getCustomer, async ({ params }) => {
+      const id = readCustomer(params.customer_id)
+      const { hasFactor } = await identities.profile({ kind: 'customer', id })
+      return { ...(await show(id)), has_second_factor: hasFactor }
+    }),
     bind(shapes.createCustomer, async ({ body }) => show((await customers.create(body.name)).id)),
     bind(shapes.blockCustomer, async ({ params, body }) => {
       const id = readCustomer(params.customer_id)

@@ -34,6 +34,7 @@ import {
   note,
   orderParam,
   printableText,
+  refundParts,
   replayed,
   yes,
 } from '../fields.ts'
@@ -50,6 +51,7 @@ const customer = named('Customer', {
   balance_rub: roubles('Balance.', 98_200),
   created_at: moment('When the customer was added.'),
   blocked_at: moment('When the customer was blocked; null if not blocked.').nullable(),
+  has_second_factor: flag('Whether the customer signs in with a second factor; absent in lists.').optional(),
 })
 
 export const toCustomer = (of: Customer, balance: Kopecks, login: string | null): z.input<typeof customer> => ({
@@ -382,6 +384,7 @@ export const refundOrder = moneySupport('refundOrder', 'POST /orders/{order_id}/
     proxies: z.array(z.int()).optional().openapi({ description: 'Numbers of the proxies that were ended.' }),
     returned_gb: z.number().optional().openapi({ description: 'Unused traffic that was removed, in gigabytes.' }),
     uuid: text('Id of the VPN subscription that was ended.').optional(),
+    ...refundParts,
     replayed,
     dry_run: isDryRun,
   }),

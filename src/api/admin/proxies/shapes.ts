@@ -1,7 +1,7 @@
 import { choice, exampleOrder, flag, given, moment, named, roubles, rows, text, whole } from '../../fields.ts'
 import { operationsOf, z } from '../../operation.ts'
 import { page, pageQuery } from '../../pages.ts'
-import { customerName, dryRun, exampleCustomer, isDryRun, note, replayed } from '../fields.ts'
+import { customerName, dryRun, exampleCustomer, isDryRun, note, refundParts, replayed } from '../fields.ts'
 
 const support = operationsOf({ tag: 'Dedicated proxies', role: 'support' })
 const reader = operationsOf({ tag: 'Dedicated proxies', role: 'reader' })
@@ -70,6 +70,7 @@ export const endProxy = support('endProxy', 'POST /proxies/{proxy}/end', {
   answer: z.object({
     ...endedShape,
     amount_rub: roubles('Amount refunded.', 100),
+    ...refundParts,
     balance_rub: roubles('Balance after the refund.', 1000),
     replayed,
     dry_run: isDryRun,
