@@ -125,11 +125,14 @@ describe.each([...enginesOf('sqlite')])('operator console on %s', (engine) => {
     await press('Show changes')
     await page.getByText('Changes to apply').waitFor()
     const changed = await page.getByRole('table', { name: 'Changes to apply' }).innerText()
-    expect(changed).toMatch(/vpn\.months\.1\s+299\s+301/)
+    expect(changed).toMatch(/vpn\.months\.1\s+₽299\s+₽301/)
     const concerned = await page.getByRole('table', { name: 'Affected customers' }).innerText()
     expect(concerned.split(/\s+/).slice(-6)).toEqual(['VPN', '1', '1', '1', '₽299.00', '₽301.00'])
     await press('Apply')
+    await page.getByText(/^Version \d+ is in force\.$/).waitFor()
     await page.getByText('Changes to apply').waitFor({ state: 'detached' })
+    const newest = page.getByRole('table', { name: 'Earlier versions' }).getByRole('row').nth(1)
+    expect(await newest.innerText()).toMatch(/in force[\s\S]*VPN · months · 1: ₽299 → ₽301[\s\S]*owner-/)
     expect((await shop.get('/vpn/quote?period=1')).data.price_rub).toBe(301)
   })
 
@@ -143,7 +146,7 @@ describe.each([...enginesOf('sqlite')])('operator console on %s', (engine) => {
     await page.locator('input[type=file]').setInputFiles({ name: 'prices.yaml', mimeType: 'application/yaml', buffer })
     await press('Show changes')
     expect(await page.getByRole('table', { name: 'Changes to apply' }).innerText()).toMatch(
-      /vpn\.months\.12\s+2690\s+2790/,
+      /vpn\.months\.12\s+₽2,690\s+₽2,790/,
     )
     await page.getByText('JSON', { exact: true }).click()
     visitor.allow(/status of 400/)
@@ -194,8 +197,11 @@ describe.each([...enginesOf('sqlite')])('operator console on %s', (engine) => {
     await dialog().getByLabel('Note').fill('abuse report')
     await submit()
     await page.getByRole('table', { name: 'Address history' }).locator('tr').nth(2).waitFor()
-    await press('End the proxy')
-    await submit()
+    await press('Refund and end')
+    await dialog().getByText('Paid', { exact: true }).waitFor()
+    await dialog().locator('button[type=submit]').click()
+    await dialog().getByText('The proxy has ended.').waitFor()
+    await page.keyboard.press('Escape')
     await page.getByText('Ended', { exact: true }).waitFor()
     expect((await shop.get('/balance', { token })).data.balance_rub).toBeGreaterThan(5_000 - data.price_rub)
 
@@ -317,9 +323,9 @@ describe.each([...enginesOf('sqlite')])('operator console on %s', (engine) => {
     const saving = page.waitForEvent('download')
     await press('CSV: Top-ups by method')
     const saved = await saving
-    expect(saved.suggestedFilename()).toBe('methods.csv')
+    expect(saved.suggestedFilename()).toBe(`methods-${today}_${today}.csv`)
     const written = await Bun.file(await saved.path()).text()
-    expect(written).toStartWith('day,method,payments,topped_up_rub,fees_rub,taken_back_rub,bonuses_rub\r\n')
+    expect(written).toStartWith('day,method,payments,topped_up,fees,debited,bonuses\r\n')
     expect(written).toContain(`${today},sandbox,1,500,0,0,0`)
     expect(await findBarriers(page)).toEqual([])
   })

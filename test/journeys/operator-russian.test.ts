@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { actions } from '../../src/console/operator/actions-ru.ts'
+import { actionNames } from '../../src/console/operator/audit-sentences.ts'
 import { parts } from '../../src/console/operator/verify-ru.ts'
 import { type Service, startService } from '../harness/service.ts'
 
@@ -10,7 +11,7 @@ describe('the operator’s console in Russian', () => {
   })
   afterAll(() => shop.stop())
 
-  test('every action of the audit log has a Russian line', async () => {
+  test('every action of the audit log has a Russian line and an English one', async () => {
     const named = async (api: string): Promise<string[]> => {
       const { paths } = (await (await fetch(`${shop.url}/${api}/v1/openapi.json`)).json()) as {
         paths: Record<string, { post?: { operationId: string } }>
@@ -29,6 +30,7 @@ describe('the operator’s console in Russian', () => {
       'useRecoveryCode',
     ]
     expect(Object.keys(actions).toSorted()).toEqual([...new Set(wanted)].toSorted())
+    expect(Object.keys(actionNames).toSorted()).toEqual(Object.keys(actions).toSorted())
   })
 
   test('every part of verify has a Russian name in the console', () => {

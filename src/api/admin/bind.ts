@@ -148,7 +148,7 @@ export type AdminDeps = {
   readonly verifiers: readonly Verifier[]
   readonly setBlocked: (id: CustomerId, blocked: boolean) => Promise<void>
   readonly adjust: (id: CustomerId, input: Adjustment) => Promise<{ posting: Posting; isRepeat: boolean }>
-  readonly applyCatalogue: (value: unknown) => Promise<number>
+  readonly applyCatalogue: (value: unknown) => Promise<{ version: number; changes: string[] }>
   readonly effectsOf: (value: unknown) => Promise<PriceEffect[]>
   readonly addNode: (input: NewNode) => Promise<Node>
   readonly forgetUsage: ReturnType<typeof createForgetting>

@@ -76,7 +76,7 @@ export function createActions(services: Services) {
     stock: stockWithin(services),
     adjust: (customer: CustomerId, input: Adjustment) => db.transact((tx) => ledger.adjust(tx, customer, input)),
     addNode: (input: NewNode) => db.transact((tx) => fleet.add(tx, input)),
-    applyCatalogue: (value: unknown) => db.transact((tx) => pricing.apply(tx, value)),
+    applyCatalogue: (value: unknown) => db.transact((tx) => pricing.applyShown(tx, value)),
 
     /** Customers who had an address between two instants. The audit log gets the question before it is answered. */
     async findHolders(action: Action, query: AddressQuestion): Promise<Holders> {

@@ -90,7 +90,7 @@ describe('turnpike catalog', () => {
     expect(again.json).toEqual({ version: null, changes: [] })
     expect((await type('diff', path)).lines).toEqual(['Nothing would change.'])
     expect((await type('show', '--version', '1')).json).toMatchObject({ catalogue: shipped() })
-    expect((await type('show', '--versions')).json).toMatchObject({ items: [{ version: 1 }, { version: 2 }] })
+    expect((await type('show', '--versions')).json).toMatchObject({ items: [{ version: 2 }, { version: 1 }] })
   })
 
   test('catalog apply and diff refuse a faulty, truncated or missing file with the reason and change nothing', async () => {

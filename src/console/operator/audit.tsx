@@ -1,4 +1,5 @@
 import { Fragment, type ReactNode, useState } from 'react'
+import { isRecord } from '../client/call.ts'
 import type { AuditEntry } from '../client/operator.ts'
 import { Select } from '../shared/form.tsx'
 import { messages, pair, phrase, useLanguage, useMessages } from '../shared/messages.tsx'
@@ -6,9 +7,10 @@ import { Cell, Page, PagedRows, Panel } from '../shared/parts.tsx'
 import { tradeMessages } from '../shared/trade.ts'
 import { actions } from './actions-ru.ts'
 import { usePages, useRead } from './api.ts'
-import { auditSentences } from './audit-sentences.ts'
+import { actionNames, auditSentences } from './audit-sentences.ts'
 import { operatorTexts } from './messages.ts'
 import { CustomerLink, Mono, Nothing } from './parts.tsx'
+import { ChangeLines } from './prices.tsx'
 
 const auditMessages = messages({
   ...operatorTexts,
@@ -19,6 +21,7 @@ const auditMessages = messages({
   quoted: phrase('“{text}”', '«{text}»'),
   anOrder: pair('an order', 'заказ'),
   aPayment: pair('a payment', 'платёж'),
+  versionNumber: phrase('version {number}', 'версия {number}'),
   aSubscription: pair('a VPN subscription', 'подписка VPN'),
 })
 
@@ -28,13 +31,10 @@ const isFilled = (value: unknown): boolean => value !== undefined && value !== n
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-/** `creditCustomer` is "Credit customer"; in Russian the name that people know. */
+/** The name of an action for people: from the Russian names, or from the English ones. */
 function useActionName(): (name: string) => string {
   const { language } = useLanguage()
-  return (name) => {
-    const words = name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
-    return (language === 'ru' ? actions[name] : undefined) ?? words.charAt(0).toUpperCase() + words.slice(1)
-  }
+  return (name) => (language === 'ru' ? actions[name] : actionNames[name]) ?? name
 }
 
 /** The name of the sentence of an entry: an action that was undone, or that also ended services, has its own. */
@@ -60,6 +60,8 @@ function Field({ name, of }: { readonly name: string; readonly of: AuditEntry })
       return <a href={`#/proxies/${text}`}>{t.proxy(text)}</a>
     case 'uuid':
       return <a href={`#/vpn/${text}`}>{t.aSubscription}</a>
+    case 'outcome':
+      return <Outcome of={of} />
     case 'amount_rub':
       return typeof value === 'number' ? format.exactMoney(value) : '—'
     case 'percent':
@@ -73,6 +75,22 @@ function Field({ name, of }: { readonly name: string; readonly of: AuditEntry })
     default:
       return <strong>{text}</strong>
   }
+}
+
+/** The amount of a refund, or the version and the changes of a price list. Entries of older versions have none. */
+function Outcome({ of: { action, request } }: { readonly of: AuditEntry }) {
+  const { t, format } = useMessages(auditMessages)
+  const outcome = isRecord(request['outcome']) ? request['outcome'] : {}
+  const amount = outcome['amount_rub'] ?? request['amount_rub']
+  if (action !== 'applyCatalogue') return typeof amount === 'number' ? format.exactMoney(amount) : '—'
+  const { version, changes, change_count: count } = outcome
+  if (!Array.isArray(changes)) return null
+  return (
+    <>
+      {`, ${t.versionNumber(textOf(version))}`}
+      <ChangeLines of={changes.map(textOf)} count={typeof count === 'number' ? count : changes.length} />
+    </>
+  )
 }
 
 /** An entry as a sentence, or its name and its fields if it has none. */
@@ -129,7 +147,7 @@ export function AuditPage() {
           label={t.audit}
           of={usePages('listAuditLog', { query })}
           keyOf={(row) => row.seq}
-          empty={<Nothing icon="book" />}
+          empty={<Nothing icon="book" isFiltered={operator !== '' || action !== ''} />}
           columns={(column) => [
             column(t.when, (row) => format.moment(row.at)),
             column.text(t.deed, (row) => <Deed of={row} />),

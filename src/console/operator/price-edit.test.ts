@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { listAt, numbersAt, readTerms, recordAt, setAt, termPrice } from './price-edit.ts'
+import { countDifferences, listAt, numbersAt, readTerms, recordAt, setAt, termPrice } from './price-edit.ts'
 
 const prices = {
   dedicated: { kinds: { 4: { periods: [7, 30], countries: { DE: { per_day: 6 }, FR: { per_day: 5 } } } } },
@@ -43,4 +43,12 @@ test('termPrice takes the last discount that applies and rounds a fraction of a 
   ]
   expect([7, 30, 90].map((days) => termPrice(6, days, discounts))).toEqual([42, 171, 486])
   expect(termPrice(0.01, 30, discounts)).toBe(0.29)
+})
+
+test('countDifferences counts changed, added and removed values of a price list', () => {
+  expect(countDifferences(prices, prices)).toBe(0)
+  const changed = setAt(prices, ['dedicated', 'kinds', 4, 'countries', 'DE', 'per_day'], 7)
+  expect(countDifferences(prices, changed)).toBe(1)
+  expect(countDifferences(changed, setAt(changed, ['dedicated', 'kinds', 4, 'countries', 'FR'], undefined))).toBe(1)
+  expect(countDifferences({}, { vpn: { months: { 1: 299, 12: 2690 } } })).toBe(2)
 })

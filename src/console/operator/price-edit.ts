@@ -46,3 +46,13 @@ export function termPrice(perDay: number, days: number, discounts: readonly Plai
   const off = discounts.reduce((last, each) => (Number(each['from']) <= days ? Number(each['percent']) : last), 0)
   return Math.ceil(Math.round(perDay * days * (100 - off) * 1e4) / 1e4) / 100
 }
+
+/** How many values differ between two price lists. */
+export function countDifferences(one: unknown, other: unknown): number {
+  if (one === other) return 0
+  const isNested = (value: unknown): boolean => typeof value === 'object' && value !== null
+  if (!isNested(one) && !isNested(other)) return 1
+  const [before, after] = [one, other].map((value): Plain => (isNested(value) ? { ...Object(value) } : {}))
+  const names = new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])
+  return [...names].reduce((sum, name) => sum + countDifferences(before?.[name], after?.[name]), 0)
+}

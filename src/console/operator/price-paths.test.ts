@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { readChange } from './price-paths.ts'
+import { readChange, readChanges, unitOf } from './price-paths.ts'
 
 test('readChange reads the path and the values before and after from a line of a price diff', () => {
   expect(readChange('~ vpn.months.1: 299 -> 301')).toEqual({ path: 'vpn.months.1', before: '299', after: '301' })
@@ -9,4 +9,18 @@ test('readChange reads the path and the values before and after from a line of a
     after: null,
   })
   expect(readChange('+ vpn.refund: "none"')).toEqual({ path: 'vpn.refund', before: null, after: '"none"' })
+})
+
+test('readChanges joins the terms of a kind into one change', () => {
+  const path = 'dedicated.kinds.4.periods'
+  expect(readChanges([`+ ${path}.0: 7`, `+ ${path}.1: 30`, '~ vpn.months.1: 299 -> 301'])).toEqual([
+    { path, before: null, after: '7, 30' },
+    { path: 'vpn.months.1', before: '299', after: '301' },
+  ])
+})
+
+test('unitOf tells prices of a day, a gigabyte and a term from percentages and other values', () => {
+  const paths = ['dedicated.kinds.4.countries.NL.per_day', 'premium.pools.mobile.tiers.0.per_gb', 'vpn.months.12']
+  expect(paths.map(unitOf)).toEqual(['day', 'gigabyte', 'term'])
+  expect(['dedicated.kinds.4.term.0.percent', 'vpn.device_limit'].map(unitOf)).toEqual(['percent', undefined])
 })

@@ -24,7 +24,8 @@ const tableMessages = messages({
   termDiscount: pair('Discount for the term', 'Скидка за срок'),
   fromCount: pair('From, proxies', 'От, штук'),
   fromDays: pair('From, days', 'От, дней'),
-  percent: pair('Percent', 'Процент'),
+  percent: pair('Discount, %', 'Скидка, %'),
+  sections: pair('Go to', 'Перейти к'),
   addDiscount: pair('Add a discount', 'Добавить скидку'),
 })
 
@@ -37,16 +38,33 @@ export function PriceTable(props: TableProps) {
   const { t: trade } = useMessages(tradeMessages)
   const kinds = Object.keys(recordAt(props.of, 'dedicated', 'kinds'))
   const pools = Object.keys(recordAt(props.of, 'premium', 'pools'))
+  const hasVpn = 'vpn' in props.of && props.of['vpn'] !== null
+  const kindName = (kind: string) => trade.ipvs[kind] ?? kind
+  const poolName = (pool: string) => trade.pools[pool] ?? pool
   return (
     <div className="stack">
+      <Sections of={[...kinds.map(kindName), ...pools.map(poolName), ...(hasVpn ? ['VPN'] : [])]} />
       {kinds.map((kind) => (
-        <Kind key={kind} {...props} path={['dedicated', 'kinds', kind]} name={trade.ipvs[kind] ?? kind} />
+        <Kind key={kind} {...props} path={['dedicated', 'kinds', kind]} name={kindName(kind)} />
       ))}
       {pools.map((pool) => (
-        <Pool key={pool} {...props} path={['premium', 'pools', pool, 'tiers']} name={trade.pools[pool] ?? pool} />
+        <Pool key={pool} {...props} path={['premium', 'pools', pool, 'tiers']} name={poolName(pool)} />
       ))}
-      {'vpn' in props.of && props.of['vpn'] !== null && <Vpn {...props} path={['vpn', 'months']} />}
+      {hasVpn && <Vpn {...props} path={['vpn', 'months']} />}
     </div>
+  )
+}
+
+/** Links within a page: its path is behind the `#`, so they scroll by themselves. */
+function Sections({ of }: { readonly of: readonly string[] }) {
+  const { t } = useMessages(tableMessages)
+  const show = (name: string) => document.getElementById(`prices ${name}`)?.scrollIntoView()
+  return (
+    <nav className="line" aria-label={t.sections}>
+      {of.map((name) => (
+        <RowButton key={name} label={name} isQuiet onClick={() => show(name)} />
+      ))}
+    </nav>
   )
 }
 
@@ -72,7 +90,7 @@ function Kind(props: NamedProps) {
   const { t } = useMessages(tableMessages)
   const { path, name, isReadOnly } = props
   return (
-    <section className="stack">
+    <section className="stack" id={`prices ${name}`}>
       <Title order={2}>{name}</Title>
       <Terms {...props} path={[...path, 'periods']} />
       <Countries {...props} />
@@ -231,7 +249,7 @@ function Steps({ from, ...props }: NamedProps & { readonly from: string }) {
 function Pool({ name, ...props }: NamedProps) {
   const { t } = useMessages(tableMessages)
   return (
-    <section className="stack">
+    <section className="stack" id={`prices ${name}`}>
       <Title order={2}>{name}</Title>
       <Pairs
         {...props}
@@ -256,7 +274,7 @@ function Vpn(props: PartProps) {
     added.set('')
   }
   return (
-    <section className="stack">
+    <section className="stack" id="prices VPN">
       <Title order={2}>VPN</Title>
       <Rows
         label="VPN"

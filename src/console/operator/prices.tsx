@@ -1,15 +1,27 @@
 import { Button, FileButton, Text, Textarea, Title } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { CallRefused, isRecord } from '../client/call.ts'
 import { download } from '../shared/browser.ts'
 import { Choices } from '../shared/form.tsx'
 import { type Format, messages, names, pair, phrase, useMessages } from '../shared/messages.tsx'
-import { Cell, Facts, Page, Panel, Reading, ReadRows, RefusalNotice, RowButton, Rows } from '../shared/parts.tsx'
+import {
+  Cell,
+  Facts,
+  Notice,
+  Page,
+  Panel,
+  Reading,
+  ReadRows,
+  RefusalNotice,
+  RowButton,
+  Rows,
+} from '../shared/parts.tsx'
 import { type Trade, tradeMessages } from '../shared/trade.ts'
 import { api, type OperatorAnswer, useChange, useMay, useRead } from './api.ts'
 import { operatorTexts } from './messages.ts'
-import { readChange } from './price-paths.ts'
+import { countDifferences } from './price-edit.ts'
+import { readChanges, unitOf } from './price-paths.ts'
 import { PriceTable } from './price-table.tsx'
 
 const priceMessages = messages({
@@ -40,15 +52,35 @@ const priceMessages = messages({
   lostRenewals: phrase('{count} not sold any more', 'больше не продаётся: {count}'),
   renewedBefore: pair('Next renewals now', 'Продления сейчас'),
   renewedAfter: pair('Next renewals at the new price', 'Продления по новой цене'),
+  inForce: phrase('Version {number} is in force.', 'Версия {number} действует.'),
+  loadedVersion: phrase('Version {number} loaded into the editor.', 'Версия {number} загружена в редактор.'),
+  differences: pair(
+    (count: number, format: Format) => format.plural(count, 'change', 'changes'),
+    (count, format) => format.plural(count, 'изменение', 'изменения', 'изменений'),
+  ),
+  isCurrent: pair('in force', 'действует'),
+  appliedBy: pair('Applied by', 'Кто применил'),
+  firstVersion: pair('the first price list', 'первый прайс-лист'),
+  moreChanges: phrase('and {count} more', 'и ещё {count}'),
+  units: {
+    day: phrase('{price} a day', '{price} за день'),
+    gigabyte: phrase('{price} per GB', '{price} за ГБ'),
+  },
+  priceValues: names({
+    pro_rata: pair('the unused part is refunded', 'возвращается неиспользованная часть'),
+    none: pair('no refund', 'без возврата'),
+    true: pair('yes', 'да'),
+    false: pair('no', 'нет'),
+  }),
   pricePaths: names({
     per_day: pair('per day', 'за день'),
     per_period: pair('per term, days', 'за срок, дней'),
-    prolong_periods: pair('prolongation terms, days', 'сроки продления, дней'),
+    prolong_periods: pair('terms of prolongation, days', 'сроки продления, дней'),
     periods: pair('terms, days', 'сроки, дней'),
     volume: pair('quantity discount', 'скидка за количество'),
     term: pair('term discount', 'скидка за срок'),
     from: pair('from', 'от'),
-    percent: pair('percent', 'процент'),
+    percent: pair('discount', 'скидка'),
     tiers: pair('tier', 'ступень'),
     from_gb: pair('from GB', 'от, ГБ'),
     per_gb: pair('per GB', 'за ГБ'),
@@ -95,21 +127,32 @@ const isMissing = (error: unknown): boolean => error instanceof CallRefused && e
 export function PricesPage() {
   const { t } = useMessages(priceMessages)
   const current = useRead('getCatalogue')
+  const [notice, setNotice] = useState('')
+  const onApplied = (version: number | null) => setNotice(version === null ? '' : t.inForce(String(version)))
+  const telling = { notice, onNotice: setNotice, onApplied }
   return (
     <Page title={t.prices} about={t.pricesAbout}>
       {isMissing(current.error) ? (
-        <Editor of={{ version: 0, applied_at: '', catalogue: firstPrices }} />
+        <Editor of={{ version: 0, applied_at: '', catalogue: firstPrices }} {...telling} />
       ) : (
         <Reading of={current} height={400}>
-          {(catalogue) => <Editor key={catalogue.version} of={catalogue} />}
+          {(catalogue) => <Editor key={catalogue.version} of={catalogue} {...telling} />}
         </Reading>
       )}
     </Page>
   )
 }
 
+type EditorProps = {
+  readonly of: OperatorAnswer<'getCatalogue'>
+  /** The outcome of the last action. A new version replaces the editor, so the page keeps it. */
+  readonly notice: string
+  readonly onNotice: (text: string) => void
+  readonly onApplied: (version: number | null) => void
+}
+
 /** The price list as tables or as JSON. The effects of an edit are shown before it can be applied. */
-function Editor({ of }: { readonly of: OperatorAnswer<'getCatalogue'> }) {
+function Editor({ of, notice, onNotice, onApplied }: EditorProps) {
   const { t, format } = useMessages(priceMessages)
   const may = useMay()
   const [text, setText] = useState(() => written(of.catalogue))
@@ -121,11 +164,14 @@ function Editor({ of }: { readonly of: OperatorAnswer<'getCatalogue'> }) {
   const edit = (next: string) => {
     setText(next)
     compared.reset()
+    onNotice('')
   }
-  const load = (older: object) => {
+  const load = (older: object, version?: number) => {
     edit(written(older))
     setLoaded(loaded + 1)
+    if (version !== undefined) onNotice(t.loadedVersion(String(version)))
   }
+  const count = catalogue ? countDifferences(of.version === 0 ? {} : of.catalogue, catalogue) : 0
   return (
     <>
       <Panel className="stack">
@@ -141,8 +187,10 @@ function Editor({ of }: { readonly of: OperatorAnswer<'getCatalogue'> }) {
         )}
         <Form key={loaded} text={text} onEdit={edit} onLoad={load} />
         <RefusalNotice error={compared.error} />
+        {compared.data && <Changes of={compared.data} />}
         {may('compareCatalogue') && (
-          <div>
+          <div className="line sticky-bar">
+            <span>{count === 0 ? t.noChanges : t.differences(count, format)}</span>
             <Button
               variant="default"
               disabled={catalogue === undefined}
@@ -151,9 +199,12 @@ function Editor({ of }: { readonly of: OperatorAnswer<'getCatalogue'> }) {
             >
               {t.compare}
             </Button>
+            {compared.data && compared.data.changes.length > 0 && catalogue && (
+              <Apply catalogue={catalogue} onApplied={onApplied} />
+            )}
+            {notice !== '' && <Notice tone="good">{notice}</Notice>}
           </div>
         )}
-        {compared.data && catalogue && <Changes of={compared.data} catalogue={catalogue} />}
       </Panel>
       <Versions onLoad={load} />
     </>
@@ -249,28 +300,37 @@ function Files({ text, isReadOnly, onLoad }: FilesProps) {
   )
 }
 
-type ChangesProps = { readonly of: OperatorAnswer<'compareCatalogue'>; readonly catalogue: Catalogue }
+type ApplyProps = { readonly catalogue: Catalogue; readonly onApplied: EditorProps['onApplied'] }
 
-function Changes({ of: { changes, effects }, catalogue }: ChangesProps) {
+function Apply({ catalogue, onApplied }: ApplyProps) {
   const { t } = useMessages(priceMessages)
   const may = useMay()
-  const apply = useChange('applyCatalogue')
-  if (changes.length === 0) return <Text>{t.noChanges}</Text>
+  // The new version replaces the editor, so the page shows the outcome.
+  const apply = useChange('applyCatalogue', ({ version }) => onApplied(version))
+  if (!may('applyCatalogue')) return null
+  const run = () => apply.mutate({ body: { catalogue } })
   return (
-    <div className="stack changes">
+    <>
+      <Button loading={apply.isPending} onClick={run}>
+        {t.apply}
+      </Button>
+      <RefusalNotice error={apply.error} />
+    </>
+  )
+}
+
+function Changes({ of: { changes, effects } }: { readonly of: OperatorAnswer<'compareCatalogue'> }) {
+  const { t } = useMessages(priceMessages)
+  const place = useRef<HTMLDivElement>(null)
+  useEffect(() => place.current?.scrollIntoView(), [])
+  if (changes.length === 0) return null
+  return (
+    <div className="stack changes" ref={place}>
       <Title order={2}>{t.changes}</Title>
       <Differences changes={changes} />
       <Title order={2}>{t.effects}</Title>
       <Text c="dimmed">{t.effectsAbout}</Text>
       <Effects of={effects} />
-      <RefusalNotice error={apply.error} />
-      {may('applyCatalogue') && (
-        <div>
-          <Button loading={apply.isPending} onClick={() => apply.mutate({ body: { catalogue } })}>
-            {t.apply}
-          </Button>
-        </div>
-      )}
     </div>
   )
 }
@@ -281,7 +341,7 @@ function Differences({ changes }: { readonly changes: readonly string[] }) {
   return (
     <Rows
       label={t.changes}
-      rows={changes.map(readChange)}
+      rows={readChanges(changes)}
       keyOf={(row) => row.path}
       columns={(column) => [
         column.text(t.what, (row) => (
@@ -289,10 +349,39 @@ function Differences({ changes }: { readonly changes: readonly string[] }) {
             {sayPath(row.path, t.pricePaths, trade, format)}
           </Cell>
         )),
-        column.number(t.before, (row) => <del>{row.before ?? '—'}</del>),
-        column.number(t.afterwards, (row) => <ins>{row.after ?? '—'}</ins>),
+        column.number(t.before, (row) => <del>{sayValue(row.path, row.before, t, format)}</del>),
+        column.number(t.afterwards, (row) => <ins>{sayValue(row.path, row.after, t, format)}</ins>),
       ]}
     />
+  )
+}
+
+/** A value of a price list as people read it: with its unit, or in words. */
+function sayValue(path: string, text: string | null, t: (typeof priceMessages)['en'], format: Format): string {
+  if (text === null) return '—'
+  const unit = unitOf(path)
+  const number = Number(text)
+  if (unit === undefined || Number.isNaN(number)) return t.priceValues[text.replaceAll('"', '')] ?? text
+  if (unit === 'percent') return format.percent(number)
+  return unit === 'term' ? format.money(number) : t.units[unit](format.money(number))
+}
+
+type ChangeLinesProps = { readonly of: readonly string[]; readonly count: number }
+
+/** The first changes of a price list, one on each line, and how many more there are. */
+export function ChangeLines({ of, count }: ChangeLinesProps) {
+  const { t, format } = useMessages(priceMessages)
+  const { t: trade } = useMessages(tradeMessages)
+  return (
+    <>
+      {readChanges(of).map(({ path, before, after }) => (
+        <small key={path}>
+          {sayPath(path, t.pricePaths, trade, format)}: {sayValue(path, before, t, format)} →{' '}
+          {sayValue(path, after, t, format)}
+        </small>
+      ))}
+      {count > of.length && <small>{t.moreChanges(format.number(count - of.length))}</small>}
+    </>
   )
 }
 
@@ -346,20 +435,32 @@ function Effects({ of }: { readonly of: readonly Effect[] }) {
   )
 }
 
-function Versions({ onLoad }: { readonly onLoad: (catalogue: object) => void }) {
+function Versions({ onLoad }: { readonly onLoad: (catalogue: object, version: number) => void }) {
   const { t, format } = useMessages(priceMessages)
   const load = useMutation({
     mutationFn: (version: number) => api.call('getCatalogue', { query: { version } }),
-    onSuccess: ({ catalogue }) => onLoad(catalogue),
+    onSuccess: ({ catalogue, version }) => onLoad(catalogue, version),
   })
+  const found = useRead('listCatalogues')
+  const newest = found.data?.items[0]?.version
   return (
     <Panel title={t.older}>
       <ReadRows
         label={t.older}
-        of={useRead('listCatalogues')}
+        of={found}
         keyOf={(row) => row.version}
         columns={(column) => [
-          column(t.version, (row) => row.version),
+          column(t.version, (row) => <Cell note={row.version === newest && t.isCurrent}>{row.version}</Cell>),
+          column.text(t.what, (row) =>
+            row.version === 1 ? (
+              t.firstVersion
+            ) : (
+              <span>
+                <ChangeLines of={row.changes} count={row.change_count} />
+              </span>
+            ),
+          ),
+          column(t.appliedBy, (row) => row.applied_by ?? '—'),
           column(t.appliedAt, (row) => format.moment(row.applied_at)),
           column.action(t.load, (row) => <RowButton label={t.load} onClick={() => load.mutate(row.version)} />),
         ]}

@@ -1,7 +1,7 @@
 import type { Sha256 } from '../../core/chain.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Database, Tx, Value } from '../../db/transaction.ts'
-import { type Action, toEntry, toolActor } from './rules.ts'
+import { type Action, toEntry, toolActor, withOutcome } from './rules.ts'
 import * as store from './store.ts'
 
 /** A typed AsyncLocalStorage. */
@@ -101,7 +101,7 @@ export function createActing(deps: { db: Database; clock: Clock; sha256: Sha256;
         acting.isNoted = true
         isNotedHere = true
         // The end of the log is locked last, so that its holder waits for no other lock.
-        await note(tx, acting.action)
+        await note(tx, { ...acting.action, request: withOutcome(acting.action.request, result) })
         return result
       }, pace)
     } catch (error) {

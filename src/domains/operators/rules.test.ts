@@ -1,5 +1,13 @@
 import { expect, test } from 'bun:test'
-import { isOperatorName, isOperatorToken, makeOperatorToken, mayActAs, roles, toRequestText } from './rules.ts'
+import {
+  isOperatorName,
+  isOperatorToken,
+  makeOperatorToken,
+  mayActAs,
+  roles,
+  toRequestText,
+  withOutcome,
+} from './rules.ts'
 
 test('mayActAs lets owner act as support and reader, support as reader, and no role as a higher one', () => {
   const may = roles.map((has) => roles.filter((needed) => mayActAs(has, needed)))
@@ -31,6 +39,16 @@ test('toRequestText removes secrets at any depth, and shortens a long request to
   const long = toRequestText({ addresses: Array.from({ length: 5000 }, (_, index) => `10.0.${index}`) })
   expect(long.length).toBeLessThan(9000)
   expect(() => JSON.parse(long)).not.toThrow()
+})
+
+test('withOutcome adds an amount, or a version and 10 of its changes, to the request of an entry', () => {
+  const added = (request: string, result: unknown): unknown => JSON.parse(withOutcome(request, result))
+  expect(added('{"proxy":"3"}', { amount_rub: 5.5 })).toEqual({ proxy: '3', outcome: { amount_rub: 5.5 } })
+  const changes = Array.from({ length: 12 }, (_, index) => `+ vpn.months.${index}: 1`)
+  expect(added('{}', { version: 2, changes })).toEqual({
+    outcome: { version: 2, change_count: 12, changes: changes.slice(0, 10) },
+  })
+  expect(withOutcome('{"a":1}', 7)).toBe('{"a":1}')
 })
 
 test('isOperatorName accepts 1 to 64 Latin letters, digits, dots, dashes and underscores', () => {

@@ -78,6 +78,26 @@ export function toEntry(chain: Chain, { actor, operation, request }: Action, now
   return { ...entry, hash: sealEntry(chain.head, fieldsOf(entry), sha256) }
 }
 
+/** How many changes of a price list the log keeps. */
+const maxChanges = 10
+
+/** The part of an action's result that the log keeps: an amount of money, or a new price list and its first changes. */
+function outcomeOf(result: unknown): Readonly<Record<string, unknown>> | undefined {
+  if (typeof result !== 'object' || result === null) return undefined
+  if ('amount_rub' in result && typeof result.amount_rub === 'number') return { amount_rub: result.amount_rub }
+  if (!('version' in result && 'changes' in result && Array.isArray(result.changes))) return undefined
+  const { version, changes } = result
+  return { version, change_count: changes.length, changes: changes.slice(0, maxChanges) }
+}
+
+/** The request of a log entry with the outcome of its action, under the name `outcome`. */
+export function withOutcome(request: string, result: unknown): string {
+  const outcome = outcomeOf(result)
+  return outcome === undefined
+    ? request
+    : `${request.slice(0, -1)}${request === '{}' ? '' : ','}"outcome":${toRequestText(outcome)}}`
+}
+
 const maxRequestLength = 4000
 const secretFields = /^(current_)?password$|^(secret|private_key|credentials|code|link|token)$/i
 

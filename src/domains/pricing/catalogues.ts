@@ -65,6 +65,21 @@ export async function apply(deps: PricingDeps, tx: Tx, value: unknown): Promise<
   return next
 }
 
+/** Puts a price list in force. Returns its version and each leaf that it has changed. */
+export async function applyShown(deps: PricingDeps, tx: Tx, value: unknown) {
+  const before = await store.findLatest(tx)
+  return { changes: difference(before && JSON.parse(before.text), value), version: await apply(deps, tx, value) }
+}
+
+/** The newest versions, newest first, each with its changes to the one before; the oldest of all has none. */
+export async function history(deps: PricingDeps, limit: number) {
+  const found = await store.listNewest(deps.db, limit + 1)
+  return found.slice(0, limit).map(({ version: number, appliedAt, text }, index) => {
+    const before = found[index + 1]
+    return { version: number, appliedAt, changes: before ? difference(JSON.parse(before.text), JSON.parse(text)) : [] }
+  })
+}
+
 /** Validates a price list without applying it. Returns each leaf that it would change. */
 export async function changesOf(deps: PricingDeps, value: unknown): Promise<string[]> {
   readCatalogue(0, value)

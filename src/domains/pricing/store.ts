@@ -18,6 +18,9 @@ export const findVersion = (reader: Reader, version: number): Promise<StoredCata
 export const listVersions = (reader: Reader): Promise<StoredCatalogue[]> =>
   catalogues.all(reader, 'SELECT * FROM catalogues ORDER BY version')
 
+export const listNewest = (reader: Reader, limit: number): Promise<StoredCatalogue[]> =>
+  catalogues.all(reader, 'SELECT * FROM catalogues ORDER BY version DESC LIMIT $1', [limit])
+
 /** Of two operators who apply the same version, the second fails on the primary key. */
 export async function insertVersion(tx: Tx, of: StoredCatalogue): Promise<void> {
   await tx.run(`INSERT INTO catalogues (${catalogues.names}) VALUES ($1, $2, $3)`, catalogues.values(of))

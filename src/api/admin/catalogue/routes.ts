@@ -2,7 +2,9 @@ import { toRoubles } from '../../../core/money.ts'
 import { refuseField } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
 import { orRefuse } from '../../answers.ts'
+import { z } from '../../operation.ts'
 import type { AdminDeps, BindAdmin } from '../bind.ts'
+import { readRequest } from '../operators/shapes.ts'
 import { applyCatalogue, compareCatalogue, convertCatalogue, getCatalogue, listCatalogues } from './shapes.ts'
 
 /** Aliases of YAML repeat a value without its text, so the size of the result is limited too. */
@@ -28,6 +30,33 @@ function parseYaml(text: string): unknown {
   }
 }
 
+const maxVersions = 100
+const maxChanges = 10
+
+/** The newest versions with their operators, by the audit log, and their first changes. */
+async function listVersions({ pricing, operators }: AdminDeps) {
+  const log = await operators.log({
+    before: undefined,
+    operator: undefined,
+    action: 'applyCatalogue',
+    limit: maxVersions,
+  })
+  const names = new Map(
+    log.flatMap((entry) => {
+      const { outcome } = readRequest(entry)
+      const version = z.object({ version: z.number() }).safeParse(outcome)
+      return version.success ? [[version.data.version, entry.name] as const] : []
+    }),
+  )
+  return (await pricing.history(maxVersions)).map(({ version, appliedAt, changes }) => ({
+    version,
+    applied_at: toIso(appliedAt),
+    applied_by: names.get(version) ?? null,
+    change_count: changes.length,
+    changes: changes.slice(0, maxChanges),
+  }))
+}
+
 export function adminCatalogueOperations(bind: BindAdmin, deps: AdminDeps) {
   const { pricing } = deps
   return [
@@ -37,7 +66,7 @@ export function adminCatalogueOperations(bind: BindAdmin, deps: AdminDeps) {
       return { version: shown.version, applied_at: toIso(shown.appliedAt), catalogue }
     }),
     bind(listCatalogues, async () => ({
-      items: (await pricing.versions()).map((each) => ({ version: each.version, applied_at: toIso(each.appliedAt) })),
+      items: await listVersions(deps),
     })),
     bind(convertCatalogue, async ({ body }) => {
       const catalogue = readYaml(body.text)
@@ -57,7 +86,7 @@ export function adminCatalogueOperations(bind: BindAdmin, deps: AdminDeps) {
     })),
     bind(applyCatalogue, async ({ body }) => {
       const changes = await pricing.changesOf(body.catalogue)
-      return { version: changes.length === 0 ? null : await deps.applyCatalogue(body.catalogue), changes }
+      return changes.length === 0 ? { version: null, changes } : await deps.applyCatalogue(body.catalogue)
     }),
   ]
 }

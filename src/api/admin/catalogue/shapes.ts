@@ -31,11 +31,14 @@ export const getCatalogue = reader('getCatalogue', 'GET /catalogue', {
 })
 
 export const listCatalogues = reader('listCatalogues', 'GET /catalogue/versions', {
-  summary: 'List the versions of the price list',
+  summary: 'List the versions of the price list with their operators and changes',
   answer: z.object({
-    items: rows('All versions.', {
+    items: rows('The newest 100 versions, newest first. The first one is in force.', {
       version: whole('Version number.', 1),
       applied_at: moment('Time when the version came into force.'),
+      applied_by: text('Operator who applied it; null if the audit log has no version for it.', 'anna').nullable(),
+      change_count: whole('Number of changes to the version before; 0 for the first one.', 1),
+      changes: list('The first 10 of them.', text('One value, as in `compareCatalogue`.', '+ vpn.months.1: 300')),
     }),
   }),
 })

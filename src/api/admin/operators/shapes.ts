@@ -134,7 +134,10 @@ const entry = named('AuditEntry', {
   name: text('Name of the operator at that time.', 'anna'),
   role: text('Role of the operator at that time.', 'support'),
   action: text('Operation id.', 'creditCustomer'),
-  request: facts('Fields of the request, without secrets.'),
+  request: facts(
+    'Fields of the request, without secrets. `outcome` has the `amount_rub` of a refund, or the `version`, ' +
+      '`change_count` and first 10 `changes` of a price list.',
+  ),
   customer_name: text('Name of the customer in `request.customer_id`; null without one.').nullable(),
   source: text('Client address; null if unknown.', '203.0.113.7').nullable(),
   hash: text('SHA-256 of the entry and the previous hash.', exampleHash),
