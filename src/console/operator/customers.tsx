@@ -35,7 +35,7 @@ export function CustomersPage() {
           label={t.customers}
           of={usePages('listCustomers', { query: search === '' ? {} : { search } })}
           keyOf={(row) => row.customer_id}
-          empty={<Nothing icon="people" />}
+          empty={<Nothing icon="people" isFiltered={search !== ''} about={t.noCustomersYet} />}
           columns={(column) => [
             column.text(t.name, (row) => (
               <Cell note={row.login}>

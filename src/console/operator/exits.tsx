@@ -1,6 +1,6 @@
-import { Text } from '@mantine/core'
+import { Text, TextInput } from '@mantine/core'
 import type { Exit } from '../client/operator.ts'
-import { Act, filled } from '../shared/form.tsx'
+import { Act, filled, useTyped } from '../shared/form.tsx'
 import { messages, pair, useMessages } from '../shared/messages.tsx'
 import { Facts, PagedRows, Rows, Status, type Tone } from '../shared/parts.tsx'
 import { tradeMessages } from '../shared/trade.ts'
@@ -47,25 +47,41 @@ const exitMessages = messages({
 
 const tones: Readonly<Record<string, Tone>> = { serving: 'good', down: 'bad', untried: 'warn' }
 
+/** A longer list has a field to search in it. */
+const longList = 10
+
+const order = (of: Exit): string => `${of.pool} ${of.country} ${of.host} ${of.port ?? ''}`
+
 export function Exits() {
   const { t, format } = useMessages(exitMessages)
   const { t: trade } = useMessages(tradeMessages)
-  const exits = usePages('listExits', { query: { limit: 20 } })
+  const exits = usePages('listExits', { query: { limit: 100 } })
+  const typed = useTyped()
+  const wanted = typed.text.toLowerCase()
+  const textOf = (row: Exit): string =>
+    [row.host, trade.pools[row.pool] ?? row.pool, row.country, format.country(row.country || 'ZZ')].join(' ')
+  const shown = exits.data
+    ?.filter((row) => textOf(row).toLowerCase().includes(wanted))
+    .toSorted((a, b) => order(a).localeCompare(order(b), undefined, { numeric: true }))
+  const isLong = (exits.data?.length ?? 0) > longList
   return (
-    <PagedRows
-      label={t.exits}
-      of={exits}
-      keyOf={(row) => row.exit_id}
-      empty={<Nothing icon="globe" />}
-      columns={(column) => [
-        column(t.host, (row) => <Mono>{row.port === null ? row.host : `${row.host}:${row.port}`}</Mono>),
-        column(t.pool, (row) => trade.pools[row.pool] ?? row.pool),
-        column(t.country, (row) => (row.country === '' ? '—' : format.country(row.country))),
-        column(t.status, (row) => <Status tone={tones[row.status] ?? 'quiet'}>{t.exitStates[row.status]}</Status>),
-        column.text(t.problems, (row) => row.said.flatMap((each) => (each.up ? [] : [each.reason])).join('; ')),
-        column.action(t.drain, (row) => <ExitActions of={row} />),
-      ]}
-    />
+    <>
+      {isLong && <TextInput type="search" label={t.search} maw="24rem" mb="sm" {...typed.props} />}
+      <PagedRows
+        label={t.exits}
+        of={{ ...exits, data: shown }}
+        keyOf={(row) => row.exit_id}
+        empty={<Nothing icon="globe" isFiltered={wanted !== ''} about={t.noExitsYet} />}
+        columns={(column) => [
+          column(t.host, (row) => <Mono>{row.port === null ? row.host : `${row.host}:${row.port}`}</Mono>),
+          column(t.pool, (row) => trade.pools[row.pool] ?? row.pool),
+          column(t.country, (row) => (row.country === '' ? '—' : format.country(row.country))),
+          column(t.status, (row) => <Status tone={tones[row.status] ?? 'quiet'}>{t.exitStates[row.status]}</Status>),
+          column.text(t.problems, (row) => row.said.flatMap((each) => (each.up ? [] : [each.reason])).join('; ')),
+          column.action(t.drain, (row) => <ExitActions of={row} />),
+        ]}
+      />
+    </>
   )
 }
 

@@ -10,6 +10,7 @@ import { operatorMessages } from './messages.ts'
 import { Nothing, OnceShown, RoleAct } from './parts.tsx'
 
 const everyMs = 5_000
+const minuteMs = 60_000
 
 export function NetworkPage() {
   const { t } = useMessages(operatorMessages)
@@ -31,6 +32,7 @@ export function NetworkPage() {
 export function NodeStatus({ node }: { readonly node: Node }) {
   const { t } = useMessages(operatorMessages)
   if (node.state === 'closed') return <Status tone="quiet">{t.closed}</Status>
+  if (node.state === 'offline' && node.last_seen_at === null) return <Status tone="quiet">{t.neverStarted}</Status>
   if (node.state === 'offline') return <Status tone="bad">{t.offline}</Status>
   return node.drained_at === null ? <Status tone="good">{t.online}</Status> : <Status tone="warn">{t.draining}</Status>
 }
@@ -46,7 +48,7 @@ export function NodesTable({ hasActions = false }: { readonly hasActions?: boole
       label={t.nodes}
       of={nodes}
       keyOf={(row) => row.node_id}
-      empty={<Nothing icon="nodes" />}
+      empty={<Nothing icon="nodes" about={t.noNodesYet} />}
       columns={(column) => [
         column(t.name, (row) => (
           <Cell note={[t.nodeKinds[row.kind], row.location].filter((each) => each !== '').join(' · ')}>
@@ -54,26 +56,31 @@ export function NodesTable({ hasActions = false }: { readonly hasActions?: boole
           </Cell>
         )),
         column(t.status, (row) => <NodeStatus node={row} />),
-        column.number(t.lag, (row) => orDash(row.lag_ms, (ms) => t.ms(format.number(ms)))),
-        column.number(t.tunnels, (row) => orDash(row.tunnels, format.number)),
+        column.number(t.lag, (row) =>
+          orDash(row.state === 'online' ? row.lag_ms : null, (ms) => t.ms(format.number(ms))),
+        ),
+        column.number(t.tunnels, (row) => orDash(row.state === 'online' ? row.tunnels : null, format.number)),
         column.number(t.relayed, (row) => orDash(row.carried_bytes, format.bytes)),
         column(t.seen, (row) =>
           row.last_seen_at === null
             ? t.never
-            : format.away(row.last_seen_at, Math.max(nowAt, Date.parse(row.last_seen_at))),
+            : format.away(
+                row.last_seen_at,
+                Math.max(nowAt, Date.parse(row.last_seen_at) + (row.state === 'online' ? 0 : minuteMs)),
+              ),
         ),
-        ...(hasActions && may('closeNode') ? [column.action(t.open, (row) => <NodeActions node={row} />)] : []),
+        ...(hasActions && may('closeNode') ? [column.action(t.open, (row) => <NodeActions node={row} isInRow />)] : []),
       ]}
     />
   )
 }
 
-export function NodeActions({ node }: { readonly node: Node }) {
+export function NodeActions({ node, isInRow = false }: { readonly node: Node; readonly isInRow?: boolean }) {
   const { t } = useMessages(operatorMessages)
   const params = { name: node.name }
   const isClosed = node.state === 'closed'
   const isDrained = node.drained_at !== null
-  const look = { size: 'compact-sm' } as const
+  const look = isInRow ? ({ size: 'compact-sm' } as const) : {}
   return (
     <span className="line row-actions">
       <RoleAct

@@ -1,3 +1,4 @@
+import { Text } from '@mantine/core'
 import { Chart } from '../shared/chart.tsx'
 import { useMessages } from '../shared/messages.tsx'
 import { Cell, Country, Empty, Figures, Page, Panel, Reading, Rows } from '../shared/parts.tsx'
@@ -16,6 +17,7 @@ export function OverviewPage() {
       <Reading of={useRead('getOverview', { query: { days: 30 } }, { everyMs: 15_000 })} height={400}>
         {(overview) => (
           <>
+            <OfflineNotice of={overview} />
             <Counts of={overview} />
             <Revenue of={overview} />
             <Panel title={t.nodes}>
@@ -28,6 +30,21 @@ export function OverviewPage() {
         )}
       </Reading>
     </Page>
+  )
+}
+
+/** In red at the head of the first page: nodes that served customers and do not report now. */
+function OfflineNotice({ of: { nodes, active } }: { readonly of: Overview }) {
+  const { t, format } = useMessages(operatorMessages)
+  if (nodes.offline === 0) return null
+  return (
+    <div role="alert" className="notice">
+      <Text fw={600}>{nodes.online === 0 ? t.allOffline : t.someOffline(format.number(nodes.offline))}</Text>
+      <Text size="sm">
+        {active.interrupted > 0 && `${t.interruptedProxies(format.number(active.interrupted))} `}
+        <a href="#/network">{t.showNodes}</a>
+      </Text>
+    </div>
   )
 }
 

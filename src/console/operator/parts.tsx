@@ -22,10 +22,12 @@ export function useNote(readers: 'customer' | 'operators'): ActField {
   return { name: 'note', label: readers === 'customer' ? t.shownNote : t.ownNote, isOptional: true }
 }
 
-/** Shown in place of a list without items. */
-export function Nothing({ icon }: { readonly icon: IconName }) {
+type NothingProps = { readonly icon: IconName; readonly isFiltered?: boolean; readonly about?: string }
+
+/** Shown in place of a list without items: of all of them, or of those that match filters. */
+export function Nothing({ icon, isFiltered = false, about = '' }: NothingProps) {
   const { t } = useMessages(operatorMessages)
-  return <Empty icon={icon} title={t.none} about={t.noneAbout} />
+  return <Empty icon={icon} title={isFiltered ? t.none : t.nothingYet} about={isFiltered ? t.noneAbout : about} />
 }
 
 /** A customer by name; an erased customer has none and is shown by id. */

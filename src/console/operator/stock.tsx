@@ -77,7 +77,7 @@ function Ranges() {
       label={t.ranges}
       of={ranges}
       keyOf={(row) => row.range}
-      empty={<Nothing icon="server" />}
+      empty={<Nothing icon="server" about={t.noStockYet} />}
       columns={(column) => [
         column(t.range, (row) => <Mono>{row.range}</Mono>),
         column.number(t.slots, (row) => (row.block ? t.unlimited : format.number(row.places))),
@@ -144,7 +144,7 @@ function Surveyed({ prefix }: { readonly prefix: string }) {
               [t.range, survey.prefix],
               [t.touched, format.number(survey.proxies.length)],
               [t.touchedCustomers, format.number(survey.customers)],
-              [t.unused, format.exactMoney(survey.unused_rub)],
+              [t.unusedPrice, format.exactMoney(survey.unused_rub)],
             ]}
           />
         )}

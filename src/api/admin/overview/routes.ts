@@ -74,6 +74,7 @@ async function nodesOf({ fleet, ...deps }: AdminDeps): Promise<Overview['nodes']
   const since = runningSince(deps)
   const counts = { online: 0, offline: 0, closed: 0 }
   for (const node of [...(await fleet.nodes('gateway')), ...(await fleet.nodes('vpn'))]) {
+    if (node.state !== 'closed' && node.lastSeenAt === null) continue
     counts[node.state === 'closed' ? 'closed' : isOnline(node, since) ? 'online' : 'offline'] += 1
   }
   return counts

@@ -36,7 +36,7 @@ export const getOverview = operation('getOverview', 'GET /overview', {
     }),
     nodes: part('Gateways and VPN nodes.', {
       online: whole('Online nodes, by the rule of `listNodes`.', 2),
-      offline: whole('Open nodes that are not online.', 0),
+      offline: whole('Open nodes that are not online. Nodes that have never reported are not counted.', 0),
       closed: whole('Closed nodes.', 0),
     }),
     made_at: moment('Time of the count.'),
