@@ -1,4 +1,4 @@
-import { TextInput } from '@mantine/core'
+import { Button, TextInput } from '@mantine/core'
 import { download, toCsv } from '../shared/browser.ts'
 import { Chart } from '../shared/chart.tsx'
 import { useTyped } from '../shared/form.tsx'
@@ -29,6 +29,11 @@ const reportsMessages = messages({
   fees: pair('Fees', 'Комиссии'),
   bonuses: pair('Bonuses', 'Бонусы'),
   count: pair('Transactions', 'Операций'),
+  thisMonth: pair('This month', 'Этот месяц'),
+  last30: pair('Last 30 days', 'Последние 30 дней'),
+  totals: pair('Totals by product', 'Итоги по товарам'),
+  total: pair('Total', 'Итого'),
+  byOperator: pair('Credited by an operator, and bonuses', 'Зачислено оператором и бонусы'),
   csv: phrase('CSV: {report}', 'CSV: {report}'),
   nothing: pair('No transactions on these days', 'В эти дни операций не было'),
   nothingAbout: pair('Choose other days.', 'Выберите другие дни.'),
@@ -49,32 +54,71 @@ export function ReportsPage() {
   const isWanted = isDay(from.text) && isDay(to.text)
   // The API excludes the day `to`; the page includes it.
   const query = isWanted ? { from: from.text, to: dayOf(Date.parse(to.text) + dayMs) } : {}
+  const days = useRead('reportDays', { query }, { isWanted })
   const methods = useRead('reportMethods', { query }, { isWanted })
   const products = useRead('reportProducts', { query }, { isWanted })
+  const choose = (first: string) => {
+    from.set(first)
+    to.set(dayOf(Date.now()))
+  }
+  const period = `${from.text}_${to.text}`
   return (
     <Page title={t.title} about={t.about}>
       <Panel className="line fields">
+        <Button variant="default" onClick={() => choose(`${dayOf(Date.now()).slice(0, 7)}-01`)}>
+          {t.thisMonth}
+        </Button>
+        <Button variant="default" onClick={() => choose(dayOf(Date.now() - 29 * dayMs))}>
+          {t.last30}
+        </Button>
         <TextInput type="date" label={t.from} {...from.props} />
         <TextInput type="date" label={t.to} {...to.props} />
       </Panel>
-      <Reading of={useRead('reportDays', { query }, { isWanted })} height={400}>
-        {({ items }) => <ByDay rows={items} />}
+      <Reading of={days} height={400}>
+        {({ items }) => <ByDay rows={items} period={period} />}
       </Reading>
-      <Reading of={methods}>{({ items }) => <ByMethod rows={items} />}</Reading>
-      <Reading of={products}>{({ items }) => <ByProduct rows={items} />}</Reading>
+      <Reading of={methods}>
+        {({ items }) => (
+          <ByMethod rows={items} period={period} credited={sumOf(days.data?.items ?? [], (row) => row.topped_up_rub)} />
+        )}
+      </Reading>
+      <Reading of={products}>{({ items }) => <ByProduct rows={items} period={period} />}</Reading>
     </Page>
   )
 }
 
 type ReportRow = Readonly<Record<string, string | number>>
-type ReportProps<Row> = RowsProps<Row> & { readonly name: string; readonly isShown?: (row: Row) => boolean }
+type ReportProps<Row> = RowsProps<Row> & {
+  readonly name: string
+  readonly period: string
+  readonly isShown?: (row: Row) => boolean
+}
 
-/** A table, newest first, with a CSV file of every row and column as the API has them. */
-function Report<Row extends ReportRow>({ name, rows, isShown = () => true, ...table }: ReportProps<Row>) {
+/** The columns of CSV files are named like those of the page, in English. */
+const csvNames: Readonly<Record<string, string>> = {
+  turnover_rub: 'gross_sales',
+  refunded_rub: 'refunds',
+  revenue_rub: 'net_revenue',
+  topped_up_rub: 'topped_up',
+  taken_back_rub: 'debited',
+  held_rub: 'customer_balances',
+  fees_rub: 'fees',
+  bonuses_rub: 'bonuses',
+  amount_rub: 'amount',
+  count: 'transactions',
+}
+
+/** A table, newest first, with a CSV file of every row and column of the API. */
+function Report<Row extends ReportRow>({ name, period, rows, isShown = () => true, ...table }: ReportProps<Row>) {
   const { t } = useMessages(reportsMessages)
   const save = () => {
     const head = Object.keys(rows[0] ?? {})
-    download(`${name}.csv`, toCsv([head, ...rows.map((row) => head.map((each) => row[each] ?? null))]), 'text/csv')
+    const titles = head.map((each) => csvNames[each] ?? each)
+    download(
+      `${name}-${period}.csv`,
+      toCsv([titles, ...rows.map((row) => head.map((each) => row[each] ?? null))]),
+      'text/csv',
+    )
   }
   const csv = <CsvButton label={t.csv(table.label)} disabled={rows.length === 0} onClick={save} />
   return (
@@ -102,7 +146,7 @@ function useCells() {
 const hasMoved = (row: Days[number]): boolean =>
   [row.turnover_rub, row.refunded_rub, row.topped_up_rub, row.taken_back_rub].some((sum) => sum !== 0)
 
-function ByDay({ rows }: { readonly rows: Days }) {
+function ByDay({ rows, period }: { readonly rows: Days; readonly period: string }) {
   const { t, format } = useMessages(reportsMessages)
   const { day, money } = useCells()
   const times = rows.map((row) => utcDay(row.day))
@@ -143,6 +187,7 @@ function ByDay({ rows }: { readonly rows: Days }) {
       <Report
         label={t.byDay}
         name="days"
+        period={period}
         rows={rows}
         isShown={hasMoved}
         keyOf={(row) => row.day}
@@ -160,46 +205,106 @@ function ByDay({ rows }: { readonly rows: Days }) {
   )
 }
 
-function ByMethod({ rows }: { readonly rows: OperatorAnswer<'reportMethods'>['items'] }) {
+type ByMethodProps = {
+  readonly rows: OperatorAnswer<'reportMethods'>['items']
+  readonly period: string
+  /** All credits of these days. What no payment has brought was credited by an operator or as a bonus. */
+  readonly credited: number
+}
+
+function ByMethod({ rows, period, credited }: ByMethodProps) {
   const { t, format } = useMessages(reportsMessages)
   const { t: methods } = useMessages(methodNames)
   const { day, money } = useCells()
+  const others = Math.round((credited - sumOf(rows, (row) => row.topped_up_rub)) * 100) / 100
+  const totals = [
+    ...Map.groupBy(rows, (row) => methods[row.method] ?? row.method)
+      .entries()
+      .map(([name, of]) => ({ name, sum: sumOf(of, (row) => row.topped_up_rub) })),
+    ...(others > 0 ? [{ name: t.byOperator, sum: others }] : []),
+    { name: t.total, sum: credited },
+  ]
   return (
-    <Report
-      label={t.byMethod}
-      name="methods"
-      rows={rows}
-      keyOf={(row) => `${row.day} ${row.method}`}
-      columns={(column) => [
-        column(t.day, day),
-        column(t.method, (row) => methods[row.method] ?? row.method),
-        column.number(t.payments, (row) => format.number(row.payments)),
-        column.number(t.toppedUp, (row) => money(row.topped_up_rub)),
-        column.number(t.fees, (row) => money(row.fees_rub)),
-        column.number(t.takenBack, (row) => money(row.taken_back_rub)),
-        column.number(t.bonuses, (row) => money(row.bonuses_rub)),
-      ]}
-    />
+    <>
+      <Panel title={t.toppedUp}>
+        <Rows
+          label={t.toppedUp}
+          rows={totals}
+          keyOf={(row) => row.name}
+          columns={(column) => [
+            column(t.method, (row) => row.name),
+            column.number(t.toppedUp, (row) => money(row.sum)),
+          ]}
+        />
+      </Panel>
+      <Report
+        label={t.byMethod}
+        name="methods"
+        period={period}
+        rows={rows}
+        keyOf={(row) => `${row.day} ${row.method}`}
+        columns={(column) => [
+          column(t.day, day),
+          column(t.method, (row) => methods[row.method] ?? row.method),
+          column.number(t.payments, (row) => format.number(row.payments)),
+          column.number(t.toppedUp, (row) => money(row.topped_up_rub)),
+          column.number(t.fees, (row) => money(row.fees_rub)),
+          column.number(t.takenBack, (row) => money(row.taken_back_rub)),
+          column.number(t.bonuses, (row) => money(row.bonuses_rub)),
+        ]}
+      />
+    </>
   )
 }
 
-function ByProduct({ rows }: { readonly rows: OperatorAnswer<'reportProducts'>['items'] }) {
+type ByProductProps = { readonly rows: OperatorAnswer<'reportProducts'>['items']; readonly period: string }
+
+function ByProduct({ rows, period }: ByProductProps) {
   const { t, format } = useMessages(reportsMessages)
   const { t: trade } = useMessages(tradeMessages)
   const { day, money } = useCells()
+  const totalOf = (name: string, of: typeof rows) => ({
+    name,
+    gross: sumOf(of, (row) => (row.kind === 'refund' ? 0 : row.amount_rub)),
+    refunds: -sumOf(of, (row) => (row.kind === 'refund' ? row.amount_rub : 0)),
+  })
+  const totals = [
+    ...Map.groupBy(rows, (row) => row.product)
+      .entries()
+      .map(([product, of]) => totalOf(trade.products[product] ?? product, of)),
+    totalOf(t.total, rows),
+  ]
   return (
-    <Report
-      label={t.byProduct}
-      name="products"
-      rows={rows}
-      keyOf={(row) => `${row.day} ${row.product} ${row.kind}`}
-      columns={(column) => [
-        column(t.day, day),
-        column(t.product, (row) => trade.products[row.product] ?? row.product),
-        column(t.kind, (row) => trade.kinds[row.kind] ?? row.kind),
-        column.number(t.count, (row) => format.number(row.count)),
-        column.number(t.amount, (row) => money(row.amount_rub)),
-      ]}
-    />
+    <>
+      {rows.length > 0 && (
+        <Panel title={t.totals}>
+          <Rows
+            label={t.totals}
+            rows={totals}
+            keyOf={(row) => row.name}
+            columns={(column) => [
+              column(t.product, (row) => row.name),
+              column.number(t.turnover, (row) => money(row.gross)),
+              column.number(t.refunds, (row) => money(row.refunds)),
+              column.number(t.net, (row) => money(sumOf([row.gross, -row.refunds], Number))),
+            ]}
+          />
+        </Panel>
+      )}
+      <Report
+        label={t.byProduct}
+        name="products"
+        period={period}
+        rows={rows}
+        keyOf={(row) => `${row.day} ${row.product} ${row.kind}`}
+        columns={(column) => [
+          column(t.day, day),
+          column(t.product, (row) => trade.products[row.product] ?? row.product),
+          column(t.kind, (row) => trade.kinds[row.kind] ?? row.kind),
+          column.number(t.count, (row) => format.number(row.count)),
+          column.number(t.amount, (row) => money(row.amount_rub)),
+        ]}
+      />
+    </>
   )
 }
