@@ -32,3 +32,16 @@ test('the banner of a sandbox whose token was shown before names the command tha
   expect(again).toContain('turnpike token create CUSTOMER_ID')
   expect(again).not.toContain('TOKEN=')
 })
+
+test('the banner of a production shop without an operator names the command that adds the first one', () => {
+  expect(banner(url, undefined, { needsOperator: true })).toContain('turnpike operator add NAME --role owner')
+  expect(banner(url, undefined)).not.toContain('operator')
+})
+
+test('the banner names the command that builds the console, in place of its links, if it is not built', () => {
+  const links = { customer: 'c', operator: 'o' }
+  const unbuilt = banner(url, 'token', { links, isConsoleBuilt: false })
+  expect(unbuilt).toContain('npm run console')
+  expect(unbuilt).not.toContain('#enter=')
+  expect(banner(url, 'token', { links, isConsoleBuilt: true })).toContain(`${url}/operator#enter=o`)
+})

@@ -12,6 +12,10 @@ export function banner(
     readonly hasEarlierToken?: boolean
     /** Whether a VPN node of this machine is expected. */
     readonly hasVpnNode?: boolean
+    /** Whether the console's files are there. */
+    readonly isConsoleBuilt?: boolean
+    /** Whether this is a production shop without an operator. */
+    readonly needsOperator?: boolean
   } = {},
 ): string {
   const { links } = more
@@ -21,7 +25,9 @@ export function banner(
   const isElsewhere = more.listensAt !== undefined && more.listensAt !== baseUrl
   const elsewhere = `Customers reach it at ${baseUrl} (TURNPIKE_PUBLIC_URL), if that address leads here.`
   const lines = [first, ...(isElsewhere ? [elsewhere] : []), `  docs  ${baseUrl}/docs`, `  API   ${baseUrl}/api/v1`]
-  if (links) {
+  if (more.isConsoleBuilt === false) {
+    lines.push('', 'The web console is not built. Build it, then restart the shop:', '', '  npm run console')
+  } else if (links) {
     lines.push(
       '',
       'Two links open the console of this sandbox, each once and within a day:',
@@ -30,6 +36,7 @@ export function banner(
       `  as its operator  ${baseUrl}/operator#enter=${links.operator}`,
     )
   }
+  if (more.needsOperator) lines.push(...firstOperator)
   if (token === undefined) return `${[...lines, ...(more.hasEarlierToken ? earlierToken : [])].join('\n')}\n`
   const quote = `'${baseUrl}/api/v1/dedicated/quote?country_code=DE&period=30&count=2&ipv=4'`
   return `${[
@@ -48,6 +55,13 @@ export function banner(
     ...(more.hasVpnNode ? [] : withoutVpnNode),
   ].join('\n')}\n`
 }
+
+const firstOperator = [
+  '',
+  'The shop has no operator yet. To create the first one and print a sign-in link for the console:',
+  '',
+  '  turnpike operator add NAME --role owner',
+]
 
 const earlierToken = [
   '',

@@ -239,7 +239,7 @@ describe.each([...enginesOf('sqlite')])("an operator's daily work on %s", (engin
       await open('/payments/providers', empty)
       const invoices = page.locator('section', { has: page.getByRole('heading', { name: 'Invoices' }) })
       await invoices.getByRole('button', { name: 'Set up' }).click()
-      await dialog().getByLabel('details').fill('Account 42')
+      await dialog().getByLabel('Payment details').fill('Account 42')
       await submit()
       await expectLeft(5)
       await open('/customers', empty)

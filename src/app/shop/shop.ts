@@ -139,6 +139,8 @@ export async function openShop(config: Config, log: Log, given: Runtime = realRu
   const jobs = startJobs(all, log, (job) => leaders.leads(job), recorder.job)
   const figures = serveMetrics(config, 'shop', metrics, log)
   const links = await makeSandboxLinks(services)
+  const isConsoleBuilt = await Bun.file(new URL('page.html', builtConsole)).exists()
+  const needsOperator = !isSandbox && (await services.operators.list()).length === 0
   log.info('shop open', { url: api.url, engine: db.engine, version: manifest.version })
   return {
     url: api.url,
@@ -148,6 +150,8 @@ export async function openShop(config: Config, log: Log, given: Runtime = realRu
         links,
         hasEarlierToken: isSandbox,
         isAwaited: tls !== undefined && tls.current() === undefined,
+        isConsoleBuilt,
+        needsOperator,
         hasVpnNode: localKinds(config, isSandbox).includes('vpn'),
       }),
     /** Settles when the shop serves, or when its certificate is late. */

@@ -19,7 +19,7 @@ import { PricesPage } from './prices.tsx'
 import { ProxyPage } from './proxy.tsx'
 import { ReportsPage } from './reports.tsx'
 import { SearchPage, useSearchKey } from './search.tsx'
-import { SetupPage } from './setup.tsx'
+import { NextStep, SetupPage, useNextStep } from './setup.tsx'
 import { StockPage } from './stock.tsx'
 import { VerifyPage } from './verify.tsx'
 import { VpnPage } from './vpn.tsx'
@@ -58,8 +58,10 @@ export default function Operator() {
   const { t } = useMessages(operatorMessages)
   const may = useMay()
   useSearchKey()
+  const nextStep = useNextStep()
   const items: readonly MenuItem[] = [
     { path: '/', label: t.overview, icon: 'home' },
+    ...(nextStep === undefined ? [] : [{ path: '/setup', label: t.setup, icon: 'check' } as const]),
     { path: '/search', label: t.search, icon: 'search' },
     { path: '/customers', label: t.customers, icon: 'people' },
     { path: '/payments', label: t.payments, icon: 'receipt' },
@@ -75,6 +77,7 @@ export default function Operator() {
   ]
   return (
     <Frame items={items} foot={<Name />}>
+      <NextStep />
       <Routes pages={pages} />
     </Frame>
   )

@@ -13,6 +13,8 @@ export const providersMessages = messages({
     disabled: pair('Disabled', 'Отключена'),
     not_set_up: pair('Not set up', 'Не настроена'),
   },
+  /** A setting without a name is shown by its name in the API, such as `shop_id`. */
+  settingNames: names({ details: pair('Payment details for the customer', 'Реквизиты для покупателя') }),
   /** A setting without a text is shown with the shop's own, which is English. */
   settings: pair<Readonly<Record<string, string>>>(
     {},

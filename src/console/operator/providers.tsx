@@ -86,7 +86,8 @@ function useFields(of: PaymentProvider): readonly ActField[] {
   return [
     ...of.wants.map((each) => ({
       name: `setting ${each.name}`,
-      label: `${each.name}: ${t.settings[each.name] ?? each.meaning}`,
+      label: t.settingNames[each.name] ?? each.name,
+      about: t.settings[each.name] ?? each.meaning,
       initial: of.settings[each.name] ?? '',
       isOptional: !each.required,
     })),
@@ -136,6 +137,7 @@ function Actions({ of }: { readonly of: PaymentProvider }) {
       {fields.length > 0 && (
         <Act
           label={of.state === 'not_set_up' ? t.setUp : t.change}
+          title={t.names[of.name] ?? of.name}
           about={<Text component="span">{t.setAbout}</Text>}
           look={look}
           fields={fields}

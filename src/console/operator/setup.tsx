@@ -1,6 +1,7 @@
 import { Text } from '@mantine/core'
+import { usePath } from '../shared/browser.ts'
 import { messages, pair, phrase, useMessages } from '../shared/messages.tsx'
-import { Page, Panel, Reading, Status } from '../shared/parts.tsx'
+import { Notice, Page, Panel, Reading, Status } from '../shared/parts.tsx'
 import { type OperatorAnswer, useRead } from './api.ts'
 import { operatorTexts } from './messages.ts'
 
@@ -9,12 +10,12 @@ type Step = Setup['steps'][number]['step']
 
 const setupMessages = messages({
   ...operatorTexts,
-  setup: pair('Set up the shop', 'Запуск магазина'),
   setupAbout: pair(
     'The shop checks each step itself, every 5 seconds.',
     'Магазин сам проверяет каждый шаг, раз в 5 секунд.',
   ),
   progress: phrase('{done} of {all} steps are done', 'Готово шагов: {done} из {all}'),
+  nextStep: pair('Next step of the setup', 'Следующий шаг запуска'),
   goOn: pair('Show the steps', 'Показать шаги'),
   ready: pair('Done', 'Готово'),
   missing: pair('To do', 'Нужно сделать'),
@@ -68,6 +69,27 @@ const pageOf: Readonly<Record<Step, string | undefined>> = {
   payment: '/payments/providers',
   customer: '/customers',
   purchase: '/customers',
+}
+
+/** The first step to do in a production shop; undefined if all are done, in a sandbox, and until the shop answers. */
+export function useNextStep(): Step | undefined {
+  const { data } = useRead('getSetup', {}, { everyMs: 15_000 })
+  return data?.mode === 'production' ? data.steps.find((each) => !each.done)?.step : undefined
+}
+
+/** On the pages of the steps, while the shop is being set up: the next thing to do. */
+export function NextStep() {
+  const { t } = useMessages(setupMessages)
+  const path = usePath()
+  const next = useNextStep()
+  if (next === undefined || path === '/' || path === '/setup') return null
+  const isHere = pageOf[next] === path
+  return (
+    <Notice tone="warn">
+      {t.nextStep}: <a href={isHere ? '#/setup' : `#${pageOf[next] ?? '/setup'}`}>{t.steps[next]}</a>
+      {isHere && <Text size="sm">{t.abouts[next]}</Text>}
+    </Notice>
+  )
 }
 
 const useSetup = () => useRead('getSetup', {}, { everyMs: 5_000 })

@@ -193,6 +193,8 @@ export type ActField = {
   readonly options?: Options<string>
   readonly initial?: Value
   readonly isOptional?: boolean
+  /** Help under the label. */
+  readonly about?: string
   /** Whether the field is shown, by the other values; a hidden one is not required. */
   readonly isShown?: (values: Values) => boolean
 }
@@ -205,6 +207,8 @@ export const filled = <Name extends string>(values: Readonly<Record<Name, Value 
 
 export type ActProps<Done> = {
   readonly label: string
+  /** The title of the form, if the label does not say enough. */
+  readonly title?: string
   readonly about?: ReactNode
   readonly fields?: readonly ActField[]
   readonly look?: Pick<ButtonProps, 'variant' | 'color' | 'size'>
@@ -232,7 +236,7 @@ export function Act<Done>(props: ActProps<Done>) {
       <Button variant="default" {...props.look} onClick={() => setOpened(lostKey.current ?? crypto.randomUUID())}>
         {props.label}
       </Button>
-      <Dialog opened={opened !== undefined} onClose={close} title={props.label}>
+      <Dialog opened={opened !== undefined} onClose={close} title={props.title ?? props.label}>
         {opened !== undefined && <ActForm {...props} runKey={opened} onEnd={onEnd} onClose={close} />}
       </Dialog>
     </>
@@ -312,9 +316,10 @@ function usePreview<Done>(load: ((values: Values) => Promise<Done>) | undefined,
 
 type InputProps = { readonly field: ActField; readonly value: Value; readonly onChange: (value: Value) => void }
 
-function Input({ field: { label, kind = 'text', options = [] }, value, onChange }: InputProps) {
+function Input({ field: { label, about, kind = 'text', options = [] }, value, onChange }: InputProps) {
   const typed = {
     label,
+    description: about,
     value: String(value),
     onChange: (event: ChangeEvent<HTMLInputElement>) => onChange(event.currentTarget.value),
   }

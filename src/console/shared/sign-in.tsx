@@ -13,6 +13,10 @@ import { RefusalNotice } from './parts.tsx'
 
 const signInMessages = messages({
   title: pair('Sign in', 'Вход'),
+  firstOperator: pair(
+    'No account yet? On the shop’s machine this command adds an operator and prints a sign-in link:',
+    'Ещё нет учётной записи? На машине магазина эта команда добавит оператора и напечатает ссылку для входа:',
+  ),
   operatorTitle: pair('Sign in as operator', 'Вход для оператора'),
   email: pair('E-mail', 'Эл. почта'),
   code: pair('Code of the second factor', 'Код второго фактора'),
@@ -163,6 +167,11 @@ function Door({ title, children }: { readonly title: string; readonly children: 
       <main className="door-card">
         <Title order={1}>{title}</Title>
         {children}
+        {part === 'operator' && (
+          <Text size="sm" c="dimmed">
+            {t.firstOperator} <code>turnpike operator add NAME --role owner</code>
+          </Text>
+        )}
       </main>
       <footer>
         <Text size="sm">
