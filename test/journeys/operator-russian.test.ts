@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { actions } from '../../src/console/operator/actions-ru.ts'
-import { actionNames } from '../../src/console/operator/audit-sentences.ts'
+import { actionNames, actions } from '../../src/console/operator/actions-ru.ts'
 import { parts } from '../../src/console/operator/verify-ru.ts'
 import { type Service, startService } from '../harness/service.ts'
 

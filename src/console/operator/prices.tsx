@@ -322,7 +322,8 @@ function Apply({ catalogue, onApplied }: ApplyProps) {
 function Changes({ of: { changes, effects } }: { readonly of: OperatorAnswer<'compareCatalogue'> }) {
   const { t } = useMessages(priceMessages)
   const place = useRef<HTMLDivElement>(null)
-  useEffect(() => place.current?.scrollIntoView(), [])
+  // Newer browsers return a promise, which is no clean-up function.
+  useEffect(() => void place.current?.scrollIntoView(), [])
   if (changes.length === 0) return null
   return (
     <div className="stack changes" ref={place}>
