@@ -213,6 +213,25 @@ describe.each([...enginesOf('sqlite')])("an operator's daily work on %s", (engin
     expect(await findBarriers(page)).toEqual([])
   })
 
+  test('the overview shows a red notice when the only node that has reported is offline', async () => {
+    const own = await startService(engine)
+    try {
+      await own.services.db.transact((tx) =>
+        tx.run('UPDATE nodes SET last_seen_at = 1000 WHERE last_seen_at IS NOT NULL'),
+      )
+      await enterAs('reader', own)
+      const notice = page.getByRole('alert')
+      await notice.getByText('No node is online').waitFor()
+      const nodes = page.getByRole('table', { name: 'Nodes' })
+      expect(await nodes.getByRole('row', { name: /stock-gateway/ }).innerText()).toMatch(/Offline\s+—/)
+      expect(await findBarriers(page)).toEqual([])
+      await notice.getByRole('link').click()
+      await page.getByRole('heading', { name: 'Network' }).waitFor()
+    } finally {
+      await own.stop()
+    }
+  })
+
   test('an empty production shop leads its operator through 7 steps, each checked by the shop', async () => {
     const empty = await startService(engine, { TURNPIKE_SANDBOX: 'off' })
     try {
@@ -236,6 +255,10 @@ describe.each([...enginesOf('sqlite')])("an operator's daily work on %s", (engin
         expect(await page.getByText('To do').count()).toBe(count)
       }
       await expectLeft(6)
+      await page.getByRole('link', { name: 'Set up the shop' }).waitFor()
+      await open('/stock', empty)
+      await page.getByText('No addresses yet').waitFor()
+      await page.getByText('Next step of the setup').waitFor()
       await open('/payments/providers', empty)
       const invoices = page.locator('section', { has: page.getByRole('heading', { name: 'Invoices' }) })
       await invoices.getByRole('button', { name: 'Set up' }).click()

@@ -84,9 +84,8 @@ describe.each([...enginesOf('sqlite')])('operator story on %s', (engine) => {
     await page.getByRole('table', { name: 'Address history' }).locator('tr').nth(2).waitFor()
     await press('Refund and end')
     await dialog().getByText('Paid', { exact: true }).waitFor()
-    await dialog().locator('button[type=submit]').click()
-    await dialog().getByText('The proxy has ended.').waitFor()
-    await page.keyboard.press('Escape')
+    await submit()
+    await page.getByText('The proxy has ended.').waitFor()
     await page.getByText('Ended', { exact: true }).waitFor()
 
     await open('/abuse')

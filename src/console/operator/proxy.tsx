@@ -1,4 +1,5 @@
 import { Text } from '@mantine/core'
+import { useState } from 'react'
 import { Copyable } from '../shared/copy.tsx'
 import { Act, filled } from '../shared/form.tsx'
 import { messages, pair, phrase, useMessages } from '../shared/messages.tsx'
@@ -27,6 +28,7 @@ const proxyMessages = messages({
 })
 
 type Proxy = OperatorAnswer<'showProxy'>
+type Ended = { readonly done: OperatorAnswer<'endProxy'>; readonly note: string }
 
 export const ProxyPage = ({ id }: { readonly id: string }) => (
   <Reading of={useRead('showProxy', { params: { proxy: id } })} height={300}>
@@ -36,8 +38,16 @@ export const ProxyPage = ({ id }: { readonly id: string }) => (
 
 function Shown({ of }: { readonly of: Proxy }) {
   const { t, format } = useMessages(proxyMessages)
+  const [ended, setEnded] = useState<Ended>()
   return (
-    <Page title={t.proxy(String(of.proxy))} about={of.comment} actions={<Actions of={of} />}>
+    <Page title={t.proxy(String(of.proxy))} about={of.comment} actions={<Actions of={of} onEnded={setEnded} />}>
+      {ended && (
+        <Notice tone="good">
+          <Text fw={600}>{t.hasEnded}</Text>
+          <Amounts of={ended.done} address={of.address} refunded={t.refunded} />
+          {ended.note !== '' && <Text size="sm">{ended.note}</Text>}
+        </Notice>
+      )}
       <Panel>
         <Facts
           of={[
@@ -92,7 +102,7 @@ function Amounts({ of: { amount_rub, balance_rub, services = [] }, address, refu
   )
 }
 
-function Actions({ of }: { readonly of: Proxy }) {
+function Actions({ of, onEnded }: { readonly of: Proxy; readonly onEnded: (ended: Ended) => void }) {
   const { t } = useMessages(proxyMessages)
   const may = useMay()
   const noteField = useNote('customer')
@@ -111,15 +121,15 @@ function Actions({ of }: { readonly of: Proxy }) {
         about={t.endAbout}
         look={{ color: 'red', variant: 'outline' }}
         fields={[{ name: 'refund', label: t.giveBack, kind: 'flag', initial: true }, noteField]}
-        run={({ refund, note }, key) =>
-          api.call('endProxy', { params, key, body: { refund: refund === true, ...filled({ note }) } })
-        }
-        show={(done) => (
-          <Notice tone="good">
-            <Text fw={600}>{t.hasEnded}</Text>
-            <Amounts of={done} address={of.address} refunded={t.refunded} />
-          </Notice>
-        )}
+        run={async ({ refund, note }, key) => {
+          const done = await api.call('endProxy', {
+            params,
+            key,
+            body: { refund: refund === true, ...filled({ note }) },
+          })
+          onEnded({ done, note: String(note) })
+          return done
+        }}
         preview={{
           load: ({ refund }) => api.call('endProxy', { params, body: { refund: refund === true, dry_run: true } }),
           show: (would) => <Amounts of={would} address={of.address} refunded={t.willRefund} />,
