@@ -196,7 +196,7 @@ describe.each([...enginesOf('sqlite')])("an operator's daily work on %s", (engin
     await press('Show changes')
     const changed = await page.getByRole('table', { name: 'Changes to apply' }).innerText()
     expect(changed).toMatch(/dedicated\.kinds\.4\.countries\.FI[\s\S]*7\.5/)
-    expect(changed).toMatch(/mobile\.tiers\.0\.per_gb\s+520\s+530/)
+    expect(changed).toMatch(/mobile\.tiers\.0\.per_gb\s+₽520 per GB\s+₽530 per GB/)
     expect(await findBarriers(page)).toEqual([])
     await press('Apply')
     await page.getByText('Changes to apply').waitFor({ state: 'detached' })

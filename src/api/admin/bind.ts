@@ -142,6 +142,7 @@ export type AdminDeps = {
   readonly stock: Stock
   readonly stockOperator: StockOperator
   readonly fleet: Fleet
+  readonly reach: { readonly hosts: Readonly<Record<'gateway' | 'vpn', string>> | undefined }
   readonly traffic: Traffic
   readonly exporting: Exporting
   readonly erasing: Erasing

@@ -833,6 +833,7 @@ export type Operations = {
     params: { name: string }
     answer: {
       node: Node
+      settings_host: string | null
       serves: boolean
       ranges: readonly {
         range: string

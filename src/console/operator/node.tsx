@@ -78,7 +78,7 @@ export const NodePage = ({ name }: { readonly name: string }) => (
   </Reading>
 )
 
-function Shown({ of: { node, ranges } }: { readonly of: OperatorAnswer<'showNode'> }) {
+function Shown({ of: { node, ranges, settings_host: host } }: { readonly of: OperatorAnswer<'showNode'> }) {
   const { t, format } = useMessages(nodeMessages)
   const orDash = (value: number | null, write: (value: number) => string) => (value === null ? '—' : write(value))
   return (
@@ -97,7 +97,11 @@ function Shown({ of: { node, ranges } }: { readonly of: OperatorAnswer<'showNode
             [t.location, [node.location, node.city].filter(Boolean).join(', ')],
             [
               t.endpoint,
-              node.endpoint === null ? t.usualEndpoint : <Mono>{`${node.endpoint.host}:${node.endpoint.port}`}</Mono>,
+              node.endpoint === null ? (
+                [host, t.usualEndpoint].filter(Boolean).join(', ')
+              ) : (
+                <Mono>{`${node.endpoint.host}:${node.endpoint.port}`}</Mono>
+              ),
             ],
             [t.version, node.version ?? '—'],
             [t.bandwidth, t.megabits(format.number(node.link_mbit))],

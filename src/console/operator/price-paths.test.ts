@@ -11,8 +11,10 @@ test('readChange reads the path and the values before and after from a line of a
   expect(readChange('+ vpn.refund: "none"')).toEqual({ path: 'vpn.refund', before: null, after: '"none"' })
 })
 
-test('readChanges joins the terms of a kind into one change', () => {
+test('readChanges joins the terms of a kind into one change, in rising order', () => {
   const path = 'dedicated.kinds.4.periods'
+  const removed = [`- ${path}.2: 14`, `- ${path}.3: 90`, `~ ${path}.0: 3 -> 7`, `~ ${path}.1: 7 -> 30`]
+  expect(readChanges(removed)).toEqual([{ path, before: '3, 7, 14, 90', after: '7, 30' }])
   expect(readChanges([`+ ${path}.0: 7`, `+ ${path}.1: 30`, '~ vpn.months.1: 299 -> 301'])).toEqual([
     { path, before: null, after: '7, 30' },
     { path: 'vpn.months.1', before: '299', after: '301' },

@@ -12,11 +12,17 @@ export function readChange(line: string): PriceChange {
 /** Lists of numbers, whose items are one change together. */
 const listItem = /\.(periods|prolong_periods)\.\d+$/
 
+const inOrder = (numbers: string): string =>
+  numbers
+    .split(', ')
+    .toSorted((a, b) => Number(a) - Number(b))
+    .join(', ')
+
 /** The changes of a price list as people read them: a list of terms is one change. */
 export function readChanges(lines: readonly string[]): readonly PriceChange[] {
   const changes = new Map<string, PriceChange>()
   const join = (one: string | null | undefined, other: string | null): string | null =>
-    one === null || one === undefined ? other : other === null ? one : `${one}, ${other}`
+    one === null || one === undefined ? other : other === null ? one : inOrder(`${one}, ${other}`)
   for (const change of lines.map(readChange)) {
     const path = listItem.test(change.path) ? change.path.replace(/\.\d+$/, '') : change.path
     const known = changes.get(path)

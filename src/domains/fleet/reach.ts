@@ -65,6 +65,9 @@ export function createReach(deps: {
     service !== 'vpn' || (await openVpnNodes()).some((node) => node.endpoint === null)
 
   return {
+    /** The hosts from the settings, at which customers reach nodes without an address of their own. */
+    hosts,
+
     /** Hosts that customers are sent to and cannot reach. */
     async warnings(): Promise<readonly Unreachable[]> {
       if (unreachable.length === 0 || !(await isProduction())) return []

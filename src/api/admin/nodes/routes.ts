@@ -38,7 +38,8 @@ export function adminNodeOperations(bind: BindAdmin, deps: AdminDeps) {
     }),
     bind(shapes.showNode, async ({ params }) => {
       const node = orRefuse(await fleet.findByName(params.name), 'node_not_found')
-      return { node: await show(node), ...(await triedBy(deps, node)) }
+      const host = deps.reach.hosts?.[node.kind] ?? null
+      return { node: await show(node), settings_host: host, ...(await triedBy(deps, node)) }
     }),
     bind(shapes.linkNode, async ({ params, body }) => show(await fleet.setLink(params.name, body.link_mbit))),
     bind(shapes.endpointNode, async ({ params, body }) => show(await deps.setEndpoint(params.name, body))),

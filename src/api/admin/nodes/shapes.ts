@@ -143,6 +143,10 @@ export const showNode = reader('showNode', 'GET /nodes/{name}', {
   params: nodeParam,
   answer: z.object({
     node,
+    settings_host: text(
+      'Host from the settings, at which customers reach a node without an `endpoint`; null if unknown.',
+      'gate.example.net',
+    ).nullable(),
     serves: flag('Whether the gateway has reported within 10 s and is not stopping; false for a VPN node.'),
     ranges: rows('Results of the egress check, by range.', {
       range: text('Prefix of the range.', '203.0.113.0/24'),
