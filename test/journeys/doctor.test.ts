@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Advice } from '../../src/app/doctor/advice.ts'
+import { type Made, makeCertificate, putCertificate } from '../harness/certificates.ts'
 import { HandClock } from '../harness/clock.ts'
 import { openTestDatabase, prepareFolder } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
@@ -205,4 +206,28 @@ test('doctor of a gateway passes a name server that answers, and fails one that 
     failed('127.0.0.3', 'ESERVFAIL'),
     failed('127.0.0.4', expect.stringMatching(/^ETIMEOUT$|^no answer in time$/)),
   ])
+})
+
+test('doctor knows the TLS port of a gateway with a site by its certificate', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-doctor-'))
+  const [own, other] = await Promise.all([makeCertificate('own'), makeCertificate('other')])
+  const files = putCertificate(own)
+  const port = freePort()
+  const env = { ...files.env, TURNPIKE_DATA: folder, TURNPIKE_GATEWAY_TLS_PORT: String(port) }
+  const reasonOfPort = async () => {
+    const { out } = await runCommand(['doctor', '--role', 'gateway', '--json'], env)
+    const { advice } = JSON.parse(out) as Report
+    return advice.find((each) => each.of === `port ${port} of the gateway over TLS`)?.reason
+  }
+  const reasonWith = async (certificate: Made) => {
+    const server = Bun.serve({ hostname: '127.0.0.1', port, tls: certificate, fetch: () => new Response('a site') })
+    const reason = await reasonOfPort()
+    await server.stop(true)
+    return reason
+  }
+  expect(await reasonOfPort()).toBe('port_free')
+  expect(await reasonWith(own)).toBe('port_ours')
+  expect(await reasonWith(other)).toBe('port_taken')
+  files.remove()
+  rmSync(folder, { recursive: true })
 })

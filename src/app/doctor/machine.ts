@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
 import { existsSync, statSync } from 'node:fs'
 import { isIP } from 'node:net'
@@ -127,7 +128,13 @@ const portSettings: Readonly<Record<PortOwner, string>> = {
   'vpn-node-metrics': 'TURNPIKE_METRICS_LISTEN',
 }
 
-type Port = { readonly number: number; readonly of: PortOwner; readonly url: string; readonly isOurs: RegExp }
+type Port = {
+  readonly number: number
+  readonly of: PortOwner
+  readonly url: string
+  /** What the answer contains, or the fingerprint of the certificate where the answer is that of any site. */
+  readonly isOurs: RegExp | { readonly fingerprint: string }
+}
 
 /** Whether each role answers at its ports; metrics are missed only while the role itself runs. */
 async function lookAtPorts(config: Config, checked: readonly Role[]): Promise<Advice[]> {
@@ -166,25 +173,42 @@ function portsOf(config: Config, role: Role): readonly Port[] {
   })
   return [
     { of: 'gateway' as const, ...at('http', gatewayPort) },
-    ...(tlsPort > 0 ? [{ of: 'gateway-tls' as const, ...at('https', tlsPort) }] : []),
+    ...(tlsPort > 0 ? [{ of: 'gateway-tls' as const, ...at('https', tlsPort), ...ownFingerprint(config) }] : []),
   ]
+}
+
+/** A gateway with a site is known by its certificate. */
+function ownFingerprint(config: Config): Pick<Port, 'isOurs'> | undefined {
+  const files = config.gatewaySite.kind === 'off' ? undefined : certificateFilesOf(config)
+  const own = files && findCertificate(files)
+  if (!own || typeof own === 'string') return undefined
+  return { isOurs: { fingerprint: new X509Certificate(own.cert).fingerprint256 } }
 }
 
 async function lookAtPort(port: Port, whenFree: (of: DoctorSubject) => Advice): Promise<Advice> {
   const of = subject.port(port.number, port.of)
   const setting = portSettings[port.of]
+  const { isOurs } = port
+  if ('fingerprint' in isOurs) {
+    const { hostname } = new URL(port.url)
+    const { fingerprint, problem } = await certificateOf(hostname.replace(/^\[|\]$/g, ''), port.number)
+    if (fingerprint === undefined) return isRefused(problem) ? whenFree(of) : wrong(of, 'port_strange', { setting })
+    return fingerprint === isOurs.fingerprint ? ok(of, 'port_ours') : wrong(of, 'port_taken', { setting })
+  }
   try {
     // This only detects Turnpike; the certificate is checked below.
     const anyone: object = { tls: { rejectUnauthorized: false } }
     const init = { ...anyone, signal: AbortSignal.timeout(answerWithinMs), redirect: 'manual' } as const
     const answer = await fetch(port.url, init)
     const text = `${JSON.stringify(Object.fromEntries(answer.headers))}${await answer.text()}`
-    return port.isOurs.test(text) ? ok(of, 'port_ours') : wrong(of, 'port_taken', { setting })
+    return isOurs.test(text) ? ok(of, 'port_ours') : wrong(of, 'port_taken', { setting })
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-    return /Refused|ECONNREFUSED/i.test(code) ? whenFree(of) : wrong(of, 'port_strange', { setting })
+    return isRefused(code) ? whenFree(of) : wrong(of, 'port_strange', { setting })
   }
 }
+
+const isRefused = (problem: string): boolean => /refused/i.test(problem)
 
 function lookAtNames(config: Config): Promise<Advice>[] {
   const hosts = [config.gatewayHost, config.vpnHost, URL.parse(config.publicUrl ?? '')?.hostname ?? '']
@@ -240,7 +264,12 @@ async function lookAtCertificate(config: Config): Promise<Advice[]> {
   return [adviseCertificate(url.hostname, endsAt, problem, Date.now(), lifeMs)]
 }
 
-type Seen = { readonly endsAt?: number; readonly lifeMs?: number; readonly problem: string }
+type Seen = {
+  readonly endsAt?: number
+  readonly lifeMs?: number
+  readonly fingerprint?: string
+  readonly problem: string
+}
 
 function certificateOf(host: string, port: number): Promise<Seen> {
   return new Promise((resolve) => {
@@ -252,10 +281,10 @@ function certificateOf(host: string, port: number): Promise<Seen> {
     socket.setTimeout(answerWithinMs, () => end({ problem: 'no answer in time' }))
     socket.once('error', (error) => end({ problem: error.message }))
     socket.once('secureConnect', () => {
-      const { valid_from: from, valid_to: until } = socket.getPeerCertificate()
+      const { valid_from: from, valid_to: until, fingerprint256: fingerprint } = socket.getPeerCertificate()
       const endsAt = Date.parse(until)
       const problem = socket.authorized ? '' : String(socket.authorizationError ?? 'unknown')
-      end({ problem, ...(!Number.isNaN(endsAt) && { endsAt, lifeMs: endsAt - Date.parse(from) }) })
+      end({ problem, fingerprint, ...(!Number.isNaN(endsAt) && { endsAt, lifeMs: endsAt - Date.parse(from) }) })
     })
   })
 }

@@ -150,7 +150,7 @@ async function openBeside(
   const front = tls && listenTls(users, tls, config, log, tlsDescriptor)
   if (front) {
     open.front = front
-    noteSite(config, tls.current(), log)
+    if (site) noteSite(config, site.source, tls.current(), log)
     addFrontMetrics(metrics, 'gateway', front)
     addHttp2Metrics(metrics, http2)
   }
@@ -510,15 +510,14 @@ function openTlsPool(
 }
 
 /** Clients that wait for 407 get none from a site, so the log says where they get one. */
-function noteSite(config: Config, certificate: Certificate | undefined, log: Log): void {
-  const { gatewaySite, gatewayChallengeHost: name } = config
-  if (gatewaySite.kind === 'off') return
+function noteSite(config: Config, source: SiteSource, certificate: Certificate | undefined, log: Log): void {
+  const { gatewayChallengeHost: name } = config
   const isCovered = (each: string): boolean => each === name || each === name?.replace(/^[^.]+/, '*')
   if (name === undefined) {
     const explanation =
       'Clients without a login get the site. Browsers need TURNPIKE_GATEWAY_CHALLENGE_HOST. ' +
       'TURNPIKE_GATEWAY_SITE=off answers all clients with 407.'
-    log.info('site', { site: gatewaySite.kind, explanation })
+    log.info('site', { site: source.kind, explanation })
   } else if (certificate && !certificate.names.some(isCovered))
     log.warn('challenge host without a certificate', {
       setting: 'TURNPIKE_GATEWAY_CHALLENGE_HOST',
