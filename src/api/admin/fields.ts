@@ -69,7 +69,7 @@ export const percent = (description: string, example: number) =>
 /** A value that `percent` has accepted, in hundredths of a percent. */
 export const toHundredths = (value: number): number => Math.round(value * 100)
 
-export const toKopecks = (roubles: number): Kopecks => kopecks(BigInt(toHundredths(roubles)))
+export const toKopecks = (sum: number): Kopecks => kopecks(BigInt(toHundredths(sum)))
 
 export const dryRun = () => yes('Only compute the result; change nothing.')
 

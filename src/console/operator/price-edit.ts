@@ -50,9 +50,9 @@ export function termPrice(perDay: number, days: number, discounts: readonly Plai
 /** How many values differ between two price lists. */
 export function countDifferences(one: unknown, other: unknown): number {
   if (one === other) return 0
-  const isNested = (value: unknown): boolean => typeof value === 'object' && value !== null
+  const isNested = (value: unknown): value is object => typeof value === 'object' && value !== null
   if (!isNested(one) && !isNested(other)) return 1
-  const [before, after] = [one, other].map((value): Plain => (isNested(value) ? { ...Object(value) } : {}))
+  const [before, after] = [one, other].map((value): Plain => (isNested(value) ? { ...value } : {}))
   const names = new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])
   return [...names].reduce((sum, name) => sum + countDifferences(before?.[name], after?.[name]), 0)
 }

@@ -323,7 +323,9 @@ function Changes({ of: { changes, effects } }: { readonly of: OperatorAnswer<'co
   const { t } = useMessages(priceMessages)
   const place = useRef<HTMLDivElement>(null)
   // Newer browsers return a promise, which is no clean-up function.
-  useEffect(() => void place.current?.scrollIntoView(), [])
+  useEffect(() => {
+    place.current?.scrollIntoView()
+  }, [])
   if (changes.length === 0) return null
   return (
     <div className="stack changes" ref={place}>
