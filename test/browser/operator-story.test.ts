@@ -68,7 +68,7 @@ describe.each([...enginesOf('sqlite')])('operator story on %s', (engine) => {
     await open(`/orders/${data.order_id}`)
     await press('Refund')
     await dialog().getByText('Will end').waitFor()
-    await dialog().getByText(`Proxy ${proxy.id}`).waitFor()
+    await dialog().getByText(proxy.exit_ip).waitFor()
     await dialog().getByLabel('Purchased services').selectOption('')
     await dialog().getByLabel('Amount').fill('10')
     await dialog().getByText('Keeps running').waitFor()

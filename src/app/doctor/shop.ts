@@ -139,7 +139,7 @@ function lookAtBackups(config: Config, nowMs: number): Advice {
   const { times, denied } = folder === undefined ? { times: [] } : lookForBackups(folder)
   const newestAt = times.length > 0 ? Math.max(...times) : undefined
   const advice = adviseBackups(folder, newestAt, config.backupHours * 3_600_000, nowMs, findLastBackup(config))
-  if (denied === undefined || advice.state !== 'wrong') return advice
+  if (denied === undefined || advice.reason === 'backups_fresh') return advice
   return wrong(subject.backups, 'backups_denied', { path: denied, user: findUserName() })
 }
 

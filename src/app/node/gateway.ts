@@ -102,7 +102,8 @@ async function openBeside(
     config,
     log,
     trialTiming,
-    () => tls && open.front && tlsFieldsOf(config, tls.current(), open.front.port),
+    // Also before the port is open: customers of a replaced process keep their address.
+    () => tls && tlsFieldsOf(config, tls.current(), open.front?.port ?? config.gatewayTlsPort),
   )
   const { promise: failed, resolve: fail } = Promise.withResolvers<void>()
   revoked.call = () => {

@@ -103,6 +103,7 @@ const order = named('Order', {
     period: 30,
     count: 10,
     kopecks: '165870',
+    full_kopecks: '180000',
     discount_percent: 7.85,
     expires_at: exampleAt + 30 * 86_400_000,
   }),
