@@ -12,6 +12,7 @@ import { findClosed } from '../db/closed.ts'
 import { pending } from '../db/migrate.ts'
 import type { Database } from '../db/transaction.ts'
 import { toolActor } from '../domains/operators/rules.ts'
+import { findUserName, isDenied } from './backup/readable.ts'
 import { configOf, logOf } from './process.ts'
 import { type Config, databaseAddress, databaseName, shopUrl } from './settings/config.ts'
 import { createAdmin } from './shop/admin.ts'
@@ -47,7 +48,8 @@ const runLocally: Connect = async (given, work) => {
   const open = async (): Promise<CallOperation> => {
     opened = await openForCommand(config, readsClosedShop.has(given.command.name))
     const { vault } = await openVault(config, opened)
-    const services = createServices(opened, realRuntime, shopConfigOf(config, vault))
+    const joining = { isOpen: false, mail: undefined, siteUrl: () => shopUrl(config) }
+    const services = createServices(opened, realRuntime, { ...shopConfigOf(config, vault), joining })
     const runtime = { ...realRuntime, stalls: noStalls }
     const { bound } = createAdmin(services, runtime, () => shopUrl(config), logOf(config, 'tool'))
     return createLocalCall(bound)
@@ -137,6 +139,10 @@ function readData<Op extends Operation>(operation: Op, answer: unknown): z.outpu
 /** An operator's token, from the environment or from a file: an argument would be visible to other users. */
 function readToken(given: Given): string {
   const path = given.flags['token-file'] ?? process.env['TURNPIKE_OPERATOR_TOKEN_FILE']
+  if (path !== undefined && isDenied(path)) {
+    const advice = `Copy the file where the user ${findUserName()} can read it.`
+    throw refuseHere(`Permission denied reading ${path} (--token-file). ${advice}`, 'usage')
+  }
   if (path !== undefined && !existsSync(path)) throw refuseHere(`There is no file ${path} (--token-file).`, 'usage')
   const text = path === undefined ? process.env['TURNPIKE_OPERATOR_TOKEN'] : readFileSync(path, 'utf8').trim()
   if (text) return text

@@ -208,17 +208,18 @@ test('doctor of a gateway passes a name server that answers, and fails one that 
   ])
 })
 
-test('doctor knows the TLS port of a gateway with a site by its certificate', async () => {
+test('doctor knows the TLS port of a gateway with a site by its certificate, and notes a host that it lacks', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-doctor-'))
   const [own, other] = await Promise.all([makeCertificate('own'), makeCertificate('other')])
   const files = putCertificate(own)
   const port = freePort()
   const env = { ...files.env, TURNPIKE_DATA: folder, TURNPIKE_GATEWAY_TLS_PORT: String(port) }
-  const reasonOfPort = async () => {
-    const { out } = await runCommand(['doctor', '--role', 'gateway', '--json'], env)
-    const { advice } = JSON.parse(out) as Report
-    return advice.find((each) => each.of === `port ${port} of the gateway over TLS`)?.reason
+  const adviceWith = async (host: string) => {
+    const { out } = await runCommand(['doctor', '--role', 'gateway', '--json'], { ...env, TURNPIKE_GATEWAY_HOST: host })
+    return (JSON.parse(out) as Report).advice
   }
+  const reasonOfPort = async () =>
+    (await adviceWith('shop.test')).find((each) => each.of === `port ${port} of the gateway over TLS`)?.reason
   const reasonWith = async (certificate: Made) => {
     const server = Bun.serve({ hostname: '127.0.0.1', port, tls: certificate, fetch: () => new Response('a site') })
     const reason = await reasonOfPort()
@@ -228,6 +229,9 @@ test('doctor knows the TLS port of a gateway with a site by its certificate', as
   expect(await reasonOfPort()).toBe('port_free')
   expect(await reasonWith(own)).toBe('port_ours')
   expect(await reasonWith(other)).toBe('port_taken')
+  const lacking = async (host: string) =>
+    (await adviceWith(host)).filter((each) => each.reason === 'file_lacks_host').map((each) => each.state)
+  expect([await lacking('shop.test'), await lacking('gw.test')]).toEqual([[], ['note']])
   files.remove()
   rmSync(folder, { recursive: true })
 })

@@ -40,6 +40,9 @@ describe.each([...enginesOf('sqlite')])('operator commands on %s', (engine) => {
   test('commands create, credit, debit and block a customer and issue and revoke a token', async () => {
     const { json: customer } = await run('customer', 'create', 'Ada & Söhne')
     expect(customer).toMatchObject({ name: 'Ada & Söhne', blocked_at: null })
+    const linked = { ...env, TURNPIKE_PUBLIC_URL: 'https://shop.example' }
+    const { out: link } = await runCommand(['customer', 'link', customer.customer_id], linked)
+    expect(link).toContain('https://shop.example/#enter=tpl_')
     const credited = await run('credit', customer.customer_id, '99.90', '--note', 'bank transfer')
     expect(credited.json).toMatchObject({ transaction: 1, amount_rub: 99.9, balance_rub: 99.9, repeated: false })
     const printed = await runTurnpike(['credit', customer.customer_id, '0.10'], env)

@@ -103,6 +103,9 @@ describe('a service user without write access to the code', () => {
         `Run the command as root, or copy the backup where the user ${user} can read it.\n`,
       1,
     ])
+    const tokenFile = `${denied}/manifest.json`
+    const remote = start(['customer', 'list', '--shop', 'https://shop.example', '--token-file', tokenFile], own, env)
+    expect(await remote.stderr.text()).toContain(`Permission denied reading ${tokenFile} (--token-file).`)
     const doctor = start(['doctor', '--json'], own, { ...env, TURNPIKE_BACKUP_FOLDER: backups })
     const { advice } = JSON.parse(await doctor.stdout.text()) as {
       advice: { of: string; says: string; todo: string }[]

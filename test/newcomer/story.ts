@@ -186,7 +186,7 @@ async function firstWeek({ server, reader, steps, found }: Stage): Promise<void>
       await reader.follow('operate/tls.md', 'TURNPIKE_ACME_NAMES=shop.example.net', edited)
       await untilPrints(server, 'journalctl -u turnpike-shop -o cat', /certificate renewed/)
       expectMatch('the issuer', await server.sh(issuerOf('shop.example.net:443')), /Pebble/)
-      await throughTls(server, found.proxy, 'proxy.example.net')
+      await throughTls(server, found.proxy, 'gw.example.net')
       await untilPrints(server, 'turnpike doctor', /Nothing to do\./)
       return undefined
     },
@@ -212,7 +212,7 @@ async function firstWeek({ server, reader, steps, found }: Stage): Promise<void>
       '0',
     )
     await through(server, found.proxy)
-    await throughTls(server, found.proxy, 'proxy.example.net')
+    await throughTls(server, found.proxy, 'gw.example.net')
     await untilPrints(server, 'turnpike doctor', /Nothing to do\./)
     await server.sh('rm -r /var/lib/turnpike.old')
     return undefined

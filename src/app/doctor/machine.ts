@@ -6,7 +6,13 @@ import { connect } from 'node:tls'
 import { machineCommand, mistyped } from '../../cli/command.ts'
 import { hostAndPort } from '../../core/address.ts'
 import { failuresIn } from '../../dataplane/tls/acme/renewal.ts'
-import { BadCertificate, type Certificate, type CertificateFiles, readFiles } from '../../dataplane/tls/certificate.ts'
+import {
+  BadCertificate,
+  type Certificate,
+  type CertificateFiles,
+  coversName,
+  readFiles,
+} from '../../dataplane/tls/certificate.ts'
 import type { NodeKind } from '../../domains/fleet/rules.ts'
 import { diskOf, fileLimit, metricsAddressOf } from '../metrics/process.ts'
 import { configOf } from '../process.ts'
@@ -106,7 +112,7 @@ async function lookAtThisMachine(config: Config, checked: readonly Role[]): Prom
     ...(await lookAtPorts(config, checked)),
     ...(isShop ? await Promise.all(lookAtNames(config)) : []),
     ...(isShop ? await lookAtProxies(config) : []),
-    ...lookAtOwnCertificate(config),
+    ...lookAtOwnCertificate(config, checked.includes('gateway')),
     ...(isShop ? await lookAtCertificate(config) : []),
   ]
 }
@@ -241,11 +247,17 @@ async function lookAtProxies(config: Config): Promise<readonly Advice[]> {
   })
 }
 
-function lookAtOwnCertificate(config: Config): Advice[] {
+function lookAtOwnCertificate(config: Config, isGateway: boolean): Advice[] {
   const files = certificateFilesOf(config)
   if (!files) return []
   const failures = config.acmeNames.length > 0 ? failuresIn(acmeFolder(config.folder)) : 0
-  return [adviseOwnCertificate(files.cert, findCertificate(files), failures, Date.now())]
+  const found = findCertificate(files)
+  const { gatewayHost: host, gatewayTlsPort } = config
+  const lacksHost = isGateway && gatewayTlsPort > 0 && typeof found !== 'string' && !coversName(found, host)
+  return [
+    adviseOwnCertificate(files.cert, found, failures, Date.now()),
+    ...(lacksHost && isIP(host) === 0 ? [note(subject.certificateIn(files.cert), 'file_lacks_host', { host })] : []),
+  ]
 }
 
 function findCertificate(files: CertificateFiles): Certificate | string {

@@ -136,6 +136,11 @@ export const russianSentences: DoctorSentences = {
     pair(`для ${of.names.join(', ')}, осталось дней: ${of.days}`, of.failures > 0 ? readLog : 'замените его и ключ'),
   file_not_renewed: (of) =>
     pair(`для ${of.names.join(', ')}, действует ещё дней: ${of.days}; неудачных продлений: ${of.failures}`, readLog),
+  file_lacks_host: (of) =>
+    pair(
+      `в нём нет ${of.host} (TURNPIKE_GATEWAY_HOST), поэтому прокси https:// выдаются под другим его именем`,
+      'добавьте имя в TURNPIKE_ACME_NAMES или в сертификат, пока то имя не перешло на другую машину',
+    ),
   file_good: (of) => pair(`для ${of.names.join(', ')}, действует ещё дней: ${of.days}`, ''),
   port_ours: pair('там отвечает Turnpike', ''),
   port_taken: (of) =>

@@ -140,6 +140,11 @@ const sentences = {
       `it is for ${of.names.join(', ')} and valid for ${of.days} days, but was not renewed ${of.failures} times`,
       readLog,
     ),
+  file_lacks_host: (of: { host: string }) =>
+    pair(
+      `it lacks ${of.host} (TURNPIKE_GATEWAY_HOST), so https:// proxies are listed under another of its names`,
+      'add the name to TURNPIKE_ACME_NAMES or to the certificate before that other name moves to another machine',
+    ),
   file_good: (of: { names: readonly string[]; days: number }) =>
     pair(`it is for ${of.names.join(', ')} and valid for ${of.days} days`, ''),
   port_ours: pair('Turnpike answers there', ''),

@@ -28,7 +28,7 @@ import { createSockets, type Sockets, type TlsClient, toTlsClient } from '../../
 import { createTryAddress } from '../../dataplane/gateway/relay/try-address.ts'
 import type { SiteSource } from '../../dataplane/gateway/site/content.ts'
 import { type LookUp, openSite, type SiteServer, type SiteTerms } from '../../dataplane/gateway/site/server.ts'
-import type { Certificate } from '../../dataplane/tls/certificate.ts'
+import { type Certificate, coversName } from '../../dataplane/tls/certificate.ts'
 import { Front, type TlsListener } from '../../dataplane/tls/front.ts'
 import type { TlsSocket } from '../../dataplane/tls/tls-socket.ts'
 import type { ReportBody } from '../../node-protocol/report.ts'
@@ -484,7 +484,8 @@ type TlsFields = Pick<ReportBody, 'tls' | 'hop_tls'>
 function tlsFieldsOf(config: Config, certificate: Certificate | undefined, port: number): TlsFields | undefined {
   if (!certificate) return undefined
   const names = certificate.names.filter((name) => hostName.test(name))
-  const host = names.find((name) => name === config.gatewayHost) ?? names[0]
+  const { gatewayHost } = config
+  const host = hostName.test(gatewayHost) && coversName(certificate, gatewayHost) ? gatewayHost : names[0]
   const hop = { port, name: host ?? null, key: pinOf(new X509Certificate(certificate.cert)) }
   return { tls: host === undefined ? undefined : { host, port }, hop_tls: hop }
 }
@@ -513,13 +514,12 @@ function openTlsPool(
 /** Clients that wait for 407 get none from a site, so the log says where they get one. */
 function noteSite(config: Config, source: SiteSource, certificate: Certificate | undefined, log: Log): void {
   const { gatewayChallengeHost: name } = config
-  const isCovered = (each: string): boolean => each === name || each === name?.replace(/^[^.]+/, '*')
   if (name === undefined) {
     const explanation =
       'Clients without a login get the site. Browsers need TURNPIKE_GATEWAY_CHALLENGE_HOST. ' +
       'TURNPIKE_GATEWAY_SITE=off answers all clients with 407.'
     log.info('site', { site: source.kind, explanation })
-  } else if (certificate && !certificate.names.some(isCovered))
+  } else if (certificate && !coversName(certificate, name))
     log.warn('challenge host without a certificate', {
       setting: 'TURNPIKE_GATEWAY_CHALLENGE_HOST',
       name,

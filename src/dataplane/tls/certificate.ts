@@ -15,6 +15,10 @@ export type Certificate = {
   readonly digest: string
 }
 
+/** Whether clients accept the certificate for a name. A wildcard covers one label. */
+export const coversName = ({ names }: Pick<Certificate, 'names'>, name: string): boolean =>
+  names.includes(name) || names.includes(name.replace(/^[^.]+/, '*'))
+
 /** The message contains no part of a key. */
 export class BadCertificate extends Error {
   override readonly name = 'BadCertificate'
