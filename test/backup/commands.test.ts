@@ -121,7 +121,8 @@ describe('backup, restore, move and reopen commands', () => {
     })
     const moved = await runCommand(['move', '--to-file', address, '--json'], env)
     expect(JSON.parse(moved.out)).toMatchObject({ moved: true, verify: { ok: true } })
-    for (const command of [['shop'], ['credit', customer, '10'], ['customer', 'list']]) {
+    const backup = ['backup', join(testDatabase.folder, 'old')]
+    for (const command of [['shop'], ['credit', customer, '10'], ['customer', 'list'], backup]) {
       const run = command[0] === 'shop' ? runTurnpike : runCommand
       const refused = await run(command, env)
       expect({ command, ...refused }).toMatchObject({

@@ -138,14 +138,15 @@ async function read(
   const untilAt = performance.now() + request.waitMs
   const held = hold(deps, node.id, signal)
   try {
-    await acknowledge(deps, node, request)
     for (let hasWaited = false; ; hasWaited = true) {
       if (request.waitMs > 0) await watch.ready()
       const wakeUps = watch.wakeUps()
       const startedAt = performance.now()
       const page = await feed.read(request.cursor)
       watch.spent(performance.now() - startedAt)
+      // The feed has refused a cursor that it did not write.
       if (hasWaited) await stillMay()
+      else await acknowledge(deps, node, request)
       const leftMs = untilAt - performance.now()
       if (page.count > 0 || page.more || leftMs <= 0 || held.signal.aborted)
         return await toState(deps, page, tables, node.id)

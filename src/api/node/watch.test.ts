@@ -148,12 +148,14 @@ describe('ChangeWatch', () => {
 describe('ReadWait', () => {
   /** Gateways whose cursors the test moves. Nothing follows `head`; everything else is behind. */
   function openReadWait(...nodes: string[]) {
+    let lookMs = 0
     const timing = new HandTimers()
     const cursors = new Map(nodes.map((node) => [node, 'head']))
     const source = { looks: 0, fails: false }
     const readWait = new ReadWait({
       acknowledgements: async () => {
         source.looks += 1
+        if (lookMs > 0) await new Promise<void>((resolve) => timing.after(lookMs, resolve))
         if (source.fails) throw new Error('no database')
         return [...cursors].map(([node, cursor]) => ({ node: node as NodeId, cursor }))
       },
@@ -170,7 +172,10 @@ describe('ReadWait', () => {
       await settle()
       return state
     }
-    return { timing, cursors, source, readWait, begin }
+    const setLookMs = (ms: number): void => {
+      lookMs = ms
+    }
+    return { timing, cursors, source, readWait, begin, setLookMs }
   }
 
   test('ReadWait ends a wait at its first look if every gateway has read everything', async () => {
@@ -245,5 +250,16 @@ describe('ReadWait', () => {
     await timing.advance(1_000)
     await begin()
     expect(source.looks).toBe(2)
+  })
+
+  test('ReadWait looks for at most a fifth of the time if a look takes 100 ms', async () => {
+    const { begin, source, timing, setLookMs } = openReadWait('a')
+    setLookMs(100)
+    for (let round = 0; round < 100; round += 1) {
+      await begin()
+      await timing.advance(100)
+    }
+    expect(source.looks).toBeGreaterThan(15)
+    expect(source.looks).toBeLessThanOrEqual(21)
   })
 })

@@ -181,6 +181,8 @@ export class ReadWait {
   #isLooking = false
   #isStopped = false
   #noneSince: number | undefined
+  /** Looks take at most a fifth of the time, however many rows have changed. */
+  #restUntil = 0
 
   constructor(deps: ReadWaitDeps) {
     this.#deps = deps
@@ -213,11 +215,18 @@ export class ReadWait {
   async #lookOn(): Promise<void> {
     this.#isLooking = true
     while (this.#waits.size > 0) {
+      await this.#pause(this.#restUntil - this.#timing.now())
       const waits = [...this.#waits]
+      const beganAt = this.#timing.now()
       await this.#look(waits).catch(() => this.#end(waits))
-      if (this.#waits.size > 0) await new Promise<void>((resolve) => this.#timing.after(lookStepMs, resolve))
+      this.#restUntil = this.#timing.now() + restFor * (this.#timing.now() - beganAt)
+      if (this.#waits.size > 0) await this.#pause(lookStepMs)
     }
     this.#isLooking = false
+  }
+
+  async #pause(ms: number): Promise<void> {
+    if (ms > 0) await new Promise<void>((resolve) => this.#timing.after(ms, resolve))
   }
 
   async #look(waits: readonly PendingRead[]): Promise<void> {

@@ -15,7 +15,7 @@ import type { Database } from '../../db/transaction.ts'
 import { createShopKey } from '../../domains/customers/index.ts'
 import { type Config, databaseAddress } from '../settings/config.ts'
 import { findSecretKey } from '../settings/secret-key.ts'
-import { openConfigured, openVault, readMigrations } from '../shop/database.ts'
+import { assertOpen, openConfigured, openVault, readMigrations } from '../shop/database.ts'
 import { assertReadable } from './readable.ts'
 
 /** Name part of the draft that a killed backup leaves behind. */
@@ -31,6 +31,8 @@ export async function backUp(config: Config, folder: string, clock: Clock, onPro
   const db = openConfigured(config)
   try {
     await assertCurrent(db)
+    // A shop that moved to another database has old data.
+    await assertOpen(db)
     if (!(await holdsShop(db)) || !(await createShopKey({ db }).isShop())) throw noShop()
     await openVault(config, db)
     mkdirSync(dirname(folder), { recursive: true, mode: 0o700 })

@@ -155,7 +155,7 @@ test('the doctor reports unproven ranges with the command that assigns them with
   const advice = adviseUnproven('gate-1', 2)
   expect(advice.state).toBe('wrong')
   expect(advice.says).toContain('gate-1 claims 2 ranges')
-  expect(advice.todo).toContain('turnpike stock assign PREFIX --node gate-1')
+  expect(advice.todo).toContain('turnpike stock assign PREFIX --node GATEWAY')
 })
 
 test('the doctor fails a range without a served address, notes unserved addresses, and says nothing without stock', () => {

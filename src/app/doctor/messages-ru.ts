@@ -62,8 +62,8 @@ export const russianSentences: DoctorSentences = {
   ranges_unproven: (of) =>
     pair(
       `${of.name} заявляет диапазоны без доказательства (${of.ranges}): на нём они не продаются`,
-      `их перечисляет "turnpike node show ${of.name}"; если магазин не видит его вызовов (NAT), ` +
-        `назначьте узел: "turnpike stock assign PREFIX --node ${of.name}"`,
+      `их перечисляет "turnpike node show ${of.name}"; назовите для каждого шлюз, к которому его маршрутизирует ` +
+        'провайдер, доказательство тогда не нужно: "turnpike stock assign PREFIX --node GATEWAY"',
     ),
   postgres_wrong: (of) => pair('PostgreSQL настроен не для магазина', of.problems.join('; ')),
   postgres_right: (of) => pair(`PostgreSQL ${of.version}, фиксация синхронная`, ''),

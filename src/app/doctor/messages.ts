@@ -58,8 +58,8 @@ const sentences = {
   ranges_unproven: (of: { name: string; ranges: number }) =>
     pair(
       `${of.name} claims ${of.ranges} ranges that it has not proven: they are not sold on it`,
-      `"turnpike node show ${of.name}" lists them; if the shop cannot see its calls (NAT), ` +
-        `"turnpike stock assign PREFIX --node ${of.name}" needs no proof`,
+      `"turnpike node show ${of.name}" lists them; name the gateway to which your provider routes each, which needs ` +
+        'no proof: "turnpike stock assign PREFIX --node GATEWAY"',
     ),
   postgres_wrong: (of: { problems: readonly string[] }) =>
     pair('PostgreSQL is not configured for a shop', of.problems.join('; ')),

@@ -86,7 +86,7 @@ export const gatewaySettings = {
   gatewayUdp: setting('TURNPIKE_GATEWAY_UDP', 'on|off', 'on', onOff),
   gatewayUdpPorts: setting('TURNPIKE_GATEWAY_UDP_PORTS', 'FIRST-LAST', '', optional(portRange)),
   gatewayPackets: setting('TURNPIKE_GATEWAY_PACKETS', 'N', String(shippedUdp.packetsPerSecond), upToMillion),
-  gatewaySite: setting('TURNPIKE_GATEWAY_SITE', 'SITE', 'shop', readSite),
+  gatewaySite: setting('TURNPIKE_GATEWAY_SITE', 'SITE', 'builtin', readSite),
   gatewayChallengeHost: setting('TURNPIKE_GATEWAY_CHALLENGE_HOST', 'NAME', '', optional(readChallengeHost)),
   gatewayDrainSeconds: setting('TURNPIKE_GATEWAY_CARRY_ON', 'SECONDS', '3600', whole(0, 604_800)),
 }

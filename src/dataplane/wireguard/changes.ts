@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { refuseHere } from '../../core/refusal.ts'
 import { createOwnFile, findFile, writeOwnFile } from '../agent/own-file.ts'
+import { parseJson } from '../agent/runtime.ts'
 import { must, type RunProgram } from './run.ts'
 
 /** A change of the machine, with what is needed to undo it. */
@@ -99,7 +100,8 @@ export async function endLastTunnel(folder: string, run: RunProgram): Promise<Re
   }
   const { device, changes, pid } = remains
   await undoChanges(changes.filter(isLink), run)
-  const sessions = z.array(sessionSchema).parse(JSON.parse(findFile(sessionsPath(device)) ?? '[]'))
+  const read = z.array(sessionSchema).safeParse(parseJson(findFile(sessionsPath(device)) ?? ''))
+  const sessions = read.data ?? []
   return { pid, device, kept: changes.filter((each) => !isLink(each)), sessions }
 }
 

@@ -292,7 +292,7 @@ export async function withdrawnAmong(reader: Reader, slots: readonly number[]): 
 
 export const listBlocks = (reader: Reader): Promise<{ prefix: string; serving_node: string | null }[]> =>
   reader.all<{ prefix: string; serving_node: string | null }>(
-    'SELECT prefix, serving_node FROM stock_prefixes ORDER BY prefix',
+    'SELECT prefix, serving_node FROM stock_prefixes WHERE retired_at IS NULL ORDER BY prefix',
   )
 
 const leasedSlot = { slot: int('id'), proxy: int('proxy_id') }

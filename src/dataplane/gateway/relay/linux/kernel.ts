@@ -68,8 +68,8 @@ export class Kernel {
   }
 
   /** Bytes into `received`, which stay in the kernel's buffer. */
-  peekAll(descriptor: number): number {
-    return this.orError(this.libc.recv(descriptor, this.base + readAt, readBytes, n.MSG_PEEK))
+  peekUpTo(descriptor: number, max: number): number {
+    return this.orError(this.libc.recv(descriptor, this.base + readAt, Math.min(max, readBytes), n.MSG_PEEK))
   }
 
   peek(descriptor: number): number {

@@ -16,13 +16,16 @@ const starved = [EMFILE, ENFILE, ENOBUFS, ENOMEM].map((error) => -error)
 
 /** The time limit of a handshake; the front has the same. */
 const helloMs = 10_000
+/** A ClientHello comes in few segments. After so many looks, or with so many bytes, TLS reads what there is. */
+const maxLooks = 8
+const maxPeekedBytes = 18_432
 
 if (!parentPort) throw new Error('this runs as a worker of the engine')
 const main = parentPort
 const { poll, bell, maxAwaiting } = workerData as AccepterTerms
 const kernel = openKernel()
 /** Connections without a whole ClientHello by descriptor, the oldest first. */
-const awaiting = new Map<number, { readonly source: string; readonly sinceMs: number }>()
+const awaiting = new Map<number, { readonly source: string; readonly sinceMs: number; looks: number }>()
 
 /** Returns false if descriptors ran out. */
 function acceptFrom(listener: number, accepted: Accepted[]): boolean {
@@ -39,13 +42,14 @@ function acceptFrom(listener: number, accepted: Accepted[]): boolean {
 
 /** Also true at the end of the stream or after an error. */
 function hasHello(descriptor: number): boolean {
-  const bytes = kernel.peekAll(descriptor)
-  return bytes !== -EAGAIN && (bytes <= 0 || isWholeHello(kernel.received.subarray(0, bytes)))
+  const bytes = kernel.peekUpTo(descriptor, maxPeekedBytes)
+  if (bytes === -EAGAIN) return false
+  return bytes <= 0 || bytes === maxPeekedBytes || isWholeHello(kernel.received.subarray(0, bytes))
 }
 
 function awaitHello(descriptor: number, source: string): void {
   if (awaiting.size >= maxAwaiting) for (const oldest of awaiting.keys()) if (drop(oldest)) break
-  awaiting.set(descriptor, { source, sinceMs: performance.now() })
+  awaiting.set(descriptor, { source, sinceMs: performance.now(), looks: 0 })
   kernel.watch(poll, descriptor, EPOLLIN | EPOLLRDHUP | EPOLLET, 0)
 }
 
@@ -58,7 +62,9 @@ function drop(descriptor: number): boolean {
 /** More bytes, or the end of the stream, on a connection that waits. */
 function look(descriptor: number, events: number, accepted: Accepted[]): void {
   const known = awaiting.get(descriptor)
-  if (!known || (!(events & ~EPOLLIN) && !hasHello(descriptor))) return
+  if (!known) return
+  known.looks += 1
+  if (!(events & ~EPOLLIN) && known.looks < maxLooks && !hasHello(descriptor)) return
   awaiting.delete(descriptor)
   kernel.unwatch(poll, descriptor)
   accepted.push({ descriptor, source: known.source })
