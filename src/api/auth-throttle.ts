@@ -1,5 +1,4 @@
-import type { Address } from '../core/address.ts'
-import { clientPrefixOf } from '../core/client-prefix.ts'
+import { type Address, clientPrefixOf } from '../core/address.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Clock } from '../core/time.ts'
 import { createTokenBuckets, type TokenBucketRate } from '../core/token-buckets.ts'

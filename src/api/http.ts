@@ -1,6 +1,5 @@
 import { Hono } from 'hono'
-import type { Address } from '../core/address.ts'
-import { clientPrefixOf } from '../core/client-prefix.ts'
+import { type Address, clientPrefixOf } from '../core/address.ts'
 import type { CustomerId } from '../core/ids.ts'
 import { KeyedSemaphore } from '../core/keyed-semaphore.ts'
 import { Refusal, refuseField } from '../core/refusal.ts'

@@ -1,5 +1,4 @@
-import { type Address, formatAddress } from '../core/address.ts'
-import { clientPrefixOf } from '../core/client-prefix.ts'
+import { type Address, clientPrefixOf, formatAddress } from '../core/address.ts'
 import { Refusal } from '../core/refusal.ts'
 import type { Visitor } from '../domains/signin/index.ts'
 import type { OwnerKind } from '../domains/signin/rules.ts'

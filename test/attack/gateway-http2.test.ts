@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
-import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2'
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2'
 import { Http2Clients } from '../../src/dataplane/gateway/relay/http2-clients.ts'
 import { createSockets } from '../../src/dataplane/gateway/relay/sockets.ts'
+import { SiteServer } from '../../src/dataplane/gateway/site/server.ts'
 import { readCertificate } from '../../src/dataplane/tls/certificate.ts'
 import { Front } from '../../src/dataplane/tls/front.ts'
 import { basicOf, openEngine, type TestGateway } from '../harness/engine.ts'
@@ -13,6 +14,8 @@ import { WireClient } from '../harness/wire-client.ts'
 let gateway: TestGateway
 let clients: Http2Clients
 let front: Front
+/** If set, the port is a web site for clients without credentials. */
+let site: SiteServer | undefined
 let origin: ReturnType<typeof Bun.serve>
 /** Timers of the HTTP/2 connections, which the test fires by moving the clock. */
 let timers: Set<{ readonly at: number; readonly act: () => void }>
@@ -23,17 +26,14 @@ beforeEach(() => {
   timers = new Set()
   nowMs = 0
   sessions = []
+  site = undefined
   origin = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('x'.repeat(100_000)) })
   gateway = openEngine({ limits: { refusalDelayMs: 1 } })
   const sockets = createSockets(process.platform)
   clients = new Http2Clients({
     sockets,
     take: (client) => gateway.engine.takeTls(client),
-    after(ms, act) {
-      const timer = { at: nowMs + ms, act }
-      timers.add(timer)
-      return () => void timers.delete(timer)
-    },
+    after,
     clock: () => performance.now(),
   })
   const certificate = readCertificate(selfSigned.cert, selfSigned.key)
@@ -44,7 +44,7 @@ beforeEach(() => {
     max: 8,
     offersHttp2: true,
     makeRoom: () => clients.makeRoom(),
-    onTls: (tls) => clients.take(tls),
+    onTls: (tls) => clients.take(tls, site),
     onFault(fault) {
       throw fault
     },
@@ -58,13 +58,19 @@ afterEach(async () => {
   await origin.stop(true)
 })
 
+function after(ms: number, act: () => void): () => void {
+  const timer = { at: nowMs + ms, act }
+  timers.add(timer)
+  return () => void timers.delete(timer)
+}
+
 function moveClock(ms: number): void {
   nowMs += ms
   for (const timer of timers) if (timer.at <= nowMs && timers.delete(timer)) timer.act()
 }
 
-async function open(): Promise<ClientHttp2Session> {
-  const session = connect(`https://127.0.0.1:${front.port}`, { rejectUnauthorized: false })
+async function open(settings = {}): Promise<ClientHttp2Session> {
+  const session = connect(`https://127.0.0.1:${front.port}`, { rejectUnauthorized: false, settings })
   session.on('error', () => {})
   sessions.push(session)
   await new Promise((resolve) => session.once('connect', resolve))
@@ -169,4 +175,34 @@ test('a full TLS port evicts connections without an admitted request and keeps t
   await until(() => strangers.filter(({ isClosed }) => isClosed).length === 5)
   expect(tunnel.closed).toBe(false)
   for (const stranger of strangers) stranger.close()
+})
+
+test('a visitor of the site who opens no window loses the stream after 30 s, one who reads keeps it', async () => {
+  const bytes = new Uint8Array(10_000)
+  site = new SiteServer({
+    content: () => ({ status: 200, fields: [], body: bytes }),
+    isCustomer: () => false,
+    challengeHost: undefined,
+    handOver: () => expect.unreachable(),
+    sockets: createSockets(process.platform),
+    after,
+    onFault: (fault) => expect.unreachable(String(fault)),
+  })
+  const visit = async (initialWindowSize: number): Promise<ClientHttp2Stream> => {
+    const session = await open({ initialWindowSize })
+    const stream = session.request({ ':path': '/' })
+    stream.on('error', () => {})
+    await new Promise((resolve) => stream.once('response', resolve))
+    return stream
+  }
+  const reading = await visit(65_535)
+  await ended(reading)
+  expect(reading.rstCode).toBe(0)
+  const stalled = await visit(0)
+  const closed = new Promise((resolve) => stalled.once('close', resolve))
+  moveClock(29_999)
+  expect(stalled.closed).toBe(false)
+  moveClock(1)
+  await closed
+  expect(stalled.rstCode).toBe(constants.NGHTTP2_CANCEL)
 })

@@ -1,5 +1,4 @@
-import { type Address, formatAddress } from '../../core/address.ts'
-import { clientPrefixOf } from '../../core/client-prefix.ts'
+import { type Address, clientPrefixOf, formatAddress } from '../../core/address.ts'
 import type { Log } from '../../core/log.ts'
 import { Refusal, refuseField } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'

@@ -1,5 +1,4 @@
-import { type Address, readAddress } from '../../core/address.ts'
-import { clientPrefixOf, networkOf } from '../../core/client-prefix.ts'
+import { type Address, clientPrefixOf, networkOf, readAddress } from '../../core/address.ts'
 import { LinkedQueue, type LinkedQueueItem } from '../../core/linked-queue.ts'
 import type { Clock } from '../../core/time.ts'
 

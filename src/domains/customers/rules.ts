@@ -2,6 +2,7 @@ import { type Address, contains, type Prefix } from '../../core/address.ts'
 import type { CustomerId, TokenId } from '../../core/ids.ts'
 import type { Kopecks } from '../../core/money.ts'
 import { isText, makeText } from '../../core/token-text.ts'
+import { passwordsHidden } from './errors.ts'
 
 /** Read; buy and change; begin a payment; see passwords in what is read. */
 export const allScopes = ['read', 'trade', 'pay', 'passwords'] as const
@@ -67,3 +68,12 @@ export const mayComeFrom = (token: Token, address: Address | undefined): boolean
 /** The customer's pseudonym on nodes, by which credentials share limits. */
 export const ownerName = (customer: CustomerId, sha256: (text: string) => Uint8Array): string =>
   sha256(`owner ${customer}`).toHex().slice(0, 16)
+
+/** Whether a caller may see existing passwords, keys and secret links. New ones are in the answer that creates them. */
+export const seesPasswords = ({ scopes }: { readonly scopes: readonly Scope[] }): boolean =>
+  scopes.includes('passwords')
+
+/** For an answer that is of no use without them. */
+export function assertSeesPasswords(caller: { readonly scopes: readonly Scope[] }): void {
+  if (!seesPasswords(caller)) throw passwordsHidden()
+}

@@ -1,8 +1,7 @@
 import { expect, test } from 'bun:test'
 import { HandClock } from '../../../test/harness/clock.ts'
 import { refusalOf } from '../../../test/harness/failure.ts'
-import { readAddress } from '../../core/address.ts'
-import { clientPrefixOf } from '../../core/client-prefix.ts'
+import { clientPrefixOf, readAddress } from '../../core/address.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { createPasswordWork } from './passwords.ts'
 

@@ -1,4 +1,4 @@
-import { networkOf } from '../../core/client-prefix.ts'
+import { networkOf } from '../../core/address.ts'
 import { malformed } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import { createTokenBuckets, secondsUntilOne, type TokenBucketRate } from '../../core/token-buckets.ts'

@@ -1,4 +1,4 @@
-import { readClientPrefix } from '../../core/client-prefix.ts'
+import { readClientPrefix } from '../../core/address.ts'
 import { type CustomerId, makeId, type OperatorId, type RandomBytes, type SessionId } from '../../core/ids.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'

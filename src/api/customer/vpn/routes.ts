@@ -1,8 +1,7 @@
 import { toRoubles } from '../../../core/money.ts'
-import type { Caller } from '../../../domains/customers/index.ts'
+import { assertSeesPasswords, type Caller, seesPasswords } from '../../../domains/customers/index.ts'
 import type { BoughtVpn, Drawing, Vpn } from '../../../domains/vpn/index.ts'
 import { type Bound, bind, bindPurchase } from '../../bind.ts'
-import { assertSeesPasswords, seesPasswords } from '../passwords.ts'
 import * as shapes from './shapes.ts'
 
 type Deps = { readonly vpn: Vpn; readonly drawing: Drawing; readonly publicUrl: () => string }

@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import { prefixesOf, Seat, Seats } from '../../../tls/seats.ts'
 import { openKernel } from '../linux/kernel.ts'
 import { EAGAIN, EMFILE, ENFILE, ENOBUFS, ENOMEM, EPOLLET, EPOLLIN, EPOLLRDHUP } from '../linux/numbers.ts'
 import { isWholeHello } from './accepter.ts'
@@ -24,8 +25,11 @@ if (!parentPort) throw new Error('this runs as a worker of the engine')
 const main = parentPort
 const { poll, bell, maxAwaiting } = workerData as AccepterTerms
 const kernel = openKernel()
+type Awaiting = { readonly source: string; readonly sinceMs: number; readonly seat: Seat; looks: number }
 /** Connections without a whole ClientHello by descriptor, the oldest first. */
-const awaiting = new Map<number, { readonly source: string; readonly sinceMs: number; looks: number }>()
+const awaiting = new Map<number, Awaiting>()
+/** When there are too many, the oldest of the network with most of them is closed. */
+const seats = new Seats(0, () => 0)
 
 /** Returns false if descriptors ran out. */
 function acceptFrom(listener: number, accepted: Accepted[]): boolean {
@@ -48,15 +52,24 @@ function hasHello(descriptor: number): boolean {
 }
 
 function awaitHello(descriptor: number, source: string): void {
-  if (awaiting.size >= maxAwaiting) for (const oldest of awaiting.keys()) if (drop(oldest)) break
-  awaiting.set(descriptor, { source, sinceMs: performance.now(), looks: 0 })
+  if (awaiting.size >= maxAwaiting) seats.makeRoom()
+  const seat = new Seat(prefixesOf(source), () => drop(descriptor))
+  awaiting.set(descriptor, { source, sinceMs: performance.now(), seat, looks: 0 })
+  seats.add(seat)
   kernel.watch(poll, descriptor, EPOLLIN | EPOLLRDHUP | EPOLLET, 0)
 }
 
-function drop(descriptor: number): boolean {
+function forget(descriptor: number, { seat }: Awaiting): void {
+  seats.remove(seat)
+  awaiting.delete(descriptor)
+}
+
+function drop(descriptor: number): void {
+  const known = awaiting.get(descriptor)
+  if (!known) return
+  forget(descriptor, known)
   kernel.resetOnClose(descriptor)
   kernel.close(descriptor)
-  return awaiting.delete(descriptor)
 }
 
 /** More bytes, or the end of the stream, on a connection that waits. */
@@ -65,7 +78,7 @@ function look(descriptor: number, events: number, accepted: Accepted[]): void {
   if (!known) return
   known.looks += 1
   if (!(events & ~EPOLLIN) && known.looks < maxLooks && !hasHello(descriptor)) return
-  awaiting.delete(descriptor)
+  forget(descriptor, known)
   kernel.unwatch(poll, descriptor)
   accepted.push({ descriptor, source: known.source })
 }

@@ -1,6 +1,10 @@
-import { expect, test } from 'bun:test'
+import { afterEach, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { isWholeHello } from './accepter.ts'
+import { until } from '../../../../../test/harness/until.ts'
+import { WireClient } from '../../../../../test/harness/wire-client.ts'
+import { readAddress } from '../../../../core/address.ts'
+import { openKernel } from '../linux/kernel.ts'
+import { createAccepter, isWholeHello } from './accepter.ts'
 
 /** A ClientHello of so many bytes, cut into records at the given places. */
 function toRecords(bodyBytes: number, cuts: readonly number[]): Uint8Array {
@@ -31,4 +35,58 @@ test.each([
   ['a message longer than 16 KiB', Uint8Array.of(22, 3, 1, 0x10, 0, 1, 1, 0, 0)],
 ])('isWholeHello hands %s on, for TLS to refuse', (_, bytes) => {
   expect(isWholeHello(bytes)).toBe(true)
+})
+
+const atEnd: (() => void)[] = []
+afterEach(() => {
+  for (const act of atEnd.splice(0)) act()
+})
+
+/** A port that hands connections on when their ClientHello is whole; at most four wait. */
+function openPort() {
+  const kernel = openKernel()
+  const accepted: string[] = []
+  const accepter = createAccepter((descriptor, source) => {
+    accepted.push(source)
+    kernel.close(descriptor)
+  }, 4)
+  const listener = kernel.listen(readAddress('127.0.0.1') ?? expect.unreachable(), 0, 16)
+  const listening = accepter.open(listener, kernel.portOf(listener))
+  atEnd.push(() => {
+    listening.stop()
+    accepter.end()
+  })
+  async function connect(from: string): Promise<WireClient> {
+    const client = await WireClient.connect(listening.port, '127.0.0.1', from)
+    atEnd.push(() => client.close())
+    return client
+  }
+  return { accepted, connect }
+}
+
+test('beyond the limit, the accepter closes the oldest of the network with most connections without a ClientHello', async () => {
+  const { accepted, connect } = openPort()
+  const hello = toRecords(300, [])
+  const honest = await connect('127.9.9.9')
+  await honest.send(hello.subarray(0, 100))
+  const crowd: WireClient[] = []
+  for (let each = 0; each < 10; each += 1) crowd.push(await connect('127.8.8.8'))
+  await until(() => crowd.filter((each) => each.isClosed).length === 7)
+  expect(crowd.slice(7).some((each) => each.isClosed)).toBe(false)
+  await honest.send(hello.subarray(100))
+  await until(() => accepted.length === 1)
+  expect(accepted).toEqual(['127.9.9.9'])
+})
+
+test('the accepter hands a ClientHello on that comes byte by byte, before it is whole', async () => {
+  const { accepted, connect } = openPort()
+  const client = await connect('127.9.9.9')
+  const hello = toRecords(3000, [])
+  let sent = 0
+  while (accepted.length === 0 && sent < hello.length - 1) {
+    await client.send(hello.subarray(sent, sent + 1))
+    sent += 1
+    await Bun.sleep(5)
+  }
+  expect(accepted).toEqual(['127.9.9.9'])
 })

@@ -38,7 +38,7 @@ export function isWholeHello(bytes: Uint8Array): boolean {
 /**
  * Accepts on inherited sockets on its own thread; Bun only listens on sockets it has opened. With `maxAwaiting`, a
  * connection is handed on when its ClientHello is whole, so that half-open handshakes cost the TLS threads nothing.
- * Beyond so many, the oldest that wait are closed.
+ * Beyond so many, the oldest of the network with most waiting connections is closed.
  */
 export function createAccepter(onAccepted: (descriptor: number, source: string) => void, maxAwaiting = 0) {
   let running: { readonly kernel: Kernel; readonly poll: number; readonly bell: number } | undefined

@@ -1,0 +1,405 @@
+import { STATUS_CODES } from 'node:http'
+import { type MaybePromise, whenReady } from '../../../core/maybe-promise.ts'
+import { prefixesOf, Seat } from '../../tls/seats.ts'
+import type { TlsOwner, TlsSocket } from '../../tls/tls-socket.ts'
+import type { DeliveryWatch } from '../metering/tunnel-meter.ts'
+import { readAuthority } from '../protocol/authority.ts'
+import { HeldBytes, joinBytes } from '../protocol/bytes.ts'
+import { ChunkReader } from '../protocol/http-chunks.ts'
+import { type Framing, HeadReader, isHop, isToken, readTokens, toLatin1, valuesOf } from '../protocol/http-head.ts'
+import { readFraming } from '../protocol/http-request.ts'
+import type { Field } from '../protocol/http2/hpack.ts'
+import { followTls, noteHandshake, type TlsClient } from '../relay/sockets.ts'
+import { AnswerWriter, Body, bodyMs, createDeadline, type Deadline, maxBodyBytes, pump, stallMs } from './answer.ts'
+import { plainAnswer, type SiteAnswer, type SiteRequest } from './content.ts'
+import type { SiteServer } from './server.ts'
+
+/** Time limits for a request's head, and between two requests. */
+const requestMs = 10_000
+const idleMs = 30_000
+/** After the last answer, the client's bytes are discarded for this long. */
+const lingerMs = 2000
+const maxDiscarded = 256 * 1024
+const maxHeldBytes = 256 * 1024
+const headLimits = { startLineBytes: 8192, headBytes: 16_384, fields: 100, blankLinesBefore: 1, mends: false }
+const nothing = new Uint8Array(0)
+
+type RequestLine = { readonly method: string; readonly target: string; readonly version: '1.0' | '1.1' }
+
+function readLine(line: string): RequestLine | number {
+  const [method = '', target = '', protocol = '', ...more] = line.split(' ')
+  if (more.length > 0 || !isToken(method) || !/^[\x21-\x7e]+$/.test(target)) return 400
+  if (protocol === 'HTTP/1.1' || protocol === 'HTTP/1.0')
+    return { method, target, version: protocol === 'HTTP/1.1' ? '1.1' : '1.0' }
+  return /^HTTP\/\d\.\d$/.test(protocol) ? 505 : 400
+}
+
+/** The origin-form of a target (RFC 9112, 3.2). An absolute URI's host takes the place of Host. */
+function readTarget({ method, target }: RequestLine): { readonly path: string; readonly host?: string } | undefined {
+  if (method === 'CONNECT') return readAuthority(target) ? { path: '' } : undefined
+  if (target.startsWith('/')) return { path: target }
+  if (target === '*') return method === 'OPTIONS' ? { path: target } : undefined
+  const match = /^https?:\/\/([^/?#]+)([^#]*)$/i.exec(target)
+  if (!match || !readAuthority(match[1] ?? '', 443)) return undefined
+  const rest = match[2] ?? ''
+  return { path: rest.startsWith('/') ? rest : `/${rest}`, host: match[1] ?? '' }
+}
+
+type Draft = Omit<SiteRequest, 'body'> & {
+  readonly version: '1.0' | '1.1'
+  readonly framing: Framing
+  readonly keepAlive: boolean
+  readonly wantsContinue: boolean
+}
+
+/** A request's head, or the status of a refusal. */
+function readDraft(line: RequestLine, { fields }: HeadReader, source: string): Draft | number {
+  const where = readTarget(line)
+  const named = readTokens(fields, 'connection')
+  const hosts = valuesOf(fields, 'host')
+  if (!where || !named || hosts.length > 1 || !hosts.every((host) => readAuthority(host, 443))) return 400
+  if (hosts.length === 0 && line.version === '1.1') return 400
+  const framing = readFraming({ path: where.path || undefined, version: line.version }, fields)
+  if ('type' in framing) return framing.status
+  const expectations = valuesOf(fields, 'expect')
+  if (expectations.some((value) => value.toLowerCase() !== '100-continue')) return 417
+  return {
+    method: line.method,
+    path: where.path,
+    host: where.host ?? hosts[0] ?? '',
+    fields: fields.flatMap(({ name, value }): Field[] => (isHop(name, named) ? [] : [[name, value]])),
+    source,
+    version: line.version,
+    framing,
+    keepAlive: line.version === '1.1' && !named.has('close'),
+    wantsContinue: expectations.length > 0 && line.version === '1.1',
+  }
+}
+
+const toLabel = (name: string): string => name.replaceAll(/(?:^|-)[a-z]/g, (start) => start.toUpperCase())
+
+/** An HTTP/1 connection of a visitor, until a request has a customer's credentials. */
+export class Visitor implements TlsOwner {
+  private state: 'head' | 'body' | 'busy' | 'closing' | 'closed' = 'head'
+  private head = new HeadReader(headLimits)
+  private line: RequestLine | undefined
+  /** Bytes of the current head, for the engine. */
+  private raw: Uint8Array[] = []
+  private draft: Draft | undefined
+  private body: Body
+  private chunks: ChunkReader | undefined
+  private left = 0
+  private readonly held = new HeldBytes(maxHeldBytes)
+  private readonly writer: AnswerWriter
+  private discarded = 0
+  private aborter: AbortController | undefined
+  /** The client has half-closed. */
+  private hasEnded = false
+  /** The body of the current answer is sent in chunks. */
+  private isChunked = false
+  private readonly deadline: Deadline
+  readonly seat: Seat
+
+  constructor(
+    private readonly tls: TlsSocket,
+    private readonly site: SiteServer,
+  ) {
+    noteHandshake(tls, site.deps.sockets)
+    tls.setNoDelay(true)
+    this.writer = new AnswerWriter(tls)
+    this.body = new Body((bytes) => site.reserve(bytes))
+    this.deadline = createDeadline(site.deps.after)
+    this.seat = new Seat(prefixesOf(tls.source), () => {
+      site.forget(this)
+      tls.terminate()
+    })
+    this.deadline.set(requestMs, () => this.closeInOrder())
+  }
+
+  get isClosed(): boolean {
+    return this.state === 'closed'
+  }
+
+  drain(): void {
+    if (this.state === 'head' && this.raw.length === 0) this.closeInOrder()
+  }
+
+  onSocketData(bytes: Uint8Array): void {
+    this.site.touch(this)
+    if (this.state === 'closing') this.discard(bytes)
+    else if (this.state !== 'busy') this.feed(bytes)
+    else if (!this.held.add(bytes)) this.tls.terminate()
+  }
+
+  onSocketDrain(): void {
+    this.site.touch(this)
+    const isSent = this.writer.flush()
+    if (this.state === 'busy') this.awaitProgress()
+    else if (this.state === 'closing' && isSent) this.tls.shutdown()
+  }
+
+  onSocketEnd(): void {
+    // A client may half-close after its request, not within it.
+    this.hasEnded = true
+    if (this.state !== 'busy') this.tls.end()
+  }
+
+  onSocketClose(): void {
+    this.leave()
+    this.writer.stopWaiting()
+    this.aborter?.abort()
+  }
+
+  private leave(): void {
+    this.state = 'closed'
+    this.deadline.clear()
+    this.body.release()
+    this.site.forget(this)
+  }
+
+  // --- reading ---
+
+  private feed(bytes: Uint8Array): void {
+    let at = 0
+    while (at < bytes.length && (this.state === 'head' || this.state === 'body'))
+      at = this.state === 'head' ? this.readHead(bytes, at) : this.readBody(bytes, at)
+    if (at < bytes.length && this.state === 'busy' && !this.held.add(bytes.subarray(at))) this.tls.terminate()
+  }
+
+  private readHead(bytes: Uint8Array, from: number): number {
+    if (!this.line && this.raw.length === 0) this.deadline.set(requestMs, () => this.closeInOrder())
+    const progress = this.head.read(bytes, from)
+    const { next } = this.head
+    if (progress === 'start') {
+      const line = readLine(this.head.startLine)
+      if (typeof line === 'number') this.refuse(line)
+      else this.line = line
+    } else if (progress === 'start_line_too_long') this.refuse(414)
+    else if (progress === 'head_too_large') this.refuse(431)
+    else if (progress === 'malformed') this.refuse(400)
+    if (this.state !== 'head') return bytes.length
+    this.raw.push(new Uint8Array(bytes.subarray(from, next)))
+    if (progress !== 'done' || !this.line) return next
+    return this.takeHead(this.line, bytes, next)
+  }
+
+  private takeHead(line: RequestLine, bytes: Uint8Array, next: number): number {
+    const { fields } = this.head
+    if (this.site.isCustomer((name) => valuesOf(fields, name), line.target, this.tls.source)) {
+      this.handOver(bytes.subarray(next))
+      return bytes.length
+    }
+    this.raw = []
+    const draft = readDraft(line, this.head, this.tls.source)
+    if (typeof draft === 'number') {
+      this.refuse(draft)
+      return bytes.length
+    }
+    this.draft = draft
+    const { framing } = draft
+    this.left = framing.kind === 'length' ? framing.bytes : 0
+    this.chunks = framing.kind === 'chunked' ? new ChunkReader({ reencode: false, mends: false }) : undefined
+    if (this.left > maxBodyBytes) this.refuse(413)
+    else if (this.left === 0 && !this.chunks) this.serve(draft)
+    else {
+      this.state = 'body'
+      this.deadline.set(bodyMs, () => this.closeInOrder())
+      if (draft.wantsContinue) this.writer.push(toLatin1('HTTP/1.1 100 Continue\r\n\r\n'))
+    }
+    return this.isClosing() ? bytes.length : next
+  }
+
+  private readBody(bytes: Uint8Array, from: number): number {
+    const parts: Uint8Array[] = []
+    const { chunks, draft } = this
+    let next = Math.min(bytes.length, from + this.left)
+    if (chunks) next = chunks.read(bytes, from, parts)
+    else parts.push(bytes.subarray(from, next))
+    if (!chunks) this.left -= next - from
+    if (!parts.every((part) => this.body.add(part))) this.refuse(413)
+    else if (chunks?.state === 'fault') this.refuse(400)
+    else if (draft && (chunks ? chunks.state === 'done' : this.left === 0)) this.serve(draft)
+    return this.isClosing() ? bytes.length : next
+  }
+
+  private isClosing(): boolean {
+    return this.state === 'closing' || this.state === 'closed'
+  }
+
+  /** The engine reads the head again, and decides. */
+  private handOver(rest: Uint8Array): void {
+    const { tls, site } = this
+    const { handOver, sockets } = site.deps
+    // What the site has sent counts as sent before the customer's bytes.
+    tls.handshakeBytes += this.writer.written
+    this.leave()
+    handOver(new ReadAhead(tls, joinBytes([...this.raw, rest]), () => followTls(tls, sockets)))
+  }
+
+  // --- answering ---
+
+  private serve(draft: Draft): void {
+    this.state = 'busy'
+    const aborter = new AbortController()
+    this.aborter = aborter
+    this.deadline.set(stallMs, () => aborter.abort())
+    const body = this.body.take()
+    const answer = this.site.answer({ ...draft, body }, aborter.signal)
+    const written = whenReady(answer, (ready) => this.respond(ready, draft))
+    if (written instanceof Promise) {
+      this.tls.pause()
+      void written.catch((fault: unknown) => this.fail(fault))
+    }
+  }
+
+  private fail(fault: unknown): void {
+    this.site.deps.onFault(fault)
+    this.tls.terminate()
+  }
+
+  private respond(answer: SiteAnswer, draft: Draft): MaybePromise<void> {
+    const { body } = answer
+    const isHead = draft.method === 'HEAD'
+    const { fields, length, hasBody } = this.site.complete(answer, isHead)
+    const isChunked = hasBody && length === undefined && draft.version === '1.1'
+    const keeps = draft.keepAlive && !this.site.isDraining && (!hasBody || length !== undefined || isChunked)
+    const head = toHead(answer.status, fields, keeps, isChunked)
+    if (this.isClosed || !hasBody || body instanceof Uint8Array) {
+      answer.release?.()
+      if (body instanceof ReadableStream) void body.cancel().catch(() => {})
+      this.writer.push(hasBody && body instanceof Uint8Array ? joinBytes([head, body]) : head)
+      return this.finish(keeps)
+    }
+    this.writer.push(head)
+    this.isChunked = isChunked
+    return pump(this, body, length).then((isWhole) => {
+      answer.release?.()
+      if (!isWhole) return this.tls.terminate()
+      if (isChunked) this.writer.push(toLatin1('0\r\n\r\n'))
+      return this.finish(keeps)
+    })
+  }
+
+  write(bytes: Uint8Array): boolean {
+    this.awaitProgress()
+    if (!this.isChunked) this.writer.push(bytes)
+    else if (bytes.length > 0)
+      this.writer.push(joinBytes([toLatin1(`${bytes.length.toString(16)}\r\n`), bytes, toLatin1('\r\n')]))
+    return this.writer.isSent
+  }
+
+  drained(): Promise<void> {
+    return this.writer.drained()
+  }
+
+  private awaitProgress(): void {
+    this.deadline.set(stallMs, () => this.tls.terminate())
+  }
+
+  private finish(keeps: boolean): MaybePromise<void> {
+    if (this.isClosed) return
+    if (!keeps || this.hasEnded) return this.closeInOrder()
+    if (!this.writer.isSent) {
+      // Backpressure: no further requests from a client that does not read.
+      this.awaitProgress()
+      return this.drained().then(() => this.finish(keeps))
+    }
+    this.state = 'head'
+    this.line = undefined
+    this.head = new HeadReader(headLimits)
+    this.deadline.set(idleMs, () => this.closeInOrder())
+    const next = this.held.take()
+    this.tls.resume()
+    if (next.length > 0) this.feed(next)
+  }
+
+  private refuse(status: number): void {
+    const answer = plainAnswer(status)
+    const { fields } = this.site.complete(answer, false)
+    this.site.requests += 1
+    this.writer.push(
+      joinBytes([toHead(status, fields, false, false), answer.body instanceof Uint8Array ? answer.body : nothing]),
+    )
+    this.closeInOrder()
+  }
+
+  /** Closes after the backlog is written, then discards incoming bytes: unread bytes would reset the connection. */
+  private closeInOrder(): void {
+    if (this.isClosing()) return
+    this.state = 'closing'
+    this.raw = []
+    this.body.release()
+    this.tls.resume()
+    if (this.writer.isSent) this.tls.shutdown()
+    this.deadline.set(lingerMs, () => this.letGo())
+  }
+
+  private letGo(): void {
+    if (this.writer.isSent) this.tls.end()
+    else this.awaitProgress()
+  }
+
+  private discard(bytes: Uint8Array): void {
+    this.discarded += bytes.length
+    if (this.discarded > maxDiscarded) this.tls.terminate()
+  }
+}
+
+function toHead(status: number, fields: readonly Field[], keeps: boolean, isChunked: boolean): Uint8Array {
+  const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`]
+  for (const [name, value] of fields) lines.push(`${toLabel(name)}: ${value}`)
+  if (isChunked) lines.push('Transfer-Encoding: chunked')
+  if (!keeps) lines.push('Connection: close')
+  return toLatin1(`${lines.join('\r\n')}\r\n\r\n`)
+}
+
+/** A TLS connection whose first bytes were read already; they are delivered when the engine begins to read. */
+class ReadAhead implements TlsClient, TlsOwner {
+  owner: TlsOwner | undefined
+  private isPaused = true
+
+  constructor(
+    private readonly tls: TlsSocket,
+    private pending: Uint8Array,
+    readonly follow: () => DeliveryWatch | undefined,
+  ) {
+    tls.owner = this
+    tls.pause()
+  }
+
+  get isClosed(): boolean {
+    return this.tls.isClosed
+  }
+
+  get source(): string {
+    return this.tls.source
+  }
+
+  get fd(): number {
+    return this.tls.fd
+  }
+
+  onSocketData = (bytes: Uint8Array): void => this.owner?.onSocketData(bytes)
+  onSocketDrain = (): void => this.owner?.onSocketDrain()
+  onSocketEnd = (): void => this.owner?.onSocketEnd()
+  onSocketClose = (): void => this.owner?.onSocketClose()
+
+  write = (bytes: Uint8Array): number => this.tls.write(bytes)
+  shutdown = (): void => this.tls.shutdown()
+  end = (): void => this.tls.end()
+  terminate = (): void => this.tls.terminate()
+  setNoDelay = (yes: boolean): void => this.tls.setNoDelay(yes)
+
+  pause(): void {
+    this.isPaused = true
+    this.tls.pause()
+  }
+
+  resume(): void {
+    this.isPaused = false
+    const first = this.pending
+    this.pending = nothing
+    if (first.length > 0) this.owner?.onSocketData(first)
+    if (!this.isPaused) this.tls.resume()
+  }
+}
