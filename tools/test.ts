@@ -20,6 +20,7 @@ import {
   countLines,
   findNotRun,
   findSlowest,
+  keepFailing,
   readFailures,
   readTestReport,
   type TestCounts,
@@ -167,12 +168,12 @@ async function runPart(server: Server, part: Part, atOnce: number): Promise<Test
   const counts = readTestReport(xml, outcome.output, outcome.exitCode)
   console.log(`${counts.failed > 0 ? 'FAIL' : 'ok  '} ${part.name}: ${toVerdict(counts)} (${seconds(outcome.tookMs)})`)
   if (counts.failed > 0) {
-    // Passing tests are left out: what remains are failures with their source lines.
-    const failing = outcome.output.split('\n').filter((line) => !/^\((?:pass|skip)\)/.test(line))
-    console.log(failing.join('\n').trimEnd())
     const known = readFailures(xml)
+    if (known.length === 0) known.push(`${part.name}: ${outcome.output.trim().split('\n').at(-1) ?? 'no output'}`)
     failures.push(...known)
-    if (known.length === 0) failures.push(`${part.name}: ${outcome.output.trim().split('\n').at(-1) ?? 'no output'}`)
+    // First in one line each: a log that is cut still names them.
+    for (const failure of known) console.log(`failed: ${failure}`)
+    console.log(keepFailing(outcome.output))
   }
   for (const reason of findNotRun(outcome.output)) console.log(reason)
   return counts

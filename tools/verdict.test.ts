@@ -1,5 +1,14 @@
 import { describe, expect, test } from 'bun:test'
-import { addCounts, countLines, findNotRun, findSlowest, readFailures, readTestReport, toVerdict } from './verdict.ts'
+import {
+  addCounts,
+  countLines,
+  findNotRun,
+  findSlowest,
+  keepFailing,
+  readFailures,
+  readTestReport,
+  toVerdict,
+} from './verdict.ts'
 
 const reportOf = (tests: number, failures: number, skipped: number) =>
   `<?xml version="1.0"?>\n<testsuites name="bun test" tests="${tests}" assertions="9" failures="${failures}" skipped="${skipped}" time="1">\n</testsuites>\n`
@@ -47,6 +56,12 @@ describe('the verdict of a test run', () => {
       'b.test.ts: (unnamed): Error: setup failed',
     ])
     expect(findSlowest([xml], 2)).toEqual(['slow 1.5 s a.test.ts ok', 'slow 0.3 s a.test.ts grp > one & two'])
+  })
+
+  test('keepFailing leaves out passing tests and files without other output', () => {
+    const output =
+      'bun test\n\na.test.ts:\n(pass) one\n\nb.test.ts:\n(pass) two\nerror: x\n(fail) three\n\nc.test.ts:\n'
+    expect(keepFailing(output)).toBe('bun test\n\n\nb.test.ts:\nerror: x\n(fail) three')
   })
 
   test('countLines counts passed tests, failed tests and files of the output', () => {

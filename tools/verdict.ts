@@ -32,6 +32,22 @@ export const findNotRun = (output: string): string[] => [
   ...new Set([...output.matchAll(/^not run here: .+$/gm)].map(([line]) => line)),
 ]
 
+/** The runner's output without passing tests and without files in which nothing failed. */
+export function keepFailing(output: string): string {
+  const lines = output.split('\n').filter((line) => !/^\((?:pass|skip)\)/.test(line))
+  const kept: string[] = []
+  let header: string | undefined
+  for (const line of lines) {
+    if (/^\S+\.test\.ts:$/.test(line)) header = line
+    else if (line.trim() !== '' || header === undefined) {
+      if (header !== undefined) kept.push('', header)
+      header = undefined
+      kept.push(line)
+    }
+  }
+  return kept.join('\n').trimEnd()
+}
+
 /** Adds what a piece of the runner's output says to the counts of a progress line. */
 export function countLines(text: string, counted: { passed: number; failed: number; files: Set<string> }): void {
   for (const line of text.split('\n')) {
