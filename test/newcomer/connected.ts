@@ -9,7 +9,7 @@ export type Connected = {
   expectCutOff(count: number): Promise<void>
 }
 
-/** `place` is an address in the network of the tunnels, where their destination listens. */
+/** `echoAddress` is an address in the network of the tunnels, where their destination listens. */
 export async function connect(
   { inItsNetwork }: { readonly inItsNetwork: readonly string[] },
   proxy: string,
@@ -26,7 +26,7 @@ export async function connect(
     return !done
   }
   while (!printed.includes('open\n')) {
-    if (!(await readMore())) throw new Error(`no tunnel opened:  ${await child.stderr.text()}`)
+    if (!(await readMore())) throw new Error(`no tunnel opened: ${await child.stderr.text()}`)
   }
   async function end(): Promise<{ broken: number; messages: number }> {
     await child.stdin.end()
