@@ -78,7 +78,7 @@ export async function pump(sink: Sink, body: ReadableStream<Uint8Array>, length:
 }
 
 /** Bytes of a request's body within the limits. */
-export class Body {
+export class RequestBody {
   private parts: Uint8Array[] = []
   private bytes = 0
 

@@ -10,7 +10,16 @@ import { type Framing, HeadReader, isHop, isToken, readTokens, toLatin1, valuesO
 import { readFraming } from '../protocol/http-request.ts'
 import type { Field } from '../protocol/http2/hpack.ts'
 import { followTls, noteHandshake, type TlsClient } from '../relay/sockets.ts'
-import { AnswerWriter, Body, bodyMs, createDeadline, type Deadline, maxBodyBytes, pump, stallMs } from './answer.ts'
+import {
+  AnswerWriter,
+  bodyMs,
+  createDeadline,
+  type Deadline,
+  maxBodyBytes,
+  pump,
+  RequestBody,
+  stallMs,
+} from './answer.ts'
 import { plainAnswer, type SiteAnswer, type SiteRequest } from './content.ts'
 import type { SiteServer } from './server.ts'
 
@@ -86,7 +95,7 @@ export class Visitor implements TlsOwner {
   /** Bytes of the current head, for the engine. */
   private raw: Uint8Array[] = []
   private draft: Draft | undefined
-  private body: Body
+  private body: RequestBody
   private chunks: ChunkReader | undefined
   private left = 0
   private readonly held = new HeldBytes(maxHeldBytes)
@@ -107,7 +116,7 @@ export class Visitor implements TlsOwner {
     noteHandshake(tls, site.deps.sockets)
     tls.setNoDelay(true)
     this.writer = new AnswerWriter(tls)
-    this.body = new Body((bytes) => site.reserve(bytes))
+    this.body = new RequestBody((bytes) => site.reserve(bytes))
     this.deadline = createDeadline(site.deps.after)
     this.seat = new Seat(prefixesOf(tls.source), () => {
       site.forget(this)

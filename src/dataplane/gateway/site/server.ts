@@ -9,7 +9,7 @@ import type { Field } from '../protocol/http2/hpack.ts'
 import { readParts } from '../protocol/http2/request.ts'
 import type { Http2Stream, StreamOwner } from '../protocol/http2/stream.ts'
 import type { Sockets, TlsClient } from '../relay/sockets.ts'
-import { AnswerWriter, Body, bodyMs, createDeadline, type Deadline, pump, stallMs } from './answer.ts'
+import { AnswerWriter, bodyMs, createDeadline, type Deadline, pump, RequestBody, stallMs } from './answer.ts'
 import {
   plainAnswer,
   type SiteAnswer,
@@ -211,7 +211,7 @@ function readStreamRequest(all: readonly Field[]): Omit<SiteRequest, 'body' | 's
 
 /** A request of a visitor over HTTP/2. */
 class StreamVisitor implements StreamOwner {
-  private readonly body: Body
+  private readonly body: RequestBody
   private readonly aborter = new AbortController()
   private readonly deadline: Deadline
   private readonly writer: AnswerWriter
@@ -224,7 +224,7 @@ class StreamVisitor implements StreamOwner {
     private readonly site: SiteServer,
   ) {
     this.writer = new AnswerWriter(stream)
-    this.body = new Body((bytes) => site.reserve(bytes))
+    this.body = new RequestBody((bytes) => site.reserve(bytes))
     this.deadline = createDeadline(site.deps.after)
     this.deadline.set(bodyMs, () => stream.reset('cancel'))
     // The stream of a CONNECT stays open.
