@@ -88,7 +88,7 @@ function readDraft(line: RequestLine, { fields }: HeadReader, source: string): D
 const toLabel = (name: string): string => name.replaceAll(/(?:^|-)[a-z]/g, (start) => start.toUpperCase())
 
 /** An HTTP/1 connection of a visitor, until a request has a customer's credentials. */
-export class Visitor implements TlsOwner {
+export class SiteVisitor implements TlsOwner {
   private state: 'head' | 'body' | 'busy' | 'closing' | 'closed' = 'head'
   private head = new HeadReader(headLimits)
   private line: RequestLine | undefined

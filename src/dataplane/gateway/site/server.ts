@@ -18,7 +18,7 @@ import {
   type SiteSource,
   toContent,
 } from './content.ts'
-import { Visitor } from './http1.ts'
+import { SiteVisitor } from './http1.ts'
 
 /** A lookup at the shop begins when the answer has been sent, so that its work does not delay the answer. */
 const lookUpAfterMs = 25
@@ -87,7 +87,7 @@ export function openSite(
 /** A web site on a gateway's TLS port. Requests with a customer's credentials go to the engine instead. */
 export class SiteServer {
   private readonly seats = new Seats(0, () => 0)
-  private readonly visitors = new Set<Visitor>()
+  private readonly visitors = new Set<SiteVisitor>()
   private bodiesBytes = 0
   private date = { second: 0, text: '' }
   isDraining = false
@@ -103,7 +103,7 @@ export class SiteServer {
 
   /** Serves an HTTP/1 connection. */
   take(tls: TlsSocket): void {
-    const visitor = new Visitor(tls, this)
+    const visitor = new SiteVisitor(tls, this)
     this.visitors.add(visitor)
     this.seats.add(visitor.seat)
     tls.owner = visitor
@@ -138,11 +138,11 @@ export class SiteServer {
     return true
   }
 
-  touch(visitor: Visitor): void {
+  touch(visitor: SiteVisitor): void {
     if (this.visitors.has(visitor)) this.seats.touch(visitor.seat)
   }
 
-  forget(visitor: Visitor): void {
+  forget(visitor: SiteVisitor): void {
     if (this.visitors.delete(visitor)) this.seats.remove(visitor.seat)
   }
 
