@@ -127,8 +127,15 @@ export const probe: Bench = {
       const times = await compare({ port: gateway, probe: each }, { port: plain, probe: each }, count)
       rows.push(rowOf(`${each.name}: gateway, plain site`, times))
     }
-    const [, wrong = page] = probes
-    const own = await compare({ port: gateway, probe: wrong }, { port: gateway, probe: page }, count)
-    return [...rows, rowOf('gateway: GET with a wrong password, GET without', own)]
+    const [wrong, other] = [
+      login('anna:wrong'),
+      login('anna:wrong').replace('Proxy-Authorization', 'X-Request-Signature'),
+    ]
+    const own = await compare(
+      { port: gateway, probe: probeOf('GET', 'GET /', wrong) },
+      { port: gateway, probe: probeOf('GET', 'GET /', other) },
+      count,
+    )
+    return [...rows, rowOf('gateway: GET with a wrong password, with another field of the same length', own)]
   },
 }

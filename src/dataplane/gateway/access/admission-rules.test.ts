@@ -8,6 +8,7 @@ import {
   accessRefusal,
   admitByPassword,
   admitBySource,
+  createCustomerCheck,
   hasExpired,
   type Proven,
   poolOf,
@@ -285,4 +286,20 @@ describe('hasExpired', () => {
     expect(isOver(1, 5 * minute)).toBeTrue()
     expect(isOver(-1, 60 * minute)).toBeFalse()
   })
+})
+
+test.each([
+  ['no credentials', []],
+  ['a wrong password', [`Basic ${btoa('anna:wrong')}`]],
+  ['a malformed login', ['Basic anna']],
+  ['two values', ['Basic a', 'Basic b']],
+])('the check for the site does the same work for %s', (_, values) => {
+  let digests = 0
+  const table = new SharedArrayBuffer(64)
+  const countingSha256 = (text: string) => {
+    digests += 1
+    return sha256(text)
+  }
+  const isCustomer = createCustomerCheck({ table: () => table, seed: 1n, sha256: countingSha256, lookUp() {} })
+  expect([isCustomer(values, '127.0.0.1'), digests]).toEqual([false, 1])
 })

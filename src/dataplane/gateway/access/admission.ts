@@ -384,9 +384,13 @@ function toFingerprint(text: string, seed: bigint): bigint {
   return hash <= removed ? hash + 2n : hash
 }
 
+/** Checked in place of missing credentials. */
+const decoy = { username: 'nobody', password: 'nothing' }
+
 /**
  * Whether the values of Proxy-Authorization are a customer's or another gateway's, at once. Unknown credentials are
- * looked up at the shop for the next attempt: a wait would tell a prober that they are checked.
+ * looked up at the shop for the next attempt: a wait would tell a prober that they are checked. A request without
+ * credentials takes the same work.
  */
 export function createCustomerCheck(deps: {
   readonly table: () => SharedArrayBuffer
@@ -402,14 +406,13 @@ export function createCustomerCheck(deps: {
   }
   return (values: readonly string[], source: string): boolean => {
     const authorization = readAuthorization(values)
-    if ('type' in authorization) return false
-    const { credentials, ticket } = authorization
+    const { credentials, ticket } = 'type' in authorization ? {} : authorization
     if (ticket !== undefined) return isKnown(toGatewayText(/^from=([0-9a-z_]{1,40});/.exec(ticket)?.[1] ?? ''))
-    if (!credentials) return false
-    const { username, password } = credentials
+    const { username, password } = credentials ?? decoy
     const digest = Buffer.from(deps.sha256(password)).toString('hex')
     const login = readProxyLogin(username)?.login
     const [isProxy, isSubuser] = [toProxyText(username, digest), toSubuserText(login ?? '', digest)].map(isKnown)
+    if (!credentials) return false
     if (isProxy || (isSubuser && login !== undefined)) return true
     deps.lookUp({ username: nameOf(username) }, source)
     return false

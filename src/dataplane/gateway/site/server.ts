@@ -128,7 +128,7 @@ export class SiteServer {
   isCustomer(read: (name: string) => readonly string[], target: string, source: string): boolean {
     const ofProxy = read('proxy-authorization')
     const values = ofProxy.length === 0 && target.includes(udpPath) ? read('authorization') : ofProxy
-    return values.length > 0 && this.deps.isCustomer(values, source)
+    return this.deps.isCustomer(values, source)
   }
 
   /** Closes the least recently used HTTP/1 connection of the largest network. False if there is none. */
