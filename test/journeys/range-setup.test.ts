@@ -85,11 +85,32 @@ describe('turnpike range setup on a machine', () => {
       expect(JSON.parse(removed.out)).toEqual({ range: prefix, removed: files.map(({ path }) => path) })
       const after = await run(['find', machine.outside('/etc')])
       expect(after.out).toBe(before.out)
-      await machine.inside(['sysctl', '-q', '-w', 'net.ipv6.ip_nonlocal_bind=0'])
       expect(await machine.use(one)).toEqual([lacking])
       expect((await machine.turnpike('range', 'setup', prefix, '--remove')).exit).toBe(0)
     },
   )
+
+  test('--remove sets net.ipv6.ip_nonlocal_bind to 0 with the last range or file that sets it', async () => {
+    mkdirSync(machine.outside('/etc/netplan'), { recursive: true })
+    const setUp = (prefix: string, ...flags: string[]) => machine.turnpike('range', 'setup', prefix, ...flags)
+    const bindSetting = async () => (await machine.inside(['sysctl', '-n', 'net.ipv6.ip_nonlocal_bind'])).out.trim()
+    const ranges = ['2001:db8:7::/48', '2001:db8:9::/48'] as const
+    for (const prefix of ranges) await setUp(prefix, '--as', 'netplan', '--apply')
+    const [first, second] = ranges
+    expect((await setUp(first, '--remove')).out).toContain(
+      'unchanged, because /etc/sysctl.d/60-turnpike-2001-db8-9---48.conf sets it',
+    )
+    expect(await bindSetting()).toBe('1')
+    expect((await setUp(second, '--remove')).out).toContain('net.ipv6.ip_nonlocal_bind: 0')
+    expect(await bindSetting()).toBe('0')
+    const own = machine.outside('/etc/sysctl.d/10-own.conf')
+    await setUp(first, '--as', 'netplan', '--apply')
+    writeFileSync(own, 'net/ipv6/ip_nonlocal_bind = 1\n')
+    expect((await setUp(first, '--remove')).out).toContain('unchanged, because /etc/sysctl.d/10-own.conf sets it')
+    expect(await bindSetting()).toBe('1')
+    rmSync(own)
+    await machine.inside(['sysctl', '-q', '-w', 'net.ipv6.ip_nonlocal_bind=0'])
+  })
 
   test('--device puts 4 addresses on the device without the setting for foreign addresses', async () => {
     await machine.inside(['ip', 'link', 'add', 'w0', 'type', 'veth', 'peer', 'name', 'p0'])

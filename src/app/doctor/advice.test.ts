@@ -164,9 +164,11 @@ test('the doctor fails a range without a served address, notes unserved addresse
     isBlock,
     slots,
     served,
+    problems: served < slots ? [`gate-1: addresses of ${prefix} are not on this machine`] : [],
   })
   const [first] = adviseRanges([range('192.0.2.0/24', 256, 0), range('203.0.113.0/24', 256, 256)])
   expect(first).toMatchObject({ state: 'wrong', params: { ranges: 1, prefix: '192.0.2.0/24' } })
+  expect(first?.todo).toStartWith('gate-1: addresses of 192.0.2.0/24 are not on this machine; "turnpike stock ranges"')
   expect(adviseRanges([range('2001:db8::/64', 0, 0, 'in', true)])[0]?.state).toBe('wrong')
   expect(adviseRanges([range('203.0.113.0/24', 256, 5)])[0]?.state).toBe('note')
   expect(adviseRanges([range('203.0.113.0/24', 256, 256), range('2001:db8::/64', 0, 1, 'in', true)])[0]?.state).toBe(

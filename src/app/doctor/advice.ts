@@ -70,6 +70,9 @@ export const adviseShopClock = (aheadMs: number): Advice[] =>
     ? [wrong(subject.clock, 'clock_differs_from_shop', { seconds: Math.round(aheadMs / 1000) })]
     : []
 
+/** Reasons shown for a range without a served address. */
+const maxReasons = 3
+
 /** Goods in stock: a range without a served address is not sold at all. */
 export function adviseRanges(
   ranges: readonly {
@@ -77,6 +80,7 @@ export function adviseRanges(
     readonly isBlock: boolean
     readonly slots: number
     readonly served: number
+    readonly problems: readonly string[]
   }[],
 ): Advice[] {
   const sold = ranges.filter(({ range, isBlock, slots }) => range.state === 'in' && (isBlock || slots > 0))
@@ -85,7 +89,11 @@ export function adviseRanges(
   const served = sold.reduce((sum, each) => sum + each.served, 0)
   const slots = sold.reduce((sum, each) => sum + (each.isBlock ? 1 : each.slots), 0)
   const [first] = unserved
-  if (first) return [wrong(subject.stock, 'ranges_unserved', { ranges: unserved.length, prefix: first.range.prefix })]
+  if (first) {
+    const reasons = first.problems.slice(0, maxReasons)
+    const params = { ranges: unserved.length, prefix: first.range.prefix, reasons }
+    return [wrong(subject.stock, 'ranges_unserved', params)]
+  }
   return served < slots
     ? [note(subject.stock, 'ranges_partly_served', { served, slots })]
     : [ok(subject.stock, 'ranges_served', { slots })]

@@ -211,7 +211,7 @@ export const russianSentences: DoctorSentences = {
     pair(
       `ни один шлюз не обслуживает адреса ${of.prefix}${of.ranges > 1 ? ` (и ещё ${of.ranges - 1})` : ''}: ` +
         'они не продаются',
-      'причину для каждого диапазона показывает "turnpike stock ranges"',
+      [...of.reasons, 'причину для каждого диапазона показывает "turnpike stock ranges"'].join('; '),
     ),
   ranges_partly_served: (of) =>
     pair(

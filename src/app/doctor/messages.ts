@@ -217,11 +217,11 @@ const sentences = {
     '"turnpike catalog show --shipped > prices.yaml" writes a list: put in your prices, and run "turnpike catalog ' +
       'apply - < prices.yaml"',
   ),
-  ranges_unserved: (of: { ranges: number; prefix: string }) =>
+  ranges_unserved: (of: { ranges: number; prefix: string; reasons: readonly string[] }) =>
     pair(
       `no gateway serves an address of ${of.prefix}${of.ranges > 1 ? ` and ${of.ranges - 1} more ranges` : ''}: ` +
         'none of them is sold',
-      '"turnpike stock ranges" has the reason for each range',
+      [...of.reasons, '"turnpike stock ranges" has the reason for each range'].join('; '),
     ),
   ranges_partly_served: (of: { served: number; slots: number }) =>
     pair(

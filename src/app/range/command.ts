@@ -16,6 +16,7 @@ import { refuseHere } from '../../core/refusal.ts'
 import { createTryAddress } from '../../dataplane/gateway/relay/try-address.ts'
 import { findProgram, runProgram } from '../../dataplane/wireguard/run.ts'
 import {
+  bindSetting,
   countAddresses,
   endsOf,
   findNetworkProgram,
@@ -30,6 +31,8 @@ import {
   runtimeCommands,
   type SetupFile,
   setupFiles,
+  sysctlPath,
+  undoBindSetting,
   undoCommands,
 } from './plan.ts'
 
@@ -226,7 +229,19 @@ async function remove(setup: RangeSetup): Promise<Outcome> {
     json: { range: formatPrefix(setup.prefix), removed },
     lines: [
       ...removed.map((path) => `${path}: deleted`),
+      ...(removed.includes(sysctlPath(setup.prefix)) ? [await releaseBindSetting()] : []),
       `${formatPrefix(setup.prefix)} is no longer set up on this machine.`,
     ],
   }
+}
+
+/** Sets what the machine would have after its next start. */
+async function releaseBindSetting(): Promise<string> {
+  const folders = ['/etc/sysctl.d', '/run/sysctl.d', '/usr/local/lib/sysctl.d', '/usr/lib/sysctl.d']
+  const paths = folders.flatMap((folder) => namesIn(folder).map((name) => join(folder, name)))
+  const isSetIn = (path: string) => /\bnet[./]ipv6[./]ip_nonlocal_bind\b/.test(readFileSync(path, 'utf8'))
+  const other = [...paths, '/etc/sysctl.conf'].find((path) => existsSync(path) && isSetIn(path))
+  if (other !== undefined) return `${bindSetting}: unchanged, because ${other} sets it`
+  const { code, err } = await runProgram(undoBindSetting)
+  return code === 0 ? `${bindSetting}: 0, because no file sets it any more` : `${bindSetting}: unchanged: ${err.trim()}`
 }

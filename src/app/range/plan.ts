@@ -38,9 +38,9 @@ const addressesOn = (prefix: Prefix): string[] =>
 
 /**
  * Without this setting bind() takes only an IPv6 address that an interface has. It takes any IPv4 address of a local
- * route. With `net.ipv4.ip_nonlocal_bind` it would take IPv4 addresses that the machine does not have, too.
+ * route.
  */
-const bindSetting = 'net.ipv6.ip_nonlocal_bind'
+export const bindSetting = 'net.ipv6.ip_nonlocal_bind'
 
 const needsBindSetting = ({ prefix, device }: RangeSetup): boolean => device === undefined && prefix.base.version === 6
 
@@ -58,13 +58,16 @@ export const runtimeCommands = (setup: RangeSetup): string[][] => [
   ...changeOf(setup, 'replace'),
 ]
 
-/** Commands that undo them. The setting of bind() stays: another range may need it. */
+/** Commands that undo them, except the setting of bind(). */
 export const undoCommands = (setup: RangeSetup): string[][] => changeOf(setup, 'del')
+
+/** The command that undoes the setting of bind(), if no file sets it any more. */
+export const undoBindSetting = ['sysctl', '-q', '-w', `${bindSetting}=0`]
 
 /** Part of a file name. ifupdown reads names of letters, digits, `-` and `_` only. */
 const tagOf = (prefix: Prefix): string => `turnpike-${withLength(prefix).replace(/[^0-9a-f]/g, '-')}`
 
-const sysctlPath = (prefix: Prefix): string => `/etc/sysctl.d/60-${tagOf(prefix)}.conf`
+export const sysctlPath = (prefix: Prefix): string => `/etc/sysctl.d/60-${tagOf(prefix)}.conf`
 const netplanPath = (prefix: Prefix): string => `/etc/netplan/60-${tagOf(prefix)}.yaml`
 const ifupdownPath = (prefix: Prefix): string => `/etc/network/interfaces.d/${tagOf(prefix)}`
 const networkdPath = (prefix: Prefix, networkFile: string): string =>

@@ -269,6 +269,16 @@ test('an upstream name with a local or private address is not connected to; a li
   expect(echo.sources.length).toBe(before + 1)
 })
 
+test('a local exit whose route does not end at this machine is down, even if a socket binds to it', async () => {
+  const exit = someExit({ kind: 'local', host: '127.0.0.1' })
+  const tryWith = (isDeliveredHere: boolean) => {
+    const routed = { ...dialler, isDeliveredHere: () => isDeliveredHere }
+    const upstreams = new Upstreams({ resolve, dialler: routed, hops, policy: () => sandbox })
+    return upstreams.tryExit(exit, (origin) => origin.abort())
+  }
+  expect([await tryWith(true), await tryWith(false)]).toEqual([undefined, 'this machine does not have the address'])
+})
+
 test('every address in the name table of this file is valid', () => {
   for (const lists of Object.values(names)) {
     for (const address of Object.values(lists).flat()) expect(readAddress(address)).toBeDefined()

@@ -318,13 +318,15 @@ export class Upstreams<Origin> {
     return exit.node === null || exit.node === this.deps.hops.self
   }
 
-  /** An address works if a connection can leave from it, even to itself. */
+  /** An address works if its route ends at this machine and a connection can leave from it, even to itself. */
   private async tryAddress(host: string, drop: (origin: Origin) => void): Promise<string | undefined> {
-    const connected = await this.deps.dialler.connect({ host, port: unusedPort }, host, tryMs)
+    const missing = 'this machine does not have the address'
+    const { dialler } = this.deps
+    const address = readAddress(host)
+    if (address && dialler.isDeliveredHere?.(address, unusedPort, undefined, 'tcp') === false) return missing
+    const connected = await dialler.connect({ host, port: unusedPort }, host, tryMs)
     if ('origin' in connected) drop(connected.origin)
-    return 'refusal' in connected && connected.refusal === 'address_unavailable'
-      ? 'this machine does not have the address'
-      : undefined
+    return 'refusal' in connected && connected.refusal === 'address_unavailable' ? missing : undefined
   }
 
   /** The peer and handshake for an exit; without a target, for a health check. */

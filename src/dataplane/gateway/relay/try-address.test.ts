@@ -1,4 +1,7 @@
 import { expect, test } from 'bun:test'
+import { findNetnsSupport } from '../../../../test/harness/netns-support.ts'
+import { enterOwnNetwork } from '../../../../test/harness/own-network.ts'
+import { until } from '../../../../test/harness/until.ts'
 import { readAddress } from '../../../core/address.ts'
 import { createTryAddress, edgeAddresses } from './try-address.ts'
 
@@ -35,4 +38,34 @@ test('tryAddress returns edge_of_its_network for a broadcast address, and reads 
   nowMs += 10_000
   const edge = readAddress('126.0.0.255')
   expect(edge && tryAddress(edge)).toBe('edge_of_its_network')
+})
+
+const netns = await findNetnsSupport('the test of addresses with ip_nonlocal_bind')
+
+netns.test('with ip_nonlocal_bind=1, tryAddress accepts only addresses of a local route or an interface', async () => {
+  const network = enterOwnNetwork()
+  try {
+    for (const family of ['ipv4', 'ipv6']) Bun.spawnSync(['sysctl', '-qw', `net.${family}.ip_nonlocal_bind=1`])
+    const tryAddress = createTryAddress(process.platform)
+    const tryAll = () =>
+      ['2001:db8:7::9', '203.0.113.9', '2001:db8:8::1', '2001:db8:8::2', '::1', '127.0.0.1'].map((text) => {
+        const address = readAddress(text)
+        return address ? (tryAddress(address) ?? 'usable') : 'no address'
+      })
+    const lacking = 'not_on_this_machine'
+    expect(tryAll()).toEqual([lacking, lacking, lacking, lacking, 'usable', 'usable'])
+    // A route to the range does not put it on the machine.
+    network.ip('link', 'add', 'w0', 'type', 'veth', 'peer', 'name', 'p0')
+    for (const device of ['w0', 'p0']) network.ip('link', 'set', device, 'up')
+    network.ip('address', 'add', '2001:db8:8::1/64', 'dev', 'w0', 'nodad')
+    network.ip('-6', 'route', 'add', 'default', 'via', '2001:db8:8::2')
+    // The kernel notices a moment later that the device has a carrier.
+    await until(() => tryAll()[2] === 'usable')
+    expect(tryAll()).toEqual([lacking, lacking, 'usable', lacking, 'usable', 'usable'])
+    network.ip('route', 'add', 'local', '2001:db8:7::/48', 'dev', 'lo')
+    network.ip('route', 'add', 'local', '203.0.113.0/24', 'dev', 'lo')
+    expect(tryAll()).toEqual(['usable', 'usable', 'usable', lacking, 'usable', 'usable'])
+  } finally {
+    network.leave()
+  }
 })

@@ -2,14 +2,19 @@ import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os'
 import { type Address, addressFromNumber, addressToNumber, formatAddress, readAddress } from '../../../core/address.ts'
 import type { TryAddress } from '../../agent/trials.ts'
 import { openKernel } from './linux/kernel.ts'
+import { openLibc } from './linux/libc.ts'
 import { EADDRNOTAVAIL, EAFNOSUPPORT } from './linux/numbers.ts'
+import { openRouteLookup } from './linux/routes.ts'
 
 /** Network interfaces are read again this often. */
 const lookEveryMs = 10_000
 
 const ownInterfaces = () => Object.values(networkInterfaces()).flatMap((each) => each ?? [])
 
-/** Tries to bind to an address. Network and broadcast addresses bind but cannot be used. */
+/**
+ * Tries to bind to an address. Network and broadcast addresses bind but cannot be used. With `ip_nonlocal_bind` any
+ * address binds, so on Linux its route must also end at this machine.
+ */
 export function createTryAddress(
   platform: NodeJS.Platform,
   interfaces: () => Parameters<typeof edgeAddresses>[0] = ownInterfaces,
@@ -30,9 +35,10 @@ export function createTryAddress(
 function createBind(platform: NodeJS.Platform): TryAddress {
   if (platform !== 'linux') return tryWithBun
   const kernel = openKernel()
+  const { isDeliveredHere } = openRouteLookup(openLibc())
   return (address) => {
     const outcome = kernel.tryAddress(address)
-    if (outcome === 0) return undefined
+    if (outcome === 0) return isDeliveredHere(address, 0, undefined, 'tcp') ? undefined : 'not_on_this_machine'
     if (outcome === -EADDRNOTAVAIL) return 'not_on_this_machine'
     return outcome === -EAFNOSUPPORT ? 'no_such_family' : 'cannot_bind'
   }
