@@ -86,3 +86,24 @@ test('stock ranges shows an IPv6 block as served or not, and no number of slots'
     await shop.close()
   }
 })
+
+test('stock ranges and node show give no advice about a retired IPv4 range', async () => {
+  const shop = await openOutageShop('sqlite', '203.0.113.0/30', ['gate-1'])
+  const { run } = createTool(shop.services, () => shop.nowMs)
+  try {
+    const [range] = (await shop.services.stock.ranges.overview()).ranges
+    const problems = [{ first: 0, count: 4, problem: 'not_on_this_machine' }]
+    const report = { range: range?.id ?? 0, served: [], problems, seenAs: null }
+    await shop.services.stock.ranges.tried(shop.node('gate-1').id, [report])
+    const shown = async () =>
+      [...(await run('stock', 'ranges')).lines, ...(await run('node', 'show', 'gate-1')).lines].join('\n')
+    expect(await shown()).toContain('run "turnpike range setup 203.0.113.0/30" on gate-1')
+    await run('stock', 'retire', '203.0.113.0/30')
+    expect(await shown()).not.toContain('range setup')
+    expect((await run('stock', 'ranges')).json).toMatchObject({ items: [{ places: 0, problems: [] }] })
+    await run('stock', 'retire', '203.0.113.0/30', '--undo')
+    expect(await shown()).toContain('range setup')
+  } finally {
+    await shop.close()
+  }
+})

@@ -11,7 +11,7 @@ import * as slots from './take.ts'
 
 export { NoGateway } from './errors.ts'
 export { createStockOperator, type StockOperator } from './operate.ts'
-export { isElsewhere, lookAtRanges, reasonsOf } from './ranges/overview.ts'
+export { isElsewhere, lookAtRanges, reasonsOf, retiredIn } from './ranges/overview.ts'
 export type { Readiness } from './take.ts'
 
 const { lease, release, blockAround, ...ofSlots } = slots

@@ -2,7 +2,7 @@ import { readCountry } from '../../../core/country.ts'
 import { runningSince } from '../../../core/stall-monitor.ts'
 import { readIso, toIso } from '../../../core/time.ts'
 import { type Node, type NodeKind, pathsOf } from '../../../domains/fleet/rules.ts'
-import { isElsewhere, reasonsOf } from '../../../domains/stock/index.ts'
+import { isElsewhere, reasonsOf, retiredIn } from '../../../domains/stock/index.ts'
 import { countOf, isServing } from '../../../domains/stock/ranges/rules.ts'
 import { orRefuse } from '../../answers.ts'
 import { isoOrNull, toWhole } from '../../fields.ts'
@@ -84,7 +84,9 @@ function historyOperations(bind: BindAdmin, deps: AdminDeps) {
 }
 
 async function triedBy(deps: AdminDeps, node: Node) {
-  const { ranges, trials } = await deps.stock.ranges.overview()
+  const overview = await deps.stock.ranges.overview()
+  const { ranges, trials } = overview
+  const retired = retiredIn(overview)
   return {
     serves: isServing(node, runningSince(deps)),
     ranges: trials
@@ -92,7 +94,7 @@ async function triedBy(deps: AdminDeps, node: Node) {
       .flatMap((trial) => {
         const range = ranges.find((each) => each.id === trial.range)
         const ofRange = trials.filter((each) => each.range === trial.range)
-        if (!range || isElsewhere(range, trial, ofRange)) return []
+        if (!range || retired.has(range.id) || isElsewhere(range, trial, ofRange)) return []
         return {
           range: range.prefix,
           can_use: countOf(trial.served),

@@ -14,7 +14,9 @@ export async function lookAtRanges(
   },
   since: RunningSince,
 ) {
-  const { ranges, trials, slotCounts: counts, blocks } = await deps.stock.ranges.overview()
+  const overview = await deps.stock.ranges.overview()
+  const { ranges, trials, slotCounts: counts, blocks } = overview
+  const retired = retiredIn(overview)
   const nodes = new Map<string, Node>((await deps.fleet.nodes('gateway')).map((node) => [node.id, node]))
   const nameOf = (id: string): string => nodes.get(id)?.name ?? id
   const isThere = (id: string | null): boolean => {
@@ -38,9 +40,21 @@ export async function lookAtRanges(
       slots: mine.reduce((sum, each) => sum + each.slots, 0),
       served: served.reduce((sum, each) => sum + each.slots, 0),
       by: [...new Set(served.map((each) => nameOf(each.servingNode ?? '')))],
-      problems: whyNot(range, ofRange, nodes, isThere),
+      problems: retired.has(range.id) ? [] : whyNot(range, ofRange, nodes, isThere),
     }
   })
+}
+
+/** Ranges whose addresses are all retired. No gateway needs them, so they have no problems. */
+export function retiredIn({
+  ranges,
+  slotCounts,
+  blocks,
+}: Pick<Awaited<ReturnType<Stock['ranges']['overview']>>, 'ranges' | 'slotCounts' | 'blocks'>): ReadonlySet<number> {
+  const used = new Set(slotCounts.map((each) => each.range))
+  const onSale = new Set(blocks.map((each) => each.prefix))
+  const retired = ranges.filter(({ id, prefix, state }) => state === 'in' && !used.has(id) && !onSale.has(prefix))
+  return new Set(retired.map((each) => each.id))
 }
 
 function whyNot(
