@@ -61,21 +61,33 @@ async function fill(tree: string, target: Target, binary: string, of: string, se
   }
 }
 
-/** Adds the docs with their example files, and the changelogs. Links out of `docs` lead to files of the same folder. */
-async function fillDocs(tree: string, changelog: string): Promise<void> {
+/** Files of the project's root that the docs and the README lead to. */
+const rootPages = ['README.md', 'README.ru.md', 'SECURITY.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'ROADMAP.md']
+
+/**
+ * Adds the docs with their pictures and example files, and the changelogs. Links out of `docs` lead to files of the
+ * same folder, and links to the units to the package's own.
+ */
+export async function fillDocs(tree: string, changelog: string): Promise<void> {
   const folder = 'usr/share/doc/turnpike'
+  const toInstalled = (text: string) =>
+    text
+      .replaceAll('](CHANGELOG.md)', '](changelog.gz)')
+      .replaceAll(/\]\((?:\.\.\/operate\/)?systemd\)/g, '](/usr/lib/systemd/system)')
   const written = [
-    ...new Bun.Glob('**/*.{md,yml,yaml,json,conf,cfg,sh,service,timer,env}').scanSync(join(root, 'docs')),
+    ...new Bun.Glob('**/*.{md,yml,yaml,json,conf,cfg,sh,service,timer,env,png}').scanSync(join(root, 'docs')),
   ]
-  // The package has its own units.
   for (const path of written.filter((each) => !each.startsWith('operate/systemd/'))) {
     const up = '../'.repeat(path.split('/').length - 1)
-    const text = await Bun.file(join(root, 'docs', path)).text()
-    await put(tree, `${folder}/${path}`, text.replaceAll(`](${up}../`, `](${up}`), 0o644)
+    const file = Bun.file(join(root, 'docs', path))
+    const content = path.endsWith('.md')
+      ? toInstalled((await file.text()).replaceAll(`](${up}../`, `](${up}`))
+      : await file.bytes()
+    await put(tree, `${folder}/${path}`, content, 0o644)
   }
-  for (const name of ['README.md', 'README.ru.md', 'SECURITY.md']) {
+  for (const name of rootPages) {
     const text = await Bun.file(join(root, name)).text()
-    await put(tree, `${folder}/${name}`, text.replaceAll('](docs/', ']('), 0o644)
+    await put(tree, `${folder}/${name}`, toInstalled(text.replaceAll('](docs/', '](')), 0o644)
   }
   await put(tree, `${folder}/copyright`, await Bun.file(join(source, 'copyright')).text(), 0o644)
   await put(tree, `${folder}/changelog.gz`, zipped(await Bun.file(join(root, 'CHANGELOG.md')).text()), 0o644)
