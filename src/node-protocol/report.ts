@@ -20,6 +20,10 @@ export const maxBootAheadMs = 86_400_000
 
 const bootName = z.string().regex(/^[0-9a-z_-]{8,64}$/)
 const exitId = z.string().max(64)
+const hostName = z
+  .string()
+  .max(253)
+  .regex(/^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/)
 
 /**
  * Counts are cumulative since the boot and lease requests are numbered, so a report may be repeated, late or reordered.
@@ -83,16 +87,8 @@ export const reportBodySchema = z.object({
   errors: figure.optional(),
   /** Customer ports that fit; unlimited if omitted. */
   max_ports: figure.optional(),
-  /** Where it accepts proxies over TLS: a name in its certificate, and the port. */
-  tls: z
-    .object({
-      host: z
-        .string()
-        .max(253)
-        .regex(/^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/),
-      port: z.int().min(1).max(65_535),
-    })
-    .optional(),
+  /** Where it accepts proxies over TLS: a name in its certificate, the port, and the name that gets a 407, if any. */
+  tls: z.object({ host: hostName, port: z.int().min(1).max(65_535), browser_host: hostName.optional() }).optional(),
   /** Exit states, repeated every 10 s. The shop drops states older than 30 s. */
   exit_reports: listOf({ id: exitId, up: z.boolean(), since: figure, reason: z.string().max(200) }).optional(),
 })

@@ -51,6 +51,26 @@ describe.each([...engines])('a stolen node secret, on %s', (engine) => {
     expect(await shown(node)).toBeUndefined()
   })
 
+  test('a reported browser host is stored only at or below these hosts, and the TLS host is stored without it', async () => {
+    const node = await joinNode(service)
+    const reportBrowserHost = (browser_host?: string) =>
+      node.report({ health, tls: { host: 'gw.example.net', port: 443, browser_host } })
+    const shownTls = async () => (await service.services.fleet.findByName(node.name))?.health?.tls
+    for (const browserHost of ['browser.gw.example.net', 'gw.example.net', 'shop.example.org']) {
+      await reportBrowserHost(browserHost)
+      expect(await shownTls()).toEqual({ host: 'gw.example.net', port: 443, browserHost })
+    }
+    service.log.length = 0
+    await reportBrowserHost('browser.example.net')
+    expect(await shownTls()).toEqual({ host: 'gw.example.net', port: 443, browserHost: null })
+    const lines = service.log.filter((line) => line.includes('browser host refused'))
+    expect(lines).toHaveLength(1)
+    expect(lines.join()).toContain('browser.example.net')
+    await reportBrowserHost('gw.example.net')
+    await reportBrowserHost()
+    expect(await shownTls()).toEqual({ host: 'gw.example.net', port: 443, browserHost: null })
+  })
+
   test('an IP address as the endpoint allows that address and no host that ends with it', async () => {
     const node = await joinNode(service)
     await service.services.fleet.setEndpoint(node.name, { host: '198.51.100.7', port: 10_800 })
@@ -96,7 +116,7 @@ describe.each([...engines])('a stolen node secret, on %s', (engine) => {
   test('a join forgets the boot, the TLS host and the hop key of a thief, and keeps the bytes', async () => {
     const { db, fleet } = service.services
     const stolen = await joinNode(service)
-    const tls = { host: 'gw.example.net', port: 443 }
+    const tls = { host: 'gw.example.net', port: 443, browser_host: 'b.gw.example.net' }
     const thief = { boot: bootIn(23, 'thief'), health: { ...health, total_bytes: 1000 }, tls, hop_key: 'x'.repeat(43) }
     await stolen.report(thief)
     // Another shop process may still accept the secret before for half a second.
@@ -106,10 +126,16 @@ describe.each([...engines])('a stolen node secret, on %s', (engine) => {
     const id = (await fleet.findByName(node.name))?.id
     if (!id) throw new Error('the node is not there')
     const lateReport = { ...health, boot: thief.boot, lagMs: 0, totalBytes: 0, hopBytes: 0, isStopping: false }
-    const sent = fleet.seen(id, { version: '1', health: { ...lateReport, maxPorts: null, tls } }, late)
+    const sent = fleet.seen(
+      id,
+      { version: '1', health: { ...lateReport, maxPorts: null, tls: { ...tls, browserHost: null } } },
+      late,
+    )
     expect(await failureOf(sent)).toMatchObject({ code: 'not_found' })
-    const row = await db.first('SELECT boot, tls_host, tls_port, hop_key FROM nodes WHERE id = $1', [id])
-    expect(row).toEqual({ boot: null, tls_host: null, tls_port: null, hop_key: null })
+    const row = await db.first('SELECT boot, tls_host, tls_port, tls_browser_host, hop_key FROM nodes WHERE id = $1', [
+      id,
+    ])
+    expect(row).toEqual({ boot: null, tls_host: null, tls_port: null, tls_browser_host: null, hop_key: null })
     expect((await fleet.earlierFigures()).get(id)).toMatchObject({ totalBytes: 1000 })
     const boot = bootIn(0, 'honest')
     await node.report({ boot, health: { ...health, total_bytes: 10 } })

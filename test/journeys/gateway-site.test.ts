@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { once } from 'node:events'
 import { connect, type TLSSocket } from 'node:tls'
+import { readPrefix } from '../../src/core/address.ts'
 import { createCaller } from '../harness/caller.ts'
 import { type Made, makeCertificate, putCertificate } from '../harness/certificates.ts'
 import { enginesOf, makePreparedTestDatabase, type TestDatabase } from '../harness/database.ts'
@@ -11,9 +12,10 @@ import {
   type ShopWithGateway,
   startOrigin,
 } from '../harness/gateway.ts'
+import { type GatewayProcess, makeGatewayProcess } from '../harness/gateway-process.ts'
 import { scaled } from '../harness/scale.ts'
 import { addUsers, type User } from '../harness/traffic.ts'
-import { endStarted, runCommand, startTurnpike } from '../harness/turnpike.ts'
+import { endStarted, runCommand, startTurnpike, untilTrue } from '../harness/turnpike.ts'
 
 type Login = { readonly username: string; readonly password: string }
 
@@ -86,6 +88,84 @@ describe.each([...enginesOf('postgres')])('a gateway with a site, on %s', (engin
   test('purchases are answered while the gateway is stopped', async () => {
     await shop.stopGateway()
     expect((await shop.post('/premium/subusers', {})).status).toBe(200)
+  })
+})
+
+describe.each([...enginesOf('sqlite')])('a gateway with a challenge host and one without, on %s', (engine) => {
+  const [tlsPort, otherTlsPort] = [freePort(), freePort()]
+  let shop: ShopWithGateway
+  let other: GatewayProcess
+  beforeAll(async () => {
+    const gateway = { ...siteEnv(tlsPort), TURNPIKE_GATEWAY_CHALLENGE_HOST: 'localhost' }
+    shop = await openShopWithGateway(engine, { gateway })
+    other = await makeGatewayProcess(shop, freePort(), siteEnv(otherTlsPort))
+    await other.start()
+    const { fleet, stock } = shop.services
+    const first = `gateway-${shop.port}`
+    for (const [range, name] of [
+      ['127.10.0.0/25', first],
+      ['127.11.0.0/25', other.name],
+    ] as const) {
+      const [prefix, node] = [readPrefix(range), await fleet.findByName(name)]
+      if (!prefix || !node) throw new Error(`no range ${range} or no node ${name}`)
+      await stock.ranges.assign(prefix, [node.id])
+    }
+    // A gateway on another machine than the shop names only hosts at or below its endpoint.
+    await fleet.setEndpoint(first, { host: 'localhost', port: shop.port })
+  })
+  afterAll(async () => {
+    await other.kill()
+    other.remove()
+    await shop.stop()
+  })
+
+  const tlsFieldsOf = ({ https_host, https_port, browser_host }: Record<string, unknown>) => ({
+    https_host,
+    https_port,
+    browser_host,
+  })
+  const buyIn = async (country_code: string) => {
+    const bought: { id: number }[] = []
+    const buys = async () => {
+      bought.push(...(await shop.buyProxies({ country_code }).catch(() => [])))
+      return bought.length > 0
+    }
+    expect(await untilTrue(buys)).toBeTrue()
+    return async () => {
+      const { proxies } = (await shop.get('/dedicated/list')).data
+      return tlsFieldsOf(proxies.find((each: { id: number }) => each.id === bought[0]?.id))
+    }
+  }
+
+  test('the list, the CSV export and generated lines name the challenge host for browsers, and null without one', async () => {
+    const [listed, listedOther] = [await buyIn('DE'), await buyIn('FR')]
+    expect(await untilTrue(async () => (await listed()).browser_host !== null)).toBeTrue()
+    expect(await listed()).toEqual({ https_host: '127.0.0.1', https_port: tlsPort, browser_host: 'localhost' })
+    expect(await untilTrue(async () => (await listedOther()).https_port !== null)).toBeTrue()
+    expect(await listedOther()).toEqual({ https_host: '127.0.0.1', https_port: otherTlsPort, browser_host: null })
+
+    const headers = { Authorization: `Bearer ${shop.token}` }
+    const csv = await (await fetch(`${shop.url}/api/v1/dedicated/export?format=csv`, { headers })).text()
+    const ends = csv.split('\r\n').map((line) => line.split(',').slice(-3).join(','))
+    expect(ends).toContainValues([
+      'https_host,https_port,browser_host',
+      `127.0.0.1,${tlsPort},localhost`,
+      `127.0.0.1,${otherTlsPort},`,
+    ])
+
+    const generated = async (protocol: string) =>
+      (await shop.post('/premium/proxies/generate', { pool_type: 'residential', protocol, format_id: 4 })).data
+    await shop.buyTraffic(0.1)
+    expect((await generated('http')).browser_host).toBeNull()
+    const { proxies, browser_host } = await generated('https')
+    expect(browser_host).toBe(new URL(proxies[0]).port === String(tlsPort) ? 'localhost' : null)
+  })
+
+  test('the TLS host is also the one for browsers with TURNPIKE_GATEWAY_SITE=off', async () => {
+    const listed = await buyIn('FR')
+    await other.takeOver(undefined, { TURNPIKE_GATEWAY_SITE: 'off' })
+    expect(await untilTrue(async () => (await listed()).browser_host !== null)).toBeTrue()
+    expect(await listed()).toMatchObject({ https_host: '127.0.0.1', browser_host: '127.0.0.1' })
   })
 })
 

@@ -53,7 +53,7 @@ export const unseen: readonly Unseen[] = [
     column: 'revocation_epoch',
     because: 'a sale only compares it, and reads the tokens and the customer, which have a history, if it differs',
   },
-  ...['tls_host', 'tls_port', 'hop_tls_name'].map((column) => ({
+  ...['tls_host', 'tls_port', 'tls_browser_host', 'hop_tls_name'].map((column) => ({
     table: 'nodes',
     column,
     because: 'the next report of the gateway writes it again, within seconds',

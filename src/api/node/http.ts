@@ -246,10 +246,19 @@ async function readReport(deps: NodeServer, visit: Visit): Promise<unknown> {
 async function acceptTls(deps: NodeServer, visit: Visit, node: Node, tls: ReportBody['tls']): Promise<ReportedTls> {
   if (!tls) return null
   const hosts = [...deps.ownHosts, ...(node.endpoint ? [node.endpoint.host] : [])]
-  if (visit.isLocal || isAtOrBelow(tls.host, hosts)) return tls
-  const explanation = `If the host is right: "turnpike node endpoint ${node.name} --host HOST --port PORT" with it.`
-  await warn(deps, node.id, 'tls host refused', { node: node.name, host: tls.host, explanation })
-  return 'unchanged'
+  const isOurs = (host: string): boolean => visit.isLocal || isAtOrBelow(host, hosts)
+  const { host, port, browser_host: browserHost = null } = tls
+  if (!isOurs(host)) {
+    const explanation = `If the host is right: "turnpike node endpoint ${node.name} --host HOST --port PORT" with it.`
+    await warn(deps, node.id, 'tls host refused', { node: node.name, host, explanation })
+    return 'unchanged'
+  }
+  if (browserHost === null || isOurs(browserHost)) return { host, port, browserHost }
+  const explanation =
+    `Customers do not see the name. Choose a TURNPIKE_GATEWAY_CHALLENGE_HOST that ends with .${host}, or with the ` +
+    'endpoint host of this gateway.'
+  await warn(deps, node.id, 'browser host refused', { node: node.name, host: browserHost, explanation })
+  return { host, port, browserHost: null }
 }
 
 async function tried(deps: NodeServer, visit: Visit): Promise<unknown> {

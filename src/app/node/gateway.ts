@@ -479,15 +479,18 @@ type TlsFields = Pick<ReportBody, 'tls' | 'hop_tls'>
 
 /**
  * Where customers reach the TLS port: by a name in the certificate, the configured one if it is among them. Other
- * gateways need no name.
+ * gateways need no name. Browsers reach it by the challenge host, or by any name if the port shows no site.
  */
 function tlsFieldsOf(config: Config, certificate: Certificate | undefined, port: number): TlsFields | undefined {
   if (!certificate) return undefined
+  const { gatewayHost, gatewaySite, gatewayChallengeHost: challengeHost } = config
   const names = certificate.names.filter((name) => hostName.test(name))
-  const { gatewayHost } = config
-  const host = hostName.test(gatewayHost) && coversName(certificate, gatewayHost) ? gatewayHost : names[0]
+  const named = names.find((name) => name !== challengeHost) ?? names[0]
+  const host = hostName.test(gatewayHost) && coversName(certificate, gatewayHost) ? gatewayHost : named
+  const challenged = challengeHost !== undefined && coversName(certificate, challengeHost) ? challengeHost : undefined
+  const browserHost = gatewaySite.kind === 'off' ? host : challenged
   const hop = { port, name: host ?? null, key: pinOf(new X509Certificate(certificate.cert)) }
-  return { tls: host === undefined ? undefined : { host, port }, hop_tls: hop }
+  return { tls: host === undefined ? undefined : { host, port, browser_host: browserHost }, hop_tls: hop }
 }
 
 const createHttp2Clients = (engine: Engine, sockets: Sockets): Http2Clients =>

@@ -56,6 +56,7 @@ export type Proxy = {
   password: string | null
   https_host: string | null
   https_port: number | null
+  browser_host: string | null
   exit_ip: string
   country_code: string
   ipv: number
@@ -424,6 +425,7 @@ export type Operations = {
       domain: string
       ip: string
       proxies: readonly string[]
+      browser_host: string | null
     }
   }
   getWhitelist: {

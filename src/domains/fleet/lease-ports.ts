@@ -4,7 +4,7 @@ import type { Clock } from '../../core/time.ts'
 import type { Tx } from '../../db/transaction.ts'
 import { portsUsedUp } from './errors.ts'
 import type { Fleet } from './index.ts'
-import { commonPortRoom, type Endpoint, isLive, isServing, maxPortsOfCustomer } from './rules.ts'
+import { commonPortRoom, isLive, isServing, maxPortsOfCustomer, type TlsEndpoint } from './rules.ts'
 import * as store from './store.ts'
 
 /** Quarantine of a port between two customers, so that no gateway still knows the one before. */
@@ -34,7 +34,7 @@ export function createEntryPorts(deps: {
     },
 
     /** Where a gateway that sells accepts proxies over TLS. */
-    async findTls(): Promise<Endpoint | undefined> {
+    async findTls(): Promise<TlsEndpoint | undefined> {
       const serving = (await deps.fleet.nodes('gateway')).filter((node) => isServing(node, since))
       return serving.toSorted((a, b) => (a.name < b.name ? -1 : 1)).flatMap((node) => node.health?.tls ?? [])[0]
     },

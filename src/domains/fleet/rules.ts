@@ -6,6 +6,8 @@ import type { RunningSince } from '../../core/stall-monitor.ts'
 export type NodeKind = 'gateway' | 'vpn'
 
 export type Endpoint = { readonly host: string; readonly port: number }
+/** `browserHost` is the name under which the port asks for a login with 407; null if it never asks. */
+export type TlsEndpoint = Endpoint & { readonly browserHost: string | null }
 
 /** A machine that relays traffic. Without an endpoint of its own it is reached where the operator's settings say. */
 export type Node = {
@@ -97,16 +99,16 @@ export type Health = {
   readonly maxPorts: number | null
   readonly isStopping: boolean
   /** Where it accepts proxies over TLS; null if it does not. */
-  readonly tls: Endpoint | null
+  readonly tls: TlsEndpoint | null
 }
 
 /** A report of a node about itself; `unchanged` keeps the TLS endpoint of an earlier report. */
-export type HealthReport = Omit<Health, 'tls'> & { readonly tls: Endpoint | null | 'unchanged' }
+export type HealthReport = Omit<Health, 'tls'> & { readonly tls: TlsEndpoint | null | 'unchanged' }
 
 /** Where customers reach a node: at its own endpoint, or where the operator's settings say; and over TLS. */
 export type NodeReach = {
   readonly endpoint: Endpoint | null
-  readonly https: Endpoint | null
+  readonly https: TlsEndpoint | null
   /** They enter at another gateway than the one with the address. */
   readonly isEntered: boolean
 }

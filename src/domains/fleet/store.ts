@@ -37,6 +37,7 @@ import {
   type NodeSample,
   readHops,
   readSample,
+  type TlsEndpoint,
   toFigure,
   usualLinkMegabits,
 } from './rules.ts'
@@ -68,7 +69,11 @@ const keyColumns = columnsOf<NonNullable<Node['key']>>({
   usedAt: orNull(int('key_used_at')),
 })
 
-const tlsColumns = columnsOf<Endpoint>({ host: textColumn('tls_host'), port: int('tls_port') })
+const tlsColumns = columnsOf<TlsEndpoint>({
+  host: textColumn('tls_host'),
+  port: int('tls_port'),
+  browserHost: orNull(textColumn('tls_browser_host')),
+})
 
 const hopTlsColumns = columnsOf<HopTls>({
   port: int('hop_tls_port'),
@@ -201,7 +206,7 @@ export async function writeJoin(tx: Tx, node: NodeId, digest: Uint8Array, nowMs:
   await tx.run(
     `UPDATE nodes SET secret_digest = $2, joined_at = $3, key_used_at = $3, changed_at = $3,
        boot = NULL, stopping_boot = NULL, tunnels = NULL, lag_ms = NULL, total_bytes = NULL, hop_bytes = NULL,
-       max_ports = NULL, tls_host = NULL, tls_port = NULL, hop_key = NULL,
+       max_ports = NULL, tls_host = NULL, tls_port = NULL, tls_browser_host = NULL, hop_key = NULL,
        hop_tls_port = NULL, hop_tls_name = NULL, hop_tls_key = NULL, hops = NULL, state_cursor = NULL
      WHERE id = $1`,
     [node, digest, nowMs],
@@ -330,7 +335,7 @@ export const markSeen = (tx: Tx, node: NodeId, nowMs: number, version: string, j
  */
 export function writeHealth(tx: Tx, node: NodeId, health: HealthReport): void {
   const { boot, tunnels, lagMs, totalBytes, hopBytes, isStopping, maxPorts, tls } = health
-  const tlsChange = tls === 'unchanged' ? '' : ', tls_host = $9, tls_port = $10'
+  const tlsChange = tls === 'unchanged' ? '' : ', tls_host = $9, tls_port = $10, tls_browser_host = $11'
   tx.send(keepFigures('boot < $2'), [node, boot])
   tx.send(
     `UPDATE nodes SET boot = $2, tunnels = $3, lag_ms = $4,
@@ -347,7 +352,7 @@ export function writeHealth(tx: Tx, node: NodeId, health: HealthReport): void {
       hopBytes,
       isStopping ? boot : null,
       maxPorts,
-      ...(tls === 'unchanged' ? [] : [tls?.host ?? null, tls?.port ?? null]),
+      ...(tls === 'unchanged' ? [] : [tls?.host ?? null, tls?.port ?? null, tls?.browserHost ?? null]),
     ],
   )
 }

@@ -76,6 +76,7 @@ const columns = [
   'whitelist_port',
   'https_host',
   'https_port',
+  'browser_host',
 ] as const satisfies readonly (keyof Shown)[]
 
 /** RFC 4180. A cell that begins like a formula gets an apostrophe, so that a spreadsheet does not compute it. */

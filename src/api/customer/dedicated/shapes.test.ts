@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { scaled } from '../../../../test/harness/scale.ts'
 import * as shapes from './shapes.ts'
-import { bodyIds, country, orderFields, queryIds, toProxy } from './shapes.ts'
+import { bodyIds, country, orderFields, queryIds, type ShownProxy, toProxy } from './shapes.ts'
 
 const runs = { numRuns: scaled(1000) }
 const ids = fc.uniqueArray(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), { minLength: 1, maxLength: 50 })
@@ -73,6 +73,23 @@ test('toProxy gives an IPv4 proxy its own address as ip, and an IPv6 proxy the h
   expect(toProxy(shown, gateway)).toMatchObject({ ip: '203.0.113.7', exit_ip: '203.0.113.7', port: 10_800 })
   const six = toProxy({ ...shown, ipv: 6, address: '2001:db8::7' }, gateway)
   expect(six).toMatchObject({ ip: 'gate.example', exit_ip: '2001:db8::7' })
+})
+
+test('toProxy gives the host names and the port of TLS to a proxy that speaks HTTP, and null to one of SOCKS5 only', () => {
+  const https = { host: 'gate.example', port: 443, browserHost: 'browser.gate.example' }
+  const fieldsOf = (of: Partial<ShownProxy>) => {
+    const { https_host, https_port, browser_host } = toProxy({ ...shown, ...of }, { host: 'x', port: 1 })
+    return { https_host, https_port, browser_host }
+  }
+  const named = { https_host: 'gate.example', https_port: 443, browser_host: 'browser.gate.example' }
+  const none = { https_host: null, https_port: null, browser_host: null }
+  expect(fieldsOf({ https, portType: 'both' })).toEqual(named)
+  expect(fieldsOf({ https: { ...https, browserHost: null }, portType: 'both' })).toEqual({
+    ...named,
+    browser_host: null,
+  })
+  expect(fieldsOf({ https, portType: 'socks' })).toEqual(none)
+  expect(fieldsOf({ https: null })).toEqual(none)
 })
 
 test('toProxy gives the end of a term as date_end, to the second, and as expires_at', () => {

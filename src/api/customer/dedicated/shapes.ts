@@ -3,6 +3,7 @@ import { problem } from '../../../core/messages/problems.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { toDateEnd, toIso } from '../../../core/time.ts'
 import type { PortType, Proxy, ProxyStatus } from '../../../domains/dedicated/rules.ts'
+import type { TlsEndpoint } from '../../../domains/fleet/rules.ts'
 import type { Ipv } from '../../../domains/stock/rules.ts'
 import {
   balanceAfter,
@@ -142,6 +143,12 @@ export const proxy = named('Proxy', {
     'gw.example.net',
   ).nullable(),
   https_port: whole('Port to connect to over TLS; null if there is none.', 10_443).nullable(),
+  browser_host: text(
+    'Host name to use in place of `https_host` in programs that send a login only after a 407: browsers, Playwright, ' +
+      'wget, Java. Under other names the port can be a web site that answers no 407. Equal to `https_host` if every ' +
+      'name gets a 407; null if no name gets one, so such programs cannot use the port.',
+    'browser.gw.example.net',
+  ).nullable(),
   exit_ip: text('Address that websites see.', '203.0.113.7'),
   country_code: shownCountry(),
   ipv: shownIpv(),
@@ -178,7 +185,7 @@ export type ShownProxy = Pick<Proxy, ShownFields | 'renewPeriod' | 'sources' | '
   /** The public address of the node that serves the proxy, if it has its own. */
   readonly endpoint: GatewayAddress | null
   /** Where that node accepts proxies over TLS. */
-  readonly https: GatewayAddress | null
+  readonly https: TlsEndpoint | null
   /** Customers connect to another gateway, which relays to the one with the address. */
   readonly isEntered: boolean
   readonly traffic: { readonly received: bigint; readonly sent: bigint }
@@ -197,6 +204,7 @@ export const toProxy = (of: ShownProxy, gateway: GatewayAddress): z.input<typeof
   // A proxy over TLS speaks HTTP.
   https_host: of.portType === 'socks' ? null : (of.https?.host ?? null),
   https_port: of.portType === 'socks' ? null : (of.https?.port ?? null),
+  browser_host: of.portType === 'socks' ? null : (of.https?.browserHost ?? null),
   exit_ip: of.address,
   country_code: of.country,
   ipv: of.ipv,

@@ -154,7 +154,7 @@ function accessOperations({ subusers, whitelist, generate }: Premium): readonly 
     bind(access.generateProxies, async ({ caller, body }) => {
       const { input, formatId } = readGenerate(body)
       if (input.template.includes('{password}')) assertSeesPasswords(caller)
-      const { subuser, domain, ip } = await generate(caller.customer, input)
+      const { subuser, domain, ip, browserHost } = await generate(caller.customer, input)
       const { countries, zips, ...locations } = input.locations
       return {
         subuser: toRef(subuser),
@@ -173,6 +173,7 @@ function accessOperations({ subusers, whitelist, generate }: Premium): readonly 
         domain: domain.join('\n'),
         ip: ip.join('\n'),
         proxies: [...domain],
+        browser_host: browserHost,
       }
     }),
 

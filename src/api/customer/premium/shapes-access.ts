@@ -151,6 +151,11 @@ export const generateProxies = operation('generateProxies', 'POST /premium/proxi
     ),
     ip: text('The lines with the IP address of the gateway, separated by newlines.', `203.0.113.7:${exampleLine}`),
     proxies: list('The lines of `domain` as an array.', text('One line.', `gw.example.net:${exampleLine}`)),
+    browser_host: text(
+      'With `https`: host name for browsers, in place of the one in the lines. See `browser_host` of a dedicated ' +
+        'proxy. Null if there is none, and with other protocols.',
+      'browser.gw.example.net',
+    ).nullable(),
   }),
   refusals: {
     ...noSuchSubuser,

@@ -42,16 +42,16 @@ export async function generate(deps: ExitDeps, customer: CustomerId, request: Ge
     lines.map(({ login, port }) =>
       write({ host: bracketed(host), port: String(at.port ?? port), login, password, protocol }),
     )
-  return { subuser, domain: writeAt(at.host), ip: writeAt(at.address) }
+  return { subuser, domain: writeAt(at.host), ip: writeAt(at.address), browserHost: at.browserHost }
 }
 
 /** Where the lines connect to. A certificate has a name, so lines over TLS have no address. */
 async function placesOf({ gateway, ports }: ExitDeps, { protocol, template }: GenerateRequest) {
-  if (protocol !== 'https') return { host: gateway.host, address: gateway.address, port: undefined }
+  if (protocol !== 'https') return { host: gateway.host, address: gateway.address, port: undefined, browserHost: null }
   if (identifiesByPort(template)) throw refuseField('protocol', 'https_needs_login')
   const tls = await ports.findTls()
   if (!tls) throw refuseField('protocol', 'https_not_served')
-  return { host: tls.host, address: tls.host, port: tls.port }
+  return { ...tls, address: tls.host }
 }
 
 function sessionNames(random: RandomBytes, count: number, taken: Iterable<string> = []): string[] {
