@@ -118,12 +118,14 @@ test('Chromium fetches pages through an HTTPS proxy over HTTP/2', async () => {
   expect(await figure('turnpike_gateway_http2_requests_total')).toBeGreaterThan(before + Object.keys(files).length)
 })
 
-test('the console copies a proxy over TLS for each of 7 programs, and curl runs the copied command', async () => {
+test('the console copies a proxy over TLS for each of 7 programs, and curl and Chromium use the copied lines', async () => {
+  // The shop shows a browser host at the endpoint's host.
+  await shop.services.fleet.setEndpoint(`gateway-${shop.port}`, { host: 'localhost', port: shop.port })
   const [bought] = await shop.buyProxies()
   const find = async () =>
     (await shop.get('/dedicated/list')).data.proxies.find((each: { id: number }) => each.id === bought?.id)
-  expect(await untilTrue(async () => (await find()).https_port === tlsPort)).toBe(true)
-  const { id, ip: host, port, username: login, password, https_host } = await find()
+  expect(await untilTrue(async () => (await find()).browser_host === 'localhost')).toBe(true)
+  const { id, ip: host, port, username: login, password, https_host, browser_host: browserHost, exit_ip } = await find()
   const visitor = await openVisitor(browser, shop.url)
   const { page: console } = visitor
   const copied = async (program: string, url: string): Promise<string> => {
@@ -137,11 +139,29 @@ test('the console copies a proxy over TLS for each of 7 programs, and curl runs 
   await console.goto(await customerLink(shop, shop.token))
   await console.locator('#content h1').waitFor()
   await console.goto(`${shop.url}/#/dedicated/${id}`)
-  const of = { host, port, login, password, protocol: 'http', tls: { host: https_host, port: tlsPort } } as const
-  for (const program of programs) expect(await copied(program, 'https')).toBe(toSnippet(of, 'https', program) ?? '')
+  const of = {
+    host,
+    port,
+    login,
+    password,
+    protocol: 'http',
+    tls: { host: https_host, port: tlsPort, browserHost },
+  } as const
+  const lines = new Map<string, string>()
+  for (const program of programs) {
+    lines.set(program, await copied(program, 'https'))
+    expect(lines.get(program)).toBe(toSnippet(of, 'https', program) ?? '')
+  }
+  // The gateway shows a site under its TLS host, so only the browser host asks Chromium for the login.
+  const [, server = ''] = /--proxy-server="(.+)"/.exec(lines.get('Chrome') ?? '') ?? []
+  expect(server).toBe(`https://localhost:${tlsPort}`)
+  expect(https_host).not.toBe(browserHost)
+  expect(await visit({ server, username: login, password })).toEqual(new Set([exit_ip]))
+  expect(lines.get('Playwright')).toContain(`server: ${JSON.stringify(server)}`)
 
   await shop.buyTraffic(0.1)
   await console.goto(`${shop.url}/#/premium/access`)
+  expect(await copied('Chrome', 'https')).toBe(`chrome --proxy-server="${server}"`)
   for (const url of ['https', 'http', 'socks5'] as const) {
     const command = await copied('curl', url)
     const scheme = url === 'socks5' ? 'socks5h' : url

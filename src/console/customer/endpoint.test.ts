@@ -24,7 +24,7 @@ test('toLine writes an endpoint in each of the 3 forms of a line, with brackets 
 })
 
 test('schemesOf offers https only with a TLS port, and what the protocol allows', () => {
-  const tls = { host: 'proxy.example.com', port: 443 }
+  const tls = { host: 'proxy.example.com', port: 443, browserHost: null }
   expect(schemesOf({ ...endpoint, tls })).toEqual(['http', 'https', 'socks5'])
   expect(schemesOf({ ...endpoint, protocol: 'http' })).toEqual(['http'])
   expect(schemesOf({ ...endpoint, protocol: 'socks' })).toEqual(['socks5'])
@@ -34,7 +34,7 @@ describe('toSnippet writes what a program needs, with a password of quotes, a ba
   const hard: ProxyEndpoint = {
     ...endpoint,
     password: `a:b@c"d'e\\f$g!`,
-    tls: { host: 'proxy.example.com', port: 443 },
+    tls: { host: 'proxy.example.com', port: 443, browserHost: 'browser.example.com' },
   }
   const escapedPassword = 'a%3Ab%40c%22d%27e%5Cf%24g%21'
   const all = (program: (typeof programs)[number]) =>
@@ -52,7 +52,7 @@ describe('toSnippet writes what a program needs, with a password of quotes, a ba
   test('Chrome: the switch without the login, and nothing for SOCKS5', () => {
     expect(all('Chrome')).toEqual([
       'chrome --proxy-server="http://192.0.2.7:10800"',
-      'chrome --proxy-server="https://proxy.example.com:443"',
+      'chrome --proxy-server="https://browser.example.com:443"',
       undefined,
     ])
     const ipv6 = { ...hard, host: '2001:db8::7' }
@@ -62,10 +62,10 @@ describe('toSnippet writes what a program needs, with a password of quotes, a ba
   test('Firefox: a PAC script as a data URL without the login, and nothing for SOCKS5', () => {
     expect(all('Firefox')).toEqual([
       'data:text/plain,function%20FindProxyForURL()%7Breturn%20%22PROXY%20192.0.2.7:10800%22%7D',
-      'data:text/plain,function%20FindProxyForURL()%7Breturn%20%22HTTPS%20proxy.example.com:443%22%7D',
+      'data:text/plain,function%20FindProxyForURL()%7Breturn%20%22HTTPS%20browser.example.com:443%22%7D',
       undefined,
     ])
-    expect(decodeURI(toSnippet(hard, 'https', 'Firefox') ?? '')).toEndWith('{return "HTTPS proxy.example.com:443"}')
+    expect(decodeURI(toSnippet(hard, 'https', 'Firefox') ?? '')).toEndWith('{return "HTTPS browser.example.com:443"}')
   })
 
   test('Python: requests with the URL, and the package with SOCKS5', () => {
@@ -85,9 +85,17 @@ describe('toSnippet writes what a program needs, with a password of quotes, a ba
     const access = String.raw`username: "tp1", password: "a:b@c\"d'e\\f$g!"`
     expect(all('Playwright')).toEqual([
       `const browser = await chromium.launch({ proxy: { server: "http://192.0.2.7:10800", ${access} } })`,
-      `const browser = await chromium.launch({ proxy: { server: "https://proxy.example.com:443", ${access} } })`,
+      `const browser = await chromium.launch({ proxy: { server: "https://browser.example.com:443", ${access} } })`,
       undefined,
     ])
+  })
+
+  test('Chrome, Firefox and Playwright get nothing over TLS without a browser host, and the other 4 programs do', () => {
+    const of = { ...hard, tls: { host: 'proxy.example.com', port: 443, browserHost: null } }
+    const without = programs.filter((program) => toSnippet(of, 'https', program) === undefined)
+    expect(without).toEqual(['Chrome', 'Firefox', 'Playwright'])
+    expect(programs).toHaveLength(7)
+    expect(programs.every((program) => toSnippet(of, 'http', program) !== undefined)).toBeTrue()
   })
 
   test('sing-box: an outbound of type http, http with tls, or socks', () => {

@@ -4,8 +4,8 @@ export type ProxyEndpoint = {
   readonly login: string
   readonly password: string
   readonly protocol: 'http' | 'socks' | 'both'
-  /** Where the proxy is reached over TLS, if it is. */
-  readonly tls?: { readonly host: string; readonly port: number } | undefined
+  /** Where the proxy is reached over TLS, if it is; `browserHost` is the name that asks for a login. */
+  readonly tls?: { readonly host: string; readonly port: number; readonly browserHost: string | null } | undefined
 }
 
 const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)
@@ -38,6 +38,12 @@ const urlOf = (of: ProxyEndpoint, scheme: Scheme): string =>
   `${scheme === 'socks5' ? 'socks5h' : scheme}://${escaped(of.login)}:${escaped(of.password)}@${addressOf(of, scheme)}`
 
 const target = 'https://example.com'
+
+/** Where a browser reaches the proxy: over TLS by another name. */
+const forBrowser = (of: ProxyEndpoint): ProxyEndpoint => ({
+  ...of,
+  tls: of.tls && { ...of.tls, host: of.tls.browserHost ?? of.tls.host },
+})
 
 /** What each program needs to use a proxy. Chrome and Firefox take no login there: they ask for it. */
 const snippets = {
@@ -94,12 +100,15 @@ const pacTypes = { http: 'PROXY', https: 'HTTPS', socks5: 'SOCKS5' }
 export type Program = keyof typeof snippets
 export const programs = Object.keys(snippets) as readonly Program[]
 
-/** These do not send a login over SOCKS5. */
+/** These send a login only after a 407, and none over SOCKS5. */
 const browsers: readonly Program[] = ['Chrome', 'Firefox', 'Playwright']
 
 /** The text to copy into a program; undefined if the program cannot use the scheme. */
-export const toSnippet = (of: ProxyEndpoint, scheme: Scheme, program: Program): string | undefined =>
-  scheme === 'socks5' && browsers.includes(program) ? undefined : snippets[program](of, scheme)
+export function toSnippet(of: ProxyEndpoint, scheme: Scheme, program: Program): string | undefined {
+  if (!browsers.includes(program)) return snippets[program](of, scheme)
+  const isRefused = scheme === 'socks5' || (scheme === 'https' && of.tls?.browserHost === null)
+  return isRefused ? undefined : snippets[program](forBrowser(of), scheme)
+}
 
 export const toTelegram = ({ host, port, login, password }: ProxyEndpoint): string =>
   `tg://socks?${new URLSearchParams({ server: host, port: String(port), user: login, pass: password })}`

@@ -43,9 +43,11 @@ const howToMessages = messages({
       'Откройте любую страницу. Firefox спросит логин и пароль: введите эти.',
     ],
   ),
-  browserName: pair(
-    'If pages do not open and no window asks for the login, ask the seller for the host name for browsers.',
-    'Если страницы не открываются, а окна с логином нет, узнайте у продавца имя хоста для браузеров.',
+  needsBrowserHost: phrase(
+    '{browser} cannot use this proxy over https, because the proxy has no host name for browsers: take http, or ask ' +
+      'the seller for such a name.',
+    '{browser} не может работать с этим прокси по https: у прокси нет имени хоста для браузеров. Возьмите http или ' +
+      'попросите у продавца такое имя.',
   ),
   needsHttp: phrase(
     '{browser} cannot send a password over SOCKS5. Set the protocol to HTTP, or whitelist your address.',
@@ -104,7 +106,7 @@ export function Steps({ of, scheme, program }: Chosen & { readonly of: ProxyEndp
   const { t } = useMessages(howToMessages)
   if (program === telegram) return <Telegram of={of} />
   const text = toSnippet(of, scheme, program)
-  if (text === undefined) return <Text>{t.needsHttp(program)}</Text>
+  if (text === undefined) return <Text>{(scheme === 'https' ? t.needsBrowserHost : t.needsHttp)(program)}</Text>
   const isBrowser = program === 'Chrome' || program === 'Firefox'
   return (
     <>
@@ -127,7 +129,6 @@ export function Steps({ of, scheme, program }: Chosen & { readonly of: ProxyEndp
         />
       )}
       {program === 'Chrome' && scheme === 'http' && <Hint>{t.chromeSystem}</Hint>}
-      {scheme === 'https' && (isBrowser || program === 'Playwright') && <Hint>{t.browserName}</Hint>}
     </>
   )
 }

@@ -9,7 +9,7 @@ import { Icon } from '../../shared/icons.tsx'
 import { useMessages } from '../../shared/messages.tsx'
 import { Country, Empty, Page, Panel, Reading, Status } from '../../shared/parts.tsx'
 import { loadPages } from '../api.ts'
-import { type LineForm, lineForms, toLine } from '../endpoint.ts'
+import { type LineForm, lineForms, type ProxyEndpoint, toLine } from '../endpoint.ts'
 import { BulkBar, ExportButton } from './bulk.tsx'
 import { dedicatedMessages } from './messages.ts'
 
@@ -22,6 +22,14 @@ export const useProxies = () =>
 
 /** A proxy's name: the address to connect to. */
 export const nameOf = ({ ip, port }: Proxy): string => (ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`)
+
+export function endpointOf(proxy: Proxy, password: string): ProxyEndpoint {
+  const { ip: host, port, username: login, port_type: protocol } = proxy
+  const { https_host, https_port, browser_host: browserHost } = proxy
+  const tls =
+    https_host === null || https_port === null ? undefined : { host: https_host, port: https_port, browserHost }
+  return { host, port, login, password, protocol, tls }
+}
 
 export function DedicatedList() {
   const { t } = useMessages(dedicatedMessages)
@@ -241,18 +249,7 @@ type RowProps = Readonly<{
 
 /** The proxy as one line; only its address if the caller may not see passwords. */
 const lineOf = (proxy: Proxy, form: LineForm): string =>
-  proxy.password === null
-    ? nameOf(proxy)
-    : toLine(
-        {
-          host: proxy.ip,
-          port: proxy.port,
-          login: proxy.username,
-          password: proxy.password,
-          protocol: proxy.port_type,
-        },
-        form,
-      )
+  proxy.password === null ? nameOf(proxy) : toLine(endpointOf(proxy, proxy.password), form)
 
 const Row = memo(({ proxy, position, isChosen, form, nowAt, onToggle }: RowProps) => {
   const { t, format } = useMessages(dedicatedMessages)

@@ -7,11 +7,11 @@ import { useMessages } from '../../shared/messages.tsx'
 import { sayProbe } from '../../shared/notes.ts'
 import { Facts, MissingPage, Page, Panel, Reading, RefusalNotice, RowButton } from '../../shared/parts.tsx'
 import { useChange } from '../api.ts'
-import { type ProxyEndpoint, schemesOf } from '../endpoint.ts'
+import { schemesOf } from '../endpoint.ts'
 import { HowTo, Steps } from '../how-to.tsx'
 import { AddAddress } from '../my-address.tsx'
 import { AutoRenewForm, CommentForm, PasswordsForm, ProlongForm, ProtocolForm, ReplaceForm } from './bulk.tsx'
-import { nameOf, ProxyStatus, useProxies } from './list.tsx'
+import { endpointOf, nameOf, ProxyStatus, useProxies } from './list.tsx'
 import { dedicatedMessages } from './messages.ts'
 
 type ProxyProps = { readonly proxy: Proxy }
@@ -53,10 +53,8 @@ function Shown({ proxy }: ProxyProps) {
 
 function UseIt({ proxy }: ProxyProps) {
   const { t } = useMessages(dedicatedMessages)
-  const { ip: host, port, username: login, password, port_type: protocol, https_host, https_port } = proxy
-  if (password === null) return <Text>{t.hidden}</Text>
-  const tls = https_host === null || https_port === null ? undefined : { host: https_host, port: https_port }
-  const of: ProxyEndpoint = { host, port, login, password, protocol, tls }
+  if (proxy.password === null) return <Text>{t.hidden}</Text>
+  const of = endpointOf(proxy, proxy.password)
   return <HowTo schemes={schemesOf(of)}>{(chosen) => <Steps of={of} {...chosen} />}</HowTo>
 }
 

@@ -114,10 +114,11 @@ function Generated(chosen: StepsProps) {
   const body = { pool_type, type: 'rotating', quantity: 1, format, protocol } as const
   return (
     <Reading of={useRead('generateProxies', { body })}>
-      {({ proxies }) => {
-        const [host = '', port = '', login = '', password = ''] = proxies[0]?.split(' ') ?? []
-        const bare = host.replace(/^\[|\]$/g, '')
-        return <Steps of={{ host: bare, port: Number(port), login, password, protocol: 'both' }} {...chosen} />
+      {({ proxies, browser_host: browserHost }) => {
+        const [named = '', port = '', login = '', password = ''] = proxies[0]?.split(' ') ?? []
+        const at = { host: named.replace(/^\[|\]$/g, ''), port: Number(port) }
+        const tls = protocol === 'https' ? { ...at, browserHost } : undefined
+        return <Steps of={{ ...at, login, password, protocol: 'both', tls }} {...chosen} />
       }}
     </Reading>
   )

@@ -5,7 +5,7 @@ import { download, useFields } from '../../shared/browser.ts'
 import { Copy, Lines } from '../../shared/copy.tsx'
 import { Choices, NumberField, Select } from '../../shared/form.tsx'
 import { useMessages } from '../../shared/messages.tsx'
-import { Panel, Reading } from '../../shared/parts.tsx'
+import { Hint, Panel, Reading } from '../../shared/parts.tsx'
 import { useRead } from '../api.ts'
 import { premiumMessages } from './messages.ts'
 import { usePools } from './pools.tsx'
@@ -84,7 +84,12 @@ export function GenerateTab() {
       <Panel title={t.preview} className="stack">
         {pool !== undefined && pool.traffic_gb <= 0 && <div className="notice warn">{t.noTraffic}</div>}
         <Reading of={made} height={220}>
-          {({ proxies }) => <Made text={proxies.map(settled.format_id === 'curl' ? toCurl : String).join('\n')} />}
+          {({ proxies, params, browser_host: host }) => (
+            <>
+              <Made text={proxies.map(settled.format_id === 'curl' ? toCurl : String).join('\n')} />
+              {params.protocol === 'https' && <Hint>{host === null ? t.noBrowserHost : t.browserHost(host)}</Hint>}
+            </>
+          )}
         </Reading>
       </Panel>
     </div>

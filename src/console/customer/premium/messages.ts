@@ -62,6 +62,16 @@ export const premiumMessages = messages({
     curl: 'curl',
   }),
   preview: pair('Preview', 'Предпросмотр'),
+  browserHost: phrase(
+    'In browsers, use the host {host} in place of the one in the lines.',
+    'В браузерах укажите хост {host} вместо того, что в строках.',
+  ),
+  noBrowserHost: pair(
+    'Browsers cannot use these lines, because there is no host name for browsers: take HTTP, or ask the seller for ' +
+      'such a name.',
+    'Браузеры не могут использовать эти строки: нет имени хоста для браузеров. Возьмите HTTP или попросите у ' +
+      'продавца такое имя.',
+  ),
   noTraffic: pair(
     'This pool has no traffic left. Its proxies do not connect until you buy more.',
     'В этом пуле закончился трафик. Прокси не подключатся, пока вы его не купите.',
