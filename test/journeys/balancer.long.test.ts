@@ -85,8 +85,12 @@ describe.each(Object.keys(balancers) as (keyof typeof balancers)[])('two shops b
       .replaceAll('10.0.0.12:8080', `127.0.0.1:${shopPorts[1]}`)
       .replaceAll('127.0.0.1:8402', `127.0.0.1:${certbotPort}`)
       .replaceAll(/\/etc\/(?:haproxy|nginx)\//g, `${folder}/`)
+      .replaceAll('[::]:443', `[::1]:${tlsPort}`)
+      .replaceAll('[::]:80', `[::1]:${plainPort}`)
       .replaceAll(/(bind|listen) :?443/g, `$1 127.0.0.1:${tlsPort}`)
       .replaceAll(/(bind|listen) :?80\b/g, `$1 127.0.0.1:${plainPort}`)
+      // Shows the test which shop has answered.
+      .replace('balance leastconn', 'balance leastconn\n    http-response set-header X-Test-Server %s')
     const found = Bun.which(program, { PATH: daemons }) ?? program
     mkdirSync(join(folder, 'run'))
     balancer = Bun.spawn(command(found, join(folder, 'run'), text), { stdout: 'inherit', stderr: 'inherit' })
@@ -159,7 +163,12 @@ describe.each(Object.keys(balancers) as (keyof typeof balancers)[])('two shops b
   })
 
   test('the balancer answers 200 while a shop with a drain time stops: haproxy always, nginx with few exceptions', async () => {
-    expect(await untilTrue(async () => (await request('GET', '/balance')).status === 200)).toBe(true)
+    // HAProxy uses a started shop again after two checks; nginx after two seconds.
+    const isUsed = async (): Promise<boolean> => {
+      const { status, headers } = await request('GET', '/balance')
+      return status === 200 && [null, 'shop-1'].includes(headers.get('x-test-server'))
+    }
+    expect(await untilTrue(isUsed)).toBe(true)
     const running = { isStopped: false }
     const statuses: number[] = []
     const reading = untilTrue(async () => {
@@ -176,13 +185,12 @@ describe.each(Object.keys(balancers) as (keyof typeof balancers)[])('two shops b
     for (const status of others) expect([502, 503]).toContain(status)
   })
 
+  const shopEnv = () => ({ ...env, TURNPIKE_DATA: join(folder, 'shop-0') })
+  const firstCustomer = async (): Promise<string> =>
+    (await runJson(['customer', 'list'], shopEnv())).json.items[0].customer_id
+
   test('the shop sees the address of the client, and a client cannot choose it by a header', async () => {
-    const { json } = await runJson(['customer', 'list'], { ...env, TURNPIKE_DATA: join(folder, 'shop-0') })
-    const customer = json.items[0].customer_id
-    const made = await runJson(['token', 'create', customer, '--from', '127.0.0.5'], {
-      ...env,
-      TURNPIKE_DATA: join(folder, 'shop-0'),
-    })
+    const made = await runJson(['token', 'create', await firstCustomer(), '--from', '127.0.0.5'], shopEnv())
     const statusFrom = async (address: string, ...more: string[]): Promise<string> => {
       const headers = ['-H', `Authorization: Bearer ${made.json.token}`, ...more]
       const command = ['curl', '-sk', '-o', '/dev/null', '-w', '%{http_code}', '--interface', address, ...headers]
@@ -193,12 +201,33 @@ describe.each(Object.keys(balancers) as (keyof typeof balancers)[])('two shops b
     expect(await statusFrom('127.0.0.6', '-H', 'X-Forwarded-For: 127.0.0.5')).toBe('403')
   })
 
-  test('the plain port redirects to https with 308', async () => {
-    const answer = await fetch(`http://127.0.0.1:${plainPort}/docs`, { redirect: 'manual' })
-    expect([answer.status, answer.headers.get('location')]).toEqual([
-      308,
-      expect.stringMatching(/^https:\/\/127\.0\.0\.1/),
-    ])
+  test('the plain port redirects to https with 308, over IPv4 and IPv6', async () => {
+    for (const [host, location] of [
+      ['127.0.0.1', /^https:\/\/127\.0\.0\.1/],
+      ['[::1]', /^https:\/\/\[::1\]/],
+    ] as const) {
+      const answer = await fetch(`http://${host}:${plainPort}/docs`, { redirect: 'manual' })
+      expect([answer.status, answer.headers.get('location')]).toEqual([308, expect.stringMatching(location)])
+    }
+  })
+
+  test('the balancer serves IPv6 clients, and sends Strict-Transport-Security for one year as a shop does', async () => {
+    const answers = [
+      ['127.0.0.1', '/docs', 200],
+      ['[::1]', '/docs', 200],
+      ['[::1]', '/no-such-page', 404],
+    ] as const
+    for (const [host, path, status] of answers) {
+      const answer = await fetch(`https://${host}:${tlsPort}${path}`, { tls: { rejectUnauthorized: false } })
+      expect([answer.status, answer.headers.get('strict-transport-security')]).toEqual([status, 'max-age=31536000'])
+    }
+    const made = await runJson(['token', 'create', await firstCustomer(), '--from', '::1'], shopEnv())
+    const statusOf = async (host: string): Promise<number> => {
+      const headers = { authorization: `Bearer ${made.json.token}` }
+      const at = `https://${host}:${tlsPort}/api/v1/balance`
+      return (await fetch(at, { headers, tls: { rejectUnauthorized: false } })).status
+    }
+    expect([await statusOf('[::1]'), await statusOf('127.0.0.1')]).toEqual([200, 403])
   })
 
   test('the plain port sends challenges of the certificate authority to certbot, also without a shop', async () => {
