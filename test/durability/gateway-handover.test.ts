@@ -61,6 +61,7 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
   let systemd: ReturnType<typeof openServiceManager>
   let reading: Timer
   const notices: string[] = []
+  const metricsPort = freePort()
   let port = 0
   let accesses: Access[] = []
   /** The process that `gateway reload` started, which is not a child of this one. */
@@ -82,6 +83,8 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
     reading = setInterval(() => notices.push(...systemd.receiveAll()), 20)
     gateway = await makeGatewayProcess(service, port, {
       NOTIFY_SOCKET: notify,
+      // A gateway serves its metrics one port above the shop's.
+      TURNPIKE_METRICS_LISTEN: `127.0.0.1:${metricsPort - 1}`,
       TURNPIKE_GATEWAY_NEW: '100000',
       TURNPIKE_GATEWAY_TUNNELS: '100000',
     })
@@ -317,7 +320,7 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
     expect(await findingsOf(service.services)).toEqual([])
   })
 
-  test('node list counts the tunnels of both processes of a takeover, and its relayed bytes never fall', async () => {
+  test('node list and the metrics count the tunnels of both processes of a takeover, and its relayed bytes never fall', async () => {
     const [access] = accesses as [Access]
     const env = testDatabaseEnv(service.testDatabase)
     const listed = async (): Promise<{ tunnels: number; carried_bytes: number }> =>
@@ -326,8 +329,12 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
     const shows = (tunnels: number, bytes: number) =>
       untilTrue(async () => {
         const now = await listed()
-        return now.tunnels === tunnels && now.carried_bytes === bytes
+        return now.tunnels === tunnels && now.carried_bytes === bytes && (await scrapedTunnels()) === tunnels
       })
+    const scrapedTunnels = async (): Promise<number> => {
+      const answer = await fetch(`http://127.0.0.1:${metricsPort}/metrics`).catch(() => undefined)
+      return Number(/^turnpike_tunnels (\d+)$/m.exec((await answer?.text()) ?? '')?.[1])
+    }
     expect(await untilTrue(async () => (await listed()).tunnels === 0)).toBeTrue()
     let expected = (await listed()).carried_bytes
     const sendBy = async (tunnel: Tunnel): Promise<void> => {

@@ -12,6 +12,8 @@ export function addNodeMetrics(
   metrics: Metrics,
   dataPath: DataPath,
   contact: ReturnType<Agent['attach']>['contact'],
+  /** Open tunnels of replaced processes of this node. */
+  countDraining: () => number | Promise<number> = () => 0,
 ): void {
   metrics.gauge('turnpike_shop_contact_age_seconds', 'Seconds since the last answer of the shop to this node.', () => {
     const awayMs = contact.awayMs()
@@ -29,8 +31,8 @@ export function addNodeMetrics(
   })
   metrics.gauge(
     'turnpike_tunnels',
-    'Open tunnels of a gateway, or connected devices of a VPN node.',
-    () => dataPath.health.tunnels,
+    'Open tunnels of a gateway, with those of replaced processes, or connected devices of a VPN node.',
+    async () => dataPath.health.tunnels + (await countDraining()),
   )
   metrics.total('turnpike_carried_bytes_total', 'Bytes relayed, both directions.', () => dataPath.health.totalBytes)
 }

@@ -17,7 +17,7 @@ import { type PagePosition, readSavedState, SavedState } from '../../dataplane/a
 import { AddressTrials } from '../../dataplane/agent/trials.ts'
 import { KnownCustomers } from '../../dataplane/gateway/access/admission.ts'
 import { ExitReports } from '../../dataplane/gateway/access/exit-health.ts'
-import { HandoverOffer, type Predecessor } from '../../dataplane/gateway/handover.ts'
+import { countDrainingTunnels, HandoverOffer, type Predecessor } from '../../dataplane/gateway/handover.ts'
 import type { Engine, EngineDeps, EngineLimits } from '../../dataplane/gateway/relay/engine.ts'
 import { HopConnections, pinOf } from '../../dataplane/gateway/relay/hop-client.ts'
 import { Http2Clients } from '../../dataplane/gateway/relay/http2-clients.ts'
@@ -131,7 +131,7 @@ async function openBeside(
   // After its first report the node is live, and the shop sells its addresses.
   meter.start()
   const metrics = createProcessMetrics(config, 'gateway')
-  addNodeMetrics(metrics, engine.dataPath, contact)
+  addNodeMetrics(metrics, engine.dataPath, contact, () => countDrainingTunnels(agent.folder, agent.boot, realTiming))
   addGatewayMetrics(metrics, engine, () => exitReports.countStates(), names.counts)
   tls?.addMetrics(metrics)
   engine.changed({ proxies: [], subusers: [], exits: true, ports: true }, notePort(log))
@@ -173,7 +173,7 @@ async function openBeside(
     return (shown ??= figures.stop())
   }
   const { promise: replaced, resolve: setReplaced } = Promise.withResolvers<void>()
-  const about = describeGateway(config)
+  const about = describeGateway(config, () => engine.dataPath.health.tunnels)
   const offer = new HandoverOffer({
     folder: agent.folder,
     boot: agent.boot,

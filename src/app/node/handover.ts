@@ -13,7 +13,7 @@ const answerWithinMs = 5000
 const wholeWithinMs = 40_000
 
 /** Describes this gateway to a successor, and why it cannot be taken over from. */
-export function describeGateway(config: Config) {
+export function describeGateway(config: Config, countTunnels: () => number) {
   let isDraining = false
   return {
     who: () => ({
@@ -22,6 +22,7 @@ export function describeGateway(config: Config) {
       hostname: config.gatewayListen,
       port: config.gatewayPort,
       draining: isDraining,
+      tunnels: countTunnels(),
     }),
     findObstacle: (): string | undefined => {
       // The supervising `up` would restart the old process.

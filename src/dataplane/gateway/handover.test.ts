@@ -6,7 +6,7 @@ import { refusalOf } from '../../../test/harness/failure.ts'
 import { HandTiming } from '../../../test/harness/hand-timing.ts'
 import { untilTrue } from '../../../test/harness/turnpike.ts'
 import { realTiming } from '../agent/runtime.ts'
-import { findPredecessor, HandoverOffer, type Predecessor } from './handover.ts'
+import { countDrainingTunnels, findPredecessor, HandoverOffer, type Predecessor } from './handover.ts'
 
 describe('the handover offer of a gateway', () => {
   let folder: string
@@ -29,12 +29,12 @@ describe('the handover offer of a gateway', () => {
   /** The test advances the time. */
   const timing = new HandTiming()
 
-  function openOffer(): void {
+  function openOffer(draining = false): void {
     const { port, fd } = listener as unknown as { port: number; fd: number }
     offer = new HandoverOffer({
       folder,
       boot: '2027-0001',
-      who: () => ({ pid: process.pid, version: '0', hostname: '127.0.0.1', port, draining: false }),
+      who: () => ({ pid: process.pid, version: '0', hostname: '127.0.0.1', port, draining, tunnels: 7 }),
       findObstacle: () => undefined,
       listeners: () => [{ port, descriptor: fd }],
       leave: async () => void (leaves += 1),
@@ -54,6 +54,18 @@ describe('the handover offer of a gateway', () => {
     if (!found) throw new Error('no predecessor was found')
     return found
   }
+
+  test('countDrainingTunnels counts the tunnels of a replaced process, and none of one that serves or is this one', async () => {
+    if (process.platform !== 'linux') return
+    const count = (ownBoot: string) => countDrainingTunnels(folder, ownBoot, realTiming)
+    openOffer()
+    expect(await count('2027-0002')).toBe(0)
+    offer?.close()
+    openOffer(true)
+    expect([await count('2027-0002'), await count('2027-0001')]).toEqual([7, 0])
+    offer?.close()
+    expect(await count('2027-0002')).toBe(0)
+  })
 
   test('the old process drops a new process that stalls for 30 s, and the next one takes over', async () => {
     if (process.platform !== 'linux') return

@@ -31,6 +31,8 @@ const whoSchema = z.object({
   hostname: z.string().max(255),
   port,
   draining: z.boolean(),
+  /** Open tunnels. Earlier versions do not send it. */
+  tunnels: z.int().nonnegative().default(0),
 })
 type Who = z.infer<typeof whoSchema>
 const listenersSchema = z.object({ ports: z.array(port), more: z.boolean() })
@@ -168,12 +170,26 @@ export async function findPredecessor(folder: string, timing: Timing): Promise<P
   return undefined
 }
 
-async function meet(path: string, timing: Timing) {
+/** A process that does not answer a scrape of the metrics in time counts as one without tunnels. */
+const countWithinMs = 1000
+
+/** Open tunnels of replaced processes of this folder, which serve them to their end. */
+export async function countDrainingTunnels(folder: string, ownBoot: string, timing: Timing): Promise<number> {
+  const others = (await listRunning(folder)).filter((boot) => boot !== ownBoot)
+  const counts = others.map(async (boot) => {
+    const met = await meet(runningSocket(folder, boot), timing, countWithinMs).catch(() => undefined)
+    met?.close()
+    return met?.who.draining ? met.who.tunnels : 0
+  })
+  return (await Promise.all(counts)).reduce((sum, each) => sum + each, 0)
+}
+
+async function meet(path: string, timing: Timing, withinMs = answerWithinMs) {
   const passing = new DescriptorPassing()
   const descriptor = passing.connect(path)
   // It has exited since.
   if (descriptor < 0) return undefined
-  const ask = createAsk(passing, descriptor, timing)
+  const ask = createAsk(passing, descriptor, timing, withinMs)
   try {
     const { answer: who } = await ask({ ask: 'who' }, whoSchema)
     return {
@@ -193,7 +209,7 @@ async function meet(path: string, timing: Timing) {
 }
 
 /** Sends one question at a time. */
-function createAsk(passing: DescriptorPassing, descriptor: number, timing: Timing) {
+function createAsk(passing: DescriptorPassing, descriptor: number, timing: Timing, withinMs: number) {
   async function receive(giveUpAt: number): Promise<Received> {
     while (timing.now() < giveUpAt) {
       const got = passing.receive(descriptor)
@@ -206,7 +222,7 @@ function createAsk(passing: DescriptorPassing, descriptor: number, timing: Timin
 
   return async <Of>(question: Question, schema: z.ZodType<Of>) => {
     passing.send(descriptor, new TextEncoder().encode(`${JSON.stringify(question)}\n`))
-    const giveUpAt = timing.now() + answerWithinMs
+    const giveUpAt = timing.now() + withinMs
     const descriptors: number[] = []
     let text = ''
     while (!text.endsWith('\n')) {
