@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
 import { createCaller } from '../harness/caller.ts'
 import { makePreparedTestDatabase } from '../harness/database.ts'
 import { freePort, startOrigin } from '../harness/gateway.ts'
@@ -36,6 +37,11 @@ describe('a gateway whose shop is down', () => {
     await shop.exited
     first.kill('SIGKILL')
     await first.exited
+    // It is ready for systemd at once, and open for `turnpike up` only after it has waited for the shop.
+    const worker = join(import.meta.dir, '../harness/open-gateway-worker.ts')
+    const opener = Bun.spawn([process.execPath, '--no-env-file', worker], { env, stdout: 'pipe', stderr: 'inherit' })
+    const { isReady, events } = JSON.parse(await opener.stdout.text()) as { isReady: boolean; events: string[] }
+    expect([isReady, events.includes('gateway open')]).toEqual([true, false])
     const second = startTurnpike(['gateway'], env)
     await second.until(/gateway open/)
     expect(await through(password)).toBe(200)

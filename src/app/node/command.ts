@@ -6,7 +6,7 @@ import type { Config } from '../settings/config.ts'
 export type RunningNode = {
   /** Settles when the node serves; absent if it serves already. */
   readonly ready?: Promise<void>
-  /** Settles when it serves over TLS too, or its certificate is late; absent without TLS. */
+  /** Settles when its shop sells its goods and it serves over TLS too, or these are late. `up` waits for it. */
   readonly settled?: () => Promise<void>
   /** Settles if the node cannot continue. */
   readonly failed?: Promise<void>

@@ -111,6 +111,7 @@ async function openBeside(
     // The restarted process joins with the new key.
     if (agent.hasNewerKey()) fail()
   }
+  const hasSaved = rules.pageAt > 0
   const running = sync.run(end)
   // The gateway opens only with a state, from the shop or saved: without one it would refuse every customer.
   if (before && !(await hasWholeState(sync, end)) && !end.aborted) {
@@ -196,22 +197,28 @@ async function openBeside(
       }),
     onFault: (fault) => log.error('fault', { fault }),
   })
-  // While the shop cannot be reached, the gateway is open with its saved state and nothing is sold.
-  if (await hasWholeState(sync, end)) await Promise.race([trials.ready, realTiming.pause(maxTrialMs, endTrials.signal)])
-  log.info('gateway open', {
-    port,
-    ...(front && { tls_port: front.port }),
-    node: agent.node,
-    mode: rules.mode,
-    version: manifest.version,
-  })
+  const report = async (): Promise<void> => {
+    // While the shop cannot be reached, the gateway is open with its saved state and nothing is sold.
+    if (await hasWholeState(sync, end)) {
+      await Promise.race([trials.ready, realTiming.pause(maxTrialMs, endTrials.signal)])
+    }
+    if (end.aborted) return
+    const fields = { port, ...(front && { tls_port: front.port }), node: agent.node }
+    log.info('gateway open', { ...fields, mode: rules.mode, version: manifest.version })
+  }
+  const reported = report()
+  // With a saved state customers are served already, so systemd need not wait for the shop.
+  if (!hasSaved) await reported
   return {
     port,
     failed,
     replaced,
     isServing: () => !about.who().draining,
     onHangUp: tls?.look,
-    ...(tls && { settled: () => tls.settled() }),
+    async settled() {
+      await reported
+      await tls?.settled()
+    },
     async stop() {
       front?.close()
       // From here on the shop sells none of its addresses, and it accepts no connection.
@@ -226,7 +233,7 @@ async function openBeside(
       await tls?.stop()
       await meter.stop()
       offer.close()
-      await Promise.all([running, trying])
+      await Promise.all([running, trying, reported])
       log.info('gateway closed')
     },
   }
