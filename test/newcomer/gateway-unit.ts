@@ -87,7 +87,7 @@ export async function tryGatewayUnit(machine: Machine, steps: Steps, proxy: stri
     await sh(`kill -9 ${before}`)
     await untilServing()
     if ((await mainPid()) === before) throw new Error('systemd still names the killed process')
-    // It serves its saved state first, and is active once it has reported its ranges.
+    // With its saved state it is ready a moment after it listens.
     await sh(`for i in $(seq 60); do [ "$(systemctl is-active ${unit})" = active ] && break; sleep 0.5; done`)
     expectSame('the unit', await state(), 'active')
     return undefined
