@@ -90,7 +90,7 @@ describe.each([...enginesOf('sqlite')])('operator console on %s', (engine) => {
     const order = { country_code: 'DE', period: 30, count: 1, ipv: 4 }
     const { data } = await shop.post('/dedicated/buy', order, { token })
     await open(`/orders/${data.order_id}`)
-    await page.getByText('Delivered services').waitFor()
+    await page.getByText('Services of this order').waitFor()
     await page.getByText(data.proxies[0].exit_ip).first().waitFor()
     await press('Refund')
     await dialog().getByLabel('Purchased services').selectOption('')
@@ -191,7 +191,7 @@ describe.each([...enginesOf('sqlite')])('operator console on %s', (engine) => {
     await untilTrue(async () => (data ??= await buy()) !== undefined)
     const [proxy] = data.proxies
     await open(`/orders/${data.order_id}`)
-    await page.getByRole('table', { name: 'Delivered services' }).getByRole('link').first().click()
+    await page.getByRole('table', { name: 'Services of this order' }).getByRole('link').first().click()
     await page.getByRole('heading', { name: `Proxy ${proxy.id}` }).waitFor()
     await press('Replace the address')
     await dialog().getByLabel('Note').fill('abuse report')

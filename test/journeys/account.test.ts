@@ -67,6 +67,8 @@ describe.each([...enginesOf('postgres')])('ledger and orders of a customer on %s
       price_rub: 18,
       request: { count: 2, colour: 'blue', note: null },
       calculation: { each_rub: 9 },
+      delivered: [],
+      delivered_count: 0,
       created_at: new Date(shop.clock.nowMs).toISOString(),
     })
   })

@@ -187,7 +187,8 @@ describe.each([...enginesOf('sqlite')])('/admin/v1 on %s', (engine) => {
     const { data } = await get(`/orders/${bought.order_id}`, 'reader')
     expect(data.order).toMatchObject({ product: 'dedicated', price_rub: bought.price_rub })
     expect(data.transactions).toMatchObject([{ kind: 'charge', amount_rub: -bought.price_rub }])
-    expect(data.delivered).toMatchObject([{ proxy: proxy.id, address: proxy.ip, status: 'active' }, {}])
+    const sold = { proxy: proxy.id, address: proxy.ip, username: proxy.username, status: 'active' }
+    expect(data).toMatchObject({ delivered: [sold, {}], delivered_count: 2 })
     const at = new Date(service.clock.nowMs).toISOString()
     const held = await get(`/addresses/${proxy.ip}/holders?from=${at}&reason=report-17`, 'support')
     expect(held.data.items).toMatchObject([{ proxy: proxy.id, order_id: bought.order_id, until: null }])
@@ -208,7 +209,7 @@ describe.each([...enginesOf('sqlite')])('/admin/v1 on %s', (engine) => {
     expect(story.transactions.map((each: { kind: string }) => each.kind)).toEqual(['charge', 'refund', 'refund'])
     expect((await get(`/proxies/${proxy.id}`, 'reader')).data).toMatchObject({ status: 'gone', addresses: [{}, {}] })
     const vpn = (await service.post('/vpn/buy', { period: 1 })).data
-    expect((await get(`/orders/${vpn.order_id}`)).data.delivered).toMatchObject([{ uuid: vpn.uuid }])
+    expect((await get(`/orders/${vpn.order_id}`)).data.delivered).toMatchObject([{ uuid: vpn.uuid, name: null }])
     expect((await post(`/vpn/${vpn.uuid}/disable`, {}, 'support')).data).toEqual({ uuid: vpn.uuid, disabled: true })
     expect((await get(`/vpn/${vpn.uuid}`, 'reader')).data.status).toBe('DISABLED')
     await post(`/vpn/${vpn.uuid}/enable`, {}, 'support')

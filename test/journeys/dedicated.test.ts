@@ -59,6 +59,21 @@ describe.each([...enginesOf('postgres')])('dedicated proxies on %s', (engine) =>
     }
   })
 
+  test('GET /orders/{id} lists the first 200 bought or prolonged proxies without passwords, and counts all', async () => {
+    const { token } = await service.newCustomer(1_000_000n)
+    const { data } = await service.post('/dedicated/buy', { ...order, count: 201 }, { token })
+    const deliveredBy = async (id: string) => (await service.get(`/orders/${id}`, { token })).data
+    const bought = await deliveredBy(data.order_id)
+    expect([bought.delivered.length, bought.delivered_count]).toEqual([200, 201])
+    const { id: proxy, exit_ip: address, username, expires_at, password } = data.proxies[0]
+    expect(bought.delivered[0]).toMatchObject({ proxy, address, username, status: 'active', expires_at })
+    expect(JSON.stringify(bought)).not.toContain(password)
+    const longer = (await service.post('/dedicated/prolong', { ids: [proxy], period: 30 }, { token })).data
+    const prolonged = await deliveredBy(longer.order_id)
+    expect(prolonged).toMatchObject({ delivered: [{ proxy, address }], delivered_count: 1 })
+    expect(Date.parse(prolonged.delivered[0].expires_at)).toBe(Date.parse(expires_at) + 30 * dayMs)
+  })
+
   test('POST /dedicated/buy answers address, port, URL-safe credentials and the end in both formats', async () => {
     const { token } = await service.newCustomer(1_000n)
     const { data } = await service.post('/dedicated/buy', order, { token })

@@ -34,6 +34,7 @@ import {
 import { createLedger, createLedgerAudit, createLedgerReports } from '../../domains/ledger/index.ts'
 import { type Acting, createActing, createOperators, createOperatorsVerifier } from '../../domains/operators/index.ts'
 import {
+  createDeliveries,
   createMoneyVerifier,
   createOnce,
   createOrders,
@@ -156,16 +157,12 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   const premium = createPremium({ ...shared, gateway, terms, ports, stock, fleet })
   const endings = [dedicated.operator.ending, premium.traffic.ending, vpn.ending]
   const refunds = createRefunds({ ...shared, once, endings })
-  const storyOf = createStories({
-    db,
-    ledger,
-    events,
-    deliveries: [
-      { product: 'dedicated', delivered: (order) => dedicated.operator.delivered(order) },
-      { product: 'premium', delivered: (order) => premium.traffic.delivered(order) },
-      { product: 'vpn', delivered: (order) => vpn.delivered(order) },
-    ],
+  const deliveredOf = createDeliveries({
+    dedicated: dedicated.operator.delivered,
+    premium: premium.traffic.delivered,
+    vpn: vpn.delivered,
   })
+  const storyOf = createStories({ db, ledger, events, deliveredOf })
   const buyers = [dedicated.buyer, premium.traffic.buyer, vpn.buyer]
   const paid = createPayments({ ...shared, once, kinds: providerKinds, buyers })
   const verifiers: readonly Verifier[] = [
@@ -246,6 +243,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
     proxyOperator: dedicated.operator,
     rangeOperator: dedicated.ranges,
     refunds,
+    deliveredOf,
     storyOf,
     ...paid,
     ledgerReports: createLedgerReports({ db }),

@@ -122,6 +122,17 @@ export type Order = {
   calculation: Readonly<Record<string, unknown>>
   created_at: string
 }
+export type OrderDetails = {
+  order_id: string
+  product: string
+  action: string
+  price_rub: number
+  request: Readonly<Record<string, unknown>>
+  calculation: Readonly<Record<string, unknown>>
+  created_at: string
+  delivered: readonly Readonly<Record<string, unknown>>[]
+  delivered_count: number
+}
 export type Event = {
   id: number
   type:
@@ -602,7 +613,7 @@ export type Operations = {
     query: { limit?: number; cursor?: string; idempotency_key?: string }
     answer: { orders: readonly Order[]; next_cursor: string | null }
   }
-  getOrder: { params: { order_id: string }; answer: Order }
+  getOrder: { params: { order_id: string }; answer: OrderDetails }
   listEvents: {
     query: {
       limit?: number

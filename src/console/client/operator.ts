@@ -464,6 +464,7 @@ export type Operations = {
       customer_name: string
       transactions: readonly Movement[]
       delivered: readonly Readonly<Record<string, unknown>>[]
+      delivered_count: number
       events: readonly AnyEvent[]
     }
   }

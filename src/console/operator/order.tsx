@@ -1,8 +1,7 @@
-import { Text } from '@mantine/core'
 import { Copyable } from '../shared/copy.tsx'
 import { filled, type Values } from '../shared/form.tsx'
 import { type Format, useMessages } from '../shared/messages.tsx'
-import { OrderRecords, RecordRows } from '../shared/orders.tsx'
+import { DeliveredPanel, OrderRecords } from '../shared/orders.tsx'
 import { Facts, Page, Panel, Reading } from '../shared/parts.tsx'
 import { orderName, tradeMessages } from '../shared/trade.ts'
 import { api, type OperatorAnswer, useRead } from './api.ts'
@@ -16,13 +15,13 @@ export function OrderStory({ id }: { readonly id: string }) {
 }
 
 /** The page of a proxy or a VPN subscription that was delivered. */
-function pageOf(name: string, value: unknown): string | undefined {
-  if (typeof value !== 'string' && typeof value !== 'number') return undefined
-  return name === 'proxy' ? `#/proxies/${value}` : name === 'uuid' ? `#/vpn/${value}` : undefined
+function pageOf(name: string, value: unknown, row: Readonly<Record<string, unknown>>): string | undefined {
+  if (name === 'address') return `#/proxies/${String(row['proxy'])}`
+  return name === 'uuid' ? `#/vpn/${String(value)}` : undefined
 }
 
 function Shown({ of }: { readonly of: OperatorAnswer<'getOrderStory'> }) {
-  const { order, customer_name, transactions, delivered, events } = of
+  const { order, customer_name, transactions, events } = of
   const before = transactions.reduce((sum, each) => sum + (each.kind === 'refund' ? each.amount_rub : 0), 0)
   const { t, format } = useMessages(operatorMessages)
   const { t: trade } = useMessages(tradeMessages)
@@ -45,13 +44,7 @@ function Shown({ of }: { readonly of: OperatorAnswer<'getOrderStory'> }) {
       <Panel title={t.movements}>
         <Movements rows={transactions} />
       </Panel>
-      <Panel title={t.delivered} className="stack">
-        {delivered.length === 0 ? (
-          <Text c="dimmed">{t.nothingDelivered}</Text>
-        ) : (
-          <RecordRows label={t.delivered} rows={delivered} pageOf={pageOf} />
-        )}
-      </Panel>
+      <DeliveredPanel of={of} pageOf={pageOf} />
       <Panel title={t.events}>
         <Events rows={events} />
       </Panel>

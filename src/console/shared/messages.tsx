@@ -130,6 +130,7 @@ const common = {
   copied: pair('Copied', 'Скопировано'),
   again: pair('Try again', 'Повторить'),
   more: pair('Show more', 'Показать ещё'),
+  andMore: phrase('and {count} more', 'и ещё {count}'),
   loading: pair('Loading', 'Загрузка'),
   menu: pair('Menu', 'Меню'),
   signOut: pair('Sign out', 'Выйти'),

@@ -1,3 +1,4 @@
+import { Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { isRecord } from '../client/call.ts'
 import type { Order } from '../client/customer.ts'
@@ -11,6 +12,8 @@ type Fields = Readonly<Record<string, unknown>>
 const orderMessages = messages({
   request: pair('Order parameters', 'Параметры заказа'),
   calculation: pair('Price calculation', 'Расчёт цены'),
+  delivered: pair('Services of this order', 'Услуги по заказу'),
+  nothingDelivered: pair('No services of this order remain.', 'Услуг по этому заказу не осталось.'),
 })
 
 export const OrderLink = ({ id }: { readonly id: string }) => <a href={`#/orders/${id}`}>{`…${id.slice(-8)}`}</a>
@@ -98,30 +101,39 @@ function RecordFacts({ of }: { readonly of: Fields }) {
   return <Facts of={fields.map(([name, value]) => [trade.fields[name] ?? name, write(name, value, format, trade)])} />
 }
 
-type RecordRowsProps = {
-  readonly label: string
-  readonly rows: readonly Fields[]
-  readonly pageOf: (name: string, value: unknown) => string | undefined
+/** How many services an order's page lists; the page counts the others. */
+const maxListed = 50
+
+type DeliveredPanelProps = {
+  readonly of: { readonly delivered: readonly Fields[]; readonly delivered_count: number }
+  /** The page of a service, by the field that is the link and its value. */
+  readonly pageOf: (name: string, value: unknown, row: Fields) => string | undefined
 }
 
-/** Records as a table; a value with a page of its own is a link to it. */
-export function RecordRows({ label, rows, pageOf }: RecordRowsProps) {
-  const { t: trade, format } = useMessages(tradeMessages)
+/** What an order has bought or prolonged; a value with a page of its own is a link to it. */
+export function DeliveredPanel({ of: { delivered, delivered_count: count }, pageOf }: DeliveredPanelProps) {
+  const { t, format } = useMessages(orderMessages)
+  const { t: trade } = useMessages(tradeMessages)
+  const rows = delivered.slice(0, maxListed)
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))]
   return (
-    <Rows
-      label={label}
-      rows={rows}
-      keyOf={(row) => JSON.stringify(row)}
-      columns={(column) =>
-        names.map((name) =>
-          column(trade.fields[name] ?? name, (row) => {
-            const page = pageOf(name, row[name])
-            const text = write(name, row[name], format, trade)
-            return page === undefined ? text : <a href={page}>{text}</a>
-          }),
-        )
-      }
-    />
+    <Panel title={t.delivered} className="stack">
+      <Rows
+        label={t.delivered}
+        rows={rows}
+        keyOf={(row) => JSON.stringify(row)}
+        empty={<Text c="dimmed">{t.nothingDelivered}</Text>}
+        columns={(column) =>
+          names.map((name) =>
+            column(trade.fields[name] ?? name, (row) => {
+              const page = pageOf(name, row[name], row)
+              const text = write(name, row[name], format, trade)
+              return page === undefined ? text : <a href={page}>{text}</a>
+            }),
+          )
+        }
+      />
+      {count > rows.length && <Text c="dimmed">{t.andMore(format.number(count - rows.length))}</Text>}
+    </Panel>
   )
 }

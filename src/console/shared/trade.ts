@@ -41,6 +41,7 @@ export const tradeMessages = translated({
     name: pair('Name', 'Имя'),
     proxy: pair('Proxy', 'Прокси'),
     address: pair('Address', 'Адрес'),
+    username: pair('Login', 'Логин'),
     status: pair('Status', 'Состояние'),
     rx_bytes: pair('Received', 'Получено'),
     tx_bytes: pair('Sent', 'Отправлено'),

@@ -1,8 +1,8 @@
 import type { Address } from '../../core/address.ts'
 import type { CustomerId } from '../../core/ids.ts'
 import { toIso } from '../../core/time.ts'
-import type { ActionAnswer } from '../orders/index.ts'
-import type { Order } from '../orders/rules.ts'
+import type { Delivered } from '../orders/index.ts'
+import { listIn, maxDelivered, type Order } from '../orders/rules.ts'
 import type { HeldGoods } from '../pricing/index.ts'
 import { nothingToEnd } from './errors.ts'
 import { type DedicatedDeps, type ProxyTraffic, product, trafficOf } from './proxies.ts'
@@ -18,9 +18,6 @@ export type ProxySight = ProxyTraffic & {
   /** Every address that the proxy has had, oldest first. */
   readonly addresses: Awaited<ReturnType<DedicatedDeps['stockOperator']['leasesOf']>>
 }
-
-/** How many proxies of an order are shown. */
-const maxDelivered = 200
 
 const shownStatus = (
   { clock }: DedicatedDeps,
@@ -94,18 +91,25 @@ export async function holdersOf(deps: DedicatedDeps, address: Address, from: num
   })
 }
 
-/** What an order has bought: its proxies as they are now, at most 200. */
-export async function delivered(deps: DedicatedDeps, order: Order): Promise<ActionAnswer[]> {
-  const ids = (await store.idsOfOrder(deps.db, order.customer, order.id)).slice(0, maxDelivered)
-  const proxies = await store.findMany(deps.db, ids)
+const idsOf = async ({ db }: DedicatedDeps, { action, customer, id, input }: Order): Promise<readonly number[]> =>
+  action === 'buy'
+    ? store.idsOfOrder(db, customer, id)
+    : (listIn(input, 'ids') ?? []).filter((each) => typeof each === 'number')
+
+/** The proxies that an order has bought or prolonged, as they are now. */
+export async function delivered(deps: DedicatedDeps, order: Order): Promise<Delivered> {
+  const ids = await idsOf(deps, order)
+  const proxies = await store.findMany(deps.db, ids.slice(0, maxDelivered))
   const traffic = await trafficOf(deps, proxies)
-  return proxies.map((proxy) => ({
+  const services = proxies.map((proxy) => ({
     proxy: proxy.id,
     address: proxy.address,
+    username: proxy.username,
     status: shownStatus(deps, proxy),
     started_at: toIso(proxy.startedAt),
     expires_at: toIso(proxy.expiresAt),
     rx_bytes: Number(traffic.get(proxy.id)?.received ?? 0n),
     tx_bytes: Number(traffic.get(proxy.id)?.sent ?? 0n),
   }))
+  return { services, count: ids.length }
 }

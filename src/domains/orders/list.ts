@@ -99,8 +99,16 @@ export async function chargedSince(
   }
 }
 
-/** How a product describes what one of its orders has bought, as it is now. */
-type Delivery = { readonly product: string; readonly delivered: (order: Order) => Promise<readonly ActionAnswer[]> }
+/** The first `maxDelivered` services that an order has bought or prolonged, as they are now, and the number of all. */
+export type Delivered = { readonly services: readonly ActionAnswer[]; readonly count: number }
+
+export type Deliveries = ReturnType<typeof createDeliveries>
+
+/** What an order has delivered, by its product. */
+export const createDeliveries =
+  (products: Readonly<Record<string, (order: Order) => Promise<Delivered>>>) =>
+  async (order: Order): Promise<Delivered> =>
+    (await products[order.product]?.(order)) ?? { services: [], count: 0 }
 
 export type Stories = ReturnType<typeof createStories>
 
@@ -110,14 +118,13 @@ export const createStories =
     readonly db: Database
     readonly ledger: Pick<Ledger, 'ofOrder'>
     readonly events: Pick<Events, 'ofOrder'>
-    readonly deliveries: readonly Delivery[]
+    readonly deliveredOf: Deliveries
   }) =>
   async (id: OrderId) => {
     const order = await loadAny(deps, id)
-    const delivery = deps.deliveries.find((each) => each.product === order.product)
     const [postings, delivered, events] = await Promise.all([
       deps.ledger.ofOrder(order.customer, id),
-      delivery?.delivered(order) ?? [],
+      deps.deliveredOf(order),
       deps.events.ofOrder(order.customer, id),
     ])
     return { order, postings, delivered, events }

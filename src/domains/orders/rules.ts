@@ -16,6 +16,9 @@ export function readPlain(written: string): Plain {
   return value
 }
 
+/** How many services of an order are shown. */
+export const maxDelivered = 200
+
 /** A field of a JSON object, if it has that type. Orders are read with these: a stored calculation is not trusted. */
 export const valueIn = (of: Plain, name: string): Plain | undefined => (isObject(of) ? of[name] : undefined)
 

@@ -4,11 +4,12 @@ import { kopecks, toRoubles } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { toIso } from '../../core/time.ts'
 import type { Tx } from '../../db/transaction.ts'
-import type { ActionAnswer, Ending } from '../orders/index.ts'
-import type { Order } from '../orders/rules.ts'
+import type { Delivered, Ending } from '../orders/index.ts'
+import { maxDelivered, type Order } from '../orders/rules.ts'
 import { never } from '../traffic/accounts/rules.ts'
 import type { PremiumDeps } from './deps.ts'
 import { product } from './rules.ts'
+import { loginsOf } from './subusers/store.ts'
 
 /**
  * Refunds the unused bytes of an order, once and in one commit. Bytes that a node holds are not unused. The money is
@@ -46,12 +47,20 @@ export const endingOf = (deps: PremiumDeps): Ending => ({
 })
 
 /** The bytes of an order, and those that are left. */
-export async function delivered({ db, traffic }: PremiumDeps, order: Order): Promise<ActionAnswer[]> {
-  return (await traffic.accounts.lotsOf(db, order.id)).map((lot) => ({
+export async function delivered({ db, traffic }: PremiumDeps, order: Order): Promise<Delivered> {
+  const lots = await traffic.accounts.lotsOf(db, order.id)
+  const shown = lots.slice(0, maxDelivered)
+  const logins = await loginsOf(
+    db,
+    shown.map((lot) => lot.subuser),
+  )
+  const services = shown.map((lot) => ({
+    username: logins.get(lot.subuser) ?? null,
     subuser: lot.subuser,
     pool: lot.pool,
     bought_gb: toGigabytes(bytes(lot.size)),
     left_gb: toGigabytes(bytes(lot.rest)),
     expires_at: lot.expiresAt >= never ? null : toIso(lot.expiresAt),
   }))
+  return { services, count: lots.length }
 }

@@ -2,7 +2,7 @@ import type { Address } from '../../core/address.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { toIso } from '../../core/time.ts'
 import type { Node } from '../fleet/rules.ts'
-import type { ActionAnswer } from '../orders/index.ts'
+import type { Delivered } from '../orders/index.ts'
 import type { Order } from '../orders/rules.ts'
 import { noSuchSubscription } from './errors.ts'
 import { subscriptionOf } from './refund.ts'
@@ -49,13 +49,14 @@ export const move = (deps: VpnDeps, uuid: SubscriptionId, to: Node): Promise<{ d
     return { devices: devices.length }
   })
 
-/** What an order has bought: its subscription as it is now. */
-export async function delivered(deps: VpnDeps, order: Order): Promise<ActionAnswer[]> {
+/** The subscription that an order has bought or renewed, as it is now. */
+export async function delivered(deps: VpnDeps, order: Order): Promise<Delivered> {
   const uuid = subscriptionOf(order)
   const found = uuid === undefined ? undefined : await store.findSubscription(deps.db, uuid)
-  if (!found) return []
-  const { expiresAt, received, sent } = found
-  return [{ uuid: found.uuid, expires_at: toIso(expiresAt), rx_bytes: Number(received), tx_bytes: Number(sent) }]
+  if (!found) return { services: [], count: 0 }
+  const { name, expiresAt, received, sent } = found
+  const counted = { expires_at: toIso(expiresAt), rx_bytes: Number(received), tx_bytes: Number(sent) }
+  return { services: [{ uuid: found.uuid, name, ...counted }], count: 1 }
 }
 
 /** Which devices had an address inside the tunnel between two moments, both included. */

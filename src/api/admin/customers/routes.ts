@@ -9,6 +9,7 @@ import type { Adjustment } from '../../../domains/ledger/index.ts'
 import { mayActAs } from '../../../domains/operators/rules.ts'
 import { orRefuse } from '../../answers.ts'
 import { bindReply } from '../../bind.ts'
+import { toDelivered } from '../../customer/account/shapes.ts'
 import { toEvent } from '../../customer/events/shapes.ts'
 import { readTokenRequest } from '../../customer/tokens/routes.ts'
 import { toToken } from '../../customer/tokens/shapes.ts'
@@ -281,7 +282,7 @@ function orderOperations(bind: BindAdmin, deps: AdminDeps) {
         order: shapes.toAnyOrder(story.order),
         customer_name: await nameOf(deps, story.order.customer),
         transactions: story.postings.map(shapes.toMovement),
-        delivered: story.delivered.map((each) => ({ ...each })),
+        ...toDelivered(story.delivered),
         events: story.events.map(toEvent),
       }
     }),

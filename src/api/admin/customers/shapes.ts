@@ -3,7 +3,7 @@ import { toIso } from '../../../core/time.ts'
 import type { Customer } from '../../../domains/customers/rules.ts'
 import type { Posting } from '../../../domains/ledger/rules.ts'
 import type { Order } from '../../../domains/orders/rules.ts'
-import { toOrder } from '../../customer/account/shapes.ts'
+import { delivered, toOrder } from '../../customer/account/shapes.ts'
 import { exampleToken, token, tokenBody } from '../../customer/tokens/shapes.ts'
 import {
   choice,
@@ -353,10 +353,7 @@ export const getAnyOrder = moneyReader('getOrderStory', 'GET /orders/{order_id}'
     order,
     customer_name: customerName,
     transactions: list('The charge and its refunds.', movement),
-    delivered: list(
-      'Services bought with the order, in their current state.',
-      facts('A proxy, traffic or a VPN subscription.'),
-    ),
+    ...delivered,
     events: list('Events that the customer received about the order.', event),
   }),
 })

@@ -1,7 +1,7 @@
 import { readId } from '../../../core/ids.ts'
 import { toRoubles } from '../../../core/money.ts'
 import type { Ledger } from '../../../domains/ledger/index.ts'
-import type { Orders } from '../../../domains/orders/index.ts'
+import type { Deliveries, Orders } from '../../../domains/orders/index.ts'
 import type { Exporting } from '../../../domains/privacy/index.ts'
 import { orRefuse } from '../../answers.ts'
 import { type Bound, bind } from '../../bind.ts'
@@ -29,7 +29,7 @@ export function accountOperations(deps: { ledger: Ledger; exporting: Exporting }
   ]
 }
 
-export function orderOperations(deps: { orders: Orders }): readonly Bound[] {
+export function orderOperations(deps: { orders: Orders; deliveredOf: Deliveries }): readonly Bound[] {
   return [
     bind(shapes.listOrders, async ({ caller, query }) => {
       if (query.idempotency_key !== undefined) {
@@ -45,7 +45,8 @@ export function orderOperations(deps: { orders: Orders }): readonly Bound[] {
 
     bind(shapes.getOrder, async ({ caller, params }) => {
       const id = orRefuse(readId('order', params.order_id), 'order_not_found')
-      return shapes.toOrder(await deps.orders.load(caller.customer, id))
+      const order = await deps.orders.load(caller.customer, id)
+      return { ...shapes.toOrder(order), ...shapes.toDelivered(await deps.deliveredOf(order)) }
     }),
   ]
 }

@@ -124,10 +124,30 @@ export const listOrders = orderOperation('listOrders', 'GET /orders', {
   answer: page({ orders: list('One page of orders.', order) }),
 })
 
+export const delivered = {
+  delivered: list(
+    'The first 200 services that the order bought or prolonged, in their current state.',
+    facts('A proxy, traffic of a sub-user, or a VPN subscription.', {
+      proxy: 1,
+      address: '198.51.100.7',
+      username: 'tp1k7qd',
+      status: 'active',
+      started_at: toIso(exampleAt),
+      expires_at: toIso(exampleAt + 30 * 86_400_000),
+    }),
+  ),
+  delivered_count: whole('Number of these services.', 1),
+}
+
+export const toDelivered = ({ services, count }: { services: readonly object[]; count: number }) => ({
+  delivered: services.map((each) => ({ ...each })),
+  delivered_count: count,
+})
+
 export const getOrder = orderOperation('getOrder', 'GET /orders/{order_id}', {
-  summary: 'Read one order',
+  summary: 'Read one order, and the services that it bought',
   params: z.object({ order_id: orderId() }),
-  answer: order,
+  answer: named('OrderDetails', { ...order.shape, ...delivered }),
   refusals: { not_found: new Refusal('order_not_found') },
 })
 

@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { CallRefused } from '../../client/call.ts'
-import type { Order, Transaction } from '../../client/customer.ts'
+import type { Order, OrderDetails, Transaction } from '../../client/customer.ts'
 import { Copyable } from '../../shared/copy.tsx'
 import { useMessages } from '../../shared/messages.tsx'
-import { OrderRecords, OrderRows } from '../../shared/orders.tsx'
+import { DeliveredPanel, OrderRecords, OrderRows } from '../../shared/orders.tsx'
 import { Empty, Facts, MissingPage, Page, Paged, Panel, Reading } from '../../shared/parts.tsx'
 import { orderName, tradeMessages } from '../../shared/trade.ts'
 import { api, usePages } from '../api.ts'
@@ -25,7 +25,7 @@ export function OrdersPage() {
 }
 
 /** The order of a number; null, which has a page of its own, if there is none. */
-async function findOrder(id: string): Promise<Order | null> {
+async function findOrder(id: string): Promise<OrderDetails | null> {
   try {
     return await api.call('getOrder', { params: { order_id: id } })
   } catch (error) {
@@ -62,7 +62,14 @@ const useRefunds = (order: Order): readonly Transaction[] =>
     queryFn: () => loadMovements(Date.parse(order.created_at)),
   }).data?.filter((each) => isRefundOf(each, order)) ?? []
 
-function Shown({ order }: { readonly order: Order }) {
+/** A proxy that has ended has no page. */
+function pageOf(name: string, value: unknown, row: Readonly<Record<string, unknown>>): string | undefined {
+  if (name === 'address') return row['status'] === 'gone' ? undefined : `#/dedicated/${String(row['proxy'])}`
+  if (name === 'subuser') return `#/premium/subusers/${String(value)}`
+  return name === 'uuid' ? '#/vpn' : undefined
+}
+
+function Shown({ order }: { readonly order: OrderDetails }) {
   const { t, format } = useMessages(moneyMessages)
   const { t: trade } = useMessages(tradeMessages)
   const refunds = useRefunds(order)
@@ -80,6 +87,7 @@ function Shown({ order }: { readonly order: Order }) {
           ]}
         />
       </Panel>
+      <DeliveredPanel of={order} pageOf={pageOf} />
       <OrderRecords order={order} />
     </Page>
   )

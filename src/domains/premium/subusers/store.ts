@@ -11,7 +11,7 @@ import {
   textColumn,
   valuesOf,
 } from '../../../db/columns.ts'
-import { list, padded, sendRows } from '../../../db/rows.ts'
+import { allOf, list, padded, sendRows } from '../../../db/rows.ts'
 import type { Reader, Tx, Value } from '../../../db/transaction.ts'
 import type { GatewayPort, Subuser, SubuserLimits, WhitelistEntry } from './rules.ts'
 
@@ -153,6 +153,13 @@ export async function ownersOf(reader: Reader, ids: readonly string[]): Promise<
     some,
   )
   return new Map(rows.map((row) => [row.id, row.customer]))
+}
+
+/** The logins of these sub-users, deleted ones too. */
+export async function loginsOf(reader: Reader, ids: readonly SubuserId[]): Promise<Map<SubuserId, string>> {
+  const sql = (among: string) => `SELECT id, login FROM subusers WHERE id IN (${among})`
+  const rows = await allOf<{ id: SubuserId; login: string }>(reader, ids, sql)
+  return new Map(rows.map((row) => [row.id, row.login]))
 }
 
 /** A sub-user with its secrets, for `verify`. */
