@@ -71,6 +71,12 @@ describe.each([...enginesOf('postgres')])('registration with e-mail confirmation
     expect((await page.post('/auth/v1/customer/sign-in', { login: email, password: 'a new good one' })).status).toBe(
       200,
     )
+    const { events } = (await page.get('/api/v1/events')).data
+    expect(events.map((each: { type: string; data: object }) => [each.type, each.data])).toEqual([
+      ['email.set', {}],
+      ['password.set', {}],
+      ['password.changed', { by: 'link' }],
+    ])
     // An address without an account gets a letter with a link that opens one.
     expect(textOf(smtp.letters()[2] ?? '')).toContain('This address has no account yet')
     expect(smtp.letters()).toHaveLength(4)

@@ -232,12 +232,46 @@ describe.each([...enginesOf('postgres')])('sessions, passwords and tokens of cus
     const shown = events.map((each: { type: string; data: object }) => [each.type, each.data])
     const used = (left: number) => ['recovery_code.used', { left }]
     const madeTen = ['recovery_codes.made', { left: 10 }]
-    expect(shown).toEqual([madeTen, used(9), used(8), used(7), madeTen, used(9)])
+    const set = [
+      ['password.set', {}],
+      ['second_factor.set', {}],
+    ]
+    expect(shown).toEqual([...set, madeTen, used(9), used(8), used(7), madeTen, used(9)])
 
     await page.post('/auth/v1/customer/factor/remove', { current_password: password })
     expect((await who()).recovery_codes_left).toBeNull()
     const missing = await page.post('/auth/v1/customer/factor/recovery-codes', { current_password: password })
     expect([missing.status, missing.error.code]).toEqual([409, 'conflict'])
+  })
+
+  test('events name each change of a password and a second factor, and contain no secret', async () => {
+    const { page, customer } = await addCustomer()
+    const next = 'another horse battery'
+    await page.post('/auth/v1/customer/password', { password: next, current_password: password })
+    const { data } = await page.post('/auth/v1/customer/factor', { current_password: next })
+    const confirmed = await page.post('/auth/v1/customer/factor/confirm', { code: codeNow(data.secret) })
+    await page.post('/auth/v1/customer/factor/remove', { current_password: next })
+    await page.post('/auth/v1/customer/factor', { current_password: next })
+    const owner = { kind: 'customer', id: customer } as const
+    // A factor that was never confirmed is not in the events.
+    expect(await service.services.identities.dropFactor(owner)).toBeTrue()
+    const again = await page.post('/auth/v1/customer/factor', { current_password: next })
+    await page.post('/auth/v1/customer/factor/confirm', { code: codeNow(again.data.secret) })
+    expect(await service.services.identities.dropFactor(owner)).toBeTrue()
+    const { text, data: listed } = await page.get('/api/v1/events')
+    expect(listed.events.map((each: { type: string; data: object }) => [each.type, each.data])).toEqual([
+      ['password.set', {}],
+      ['password.changed', {}],
+      ['second_factor.set', {}],
+      ['recovery_codes.made', { left: 10 }],
+      ['second_factor.removed', { by: 'customer' }],
+      ['second_factor.set', {}],
+      ['recovery_codes.made', { left: 10 }],
+      ['second_factor.removed', { by: 'operator' }],
+    ])
+    for (const secret of [password, next, data.secret, ...confirmed.data.recovery_codes]) {
+      expect(text).not.toContain(secret)
+    }
   })
 
   test('wrong recovery codes count as failed sign-ins: after 20 the right one is refused', async () => {

@@ -146,6 +146,11 @@ export type Event = {
     | 'payment.paid'
     | 'payment.expired'
     | 'payment.refunded'
+    | 'password.set'
+    | 'password.changed'
+    | 'email.set'
+    | 'second_factor.set'
+    | 'second_factor.removed'
     | 'recovery_codes.made'
     | 'recovery_code.used'
   timestamp: string
@@ -630,6 +635,11 @@ export type Operations = {
         | 'payment.paid'
         | 'payment.expired'
         | 'payment.refunded'
+        | 'password.set'
+        | 'password.changed'
+        | 'email.set'
+        | 'second_factor.set'
+        | 'second_factor.removed'
         | 'recovery_codes.made'
         | 'recovery_code.used'
     }

@@ -16,8 +16,8 @@ const eventPageMessages = messages({
   details: pair('Details', 'Подробности'),
   none: pair('No events yet', 'Событий пока нет'),
   noneAbout: pair(
-    'Replaced addresses, outages, refunds and payments will be listed here.',
-    'Здесь появятся замены адресов, сбои, возвраты и платежи.',
+    'Replaced addresses, outages, refunds, payments and changes of your sign-in data will be listed here.',
+    'Здесь появятся замены адресов, сбои, возвраты, платежи и изменения данных для входа.',
   ),
 })
 

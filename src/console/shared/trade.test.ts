@@ -11,7 +11,7 @@ test('every event type has a text in both languages', () => {
 test('tellEvent writes the fields that it knows and skips the others', () => {
   const format = createFormat('en')
   const data = { proxy_id: 7, by: 'operator', from_ip: '192.0.2.1', to_ip: '192.0.2.9', reason: 'abuse', shoe_size: 43 }
-  expect(tellEvent(data, eventMessages.en, format)).toBe('Proxy 7, 192.0.2.1 → 192.0.2.9, abuse')
+  expect(tellEvent(data, eventMessages.en, format)).toBe('Proxy 7, 192.0.2.1 → 192.0.2.9, by the seller, abuse')
   const refund = { amount_rub: 12.5, balance_rub: 100, reason: '' }
   expect(tellEvent(refund, eventMessages.en, format)).toBe('₽12.50, balance ₽100.00')
 })

@@ -118,10 +118,19 @@ export const eventMessages = translated({
     'payment.paid': pair('Payment received', 'Платёж получен'),
     'payment.expired': pair('Payment expired', 'Платёж истёк'),
     'payment.refunded': pair('Payment refunded', 'Платёж возвращён'),
+    'password.set': pair('Password set', 'Пароль задан'),
+    'password.changed': pair('Password changed', 'Пароль изменён'),
+    'email.set': pair('E-mail address set', 'Адрес почты задан'),
+    'second_factor.set': pair('Second factor enabled', 'Второй фактор включён'),
+    'second_factor.removed': pair('Second factor disabled', 'Второй фактор отключён'),
     'recovery_codes.made': pair('Recovery codes created', 'Созданы коды восстановления'),
     'recovery_code.used': pair('Sign-in with a recovery code', 'Вход с кодом восстановления'),
   }),
   reasons: names({ outage: pair('outage', 'сбой'), quarantine: pair('quarantine', 'карантин') }),
+  by: names({
+    link: pair('with an e-mailed link', 'по ссылке из письма'),
+    operator: pair('by the seller', 'продавцом'),
+  }),
   proxy: phrase('Proxy {id}', 'Прокси {id}'),
   since: phrase('since {moment}', 'с {moment}'),
   until: phrase('until {moment}', 'до {moment}'),
@@ -142,6 +151,7 @@ export function tellEvent(data: Readonly<Record<string, unknown>>, t: EventTexts
   const money = (name: string) => (typeof data[name] === 'number' ? format.exactMoney(data[name]) : undefined)
   const reason = text('reason')
   const balance = money('balance_rub')
+  const by = text('by')
   const parts = [
     text('proxy_id') === undefined ? undefined : t.proxy(text('proxy_id') ?? ''),
     text('to_ip') === undefined ? text('ip') : `${text('from_ip')} → ${text('to_ip')}`,
@@ -151,6 +161,7 @@ export function tellEvent(data: Readonly<Record<string, unknown>>, t: EventTexts
     when('expires_at', t.until),
     balance === undefined ? undefined : t.balance(balance),
     text('left') === undefined ? undefined : t.codesLeft(text('left') ?? ''),
+    by === undefined ? undefined : t.by[by],
     reason === undefined ? undefined : (t.reasons[reason] ?? reason),
   ]
   return parts.filter((each) => each !== undefined && each !== '').join(', ')

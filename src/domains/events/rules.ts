@@ -12,6 +12,11 @@ export const eventTypes = [
   'payment.paid',
   'payment.expired',
   'payment.refunded',
+  'password.set',
+  'password.changed',
+  'email.set',
+  'second_factor.set',
+  'second_factor.removed',
   'recovery_codes.made',
   'recovery_code.used',
 ] as const

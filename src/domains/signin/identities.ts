@@ -1,6 +1,7 @@
 import { Refusal, refuseField } from '../../core/refusal.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { allScopes } from '../customers/rules.ts'
+import type { EventData, EventType } from '../events/rules.ts'
 import { factorThere, invalidLink, loginTaken, noPassword, signInFailed } from './errors.ts'
 import type { SignIn } from './index.ts'
 import { assertPassword } from './passwords.ts'
@@ -41,6 +42,12 @@ async function becomeFull(deps: IdentitiesDeps, tx: Tx, { id, owner }: Session):
 
 const factorOf = (owner: Owner): string => `totp of ${owner.id}`
 
+/** Writes an event of the customer. An operator's change is in the audit log by its operation. */
+async function note(deps: IdentitiesDeps, tx: Tx, owner: Owner, type: EventType, data: EventData = {}): Promise<void> {
+  if (owner.kind !== 'customer') return
+  await deps.events.note(tx, [{ customer: owner.id, type, order: null, subject: null, data }])
+}
+
 /** Writes a new identity, in the caller's transaction. */
 export async function create(
   deps: IdentitiesDeps,
@@ -51,6 +58,8 @@ export async function create(
   if (await store.findByLogin(tx, owner.kind, of.login)) throw loginTaken()
   const nowMs = deps.clock()
   await save(deps, tx, { owner, ...of, ...noFactor, createdAt: nowMs, changedAt: nowMs })
+  if (of.email !== null) await note(deps, tx, owner, 'email.set')
+  if (of.password !== null) await note(deps, tx, owner, 'password.set')
 }
 
 export const findByLogin = (
@@ -112,7 +121,9 @@ export async function setPassword(
     const former = kept ?? { owner, email: null, ...noFactor, createdAt: nowMs }
     await save(deps, tx, { ...former, login, password, changedAt: nowMs })
     await store.voidLinks(tx, owner.id, nowMs)
-    return deps.signIn.endAll(tx, owner, session?.id ?? null)
+    const count = await deps.signIn.endAll(tx, owner, session?.id ?? null)
+    await note(deps, tx, owner, kept?.password ? 'password.changed' : 'password.set')
+    return count
   })
   deps.signIn.forget()
   return { ended }
@@ -131,6 +142,9 @@ export async function replacePassword(
   await save(deps, tx, { ...before, password: given.kept, changedAt: deps.clock() })
   await store.voidLinks(tx, before.owner.id, deps.clock())
   await deps.signIn.endAll(tx, before.owner, null)
+  // `create` has written the event of a customer whom this link has registered.
+  if (before.password === given.kept) return
+  await note(deps, tx, before.owner, before.password === null ? 'password.set' : 'password.changed', { by: 'link' })
 }
 
 /** Makes a second factor, which takes effect when `confirmFactor` accepts a code of it. */
@@ -160,12 +174,8 @@ function makeRecovery(deps: IdentitiesDeps, owner: Owner) {
   return { codes, recovery: deps.signIn.sealRecovery(owner, codes.map(digestOf)) }
 }
 
-/** Tells a customer of new recovery codes; an operator's are in the audit log by their operation. */
-async function noteMade(deps: IdentitiesDeps, tx: Tx, owner: Owner): Promise<void> {
-  if (owner.kind !== 'customer') return
-  const data = { left: rules.recoveryCodeCount }
-  await deps.events.note(tx, [{ customer: owner.id, type: 'recovery_codes.made', order: null, subject: null, data }])
-}
+const noteMade = (deps: IdentitiesDeps, tx: Tx, owner: Owner): Promise<void> =>
+  note(deps, tx, owner, 'recovery_codes.made', { left: rules.recoveryCodeCount })
 
 /** Activates the second factor with its first code. Returns its recovery codes. */
 export async function confirmFactor(
@@ -184,6 +194,7 @@ export async function confirmFactor(
     if (step === undefined) throw refuseField('code', 'second_factor_code')
     const nowMs = deps.clock()
     await save(deps, tx, { ...kept, totpSince: nowMs, totpStep: step, recovery, changedAt: nowMs })
+    await note(deps, tx, owner, 'second_factor.set')
     await noteMade(deps, tx, owner)
   })
   await tried.succeeded()
@@ -218,8 +229,13 @@ export async function removeFactor(
   await confirm(deps, owner, password, clientPrefix)
   await deps.db.transact(async (tx) => {
     const kept = await store.lockIdentity(tx, owner.id)
-    if (kept) await save(deps, tx, { ...kept, totp: null, totpSince: null, recovery: null, changedAt: deps.clock() })
+    if (kept) await forgetFactor(deps, tx, kept, 'customer')
   })
+}
+
+async function forgetFactor(deps: IdentitiesDeps, tx: Tx, kept: Identity, by: 'customer' | 'operator'): Promise<void> {
+  await save(deps, tx, { ...kept, totp: null, totpSince: null, recovery: null, changedAt: deps.clock() })
+  if (kept.totpSince !== null) await note(deps, tx, kept.owner, 'second_factor.removed', { by })
 }
 
 /** Removes the second factor for an owner who lost it. Returns whether there was one. */
@@ -227,7 +243,7 @@ export const dropFactor = (deps: IdentitiesDeps, owner: Owner): Promise<boolean>
   deps.db.transact(async (tx) => {
     const kept = await store.lockIdentity(tx, owner.id)
     if (!kept?.totp) return false
-    await save(deps, tx, { ...kept, totp: null, totpSince: null, recovery: null, changedAt: deps.clock() })
+    await forgetFactor(deps, tx, kept, 'operator')
     return true
   })
 
