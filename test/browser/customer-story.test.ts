@@ -369,8 +369,8 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     expect((await other.get('/auth/v1/customer/session')).status).toBe(401)
   })
 
-  test('a shop without pools and shared addresses does not offer them', async () => {
-    const { dedicated, ...list } = shipped()
+  test('a shop without pools, VPN and shared addresses does not offer them', async () => {
+    const { dedicated, vpn: _vpn, ...list } = shipped()
     const { 3: _shared, ...kinds } = dedicated.kinds
     await applyCatalogue(shop.services, { ...list, dedicated: { ...dedicated, kinds }, premium: { pools: {} } })
     const other = await openVisitor(browser, shop.url)
@@ -380,6 +380,10 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     await other.page.getByRole('link', { name: 'Premium proxies' }).first().waitFor({ state: 'detached' })
     await other.page.goto(`${shop.url}/#/premium`)
     await shown(other.page.getByRole('heading', { name: 'Premium proxies are not sold here' }))
+    expect(await other.page.getByRole('link', { name: 'VPN', exact: true }).count()).toBe(0)
+    await other.page.goto(`${shop.url}/#/vpn`)
+    await shown(other.page.getByRole('heading', { name: 'VPN is not sold here' }))
+    expect(await other.page.getByRole('button', { name: /^Buy for/ }).count()).toBe(0)
     await other.page.goto(`${shop.url}/#/dedicated/buy`)
     await shown(other.page.getByRole('radio', { name: /IPv6 private/ }))
     await other.page.getByRole('radio', { name: /IPv4 shared/ }).waitFor({ state: 'detached' })

@@ -21,7 +21,7 @@ import { PoolsTab, usePools } from './premium/pools.tsx'
 import { SubuserPage, SubusersTab } from './premium/subusers.tsx'
 import { UsageTab } from './premium/usage.tsx'
 import { UnfinishedPurchases } from './unfinished.tsx'
-import { VpnPage } from './vpn.tsx'
+import { useHasVpn, VpnPage } from './vpn.tsx'
 
 function Balance() {
   const { t, format } = useMessages(customerMessages)
@@ -87,12 +87,14 @@ const pages: Pages = [
 export default function Customer() {
   const { t } = useMessages(customerMessages)
   const hasPools = usePools().data?.length !== 0
+  const hasVpn = useHasVpn()
+  const vpn: MenuItem = { path: '/vpn', label: t.vpn, icon: 'shield' }
   const premium: MenuItem = { path: '/premium', label: t.premium, icon: 'globe' }
   const items: readonly MenuItem[] = [
     { path: '/', label: t.overview, icon: 'home' },
     { path: '/dedicated', label: t.dedicated, icon: 'server' },
     ...(hasPools ? [premium] : []),
-    { path: '/vpn', label: t.vpn, icon: 'shield' },
+    ...(hasVpn ? [vpn] : []),
     { path: '/orders', label: t.orders, icon: 'receipt' },
     { path: '/money', label: t.money, icon: 'wallet' },
     { path: '/events', label: t.events, icon: 'book' },

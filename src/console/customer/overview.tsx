@@ -13,6 +13,7 @@ import { customerTexts } from './messages.ts'
 import { useMonthMovements } from './money/page.tsx'
 import { spentByDay, spentIn } from './money/spending.ts'
 import { usePools } from './premium/pools.tsx'
+import { useHasVpn } from './vpn.tsx'
 
 const overviewMessages = messages({
   ...customerTexts,
@@ -68,6 +69,7 @@ export function Overview() {
   const active = proxies.data?.filter((each) => each.status === 'active').length
   const trafficGb = pools.data?.reduce((sum, each) => sum + each.traffic_gb, 0)
   const hasPools = pools.data?.length !== 0
+  const hasVpn = useHasVpn()
   const vpnUntil = vpn.data?.status === 'ACTIVE' ? vpn.data.expires_at : null
   const isNew =
     proxies.data?.length === 0 &&
@@ -82,10 +84,12 @@ export function Overview() {
           ...(hasPools
             ? [[t.traffic, trafficGb === undefined ? undefined : format.gigabytes(trafficGb)] as const]
             : []),
-          [t.vpnUntil, vpnUntil === null ? <Text c="dimmed">{t.noVpn}</Text> : format.day(vpnUntil)],
+          ...(hasVpn
+            ? [[t.vpnUntil, vpnUntil === null ? <Text c="dimmed">{t.noVpn}</Text> : format.day(vpnUntil)] as const]
+            : []),
         ]}
       />
-      {isNew ? <Start hasPools={hasPools} /> : <Spending />}
+      {isNew ? <Start hasPools={hasPools} hasVpn={hasVpn} /> : <Spending />}
       {!isNew && <Reading of={proxies}>{(all) => <EndingSoon all={all} />}</Reading>}
     </Page>
   )
@@ -176,7 +180,7 @@ function EndingRows({ ending }: { readonly ending: readonly Proxy[] }) {
   )
 }
 
-function Start({ hasPools }: { readonly hasPools: boolean }) {
+function Start({ hasPools, hasVpn }: { readonly hasPools: boolean; readonly hasVpn: boolean }) {
   const { t, format } = useMessages(overviewMessages)
   const periods = useRead('listCountries', { query: { ipv: 4 } }).data?.periods ?? []
   const term = periods.length > 0 ? `, ${t.fromDays(Math.min(...periods), format)}` : ''
@@ -188,7 +192,7 @@ function Start({ hasPools }: { readonly hasPools: boolean }) {
   return (
     <div className="cards offers">
       {offers
-        .filter(([, title]) => hasPools || title !== t.premium)
+        .filter(([icon]) => (hasPools || icon !== 'globe') && (hasVpn || icon !== 'shield'))
         .map(([icon, title, about, label, href]) => (
           <Panel key={href} className="offer">
             <Icon name={icon} size={28} />

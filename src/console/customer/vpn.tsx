@@ -9,6 +9,7 @@ import {
   Empty,
   Facts,
   Hint,
+  MissingPage,
   OnOff,
   Page,
   Panel,
@@ -33,6 +34,8 @@ const vpnMessages = messages({
     'Choose a term below. The first device is set up with the purchase.',
     'Выберите срок ниже. Первое устройство настраивается вместе с покупкой.',
   ),
+  notSold: pair('VPN is not sold here', 'VPN здесь не продаётся'),
+  notSoldAbout: pair('The price list of this shop has no VPN.', 'В прайс-листе этого магазина нет VPN.'),
   buy: pair('Buy a subscription', 'Купить подписку'),
   renew: pair('Renew', 'Продлить'),
   renewAbout: pair(
@@ -108,8 +111,17 @@ const vpnMessages = messages({
   ),
 })
 
+/** Whether VPN is on sale, or the customer has a subscription; true until that is known. */
+export function useHasVpn(): boolean {
+  const isSold = usePrices().data?.length !== 0
+  const { data } = useRead('getVpn', {}, { isWanted: !isSold })
+  return isSold || data?.items.length !== 0
+}
+
 export function VpnPage() {
   const { t } = useMessages(vpnMessages)
+  const isSold = usePrices().data?.length !== 0
+  if (!useHasVpn()) return <MissingPage icon="shield" title={t.notSold} about={t.notSoldAbout} />
   return (
     <Page title={t.title} about={t.about}>
       <Reading of={useRead('getVpn', {}, { everyMs: 10_000 })} height={300}>
@@ -119,11 +131,11 @@ export function VpnPage() {
               <Empty icon="shield" title={t.none} about={t.noneAbout} />
             </Panel>
           ) : (
-            items.map((each) => <Subscription key={each.uuid} of={each} />)
+            items.map((each) => <Subscription key={each.uuid} of={each} isSold={isSold} />)
           )
         }
       </Reading>
-      <Buying />
+      {isSold && <Buying />}
     </Page>
   )
 }
@@ -194,7 +206,7 @@ type Open =
   | { readonly form: 'renew' | 'add' | 'rename' | 'end' }
   | { readonly form: 'setup' | 'remove'; readonly device: VpnDevice }
 
-function Subscription({ of }: { readonly of: VpnSubscription }) {
+function Subscription({ of, isSold }: { readonly of: VpnSubscription; readonly isSold: boolean }) {
   const { t, format } = useMessages(vpnMessages)
   const nowAt = useNow()
   const [open, setOpen] = useState<Open>()
@@ -220,7 +232,7 @@ function Subscription({ of }: { readonly of: VpnSubscription }) {
       <Devices of={of} onOpen={setOpen} />
       <SecretLink of={of} />
       <div className="line">
-        <Button onClick={() => setOpen({ form: 'renew' })}>{t.renew}</Button>
+        {isSold && <Button onClick={() => setOpen({ form: 'renew' })}>{t.renew}</Button>}
         <Button
           variant="default"
           disabled={of.devices.length >= of.device_limit}
