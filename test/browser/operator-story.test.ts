@@ -80,6 +80,11 @@ describe.each([...enginesOf('sqlite')])('operator story on %s', (engine) => {
     await services.getByText(proxy.username, { exact: true }).waitFor()
     await services.getByRole('link', { name: proxy.exit_ip }).click()
     await page.getByRole('heading', { name: `Proxy ${proxy.id}` }).waitFor()
+    await press('Check')
+    await page
+      .getByRole('status')
+      .getByText(/^(It works|The check failed)/)
+      .waitFor()
     await press('Replace the address')
     await dialog().getByLabel('Note').fill('abuse report')
     await submit()

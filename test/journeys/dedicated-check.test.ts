@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createActions } from '../../src/app/shop/admin.ts'
 import { enginesOf } from '../harness/database.ts'
 import { endIn, openShopWithGateway, type ShopWithGateway } from '../harness/gateway.ts'
 import { addStock, applyCatalogue, kindIn, shippedWith } from '../harness/proxies.ts'
@@ -31,6 +32,24 @@ describe.each([...enginesOf('sqlite')])('POST /dedicated/check on %s', (engine) 
       expect(await check(id)).toMatchObject({ id, works: true, problem: null })
     },
   )
+
+  test('POST /proxies/{proxy}/check answers an operator as its customer, and 404 for a proxy that was ended', async () => {
+    const [proxy] = await shop.buyProxies()
+    const { operators } = shop.services
+    await createActions(shop.services).addOperator('olga', 'support')
+    const { text } = await operators.issueToken('olga', { name: 'test', expiresAt: null })
+    const call = async (path: string) =>
+      fetch(`${shop.url}/admin/v1/proxies/${proxy?.id}/${path}`, {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${text}`, 'Content-Type': 'application/json' },
+        body: '{}',
+      })
+    const answer = await (await call('check')).text()
+    expect(JSON.parse(answer).data).toMatchObject({ proxy: proxy?.id, works: true, problem: null })
+    expect(answer).not.toContain(proxy?.password ?? '')
+    expect((await call('end')).status).toBe(200)
+    expect((await call('check')).status).toBe(404)
+  })
 
   test('POST /dedicated/check reports why an expired proxy fails, and that it works once prolonged', async () => {
     const [http, socks] = await shop.buyProxies({ count: 2 })

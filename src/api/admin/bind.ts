@@ -29,6 +29,7 @@ import type { Traffic } from '../../domains/traffic/index.ts'
 import type { Vpn } from '../../domains/vpn/index.ts'
 import { sentTokenOf } from '../answers.ts'
 import { type Bound, bind, type Call } from '../bind.ts'
+import type { ProxyCheck } from '../customer/dedicated/routes.ts'
 import type { Api } from '../http.ts'
 import type { Operation, z } from '../operation.ts'
 import { findShown, readSessionText, visitorOf } from '../session.ts'
@@ -135,6 +136,7 @@ export type AdminDeps = {
   readonly codes: payments.PromoCodes
   readonly referrals: payments.Referrals
   readonly proxyOperator: ProxyOperator
+  readonly checkProxy: ProxyCheck
   readonly rangeOperator: RangeOperator
   readonly outages: Outages
   readonly premium: Premium

@@ -1,3 +1,4 @@
+import { probeProxy } from '../../adapters/proxy-probe.ts'
 import { type AdminCaller, adminApi, createBindAdmin } from '../../api/admin/bind.ts'
 import { adminCatalogueOperations } from '../../api/admin/catalogue/routes.ts'
 import { adminCustomerOperations } from '../../api/admin/customers/routes.ts'
@@ -10,6 +11,7 @@ import { adminThingOperations } from '../../api/admin/proxies/routes.ts'
 import { adminReportOperations } from '../../api/admin/reports/routes.ts'
 import { adminSearchOperations } from '../../api/admin/search/routes.ts'
 import { adminStockOperations } from '../../api/admin/stock/routes.ts'
+import { createProxyCheck } from '../../api/customer/dedicated/routes.ts'
 import type { Api } from '../../api/http.ts'
 import { formatAddress, readPrefix } from '../../core/address.ts'
 import type { CustomerId, OperatorTokenId } from '../../core/ids.ts'
@@ -21,6 +23,9 @@ import type { Adjustment } from '../../domains/ledger/index.ts'
 import type { Action, Operator, Role } from '../../domains/operators/rules.ts'
 import type { AddressQuestion, Holders } from '../../domains/privacy/index.ts'
 import type { Runtime, Services } from './services.ts'
+
+export const proxyCheckOf = ({ dedicated, config: { gateway } }: Services) =>
+  createProxyCheck({ dedicated, gateway, probe: probeProxy })
 
 export function createAdmin(
   services: Services,
@@ -36,6 +41,7 @@ export function createAdmin(
     act,
     dryRunIf: <Result>(isDryRun: boolean, work: () => Promise<Result>) => (isDryRun ? dryRun(work) : work()),
     mustNote,
+    checkProxy: proxyCheckOf(services),
     publicUrl,
     onFault: (fault: unknown) => log.error('verify failed', { fault }),
     onReconcileFault: (fault: unknown) => log.error('reconcile failed', { fault }),

@@ -1,6 +1,5 @@
 import { chmodSync, existsSync, mkdirSync, rmSync } from 'node:fs'
 import manifest from '../../../package.json' with { type: 'json' }
-import { probeProxy } from '../../adapters/proxy-probe.ts'
 import { drawing } from '../../adapters/qr-drawing.ts'
 import type { RequestNote } from '../../api/answers.ts'
 import { authApi, createCustomerSessions } from '../../api/auth/routes.ts'
@@ -58,7 +57,7 @@ import { type Config, joinFolder, listenUrl, shopSocket } from '../settings/conf
 import { assertNamed, listening } from '../settings/listening.ts'
 import { BadSetting } from '../settings/reading.ts'
 import { openShopEntrance, openTls, type Tls } from '../tls.ts'
-import { createAdmin } from './admin.ts'
+import { createAdmin, proxyCheckOf } from './admin.ts'
 import { isListening, joinKeysIn, taken, unshownTokenIn } from './data-folder.ts'
 import { assertNotLost, assertOpen, openConfigured, openVault, readMigrations } from './database.ts'
 import { createForwarding } from './forwarding.ts'
@@ -298,7 +297,7 @@ function openApi(
       ...accountOperations(services),
       ...paymentOperations({ ...services, publicUrl }),
       ...referralOperations({ ...services, publicUrl }),
-      ...dedicatedOperations({ ...services, ...runtime, gateway, probe: probeProxy }),
+      ...dedicatedOperations({ ...services, ...runtime, gateway, checkProxy: proxyCheckOf(services) }),
       ...premiumOperations(services),
       ...vpnOperations({ ...services, drawing, publicUrl }),
       ...orderOperations(services),

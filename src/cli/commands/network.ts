@@ -144,6 +144,12 @@ export const thingCommands: readonly OperationCommand[] = [
       ...rows(data.addresses),
     ],
   }),
+  over(things.checkAnyProxy, 'proxy check', {
+    show: (data) =>
+      data.works
+        ? `Proxy ${data.proxy} works: a connection took ${data.took_ms} ms.`
+        : `Proxy ${data.proxy} does not work: ${data.problem}.`,
+  }),
   over(things.listInterrupted, 'proxy interrupted', { columns: 'proxy customer_id address node since reason' }),
   over(things.endProxy, 'proxy end', {
     filled: 'refund',

@@ -650,6 +650,10 @@ export type Operations = {
       addresses: readonly { address: string; from: string; until: string | null }[]
     }
   }
+  checkProxy: {
+    params: { proxy: string }
+    answer: { proxy: number; works: boolean; took_ms: number | null; problem: string | null }
+  }
   endProxy: {
     params: { proxy: string }
     body: { refund?: boolean; note?: string; dry_run?: boolean }
@@ -1021,6 +1025,7 @@ export const operations = {
   reportMethods: ['GET', '/reports/methods', 'reader'],
   listInterrupted: ['GET', '/proxies/interrupted', 'reader'],
   showProxy: ['GET', '/proxies/{proxy}', 'reader'],
+  checkProxy: ['POST', '/proxies/{proxy}/check', 'support'],
   endProxy: ['POST', '/proxies/{proxy}/end', 'keyed', 'support'],
   replaceProxy: ['POST', '/proxies/{proxy}/replace', 'keyed', 'support'],
   showVpn: ['GET', '/vpn/{uuid}', 'reader'],

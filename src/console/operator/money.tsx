@@ -1,6 +1,6 @@
 import type { AnyEvent, AnyOrder, Movement } from '../client/operator.ts'
 import { useMessages } from '../shared/messages.tsx'
-import { sayNote } from '../shared/notes.ts'
+import { sayNote } from '../shared/notes.tsx'
 import { Cell, Rows } from '../shared/parts.tsx'
 import { eventMessages, orderName, tellEvent, tradeMessages } from '../shared/trade.ts'
 import { operatorMessages } from './messages.ts'

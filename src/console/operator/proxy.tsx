@@ -3,8 +3,9 @@ import { useState } from 'react'
 import { Copyable } from '../shared/copy.tsx'
 import { Act, filled } from '../shared/form.tsx'
 import { messages, pair, phrase, useMessages } from '../shared/messages.tsx'
+import { ProxyCheck } from '../shared/notes.tsx'
 import { Facts, Notice, Page, Panel, Reading, Rows, Status } from '../shared/parts.tsx'
-import { api, type OperatorAnswer, useMay, useRead } from './api.ts'
+import { api, type OperatorAnswer, useChange, useMay, useRead } from './api.ts'
 import { operatorTexts } from './messages.ts'
 import { CustomerLink, Mono, useNote } from './parts.tsx'
 
@@ -24,6 +25,11 @@ const proxyMessages = messages({
   used: pair('Used', 'Использовано'),
   refunded: pair('Refunded', 'Возвращено'),
   hasEnded: pair('The proxy has ended.', 'Прокси прекращён.'),
+  checking: pair('Connection check', 'Проверка соединения'),
+  checkAbout: pair(
+    'The shop connects through the proxy with the customer’s credentials.',
+    'Магазин подключится через прокси с данными покупателя.',
+  ),
   giveBack: pair('Refund the unused time', 'Вернуть деньги за неиспользованное время'),
 })
 
@@ -39,6 +45,8 @@ export const ProxyPage = ({ id }: { readonly id: string }) => (
 function Shown({ of }: { readonly of: Proxy }) {
   const { t, format } = useMessages(proxyMessages)
   const [ended, setEnded] = useState<Ended>()
+  const may = useMay()
+  const check = useChange('checkProxy')
   return (
     <Page title={t.proxy(String(of.proxy))} about={of.comment} actions={<Actions of={of} onEnded={setEnded} />}>
       {ended && (
@@ -67,6 +75,12 @@ function Shown({ of }: { readonly of: Proxy }) {
           ]}
         />
       </Panel>
+      {of.status !== 'gone' && may('checkProxy') && (
+        <Panel title={t.checking} className="stack">
+          <Text c="dimmed">{t.checkAbout}</Text>
+          <ProxyCheck of={check} onCheck={() => check.mutate({ params: { proxy: String(of.proxy) } })} />
+        </Panel>
+      )}
       <Panel title={t.addresses}>
         <Rows
           label={t.addresses}

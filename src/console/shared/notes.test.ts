@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { sayNote, sayProbe } from './notes.ts'
+import { sayNote, sayProbe } from './notes.tsx'
 
 test('sayNote translates notes of the shop into Russian and leaves notes of operators as they are', () => {
   const translate = (note: string) => sayNote(note, 'ru')

@@ -46,6 +46,10 @@ export function adminThingOperations(bind: BindAdmin, deps: AdminDeps) {
         })),
       }
     }),
+    bind(shapes.checkAnyProxy, async ({ params }) => {
+      const { proxy } = await proxyOperator.show(readProxy(params.proxy))
+      return { proxy: proxy.id, ...(await deps.checkProxy(proxy.customer, proxy.id)) }
+    }),
     bind(shapes.endProxy, async ({ params, body, key }) => {
       const give = body.refund ? 'unused' : 'nothing'
       const end = () => proxyOperator.end(readProxy(params.proxy), { give, note: body.note, key })

@@ -1,3 +1,4 @@
+import { checkOutcome } from '../../customer/dedicated/shapes.ts'
 import { choice, exampleOrder, flag, given, moment, named, roubles, rows, text, whole } from '../../fields.ts'
 import { operationsOf, z } from '../../operation.ts'
 import { page, pageQuery } from '../../pages.ts'
@@ -92,6 +93,13 @@ export const replaceProxy = support('replaceProxy', 'POST /proxies/{proxy}/repla
   }),
   codes: ['not_found', 'conflict', 'out_of_stock'],
   charges: 'free',
+})
+
+export const checkAnyProxy = support('checkProxy', 'POST /proxies/{proxy}/check', {
+  summary: 'Check a proxy with a real connection, with the credentials of its customer',
+  params: proxyParam,
+  answer: z.object({ proxy: whole('Number of the proxy.', 7), ...checkOutcome }),
+  isRead: true,
 })
 
 const vpnOperation = operationsOf({ tag: 'VPN', role: 'support' })

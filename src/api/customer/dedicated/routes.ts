@@ -1,4 +1,5 @@
 import { type CountryCode, countryName } from '../../../core/country.ts'
+import type { CustomerId } from '../../../core/ids.ts'
 import { toRoubles } from '../../../core/money.ts'
 import { type Clock, readIso, toDateEnd, toIso } from '../../../core/time.ts'
 import { assertSeesPasswords, seesPasswords } from '../../../domains/customers/index.ts'
@@ -14,7 +15,7 @@ import * as shapes from './shapes.ts'
 import { type GatewayAddress, type ShownProxy, toProxy } from './shapes.ts'
 
 /** Tries a proxy for real, through the gateway that customers use. */
-export type ProxyProbe = (proxy: {
+type ProxyProbe = (proxy: {
   readonly portType: 'http' | 'socks'
   readonly username: string
   readonly password: string
@@ -22,12 +23,24 @@ export type ProxyProbe = (proxy: {
   readonly port: number
 }) => Promise<{ works: boolean; tookMs: number | null; problem: string | null }>
 
+export type ProxyCheck = ReturnType<typeof createProxyCheck>
+
+/** Checks a customer's proxy with its own credentials, for the customer and for operators. */
+export const createProxyCheck =
+  ({ dedicated, gateway, probe }: { dedicated: Dedicated; gateway: GatewayAddress; probe: ProxyProbe }) =>
+  async (customer: CustomerId, id: number) => {
+    const proxy = await dedicated.load(customer, id)
+    const portType = proxy.portType === 'both' ? 'http' : proxy.portType
+    const { works, tookMs, problem } = await probe({ ...proxy, portType, ...shapes.entranceOf(proxy, gateway) })
+    return { works, took_ms: tookMs, problem }
+  }
+
 export function dedicatedOperations(deps: {
   dedicated: Dedicated
   stock: Stock
   pricing: Pricing
   gateway: GatewayAddress
-  probe: ProxyProbe
+  checkProxy: ProxyCheck
   clock: Clock
 }): readonly Bound[] {
   const { dedicated, gateway } = deps
@@ -134,13 +147,10 @@ export function dedicatedOperations(deps: {
       return { period: body.period, updated: body.ids }
     }),
 
-    bind(shapes.checkProxy, async ({ caller, body }) => {
-      const proxy = await dedicated.load(caller.customer, body.id)
-      const portType = proxy.portType === 'both' ? 'http' : proxy.portType
-      const { ip: host, port } = toProxy(shown(proxy, false), gateway)
-      const outcome = await deps.probe({ ...proxy, portType, host, port })
-      return { id: body.id, works: outcome.works, took_ms: outcome.tookMs, problem: outcome.problem }
-    }),
+    bind(shapes.checkProxy, async ({ caller, body }) => ({
+      id: body.id,
+      ...(await deps.checkProxy(caller.customer, body.id)),
+    })),
 
     bindPurchase(
       shapes.replaceProxy,

@@ -194,10 +194,18 @@ export type ShownProxy = Pick<Proxy, ShownFields | 'renewPeriod' | 'sources' | '
 export type GatewayAddress = { readonly host: string; readonly port: number }
 
 /** A proxy with IPv6 or with an entry is reached at its gateway, any other at the address that it leaves from. */
+export const entranceOf = (
+  of: Pick<ShownProxy, 'ipv' | 'isEntered' | 'endpoint' | 'address'>,
+  gateway: GatewayAddress,
+): GatewayAddress => {
+  const { host, port } = of.endpoint ?? gateway
+  return { host: of.ipv === 6 || of.isEntered ? host : of.address, port }
+}
+
 export const toProxy = (of: ShownProxy, gateway: GatewayAddress): z.input<typeof proxy> => ({
   id: of.id,
-  ip: of.ipv === 6 || of.isEntered ? (of.endpoint ?? gateway).host : of.address,
-  port: (of.endpoint ?? gateway).port,
+  ip: entranceOf(of, gateway).host,
+  port: entranceOf(of, gateway).port,
   port_type: of.portType,
   username: of.username,
   password: of.password,
@@ -449,18 +457,19 @@ export const setAutoRenew = operation('setAutoRenew', 'POST /dedicated/auto-rene
   refusals: { not_found: noSuchProxy },
 })
 
+export const checkOutcome = {
+  works: flag('Whether a test request through the proxy succeeded.'),
+  took_ms: z
+    .number()
+    .nullable()
+    .openapi({ description: 'Duration of the test request in milliseconds; null if it failed.', example: 12.5 }),
+  problem: text('Reason of the failure; null if the proxy works.').nullable(),
+}
+
 export const checkProxy = operation('checkProxy', 'POST /dedicated/check', {
   summary: 'Check a proxy with a real connection',
   body: z.object({ id: proxyId() }),
-  answer: z.object({
-    id: whole("The proxy's id.", exampleProxy),
-    works: flag('Whether a test request through the proxy succeeded.'),
-    took_ms: z
-      .number()
-      .nullable()
-      .openapi({ description: 'Duration of the test request in milliseconds; null if it failed.', example: 12.5 }),
-    problem: text('Reason of the failure; null if the proxy works.').nullable(),
-  }),
+  answer: z.object({ id: whole("The proxy's id.", exampleProxy), ...checkOutcome }),
   refusals: { not_found: noSuchProxy },
 })
 

@@ -72,9 +72,6 @@ export const dedicatedMessages = messages({
     json: 'JSON',
   }),
   apply: pair('Apply', 'Применить'),
-  check: pair('Check', 'Проверить'),
-  works: phrase('It works: a connection took {ms} ms.', 'Работает: соединение заняло {ms} мс.'),
-  worksNot: pair('The check failed', 'Проверка не прошла'),
   replaceAbout: pair(
     'You get another address of the same type and country, free of charge. You cannot get the current address back.',
     'Вы бесплатно получите другой адрес того же типа и страны. Вернуть текущий адрес нельзя.',

@@ -4,7 +4,7 @@ import { useNow } from '../../shared/browser.ts'
 import { Copyable } from '../../shared/copy.tsx'
 import { DialogButton } from '../../shared/form.tsx'
 import { useMessages } from '../../shared/messages.tsx'
-import { sayProbe } from '../../shared/notes.ts'
+import { ProxyCheck } from '../../shared/notes.tsx'
 import { Facts, MissingPage, Page, Panel, Reading, RefusalNotice, RowButton } from '../../shared/parts.tsx'
 import { useChange } from '../api.ts'
 import { schemesOf } from '../endpoint.ts'
@@ -97,27 +97,8 @@ function Access({ proxy }: ProxyProps) {
 }
 
 function Check({ id }: { readonly id: number }) {
-  const { t, format, language } = useMessages(dedicatedMessages)
   const check = useChange('checkProxy')
-  return (
-    <div className="stack">
-      <div>
-        <Button variant="default" loading={check.isPending} onClick={() => check.mutate({ body: { id } })}>
-          {t.check}
-        </Button>
-      </div>
-      <div role="status">
-        {check.data && (
-          <div className={check.data.works ? 'notice good' : 'notice'}>
-            {check.data.works
-              ? t.works(format.number(Math.round(check.data.took_ms ?? 0)))
-              : `${t.worksNot}: ${sayProbe(check.data.problem ?? '', language)}`}
-          </div>
-        )}
-      </div>
-      <RefusalNotice error={check.error} />
-    </div>
-  )
+  return <ProxyCheck of={check} onCheck={() => check.mutate({ body: { id } })} />
 }
 
 function Settings({ proxy }: ProxyProps) {

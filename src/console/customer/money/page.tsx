@@ -6,7 +6,7 @@ import { download, toCsv } from '../../shared/browser.ts'
 import { Copyable } from '../../shared/copy.tsx'
 import { Select } from '../../shared/form.tsx'
 import { useMessages } from '../../shared/messages.tsx'
-import { sayNote } from '../../shared/notes.ts'
+import { sayNote } from '../../shared/notes.tsx'
 import { OrderLink } from '../../shared/orders.tsx'
 import {
   Cell,

@@ -1,4 +1,6 @@
-import { createFormat, type Language } from './messages.tsx'
+import { Button } from '@mantine/core'
+import { createFormat, type Language, messages, pair, phrase, useMessages } from './messages.tsx'
+import { RefusalNotice } from './parts.tsx'
 import { methodNames, tradeMessages } from './trade.ts'
 
 /**
@@ -51,13 +53,13 @@ function toPattern(english: string): RegExp {
   return new RegExp(`^${escaped.join('(.+?)')}$`, 's')
 }
 
-const format = createFormat('ru')
+const inRussian = createFormat('ru')
 
 /** Puts the value into the first placeholder of the text. */
 const fillNext = (text: string, value: string): string =>
   text.replace(/\{(\w*)\}/, (_, unit: string) => {
-    if (unit === 'months') return format.plural(Number(value), 'месяц', 'месяца', 'месяцев')
-    if (unit === 'days') return format.plural(Number(value), 'день', 'дня', 'дней')
+    if (unit === 'months') return inRussian.plural(Number(value), 'месяц', 'месяца', 'месяцев')
+    if (unit === 'days') return inRussian.plural(Number(value), 'день', 'дня', 'дней')
     return value
   })
 
@@ -82,3 +84,44 @@ export function sayNote(note: string, language: Language): string {
 /** Why the check of a proxy failed. Another error of the network has no translation and is not shown. */
 export const sayProbe = (problem: string, language: Language): string =>
   language === 'en' ? problem : (translate(problem, probes) ?? 'соединение не удалось')
+
+const checkMessages = messages({
+  check: pair('Check', 'Проверить'),
+  works: phrase('It works: a connection took {ms} ms.', 'Работает: соединение заняло {ms} мс.'),
+  worksNot: pair('The check failed', 'Проверка не прошла'),
+})
+
+type ProxyCheckProps = {
+  readonly of: {
+    readonly data:
+      | { readonly works: boolean; readonly took_ms: number | null; readonly problem: string | null }
+      | undefined
+    readonly error: Error | null
+    readonly isPending: boolean
+  }
+  readonly onCheck: () => void
+}
+
+/** The button that checks a proxy, and its result. */
+export function ProxyCheck({ of: { data, error, isPending }, onCheck }: ProxyCheckProps) {
+  const { t, format, language } = useMessages(checkMessages)
+  return (
+    <div className="stack">
+      <div>
+        <Button variant="default" loading={isPending} onClick={onCheck}>
+          {t.check}
+        </Button>
+      </div>
+      <div role="status">
+        {data && (
+          <div className={data.works ? 'notice good' : 'notice'}>
+            {data.works
+              ? t.works(format.number(Math.round(data.took_ms ?? 0)))
+              : `${t.worksNot}: ${sayProbe(data.problem ?? '', language)}`}
+          </div>
+        )}
+      </div>
+      <RefusalNotice error={error} />
+    </div>
+  )
+}
