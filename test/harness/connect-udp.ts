@@ -31,6 +31,8 @@ type ByteStream = {
 /** Datagrams of one destination in capsules. */
 export class ConnectUdpClient {
   isMalformed = false
+  /** Called with each payload as it arrives over TLS. */
+  onAnswer: ((payload: Uint8Array) => void) | undefined
   private readonly known: string[] = []
   private readonly reader = new CapsuleReader()
 
@@ -67,9 +69,12 @@ export class ConnectUdpClient {
   static of(status: number, duplex: Duplex, early: Uint8Array = new Uint8Array(0)): ConnectUdpClient {
     let fresh = [early]
     let isOver = false
-    duplex.on('data', (bytes: Buffer) => void fresh.push(bytes))
+    duplex.on('data', (bytes: Buffer) => {
+      fresh.push(bytes)
+      if (client.onAnswer) void client.answers
+    })
     for (const event of ['end', 'close', 'error']) duplex.on(event, () => void (isOver = true))
-    return new ConnectUdpClient(status, {
+    const client = new ConnectUdpClient(status, {
       send: (bytes) => void duplex.write(bytes),
       read() {
         const all = Buffer.concat(fresh)
@@ -80,12 +85,14 @@ export class ConnectUdpClient {
         return isOver
       },
     })
+    return client
   }
 
   /** The payloads that have come back. */
   get answers(): readonly string[] {
     const isValid = this.reader.feed(this.stream.read(), (payload) => {
       this.known.push(Buffer.from(payload).toString('latin1'))
+      this.onAnswer?.(payload)
     })
     if (!isValid) this.isMalformed = true
     return this.known

@@ -9,6 +9,8 @@ type Received = { readonly bytes: Buffer; readonly address: string; readonly por
 /** A UDP socket of a test, with everything that it has received. */
 export class UdpPeer {
   readonly received: Received[] = []
+  /** Called with each datagram as it arrives. */
+  onReceived: ((bytes: Buffer) => void) | undefined
   private socket: udp.Socket<'buffer'> | undefined
 
   private constructor(private readonly isEcho: boolean) {}
@@ -43,6 +45,7 @@ export class UdpPeer {
 
   private take(received: Received): void {
     this.received.push(received)
+    this.onReceived?.(received.bytes)
     if (this.isEcho) this.send(received.bytes, received.port, received.address)
   }
 }

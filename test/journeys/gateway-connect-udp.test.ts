@@ -3,11 +3,12 @@ import { readFileSync } from 'node:fs'
 import { type ClientHttp2Session, connect } from 'node:http2'
 import { connect as connectTls } from 'node:tls'
 import { realRuntime } from '../../src/app/shop/services.ts'
-import { makeCertificate, putCertificate } from '../harness/certificates.ts'
+import { type Made, makeCertificate, putCertificate } from '../harness/certificates.ts'
 import { run } from '../harness/clients.ts'
 import { ConnectUdpClient, udpPath, udpRequest } from '../harness/connect-udp.ts'
 import { freePort, somePorts } from '../harness/gateway.ts'
 import { type GatewayProcess, makeGatewayProcess } from '../harness/gateway-process.ts'
+import { checkHttp3 } from '../harness/http3.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { startStopwatch } from '../harness/stopwatch.ts'
 import { addUsers, type User, usedBy } from '../harness/traffic.ts'
@@ -79,6 +80,7 @@ describe('connect-udp over TLS', () => {
   let service: Service
   let gateway: GatewayProcess
   let echo: UdpPeer
+  let certificate: Made
   let files: ReturnType<typeof putCertificate>
   let port = 0
   const tlsPort = freePort()
@@ -88,7 +90,8 @@ describe('connect-udp over TLS', () => {
     port = freePort()
     const shop = { TURNPIKE_GATEWAY_PORT: String(port), TURNPIKE_PREMIUM_PORTS: somePorts() }
     service = await startService('sqlite', shop, realRuntime, false)
-    files = putCertificate(await makeCertificate('connect-udp'))
+    certificate = await makeCertificate('connect-udp')
+    files = putCertificate(certificate)
     gateway = await makeGatewayProcess(service, port, {
       ...files.env,
       TURNPIKE_GATEWAY_TLS_PORT: String(tlsPort),
@@ -190,6 +193,19 @@ describe('connect-udp over TLS', () => {
     }
     await Promise.all(users.map(relay))
   })
+
+  test.each(ways)(
+    'an HTTP/3 client sends and receives 660,001 bytes through connect-udp over %s, and the shop bills its datagrams',
+    async (_, _status, open) => {
+      const user = await addUser()
+      const openPath = async (originPort: number, onAnswer: (payload: Uint8Array) => void) => {
+        const udp = await open(user, '127.0.0.1', originPort)
+        udp.onAnswer = onAnswer
+        return (payload: Uint8Array) => udp.send(payload)
+      }
+      await checkHttp3(certificate, openPath, () => usedBy(service, user.subuser))
+    },
+  )
 
   test('python3-h2 sees SETTINGS_ENABLE_CONNECT_PROTOCOL, sends and receives, and the shop bills each byte', async () => {
     const user = await addUser()

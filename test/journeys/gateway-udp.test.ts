@@ -4,16 +4,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { realRuntime } from '../../src/app/shop/services.ts'
 import { nodeModulesFolder } from '../harness/apt.ts'
-import { makeCertificate, putCertificate } from '../harness/certificates.ts'
+import { type Made, makeCertificate, putCertificate } from '../harness/certificates.ts'
 import { run } from '../harness/clients.ts'
 import { type BoughtProxy, freePort, somePorts } from '../harness/gateway.ts'
 import { type GatewayProcess, makeGatewayProcess } from '../harness/gateway-process.ts'
+import { checkHttp3 } from '../harness/http3.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { socksLogin } from '../harness/socks-client.ts'
 import { startStopwatch } from '../harness/stopwatch.ts'
 import { addUsers, type User, usedBy } from '../harness/traffic.ts'
 import { untilTrue } from '../harness/turnpike.ts'
-import { associateRequest, startUdpEcho, TestAssociation, type UdpPeer } from '../harness/udp.ts'
+import { associateRequest, readDatagram, startUdpEcho, TestAssociation, type UdpPeer } from '../harness/udp.ts'
 import { WireClient } from '../harness/wire-client.ts'
 
 /** Longest time from a block until the last datagram. */
@@ -104,6 +105,7 @@ describe('UDP through a gateway process', () => {
   let service: Service
   let gateway: GatewayProcess
   let echo: UdpPeer
+  let certificate: Made
   let files: ReturnType<typeof putCertificate>
   let port = 0
   const tlsPort = freePort()
@@ -113,7 +115,8 @@ describe('UDP through a gateway process', () => {
     port = freePort()
     const shop = { TURNPIKE_GATEWAY_PORT: String(port), TURNPIKE_PREMIUM_PORTS: somePorts() }
     service = await startService('sqlite', shop, realRuntime, false)
-    files = putCertificate(await makeCertificate('udp'))
+    certificate = await makeCertificate('udp')
+    files = putCertificate(certificate)
     gateway = await makeGatewayProcess(service, port, {
       ...files.env,
       TURNPIKE_GATEWAY_TLS_PORT: String(tlsPort),
@@ -197,6 +200,17 @@ describe('UDP through a gateway process', () => {
     const command = ['socksify', python, '-c', plainSocket, '127.0.0.1', String(echo.port)]
     expect(await run('env', ...login, ...command)).toMatchObject({ exit: 0, out: `echoed ${echo.port}\n` })
     await checkBilled(() => usedBy(service, user.subuser), before)
+  })
+
+  test('an HTTP/3 client sends and receives 660,001 bytes through an association, and the shop bills its datagrams', async () => {
+    const user = await addUser()
+    const association = await TestAssociation.open(port, user.username, user.password)
+    const openPath = async (originPort: number, onAnswer: (payload: Uint8Array) => void) => {
+      association.peer.onReceived = (bytes) => onAnswer(readDatagram(bytes).payload)
+      return (payload: Uint8Array) => association.send('127.0.0.1', originPort, payload)
+    }
+    await checkHttp3(certificate, openPath, () => usedBy(service, user.subuser))
+    association.close()
   })
 
   test('over TLS the gateway refuses UDP with reply 7, because the datagrams would not be encrypted', async () => {
