@@ -1,14 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { connect } from 'node:tls'
 import { type Made, makeCertificate, putCertificate } from '../harness/certificates.ts'
 import { createDice } from '../harness/dice.ts'
 import { type BoughtProxy, freePort, openShopWithGateway, type ShopWithGateway } from '../harness/gateway.ts'
-import { drawProbe, openPlainSite, type Probe, sendProbe } from '../harness/prober.ts'
+import { drawProbes, openPlainSite, type Probe, sendProbe } from '../harness/prober.ts'
 import { scaled } from '../harness/scale.ts'
+import { untilTrue } from '../harness/turnpike.ts'
 
 const lanes = 4
+/** Of each site, all different. */
+const probes = 1000
 const folder = mkdtempSync(join(tmpdir(), 'turnpike-site-'))
 mkdirSync(join(folder, 'dir'))
 for (const [name, text] of [
@@ -43,10 +48,10 @@ afterAll(async () => {
 })
 
 describe.each([
-  ['files', `files:${folder}`, { kind: 'files', folder }, 1000],
-  ['a reverse proxy', origin, { kind: 'proxy', origin, nonce: 'plain' }, 300],
-  ['the built-in page', 'builtin', { kind: 'builtin' }, 300],
-] as const)('a gateway whose site is %s', (_, setting, source, probes) => {
+  ['files', `files:${folder}`, { kind: 'files', folder }],
+  ['a reverse proxy', origin, { kind: 'proxy', origin, nonce: 'plain' }],
+  ['the built-in page', 'builtin', { kind: 'builtin' }],
+] as const)('a gateway whose site is %s', (_, setting, source) => {
   const tlsPort = freePort()
   let files: ReturnType<typeof putCertificate>
   let shop: ShopWithGateway
@@ -73,14 +78,16 @@ describe.each([
   test(`answers ${probes} probes without credentials byte by byte as the plain site, but for dates`, async () => {
     const seed = Math.floor(Math.random() * 2 ** 31)
     const dice = createDice(seed)
-    const drawn = Array.from({ length: scaled(probes) }, () => drawProbe(dice, proxy.username))
+    const drawn = await drawProbes(scaled(probes), dice, proxy.username)
     const check = async (probe: Probe): Promise<void> => {
       const [ours, reference] = await Promise.all([sendProbe(tlsPort, probe), sendProbe(plain.port, probe)])
-      const about = { seed, probe: probe.name, steps: probe.steps.map((each) => Buffer.from(each).toString('latin1')) }
-      expect({ ...about, text: ours.text, alpn: ours.alpn }).toEqual({
-        ...about,
+      const { steps, ...about } = probe
+      const sent = steps.map((each) => Buffer.from(each).toString('latin1'))
+      const shown = { seed, ...about, sent }
+      expect({ ...shown, text: ours.text, tls: ours.tls }).toEqual({
+        ...shown,
         text: reference.text,
-        alpn: reference.alpn,
+        tls: reference.tls,
       })
       expect(ours.text).not.toMatch(/ 407 |proxy-auth|turnpike/i)
     }
@@ -92,4 +99,30 @@ describe.each([
     }
     await Promise.all(Array.from({ length: lanes }, (__, at) => lane(at)))
   })
+})
+
+test('the site answers both of two pipelined requests when the client half-closes during the first', async () => {
+  const held = Promise.withResolvers<void>()
+  const slow = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    development: false,
+    async fetch({ url }) {
+      if (url.endsWith('/slow')) await held.promise
+      return new Response(new URL(url).pathname)
+    },
+  })
+  const plain = openPlainSite({ kind: 'proxy', origin: `http://127.0.0.1:${slow.port}`, nonce: 'slow' }, made)
+  const socket = connect({ port: plain.port, host: '127.0.0.1', rejectUnauthorized: false })
+  let received = ''
+  socket.on('data', (bytes: Buffer) => void (received += bytes.toString('latin1')))
+  socket.end(['/slow', '/next'].map((path) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`).join(''))
+  await once(socket, 'finish')
+  await untilTrue(() => slow.pendingRequests === 1)
+  held.resolve()
+  await once(socket, 'end')
+  expect(received.match(/\/(slow|next)$|\/slow(?=HTTP)/g)).toEqual(['/slow', '/next'])
+  socket.destroy()
+  plain.stop()
+  await slow.stop(true)
 })

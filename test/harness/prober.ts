@@ -1,4 +1,5 @@
-import { connect } from 'node:tls'
+import { type AddressInfo, connect as connectTcp, createServer } from 'node:net'
+import { type ConnectionOptions, connect } from 'node:tls'
 import {
   clientPreface,
   flags,
@@ -18,7 +19,7 @@ import { SiteServer } from '../../src/dataplane/gateway/site/server.ts'
 import { readCertificate } from '../../src/dataplane/tls/certificate.ts'
 import { Front } from '../../src/dataplane/tls/front.ts'
 import type { Made } from './certificates.ts'
-import type { Dice } from './dice.ts'
+import { type Dice, mutate } from './dice.ts'
 
 /** A web site on the gateway's TLS library and site server, without a gateway behind it. */
 export function openPlainSite(source: SiteSource, made: Made) {
@@ -65,6 +66,10 @@ export type Probe = {
   readonly steps: readonly Uint8Array[]
   /** The prober half-closes after the last step. */
   readonly halfCloses: boolean
+  /** Server name, versions and ciphers that the prober offers. */
+  readonly offer?: ConnectionOptions
+  /** The steps are sent as they are, without a handshake. */
+  readonly isRaw?: boolean
 }
 
 const bytesOf = (text: string): Uint8Array => Buffer.from(text, 'latin1')
@@ -195,7 +200,7 @@ function drawHttp2(dice: Dice, username: string): Probe {
   return { name: 'h2', alpn, steps: [Buffer.concat([opening, first]), ...rest, ending], halfCloses: false }
 }
 
-export function drawProbe(dice: Dice, username: string): Probe {
+function drawHttp(dice: Dice, username: string): Probe {
   if (dice(2) === 0) return drawHttp2(dice, username)
   const alpn = pick(dice, [[], ['http/1.1'], ['http/1.0'], ['spdy/3', 'http/1.1']])
   const kind = dice(6)
@@ -204,6 +209,76 @@ export function drawProbe(dice: Dice, username: string): Probe {
   if (kind === 1) return { name: 'h1 half', alpn, steps: [request.subarray(0, dice(request.length))], halfCloses: true }
   const more = Array.from({ length: dice(4) }, () => drawHttp1(dice, username))
   return { name: 'h1', alpn, steps: [Buffer.concat([request, ...more, last1])], halfCloses: false }
+}
+
+const protocols = ['h2', 'http/1.1', 'http/1.0', 'h3', 'acme-tls/1', 'spdy/3', 'foo', 'x'.repeat(200)]
+const serverNames = ['site.example', 'shop.test', `${'a'.repeat(60)}.example`, 'xn--e1aybc.example']
+const versions = ['TLSv1', 'TLSv1.1', 'TLSv1.2', 'TLSv1.3'] as const
+const ciphers = [
+  'ECDHE-ECDSA-AES128-GCM-SHA256',
+  'ECDHE-ECDSA-AES256-GCM-SHA384',
+  'ECDHE-ECDSA-CHACHA20-POLY1305',
+  'ECDHE-RSA-AES128-GCM-SHA256',
+  'ECDHE-ECDSA-AES128-SHA',
+  'AES128-SHA',
+]
+
+/** An HTTP/1 request after a handshake with odd protocols, names, versions or ciphers. */
+function drawHandshake(dice: Dice, username: string): Probe {
+  const alpn = Array.from({ length: dice(4) }, () => pick(dice, protocols))
+  const [a, b] = [dice(versions.length), dice(versions.length)]
+  const offer: ConnectionOptions = {
+    ...(dice(2) === 0 && { servername: pick(dice, serverNames) }),
+    ...(dice(2) === 0 && {
+      minVersion: pick(dice, [versions[Math.min(a, b)] ?? 'TLSv1']),
+      maxVersion: pick(dice, [versions[Math.max(a, b)] ?? 'TLSv1.3']),
+    }),
+    ...(dice(3) === 0 && { ciphers: pick(dice, ciphers) }),
+  }
+  const steps = [Buffer.concat([drawHttp1(dice, username), last1])]
+  return { name: 'handshake', alpn, steps, halfCloses: true, offer }
+}
+
+/** Bytes that are no handshake, or a spoiled one. */
+function drawRaw(dice: Dice, username: string, hello: Uint8Array): Probe {
+  const common = { alpn: [], halfCloses: true, isRaw: true } as const
+  const kind = dice(4)
+  if (kind === 0) return { ...common, name: 'plain HTTP', steps: [drawHttp1(dice, username)], halfCloses: false }
+  if (kind === 1) return { ...common, name: 'plain', steps: [pick(dice, malformed1)] }
+  if (kind === 2) return { ...common, name: 'hello half', steps: [hello.subarray(0, dice(hello.length))] }
+  return { ...common, name: 'hello', steps: [mutate([hello], dice)] }
+}
+
+const keyOf = ({ steps, ...probe }: Probe): string =>
+  JSON.stringify([probe, steps.map((each) => Buffer.from(each).toString('latin1'))])
+
+/** Draws so many probes that all differ: a third of them at the level of TLS. */
+export async function drawProbes(count: number, dice: Dice, username: string): Promise<readonly Probe[]> {
+  const hello = await recordHello()
+  const drawn = new Map<string, Probe>()
+  while (drawn.size < count) {
+    const draw = dice(3) > 0 ? drawHttp : dice(2) > 0 ? drawHandshake : drawRaw
+    const probe = draw(dice, username, hello)
+    drawn.set(keyOf(probe), probe)
+  }
+  return [...drawn.values()]
+}
+
+/** The first bytes of a TLS client. */
+async function recordHello(): Promise<Uint8Array> {
+  const { promise, resolve } = Promise.withResolvers<Uint8Array>()
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.once('data', (bytes: Buffer) => {
+      resolve(bytes)
+      socket.destroy()
+      server.close()
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  const { port } = server.address() as AddressInfo
+  connect({ port, host: '127.0.0.1', ALPNProtocols: ['h2', 'http/1.1'] }).on('error', () => {})
+  return promise
 }
 
 const datePattern = /[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT/g
@@ -224,17 +299,46 @@ function countEnded(bytes: Buffer): number {
   return ended
 }
 
-export type ProbeResult = { readonly text: string; readonly alpn: string; readonly firstByteMs: number }
+export type ProbeResult = { readonly text: string; readonly tls: string; readonly firstByteMs: number }
+
+const handshakeRecord = 22
+
+/** Sends bytes without a handshake. The answer is all bytes, but only that it is a ServerHello if it is one. */
+function sendRaw(port: number, { steps, halfCloses }: Probe): Promise<ProbeResult> {
+  const { promise, resolve } = Promise.withResolvers<ProbeResult>()
+  const socket = connectTcp({ port, host: '127.0.0.1', allowHalfOpen: true })
+  let received = Buffer.alloc(0)
+  const finish = (how: string): void => {
+    const isServerHello = received[0] === handshakeRecord
+    resolve({ text: `${isServerHello ? 'ServerHello' : received.toString('hex')}\n${how}`, tls: '', firstByteMs: 0 })
+    socket.destroy()
+  }
+  socket.once('connect', () => {
+    for (const bytes of steps) socket.write(bytes)
+    if (halfCloses) socket.end()
+  })
+  socket.on('data', (bytes: Buffer) => {
+    received = Buffer.concat([received, bytes])
+    if (received[0] === handshakeRecord) finish('')
+  })
+  socket.once('end', () => finish('ended'))
+  socket.once('close', () => finish('closed'))
+  socket.once('error', () => finish('failed'))
+  return promise
+}
 
 /** Sends a probe. The answer is all bytes until the server closes, with dates masked. */
 export function sendProbe(port: number, probe: Probe): Promise<ProbeResult> {
+  if (probe.isRaw) return sendRaw(port, probe)
   const { promise, resolve } = Promise.withResolvers<ProbeResult>()
   const socket = connect({
     port,
     host: '127.0.0.1',
     rejectUnauthorized: false,
     ...(probe.alpn.length > 0 && { ALPNProtocols: [...probe.alpn] }),
+    ...probe.offer,
   })
+  let tls = ''
   let received = Buffer.alloc(0)
   let step = 0
   let sentAt = 0
@@ -249,11 +353,13 @@ export function sendProbe(port: number, probe: Probe): Promise<ProbeResult> {
   }
   const finish = (how: string): void => {
     const text = `${received.toString('latin1').replaceAll(datePattern, 'DATE')}\n${how}`
-    resolve({ text, alpn: String(socket.alpnProtocol), firstByteMs })
+    resolve({ text, tls, firstByteMs })
     socket.destroy()
   }
   socket.setNoDelay(true)
   socket.once('secureConnect', () => {
+    const { fingerprint256 } = socket.getPeerCertificate()
+    tls = [socket.alpnProtocol, socket.getProtocol(), socket.getCipher().name, fingerprint256].join(' ')
     sentAt = performance.now()
     sendNext()
   })
@@ -264,6 +370,6 @@ export function sendProbe(port: number, probe: Probe): Promise<ProbeResult> {
   })
   socket.once('end', () => finish('ended'))
   socket.once('close', () => finish('closed'))
-  socket.once('error', () => finish('failed'))
+  socket.once('error', (error: NodeJS.ErrnoException) => finish(`failed ${error.code}`))
   return promise
 }

@@ -195,7 +195,9 @@ export class SiteVisitor implements TlsOwner {
   private takeHead(line: RequestLine, bytes: Uint8Array, next: number): number {
     const { fields } = this.head
     if (this.site.isCustomer((name) => valuesOf(fields, name), line.target, this.tls.source)) {
-      this.handOver(bytes.subarray(next))
+      // The engine would not learn of an earlier half-close.
+      if (this.hasEnded) this.closeInOrder()
+      else this.handOver(bytes.subarray(next))
       return bytes.length
     }
     this.raw = []
@@ -307,7 +309,7 @@ export class SiteVisitor implements TlsOwner {
 
   private finish(keeps: boolean): MaybePromise<void> {
     if (this.isClosed) return
-    if (!keeps || this.hasEnded) return this.closeInOrder()
+    if (!keeps) return this.closeInOrder()
     if (!this.writer.isSent) {
       // Backpressure: no further requests from a client that does not read.
       this.awaitProgress()
@@ -320,6 +322,12 @@ export class SiteVisitor implements TlsOwner {
     const next = this.held.take()
     this.tls.resume()
     if (next.length > 0) this.feed(next)
+    this.closeAfterEnd()
+  }
+
+  /** All requests that came before the client's half-close have been answered. */
+  private closeAfterEnd(): void {
+    if (this.hasEnded && this.state !== 'busy') this.closeInOrder()
   }
 
   private refuse(status: number): void {
