@@ -119,15 +119,23 @@ test('Chromium fetches pages through an HTTPS proxy over HTTP/2', async () => {
 })
 
 test('the console copies a proxy over TLS for each of 7 programs, and curl and Chromium use the copied lines', async () => {
-  // The shop shows a browser host at the endpoint's host.
-  await shop.services.fleet.setEndpoint(`gateway-${shop.port}`, { host: 'localhost', port: shop.port })
   const [bought] = await shop.buyProxies()
   const find = async () =>
     (await shop.get('/dedicated/list')).data.proxies.find((each: { id: number }) => each.id === bought?.id)
-  expect(await untilTrue(async () => (await find()).browser_host === 'localhost')).toBe(true)
-  const { id, ip: host, port, username: login, password, https_host, browser_host: browserHost, exit_ip } = await find()
+  expect(await untilTrue(async () => (await find()).https_port === tlsPort)).toBe(true)
   const visitor = await openVisitor(browser, shop.url)
   const { page: console } = visitor
+  await console.goto(await customerLink(shop, shop.token))
+  await console.locator('#content h1').waitFor()
+  await console.goto(`${shop.url}/#/dedicated/${bought?.id}`)
+  await console.getByLabel('Copy for').selectOption('Chrome')
+  await console.getByLabel('Proxy URL').selectOption('https')
+  await console.getByText('Chrome cannot use this proxy over https').waitFor()
+
+  // The shop shows a browser host at the endpoint's host.
+  await shop.services.fleet.setEndpoint(`gateway-${shop.port}`, { host: 'localhost', port: shop.port })
+  expect(await untilTrue(async () => (await find()).browser_host === 'localhost')).toBe(true)
+  const { ip: host, port, username: login, password, https_host, browser_host: browserHost, exit_ip } = await find()
   const copied = async (program: string, url: string): Promise<string> => {
     await console.getByLabel('Copy for').selectOption(program)
     await console.getByLabel('Proxy URL').selectOption(url)
@@ -136,9 +144,7 @@ test('the console copies a proxy over TLS for each of 7 programs, and curl and C
     await console.locator('.listing').getByText('Copied').waitFor()
     return console.evaluate<string>('navigator.clipboard.readText()')
   }
-  await console.goto(await customerLink(shop, shop.token))
-  await console.locator('#content h1').waitFor()
-  await console.goto(`${shop.url}/#/dedicated/${id}`)
+  await console.reload()
   const of = {
     host,
     port,
@@ -170,6 +176,50 @@ test('the console copies a proxy over TLS for each of 7 programs, and curl and C
     expect((await run('sh', '-c', ours)).out).toBe(page)
   }
   plain.seen.splice(0)
+  await visitor.expectQuiet()
+  await visitor.context.close()
+})
+
+test('the list copies https URLs and exports them for a selection; a proxy of SOCKS5 only has none', async () => {
+  const [first, second] = await shop.buyProxies({ count: 2 })
+  const [socks] = await shop.buyProxies()
+  if (!first || !second || !socks) throw new Error('a proxy is missing')
+  await shop.post('/dedicated/protocol', { ids: [socks.id], port_type: 'socks' })
+  const find = async (id: number) =>
+    (await shop.get('/dedicated/list')).data.proxies.find((each: { id: number }) => each.id === id)
+  expect(await untilTrue(async () => (await find(first.id)).https_port === tlsPort)).toBe(true)
+  const { https_host } = await find(first.id)
+  const urlOf = ({ username, password }: typeof first) => `https://${username}:${password}@${https_host}:${tlsPort}`
+  const visitor = await openVisitor(browser, shop.url)
+  // The browser logs the refused export.
+  visitor.allow(/409/)
+  const { page: console } = visitor
+  await console.goto(await customerLink(shop, shop.token))
+  await console.locator('#content h1').waitFor()
+  await console.goto(`${shop.url}/#/dedicated`)
+  await console.getByLabel('Copy format').selectOption('https://login:password@host:port')
+  const row = ({ ip, port }: typeof first) => console.getByRole('row').filter({ hasText: `${ip}:${port}` })
+  await row(first).getByRole('button', { name: 'Copy' }).click()
+  expect(await console.evaluate<string>('navigator.clipboard.readText()')).toBe(urlOf(first))
+  await row(socks).getByTitle('This proxy has no https').waitFor()
+  expect(await row(socks).getByRole('button', { name: 'Copy' }).count()).toBe(0)
+
+  const exportSelection = async (...chosen: (typeof first)[]) => {
+    for (const each of chosen) await row(each).getByRole('checkbox').check({ force: true })
+    await console.getByRole('toolbar').getByRole('button', { name: 'Export' }).click()
+    await console.getByRole('dialog').getByLabel('Format').selectOption('https')
+  }
+  const dialog = console.getByRole('dialog')
+  await exportSelection(first, second)
+  await dialog.locator('pre', { hasText: 'https://' }).waitFor()
+  await dialog.getByRole('button', { name: 'Copy' }).click()
+  await dialog.getByText('Copied').waitFor()
+  const copied = await console.evaluate<string>('navigator.clipboard.readText()')
+  expect(copied.trim().split('\n').toSorted()).toEqual([first, second].map(urlOf).toSorted())
+  await console.keyboard.press('Escape')
+  await dialog.waitFor({ state: 'hidden' })
+  await exportSelection(socks)
+  await dialog.getByText('At least one of the proxies cannot be reached over TLS').waitFor()
   await visitor.expectQuiet()
   await visitor.context.close()
 })

@@ -14,12 +14,13 @@ test('toTelegram passes each part of an endpoint as a parameter', () => {
   expect(Object.fromEntries(given)).toEqual({ server: '192.0.2.7', port: '10800', user: 'tp1', pass: 'a:b@c' })
 })
 
-test('toLine writes an endpoint in each of the 3 forms of a line, with brackets around an IPv6 address', () => {
-  expect(lineForms.map((form) => toLine(endpoint, form))).toEqual([
-    '192.0.2.7:10800:tp1:a:b@c',
-    'tp1:a:b@c@192.0.2.7:10800',
-    'http://tp1:a%3Ab%40c@192.0.2.7:10800',
-  ])
+test('toLine writes an endpoint in each of the 4 forms of a line, with brackets around an IPv6 address', () => {
+  const tls = { host: 'proxy.example.com', port: 443, browserHost: 'browser.example.com' }
+  const plain = ['192.0.2.7:10800:tp1:a:b@c', 'tp1:a:b@c@192.0.2.7:10800', 'http://tp1:a%3Ab%40c@192.0.2.7:10800']
+  const over = 'https://tp1:a%3Ab%40c@proxy.example.com:443'
+  expect(lineForms.map((form) => toLine({ ...endpoint, tls }, form))).toEqual([...plain, over])
+  expect(lineForms.map((form) => toLine(endpoint, form))).toEqual([...plain, undefined])
+  expect(toLine({ ...endpoint, tls, protocol: 'socks' }, 'https')).toBeUndefined()
   expect(toLine({ ...endpoint, host: '2001:db8::7' }, '1')).toBe('[2001:db8::7]:10800:tp1:a:b@c')
 })
 

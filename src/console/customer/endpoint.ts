@@ -113,11 +113,13 @@ export function toSnippet(of: ProxyEndpoint, scheme: Scheme, program: Program): 
 export const toTelegram = ({ host, port, login, password }: ProxyEndpoint): string =>
   `tg://socks?${new URLSearchParams({ server: host, port: String(port), user: login, pass: password })}`
 
-/** The ways to write an endpoint on one line, by their numbers in an export. */
-export const lineForms = ['1', '2', '4'] as const
+/** The ways to write an endpoint on one line, by their numbers in an export; `https` is the URL over TLS. */
+export const lineForms = ['1', '2', '4', 'https'] as const
 export type LineForm = (typeof lineForms)[number]
 
-export function toLine(of: ProxyEndpoint, form: LineForm): string {
+/** Undefined for the URL over TLS of a proxy that has none. */
+export function toLine(of: ProxyEndpoint, form: LineForm): string | undefined {
+  if (form === 'https') return schemesOf(of).includes('https') ? urlOf(of, 'https') : undefined
   const address = `${bracketed(of.host)}:${of.port}`
   const access = `${of.login}:${of.password}`
   return { 1: `${address}:${access}`, 2: `${access}@${address}`, 4: toUrl(of) }[form]

@@ -194,10 +194,16 @@ export function ProlongForm({ picked, onDone }: PickedProps) {
   )
 }
 
-const exportForms = ['1', '2', '3', '4', 'csv', 'json'] as const
+const exportForms = ['1', '2', '3', '4', 'https', 'csv', 'json'] as const
 type ExportForm = (typeof exportForms)[number]
 
 const isFile = (form: ExportForm): form is 'csv' | 'json' => form === 'csv' || form === 'json'
+
+function toQuery(form: ExportForm) {
+  if (isFile(form)) return { format: form }
+  if (form === 'https') return { format: 'txt', format_id: 4, protocol: form } as const
+  return { format: 'txt', format_id: Number(form) as 1 | 2 | 3 | 4 } as const
+}
 
 function pretty(text: string): string {
   const answer: unknown = JSON.parse(text)
@@ -210,11 +216,8 @@ export function ExportButton({ label, ids }: { readonly label: string; readonly 
   const [isOpen, setOpen] = useState(false)
   const [form, setForm] = useState<ExportForm>('1')
   const made = useMutation({
-    mutationFn: (chosen: ExportForm) => {
-      const format_id = Number(chosen) as 1 | 2 | 3 | 4
-      const format = isFile(chosen) ? { format: chosen } : { format: 'txt' as const, format_id }
-      return api.read('exportDedicated', { query: { ...format, ids: ids?.join(',') } })
-    },
+    mutationFn: (chosen: ExportForm) =>
+      api.read('exportDedicated', { query: { ...toQuery(chosen), ids: ids?.join(',') } }),
   })
   const choose = (chosen: ExportForm) => {
     setForm(chosen)

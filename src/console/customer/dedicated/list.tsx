@@ -91,7 +91,9 @@ function useFilter() {
 function Listed({ all }: { readonly all: readonly Proxy[] }) {
   const { t, format } = useMessages(dedicatedMessages)
   const [filter, setFilter] = useFilter()
-  const [form, setForm] = useRemembered('copy-form', lineForms)
+  const [wanted, setForm] = useRemembered('copy-form', lineForms)
+  const forms = all.some((each) => each.https_host !== null) ? lineForms : lineForms.filter((each) => each !== 'https')
+  const form = forms.find((each) => each === wanted) ?? lineForms[0]
   const [chosen, setChosen] = useState<ReadonlySet<number>>(new Set())
   useKeptPosition()
   const found = useMemo(() => all.filter((each) => matches(each, filter)), [all, filter])
@@ -124,7 +126,7 @@ function Listed({ all }: { readonly all: readonly Proxy[] }) {
                   size="xs"
                   w="13rem"
                   value={form}
-                  options={lineForms.map((each) => [each, t.formats[each] ?? ''] as const)}
+                  options={forms.map((each) => [each, t.formats[each] ?? ''] as const)}
                   onChange={setForm}
                 />
               </span>
@@ -248,12 +250,13 @@ type RowProps = Readonly<{
 }>
 
 /** The proxy as one line; only its address if the caller may not see passwords. */
-const lineOf = (proxy: Proxy, form: LineForm): string =>
+const lineOf = (proxy: Proxy, form: LineForm): string | undefined =>
   proxy.password === null ? nameOf(proxy) : toLine(endpointOf(proxy, proxy.password), form)
 
 const Row = memo(({ proxy, position, isChosen, form, nowAt, onToggle }: RowProps) => {
   const { t, format } = useMessages(dedicatedMessages)
   const name = nameOf(proxy)
+  const line = lineOf(proxy, form)
   const isServing = proxy.status === 'active' && proxy.state === 'serving'
   return (
     <tr aria-rowindex={position} className={isServing ? '' : 'troubled'}>
@@ -285,7 +288,7 @@ const Row = memo(({ proxy, position, isChosen, form, nowAt, onToggle }: RowProps
         {proxy.comment}
       </td>
       <td className="copy">
-        <CopyIcon text={lineOf(proxy, form)} label={name} />
+        {line === undefined ? <span title={t.noHttps}>—</span> : <CopyIcon text={line} label={name} />}
       </td>
     </tr>
   )
