@@ -54,6 +54,8 @@ const staticChecks: readonly Check[] = [
 
 /** Removed however the run ends, except by `kill -9`. The database server ends with this process. */
 const reportFolder = mkdtempSync(join(tmpdir(), 'turnpike-test-'))
+/** Ports that tests have chosen: two at once would sometimes choose the same. */
+const chosenFolder = mkdtempSync(join(reportFolder, 'chosen-'))
 process.on('exit', () => rmSync(reportFolder, { recursive: true, force: true }))
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => process.exit(128 + constants.signals[signal]))
@@ -152,6 +154,7 @@ async function runPart(server: Server, part: Part, atOnce: number): Promise<Test
     TURNPIKE_TEST_PREPARED: JSON.stringify(server.prepared),
     TURNPIKE_TEST_LONG: isLong ? '1' : '',
     TURNPIKE_TEST_GATEWAY_ENGINE: part.engine,
+    TURNPIKE_TEST_CHOSEN: chosenFolder,
   }
   const counted = { passed: 0, failed: 0, files: new Set<string>() }
   const progress = setInterval(() => {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { createLog } from '../../src/adapters/log.ts'
 import { type Gateway, openGateway } from '../../src/app/node/gateway.ts'
@@ -125,11 +125,24 @@ export async function endIn({ services }: Service, proxy: BoughtProxy, ms: numbe
   return nowMs + ms
 }
 
-/** A port that was free a moment ago. */
+/** Whether no other test of this run has chosen this name before. The test command makes the folder and deletes it. */
+function reserve(name: string): boolean {
+  const folder = process.env['TURNPIKE_TEST_CHOSEN']
+  if (folder === undefined) return true
+  try {
+    closeSync(openSync(join(folder, name), 'wx'))
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** A port that was free a moment ago, and that no other test of this run gets. */
 export function freePort(): number {
   for (;;) {
     // Below the ephemeral range, from which the kernel could take the port before it is used.
     const port = 11_000 + Math.floor(Math.random() * 9_000)
+    if (!reserve(`port-${port}`)) continue
     try {
       Bun.listen({ hostname: '::', port, socket: { data() {} } }).stop(true)
       return port
@@ -137,10 +150,14 @@ export function freePort(): number {
   }
 }
 
-/** A range of ports for whitelisted addresses that other tests rarely use at the same time. */
-export function somePorts(count = 40): string {
-  const first = 20_000 + Math.floor(Math.random() * (12_000 - count))
-  return `${first}-${first + count - 1}`
+const portsInRange = 40
+
+/** A range of ports for whitelisted addresses, which no other test of this run gets. */
+export function somePorts(): string {
+  for (;;) {
+    const first = 20_000 + portsInRange * Math.floor(Math.random() * 300)
+    if (reserve(`ports-${first}`)) return `${first}-${first + portsInRange - 1}`
+  }
 }
 
 /** An origin on loopback that records its requests and answers with the source address. */
