@@ -153,13 +153,15 @@ export function download(name: string, text: string, type = 'text/plain'): void 
 
 type Cells = readonly (string | number | null)[]
 
-/** A line of CSV (RFC 4180). A text that a spreadsheet would compute as a formula gets an apostrophe before it. */
+/** An apostrophe stops a spreadsheet from computing a text. With `;` as its separator it also splits inside quotes. */
+const asText = (text: string): string => text.replace(/(^|[;,\t\r\n])(\s*[=+\-@])/g, "$1'$2")
+
+/** A line of CSV (RFC 4180), quoted for both separators that spreadsheets use: `,` and `;`. */
 const toLine = (cells: Cells): string =>
   cells
     .map((cell) => {
-      const text = cell === null ? '' : String(cell)
-      const safe = typeof cell === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
-      return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+      const safe = typeof cell === 'string' ? asText(cell) : String(cell ?? '')
+      return /[",;\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
     })
     .join(',')
 

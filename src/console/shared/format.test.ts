@@ -57,6 +57,10 @@ test('format.money writes a minus sign, and format.country the letter ё', () =>
   ])
 })
 
-test('toCsv quotes commas and quotes, and puts an apostrophe before a formula', () => {
+test('toCsv quotes commas, semicolons, quotes and line breaks, and puts an apostrophe before a formula', () => {
+  expect(toCsv([['a;b', 'a\nb', 'a\rb', 'plain']])).toBe('"a;b","a\nb","a\rb",plain\r\n')
+  for (const sign of ['=', '+', '-', '@']) {
+    expect(toCsv([[`${sign}1`, ` ${sign}1`, `a;${sign}1`]])).toBe(`'${sign}1,' ${sign}1,"a;'${sign}1"\r\n`)
+  }
   expect(toCsv([['=1+1', 'a,b', 'say "hi"', null, -5]])).toBe(`'=1+1,"a,b","say ""hi""",,-5\r\n`)
 })
