@@ -331,6 +331,7 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     await factor.getByLabel('Current password').fill(password)
     await factor.getByRole('button', { name: 'Set up' }).click()
     await factor.getByRole('img', { name: 'QR code for the authenticator' }).waitFor()
+    expect(await factor.getByRole('link', { name: 'Open in the authenticator' }).isVisible()).toBeFalse()
     const secret = await factor.locator('.copyable .mono').innerText()
     const code = () => new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: clock.nowMs })
     const used = code()
@@ -367,6 +368,34 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     await rows.nth(1).waitFor({ state: 'detached' })
     expect(await rows.innerText()).toContain('This one')
     expect((await other.get('/auth/v1/customer/session')).status).toBe(401)
+  })
+
+  test('a customer on a phone sets up the second factor with an otpauth link, and the QR code is hidden', async () => {
+    const session = await openVisitor(browser, shop.url, {
+      viewport: { width: 360, height: 740 },
+      hasTouch: true,
+      isMobile: true,
+    })
+    const phone = session.page
+    await phone.goto(await customerLink(shop, (await shop.newCustomer()).token))
+    await phone.goto(`${shop.url}/#/account`)
+    await phone.getByLabel('Choose a login').fill('phone-owner')
+    await phone.getByLabel('New password', { exact: true }).fill(password)
+    await phone.getByRole('button', { name: 'Set the password' }).click()
+    await phone.getByText('Password set.').waitFor()
+    const factor = phone.locator('section', {
+      has: phone.getByRole('heading', { name: 'Second factor', exact: true }),
+    })
+    await factor.getByLabel('Current password').fill(password)
+    await factor.getByRole('button', { name: 'Set up' }).click()
+    const link = factor.getByRole('link', { name: 'Open in the authenticator' })
+    await link.waitFor()
+    const uri = new URL((await link.getAttribute('href')) ?? '')
+    const secret = await factor.locator('.copyable .mono').innerText()
+    expect([uri.protocol, uri.host, uri.searchParams.get('secret')]).toEqual(['otpauth:', 'totp', secret])
+    expect(await factor.locator('img.qr').isVisible()).toBeFalse()
+    expect([await findBarriers(phone), await fitsWidth(phone)]).toEqual([[], true])
+    await session.context.close()
   })
 
   test('a shop without pools, VPN and shared addresses does not offer them', async () => {

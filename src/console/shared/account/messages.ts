@@ -21,6 +21,10 @@ export const accountMessages = messages({
   factorNeeds: pair('Set a password first.', 'Сначала задайте пароль.'),
   factorBegin: pair('Set up', 'Настроить'),
   factorOpen: pair('Open in the authenticator', 'Открыть в приложении-аутентификаторе'),
+  factorAdd: pair(
+    'Open your authenticator, or copy the key into it, then enter the six digits it shows.',
+    'Откройте приложение-аутентификатор или скопируйте в него ключ и введите шесть цифр, которые оно покажет.',
+  ),
   factorScan: pair(
     'Scan this with your authenticator, then enter the six digits it shows.',
     'Отсканируйте QR-код приложением-аутентификатором и введите шесть цифр, которые оно покажет.',

@@ -202,12 +202,15 @@ function ConfirmFactor({ made, onCodes }: ConfirmProps) {
   return (
     <Panel title={t.factor} className="stack">
       <div className="on-phone">
+        <Text c="dimmed">{t.factorAdd}</Text>
         <Button component="a" href={made.uri}>
           {t.factorOpen}
         </Button>
       </div>
-      <Text c="dimmed">{t.factorScan}</Text>
-      <img className="qr" src={toPicture(made.qr)} alt={t.factorQr} width="240" height="240" />
+      <div className="not-on-phone">
+        <Text c="dimmed">{t.factorScan}</Text>
+        <img className="qr" src={toPicture(made.qr)} alt={t.factorQr} width="240" height="240" />
+      </div>
       <Facts of={[[t.factorSecret, <Copyable text={made.secret} label={t.factorSecret} />]]} />
       <Form className="line fields" onSubmit={confirm.mutate}>
         <TextInput label={t.code} inputMode="numeric" autoComplete="one-time-code" {...code.props} />
