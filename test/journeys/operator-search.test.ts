@@ -89,6 +89,26 @@ describe.each([...engines])('search and dry runs of operators on %s', (engine) =
     expect((await logged()).filter((each) => each === 'search').length).toBe(before + 1)
   })
 
+  const toKopecks = (roubles: number): number => Math.round(roubles * 100)
+  type Line = { refunded_purchase_rub: number; refunded_prolongation_rub: number }
+  const linesOf = ({ services }: { services: Line[] }): number =>
+    services.reduce(
+      (sum, each) => sum + toKopecks(each.refunded_purchase_rub) + toKopecks(each.refunded_prolongation_rub),
+      0,
+    )
+
+  test.each(['whole', 'unused'])('the lines of a refund (%s) of 7 proxies add up to it to the kopeck', async (end) => {
+    const { token } = await shop.newCustomer(5_000n)
+    const order = { country_code: 'DE', period: 30, count: 7, ipv: 4 }
+    const bought = (await shop.post('/dedicated/buy', order, { token })).data
+    const ids = bought.proxies.slice(0, 3).map((each: { id: number }) => each.id)
+    await shop.post('/dedicated/prolong', { ids, period: 7 }, { token })
+    await call('POST', `/orders/${bought.order_id}/refund`, 'support', { amount_rub: 3.33 })
+    const { data } = await call('POST', `/orders/${bought.order_id}/refund`, 'support', { end })
+    expect(data.services).toHaveLength(7)
+    expect([data.amount_rub > 0, linesOf(data)]).toEqual([true, toKopecks(data.amount_rub)])
+  })
+
   test('dry_run of credit, debit, refund, end and payment refund answers as the action would and changes nothing', async () => {
     const { token, customer } = await shop.newCustomer(5_000n)
     const order = { country_code: 'DE', period: 30, count: 2, ipv: 4 }
@@ -110,6 +130,7 @@ describe.each([...engines])('search and dry runs of operators on %s', (engine) =
     const whole = await tried(`/orders/${bought.order_id}/refund`, { end: 'whole' })
     expect(whole).toMatchObject({ amount_rub: bought.price_rub, balance_rub: before + bought.price_rub })
     expect(whole.proxies).toHaveLength(2)
+    expect(linesOf(whole)).toBe(toKopecks(whole.amount_rub))
     expect(await tried(`/orders/${bought.order_id}/refund`, { amount_rub: 5 })).toMatchObject({ amount_rub: 5 })
     expect(await tried(`/proxies/${proxy.id}/end`, {})).toMatchObject({ proxy: proxy.id, dry_run: true })
     expect(await tried(`/payments/${started.payment_id}/refund`, { amount_rub: 100 })).toMatchObject({

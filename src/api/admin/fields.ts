@@ -89,6 +89,8 @@ export const refundParts = {
     used_rub: roubles('Price of its used time.', 50),
     unused_purchase_rub: roubles('Unused part of its purchase.', 80),
     unused_prolongation_rub: roubles('Unused part of its prolongations.', 20),
+    refunded_purchase_rub: roubles('Its part of the refund of purchases.', 80),
+    refunded_prolongation_rub: roubles('Its part of the refund of prolongations.', 20),
   }).optional(),
 }
 

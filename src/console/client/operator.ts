@@ -437,6 +437,8 @@ export type Operations = {
         used_rub: number
         unused_purchase_rub: number
         unused_prolongation_rub: number
+        refunded_purchase_rub: number
+        refunded_prolongation_rub: number
       }[]
       replayed?: boolean
       dry_run?: boolean
@@ -670,6 +672,8 @@ export type Operations = {
         used_rub: number
         unused_purchase_rub: number
         unused_prolongation_rub: number
+        refunded_purchase_rub: number
+        refunded_prolongation_rub: number
       }[]
       balance_rub: number
       replayed?: boolean

@@ -96,12 +96,15 @@ function Refund({ id, price, before }: RefundProps) {
 
 type Service = NonNullable<OperatorAnswer<'refundOrder'>['services']>[number]
 
-/** The unused part of a proxy’s price, such as “₽80.00 + prolongation ₽20.00”. */
-const sayUnused = (of: Service, t: { readonly ofProlongation: string }, format: Format): string =>
+/** A proxy’s part of the refund, such as “₽80.00 + prolongation ₽20.00”. The parts add up to the refund. */
+const sayRefund = (of: Service, t: { readonly ofProlongation: string }, format: Format): string =>
   [
-    format.exactMoney(of.unused_purchase_rub),
-    ...(of.unused_prolongation_rub > 0 ? [t.ofProlongation, format.exactMoney(of.unused_prolongation_rub)] : []),
+    format.exactMoney(of.refunded_purchase_rub),
+    ...(of.refunded_prolongation_rub > 0 ? [t.ofProlongation, format.exactMoney(of.refunded_prolongation_rub)] : []),
   ].join(' ')
+
+const partsOf = (services: readonly Service[]): number =>
+  services.reduce((sum, each) => sum + each.refunded_purchase_rub + each.refunded_prolongation_rub, 0)
 
 /** The services that a refund ends. */
 function Ended({ of }: { readonly of: OperatorAnswer<'refundOrder'> }) {
@@ -114,10 +117,14 @@ function Ended({ of }: { readonly of: OperatorAnswer<'refundOrder'> }) {
       <span className="ended">
         {services.map((each) => (
           <span key={each.proxy}>
-            <Mono>{each.address}</Mono> {sayUnused(each, t, format)}
+            <Mono>{each.address}</Mono> {sayRefund(each, t, format)}
           </span>
         ))}
-        {more > 0 && <span>{t.andMore(format.number(more))}</span>}
+        {more > 0 && (
+          <span>
+            {t.andMore(format.number(more))}: {format.exactMoney(of.amount_rub - partsOf(services))}
+          </span>
+        )}
       </span>
     )
   }

@@ -16,6 +16,7 @@ import {
   isHeld,
   leftAt,
   type PaidTerm,
+  refundedParts,
   restMs,
   sumByCharge,
   unusedOf,
@@ -62,6 +63,7 @@ async function endAll(
   const bought = new Set(proxies.map((proxy) => proxy.order))
   const purchases = total(refunded.filter((each) => bought.has(each.order)).map((each) => each.amount))
   const sum = total(refunded.map((each) => each.amount))
+  const parts = refundedParts(ended, refunded, whole?.chargeSeq ?? undefined)
   return {
     ids,
     amount_rub: toRoubles(sum),
@@ -70,7 +72,9 @@ async function endAll(
     services:
       how.give === 'nothing'
         ? []
-        : ended.slice(0, maxServices).map(({ proxy, paid, unused }) => endedServiceOf(proxy, paid, unused)),
+        : ended
+            .slice(0, maxServices)
+            .map(({ proxy, paid, unused }) => endedServiceOf(proxy, paid, unused, parts.get(proxy.id) ?? [])),
     balance_rub: toRoubles(balance ?? account.balance),
   }
 }

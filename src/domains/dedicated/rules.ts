@@ -4,10 +4,11 @@ import { addDays } from '../../core/calendar.ts'
 import type { CountryCode } from '../../core/country.ts'
 import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
 import { type FieldProblem, fieldProblem, type ProblemArguments } from '../../core/messages/problems.ts'
-import { type Kopecks, kopecks, toRoubles, total } from '../../core/money.ts'
+import { type Kopecks, kopecks, subtract, toRoubles, total, zero } from '../../core/money.ts'
 import { isPublic } from '../../core/reserved.ts'
 import type { DomainEvent, EventData, EventType } from '../events/rules.ts'
 import { listIn, numberIn, type Plain, textIn } from '../orders/rules.ts'
+import { shareOut } from '../pricing/rules.ts'
 import type { Ipv } from '../stock/rules.ts'
 
 /** The protocols that a proxy accepts. */
@@ -233,6 +234,7 @@ export function endedServiceOf(
   { id, address, order }: Pick<Proxy, 'id' | 'address' | 'order'>,
   terms: readonly PaidTerm[],
   unused: readonly Unused[],
+  refunded: readonly Unused[],
 ) {
   const paid = total(terms.map((each) => kopecks(each.price / BigInt(each.shares))))
   const left = total(unused.map((each) => each.amount))
@@ -244,7 +246,42 @@ export function endedServiceOf(
     used_rub: toRoubles(kopecks(paid - left)),
     unused_purchase_rub: toRoubles(purchase),
     unused_prolongation_rub: toRoubles(kopecks(left - purchase)),
+    refunded_purchase_rub: toRoubles(total(refunded.filter((each) => each.order === order).map((each) => each.amount))),
+    refunded_prolongation_rub: toRoubles(
+      total(refunded.filter((each) => each.order !== order).map((each) => each.amount)),
+    ),
   }
+}
+
+type EndedPart = { readonly proxy: Pick<Proxy, 'id' | 'order'>; readonly unused: readonly Unused[] }
+
+/**
+ * Each proxy's part of the refunds, by its number; the parts of a charge add up to its refund. A charge that is
+ * refunded whole is shared equally. Any other pays the unused parts in their order, as far as its money reaches.
+ */
+export function refundedParts(
+  ended: readonly EndedPart[],
+  refunded: readonly Unused[],
+  wholeCharge: number | undefined,
+): Map<number, Unused[]> {
+  const parts = new Map<number, Unused[]>(ended.map(({ proxy }) => [proxy.id, []]))
+  for (const refund of refunded) {
+    const isWhole = refund.chargeSeq === wholeCharge
+    const bought = isWhole ? ended.filter(({ proxy }) => proxy.order === refund.order) : []
+    const equal = isWhole ? shareOut(refund.amount, bought.length) : []
+    const shares = isWhole
+      ? bought.map(({ proxy }, index) => ({ id: proxy.id, amount: equal[index] ?? zero }))
+      : ended.flatMap(({ proxy, unused }) =>
+          unused.filter((each) => each.chargeSeq === refund.chargeSeq).map(({ amount }) => ({ id: proxy.id, amount })),
+        )
+    let rest = refund.amount
+    for (const { id, amount } of shares) {
+      const given = amount < rest ? amount : rest
+      parts.get(id)?.push({ ...refund, amount: given })
+      rest = subtract(rest, given)
+    }
+  }
+  return parts
 }
 
 /** Adds the parts of each charge up. */
