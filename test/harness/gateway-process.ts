@@ -30,6 +30,8 @@ export type GatewayProcess = {
   /** The process that was started last, and the one that serves now. */
   readonly pid: number | undefined
   serving(): Promise<number | undefined>
+  /** All that its processes have written to stderr so far. */
+  readonly errors: string
   /** Kills it with SIGKILL. */
   kill(): Promise<void>
   /** Settles when the process that was started last has ended. */
@@ -68,6 +70,7 @@ export async function makeGatewayProcess(
     ...env,
   }
   let child: Bun.Subprocess | undefined
+  let errors = ''
   const draining = new Set<Bun.Subprocess>()
 
   async function isOpen(): Promise<boolean> {
@@ -96,7 +99,9 @@ export async function makeGatewayProcess(
     const decoder = new TextDecoder()
     const all = (async () => {
       for await (const chunk of stderr) {
-        text += decoder.decode(chunk, { stream: true })
+        const piece = decoder.decode(chunk, { stream: true })
+        text += piece
+        errors += piece
         process.stderr.write(chunk)
       }
     })()
@@ -147,6 +152,9 @@ export async function makeGatewayProcess(
     serving,
     get pid() {
       return child?.pid
+    },
+    get errors() {
+      return errors
     },
     get ended() {
       return child?.exited ?? Promise.resolve(0)
