@@ -250,7 +250,8 @@ describe('clients of the TLS port', () => {
       ])
         expect(await run('git', ...args)).toMatchObject({ exit: 0 })
       const proxy = ['-c', `http.proxy=${proxyOf(user)}`, '-c', `http.proxySSLCAInfo=${files.cert}`]
-      const options = [...proxy, '-c', `http.sslCAInfo=${files.cert}`]
+      // Without the method, git sends the login only after a 407.
+      const options = [...proxy, '-c', 'http.proxyAuthMethod=basic', '-c', `http.sslCAInfo=${files.cert}`]
       const ran = await run('git', ...options, 'clone', '-q', `${url}project.git`, join(folder, 'cloned'))
       expect(ran).toMatchObject({ exit: 0 })
       expect(readFileSync(join(folder, 'cloned', 'file')).equals(readFileSync(join(work, 'file')))).toBe(true)
