@@ -1,6 +1,7 @@
 import { expect } from 'bun:test'
+import { join } from 'node:path'
 import type { udp } from 'bun'
-import type { Made } from './certificates.ts'
+import { type Made, putCertificate } from './certificates.ts'
 import { untilTrue } from './turnpike.ts'
 
 type TakePayload = (payload: Uint8Array) => void
@@ -36,7 +37,11 @@ class UdpForwarder {
   answer(payload: Uint8Array): void {
     if (!this.client) return
     this.received += payload.length
-    this.socket.send(payload, this.client.port, this.client.address)
+    try {
+      this.socket.send(payload, this.client.port, this.client.address)
+    } catch {
+      // The client has exited; QUIC repeats what it has not acknowledged.
+    }
   }
 
   stop(): void {
@@ -44,19 +49,18 @@ class UdpForwarder {
   }
 }
 
+const worker = join(import.meta.dir, 'http3-worker.ts')
+const startWorker = (...args: string[]) =>
+  Bun.spawn([process.execPath, '--no-env-file', worker, ...args], { stdout: 'pipe', stderr: 'inherit' })
+
 /** An HTTP/3 server that answers with the bytes it was sent, behind a port that counts. */
 async function startHttp3Origin(certificate: Made) {
-  const server = Bun.serve({
-    hostname: '127.0.0.1',
-    port: 0,
-    tls: certificate,
-    http1: false,
-    http3: true,
-    development: false,
-    fetch: async (request) => new Response(await request.arrayBuffer()),
-  })
+  const files = putCertificate(certificate)
+  const server = startWorker('server', files.cert, files.key)
+  const { value } = await server.stdout.getReader().read()
+  const port = Number(Buffer.from(value ?? []).toString())
   const upstream = await Bun.udpSocket({
-    connect: { hostname: '127.0.0.1', port: server.port ?? 0 },
+    connect: { hostname: '127.0.0.1', port },
     socket: { data: (_, bytes) => counter.answer(bytes), error() {} },
   })
   const counter = await UdpForwarder.open((payload) => void upstream.send(payload))
@@ -65,7 +69,9 @@ async function startHttp3Origin(certificate: Made) {
     async stop() {
       counter.stop()
       upstream.close()
-      await server.stop(true)
+      server.kill()
+      await server.exited
+      files.remove()
     },
   }
 }
@@ -82,13 +88,7 @@ export async function checkHttp3(
   const origin = await startHttp3Origin(certificate)
   const send = await openPath(origin.counter.port, (payload) => client.answer(payload))
   const client = await UdpForwarder.open(send)
-  for (const length of [1, 60_000, 600_000]) {
-    const body = Uint8Array.from({ length }, (_, at) => (at * at) % 251)
-    // With a certificate authority of the caller, Bun 1.4 fails with HTTP3Unsupported.
-    const init = { method: 'POST', body, protocol: 'http3', tls: { rejectUnauthorized: false } } as const
-    const answer = await fetch(`https://127.0.0.1:${client.port}/`, init)
-    expect(Buffer.from(await answer.bytes()).equals(body)).toBe(true)
-  }
+  expect(await startWorker('client', String(client.port)).stdout.text()).toBe('equal\n')
   const arrived = (): number => origin.counter.sent + client.received
   expect(arrived()).toBeGreaterThan(2 * 660_000)
   expect(await untilTrue(async () => (await used()) >= arrived())).toBe(true)

@@ -196,10 +196,11 @@ describe('connect-udp over TLS', () => {
 
   test.each(ways)(
     'an HTTP/3 client sends and receives 660,001 bytes through connect-udp over %s, and the shop bills its datagrams',
-    async (_, _status, open) => {
+    async (_, status, open) => {
       const user = await addUser()
       const openPath = async (originPort: number, onAnswer: (payload: Uint8Array) => void) => {
         const udp = await open(user, '127.0.0.1', originPort)
+        expect(udp.status).toBe(status)
         udp.onAnswer = onAnswer
         return (payload: Uint8Array) => udp.send(payload)
       }

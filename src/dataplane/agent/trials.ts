@@ -244,7 +244,8 @@ export class AddressTrials {
     while (!end.aborted) {
       const beganAt = this.timing.now()
       this.bell.quiet()
-      await this.round(end)
+      // A failed round changes no outcome, for instance without a free descriptor.
+      await this.round(end).catch((fault: unknown) => this.limitedLog('error', 'trials failed', { fault }))
       await this.bell.wait(Math.max(0, beganAt + everyMs - this.timing.now()))
     }
   }

@@ -3,8 +3,11 @@ import { type Address, addressFromNumber, addressToNumber, formatAddress, readAd
 import type { TryAddress } from '../../agent/trials.ts'
 import { openKernel } from './linux/kernel.ts'
 import { openLibc } from './linux/libc.ts'
-import { EADDRNOTAVAIL, EAFNOSUPPORT } from './linux/numbers.ts'
+import { EADDRNOTAVAIL, EAFNOSUPPORT, EMFILE, ENFILE, ENOBUFS, ENOMEM } from './linux/numbers.ts'
 import { openRouteLookup } from './linux/routes.ts'
+
+/** Errors that say nothing about the address. */
+const scarce = new Set([EMFILE, ENFILE, ENOBUFS, ENOMEM])
 
 /** Network interfaces are read again this often. */
 const lookEveryMs = 10_000
@@ -40,6 +43,7 @@ function createBind(platform: NodeJS.Platform): TryAddress {
     const outcome = kernel.tryAddress(address)
     if (outcome === 0) return isDeliveredHere(address, 0, undefined, 'tcp') ? undefined : 'not_on_this_machine'
     if (outcome === -EADDRNOTAVAIL) return 'not_on_this_machine'
+    if (scarce.has(-outcome)) throw new Error(`no descriptor or memory to try an address with (errno ${-outcome})`)
     return outcome === -EAFNOSUPPORT ? 'no_such_family' : 'cannot_bind'
   }
 }

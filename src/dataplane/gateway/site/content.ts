@@ -110,9 +110,9 @@ async function findFile(folder: string, target: string): Promise<FoundFile | und
       }
     if (!about.isDirectory() && path.endsWith('/')) return undefined
     const name = about.isDirectory() ? await realpath(join(asked, 'index.html')) : asked
-    const { size, mtimeMs, ...found } = await stat(name)
-    if (!isInside(name) || !found.isFile() || size > maxAnswerBytes) return undefined
-    return { file: Bun.file(name), size, changedAt: mtimeMs }
+    const found = await stat(name)
+    if (!isInside(name) || !found.isFile() || found.size > maxAnswerBytes) return undefined
+    return { file: Bun.file(name), size: found.size, changedAt: found.mtimeMs }
   } catch {
     // It does not exist, or cannot be read.
     return undefined

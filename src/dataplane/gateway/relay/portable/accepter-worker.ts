@@ -5,7 +5,13 @@ import { EAGAIN, EMFILE, ENFILE, ENOBUFS, ENOMEM, EPOLLET, EPOLLIN, EPOLLRDHUP }
 import { isWholeHello } from './accepter.ts'
 
 /** An epoll descriptor of listeners, and an eventfd that ends the thread. */
-export type AccepterTerms = { readonly poll: number; readonly bell: number; readonly maxAwaiting: number }
+export type AccepterTerms = {
+  readonly poll: number
+  readonly bell: number
+  readonly maxAwaiting: number
+  /** Connections handed on that the other thread has not taken yet. */
+  readonly untaken: SharedArrayBuffer
+}
 export type Accepted = { readonly descriptor: number; readonly source: string }
 
 const maxWaitMs = 60_000
@@ -13,6 +19,9 @@ const maxWaitMs = 60_000
 const maxAccepted = 64
 /** Pause when the process is out of descriptors. */
 const restMs = 100
+/** Beyond so many, connections wait in the kernel's queue, where they cost no descriptor. */
+const maxUntaken = 512
+const untakenMs = 2
 const starved = [EMFILE, ENFILE, ENOBUFS, ENOMEM].map((error) => -error)
 
 /** The time limit of a handshake; the front has the same. */
@@ -23,7 +32,8 @@ const maxPeekedBytes = 18_432
 
 if (!parentPort) throw new Error('this runs as a worker of the engine')
 const main = parentPort
-const { poll, bell, maxAwaiting } = workerData as AccepterTerms
+const { poll, bell, maxAwaiting, untaken } = workerData as AccepterTerms
+const untakenCount = new Int32Array(untaken)
 const kernel = openKernel()
 type Awaiting = { readonly source: string; readonly sinceMs: number; readonly seat: Seat; looks: number }
 /** Connections without a whole ClientHello by descriptor, the oldest first. */
@@ -110,6 +120,10 @@ for (let isOver = false; !isOver || awaiting.size > 0; ) {
     else hasRoom = acceptFrom(descriptor, accepted) && hasRoom
   }
   dropLate()
-  if (accepted.length > 0) main.postMessage(accepted, [])
+  if (accepted.length > 0) {
+    Atomics.add(untakenCount, 0, accepted.length)
+    main.postMessage(accepted, [])
+  }
+  while (Atomics.load(untakenCount, 0) > maxUntaken && !isOver) Bun.sleepSync(untakenMs)
   if (!hasRoom) Bun.sleepSync(restMs)
 }

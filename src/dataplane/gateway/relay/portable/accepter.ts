@@ -48,10 +48,13 @@ export function createAccepter(onAccepted: (descriptor: number, source: string) 
     const [poll, bell] = [kernel.openPoll(), kernel.openBell()]
     if (poll < 0 || bell < 0) throw new Error('the system has no descriptor left to listen with')
     kernel.watch(poll, bell, EPOLLIN, 0)
-    const terms: AccepterTerms = { poll, bell, maxAwaiting }
+    const untaken = new SharedArrayBuffer(4)
+    const untakenCount = new Int32Array(untaken)
+    const terms: AccepterTerms = { poll, bell, maxAwaiting, untaken }
     const worker = new Worker(new URL('./accepter-worker.ts', import.meta.url), { workerData: terms })
     worker.on('message', (accepted: readonly Accepted[]) => {
       for (const { descriptor, source } of accepted) onAccepted(descriptor, source)
+      Atomics.sub(untakenCount, 0, accepted.length)
     })
     worker.on('exit', () => {
       kernel.close(poll)
