@@ -40,6 +40,9 @@ import type { Sold } from './sold.ts'
 import { readFields, readQuery } from './validate.ts'
 import { findWarnings } from './warnings.ts'
 
+/** The seller's contact as visitors see it, and the `mailto:` or `https:` link to it. */
+export type Contact = { readonly text: string; readonly url: string }
+
 /** A page or a file outside the API: no token is needed, and a limit of its own holds for each source address. */
 export type PlainRoute = {
   readonly path: string

@@ -39,6 +39,7 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
       TURNPIKE_REGISTRATION: 'on',
       TURNPIKE_SMTP_URL: smtp.url,
       TURNPIKE_MAIL_FROM: 'shop@example.com',
+      TURNPIKE_CONTACT: 'help@shop.example',
     }
     ;[shop, browser] = await Promise.all([startService(engine, settings, runtimeWith(clock)), openChromium()])
     visitor = await openVisitor(browser, shop.url)
@@ -81,6 +82,18 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     await type('Password', secret)
     await press('Sign in')
   }
+
+  test('the sign-in page and its text about a forgotten password link to the contact of the seller', async () => {
+    await page.goto(shop.url)
+    await heading('Sign in')
+    const links = page.getByRole('link', { name: 'help@shop.example' })
+    await shown(links)
+    expect(await links.getAttribute('href')).toBe('mailto:help@shop.example')
+    expect(await links.getAttribute('rel')).toBe('noopener')
+    await press('Forgot your password?')
+    await shown(page.getByRole('main').getByText('Write to the seller: help@shop.example'))
+    expect(await findBarriers(page)).toEqual([])
+  })
 
   test('a customer signs up with an e-mailed link, and the address bar does not show the link', async () => {
     await page.goto(shop.url)

@@ -315,6 +315,7 @@ describe.each([...engines])('payments on %s', (engine) => {
     expect(await read('?language=ru&zone=Asia/Novosibirsk')).toMatch(/Оплатить до \d+ \S+ \d{4} .*GMT\+7/)
     expect(await read('?zone=Nowhere/City')).toMatch(/Pay before .* UTC/)
     expect(await read('')).toMatch(/Pay before .* UTC/)
+    expect(await read('')).not.toContain('seller')
   })
 
   test('/pay answers 404 for unknown payments, and verify finds nothing', async () => {

@@ -35,7 +35,7 @@ describe.each([...enginesOf('postgres')])('registration with e-mail confirmation
 
   test('a customer registers and confirms by e-mail; a known address gets the same answer and a notice', async () => {
     const page = await createBrowserSession(service.url)
-    expect((await page.get('/auth/v1/customer/offers')).data).toEqual({ registration: true, mail: true })
+    expect((await page.get('/auth/v1/customer/offers')).data).toMatchObject({ registration: true, mail: true })
     for (const input of [
       { email: 'nobody', password },
       { email, password: 'short' },
@@ -119,7 +119,7 @@ test('a production shop needs TURNPIKE_REGISTRATION=unconfirmed to register with
   expect([refused.name, refused.message]).toEqual(['BadSetting', expect.stringContaining('unconfirmed')])
   const service = await start({ TURNPIKE_REGISTRATION: 'unconfirmed' })
   const page = await createBrowserSession(service.url)
-  expect((await page.get('/auth/v1/customer/offers')).data).toEqual({ registration: true, mail: false })
+  expect((await page.get('/auth/v1/customer/offers')).data).toMatchObject({ registration: true, mail: false })
   await service.stop()
 })
 
@@ -127,7 +127,7 @@ test('a shop without e-mail registers at once, refuses a taken login, and leave 
   const service = await startService('sqlite', { TURNPIKE_REGISTRATION: 'on' })
   try {
     const page = await createBrowserSession(service.url)
-    expect((await page.get('/auth/v1/customer/offers')).data).toEqual({ registration: true, mail: false })
+    expect((await page.get('/auth/v1/customer/offers')).data).toMatchObject({ registration: true, mail: false })
     const opened = await page.post('/auth/v1/customer/register', { email, password })
     expect(opened.data).toMatchObject({ confirm: false, who: { login: email } })
     expect((await page.post('/auth/v1/customer/register', { email, password })).status).toBe(409)
@@ -144,6 +144,23 @@ test('a shop without e-mail registers at once, refuses a taken login, and leave 
         table,
         false,
       ])
+    }
+  } finally {
+    await service.stop()
+  }
+})
+
+test('TURNPIKE_CONTACT is in the offers for customers and a link on payment pages, and null for operators', async () => {
+  const service = await startService('sqlite', { TURNPIKE_CONTACT: 'https://shop.example/?a&b' })
+  try {
+    const page = await createBrowserSession(service.url)
+    const contactFor = async (kind: string) => (await page.get(`/auth/v1/${kind}/offers`)).data.contact
+    const contact = { text: 'https://shop.example/?a&b', url: 'https://shop.example/?a&b' }
+    expect([await contactFor('customer'), await contactFor('operator')]).toEqual([contact, null])
+    const { data } = await service.post('/payments', { amount_rub: 100, method: 'sandbox' })
+    const link = '<a href="https://shop.example/?a&#38;b" rel="noopener">https://shop.example/?a&#38;b</a>'
+    for (const url of [data.pay_url, `${service.url}/pay/pay_1`]) {
+      expect(await (await fetch(`${url}?language=ru`)).text()).toContain(`Написать продавцу: ${link}`)
     }
   } finally {
     await service.stop()

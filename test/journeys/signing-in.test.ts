@@ -425,7 +425,11 @@ describe.each([...enginesOf('postgres')])('sessions, passwords and tokens of cus
 
   test('register answers 403 while registration is off', async () => {
     const page = await browser()
-    expect((await page.get('/auth/v1/customer/offers')).data).toEqual({ registration: false, mail: false })
+    expect((await page.get('/auth/v1/customer/offers')).data).toEqual({
+      registration: false,
+      mail: false,
+      contact: null,
+    })
     const refused = await page.post('/auth/v1/customer/register', { email: 'new@example.com', password })
     expect(refused.status).toBe(403)
   })

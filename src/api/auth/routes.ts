@@ -13,7 +13,7 @@ import {
 } from '../../domains/signin/index.ts'
 import { isProvisional, type Owner, type OwnerKind, type Session } from '../../domains/signin/rules.ts'
 import { type Bound, bind, bindReply } from '../bind.ts'
-import type { Api, CustomerSessions } from '../http.ts'
+import type { Api, Contact, CustomerSessions } from '../http.ts'
 import type { Operation } from '../operation.ts'
 import { assertSameOrigin, findShown, readSessionText, toCookie, visitorOf } from '../session.ts'
 import * as customerShapes from './shapes.ts'
@@ -26,6 +26,7 @@ export type AuthDeps = {
   readonly operators: Operators
   readonly clock: Clock
   readonly publicUrl: () => string
+  readonly contact: Contact | undefined
   readonly drawSvg: (text: string) => string
   /** Does something as an operator, so that it is in the audit log. */
   readonly actAs: <Result>(session: Session, operation: string, work: () => Promise<Result>) => Promise<Result>
@@ -125,7 +126,9 @@ function signInOperations(deps: AuthDeps, kind: OwnerKind): readonly Bound<Guest
   const { toWho, entered, left } = createReplies(deps)
   return [
     bind(shapes.offers, async () =>
-      kind === 'customer' ? deps.registration.offers : { registration: false, mail: false },
+      kind === 'customer'
+        ? { ...deps.registration.offers, contact: deps.contact ?? null }
+        : { registration: false, mail: false, contact: null },
     ),
     bindReply(shapes.signIn, async ({ caller, body }) =>
       entered(await deps.signIn.byPassword(kind, body, caller.visitor)),

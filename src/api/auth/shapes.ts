@@ -79,6 +79,13 @@ export function createSignInShapes(kind: OwnerKind) {
       answer: z.object({
         registration: flag('Whether visitors may register.'),
         mail: flag('Whether the shop sends e-mail, so that a forgotten password can be reset.'),
+        contact: z
+          .object({
+            text: text('E-mail address or URL.', 'help@shop.example'),
+            url: text('Link to it: `mailto:` or `https:`.', 'mailto:help@shop.example'),
+          })
+          .nullable()
+          .describe('The seller’s contact for customers; null if there is none.'),
       }),
     }),
     signIn: operation(idOf('signIn'), `POST /${kind}/sign-in`, {

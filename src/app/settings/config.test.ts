@@ -64,6 +64,20 @@ describe('readConfig', () => {
     expect(readConfig({ TURNPIKE_LOCAL_NODES: 'sandbox-vpn' }).localNodes).toEqual(['sandbox-vpn'])
   })
 
+  test('TURNPIKE_CONTACT is empty by default, and becomes a mailto: link or an https: link', () => {
+    const contactOf = (text: string) => readConfig({ TURNPIKE_CONTACT: text }).contact
+    expect([readConfig({}).contact, contactOf('')]).toEqual([undefined, undefined])
+    expect(contactOf('help+eu@shop.example')).toEqual({
+      text: 'help+eu@shop.example',
+      url: 'mailto:help+eu@shop.example',
+    })
+    expect(contactOf('https://t.me/shop')).toEqual({ text: 'https://t.me/shop', url: 'https://t.me/shop' })
+    expect(contactOf('https://shop.example/?a="b"')?.url).toBe('https://shop.example/?a=%22b%22')
+    expect(complaint({ TURNPIKE_CONTACT: 'shop' })).toBe(
+      'TURNPIKE_CONTACT (--contact) must be an e-mail address, like help@shop.example, or an https:// URL without a login.',
+    )
+  })
+
   test('TURNPIKE_DATABASE_URL accepts a PostgreSQL URL unchanged', () => {
     for (const url of ['postgres://u:p@h:5432/d', 'postgresql://h/d?sslmode=require']) {
       expect(databaseAddress(readConfig({ TURNPIKE_DATABASE_URL: url }))).toBe(url)
@@ -107,6 +121,17 @@ describe('readConfig', () => {
     ['TURNPIKE_CORS_ORIGINS', `https://app.example,https://u:${secret}@app.example`],
     ['TURNPIKE_LOCAL_NODES', 'router'],
     ['TURNPIKE_LOCAL_NODES', 'gateway;vpn'],
+    ['TURNPIKE_CONTACT', 'javascript:alert(1)'],
+    ['TURNPIKE_CONTACT', 'javascript:alert(1)@shop.example'],
+    ['TURNPIKE_CONTACT', 'http://shop.example'],
+    ['TURNPIKE_CONTACT', 'https://'],
+    ['TURNPIKE_CONTACT', 'https://shop.example/a b'],
+    ['TURNPIKE_CONTACT', ' https://shop.example'],
+    ['TURNPIKE_CONTACT', `https://root:${secret}@shop.example`],
+    ['TURNPIKE_CONTACT', 'mailto:help@shop.example'],
+    ['TURNPIKE_CONTACT', 'help @shop.example'],
+    ['TURNPIKE_CONTACT', 'help@shop.example '],
+    ['TURNPIKE_CONTACT', 'help@shop.example?subject=x'],
     ['TURNPIKE_LOG', 'loud'],
     ['TURNPIKE_LOG', 'INFO'],
   ])('%s=%p is refused in one line that names the setting and contains no secret', (name, value) => {

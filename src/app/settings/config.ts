@@ -68,6 +68,13 @@ const lastMetricsPort = 65_533
 const hexKey = matching(/^[0-9a-f]{64}$/i, 'must be 64 hexadecimal digits')
 const visible = matching(/^[\x21-\x7e]{8,200}$/, 'must be 8 to 200 visible characters')
 const mailAddress = matching(/^[^\s@\p{Cc}]{1,64}@[^\s@\p{Cc}]{1,190}$/u, 'must be an e-mail address')
+
+/** A URL with a login or password is refused: every visitor sees the contact. */
+const contact = parsed((text) => {
+  if (/^[\w.+-]{1,64}@[\p{L}\p{N}][\p{L}\p{N}.-]{0,189}$/u.test(text)) return { text, url: `mailto:${text}` }
+  const url = /^https:\/\/[^\s\p{Cc}]{1,250}$/u.test(text) ? URL.parse(text) : null
+  return url && url.username + url.password === '' ? { text, url: url.href } : undefined
+}, 'must be an e-mail address, like help@shop.example, or an https:// URL without a login')
 const httpUrl = urlWith(/^https?:$/, 'must be an http or https address')
 const smtpUrl = urlWith(/^smtps?:$/, 'must be an smtp:// or smtps:// address')
 const registration = oneOf(['off', 'on', 'unconfirmed'], 'must be on, off or unconfirmed')
@@ -113,6 +120,7 @@ export const settings = {
   ...gatewaySettings,
   localNodes: setting('TURNPIKE_LOCAL_NODES', 'KINDS', '', (text, bad) => [...new Set(readLocalNodes(text, bad))]),
   ...vpnSettings,
+  contact: setting('TURNPIKE_CONTACT', 'ADDRESS|URL', '', optional(contact)),
   registration: setting('TURNPIKE_REGISTRATION', 'on|off|unconfirmed', 'off', registration),
   smtpUrl: setting('TURNPIKE_SMTP_URL', 'URL', '', optional(smtpUrl)),
   mailFrom: setting('TURNPIKE_MAIL_FROM', 'ADDRESS', 'turnpike@localhost', mailAddress),

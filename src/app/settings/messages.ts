@@ -86,6 +86,7 @@ export const settingMeanings: Readonly<Record<string, string>> = {
   vpnUla: 'IPv6 addresses of devices inside the tunnel, of at most 96 bits',
   linksPerMinute: 'requests for secret VPN links per minute and source address; 0 is no limit',
   vpnDevice: 'name of the network device of a VPN node on this machine, up to 14 characters',
+  contact: 'contact of the seller on the sign-in page and payment pages: an e-mail address or an https:// URL',
   registration: 'self-registration of customers; unconfirmed: without a confirmation e-mail',
   smtpUrl: 'smtp://user:password@host:port or smtps://…: mail server for e-mail to customers; without it none is sent',
   mailFrom: 'sender address of e-mail to customers',

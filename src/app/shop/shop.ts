@@ -290,7 +290,9 @@ function openApi(
     buckets: services.buckets,
     sessions: createCustomerSessions({ ...services, publicUrl }),
     others: [
-      mount(authApi({ ...services, ...runtime, publicUrl, drawSvg, actAs: actingAs(services) })),
+      mount(
+        authApi({ ...services, ...runtime, publicUrl, contact: config.contact, drawSvg, actAs: actingAs(services) }),
+      ),
       mount(createAdmin(services, runtime, publicUrl, log)),
     ],
     bound: [
@@ -307,7 +309,7 @@ function openApi(
     console: openConsole(builtConsole, runtime.random),
     plain: [
       vpnLinkRoute({ ...services, drawing, linksPerMinute: config.linksPerMinute }),
-      payPageRoute(services),
+      payPageRoute({ ...services, contact: config.contact }),
       notifyRoute(services),
     ],
     version: manifest.version,

@@ -26,7 +26,9 @@ export type Session = {
 }
 
 export type Operations = {
-  getOffersForCustomer: { answer: { registration: boolean; mail: boolean } }
+  getOffersForCustomer: {
+    answer: { registration: boolean; mail: boolean; contact: { text: string; url: string } | null }
+  }
   signInCustomer: { body: { login: string; password: string; code?: string }; answer: Who }
   signInByLinkCustomer: { body: { link: string; code?: string }; answer: Who }
   signOutCustomer: { answer: { done: boolean } }
@@ -41,7 +43,9 @@ export type Operations = {
   confirmFactorOfCustomer: { body: { code: string }; answer: { done: boolean; recovery_codes: readonly string[] } }
   renewRecoveryCodesOfCustomer: { body: { current_password?: string }; answer: { recovery_codes: readonly string[] } }
   removeFactorOfCustomer: { body: { current_password?: string }; answer: { done: boolean } }
-  getOffersForOperator: { answer: { registration: boolean; mail: boolean } }
+  getOffersForOperator: {
+    answer: { registration: boolean; mail: boolean; contact: { text: string; url: string } | null }
+  }
   signInOperator: { body: { login: string; password: string; code?: string }; answer: Who }
   signInByLinkOperator: { body: { link: string; code?: string }; answer: Who }
   signOutOperator: { answer: { done: boolean } }

@@ -83,6 +83,12 @@ const signInMessages = messages({
     'Этот магазин не отправляет писем. Напишите продавцу туда, где вы получили доступ, попросите ссылку для входа и ' +
       'задайте новый пароль на странице учётной записи.',
   ),
+  forgottenWrite: pair(
+    'This shop sends no e-mail. Ask the seller for a link that signs you in, and set a new password in your account.',
+    'Этот магазин не отправляет писем. Попросите у продавца ссылку для входа и задайте новый пароль на странице ' +
+      'учётной записи.',
+  ),
+  contact: pair('Write to the seller:', 'Написать продавцу:'),
   send: pair('Send the link', 'Прислать ссылку'),
   sentAbout: pair(
     'If the address has an account or can sign up here, we have sent a link to it.',
@@ -177,8 +183,26 @@ function Door({ title, children }: { readonly title: string; readonly children: 
         <Text size="sm">
           <a href="/docs">{t.docs}</a>
         </Text>
+        <Text size="sm">
+          <ContactLink />
+        </Text>
       </footer>
     </div>
+  )
+}
+
+/** The seller's contact; nothing if the shop has none. */
+function ContactLink() {
+  const { t } = useMessages(signInMessages)
+  const contact = useOffers()?.contact
+  if (!contact) return null
+  return (
+    <>
+      {t.contact}{' '}
+      <a href={contact.url} rel="noopener">
+        {contact.text}
+      </a>
+    </>
   )
 }
 
@@ -304,11 +328,18 @@ function ForgottenForm({ onWay }: WayProps) {
   const { t } = useMessages(signInMessages)
   const email = useTyped()
   const request = useMutation({ mutationFn: () => auth.call('forgotPassword', { body: { email: email.text } }) })
-  const isMailed = useOffers()?.mail === true
-  const about = isMailed ? t.forgottenAbout : t.forgottenAsk
+  const offers = useOffers()
+  const isMailed = offers?.mail === true
+  const askSeller = offers?.contact ? t.forgottenWrite : t.forgottenAsk
   return (
     <>
-      {request.data ? <Text role="status">{t.sentAbout}</Text> : <Text c="dimmed">{about}</Text>}
+      {request.data ? (
+        <Text role="status">{t.sentAbout}</Text>
+      ) : (
+        <Text c="dimmed">
+          {isMailed ? t.forgottenAbout : askSeller} <ContactLink />
+        </Text>
+      )}
       {isMailed && !request.data && (
         <SubmitForm {...wide} onSubmit={request.mutate} label={t.send} isReady={email.text !== ''} change={request}>
           <EmailInput typed={email} />

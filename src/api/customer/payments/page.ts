@@ -4,7 +4,7 @@ import { toRoubles } from '../../../core/money.ts'
 import type { Payments } from '../../../domains/payments/index.ts'
 import { isOpen, type Payment, toPay } from '../../../domains/payments/rules.ts'
 import { createHtmlPages, escapeHtml } from '../../html-page.ts'
-import type { PlainRoute } from '../../http.ts'
+import type { Contact, PlainRoute } from '../../http.ts'
 import { type AnswerLanguage, languageOf } from '../../language.ts'
 
 const texts = {
@@ -30,41 +30,44 @@ const texts = {
     en: 'Your balance is credited when the seller receives the money.',
     ru: 'Баланс пополнится, когда деньги поступят продавцу.',
   },
+  contact: { en: 'Write to the seller:', ru: 'Написать продавцу:' },
   back: { en: 'Back to', ru: 'Вернуться на' },
 }
 
 const pages = createHtmlPages(
-  `b { overflow-wrap: anywhere }
+  `a, b { overflow-wrap: anywhere }
 button { font: inherit; padding: .6rem 1.2rem; border: 1px solid currentColor; border-radius: .5rem; cursor: pointer }
 `,
   'self',
 )
 
+type PayPageDeps = { readonly payments: Payments; readonly contact: Contact | undefined }
+
 /** The page of a sandbox payment or an invoice. It shows the amount and nothing about the customer. */
-export function payPageRoute({ payments }: { payments: Payments }): PlainRoute {
+export function payPageRoute({ payments, contact }: PayPageDeps): PlainRoute {
   return {
     path: '/pay/:payment',
     takes: 'GET and POST',
     perMinute: 120,
     async answer(request, params) {
-      const reader = readerOf(request)
+      const reader = { ...readerOf(request), contact }
       const { language } = reader
       const id = readId('payment', params['payment'] ?? '')
       const found = id && (await payments.findOurs(id))
-      if (!id || !found) return page(404, language, texts.nothing[language], `<p>${texts.nothingAbout[language]}</p>`)
+      if (!id || !found) return page(404, reader, texts.nothing[language], `<p>${texts.nothingAbout[language]}</p>`)
       if (request.method !== 'POST') return show(found.payment, found.details, reader)
       const paid = found.payment.provider === 'sandbox' ? await payments.payInSandbox(id) : undefined
       return paid
         ? show(paid, undefined, reader)
-        : page(409, language, texts.notHere[language], `<p>${texts.notHereAbout[language]}</p>`)
+        : page(409, reader, texts.notHere[language], `<p>${texts.notHereAbout[language]}</p>`)
     },
   }
 }
 
-type PageReader = { readonly language: AnswerLanguage; readonly zone: string }
+type PageReader = Pick<PayPageDeps, 'contact'> & { readonly language: AnswerLanguage; readonly zone: string }
 
 /** The console names its language and the browser's time zone in the link; else the headers and UTC count. */
-function readerOf(request: Request): PageReader {
+function readerOf(request: Request): Omit<PageReader, 'contact'> {
   const { searchParams } = new URL(request.url)
   const named = searchParams.get('language')
   const language = named === 'en' || named === 'ru' ? named : languageOf(request.headers)
@@ -97,15 +100,15 @@ function show(payment: Payment, details: string | undefined, reader: PageReader)
   const amount = `${createRub(language)(toRoubles(toPay(payment)))} ${texts.currency[language]}`
   if (!isOpen(payment.state)) {
     const outcome = payment.state === 'paid' || payment.state === 'refunded' ? payment.state : 'over'
-    return page(200, language, amount, `<p>${texts[outcome][language]}</p>${backTo(payment, language)}`)
+    return page(200, reader, amount, `<p>${texts[outcome][language]}</p>${backTo(payment, language)}`)
   }
   const until = `<p><small>${texts.until[language]} ${escapeHtml(writeMoment(payment.expiresAt, reader))}</small></p>`
   if (payment.provider === 'sandbox') {
     const form = `<form method="post"><button type="submit">${texts.pay[language]}</button></form>`
-    return page(200, language, amount, `<p>${texts.sandbox[language]}</p>${form}${until}`)
+    return page(200, reader, amount, `<p>${texts.sandbox[language]}</p>${form}${until}`)
   }
   const where = `<p>${escapeHtml(details ?? '')}</p><p>${texts.purpose[language]} <b>${payment.id}</b></p>`
-  return page(200, language, amount, `${where}<p>${texts.later[language]}</p>${until}`)
+  return page(200, reader, amount, `${where}<p>${texts.later[language]}</p>${until}`)
 }
 
 /** The customer's return link. It shows the host that it leads to. */
@@ -116,8 +119,14 @@ function backTo({ returnUrl }: Payment, language: AnswerLanguage): string {
   return `<p><a href="${escapeHtml(returnUrl)}" rel="noreferrer nofollow">${label}</a></p>`
 }
 
-function page(status: number, language: AnswerLanguage, title: string, content: string): Response {
-  return new Response(pages.write(language, title, title, content), {
+function writeTo({ contact, language }: PageReader): string {
+  if (contact === undefined) return ''
+  const link = `<a href="${escapeHtml(contact.url)}" rel="noopener">${escapeHtml(contact.text)}</a>`
+  return `<p><small>${texts.contact[language]} ${link}</small></p>`
+}
+
+function page(status: number, reader: PageReader, title: string, content: string): Response {
+  return new Response(pages.write(reader.language, title, title, `${content}${writeTo(reader)}`), {
     status,
     headers: {
       'Content-Type': 'text/html; charset=utf-8',
