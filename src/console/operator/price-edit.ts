@@ -41,10 +41,37 @@ export function readTerms(text: string): readonly number[] | undefined {
   return [...new Set(parts.map(Number))].toSorted((a, b) => a - b)
 }
 
-/** The price of one proxy for a term at a price per day, in roubles, with the discount for the term; rounded up. */
-export function termPrice(perDay: number, days: number, discounts: readonly Plain[]): number {
-  const off = discounts.reduce((last, each) => (Number(each['from']) <= days ? Number(each['percent']) : last), 0)
-  return Math.ceil(Math.round(perDay * days * (100 - off) * 1e4) / 1e4) / 100
+const toKopecks = (roubles: number): number => Math.round(roubles * 100) / 100
+
+/** The prices of terms at a price per day, in roubles, before the discounts for terms. */
+export const perPeriodOf = (perDay: number, terms: readonly number[]): Plain =>
+  Object.fromEntries(terms.map((days) => [days, toKopecks(perDay * days)]))
+
+/** The price per day of the shortest priced term, in roubles. */
+export function perDayOf(prices: Plain): number {
+  const days = Object.keys(prices)
+    .map(Number)
+    .toSorted((a, b) => a - b)[0]
+  return days === undefined ? 1 : toKopecks(Number(prices[days]) / days)
+}
+
+/**
+ * What the shop charges for one proxy, in roubles: the lowest discounted price of the term and of longer ones, rounded
+ * up. Undefined without a price for the term.
+ */
+export function termPrice(
+  prices: Plain,
+  days: number,
+  terms: readonly number[],
+  discounts: readonly Plain[],
+): number | undefined {
+  const priceAt = (term: number) => {
+    const off = discounts.reduce((last, each) => (Number(each['from']) <= term ? Number(each['percent']) : last), 0)
+    return Math.ceil(Math.round(Number(prices[term]) * (100 - off) * 1e4) / 1e4) / 100
+  }
+  const isPriced = (term: number) => Number(prices[term] ?? 0) > 0
+  if (!isPriced(days)) return undefined
+  return Math.min(...[days, ...terms.filter((term) => term > days && isPriced(term))].map(priceAt))
 }
 
 /** How many values differ between two price lists. */

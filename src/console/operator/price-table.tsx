@@ -1,16 +1,36 @@
-import { Button, NumberInput, TextInput, Title } from '@mantine/core'
-import { useState } from 'react'
+import { Button, NumberInput, Text, TextInput, Title } from '@mantine/core'
+import { type ReactNode, useState } from 'react'
 import { Form, useTyped } from '../shared/form.tsx'
 import { messages, pair, phrase, useMessages } from '../shared/messages.tsx'
 import { Country, RowButton, Rows } from '../shared/parts.tsx'
 import { tradeMessages } from '../shared/trade.ts'
 import { operatorTexts } from './messages.ts'
-import { listAt, numbersAt, type PricePath, readTerms, recordAt, setAt, termPrice } from './price-edit.ts'
+import {
+  listAt,
+  numbersAt,
+  type PricePath,
+  perDayOf,
+  perPeriodOf,
+  readTerms,
+  recordAt,
+  setAt,
+  termPrice,
+} from './price-edit.ts'
 
 const tableMessages = messages({
   ...operatorTexts,
   perDay: pair('Per day, ₽', 'За день, ₽'),
   forDays: phrase('{days} d', '{days} дн.'),
+  forProlonging: phrase('{days} d, prolongation only', '{days} дн., только продление'),
+  charged: phrase('charged: {price}', 'к оплате: {price}'),
+  byTerm: pair('By term', 'По срокам'),
+  byDay: pair('By day', 'По дням'),
+  byTermAbout: pair(
+    'A country has a price per day or a price for each term. Prices for terms are before the discount for the term; ' +
+      'the charged price of one proxy is below, and is never above that of a longer term.',
+    'У страны задана цена за день или цена для каждого срока. Цены по срокам указаны до скидки за срок; под ними — ' +
+      'цена одного прокси к оплате: она не бывает выше цены более длинного срока.',
+  ),
   terms: pair('Terms on sale, days', 'Сроки в продаже, дней'),
   badTerms: pair('Whole numbers separated by commas', 'Целые числа через запятую'),
   addCountry: pair('Add the country', 'Добавить страну'),
@@ -103,44 +123,103 @@ function Kind(props: NamedProps) {
   )
 }
 
+type CountryRow = { readonly country: string; readonly rate: Prices }
+
 /** Prices by country: by the day, with what each term costs for it, or by the term. */
 function Countries({ name, ...props }: NamedProps) {
   const { t, format } = useMessages(tableMessages)
   const { of, path, isReadOnly, onChange } = props
   const countries = recordAt(of, ...path, 'countries')
+  const rows = Object.keys(countries).map((country): CountryRow => ({ country, rate: recordAt(countries, country) }))
   const periods = numbersAt(of, ...path, 'periods')
-  const discounts = listAt(of, ...path, 'term')
-  const rows = Object.keys(countries).map((country) => ({ country, rate: recordAt(countries, country) }))
+  const prolonging = numbersAt(of, 'dedicated', 'prolong_periods').filter(
+    (days) => !periods.includes(days) && rows.some(({ rate }) => days in recordAt(rate, 'per_period')),
+  )
   const labelOf = (country: string, what: string) => `${name} ${format.country(country)}, ${what}`
   const price = (country: string, what: string, value: unknown, ...at: PricePath) => (
     <Price {...props} path={[...path, 'countries', country, ...at]} label={labelOf(country, what)} value={value} />
   )
-  const priceOfTerm = (days: number, { country, rate }: (typeof rows)[number]) =>
-    'per_day' in rate
-      ? format.exactMoney(termPrice(Number(rate['per_day']), days, discounts))
-      : price(country, t.forDays(String(days)), recordAt(rate, 'per_period')[days], 'per_period', days)
+  const priceOfTerm = (days: number, { country, rate }: CountryRow) => (
+    <TermPrice {...props} rate={rate} days={days}>
+      {price(country, t.forDays(String(days)), recordAt(rate, 'per_period')[days], 'per_period', days)}
+    </TermPrice>
+  )
   const remove = (country: string) => onChange(setAt(of, [...path, 'countries', country], undefined))
   return (
-    <Rows
-      label={name}
-      rows={rows}
-      keyOf={(row) => row.country}
-      columns={(column) => [
-        column(t.country, (row) => <Country code={row.country} />),
-        column(t.perDay, ({ country, rate }) =>
-          'per_day' in rate ? price(country, t.perDay, rate['per_day'], 'per_day') : '—',
-        ),
-        ...periods.map((days) => column.number(t.forDays(String(days)), (row) => priceOfTerm(days, row))),
-        ...(isReadOnly
-          ? []
-          : [
-              column.action(t.remove, ({ country }) => (
-                <RowButton label={t.remove} of={labelOf(country, '')} isQuiet onClick={() => remove(country)} />
-              )),
-            ]),
-      ]}
-    />
+    <>
+      <Text size="sm" c="dimmed">
+        {t.byTermAbout}
+      </Text>
+      <Rows
+        label={name}
+        rows={rows}
+        keyOf={(row) => row.country}
+        columns={(column) => [
+          column(t.country, (row) => <Country code={row.country} />),
+          column(t.perDay, (row) => (
+            <>
+              {'per_day' in row.rate && price(row.country, t.perDay, row.rate['per_day'], 'per_day')}
+              {isReadOnly ? (
+                !('per_day' in row.rate) && '—'
+              ) : (
+                <SwitchRate {...props} {...row} name={labelOf(row.country, '')} />
+              )}
+            </>
+          )),
+          ...prolonging.map((days) => column.number(t.forProlonging(String(days)), (row) => priceOfTerm(days, row))),
+          ...periods.map((days) => column.number(t.forDays(String(days)), (row) => priceOfTerm(days, row))),
+          ...(isReadOnly
+            ? []
+            : [
+                column.action(t.remove, ({ country }) => (
+                  <RowButton label={t.remove} of={labelOf(country, '')} isQuiet onClick={() => remove(country)} />
+                )),
+              ]),
+        ]}
+      />
+    </>
   )
+}
+
+type TermPriceProps = PartProps & {
+  readonly rate: Prices
+  readonly days: number
+  /** The field of a price by the term. */
+  readonly children: ReactNode
+}
+
+/** The price of a term: computed from a price per day, or a field, with the charged price if it differs. */
+function TermPrice({ of, path, rate, days, children }: TermPriceProps) {
+  const { t, format } = useMessages(tableMessages)
+  const periods = numbersAt(of, ...path, 'periods')
+  const terms = periods.includes(days) ? periods : numbersAt(of, 'dedicated', 'prolong_periods')
+  const isByDay = 'per_day' in rate
+  const prices = isByDay ? perPeriodOf(Number(rate['per_day']), terms) : recordAt(rate, 'per_period')
+  const charged = termPrice(prices, days, terms, listAt(of, ...path, 'term'))
+  const shown = charged === undefined ? '—' : format.exactMoney(charged)
+  if (isByDay) return shown
+  return (
+    <>
+      {children}
+      {charged !== undefined && charged !== Number(prices[days]) && (
+        <Text size="xs" c="dimmed">
+          {t.charged(shown)}
+        </Text>
+      )}
+    </>
+  )
+}
+
+/** Switches to prices by term, which keeps the price of every term, or to the shortest term's price per day. */
+function SwitchRate({ of, path, country, rate, name, onChange }: NamedProps & CountryRow) {
+  const { t } = useMessages(tableMessages)
+  const terms = [...numbersAt(of, ...path, 'periods'), ...numbersAt(of, 'dedicated', 'prolong_periods')]
+  const isByDay = 'per_day' in rate
+  const switched = isByDay
+    ? { per_period: perPeriodOf(Number(rate['per_day']), terms) }
+    : { per_day: perDayOf(recordAt(rate, 'per_period')) }
+  const change = () => onChange(setAt(of, [...path, 'countries', country], switched))
+  return <RowButton label={isByDay ? t.byTerm : t.byDay} of={name} isQuiet onClick={change} />
 }
 
 /** A new country begins with the price of the first one. */
