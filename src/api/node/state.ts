@@ -118,6 +118,7 @@ async function acknowledge(deps: StateDeps, node: Node, { cursor, acknowledges }
   if (deps.acknowledged.get(node.id) === known) return
   await deps.fleet.acknowledge(node.id, known)
   deps.acknowledged.set(node.id, known)
+  if (known !== null) deps.readWait.noteAcknowledgement()
 }
 
 type StateRequest = {

@@ -184,6 +184,19 @@ describe('ReadWait', () => {
     expect(source.looks).toBe(1)
   })
 
+  test('ReadWait waits for a gateway as soon as it acknowledges, although there was none a moment before', async () => {
+    const { begin, cursors, timing, readWait } = openReadWait()
+    expect((await begin()).isOver).toBe(true)
+    cursors.set('a', 'old')
+    expect((await begin()).isOver).toBe(true)
+    readWait.noteAcknowledgement()
+    const wait = await begin()
+    expect(wait.isOver).toBe(false)
+    cursors.set('a', 'head')
+    await timing.advance(20)
+    expect(wait.isOver).toBe(true)
+  })
+
   test('ReadWait ends a wait when the last gateway has read everything', async () => {
     const { begin, cursors, timing } = openReadWait('a', 'b')
     cursors.set('a', 'old').set('b', 'old')

@@ -199,6 +199,11 @@ export class ReadWait {
     })
   }
 
+  /** A gateway has acknowledged to this process, so later calls wait for it. */
+  noteAcknowledgement(): void {
+    this.#noneSince = undefined
+  }
+
   stop(): void {
     this.#isStopped = true
     this.#end([...this.#waits])
