@@ -9,6 +9,7 @@ import { Front, openEntrance, type TlsEntrance } from '../../src/dataplane/tls/f
 import { makeCertificate, putCertificate } from '../harness/certificates.ts'
 import { openEngine } from '../harness/engine.ts'
 import { type BoughtProxy, freePort, openShopWithGateway } from '../harness/gateway.ts'
+import { isLong } from '../harness/scale.ts'
 import { selfSigned } from '../harness/self-signed.ts'
 import { openTunnel } from '../harness/transfers.ts'
 import { startEcho } from '../harness/tunnel.ts'
@@ -139,41 +140,43 @@ test('a gateway answers 20 new TLS clients while four addresses keep all 160 con
   front.end()
 })
 
-test('a gateway with the built-in site serves 20 visitors and a customer while five addresses hold all 200 connections', async () => {
-  const files = putCertificate(await makeCertificate('crowd'))
-  const tlsPort = freePort()
-  const shop = await openShopWithGateway('sqlite', {
-    gateway: {
-      ...files.env,
-      TURNPIKE_GATEWAY_TLS_PORT: String(tlsPort),
-      TURNPIKE_GATEWAY_CONNECTIONS: String(maxConnections),
-    },
+if (isLong) {
+  test('a gateway with the built-in site serves 20 visitors and a customer while five addresses hold all 200 connections', async () => {
+    const files = putCertificate(await makeCertificate('crowd'))
+    const tlsPort = freePort()
+    const shop = await openShopWithGateway('sqlite', {
+      gateway: {
+        ...files.env,
+        TURNPIKE_GATEWAY_TLS_PORT: String(tlsPort),
+        TURNPIKE_GATEWAY_CONNECTIONS: String(maxConnections),
+      },
+    })
+    const echo = startEcho()
+    const [proxy] = (await shop.buyProxies()) as [BoughtProxy]
+    const visit = async (from: string): Promise<WireClient> => {
+      const client = await WireClient.connect(tlsPort, '127.0.0.1', from, true)
+      clients.push(client)
+      await client.send(Buffer.from('GET / HTTP/1.1\r\nHost: a\r\n\r\n'))
+      await client.until(() => client.hasEnded || client.kept.includes('page not found\n'))
+      expect(client.kept.toString()).toStartWith('HTTP/1.1 404')
+      return client
+    }
+    // A quarter more than the limit, for handshakes; one address may have a quarter of the limit.
+    const crowd = 200
+    for (let count = 0; count < crowd; count += 1) await visit(`127.8.8.${1 + (count % 5)}`)
+    for (let visitor = 1; visitor <= 20; visitor += 1) await visit(`127.9.9.${visitor}`)
+    const { client, handshake } = await openTunnel({ ...proxy, port: tlsPort, isTls: true }, 'connect', echo.spot)
+    await client.send(Buffer.from('hello'))
+    await client.until(() => client.total === handshake + 5)
+    expect(client.kept.toString('latin1', handshake)).toBe('hello')
+    // The crowd has lost connections, and no visitor has.
+    const isOver = (each: WireClient): boolean => each.isClosed || each.hasEnded
+    await until(() => clients.filter(isOver).length >= 20)
+    expect(clients.slice(crowd).some(isOver)).toBe(false)
+    client.close()
+    for (const each of clients) each.close()
+    echo.stop()
+    await shop.stop()
+    files.remove()
   })
-  const echo = startEcho()
-  const [proxy] = (await shop.buyProxies()) as [BoughtProxy]
-  const visit = async (from: string): Promise<WireClient> => {
-    const client = await WireClient.connect(tlsPort, '127.0.0.1', from, true)
-    clients.push(client)
-    await client.send(Buffer.from('GET / HTTP/1.1\r\nHost: a\r\n\r\n'))
-    await client.until(() => client.hasEnded || client.kept.includes('page not found\n'))
-    expect(client.kept.toString()).toStartWith('HTTP/1.1 404')
-    return client
-  }
-  // A quarter more than the limit, for handshakes; one address may have a quarter of the limit.
-  const crowd = 200
-  for (let count = 0; count < crowd; count += 1) await visit(`127.8.8.${1 + (count % 5)}`)
-  for (let visitor = 1; visitor <= 20; visitor += 1) await visit(`127.9.9.${visitor}`)
-  const { client, handshake } = await openTunnel({ ...proxy, port: tlsPort, isTls: true }, 'connect', echo.spot)
-  await client.send(Buffer.from('hello'))
-  await client.until(() => client.total === handshake + 5)
-  expect(client.kept.toString('latin1', handshake)).toBe('hello')
-  // The crowd has lost connections, and no visitor has.
-  const isOver = (each: WireClient): boolean => each.isClosed || each.hasEnded
-  await until(() => clients.filter(isOver).length >= 20)
-  expect(clients.slice(crowd).some(isOver)).toBe(false)
-  client.close()
-  for (const each of clients) each.close()
-  echo.stop()
-  await shop.stop()
-  files.remove()
-})
+}
