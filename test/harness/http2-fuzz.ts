@@ -71,7 +71,7 @@ export function makeBlocks(login: string, tcp: Destination, udp: Destination) {
 type Blocks = ReturnType<typeof makeBlocks>
 
 /** Draws frames of one connection, mostly valid ones, so that the gateway parses many before it ends the connection. */
-export class FrameDraw {
+class FrameDraw {
   private lastStream = -1
   private tunnels: number[] = []
 

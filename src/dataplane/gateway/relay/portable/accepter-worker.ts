@@ -22,6 +22,7 @@ const restMs = 100
 /** Beyond so many, connections wait in the kernel's queue, where they cost no descriptor. */
 const maxUntaken = 512
 const untakenMs = 2
+const maxWaits = 500
 const starved = [EMFILE, ENFILE, ENOBUFS, ENOMEM].map((error) => -error)
 
 /** The time limit of a handshake; the front has the same. */
@@ -124,6 +125,7 @@ for (let isOver = false; !isOver || awaiting.size > 0; ) {
     Atomics.add(untakenCount, 0, accepted.length)
     main.postMessage(accepted, [])
   }
-  while (Atomics.load(untakenCount, 0) > maxUntaken && !isOver) Bun.sleepSync(untakenMs)
+  for (let waits = 0; waits < maxWaits && Atomics.load(untakenCount, 0) > maxUntaken; waits += 1)
+    Bun.sleepSync(untakenMs)
   if (!hasRoom) Bun.sleepSync(restMs)
 }
