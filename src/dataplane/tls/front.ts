@@ -48,6 +48,8 @@ export type TlsThreads = {
   /** Starts a handshake. */
   begin(descriptor: number, source: string, certificate: Certificate, watcher: ConnectionWatcher): ConnectionHandle
   refuse(descriptor: number): void
+  /** Whether more connections were given than the threads can begin at once: busy by 128, late by 512. */
+  readonly load: 'usual' | 'busy' | 'late'
 }
 
 type OnAccepted = (descriptor: number, source: string, watcher?: ConnectionWatcher) => void
@@ -266,14 +268,17 @@ export class Front {
     return true
   }
 
-  /** Rate-limits handshakes. Busy addresses leave the lower half of the overall bucket to others. */
+  /** Rate-limits handshakes. Busy addresses leave the lower half of the overall bucket to others, or all of it. */
   private mayBegin(prefixes: Prefixes): boolean {
     const { clientPrefix, network } = prefixes
     if (!this.paceOfPrefix.take(clientPrefix)) return false
     if (network !== clientPrefix && !this.paceOfSite.take(network)) return false
     if (this.seats.isKnown(prefixes)) return true
+    const load = this.deps.threads?.load ?? 'usual'
+    if (load === 'late') return false
     const isFair = this.paceOfFair.take(network)
-    return (isFair || this.paceOfAll.level('') > this.burstOfAll / 2) && this.paceOfAll.take('')
+    const hasRoom = load === 'usual' && this.paceOfAll.level('') > this.burstOfAll / 2
+    return (isFair || hasRoom) && this.paceOfAll.take('')
   }
 
   private leave(one: Connection): void {

@@ -39,8 +39,8 @@ export type TlsWorkerTerms = {
   readonly site: SiteTerms | undefined
 }
 
-/** Counts of a worker's HTTP/2 connections, written by the worker. */
-export const http2Counts = { open: 0, requests: 1, spare: 2 } as const
+/** Counts of a worker's HTTP/2 connections, and of all connections that it has begun, written by the worker. */
+export const http2Counts = { open: 0, requests: 1, spare: 2, begun: 3 } as const
 const countBytes = 16
 
 /** A worker with this many more connections than the least busy one gets no further ones. */
@@ -48,12 +48,17 @@ const maxLead = 32
 /** Connections that wait for their ClientHello, at most a quarter of all connections. */
 const maxAwaiting = 2048
 const restartMs = 1000
+/** A pool with so many connections that no worker has begun admits only a fair share of each network. */
+const busyAt = 128
+/** Beyond so many, it admits only addresses of known customers. */
+const lateAt = 512
 
 /** One TLS worker and its connections. */
 class TlsThread {
   private worker: Worker
   private readonly watchers = new Map<number, ConnectionWatcher>()
   private certificate: Certificate | undefined
+  private given = 0
   private counts = new SharedArrayBuffer(countBytes)
   private owned: Int32Array = new Int32Array(0)
   private isWanted = true
@@ -73,6 +78,7 @@ class TlsThread {
     if (certificate !== this.certificate) this.post({ type: 'certificate', certificate })
     this.certificate = certificate
     this.watchers.set(id, watcher)
+    this.given = (this.given + 1) | 0
     this.post({ type: 'begin', id, descriptor, source })
   }
 
@@ -82,6 +88,11 @@ class TlsThread {
   count(of: keyof typeof http2Counts): number {
     const count = Atomics.load(new Int32Array(this.counts), http2Counts[of])
     return of === 'requests' ? this.requestsBefore + count : count
+  }
+
+  /** Connections that the worker has not begun yet. Both counts wrap at 2^32. */
+  get untaken(): number {
+    return (this.given - this.count('begun')) | 0
   }
 
   /** A wanted worker is started again. */
@@ -98,6 +109,7 @@ class TlsThread {
   private spawn(): Worker {
     const { maxConnections, site } = this.deps
     this.counts = new SharedArrayBuffer(countBytes)
+    this.given = 0
     const owned = new SharedArrayBuffer(ownedCells * Int32Array.BYTES_PER_ELEMENT)
     this.owned = new Int32Array(owned)
     const workerData: TlsWorkerTerms = { maxConnections, counts: this.counts, owned, site: site() }
@@ -173,6 +185,11 @@ export class TlsPool implements TlsThreads {
 
   get running(): number {
     return this.threads.filter(({ isRunning }) => isRunning).length
+  }
+
+  get load(): 'usual' | 'busy' | 'late' {
+    const untaken = Math.max(...this.threads.map((thread) => thread.untaken))
+    return untaken > lateAt ? 'late' : untaken > busyAt ? 'busy' : 'usual'
   }
 
   /** Open HTTP/2 connections. */

@@ -69,6 +69,7 @@ setInterval(() => {
 }, countEveryMs).unref()
 
 function begin({ id, descriptor, source }: Extract<ToTlsWorker, { type: 'begin' }>): void {
+  Atomics.add(shared, http2Counts.begun, 1)
   const watcher: ConnectionWatcher = {
     onShaken: () => post({ type: 'shaken', id }),
     onGone() {
