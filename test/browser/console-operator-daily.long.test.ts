@@ -241,6 +241,7 @@ describe.each([...enginesOf('sqlite')])("an operator's daily work on %s", (engin
       visitor.allow(/status of 40[49]/)
       await page.getByText('0 of 7 steps are done').waitFor()
       await page.getByRole('link', { name: 'Show the steps' }).click()
+      await page.getByText('To do').first().waitFor()
       expect(await page.getByText('To do').count()).toBe(7)
       expect(await findBarriers(page)).toEqual([])
       await page.getByRole('link', { name: 'Prices' }).last().click()
