@@ -188,7 +188,7 @@ export class TlsPool implements TlsThreads {
   }
 
   get load(): 'usual' | 'busy' | 'late' {
-    const untaken = Math.max(...this.threads.map((thread) => thread.untaken))
+    const untaken = Math.max(...this.threads.map((thread) => (thread.isRunning ? thread.untaken : 0)))
     return untaken > lateAt ? 'late' : untaken > busyAt ? 'busy' : 'usual'
   }
 

@@ -53,8 +53,9 @@ export function createAccepter(onAccepted: (descriptor: number, source: string) 
     const terms: AccepterTerms = { poll, bell, maxAwaiting, untaken }
     const worker = new Worker(new URL('./accepter-worker.ts', import.meta.url), { workerData: terms })
     worker.on('message', (accepted: readonly Accepted[]) => {
-      for (const { descriptor, source } of accepted) onAccepted(descriptor, source)
+      // Before they are taken: a fault in one would leave the others counted for good.
       Atomics.sub(untakenCount, 0, accepted.length)
+      for (const { descriptor, source } of accepted) onAccepted(descriptor, source)
     })
     worker.on('exit', () => {
       kernel.close(poll)
