@@ -297,7 +297,10 @@ async function startServer(
     if (!Number.isInteger(first)) return
     // The postmaster stops first and resumes last, so that no new child starts in between.
     const all = [first, ...childrenOf(first)]
-    for (const pid of name === 'SIGSTOP' ? all : all.toReversed()) process.kill(pid, name)
+    for (const pid of name === 'SIGSTOP' ? all : all.toReversed()) {
+      // A child of the postmaster may have ended since it was listed.
+      if (pid === first || existsSync(`/proc/${pid}`)) process.kill(pid, name)
+    }
   }
   const stop = async () => {
     signal('SIGCONT')
