@@ -2,7 +2,7 @@
  * The load generator for gateways: new tunnels per second, relayed bytes, and idle tunnels. One thread, epoll, loopback
  * only.
  *
- *   cc -O2 -o tunnel-load tunnel-load.c tunnel-origin.c [-DWITH_TLS -lssl -lcrypto]
+ *   cc -O2 -o tunnel-load tunnel-load.c tunnel-origin.c [-DWITH_TLS tunnel-tls.c -lcrypto]
  *   tunnel-load origin
  *   tunnel-load run  WAY PROXY ORIGIN_PORT TUNNELS BYTES SECONDS RATE USER PASSWORD
  *   tunnel-load hold WAY PROXY ORIGIN_PORT TUNNELS BYTES SECONDS RATE USER PASSWORD
@@ -35,8 +35,7 @@
 #include <unistd.h>
 
 #ifdef WITH_TLS
-#include <openssl/err.h>
-#include <openssl/ssl.h>
+#include "tunnel-tls.h"
 #endif
 
 enum { MAX_TUNNELS = 16384, MAX_WORDS = 1024, EVENTS = 256, PIECES_AT_ONCE = 8, MAX_ERRORS = 10000 };
@@ -59,8 +58,7 @@ typedef struct {
   /* The offset of the answer in the pattern, and the received part of the answer. */
   uint64_t start, got;
 #ifdef WITH_TLS
-  SSL *ssl;
-  SSL_SESSION *session;
+  TlsClient *tls;
 #endif
 } Tunnel;
 
@@ -108,11 +106,6 @@ static double time_at_ms(double part) {
 }
 
 static void end_tunnel(Tunnel *t) {
-#ifdef WITH_TLS
-  // Both sides end by closing; without this call the library drops the session as broken.
-  if (t->ssl) SSL_set_shutdown(t->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN), SSL_free(t->ssl);
-  t->ssl = NULL;
-#endif
   close(t->fd);
   if (t->step == HELD) held_count--;
   else begun_count--;
@@ -125,51 +118,8 @@ static void fail(Tunnel *t, const char *why) {
   end_tunnel(t);
 }
 
-#ifdef WITH_TLS
-static SSL_CTX *tls;
-
-/* Each slot keeps the newest ticket for its next tunnel. */
-static int keep_session(SSL *ssl, SSL_SESSION *session) {
-  Tunnel *t = SSL_get_app_data(ssl);
-  if (plan.way != TLS_RESUMED) return 0;
-  SSL_SESSION_free(t->session);
-  t->session = session;
-  return 1;
-}
-
-/* One cipher suite and one curve for every proxy. */
-static void open_tls(void) {
-  if (!(tls = SSL_CTX_new(TLS_client_method()))) stop_with("SSL_CTX_new");
-  SSL_CTX_set_min_proto_version(tls, TLS1_3_VERSION);
-  SSL_CTX_set_ciphersuites(tls, "TLS_AES_128_GCM_SHA256");
-  SSL_CTX_set1_groups_list(tls, "X25519");
-  SSL_CTX_set_session_cache_mode(tls, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
-  SSL_CTX_sess_set_new_cb(tls, keep_session);
-  SSL_CTX_set_mode(tls, SSL_MODE_RELEASE_BUFFERS);
-  SSL_CTX_set_read_ahead(tls, 1);
-}
-
 /* Returns -2 if the socket is empty. */
-static ssize_t tls_result(SSL *ssl, int got) {
-  if (got > 0) return got;
-  switch (SSL_get_error(ssl, got)) {
-  case SSL_ERROR_WANT_READ:
-  case SSL_ERROR_WANT_WRITE: return -2;
-  case SSL_ERROR_ZERO_RETURN: return 0;
-  default: {
-    // A proxy that closes without close_notify ends the answer too; its length is known.
-    unsigned long code = ERR_peek_error();
-    ERR_clear_error();
-    return code == 0 || ERR_GET_REASON(code) == SSL_R_UNEXPECTED_EOF_WHILE_READING ? 0 : -1;
-  }
-  }
-}
-#endif
-
 static ssize_t receive(Tunnel *t, char *buffer, size_t size) {
-#ifdef WITH_TLS
-  if (t->ssl) return tls_result(t->ssl, SSL_read(t->ssl, buffer, (int)size));
-#endif
   ssize_t got = recv(t->fd, buffer, size, 0);
   return got < 0 && errno == EAGAIN ? -2 : got;
 }
@@ -178,8 +128,8 @@ static void say(Tunnel *t, const char *words, int length, Step next) {
   t->words_length = 0;
   t->step = next;
 #ifdef WITH_TLS
-  if (t->ssl) {
-    if (SSL_write(t->ssl, words, length) != length) fail(t, "could not send");
+  if (t->tls) {
+    if (!write_tls(t->tls, words, (size_t)length)) fail(t, "could not send");
     return;
   }
 #endif
@@ -213,12 +163,7 @@ static void begin(Tunnel *t) {
   // A client that resumes its session comes from the address of the first one.
   t->fd = open_socket(is_tls() ? CLIENTS_AT : 0, plan.way == TLS ? turn++ : (uint32_t)(t - tunnels));
 #ifdef WITH_TLS
-  if (is_tls()) {
-    if (!(t->ssl = SSL_new(tls))) stop_with("SSL_new");
-    SSL_set_fd(t->ssl, t->fd);
-    SSL_set_app_data(t->ssl, t);
-    if (t->session) SSL_set_session(t->ssl, t->session);
-  }
+  if (is_tls() && !t->tls) t->tls = make_tls_client();
 #endif
   t->began = now(), t->got = 0, t->words_length = 0, t->step = CONNECTING;
   begun_count++;
@@ -241,21 +186,13 @@ static void greet(Tunnel *t) {
   else say(t, has_login() ? "\5\1\2" : "\5\1\0", 3, METHOD);
 }
 
-#ifdef WITH_TLS
-static void shake(Tunnel *t) {
-  t->step = SHAKING;
-  int done = SSL_connect(t->ssl);
-  if (done == 1) {
-    resumed += (uint64_t)SSL_session_reused(t->ssl);
-    return greet(t);
-  }
-  if (tls_result(t->ssl, done) != -2) fail(t, "handshake failed");
-}
-#endif
-
 static void connected(Tunnel *t) {
 #ifdef WITH_TLS
-  if (t->ssl) return shake(t);
+  if (t->tls) {
+    t->step = SHAKING;
+    if (!begin_tls(t->tls, t->fd, plan.way == TLS_RESUMED)) fail(t, "could not send");
+    return;
+  }
 #endif
   greet(t);
 }
@@ -329,22 +266,41 @@ static void take(Tunnel *t, const char *piece, size_t length) {
   else read_socks(t);
 }
 
+#ifdef WITH_TLS
+static int take_plaintext(void *tunnel, const char *piece, size_t length) {
+  Tunnel *t = tunnel;
+  take(t, piece, length);
+  return t->step != FREE;
+}
+
+static ssize_t receive_tls(Tunnel *t) {
+  ssize_t got = read_tls(t->tls, take_plaintext, t);
+  if (got > 0 && t->step == SHAKING && is_tls_open(t->tls)) {
+    resumed += (uint64_t)is_tls_resumed(t->tls);
+    greet(t);
+  }
+  return got;
+}
+#endif
+
+/* Reads once and takes what came. */
+static ssize_t read_piece(Tunnel *t) {
+  static char buffer[PIECE];
+#ifdef WITH_TLS
+  if (t->tls) return receive_tls(t);
+#endif
+  ssize_t got = receive(t, buffer, sizeof buffer);
+  if (got > 0) take(t, buffer, (size_t)got);
+  return got;
+}
+
 /* Reads until the socket is empty. After a limit it is armed again, so that others and the clock have their turn. */
 static void read_tunnel(Tunnel *t) {
-  static char buffer[PIECE];
-  // A read over TLS returns one record of 16 KiB.
-  int pieces = is_tls() ? PIECES_AT_ONCE * 16 : PIECES_AT_ONCE;
-#ifdef WITH_TLS
-  if (t->step == SHAKING) shake(t);
-  if (t->step == SHAKING || t->step == FREE) return;
-#endif
-  for (int piece = 0; piece < pieces; piece++) {
-    ssize_t got = receive(t, buffer, sizeof buffer);
-    if (got == -2) return;
-    if (got < 0) return fail(t, strerror(errno));
+  for (int piece = 0; piece < PIECES_AT_ONCE; piece++) {
+    ssize_t got = read_piece(t);
+    if (got == -2 || t->step == FREE) return;
+    if (got < 0) return fail(t, t->step == SHAKING ? "handshake failed" : strerror(errno));
     if (got == 0) return t->step == ANSWER && is_whole(t) && !stays_open ? finish(t) : fail(t, "closed too early");
-    take(t, buffer, (size_t)got);
-    if (t->step == FREE) return;
   }
   struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.ptr = t};
   if (epoll_ctl(poll_fd, EPOLL_CTL_MOD, t->fd, &event) != 0) stop_with("epoll_ctl");

@@ -49,7 +49,7 @@ export type Tunnels = {
   readonly holdHalfOpen: (endpoint: string, connections: number) => Promise<{ release: () => Promise<void> }>
 }
 
-const sources = ['tunnel-load.c', 'tunnel-origin.c'].map((name) => join(import.meta.dir, name))
+const toPaths = (...names: readonly string[]): string[] => names.map((name) => join(import.meta.dir, name))
 
 const halfOpenSeconds = 120
 
@@ -58,7 +58,8 @@ export async function openTunnels(stage: Stage, withTls = false): Promise<Tunnel
   const compiler = Bun.which('cc')
   if (compiler === null) return undefined
   const program = join(stage.makeFolder(), 'tunnel-load')
-  const tls = withTls ? ['-DWITH_TLS', '-lssl', '-lcrypto'] : []
+  const sources = toPaths('tunnel-load.c', 'tunnel-origin.c')
+  const tls = withTls ? ['-DWITH_TLS', ...toPaths('tunnel-tls.c'), '-lcrypto'] : []
   const compiled = Bun.spawnSync([compiler, '-O2', '-o', program, ...sources, ...tls])
   if (!compiled.success) throw new Error(`bench/tunnel-load.c does not compile:\n${compiled.stderr.toString()}`)
   const spawn = (args: readonly string[]) =>
