@@ -43,7 +43,7 @@ const letsEncrypt = 'https://acme-v02.api.letsencrypt.org/directory'
 const maxWorkers = 64
 /** The relay engine has one thread, and each worker takes memory. */
 const maxAutoWorkers = 8
-const autoWorkers = (): number => Math.min(maxAutoWorkers, Math.max(1, availableParallelism() - 1))
+const autoWorkers = (): number => Math.min(maxAutoWorkers, availableParallelism())
 const readWorkers = parsed((text) => {
   if (text === 'auto') return autoWorkers()
   return /^\d{1,2}$/.test(text) && Number(text) <= maxWorkers ? Number(text) : undefined

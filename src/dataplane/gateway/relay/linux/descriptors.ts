@@ -46,6 +46,12 @@ export class Descriptors {
     if (holders === 1) this.closing.push(descriptor)
   }
 
+  /** Another owner closes it. */
+  disown(descriptor: number): void {
+    this.holders[descriptor] = 0
+    this.mark(descriptor, false)
+  }
+
   isOwned(descriptor: number): boolean {
     return (this.holders[descriptor] ?? 0) > 0
   }

@@ -132,6 +132,42 @@ test('200 half-open handshakes of an address reach no TLS worker and keep out no
   }
 })
 
+/** The ClientHello of a real client. */
+async function catchClientHello(): Promise<Buffer> {
+  const server = createServer()
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const client = connect({ port: (server.address() as AddressInfo).port, host: '127.0.0.1' })
+  client.on('error', () => {})
+  const [taken]: Socket[] = await once(server, 'connection')
+  const [hello]: Buffer[] = await once(taken ?? expect.unreachable(), 'data')
+  taken?.destroy()
+  client.destroy()
+  server.close()
+  return hello ?? expect.unreachable()
+}
+
+test('handshakes are answered in the order of their ClientHellos, although Bun prefers the newest', async () => {
+  const { front, stop } = open()
+  const hello = await catchClientHello()
+  const sockets: Socket[] = []
+  const answered: number[] = []
+  try {
+    const all = Array.from({ length: 30 }, async (_, index) => {
+      const socket = connectPlain({ port: front.port, host: '127.0.0.1' })
+      sockets.push(socket)
+      socket.write(hello)
+      await once(socket, 'data')
+      answered.push(index)
+    })
+    await Promise.all(all)
+    const overtaken = answered.map((one, at) => answered.slice(0, at).filter((other) => other > one).length)
+    expect(Math.max(...overtaken)).toBeLessThan(16)
+  } finally {
+    for (const socket of sockets) socket.destroy()
+    stop()
+  }
+})
+
 test('a ClientHello that arrives byte by byte is served', async () => {
   const { front, ends, stop } = open()
   const relay = createServer((client) => {

@@ -13,6 +13,11 @@ import { TlsLines } from './tls-lines.ts'
 import { type FromTlsWorker, http2Counts, type TlsWorkerTerms, type ToTlsWorker } from './tls-pool.ts'
 
 const countEveryMs = 100
+/**
+ * In each turn of its loop, Bun reads 5 sockets that are in a handshake, the newest first. A handshake takes two reads,
+ * so with more than this the oldest would wait as long as new ones come.
+ */
+const beginsPerTurn = 2
 
 if (!parentPort) throw new Error('this runs as a worker of the engine')
 const main = parentPort
@@ -37,6 +42,8 @@ const opened =
   })
 const site = opened?.site
 const connections = new Map<number, ConnectionWatcher>()
+/** Not yet begun, oldest first. */
+const waiting = new Map<number, Begin>()
 let certificate: Certificate | undefined
 let accept: (descriptor: number, source: string, watcher: ConnectionWatcher) => void = () => {}
 
@@ -68,8 +75,38 @@ setInterval(() => {
   Atomics.store(shared, http2Counts.spare, http2.spare + (site?.open ?? 0))
 }, countEveryMs).unref()
 
-function begin({ id, descriptor, source }: Extract<ToTlsWorker, { type: 'begin' }>): void {
+type Begin = Extract<ToTlsWorker, { type: 'begin' }>
+
+function enqueue(message: Begin): void {
+  if (!descriptors.own(message.descriptor)) return post({ type: 'gone', id: message.id })
+  waiting.set(message.id, message)
+  if (waiting.size === 1) setImmediate(beginNext)
+}
+
+function beginNext(): void {
+  for (const message of waiting.values().take(beginsPerTurn)) {
+    leaveQueue(message)
+    descriptors.disown(message.descriptor)
+    begin(message)
+  }
+  if (waiting.size > 0) setImmediate(beginNext)
+}
+
+function leaveQueue({ id }: Begin): void {
+  waiting.delete(id)
   Atomics.add(shared, http2Counts.begun, 1)
+}
+
+function close(id: number): void {
+  const message = waiting.get(id)
+  if (!message) return connections.get(id)?.terminate?.()
+  leaveQueue(message)
+  descriptors.release(message.descriptor)
+  descriptors.flush()
+  post({ type: 'gone', id })
+}
+
+function begin({ id, descriptor, source }: Begin): void {
   const watcher: ConnectionWatcher = {
     onShaken: () => post({ type: 'shaken', id }),
     onGone() {
@@ -82,9 +119,9 @@ function begin({ id, descriptor, source }: Extract<ToTlsWorker, { type: 'begin' 
 }
 
 function take(message: ToTlsWorker): void {
-  if (message.type === 'begin') begin(message)
+  if (message.type === 'begin') enqueue(message)
   else if (message.type === 'certificate') certificate = message.certificate
-  else if (message.type === 'close') connections.get(message.id)?.terminate?.()
+  else if (message.type === 'close') close(message.id)
   else if (message.type === 'make-room') void (site?.makeRoom() || http2.makeRoom())
   else if (message.type === 'table') opened?.moveTable(message.table)
   else if (message.type === 'reactor-died') lines.reactorDied()
@@ -92,6 +129,7 @@ function take(message: ToTlsWorker): void {
     http2.drain()
     site?.drain()
   } else {
+    for (const id of waiting.keys()) close(id)
     front.end()
     lines.stop()
     // After the last messages.
