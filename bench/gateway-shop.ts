@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { findFreePort } from './free-port.ts'
-import { commandOf, familyOf, startShop } from './shop-process.ts'
+import { commandOf, familyOf, fromSources, startShop } from './shop-process.ts'
 import type { Stage } from './stage.ts'
 import type { Route, Tunnels } from './tunnels.ts'
 
@@ -53,10 +53,14 @@ const envOf = async ({ cert, key }: CertificateFiles): Promise<Record<string, st
   TURNPIKE_GATEWAY_TLS_PORT: String(await findFreePort()),
 })
 
-export async function startGatewayShop(stage: Stage, certificate?: CertificateFiles): Promise<GatewayShop> {
+export async function startGatewayShop(
+  stage: Stage,
+  certificate?: CertificateFiles,
+  program = fromSources,
+): Promise<GatewayShop> {
   const tls = certificate && (await envOf(certificate))
   const folder = join(stage.makeFolder(), 'data')
-  const shop = await startShop(['up'], {
+  const env = {
     ...tls,
     TURNPIKE_DATA: folder,
     TURNPIKE_SANDBOX_TOKEN: token,
@@ -70,7 +74,8 @@ export async function startGatewayShop(stage: Stage, certificate?: CertificateFi
     TURNPIKE_GATEWAY_IDLE: '86400',
     TURNPIKE_GATEWAY_ENGINE: process.env['TURNPIKE_GATEWAY_ENGINE'] ?? 'auto',
     TURNPIKE_GATEWAY_TLS_WORKERS: process.env['TURNPIKE_GATEWAY_TLS_WORKERS'] ?? 'auto',
-  })
+  }
+  const shop = await startShop(['up'], env, program)
   stage.atEnd(() => shop.stop())
 
   const post = (path: string, body: unknown): Promise<unknown> =>

@@ -7,6 +7,7 @@ import { constants } from 'node:os'
 import { parseArgs } from 'node:util'
 import manifest from '../package.json' with { type: 'json' }
 import { balance } from './balance.ts'
+import { before } from './before.ts'
 import { consoleBench } from './console.ts'
 import type { Bench } from './context.ts'
 import { versionsOfProxies } from './forward-proxies.ts'
@@ -45,6 +46,7 @@ const benches: readonly Bench[] = [
   packed,
   consoleBench,
   gateway,
+  before,
   tls,
   udp,
   hop,

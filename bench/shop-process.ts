@@ -54,8 +54,12 @@ export async function stopTurnpike(child: TurnpikeProcess): Promise<void> {
 }
 
 /** Resolves once the shop has printed its address. */
-export async function startShop(args: readonly string[], env: Record<string, string>): Promise<ShopProcess> {
-  const child = spawnTurnpike(args, { TURNPIKE_PORT: '0', ...env })
+export async function startShop(
+  args: readonly string[],
+  env: Record<string, string>,
+  program = fromSources,
+): Promise<ShopProcess> {
+  const child = spawnTurnpike(args, { TURNPIKE_PORT: '0', ...env }, program)
   const tooLate = setTimeout(() => child.kill('SIGKILL'), openWithinMs)
   try {
     return { pid: child.pid, port: await readPort(child), stop: () => stopTurnpike(child) }
