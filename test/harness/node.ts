@@ -39,6 +39,8 @@ export type Held = {
 /** A node as the shop sees it: requests over real sockets, and the state from its answers. */
 export class TestNode {
   cursor: string | undefined
+  /** Whether purchases wait for it, as for a gateway with a site. */
+  acknowledges = false
   readonly held: Held = {
     ranges: new Map(),
     proxies: new Map(),
@@ -64,7 +66,11 @@ export class TestNode {
 
   /** One page after the cursor. `applyPage` applies it. */
   async page(wait = 0, cursor = this.cursor): Promise<StatePage> {
-    const query = new URLSearchParams({ ...(cursor !== undefined && { cursor }), ...(wait > 0 && { wait: `${wait}` }) })
+    const query = new URLSearchParams({
+      ...(cursor !== undefined && { cursor }),
+      ...(wait > 0 && { wait: `${wait}` }),
+      ...(this.acknowledges && { acknowledges: '1' }),
+    })
     const answer = await this.ask('GET', `state?${query.toString()}`)
     if (answer.status !== 200) throw new Error(`state was answered with ${answer.status}: ${answer.text}`)
     return statePageSchema.strict().parse(answer.data)

@@ -64,11 +64,12 @@ export const unseen: readonly Unseen[] = [
     byChance: true as const,
     because: 'the next report of the gateway writes it again, within seconds; a value of another type is found',
   })),
-  {
+  ...['state_cursor', 'whole_read_at'].map((column) => ({
     table: 'nodes',
-    column: 'state_cursor',
-    because: 'the next state request of the gateway writes it again; a wrong one delays answers by 2 s at most',
-  },
+    column,
+    because:
+      'the next state request or start of the gateway writes it again; a wrong one delays answers by 2 s at most',
+  })),
   {
     table: 'stock_trials',
     column: 'proven_at',

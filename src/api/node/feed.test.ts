@@ -155,6 +155,27 @@ describe('the feed of a node', () => {
     expect(reader.known.has('late')).toBe(true)
   })
 
+  test('stageOf distinguishes the whole state, a round after 500 of 501 rows, and the end of a round', async () => {
+    const [first, second] = [new LateTable(), new LateTable()]
+    const feed = createFeed({ tables: [first.table, second.table], clock: () => first.nowMs })
+    const commit = (count: number) => {
+      for (let index = 0; index < count; index += 1) first.commit(`t${index}`, false)
+    }
+    commit(600)
+    second.commit('last', false)
+    first.nowMs += 2 * overlapMs
+    const begun = await feed.read(undefined)
+    const whole = await feed.read(begun.cursor)
+    expect([undefined, '', begun.cursor, whole.cursor].map(feed.stageOf)).toEqual(['whole', 'whole', 'whole', 'end'])
+    commit(500)
+    second.nowMs = first.nowMs
+    second.commit('last', false)
+    const part = await feed.read(whole.cursor)
+    const rest = await feed.read(part.cursor)
+    expect([part.count, rest.count]).toEqual([500, 1])
+    expect([part.cursor, rest.cursor].map(feed.stageOf)).toEqual(['within', 'end'])
+  })
+
   test('two concurrent requests with one cursor each return the row that the node does not have', async () => {
     const late = new LateTable()
     const reader = new Reader()

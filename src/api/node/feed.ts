@@ -8,8 +8,9 @@ type Stretch = { readonly fromAt: number; readonly sum: bigint }
 
 /**
  * How far a node has read one table. A round goes through the table in the order of changes, from `sinceAt` on; `after`
- * is the last row of this round and `roundAt` is when it began. The first round is the whole table without what is
- * gone, as far as nothing can appear behind it any more. `sent` is what the node has received since `sinceAt`.
+ * is the last row of this round and `roundAt` is when it began, or 0 between two rounds. The first round is the whole
+ * table without what is gone, as far as nothing can appear behind it any more. `sent` is what the node has received
+ * since `sinceAt`.
  */
 type TablePosition = {
   readonly phase: 'whole' | 'changes'
@@ -157,7 +158,14 @@ type Group = { readonly fromAt: number; readonly sum: bigint; readonly rows: rea
 type FeedDeps = { readonly tables: readonly StateTable[]; readonly clock: Clock; readonly life?: number }
 
 /** Change feed of the nodes: whole tables, then changes. It keeps no state, so each request may go to another shop. */
-export const createFeed = (deps: FeedDeps) => bind(deps, { read })
+export const createFeed = (deps: FeedDeps) => bind(deps, { read, stageOf })
+
+/** Whether a node with this cursor reads the whole state, is within a round, or has read each table to its end. */
+function stageOf({ tables, life = 0 }: FeedDeps, text = ''): 'whole' | 'within' | 'end' {
+  const positions = readCursor(text, tables.length, life)
+  if (!positions || positions.some(({ phase }) => phase === 'whole')) return 'whole'
+  return positions.every(({ roundAt }) => roundAt === 0) ? 'end' : 'within'
+}
 
 /** The settled part of a table, from its beginning, without what is gone. */
 async function readWhole(table: StateTable, from: TablePosition, room: number): Promise<Part> {
@@ -204,7 +212,7 @@ async function read({ tables, clock, life = 0 }: FeedDeps, text: string | undefi
     const at = followClock(cursor?.[index] ?? startPosition(nowMs), nowMs)
     const from = at.phase === 'changes' && at.after === null ? { ...at, roundAt: nowMs } : at
     const readOn = from.phase === 'whole' ? readWhole : readChanges
-    const part = room > 0 ? await readOn(table, from, room) : { shapes: [], position: at, more: true }
+    const part = room > 0 ? await readOn(table, from, room) : { shapes: [], position: from, more: true }
     parts.push(part)
     room -= part.shapes.length
   }

@@ -42,6 +42,7 @@ export function createNodeState(given: Given) {
   const readWait = new ReadWait({
     acknowledgements: () => given.fleet.acknowledgements(),
     isCurrent: (cursor) => isCurrent(readings.gateway.feed, cursor),
+    isRoundEnd: (cursor) => readings.gateway.feed.stageOf(cursor) === 'end',
   })
   const deps: StateDeps = { ...given, readings, held: new Map(), acknowledged: new Map(), readWait }
   return bind(deps, { read, announce, stop })
@@ -100,7 +101,7 @@ function hold(deps: StateDeps, node: NodeId, signal: AbortSignal): { signal: Abo
   }
 }
 
-/** Whether a node that has read up to a cursor knows everything. A cursor from before a restore is not current. */
+/** Whether a node with this cursor knows everything. An empty cursor and one from before a restore are not current. */
 async function isCurrent(feed: ReturnType<typeof createFeed>, cursor: string): Promise<boolean> {
   try {
     const { count, more } = await feed.read(cursor)
@@ -111,14 +112,17 @@ async function isCurrent(feed: ReturnType<typeof createFeed>, cursor: string): P
   }
 }
 
-/** A gateway presents a cursor once it has applied the pages before it; it starts without one. */
+/**
+ * A gateway presents a cursor once it has applied the pages before it; it starts without one. The cursor is written
+ * before the next page is read, so a purchase that the page does not have waits for this gateway.
+ */
 async function acknowledge(deps: StateDeps, node: Node, { cursor, acknowledges }: StateRequest): Promise<void> {
-  const known = acknowledges ? (cursor ?? null) : null
+  const known = acknowledges ? (cursor ?? '') : null
   if (node.kind !== 'gateway' || (!acknowledges && cursor !== undefined)) return
-  if (deps.acknowledged.get(node.id) === known) return
-  await deps.fleet.acknowledge(node.id, known)
+  if (cursor !== undefined && deps.acknowledged.get(node.id) === known) return
+  await deps.fleet.acknowledge(node.id, known, deps.readings.gateway.feed.stageOf(cursor) === 'whole')
   deps.acknowledged.set(node.id, known)
-  if (known !== null) deps.readWait.noteAcknowledgement()
+  if (known === '') await deps.readWait.recheck()
 }
 
 type StateRequest = {
@@ -139,15 +143,14 @@ async function read(
   const untilAt = performance.now() + request.waitMs
   const held = hold(deps, node.id, signal)
   try {
+    await acknowledge(deps, node, request)
     for (let hasWaited = false; ; hasWaited = true) {
       if (request.waitMs > 0) await watch.ready()
       const wakeUps = watch.wakeUps()
       const startedAt = performance.now()
       const page = await feed.read(request.cursor)
       watch.spent(performance.now() - startedAt)
-      // The feed has refused a cursor that it did not write.
       if (hasWaited) await stillMay()
-      else await acknowledge(deps, node, request)
       const leftMs = untilAt - performance.now()
       if (page.count > 0 || page.more || leftMs <= 0 || held.signal.aborted)
         return await toState(deps, page, tables, node.id)

@@ -160,6 +160,7 @@ describe('ReadWait', () => {
         return [...cursors].map(([node, cursor]) => ({ node: node as NodeId, cursor }))
       },
       isCurrent: async (cursor) => cursor === 'head',
+      isRoundEnd: (cursor) => !cursor.startsWith('page'),
       timing,
     })
     const begin = async () => {
@@ -184,13 +185,14 @@ describe('ReadWait', () => {
     expect(source.looks).toBe(1)
   })
 
-  test('ReadWait waits for a gateway as soon as it acknowledges, although there was none a moment before', async () => {
+  test('ReadWait waits for a new gateway when recheck() resolves, although there was none a moment before', async () => {
     const { begin, cursors, timing, readWait } = openReadWait()
     expect((await begin()).isOver).toBe(true)
-    cursors.set('a', 'old')
+    cursors.set('a', '')
     expect((await begin()).isOver).toBe(true)
-    readWait.noteAcknowledgement()
-    const wait = await begin()
+    const rechecked = readWait.recheck().then(begin)
+    await timing.advance(200)
+    const wait = await rechecked
     expect(wait.isOver).toBe(false)
     cursors.set('a', 'head')
     await timing.advance(20)
@@ -209,7 +211,7 @@ describe('ReadWait', () => {
     expect(wait.isOver).toBe(true)
   })
 
-  test('ReadWait ends a wait after two moves of a cursor although later changes follow it', async () => {
+  test('ReadWait ends a wait after two rounds of a gateway although later changes follow its cursor', async () => {
     const { begin, cursors, timing } = openReadWait('a')
     cursors.set('a', '1')
     const wait = await begin()
@@ -221,7 +223,21 @@ describe('ReadWait', () => {
     expect(wait.isOver).toBe(true)
   })
 
-  test('ReadWait does not count moves from before a wait', async () => {
+  test('ReadWait counts the ends of rounds, not the pages before them', async () => {
+    const { begin, cursors, timing } = openReadWait('a')
+    cursors.set('a', '')
+    const wait = await begin()
+    for (const cursor of ['page 1', 'page 2', 'page 3', '1', 'page 4', 'page 5']) {
+      cursors.set('a', cursor)
+      await timing.advance(20)
+      expect(wait.isOver).toBe(false)
+    }
+    cursors.set('a', '2')
+    await timing.advance(20)
+    expect(wait.isOver).toBe(true)
+  })
+
+  test('ReadWait does not count rounds from before a wait', async () => {
     const { begin, cursors, timing } = openReadWait('a')
     cursors.set('a', '1')
     await begin()
@@ -256,11 +272,11 @@ describe('ReadWait', () => {
     expect(stopped.isOver).toBe(true)
   })
 
-  test('ReadWait asks the database once a second while no gateway acknowledges', async () => {
+  test('ReadWait asks the database every 200 ms while no gateway acknowledges', async () => {
     const { begin, source, timing } = openReadWait()
     for (let count = 0; count < 5; count += 1) expect((await begin()).isOver).toBe(true)
     expect(source.looks).toBe(1)
-    await timing.advance(1_000)
+    await timing.advance(200)
     await begin()
     expect(source.looks).toBe(2)
   })

@@ -153,11 +153,13 @@ export class ChangeWatch {
 const lookStepMs = 20
 const maxReadWaitMs = 2000
 /** While no gateway acknowledges, the database is asked about it this often. */
-const recheckMs = 1000
+const recheckMs = 200
 
 type ReadWaitDeps = {
   readonly acknowledgements: () => Promise<readonly Acknowledgement[]>
   readonly isCurrent: (cursor: string) => Promise<boolean>
+  /** Whether a gateway with this cursor has read every table to its end. */
+  readonly isRoundEnd: (cursor: string) => boolean
   /** The real timers by default; tests pass their own. */
   readonly timing?: Timing
 }
@@ -165,19 +167,19 @@ type ReadWaitDeps = {
 type PendingRead = {
   readonly untilAt: number
   readonly resolve: () => void
-  /** The count of moves of each gateway at the first look of this wait. */
+  /** The count of rounds of each gateway at the first look of this wait. */
   first: ReadonlyMap<string, number> | undefined
 }
 
 /**
  * Waits until the gateways that acknowledge have read what is committed. A gateway has read it if nothing follows its
- * cursor, or if its cursor has moved twice since: the page before the second move was read after the first.
+ * cursor, or if it has ended two rounds through the tables since: the second round began after the first had ended.
  */
 export class ReadWait {
   readonly #deps: ReadWaitDeps
   readonly #timing: Timing
   readonly #waits = new Set<PendingRead>()
-  #moves = new Map<string, { readonly cursor: string; readonly count: number }>()
+  #rounds = new Map<string, { readonly cursor: string; readonly count: number }>()
   #isLooking = false
   #isStopped = false
   #noneSince: number | undefined
@@ -199,9 +201,9 @@ export class ReadWait {
     })
   }
 
-  /** A gateway has acknowledged to this process, so later calls wait for it. */
-  noteAcknowledgement(): void {
-    this.#noneSince = undefined
+  /** Resolves once every shop on this database has asked it again, and so waits for a gateway that it has now. */
+  recheck(): Promise<void> {
+    return this.#pause(recheckMs)
   }
 
   stop(): void {
@@ -235,26 +237,27 @@ export class ReadWait {
   }
 
   async #look(waits: readonly PendingRead[]): Promise<void> {
+    const askedAt = this.#timing.now()
     const all = await this.#deps.acknowledgements()
-    this.#noneSince = all.length === 0 ? this.#timing.now() : undefined
-    this.#moves = new Map(all.map((each) => [each.node, this.#moveOf(each)]))
-    const counts = new Map([...this.#moves].map(([node, { count }]) => [node, count]))
+    this.#noneSince = all.length === 0 ? askedAt : undefined
+    this.#rounds = new Map(all.map((each) => [each.node, this.#roundOf(each)]))
+    const counts = new Map([...this.#rounds].map(([node, { count }]) => [node, count]))
     const current = await Promise.all(all.map(({ cursor }) => this.#deps.isCurrent(cursor)))
     const behind = all.filter((_, index) => !current[index]).map(({ node }) => node)
     const nowMs = this.#timing.now()
     this.#end(
       waits.filter((wait) => {
         const first = (wait.first ??= counts)
-        return nowMs >= wait.untilAt || behind.every((node) => movesSince(first, counts, node) >= 2)
+        return nowMs >= wait.untilAt || behind.every((node) => roundsSince(first, counts, node) >= 2)
       }),
     )
   }
 
-  #moveOf({ node, cursor }: Acknowledgement): { readonly cursor: string; readonly count: number } {
-    const before = this.#moves.get(node)
-    return { cursor, count: before ? before.count + Number(before.cursor !== cursor) : 0 }
+  #roundOf({ node, cursor }: Acknowledgement): { readonly cursor: string; readonly count: number } {
+    const { cursor: before = cursor, count = 0 } = this.#rounds.get(node) ?? {}
+    return { cursor, count: count + Number(before !== cursor && this.#deps.isRoundEnd(cursor)) }
   }
 }
 
-const movesSince = (first: ReadonlyMap<string, number>, now: ReadonlyMap<string, number>, node: string): number =>
+const roundsSince = (first: ReadonlyMap<string, number>, now: ReadonlyMap<string, number>, node: string): number =>
   (now.get(node) ?? 0) - (first.get(node) ?? now.get(node) ?? 0)

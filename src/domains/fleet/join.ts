@@ -144,11 +144,11 @@ export async function earlierFigures(deps: FleetDeps): Promise<ReadonlyMap<strin
   return new Map(rows.map((each) => [each.node, each]))
 }
 
-/** Records how far a gateway has read the state; null if it does not acknowledge. */
-export const acknowledge = (deps: FleetDeps, id: NodeId, cursor: string | null): Promise<void> =>
-  deps.db.transact((tx) => store.writeAcknowledgement(tx, id, cursor))
+/** Records how far a gateway has read the state; empty if it has applied nothing, null if it does not acknowledge. */
+export const acknowledge = (deps: FleetDeps, id: NodeId, cursor: string | null, isStarting: boolean): Promise<void> =>
+  deps.db.transact((tx) => store.writeAcknowledgement(tx, id, cursor, isStarting ? deps.clock() : null))
 
-/** How far each serving gateway that acknowledges has read the state. */
+/** How far each gateway that acknowledges, and serves or is starting, has read the state. */
 export const acknowledgements = (deps: FleetDeps): Promise<Acknowledgement[]> =>
   store.listAcknowledgements(deps.db, deps.clock() - onlineWithinMs.gateway)
 

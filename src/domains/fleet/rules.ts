@@ -173,7 +173,7 @@ export const isLive = (node: Node, since: RunningSince): boolean =>
 /** After this silence nothing new is sold on a node. A gateway reports every 2 s, a VPN node at least every 20 s. */
 export const onlineWithinMs: Readonly<Record<NodeKind, number>> = { gateway: 10_000, vpn: 30_000 }
 
-/** How far a gateway has read the state: it has applied the pages before this cursor. */
+/** How far a gateway has read the state: it has applied the pages before this cursor, or nothing if it is empty. */
 export type Acknowledgement = { readonly node: NodeId; readonly cursor: string }
 
 /** A node as its last report shows it. */

@@ -207,7 +207,8 @@ export async function writeJoin(tx: Tx, node: NodeId, digest: Uint8Array, nowMs:
     `UPDATE nodes SET secret_digest = $2, joined_at = $3, key_used_at = $3, changed_at = $3,
        boot = NULL, stopping_boot = NULL, tunnels = NULL, lag_ms = NULL, total_bytes = NULL, hop_bytes = NULL,
        max_ports = NULL, tls_host = NULL, tls_port = NULL, tls_browser_host = NULL, hop_key = NULL,
-       hop_tls_port = NULL, hop_tls_name = NULL, hop_tls_key = NULL, hops = NULL, state_cursor = NULL
+       hop_tls_port = NULL, hop_tls_name = NULL, hop_tls_key = NULL, hops = NULL, state_cursor = NULL,
+       whole_read_at = NULL
      WHERE id = $1`,
     [node, digest, nowMs],
   )
@@ -265,19 +266,30 @@ const acknowledgements = recordsOf(
   columnsOf<Acknowledgement>({ node: idColumn('id'), cursor: textColumn('state_cursor') }).read,
 )
 
-/** The gateways that acknowledge, among those that have reported since then and are not stopping. */
+/**
+ * The gateways that acknowledge, among those that have reported since then and are not stopping, and those that read
+ * the whole state since then and have not reported since: they open before the shop has their first report.
+ */
 export const listAcknowledgements = (reader: Reader, sinceMs: number): Promise<Acknowledgement[]> =>
   acknowledgements.all(
     reader,
     `SELECT id, state_cursor FROM nodes
-     WHERE kind = 'gateway' AND state = 'open' AND state_cursor IS NOT NULL AND last_seen_at >= $1
-       AND boot IS NOT NULL AND (stopping_boot IS NULL OR stopping_boot <> boot)`,
+     WHERE kind = 'gateway' AND state = 'open' AND state_cursor IS NOT NULL AND (
+       last_seen_at >= $1 AND boot IS NOT NULL AND (stopping_boot IS NULL OR stopping_boot <> boot)
+       OR whole_read_at >= $1 AND (boot IS NULL OR last_seen_at < whole_read_at))`,
     [sinceMs],
   )
 
-export async function writeAcknowledgement(tx: Tx, node: NodeId, cursor: string | null): Promise<void> {
-  const sql = `UPDATE nodes SET state_cursor = $2 WHERE id = $1 AND kind = 'gateway'`
-  await tx.run(sql, [node, cursor])
+/** `wholeReadAt`: when the gateway asked for a page of the whole state; null leaves the time as it is. */
+export async function writeAcknowledgement(
+  tx: Tx,
+  node: NodeId,
+  cursor: string | null,
+  wholeReadAt: number | null,
+): Promise<void> {
+  const sql = `UPDATE nodes SET state_cursor = $2, whole_read_at = COALESCE($3, whole_read_at)
+     WHERE id = $1 AND kind = 'gateway'`
+  await tx.run(sql, [node, cursor, wholeReadAt])
 }
 
 export async function writeHops(tx: Tx, node: string, hops: readonly HopReport[]): Promise<void> {
