@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream'
 import { CapsuleReader, toDatagramCapsule } from '../../src/dataplane/gateway/protocol/capsules.ts'
 import { RawClient } from './raw-client.ts'
-import { until } from './until.ts'
+import { sendUntilBack } from './udp.ts'
 
 /** The path of the default template (RFC 9298, 2). */
 export const udpPath = (host: string, port: number): string =>
@@ -104,12 +104,12 @@ export class ConnectUdpClient {
 
   /** Sends a datagram to an echo until it has come back. Everything sent before has been handled then. */
   async mark(text: string): Promise<void> {
-    for (;;) {
+    if (this.status !== 101 && this.status !== 200) throw new Error(`connect-udp was answered with ${this.status}`)
+    const send = () => {
+      if (this.stream.isOver) throw new Error('the gateway has ended the stream')
       this.send(text)
-      const giveUpAt = performance.now() + againMs
-      await until(() => this.answers.includes(text) || performance.now() > giveUpAt)
-      if (this.answers.includes(text)) return
     }
+    await sendUntilBack(send, () => this.answers.includes(text))
   }
 
   /** The bytes of all answers. */
@@ -117,6 +117,3 @@ export class ConnectUdpClient {
     return this.answers.reduce((sum, text) => sum + text.length, 0)
   }
 }
-
-/** UDP may lose a datagram when a buffer is full. */
-const againMs = 2000

@@ -2,7 +2,7 @@ import type { udp } from 'bun'
 import { formatAddress, readAddress } from '../../src/core/address.ts'
 import { RawClient } from './raw-client.ts'
 import { greet } from './socks-client.ts'
-import { until } from './until.ts'
+import { until, waitLimitMs } from './until.ts'
 
 type Received = { readonly bytes: Buffer; readonly address: string; readonly port: number }
 
@@ -115,12 +115,8 @@ export class TestAssociation {
 
   /** Sends a datagram to an echo until it has come back. Everything sent before has been handled then. */
   async mark(echo: { readonly port: number }, text: string, host = '127.0.0.1'): Promise<void> {
-    for (;;) {
-      this.send(host, echo.port, text)
-      const giveUpAt = performance.now() + againMs
-      await until(() => this.answers.includes(text) || performance.now() > giveUpAt)
-      if (this.answers.includes(text)) return
-    }
+    const send = () => this.send(host, echo.port, text)
+    await sendUntilBack(send, () => this.answers.includes(text))
   }
 
   close(): void {
@@ -131,3 +127,15 @@ export class TestAssociation {
 
 /** UDP may lose a datagram when a buffer is full. */
 const againMs = 2000
+const maxAttempts = waitLimitMs / againMs
+
+/** Sends a datagram again every 2 s until its echo has come back. */
+export async function sendUntilBack(send: () => void, isBack: () => boolean): Promise<void> {
+  for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
+    send()
+    const againAt = performance.now() + againMs
+    await until(() => isBack() || performance.now() > againAt)
+    if (isBack()) return
+  }
+  throw new Error(`${maxAttempts} datagrams were sent and none came back`)
+}
