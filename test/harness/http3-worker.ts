@@ -1,7 +1,8 @@
 /**
  * `server CERTIFICATE KEY` answers HTTP/3 requests with the bytes it was sent, and prints its port. `client PORT` sends
  * three requests of up to 600,000 bytes and prints `equal` if each answer has the bytes of its request. Each runs in a
- * process of its own: a second client or server in one process of Bun 1.4 fails at times with HTTP3HandshakeFailed.
+ * process of its own: a second client or server in one process of Bun 1.4 fails at times with HTTP3HandshakeFailed. The
+ * process ends when its stdin is closed, so a test that fails or times out leaves none behind.
  */
 const [role, ...given] = process.argv.slice(2)
 
@@ -30,5 +31,6 @@ async function send(port: string): Promise<void> {
   process.exit(0)
 }
 
+void Bun.stdin.text().then(() => process.exit(1))
 if (role === 'server') serve(given[0] ?? '', given[1] ?? '')
 else await send(given[0] ?? '')
