@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { realRuntime } from '../../src/app/shop/services.ts'
 import { makeCertificate, putCertificate } from '../harness/certificates.ts'
 import { createDice, type Dice, mutate } from '../harness/dice.ts'
-import { type BoughtProxy, freePort } from '../harness/gateway.ts'
+import { type BoughtProxy, buyWhenSold, freePort } from '../harness/gateway.ts'
 import { type GatewayProcess, makeGatewayProcess } from '../harness/gateway-process.ts'
 import { fuzzConnection, makeBlocks } from '../harness/http2-fuzz.ts'
 import { isLong } from '../harness/scale.ts'
@@ -56,18 +56,6 @@ afterAll(async () => {
   await service.stop()
 })
 
-async function buy(protocol: 'http' | 'socks'): Promise<BoughtProxy> {
-  let proxy: BoughtProxy | undefined
-  await untilTrue(async () => {
-    const sold = await service.post('/dedicated/buy', { country_code: 'DE', period: 7, count: 1, ipv: 4 })
-    proxy = sold.status === 200 ? sold.data.proxies[0] : undefined
-    return proxy !== undefined
-  })
-  if (!proxy) throw new Error('nothing was sold')
-  await service.post('/dedicated/protocol', { ids: [proxy.id], port_type: protocol })
-  return proxy
-}
-
 /** Memory of the gateway process. */
 const residentBytes = (): number =>
   1024 * Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${gateway.pid}/status`, 'utf8'))?.[1])
@@ -112,7 +100,7 @@ async function flood(what: string, act: (dice: Dice) => Promise<number>): Promis
 }
 
 test(`${count} fuzzed HTTP/2 frames crash nothing and leak no descriptor of a gateway with a site`, async () => {
-  const proxy = await buy('http')
+  const proxy = await buyWhenSold(service)
   const udp = { host: '127.0.0.1', port: udpEcho.port }
   const blocks = makeBlocks(basic({ ...proxy, port: tlsPort }), echo.spot, udp)
   await flood('frames', (dice) => fuzzConnection(tlsPort, dice, blocks))
@@ -162,7 +150,7 @@ async function fuzzAssociation(proxy: BoughtProxy, dice: Dice): Promise<number> 
 }
 
 test(`${count} fuzzed datagrams crash nothing and leak no descriptor of a gateway`, async () => {
-  const proxy = await buy('socks')
+  const proxy = await buyWhenSold(service, 'socks')
   await flood('datagrams', (dice) => fuzzAssociation(proxy, dice))
   const association = await TestAssociation.open(port, proxy.username, proxy.password)
   await association.mark(udpEcho, 'hello')

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { connect as connectHttp2 } from 'node:http2'
 import { connect } from 'node:tls'
 import { realRuntime } from '../../src/app/shop/services.ts'
-import { type BoughtProxy, freePort } from '../harness/gateway.ts'
+import { type BoughtProxy, buyWhenSold, freePort } from '../harness/gateway.ts'
 import { type GatewayProcess, makeGatewayProcess } from '../harness/gateway-process.ts'
 import { keepTrying } from '../harness/keep-trying.ts'
 import { type Pebble, startPebble } from '../harness/pebble.ts'
@@ -33,13 +33,7 @@ beforeAll(async () => {
   })
   await gateway.start()
   expect(await untilTrue(() => isServedFor('one.test'))).toBeTrue()
-  const order = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
-  const isSold = async () => {
-    const answer = await service.post('/dedicated/buy', order)
-    if (answer.status === 200) proxy = answer.data.proxies[0]
-    return answer.status === 200
-  }
-  expect(await untilTrue(isSold)).toBeTrue()
+  proxy = await buyWhenSold(service)
 })
 afterAll(async () => {
   await gateway.kill()

@@ -4,7 +4,7 @@ import { realRuntime } from '../../src/app/shop/services.ts'
 import { accepts } from '../harness/accepts.ts'
 import { engines } from '../harness/database.ts'
 import { gatewayEngine } from '../harness/engine.ts'
-import { type BoughtProxy, freePort, somePorts, startOrigin } from '../harness/gateway.ts'
+import { type BoughtProxy, buyWhenSold, freePort, somePorts, startOrigin } from '../harness/gateway.ts'
 import { type GatewayProcess, makeGatewayProcess } from '../harness/gateway-process.ts'
 import { keepTrying } from '../harness/keep-trying.ts'
 import { isLong, scaled } from '../harness/scale.ts'
@@ -104,18 +104,6 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
 
   const main = (): Spot => ({ host: '127.0.0.1', port })
 
-  async function buy(token?: string): Promise<BoughtProxy> {
-    const order = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
-    const sold = async () => {
-      const answer = await service.post('/dedicated/buy', order, token === undefined ? {} : { token })
-      return answer.status === 200 ? (answer.data.proxies[0] as BoughtProxy) : undefined
-    }
-    let proxy: BoughtProxy | undefined
-    expect(await untilTrue(async () => (proxy = await sold()) !== undefined)).toBeTrue()
-    if (!proxy) throw new Error('nothing was sold')
-    return proxy
-  }
-
   async function relayedBy(proxy: BoughtProxy): Promise<number> {
     const totals = await service.services.traffic.counts.totals(service.services.db, [`proxy:${proxy.id}`])
     const { received = 0n, sent = 0n } = totals.get(`proxy:${proxy.id}`) ?? {}
@@ -123,7 +111,7 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
   }
 
   async function dedicatedAccesses(): Promise<Access[]> {
-    const [http, socks] = [await buy(), await buy()]
+    const [http, socks] = [await buyWhenSold(service), await buyWhenSold(service)]
     await service.post('/dedicated/protocol', { ids: [socks.id], port_type: 'socks' })
     const access = (protocol: ProxyProtocol, login: BoughtProxy): Access => ({
       name: `dedicated over ${protocol}`,
@@ -256,8 +244,8 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
 
   test('a draining process cuts a blocked customer within 2 s and closes an idle connection after its next answer', async () => {
     const { customer, token } = await service.newCustomer(10_000n)
-    const tunnel = await openTunnel('http', main(), await buy(token), echo.spot)
-    const resting = await openResting(await buy())
+    const tunnel = await openTunnel('http', main(), await buyWhenSold(service, 'http', { token }), echo.spot)
+    const resting = await openResting(await buyWhenSold(service))
     const before = await gateway.takeOver()
     expect(await tunnel.echo(payload)).toBe(payload)
     expect(resting.isClosed()).toBeFalse()

@@ -4,10 +4,12 @@ import { createLog } from '../../src/adapters/log.ts'
 import { type Gateway, openGateway } from '../../src/app/node/gateway.ts'
 import { readConfig } from '../../src/app/settings/config.ts'
 import { realRuntime } from '../../src/app/shop/services.ts'
+import type { Caller } from './caller.ts'
 import type { Engine } from './database.ts'
 import { gatewayEngine } from './engine.ts'
 import { memoryFolder } from './memory.ts'
 import { type Service, startService } from './service.ts'
+import { untilTrue } from './turnpike.ts'
 
 /** A shop with a gateway that has joined it: real sockets, real time, and purchases can be used. */
 export type ShopWithGateway = Service & {
@@ -64,6 +66,23 @@ export async function openShopWithGateway(
       await service.stop()
     },
   }
+}
+
+/** Buys a proxy as soon as one is sold: a gateway that has just started has not tried its addresses yet. */
+export async function buyWhenSold(
+  { post }: Pick<Caller, 'post'>,
+  portType: 'http' | 'socks' = 'http',
+  options: Parameters<Caller['post']>[2] = {},
+): Promise<BoughtProxy> {
+  let proxy: BoughtProxy | undefined
+  await untilTrue(async () => {
+    const sold = await post('/dedicated/buy', { country_code: 'DE', period: 7, count: 1, ipv: 4 }, options)
+    proxy = sold.status === 200 ? sold.data.proxies[0] : undefined
+    return proxy !== undefined
+  })
+  if (!proxy) throw new Error('nothing was sold')
+  if (portType === 'socks') await post('/dedicated/protocol', { ids: [proxy.id], port_type: portType }, options)
+  return proxy
 }
 
 /** Runs the work once for all callers. */

@@ -6,7 +6,7 @@ import { realRuntime } from '../../src/app/shop/services.ts'
 import { nodeModulesFolder } from '../harness/apt.ts'
 import { type Made, makeCertificate, putCertificate } from '../harness/certificates.ts'
 import { run } from '../harness/clients.ts'
-import { type BoughtProxy, freePort, somePorts } from '../harness/gateway.ts'
+import { type BoughtProxy, buyWhenSold, freePort, somePorts } from '../harness/gateway.ts'
 import { type GatewayProcess, makeGatewayProcess } from '../harness/gateway-process.ts'
 import { checkHttp3 } from '../harness/http3.ts'
 import { type Service, startService } from '../harness/service.ts'
@@ -134,18 +134,6 @@ describe('UDP through a gateway process', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  async function buySocks(): Promise<BoughtProxy> {
-    let proxy: BoughtProxy | undefined
-    await untilTrue(async () => {
-      const sold = await service.post('/dedicated/buy', { country_code: 'DE', period: 7, count: 1, ipv: 4 })
-      proxy = sold.status === 200 ? sold.data.proxies[0] : undefined
-      return proxy !== undefined
-    })
-    if (!proxy) throw new Error('nothing was sold')
-    await service.post('/dedicated/protocol', { ids: [proxy.id], port_type: 'socks' })
-    return proxy
-  }
-
   const addUser = async (): Promise<User> => {
     const [user] = await addUsers({ ...service, port }, 1, 1)
     if (!user) throw new Error('there is no sub-user')
@@ -166,7 +154,7 @@ describe('UDP through a gateway process', () => {
   }
 
   test('PySocks sends and receives datagrams through a dedicated proxy, and the shop bills each byte', async () => {
-    const proxy = await buySocks()
+    const proxy = await buyWhenSold(service, 'socks')
     const before = echo.received.length
     const args = [proxy.ip, String(port), proxy.username, proxy.password, '127.0.0.1', String(echo.port)]
     expect(await run(python, '-c', pySocks, ...args)).toMatchObject({ exit: 0, out: `echoed ${echo.port}\n` })
