@@ -8,7 +8,7 @@ import type { Address } from '../../core/address.ts'
 import type { Log } from '../../core/log.ts'
 import { refuseHere } from '../../core/refusal.ts'
 import { classify } from '../../core/reserved.ts'
-import { CredentialLookup } from '../../dataplane/agent/ask.ts'
+import { askShop, CredentialLookup } from '../../dataplane/agent/ask.ts'
 import { takeHopKey } from '../../dataplane/agent/hop-key.ts'
 import type { Meter } from '../../dataplane/agent/meter.ts'
 import { realTiming, type Timing } from '../../dataplane/agent/runtime.ts'
@@ -35,7 +35,6 @@ import type { ReportBody } from '../../node-protocol/report.ts'
 import type { FindBody, StatePage } from '../../node-protocol/state.ts'
 import { addFrontMetrics, addGatewayMetrics, addHttp2Metrics, addNodeMetrics } from '../metrics/node.ts'
 import { createProcessMetrics, serveMetrics } from '../metrics/process.ts'
-import { tellSystemd } from '../process.ts'
 import { type Config, localShopUrl } from '../settings/config.ts'
 import { engineLimitsOf, gatewaySettings } from '../settings/gateway.ts'
 import { listening, withIpv6OrWithout } from '../settings/listening.ts'
@@ -44,13 +43,11 @@ import { openTls, type Tls } from '../tls.ts'
 import { type Agent, nodeRuntimeOf, openAgent } from './agent.ts'
 import { nodeCommand, type RunningNode } from './command.ts'
 import { chooseEngine, createPressureLog } from './engine.ts'
-import { describeGateway, hasWholeState, meetPredecessor, untilEmpty } from './handover.ts'
+import { describeGateway, drainMs, hasWholeState, meetPredecessor, takeOver, untilEmpty } from './handover.ts'
 import { createNames } from './names.ts'
 import { reloadCommand } from './reload.ts'
 import { GatewayRules } from './rules.ts'
 
-/** How long tunnels may take to end once the gateway is stopped; the supervisor waits ten seconds. */
-const drainMs = 4000
 /** The machine's own addresses may change while it runs. */
 const lookAroundMs = 60_000
 /** Minimum interval between two log lines about connections turned away. */
@@ -239,18 +236,6 @@ async function openBeside(
   }
 }
 
-/** Takes the previous process's listeners. If it refuses, connections accepted here meanwhile are closed in order. */
-async function takeOver(before: Predecessor, engine: Engine, meter: Meter): Promise<void> {
-  try {
-    await before.leave()
-  } catch (error) {
-    await engine.stop(drainMs)
-    await meter.stop()
-    throw error
-  }
-  tellSystemd(`MAINPID=${process.pid}`)
-}
-
 /** As many connections as there are file descriptors; logs if that is less than configured. */
 function limitsOf(config: Config, log: Log): EngineLimits {
   const files = raiseFileLimit(process.platform)
@@ -422,30 +407,6 @@ const figuresOf = ({ status }: Engine, { ports }: EngineLimits, failedLookups: n
   errors: status.turnedAway + status.starved + failedLookups,
   ...(Number.isFinite(ports) && { max_ports: ports }),
 })
-
-/** Lookups of one credential while pages about it keep arriving. */
-const maxLookups = 3
-
-/**
- * Looks a credential up at the shop. Whether a page that arrives meanwhile is older or newer than the answer is not
- * known, so the page is kept and the lookup repeated.
- */
-export const askShop =
-  (snapshot: Snapshot, credentials: Pick<CredentialLookup, 'find'>): EngineDeps['ask'] =>
-  async (question, source) => {
-    for (let lookups = 1; ; lookups += 1) {
-      const end = snapshot.follow(question)
-      const answer = await credentials.find(question, source).catch((fault: unknown) => {
-        end()
-        throw fault
-      })
-      // No await between the two lines: a page that arrived in between would be newer and count as older.
-      const isOvertaken = end()
-      if (answer.outcome === 'found' && !isOvertaken) snapshot.learn(answer.found)
-      if (!isOvertaken) return answer.outcome === 'unanswered' ? 'unanswered' : 'answered'
-      if (lookups === maxLookups || answer.outcome === 'unanswered') return 'answered'
-    }
-  }
 
 function openTrials(agent: Agent, rules: GatewayRules, log: Log, timing: Timing) {
   const tryAddress = createTryAddress(process.platform)

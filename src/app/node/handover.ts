@@ -1,11 +1,16 @@
 import manifest from '../../../package.json' with { type: 'json' }
 import type { Log } from '../../core/log.ts'
 import { refuseHere } from '../../core/refusal.ts'
+import type { Meter } from '../../dataplane/agent/meter.ts'
 import { realTiming, type Timing } from '../../dataplane/agent/runtime.ts'
 import { findPredecessor, type Predecessor } from '../../dataplane/gateway/handover.ts'
 import type { Engine } from '../../dataplane/gateway/relay/engine.ts'
+import { tellSystemd } from '../process.ts'
 import { type Config, nodeFolder } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
+
+/** How long tunnels may take to end once the gateway is stopped; the supervisor waits ten seconds. */
+export const drainMs = 4000
 
 const lookEveryMs = 250
 /** How long the shop may take for its first page, and for all of them. */
@@ -63,6 +68,18 @@ export async function hasWholeState(
   const ready = sync.ready.then(() => true)
   const within = (ms: number) => Promise.race([ready, timing.pause(ms, end).then(() => false)])
   return (await within(answerWithinMs)) || (sync.lastContactAt !== undefined && (await within(wholeWithinMs)))
+}
+
+/** Takes the previous process's listeners. If it refuses, connections accepted here meanwhile are closed in order. */
+export async function takeOver(before: Predecessor, engine: Engine, meter: Meter): Promise<void> {
+  try {
+    await before.leave()
+  } catch (error) {
+    await engine.stop(drainMs)
+    await meter.stop()
+    throw error
+  }
+  tellSystemd(`MAINPID=${process.pid}`)
 }
 
 /** Settles when the last connection has ended, or when the time limit is over. */

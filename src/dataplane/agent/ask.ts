@@ -3,6 +3,7 @@ import { createTokenBuckets } from '../../core/token-buckets.ts'
 import { type FindBody, type Found, findBodySchema } from '../../node-protocol/state.ts'
 import { createLimitedLog, type NodeLog } from './runtime.ts'
 import { LinkError, type ShopLink } from './shop-link.ts'
+import type { Snapshot } from './snapshot.ts'
 
 /** `unanswered`: the node did not reach the shop; the gateway tells the client to retry. */
 type LookupResult =
@@ -92,3 +93,27 @@ export class CredentialLookup {
     }
   }
 }
+
+/** Lookups of one credential while pages about it keep arriving. */
+const maxLookups = 3
+
+/**
+ * Looks a credential up at the shop. Whether a page that arrives meanwhile is older or newer than the answer is not
+ * known, so the page is kept and the lookup repeated.
+ */
+export const askShop =
+  (snapshot: Snapshot, credentials: Pick<CredentialLookup, 'find'>) =>
+  async (question: FindBody, source: string): Promise<'answered' | 'unanswered'> => {
+    for (let lookups = 1; ; lookups += 1) {
+      const end = snapshot.follow(question)
+      const answer = await credentials.find(question, source).catch((fault: unknown) => {
+        end()
+        throw fault
+      })
+      // No await between the two lines: a page that arrived in between would be newer and count as older.
+      const isOvertaken = end()
+      if (answer.outcome === 'found' && !isOvertaken) snapshot.learn(answer.found)
+      if (!isOvertaken) return answer.outcome === 'unanswered' ? 'unanswered' : 'answered'
+      if (lookups === maxLookups || answer.outcome === 'unanswered') return 'answered'
+    }
+  }
