@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { once } from 'node:events'
+import { connect as connectHttp2 } from 'node:http2'
+import { connect as connectPlain, type Socket } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
 import { readPrefix } from '../../src/core/address.ts'
 import { createCaller } from '../harness/caller.ts'
@@ -7,6 +9,7 @@ import { type Made, makeCertificate, putCertificate } from '../harness/certifica
 import { enginesOf, makePreparedTestDatabase, type TestDatabase } from '../harness/database.ts'
 import {
   type BoughtProxy,
+  endIn,
   freePort,
   openShopWithGateway,
   type ShopWithGateway,
@@ -45,14 +48,32 @@ async function openLine(tlsPort: number): Promise<TLSSocket> {
   return line
 }
 
-/** The status of a CONNECT on an open line. */
-async function statusOn(line: TLSSocket, { username, password }: Login): Promise<number> {
-  const credentials = Buffer.from(`${username}:${password}`).toString('base64')
+type Answer = { readonly status: number; readonly error: string | undefined }
+
+const basicOf = ({ username, password }: Login): string =>
+  `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+
+/** The answer to a CONNECT on an open line. */
+async function answerOn(line: Socket, login: Login): Promise<Answer> {
   const { host } = new URL(origin.url)
-  line.write(`CONNECT ${host} HTTP/1.1\r\nHost: ${host}\r\nProxy-Authorization: Basic ${credentials}\r\n\r\n`)
-  const [head] = (await once(line, 'data')) as [Buffer]
+  line.write(`CONNECT ${host} HTTP/1.1\r\nHost: ${host}\r\nProxy-Authorization: ${basicOf(login)}\r\n\r\n`)
+  const [bytes] = (await once(line, 'data')) as [Buffer]
   line.destroy()
-  return Number(head.toString('latin1').split(' ')[1])
+  const head = bytes.toString('latin1')
+  return { status: Number(head.split(' ')[1]), error: /^x-turnpike-error: (\S+)/im.exec(head)?.[1] }
+}
+
+const statusOn = async (line: TLSSocket, login: Login): Promise<number> => (await answerOn(line, login)).status
+
+/** The answer to a CONNECT over HTTP/2. */
+async function answerOverHttp2(tlsPort: number, login: Login): Promise<Answer> {
+  const session = connectHttp2(`https://127.0.0.1:${tlsPort}`, { ca: made.cert, checkServerIdentity: () => undefined })
+  const { host } = new URL(origin.url)
+  const fields = { ':method': 'CONNECT', ':authority': host, 'proxy-authorization': basicOf(login) }
+  const [answer] = (await once(session.request(fields), 'response')) as [Record<string, unknown>]
+  session.destroy()
+  const error = answer['x-turnpike-error']
+  return { status: Number(answer[':status']), error: typeof error === 'string' ? error : undefined }
 }
 
 describe.each([...enginesOf('postgres')])('a gateway with a site, on %s', (engine) => {
@@ -84,6 +105,36 @@ describe.each([...enginesOf('postgres')])('a gateway with a site, on %s', (engin
     }
     expect(await Promise.all(Array.from({ length: 10 }, buyAndUse))).toEqual(Array.from({ length: 10 }, () => 200))
   })
+
+  test.each(['HTTP/1.1', 'HTTP/2'])(
+    'over TLS with %s an expired proxy, an ended one and a sub-user without traffic get the refusals of the plain port',
+    async (protocol) => {
+      const askTls = async (login: Login) =>
+        protocol === 'HTTP/2' ? answerOverHttp2(tlsPort, login) : answerOn(await openLine(tlsPort), login)
+      const askPlain = (login: Login) => answerOn(connectPlain(shop.port, '127.0.0.1'), login)
+      /** The first answer that the gateway gives once it knows of the end. */
+      const refusalOf = async (login: Login): Promise<Answer> => {
+        let answer: Answer = { status: 0, error: undefined }
+        await untilTrue(async () => {
+          answer = await askTls(login)
+          return answer.status !== 200
+        })
+        return answer
+      }
+      const dayMs = 86_400_000
+      for (const agoMs of [1000, 29 * dayMs]) {
+        const [proxy] = (await shop.buyProxies()) as [BoughtProxy]
+        expect((await askTls(proxy)).status).toBe(200)
+        await endIn(shop, proxy, -agoMs)
+        expect(await refusalOf(proxy)).toEqual({ status: 402, error: 'expired' })
+        expect(await askPlain(proxy)).toEqual({ status: 402, error: 'expired' })
+        expect(await askTls({ ...proxy, password: 'wrong' })).toEqual({ status: 405, error: undefined })
+      }
+      const [user] = (await addUsers(shop, 1, 0)) as [User]
+      expect(await askTls(user)).toEqual({ status: 402, error: 'traffic_exhausted' })
+      expect(await askPlain(user)).toEqual({ status: 402, error: 'traffic_exhausted' })
+    },
+  )
 
   test('purchases are answered while the gateway is stopped', async () => {
     await shop.stopGateway()

@@ -10,6 +10,7 @@ import {
   admitBySource,
   createCustomerCheck,
   hasExpired,
+  KnownCustomers,
   type Proven,
   poolOf,
 } from './admission.ts'
@@ -302,4 +303,16 @@ test.each([
   }
   const isCustomer = createCustomerCheck({ table: () => table, seed: 1n, sha256: countingSha256, lookUp() {} })
   expect([isCustomer(values, '127.0.0.1'), digests]).toEqual([false, 1])
+})
+
+test('KnownCustomers recognises the right password of the 20,000 proxies that ended last, and of no earlier one', () => {
+  const snapshot = new Snapshot()
+  const customers = new KnownCustomers(snapshot, 7n)
+  const isCustomer = createCustomerCheck({ table: () => customers.table, seed: 7n, sha256, lookUp() {} })
+  const proxies = Array.from({ length: 20_001 }, (_, index) => someProxy({ id: index + 1, username: `tp${index}` }))
+  const ended = proxies.map((proxy) => ({ ...proxy, state: 'gone' as const }))
+  for (const page of [proxies, ended])
+    customers.changed(snapshot.apply({ proxies: [...page], subusers: [], exits: [] }))
+  const ask = (login: string): boolean => isCustomer([`Basic ${btoa(login)}`], '127.0.0.1')
+  expect(['tp0:secret', 'tp1:secret', 'tp20000:secret', 'tp1:wrong'].map(ask)).toEqual([false, true, true, false])
 })

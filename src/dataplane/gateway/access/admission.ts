@@ -291,6 +291,8 @@ export class Admission {
   }
 }
 
+/** Ended proxies whose credentials are still recognised. */
+const maxEnded = 20_000
 /** A slot of a table that was used. */
 const removed = 1n
 const minSlots = 1024
@@ -317,6 +319,8 @@ function findSlot(slots: BigUint64Array, fingerprint: bigint): number {
 export class KnownCustomers {
   /** By key of the snapshot. */
   private readonly fingerprints = new Map<string, bigint>()
+  /** Keys of ended proxies, the earliest first. The engine asks the shop about them, and refuses them as expired. */
+  private readonly ended = new Set<string>()
   private slots = new BigUint64Array(new SharedArrayBuffer(minSlots * 8))
   /** Slots in use or used before. */
   private used = 0
@@ -335,15 +339,24 @@ export class KnownCustomers {
   }
 
   changed({ proxies, subusers, gateways = [] }: Pick<Changed, 'proxies' | 'subusers' | 'gateways'>): void {
-    for (const username of proxies) {
-      const proxy = this.snapshot.proxies.get(username)
-      this.set(`proxy ${username}`, proxy && toProxyText(username, proxy.digest))
-    }
+    for (const username of proxies) this.setProxy(`proxy ${username}`, username)
     for (const id of subusers) {
       const subuser = this.snapshot.subusers.get(id)
       this.set(`subuser ${id}`, subuser && toSubuserText(subuser.login, subuser.digest))
     }
     for (const id of gateways) this.set(`gateway ${id}`, this.snapshot.gateways.has(id) ? toGatewayText(id) : undefined)
+  }
+
+  private setProxy(key: string, username: string): void {
+    const proxy = this.snapshot.proxies.get(username)
+    this.ended.delete(key)
+    if (proxy) this.set(key, toProxyText(username, proxy.digest))
+    if (!this.fingerprints.has(key) || (proxy && proxy.state !== 'gone')) return
+    this.ended.add(key)
+    const [first] = this.ended
+    if (first === undefined || this.ended.size <= maxEnded) return
+    this.ended.delete(first)
+    this.set(first, undefined)
   }
 
   private set(key: string, text: string | undefined): void {
