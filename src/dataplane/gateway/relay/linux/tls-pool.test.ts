@@ -3,24 +3,26 @@ import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
 import { type AddressInfo, connect as connectPlain, createServer, type Socket } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
+import { Worker } from 'node:worker_threads'
 import { selfSigned } from '../../../../../test/harness/self-signed.ts'
 import { until } from '../../../../../test/harness/until.ts'
+import { readAddress } from '../../../../core/address.ts'
 import { readCertificate } from '../../../tls/certificate.ts'
 import { Front } from '../../../tls/front.ts'
 import { openKernel } from './kernel.ts'
 import type { PlainEnd } from './messages.ts'
 import { TlsPool } from './tls-pool.ts'
 
-/** A front with two TLS workers; the test takes the place of the reactor. */
-function open() {
+/** A front with TLS workers; the test takes the place of the reactor. */
+function open({ count = 2, max = 100, now }: { count?: number; max?: number; now?: () => number } = {}) {
   const kernel = openKernel()
   const ends: PlainEnd[] = []
   const faults: unknown[] = []
   const onFault = (fault: unknown): void => void faults.push(fault)
   const pool = new TlsPool({
     kernel,
-    count: 2,
-    maxConnections: 100,
+    count,
+    maxConnections: max,
     site: undefined,
     lookUp() {},
     hand: (more) => void ends.push(...more),
@@ -31,7 +33,8 @@ function open() {
     hostname: '127.0.0.1',
     port: 0,
     certificate: () => certificate,
-    max: 100,
+    max,
+    ...(now && { now }),
     threads: pool,
     onTls() {},
     onFault,
@@ -194,6 +197,90 @@ test('a ClientHello that arrives byte by byte is served', async () => {
   } finally {
     client.destroy()
     relay.close()
+    stop()
+  }
+})
+
+/** Holds the messages from this thread to its workers back. Returns a function that passes them on. */
+function holdMessages(): () => void {
+  const original = Object.getOwnPropertyDescriptor(Worker.prototype, 'postMessage') ?? expect.unreachable()
+  const held: (() => void)[] = []
+  function hold(this: Worker, ...message: readonly unknown[]): void {
+    held.push(() => original.value.apply(this, message))
+  }
+  Object.defineProperty(Worker.prototype, 'postMessage', { ...original, value: hold })
+  return () => {
+    Object.defineProperty(Worker.prototype, 'postMessage', original)
+    for (const post of held.splice(0)) post()
+  }
+}
+
+test('the front admits a fair share of each network while a TLS worker has more than 128 connections to begin, and only known clients beyond 512', async () => {
+  // A clock that stays: no token bucket is refilled, and no handshake ends.
+  const { front, pool, join, ends, closeEnds, faults, stop } = open({ count: 1, max: 4000, now: () => 1_000_000 })
+  const sockets: Socket[] = []
+  // A whole ClientHello that no TLS library understands.
+  const hello = Uint8Array.of(22, 3, 1, 0, 5, 1, 0, 0, 1, 0)
+  let begun = 0
+  /** Connects so many clients. Resolves with how many were admitted. */
+  async function crowd(localAddress: string, count: number): Promise<number> {
+    const before = { open: front.open, turnedAway: front.turnedAway }
+    const countAdmitted = (): number => front.open - before.open
+    for (let each = 0; each < count; each += 1) {
+      const socket = connectPlain({ port: front.port, host: '127.0.0.1', localAddress })
+      socket.on('error', () => {})
+      socket.write(hello)
+      sockets.push(socket)
+    }
+    await until(() => countAdmitted() + front.turnedAway - before.turnedAway === count)
+    begun += countAdmitted()
+    return countAdmitted()
+  }
+  /** Serves a client, and waits until nothing of it is left. */
+  async function serveOne(): Promise<void> {
+    const client = await join('127.3.0.1')
+    await until(() => ends.length === 1)
+    client.destroy()
+    closeEnds()
+    await until(() => front.open === 0)
+  }
+  // The worker has started.
+  await serveOne()
+  const descriptors = countDescriptors()
+  const release = holdMessages()
+  try {
+    front.welcome(readAddress('127.2.0.1') ?? expect.unreachable())
+    expect(await crowd('127.0.1.1', 120)).toBe(120)
+    expect(pool.load).toBe('usual')
+    expect(await crowd('127.0.1.2', 8)).toBe(8)
+    expect([begun, pool.load]).toEqual([128, 'usual'])
+    // One address has had more than its 100 tokens, the other one has not.
+    expect(await crowd('127.0.1.2', 1)).toBe(1)
+    expect(pool.load).toBe('busy')
+    expect(await crowd('127.0.1.1', 5)).toBe(0)
+    for (const last of [3, 4, 5]) expect(await crowd(`127.0.1.${last}`, 110)).toBe(100)
+    expect(await crowd('127.0.1.6', 83)).toBe(83)
+    expect([begun, pool.load]).toEqual([512, 'busy'])
+    expect(await crowd('127.0.1.6', 1)).toBe(1)
+    expect(pool.load).toBe('late')
+    expect(await crowd('127.0.1.6', 3)).toBe(0)
+    expect(await crowd('127.0.1.7', 3)).toBe(0)
+    expect(await crowd('127.2.0.1', 2)).toBe(2)
+    const served = join('127.2.0.1')
+    await until(() => front.open === begun + 1)
+    release()
+    const client = await served
+    await until(() => ends.length === 1 && pool.load === 'usual')
+    client.destroy()
+    for (const socket of sockets) socket.destroy()
+    closeEnds()
+    await until(() => front.open === 0)
+    await serveOne()
+    await until(() => countDescriptors() <= descriptors)
+    expect([front.shaking, faults]).toEqual([0, []])
+  } finally {
+    release()
+    for (const socket of sockets) socket.destroy()
     stop()
   }
 })

@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from 'bun:test'
+import { readdirSync } from 'node:fs'
 import fc from 'fast-check'
-import { until } from '../../../../../test/harness/until.ts'
+import { until, waitLimitMs } from '../../../../../test/harness/until.ts'
 import { WireClient } from '../../../../../test/harness/wire-client.ts'
 import { readAddress } from '../../../../core/address.ts'
 import { openKernel } from '../linux/kernel.ts'
@@ -90,4 +91,35 @@ test('the accepter hands a ClientHello on that comes byte by byte, before it is 
     await until(() => accepted.filter((source) => source === '127.8.8.8').length > sent)
   }
   expect(accepted).toContain('127.9.9.9')
+})
+
+test('the accepter leaves connections in the kernel while more than 512 are not taken, and accepts all of them later', async () => {
+  const kernel = openKernel()
+  const address = readAddress('127.0.0.1') ?? expect.unreachable()
+  const countDescriptors = (): number => readdirSync('/proc/self/fd').length
+  let accepted = 0
+  const accepter = createAccepter((descriptor) => {
+    accepted += 1
+    kernel.close(descriptor)
+  })
+  const listener = kernel.listen(address, 0, 16)
+  const listening = accepter.open(listener, kernel.portOf(listener))
+  const first = kernel.connect(address, listening.port, undefined, false)
+  await until(() => accepted === 1)
+  kernel.close(first)
+  const before = countDescriptors()
+  // No turn of this thread's event loop until the accepter pauses, so that it takes no connection.
+  const clients = Array.from({ length: 2000 }, () => kernel.connect(address, listening.port, undefined, false))
+  const countUntaken = (): number => countDescriptors() - before - clients.length
+  const giveUpAt = performance.now() + waitLimitMs
+  while (countUntaken() <= 512 && performance.now() < giveUpAt) Bun.sleepSync(1)
+  // 64 are accepted at a time. Further ones follow after pauses of 1 s.
+  const looks = Array.from({ length: 100 }, countUntaken)
+  expect(Math.min(...looks)).toBeGreaterThan(512)
+  expect(Math.max(...looks)).toBeLessThan(2000)
+  await until(() => accepted === 2001)
+  for (const client of clients) kernel.close(client)
+  expect(countDescriptors()).toBe(before)
+  listening.stop()
+  accepter.end()
 })
