@@ -56,6 +56,17 @@ describe.each([...engines])('entry ports on %s', (engine) => {
     expect(await take(2, { all: 10, perCustomer: 10 })).toHaveLength(2)
   })
 
+  test('findTls() prefers a serving gateway with a host for browsers to the first by name', async () => {
+    const at = (name: string, browserHost: string | null, agoMs = 0) => {
+      const tls = { host: `${name}.example`, port: 443, browserHost }
+      return { ...gateway(null, agoMs), name, drainedAt: null, health: { maxPorts: null, tls } } as unknown as Node
+    }
+    gateways = [at('c', 'c.example'), at('b', 'browser.b.example'), at('a', null), at('A', 'A.example', 100_000)]
+    expect(await ports.findTls()).toMatchObject({ host: 'b.example', browserHost: 'browser.b.example' })
+    gateways = [at('b', null), at('a', null)]
+    expect(await ports.findTls()).toMatchObject({ host: 'a.example', browserHost: null })
+  })
+
   const maxReported = Number.MAX_SAFE_INTEGER
   test.each([
     ['no gateway', [], 10, 1000],

@@ -33,10 +33,11 @@ export function createEntryPorts(deps: {
       return { all: Math.min(range, common), perCustomer: maxPortsOfCustomer(common) }
     },
 
-    /** Where a gateway that sells accepts proxies over TLS. */
+    /** Where a gateway that sells accepts proxies over TLS, if possible one that browsers can use too. */
     async findTls(): Promise<TlsEndpoint | undefined> {
       const serving = (await deps.fleet.nodes('gateway')).filter((node) => isServing(node, since))
-      return serving.toSorted((a, b) => (a.name < b.name ? -1 : 1)).flatMap((node) => node.health?.tls ?? [])[0]
+      const all = serving.toSorted((a, b) => (a.name < b.name ? -1 : 1)).flatMap((node) => node.health?.tls ?? [])
+      return all.find(({ browserHost }) => browserHost !== null) ?? all[0]
     },
 
     /** Leases ports to a customer who holds `held`, all or none: rested ones first, then unused ones. */
