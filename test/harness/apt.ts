@@ -68,6 +68,7 @@ const programs = {
   pebble: 'pebble',
   socksify: 'dante-client',
   git: 'git',
+  nghttp: 'nghttp2-client',
 }
 
 /** Python modules that tests use, by their Debian package. */

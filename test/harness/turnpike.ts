@@ -158,11 +158,11 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Polls until the condition holds; false at the time limit. */
+/** Polls until the condition holds. Throws at the time limit, so that no test continues without it. */
 export async function untilTrue(ask: () => boolean | Promise<boolean>, everyMs = 25): Promise<boolean> {
   for (let waitedMs = 0; waitedMs < waitLimitMs; waitedMs += everyMs) {
     if (await ask()) return true
     await Bun.sleep(everyMs)
   }
-  return false
+  throw new Error(`the condition did not hold within ${waitLimitMs / 1000} s: ${ask.toString().slice(0, 200)}`)
 }
