@@ -154,8 +154,8 @@ describe.each([...enginesOf('sqlite')])('a gateway with a challenge host and one
     const { fleet, stock } = shop.services
     const first = `gateway-${shop.port}`
     for (const [range, name] of [
-      ['127.10.0.0/25', first],
-      ['127.11.0.0/25', other.name],
+      ['127.10.0.0/22', first],
+      ['127.11.0.0/22', other.name],
     ] as const) {
       const [prefix, node] = [readPrefix(range), await fleet.findByName(name)]
       if (!prefix || !node) throw new Error(`no range ${range} or no node ${name}`)
