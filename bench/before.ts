@@ -5,7 +5,7 @@ import { type GatewayShop, routeOf, startGatewayShop, untilItWorks } from './gat
 import type { Row } from './report.ts'
 import { openTunnels, type Route, type Tunnels } from './tunnels.ts'
 
-const setting = 'TURNPIKE_BENCH_BEFORE'
+const setting = 'BENCH_BEFORE'
 /** Rounds differ by up to a tenth where load and gateways share two cores. */
 const targets = { 'new tunnels': { min: 0.95 }, bulk: { min: 0.95 } } as const
 

@@ -53,14 +53,19 @@ type Answer = { readonly status: number; readonly error: string | undefined }
 const basicOf = ({ username, password }: Login): string =>
   `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
 
-/** The answer to a CONNECT on an open line. */
-async function answerOn(line: Socket, login: Login): Promise<Answer> {
+/** The answer to a CONNECT on an open line, which stays open. */
+async function connectOn(line: Socket, login: Login): Promise<Answer> {
   const { host } = new URL(origin.url)
   line.write(`CONNECT ${host} HTTP/1.1\r\nHost: ${host}\r\nProxy-Authorization: ${basicOf(login)}\r\n\r\n`)
   const [bytes] = (await once(line, 'data')) as [Buffer]
-  line.destroy()
   const head = bytes.toString('latin1')
   return { status: Number(head.split(' ')[1]), error: /^x-turnpike-error: (\S+)/im.exec(head)?.[1] }
+}
+
+async function answerOn(line: Socket, login: Login): Promise<Answer> {
+  const answer = await connectOn(line, login)
+  line.destroy()
+  return answer
 }
 
 const statusOn = async (line: TLSSocket, login: Login): Promise<number> => (await answerOn(line, login)).status
@@ -112,21 +117,21 @@ describe.each([...enginesOf('postgres')])('a gateway with a site, on %s', (engin
       const askTls = async (login: Login) =>
         protocol === 'HTTP/2' ? answerOverHttp2(tlsPort, login) : answerOn(await openLine(tlsPort), login)
       const askPlain = (login: Login) => answerOn(connectPlain(shop.port, '127.0.0.1'), login)
-      /** The first answer that the gateway gives once it knows of the end. */
-      const refusalOf = async (login: Login): Promise<Answer> => {
-        let answer: Answer = { status: 0, error: undefined }
-        await untilTrue(async () => {
-          answer = await askTls(login)
-          return answer.status !== 200
-        })
-        return answer
-      }
       const dayMs = 86_400_000
       for (const agoMs of [1000, 29 * dayMs]) {
         const [proxy] = (await shop.buyProxies()) as [BoughtProxy]
-        expect((await askTls(proxy)).status).toBe(200)
+        const tunnel = await openLine(tlsPort)
+        expect((await connectOn(tunnel, proxy)).status).toBe(200)
+        const isCut = new Promise((resolve) =>
+          tunnel
+            .on('error', () => {})
+            .on('close', resolve)
+            .resume(),
+        )
         await endIn(shop, proxy, -agoMs)
-        expect(await refusalOf(proxy)).toEqual({ status: 402, error: 'expired' })
+        // The gateway knows of the end then.
+        await isCut
+        expect(await askTls(proxy)).toEqual({ status: 402, error: 'expired' })
         expect(await askPlain(proxy)).toEqual({ status: 402, error: 'expired' })
         expect(await askTls({ ...proxy, password: 'wrong' })).toEqual({ status: 405, error: undefined })
       }
