@@ -162,30 +162,6 @@ describe('proxies over TLS', () => {
     origin.stop()
   })
 
-  test('a client that stops reading a TLS tunnel is billed the payload that arrived, and no session ticket', async () => {
-    const origin = openByteOrigin()
-    const [user] = await addUsers(shop, 1, 1)
-    if (!user) throw new Error('there is no user')
-    origin.expect({ id: 'stall', up: 6, down: 200_000, afterwards: 'stay' })
-    const [host = '', port = ''] = origin.host.split(':')
-    const { client } = await openTunnel({ ...user, port: tlsPort, isTls: true }, 'connect', {
-      host,
-      port: Number(port),
-    })
-    const before = client.got
-    client.readOnly(0)
-    await client.send(Buffer.from('stall\n'))
-    const arrived = (await client.reset()) - before
-    expect(arrived).toBeGreaterThan(0)
-    expect(arrived).toBeLessThan(200_000)
-    // Records have 22 bytes more than their payload; there are fewer than 100.
-    await untilTrue(async () => (await usedBy(shop, user.subuser)) >= 6 + arrived - 2200)
-    const used = await usedBy(shop, user.subuser)
-    expect(used).toBeGreaterThanOrEqual(6 + arrived - 2200)
-    expect(used).toBeLessThanOrEqual(6 + arrived - 22)
-    origin.stop()
-  })
-
   test('expiry closes a TLS tunnel within 2 s in the middle of a transfer', async () => {
     const [other] = (await shop.buyProxies()) as [BoughtProxy]
     const origin = openByteOrigin()

@@ -7,7 +7,7 @@ const lingerMs = 2000
 const flushMs = 30_000
 
 /** The plaintext of a TLS connection, or of one stream in it. */
-type Outer = Omit<TlsSocket, 'fd' | 'takenBytes' | 'plaintextIn' | 'skipWritten' | 'protocol' | 'serverName'>
+type Outer = Omit<TlsSocket, 'fd' | 'handshakeBytes' | 'overhead' | 'protocol' | 'serverName'>
 
 /** Connects a TLS socket with a plain socket, with half-close and backpressure both ways. */
 export class Bridge implements TlsOwner {

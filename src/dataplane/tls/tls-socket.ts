@@ -28,11 +28,8 @@ export const connectDescriptor = <Data = undefined>(
 export class TlsSocket {
   owner: TlsOwner | undefined
   isClosed = false
-  /** Bytes that the kernel has taken; set by delivery tracking until the bytes of the handshake are known. */
-  takenBytes: (() => number) | undefined
-  /** Bytes before the first plaintext: handshake and session tickets. The first write shows them. */
-  private handshakeBytes = Number.POSITIVE_INFINITY
-  private written = 0
+  /** Bytes sent during the handshake, set by delivery tracking. */
+  handshakeBytes = 0
   private records = 0
   private readonly added: number
   /** Chosen by ALPN (RFC 7301). */
@@ -47,24 +44,8 @@ export class TlsSocket {
     this.added = addedToRecord[version === 'TLSv1.2' ? 'TLSv1.2' : 'TLSv1.3']
   }
 
-  /**
-   * Plaintext in the first bytes of the connection; never overestimated. A record has at most 16 KiB, which bounds the
-   * records after these bytes. All others count as begun.
-   */
-  plaintextIn(bytes: number): number {
-    const after = this.handshakeBytes + this.overhead + this.written - bytes
-    const notBegun = Math.max(0, Math.ceil(after / (maxInRecord + this.added)) - 1)
-    const begun = this.records - Math.min(this.records, notBegun)
-    return Math.max(0, Math.min(this.written, bytes - this.handshakeBytes - begun * this.added))
-  }
-
-  /** Counts the plaintext so far as part of the handshake. */
-  skipWritten(): void {
-    this.handshakeBytes += this.written
-    this.written = 0
-  }
-
-  private get overhead(): number {
+  /** Bytes that TLS added since the handshake. */
+  get overhead(): number {
     return this.records * this.added
   }
 
@@ -82,18 +63,8 @@ export class TlsSocket {
   write(bytes: Uint8Array): number {
     if (this.isClosed) return 0
     const gone = this.socket.write(bytes)
-    if (gone > 0) {
-      this.records += Math.ceil(gone / maxInRecord)
-      this.written += gone
-    }
-    if (this.takenBytes) this.learnHandshake(this.takenBytes(), gone > 0 && gone === bytes.length)
+    if (gone > 0) this.records += Math.ceil(gone / maxInRecord)
     return gone
-  }
-
-  /** The end of the handshake may leave with the first plaintext. If a write is cut, part of a record counts too. */
-  private learnHandshake(takenBytes: number, isWhole: boolean): void {
-    this.handshakeBytes = takenBytes - this.overhead - this.written
-    if (isWhole) this.takenBytes = undefined
   }
 
   shutdown(): void {

@@ -6,7 +6,7 @@ import { translateRequest, translateResponse } from '../protocol/http2/request.t
 import { Http2Session } from '../protocol/http2/session.ts'
 import type { Http2Stream } from '../protocol/http2/stream.ts'
 import type { SiteServer } from '../site/server.ts'
-import { countHandshake, followTls, type Sockets, type TlsClient } from './sockets.ts'
+import { followTls, noteHandshake, type Sockets, type TlsClient } from './sockets.ts'
 
 /** A connection without an open request is closed after this long. */
 const idleMs = 120_000
@@ -256,7 +256,7 @@ export class Http2Clients {
   /** With a site, requests without a customer's credentials get its answers, within its time limits. */
   take(tls: TlsSocket, site?: SiteServer): void {
     const { sockets, after, clock } = this.deps
-    countHandshake(tls, sockets)
+    noteHandshake(tls, sockets)
     tls.setNoDelay(true)
     const delivery = new ConnectionDelivery(() => followTls(tls, sockets))
     let refusals = 0

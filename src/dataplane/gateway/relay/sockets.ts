@@ -23,8 +23,8 @@ export type Sockets = {
   watch(descriptor: number): DeliveryWatch | undefined
   /** Acknowledged bytes; undefined if unknown. */
   acknowledged(descriptor: number): number | undefined
-  /** Bytes taken from this process, sent or not; missing if the platform does not show them. */
-  readonly takenBytes?: (descriptor: number) => number
+  /** Sent bytes; missing if the platform does not show them. */
+  readonly sent?: (descriptor: number) => number
   /** Limits the receive buffer, so that one read is at most 256 KiB. */
   narrow(descriptor: number): void
   /** Lets the kernel size the receive buffer. */
@@ -62,7 +62,7 @@ export function createSockets(platform: NodeJS.Platform, descriptors?: Descripto
     },
     openRoutes: () => openRouteLookup(openLibc()).isDeliveredHere,
     acknowledged: (descriptor) => kernel.transmissionOf(descriptor).acknowledged,
-    takenBytes: (descriptor) => kernel.takenBytesOf(descriptor),
+    sent: (descriptor) => kernel.transmissionOf(descriptor).sent,
     narrow: (descriptor) => kernel.limitReceive(descriptor, narrowBytes),
     widen: (descriptor) => kernel.unlimitReceive(descriptor),
     watch(descriptor) {
@@ -108,9 +108,9 @@ export type TlsClient = Omit<SideSocket, 'localPort'> & {
   follow(): DeliveryWatch | undefined
 }
 
-/** Call before anything is written. */
+/** Call before anything is written: all bytes sent so far belong to the handshake. */
 export function toTlsClient(tls: TlsSocket, sockets: Sockets): TlsClient {
-  countHandshake(tls, sockets)
+  noteHandshake(tls, sockets)
   return Object.assign(tls, { follow: () => followTls(tls, sockets) })
 }
 
@@ -118,21 +118,19 @@ export function toTlsClient(tls: TlsSocket, sockets: Sockets): TlsClient {
 export const toSideSocket = (client: TlsClient, localPort: number): SideSocket => Object.assign(client, { localPort })
 
 /** Call before anything is written. */
-export function countHandshake(tls: TlsSocket, { takenBytes }: Sockets): void {
-  tls.takenBytes = takenBytes && (() => takenBytes(tls.fd))
+export function noteHandshake(tls: TlsSocket, sockets: Sockets): void {
+  tls.handshakeBytes = sockets.sent?.(tls.fd) ?? 0
 }
 
-/** Tracks delivery of plaintext. */
+/** Tracks delivery of plaintext: handshake and record overhead count as sent first. */
 export function followTls(tls: TlsSocket, sockets: Sockets): DeliveryWatch | undefined {
   const watch = sockets.watch(tls.fd)
   if (!watch) return undefined
-  let acknowledged = 0
   return {
     transmission() {
       const seen = watch.transmission()
-      // The bound may sink when short records follow.
-      acknowledged = Math.max(acknowledged, tls.plaintextIn(seen.acknowledged))
-      return { ...seen, acknowledged, sent: Math.max(acknowledged, tls.plaintextIn(seen.sent)) }
+      const added = tls.handshakeBytes + tls.overhead
+      return { ...seen, acknowledged: Math.max(0, seen.acknowledged - added), sent: Math.max(0, seen.sent - added) }
     },
     shutdown: () => watch.shutdown(),
     close: (reset) => watch.close(reset),

@@ -20,6 +20,8 @@ type Sink = {
 export class AnswerWriter {
   private backlog: Uint8Array = nothing
   private wake: (() => void) | undefined
+  /** Bytes that the socket has taken. */
+  written = 0
 
   constructor(private readonly socket: { write(bytes: Uint8Array): number; readonly isClosed: boolean }) {}
 
@@ -30,6 +32,7 @@ export class AnswerWriter {
   push(bytes: Uint8Array): void {
     if (this.socket.isClosed || bytes.length === 0) return
     const gone = this.isSent ? Math.max(0, this.socket.write(bytes)) : 0
+    this.written += gone
     if (gone < bytes.length) this.backlog = joinBytes([this.backlog, bytes.subarray(gone)])
   }
 

@@ -9,7 +9,7 @@ import { ChunkReader } from '../protocol/http-chunks.ts'
 import { type Framing, HeadReader, isHop, isToken, readTokens, toLatin1, valuesOf } from '../protocol/http-head.ts'
 import { readFraming } from '../protocol/http-request.ts'
 import type { Field } from '../protocol/http2/hpack.ts'
-import { countHandshake, followTls, type TlsClient } from '../relay/sockets.ts'
+import { followTls, noteHandshake, type TlsClient } from '../relay/sockets.ts'
 import {
   AnswerWriter,
   bodyMs,
@@ -113,7 +113,7 @@ export class SiteVisitor implements TlsOwner {
     private readonly tls: TlsSocket,
     private readonly site: SiteServer,
   ) {
-    countHandshake(tls, site.deps.sockets)
+    noteHandshake(tls, site.deps.sockets)
     tls.setNoDelay(true)
     this.writer = new AnswerWriter(tls)
     this.body = new RequestBody((bytes) => site.reserve(bytes))
@@ -242,7 +242,7 @@ export class SiteVisitor implements TlsOwner {
     const { tls, site } = this
     const { handOver, sockets } = site.deps
     // What the site has sent counts as sent before the customer's bytes.
-    tls.skipWritten()
+    tls.handshakeBytes += this.writer.written
     this.leave()
     handOver(new ReadAhead(tls, joinBytes([...this.raw, rest]), () => followTls(tls, sockets)))
   }

@@ -11,7 +11,6 @@ import {
   readQuadAt,
   readSocketAddress,
   readTcpInfo,
-  readUnsentBytes,
   tcpInfoBytes,
   writeEvent,
   writeSocketAddress,
@@ -256,18 +255,9 @@ export class Kernel {
 
   /** Also after a reset, while the descriptor is open. */
   transmissionOf(descriptor: number): Transmission {
-    return this.readInfo(descriptor) ? readTcpInfo(this.view, infoAt) : nothingShown
-  }
-
-  /** Bytes that the process has written to a connection, sent or not. */
-  takenBytesOf(descriptor: number): number {
-    return this.readInfo(descriptor) ? readTcpInfo(this.view, infoAt).sent + readUnsentBytes(this.view, infoAt) : 0
-  }
-
-  private readInfo(descriptor: number): boolean {
     this.view.setInt32(lengthAt, tcpInfoBytes, true)
     const result = this.libc.getsockopt(descriptor, n.IPPROTO_TCP, n.TCP_INFO, this.base + infoAt, this.base + lengthAt)
-    return result >= 0
+    return result < 0 ? nothingShown : readTcpInfo(this.view, infoAt)
   }
 
   /** Limits unsent bytes in the kernel's buffer. */

@@ -69,7 +69,6 @@ const at = {
   unacknowledged: 24,
   selected: 28,
   acknowledged: 120,
-  unsent: 144,
   segmentsOut: 156,
   delivered: 192,
   bytesOut: 200,
@@ -106,6 +105,3 @@ export function readTcpInfo(from: DataView, start: number): Transmission {
     isOver,
   }
 }
-
-/** Bytes in the send buffer that were never sent. */
-export const readUnsentBytes = (from: DataView, start: number): number => from.getUint32(start + at.unsent, true)
