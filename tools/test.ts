@@ -3,18 +3,18 @@
  *
  *     npm test -- [--slow] [PATH…]     npm run test:long -- [--slow] [PATH…]
  *
- * Runs the static checks beside the tests, and every test even when one fails. With a PATH it runs only the matching
- * test files and no static check. `--slow` lists the ten slowest tests. The last line is `N passed, N failed`.
+ * Runs every test even when one fails; with a PATH only the matching test files. `--slow` lists the ten slowest tests.
+ * The last line is `N passed, N failed`. The static checks are `npm run check`.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { availableParallelism, constants, tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { prepareMachine } from '../test/harness/apt.ts'
 import type { Prepared } from '../test/harness/database.ts'
 import { type Postgres, startPostgres } from '../test/harness/postgres.ts'
 import { prepareDatabases } from '../test/harness/prepared.ts'
-import { type Check, createPassedChecks } from './checks.ts'
 import { chooseFiles, type Part, toLanes, toParts } from './parts.ts'
+import { inSeconds, projectRoot, runProgram } from './program.ts'
 import {
   addCounts,
   countLines,
@@ -28,7 +28,6 @@ import {
 } from './verdict.ts'
 
 const startedAt = performance.now()
-const root = resolve(import.meta.dir, '..')
 const isLong = process.argv.includes('--long')
 const showsSlowest = process.argv.includes('--slow')
 const filters = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
@@ -36,21 +35,13 @@ const filters = process.argv.slice(2).filter((argument) => !argument.startsWith(
 /** Limits against a hang; a starved machine takes several times as long as a quiet one. */
 const perTestMs = isLong ? 1_800_000 : 600_000
 const wholeRunMs = isLong ? 3 * 3_600_000 : 80 * 60_000
-const checkMs = 900_000
+const buildMs = 900_000
 const progressEveryMs = 15_000
 /** More files than processors: many tests wait for a socket, a process or a database server. */
 const filesAtOnce = Math.min(4, availableParallelism() + 2)
 const slowestCount = 10
 
-const cache = join(root, 'node_modules/.cache/turnpike')
-const consoleBuild: Check = { name: 'console', command: [process.execPath, 'tools/console/run.ts'] }
-const staticChecks: readonly Check[] = [
-  // One pass reports type errors and broken lint rules: a `tsc` beside it would parse and check everything again.
-  { name: 'types and lint', command: [installed('oxlint'), '--deny-warnings', '--report-unused-disable-directives'] },
-  { name: 'format', command: [installed('biome'), 'check', '--error-on-warnings', '.'] },
-  { name: 'tidy', command: [process.execPath, 'tools/tidy/run.ts'] },
-  { name: 'unused', command: [installed('knip'), '--no-progress', '--no-config-hints'] },
-]
+const consoleBuild = [process.execPath, 'tools/console/run.ts']
 
 /** Removed however the run ends, except by `kill -9`. The database server ends with this process. */
 const reportFolder = mkdtempSync(join(tmpdir(), 'turnpike-test-'))
@@ -61,73 +52,13 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => process.exit(128 + constants.signals[signal]))
 }
 
-function installed(program: string): string {
-  return join(root, 'node_modules', '.bin', program)
-}
-
-const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`
-
-type Outcome = { readonly exitCode: number; readonly output: string; readonly tookMs: number }
-
-/** Runs a program to its end; `onText` receives its output as it comes. */
-async function runProgram(
-  command: readonly string[],
-  limitMs: number,
-  env: Record<string, string> = {},
-  onText: (text: string) => void = () => {},
-): Promise<Outcome> {
-  const programStartedAt = performance.now()
-  const child = Bun.spawn([...command], {
-    cwd: root,
-    env: { ...process.env, ...env },
-    stdin: 'ignore',
-    stdout: 'pipe',
-    stderr: 'pipe',
-    timeout: limitMs,
-    killSignal: 'SIGKILL',
-  })
-  let output = ''
-  const collect = async (stream: ReadableStream<Uint8Array>) => {
-    const decoder = new TextDecoder()
-    for await (const chunk of stream) {
-      const text = decoder.decode(chunk, { stream: true })
-      output += text
-      onText(text)
-    }
-  }
-  await Promise.all([collect(child.stdout), collect(child.stderr), child.exited])
-  const tookMs = performance.now() - programStartedAt
-  if (child.signalCode !== null) output += `\nended by ${child.signalCode} after ${seconds(tookMs)}\n`
-  return { exitCode: child.exitCode ?? 1, output, tookMs }
-}
-
 /** Failures, which the end of the run repeats. */
 const failures: string[] = []
 
-async function runCheck(check: Check): Promise<TestCounts> {
-  const { exitCode, output, tookMs } = await runProgram(check.command, checkMs)
-  console.log(`${exitCode === 0 ? 'ok  ' : 'FAIL'} ${check.name} (${seconds(tookMs)})`)
-  if (exitCode === 0) return { passed: 1, failed: 0, skipped: 0 }
-  console.log(output.trimEnd())
-  failures.push(`${check.name}: ${output.trim().split('\n')[0] ?? ''}`)
-  return { passed: 0, failed: 1, skipped: 0 }
-}
-
-/** One after the other, beside the tests. A check that passed on the same files and versions is not repeated. */
-async function runStaticChecks(): Promise<TestCounts> {
-  const passed = await createPassedChecks(root, join(cache, 'passed.json'))
-  let counts: TestCounts = { passed: 0, failed: 0, skipped: 0 }
-  for (const check of staticChecks) {
-    if (passed.has(check)) {
-      console.log(`ok   ${check.name} (passed before on the same files)`)
-      counts = addCounts(counts, { passed: 1, failed: 0, skipped: 0 })
-      continue
-    }
-    const outcome = await runCheck(check)
-    if (outcome.failed === 0) passed.add(check)
-    counts = addCounts(counts, outcome)
-  }
-  return counts
+async function buildConsole(): Promise<void> {
+  const { exitCode, output, tookMs } = await runProgram(consoleBuild, buildMs)
+  if (exitCode !== 0) throw new Error(`the console was not built:\n${output.trimEnd()}`)
+  console.log(`ok   console (${inSeconds(tookMs)})`)
 }
 
 type Server = { readonly url: string; readonly prepared: Prepared }
@@ -139,7 +70,7 @@ async function runPart(server: Server, part: Part, atOnce: number): Promise<Test
   const reportFile = join(reportFolder, `${part.name}-${part.engine}.xml`)
   const flags = [
     // Durations of an earlier run, so that the longest files begin first; `TURNPIKE_TEST_TIMINGS=1` writes them.
-    `--timings=${join(root, 'tools/timings.json')}`,
+    `--timings=${join(projectRoot, 'tools/timings.json')}`,
     ...(process.env['TURNPIKE_TEST_TIMINGS'] ? ['--update-timings'] : []),
     '--no-orphans',
     `--parallel=${atOnce}`,
@@ -169,7 +100,9 @@ async function runPart(server: Server, part: Part, atOnce: number): Promise<Test
   const xml = (await file.exists()) ? await file.text() : ''
   reports.push(xml)
   const counts = readTestReport(xml, outcome.output, outcome.exitCode)
-  console.log(`${counts.failed > 0 ? 'FAIL' : 'ok  '} ${part.name}: ${toVerdict(counts)} (${seconds(outcome.tookMs)})`)
+  console.log(
+    `${counts.failed > 0 ? 'FAIL' : 'ok  '} ${part.name}: ${toVerdict(counts)} (${inSeconds(outcome.tookMs)})`,
+  )
   if (counts.failed > 0) {
     const known = readFailures(xml)
     if (known.length === 0) known.push(`${part.name}: ${outcome.output.trim().split('\n').at(-1) ?? 'no output'}`)
@@ -183,13 +116,13 @@ async function runPart(server: Server, part: Part, atOnce: number): Promise<Test
 }
 
 /** Installs missing programs, builds the console for browser tests, starts PostgreSQL and makes databases to copy. */
-async function prepare(): Promise<{ server: Server; postgres: Postgres; counts: TestCounts }> {
+async function prepare(): Promise<{ server: Server; postgres: Postgres }> {
   const preparing = performance.now()
-  const [counts, missing, postgres] = await Promise.all([runCheck(consoleBuild), prepareMachine(), startPostgres()])
+  const [missing, postgres] = await Promise.all([prepareMachine(), startPostgres(), buildConsole()])
   if (missing !== undefined) console.log(`note ${missing}`)
   const prepared = await prepareDatabases(postgres.url, reportFolder)
-  console.log(`ok   preparation (${seconds(performance.now() - preparing)})`)
-  return { server: { url: postgres.url, prepared }, postgres, counts }
+  console.log(`ok   preparation (${inSeconds(performance.now() - preparing)})`)
+  return { server: { url: postgres.url, prepared }, postgres }
 }
 
 async function runTests(parts: readonly Part[], times: Timed[]): Promise<TestCounts> {
@@ -202,7 +135,7 @@ async function runTests(parts: readonly Part[], times: Timed[]): Promise<TestCou
     failures.push(`preparation: ${message.split('\n')[0] ?? ''}`)
     return { passed: 0, failed: 1, skipped: 0 }
   }
-  let { counts } = prepared
+  let counts: TestCounts = { passed: 0, failed: 0, skipped: 0 }
   try {
     const lanes = toLanes(parts, isLong)
     const atOnce = Math.max(2, Math.floor(filesAtOnce / lanes.length))
@@ -221,21 +154,21 @@ async function runTests(parts: readonly Part[], times: Timed[]): Promise<TestCou
   return counts
 }
 
-const files = chooseFiles([...new Bun.Glob('{src,test,tools}/**/*.test.ts').scanSync({ cwd: root })], filters, isLong)
+const files = chooseFiles(
+  [...new Bun.Glob('{src,test,tools}/**/*.test.ts').scanSync({ cwd: projectRoot })],
+  filters,
+  isLong,
+)
 const parts = toParts(files, isLong)
 console.log(`${isLong ? 'long run' : 'run'} of ${files.length} test files, ${filesAtOnce} at a time`)
 if (files.length === 0) failures.push(`no test file matches ${filters.join(', ')}`)
 
 const times: Timed[] = []
-const [checks, tests] = await Promise.all([
-  filters.length === 0 ? runStaticChecks() : { passed: 0, failed: 0, skipped: 0 },
-  files.length === 0 ? { passed: 0, failed: 1, skipped: 0 } : runTests(parts, times),
-])
-const all = addCounts(checks, tests)
+const all = files.length === 0 ? { passed: 0, failed: 1, skipped: 0 } : await runTests(parts, times)
 
 if (showsSlowest) for (const line of findSlowest(reports, slowestCount)) console.log(line)
-if (isLong) for (const { name, tookMs } of times) console.log(`time ${name}: ${seconds(tookMs)}`)
-console.log(`time in all: ${seconds(performance.now() - startedAt)}`)
+if (isLong) for (const { name, tookMs } of times) console.log(`time ${name}: ${inSeconds(tookMs)}`)
+console.log(`time in all: ${inSeconds(performance.now() - startedAt)}`)
 if (!isLong) console.log('note long forms, other databases and the portable engine in full: npm run test:long')
 for (const failure of failures) console.log(`failed: ${failure}`)
 console.log(toVerdict(all))
