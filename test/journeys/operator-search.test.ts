@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createActions } from '../../src/app/shop/admin.ts'
 import { roles } from '../../src/domains/operators/rules.ts'
 import { createAnswerChecker } from '../harness/answers.ts'
+import { createBrowserSession } from '../harness/browser-session.ts'
 import { engines } from '../harness/database.ts'
 import { scansIn, wideIn } from '../harness/scans.ts'
 import { type Service, startService } from '../harness/service.ts'
@@ -13,7 +14,7 @@ describe.each([...engines])('search and dry runs of operators on %s', (engine) =
   let checker: Awaited<ReturnType<typeof createAnswerChecker>>
   const tokens = new Map<string, string>()
   beforeAll(async () => {
-    shop = await startService(engine)
+    shop = await startService(engine, { TURNPIKE_REGISTRATION: 'on' })
     checker = await createAnswerChecker(shop.url, '/admin/v1')
     for (const role of roles) {
       await createActions(shop.services).addOperator(`${role}-1`, role)
@@ -77,6 +78,26 @@ describe.each([...engines])('search and dry runs of operators on %s', (engine) =
       customer_name: 'another',
     })
     expect(await found('nothing-like-this')).toEqual([])
+  })
+
+  test('operators see the e-mail address of a self-registered customer as the name, in lists, search, payments and the audit log', async () => {
+    const email = 'self@example.com'
+    const visitor = await createBrowserSession(shop.url)
+    const entered = await visitor.post('/auth/v1/customer/register', { email, password: 'correct horse battery' })
+    const { id } = entered.data.who
+    const { text: token } = await shop.services.customers.issueToken(id, { name: 'test' })
+    const payment = (await shop.post('/payments', { amount_rub: 500, method: 'sandbox' }, { token })).data
+    const { data } = await call('POST', `/customers/${id}/note`, 'support', { note: 'asked for help' })
+    const [searched] = await search(payment.payment_id)
+    const [known] = await search('self@ex')
+    const [listed] = (await call('GET', '/customers?search=self@', 'support')).data.items
+    const [paid] = (await call('GET', `/payments?customer_id=${id}`, 'support')).data.items
+    const [entry] = (await call('GET', '/audit?limit=1', 'owner')).data.items
+    expect([data.name, known?.title, listed.name]).toEqual([email, email, email])
+    expect([searched, paid, entry].map((each) => each?.customer_name)).toEqual([email, email, email])
+    await fetch(payment.pay_url, { method: 'POST', redirect: 'manual' })
+    await shop.services.erasing.erase(id, { by: 'customer', isConfirmed: () => true })
+    expect((await call('GET', `/customers/${id}`, 'support')).data.name).toBe('deleted')
   })
 
   test('search by a whole address answers support and logs it; a reader gets nothing and no entry', async () => {

@@ -3,6 +3,7 @@ import type { CustomerId, OperatorTokenId } from '../../core/ids.ts'
 import type { Stalls } from '../../core/stall-monitor.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Customers } from '../../domains/customers/index.ts'
+import { type Customer, registeredName } from '../../domains/customers/rules.ts'
 import type { Outages, ProxyOperator, RangeOperator } from '../../domains/dedicated/index.ts'
 import type { Events } from '../../domains/events/index.ts'
 import type {
@@ -49,8 +50,28 @@ export type BindAdmin = <Op extends Operation>(
 export const requestTextOf = (call: Pick<Call<Operation, AdminCaller>, 'params' | 'query' | 'body'>): string =>
   toRequestText({ ...call.params, ...call.query, ...call.body })
 
-export const nameOf = async ({ customers }: Pick<AdminDeps, 'customers'>, id: CustomerId): Promise<string> =>
-  (await customers.findMany([id])).get(id)?.name ?? ''
+type Names = Pick<AdminDeps, 'customers' | 'identities'>
+
+/** Customers by the names that operators see: the e-mail address of those who signed up by themselves. */
+export async function withNames<Of extends Pick<Customer, 'id' | 'name'>>(
+  { identities }: Pick<Names, 'identities'>,
+  found: readonly Of[],
+): Promise<Of[]> {
+  const unnamed = found.filter((each) => each.name === registeredName).map((each) => each.id)
+  const contacts = unnamed.length === 0 ? new Map<string, string>() : await identities.contactsOf(unnamed)
+  return found.map((each) =>
+    each.name === registeredName ? { ...each, name: contacts.get(each.id) ?? each.name } : each,
+  )
+}
+
+/** The name of each of these customers; empty for an unknown one. */
+export async function namesOf(deps: Names, ids: readonly string[]): Promise<(id: string) => string> {
+  const known = await withNames(deps, [...(await deps.customers.findMany(ids)).values()])
+  const names = new Map<string, string>(known.map((each) => [each.id, each.name]))
+  return (id) => names.get(id) ?? ''
+}
+
+export const nameOf = async (deps: Names, id: CustomerId): Promise<string> => (await namesOf(deps, [id]))(id)
 
 export const createBindAdmin =
   (act: Act): BindAdmin =>

@@ -38,7 +38,7 @@ export function CustomersPage() {
           empty={<Nothing icon="people" isFiltered={search !== ''} about={t.noCustomersYet} />}
           columns={(column) => [
             column.text(t.name, (row) => (
-              <Cell note={row.login}>
+              <Cell note={row.login !== row.name && row.login}>
                 <a href={`#/customers/${row.customer_id}`}>{row.name}</a>
               </Cell>
             )),

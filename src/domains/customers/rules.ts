@@ -11,6 +11,12 @@ export const isScope = (text: string): text is Scope => allScopes.some((each) =>
 
 export type ShopMode = 'sandbox' | 'production'
 
+/**
+ * The stored name of customers who signed up by themselves. It is neutral, because the row history keeps it after an
+ * erasure; operators see the e-mail address in its place.
+ */
+export const registeredName = 'registered'
+
 export type Customer = {
   readonly id: CustomerId
   readonly name: string

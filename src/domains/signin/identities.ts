@@ -77,6 +77,9 @@ export const search = (deps: IdentitiesDeps, text: string, limit: number): Promi
 export const ownersByPrefix = (deps: IdentitiesDeps, text: string, limit: number): Promise<string[]> =>
   store.ownersByPrefix(deps.db, rules.toLogin(text), limit)
 
+export const contactsOf = (deps: IdentitiesDeps, owners: readonly string[]): Promise<Map<string, string>> =>
+  store.contactsOf(deps.db, owners)
+
 export const loginsOf = (deps: IdentitiesDeps, owners: readonly string[]): Promise<Map<string, string>> =>
   store.loginsOf(deps.db, owners)
 

@@ -5,6 +5,7 @@ import { Refusal, refuseField } from '../../core/refusal.ts'
 import { type SharedTokenBuckets, secondsUntilOne } from '../../core/token-buckets.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
+import { registeredName } from '../customers/rules.ts'
 import type { Ledger } from '../ledger/index.ts'
 import { invalidLink, loginTaken, tooManyAttempts } from './errors.ts'
 import type { Identities, SignIn } from './index.ts'
@@ -116,8 +117,7 @@ async function findReferrer(deps: RegistrationDeps, reader: Reader, { email, ref
 
 async function enrol(deps: RegistrationDeps, tx: Tx, waiting: Waiting) {
   const { email, password } = waiting
-  // A neutral name: the row history keeps it after an erasure.
-  const customer = await deps.customers.addCustomer(tx, 'registered')
+  const customer = await deps.customers.addCustomer(tx, registeredName)
   const owner = { kind: 'customer', id: customer.id } as const
   await deps.identities.create(tx, owner, { login: email, email, password })
   const { referrer, outcome } = await findReferrer(deps, tx, waiting)

@@ -119,6 +119,14 @@ export async function ownersByPrefix(reader: Reader, text: string, limit: number
   return [...new Set(found)].slice(0, limit)
 }
 
+/** The e-mail address of each owner, or the login if there is none. */
+export async function contactsOf(reader: Reader, owners: readonly string[]): Promise<Map<string, string>> {
+  const sql = (ids: string) =>
+    `SELECT owner_id, COALESCE(email, login) AS login FROM identities WHERE owner_id IN (${ids})`
+  const rows = await allOf<{ owner_id: string; login: string }>(reader, owners, sql)
+  return new Map(rows.map((row) => [row.owner_id, row.login]))
+}
+
 export async function loginsOf(reader: Reader, owners: readonly string[]): Promise<Map<string, string>> {
   const sql = (ids: string) => `SELECT owner_id, login FROM identities WHERE owner_id IN (${ids})`
   const rows = await allOf<{ owner_id: string; login: string }>(reader, owners, sql)

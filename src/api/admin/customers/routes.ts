@@ -15,7 +15,7 @@ import { readTokenRequest } from '../../customer/tokens/routes.ts'
 import { toToken } from '../../customer/tokens/shapes.ts'
 import { pageOf, positionOf, readNumber, soughtFor, toExport } from '../../pages.ts'
 import { toCookie } from '../../session.ts'
-import { type AdminCaller, type AdminDeps, type BindAdmin, nameOf, requestTextOf } from '../bind.ts'
+import { type AdminCaller, type AdminDeps, type BindAdmin, nameOf, requestTextOf, withNames } from '../bind.ts'
 import { dryRunOf, toKopecks } from '../fields.ts'
 import * as shapes from './shapes.ts'
 
@@ -27,7 +27,7 @@ export function adminCustomerOperations(bind: BindAdmin, deps: AdminDeps) {
   const { customers, identities } = deps
   const toCustomers = async (found: readonly Customer[]) => {
     const logins = await identities.loginsOf(found.map((each) => each.id))
-    const shown = found.map(async (each) =>
+    const shown = (await withNames(deps, found)).map(async (each) =>
       shapes.toCustomer(each, (await deps.ledger.balance(each.id)).balance, logins.get(each.id) ?? null),
     )
     return Promise.all(shown)

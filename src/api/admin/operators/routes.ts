@@ -7,7 +7,7 @@ import type { Entry } from '../../../domains/operators/rules.ts'
 import { orRefuse, orRefuseField } from '../../answers.ts'
 import { type AnswerLanguage, findingSentencesOf } from '../../language.ts'
 import { pageOf, positionOf, readNumber, soughtFor } from '../../pages.ts'
-import type { AdminDeps, BindAdmin, Invited } from '../bind.ts'
+import { type AdminDeps, type BindAdmin, type Invited, namesOf } from '../bind.ts'
 import * as shapes from './shapes.ts'
 
 export function adminOperatorOperations(bind: BindAdmin, deps: AdminDeps) {
@@ -51,8 +51,11 @@ export function adminOperatorOperations(bind: BindAdmin, deps: AdminDeps) {
         const { customer_id: customer } = shapes.readRequest(entry)
         return typeof customer === 'string' ? customer : ''
       }
-      const known = await deps.customers.findMany(found.map(concerned).filter((customer) => customer !== ''))
-      return pageOf(found, query.limit, 'seq', (each) => shapes.toEntry(each, known.get(concerned(each))?.name))
+      const nameIn = await namesOf(
+        deps,
+        found.map(concerned).filter((customer) => customer !== ''),
+      )
+      return pageOf(found, query.limit, 'seq', (each) => shapes.toEntry(each, nameIn(concerned(each)) || undefined))
     }),
     ...bookOperations(bind, deps),
   ]

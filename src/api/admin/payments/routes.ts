@@ -10,7 +10,7 @@ import { toTerms } from '../../customer/payments/shapes.ts'
 import { isoOrNull } from '../../fields.ts'
 import { type AnswerLanguage, findingSentencesOf, sentencesOf } from '../../language.ts'
 import { pageOf, positionOf, soughtFor } from '../../pages.ts'
-import { type AdminDeps, type BindAdmin, nameOf } from '../bind.ts'
+import { type AdminDeps, type BindAdmin, nameOf, namesOf } from '../bind.ts'
 import { dryRunOf, toHundredths, toKopecks } from '../fields.ts'
 import * as shapes from './shapes.ts'
 
@@ -31,8 +31,11 @@ export function adminPaymentOperations(bind: BindAdmin, deps: AdminDeps) {
         before: positionOf(query.cursor, (text) => readId('payment', text)),
         limit: soughtFor(query.limit),
       })
-      const payers = await deps.customers.findMany(found.map((each) => each.customer))
-      const toItem = (each: Payment) => shapes.toAnyPayment(each, payers.get(each.customer)?.name ?? '')
+      const nameIn = await namesOf(
+        deps,
+        found.map((each) => each.customer),
+      )
+      const toItem = (each: Payment) => shapes.toAnyPayment(each, nameIn(each.customer))
       return pageOf(found, query.limit, 'id', toItem)
     }),
     bind(shapes.getPaymentSteps, async ({ params }) => {
@@ -212,13 +215,16 @@ export function adminCodeOperations(bind: BindAdmin, deps: AdminDeps) {
   ]
 }
 
-function referralOperations(bind: BindAdmin, { referrals, customers }: AdminDeps) {
+function referralOperations(bind: BindAdmin, deps: AdminDeps) {
+  const { referrals } = deps
   return [
     bind(shapes.listReferrals, async ({ query }) => {
       const terms = await referrals.terms()
       const found = await referrals.list(query.limit)
-      const known = await customers.findMany(found.flatMap((each) => [each.customer, each.referrer]))
-      const nameIn = (id: string): string => known.get(id)?.name ?? ''
+      const nameIn = await namesOf(
+        deps,
+        found.flatMap((each) => [each.customer, each.referrer]),
+      )
       return {
         terms: terms ? { percent: terms.hundredths / 100, top_ups: terms.topUps } : null,
         items: found.map(({ customer, referrer, at }) => ({

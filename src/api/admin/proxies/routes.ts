@@ -4,7 +4,7 @@ import { ipv4Text, readUuid, type SubscriptionId } from '../../../domains/vpn/ru
 import { orRefuse } from '../../answers.ts'
 import { isoOrNull } from '../../fields.ts'
 import { pageOf, positionOf, readNumber, soughtFor } from '../../pages.ts'
-import { type AdminDeps, type BindAdmin, nameOf } from '../bind.ts'
+import { type AdminDeps, type BindAdmin, nameOf, namesOf } from '../bind.ts'
 import { dryRunOf } from '../fields.ts'
 import * as shapes from './shapes.ts'
 
@@ -62,15 +62,18 @@ export function adminThingOperations(bind: BindAdmin, deps: AdminDeps) {
   ]
 }
 
-const interrupted = (bind: BindAdmin, { outages, stock, customers }: AdminDeps) =>
+const interrupted = (bind: BindAdmin, deps: AdminDeps) =>
   bind(shapes.listInterrupted, async ({ query }) => {
-    const found = await outages.list(positionOf(query.cursor, readNumber) ?? 0, soughtFor(query.limit))
-    const nodes = await stock.served.servingNodeNames(found.map((each) => each.slot))
-    const holders = await customers.findMany(found.map((each) => each.customer))
+    const found = await deps.outages.list(positionOf(query.cursor, readNumber) ?? 0, soughtFor(query.limit))
+    const nodes = await deps.stock.served.servingNodeNames(found.map((each) => each.slot))
+    const nameIn = await namesOf(
+      deps,
+      found.map((each) => each.customer),
+    )
     return pageOf(found, query.limit, 'id', (proxy) => ({
       proxy: proxy.id,
       customer_id: proxy.customer,
-      customer_name: holders.get(proxy.customer)?.name ?? '',
+      customer_name: nameIn(proxy.customer),
       address: proxy.address,
       node: nodes.get(proxy.slot) ?? null,
       since: toIso(proxy.interruptedAt ?? 0),

@@ -4,7 +4,7 @@ import { type Kopecks, toRoubles } from '../../../core/money.ts'
 import { mayActAs } from '../../../domains/operators/rules.ts'
 import { isoOrNull } from '../../fields.ts'
 import type { z } from '../../operation.ts'
-import { type AdminDeps, type BindAdmin, requestTextOf } from '../bind.ts'
+import { type AdminDeps, type BindAdmin, namesOf, requestTextOf, withNames } from '../bind.ts'
 import * as shapes from './shapes.ts'
 
 const maxOfKind = 10
@@ -34,7 +34,10 @@ export function adminSearchOperations(bind: BindAdmin, deps: AdminDeps) {
         findPayments(deps, text),
       ])
       const found = kinds.flat()
-      const customers = await deps.customers.findMany(found.map((each) => each.customer))
+      const nameIn = await namesOf(
+        deps,
+        found.map((each) => each.customer),
+      )
       return {
         items: found.map(({ customer, amount, at, detail = null, ...each }) => ({
           ...each,
@@ -42,7 +45,7 @@ export function adminSearchOperations(bind: BindAdmin, deps: AdminDeps) {
           amount_rub: amount === undefined ? null : toRoubles(amount),
           at: isoOrNull(at ?? null),
           customer_id: customer,
-          customer_name: customers.get(customer)?.name ?? '',
+          customer_name: nameIn(customer),
         })),
       }
     }),
@@ -51,14 +54,15 @@ export function adminSearchOperations(bind: BindAdmin, deps: AdminDeps) {
 
 type FoundOf<Kind extends Item['kind']> = Found & { readonly kind: Kind }
 
-async function findCustomers({ customers, identities }: AdminDeps, text: string): Promise<FoundOf<'customer'>[]> {
+async function findCustomers(deps: AdminDeps, text: string): Promise<FoundOf<'customer'>[]> {
+  const { customers, identities } = deps
   const byLogin = await customers.findMany(await identities.ownersByPrefix(text, maxOfKind))
   const all = [
     ...(await customers.findByIdPrefix(text, maxOfKind)),
     ...byLogin.values(),
     ...(await customers.findByNamePrefix(text, maxOfKind)),
   ]
-  const found = [...new Map(all.map((each) => [each.id, each])).values()].slice(0, maxOfKind)
+  const found = await withNames(deps, [...new Map(all.map((each) => [each.id, each])).values()].slice(0, maxOfKind))
   const logins = await identities.loginsOf(found.map((each) => each.id))
   return found.map(({ id, name, createdAt }) => {
     return { kind: 'customer', id, title: name, detail: logins.get(id) ?? null, at: createdAt, customer: id }

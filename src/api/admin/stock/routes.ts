@@ -9,7 +9,7 @@ import { type Kind, problemOfPrefix } from '../../../domains/stock/rules.ts'
 import { orRefuseField } from '../../answers.ts'
 import { isoOrNull } from '../../fields.ts'
 import { pageOf, positionOf, readNumber, soughtFor } from '../../pages.ts'
-import { type AdminDeps, type BindAdmin, requestTextOf } from '../bind.ts'
+import { type AdminDeps, type BindAdmin, namesOf, requestTextOf } from '../bind.ts'
 import * as shapes from './shapes.ts'
 
 const prefixOf = (text: string): Prefix => orRefuseField(readPrefix(text), 'prefix', 'prefix')
@@ -87,8 +87,8 @@ const holders = (bind: BindAdmin, deps: AdminDeps) =>
     const question = { address, from: first.from, to: last.to, host: call.query.host ?? '' }
     const found = await deps.findHolders(action, question)
     const ids = [found.proxies, found.devices].flat().map((each) => each.customer)
-    const known = await deps.customers.findMany([...ids, ...found.candidates.map((each) => each.customer_id)])
-    return shapes.toHolders(found, (customer) => known.get(customer)?.name ?? '')
+    const nameIn = await namesOf(deps, [...ids, ...found.candidates.map((each) => each.customer_id)])
+    return shapes.toHolders(found, nameIn)
   })
 
 function addingOperations(bind: BindAdmin, deps: AdminDeps) {
