@@ -1,3 +1,4 @@
+import { flattenConditions } from './flat-conditions.ts'
 import { type Migration, migrate, migrationsTable, statementsOf } from './migrate.ts'
 import { sectionFor } from './portable.ts'
 import { inMemory, openSqlite } from './sqlite.ts'
@@ -146,6 +147,9 @@ async function makeAside(db: Database, migrations: readonly Migration[]): Promis
   }
 }
 
+/** The text of a function is kept as it was written; all else is printed from what PostgreSQL has parsed. */
+const isPrinted = (name: string): boolean => !name.startsWith('function ')
+
 /** All objects of a PostgreSQL schema, without its name. A disabled trigger differs. */
 async function postgresParts(reader: Reader, schema: string): Promise<SchemaPart[]> {
   const rows = await reader.all<SchemaPart>(
@@ -173,10 +177,10 @@ async function postgresParts(reader: Reader, schema: string): Promise<SchemaPart
     [schema],
   )
   const own = new RegExp(`\\b${schema}\\.`, 'g')
-  return rows.map((row) => ({
-    name: row.name,
-    definition: row.definition.replace(own, '').replace(/\s+/g, ' '),
-  }))
+  return rows.map(({ name, definition }) => {
+    const text = definition.replace(own, '').replace(/\s+/g, ' ')
+    return { name, definition: isPrinted(name) ? flattenConditions(text) : text }
+  })
 }
 
 async function postgresDemands(reader: Reader, schema: string): Promise<Demand[]> {

@@ -69,6 +69,7 @@ const programs = {
   socksify: 'dante-client',
   git: 'git',
   nghttp: 'nghttp2-client',
+  pg_dump: 'postgresql-client',
 }
 
 /** Python modules that tests use, by their Debian package. */

@@ -6,7 +6,8 @@ import { readMigrations } from '../../src/app/shop/database.ts'
 import { at, note, sayFinding } from '../../src/core/finding.ts'
 import { createIntegrityVerifier, createSchemaVerifier } from '../../src/db/integrity.ts'
 import { openDatabase } from '../../src/db/open.ts'
-import { engines, openTestDatabase } from '../harness/database.ts'
+import { engines, makeTestDatabase, openTestDatabase } from '../harness/database.ts'
+import { dumpInto } from '../harness/dump.ts'
 import { isLong } from '../harness/scale.ts'
 
 setDefaultTimeout(isLong ? 600_000 : 120_000)
@@ -79,6 +80,26 @@ describe.each([...engines])('the schema on %s', (engine) => {
     expect((await wrong()).filter((each) => !before.includes(each))).toEqual([
       engine === 'sqlite' ? 'trigger quiet: part_unknown' : 'rule quiet of postings: part_unknown',
     ])
+  })
+})
+
+describe('a database that pg_restore has made from a dump of pg_dump', () => {
+  test('verify finds no schema difference after pg_dump and pg_restore, and names 1 weakened constraint', async () => {
+    const opened = await openTestDatabase('postgres')
+    const copy = await makeTestDatabase('postgres')
+    await dumpInto(opened.testDatabase.address, copy.address)
+    const db = openDatabase(copy.address)
+    const wrong = async () =>
+      (await createSchemaVerifier({ db, migrations: readMigrations }).verify()).findings.map((each) => each.where)
+    expect(await wrong()).toEqual([])
+    await db.transact(async (tx) => {
+      await tx.run('ALTER TABLE token_spending DROP CONSTRAINT token_spending_spent_check')
+      await tx.run('ALTER TABLE token_spending ADD CONSTRAINT token_spending_spent_check CHECK (spent >= -1)')
+    })
+    expect(await wrong()).toEqual([at('named', { name: 'constraint token_spending_spent_check of token_spending' })])
+    await db.close()
+    await copy.remove()
+    await opened.close()
   })
 })
 
