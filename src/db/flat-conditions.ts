@@ -4,8 +4,8 @@ type Part = string | readonly Part[]
 const tokenPattern = /'(?:[^']|'')*'|"(?:[^"]|"")*"|[()]|[^\s()'"]+/g
 
 /**
- * One text for `(a AND b) AND c` and `a AND b AND c`, and for OR likewise: PostgreSQL keeps the nesting of a migration's
- * BETWEEN, and loses it when pg_restore parses the dump. Parentheses that decide the meaning stay.
+ * One text for `(a AND b) AND c` and `a AND b AND c`, and for OR likewise: PostgreSQL keeps the nesting of a
+ * BETWEEN in a migration, and loses it when pg_restore parses the dump. Parentheses that decide the meaning stay.
  */
 export function flattenConditions(definition: string): string {
   const parts = readParts(definition.match(tokenPattern) ?? [])
