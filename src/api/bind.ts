@@ -1,4 +1,5 @@
 import { type FieldProblem, toSent } from '../core/messages/problems.ts'
+import { type Kopecks, kopecks } from '../core/money.ts'
 import type { Caller } from '../domains/customers/index.ts'
 import type { PurchaseRequest } from '../domains/orders/index.ts'
 import { type AnswerLanguage, problemsOf } from './language.ts'
@@ -78,10 +79,14 @@ export function bindPurchase<Op extends Operation, Bought>(
         call.assertConnected()
         return toSuccess(operation, toShape(bought, call), call, warningsOf(bought))
       }
-      return run({ by: call.caller, key: call.key, toBody }, call)
+      return run({ by: call.caller, key: call.key, toBody, maxPrice: maxPriceIn(call.body) }, call)
     },
   }
 }
+
+/** `max_price_rub` of a purchase, as its schema has read it; free operations have none. */
+const maxPriceIn = (body: object): Kopecks | undefined =>
+  'max_price_rub' in body && typeof body.max_price_rub === 'bigint' ? kopecks(body.max_price_rub) : undefined
 
 const issuedIn = ({ isIssuing }: Operation, data: unknown): string | undefined =>
   isIssuing ? (data as { readonly token: string }).token : undefined

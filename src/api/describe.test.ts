@@ -101,6 +101,24 @@ describe('openapi.json of the customer API', () => {
     expect(names.size).toBe(operations().length)
   })
 
+  test('every operation that can answer 402 takes max_price_rub, and every quote of a price has valid_until', () => {
+    const charging = operations().filter(({ operation }) => '402' in operation.responses)
+    expect(charging.length).toBeGreaterThanOrEqual(5)
+    for (const { name, operation } of charging) {
+      const fields = Object.keys(json(operation.requestBody?.content).schema.properties ?? {})
+      expect([name, fields]).toEqual([name, expect.arrayContaining(['max_price_rub'])])
+    }
+    const quotes = operations().filter(({ name }) => name.endsWith('/quote') && !/payments|delete/.test(name))
+    expect(quotes.length).toBeGreaterThanOrEqual(4)
+    for (const { name, operation } of quotes) {
+      const answers = [...schemasIn(json(operation.responses['200']?.content).schema, name)]
+      expect([name, answers.some(([, { properties }]) => properties && 'valid_until' in properties)]).toEqual([
+        name,
+        true,
+      ])
+    }
+  })
+
   /** Every schema below one, each with its location. References are followed once. */
   function* schemasIn(
     schema: Schema,

@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { type ProblemArguments, problem } from '../core/messages/problems.ts'
+import { type Kopecks, readRoubles } from '../core/money.ts'
 import { Refusal } from '../core/refusal.ts'
 import { toIso } from '../core/time.ts'
 
@@ -100,6 +101,39 @@ export function bodyInteger(range: Range) {
     .refine((value) => value >= range.min && value <= range.max, outOf(range))
     .openapi(describedRange(range))
 }
+
+/** An amount in a request, in kopecks. `0.29` is exact, and a third decimal is refused and not rounded. */
+export function readAmount(value: string | number, context: z.RefinementCtx): Kopecks {
+  const amount = readRoubles(String(value))
+  if (amount !== undefined && amount > 0n) return amount
+  context.addIssue({ code: 'custom', message: problem('roubles') })
+  return z.NEVER
+}
+
+/** The limit that every purchase takes. */
+export const priceLimit = {
+  max_price_rub: z
+    .number()
+    .transform(readAmount)
+    .optional()
+    .openapi({
+      type: 'number',
+      description:
+        'Highest price that you accept, in roubles: `price_rub` of a quote. A higher price is refused with 409 and ' +
+        '`reason` `price_changed`, and nothing is charged. Default: the current price, whatever it is. It does not ' +
+        'count for `Idempotency-Key`: a repeat with another limit gets the first answer.',
+      example: 1800,
+    }),
+}
+
+/** Part of every quote. Price lists come into force when the operator applies them, so no quote holds a price. */
+export const validUntil = () =>
+  z.null().openapi({
+    description:
+      'Until when the price holds. Null: it does not hold and may change at any time. Send it as `max_price_rub` to ' +
+      'pay no more.',
+    example: null,
+  })
 
 /** The refusal of an operation whose answer is useless without a password, a key or a secret link. */
 export const passwordsRefused = {

@@ -3,7 +3,7 @@ import type { RequestNote } from '../../src/api/answers.ts'
 import { bindPurchase } from '../../src/api/bind.ts'
 import { accountOperations, orderOperations } from '../../src/api/customer/account/routes.ts'
 import { eventOperations } from '../../src/api/customer/events/routes.ts'
-import { bodyInteger, roubles } from '../../src/api/fields.ts'
+import { bodyInteger, priceLimit, roubles } from '../../src/api/fields.ts'
 import { createHttp } from '../../src/api/http.ts'
 import { operationsOf } from '../../src/api/operation.ts'
 import { realRuntime, type Services } from '../../src/app/shop/services.ts'
@@ -26,6 +26,7 @@ const buyThings = operationsOf({ tag: 'Things' })('buyThings', 'POST /things/buy
     count: bodyInteger({ min: 1, max: 1000, example: 1 }),
     colour: z.enum(['red', 'blue']).optional(),
     note: z.string().max(100).optional(),
+    ...priceLimit,
   }),
   answer: z.object({
     order_id: z.string(),

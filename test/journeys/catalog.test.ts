@@ -4,6 +4,14 @@ import { addStock, applyCatalogue, shipped, shippedWith } from '../harness/proxi
 import { type Service, startService } from '../harness/service.ts'
 import { findingsOf } from '../harness/wired.ts'
 
+/** The same price list with every price doubled. */
+const doubled = (list: unknown): unknown =>
+  JSON.parse(JSON.stringify(list), (name, value) => {
+    if (['per_day', 'per_gb'].includes(name)) return Number(value) * 2
+    if (name !== 'months') return value
+    return Object.fromEntries(Object.entries(value as Record<string, number>).map(([term, price]) => [term, price * 2]))
+  })
+
 describe.each([...enginesOf('postgres')])('applying a price list on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
@@ -28,6 +36,65 @@ describe.each([...enginesOf('postgres')])('applying a price list on %s', (engine
     expect([before.data.price_rub, after.data.price_rub]).toEqual([171, 190])
     const orders = await Promise.all([before, after].map((each) => service.get(`/orders/${each.data.order_id}`)))
     expect(orders.map((each) => each.data.price_rub)).toEqual([171, 190])
+  })
+
+  test('each purchase at a doubled price is refused by the max_price_rub of an older quote, and charges nothing', async () => {
+    await applyCatalogue(service.services, shipped())
+    service.clock.advance(1000)
+    const { data: owned } = await service.post('/dedicated/buy', { country_code: 'DE', period: 30, count: 1, ipv: 4 })
+    await service.post('/vpn/buy', { period: 1 })
+    const id = owned.proxies[0].id
+    const purchases = [
+      [
+        '/dedicated/buy',
+        { country_code: 'FR', period: 7, count: 1, ipv: 4 },
+        '/dedicated/quote?country_code=FR&period=7&count=1&ipv=4',
+      ],
+      ['/dedicated/prolong', { ids: [id], period: 30 }, `/dedicated/prolong/quote?ids=${id}&period=30`],
+      [
+        '/premium/traffic/buy',
+        { pool_type: 'residential', gb: 1 },
+        '/premium/traffic/quote?pool_type=residential&gb=1',
+      ],
+      ['/vpn/buy', { period: 3 }, '/vpn/quote?period=3'],
+      ['/vpn/renew', { period: 1 }, '/vpn/quote?period=1'],
+    ] as const
+    const quoted = async () => {
+      const answers = await Promise.all(purchases.map(([, , path]) => service.get(path)))
+      expect(answers.map((each) => each.data.valid_until)).toEqual(answers.map(() => null))
+      return answers.map((each): number => each.data.price_rub ?? each.data.total_price_rub)
+    }
+    const before = await quoted()
+    await applyCatalogue(service.services, doubled(shipped()))
+    service.clock.advance(1000)
+    const after = await quoted()
+    const { balance_rub: balance } = (await service.get('/balance')).data
+    for (const [index, [path, body]] of purchases.entries()) {
+      const limited = { ...body, max_price_rub: before[index] }
+      const product = { '/dedicated/buy': 'dedicated', '/premium/traffic/buy': 'traffic', '/vpn/buy': 'vpn' }[
+        path as string
+      ]
+      const payment = { amount_rub: 1000, method: 'sandbox', purchase: { product, ...limited } }
+      const refused = [
+        await service.post(path, limited),
+        ...(product === undefined ? [] : [await service.post('/payments', payment)]),
+      ]
+      for (const { status, error } of refused) {
+        expect([path, status, error.reason, error.params]).toEqual([
+          path,
+          409,
+          'price_changed',
+          { price_rub: after[index], max_price_rub: before[index] },
+        ])
+      }
+    }
+    expect((await service.get('/balance')).data.balance_rub).toBe(balance)
+    for (const [index, [path, body]] of purchases.entries()) {
+      const bought = await service.post(path, { ...body, max_price_rub: after[index] })
+      expect([path, bought.data.price_rub]).toEqual([path, after[index]])
+    }
+    await applyCatalogue(service.services, shipped())
+    service.clock.advance(1000)
   })
 
   test('a price list adds IT to the sale, then drops it: quotes answer 404, its proxies keep working', async () => {

@@ -88,6 +88,28 @@ describe.each([...engines])('the Idempotency-Key header on %s', (engine) => {
     expect([bought.status, bought.data.balance_rub, bought.headers.has('idempotent-replayed')]).toEqual([200, 0, false])
   })
 
+  test('a price of 27 above max_price_rub is refused with price_changed; the same key buys with 27', async () => {
+    const before = await spent()
+    for (const limit of [26.99, 0.01]) {
+      const refused = await buy('limit-1', { count: 3, max_price_rub: limit })
+      expect([refused.status, refused.error.code, refused.error.reason]).toEqual([409, 'conflict', 'price_changed'])
+      expect(refused.error.params).toEqual({ price_rub: 27, max_price_rub: limit })
+      expect(refused.error.details).toEqual({ price_rub: 27, max_price_rub: limit, charged: false })
+    }
+    expect(await spent()).toBe(before)
+    const bought = await buy('limit-1', { count: 3, max_price_rub: 27 })
+    expect([bought.status, bought.data.price_rub]).toEqual([200, 27])
+    expect((await spent()) - before).toBe(27)
+  })
+
+  test('a repeat with a lower, a higher or no max_price_rub replays the first answer', async () => {
+    const first = await buy('limit-2', { count: 1, max_price_rub: 9 })
+    for (const limit of [{ max_price_rub: 8 }, { max_price_rub: 100 }, {}]) {
+      const again = await buy('limit-2', { count: 1, ...limit })
+      expect([again.text, again.headers.get('idempotent-replayed')]).toEqual([first.text, 'true'])
+    }
+  })
+
   test('two customers may use the same key for two purchases', async () => {
     const other = await addCustomer(shop.services, 900n)
     const { text } = await shop.services.customers.issueToken(other, { name: 'other' })

@@ -230,10 +230,11 @@ export type Operations = {
       price_per_proxy_rub: number
       discount_percent: number
       available: number
+      valid_until: null
     }
   }
   buyDedicated: {
-    body: { country_code: string; period: number; count: number; ipv: 3 | 4 | 6 }
+    body: { country_code: string; period: number; count: number; ipv: 3 | 4 | 6; max_price_rub?: number }
     answer: {
       order_id: string
       check_id: number | null
@@ -252,10 +253,11 @@ export type Operations = {
       period: number
       total_price_rub: number
       items: readonly { id: number; ipv: number; price_rub: number; expires_at: string }[]
+      valid_until: null
     }
   }
   prolongDedicated: {
-    body: { ids: readonly number[]; period: number }
+    body: { ids: readonly number[]; period: number; max_price_rub?: number }
     answer: {
       order_id: string
       period: number
@@ -330,10 +332,11 @@ export type Operations = {
       available: boolean
       tier: { from_gb: number; price_per_gb_rub: number }
       next_tier: { from_gb: number; price_per_gb_rub: number; missing_gb: number } | null
+      valid_until: null
     }
   }
   buyTraffic: {
-    body: { pool_type: string; gb: number; subuser_id?: string }
+    body: { pool_type: string; gb: number; subuser_id?: string; max_price_rub?: number }
     answer: {
       order_id: string
       pool_type: string
@@ -530,8 +533,12 @@ export type Operations = {
   quoteVpn: {
     query: { period?: number; period_months?: number }
     answer:
-      | { period: number; price_rub: number; price_per_month_rub: number; available: boolean }
-      | { prices: readonly { period: number; price_rub: number; price_per_month_rub: number }[]; available: boolean }
+      | { period: number; price_rub: number; price_per_month_rub: number; available: boolean; valid_until: null }
+      | {
+          prices: readonly { period: number; price_rub: number; price_per_month_rub: number }[]
+          available: boolean
+          valid_until: null
+        }
   }
   listVpnLocations: {
     answer: {
@@ -551,6 +558,7 @@ export type Operations = {
       public_key?: string
       location?: string
       auto_renew?: boolean
+      max_price_rub?: number
     }
     answer: {
       order_id: string
@@ -566,7 +574,10 @@ export type Operations = {
       node: 'online' | 'offline'
     }
   }
-  renewVpn: { body: { period?: number; period_months?: number; uuid?: string }; answer: Operations['buyVpn']['answer'] }
+  renewVpn: {
+    body: { period?: number; period_months?: number; uuid?: string; max_price_rub?: number }
+    answer: Operations['buyVpn']['answer']
+  }
   getVpn: {
     query: { uuid?: string }
     answer: {

@@ -160,6 +160,7 @@ const codeOfReason: Readonly<Record<Exclude<Reason, SelfCoded>, Code> & Partial<
   shop_url_missing: 'unavailable',
   address_not_public: 'conflict',
   no_prices: 'unavailable',
+  price_changed: 'conflict',
   vpn_not_sold: 'not_found',
   pool_not_sold: 'not_found',
   ipv_not_sold: 'not_found',

@@ -327,6 +327,9 @@ export const en = {
     `${of.bonus_rub > 0 ? `The bonus of ${rub(of.bonus_rub)} RUB is taken back too. ` : ''}The balance is only ` +
     `${rub(of.balance_rub)} RUB: the rest would become a debt. Repeat with "into_debt": true (--into-debt) to allow ` +
     'that.',
+  price_changed: (of: { price_rub: number; max_price_rub: number }) =>
+    `The price is now ${rub(of.price_rub)} RUB, above your limit of ${rub(of.max_price_rub)} RUB. ` +
+    'Nothing was charged. Repeat the request with a higher max_price_rub to buy at this price.',
   out_of_stock: (of: { available: number }) =>
     `${of.available === 0 ? 'No addresses are' : `Only ${of.available} ${of.available === 1 ? 'is' : 'are'}`} ` +
     'available now. Nothing was charged.',

@@ -311,6 +311,9 @@ export const ru: Sentences = {
   refund_is_spent: (of) =>
     `${of.bonus_rub > 0 ? `Бонус ${rub(of.bonus_rub)} ₽ тоже списывается. ` : ''}На балансе только ` +
     `${rub(of.balance_rub)} ₽: остаток станет долгом. Подтвердите, если так и нужно (--into-debt, into_debt).`,
+  price_changed: (of) =>
+    `Теперь это стоит ${rub(of.price_rub)} ₽, а ваш предел ${rub(of.max_price_rub)} ₽. Деньги не списаны. ` +
+    'Чтобы купить по этой цене, повторите запрос с большим max_price_rub.',
   out_of_stock: (of) =>
     `${of.available === 0 ? 'Свободных адресов сейчас нет.' : `Свободных адресов сейчас только ${of.available}.`} ` +
     'Деньги не списаны.',

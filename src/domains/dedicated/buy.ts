@@ -2,7 +2,6 @@ import { addDays } from '../../core/calendar.ts'
 import { readCountry } from '../../core/country.ts'
 import type { Kopecks } from '../../core/money.ts'
 import { type Node, type NodeReach, reachOf } from '../fleet/rules.ts'
-import { assertCovers } from '../ledger/rules.ts'
 import type { PurchaseAnswer, PurchaseRequest, Receipt, Sale } from '../orders/index.ts'
 import { numberIn, type Plain, textIn } from '../orders/rules.ts'
 import type { Buyer } from '../payments/index.ts'
@@ -46,7 +45,7 @@ export async function buy(
   return deps.orders.sell(request, { product, action: 'buy', input }, async (sale) => {
     const { tx, nowMs } = sale
     const { total: price, full, discountPercent } = priceDedicated(catalogue, order)
-    assertCovers(sale.account, price)
+    sale.assertPayable(price)
     const held = ipv === 3 ? await store.heldAddresses(tx, customer, country) : new Set<string>()
     const slots = await stock.take(tx, order, count, held, ready)
     const expiresAt = addDays(nowMs, period)

@@ -1,5 +1,6 @@
 import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
 import { type Kopecks, toRoubles } from '../../core/money.ts'
+import { Refusal } from '../../core/refusal.ts'
 import type { Vault } from '../../core/vault.ts'
 import type { DomainEvent } from '../events/rules.ts'
 import type { Posting } from '../ledger/rules.ts'
@@ -80,6 +81,13 @@ export function toCanonical(value: Plain): string {
   if (!isObject(value)) return JSON.stringify(value)
   const fields = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))
   return `{${fields.map(([name, each]) => `${JSON.stringify(name)}:${toCanonical(each)}`).join(',')}}`
+}
+
+/** Refuses a price above the highest that the buyer accepts. Without such a limit every price is accepted. */
+export function assertPriceWithin(maxPrice: Kopecks | undefined, price: Kopecks): void {
+  if (maxPrice === undefined || price <= maxPrice) return
+  const prices = { price_rub: toRoubles(price), max_price_rub: toRoubles(maxPrice) }
+  throw new Refusal('price_changed', prices, { ...prices, charged: false })
 }
 
 /** The row of a stored answer. */

@@ -8,9 +8,17 @@ import type { Database, Tx } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
 import type { Events } from '../events/index.ts'
 import type { Ledger, Payer } from '../ledger/index.ts'
-import type { Account } from '../ledger/rules.ts'
+import { type Account, assertCovers } from '../ledger/rules.ts'
 import { keyReused, requestInProgress } from './errors.ts'
-import { answerContext, keyKeptMs, type OrderInput, openAnswer, type Plain, toCanonical } from './rules.ts'
+import {
+  answerContext,
+  assertPriceWithin,
+  keyKeptMs,
+  type OrderInput,
+  openAnswer,
+  type Plain,
+  toCanonical,
+} from './rules.ts'
 import * as store from './store.ts'
 
 export type OrdersDeps = {
@@ -34,6 +42,11 @@ export type PurchaseRequest<Bought> = {
   readonly key: string | undefined
   /** Renders the API's answer, inside the transaction: it is stored under the key with the purchase. */
   readonly toBody?: (bought: Bought) => string
+  /**
+   * The highest price that the buyer accepts, who may have seen an older price. It is no part of the input: a repeat
+   * under the key replays the first answer, whatever limit it names.
+   */
+  readonly maxPrice?: Kopecks | undefined
   /** The version of the price list to sell by, if a price was promised; else the current one. */
   readonly catalogue?: number
   /** Made by a job and not by a caller: the token that set it up may have been revoked since. */
@@ -52,6 +65,8 @@ export type Sale = {
   readonly order: OrderId
   readonly account: Account
   readonly nowMs: number
+  /** Refuses a price above the buyer's limit or the balance, before goods are taken. `charge` refuses them too. */
+  assertPayable(price: Kopecks): void
   /** Charges and writes the order; exactly once per sale, also for a price of zero. Not if `isUnordered`. */
   charge(what: { readonly price: Kopecks; readonly calculation: Plain; readonly note: string }): Promise<Receipt>
 }
@@ -82,7 +97,7 @@ export async function sell<Bought>(
 
 const sellOnce = <Bought>(
   deps: OrdersDeps,
-  { by, key, toBody, automatic }: PurchaseRequest<Bought>,
+  { by, key, toBody, automatic, maxPrice }: PurchaseRequest<Bought>,
   what: OrderInput,
   make: (sale: Sale) => Promise<Bought>,
   obstacle: Refusal | undefined,
@@ -97,7 +112,7 @@ const sellOnce = <Bought>(
     }
     if (stored) return replay(deps, { ...stored, customer: by.customer }, what)
     if (obstacle) throw obstacle
-    const sale = openSale(deps, tx, account, by, what)
+    const sale = openSale(deps, tx, account, { by, maxPrice }, what)
     const bought = await make(sale)
     if (sale.isCharged() === (what.isUnordered === true)) throw new Error('a sale and its charge do not match')
     const body = toBody?.(bought) ?? ''
@@ -147,7 +162,7 @@ function openSale(
   deps: OrdersDeps,
   tx: Tx,
   account: Account,
-  by: Payer,
+  { by, maxPrice }: { readonly by: Payer; readonly maxPrice: Kopecks | undefined },
   what: OrderInput,
 ): Sale & { readonly isCharged: () => boolean } {
   const nowMs = deps.clock()
@@ -159,9 +174,14 @@ function openSale(
     account,
     nowMs,
     isCharged: () => charged,
+    assertPayable(price) {
+      assertPriceWithin(maxPrice, price)
+      assertCovers(account, price)
+    },
     async charge({ price, calculation, note }) {
       if (charged) throw new Error('a sale is charged once')
       charged = true
+      assertPriceWithin(maxPrice, price)
       const posting = await deps.ledger.charge(tx, account, by, { price, product: what.product, order, note })
       const [chargeSeq, token] = [posting?.seq ?? null, by.token?.id ?? null]
       const { customer } = by

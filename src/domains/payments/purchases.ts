@@ -1,8 +1,8 @@
 import type { PaymentId } from '../../core/ids.ts'
-import { kopecks, toRoubles, zero } from '../../core/money.ts'
+import { type Kopecks, kopecks, toRoubles, zero } from '../../core/money.ts'
 import { namedWithin, Refusal, refuseField } from '../../core/refusal.ts'
 import type { Tx } from '../../db/transaction.ts'
-import { type Plain, readPlain } from '../orders/rules.ts'
+import { assertPriceWithin, type Plain, readPlain } from '../orders/rules.ts'
 import type { Buyer, PaymentDeps } from './deps.ts'
 import { type AwaitedPurchase, heldMs, type Payment, triedMs } from './rules.ts'
 import * as store from './store.ts'
@@ -17,7 +17,12 @@ const shortMs = 86_400_000
 const maxPricings = 5
 
 /** The input of a purchase, as its product reads it. */
-export type PurchaseInput = { readonly product: string; readonly input: Plain }
+export type PurchaseInput = {
+  readonly product: string
+  readonly input: Plain
+  /** The highest price that the customer accepts. The payment holds its price, so it is compared once. */
+  readonly maxPrice?: Kopecks | undefined
+}
 
 function loadBuyer({ buyers }: PaymentDeps, product: string): Buyer {
   const buyer = buyers.find((each) => each.product === product)
@@ -26,7 +31,10 @@ function loadBuyer({ buyers }: PaymentDeps, product: string): Buyer {
 }
 
 /** The price now, with the version of the price list that it comes from. */
-export async function pricePurchase(deps: PaymentDeps, { product, input }: PurchaseInput): Promise<AwaitedPurchase> {
+export async function pricePurchase(
+  deps: PaymentDeps,
+  { product, input, maxPrice }: PurchaseInput,
+): Promise<AwaitedPurchase> {
   const buyer = loadBuyer(deps, product)
   for (let priced = 0; priced < maxPricings; priced += 1) {
     const { version: catalogue } = await deps.pricing.current()
@@ -35,6 +43,7 @@ export async function pricePurchase(deps: PaymentDeps, { product, input }: Purch
     })
     // A price list that came into force meanwhile may have another price.
     if ((await deps.pricing.current()).version !== catalogue) continue
+    assertPriceWithin(maxPrice, price)
     return { product, input: JSON.stringify(input), price, catalogue, state: 'waiting', order: null, problem: null }
   }
   throw new Error(`the price list changed during each of ${maxPricings} quotes`)

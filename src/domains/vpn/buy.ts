@@ -1,7 +1,6 @@
 import { type Bytes, bytes } from '../../core/bytes.ts'
 import { type Kopecks, toRoubles, zero } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
-import { assertCovers } from '../ledger/rules.ts'
 import type { PurchaseAnswer, PurchaseRequest, Receipt, Sale } from '../orders/index.ts'
 import { numberIn, type Plain, textIn, valueIn } from '../orders/rules.ts'
 import type { Buyer } from '../payments/index.ts'
@@ -57,7 +56,7 @@ export async function buy(
     const { tx, nowMs } = sale
     assertOffered(deps, offering, order.location)
     const { total: price, plan } = priceVpn(catalogue, months)
-    assertCovers(sale.account, price)
+    sale.assertPayable(price)
     if ((await store.countOf(tx, customer)) >= maxSubscriptions) {
       throw new Refusal('subscription_limit', { max: maxSubscriptions }, { charged: false })
     }

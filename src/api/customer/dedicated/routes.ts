@@ -69,12 +69,13 @@ export function dedicatedOperations(deps: {
         price_per_proxy_rub: toRoubles(price.perProxy),
         discount_percent: price.discountPercent,
         available: price.available,
+        valid_until: null,
       }
     }),
 
     bindPurchase(shapes.buyDedicated, toBought, (request, { body }) => {
-      const { country_code: country, ...order } = body
-      return dedicated.buy(request, { country, ...order })
+      const { country_code: country, period, count, ipv } = body
+      return dedicated.buy(request, { country, period, count, ipv })
     }),
 
     bind(shapes.quoteProlonging, async ({ caller, query }) => {
@@ -88,6 +89,7 @@ export function dedicatedOperations(deps: {
           price_rub: toRoubles(price),
           expires_at: toIso(expiresAt),
         })),
+        valid_until: null,
       }
     }),
 

@@ -17,10 +17,12 @@ import {
   orderId,
   part,
   passwordsRefused,
+  priceLimit,
   queryInteger,
   roubles,
   rows,
   text,
+  validUntil,
   whole,
 } from '../../fields.ts'
 import { exampleOf, operationsOf, z } from '../../operation.ts'
@@ -248,7 +250,7 @@ export const quoteDedicated = operation('quoteDedicated', 'GET /dedicated/quote'
     period: shownPeriod(),
     count: whole('Number of proxies.', 10),
     ipv: shownIpv(),
-    price_rub: roubles('Total price. A purchase charges this amount.', 1658.7),
+    price_rub: roubles('Total price. A purchase at this moment charges this amount.', 1658.7),
     full_price_rub: roubles('Total price before the discount.', 1800),
     price_per_proxy_rub: roubles(
       'Price per proxy, rounded up to the kopeck; multiplied by `count` it may differ from `price_rub`.',
@@ -259,6 +261,7 @@ export const quoteDedicated = operation('quoteDedicated', 'GET /dedicated/quote'
       example: 7.85,
     }),
     available: whole('Number of proxies available now; 20000 means 20000 or more.', 1024),
+    valid_until: validUntil(),
   }),
   refusals: { not_found: notSold },
 })
@@ -266,7 +269,7 @@ export const quoteDedicated = operation('quoteDedicated', 'GET /dedicated/quote'
 export const buyDedicated = operation('buyDedicated', 'POST /dedicated/buy', {
   summary: 'Buy dedicated proxies',
   description: 'The proxies can be used as soon as the answer arrives.',
-  body: z.object(orderFields),
+  body: z.object({ ...orderFields, ...priceLimit }),
   answer: z.object({
     order_id: orderId(),
     check_id: whole('Id of the charge in `GET /transactions`; null if the price is 0.', 2).nullable(),
@@ -297,13 +300,14 @@ export const quoteProlonging = operation('quoteProlonging', 'GET /dedicated/prol
   query: z.object({ ids: queryIds(), period: queryInteger(period) }),
   answer: z.object({
     period: shownPeriod(),
-    total_price_rub: roubles('Total price. A purchase charges this amount.', 171),
+    total_price_rub: roubles('Total price. A purchase at this moment charges this amount.', 171),
     items: rows('One entry per proxy.', {
       id: whole("The proxy's id.", exampleProxy),
       ipv: shownIpv(),
       price_rub: roubles(share, 171),
       expires_at: moment('When the term would end.'),
     }),
+    valid_until: validUntil(),
   }),
   refusals: { not_found: noSuchProxy, ...notForLonger },
 })
@@ -313,7 +317,7 @@ export const prolongDedicated = operation('prolongDedicated', 'POST /dedicated/p
   description:
     'The days are added to the current term. Ids, addresses and credentials do not change. A proxy whose address the ' +
     'operator is withdrawing cannot be prolonged; an expired one can be prolonged only while a gateway serves it.',
-  body: z.object({ ids: bodyIds(), period: bodyInteger(period) }),
+  body: z.object({ ids: bodyIds(), period: bodyInteger(period), ...priceLimit }),
   answer: z.object({
     order_id: orderId(),
     period: shownPeriod(),

@@ -68,13 +68,13 @@ export function paymentOperations(deps: { payments: Payments; publicUrl: () => s
 function readPurchase(request: Readonly<Record<string, unknown>>): PurchaseInput {
   const { product, ...fields } = request
   if (product === 'dedicated') {
-    const { country_code: country, ...order } = read(buyDedicated.body, fields)
-    return { product, input: { country, ...order } }
+    const { country_code: country, period, count, ipv, max_price_rub: maxPrice } = read(buyDedicated.body, fields)
+    return { product, input: { country, period, count, ipv }, maxPrice }
   }
   if (product === 'traffic') {
-    const { pool_type: pool, gb: tenths, subuser_id: id } = read(buyTraffic.body, fields)
+    const { pool_type: pool, gb: tenths, subuser_id: id, max_price_rub: maxPrice } = read(buyTraffic.body, fields)
     const subuser = readSubuser(id)
-    return { product, input: { pool, tenths, ...(subuser !== undefined && { subuser }) } }
+    return { product, input: { pool, tenths, ...(subuser !== undefined && { subuser }) }, maxPrice }
   }
   const input = read(buyVpn.body, fields)
   const { name, public_key: publicKey, location, auto_renew: autoRenew } = input
@@ -88,6 +88,7 @@ function readPurchase(request: Readonly<Record<string, unknown>>): PurchaseInput
       // It renews by itself only if that was asked for: left out, it is the same as no.
       ...(autoRenew === true && { autoRenew }),
     },
+    maxPrice: input.max_price_rub,
   }
 }
 

@@ -1,9 +1,21 @@
 import { problem } from '../../../core/messages/problems.ts'
-import { type Kopecks, readRoubles, toRoubles, zero } from '../../../core/money.ts'
+import { type Kopecks, toRoubles, zero } from '../../../core/money.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
 import { type Payment, toPay } from '../../../domains/payments/rules.ts'
-import { checked, choice, examplePayment, flag, list, moment, named, orderId, roubles, text } from '../../fields.ts'
+import {
+  checked,
+  choice,
+  examplePayment,
+  flag,
+  list,
+  moment,
+  named,
+  orderId,
+  readAmount,
+  roubles,
+  text,
+} from '../../fields.ts'
 import { operationsOf, z } from '../../operation.ts'
 import { page, pageQuery } from '../../pages.ts'
 import { buyDedicated } from '../dedicated/shapes.ts'
@@ -74,13 +86,6 @@ const payment = named('Payment', {
   created_at: moment('When the payment was created.'),
 })
 
-function readAmount(value: string | number, context: z.RefinementCtx): Kopecks {
-  const amount = readRoubles(String(value))
-  if (amount !== undefined && amount > 0n) return amount
-  context.addIssue({ code: 'custom', message: problem('roubles') })
-  return z.NEVER
-}
-
 const roublesIn = z.number().transform(readAmount).openapi({
   type: 'number',
   description: 'Amount to add to the balance, in roubles, at most two decimals.',
@@ -134,7 +139,8 @@ export const createPayment = operation('createPayment', 'POST /payments', {
         description:
           'Purchase to make when the payment is paid: `product` and the fields of its purchase: `dedicated` as in ' +
           '`POST /dedicated/buy`, `traffic` as in `POST /premium/traffic/buy`, `vpn` as in `POST /vpn/buy`. ' +
-          'It is made once, at the current price, if the money arrives before `expires_at` and within 3 days. ' +
+          'It is made once, at the current price, which `max_price_rub` limits, if the money arrives before ' +
+          '`expires_at` and within 3 days. ' +
           'Otherwise the money stays on your balance. The token also needs the scope `trade`.',
       }),
   }),

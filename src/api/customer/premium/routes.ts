@@ -44,6 +44,7 @@ function trafficOperations({ traffic }: Premium): readonly Bound[] {
         available,
         tier: toTier(tier),
         next_tier: next && { ...toTier(next.tier), missing_gb: next.missingTenths / 10 },
+        valid_until: null,
       }
     }),
 

@@ -12,9 +12,11 @@ import {
   moment,
   named,
   orderId,
+  priceLimit,
   roubles,
   rows,
   text,
+  validUntil,
   whole,
 } from '../../fields.ts'
 import { exampleOf, operationsOf, z } from '../../operation.ts'
@@ -138,13 +140,14 @@ export const quoteTraffic = operation('quoteTraffic', 'GET /premium/traffic/quot
     pool_type: shownPool(),
     gb: gigabytes('Volume.'),
     price_per_gb_rub: roubles('Price of one GB in this tier; multiplied by `gb` it may differ from `price_rub`.', 320),
-    price_rub: roubles('Total price, rounded up to the kopeck. A purchase charges this amount.', 480),
+    price_rub: roubles('Total price, rounded up to the kopeck. A purchase at this moment charges this amount.', 480),
     available: flag('Whether traffic of this pool can be bought now: at least one exit is usable.'),
     tier: tier.openapi({ description: 'Tier of this volume.' }),
     next_tier: tier
       .extend({ missing_gb: gigabytes('Volume missing to reach this tier.') })
       .nullable()
       .openapi({ description: 'Next cheaper tier; null if there is none.' }),
+    valid_until: validUntil(),
   }),
   example: {
     tier: { from_gb: 0, price_per_gb_rub: 320 },
@@ -155,7 +158,7 @@ export const quoteTraffic = operation('quoteTraffic', 'GET /premium/traffic/quot
 export const buyTraffic = operation('buyTraffic', 'POST /premium/traffic/buy', {
   summary: 'Buy traffic',
   description: 'The traffic can be used as soon as the answer arrives.',
-  body: z.object({ pool_type: poolType(), gb: bodyGigabytes(), subuser_id: subuserId() }),
+  body: z.object({ pool_type: poolType(), gb: bodyGigabytes(), subuser_id: subuserId(), ...priceLimit }),
   answer: z.object({
     order_id: orderId(),
     pool_type: shownPool(),

@@ -22,7 +22,8 @@ export function vpnOperations({ vpn, drawing, publicUrl }: Deps): readonly Bound
         price_per_month_rub: toRoubles(each.perMonth),
       }))
       const [first] = prices
-      return { ...(months !== undefined && first ? first : { prices }), available: await vpn.isServed() }
+      const offer = months !== undefined && first ? first : { prices }
+      return { ...offer, available: await vpn.isServed(), valid_until: null }
     }),
 
     bind(shapes.listVpnLocations, async () => ({

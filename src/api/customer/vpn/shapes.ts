@@ -25,10 +25,12 @@ import {
   named,
   orderId,
   passwordsRefused,
+  priceLimit,
   queryInteger,
   roubles,
   rows,
   text,
+  validUntil,
   whole,
 } from '../../fields.ts'
 import { operationsOf, z } from '../../operation.ts'
@@ -284,7 +286,7 @@ const shownMonths = () => whole('Term in months.', 1)
 
 const price = z.object({
   period: shownMonths(),
-  price_rub: roubles('Price of the term. A purchase charges this amount.', 299),
+  price_rub: roubles('Price of the term. A purchase at this moment charges this amount.', 299),
   price_per_month_rub: roubles(
     'Price per month, rounded up to the kopeck; multiplied by `period` it may differ from `price_rub`.',
     299,
@@ -304,8 +306,10 @@ export const quoteVpn = operation('quoteVpn', 'GET /vpn/quote', {
     .object({ period: queryInteger(months).optional(), period_months: queryInteger(sameMonths).optional() })
     .refine(agrees, disagreement),
   answer: z.union([
-    price.extend({ available }).openapi({ title: 'One term' }),
-    z.object({ prices: list('Terms on sale.', price), available }).openapi({ title: 'All terms' }),
+    price.extend({ available, valid_until: validUntil() }).openapi({ title: 'One term' }),
+    z
+      .object({ prices: list('Terms on sale.', price), available, valid_until: validUntil() })
+      .openapi({ title: 'All terms' }),
   ]),
   refusals: { not_found: notSold },
 })
@@ -348,7 +352,7 @@ const noLiveNode = new Refusal('no_vpn_node_up', {}, { charged: false })
 /** The body of what is paid for: a number of months, under one of its names, and what else there is to say. */
 const forPeriod = <Fields extends z.ZodRawShape>(fields: Fields) =>
   z
-    .object({ ...bodyPeriods, ...fields })
+    .object({ ...bodyPeriods, ...fields, ...priceLimit })
     .refine((of) => hasPeriod(of as Periods), required)
     .refine((of) => agrees(of as Periods), disagreement)
     .openapi(eitherPeriod)
