@@ -17,7 +17,7 @@ const documents = ['README.md', 'CONTRIBUTING.md', ...new Bun.Glob('docs/**/*.md
 const textOf = (document: string): string => readFileSync(join(root, document), 'utf8')
 
 /** Commands that are not run here: they would change this checkout, or are this very run. */
-const skippedCommands = [/^npm install(?: --omit=dev)?(?: && |$)/, /^npm test$/]
+const skippedCommands = [/^npm install(?: --omit=dev)?(?: && |$)/, /^npm run check && npm test$/]
 const keepsRunning = /(^|\s)(npm start|npx turnpike up)$/
 const waitMs = 2 * waitLimitMs
 
