@@ -59,6 +59,18 @@ export const findToken = (request: Request): string | undefined =>
 export const named = (request: Request): Request =>
   request.url.startsWith('/') ? new Request(`http://localhost${request.url}`, request) : request
 
+/** Limit on the URL and on all header lines, each. Bun accepts more (`serve.ts`), because its own refusals have no body. */
+export const maxHeadKib = 16
+
+/** Refuses a URL or headers of more than 16 KiB. */
+export function assertHeadFits({ url, headers }: Request): void {
+  const max = maxHeadKib * 1024
+  if (url.length > max) throw new Refusal('url_too_long', { max_kib: maxHeadKib }, { charged: false })
+  let size = 0
+  for (const [name, value] of headers) size += name.length + value.length + 4
+  if (size > max) throw new Refusal('headers_too_large', { max_kib: maxHeadKib }, { charged: false })
+}
+
 /** How long the cause of an outage lasts at least; 1 s for a busy shop. */
 const outageSeconds: Partial<Record<Reason, number>> = {
   // A restart.

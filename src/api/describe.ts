@@ -28,6 +28,8 @@ const meanings: Record<ApiCode, string> = {
   conflict: 'The current state does not allow the operation.',
   payload_too_large: 'The body is larger than 64 KiB.',
   unsupported_media_type: 'The body is not application/json.',
+  url_too_long: 'The URL is longer than 16 KiB.',
+  headers_too_large: 'The headers are larger than 16 KiB.',
   idempotency_key_reused: 'The key was used for a different request.',
   rate_limited: 'Too many requests. Retry after the seconds in `Retry-After`.',
   internal_error: 'Internal error of the shop.',
@@ -38,7 +40,8 @@ const meanings: Record<ApiCode, string> = {
 function codesOf(operation: Operation): Set<ApiCode> {
   const when = (isPossible: boolean, ...codes: readonly ApiCode[]) => (isPossible ? codes : [])
   return new Set([
-    ...when(true, 'invalid_request', 'forbidden', 'rate_limited', 'internal_error', 'unavailable'),
+    ...when(true, 'invalid_request', 'forbidden', 'url_too_long', 'rate_limited', 'headers_too_large'),
+    ...when(true, 'internal_error', 'unavailable'),
     ...when(operation.access !== 'public', 'invalid_token'),
     ...when(operation.method === 'POST', 'payload_too_large', 'unsupported_media_type'),
     ...when(operation.charges === true, 'insufficient_funds'),
@@ -271,6 +274,8 @@ const usual: Partial<Record<ApiCode, RefusalExample>> = {
   conflict: new Refusal('connection_closed', {}, { charged: false }),
   payload_too_large: new Refusal('body_too_large', { max_kib: 64 }, { charged: false }),
   unsupported_media_type: new Refusal('body_not_json'),
+  url_too_long: new Refusal('url_too_long', { max_kib: 16 }, { charged: false }),
+  headers_too_large: new Refusal('headers_too_large', { max_kib: 16 }, { charged: false }),
   rate_limited: rateLimited({ retryAfterSeconds: 1 }),
   internal_error: internalError(),
   unavailable: stopping(),

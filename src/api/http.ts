@@ -10,6 +10,7 @@ import type { Scope } from '../domains/customers/rules.ts'
 import { isIdempotencyKey } from '../domains/orders/rules.ts'
 import {
   assertConnected,
+  assertHeadFits,
   assertNotPipelined,
   internalError,
   named,
@@ -291,6 +292,7 @@ async function answerNoted(
   try {
     // The address is made of the Host header, which may be anything.
     if (!url) throw refuseField('Host', 'host_and_port')
+    assertHeadFits(request)
     if (deps.isStopping() && !probes.includes(visit.path)) throw stopping()
     const routedRequest = request.method === 'HEAD' ? new Request(request, { method: 'GET' }) : request
     const run = exact.get(`${routedRequest.method} ${visit.path}`)

@@ -250,9 +250,11 @@ export const statusOfKind: Record<RefusalKind, number> = {
   wrong_method: 405,
   conflict: 409,
   too_large: 413,
+  long_url: 414,
   unsupported: 415,
   mismatch: 422,
   too_many: 429,
+  large_headers: 431,
   supplier: 502,
   unavailable: 503,
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { freePort } from '../../test/harness/gateway.ts'
+import { sendRaw } from '../../test/harness/raw.ts'
 import { type Service, startService } from '../../test/harness/service.ts'
 import { createLog } from '../adapters/log.ts'
 import { readPrefix } from '../core/address.ts'
@@ -106,6 +107,35 @@ describe('client address, CORS and caching headers', () => {
       expect([path, first.status, first.headers.get('cache-control')]).toEqual([path, 200, caching])
       const again = await request(first.headers.get('etag') ?? '')
       expect([path, again.status, again.headers.get('cache-control')]).toEqual([path, 304, caching])
+    }
+  })
+
+  test('a URL or headers of 17 to 60 KiB, and every method that Bun knows, get a refusal with the envelope', async () => {
+    for (const kib of [17, 60]) {
+      const long = 'a'.repeat(kib * 1024)
+      for (const [status, code, path, headers] of [
+        [414, 'url_too_long', `/api/v1/dedicated/prolong/quote?ids=${long}`, {}],
+        [414, 'url_too_long', `/${long}`, {}],
+        [431, 'headers_too_large', '/api/v1/balance', { 'X-Long': long }],
+      ] as const) {
+        const answer = await fetch(plain.url + path, { headers })
+        expect([kib, code, answer.status, answer.headers.get('content-type')]).toEqual([
+          kib,
+          code,
+          status,
+          'application/json; charset=utf-8',
+        ])
+        expect(answer.headers.get('x-request-id')).toBeTruthy()
+        const { error } = (await answer.json()) as { error: object }
+        expect(error).toMatchObject({ code, reason: code, params: { max_kib: 16 }, details: { charged: false } })
+      }
+    }
+    for (const method of ['PUT', 'DELETE', 'PATCH', 'PROPFIND', 'TRACE', 'QUERY']) {
+      const [answer] = await sendRaw(Number(new URL(plain.url).port), [
+        `${method} /api/v1/balance HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n`,
+      ])
+      const { error } = JSON.parse(answer?.body ?? '') as { error: object }
+      expect([method, answer?.status, error]).toMatchObject([method, 405, { code: 'method_not_allowed' }])
     }
   })
 

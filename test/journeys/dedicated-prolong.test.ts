@@ -91,6 +91,17 @@ describe.each([...enginesOf('postgres')])('POST /dedicated/prolong on %s', (engi
     expect(await listed(token)).toEqual(before)
   })
 
+  test('POST /dedicated/prolong/quote answers as GET does, to a token with scope read, and changes nothing', async () => {
+    const { customer, token } = await service.newCustomer(1_000n)
+    const ids = (await buy(token, { count: 2 })).map((each) => each.id)
+    const before = await listed(token)
+    const { text: reader } = await service.services.customers.issueToken(customer, { name: 'reader', scopes: ['read'] })
+    const posted = await service.post('/dedicated/prolong/quote', { ids, period: 30 }, { token: reader })
+    const got = await service.get(`/dedicated/prolong/quote?ids=${ids.join(',')}&period=30`, { token })
+    expect([posted.status, posted.text]).toEqual([200, got.text])
+    expect(await listed(token)).toEqual(before)
+  })
+
   test('an expired proxy can be prolonged from now for 3 days; after that it answers 404', async () => {
     const { token } = await service.newCustomer(1_000n)
     const [proxy] = await buy(token)

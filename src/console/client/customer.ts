@@ -256,6 +256,10 @@ export type Operations = {
       valid_until: null
     }
   }
+  quoteProlongingOfMany: {
+    body: { ids: readonly number[]; period: number }
+    answer: Operations['quoteProlonging']['answer']
+  }
   prolongDedicated: {
     body: { ids: readonly number[]; period: number; max_price_rub?: number }
     answer: {
@@ -684,6 +688,7 @@ export const operations = {
   quoteDedicated: ['GET', '/dedicated/quote'],
   buyDedicated: ['POST', '/dedicated/buy', 'keyed'],
   quoteProlonging: ['GET', '/dedicated/prolong/quote'],
+  quoteProlongingOfMany: ['POST', '/dedicated/prolong/quote'],
   prolongDedicated: ['POST', '/dedicated/prolong', 'keyed'],
   setProtocol: ['POST', '/dedicated/protocol'],
   listDedicated: ['GET', '/dedicated/list'],

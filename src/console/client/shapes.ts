@@ -15,6 +15,8 @@ export type Refusal = {
       | 'request_in_progress'
       | 'conflict'
       | 'payload_too_large'
+      | 'url_too_long'
+      | 'headers_too_large'
       | 'unsupported_media_type'
       | 'idempotency_key_reused'
       | 'rate_limited'

@@ -14,6 +14,8 @@ export const kindOfCode = {
   request_in_progress: 'conflict',
   conflict: 'conflict',
   payload_too_large: 'too_large',
+  url_too_long: 'long_url',
+  headers_too_large: 'large_headers',
   unsupported_media_type: 'unsupported',
   idempotency_key_reused: 'mismatch',
   rate_limited: 'too_many',

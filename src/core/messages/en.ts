@@ -46,6 +46,9 @@ export const en = {
   password_first: 'Nothing has changed: set a password first. Until then this session can only read.',
   session_not_found: 'There is no such session.',
   body_too_large: (of: { max_kib: number }) => `A request body is at most ${of.max_kib} KiB.`,
+  url_too_long: (of: { max_kib: number }) =>
+    `A URL is at most ${of.max_kib} KiB. Send long lists of ids in parts, or in the body of a POST.`,
+  headers_too_large: (of: { max_kib: number }) => `The headers of a request are at most ${of.max_kib} KiB in all.`,
   body_not_json: 'Send the body as JSON with Content-Type: application/json.',
   body_encoding_unknown: 'Send the body uncompressed or with Content-Encoding: gzip.',
   rate_limited: 'Too many requests. Repeat the request after the number of seconds in Retry-After.',

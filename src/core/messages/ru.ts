@@ -59,6 +59,9 @@ export const ru: Sentences = {
   password_first: 'Ничего не изменено: сначала задайте пароль. До этого здесь можно только смотреть.',
   session_not_found: 'Такого сеанса нет.',
   body_too_large: (of) => `Запрос может быть не больше ${of.max_kib} КиБ.`,
+  url_too_long: (of) =>
+    `URL может быть не длиннее ${of.max_kib} КиБ. Длинные списки id отправляйте частями или в теле POST.`,
+  headers_too_large: (of) => `Заголовки запроса могут быть вместе не больше ${of.max_kib} КиБ.`,
   body_not_json: 'Отправьте тело в JSON с заголовком Content-Type: application/json.',
   body_encoding_unknown: 'Тело запроса должно быть без сжатия или с Content-Encoding: gzip.',
   rate_limited: 'Слишком много запросов. Повторите через столько секунд, сколько указано в Retry-After.',

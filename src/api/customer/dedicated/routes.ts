@@ -78,20 +78,9 @@ export function dedicatedOperations(deps: {
       return dedicated.buy(request, { country, period, count, ipv })
     }),
 
-    bind(shapes.quoteProlonging, async ({ caller, query }) => {
-      const { items, total } = await dedicated.quoteProlonging(caller.customer, query.ids, query.period)
-      return {
-        period: query.period,
-        total_price_rub: toRoubles(total),
-        items: items.map(({ proxy, price, expiresAt }) => ({
-          id: proxy.id,
-          ipv: proxy.ipv,
-          price_rub: toRoubles(price),
-          expires_at: toIso(expiresAt),
-        })),
-        valid_until: null,
-      }
-    }),
+    bind(shapes.quoteProlonging, ({ caller, query }) => quoteProlonging(caller.customer, query)),
+
+    bind(shapes.quoteProlongingOfMany, ({ caller, body }) => quoteProlonging(caller.customer, body)),
 
     bindPurchase(shapes.prolongDedicated, toProlonged, (request, { body }) =>
       dedicated.prolong(request, body.ids, body.period),
@@ -180,6 +169,21 @@ export function dedicatedOperations(deps: {
       return writeExport(form, await toShown(dedicated.listAll(caller.customer, query.ids), seesPasswords(caller)))
     }),
   ]
+
+  async function quoteProlonging(customer: CustomerId, { ids, period }: { ids: readonly number[]; period: number }) {
+    const { items, total } = await dedicated.quoteProlonging(customer, ids, period)
+    return {
+      period,
+      total_price_rub: toRoubles(total),
+      items: items.map(({ proxy, price, expiresAt }) => ({
+        id: proxy.id,
+        ipv: proxy.ipv,
+        price_rub: toRoubles(price),
+        expires_at: toIso(expiresAt),
+      })),
+      valid_until: null,
+    }
+  }
 
   function toBought({ receipt, input: { country, ...order }, price, proxies }: BoughtProxies) {
     return {

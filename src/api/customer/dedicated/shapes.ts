@@ -295,9 +295,7 @@ const notForLonger = {
   unavailable: new Refusal('addresses_not_served', { ids: [exampleProxy] }, withdrawn),
 }
 
-export const quoteProlonging = operation('quoteProlonging', 'GET /dedicated/prolong/quote', {
-  summary: 'Price prolonging proxies',
-  query: z.object({ ids: queryIds(), period: queryInteger(period) }),
+const prolongingQuote = {
   answer: z.object({
     period: shownPeriod(),
     total_price_rub: roubles('Total price. A purchase at this moment charges this amount.', 171),
@@ -310,6 +308,20 @@ export const quoteProlonging = operation('quoteProlonging', 'GET /dedicated/prol
     valid_until: validUntil(),
   }),
   refusals: { not_found: noSuchProxy, ...notForLonger },
+}
+
+export const quoteProlonging = operation('quoteProlonging', 'GET /dedicated/prolong/quote', {
+  summary: 'Price prolonging proxies',
+  query: z.object({ ids: queryIds(), period: queryInteger(period) }),
+  ...prolongingQuote,
+})
+
+export const quoteProlongingOfMany = operation('quoteProlongingOfMany', 'POST /dedicated/prolong/quote', {
+  summary: 'Price prolonging proxies whose ids do not fit into a URL',
+  description: 'Like `GET /dedicated/prolong/quote`, with the ids in the body. Nothing is bought.',
+  scope: 'read',
+  body: z.object({ ids: bodyIds(), period: bodyInteger(period) }),
+  ...prolongingQuote,
 })
 
 export const prolongDedicated = operation('prolongDedicated', 'POST /dedicated/prolong', {
