@@ -33,11 +33,15 @@ test('the portable engine re-runs attacks in a short run and every gateway test 
   expect(again(true)).toEqual(['test/attack/gateway-socks.test.ts', 'test/durability/gateway-kill.test.ts'])
 })
 
-test('a short run has one lane of parts, and a long run has a second lane for durability tests', () => {
-  const names = (isLong: boolean) => toLanes(toParts(all, isLong), isLong).map((lane) => lane.map(({ name }) => name))
-  expect(names(false)).toEqual([['tests', 'portable engine']])
-  expect(names(true)).toEqual([
-    ['sources and tools', 'attacks', 'browser', 'other tests', 'portable engine'],
-    ['durability'],
+test('a short run has a lane of one process for the portable engine, and a long run a lane for durability tests', () => {
+  const lanesOf = (isLong: boolean) =>
+    toLanes(toParts(all, isLong), isLong, 4).map(({ parts, atOnce }) => [parts.map(({ name }) => name), atOnce])
+  expect(lanesOf(false)).toEqual([
+    [['tests'], 4],
+    [['portable engine'], 1],
+  ])
+  expect(lanesOf(true)).toEqual([
+    [['sources and tools', 'attacks', 'browser', 'other tests', 'portable engine'], 2],
+    [['durability'], 2],
   ])
 })

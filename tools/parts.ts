@@ -43,8 +43,27 @@ export function toParts(files: readonly string[], isLong: boolean): Part[] {
 /** Parts with files that take many minutes on one processor, while they wait for killed processes. */
 const slowParts = ['durability', 'backup and verify', 'storm']
 
-/** Lists of parts that run beside one another: in a long run the slow ones beside all others. */
-export function toLanes(parts: readonly Part[], isLong: boolean): readonly (readonly Part[])[] {
-  const isSlow = (part: Part): boolean => isLong && slowParts.includes(part.name)
-  return [parts.filter((part) => !isSlow(part)), parts.filter(isSlow)].filter((lane) => lane.length > 0)
+/** Parts that run one after the other, `atOnce` files at a time, beside the other lanes. */
+export type Lane = { readonly parts: readonly Part[]; readonly atOnce: number }
+
+/**
+ * A short run has a lane for each engine, because a process runs its files on one: the portable engine's files, a tenth
+ * of the work, take one process and are done long before the others, so that no file runs alone at the end. A long run
+ * has a lane for the slow parts, beside all others.
+ */
+export function toLanes(parts: readonly Part[], isLong: boolean, filesAtOnce: number): Lane[] {
+  const isAside = (part: Part): boolean => (isLong ? slowParts.includes(part.name) : part.engine === 'portable')
+  const main = parts.filter((part) => !isAside(part))
+  const aside = parts.filter(isAside)
+  const half = Math.max(2, Math.floor(filesAtOnce / 2))
+  const lanes = isLong
+    ? [
+        { parts: main, atOnce: aside.length > 0 ? half : filesAtOnce },
+        { parts: aside, atOnce: main.length > 0 ? half : filesAtOnce },
+      ]
+    : [
+        { parts: main, atOnce: filesAtOnce },
+        { parts: aside, atOnce: 1 },
+      ]
+  return lanes.filter((lane) => lane.parts.length > 0)
 }

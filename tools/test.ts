@@ -4,16 +4,19 @@
  *     npm test -- [--slow] [PATH…]     npm run test:long -- [--slow] [PATH…]
  *
  * Runs every test even when one fails; with a PATH only the matching test files. `--slow` lists the ten slowest tests.
- * The last line is `N passed, N failed`. The static checks are `npm run check`.
+ * It prints the 20 files with the most processor seconds; a file over its budget (`budgets.ts`) fails the run. The last
+ * line is `N passed, N failed`. The static checks are `npm run check`.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { prepareMachine } from '../test/harness/apt.ts'
 import type { Prepared } from '../test/harness/database.ts'
 import { type Postgres, startPostgres } from '../test/harness/postgres.ts'
 import { prepareDatabases } from '../test/harness/prepared.ts'
-import { chooseFiles, type Part, toLanes, toParts } from './parts.ts'
+import { readProcessorSeconds } from '../test/harness/processor-time.ts'
+import { findDearest, findOverBudget, readMeasured, toFigures } from './budgets.ts'
+import { chooseFiles, type Lane, type Part, toLanes, toParts } from './parts.ts'
 import { inSeconds, projectRoot, runProgram } from './program.ts'
 import {
   addCounts,
@@ -40,6 +43,10 @@ const progressEveryMs = 15_000
 /** More files than processors: many tests wait for a socket, a process or a database server. */
 const filesAtOnce = Math.min(4, availableParallelism() + 2)
 const slowestCount = 10
+const dearestCount = 20
+
+/** Processor seconds of the dear test files on two quiet cores; `TURNPIKE_TEST_TIMINGS=1` writes them. */
+const figuresFile = join(projectRoot, 'tools/processor-seconds.json')
 
 const consoleBuild = [process.execPath, 'tools/console/run.ts']
 
@@ -47,6 +54,8 @@ const consoleBuild = [process.execPath, 'tools/console/run.ts']
 const reportFolder = mkdtempSync(join(tmpdir(), 'turnpike-test-'))
 /** Ports that tests have chosen: two at once would sometimes choose the same. */
 const chosenFolder = mkdtempSync(join(reportFolder, 'chosen-'))
+/** Processor seconds of each test file, written by the processes that run them. */
+const measuredFile = join(reportFolder, 'measured')
 process.on('exit', () => rmSync(reportFolder, { recursive: true, force: true }))
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => process.exit(128 + constants.signals[signal]))
@@ -76,6 +85,7 @@ async function runPart(server: Server, part: Part, atOnce: number): Promise<Test
     `--parallel=${atOnce}`,
     // A worker keeps its modules for the next file: importing the shop takes 0.3 s.
     '--no-isolate',
+    `--preload=${join(projectRoot, 'test/harness/measure-files-worker.ts')}`,
     `--timeout=${perTestMs}`,
     '--reporter=junit',
     `--reporter-outfile=${reportFile}`,
@@ -86,6 +96,7 @@ async function runPart(server: Server, part: Part, atOnce: number): Promise<Test
     TURNPIKE_TEST_LONG: isLong ? '1' : '',
     TURNPIKE_TEST_GATEWAY_ENGINE: part.engine,
     TURNPIKE_TEST_CHOSEN: chosenFolder,
+    TURNPIKE_TEST_MEASURED: measuredFile,
   }
   const counted = { passed: 0, failed: 0, files: new Set<string>() }
   const progress = setInterval(() => {
@@ -137,17 +148,15 @@ async function runTests(parts: readonly Part[], times: Timed[]): Promise<TestCou
   }
   let counts: TestCounts = { passed: 0, failed: 0, skipped: 0 }
   try {
-    const lanes = toLanes(parts, isLong)
-    const atOnce = Math.max(2, Math.floor(filesAtOnce / lanes.length))
-    const runLane = async (lane: readonly Part[]): Promise<void> => {
-      for (const part of lane) {
+    const runLane = async ({ parts: ownParts, atOnce }: Lane): Promise<void> => {
+      for (const part of ownParts) {
         const partStartedAt = performance.now()
         const partCounts = await runPart(prepared.server, part, atOnce)
         counts = addCounts(counts, partCounts)
         times.push({ name: part.name, tookMs: performance.now() - partStartedAt })
       }
     }
-    await Promise.all(lanes.map(runLane))
+    await Promise.all(toLanes(parts, isLong, filesAtOnce).map(runLane))
   } finally {
     await prepared.postgres.stop()
   }
@@ -164,11 +173,29 @@ console.log(`${isLong ? 'long run' : 'run'} of ${files.length} test files, ${fil
 if (files.length === 0) failures.push(`no test file matches ${filters.join(', ')}`)
 
 const times: Timed[] = []
-const all = files.length === 0 ? { passed: 0, failed: 1, skipped: 0 } : await runTests(parts, times)
+const counts = files.length === 0 ? { passed: 0, failed: 1, skipped: 0 } : await runTests(parts, times)
 
+const measured = existsSync(measuredFile)
+  ? readMeasured(readFileSync(measuredFile, 'utf8'), projectRoot)
+  : new Map<string, number>()
+const figures = new Map(Object.entries(JSON.parse(readFileSync(figuresFile, 'utf8')) as Record<string, number>))
+// Long forms have no budget.
+const overBudget = isLong ? [] : findOverBudget(measured, figures)
+failures.push(...overBudget)
+if (process.env['TURNPIKE_TEST_TIMINGS'] && !isLong) {
+  writeFileSync(figuresFile, `${JSON.stringify(toFigures(measured, figures), undefined, 2)}\n`)
+}
+const all = addCounts(counts, { passed: 0, failed: overBudget.length, skipped: 0 })
+
+for (const line of findDearest(measured, dearestCount)) console.log(line)
 if (showsSlowest) for (const line of findSlowest(reports, slowestCount)) console.log(line)
 if (isLong) for (const { name, tookMs } of times) console.log(`time ${name}: ${inSeconds(tookMs)}`)
+const ofFiles = measured.values().reduce((sum, each) => sum + each, 0)
+const ofAll = readProcessorSeconds(process.pid)
 console.log(`time in all: ${inSeconds(performance.now() - startedAt)}`)
+console.log(
+  `cpu  ${ofAll.toFixed(0)} s in all: ${ofFiles.toFixed(0)} s in test files, the rest in PostgreSQL and preparation`,
+)
 if (!isLong) console.log('note long forms, other databases and the portable engine in full: npm run test:long')
 for (const failure of failures) console.log(`failed: ${failure}`)
 console.log(toVerdict(all))
