@@ -15,8 +15,7 @@ import type {
   NewNode,
 } from '../../domains/fleet/index.ts'
 import type { Node } from '../../domains/fleet/rules.ts'
-import type { Adjustment, Ledger, LedgerAudit, LedgerReports } from '../../domains/ledger/index.ts'
-import type { Posting } from '../../domains/ledger/rules.ts'
+import type { Ledger, LedgerAudit, LedgerReports } from '../../domains/ledger/index.ts'
 import type { Acting, Operators } from '../../domains/operators/index.ts'
 import { type Actor, type Operator, type Role, toRequestText } from '../../domains/operators/rules.ts'
 import type { Orders, Refunds, Stories } from '../../domains/orders/index.ts'
@@ -171,7 +170,7 @@ export type AdminDeps = {
   readonly erasing: Erasing
   readonly verifiers: readonly Verifier[]
   readonly setBlocked: (id: CustomerId, blocked: boolean) => Promise<void>
-  readonly adjust: (id: CustomerId, input: Adjustment) => Promise<{ posting: Posting; isRepeat: boolean }>
+  readonly adjust: payments.PaymentOperator['adjust']
   readonly applyCatalogue: (value: unknown) => Promise<{ version: number; changes: string[] }>
   readonly effectsOf: (value: unknown) => Promise<PriceEffect[]>
   readonly addNode: (input: NewNode) => Promise<Node>

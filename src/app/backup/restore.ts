@@ -18,7 +18,6 @@ import {
 } from '../../db/copy/copy.ts'
 import { fillPostgres, fillSqlite, type Insert } from '../../db/copy/fill.ts'
 import { respell } from '../../db/copy/respell.ts'
-import { noteRestored } from '../../db/counter.ts'
 import { appliedTo, type Migration, migrate } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
 import { flushFile, isNoDatabase, readSqlite } from '../../db/sqlite-file.ts'
@@ -28,6 +27,7 @@ import { type Config, databaseAddress, nameOf } from '../settings/config.ts'
 import { findSecretKey, readSecretKey, secretKeyFile } from '../settings/secret-key.ts'
 import { readMigrations } from '../shop/database.ts'
 import { createServices, realRuntime, shopConfigOf } from '../shop/services.ts'
+import { adaptToRestore } from './after-restore.ts'
 import { filesOf, type Manifest, readManifest } from './backup.ts'
 
 export type RestoreWork = {
@@ -55,7 +55,7 @@ export async function restore(
     await fillTarget(target, { engine: 'sqlite', reader: file.reader }, work.onProgress, (held) =>
       assertWhole(manifest, held),
     )
-    await target.db.transact((tx) => noteRestored(tx, work.clock()))
+    await target.db.transact((tx) => adaptToRestore(tx, work.clock()))
     const isRight = await looksRight(config, target, key, work.verify)
     if (!isRight) return { manifest, isRight }
     if (config.secretKey === undefined) writeOwnFile(secretKeyFile(config.folder), `${key.toHex()}\n`)

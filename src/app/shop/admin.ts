@@ -14,12 +14,11 @@ import { adminStockOperations } from '../../api/admin/stock/routes.ts'
 import { createProxyCheck } from '../../api/customer/dedicated/routes.ts'
 import type { Api } from '../../api/http.ts'
 import { formatAddress, readPrefix } from '../../core/address.ts'
-import type { CustomerId, OperatorTokenId } from '../../core/ids.ts'
+import type { OperatorTokenId } from '../../core/ids.ts'
 import type { Log } from '../../core/log.ts'
 import type { Stalls } from '../../core/stall-monitor.ts'
 import type { Tx } from '../../db/transaction.ts'
 import type { NewNode } from '../../domains/fleet/index.ts'
-import type { Adjustment } from '../../domains/ledger/index.ts'
 import type { Action, Operator, Role } from '../../domains/operators/rules.ts'
 import type { AddressQuestion, Holders } from '../../domains/privacy/index.ts'
 import type { Runtime, Services } from './services.ts'
@@ -68,7 +67,7 @@ export function createAdmin(
 
 /** The services, and operator actions that are a transaction over several domains. */
 export function createActions(services: Services) {
-  const { db, fleet, ledger, pricing, operators, signIn, identities, acting, proxyOperator, premium, vpn } = services
+  const { db, fleet, pricing, operators, signIn, identities, acting, proxyOperator, premium, vpn } = services
   const linkFor = (operator: Operator) => ({ kind: 'operator', owner: operator.id, purpose: 'enter' }) as const
   /** Changes an operator's access, then drops the cached operators and sessions. */
   async function changeAccess<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result> {
@@ -80,7 +79,7 @@ export function createActions(services: Services) {
   return {
     ...services,
     stock: stockWithin(services),
-    adjust: (customer: CustomerId, input: Adjustment) => db.transact((tx) => ledger.adjust(tx, customer, input)),
+    adjust: services.paymentOperator.adjust,
     addNode: (input: NewNode) => db.transact((tx) => fleet.add(tx, input)),
     applyCatalogue: (value: unknown) => db.transact((tx) => pricing.applyShown(tx, value)),
 

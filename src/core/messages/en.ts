@@ -173,6 +173,15 @@ export const en = {
   provider_not_configured: (of: { name: string }) =>
     `${of.name} is not set up. See "turnpike payments provider set --help".`,
   payment_not_manual: 'The provider confirms this payment automatically; it cannot be marked as paid manually.',
+  payment_is_other: (of: { payment: string; customer: string; amount_rub: number }) =>
+    `The payment ${of.payment} is ${rub(of.amount_rub)} RUB of the customer ${of.customer}. Nothing was credited. ` +
+    'Credit that amount to that customer, or use another key and reference.',
+  payment_not_paid: (of: { payment: string; provider: string }) =>
+    `${of.provider} does not report the payment ${of.payment} as paid in full. Nothing was credited. ` +
+    'See "turnpike payments show" and "turnpike payments unmatched".',
+  payment_not_confirmed: (of: { payment: string; provider: string }) =>
+    `${of.provider} does not answer about the payment ${of.payment}. Nothing was credited. Try again later; the shop ` +
+    'also asks by itself.',
   payment_not_credited: 'This payment has not been credited.',
   provider_cannot_refund: (of: { provider: string }) =>
     `${of.provider} has no refunds by API. Pay the money out yourself and debit the balance.`,

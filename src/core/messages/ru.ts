@@ -177,6 +177,15 @@ export const ru: Sentences = {
   provider_not_found: (of) => `Такой платёжной системы нет. Есть: ${of.known.join(', ')}.`,
   provider_not_configured: (of) => `Платёжная система ${of.name} не настроена.`,
   payment_not_manual: 'Оплату подтверждает сама платёжная система; вручную её отметить нельзя.',
+  payment_is_other: (of) =>
+    `Платёж ${of.payment} — это ${rub(of.amount_rub)} ₽ покупателя ${of.customer}. Ничего не зачислено. ` +
+    'Зачислите эту сумму этому покупателю или укажите другой ключ и другой номер.',
+  payment_not_paid: (of) =>
+    `${of.provider} не подтверждает, что платёж ${of.payment} оплачен полностью. Ничего не зачислено. ` +
+    'См. «turnpike payments show» и «turnpike payments unmatched».',
+  payment_not_confirmed: (of) =>
+    `${of.provider} не отвечает о платеже ${of.payment}. Ничего не зачислено. Повторите позже; магазин спрашивает ` +
+    'и сам.',
   payment_not_credited: 'Этот платёж не зачислен.',
   provider_cannot_refund: (of) =>
     `Платёжная система ${of.provider} не поддерживает возврат через API. Выплатите деньги сами и спишите их с баланса.`,

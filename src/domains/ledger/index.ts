@@ -1,6 +1,6 @@
 import { bind } from '../../core/bind.ts'
 import * as movements from './movements.ts'
-import { isErased, listOfOrder, refundsByDay, sumRefunds } from './store.ts'
+import { findByKey, findPosting, isErased, listOfOrder, refundsByDay, sumRefunds } from './store.ts'
 
 export { type Charges, createKeptVerifier, createLedgerAudit, type LedgerAudit } from './audit.ts'
 export type { Adjustment, Payer } from './movements.ts'
@@ -20,4 +20,6 @@ export const createLedger = (deps: movements.LedgerDeps) => ({
   isErased,
   /** The sum of a charge's refunds. */
   refundedOf: sumRefunds,
+  findPosting,
+  findByKey,
 })

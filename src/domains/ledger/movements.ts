@@ -59,13 +59,20 @@ async function fund(
   deps: LedgerDeps,
   tx: Tx,
   customer: CustomerId,
-  of: { kind: 'credit' | 'debit'; amount: Kopecks; source: string; note: string; reference: string | null },
+  of: {
+    kind: 'credit' | 'debit'
+    amount: Kopecks
+    source: string
+    note: string
+    reference: string | null
+    key?: string
+  },
 ): Promise<Posting> {
-  const { kind, note, reference } = of
+  const { kind, note, reference, key = null } = of
   if (of.amount <= 0n) throw new RangeError(`a ${kind} is more than nothing`)
   const account = await lock(tx, customer)
   const amount = kind === 'debit' ? negate(of.amount) : of.amount
-  return move(deps, tx, account, { ...plain, kind, house: `funds:${of.source}`, amount, note, reference })
+  return move(deps, tx, account, { ...plain, kind, house: `funds:${of.source}`, amount, note, reference, key })
 }
 
 /** Charges an account that this transaction has locked. A price of zero moves nothing. */
@@ -93,7 +100,7 @@ export async function charge(
   return posting
 }
 
-/** A top-up. `source` is `operator`, `sandbox` or a payment provider; `reference` is the payment's id. */
+/** A top-up that is no payment: an operator's, a bonus or a share. `reference` is the payment that it belongs to. */
 export const credit = (
   deps: LedgerDeps,
   tx: Tx,
@@ -103,6 +110,21 @@ export const credit = (
   note: string,
   reference: string | null = null,
 ): Promise<Posting> => fund(deps, tx, customer, { kind: 'credit', amount, source, note, reference })
+
+/**
+ * The money of a payment. Its id is the posting's key too: the unique index of keys refuses a second credit, also one
+ * by hand under that key.
+ */
+export const creditPayment = (
+  deps: LedgerDeps,
+  tx: Tx,
+  customer: CustomerId,
+  amount: Kopecks,
+  provider: string,
+  note: string,
+  payment: string,
+): Promise<Posting> =>
+  fund(deps, tx, customer, { kind: 'credit', amount, source: provider, note, reference: payment, key: payment })
 
 /** Money of a payment that its provider took back. The balance may become a debt, on which nothing is sold. */
 export const chargeback = (

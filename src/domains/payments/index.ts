@@ -1,5 +1,6 @@
 import { bind } from '../../core/bind.ts'
 import * as codes from './codes.ts'
+import { adjustByHand } from './credit-by-hand.ts'
 import { loadOwn, type PaymentDeps } from './deps.ts'
 import { findNamed, markPaid, reconcile, reportMethods, resolve, showPayment } from './operate.ts'
 import { begin, findOurs, payInSandbox, quote } from './pay.ts'
@@ -15,6 +16,7 @@ export { createPaymentsVerifier } from './audit.ts'
 export type { Buyer } from './deps.ts'
 export type { Providers } from './providers.ts'
 export type { PurchaseInput } from './purchases.ts'
+export { askAgainAfterRestore } from './store.ts'
 
 type Given = Omit<PaymentDeps, 'providers' | 'purchases' | 'codeGuesses' | 'running'> &
   Parameters<typeof createProviders>[0]
@@ -47,7 +49,7 @@ export function createPayments(given: Given) {
     paymentWatch: bind(deps, { notify, lookAgain }),
     purchases,
     paymentOperator: {
-      ...bind(deps, { show: showPayment, findNamed, markPaid, refund, resolve, reconcile }),
+      ...bind(deps, { show: showPayment, findNamed, adjust: adjustByHand, markPaid, refund, resolve, reconcile }),
       ...bind(db, { list: store.listAll, unmatched: store.listNotices }),
     },
     paymentReports: bind(deps, { methods: reportMethods }),

@@ -70,7 +70,8 @@ export const resolve = (
       kind: 'credit',
       amount: notice.amount,
       note,
-      key: `notice ${id}`,
+      // A payment that the shop does not know is credited under its id, so that a credit by hand excludes this one.
+      key: notice.reason === 'unknown' && notice.payment !== null ? notice.payment : `notice ${id}`,
       reference: `${notice.provider} ${notice.providerId}`,
     })
     return { notice: id, resolved: true, customer, credited_rub: toRoubles(posting.amount) }

@@ -50,7 +50,7 @@ const providerStatus: ProviderStatus = {
   refunded: zero,
 }
 const nothing = { notices: [], credit: false, debitTo: null, close: null }
-const inProduction = { isProduction: true, isErased: false }
+const inProduction = { isProduction: true, isErased: false, isCreditedByHand: false }
 
 describe('decide', () => {
   test.each<[string, Payment, Partial<ProviderStatus>, object]>([
@@ -152,6 +152,13 @@ describe('decide for an erased customer', () => {
     const late = decide({ ...pending, state: 'expired' }, providerStatus, erased)
     expect(late).toEqual({ ...nothing, notices: ['unknown'] } as never)
     expect(decide(paid, { ...providerStatus, refunded: kopecks(5n) }, erased).debitTo as bigint).toBe(5n)
+  })
+})
+
+describe('decide for a payment that an operator credited by hand', () => {
+  test('decide() reports the money of a payment that was credited by hand, and credits nothing', () => {
+    const found = decide(pending, providerStatus, { ...inProduction, isCreditedByHand: true })
+    expect(found).toEqual({ ...nothing, notices: ['twice'] } as never)
   })
 })
 

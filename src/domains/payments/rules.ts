@@ -165,8 +165,8 @@ type Decision = {
   readonly close: 'expired' | 'cancelled' | null
 }
 
-/** Nothing that was not credited before an erasure is credited after it. */
-type ShopFacts = { readonly isProduction: boolean; readonly isErased: boolean }
+/** Nothing that was not credited before an erasure is credited after it, nor what an operator credited by hand. */
+type ShopFacts = { readonly isProduction: boolean; readonly isErased: boolean; readonly isCreditedByHand: boolean }
 
 const nothing: Decision = { notices: [], credit: false, debitTo: null, close: null }
 
@@ -199,7 +199,7 @@ function findMismatch(payment: Payment, status: ProviderStatus, shop: ShopFacts,
   if (status.currency !== 'RUB') return 'currency'
   if (status.amount !== toPay(payment)) return 'amount'
   if (shop.isErased && payment.credited === 0n) return 'unknown'
-  return payment.credited > 0n && !isOurs ? 'twice' : undefined
+  return shop.isCreditedByHand || (payment.credited > 0n && !isOurs) ? 'twice' : undefined
 }
 
 /** The operator may have credited by hand what no payment credited, so its refund is a notice. */

@@ -84,16 +84,22 @@ export async function keepNotice(
   })
 }
 
-/** Whether money has come for an erased customer. The account is locked first, so a running erasure is awaited. */
-async function isErased({ ledger }: PaymentDeps, tx: Tx, payment: Payment, status: ProviderStatus): Promise<boolean> {
-  if (status.state !== 'paid' || payment.credited > 0n) return false
+/**
+ * Whether money has come for an erased customer, or was credited by hand under the payment's id. The account is locked
+ * first, so a running erasure or credit is awaited.
+ */
+async function customerFacts({ ledger }: PaymentDeps, tx: Tx, payment: Payment, status: ProviderStatus) {
+  if (status.state !== 'paid' || payment.credited > 0n) return { isErased: false, isCreditedByHand: false }
   await ledger.lock(tx, payment.customer)
-  return ledger.isErased(tx, payment.customer)
+  return {
+    isErased: await ledger.isErased(tx, payment.customer),
+    isCreditedByHand: (await ledger.findByKey(tx, payment.id)) !== undefined,
+  }
 }
 
 async function credit(deps: PaymentDeps, tx: Tx, payment: Payment, note: string): Promise<readonly PaymentStep[]> {
   const { customer, amount, provider, id, method } = payment
-  const posting = await deps.ledger.credit(tx, customer, amount, provider, `top-up by ${method}`, id)
+  const posting = await deps.ledger.creditPayment(tx, customer, amount, provider, `top-up by ${method}`, id)
   await deps.events.note(tx, [toEvent('payment.paid', payment, amount, posting.balanceAfter)])
   const credited: PaymentStep = { kind: 'credited', amount, posting: posting.seq, note }
   return [credited, ...(await giveBonus(deps, tx, payment)), ...(await giveShare(deps, tx, payment))]
@@ -112,7 +118,7 @@ async function debit(deps: PaymentDeps, tx: Tx, payment: Payment, total: Kopecks
 /** Applies a provider's status to a payment whose row is locked. The same status twice changes nothing. */
 export async function settle(deps: PaymentDeps, tx: Tx, payment: Payment, status: ProviderStatus, of: Settling) {
   if (isOutdated(payment, status, of)) return askNext(tx, payment, deps.clock())
-  const decision = decide(payment, status, { ...of, isErased: await isErased(deps, tx, payment, status) })
+  const decision = decide(payment, status, { ...of, ...(await customerFacts(deps, tx, payment, status)) })
   for (const reason of decision.notices) {
     await keepNotice(deps, tx, reason, { provider: payment.provider, payment: payment.id }, status)
   }

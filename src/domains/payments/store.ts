@@ -281,6 +281,16 @@ export async function takeDue(tx: Tx, nowMs: number, untilAt: number, max: numbe
   return due
 }
 
+/**
+ * Makes every payment due whose provider would be polled later, open ones first. A restored shop does not know what the
+ * providers reported since the backup.
+ */
+export async function askAgainAfterRestore(tx: Tx): Promise<void> {
+  await tx.run(
+    `UPDATE payments SET ask_at = CASE WHEN state IN ('new', 'pending') THEN 0 ELSE 1 END WHERE ask_at IS NOT NULL`,
+  )
+}
+
 /** Sets when a payment's provider is asked next. */
 export const putOff = (tx: Tx, payment: PaymentId, askAt: number | null): void =>
   tx.send('UPDATE payments SET ask_at = $2 WHERE id = $1', [payment, askAt])

@@ -47,8 +47,10 @@ async function take(
     if (seen && payment) return settle(deps, tx, payment, seen, of)
     if (!seen) await keepNotice(deps, tx, 'not_at_provider', { provider, payment: payment?.id ?? null }, hint)
     else if (seen.state === 'paid') {
+      // The shop may have forgotten the payment by a restore: the notice names it, so that it is credited once.
+      const named = readId('payment', seen.reference ?? hint.reference ?? '') ?? null
       for (const reason of ['unknown', ...noticesOfBack(seen)] as const) {
-        await keepNotice(deps, tx, reason, { provider, payment: null }, seen)
+        await keepNotice(deps, tx, reason, { provider, payment: named }, seen)
       }
     }
     return undefined
@@ -75,7 +77,7 @@ async function ask(
   await spend(deps, settled)
 }
 
-const lookFor = ({ id, providerId, createdAt }: Payment, connection: PaymentProvider, purpose: CallPurpose) =>
+export const lookFor = ({ id, providerId, createdAt }: Payment, connection: PaymentProvider, purpose: CallPurpose) =>
   providerId === null ? connection.findOpened(id, createdAt) : connection.find(providerId, purpose)
 
 /** Handles a provider's notification: its sender is checked, the provider is asked, and only the answer counts. */

@@ -214,13 +214,17 @@ function moneyOperations(bind: BindAdmin, deps: AdminDeps) {
   const adjusting = (operation: typeof shapes.creditCustomer, kind: Adjustment['kind']) =>
     bind(operation, async ({ params, body, key }) => {
       const { posting, isRepeat } = await deps.dryRunIf(body.dry_run, () =>
-        deps.adjust(readCustomer(params.customer_id), {
-          kind,
-          amount: toKopecks(body.amount_rub),
-          note: body.note,
-          key: key ?? null,
-          reference: body.reference ?? null,
-        }),
+        deps.adjust(
+          readCustomer(params.customer_id),
+          {
+            kind,
+            amount: toKopecks(body.amount_rub),
+            note: body.note,
+            key: key ?? null,
+            reference: body.reference ?? null,
+          },
+          body.dry_run,
+        ),
       )
       return { ...shapes.toMovement(posting), repeated: isRepeat, ...dryRunOf(body) }
     })

@@ -280,7 +280,12 @@ export const listMovements = moneyReader('listMovements', 'GET /customers/{custo
 const adjusting = (kind: 'credit' | 'debit', summary: string, unless: string) =>
   moneySupport(`${kind}Customer`, `POST /customers/{customer_id}/${kind}`, {
     summary,
-    description: 'A repeat with the same `Idempotency-Key` moves no money.',
+    description:
+      'A repeat with the same `Idempotency-Key` moves no money.' +
+      (kind === 'credit'
+        ? ' If the key or the reference is the id of a payment of the shop, the payment itself is credited, once: ' +
+          'its provider is asked, and a payment that is not paid is refused.'
+        : ''),
     params: customerParam,
     body: z.object({
       amount_rub: amount('Amount.'),
@@ -297,7 +302,7 @@ const adjusting = (kind: 'credit' | 'debit', summary: string, unless: string) =>
       repeated: flag('Whether an earlier request with this key did it.', false),
       dry_run: isDryRun,
     }),
-    codes: ['not_found', 'conflict', ...(kind === 'debit' ? (['insufficient_funds'] as const) : [])],
+    codes: ['not_found', 'conflict', kind === 'debit' ? 'insufficient_funds' : 'provider_error'],
     charges: 'free',
   })
 

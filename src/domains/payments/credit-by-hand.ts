@@ -1,0 +1,77 @@
+import { type CustomerId, readId } from '../../core/ids.ts'
+import { toRoubles } from '../../core/money.ts'
+import { Refusal } from '../../core/refusal.ts'
+import type { Tx } from '../../db/transaction.ts'
+import type { Adjustment } from '../ledger/index.ts'
+import { asking, isProduction, lockKnown, type PaymentDeps, paidStatus } from './deps.ts'
+import type { PaymentProvider } from './ports.ts'
+import { spend } from './purchases.ts'
+import type { Payment, ProviderStatus } from './rules.ts'
+import { settle } from './settle.ts'
+import * as store from './store.ts'
+import { lookFor } from './watch.ts'
+
+type Adjusted = Awaited<ReturnType<PaymentDeps['ledger']['adjust']>>
+
+/**
+ * An operator's credit or debit. A credit that names a payment, by its key or its reference, credits the payment
+ * itself: the provider is asked first, and the poll and the credit by hand exclude each other. A payment that the shop
+ * does not know, such as one that was opened after a restored backup, is credited under its id as the key.
+ */
+export async function adjustByHand(
+  deps: PaymentDeps,
+  customer: CustomerId,
+  input: Adjustment,
+  isDryRun = false,
+): Promise<Adjusted> {
+  const id = input.kind === 'credit' ? paymentNamedBy(input) : undefined
+  const payment = id && (await store.findAny(deps.db, id))
+  if (!payment) {
+    return deps.db.transact((tx) => deps.ledger.adjust(tx, customer, { ...input, key: input.key ?? id ?? null }))
+  }
+  if (payment.customer !== customer || payment.amount !== input.amount) {
+    const facts = { payment: payment.id, customer: payment.customer, amount_rub: toRoubles(payment.amount) }
+    throw new Refusal('payment_is_other', facts, { ...facts, charged: false })
+  }
+  const connection = (await deps.providers.find(payment.provider))?.connection
+  const mayAsk = payment.credited === 0n && !isDryRun
+  const status = connection && mayAsk ? await askAbout(payment, connection) : paidStatus(payment)
+  const of = { isProduction: await isProduction(deps), isPollable: connection !== undefined, note: input.note }
+  const { settled, ...adjusted } = await deps.db.transact((tx) => creditPayment(deps, tx, payment, status, of))
+  if (!isDryRun) await spend(deps, settled)
+  return adjusted
+}
+
+const paymentNamedBy = ({ key, reference }: Adjustment) =>
+  readId('payment', key ?? '') ?? readId('payment', reference ?? '')
+
+/** The provider's current status. The operator's word counts only where there is no provider to ask. */
+function askAbout(payment: Payment, connection: PaymentProvider): Promise<ProviderStatus | undefined> {
+  const refused = () => new Refusal('payment_not_confirmed', { payment: payment.id, provider: payment.provider })
+  return asking(() => lookFor(payment, connection, 'open'), { refused, unavailable: refused })
+}
+
+async function creditPayment(
+  deps: PaymentDeps,
+  tx: Tx,
+  { id, changes: stepsBefore }: Payment,
+  status: ProviderStatus | undefined,
+  of: Omit<Parameters<typeof settle>[4], 'stepsBefore'>,
+): Promise<Adjusted & { readonly settled: Payment }> {
+  const locked = await lockKnown(tx, id)
+  await deps.ledger.lock(tx, locked.customer)
+  const earlier = await postingOf(deps, tx, locked)
+  if (earlier) return { posting: earlier, isRepeat: true, settled: locked }
+  await deps.ledger.assertNotErased(tx, locked.customer)
+  const settled = status ? await settle(deps, tx, locked, status, { ...of, stepsBefore }) : locked
+  const posting = await postingOf(deps, tx, settled)
+  if (!posting) throw new Refusal('payment_not_paid', { payment: id, provider: locked.provider }, { charged: false })
+  return { posting, isRepeat: false, settled }
+}
+
+/** The posting that credited a payment: its own, or an earlier version's credit by hand. */
+async function postingOf({ ledger }: PaymentDeps, tx: Tx, payment: Payment) {
+  const step = payment.credited > 0n ? await store.findStep(tx, payment.id, 'credited') : undefined
+  const own = step?.posting ?? null
+  return own === null ? ledger.findByKey(tx, payment.id) : ledger.findPosting(tx, payment.customer, own)
+}
