@@ -1,7 +1,7 @@
 import { Secret, TOTP } from 'otpauth'
-import type { Codes } from '../domains/signin/ports.ts'
+import { type Codes, factorPeriodMs } from '../domains/signin/ports.ts'
 
-const periodSeconds = 30
+const periodSeconds = factorPeriodMs / 1000
 const secretBytes = 20
 /** Codes of one period before and after are accepted, because clocks differ. */
 const window = 1

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Secret, TOTP } from 'otpauth'
 import { codes } from '../../src/adapters/codes.ts'
+import { adaptToRestore } from '../../src/app/backup/after-restore.ts'
 import type { CustomerId } from '../../src/core/ids.ts'
 import { type BrowserSession, createBrowserSession } from '../harness/browser-session.ts'
 import { enginesOf } from '../harness/database.ts'
@@ -242,6 +243,32 @@ describe.each([...enginesOf('postgres')])('sessions, passwords and tokens of cus
     expect((await who()).recovery_codes_left).toBeNull()
     const missing = await page.post('/auth/v1/customer/factor/recovery-codes', { current_password: password })
     expect([missing.status, missing.error.code]).toEqual([409, 'conflict'])
+  })
+
+  test('a restore ends every session, sign-in link, recovery code, current code and unused join key', async () => {
+    const { page, login, customer } = await addCustomer()
+    const { data } = await page.post('/auth/v1/customer/factor', { current_password: password })
+    const confirm = { code: codeNow(data.secret) }
+    const [recovery = ''] = (await page.post('/auth/v1/customer/factor/confirm', confirm)).data.recovery_codes
+    const link = await linkFor(customer)
+    const { services, clock } = service
+    await services.db.transact((tx) => services.fleet.add(tx, { kind: 'gateway', name: 'unjoined', location: 'x' }))
+    const { text: key } = await services.fleet.issueKey('unjoined')
+    clock.advance(60_000)
+    const signIn = async (code: string) =>
+      (await browser()).post('/auth/v1/customer/sign-in', { login, password, code })
+    const unused = codeNow(data.secret)
+
+    await services.db.transact((tx) => adaptToRestore(tx, clock.read()))
+    clock.advance(1001)
+    expect((await page.get('/auth/v1/customer/session')).status).toBe(401)
+    for (const code of [recovery, unused]) expect((await signIn(code)).status).toBe(401)
+    clock.advance(60_000)
+    const byLink = (await browser()).post('/auth/v1/customer/sign-in/link', { link, code: codeNow(data.secret) })
+    expect((await byLink).status).toBe(404)
+    expect((await refusalOf(services.fleet.join(key, 'a'.repeat(64), '1'))).reason).toBe('invalid_join_key')
+    const signedIn = await signIn(codeNow(data.secret))
+    expect([signedIn.status, signedIn.data.recovery_codes_left]).toEqual([200, null])
   })
 
   test('events name each change of a password and a second factor, and contain no secret', async () => {

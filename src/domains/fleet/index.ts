@@ -19,6 +19,7 @@ export {
   type StateTable,
 } from './nodes.ts'
 export { createReach, type PublicHosts } from './reach.ts'
+export { endJoinKeysAfterRestore } from './store.ts'
 
 const { withCaches, ...cases } = useCases
 

@@ -176,6 +176,12 @@ export async function writeKey(tx: Tx, node: NodeId, digest: Uint8Array, expires
   await tx.run(sql, [node, digest, expiresAt])
 }
 
+/** Expires unused join keys: a restored database does not know which of them were used since its backup. */
+export async function endJoinKeysAfterRestore(tx: Tx, nowMs: number): Promise<void> {
+  const sql = 'UPDATE nodes SET key_expires_at = $1 WHERE key_used_at IS NULL AND key_expires_at > $1'
+  await tx.run(sql, [nowMs])
+}
+
 const secretNodes = recordsOf((row) => {
   return { node: nodes.read(row), digest: orNull(bytes('secret_digest')).read(row['secret_digest']) }
 })

@@ -5,6 +5,7 @@ import { assertPassword } from './passwords.ts'
 import { createRegistration } from './registration.ts'
 import * as sessions from './sessions.ts'
 
+export { endSignInsAfterRestore } from './after-restore.ts'
 export { createSignInVerifier } from './audit.ts'
 export { passwordFirst } from './errors.ts'
 export { createPasswordWork } from './passwords.ts'

@@ -6,6 +6,9 @@ export type Passwords = {
   isRight(password: string, kept: string | undefined): Promise<boolean | undefined>
 }
 
+/** How long a code of the second factor is valid. */
+export const factorPeriodMs = 30_000
+
 /** Time-based one-time passwords (RFC 6238). */
 export type Codes = {
   makeSecret(): string

@@ -239,6 +239,23 @@ export async function voidLinks(tx: Tx, owner: string, nowMs: number): Promise<v
   await tx.run('UPDATE console_links SET used_at = $2 WHERE owner_id = $1 AND used_at IS NULL', [owner, nowMs])
 }
 
+export async function endAllSessions(tx: Tx, nowMs: number): Promise<void> {
+  await tx.run('UPDATE console_sessions SET ended_at = $1 WHERE ended_at IS NULL', [nowMs])
+}
+
+export async function voidAllLinks(tx: Tx, nowMs: number): Promise<void> {
+  await tx.run('UPDATE console_links SET used_at = $1, payload = NULL WHERE used_at IS NULL', [nowMs])
+}
+
+/** Deletes all recovery codes. Codes of the second factor up to `step` are not accepted. */
+export async function voidAllCodes(tx: Tx, step: number): Promise<void> {
+  await tx.run(
+    `UPDATE identities SET recovery = NULL, totp_step = CASE WHEN totp_step < $1 THEN $1 ELSE totp_step END
+     WHERE totp_since IS NOT NULL`,
+    [step],
+  )
+}
+
 export async function forgetEnded(tx: Tx, beforeMs: number, limit: number): Promise<number> {
   const endedSessions = await tx.run(
     'DELETE FROM console_sessions WHERE id IN (SELECT id FROM console_sessions WHERE expires_at < $1 LIMIT $2)',
