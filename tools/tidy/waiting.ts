@@ -45,7 +45,8 @@ const mayWait: readonly string[] = [
  */
 export function checkWaiting(files: Files): Violation[] {
   return [...files].flatMap(([path, text]) => {
-    if (!(isTest(path) || path.startsWith('test/')) || mayWait.some((prefix) => path.startsWith(prefix))) return []
+    const isOfTests = isTest(path) || (path.startsWith('test/') && path.endsWith('.ts'))
+    if (!isOfTests || mayWait.some((prefix) => path.startsWith(prefix))) return []
     return findNodes(path, text, waits, 'waiting', 'a test waits for an event or moves the clock; it never sleeps')
   })
 }
