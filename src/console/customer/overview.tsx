@@ -169,7 +169,7 @@ function EndingRows({ ending }: { readonly ending: readonly Proxy[] }) {
             <span className="mono">{nameOf(row)}</span>
           </Cell>
         )),
-        column(t.ends, (row) => format.left(row.expires_at, nowAt)),
+        column(t.ends, (row) => format.away(row.expires_at, nowAt)),
         column.action(t.prolong, (row) => (
           <a href={`#/dedicated/${row.id}`} aria-label={`${t.prolong} ${nameOf(row)}`}>
             {t.prolong}

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { toCsv } from './browser.ts'
-import { createFormat } from './messages.tsx'
+import { createFormat, daysLeft } from './messages.tsx'
 
 const [en, ru] = [createFormat('en'), createFormat('ru')]
 /** Replaces non-breaking spaces. */
@@ -42,11 +42,11 @@ test('format.day shows the year only if it is not the current one', () => {
   expect(en.day('2027-01-25T10:00:00Z', nowAt)).toBe('Jan 25, 2027')
 })
 
-test('format.left rounds days up, and format.away down', () => {
+test('format.away rounds days ahead up and days past down, so that a term of 30 days ends in 30 days', () => {
   const nowAt = Date.parse('2026-11-15T00:01:00Z')
-  const untilText = '2026-12-15T00:00:00Z'
-  expect([en.left(untilText, nowAt), en.away(untilText, nowAt)]).toEqual(['in 30 days', 'in 29 days'])
-  expect(en.left('2026-11-15T05:31:00Z', nowAt)).toBe('in 5 hours')
+  const texts = ['2026-12-15T00:00:00Z', '2026-11-16T00:01:01Z', '2026-11-15T05:31:00Z', '2026-11-12T00:02:00Z']
+  expect(texts.map((each) => en.away(each, nowAt))).toEqual(['in 30 days', 'in 2 days', 'in 5 hours', '2 days ago'])
+  expect(daysLeft(30 * 86_400_000 - 1)).toBe(30)
 })
 
 test('format.money writes a minus sign, and format.country the letter ё', () => {

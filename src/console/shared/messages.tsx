@@ -11,10 +11,13 @@ const dayMs = 86_400_000
 const hourMs = 3_600_000
 const minuteMs = 60_000
 
-/** A duration in its largest unit that is at least 1, else in minutes. */
+/** Days until a term ends, rounded up on every page: 30 right after a purchase for 30 days. */
+export const daysLeft = (ms: number): number => Math.ceil(ms / dayMs)
+
+/** A duration in its largest unit that is at least 1, else in minutes. Days ahead are rounded up, the rest down. */
 function apart(ms: number): readonly [count: number, unit: 'day' | 'hour' | 'minute'] {
   const size = Math.abs(ms)
-  if (size >= dayMs) return [Math.trunc(ms / dayMs), 'day']
+  if (size >= dayMs) return [ms > 0 ? daysLeft(ms) : Math.trunc(ms / dayMs), 'day']
   if (size >= hourMs) return [Math.trunc(ms / hourMs), 'hour']
   return [Math.trunc(ms / minuteMs), 'minute']
 }
@@ -52,11 +55,6 @@ export function createFormat(language: Language) {
       return (isThisYear ? day : dayOfYear).format(date).replace(/\s*г\.$/, '')
     },
     away: (iso: string, nowMs: number): string => relative.format(...apart(Date.parse(iso) - nowMs)),
-    /** Until a term ends, rounded up: "in 30 days" right after a purchase for 30 days. */
-    left: (iso: string, nowMs: number): string => {
-      const ms = Date.parse(iso) - nowMs
-      return relative.format(...(ms > dayMs ? ([Math.ceil(ms / dayMs), 'day'] as const) : apart(ms)))
-    },
     // The browser writes «Соединенные» without ё.
     country: (code: string): string => (places.of(code) ?? code).replace('Соединенные', 'Соединённые'),
     bytes: (count: number): string => {

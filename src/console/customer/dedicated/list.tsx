@@ -281,7 +281,7 @@ const Row = memo(({ proxy, position, isChosen, form, nowAt, onToggle }: RowProps
       <td>
         <span title={format.moment(proxy.expires_at)}>
           {format.day(proxy.expires_at)}
-          <small>{proxy.auto_renew === null ? format.left(proxy.expires_at, nowAt) : t.autoRenew}</small>
+          <small>{proxy.auto_renew === null ? format.away(proxy.expires_at, nowAt) : t.autoRenew}</small>
         </span>
       </td>
       <td className="comment" title={proxy.comment}>

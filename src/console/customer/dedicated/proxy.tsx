@@ -88,7 +88,7 @@ function Access({ proxy }: ProxyProps) {
           [t.country, format.country(proxy.country_code)],
           [t.kind, t.kinds[proxy.ipv]],
           [t.traffic, format.bytes(proxy.traffic.rx_bytes + proxy.traffic.tx_bytes)],
-          [t.until, `${format.moment(proxy.expires_at)}, ${format.left(proxy.expires_at, nowAt)}`],
+          [t.until, `${format.moment(proxy.expires_at)}, ${format.away(proxy.expires_at, nowAt)}`],
         ]}
       />
       <Check id={proxy.id} />

@@ -6,7 +6,7 @@ import type { Payment, PaymentMethod } from '../../client/customer.ts'
 import { go, toPicture, useNow } from '../../shared/browser.ts'
 import { Copyable } from '../../shared/copy.tsx'
 import { Form, Select, useTyped } from '../../shared/form.tsx'
-import { type Language, useMessages } from '../../shared/messages.tsx'
+import { daysLeft, type Language, useMessages } from '../../shared/messages.tsx'
 import { Facts, Hint, Notice, Page, Panel, Reading, RefusalNotice } from '../../shared/parts.tsx'
 import { clearRefusals, refresh } from '../../shared/queries.ts'
 import { methodNames } from '../../shared/trade.ts'
@@ -344,7 +344,7 @@ function TimeLeft({ until }: { readonly until: string }) {
   const seconds = Math.max(0, Math.floor((Date.parse(until) - nowAt) / 1_000))
   const shown =
     seconds > 2 * 86_400
-      ? t.days(Math.floor(seconds / 86_400), format)
+      ? t.days(daysLeft(seconds * 1_000), format)
       : `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
   return (
     <Text ta="center" c="dimmed">
