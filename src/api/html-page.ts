@@ -28,8 +28,10 @@ export function createHtmlPages(extraStyle: string, form: 'self' | 'none') {
 <style>${style}</style>
 </head>
 <body>
+<main>
 <h1>${escapeHtml(heading)}</h1>
 ${content}
+</main>
 </body>
 </html>
 `,

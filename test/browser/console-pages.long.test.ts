@@ -126,7 +126,9 @@ describe('pages of the console', () => {
               ]
               await page.emulateMedia({ colorScheme: 'dark' })
               await page.locator('html[data-mantine-color-scheme=dark]').waitFor()
-              problems.push(...(await findAllBarriers(page, { onlyContrast: true })).map((each) => `dark: ${each}`))
+              problems.push(
+                ...(await findAllBarriers(page, { only: ['color-contrast'] })).map((each) => `dark: ${each}`),
+              )
               if (problems.length > 0) found.push({ path, problems })
             }
             expect(found).toEqual([])

@@ -99,12 +99,20 @@ export async function findBarriers(page: Page, { selector, contrast = true }: Sc
   )
 }
 
+/** Violations of every level that axe finds in the landmarks of a page. */
+export const findLandmarkFaults = (page: Page): Promise<string[]> => findAllBarriers(page, { only: landmarks })
+
+const landmarks = ['landmark-no-duplicate-banner', 'landmark-no-duplicate-main', 'landmark-one-main', 'region']
+
 /** All violations that axe finds in a page, with target sizes of WCAG 2.5.8 and its spacing exception. */
-export async function findAllBarriers(page: Page, { onlyContrast = false } = {}): Promise<string[]> {
+export async function findAllBarriers(
+  page: Page,
+  { only }: { readonly only?: readonly string[] } = {},
+): Promise<string[]> {
   if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(await checker.text())
   const found = await page.evaluate<axe.AxeResults['violations']>(`axe.run(document, {
     resultTypes: ['violations'],
-    ${onlyContrast ? "runOnly: ['color-contrast']" : "rules: { 'target-size': { enabled: true } }"},
+    ${only ? `runOnly: ${JSON.stringify(only)}` : "rules: { 'target-size': { enabled: true } }"},
   }).then(({ violations }) => violations)`)
   return found.map(
     (each) => `${each.id}: ${each.nodes.map((node) => `${node.target.join(' ')} ${node.failureSummary}`).join(' | ')}`,

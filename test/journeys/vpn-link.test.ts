@@ -39,6 +39,7 @@ describe.each([...enginesOf('postgres')])('the secret link of a VPN subscription
     expect(policy).not.toMatch(/unsafe|https?:|\*/)
     const page = await answer.text()
     expect(page).toContain('<svg ')
+    expect(page).toMatch(/<body>\s*<main>[^]*<\/main>\s*<\/body>/)
     expect(page).toContain('Anna&#39;s')
     expect(page).not.toMatch(/<script|https?:\/\/(?!www\.w3\.org\/2000\/svg)/)
     expect(page).not.toContain('PrivateKey')

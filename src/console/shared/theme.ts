@@ -23,6 +23,9 @@ const theme = createTheme({
   },
 })
 
+/** The library heads dialogs with a `header`, which is a second banner of the page for a screen reader. */
+const plainHeader = { defaultProps: { component: 'div' } }
+
 /**
  * Parts of the library in a language. The library keeps the button that shows a password out of the Tab order and names
  * it in English, and writes a point in numbers.
@@ -30,6 +33,8 @@ const theme = createTheme({
 export const themeOf = (showPassword: string, language: 'en' | 'ru'): MantineThemeOverride => ({
   ...theme,
   components: {
+    ModalHeader: plainHeader,
+    DrawerHeader: plainHeader,
     NumberInput: {
       defaultProps: { decimalSeparator: language === 'ru' ? ',' : '.', allowedDecimalSeparators: ['.', ','] },
     },
