@@ -63,7 +63,7 @@ function Queries({ children }: { readonly children: ReactNode }) {
 function Part() {
   const entered = useEntered()
   if (entered === 'unknown') return <Recognising />
-  if (entered === 'signed-out') return <SignIn />
+  if (typeof entered === 'string') return <SignIn why={entered} />
   return (
     <Suspense fallback={<Skeleton height="100vh" radius={0} animate={false} />}>
       {part === 'operator' ? <Operator /> : <Customer />}

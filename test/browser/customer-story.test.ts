@@ -11,7 +11,7 @@ import { applyCatalogue, shipped } from '../harness/proxies.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { type SmtpServer, startSmtp, textOf } from '../harness/smtp.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
-import { findBarriers, fitsWidth, openVisitor, shown, type Visitor } from './visitor.ts'
+import { findBarriers, findLandmarkFaults, fitsWidth, openVisitor, shown, type Visitor } from './visitor.ts'
 
 const password = 'correct horse battery'
 const email = 'customer@example.com'
@@ -172,6 +172,7 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     await page.getByLabel(`Select ${first.ip}:${first.port}`).check()
     await press('Prolong')
     await dialog().getByText('14 days').click()
+    expect(await findLandmarkFaults(page)).toEqual([])
     await dialog().getByRole('button', { name: 'Prolong' }).click()
     await dialog().waitFor({ state: 'detached' })
     const days = (one: { expires_at: string }) => Math.round((Date.parse(one.expires_at) - clock.nowMs) / dayMs)
@@ -383,7 +384,7 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     expect((await other.get('/auth/v1/customer/session')).status).toBe(401)
   })
 
-  test('a customer on a phone sets up the second factor with an otpauth link, and the QR code is hidden', async () => {
+  test('a phone sets up the second factor with an otpauth link, asks before a sign-in link replaces its session, and says that a session has ended', async () => {
     const session = await openVisitor(browser, shop.url, {
       viewport: { width: 360, height: 740 },
       hasTouch: true,
@@ -408,6 +409,25 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     expect([uri.protocol, uri.host, uri.searchParams.get('secret')]).toEqual(['otpauth:', 'totp', secret])
     expect(await factor.locator('img.qr').isVisible()).toBeFalse()
     expect([await findBarriers(phone), await fitsWidth(phone)]).toEqual([[], true])
+
+    // A link of another customer asks before it replaces the session, and is not used up by the refusal.
+    const foreign = await customerLink(shop, (await shop.newCustomer()).token)
+    await phone.goto(foreign)
+    await phone.getByText('In this browser you are signed in as phone-owner.').waitFor()
+    expect([await findBarriers(phone), await fitsWidth(phone)]).toEqual([[], true])
+    await phone.getByRole('button', { name: 'Stay signed in' }).click()
+    await shown(phone.getByRole('heading', { name: 'Overview' }))
+    await phone.goto(`${shop.url}/#/account`)
+    await phone.getByText('phone-owner').first().waitFor()
+    await phone.goto(foreign)
+    await phone.getByRole('button', { name: 'Use the link' }).click()
+    await shown(phone.getByRole('heading', { name: 'Overview' }))
+
+    // Another tab signs out: the next call of this page is refused.
+    const headers = { 'X-Turnpike-Console': '1' }
+    expect((await phone.request.post(`${shop.url}/auth/v1/customer/sign-out`, { headers, data: {} })).ok()).toBe(true)
+    await phone.goto(`${shop.url}/#/orders`)
+    await phone.getByText('Your session has ended: it has expired, or it was ended on another device').waitFor()
     await session.context.close()
   })
 

@@ -221,6 +221,7 @@ describe.each([...enginesOf('sqlite')])('operator story on %s', (engine) => {
     const answer = page.waitForResponse(/\/admin\/v1\//)
     await page.keyboard.press('Enter')
     expect((await answer).status()).toBe(401)
+    await page.getByText('The shop does not accept this API token.').waitFor()
     await page.getByRole('heading', { name: 'Sign in as operator' }).waitFor()
     const entering = page.waitForResponse(/sign-in\/link$/)
     await page.goto(await operatorLink(shop, 'rita', 'reader'))

@@ -37,8 +37,11 @@ type ConsoleSession =
   | { readonly who: Who; readonly token?: undefined }
   | { readonly token: string; readonly who?: undefined }
 
+/** Why there is no session: none was begun or the user left, or the shop no longer accepts its cookie or token. */
+export type SignedOut = 'signed-out' | 'session-ended' | 'token-refused'
+
 /** `unknown` until the shop has checked the cookie. */
-type Entered = ConsoleSession | 'signed-out' | 'unknown'
+type Entered = ConsoleSession | SignedOut | 'unknown'
 
 const keptToken = `turnpike.${part}.token`
 /** Marks that there was a session, because scripts cannot read its cookie. */
@@ -50,7 +53,7 @@ const watchers = new Set<() => void>()
 let current: Entered = restore()
 
 function restore(): Entered {
-  // A link takes precedence over an earlier session.
+  // The page of the link asks before it replaces an earlier session.
   if (openedLink) return 'signed-out'
   const token = sessionStorage.getItem(keptToken)
   if (token !== null) return { token }
@@ -68,6 +71,7 @@ export function enterWithToken(token: string): void {
 }
 
 export function enterAs(who: Who): void {
+  sessionStorage.removeItem(keptToken)
   localStorage.setItem(keptMark, '1')
   change({ who })
 }
@@ -75,10 +79,16 @@ export function enterAs(who: Who): void {
 /** Notes that the shop has opened a session for the other part of the console in this browser. */
 export const expectSession = (of: typeof part): void => localStorage.setItem(markOf(of), '1')
 
-function forget(): void {
+/** Removes the session from this browser, after the user has left or has deleted the account. */
+export function forget(why: SignedOut = 'signed-out'): void {
   sessionStorage.removeItem(keptToken)
   localStorage.removeItem(keptMark)
-  change('signed-out')
+  change(why)
+}
+
+/** A refusal may arrive after the user has left: only an open session can end. */
+function endSession(): void {
+  if (typeof current === 'object') forget(current.token === undefined ? 'session-ended' : 'token-refused')
 }
 
 const tokenOf = (entered: Entered): string | undefined => (typeof entered === 'object' ? entered.token : undefined)
@@ -92,7 +102,7 @@ const headers = (): Record<string, string> => {
   return { ...shown, ...(who && { 'X-Turnpike-Customer': who.id }), 'Accept-Language': document.documentElement.lang }
 }
 
-export const caller: ApiCaller = { headers, onEnded: forget }
+export const caller: ApiCaller = { headers, onEnded: endSession }
 
 /** The API for signing in. Its refusals end no session. */
 export const auth = createClient<Operations>('/auth/v1', operations, { headers, onEnded: () => {} })
@@ -101,15 +111,32 @@ export const auth = createClient<Operations>('/auth/v1', operations, { headers, 
 export const own = <Name extends string>(name: Name): `${Name}Customer` =>
   `${name}${part === 'operator' ? 'Operator' : 'Customer'}` as `${Name}Customer`
 
-/** Loads the session's user from the shop. */
-export async function recognise(): Promise<void> {
+async function findSession(): Promise<Who | undefined> {
   try {
-    enterAs(await auth.call(own('getSessionOf')))
+    return await auth.call(own('getSessionOf'))
   } catch (error) {
     if (!(error instanceof CallRefused)) throw error
-    forget()
+    return undefined
   }
 }
+
+/** Loads the session's user from the shop. */
+export async function recognise(): Promise<void> {
+  const who = await findSession()
+  if (who === undefined) forget('session-ended')
+  else enterAs(who)
+}
+
+/** The session that a sign-in link would replace in this browser, or null. */
+export async function findReplaced(): Promise<ConsoleSession | null> {
+  const token = sessionStorage.getItem(keptToken)
+  if (token !== null) return { token }
+  const who = localStorage.getItem(keptMark) === null ? undefined : await findSession()
+  return who === undefined ? null : { who }
+}
+
+/** Continues an earlier session in place of using a link. */
+export const stay = (session: ConsoleSession): void => change(session)
 
 export async function leave(): Promise<void> {
   if (tokenOf(current) === undefined) await auth.call(own('signOut'))

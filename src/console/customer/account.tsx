@@ -1,7 +1,7 @@
 import { Button, PasswordInput, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import { auth, recognise, useWho } from '../client/session.ts'
+import { auth, forget, useWho } from '../client/session.ts'
 import { accountMessages } from '../shared/account/messages.ts'
 import { AccountPage } from '../shared/account/page.tsx'
 import { Flag, Form, useTyped } from '../shared/form.tsx'
@@ -24,7 +24,7 @@ function LeavePanel() {
   const [gives, setGives] = useState(false)
   const [isSure, setSure] = useState(false)
   const body = { give_up_balance: gives, ...(who?.has_password && { current_password: password.value }) }
-  const erasure = useMutation({ mutationFn: () => auth.call('leave', { body }), onSuccess: recognise })
+  const erasure = useMutation({ mutationFn: () => auth.call('leave', { body }), onSuccess: () => forget() })
   return (
     <Panel title={t.leave} className="stack">
       <Text c="dimmed">{t.leaveAbout}</Text>

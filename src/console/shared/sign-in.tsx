@@ -3,13 +3,24 @@ import { useDebouncedValue } from '@mantine/hooks'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { type ReactNode, useEffect, useState } from 'react'
 import { CallRefused, isRecord } from '../client/call.ts'
-import { auth, enterAs, enterWithToken, own, part, type SignInLink, takeLink } from '../client/session.ts'
+import {
+  auth,
+  enterAs,
+  enterWithToken,
+  findReplaced,
+  own,
+  part,
+  type SignedOut,
+  type SignInLink,
+  stay,
+  takeLink,
+} from '../client/session.ts'
 import type { Who } from '../client/sign-in.ts'
 import { SubmitForm, useTyped } from './form.tsx'
 import { LanguageSwitch, ThemeSwitch } from './frame.tsx'
 import { Mark } from './icons.tsx'
 import { messages, pair, phrase, useMessages } from './messages.tsx'
-import { RefusalNotice } from './parts.tsx'
+import { Notice, Reading, RefusalNotice } from './parts.tsx'
 
 const signInMessages = messages({
   title: pair('Sign in', 'Вход'),
@@ -112,6 +123,27 @@ const signInMessages = messages({
   setOwn: pair('Set a password by e-mail', 'Задать пароль через почту'),
   passwordSet: pair('Password changed. Sign in with the new password.', 'Пароль изменён. Войдите с новым паролем.'),
   entering: pair('Opening…', 'Открываем…'),
+  ended: {
+    'session-ended': pair(
+      'Your session has ended: it has expired, or it was ended on another device or in another tab. Sign in again.',
+      'Ваш сеанс завершён: он истёк, или его завершили на другом устройстве или в другой вкладке. Войдите снова.',
+    ),
+    'token-refused': pair(
+      'The shop does not accept this API token. It was revoked, has expired or was typed wrongly.',
+      'Магазин не принимает этот токен API: он отозван, истёк или введён с ошибкой.',
+    ),
+  },
+  signedIn: pair('You are signed in', 'Вы уже вошли'),
+  signedInAs: phrase('In this browser you are signed in as {name}.', 'В этом браузере вы вошли как {name}.'),
+  signedInAbout: pair(
+    'The link opens the account that it was made for and ends your session in this browser. Use only a link that you ' +
+      'requested or that the seller gave you.',
+    'Ссылка откроет ту учётную запись, для которой она создана, и завершит ваш сеанс в этом браузере. Открывайте ' +
+      'только ссылку, которую запросили сами или получили от продавца.',
+  ),
+  holderOfToken: pair('the holder of an API token', 'владелец токена API'),
+  stay: pair('Stay signed in', 'Остаться'),
+  useLink: pair('Use the link', 'Войти по ссылке'),
   linkFailed: pair('The link no longer works', 'Ссылка больше не действует'),
   linkFailedAbout: pair(
     'A link works once and for a limited time. Request another one, or sign in.',
@@ -131,14 +163,15 @@ const broughtBy: string =
 /** What the shop offers before signing in; undefined until it has answered. */
 const useOffers = () => useQuery({ queryKey: ['offers'], queryFn: () => auth.call(own('getOffersFor')) }).data
 
-export function SignIn() {
+export function SignIn({ why }: { readonly why: SignedOut }) {
   const { t } = useMessages(signInMessages)
   const [link] = useState(takeLink)
-  const [hasFailed, setFailed] = useState(false)
+  const [linkState, setLinkState] = useState<LinkState>('opening')
   const [chosen, setWay] = useState<Way | undefined>(link ? 'link' : undefined)
   const offers = useOffers()
   const way = chosen ?? (broughtBy !== '' && offers?.registration ? 'register' : 'password')
   const ofLinks = { enter: t.entering, confirm: t.confirmTitle, reset: t.newPassword }
+  const linkTitles = { opening: ofLinks[link?.kind ?? 'enter'], asking: t.signedIn, failed: t.linkFailed }
   const title = part === 'operator' ? t.operatorTitle : t.title
   const ways: Readonly<Record<Way, readonly [title: string, show: () => ReactNode]>> = {
     password: [title, () => <PasswordForm onWay={setWay} />],
@@ -146,12 +179,17 @@ export function SignIn() {
     register: [t.register, () => <RegisterForm onWay={setWay} />],
     forgotten: [t.forgotten, () => <ForgottenForm onWay={setWay} />],
     link: [
-      hasFailed ? t.linkFailed : ofLinks[link?.kind ?? 'enter'],
-      () => link && <ByLink link={link} onWay={setWay} onFailed={() => setFailed(true)} />,
+      linkTitles[linkState],
+      () => link && <ByLink link={link} state={linkState} onState={setLinkState} onWay={setWay} />,
     ],
   }
   const [shown, show] = ways[way]
-  return <Door title={shown}>{show()}</Door>
+  return (
+    <Door title={shown}>
+      {why !== 'signed-out' && chosen === undefined && <Notice tone="warn">{t.ended[why]}</Notice>}
+      {show()}
+    </Door>
+  )
 }
 
 function Door({ title, children }: { readonly title: string; readonly children: ReactNode }) {
@@ -409,11 +447,57 @@ function OwnCode({ who }: { readonly who: Who }) {
   )
 }
 
+type LinkState = 'opening' | 'asking' | 'failed'
 type LinkProps = WayProps & { readonly link: SignInLink; readonly onFailed: () => void }
 
-function ByLink(props: LinkProps) {
-  const Shown = { enter: EnterByLink, confirm: ConfirmByLink, reset: ResetByLink }[props.link.kind]
-  return <Shown {...props} />
+type ByLinkProps = WayProps & {
+  readonly link: SignInLink
+  readonly state: LinkState
+  readonly onState: (state: LinkState) => void
+}
+
+/**
+ * Uses a link. A link that signs in asks first if this browser has a session: a link to another person's account would
+ * otherwise replace it unseen.
+ */
+function ByLink({ link, state, onState, onWay }: ByLinkProps) {
+  const [isWanted, setWanted] = useState(link.kind === 'reset')
+  const replaced = useQuery({ queryKey: ['replaced'], queryFn: findReplaced, enabled: !isWanted })
+  const isAsked = !isWanted && Boolean(replaced.data)
+  useEffect(() => {
+    if (state !== 'failed') onState(isAsked ? 'asking' : 'opening')
+  }, [isAsked, state, onState])
+  const Shown = { enter: EnterByLink, confirm: ConfirmByLink, reset: ResetByLink }[link.kind]
+  const shown = <Shown link={link} onWay={onWay} onFailed={() => onState('failed')} />
+  if (isWanted) return shown
+  return (
+    <Reading of={replaced} height={60}>
+      {(session) => (session === null ? shown : <Replacing session={session} onUse={() => setWanted(true)} />)}
+    </Reading>
+  )
+}
+
+type ReplacingProps = {
+  readonly session: NonNullable<Awaited<ReturnType<typeof findReplaced>>>
+  readonly onUse: () => void
+}
+
+function Replacing({ session, onUse }: ReplacingProps) {
+  const { t } = useMessages(signInMessages)
+  const { who } = session
+  const name = who === undefined ? t.holderOfToken : (who.email ?? who.login ?? who.name)
+  return (
+    <>
+      <Text>{t.signedInAs(name)}</Text>
+      <Text c="dimmed">{t.signedInAbout}</Text>
+      <Button fullWidth onClick={() => stay(session)}>
+        {t.stay}
+      </Button>
+      <Button fullWidth variant="default" onClick={onUse}>
+        {t.useLink}
+      </Button>
+    </>
+  )
 }
 
 /** Signs in with the link, once, and asks for the code of the second factor if there is one. */
