@@ -3,6 +3,8 @@
  * one JSON object per line, and ends with its input.
  */
 
+import { shippedConnectionLimits } from '../../src/app/settings/vpn.ts'
+import type { ConnectionLimits } from '../../src/dataplane/wireguard/firewall.ts'
 import { openWireguardNode, type WireguardNode } from '../../src/dataplane/wireguard/node.ts'
 import { runProgram } from '../../src/dataplane/wireguard/run.ts'
 import type { VpnSetup } from '../../src/node-protocol/join.ts'
@@ -23,6 +25,9 @@ type Given = {
   readonly count: number
   readonly withinMs?: number
   readonly restarts?: boolean
+  readonly program?: string
+  readonly localPorts: readonly number[]
+  readonly limits?: ConnectionLimits
   readonly token: string
   readonly path: string
   readonly body?: unknown
@@ -30,6 +35,7 @@ type Given = {
 type Transfer = { bytes: number; isDone: boolean; problem: string | null }
 
 let node: WireguardNode | undefined
+let failingProgram: string | undefined
 const calls: string[][] = []
 const log: unknown[] = []
 let transfer: Transfer | undefined
@@ -99,6 +105,58 @@ function connect(host: string, port: number, withinMs: number): Promise<string> 
   return promise
 }
 
+/** Answers every datagram with the sender's port, as the origin sees it. */
+async function echoPorts(hostname: string, port: number): Promise<void> {
+  await Bun.udpSocket({
+    hostname,
+    port,
+    socket: { data: (socket, _, from, host) => void socket.send(String(from), from, host) },
+  })
+}
+
+/** A tracked connection from one local port, and the answers that it has got. */
+async function openFlow(host: string, port: number, localPort = 0) {
+  const answers: string[] = []
+  let wake = () => {}
+  const socket = await Bun.udpSocket({
+    port: localPort,
+    connect: { hostname: host, port },
+    socket: {
+      data(_, text) {
+        answers.push(text.toString())
+        wake()
+      },
+    },
+  })
+  const send = () => void socket.send('?')
+  const roundTrip = async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    wake = resolve
+    send()
+    await promise
+  }
+  return { answers, send, roundTrip, close: () => socket.close() }
+}
+
+/** The first flow asks so often again before flows count as unanswered. */
+const extraRoundTrips = 50
+
+/**
+ * Opens a flow from each local port, waits for the answers of the first `count`, and returns the ports that the origin
+ * saw, of the other flows too if they are answered before 50 further round trips of the first flow.
+ */
+async function openFlows({ host, port, localPorts, count }: Given): Promise<number[]> {
+  const flows = await Promise.all(localPorts.map((localPort) => openFlow(host, port, localPort)))
+  for (const [index, flow] of flows.entries()) {
+    if (index < count) await flow.roundTrip()
+    else flow.send()
+  }
+  const seen = () => flows.flatMap((flow) => flow.answers.slice(0, 1)).map(Number)
+  for (let trips = 0; trips < extraRoundTrips && seen().length < flows.length; trips += 1) await flows[0]?.roundTrip()
+  for (const flow of flows) flow.close()
+  return seen()
+}
+
 const needNode = (): WireguardNode => {
   if (!node) throw new Error('there is no node')
   return node
@@ -107,13 +165,15 @@ const needNode = (): WireguardNode => {
 const verbs: Record<string, (given: Given) => unknown> = {
   hello: () => process.pid,
   /** Fails as the node's start fails: with the text of the refusal. */
-  open: async ({ deviceName, folder, setup }) => {
+  open: async ({ deviceName, folder, setup, limits }) => {
     node = await openWireguardNode({
       deviceName,
       folder,
       setup,
+      limits: limits ?? shippedConnectionLimits,
       run: (command, input) => {
         calls.push([...command])
+        if (command[0] === failingProgram) return Promise.resolve({ code: 1, out: '', err: 'made to fail' })
         return runProgram(command, input)
       },
       clock: Date.now,
@@ -132,6 +192,8 @@ const verbs: Record<string, (given: Given) => unknown> = {
     await needNode().replace(peers)
     return performance.now() - beganMs
   },
+  /** Every call of this program by the node fails from now on; without a name none does. */
+  fail: ({ program }) => void (failingProgram = program),
   counts: () => needNode().dataPath.takeChanged().peers,
   health: () => needNode().dataPath.health,
   close: async ({ restarts }) => {
@@ -169,6 +231,8 @@ const verbs: Record<string, (given: Given) => unknown> = {
     return Number(await response.text())
   },
   connect: ({ host, port, withinMs }) => connect(host, port, withinMs ?? waitLimitMs),
+  echo: ({ host, port }) => echoPorts(host, port),
+  flows: openFlows,
   receive: ({ url }) => void receive(url),
   transfer: () => transfer,
 }

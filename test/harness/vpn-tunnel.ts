@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { shippedVpn } from '../../src/app/settings/vpn.ts'
 import { socketPath } from '../../src/dataplane/wireguard/changes.ts'
 import { isListening } from '../../src/dataplane/wireguard/device.ts'
+import type { ConnectionLimits } from '../../src/dataplane/wireguard/firewall.ts'
 import { configText, type Peer } from '../../src/domains/vpn/rules.ts'
 import type { VpnSetup } from '../../src/node-protocol/join.ts'
 import type { NodePeer } from '../../src/node-protocol/state.ts'
@@ -94,8 +95,10 @@ export async function openScene(): Promise<Scene> {
 }
 
 /** Starts the node in the worker; a test that killed the first worker passes another. */
-export const openNode = (scene: Pick<Scene, 'deviceName' | 'folder' | 'setup' | 'node'>): Promise<string> =>
-  scene.node.ask('open', { deviceName: scene.deviceName, folder: scene.folder, setup: scene.setup })
+export const openNode = (
+  { node, deviceName, folder, setup }: Pick<Scene, 'deviceName' | 'folder' | 'setup' | 'node'>,
+  limits?: ConnectionLimits,
+): Promise<string> => node.ask('open', { deviceName, folder, setup, limits })
 
 export type Client = {
   readonly namespace: string

@@ -52,6 +52,7 @@ describe('changes of a VPN node on its machine', () => {
     expect(listed?.runs).toBe(true)
     expect(listed?.changes.map(describeChange)).toEqual([
       `nftables: table inet turnpike_vpn_${here.deviceName}`,
+      `nftables: table inet turnpike_vpn_${here.deviceName}_limits`,
       '/proc/sys/net/ipv4/conf/all/accept_redirects: 0 again at the end',
       '/proc/sys/net/ipv4/ip_forward: 1, was 0',
       ...['u1', 'u2', 'w0'].map((device) => `/proc/sys/net/ipv6/conf/${device}/accept_ra: 2, was 1`),

@@ -14,6 +14,7 @@ import { createProcessMetrics, serveMetrics } from '../metrics/process.ts'
 import { configOf } from '../process.ts'
 import { type Config, nodeFolder } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
+import { connectionLimitsOf } from '../settings/vpn.ts'
 import { openAgent } from './agent.ts'
 import { nodeCommand, type RunningNode } from './command.ts'
 
@@ -43,6 +44,7 @@ async function openVpnNode(config: Config, log: Log, end: AbortSignal): Promise<
       deviceName: config.vpnDevice,
       folder,
       setup,
+      limits: connectionLimitsOf(config),
       run: runProgram,
       clock: agent.clock,
       log,

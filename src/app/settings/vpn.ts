@@ -1,5 +1,6 @@
 import { formatPrefix, readAddress, readPrefix } from '../../core/address.ts'
 import { deviceNamePattern } from '../../dataplane/wireguard/device.ts'
+import { type ConnectionLimits, portsPerShare } from '../../dataplane/wireguard/firewall.ts'
 import type { VpnSettings } from '../../domains/vpn/index.ts'
 import { isPool4, isPool6 } from '../../domains/vpn/rules.ts'
 import {
@@ -55,7 +56,22 @@ export const vpnSettings = {
   vpnUla: setting('TURNPIKE_VPN_ULA', 'PREFIX', 'fd74:7572:6e70::/64', readPool6),
   linksPerMinute: setting('TURNPIKE_RATE_LINKS', 'N', '60', whole(0, 10_000_000)),
   vpnDevice: setting('TURNPIKE_VPN_DEVICE', 'NAME', 'tpvpn0', matching(deviceNamePattern, deviceProblem)),
+  vpnConnections: setting('TURNPIKE_VPN_CONNECTIONS', 'N', '2048', whole(64, 1_000_000)),
+  // At most an eighth of a port share by default, so that no customer with five devices can fill one.
+  vpnConnectionsPerDestination: setting(
+    'TURNPIKE_VPN_CONNECTIONS_PER_DESTINATION',
+    'N',
+    '500',
+    whole(16, portsPerShare),
+  ),
+  vpnNewConnections: setting('TURNPIKE_VPN_NEW_CONNECTIONS', 'N', '256', whole(16, 100_000)),
 }
+
+export const connectionLimitsOf = (config: ConfigOf<typeof vpnSettings>): ConnectionLimits => ({
+  inAll: config.vpnConnections,
+  perDestination: config.vpnConnectionsPerDestination,
+  newPerSecond: config.vpnNewConnections,
+})
 
 export const vpnSettingsOf = (config: ConfigOf<typeof vpnSettings>): VpnSettings => ({
   tunnel: {
@@ -68,4 +84,6 @@ export const vpnSettingsOf = (config: ConfigOf<typeof vpnSettings>): VpnSettings
   pool: { v4: config.vpnPool, v6: config.vpnUla },
 })
 
-export const shippedVpn: VpnSettings = vpnSettingsOf(readSettings(vpnSettings, ({ fallback }) => fallback))
+const shipped = readSettings(vpnSettings, ({ fallback }) => fallback)
+export const shippedVpn: VpnSettings = vpnSettingsOf(shipped)
+export const shippedConnectionLimits: ConnectionLimits = connectionLimitsOf(shipped)

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { formatPrefix, type Prefix, withoutNested } from '../../core/address.ts'
 import { mailPorts, specialPrefixes } from '../../core/reserved.ts'
+import type { NodeLog } from '../agent/runtime.ts'
 import { type MachineChange, type MachineChanges, undoChanges, writeSetting } from './changes.ts'
 import type { TunnelAddress } from './desired.ts'
 import { must, type RunProgram } from './run.ts'
@@ -10,21 +11,42 @@ type FirewallPlan = {
   readonly networks: readonly TunnelAddress[]
   /** Before the node's changes. */
   readonly forwarding: Forwarding
+  readonly limits: ConnectionLimits
 }
 
-const tableOf = (device: string): string => `turnpike_vpn_${device.replaceAll('-', '_')}`
+/** Limits of one device's tracked connections, for IPv4 and for IPv6 each. */
+export type ConnectionLimits = {
+  readonly inAll: number
+  readonly perDestination: number
+  readonly newPerSecond: number
+}
 
-/** The node's nftables table, replaced atomically. Drops by other tables still apply. */
-export function toRuleset({ device, networks, forwarding }: FirewallPlan): string {
-  const table = tableOf(device)
-  const own = (version: 4 | 6) => networks.filter(({ network }) => network.base.version === version)
-  return `add table inet ${table}
-delete table inet ${table}
-table inet ${table} {
-${toSet('tunnel4', 'ipv4_addr', prefixesOf(own(4)))}
-${toSet('tunnel6', 'ipv6_addr', prefixesOf(own(6)))}
-${toSet('special4', 'ipv4_addr', withoutNested(specialPrefixes(4)))}
-${toSet('special6', 'ipv6_addr', withoutNested(specialPrefixes(6)))}
+/** Devices share the node's address, so each takes its source ports from one of these parts of 1024 to 65535. */
+const portShares = 16
+const firstPort = 1024
+export const portsPerShare = (65_536 - firstPort) / portShares
+/** A burst of new connections: several pages that a browser opens at once. */
+const burstSeconds = 4
+/** An IPv4 pool has up to 2^24 addresses; a set grows with the devices that send. */
+const maxDevices = 1 << 24
+/** Pairs of device and destination. A pair is removed within seconds of its last connection. */
+const maxPairs = 1 << 20
+
+const tableOf = (device: string): string => `turnpike_vpn_${device.replaceAll('-', '_')}`
+/** Apart from the rules: `nft list table` reads all elements of the sets of a table, 60,000 in half a second. */
+const limitsTableOf = (device: string): string => `${tableOf(device)}_limits`
+
+/** The node's nftables tables, replaced together in one transaction. Drops by other tables still apply. */
+export const toRuleset = (plan: FirewallPlan): string =>
+  [tableOf(plan.device), limitsTableOf(plan.device)]
+    .map((table) => `add table inet ${table}\ndelete table inet ${table}\n`)
+    .concat(toRules(plan), toLimitsTable(plan))
+    .join('')
+
+function toRules({ device, networks, forwarding }: FirewallPlan): string {
+  return `table inet ${tableOf(device)} {
+${toSets(4, networks)}
+${toSets(6, networks)}
 
   # Nothing on the node itself is there for its peers, at whichever of its addresses.
   chain input {
@@ -66,29 +88,114 @@ ${forwarding.v4 ? '' : `    meta nfproto ipv4 drop comment "this machine did not
     drop
   }
 
-  chain leaving {
-    type nat hook postrouting priority srcnat; policy accept;
-    oifname "${device}" return
-    ip saddr @tunnel4 masquerade
-    ip6 saddr @tunnel6 masquerade
-  }
+${toTranslation(device)}
 }
 `
 }
 
-export async function raiseFirewall(plan: FirewallPlan, changes: MachineChanges, run: RunProgram): Promise<void> {
-  const name = tableOf(plan.device)
-  changes.note({ kind: 'table', name })
-  await must(run, ['nft', '-f', '-'], toRuleset(plan))
+/** Sees the packets that the other table lets pass, and of these only the first packet of each connection. */
+const toLimitsTable = ({ device, limits }: FirewallPlan): string => `table inet ${limitsTableOf(device)} {
+${toCountingSets(4)}
+${toCountingSets(6)}
+
+  # The rate comes first: it bounds what counting costs during a flood.
+  chain new_connection {
+    type filter hook forward priority filter + 1; policy accept;
+    iifname != "${device}" accept
+    ct status confirmed accept
+${toLimits(4, limits)}
+${toLimits(6, limits)}
+  }
+}
+`
+
+/** All devices leave from the node's address, each with ports of its share. */
+const toTranslation = (device: string): string => `  chain leaving {
+    type nat hook postrouting priority srcnat; policy accept;
+    oifname "${device}" return
+    ip saddr @tunnel4 ip saddr & ${sharesMask(4)} vmap { ${toShareMap(4)} }
+    ip6 saddr @tunnel6 ip6 saddr & ${sharesMask(6)} vmap { ${toShareMap(6)} }
+    ip saddr @tunnel4 masquerade
+    ip6 saddr @tunnel6 masquerade
+  }
+
+${shareNumbers.map(toShareChain).join('\n')}`
+
+const shareNumbers = Array.from({ length: portShares }, (_, share) => share)
+
+/** A device's share is the last four bits of its address, equal in IPv4 and IPv6, so neighbours have different ones. */
+const shareAddress = (version: 4 | 6, share: number): string =>
+  version === 4 ? `0.0.0.${share}` : `::${share.toString(16)}`
+const sharesMask = (version: 4 | 6): string => shareAddress(version, portShares - 1)
+const toShareMap = (version: 4 | 6): string =>
+  shareNumbers.map((share) => `${shareAddress(version, share)} : jump ports_${share}`).join(', ')
+
+/** A chain per share: nft 1.0.6 loses the end of a port range that is in a map. */
+function toShareChain(share: number): string {
+  const first = firstPort + share * portsPerShare
+  return `  chain ports_${share} { meta l4proto { tcp, udp } masquerade to :${first}-${first + portsPerShare - 1}; }`
+}
+
+function toSets(version: 4 | 6, networks: readonly TunnelAddress[]): string {
+  const type = `ipv${version}_addr`
+  const own = networks.map((each) => each.network).filter((network) => network.base.version === version)
+  return `${toSet(`tunnel${version}`, type, own)}
+${toSet(`special${version}`, type, withoutNested(specialPrefixes(version)))}`
+}
+
+function toCountingSets(version: 4 | 6): string {
+  const type = `ipv${version}_addr`
+  return `  set rate${version} { type ${type}; size ${maxDevices}; flags dynamic,timeout; timeout 1m; }
+  set held${version} { type ${type}; size ${maxDevices}; flags dynamic; }
+  set pairs${version} { type ${type} . ${type}; size ${maxPairs}; flags dynamic; }`
+}
+
+function toLimits(version: 4 | 6, { inAll, perDestination, newPerSecond }: ConnectionLimits): string {
+  const ip = version === 4 ? 'ip' : 'ip6'
+  const burst = newPerSecond * burstSeconds
+  return `    update @rate${version} { ${ip} saddr limit rate over ${newPerSecond}/second burst ${burst} packets } drop
+    add @pairs${version} { ${ip} saddr . ${ip} daddr ct count over ${perDestination} } drop
+    add @held${version} { ${ip} saddr ct count over ${inAll} } drop`
+}
+
+export type Firewall = Awaited<ReturnType<typeof raiseFirewall>>
+
+export async function raiseFirewall(plan: FirewallPlan, changes: MachineChanges, run: RunProgram, log: NodeLog) {
+  const [name, limitsName] = [tableOf(plan.device), limitsTableOf(plan.device)]
+  const load = () => must(run, ['nft', '-f', '-'], toRuleset(plan))
+  // The limits change with every connection, so only the presence of their chain is checked.
+  const list = async () => {
+    const chains = await must(run, ['nft', 'list', 'chains', 'inet'])
+    const rules = await must(run, ['nft', 'list', 'table', 'inet', name])
+    return { rules, hasLimits: chains.includes(`table inet ${limitsName} {\n\tchain new_connection`) }
+  }
+  changes.note({ kind: 'table', name }, { kind: 'table', name: limitsName })
+  await load()
+  const loaded = await list()
   // The operator may have renamed the device between two runs.
   for (const change of changes.list()) {
-    if (change.kind !== 'table' || change.name === name) continue
+    if (change.kind !== 'table' || change.name === name || change.name === limitsName) continue
     await undoChanges([change], run)
     changes.strike(change)
   }
+  return {
+    /**
+     * Loads both tables again if another program has removed or changed one: Debian's nftables.conf begins with `flush
+     * ruleset`. False if that fails: then no peer may pass.
+     */
+    async keep(): Promise<boolean> {
+      if (Bun.deepEquals(await list().catch(() => undefined), loaded)) return true
+      try {
+        await load()
+        log.error('another program had removed or changed the firewall: it is loaded again', { table: name })
+        return true
+      } catch (error) {
+        log.error('the firewall is gone and cannot be loaded: all peers are held', { table: name, error })
+        return false
+      }
+    },
+  }
 }
-
-const prefixesOf = (networks: readonly TunnelAddress[]): Prefix[] => networks.map((each) => each.network)
 
 /** An interval set must not contain nested blocks. */
 function toSet(name: string, type: string, prefixes: readonly Prefix[]): string {

@@ -7,7 +7,7 @@ import { createChanges, endLastTunnel, isLink, type MachineChanges, type PeerSes
 import { freshMs, PeerCounts } from './counts.ts'
 import { DesiredPeers, readTunnelAddress, type TunnelAddress } from './desired.ts'
 import { type Device, openDevice } from './device.ts'
-import { raiseFirewall, readForwarding, turnOnForwarding } from './firewall.ts'
+import { type ConnectionLimits, type Firewall, raiseFirewall, readForwarding, turnOnForwarding } from './firewall.ts'
 import { type DevicePeer, diffPeers, toSetCalls } from './peers.ts'
 import { findMissing, lookAtMachine, must, type RunProgram, refuseMissing } from './run.ts'
 import { createSpeed, type Speed } from './speed.ts'
@@ -17,6 +17,7 @@ type WireguardDeps = {
   /** Where changes are journalled. */
   readonly folder: string
   readonly setup: VpnSetup
+  readonly limits: ConnectionLimits
   readonly run: RunProgram
   readonly clock: Clock
   readonly log: NodeLog
@@ -41,7 +42,9 @@ export async function openWireguardNode(deps: WireguardDeps): Promise<WireguardN
   const plan = { name: deviceName, setup, networks }
   try {
     // The firewall comes first, so that no packet passes without it.
-    await raiseFirewall({ device: deviceName, networks, forwarding: readForwarding(last?.kept) }, changes, run)
+    const forwarding = readForwarding(last?.kept)
+    const { limits } = deps
+    const firewall = await raiseFirewall({ device: deviceName, networks, forwarding, limits }, changes, run, log)
     turnOnForwarding(changes)
     const device = await openDevice(plan, changes, run, log)
     const speed = createSpeed(deviceName, changes, run, log)
@@ -51,7 +54,7 @@ export async function openWireguardNode(deps: WireguardDeps): Promise<WireguardN
     const endpoints = new Map(
       last?.sessions.flatMap((each) => (isFresh(each.handshake_at) ? [[each.public_key, each.endpoint]] : [])),
     )
-    return new WireguardNode(deps, { networks, changes, device, speed, reopen, endpoints })
+    return new WireguardNode(deps, { networks, changes, firewall, device, speed, reopen, endpoints })
   } catch (error) {
     await undoAll(changes, run)
     throw error
@@ -72,6 +75,7 @@ function readNetwork(text: string): TunnelAddress {
 type Parts = {
   readonly networks: readonly TunnelAddress[]
   readonly changes: MachineChanges
+  readonly firewall: Firewall
   readonly device: Device
   readonly speed: Speed
   readonly reopen: () => Promise<Device>
@@ -172,10 +176,11 @@ export class WireguardNode {
     this.timer = setTimeout(() => void this.runs.next(), Math.min(maxPauseMs, Math.max(pauseMs, restMs)))
   }
 
-  /** Counts, then applies changes, so that bytes are credited to a key's previous owner. */
+  /** Checks the firewall, counts, then applies changes, so that bytes are credited to a key's previous owner. */
   private async pass(): Promise<void> {
     const { deps, desired, pages } = this
-    const { endpoints } = this.parts
+    const { endpoints, firewall } = this.parts
+    const isGuarded = await firewall.keep()
     const { peers } = await this.device.look()
     this.counts.absorb(peers, (publicKey) => desired.ownerOf(publicKey))
     deps.onCounted?.()
@@ -183,7 +188,7 @@ export class WireguardNode {
       if (page.isAll) desired.replace(page.peers)
       else desired.take(page.peers)
     }
-    const passing = this.isHeld ? [] : desired.passing(deps.clock())
+    const passing = this.isHeld || !isGuarded ? [] : desired.passing(deps.clock())
     const difference = diffPeers(peers, passing)
     for (const call of toSetCalls(deps.deviceName, difference, endpoints)) await must(deps.run, call)
     for (const { public_key } of difference.set) endpoints.delete(public_key)
