@@ -4,12 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { commands } from '../../src/app/commands.ts'
 import { commonOptions } from '../../src/app/process.ts'
+import { openCommandServer } from '../harness/command-server.ts'
 import { prepareFolder } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
 import { commandsOf, type DocCommand, fencesOf, inlineCodeOf } from '../harness/markdown.ts'
 import { openShell } from '../harness/pasting-shell.ts'
 import { isLong } from '../harness/scale.ts'
-import { runtimeCommand, withoutVpn } from '../harness/turnpike.ts'
+import { withoutVpn } from '../harness/turnpike.ts'
 import { until, waitLimitMs } from '../harness/until.ts'
 
 const root = join(import.meta.dir, '../..')
@@ -22,7 +23,8 @@ const keepsRunning = /(^|\s)(npm start|npx turnpike up)$/
 const waitMs = 2 * waitLimitMs
 
 const folders: string[] = []
-afterAll(() => {
+afterAll(async () => {
+  await commandServer.close()
   for (const folder of folders) rmSync(folder, { recursive: true, force: true })
 })
 
@@ -91,8 +93,9 @@ function openReader(env: Record<string, string> = {}) {
   }
 }
 
-/** Defines npx as the runtime itself: saves npm’s seconds and Node’s 0.1 s before each command. */
-const defineFastNpx = `npx() { ${runtimeCommand.join(' ')} "\${@:2}"; }`
+/** Defines npx as a function that runs the commands without npm, Node and the start of a process. */
+const commandServer = await openCommandServer()
+const defineFastNpx = `${commandServer.toShellFunction('turnpike')}\nnpx() { turnpike "\${@:2}"; }`
 
 /** Files whose change can break a documented command. */
 const decisive = ['README.md', 'CONTRIBUTING.md', 'docs', 'bin', 'src/cli', 'src/app', import.meta.path]

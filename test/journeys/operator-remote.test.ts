@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { makeCertificate, putCertificate } from '../harness/certificates.ts'
+import { type CommandServer, openCommandServer } from '../harness/command-server.ts'
 import { type Net, netAddresses, openNet } from '../harness/netns.ts'
 import { findNetnsSupport } from '../harness/netns-support.ts'
 import { runtimeCommand, untilTrue } from '../harness/turnpike.ts'
@@ -16,6 +17,8 @@ describe('operator commands over TLS from another network namespace', () => {
   let folder: string
   let files: ReturnType<typeof putCertificate>
   let owner: string
+  let onShopMachine: CommandServer
+  let elsewhere: CommandServer
 
   const inNamespace = (namespace: string) => ['ip', 'netns', 'exec', namespace, 'setpriv', '--pdeathsig', 'KILL']
   const localEnv = () => ({
@@ -35,11 +38,11 @@ describe('operator commands over TLS from another network namespace', () => {
     return { exit: await child.exited, out, err }
   }
   /** A command on the shop’s machine. */
-  const runLocal = (...args: string[]) => run(net.node, localEnv(), args)
+  const runLocal = (...args: string[]) => onShopMachine.run(args, localEnv())
   /** A command on another machine, which has only the shop’s URL, an operator token and the certificate. */
   const runRemote = (token: string, ...args: string[]) => {
     const env = { PATH: process.env['PATH'] ?? '', NODE_EXTRA_CA_CERTS: files.cert, TURNPIKE_OPERATOR_TOKEN: token }
-    return run(net.origin, { ...env, TURNPIKE_DATA: join(folder, 'elsewhere') }, ['--shop', shopUrl, ...args])
+    return elsewhere.run(['--shop', shopUrl, ...args], { ...env, TURNPIKE_DATA: join(folder, 'elsewhere') })
   }
   const readJson = (ended: { exit: number; out: string; err: string }) => {
     expect({ ...ended, out: '' }).toEqual({ exit: 0, out: '', err: '' })
@@ -57,6 +60,8 @@ describe('operator commands over TLS from another network namespace', () => {
     net = await openNet()
     folder = mkdtempSync(join(tmpdir(), 'turnpike-remote-'))
     files = putCertificate(await makeCertificate('remote', netAddresses.node4))
+    onShopMachine = await openCommandServer(inNamespace(net.node))
+    elsewhere = await openCommandServer(inNamespace(net.origin), { NODE_EXTRA_CA_CERTS: files.cert })
     const env = { ...localEnv(), ...files.env, TURNPIKE_HOST: '0.0.0.0', TURNPIKE_PORT: '8443' }
     const shop = Bun.spawn([...inNamespace(net.node), ...runtimeCommand, 'shop'], {
       env,
@@ -64,12 +69,15 @@ describe('operator commands over TLS from another network namespace', () => {
       stderr: 'inherit',
     })
     net.atEnd(() => shop.kill('SIGKILL'))
-    const isOpen = async () => (await runLocal('operator', 'list')).exit === 0
-    expect(await untilTrue(isOpen)).toBe(true)
+    const isMigrated = async () => (await runLocal('operator', 'list')).exit === 0
+    expect(await untilTrue(isMigrated)).toBe(true)
     owner = await makeOperator('owner-1', 'owner')
+    const isOpen = async () => (await runRemote(owner, 'customer', 'list')).exit === 0
+    expect(await untilTrue(isOpen)).toBe(true)
   })
   afterAll(async () => {
     if (!isPossible) return
+    await Promise.all([onShopMachine.close(), elsewhere.close()])
     await net.close()
     files.remove()
     rmSync(folder, { recursive: true, force: true })

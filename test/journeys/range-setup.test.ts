@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { run } from '../harness/apt.ts'
+import { openCommandServer } from '../harness/command-server.ts'
 import { findNetnsSupport } from '../harness/netns-support.ts'
 import { installTurnpike, openOwnMachine, packagedPath } from '../harness/own-machine.ts'
 import { type Ended, runCommand, runtimeCommand, untilTrue } from '../harness/turnpike.ts'
@@ -26,11 +27,13 @@ const printed = async (...args: string[]): Promise<Printed> => {
 
 async function openMachine() {
   const machine = await openOwnMachine({ hasOwnNetwork: true })
+  const commands = await openCommandServer(machine.toInside([]))
   return {
     ...machine,
-    async turnpike(...args: string[]): Promise<Ended> {
-      const { code, out, err } = await machine.inside([...runtimeCommand, ...args])
-      return { exit: code, out, err }
+    turnpike: (...args: string[]): Promise<Ended> => commands.run(args, { PATH: process.env['PATH'] ?? '' }),
+    async close(): Promise<void> {
+      await commands.close()
+      await machine.close()
     },
     /** Tries to bind each address as the gateway does, and to connect from it to the machine itself. */
     async use(...addresses: string[]): Promise<unknown> {
