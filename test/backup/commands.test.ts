@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { close, unfinished } from '../../src/db/closed.ts'
 import { openDatabase } from '../../src/db/open.ts'
+import { openCommandServer } from '../harness/command-server.ts'
 import { makeTestDatabase, openTestDatabase } from '../harness/database.ts'
 import { fencesOf } from '../harness/markdown.ts'
 import { endStarted, runCommand, runTurnpike, testDatabaseEnv } from '../harness/turnpike.ts'
@@ -65,24 +66,26 @@ describe('backup, restore, move and reopen commands', () => {
       const { db, testDatabase } = await openTestDatabase(engine)
       await addCustomer(wire(db), 100_000n)
       await db.close()
+      const commands = await openCommandServer()
       const env = { ...testDatabaseEnv(testDatabase), ...key }
       const [backup, tried] = [join(testDatabase.folder, 'backup'), join(testDatabase.folder, 'tried')]
-      expect((await runTurnpike(['backup', backup], env)).exit).toBe(0)
+      expect((await commands.run(['backup', backup], env)).exit).toBe(0)
       const page = readFileSync(join(import.meta.dir, '../../docs/operate/backup-and-upgrade.md'), 'utf8')
       const fence = fencesOf(page).find(({ lines }) => lines.some((line) => line.includes('backups/BACKUP --data')))
       const trial = (fence?.lines ?? []).flatMap((line) => /^server# turnpike (.*)$/.exec(line)?.[1] ?? [])
       expect(trial.map((line) => line.split(' ')[0])).toEqual(['restore', 'verify'])
       for (const line of trial) {
         const args = line.replace('/var/lib/turnpike/backups/BACKUP', backup).replace('/var/lib/turnpike/tried', tried)
-        const ended = await runTurnpike(args.split(' '), env)
+        const ended = await commands.run(args.split(' '), env)
         expect({ line, ...ended }).toMatchObject({ exit: 0, out: expect.stringContaining(join(tried, 'turnpike.db')) })
       }
       // Without --data, verify names the live database, and no password.
-      const live = await runTurnpike(['verify'], env)
+      const live = await commands.run(['verify'], env)
       const { password } = engine === 'postgres' ? new URL(testDatabase.address) : { password: '' }
       expect(live.out).toMatch(engine === 'postgres' ? /The checked database is postgres:\/\// : testDatabase.folder)
       expect(password !== '' && live.out.includes(password)).toBeFalse()
-      expect(await runTurnpike(['restore', backup], env)).toMatchObject({ exit: 1 })
+      expect(await commands.run(['restore', backup], env)).toMatchObject({ exit: 1 })
+      await commands.close()
       await testDatabase.remove()
     })
 

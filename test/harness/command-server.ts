@@ -8,7 +8,7 @@ import { type Ended, runtimeCommand } from './turnpike.ts'
 const keepRunning = ['up', 'shop', 'gateway', 'vpn-node']
 
 /**
- * Performs commands as on another machine, all in one process there: a process for each costs 0.6 s. In a long run every
+ * Performs commands as on another machine, all in one process there: a process for each costs 0.6 s. In a long run each
  * command is a process.
  */
 export type CommandServer = {
