@@ -57,6 +57,18 @@ describe('job leaders of several shops on one PostgreSQL', () => {
     expect(await untilTrue(async () => (await leadersOf('expire traffic')).length === 1)).toBe(true)
   })
 
+  test('the server drops a connection whose client is silent for 10 s and leaves 3 probes of 5 s without an answer', async () => {
+    // SHOW reads the values from the server's socket.
+    for (const [name, value] of [
+      ['tcp_keepalives_idle', '10'],
+      ['tcp_keepalives_interval', '5'],
+      ['tcp_keepalives_count', '3'],
+      ['tcp_user_timeout', '25000'],
+    ] as const) {
+      expect(await db.first(`SHOW ${name}`)).toEqual({ [name]: value })
+    }
+  })
+
   test('a shop on a SQLite file always leads every job', async () => {
     expect(await createLeaders(undefined).leads('renew proxies')).toBe(true)
   })

@@ -271,6 +271,12 @@ const optionsOf = (url: string, { statementMs, lockWaitMs }: PoolLimits) => ({
     statement_timeout: String(statementMs),
     lock_timeout: String(lockWaitMs),
     idle_in_transaction_session_timeout: String(statementMs),
+    // The server's side of the connection: it drops a client whose machine or link is gone after 25 s, and with it the
+    // client's locks. Its default is two hours, in which no other shop could lead the jobs.
+    tcp_keepalives_idle: '10',
+    tcp_keepalives_interval: '5',
+    tcp_keepalives_count: '3',
+    tcp_user_timeout: '25000',
   },
 })
 

@@ -28,6 +28,8 @@ export type PostgresOptions = {
   readonly source?: Source
   readonly own?: boolean
   readonly smallMb?: number
+  /** Settings beside the usual ones, such as `ssl=on`. A later one replaces an earlier one. */
+  readonly settings?: readonly string[]
 }
 
 type Source = 'system' | 'embedded'
@@ -263,12 +265,12 @@ async function startServer(
   bin: string,
   { folder, data }: { readonly folder: string; readonly data: string },
   dropping: Dropping,
-  { durable = false, smallMb }: PostgresOptions,
+  { durable = false, smallMb, settings: own = [] }: PostgresOptions,
 ): Promise<Postgres> {
   const small = join(folder, 'small')
   const port = await findFreePort()
   const settings = ['listen_addresses=127.0.0.1', `port=${port}`, 'max_connections=400', 'shared_buffers=256MB']
-  settings.push('log_min_messages=fatal', ...(durable ? [] : forgetful))
+  settings.push('log_min_messages=fatal', ...(durable ? [] : forgetful), ...own)
   const flags = settings.flatMap((setting) => ['-c', setting])
   const guard = Bun.spawn(
     [
