@@ -33,12 +33,12 @@ test('the portable engine re-runs attacks in a short run and every gateway test 
   expect(again(true)).toEqual(['test/attack/gateway-socks.test.ts', 'test/durability/gateway-kill.test.ts'])
 })
 
-test('a short run has a lane of one process for the portable engine, and a long run a lane for durability tests', () => {
+test('a short run has a lane of two processes for the portable engine, and a long run a lane for durability tests', () => {
   const lanesOf = (isLong: boolean) =>
     toLanes(toParts(all, isLong), isLong, 4).map(({ parts, atOnce }) => [parts.map(({ name }) => name), atOnce])
   expect(lanesOf(false)).toEqual([
     [['tests'], 4],
-    [['portable engine'], 1],
+    [['portable engine'], 2],
   ])
   expect(lanesOf(true)).toEqual([
     [['sources and tools', 'attacks', 'browser', 'other tests', 'portable engine'], 2],

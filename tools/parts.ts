@@ -48,8 +48,8 @@ export type Lane = { readonly parts: readonly Part[]; readonly atOnce: number }
 
 /**
  * A short run has a lane for each engine, because a process runs its files on one: the portable engine's files, a tenth
- * of the work, take one process and are done long before the others, so that no file runs alone at the end. A long run
- * has a lane for the slow parts, beside all others.
+ * of the work, are done long before the others, so that no file runs alone at the end. They have two processes, because
+ * the runner measures no single files in one. A long run has a lane for the slow parts, beside all others.
  */
 export function toLanes(parts: readonly Part[], isLong: boolean, filesAtOnce: number): Lane[] {
   const isAside = (part: Part): boolean => (isLong ? slowParts.includes(part.name) : part.engine === 'portable')
@@ -63,7 +63,7 @@ export function toLanes(parts: readonly Part[], isLong: boolean, filesAtOnce: nu
       ]
     : [
         { parts: main, atOnce: filesAtOnce },
-        { parts: aside, atOnce: 1 },
+        { parts: aside, atOnce: 2 },
       ]
   return lanes.filter((lane) => lane.parts.length > 0)
 }

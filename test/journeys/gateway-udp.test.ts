@@ -23,12 +23,19 @@ const cutMs = 2000
 /** The interpreter that has the modules of Debian's packages. */
 const python = '/usr/bin/python3'
 
-/** Sends datagrams of 1 to 1,400 bytes with PySocks, each again until its echo has come back. */
-const pySocks = `
-import socket, socks, sys
-proxy, port, username, password, host, echo = sys.argv[1:]
-client = socks.socksocket(socket.AF_INET, socket.SOCK_DGRAM)
-client.set_proxy(socks.SOCKS5, proxy, int(port), username=username, password=password)
+/**
+ * Sends datagrams of 1 to 1,400 bytes, each again until its echo has come back: with PySocks, or without a proxy with an
+ * ordinary socket, whose calls Dante's socksify redirects.
+ */
+const pythonClient = `
+import socket, sys
+host, echo, *proxy = sys.argv[1:]
+if proxy:
+    import socks
+    client = socks.socksocket(socket.AF_INET, socket.SOCK_DGRAM)
+    client.set_proxy(socks.SOCKS5, proxy[0], int(proxy[1]), username=proxy[2], password=proxy[3])
+else:
+    client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 client.settimeout(5)
 for size in range(1, 1400, 100):
     data = bytes([size % 251]) * size
@@ -42,25 +49,6 @@ for size in range(1, 1400, 100):
             break
 print('echoed', source[1])
 client.close()
-`
-
-/** The same with an ordinary socket, for Dante's socksify, which redirects its calls. */
-const plainSocket = `
-import socket, sys
-host, echo = sys.argv[1:]
-client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-client.settimeout(5)
-for size in range(1, 1400, 100):
-    data = bytes([size % 251]) * size
-    while True:
-        client.sendto(data, (host, int(echo)))
-        try:
-            got, source = client.recvfrom(65535)
-        except socket.timeout:
-            continue
-        if got == data:
-            break
-print('echoed', source[1])
 `
 
 /** The same with the npm package socks. */
@@ -156,8 +144,8 @@ describe('UDP through a gateway process', () => {
   test('PySocks sends and receives datagrams through a dedicated proxy, and the shop bills each byte', async () => {
     const proxy = await buyWhenSold(service, 'socks')
     const before = echo.received.length
-    const args = [proxy.ip, String(port), proxy.username, proxy.password, '127.0.0.1', String(echo.port)]
-    expect(await run(python, '-c', pySocks, ...args)).toMatchObject({ exit: 0, out: `echoed ${echo.port}\n` })
+    const args = ['127.0.0.1', String(echo.port), proxy.ip, String(port), proxy.username, proxy.password]
+    expect(await run(python, '-c', pythonClient, ...args)).toMatchObject({ exit: 0, out: `echoed ${echo.port}\n` })
     await checkBilled(() => relayedBy(proxy), before)
   })
 
@@ -185,7 +173,7 @@ describe('UDP through a gateway process', () => {
     // By default Dante sends to addresses of this machine without the proxy.
     const login = [`SOCKS_USERNAME=${user.username}`, `SOCKS_PASSWORD=${user.password}`, `SOCKS_CONF=${config}`]
     login.push('SOCKS_AUTOADD_LANROUTES=no')
-    const command = ['socksify', python, '-c', plainSocket, '127.0.0.1', String(echo.port)]
+    const command = ['socksify', python, '-c', pythonClient, '127.0.0.1', String(echo.port)]
     expect(await run('env', ...login, ...command)).toMatchObject({ exit: 0, out: `echoed ${echo.port}\n` })
     await checkBilled(() => usedBy(service, user.subuser), before)
   })
