@@ -43,7 +43,7 @@ const readiness = async () => {
   return [answer.status, await answer.json()]
 }
 
-test('while PostgreSQL hangs, /readyz answers 503 within 6 s and a purchase within 26 s; its key buys once afterwards', async () => {
+test('GET /readyz answers 503 within 6 s and a purchase within 26 s while PostgreSQL hangs, and each key buys once afterwards', async () => {
   const { token, customer } = await service.newCustomer(10_000n)
   const buy = (key: string) => service.post('/vpn/buy', { period: 1 }, { token, key })
   const keys = Array.from({ length: 6 }, (_, number) => `hung-${number}`)

@@ -24,8 +24,8 @@ const cutMs = 2000
 const python = '/usr/bin/python3'
 
 /**
- * Sends datagrams of 1 to 1,400 bytes, each again until its echo has come back: with PySocks, or without a proxy with an
- * ordinary socket, whose calls Dante's socksify redirects.
+ * Sends datagrams of 1 to 1,400 bytes, each again until its echo has come back: with PySocks, or without a proxy with
+ * an ordinary socket, whose calls Dante's socksify redirects.
  */
 const pythonClient = `
 import socket, sys
