@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { HandClock } from '../../test/harness/clock.ts'
 import { engines } from '../../test/harness/database.ts'
 import { sendRaw } from '../../test/harness/raw.ts'
 import { openThingsShop, type ThingsShop } from '../../test/harness/things-shop.ts'
@@ -10,7 +11,8 @@ import { kopecks } from '../core/money.ts'
 import { malformed } from '../core/refusal.ts'
 import { bind } from './bind.ts'
 import { getBalance } from './customer/account/shapes.ts'
-import { createHttp } from './http.ts'
+import { setComment } from './customer/dedicated/shapes.ts'
+import { createHttp, type HttpDeps } from './http.ts'
 import { statusOfCode, statusOfKind } from './operation.ts'
 
 test('each refusal code has the HTTP status of the contract', () => {
@@ -137,9 +139,9 @@ describe.each([...engines])('the HTTP interface on %s', (engine) => {
     expect((await request({ 'If-None-Match': '"other"' })).answer.status).toBe(200)
   })
 
-  test('onAdmitted receives a client address after a request with a valid token, and not after others', async () => {
-    const admitted: (Address | undefined)[] = []
-    const http = createHttp({
+  /** The HTTP layer of the shop without limits, with other dependencies where a test needs them. */
+  const openHttp = (other: Partial<HttpDeps>) =>
+    createHttp({
       customers: shop.services.customers,
       bound: [bind(getBalance, async () => getBalance.example)],
       version: '0.0.0',
@@ -150,8 +152,14 @@ describe.each([...engines])('the HTTP interface on %s', (engine) => {
       requestId: () => 'x',
       findHindrance: async () => undefined,
       isStopping: () => false,
-      onAdmitted: (from) => void admitted.push(from),
       note: () => {},
+      ...other,
+    })
+
+  test('onAdmitted receives a client address after a request with a valid token, and not after others', async () => {
+    const admitted: (Address | undefined)[] = []
+    const http = openHttp({
+      onAdmitted: (from) => void admitted.push(from),
     })
     const from = readAddress('192.0.2.1')
     const request = async (path: string, headers: Record<string, string> = {}): Promise<number> =>
@@ -164,19 +172,40 @@ describe.each([...engines])('the HTTP interface on %s', (engine) => {
     expect(admitted).toEqual([from])
   })
 
+  test('a customer changes 54,000 rows at once and 18,000 an hour; more is refused with 429 and changes nothing', async () => {
+    const clock = new HandClock()
+    let changed = 0
+    const http = openHttp({
+      bound: [
+        bind(setComment, async ({ body }) => {
+          changed += body.ids.length
+          return { comment: body.comment, updated: body.ids }
+        }),
+        bind(getBalance, async () => getBalance.example),
+      ],
+      changesPerHour: 18_000,
+      clock: clock.read,
+    })
+    const headers = { Authorization: `Bearer ${shop.token}`, 'Content-Type': 'application/json' }
+    const comment = (count: number) => {
+      const body = JSON.stringify({ ids: Array.from({ length: count }, (_, id) => id + 1), comment: 'flood' })
+      return http(new Request(`${shop.url}/api/v1/dedicated/comment`, { method: 'POST', headers, body }), undefined)
+    }
+    for (let round = 0; round < 54; round += 1) expect((await comment(1000)).status).toBe(200)
+    const refused = await comment(500)
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '100'])
+    expect(await refused.json()).toMatchObject({
+      error: { reason: 'change_limit', params: { rows: 500, per_hour: 18_000, left: 0 }, details: { charged: false } },
+    })
+    expect(changed).toBe(54_000)
+    expect((await http(new Request(`${shop.url}/api/v1/balance`, { headers }), undefined)).status).toBe(200)
+    clock.advance(100_000)
+    expect([(await comment(500)).status, (await comment(1)).status]).toEqual([200, 429])
+  })
+
   test('an internal error answers 500 without a Retry-After header', async () => {
-    const http = createHttp({
+    const http = openHttp({
       customers: { authenticate: () => Promise.reject(new Error('the disk is gone')) },
-      bound: [bind(getBalance, async () => getBalance.example)],
-      version: '0.0.0',
-      publicUrl: () => shop.url,
-      readsPerMinute: 0,
-      chargesPerMinute: 0,
-      clock: shop.clock.read,
-      requestId: () => 'x',
-      findHindrance: async () => undefined,
-      isStopping: () => false,
-      note: () => {},
     })
     const answer = await http(new Request(`${shop.url}/api/v1/balance`), undefined)
     expect([answer.status, answer.headers.get('retry-after')]).toEqual([500, null])
@@ -261,18 +290,8 @@ describe.each([...engines])('the HTTP interface on %s', (engine) => {
 
   test('a refusal above 1 KiB is compressed if the client accepts gzip', async () => {
     const problems = Array.from({ length: 50 }, () => fieldProblem('ids', 'invalid'))
-    const http = createHttp({
+    const http = openHttp({
       customers: { authenticate: () => Promise.reject(malformed(problems)) },
-      bound: [bind(getBalance, async () => getBalance.example)],
-      version: '0.0.0',
-      publicUrl: () => shop.url,
-      readsPerMinute: 0,
-      chargesPerMinute: 0,
-      clock: shop.clock.read,
-      requestId: () => 'x',
-      findHindrance: async () => undefined,
-      isStopping: () => false,
-      note: () => {},
     })
     const headers = { 'Accept-Encoding': 'gzip' }
     const answer = await http(new Request(`${shop.url}/api/v1/balance`, { headers }), undefined)

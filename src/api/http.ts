@@ -34,7 +34,14 @@ import { type ApiProfile, createDescription, customerApiProfile } from './descri
 import { docsEntrances, docsPaths, readDocs } from './docs.ts'
 import { languageOf } from './language.ts'
 import { type Operation, scopeOf } from './operation.ts'
-import { createRateLimit, type RateLimit, type RateLimitState } from './rate.ts'
+import {
+  type ChangeBudget,
+  createChangeBudget,
+  createRateLimit,
+  maxIds,
+  type RateLimit,
+  type RateLimitState,
+} from './rate.ts'
 import { compressRefusal, createSharedAnswer, toResponse } from './respond.ts'
 import { findShown, secretIn } from './session.ts'
 import type { Sold } from './sold.ts'
@@ -116,6 +123,7 @@ type Params = Readonly<Record<string, string>>
 type Limits = {
   readonly reads: RateLimit
   readonly charges: RateLimit
+  readonly changes: ChangeBudget
   readonly authThrottle: AuthThrottle
   /** By customer or operator. One request may cost as much as a thousand, so requests of one caller queue. */
   readonly semaphore: KeyedSemaphore
@@ -164,6 +172,8 @@ export type HttpDeps = {
   readonly sold?: () => Promise<Sold | undefined>
   readonly readsPerMinute: number
   readonly chargesPerMinute: number
+  /** Rows that one customer may change without a charge; no limit by default. */
+  readonly changesPerHour?: number
   /** Origins whose pages may call the customers' API; none by default. */
   readonly corsOrigins?: readonly string[]
   readonly clock: Clock
@@ -205,6 +215,7 @@ export function createHttp(deps: HttpDeps) {
   const limits: Limits = {
     reads: createLimit(deps, deps.readsPerMinute, 'reads'),
     charges: createLimit(deps, deps.chargesPerMinute, 'charges'),
+    changes: createChangeBudget(deps.changesPerHour ?? 0, deps.clock, deps.buckets),
     authThrottle: createAuthThrottle(deps.clock, deps.requestId()),
     // Fewer than the database's connections.
     semaphore: new KeyedSemaphore(8),
@@ -363,6 +374,7 @@ async function answer<By>(
   const key = operation.charges ? readKey(request.headers.get('idempotency-key') ?? undefined) : undefined
   const sent = operation.method === 'POST' ? await readBody(request) : {}
   const { customer } = admitted
+  if (customer !== undefined) await limits.changes(customer, rowsChangedBy(operation, sent))
   const queue = customer ?? (operation.access === 'public' ? undefined : admitted.name)
   const waits = queue === undefined ? undefined : limits.semaphore.acquire(queue)
   if (waits) await waits
@@ -383,6 +395,12 @@ async function answer<By>(
   } finally {
     if (queue !== undefined) limits.semaphore.release(queue)
   }
+}
+
+/** The rows that an operation may change for free: those that `ids` names, or one. */
+function rowsChangedBy(operation: Operation, sent: Readonly<Record<string, unknown>>): number {
+  if (scopeOf(operation) === 'read' || operation.charges !== false) return 0
+  return Array.isArray(sent['ids']) ? Math.min(Math.max(1, sent['ids'].length), maxIds) : 1
 }
 
 /** Parses a request by its operation's schemas and runs the operation for an authenticated caller. */

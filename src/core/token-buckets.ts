@@ -3,14 +3,19 @@ import type { Clock } from './time.ts'
 /** `perSecond` tokens come back each second; a full bucket holds `burst`. */
 export type TokenBucketRate = { readonly perSecond: number; readonly burst: number }
 
+/** Whole seconds until a bucket with this level has `count` tokens. */
+export const secondsUntil = ({ perSecond }: TokenBucketRate, level: number, count: number): number =>
+  Math.max(1, Math.ceil((count - level) / perSecond))
+
 /** Whole seconds until a bucket with this level has one token. */
-export const secondsUntilOne = ({ perSecond }: TokenBucketRate, level: number): number =>
-  Math.max(1, Math.ceil((1 - level) / perSecond))
+export const secondsUntilOne = (rate: TokenBucketRate, level: number): number => secondsUntil(rate, level, 1)
 
 /** Token buckets, one per key, that several processes take from. */
 export type SharedTokenBuckets = {
   /** Takes up to `want` tokens, as many as there are. `level` is what is left. */
   take(key: string, want: number): Promise<{ readonly taken: number; readonly level: number }>
+  /** Takes `want` tokens, or none if there are fewer. */
+  takeAll(key: string, want: number): Promise<{ readonly isAllowed: boolean; readonly level: number }>
   give(key: string): Promise<void>
 }
 
@@ -27,6 +32,9 @@ export const localTokenBuckets =
         let taken = 0
         while (taken < want && own.take(key)) taken += 1
         return { taken, level: own.level(key) }
+      },
+      async takeAll(key, want) {
+        return { isAllowed: own.take(key, 0, want), level: own.level(key) }
       },
       async give(key) {
         own.give(key)
@@ -50,8 +58,8 @@ export function createTokenBuckets(rate: TokenBucketRate, clock: Clock, max = ma
   }
 
   return {
-    /** Takes one token. False, and nothing taken, if fewer than `reserve` would be left. */
-    take(key: string, reserve = 0): boolean {
+    /** Takes `count` tokens. False, and nothing taken, if fewer than `reserve` would be left. */
+    take(key: string, reserve = 0, count = 1): boolean {
       const nowMs = clock()
       let bucket = buckets.get(key)
       if (!bucket) {
@@ -61,8 +69,8 @@ export function createTokenBuckets(rate: TokenBucketRate, clock: Clock, max = ma
       }
       bucket.level = levelAt(bucket, nowMs)
       bucket.filledAt = nowMs
-      if (bucket.level < 1 + reserve) return false
-      bucket.level -= 1
+      if (bucket.level < count + reserve) return false
+      bucket.level -= count
       return true
     },
 

@@ -1,9 +1,12 @@
 import { describe, expect, test } from 'bun:test'
+import { HandClock } from '../../test/harness/clock.ts'
 import { engines, makeTestDatabase, openTestDatabase } from '../../test/harness/database.ts'
 import { readMigrations } from '../app/shop/database.ts'
+import { realRuntime } from '../app/shop/services.ts'
+import { createLedgerAudit } from '../domains/ledger/index.ts'
 import { migrate } from './migrate.ts'
 import { openDatabase } from './open.ts'
-import { createHistoryVerifier } from './row-history.ts'
+import { countUnstamped, createHistoryVerifier, createRowHistory } from './row-history.ts'
 import type { Database } from './transaction.ts'
 
 /** Rows that exist before the migration that adds the row history. */
@@ -48,6 +51,36 @@ describe.each([...engines])('the history of rows on %s', (engine) => {
     expect(await findingsIn(db)).toMatchObject([
       { promise: 'history', where: { params: { table: 'counters', key: 'slot' } } },
     ])
+    await opened.close()
+  })
+
+  test('a checkpoint stamps every history when one has 50 times its share, and one call leaves no version', async () => {
+    const opened = await openTestDatabase(engine)
+    const { db } = opened
+    const clock = new HandClock()
+    const history = createRowHistory({ ...realRuntime, maxStamped: 20 })
+    const audit = createLedgerAudit({ ...realRuntime, db, clock: clock.read, history })
+    await audit.makeCheckpoint()
+    const flooded = Array.from({ length: 500 }, (_, index) => `('proxies', '${index}', 1, 'x')`).join(', ')
+    await run(
+      db,
+      `INSERT INTO row_history (of_table, row_key, version, content) VALUES ${flooded}, ('vpn_peers', 'dev_1', 1, 'y')`,
+    )
+    expect(await countUnstamped(db)).toBe(501)
+    const covered = await db
+      .transact(async (tx) => {
+        const { isComplete, versions } = await history.stamp(tx, 99)
+        const peers = await tx.first(`SELECT checkpoint FROM row_history WHERE of_table = 'vpn_peers'`)
+        throw Object.assign(new Error('only a try'), { covered: { isComplete, versions, peers } })
+      })
+      .catch((error: unknown) => (error as { covered?: unknown }).covered)
+    expect(covered).toEqual({ isComplete: false, versions: 11, peers: { checkpoint: 99n } })
+    clock.advance(3_600_000)
+    const made = await audit.makeCheckpoint()
+    expect(made?.number).toBeGreaterThan(25)
+    expect(await countUnstamped(db)).toBe(0)
+    const { findings } = await db.snapshot((reader) => audit.verify(reader, new Map(), async () => []))
+    expect(findings).toEqual([])
     await opened.close()
   })
 })

@@ -8,8 +8,8 @@ import type { Database, Reader, Tx } from './transaction.ts'
 /** Content of an erased version. */
 export const erasedContent = 'erased'
 
-/** How many versions one checkpoint stamps; the rest waits for the next one. */
-const maxStamped = 50_000
+/** How many versions one checkpoint stamps, which holds SQLite's only writer; the next checkpoint follows at once. */
+const maxStampedAtOnce = 10_000
 const page = 500
 
 type Version = { of_table: string; row_key: string; version: bigint; content: string | null }
@@ -17,7 +17,13 @@ type Version = { of_table: string; row_key: string; version: bigint; content: st
 export type Covered = { readonly versions: number; readonly digest: Uint8Array }
 
 /** Versions of the rows that cannot be computed from other rows. */
-export function createRowHistory({ sha256 }: { readonly sha256: Sha256 }) {
+export function createRowHistory({
+  sha256,
+  maxStamped = maxStampedAtOnce,
+}: {
+  readonly sha256: Sha256
+  readonly maxStamped?: number
+}) {
   /** Digest of all versions stamped with a checkpoint, in a fixed order. */
   async function digestOf(reader: Reader, checkpoint: number): Promise<Covered> {
     const fold = new LineDigest(sha256)
@@ -36,15 +42,26 @@ export function createRowHistory({ sha256 }: { readonly sha256: Sha256 }) {
     amendmentsOf,
     countErased,
 
-    /** Stamps new versions, in the transaction that writes the checkpoint. */
-    async stamp(tx: Tx, checkpoint: number): Promise<Covered> {
-      await tx.run(
-        `UPDATE row_history SET checkpoint = $1 WHERE checkpoint IS NULL AND (of_table, row_key, version) IN
-           (SELECT of_table, row_key, version FROM row_history WHERE checkpoint IS NULL AND version > 0
-            ORDER BY of_table, row_key, version LIMIT $2)`,
-        [checkpoint, maxStamped],
+    /**
+     * Stamps new versions, in the transaction that writes the checkpoint. Every history with new versions gets an equal
+     * share, so that a flood of one history delays no other. `isComplete` if none had more than its share.
+     */
+    async stamp(tx: Tx, checkpoint: number): Promise<Covered & { readonly isComplete: boolean }> {
+      const tables = await tx.all<{ of_table: string }>(
+        'SELECT DISTINCT of_table FROM row_history WHERE checkpoint IS NULL AND version > 0 ORDER BY of_table',
       )
-      return digestOf(tx, checkpoint)
+      const share = Math.max(1, Math.floor(maxStamped / Math.max(1, tables.length)))
+      let isComplete = true
+      for (const { of_table: table } of tables) {
+        const stamped = await tx.run(
+          `UPDATE row_history SET checkpoint = $1 WHERE checkpoint IS NULL AND (of_table, row_key, version) IN
+             (SELECT of_table, row_key, version FROM row_history
+              WHERE checkpoint IS NULL AND version > 0 AND of_table = $2 ORDER BY row_key, version LIMIT $3)`,
+          [checkpoint, table, share],
+        )
+        if (stamped >= share) isComplete = false
+      }
+      return { ...(await digestOf(tx, checkpoint)), isComplete }
     },
 
     /** The highest stamped checkpoint, which reveals checkpoints that were cut off. */
@@ -65,6 +82,17 @@ const amendments = columnsOf({
 /** The erasures under a checkpoint, in order: how many versions each blanked, and their digest before and after. */
 export const amendmentsOf = (reader: Reader, checkpoint: number) =>
   amendments.all(reader, 'SELECT * FROM checkpoint_amendments WHERE checkpoint = $1 ORDER BY number', [checkpoint])
+
+/** More new versions than one hour of honest work makes: checkpoints are behind, or a customer floods the history. */
+export const maxUnstamped = 100_000
+
+/** The versions that no checkpoint covers yet: they can be deleted without a trace. Counts up to twice the maximum. */
+export const countUnstamped = (reader: Reader): Promise<number> =>
+  countBy(
+    reader,
+    `SELECT COUNT(*) AS n FROM
+       (SELECT 1 FROM row_history WHERE checkpoint IS NULL AND version > 0 LIMIT ${2 * maxUnstamped}) AS unstamped`,
+  )
 
 const countErased = (reader: Reader, checkpoint: number): Promise<number> =>
   countBy(reader, 'SELECT COUNT(*) AS n FROM row_history WHERE checkpoint = $1 AND content = $2', [

@@ -56,6 +56,13 @@ describe('token buckets of several shops', () => {
     expect(queries).toBeLessThanOrEqual(21)
   })
 
+  test('takeAll takes 150 of 200 shared tokens, and then refuses 100 and takes none', async () => {
+    const [first, second] = buckets('all or none')
+    expect(await first?.takeAll('customer', 150)).toEqual({ isAllowed: true, level: 50 })
+    expect(await second?.takeAll('customer', 100)).toEqual({ isAllowed: false, level: 50 })
+    expect(await first?.takeAll('customer', 50)).toEqual({ isAllowed: true, level: 0 })
+  })
+
   test('a shared token bucket refills with time, and every shop can take a token that one shop returned', async () => {
     const fast = { perSecond: 100, burst: 10 }
     const [one, other] = buckets('fast', fast)

@@ -17,7 +17,7 @@ function bucketsIn(db: Database, clock: Clock, purpose: string, rate: TokenBucke
   const eachUs = BigInt(Math.round(1_000_000 / rate.perSecond))
   const fullUs = eachUs * BigInt(Math.floor(rate.burst))
 
-  async function move(name: string, want: number): Promise<{ taken: number; level: number }> {
+  async function move(name: string, want: number, mayBeLess = true): Promise<{ taken: number; level: number }> {
     return db.transact(async (tx) => {
       // Losing this in a power failure only resets a limit.
       tx.send('SET LOCAL synchronous_commit = off')
@@ -27,14 +27,18 @@ function bucketsIn(db: Database, clock: Clock, purpose: string, rate: TokenBucke
       const from = backAt > nowUs ? backAt : nowUs
       const free = (nowUs + fullUs - from) / eachUs
       const available = free > 0n ? free : 0n
-      const taken = want < available ? BigInt(want) : available
+      const taken = want <= available ? BigInt(want) : mayBeLess ? available : 0n
       tx.send('UPDATE rate_buckets SET back_at = $2 WHERE name = $1', [bucket, from + taken * eachUs])
       return { taken: Number(taken), level: Number(nowUs + fullUs - from - taken * eachUs) / Number(eachUs) }
     })
   }
 
   return {
-    take: move,
+    take: (name, want) => move(name, want),
+    async takeAll(name, want) {
+      const { taken, level } = await move(name, want, false)
+      return { isAllowed: taken === want, level }
+    },
     async give(name) {
       await move(name, -1)
     },

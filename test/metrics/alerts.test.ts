@@ -36,6 +36,7 @@ const faults: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'turnpike_backup_interval_seconds{instance="shop"}': '600x60',
   },
   TurnpikeCheckpointOld: { 'turnpike_checkpoint_timestamp_seconds{instance="shop"}': '-20000x60' },
+  TurnpikeHistoryBehind: { 'turnpike_history_unstamped_versions{instance="shop"}': '200000x60' },
   TurnpikeDiskLow: {
     'turnpike_disk_free_bytes{instance="shop"}': '5x60',
     'turnpike_disk_size_bytes{instance="shop"}': '100x60',
@@ -85,6 +86,7 @@ const health: Readonly<Record<string, string>> = {
   'turnpike_node_unproven_ranges{node="gw"}': '0x60',
   'turnpike_backup_last_timestamp_seconds{instance="shop"}': '0x60',
   'turnpike_backup_interval_seconds{instance="shop"}': '86400x60',
+  'turnpike_history_unstamped_versions{instance="shop"}': '20000x60',
   'turnpike_disk_free_bytes{instance="shop"}': '50x60',
   'turnpike_disk_size_bytes{instance="shop"}': '100x60',
   'turnpike_gateway_turned_away_total{instance="gw"}': '3x60',
@@ -111,6 +113,7 @@ const recovery: Readonly<Record<string, string>> = {
   'turnpike_job_failures{name="back up"}': '0x60',
   'turnpike_backup_last_timestamp_seconds{instance="shop"}': '3660+60x60',
   'turnpike_checkpoint_timestamp_seconds{instance="shop"}': '3660x60',
+  'turnpike_history_unstamped_versions{instance="shop"}': '0x60',
   'turnpike_disk_free_bytes{instance="shop"}': '50x60',
   'process_open_fds{job="turnpike",instance="gw"}': '10x60',
   'turnpike_gateway_exits{instance="gw",state="down"}': '0x60',

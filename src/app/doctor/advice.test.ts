@@ -7,6 +7,7 @@ import {
   adviseDisk,
   adviseExits,
   adviseFiles,
+  adviseHistory,
   adviseImport,
   adviseMode,
   adviseNode,
@@ -149,6 +150,11 @@ test('the doctor reports an interrupted import with its time, its prefix and the
   expect(advice.says).toContain('2026-06-01T00:00:00')
   expect(advice.says).toContain('203.0.96.0/19')
   expect(advice.todo).toContain('turnpike stock add')
+})
+
+test('the doctor reports more than 100,000 versions of rows that no checkpoint covers', () => {
+  expect(adviseHistory(100_000)).toEqual([])
+  expect(adviseHistory(200_000)).toMatchObject([{ state: 'wrong', params: { versions: 200_000 } }])
 })
 
 test('the doctor reports unproven ranges with the command that assigns them without a proof', () => {

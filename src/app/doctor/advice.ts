@@ -1,5 +1,6 @@
 import { toIso } from '../../core/time.ts'
 import { filesFor, roomWithin } from '../../dataplane/gateway/access/limits.ts'
+import { maxUnstamped } from '../../db/row-history.ts'
 import type { PostgresSettings } from '../../db/server-settings.ts'
 import { type Health, type HopPath, isOnline, type Node, type ReportingNode } from '../../domains/fleet/rules.ts'
 import type { UnknownSetting } from '../settings/unknown.ts'
@@ -146,6 +147,10 @@ export const adviseImport = (each: { begunAt: number; slots: number; prefix: str
 /** Ranges that a gateway claims and has not proven by a call from them. */
 export const adviseUnproven = (name: string, ranges: number): Advice =>
   wrong(subject.stock, 'ranges_unproven', { name, ranges })
+
+/** Versions of rows that no checkpoint covers yet. */
+export const adviseHistory = (versions: number): Advice[] =>
+  versions > maxUnstamped ? [wrong(subject.checkpoints, 'history_behind', { versions })] : []
 
 const oldestPostgres = 130_000
 

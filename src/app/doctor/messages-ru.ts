@@ -264,6 +264,11 @@ export const russianSentences: DoctorSentences = {
     'магазин не отправляет писем: зарегистрироваться можно с любым адресом и узнать, какие уже заняты',
     'задайте TURNPIKE_SMTP_URL или регистрируйте покупателей сами (TURNPIKE_REGISTRATION=off)',
   ),
+  history_behind: (of) =>
+    pair(
+      `контрольные точки не покрывают версии строк (${of.versions} или больше): их можно удалить без следа`,
+      'выполните «turnpike checkpoint»; найдите в журнале «job failed» с «checkpoint» и поток изменений',
+    ),
   checkpoints_inside: pair(
     'хранятся только в самой базе',
     `задайте TURNPIKE_CHECKPOINT_FILE или TURNPIKE_CHECKPOINT_URL: см. ${docsPage('operate/verify.md')}`,

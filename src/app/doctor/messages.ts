@@ -275,6 +275,11 @@ const sentences = {
     'the shop sends no e-mail: visitors can register with any address and find out which addresses are taken',
     'set TURNPIKE_SMTP_URL, or register customers yourself (TURNPIKE_REGISTRATION=off)',
   ),
+  history_behind: (of: { versions: number }) =>
+    pair(
+      `no checkpoint covers ${of.versions} versions of rows or more, which can be deleted without a trace`,
+      'run "turnpike checkpoint"; look for "job failed" with "checkpoint" in the log, and for a flood of changes',
+    ),
   checkpoints_inside: pair(
     'they are kept in the database alone',
     `set TURNPIKE_CHECKPOINT_FILE or TURNPIKE_CHECKPOINT_URL: see ${docsPage('operate/verify.md')}`,

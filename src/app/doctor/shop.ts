@@ -5,6 +5,7 @@ import type { Vault } from '../../core/vault.ts'
 import { findClosed, holdsShop, wayOutOf } from '../../db/closed.ts'
 import { pending } from '../../db/migrate.ts'
 import { isReachable } from '../../db/open.ts'
+import { countUnstamped } from '../../db/row-history.ts'
 import { readServerSettings } from '../../db/server-settings.ts'
 import type { Database } from '../../db/transaction.ts'
 import { pathsOf } from '../../domains/fleet/rules.ts'
@@ -22,6 +23,7 @@ import {
   adviseBackups,
   adviseClock,
   adviseExits,
+  adviseHistory,
   adviseImport,
   adviseNode,
   advisePath,
@@ -114,6 +116,7 @@ async function lookAtWares(config: Config, db: Database): Promise<Advice[]> {
     ...nodes.map((node) => adviseNode(node, nowMs, manifest.version)),
     ...pathsOf(nodes).map(advisePath),
     lookAtBackups(config, nowMs),
+    ...adviseHistory(await countUnstamped(db)),
     ...(config.registration !== 'off' && config.smtpUrl === undefined
       ? [note(subject.registration, 'registration_unconfirmed')]
       : []),

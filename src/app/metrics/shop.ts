@@ -3,6 +3,7 @@ import { nodeBase } from '../../api/node/http.ts'
 import type { Metrics } from '../../core/metrics.ts'
 import type { Clock } from '../../core/time.ts'
 import { isReachable, soonEnough } from '../../db/open.ts'
+import { countUnstamped } from '../../db/row-history.ts'
 import { findTime } from '../../jobs/backups.ts'
 import type { JobRun } from '../../jobs/jobs.ts'
 import type { Config } from '../settings/config.ts'
@@ -53,6 +54,11 @@ export function addShopGauges(metrics: Metrics, services: Services, pending: () 
   metrics.gauge('turnpike_http_requests_pending', 'Requests in progress, including long polls of nodes.', pending)
   metrics.gauge('turnpike_checkpoint_timestamp_seconds', 'Time of the newest checkpoint, in seconds since 1970.', () =>
     soonEnough(ledgerAudit.newest()).then((newest) => newest && newest.madeAt / 1000),
+  )
+  metrics.gauge(
+    'turnpike_history_unstamped_versions',
+    'Versions of rows that no checkpoint covers yet; 200000 means 200000 or more.',
+    () => soonEnough(countUnstamped(db)),
   )
   addNodeGauges(metrics, services)
 }

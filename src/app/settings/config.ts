@@ -113,6 +113,7 @@ export const settings = {
   premiumHostDays: setting('TURNPIKE_PREMIUM_HOST_DAYS', 'N', '30', days),
   readsPerMinute: setting('TURNPIKE_RATE_READS', 'N', '1200', perMinute),
   chargesPerMinute: setting('TURNPIKE_RATE_CHARGES', 'N', '300', perMinute),
+  changesPerHour: setting('TURNPIKE_RATE_CHANGES', 'N', '18000', perMinute),
   customerTokens: setting('TURNPIKE_CUSTOMER_TOKENS', 'N', '100', whole(1, 100_000)),
   trustedProxies: setting('TURNPIKE_TRUSTED_PROXIES', 'PREFIXES', '', readProxies),
   corsOrigins: setting('TURNPIKE_CORS_ORIGINS', 'ORIGINS', '', readOrigins),

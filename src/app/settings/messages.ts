@@ -40,6 +40,9 @@ export const settingMeanings: Readonly<Record<string, string>> = {
   premiumHostDays: 'days that traffic by destination host is kept',
   readsPerMinute: 'requests per minute and token that charge nothing; five times as many per customer; 0 is no limit',
   chargesPerMinute: 'requests per minute and token that charge; five times as many per customer; 0 is no limit',
+  changesPerHour:
+    'rows, such as proxies, that a customer may change per hour without a charge; three hours are saved up; ' +
+    '0 is no limit',
   customerTokens: 'maximum of open tokens per customer',
   trustedProxies: 'addresses of reverse proxies whose X-Forwarded-For is trusted, separated by commas',
   corsOrigins:

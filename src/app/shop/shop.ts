@@ -320,6 +320,7 @@ function openApi(
     },
     readsPerMinute: config.readsPerMinute,
     chargesPerMinute: config.chargesPerMinute,
+    changesPerHour: config.changesPerHour,
     corsOrigins: config.corsOrigins,
     async findHindrance() {
       if (isDraining) return 'The shop is stopping.'

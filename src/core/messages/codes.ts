@@ -88,6 +88,7 @@ const codeOfReason: Readonly<Record<Exclude<Reason, SelfCoded>, Code> & Partial<
   refund_too_large: 'conflict',
   code_required: 'sign_in_failed',
   too_many_attempts: 'rate_limited',
+  change_limit: 'rate_limited',
   too_many_sessions: 'rate_limited',
   sign_in_busy: 'unavailable',
   session_invalid: 'invalid_token',

@@ -52,6 +52,9 @@ export const en = {
   body_not_json: 'Send the body as JSON with Content-Type: application/json.',
   body_encoding_unknown: 'Send the body uncompressed or with Content-Encoding: gzip.',
   rate_limited: 'Too many requests. Repeat the request after the number of seconds in Retry-After.',
+  change_limit: (of: { rows: number; per_hour: number; left: number }) =>
+    `Nothing was changed: the request changes ${of.rows} rows, and ${of.left} are left of your allowance of ` +
+    `${of.per_hour} an hour. Repeat it after the seconds in Retry-After, or change fewer at once.`,
   session_needed: 'Sign in to the console: this operation accepts no token, whatever its scopes are.',
   other_customer_signed_in: 'Another customer has signed in in this browser. Nothing was bought. Reload the page.',
   connection_closed: 'The connection closed before the answer. Nothing was changed.',

@@ -43,6 +43,8 @@ import * as store from './store.ts'
 const settledMs = 60_000
 /** How many of the newest checkpoints `verify` recomputes from postings; the hash chain covers older ones. */
 const checkpointsVerified = 32
+/** How many checkpoints one call makes while new versions of rows are left: 10 million versions. */
+const maxAtOnce = 1000
 const page = 500
 
 export type LedgerAudit = ReturnType<typeof createLedgerAudit>
@@ -50,7 +52,7 @@ export type Charges = ReadonlyMap<number, Posting>
 
 /** The row history, which checkpoints cover beside the accounts. */
 type History = {
-  readonly stamp: (tx: Tx, checkpoint: number) => Promise<Checkpoint['history']>
+  readonly stamp: (tx: Tx, checkpoint: number) => Promise<Checkpoint['history'] & { readonly isComplete: boolean }>
   readonly digestOf: (reader: Reader, checkpoint: number) => Promise<Checkpoint['history']>
   readonly lastStamp: (reader: Reader) => Promise<number>
   /** The changes that erasures made to a checkpoint's versions, in order. */
@@ -152,27 +154,48 @@ async function walkAccount(
   return walk
 }
 
-/** Records the state of every account. Undefined if a checkpoint of this moment exists already. */
-async function makeCheckpoint({ db, clock, sha256, history }: LedgerAuditDeps): Promise<Checkpoint | undefined> {
+/**
+ * Records the state of every account, and every new version of a row: one checkpoint covers a bounded number, so more
+ * follow at once, over the same accounts. The hash of the last, which is returned, covers the others. Undefined if a
+ * checkpoint of this moment exists already.
+ */
+async function makeCheckpoint(deps: LedgerAuditDeps): Promise<Checkpoint | undefined> {
+  const { db, clock, sha256 } = deps
   const upto = clock() - settledMs
-  const made = await db.snapshot(async (reader) => {
+  const state = await db.snapshot(async (reader) => {
     const previous = await store.latestCheckpoint(reader)
     if (previous && previous.upto >= upto) return undefined
     const fold = new CheckpointFold(sha256)
     for await (const batch of allAccounts(reader)) {
       for (const account of batch) await foldAccount(reader, fold, account, upto)
     }
-    const number = (previous?.number ?? 0) + 1
-    return { head: previous?.hash ?? emptyHead, content: { number, upto, ...fold.totals(), madeAt: clock() } }
+    return { previous, totals: fold.totals() }
   })
-  if (!made) return undefined
-  // One commit writes the checkpoint and its number into every row of the history that it covers.
+  if (!state) return undefined
+  let last: Checkpoint | undefined
+  for (let made = 0; made < maxAtOnce; made += 1) {
+    const previous: Checkpoint | undefined = last ?? state.previous
+    const content = { number: (previous?.number ?? 0) + 1, upto, ...state.totals, madeAt: clock() }
+    const next = await coverVersions(deps, previous?.hash ?? emptyHead, content)
+    last = next?.checkpoint ?? last
+    if (!next || next.isComplete) break
+  }
+  return last
+}
+
+/** Writes a checkpoint, and its number into every version that it covers, in one commit. Undefined if one exists. */
+async function coverVersions(
+  { db, sha256, history }: LedgerAuditDeps,
+  head: Uint8Array,
+  content: Omit<CheckpointContent, 'history'>,
+): Promise<{ readonly checkpoint: Checkpoint; readonly isComplete: boolean } | undefined> {
   return db
     .transact(async (tx) => {
-      const covered = { ...made.content, history: await history.stamp(tx, made.content.number) }
-      const checkpoint = { ...covered, hash: sha256(checkpointText(made.head, covered)) }
+      const { isComplete, ...stamped } = await history.stamp(tx, content.number)
+      const covered = { ...content, history: stamped }
+      const checkpoint = { ...covered, hash: sha256(checkpointText(head, covered)) }
       if (!(await store.insertCheckpoint(tx, checkpoint))) throw new MadeByAnother()
-      return checkpoint
+      return { checkpoint, isComplete }
     })
     .catch((error: unknown) => {
       if (error instanceof MadeByAnother) return undefined
