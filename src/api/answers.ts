@@ -59,7 +59,7 @@ export const findToken = (request: Request): string | undefined =>
 export const named = (request: Request): Request =>
   request.url.startsWith('/') ? new Request(`http://localhost${request.url}`, request) : request
 
-/** Limit on the URL and on all header lines, each. Bun accepts more (`serve.ts`), because its own refusals have no body. */
+/** Limit on the URL and on all header lines, each. Bun accepts more (`app/shop/shop.ts`): its refusals have no body. */
 export const maxHeadKib = 16
 
 /** Refuses a URL or headers of more than 16 KiB. */

@@ -1,17 +1,11 @@
-import http from 'node:http'
 import { type Address, contains, type Prefix, readAddress } from '../core/address.ts'
 import type { Log } from '../core/log.ts'
 import { classify } from '../core/reserved.ts'
-import { maxHeadKib, type RequestNote } from './answers.ts'
+import type { RequestNote } from './answers.ts'
 import { nodeBase } from './node/http.ts'
 
 /** Bodies are counted as they arrive and cut at 64 KiB with a proper refusal; this only bounds what is thrown away. */
 const maxBodyBytes = 64 * 1024 * 1024
-/**
- * Bun refuses larger heads with 431 and without a body, before any code of the shop runs. Its default of 16 KiB is the
- * limit that the shop refuses by itself, with a reason; a client that stays below this one gets that refusal.
- */
-const maxHeadBytes = 4 * maxHeadKib * 1024
 /** Longer than a node waits for a change. */
 const idleSeconds = 30
 
@@ -62,8 +56,6 @@ export function serve(deps: {
     deps.onUntrusted?.(peer)
   }
 
-  // Bun has this setting for the whole process, and no option of `Bun.serve`.
-  Object.assign(http, { maxHeaderSize: maxHeadBytes })
   const server = Bun.serve({
     hostname: deps.hostname,
     port: deps.port,

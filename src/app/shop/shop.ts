@@ -1,7 +1,8 @@
 import { chmodSync, existsSync, mkdirSync, rmSync } from 'node:fs'
+import http from 'node:http'
 import manifest from '../../../package.json' with { type: 'json' }
 import { drawing } from '../../adapters/qr-drawing.ts'
-import type { RequestNote } from '../../api/answers.ts'
+import { maxHeadKib, type RequestNote } from '../../api/answers.ts'
 import { authApi, createCustomerSessions } from '../../api/auth/routes.ts'
 import { openConsole } from '../../api/console.ts'
 import { accountOperations, orderOperations } from '../../api/customer/account/routes.ts'
@@ -62,6 +63,12 @@ import { isListening, joinKeysIn, taken, unshownTokenIn } from './data-folder.ts
 import { assertNotLost, assertOpen, openConfigured, openVault, readMigrations } from './database.ts'
 import { createForwarding } from './forwarding.ts'
 import { createServices, type Runtime, realRuntime, type Services, shopConfigOf } from './services.ts'
+
+/**
+ * Bun refuses larger heads with 431 and without a body, before any code of the shop runs. It has this setting for the
+ * whole process, and no option of `Bun.serve`. Up to here the shop refuses by itself, with a reason.
+ */
+const maxHeadBytes = 4 * maxHeadKib * 1024
 
 /** How long running requests may take to finish once the shop is stopped. */
 const drainMs = 9_000
@@ -333,6 +340,7 @@ function openApi(
       ...forwarding.warnings(),
     ],
   })
+  Object.assign(http, { maxHeaderSize: maxHeadBytes })
   const { host: hostname, port, trustedProxies } = config
   const entrance = tls && openShopEntrance(tls, { hostname, port, inner: () => server.port, log })
   const at = entrance ? { hostname: '127.0.0.1', port: 0, behind: entrance.clientOf } : { hostname, port }
