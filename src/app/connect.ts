@@ -13,6 +13,7 @@ import { pending } from '../db/migrate.ts'
 import type { Database } from '../db/transaction.ts'
 import { toolActor } from '../domains/operators/rules.ts'
 import { findUserName, isDenied } from './backup/readable.ts'
+import { findMachineUser } from './machine-user.ts'
 import { configOf, logOf } from './process.ts'
 import { type Config, databaseAddress, databaseName, shopUrl } from './settings/config.ts'
 import { createAdmin } from './shop/admin.ts'
@@ -93,7 +94,8 @@ async function openForCommand(config: Config, mayBeClosed: boolean): Promise<Dat
 /** Runs operations in this process, as an owner: a user who can read the data folder could do anything with it. */
 export function createLocalCall(bound: readonly Bound<AdminCaller>[]): CallOperation {
   const visitor = { source: null, clientPrefix: '', agent: null, shown: [] }
-  const caller = { actor: toolActor, visitor, credential: { expiresAt: null, assertStill: async () => {} } }
+  const actor = { ...toolActor, source: `user ${findMachineUser()}`.slice(0, 100) }
+  const caller = { actor, visitor, credential: { expiresAt: null, assertStill: async () => {} } }
   return async (operation, fields, key) => {
     const found = bound.find((each) => each.operation === operation)
     if (!found) throw new Error(`no code is bound to ${operation.id}`)

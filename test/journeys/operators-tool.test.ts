@@ -32,6 +32,7 @@ describe.each([...enginesOf('sqlite')])('operator, customer and address commands
       {
         name: 'tool',
         role: 'owner',
+        source: expect.stringMatching(/^user \S/),
         action: 'creditCustomer',
         request: { customer_id: customer.json.customer_id, amount_rub: 10, note: 'welcome' },
       },

@@ -39,7 +39,7 @@ export type Actor = {
   readonly operator: OperatorId | null
   readonly name: string
   readonly role: Role
-  /** The client address, if known. */
+  /** The client address, or the user of the command line, if known. */
   readonly source: string | null
 }
 

@@ -14,7 +14,7 @@ data=/var/lib/turnpike
 clean_environment() {
 	for name in $(env | sed -n 's/^\([A-Za-z_][A-Za-z0-9_]*\)=.*/\1/p'); do
 		case $name in
-		TURNPIKE_* | PATH | HOME | PWD | TMPDIR | LANG | LC_* | TZ | TERM | SSL_CERT_FILE | SSL_CERT_DIR) ;;
+		TURNPIKE_* | PATH | HOME | PWD | SUDO_USER | TMPDIR | LANG | LC_* | TZ | TERM | SSL_CERT_FILE | SSL_CERT_DIR) ;;
 		NODE_EXTRA_CA_CERTS | NOTIFY_SOCKET | LISTEN_* | WATCHDOG_* | MAINPID | JOURNAL_STREAM) ;;
 		CREDENTIALS_DIRECTORY | STATE_DIRECTORY | RUNTIME_DIRECTORY) ;;
 		*) unset "$name" ;;

@@ -139,7 +139,10 @@ const entry = named('AuditEntry', {
       '`change_count` and first 10 `changes` of a price list.',
   ),
   customer_name: text('Name of the customer in `request.customer_id`; null without one.').nullable(),
-  source: text('Client address; null if unknown.', '203.0.113.7').nullable(),
+  source: text(
+    'Client address, or for the command line `user` and the name of the person who logged in; null if unknown.',
+    '203.0.113.7',
+  ).nullable(),
   hash: text('SHA-256 of the entry and the previous hash.', exampleHash),
 })
 
