@@ -95,6 +95,8 @@ describe('the doctor', () => {
       adviseOwnCertificate('tls.crt', lasting(3), 2, nowMs),
       adviseOwnCertificate('tls.crt', 'there is no certificate in PEM form', 0, nowMs),
       adviseCertificate('shop.example.net', nowMs + 60 * 24 * hourMs, 'self-signed', nowMs),
+      adviseCertificate('shop.example.net', undefined, 'connect ECONNREFUSED 203.0.113.9:443', nowMs),
+      adviseBackups('/backups', undefined, 24 * hourMs, nowMs, undefined, nowMs - 121_000),
     ]) {
       expect(advice.state).toBe('wrong')
       expect(advice.todo.length).toBeGreaterThan(10)
@@ -113,6 +115,7 @@ describe('the doctor', () => {
       adviseBackups(undefined, undefined, 24 * hourMs, nowMs),
       adviseBackups(undefined, undefined, 24 * hourMs, nowMs, byCommand(49)),
       adviseBackups('/backups', undefined, 24 * hourMs, nowMs, byCommand(1)),
+      adviseBackups('/backups', undefined, 24 * hourMs, nowMs, undefined, nowMs - 60_000),
       adviseCertificate('shop.example.net', undefined, 'no answer in time', nowMs),
       adviseOwnCertificate('tls.crt', lasting(60), 2, nowMs),
     ]) {

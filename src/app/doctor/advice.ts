@@ -206,6 +206,9 @@ export function adviseNode(
   return ok(of, 'node_present', { version })
 }
 
+/** The shop looks once a minute whether a backup is due; the second minute is for writing it. */
+const firstBackupWithinMs = 120_000
+
 export function adviseBackups(
   folder: string | undefined,
   newestAt: number | undefined,
@@ -213,6 +216,8 @@ export function adviseBackups(
   nowMs: number,
   /** The newest backup by command or by schedule, in any folder. */
   last?: { readonly folder: string; readonly at: number },
+  /** When the shop of this machine opened. Its first backup follows a minute later. */
+  shopOpenedAt = Number.NEGATIVE_INFINITY,
 ): Advice {
   const of = subject.backups
   const hoursSince = (at: number): number => Math.round((nowMs - at) / 3_600_000)
@@ -225,6 +230,7 @@ export function adviseBackups(
   }
   if (newestAt !== undefined && isFresh(newestAt)) return ok(of, 'backups_fresh', { hours: hoursSince(newestAt) })
   if (fresh) return note(of, 'backups_elsewhere', { folder, ...fresh })
+  if (nowMs - shopOpenedAt <= firstBackupWithinMs) return note(of, 'backups_due', { folder })
   return newestAt === undefined
     ? wrong(of, 'backups_none', { folder })
     : wrong(of, 'backups_old', { hours: hoursSince(newestAt) })
@@ -237,6 +243,9 @@ const dayMs = 86_400_000
 const isSoon = (endsAt: number, lifeMs: number, nowMs: number): boolean =>
   endsAt - nowMs < Math.min(soonDays * dayMs, lifeMs / 5)
 
+/** Whether a connection failed because no program listens at the port. */
+export const isRefused = (problem: string): boolean => /refused/i.test(problem)
+
 export function adviseCertificate(
   host: string,
   endsAt: number | undefined,
@@ -245,7 +254,9 @@ export function adviseCertificate(
   lifeMs = Number.POSITIVE_INFINITY,
 ): Advice {
   const of = subject.certificateOf(host)
-  if (endsAt === undefined) return note(of, 'certificate_unseen', { error: problem })
+  if (endsAt === undefined) {
+    return isRefused(problem) ? wrong(of, 'address_refuses') : note(of, 'certificate_unseen', { error: problem })
+  }
   const days = Math.floor((endsAt - nowMs) / dayMs)
   if (problem !== '') return wrong(of, 'certificate_untrusted', { error: problem })
   return isSoon(endsAt, lifeMs, nowMs) ? wrong(of, 'certificate_ends', { days }) : ok(of, 'certificate_good', { days })

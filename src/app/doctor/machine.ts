@@ -30,6 +30,7 @@ import {
   adviseOwnCertificate,
   adviseProxies,
   adviseSetting,
+  isRefused,
   note,
   ok,
   wrong,
@@ -213,8 +214,6 @@ async function lookAtPort(port: Port, whenFree: (of: DoctorSubject) => Advice): 
     return isRefused(code) ? whenFree(of) : wrong(of, 'port_strange', { setting })
   }
 }
-
-const isRefused = (problem: string): boolean => /refused/i.test(problem)
 
 function lookAtNames(config: Config): Promise<Advice>[] {
   const hosts = [config.gatewayHost, config.vpnHost, URL.parse(config.publicUrl ?? '')?.hostname ?? '']

@@ -111,11 +111,20 @@ const sentences = {
       `there is none in ${of.folder} (TURNPIKE_BACKUP_FOLDER), and "turnpike backup" wrote none lately elsewhere`,
       'the shop makes the first one a minute after its start; if none appears, look for "back up" in its log',
     ),
+  backups_due: (of: { folder: string }) =>
+    pair(
+      `there is none in ${of.folder} yet: the shop has just started`,
+      'run the command again in two minutes; the shop makes its first backup a minute after its start',
+    ),
   backups_denied: (of: { path: string; user: string }) =>
     pair(`permission denied reading ${of.path}`, `let the user ${of.user} read it, or run the command as root`),
   backups_old: (of: { hours: number }) =>
     pair(`the newest is ${of.hours} hours old`, 'look for "job failed" with "back up" in the shop’s log'),
   backups_fresh: (of: { hours: number }) => pair(`the newest is ${of.hours} hours old`, ''),
+  address_refuses: pair(
+    'the public address refuses connections: no program listens at its port',
+    'start the shop or the program in front of it, and compare TURNPIKE_PUBLIC_URL with the port that it listens on',
+  ),
   certificate_unseen: (of: { error: string }) =>
     pair(
       `this machine could not connect to its public address: ${of.error}`,

@@ -1,5 +1,5 @@
 import { dlopen, ptr } from 'bun:ffi'
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import manifest from '../../../package.json' with { type: 'json' }
 import type { Vault } from '../../core/vault.ts'
 import { findClosed, holdsShop, wayOutOf } from '../../db/closed.ts'
@@ -14,7 +14,7 @@ import { lookAtRanges } from '../../domains/stock/index.ts'
 import { findLastBackup } from '../backup/backup.ts'
 import { findUserName } from '../backup/readable.ts'
 import { lookForBackups } from '../backup/schedule.ts'
-import { type Config, databaseAddress } from '../settings/config.ts'
+import { type Config, databaseAddress, shopSocket } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
 import { openConfigured, openVault, readMigrations } from '../shop/database.ts'
 import { createServices, realRuntime, type Services, shopConfigOf } from '../shop/services.ts'
@@ -141,7 +141,15 @@ function lookAtBackups(config: Config, nowMs: number): Advice {
   const folder = config.backupFolder
   const { times, denied } = folder === undefined ? { times: [] } : lookForBackups(folder)
   const newestAt = times.length > 0 ? Math.max(...times) : undefined
-  const advice = adviseBackups(folder, newestAt, config.backupHours * 3_600_000, nowMs, findLastBackup(config))
+  const advice = adviseBackups(
+    folder,
+    newestAt,
+    config.backupHours * 3_600_000,
+    nowMs,
+    findLastBackup(config),
+    // The shop makes its socket when it opens.
+    statSync(shopSocket(config.folder), { throwIfNoEntry: false })?.mtimeMs,
+  )
   if (denied === undefined || advice.reason === 'backups_fresh') return advice
   return wrong(subject.backups, 'backups_denied', { path: denied, user: findUserName() })
 }
