@@ -269,10 +269,18 @@ describe.each([...enginesOf('sqlite')])('/admin/v1 on %s', (engine) => {
     expect(listed).toMatchObject([{ name: 'SPRING', amount_rub: 50, percent: null, least_rub: 500, used: 1 }])
     expect((await log())[0]).toMatchObject({ name: 'support-1', action: 'endCode', request: { name: 'spring' } })
 
-    const [today] = (await get('/reports/methods', 'reader')).data.items.slice(-1)
+    const methods: { method: string; topped_up_rub: number; fees_rub: number }[] = (
+      await get('/reports/methods', 'reader')
+    ).data.items
+    const today = methods.findLast(({ method }) => method === 'transfer')
     expect(today).toMatchObject({ method: 'transfer', topped_up_rub: 1000, taken_back_rub: 300, bonuses_rub: 0 })
-    expect(today.fees_rub).toBe(15)
-    expect((await get('/reports/days', 'reader')).data.items).toHaveLength(31)
+    expect(today?.fees_rub).toBe(15)
+    const days: { topped_up_rub: number }[] = (await get('/reports/days', 'reader')).data.items
+    expect(days).toHaveLength(31)
+    expect(methods.some(({ method, topped_up_rub }) => method === 'operator' && topped_up_rub > 0)).toBeTrue()
+    const sumOf = (rows: readonly { topped_up_rub: number }[]) => rows.reduce((sum, row) => sum + row.topped_up_rub, 0)
+    const bonuses = 50
+    expect(sumOf(methods) + bonuses).toBe(sumOf(days))
     const sold = (await get('/reports/products', 'reader')).data.items
     expect(sold).toContainEqual(expect.objectContaining({ product: 'vpn', kind: 'charge', count: 1 }))
     expect((await get('/reports/days?from=2026-01-02&to=2026-01-02', 'reader')).error.details[0].field).toBe('to')

@@ -33,7 +33,6 @@ const reportsMessages = messages({
   last30: pair('Last 30 days', 'Последние 30 дней'),
   totals: pair('Totals by product', 'Итоги по товарам'),
   total: pair('Total', 'Итого'),
-  byOperator: pair('Credited by an operator, and bonuses', 'Зачислено оператором и бонусы'),
   csv: phrase('CSV: {report}', 'CSV: {report}'),
   nothing: pair('No transactions on these days', 'В эти дни операций не было'),
   nothingAbout: pair('Choose other days.', 'Выберите другие дни.'),
@@ -208,7 +207,7 @@ function ByDay({ rows, period }: { readonly rows: Days; readonly period: string 
 type ByMethodProps = {
   readonly rows: OperatorAnswer<'reportMethods'>['items']
   readonly period: string
-  /** All credits of these days. What no payment has brought was credited by an operator or as a bonus. */
+  /** All credits of these days. The part that has no method is bonuses. */
   readonly credited: number
 }
 
@@ -221,7 +220,7 @@ function ByMethod({ rows, period, credited }: ByMethodProps) {
     ...Map.groupBy(rows, (row) => methods[row.method] ?? row.method)
       .entries()
       .map(([name, of]) => ({ name, sum: sumOf(of, (row) => row.topped_up_rub) })),
-    ...(others > 0 ? [{ name: t.byOperator, sum: others }] : []),
+    ...(others > 0 ? [{ name: t.bonuses, sum: others }] : []),
     { name: t.total, sum: credited },
   ]
   return (

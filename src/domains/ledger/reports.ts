@@ -6,6 +6,8 @@ export type LedgerReports = ReturnType<typeof createLedgerReports>
 const dayMs = 86_400_000
 
 const revenue = 'revenue:'
+const funds = 'funds:'
+const adjusted = ['operator', 'sandbox'].map((source) => `${funds}${source}`)
 
 export function createLedgerReports({ db }: { db: Database }) {
   return {
@@ -37,5 +39,26 @@ export function createLedgerReports({ db }: { db: Database }) {
           .filter((each) => each.house.startsWith(revenue))
           .map(({ house, amount, ...rest }) => ({ ...rest, product: house.slice(revenue.length), amount: -amount })),
       ),
+
+    /** Credits and debits that belong to no payment, by day and source: `operator`, and `sandbox` in a sandbox. */
+    adjustments: (fromDay: number, toDay: number) =>
+      db.snapshot(async (reader) => {
+        const sums = await store.sumByDay(reader, fromDay * dayMs, toDay * dayMs)
+        const byHand = sums.filter(({ house }) => adjusted.includes(house))
+        return Map.groupBy(byHand, ({ day, house }) => `${day} ${house}`)
+          .values()
+          .map((group) => {
+            const of = (kind: string) => group.find((each) => each.kind === kind)
+            const credits = of('credit')
+            return {
+              day: group[0]?.day ?? 0,
+              source: group[0]?.house.slice(funds.length) ?? '',
+              credits: credits?.count ?? 0,
+              credited: credits?.amount ?? 0n,
+              debited: -(of('debit')?.amount ?? 0n),
+            }
+          })
+          .toArray()
+      }),
   }
 }

@@ -43,7 +43,7 @@ export function adminReportOperations(bind: BindAdmin, deps: AdminDeps) {
     }),
     bind(reportMethods, async ({ query }) => {
       const { from, to } = readDays(query)
-      const items = (await paymentReports.methods(from, to)).map((each) => ({
+      const paid = (await paymentReports.methods(from, to)).map((each) => ({
         day: dateOf(each.day),
         method: each.method,
         payments: each.payments,
@@ -52,7 +52,16 @@ export function adminReportOperations(bind: BindAdmin, deps: AdminDeps) {
         taken_back_rub: roublesOf(each.chargedBack),
         bonuses_rub: roublesOf(each.bonuses),
       }))
-      return { items }
+      const byHand = (await ledgerReports.adjustments(from, to)).map((each) => ({
+        day: dateOf(each.day),
+        method: each.source,
+        payments: each.credits,
+        topped_up_rub: roublesOf(each.credited),
+        fees_rub: 0,
+        taken_back_rub: roublesOf(each.debited),
+        bonuses_rub: 0,
+      }))
+      return { items: [...paid, ...byHand].toSorted((a, b) => a.day.localeCompare(b.day)) }
     }),
   ]
 }

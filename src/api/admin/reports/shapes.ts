@@ -42,8 +42,11 @@ export const reportMethods = operation('reportMethods', 'GET /reports/methods', 
   query: days,
   answer: items('Days with transactions, oldest first.', {
     day: date(),
-    method: text('Payment method.', 'card'),
-    payments: whole('Payments credited.', 5),
+    method: text(
+      'Payment method; `operator` for credits and debits by operators, `sandbox` for those of a sandbox.',
+      'card',
+    ),
+    payments: whole('Payments or credits.', 5),
     topped_up_rub: roubles('Sum of credited payments.', 5000),
     fees_rub: roubles('Fees paid on top.', 125),
     taken_back_rub: roubles('Refunds and chargebacks.', 0),
