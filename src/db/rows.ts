@@ -57,6 +57,16 @@ export const containing = (text: string): string => `%${text.replace(/[%_!]/g, '
 /** Just above every text that begins with this one, for `column >= $1 AND column < $2`, which uses an index. */
 export const pastPrefix = (text: string): string => `${text}\u{10ffff}`
 
+/**
+ * Forms of a beginning to seek in an index on `LOWER(name)`. That function lowers Latin letters only, so other alphabets
+ * are sought as typed, in small letters, and with a capital.
+ */
+export function loweredForms(text: string): readonly string[] {
+  const small = text.toLowerCase()
+  const forms = [text, small, small.replace(/^./u, (first) => first.toUpperCase())]
+  return [...new Set(forms.map((form) => form.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())))]
+}
+
 /** Pads a list with its last item to one of few lengths, so that the engines prepare few statements with `IN (…)`. */
 export function padded<Item>(items: readonly Item[]): readonly Item[] {
   const last = items.at(-1)

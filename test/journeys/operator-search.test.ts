@@ -37,7 +37,7 @@ describe.each([...engines])('search and dry runs of operators on %s', (engine) =
   const logged = async (): Promise<string[]> =>
     (await call('GET', '/audit?limit=500', 'owner')).data.items.map((each: { action: string }) => each.action)
 
-  test('search finds every kind by its exact id, and customers by the beginning of name, login and e-mail', async () => {
+  test('search finds every kind by its id, customers by the beginning of name, login and e-mail, devices by name', async () => {
     const { token, customer } = await shop.newCustomer(5_000n)
     const bought = (await shop.post('/dedicated/buy', { country_code: 'DE', period: 30, count: 1, ipv: 4 }, { token }))
       .data
@@ -71,6 +71,14 @@ describe.each([...engines])('search and dry runs of operators on %s', (engine) =
     const [device] = (await shop.services.vpn.show(vpn.uuid)).devices
     for (const text of [device?.id ?? '', device?.publicKey ?? '', device?.ipv6 ?? '']) {
       expect(await found(text)).toEqual([`device ${device?.id}`])
+    }
+    for (const name of ["Zoë's Phone", 'Телефон Яны'])
+      await shop.post('/vpn/devices', { uuid: vpn.uuid, name }, { token })
+    for (const [text, title] of [
+      ["zoë's pH", "Zoë's Phone"],
+      ['телефон', 'Телефон Яны'],
+    ] as const) {
+      expect((await search(text)).map((each) => [each.kind, each.title])).toEqual([['device', title]])
     }
     expect((await search(bought.order_id))[0]).toMatchObject({
       title: 'dedicated',

@@ -21,6 +21,7 @@ import {
   countBy,
   hasRow,
   list,
+  loweredForms,
   padded,
   pastPrefix,
   sendRows,
@@ -118,17 +119,10 @@ export const findByIdPrefix = (reader: Reader, text: string, limit: number): Pro
     limit,
   ])
 
-const lowerLatin = (text: string): string => text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
-
-/**
- * Customers whose name begins with the text, by the index on `LOWER(name)`. That lowers Latin letters only, so other
- * alphabets are sought as typed, in small letters, and with a capital.
- */
+/** Customers whose name begins with the text, by the index on `LOWER(name)`. */
 export async function findByNamePrefix(reader: Reader, text: string, limit: number): Promise<Customer[]> {
-  const small = text.toLowerCase()
-  const forms = [text, small, small.replace(/^./u, (first) => first.toUpperCase())].map(lowerLatin)
   const found: Customer[] = []
-  for (const form of new Set(forms)) {
+  for (const form of loweredForms(text)) {
     const rows = await customers.all(
       reader,
       'SELECT * FROM customers WHERE LOWER(name) >= $1 AND LOWER(name) < $2 ORDER BY LOWER(name) LIMIT $3',

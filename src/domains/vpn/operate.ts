@@ -18,11 +18,14 @@ export async function show(deps: VpnDeps, uuid: SubscriptionId): Promise<View> {
   return view(deps, found, await peers.listHeld(deps.db, [uuid]), await nodesOf(deps))
 }
 
-/** The subscription with this id, and the devices that an id, a public key or an address names. */
-export async function findNamed(deps: VpnDeps, text: string, address: Address | undefined) {
+/** The subscription with this id, and devices with this id, public key, address or beginning of a name. */
+export async function findNamed(deps: VpnDeps, text: string, address: Address | undefined, limit: number) {
   const uuid = readUuid(text)
   const subscription = uuid === undefined ? undefined : await store.findSubscription(deps.db, uuid)
-  return { subscription, devices: await peers.findNamed(deps.db, text, address) }
+  const known = await peers.findNamed(deps.db, text, address)
+  const named = await peers.findByNamePrefix(deps.db, text, limit)
+  const devices = new Map([...known, ...named].map((each) => [each.id, each]))
+  return { subscription, devices: [...devices.values()].slice(0, limit) }
 }
 
 /** Stops a subscription without ending it, or lets it run again. Its term runs meanwhile. */

@@ -1,7 +1,7 @@
 import { type Address, addressToNumber, formatAddress } from '../../core/address.ts'
 import type { CustomerId, PeerId } from '../../core/ids.ts'
 import { big, bytes, columnsOf, flag, idColumn, int, orNull, textColumn, valuesOf } from '../../db/columns.ts'
-import { list, sendRows } from '../../db/rows.ts'
+import { list, loweredForms, pastPrefix, sendRows } from '../../db/rows.ts'
 import { ConstraintViolation, type Reader, type Tx } from '../../db/transaction.ts'
 import { keyInUse } from './errors.ts'
 import type { AddressRange, Peer, SubscriptionId } from './rules.ts'
@@ -188,14 +188,29 @@ const namedPeers = columnsOf({
   customer: idColumn<CustomerId>('customer_id'),
 })
 
+const selectNamed = `SELECT p.id, p.name, p.subscription_uuid, s.customer_id
+     FROM vpn_peers p JOIN vpn_subscriptions s ON s.uuid = p.subscription_uuid WHERE p.removed_at IS NULL AND`
+
+/** Devices in use whose name begins with the text, by the index on `LOWER(name)`. */
+export async function findByNamePrefix(reader: Reader, text: string, limit: number) {
+  const found: Awaited<ReturnType<typeof findNamed>> = []
+  for (const form of loweredForms(text)) {
+    const rows = await namedPeers.all(
+      reader,
+      `${selectNamed} LOWER(p.name) >= $1 AND LOWER(p.name) < $2 ORDER BY LOWER(p.name), p.id LIMIT $3`,
+      [form, pastPrefix(form), limit - found.length],
+    )
+    found.push(...rows)
+  }
+  return found
+}
+
 /** Devices in use with this id, public key or address inside the tunnel; each part uses its unique index. */
 export function findNamed(reader: Reader, text: string, address: Address | undefined) {
-  const select = `SELECT p.id, p.name, p.subscription_uuid, s.customer_id
-     FROM vpn_peers p JOIN vpn_subscriptions s ON s.uuid = p.subscription_uuid WHERE p.removed_at IS NULL AND`
   return namedPeers.all(
     reader,
-    `${select} p.id = $1 UNION ALL ${select} p.public_key = $1 UNION ALL ${select} p.ipv6 = $2
-     UNION ALL ${select} p.ipv4 = CAST($3 AS BIGINT)`,
+    `${selectNamed} p.id = $1 UNION ALL ${selectNamed} p.public_key = $1 UNION ALL ${selectNamed} p.ipv6 = $2
+     UNION ALL ${selectNamed} p.ipv4 = CAST($3 AS BIGINT)`,
     [text, address ? formatAddress(address) : '', address?.version === 4 ? addressToNumber(address) : null],
   )
 }

@@ -85,8 +85,8 @@ async function findSubusers({ premium }: AdminDeps, text: string): Promise<Found
 }
 
 async function findVpn({ vpn }: AdminDeps, text: string, address: Address | undefined) {
-  const { subscription, devices } = await vpn.findNamed(text, address)
-  const named = devices.slice(0, maxOfKind).map((each): FoundOf<'device'> => {
+  const { subscription, devices } = await vpn.findNamed(text, address, maxOfKind)
+  const named = devices.map((each): FoundOf<'device'> => {
     return { kind: 'device', id: each.id, title: each.name, detail: each.subscription, customer: each.customer }
   })
   if (!subscription) return named

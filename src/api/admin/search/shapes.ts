@@ -9,7 +9,8 @@ export const search = operation('search', 'GET /search', {
   description:
     'At most 10 of each kind. A customer is found by the beginning of the name, login, e-mail address or id; an ' +
     'order or a payment by the beginning of its id, a payment also by its id at the provider; a proxy by its ' +
-    'number or login; a sub-user by login; a subscription by its id; a device by its id or public key. From ' +
+    'number or login; a sub-user by login; a subscription by its id; a device by its id, its public key or the ' +
+    'beginning of its name. From ' +
     '`support` on, a whole IP address finds the proxies and devices that have it now; that search is recorded in ' +
     'the audit log.',
   query: z.object({ q: printableText('The text to find.', 200, 'anna') }),
