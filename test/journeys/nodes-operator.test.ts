@@ -33,7 +33,11 @@ describe.each([...enginesOf('sqlite')])('the node commands on %s', (engine) => {
     const locationFlags = ['--kind', 'gateway', '--location', 'berlin', '--country', 'de', '--city', 'Berlin']
     const endpoint = ['--endpoint-host', 'gw1.example.net', '--endpoint-port', '10800']
     const added = await run('node', 'add', 'gw1', ...locationFlags, ...endpoint)
-    const { key, command } = added.json
+    const { key, command, service_commands: commands } = added.json
+    expect(commands).toEqual([
+      `(umask 077; printf '%s\\n' TURNPIKE_SHOP_URL=https://shop.example.net TURNPIKE_NODE_KEY=${key} >> /etc/turnpike/turnpike-gateway.env)`,
+      'systemctl enable --now turnpike-gateway',
+    ])
     expect(added.exit).toBe(0)
     expect(command).toBe(`TURNPIKE_SHOP_URL=https://shop.example.net TURNPIKE_NODE_KEY=${key} turnpike gateway`)
     const secret = makeSecret()

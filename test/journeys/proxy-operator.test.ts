@@ -37,6 +37,8 @@ describe.each([...enginesOf('postgres')])('proxy, stock and refund commands on %
       addresses: [{}],
     })
     expect(JSON.stringify(shown.json)).not.toContain('password')
+    expect((await runCommand(['proxy', 'show', first], env)).out).toContain('ipv 4 10.9.0.')
+    expect((await runCommand(['proxy', 'show', first], env)).out).toContain(`on ${shown.json.node ?? 'no gateway'}, `)
     expect((await run('stock', 'quarantine', '10.9.0.0/30', '--dry-run')).json).toMatchObject({ customers: 1 })
     expect((await run('proxy', 'interrupted')).json.items).toEqual([])
     expect((await run('stock', 'quarantine', '10.9.0.0/30')).json).toMatchObject({ interrupted: 2 })

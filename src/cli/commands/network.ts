@@ -6,7 +6,14 @@ import { type OperationCommand, over } from '../operation-command.ts'
 import { doneBefore, local, readTextFile, rows, rub, secret, toLines } from '../print.ts'
 
 const showKey = (data: typeof nodes.keyNode.example) => [
-  ...secret(data.key, `It lets ${data.name} join once, until ${local(data.expires_at)}. On that machine:`),
+  ...secret(
+    data.key,
+    `It lets ${data.name} join once, until ${local(data.expires_at)}. On that machine, with the Debian package, as root:`,
+  ),
+  '',
+  ...data.service_commands.map((command) => `  ${command}`),
+  '',
+  'Or in the foreground:',
   '',
   `  ${data.command}`,
 ]
@@ -135,10 +142,11 @@ export const thingCommands: readonly OperationCommand[] = [
   over(things.showProxy, 'proxy show', {
     show: (data) => [
       `Proxy ${data.proxy} of ${data.customer_id}, bought with ${data.order_id}: ${data.status}`,
-      `${data.country} ipv ${data.ipv} ${data.address}, ${data.port_type}, ${data.username}`,
+      `${data.country} ipv ${data.ipv} ${data.address} on ${data.node ?? 'no gateway'}, ${data.port_type}, ` +
+        `${data.username}`,
       ...(data.interrupted_at === null
         ? []
-        : [`interrupted since ${local(data.interrupted_at)} (${data.interrupted_by}), on ${data.node ?? 'no node'}`]),
+        : [`interrupted since ${local(data.interrupted_at)} (${data.interrupted_by})`]),
       `from ${local(data.started_at)} until ${local(data.ended_at ?? data.expires_at)}, ` +
         `${data.rx_bytes} bytes in, ${data.tx_bytes} out`,
       ...rows(data.addresses),

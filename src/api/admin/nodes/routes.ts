@@ -107,14 +107,22 @@ async function triedBy(deps: AdminDeps, node: Node) {
 }
 
 function joiningOperations(bind: BindAdmin, deps: AdminDeps) {
-  const toKey = ({ text, node }: { text: string; node: Node }) => ({
-    node_id: node.id,
-    name: node.name,
-    kind: node.kind,
-    key: text,
-    expires_at: isoOrNull(node.key?.expiresAt ?? null),
-    command: `TURNPIKE_SHOP_URL=${deps.publicUrl()} TURNPIKE_NODE_KEY=${text} turnpike ${roleOf[node.kind]}`,
-  })
+  const toKey = ({ text, node }: { text: string; node: Node }) => {
+    const role = roleOf[node.kind]
+    const settings = [`TURNPIKE_SHOP_URL=${deps.publicUrl()}`, `TURNPIKE_NODE_KEY=${text}`]
+    return {
+      node_id: node.id,
+      name: node.name,
+      kind: node.kind,
+      key: text,
+      expires_at: isoOrNull(node.key?.expiresAt ?? null),
+      command: `${settings.join(' ')} turnpike ${role}`,
+      service_commands: [
+        `(umask 077; printf '%s\\n' ${settings.join(' ')} >> /etc/turnpike/turnpike-${role}.env)`,
+        `systemctl enable --now turnpike-${role}`,
+      ],
+    }
+  }
   return [
     bind(shapes.addNode, async ({ body }) => {
       const countryCode = body.country === undefined ? undefined : readCountry(body.country)

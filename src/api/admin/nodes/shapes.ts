@@ -191,9 +191,10 @@ const key = named('JoinKey', {
   key: text('Join key, valid for one join. It is shown only in this answer.', 'tpj_…'),
   expires_at: moment('Expiry of the key.').nullable(),
   command: text(
-    'Command that starts the node on its machine.',
+    'Command that runs the node on its machine until the terminal closes.',
     'TURNPIKE_SHOP_URL=https://shop.example TURNPIKE_NODE_KEY=tpj_… turnpike gateway',
   ),
+  service_commands: list('Commands that run the node as a service of the Debian package, for root.', z.string()),
 })
 
 const link = () =>
