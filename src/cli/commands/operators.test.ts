@@ -25,12 +25,16 @@ test('turnpike operator adds, lists and removes operators, roles and tokens, and
     expect((await run('operator', 'tokens', 'anna')).json).toMatchObject({
       items: [{ name: 'script', revoked_at: expect.any(String) }],
     })
+    await run('operator', 'token', 'anna', '--expires', '2030-01-01T00:00:00Z')
+    const [heading = '', ...tokens] = (await run('operator', 'tokens', 'anna')).lines
+    expect(heading).toContain('EXPIRES')
+    expect(tokens.join(' ')).toContain('2030-01-01')
     expect((await run('operator', 'link', 'anna')).lines[0]).toContain('#enter=')
     expect((await run('operator', 'remove', 'anna')).json).toEqual({ name: 'anna', removed: true })
     expect((await run('operator', 'list')).json).toMatchObject({ items: [{ name: 'boris', role: 'owner' }] })
     expect(await refused('operator', 'tokens', 'anna')).toContain('no such operator')
     expect((await run('audit', 'list')).json).toMatchObject({
-      items: Array.from({ length: 7 }, () => ({ name: 'tool', role: 'owner' })),
+      items: Array.from({ length: 8 }, () => ({ name: 'tool', role: 'owner' })),
     })
   } finally {
     await opened.close()

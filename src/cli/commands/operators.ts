@@ -21,7 +21,7 @@ export const operatorCommands: readonly OperationCommand[] = [
   over(operators.createOperatorToken, 'operator token', {
     show: (data) => secret(data.token, `Its id is ${data.token_id}.`),
   }),
-  over(operators.listOperatorTokens, 'operator tokens', { columns: 'token_id begins revoked_at name' }),
+  over(operators.listOperatorTokens, 'operator tokens', { columns: 'token_id begins expires_at revoked_at name' }),
   over(operators.revokeOperatorToken, 'operator revoke', { show: (data) => `${data.token_id} is revoked.` }),
   over(operators.listAuditLog, 'audit list', { columns: 'seq at name role action source request' }),
   {

@@ -87,7 +87,7 @@ test('stock ranges shows an IPv6 block as served or not, and no number of slots'
   }
 })
 
-test('stock ranges and node show give no advice about a retired IPv4 range', async () => {
+test('stock ranges lists a retired IPv4 range only with --all, and node show gives no advice about it', async () => {
   const shop = await openOutageShop('sqlite', '203.0.113.0/30', ['gate-1'])
   const { run } = createTool(shop.services, () => shop.nowMs)
   try {
@@ -100,7 +100,9 @@ test('stock ranges and node show give no advice about a retired IPv4 range', asy
     expect(await shown()).toContain('run "turnpike range setup 203.0.113.0/30" on gate-1')
     await run('stock', 'retire', '203.0.113.0/30')
     expect(await shown()).not.toContain('range setup')
-    expect((await run('stock', 'ranges')).json).toMatchObject({ items: [{ places: 0, problems: [] }] })
+    expect((await run('stock', 'ranges')).json).toEqual({ items: [] })
+    const all = await run('stock', 'ranges', '--all')
+    expect(all.json).toMatchObject({ items: [{ retired: true, places: 0, problems: [] }] })
     await run('stock', 'retire', '203.0.113.0/30', '--undo')
     expect(await shown()).toContain('range setup')
   } finally {

@@ -48,11 +48,13 @@ export const stockCommands: readonly OperationCommand[] = [
   over(stock.listBlocks, 'stock blocks'),
   over(stock.listRanges, 'stock ranges', {
     // An address of a block gets its slot when it is sold.
-    show: ({ items }) =>
+    show: ({ items }, given) =>
       rows(
-        items.map((each) =>
-          each.block ? { ...each, places: 'as sold', served: each.served > 0 ? 'yes' : 'no' } : each,
-        ),
+        items.map(({ retired, ...each }) => ({
+          ...each,
+          ...(each.block && { places: 'as sold', served: each.served > 0 ? 'yes' : 'no' }),
+          ...(given.has('all') && { retired }),
+        })),
       ),
   }),
   over(stock.assignRange, 'stock assign', {

@@ -49,17 +49,23 @@ export function adminStockOperations(bind: BindAdmin, deps: AdminDeps) {
         retired_at: isoOrNull(block.retiredAt),
       })),
     })),
-    bind(shapes.listRanges, async () => ({
-      items: (await lookAtRanges(deps, runningSince(deps))).map((each) => ({
-        range: each.range.prefix,
-        nodes: [...each.nodeIds],
-        block: each.isBlock,
-        places: each.slots,
-        served: each.served,
-        served_by: [...each.by],
-        problems: [...each.problems],
-      })),
-    })),
+    bind(shapes.listRanges, async ({ query }) => {
+      const ranges = await lookAtRanges(deps, runningSince(deps))
+      return {
+        items: ranges
+          .filter(({ isRetired }) => query.all === 'true' || !isRetired)
+          .map((each) => ({
+            range: each.range.prefix,
+            nodes: [...each.nodeIds],
+            block: each.isBlock,
+            retired: each.isRetired,
+            places: each.slots,
+            served: each.served,
+            served_by: [...each.by],
+            problems: [...each.problems],
+          })),
+      }
+    }),
     bind(shapes.surveyRange, async ({ query }) => {
       const { unused, ...survey } = await deps.rangeOperator.survey(prefixOf(query.prefix))
       return {

@@ -86,6 +86,7 @@ const range = named('Range', {
   range: text('Prefix of the range.', '203.0.113.0/24'),
   nodes: list('Gateways that the range is assigned to; empty for any gateway.', z.string()),
   block: flag('Whether it is an IPv6 block without a slot for each address.', false),
+  retired: flag('Whether all its addresses are retired.', false),
   places: whole('Number of slots in the range; of a block, the addresses that got a slot when they were sold.', 254),
   served: whole('Slots that a gateway serves now; of a block, 1 if a gateway serves it and otherwise 0.', 254),
   served_by: list('Gateways that serve the range.', z.string()),
@@ -94,7 +95,10 @@ const range = named('Range', {
 
 export const listRanges = reader('listRanges', 'GET /stock/ranges', {
   summary: 'List ranges with their gateways, the slots served now, and the problems with the others',
-  answer: z.object({ items: list('All ranges.', range) }),
+  query: z.object({
+    all: z.enum(['true', 'false']).default('false').openapi({ description: 'Include retired ranges.' }),
+  }),
+  answer: z.object({ items: list('Ranges that are not retired, or all.', range) }),
 })
 
 const nodes = () =>

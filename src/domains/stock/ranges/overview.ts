@@ -37,6 +37,7 @@ export async function lookAtRanges(
       range,
       nodeIds: range.nodeIds.map(nameOf),
       isBlock: hasBlock,
+      isRetired: retired.has(range.id),
       slots: mine.reduce((sum, each) => sum + each.slots, 0),
       served: served.reduce((sum, each) => sum + each.slots, 0),
       by: [...new Set(served.map((each) => nameOf(each.servingNode ?? '')))],
