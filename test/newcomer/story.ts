@@ -412,7 +412,9 @@ pg_ctlcluster ${cluster} main restart`)
       await reader.follow('operate/balancer.md', 'cat /var/lib/turnpike/secret.key'),
       /^[0-9a-f]{64}$/m,
     )[0]
-    copyFileSync(join(server.folder, 'root/shop.pem'), join(amsterdam.folder, 'root/shop.pem'))
+    for (const name of ['shop.pem', 'haproxy.cfg', 'deploy-certificate.sh']) {
+      copyFileSync(join(server.folder, 'root', name), join(amsterdam.folder, 'root', name))
+    }
     const second = { ...own, 'SECRET_KEY=KEY': `SECRET_KEY=${key}`, 'first.deb': 'next.deb' }
     await reader.follow('operate/balancer.md', 'TURNPIKE_HOST=10.0.0.12', second)
     await reader.follow('operate/balancer.md', 'apt install haproxy')
