@@ -152,6 +152,7 @@ export type Range = {
   range: string
   nodes: readonly string[]
   block: boolean
+  retired: boolean
   places: number
   served: number
   served_by: readonly string[]
@@ -198,6 +199,7 @@ export type JoinKey = {
   key: string
   expires_at: string | null
   command: string
+  service_commands: readonly string[]
 }
 export type Exit = {
   exit_id: string
@@ -749,7 +751,7 @@ export type Operations = {
       }[]
     }
   }
-  listRanges: { answer: { items: readonly Range[] } }
+  listRanges: { query: { all?: 'true' | 'false' }; answer: { items: readonly Range[] } }
   surveyRange: {
     query: { prefix: string }
     answer: {
