@@ -58,8 +58,8 @@ export const containing = (text: string): string => `%${text.replace(/[%_!]/g, '
 export const pastPrefix = (text: string): string => `${text}\u{10ffff}`
 
 /**
- * Forms of a beginning to seek in an index on `LOWER(name)`. That function lowers Latin letters only, so other alphabets
- * are sought as typed, in small letters, and with a capital.
+ * Forms of a beginning to seek in an index on `LOWER(name)`. LOWER changes Latin letters only, so other alphabets are
+ * sought as typed, in small letters, and with a capital.
  */
 export function loweredForms(text: string): readonly string[] {
   const small = text.toLowerCase()

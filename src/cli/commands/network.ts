@@ -8,7 +8,8 @@ import { doneBefore, local, readTextFile, rows, rub, secret, toLines } from '../
 const showKey = (data: typeof nodes.keyNode.example) => [
   ...secret(
     data.key,
-    `It lets ${data.name} join once, until ${local(data.expires_at)}. On that machine, with the Debian package, as root:`,
+    `It lets ${data.name} join once, until ${local(data.expires_at)}.`,
+    'On that machine, with the Debian package, as root:',
   ),
   '',
   ...data.service_commands.map((command) => `  ${command}`),
@@ -143,7 +144,7 @@ export const thingCommands: readonly OperationCommand[] = [
     show: (data) => [
       `Proxy ${data.proxy} of ${data.customer_id}, bought with ${data.order_id}: ${data.status}`,
       `${data.country} ipv ${data.ipv} ${data.address} on ${data.node ?? 'no gateway'}, ${data.port_type}, ` +
-        `${data.username}`,
+        data.username,
       ...(data.interrupted_at === null
         ? []
         : [`interrupted since ${local(data.interrupted_at)} (${data.interrupted_by})`]),

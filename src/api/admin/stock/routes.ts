@@ -49,23 +49,7 @@ export function adminStockOperations(bind: BindAdmin, deps: AdminDeps) {
         retired_at: isoOrNull(block.retiredAt),
       })),
     })),
-    bind(shapes.listRanges, async ({ query }) => {
-      const ranges = await lookAtRanges(deps, runningSince(deps))
-      return {
-        items: ranges
-          .filter(({ isRetired }) => query.all === 'true' || !isRetired)
-          .map((each) => ({
-            range: each.range.prefix,
-            nodes: [...each.nodeIds],
-            block: each.isBlock,
-            retired: each.isRetired,
-            places: each.slots,
-            served: each.served,
-            served_by: [...each.by],
-            problems: [...each.problems],
-          })),
-      }
-    }),
+    listedRanges(bind, deps),
     bind(shapes.surveyRange, async ({ query }) => {
       const { unused, ...survey } = await deps.rangeOperator.survey(prefixOf(query.prefix))
       return {
@@ -81,6 +65,25 @@ export function adminStockOperations(bind: BindAdmin, deps: AdminDeps) {
     ...closingOperations(bind, deps),
   ]
 }
+
+const listedRanges = (bind: BindAdmin, deps: AdminDeps) =>
+  bind(shapes.listRanges, async ({ query }) => {
+    const ranges = await lookAtRanges(deps, runningSince(deps))
+    return {
+      items: ranges
+        .filter(({ isRetired }) => query.all === 'true' || !isRetired)
+        .map((each) => ({
+          range: each.range.prefix,
+          nodes: [...each.nodeIds],
+          block: each.isBlock,
+          retired: each.isRetired,
+          places: each.slots,
+          served: each.served,
+          served_by: [...each.by],
+          problems: [...each.problems],
+        })),
+    }
+  })
 
 /** The audit log has the operator's question before the operator has the answer. */
 const holders = (bind: BindAdmin, deps: AdminDeps) =>
