@@ -14,7 +14,7 @@ import type { Meter } from '../../dataplane/agent/meter.ts'
 import { realTiming, type Timing } from '../../dataplane/agent/runtime.ts'
 import { Snapshot } from '../../dataplane/agent/snapshot.ts'
 import { type PagePosition, readSavedState, SavedState } from '../../dataplane/agent/sync.ts'
-import { AddressTrials } from '../../dataplane/agent/trials.ts'
+import { AddressTrials, type TryAddress } from '../../dataplane/agent/trials.ts'
 import { KnownCustomers } from '../../dataplane/gateway/access/admission.ts'
 import { ExitReports } from '../../dataplane/gateway/access/exit-health.ts'
 import { countDrainingTunnels, HandoverOffer, type Predecessor } from '../../dataplane/gateway/handover.ts'
@@ -25,7 +25,7 @@ import type { TlsPool } from '../../dataplane/gateway/relay/linux/tls-pool.ts'
 import { createAccepter } from '../../dataplane/gateway/relay/portable/accepter.ts'
 import { after } from '../../dataplane/gateway/relay/portable/dialler.ts'
 import { createSockets, type Sockets, type TlsClient, toTlsClient } from '../../dataplane/gateway/relay/sockets.ts'
-import { createTryAddress } from '../../dataplane/gateway/relay/try-address.ts'
+import { createTryAddress, createTryListener } from '../../dataplane/gateway/relay/try-address.ts'
 import type { SiteSource } from '../../dataplane/gateway/site/content.ts'
 import { type LookUp, openSite, type SiteServer, type SiteTerms } from '../../dataplane/gateway/site/server.ts'
 import { type Certificate, coversName } from '../../dataplane/tls/certificate.ts'
@@ -331,7 +331,9 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, f
     onFault,
     lookup: names.lookup,
   })
-  const trials = openTrials(agent, rules, log, trialTiming)
+  const isBehindEntry = () => ![undefined, null, agent.node].includes(snapshot.gateways.get(agent.node)?.entry)
+  const tryListener = createTryListener(config.gatewayListen, isBehindEntry)
+  const trials = openTrials(agent, rules, log, trialTiming, tryListener)
   const ownFields = () => ({
     hop_key: key.publicKey,
     ...findTls(),
@@ -408,7 +410,7 @@ const figuresOf = ({ status }: Engine, { ports }: EngineLimits, failedLookups: n
   ...(Number.isFinite(ports) && { max_ports: ports }),
 })
 
-function openTrials(agent: Agent, rules: GatewayRules, log: Log, timing: Timing) {
+function openTrials(agent: Agent, rules: GatewayRules, log: Log, timing: Timing, tryListener: TryAddress) {
   const tryAddress = createTryAddress(process.platform)
   return new AddressTrials({
     ...nodeRuntimeOf(log),
@@ -418,6 +420,7 @@ function openTrials(agent: Agent, rules: GatewayRules, log: Log, timing: Timing)
     callShop: agent.link.callFrom,
     // A sandbox leaves from ::1 in place of an IPv6 address that it does not have.
     tryAddress: (address) =>
+      tryListener(address) ??
       tryAddress(rules.mode === 'sandbox' && address.version === 6 && tryAddress(address) ? ownSix : address),
     needsEgressCheck: (address) => rules.mode === 'production' && classify(address) !== 'loopback',
   })

@@ -3,7 +3,7 @@ import { findNetnsSupport } from '../../../../test/harness/netns-support.ts'
 import { enterOwnNetwork } from '../../../../test/harness/own-network.ts'
 import { until } from '../../../../test/harness/until.ts'
 import { readAddress } from '../../../core/address.ts'
-import { createTryAddress, edgeAddresses } from './try-address.ts'
+import { createTryAddress, createTryListener, edgeAddresses } from './try-address.ts'
 
 const on = (cidr: string, internal = false) => ({ address: cidr.split('/')[0] ?? '', cidr, internal })
 
@@ -16,6 +16,23 @@ test('edgeAddresses returns network and broadcast addresses that no interface ha
   for (const none of ['203.0.113.7/32', '203.0.113.6/31', '127.0.0.1/8', '2001:db8::1/64']) {
     expect([...edgeAddresses([on(none)])]).toEqual([])
   }
+})
+
+test('a listener on one address covers only that IPv4 address, any IPv6 address, and all behind an entry', () => {
+  const problemOf = (listen: string, text: string, isBehindEntry = false) => {
+    const address = readAddress(text)
+    return address && createTryListener(listen, () => isBehindEntry)(address)
+  }
+  for (const all of ['::', '0.0.0.0', '::ffff:0.0.0.0', 'gate.example.net']) {
+    expect(problemOf(all, '203.0.113.8')).toBeUndefined()
+  }
+  for (const one of ['203.0.113.7', '::ffff:203.0.113.7', '2001:db8::7']) {
+    expect(problemOf(one, '203.0.113.8')).toBe('not_listened_on')
+    expect(problemOf(one, '203.0.113.8', true)).toBeUndefined()
+    expect(problemOf(one, '2001:db8::8')).toBeUndefined()
+  }
+  expect(problemOf('203.0.113.7', '203.0.113.7')).toBeUndefined()
+  expect(problemOf('::ffff:203.0.113.7', '203.0.113.7')).toBeUndefined()
 })
 
 test('tryAddress returns edge_of_its_network for a broadcast address, and reads the interfaces every 10 s', () => {

@@ -1,5 +1,12 @@
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os'
-import { type Address, addressFromNumber, addressToNumber, formatAddress, readAddress } from '../../../core/address.ts'
+import {
+  type Address,
+  addressFromNumber,
+  addressToNumber,
+  formatAddress,
+  readAddress,
+  unmap,
+} from '../../../core/address.ts'
 import type { TryAddress } from '../../agent/trials.ts'
 import { openKernel } from './linux/kernel.ts'
 import { openLibc } from './linux/libc.ts'
@@ -33,6 +40,20 @@ export function createTryAddress(
     }
     return edges.size > 0 && edges.has(formatAddress(address)) ? 'edge_of_its_network' : bind(address)
   }
+}
+
+/**
+ * Customers connect to an IPv4 proxy at its own address. A listener on one address refuses them at every other, so those
+ * are not sold. Customers of a gateway behind an entry connect to the entry instead.
+ */
+export function createTryListener(hostname: string, isBehindEntry: () => boolean): TryAddress {
+  const listener = readAddress(hostname)
+  const only = listener && unmap(listener)
+  // A host name is not compared: its addresses can change while the listener stays.
+  if (!only || only.bytes.every((byte) => byte === 0)) return () => undefined
+  const heard = formatAddress(only)
+  return (address) =>
+    address.version === 6 || isBehindEntry() || formatAddress(address) === heard ? undefined : 'not_listened_on'
 }
 
 function createBind(platform: NodeJS.Platform): TryAddress {

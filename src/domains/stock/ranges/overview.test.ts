@@ -28,6 +28,13 @@ test('reasonsOf names the addresses that a machine lacks and the command that se
   ])
 })
 
+test('reasonsOf names the addresses that a listener on one address does not cover, and the setting to change', () => {
+  expect(reasonsOf(oneOf('not_listened_on', 8, 3), '203.0.113.0/24', 'gate-1')).toEqual([
+    'customers cannot connect to 203.0.113.8 and 2 more: the gateway listens on another address only. ' +
+      'Set TURNPIKE_GATEWAY_LISTEN=:: on gate-1, and restart it',
+  ])
+})
+
 test('reasonsOf names an IPv6 block as a whole, because a gateway tries samples of it', () => {
   expect(reasonsOf(oneOf('not_on_this_machine', 0, 1), '2001:db8::/48', 'gate-1')).toEqual([
     'addresses of 2001:db8::/48 are not on this machine: run "turnpike range setup 2001:db8::/48" on gate-1',

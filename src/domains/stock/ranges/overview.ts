@@ -109,6 +109,9 @@ const advised: Readonly<Record<string, (of: Troubled) => string>> = {
   cannot_leave: (of) =>
     `${of.which} cannot leave: no call from there reaches the shop. Check that your provider routes ${of.range} ` +
     `to ${of.node}, and ${setupOf(of)} there`,
+  not_listened_on: (of) =>
+    `customers cannot connect to ${of.which}: the gateway listens on another address only. ` +
+    `Set TURNPIKE_GATEWAY_LISTEN=:: on ${of.node}, and restart it`,
   no_such_family: (of) => `${of.which} cannot be used: ${familyOf(of.range)} is switched off on ${of.node}`,
 }
 
