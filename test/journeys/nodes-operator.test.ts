@@ -70,6 +70,15 @@ describe.each([...enginesOf('sqlite')])('the node commands on %s', (engine) => {
     expect(lines).toMatch(
       /gw1 +gateway +berlin +online +1\.2\.3 +9 +4 +10000 +12\.3 MB +0\.0 MB +0\.0 MB +0 +700 +0 +20\d\d-/,
     )
+    expect((await runCommand(['node', 'drain', 'gw1'], env)).out).toContain('its free addresses are not sold')
+    expect((await runCommand(['node', 'list'], env)).out).toMatch(
+      /gw1 +gateway +berlin +online +20\d\d-\S+ \S+ +1\.2\.3/,
+    )
+    expect((await runCommand(['node', 'show', 'gw1'], env)).out).toMatch(
+      /^Draining since 20\d\d-.* "turnpike node close gw1"/m,
+    )
+    await run('node', 'drain', 'gw1', '--undo')
+    expect((await runCommand(['node', 'show', 'gw1'], env)).out).not.toContain('Draining')
     // A node is offline after 10 s without a report.
     await service.services.db.transact((tx) =>
       tx.run('UPDATE nodes SET last_seen_at = $1 WHERE name = $2', [Date.now() - 10_001, 'gw1']),

@@ -19,15 +19,23 @@ const showKey = (data: typeof nodes.keyNode.example) => [
   `  ${data.command}`,
 ]
 
+const aboutDraining = ({ kind, name }: { readonly kind: string; readonly name: string }): string =>
+  `${
+    kind === 'vpn'
+      ? 'devices get another node of its location with their next configuration; their current one works'
+      : 'its free addresses are not sold; sold proxies work'
+  } until "turnpike node close ${name}". "turnpike node drain ${name} --undo" ends it.`
+
 export const nodeCommands: readonly OperationCommand[] = [
   over(nodes.listNodes, 'node list', {
     columns:
-      'name kind location state version lag_ms tunnels link_mbit carried_bytes refused_bytes held_bytes ' +
+      'name kind location state drained_at version lag_ms tunnels link_mbit carried_bytes refused_bytes held_bytes ' +
       'accounts_at_limit most_ports unproven_ranges last_seen_at node_id',
   }),
   over(nodes.showNode, 'node show', {
     show: ({ node, serves, ranges }) => [
       `${node.name} is ${node.state}${serves ? ' and serves' : ''}. Last report: ${local(node.last_seen_at)}.`,
+      ...(node.drained_at === null ? [] : [`Draining since ${local(node.drained_at)}: ${aboutDraining(node)}`]),
       `Bandwidth: ${node.link_mbit} Mbit/s, both directions together (default ${nodes.usualLinkMegabits}). ` +
         `"turnpike node link ${node.name} N" changes it.`,
       ...node.paths.map(
@@ -86,7 +94,7 @@ export const nodeCommands: readonly OperationCommand[] = [
     show: (data) =>
       data.drained_at === null
         ? `${data.name} serves new purchases again.`
-        : `${data.name} gets no new purchases. Existing ones work until the node is closed.`,
+        : `${data.name} is draining: ${aboutDraining(data)}`,
   }),
   over(nodes.forgetUsage, 'node forget-usage', {
     show: (data) => `${data.bytes} bytes of ${data.things} accounts ${data.dry_run ? 'would be' : 'were'} given back.`,

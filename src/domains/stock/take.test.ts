@@ -63,6 +63,17 @@ describe.each([...engines])('stock on %s', (engine) => {
     expect(await free(code, 4)).toBe(512)
   })
 
+  test('addresses of a gateway that is being drained are not counted and not sold until draining ends', async () => {
+    const code = freshCountry()
+    await addStock(shop.services, '10.99.0.0/30', code, 4)
+    await shop.services.fleet.drain('stock-gateway', true)
+    expect(await free(code, 4)).toBe(0)
+    expect(await refusalOf(buy(code, 4))).toMatchObject({ code: 'unavailable' })
+    await shop.services.fleet.drain('stock-gateway', false)
+    expect(await free(code, 4)).toBe(4)
+    expect(await buy(code, 4)).toHaveLength(1)
+  })
+
   test('two concurrent imports of the same block add it once', async () => {
     const code = freshCountry()
     const other = wire(shop.db, shop.clock)

@@ -7,7 +7,7 @@ import { NoGateway, soldElsewhere } from './errors.ts'
 import { addBlock, begin, cancel, nextId, open, plan } from './ranges/assign.ts'
 import { finish, leftBehind, waitForOthers } from './ranges/resume.ts'
 import type { Planned } from './ranges/rules.ts'
-import { gateways, live, unprovenAt } from './ranges/served.ts'
+import { gateways, selling, unprovenAt } from './ranges/served.ts'
 import {
   drawShares,
   type Kind,
@@ -210,7 +210,7 @@ async function addChunk(
 }
 
 async function countNow(deps: StockDeps, kind: Kind): Promise<number> {
-  const servingNodes = await live(deps)
+  const servingNodes = await selling(deps)
   if (servingNodes.length === 0) return 0
   const query = { kind, servingNodes, unprovenAt: await unprovenAt(deps) }
   if (kind.ipv === 6 && (await store.blocksOf(deps.db, query)).length > 0) return maxCounted
@@ -242,7 +242,7 @@ async function weightsOf(deps: StockDeps, query: store.SlotQuery, nodes: readonl
 }
 
 export async function prepare(deps: StockDeps, kind: Kind, count: number): Promise<Readiness> {
-  const [{ serving: servingNodes, away }, checkedAt, spareIds] = await Promise.all([
+  const [{ selling: servingNodes, away }, checkedAt, spareIds] = await Promise.all([
     gateways(deps),
     unprovenAt(deps),
     kind.ipv === 6 ? deps.slotIds.take(count) : Promise.resolve([]),
@@ -326,7 +326,7 @@ export function available(deps: StockDeps, kind: Kind): Promise<number> {
 
 /** How many are available outside of a range, of which `within` are free and served. */
 export async function availableBeside(deps: StockDeps, kind: Kind, within: number, blocks: readonly string[]) {
-  const query = { kind, servingNodes: await live(deps), unprovenAt: await unprovenAt(deps) }
+  const query = { kind, servingNodes: await selling(deps), unprovenAt: await unprovenAt(deps) }
   if (query.servingNodes.length === 0) return 0
   const others =
     kind.ipv === 6 ? (await store.blocksOf(deps.db, query)).filter((each) => !blocks.includes(each.prefix)) : []

@@ -317,7 +317,9 @@ export const removeNode = operation('removeNode', 'POST /nodes/{name}/remove', {
 })
 
 export const drainNode = operation('drainNode', 'POST /nodes/{name}/drain', {
-  summary: 'Drain a node: it gets nothing new and its services move elsewhere; or end draining',
+  summary:
+    'Drain a node: its free addresses are not sold, and VPN devices get another node with their next configuration; ' +
+    'proxies and devices in use work until the node is closed',
   params: nodeParam,
   body: z.object({ undo: yes('End draining.') }),
   answer: node,

@@ -51,17 +51,23 @@ export async function servingNodeNames(deps: StockDeps, slots: readonly number[]
 }
 
 /**
- * The gateways that serve now, at most half a second old, and those that have lately served and are likely to come
- * back. Both are of one read: a gateway that reports meanwhile is in one of them.
+ * The gateways that serve now, at most half a second old, those of them that sell because they are not being drained,
+ * and those that have lately served and are likely to come back. All are of one read: a gateway that reports meanwhile
+ * is in one of them.
  */
-export async function gateways(deps: StockDeps): Promise<{ serving: Node[]; away: string[] }> {
+export async function gateways(deps: StockDeps): Promise<{ serving: Node[]; selling: Node[]; away: string[] }> {
   const all = await deps.fleet.nodes('gateway')
   const serving = all.filter((node) => isServing(node, deps.since))
   const away = all.filter((node) => !serving.includes(node) && hasLatelyServed(node, deps.since))
-  return { serving, away: away.map((node) => node.id) }
+  const selling = serving.filter((node) => node.drainedAt === null)
+  return { serving, selling, away: away.map((node) => node.id) }
 }
 
 export const live = async (deps: StockDeps): Promise<string[]> => (await gateways(deps)).serving.map((node) => node.id)
+
+/** The gateways whose free addresses are sold. */
+export const selling = async (deps: StockDeps): Promise<string[]> =>
+  (await gateways(deps)).selling.map((node) => node.id)
 
 /** A gateway serves a range that names it, or that it has proven. A sandbox asks for no proof. */
 export async function judge(deps: StockDeps): Promise<MayServe> {
