@@ -31,8 +31,8 @@ const tunnelCount = scaled(500)
 /** Small, so that a draining process must request more leases many times. */
 const leaseBytes = 65_536
 const payload = 'x'.repeat(700)
-/** The number of loops that send through the tunnels. */
-const senderCount = 2
+/** The number of loops that send through the tunnels, and of those that connect: each takes a processor. */
+const [senderCount, connectorCount] = isLong ? [2, 4] : [1, 2]
 /** To the other engine and back in a long run; otherwise the next takeover returns from it. */
 const otherEngine = gatewayEngine === 'linux' ? 'portable' : 'linux'
 const takeovers = isLong ? [otherEngine, gatewayEngine] : [otherEngine]
@@ -202,7 +202,7 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
   test(`a takeover closes none of ${tunnelCount} tunnels, refuses no new connection, and bills every byte once`, async () => {
     const tunnels = await openMany(tunnelCount)
     const stopSending = sendThrough(tunnels)
-    const connecting = keepConnecting(4)
+    const connecting = keepConnecting(connectorCount)
     await connecting.served(20)
     const before = await gateway.takeOver()
     await connecting.served(40)

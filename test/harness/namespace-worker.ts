@@ -48,6 +48,19 @@ const record = (level: string) => (event: string, fields?: Record<string, unknow
   log.push({ level, event, ...fields, ...(problem !== undefined && { error: problem }) })
 }
 
+/** Sends 1,000 bytes every 10 ms until the client leaves: a download that lasts and costs little. */
+function sendSlowly(): Response {
+  let timer: Timer | undefined
+  return new Response(
+    new ReadableStream({
+      start(controller) {
+        timer = setInterval(() => controller.enqueue(new Uint8Array(1000)), 10)
+      },
+      cancel: () => clearInterval(timer),
+    }),
+  )
+}
+
 /** Sends the requested number of bytes as fast as they are read. */
 function sendBytes(count: number): Response {
   let left = count
@@ -66,6 +79,7 @@ function sendBytes(count: number): Response {
 function answer(request: Request, server: Bun.Server<undefined>): Response | Promise<Response> {
   const { pathname, searchParams } = new URL(request.url)
   if (pathname === '/who') return new Response(server.requestIP(request)?.address ?? '')
+  if (pathname === '/slow') return sendSlowly()
   if (pathname === '/bytes') return sendBytes(Number(searchParams.get('count')))
   return request.arrayBuffer().then((body) => new Response(String(body.byteLength)))
 }

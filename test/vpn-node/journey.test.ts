@@ -3,6 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Answer } from '../harness/answers.ts'
+import { type CommandServer, openCommandServer } from '../harness/command-server.ts'
+import { prepareFolder } from '../harness/database.ts'
 import type { NamespaceWorker } from '../harness/namespace.ts'
 import { type Net, netAddresses, openNet } from '../harness/netns.ts'
 import { findNetnsSupport } from '../harness/netns-support.ts'
@@ -26,12 +28,11 @@ describe('a VPN subscription bought over the API', () => {
   let node: Bun.Subprocess
   let client: Client
   let publicKey: string
+  let commands: CommandServer
 
   const runner = [process.execPath, '--no-env-file', program]
-  const under = (...args: string[]) => {
-    const leash = ['ip', 'netns', 'exec', net.node, 'setpriv', '--pdeathsig', 'KILL']
-    return [...leash, ...runner, ...args]
-  }
+  const leash = () => ['ip', 'netns', 'exec', net.node, 'setpriv', '--pdeathsig', 'KILL']
+  const under = (...args: string[]) => [...leash(), ...runner, ...args]
   const env = (of: 'shop' | 'node', more: Record<string, string> = {}) => ({
     PATH: process.env['PATH'] ?? '',
     TURNPIKE_DATA: join(folder, of),
@@ -42,10 +43,9 @@ describe('a VPN subscription bought over the API', () => {
     ...more,
   })
   async function tool(of: 'shop' | 'node', ...args: string[]) {
-    const child = Bun.spawn(under(...args, '--json'), { env: env(of), stdout: 'pipe', stderr: 'inherit' })
-    const text = await child.stdout.text()
-    expect(await child.exited).toBe(0)
-    return JSON.parse(text)
+    const { exit, out, err } = await commands.run([...args, '--json'], env(of))
+    expect([exit, err]).toEqual([0, ''])
+    return JSON.parse(out)
   }
   async function startNode(more: Record<string, string> = {}) {
     node = Bun.spawn(under('vpn-node'), {
@@ -81,6 +81,8 @@ describe('a VPN subscription bought over the API', () => {
     const origin = await net.start(net.origin)
     await origin.ask('serve', { ports: [80] })
     caller = await net.start(net.node)
+    commands = await openCommandServer(leash())
+    prepareFolder(join(folder, 'shop'), 'stocked')
     const running = Bun.spawn(under('shop'), { env: env('shop'), stdout: 'ignore', stderr: 'inherit' })
     net.atEnd(async () => {
       running.kill()
@@ -98,6 +100,7 @@ describe('a VPN subscription bought over the API', () => {
   afterAll(async () => {
     node?.kill('SIGKILL')
     await node?.exited
+    await commands?.close()
     await net?.close()
   })
 
@@ -139,7 +142,7 @@ describe('a VPN subscription bought over the API', () => {
     await client.connect()
     const browser = await net.start(client.namespace)
     const transfer = () => browser.ask<{ bytes: number; isDone: boolean; problem: string | null }>('transfer')
-    await browser.ask('receive', { url: `http://${netAddresses.origin4}/bytes?count=${1_000_000 * megabyte}` })
+    await browser.ask('receive', { url: `http://${netAddresses.origin4}/slow` })
     await until('the download', async () => (await transfer()).bytes > 0)
     node.kill('SIGHUP')
     node.kill('SIGTERM')
@@ -190,9 +193,9 @@ describe('a VPN subscription bought over the API', () => {
   })
 
   /** `turnpike up` on its own data folder, in the same namespace, with its output. */
-  function startUp(of = 'up', ...leash: string[]) {
+  function startUp(of = 'up', ...before: string[]) {
     const [, , , , ...rest] = under('up')
-    const child = Bun.spawn(['ip', 'netns', 'exec', net.node, ...leash, ...rest], {
+    const child = Bun.spawn(['ip', 'netns', 'exec', net.node, ...before, ...rest], {
       env: {
         PATH: process.env['PATH'] ?? '',
         TURNPIKE_DATA: join(folder, of),
@@ -237,6 +240,7 @@ describe('a VPN subscription bought over the API', () => {
 
   test('turnpike up of a sandbox starts a VPN node on a free device, which serves purchases also after SIGKILL', async () => {
     await net.inside(net.node, ['ip', 'link', 'add', 'tpvpn0', 'type', 'veth', 'peer', 'name', 'tpother'])
+    prepareFolder(join(folder, 'up'), 'stocked')
     let up = startUp()
     await until('the node', () => node1.test(up.out))
     expect((await callUp('/vpn/quote?period=1')).data.available).toBe(true)
@@ -264,6 +268,7 @@ describe('a VPN subscription bought over the API', () => {
 
   test('turnpike up without CAP_NET_ADMIN prints the reason, changes nothing and sells with a warning', async () => {
     const before = await devices()
+    prepareFolder(join(folder, 'bare'), 'stocked')
     const up = startUp(
       'bare',
       'setpriv',
