@@ -108,12 +108,18 @@ export async function lost(deps: ErasingDeps, customer: CustomerId): Promise<Los
 export async function erase(
   deps: ErasingDeps,
   customer: CustomerId,
-  request: { readonly by: 'customer' | 'operator'; readonly isConfirmed: (lost: Lost) => boolean },
+  request: {
+    readonly by: 'customer' | 'operator'
+    readonly isConfirmed: (lost: Lost) => boolean
+    /** Checks the caller's authentication again, with the account locked. */
+    readonly assertStill?: (tx: Tx) => Promise<void>
+  },
 ) {
   await deps.customers.load(customer)
   const nowMs = deps.clock()
   const destroyed = await deps.db.transact(async (tx) => {
     const account = await deps.ledger.lock(tx, customer)
+    await request.assertStill?.(tx)
     const would = await store.findLost(tx, customer, account.balance, nowMs)
     const details = toLostDetails(would)
     const { open_payments, ...confirmed } = details

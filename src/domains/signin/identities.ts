@@ -7,7 +7,7 @@ import type { SignIn } from './index.ts'
 import { assertPassword } from './passwords.ts'
 import type { Identity, Owner, Session } from './rules.ts'
 import * as rules from './rules.ts'
-import type { SignInDeps } from './sessions.ts'
+import { lockCompared, type SignInDeps } from './sessions.ts'
 import * as store from './store.ts'
 
 const noFactor = { totp: null, totpSince: null, totpStep: 0, recovery: null }
@@ -120,7 +120,7 @@ export async function setPassword(
     const taken = await store.findByLogin(tx, owner.kind, login)
     if (taken && taken.owner.id !== owner.id) throw loginTaken()
     const nowMs = deps.clock()
-    const kept = await store.lockIdentity(tx, owner.id)
+    const kept = await lockCompared(tx, owner, before)
     const former = kept ?? { owner, email: null, ...noFactor, createdAt: nowMs }
     await save(deps, tx, { ...former, login, password, changedAt: nowMs })
     await store.voidLinks(tx, owner.id, nowMs)
@@ -161,7 +161,7 @@ export async function beginFactor(
   if (!identity?.password) throw noPassword()
   const secret = deps.codes.makeSecret()
   await deps.db.transact(async (tx) => {
-    const kept = await store.lockIdentity(tx, owner.id)
+    const kept = await lockCompared(tx, owner, identity)
     if (!kept) throw noPassword()
     if (kept.totpSince !== null) throw factorThere()
     await save(deps, tx, { ...kept, totp: deps.vault.seal(secret, factorOf(owner)), changedAt: deps.clock() })
@@ -211,10 +211,10 @@ export async function renewRecovery(
   password: string | undefined,
   clientPrefix: string,
 ): Promise<readonly string[]> {
-  await confirm(deps, owner, password, clientPrefix)
+  const confirmed = await confirm(deps, owner, password, clientPrefix)
   const { codes, recovery } = makeRecovery(deps, owner)
   await deps.db.transact(async (tx) => {
-    const kept = await store.lockIdentity(tx, owner.id)
+    const kept = await lockCompared(tx, owner, confirmed)
     if (!kept || kept.totpSince === null) throw new Refusal('second_factor_missing')
     await save(deps, tx, { ...kept, recovery, changedAt: deps.clock() })
     await noteMade(deps, tx, owner)
@@ -229,9 +229,9 @@ export async function removeFactor(
   password: string | undefined,
   clientPrefix: string,
 ): Promise<void> {
-  await confirm(deps, owner, password, clientPrefix)
+  const confirmed = await confirm(deps, owner, password, clientPrefix)
   await deps.db.transact(async (tx) => {
-    const kept = await store.lockIdentity(tx, owner.id)
+    const kept = await lockCompared(tx, owner, confirmed)
     if (kept) await forgetFactor(deps, tx, kept, 'customer')
   })
 }

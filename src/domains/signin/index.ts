@@ -16,7 +16,7 @@ export type SignIn = ReturnType<typeof createSignIn>
 export type Identities = ReturnType<typeof createIdentities>
 export type Registration = ReturnType<typeof createRegistration>
 
-const { withBuckets, ...ofSessions } = sessions
+const { withBuckets, lockCompared: _, ...ofSessions } = sessions
 
 export const createSignIn = (deps: sessions.SignInDeps) => bind(withBuckets(deps), ofSessions)
 

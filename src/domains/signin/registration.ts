@@ -12,7 +12,7 @@ import type { Identities, SignIn } from './index.ts'
 import { letterOf } from './letters.ts'
 import type { Mail } from './ports.ts'
 import { forNewcomer, isEmail, type LinkPurpose, type OneTimeLink, toLogin, toMailbox } from './rules.ts'
-import type { OpenedSession, SignInDeps, Visitor } from './sessions.ts'
+import { lockCompared, type OpenedSession, type SignInDeps, type Visitor } from './sessions.ts'
 
 /** Letters of one kind in an hour, to one address and for one client prefix. */
 const toAddress = { perSecond: 3 / 3600, burst: 3 }
@@ -41,7 +41,11 @@ type Registered = { readonly opened: OpenedSession | undefined; readonly ref: Re
 type Erasing = {
   erase(
     customer: CustomerId,
-    request: { readonly by: 'customer'; readonly isConfirmed: (lost: { readonly balance: Kopecks }) => boolean },
+    request: {
+      readonly by: 'customer'
+      readonly isConfirmed: (lost: { readonly balance: Kopecks }) => boolean
+      readonly assertStill: (tx: Tx) => Promise<void>
+    },
   ): Promise<unknown>
 }
 
@@ -273,7 +277,7 @@ async function eraseCustomer(
   request: { password: string | undefined; giveUpBalance: boolean; clientPrefix: string },
 ): Promise<void> {
   const owner = { kind: 'customer', id: customer } as const
-  await deps.identities.confirm(owner, request.password, request.clientPrefix)
+  const confirmed = await deps.identities.confirm(owner, request.password, request.clientPrefix)
   const { balance } = await deps.ledger.balance(customer)
   const rub = toRoubles(balance)
   // Only an operator erases a customer with a debt.
@@ -283,5 +287,6 @@ async function eraseCustomer(
   }
   const isConfirmed = (lost: { readonly balance: Kopecks }) =>
     lost.balance === 0n || (lost.balance > 0n && request.giveUpBalance)
-  await deps.erasing.erase(customer, { by: 'customer', isConfirmed })
+  const assertStill = async (tx: Tx) => void (await lockCompared(tx, owner, confirmed))
+  await deps.erasing.erase(customer, { by: 'customer', isConfirmed, assertStill })
 }

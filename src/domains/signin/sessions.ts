@@ -159,14 +159,27 @@ export async function assertPassword<Of extends Pick<Identity, 'password'>>(
   return of
 }
 
+/**
+ * Locks an owner's identity, and refuses if its password is not the one that was compared. Hashing takes 20 ms outside
+ * the transaction; a password change that commits in that time ends sessions, and must not miss the one opened here.
+ */
+export async function lockCompared(
+  tx: Tx,
+  owner: Owner,
+  compared: Pick<Identity, 'password'> | undefined,
+): Promise<Identity | undefined> {
+  const locked = await store.lockIdentity(tx, owner.id)
+  if ((locked?.password ?? null) !== (compared?.password ?? null)) throw signInFailed()
+  return locked
+}
+
 /** Accepts a code of the second factor once. Returns how many recovery codes are left, if one was used. */
-export async function assertCode(
+async function assertCode(
   deps: SessionDeps,
   tx: Tx,
-  identity: Identity,
+  locked: Identity | undefined,
   code: string | undefined,
 ): Promise<number | undefined> {
-  const locked = await store.lockIdentity(tx, identity.owner.id)
   if (!locked?.totp || locked.totpSince === null) return undefined
   if (code === undefined) throw new Refusal('code_required', {}, { code_required: true })
   const recovery = rules.readRecoveryCode(code)
@@ -331,7 +344,8 @@ export async function byPassword(
   // The attempt is not given back: it has cost a password hash.
   if (taken === 0) throw new Refusal('too_many_sessions', {}, { charged: false }, secondsUntilOne(ofOwner, level))
   const opening = deps.db.transact(async (tx) => {
-    const left = await assertCode(deps, tx, identity, given.code)
+    const locked = await lockCompared(tx, identity.owner, identity)
+    const left = await assertCode(deps, tx, locked, given.code)
     const entered = await open(deps, tx, identity.owner, visitor)
     if (left !== undefined) await noteRecovery(deps, tx, entered.session, left)
     return entered
@@ -356,11 +370,13 @@ export async function byLink(
   visitor: Visitor,
 ): Promise<OpenedSession> {
   const tried = await attempt(deps, await findFactored(deps, given.link), visitor.clientPrefix)
+  const found = await findLink(deps, given.link)
   const opened = await deps.db.transact(async (tx) => {
+    // The identity is locked before the link is used up, in the order of a password change, which makes links invalid.
+    const identity = found?.owner ? await store.lockIdentity(tx, found.owner) : undefined
     const link = await useLink(deps, tx, given.link, 'enter')
     if (link.kind !== kind || link.owner === null) throw invalidLink()
-    const identity = await store.findIdentity(tx, link.owner)
-    const left = identity && (await assertCode(deps, tx, identity, given.code))
+    const left = await assertCode(deps, tx, identity, given.code)
     const owner = store.toOwner(kind, link.owner)
     if (owner.kind === 'operator' || link.payload !== rules.forNewcomer) {
       const entered = await open(deps, tx, owner, visitor)
