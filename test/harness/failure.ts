@@ -11,6 +11,17 @@ export async function failureOf(promise: Promise<unknown> | undefined): Promise<
   throw new Error(`a failure was expected, not ${Bun.inspect(result)}`)
 }
 
+/** False if the work was refused. Any other error is thrown again. */
+export async function isDone(work: Promise<unknown>): Promise<boolean> {
+  try {
+    await work
+    return true
+  } catch (error) {
+    if (error instanceof Refusal) return false
+    throw error
+  }
+}
+
 /** The refusal of a promise that must be refused. Any other error is thrown again. */
 export async function refusalOf(promise: Promise<unknown>): Promise<Refusal> {
   const failure = await failureOf(promise)

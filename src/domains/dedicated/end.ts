@@ -46,7 +46,7 @@ async function endAll(
   const whole = how.give === 'whole' ? how.order : undefined
   const due = sumByCharge(ended.flatMap((each) => each.unused)).filter((part) => part.chargeSeq !== whole?.chargeSeq)
   if (whole?.chargeSeq) due.push({ order: whole.id, chargeSeq: whole.chargeSeq, amount: whole.price })
-  const { refunded, balance } = await giveBack(deps, tx, customer, due, how.note)
+  const { refunded, balance } = await giveBack(deps, tx, due, how.note)
   for (const proxy of proxies) if (proxy.interruptedAt !== null) closeOutage(tx, proxy, nowMs, 'nothing')
   await deps.stock.release(
     tx,

@@ -1,6 +1,6 @@
 import { addDays } from '../../core/calendar.ts'
 import type { CustomerId } from '../../core/ids.ts'
-import { type Kopecks, kopecks, subtract, zero } from '../../core/money.ts'
+import { type Kopecks, kopecks } from '../../core/money.ts'
 import type { Tx } from '../../db/transaction.ts'
 import type { Order } from '../orders/rules.ts'
 import { type DedicatedDeps, product } from './proxies.ts'
@@ -69,22 +69,18 @@ export async function findUnused(
   return new Map(proxies.map((proxy) => [proxy.id, unusedOf(terms.get(proxy.id) ?? [], leftMs(proxy))]))
 }
 
-/** Refunds what is due, at most what is left of each charge. Returns what was refunded, and the balance if any was. */
+/** Refunds unused parts, less earlier refunds of their orders. Returns what was refunded, and the balance after it. */
 export async function giveBack(
-  { orders, ledger }: DedicatedDeps,
+  { orders }: DedicatedDeps,
   tx: Tx,
-  customer: CustomerId,
   due: readonly Unused[],
   note: string,
 ): Promise<{ refunded: Unused[]; balance: Kopecks | undefined }> {
   const refunded: Unused[] = []
   let balance: Kopecks | undefined
   for (const { order, chargeSeq, amount } of due) {
-    const price = (await orders.find(tx, order))?.price ?? zero
-    const left = subtract(price, await ledger.refundedOf(tx, customer, chargeSeq))
-    const given = amount < left ? amount : left
-    if (given <= 0n) continue
-    const posting = await orders.giveBack(tx, { customer, chargeSeq }, given, note, 'in parts')
+    const posting = await orders.giveBackUnused(tx, { order, unused: amount, of: 'part' }, note)
+    if (!posting) continue
     refunded.push({ order, chargeSeq, amount: posting.amount })
     balance = posting.balanceAfter
   }

@@ -83,7 +83,7 @@ export const createLedgerAudit = (deps: LedgerAuditDeps) => ({
   /** The postings of these payments, without operators' adjustments. */
   byReference: store.postingsByReference,
   countByReference: store.countByReference,
-  refundOf: store.findRefundOf,
+  refundsOf: store.listRefundsOf,
   verify: (...given: VerifyArguments) => verifyLedger(deps, ...given),
   newest: (): Promise<Checkpoint | undefined> => store.latestCheckpoint(deps.db),
   makeCheckpoint: () => makeCheckpoint(deps),

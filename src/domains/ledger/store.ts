@@ -82,8 +82,8 @@ export const findPosting = (reader: Reader, customer: CustomerId, seq: number): 
 export const findByKey = (reader: Reader, key: string): Promise<Posting | undefined> =>
   postings.first(reader, 'SELECT * FROM postings WHERE key = $1', [key])
 
-export const findRefundOf = (reader: Reader, customer: CustomerId, seq: number): Promise<Posting | undefined> =>
-  postings.first(reader, 'SELECT * FROM postings WHERE customer_id = $1 AND refund_of = $2', [customer, seq])
+export const listRefundsOf = (reader: Reader, customer: CustomerId, seq: number): Promise<Posting[]> =>
+  postings.all(reader, 'SELECT * FROM postings WHERE customer_id = $1 AND refund_of = $2', [customer, seq])
 
 /** The last posting of an account at a moment. */
 export function lastPostingAt(reader: Reader, customer: CustomerId, upto: number): Promise<Posting | undefined> {

@@ -1,6 +1,6 @@
 import { bind } from '../../core/bind.ts'
 import { chargedSince, findByKey, list, load, loadAny, salesByDay, walk } from './list.ts'
-import { giveBack, refund } from './refund.ts'
+import { giveBackUnused, quoteUnused, refund } from './refund.ts'
 import type { OrderInput } from './rules.ts'
 import { forgetAnswers, type OrdersDeps, type PurchaseRequest, type Sale, sell } from './sell.ts'
 import { countOf, findAnyOrder, findAudited, findByPrefix, findMany } from './store.ts'
@@ -24,7 +24,18 @@ export type Orders = ReturnType<typeof createOrders>
 export function createOrders(given: Omit<OrdersDeps, 'running'>) {
   const deps: OrdersDeps = { ...given, running: new Set() }
   return {
-    ...bind(deps, { forgetAnswers, list, load, loadAny, findByKey, salesByDay, chargedSince, giveBack, refund }),
+    ...bind(deps, {
+      forgetAnswers,
+      list,
+      load,
+      loadAny,
+      findByKey,
+      salesByDay,
+      chargedSince,
+      giveBackUnused,
+      quoteUnused,
+      refund,
+    }),
     ...bind(given.db, { findByPrefix }),
     sell: <Bought>(request: PurchaseRequest<Bought>, what: OrderInput, make: (sale: Sale) => Promise<Bought>) =>
       sell(deps, request, what, make),

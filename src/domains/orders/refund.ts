@@ -1,26 +1,55 @@
 import type { CustomerId, OrderId } from '../../core/ids.ts'
-import { type Kopecks, toRoubles } from '../../core/money.ts'
+import { type Kopecks, toRoubles, zero } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 import type { Posting } from '../ledger/rules.ts'
 import { noSuchOrder } from './errors.ts'
-import { type Order, type Plain, refunded, toCanonical } from './rules.ts'
+import { dueAtEnd, type Order, type Plain, refunded, toCanonical } from './rules.ts'
 import type { OrdersDeps } from './sell.ts'
 import * as store from './store.ts'
 
 /** Refunds a charge, whole or in part, in the caller's transaction, with an event for the customer. */
-export async function giveBack(
+async function giveBack(
   deps: Pick<OrdersDeps, 'ledger' | 'events'>,
   tx: Tx,
   of: { readonly customer: CustomerId; readonly chargeSeq: number },
   amount: Kopecks | 'all',
   note: string,
-  how: 'once' | 'in parts' = 'once',
+  how: 'once' | 'in parts',
 ): Promise<Posting> {
   const posting = await deps.ledger.refund(tx, of.customer, of.chargeSeq, amount, note, how)
   await deps.events.note(tx, [refunded(posting)])
   return posting
+}
+
+/** The price of an order's service that ends unused: of all its service, or of a part (`dueAtEnd`). */
+export type UnusedService = { readonly order: OrderId; readonly unused: Kopecks; readonly of: 'order' | 'part' }
+
+/** What ending this service would refund now; the account is locked if it is ended. */
+export async function quoteUnused(
+  { ledger }: Pick<OrdersDeps, 'ledger'>,
+  tx: Tx,
+  { order: id, unused, of }: UnusedService,
+): Promise<Kopecks> {
+  const order = await store.findAnyOrder(tx, id)
+  if (!order || order.chargeSeq === null) return zero
+  return dueAtEnd(order.price, await ledger.refundedOf(tx, order.customer, order.chargeSeq), unused, of)
+}
+
+/**
+ * Refunds unused service that the caller ends, in the caller's transaction, with the account locked. Earlier refunds of
+ * the order are subtracted. Returns nothing if nothing is due. All products refund with this function.
+ */
+export async function giveBackUnused(
+  deps: Pick<OrdersDeps, 'ledger' | 'events'>,
+  tx: Tx,
+  service: UnusedService,
+  note: string,
+): Promise<Posting | undefined> {
+  const due = await quoteUnused(deps, tx, service)
+  if (due === 0n) return undefined
+  return giveBack(deps, tx, await loadCharged(tx, service.order), due, note, 'in parts')
 }
 
 /** Refunds an order once, whole or in part. What the order delivered stays. */
@@ -32,7 +61,7 @@ export const refund = (
 ): Promise<{ order: Order; posting: Posting }> =>
   deps.db.transact(async (tx) => {
     const order = await loadCharged(tx, id)
-    return { order, posting: await giveBack(deps, tx, order, amount, note) }
+    return { order, posting: await giveBack(deps, tx, order, amount, note, 'once') }
   })
 
 async function loadCharged(tx: Tx, id: OrderId): Promise<Order & { readonly chargeSeq: number }> {

@@ -1,5 +1,5 @@
 import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
-import { type Kopecks, toRoubles } from '../../core/money.ts'
+import { type Kopecks, kopecks, subtract, toRoubles, zero } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { Vault } from '../../core/vault.ts'
 import type { DomainEvent } from '../events/rules.ts'
@@ -67,6 +67,17 @@ export type Order = {
   /** How the price was computed. */
   readonly calculation: Plain
   readonly createdAt: number
+}
+
+/**
+ * What an order is refunded when service worth `unused` ends, never more than what is left of its price. `of` is
+ * 'order' if `unused` is all that ended of the order so far: earlier refunds are subtracted from it. It is 'part' if
+ * other services of the order may have ended and been refunded before: earlier refunds are subtracted from the price.
+ */
+export function dueAtEnd(price: Kopecks, refundedBefore: Kopecks, unused: Kopecks, of: 'order' | 'part'): Kopecks {
+  const left = subtract(price, refundedBefore)
+  const due = of === 'order' ? unused - refundedBefore : unused
+  return due <= 0n ? zero : kopecks(due < left ? due : left)
 }
 
 /** How long the first answer under a key is kept. */

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { engines } from '../../../test/harness/database.ts'
+import { isDone } from '../../../test/harness/failure.ts'
 import { openPremiumShop, type PremiumShop, pool } from '../../../test/harness/premium.ts'
 import { scaled } from '../../../test/harness/scale.ts'
 import { keylessRequest } from '../../../test/harness/wired.ts'
 import type { OrderId, SubuserId } from '../../core/ids.ts'
-import { Refusal } from '../../core/refusal.ts'
 
 type Step =
   | { do: 'buy'; who: number; tenths: number }
@@ -46,17 +46,6 @@ describe.each([...engines])('byte accounts on %s', (engine) => {
     shop.clock.advance(1000)
   })
   afterAll(() => shop.close())
-
-  /** False if it was refused; a fault is thrown. */
-  async function isDone(work: Promise<unknown>): Promise<boolean> {
-    try {
-      await work
-      return true
-    } catch (error) {
-      if (error instanceof Refusal) return false
-      throw error
-    }
-  }
 
   test('byte accounts match a model in random histories of purchases, moves, deletions, refunds and expiry', async () => {
     const { premium } = shop.services

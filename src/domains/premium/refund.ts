@@ -1,6 +1,6 @@
 import { bytes, toGigabytes } from '../../core/bytes.ts'
 import type { OrderId } from '../../core/ids.ts'
-import { kopecks, toRoubles } from '../../core/money.ts'
+import { kopecks, toRoubles, zero } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { toIso } from '../../core/time.ts'
 import type { Tx } from '../../db/transaction.ts'
@@ -12,8 +12,8 @@ import { product } from './rules.ts'
 import { loginsOf } from './subusers/store.ts'
 
 /**
- * Refunds the unused bytes of an order, once and in one commit. Bytes that a node holds are not unused. The money is
- * the same part of the price as the bytes are of the order, rounded down to a kopeck.
+ * Takes back and refunds the unused bytes of an order, in one commit. Bytes that a node holds are not unused. The money
+ * is the same part of the price as the bytes are of the order, rounded down to a kopeck, less earlier refunds by hand.
  */
 export const refund = (deps: PremiumDeps, id: OrderId, note: string) =>
   deps.db.transact(async (tx) => refundWithin(deps, tx, await deps.orders.find(tx, id), note))
@@ -26,14 +26,16 @@ async function refundWithin(
 ) {
   if (!order?.chargeSeq || order.product !== product || order.action !== 'buy')
     throw new Refusal('traffic_order_not_found')
-  await ledger.lock(tx, order.customer)
+  const account = await ledger.lock(tx, order.customer)
   const returned = await accounts.reclaim(tx, order.id)
   const bought = (await accounts.boughtWith(tx, order.id)).reduce((sum, each) => sum + each.bytes, 0n)
-  const money = bought === 0n ? 0n : (order.price * returned) / bought
-  if (money === 0n) throw new Refusal('no_unused_traffic', {}, { charged: false })
-  const charge = { customer: order.customer, chargeSeq: order.chargeSeq }
-  const posting = await orders.giveBack(tx, charge, kopecks(money), note)
-  return { order: order.id, returned: bytes(returned), money: posting.amount, balance: posting.balanceAfter }
+  if (returned === 0n || bought === 0n) throw new Refusal('no_unused_traffic', {}, { charged: false })
+  // Bytes that a node held at an earlier refund may have come back since: all returned bytes count, as all refunds do.
+  const unused = kopecks((order.price * (await accounts.refundedWith(tx, order.id))) / bought)
+  if (unused === 0n) throw new Refusal('no_unused_traffic', {}, { charged: false })
+  const posting = await orders.giveBackUnused(tx, { order: order.id, unused, of: 'order' }, note)
+  const balance = posting?.balanceAfter ?? account.balance
+  return { order: order.id, returned: bytes(returned), money: posting?.amount ?? zero, balance }
 }
 
 /** How the operator ends an order for traffic. */

@@ -15,7 +15,7 @@ export type Traffic = ReturnType<typeof createTraffic>
 /** Byte accounts, byte leases of nodes, and the counters that nodes report. */
 export function createTraffic(deps: TrafficDeps) {
   const { deposit, transfer, balances, reclaim, expire, lockPair, left, restoredTo } = accounts
-  const { boughtWith, movedWith, lotsOf, holdersOf, ordersNamedIn } = accountStore
+  const { boughtWith, refundedWith, movedWith, lotsOf, holdersOf, ordersNamedIn } = accountStore
   const { take, add, refuse, known, disbelieve } = counts
   const { listRefused, listUnbelieved, sumBelieved, sumCounts, subjectsAfter, forgetCounts } = countStore
   const { lapse, closeNode, countedBy, restore, held, promised, billedOf, billedBy } = leases
@@ -26,6 +26,7 @@ export function createTraffic(deps: TrafficDeps) {
       left,
       restoredTo,
       boughtWith,
+      refundedWith,
       movedWith,
       lotsOf,
       holdersOf,

@@ -15,6 +15,7 @@ import {
 } from '../../core/finding.ts'
 import { timeOfId } from '../../core/ids.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
+import { total } from '../../core/money.ts'
 import { readKey } from '../../core/wireguard.ts'
 import type { Reader } from '../../db/transaction.ts'
 import { numberIn, type Order, textIn, valueIn } from '../orders/rules.ts'
@@ -234,19 +235,19 @@ function* problemsOfPrice(
     yield problem('term_plan', { order: order.id, months })
     return
   }
-  const { total } = priceVpn(catalogue, months)
-  if (total !== order.price)
-    yield problem('price_differs', { order: order.id, stored: moneyText(order.price), expected: moneyText(total) })
+  const { total: price } = priceVpn(catalogue, months)
+  if (price !== order.price)
+    yield problem('price_differs', { order: order.id, stored: moneyText(order.price), expected: moneyText(price) })
   const traffic = trafficFor(plan.trafficGigabytes, months)
   if (traffic !== trafficGrant)
     yield problem('term_traffic', { term, stored: orNull(trafficGrant), expected: orNull(traffic) })
 }
 
-/** The refund that a term records must be the one in the ledger. */
+/** The refund that a term records must be the one in the ledger; refunds by hand are not recorded in the term. */
 async function problemsOfRefunded(deps: VpnDeps, reader: Reader, term: Term, order: Order | undefined) {
   if (!order || order.chargeSeq === null) return []
-  const refund = await deps.ledgerAudit.refundOf(reader, order.customer, order.chargeSeq)
-  const given = refund?.note.startsWith(deletedNote) ? refund.amount : 0n
+  const refunds = await deps.ledgerAudit.refundsOf(reader, order.customer, order.chargeSeq)
+  const given = total(refunds.filter(({ note }) => note.startsWith(deletedNote)).map(({ amount }) => amount))
   if (given === term.refunded) return []
   return [problem('term_refund', { term: term.seq, stored: moneyText(term.refunded), expected: moneyText(given) })]
 }

@@ -33,8 +33,13 @@ export const deleteSubscription = (deps: VpnDeps, customer: CustomerId, uuid: Su
 /** The amount that `deleteSubscription` would give back now. */
 export async function quoteRefund(deps: VpnDeps, customer: CustomerId, uuid: SubscriptionId | undefined) {
   const of = await load(deps, customer, { uuid: uuid ?? onlyOf(await store.listOf(deps.db, customer)) })
-  const parts = await deps.db.transact((tx) => findRefunds(deps, tx, of, deps.clock()))
-  return { uuid: of.uuid, refund: total(parts.map((each) => each.amount)) }
+  const refund = await deps.db.transact(async (tx) => {
+    const parts = await findUnused(tx, of, deps.clock())
+    const refunds: Kopecks[] = []
+    for (const { term, unused } of parts) refunds.push(await deps.orders.quoteUnused(tx, unusedOf(term, unused)))
+    return total(refunds)
+  })
+  return { uuid: of.uuid, refund }
 }
 
 /** How the operator ends what an order has bought; a disabled subscription too. */
@@ -67,32 +72,25 @@ async function end(deps: VpnDeps, tx: Tx, of: Subscription, balance: Kopecks) {
   }
 }
 
-/** The unused part of every term that is not over, with the charge that paid for it. */
-async function findRefunds(deps: VpnDeps, tx: Tx, { uuid, customer, ...of }: Subscription, nowMs: number) {
+/** An order pays for one term, which ends once. */
+const unusedOf = ({ order }: Term, unused: Kopecks) => ({ order, unused, of: 'order' as const })
+
+/** The unused part of the price of every term that is not over. */
+async function findUnused(tx: Tx, { uuid, ...of }: Subscription, nowMs: number) {
   const terms = (await store.listTerms(tx, [uuid])).filter((term) => term.endsAt > nowMs)
-  const ids = terms.map((term) => term.order)
-  const paid = new Map((await deps.orders.findMany(tx, ids)).map((order) => [order.id, order]))
   const traffic = trafficLeft(of, terms, nowMs)
-  const found: { term: Term; chargeSeq: number; amount: Kopecks }[] = []
-  for (const term of terms) {
-    const amount = refundOf(term, nowMs, traffic)
-    const chargeSeq = paid.get(term.order)?.chargeSeq ?? null
-    // A charge that the operator has refunded by hand is not refunded again.
-    if (amount === 0n || chargeSeq === null || (await deps.ledger.refundedOf(tx, customer, chargeSeq)) > 0n) continue
-    found.push({ term, chargeSeq, amount })
-  }
-  return found
+  return terms.map((term) => ({ term, unused: refundOf(term, nowMs, traffic) }))
 }
 
-/** Gives each of these parts back to its charge. */
+/** Refunds each of these parts, less what was refunded of its order. */
 async function refundTerms(deps: VpnDeps, tx: Tx, of: Subscription, nowMs: number) {
-  const { customer } = of
   const given: { amount: Kopecks; balanceAfter: Kopecks }[] = []
-  for (const { term, chargeSeq, amount } of await findRefunds(deps, tx, of, nowMs)) {
+  for (const { term, unused } of await findUnused(tx, of, nowMs)) {
     const note = `${deletedNote}, ${term.months} ${term.months === 1 ? 'month' : 'months'}`
-    const { balanceAfter } = await deps.orders.giveBack(tx, { customer, chargeSeq }, amount, note)
-    store.writeRefund(tx, term, amount)
-    given.push({ amount, balanceAfter })
+    const posting = await deps.orders.giveBackUnused(tx, unusedOf(term, unused), note)
+    if (!posting) continue
+    store.writeRefund(tx, term, posting.amount)
+    given.push(posting)
   }
   return given
 }

@@ -116,7 +116,7 @@ async function refundLost(deps: DedicatedDeps, tx: Tx, proxy: Proxy, nowMs: numb
     ...each,
     amount: kopecks(each.amount - (left.get(each.chargeSeq) ?? 0n)),
   }))
-  await giveBack(deps, tx, customer, due, `proxy ${id} could not be used`)
+  await giveBack(deps, tx, due, `proxy ${id} could not be used`)
 }
 
 /** Ends a locked proxy's open outage. With `time` its end moves by the outage. Returns the proxy and its events. */

@@ -168,6 +168,15 @@ export const boughtWith = (reader: Reader, order: OrderId) =>
     [order],
   )
 
+/** The bytes of an order that were taken back. */
+export async function refundedWith(reader: Reader, order: OrderId): Promise<bigint> {
+  const row = await reader.first<WideSum<'bytes'>>(
+    `SELECT ${wideSum('amount', 'bytes')} FROM traffic_movements WHERE order_id = $1 AND kind = 'refunded'`,
+    [order],
+  )
+  return row ? -readWide(row, 'bytes') : 0n
+}
+
 export async function movedWith(reader: Reader, order: OrderId): Promise<bigint> {
   const row = await reader.first<WideSum<'bytes'>>(
     `SELECT ${wideSum('amount', 'bytes')} FROM traffic_movements WHERE order_id = $1 AND kind = 'moved_in'`,
