@@ -133,6 +133,22 @@ describe('a VPN subscription bought over the API', () => {
     expect((await call('/vpn/info')).node).toBe('online')
   })
 
+  test('a VPN node with a new secret, after node revoke, open, key and a restart, serves the same configuration', async () => {
+    const secretOf = async () => (await Bun.file(join(folder, 'node', 'vpn-node', 'node.json')).json()).secret
+    const before = await secretOf()
+    await tool('shop', 'node', 'revoke', 'here')
+    await tool('shop', 'node', 'open', 'here')
+    const { key } = await tool('shop', 'node', 'key', 'here')
+    await until('no device with the old secret', async () => !(await isKnown()))
+    node.kill('SIGTERM')
+    expect(await node.exited).toBe(0)
+    await startNode({ TURNPIKE_NODE_KEY: key })
+    await until('the device', isKnown)
+    await client.connect()
+    await download(megabyte)
+    expect(await secretOf()).not.toBe(before)
+  })
+
   test('a download continues when the VPN node gets the signals of a restart of its unit', async () => {
     const ofSystemd = { NOTIFY_SOCKET: join(folder, 'notify.sock') }
     node.kill('SIGTERM')

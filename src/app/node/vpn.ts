@@ -52,7 +52,11 @@ async function openVpnNode(config: Config, log: Log, end: AbortSignal): Promise<
       onFault: () => fail(),
     }),
   )
-  revoked.call = () => void node.hold(true)
+  revoked.call = () => {
+    void node.hold(true)
+    // The restarted process joins with the new key.
+    if (agent.hasNewerKey()) fail()
+  }
   const { meter, sync, contact } = agent.attach(node.dataPath, passOnTo(node))
   counted.note = () => meter.noteNow()
   meter.start()
