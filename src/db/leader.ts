@@ -8,7 +8,8 @@ const space = 7_204_202
 
 /**
  * Leader election on PostgreSQL: one advisory lock per name, held on a dedicated connection, which the server releases
- * when the process dies, and 25 s after its machine vanishes (keepalives in `pool.ts`). A SQLite file has one process, which leads.
+ * when the process dies, and 25 s after its machine vanishes (keepalives in `pool.ts`). A SQLite file has one process,
+ * which leads.
  */
 export function createLeaders(databaseUrl: string | undefined): Leaders {
   if (databaseUrl === undefined) return { leads: async () => true, stop: async () => {} }

@@ -1,13 +1,13 @@
-import { expect, test } from 'bun:test'
+import { expect } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createLeaders } from '../../src/db/leader.ts'
 import { run } from '../harness/apt.ts'
-import { findObstacle } from '../harness/netns.ts'
+import { findNetnsSupport } from '../harness/netns-support.ts'
 import { startPostgres } from '../harness/postgres.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 
-const obstacle = await findObstacle()
+const { test } = await findNetnsSupport('a shop whose machine vanishes')
 const space = `tplead${process.pid}`
 /** The addresses of a link between the server and the namespace of the leader. */
 const [serverAddress, leaderAddress] = ['10.213.77.1', '10.213.77.2']
@@ -35,35 +35,32 @@ async function cutLink(): Promise<void> {
   if (code !== 0) throw new Error(err)
 }
 
-test.skipIf(obstacle !== undefined)(
-  'another shop leads a job within 180 s after the machine of its leader vanished without closing its connections',
-  async () => {
-    const folder = mkdtempSync('/tmp/turnpike-hba-')
-    const hba = join(folder, 'pg_hba.conf')
-    await run(['chmod', '755', folder])
-    writeFileSync(hba, 'host all all 127.0.0.1/32 trust\nhost all all 10.213.77.0/30 trust\n')
-    const server = await startPostgres({ own: true, settings: ['listen_addresses=*', `hba_file=${hba}`] })
-    const here = createLeaders(server.url)
-    let leader: ReturnType<typeof Bun.spawn> | undefined
-    try {
-      await openLink()
-      const away = server.url.replace('127.0.0.1', serverAddress)
-      const worker = join(import.meta.dir, 'leader-worker.ts')
-      const child = Bun.spawn(['ip', 'netns', 'exec', space, process.execPath, worker, away], { stdout: 'pipe' })
-      leader = child
-      const { value } = await child.stdout.getReader().read()
-      expect(new TextDecoder().decode(value).trim()).toBe('true')
-      expect(await here.leads('renew proxies')).toBeFalse()
-      await cutLink()
-      child.kill('SIGKILL')
-      await child.exited
-      expect(await untilTrue(() => here.leads('renew proxies'))).toBeTrue()
-    } finally {
-      leader?.kill('SIGKILL')
-      await here.stop()
-      await run(['ip', 'netns', 'delete', space])
-      await server.stop()
-      rmSync(folder, { recursive: true, force: true })
-    }
-  },
-)
+test('another shop leads a job within 180 s after the machine of its leader vanished without closing its connections', async () => {
+  const folder = mkdtempSync('/tmp/turnpike-hba-')
+  const hba = join(folder, 'pg_hba.conf')
+  await run(['chmod', '755', folder])
+  writeFileSync(hba, 'host all all 127.0.0.1/32 trust\nhost all all 10.213.77.0/30 trust\n')
+  const server = await startPostgres({ own: true, settings: ['listen_addresses=*', `hba_file=${hba}`] })
+  const here = createLeaders(server.url)
+  let leader: ReturnType<typeof Bun.spawn> | undefined
+  try {
+    await openLink()
+    const away = server.url.replace('127.0.0.1', serverAddress)
+    const worker = join(import.meta.dir, 'leader-worker.ts')
+    const child = Bun.spawn(['ip', 'netns', 'exec', space, process.execPath, worker, away], { stdout: 'pipe' })
+    leader = child
+    const { value } = await child.stdout.getReader().read()
+    expect(new TextDecoder().decode(value).trim()).toBe('true')
+    expect(await here.leads('renew proxies')).toBeFalse()
+    await cutLink()
+    child.kill('SIGKILL')
+    await child.exited
+    expect(await untilTrue(() => here.leads('renew proxies'))).toBeTrue()
+  } finally {
+    leader?.kill('SIGKILL')
+    await here.stop()
+    await run(['ip', 'netns', 'delete', space])
+    await server.stop()
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
