@@ -252,8 +252,21 @@ function textIn(error: unknown, name: 'code' | 'errno' | 'routine'): string {
   return typeof value === 'string' ? value : ''
 }
 
+const loopbackHosts = /^(localhost|127\.[\d.]+|\[::1\]|)$/i
+
+/**
+ * The address with `sslmode=prefer`, as libpq has it, unless it names a mode or the server is on this machine: the
+ * driver would not ask for TLS. `prefer` encrypts if the server can, and does not prove the server's identity.
+ */
+export function preferTls(address: string): string {
+  const url = new URL(address)
+  if (url.searchParams.has('sslmode') || loopbackHosts.test(url.hostname)) return address
+  url.searchParams.set('sslmode', 'prefer')
+  return url.href
+}
+
 const optionsOf = (url: string, { statementMs, lockWaitMs }: PoolLimits) => ({
-  url,
+  url: preferTls(url),
   max: 1,
   bigint: true,
   connectionTimeout: connectSeconds,

@@ -15,10 +15,12 @@ export async function readServerSettings(db: Database) {
     }
   }
   const row = await db.first<
-    Record<'version' | 'encoding' | 'fsync' | 'pages' | 'commits' | 'connections' | 'at', string>
+    Record<'version' | 'encoding' | 'fsync' | 'pages' | 'commits' | 'connections' | 'at' | 'tls' | 'local', string>
   >(
     `SELECT current_setting('server_version_num') AS version, current_setting('server_encoding') AS encoding,
        current_setting('fsync') AS fsync, current_setting('full_page_writes') AS pages,
+       (SELECT CAST(ssl AS text) FROM pg_stat_ssl WHERE pid = pg_backend_pid()) AS tls,
+       CAST(COALESCE(inet_client_addr() <<= '127.0.0.0/8' OR inet_client_addr() = '::1', TRUE) AS text) AS local,
        current_setting('synchronous_commit') AS commits, current_setting('max_connections') AS connections,
        CAST(CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS text) AS at`,
   )
@@ -31,6 +33,8 @@ export async function readServerSettings(db: Database) {
     fullPages: row?.pages === 'on',
     waitsForDisk: row?.commits !== 'off',
     connections: Number(row?.connections ?? 0),
+    /** Whether the connection comes over a network without TLS. */
+    isReadable: row?.tls !== 'true' && row?.local !== 'true',
     nowMs: Number(row?.at ?? 0),
   }
 }

@@ -30,6 +30,7 @@ const server = {
   fullPages: true,
   waitsForDisk: true,
   connections: 100,
+  isReadable: false,
 }
 const node = {
   name: 'gw',
@@ -105,6 +106,7 @@ describe('the doctor', () => {
 
   test('the doctor reports settings that an operator may have chosen as notes', () => {
     for (const advice of [
+      advisePostgres({ ...server, isReadable: true }),
       adviseFiles(1024, 20_000, false),
       adviseFiles(100_000, 20_000, true),
       adviseFiles(undefined, 20_000, false),

@@ -166,6 +166,7 @@ export function advisePostgres(server: Omit<PostgresSettings, 'engine' | 'nowMs'
     ...(server.connections < 20 ? [`max_connections is ${server.connections}: a shop takes 13`] : []),
   ]
   if (bad.length > 0) return wrong(of, 'postgres_wrong', { problems: bad })
+  if (server.isReadable) return note(of, 'postgres_readable')
   return ok(of, 'postgres_right', { version: Math.floor(server.version / 10_000) })
 }
 

@@ -66,6 +66,10 @@ export const russianSentences: DoctorSentences = {
         'провайдер, доказательство тогда не нужно: "turnpike stock assign PREFIX --node GATEWAY"',
     ),
   postgres_wrong: (of) => pair('PostgreSQL настроен не для магазина', of.problems.join('; ')),
+  postgres_readable: pair(
+    'соединение с PostgreSQL идёт по сети без TLS: пароли и личные данные можно прочитать по пути',
+    'включите ssl в postgresql.conf и укажите sslmode=verify-full или sslmode=require в TURNPIKE_DATABASE_URL',
+  ),
   postgres_right: (of) => pair(`PostgreSQL ${of.version}, фиксация синхронная`, ''),
   sqlite: (of) => pair(`SQLite, ${of.megabytes} МБ`, ''),
   sqlite_journal: (of) =>

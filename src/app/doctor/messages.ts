@@ -63,6 +63,10 @@ const sentences = {
     ),
   postgres_wrong: (of: { problems: readonly string[] }) =>
     pair('PostgreSQL is not configured for a shop', of.problems.join('; ')),
+  postgres_readable: pair(
+    'the connection to PostgreSQL crosses a network without TLS: passwords and personal data can be read there',
+    'turn ssl on in postgresql.conf, and set sslmode=verify-full or sslmode=require in TURNPIKE_DATABASE_URL',
+  ),
   postgres_right: (of: { version: number }) => pair(`PostgreSQL ${of.version} with synchronous commits`, ''),
   sqlite: (of: { megabytes: number }) => pair(`${of.megabytes} MB of SQLite`, ''),
   sqlite_journal: (of: { megabytes: number; journal: string }) =>

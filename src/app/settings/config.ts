@@ -28,9 +28,15 @@ import { vpnSettings } from './vpn.ts'
 const urlWith = (protocol: RegExp, problem: string): Read<string> =>
   parsed((text) => (protocol.test(URL.parse(text)?.protocol ?? '') ? text : undefined), problem)
 
+const tlsModes = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full']
+
 const readDatabaseUrl = parsed(
-  (text) => (/^postgres(ql)?:\/\/[^\s]+$/.test(text) && URL.canParse(text) ? text : undefined),
-  'must be a postgres:// address',
+  (text) => {
+    if (!/^postgres(ql)?:\/\/[^\s]+$/.test(text)) return undefined
+    const mode = URL.parse(text)?.searchParams.get('sslmode') ?? 'disable'
+    return URL.canParse(text) && tlsModes.includes(mode) ? text : undefined
+  },
+  `must be a postgres:// address; its sslmode, if it has one, is ${tlsModes.join(', ')}`,
 )
 
 const readIpAddress = parsed((text) => {
