@@ -1,3 +1,4 @@
+import type { After } from '../../src/core/time.ts'
 import type { NodeLog, Timing } from '../../src/dataplane/agent/runtime.ts'
 
 type Sleeper = { readonly atMs: number; readonly wake: () => void }
@@ -7,7 +8,7 @@ export const settle = async (): Promise<void> => {
   for (let round = 0; round < 3; round += 1) await new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Time that only a test moves, and pauses that end in order. */
+/** Monotonic time that only a test moves, and pauses and one-shot timers on it that end in order. */
 export class HandTiming implements Timing {
   private nowMs = 0
   private readonly sleepers = new Set<Sleeper>()
@@ -26,6 +27,18 @@ export class HandTiming implements Timing {
       end?.addEventListener('abort', wake)
       if (end?.aborted === true) wake()
     })
+
+  readonly after: After = (ms, act) => {
+    const sleeper = {
+      atMs: this.nowMs + ms,
+      wake: () => {
+        this.sleepers.delete(sleeper)
+        act()
+      },
+    }
+    this.sleepers.add(sleeper)
+    return () => void this.sleepers.delete(sleeper)
+  }
 
   /** Moves time without ending pauses. */
   spend(ms: number): void {

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { HandTimers } from '../../../test/harness/hand-timers.ts'
-import { settle } from '../../../test/harness/hand-timing.ts'
+import { HandTiming, settle } from '../../../test/harness/hand-timing.ts'
 import type { NodeId } from '../../core/ids.ts'
 import { ChangeWatch, ReadWait } from './watch.ts'
 
@@ -9,7 +8,7 @@ const never = new AbortController().signal
 /** A ChangeWatch with a mark that the test sets and a clock that the test advances. */
 function open(options: { readonly holdBackMs?: number } = {}) {
   const source = { mark: 'a', nowMs: 1_000_000, queries: 0, fails: false }
-  const timing = new HandTimers()
+  const timing = new HandTiming()
   const watch = new ChangeWatch({
     mark: async (since) => {
       source.queries += 1
@@ -149,7 +148,7 @@ describe('ReadWait', () => {
   /** Gateways whose cursors the test moves. Nothing follows `head`; everything else is behind. */
   function openReadWait(...nodes: string[]) {
     let lookMs = 0
-    const timing = new HandTimers()
+    const timing = new HandTiming()
     const cursors = new Map(nodes.map((node) => [node, 'head']))
     const source = { looks: 0, fails: false }
     const readWait = new ReadWait({
