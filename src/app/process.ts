@@ -1,4 +1,3 @@
-import { createReadStream } from 'node:fs'
 import { isatty } from 'node:tty'
 import { createLog, redact } from '../adapters/log.ts'
 import { tellServiceManager } from '../adapters/service-manager.ts'
@@ -102,6 +101,15 @@ export const readOpened = (message: unknown): Opened =>
     : {}
 
 /**
+ * Resolves when the pipe closes. Bun polls its own stream of a pipe; a stream of `node:fs` blocks one of the pool's
+ * threads in read(2), and with two cores one slow DNS lookup then holds the other, so that no file can be read.
+ */
+async function untilClosed(pipe: number): Promise<void> {
+  const reader = Bun.file(pipe).stream().getReader()
+  while (!(await reader.read()).done);
+}
+
+/**
  * Resolves on SIGINT, SIGTERM or SIGHUP. Without a terminal, SIGHUP calls the function of `findHangUp` instead; if
  * there is none, a process of systemd ignores it. Exits with 137 when the parent is killed. Notifies systemd only if
  * `isMain`.
@@ -109,8 +117,7 @@ export const readOpened = (message: unknown): Opened =>
 export function untilStopped(findHangUp?: () => (() => void) | undefined, isMain = () => true): Promise<void> {
   const leash = Number(process.env['TURNPIKE_LEASH'] ?? Number.NaN)
   if (Number.isInteger(leash)) {
-    const cut = () => process.exit(137)
-    createReadStream('', { fd: leash }).on('end', cut).on('error', cut).resume()
+    void untilClosed(leash).finally(() => process.exit(137))
   }
   return new Promise((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
