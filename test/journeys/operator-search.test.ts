@@ -118,6 +118,19 @@ describe.each([...engines])('search and dry runs of operators on %s', (engine) =
     expect((await logged()).filter((each) => each === 'search').length).toBe(before + 1)
   })
 
+  test('a reader who looks at a proxy by its number leaves an entry in the audit log each time', async () => {
+    const { token } = await shop.newCustomer(5_000n)
+    const order = { country_code: 'DE', period: 30, count: 1, ipv: 4 }
+    const [proxy] = (await shop.post('/dedicated/buy', order, { token })).data.proxies
+    expect((await call('GET', `/proxies/${proxy.id}`, 'reader')).data.address).toBe(proxy.exit_ip)
+    expect(await found(String(proxy.id), 'reader')).toContain(`proxy ${proxy.id}`)
+    const entries = (await call('GET', '/audit?limit=2', 'owner')).data.items
+    expect(entries.map((each: { action: string; name: string }) => [each.action, each.name])).toEqual([
+      ['search', 'reader-1'],
+      ['showProxy', 'reader-1'],
+    ])
+  })
+
   const toKopecks = (roubles: number): number => Math.round(roubles * 100)
   type Line = { refunded_purchase_rub: number; refunded_prolongation_rub: number }
   const linesOf = ({ services }: { services: Line[] }): number =>

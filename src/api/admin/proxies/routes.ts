@@ -4,7 +4,7 @@ import { ipv4Text, readUuid, type SubscriptionId } from '../../../domains/vpn/ru
 import { orRefuse } from '../../answers.ts'
 import { isoOrNull } from '../../fields.ts'
 import { pageOf, positionOf, readNumber, soughtFor } from '../../pages.ts'
-import { type AdminDeps, type BindAdmin, nameOf, namesOf } from '../bind.ts'
+import { type AdminDeps, type BindAdmin, nameOf, namesOf, requestTextOf } from '../bind.ts'
 import { dryRunOf } from '../fields.ts'
 import * as shapes from './shapes.ts'
 
@@ -16,8 +16,12 @@ export function adminThingOperations(bind: BindAdmin, deps: AdminDeps) {
   const { proxyOperator } = deps
   return [
     interrupted(bind, deps),
-    bind(shapes.showProxy, async ({ params }) => {
-      const { proxy, status, node, received, sent, addresses } = await proxyOperator.show(readProxy(params.proxy))
+    bind(shapes.showProxy, async (call) => {
+      const shown = await proxyOperator.show(readProxy(call.params.proxy))
+      const { proxy, status, node, received, sent, addresses } = shown
+      // Counting through the numbers leads from an address to its holder, so it is logged like that question.
+      const { actor } = call.caller
+      await deps.mustNote({ actor, operation: shapes.showProxy.id, request: requestTextOf(call) })
       return {
         proxy: proxy.id,
         customer_id: proxy.customer,

@@ -11,6 +11,7 @@ const proxyParam = z.object({ proxy: text('Number of the proxy.', '7') })
 
 export const showProxy = reader('showProxy', 'GET /proxies/{proxy}', {
   summary: 'Show a dedicated proxy: order, term, gateway, status, traffic and all its addresses',
+  description: 'It names the holder of the addresses, so each call is recorded in the audit log.',
   params: proxyParam,
   answer: z.object({
     proxy: whole('Number of the proxy.', 7),

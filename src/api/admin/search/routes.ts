@@ -34,6 +34,10 @@ export function adminSearchOperations(bind: BindAdmin, deps: AdminDeps) {
         findPayments(deps, text),
       ])
       const found = kinds.flat()
+      // A proxy number or login also leads from an address to its holder.
+      if (!address && found.some((each) => each.kind === 'proxy')) {
+        await deps.mustNote({ actor, operation: shapes.search.id, request: requestTextOf(call) })
+      }
       const nameIn = await namesOf(
         deps,
         found.map((each) => each.customer),

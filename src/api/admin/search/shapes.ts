@@ -11,8 +11,8 @@ export const search = operation('search', 'GET /search', {
     'order or a payment by the beginning of its id, a payment also by its id at the provider; a proxy by its ' +
     'number or login; a sub-user by login; a subscription by its id; a device by its id, its public key or the ' +
     'beginning of its name. From ' +
-    '`support` on, a whole IP address finds the proxies and devices that have it now; that search is recorded in ' +
-    'the audit log.',
+    '`support` on, a whole IP address finds the proxies and devices that have it now. A search for an address, and ' +
+    'one that finds a proxy, is recorded in the audit log.',
   query: z.object({ q: printableText('The text to find.', 200, 'anna') }),
   answer: items('Matches, by kind.', {
     kind: choice('Kind of the object.', ['customer', 'proxy', 'subuser', 'vpn', 'device', 'order', 'payment']),
