@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { realRuntime } from '../../src/app/shop/services.ts'
 import { accepts } from '../harness/accepts.ts'
+import { makeCertificate, putCertificate } from '../harness/certificates.ts'
 import { engines } from '../harness/database.ts'
 import { gatewayEngine } from '../harness/engine.ts'
 import { type BoughtProxy, buyWhenSold, freePort, somePorts, startOrigin } from '../harness/gateway.ts'
@@ -375,6 +376,20 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
     })
     const [access] = accesses as [Access]
     expect(await attempt(access.protocol, access.at, access.login, echo.spot)).toMatchObject({ status: 200 })
+  })
+
+  test('a gateway keeps serving when the TLS port of a takeover cannot be opened, and the command names the port', async () => {
+    const other = Bun.listen({ hostname: '::', port: 0, socket: { data() {} } })
+    const certificate = putCertificate(await makeCertificate('localhost'))
+    const withTls = { ...gateway.env, ...certificate.env, TURNPIKE_GATEWAY_TLS_PORT: String(other.port) }
+    const { exit, err } = await runTurnpike(['gateway', '--take-over'], withTls)
+    other.stop(true)
+    certificate.remove()
+    expect(exit).toBe(1)
+    expect(err).toContain(`Port ${other.port} of the gateway over TLS (TURNPIKE_GATEWAY_TLS_PORT) is in use`)
+    const [access] = accesses as [Access]
+    expect(await attempt(access.protocol, access.at, access.login, echo.spot)).toMatchObject({ status: 200 })
+    expect(await gateway.serving()).toBe(gateway.pid)
   })
 
   // The new process waits 5 s for the shop; the wait itself is tested in handover.test.ts.

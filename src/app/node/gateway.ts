@@ -125,6 +125,7 @@ async function openBeside(
   const inherited = new Map(await before?.listeners())
   const tlsDescriptor = tls && inherited.get(config.gatewayTlsPort)
   if (tls) inherited.delete(config.gatewayTlsPort)
+  if (before && tls && tlsDescriptor === undefined) tryTlsPort(config)
   const port = listen(engine, config, inherited)
   // After its first report the node is live, and the shop sells its addresses.
   meter.start()
@@ -560,8 +561,15 @@ function listenTls(
           ? undefined
           : (onAccepted) => openAccepter(inherited, port, onAccepted),
     })
-  const what = 'gateway over TLS (TURNPIKE_GATEWAY_TLS_PORT)'
-  return listening(config.gatewayListen, port, what, () => withIpv6OrWithout(config.gatewayListen, open))
+  return listening(config.gatewayListen, port, tlsPortName, () => withIpv6OrWithout(config.gatewayListen, open))
+}
+
+const tlsPortName = 'gateway over TLS (TURNPIKE_GATEWAY_TLS_PORT)'
+
+/** Refuses a port that cannot be opened while the running gateway still serves: the port is opened after the takeover. */
+function tryTlsPort({ gatewayListen, gatewayTlsPort: port }: Config): void {
+  const open = (hostname: string) => Bun.listen({ hostname, port, socket: { data() {} } }).stop(true)
+  listening(gatewayListen, port, tlsPortName, () => withIpv6OrWithout(gatewayListen, open))
 }
 
 function openAccepter(descriptor: number, port: number, onAccepted: Parameters<typeof createAccepter>[0]): TlsListener {
