@@ -33,6 +33,7 @@ type Form = {
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true }).first()
 const buyButton = (page: Page) => button(page, /^Buy for/)
+const outcomeShown = (page: Page) => page.getByRole('heading', { name: /^Renewed until|prolonged for/ }).waitFor()
 const dialogGone = (page: Page) => page.getByRole('dialog').waitFor({ state: 'detached' })
 
 describe.each([...engines])('interrupted charges in the console on %s', (engine) => {
@@ -138,7 +139,7 @@ describe.each([...engines])('interrupted charges in the console on %s', (engine)
       hasNotice: true,
       fill: (on) => button(on, 'Renew').click(),
       submit: (on) => button(on, /^Renew for/),
-      seeDone: dialogGone,
+      seeDone: outcomeShown,
     }),
     'prolong a proxy': () => ({
       path: `/dedicated/${proxy}`,
@@ -146,7 +147,7 @@ describe.each([...engines])('interrupted charges in the console on %s', (engine)
       hasNotice: true,
       fill: (on) => button(on, 'Prolong').click(),
       submit: (on) => button(on, /^Prolong for/),
-      seeDone: dialogGone,
+      seeDone: outcomeShown,
     }),
     'replace an address': toReplace,
     'top up': () => ({

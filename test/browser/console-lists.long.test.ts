@@ -103,10 +103,54 @@ describe.each([...enginesOf('sqlite')])('long lists in the console on %s', (engi
     const { data: before } = await shop.get('/balance', { token })
     await all.click()
     await page.getByRole('dialog').getByRole('button', { name: 'Prolong for' }).click()
-    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await shown(page.getByRole('heading', { name: '1,000 proxies prolonged for' }))
     const { data: after } = await shop.get('/balance', { token })
     const spent = Math.round((before.balance_rub - after.balance_rub) * 100) / 100
     expect(Number(label.replace(/[^\d.]/g, ''))).toBe(spent)
+  })
+
+  test('2,001 selected proxies are exported, commented and prolonged in parts, each charged once although one part fails', async () => {
+    await open('/dedicated')
+    await page.getByLabel('Select all', { exact: true }).check()
+    await page.getByRole('toolbar').getByRole('button', { name: 'Export' }).click()
+    const dialog = page.getByRole('dialog')
+    const saving = page.waitForEvent('download')
+    await dialog.getByRole('button', { name: 'Download' }).click()
+    const file = await Bun.file(await (await saving).path()).text()
+    expect(file.trim().split('\n')).toHaveLength(2001)
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Comment' }).click()
+    await dialog.getByLabel('Comment').fill('all of them')
+    await dialog.getByRole('button', { name: 'Apply' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    const orders = async () => (await shop.get('/orders?limit=500', { token })).data.orders
+    const [made, { data: before }] = [(await orders()).length, await shop.get('/balance', { token })]
+    await page.getByLabel('Select all', { exact: true }).check()
+    await page.getByRole('button', { name: 'Prolong' }).click()
+    const prolong = dialog.getByRole('button', { name: /^Prolong for ₽/ })
+    await shown(prolong)
+    const price = Number((await prolong.innerText()).replace(/[^\d.]/g, ''))
+    visitor.allow(/net::ERR_FAILED/)
+    let requests = 0
+    // The second part is executed, and its answer does not arrive.
+    await page.route('**/dedicated/prolong', async (route) => {
+      requests += 1
+      if (requests !== 2) return route.continue()
+      await route.fetch()
+      await route.abort()
+    })
+    await prolong.click()
+    await shown(dialog.getByText('Done: 1,000 of 2,001. Left: 1,001.'))
+    expect(await findBarriers(page)).toEqual([])
+    await shown(prolong)
+    await prolong.click()
+    await shown(page.getByRole('heading', { name: '2,001 proxies prolonged for' }))
+    const { data: after } = await shop.get('/balance', { token })
+    expect([requests, (await orders()).length - made]).toEqual([4, 3])
+    expect(Math.round((before.balance_rub - after.balance_rub) * 100) / 100).toBe(price)
+    const { proxies: all } = (await shop.get('/dedicated/list?limit=1', { token })).data
+    expect(all[0].comment).toBe('all of them')
+    await page.keyboard.press('Escape')
   })
 
   test('selected proxies show the price of prolonging, and all their addresses are replaced free of charge', async () => {

@@ -70,6 +70,8 @@ describe.each([...enginesOf('postgres')])('customer console on %s', (engine) => 
     await press('Prolong')
     await dialog().getByText('14 days').click()
     await dialog().getByRole('button', { name: 'Prolong' }).click()
+    await dialog().getByRole('heading', { name: '2 proxies prolonged for' }).waitFor()
+    await page.keyboard.press('Escape')
     await dialog().waitFor({ state: 'detached' })
     const { data: list } = await shop.get('/dedicated/list', { token })
     const days = (one: { expires_at: string }) => Math.round((Date.parse(one.expires_at) - Date.now()) / 86_400_000)

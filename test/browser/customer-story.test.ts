@@ -65,6 +65,14 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
   }
   const balance = async (): Promise<number> => (await shop.get('/balance', { token })).data.balance_rub
   const proxies = async () => (await shop.get('/dedicated/list', { token })).data.proxies
+  /** Waits for the heading of an outcome, and checks that it has the focus and is in the window. */
+  const inView = async (name: string | RegExp): Promise<void> => {
+    const outcome = page.getByRole('heading', { name })
+    await shown(outcome)
+    expect(await page.evaluate<string>('document.activeElement.textContent')).toBe((await outcome.textContent()) ?? '')
+    const { y = -1, height = 0 } = (await outcome.boundingBox()) ?? {}
+    expect([y >= 0, y + height <= (page.viewportSize()?.height ?? 0)]).toEqual([true, true])
+  }
   /** Presses a copy button and returns the clipboard. */
   const copied = async (within = page.locator('#content')): Promise<unknown> => {
     await within.getByRole('button', { name: 'Copy', exact: true }).first().click()
@@ -99,10 +107,12 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     await page.goto(shop.url)
     await heading('Sign in')
     await press('Sign up')
-    await type('E-mail', email)
+    await type('E-mail', 'customer')
     await type('Password', 'short')
     await press('Sign up')
+    await refused('email: must be an e-mail address')
     await refused('password: must be 10 to 200 characters')
+    await type('E-mail', email)
     await type('Password', password)
     await press('Sign up')
     await page.getByText('We have sent you a link.').waitFor()
@@ -174,6 +184,13 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     await dialog().getByText('14 days').click()
     expect(await findLandmarkFaults(page)).toEqual([])
     await dialog().getByRole('button', { name: 'Prolong' }).click()
+    await inView(/^1 proxy prolonged for ₽/)
+    expect(
+      await dialog()
+        .getByRole('button', { name: /^Prolong/ })
+        .count(),
+    ).toBe(0)
+    await dialog().getByRole('button', { name: 'Close' }).last().click()
     await dialog().waitFor({ state: 'detached' })
     const days = (one: { expires_at: string }) => Math.round((Date.parse(one.expires_at) - clock.nowMs) / dayMs)
     expect((await proxies()).map(days).toSorted()).toEqual([30, 44])
@@ -211,7 +228,10 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     await page.getByText('The shop did not answer').waitFor()
     await page.unroute('**/premium/traffic/buy')
     await press('Try again')
-    await page.getByText('Added 0.5 GB').waitFor()
+    await inView(/^Added 0.5 GB/)
+    expect(await page.getByRole('button', { name: /^Buy for/ }).count()).toBe(0)
+    await press('Buy more')
+    await page.getByLabel('Gigabytes').fill('0.5')
     expect(await balance()).toBe(before - 160)
     expect(await page.getByText('The shop did not answer').count()).toBe(0)
     await page.getByText('0 GB of 0.5 GB used').waitFor()
@@ -256,7 +276,25 @@ describe.each([...enginesOf('sqlite')])('customer story on %s', (engine) => {
     const before = await balance()
     await open('/vpn')
     await page.getByLabel('Name of the first device').fill('Anna phone')
+    // The price doubles while the page is open: the page shows the new price and buys only at the next press.
+    const { vpn, ...others } = shipped()
+    await page.getByRole('button', { name: 'Buy for ₽299' }).waitFor()
+    await applyCatalogue(shop.services, { ...others, vpn: Object.assign({}, vpn, { months: { 1: 598, 12: 2690 } }) })
     await press('Buy for ₽299')
+    await refused('The price has changed: it is now ₽598. Nothing was charged.')
+    expect([await balance(), await page.getByRole('button', { name: 'Try again' }).count()]).toEqual([before, 0])
+    await page.getByRole('button', { name: 'Buy for ₽598' }).waitFor()
+    await applyCatalogue(shop.services, shipped())
+    await page.setViewportSize({ width: 390, height: 844 })
+    await page.reload()
+    await page.getByLabel('Name of the first device').fill('Anna phone')
+    // A second tap at the same place buys nothing.
+    await page.getByRole('button', { name: 'Buy for ₽299' }).dblclick()
+    await inView('Your VPN is ready')
+    await page.getByRole('img', { name: 'QR code of the configuration' }).waitFor()
+    expect([await page.getByRole('button', { name: /^Buy for/ }).count(), await balance()]).toEqual([0, before - 299])
+    await press('To my subscriptions')
+    await page.setViewportSize({ width: 1280, height: 720 })
     await page.getByRole('button', { name: 'Name', exact: true }).click()
     await dialog().getByLabel('Name of the subscription').fill('Office')
     await dialog().getByRole('button', { name: 'Save' }).click()

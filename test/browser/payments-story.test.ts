@@ -78,7 +78,11 @@ describe.each([...enginesOf('postgres')])('payments story on %s', (engine) => {
     await paying.getByRole('link', { name: 'Receipt' }).click()
     await paying.getByText('Added to the balance').waitFor()
     await paying.close()
-    await page.getByText('Purchase completed.').waitFor()
+    await shown(page.getByRole('heading', { name: 'Purchase completed.' }))
+    expect(await page.getByText('Not enough money').count()).toBe(0)
+    expect(await page.getByRole('button', { name: /^Buy for/ }).count()).toBe(0)
+    expect(await page.evaluate('document.activeElement.tagName')).toBe('H1')
+    expect(await page.evaluate('scrollY')).toBe(0)
     await page.getByRole('link', { name: 'Show the purchase' }).click()
     await page.getByRole('heading', { name: 'Dedicated proxies' }).waitFor()
     const { payments } = (await shop.get('/payments', { token })).data

@@ -12,7 +12,10 @@ import { type Service, startService } from '../harness/service.ts'
 /** What the console shows of a refusal that the shop has sent in Russian. */
 const show = (refusal: Refusal): string => {
   const details = toSentDetails(refusal.details, problemsRu)
-  return sayRefusal(new CallRefused(400, refusal.code, refusal.say(ru), details, null, false), 'ru', (iso) => iso)
+  return sayRefusal(new CallRefused(400, refusal.code, refusal.say(ru), details, null, false), 'ru', {
+    moment: String,
+    money: String,
+  })
 }
 
 /** True when a sentence has common English words; names, commands and typed values are not matched. */

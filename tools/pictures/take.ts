@@ -36,6 +36,24 @@ const ofCustomers: readonly Scene[] = [
         .first()
         .click(),
   },
+  {
+    name: 'bought-vpn',
+    path: '#/vpn',
+    prepare: (page) => page.getByRole('button', { name: /^(Buy for|Купить за)/ }).click(),
+  },
+  {
+    name: 'bought-traffic',
+    path: '#/premium',
+    prepare: (page) => page.getByRole('button', { name: /^(Buy for|Купить за)/ }).click(),
+  },
+  {
+    name: 'bought-term',
+    path: '#/dedicated/1',
+    prepare: async (page) => {
+      await page.getByRole('button', { name: /^(Prolong|Продлить)$/ }).click()
+      await page.getByRole('button', { name: /^(Prolong for|Продлить за)/ }).click()
+    },
+  },
   { name: 'orders', path: '#/orders' },
   { name: 'money', path: '#/money' },
   {

@@ -31,8 +31,17 @@ export class CallRefused extends Error {
     readonly details: unknown,
     readonly requestId: string | null,
     readonly isCharging: boolean,
+    /** The refusal's stable key and its values. */
+    readonly reason: string = '',
+    readonly params: Readonly<Record<string, unknown>> = {},
   ) {
     super(message)
+  }
+
+  /** The price at which the shop would sell now, if it refused because this is above the price on the page. */
+  get changedPrice(): number | undefined {
+    const price = this.reason === 'price_changed' ? this.params['price_rub'] : undefined
+    return typeof price === 'number' ? price : undefined
   }
 
   /** Whether money moved, for operations that charge: a refusal means no, and after a fault only a retry can tell. */
@@ -81,6 +90,22 @@ async function readJson(response: Response): Promise<Readonly<Record<string, unk
   }
 }
 
+async function readRefusal(response: Response, isCharging: boolean): Promise<CallRefused> {
+  const { error } = await readJson(response)
+  const told = isRecord(error) ? error : {}
+  const { code = 'internal_error', message = response.statusText, details = null, reason = '', params } = told
+  return new CallRefused(
+    response.status,
+    String(code),
+    String(message),
+    details,
+    response.headers.get('X-Request-Id'),
+    isCharging,
+    String(reason),
+    isRecord(params) ? params : {},
+  )
+}
+
 function toQuery(query: object): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '')
   if (given.length === 0) return ''
@@ -113,11 +138,9 @@ export function createClient<Operations extends Record<keyof Operations, Shape>>
   const isCharging = (name: keyof Operations & string): boolean => table[name]?.[2] === 'keyed'
 
   async function refuse(name: keyof Operations & string, response: Response): Promise<never> {
-    const { error } = await readJson(response)
+    const refusal = await readRefusal(response, isCharging(name))
     if (response.status === 401) caller.onEnded()
-    const { code = 'internal_error', message = response.statusText, details = null } = isRecord(error) ? error : {}
-    const requestId = response.headers.get('X-Request-Id')
-    throw new CallRefused(response.status, String(code), String(message), details, requestId, isCharging(name))
+    throw refusal
   }
 
   return {

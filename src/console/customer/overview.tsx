@@ -1,8 +1,9 @@
 import { Button, Text } from '@mantine/core'
+import { useState } from 'react'
 import type { Proxy } from '../client/customer.ts'
 import { useNow } from '../shared/browser.ts'
 import { Chart } from '../shared/chart.tsx'
-import { DialogButton } from '../shared/form.tsx'
+import { Dialog } from '../shared/form.tsx'
 import { Icon } from '../shared/icons.tsx'
 import { type Format, messages, pair, phrase, useMessages } from '../shared/messages.tsx'
 import { Cell, Empty, Figures, Page, Panel, Reading, Rows } from '../shared/parts.tsx'
@@ -37,7 +38,6 @@ const overviewMessages = messages({
     (count, format) => `${format.number(count)} прокси`,
   ),
   prolongAll: pair('Prolong all', 'Продлить все'),
-  prolongFirst: phrase('Prolong the first {count}', 'Продлить первые {count}'),
   forPrice: phrase('{what} for {price}', '{what} за {price}'),
   ends: pair('Expires', 'Истекает'),
   dedicatedAbout: pair('A dedicated address in a country of your choice', 'Выделенный адрес в выбранной стране'),
@@ -130,27 +130,32 @@ function EndingSoon({ all }: { readonly all: readonly Proxy[] }) {
     .filter((each) => Date.parse(each.expires_at) < nowAt + 7 * dayMs)
     .toSorted((a, b) => a.expires_at.localeCompare(b.expires_at))
   return (
-    <Panel title={t.soon} aside={ending.length > 0 && <ProlongAll of={ending} />}>
+    <Panel title={t.soon} aside={<ProlongAll of={ending} />}>
       <EndingRows ending={ending} />
     </Panel>
   )
 }
 
-/** The shop prolongs so many proxies with one request. */
-const maxAtOnce = 1000
-
+/** The dialog keeps its proxies and shows the outcome after they have left the list. */
 function ProlongAll({ of }: { readonly of: readonly Proxy[] }) {
   const { t, format } = useMessages(overviewMessages)
-  const picked = of.slice(0, maxAtOnce)
-  const price = useUsualPrice(picked)
-  const what = picked.length === of.length ? t.prolongAll : t.prolongFirst(format.number(maxAtOnce))
+  const [picked, setPicked] = useState<readonly Proxy[]>()
+  const price = useUsualPrice(of)
+  const close = () => setPicked(undefined)
   return (
-    <span className="line">
-      <span className="quiet">{t.soonCount(of.length, format)}</span>
-      <DialogButton label={price === undefined ? what : t.forPrice(what, format.money(price))}>
-        {(close) => <ProlongForm picked={picked} onDone={close} />}
-      </DialogButton>
-    </span>
+    <>
+      {of.length > 0 && (
+        <span className="line">
+          <span className="quiet">{t.soonCount(of.length, format)}</span>
+          <Button variant="default" onClick={() => setPicked(of)}>
+            {price === undefined ? t.prolongAll : t.forPrice(t.prolongAll, format.money(price))}
+          </Button>
+        </span>
+      )}
+      <Dialog opened={picked !== undefined} onClose={close} title={t.prolongAll}>
+        {picked && <ProlongForm picked={picked} onDone={close} />}
+      </Dialog>
+    </>
   )
 }
 

@@ -1,6 +1,6 @@
 import { Button, Switch, Text, TextInput } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
-import type { VpnDevice, VpnSubscription } from '../client/customer.ts'
+import type { Payment, VpnDevice, VpnSubscription } from '../client/customer.ts'
 import { download, toPicture, useNow } from '../shared/browser.ts'
 import { Copyable, Listing } from '../shared/copy.tsx'
 import { Choices, Confirm, Dialog, Select, SubmitForm, useTyped } from '../shared/form.tsx'
@@ -11,6 +11,7 @@ import {
   Hint,
   MissingPage,
   OnOff,
+  Outcome,
   Page,
   Panel,
   Reading,
@@ -20,8 +21,8 @@ import {
   Status,
   type Tone,
 } from '../shared/parts.tsx'
-import { type CustomerAnswer, useChange, usePurchase, useRead } from './api.ts'
-import { BuyNow } from './money/pay.tsx'
+import { type CustomerAnswer, quoteEveryMs, useChange, usePurchase, useRead } from './api.ts'
+import { BuyNow, PaidPurchase } from './money/pay.tsx'
 
 const vpnMessages = messages({
   title: 'VPN',
@@ -37,6 +38,10 @@ const vpnMessages = messages({
   notSold: pair('VPN is not sold here', 'VPN здесь не продаётся'),
   notSoldAbout: pair('The price list of this shop has no VPN.', 'В прайс-листе этого магазина нет VPN.'),
   buy: pair('Buy a subscription', 'Купить подписку'),
+  bought: pair('Your VPN is ready', 'VPN готов к работе'),
+  boughtAbout: phrase('Bought for {price}, works until {moment}.', 'Куплен за {price}, работает до {moment}.'),
+  toSubscriptions: pair('To my subscriptions', 'К моим подпискам'),
+  renewed: phrase('Renewed until {moment} for {price}', 'Продлено до {moment} за {price}'),
   renew: pair('Renew', 'Продлить'),
   renewAbout: pair(
     'The months are added to the remaining term. Devices and keys do not change.',
@@ -121,10 +126,22 @@ export function useHasVpn(): boolean {
 export function VpnPage() {
   const { t } = useMessages(vpnMessages)
   const isSold = usePrices().data?.length !== 0
-  if (!useHasVpn()) return <MissingPage icon="shield" title={t.notSold} about={t.notSoldAbout} />
+  const hasVpn = useHasVpn()
+  const held = useRead('getVpn', {}, { everyMs: 10_000 })
+  const purchase = usePurchase('buyVpn')
+  const [paid, setPaid] = useState<Payment>()
+  if (purchase.data) return <BoughtVpn bought={purchase.data} onClose={purchase.reset} />
+  if (paid) {
+    return (
+      <Page title={t.bought}>
+        <PaidPurchase payment={paid} onAgain={() => setPaid(undefined)} />
+      </Page>
+    )
+  }
+  if (!hasVpn) return <MissingPage icon="shield" title={t.notSold} about={t.notSoldAbout} />
   return (
     <Page title={t.title} about={t.about}>
-      <Reading of={useRead('getVpn', {}, { everyMs: 10_000 })} height={300}>
+      <Reading of={held} height={300}>
         {({ items }) =>
           items.length === 0 ? (
             <Panel>
@@ -135,7 +152,29 @@ export function VpnPage() {
           )
         }
       </Reading>
-      {isSold && <Buying />}
+      {isSold && <Buying purchase={purchase} onPaid={setPaid} />}
+    </Page>
+  )
+}
+
+type BoughtVpnProps = { readonly bought: CustomerAnswer<'buyVpn'>; readonly onClose: () => void }
+
+/** The bought subscription with the code of its first device, in place of the form. */
+function BoughtVpn({ bought, onClose }: BoughtVpnProps) {
+  const { t, format } = useMessages(vpnMessages)
+  const { uuid, price_rub, expires_at } = bought
+  const held = useRead('getVpn', {}, { everyMs: 10_000 }).data?.items.find((each) => each.uuid === uuid)
+  const [device] = held?.devices ?? []
+  return (
+    <Page title={t.bought} about={t.boughtAbout(format.money(price_rub), format.moment(expires_at))}>
+      <Panel className="stack">
+        {device && <Setup uuid={uuid} device={device} />}
+        <div>
+          <Button variant="default" onClick={onClose}>
+            {t.toSubscriptions}
+          </Button>
+        </div>
+      </Panel>
     </Page>
   )
 }
@@ -143,7 +182,7 @@ export function VpnPage() {
 type Prices = Extract<CustomerAnswer<'quoteVpn'>, { prices: unknown }>['prices']
 
 function usePrices() {
-  const { data, error, refetch } = useRead('quoteVpn')
+  const { data, error, refetch } = useRead('quoteVpn', {}, { everyMs: quoteEveryMs })
   return { data: data && 'prices' in data ? data.prices : undefined, isServed: data?.available ?? true, error, refetch }
 }
 
@@ -165,17 +204,21 @@ function TermChoice({ prices, value, onChange }: TermChoiceProps) {
   return <Choices legend={t.term} value={value} options={options} onChange={onChange} />
 }
 
-function Buying() {
+type BuyingProps = {
+  readonly purchase: ReturnType<typeof usePurchase<'buyVpn'>>
+  readonly onPaid: (payment: Payment) => void
+}
+
+function Buying({ purchase, onPaid }: BuyingProps) {
   const { t, format } = useMessages(vpnMessages)
   const prices = usePrices()
   const locations = useRead('listVpnLocations').data?.locations ?? []
-  const purchase = usePurchase('buyVpn')
   const [period, setPeriod] = useState(1)
   const name = useTyped()
   const [location, setLocation] = useState('')
   const price = prices.data?.find((each) => each.period === period)?.price_rub
   const order = { period, ...(name.text !== '' && { name: name.text }), ...(location !== '' && { location }) }
-  const buy = () => purchase.buy(order, () => name.set(''))
+  const buy = () => purchase.buy({ ...order, max_price_rub: price })
   return (
     <Panel title={t.buy} className="stack">
       <Reading of={prices}>{(all) => <TermChoice prices={all} value={period} onChange={setPeriod} />}</Reading>
@@ -195,7 +238,7 @@ function Buying() {
         </Button>
       </div>
       <RefusalNotice error={purchase.error} onAgain={buy} />
-      <BuyNow price={price} order={{ product: 'vpn', ...order }} />
+      <BuyNow price={price} order={{ product: 'vpn', ...order }} onBought={onPaid} />
     </Panel>
   )
 }
@@ -357,6 +400,14 @@ function Renew({ of, onDone }: FormProps) {
   const purchase = usePurchase('renewVpn')
   const [period, setPeriod] = useState(1)
   const price = prices.find((each) => each.period === period)?.price_rub
+  if (purchase.data) {
+    const { expires_at, price_rub } = purchase.data
+    return (
+      <Outcome title={t.renewed(format.moment(expires_at), format.money(price_rub))}>
+        <Button onClick={onDone}>{t.close}</Button>
+      </Outcome>
+    )
+  }
   return (
     <div className="stack">
       <Text c="dimmed">{t.renewAbout}</Text>
@@ -365,7 +416,7 @@ function Renew({ of, onDone }: FormProps) {
       <Button
         disabled={price === undefined}
         loading={purchase.isPending}
-        onClick={() => purchase.buy({ uuid: of.uuid, period }, onDone)}
+        onClick={() => purchase.buy({ uuid: of.uuid, period, max_price_rub: price })}
       >
         {t.renewFor(format.money(price ?? 0))}
       </Button>

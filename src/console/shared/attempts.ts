@@ -117,14 +117,17 @@ export const listLeft = async (owner: string): Promise<readonly Attempt[]> =>
 
 type Purchase = Pick<Attempt, 'owner' | 'operation' | 'body' | 'isKept'>
 
+/** A request without its limit of the price: the shop compares keys without it, and a page may show a newer price. */
+const writeWithoutLimit = (body: object): string => JSON.stringify({ ...body, max_price_rub: undefined })
+
 /** The attempt of a purchase: the earlier one with its key, if the outcome of the same request is unknown. */
 export async function beginAttempt(purchase: Purchase, current: Attempt | undefined): Promise<Attempt> {
-  const written = JSON.stringify(purchase.body)
+  const written = writeWithoutLimit(purchase.body)
   const isSame = (each: Attempt): boolean =>
-    each.operation === purchase.operation && !each.isSettled && JSON.stringify(each.body) === written
+    each.operation === purchase.operation && !each.isSettled && writeWithoutLimit(each.body) === written
   const earlier = [current, ...(purchase.isKept ? await listAttempts(purchase.owner) : [])]
   const found = earlier.find((each) => each !== undefined && isSame(each))
-  if (found) return { ...found, tab: thisTab }
+  if (found) return { ...found, body: purchase.body, tab: thisTab }
   const state = { startedAt: Date.now(), tab: thisTab, isLost: false, isSettled: false, outcome: undefined }
   return { ...purchase, ...state, key: `console-${randomText()}` }
 }

@@ -63,6 +63,28 @@ export const Panel = ({ title, aside, children, className = '' }: PanelProps) =>
   </section>
 )
 
+type OutcomeProps = Readonly<{ title: string; children: ReactNode }>
+
+/**
+ * The outcome of a purchase, in place of its form: a second press cannot buy again. Its heading takes the focus and is
+ * scrolled into view, because on a phone the form was longer than the window.
+ */
+export function Outcome({ title, children }: OutcomeProps) {
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => {
+    heading.current?.focus({ preventScroll: true })
+    heading.current?.scrollIntoView({ block: 'center' })
+  }, [])
+  return (
+    <div className="stack">
+      <Title order={2} ref={heading} tabIndex={-1}>
+        {title}
+      </Title>
+      {children}
+    </div>
+  )
+}
+
 type SectionProps<Tab extends string> = {
   readonly title: string
   readonly about: string | Readonly<Record<Tab, string>>
@@ -153,7 +175,7 @@ function useShown(error: unknown): Shown {
   if (error instanceof CallLost) return { title: t.lost, text: t.lostAbout }
   if (error instanceof CallOffline) return { title: t.noConnection, text: error.isCharging ? t.notBought : t.notSent }
   if (!(error instanceof CallRefused)) return { title: t.failed, text: t.failedAbout }
-  const text = sayRefusal(error, language, format.moment)
+  const text = sayRefusal(error, language, format)
   return {
     ...(error.status >= 500 ? { title: t.fault, text } : { title: text }),
     money: tellMoney(error, text, t),
@@ -192,7 +214,8 @@ export function RefusalNotice({ error, onAgain }: { readonly error: unknown; rea
           {t.request} <code>{request}</code>
         </Hint>
       )}
-      {onAgain && (
+      {/* A changed price is accepted at the button that shows it. */}
+      {onAgain && !(error instanceof CallRefused && error.changedPrice !== undefined) && (
         <Button variant="default" size="xs" mt="xs" onClick={onAgain}>
           {t.again}
         </Button>

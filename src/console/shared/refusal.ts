@@ -52,6 +52,10 @@ const fields: Readonly<Record<string, string>> = {
   username: 'Логин',
 }
 
+/** The faulty fields of a refusal, all at once; none for a refusal of another kind. */
+export const problemsOf = ({ details }: CallRefused): readonly Problem[] =>
+  Array.isArray(details) && details.every(isProblem) ? details : []
+
 const isProblem = (value: unknown): value is Problem =>
   isRecord(value) && typeof value['field'] === 'string' && typeof value['problem'] === 'string'
 
@@ -63,14 +67,24 @@ const replacedRecently = {
   ru: 'Адрес этого прокси недавно меняли. Снова его можно заменить ',
 }
 
+/** The API's own sentence is for programs: it names a field to change. */
+const priceChanged = {
+  en: (price: string) =>
+    `The price has changed: it is now ${price}. Nothing was charged. To buy at this price, press the button again.`,
+  ru: (price: string) =>
+    `Цена изменилась: теперь ${price}. Деньги не списаны. Чтобы купить по этой цене, нажмите кнопку ещё раз.`,
+}
+
 /** The shop's own sentence. In Russian each faulty field has the name that it has on pages. */
 export function sayRefusal(
-  { message, details }: CallRefused,
+  refusal: CallRefused,
   language: 'en' | 'ru',
-  writeMoment: (iso: string) => string,
+  write: { readonly moment: (iso: string) => string; readonly money: (roubles: number) => string },
 ): string {
+  const { message, details, changedPrice } = refusal
+  if (changedPrice !== undefined) return priceChanged[language](write.money(changedPrice))
   const again = isRecord(details) ? details['again_at'] : undefined
-  if (typeof again === 'string') return `${replacedRecently[language]}${writeMoment(again)}.`
-  const isListed = Array.isArray(details) && details.length > 0 && details.every(isProblem)
-  return language === 'ru' && isListed ? details.map(sayProblem).join(' ') : message
+  if (typeof again === 'string') return `${replacedRecently[language]}${write.moment(again)}.`
+  const problems = problemsOf(refusal)
+  return language === 'ru' && problems.length > 0 ? problems.map(sayProblem).join(' ') : message
 }

@@ -1,16 +1,16 @@
-import { Button, Text, TextInput } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type ReactNode, useState } from 'react'
-import { isRecord } from '../../client/call.ts'
+import { Button, Progress, Text, TextInput } from '@mantine/core'
+import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { type ReactNode, useRef, useState } from 'react'
 import type { Proxy } from '../../client/customer.ts'
 import { download } from '../../shared/browser.ts'
 import { Copy, Lines } from '../../shared/copy.tsx'
 import { Choices, Confirm, Dialog, Select, SubmitForm, useTyped } from '../../shared/form.tsx'
 import { Icon } from '../../shared/icons.tsx'
 import { useMessages } from '../../shared/messages.tsx'
-import { Facts, Hint, Reading, RefusalNotice } from '../../shared/parts.tsx'
-import { refresh, useOnce } from '../../shared/queries.ts'
-import { api, useChange, usePurchase, useRead } from '../api.ts'
+import { Facts, Hint, Outcome, Reading, RefusalNotice } from '../../shared/parts.tsx'
+import { clearRefusals, refresh, useOnce } from '../../shared/queries.ts'
+import { api, type CustomerAnswer, quoteEveryMs, usePurchase, useRead } from '../api.ts'
+import { joinExports, maxBatch, maxUrlBatch, sendBatches, sumRoubles, toBatches } from './batches.ts'
 import { dedicatedMessages } from './messages.ts'
 
 type Task = 'prolong' | 'replace' | 'protocol' | 'autoRenew' | 'comment' | 'passwords'
@@ -54,83 +54,126 @@ export function BulkBar({ picked, onDone }: PickedProps) {
 
 type FormProps = { readonly ids: readonly number[]; readonly onDone: () => void }
 
+/**
+ * One action on many proxies, in requests of at most `size`. Proxies whose request was answered are remembered: a
+ * repeat after a failure continues with the others. `onDone` is called when none is left.
+ */
+function useBatches<Answer>(
+  ids: readonly number[],
+  send: (batch: readonly number[]) => Promise<Answer>,
+  { size = maxBatch, onDone }: { readonly size?: number; readonly onDone?: () => void } = {},
+) {
+  const queries = useQueryClient()
+  const [sent, setSent] = useState<readonly { readonly ids: readonly number[]; readonly answer: Answer }[]>([])
+  const done = new Set(sent.flatMap((each) => each.ids))
+  const left = ids.filter((id) => !done.has(id))
+  const change = useMutation({
+    mutationFn: () =>
+      sendBatches(toBatches(left, size), send, (batch, answer) =>
+        setSent((before) => [...before, { ids: batch, answer }]),
+      ),
+    onSuccess: clearRefusals,
+    onSettled: () => refresh(queries),
+  })
+  const run = useOnce(async () => {
+    await change.mutateAsync()
+    onDone?.()
+  })
+  const answers = sent.map((each) => each.answer)
+  return { change, run, left, answers, doneCount: done.size, count: ids.length, isSeveral: ids.length > size }
+}
+
+type BatchProgressProps = { readonly of: Omit<ReturnType<typeof useBatches>, 'answers'> }
+
+/** The progress of an action of several requests, and after a failure what was done and what is left. */
+function BatchProgress({ of: { change, doneCount, count, left, isSeveral } }: BatchProgressProps) {
+  const { t, format } = useMessages(dedicatedMessages)
+  if (!isSeveral || (doneCount === 0 && !change.isPending)) return null
+  const text = t.progress(format.number(doneCount), format.number(count))
+  return (
+    <div className="stack tight">
+      <Progress value={(doneCount / count) * 100} aria-label={text} />
+      <Text size="sm" role="status">
+        {change.error === null ? text : `${text} ${t.leftOver(format.number(left.length))}`}
+      </Text>
+    </div>
+  )
+}
+
 export function ProtocolForm({ ids, onDone, first = 'http' }: FormProps & { readonly first?: Proxy['port_type'] }) {
   const { t } = useMessages(dedicatedMessages)
-  const change = useChange('setProtocol', onDone)
   const [port_type, setProtocol] = useState(first)
+  const batches = useBatches(ids, (batch) => api.call('setProtocol', { body: { ids: batch, port_type } }), { onDone })
   const options = Object.entries(t.protocols) as [Proxy['port_type'], string][]
   return (
-    <SubmitForm label={t.apply} change={change} onSubmit={() => change.mutate({ body: { ids, port_type } })}>
+    <SubmitForm label={t.apply} change={batches.change} onSubmit={batches.run}>
       <Select label={t.protocol} value={port_type} options={options} onChange={setProtocol} />
+      <BatchProgress of={batches} />
     </SubmitForm>
   )
 }
 
 export function AutoRenewForm({ picked, onDone }: PickedProps) {
   const { t, format } = useMessages(dedicatedMessages)
-  const change = useChange('setAutoRenew', onDone)
   const periods = useProlongPeriods(picked)
-  const [period, setPeriod] = useState(picked[0]?.auto_renew ?? 0)
-  const body = { ids: picked.map((each) => each.id), period: period === 0 ? null : period }
+  const [chosen, setPeriod] = useState(picked[0]?.auto_renew ?? 0)
+  const ids = picked.map((each) => each.id)
+  const period = chosen === 0 ? null : chosen
+  const send = (batch: readonly number[]) => api.call('setAutoRenew', { body: { ids: batch, period } })
+  const batches = useBatches(ids, send, { onDone })
   const options = periods.map((each) => [String(each), t.days(each, format)] as const)
-  const quote = useProlongQuote(picked, period)
+  const quote = useProlongQuote(ids, chosen)
   return (
-    <SubmitForm label={t.apply} change={change} onSubmit={() => change.mutate({ body })}>
+    <SubmitForm label={t.apply} change={batches.change} onSubmit={batches.run}>
       <Select
         label={t.renewBy}
-        value={String(period)}
+        value={String(chosen)}
         options={[['0', t.renewNot], ...options]}
         onChange={(value) => setPeriod(Number(value))}
       />
-      {period > 0 && (
+      {chosen > 0 && (
         <Reading of={quote} height={24}>
-          {(price) => <Hint>{t.renewPrice(t.days(period, format), format.money(price.total_price_rub))}</Hint>}
+          {({ total }) => <Hint>{t.renewPrice(t.days(chosen, format), format.money(total))}</Hint>}
         </Reading>
       )}
+      <BatchProgress of={batches} />
     </SubmitForm>
   )
 }
 
 /** Replaces the address of each proxy, one after another; after a refusal it continues where it stopped. */
 export function ReplaceForm({ picked, onDone }: PickedProps) {
-  const { t, format } = useMessages(dedicatedMessages)
-  const queries = useQueryClient()
-  const [replaced, setReplaced] = useState<ReadonlySet<number>>(new Set())
+  const { t } = useMessages(dedicatedMessages)
   const { send } = usePurchase('replaceProxy', { isKept: false })
-  const change = useMutation({
-    mutationFn: async () => {
-      for (const { id } of picked.filter((each) => !replaced.has(each.id))) {
-        await send({ id })
-        setReplaced((before) => new Set([...before, id]))
-      }
-    },
-    onSettled: () => refresh(queries),
-  })
-  const replace = useOnce(async () => {
-    await change.mutateAsync()
-    onDone()
-  })
-  const count = picked.length > 1 ? `${format.number(replaced.size)} / ${format.number(picked.length)}. ` : ''
-  return <Confirm about={`${count}${t.replaceAbout}`} label={t.replace} change={change} onConfirm={replace} />
+  const ids = picked.map((each) => each.id)
+  const batches = useBatches(ids, ([id = 0]) => send({ id }), { size: 1, onDone })
+  return (
+    <div className="stack">
+      <BatchProgress of={batches} />
+      <Confirm about={t.replaceAbout} label={t.replace} change={batches.change} onConfirm={batches.run} />
+    </div>
+  )
 }
 
 export function CommentForm({ ids, first, onDone }: FormProps & { readonly first: string }) {
   const { t } = useMessages(dedicatedMessages)
-  const change = useChange('setComment', onDone)
   const { value: comment, props } = useTyped(first)
+  const batches = useBatches(ids, (batch) => api.call('setComment', { body: { ids: batch, comment } }), { onDone })
   return (
-    <SubmitForm label={t.apply} change={change} onSubmit={() => change.mutate({ body: { ids, comment } })}>
+    <SubmitForm label={t.apply} change={batches.change} onSubmit={batches.run}>
       <TextInput label={t.comment} {...props} data-autofocus />
+      <BatchProgress of={batches} />
     </SubmitForm>
   )
 }
 
 export function PasswordsForm({ ids, onDone }: FormProps) {
   const { t } = useMessages(dedicatedMessages)
-  const change = useChange('resetPasswords', onDone)
+  const batches = useBatches(ids, (batch) => api.call('resetPasswords', { body: { ids: batch } }), { onDone })
   return (
-    <SubmitForm label={t.apply} change={change} onSubmit={() => change.mutate({ body: { ids } })}>
+    <SubmitForm label={t.apply} change={batches.change} onSubmit={batches.run}>
       <Text c="dimmed">{ids.length === 1 ? t.newPasswordAbout : t.newPasswordsAbout}</Text>
+      <BatchProgress of={batches} />
     </SubmitForm>
   )
 }
@@ -140,9 +183,24 @@ function useProlongPeriods(picked: readonly Proxy[]): readonly number[] {
   return useRead('listCountries', { query: { ipv } }).data?.prolong_periods ?? []
 }
 
-function useProlongQuote(picked: readonly Proxy[], period: number) {
-  const ids = picked.map((each) => each.id).join(',')
-  return useRead('quoteProlonging', { query: { ids, period } }, { isWanted: period > 0 && ids !== '' })
+/** The price to prolong all of them: the sum over the requests that would prolong them, each with its own price. */
+function useProlongQuote(ids: readonly number[], period: number, isWanted = true) {
+  return useQuery({
+    queryKey: ['quoteProlonging', period, ids.join()],
+    queryFn: async () => {
+      const parts: { readonly ids: readonly number[]; readonly answer: CustomerAnswer<'quoteProlonging'> }[] = []
+      await sendBatches(
+        toBatches(ids, maxBatch),
+        (batch) => api.call('quoteProlongingOfMany', { body: { ids: batch, period } }),
+        (batch, answer) => parts.push({ ids: batch, answer }),
+      )
+      const prices = new Map(parts.map((each) => [each.ids[0], each.answer.total_price_rub]))
+      return { period, prices, total: sumRoubles([...prices.values()]), first: parts[0]?.answer.items[0] }
+    },
+    enabled: isWanted && period > 0 && ids.length > 0,
+    placeholderData: keepPreviousData,
+    refetchInterval: quoteEveryMs,
+  })
 }
 
 const usualPeriod = 30
@@ -151,21 +209,41 @@ const usualPeriod = 30
 export function useUsualPrice(picked: readonly Proxy[]): number | undefined {
   const periods = useProlongPeriods(picked)
   const period = periods.includes(usualPeriod) ? usualPeriod : (periods[0] ?? 0)
-  const quote = useProlongQuote(picked, period)
-  return quote.isPlaceholderData ? undefined : quote.data?.total_price_rub
+  const ids = picked.map((each) => each.id)
+  const quote = useProlongQuote(ids, period)
+  return quote.isPlaceholderData ? undefined : quote.data?.total
 }
 
-/** Prolongs all of them for one price, or none. */
+/**
+ * Prolongs proxies for one shown price. Each request prolongs all of its proxies or none, under its own idempotency
+ * key and at most for its quoted price. After a refusal the form offers the price of those that are left.
+ */
 export function ProlongForm({ picked, onDone }: PickedProps) {
   const { t, format } = useMessages(dedicatedMessages)
   const periods = useProlongPeriods(picked)
   const [chosen, setChosen] = useState(usualPeriod)
   const period = periods.includes(chosen) ? chosen : (periods[0] ?? 0)
-  const ids = picked.map((each) => each.id)
-  const quote = useProlongQuote(picked, period)
   const purchase = usePurchase('prolongDedicated')
+  const prices = useRef<ReadonlyMap<number | undefined, number>>(new Map())
+  const ids = picked.map((each) => each.id)
+  const batches = useBatches(ids, (batch) =>
+    purchase.send({ ids: batch, period, max_price_rub: prices.current.get(batch[0]) }),
+  )
+  const { change, answers, left, doneCount } = batches
+  const quote = useProlongQuote(left, period, !change.isPending)
   const isCurrent = quote.data?.period === period && !quote.isPlaceholderData
-  const [first] = quote.data?.items ?? []
+  const charged = sumRoubles(answers.map((each) => each.price_rub))
+  const prolong = () => {
+    prices.current = quote.data?.prices ?? new Map()
+    batches.run()
+  }
+  if (change.isSuccess) {
+    return (
+      <Outcome title={t.prolonged(t.shown(doneCount, format), format.money(charged))}>
+        <Button onClick={onDone}>{t.close}</Button>
+      </Outcome>
+    )
+  }
   return (
     <div className="stack">
       <Text c="dimmed">{t.prolongAbout}</Text>
@@ -177,18 +255,20 @@ export function ProlongForm({ picked, onDone }: PickedProps) {
         onChange={setChosen}
       />
       <Reading of={quote} height={48}>
-        {(price) => (
+        {({ total, first }) => (
           <Facts
             of={[
-              [t.price, <strong>{format.money(price.total_price_rub)}</strong>],
+              [t.price, <strong>{format.money(total)}</strong>],
+              doneCount > 0 && [t.charged, format.money(charged)],
               picked.length === 1 && first !== undefined && [t.until, format.moment(first.expires_at)],
             ]}
           />
         )}
       </Reading>
-      <RefusalNotice error={purchase.error} />
-      <Button disabled={!isCurrent} loading={purchase.isPending} onClick={() => purchase.buy({ ids, period }, onDone)}>
-        {isCurrent ? t.prolongFor(format.money(quote.data?.total_price_rub ?? 0)) : t.prolong}
+      <BatchProgress of={batches} />
+      <RefusalNotice error={change.error} />
+      <Button disabled={!isCurrent} loading={change.isPending} onClick={prolong}>
+        {isCurrent ? t.prolongFor(format.money(quote.data?.total ?? 0)) : t.prolong}
       </Button>
     </div>
   )
@@ -205,19 +285,23 @@ function toQuery(form: ExportForm) {
   return { format: 'txt', format_id: Number(form) as 1 | 2 | 3 | 4 } as const
 }
 
-function pretty(text: string): string {
-  const answer: unknown = JSON.parse(text)
-  return JSON.stringify(isRecord(answer) ? answer['data'] : answer, null, 2)
-}
-
 /** Proxies as a file or on the clipboard: those of `ids`, or all. */
 export function ExportButton({ label, ids }: { readonly label: string; readonly ids?: readonly number[] }) {
   const { t } = useMessages(dedicatedMessages)
   const [isOpen, setOpen] = useState(false)
   const [form, setForm] = useState<ExportForm>('1')
+  const [doneCount, setDoneCount] = useState(0)
   const made = useMutation({
-    mutationFn: (chosen: ExportForm) =>
-      api.read('exportDedicated', { query: { ...toQuery(chosen), ids: ids?.join(',') } }),
+    mutationFn: async (chosen: ExportForm) => {
+      const batches = ids === undefined ? [undefined] : toBatches(ids, maxUrlBatch)
+      const parts: string[] = []
+      setDoneCount(0)
+      for (const batch of batches) {
+        parts.push(await api.read('exportDedicated', { query: { ...toQuery(chosen), ids: batch?.join(',') } }))
+        setDoneCount((before) => before + (batch?.length ?? 0))
+      }
+      return joinExports(isFile(chosen) ? chosen : 'txt', parts)
+    },
   })
   const choose = (chosen: ExportForm) => {
     setForm(chosen)
@@ -228,7 +312,7 @@ export function ExportButton({ label, ids }: { readonly label: string; readonly 
     made.mutate(form)
   }
   const ending = isFile(form) ? form : 'txt'
-  const text = made.data === undefined ? '' : ending === 'json' ? pretty(made.data) : made.data
+  const text = made.data ?? ''
   return (
     <>
       <Button variant="default" leftSection={<Icon name="download" />} onClick={open}>
@@ -242,6 +326,9 @@ export function ExportButton({ label, ids }: { readonly label: string; readonly 
             options={exportForms.map((each) => [each, t.formats[each] ?? ''] as const)}
             onChange={choose}
           />
+          {made.isPending && ids !== undefined && ids.length > maxUrlBatch && (
+            <Progress value={(doneCount / ids.length) * 100} aria-label={t.exportTitle} />
+          )}
           <Lines text={text} label={t.exportTitle} />
           <RefusalNotice error={made.error} />
           <div className="line">

@@ -1,12 +1,13 @@
 import { Button, Text } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { useState } from 'react'
+import type { Payment } from '../../client/customer.ts'
 import { Listing } from '../../shared/copy.tsx'
 import { Choices, NumberField } from '../../shared/form.tsx'
 import { type Format, useMessages } from '../../shared/messages.tsx'
 import { Empty, Facts, Hint, Page, Panel, Reading, RefusalNotice } from '../../shared/parts.tsx'
-import { type CustomerAnswer, usePurchase, useRead } from '../api.ts'
-import { BuyNow } from '../money/pay.tsx'
+import { type CustomerAnswer, quoteEveryMs, usePurchase, useRead } from '../api.ts'
+import { BuyNow, PaidPurchase } from '../money/pay.tsx'
 import { dedicatedMessages } from './messages.ts'
 
 type Kind = 3 | 4 | 6
@@ -44,10 +45,12 @@ export function BuyDedicated() {
   const chosen = kinds.includes(typed.ipv) ? typed : { ...typed, ipv: kinds[0] ?? typed.ipv }
   const sold = useRead('listCountries', { query: { ipv: chosen.ipv } }, { everyMs: 15_000 })
   const purchase = usePurchase('buyDedicated')
+  const [paid, setPaid] = useState<Payment>()
   const isCurrent = sold.data?.ipv === chosen.ipv
   const order = within(chosen, isCurrent ? sold.data : undefined)
   const set = (change: Partial<DedicatedOrder>) => setOrder({ ...order, ...change })
   if (purchase.data) return <Bought bought={purchase.data} onAgain={purchase.reset} />
+  if (paid) return <PaidProxies payment={paid} onAgain={() => setPaid(undefined)} />
   return (
     <Page title={t.buyTitle} about={t.buyAbout}>
       <div className="buying">
@@ -89,8 +92,17 @@ export function BuyDedicated() {
             }
           </Reading>
         </Panel>
-        <Quote order={order} purchase={purchase} />
+        <Quote order={order} purchase={purchase} onPaid={setPaid} />
       </div>
+    </Page>
+  )
+}
+
+function PaidProxies(props: { readonly payment: Payment; readonly onAgain: () => void }) {
+  const { t } = useMessages(dedicatedMessages)
+  return (
+    <Page title={t.bought}>
+      <PaidPurchase {...props} />
     </Page>
   )
 }
@@ -124,13 +136,20 @@ function Countries({ order, countries, onChoose }: CountriesProps) {
 
 type Purchase = ReturnType<typeof usePurchase<'buyDedicated'>>
 
+type QuoteProps = {
+  readonly order: DedicatedOrder
+  readonly purchase: Purchase
+  readonly onPaid: (payment: Payment) => void
+}
+
 /** The price now, and the button, which is disabled with a reason if the purchase would be refused. */
-function Quote({ order, purchase }: { readonly order: DedicatedOrder; readonly purchase: Purchase }) {
+function Quote({ order, purchase, onPaid }: QuoteProps) {
   const { t, format } = useMessages(dedicatedMessages)
   const [settled] = useDebouncedValue(order, 200)
-  const quote = useRead('quoteDedicated', { query: settled }, { isWanted: isWhole(settled) })
+  const quote = useRead('quoteDedicated', { query: settled }, { isWanted: isWhole(settled), everyMs: quoteEveryMs })
   const balance = useRead('getBalance').data?.balance_rub
   const isCurrent = quote.data !== undefined && !quote.isPlaceholderData && isSame(order, quote.data)
+  const buy = () => quote.data && purchase.buy({ ...order, max_price_rub: quote.data.price_rub })
   const problem = isCurrent ? findProblem(quote.data, balance, t, format) : undefined
   return (
     <Panel className={problem === undefined ? 'stack quote reached' : 'stack quote'} title={t.total}>
@@ -152,18 +171,14 @@ function Quote({ order, purchase }: { readonly order: DedicatedOrder; readonly p
         </Reading>
         {problem !== undefined && <Text size="sm">{problem}</Text>}
       </div>
-      <Button
-        size="md"
-        disabled={!isCurrent || problem !== undefined}
-        loading={purchase.isPending}
-        onClick={() => purchase.buy(order)}
-      >
+      <Button size="md" disabled={!isCurrent || problem !== undefined} loading={purchase.isPending} onClick={buy}>
         {t.buyFor(quote.data === undefined ? '…' : format.money(quote.data.price_rub))}
       </Button>
-      <RefusalNotice error={purchase.error} onAgain={() => purchase.buy(order)} />
+      <RefusalNotice error={purchase.error} onAgain={buy} />
       <BuyNow
         price={isCurrent && quote.data.available >= order.count ? quote.data.price_rub : undefined}
         order={{ product: 'dedicated', ...order }}
+        onBought={onPaid}
       />
     </Panel>
   )

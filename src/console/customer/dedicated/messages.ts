@@ -44,6 +44,13 @@ export const dedicatedMessages = messages({
     'The term is added to the remaining time. Addresses and passwords do not change.',
     'Срок прибавляется к оставшемуся. Адреса и пароли не меняются.',
   ),
+  prolonged: phrase('{count} prolonged for {price}', 'Продлено: {count} за {price}'),
+  charged: pair('Charged so far', 'Уже списано'),
+  progress: phrase('Done: {done} of {all}.', 'Готово: {done} из {all}.'),
+  leftOver: phrase(
+    'Left: {count}. Press the button to continue with these.',
+    'Осталось: {count}. Чтобы продолжить с ними, нажмите кнопку.',
+  ),
   prolongFor: phrase('Prolong for {price}', 'Продлить за {price}'),
   renewPrice: phrase(
     'Prolonged by {days}; {price} (at today’s prices) is charged 24 hours before the end.',

@@ -80,6 +80,7 @@ export const moneyMessages = messages({
     'The purchase failed; the money is on your balance.',
     'Покупка не состоялась, деньги остались на балансе.',
   ),
+  buyMore: pair('Buy more', 'Купить ещё'),
   toBought: pair('Show the purchase', 'Показать покупку'),
   another: pair('New payment', 'Новый платёж'),
   transactions: pair('Transactions', 'Операции'),

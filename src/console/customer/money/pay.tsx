@@ -7,7 +7,7 @@ import { go, toPicture, useNow } from '../../shared/browser.ts'
 import { Copyable } from '../../shared/copy.tsx'
 import { Form, Select, useTyped } from '../../shared/form.tsx'
 import { daysLeft, type Language, useMessages } from '../../shared/messages.tsx'
-import { Facts, Hint, Notice, Page, Panel, Reading, RefusalNotice } from '../../shared/parts.tsx'
+import { Facts, Hint, Notice, Outcome, Page, Panel, Reading, RefusalNotice } from '../../shared/parts.tsx'
 import { clearRefusals, refresh } from '../../shared/queries.ts'
 import { methodNames } from '../../shared/trade.ts'
 import { api, usePurchase, useRead } from '../api.ts'
@@ -135,11 +135,18 @@ function Bonus({ request }: { readonly request: { amount_rub: number; method: st
 
 type PaidOrder = Readonly<Record<string, unknown>> & { readonly product: 'dedicated' | 'traffic' | 'vpn' }
 
+type BuyNowProps = {
+  readonly price: number | undefined
+  readonly order: PaidOrder
+  /** The payment has come and the order is made: the page shows the outcome in place of its form. */
+  readonly onBought: (payment: Payment) => void
+}
+
 /**
  * Pays what the balance lacks for an order; the shop buys at the price shown once the money has come. After a reload it
  * shows the open payment for the same product, so that the customer does not begin a second one.
  */
-export function BuyNow({ price, order }: { readonly price: number | undefined; readonly order: PaidOrder }) {
+export function BuyNow({ price, order, onBought }: BuyNowProps) {
   const { t, format } = useMessages(moneyMessages)
   const methods = useMethods()
   const balance = useRead('getBalance').data?.balance_rub
@@ -148,7 +155,7 @@ export function BuyNow({ price, order }: { readonly price: number | undefined; r
   const email = useTyped()
   const isShort = price !== undefined && balance !== undefined && balance < price
   const [found, another] = useShownPayment(begin, (open) => isShort && open.purchase?.product === order.product)
-  if (found) return <Paying key={found.payment_id} begun={found} onAnother={another} />
+  if (found) return <Paying key={found.payment_id} begun={found} onAnother={another} onBought={onBought} />
   if (price === undefined || balance === undefined || balance >= price) return null
   const missing = Math.round((price - balance) * 100) / 100
   const able = methods.filter((each) => each.max_rub >= missing)
@@ -161,8 +168,7 @@ export function BuyNow({ price, order }: { readonly price: number | undefined; r
       method: method.method,
       return_url: returnUrl(),
       ...(method.email && { email: email.text }),
-      // The API's name for the order that follows; this object is not a promise.
-      purchase: order,
+      purchase: { ...order, max_price_rub: price },
     })
   return (
     <div className="stack">
@@ -207,10 +213,20 @@ function toPayPage(url: string, language: Language): string {
   return `${url}?${new URLSearchParams({ language, zone: Intl.DateTimeFormat().resolvedOptions().timeZone })}`
 }
 
+type PayingProps = {
+  readonly begun: Payment
+  readonly onAnother: () => void
+  readonly onBought?: (payment: Payment) => void
+}
+
 /** A payment until it is paid, and then its outcome. */
-function Paying({ begun, onAnother }: { readonly begun: Payment; readonly onAnother: () => void }) {
+function Paying({ begun, onAnother, onBought }: PayingProps) {
   const { t, format, language } = useMessages(moneyMessages)
   const payment = usePayment(begun)
+  const isBought = payment.purchase?.state === 'bought'
+  useEffect(() => {
+    if (isBought) onBought?.(payment)
+  }, [isBought, onBought, payment])
   const another = (
     <Button variant="default" onClick={onAnother}>
       {t.another}
@@ -305,6 +321,28 @@ function Ended({ payment, children }: { readonly payment: Payment; readonly chil
       {isPaid && <Receipt of={payment} />}
       {payment.purchase && <Purchase of={payment.purchase} />}
       <div className="line">{children}</div>
+    </Panel>
+  )
+}
+
+type PaidPurchaseProps = { readonly payment: Payment; readonly onAgain: () => void }
+
+/** The outcome of a payment that has bought an order, in place of the form of the order. */
+export function PaidPurchase({ payment, onAgain }: PaidPurchaseProps) {
+  const { t } = useMessages(moneyMessages)
+  return (
+    <Panel>
+      <Outcome title={t.purchaseBought}>
+        <Receipt of={payment} />
+        <div className="line">
+          <Button component="a" href={pages[payment.purchase?.product ?? ''] ?? '#/orders'} onClick={onAgain}>
+            {t.toBought}
+          </Button>
+          <Button variant="subtle" onClick={onAgain}>
+            {t.buyMore}
+          </Button>
+        </div>
+      </Outcome>
     </Panel>
   )
 }

@@ -40,6 +40,7 @@ export const premiumMessages = messages({
     'Добавьте {missing}, и цена будет {price} за ГБ.',
   ),
   bought: phrase('Added {gb}. The pool now has {left}.', 'Добавлено {gb}. В пуле теперь {left}.'),
+  another: pair('Buy more', 'Купить ещё'),
   getLine: pair('Get a connection line', 'Получить строку подключения'),
   generate: pair('Proxy list', 'Список прокси'),
   generateAbout: pair(

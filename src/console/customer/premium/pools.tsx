@@ -2,11 +2,12 @@ import { Button, Progress, Text } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import type { Payment } from '../../client/customer.ts'
 import { NumberField, Select } from '../../shared/form.tsx'
 import { useMessages } from '../../shared/messages.tsx'
-import { Facts, Figure, Hint, Notice, Panel, Reading, RefusalNotice } from '../../shared/parts.tsx'
-import { api, type CustomerAnswer, usePurchase, useRead } from '../api.ts'
-import { BuyNow } from '../money/pay.tsx'
+import { Facts, Figure, Hint, Outcome, Panel, Reading, RefusalNotice } from '../../shared/parts.tsx'
+import { api, type CustomerAnswer, quoteEveryMs, usePurchase, useRead } from '../api.ts'
+import { BuyNow, PaidPurchase } from '../money/pay.tsx'
 import { premiumMessages } from './messages.ts'
 
 type Pool = Extract<CustomerAnswer<'getTraffic'>, { pools: unknown }>['pools'][number]
@@ -78,15 +79,22 @@ async function loadTiers(pool_type: string): Promise<readonly Tier[]> {
 }
 
 function BuyTraffic({ pools }: { readonly pools: readonly Pool[] }) {
-  const { t, format } = useMessages(premiumMessages)
+  const { t } = useMessages(premiumMessages)
   const [pool_type, setPool] = useState(pools[0]?.pool_type ?? '')
   const [gb, setGb] = useState(5)
   const [settled] = useDebouncedValue(gb, 200)
   const isWhole = settled >= 0.1 && settled <= 10_000
-  const quote = useRead('quoteTraffic', { query: { pool_type, gb: settled } }, { isWanted: isWhole })
+  const quote = useRead(
+    'quoteTraffic',
+    { query: { pool_type, gb: settled } },
+    { isWanted: isWhole, everyMs: quoteEveryMs },
+  )
   const tiers = useQuery({ queryKey: ['tiers', pool_type], queryFn: () => loadTiers(pool_type) })
   const purchase = usePurchase('buyTraffic')
+  const [paid, setPaid] = useState<Payment>()
   const isCurrent = quote.data?.pool_type === pool_type && quote.data.gb === gb && !quote.isPlaceholderData
+  if (paid) return <PaidPurchase payment={paid} onAgain={() => setPaid(undefined)} />
+  if (purchase.data) return <BoughtTraffic bought={purchase.data} onAgain={purchase.reset} />
   return (
     <Panel title={t.buy}>
       <div className="halves">
@@ -110,19 +118,37 @@ function BuyTraffic({ pools }: { readonly pools: readonly Pool[] }) {
               onChange={setGb}
             />
           </div>
-          <Price quote={quote} isCurrent={isCurrent} purchase={purchase} order={{ pool_type, gb }} />
-          {purchase.data && !purchase.isPending && (
-            <Notice tone="good">
-              {t.bought(
-                format.gigabytes(purchase.data.traffic_added_gb),
-                format.gigabytes(purchase.data.traffic_balance_gb),
-              )}{' '}
-              <a href={`#/premium/generate?pool=${purchase.data.pool_type}`}>{t.getLine}</a>
-            </Notice>
-          )}
+          <Price quote={quote} isCurrent={isCurrent} purchase={purchase} order={{ pool_type, gb }} onPaid={setPaid} />
         </div>
         <Reading of={tiers}>{(all) => <Tiers all={all} now={quote.data?.tier.from_gb} />}</Reading>
       </div>
+    </Panel>
+  )
+}
+
+type BoughtTrafficProps = { readonly bought: CustomerAnswer<'buyTraffic'>; readonly onAgain: () => void }
+
+function BoughtTraffic({ bought, onAgain }: BoughtTrafficProps) {
+  const { t, format } = useMessages(premiumMessages)
+  const { traffic_added_gb: added, traffic_balance_gb: left, pool_type, price_rub } = bought
+  return (
+    <Panel>
+      <Outcome title={t.bought(format.gigabytes(added), format.gigabytes(left))}>
+        <Facts
+          of={[
+            [t.pool, t.pools[pool_type] ?? pool_type],
+            [t.price, format.money(price_rub)],
+          ]}
+        />
+        <div className="line">
+          <Button component="a" href={`#/premium/generate?pool=${pool_type}`}>
+            {t.getLine}
+          </Button>
+          <Button variant="subtle" onClick={onAgain}>
+            {t.another}
+          </Button>
+        </div>
+      </Outcome>
     </Panel>
   )
 }
@@ -157,12 +183,14 @@ type PriceProps = {
   readonly isCurrent: boolean
   readonly purchase: ReturnType<typeof usePurchase<'buyTraffic'>>
   readonly order: { readonly pool_type: string; readonly gb: number }
+  readonly onPaid: (payment: Payment) => void
 }
 
-function Price({ quote, isCurrent, purchase, order }: PriceProps) {
+function Price({ quote, isCurrent, purchase, order, onPaid }: PriceProps) {
   const { t, format } = useMessages(premiumMessages)
   const balance = useRead('getBalance').data?.balance_rub
   const price = quote.data?.price_rub ?? 0
+  const buy = () => purchase.buy({ ...order, max_price_rub: price })
   const isTooPoor = balance !== undefined && balance < price
   return (
     <>
@@ -191,12 +219,12 @@ function Price({ quote, isCurrent, purchase, order }: PriceProps) {
         </Reading>
       </div>
       <div>
-        <Button disabled={!isCurrent || isTooPoor} loading={purchase.isPending} onClick={() => purchase.buy(order)}>
+        <Button disabled={!isCurrent || isTooPoor} loading={purchase.isPending} onClick={buy}>
           {t.buyFor(format.money(price))}
         </Button>
       </div>
-      <RefusalNotice error={purchase.error} onAgain={() => purchase.buy(order)} />
-      <BuyNow price={isCurrent ? price : undefined} order={{ product: 'traffic', ...order }} />
+      <RefusalNotice error={purchase.error} onAgain={buy} />
+      <BuyNow price={isCurrent ? price : undefined} order={{ product: 'traffic', ...order }} onBought={onPaid} />
     </>
   )
 }

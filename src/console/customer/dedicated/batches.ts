@@ -1,0 +1,43 @@
+import { isRecord } from '../../client/call.ts'
+
+/** The shop takes so many proxies in one request. */
+export const maxBatch = 1000
+
+/** Ids in a URL: at most 10 characters each with their encoded comma, within the shop's limit of a URL. */
+export const maxUrlBatch = 500
+
+/** Items in their order, in parts of at most `size`. */
+export const toBatches = <Item>(items: readonly Item[], size: number): readonly (readonly Item[])[] =>
+  Array.from({ length: Math.ceil(items.length / size) }, (_, index) => items.slice(index * size, (index + 1) * size))
+
+/** A sum of amounts in roubles, exact to the kopeck. */
+export const sumRoubles = (amounts: readonly number[]): number =>
+  amounts.reduce((sum, each) => sum + Math.round(each * 100), 0) / 100
+
+/**
+ * Sends parts one after another. It stops at the first failure, so that parts already sent are known: `onSent` gets
+ * each of them with its answer.
+ */
+export async function sendBatches<Item, Answer>(
+  batches: readonly (readonly Item[])[],
+  send: (batch: readonly Item[]) => Promise<Answer>,
+  onSent: (batch: readonly Item[], answer: Answer) => void,
+): Promise<void> {
+  for (const batch of batches) onSent(batch, await send(batch))
+}
+
+function listOf(text: string): readonly unknown[] {
+  const answer: unknown = JSON.parse(text)
+  const proxies = isRecord(answer) && isRecord(answer['data']) ? answer['data']['proxies'] : undefined
+  return Array.isArray(proxies) ? proxies : []
+}
+
+/** The exports of several parts as one file. Each part of a CSV has the header. */
+export function joinExports(ending: 'txt' | 'csv' | 'json', parts: readonly string[]): string {
+  if (ending === 'json') {
+    const proxies = parts.flatMap(listOf)
+    return JSON.stringify({ proxies, count: proxies.length }, null, 2)
+  }
+  const lines = parts.map((text, index) => (ending === 'csv' && index > 0 ? text.replace(/^[^\n]*\n/, '') : text))
+  return lines.map((text) => (text === '' || text.endsWith('\n') ? text : `${text}\n`)).join('')
+}
