@@ -62,6 +62,20 @@ export const malformed = (problems: readonly FieldProblem[]): Refusal =>
 export const refuseField = (field: string, ...problem: ProblemArguments): Refusal =>
   malformed([fieldProblem(field, ...problem)])
 
+/** Runs every check of a form, and refuses the faulty fields of all of them at once. Any other error is thrown. */
+export function refuseTogether(...checks: readonly (() => void)[]): void {
+  const problems: FieldProblem[] = []
+  for (const check of checks) {
+    try {
+      check()
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.details === null || !isProblems(error.details)) throw error
+      problems.push(...error.details)
+    }
+  }
+  if (problems.length > 0) throw malformed(problems)
+}
+
 /** Renames the fields of a refusal that are nested in `outer`; any other error as it is. */
 export function namedWithin(outer: string, error: unknown): unknown {
   if (!(error instanceof Refusal) || error.details === null) return error

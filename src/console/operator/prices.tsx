@@ -17,6 +17,7 @@ import {
   RowButton,
   Rows,
 } from '../shared/parts.tsx'
+import { problemsOf } from '../shared/refusal.ts'
 import { type Trade, tradeMessages } from '../shared/trade.ts'
 import { api, type OperatorAnswer, useChange, useMay, useRead } from './api.ts'
 import { operatorTexts } from './messages.ts'
@@ -29,6 +30,10 @@ const priceMessages = messages({
   noPrices: pair(
     'There is no price list yet. Change this example and apply it.',
     'Прайс-листа пока нет. Измените этот пример и примените его.',
+  ),
+  faulty: pair(
+    'The price list was not applied. Correct these values:',
+    'Прайс-лист не применён. Исправьте эти значения:',
   ),
   editAs: pair('Edit as', 'Править как'),
   asTable: pair('Table', 'Таблица'),
@@ -186,7 +191,7 @@ function Editor({ of, notice, onNotice, onApplied }: EditorProps) {
           />
         )}
         <Form key={loaded} text={text} onEdit={edit} onLoad={load} />
-        <RefusalNotice error={compared.error} />
+        <PriceRefusal error={compared.error} />
         {compared.data && <Changes of={compared.data} />}
         {may('compareCatalogue') && (
           <div className="line sticky-bar">
@@ -300,6 +305,26 @@ function Files({ text, isReadOnly, onLoad }: FilesProps) {
   )
 }
 
+/** A refused price list: all its faults, each with the name of its place in the tables. */
+function PriceRefusal({ error }: { readonly error: unknown }) {
+  const { t, format } = useMessages(priceMessages)
+  const { t: trade } = useMessages(tradeMessages)
+  const problems = error instanceof CallRefused ? problemsOf(error) : []
+  if (problems.length === 0) return <RefusalNotice error={error} />
+  return (
+    <div role="alert" className="notice">
+      <Text fw={600}>{t.faulty}</Text>
+      <ul>
+        {problems.map(({ field, problem }) => (
+          <li key={field}>
+            {sayPath(field, t.pricePaths, trade, format)}: {problem}
+          </li>
+        ))}
+      </ul>
+    </div>
+  )
+}
+
 type ApplyProps = { readonly catalogue: Catalogue; readonly onApplied: EditorProps['onApplied'] }
 
 function Apply({ catalogue, onApplied }: ApplyProps) {
@@ -314,7 +339,7 @@ function Apply({ catalogue, onApplied }: ApplyProps) {
       <Button loading={apply.isPending} onClick={run}>
         {t.apply}
       </Button>
-      <RefusalNotice error={apply.error} />
+      <PriceRefusal error={apply.error} />
     </>
   )
 }

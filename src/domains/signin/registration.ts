@@ -1,7 +1,7 @@
 import { bind } from '../../core/bind.ts'
 import type { CustomerId } from '../../core/ids.ts'
 import { type Kopecks, toRoubles } from '../../core/money.ts'
-import { Refusal, refuseField } from '../../core/refusal.ts'
+import { Refusal, refuseField, refuseTogether } from '../../core/refusal.ts'
 import { type SharedTokenBuckets, secondsUntilOne } from '../../core/token-buckets.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
@@ -168,8 +168,11 @@ function assertForReset(link: OneTimeLink): OneTimeLink {
  */
 async function register(deps: RegistrationDeps, request: Waiting, visitor: Visitor): Promise<Registered> {
   if (!deps.isOpen) throw new Refusal('registration_closed')
-  const email = readEmail(request.email)
-  deps.identities.assertPassword(request.password, email)
+  const email = toLogin(request.email)
+  refuseTogether(
+    () => readEmail(email),
+    () => deps.identities.assertPassword(request.password, email),
+  )
   await limit(deps, deps.forNewcomers, email, visitor)
   const password = await deps.identities.hash(request.password, email, visitor.clientPrefix)
   const known = await deps.identities.findByLogin('customer', email)
