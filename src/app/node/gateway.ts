@@ -566,7 +566,7 @@ function listenTls(
 
 const tlsPortName = 'gateway over TLS (TURNPIKE_GATEWAY_TLS_PORT)'
 
-/** Refuses a port that cannot be opened while the running gateway still serves: the port is opened after the takeover. */
+/** Refuses a port that cannot be opened, while the running gateway still serves: it is opened after the takeover. */
 function tryTlsPort({ gatewayListen, gatewayTlsPort: port }: Config): void {
   const open = (hostname: string) => Bun.listen({ hostname, port, socket: { data() {} } }).stop(true)
   listening(gatewayListen, port, tlsPortName, () => withIpv6OrWithout(gatewayListen, open))

@@ -43,8 +43,8 @@ export function createTryAddress(
 }
 
 /**
- * Customers connect to an IPv4 proxy at its own address. A listener on one address refuses them at every other, so those
- * are not sold. Customers of a gateway behind an entry connect to the entry instead.
+ * Customers connect to an IPv4 proxy at its own address. A listener on one address refuses them at every other, so
+ * those are not sold. Customers of a gateway behind an entry connect to the entry instead.
  */
 export function createTryListener(hostname: string, isBehindEntry: () => boolean): TryAddress {
   const listener = readAddress(hostname)
