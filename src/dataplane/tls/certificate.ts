@@ -1,8 +1,9 @@
 import { createHash, createPrivateKey, X509Certificate } from 'node:crypto'
-import { readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Log } from '../../core/log.ts'
 import type { Clock } from '../../core/time.ts'
+import { writeOwnFile } from '../agent/own-file.ts'
 
 /** Certificate chain and key as PEM. */
 export type Certificate = {
@@ -135,6 +136,28 @@ export function keepCertificate(deps: {
 }
 
 export function readFiles(files: CertificateFiles): Certificate {
+  const next = nextKeyOf(files)
+  if (!existsSync(next)) return readPair(files)
+  try {
+    return readPair({ ...files, key: next })
+  } catch (error) {
+    if (!(error instanceof BadCertificate)) throw error
+    return readPair(files)
+  }
+}
+
+/** The key of a certificate that is about to be written. */
+const nextKeyOf = ({ key }: CertificateFiles): string => `${key}.next`
+
+/** Replaces certificate and key. After a crash between two steps, `readFiles` finds a matching pair. */
+export function writeFiles(files: CertificateFiles, made: Pick<Certificate, 'cert' | 'key'>): void {
+  const next = nextKeyOf(files)
+  writeOwnFile(next, made.key)
+  writeOwnFile(files.cert, made.cert)
+  renameSync(next, files.key)
+}
+
+function readPair(files: CertificateFiles): Certificate {
   const [cert, key] = [files.cert, files.key].map((path) => {
     try {
       return readFileSync(path, 'utf8')

@@ -3,7 +3,7 @@ import type { Log } from '../../../core/log.ts'
 import type { Clock } from '../../../core/time.ts'
 import { findFile, writeOwnFile } from '../../agent/own-file.ts'
 import { parseJson } from '../../agent/runtime.ts'
-import { acmeFiles, BadCertificate, type Certificate, readCertificate } from '../certificate.ts'
+import { acmeFiles, BadCertificate, type Certificate, readFiles, writeFiles } from '../certificate.ts'
 import {
   type AcmeAccount,
   AcmeProblem,
@@ -94,7 +94,7 @@ export class Renewal {
     const [cert, key] = [findFile(this.files.cert), findFile(this.files.key)]
     if (cert === undefined || key === undefined) return undefined
     try {
-      return readCertificate(cert, key)
+      return readFiles(this.files)
     } catch (error) {
       if (error instanceof BadCertificate) return undefined
       throw error
@@ -126,8 +126,7 @@ export class Renewal {
     // Saved before the attempt: a process that dies meanwhile does not retry at once.
     this.saveBackoff({ failures, nextAt: clock() + pauseAfter(failures, undefined) })
     const made = await orderCertificate(authority, await this.account(), names, challenges, pollMs)
-    writeOwnFile(this.files.key, made.key)
-    writeOwnFile(this.files.cert, made.cert)
+    writeFiles(this.files, made)
     this.saveBackoff({ failures: 0, nextAt: 0 })
     this.deps.log.info('certificate renewed', { names: made.names, until: new Date(made.endsAt).toISOString() })
     this.deps.onRenewed()
