@@ -28,6 +28,7 @@ const reportsMessages = messages({
   payments: pair('Payments', 'Платежей'),
   fees: pair('Fees', 'Комиссии'),
   bonuses: pair('Bonuses', 'Бонусы'),
+  byOperator: pair('Credited by an operator', 'Зачислено оператором'),
   count: pair('Transactions', 'Операций'),
   thisMonth: pair('This month', 'Этот месяц'),
   last30: pair('Last 30 days', 'Последние 30 дней'),
@@ -215,9 +216,10 @@ function ByMethod({ rows, period, credited }: ByMethodProps) {
   const { t, format } = useMessages(reportsMessages)
   const { t: methods } = useMessages(methodNames)
   const { day, money } = useCells()
+  const nameOf = (method: string): string => (method === 'operator' ? t.byOperator : (methods[method] ?? method))
   const others = Math.round((credited - sumOf(rows, (row) => row.topped_up_rub)) * 100) / 100
   const totals = [
-    ...Map.groupBy(rows, (row) => methods[row.method] ?? row.method)
+    ...Map.groupBy(rows, (row) => nameOf(row.method))
       .entries()
       .map(([name, of]) => ({ name, sum: sumOf(of, (row) => row.topped_up_rub) })),
     ...(others > 0 ? [{ name: t.bonuses, sum: others }] : []),
@@ -244,7 +246,7 @@ function ByMethod({ rows, period, credited }: ByMethodProps) {
         keyOf={(row) => `${row.day} ${row.method}`}
         columns={(column) => [
           column(t.day, day),
-          column(t.method, (row) => methods[row.method] ?? row.method),
+          column(t.method, (row) => nameOf(row.method)),
           column.number(t.payments, (row) => format.number(row.payments)),
           column.number(t.toppedUp, (row) => money(row.topped_up_rub)),
           column.number(t.fees, (row) => money(row.fees_rub)),

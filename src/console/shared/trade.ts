@@ -94,7 +94,6 @@ export const orderName = (
 /** Ways to pay by their names in the API; one without a text is shown by the shop's name. */
 export const methodNames = translated(
   names({
-    operator: pair('Credited by an operator', 'Зачислено оператором'),
     sandbox: pair('Sandbox', 'Песочница'),
     card: pair('Card', 'Банковская карта'),
     sbp: pair('SBP', 'СБП'),
