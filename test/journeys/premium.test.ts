@@ -33,6 +33,7 @@ describe.each([...enginesOf('postgres')])('premium traffic on %s', (engine) => {
       available: true,
       tier: { from_gb: 0, price_per_gb_rub: 320 },
       next_tier: { from_gb: 10, price_per_gb_rub: 280, missing_gb: 0.5 },
+      valid_until: null,
     })
     const largest = await service.get('/premium/traffic/quote?pool_type=datacenter&gb=10000')
     expect(largest.data).toMatchObject({ price_rub: 400_000, next_tier: null })

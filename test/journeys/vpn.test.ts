@@ -44,6 +44,7 @@ describe.each([...enginesOf('sqlite')])('VPN operations on %s', (engine) => {
       price_rub: 2690,
       price_per_month_rub: 224.17,
       available: false,
+      valid_until: null,
     })
     expect((await service.get('/vpn/quote?period_months=3')).data.price_rub).toBe(799)
     const refused = await service.get('/vpn/quote?period=2')
