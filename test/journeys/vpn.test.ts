@@ -398,7 +398,7 @@ describe.each([...enginesOf('sqlite')])('VPN operations on %s', (engine) => {
     expect(answer.error).toMatchObject({ code: 'conflict', details: { charged: false } })
   })
 
-  test('a subscription has up to 5 devices with own keys and addresses, and a removed one makes room', async () => {
+  test('a subscription has up to 5 devices with own keys, is ACTIVE with 5, and a removed one makes room', async () => {
     const { get, post } = await addCustomer()
     const { device } = (await post('/vpn/buy', { period: 1, name: 'first' })).data
     const added = []
@@ -409,7 +409,7 @@ describe.each([...enginesOf('sqlite')])('VPN operations on %s', (engine) => {
     expect(full.status).toBe(409)
     expect(full.error.details).toEqual({ device_limit: 5, charged: false })
     const info = (await get('/vpn/info')).data
-    expect(info).toMatchObject({ status: 'LIMITED', limited_by: ['devices'] })
+    expect(info).toMatchObject({ status: 'ACTIVE', limited_by: ['devices'] })
     expect(new Set(info.devices.map((each: { ipv4: string }) => each.ipv4)).size).toBe(5)
     expect(new Set(info.devices.map((each: { public_key: string }) => each.public_key)).size).toBe(5)
     const removed = (await post('/vpn/devices/remove', { device })).data

@@ -132,7 +132,7 @@ export async function addDevice(deps: VpnDeps, customer: CustomerId, order: Devi
     const subscription = await lock(deps, tx, customer, { uuid: order.uuid })
     const { uuid, deviceLimit } = subscription
     const devices = await peers.listHeld(tx, [uuid])
-    const status = statusOf(subscription, devices.length, deps.clock())
+    const status = statusOf(subscription, deps.clock())
     if (status === 'EXPIRED' || status === 'DISABLED') {
       throw new Refusal('subscription_not_active', { status }, { status, charged: false })
     }

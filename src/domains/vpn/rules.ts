@@ -136,10 +136,11 @@ export function limitsReached(subscription: Subscription, devices: number): Limi
 export const isTrafficUsedUp = (subscription: Pick<Subscription, 'trafficLimit' | 'received' | 'sent'>): boolean =>
   subscription.trafficLimit !== null && usedBy(subscription) >= subscription.trafficLimit
 
-export function statusOf(subscription: Subscription, devices: number, nowMs: number): Status {
+/** LIMITED if the traffic is used up. A full set of devices only refuses another one, so the subscription is ACTIVE. */
+export function statusOf(subscription: Subscription, nowMs: number): Status {
   if (subscription.disabledAt !== null) return 'DISABLED'
   if (subscription.expiresAt <= nowMs) return 'EXPIRED'
-  return limitsReached(subscription, devices).length > 0 ? 'LIMITED' : 'ACTIVE'
+  return isTrafficUsedUp(subscription) ? 'LIMITED' : 'ACTIVE'
 }
 
 /** Whether nodes may forward packets of a subscription's devices now. */

@@ -100,7 +100,7 @@ export const isServed = async (deps: VpnDeps): Promise<boolean> => isAnyServing(
 export function view(deps: VpnDeps, of: Subscription, devices: readonly Peer[], nodes: readonly Node[]): View {
   return {
     subscription: of,
-    status: statusOf(of, devices.length, deps.clock()),
+    status: statusOf(of, deps.clock()),
     limits: limitsReached(of, devices.length),
     devices,
     secret: secretOf(deps, of),

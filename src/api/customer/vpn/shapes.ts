@@ -135,8 +135,8 @@ const shownLink = linkField.nullable().openapi({
   description: 'Secret link to the configuration and its QR code. Null without the scope `passwords`.',
 })
 const statusMeaning =
-  'LIMITED if a limit is reached, see `limited_by`: `traffic` stops the traffic of all devices, `devices` only ' +
-  'prevents adding another device.'
+  'LIMITED if the traffic is used up, which stops all devices. A subscription with all its devices is ACTIVE, with ' +
+  '`devices` in `limited_by`: no other device can be added.'
 const status = choice(statusMeaning, ['ACTIVE', 'EXPIRED', 'DISABLED', 'LIMITED'])
 const limitedBy = list('Limits that are reached.', z.enum(['traffic', 'devices']))
 const shownUuid = () => text("The subscription's id.", exampleUuid)
