@@ -430,7 +430,7 @@ describe.each([...enginesOf('sqlite')])('/admin/v1 on %s', (engine) => {
     for (const [one, next] of ['ab', 'bc', 'cd', 'de', 'ef', 'fg']) {
       bomb.push(`${next}: &${next} [${Array.from({ length: 8 }, () => `*${one}`).join(', ')}]`)
     }
-    for (const text of ['a: [1', '- 1', 'text', '['.repeat(50_000), bomb.join('\n')]) {
+    for (const text of ['a: [1', '- 1', 'text', '['.repeat(50_000), bomb.join('\n'), 'a: &a { b: *a }', 'a: &a [*a]']) {
       expect((await post('/catalogue/convert', { text }, 'reader')).error.details[0].reason).toBe('not_yaml')
     }
 

@@ -10,9 +10,14 @@ import { applyCatalogue, compareCatalogue, convertCatalogue, getCatalogue, listC
 /** Aliases of YAML repeat a value without its text, so the size of the result is limited too. */
 const maxValues = 20_000
 
-function countValues(value: unknown, counted = 0): number {
+/** An alias inside its own anchor makes a value that contains itself, so the depth is limited too. */
+const maxDepth = 16
+
+/** How many values a value has. One that is too deep counts as too many. */
+function countValues(value: unknown, counted = 0, depth = 0): number {
   if (counted > maxValues || typeof value !== 'object' || value === null) return counted + 1
-  return Object.values(value).reduce<number>((sum, each) => countValues(each, sum), counted + 1)
+  if (depth === maxDepth) return maxValues + 1
+  return Object.values(value).reduce<number>((sum, each) => countValues(each, sum, depth + 1), counted + 1)
 }
 
 function readYaml(text: string): Record<string, unknown> {
