@@ -28,6 +28,8 @@ export type Answered = {
   /** Whether the body was stored by an earlier request under the same key. */
   readonly replayed: boolean
   readonly mediaType?: string
+  /** The name under which a browser saves the answer as a file. */
+  readonly fileName?: string
   readonly cookie?: string | undefined
   /** A new secret that authenticates from now on. */
   readonly issued?: string | undefined

@@ -9,7 +9,8 @@ const allowedHeaders = 'Authorization, Content-Type, Content-Encoding, Idempoten
 
 /** Answer headers that a page of another origin may read, beyond those that CORS lets it read anyway. */
 const exposedHeaders =
-  'X-Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, Idempotent-Replayed, ETag, Allow'
+  'X-Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, Idempotent-Replayed, ETag, ' +
+  'Allow, Content-Disposition'
 
 /**
  * Cross-origin access (CORS) to the paths below `base` for pages of the listed origins, compared exactly. Credentials

@@ -53,6 +53,7 @@ export async function toResponse(
   const { body } = answered
   const headers = new Headers(apiHeaders)
   if (answered.mediaType) headers.set('Content-Type', `${answered.mediaType}; charset=utf-8`)
+  if (answered.fileName) headers.set('Content-Disposition', `attachment; filename="${answered.fileName}"`)
   if (answered.cookie !== undefined) headers.set('Set-Cookie', answered.cookie)
   if (answered.replayed) headers.set('Idempotent-Replayed', 'true')
   if (operation.isTranslated) {

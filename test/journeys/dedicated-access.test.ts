@@ -208,6 +208,10 @@ describe.each([...enginesOf('sqlite')])('access to a dedicated proxy on %s', (en
       })
       return { status: answer.status, type: answer.headers.get('Content-Type'), text: await answer.text() }
     }
+    const nameOf = async (query: string) =>
+      (
+        await fetch(`${shop.url}/api/v1/dedicated/export?${query}`, { headers: { Authorization: `Bearer ${token}` } })
+      ).headers.get('Content-Disposition')
     const lines = (write: (each: Shown) => string) => proxies.map((each) => `${write(each)}\n`).join('')
     expect(await file('')).toEqual({
       status: 200,
@@ -222,6 +226,11 @@ describe.each([...enginesOf('sqlite')])('access to a dedicated proxy on %s', (en
     )
     const table = await file('format=csv')
     expect(table.type).toBe('text/csv; charset=utf-8')
+    expect(await Promise.all(['', 'format=csv', 'format=json'].map(nameOf))).toEqual([
+      'attachment; filename="proxies.txt"',
+      'attachment; filename="proxies.csv"',
+      null,
+    ])
     expect(table.text.split('\r\n')).toHaveLength(5)
     expect(table.text).toContain(`"'=1+1,""x"""`)
     expect(JSON.parse((await file('format=json')).text)).toMatchObject({ ok: true, data: { count: 3 } })

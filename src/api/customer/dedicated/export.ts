@@ -27,8 +27,9 @@ export function readForm(query: Query): Form {
 
 export function writeExport({ format, template = '', isHttps = false }: Form, proxies: Shown[]) {
   if (format === 'json') return { data: { proxies, count: proxies.length } }
-  if (format === 'csv') return { body: toCsv(proxies), mediaType: 'text/csv' }
-  return { body: isHttps ? toHttpsLines(template, proxies) : toLines(template, proxies), mediaType: 'text/plain' }
+  if (format === 'csv') return { body: toCsv(proxies), mediaType: 'text/csv', fileName: 'proxies.csv' }
+  const body = isHttps ? toHttpsLines(template, proxies) : toLines(template, proxies)
+  return { body, mediaType: 'text/plain', fileName: 'proxies.txt' }
 }
 
 function toLines(template: string, proxies: readonly Shown[]): string {
