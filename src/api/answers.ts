@@ -89,12 +89,21 @@ const outageSeconds: Partial<Record<Reason, number>> = {
   notice_limit: 300,
 }
 
-export function toRefusal(refusal: Refusal, requestHeaders: Headers): Response {
+/**
+ * `error.charged` of an operation that charges. A refusal rolls its sale back. After a fault, or if the database stops
+ * answering during the commit, the sale may have been committed.
+ */
+export const chargedBy = ({ code, reason }: Pick<Refusal, 'code' | 'reason'>): false | null =>
+  code === 'internal_error' || reason === 'database_unavailable' ? null : false
+
+export function toRefusal(refusal: Refusal, requestHeaders: Headers, isCharging = false): Response {
   const { code, reason, params } = refusal
   const language = languageOf(requestHeaders)
   const message = refusal.say(sentencesOf[language])
   const details = toSentDetails(refusal.details, problemsOf[language])
-  const response = new Response(JSON.stringify({ ok: false, error: { code, message, reason, params, details } }), {
+  const charged = isCharging ? { charged: chargedBy(refusal) } : {}
+  const error = { code, message, reason, params, ...charged, details }
+  const response = new Response(JSON.stringify({ ok: false, error }), {
     status: refusal.code === 'internal_error' ? 500 : statusOfKind[refusal.kind],
     headers: { ...apiHeaders, 'Content-Language': language, Vary: 'Accept-Language' },
   })

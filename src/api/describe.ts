@@ -1,7 +1,7 @@
 import { OpenAPIHono, z } from '@hono/zod-openapi'
 import { problemsEn } from '../core/messages/problems-en.ts'
 import { Refusal, refuseField, toSentDetails } from '../core/refusal.ts'
-import { internalError, rateLimited, sessionNeeded, stopping, withSee } from './answers.ts'
+import { chargedBy, internalError, rateLimited, sessionNeeded, stopping, withSee } from './answers.ts'
 import { exampleOrder } from './fields.ts'
 import {
   type ApiCode,
@@ -252,9 +252,13 @@ const examplesOf = (operation: Operation, codes: readonly ApiCode[], profile: Ap
       const example = exampleOf(operation, code, profile)
       const { message, reason, params } = example
       const details = toSentDetails(example.details, problemsEn)
+      const charged = operation.charges === true ? { charged: chargedBy({ code, reason }) } : {}
       return [
         code,
-        { summary: meanings[code], value: { ok: false, error: { code, message, reason, params, details } } },
+        {
+          summary: meanings[code],
+          value: { ok: false, error: { code, message, reason, params, ...charged, details } },
+        },
       ]
     }),
   )

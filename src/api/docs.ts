@@ -4,6 +4,7 @@ const pages = {
   '/docs/login-grammar': '../../docs/login-grammar.md',
   '/docs/errors': '../../docs/api/errors.md',
   '/docs/events': '../../docs/api/events.md',
+  '/docs/reasons': '../../docs/api/reasons.md',
 }
 const files = [
   'page.css',

@@ -5,10 +5,11 @@ import { sendRaw } from '../../test/harness/raw.ts'
 import { openThingsShop, type ThingsShop } from '../../test/harness/things-shop.ts'
 import { addCustomer } from '../../test/harness/wired.ts'
 import { type Address, readAddress } from '../core/address.ts'
-import { type Code, kindOfCode, type RefusalKind } from '../core/messages/codes.ts'
+import { type Code, codeOf, kindOfCode, type RefusalKind } from '../core/messages/codes.ts'
 import { fieldProblem } from '../core/messages/problems.ts'
 import { kopecks } from '../core/money.ts'
 import { malformed } from '../core/refusal.ts'
+import { chargedBy } from './answers.ts'
 import { bind } from './bind.ts'
 import { getBalance } from './customer/account/shapes.ts'
 import { setComment } from './customer/dedicated/shapes.ts'
@@ -219,6 +220,24 @@ describe.each([...engines])('the HTTP interface on %s', (engine) => {
       code: 'insufficient_funds',
       details: { required_rub: 9000, balance_rub: 1000, charged: false },
     })
+  })
+
+  test('every refusal of a purchase has "charged": false, a fault null, and refusals of other operations have none', async () => {
+    const authorized = { Authorization: `Bearer ${shop.token}`, 'Content-Type': 'application/json' }
+    const send = async (path: string, headers: Record<string, string>, body = '{"count":1}') => {
+      const answer = await fetch(`${shop.url}/api/v1${path}`, { method: 'POST', headers, body })
+      const { error } = (await answer.json()) as { error: { charged?: boolean | null } }
+      return [answer.status, error.charged]
+    }
+    const buy = '/things/buy'
+    expect(await send(buy, {})).toEqual([401, false])
+    expect(await send(buy, authorized, '{"count":0}')).toEqual([400, false])
+    expect(await send(buy, authorized, '{"count":900}')).toEqual([402, false])
+    expect(await send(buy, authorized, '{"count":1,"max_price_rub":1}')).toEqual([409, false])
+    expect(await send(buy, { ...authorized, 'Content-Type': 'text/plain' })).toEqual([415, false])
+    expect(await send('/balance', authorized)).toEqual([405, undefined])
+    const faults = ['internal_error', 'database_unavailable', 'database_busy'] as const
+    expect(faults.map((reason) => chargedBy({ code: codeOf(reason), reason }))).toEqual([null, null, false])
   })
 
   test('a token with scope read is refused a purchase with 403, and one with scope trade a read', async () => {

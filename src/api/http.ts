@@ -208,7 +208,7 @@ type Visit = {
 type App = Hono<{ Bindings: { visit: Visit } }>
 type Run = (request: Request, params: Params, visit: Visit) => Promise<Response>
 /** `exact` has the operations without path parameters, by method and path: they need no router. */
-type Router = { readonly app: App; readonly exact: Map<string, Run> }
+type Router = { readonly app: App; readonly exact: Map<string, { readonly run: Run; readonly isCharging: boolean }> }
 
 /** All APIs and pages as one function from request to answer. `hold` keeps the connection's next request waiting. */
 export function createHttp(deps: HttpDeps) {
@@ -250,7 +250,9 @@ function addApi({ app, exact }: Router, api: Mounted, limits: Limits, deps: Http
       }
     }
     const path = api.base + toPattern(operation.path)
-    if (path === api.base + operation.path) exact.set(`${operation.method} ${path}`, run)
+    if (path === api.base + operation.path) {
+      exact.set(`${operation.method} ${path}`, { run, isCharging: operation.charges === true })
+    }
     app.on(operation.method, path, ({ req, env }) => run(req.raw, req.param(), env.visit))
   }
   const { version, publicUrl } = deps
@@ -297,6 +299,7 @@ async function answerNoted(
   const url = URL.parse(request.url)
   const path = url?.pathname ?? ''
   const visit: Visit = { id: deps.requestId(), from, hold, path, isSale: false, isAdmitted: false }
+  const known = exact.get(`${request.method === 'HEAD' ? 'GET' : request.method} ${path}`)
   let response: Response
   let fault: unknown
   let code: string | undefined
@@ -306,13 +309,12 @@ async function answerNoted(
     assertHeadFits(request)
     if (deps.isStopping() && !probes.includes(visit.path)) throw stopping()
     const routedRequest = request.method === 'HEAD' ? new Request(request, { method: 'GET' }) : request
-    const run = exact.get(`${routedRequest.method} ${visit.path}`)
-    response = await (run ? run(routedRequest, {}, visit) : app.fetch(routedRequest, { visit }))
+    response = await (known ? known.run(routedRequest, {}, visit) : app.fetch(routedRequest, { visit }))
   } catch (error) {
     fault = error instanceof Refusal ? error.cause : error
     const refusal = error instanceof Refusal ? error : internalError()
     code = refusal.code
-    response = await compressRefusal(request.headers, toRefusal(refusal, request.headers))
+    response = await compressRefusal(request.headers, toRefusal(refusal, request.headers, known?.isCharging))
   }
   if (request.method === 'HEAD') response = await withoutBody(response)
   response.headers.set('X-Request-Id', visit.id)

@@ -1,6 +1,8 @@
 import { getOpenApiMetadata } from '@asteasolutions/zod-to-openapi'
 import { z } from '@hono/zod-openapi'
-import { type Code, kindOfCode, type RefusalKind } from '../core/messages/codes.ts'
+import { type Code, codeOf, kindOfCode, type RefusalKind } from '../core/messages/codes.ts'
+import { en } from '../core/messages/en.ts'
+import type { Reason } from '../core/messages/sentences.ts'
 import type { Refusal } from '../core/refusal.ts'
 import { text } from './fields.ts'
 
@@ -16,6 +18,9 @@ const otherCodes = [
 export type ApiCode = Exclude<Code, (typeof otherCodes)[number]>
 const isApiCode = (code: Code): code is ApiCode => !otherCodes.some((each) => each === code)
 const apiCodes = (Object.keys(kindOfCode) as Code[]).filter(isApiCode)
+
+/** The reasons of this API's refusals. `here` is a command's own sentence. */
+export const apiReasons = (Object.keys(en) as Reason[]).filter((each) => each !== 'here' && isApiCode(codeOf(each)))
 
 /** A part of a request: the schema of an object. Fields that it does not name are ignored. */
 type Fields = z.ZodObject<z.ZodRawShape>
@@ -193,8 +198,19 @@ export const refusalSchema = z
     error: z.object({
       code: z.enum(apiCodes as [ApiCode, ...ApiCode[]]).openapi({ description: 'Stable error code, for programs.' }),
       message: text('Message for people: the problem and what to do. In Russian for `Accept-Language: ru`.'),
-      reason: text('Stable key for programs, more specific than `code`.'),
+      reason: z
+        .enum(apiReasons as [Reason, ...Reason[]])
+        .openapi({ description: 'Stable key for programs, more specific than `code`. Later versions may add keys.' }),
       params: z.looseObject({}).openapi({ description: 'Values used in `message`: amounts, limits, ids.' }),
+      charged: z
+        .boolean()
+        .nullable()
+        .optional()
+        .openapi({
+          description:
+            'Whether this request charged money. In every refusal of an operation that charges, and in no other. ' +
+            'Null if the shop does not know: repeat the request with its `Idempotency-Key`, or look at `GET /orders`.',
+        }),
       details: z
         .union([
           z.null(),

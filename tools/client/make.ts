@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path'
 import { startService } from '../../test/harness/service.ts'
+import { toReasonsPage } from './reasons.ts'
 import { type Description, findShared, toClient, toShared } from './types.ts'
 
 const root = resolve(import.meta.dir, '../..')
@@ -29,9 +30,11 @@ export async function makeClients(): Promise<readonly Made[]> {
       text: toClient(each, sources[index]?.name ?? '', shared),
     }))
     const once = { file: sharedFile, text: toShared(described[0] ?? { paths: {} }, shared) }
-    return await Promise.all(
+    const page = { file: join(root, 'docs/api/reasons.md'), text: toReasonsPage() }
+    const modules = await Promise.all(
       [once, ...texts].map(async ({ file, text }) => ({ file: join(root, file), text: await format(text, file) })),
     )
+    return [...modules, page]
   } finally {
     await service.stop()
   }

@@ -23,6 +23,7 @@ const assets = [
   'src/api/docs',
   'docs/login-grammar.md',
   'docs/api/errors.md',
+  'docs/api/reasons.md',
   'docs/api/events.md',
 ]
 
