@@ -27,6 +27,14 @@ describe.each([...engines])('erasure of a customer, on %s', (engine) => {
     expect(items.filter((each) => each.table === 'traffic_lots')).toHaveLength(1)
   })
 
+  test('a sub-user that was requested before an erasure is not created after it, so that 0 names are left', async () => {
+    const { customer } = await shop.newCustomer()
+    await erase(customer)
+    const late = shop.services.premium.subusers.create(customer, { name: 'Anna Late' })
+    expect(await failureOf(late)).toMatchObject({ reason: 'customer_erased' })
+    expect(await shop.services.db.all(`SELECT id FROM subusers WHERE name = 'Anna Late'`)).toEqual([])
+  })
+
   test('the next resume of an erasure deletes a whitelist entry written after it, and verify finds nothing wrong', async () => {
     const { customer, token } = await shop.newCustomer()
     await shop.post('/premium/whitelist/add', { ip: '198.18.0.1' }, { token })

@@ -82,8 +82,9 @@ export async function load(deps: PremiumDeps, customer: CustomerId, id: SubuserI
 /** Adds a sub-user with the given login, which is refused if it is taken, or with a random one. */
 export function create(deps: PremiumDeps, customer: CustomerId, fields: NewSubuser): Promise<Subuser> {
   return deps.db.transact(async (tx) => {
-    // Serialises the customer's requests, so that two at once do not both take the last free number.
-    await deps.ledger.lock(tx, customer)
+    // Serialises the customer's requests, so that two at once do not both take the last free number, and none that was
+    // authenticated before an erasure writes a name after it.
+    await deps.ledger.assertNotErased(tx, customer)
     await ensureDefault(deps, tx, customer)
     const count = await store.countSubusers(tx, customer)
     if (count >= maxSubusers) throw new Refusal('subuser_limit', { max: maxSubusers })
