@@ -60,6 +60,21 @@ describe.each([...engines])('adjustments by an operator on %s', (engine: Engine)
     expect(await findingsOf(services)).toEqual([])
   })
 
+  test('the balance of an erased customer is written off by a debit of 100 roubles, and leaves the report of the day', async () => {
+    const heldNow = async () => {
+      const day = Math.floor(Date.now() / 86_400_000)
+      return (await services.ledgerReports.days(day, day + 2)).at(-1)?.held ?? 0n
+    }
+    const customer = await addCustomer(services, 10_000n)
+    await services.erasing.erase(customer, { by: 'operator', isConfirmed: () => true })
+    const before = await heldNow()
+    expect(await refusal(adjust(customer, { kind: 'debit', amount: kopecks(10_001n) }))).toBe('conflict')
+    expect(await refusal(adjust(customer, { kind: 'credit', amount: kopecks(1n) }))).toBe('conflict')
+    await adjust(customer, { kind: 'debit', amount: kopecks(10_000n) })
+    expect([await balance(customer), before - (await heldNow())]).toEqual([kopecks(0n), 10_000n])
+    expect(await findingsOf(services)).toEqual([])
+  })
+
   test('an adjustment whose key belongs to another movement of any customer is refused as reused', async () => {
     const customer = await addCustomer(services, 0n)
     const another = await addCustomer(services, 10_000n)

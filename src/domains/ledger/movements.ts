@@ -137,6 +137,10 @@ export const chargeback = (
   reference: string,
 ): Promise<Posting> => fund(deps, tx, customer, { kind: 'debit', amount, source, note, reference })
 
+/** Whether a movement brings a balance or a debt nearer to zero: of an erased customer, the shop may write it off. */
+const isWriteOff = (before: Kopecks, amount: Kopecks): boolean =>
+  amount < 0n ? before + amount >= 0n : before + amount <= 0n
+
 /** An operator's credit or debit. The same one again under its key returns the first posting; another is refused. */
 export async function adjust(
   deps: LedgerDeps,
@@ -153,7 +157,7 @@ export async function adjust(
     if (!isSame) throw keyMovedOther(earlier.customer, earlier.seq)
     return { posting: earlier, isRepeat: true }
   }
-  if (await store.isErased(tx, customer)) throw erasedCustomer()
+  if (!isWriteOff(account.balance, amount) && (await store.isErased(tx, customer))) throw erasedCustomer()
   const movement = { ...plain, kind, house: 'funds:operator', amount, note, key, reference } as const
   return { posting: move(deps, tx, account, movement), isRepeat: false }
 }
