@@ -40,7 +40,7 @@ class NetworkSeats extends LinkedQueue<Seat> implements LinkedQueueItem<NetworkS
 }
 
 /** Connections by network in LRU order. All operations but `ofNetwork` take constant time. */
-class Ranking {
+export class Ranking {
   size = 0
   private readonly networks = new Map<string, NetworkSeats>()
   /** Networks by number of connections, each list in LRU order. */
