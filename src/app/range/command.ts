@@ -170,7 +170,7 @@ async function apply(setup: RangeSetup, as: NetworkProgram, files: readonly Setu
   }
   const changed = files.filter(({ path, text }) => !existsSync(path) || readFileSync(path, 'utf8') !== text)
   for (const file of changed) write(file)
-  const problems = endsOf(setup.prefix).flatMap(findProblem)
+  const problems = await findProblems(endsOf(setup.prefix))
   return {
     json: { ...toJson(setup, as, files), applied: true, changed: changed.map(({ path }) => path), problems },
     lines: [
@@ -183,6 +183,19 @@ async function apply(setup: RangeSetup, as: NetworkProgram, files: readonly Setu
           ]),
     ],
     exit: problems.length > 0 ? 1 : 0,
+  }
+}
+
+/** The kernel makes an added IPv6 address usable in a work queue, also without duplicate address detection. */
+const usableWithinMs = 2_000
+const lookEveryMs = 20
+
+/** The problems that are left when the kernel has had the time to make the addresses usable. */
+async function findProblems(addresses: readonly string[]): Promise<string[]> {
+  for (let waitedMs = 0; ; waitedMs += lookEveryMs) {
+    const problems = addresses.flatMap(findProblem)
+    if (problems.length === 0 || waitedMs >= usableWithinMs) return problems
+    await Bun.sleep(lookEveryMs)
   }
 }
 
