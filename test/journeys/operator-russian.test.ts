@@ -17,8 +17,8 @@ describe('the operator’s console in Russian', () => {
       }
       return Object.values(paths).flatMap(({ post }) => (post ? [post.operationId] : []))
     }
-    // Sign-in and sign-out are not logged; export, findHolders and a search for an address only read
-    // and are logged. Of sign-ins, only those with a recovery code are.
+    // Sign-in and sign-out are not logged; export, findHolders, a look at a proxy and a search for an address only
+    // read and are logged. Of sign-ins, only those with a recovery code are.
     const ofOperators = (await named('auth')).filter((id) => id.endsWith('Operator') && !id.startsWith('sign'))
     const wanted = [
       ...(await named('admin')),
@@ -26,6 +26,7 @@ describe('the operator’s console in Russian', () => {
       'exportCustomer',
       'findHolders',
       'search',
+      'showProxy',
       'useRecoveryCode',
     ]
     expect(Object.keys(actions).toSorted()).toEqual([...new Set(wanted)].toSorted())
