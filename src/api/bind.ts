@@ -1,6 +1,7 @@
+import type { TokenId } from '../core/ids.ts'
 import { type FieldProblem, toSent } from '../core/messages/problems.ts'
 import { type Kopecks, kopecks } from '../core/money.ts'
-import type { Caller } from '../domains/customers/index.ts'
+import { assertSeesPasswords, type Caller } from '../domains/customers/index.ts'
 import type { PurchaseRequest } from '../domains/orders/index.ts'
 import { type AnswerLanguage, problemsOf } from './language.ts'
 import type { Operation, z } from './operation.ts'
@@ -81,7 +82,11 @@ export function bindPurchase<Op extends Operation, Bought>(
         call.assertConnected()
         return toSuccess(operation, toShape(bought, call), call, warningsOf(bought))
       }
-      return run({ by: call.caller, key: call.key, toBody, maxPrice: maxPriceIn(call.body) }, call)
+      const { caller, key } = call
+      const assertReplayable = (madeBy: TokenId | null): void => {
+        if (operation.isSecret && (madeBy === null || madeBy !== caller.token?.id)) assertSeesPasswords(caller)
+      }
+      return run({ by: caller, key, toBody, assertReplayable, maxPrice: maxPriceIn(call.body) }, call)
     },
   }
 }

@@ -70,7 +70,10 @@ export type Operation<
   readonly isRead: boolean
   /** Whether it removes something for good: the docs page offers no real id, and asks before it sends. */
   readonly isDestructive: boolean
-  /** Whether its answer holds a secret, such as a password or a secret link: no cache may store it. */
+  /**
+   * Whether its answer holds a secret, such as a password or a secret link: no cache may store it, and a key replays it
+   * only to the token that made it and to callers with the scope `passwords`.
+   */
   readonly isSecret: boolean
   /** The answer has sentences in the language that the request prefers. */
   readonly isTranslated: boolean

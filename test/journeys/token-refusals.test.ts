@@ -185,6 +185,29 @@ describe.each([...engines])('tokens, scopes and secrets on %s', (engine) => {
     expect(reset.data.proxies[0].password).toMatch(/^[0-9a-z]{20}$/)
   })
 
+  test('a key replays passwords to the token that bought and to tokens with passwords; another token gets 403', async () => {
+    const { issue, proxy } = await buyEverything()
+    const [buyer, other, whole] = [await issue('trade'), await issue('trade'), await issue('trade', 'passwords')]
+    const order = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
+    for (const [path, body, first] of [
+      ['/dedicated/buy', order, buyer],
+      ['/vpn/buy', { period: 1 }, buyer],
+      ['/dedicated/replace', { id: proxy.id }, whole],
+    ] as const) {
+      const repeat = (token: string) => service.post(path, body, { token, key: `secret ${path}`.replace(' ', '-') })
+      const bought = await repeat(first)
+      expect([path, bought.status]).toEqual([path, 200])
+      const refused = await repeat(other)
+      expect([refused.status, refused.error.reason]).toEqual([403, 'passwords_scope_missing'])
+      expect(refused.error.details).toEqual({ needed: 'passwords', charged: false })
+      for (const token of [first, whole]) expect((await repeat(token)).text).toBe(bought.text)
+    }
+    const prolong = (token: string) =>
+      service.post('/dedicated/prolong', { ids: [proxy.id], period: 7 }, { token, key: 'no-secret' })
+    const prolonged = await prolong(buyer)
+    expect((await prolong(other)).text).toBe(prolonged.text)
+  })
+
   test('an operator’s view of a customer’s pages and an export of the customer contain no password', async () => {
     const { customer, secrets, proxy } = await buyEverything()
     const { signIn, operators, exporting, db } = service.services

@@ -37,6 +37,11 @@ export const unseen: readonly Unseen[] = [
     because: 'answers are deleted after a week, and a missing one looks like a deleted one',
   },
   {
+    table: 'answers',
+    column: 'token_id',
+    because: 'it only chooses which token of the same customer gets the answer again, within a week',
+  },
+  {
     table: 'proxies',
     column: 'username',
     kinds: ['changed'],

@@ -1,4 +1,4 @@
-import { type CustomerId, makeId, type OrderId, type RandomBytes } from '../../core/ids.ts'
+import { type CustomerId, makeId, type OrderId, type RandomBytes, type TokenId } from '../../core/ids.ts'
 import type { Kopecks } from '../../core/money.ts'
 import type { Refusal } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
@@ -42,6 +42,11 @@ export type PurchaseRequest<Bought> = {
   readonly key: string | undefined
   /** Renders the API's answer, inside the transaction: it is stored under the key with the purchase. */
   readonly toBody?: (bought: Bought) => string
+  /**
+   * Refuses a replay to this caller. It gets the token that made the first answer; null means a session, or for an
+   * unknown token.
+   */
+  readonly assertReplayable?: (madeBy: TokenId | null) => void
   /**
    * The highest price that the buyer accepts, who may have seen an older price. It is no part of the input: a repeat
    * under the key replays the first answer, whatever limit it names.
@@ -97,7 +102,7 @@ export async function sell<Bought>(
 
 const sellOnce = <Bought>(
   deps: OrdersDeps,
-  { by, key, toBody, automatic, maxPrice }: PurchaseRequest<Bought>,
+  { by, key, toBody, assertReplayable, automatic, maxPrice }: PurchaseRequest<Bought>,
   what: OrderInput,
   make: (sale: Sale) => Promise<Bought>,
   obstacle: Refusal | undefined,
@@ -110,14 +115,18 @@ const sellOnce = <Bought>(
       const objection = await deps.customers.findObjection(tx, payer, account.revocationEpoch)
       if (objection) throw objection
     }
-    if (stored) return replay(deps, { ...stored, customer: by.customer }, what)
+    if (stored) {
+      const replayed = replay(deps, { ...stored, customer: by.customer }, what)
+      assertReplayable?.(stored.token_id)
+      return replayed
+    }
     if (obstacle) throw obstacle
     const sale = openSale(deps, tx, account, { by, maxPrice }, what)
     const bought = await make(sale)
     if (sale.isCharged() === (what.isUnordered === true)) throw new Error('a sale and its charge do not match')
     const body = toBody?.(bought) ?? ''
     const order = what.isUnordered ? null : sale.order
-    if (key !== undefined) storeAnswer(deps, { ...sale, order }, key, what, body)
+    if (key !== undefined) storeAnswer(deps, { ...sale, order, token: by.token?.id ?? null }, key, what, body)
     return { body, replayed: false, order }
   })
 
@@ -147,7 +156,12 @@ const digestOf = (sha256: OrdersDeps['sha256'], { product, action, input }: Orde
 /** Stores the answer under its key, sealed: it may hold a password or a private key. */
 function storeAnswer(
   deps: OrdersDeps,
-  { tx, account: { customer }, order }: Pick<Sale, 'tx' | 'account'> & { readonly order: OrderId | null },
+  {
+    tx,
+    account: { customer },
+    order,
+    token,
+  }: Pick<Sale, 'tx' | 'account'> & { readonly order: OrderId | null; readonly token: TokenId | null },
   key: string,
   what: OrderInput,
   body: string,
@@ -155,7 +169,7 @@ function storeAnswer(
   const nowMs = deps.clock()
   const answer = { customer, key, order, request: digestOf(deps.sha256, what), at: nowMs }
   const sealed = deps.vault.seal(body, answerContext(answer)).toBase64()
-  store.insertAnswer(tx, answer, sealed, nowMs - keyKeptMs)
+  store.insertAnswer(tx, { ...answer, token }, sealed, nowMs - keyKeptMs)
 }
 
 function openSale(

@@ -1,4 +1,4 @@
-import type { CustomerId, OrderId } from '../../core/ids.ts'
+import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
 import { type Kopecks, kopecks } from '../../core/money.ts'
 import { type Column, columnsOf, idColumn, int, money, orNull, type Row, textColumn } from '../../db/columns.ts'
 import { allOf, changesOne, countBy, list, pastPrefix, readWide, type WideSum, wideSum } from '../../db/rows.ts'
@@ -70,21 +70,30 @@ const freeRows = (reader: Reader, customer: CustomerId, before: string, limit: n
   )
 
 export type StoredAnswer = { request: Uint8Array; body: string; order_id: OrderId | null; created_at: bigint }
+export type FoundAnswer = StoredAnswer & { token_id: TokenId | null }
 
+/** The answer under a key and the token that made it, which older versions wrote into the order only. */
 export const findAnswer = (reader: Reader, customer: CustomerId, key: string, sinceAt: number) =>
-  reader.first<StoredAnswer>(
-    `SELECT request, body, order_id, created_at FROM answers
-     WHERE customer_id = $1 AND key = $2 AND created_at > $3`,
+  reader.first<FoundAnswer>(
+    `SELECT request, body, order_id, created_at,
+       COALESCE(token_id, (SELECT token_id FROM orders WHERE id = answers.order_id)) AS token_id
+     FROM answers WHERE customer_id = $1 AND key = $2 AND created_at > $3`,
     [customer, key, sinceAt],
   )
 
 /** Stores the first answer under a key. An expired row is replaced; a live one makes the transaction fail. */
-export function insertAnswer(tx: Tx, answer: AnswerRow, body: string, sinceAt: number): void {
-  const { customer, key, request, order, at } = answer
+export function insertAnswer(
+  tx: Tx,
+  answer: AnswerRow & { readonly token: TokenId | null },
+  body: string,
+  sinceAt: number,
+): void {
+  const { customer, key, request, order, at, token } = answer
   tx.send('DELETE FROM answers WHERE customer_id = $1 AND key = $2 AND created_at <= $3', [customer, key, sinceAt])
   tx.send(
-    'INSERT INTO answers (customer_id, key, request, body, order_id, created_at) VALUES ($1, $2, $3, $4, $5, $6)',
-    [customer, key, request, body, order, at],
+    `INSERT INTO answers (customer_id, key, request, body, order_id, created_at, token_id)
+     VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+    [customer, key, request, body, order, at, token],
   )
 }
 

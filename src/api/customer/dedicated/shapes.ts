@@ -283,6 +283,7 @@ export const buyDedicated = operation('buyDedicated', 'POST /dedicated/buy', {
   }),
   refusals: { not_found: notSold, out_of_stock: outOfStock },
   charges: true,
+  isSecret: true,
 })
 
 const share =
@@ -431,6 +432,7 @@ export const replaceProxy = operation('replaceProxy', 'POST /dedicated/replace',
   body: z.object({ id: proxyId() }),
   answer: proxy,
   charges: 'free',
+  isSecret: true,
   refusals: {
     not_found: noSuchProxy,
     out_of_stock: new Refusal('out_of_stock', { available: 0 }, { available: 0, charged: false }),

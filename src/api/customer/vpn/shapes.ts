@@ -357,7 +357,7 @@ const forPeriod = <Fields extends z.ZodRawShape>(fields: Fields) =>
     .refine((of) => agrees(of as Periods), disagreement)
     .openapi(eitherPeriod)
 
-const sold = { exampleBody: { period: 1 }, answer: bought, charges: true }
+const sold = { exampleBody: { period: 1 }, answer: bought, charges: true, isSecret: true }
 
 export const buyVpn = operation('buyVpn', 'POST /vpn/buy', {
   summary: 'Buy a VPN subscription with its first device',
