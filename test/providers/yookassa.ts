@@ -5,6 +5,13 @@ type Created = Bill & {
   readonly createdAt: string
   readonly metadata: Record<string, string>
   readonly currency: string
+  readonly description: string
+  readonly hasReceipt: boolean
+}
+
+type Receipt = {
+  readonly customer?: { readonly email?: string }
+  readonly items?: readonly { readonly amount?: { readonly value?: string } }[]
 }
 
 type Wanted = {
@@ -13,10 +20,18 @@ type Wanted = {
   confirmation?: { type?: string; return_url?: string }
   metadata?: Record<string, string>
   payment_method_data?: { type?: string }
-  receipt?: { customer?: { email?: string }; items?: unknown[] }
+  description?: string
+  receipt?: Receipt
 }
 
-type YookassaSide = OtherSide & { readonly receipts: unknown[]; readonly bills: Map<string, Created> }
+type YookassaSide = Omit<OtherSide, 'bills'> & { readonly receipts: unknown[]; readonly bills: Map<string, Created> }
+
+/** A partial refund has a receipt where the payment has one; of a whole refund the provider makes it itself. */
+function isReceiptRight(bill: Created, hundredths: number, receipt: Receipt | undefined): boolean {
+  if (!bill.hasReceipt || hundredths === bill.hundredths) return receipt === undefined
+  const sum = (receipt?.items ?? []).reduce((total, { amount }) => total + Math.round(Number(amount?.value) * 100), 0)
+  return receipt?.customer?.email !== undefined && sum === hundredths
+}
 
 /** A fake YooKassa API v3, for a shop with one-stage payments. */
 export async function openYookassa(
@@ -41,6 +56,8 @@ export async function openYookassa(
     refundable: bill.status === 'paid',
     test: is.test ?? false,
     metadata: bill.metadata,
+    description: bill.description,
+    ...(bill.hasReceipt && { receipt_registration: 'succeeded' }),
     created_at: bill.createdAt,
     confirmation: {
       type: 'redirect',
@@ -75,6 +92,8 @@ export async function openYookassa(
       createdAt: new Date(now()).toISOString(),
       metadata: wanted.metadata ?? {},
       currency,
+      description: wanted.description ?? '',
+      hasReceipt: wanted.receipt !== undefined,
       returnUrl: wanted.confirmation.return_url ?? '',
     }
     bills.set(bill.id, bill)
@@ -87,11 +106,13 @@ export async function openYookassa(
     const key = request.headers.get('idempotence-key') ?? ''
     const before = answered.get(key)
     if (before) return Response.json(before)
-    const wanted = (await request.json()) as { payment_id?: string; amount?: { value?: string } }
+    const wanted = (await request.json()) as { payment_id?: string; amount?: { value?: string }; receipt?: Receipt }
     const bill = bills.get(wanted.payment_id ?? '')
     const hundredths = Math.round(Number(wanted.amount?.value) * 100)
     if (!bill || bill.status !== 'paid') return refuse(404, 'not_found')
     if (!(hundredths > 0) || bill.backHundredths + hundredths > bill.hundredths) return refuse(400, 'invalid_request')
+    if (!isReceiptRight(bill, hundredths, wanted.receipt)) return refuse(400, 'invalid_request')
+    if (wanted.receipt) receipts.push(wanted.receipt)
     bill.backHundredths += hundredths
     const answer = { id: `refund-${bill.id}`, payment_id: bill.id, status: 'succeeded', amount: wanted.amount }
     answered.set(key, answer)

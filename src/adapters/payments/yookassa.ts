@@ -9,7 +9,7 @@ import {
   type ProviderPayment,
   ProviderRefused,
 } from '../../domains/payments/ports.ts'
-import { createCall } from './calling.ts'
+import { createCall, type ProviderCall } from './calling.ts'
 import * as reading from './reading.ts'
 
 const provider = 'yookassa'
@@ -45,7 +45,8 @@ export const yookassa: ProviderKind = {
     },
     {
       name: 'receipts',
-      meaning: 'on: a receipt is sent with every payment (54-FZ), and customers give an e-mail address; or off',
+      meaning:
+        'on: a receipt is sent with every payment and refund (54-FZ), and customers give an e-mail address; or off',
       isRequired: false,
       isValid: (text) => text === 'on' || text === 'off',
     },
@@ -74,22 +75,12 @@ function connect(settings: Readonly<Record<string, string>>, secret: string): Pa
   const Authorization = `Basic ${Buffer.from(`${settings['shop_id'] ?? ''}:${secret}`).toString('base64')}`
   const sources = (settings['sources'] ?? publishedSources).split(';').flatMap((part) => readPrefix(part) ?? [])
   const get = (path: string, purpose: CallPurpose) => call(`${base}${path}`, { purpose, headers: { Authorization } })
+  const show = (id: string, purpose: CallPurpose) => get(`/payments/${encodeURIComponent(id)}`, purpose)
   const post = (path: string, key: string, json: unknown) => {
     const headers = { Authorization, 'Idempotence-Key': key }
     return call(`${base}${path}`, { purpose: 'open', method: 'POST', headers, json })
   }
-
-  async function* listed(query: Readonly<Record<string, string>>): AsyncGenerator<ProviderPayment> {
-    let cursor: string | null = null
-    for (let page = 0; page < maxPages; page += 1) {
-      const search = new URLSearchParams({ ...query, limit: '100', ...(cursor !== null && { cursor }) })
-      const { json } = await get(`/payments?${search.toString()}`, 'poll')
-      const { items, next_cursor: next } = reading.fieldsOf(json)
-      for (const item of reading.itemsOf(items)) yield toPayment(item)
-      cursor = reading.textOf(next)
-      if (cursor === null) return
-    }
-  }
+  const listed = (query: Readonly<Record<string, string>>) => listPayments(get, query)
 
   return {
     // The same idempotency key within a day gives the same payment.
@@ -107,7 +98,7 @@ function connect(settings: Readonly<Record<string, string>>, secret: string): Pa
     },
 
     async find(providerId, purpose = 'poll') {
-      const { status, json } = await get(`/payments/${encodeURIComponent(providerId)}`, purpose)
+      const { status, json } = await show(providerId, purpose)
       return status === 404 ? undefined : toPayment(reading.fieldsOf(json))
     },
 
@@ -117,13 +108,34 @@ function connect(settings: Readonly<Record<string, string>>, secret: string): Pa
     },
 
     async refund({ providerId, amount, key }) {
-      refuseCancelled(await post('/refunds', key, { payment_id: providerId, amount: toAmount(amount) }))
+      const payment = settings['receipts'] === 'on' ? reading.fieldsOf((await show(providerId, 'open')).json) : {}
+      const request = {
+        payment_id: providerId,
+        amount: toAmount(amount),
+        ...toRefundReceipt(payment, amount, settings),
+      }
+      refuseCancelled(await post('/refunds', key, request))
     },
 
     // YooKassa keeps a key for a day; an hour less allows for different clocks.
     refundKeyMs: 23 * 3_600_000,
 
     list: (fromAt, toAt) => listed({ 'created_at.gte': toIso(fromAt), 'created_at.lt': toIso(toAt) }),
+  }
+}
+
+async function* listPayments(
+  get: (path: string, purpose: CallPurpose) => ReturnType<ProviderCall>,
+  query: Readonly<Record<string, string>>,
+): AsyncGenerator<ProviderPayment> {
+  let cursor: string | null = null
+  for (let page = 0; page < maxPages; page += 1) {
+    const search = new URLSearchParams({ ...query, limit: '100', ...(cursor !== null && { cursor }) })
+    const { json } = await get(`/payments?${search.toString()}`, 'poll')
+    const { items, next_cursor: next } = reading.fieldsOf(json)
+    for (const item of reading.itemsOf(items)) yield toPayment(item)
+    cursor = reading.textOf(next)
+    if (cursor === null) return
   }
 }
 
@@ -142,24 +154,59 @@ function refuseCancelled({ status, json }: { readonly status: number; readonly j
 
 const toAmount = (amount: Kopecks) => ({ value: toRoubleText(amount), currency: 'RUB' })
 
-function toCreate(request: OpenRequest, settings: Readonly<Record<string, string>>): object {
+const vatCodeOf = (settings: Readonly<Record<string, string>>): string => settings['vat_code'] ?? '1'
+
+function toReceipt(
+  email: string | undefined,
+  of: { readonly description: string; readonly amount: Kopecks; readonly vatCode: string },
+): object {
   const item = {
-    description: request.description.slice(0, 128),
+    description: of.description,
     quantity: 1,
-    amount: toAmount(request.amount),
-    vat_code: Number(settings['vat_code'] ?? 1),
+    amount: toAmount(of.amount),
+    vat_code: Number(of.vatCode),
     payment_subject: 'service',
     payment_mode: 'full_prepayment',
   }
+  return { customer: { email }, items: [item] }
+}
+
+/**
+ * The receipt of a partial refund: as the payment's, for the returned amount. YooKassa makes the receipt of a whole
+ * refund itself, and a payment without a receipt needs none.
+ */
+function toRefundReceipt(
+  payment: reading.JsonFields,
+  amount: Kopecks,
+  settings: Readonly<Record<string, string>>,
+): { readonly receipt?: object } {
+  if (reading.readAmount(reading.fieldsOf(payment['amount'])['value']) === amount) return {}
+  const metadata = reading.fieldsOf(payment['metadata'])
+  const email = reading.textOf(metadata['receipt_email'])
+  if (email !== null) {
+    const description = reading.textOf(payment['description']) ?? ''
+    const vatCode = reading.textOf(metadata['receipt_vat_code']) ?? vatCodeOf(settings)
+    return { receipt: toReceipt(email, { description, amount, vatCode }) }
+  }
+  if (reading.textOf(payment['receipt_registration']) === null) return {}
+  throw new ProviderRefused(`${provider} knows no e-mail address for the receipt: refund it in its cabinet`)
+}
+
+function toCreate(request: OpenRequest, settings: Readonly<Record<string, string>>): object {
+  const { email, amount } = request
+  const description = request.description.slice(0, 128)
+  const vatCode = vatCodeOf(settings)
+  const hasReceipt = settings['receipts'] === 'on'
   return {
-    amount: toAmount(request.amount),
+    amount: toAmount(amount),
     // Without this the payment is only authorised, and the money is never taken.
     capture: true,
     confirmation: { type: 'redirect', return_url: request.returnUrl },
-    description: request.description.slice(0, 128),
-    metadata: { payment_id: request.payment },
+    description,
+    // The receipt of a refund needs both, and YooKassa does not show receipts. The shop itself stores no address.
+    metadata: { payment_id: request.payment, ...(hasReceipt && { receipt_email: email, receipt_vat_code: vatCode }) },
     payment_method_data: { type: types[request.method] },
-    ...(settings['receipts'] === 'on' && { receipt: { customer: { email: request.email }, items: [item] } }),
+    ...(hasReceipt && { receipt: toReceipt(email, { description, amount, vatCode }) }),
   }
 }
 

@@ -35,7 +35,7 @@ export type OpenRequest = {
   readonly amount: Kopecks
   readonly description: string
   readonly returnUrl: string
-  /** For the receipt, where the law requires one. It is not stored. */
+  /** For the receipts of the payment and its refunds, where the law requires them. The shop does not store it. */
   readonly email: string | undefined
   /** A pseudonym of the customer. */
   readonly payer: string
