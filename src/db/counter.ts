@@ -2,14 +2,19 @@ import type { Database, IdCounter, Reader, Tx } from './transaction.ts'
 
 const blockSize = 1000
 
-/** Reserves numbers in blocks, in a separate transaction. */
-export function createCounter(db: Database, name: string): IdCounter {
+/**
+ * Reserves numbers in blocks, in a separate transaction. A block that was reserved in an earlier life of the database
+ * is dropped: the database may have given the same numbers to another process since.
+ */
+export function createCounter(db: Database, name: string, life: () => number = () => 0): IdCounter {
   let next = 0
   let end = 0
+  let reservedIn = 0
   let last: Promise<unknown> = Promise.resolve()
 
   async function reserve(count: number): Promise<void> {
     const size = Math.max(blockSize, count)
+    const knownLife = life()
     const row = await db.transact((tx) =>
       tx.first<{ next: bigint }>(
         `INSERT INTO counters (name, next) VALUES ($1, $2 + 1)
@@ -18,12 +23,15 @@ export function createCounter(db: Database, name: string): IdCounter {
       ),
     )
     if (!row) throw new Error(`the counter ${name} gave nothing`)
+    reservedIn = knownLife
     end = Number(row.next)
     next = end - size
   }
 
+  const has = (count: number): boolean => next + count <= end && reservedIn === life()
+
   async function takeNow(count: number): Promise<number[]> {
-    if (next + count > end) await reserve(count)
+    if (!has(count)) await reserve(count)
     const first = next
     next += count
     return Array.from({ length: count }, (_, index) => first + index)
@@ -31,7 +39,7 @@ export function createCounter(db: Database, name: string): IdCounter {
 
   return {
     take(count) {
-      if (next + count <= end) return takeNow(count)
+      if (has(count)) return takeNow(count)
       const taken = last.then(() => takeNow(count))
       last = taken.catch(() => {})
       return taken
@@ -48,16 +56,25 @@ export async function nextNumber(reader: Reader, name: string): Promise<number> 
 const restored = 'restored'
 /** More than are used between a backup and its restore. */
 const skipped = 1_000_000
+/** The counters of ids. One of them may not exist yet in a database that went back to its first days. */
+const idCounters = ['slot', 'range', 'proxy']
 
-/** Skips numbers that were given out after the backup, and makes nodes read their whole state again. */
-export async function noteRestored(tx: Tx, nowMs: number): Promise<void> {
-  await tx.run('UPDATE counters SET next = next + $2 WHERE name <> $1', [restored, skipped])
+/**
+ * Begins another life of the database. It skips numbers that were given out in the lost part of the last one, of which
+ * `knownIds` is one, and makes nodes take their whole state again. Nothing of a node is sold before it has done so.
+ */
+export async function noteLife(tx: Tx, life: number, knownIds = 0): Promise<void> {
+  for (const name of idCounters) {
+    await tx.run(
+      `INSERT INTO counters (name, next) VALUES ($1, $2 + $3)
+       ON CONFLICT (name) DO UPDATE SET next = CASE WHEN counters.next < $2 THEN $2 ELSE counters.next END + $3`,
+      [name, knownIds, skipped],
+    )
+  }
   await tx.run(
     `INSERT INTO counters (name, next) VALUES ($1, $2)
      ON CONFLICT (name) DO UPDATE SET next = CASE WHEN counters.next < $2 THEN $2 ELSE counters.next + 1 END`,
-    [restored, nowMs],
+    [restored, life],
   )
+  await tx.run('UPDATE nodes SET awaits_state = 1')
 }
-
-/** Identifies the database's history: a new number after every restore, 0 if it never was restored. */
-export const lifeOf = (reader: Reader): Promise<number> => nextNumber(reader, restored)

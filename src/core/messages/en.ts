@@ -9,6 +9,7 @@ const count = createPlural('en')
 const databaseProblems = {
   late: 'The database did not answer in time.',
   unwritable: 'The database cannot be written to now.',
+  changed: 'The database was replaced by another state of it.',
 }
 
 const statuses: Readonly<Record<string, string>> = {

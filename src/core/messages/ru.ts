@@ -29,6 +29,7 @@ const ipv = (number: number): string => `«${ipvs[number] ?? number}»`
 const databaseProblems: Readonly<Record<DatabaseProblem, string>> = {
   late: 'База данных не ответила вовремя.',
   unwritable: 'В базу данных сейчас нельзя записать.',
+  changed: 'База данных заменена другим её состоянием.',
 }
 
 /** The Russian sentence of each reason for a refusal. */
