@@ -56,15 +56,15 @@ export async function nextNumber(reader: Reader, name: string): Promise<number> 
 const restored = 'restored'
 /** More than are used between a backup and its restore. */
 const skipped = 1_000_000
-/** The counters of ids. One of them may not exist yet in a database that went back to its first days. */
-const idCounters = ['slot', 'range', 'proxy']
+/** The counters of ids, by table. One of them may not exist yet in a database that went back to its first days. */
+const idCounters = { slot: 'stock', range: 'stock_ranges', proxy: 'proxies' } as const
 
 /**
  * Begins another life of the database. It skips numbers that were given out in the lost part of the last one, of which
  * `knownIds` is one, and makes nodes take their whole state again. Nothing of a node is sold before it has done so.
  */
 export async function noteLife(tx: Tx, life: number, knownIds = 0): Promise<void> {
-  for (const name of idCounters) {
+  for (const name of Object.keys(idCounters)) {
     await tx.run(
       `INSERT INTO counters (name, next) VALUES ($1, $2 + $3)
        ON CONFLICT (name) DO UPDATE SET next = CASE WHEN counters.next < $2 THEN $2 ELSE counters.next END + $3`,
@@ -77,4 +77,17 @@ export async function noteLife(tx: Tx, life: number, knownIds = 0): Promise<void
     [restored, life],
   )
   await tx.run('UPDATE nodes SET awaits_state = 1')
+}
+
+/**
+ * Raises each counter beyond the ids in its table. A shop that sold from a block which its database had lost leaves a
+ * counter behind them: the next block would have ids that are in use.
+ */
+export async function raiseCounters(db: Database): Promise<void> {
+  await db.transact(async (tx) => {
+    for (const [name, table] of Object.entries(idCounters)) {
+      const used = `(SELECT MAX(id) FROM ${table})`
+      await tx.run(`UPDATE counters SET next = ${used} + 1 WHERE name = $1 AND next <= ${used}`, [name])
+    }
+  })
 }

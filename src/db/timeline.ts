@@ -30,6 +30,8 @@ type TimelineDeps = {
   readonly clock: Clock
   readonly random: RandomBytes
   readonly vault: Vault
+  /** Repairs what depends on the lost part of the history, in the transaction that notes the rewind. */
+  readonly onRewind?: (tx: Tx) => Promise<void>
 }
 
 const lifeSql = `COALESCE((SELECT next FROM counters WHERE name = 'restored'), 0) AS life`
@@ -52,6 +54,7 @@ export function createTimeline(deps: TimelineDeps) {
   /** The life of the database and its newest mark, as this process read them last; undefined before the first look. */
   let seen: { readonly life: number; readonly newest: Mark | undefined } | undefined
   const listeners = new Set<(rewind: Rewind | undefined) => void>()
+  let keep: (token: string) => void = () => {}
   let running: Promise<unknown> = Promise.resolve()
   let next: Promise<string> | undefined
 
@@ -123,6 +126,7 @@ export function createTimeline(deps: TimelineDeps) {
         rewind.backTo,
         rewind.lostUntil,
       ])
+      await deps.onRewind?.(tx)
       return { life: rewind.life, newest: await append(tx), rewind }
     })
     remember(noted.life, noted.newest, noted.rewind)
@@ -143,7 +147,9 @@ export function createTimeline(deps: TimelineDeps) {
     const mark = await db.transact(append)
     // A rewind that another shop has noted is announced by the next look.
     if (!seen || seen.life === mark.life) remember(mark.life, mark)
-    return write(mark)
+    const token = write(mark)
+    keep(token)
+    return token
   }
 
   /**
@@ -166,6 +172,12 @@ export function createTimeline(deps: TimelineDeps) {
     /** The life that this process knows: a new number after every restore and every rewind, 0 before the first. */
     life: (): number => seen?.life ?? 0,
 
+    /** Whether two texts are the same mark: sealing one twice gives two texts. */
+    isSame(one: string | undefined, other: string | undefined): boolean {
+      const [a, b] = [read(one), read(other)]
+      return a !== undefined && a.life === b?.life && a.nonce === b.nonce
+    },
+
     /** A mark that is committed after all that is visible at the call. Concurrent callers share one. */
     cover(): Promise<string> {
       next ??= running
@@ -187,12 +199,19 @@ export function createTimeline(deps: TimelineDeps) {
         newest?.madeAt ?? 0,
         newest?.nonce ?? '',
       ])
-      if (Number(row?.life) !== life || (newest && row?.own !== 1n)) throw unavailable('changed', undefined)
+      if (Number(row?.life) === life && (!newest || row?.own === 1n)) return
+      void look().catch(() => {})
+      throw unavailable('changed', undefined)
     },
 
     /** Called after the life has changed; with the rewind if this process has noted it. */
     onChange(listener: (rewind: Rewind | undefined) => void): void {
       listeners.add(listener)
+    },
+
+    /** Called with each mark of this process before a node gets it. */
+    onMark(listener: (token: string) => void): void {
+      keep = listener
     },
 
     /** Deletes marks that are too old to be compared. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { nodeVersion } from './join.ts'
+import { maxMark } from './state.ts'
 
 const count = z.int().nonnegative()
 /** The largest reported figure: the sum of two is still an exact JSON number. */
@@ -24,6 +25,17 @@ const hostName = z
   .string()
   .max(253)
   .regex(/^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/)
+
+export const maxVanished = 200
+const vanishedSchema = z.object({
+  kind: z.enum(['proxy', 'subuser', 'peer']),
+  id: z.string().max(64),
+  /** The user name, the login, or the public key of the device. */
+  login: z.string().max(64),
+  address: z.string().max(200),
+  owner: z.string().max(16),
+})
+export type VanishedItem = z.infer<typeof vanishedSchema>
 
 /**
  * Counts are cumulative since the boot and lease requests are numbered, so a report may be repeated, late or reordered.
@@ -91,6 +103,10 @@ export const reportBodySchema = z.object({
   tls: z.object({ host: hostName, port: z.int().min(1).max(65_535), browser_host: hostName.optional() }).optional(),
   /** Exit states, repeated every 10 s. The shop drops states older than 30 s. */
   exit_reports: listOf({ id: exitId, up: z.boolean(), since: figure, reason: z.string().max(200) }).optional(),
+  /** The mark of the last state page that it has applied. */
+  mark: z.string().max(maxMark).optional(),
+  /** Things that a whole state did not have and that the node served until then, repeated until they are taken. */
+  vanished: z.array(vanishedSchema).max(maxVanished).optional(),
 })
 export type ReportBody = z.infer<typeof reportBodySchema>
 

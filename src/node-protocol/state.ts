@@ -6,6 +6,8 @@ const digest = z.string().regex(/^[0-9a-f]{64}$/)
 /** An opaque id of the customer, which groups credentials. */
 const owner = z.string().regex(/^[0-9a-f]{16}$/)
 const port = z.int().min(1).max(65_535)
+/** Length of the mark of a page. */
+export const maxMark = 400
 
 /** A dedicated proxy. The node enforces `expires_at` itself. */
 const nodeProxySchema = z.object({
@@ -108,6 +110,8 @@ export const statePageSchema = z.object({
   cursor: z.string(),
   more: z.boolean(),
   now: moment,
+  /** Opaque. The node sends it with its requests; it shows the shop whether its database went back in time. */
+  mark: z.string().max(maxMark).optional(),
   mode: z.enum(['sandbox', 'production']),
   gateways: z.array(nodeGatewaySchema),
   /** Both directions together; null for no limit. */
@@ -132,6 +136,7 @@ export const stateQuerySchema = z.object({
     .pipe(z.int().max(25))
     .optional(),
   acknowledges: z.literal('1').optional(),
+  mark: z.string().max(maxMark).optional(),
 })
 
 /** `POST /node/v1/find`: an unknown user name (before the first `-`), or a client address and port. */

@@ -625,6 +625,7 @@ async function passTime({ services, clock }: Shop, anna: Buyer, boris: Buyer): P
   clock.advance(1000)
   await keyed(boris.by, 'later four', (request) => vpn.buy(request as never, { months: 1, autoRenew: true }))
   await premium.metering.forgetHosts(1000)
+  await goBack({ services, clock })
   await relayAgain({ services, clock }, anna, boris)
 }
 
@@ -650,4 +651,28 @@ async function relayAgain({ services, clock }: Shop, anna: Buyer, boris: Buyer):
       ),
     })
   }
+}
+
+/** The database goes back in time, and a node reports what it served. */
+async function goBack({ services: { db, timeline, fleet }, clock }: Shop): Promise<void> {
+  for (const _ of [1, 2]) {
+    await timeline.cover()
+    clock.advance(1000)
+  }
+  await db.transact((tx) =>
+    tx.run('DELETE FROM history_marks WHERE made_at = (SELECT MAX(made_at) FROM history_marks)'),
+  )
+  await timeline.look()
+  const [gateway] = await fleet.nodes('gateway')
+  if (!gateway) throw new Error('there is no gateway')
+  const proxy = {
+    kind: 'proxy' as const,
+    id: '77',
+    login: 'u77abcd',
+    address: '203.0.113.7',
+    owner: '0123456789abcdef',
+  }
+  await fleet.noteLost(gateway.id, [proxy])
+  for (const kind of ['gateway', 'vpn'] as const)
+    for (const { id } of await fleet.nodes(kind)) await fleet.noteStateTaken(id, timeline.life())
 }

@@ -35,6 +35,7 @@ const faults: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'turnpike_backup_last_timestamp_seconds{instance="shop"}': '0x60',
     'turnpike_backup_interval_seconds{instance="shop"}': '600x60',
   },
+  TurnpikeDatabaseWentBack: { 'turnpike_rewinds{instance="shop"}': '1x60' },
   TurnpikeCheckpointOld: { 'turnpike_checkpoint_timestamp_seconds{instance="shop"}': '-20000x60' },
   TurnpikeHistoryBehind: { 'turnpike_history_unstamped_versions{instance="shop"}': '200000x60' },
   TurnpikeDiskLow: {

@@ -76,6 +76,26 @@ export const unseen: readonly Unseen[] = [
       'the next state request or start of the gateway writes it again; a wrong one delays answers by 2 s at most',
   })),
   {
+    table: 'nodes',
+    column: 'awaits_state',
+    because: 'it delays sales of the node until its next state request; the next rewind sets it again',
+  },
+  ...['history_marks', 'rewinds', 'lost_goods'].map((table) => ({
+    table,
+    column: '',
+    because: 'a missing mark looks like a database that went back, and is noted; the others are shown and not used',
+  })),
+  ...[
+    ...['made_at', 'nonce', 'ids'].map((column) => ({ table: 'history_marks', column })),
+    ...['life', 'noted_at', 'back_to', 'lost_until'].map((column) => ({ table: 'rewinds', column })),
+    ...['node_id', 'kind', 'item', 'login', 'address', 'owner', 'reported_at'].map((column) => {
+      return { table: 'lost_goods', column }
+    }),
+  ].map((each) => ({
+    ...each,
+    because: 'no sale, price or delivery depends on it; marks are sealed where they are kept',
+  })),
+  {
     table: 'stock_trials',
     column: 'proven_at',
     because: 'it is the time of the last call, and the next call writes it again; a call without an address is found',

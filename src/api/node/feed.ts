@@ -155,14 +155,21 @@ type Summed = StateRow & { readonly sum: bigint }
 /** Rows of one stretch that the node has, or beyond all of them. */
 type Group = { readonly fromAt: number; readonly sum: bigint; readonly rows: readonly Summed[] }
 
-type FeedDeps = { readonly tables: readonly StateTable[]; readonly clock: Clock; readonly life?: number }
+type FeedDeps = {
+  readonly tables: readonly StateTable[]
+  readonly clock: Clock
+  /** The life of the database now: another number after a restore and after a rewind. */
+  readonly life?: () => number
+}
+
+const firstLife = (): number => 0
 
 /** Change feed of the nodes: whole tables, then changes. It keeps no state, so each request may go to another shop. */
 export const createFeed = (deps: FeedDeps) => bind(deps, { read, stageOf })
 
 /** Whether a node with this cursor reads the whole state, is within a round, or has read each table to its end. */
-function stageOf({ tables, life = 0 }: FeedDeps, text = ''): 'whole' | 'within' | 'end' {
-  const positions = readCursor(text, tables.length, life)
+function stageOf({ tables, life = firstLife }: FeedDeps, text = ''): 'whole' | 'within' | 'end' {
+  const positions = readCursor(text, tables.length, life())
   if (!positions || positions.some(({ phase }) => phase === 'whole')) return 'whole'
   return positions.every(({ roundAt }) => roundAt === 0) ? 'end' : 'within'
 }
@@ -202,8 +209,8 @@ async function readChanges(table: StateTable, from: TablePosition, room: number)
   return collector.full()
 }
 
-async function read({ tables, clock, life = 0 }: FeedDeps, text: string | undefined): Promise<Page> {
-  const nowMs = clock()
+async function read({ tables, clock, life: lifeOf = firstLife }: FeedDeps, text: string | undefined): Promise<Page> {
+  const [nowMs, life] = [clock(), lifeOf()]
   const cursor = text === undefined ? undefined : readCursor(text, tables.length, life)
   if (text !== undefined && !cursor) throw refuseField('cursor', 'node_cursor')
   const parts: Part[] = []

@@ -2,6 +2,7 @@ import { type Address, clientPrefixOf, formatAddress } from '../../core/address.
 import type { Log } from '../../core/log.ts'
 import { Refusal, refuseField } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
+import type { Timeline } from '../../db/timeline.ts'
 import type { Fleet, NodeSide } from '../../domains/fleet/index.ts'
 import { type HealthReport, isAtOrBelow, type Node, type NodeKind } from '../../domains/fleet/rules.ts'
 import { joinBodySchema, joinedSchema, vpnSetupSchema } from '../../node-protocol/join.ts'
@@ -14,6 +15,7 @@ import {
   reportBodySchema,
   reportParts,
   toBootTime,
+  type VanishedItem,
 } from '../../node-protocol/report.ts'
 import { findBodySchema, foundSchema, stateQuerySchema } from '../../node-protocol/state.ts'
 import { seenSchema, triedAnswerSchema, triedBodySchema } from '../../node-protocol/tried.ts'
@@ -37,7 +39,11 @@ import type { NodeState } from './state.ts'
 const wrongKind = (kind: NodeKind): Refusal => new Refusal('node_kind_wrong', { kind })
 
 export type NodeHttpDeps = {
-  readonly fleet: Pick<Fleet, 'join' | 'authenticate' | 'seen' | 'noteDraining' | 'privateKey'>
+  readonly fleet: Pick<
+    Fleet,
+    'join' | 'authenticate' | 'seen' | 'noteDraining' | 'privateKey' | 'awaitState' | 'noteLost'
+  >
+  readonly timeline: Pick<Timeline, 'look' | 'cover'>
   readonly nodeSides: readonly NodeSide[]
   /** The hosts of the operator's settings: a gateway may report a TLS host at or below them. */
   readonly ownHosts: readonly string[]
@@ -186,10 +192,10 @@ async function join(deps: NodeServer, visit: Visit): Promise<unknown> {
 
 async function state(deps: NodeServer, visit: Visit): Promise<unknown> {
   const node = await authenticate(deps, visit)
-  const { cursor, wait = 0, acknowledges } = readFields(stateQuerySchema, readQuery(visit.url.searchParams))
+  const { cursor, wait = 0, acknowledges, mark } = readFields(stateQuerySchema, readQuery(visit.url.searchParams))
   const isOverdue = node.lastSeenAt === null || deps.clock() - node.lastSeenAt > noteSeenMs
   if (node.kind === 'vpn' && isOverdue) await deps.fleet.seen(node.id, { version: node.version ?? '' }, node.joinedAt)
-  const request = { cursor, waitMs: wait * 1000, acknowledges: acknowledges !== undefined }
+  const request = { cursor, mark, waitMs: wait * 1000, acknowledges: acknowledges !== undefined }
   return deps.state.read(node, request, visit.request.signal, async () => {
     if (deps.isStopping()) throw stopping()
     await authenticate(deps, visit)
@@ -204,7 +210,10 @@ async function find(deps: NodeServer, visit: Visit): Promise<unknown> {
   if (finds.length === 0) throw wrongKind(node.kind)
   for (const findIn of finds) {
     const found = await findIn(body)
-    if (found) return foundSchema.parse(found)
+    if (!found) continue
+    // The node has it before its next page. The mark shows this shop if the database loses it before then.
+    if (found.proxy?.state === 'active' || found.subuser?.state === 'active') await deps.timeline.cover()
+    return foundSchema.parse(found)
   }
   return foundSchema.parse({ proxy: null, subuser: null })
 }
@@ -315,14 +324,30 @@ async function takeReport(deps: NodeHttpDeps, node: Node, body: ReportBody, tls:
   // Parts that do not belong to this kind of node are refused before anything is written.
   const parts = sides.flatMap((side) => side.parts)
   if (reportParts.some((part) => body[part].length > 0 && !parts.includes(part))) throw wrongKind(node.kind)
+  const { verdict } = await deps.timeline.look(body.mark)
+  if (verdict === 'expired') await deps.fleet.awaitState(node.id)
   let answered: Omit<ReportAnswer, 'now'> = { replaced: false, allowances: [] }
   for (const side of sides) answered = (await side.report(node.id, body)) ?? answered
+  if (body.vanished) await noteLost(deps, node, body.vanished)
   const health = body.health && { ...toHealth(body, body.health), tls }
   // A draining process accepts no tunnels, so its report alone does not make the node sellable.
   if (body.draining !== true) await deps.fleet.seen(node.id, { version: body.version, health }, node.joinedAt)
   else if (health) await deps.fleet.noteDraining(node.id, health)
   return { now: deps.clock(), ...answered }
 }
+
+/** Keeps the things that a node served and no product knows, in any state. */
+async function noteLost(deps: NodeHttpDeps, node: Node, vanished: readonly VanishedItem[]): Promise<void> {
+  const known = new Set<VanishedItem>()
+  for (const side of sidesOf(deps, node)) for (const item of (await side.knownAmong?.(vanished)) ?? []) known.add(item)
+  const lost = vanished.filter((item) => !known.has(item))
+  const added = await deps.fleet.noteLost(node.id, lost)
+  for (const { kind, id, login, address } of added)
+    deps.log.warn('lost', { node: node.name, kind, id, login, address, explanation: lostExplanation })
+}
+
+const lostExplanation =
+  'The node served it, and the database does not know it: the database went back in time. The node has dropped it.'
 
 const toHealth = (body: ReportBody, health: NonNullable<ReportBody['health']>): Omit<HealthReport, 'tls'> => ({
   boot: body.boot,

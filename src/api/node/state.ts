@@ -1,7 +1,8 @@
 import { bind } from '../../core/bind.ts'
 import type { NodeId } from '../../core/ids.ts'
-import { Refusal } from '../../core/refusal.ts'
+import { Refusal, refuseField } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
+import type { Timeline } from '../../db/timeline.ts'
 import type { Customers } from '../../domains/customers/index.ts'
 import type { Fleet, NodeSide, StateTable } from '../../domains/fleet/index.ts'
 import type { Node, NodeKind } from '../../domains/fleet/rules.ts'
@@ -21,13 +22,12 @@ const holdBackMs = 20
 export type NodeState = ReturnType<typeof createNodeState>
 
 type Given = {
-  readonly fleet: Pick<Fleet, 'acknowledge' | 'acknowledgements'>
+  readonly fleet: Pick<Fleet, 'acknowledge' | 'acknowledgements' | 'awaitState' | 'noteStateTaken'>
   readonly nodeSides: readonly NodeSide[]
   readonly customers: Pick<Customers, 'mode'>
   readonly pricing: Pick<Pricing, 'find'>
   readonly clock: Clock
-  /** Which life of the database it is: after a restore another one. */
-  readonly life?: number
+  readonly timeline: Pick<Timeline, 'look' | 'life' | 'cover' | 'onChange'>
 }
 type StateDeps = Given & {
   readonly readings: Readonly<Record<NodeKind, ReturnType<typeof openReading>>>
@@ -45,23 +45,33 @@ export function createNodeState(given: Given) {
     isRoundEnd: (cursor) => readings.gateway.feed.stageOf(cursor) === 'end',
   })
   const deps: StateDeps = { ...given, readings, held: new Map(), acknowledged: new Map(), readWait }
+  // A cursor of the life before is refused, so waiting nodes read the whole state now.
+  given.timeline.onChange(() => {
+    for (const { watch } of Object.values(readings)) watch.poke()
+  })
   return bind(deps, { read, announce, stop })
 }
 
 /** The state of one kind of node, and the change watch that its nodes share. */
-function openReading({ nodeSides, clock, life = 0 }: Given, kind: NodeKind) {
+function openReading({ nodeSides, clock, timeline }: Given, kind: NodeKind) {
   const sides = nodeSides.filter((side) => side.kind === kind)
   const unsorted = sides.flatMap((side) => side.tables)
   const tables = unsorted.toSorted((a, b) => order.indexOf(a.name) - order.indexOf(b.name))
   const mark = async (sinceAt: number) => (await Promise.all(sides.map((side) => side.mark(sinceAt)))).join(' ')
   return {
     tables,
-    feed: createFeed({ tables, clock, life }),
+    feed: createFeed({ tables, clock, life: timeline.life }),
     watch: new ChangeWatch({ mark, clock, ...(kind === 'gateway' && { holdBackMs }) }),
   }
 }
 
-async function toState(deps: StateDeps, page: Page, tables: readonly StateTable[], node: NodeId): Promise<StatePage> {
+async function toState(
+  deps: StateDeps,
+  page: Page,
+  mark: string | undefined,
+  tables: readonly StateTable[],
+  node: NodeId,
+): Promise<StatePage> {
   const mode = await deps.customers.mode()
   const catalogue = await deps.pricing.find()
   /** Each row as this very node may know it. */
@@ -71,6 +81,7 @@ async function toState(deps: StateDeps, page: Page, tables: readonly StateTable[
     cursor: page.cursor,
     more: page.more,
     now: deps.clock(),
+    mark,
     mode: mode ?? 'production',
     gateways: [],
     speed_mbit: {
@@ -129,6 +140,24 @@ type StateRequest = {
   readonly cursor?: string | undefined
   readonly waitMs: number
   readonly acknowledges: boolean
+  /** The mark of the last page that the node has applied. */
+  readonly mark?: string | undefined
+}
+
+/**
+ * Compares the node's mark with the database. A node whose mark is too old to be compared reads the whole state, and
+ * nothing of it is sold before: its part of the history may be lost. A node with a cursor at the end of this life's
+ * state has applied the whole state and dropped everything else.
+ */
+async function compareMarks(deps: StateDeps, node: Node, { cursor, mark }: StateRequest): Promise<string | undefined> {
+  const { verdict, newest } = await deps.timeline.look(mark)
+  if (verdict === 'expired' && cursor !== undefined) {
+    await deps.fleet.awaitState(node.id)
+    throw refuseField('cursor', 'node_cursor')
+  }
+  if (node.awaitsState && deps.readings[node.kind].feed.stageOf(cursor) === 'end')
+    await deps.fleet.noteStateTaken(node.id, deps.timeline.life())
+  return newest
 }
 
 /** The page after a cursor. It waits for a change, and then authenticates the node again with `stillMay`. */
@@ -143,6 +172,7 @@ async function read(
   const untilAt = performance.now() + request.waitMs
   const held = hold(deps, node.id, signal)
   try {
+    const newest = await compareMarks(deps, node, request)
     await acknowledge(deps, node, request)
     for (let hasWaited = false; ; hasWaited = true) {
       if (request.waitMs > 0) await watch.ready()
@@ -152,8 +182,11 @@ async function read(
       watch.spent(performance.now() - startedAt)
       if (hasWaited) await stillMay()
       const leftMs = untilAt - performance.now()
-      if (page.count > 0 || page.more || leftMs <= 0 || held.signal.aborted)
-        return await toState(deps, page, tables, node.id)
+      if (page.count > 0 || page.more || leftMs <= 0 || held.signal.aborted) {
+        // Committed after every row of the page: a database without these rows has no such mark.
+        const mark = page.count > 0 ? await deps.timeline.cover() : newest
+        return await toState(deps, page, mark, tables, node.id)
+      }
       await watch.wait(wakeUps, leftMs, held.signal)
     }
   } finally {

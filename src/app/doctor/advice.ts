@@ -2,7 +2,14 @@ import { toIso } from '../../core/time.ts'
 import { filesFor, roomWithin } from '../../dataplane/gateway/access/limits.ts'
 import { maxUnstamped } from '../../db/row-history.ts'
 import type { PostgresSettings } from '../../db/server-settings.ts'
-import { type Health, type HopPath, isOnline, type Node, type ReportingNode } from '../../domains/fleet/rules.ts'
+import {
+  type Health,
+  type HopPath,
+  isOnline,
+  type LostGood,
+  type Node,
+  type ReportingNode,
+} from '../../domains/fleet/rules.ts'
 import type { UnknownSetting } from '../settings/unknown.ts'
 import { type DoctorArguments, toSentences } from './messages.ts'
 import { type DoctorSubject, subject } from './subjects.ts'
@@ -143,6 +150,26 @@ export const adviseSetting = ({ name, meant }: UnknownSetting): Advice =>
 /** An import of addresses that has not finished. */
 export const adviseImport = (each: { begunAt: number; slots: number; prefix: string }): Advice =>
   wrong(subject.stock, 'import_unfinished', { begun: toIso(each.begunAt), prefix: each.prefix, slots: each.slots })
+
+/** Each time that the database went back, and what nodes served that it does not know. */
+export function adviseHistory(
+  rewinds: readonly { notedAt: number; backTo: number; lostUntil: number }[],
+  lost: readonly (LostGood & { customer: string })[],
+  nameOf: (node: string) => string,
+): Advice[] {
+  return [
+    ...rewinds.map(({ notedAt, backTo, lostUntil }) =>
+      note(subject.database, 'database_went_back', {
+        noted: toIso(notedAt),
+        back_to: toIso(backTo),
+        lost_until: toIso(lostUntil),
+      }),
+    ),
+    ...lost.map(({ kind, login, address, node, customer }) =>
+      wrong(subject.database, 'goods_lost', { kind, login, address, node: nameOf(node), customer }),
+    ),
+  ]
+}
 
 /** Ranges that a gateway claims and has not proven by a call from them. */
 export const adviseUnproven = (name: string, ranges: number): Advice =>

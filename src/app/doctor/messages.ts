@@ -55,6 +55,22 @@ const sentences = {
       'unless a "turnpike stock add" still runs, repeat that command to finish it; ' +
         'a running shop sells the existing slots after two minutes',
     ),
+  database_went_back: (of: { noted: string; back_to: string; lost_until: string }) =>
+    pair(
+      `at ${of.noted} the shop found that it went back in time: changes between ${of.back_to} and ${of.lost_until} are lost`,
+      'compare payments of that time with the providers ("turnpike payments reconcile"), and look for lost goods below',
+    ),
+  goods_lost: (of: { kind: string; login: string; address: string; node: string; customer: string }) =>
+    pair(
+      `${of.node} served the ${of.kind} ${of.login}${of.address === '' ? '' : ` at ${of.address}`} of ${of.customer}, ` +
+        'which the database has lost; it does not work any more',
+      'give the customer another one: "turnpike credit" and a purchase; the money of the lost one was not charged',
+    ),
+  node_awaits_state: (of: { name: string }) =>
+    pair(
+      `${of.name} has not taken the whole state since the database went back or was restored: nothing of it is sold`,
+      'start the node, and look for "state not read" in its log',
+    ),
   ranges_unproven: (of: { name: string; ranges: number }) =>
     pair(
       `${of.name} claims ${of.ranges} ranges that it has not proven: they are not sold on it`,

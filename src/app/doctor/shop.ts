@@ -1,14 +1,17 @@
 import { dlopen, ptr } from 'bun:ffi'
 import { existsSync, statSync } from 'node:fs'
 import manifest from '../../../package.json' with { type: 'json' }
+import { sha256 } from '../../adapters/crypto.ts'
 import type { Vault } from '../../core/vault.ts'
 import { findClosed, holdsShop, wayOutOf } from '../../db/closed.ts'
 import { pending } from '../../db/migrate.ts'
 import { isReachable } from '../../db/open.ts'
 import { countUnstamped } from '../../db/row-history.ts'
 import { readServerSettings } from '../../db/server-settings.ts'
+import { listRewinds } from '../../db/timeline.ts'
 import type { Database } from '../../db/transaction.ts'
-import { pathsOf } from '../../domains/fleet/rules.ts'
+import { ownerName } from '../../domains/customers/rules.ts'
+import { type Node, pathsOf } from '../../domains/fleet/rules.ts'
 import { statusOf } from '../../domains/premium/exits/rules.ts'
 import { lookAtRanges } from '../../domains/stock/index.ts'
 import { findLastBackup } from '../backup/backup.ts'
@@ -115,6 +118,10 @@ async function lookAtWares(config: Config, db: Database): Promise<Advice[]> {
     ),
     ...nodes.map((node) => adviseNode(node, nowMs, manifest.version)),
     ...pathsOf(nodes).map(advisePath),
+    ...nodes
+      .filter((node) => node.awaitsState && node.joinedAt !== null)
+      .map(({ kind, name }) => wrong(subject.node(kind, name), 'node_awaits_state', { name })),
+    ...(await lookAtHistory(services, nowMs, nodes)),
     lookAtBackups(config, nowMs),
     ...adviseHistory(await countUnstamped(db)),
     ...(config.registration !== 'off' && config.smtpUrl === undefined
@@ -124,6 +131,38 @@ async function lookAtWares(config: Config, db: Database): Promise<Advice[]> {
       ? [note(subject.checkpoints, 'checkpoints_inside')]
       : []),
   ]
+}
+
+const historyMs = 30 * 86_400_000
+const maxLost = 200
+const customersPerPage = 1000
+
+/** Rewinds of the last 30 days, and the goods that nodes lost with them. */
+async function lookAtHistory(services: Services, nowMs: number, nodes: readonly Node[]): Promise<Advice[]> {
+  const rewinds = await listRewinds(services.db, nowMs - historyMs)
+  const lost = await services.fleet.lostGoods(nowMs - historyMs, maxLost)
+  const names = await findOwners(services, new Set(lost.map(({ owner }) => owner)))
+  return adviseHistory(
+    rewinds,
+    lost.map((each) => ({ ...each, customer: names.get(each.owner) ?? 'a customer that it has lost, too' })),
+    (id) => nodes.find((node) => node.id === id)?.name ?? id,
+  )
+}
+
+/** Names of the customers whose pseudonyms on nodes these are. */
+async function findOwners({ customers }: Services, owners: ReadonlySet<string>): Promise<Map<string, string>> {
+  const found = new Map<string, string>()
+  if (owners.size === 0) return found
+  for (let after = ''; ; ) {
+    const page = await customers.list(after, customersPerPage)
+    for (const { id, name } of page) {
+      const owner = ownerName(id, sha256)
+      if (owners.has(owner)) found.set(owner, `${name} (${id})`)
+    }
+    const last = page.at(-1)
+    if (!last || page.length < customersPerPage) return found
+    after = last.id
+  }
 }
 
 const maxExits = 10_000

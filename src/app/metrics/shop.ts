@@ -4,6 +4,7 @@ import type { Metrics } from '../../core/metrics.ts'
 import type { Clock } from '../../core/time.ts'
 import { isReachable, soonEnough } from '../../db/open.ts'
 import { countUnstamped } from '../../db/row-history.ts'
+import { listRewinds } from '../../db/timeline.ts'
 import { findTime } from '../../jobs/backups.ts'
 import type { JobRun } from '../../jobs/jobs.ts'
 import type { Config } from '../settings/config.ts'
@@ -60,8 +61,15 @@ export function addShopGauges(metrics: Metrics, services: Services, pending: () 
     'Versions of rows that no checkpoint covers yet; 200000 means 200000 or more.',
     () => soonEnough(countUnstamped(db)),
   )
+  metrics.gauge(
+    'turnpike_rewinds',
+    'How often the database was found to have gone back in time within the last day.',
+    async () => (await soonEnough(listRewinds(db, Date.now() - dayMs))).length,
+  )
   addNodeGauges(metrics, services)
 }
+
+const dayMs = 86_400_000
 
 function addNodeGauges(metrics: Metrics, { fleet, stock, traffic }: Services): void {
   const nodes = async () => (await soonEnough(Promise.all([fleet.nodes('gateway'), fleet.nodes('vpn')]))).flat()

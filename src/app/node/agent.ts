@@ -12,6 +12,7 @@ import { Meter, type MeterDeps } from '../../dataplane/agent/meter.ts'
 import { realTiming } from '../../dataplane/agent/runtime.ts'
 import { createShopLink, LinkSettingError, type ShopLink } from '../../dataplane/agent/shop-link.ts'
 import { type PagePosition, StateSync } from '../../dataplane/agent/sync.ts'
+import { VanishedItems } from '../../dataplane/agent/vanished.ts'
 import type { NodeKind } from '../../domains/fleet/rules.ts'
 import { maxBeside } from '../../node-protocol/report.ts'
 import type { StatePage } from '../../node-protocol/state.ts'
@@ -41,6 +42,7 @@ export async function openAgent(config: Config, kind: NodeKind, log: Log, end: A
     log.error('revoked', { explanation: joinAgain })
     onRevoked()
   })
+  const vanished = new VanishedItems()
   let skewMs = 0
   const noteSkew = createSkewLog(log)
   return {
@@ -48,6 +50,8 @@ export async function openAgent(config: Config, kind: NodeKind, log: Log, end: A
     folder,
     boot,
     link,
+    /** What a whole state did not have any more. */
+    vanished,
     /** An address, or unix: and the path of a socket. */
     shopUrl: shopUrlOf(config),
     /** Whether there is a key to join again with. */
@@ -73,6 +77,7 @@ export async function openAgent(config: Config, kind: NodeKind, log: Log, end: A
       const meter = new Meter({
         ...runtime,
         ...named,
+        link: { ...link, report: reportingMark(link, () => sync.mark, vanished) },
         dataPath,
         beside,
         journal: new Journal({ ...runtime, ...named }),
@@ -85,6 +90,16 @@ export async function openAgent(config: Config, kind: NodeKind, log: Log, end: A
     },
   }
 }
+
+/** Every report has the mark of the last state page, and what vanished with a whole state until the shop has taken it. */
+const reportingMark =
+  (link: ShopLink, mark: () => string | undefined, vanished: VanishedItems): ShopLink['report'] =>
+  async (body, end) => {
+    const gone = vanished.batch()
+    const answer = await link.report({ ...body, mark: mark(), ...(gone.length > 0 && { vanished: [...gone] }) }, end)
+    vanished.settle(gone)
+    return answer
+  }
 
 /** Processor time of all threads of this process since it started. */
 function cpuMs(): number {

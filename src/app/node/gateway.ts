@@ -15,6 +15,7 @@ import { realTiming, type Timing } from '../../dataplane/agent/runtime.ts'
 import { Snapshot } from '../../dataplane/agent/snapshot.ts'
 import { type PagePosition, readSavedState, SavedState } from '../../dataplane/agent/sync.ts'
 import { AddressTrials, type TryAddress } from '../../dataplane/agent/trials.ts'
+import type { VanishedItems } from '../../dataplane/agent/vanished.ts'
 import { KnownCustomers } from '../../dataplane/gateway/access/admission.ts'
 import { ExitReports } from '../../dataplane/gateway/access/exit-health.ts'
 import { countDrainingTunnels, HandoverOffer, type Predecessor } from '../../dataplane/gateway/handover.ts'
@@ -344,7 +345,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, f
   const extraFields = () => ({ ...ownFields(), ...figuresOf(engine, limits, names.counts.failed) })
   const { sync, meter, contact } = agent.attach(
     engine.dataPath,
-    receiver({ engine, hops, node: agent.node, saved, trials, snapshot, customers, rules, exitReports }, log),
+    receiver({ ...agent, engine, hops, saved, trials, snapshot, customers, rules, exitReports }, log),
     extraFields,
   )
   applySaved(agent.folder, log, snapshot, rules, customers)
@@ -362,18 +363,22 @@ type Receivers = {
   readonly customers: KnownCustomers
   readonly rules: GatewayRules
   readonly exitReports: ExitReports
+  readonly vanished: VanishedItems
 }
 
 /** Applies a page of the shop's state everywhere. */
 const receiver =
-  ({ engine, hops, node, saved, trials, snapshot, customers, rules, exitReports }: Receivers, log: Log) =>
+  ({ engine, hops, node, saved, trials, snapshot, customers, rules, exitReports, vanished }: Receivers, log: Log) =>
   (page: StatePage, position: PagePosition): void => {
     engine.setRefused(false)
     saved.note(page, position)
     trials.apply(page, position)
     if (position.isFirst) snapshot.beginWhole()
     const changes = [snapshot.apply(page)]
-    if (position.isWhole && position.isLast) changes.push(snapshot.endWhole())
+    if (position.isWhole && position.isLast) {
+      vanished.add(snapshot.listUnnamed())
+      changes.push(snapshot.endWhole())
+    }
     rules.apply(page, position, snapshot)
     for (const change of changes) {
       customers.changed(change)

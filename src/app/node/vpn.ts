@@ -4,10 +4,12 @@ import { Refusal } from '../../core/refusal.ts'
 import { growingPause, realTiming } from '../../dataplane/agent/runtime.ts'
 import { LinkError, type ShopLink } from '../../dataplane/agent/shop-link.ts'
 import type { PagePosition } from '../../dataplane/agent/sync.ts'
+import type { VanishedItems } from '../../dataplane/agent/vanished.ts'
 import { clearRemains, describeChange, endLastTunnel, readChanges } from '../../dataplane/wireguard/changes.ts'
 import { openWireguardNode, type WireguardNode } from '../../dataplane/wireguard/node.ts'
 import { findMissing, lookAtMachine, refuseMissing, runProgram } from '../../dataplane/wireguard/run.ts'
 import type { VpnSetup } from '../../node-protocol/join.ts'
+import type { VanishedItem } from '../../node-protocol/report.ts'
 import type { NodePeer, StatePage } from '../../node-protocol/state.ts'
 import { addNodeMetrics } from '../metrics/node.ts'
 import { createProcessMetrics, serveMetrics } from '../metrics/process.ts'
@@ -57,7 +59,7 @@ async function openVpnNode(config: Config, log: Log, end: AbortSignal): Promise<
     // The restarted process joins with the new key.
     if (agent.hasNewerKey()) fail()
   }
-  const { meter, sync, contact } = agent.attach(node.dataPath, passOnTo(node))
+  const { meter, sync, contact } = agent.attach(node.dataPath, passOnTo(node, agent.vanished))
   counted.note = () => meter.noteNow()
   meter.start()
   const metrics = createProcessMetrics(config, 'vpn-node')
@@ -105,18 +107,35 @@ async function loadSetup(link: ShopLink, log: Log, end: AbortSignal): Promise<Vp
 }
 
 /** Passes state pages to the device. A whole read is applied page by page, and once more after its last page. */
-function passOnTo(node: WireguardNode): (page: StatePage, position: PagePosition) => void {
+function passOnTo(node: WireguardNode, vanished: VanishedItems): (page: StatePage, position: PagePosition) => void {
   let whole: NodePeer[] = []
+  const served = new Map<string, NodePeer>()
   return (page, position) => {
     if (position.isFirst) whole = []
     if (position.isWhole) whole.push(...page.peers)
     const isEnd = position.isWhole && position.isLast
+    if (isEnd) {
+      for (const { id } of whole) served.delete(id)
+      vanished.add([...served.values()].map(toVanished))
+      served.clear()
+    }
+    for (const peer of isEnd ? whole : position.isWhole ? [] : page.peers)
+      if (peer.state === 'up') served.set(peer.id, peer)
+      else served.delete(peer.id)
     void node.hold(false)
     if (isEnd) void node.replace(whole)
     else if (page.peers.length > 0) void node.apply(page.peers)
     if (isEnd) whole = []
   }
 }
+
+const toVanished = ({ id, public_key: login, allowed }: NodePeer): VanishedItem => ({
+  kind: 'peer',
+  id,
+  login,
+  address: allowed.join(' '),
+  owner: '',
+})
 
 export const vpnNodeCommands: readonly Command[] = [
   nodeCommand('vpn-node', 'Runs a VPN node: WireGuard tunnels, for a shop here or elsewhere. Needs root.', openVpnNode),

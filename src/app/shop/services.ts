@@ -13,6 +13,7 @@ import { createCounter, nextNumber } from '../../db/counter.ts'
 import { createIntegrityVerifier, createSchemaVerifier } from '../../db/integrity.ts'
 import { createRowErasure, HistoryDiffers } from '../../db/row-erasure.ts'
 import { createHistoryVerifier, createRowHistory } from '../../db/row-history.ts'
+import { createTimeline } from '../../db/timeline.ts'
 import { openTokenBuckets } from '../../db/token-buckets.ts'
 import type { Database } from '../../db/transaction.ts'
 import { createBlocking, createCustomers, createShopVerifier } from '../../domains/customers/index.ts'
@@ -41,7 +42,7 @@ import {
   createRefunds,
   createStories,
 } from '../../domains/orders/index.ts'
-import { createPayments, createPaymentsVerifier } from '../../domains/payments/index.ts'
+import { askAgainAfterRestore, createPayments, createPaymentsVerifier } from '../../domains/payments/index.ts'
 import { createAccessVerifier, createPremium, createPremiumVerifier } from '../../domains/premium/index.ts'
 import { type PremiumTerms, shippedTerms } from '../../domains/premium/rules.ts'
 import { createPricing } from '../../domains/pricing/index.ts'
@@ -123,25 +124,35 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   const runtime = { stalls: noStalls, ...given, vault: config.vault }
   const acting = createActing({ db: plainDb, ...runtime, along: createAlong<Acting>() })
   const { db } = acting
+  const timeline = createTimeline({ ...runtime, db: plainDb, onRewind: askAgainAfterRestore })
   const base = { db, ...runtime }
   const ledger = createLedger(base)
   const history = createRowHistory(runtime)
   const ledgerAudit = createLedgerAudit({ ...base, history })
   const customers = createCustomers({ ledger, ...base, ...config })
   const fleet = createFleet({ ...base, publicKeyOf })
+  timeline.onChange(() => fleet.forget())
   const reach = createReach({ customers, fleet, hosts: config.publicHosts })
   const events = createEvents(base)
-  const orders = createOrders({ ...base, ledger, customers, events, findObstacle: (sale) => reach.findObjection(sale) })
+  const orders = createOrders({
+    ...base,
+    ledger,
+    customers,
+    events,
+    timeline,
+    findObstacle: (sale) => reach.findObjection(sale),
+  })
   const pricing = createPricing(base)
   const terms = config.premium ?? shippedTerms
   const ports = createEntryPorts({ ...runtime, fleet, range: terms.ports })
   const traffic = createTraffic({ ...base, terms, fleet })
   const shared = { ...base, ledger, customers, events, orders, pricing, traffic }
-  const stockIds = { slotIds: createCounter(plainDb, 'slot'), rangeIds: createCounter(plainDb, 'range') }
-  const stock = createStock({ ...base, ...stockIds, fleet, customers })
+  const createIds = (name: string) => createCounter(plainDb, name, timeline.life)
+  const stockIds = { slotIds: createIds('slot'), rangeIds: createIds('range') }
+  const stock = createStock({ ...base, ...stockIds, life: timeline.life, fleet, customers })
   const stockOperator = createStockOperator({ ...base, numbers: nextNumber, fleet, stock })
   const once = createOnce(base)
-  const proxyIds = createCounter(plainDb, 'proxy')
+  const proxyIds = createIds('proxy')
   const dedicated = createDedicated({
     ...shared,
     fleet,
@@ -225,6 +236,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   })
   return {
     db,
+    timeline,
     buckets,
     ledger,
     ledgerAudit,

@@ -25,7 +25,6 @@ import type { Address } from '../../core/address.ts'
 import type { Log } from '../../core/log.ts'
 import { refuseHere } from '../../core/refusal.ts'
 import { StallMonitor, type Stalls } from '../../core/stall-monitor.ts'
-import { lifeOf } from '../../db/counter.ts'
 import { createLeaders } from '../../db/leader.ts'
 import { migrate } from '../../db/migrate.ts'
 import { isReachable, soonEnough } from '../../db/open.ts'
@@ -62,6 +61,7 @@ import { createAdmin, proxyCheckOf } from './admin.ts'
 import { isListening, joinKeysIn, taken, unshownTokenIn } from './data-folder.ts'
 import { assertNotLost, assertOpen, openConfigured, openVault, readMigrations } from './database.ts'
 import { createForwarding } from './forwarding.ts'
+import { followHistory } from './history.ts'
 import { createServices, type Runtime, realRuntime, type Services, shopConfigOf } from './services.ts'
 
 /**
@@ -98,6 +98,7 @@ export async function openShop(config: Config, log: Log, given: Runtime = realRu
   let site = ''
   const joining = { isOpen: config.registration !== 'off', mail, siteUrl: () => site }
   const services = createServices(db, runtime, { ...shopConfigOf(config, vault), joining })
+  const historyJobs = await followHistory(config, services, log)
   await services.stock.ranges.unfinished.adoptOld()
   const token = config.sandbox ? await openAsSandbox(services, config) : undefined
   if (!config.sandbox && config.sandboxToken) await services.customers.admitSandboxToken(config.sandboxToken)
@@ -121,7 +122,7 @@ export async function openShop(config: Config, log: Log, given: Runtime = realRu
   const metrics = createProcessMetrics(config, 'shop')
   const recorder = createShopMetrics(metrics, runtime.clock)
   tls?.addMetrics(metrics)
-  const api = openApi(config, services, runtime, { log, recorder, tls }, await lifeOf(db))
+  const api = openApi(config, services, runtime, { log, recorder, tls })
   addShopGauges(metrics, services, api.pending)
   if (api.entrance) addFrontMetrics(metrics, 'shop', api.entrance)
   site = config.publicUrl ?? api.url
@@ -139,6 +140,7 @@ export async function openShop(config: Config, log: Log, given: Runtime = realRu
     ...retentionJobs({ ...services, deleteBuckets: (limit) => deleteFullBuckets(db, runtime.clock(), limit) }, log),
     ...paymentJobs(services, log),
     ...localJobs,
+    ...historyJobs,
     ...backups.jobs,
   ]
   const leaders = createLeaders(config.databaseUrl)
@@ -268,7 +270,6 @@ function openApi(
   services: Services,
   runtime: Runtime & { readonly stalls: Stalls },
   { log, recorder, tls }: { readonly log: Log; readonly recorder: ShopRecorder; readonly tls: Tls | undefined },
-  life: number,
 ) {
   let isStopping = false
   let isDraining = false
@@ -288,7 +289,7 @@ function openApi(
   const ownHosts = [gateway.host, ...(publicHosts ? [publicHosts.shop] : [])]
   const drawSvg = (text: string): string => drawing.svg(text)
   const publicUrl = () => config.publicUrl ?? url
-  const state = createNodeState({ ...services, ...runtime, life })
+  const state = createNodeState({ ...services, ...runtime })
   const toNodes = createNodeHttp({ ...services, ...runtime, ...common, ownHosts, log, state, urgently })
   const toCustomers = createHttp({
     ...runtime,

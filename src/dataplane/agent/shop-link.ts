@@ -86,11 +86,12 @@ export function createShopLink(deps: {
     join: (body: JoinBody, end?: AbortSignal) =>
       request(base, { path: 'join', body, answer: joinedSchema, limitMs: limitsMs.join, end }, {}),
     /** A page of the desired state, the first without a cursor. The shop waits up to `waitSeconds` for a change. */
-    state(cursor: string | undefined, waitSeconds: number, end?: AbortSignal) {
+    state(cursor: string | undefined, waitSeconds: number, end?: AbortSignal, mark?: string) {
       const query = {
         ...(cursor !== undefined && { cursor }),
         wait: String(waitSeconds),
         ...(deps.acknowledges && { acknowledges: '1' }),
+        ...(mark !== undefined && { mark }),
       }
       return ask({ path: 'state', query, answer: statePageSchema, limitMs: limitsMs.state + waitSeconds * 1000, end })
     },

@@ -1,3 +1,4 @@
+import type { VanishedItem } from '../../node-protocol/report.ts'
 import type {
   FindBody,
   Found,
@@ -139,6 +140,20 @@ export class Snapshot {
       exits: new Set(this.exitById.keys()),
       gateways: new Set(this.gatewayById.keys()),
     }
+  }
+
+  /** Items that the whole read has not named yet; at its end, those that endWhole() removes. */
+  listUnnamed(): VanishedItem[] {
+    const proxies = [...(this.unnamed?.proxies ?? [])].flatMap((name) => this.proxyByName.get(name) ?? [])
+    const subusers = [...(this.unnamed?.subusers ?? [])].flatMap((id) => this.subuserById.get(id) ?? [])
+    return [
+      ...proxies
+        .filter(({ state }) => state !== 'gone')
+        .map(({ id, username, leave_from: address, owner }) => {
+          return { kind: 'proxy' as const, id: String(id), login: username, address, owner }
+        }),
+      ...subusers.map(({ id, login, owner }) => ({ kind: 'subuser' as const, id, login, address: '', owner })),
+    ]
   }
 
   /** Removes items that the whole read did not name. */

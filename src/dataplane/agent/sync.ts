@@ -27,6 +27,8 @@ export class StateSync {
   /** Resolves after the first whole read. */
   readonly ready = this.firstRead.promise
   private cursor: string | undefined
+  /** The shop's mark of the last page that was applied. */
+  mark: string | undefined
   private isWhole = true
   private isBehind = true
   private failures = 0
@@ -75,6 +77,7 @@ export class StateSync {
     const isFirst = this.isWhole && this.cursor === undefined
     this.deps.onPage(page, { isWhole: this.isWhole, isFirst, isLast: !page.more })
     this.cursor = page.cursor
+    this.mark = page.mark
     this.isBehind = page.more
     if (page.more) return
     this.isWhole = false
@@ -97,7 +100,7 @@ export class StateSync {
   private async readOnce(end: AbortSignal): Promise<void> {
     const requestedAt = this.timing.now()
     const mayWait = !this.isBehind && !this.isWhole
-    const page = await this.deps.link.state(this.cursor, mayWait ? waitSeconds : 0, end)
+    const page = await this.deps.link.state(this.cursor, mayWait ? waitSeconds : 0, end, this.mark)
     if (this.failures > 0) {
       this.deps.log.info('shop reached again', {
         away_ms: Math.round(this.timing.now() - (this.lastContactAt ?? this.currentAt)),

@@ -43,6 +43,13 @@ export function createDedicatedNodes(deps: DedicatedDeps): NodeSide & Required<P
       return { proxy: row && !isForgotten ? row.shape : null, subuser: null }
     },
 
+    async knownAmong(items) {
+      const proxies = items.filter(({ kind, id }) => kind === 'proxy' && /^\d{1,15}$/.test(id))
+      const ids = [...new Set(proxies.map(({ id }) => Number(id)))]
+      const names = new Set((await store.findMany(db, ids)).map(({ username }) => username))
+      return proxies.filter(({ login }) => names.has(login))
+    },
+
     parts: ['proxies'],
 
     /** Counts are cumulative since the node's boot, so a repeat adds nothing; an unknown proxy is ignored. */

@@ -5,6 +5,7 @@ import { sameBytes } from '../../core/token-text.ts'
 import { createTtlCache } from '../../core/ttl-cache.ts'
 import type { Vault } from '../../core/vault.ts'
 import { makeKeyPair, type PublicKeyOf } from '../../core/wireguard.ts'
+import { lockLife } from '../../db/timeline.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 import { invalidJoinKey, invalidNodeSecret, noSuchNode } from './errors.ts'
 import {
@@ -66,7 +67,8 @@ export function withCaches(given: Given) {
   }
 }
 
-function forget(deps: FleetDeps): void {
+/** Drops what was read of nodes: it may be of another state of the database. */
+export function forget(deps: FleetDeps): void {
   deps.secrets.clear()
   deps.lists.clear()
 }
@@ -108,6 +110,7 @@ export async function add(deps: FleetDeps, tx: Tx, newNode: NewNode): Promise<No
     entry: null,
     hopTls: null,
     hops: [],
+    awaitsState: false,
   }
   await store.insertNode(tx, node, pair ? deps.vault.seal(pair.privateKey, contextOf(node.id)) : null)
   deps.lists.clear()
@@ -151,6 +154,20 @@ export const acknowledge = (deps: FleetDeps, id: NodeId, cursor: string | null, 
 /** How far each gateway that acknowledges, and serves or is starting, has read the state. */
 export const acknowledgements = (deps: FleetDeps): Promise<Acknowledgement[]> =>
   store.listAcknowledgements(deps.db, deps.clock() - onlineWithinMs.gateway)
+
+/** Sells nothing of a node until it has taken the whole state. */
+export async function awaitState(deps: FleetDeps, id: NodeId): Promise<void> {
+  await deps.db.transact(async (tx) => store.setAwaitsState(tx, id, true))
+  forget(deps)
+}
+
+/** A node has taken the whole state of a life of the database. It changes nothing if that life is over. */
+export async function noteStateTaken(deps: FleetDeps, id: NodeId, life: number): Promise<void> {
+  await deps.db.transact(async (tx) => {
+    if ((await lockLife(tx)) === life) store.setAwaitsState(tx, id, false)
+  })
+  forget(deps)
+}
 
 /** The private key that the shop has made for a node, for that node alone. */
 export async function privateKey(deps: FleetDeps, id: NodeId): Promise<string | undefined> {

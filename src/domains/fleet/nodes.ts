@@ -4,7 +4,7 @@ import { Refusal, refuseField } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 import type { VpnSetup } from '../../node-protocol/join.ts'
-import type { ReportAnswer, ReportBody, ReportPart } from '../../node-protocol/report.ts'
+import type { ReportAnswer, ReportBody, ReportPart, VanishedItem } from '../../node-protocol/report.ts'
 import type { FindBody, Found, NodeGateway, StatePart, StateParts } from '../../node-protocol/state.ts'
 import type { TriedBody } from '../../node-protocol/tried.ts'
 import type { Fleet } from './index.ts'
@@ -53,6 +53,8 @@ export type NodeSide = {
   readonly parts: readonly ReportPart[]
   /** Takes a report of usage, which may come twice, late or out of order. */
   readonly report: (node: string, body: ReportBody) => Promise<Omit<ReportAnswer, 'now'> | undefined>
+  /** Those of these things that the books have, in any state. */
+  readonly knownAmong?: (items: readonly VanishedItem[]) => Promise<readonly VanishedItem[]>
   /** Takes the results of a node's trials, each whole, so they may repeat. `isLocal`: over the shop's own socket. */
   readonly tried?: (node: string, body: TriedBody, isLocal: boolean) => Promise<void>
   /** A node has called from this address. */

@@ -28,6 +28,7 @@ const node = (id: string, of: Partial<Node> = {}): Node => ({
   entry: null,
   hopTls: null,
   hops: [],
+  awaitsState: false,
   ...of,
 })
 

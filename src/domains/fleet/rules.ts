@@ -36,6 +36,8 @@ export type Node = {
   readonly entry: string | null
   readonly hopTls: HopTls | null
   readonly hops: readonly HopReport[]
+  /** It may serve things that the books do not know, until it has taken the whole state of this life of the database. */
+  readonly awaitsState: boolean
 }
 
 /** Where a gateway accepts hops over TLS, a name in its certificate, and SHA-256 of the certificate's public key. */
@@ -160,6 +162,17 @@ export function readSample(at: number, text: string): NodeSample | undefined {
     errors: numberOf('errors'),
   }
 }
+
+/** A thing that a node served until a whole state did not have it. `owner` is the digest of the customer's id. */
+export type LostItem = {
+  readonly kind: 'proxy' | 'subuser' | 'peer'
+  readonly id: string
+  readonly login: string
+  readonly address: string
+  readonly owner: string
+}
+/** Such a thing that the books do not know in any state: the database has lost it. */
+export type LostGood = LostItem & { readonly node: string; readonly reportedAt: number }
 
 /** A location that a customer may choose, with its nodes. */
 export type Location = ReturnType<typeof locationsOf>[number]

@@ -2,6 +2,7 @@ import type { NodeId } from '../../core/ids.ts'
 import {
   bytes,
   columnsOf,
+  flag,
   idColumn,
   int,
   oneOf,
@@ -32,6 +33,8 @@ import {
   type HealthReport,
   type HopReport,
   type HopTls,
+  type LostGood,
+  type LostItem,
   type Node,
   type NodeKind,
   type NodeSample,
@@ -57,6 +60,7 @@ const flatColumns = columnsOf<Omit<Node, 'endpoint' | 'key' | 'health' | 'entry'
   joinedAt: orNull(int('joined_at')),
   linkMegabits: int('link_mbit'),
   drainedAt: orNull(int('drained_at')),
+  awaitsState: flag('awaits_state'),
 })
 
 const endpointColumns = columnsOf<NonNullable<Node['endpoint']>>({
@@ -132,6 +136,42 @@ export const findLink = async (reader: Reader, node: string): Promise<{ megabits
 export async function setLink(tx: Tx, node: NodeId, megabits: number): Promise<void> {
   await tx.run('UPDATE nodes SET link_mbit = $2 WHERE id = $1', [node, megabits])
 }
+
+/** Whether a node may serve things that the books do not know. */
+export const setAwaitsState = (tx: Tx, node: NodeId, awaits: boolean): void =>
+  tx.send('UPDATE nodes SET awaits_state = $2 WHERE id = $1', [node, awaits ? 1 : 0])
+
+export const countLost = (reader: Reader, node: NodeId): Promise<number> =>
+  countBy(reader, 'SELECT COUNT(*) AS n FROM lost_goods WHERE node_id = $1', [node])
+
+/** Whether it was not kept before. */
+export const insertLost = (tx: Tx, node: NodeId, item: LostItem, nowMs: number): Promise<boolean> =>
+  changesOne(
+    tx,
+    `INSERT INTO lost_goods (node_id, kind, item, login, address, owner, reported_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (node_id, kind, item, login) DO NOTHING`,
+    [node, item.kind, item.id, item.login, item.address, item.owner, nowMs],
+  )
+
+const lostColumns = columnsOf<LostGood>({
+  node: textColumn('node_id'),
+  kind: oneOf('kind', ['proxy', 'subuser', 'peer']),
+  id: textColumn('item'),
+  login: textColumn('login'),
+  address: textColumn('address'),
+  owner: textColumn('owner'),
+  reportedAt: int('reported_at'),
+})
+
+export const listLost = (reader: Reader, sinceAt: number, limit: number): Promise<LostGood[]> =>
+  lostColumns.all(
+    reader,
+    `SELECT ${lostColumns.names} FROM lost_goods WHERE reported_at >= $1 ORDER BY reported_at DESC, item LIMIT $2`,
+    [sinceAt, limit],
+  )
+
+export const deleteLost = (tx: Tx, beforeAt: number): Promise<number> =>
+  tx.run('DELETE FROM lost_goods WHERE reported_at < $1', [beforeAt])
 
 /** All nodes of a kind but removed ones, by name. There are tens of them. */
 export const listNodes = (reader: Reader, kind: NodeKind): Promise<Node[]> =>

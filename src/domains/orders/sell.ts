@@ -4,6 +4,7 @@ import type { Refusal } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import { sameBytes } from '../../core/token-text.ts'
 import type { Vault } from '../../core/vault.ts'
+import type { Timeline } from '../../db/timeline.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
 import type { Events } from '../events/index.ts'
@@ -28,6 +29,7 @@ export type OrdersDeps = {
   /** Why a product cannot be delivered to any customer now, if so. */
   readonly findObstacle: (what: OrderInput) => Promise<Refusal | undefined>
   readonly events: Pick<Events, 'note'>
+  readonly timeline: Pick<Timeline, 'guard'>
   readonly clock: Clock
   readonly random: RandomBytes
   readonly sha256: (text: string) => Uint8Array
@@ -130,12 +132,18 @@ const sellOnce = <Bought>(
     return { body, replayed: false, order }
   })
 
-/** Locks the account, then reads the answer under the key: a purchase that held the lock has committed its answer. */
+/**
+ * Locks the account, then reads the answer under the key: a purchase that held the lock has committed its answer. The
+ * check that the database has not gone back is sent along, so that it costs no round trip.
+ */
 async function lockAndFind(deps: OrdersDeps, tx: Tx, customer: CustomerId, key: string | undefined) {
-  const locked = deps.ledger.lock(tx, customer)
-  if (key === undefined) return { account: await locked, stored: undefined }
   const sinceAt = deps.clock() - keyKeptMs
-  const [account, stored] = await Promise.all([locked, store.findAnswer(tx, customer, key, sinceAt)])
+  const [account, stored] = await Promise.all([
+    deps.ledger.lock(tx, customer),
+    key === undefined ? undefined : store.findAnswer(tx, customer, key, sinceAt),
+    deps.timeline.guard(tx),
+  ])
+  if (key === undefined) return { account, stored: undefined }
   return { account, stored: stored && { ...stored, key } }
 }
 

@@ -38,6 +38,12 @@ export function createPremiumNodes(deps: ExitDeps & MeteringDeps): NodeSide & Re
       return subuser && { proxy: null, subuser: subuser.state === 'deleted' ? null : subuser }
     },
 
+    async knownAmong(items) {
+      const subusers = items.filter(({ kind }) => kind === 'subuser')
+      const known = await store.knownAmong(db, [...new Set(subusers.map(({ id }) => id))])
+      return subusers.filter(({ id }) => known.has(id))
+    },
+
     parts: ['subusers', 'lease_requests', 'hosts', 'sources'],
 
     async report(node, body) {

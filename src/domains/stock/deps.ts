@@ -18,6 +18,8 @@ type Given = {
   random: RandomBytes
   fleet: Pick<Fleet, 'nodes' | 'findByName' | 'lockPresent'>
   customers: Pick<Customers, 'mode'>
+  /** The life of the database that this process knows. */
+  life: () => number
   slotIds: IdCounter
   rangeIds: IdCounter
 }

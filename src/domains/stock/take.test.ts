@@ -233,6 +233,7 @@ describe.each([...engines])('stock on %s', (engine) => {
       random: stuck,
       fleet: shop.services.fleet,
       customers: shop.services.customers,
+      life: () => 0,
       slotIds: createCounter(shop.db, 'slot'),
       rangeIds: createCounter(shop.db, 'range'),
     })

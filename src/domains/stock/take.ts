@@ -1,6 +1,6 @@
 import { type Address, contains, formatAddress, formatPrefix, type Prefix, readPrefix } from '../../core/address.ts'
 import { Refusal } from '../../core/refusal.ts'
-import { ConstraintViolation, type Reader, type Tx } from '../../db/transaction.ts'
+import { ConstraintViolation, type Reader, type Tx, unavailable } from '../../db/transaction.ts'
 import type { Node } from '../fleet/rules.ts'
 import type { StockDeps } from './deps.ts'
 import { NoGateway, soldElsewhere } from './errors.ts'
@@ -38,6 +38,8 @@ export type Readiness = {
   readonly away: readonly string[]
   readonly unprovenAt: number | undefined
   readonly spareIds: readonly number[]
+  /** The life of the database in which all of this was read. */
+  readonly life: number
 }
 
 const nameOf = (kind: Kind): string => `${kind.country} ${kind.ipv}`
@@ -242,6 +244,7 @@ async function weightsOf(deps: StockDeps, query: store.SlotQuery, nodes: readonl
 }
 
 export async function prepare(deps: StockDeps, kind: Kind, count: number): Promise<Readiness> {
+  const life = deps.life()
   const [{ selling: servingNodes, away }, checkedAt, spareIds] = await Promise.all([
     gateways(deps),
     unprovenAt(deps),
@@ -249,7 +252,7 @@ export async function prepare(deps: StockDeps, kind: Kind, count: number): Promi
   ])
   const query = { kind, servingNodes: servingNodes.map((node) => node.id), unprovenAt: checkedAt }
   const weights = await weightsOf(deps, query, servingNodes)
-  return { servingNodes, weights, away, unprovenAt: checkedAt, spareIds }
+  return { servingNodes, weights, away, unprovenAt: checkedAt, spareIds, life }
 }
 
 /** Takes served slots for a customer, or refuses with how many there are. `held` are the customer's addresses. */
@@ -261,6 +264,8 @@ export async function take(
   held: ReadonlySet<string>,
   { servingNodes, weights, spareIds, ...ready }: Readiness,
 ): Promise<StockSlot[]> {
+  // The gateways and ids were read before the database went back.
+  if (ready.life !== deps.life()) throw unavailable('changed', undefined)
   if (servingNodes.length === 0) throw new NoGateway()
   const query = { kind, servingNodes: servingNodes.map((node) => node.id), unprovenAt: ready.unprovenAt }
   const slots: StockSlot[] = []

@@ -44,6 +44,12 @@ export function createVpnNodes(deps: VpnDeps): NodeSide & Required<Pick<NodeSide
 
     mark: (sinceAt) => peers.changeMark(db, sinceAt),
 
+    async knownAmong(items) {
+      const devices = items.filter(({ kind }) => kind === 'peer')
+      const known = await peers.knownAmong(db, [...new Set(devices.map(({ id }) => id))])
+      return devices.filter(({ id }) => known.has(id))
+    },
+
     /** A node's own addresses are the first after the base of the pool. */
     setup(node, privateKey) {
       const { pool, tunnel } = deps.settings

@@ -1,7 +1,7 @@
 import { type Address, addressToNumber, formatAddress } from '../../core/address.ts'
 import type { CustomerId, PeerId } from '../../core/ids.ts'
 import { big, bytes, columnsOf, flag, idColumn, int, orNull, textColumn, valuesOf } from '../../db/columns.ts'
-import { list, loweredForms, pastPrefix, sendRows } from '../../db/rows.ts'
+import { allIn, list, loweredForms, pastPrefix, sendRows } from '../../db/rows.ts'
 import { ConstraintViolation, type Reader, type Tx } from '../../db/transaction.ts'
 import { keyInUse } from './errors.ts'
 import type { AddressRange, Peer, SubscriptionId } from './rules.ts'
@@ -290,3 +290,9 @@ export const touchDevices = (tx: Tx, customer: CustomerId, nowMs: number): void 
        AND subscription_uuid IN (SELECT uuid FROM vpn_subscriptions WHERE customer_id = $1)`,
     [customer, nowMs],
   )
+
+/** Those ids that are devices, removed ones too. */
+export async function knownAmong(reader: Reader, ids: readonly string[]): Promise<Set<string>> {
+  const sql = (among: string) => `SELECT id FROM vpn_peers WHERE id IN (${among})`
+  return new Set((await allIn<{ id: string }>(reader, ids, sql)).map((row) => row.id))
+}

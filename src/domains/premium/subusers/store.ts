@@ -11,7 +11,7 @@ import {
   textColumn,
   valuesOf,
 } from '../../../db/columns.ts'
-import { allOf, list, padded, sendRows } from '../../../db/rows.ts'
+import { allIn, allOf, list, padded, sendRows } from '../../../db/rows.ts'
 import type { Reader, Tx, Value } from '../../../db/transaction.ts'
 import type { GatewayPort, Subuser, SubuserLimits, WhitelistEntry } from './rules.ts'
 
@@ -76,6 +76,12 @@ export type NodeSubuserRow = ReturnType<typeof nodeRows.read>
 
 export const findForNodes = (reader: Reader, by: 'id' | 'login', value: string) =>
   nodeRows.first(reader, `${selectSubusers} WHERE ${by} = $1`, [value])
+
+/** Those ids that are sub-users, deleted ones too. */
+export async function knownAmong(reader: Reader, ids: readonly string[]): Promise<Set<string>> {
+  const sql = (among: string) => `SELECT id FROM subusers WHERE id IN (${among})`
+  return new Set((await allIn<{ id: string }>(reader, ids, sql)).map((row) => row.id))
+}
 
 export const listSubusers = (reader: Reader, customer: CustomerId, after: string, limit: number): Promise<Subuser[]> =>
   subusers.all(

@@ -145,6 +145,7 @@ describe.each([...engines])('ranges and gateways on %s', (engine) => {
       db: shop.db,
       fleet: { ...fleet, nodes: async (kind) => reads.shift() ?? fleet.nodes(kind) },
       customers,
+      life: () => 0,
       slotIds: createCounter(shop.db, 'slot'),
       rangeIds: createCounter(shop.db, 'range'),
     })

@@ -57,7 +57,7 @@ export async function servingNodeNames(deps: StockDeps, slots: readonly number[]
  */
 export async function gateways(deps: StockDeps): Promise<{ serving: Node[]; selling: Node[]; away: string[] }> {
   const all = await deps.fleet.nodes('gateway')
-  const serving = all.filter((node) => isServing(node, deps.since))
+  const serving = all.filter((node) => isServing(node, deps.since) && !node.awaitsState)
   const away = all.filter((node) => !serving.includes(node) && hasLatelyServed(node, deps.since))
   const selling = serving.filter((node) => node.drainedAt === null)
   return { serving, selling, away: away.map((node) => node.id) }

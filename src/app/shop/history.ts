@@ -1,0 +1,83 @@
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Log } from '../../core/log.ts'
+import { toIso } from '../../core/time.ts'
+import { raiseCounters } from '../../db/counter.ts'
+import type { Rewind } from '../../db/timeline.ts'
+import type { Job } from '../../jobs/jobs.ts'
+import type { Config } from '../settings/config.ts'
+import type { Services } from './services.ts'
+
+const fileName = 'newest-mark'
+/** The database is compared this often with what this process knows of it. */
+const lookMs = 500
+const forgetMs = 60_000
+/** Lost goods are listed for this long. */
+export const lostKeptMs = 90 * 86_400_000
+
+/**
+ * Compares the database with the mark that the last shop of this data folder left there, and then twice a second with
+ * the newest mark that this process knows.
+ */
+export async function followHistory(
+  { folder }: Pick<Config, 'folder'>,
+  { db, timeline, fleet }: Pick<Services, 'db' | 'timeline' | 'fleet'>,
+  log: Log,
+): Promise<readonly Job[]> {
+  const path = join(folder, fileName)
+  timeline.onChange((rewind) => log.warn(...toEntry(rewind)))
+  // An empty database is another one: it has no past that could be missing.
+  const isUsed = (await db.first('SELECT 1 AS one FROM counters LIMIT 1')) !== undefined
+  let kept = findMark(path)
+  await timeline.look(isUsed ? kept : undefined)
+  await raiseCounters(db)
+  // Before a node has the mark: a shop that is killed and finds an older database after its start knows that.
+  timeline.onMark((token) => {
+    kept = token
+    writeMark(path, token)
+  })
+  return [
+    {
+      name: 'follow history',
+      everyMs: lookMs,
+      isOwn: true,
+      async work() {
+        const { newest } = await timeline.look(kept)
+        if (newest === undefined || timeline.isSame(newest, kept)) return
+        writeMark(path, newest)
+        kept = newest
+      },
+    },
+    {
+      name: 'forget history',
+      everyMs: forgetMs,
+      async work() {
+        await timeline.forget()
+        await fleet.forgetLost(Date.now() - lostKeptMs)
+      },
+    },
+  ]
+}
+
+const explanation =
+  'The database is in an earlier state than this shop and its nodes have seen: a failover to a replica that lagged, ' +
+  'a restored dump or a replaced file. Nodes take the whole state, and nothing of a node is sold before it has. ' +
+  '"turnpike doctor" lists what was lost.'
+
+const toEntry = (rewind: Rewind | undefined): [event: string, fields: Record<string, string | number>] =>
+  rewind
+    ? ['database went back', { back_to: toIso(rewind.backTo), lost_until: toIso(rewind.lostUntil), explanation }]
+    : ['database changed', { explanation: 'Another shop has found that the database went back in time.' }]
+
+function findMark(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8').trim()
+  } catch {
+    return undefined
+  }
+}
+
+function writeMark(path: string, mark: string): void {
+  writeFileSync(`${path}.new`, `${mark}\n`, { mode: 0o600 })
+  renameSync(`${path}.new`, path)
+}

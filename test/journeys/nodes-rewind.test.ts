@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { raiseCounters } from '../../src/db/counter.ts'
+import { listRewinds } from '../../src/db/timeline.ts'
+import { engines } from '../harness/database.ts'
+import { joinNode, reportOf, type TestNode } from '../harness/node.ts'
+import { type Service, startService } from '../harness/service.ts'
+import { findingsOf } from '../harness/wired.ts'
+
+describe.each([...engines])('nodes of a database that goes back in time, on %s', (engine) => {
+  let service: Service
+  beforeAll(async () => {
+    service = await startService(engine)
+  })
+  afterAll(() => service.stop())
+
+  const buy = () => service.post('/dedicated/buy', { country_code: 'DE', period: 7, count: 1, ipv: 4 })
+  const rewinds = async () => (await listRewinds(service.services.db, 0)).length
+  const nodeNamed = async ({ id }: TestNode) =>
+    (await service.services.fleet.nodes('gateway')).find((node) => node.id === id)
+  const report = (node: TestNode, body: Parameters<typeof reportOf>[0]) =>
+    node.ask('POST', 'report', reportOf({ health: { tunnels: 0, lag_ms: 0, total_bytes: 0 }, ...body }))
+
+  /** A node that has applied all pages, and the mark of the last one. */
+  async function readAll(): Promise<{ node: TestNode; mark: string }> {
+    const node = await joinNode(service)
+    await service.post('/premium/subusers', {})
+    let mark = ''
+    for (let more = true; more; ) {
+      const page = node.applyPage(await node.page())
+      ;({ more } = page)
+      mark = page.mark ?? mark
+    }
+    expect(mark).not.toBe('')
+    return { node, mark }
+  }
+
+  const stateWith = (node: TestNode, mark: string) =>
+    node.ask('GET', `state?${new URLSearchParams({ cursor: node.cursor ?? '', mark })}`)
+
+  /** Deletes the marks of the last page, as a database that went back does not have them, behind a restarted shop. */
+  async function loseMark(): Promise<void> {
+    const { db, timeline } = service.services
+    await db.transact((tx) => tx.run('DELETE FROM history_marks'))
+    await timeline.look()
+  }
+
+  test('a report with a lost mark notes 1 rewind, and no node sells until it has read its whole state to the end', async () => {
+    const { node, mark } = await readAll()
+    const before = await rewinds()
+    await loseMark()
+    expect(await rewinds()).toBe(before + 1)
+    for (const each of [1, 2, 3]) expect([each, (await report(node, { mark })).status]).toEqual([each, 200])
+    expect(await rewinds()).toBe(before + 1)
+    expect((await nodeNamed(node))?.awaitsState).toBe(true)
+    expect((await buy()).status).toBe(409)
+    expect((await stateWith(node, mark)).status).toBe(400)
+    node.cursor = undefined
+    await node.catchUp()
+    expect((await nodeNamed(node))?.awaitsState).toBe(true)
+    await node.catchUp()
+    expect((await nodeNamed(node))?.awaitsState).toBe(false)
+  })
+
+  test('a node that lies about its mark holds no other node back and notes no rewind', async () => {
+    const { node } = await readAll()
+    const other = await readAll()
+    const before = await rewinds()
+    for (const mark of ['', 'x'.repeat(400), Buffer.alloc(90, 7).toString('base64url')])
+      expect((await report(node, { mark })).status).toBe(200)
+    expect((await stateWith(node, 'invented')).status).toBe(200)
+    expect([await rewinds(), (await nodeNamed(other.node))?.awaitsState]).toEqual([before, false])
+  })
+
+  test('a node of the previous version, which sends no mark, gets its pages and reports', async () => {
+    const { node } = await readAll()
+    expect((await node.ask('GET', `state?cursor=${node.cursor}`)).status).toBe(200)
+    expect((await report(node, {})).status).toBe(200)
+  })
+
+  test('of 3 vanished things the shop keeps the one that its books do not know, once', async () => {
+    const { node } = await readAll()
+    const { fleet, db } = service.services
+    const row = await db.first<{ id: string; login: string }>('SELECT id, login FROM subusers LIMIT 1')
+    const known = { kind: 'subuser' as const, id: row?.id ?? '', login: row?.login ?? '', address: '', owner: '' }
+    const lost = { kind: 'proxy' as const, id: '7', login: 'u7abcd', address: '203.0.113.7', owner: '' }
+    const secret = { ...known, login: 'any' }
+    for (const each of [1, 2])
+      expect([each, (await report(node, { vanished: [known, lost, secret] })).status]).toEqual([each, 200])
+    const kept = (await fleet.lostGoods(0, 100)).filter((each) => each.node === node.id)
+    expect(kept).toMatchObject([lost])
+    const lines = service.log.filter((line) => line.includes('u7abcd'))
+    expect(lines).toHaveLength(1)
+  })
+
+  test('a counter below the ids in use is raised at the start, and verify finds nothing after it', async () => {
+    const { db } = service.services
+    const { node } = await readAll()
+    expect(node.cursor).toBeDefined()
+    const findings = async () => (await findingsOf(service.services)).filter((each) => each.promise === 'counter')
+    await db.transact((tx) => tx.run(`UPDATE counters SET next = 1 WHERE name = 'slot'`))
+    expect(await findings()).toHaveLength(1)
+    await raiseCounters(db)
+    expect(await findings()).toEqual([])
+  })
+})
