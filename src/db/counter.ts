@@ -91,3 +91,7 @@ export async function raiseCounters(db: Database): Promise<void> {
     }
   })
 }
+
+/** Whether ids were ever given out. */
+export const hasCounters = async (reader: Reader): Promise<boolean> =>
+  (await reader.first('SELECT 1 AS one FROM counters LIMIT 1')) !== undefined

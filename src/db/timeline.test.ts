@@ -4,13 +4,13 @@ import { engines, openTestDatabase } from '../../test/harness/database.ts'
 import { failureOf } from '../../test/harness/failure.ts'
 import { createVault, randomBytes } from '../adapters/crypto.ts'
 import { createCounter, nextNumber } from './counter.ts'
-import { createTimeline, listRewinds, markKeptMs, type Rewind } from './timeline.ts'
+import { listRewinds, markKeptMs, type Rewind, Timeline } from './timeline.ts'
 
 describe.each([...engines])('the timeline on %s', (engine) => {
   let opened: Awaited<ReturnType<typeof openTestDatabase>>
   const clock = new HandClock()
   const vault = createVault(new Uint8Array(32))
-  const openTimeline = () => createTimeline({ db: opened.db, clock: clock.read, random: randomBytes, vault })
+  const openTimeline = () => new Timeline({ db: opened.db, clock: clock.read, random: randomBytes, vault })
   /** Deletes the marks that were made since a moment, as a database that went back to it does not have them. */
   const goBackTo = (at: number) =>
     opened.db.transact((tx) => tx.run('DELETE FROM history_marks WHERE made_at > $1', [at]))
@@ -104,7 +104,7 @@ describe.each([...engines])('the timeline on %s', (engine) => {
     await shop.cover()
     expect(await shop.forget()).toBeGreaterThan(0)
     const life = await lifeInDatabase()
-    const stranger = createTimeline({
+    const stranger = new Timeline({
       db: opened.db,
       clock: () => clock.nowMs + 1000,
       random: randomBytes,

@@ -16,8 +16,6 @@ type Verdict = 'known' | 'lost' | 'former' | 'expired' | 'none'
 /** A database that went back: to its newest mark, from the mark that was missing. */
 export type Rewind = { readonly life: number; readonly backTo: number; readonly lostUntil: number }
 
-export type Timeline = ReturnType<typeof createTimeline>
-
 /** Marks are compared for this long. A node that was away for longer takes its whole state again. */
 export const markKeptMs = 3_600_000
 const nonceBytes = 9
@@ -34,6 +32,7 @@ type TimelineDeps = {
   readonly onRewind?: (tx: Tx) => Promise<void>
 }
 
+const rewindColumns = 'life, noted_at, back_to, lost_until'
 const lifeSql = `COALESCE((SELECT next FROM counters WHERE name = 'restored'), 0) AS life`
 const countMark = (first: number): string =>
   `(SELECT COUNT(*) FROM history_marks WHERE made_at = $${first} AND nonce = $${first + 1})`
@@ -49,91 +48,124 @@ type LookRow = { readonly life: bigint; readonly own: bigint; readonly shown: bi
  * this process read last, and what each node has, is a sealed mark that was committed after it. A mark that is missing
  * proves that rows are missing, too. Nodes keep the marks, because they outlive every shop.
  */
-export function createTimeline(deps: TimelineDeps) {
-  const { db } = deps
+export class Timeline {
   /** The life of the database and its newest mark, as this process read them last; undefined before the first look. */
-  let seen: { readonly life: number; readonly newest: Mark | undefined } | undefined
-  const listeners = new Set<(rewind: Rewind | undefined) => void>()
-  let keep: (token: string) => void = () => {}
-  let running: Promise<unknown> = Promise.resolve()
-  let next: Promise<string> | undefined
+  private seen: { readonly life: number; readonly newest: Mark | undefined } | undefined
+  private readonly listeners = new Set<(rewind: Rewind | undefined) => void>()
+  private keep: (token: string) => void = () => {}
+  private running: Promise<unknown> = Promise.resolve()
+  private next: Promise<string> | undefined
 
-  function write(mark: Mark): string {
+  constructor(private readonly deps: TimelineDeps) {}
+
+  /** The life that this process knows: a new number after every restore and every rewind, 0 before the first. */
+  readonly life = (): number => this.seen?.life ?? 0
+
+  /**
+   * Compares a mark that a node or a file kept, and the newest one that this process knows, with the database. A lost
+   * mark is noted as a rewind before this returns. `newest` is a mark that is at least as new as a known one.
+   */
+  async look(token?: string): Promise<{ readonly verdict: Verdict; readonly newest: string | undefined }> {
+    const [own, shown] = [this.seen?.newest, this.read(token)]
+    const found = await compare(this.deps.db, own, shown)
+    const lost = found.own === 'lost' ? own : found.shown === 'lost' ? shown : undefined
+    if (lost) await this.noteRewind(lost)
+    else this.remember(found.life, found.newest)
+    const newest = lost ? this.seen?.newest : found.newest
+    return { verdict: found.shown, newest: newest && this.write(newest) }
+  }
+
+  /** Whether two texts are the same mark: sealing one twice gives two texts. */
+  isSame(one: string | undefined, other: string | undefined): boolean {
+    const [a, b] = [this.read(one), this.read(other)]
+    return a !== undefined && a.life === b?.life && a.nonce === b.nonce
+  }
+
+  /** A mark that is committed after all that is visible at the call. Concurrent callers share one. */
+  cover(): Promise<string> {
+    this.next ??= this.running
+      .catch(() => {})
+      .then(() => {
+        this.next = undefined
+        const mark = this.appendNow()
+        this.running = mark
+        return mark
+      })
+    return this.next
+  }
+
+  /** Refuses a sale in another database than this process knows: its ids and its stock are of that one. */
+  async guard(tx: Tx): Promise<void> {
+    if (!this.seen) return
+    const { life, newest } = this.seen
+    const row = await tx.first<{ life: bigint; own: bigint }>(`SELECT ${lifeSql}, ${countMark(1)} AS own`, [
+      newest?.madeAt ?? 0,
+      newest?.nonce ?? '',
+    ])
+    if (Number(row?.life) === life && (!newest || row?.own === 1n)) return
+    void this.look().catch(() => {})
+    throw unavailable('changed', undefined)
+  }
+
+  /** Called after the life has changed; with the rewind if this process has noted it. */
+  onChange(listener: (rewind: Rewind | undefined) => void): void {
+    this.listeners.add(listener)
+  }
+
+  /** Called with each mark of this process before a node gets it. */
+  onMark(listener: (token: string) => void): void {
+    this.keep = listener
+  }
+
+  /** Deletes marks that are too old to be compared. */
+  forget(): Promise<number> {
+    const sql = 'DELETE FROM history_marks WHERE made_at < (SELECT MAX(made_at) FROM history_marks) - $1'
+    return this.deps.db.transact((tx) => tx.run(sql, [markKeptMs]))
+  }
+
+  private write(mark: Mark): string {
     const text = [mark.life, mark.madeAt, mark.nonce, mark.ids].join(' ')
-    return deps.vault.seal(text, context).toBase64({ alphabet: 'base64url', omitPadding: true })
+    return this.deps.vault.seal(text, context).toBase64({ alphabet: 'base64url', omitPadding: true })
   }
 
   /** Undefined for a text that this shop has not sealed. */
-  function read(token: string | undefined): Mark | undefined {
+  private read(token: string | undefined): Mark | undefined {
     if (token === undefined || token.length > maxTokenLength) return undefined
     try {
-      const [life, madeAt, nonce = '', ids] = deps.vault
-        .open(Uint8Array.fromBase64(token, { alphabet: 'base64url' }), context)
-        .split(' ')
+      const sealed = Uint8Array.fromBase64(token, { alphabet: 'base64url' })
+      const [life, madeAt, nonce = '', ids] = this.deps.vault.open(sealed, context).split(' ')
       return { life: Number(life), madeAt: Number(madeAt), nonce, ids: Number(ids) }
     } catch {
       return undefined
     }
   }
 
-  async function lookWith(reader: Reader, own: Mark | undefined, shown: Mark | undefined) {
-    const row = await reader.first<LookRow>(
-      `SELECT ${lifeSql}, ${countMark(1)} AS own, ${countMark(3)} AS shown, newest.made_at, newest.nonce, newest.ids
-       FROM (SELECT 1 AS one) AS always LEFT JOIN (${newestSql}) AS newest ON true`,
-      [own?.madeAt ?? 0, own?.nonce ?? '', shown?.madeAt ?? 0, shown?.nonce ?? ''],
-    )
-    const life = Number(row?.life ?? 0n)
-    const hasNewest = row && row.made_at !== null && row.nonce !== null
-    const newest = hasNewest
-      ? { life, madeAt: Number(row.made_at), nonce: row.nonce ?? '', ids: Number(row.ids ?? 0n) }
-      : undefined
-    const judge = (mark: Mark | undefined, isThere: boolean): Verdict => {
-      if (!mark) return 'none'
-      if (mark.life !== life) return mark.life > life ? 'lost' : 'former'
-      if (isThere) return 'known'
-      return !newest || mark.madeAt >= newest.madeAt - markKeptMs ? 'lost' : 'expired'
-    }
-    return {
-      life,
-      newest,
-      own: judge(own, row?.own === 1n),
-      shown: judge(shown, row?.shown === 1n),
-    }
-  }
-
-  function remember(life: number, newest: Mark | undefined, rewind?: Rewind): void {
-    const before = seen
-    seen = { life, newest }
-    if (rewind || (before && before.life !== life)) for (const listen of listeners) listen(rewind)
+  private remember(life: number, newest: Mark | undefined, rewind?: Rewind): void {
+    const before = this.seen
+    this.seen = { life, newest }
+    if (rewind || (before && before.life !== life)) for (const listen of this.listeners) listen(rewind)
   }
 
   /** In one transaction, once for one event: other shops and nodes that notice it find their marks `former`. */
-  async function noteRewind(evidence: Mark): Promise<void> {
-    const noted = await db.transact(async (tx) => {
+  private async noteRewind(evidence: Mark): Promise<void> {
+    const noted = await this.deps.db.transact(async (tx) => {
       const life = await lockLife(tx)
-      const { newest, shown } = await lookWith(tx, undefined, evidence)
+      const { newest, shown } = await compare(tx, undefined, evidence)
       if (shown !== 'lost') return { life, newest, rewind: undefined }
-      const nowMs = deps.clock()
-      const rewind = {
-        life: Math.max(life + 1, evidence.life + 1, nowMs),
-        backTo: newest?.madeAt ?? 0,
-        lostUntil: evidence.madeAt,
-      }
-      await noteLife(tx, rewind.life, evidence.ids)
-      await tx.run('INSERT INTO rewinds (life, noted_at, back_to, lost_until) VALUES ($1, $2, $3, $4)', [
-        rewind.life,
-        nowMs,
-        rewind.backTo,
-        rewind.lostUntil,
-      ])
-      await deps.onRewind?.(tx)
-      return { life: rewind.life, newest: await append(tx), rewind }
+      const nowMs = this.deps.clock()
+      const next = Math.max(life + 1, evidence.life + 1, nowMs)
+      const rewind = { life: next, backTo: newest?.madeAt ?? 0, lostUntil: evidence.madeAt }
+      await noteLife(tx, next, evidence.ids)
+      const sql = `INSERT INTO rewinds (${rewindColumns}) VALUES ($1, $2, $3, $4)`
+      await tx.run(sql, [next, nowMs, rewind.backTo, rewind.lostUntil])
+      await this.deps.onRewind?.(tx)
+      return { life: next, newest: await this.append(tx), rewind }
     })
-    remember(noted.life, noted.newest, noted.rewind)
+    this.remember(noted.life, noted.newest, noted.rewind)
   }
 
-  async function append(tx: Tx): Promise<Mark> {
-    const [madeAt, nonce] = [deps.clock(), deps.random(nonceBytes).toHex()]
+  private async append(tx: Tx): Promise<Mark> {
+    const [madeAt, nonce] = [this.deps.clock(), this.deps.random(nonceBytes).toHex()]
     const row = await tx.first<{ life: bigint; ids: bigint }>(
       `INSERT INTO history_marks (made_at, nonce, ids)
        SELECT $1, $2, COALESCE(MAX(next), 0) FROM counters WHERE name <> 'restored'
@@ -143,83 +175,35 @@ export function createTimeline(deps: TimelineDeps) {
     return { life: Number(row?.life ?? 0n), madeAt, nonce, ids: Number(row?.ids ?? 0n) }
   }
 
-  async function appendNow(): Promise<string> {
-    const mark = await db.transact(append)
+  private async appendNow(): Promise<string> {
+    const mark = await this.deps.db.transact((tx) => this.append(tx))
     // A rewind that another shop has noted is announced by the next look.
-    if (!seen || seen.life === mark.life) remember(mark.life, mark)
-    const token = write(mark)
-    keep(token)
+    if (!this.seen || this.seen.life === mark.life) this.remember(mark.life, mark)
+    const token = this.write(mark)
+    this.keep(token)
     return token
   }
+}
 
-  /**
-   * Compares a mark that a node or a file kept, and the newest one that this process knows, with the database. A lost
-   * mark is noted as a rewind before this returns. `newest` is a mark that is at least as new as a known one.
-   */
-  async function look(token?: string): Promise<{ readonly verdict: Verdict; readonly newest: string | undefined }> {
-    const [own, shown] = [seen?.newest, read(token)]
-    const found = await lookWith(db, own, shown)
-    const lost = found.own === 'lost' ? own : found.shown === 'lost' ? shown : undefined
-    if (lost) await noteRewind(lost)
-    else remember(found.life, found.newest)
-    const newest = lost ? seen?.newest : found.newest
-    return { verdict: found.shown, newest: newest && write(newest) }
+/** The life and the newest mark of a database, and what it says about two marks, in one statement. */
+async function compare(reader: Reader, own: Mark | undefined, shown: Mark | undefined) {
+  const row = await reader.first<LookRow>(
+    `SELECT ${lifeSql}, ${countMark(1)} AS own, ${countMark(3)} AS shown, newest.made_at, newest.nonce, newest.ids
+     FROM (SELECT 1 AS one) AS always LEFT JOIN (${newestSql}) AS newest ON true`,
+    [own?.madeAt ?? 0, own?.nonce ?? '', shown?.madeAt ?? 0, shown?.nonce ?? ''],
+  )
+  const life = Number(row?.life ?? 0n)
+  const hasNewest = row && row.made_at !== null && row.nonce !== null
+  const newest = hasNewest
+    ? { life, madeAt: Number(row.made_at), nonce: row.nonce ?? '', ids: Number(row.ids ?? 0n) }
+    : undefined
+  const judge = (mark: Mark | undefined, isThere: boolean): Verdict => {
+    if (!mark) return 'none'
+    if (mark.life !== life) return mark.life > life ? 'lost' : 'former'
+    if (isThere) return 'known'
+    return !newest || mark.madeAt >= newest.madeAt - markKeptMs ? 'lost' : 'expired'
   }
-
-  return {
-    look,
-
-    /** The life that this process knows: a new number after every restore and every rewind, 0 before the first. */
-    life: (): number => seen?.life ?? 0,
-
-    /** Whether two texts are the same mark: sealing one twice gives two texts. */
-    isSame(one: string | undefined, other: string | undefined): boolean {
-      const [a, b] = [read(one), read(other)]
-      return a !== undefined && a.life === b?.life && a.nonce === b.nonce
-    },
-
-    /** A mark that is committed after all that is visible at the call. Concurrent callers share one. */
-    cover(): Promise<string> {
-      next ??= running
-        .catch(() => {})
-        .then(() => {
-          next = undefined
-          const mark = appendNow()
-          running = mark
-          return mark
-        })
-      return next
-    },
-
-    /** Refuses a sale in a database that is not the one that this process knows. Its ids and its stock are of that one. */
-    async guard(tx: Tx): Promise<void> {
-      if (!seen) return
-      const { life, newest } = seen
-      const row = await tx.first<{ life: bigint; own: bigint }>(`SELECT ${lifeSql}, ${countMark(1)} AS own`, [
-        newest?.madeAt ?? 0,
-        newest?.nonce ?? '',
-      ])
-      if (Number(row?.life) === life && (!newest || row?.own === 1n)) return
-      void look().catch(() => {})
-      throw unavailable('changed', undefined)
-    },
-
-    /** Called after the life has changed; with the rewind if this process has noted it. */
-    onChange(listener: (rewind: Rewind | undefined) => void): void {
-      listeners.add(listener)
-    },
-
-    /** Called with each mark of this process before a node gets it. */
-    onMark(listener: (token: string) => void): void {
-      keep = listener
-    },
-
-    /** Deletes marks that are too old to be compared. */
-    forget: (): Promise<number> =>
-      db.transact((tx) =>
-        tx.run('DELETE FROM history_marks WHERE made_at < (SELECT MAX(made_at) FROM history_marks) - $1', [markKeptMs]),
-      ),
-  }
+  return { life, newest, own: judge(own, row?.own === 1n), shown: judge(shown, row?.shown === 1n) }
 }
 
 /** Locks the number of the life, so that one of two notes about it is first. */
@@ -228,8 +212,6 @@ export async function lockLife(tx: Tx): Promise<number> {
   const row = await tx.first<{ next: bigint }>(`SELECT next FROM counters WHERE name = 'restored' FOR UPDATE`)
   return Number(row?.next ?? 0n)
 }
-
-const rewindColumns = 'life, noted_at, back_to, lost_until'
 
 /** The rewinds that were noted since a moment, the newest first. */
 export async function listRewinds(reader: Reader, sinceAt: number): Promise<(Rewind & { readonly notedAt: number })[]> {

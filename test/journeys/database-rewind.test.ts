@@ -77,7 +77,7 @@ describe('a PostgreSQL database that goes back in time under a running shop', ()
   }
 
   test.each(Object.entries(ways))(
-    'after %s a sale answers 200 only when the lost login is refused, and doctor names the lost proxy',
+    '%s makes a sale answer 200 only when the lost login is refused, and doctor name the lost proxy',
     async (_, prepare) => {
       const kept = await buyWhenSold(shop)
       const before = (await listRewinds(shop.services.db, 0)).length

@@ -52,7 +52,7 @@ describe.each([...engines])('nodes of a database that goes back in time, on %s',
     for (const each of [1, 2, 3]) expect([each, (await report(node, { mark })).status]).toEqual([each, 200])
     expect(await rewinds()).toBe(before + 1)
     expect((await nodeNamed(node))?.awaitsState).toBe(true)
-    expect((await buy()).status).toBe(409)
+    expect((await buy()).status).toBe(503)
     expect((await stateWith(node, mark)).status).toBe(400)
     node.cursor = undefined
     await node.catchUp()
@@ -77,7 +77,7 @@ describe.each([...engines])('nodes of a database that goes back in time, on %s',
     expect((await report(node, {})).status).toBe(200)
   })
 
-  test('of 3 vanished things the shop keeps the one that its books do not know, once', async () => {
+  test('the shop keeps 1 of 3 vanished things, the one that its books do not know, once', async () => {
     const { node } = await readAll()
     const { fleet, db } = service.services
     const row = await db.first<{ id: string; login: string }>('SELECT id, login FROM subusers LIMIT 1')

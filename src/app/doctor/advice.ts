@@ -152,7 +152,7 @@ export const adviseImport = (each: { begunAt: number; slots: number; prefix: str
   wrong(subject.stock, 'import_unfinished', { begun: toIso(each.begunAt), prefix: each.prefix, slots: each.slots })
 
 /** Each time that the database went back, and what nodes served that it does not know. */
-export function adviseHistory(
+export function adviseRewinds(
   rewinds: readonly { notedAt: number; backTo: number; lostUntil: number }[],
   lost: readonly (LostGood & { customer: string })[],
   nameOf: (node: string) => string,

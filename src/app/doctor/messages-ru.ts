@@ -61,7 +61,8 @@ export const russianSentences: DoctorSentences = {
     ),
   database_went_back: (of) =>
     pair(
-      `${of.noted} магазин обнаружил, что она вернулась в прошлое: изменения между ${of.back_to} и ${of.lost_until} потеряны`,
+      `${of.noted} магазин обнаружил, что она вернулась в прошлое: ` +
+        `изменения между ${of.back_to} и ${of.lost_until} потеряны`,
       'сверьте платежи за это время с провайдерами ("turnpike payments reconcile") и найдите ниже потерянные товары',
     ),
   goods_lost: (of) =>
@@ -72,7 +73,8 @@ export const russianSentences: DoctorSentences = {
     ),
   node_awaits_state: (of) =>
     pair(
-      `${of.name} не получил полное состояние с тех пор, как база вернулась в прошлое или была восстановлена: с него ничего не продаётся`,
+      `${of.name} не получил полное состояние с тех пор, как база вернулась в прошлое или была восстановлена: ` +
+        'с него ничего не продаётся',
       'запустите узел и ищите "state not read" в его журнале',
     ),
   ranges_unproven: (of) =>

@@ -57,12 +57,13 @@ const sentences = {
     ),
   database_went_back: (of: { noted: string; back_to: string; lost_until: string }) =>
     pair(
-      `at ${of.noted} the shop found that it went back in time: changes between ${of.back_to} and ${of.lost_until} are lost`,
+      `at ${of.noted} the shop found that it went back in time: ` +
+        `changes between ${of.back_to} and ${of.lost_until} are lost`,
       'compare payments of that time with the providers ("turnpike payments reconcile"), and look for lost goods below',
     ),
   goods_lost: (of: { kind: string; login: string; address: string; node: string; customer: string }) =>
     pair(
-      `${of.node} served the ${of.kind} ${of.login}${of.address === '' ? '' : ` at ${of.address}`} of ${of.customer}, ` +
+      `${of.node} served the ${of.kind} ${of.login}${of.address && ` at ${of.address}`} of ${of.customer}, ` +
         'which the database has lost; it does not work any more',
       'give the customer another one: "turnpike credit" and a purchase; the money of the lost one was not charged',
     ),

@@ -32,6 +32,7 @@ import {
   advisePath,
   advisePostgres,
   adviseRanges,
+  adviseRewinds,
   adviseUnproven,
   note,
   ok,
@@ -121,7 +122,7 @@ async function lookAtWares(config: Config, db: Database): Promise<Advice[]> {
     ...nodes
       .filter((node) => node.awaitsState && node.joinedAt !== null)
       .map(({ kind, name }) => wrong(subject.node(kind, name), 'node_awaits_state', { name })),
-    ...(await lookAtHistory(services, nowMs, nodes)),
+    ...(await lookAtRewinds(services, nowMs, nodes)),
     lookAtBackups(config, nowMs),
     ...adviseHistory(await countUnstamped(db)),
     ...(config.registration !== 'off' && config.smtpUrl === undefined
@@ -138,11 +139,11 @@ const maxLost = 200
 const customersPerPage = 1000
 
 /** Rewinds of the last 30 days, and the goods that nodes lost with them. */
-async function lookAtHistory(services: Services, nowMs: number, nodes: readonly Node[]): Promise<Advice[]> {
+async function lookAtRewinds(services: Services, nowMs: number, nodes: readonly Node[]): Promise<Advice[]> {
   const rewinds = await listRewinds(services.db, nowMs - historyMs)
   const lost = await services.fleet.lostGoods(nowMs - historyMs, maxLost)
   const names = await findOwners(services, new Set(lost.map(({ owner }) => owner)))
-  return adviseHistory(
+  return adviseRewinds(
     rewinds,
     lost.map((each) => ({ ...each, customer: names.get(each.owner) ?? 'a customer that it has lost, too' })),
     (id) => nodes.find((node) => node.id === id)?.name ?? id,

@@ -35,14 +35,13 @@ export async function openAgent(config: Config, kind: NodeKind, log: Log, end: A
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const identity = await joinShop(config, kind, folder, log, end)
   if (!identity) return undefined
-  const runtime = nodeRuntimeOf(log)
+  const [runtime, vanished] = [nodeRuntimeOf(log), new VanishedItems()]
   const beside = await besideUs(folder)
   const boot = makeBoot({ folder, clock: Date.now, randomBytes })
   const link = linkTo(config, identity.secret, () => {
     log.error('revoked', { explanation: joinAgain })
     onRevoked()
   })
-  const vanished = new VanishedItems()
   let skewMs = 0
   const noteSkew = createSkewLog(log)
   return {
@@ -50,7 +49,6 @@ export async function openAgent(config: Config, kind: NodeKind, log: Log, end: A
     folder,
     boot,
     link,
-    /** What a whole state did not have any more. */
     vanished,
     /** An address, or unix: and the path of a socket. */
     shopUrl: shopUrlOf(config),
@@ -91,7 +89,7 @@ export async function openAgent(config: Config, kind: NodeKind, log: Log, end: A
   }
 }
 
-/** Every report has the mark of the last state page, and what vanished with a whole state until the shop has taken it. */
+/** Every report has the mark of the last state page, and what vanished with a whole state until the shop took it. */
 const reportingMark =
   (link: ShopLink, mark: () => string | undefined, vanished: VanishedItems): ShopLink['report'] =>
   async (body, end) => {

@@ -2,7 +2,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Log } from '../../core/log.ts'
 import { toIso } from '../../core/time.ts'
-import { raiseCounters } from '../../db/counter.ts'
+import { hasCounters, raiseCounters } from '../../db/counter.ts'
 import type { Rewind } from '../../db/timeline.ts'
 import type { Job } from '../../jobs/jobs.ts'
 import type { Config } from '../settings/config.ts'
@@ -13,7 +13,7 @@ const fileName = 'newest-mark'
 const lookMs = 500
 const forgetMs = 60_000
 /** Lost goods are listed for this long. */
-export const lostKeptMs = 90 * 86_400_000
+const lostKeptMs = 90 * 86_400_000
 
 /**
  * Compares the database with the mark that the last shop of this data folder left there, and then twice a second with
@@ -27,7 +27,7 @@ export async function followHistory(
   const path = join(folder, fileName)
   timeline.onChange((rewind) => log.warn(...toEntry(rewind)))
   // An empty database is another one: it has no past that could be missing.
-  const isUsed = (await db.first('SELECT 1 AS one FROM counters LIMIT 1')) !== undefined
+  const isUsed = await hasCounters(db)
   let kept = findMark(path)
   await timeline.look(isUsed ? kept : undefined)
   await raiseCounters(db)

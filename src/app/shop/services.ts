@@ -13,7 +13,7 @@ import { createCounter, nextNumber } from '../../db/counter.ts'
 import { createIntegrityVerifier, createSchemaVerifier } from '../../db/integrity.ts'
 import { createRowErasure, HistoryDiffers } from '../../db/row-erasure.ts'
 import { createHistoryVerifier, createRowHistory } from '../../db/row-history.ts'
-import { createTimeline } from '../../db/timeline.ts'
+import { Timeline } from '../../db/timeline.ts'
 import { openTokenBuckets } from '../../db/token-buckets.ts'
 import type { Database } from '../../db/transaction.ts'
 import { createBlocking, createCustomers, createShopVerifier } from '../../domains/customers/index.ts'
@@ -124,7 +124,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   const runtime = { stalls: noStalls, ...given, vault: config.vault }
   const acting = createActing({ db: plainDb, ...runtime, along: createAlong<Acting>() })
   const { db } = acting
-  const timeline = createTimeline({ ...runtime, db: plainDb, onRewind: askAgainAfterRestore })
+  const timeline = new Timeline({ ...runtime, db: plainDb, onRewind: askAgainAfterRestore })
   const base = { db, ...runtime }
   const ledger = createLedger(base)
   const history = createRowHistory(runtime)

@@ -1,5 +1,6 @@
 import { bytes } from '../../core/bytes.ts'
 import type { Tx } from '../../db/transaction.ts'
+import type { VanishedItem } from '../../node-protocol/report.ts'
 import type { NodeProxy } from '../../node-protocol/state.ts'
 import { ownerName } from '../customers/rules.ts'
 import type { DomainEvent } from '../events/rules.ts'
@@ -43,12 +44,7 @@ export function createDedicatedNodes(deps: DedicatedDeps): NodeSide & Required<P
       return { proxy: row && !isForgotten ? row.shape : null, subuser: null }
     },
 
-    async knownAmong(items) {
-      const proxies = items.filter(({ kind, id }) => kind === 'proxy' && /^\d{1,15}$/.test(id))
-      const ids = [...new Set(proxies.map(({ id }) => Number(id)))]
-      const names = new Set((await store.findMany(db, ids)).map(({ username }) => username))
-      return proxies.filter(({ login }) => names.has(login))
-    },
+    knownAmong: (items) => knownAmong(deps, items),
 
     parts: ['proxies'],
 
@@ -76,6 +72,14 @@ export function createDedicatedNodes(deps: DedicatedDeps): NodeSide & Required<P
 
     touch: (tx, customer) => store.touchProxies(tx, customer, clock()),
   }
+}
+
+/** A proxy is known by its id and its name: another one may have its id. */
+async function knownAmong({ db }: DedicatedDeps, items: readonly VanishedItem[]): Promise<VanishedItem[]> {
+  const proxies = items.filter(({ kind, id }) => kind === 'proxy' && /^\d{1,15}$/.test(id))
+  const ids = [...new Set(proxies.map(({ id }) => Number(id)))]
+  const names = new Set((await store.findMany(db, ids)).map(({ username }) => username))
+  return proxies.filter(({ login }) => names.has(login))
 }
 
 /** Customers find the new host and port in their lists. */

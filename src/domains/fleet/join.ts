@@ -5,7 +5,6 @@ import { sameBytes } from '../../core/token-text.ts'
 import { createTtlCache } from '../../core/ttl-cache.ts'
 import type { Vault } from '../../core/vault.ts'
 import { makeKeyPair, type PublicKeyOf } from '../../core/wireguard.ts'
-import { lockLife } from '../../db/timeline.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 import { invalidJoinKey, invalidNodeSecret, noSuchNode } from './errors.ts'
 import {
@@ -163,9 +162,7 @@ export async function awaitState(deps: FleetDeps, id: NodeId): Promise<void> {
 
 /** A node has taken the whole state of a life of the database. It changes nothing if that life is over. */
 export async function noteStateTaken(deps: FleetDeps, id: NodeId, life: number): Promise<void> {
-  await deps.db.transact(async (tx) => {
-    if ((await lockLife(tx)) === life) store.setAwaitsState(tx, id, false)
-  })
+  await deps.db.transact((tx) => store.endAwaiting(tx, id, life))
   forget(deps)
 }
 

@@ -36,7 +36,7 @@ export type Node = {
   readonly entry: string | null
   readonly hopTls: HopTls | null
   readonly hops: readonly HopReport[]
-  /** It may serve things that the books do not know, until it has taken the whole state of this life of the database. */
+  /** It may serve things that the books do not know, until it has taken the whole state of this life. */
   readonly awaitsState: boolean
 }
 

@@ -23,6 +23,7 @@ import {
   type WideSum,
   wideSum,
 } from '../../db/rows.ts'
+import { lockLife } from '../../db/timeline.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { noSuchNode } from './errors.ts'
 import {
@@ -140,6 +141,11 @@ export async function setLink(tx: Tx, node: NodeId, megabits: number): Promise<v
 /** Whether a node may serve things that the books do not know. */
 export const setAwaitsState = (tx: Tx, node: NodeId, awaits: boolean): void =>
   tx.send('UPDATE nodes SET awaits_state = $2 WHERE id = $1', [node, awaits ? 1 : 0])
+
+/** Ends that, if the node has taken the state of the current life of the database. */
+export async function endAwaiting(tx: Tx, node: NodeId, life: number): Promise<void> {
+  if ((await lockLife(tx)) === life) setAwaitsState(tx, node, false)
+}
 
 export const countLost = (reader: Reader, node: NodeId): Promise<number> =>
   countBy(reader, 'SELECT COUNT(*) AS n FROM lost_goods WHERE node_id = $1', [node])

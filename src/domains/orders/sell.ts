@@ -4,7 +4,6 @@ import type { Refusal } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import { sameBytes } from '../../core/token-text.ts'
 import type { Vault } from '../../core/vault.ts'
-import type { Timeline } from '../../db/timeline.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
 import type { Events } from '../events/index.ts'
@@ -29,7 +28,8 @@ export type OrdersDeps = {
   /** Why a product cannot be delivered to any customer now, if so. */
   readonly findObstacle: (what: OrderInput) => Promise<Refusal | undefined>
   readonly events: Pick<Events, 'note'>
-  readonly timeline: Pick<Timeline, 'guard'>
+  /** Refuses a sale in a database that went back in time. */
+  readonly timeline: { guard(tx: Tx): Promise<void> }
   readonly clock: Clock
   readonly random: RandomBytes
   readonly sha256: (text: string) => Uint8Array
