@@ -2,7 +2,6 @@ import { type Address, clientPrefixOf, formatAddress } from '../../core/address.
 import type { Log } from '../../core/log.ts'
 import { Refusal, refuseField } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
-import type { Timeline } from '../../db/timeline.ts'
 import type { Fleet, NodeSide } from '../../domains/fleet/index.ts'
 import { type HealthReport, isAtOrBelow, type Node, type NodeKind } from '../../domains/fleet/rules.ts'
 import { joinBodySchema, joinedSchema, vpnSetupSchema } from '../../node-protocol/join.ts'
@@ -34,7 +33,7 @@ import { createAuthThrottle } from '../auth-throttle.ts'
 import { readBody } from '../body.ts'
 import { createRateLimit, type RateLimit, type RateLimitState } from '../rate.ts'
 import { readFields, readQuery } from '../validate.ts'
-import type { NodeState } from './state.ts'
+import type { DatabaseHistory, NodeState } from './state.ts'
 
 const wrongKind = (kind: NodeKind): Refusal => new Refusal('node_kind_wrong', { kind })
 
@@ -43,7 +42,7 @@ export type NodeHttpDeps = {
     Fleet,
     'join' | 'authenticate' | 'seen' | 'noteDraining' | 'privateKey' | 'awaitState' | 'noteLost'
   >
-  readonly timeline: Pick<Timeline, 'look' | 'cover'>
+  readonly timeline: DatabaseHistory
   readonly nodeSides: readonly NodeSide[]
   /** The hosts of the operator's settings: a gateway may report a TLS host at or below them. */
   readonly ownHosts: readonly string[]

@@ -2,7 +2,6 @@ import { bind } from '../../core/bind.ts'
 import type { NodeId } from '../../core/ids.ts'
 import { Refusal, refuseField } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
-import type { Timeline } from '../../db/timeline.ts'
 import type { Customers } from '../../domains/customers/index.ts'
 import type { Fleet, NodeSide, StateTable } from '../../domains/fleet/index.ts'
 import type { Node, NodeKind } from '../../domains/fleet/rules.ts'
@@ -19,6 +18,13 @@ const maxHeld = 4
 /** Gateways wait this long for a change, because a gateway can look up an unknown credential. VPN nodes cannot. */
 const holdBackMs = 20
 
+/** Marks of the database's history, which show whether it went back in time. */
+export type DatabaseHistory = {
+  look(mark?: string): Promise<{ readonly verdict: string; readonly newest: string | undefined }>
+  /** A mark that is committed after all that is visible at the call. */
+  cover(): Promise<string>
+}
+
 export type NodeState = ReturnType<typeof createNodeState>
 
 type Given = {
@@ -27,7 +33,7 @@ type Given = {
   readonly customers: Pick<Customers, 'mode'>
   readonly pricing: Pick<Pricing, 'find'>
   readonly clock: Clock
-  readonly timeline: Pick<Timeline, 'look' | 'life' | 'cover' | 'onChange'>
+  readonly timeline: DatabaseHistory & { life(): number; onChange(listener: () => void): void }
 }
 type StateDeps = Given & {
   readonly readings: Readonly<Record<NodeKind, ReturnType<typeof openReading>>>
