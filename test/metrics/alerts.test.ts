@@ -122,6 +122,7 @@ const recovery: Readonly<Record<string, string>> = {
   'turnpike_clock_skew_seconds{instance="gw"}': '0x60',
   'turnpike_tls_certificate_expires_timestamp_seconds{instance="shop"}': '9000000x60',
   'turnpike_acme_failures{instance="shop"}': '0x60',
+  'turnpike_rewinds{instance="shop"}': '0x60',
   'turnpike_event_loop_lag_seconds{instance="shop"}': '0x60',
 }
 

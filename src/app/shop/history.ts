@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Log } from '../../core/log.ts'
 import { toIso } from '../../core/time.ts'
@@ -25,6 +25,8 @@ export async function followHistory(
   log: Log,
 ): Promise<readonly Job[]> {
   const path = join(folder, fileName)
+  // A shop on PostgreSQL with its key in the environment has nothing else in the folder.
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
   timeline.onChange((rewind) => log.warn(...toEntry(rewind)))
   // An empty database is another one: it has no past that could be missing.
   const isUsed = await hasCounters(db)
@@ -34,7 +36,7 @@ export async function followHistory(
   // Before a node has the mark: a shop that is killed and finds an older database after its start knows that.
   timeline.onMark((token) => {
     kept = token
-    writeMark(path, token)
+    keepMark(path, token, log)
   })
   return [
     {
@@ -44,7 +46,7 @@ export async function followHistory(
       async work() {
         const { newest } = await timeline.look(kept)
         if (newest === undefined || timeline.isSame(newest, kept)) return
-        writeMark(path, newest)
+        keepMark(path, newest, log)
         kept = newest
       },
     },
@@ -77,7 +79,12 @@ function findMark(path: string): string | undefined {
   }
 }
 
-function writeMark(path: string, mark: string): void {
-  writeFileSync(`${path}.new`, `${mark}\n`, { mode: 0o600 })
-  renameSync(`${path}.new`, path)
+/** A full disk must not keep nodes from their state, which has a witness less without the file. */
+function keepMark(path: string, mark: string, log: Log): void {
+  try {
+    writeFileSync(`${path}.new`, `${mark}\n`, { mode: 0o600 })
+    renameSync(`${path}.new`, path)
+  } catch (fault) {
+    log.warn('mark not kept', { path, fault })
+  }
 }
