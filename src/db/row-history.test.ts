@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { HandClock } from '../../test/harness/clock.ts'
 import { engines, makeTestDatabase, openTestDatabase } from '../../test/harness/database.ts'
+import { openFilledShop } from '../../test/harness/filled.ts'
 import { readMigrations } from '../app/shop/database.ts'
 import { realRuntime } from '../app/shop/services.ts'
+import { auditOf } from '../core/finding.ts'
 import { createLedgerAudit } from '../domains/ledger/index.ts'
 import { migrate } from './migrate.ts'
 import { openDatabase } from './open.ts'
@@ -51,6 +53,74 @@ describe.each([...engines])('the history of rows on %s', (engine) => {
     expect(await findingsIn(db)).toMatchObject([
       { promise: 'history', where: { params: { table: 'counters', key: 'slot' } } },
     ])
+    await opened.close()
+  })
+
+  test('100 changes of a proxy between two checkpoints are one version, and verify finds nothing', async () => {
+    const opened = await openFilledShop(engine)
+    const { db, services, clock } = opened
+    await services.ledgerAudit.makeCheckpoint()
+    const id = (await db.first<{ id: bigint }>(`SELECT MIN(id) AS id FROM proxies WHERE state = 'held'`))?.id ?? 0n
+    const versions = async () =>
+      await db.all<{ of_table: string; checkpoint: bigint | null; content: string }>(
+        `SELECT of_table, checkpoint, content FROM row_history
+         WHERE of_table IN ('proxies', 'proxies, entrance') AND row_key = $1 ORDER BY of_table, version`,
+        [String(id)],
+      )
+    const flood = async () => {
+      for (let round = 0; round < 100; round += 1) {
+        await db.transact((tx) =>
+          tx.run(`UPDATE proxies SET comment = $2, both_protocols = $3 WHERE id = $1`, [
+            id,
+            `round ${round}`,
+            round % 2,
+          ]),
+        )
+      }
+    }
+    const known = await versions()
+    await flood()
+    clock.advance(3_600_000)
+    await services.ledgerAudit.makeCheckpoint()
+    await flood()
+    const added = (await versions()).filter((each) => !known.some((old) => Bun.deepEquals(old, each)))
+    expect(added.map((each) => [each.of_table, each.checkpoint === null])).toEqual([
+      ['proxies', false],
+      ['proxies', true],
+      ['proxies, entrance', false],
+      ['proxies, entrance', true],
+    ])
+    expect(added[1]?.content).toContain('round 99')
+    for (const verifier of services.verifiers) expect((await auditOf(verifier)).findings).toEqual([])
+    await opened.close()
+  })
+
+  test('a version that no checkpoint covers is replaced only in the histories of rows that customers change', async () => {
+    const opened = await openTestDatabase(engine)
+    const { db } = opened
+    const write = (table: string, version: number, content: string) =>
+      run(
+        db,
+        `INSERT INTO row_history (of_table, row_key, version, content) VALUES ('${table}', '7', ${version}, '${content}')`,
+      )
+    for (const table of ['tokens', 'subusers']) for (const version of [1, 2]) await write(table, version, `v${version}`)
+    const versions = await db.all(
+      `SELECT of_table, version, content FROM row_history WHERE of_table IN ('tokens', 'subusers') ORDER BY 1, 2`,
+    )
+    expect(versions).toEqual([
+      { of_table: 'subusers', version: 1n, content: 'v2' },
+      { of_table: 'tokens', version: 1n, content: 'v1' },
+      { of_table: 'tokens', version: 2n, content: 'v2' },
+    ])
+    const isRefused = (sql: string) =>
+      run(db, sql).then(
+        () => false,
+        () => true,
+      )
+    const edit = `UPDATE row_history SET content = 'other' WHERE of_table = `
+    expect(await isRefused(`${edit} 'tokens'`)).toBeTrue()
+    await run(db, `UPDATE row_history SET checkpoint = 1 WHERE of_table = 'subusers'`)
+    expect(await isRefused(`${edit} 'subusers'`)).toBeTrue()
     await opened.close()
   })
 
