@@ -40,11 +40,11 @@ async function works(proxy: BoughtProxy, port: number): Promise<boolean> {
  * Buys until one purchase is answered with 200. The lost login must not work any more at that moment, and no answer is
  * a fault.
  */
-async function buyAfterRewind({ post }: Caller, lost: BoughtProxy, port: number): Promise<BoughtProxy> {
+async function buyAfterRewind(caller: Caller, lost: BoughtProxy, port: number): Promise<BoughtProxy> {
   const statuses = new Set<number>()
   let bought: BoughtProxy | undefined
   const isSold = await untilTrue(async () => {
-    const answer = await post('/dedicated/buy', { country_code: 'DE', period: 7, count: 1, ipv: 4 })
+    const answer = await caller.post('/dedicated/buy', { country_code: 'DE', period: 7, count: 1, ipv: 4 })
     statuses.add(answer.status)
     bought = answer.status === 200 ? answer.data.proxies[0] : undefined
     return bought !== undefined

@@ -35,7 +35,7 @@ describe.each([...engines])('nodes of a database that goes back in time, on %s',
   }
 
   const stateWith = (node: TestNode, mark: string) =>
-    node.ask('GET', `state?${new URLSearchParams({ cursor: node.cursor ?? '', mark })}`)
+    node.ask('GET', `state?${new URLSearchParams({ cursor: node.cursor ?? '', mark }).toString()}`)
 
   /** Deletes the marks of the last page, as a database that went back does not have them, behind a restarted shop. */
   async function loseMark(): Promise<void> {

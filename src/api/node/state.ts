@@ -33,7 +33,7 @@ type Given = {
   readonly customers: Pick<Customers, 'mode'>
   readonly pricing: Pick<Pricing, 'find'>
   readonly clock: Clock
-  readonly timeline: DatabaseHistory & { life(): number; onChange(listener: () => void): void }
+  readonly timeline: DatabaseHistory & { readonly life: () => number; onChange(listener: () => void): void }
 }
 type StateDeps = Given & {
   readonly readings: Readonly<Record<NodeKind, ReturnType<typeof openReading>>>
