@@ -1,8 +1,10 @@
 import type { TokenId } from '../core/ids.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
 import { type FieldProblem, toSent } from '../core/messages/problems.ts'
 import { type Kopecks, kopecks } from '../core/money.ts'
 import { assertSeesPasswords, type Caller } from '../domains/customers/index.ts'
-import type { PurchaseRequest } from '../domains/orders/index.ts'
+import type { Orders, PurchaseRequest, Sale } from '../domains/orders/index.ts'
+import { readPlain } from '../domains/orders/rules.ts'
 import { type AnswerLanguage, problemsOf } from './language.ts'
 import type { Operation, z } from './operation.ts'
 
@@ -76,20 +78,41 @@ export function bindPurchase<Op extends Operation, Bought>(
 ): Bound {
   return {
     operation,
-    run: (call) => {
+    run: async (call) => {
+      let issued: string | undefined
       const toBody = (bought: Bought): string => {
         // Last before the commit: a sale whose client has gone is rolled back.
         call.assertConnected()
-        return toSuccess(operation, toShape(bought, call), call, warningsOf(bought))
+        const data = toShape(bought, call)
+        issued = issuedIn(operation, data)
+        return toSuccess(operation, data, call, warningsOf(bought))
       }
       const { caller, key } = call
       const assertReplayable = (madeBy: TokenId | null): void => {
         if (operation.isSecret && (madeBy === null || madeBy !== caller.token?.id)) assertSeesPasswords(caller)
       }
-      return run({ by: caller, key, toBody, assertReplayable, maxPrice: maxPriceIn(call.body) }, call)
+      const answered = await run({ by: caller, key, toBody, assertReplayable, maxPrice: maxPriceIn(call.body) }, call)
+      return { ...answered, issued }
     },
   }
 }
+
+/**
+ * An operation that creates something without an order. Its effect and the answer under its key are one transaction.
+ * `prepare` reads what needs another connection; all that may refuse is in the function that it returns.
+ */
+export const bindCreation = <Op extends Operation, Made>(
+  operation: Op,
+  orders: Pick<Orders, 'sell'>,
+  toShape: (made: Made) => z.input<Op['answer']>,
+  prepare: (call: Call<Op>) => MaybePromise<(tx: Sale['tx']) => Promise<Made>>,
+): Bound =>
+  bindPurchase<Op, Made>(operation, toShape, async (request, call) => {
+    const make = await prepare(call)
+    const input = readPlain(JSON.stringify(call.body))
+    const what = { product: 'api', action: operation.id, input, isUnordered: true } as const
+    return orders.sell(request, what, ({ tx }) => make(tx))
+  })
 
 /** `max_price_rub` of a purchase, as its schema has read it; free operations have none. */
 const maxPriceIn = (body: object): Kopecks | undefined =>

@@ -72,15 +72,15 @@ describe('openapi.json of the customer API', () => {
       409: ['request_in_progress', 'conflict'],
       422: ['idempotency_key_reused'],
     }
+    const orderedForFree = ['moveTraffic', 'deleteSubuser', 'createPayment', 'replaceProxy']
+    const takesKeyForFree = [...orderedForFree, 'addVpnDevice', 'createSubuser', 'createToken']
     const names = new Set<string>()
     for (const { name, method, operation } of operations()) {
       expect(operation.summary ?? '').toMatch(/^.{5,}$/)
       names.add(operation.operationId ?? name)
       expect(operation.responses['200']?.content['application/json']?.example).toMatchObject({ ok: true })
       const orders = operation.parameters?.some((each) => each.name === 'Idempotency-Key')
-      const isFree = ['moveTraffic', 'deleteSubuser', 'createPayment', 'replaceProxy'].includes(
-        operation.operationId ?? '',
-      )
+      const isFree = takesKeyForFree.includes(operation.operationId ?? '')
       expect([name, '402' in operation.responses]).toEqual([name, orders === true && !isFree])
       const expected = {
         ...always,

@@ -11,6 +11,7 @@ import {
   scopeOf,
   statusOfCode,
   successSchema,
+  takesKey,
 } from './operation.ts'
 import { type Sold, withSold } from './sold.ts'
 import { readFields } from './validate.ts'
@@ -45,7 +46,7 @@ function codesOf(operation: Operation): Set<ApiCode> {
     ...when(operation.access !== 'public', 'invalid_token'),
     ...when(operation.method === 'POST', 'payload_too_large', 'unsupported_media_type'),
     ...when(operation.charges === true, 'insufficient_funds'),
-    ...when(operation.charges !== false, 'request_in_progress', 'idempotency_key_reused', 'conflict'),
+    ...when(takesKey(operation), 'request_in_progress', 'idempotency_key_reused', 'conflict'),
     ...operation.codes,
     ...(Object.keys(operation.refusals) as ApiCode[]),
   ])
@@ -103,7 +104,7 @@ export function describe(
     description:
       'Console session; needs the header `X-Turnpike-Console: 1`. With TLS the name has the prefix `__Host-`.',
   })
-  const isReplayed = operations.some((each) => each.charges)
+  const isReplayed = operations.some(takesKey)
   for (const [name, header] of Object.entries(headers)) {
     if (name !== 'Idempotent-Replayed' || isReplayed) app.openAPIRegistry.registerComponent('headers', name, header)
   }
@@ -147,7 +148,7 @@ function pathOf(operation: Operation, profile: ApiProfile): Route {
     request: {
       params: operation.params,
       query: operation.query,
-      ...(operation.charges && { headers: keyHeader }),
+      ...(takesKey(operation) && { headers: keyHeader }),
       ...(operation.method === 'POST' && {
         body: {
           content: {
@@ -229,7 +230,7 @@ function responsesOf(operation: Operation, profile: ApiProfile): Record<string, 
       headers: {
         ...headersOf(200),
         ...(operation.method === 'GET' && refer('ETag')),
-        ...(operation.charges && refer('Idempotent-Replayed')),
+        ...(takesKey(operation) && refer('Idempotent-Replayed')),
       },
       content: {
         'application/json': { schema: successSchema(operation.answer), example: { ok: true, data: operation.example } },

@@ -33,7 +33,7 @@ import { withCors } from './cors.ts'
 import { type ApiProfile, createDescription, customerApiProfile } from './describe.ts'
 import { docsEntrances, docsPaths, readDocs } from './docs.ts'
 import { languageOf } from './language.ts'
-import { type Operation, scopeOf } from './operation.ts'
+import { type Operation, scopeOf, takesKey } from './operation.ts'
 import {
   type ChangeBudget,
   createChangeBudget,
@@ -373,7 +373,7 @@ async function answer<By>(
   visit.isAdmitted = operation.access !== 'public'
   visit.rateLimit = await (operation.charges ? limits.charges : limits.reads)(admitted.name, admitted.customer)
   if (visit.rateLimit?.retryAfterSeconds) throw rateLimited(visit.rateLimit)
-  const key = operation.charges ? readKey(request.headers.get('idempotency-key') ?? undefined) : undefined
+  const key = takesKey(operation) ? readKey(request.headers.get('idempotency-key') ?? undefined) : undefined
   const sent = operation.method === 'POST' ? await readBody(request) : {}
   const { customer } = admitted
   if (customer !== undefined) await limits.changes(customer, rowsChangedBy(operation, sent))

@@ -60,8 +60,10 @@ export type Operation<
   readonly refusals: Partial<Record<ApiCode, RefusalExample>>
   /** Media types of a file that it answers with in place of JSON, if its query says so. */
   readonly files: readonly string[]
-  /** An order: it takes an `Idempotency-Key` and has the stricter rate limit. The balance never refuses a free one. */
+  /** An order, which has the stricter rate limit. The balance never refuses a free one. */
   readonly charges: boolean | 'free'
+  /** Whether it creates something without an order: it takes an `Idempotency-Key`, as orders do. */
+  readonly creates: boolean
   /** How a caller authenticates: with a token or a session, only with a session, or not at all. */
   readonly access: 'token' | 'session' | 'public'
   /** The lowest role of an operator that may call it; only the admin API uses it. */
@@ -85,6 +87,10 @@ export type Operation<
 
 export const scopeOf = ({ method, scope }: Pick<Operation, 'method' | 'scope'>) =>
   scope ?? (method === 'GET' ? 'read' : 'trade')
+
+/** Whether a repeat under the same `Idempotency-Key` gets the first answer and has no second effect. */
+export const takesKey = ({ charges, creates }: Pick<Operation, 'charges' | 'creates'>): boolean =>
+  charges !== false || creates
 
 const noFields = z.object({})
 
@@ -126,6 +132,7 @@ export const operationsOf =
       refusals: {},
       files: [],
       charges: false,
+      creates: false,
       access: 'token',
       role: 'owner',
       isRead: method === 'GET',

@@ -17,6 +17,7 @@ const operation = {
   singular: { country: 'countries' },
   inner: [],
   charges: true,
+  creates: false,
 }
 const problemOf = (name: string) =>
   sentenceOf(findWarnings({ ...operation, singular: {} }, {}, { [name]: 1 }, new Headers()).warnings[0])

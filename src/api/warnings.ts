@@ -1,7 +1,7 @@
 import { type FieldProblem, fieldProblem, type ProblemArguments } from '../core/messages/problems.ts'
 import type { Json } from './json.ts'
 import { findNearest } from './names.ts'
-import type { Operation } from './operation.ts'
+import { type Operation, takesKey } from './operation.ts'
 
 type Body = { readonly [name: string]: Json }
 
@@ -10,7 +10,7 @@ const longestName = 64
 
 /** The body as it is understood, and a warning for each unknown field: existing clients send extra fields. */
 export function findWarnings(
-  operation: Pick<Operation, 'method' | 'query' | 'body' | 'singular' | 'inner' | 'charges'>,
+  operation: Pick<Operation, 'method' | 'query' | 'body' | 'singular' | 'inner' | 'charges' | 'creates'>,
   query: Readonly<Record<string, unknown>>,
   body: Body,
   headers: Headers,
@@ -32,7 +32,7 @@ export function findWarnings(
   return { fields, warnings: limited(found) }
 
   function misplacedKey(name: string): ProblemArguments | undefined {
-    const isKey = operation.charges && !headers.has(keyHeader) && keyName.test(name)
+    const isKey = takesKey(operation) && !headers.has(keyHeader) && keyName.test(name)
     return isKey ? ['key_misplaced'] : undefined
   }
 }
@@ -47,9 +47,9 @@ const keyName = /^(x[-_]?)?idempotency[-_]?key$/i
 const likeKeyHeader = ['X-Idempotency-Key', 'Idempotency_Key', 'X_Idempotency_Key', 'IdempotencyKey', 'XIdempotencyKey']
 
 /** An idempotency key in the wrong place: its sender believes that a retry is safe. */
-function ofKey(operation: Pick<Operation, 'charges'>, headers: Headers): FieldProblem[] {
-  if (headers.has(keyHeader)) return operation.charges ? [] : [fieldProblem(keyHeader, 'key_unused')]
-  if (!operation.charges) return []
+function ofKey(operation: Pick<Operation, 'charges' | 'creates'>, headers: Headers): FieldProblem[] {
+  if (headers.has(keyHeader)) return takesKey(operation) ? [] : [fieldProblem(keyHeader, 'key_unused')]
+  if (!takesKey(operation)) return []
   return likeKeyHeader.filter((name) => headers.has(name)).map((field) => fieldProblem(field, 'key_misplaced'))
 }
 

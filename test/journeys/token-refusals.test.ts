@@ -185,7 +185,7 @@ describe.each([...engines])('tokens, scopes and secrets on %s', (engine) => {
     expect(reset.data.proxies[0].password).toMatch(/^[0-9a-z]{20}$/)
   })
 
-  test('a key replays passwords to the token that bought and to tokens with passwords; another token gets 403', async () => {
+  test('a key buys or creates once, and replays passwords to its token and to the scope passwords; others get 403', async () => {
     const { issue, proxy } = await buyEverything()
     const [buyer, other, whole] = [await issue('trade'), await issue('trade'), await issue('trade', 'passwords')]
     const order = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
@@ -201,6 +201,24 @@ describe.each([...engines])('tokens, scopes and secrets on %s', (engine) => {
       expect([refused.status, refused.error.reason]).toEqual([403, 'passwords_scope_missing'])
       expect(refused.error.details).toEqual({ needed: 'passwords', charged: false })
       for (const token of [first, whole]) expect((await repeat(token)).text).toBe(bought.text)
+    }
+    const { uuid } = (await service.get('/vpn/info', { token: await issue('read') })).data
+    for (const [path, body, list] of [
+      ['/vpn/devices', { name: 'phone', uuid }, `/vpn/info?uuid=${uuid}`],
+      ['/premium/subusers', { name: 'Anna' }, '/premium/subusers'],
+    ] as const) {
+      const create = (token: string) => service.post(path, body, { token, key: `new-${body.name}` })
+      const made = await create(buyer)
+      expect([path, made.status]).toEqual([path, 200])
+      const again = await create(buyer)
+      expect([again.text, again.headers.get('idempotent-replayed')]).toEqual([made.text, 'true'])
+      expect((await create(whole)).text).toBe(made.text)
+      expect((await create(other)).error.reason).toBe('passwords_scope_missing')
+      const otherBody = await service.post(path, { ...body, name: 'x' }, { token: buyer, key: `new-${body.name}` })
+      expect(otherBody.error.code).toBe('idempotency_key_reused')
+      const { devices, subusers } = (await service.get(list, { token: await issue('read') })).data
+      const named = (devices ?? subusers).filter((each: { name: string }) => each.name === body.name)
+      expect([path, named.length]).toEqual([path, 1])
     }
     const prolong = (token: string) =>
       service.post('/dedicated/prolong', { ids: [proxy.id], period: 7 }, { token, key: 'no-secret' })

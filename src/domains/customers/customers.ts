@@ -258,22 +258,27 @@ export const blockedAmong = (deps: CustomersDeps, ids: readonly CustomerId[]): P
   store.blockedAmong(deps.db, [...new Set(ids)])
 
 /** Issues a token. Only this answer has its text. */
-export const issueToken = (
+export const issueToken = (deps: CustomersDeps, customer: CustomerId, request: TokenRequest): Promise<IssuedToken> =>
+  deps.db.transact((tx) => issueTokenIn(deps, tx, customer, request))
+
+type IssuedToken = { readonly text: string; readonly token: Token }
+
+export async function issueTokenIn(
   deps: CustomersDeps,
+  tx: Tx,
   customer: CustomerId,
   request: TokenRequest,
-): Promise<{ text: string; token: Token }> =>
-  deps.db.transact(async (tx) => {
-    if ((request.expiresAt ?? Number.POSITIVE_INFINITY) <= deps.clock()) throw refuseField('expires_at', 'future')
-    if (!(await store.lockCustomer(tx, customer))) throw noSuchCustomer()
-    const counts = await store.countTokens(tx, customer, deps.clock(), deps.clock() - turnoverMs)
-    const { open = 0, young = 0 } = counts ?? {}
-    const maxPerDay = deps.maxTokens * turnover
-    if (open >= deps.maxTokens) throw new Refusal('token_limit', { max: deps.maxTokens }, { limit: deps.maxTokens })
-    if (young >= maxPerDay) throw new Refusal('daily_token_limit', { max: maxPerDay }, { limit: maxPerDay })
-    const text = rules.makeTokenText((await store.findMode(tx)) ?? 'production', deps.random(tokenRandomBytes))
-    return { text, token: addToken(deps, tx, customer, text, request) }
-  })
+): Promise<IssuedToken> {
+  if ((request.expiresAt ?? Number.POSITIVE_INFINITY) <= deps.clock()) throw refuseField('expires_at', 'future')
+  if (!(await store.lockCustomer(tx, customer))) throw noSuchCustomer()
+  const counts = await store.countTokens(tx, customer, deps.clock(), deps.clock() - turnoverMs)
+  const { open = 0, young = 0 } = counts ?? {}
+  const maxPerDay = deps.maxTokens * turnover
+  if (open >= deps.maxTokens) throw new Refusal('token_limit', { max: deps.maxTokens }, { limit: deps.maxTokens })
+  if (young >= maxPerDay) throw new Refusal('daily_token_limit', { max: maxPerDay }, { limit: maxPerDay })
+  const text = rules.makeTokenText((await store.findMode(tx)) ?? 'production', deps.random(tokenRandomBytes))
+  return { text, token: addToken(deps, tx, customer, text, request) }
+}
 
 export async function revokeToken(deps: CustomersDeps, id: TokenId): Promise<void> {
   const owner = await store.findOwner(deps.db, id)

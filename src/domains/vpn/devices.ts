@@ -121,12 +121,20 @@ export function configure(deps: VpnDeps, device: Peer, nodes: readonly Node[], l
   return { device, location: node.location, text: configText(device, privateKeyOf(deps, device), peerNode, tunnel) }
 }
 
-/** Adds a device. Account and subscription are locked, so that the last free slot is taken once. */
+/** Adds a device, in a transaction of its own. */
 export async function addDevice(deps: VpnDeps, customer: CustomerId, order: DeviceOrder & SubscriptionChoice) {
+  return deps.db.transact(await prepareDevice(deps, customer, order))
+}
+
+/**
+ * Adds a device in the transaction of the returned function; what needs another connection is read before. Account and
+ * subscription are locked, so that the last free slot is taken once.
+ */
+export async function prepareDevice(deps: VpnDeps, customer: CustomerId, order: DeviceOrder & SubscriptionChoice) {
   const offering = await loadOffering(deps)
   const { nodes } = offering
-  assertOffered(deps, offering, order.location)
-  return deps.db.transact(async (tx) => {
+  return async (tx: Tx) => {
+    assertOffered(deps, offering, order.location)
     // The account is locked first, as in a purchase.
     await deps.ledger.lock(tx, customer)
     const subscription = await lock(deps, tx, customer, { uuid: order.uuid })
@@ -145,7 +153,7 @@ export async function addDevice(deps: VpnDeps, customer: CustomerId, order: Devi
       view: view(deps, subscription, [...devices, device], nodes),
       configuration: configure(deps, device, nodes, undefined),
     }
-  })
+  }
 }
 
 export async function removeDevice(

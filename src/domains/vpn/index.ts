@@ -1,7 +1,7 @@
 import { bind } from '../../core/bind.ts'
 import { verifierOf } from './audit.ts'
 import { buy, buyerOf, quote } from './buy.ts'
-import { addDevice, configuration, openLink, removeDevice } from './devices.ts'
+import { addDevice, configuration, openLink, prepareDevice, removeDevice } from './devices.ts'
 import { createVpnNodes } from './nodes.ts'
 import { countActive, delivered, findNamed, held, holdersOf, move, setDisabled, show } from './operate.ts'
 import { deleteSubscription, endingOf, quoteRefund } from './refund.ts'
@@ -18,7 +18,7 @@ export type Vpn = ReturnType<typeof createVpn>
 export const createVpn = (deps: VpnDeps) => ({
   ...bind(deps, { quote, buy, renew, setAutoRenew, renewDue, sweep, delete: deleteSubscription, quoteRefund }),
   ...bind(deps, { info, locations: listLocations, isServed, resetLink, setName }),
-  ...bind(deps, { addDevice, removeDevice, configuration, openLink }),
+  ...bind(deps, { addDevice, prepareDevice, removeDevice, configuration, openLink }),
   ...bind(deps, { show, findNamed, setDisabled, move, delivered, holdersOf, countActive, held }),
   buyer: buyerOf(deps),
   ending: endingOf(deps),

@@ -7,11 +7,12 @@ import { type Kopecks, toRoubles } from '../../../core/money.ts'
 import { malformed, refuseField } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
 import { assertSeesPasswords } from '../../../domains/customers/index.ts'
+import type { Orders } from '../../../domains/orders/index.ts'
 import type { Premium } from '../../../domains/premium/index.ts'
 import { noLimits } from '../../../domains/premium/subusers/rules.ts'
 import type { PoolBalance } from '../../../domains/traffic/accounts/rules.ts'
 import { orRefuse } from '../../answers.ts'
-import { type BoughtBy, type Bound, bind, bindPurchase } from '../../bind.ts'
+import { type BoughtBy, type Bound, bind, bindCreation, bindPurchase } from '../../bind.ts'
 import { isoOrNull } from '../../fields.ts'
 import type { z } from '../../operation.ts'
 import { pageOf, positionOf, soughtFor } from '../../pages.ts'
@@ -20,11 +21,11 @@ import { toRef } from './shapes.ts'
 import * as access from './shapes-access.ts'
 
 /** Operations in the order of the description: each can succeed after the earlier ones; deletions are last. */
-export function premiumOperations(deps: { premium: Premium }): readonly Bound[] {
+export function premiumOperations(deps: { premium: Premium; orders: Orders }): readonly Bound[] {
   const { premium } = deps
   return [
     ...trafficOperations(premium),
-    ...subuserOperations(premium),
+    ...subuserOperations(premium, deps.orders),
     ...movingOperations(premium),
     ...accessOperations(premium),
     ...locationOperations(premium),
@@ -86,24 +87,31 @@ const toPoolBalance = (of: PoolBalance) => ({
   updated_at: isoOrNull(of.updatedAt),
 })
 
-function subuserOperations({ subusers }: Premium): readonly Bound[] {
+function subuserOperations({ subusers }: Premium, orders: Orders): readonly Bound[] {
   return [
-    bind(shapes.createSubuser, async ({ caller, body }) => {
-      const { dayBytes, monthBytes, totalBytes, tunnels } = shapes.readLimits(body)
-      const made = await subusers.create(caller.customer, {
-        name: body.name ?? body.login ?? 'sub-user',
-        login: body.login,
-        limits: {
-          dayBytes: dayBytes ?? noLimits.dayBytes,
-          monthBytes: monthBytes ?? noLimits.monthBytes,
-          totalBytes: totalBytes ?? noLimits.totalBytes,
-          tunnels: tunnels ?? noLimits.tunnels,
-        },
-        keepHosts: body.keep_hosts,
-      })
-      const { password } = await subusers.password(caller.customer, made.id)
-      return { subuser: shapes.toSubuser(made), password }
-    }),
+    bindCreation(
+      shapes.createSubuser,
+      orders,
+      (made: z.input<typeof shapes.createSubuser.answer>) => made,
+      ({ caller, body }) => {
+        const { dayBytes, monthBytes, totalBytes, tunnels } = shapes.readLimits(body)
+        const fields = {
+          name: body.name ?? body.login ?? 'sub-user',
+          login: body.login,
+          limits: {
+            dayBytes: dayBytes ?? noLimits.dayBytes,
+            monthBytes: monthBytes ?? noLimits.monthBytes,
+            totalBytes: totalBytes ?? noLimits.totalBytes,
+            tunnels: tunnels ?? noLimits.tunnels,
+          },
+          keepHosts: body.keep_hosts,
+        }
+        return async (tx) => {
+          const made = await subusers.createIn(tx, caller.customer, fields)
+          return { subuser: shapes.toSubuser(made), password: await subusers.openPassword(tx, made.id) }
+        }
+      },
+    ),
 
     bind(shapes.listSubusers, async ({ caller, query }) => {
       const after = positionOf(query.cursor, (text) => readId('subuser', text)) ?? ''

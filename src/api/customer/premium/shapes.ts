@@ -297,6 +297,8 @@ export const readLimits = (of: LimitFields): { [Name in keyof SubuserLimits]: Su
 })
 
 export const createSubuser = operation('createSubuser', 'POST /premium/subusers', {
+  creates: true,
+  isSecret: true,
   summary: 'Add a sub-user',
   description:
     'A sub-user has its own login, password, whitelist and traffic. It starts without traffic: move or buy some.',

@@ -4,23 +4,28 @@ import { kopecks } from '../../../core/money.ts'
 import { readIso } from '../../../core/time.ts'
 import type { Customers, TokenRequest } from '../../../domains/customers/index.ts'
 import type { Scope } from '../../../domains/customers/rules.ts'
+import type { Orders } from '../../../domains/orders/index.ts'
 import { orRefuse } from '../../answers.ts'
-import { type Bound, bind } from '../../bind.ts'
+import { type Bound, bind, bindCreation } from '../../bind.ts'
 import type { z } from '../../operation.ts'
 import { createOwnToken, listOwnTokens, revokeOwnToken, type tokenBody, toToken } from './shapes.ts'
 
 /** A customer's own tokens. Only a session may touch them: a token that makes tokens would know no cap. */
-export function tokenOperations(deps: { customers: Customers }): readonly Bound[] {
-  const { customers } = deps
+export function tokenOperations(deps: { customers: Customers; orders: Orders }): readonly Bound[] {
+  const { customers, orders } = deps
   return [
     bind(listOwnTokens, async ({ caller }) => ({
       tokens: (await customers.listTokens(caller.customer)).map(toToken),
     })),
 
-    bind(createOwnToken, async ({ caller, body }) => {
-      const { text, token } = await customers.issueToken(caller.customer, readTokenRequest(body))
-      return { ...toToken(token), token: text }
-    }),
+    bindCreation(
+      createOwnToken,
+      orders,
+      ({ text, token }: Awaited<ReturnType<Customers['issueToken']>>) => ({ ...toToken(token), token: text }),
+      ({ caller, body }) =>
+        (tx) =>
+          customers.issueTokenIn(tx, caller.customer, readTokenRequest(body)),
+    ),
 
     bind(revokeOwnToken, async ({ caller, body }) => {
       const id = orRefuse(readId('token', body.token_id), 'token_not_found')

@@ -103,6 +103,8 @@ const made = named('NewToken', {
 })
 
 export const createOwnToken = operation('createToken', 'POST /tokens/create', {
+  creates: true,
+  isSecret: true,
   summary: 'Create an API token; it is shown only once',
   isIssuing: true,
   access: 'session',

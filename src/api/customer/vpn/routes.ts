@@ -1,12 +1,13 @@
 import { toRoubles } from '../../../core/money.ts'
 import { assertSeesPasswords, type Caller, seesPasswords } from '../../../domains/customers/index.ts'
+import type { Orders } from '../../../domains/orders/index.ts'
 import type { BoughtVpn, Drawing, Vpn } from '../../../domains/vpn/index.ts'
-import { type Bound, bind, bindPurchase } from '../../bind.ts'
+import { type Bound, bind, bindCreation, bindPurchase } from '../../bind.ts'
 import * as shapes from './shapes.ts'
 
-type Deps = { readonly vpn: Vpn; readonly drawing: Drawing; readonly publicUrl: () => string }
+type Deps = { readonly vpn: Vpn; readonly orders: Orders; readonly drawing: Drawing; readonly publicUrl: () => string }
 
-export function vpnOperations({ vpn, drawing, publicUrl }: Deps): readonly Bound[] {
+export function vpnOperations({ vpn, orders, drawing, publicUrl }: Deps): readonly Bound[] {
   const linkFor =
     (caller: Caller) =>
     (secret: string): string | null =>
@@ -61,17 +62,19 @@ export function vpnOperations({ vpn, drawing, publicUrl }: Deps): readonly Bound
       return shapes.toOverview(views, linkFor(caller), up)
     }),
 
-    bind(shapes.addVpnDevice, async ({ caller, body }) => {
-      const { uuid, name, public_key: publicKey, location } = body
-      const { view, configuration } = await vpn.addDevice(caller.customer, { uuid, name, publicKey, location })
-      return {
+    bindCreation(
+      shapes.addVpnDevice,
+      orders,
+      ({ view, configuration }: Awaited<ReturnType<Vpn['addDevice']>>) => ({
         uuid: view.subscription.uuid,
         device: shapes.toDevice(configuration.device),
         config: configuration.text,
         device_limit: view.subscription.deviceLimit,
         devices_left: view.subscription.deviceLimit - view.devices.length,
-      }
-    }),
+      }),
+      ({ caller, body: { public_key: publicKey, ...order } }) =>
+        vpn.prepareDevice(caller.customer, { ...order, publicKey }),
+    ),
 
     bind(shapes.getVpnConfig, async ({ caller, query }) => {
       assertSeesPasswords(caller)

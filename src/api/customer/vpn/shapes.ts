@@ -489,6 +489,8 @@ export const setVpnName = operation('setVpnName', 'POST /vpn/name', {
 })
 
 export const addVpnDevice = operation('addVpnDevice', 'POST /vpn/devices', {
+  creates: true,
+  isSecret: true,
   summary: 'Add a device',
   body: z.object({ uuid: uuidField().optional(), ...newDevice }),
   exampleBody: { uuid: exampleUuid, name: 'phone' },

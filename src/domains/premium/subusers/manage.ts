@@ -80,21 +80,22 @@ export async function load(deps: PremiumDeps, customer: CustomerId, id: SubuserI
 }
 
 /** Adds a sub-user with the given login, which is refused if it is taken, or with a random one. */
-export function create(deps: PremiumDeps, customer: CustomerId, fields: NewSubuser): Promise<Subuser> {
-  return deps.db.transact(async (tx) => {
-    // Serialises the customer's requests, so that two at once do not both take the last free number, and none that was
-    // authenticated before an erasure writes a name after it.
-    await deps.ledger.assertNotErased(tx, customer)
-    await ensureDefault(deps, tx, customer)
-    const count = await store.countSubusers(tx, customer)
-    if (count >= maxSubusers) throw new Refusal('subuser_limit', { max: maxSubusers })
-    for (let attempt = 0; attempt < maxLoginAttempts; attempt += 1) {
-      const made = await insert(deps, tx, customer, fields, false)
-      if (made) return made
-      if (fields.login !== undefined) break
-    }
-    throw new Refusal('subuser_login_taken')
-  })
+export const create = (deps: PremiumDeps, customer: CustomerId, fields: NewSubuser): Promise<Subuser> =>
+  deps.db.transact((tx) => createIn(deps, tx, customer, fields))
+
+export async function createIn(deps: PremiumDeps, tx: Tx, customer: CustomerId, fields: NewSubuser): Promise<Subuser> {
+  // Serialises the customer's requests, so that two at once do not both take the last free number, and none that was
+  // authenticated before an erasure writes a name after it.
+  await deps.ledger.assertNotErased(tx, customer)
+  await ensureDefault(deps, tx, customer)
+  const count = await store.countSubusers(tx, customer)
+  if (count >= maxSubusers) throw new Refusal('subuser_limit', { max: maxSubusers })
+  for (let attempt = 0; attempt < maxLoginAttempts; attempt += 1) {
+    const made = await insert(deps, tx, customer, fields, false)
+    if (made) return made
+    if (fields.login !== undefined) break
+  }
+  throw new Refusal('subuser_login_taken')
 }
 
 export async function list(deps: PremiumDeps, customer: CustomerId, after: string, limit: number): Promise<Subuser[]> {
