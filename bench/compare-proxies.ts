@@ -56,6 +56,13 @@ const maxIdleKb = 2
 const settleMs = 1_000
 /** Under load, Bun compiles the code of the gateway for about this long. */
 export const compileSeconds = 30
+/** More than the loopback throughput of any tried machine. */
+const maxGigabytesPerSecond = 6
+
+/** Traffic that `compare` uses at most through so many routes of one customer, warm-up included. */
+export const gigabytesFor = ({ seconds, rounds }: Context, routes = 1): number =>
+  Math.ceil((Math.max(compileSeconds, seconds) + seconds * rounds) * routes * maxGigabytesPerSecond)
+
 const warmUpTunnels = 64
 /** Targets against every other proxy, and against our own unmetered tunnels. */
 const peerTargets = { 'new tunnels': { min: 1.6 }, bulk: { min: 1.3 } } as const

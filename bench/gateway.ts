@@ -1,4 +1,4 @@
-import { compare, measureIdle, type ProxyPeer } from './compare-proxies.ts'
+import { compare, gigabytesFor, measureIdle, type ProxyPeer } from './compare-proxies.ts'
 import type { Bench, Context } from './context.ts'
 import { measureFirstUse } from './first-use.ts'
 import { startForwardProxies } from './forward-proxies.ts'
@@ -7,9 +7,6 @@ import { proveTheLoadChecks } from './lying-proxy.ts'
 import type { Row } from './report.ts'
 import { familyOf } from './shop-process.ts'
 import { directRoute, openTunnels, type Tunnels } from './tunnels.ts'
-
-/** More than the loopback throughput of any tried machine. */
-const maxGigabytesPerSecond = 6
 
 /**
  * Tunnels through the gateway beside other forward proxies. Each asks for user and password, and no name is resolved.
@@ -37,12 +34,11 @@ export const gateway: Bench = {
   },
 }
 
-async function openOurs({ seconds, rounds }: Context, shop: GatewayShop, tunnels: Tunnels): Promise<ProxyPeer[]> {
-  const gigabytes = Math.ceil(seconds * (rounds + 1) * maxGigabytesPerSecond)
+async function openOurs(context: Context, shop: GatewayShop, tunnels: Tunnels): Promise<ProxyPeer[]> {
   const common = { pid: shop.pid, memoryPids: shop.gatewayPids, isOurs: true }
   const proxies = [
     { ...common, name: 'Turnpike', route: routeOf(await shop.buyProxy(), 'connect') },
-    { ...common, name: 'Turnpike, paid by the byte', route: await shop.buyMeteredRoute(gigabytes) },
+    { ...common, name: 'Turnpike, paid by the byte', route: await shop.buyMeteredRoute(gigabytesFor(context)) },
     { ...common, name: 'Turnpike', route: await shop.buySocksRoute() },
   ]
   const routes = proxies.map(({ route }) => route)

@@ -1,12 +1,10 @@
 import { join } from 'node:path'
-import { compare } from './compare-proxies.ts'
+import { compare, gigabytesFor } from './compare-proxies.ts'
 import type { Bench } from './context.ts'
 import { findFreePort } from './free-port.ts'
 import { startGatewayShop, untilItWorks } from './gateway-shop.ts'
 import { spawnTurnpike, stopTurnpike } from './shop-process.ts'
 import { openTunnels } from './tunnels.ts'
-
-const maxGigabytesPerSecond = 6
 
 /** The cost of an exit at another gateway: one login, with an exit here and with one there. */
 export const hop: Bench = {
@@ -38,8 +36,7 @@ export const hop: Bench = {
     await tool('exit', 'add', 'datacenter', '--local', '127.210.0.1', '--node', 'local-gateway', ...at, 'Here')
     await tool('exit', 'add', 'datacenter', '--local', '127.210.0.2', '--node', 'there', ...at, 'There')
 
-    const gigabytes = Math.ceil(context.seconds * (context.rounds + 1) * 2 * maxGigabytesPerSecond)
-    const route = await shop.buyMeteredRoute(gigabytes)
+    const route = await shop.buyMeteredRoute(gigabytesFor(context, 2))
     const login = route.user.split('-', 1)[0] ?? ''
     const to = (city: string) => ({ ...route, user: `${login}-pool-datacenter-city-${city}` })
     await untilItWorks(tunnels, [to('here'), to('there')])
