@@ -19,6 +19,9 @@ export const toBootTime = (atMs: number): string => Math.trunc(atMs).toString(36
 /** The shop refuses a boot name that is further ahead of its clock: all later boots would sort before it. */
 export const maxBootAheadMs = 86_400_000
 
+/** The shop counts a report of faster interfaces as this: it bounds the bytes that a node can claim. */
+export const maxInterfaceMegabits = 800_000
+
 const bootName = z.string().regex(/^[0-9a-z_-]{8,64}$/)
 const exitId = z.string().max(64)
 const hostName = z
@@ -97,6 +100,8 @@ export const reportBodySchema = z.object({
   /** Processor time of the process, and connections that it refused or failed for its own reasons, since the boot. */
   cpu_ms: figure.optional(),
   errors: figure.optional(),
+  /** Summed speed of its network interfaces; unknown if omitted. */
+  interface_mbit: figure.min(1).optional(),
   /** Customer ports that fit; unlimited if omitted. */
   max_ports: figure.optional(),
   /** Where it accepts proxies over TLS: a name in its certificate, the port, and the name that gets a 407, if any. */

@@ -177,10 +177,10 @@ describe.each([...engines])('a stolen node secret, on %s', (engine) => {
       const body = reportOf({ health: { ...largest, [name]: 2 ** 52 } })
       expect((await node.ask('POST', 'report', body)).status).toBe(400)
     }
-    for (const name of ['cpu_ms', 'errors', 'max_ports']) {
+    for (const name of ['cpu_ms', 'errors', 'max_ports', 'interface_mbit']) {
       expect((await node.ask('POST', 'report', reportOf({ [name]: 2 ** 52 }))).status).toBe(400)
     }
-    const figures = { cpu_ms: max, errors: max, max_ports: max }
+    const figures = { cpu_ms: max, errors: max, max_ports: max, interface_mbit: max }
     for (const boot of ['0boot-9998', '0boot-9999']) await node.report({ boot, health: largest, ...figures })
     await db.transact(async (tx) => {
       const { nowMs } = service.clock
@@ -189,6 +189,6 @@ describe.each([...engines])('a stolen node secret, on %s', (engine) => {
     })
     expect((await fleet.earlierFigures()).get(node.id)).toMatchObject({ totalBytes: max, hopBytes: max, tunnels: max })
     const listed = (await fleet.nodes('gateway')).find((each) => each.id === node.id)
-    expect(listed?.health).toMatchObject({ totalBytes: max, tunnels: max })
+    expect(listed?.health).toMatchObject({ totalBytes: max, tunnels: max, interfaceMegabits: 800_000 })
   })
 })

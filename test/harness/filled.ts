@@ -251,7 +251,11 @@ async function addNodes({ services, clock }: Shop): Promise<void> {
   await fleet.join(another.text, `tpn_${'2'.repeat(64)}`, '0.1.0')
   await fleet.close('vpn-2')
   await fleet.setLink('gate-2', 500)
-  const own = { maxPorts: 900, tls: { host: 'gw.example.net', port: 10_443, browserHost: null } }
+  const own = {
+    maxPorts: 900,
+    interfaceMegabits: 25_000,
+    tls: { host: 'gw.example.net', port: 10_443, browserHost: null },
+  }
   const health = { boot: '2026', tunnels: 3, lagMs: 7, totalBytes: 1000, hopBytes: 0, isStopping: false, ...own }
   await fleet.seen(open.id, { version: '0.1.0', health })
   const gate = await fleet.findByName('gate-1')

@@ -23,6 +23,10 @@ const faults: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'turnpike_node_open{node="gw",kind="gateway"}': '1x60',
   },
   TurnpikeNodeLag: { 'turnpike_node_lag_seconds{node="gw",kind="gateway"}': '60x60' },
+  TurnpikeNodeLinkFull: {
+    'turnpike_node_carried_bytes_total{node="gw",kind="gateway"}': '0+63000000000x60',
+    'turnpike_node_link_bytes_per_second{node="gw",kind="gateway"}': '1250000000x60',
+  },
   TurnpikeNodeClaims: { 'turnpike_node_refused_bytes_total{node="gw"}': '0+1000x60' },
   TurnpikeNodeHolds: { 'turnpike_node_accounts_at_limit{node="gw"}': '3x60' },
   TurnpikeNodeFewPorts: {
@@ -80,6 +84,8 @@ const health: Readonly<Record<string, string>> = {
   'turnpike_node_open{node="gw",kind="gateway"}': '1x60',
   'turnpike_node_last_seen_timestamp_seconds{node="closed",kind="gateway"}': '0x60',
   'turnpike_node_open{node="closed",kind="gateway"}': '0x60',
+  'turnpike_node_carried_bytes_total{node="gw",kind="gateway"}': '0+57000000000x60',
+  'turnpike_node_link_bytes_per_second{node="gw",kind="gateway"}': '1250000000x60',
   'turnpike_node_refused_bytes_total{node="gw"}': '1000x60',
   'turnpike_node_accounts_at_limit{node="gw"}': '0x60',
   'turnpike_node_most_ports{node="gw",kind="gateway"}': '2000x60',

@@ -69,6 +69,11 @@ export const unseen: readonly Unseen[] = [
     byChance: true as const,
     because: 'the next report of the gateway writes it again, within seconds; a value of another type is found',
   })),
+  {
+    table: 'nodes',
+    column: 'interface_mbit',
+    because: 'the next report of the node writes it again, within seconds; CHECK limits it to 800 Gbit/s',
+  },
   ...['state_cursor', 'whole_read_at'].map((column) => ({
     table: 'nodes',
     column,

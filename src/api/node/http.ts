@@ -8,6 +8,7 @@ import { joinBodySchema, joinedSchema, vpnSetupSchema } from '../../node-protoco
 import {
   maxBeside,
   maxBootAheadMs,
+  maxInterfaceMegabits,
   type ReportAnswer,
   type ReportBody,
   reportAnswerSchema,
@@ -356,6 +357,7 @@ const toHealth = (body: ReportBody, health: NonNullable<ReportBody['health']>): 
   hopBytes: health.hop_bytes ?? 0,
   isStopping: health.stopping ?? false,
   maxPorts: body.max_ports ?? null,
+  interfaceMegabits: body.interface_mbit === undefined ? null : Math.min(body.interface_mbit, maxInterfaceMegabits),
   cpuMs: body.cpu_ms,
   errors: body.errors,
 })

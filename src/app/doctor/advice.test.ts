@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { roomWithin } from '../../dataplane/gateway/access/limits.ts'
 import {
+  type Advice,
   adviseBackups,
   adviseCertificate,
   adviseClock,
@@ -9,6 +10,7 @@ import {
   adviseFiles,
   adviseHistory,
   adviseImport,
+  adviseLink,
   adviseMode,
   adviseNode,
   adviseOwnCertificate,
@@ -160,6 +162,15 @@ test('the doctor reports an interrupted import with its time, its prefix and the
 test('the doctor reports more than 100,000 versions of rows that no checkpoint covers', () => {
   expect(adviseHistory(100_000)).toEqual([])
   expect(adviseHistory(200_000)).toMatchObject([{ state: 'wrong', params: { versions: 200_000 } }])
+})
+
+test('the doctor warns above 80 % of a node’s bandwidth, and names the bytes beyond it that were not billed', () => {
+  const gate = { kind: 'gateway', name: 'gate-1' } as const
+  expect(adviseLink(gate, 10_000, 8000, 0n)).toEqual([])
+  expect(adviseLink(gate, 10_000, undefined, 0n)).toEqual([])
+  const reasons = (advice: readonly Advice[]) => advice.map(({ state, reason }) => [state, reason])
+  expect(reasons(adviseLink(gate, 10_000, 8001, 0n))).toEqual([['wrong', 'node_link_full']])
+  expect(reasons(adviseLink(gate, 10_000, undefined, 40_000_000_000n))).toEqual([['wrong', 'node_unbilled']])
 })
 
 test('the doctor reports unproven ranges with the command that assigns them without a proof', () => {

@@ -234,6 +234,24 @@ export function adviseNode(
   return ok(of, 'node_present', { version })
 }
 
+/** Above this share of a node's bandwidth an operator is warned; beyond the bandwidth bytes are not billed. */
+const maxLinkShare = 0.8
+
+/** `refused`: bytes that the node reported beyond its bandwidth since it was added, the last of them within a day. */
+export function adviseLink(
+  { kind, name }: Pick<Node, 'kind' | 'name'>,
+  megabits: number,
+  usedMegabits: number | undefined,
+  refused: bigint,
+): Advice[] {
+  const of = subject.node(kind, name)
+  const isNear = usedMegabits !== undefined && usedMegabits > maxLinkShare * megabits
+  return [
+    ...(refused > 0n ? [wrong(of, 'node_unbilled', { name, megabits, bytes: String(refused) })] : []),
+    ...(isNear ? [wrong(of, 'node_link_full', { name, megabits, used: Math.round(usedMegabits) })] : []),
+  ]
+}
+
 /** The shop looks once a minute whether a backup is due; the second minute is for writing it. */
 const firstBackupWithinMs = 120_000
 

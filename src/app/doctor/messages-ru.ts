@@ -120,6 +120,16 @@ export const russianSentences: DoctorSentences = {
   node_version: (of) =>
     pair(`версия ${of.version ?? 'неизвестна'}, у магазина ${of.shop}`, 'обновите его до версии магазина'),
   node_present: (of) => pair(`на связи, версия ${of.version}`, ''),
+  node_unbilled: (of) =>
+    pair(
+      `за ${of.bytes} байт сверх канала ${of.megabits} Мбит/с не взята плата, последний раз — за минувшие сутки`,
+      `если его сеть быстрее, выполните «turnpike node link ${of.name} MBIT»; если нет, узел лжёт: чья это машина?`,
+    ),
+  node_link_full: (of) =>
+    pair(
+      `узел передаёт ${of.used} Мбит/с, а его канал — ${of.megabits} Мбит/с; за байты сверх канала плата не берётся`,
+      `если его сеть быстрее, задайте канал: «turnpike node link ${of.name} MBIT»; если нет, добавьте шлюз`,
+    ),
   nodes_none: pair('нет ни одного, поэтому ничего не продаётся', 'добавьте узел командой "turnpike node add NAME"'),
   backups_off: (of) =>
     pair(

@@ -113,6 +113,16 @@ const sentences = {
   node_version: (of: { version: string | null; shop: string }) =>
     pair(`it is version ${of.version ?? 'unknown'}, the shop is ${of.shop}`, 'upgrade it to the version of the shop'),
   node_present: (of: { version: string }) => pair(`it reports, version ${of.version}`, ''),
+  node_unbilled: (of: { name: string; megabits: number; bytes: string }) =>
+    pair(
+      `${of.bytes} bytes beyond its bandwidth of ${of.megabits} Mbit/s were not billed, the last of them within a day`,
+      `if its network is faster, run "turnpike node link ${of.name} MBIT"; if not, the node lies: whose machine is it?`,
+    ),
+  node_link_full: (of: { name: string; megabits: number; used: number }) =>
+    pair(
+      `it relays ${of.used} Mbit/s, and its bandwidth is ${of.megabits} Mbit/s; bytes beyond that are not billed`,
+      `if its network is faster, set its bandwidth with "turnpike node link ${of.name} MBIT"; if not, add a gateway`,
+    ),
   nodes_none: pair('there is none, so nothing is sold', 'add one with "turnpike node add NAME"'),
   backups_off: (of: { hours: number }) =>
     pair(

@@ -11,7 +11,7 @@ import { readServerSettings } from '../../db/server-settings.ts'
 import { listRewinds } from '../../db/timeline.ts'
 import type { Database } from '../../db/transaction.ts'
 import { ownerName } from '../../domains/customers/rules.ts'
-import { type Node, pathsOf } from '../../domains/fleet/rules.ts'
+import { boundOf, bytesPerMegabit, type Node, pathsOf } from '../../domains/fleet/rules.ts'
 import { statusOf } from '../../domains/premium/exits/rules.ts'
 import { lookAtRanges } from '../../domains/stock/index.ts'
 import { findLastBackup } from '../backup/backup.ts'
@@ -28,6 +28,7 @@ import {
   adviseExits,
   adviseHistory,
   adviseImport,
+  adviseLink,
   adviseNode,
   advisePath,
   advisePostgres,
@@ -118,6 +119,7 @@ async function lookAtWares(config: Config, db: Database): Promise<Advice[]> {
       adviseUnproven(nodes.find((node) => node.id === id)?.name ?? id, ranges),
     ),
     ...nodes.map((node) => adviseNode(node, nowMs, manifest.version)),
+    ...(await lookAtLinks(services, nodes, nowMs)),
     ...pathsOf(nodes).map(advisePath),
     ...nodes
       .filter((node) => node.awaitsState && node.joinedAt !== null)
@@ -164,6 +166,24 @@ async function findOwners({ customers }: Services, owners: ReadonlySet<string>):
     if (!last || page.length < customersPerPage) return found
     after = last.id
   }
+}
+
+const dayMs = 86_400_000
+
+/** Compares what nodes relay with their bandwidths, and finds bytes that were not billed in the last day. */
+async function lookAtLinks({ fleet, traffic }: Services, nodes: readonly Node[], nowMs: number): Promise<Advice[]> {
+  const refused = new Map((await traffic.counts.refusals(nowMs - dayMs)).map((each) => [each.node, each.bytes]))
+  const advice = nodes.map(async (node) => {
+    const bytes = await fleet.recentBytesPerSecond(node)
+    const used = bytes === undefined ? undefined : bytes / bytesPerMegabit
+    return adviseLink(
+      node,
+      boundOf(node.linkMegabits, node.health?.interfaceMegabits),
+      used,
+      refused.get(node.id) ?? 0n,
+    )
+  })
+  return (await Promise.all(advice)).flat()
 }
 
 const maxExits = 10_000

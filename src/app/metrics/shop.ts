@@ -5,6 +5,7 @@ import type { Clock } from '../../core/time.ts'
 import { isReachable, soonEnough } from '../../db/open.ts'
 import { countUnstamped } from '../../db/row-history.ts'
 import { listRewinds } from '../../db/timeline.ts'
+import { boundOf, bytesPerMegabit } from '../../domains/fleet/rules.ts'
 import { findTime } from '../../jobs/backups.ts'
 import type { JobRun } from '../../jobs/jobs.ts'
 import type { Config } from '../settings/config.ts'
@@ -71,13 +72,25 @@ export function addShopGauges(metrics: Metrics, services: Services, pending: () 
 
 const dayMs = 86_400_000
 
-function addNodeGauges(metrics: Metrics, { fleet, stock, traffic }: Services): void {
+/** Series with a value of each joined node. */
+function createNodeSeries({ fleet }: Services) {
   const nodes = async () => (await soonEnough(Promise.all([fleet.nodes('gateway'), fleet.nodes('vpn')]))).flat()
   const each = (read: (node: Awaited<ReturnType<typeof nodes>>[number]) => number | undefined) => async () =>
     (await nodes()).flatMap((node) => {
       const value = node.joinedAt === null ? undefined : read(node)
       return value === undefined ? [] : [{ labels: { node: node.name, kind: node.kind }, value }]
     })
+  /** Adds the figures of earlier processes of a node. */
+  const overBoots = (name: 'tunnels' | 'totalBytes') => async () => {
+    const earlier = await soonEnough(fleet.earlierFigures())
+    return each((node) => (node.health ? node.health[name] + (earlier.get(node.id)?.[name] ?? 0) : undefined))()
+  }
+  return { nodes, each, overBoots }
+}
+
+function addNodeGauges(metrics: Metrics, services: Services): void {
+  const { stock, traffic } = services
+  const { nodes, each, overBoots } = createNodeSeries(services)
   metrics.gauge(
     'turnpike_node_open',
     '1 if the joined node is open, 0 if it is closed.',
@@ -93,15 +106,25 @@ function addNodeGauges(metrics: Metrics, { fleet, stock, traffic }: Services): v
     'Seconds since the node last had the complete state of the shop, as it reported.',
     each((node) => (node.health ? node.health.lagMs / 1000 : undefined)),
   )
-  metrics.gauge('turnpike_node_tunnels', 'Open tunnels or connected devices of a node, as it reported.', async () => {
-    const earlier = await soonEnough(fleet.earlierFigures())
-    const ofEarlier = (id: string): number => earlier.get(id)?.tunnels ?? 0
-    return each((node) => (node.health ? node.health.tunnels + ofEarlier(node.id) : undefined))()
-  })
+  metrics.gauge(
+    'turnpike_node_tunnels',
+    'Open tunnels or connected devices of a node, as it reported.',
+    overBoots('tunnels'),
+  )
   metrics.gauge(
     'turnpike_node_most_ports',
     'Maximum of ports for whitelisted addresses on a gateway, as it reported.',
     each((node) => node.health?.maxPorts ?? undefined),
+  )
+  metrics.gauge(
+    'turnpike_node_link_bytes_per_second',
+    'Bandwidth of a node, both directions together; bytes that it reports beyond it are not billed.',
+    each((node) => boundOf(node.linkMegabits, node.health?.interfaceMegabits) * bytesPerMegabit),
+  )
+  metrics.total(
+    'turnpike_node_carried_bytes_total',
+    'Bytes that a node has reported as relayed.',
+    overBoots('totalBytes'),
   )
   const byNode = (read: () => Promise<ReadonlyMap<string, number>>) => async () => {
     const values = await soonEnough(read())
@@ -109,7 +132,7 @@ function addNodeGauges(metrics: Metrics, { fleet, stock, traffic }: Services): v
   }
   metrics.total(
     'turnpike_node_refused_bytes_total',
-    'Bytes that a node has reported and the shop has refused.',
+    'Bytes that a node has reported beyond its bandwidth; they were not billed.',
     byNode(async () => new Map((await traffic.counts.refusals()).map((one) => [one.node, Number(one.bytes)]))),
   )
   metrics.gauge(

@@ -7,6 +7,7 @@ import { isRunning, listRunning, makeBoot } from '../../dataplane/agent/boots.ts
 import type { DataPath } from '../../dataplane/agent/data-path.ts'
 import { sendEarlier } from '../../dataplane/agent/earlier.ts'
 import { hasNewerKey, IdentityError, type NodeIdentity, takeIdentity } from '../../dataplane/agent/identity.ts'
+import { createInterfaceSpeed } from '../../dataplane/agent/interface-speed.ts'
 import { Journal } from '../../dataplane/agent/journal.ts'
 import { Meter, type MeterDeps } from '../../dataplane/agent/meter.ts'
 import { realTiming } from '../../dataplane/agent/runtime.ts'
@@ -44,6 +45,7 @@ export async function openAgent(config: Config, kind: NodeKind, log: Log, end: A
   })
   let skewMs = 0
   const noteSkew = createSkewLog(log)
+  const interfaceSpeed = createInterfaceSpeed(realTiming.now)
   return {
     node: identity.node,
     folder,
@@ -80,7 +82,7 @@ export async function openAgent(config: Config, kind: NodeKind, log: Log, end: A
         beside,
         journal: new Journal({ ...runtime, ...named }),
         lagMs: () => sync.lagMs,
-        extraFields: () => ({ cpu_ms: cpuMs(), ...extraFields?.() }),
+        extraFields: () => ({ cpu_ms: cpuMs(), interface_mbit: interfaceSpeed(), ...extraFields?.() }),
         sendEarlier: (stop) =>
           sendEarlier({ ...runtime, ...named, end: stop, isAlive: (each) => isRunning(folder, each) }),
       })

@@ -32,7 +32,7 @@ import { type LookUp, openSite, type SiteServer, type SiteTerms } from '../../da
 import { type Certificate, coversName } from '../../dataplane/tls/certificate.ts'
 import { Front, type TlsListener } from '../../dataplane/tls/front.ts'
 import type { TlsSocket } from '../../dataplane/tls/tls-socket.ts'
-import type { ReportBody } from '../../node-protocol/report.ts'
+import { maxInterfaceMegabits, type ReportBody } from '../../node-protocol/report.ts'
 import type { FindBody, StatePage } from '../../node-protocol/state.ts'
 import { addFrontMetrics, addGatewayMetrics, addHttp2Metrics, addNodeMetrics } from '../metrics/node.ts'
 import { createProcessMetrics, serveMetrics } from '../metrics/process.ts'
@@ -341,6 +341,8 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, f
     ...findTls(),
     ...reportHops(hops),
     exit_reports: exitReports.take(),
+    // A sandbox relays over loopback, which has no speed.
+    ...(rules.mode === 'sandbox' && { interface_mbit: maxInterfaceMegabits }),
   })
   const extraFields = () => ({ ...ownFields(), ...figuresOf(engine, limits, names.counts.failed) })
   const { sync, meter, contact } = agent.attach(

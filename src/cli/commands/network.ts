@@ -37,7 +37,9 @@ export const nodeCommands: readonly OperationCommand[] = [
       `${node.name} is ${node.state}${serves ? ' and serves' : ''}. Last report: ${local(node.last_seen_at)}.`,
       ...(node.drained_at === null ? [] : [`Draining since ${local(node.drained_at)}: ${aboutDraining(node)}`]),
       `Bandwidth: ${node.link_mbit} Mbit/s, both directions together (default ${nodes.usualLinkMegabits}). ` +
+        (node.interface_mbit === null ? '' : `Its interfaces: ${node.interface_mbit} Mbit/s. `) +
         `"turnpike node link ${node.name} N" changes it.`,
+      ...(node.refused_bytes === 0 ? [] : [`Not billed, because beyond the bandwidth: ${node.refused_bytes} bytes.`]),
       ...node.paths.map(
         (path) =>
           `Path ${path.entry} → ${path.exit} over ${path.over === 'tls' ? 'TLS' : 'the plain port'}: ${path.state}` +

@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { openOutageShop } from '../../../test/harness/outage-shop.ts'
 import { createTool } from '../../../test/harness/tool.ts'
 import { findingsOf } from '../../../test/harness/wired.ts'
+import { bytes } from '../../core/bytes.ts'
 
 test('stock move moves a range with its sold proxy, and proxy interrupted lists it until the new gateway is up', async () => {
   const shop = await openOutageShop('sqlite', '203.0.113.0/30', ['gate-1', 'gate-2'])
@@ -68,6 +69,30 @@ test('node show and node list show the bandwidth, and no advice about a range th
     const [heading = '', ...nodes] = (await run('node', 'list')).lines
     expect(heading).toContain('LINK MBIT')
     expect(nodes.find((line) => line.startsWith('gate-1'))).toMatch(/ 100 /)
+  } finally {
+    await shop.close()
+  }
+})
+
+test('node show shows a node with 25 Gbit/s of interfaces, and the 7 bytes that it was not billed', async () => {
+  const shop = await openOutageShop('sqlite', '203.0.113.0/30', ['gate-1'])
+  const { run } = createTool(shop.services, () => shop.nowMs)
+  try {
+    const { db, fleet, traffic } = shop.services
+    const id = (await fleet.nodes('gateway'))[0]?.id
+    if (!id) throw new Error('the shop has no gateway')
+    const health = { boot: '9boot-0001', tunnels: 0, lagMs: 0, totalBytes: 0, hopBytes: 0, isStopping: false }
+    const speed = { interfaceMegabits: 25_000, maxPorts: null, tls: null }
+    await fleet.seen(id, { version: '1', health: { ...health, ...speed } })
+    await db.transact(async (tx) => {
+      const counts = [{ subject: 'x', received: bytes(1n), sent: bytes(0n) }]
+      await traffic.counts.take(tx, { node: id, boot: health.boot, counts })
+      traffic.counts.refuse(tx, id, 7n)
+    })
+    const { json, lines } = await run('node', 'show', 'gate-1')
+    expect(json).toMatchObject({ node: { link_mbit: 25_000, interface_mbit: 25_000, refused_bytes: 7 } })
+    expect(lines.join('\n')).toContain('Its interfaces: 25000 Mbit/s.')
+    expect(lines.join('\n')).toContain('Not billed, because beyond the bandwidth: 7 bytes.')
   } finally {
     await shop.close()
   }

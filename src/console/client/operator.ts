@@ -181,6 +181,7 @@ export type Node = {
   most_ports: number | null
   unproven_ranges: number
   link_mbit: number
+  interface_mbit: number | null
   drained_at: string | null
   is_entry: boolean
   paths: readonly {

@@ -168,6 +168,7 @@ describe.each([...engines])('joining of nodes on %s', (engine) => {
       hopBytes: 0,
       isStopping: false,
       maxPorts: null,
+      interfaceMegabits: null,
       tls: null,
     })
     await report('boot-2', 3, 10)

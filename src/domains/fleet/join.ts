@@ -247,7 +247,7 @@ export const remove = (deps: FleetDeps, name: string, assertLeft: (tx: Tx) => Pr
     await store.setRemoved(tx, node.id, deps.clock())
   })
 
-/** Sets a node's bandwidth. It applies to claims from now on. */
+/** Sets a node's bandwidth; the default follows its interfaces. It applies to claims from now on. */
 export const setLink = (deps: FleetDeps, name: string, megabits: number): Promise<Node> =>
   change(deps, name, (tx, node) => store.setLink(tx, node.id, megabits))
 

@@ -28,7 +28,7 @@ export type Node = {
   /** The join key, of which only the digest is kept. */
   readonly key: { readonly expiresAt: number; readonly usedAt: number | null } | null
   readonly health: Health | null
-  /** Its bandwidth, both directions together. Claims beyond it are rejected. */
+  /** The operator's setting of its bandwidth, both directions together; `boundOf` follows it. */
   readonly linkMegabits: number
   /** Since when it is being drained. */
   readonly drainedAt: number | null
@@ -81,8 +81,18 @@ export const pathsOf = (gateways: readonly Node[]): HopPath[] =>
     return [{ entry, exit, over: exit.hopTls ? 'tls' : 'plain', report }]
   })
 
-/** Ten gigabits a second, unless the operator says otherwise. */
+/** Ten gigabits a second, unless the operator says otherwise or the node has faster interfaces. */
 export const usualLinkMegabits = 10_000
+
+/**
+ * The bandwidth beyond which a node's claims are rejected: the operator's setting, or at the default the speed of its
+ * interfaces. A report only raises the default: drivers may report too little, and a liar would not.
+ */
+export const boundOf = (linkMegabits: number, interfaceMegabits: number | null | undefined): number =>
+  linkMegabits === usualLinkMegabits ? Math.max(usualLinkMegabits, interfaceMegabits ?? 0) : linkMegabits
+
+export const bytesPerMegabit = 125_000
+
 export const isLink = (megabits: number): boolean =>
   Number.isSafeInteger(megabits) && megabits >= 1 && megabits <= 1_000_000
 
@@ -99,6 +109,8 @@ export type Health = {
   readonly errors?: number | undefined
   /** How many leased ports it can open; null for any number. */
   readonly maxPorts: number | null
+  /** Summed speed of its network interfaces; null if it reports none. */
+  readonly interfaceMegabits?: number | null | undefined
   readonly isStopping: boolean
   /** Where it accepts proxies over TLS; null if it does not. */
   readonly tls: TlsEndpoint | null

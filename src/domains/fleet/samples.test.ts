@@ -32,6 +32,25 @@ describe.each([...engines])('samples of nodes on %s', (engine) => {
   })
   afterAll(() => opened.close())
 
+  test('the recent rate of a node is measured over 1 to 6 minutes of its latest process', async () => {
+    const { db, fleet } = services
+    const { id } = await db.transact((tx) => fleet.add(tx, { kind: 'gateway', name: 'gate-2', location: 'paris' }))
+    clock.advance(hourMs - (clock.nowMs % hourMs))
+    const rateAfter = async (ms: number, totalBytes: number, boot = report.boot) => {
+      clock.advance(ms)
+      await fleet.seen(id, { version: '1', health: { ...report, boot, totalBytes } })
+      const node = (await fleet.nodes('gateway')).find((each) => each.id === id)
+      return node && fleet.recentBytesPerSecond(node)
+    }
+    expect(await rateAfter(0, 1000)).toBeUndefined()
+    expect(await rateAfter(minuteMs - 1, 60_000)).toBeUndefined()
+    expect(await rateAfter(1, 61_000)).toBe(1000)
+    expect(await rateAfter(4 * minuteMs, 301_000)).toBe(1000)
+    expect(await rateAfter(minuteMs, 601_000)).toBe(5000)
+    expect(await rateAfter(minuteMs, 700_000, 'later-boot')).toBeUndefined()
+    await db.transact((tx) => tx.run('DELETE FROM node_samples'))
+  })
+
   test('a node is sampled every 5 minutes for a day and every hour for a month, and older samples are deleted', async () => {
     const { db, fleet } = services
     const { id } = await db.transact((tx) => fleet.add(tx, { kind: 'gateway', name: 'gate-1', location: 'paris' }))

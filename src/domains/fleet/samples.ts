@@ -1,7 +1,7 @@
 import type { NodeId } from '../../core/ids.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
-import type { HealthReport, NodeSample } from './rules.ts'
+import type { HealthReport, Node, NodeSample } from './rules.ts'
 import * as store from './store.ts'
 
 /** The time since the sample before, as rates. */
@@ -81,6 +81,17 @@ export async function history({ db, clock }: { db: Database; clock: Clock }, nod
   const { lengthMs, stepMs } = spans[span]
   const fromAt = slotOf(clock()) - lengthMs
   return ratesOf(await store.listSamples(db, node, fromAt - stepMs, stepMs))
+}
+
+/** The mean rate of a node's latest process over the last one to six minutes; undefined if it ran for less. */
+export async function recentBytesPerSecond(
+  { db, clock }: { db: Database; clock: Clock },
+  { id, health, lastSeenAt }: Pick<Node, 'id' | 'health' | 'lastSeenAt'>,
+): Promise<number | undefined> {
+  if (!health || lastSeenAt === null) return undefined
+  const samples = await store.listSamples(db, id, slotOf(clock()) - everyMs, everyMs)
+  const from = samples.findLast((each) => each.boot === health.boot && lastSeenAt - each.at >= minuteMs)
+  return from && ((health.totalBytes - from.totalBytes) * 1000) / (lastSeenAt - from.at)
 }
 
 /** Deletes samples that no graph shows any more, at most `limit` of each kind. */

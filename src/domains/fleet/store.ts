@@ -28,6 +28,7 @@ import type { Reader, Tx } from '../../db/transaction.ts'
 import { noSuchNode } from './errors.ts'
 import {
   type Acknowledgement,
+  boundOf,
   type EarlierFigures,
   type Endpoint,
   type Health,
@@ -86,7 +87,9 @@ const hopTlsColumns = columnsOf<HopTls>({
   key: textColumn('hop_tls_key'),
 })
 
-const healthColumns = columnsOf<Omit<Health, 'isStopping' | 'hopBytes' | 'tls' | 'cpuMs' | 'errors'>>({
+const healthColumns = columnsOf<
+  Omit<Health, 'isStopping' | 'hopBytes' | 'interfaceMegabits' | 'tls' | 'cpuMs' | 'errors'>
+>({
   boot: textColumn('boot'),
   tunnels: int('tunnels'),
   lagMs: int('lag_ms'),
@@ -94,9 +97,12 @@ const healthColumns = columnsOf<Omit<Health, 'isStopping' | 'hopBytes' | 'tls' |
   maxPorts: orNull(int('max_ports')),
 })
 
+const interfaceSpeed = orNull(int('interface_mbit'))
+
 const toHealth = (row: Row): Health => ({
   ...healthColumns.read(row),
   hopBytes: orNull(int('hop_bytes')).read(row['hop_bytes']) ?? 0,
+  interfaceMegabits: interfaceSpeed.read(row['interface_mbit']),
   isStopping: row['stopping_boot'] === row['boot'],
   tls: has(row, 'tls_host', 'tls_port') ? tlsColumns.read(row) : null,
 })
@@ -126,10 +132,13 @@ export async function insertNode(tx: Tx, node: Node, sealedKey: Uint8Array | nul
 }
 
 /** A node's bandwidth, which limits what it can claim to have relayed, and since when it may have used it. */
-const linkColumns = columnsOf({ megabits: int('link_mbit'), joinedAt: orNull(int('joined_at')) })
+const links = recordsOf((row) => ({
+  megabits: boundOf(int('link_mbit').read(row['link_mbit']), interfaceSpeed.read(row['interface_mbit'])),
+  joinedAt: orNull(int('joined_at')).read(row['joined_at']),
+}))
 
 export const findLink = async (reader: Reader, node: string): Promise<{ megabits: number; joinedAt: number | null }> =>
-  (await linkColumns.first(reader, 'SELECT link_mbit, joined_at FROM nodes WHERE id = $1', [node])) ?? {
+  (await links.first(reader, 'SELECT link_mbit, interface_mbit, joined_at FROM nodes WHERE id = $1', [node])) ?? {
     megabits: usualLinkMegabits,
     joinedAt: null,
   }
@@ -258,7 +267,8 @@ export async function writeJoin(tx: Tx, node: NodeId, digest: Uint8Array, nowMs:
   await tx.run(
     `UPDATE nodes SET secret_digest = $2, joined_at = $3, key_used_at = $3, changed_at = $3,
        boot = NULL, stopping_boot = NULL, tunnels = NULL, lag_ms = NULL, total_bytes = NULL, hop_bytes = NULL,
-       max_ports = NULL, tls_host = NULL, tls_port = NULL, tls_browser_host = NULL, hop_key = NULL,
+       max_ports = NULL, interface_mbit = NULL, tls_host = NULL, tls_port = NULL, tls_browser_host = NULL,
+       hop_key = NULL,
        hop_tls_port = NULL, hop_tls_name = NULL, hop_tls_key = NULL, hops = NULL, state_cursor = NULL,
        whole_read_at = NULL
      WHERE id = $1`,
@@ -398,14 +408,14 @@ export const markSeen = (tx: Tx, node: NodeId, nowMs: number, version: string, j
  * figures of the boot before are kept in `node_boots`. The caller has locked the row.
  */
 export function writeHealth(tx: Tx, node: NodeId, health: HealthReport): void {
-  const { boot, tunnels, lagMs, totalBytes, hopBytes, isStopping, maxPorts, tls } = health
-  const tlsChange = tls === 'unchanged' ? '' : ', tls_host = $9, tls_port = $10, tls_browser_host = $11'
+  const { boot, tunnels, lagMs, totalBytes, hopBytes, isStopping, maxPorts, interfaceMegabits, tls } = health
+  const tlsChange = tls === 'unchanged' ? '' : ', tls_host = $10, tls_port = $11, tls_browser_host = $12'
   tx.send(keepFigures('boot < $2'), [node, boot])
   tx.send(
     `UPDATE nodes SET boot = $2, tunnels = $3, lag_ms = $4,
        total_bytes = CASE WHEN boot = $2 AND total_bytes > $5 THEN total_bytes ELSE $5 END,
        hop_bytes = CASE WHEN boot = $2 AND hop_bytes > $6 THEN hop_bytes ELSE $6 END,
-       stopping_boot = COALESCE($7, stopping_boot), max_ports = $8 ${tlsChange}
+       stopping_boot = COALESCE($7, stopping_boot), max_ports = $8, interface_mbit = $9 ${tlsChange}
      WHERE id = $1 AND (boot IS NULL OR boot <= $2)`,
     [
       node,
@@ -416,6 +426,7 @@ export function writeHealth(tx: Tx, node: NodeId, health: HealthReport): void {
       hopBytes,
       isStopping ? boot : null,
       maxPorts,
+      interfaceMegabits ?? null,
       ...(tls === 'unchanged' ? [] : [tls?.host ?? null, tls?.port ?? null, tls?.browserHost ?? null]),
     ],
   )

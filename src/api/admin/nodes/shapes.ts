@@ -1,6 +1,7 @@
 import { problem } from '../../../core/messages/problems.ts'
 import type { RunningSince } from '../../../core/stall-monitor.ts'
 import {
+  boundOf,
   type EarlierFigures,
   type HopPath,
   isLink,
@@ -56,7 +57,7 @@ const node = named('Node', {
   tunnels: whole('Open tunnels, with those of a replaced process that still drains.', 3).nullable(),
   carried_bytes: whole('Bytes that the node has reported as relayed, both directions.', 1_000_000).nullable(),
   relayed_bytes: whole('Part of `carried_bytes` that was relayed for other gateways.', 0).nullable(),
-  refused_bytes: whole('Bytes that the node reported and the shop rejected as impossible.', 0),
+  refused_bytes: whole('Bytes that the node reported beyond its bandwidth; they were not billed.', 0),
   held_bytes: whole('Bytes of sub-users’ traffic that the node holds on leases.', 8_388_608),
   accounts_at_limit: whole('Accounts of which the node holds the largest lease that one node may have.', 0),
   most_ports: whole(
@@ -64,7 +65,15 @@ const node = named('Node', {
     2000,
   ).nullable(),
   unproven_ranges: whole('Ranges without an assigned gateway that the node claims to serve without proof.', 0),
-  link_mbit: whole('Bandwidth of the node in Mbit/s, both directions together.', 10_000),
+  link_mbit: whole(
+    'Bandwidth in Mbit/s, both directions together, up to which bytes are billed. At the default of 10000 it is the ' +
+      'speed of the node’s interfaces if that is higher.',
+    25_000,
+  ),
+  interface_mbit: whole(
+    'Summed speed of the node’s network interfaces in Mbit/s, as it reported, at most 800000; null if unknown.',
+    25_000,
+  ).nullable(),
   drained_at: moment('Start of draining; null if the node is not being drained.').nullable(),
   is_entry: flag('Whether customers of other gateways’ addresses can enter at this gateway.'),
   paths: rows('Paths that begin or end at this gateway.', {
@@ -127,7 +136,8 @@ export const toNode = (
   accounts_at_limit: held?.accountsAtLimit ?? 0,
   most_ports: of.health?.maxPorts ?? null,
   unproven_ranges: unprovenRanges,
-  link_mbit: of.linkMegabits,
+  link_mbit: boundOf(of.linkMegabits, of.health?.interfaceMegabits),
+  interface_mbit: of.health?.interfaceMegabits ?? null,
   drained_at: isoOrNull(of.drainedAt),
   is_entry: of.entry === of.id,
   paths: paths.map((each) => toPath(each, since)),
@@ -251,7 +261,7 @@ export const keyNode = operation('keyNode', 'POST /nodes/{name}/key', {
 })
 
 export const linkNode = operation('linkNode', 'POST /nodes/{name}/link', {
-  summary: "Set a node's bandwidth; usage that the node reports beyond it is rejected",
+  summary: "Set a node's bandwidth; usage that the node reports beyond it is rejected. 10000 follows its interfaces",
   params: nodeParam,
   body: z.object({ link_mbit: link() }),
   answer: node,

@@ -57,6 +57,36 @@ describe.each([...engines])('byte counts of nodes on %s', (engine) => {
     expect(recorded).not.toContain(none)
   })
 
+  test('take() believes 1.25 GB a second by default, and more if the node reports faster interfaces or the operator says so', async () => {
+    const node = await addNode('fast')
+    let claimed = 0n
+    /** The believed part of another terabyte, claimed 10 s after the last one. */
+    const believed = async () => {
+      clock.advance(10_000)
+      claimed += 1_000_000_000_000n
+      const [taken] = await take(node, 'boot-0001', [['f', claimed, 0n]])
+      return taken?.received
+    }
+    const health = { boot: 'boot-0001', tunnels: 0, lagMs: 0, totalBytes: 0, hopBytes: 0, isStopping: false }
+    const report = (interfaceMegabits: number | null) =>
+      services.fleet.seen(node, { version: '1', health: { ...health, maxPorts: null, tls: null, interfaceMegabits } })
+    await believed()
+    expect(await believed()).toBe(bytes(12_500_000_000n))
+    await report(25_000)
+    expect(await believed()).toBe(bytes(31_250_000_000n))
+    await report(1000)
+    expect(await believed()).toBe(bytes(12_500_000_000n))
+    await report(25_000)
+    await services.fleet.setLink('fast', 5000)
+    expect(await believed()).toBe(bytes(6_250_000_000n))
+    await services.fleet.setLink('fast', 40_000)
+    expect(await believed()).toBe(bytes(50_000_000_000n))
+    await services.fleet.setLink('fast', 10_000)
+    expect(await believed()).toBe(bytes(31_250_000_000n))
+    await report(null)
+    expect(await believed()).toBe(bytes(12_500_000_000n))
+  })
+
   test('take() accepts a report of 1,000 counts, and refuses 1,001', async () => {
     const node = await addNode('many')
     const many = (length: number) =>
