@@ -44,8 +44,7 @@ export async function openAgent(config: Config, kind: NodeKind, log: Log, end: A
     onRevoked()
   })
   let skewMs = 0
-  const noteSkew = createSkewLog(log)
-  const interfaceSpeed = createInterfaceSpeed(realTiming.now)
+  const [noteSkew, interfaceSpeed] = [createSkewLog(log), createInterfaceSpeed(realTiming.now)]
   return {
     node: identity.node,
     folder,
