@@ -14,8 +14,16 @@ export type RequestNote = {
   readonly tookMs: number
   readonly customer: string | undefined
   readonly node?: string | undefined
+  /** The reason of a refusal. */
+  readonly reason?: string | undefined
+  /** Whether an authenticated customer sent it to an operation that charges. */
+  readonly isPurchase?: boolean
   /** Whether the request sold something: it charged and was not a replay. */
   readonly isSale: boolean
+  /** The order that a sale made. */
+  readonly order?: string | undefined
+  /** The `Idempotency-Key` of a purchase. */
+  readonly key?: string | undefined
   /** The error behind a 500, or behind a refusal that concerns the operator, such as a full disk. */
   readonly fault: unknown
 }

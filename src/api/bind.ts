@@ -1,4 +1,4 @@
-import type { TokenId } from '../core/ids.ts'
+import type { OrderId, TokenId } from '../core/ids.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import { type FieldProblem, toSent } from '../core/messages/problems.ts'
 import { type Kopecks, kopecks } from '../core/money.ts'
@@ -11,6 +11,8 @@ import type { Operation, z } from './operation.ts'
 export type Call<Op extends Operation, By = Caller> = {
   readonly caller: By
   readonly key: string | undefined
+  /** The `X-Request-Id` of the answer; undefined for a command on the shop's machine. */
+  readonly requestId: string | undefined
   readonly params: z.output<Op['params']>
   readonly query: z.output<Op['query']>
   readonly body: z.output<Op['body']>
@@ -30,6 +32,8 @@ export type Answered = {
   readonly body: string
   /** Whether the body was stored by an earlier request under the same key. */
   readonly replayed: boolean
+  /** The order that a purchase made. */
+  readonly order?: OrderId | null
   readonly mediaType?: string
   /** The name under which a browser saves the answer as a file. */
   readonly fileName?: string
@@ -87,11 +91,12 @@ export function bindPurchase<Op extends Operation, Bought>(
         issued = issuedIn(operation, data)
         return toSuccess(operation, data, call, warningsOf(bought))
       }
-      const { caller, key } = call
+      const { caller, key, requestId } = call
       const assertReplayable = (madeBy: TokenId | null): void => {
         if (operation.isSecret && (madeBy === null || madeBy !== caller.token?.id)) assertSeesPasswords(caller)
       }
-      const answered = await run({ by: caller, key, toBody, assertReplayable, maxPrice: maxPriceIn(call.body) }, call)
+      const maxPrice = maxPriceIn(call.body)
+      const answered = await run({ by: caller, key, requestId, toBody, assertReplayable, maxPrice }, call)
       return { ...answered, issued }
     },
   }

@@ -201,7 +201,10 @@ type Visit = {
   path: string
   customer?: CustomerId | undefined
   rateLimit?: RateLimitState | undefined
+  isPurchase: boolean
   isSale: boolean
+  order?: string | undefined
+  key?: string | undefined
   isAdmitted: boolean
 }
 
@@ -298,11 +301,11 @@ async function answerNoted(
   const request = named(sent)
   const url = URL.parse(request.url)
   const path = url?.pathname ?? ''
-  const visit: Visit = { id: deps.requestId(), from, hold, path, isSale: false, isAdmitted: false }
+  const visit: Visit = { id: deps.requestId(), from, hold, path, isPurchase: false, isSale: false, isAdmitted: false }
   const known = exact.get(`${request.method === 'HEAD' ? 'GET' : request.method} ${path}`)
   let response: Response
   let fault: unknown
-  let code: string | undefined
+  let refused: Refusal | undefined
   try {
     // The address is made of the Host header, which may be anything.
     if (!url) throw refuseField('Host', 'host_and_port')
@@ -312,9 +315,8 @@ async function answerNoted(
     response = await (known ? known.run(routedRequest, {}, visit) : app.fetch(routedRequest, { visit }))
   } catch (error) {
     fault = error instanceof Refusal ? error.cause : error
-    const refusal = error instanceof Refusal ? error : internalError()
-    code = refusal.code
-    response = await compressRefusal(request.headers, toRefusal(refusal, request.headers, known?.isCharging))
+    refused = error instanceof Refusal ? error : internalError()
+    response = await compressRefusal(request.headers, toRefusal(refused, request.headers, known?.isCharging))
   }
   if (request.method === 'HEAD') response = await withoutBody(response)
   response.headers.set('X-Request-Id', visit.id)
@@ -325,10 +327,14 @@ async function answerNoted(
     method: request.method,
     path: visit.path,
     status: response.status,
-    code,
+    code: refused?.code,
+    reason: refused?.reason,
     tookMs: performance.now() - startedAt,
     customer: visit.customer,
+    isPurchase: visit.isPurchase,
     isSale: visit.isSale,
+    order: visit.order,
+    key: visit.key,
     fault,
   })
   return response
@@ -371,9 +377,11 @@ async function answer<By>(
   const admitted = await letIn()
   visit.customer = admitted.customer
   visit.isAdmitted = operation.access !== 'public'
+  visit.isPurchase = purpose === 'sale'
   visit.rateLimit = await (operation.charges ? limits.charges : limits.reads)(admitted.name, admitted.customer)
   if (visit.rateLimit?.retryAfterSeconds) throw rateLimited(visit.rateLimit)
   const key = takesKey(operation) ? readKey(request.headers.get('idempotency-key') ?? undefined) : undefined
+  visit.key = key
   const sent = operation.method === 'POST' ? await readBody(request) : {}
   const { customer } = admitted
   if (customer !== undefined) await limits.changes(customer, rowsChangedBy(operation, sent))
@@ -384,8 +392,9 @@ async function answer<By>(
     // Authenticated again: a body may take seconds to arrive, and the token may be revoked meanwhile.
     const { by: caller } = operation.method === 'POST' || waits ? await letIn() : admitted
     if (operation.method === 'POST') await assertNotPipelined(request, visit.hold)
-    const called = await runOperation({ operation, run }, { caller, key, request, params, sent })
-    visit.isSale = purpose === 'sale' && !called.replayed
+    const called = await runOperation({ operation, run }, { caller, key, requestId: visit.id, request, params, sent })
+    visit.isSale = visit.isPurchase && !called.replayed
+    visit.order = called.order ?? undefined
     const issued = called.issued ?? secretIn(called.cookie ?? '')
     if (issued !== undefined) limits.authThrottle.expect(issued, called.owner ?? customer ?? admitted.name)
     return await toResponse(request, operation, called)
@@ -411,6 +420,7 @@ export function runOperation<By>(
   of: {
     readonly caller: By
     readonly key: string | undefined
+    readonly requestId?: string
     readonly request: Request
     readonly params: Params
     readonly sent: Parameters<typeof findWarnings>[2]
@@ -422,6 +432,7 @@ export function runOperation<By>(
   return run({
     caller: of.caller,
     key: of.key,
+    requestId: of.requestId,
     params: readFields(operation.params, params),
     query: readFields(operation.query, query, 'query'),
     body: readFields(operation.body, fields),

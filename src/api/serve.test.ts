@@ -217,14 +217,16 @@ test('a shop that does not serve TLS itself sends no Strict-Transport-Security',
   await service.stop()
 })
 
-test('the shop counts and logs a sale once, and not its replays, a new payment or a free order', async () => {
+test('the shop counts and logs a sale once with its order and key, not its replays, and each refused purchase', async () => {
   const metricsPort = freePort()
   const service = await startService('sqlite', { TURNPIKE_METRICS_LISTEN: `127.0.0.1:${metricsPort}` })
   const order = { country_code: 'DE', period: 7, count: 1, ipv: 4 }
-  for (let count = 0; count < 3; count += 1) {
-    expect((await service.post('/dedicated/buy', order, { key: 'one' })).status).toBe(200)
-  }
-  expect((await service.post('/dedicated/buy', { ...order, count: 0 }, { key: 'two' })).status).toBe(400)
+  const answers = []
+  for (let count = 0; count < 3; count += 1) answers.push(await service.post('/dedicated/buy', order, { key: 'one' }))
+  expect(answers.map((each) => each.status)).toEqual([200, 200, 200])
+  const refused = await service.post('/dedicated/buy', { ...order, count: 0 }, { key: 'two' })
+  expect(refused.status).toBe(400)
+  expect((await service.post('/dedicated/buy', order, { token: 'tp_live_wrong', key: 'three' })).status).toBe(401)
   expect((await service.post('/payments', { amount_rub: 100, method: 'sandbox' })).status).toBe(200)
   const { data } = await service.post('/premium/subusers', { name: 'brief' })
   expect((await service.post('/premium/subusers/delete', { subuser_id: data.subuser.subuser_id })).status).toBe(200)
@@ -232,8 +234,15 @@ test('the shop counts and logs a sale once, and not its replays, a new payment o
   expect(figures.match(/^turnpike_sales_total.*$/gm)).toEqual([
     'turnpike_sales_total{operation="/api/v1/dedicated/buy"} 1',
   ])
-  const sold = service.log.map((line) => JSON.parse(line)).filter((line) => line.event === 'sold')
-  expect(sold.map((line) => line.path)).toEqual(['/api/v1/dedicated/buy'])
+  const lines = service.log.map((line) => JSON.parse(line)).filter(({ event }) => ['sold', 'refused'].includes(event))
+  const [path, customer] = ['/api/v1/dedicated/buy', expect.stringMatching(/^cus_/)]
+  const idOf = (answer: { headers: Headers } | undefined) => answer?.headers.get('x-request-id')
+  const sold = { event: 'sold', path, customer, id: idOf(answers[0]), idempotency_key: 'one' }
+  const not = { event: 'refused', path, customer, id: idOf(refused), idempotency_key: 'two' }
+  expect(lines).toEqual([
+    expect.objectContaining({ ...sold, order: answers[0]?.data.order_id }),
+    expect.objectContaining({ ...not, reason: 'invalid_request' }),
+  ])
   await service.stop()
 })
 
@@ -245,7 +254,7 @@ test('the shop logs each fault and each sale, and refusals with 503 once per 10 
     () => nowMs,
   )
   const plain = { id: 'x', method: 'POST', path: '/p', code: undefined, tookMs: 1, customer: undefined }
-  const logged = (status: number, more: { isSale?: boolean; fault?: unknown } = {}): string[] => {
+  const logged = (status: number, more: Partial<Parameters<typeof note>[0]> = {}): string[] => {
     lines.length = 0
     note({ ...plain, status, isSale: false, fault: undefined, ...more })
     return lines
@@ -265,6 +274,8 @@ test('the shop logs each fault and each sale, and refusals with 503 once per 10 
   nowMs += 10_000
   expect(logged(503)).toEqual(['warn turned away 1'])
   expect(logged(429)).toEqual(['debug request'])
+  for (const status of [402, 409, 503]) expect(logged(status, { isPurchase: true })).toEqual(['info refused'])
+  expect(logged(429, { isPurchase: true, reason: 'rate_limited' })).toEqual(['debug request'])
 })
 
 test('an internal error shows the client no cause, and the log has the cause under the same request id', async () => {

@@ -125,7 +125,10 @@ function sourceOf(request: Request, peer: Address | undefined, trusted: readonly
   return source
 }
 
-/** Logs sales and faults at once, other requests at debug level, refusals for a busy database every ten seconds. */
+/**
+ * Logs sales, refused purchases and faults at once, other requests at debug level, refusals for a busy database every
+ * ten seconds. A purchase beyond the rate limit is at debug level: nothing else bounds how many a customer sends.
+ */
 export const requestNotes = (log: Log, now = () => performance.now()) => {
   let loggedAt = Number.NEGATIVE_INFINITY
   let unsaid = 0
@@ -139,9 +142,10 @@ export const requestNotes = (log: Log, now = () => performance.now()) => {
   }
 
   return (note: RequestNote): void => {
-    const { fault, tookMs, isSale, ...line } = note
-    const fields = { ...line, took_ms: Math.round(tookMs * 10) / 10 }
+    const { fault, tookMs, isPurchase, isSale, key, ...line } = note
+    const fields = { ...line, idempotency_key: key, took_ms: Math.round(tookMs * 10) / 10 }
     if (fault !== undefined) log.error(note.status === 500 ? 'fault' : 'unavailable', { ...fields, fault })
+    else if (isPurchase && note.status >= 400 && note.reason !== 'rate_limited') log.info('refused', fields)
     else if (note.status === 503) noteTurnedAway(fields)
     else if (isSale) log.info('sold', fields)
     else log.debug('request', fields)

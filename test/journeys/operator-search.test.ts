@@ -37,10 +37,11 @@ describe.each([...engines])('search and dry runs of operators on %s', (engine) =
   const logged = async (): Promise<string[]> =>
     (await call('GET', '/audit?limit=500', 'owner')).data.items.map((each: { action: string }) => each.action)
 
-  test('search finds every kind by its id, customers by the beginning of name, login and e-mail, devices by name', async () => {
+  test('search finds every kind by its id, customers by the beginning of name, login and e-mail, devices by name, orders by request', async () => {
     const { token, customer } = await shop.newCustomer(5_000n)
-    const bought = (await shop.post('/dedicated/buy', { country_code: 'DE', period: 30, count: 1, ipv: 4 }, { token }))
-      .data
+    const wanted = { country_code: 'DE', period: 30, count: 1, ipv: 4 }
+    const purchase = await shop.post('/dedicated/buy', wanted, { token, key: 'zoe-key' })
+    const bought = purchase.data
     const [proxy] = bought.proxies
     const vpn = (await shop.post('/vpn/buy', { period: 1 }, { token })).data
     const payment = (await shop.post('/payments', { amount_rub: 500, method: 'sandbox' }, { token })).data
@@ -62,7 +63,20 @@ describe.each([...engines])('search and dry runs of operators on %s', (engine) =
       expect(await found(text)).toContain(`customer ${named.customer_id}`)
     }
     for (const text of ['яна', 'Яна И', 'ЯНА']) expect(await found(text)).toEqual([`customer ${russian.customer_id}`])
-    expect(await found(bought.order_id)).toEqual([`order ${bought.order_id}`])
+    const requestId = purchase.headers.get('x-request-id') ?? ''
+    for (const text of [bought.order_id, requestId, 'zoe-key']) {
+      expect(await found(text)).toEqual([`order ${bought.order_id}`])
+    }
+    const { data: story } = await call('GET', `/orders/${bought.order_id}`, 'reader')
+    expect(story.order).toMatchObject({ request_id: requestId, idempotency_key: 'zoe-key' })
+    const listed = async (filter: string): Promise<string[]> =>
+      (await call('GET', `/customers/${customer}/orders?${filter}`, 'reader')).data.items.map(
+        (each: { order_id: string }) => each.order_id,
+      )
+    for (const filter of [`request_id=${requestId}`, 'idempotency_key=zoe-key']) {
+      expect(await listed(filter)).toEqual([bought.order_id])
+    }
+    expect(await listed(`request_id=${requestId}&idempotency_key=other`)).toEqual([])
     expect(await found(payment.payment_id)).toEqual([`payment ${payment.payment_id}`])
     expect(await found(String(proxy.id))).toEqual([`proxy ${proxy.id}`])
     expect(await found(proxy.username)).toEqual([`proxy ${proxy.id}`])

@@ -248,6 +248,11 @@ export const unseen: readonly Unseen[] = [
     column: 'totp_step',
     because: 'the last used code alone authenticates no one without the password and the next code',
   },
+  ...['request_id', 'idempotency_key'].map((column) => ({
+    table: 'orders',
+    column,
+    because: 'it only tells operators which request made the order; a repeat is recognized by the sealed answer',
+  })),
   { table: 'customers', column: 'note', because: 'a note of operators about a customer decides nothing' },
   ...['used_at', 'used_from'].map((column) => ({
     table: 'tokens',

@@ -90,7 +90,9 @@ export const customerCommands: readonly OperationCommand[] = [
   over(customers.refundTraffic, 'traffic refund', {
     show: (data) => `Took back ${data.returned_gb} GB and refunded ${rub(data.refunded_rub)} RUB.`,
   }),
-  over(customers.listCustomerOrders, 'order list', { columns: 'order_id created_at product action price_rub' }),
+  over(customers.listCustomerOrders, 'order list', {
+    columns: 'order_id created_at product action price_rub request_id idempotency_key',
+  }),
   over(customers.getAnyOrder, 'order show'),
   over(customers.listCustomerEvents, 'event list'),
 ]

@@ -45,6 +45,8 @@ export type AnyOrder = {
   request: Readonly<Record<string, unknown>>
   calculation: Readonly<Record<string, unknown>>
   created_at: string
+  request_id: string | null
+  idempotency_key: string | null
 }
 export type AnyEvent = {
   id: number
@@ -454,7 +456,7 @@ export type Operations = {
   }
   listCustomerOrders: {
     params: { customer_id: string }
-    query: { limit?: number; cursor?: string }
+    query: { limit?: number; cursor?: string; request_id?: string; idempotency_key?: string }
     answer: { items: readonly AnyOrder[]; next_cursor: string | null }
   }
   listCustomerEvents: {

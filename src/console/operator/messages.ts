@@ -104,6 +104,7 @@ export const operatorTexts = {
   events: pair('Events sent to the customer', 'События, отправленные покупателю'),
   eventFields: pair('Details', 'Подробности'),
   customer: pair('Customer', 'Покупатель'),
+  requestId: pair('Request id', 'Номер запроса'),
   story: pair('Full history', 'Вся история'),
   refund: pair('Refund', 'Вернуть'),
   refundAbout: pair('Refunds money to the customer’s balance.', 'Возвращает деньги на баланс покупателя.'),

@@ -37,6 +37,14 @@ function Shown({ of }: { readonly of: OperatorAnswer<'getOrderStory'> }) {
             [t.order, <Copyable text={order.order_id} label={t.order} />],
             [t.customer, <CustomerLink id={order.customer_id} name={customer_name} />],
             [t.price, <strong>{format.exactMoney(order.price_rub)}</strong>],
+            order.request_id !== null && [
+              t.requestId,
+              <Copyable key="request" text={order.request_id} label={t.requestId} />,
+            ],
+            order.idempotency_key !== null && [
+              'Idempotency-Key',
+              <Copyable key="idempotency" text={order.idempotency_key} label="Idempotency-Key" />,
+            ],
           ]}
         />
       </Panel>

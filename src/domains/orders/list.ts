@@ -30,6 +30,15 @@ export async function list(
   return merge(await findInOrder(db, ids), free).slice(0, limit)
 }
 
+/** A keyset page of the orders with a request id or idempotency key, newest first. */
+export const listNamed = (
+  { db }: OrdersDeps,
+  customer: CustomerId,
+  names: store.OrderNames,
+  before: OrderId | undefined,
+  limit: number,
+): Promise<Order[]> => store.listNamed(db, customer, names, before ?? store.pastLastId, limit)
+
 /** Orders in the order of these ids; unknown ids are left out. */
 async function findInOrder(reader: Reader, ids: readonly OrderId[]): Promise<Order[]> {
   const found = new Map((await store.findMany(reader, ids)).map((order) => [order.id, order]))

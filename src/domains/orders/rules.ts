@@ -67,6 +67,10 @@ export type Order = {
   /** How the price was computed. */
   readonly calculation: Plain
   readonly createdAt: number
+  /** The HTTP request that made it; null for a job's, a command's and an order before 0.3. */
+  readonly requestId: string | null
+  /** Its idempotency key, which a purchase after `keyKeptMs` may use again; null without one and after an erasure. */
+  readonly key: string | null
 }
 
 /**

@@ -42,6 +42,8 @@ export type OrdersDeps = {
 export type PurchaseRequest<Bought> = {
   readonly by: Payer
   readonly key: string | undefined
+  /** The HTTP request, for operators; a job or a command has none. */
+  readonly requestId?: string | undefined
   /** Renders the API's answer, inside the transaction: it is stored under the key with the purchase. */
   readonly toBody?: (bought: Bought) => string
   /**
@@ -104,12 +106,13 @@ export async function sell<Bought>(
 
 const sellOnce = <Bought>(
   deps: OrdersDeps,
-  { by, key, toBody, assertReplayable, automatic, maxPrice }: PurchaseRequest<Bought>,
+  request: PurchaseRequest<Bought>,
   what: OrderInput,
   make: (sale: Sale) => Promise<Bought>,
   obstacle: Refusal | undefined,
 ): Promise<PurchaseAnswer> =>
   deps.db.transact(async (tx) => {
+    const { by, key, toBody, assertReplayable, automatic } = request
     const { account, stored } = await lockAndFind(deps, tx, by.customer, key)
     // An automatic purchase replays even if its token was revoked; an interactive caller is refused.
     if (!stored || !automatic) {
@@ -123,7 +126,7 @@ const sellOnce = <Bought>(
       return replayed
     }
     if (obstacle) throw obstacle
-    const sale = openSale(deps, tx, account, { by, maxPrice }, what)
+    const sale = openSale(deps, tx, account, request, what)
     const bought = await make(sale)
     if (sale.isCharged() === (what.isUnordered === true)) throw new Error('a sale and its charge do not match')
     const body = toBody?.(bought) ?? ''
@@ -184,7 +187,7 @@ function openSale(
   deps: OrdersDeps,
   tx: Tx,
   account: Account,
-  { by, maxPrice }: { readonly by: Payer; readonly maxPrice: Kopecks | undefined },
+  { by, key, requestId, maxPrice }: Omit<PurchaseRequest<never>, 'toBody'>,
   what: OrderInput,
 ): Sale & { readonly isCharged: () => boolean } {
   const nowMs = deps.clock()
@@ -206,8 +209,14 @@ function openSale(
       assertPriceWithin(maxPrice, price)
       const posting = await deps.ledger.charge(tx, account, by, { price, product: what.product, order, note })
       const [chargeSeq, token] = [posting?.seq ?? null, by.token?.id ?? null]
-      const { customer } = by
-      store.insertOrder(tx, { id: order, customer, ...what, price, chargeSeq, token, calculation, createdAt: nowMs })
+      const made = {
+        id: order,
+        customer: by.customer,
+        createdAt: nowMs,
+        requestId: requestId ?? null,
+        key: key ?? null,
+      }
+      store.insertOrder(tx, { ...made, ...what, price, chargeSeq, token, calculation })
       return { order, transaction: chargeSeq, balance: posting?.balanceAfter ?? account.balance }
     },
   }

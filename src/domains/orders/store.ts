@@ -22,10 +22,12 @@ const columns = columnsOf<Order>({
   input: json('input'),
   calculation: json('calculation'),
   createdAt: int('created_at'),
+  requestId: orNull(textColumn('request_id')),
+  key: orNull(textColumn('idempotency_key')),
 })
 
 export function insertOrder(tx: Tx, order: Order): void {
-  tx.send(`INSERT INTO orders (${columns.names}) VALUES (${list(10)})`, columns.values(order))
+  tx.send(`INSERT INTO orders (${columns.names}) VALUES (${list(12)})`, columns.values(order))
 }
 
 /** Undefined for another customer's order. */
@@ -43,6 +45,34 @@ export const findByPrefix = (reader: Reader, text: string, limit: number): Promi
     pastPrefix(text),
     limit,
   ])
+
+/** The request id and idempotency key of an order, as far as they are known. */
+export type OrderNames = { readonly requestId: string | undefined; readonly key: string | undefined }
+
+/** Orders of any customers with this request id, then with this idempotency key. PostgreSQL scans the table for OR. */
+export async function findByRequest(reader: Reader, text: string, limit: number): Promise<Order[]> {
+  const findBy = (column: 'request_id' | 'idempotency_key') =>
+    columns.all(reader, `SELECT * FROM orders WHERE ${column} = $1 ORDER BY created_at DESC LIMIT $2`, [text, limit])
+  return [...(await findBy('request_id')), ...(await findBy('idempotency_key'))]
+}
+
+/** A customer's orders with this request id, idempotency key or both, newest first, from just below `before`. */
+export function listNamed(
+  reader: Reader,
+  customer: CustomerId,
+  { requestId, key }: OrderNames,
+  before: string,
+  limit: number,
+): Promise<Order[]> {
+  const named = { request_id: requestId, idempotency_key: key }
+  const given = Object.entries(named).flatMap(([column, value]) => (value === undefined ? [] : [{ column, value }]))
+  const conditions = given.map(({ column }, index) => `AND ${column} = $${index + 4}`).join(' ')
+  return columns.all(
+    reader,
+    `SELECT * FROM orders WHERE customer_id = $1 AND id < $2 ${conditions} ORDER BY id DESC LIMIT $3`,
+    [customer, before, limit, ...given.map(({ value }) => value)],
+  )
+}
 
 export const findMany = async (reader: Reader, ids: readonly OrderId[]): Promise<Order[]> =>
   (await findRows(reader, ids)).map(columns.read)

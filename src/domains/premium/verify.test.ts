@@ -86,7 +86,8 @@ const corruptions: readonly {
     finding: /traffic_undelivered/,
     plant: (tx) =>
       tx.run(
-        `INSERT INTO orders SELECT 'ord_zzzzzzzzzzzzzzzzzzzzzzzzzz', customer_id, product, action, price,
+        `INSERT INTO orders (id, customer_id, product, action, price, charge_seq, token_id, input, calculation, created_at)
+         SELECT 'ord_zzzzzzzzzzzzzzzzzzzzzzzzzz', customer_id, product, action, price,
            charge_seq, token_id, input, calculation, created_at
          FROM orders WHERE product = 'premium' AND price > 0 LIMIT 1`,
       ),

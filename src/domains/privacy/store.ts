@@ -278,8 +278,19 @@ const blankRequests =
     return rows.at(-1)?.id
   }
 
+/** Removes idempotency keys, which the customer chose, from orders. */
+async function blankKeys(tx: Tx, customer: CustomerId, after: string, limit: number): Promise<string | undefined> {
+  const rows = await tx.all<{ id: string }>(
+    `SELECT id FROM orders WHERE customer_id = $1 AND id > $2 AND idempotency_key IS NOT NULL ORDER BY id LIMIT $3`,
+    [customer, after, limit],
+  )
+  for (const { id } of rows) await tx.run('UPDATE orders SET idempotency_key = NULL WHERE id = $1', [id])
+  return rows.at(-1)?.id
+}
+
 export const walks: readonly Walk[] = [
   blankLogins,
+  blankKeys,
   blankRequests('orders', 'input'),
   blankRequests('payments', 'purchase_input'),
 ]

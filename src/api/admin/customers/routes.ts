@@ -271,7 +271,12 @@ function orderOperations(bind: BindAdmin, deps: AdminDeps) {
     bind(shapes.listCustomerOrders, async ({ params, query }) => {
       const before = positionOf(query.cursor, (text) => readId('order', text))
       const { id } = await deps.customers.load(readCustomer(params.customer_id))
-      const found = await deps.orders.list(id, before, soughtFor(query.limit))
+      const { request_id: requestId, idempotency_key: key } = query
+      const limit = soughtFor(query.limit)
+      const isNamed = requestId !== undefined || key !== undefined
+      const found = isNamed
+        ? await deps.orders.listNamed(id, { requestId, key }, before, limit)
+        : await deps.orders.list(id, before, limit)
       return pageOf(found, query.limit, 'id', shapes.toAnyOrder)
     }),
     bind(shapes.listCustomerEvents, async ({ params, query }) => {

@@ -309,6 +309,8 @@ const adjusting = (kind: 'credit' | 'debit', summary: string, unless: string) =>
 export const creditCustomer = adjusting('credit', "Credit a customer's balance", 'top-up')
 export const debitCustomer = adjusting('debit', "Debit a customer's balance", 'correction')
 
+const exampleRequest = '5f0c1d2e3b4a59687786a5b4'
+
 const order = named('AnyOrder', {
   order_id: text('The order’s id.', exampleOrder),
   customer_id: text('The customer’s id.', exampleCustomer),
@@ -320,6 +322,14 @@ const order = named('AnyOrder', {
   request: facts('The request as it was read.', { country_code: 'DE', period: 30, count: 10, ipv: 4 }),
   calculation: facts('Calculation of the price.', { catalogue: 1 }),
   created_at: moment('Time of the order.'),
+  request_id: text(
+    '`X-Request-Id` of the answer to the purchase; null for a job or a command.',
+    exampleRequest,
+  ).nullable(),
+  idempotency_key: text(
+    '`Idempotency-Key` of the purchase; null without one, and after the customer is erased.',
+    'order-2026-10-001',
+  ).nullable(),
 })
 
 export const toAnyOrder = (of: Order): z.input<typeof order> => ({
@@ -327,12 +337,18 @@ export const toAnyOrder = (of: Order): z.input<typeof order> => ({
   customer_id: of.customer,
   transaction: of.chargeSeq,
   token_id: of.token,
+  request_id: of.requestId,
+  idempotency_key: of.key,
 })
 
 export const listCustomerOrders = moneyReader('listCustomerOrders', 'GET /customers/{customer_id}/orders', {
   summary: "List a customer's orders, newest first",
   params: customerParam,
-  query: z.object(pageQuery),
+  query: z.object({
+    ...pageQuery,
+    request_id: given('Only the order of this request.', 64, exampleRequest).optional(),
+    idempotency_key: given('Only orders with this `Idempotency-Key`.', 255, 'order-2026-10-001').optional(),
+  }),
   answer: page({ items: list('One page of orders.', order) }),
 })
 

@@ -105,7 +105,8 @@ async function findVpn({ vpn }: AdminDeps, text: string, address: Address | unde
 }
 
 async function findOrders({ orders }: AdminDeps, text: string): Promise<FoundOf<'order'>[]> {
-  return (await orders.findByPrefix(text, maxOfKind)).map((each) => ({
+  const found = [...(await orders.findByPrefix(text, maxOfKind)), ...(await orders.findByRequest(text, maxOfKind))]
+  return found.slice(0, maxOfKind).map((each) => ({
     kind: 'order',
     id: each.id,
     title: each.product,

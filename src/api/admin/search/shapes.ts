@@ -8,7 +8,8 @@ export const search = operation('search', 'GET /search', {
   summary: 'Find customers, proxies, sub-users, VPN subscriptions, devices, orders and payments',
   description:
     'At most 10 of each kind. A customer is found by the beginning of the name, login, e-mail address or id; an ' +
-    'order or a payment by the beginning of its id, a payment also by its id at the provider; a proxy by its ' +
+    'order or a payment by the beginning of its id, an order also by its request id or `Idempotency-Key`, a payment ' +
+    'by its id at the provider; a proxy by its ' +
     'number or login; a sub-user by login; a subscription by its id; a device by its id, its public key or the ' +
     'beginning of its name. From ' +
     '`support` on, a whole IP address finds the proxies and devices that have it now. A search for an address, and ' +
