@@ -213,6 +213,9 @@ type Run = (request: Request, params: Params, visit: Visit) => Promise<Response>
 /** `exact` has the operations without path parameters, by method and path: they need no router. */
 type Router = { readonly app: App; readonly exact: Map<string, { readonly run: Run; readonly isCharging: boolean }> }
 
+/** Requests of one customer that wait for a permit; more are refused with 503. */
+const maxWaiting = 1000
+
 /** All APIs and pages as one function from request to answer. `hold` keeps the connection's next request waiting. */
 export function createHttp(deps: HttpDeps) {
   const limits: Limits = {
@@ -220,8 +223,8 @@ export function createHttp(deps: HttpDeps) {
     charges: createLimit(deps, deps.chargesPerMinute, 'charges'),
     changes: createChangeBudget(deps.changesPerHour ?? 0, deps.clock, deps.buckets),
     authThrottle: createAuthThrottle(deps.clock, deps.requestId()),
-    // Fewer than the database's connections.
-    semaphore: new KeyedSemaphore(8),
+    // Fewer permits than the database's connections.
+    semaphore: new KeyedSemaphore(8, maxWaiting),
   }
   const router: Router = { app: new Hono(), exact: new Map() }
   const { app } = router

@@ -1,16 +1,23 @@
-/** Per-key concurrency limit, first in first out. */
+import { Refusal } from './refusal.ts'
+
+/** Per-key concurrency limit, first in first out, with a bounded queue per key. */
 export class KeyedSemaphore {
   private readonly keys = new Map<string, { held: number; readonly waiting: (() => void)[] }>()
   private released: string[] = []
 
-  constructor(private readonly limit: number) {}
+  constructor(
+    private readonly limit: number,
+    private readonly maxWaiting: number,
+  ) {}
 
-  /** Takes a permit now, or returns a promise that resolves when the caller has one. */
+  /** Takes a permit now, or returns a promise that resolves when the caller has one. Throws if the queue is full. */
   acquire(key: string): Promise<void> | undefined {
     const of = this.keys.get(key)
     if (!of) this.keys.set(key, { held: 1, waiting: [] })
-    else if (of.held >= this.limit) return new Promise((resolve) => of.waiting.push(resolve))
-    else of.held += 1
+    else if (of.held >= this.limit) {
+      if (of.waiting.length >= this.maxWaiting) throw new Refusal('database_busy', {}, { charged: false }, 1)
+      return new Promise((resolve) => of.waiting.push(resolve))
+    } else of.held += 1
     return undefined
   }
 
