@@ -176,7 +176,11 @@ export class Timeline {
   }
 
   private async appendNow(): Promise<string> {
-    const mark = await this.deps.db.transact((tx) => this.append(tx))
+    const mark = await this.deps.db.transact(async (tx) => {
+      // A mark in a database that went back would replace the one that shows it.
+      await this.guard(tx)
+      return this.append(tx)
+    })
     // A rewind that another shop has noted is announced by the next look.
     if (!this.seen || this.seen.life === mark.life) this.remember(mark.life, mark)
     const token = this.write(mark)
