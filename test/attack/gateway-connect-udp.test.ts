@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { readPrefix } from '../../src/core/address.ts'
 import { shippedUdp } from '../../src/dataplane/gateway/access/limits.ts'
-import { toDatagramCapsule } from '../../src/dataplane/gateway/protocol/capsules.ts'
+import { toDatagramCapsule } from '../../src/dataplane/gateway/ways-in/connect-udp/capsules.ts'
 import { ConnectUdpClient, udpRequest } from '../harness/connect-udp.ts'
 import { createDice, mutate } from '../harness/dice.ts'
 import {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
-import { findLack, LinuxEngine } from '../../src/dataplane/gateway/relay/linux/engine.ts'
+import { findLack, LinuxEngine } from '../../src/dataplane/gateway/engines/linux/engine.ts'
 import { makeEngineDeps, passwordOf, until } from '../harness/engine.ts'
 import { freePort } from '../harness/gateway.ts'
 import { RawClient } from '../harness/raw-client.ts'

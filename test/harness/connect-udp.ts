@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream'
-import { CapsuleReader, toDatagramCapsule } from '../../src/dataplane/gateway/protocol/capsules.ts'
+import { CapsuleReader, toDatagramCapsule } from '../../src/dataplane/gateway/ways-in/connect-udp/capsules.ts'
 import { RawClient } from './raw-client.ts'
 import { sendUntilBack } from './udp.ts'
 

@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { realTiming } from '../../src/dataplane/agent/runtime.ts'
-import { findPredecessor } from '../../src/dataplane/gateway/handover.ts'
+import { findPredecessor } from '../../src/dataplane/gateway/handover/handover.ts'
 import { accepts } from './accepts.ts'
 import { gatewayEngine } from './engine.ts'
 import { memoryFolder } from './memory.ts'

@@ -12,8 +12,8 @@ import {
   toReset,
   toSettings,
   toWindowUpdate,
-} from '../../src/dataplane/gateway/protocol/http2/frames.ts'
-import { encodeFields, type Field } from '../../src/dataplane/gateway/protocol/http2/hpack.ts'
+} from '../../src/dataplane/gateway/ways-in/http2/frames.ts'
+import { encodeFields, type Field } from '../../src/dataplane/gateway/ways-in/http2/hpack.ts'
 import { udpPath } from './connect-udp.ts'
 import { type Dice, mutate } from './dice.ts'
 import { waitLimitMs } from './until.ts'

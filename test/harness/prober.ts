@@ -1,5 +1,10 @@
 import { type AddressInfo, connect as connectTcp, createServer } from 'node:net'
 import { type ConnectionOptions, connect } from 'node:tls'
+import { after } from '../../src/dataplane/gateway/engines/portable/dialler.ts'
+import { Http2Clients } from '../../src/dataplane/gateway/engines/shared/http2-clients.ts'
+import { createSockets } from '../../src/dataplane/gateway/engines/shared/sockets.ts'
+import { type SiteSource, toContent } from '../../src/dataplane/gateway/site/content.ts'
+import { SiteServer } from '../../src/dataplane/gateway/site/server.ts'
 import {
   clientPreface,
   flags,
@@ -9,13 +14,8 @@ import {
   toGoaway,
   toHeaders,
   toSettings,
-} from '../../src/dataplane/gateway/protocol/http2/frames.ts'
-import { encodeFields, type Field } from '../../src/dataplane/gateway/protocol/http2/hpack.ts'
-import { Http2Clients } from '../../src/dataplane/gateway/relay/http2-clients.ts'
-import { after } from '../../src/dataplane/gateway/relay/portable/dialler.ts'
-import { createSockets } from '../../src/dataplane/gateway/relay/sockets.ts'
-import { type SiteSource, toContent } from '../../src/dataplane/gateway/site/content.ts'
-import { SiteServer } from '../../src/dataplane/gateway/site/server.ts'
+} from '../../src/dataplane/gateway/ways-in/http2/frames.ts'
+import { encodeFields, type Field } from '../../src/dataplane/gateway/ways-in/http2/hpack.ts'
 import { readCertificate } from '../../src/dataplane/tls/certificate.ts'
 import { Front } from '../../src/dataplane/tls/front.ts'
 import type { Made } from './certificates.ts'

@@ -1,11 +1,11 @@
-import { formatAuthority } from '../../src/dataplane/gateway/protocol/authority.ts'
-import { type HttpEvent, HttpRequestReader } from '../../src/dataplane/gateway/protocol/http-request.ts'
+import { formatAuthority } from '../../src/dataplane/gateway/ways-in/authority.ts'
+import { type HttpEvent, HttpRequestReader } from '../../src/dataplane/gateway/ways-in/http1/request.ts'
 import {
   HttpResponseReader,
   type ResponseContext,
   type ResponseEvent,
-} from '../../src/dataplane/gateway/protocol/http-response.ts'
-import { Socks5Reader, type SocksEvent } from '../../src/dataplane/gateway/protocol/socks5.ts'
+} from '../../src/dataplane/gateway/ways-in/http1/response.ts'
+import { Socks5Reader, type SocksEvent } from '../../src/dataplane/gateway/ways-in/socks5/handshake.ts'
 
 /** One byte for each character, so that a test can write any byte as `\xff`. */
 export const toBytes = (text: string): Uint8Array => Uint8Array.from(text, (character) => character.charCodeAt(0) & 255)

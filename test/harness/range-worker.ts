@@ -4,7 +4,7 @@
  */
 import { connect, createServer } from 'node:net'
 import { readAddress } from '../../src/core/address.ts'
-import { createTryAddress } from '../../src/dataplane/gateway/relay/try-address.ts'
+import { createTryAddress } from '../../src/dataplane/gateway/engines/shared/try-address.ts'
 
 const tryAddress = createTryAddress('linux')
 

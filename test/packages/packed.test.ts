@@ -121,9 +121,9 @@ describe('files that a packed program needs', () => {
       'src/app/program.ts',
       'src/app/shop/database.ts',
       'src/app/shop/shop.ts',
-      'src/dataplane/gateway/relay/linux/thread.ts',
-      'src/dataplane/gateway/relay/linux/tls-pool.ts',
-      'src/dataplane/gateway/relay/portable/accepter.ts',
+      'src/dataplane/gateway/engines/linux/thread.ts',
+      'src/dataplane/gateway/engines/linux/tls-pool.ts',
+      'src/dataplane/gateway/engines/portable/accepter.ts',
     ])
     expect(naming(/\bimport\.meta\.(?!url\b|dir\b)/)).toEqual([])
   })

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { realTiming } from '../../src/dataplane/agent/runtime.ts'
-import { findPredecessor } from '../../src/dataplane/gateway/handover.ts'
+import { findPredecessor } from '../../src/dataplane/gateway/handover/handover.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 
 const program = join(import.meta.dir, '../../src/app/turnpike.ts')

@@ -43,7 +43,7 @@ test('byEngine runs gateway tests on each engine that uses the file', () => {
   const portable = { engine: 'portable' as const, tests: [ofBoth] }
   expect(byEngine('src/dataplane/gateway/relay/relay.ts', tests)).toEqual([portable, linux])
   expect(byEngine('src/dataplane/gateway/access/admission.ts', tests)).toEqual([linux, portable])
-  expect(byEngine('src/dataplane/gateway/relay/linux/channel.ts', tests)).toEqual([linux])
+  expect(byEngine('src/dataplane/gateway/engines/linux/channel.ts', tests)).toEqual([linux])
   expect(byEngine('src/domains/ledger/rules.ts', tests)).toEqual([linux])
 })
 

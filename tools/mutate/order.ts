@@ -86,8 +86,8 @@ export function orderTests(
 }
 
 const ofDataplane = /^src\/dataplane\/(?:gateway|agent|protocol)\//
-const ofLinux = 'src/dataplane/gateway/relay/linux/'
-const ofEitherEngine = 'src/dataplane/gateway/relay/'
+const ofLinux = 'src/dataplane/gateway/engines/linux/'
+const ofEitherEngine = /^src\/dataplane\/gateway\/(?:relay|engines\/shared)\//
 
 /**
  * The engines of the gateway that run these tests, in order. The portable engine is first for a file that both relay
@@ -100,7 +100,7 @@ export function byEngine(
   const linux = { engine: 'linux' as const, tests: [...tests] }
   if (!ofDataplane.test(target) || target.startsWith(ofLinux)) return [linux]
   const portable = { engine: 'portable' as const, tests: tests.filter(isOfGateways) }
-  return target.startsWith(ofEitherEngine) ? [portable, linux] : [linux, portable]
+  return ofEitherEngine.test(target) ? [portable, linux] : [linux, portable]
 }
 
 /** Groups of tests that one process runs, so that a process starts once for many quick tests. */

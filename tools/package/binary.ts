@@ -11,9 +11,9 @@ const inside = '/$bunfs/root'
 /** The program, and the worker threads of the gateway's engines. */
 export const entries = [
   'src/app/turnpike.ts',
-  'src/dataplane/gateway/relay/linux/worker.ts',
-  'src/dataplane/gateway/relay/linux/tls-worker.ts',
-  'src/dataplane/gateway/relay/portable/accepter-worker.ts',
+  'src/dataplane/gateway/engines/linux/worker.ts',
+  'src/dataplane/gateway/engines/linux/tls-worker.ts',
+  'src/dataplane/gateway/engines/portable/accepter-worker.ts',
 ]
 
 /** Files and folders that the program reads while it runs, relative to the project's root. */

@@ -74,15 +74,15 @@ const rows: readonly (readonly [path: string, forbidden: string, allowed: string
   ['src/adapters/mail.ts', '../domains/orders/index.ts', '../domains/orders/ports.ts'],
   ['src/dataplane/agent/sync.ts', '../../api/operation.ts', '../../node-protocol/state.ts'],
   ['src/dataplane/agent/sync.ts', '../../domains/fleet/rules.ts', '../gateway/dial/dial.ts'],
-  ['src/dataplane/gateway/protocol/socks5.ts', '../access/refusals.ts', './http-head.ts'],
-  ['src/dataplane/gateway/protocol/socks5.ts', 'node:net', '../../../core/address.ts'],
-  ['src/dataplane/gateway/access/policy.ts', '../relay/engine.ts', '../metering/allowance.ts'],
+  ['src/dataplane/gateway/ways-in/socks5/handshake.ts', '../../access/refusals.ts', '../http1/head.ts'],
+  ['src/dataplane/gateway/ways-in/socks5/handshake.ts', 'node:net', '../../../../core/address.ts'],
+  ['src/dataplane/gateway/access/policy.ts', '../engines/shared/engine.ts', '../metering/allowance.ts'],
   ['src/dataplane/gateway/access/policy.ts', '../dial/resolve.ts', '../../agent/snapshot.ts'],
-  ['src/dataplane/gateway/dial/dial.ts', '../relay/portable/side.ts', '../access/policy.ts'],
+  ['src/dataplane/gateway/dial/dial.ts', '../engines/portable/dialler.ts', '../access/policy.ts'],
   ['src/dataplane/gateway/dial/resolve.ts', 'bun', 'node:dns/promises'],
-  ['src/dataplane/gateway/metering/tunnel-meter.ts', '../relay/sockets.ts', '../../agent/data-path.ts'],
+  ['src/dataplane/gateway/metering/tunnel-meter.ts', '../engines/shared/sockets.ts', '../../agent/data-path.ts'],
   ['src/dataplane/gateway/metering/tunnel-meter.ts', '../access/admission.ts', './allowance.ts'],
-  ['src/dataplane/gateway/relay/engine.ts', '../../../domains/fleet/rules.ts', '../dial/dial.ts'],
+  ['src/dataplane/gateway/engines/shared/engine.ts', '../../../../domains/fleet/rules.ts', '../../dial/dial.ts'],
   ['src/app/turnpike.ts', '../../test/harness/scale.ts', '../domains/orders/store.ts'],
   ['src/api/http.ts', '../app/settings/config.ts', './status.ts'],
   ['src/api/http.ts', '../verdict.ts', './status.ts'],
@@ -105,12 +105,12 @@ describe('checkImports', () => {
     })
   }
 
-  test('checkImports lets only the relay folder of a gateway open sockets', () => {
+  test('checkImports lets only the relay and engines folders of a gateway open sockets', () => {
     const text = 'const socket = await Bun.connect({})'
-    for (const folder of ['protocol', 'access', 'dial', 'metering']) {
+    for (const folder of ['ways-in', 'access', 'dial', 'metering']) {
       expect(broken(`src/dataplane/gateway/${folder}/dial.ts`, text)).toEqual(['import-law'])
     }
-    expect(broken('src/dataplane/gateway/relay/portable/dialler.ts', text)).toEqual([])
+    expect(broken('src/dataplane/gateway/engines/portable/dialler.ts', text)).toEqual([])
   })
 
   test('findImports finds 8 forms of import and ignores comments and strings', () => {

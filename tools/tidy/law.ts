@@ -26,8 +26,8 @@ export type Room =
 /** The console: shared code, and the customer's and the operator's part, which never import each other. */
 type ConsoleRoom = 'console' | 'console-customer' | 'console-operator'
 
-/** The folders of a gateway without sockets. Both engines use them; `relay` itself has the rules of `dataplane`. */
-type GatewayRoom = 'gateway-protocol' | 'gateway-access' | 'gateway-dial' | 'gateway-metering'
+/** Folders of a gateway without sockets, for both engines. `relay` and `engines` have the rules of `dataplane`. */
+type GatewayRoom = 'gateway-ways-in' | 'gateway-access' | 'gateway-dial' | 'gateway-metering'
 
 /**
  * The modules that a layer may import. `files` are globs from the project's root; `own/` is the file's own domain and
@@ -103,17 +103,17 @@ export const law: Readonly<Record<Room, Sight>> = {
   },
   adapters: { files: [core, 'src/adapters/**', 'src/domains/*/ports.ts', ...rules], packages: [anyPackage] },
   dataplane: { files: [core, 'src/dataplane/**', 'src/node-protocol/**'], packages: [anyPackage] },
-  'gateway-protocol': { files: [core, ...inGateway('protocol')], packages: [] },
+  'gateway-ways-in': { files: [core, ...inGateway('ways-in')], packages: [] },
   'gateway-metering': {
     files: [core, 'src/node-protocol/**', 'src/dataplane/agent/**', ...inGateway('metering')],
     packages: [],
   },
   'gateway-access': {
-    files: [core, 'src/node-protocol/**', 'src/dataplane/agent/**', ...inGateway('protocol', 'metering', 'access')],
+    files: [core, 'src/node-protocol/**', 'src/dataplane/agent/**', ...inGateway('ways-in', 'metering', 'access')],
     packages: [],
   },
   'gateway-dial': {
-    files: [core, 'src/node-protocol/**', ...inGateway('protocol', 'access', 'dial')],
+    files: [core, 'src/node-protocol/**', ...inGateway('ways-in', 'access', 'dial')],
     packages: ['node:dns/promises'],
   },
   app: { files: ['src/**', 'migrations/**', 'package.json'], packages: [anyPackage] },
@@ -163,7 +163,7 @@ const consoleRooms: ReadonlyMap<string, ConsoleRoom> = new Map([
 ])
 
 const gatewayRooms: ReadonlyMap<string, GatewayRoom> = new Map([
-  ['protocol', 'gateway-protocol'],
+  ['ways-in', 'gateway-ways-in'],
   ['access', 'gateway-access'],
   ['dial', 'gateway-dial'],
   ['metering', 'gateway-metering'],

@@ -1,7 +1,7 @@
 import type { Metrics } from '../../core/metrics.ts'
 import type { DataPath } from '../../dataplane/agent/data-path.ts'
-import type { Engine } from '../../dataplane/gateway/relay/engine.ts'
-import type { Http2Clients } from '../../dataplane/gateway/relay/http2-clients.ts'
+import type { Engine } from '../../dataplane/gateway/engines/shared/engine.ts'
+import type { Http2Clients } from '../../dataplane/gateway/engines/shared/http2-clients.ts'
 import type { Front } from '../../dataplane/tls/front.ts'
 import type { Agent } from '../node/agent.ts'
 

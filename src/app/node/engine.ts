@@ -1,8 +1,8 @@
 import type { Log } from '../../core/log.ts'
-import type { Engine, EngineDeps, Pressure } from '../../dataplane/gateway/relay/engine.ts'
-import { findLack, LinuxEngine } from '../../dataplane/gateway/relay/linux/engine.ts'
-import { PortableEngine } from '../../dataplane/gateway/relay/portable/engine.ts'
-import { createSockets } from '../../dataplane/gateway/relay/sockets.ts'
+import { findLack, LinuxEngine } from '../../dataplane/gateway/engines/linux/engine.ts'
+import { PortableEngine } from '../../dataplane/gateway/engines/portable/engine.ts'
+import type { Engine, EngineDeps, Pressure } from '../../dataplane/gateway/engines/shared/engine.ts'
+import { createSockets } from '../../dataplane/gateway/engines/shared/sockets.ts'
 import type { GatewayConfig } from '../settings/gateway.ts'
 import { BadSetting } from '../settings/reading.ts'
 

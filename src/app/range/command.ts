@@ -13,7 +13,7 @@ import { basename, dirname, join } from 'node:path'
 import { type Given, machineCommand, mistyped, type Outcome } from '../../cli/command.ts'
 import { contains, formatPrefix, type Prefix, prefixAround, readAddress, readPrefix } from '../../core/address.ts'
 import { refuseHere } from '../../core/refusal.ts'
-import { createTryAddress } from '../../dataplane/gateway/relay/try-address.ts'
+import { createTryAddress } from '../../dataplane/gateway/engines/shared/try-address.ts'
 import { findProgram, runProgram } from '../../dataplane/wireguard/run.ts'
 import {
   bindSetting,

@@ -5,7 +5,7 @@ import { refusalDelayMs } from '../../dataplane/gateway/access/admission.ts'
 import { exitRetryMs } from '../../dataplane/gateway/access/exit-health.ts'
 import { roomWithin, shippedLimits, shippedUdp, tunnelsWithin } from '../../dataplane/gateway/access/limits.ts'
 import { type Policy, type PortPolicy, shippedPorts } from '../../dataplane/gateway/access/policy.ts'
-import type { EngineLimits } from '../../dataplane/gateway/relay/engine.ts'
+import type { EngineLimits } from '../../dataplane/gateway/engines/shared/engine.ts'
 import {
   anyText,
   type ConfigOf,

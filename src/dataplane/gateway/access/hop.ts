@@ -1,6 +1,6 @@
 import type { Clock } from '../../../core/time.ts'
 import type { NodeGateway } from '../../../node-protocol/state.ts'
-import { type ConnectTarget, formatAuthority } from '../protocol/authority.ts'
+import { type ConnectTarget, formatAuthority } from '../ways-in/authority.ts'
 import type { AdmissionVerdict } from './admission.ts'
 
 /** A signed, single-use request of one gateway to another. */

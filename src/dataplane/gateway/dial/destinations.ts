@@ -4,7 +4,7 @@ import { classify } from '../../../core/reserved.ts'
 import type { EgressPath } from '../access/exit-choice.ts'
 import { type Denial, mayName, mayReach, type Policy } from '../access/policy.ts'
 import type { RefusalCode } from '../access/refusals.ts'
-import type { ConnectTarget } from '../protocol/authority.ts'
+import type { ConnectTarget } from '../ways-in/authority.ts'
 import type { Resolve } from './resolve.ts'
 import type { IsDeliveredHere, Transport } from './upstream.ts'
 

@@ -1,7 +1,7 @@
-import type { HttpEvent } from '../protocol/http-request.ts'
-import { HttpResponseReader, type ResponseEvent } from '../protocol/http-response.ts'
+import type { Side } from '../engines/shared/side.ts'
+import type { HttpEvent } from '../ways-in/http1/request.ts'
+import { HttpResponseReader, type ResponseEvent } from '../ways-in/http1/response.ts'
 import { Pipe } from './relay.ts'
-import type { Side } from './side.ts'
 import type { ProxyTunnel, StartRelay } from './tunnel.ts'
 
 export type ForwardRequest = Extract<HttpEvent, { type: 'request' }>

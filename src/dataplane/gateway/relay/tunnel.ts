@@ -9,11 +9,11 @@ import type { OpenTunnels } from '../access/recheck.ts'
 import type { RefusalCode } from '../access/refusals.ts'
 import type { DestinationDialler, Dialled } from '../dial/dial.ts'
 import type { ExitRefusal } from '../dial/upstream.ts'
+import type { Side } from '../engines/shared/side.ts'
+import type { Sockets } from '../engines/shared/sockets.ts'
 import type { Metering } from '../metering/metering.ts'
 import type { TunnelMeter } from '../metering/tunnel-meter.ts'
-import type { ConnectTarget } from '../protocol/authority.ts'
-import type { Side } from './side.ts'
-import type { Sockets } from './sockets.ts'
+import type { ConnectTarget } from '../ways-in/authority.ts'
 
 /**
  * An admitted client connection with its connection to the destination. A class without closures, to keep idle tunnels

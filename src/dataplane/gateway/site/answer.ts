@@ -1,5 +1,5 @@
 import type { After } from '../../../core/time.ts'
-import { joinBytes } from '../protocol/bytes.ts'
+import { joinBytes } from '../ways-in/bytes.ts'
 import { maxAnswerBytes } from './content.ts'
 
 export const maxBodyBytes = 1024 * 1024

@@ -3,7 +3,7 @@ import { STATUS_CODES } from 'node:http'
 import { join, sep } from 'node:path'
 import type { MaybePromise } from '../../../core/maybe-promise.ts'
 import { prefixesOf } from '../../tls/seats.ts'
-import type { Field } from '../protocol/http2/hpack.ts'
+import type { Field } from '../ways-in/http2/hpack.ts'
 
 /** A request of a visitor of the site. Names of fields are lower case; hop-by-hop fields are missing. */
 export type SiteRequest = {

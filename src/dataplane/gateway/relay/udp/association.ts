@@ -5,7 +5,7 @@ import type { Access } from '../../access/admission.ts'
 import type { UdpLimits } from '../../access/limits.ts'
 import type { OpenTunnel } from '../../access/recheck.ts'
 import type { DatagramMeter, DatagramReceipt } from '../../metering/datagram-meter.ts'
-import type { ConnectTarget } from '../../protocol/authority.ts'
+import type { ConnectTarget } from '../../ways-in/authority.ts'
 import type { DatagramOwner, DatagramSocket } from './datagram-socket.ts'
 import { type UdpDestination, UdpDestinations } from './destinations.ts'
 

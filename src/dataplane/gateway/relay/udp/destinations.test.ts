@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'bun:test'
 import { type Address, readAddress } from '../../../../core/address.ts'
 import { SlotCounts, shippedUdp } from '../../access/limits.ts'
 import type { Destinations } from '../../dial/destinations.ts'
-import type { ConnectTarget } from '../../protocol/authority.ts'
+import type { ConnectTarget } from '../../ways-in/authority.ts'
 import { fewDestinations, UdpDestinations } from './destinations.ts'
 
 const at = (text: string): Address => readAddress(text) as Address

@@ -3,7 +3,7 @@ import type { MaybePromise } from '../../../../core/maybe-promise.ts'
 import type { SlotCounts, UdpLimits } from '../../access/limits.ts'
 import type { Destinations } from '../../dial/destinations.ts'
 import type { DatagramReceipt } from '../../metering/datagram-meter.ts'
-import type { ConnectTarget } from '../../protocol/authority.ts'
+import type { ConnectTarget } from '../../ways-in/authority.ts'
 import { isSameAddress } from './datagram-socket.ts'
 
 /** Destinations that an association keeps at the limit of its customer or of the gateway. */

@@ -1,0 +1,276 @@
+import { receiveMessageOnPort } from 'node:worker_threads'
+import { Snapshot } from '../../../agent/snapshot.ts'
+import type { Policy } from '../../access/policy.ts'
+import type { Lookup } from '../../dial/resolve.ts'
+import { noLimit } from '../../metering/speed-limit.ts'
+import { GatewayCore, tickMs } from '../shared/core.ts'
+import { ignoringOwner, Side, type SideAround } from '../shared/side.ts'
+import { PortListener, TlsChannel } from './channel.ts'
+import { createReports } from './counts.ts'
+import { DatagramBatch } from './datagrams.ts'
+import { Descriptors, PipePool } from './descriptors.ts'
+import { Kernel } from './kernel.ts'
+import { makeDirect, openLibc } from './libc.ts'
+import type { FromReactor, PlainEnd, ReactorTerms, StateChange, ToReactor } from './messages.ts'
+import { createMovement } from './movement.ts'
+import { EPOLLIN } from './numbers.ts'
+import { Reactor } from './reactor.ts'
+import { openRouteLookup } from './routes.ts'
+import { type SharedMemory, viewMemory, viewTlsMemory } from './shared-memory.ts'
+import type { Processor } from './structures.ts'
+
+/** Time for lingering connections after a stop. */
+const lingerMs = 35_000
+
+/** Collects garbage after a tick with few events, if many came since the last collection. */
+const maxWhenIdle = 20
+const minToCollect = 10_000
+
+/** Pending questions to the main thread. */
+class PendingQuestions<Answer> {
+  private readonly waiting = new Map<number, (answer: Answer) => void>()
+  private last = 0
+
+  ask(send: (ticket: number) => void): Promise<Answer> {
+    this.last += 1
+    const ticket = this.last
+    return new Promise((resolve) => {
+      this.waiting.set(ticket, resolve)
+      send(ticket)
+    })
+  }
+
+  answer(ticket: number, answer: Answer): void {
+    this.waiting.get(ticket)?.(answer)
+    this.waiting.delete(ticket)
+  }
+}
+
+/** Until the main thread sends the policy. */
+const nothingAllowed: Policy = {
+  allowLoopback: false,
+  ownAddresses: [],
+  denyPrefixes: [],
+  denyNames: new Set(),
+  ports: { allow: [], deny: new Set() },
+}
+
+/**
+ * A gateway on a thread that never returns to its own event loop: it waits in epoll and polls its message port. Only
+ * unknown credentials, names and leases need the main thread.
+ */
+export class ReactorLoop {
+  private readonly memory: SharedMemory
+  private readonly kernel: Kernel
+  private readonly descriptors: Descriptors
+  private readonly reactor: Reactor
+  private maxHeld = 0
+  private readonly around: SideAround
+  private readonly snapshot = new Snapshot()
+  private readonly asking = new PendingQuestions<'answered' | 'unanswered'>()
+  private readonly lookingUp = new PendingQuestions<Awaited<ReturnType<Lookup>> | { code: string }>()
+  private readonly listeners = new Map<number, PortListener>()
+  /** Lease messages, sent after the turn, outside the relay's call stack. */
+  private readonly leaseMessages: FromReactor[] = []
+  private readonly core: GatewayCore
+  private readonly reports: ReturnType<typeof createReports>
+  private readonly collectGarbage = createGarbageCollection()
+  private policy = nothingAllowed
+  private speeds = noLimit
+  private endAt: number | undefined
+  /** Value of `memory.posted` when the inbox was last read. */
+  private readUpTo = 0
+
+  constructor(
+    private readonly terms: ReactorTerms,
+    private readonly post: (message: FromReactor) => void,
+  ) {
+    this.memory = viewMemory(terms.memory)
+    const processor = process.arch as Processor
+    const libc = makeDirect(openLibc(), processor)
+    const kernel = new Kernel(libc, processor)
+    this.kernel = kernel
+    this.descriptors = new Descriptors(this.memory.owned, (descriptor) => kernel.close(descriptor), terms.isStrict)
+    const routes = openRouteLookup(libc)
+    this.descriptors.own(routes.descriptor)
+    this.reactor = new Reactor(kernel, this.descriptors, this.onFault)
+    const { connections } = terms.limits
+    const pipes = new PipePool((bytes) => kernel.openPipe(bytes), this.descriptors, terms.isStrict, connections)
+    const { after } = this.reactor.timers
+    this.around = { after, noteHeld: (bytes) => void (this.maxHeld = Math.max(this.maxHeld, bytes)) }
+    this.core = new GatewayCore({
+      ...createMovement(
+        this.reactor,
+        pipes,
+        this.around,
+        this.clock,
+        routes.isDeliveredHere,
+        new DatagramBatch(libc),
+        post,
+      ),
+      snapshot: this.snapshot,
+      agent: {
+        wantLease: (id, pool) => void this.leaseMessages.push({ type: 'want-lease', id, pool }),
+        giveBack: (id, pool) => void this.leaseMessages.push({ type: 'give-back', id, pool }),
+        noteNow: () => this.reports.hurry(),
+      },
+      ask: (question, source) => this.asking.ask((ticket) => post({ type: 'ask', ticket, question, source })),
+      lookup: (name, version) => this.lookUp(name, version),
+      policy: () => this.policy,
+      speeds: () => this.speeds,
+      limits: terms.limits,
+      hop: terms.hop,
+      clock: this.clock,
+      lastContactAt: () => this.memory.lastContactAt,
+      sha256: (text) => Bun.SHA256.hash(text) as Uint8Array,
+      random: Math.random,
+      onExit: (report) => post({ type: 'exit', report }),
+      onFault: this.onFault,
+    })
+    this.reports = createReports(this.core.metering, post, () => this.reactor.nowMs)
+  }
+
+  /** Returns when stopped and nothing is open. */
+  run(): void {
+    const { bell } = this.terms
+    this.reactor.watch(bell, { onEvents: () => this.kernel.hush(bell), onFault: () => {} }, EPOLLIN)
+    this.tick()
+    while (this.endAt === undefined || (this.core.status.open > 0 && performance.now() <= this.endAt)) {
+      this.memory.isAsleep = true
+      this.reactor.turn(this.readInbox)
+      this.memory.isAsleep = false
+      this.publish()
+    }
+    this.reports.send()
+    this.post({ type: 'ended' })
+  }
+
+  private readonly onFault = (fault: unknown): void => this.post({ type: 'fault', fault: toPlain(fault) })
+
+  private readonly clock = (): number => this.reactor.wallMs + this.memory.skewMs
+
+  private async lookUp(name: string, version: 4 | 6): ReturnType<Lookup> {
+    const answer = await this.lookingUp.ask((ticket) => this.post({ type: 'look-up', ticket, name, version }))
+    if ('code' in answer) throw Object.assign(new Error('the name was not found'), answer)
+    return answer
+  }
+
+  private apply(change: StateChange): void {
+    const { proxies = [], subusers = [], exits = [], gateways = [], gone = {} } = change
+    const changed = this.snapshot.apply({ proxies, subusers, exits, gateways })
+    const forgotten = this.snapshot.forget(gone)
+    this.core.changed({
+      proxies: [...changed.proxies, ...forgotten.proxies],
+      subusers: [...changed.subusers, ...forgotten.subusers],
+      exits: changed.exits || forgotten.exits,
+      ports: false,
+      gateways: [...(changed.gateways ?? []), ...(forgotten.gateways ?? [])],
+    })
+  }
+
+  private takePlainEnds({ ends }: Extract<ToReactor, { type: 'plain-ends' }>): void {
+    for (const end of ends) this.takePlainEnd(end)
+    this.post({ type: 'plain-ends-taken', descriptors: ends.map(({ descriptor }) => descriptor) })
+  }
+
+  private takePlainEnd({ descriptor, source, memory: shared }: PlainEnd): void {
+    const own = this.kernel.duplicate(descriptor)
+    if (own < 0 || !this.descriptors.own(own)) return
+    const side = new Side(ignoringOwner, this.around)
+    const memory = viewTlsMemory(shared)
+    const onGone = () => {
+      memory.isReleased = true
+      this.core.departed()
+    }
+    const channel = new TlsChannel(memory, this.reactor, own, side, this.core.mainPort, onGone)
+    side.attach(channel)
+    this.core.accepted(side, source)
+    if (!side.isClosed) channel.watch()
+  }
+
+  /** Applied at once; the waiting client continues after newer messages are read. */
+  private takeAnswer({ ticket, answer }: Extract<ToReactor, { type: 'answer' }>): void {
+    if (answer !== 'unanswered') this.snapshot.learn(answer)
+    this.asking.answer(ticket, answer === 'unanswered' ? answer : 'answered')
+  }
+
+  private take(message: ToReactor): void {
+    if (message.type === 'answer') this.takeAnswer(message)
+    else if (message.type === 'looked-up') this.lookingUp.answer(message.ticket, message.answer)
+    else if (message.type === 'allow') this.core.metering.allow(message.id, message.pool, message.upto)
+    else if (message.type === 'state') this.apply(message.change)
+    else if (message.type === 'policy') this.policy = message.policy
+    else if (message.type === 'speeds') this.speeds = message.speeds
+    else if (message.type === 'refused') this.core.setRefused(message.yes)
+    else if (message.type === 'plain-ends') this.takePlainEnds(message)
+    else if (message.type === 'hop-taken') this.descriptors.release(message.descriptor)
+    else if (message.type === 'unlisten') {
+      this.listeners.get(message.descriptor)?.close()
+      this.listeners.delete(message.descriptor)
+      this.post({ type: 'unlistened', descriptor: message.descriptor })
+    } else if (message.type === 'listen') {
+      if (message.isMain) this.core.mainPort = message.port
+      const { descriptor, port } = message
+      this.listeners.set(descriptor, new PortListener(this.reactor, descriptor, port, this.around, this.core))
+    } else if (message.type === 'drain') this.core.isDraining = true
+    else if (message.type === 'begin-stop') this.core.beginStop()
+    else {
+      this.core.endStop()
+      this.endAt = performance.now() + lingerMs
+      this.reports.send()
+      this.post({ type: 'stopped' })
+    }
+  }
+
+  /** Returns whether there were messages. */
+  private readonly readInbox = (): boolean => {
+    if (this.memory.posted === this.readUpTo) return false
+    this.readUpTo = this.memory.posted
+    for (let got = receiveMessageOnPort(this.terms.inbox); got; got = receiveMessageOnPort(this.terms.inbox)) {
+      try {
+        this.take(got.message as ToReactor)
+      } catch (fault) {
+        this.onFault(fault)
+      }
+    }
+    return true
+  }
+
+  private readonly tick = (): void => {
+    this.reactor.timers.after(tickMs, this.tick)
+    this.core.tick()
+    this.collectGarbage(this.reactor.eventCount)
+  }
+
+  /** Lease requests go out with the counts of the same instant. */
+  private publish(): void {
+    if (this.leaseMessages.length > 0) {
+      this.reports.send()
+      for (const message of this.leaseMessages.splice(0)) this.post(message)
+    } else this.reports.sendIfDue(this.reactor.timers.after)
+    // Field by field: spreading an object of unknown shape is too slow for every turn.
+    const { open, connections, tunnels, dialling, settling, spared, turnedAway, starved } = this.core.status
+    const { maxHeld } = this
+    this.memory.status = { open, connections, tunnels, dialling, settling, maxHeld, spared, turnedAway, starved }
+    this.memory.totalBytes = this.core.metering.totalBytes
+    this.memory.hopBytes = this.core.metering.hopBytes
+  }
+}
+
+/** Bun collects garbage when its own loop is idle, which never happens on this thread. */
+function createGarbageCollection(): (seen: number) => void {
+  let last = 0
+  let collected = 0
+  return (seen) => {
+    const isIdle = seen - last < maxWhenIdle
+    last = seen
+    if (!isIdle || seen - collected < minToCollect) return
+    collected = seen
+    Bun.gc(true)
+  }
+}
+
+/** Errors cross threads as message and stack. */
+function toPlain(fault: unknown): unknown {
+  return fault instanceof Error ? Object.assign(new Error(fault.message), { stack: fault.stack }) : fault
+}

@@ -1,0 +1,107 @@
+import type { MessagePort } from 'node:worker_threads'
+import type { FindBody, Found, StatePage } from '../../../../node-protocol/state.ts'
+import type { NodeCounts, Reported } from '../../../agent/data-path.ts'
+import type { GoneItems } from '../../../agent/snapshot.ts'
+import type { ExitReport } from '../../access/exit-health.ts'
+import type { Policy } from '../../access/policy.ts'
+import type { Lookup } from '../../dial/resolve.ts'
+import type { Speeds } from '../../metering/speed-limit.ts'
+import type { EngineDeps } from '../shared/engine.ts'
+
+export type ReactorTerms = Pick<EngineDeps, 'limits' | 'hop'> & {
+  readonly inbox: MessagePort
+  readonly memory: SharedArrayBuffer
+  /** An eventfd that wakes the reactor. */
+  readonly bell: number
+  readonly isStrict: boolean
+}
+
+export type StateChange = Partial<Pick<StatePage, 'proxies' | 'subusers' | 'exits' | 'gateways'>> & {
+  readonly gone?: GoneItems
+}
+
+type Addresses = Awaited<ReturnType<Lookup>>
+
+/** Sends the messages of one turn to another thread together: a post costs more than a message. */
+export class Outbox<Message> {
+  private waiting: Message[] = []
+
+  constructor(
+    private readonly send: (messages: readonly Message[]) => void,
+    /** Runs at the end of the turn. */
+    private readonly defer: (act: () => void) => void,
+  ) {}
+
+  readonly post = (message: Message): void => {
+    if (this.waiting.push(message) === 1) this.defer(this.flush)
+  }
+
+  private readonly flush = (): void => {
+    const messages = this.waiting
+    this.waiting = []
+    this.send(messages)
+  }
+}
+
+/** The plain end of a TLS connection; the reactor duplicates the descriptor. */
+export type PlainEnd = {
+  readonly type: 'tls'
+  readonly descriptor: number
+  readonly source: string
+  readonly memory: SharedArrayBuffer
+}
+
+/** From the main thread to a reactor. */
+export type ToReactor =
+  | { readonly type: 'listen'; readonly descriptor: number; readonly port: number; readonly isMain: boolean }
+  | { readonly type: 'unlisten'; readonly descriptor: number }
+  | { readonly type: 'plain-ends'; readonly ends: readonly PlainEnd[] }
+  /** The main thread has duplicated the descriptor of a hop. */
+  | { readonly type: 'hop-taken'; readonly descriptor: number }
+  | { readonly type: 'state'; readonly change: StateChange }
+  | { readonly type: 'policy'; readonly policy: Policy }
+  | { readonly type: 'speeds'; readonly speeds: Speeds }
+  | { readonly type: 'answer'; readonly ticket: number; readonly answer: Found | 'unanswered' }
+  | { readonly type: 'looked-up'; readonly ticket: number; readonly answer: Addresses | { readonly code: string } }
+  | { readonly type: 'allow'; readonly id: string; readonly pool: string; readonly upto: number }
+  | { readonly type: 'refused'; readonly yes: boolean }
+  | { readonly type: 'drain' }
+  | { readonly type: 'begin-stop' }
+  | { readonly type: 'end-stop' }
+
+/** From a reactor to the main thread. */
+export type FromReactor =
+  | { readonly type: 'ask'; readonly ticket: number; readonly question: FindBody; readonly source: string }
+  | { readonly type: 'look-up'; readonly ticket: number; readonly name: string; readonly version: 4 | 6 }
+  | { readonly type: 'unlistened'; readonly descriptor: number }
+  | { readonly type: 'plain-ends-taken'; readonly descriptors: readonly number[] }
+  /** The far end of a hop over TLS; the main thread duplicates the descriptor. */
+  | HopMessage
+  | { readonly type: 'want-lease'; readonly id: string; readonly pool: string }
+  | { readonly type: 'give-back'; readonly id: string; readonly pool: string }
+  | CountsMessage
+  | { readonly type: 'exit'; readonly report: ExitReport }
+  | { readonly type: 'fault'; readonly fault: unknown }
+  | { readonly type: 'stopped' }
+  /** Nothing is open any more. */
+  | { readonly type: 'ended' }
+
+export type HopMessage = {
+  readonly type: 'hop'
+  readonly gateway: string
+  readonly descriptor: number
+  readonly memory: SharedArrayBuffer
+}
+
+/** Counts since the reactor started, and lease states of the same instant. */
+export type CountsMessage = {
+  readonly type: 'counts'
+  readonly counts: NodeCounts
+  readonly leased: readonly LeaseStatus[]
+  readonly sources: readonly Reported<'sources'>[]
+  /** Journal now. */
+  readonly isUrgent: boolean
+}
+
+/** Uncounted bytes on their way, and the rate. */
+export type LeaseStatus = { readonly id: string; readonly pool: string; readonly moving: number; readonly pace: number }

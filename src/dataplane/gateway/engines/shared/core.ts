@@ -1,0 +1,294 @@
+import { SwapRemoveSet } from '../../../../core/swap-remove-set.ts'
+import type { After } from '../../../../core/time.ts'
+import type { NodeExit } from '../../../../node-protocol/state.ts'
+import { createSign, createVerify } from '../../../agent/hop-key.ts'
+import type { Changed } from '../../../agent/snapshot.ts'
+import { Admission, type Ask, type Moment } from '../../access/admission.ts'
+import { Arrivals } from '../../access/arrivals.ts'
+import { createWayChooser, ExitChooser } from '../../access/exit-choice.ts'
+import { ExitHealth } from '../../access/exit-health.ts'
+import { createHopAdmission, createTicketWriter } from '../../access/hop.ts'
+import { createTunnelLimits } from '../../access/limits.ts'
+import { toUdpPolicy } from '../../access/policy.ts'
+import { createRecheck, type OpenTunnels } from '../../access/recheck.ts'
+import type { RefusalCode } from '../../access/refusals.ts'
+import { DestinationFinder } from '../../dial/destinations.ts'
+import { DestinationDialler } from '../../dial/dial.ts'
+import { createResolve, type Resolve } from '../../dial/resolve.ts'
+import { type Dialler, type Hops, Upstreams } from '../../dial/upstream.ts'
+import { Metering } from '../../metering/metering.ts'
+import { ProxyTunnels, type StartRelay } from '../../relay/tunnel.ts'
+import { UdpAssociations } from '../../relay/udp/associations.ts'
+import { createConnectUdp } from '../../relay/udp/connect-udp-front.ts'
+import type { OpenDatagrams } from '../../relay/udp/datagram-socket.ts'
+import { createAssociate } from '../../relay/udp/socks-front.ts'
+import { Connection, type ConnectionDeps } from './connection.ts'
+import type { EngineDeps } from './engine.ts'
+import type { Side } from './side.ts'
+import type { Sockets } from './sockets.ts'
+
+export const tickMs = 250
+
+/** What an engine provides: sockets, dialling, relaying and timers. */
+export type EngineSockets = {
+  readonly sockets: Sockets
+  readonly dialler: Dialler<Side>
+  readonly startRelay: StartRelay
+  readonly openDatagrams: OpenDatagrams
+  readonly after: After
+}
+
+/** A gateway without its sockets: admission, dialling, metering and cutting off, the same for both engines. */
+export class GatewayCore {
+  isStopping = false
+  private readonly connections = new SwapRemoveSet<'connectionIndex', Connection>('connectionIndex')
+  private readonly arrivals: Arrivals<Connection>
+  private readonly open: OpenTunnels
+  readonly metering: Metering<Side>
+  private readonly exits: ExitHealth
+  private readonly upstreams: Upstreams<Side>
+  private readonly tunnels: ProxyTunnels
+  private readonly associations: UdpAssociations
+  private readonly connectionDeps: ConnectionDeps
+  /** The port without a customer; every other port belongs to one. */
+  mainPort = 0
+  private isRefused = false
+  /** Connections close after their current response. */
+  isDraining = false
+  /** Time of the last tick: connections need no exact clock. */
+  private tickAt: number
+
+  constructor(private readonly deps: EngineDeps & EngineSockets) {
+    const { snapshot, limits, clock, after, policy, sockets } = deps
+    this.tickAt = clock()
+    this.arrivals = new Arrivals({
+      policy,
+      clock,
+      connections: limits.connections,
+      lingering: () => this.metering.settling + this.tunnels.abandoned,
+    })
+    this.open = createRecheck({ snapshot, moment: this.moment, idleMs: limits.idleMs })
+    this.metering = new Metering({
+      agent: deps.agent,
+      watch: (side) => side.watch(sockets),
+      countTunnels: () => this.open.size + this.tunnels.dialling,
+      clock,
+      after,
+      speeds: deps.speeds,
+    })
+    this.exits = new ExitHealth({ clock, onChange: deps.onExit, retryMs: limits.exitRetryMs })
+    const { node: self, privateKey } = deps.hop
+    const nonce = () => crypto.getRandomValues(new Uint8Array(16)).toHex()
+    const hops = {
+      self,
+      findGateway: (id: string) => snapshot.gateways.get(id),
+      writeTicket: createTicketWriter({ self, clock, nonce, sign: createSign(privateKey) }),
+    }
+    const { namesPerSecond } = limits.customer
+    const resolve = createResolve({ clock, after, namesPerSecond, ...(deps.lookup && { lookup: deps.lookup }) })
+    this.upstreams = new Upstreams({ resolve, dialler: deps.dialler, hops, policy })
+    const shared = this.createShared()
+    this.tunnels = this.createTunnels(resolve, shared)
+    this.associations = this.createAssociations(resolve, shared)
+    this.connectionDeps = this.createConnectionDeps(hops)
+  }
+
+  /** A client connected; it is closed at once if there is no room. */
+  accepted(side: Side, source: string): void {
+    this.arrivals.open += 1
+    const connection = new Connection(side, source, this.connectionDeps)
+    if (this.arrivals.enter(connection)) this.connections.add(connection)
+    else side.abort()
+  }
+
+  departed(): void {
+    this.arrivals.open -= 1
+  }
+
+  tick(): void {
+    const nowMs = this.deps.clock()
+    this.tickAt = nowMs
+    this.connections.forEach((connection) => {
+      if (nowMs >= connection.deadlineAt) connection.expire()
+    })
+    this.open.afterTime(nowMs)
+    this.metering.sweep()
+    this.tunnels.look()
+    this.tryExits()
+  }
+
+  changed(change: Changed): void {
+    this.expectMore(change.subusers)
+    if (change.exits) this.exits.keep(this.deps.snapshot.exits)
+    this.open.afterChange(change)
+  }
+
+  setRefused(yes: boolean): void {
+    this.isRefused = yes
+    if (yes) this.open.cutAll()
+  }
+
+  beginStop(): void {
+    this.isStopping = true
+    this.connections.forEach((connection) => {
+      if (connection.isResting) connection.side.release()
+    })
+  }
+
+  endStop(): void {
+    this.open.cutAll()
+    this.connections.forEach((connection) => connection.side.abort())
+    this.metering.sweep()
+  }
+
+  get status() {
+    const { spared, turnedAway } = this.arrivals.pressure
+    return {
+      open: this.arrivals.open,
+      connections: this.connections.size,
+      tunnels: this.open.size,
+      dialling: this.tunnels.dialling,
+      settling: this.metering.settling,
+      spared,
+      turnedAway,
+      starved: this.tunnels.starved,
+    }
+  }
+
+  /** What tunnels and associations have in common: limits, exits, allowances and cutting off. */
+  private createShared() {
+    const { deps, metering, exits: health, moment, open } = this
+    return {
+      snapshot: deps.snapshot,
+      moment,
+      limits: createTunnelLimits(deps.limits.customer, deps.clock),
+      chooseWay: createWayChooser({
+        ask: (question, source) => this.ask(question, source),
+        moment,
+        chooser: new ExitChooser({ ...deps, health, self: deps.hop.node }),
+        findOwnExit: (id) => this.findOwnExit(id),
+        snapshot: deps.snapshot,
+        self: deps.hop.node,
+        sha256: deps.sha256,
+        random: deps.random,
+        allowanceOf: (subject) => metering.allowanceOf(subject),
+        after: deps.after,
+      }),
+      metering,
+      open,
+      closedFor: () => this.closedFor(),
+    }
+  }
+
+  private createTunnels(resolve: Resolve, shared: ReturnType<GatewayCore['createShared']>): ProxyTunnels {
+    const { policy, sockets, dialler, limits } = this.deps
+    const { exits: health, upstreams } = this
+    const { connectMs } = limits
+    const dialling = new DestinationDialler({ policy, resolve, connectMs, dialler, upstreams, health })
+    return new ProxyTunnels({
+      ...shared,
+      sockets,
+      dial: (target, way, owner) => dialling.dial(target, way, owner),
+    })
+  }
+
+  private createAssociations(resolve: Resolve, shared: ReturnType<GatewayCore['createShared']>): UdpAssociations {
+    const { policy, dialler, limits, clock, openDatagrams, onFault } = this.deps
+    return new UdpAssociations({
+      ...shared,
+      clock,
+      policy,
+      udp: limits.udp,
+      finder: new DestinationFinder({
+        policy: () => toUdpPolicy(policy()),
+        resolve,
+        isDeliveredHere: dialler.isDeliveredHere,
+        transport: 'udp',
+      }),
+      isLocal: (exit) => this.upstreams.isLocal(exit),
+      health: this.exits,
+      openDatagrams,
+      onFault,
+    })
+  }
+
+  private createConnectionDeps(hops: Hops): ConnectionDeps {
+    const { deps, metering } = this
+    return {
+      admission: new Admission({
+        ...deps,
+        ask: (question, source) => this.ask(question, source),
+        moment: this.moment,
+        mainPort: () => this.mainPort,
+        noteSource: (id, address) => metering.noteSource(id, address),
+        now: () => performance.now(),
+        refusalDelayMs: deps.limits.refusalDelayMs,
+      }),
+      admitHop: createHopAdmission({ ...hops, clock: deps.clock, verify: createVerify() }),
+      tunnels: this.tunnels,
+      startRelay: deps.startRelay,
+      associate: createAssociate({
+        associations: this.associations,
+        openDatagrams: deps.openDatagrams,
+        ports: deps.limits.udp.ports,
+        random: deps.random,
+      }),
+      connectUdp: createConnectUdp(this.associations),
+      clock: () => this.tickAt,
+      timeouts: deps.limits,
+      isDraining: () => this.isDraining,
+      onClosed: (connection) => {
+        if (this.connections.delete(connection)) this.arrivals.leave(connection)
+      },
+      onFault: deps.onFault,
+    }
+  }
+
+  private readonly moment = (): Moment => ({ nowMs: this.deps.clock(), lastContactAt: this.deps.lastContactAt() })
+
+  private findOwnExit(id: string): NodeExit | undefined {
+    const exit = this.deps.snapshot.exits.get(id)
+    return exit?.node === this.deps.hop.node && this.exits.isUp(id) ? exit : undefined
+  }
+
+  private closedFor(): RefusalCode | undefined {
+    if (this.isStopping) return 'gateway_stopping'
+    if (this.isRefused) return 'gateway_closed'
+    const hasRoom = !this.arrivals.isFull || this.arrivals.makeRoom() || this.metering.letGo()
+    return hasRoom ? undefined : 'gateway_full'
+  }
+
+  /** Asks the shop, and cuts tunnels that may no longer pass after its answer. */
+  private async ask(...[question, source]: Parameters<Ask>): ReturnType<Ask> {
+    const outcome = await this.deps.ask(question, source)
+    if (outcome === 'unanswered') return outcome
+    const known = this.deps.snapshot.knownOf(question)
+    if (known.subuser) this.expectMore([known.subuser.id])
+    this.open.afterAnswer(known)
+    return outcome
+  }
+
+  /** The customer may have bought traffic. */
+  private expectMore(ids: readonly string[]): void {
+    for (const id of ids) {
+      for (const { pool, left } of this.deps.snapshot.subusers.get(id)?.pools ?? []) {
+        if (left > 0) this.metering.expectMore(id, pool)
+      }
+    }
+  }
+
+  private tryExits(): void {
+    if (this.isStopping || this.isRefused) return
+    for (const exit of this.exits.takeDue()) {
+      this.upstreams
+        .tryExit(exit, (side) => side.abort())
+        .then(
+          (problem) => this.exits.tried(exit, problem),
+          (fault: unknown) => {
+            this.exits.tried(exit, undefined)
+            this.deps.onFault(fault)
+          },
+        )
+    }
+  }
+}

@@ -1,0 +1,326 @@
+import type { After, Clock } from '../../../../core/time.ts'
+import type { TlsOwner, TlsSocket } from '../../../tls/tls-socket.ts'
+import { type DeliveryWatch, nothingShown } from '../../metering/tunnel-meter.ts'
+import type { SiteServer } from '../../site/server.ts'
+import type { Field } from '../../ways-in/http2/hpack.ts'
+import { translateRequest, translateResponse } from '../../ways-in/http2/request.ts'
+import { Http2Session } from '../../ways-in/http2/session.ts'
+import type { Http2Stream } from '../../ways-in/http2/stream.ts'
+import { followTls, noteHandshake, type Sockets, type TlsClient } from './sockets.ts'
+
+/** A connection without an open request is closed after this long. */
+const idleMs = 120_000
+/** A new connection is closed if no request with valid credentials has come within this time. */
+const firstAdmissionMs = 10_000
+/** Refused requests in a row before the connection is closed. */
+const maxRefusals = 20
+const maxResponseHeadBytes = 65_536
+
+const nothing = new Uint8Array(0)
+
+/** Bytes of the engine's response, and their end in the plaintext of the TLS connection. */
+type Mark = { readonly end: number; readonly bytes: number }
+
+/** Delivery tracking of a connection, with a descriptor of its own that its streams share. */
+class ConnectionDelivery {
+  private watch: DeliveryWatch | undefined
+  private users = 0
+  private isClosed = false
+
+  constructor(private readonly open: () => DeliveryWatch | undefined) {}
+
+  share(): DeliveryWatch | undefined {
+    this.watch ??= this.open()
+    if (this.watch) this.users += 1
+    return this.watch
+  }
+
+  release(): void {
+    this.users -= 1
+    this.closeWhenUnused()
+  }
+
+  /** The connection has closed. Streams may still wait for acknowledgements. */
+  close(): void {
+    this.isClosed = true
+    this.closeWhenUnused()
+  }
+
+  private closeWhenUnused(): void {
+    if (this.isClosed && this.users === 0) this.watch?.close(false)
+  }
+}
+
+/** Tracks which bytes of one stream the client's machine has acknowledged. */
+class StreamDelivery implements DeliveryWatch {
+  private marks: Mark[] = []
+  private acknowledged = 0
+  private written = 0
+  private isClosed = false
+
+  constructor(
+    private readonly connection: DeliveryWatch,
+    private readonly release: () => void,
+  ) {}
+
+  note(end: number, bytes: number): void {
+    this.marks.push({ end, bytes })
+    this.written += bytes
+  }
+
+  transmission() {
+    const seen = this.connection.transmission()
+    let count = 0
+    for (const { end, bytes } of this.marks) {
+      if (end > seen.acknowledged) break
+      this.acknowledged += bytes
+      count += 1
+    }
+    if (count > 0) this.marks = this.marks.slice(count)
+    const { acknowledged, written: sent } = this
+    return { ...nothingShown, acknowledged, sent, isOver: seen.isOver }
+  }
+
+  // The connection belongs to other streams too.
+  shutdown(): void {}
+
+  close(): void {
+    if (this.isClosed) return
+    this.isClosed = true
+    this.release()
+  }
+}
+
+/** One request of an HTTP/2 client, served by the engine as an HTTP/1 connection. */
+class StreamClient implements TlsClient, TlsOwner {
+  owner: TlsOwner | undefined
+  isClosed = false
+  private responseHead = ''
+  private hasResponse = false
+  private isPaused = false
+  private delivery: StreamDelivery | undefined
+
+  constructor(
+    readonly source: string,
+    private readonly stream: Http2Stream,
+    private readonly session: Http2Session,
+    private readonly connection: ConnectionDelivery,
+    private readonly onVerdict: (isAdmitted: boolean) => void,
+    private pending: Uint8Array,
+    private readonly isTunnel: boolean,
+  ) {
+    stream.owner = this
+    stream.pause()
+  }
+
+  follow(): DeliveryWatch | undefined {
+    if (this.delivery) return this.delivery
+    const watch = this.connection.share()
+    this.delivery = watch && new StreamDelivery(watch, () => this.connection.release())
+    return this.delivery
+  }
+
+  // --- from the stream ---
+
+  onSocketData(bytes: Uint8Array): void {
+    this.owner?.onSocketData(bytes)
+  }
+
+  onSocketDrain(): void {
+    this.owner?.onSocketDrain()
+  }
+
+  onSocketEnd(): void {
+    // The end of a request's body is in its length; only a tunnel is half-closed.
+    if (this.isTunnel) this.owner?.onSocketEnd()
+  }
+
+  onSocketClose(): void {
+    if (this.isClosed) return
+    this.isClosed = true
+    this.owner?.onSocketClose()
+  }
+
+  // --- from the engine ---
+
+  write(bytes: Uint8Array): number {
+    if (this.hasResponse) return this.send(bytes)
+    const lengthBefore = this.responseHead.length
+    this.responseHead += Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
+    const end = this.responseHead.indexOf('\r\n\r\n')
+    if (end < 0) {
+      if (this.responseHead.length > maxResponseHeadBytes) this.stream.reset('internal')
+      return bytes.length
+    }
+    const translated = translateResponse(this.responseHead.slice(0, end))
+    const headBytes = end + 4
+    const rest = bytes.subarray(headBytes - lengthBefore)
+    this.responseHead = ''
+    if (!translated) {
+      this.stream.reset('internal')
+      return bytes.length
+    }
+    if (translated.status >= 200) {
+      this.hasResponse = true
+      this.onVerdict(showsAdmission(translated))
+      this.stream.respond(translated.fields, false)
+    }
+    this.delivery?.note(this.session.queuedBytes, headBytes)
+    return bytes.length - rest.length + (rest.length > 0 ? this.write(rest) : 0)
+  }
+
+  private send(bytes: Uint8Array): number {
+    const taken = this.stream.write(bytes)
+    if (taken > 0) this.delivery?.note(this.session.queuedBytes, taken)
+    return taken
+  }
+
+  shutdown(): void {
+    if (this.hasResponse) this.stream.shutdown()
+    else this.stream.reset('internal')
+  }
+
+  end(): void {
+    if (this.hasResponse) this.stream.end()
+    else this.stream.reset('internal')
+  }
+
+  terminate(): void {
+    this.stream.reset('connect')
+  }
+
+  pause(): void {
+    this.isPaused = true
+    this.stream.pause()
+  }
+
+  resume(): void {
+    this.isPaused = false
+    const head = this.pending
+    this.pending = nothing
+    if (head.length > 0) this.owner?.onSocketData(head)
+    if (!this.isPaused) this.stream.resume()
+  }
+
+  setNoDelay(): void {}
+}
+
+/** The client's credentials were right: the destination answered or failed. */
+const showsAdmission = ({ status, fields }: { readonly status: number; readonly fields: readonly Field[] }): boolean =>
+  status === 502 || status === 504 || !fields.some(([name]) => name === 'x-turnpike-error')
+
+/** A request of another gateway with a ticket and without other credentials. */
+function isHopOf(fields: readonly Field[]): boolean {
+  const logins = fields.filter(([name]) => name === 'proxy-authorization')
+  return logins.length === 1 && logins[0]?.[1].startsWith('Turnpike-Hop ') === true
+}
+
+export type Http2ClientsDeps = {
+  readonly sockets: Sockets
+  /** Gives a request to the engine. */
+  readonly take: (client: TlsClient) => void
+  readonly after: After
+  /** Monotonic. */
+  readonly clock: Clock
+}
+
+/** HTTP/2 connections of clients. */
+export class Http2Clients {
+  private readonly sessions = new Set<Http2Session>()
+  /** Connections without an admitted request so far, and admitted ones without an open request; oldest first. */
+  private readonly unadmitted = new Set<Http2Session>()
+  private readonly idle = new Set<Http2Session>()
+  private isDraining = false
+  /** Requests since the start. */
+  requests = 0
+
+  constructor(private readonly deps: Http2ClientsDeps) {}
+
+  /** Open connections. */
+  get open(): number {
+    return this.sessions.size
+  }
+
+  /** Connections that may be evicted. */
+  get spare(): number {
+    return this.unadmitted.size + this.idle.size
+  }
+
+  /** Evicts the oldest unadmitted connection, else the oldest idle one. False if all have an admitted request. */
+  makeRoom(): boolean {
+    const [spare] = this.unadmitted.size > 0 ? this.unadmitted : this.idle
+    spare?.terminate()
+    return spare !== undefined
+  }
+
+  /** With a site, requests without a customer's credentials get its answers, within its time limits. */
+  take(tls: TlsSocket, site?: SiteServer): void {
+    const { sockets, after, clock } = this.deps
+    noteHandshake(tls, sockets)
+    tls.setNoDelay(true)
+    const delivery = new ConnectionDelivery(() => followTls(tls, sockets))
+    let refusals = 0
+    const drainAfter = (ms: number): (() => void) => after(ms, () => session.drain())
+    // Only an admitted request stops it, so that refused ones do not keep a connection open.
+    let cancelTimer: (() => void) | undefined = drainAfter(firstAdmissionMs)
+    const stopTimer = (): void => {
+      cancelTimer?.()
+      cancelTimer = undefined
+      this.idle.delete(session)
+    }
+    const onVerdict = (isAdmitted: boolean, isHop = false): void => {
+      if (isAdmitted && isHop) session.trust()
+      refusals = isAdmitted || session.isTrusted ? 0 : refusals + 1
+      if (isAdmitted) this.unadmitted.delete(session)
+      if (isAdmitted) stopTimer()
+      else if (refusals >= maxRefusals) session.drain()
+    }
+    const session: Http2Session = new Http2Session({
+      wire: tls,
+      role: 'server',
+      clock,
+      onRequest: (stream, fields, isEnd) => {
+        if (site) stopTimer()
+        if (site?.takeStream(stream, fields, tls.source)) return
+        const request = this.translate(stream, fields, isEnd)
+        if (!request) return onVerdict(false)
+        const isTunnel = request.type === 'tunnel'
+        const onAnswer = (isAdmitted: boolean): void => onVerdict(isAdmitted, isHopOf(fields))
+        this.deps.take(new StreamClient(tls.source, stream, session, delivery, onAnswer, request.head, isTunnel))
+      },
+      onIdle: () => {
+        if (cancelTimer) return
+        cancelTimer = drainAfter(idleMs)
+        this.idle.add(session)
+      },
+      onClosed: () => {
+        stopTimer()
+        this.unadmitted.delete(session)
+        this.sessions.delete(session)
+        delivery.close()
+      },
+    })
+    this.sessions.add(session)
+    this.unadmitted.add(session)
+    tls.owner = session
+    if (this.isDraining) session.drain()
+  }
+
+  /** Another process has taken over: clients connect to it for further requests. */
+  drain(): void {
+    this.isDraining = true
+    for (const session of this.sessions) session.drain()
+  }
+
+  /** Undefined if the stream has been answered. */
+  private translate(stream: Http2Stream, fields: readonly Field[], isEnd: boolean) {
+    this.requests += 1
+    const translated = translateRequest(fields, !isEnd)
+    if (translated.type === 'malformed') stream.reset('protocol')
+    else if (translated.type === 'refuse') {
+      stream.respond([[':status', String(translated.status)]], true)
+      stream.end()
+    } else return translated
+    return undefined
+  }
+}
