@@ -1,9 +1,10 @@
 import { roomWithin, tunnelsWithin } from '../src/dataplane/gateway/access/limits.ts'
 import type { Context } from './context.ts'
-import { alternate, median, type Peer, type Sample } from './measure.ts'
+import { alternate, type Peer, type Sample } from './measure.ts'
 import { cpuSecondsOf, familyMb } from './process-cost.ts'
 import { amountRow, type Row, rateRow, ratioRow, timeRow } from './report.ts'
 import { filesAllowed } from './shop-process.ts'
+import { median } from './statistics.ts'
 import type { Route, TunnelResult, Tunnels } from './tunnels.ts'
 
 /** One proxy under the same load: ours, another one, or no proxy. */

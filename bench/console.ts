@@ -3,8 +3,8 @@ import { openChromium } from '../test/browser/chromium.ts'
 import { customerLink, operatorLink } from '../test/harness/console-links.ts'
 import { startShopWithHistory } from '../test/harness/console-shop.ts'
 import type { Bench } from './context.ts'
-import { median } from './measure.ts'
 import { type Row, timeRow } from './report.ts'
+import { median } from './statistics.ts'
 
 const slowdown = 4
 const maxKilobytes = 250

@@ -1,8 +1,8 @@
 import { connect } from 'node:net'
 import { type GatewayShop, routeOf } from './gateway-shop.ts'
-import { percentile } from './measure.ts'
 import type { Row } from './report.ts'
 import { timeRow } from './report.ts'
+import { percentile } from './statistics.ts'
 
 const purchases = 200
 const worksWithinMs = 5_000

@@ -3,7 +3,7 @@
  * standard input and writes the result to standard output, so that it shares nothing with the measured program.
  */
 import type { Socket } from 'bun'
-import { percentile } from './measure.ts'
+import { percentile } from './statistics.ts'
 
 /** Ends after so many seconds or so many requests. `requests` are sent in turn, repeatedly. */
 export type LoadPlan = {

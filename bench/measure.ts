@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { LoadPlan, LoadResult } from './http-load.ts'
+import { percentile } from './statistics.ts'
 
 /** The result of one peer in one round. Times are milliseconds per request; pgbench prints only their mean. */
 export type Sample = { readonly perSecond: number; readonly p50Ms?: number; readonly p99Ms?: number }
@@ -8,19 +9,6 @@ export type Sample = { readonly perSecond: number; readonly p50Ms?: number; read
 export type Peer<Taken extends Sample = Sample> = { readonly name: string; readonly measure: () => Promise<Taken> }
 
 export type Rounds = ReadonlyMap<string, readonly Sample[]>
-
-/** The value below which this part of all values lies; `part` is between 0 and 1. */
-export function percentile(values: readonly number[], part: number): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN
-}
-
-export function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  const middle = sorted.length >> 1
-  const upper = sorted[middle] ?? Number.NaN
-  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? upper)) / 2
-}
 
 /** Measures every peer once per round. Each round begins with another peer. */
 export async function alternate<Taken extends Sample>(

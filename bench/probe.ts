@@ -9,8 +9,8 @@ import { makeEngineDeps } from '../test/harness/engine.ts'
 import { type Probe, sendProbe } from '../test/harness/prober.ts'
 import { selfSigned } from '../test/harness/self-signed.ts'
 import type { Bench } from './context.ts'
-import { median } from './measure.ts'
 import type { Row } from './report.ts'
+import { median } from './statistics.ts'
 
 const maxConnections = 1000
 const samplesPerRound = 200

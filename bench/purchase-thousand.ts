@@ -1,7 +1,8 @@
 import type { Bench, Context } from './context.ts'
-import { loadHttp, median } from './measure.ts'
+import { loadHttp } from './measure.ts'
 import { type Row, ratioRow, timeRow } from './report.ts'
 import { type Engine, engineName, engines } from './stage.ts'
+import { median } from './statistics.ts'
 import { buyRequests, million, openStocked, type Stocked } from './stocked.ts'
 
 const size = 1_000

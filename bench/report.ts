@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Machine, toLines } from './machine.ts'
-import { median } from './measure.ts'
+import { median } from './statistics.ts'
 
 /** One line of the table. Without a target it is for comparison. The figure is the median of `rounds`. */
 export type Row = {

@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import type { Bench } from './context.ts'
 import { findFreePort } from './free-port.ts'
-import { median } from './measure.ts'
 import { timeRow } from './report.ts'
 import {
   commandOf,
@@ -13,6 +12,7 @@ import {
   type TurnpikeProcess,
 } from './shop-process.ts'
 import type { Stage } from './stage.ts'
+import { median } from './statistics.ts'
 
 const starts = 5
 const idleMs = 5_000

@@ -1,9 +1,9 @@
 import { type Service, startService } from '../test/harness/service.ts'
 import { buyVpnDirectly, inParallel } from '../test/harness/vpn.ts'
 import type { Bench } from './context.ts'
-import { median } from './measure.ts'
 import { ratioRow, timeRow } from './report.ts'
 import { type Engine, engineName, engines } from './stage.ts'
+import { median } from './statistics.ts'
 
 /** Five devices each: 10,000 devices in total. */
 const subscriptions = 2000

@@ -10,8 +10,9 @@ import {
   startWireguardGo,
 } from '../test/harness/vpn-tunnel.ts'
 import type { Bench, Context } from './context.ts'
-import { alternate, median, type Peer, ratesOf, ratiosOf } from './measure.ts'
+import { alternate, type Peer, ratesOf, ratiosOf } from './measure.ts'
 import { type Row, ratioRow, timeRow } from './report.ts'
+import { median } from './statistics.ts'
 
 const many = 1000
 const byHand = 'two wireguard-go by hand, Mbit/s'

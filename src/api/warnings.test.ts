@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { z } from '@hono/zod-openapi'
 import * as fc from 'fast-check'
+import { toText } from '../core/messages/catalogue.ts'
 import type { FieldProblem } from '../core/messages/problems.ts'
 import { problemsEn } from '../core/messages/problems-en.ts'
-import { toText } from '../core/messages/sentences.ts'
 import { findWarnings } from './warnings.ts'
 
 const sentenceOf = (problem: FieldProblem | undefined) => problem && toText(problemsEn, problem)

@@ -1,4 +1,5 @@
-type Bound<Cases> = {
+/** Use cases without their first parameter. */
+export type BoundCases<Cases> = {
   -readonly [Name in keyof Cases]: Cases[Name] extends (deps: never, ...rest: infer Rest) => infer Result
     ? (...rest: Rest) => Result
     : never
@@ -8,7 +9,7 @@ type Bound<Cases> = {
 export function bind<Deps, Cases extends Readonly<Record<string, (deps: Deps, ...rest: never[]) => unknown>>>(
   deps: Deps,
   cases: Cases,
-): Bound<Cases> {
+): BoundCases<Cases> {
   const bound = Object.entries(cases).map(([name, run]) => [name, (...rest: never[]) => run(deps, ...rest)])
-  return Object.fromEntries(bound) as Bound<Cases>
+  return Object.fromEntries(bound) as BoundCases<Cases>
 }

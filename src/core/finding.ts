@@ -1,5 +1,5 @@
+import { type KeyAndParams, type Message, messagesOf, toText } from './messages/catalogue.ts'
 import { type FindingSentences, findingsEn } from './messages/findings-en.ts'
-import { type KeyAndParams, type Message, messagesOf, toText } from './messages/sentences.ts'
 import { type Kopecks, toRoubleText } from './money.ts'
 import { Refusal } from './refusal.ts'
 import { toIso } from './time.ts'

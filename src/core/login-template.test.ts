@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { fillTemplate, problemOfLoginTemplate, takenBy } from './login-template.ts'
+import { toText } from './messages/catalogue.ts'
 import { problemsEn } from './messages/problems-en.ts'
-import { toText } from './messages/sentences.ts'
 
 const template = 'acct-country-{country}[-city-{city}][-session-{session}-ttl-{minutes}]'
 

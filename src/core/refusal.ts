@@ -1,3 +1,4 @@
+import { type KeyAndParams, toText } from './messages/catalogue.ts'
 import { type Code, codeOf, kindOfCode, type RefusalKind } from './messages/codes.ts'
 import { en } from './messages/en.ts'
 import {
@@ -8,7 +9,7 @@ import {
   type SentProblem,
   toSent,
 } from './messages/problems.ts'
-import { type KeyAndParams, type Reason, type Sentences, toText } from './messages/sentences.ts'
+import { type Reason, type Sentences } from './messages/sentences.ts'
 
 /** Public details of a refusal, as plain JSON. */
 export type RefusalDetails = { readonly [name: string]: unknown } | readonly FieldProblem[]

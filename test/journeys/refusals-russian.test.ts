@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { CallRefused } from '../../src/console/client/call.ts'
 import { sayRefusal } from '../../src/console/shared/refusal.ts'
+import { toText } from '../../src/core/messages/catalogue.ts'
 import { en } from '../../src/core/messages/en.ts'
 import { fieldProblem } from '../../src/core/messages/problems.ts'
 import { problemsRu } from '../../src/core/messages/problems-ru.ts'
 import { ru } from '../../src/core/messages/ru.ts'
-import { type Reason, toText } from '../../src/core/messages/sentences.ts'
+import { type Reason } from '../../src/core/messages/sentences.ts'
 import { malformed, Refusal, toSentDetails } from '../../src/core/refusal.ts'
 import { type Service, startService } from '../harness/service.ts'
 

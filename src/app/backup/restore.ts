@@ -12,12 +12,12 @@ import {
   heldBy,
   type OnProgress,
   type Source,
-  type Table,
   type TableSummary,
   tablesOf,
 } from '../../db/copy/copy.ts'
-import { fillPostgres, fillSqlite, type Insert } from '../../db/copy/fill.ts'
+import { fillPostgres, fillSqlite } from '../../db/copy/fill.ts'
 import { respell } from '../../db/copy/respell.ts'
+import { type Insert, type Table } from '../../db/copy/table.ts'
 import { appliedTo, type Migration, migrate } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
 import { flushFile, isNoDatabase, readSqlite } from '../../db/sqlite-file.ts'

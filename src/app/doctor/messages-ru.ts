@@ -1,5 +1,5 @@
 import { docsPage } from '../program.ts'
-import type { DoctorSentences, Pair } from './messages.ts'
+import type { DoctorSentences, Pair } from './messages-en.ts'
 
 const pair = (says: string, todo: string): Pair => ({ says, todo })
 

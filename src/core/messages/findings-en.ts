@@ -1,4 +1,4 @@
-import type { Translation } from './sentences.ts'
+import type { Translation } from './catalogue.ts'
 
 /** Entries of the hash chains that `verify` walks. */
 const entries = {

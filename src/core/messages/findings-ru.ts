@@ -1,5 +1,5 @@
+import type { Translation } from './catalogue.ts'
 import type { ChainEntry, FindingSentences, findingsEn } from './findings-en.ts'
-import type { Translation } from './sentences.ts'
 
 const rub = (amount: string): string => amount.replace('.', ',')
 

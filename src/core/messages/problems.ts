@@ -1,5 +1,5 @@
+import { type KeyAndParams, type Message, messagesOf, type Translation, toText } from './catalogue.ts'
 import type { problemsEn } from './problems-en.ts'
-import { type KeyAndParams, type Message, messagesOf, type Translation, toText } from './sentences.ts'
 
 /** The sentence of each problem of a field, in one language. */
 export type ProblemSentences = Translation<typeof problemsEn>

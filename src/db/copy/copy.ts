@@ -1,11 +1,7 @@
 import { type Migration, migrate } from '../migrate.ts'
 import { inMemory, openSqlite } from '../sqlite.ts'
 import type { Database, Reader } from '../transaction.ts'
-import type { Insert } from './fill.ts'
-
-/** A column, of one of the three types that both engines know. */
-export type TableColumn = { readonly name: string; readonly type: 'BIGINT' | 'TEXT' | 'BYTEA' }
-export type Table = { readonly name: string; readonly columns: readonly TableColumn[] }
+import type { CopiedRow, Insert, Table, TableColumn } from './table.ts'
 
 /** All tables that these migrations make, referenced tables first. Other tables of the operator are not copied. */
 export function tablesOf(migrations: readonly Migration[]): Promise<readonly Table[]> {
@@ -65,9 +61,6 @@ function inOrder(names: readonly string[], pointsAt: ReadonlyMap<string, readonl
   }
   return [...placed]
 }
-
-/** One row's values in the order of its table's columns, as both engines give them. */
-export type CopiedRow = readonly (string | bigint | Uint8Array | null)[]
 
 const batchRows = 2000
 

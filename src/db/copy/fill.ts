@@ -1,8 +1,6 @@
 import { Database as Connection } from 'bun:sqlite'
 import type { Database, Tx } from '../transaction.ts'
-import type { CopiedRow, Table, TableColumn } from './copy.ts'
-
-export type Insert = (table: Table, rows: readonly CopiedRow[]) => Promise<void>
+import type { CopiedRow, Insert, Table, TableColumn } from './table.ts'
 
 /** Fills a migrated database in one transaction. Triggers are off, because what they would write is among the rows. */
 export async function fillPostgres(

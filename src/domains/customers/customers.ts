@@ -1,4 +1,5 @@
 import { type Address, formatAddress, type Prefix } from '../../core/address.ts'
+import type { BoundCases } from '../../core/bind.ts'
 import { type CustomerId, makeId, type RandomBytes, type SessionId, type TokenId } from '../../core/ids.ts'
 import type { Kopecks } from '../../core/money.ts'
 import { Refusal, refuseField } from '../../core/refusal.ts'
@@ -9,7 +10,6 @@ import type { Vault } from '../../core/vault.ts'
 import type { Database, Reader, Tx } from '../../db/transaction.ts'
 import type { Ledger, Payer } from '../ledger/index.ts'
 import { customerBlocked, invalidToken, noSuchCustomer, noSuchToken } from './errors.ts'
-import type { Customers } from './index.ts'
 import type { Customer, Scope, ShopMode, Token } from './rules.ts'
 import * as rules from './rules.ts'
 import * as store from './store.ts'
@@ -162,7 +162,7 @@ type Touched = { readonly touch: (tx: Tx, customer: CustomerId) => void }
 /** Blocks or unblocks a customer and touches the customer's goods in one commit, so that nodes learn of it. */
 export function createBlocking(deps: {
   db: Database
-  customers: Pick<Customers, 'setBlocked'>
+  customers: BoundCases<{ setBlocked: typeof setBlocked }>
   touched: readonly Touched[]
 }) {
   /** In the caller's transaction. */

@@ -1,9 +1,10 @@
+import type { BoundCases } from '../../core/bind.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { runningSince, type Stalls } from '../../core/stall-monitor.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Tx } from '../../db/transaction.ts'
 import { portsUsedUp } from './errors.ts'
-import type { Fleet } from './index.ts'
+import type * as cases from './join.ts'
 import { commonPortRoom, isLive, isServing, maxPortsOfCustomer, type TlsEndpoint } from './rules.ts'
 import * as store from './store.ts'
 
@@ -19,7 +20,7 @@ export type PortRoom = { readonly all: number; readonly perCustomer: number }
 export function createEntryPorts(deps: {
   clock: Clock
   stalls: Stalls
-  fleet: Pick<Fleet, 'nodes'>
+  fleet: BoundCases<Pick<typeof cases, 'nodes'>>
   range: { readonly first: number; readonly last: number }
 }) {
   const { first, last } = deps.range

@@ -1,4 +1,5 @@
 import type { Address } from '../../core/address.ts'
+import type { BoundCases } from '../../core/bind.ts'
 import type { CustomerId } from '../../core/ids.ts'
 import { Refusal, refuseField } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
@@ -7,7 +8,7 @@ import type { VpnSetup } from '../../node-protocol/join.ts'
 import type { ReportAnswer, ReportBody, ReportPart, VanishedItem } from '../../node-protocol/report.ts'
 import type { FindBody, Found, NodeGateway, StatePart, StateParts } from '../../node-protocol/state.ts'
 import type { TriedBody } from '../../node-protocol/tried.ts'
-import type { Fleet } from './index.ts'
+import type * as cases from './join.ts'
 import type { Endpoint, HopTls, Node, NodeKind } from './rules.ts'
 import * as store from './store.ts'
 
@@ -138,7 +139,7 @@ export function createGatewaySide(deps: { db: Database; clock: Clock; usualEndpo
 
 /** Gives customers back the bytes that a closed node has claimed for them since a moment. */
 export const createForgetting =
-  (deps: { readonly fleet: Pick<Fleet, 'loadClosed'>; readonly nodeSides: readonly NodeSide[] }) =>
+  (deps: { readonly fleet: BoundCases<Pick<typeof cases, 'loadClosed'>>; readonly nodeSides: readonly NodeSide[] }) =>
   async (name: string, sinceAt: number, dryRun: boolean): Promise<Forgotten & { readonly node: Node }> => {
     const node = await deps.fleet.loadClosed(name)
     let [things, bytes] = [0, 0n]
@@ -152,7 +153,10 @@ export const createForgetting =
 
 /** Removes a closed node on which no customer's goods are. */
 export const createRemoval =
-  (deps: { readonly fleet: Pick<Fleet, 'loadClosed' | 'remove'>; readonly nodeSides: readonly NodeSide[] }) =>
+  (deps: {
+    readonly fleet: BoundCases<Pick<typeof cases, 'loadClosed' | 'remove'>>
+    readonly nodeSides: readonly NodeSide[]
+  }) =>
   async (name: string): Promise<Node> => {
     const node = await deps.fleet.loadClosed(name)
     const sides = deps.nodeSides.filter((each) => each.kind === node.kind)
@@ -164,7 +168,7 @@ export const createRemoval =
 
 /** Gives a gateway an entry, or ends that, and notifies the customers whose goods are on the gateway. */
 export const createExitChange =
-  (deps: { readonly fleet: Pick<Fleet, 'setExit'>; readonly nodeSides: readonly NodeSide[] }) =>
+  (deps: { readonly fleet: BoundCases<Pick<typeof cases, 'setExit'>>; readonly nodeSides: readonly NodeSide[] }) =>
   (name: string, entry: string | null): Promise<Node> =>
     deps.fleet.setExit(name, entry, async (tx, node) => {
       for (const side of deps.nodeSides) if (side.kind === node.kind) await side.endpointChanged?.(tx, node.id)
@@ -172,7 +176,10 @@ export const createExitChange =
 
 /** Changes where a node is reached, and notifies the customers whose goods are on it. */
 export const createEndpointChange =
-  (deps: { readonly fleet: Pick<Fleet, 'setEndpoint' | 'nodes'>; readonly nodeSides: readonly NodeSide[] }) =>
+  (deps: {
+    readonly fleet: BoundCases<Pick<typeof cases, 'setEndpoint' | 'nodes'>>
+    readonly nodeSides: readonly NodeSide[]
+  }) =>
   async (name: string, endpoint: Endpoint): Promise<Node> => {
     const gateways = await deps.fleet.nodes('gateway')
     return deps.fleet.setEndpoint(name, endpoint, async (tx, node) => {

@@ -1,8 +1,9 @@
 import { addressFromNumber, addressToNumber, type Prefix, readAddress } from '../../core/address.ts'
+import type { BoundCases } from '../../core/bind.ts'
 import { Refusal } from '../../core/refusal.ts'
 import { type AddressClass, classify } from '../../core/reserved.ts'
 import type { Customers } from '../customers/index.ts'
-import type { Fleet } from './index.ts'
+import type * as cases from './join.ts'
 
 /** The hosts that customers are sent to: the gateway, VPN nodes without an endpoint of their own, and the shop. */
 export type PublicHosts = { readonly gateway: string; readonly vpn: string; readonly shop: string }
@@ -40,7 +41,7 @@ type SaleRequest = { readonly product: string; readonly action: string; readonly
 /** Refuses in production to sell goods that customers cannot reach. A sandbox is on one machine and sells them. */
 export function createReach(deps: {
   readonly customers: Pick<Customers, 'mode'>
-  readonly fleet: Pick<Fleet, 'nodes'>
+  readonly fleet: BoundCases<Pick<typeof cases, 'nodes'>>
   readonly hosts: PublicHosts | undefined
 }) {
   const { hosts } = deps

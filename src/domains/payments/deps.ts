@@ -2,13 +2,13 @@ import type { OrderId, PaymentId, RandomBytes } from '../../core/ids.ts'
 import type { Kopecks } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
+import type { createTokenBuckets } from '../../core/token-buckets.ts'
 import type { Database, Reader, Tx } from '../../db/transaction.ts'
 import type { Customers } from '../customers/index.ts'
 import type { Events } from '../events/index.ts'
 import type { Ledger, Payer } from '../ledger/index.ts'
 import type { Once, Orders } from '../orders/index.ts'
 import type { Plain } from '../orders/rules.ts'
-import type { createCodeGuesses } from './codes.ts'
 import { ProviderRefused, ProviderUnavailable } from './ports.ts'
 import type { Providers } from './providers.ts'
 import { type Payment, type ProviderStatus, toPay } from './rules.ts'
@@ -38,7 +38,7 @@ export type PaymentDeps = {
   readonly purchases: { readonly fulfil: (payment: Payment) => Promise<void> }
   readonly providers: Providers
   /** Token bucket for each customer's wrong promo codes. */
-  readonly codeGuesses: ReturnType<typeof createCodeGuesses>
+  readonly codeGuesses: ReturnType<typeof createTokenBuckets>
   /** The keys whose first request runs in this process now. */
   readonly running: Set<string>
   readonly clock: Clock

@@ -1,7 +1,7 @@
 import type { CustomerId, NoticeId, PaymentId } from '../../core/ids.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
+import { type KeyAndParams, messagesOf } from '../../core/messages/catalogue.ts'
 import type { findingsEn } from '../../core/messages/findings-en.ts'
-import { type KeyAndParams, messagesOf } from '../../core/messages/sentences.ts'
 import { kopecks, toRoubles, toRoubleText, zero } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { ActionAnswer } from '../orders/index.ts'

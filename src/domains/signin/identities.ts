@@ -1,18 +1,24 @@
+import type { BoundCases } from '../../core/bind.ts'
 import { Refusal, refuseField } from '../../core/refusal.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { allScopes } from '../customers/rules.ts'
 import type { EventData, EventType } from '../events/rules.ts'
 import { factorThere, invalidLink, loginTaken, noPassword, signInFailed } from './errors.ts'
-import type { SignIn } from './index.ts'
 import { assertPassword } from './passwords.ts'
 import type { Identity, Owner, Session } from './rules.ts'
 import * as rules from './rules.ts'
+import type * as sessions from './sessions.ts'
 import { lockCompared, type SignInDeps } from './sessions.ts'
 import * as store from './store.ts'
 
 const noFactor = { totp: null, totpSince: null, totpStep: 0, recovery: null }
 
-export type IdentitiesDeps = SignInDeps & { readonly signIn: SignIn }
+type SignInCases = Pick<
+  typeof sessions,
+  'attempt' | 'assertPassword' | 'isNewcomer' | 'openRecovery' | 'endAll' | 'forget' | 'sealRecovery'
+>
+
+export type IdentitiesDeps = SignInDeps & { readonly signIn: BoundCases<SignInCases> }
 
 const save = (deps: IdentitiesDeps, tx: Tx, of: Identity): Promise<void> =>
   store.saveIdentity(tx, of, deps.sha256(rules.namedText(of.owner.id, of.login, of.email)))

@@ -1,3 +1,4 @@
+import type { BoundCases } from '../../core/bind.ts'
 import { bind } from '../../core/bind.ts'
 import type { CustomerId } from '../../core/ids.ts'
 import { type Kopecks, toRoubles } from '../../core/money.ts'
@@ -8,10 +9,12 @@ import type { Customers } from '../customers/index.ts'
 import { registeredName } from '../customers/rules.ts'
 import type { Ledger } from '../ledger/index.ts'
 import { invalidLink, loginTaken, tooManyAttempts } from './errors.ts'
-import type { Identities, SignIn } from './index.ts'
+import type * as cases from './identities.ts'
 import { letterOf } from './letters.ts'
+import type { assertPassword } from './passwords.ts'
 import type { Mail } from './ports.ts'
 import { forNewcomer, isEmail, type LinkPurpose, type OneTimeLink, toLogin, toMailbox } from './rules.ts'
+import type * as sessions from './sessions.ts'
 import { lockCompared, type OpenedSession, type SignInDeps, type Visitor } from './sessions.ts'
 
 /** Letters of one kind in an hour, to one address and for one client prefix. */
@@ -61,8 +64,17 @@ function parseWaiting(payload: string): Waiting | WaitingAddress | undefined {
 }
 
 type Given = Omit<SignInDeps, 'customers'> & {
-  readonly signIn: SignIn
-  readonly identities: Identities
+  readonly signIn: BoundCases<
+    Pick<
+      typeof sessions,
+      'open' | 'issueLink' | 'isNewcomer' | 'attempt' | 'loadLink' | 'assertPassword' | 'useLink' | 'forget'
+    >
+  >
+  readonly identities: BoundCases<
+    Pick<typeof cases, 'profile' | 'create' | 'findByLogin' | 'hash' | 'replacePassword' | 'confirm'>
+  > & {
+    readonly assertPassword: typeof assertPassword
+  }
   readonly customers: Customers
   readonly ledger: Pick<Ledger, 'balance'>
   readonly mail: Mail | undefined

@@ -1,4 +1,5 @@
 import { contains, formatAddress, formatPrefix, type Prefix, readAddress, readPrefix } from '../../core/address.ts'
+import type { BoundCases } from '../../core/bind.ts'
 import { readCountry } from '../../core/country.ts'
 import {
   at,
@@ -12,7 +13,6 @@ import {
 import { keysetPages } from '../../core/keyset-pages.ts'
 import type { Reader } from '../../db/transaction.ts'
 import type { Fleet } from '../fleet/index.ts'
-import type { Stock } from './index.ts'
 import {
   covers,
   isAllowedNode,
@@ -23,6 +23,7 @@ import {
   type StockRange,
   type Trial,
 } from './ranges/rules.ts'
+import type * as served from './ranges/served.ts'
 import * as rangeStore from './ranges/store.ts'
 import { sizeOf, type WalkedLease } from './rules.ts'
 import * as store from './store.ts'
@@ -34,7 +35,7 @@ export type AuditDeps = {
   /** The next number that a counter gives out. */
   readonly numbers: (reader: Reader, counter: string) => Promise<number>
   readonly fleet: Pick<Fleet, 'everKnown'>
-  readonly stock: { readonly ranges: Pick<Stock['ranges'], 'judge'> }
+  readonly stock: { readonly ranges: BoundCases<Pick<typeof served, 'judge'>> }
 }
 
 /** Checks all slots and leases. `onLease` checks each lease against its proxy. */

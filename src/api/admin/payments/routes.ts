@@ -1,5 +1,5 @@
 import { type CustomerId, type PaymentId, readId } from '../../../core/ids.ts'
-import { toText } from '../../../core/messages/sentences.ts'
+import { toText } from '../../../core/messages/catalogue.ts'
 import { zero } from '../../../core/money.ts'
 import { Refusal, refuseField } from '../../../core/refusal.ts'
 import { readIso, toIso } from '../../../core/time.ts'

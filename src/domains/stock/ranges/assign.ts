@@ -4,13 +4,13 @@ import type { Reader, Tx } from '../../../db/transaction.ts'
 import { type Node, type NodeReach, reachOf } from '../../fleet/rules.ts'
 import type { StockDeps } from '../deps.ts'
 import { noSuchRange } from '../errors.ts'
-import type { JudgedTrial } from './overview.ts'
 import { give } from './prove.ts'
 import {
   indexOf,
   inParts,
   isAllowedNode,
   isBlock,
+  type JudgedTrial,
   type Planned,
   type PlannedRange,
   proofMs,

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
-import { type JudgedTrial, reasonsOf } from './overview.ts'
+import { reasonsOf } from './overview.ts'
+import type { JudgedTrial } from './rules.ts'
 
 const trialOf = (problems: JudgedTrial['problems']): JudgedTrial => ({
   range: 1,

@@ -1,15 +1,25 @@
 import { addressFromNumber, addressToNumber, formatAddress, readPrefix } from '../../../core/address.ts'
+import type { BoundCases } from '../../../core/bind.ts'
 import type { RunningSince } from '../../../core/stall-monitor.ts'
 import { toIso } from '../../../core/time.ts'
 import type { Fleet } from '../../fleet/index.ts'
 import type { Node } from '../../fleet/rules.ts'
-import type { Stock } from '../index.ts'
-import { countOf, isBlock, isServing, proofMs, type StockRange, servingWithinMs, type Trial } from './rules.ts'
+import type { overview as readOverview } from './assign.ts'
+import {
+  countOf,
+  isBlock,
+  isServing,
+  type JudgedTrial,
+  proofMs,
+  type StockRange,
+  servingWithinMs,
+  type Trial,
+} from './rules.ts'
 
 /** All ranges: their gateways, how many slots are served now and by which, and why the others are not. */
 export async function lookAtRanges(
   deps: {
-    readonly stock: { readonly ranges: Pick<Stock['ranges'], 'overview'> }
+    readonly stock: { readonly ranges: BoundCases<{ overview: typeof readOverview }> }
     readonly fleet: Pick<Fleet, 'nodes'>
   },
   since: RunningSince,
@@ -51,7 +61,7 @@ export function retiredIn({
   ranges,
   slotCounts,
   blocks,
-}: Pick<Awaited<ReturnType<Stock['ranges']['overview']>>, 'ranges' | 'slotCounts' | 'blocks'>): ReadonlySet<number> {
+}: Pick<Awaited<ReturnType<typeof readOverview>>, 'ranges' | 'slotCounts' | 'blocks'>): ReadonlySet<number> {
   const used = new Set(slotCounts.map((each) => each.range))
   const onSale = new Set(blocks.map((each) => each.prefix))
   const retired = ranges.filter(({ id, prefix, state }) => state === 'in' && !used.has(id) && !onSale.has(prefix))
@@ -136,9 +146,6 @@ function addressIn(range: string, offset: number): string | undefined {
   if (!prefix) return undefined
   return formatAddress(addressFromNumber(prefix.base.version, addressToNumber(prefix.base) + BigInt(offset)))
 }
-
-/** A trial and its proof: `due` counts for a time and was never given. */
-export type JudgedTrial = Trial & { readonly proof: 'none' | 'due' | 'given' }
 
 const unproven =
   'the shop has seen no call from an address of the range for ' +

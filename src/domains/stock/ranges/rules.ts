@@ -60,6 +60,9 @@ export type Trial = Tried & {
   readonly proofUntil: number
 }
 
+/** A trial and its proof: `due` counts for a time and was never given. */
+export type JudgedTrial = Trial & { readonly proof: 'none' | 'due' | 'given' }
+
 /** How long a call from an address proves its range. Gateways call from 180,000 addresses in this time. */
 export const proofMs = 3_600_000
 /** A proof is written again once it is this old, so that most calls write nothing. */
