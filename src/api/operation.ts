@@ -108,15 +108,16 @@ type Shape<Params extends Fields, Query extends Fields, Body extends Fields, Ans
 export const operationsOf =
   (common: Pick<Operation, 'tag'> & Partial<Pick<Operation, 'see' | 'role'>>) =>
   <
+    const Id extends string,
     Answer extends z.ZodType,
     Params extends Fields = typeof noFields,
     Query extends Fields = typeof noFields,
     Body extends Fields = typeof noFields,
   >(
-    id: string,
+    id: Id,
     route: `${Operation['method']} /${string}`,
     { example, exampleBody, ...shape }: Shape<Params, Query, Body, Answer>,
-  ): Operation<Params, Query, Body, Answer> => {
+  ): Operation<Params, Query, Body, Answer> & { readonly id: Id } => {
     const [method, path] = route.split(' ') as [Operation['method'], string]
     return {
       id,
@@ -149,7 +150,7 @@ export const operationsOf =
       get exampleBody() {
         return { ...(exampleOf(shape.body ?? noFields) as object), ...exampleBody }
       },
-    } as Operation<Params, Query, Body, Answer>
+    } as Operation<Params, Query, Body, Answer> & { readonly id: Id }
   }
 
 /**

@@ -94,6 +94,8 @@ const rows: readonly (readonly [path: string, forbidden: string, allowed: string
   ['src/console/operator/api.ts', '../customer/api.ts', '../shared/queries.ts'],
   ['src/console/shared/app.tsx', '../customer/api.ts', '../customer/index.tsx'],
   ['src/console/client/call.ts', 'hono', 'react'],
+  ['src/console/client/customer.ts', '../../api/operation.ts', '../../api/operation-tables.ts'],
+  ['src/console/customer/api.ts', '../../api/operation-tables.ts', '../client/call.ts'],
   ['src/cli/verify.ts', 'bun:sqlite', 'node:fs'],
   ['src/app/settings/config.ts', 'bun:sqlite', 'bun'],
 ]

@@ -24,7 +24,7 @@ export type Room =
   | ConsoleRoom
 
 /** The console: shared code, and the customer's and the operator's part, which never import each other. */
-type ConsoleRoom = 'console' | 'console-customer' | 'console-operator'
+type ConsoleRoom = 'console' | 'console-client' | 'console-customer' | 'console-operator'
 
 /** Folders of a gateway without sockets, for both engines. `relay` and `engines` have the rules of `dataplane`. */
 type GatewayRoom = 'gateway-ways-in' | 'gateway-access' | 'gateway-dial' | 'gateway-metering'
@@ -49,8 +49,12 @@ export const pure = 'own/rules.ts and its like'
 const inGateway = (...rooms: readonly string[]) => rooms.map((room) => `src/dataplane/gateway/${room}/**`)
 const hashing = 'node:crypto'
 const anyPackage = '**'
-/** The console uses the shop only through its HTTP APIs: it imports no server code, not even src/core. */
+/**
+ * The console uses the shop only through its HTTP APIs: it imports no server code, not even src/core. One exception:
+ * `client` takes types and tables of operations from the shapes. The build runs that import; no browser loads it.
+ */
 const sharedConsole = ['src/console/{client,shared}/**']
+const operationTables = 'src/api/operation-tables.ts'
 const browserPackages = ['react', 'react-dom/client', '@mantine/{core,hooks}', '@tanstack/react-query', 'uplot', 'qr']
 
 /** All import rules. An import that is not listed is forbidden. */
@@ -118,6 +122,7 @@ export const law: Readonly<Record<Room, Sight>> = {
   },
   app: { files: ['src/**', 'migrations/**', 'package.json'], packages: [anyPackage] },
   console: { files: [...sharedConsole, 'src/console/*/index.tsx'], packages: browserPackages },
+  'console-client': { files: [...sharedConsole, operationTables], packages: browserPackages },
   'console-customer': { files: [...sharedConsole, 'src/console/customer/**'], packages: browserPackages },
   'console-operator': { files: [...sharedConsole, 'src/console/operator/**'], packages: browserPackages },
 }
@@ -155,6 +160,7 @@ const plainRooms: readonly Room[] = [
 ]
 
 const consoleRooms: ReadonlyMap<string, ConsoleRoom> = new Map([
+  ['client', 'console-client'],
   ['customer', 'console-customer'],
   ['operator', 'console-operator'],
 ])

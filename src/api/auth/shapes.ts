@@ -71,7 +71,7 @@ const operatorExample = {
 export function createSignInShapes(kind: OwnerKind) {
   const operation = operationsOf({ tag: `${capital(kind)}s` })
   const example = kind === 'customer' ? {} : operatorExample
-  const idOf = (name: string) => `${name}${capital(kind)}`
+  const idOf = <Name extends string>(name: Name) => `${name}${capital(kind)}` as const
   return {
     offers: operation(idOf('getOffersFor'), `GET /${kind}/offers`, {
       summary: 'Show what the sign-in page offers',

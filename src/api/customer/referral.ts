@@ -24,12 +24,12 @@ const referral = named('Referral', {
   earned_rub: roubles('Rewards earned from their top-ups, minus rewards of returned payments.', 75),
 })
 
-const getReferral = operation('getReferral', 'GET /referral', {
+export const getReferral = operation('getReferral', 'GET /referral', {
   summary: 'Read your referral link, its terms and earnings',
   answer: referral,
 })
 
-const makeReferralCode = operation('makeReferralCode', 'POST /referral', {
+export const makeReferralCode = operation('makeReferralCode', 'POST /referral', {
   summary: 'Create your referral code and link',
   description:
     'A repeated request returns the same code. You can create a code even while no reward is paid; see `terms`.',

@@ -1,6 +1,9 @@
+import { resolve } from 'node:path'
 import { apiReasons, statusOfCode } from '../../src/api/operation.ts'
 import { codeOf } from '../../src/core/messages/codes.ts'
 import { en } from '../../src/core/messages/en.ts'
+
+export const reasonsFile = resolve(import.meta.dir, '../../docs/api/reasons.md')
 
 const isApiCode = (code: string): code is keyof typeof statusOfCode => code in statusOfCode
 
@@ -15,7 +18,7 @@ export function toReasonsPage(): string {
   return [
     '# Reasons of refusals',
     '',
-    `\`npm run client\` writes this page from the tables of the program: ${rows.length} reasons,`,
+    `\`npm run reasons\` writes this page from the tables of the program: ${rows.length} reasons,`,
     'of the APIs for customers, sign-in and operators.',
     '[errors.md](errors.md) explains the fields of a refusal and its codes.',
     '',
