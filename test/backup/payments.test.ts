@@ -64,12 +64,12 @@ describe.each([...engines])('payments of a restored shop on %s', (engine) => {
     await restoredDatabase.remove()
   })
 
-  const credit = (payment: PaymentId, also: { amount?: typeof amount; reference?: string; key?: null } = {}) =>
+  const credit = (payment: PaymentId, also: { amount?: typeof amount; reference?: string; key?: string | null } = {}) =>
     createActions(shop).adjust(customer, {
       kind: 'credit',
       amount: also.amount ?? amount,
       note: 'paid after the backup',
-      key: also.key === null ? null : payment,
+      key: also.key === undefined ? payment : also.key,
       reference: also.reference ?? null,
     })
   const billOf = (payment: PaymentId): string => {
@@ -96,6 +96,7 @@ describe.each([...engines])('payments of a restored shop on %s', (engine) => {
     expect(await balance()).toBe(0n)
     await credit(first)
     expect(await credit(first)).toMatchObject({ isRepeat: true })
+    expect(await credit(first, { key: first.toUpperCase() })).toMatchObject({ isRepeat: true })
     expect(await balance()).toBe(50_000n)
     await notify(second)
     expect(await credit(second)).toMatchObject({ isRepeat: true })
@@ -120,6 +121,7 @@ describe.each([...engines])('payments of a restored shop on %s', (engine) => {
     const [notice] = await shop.paymentOperator.unmatched(false, 10)
     expect(notice).toMatchObject({ reason: 'unknown', payment: later })
     await credit(later)
+    expect(await credit(later, { key: later.toUpperCase() })).toMatchObject({ isRepeat: true })
     const resolving = shop.paymentOperator.resolve(notice?.id as NoticeId, { customer, note: 'paid' })
     expect((await refusalOf(resolving)).reason).toBe('operator_key_of_other_transaction')
     expect(await balance()).toBe(before + 50_000n)

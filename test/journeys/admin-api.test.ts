@@ -433,6 +433,8 @@ describe.each([...enginesOf('sqlite')])('/admin/v1 on %s', (engine) => {
     for (const text of ['a: [1', '- 1', 'text', '['.repeat(50_000), bomb.join('\n'), 'a: &a { b: *a }', 'a: &a [*a]']) {
       expect((await post('/catalogue/convert', { text }, 'reader')).error.details[0].reason).toBe('not_yaml')
     }
+    const twice = await post('/catalogue/convert', { text: 'vpn: { months: { 1: 5, 1: 6 } }' }, 'reader')
+    expect(twice.error.details[0]).toMatchObject({ reason: 'key_twice', params: { key: '1' } })
 
     const added = await post('/nodes', { name: 'gate-9', country: 'de', link_mbit: 100 })
     expect(added.data.key).toStartWith('tpj_')

@@ -219,6 +219,7 @@ export const problemsEn = {
   // The body as a whole.
   not_json: (of: { at: number; fault: JsonFault }) => `not valid JSON at character ${of.at}: ${jsonFaults[of.fault]}`,
   not_yaml: 'is not a price list in YAML or JSON',
+  key_twice: (of: { key: string }) => `has the key ${of.key} twice in one place: keep one of them`,
   not_utf8: 'is not UTF-8',
   not_gzip: 'is not a complete gzip stream, as Content-Encoding says',
   cut_short: 'was cut off before its end',

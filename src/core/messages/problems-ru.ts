@@ -198,6 +198,7 @@ export const problemsRu: ProblemSentences = {
 
   not_json: (of) => `это не JSON, символ ${of.at}: ${jsonFaults[of.fault]}`,
   not_yaml: 'это не прайс-лист в формате YAML или JSON',
+  key_twice: (of) => `ключ ${of.key} указан дважды в одном месте: оставьте один`,
   not_utf8: 'не в UTF-8',
   not_gzip: 'не цельный gzip, хотя так указано в Content-Encoding',
   cut_short: 'получено не полностью',

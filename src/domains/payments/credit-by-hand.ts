@@ -27,7 +27,7 @@ export async function adjustByHand(
   const id = input.kind === 'credit' ? paymentNamedBy(input) : undefined
   const payment = id && (await store.findAny(deps.db, id))
   if (!payment) {
-    return deps.db.transact((tx) => deps.ledger.adjust(tx, customer, { ...input, key: input.key ?? id ?? null }))
+    return deps.db.transact((tx) => deps.ledger.adjust(tx, customer, { ...input, key: id ?? input.key ?? null }))
   }
   if (payment.customer !== customer || payment.amount !== input.amount) {
     const facts = { payment: payment.id, customer: payment.customer, amount_rub: toRoubles(payment.amount) }
@@ -42,8 +42,9 @@ export async function adjustByHand(
   return adjusted
 }
 
+/** Ids are lower case; an operator may have copied one in capitals. */
 const paymentNamedBy = ({ key, reference }: Adjustment) =>
-  readId('payment', key ?? '') ?? readId('payment', reference ?? '')
+  readId('payment', (key ?? '').toLowerCase()) ?? readId('payment', (reference ?? '').toLowerCase())
 
 /** The provider's current status. The operator's word counts only where there is no provider to ask. */
 function askAbout(payment: Payment, connection: PaymentProvider): Promise<ProviderStatus | undefined> {

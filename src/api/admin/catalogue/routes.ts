@@ -5,6 +5,7 @@ import { orRefuse } from '../../answers.ts'
 import { z } from '../../operation.ts'
 import type { AdminDeps, BindAdmin } from '../bind.ts'
 import { readRequest } from '../operators/shapes.ts'
+import { findDuplicateKey } from './duplicate-keys.ts'
 import { applyCatalogue, compareCatalogue, convertCatalogue, getCatalogue, listCatalogues } from './shapes.ts'
 
 /** Aliases of YAML repeat a value without its text, so the size of the result is limited too. */
@@ -24,6 +25,8 @@ function readYaml(text: string): Record<string, unknown> {
   const value = parseYaml(text)
   const isMap = typeof value === 'object' && value !== null && !Array.isArray(value)
   if (!isMap || countValues(value) > maxValues) throw refuseField('text', 'not_yaml')
+  const key = findDuplicateKey(text)
+  if (key !== undefined) throw refuseField('text', 'key_twice', { key })
   return { ...value }
 }
 

@@ -139,8 +139,8 @@ export const createPayment = operation('createPayment', 'POST /payments', {
         description:
           'Purchase to make when the payment is paid: `product` and the fields of its purchase: `dedicated` as in ' +
           '`POST /dedicated/buy`, `traffic` as in `POST /premium/traffic/buy`, `vpn` as in `POST /vpn/buy`. ' +
-          'It is made once, at the current price, which `max_price_rub` limits, if the money arrives before ' +
-          '`expires_at` and within 3 days. ' +
+          'It is made once, at the price of now, which the payment holds and `max_price_rub` limits, if the money ' +
+          'arrives before `expires_at` and within 3 days. ' +
           'Otherwise the money stays on your balance. The token also needs the scope `trade`.',
       }),
   }),
