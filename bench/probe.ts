@@ -29,7 +29,7 @@ function serve(kind: string): void {
     const site = { ...terms, table: customers.table }
     if (kind !== 'gateway')
       return new TlsPool({ kernel: openKernel(), count: 1, maxConnections, site, lookUp() {}, hand() {}, onFault })
-    const engine = new LinuxEngine(deps)
+    const engine = new LinuxEngine({ ...deps, reactors: 1 })
     answerTo(engine)
     engine.start({ hostname: '127.0.0.1', port: 0 })
     engine.changed(change, onFault)

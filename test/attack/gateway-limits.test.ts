@@ -4,7 +4,7 @@ import { readConfig } from '../../src/app/settings/config.ts'
 import { engineLimitsOf } from '../../src/app/settings/gateway.ts'
 import { readProxyLogin } from '../../src/core/login.ts'
 import { Snapshot } from '../../src/dataplane/agent/snapshot.ts'
-import { ExitChooser } from '../../src/dataplane/gateway/access/exit-choice.ts'
+import { ExitChooser, OwnSessions } from '../../src/dataplane/gateway/access/exit-choice.ts'
 import {
   localExit,
   loginLine,
@@ -285,7 +285,9 @@ describe('sticky sessions', () => {
     const snapshot = new Snapshot()
     const exits = Array.from({ length: 4 }, (_, index) => ({ ...localExit, id: `exit-${index}` }))
     snapshot.apply({ proxies: [], subusers: [], exits })
-    const chooser = new ExitChooser({ snapshot, random: () => 0, health: { isUp: () => true, generation: 0 } })
+    const sessions = new OwnSessions()
+    const health = { isUp: () => true, generation: 0 }
+    const chooser = new ExitChooser({ snapshot, random: () => 0, health, sessions })
     const choose = (index: number) => {
       const login = readProxyLogin(`pavel-pool-residential-session-s${index}`)
       if (!login) throw new Error('the login is not one')
@@ -293,11 +295,11 @@ describe('sticky sessions', () => {
     }
     const first = Array.from({ length: 10_000 }, (_, index) => choose(index))
     expect(Array.from({ length: 10_000 }, (_, index) => choose(index))).toEqual(first)
-    expect(chooser.size).toBe(10_000)
+    expect(sessions.size).toBe(10_000)
     // `sessions.test.ts` fills the table with random names.
     const more = isLong ? 100_000 : 10_000
     for (let index = 0; index < more; index += 1) choose(10_000 + index)
-    expect(chooser.size).toBeLessThanOrEqual(100_000)
+    expect(sessions.size).toBeLessThanOrEqual(100_000)
   })
 
   test('the gateway answers 200 to 500 sessions on 20 connections', async () => {

@@ -19,7 +19,7 @@ test('LinuxEngine restarts a dead reactor: its connections close, its counts sta
   const { deps, change, answerTo } = makeEngineDeps({})
   const deaths: unknown[] = []
   const before = descriptors()
-  const engine = new LinuxEngine({ ...deps, isStrict: true, onRestart: (fault) => void deaths.push(fault) })
+  const engine = new LinuxEngine({ ...deps, reactors: 1, isStrict: true, onRestart: (fault) => void deaths.push(fault) })
   answerTo(engine)
   const port = engine.start({ hostname: '127.0.0.1', port: 0 })
   engine.changed(change, () => {})
@@ -36,7 +36,7 @@ test('LinuxEngine restarts a dead reactor: its connections close, its counts sta
     return counted.proxies === 20 && counted.subusers === 10
   }
   await until(readCounts)
-  engine.thread.terminate()
+  engine.threads[0]?.terminate()
   await first.closedAt
   await metered.closedAt
   await until(() => deaths.length === 1 && engine.status.open === 0)
@@ -59,7 +59,7 @@ test('LinuxEngine applies ports opened and closed while its reactor is dead to t
   const { deps, change } = makeEngineDeps({})
   const deaths: unknown[] = []
   const before = descriptors()
-  const engine = new LinuxEngine({ ...deps, isStrict: true, onRestart: (fault) => void deaths.push(fault) })
+  const engine = new LinuxEngine({ ...deps, reactors: 1, isStrict: true, onRestart: (fault) => void deaths.push(fault) })
   engine.start({ hostname: '127.0.0.1', port: 0 })
   engine.changed(change, () => {})
   const [first, second] = [freePort(), freePort()]
@@ -73,7 +73,7 @@ test('LinuxEngine applies ports opened and closed while its reactor is dead to t
     })
   }
   portsOf(first)
-  engine.thread.terminate()
+  engine.threads[0]?.terminate()
   portsOf(second)
   await until(() => deaths.length === 1)
   const client = await RawClient.open(second)

@@ -18,6 +18,9 @@ import { until } from './until.ts'
 export const gatewayEngine =
   process.platform !== 'linux' || process.env['TURNPIKE_TEST_GATEWAY_ENGINE'] === 'portable' ? 'portable' : 'linux'
 
+/** Reactors of the Linux engine under test. */
+export const gatewayReactors = Number(process.env['TURNPIKE_TEST_GATEWAY_REACTORS'] ?? '2')
+
 /**
  * A gateway engine without a shop, with customers from this file and by default the shipped limits and policy.
  */
@@ -39,6 +42,8 @@ export type TestGateway = {
 export type TestGatewayOptions = {
   /** The relay engine; by default the one of this run. */
   readonly kind?: typeof gatewayEngine
+  /** Reactors of the Linux engine; by default those of this run. */
+  readonly reactors?: number
   /** The listening address; loopback by default. */
   readonly hostname?: string
   /** The listening port; any by default. */
@@ -222,7 +227,7 @@ export function openEngine(options: TestGatewayOptions = {}): TestGateway {
   const { deps, change, lookups, faults, answerTo } = makeEngineDeps(options)
   const engine: Engine =
     (options.kind ?? gatewayEngine) === 'linux'
-      ? new LinuxEngine({ ...deps, isStrict: true })
+      ? new LinuxEngine({ ...deps, reactors: options.reactors ?? gatewayReactors, isStrict: true })
       : new PortableEngine({ ...deps, sockets: createSockets(process.platform) })
   answerTo(engine)
   const port = engine.start({ hostname: options.hostname ?? '127.0.0.1', port: options.port ?? 0 })

@@ -6,7 +6,7 @@ import { readConfig } from '../../src/app/settings/config.ts'
 import { realRuntime } from '../../src/app/shop/services.ts'
 import type { Caller } from './caller.ts'
 import type { Engine } from './database.ts'
-import { gatewayEngine } from './engine.ts'
+import { gatewayEngine, gatewayReactors } from './engine.ts'
 import { memoryFolder } from './memory.ts'
 import { type Service, startService } from './service.ts'
 import { untilTrue } from './turnpike.ts'
@@ -110,6 +110,7 @@ async function startGateway(service: Service, port: number, env: Record<string, 
     TURNPIKE_METRICS_LISTEN: '',
     TURNPIKE_GATEWAY_PORT: String(port),
     TURNPIKE_GATEWAY_ENGINE: gatewayEngine,
+    TURNPIKE_GATEWAY_REACTORS: String(gatewayReactors),
     ...env,
   }
   const log = createLog('debug', 'gateway', (line) => gatewayLog.push(line))

@@ -1,14 +1,15 @@
 import { expect, test } from 'bun:test'
 import { makeEngineDeps } from '../../../test/harness/engine.ts'
 import { createLog } from '../../adapters/log.ts'
+import { readConfig } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
 import { chooseEngine } from './engine.ts'
 
 function choose(choice: 'auto' | 'portable' | 'linux', platform: string) {
   const lines: string[] = []
   const log = createLog('info', 'gateway', (line) => lines.push(line))
-  const engine = chooseEngine(choice, log, makeEngineDeps({}).deps, { platform, processor: process.arch })
-  return { lines, isLinux: 'thread' in engine }
+  const engine = chooseEngine(readConfig({ TURNPIKE_GATEWAY_ENGINE: choice }), log, makeEngineDeps({}).deps, { platform, processor: process.arch })
+  return { lines, isLinux: 'threads' in engine }
 }
 
 test('chooseEngine returns the linux engine on Linux unless portable is set, and logs nothing', () => {

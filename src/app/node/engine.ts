@@ -3,24 +3,25 @@ import { findLack, LinuxEngine } from '../../dataplane/gateway/engines/linux/eng
 import { PortableEngine } from '../../dataplane/gateway/engines/portable/engine.ts'
 import type { Engine, EngineDeps, Pressure } from '../../dataplane/gateway/engines/shared/engine.ts'
 import { createSockets } from '../../dataplane/gateway/engines/shared/sockets.ts'
-import type { GatewayConfig } from '../settings/gateway.ts'
+import { type GatewayConfig, reactorsOf } from '../settings/gateway.ts'
 import { BadSetting } from '../settings/reading.ts'
 
 const here = { platform: process.platform, processor: process.arch }
 
 /** The engine of the setting; `auto` takes the fast one where the system allows it, and logs why where it does not. */
 export function chooseEngine(
-  choice: GatewayConfig['gatewayEngine'],
+  config: GatewayConfig,
   log: Log,
   deps: EngineDeps,
   machine: { readonly platform: string; readonly processor: string } = here,
 ): Engine {
+  const choice = config.gatewayEngine
   const portable = (): Engine => new PortableEngine({ ...deps, sockets: createSockets(process.platform) })
   if (choice === 'portable') return portable()
   const lack = findLack(machine.platform, machine.processor)
   if (lack === undefined) {
     const onRestart = (fault: unknown) => log.error('reactor started again', { fault })
-    return new LinuxEngine({ ...deps, onRestart })
+    return new LinuxEngine({ ...deps, reactors: reactorsOf(config), onRestart })
   }
   if (choice === 'linux') throw new BadSetting(`The linux engine cannot run here: ${lack}.`)
   const explanation = `the linux engine cannot run here: ${lack}. The portable engine runs, which relays more slowly.`

@@ -321,7 +321,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, f
   const customers = new KnownCustomers(snapshot, crypto.getRandomValues(new BigUint64Array(1))[0] ?? 0n)
   const ask = noting(customers, snapshot, new CredentialLookup({ link: agent.link, now: realTiming.now, log }))
   const lastContactAt = (): number => agent.clock() - (contact.awayMs() ?? agent.clock() - rules.pageAt)
-  const engine: Engine = chooseEngine(config.gatewayEngine, log, {
+  const engine: Engine = chooseEngine(config, log, {
     snapshot,
     agent: leaseAgentOf(() => meter),
     ask,

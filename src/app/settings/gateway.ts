@@ -1,4 +1,4 @@
-import { networkInterfaces } from 'node:os'
+import { availableParallelism, networkInterfaces } from 'node:os'
 import { resolve } from 'node:path'
 import { type Prefix, readPrefix, withoutNested } from '../../core/address.ts'
 import { refusalDelayMs } from '../../dataplane/gateway/access/admission.ts'
@@ -52,6 +52,8 @@ const readChallengeHost: Read<string> = (text, bad) =>
 
 const readEngine = oneOf(['auto', 'portable', 'linux'], 'must be one of auto, portable, linux')
 
+export const maxReactors = 16
+
 const readPorts: Read<PortPolicy['allow']> = (text, bad) => {
   const ranges = partsOf(text).map((part) => {
     const match = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(part)
@@ -74,6 +76,7 @@ export const gatewaySettings = {
   nodeKey: setting('TURNPIKE_NODE_KEY', 'KEY', '', optional(anyText)),
   gatewayListen: setting('TURNPIKE_GATEWAY_LISTEN', 'ADDRESS', '::', anyText),
   gatewayEngine: setting('TURNPIKE_GATEWAY_ENGINE', 'ENGINE', 'auto', readEngine, 'engine'),
+  gatewayReactors: setting('TURNPIKE_GATEWAY_REACTORS', 'N', '', optional(whole(1, maxReactors))),
   gatewayPorts: setting('TURNPIKE_GATEWAY_ALLOW_PORTS', 'PORTS', '53,80,443,1024-65535', readPorts),
   gatewayDenyNames: setting('TURNPIKE_GATEWAY_DENY_NAMES', 'NAMES', '', readNames),
   gatewayDenyPrefixes: setting('TURNPIKE_GATEWAY_DENY_PREFIXES', 'PREFIXES', '', readPrefixes),
@@ -92,6 +95,10 @@ export const gatewaySettings = {
 }
 
 export type GatewayConfig = ConfigOf<typeof gatewaySettings>
+
+/** One for each processor core, unless the operator sets another number. */
+export const reactorsOf = ({ gatewayReactors }: GatewayConfig, cores = availableParallelism()): number =>
+  gatewayReactors ?? Math.min(maxReactors, cores)
 
 /** `files` is how many the process may have open. */
 export const engineLimitsOf = (

@@ -2,6 +2,7 @@ import { readAddressCached } from '../../../core/address.ts'
 import { LinkedQueue, type LinkedQueueItem } from '../../../core/linked-queue.ts'
 import { classify } from '../../../core/reserved.ts'
 import type { Clock } from '../../../core/time.ts'
+import { type NameCounts, SlotCounts } from './limits.ts'
 import type { Policy } from './policy.ts'
 
 /** Connections beyond the limit that still get a `gateway_full` answer; further ones are closed. */
@@ -25,12 +26,27 @@ export type WaitingClient = {
   evict(): void
 }
 
+/** The connections of a network that wait, here and at the gateway's other reactors. */
+type Network<T extends LinkedQueueItem<T>> = { readonly clients: LinkedQueue<T>; size: number }
+
+/** Other reactors of the same gateway. */
+export type OtherArrivals = {
+  /** Connections that are open there, with lingering ones. */
+  count(): number
+  /** Asks one of them to evict a waiting connection. False if none has one. */
+  evict(): boolean
+}
+
+const noOthers: OtherArrivals = { count: () => 0, evict: () => false }
+
 /**
  * Limits connections before authentication. When full, evicts waiting connections, unauthenticated first, from the
  * network with the most; tunnels are never evicted.
  */
 export class Arrivals<T extends WaitingClient & LinkedQueueItem<T>> {
-  private readonly waiting = new Map<string, LinkedQueue<T>>()
+  private readonly waiting = new Map<string, Network<T>>()
+  private readonly sizes: NameCounts
+  private readonly others: OtherArrivals
   private readonly maxRefused: number
   private readonly maxPerNetwork: number
   /** Open connections. */
@@ -45,8 +61,13 @@ export class Arrivals<T extends WaitingClient & LinkedQueueItem<T>> {
       connections: number
       /** Closed connections whose descriptors are still open. */
       lingering: () => number
+      /** Waiting connections of each network at all reactors of the gateway. */
+      sizes?: NameCounts | undefined
+      others?: OtherArrivals | undefined
     },
   ) {
+    this.sizes = deps.sizes ?? new SlotCounts()
+    this.others = deps.others ?? noOthers
     this.maxRefused = shareOf(deps.connections / 20, maxToBeRefused)
     this.maxPerNetwork = shareOf(deps.connections / 2, maxFromOneNetwork)
   }
@@ -57,6 +78,10 @@ export class Arrivals<T extends WaitingClient & LinkedQueueItem<T>> {
 
   /** Evicts one waiting connection. False if there is none. */
   makeRoom(): boolean {
+    return this.makeOwnRoom() || this.others.evict()
+  }
+
+  makeOwnRoom(): boolean {
     return this.evict(this.findCandidateOfAll())
   }
 
@@ -65,23 +90,29 @@ export class Arrivals<T extends WaitingClient & LinkedQueueItem<T>> {
       this.pressure.turnedAway += 1
       return false
     }
-    const network = networkOf(client.source)
-    const clients = this.waiting.get(network) ?? new LinkedQueue<T>()
-    clients.join(client)
-    this.waiting.set(network, clients)
+    const name = networkOf(client.source)
+    const network = this.waiting.get(name) ?? { clients: new LinkedQueue<T>(), size: 0 }
+    network.clients.join(client)
+    network.size = this.sizes.take(name)
+    this.waiting.set(name, network)
     return true
   }
 
   /** The connection closed or became a tunnel. */
   leave(client: T): void {
-    const network = networkOf(client.source)
-    const clients = this.waiting.get(network)
-    clients?.leave(client)
-    if (clients?.size === 0) this.waiting.delete(network)
+    const name = networkOf(client.source)
+    const network = this.waiting.get(name)
+    if (!network) return
+    const before = network.clients.size
+    network.clients.leave(client)
+    if (network.clients.size === before) return
+    network.size -= 1
+    this.sizes.release(name)
+    if (network.clients.size === 0) this.waiting.delete(name)
   }
 
   private inUse(): number {
-    return this.open + this.deps.lingering()
+    return this.open + this.deps.lingering() + this.others.count()
   }
 
   /** Eviction candidate within a network: unauthenticated first, oldest first. */
@@ -101,11 +132,10 @@ export class Arrivals<T extends WaitingClient & LinkedQueueItem<T>> {
   private findCandidateOfAll(): T | undefined {
     let found: { readonly spare: T; readonly size: number } | undefined
     let looked = 0
-    for (const clients of this.waiting.values()) {
-      const spare = this.findCandidate(clients, clients.size > minShare)
-      const isBetter = !found || (found.spare.isUnauthenticated ? clients.size > found.size : spare?.isUnauthenticated)
-      if (spare && isBetter && !(found?.spare.isUnauthenticated && !spare.isUnauthenticated))
-        found = { spare, size: clients.size }
+    for (const { clients, size } of this.waiting.values()) {
+      const spare = this.findCandidate(clients, size > minShare)
+      const isBetter = !found || (found.spare.isUnauthenticated ? size > found.size : spare?.isUnauthenticated)
+      if (spare && isBetter && !(found?.spare.isUnauthenticated && !spare.isUnauthenticated)) found = { spare, size }
       looked += 1
       if (looked === maxNetworks) break
     }
@@ -121,9 +151,11 @@ export class Arrivals<T extends WaitingClient & LinkedQueueItem<T>> {
 
   private mayEnter(client: T): boolean {
     if (!mayCome(client.source, this.deps.policy())) return false
-    const network = this.waiting.get(networkOf(client.source))
-    if (network && network.size >= this.maxPerNetwork && !this.evict(this.findCandidate(network, true))) return false
-    return this.inUse() <= this.deps.connections + this.maxRefused || this.evict(this.findCandidateOfAll())
+    const name = networkOf(client.source)
+    const network = this.waiting.get(name)
+    const size = this.sizes.of(name)
+    if (size >= this.maxPerNetwork && !(network && this.evict(this.findCandidate(network.clients, true)))) return false
+    return this.inUse() <= this.deps.connections + this.maxRefused || this.makeRoom()
   }
 }
 

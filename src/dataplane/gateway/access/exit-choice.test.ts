@@ -5,7 +5,7 @@ import { scaled } from '../../../../test/harness/scale.ts'
 import { type ProxyLogin, readProxyLogin } from '../../../core/login.ts'
 import type { NodeExit } from '../../../node-protocol/state.ts'
 import { Snapshot } from '../../agent/snapshot.ts'
-import { ExitChooser } from './exit-choice.ts'
+import { ExitChooser, OwnSessions } from './exit-choice.ts'
 
 const minute = 60_000
 
@@ -21,8 +21,10 @@ function chooserWith(exits: readonly NodeExit[], random: () => number = Math.ran
       return generation
     },
   }
+  const sessions = new OwnSessions()
   return {
-    chooser: new ExitChooser({ snapshot, random, health }),
+    chooser: new ExitChooser({ snapshot, random, health, sessions }),
+    sessions,
     /** Marks an exit as down or up. */
     setDown: (exit: NodeExit, yes: boolean) => {
       generation += 1
@@ -51,14 +53,14 @@ const pick = (chooser: Chooser, parts: string, nowMs = 0, owner = 'sub_1'): stri
 
 describe('exits of connections without a session', () => {
   test('2,000 connections without a session use each of 10 exits more than 100 times', () => {
-    const { chooser } = chooserWith(several(10))
+    const { chooser, sessions } = chooserWith(several(10))
     const counts = Map.groupBy(
       Array.from({ length: 2000 }, () => pick(chooser, '')),
       (each) => each,
     )
     expect(counts.size).toBe(10)
     for (const each of counts.values()) expect(each.length).toBeGreaterThan(100)
-    expect(chooser.size).toBe(0)
+    expect(sessions.size).toBe(0)
   })
 
   test('the random values 0 and 0.999999999999 choose an exit', () => {
@@ -207,15 +209,15 @@ describe('exits of sessions', () => {
   })
 
   test('the chooser keeps at most 100,000 sessions, and drops expired sessions when it needs room', () => {
-    const { chooser } = chooserWith(several(2))
+    const { chooser, sessions } = chooserWith(several(2))
     const login = as('-session-x')
     const open = (index: number, nowMs: number) =>
       chooser.choose('sub_1', 'residential', { ...login, session: { name: `n${index}`, ttlMinutes: 1 } }, nowMs)
     for (let index = 0; index < 120_000; index += 1) open(index, 0)
-    expect(chooser.size).toBeLessThanOrEqual(100_000)
-    expect(chooser.size).toBeGreaterThan(80_000)
-    const held = chooser.size
+    expect(sessions.size).toBeLessThanOrEqual(100_000)
+    expect(sessions.size).toBeGreaterThan(80_000)
+    const held = sessions.size
     for (let index = 0; index <= 100_000 - held; index += 1) open(200_000 + index, 2 * minute)
-    expect(chooser.size).toBeLessThan(held)
+    expect(sessions.size).toBeLessThan(held)
   })
 })

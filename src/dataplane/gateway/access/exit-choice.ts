@@ -13,7 +13,16 @@ import type { RefusalCode } from './refusals.ts'
 type Fitting = { readonly fit: readonly NodeExit[]; readonly near: readonly NodeExit[] }
 /** Cached while the exits and their health are unchanged. */
 type FittingNow = Fitting & { readonly all: readonly NodeExit[]; readonly generation: number }
-type Session = { exit: string; endsAt: number; turn: number }
+type Session = { readonly exit: string; readonly endsAt: number; readonly turn: number }
+
+/** The exits that sessions keep. */
+export type Sessions = {
+  find(key: string): Session | undefined
+  /** Keeps the session, unless another that has not ended was begun meanwhile. Returns the one that is kept. */
+  begin(key: string, session: Session, nowMs: number): Session
+  /** Forgets this session; a newer one stays. */
+  forget(key: string, session: Session): void
+}
 
 /** `session` names a session and its turn, equal on every gateway. */
 type Choice = { readonly exit: NodeExit; readonly session?: string } | { readonly refusal: ChoiceRefusal }
@@ -29,7 +38,6 @@ const usualMinutes = 10
  * rendezvous hashing, so every gateway chooses the same one, also after a restart.
  */
 export class ExitChooser {
-  private readonly sessions = new Map<string, Session>()
   private readonly fitting = new Map<string, FittingNow>()
   /** By login object: the reader caches logins, so equal logins are the same object. */
   private readonly fittingLogin = new WeakMap<ProxyLogin, FittingNow>()
@@ -39,6 +47,7 @@ export class ExitChooser {
       snapshot: Snapshot
       random: () => number
       health: Pick<ExitHealth, 'isUp' | 'generation'>
+      sessions: Sessions
       /** This gateway's id. Exits of other gateways are a fallback. */
       self?: string
     },
@@ -72,18 +81,15 @@ export class ExitChooser {
     nowMs: number,
   ): Choice {
     const key = `${owner} ${login.session?.name} ${locationKey(pool, login)}`
-    const known = this.sessions.get(key)
+    const { sessions } = this.deps
+    const known = sessions.find(key)
     if (!known) return this.begin(key, exits, login, 0, nowMs)
     if (nowMs >= known.endsAt) return this.begin(key, exits, login, known.turn + 1, nowMs)
     const exit = this.deps.snapshot.exits.get(known.exit)
     if (exit && this.deps.health.isUp(exit.id)) return { exit, session: `${key} ${known.turn}` }
     // Refused once, so that the client learns that its address changes.
-    this.sessions.delete(key)
+    sessions.forget(key, known)
     return { refusal: 'session_lost' }
-  }
-
-  get size(): number {
-    return this.sessions.size
   }
 
   private findFitting(pool: string, login: ProxyLogin): Fitting {
@@ -115,13 +121,13 @@ export class ExitChooser {
   }
 
   private begin(key: string, exits: readonly NodeExit[], login: ProxyLogin, turn: number, nowMs: number): Choice {
-    const session = `${key} ${turn}`
-    const exit = draw(exits, session)
-    if (!exit) return { refusal: 'no_exit' }
-    if (this.sessions.size >= maxSessions) forgetSome(this.sessions, nowMs)
+    const drawn = draw(exits, `${key} ${turn}`)
+    if (!drawn) return { refusal: 'no_exit' }
     const minutes = login.session?.ttlMinutes ?? usualMinutes
-    this.sessions.set(key, { exit: exit.id, endsAt: nowMs + minutes * 60_000, turn })
-    return { exit, session }
+    const fresh = { exit: drawn.id, endsAt: nowMs + minutes * 60_000, turn }
+    const kept = this.deps.sessions.begin(key, fresh, nowMs)
+    const exit = kept === fresh ? drawn : this.deps.snapshot.exits.get(kept.exit)
+    return exit ? { exit, session: `${key} ${kept.turn}` } : { refusal: 'session_lost' }
   }
 }
 
@@ -149,6 +155,29 @@ function draw(exits: readonly NodeExit[], subject: string): NodeExit | undefined
     if (drawn > max) [best, max] = [exit, drawn]
   }
   return best
+}
+
+/** Sessions in this thread's memory. */
+export class OwnSessions implements Sessions {
+  private readonly sessions = new Map<string, Session>()
+
+  find(key: string): Session | undefined {
+    return this.sessions.get(key)
+  }
+
+  begin(key: string, session: Session, nowMs: number): Session {
+    if (this.sessions.size >= maxSessions) forgetSome(this.sessions, nowMs)
+    this.sessions.set(key, session)
+    return session
+  }
+
+  forget(key: string): void {
+    this.sessions.delete(key)
+  }
+
+  get size(): number {
+    return this.sessions.size
+  }
 }
 
 /** Drops expired sessions, else the oldest tenth. */

@@ -41,12 +41,23 @@ export class ExitHealth {
   private readonly clock
   private readonly retryMs
   private readonly statuses = new Map<string, ExitStatus>()
+  /** Checks exits regularly. Others of the same gateway only check an exit that failed a client. */
+  private isLead: boolean
   /** Changes whenever an exit goes up or down. */
   generation = 0
   private tries = 0
 
-  constructor(private readonly deps: { clock: Clock; onChange: (report: ExitReport) => void; retryMs?: number }) {
+  constructor(
+    private readonly deps: {
+      clock: Clock
+      onChange: (report: ExitReport) => void
+      retryMs?: number
+      /** False until lead() if several share the checks. */
+      isLead?: boolean
+    },
+  ) {
     this.clock = deps.clock
+    this.isLead = deps.isLead ?? true
     this.retryMs = deps.retryMs ?? exitRetryMs
   }
 
@@ -56,9 +67,26 @@ export class ExitHealth {
       const known = this.statuses.get(id)
       if (known?.exit === exit) continue
       const fresh = { exit, isUp: known?.isUp, sinceAt: known?.sinceAt ?? this.clock(), failures: 0 }
-      this.statuses.set(id, { ...fresh, nextAt: this.clock(), isTrying: false })
+      this.statuses.set(id, { ...fresh, nextAt: this.leadAt(this.clock()), isTrying: false })
     }
     for (const id of this.statuses.keys()) if (!exits.has(id)) this.statuses.delete(id)
+    this.generation += 1
+  }
+
+  /** Takes over the regular checks. */
+  lead(): void {
+    this.isLead = true
+    for (const status of this.statuses.values()) status.nextAt = this.clock()
+  }
+
+  /** Takes over a state that another reactor of the gateway has found. */
+  adopt({ id, isUp, sinceAt }: ExitReport): void {
+    const status = this.statuses.get(id)
+    if (!status || status.isUp === isUp) return
+    status.isUp = isUp
+    status.sinceAt = sinceAt
+    status.failures = isUp ? 0 : 1
+    status.nextAt = this.leadAt(this.clock() + (isUp ? wellEveryMs : this.retryMs))
     this.generation += 1
   }
 
@@ -121,6 +149,11 @@ export class ExitHealth {
     return (this.statuses.size * 1000) / maxTriesPerSecond
   }
 
+  /** When a regular check is due. */
+  private leadAt(at: number): number {
+    return this.isLead ? at : Number.POSITIVE_INFINITY
+  }
+
   private set(status: ExitStatus, isUp: boolean, reason: string): void {
     if (status.isUp === isUp) return
     status.isUp = isUp
@@ -131,13 +164,13 @@ export class ExitHealth {
 
   private hasWorked(status: ExitStatus): void {
     status.failures = 0
-    status.nextAt = this.clock() + Math.max(wellEveryMs, this.turnMs())
+    status.nextAt = this.leadAt(this.clock() + Math.max(wellEveryMs, this.turnMs()))
     this.set(status, true, '')
   }
 
   private goDown(status: ExitStatus, reason: string): void {
     const maxMs = status.exit.kind === 'local' ? Math.max(ownPauseMs, this.turnMs()) : maxPauseMs
-    status.nextAt = this.clock() + Math.min(maxMs, this.retryMs * 2 ** Math.min(status.failures - 1, 10))
+    status.nextAt = this.leadAt(this.clock() + Math.min(maxMs, this.retryMs * 2 ** Math.min(status.failures - 1, 10)))
     this.set(status, false, reason)
   }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { createSign, createVerify, type HopKey, makeHopKey } from '../../agent/hop-key.ts'
-import { createHopAdmission, createTicketWriter, maxSkewMs } from './hop.ts'
+import { createHopAdmission, createNonces, createTicketWriter, maxSkewMs } from './hop.ts'
 
 const target = { host: '203.0.113.7', port: 443 }
 const [keyOfA, keyOfC] = [makeHopKey(), makeHopKey()]
@@ -22,6 +22,7 @@ function openGateway() {
       return key === undefined ? undefined : { id, name: id, host: '192.0.2.1', port: 1, key, state: 'open' }
     },
     verify: createVerify(),
+    claimNonce: createNonces(),
   })
   const writerOf = (self: string, key: HopKey) =>
     createTicketWriter({

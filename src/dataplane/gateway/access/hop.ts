@@ -32,17 +32,34 @@ export function createTicketWriter(deps: {
   }
 }
 
+/** Remembers a nonce until `endsAt`. False if it was used before. */
+export type ClaimNonce = (nonce: string, endsAt: number, nowMs: number) => boolean
+
+/** Nonces in this thread's memory. */
+export function createNonces(): ClaimNonce {
+  /** Used nonces, in order of expiry. */
+  const shown = new Map<string, number>()
+  return (nonce, endsAt, nowMs) => {
+    for (const [each, eachEndsAt] of shown) {
+      if (eachEndsAt > nowMs) break
+      shown.delete(each)
+    }
+    if (shown.has(nonce) || shown.size >= maxNonces) return false
+    shown.set(nonce, endsAt)
+    return true
+  }
+}
+
 /** Admits gateways by ticket; rejects replays and tickets for another gateway, target or time. */
 export function createHopAdmission(deps: {
   self: string
   clock: Clock
   findGateway: (id: string) => NodeGateway | undefined
   verify: (publicKey: string, text: string, signature: string) => boolean
+  claimNonce: ClaimNonce
 }) {
   /** Tickets from before the start are rejected: replays of them could not be detected. */
   const startedAt = deps.clock()
-  /** Used nonces, in order of expiry. */
-  const shown = new Map<string, number>()
 
   return (text: string, target: ConnectTarget): AdmissionVerdict => {
     const refused: AdmissionVerdict = { refusal: 'hop_refused' }
@@ -52,13 +69,7 @@ export function createHopAdmission(deps: {
     if (!deps.verify(gateway.key, signedText(ticket, target), ticket.signature)) return refused
     const nowMs = deps.clock()
     if (ticket.at < startedAt || Math.abs(nowMs - ticket.at) > maxSkewMs) return { refusal: 'hop_late' }
-    for (const [nonce, endsAt] of shown) {
-      if (endsAt > nowMs) break
-      shown.delete(nonce)
-    }
-    const name = `${ticket.from} ${ticket.nonce}`
-    if (shown.has(name) || shown.size >= maxNonces) return refused
-    shown.set(name, nowMs + 2 * maxSkewMs + 1)
+    if (!deps.claimNonce(`${ticket.from} ${ticket.nonce}`, nowMs + 2 * maxSkewMs + 1, nowMs)) return refused
     const key = hopKey(ticket.from)
     return { access: { kind: 'hop', key, owner: key, source: undefined, gateway, exit: ticket.exit } }
   }

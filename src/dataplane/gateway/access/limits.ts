@@ -32,18 +32,28 @@ export const shareOf = (all: number): number => Math.max(1, Math.floor(all * max
 export const tunnelsWithin = (wanted: number, connections: number): number => Math.min(wanted, shareOf(connections))
 
 /** Counts what each name has taken. */
-export class SlotCounts {
-  private readonly taken = new Map<string, number>()
+export type NameCounts = {
+  of(name: string): number
+  /** Returns the new count. */
+  take(name: string): number
+  release(name: string, count?: number): void
   /** Of all names. */
+  readonly total: number
+}
+
+export class SlotCounts implements NameCounts {
+  private readonly taken = new Map<string, number>()
   total = 0
 
   of(name: string): number {
     return this.taken.get(name) ?? 0
   }
 
-  take(name: string): void {
-    this.taken.set(name, this.of(name) + 1)
+  take(name: string): number {
+    const count = this.of(name) + 1
+    this.taken.set(name, count)
     this.total += 1
+    return count
   }
 
   release(name: string, count = 1): void {
@@ -60,16 +70,21 @@ export const rateOf = (perSecond: number): TokenBucketRate => ({ perSecond, burs
 /** UDP datagrams; the burst is a quarter of a second's worth. */
 export const packetRateOf = (perSecond: number): TokenBucketRate => ({ perSecond, burst: Math.max(1, perSecond / 4) })
 
-export type TunnelLimits = ReturnType<typeof createTunnelLimits>
+export type TunnelLimits = {
+  /** Counts a tunnel under both names or under none. `max` is the sub-user's own limit. */
+  enter(owner: string, key: string, max: number | null): 'too_many_tunnels' | 'too_many_new' | undefined
+  /** Whether an open association may reach one more destination: it counts as a new connection. */
+  reachAnother(owner: string): boolean
+  leave(owner: string, key: string): void
+}
 
 /** Counts open tunnels per customer and per sub-user. */
-export function createTunnelLimits(limits: CustomerLimits, clock: Clock) {
+export function createTunnelLimits(limits: CustomerLimits, clock: Clock): TunnelLimits {
   const open = new SlotCounts()
   const opening = createTokenBuckets(rateOf(limits.newPerSecond), clock)
 
   return {
-    /** Counts a tunnel under both names or under none. `max` is the sub-user's own limit. */
-    enter(owner: string, key: string, max: number | null): 'too_many_tunnels' | 'too_many_new' | undefined {
+    enter(owner, key, max) {
       if (open.of(owner) >= limits.tunnels) return 'too_many_tunnels'
       if (max !== null && open.of(key) >= max) return 'too_many_tunnels'
       if (!opening.take(owner)) return 'too_many_new'
@@ -78,10 +93,9 @@ export function createTunnelLimits(limits: CustomerLimits, clock: Clock) {
       return undefined
     },
 
-    /** Whether an open association may reach one more destination: it counts as a new connection. */
-    reachAnother: (owner: string): boolean => opening.take(owner),
+    reachAnother: (owner) => opening.take(owner),
 
-    leave(owner: string, key: string): void {
+    leave(owner, key) {
       open.release(owner)
       open.release(key)
     },

@@ -50,7 +50,7 @@ const dialler = createDialler({ after, noteHeld() {} }, createSockets(process.pl
 const resolve = createResolve({
   clock: () => 0,
   after,
-  namesPerSecond: 10_000,
+  questions: { take: () => true },
   lookup: async (name, version) => {
     lookups.push(name)
     return (names[name]?.[version] ?? []).map((address) => ({ address, ttl: 60 }))

@@ -1,6 +1,8 @@
 import { expect, test } from 'bun:test'
 import { HandTiming, settle } from '../../../../test/harness/hand-timing.ts'
 import { formatAddress } from '../../../core/address.ts'
+import { createTokenBuckets } from '../../../core/token-buckets.ts'
+import { rateOf } from '../access/limits.ts'
 import { createResolve, type Lookup, type Resolve } from './resolve.ts'
 
 /** A resolver with a hand clock. It records each lookup and returns the given answer. */
@@ -15,7 +17,7 @@ function byHand(answer: Lookup, namesPerSecond = 1000) {
       void timing.pause(ms, end.signal).then(() => end.signal.aborted || act())
       return () => end.abort()
     },
-    namesPerSecond,
+    questions: createTokenBuckets(rateOf(namesPerSecond), () => clock.nowMs),
     lookup: (name, version) => {
       lookups.push(`${name} ${version}`)
       return answer(name, version)

@@ -1,8 +1,6 @@
 import { Resolver } from 'node:dns/promises'
 import { type Address, addressFromNumber, readAddress } from '../../../core/address.ts'
 import type { After, Clock } from '../../../core/time.ts'
-import { createTokenBuckets } from '../../../core/token-buckets.ts'
-import { rateOf } from '../access/limits.ts'
 
 type Resolved =
   | { readonly addresses: readonly Address[] }
@@ -21,11 +19,16 @@ export type Resolve = (name: string, version: 4 | 6, owner: string) => Promise<R
 export type Lookup = (name: string, version: 4 | 6) => Promise<readonly { address: string; ttl: number }[]>
 
 /** Caching resolver on sockets, not threads, with a rate limit per customer. */
-export function createResolve(deps: { clock: Clock; after: After; namesPerSecond: number; lookup?: Lookup }): Resolve {
+export function createResolve(deps: {
+  clock: Clock
+  after: After
+  /** A token for each name that a customer asks for. */
+  questions: { take(owner: string): boolean }
+  lookup?: Lookup
+}): Resolve {
   const kept = new Map<string, { readonly resolved: Resolved; readonly endsAt: number }>()
   const asking = new Map<string, Promise<Resolved>>()
   const lookup = deps.lookup ?? createLookup()
-  const questions = createTokenBuckets(rateOf(deps.namesPerSecond), deps.clock)
 
   async function ask(key: string, name: string, version: 4 | 6): Promise<Resolved> {
     const found = await within(lookup(name, version), deps.after).catch(toFailure)
@@ -45,7 +48,7 @@ export function createResolve(deps: { clock: Clock; after: After; namesPerSecond
     if (known && deps.clock() < known.endsAt) return Promise.resolve(known.resolved)
     const pending = asking.get(key)
     if (pending) return pending
-    if (!questions.take(owner)) return Promise.resolve({ refusal: 'too_many_names' })
+    if (!deps.questions.take(owner)) return Promise.resolve({ refusal: 'too_many_names' })
     if (asking.size >= maxInFlight) return Promise.resolve({ refusal: 'resolver_failed' })
     const started = ask(key, name, version).finally(() => asking.delete(key))
     asking.set(key, started)

@@ -120,9 +120,17 @@ export class ByteAllowance {
     if (this.isRefused && this.waiting.size > 0) this.askForMore()
   }
 
-  surrender(): void {
-    this.upto = this.reserved
-    this.grant = 0
+  /** Gives up unused bytes and keeps a share of them. Returns the new limit. */
+  surrender(share: number): number {
+    const kept = Math.floor(Math.max(0, this.upto - this.reserved) * share)
+    this.upto = this.reserved + kept
+    this.grant = kept
+    return this.upto
+  }
+
+  /** Bytes that may pass in all. */
+  get limit(): number {
+    return this.upto
   }
 
   /** The customer may have bought more since the last answer. */

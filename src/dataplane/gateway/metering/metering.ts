@@ -5,7 +5,7 @@ import type { LeaseAgent } from '../../agent/meter.ts'
 import { ByteAllowance, type Counted, type Subject } from './allowance.ts'
 import { DatagramMeter } from './datagram-meter.ts'
 import { createLosses, maxLost } from './losses.ts'
-import { noLimit, SpeedLimit, type Speeds } from './speed-limit.ts'
+import { type DrawTokens, noLimit, SpeedLimit, type Speeds } from './speed-limit.ts'
 import { type CustomerEnd, Delivery, type DeliveryWatch, TunnelMeter } from './tunnel-meter.ts'
 
 const noteEveryBytes = 1024 * 1024
@@ -43,11 +43,15 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
       clock: () => number
       after: After
       speeds?: (() => Speeds) | undefined
+      /** The shared bucket of a credential, if several threads meter its bytes. */
+      drawOf?: ((credential: string) => DrawTokens) | undefined
+      /** Threads that meter the same customers. */
+      threads?: number | undefined
     },
   ) {
     this.agent = deps.agent
     this.clock = deps.clock
-    this.losses = createLosses(deps.clock)
+    this.losses = createLosses(deps.clock, deps.threads)
   }
 
   /** An arrow function, shared by all meters: a closure per meter would enlarge idle tunnels. */
@@ -151,10 +155,23 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
       if (this.clock() - at < idleMs) continue
       this.unusedAt.delete(allowance)
       const { subject } = allowance
-      if (subject.kind !== 'subuser' || !allowance.hasSome) continue
-      allowance.surrender()
+      // With several threads, the lease is returned once all have given back their part, if only an empty one.
+      const isHeld = allowance.hasSome || (this.deps.threads ?? 1) > 1
+      if (subject.kind !== 'subuser' || !isHeld) continue
+      allowance.surrender(0)
       this.agent.giveBack(subject.id, subject.pool)
     }
+  }
+
+  /** Gives up unused bytes of the lease, for other threads: half of them while it has tunnels. Returns the new limit. */
+  spare(id: string, pool: string): number {
+    const allowance = this.allowanceOf({ kind: 'subuser', id, pool })
+    return allowance.surrender(allowance.users > 0 ? 0.5 : 0)
+  }
+
+  /** The limit of a lease. */
+  uptoOf(id: string, pool: string): number {
+    return this.allowanceOf({ kind: 'subuser', id, pool }).limit
   }
 
   takeChanged(): NodeCounts {
@@ -243,7 +260,7 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
     if (known) return known
     const rate = (): number =>
       subject.kind === 'hop' ? Number.POSITIVE_INFINITY : (this.deps.speeds?.() ?? noLimit)[subject.kind]
-    const limit = new SpeedLimit(rate, this.clock, this.deps.after)
+    const limit = new SpeedLimit(rate, this.clock, this.deps.after, this.deps.drawOf?.(credential))
     this.speedLimits.set(credential, limit)
     return limit
   }

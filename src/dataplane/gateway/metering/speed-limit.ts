@@ -5,9 +5,12 @@ export type Speeds = { readonly proxy: number; readonly subuser: number }
 export const noLimit: Speeds = { proxy: Number.POSITIVE_INFINITY, subuser: Number.POSITIVE_INFINITY }
 
 /** Tokens are added in steps, so that larger chunks pass. */
-const stepMs = 25
+export const stepMs = 25
 /** Burst after idle time. */
-const maxSavedMs = 250
+export const maxSavedMs = 250
+
+/** Takes up to one step's tokens from a bucket that several threads share. */
+export type DrawTokens = (bytesPerSecond: number) => number
 
 /** Token bucket per credential, shared by its tunnels. */
 export class SpeedLimit {
@@ -20,6 +23,8 @@ export class SpeedLimit {
     private readonly bytesPerSecond: () => number,
     private readonly clock: Clock,
     private readonly after: After,
+    /** If set, `saved` is what this thread has drawn from the shared bucket and not spent. */
+    private readonly draw?: DrawTokens,
   ) {
     this.filledAt = clock() - stepMs
   }
@@ -38,11 +43,12 @@ export class SpeedLimit {
   /** Calls `wake` once at the next step, within 25 ms even if the clock was set back. */
   whenMore(wake: () => void): void {
     this.waiting.add(wake)
-    const dueInMs = this.filledAt + stepMs - this.clock()
+    const dueInMs = this.draw ? stepMs : this.filledAt + stepMs - this.clock()
     this.cancel ??= this.after(Math.min(stepMs, Math.max(1, dueInMs)), () => this.wakeAll())
   }
 
   private fill(rate: number): void {
+    if (this.draw) return this.drawMore(rate, this.draw)
     const passedMs = this.clock() - this.filledAt
     // The clock was set back: restart from now.
     if (passedMs < 0) this.filledAt = this.clock()
@@ -51,6 +57,14 @@ export class SpeedLimit {
     const max = (rate * maxSavedMs) / 1000
     this.saved = Math.min(max, this.saved + (rate * steps * stepMs) / 1000)
     this.filledAt += steps * stepMs
+  }
+
+  /** Tokens that are not spent within 250 ms are dropped, like those of a full bucket. */
+  private drawMore(rate: number, draw: DrawTokens): void {
+    const nowMs = this.clock()
+    if (Math.abs(nowMs - this.filledAt) > maxSavedMs) this.saved = Math.min(0, this.saved)
+    this.filledAt = nowMs
+    if (this.saved < 1) this.saved += draw(rate)
   }
 
   private wakeAll(): void {

@@ -1,6 +1,6 @@
 import { formatAddress } from '../../../../core/address.ts'
 import { type DeliveryWatch, nothingShown } from '../../metering/tunnel-meter.ts'
-import { ignoringOwner, Side, type SideAround, type SideSocket } from '../shared/side.ts'
+import type { Side, SideSocket } from '../shared/side.ts'
 import { readBytes } from './kernel.ts'
 import { EAGAIN, EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP } from './numbers.ts'
 import type { Pollable, Reactor, TurnTaker } from './reactor.ts'
@@ -220,9 +220,17 @@ const maxAcceptedPerTurn = 64
 /** Pause when the process is out of descriptors. */
 const restMs = 100
 
+/** Where accepted connections go. */
+export type Accepting = {
+  /** Passes the last accepted connection to another reactor. False if this one serves it. */
+  passOn(descriptor: number, port: number): boolean
+  begin(descriptor: number, port: number, source: string): void
+  /** No further connection is accepted in this turn. */
+  flush(): void
+}
+
 /** A listening port. The opener owns the descriptor. */
 export class PortListener implements Pollable {
-  private readonly onGone = (): void => this.core.departed()
   private isClosed = false
   private isResting = false
 
@@ -230,22 +238,25 @@ export class PortListener implements Pollable {
     private readonly reactor: Reactor,
     private readonly descriptor: number,
     private readonly port: number,
-    private readonly around: SideAround,
-    private readonly core: { accepted(side: Side, source: string): void; departed(): void },
+    private readonly accepting: Accepting,
   ) {
     reactor.watch(descriptor, this, EPOLLIN)
   }
 
   onEvents(): void {
-    const { kernel, descriptors } = this.reactor
+    this.acceptSome()
+    this.accepting.flush()
+  }
+
+  private acceptSome(): void {
+    const { reactor, accepting, port } = this
     for (let count = 0; count < maxAcceptedPerTurn; count += 1) {
-      const descriptor = kernel.accept(this.descriptor)
+      const descriptor = reactor.kernel.accept(this.descriptor)
       if (descriptor < 0) {
         if (descriptor !== -EAGAIN) this.rest()
         return
       }
-      const source = kernel.acceptedFrom()
-      if (descriptors.own(descriptor)) this.begin(descriptor, source)
+      if (!accepting.passOn(descriptor, port)) accepting.begin(descriptor, port, reactor.kernel.acceptedFrom())
     }
   }
 
@@ -255,15 +266,6 @@ export class PortListener implements Pollable {
     if (this.isClosed) return
     this.isClosed = true
     if (!this.isResting) this.reactor.unwatch(this.descriptor)
-  }
-
-  private begin(descriptor: number, source: string): void {
-    const { reactor, core, around } = this
-    const side = new Side(ignoringOwner, around)
-    const channel = new Channel(reactor, descriptor, side, this.port, this.onGone)
-    side.attach(channel)
-    core.accepted(side, source)
-    if (!side.isClosed) channel.watch()
   }
 
   private rest(): void {

@@ -59,15 +59,20 @@ const sum = (one: Bytes, other: Bytes): Bytes => ({
 })
 const subuserKey = (id: string, pool: string): string => `${id} ${pool}`
 
-/** Counts of this reactor plus those of its predecessors. */
+/** Counts of running reactors, and the sum of those of reactors that have died. */
 class Table<Count extends Bytes> {
-  private readonly now = new Map<string, Count>()
+  private readonly now: Map<string, Count>[]
   private readonly before = new Map<string, Bytes>()
-  private readonly changed = new Set<string>()
+  /** The latest count of each key that has changed, for its other fields. */
+  private readonly changed = new Map<string, Count>()
 
-  put(key: string, count: Count): void {
-    this.now.set(key, count)
-    this.changed.add(key)
+  constructor(threads: number) {
+    this.now = Array.from({ length: threads }, () => new Map<string, Count>())
+  }
+
+  put(thread: number, key: string, count: Count): void {
+    this.now[thread]?.set(key, count)
+    this.changed.set(key, count)
   }
 
   beforeOf(key: string): Bytes {
@@ -75,53 +80,78 @@ class Table<Count extends Bytes> {
   }
 
   takeChanged(): Count[] {
-    const taken = [...this.changed].flatMap((key) => {
-      const count = this.now.get(key)
-      return count ? [{ ...count, ...sum(count, this.beforeOf(key)) }] : []
-    })
+    const taken = [...this.changed].map(([key, count]) => ({ ...count, ...this.sumOf(key) }))
     this.changed.clear()
     return taken
   }
 
-  restart(): void {
-    for (const [key, count] of this.now) {
-      this.before.set(key, sum(count, this.beforeOf(key)))
-      // Reported counts stay reportable.
-      this.now.set(key, { ...count, ...none })
+  /** The reactor's reported counts are kept; its successor counts from zero. */
+  bury(thread: number): void {
+    for (const [key, count] of this.now[thread] ?? []) this.before.set(key, sum(count, this.beforeOf(key)))
+    this.now[thread]?.clear()
+  }
+
+  private sumOf(key: string): Bytes {
+    let all = this.beforeOf(key)
+    for (const each of this.now) {
+      const count = each.get(key)
+      if (count) all = sum(all, count)
     }
+    return all
   }
 }
 
+type ReactorMemory = { readonly memory: Pick<ReactorThread['memory'], 'totalBytes' | 'hopBytes' | 'status'> }
+
 /** Counts of all reactors of this boot; a dead reactor's unreported counts are not billed. */
 export class ReactorCounts implements DataPath {
-  private readonly proxies = new Table<Reported<'proxies'>>()
-  private readonly subusers = new Table<Reported<'subusers'>>()
-  private readonly hosts = new Table<Reported<'hosts'>>()
-  private readonly exits = new Table<Reported<'exits'>>()
-  private readonly leases = new Map<string, LeaseStatus>()
+  private readonly proxies
+  private readonly subusers
+  private readonly hosts
+  private readonly exits
+  /** By thread. */
+  private readonly leases: Map<string, LeaseStatus>[]
   private sources: Reported<'sources'>[] = []
   /** Bytes that earlier reactors relayed. */
   private totalBefore = 0
   private hopBytesBefore = 0
 
-  constructor(private readonly thread: Pick<ReactorThread, 'memory' | 'post'>) {}
+  constructor(
+    private readonly threads: readonly ReactorMemory[],
+    /** The shop's answer about a lease. */
+    readonly allow: DataPath['allow'],
+  ) {
+    const { length } = threads
+    this.proxies = new Table<Reported<'proxies'>>(length)
+    this.subusers = new Table<Reported<'subusers'>>(length)
+    this.hosts = new Table<Reported<'hosts'>>(length)
+    this.exits = new Table<Reported<'exits'>>(length)
+    this.leases = threads.map(() => new Map<string, LeaseStatus>())
+  }
 
-  take({ counts, leased, sources }: CountsMessage): void {
-    for (const count of counts.proxies) this.proxies.put(String(count.id), count)
-    for (const count of counts.subusers) this.subusers.put(subuserKey(count.id, count.pool), count)
-    for (const count of counts.hosts) this.hosts.put(`${subuserKey(count.id, count.pool)} ${count.host}`, count)
-    for (const count of counts.exits ?? []) this.exits.put(count.id, count)
-    for (const each of leased) this.leases.set(subuserKey(each.id, each.pool), each)
+  take(thread: number, { counts, leased, sources }: CountsMessage): void {
+    for (const count of counts.proxies) this.proxies.put(thread, String(count.id), count)
+    for (const count of counts.subusers) this.subusers.put(thread, subuserKey(count.id, count.pool), count)
+    for (const count of counts.hosts)
+      this.hosts.put(thread, `${subuserKey(count.id, count.pool)} ${count.host}`, count)
+    for (const count of counts.exits ?? []) this.exits.put(thread, count.id, count)
+    for (const each of leased) this.leases[thread]?.set(subuserKey(each.id, each.pool), each)
     this.sources.push(...sources)
   }
 
   /** The reactor has died; the next one counts from zero. */
-  noteDeath(): void {
-    const { totalBytes, hopBytes } = this.thread.memory
-    this.totalBefore += totalBytes
-    this.hopBytesBefore += hopBytes
-    for (const table of [this.proxies, this.subusers, this.hosts, this.exits]) table.restart()
-    this.leases.clear()
+  noteDeath(thread: number): void {
+    const memory = this.threads[thread]?.memory
+    this.totalBefore += memory?.totalBytes ?? 0
+    this.hopBytesBefore += memory?.hopBytes ?? 0
+    for (const table of [this.proxies, this.subusers, this.hosts, this.exits]) table.bury(thread)
+    this.leases[thread]?.clear()
+  }
+
+  /** What reactors that have died had counted of a sub-user. */
+  countedBefore(id: string, pool: string): number {
+    const { received, sent } = this.subusers.beforeOf(subuserKey(id, pool))
+    return received + sent
   }
 
   takeChanged(): NodeCounts {
@@ -142,25 +172,28 @@ export class ReactorCounts implements DataPath {
 
   /** Bytes under way at the instant of the last counts. */
   noteRequest(id: string, pool: string): number {
-    return this.leases.get(subuserKey(id, pool))?.moving ?? 0
+    return this.sumOfLeases(id, pool, 'moving')
   }
 
   paceOf(id: string, pool: string): number {
-    return this.leases.get(subuserKey(id, pool))?.pace ?? 0
+    return this.sumOfLeases(id, pool, 'pace')
   }
 
-  /** Converts the limit to the count of the current reactor, which began at zero. */
-  allow(id: string, pool: string, upto: number): void {
-    const { received, sent } = this.subusers.beforeOf(subuserKey(id, pool))
-    this.thread.post({ type: 'allow', id, pool, upto: Math.max(0, upto - received - sent) })
+  private sumOfLeases(id: string, pool: string, field: 'moving' | 'pace'): number {
+    const key = subuserKey(id, pool)
+    return this.leases.reduce((all, leases) => all + (leases.get(key)?.[field] ?? 0), 0)
   }
 
   get health() {
-    const { totalBytes, hopBytes, status } = this.thread.memory
-    return {
-      tunnels: status.tunnels + status.dialling,
-      totalBytes: this.totalBefore + totalBytes,
-      hopBytes: this.hopBytesBefore + hopBytes,
+    let tunnels = 0
+    let totalBytes = this.totalBefore
+    let hopBytes = this.hopBytesBefore
+    for (const { memory } of this.threads) {
+      const { status } = memory
+      tunnels += status.tunnels + status.dialling
+      totalBytes += memory.totalBytes
+      hopBytes += memory.hopBytes
     }
+    return { tunnels, totalBytes, hopBytes }
   }
 }

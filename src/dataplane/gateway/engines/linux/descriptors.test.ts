@@ -69,7 +69,7 @@ describe('PipePool', () => {
     const { descriptors, closed } = open()
     let last = 100
     const make = (): KernelPipe => ({ readEnd: (last += 2), writeEnd: last + 1, held: 0 })
-    return { pool: new PipePool(make, descriptors, true, 20_000), descriptors, closed }
+    return { pool: new PipePool(make, descriptors, true, { connections: 20_000, threads: 1 }), descriptors, closed }
   }
 
   test('PipePool reuses a pipe only when it is empty', () => {

@@ -95,9 +95,10 @@ export class PipePool {
     private readonly open: (bytes: number) => KernelPipe | number,
     private readonly descriptors: Pick<Descriptors, 'own' | 'release'>,
     private readonly isStrict: boolean,
-    connections: number,
+    /** Of the gateway, and the threads among which its pipes are divided. */
+    { connections, threads }: { readonly connections: number; readonly threads: number },
   ) {
-    this.max = Math.min(maxPipes, Math.ceil(connections / connectionsOfPipe))
+    this.max = Math.ceil(Math.min(maxPipes, Math.ceil(connections / connectionsOfPipe)) / threads)
   }
 
   /** Undefined at the limit: bytes are copied instead. */

@@ -1,7 +1,9 @@
+import type { After } from '../../../../core/time.ts'
 import type { NodeExit } from '../../../../node-protocol/state.ts'
 import type { Changed, Snapshot } from '../../../agent/snapshot.ts'
 import { Bridge, innerHandlers } from '../../../tls/bridge.ts'
 import { connectDescriptor } from '../../../tls/tls-socket.ts'
+import type { ExitReport } from '../../access/exit-health.ts'
 import type { Policy } from '../../access/policy.ts'
 import { createLookup, type Lookup } from '../../dial/resolve.ts'
 import { noLimit, type Speeds } from '../../metering/speed-limit.ts'
@@ -12,12 +14,14 @@ import type { TlsClient } from '../shared/sockets.ts'
 import { ReactorCounts } from './counts.ts'
 import { Kernel, openKernel } from './kernel.ts'
 import { openLibc } from './libc.ts'
-import type { FromReactor, HopMessage, PlainEnd, StateChange } from './messages.ts'
+import { LeaseShares } from './lease-shares.ts'
+import type { FromReactor, HopMessage, PlainEnd, StateChange, ToReactor } from './messages.ts'
 import { ListeningPorts } from './ports.ts'
 import { openRouteLookup } from './routes.ts'
-import { viewTlsMemory } from './shared-memory.ts'
+import { forgetThread, type LimitMemory, makeLimitMemory } from './shared-limits.ts'
+import { noStatus, statusNames, viewTlsMemory } from './shared-memory.ts'
 import type { Processor } from './structures.ts'
-import { ReactorThread } from './thread.ts'
+import { ReactorThread, readThreadSeconds } from './thread.ts'
 import { HandedDescriptors, TlsLines } from './tls-lines.ts'
 import { TlsPool } from './tls-pool.ts'
 
@@ -26,24 +30,38 @@ const drainStepMs = 20
 const closeStepMs = 5
 const stopWithinMs = 5000
 
+const after: After = (ms, act) => {
+  const timer = setTimeout(act, ms)
+  timer.unref()
+  return () => clearTimeout(timer)
+}
+
 type LinuxEngineDeps = EngineDeps & {
+  /** Reactors, each on its own thread. */
+  readonly reactors: number
   /** For tests: throw on ownership bugs. */
   readonly isStrict?: boolean
   /** A reactor died and is restarted: its connections are gone, its reported counts are kept. */
   readonly onRestart?: (fault: unknown) => void
 }
 
-/** The epoll and splice engine, main thread: answers the reactor's questions and keeps its counts. */
+/** The epoll and splice engine, main thread: answers the reactors' questions and keeps their counts. */
 export class LinuxEngine implements Engine {
-  readonly thread: ReactorThread
+  readonly threads: readonly ReactorThread[]
   private readonly kernel: Kernel
   readonly dataPath: ReactorCounts
   private readonly lookup: Lookup
-  private readonly feed: StateFeed
+  private readonly feeds: readonly StateFeed[]
   private readonly handed: HandedDescriptors
   private readonly lines: TlsLines
   private tlsPool: TlsPool | undefined
   private readonly ports: ListeningPorts
+  private readonly limits: LimitMemory | undefined
+  private readonly leases: LeaseShares
+  /** It accepts connections and checks exits; undefined while no reactor runs. */
+  private lead: ReactorThread | undefined
+  /** The latest state of each exit that a reactor has found. */
+  private readonly exits = new Map<string, ExitReport>()
   private policy: Policy
   private speeds: Speeds = noLimit
   private isRefused = false
@@ -51,31 +69,21 @@ export class LinuxEngine implements Engine {
   private isStopping = false
   private isDraining = false
   private ticker: ReturnType<typeof setInterval> | undefined
+  private unstopped = 0
   private onStopped: () => void = () => {}
 
   constructor(private readonly deps: LinuxEngineDeps) {
     const kernel = openKernel()
     this.kernel = kernel
-    this.thread = new ReactorThread({
-      kernel,
-      limits: deps.limits,
-      hop: deps.hop,
-      isStrict: deps.isStrict ?? false,
-      onMessage: (message) => this.take(message),
-      onDeath: (fault) => {
-        this.dataPath.noteDeath()
-        this.handed.close()
-        this.lines.reactorDied()
-        this.tlsPool?.reactorDied()
-        deps.onRestart?.(fault)
-      },
-      onBirth: () => this.brief(),
-    })
-    this.dataPath = new ReactorCounts(this.thread)
-    this.lookup = deps.lookup ?? createLookup()
-    this.feed = new StateFeed(deps.snapshot)
+    const { reactors } = deps
     const maxConnections = deps.limits.connections
-    const { thread } = this
+    this.limits = reactors > 1 ? makeLimitMemory(reactors, maxConnections, Math.random) : undefined
+    this.threads = Array.from({ length: reactors }, (_, index) => this.createThread(index))
+    this.leases = this.createLeases()
+    this.dataPath = new ReactorCounts(this.threads, (id, pool, upto) => this.leases.answered(id, pool, upto))
+    this.lookup = deps.lookup ?? createLookup()
+    this.feeds = this.threads.map(() => new StateFeed(deps.snapshot))
+    const thread = this.tlsThread
     this.handed = new HandedDescriptors(kernel, thread)
     const giver = {
       get isRunning() {
@@ -84,7 +92,7 @@ export class LinuxEngine implements Engine {
       post: (end: PlainEnd) => this.handed.hand([end]),
     }
     this.lines = new TlsLines({ kernel, thread: giver, maxConnections, clock: () => performance.now() })
-    this.ports = new ListeningPorts(kernel, this.thread, deps.limits.ports)
+    this.ports = new ListeningPorts(kernel, this.createAccepter(), deps.limits.ports)
     this.policy = deps.policy()
   }
 
@@ -109,7 +117,7 @@ export class LinuxEngine implements Engine {
   start(at: Parameters<Engine['start']>[0]): number {
     const port = this.ports.openMain(at.hostname, at.port, at.inherited)
     this.hasStarted = true
-    this.thread.start()
+    for (const thread of this.threads) thread.start()
     this.ticker = setInterval(() => this.publish(), tickMs)
     return port
   }
@@ -117,7 +125,11 @@ export class LinuxEngine implements Engine {
   changed(change: Changed, onPortFailure: (port: number, error: unknown) => void): void {
     if (!this.hasStarted) return
     this.publish()
-    for (const each of this.feed.changed(change)) this.thread.post({ type: 'state', change: each })
+    for (const thread of this.threads) {
+      if (!thread.isRunning) continue
+      for (const each of this.feedOf(thread).changed(change)) thread.post({ type: 'state', change: each })
+    }
+    if (change.exits) for (const id of this.exits.keys()) if (!this.deps.snapshot.exits.has(id)) this.exits.delete(id)
     if (change.ports && !this.isStopping && !this.isDraining) {
       this.ports.openThese(this.deps.snapshot.ports, onPortFailure)
     }
@@ -125,7 +137,7 @@ export class LinuxEngine implements Engine {
 
   setRefused(yes: boolean): void {
     this.isRefused = yes
-    this.thread.post({ type: 'refused', yes })
+    this.postAll({ type: 'refused', yes })
   }
 
   listeners(): ReturnType<Engine['listeners']> {
@@ -134,82 +146,203 @@ export class LinuxEngine implements Engine {
 
   async drain(): Promise<void> {
     this.isDraining = true
-    this.thread.post({ type: 'drain' })
+    this.postAll({ type: 'drain' })
     this.ports.closeAll()
-    while (this.ports.releasing.size > 0 && this.thread.isRunning) await Bun.sleep(closeStepMs)
+    while (this.ports.releasing.size > 0 && this.lead) await Bun.sleep(closeStepMs)
   }
 
   async stop(drainMs: number): Promise<void> {
-    const { thread } = this
+    const { threads } = this
     this.isStopping = true
     clearInterval(this.ticker)
-    thread.post({ type: 'begin-stop' })
+    this.postAll({ type: 'begin-stop' })
     this.ports.closeAll()
-    if (!thread.isRunning) return thread.retire()
     const giveUpAt = performance.now() + drainMs
-    // The reactor may not have started to stop yet, so sleep first.
-    do await Bun.sleep(Math.min(drainMs, drainStepMs))
-    while (thread.memory.status.tunnels > 0 && performance.now() < giveUpAt)
+    // The reactors may not have started to stop yet, so sleep first.
+    if (threads.some((thread) => thread.isRunning)) {
+      do await Bun.sleep(Math.min(drainMs, drainStepMs))
+      while (this.status.tunnels > 0 && performance.now() < giveUpAt)
+    }
     const stopped = new Promise<void>((resolve) => {
       this.onStopped = resolve
     })
-    thread.retire()
-    thread.post({ type: 'end-stop' })
-    await Promise.race([stopped, Bun.sleep(stopWithinMs)])
+    this.unstopped = threads.filter((thread) => thread.isRunning).length
+    for (const thread of threads) thread.retire()
+    this.postAll({ type: 'end-stop' })
+    if (this.unstopped > 0) await Promise.race([stopped, Bun.sleep(stopWithinMs)])
     this.handed.close()
     this.lines.stop()
+    this.closeBells()
   }
 
   get status() {
-    return { ...this.thread.memory.status, listeners: this.ports.open.size }
+    const sum = { ...noStatus }
+    for (const { memory } of this.threads) {
+      const { status } = memory
+      for (const name of statusNames) {
+        sum[name] = name === 'maxHeld' ? Math.max(sum[name], status[name]) : sum[name] + status[name]
+      }
+    }
+    return { ...sum, listeners: this.ports.open.size }
+  }
+
+  get reactors() {
+    return this.threads.map(({ memory }) => ({
+      tunnels: memory.status.tunnels,
+      processorSeconds: readThreadSeconds(memory.taskId),
+    }))
+  }
+
+  /** Plaintext of TLS connections goes to one reactor. */
+  private get tlsThread(): ReactorThread {
+    const [first] = this.threads
+    if (!first) throw new Error('a gateway has at least one reactor')
+    return first
+  }
+
+  private createThread(index: number): ReactorThread {
+    const { deps } = this
+    const thread: ReactorThread = new ReactorThread(index, {
+      kernel: this.kernel,
+      terms: () => ({
+        reactors: this.threads.map(({ buffer, bell }) => ({ memory: buffer, bell })),
+        shared: this.limits,
+        limits: deps.limits,
+        hop: deps.hop,
+        isStrict: deps.isStrict ?? false,
+      }),
+      onMessage: (message) => this.take(thread, message),
+      onEnd: () => this.ended(thread),
+      onDeath: (fault) => deps.onRestart?.(fault),
+      onBirth: () => this.brief(thread),
+    })
+    return thread
+  }
+
+  private createLeases(): LeaseShares {
+    const { agent } = this.deps
+    return new LeaseShares({
+      threads: this.threads.length,
+      agent,
+      allow: (thread, id, pool, upto) => this.threads[thread]?.post({ type: 'allow', id, pool, upto }),
+      reclaim: (thread, id, pool) => {
+        const asked = this.threads[thread]
+        asked?.post({ type: 'reclaim', id, pool })
+        return asked?.isRunning ?? false
+      },
+      now: () => performance.now(),
+      after,
+    })
+  }
+
+  /** The lead, for listening ports. */
+  private createAccepter(): ConstructorParameters<typeof ListeningPorts>[1] {
+    const findLead = () => this.lead
+    return {
+      get isRunning() {
+        return findLead() !== undefined
+      },
+      post: (message) => findLead()?.post(message),
+    }
+  }
+
+  private feedOf({ index }: ReactorThread): StateFeed {
+    return this.feeds[index] ?? new StateFeed(this.deps.snapshot)
+  }
+
+  private postAll(message: ToReactor): void {
+    for (const thread of this.threads) thread.post(message)
+  }
+
+  /** A reactor has ended. Its connections are gone; what it had counted and reported stays. */
+  private ended(thread: ReactorThread): void {
+    if (this.limits) forgetThread(this.limits, thread.index)
+    this.dataPath.noteDeath(thread.index)
+    this.leases.died(thread.index, (id, pool) => this.dataPath.countedBefore(id, pool))
+    if (thread === this.tlsThread) {
+      this.handed.close()
+      this.lines.reactorDied()
+      this.tlsPool?.reactorDied()
+    }
+    if (this.lead === thread) this.elect(this.threads.find((each) => each.isRunning))
+    this.closeBells()
+  }
+
+  private elect(thread: ReactorThread | undefined): void {
+    this.lead = thread
+    if (!thread) return
+    thread.post({ type: 'lead' })
+    this.ports.announce()
+  }
+
+  /** After the last reactor has ended: they wake each other. */
+  private closeBells(): void {
+    if (!this.isStopping || this.threads.some((thread) => thread.isRunning)) return
+    for (const thread of this.threads) thread.closeBell()
   }
 
   /** Sends a new reactor everything it needs. */
-  private brief(): void {
-    const { thread } = this
+  private brief(thread: ReactorThread): void {
     this.publish()
     thread.post({ type: 'policy', policy: this.policy })
     thread.post({ type: 'speeds', speeds: this.speeds })
     if (this.isRefused) thread.post({ type: 'refused', yes: true })
     if (this.isDraining) thread.post({ type: 'drain' })
-    for (const change of this.feed.whole()) thread.post({ type: 'state', change })
-    this.ports.announce()
+    thread.post({ type: 'main-port', port: this.ports.mainPort })
+    for (const change of this.feedOf(thread).whole()) thread.post({ type: 'state', change })
+    for (const report of this.exits.values()) thread.post({ type: 'exit-state', report })
+    if (!this.lead) this.elect(thread)
   }
 
   /** Publishes clock skew and last contact, and sends policy and speeds that changed. */
   private publish(): void {
-    const { deps, thread } = this
-    thread.memory.skewMs = deps.clock() - Date.now()
-    thread.memory.lastContactAt = deps.lastContactAt()
+    const { deps } = this
+    for (const { memory } of this.threads) {
+      memory.skewMs = deps.clock() - Date.now()
+      memory.lastContactAt = deps.lastContactAt()
+    }
     const policy = deps.policy()
-    if (policy !== this.policy) thread.post({ type: 'policy', policy })
+    if (policy !== this.policy) this.postAll({ type: 'policy', policy })
     this.policy = policy
     const speeds = deps.speeds?.() ?? noLimit
-    if (speeds !== this.speeds) thread.post({ type: 'speeds', speeds })
+    if (speeds !== this.speeds) this.postAll({ type: 'speeds', speeds })
     this.speeds = speeds
   }
 
-  private take(message: FromReactor): void {
+  private take(thread: ReactorThread, message: FromReactor): void {
     const { deps } = this
-    if (message.type === 'ask') void this.ask(message)
-    else if (message.type === 'look-up') void this.lookUp(message)
+    if (message.type === 'ask') void this.ask(thread, message)
+    else if (message.type === 'look-up') void this.lookUp(thread, message)
     else if (message.type === 'counts') {
-      this.dataPath.take(message)
+      this.dataPath.take(thread.index, message)
       if (message.isUrgent) deps.agent.noteNow()
-    } else if (message.type === 'want-lease') deps.agent.wantLease(message.id, message.pool)
-    else if (message.type === 'give-back') deps.agent.giveBack(message.id, message.pool)
-    else if (message.type === 'unlistened') this.ports.close(message.descriptor)
+    } else if (message.type === 'want-lease') this.leases.want(thread.index, message.id, message.pool)
+    else if (message.type === 'give-back' || message.type === 'reclaimed') {
+      this.leases.reduced(thread.index, message.id, message.pool, message.upto, message.type === 'give-back')
+    } else if (message.type === 'unlistened') this.ports.close(message.descriptor)
     else if (message.type === 'plain-ends-taken') this.handed.taken(message.descriptors)
-    else if (message.type === 'hop') this.takeHop(message)
-    else if (message.type === 'exit') deps.onExit(message.report)
+    else if (message.type === 'hop') this.takeHop(thread, message)
+    else if (message.type === 'exit') this.noteExit(thread, message.report)
     else if (message.type === 'fault') deps.onFault(message.fault)
-    else if (message.type === 'stopped') this.onStopped()
-    else this.thread.terminate()
+    else if (message.type === 'stopped') this.noteStopped()
+    else thread.terminate()
   }
 
-  private takeHop({ gateway: id, descriptor, memory: shared }: HopMessage): void {
+  private noteStopped(): void {
+    this.unstopped -= 1
+    if (this.unstopped === 0) this.onStopped()
+  }
+
+  /** All reactors judge an exit by the latest state that one of them has found. */
+  private noteExit(finder: ReactorThread, report: ExitReport): void {
+    this.exits.set(report.id, report)
+    for (const thread of this.threads) if (thread !== finder) thread.post({ type: 'exit-state', report })
+    this.deps.onExit(report)
+  }
+
+  private takeHop(thread: ReactorThread, { gateway: id, descriptor, memory: shared }: HopMessage): void {
     const own = this.kernel.duplicate(descriptor)
-    this.thread.post({ type: 'hop-taken', descriptor })
+    thread.post({ type: 'hop-taken', descriptor })
     if (own < 0) return
     const gateway = this.deps.snapshot.gateways.get(id)
     const line = gateway && hasTls(gateway) && this.deps.openHop?.(gateway)
@@ -222,8 +355,11 @@ export class LinuxEngine implements Engine {
     void connectDescriptor(own, { data, socket: innerHandlers })
   }
 
-  private async ask({ ticket, question, source }: Extract<FromReactor, { type: 'ask' }>): Promise<void> {
-    const reply = this.thread.replyTo()
+  private async ask(
+    thread: ReactorThread,
+    { ticket, question, source }: Extract<FromReactor, { type: 'ask' }>,
+  ): Promise<void> {
+    const reply = thread.replyTo()
     try {
       const outcome = await this.deps.ask(question, source)
       const answer = outcome === 'unanswered' ? outcome : this.deps.snapshot.knownOf(question)
@@ -234,8 +370,11 @@ export class LinuxEngine implements Engine {
     }
   }
 
-  private async lookUp({ ticket, name, version }: Extract<FromReactor, { type: 'look-up' }>): Promise<void> {
-    const reply = this.thread.replyTo()
+  private async lookUp(
+    thread: ReactorThread,
+    { ticket, name, version }: Extract<FromReactor, { type: 'look-up' }>,
+  ): Promise<void> {
+    const reply = thread.replyTo()
     try {
       reply({ type: 'looked-up', ticket, answer: await this.lookup(name, version) })
     } catch (error) {
@@ -247,7 +386,7 @@ export class LinuxEngine implements Engine {
 
 const maxAtOnce = 1000
 
-/** Keeps the reactor's snapshot equal to this thread's: everything once, then changes. */
+/** Keeps a reactor's snapshot equal to this thread's: everything once, then changes. */
 class StateFeed {
   private exits = new Map<string, NodeExit>()
 

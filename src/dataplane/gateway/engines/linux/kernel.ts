@@ -208,6 +208,19 @@ export class Kernel {
     return this.orError(this.libc.accept4(descriptor, this.base + addressAt, this.base + lengthAt, n.NONBLOCK_CLOEXEC))
   }
 
+  /** Copies the socket address of the last accept(). */
+  readonly copyAccepted = (into: Int32Array, at: number): void => {
+    for (let word = 0; word < maxSocketAddressBytes / 4; word += 1)
+      into[at + word] = this.view.getInt32(addressAt + word * 4, true)
+  }
+
+  /** The client address in a copy of another thread. */
+  sourceIn(from: Int32Array, at: number): string {
+    for (let word = 0; word < maxSocketAddressBytes / 4; word += 1)
+      this.view.setInt32(addressAt + word * 4, from[at + word] ?? 0, true)
+    return this.acceptedFrom()
+  }
+
   /** Client address of the last accept(); empty if unknown. */
   acceptedFrom(): string {
     const quad = readQuadAt(this.view, addressAt)

@@ -1,3 +1,4 @@
+import { readlinkSync } from 'node:fs'
 import { receiveMessageOnPort } from 'node:worker_threads'
 import { Snapshot } from '../../../agent/snapshot.ts'
 import type { Policy } from '../../access/policy.ts'
@@ -5,7 +6,7 @@ import type { Lookup } from '../../dial/resolve.ts'
 import { noLimit } from '../../metering/speed-limit.ts'
 import { GatewayCore, tickMs } from '../shared/core.ts'
 import { ignoringOwner, Side, type SideAround } from '../shared/side.ts'
-import { PortListener, TlsChannel } from './channel.ts'
+import { type Accepting, PortListener, TlsChannel } from './channel.ts'
 import { createReports } from './counts.ts'
 import { DatagramBatch } from './datagrams.ts'
 import { Descriptors, PipePool } from './descriptors.ts'
@@ -14,8 +15,10 @@ import { makeDirect, openLibc } from './libc.ts'
 import type { FromReactor, PlainEnd, ReactorTerms, StateChange, ToReactor } from './messages.ts'
 import { createMovement } from './movement.ts'
 import { EPOLLIN } from './numbers.ts'
+import { createAccepting, Peers } from './peers.ts'
 import { Reactor } from './reactor.ts'
 import { openRouteLookup } from './routes.ts'
+import { openSharedState } from './shared-limits.ts'
 import { type SharedMemory, viewMemory, viewTlsMemory } from './shared-memory.ts'
 import type { Processor } from './structures.ts'
 
@@ -61,6 +64,8 @@ const nothingAllowed: Policy = {
  */
 export class ReactorLoop {
   private readonly memory: SharedMemory
+  private readonly bell: number
+  private readonly accepting: Accepting
   private readonly kernel: Kernel
   private readonly descriptors: Descriptors
   private readonly reactor: Reactor
@@ -85,7 +90,11 @@ export class ReactorLoop {
     private readonly terms: ReactorTerms,
     private readonly post: (message: FromReactor) => void,
   ) {
-    this.memory = viewMemory(terms.memory)
+    const reactors = terms.reactors.map(({ memory, bell }) => ({ memory: viewMemory(memory), bell }))
+    const self = reactors[terms.thread]
+    if (!self) throw new Error(`there is no reactor ${terms.thread}`)
+    this.memory = self.memory
+    this.bell = self.bell
     const processor = process.arch as Processor
     const libc = makeDirect(openLibc(), processor)
     const kernel = new Kernel(libc, processor)
@@ -95,7 +104,12 @@ export class ReactorLoop {
     this.descriptors.own(routes.descriptor)
     this.reactor = new Reactor(kernel, this.descriptors, this.onFault)
     const { connections } = terms.limits
-    const pipes = new PipePool((bytes) => kernel.openPipe(bytes), this.descriptors, terms.isStrict, connections)
+    const pipes = new PipePool((bytes) => kernel.openPipe(bytes), this.descriptors, terms.isStrict, {
+      connections,
+      threads: reactors.length,
+    })
+    const peers =
+      reactors.length > 1 ? new Peers(reactors, self, (bell) => kernel.ring(bell), Math.random) : undefined
     const { after } = this.reactor.timers
     this.around = { after, noteHeld: (bytes) => void (this.maxHeld = Math.max(this.maxHeld, bytes)) }
     this.core = new GatewayCore({
@@ -111,7 +125,8 @@ export class ReactorLoop {
       snapshot: this.snapshot,
       agent: {
         wantLease: (id, pool) => void this.leaseMessages.push({ type: 'want-lease', id, pool }),
-        giveBack: (id, pool) => void this.leaseMessages.push({ type: 'give-back', id, pool }),
+        giveBack: (id, pool) =>
+          void this.leaseMessages.push({ type: 'give-back', id, pool, upto: this.core.metering.uptoOf(id, pool) }),
         noteNow: () => this.reports.hurry(),
       },
       ask: (question, source) => this.asking.ask((ticket) => post({ type: 'ask', ticket, question, source })),
@@ -126,23 +141,37 @@ export class ReactorLoop {
       random: Math.random,
       onExit: (report) => post({ type: 'exit', report }),
       onFault: this.onFault,
+      common: terms.shared && {
+        ...openSharedState(terms.shared, terms.thread, Date.now, () => this.snapshot.exits.keys()),
+        ...(peers && { others: peers }),
+      },
+      onInUse: (count) => {
+        this.memory.inUse = count
+      },
     })
+    this.accepting = createAccepting(this.reactor, this.around, this.core, peers, self)
     this.reports = createReports(this.core.metering, post, () => this.reactor.nowMs)
   }
 
   /** Returns when stopped and nothing is open. */
   run(): void {
-    const { bell } = this.terms
+    const { bell } = this
+    this.memory.taskId = Number(readlinkSync('/proc/thread-self').split('/').at(-1))
+    this.readInbox()
+    this.memory.isServing = true
     this.reactor.watch(bell, { onEvents: () => this.kernel.hush(bell), onFault: () => {} }, EPOLLIN)
     this.tick()
     while (this.endAt === undefined || (this.core.status.open > 0 && performance.now() <= this.endAt)) {
       this.memory.isAsleep = true
-      this.reactor.turn(this.readInbox)
-      this.memory.isAsleep = false
+      this.reactor.turn(this.readInbox, this.wake)
       this.publish()
     }
     this.reports.send()
     this.post({ type: 'ended' })
+  }
+
+  private readonly wake = (): void => {
+    this.memory.isAsleep = false
   }
 
   private readonly onFault = (fault: unknown): void => this.post({ type: 'fault', fault: toPlain(fault) })
@@ -209,10 +238,13 @@ export class ReactorLoop {
       this.listeners.delete(message.descriptor)
       this.post({ type: 'unlistened', descriptor: message.descriptor })
     } else if (message.type === 'listen') {
-      if (message.isMain) this.core.mainPort = message.port
       const { descriptor, port } = message
-      this.listeners.set(descriptor, new PortListener(this.reactor, descriptor, port, this.around, this.core))
-    } else if (message.type === 'drain') this.core.isDraining = true
+      this.listeners.set(descriptor, new PortListener(this.reactor, descriptor, port, this.accepting))
+    } else if (message.type === 'lead') this.core.lead()
+    else if (message.type === 'exit-state') this.core.adoptExit(message.report)
+    else if (message.type === 'reclaim') this.reclaim(message.id, message.pool)
+    else if (message.type === 'main-port') this.core.mainPort = message.port
+    else if (message.type === 'drain') this.core.isDraining = true
     else if (message.type === 'begin-stop') this.core.beginStop()
     else {
       this.core.endStop()
@@ -222,8 +254,34 @@ export class ReactorLoop {
     }
   }
 
-  /** Returns whether there were messages. */
+  /** The counts of the same instant go out first. */
+  private reclaim(id: string, pool: string): void {
+    this.leaseMessages.push({ type: 'reclaimed', id, pool, upto: this.core.metering.spare(id, pool) })
+  }
+
+  /** Connections that the accepting reactor has passed on, and evictions that others want. */
+  private takeFromPeers(): void {
+    const { memory, accepting } = this
+    memory.takeArrivals((descriptor, port, words, at) => {
+      try {
+        accepting.begin(descriptor, port, this.kernel.sourceIn(words, at))
+      } catch (fault) {
+        this.onFault(fault)
+      }
+    })
+    if (memory.evictions === 0) return
+    for (let left = memory.takeEvictions(); left > 0; left -= 1) this.core.makeRoom()
+  }
+
+  /** Returns whether there was anything. Messages come first: a connection may depend on one that was sent before. */
   private readonly readInbox = (): boolean => {
+    const hasMessages = this.readMessages()
+    if (this.memory.arrivalCount === 0 && this.memory.evictions === 0) return hasMessages
+    this.takeFromPeers()
+    return true
+  }
+
+  private readMessages(): boolean {
     if (this.memory.posted === this.readUpTo) return false
     this.readUpTo = this.memory.posted
     for (let got = receiveMessageOnPort(this.terms.inbox); got; got = receiveMessageOnPort(this.terms.inbox)) {

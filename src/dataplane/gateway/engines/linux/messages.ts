@@ -7,12 +7,16 @@ import type { Policy } from '../../access/policy.ts'
 import type { Lookup } from '../../dial/resolve.ts'
 import type { Speeds } from '../../metering/speed-limit.ts'
 import type { EngineDeps } from '../shared/engine.ts'
+import type { LimitMemory } from './shared-limits.ts'
 
 export type ReactorTerms = Pick<EngineDeps, 'limits' | 'hop'> & {
   readonly inbox: MessagePort
-  readonly memory: SharedArrayBuffer
-  /** An eventfd that wakes the reactor. */
-  readonly bell: number
+  /** This reactor's place among `reactors`. */
+  readonly thread: number
+  /** The memory of each reactor of the gateway, and an eventfd that wakes it. */
+  readonly reactors: readonly { readonly memory: SharedArrayBuffer; readonly bell: number }[]
+  /** Limits that hold for all reactors together; undefined for a single one. */
+  readonly shared: LimitMemory | undefined
   readonly isStrict: boolean
 }
 
@@ -53,8 +57,16 @@ export type PlainEnd = {
 
 /** From the main thread to a reactor. */
 export type ToReactor =
-  | { readonly type: 'listen'; readonly descriptor: number; readonly port: number; readonly isMain: boolean }
+  | { readonly type: 'listen'; readonly descriptor: number; readonly port: number }
+  /** The port without a customer. */
+  | { readonly type: 'main-port'; readonly port: number }
   | { readonly type: 'unlisten'; readonly descriptor: number }
+  /** It accepts connections for all reactors and checks the exits. */
+  | { readonly type: 'lead' }
+  /** The state of an exit that another reactor has found. */
+  | { readonly type: 'exit-state'; readonly report: ExitReport }
+  /** Another reactor needs bytes of this lease. */
+  | { readonly type: 'reclaim'; readonly id: string; readonly pool: string }
   | { readonly type: 'plain-ends'; readonly ends: readonly PlainEnd[] }
   /** The main thread has duplicated the descriptor of a hop. */
   | { readonly type: 'hop-taken'; readonly descriptor: number }
@@ -78,7 +90,9 @@ export type FromReactor =
   /** The far end of a hop over TLS; the main thread duplicates the descriptor. */
   | HopMessage
   | { readonly type: 'want-lease'; readonly id: string; readonly pool: string }
-  | { readonly type: 'give-back'; readonly id: string; readonly pool: string }
+  /** `upto` is what remains of its part of the lease. */
+  | { readonly type: 'give-back'; readonly id: string; readonly pool: string; readonly upto: number }
+  | { readonly type: 'reclaimed'; readonly id: string; readonly pool: string; readonly upto: number }
   | CountsMessage
   | { readonly type: 'exit'; readonly report: ExitReport }
   | { readonly type: 'fault'; readonly fault: unknown }

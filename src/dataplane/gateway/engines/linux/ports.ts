@@ -16,7 +16,7 @@ export class ListeningPorts {
   /** From the previous process, not used yet. */
   private readonly inherited = new Map<number, number>()
   private hostname = ''
-  private mainPort = 0
+  mainPort = 0
 
   constructor(
     private readonly kernel: Kernel,
@@ -85,7 +85,7 @@ export class ListeningPorts {
   }
 
   private announceOne(port: number, descriptor: number): void {
-    this.thread.post({ type: 'listen', descriptor, port, isMain: port === this.mainPort })
+    this.thread.post({ type: 'listen', descriptor, port })
   }
 
   private drop(port: number, descriptor: number): void {

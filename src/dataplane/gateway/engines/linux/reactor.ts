@@ -157,11 +157,15 @@ export class Reactor {
     this.waiting.push(taker)
   }
 
-  /** `hear` handles messages and returns whether there were any; earlier messages are handled before events. */
-  turn(hear: () => boolean): void {
+  /**
+   * `hear` handles messages and returns whether there were any; earlier messages are handled before events. `wake` is
+   * called when the thread no longer waits in the kernel.
+   */
+  turn(hear: () => boolean, wake: () => void = () => {}): void {
     this.nowMs = this.clock()
     const maxMs = this.waiting.length > 0 || hear() ? 0 : this.timers.dueInMs(maxWaitMs)
     const count = this.kernel.poll(this.poll, maxMs)
+    wake()
     this.nowMs = this.clock()
     this.wallMs = Date.now()
     if (count < 0 && count !== -EINTR) throw new Error(`epoll_wait failed with ${-count}`)

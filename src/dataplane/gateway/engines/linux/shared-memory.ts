@@ -1,9 +1,10 @@
-import { ownedCells } from './descriptors.ts'
+import { ownedCells, ownedIn } from './descriptors.ts'
+import { maxSocketAddressBytes } from './structures.ts'
 
 /** Memory shared by the main thread and a reactor; it outlives the reactor. */
-const cells = { isAsleep: 0, posted: 1 } as const
-const statusAt = 2
-const statusNames = [
+const cells = { isAsleep: 0, posted: 1, isServing: 2, inUse: 3, evictions: 4, head: 5, tail: 6, taskId: 7 } as const
+const statusAt = 8
+export const statusNames = [
   'open',
   'connections',
   'tunnels',
@@ -18,18 +19,26 @@ const statusNames = [
 type ReactorStatus = Record<(typeof statusNames)[number], number>
 export const noStatus = Object.fromEntries(statusNames.map((name) => [name, 0])) as ReactorStatus
 
-const countBytes = 64
+const countBytes = 128
 const numbers = { totalBytes: 0, skewMs: 1, lastContactAt: 2, hopBytes: 3 } as const
 const numberBytes = 64
 
 export type SharedMemory = ReturnType<typeof viewMemory>
 
 export const makeMemory = (): SharedArrayBuffer =>
-  new SharedArrayBuffer(countBytes + numberBytes + ownedCells * Int32Array.BYTES_PER_ELEMENT)
+  new SharedArrayBuffer(
+    countBytes + numberBytes + (ownedCells + maxArrivals * arrivalWords) * Int32Array.BYTES_PER_ELEMENT,
+  )
 
-/** Each value has one writer. */
+/** Accepted descriptors on their way to a reactor. */
+const maxArrivals = 1024
+/** A descriptor, its port and the client's socket address. */
+const arrivalWords = 2 + maxSocketAddressBytes / 4
+
+/** Each value has one writer, except `evictions`. */
 export function viewMemory(memory: SharedArrayBuffer) {
   const counts = new Int32Array(memory, 0, countBytes / Int32Array.BYTES_PER_ELEMENT)
+  const ring = new Int32Array(memory, countBytes + numberBytes + ownedCells * 4, maxArrivals * arrivalWords)
   const reals = new Float64Array(memory, countBytes, numberBytes / Float64Array.BYTES_PER_ELEMENT)
   return {
     /** The reactor waits in the kernel and must be woken. */
@@ -80,6 +89,73 @@ export function viewMemory(memory: SharedArrayBuffer) {
     },
     set lastContactAt(at: number) {
       reals[numbers.lastContactAt] = at
+    },
+    /** Accepts connections of other reactors, since its state is complete. */
+    get isServing(): boolean {
+      return Atomics.load(counts, cells.isServing) === 1
+    },
+    set isServing(yes: boolean) {
+      Atomics.store(counts, cells.isServing, yes ? 1 : 0)
+    },
+    /** Open and lingering connections, at this moment; `status` is as of the end of a turn. */
+    get inUse(): number {
+      return Atomics.load(counts, cells.inUse)
+    },
+    set inUse(count: number) {
+      Atomics.store(counts, cells.inUse, count)
+    },
+    /** Waiting connections that other reactors want evicted. */
+    get evictions(): number {
+      return Atomics.load(counts, cells.evictions)
+    },
+    wantEviction: (): void => void Atomics.add(counts, cells.evictions, 1),
+    takeEvictions: (): number => Atomics.exchange(counts, cells.evictions, 0),
+    /** The kernel's number of the thread. */
+    get taskId(): number {
+      return Atomics.load(counts, cells.taskId)
+    },
+    set taskId(id: number) {
+      Atomics.store(counts, cells.taskId, id)
+    },
+    get arrivalCount(): number {
+      return (Atomics.load(counts, cells.tail) - Atomics.load(counts, cells.head)) | 0
+    },
+    /** Adds an accepted connection. False if the reactor is too far behind. `write` fills the client's address. */
+    addArrival(descriptor: number, port: number, write: (into: Int32Array, at: number) => void): boolean {
+      const tail = Atomics.load(counts, cells.tail)
+      if (((tail - Atomics.load(counts, cells.head)) | 0) >= maxArrivals) return false
+      const at = (tail & (maxArrivals - 1)) * arrivalWords
+      ring[at] = descriptor
+      ring[at + 1] = port
+      write(ring, at + 2)
+      Atomics.store(counts, cells.tail, (tail + 1) | 0)
+      return true
+    },
+    /** Takes all connections that have arrived. One counts as arrived until `take` has returned. */
+    takeArrivals(take: (descriptor: number, port: number, words: Int32Array, at: number) => void): void {
+      const tail = Atomics.load(counts, cells.tail)
+      for (let head = Atomics.load(counts, cells.head); head !== tail; ) {
+        const at = (head & (maxArrivals - 1)) * arrivalWords
+        take(ring[at] ?? -1, ring[at + 1] ?? 0, ring, at + 2)
+        head = (head + 1) | 0
+        Atomics.store(counts, cells.head, head)
+      }
+    },
+    /**
+     * After the thread's end. Returns the descriptors that it owned or should have taken. The accepting thread may still
+     * add one: the next reactor takes it.
+     */
+    clear(): ReadonlySet<number> {
+      Atomics.store(counts, cells.isServing, 0)
+      const left = new Set(ownedIn(this.owned))
+      this.takeArrivals((descriptor) => left.add(descriptor))
+      this.owned.fill(0)
+      const { head, tail, ...others } = cells
+      for (const cell of Object.values(others)) Atomics.store(counts, cell, 0)
+      this.status = noStatus
+      reals[numbers.totalBytes] = 0
+      reals[numbers.hopBytes] = 0
+      return left
     },
     owned: new Int32Array(memory, countBytes + numberBytes, ownedCells),
   }

@@ -1,8 +1,8 @@
+import { readFileSync } from 'node:fs'
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
-import { ownedIn } from './descriptors.ts'
 import type { Kernel } from './kernel.ts'
 import type { FromReactor, ReactorTerms, ToReactor } from './messages.ts'
-import { makeMemory, noStatus, type SharedMemory, viewMemory } from './shared-memory.ts'
+import { makeMemory, type SharedMemory, viewMemory } from './shared-memory.ts'
 
 /** Backoff between restarts. */
 const firstPauseMs = 50
@@ -10,26 +10,48 @@ const maxPauseMs = 5000
 /** After this long, the backoff starts over. */
 const healthyMs = 60_000
 
-/** The reactor's thread. If it dies, its descriptors are closed and another is started. */
+const nsPerSecond = 1e9
+
+/** Processor seconds of a thread of this process; 0 if it has ended. */
+export function readThreadSeconds(taskId: number): number {
+  try {
+    const [onProcessorNs] = readFileSync(`/proc/self/task/${taskId}/schedstat`, 'latin1').split(' ')
+    return Number(onProcessorNs) / nsPerSecond
+  } catch {
+    return 0
+  }
+}
+
+/** A reactor's thread. If it dies, its descriptors are closed and another is started in its place. */
 export class ReactorThread {
   private readonly kernel
   private worker: Worker | undefined
   private outbox: MessagePort | undefined
-  memory: SharedMemory = viewMemory(makeMemory())
-  private bell = -1
+  /** Outlives a reactor. */
+  readonly buffer = makeMemory()
+  readonly memory: SharedMemory = viewMemory(this.buffer)
+  readonly bell: number
   private isWanted = false
+  private isBellOpen = true
   private bornAt = 0
   private pauseMs = firstPauseMs
 
   constructor(
-    private readonly deps: Pick<ReactorTerms, 'limits' | 'hop' | 'isStrict'> & {
-      kernel: Kernel
-      onMessage: (message: FromReactor) => void
-      onDeath: (fault: unknown) => void
-      onBirth: () => void
+    /** Its place among the gateway's reactors. */
+    readonly index: number,
+    private readonly deps: {
+      readonly kernel: Kernel
+      readonly terms: () => Omit<ReactorTerms, 'inbox' | 'thread'>
+      readonly onMessage: (message: FromReactor) => void
+      /** It ended, wanted or not. */
+      readonly onEnd: () => void
+      readonly onDeath: (fault: unknown) => void
+      readonly onBirth: () => void
     },
   ) {
     this.kernel = deps.kernel
+    this.bell = this.kernel.openBell()
+    if (this.bell < 0) throw new Error(`eventfd failed with ${-this.bell}`)
   }
 
   post(message: ToReactor): void {
@@ -68,13 +90,8 @@ export class ReactorThread {
   }
 
   private spawn(): void {
-    const memory = makeMemory()
-    this.memory = viewMemory(memory)
-    this.bell = this.kernel.openBell()
-    if (this.bell < 0) throw new Error(`eventfd failed with ${-this.bell}`)
     const { port1, port2 } = new MessageChannel()
-    const { limits, hop, isStrict } = this.deps
-    const terms: ReactorTerms = { inbox: port2, memory, bell: this.bell, limits, hop, isStrict }
+    const terms: ReactorTerms = { ...this.deps.terms(), inbox: port2, thread: this.index }
     const born = new Worker(new URL('./worker.ts', import.meta.url), { workerData: terms, transferList: [port2] })
     let fault: unknown = new Error('a reactor ended without a word')
     born.on('message', (message: FromReactor) => {
@@ -97,13 +114,17 @@ export class ReactorThread {
     this.worker = undefined
     this.outbox?.close()
     this.outbox = undefined
-    for (const descriptor of ownedIn(this.memory.owned)) this.kernel.close(descriptor)
-    this.memory.owned.fill(0)
-    this.memory.status = noStatus
-    this.kernel.close(this.bell)
+    this.deps.onEnd()
+    for (const descriptor of this.memory.clear()) this.kernel.close(descriptor)
     if (!this.isWanted) return
     this.deps.onDeath(fault)
     this.pauseMs = performance.now() - this.bornAt >= healthyMs ? firstPauseMs : Math.min(maxPauseMs, this.pauseMs * 2)
     setTimeout(() => this.isWanted && this.spawn(), this.pauseMs)
+  }
+
+  /** Call after all reactors have ended: they wake each other. */
+  closeBell(): void {
+    if (this.isBellOpen) this.kernel.close(this.bell)
+    this.isBellOpen = false
   }
 }

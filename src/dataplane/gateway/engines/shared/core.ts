@@ -5,10 +5,11 @@ import { createSign, createVerify } from '../../../agent/hop-key.ts'
 import type { Changed } from '../../../agent/snapshot.ts'
 import { Admission, type Ask, type Moment } from '../../access/admission.ts'
 import { Arrivals } from '../../access/arrivals.ts'
+import { type CommonState, createOwnState } from '../../access/common-state.ts'
 import { createWayChooser, ExitChooser } from '../../access/exit-choice.ts'
-import { ExitHealth } from '../../access/exit-health.ts'
+import { ExitHealth, type ExitReport } from '../../access/exit-health.ts'
 import { createHopAdmission, createTicketWriter } from '../../access/hop.ts'
-import { createTunnelLimits } from '../../access/limits.ts'
+import { packetRateOf, rateOf } from '../../access/limits.ts'
 import { toUdpPolicy } from '../../access/policy.ts'
 import { createRecheck, type OpenTunnels } from '../../access/recheck.ts'
 import type { RefusalCode } from '../../access/refusals.ts'
@@ -36,6 +37,10 @@ export type EngineSockets = {
   readonly startRelay: StartRelay
   readonly openDatagrams: OpenDatagrams
   readonly after: After
+  /** Shared with other reactors of the gateway; its own without them. */
+  readonly common?: CommonState | undefined
+  /** The number of open and lingering connections changed. */
+  readonly onInUse?: (count: number) => void
 }
 
 /** A gateway without its sockets: admission, dialling, metering and cutting off, the same for both engines. */
@@ -50,6 +55,7 @@ export class GatewayCore {
   private readonly tunnels: ProxyTunnels
   private readonly associations: UdpAssociations
   private readonly connectionDeps: ConnectionDeps
+  private readonly common: CommonState
   /** The port without a customer; every other port belongs to one. */
   mainPort = 0
   private isRefused = false
@@ -61,11 +67,16 @@ export class GatewayCore {
   constructor(private readonly deps: EngineDeps & EngineSockets) {
     const { snapshot, limits, clock, after, policy, sockets } = deps
     this.tickAt = clock()
+    const common = deps.common ?? createOwnState(clock)
+    this.common = common
+    const { threads, drawOf } = common
     this.arrivals = new Arrivals({
       policy,
       clock,
       connections: limits.connections,
       lingering: () => this.metering.settling + this.tunnels.abandoned,
+      sizes: common.openCounts('network'),
+      others: common.others,
     })
     this.open = createRecheck({ snapshot, moment: this.moment, idleMs: limits.idleMs })
     this.metering = new Metering({
@@ -75,8 +86,10 @@ export class GatewayCore {
       clock,
       after,
       speeds: deps.speeds,
+      drawOf,
+      threads,
     })
-    this.exits = new ExitHealth({ clock, onChange: deps.onExit, retryMs: limits.exitRetryMs })
+    this.exits = new ExitHealth({ clock, onChange: deps.onExit, retryMs: limits.exitRetryMs, isLead: threads === 1 })
     const { node: self, privateKey } = deps.hop
     const nonce = () => crypto.getRandomValues(new Uint8Array(16)).toHex()
     const hops = {
@@ -84,8 +97,8 @@ export class GatewayCore {
       findGateway: (id: string) => snapshot.gateways.get(id),
       writeTicket: createTicketWriter({ self, clock, nonce, sign: createSign(privateKey) }),
     }
-    const { namesPerSecond } = limits.customer
-    const resolve = createResolve({ clock, after, namesPerSecond, ...(deps.lookup && { lookup: deps.lookup }) })
+    const questions = common.openBuckets('names', rateOf(limits.customer.namesPerSecond))
+    const resolve = createResolve({ clock, after, questions, ...(deps.lookup && { lookup: deps.lookup }) })
     this.upstreams = new Upstreams({ resolve, dialler: deps.dialler, hops, policy })
     const shared = this.createShared()
     this.tunnels = this.createTunnels(resolve, shared)
@@ -96,6 +109,7 @@ export class GatewayCore {
   /** A client connected; it is closed at once if there is no room. */
   accepted(side: Side, source: string): void {
     this.arrivals.open += 1
+    this.noteInUse()
     const connection = new Connection(side, source, this.connectionDeps)
     if (this.arrivals.enter(connection)) this.connections.add(connection)
     else side.abort()
@@ -103,6 +117,11 @@ export class GatewayCore {
 
   departed(): void {
     this.arrivals.open -= 1
+    this.noteInUse()
+  }
+
+  private noteInUse(): void {
+    this.deps.onInUse?.(this.arrivals.open + this.metering.settling + this.tunnels.abandoned)
   }
 
   tick(): void {
@@ -114,6 +133,7 @@ export class GatewayCore {
     this.open.afterTime(nowMs)
     this.metering.sweep()
     this.tunnels.look()
+    this.noteInUse()
     this.tryExits()
   }
 
@@ -121,6 +141,20 @@ export class GatewayCore {
     this.expectMore(change.subusers)
     if (change.exits) this.exits.keep(this.deps.snapshot.exits)
     this.open.afterChange(change)
+  }
+
+  /** This reactor checks the exits for all of the gateway. */
+  lead(): void {
+    this.exits.lead()
+  }
+
+  adoptExit(report: ExitReport): void {
+    this.exits.adopt(report)
+  }
+
+  /** Evicts a waiting connection, or settles a closed one, for a connection at another reactor. */
+  makeRoom(): boolean {
+    return this.arrivals.makeOwnRoom() || this.metering.letGo()
   }
 
   setRefused(yes: boolean): void {
@@ -161,11 +195,11 @@ export class GatewayCore {
     return {
       snapshot: deps.snapshot,
       moment,
-      limits: createTunnelLimits(deps.limits.customer, deps.clock),
+      limits: this.common.openTunnelLimits(deps.limits.customer),
       chooseWay: createWayChooser({
         ask: (question, source) => this.ask(question, source),
         moment,
-        chooser: new ExitChooser({ ...deps, health, self: deps.hop.node }),
+        chooser: new ExitChooser({ ...deps, health, sessions: this.common.sessions, self: deps.hop.node }),
         findOwnExit: (id) => this.findOwnExit(id),
         snapshot: deps.snapshot,
         self: deps.hop.node,
@@ -199,6 +233,8 @@ export class GatewayCore {
       clock,
       policy,
       udp: limits.udp,
+      counts: this.common.openCounts('destinations'),
+      packets: this.common.openBuckets('packets', packetRateOf(limits.udp.packetsPerSecond)),
       finder: new DestinationFinder({
         policy: () => toUdpPolicy(policy()),
         resolve,
@@ -224,7 +260,12 @@ export class GatewayCore {
         now: () => performance.now(),
         refusalDelayMs: deps.limits.refusalDelayMs,
       }),
-      admitHop: createHopAdmission({ ...hops, clock: deps.clock, verify: createVerify() }),
+      admitHop: createHopAdmission({
+        ...hops,
+        clock: deps.clock,
+        verify: createVerify(),
+        claimNonce: this.common.claimNonce,
+      }),
       tunnels: this.tunnels,
       startRelay: deps.startRelay,
       associate: createAssociate({
@@ -232,6 +273,7 @@ export class GatewayCore {
         openDatagrams: deps.openDatagrams,
         ports: deps.limits.udp.ports,
         random: deps.random,
+        taken: this.common.openCounts('udp ports'),
       }),
       connectUdp: createConnectUdp(this.associations),
       clock: () => this.tickAt,
@@ -254,7 +296,8 @@ export class GatewayCore {
   private closedFor(): RefusalCode | undefined {
     if (this.isStopping) return 'gateway_stopping'
     if (this.isRefused) return 'gateway_closed'
-    const hasRoom = !this.arrivals.isFull || this.arrivals.makeRoom() || this.metering.letGo()
+    const { arrivals } = this
+    const hasRoom = !arrivals.isFull || arrivals.makeOwnRoom() || this.metering.letGo() || arrivals.makeRoom()
     return hasRoom ? undefined : 'gateway_full'
   }
 

@@ -86,6 +86,8 @@ export type Engine = {
   setRefused(yes: boolean): void
   /** Accepts no one new, waits up to `drainMs` for tunnels to end, then closes them. */
   stop(drainMs: number): Promise<void>
+  /** Work of each reactor; an engine without reactors has none. */
+  readonly reactors?: readonly { readonly tunnels: number; readonly processorSeconds: number }[]
   /** Counts of connections by state and of ports, and the largest backlog of one slow peer. */
   readonly status: Pressure & {
     readonly open: number

@@ -1,11 +1,10 @@
 import { addressFromNumber } from '../../../../core/address.ts'
-import { createTokenBuckets } from '../../../../core/token-buckets.ts'
 import type { NodeExit } from '../../../../node-protocol/state.ts'
 import type { Snapshot } from '../../../agent/snapshot.ts'
 import { type Access, accessRefusal, type Moment } from '../../access/admission.ts'
 import type { ChosenWay, createWayChooser, EgressPath } from '../../access/exit-choice.ts'
 import type { ExitHealth } from '../../access/exit-health.ts'
-import { packetRateOf, SlotCounts, type TunnelLimits, type UdpLimits } from '../../access/limits.ts'
+import type { NameCounts, TunnelLimits, UdpLimits } from '../../access/limits.ts'
 import type { Policy } from '../../access/policy.ts'
 import type { OpenTunnels } from '../../access/recheck.ts'
 import type { RefusalCode } from '../../access/refusals.ts'
@@ -24,17 +23,16 @@ const ownSix = addressFromNumber(6, 1n)
 
 /** Opens associations for admitted clients. Each counts as a tunnel. */
 export class UdpAssociations {
-  /** Destinations of each customer. */
-  private readonly counts = new SlotCounts()
-  /** By customer. */
-  private readonly packets
-
   constructor(
     private readonly deps: {
       snapshot: Snapshot
       moment: () => Moment
       clock: () => number
       limits: TunnelLimits
+      /** Destinations of each customer. */
+      counts: NameCounts
+      /** A token for each datagram of a customer. */
+      packets: { take(owner: string): boolean }
       udp: UdpLimits
       policy: () => Policy
       chooseWay: ReturnType<typeof createWayChooser>
@@ -48,9 +46,7 @@ export class UdpAssociations {
       closedFor: () => RefusalCode | undefined
       onFault: (fault: unknown) => void
     },
-  ) {
-    this.packets = createTokenBuckets(packetRateOf(deps.udp.packetsPerSecond), deps.clock)
-  }
+  ) {}
 
   /** `isGone`: whether the client has disconnected meanwhile. `only`: the single destination, judged at once. */
   async open(access: Access, isGone: () => boolean, only?: ConnectTarget): Promise<UdpAssociation | Refused> {
@@ -113,17 +109,17 @@ export class UdpAssociations {
     socket: DatagramSocket,
     hasOne: boolean,
   ): UdpAssociation {
-    const { clock, udp, limits, finder, metering, open, onFault } = this.deps
+    const { clock, udp, limits, packets, counts, finder, metering, open, onFault } = this.deps
     const exit = access.kind === 'premium' && way.kind === 'exit' ? way.exit.id : undefined
     const association = new UdpAssociation(access, metering.beginDatagrams(allowance, exit), socket, {
       clock,
       limits: udp,
-      mayPass: () => this.packets.take(access.owner),
+      mayPass: () => packets.take(access.owner),
       keepsHosts: access.kind === 'premium' && access.subuser.keep_hosts,
       find: (target) => finder.find(target, way, access.owner),
       // The only destination was counted with the association.
       mayReachAnother: () => hasOne || limits.reachAnother(access.owner),
-      counts: this.counts,
+      counts,
       onEnd: (ended) => this.end(ended),
       onFault,
     })

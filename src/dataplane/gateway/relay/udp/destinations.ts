@@ -1,6 +1,6 @@
 import type { Address } from '../../../../core/address.ts'
 import type { MaybePromise } from '../../../../core/maybe-promise.ts'
-import type { SlotCounts, UdpLimits } from '../../access/limits.ts'
+import type { NameCounts, UdpLimits } from '../../access/limits.ts'
 import type { Destinations } from '../../dial/destinations.ts'
 import type { DatagramReceipt } from '../../metering/datagram-meter.ts'
 import type { ConnectTarget } from '../../ways-in/authority.ts'
@@ -35,7 +35,7 @@ export type UdpDestination = {
 
 type DestinationsDeps = {
   /** Destinations of each customer, shared by all associations. */
-  readonly counts: SlotCounts
+  readonly counts: NameCounts
   readonly owner: string
   readonly limits: Pick<UdpLimits, 'destinations' | 'idleMs'>
   readonly find: (target: ConnectTarget) => MaybePromise<Destinations>

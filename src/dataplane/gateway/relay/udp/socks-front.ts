@@ -7,7 +7,7 @@ import {
 } from '../../../../core/address.ts'
 import { classify } from '../../../../core/reserved.ts'
 import type { Access } from '../../access/admission.ts'
-import { SlotCounts, shareOf, type UdpLimits } from '../../access/limits.ts'
+import { type NameCounts, shareOf, type UdpLimits } from '../../access/limits.ts'
 import type { RefusalCode } from '../../access/refusals.ts'
 import type { Side, SideOwner } from '../../engines/shared/side.ts'
 import type { DatagramReceipt } from '../../metering/datagram-meter.ts'
@@ -113,9 +113,10 @@ export function createAssociate(deps: {
   openDatagrams: OpenDatagrams
   ports: UdpLimits['ports']
   random: () => number
-}): Associate {
   /** Ports of the range that a customer has at an address. */
-  const taken = new SlotCounts()
+  taken: NameCounts
+}): Associate {
+  const { taken } = deps
 
   async function bind(at: Address, name: string): Promise<DatagramSocket | Refused> {
     const { ports, openDatagrams } = deps

@@ -1,0 +1,259 @@
+import type { Clock } from '../../../../core/time.ts'
+import type { TokenBucketRate } from '../../../../core/token-buckets.ts'
+import type { CommonState } from '../../access/common-state.ts'
+import type { Sessions } from '../../access/exit-choice.ts'
+import { type NameCounts, rateOf } from '../../access/limits.ts'
+import { maxSavedMs, stepMs } from '../../metering/speed-limit.ts'
+import { makeTableMemory, SharedTable, type TableMemory } from './shared-table.ts'
+
+/** After this long an unused bucket is full. */
+const fullAfterMs = 10_000
+/** The clock was set back if it is more than this behind. */
+const setBackMs = 250
+/** A thread takes packets from the shared bucket for so long in advance. */
+const packetsAheadMs = 5
+const minSlots = 16_384
+/** Each connection has at most a few keys: its customer, its credential, its network. */
+const slotsOfConnection = 16
+const sessionSlots = 262_144
+const nonceSlots = 1_048_576
+
+export type LimitMemory = { readonly limits: TableMemory; readonly sessions: TableMemory; readonly nonces: TableMemory }
+
+/** Memory for the limits of a gateway whose reactors run on so many threads. */
+export const makeLimitMemory = (threads: number, connections: number, random: () => number): LimitMemory => ({
+  limits: makeTableMemory(
+    { slots: Math.max(minSlots, connections * slotsOfConnection), threads, numbers: limitNumbers },
+    random,
+  ),
+  sessions: makeTableMemory({ slots: sessionSlots, threads: 0, numbers: sessionNumbers }, random),
+  nonces: makeTableMemory({ slots: nonceSlots, threads: 0, numbers: 1 }, random),
+})
+
+/** A bucket's level, and when it was filled. */
+const limitNumbers = 2
+/** The exit's hash, the end and the turn. */
+const sessionNumbers = 3
+
+const openLimitTable = ({ limits }: LimitMemory, thread: number, clock: Clock): SharedTable =>
+  new SharedTable(limits, thread, (at, values) => clock() - (values[at + 1] ?? 0) > fullAfterMs)
+
+/** Gives back what a reactor that has ended had counted. */
+export const forgetThread = (memory: LimitMemory, thread: number): void => {
+  openLimitTable(memory, thread, Date.now).forget(thread)
+  for (const table of [memory.sessions, memory.nonces]) new SharedTable(table, thread, () => false).forget(thread)
+}
+
+/** Refills a bucket in the table and returns its level; a new bucket is full. */
+function refill(table: SharedTable, slot: number, { perSecond, burst }: TokenBucketRate, nowMs: number): number {
+  const { values } = table
+  const at = table.valuesAt(slot)
+  const filledAt = values[at + 1] ?? 0
+  if (filledAt === 0) values[at] = burst
+  const passedMs = filledAt === 0 ? 0 : nowMs - filledAt
+  if (passedMs > 0) values[at] = Math.min(burst, (values[at] ?? 0) + (passedMs * perSecond) / 1000)
+  // Another thread may have read the clock a moment later: time that was counted is not counted again.
+  if (filledAt === 0 || passedMs > 0 || passedMs < -setBackMs) values[at + 1] = nowMs
+  return values[at] ?? 0
+}
+
+function takeToken(table: SharedTable, slot: number, rate: TokenBucketRate, nowMs: number, wanted = 1): number {
+  if (slot < 0) return 0
+  const level = refill(table, slot, rate, nowMs)
+  const taken = Math.min(wanted, Math.floor(level))
+  table.values[table.valuesAt(slot)] = level - taken
+  return taken
+}
+
+/** Counts of names in the table. Without room, a name counts as full. */
+function openCounts(table: SharedTable, purpose: string): NameCounts {
+  const keyOf = (name: string): string => `${purpose} ${name}`
+  /** The sum of all names. */
+  const totalKey = `total ${purpose}`
+  const total = (slot: number): number => (slot < 0 ? Number.MAX_SAFE_INTEGER : table.total(slot))
+  const add = (key: string, count: number): number =>
+    table.update(key, (slot) => {
+      if (slot >= 0) table.add(slot, count)
+      return total(slot)
+    })
+  const countsTotal = purpose === 'destinations'
+  return {
+    of: (name) => table.update(keyOf(name), total),
+    take(name) {
+      if (countsTotal) add(totalKey, 1)
+      return add(keyOf(name), 1)
+    },
+    release(name, count = 1) {
+      if (count === 0) return
+      if (countsTotal) add(totalKey, -count)
+      add(keyOf(name), -count)
+    },
+    get total() {
+      return table.update(totalKey, total)
+    },
+  }
+}
+
+function openTunnelLimits(table: SharedTable, clock: Clock): CommonState['openTunnelLimits'] {
+  return (limits) => {
+    const rate = rateOf(limits.newPerSecond)
+    const ownerKey = (owner: string): string => `customer ${owner}`
+    const ownKey = (key: string): string => `tunnels ${key}`
+    return {
+      enter: (owner, key, max) =>
+        table.updateBoth(ownerKey(owner), ownKey(key), (slot, ownSlot) => {
+          if (slot < 0 || ownSlot < 0 || table.total(slot) >= limits.tunnels) return 'too_many_tunnels'
+          if (max !== null && table.total(ownSlot) >= max) return 'too_many_tunnels'
+          if (takeToken(table, slot, rate, clock()) === 0) return 'too_many_new'
+          table.add(slot, 1)
+          table.add(ownSlot, 1)
+          return undefined
+        }),
+      reachAnother: (owner) =>
+        table.update(ownerKey(owner), (slot) => takeToken(table, slot, rate, clock()) > 0),
+      leave(owner, key) {
+        table.updateBoth(ownerKey(owner), ownKey(key), (slot, ownSlot) => {
+          table.add(slot, -1)
+          table.add(ownSlot, -1)
+        })
+      },
+    }
+  }
+}
+
+function openBuckets(table: SharedTable, clock: Clock): CommonState['openBuckets'] {
+  return (purpose, rate) => {
+    const takeFrom = (key: string, wanted: number): number =>
+      table.update(`${purpose} ${key}`, (slot) => takeToken(table, slot, rate, clock(), wanted))
+    if (purpose !== 'packets') return { take: (key) => takeFrom(key, 1) > 0 }
+    const ahead = Math.max(1, Math.floor((rate.perSecond * packetsAheadMs) / 1000))
+    return createAhead((key) => takeFrom(key, ahead), clock)
+  }
+}
+
+const maxAhead = 50_000
+
+/** Tokens that this thread has taken in advance; those left after 5 ms are dropped. */
+function createAhead(takeSome: (key: string) => number, clock: Clock): { take(key: string): boolean } {
+  const ahead = new Map<string, { left: number; at: number }>()
+  return {
+    take(key) {
+      const nowMs = clock()
+      let own = ahead.get(key)
+      if (!own) {
+        if (ahead.size >= maxAhead) ahead.clear()
+        own = { left: 0, at: nowMs }
+        ahead.set(key, own)
+      }
+      if (own.left === 0 || Math.abs(nowMs - own.at) > packetsAheadMs) {
+        own.left = takeSome(key)
+        own.at = nowMs
+      }
+      if (own.left === 0) return false
+      own.left -= 1
+      return true
+    },
+  }
+}
+
+/** The bucket of a speed limit. Each reactor draws one step of it at a time. */
+const createDraw =
+  (table: SharedTable, clock: Clock): NonNullable<CommonState['drawOf']> =>
+  (credential) =>
+  (bytesPerSecond) =>
+    table.update(`speed ${credential}`, (slot) => {
+      if (slot < 0) return 0
+      const { values } = table
+      const at = table.valuesAt(slot)
+      const nowMs = clock()
+      const last = values[at + 1] ?? 0
+      const filledAt = last === 0 || nowMs < last - setBackMs ? nowMs - stepMs : last
+      const steps = Math.max(0, Math.floor((nowMs - filledAt) / stepMs))
+      const ofStep = (bytesPerSecond * stepMs) / 1000
+      const max = (bytesPerSecond * maxSavedMs) / 1000
+      const level = Math.min(max, (values[at] ?? 0) + ofStep * steps)
+      const drawn = Math.min(Math.floor(level), Math.max(1, Math.floor(ofStep)))
+      values[at] = level - drawn
+      values[at + 1] = filledAt + steps * stepMs
+      return drawn
+    })
+
+type Session = NonNullable<ReturnType<Sessions['find']>>
+
+/** Sessions in shared memory, which holds a hash of the exit's id in 52 bits. */
+function createSessions(
+  { sessions: memory }: LimitMemory,
+  thread: number,
+  exits: () => Iterable<string>,
+): Sessions {
+  let lastMs = 0
+  const table = new SharedTable(memory, thread, (at, values) => (values[at + 1] ?? 0) <= lastMs)
+  const { values } = table
+  let idOf = new Map<number, string>()
+  const hashOf = (exit: string): number =>
+    Bun.hash.xxHash32(exit, 1) * 2 ** 20 + (Bun.hash.xxHash32(exit, 2) & 0xf_ff_ff)
+  function findExit(hash: number): string {
+    // An exit came since, or this one is gone.
+    if (!idOf.has(hash)) idOf = new Map([...exits()].map((id) => [hashOf(id), id]))
+    return idOf.get(hash) ?? ''
+  }
+  const read = (at: number): Session | undefined => {
+    const endsAt = values[at + 1] ?? 0
+    return endsAt === 0 ? undefined : { exit: findExit(values[at] ?? 0), endsAt, turn: values[at + 2] ?? 0 }
+  }
+  return {
+    find: (key) => table.update(key, (slot) => (slot < 0 ? undefined : read(table.valuesAt(slot)))),
+    begin: (key, session, nowMs) => {
+      lastMs = nowMs
+      return table.update(key, (slot) => {
+        if (slot < 0) return session
+        const at = table.valuesAt(slot)
+        const known = read(at)
+        if (known && nowMs < known.endsAt) return known
+        values.set([hashOf(session.exit), session.endsAt, session.turn], at)
+        return session
+      })
+    },
+    forget(key, session) {
+      table.update(key, (slot) => {
+        const at = table.valuesAt(slot)
+        const known = slot < 0 ? undefined : read(at)
+        if (known?.exit === session.exit && known.turn === session.turn) values.fill(0, at, at + sessionNumbers)
+      })
+    },
+  }
+}
+
+function createNonces({ nonces }: LimitMemory, thread: number): CommonState['claimNonce'] {
+  let nowMs = 0
+  const table = new SharedTable(nonces, thread, (at, values) => (values[at] ?? 0) <= nowMs)
+  return (nonce, endsAt, atMs) => {
+    nowMs = atMs
+    return table.update(nonce, (slot) => {
+      const at = table.valuesAt(slot)
+      if (slot < 0 || (table.values[at] ?? 0) > nowMs) return false
+      table.values[at] = endsAt
+      return true
+    })
+  }
+}
+
+/** The limits and sessions of a gateway with several reactors, as one of them sees them. */
+export function openSharedState(
+  memory: LimitMemory,
+  thread: number,
+  /** The same on all threads, and read afresh: a clock that stops within a turn would add time twice. */
+  clock: Clock,
+  exits: () => Iterable<string>,
+): Omit<CommonState, 'others'> {
+  const table = openLimitTable(memory, thread, clock)
+  return {
+    threads: memory.limits.threads,
+    openTunnelLimits: openTunnelLimits(table, clock),
+    openCounts: (purpose) => openCounts(table, purpose),
+    openBuckets: openBuckets(table, clock),
+    sessions: createSessions(memory, thread, exits),
+    claimNonce: createNonces(memory, thread),
+    drawOf: createDraw(table, clock),
+  }
+}
