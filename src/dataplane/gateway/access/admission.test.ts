@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { HandTiming } from '../../../../test/harness/hand-timing.ts'
 import type { Found } from '../../../node-protocol/state.ts'
 import { Snapshot } from '../../agent/snapshot.ts'
-import { Admission, refusalDelayMs } from './admission.ts'
+import { Admission, OwnWrongLogins, refusalDelayMs } from './admission.ts'
 
 const sha256 = (text: string): Uint8Array => Bun.SHA256.hash(text) as Uint8Array
 const none: Found = { proxy: null, subuser: null }
@@ -50,6 +50,7 @@ function open() {
     },
     now: () => 0,
     refusalDelayMs,
+    wrongLogins: new OwnWrongLogins(),
   })
   return {
     notes,
@@ -85,6 +86,7 @@ function openTimed(lookup: { readonly known: number; readonly unknown: number; r
     },
     now: timing.now,
     refusalDelayMs,
+    wrongLogins: new OwnWrongLogins(),
   })
   /** Milliseconds of the hand clock until the refusal. */
   async function timeOf(username: string, password: string): Promise<number> {

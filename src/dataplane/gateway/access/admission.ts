@@ -210,12 +210,29 @@ const maxWrong = 10_000
 const unknownClientRefusals: readonly RefusalCode[] = ['bad_credentials', 'credentials_required']
 const delayedRefusals: readonly RefusalCode[] = ['bad_credentials', 'shop_unreachable']
 
+/** When wrong credentials were last found to be wrong, by digest. */
+export type WrongLogins = {
+  findAt(key: string): number | undefined
+  note(key: string, nowMs: number): void
+}
+
+/** Wrong credentials in this thread's memory. */
+export class OwnWrongLogins implements WrongLogins {
+  private readonly wrongAt = new Map<string, number>()
+
+  findAt(key: string): number | undefined {
+    return this.wrongAt.get(key)
+  }
+
+  note(key: string, nowMs: number): void {
+    if (this.wrongAt.size >= maxWrong) this.wrongAt.clear()
+    this.wrongAt.set(key, nowMs)
+  }
+}
+
 /** Authenticates clients against the snapshot. Asks the shop before it refuses one. */
 export class Admission {
   private readonly proven: Proven = new WeakMap()
-  /** Cache of wrong credentials, by digest. */
-  private readonly wrongAt = new Map<string, number>()
-
   constructor(
     private readonly deps: {
       snapshot: Snapshot
@@ -228,6 +245,7 @@ export class Admission {
       /** Monotonic. */
       now: Clock
       refusalDelayMs: number
+      wrongLogins: WrongLogins
     },
   ) {}
 
@@ -260,7 +278,7 @@ export class Admission {
   private async askShop(visitor: Visitor): Promise<AdmissionVerdict> {
     const { credentials, source, port } = visitor
     const key = credentials && this.wrongKeyOf(credentials)
-    const wrongAt = key === undefined ? undefined : this.wrongAt.get(key)
+    const wrongAt = key === undefined ? undefined : this.deps.wrongLogins.findAt(key)
     const isWrong = wrongAt !== undefined && Math.abs(this.deps.moment().nowMs - wrongAt) < wrongTtlMs
     if (isWrong) return { refusal: 'bad_credentials' }
     const question = credentials ? { username: nameOf(credentials.username) } : { source, port }
@@ -270,8 +288,7 @@ export class Admission {
     const isUnauthenticated = 'refusal' in verdict && unknownClientRefusals.includes(verdict.refusal)
     if (outcome === 'unanswered' && isUnauthenticated) return { refusal: 'shop_unreachable' }
     if (key !== undefined && isUnauthenticated) {
-      if (this.wrongAt.size >= maxWrong) this.wrongAt.clear()
-      this.wrongAt.set(key, this.deps.moment().nowMs)
+      this.deps.wrongLogins.note(key, this.deps.moment().nowMs)
     }
     return verdict
   }

@@ -33,9 +33,15 @@ type Network<T extends LinkedQueueItem<T>> = { readonly clients: LinkedQueue<T>;
 export type OtherArrivals = {
   /** Connections that are open there, with lingering ones. */
   count(): number
-  /** Asks one of them to evict a waiting connection. False if none has one. */
-  evict(): boolean
+  /**
+   * Asks one of them to evict a waiting connection: any, one of a network that has too many, or one that came before an
+   * instant. False if none seems to have one.
+   */
+  evict(which: Eviction, cameBefore?: number): boolean
 }
+
+/** Which connection another reactor evicts. */
+export type Eviction = 'any' | 'crowd'
 
 const noOthers: OtherArrivals = { count: () => 0, evict: () => false }
 
@@ -78,11 +84,28 @@ export class Arrivals<T extends WaitingClient & LinkedQueueItem<T>> {
 
   /** Evicts one waiting connection. False if there is none. */
   makeRoom(): boolean {
-    return this.makeOwnRoom() || this.others.evict()
+    const found = this.findCandidateOfAll()
+    // A crowd is on all reactors alike; of other clients, the oldest goes.
+    if (found && found.size <= minShare && this.others.evict('any', found.spare.cameAt)) return true
+    return this.evict(found?.spare) || this.others.evict('any')
   }
 
-  makeOwnRoom(): boolean {
-    return this.evict(this.findCandidateOfAll())
+  /** Evicts a connection that waits at this reactor. */
+  makeOwnRoom(which: Eviction = 'any'): boolean {
+    if (which === 'any') return this.evict(this.findCandidateOfAll()?.spare)
+    let looked = 0
+    for (const [name, { clients }] of this.waiting) {
+      if (this.sizes.of(name) >= this.maxPerNetwork && this.evict(this.findCandidate(clients, true))) return true
+      looked += 1
+      if (looked === maxNetworks) break
+    }
+    return false
+  }
+
+  /** When the oldest waiting connection came, about. */
+  get oldestAt(): number {
+    for (const { clients } of this.waiting.values()) if (clients.first) return clients.first.cameAt
+    return Number.POSITIVE_INFINITY
   }
 
   enter(client: T): boolean {
@@ -129,7 +152,7 @@ export class Arrivals<T extends WaitingClient & LinkedQueueItem<T>> {
   }
 
   /** Eviction candidate overall: unauthenticated first, from the largest network. */
-  private findCandidateOfAll(): T | undefined {
+  private findCandidateOfAll(): { readonly spare: T; readonly size: number } | undefined {
     let found: { readonly spare: T; readonly size: number } | undefined
     let looked = 0
     for (const { clients, size } of this.waiting.values()) {
@@ -139,7 +162,7 @@ export class Arrivals<T extends WaitingClient & LinkedQueueItem<T>> {
       looked += 1
       if (looked === maxNetworks) break
     }
-    return found?.spare
+    return found
   }
 
   private evict(client: T | undefined): boolean {
@@ -153,8 +176,10 @@ export class Arrivals<T extends WaitingClient & LinkedQueueItem<T>> {
     if (!mayCome(client.source, this.deps.policy())) return false
     const name = networkOf(client.source)
     const network = this.waiting.get(name)
-    const size = this.sizes.of(name)
-    if (size >= this.maxPerNetwork && !(network && this.evict(this.findCandidate(network.clients, true)))) return false
+    if (this.sizes.of(name) >= this.maxPerNetwork) {
+      const spare = network && this.findCandidate(network.clients, true)
+      if (!this.evict(spare) && !this.others.evict('crowd')) return false
+    }
     return this.inUse() <= this.deps.connections + this.maxRefused || this.makeRoom()
   }
 }

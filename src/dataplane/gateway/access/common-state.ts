@@ -1,6 +1,7 @@
 import type { Clock } from '../../../core/time.ts'
 import { createTokenBuckets, type TokenBucketRate } from '../../../core/token-buckets.ts'
 import type { DrawTokens } from '../metering/speed-limit.ts'
+import { OwnWrongLogins, type WrongLogins } from './admission.ts'
 import type { OtherArrivals } from './arrivals.ts'
 import { OwnSessions, type Sessions } from './exit-choice.ts'
 import { type ClaimNonce, createNonces } from './hop.ts'
@@ -19,6 +20,7 @@ export type CommonState = {
   openBuckets(purpose: BucketPurpose, rate: TokenBucketRate): { take(key: string): boolean }
   readonly sessions: Sessions
   readonly claimNonce: ClaimNonce
+  readonly wrongLogins: WrongLogins
   /** The speed limit of a credential. Undefined if its bucket is in the limit itself. */
   readonly drawOf?: (credential: string) => DrawTokens
   readonly others?: OtherArrivals
@@ -32,4 +34,5 @@ export const createOwnState = (clock: Clock): CommonState => ({
   openBuckets: (_purpose, rate) => createTokenBuckets(rate, clock),
   sessions: new OwnSessions(),
   claimNonce: createNonces(),
+  wrongLogins: new OwnWrongLogins(),
 })

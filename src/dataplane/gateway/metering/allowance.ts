@@ -120,17 +120,15 @@ export class ByteAllowance {
     if (this.isRefused && this.waiting.size > 0) this.askForMore()
   }
 
-  /** Gives up unused bytes and keeps a share of them. Returns the new limit. */
-  surrender(share: number): number {
+  /** Gives up unused bytes and keeps a share of them. */
+  surrender(share: number): void {
     const kept = Math.floor(Math.max(0, this.upto - this.reserved) * share)
     this.upto = this.reserved + kept
     this.grant = kept
-    return this.upto
   }
 
-  /** Bytes that may pass in all. */
-  get limit(): number {
-    return this.upto
+  get lease(): { readonly upto: number; readonly left: number } {
+    return { upto: this.upto, left: Math.max(0, this.upto - this.reserved) }
   }
 
   /** The customer may have bought more since the last answer. */

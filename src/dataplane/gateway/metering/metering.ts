@@ -163,15 +163,15 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
     }
   }
 
-  /** Gives up unused bytes of the lease, for other threads: half of them while it has tunnels. Returns the new limit. */
-  spare(id: string, pool: string): number {
+  /** Gives up unused bytes of the lease, for other threads: half of them while it has tunnels. */
+  spare(id: string, pool: string): void {
     const allowance = this.allowanceOf({ kind: 'subuser', id, pool })
-    return allowance.surrender(allowance.users > 0 ? 0.5 : 0)
+    allowance.surrender(allowance.users > 0 ? 0.5 : 0)
   }
 
-  /** The limit of a lease. */
-  uptoOf(id: string, pool: string): number {
-    return this.allowanceOf({ kind: 'subuser', id, pool }).limit
+  /** Where the lease ends, and its unused bytes. */
+  leaseOf(id: string, pool: string): { readonly upto: number; readonly left: number } {
+    return this.allowanceOf({ kind: 'subuser', id, pool }).lease
   }
 
   takeChanged(): NodeCounts {

@@ -316,9 +316,9 @@ export class LinuxEngine implements Engine {
     else if (message.type === 'counts') {
       this.dataPath.take(thread.index, message)
       if (message.isUrgent) deps.agent.noteNow()
-    } else if (message.type === 'want-lease') this.leases.want(thread.index, message.id, message.pool)
+    } else if (message.type === 'want-lease') this.leases.want(thread.index, message.id, message.pool, message.left)
     else if (message.type === 'give-back' || message.type === 'reclaimed') {
-      this.leases.reduced(thread.index, message.id, message.pool, message.upto, message.type === 'give-back')
+      this.leases.reduced(thread.index, message, message.type === 'give-back')
     } else if (message.type === 'unlistened') this.ports.close(message.descriptor)
     else if (message.type === 'plain-ends-taken') this.handed.taken(message.descriptors)
     else if (message.type === 'hop') this.takeHop(thread, message)

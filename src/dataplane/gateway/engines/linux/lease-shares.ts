@@ -13,6 +13,8 @@ const reclaimAgainMs = 250
 /** A reactor's slice of a lease: the bytes that it may let pass since its start. */
 type Slice = {
   upto: number
+  /** Bytes of it that were unused when the reactor last wrote. */
+  left: number
   /** It has asked for more and was not answered. */
   isWanted: boolean
   /** It was asked to give up unused bytes and has not answered. */
@@ -20,6 +22,9 @@ type Slice = {
   /** It has given back what it does not use. */
   isReturned: boolean
 }
+
+/** What remains of a reactor's slice after it gave bytes up. */
+type Reduced = { readonly id: string; readonly pool: string; readonly upto: number; readonly left: number }
 
 type Lease = {
   readonly id: string
@@ -61,9 +66,10 @@ export class LeaseShares {
   ) {}
 
   /** A reactor wants more. */
-  want(thread: number, id: string, pool: string): void {
+  want(thread: number, id: string, pool: string, left: number): void {
     const lease = this.leaseOf(id, pool)
     const slice = sliceOf(lease, thread)
+    slice.left = left
     slice.isWanted = true
     slice.isReturned = false
     lease.isRefused = false
@@ -83,9 +89,10 @@ export class LeaseShares {
   }
 
   /** A reactor has reduced its slice because it is unused, or because it was asked to. */
-  reduced(thread: number, id: string, pool: string, upto: number, isReturned: boolean): void {
+  reduced(thread: number, { id, pool, upto, left }: Reduced, isReturned: boolean): void {
     const lease = this.leaseOf(id, pool)
     const slice = sliceOf(lease, thread)
+    slice.left = left
     slice.upto = Math.min(slice.upto, upto)
     if (isReturned) slice.isReturned = true
     else slice.isReclaiming = false
@@ -122,11 +129,16 @@ export class LeaseShares {
 
   /** Gives slices to those that want more, and asks the shop in time. */
   private divide(lease: Lease): void {
-    for (const [thread, slice] of lease.slices.entries()) {
+    // Those that have nothing come first.
+    const wanting = [...lease.slices.entries()].flatMap(([thread, slice]) => (slice?.isWanted ? { thread, slice } : []))
+    wanting.sort((one, other) => one.slice.left - other.slice.left)
+    for (const [index, { thread, slice }] of wanting.entries()) {
       const left = this.undivided(lease)
-      if (!slice?.isWanted || left <= 0) continue
-      const given = this.deps.threads === 1 ? left : Math.min(left, Math.max(minSliceBytes, Math.ceil(left / 2)))
+      if (left <= 0) break
+      const share = Math.ceil(left / (wanting.length - index))
+      const given = this.deps.threads === 1 ? left : Math.min(share, Math.max(minSliceBytes, Math.ceil(left / 2)))
       slice.upto += given
+      slice.left += given
       this.answer(lease, thread, slice)
     }
     const isShort = this.undivided(lease) < lease.lastLease * askAtShare || isWanted(lease)
@@ -166,18 +178,24 @@ export class LeaseShares {
     })
   }
 
-  /** Divides what came back. If the shop has no more and nothing came back, those that want more learn it. */
+  /**
+   * Divides what came back. If the shop has no more, those that want more learn it, but one that has nothing waits while
+   * another may have some.
+   */
   private settle(lease: Lease): void {
     this.divide(lease)
     if (lease.slices.some((slice) => slice?.isReclaiming) || !isWanted(lease)) return
     if (!lease.isRefused) return this.plan(lease, reclaimAgainMs)
-    for (const [thread, slice] of lease.slices.entries()) if (slice?.isWanted) this.answer(lease, thread, slice)
+    const hasSome = lease.slices.some((slice) => slice && slice.left > 0)
+    for (const [thread, slice] of lease.slices.entries())
+      if (slice?.isWanted && (slice.left > 0 || !hasSome)) this.answer(lease, thread, slice)
+    if (isWanted(lease)) this.plan(lease, reclaimMs)
   }
 }
 
 const isWanted = (lease: Lease): boolean => lease.slices.some((slice) => slice?.isWanted)
 
 function sliceOf(lease: Lease, thread: number): Slice {
-  lease.slices[thread] ??= { upto: 0, isWanted: false, isReclaiming: false, isReturned: false }
+  lease.slices[thread] ??= { upto: 0, left: 0, isWanted: false, isReclaiming: false, isReturned: false }
   return lease.slices[thread]
 }

@@ -124,9 +124,12 @@ export class ReactorLoop {
       ),
       snapshot: this.snapshot,
       agent: {
-        wantLease: (id, pool) => void this.leaseMessages.push({ type: 'want-lease', id, pool }),
+        wantLease: (id, pool) => {
+          const { left } = this.core.metering.leaseOf(id, pool)
+          this.leaseMessages.push({ type: 'want-lease', id, pool, left })
+        },
         giveBack: (id, pool) =>
-          void this.leaseMessages.push({ type: 'give-back', id, pool, upto: this.core.metering.uptoOf(id, pool) }),
+          void this.leaseMessages.push({ type: 'give-back', id, pool, ...this.core.metering.leaseOf(id, pool) }),
         noteNow: () => this.reports.hurry(),
       },
       ask: (question, source) => this.asking.ask((ticket) => post({ type: 'ask', ticket, question, source })),
@@ -256,7 +259,8 @@ export class ReactorLoop {
 
   /** The counts of the same instant go out first. */
   private reclaim(id: string, pool: string): void {
-    this.leaseMessages.push({ type: 'reclaimed', id, pool, upto: this.core.metering.spare(id, pool) })
+    this.core.metering.spare(id, pool)
+    this.leaseMessages.push({ type: 'reclaimed', id, pool, ...this.core.metering.leaseOf(id, pool) })
   }
 
   /** Connections that the accepting reactor has passed on, and evictions that others want. */
@@ -270,7 +274,8 @@ export class ReactorLoop {
       }
     })
     if (memory.evictions === 0) return
-    for (let left = memory.takeEvictions(); left > 0; left -= 1) this.core.makeRoom()
+    for (const which of ['crowd', 'any'] as const)
+      for (let left = memory.takeEvictions(which); left > 0; left -= 1) this.core.makeRoom(which)
   }
 
   /** Returns whether there was anything. Messages come first: a connection may depend on one that was sent before. */
@@ -297,6 +302,7 @@ export class ReactorLoop {
   private readonly tick = (): void => {
     this.reactor.timers.after(tickMs, this.tick)
     this.core.tick()
+    this.memory.oldestAt = this.core.oldestAt
     this.collectGarbage(this.reactor.eventCount)
   }
 

@@ -89,10 +89,15 @@ export type FromReactor =
   | { readonly type: 'plain-ends-taken'; readonly descriptors: readonly number[] }
   /** The far end of a hop over TLS; the main thread duplicates the descriptor. */
   | HopMessage
-  | { readonly type: 'want-lease'; readonly id: string; readonly pool: string }
-  /** `upto` is what remains of its part of the lease. */
-  | { readonly type: 'give-back'; readonly id: string; readonly pool: string; readonly upto: number }
-  | { readonly type: 'reclaimed'; readonly id: string; readonly pool: string; readonly upto: number }
+  /** `left`: unused bytes of its part of the lease, which ends at `upto`. */
+  | { readonly type: 'want-lease'; readonly id: string; readonly pool: string; readonly left: number }
+  | {
+      readonly type: 'give-back' | 'reclaimed'
+      readonly id: string
+      readonly pool: string
+      readonly upto: number
+      readonly left: number
+    }
   | CountsMessage
   | { readonly type: 'exit'; readonly report: ExitReport }
   | { readonly type: 'fault'; readonly fault: unknown }

@@ -1,4 +1,4 @@
-import type { OtherArrivals } from '../../access/arrivals.ts'
+import type { Eviction, OtherArrivals } from '../../access/arrivals.ts'
 import { ignoringOwner, Side, type SideAround } from '../shared/side.ts'
 import { type Accepting, Channel } from './channel.ts'
 import type { Reactor } from './reactor.ts'
@@ -32,16 +32,17 @@ export class Peers implements OtherArrivals {
   }
 
   /** Asks the reactor with the most waiting connections to evict one. */
-  evict(): boolean {
+  evict(which: Eviction, cameBefore = Number.POSITIVE_INFINITY): boolean {
     let best: Peer | undefined
     let most = 0
     for (const peer of this.all) {
-      if (peer === this.self || !peer.memory.isServing) continue
-      const waiting = peer.memory.status.connections - peer.memory.evictions
+      const { memory } = peer
+      if (peer === this.self || !memory.isServing || memory.oldestAt > cameBefore) continue
+      const waiting = memory.status.connections - memory.evictions
       if (waiting > most) [best, most] = [peer, waiting]
     }
     if (!best) return false
-    best.memory.wantEviction()
+    best.memory.wantEviction(which)
     this.wake(best)
     return true
   }

@@ -224,17 +224,36 @@ function createSessions(
   }
 }
 
-function createNonces({ nonces }: LimitMemory, thread: number): CommonState['claimNonce'] {
-  let nowMs = 0
-  const table = new SharedTable(nonces, thread, (at, values) => (values[at] ?? 0) <= nowMs)
-  return (nonce, endsAt, atMs) => {
-    nowMs = atMs
-    return table.update(nonce, (slot) => {
-      const at = table.valuesAt(slot)
-      if (slot < 0 || (table.values[at] ?? 0) > nowMs) return false
-      table.values[at] = endsAt
-      return true
-    })
+/** Wrong logins are remembered for longer than they are refused. */
+const wrongMs = 10_000
+
+/** Nonces of hops and wrong logins, each with the instant until which it is kept. */
+function createMemories({ nonces }: LimitMemory, thread: number): Pick<CommonState, 'claimNonce' | 'wrongLogins'> {
+  let lastMs = 0
+  const table = new SharedTable(nonces, thread, (at, values) => (values[at] ?? 0) <= lastMs)
+  const { values } = table
+  const endOf = (slot: number): number => (slot < 0 ? 0 : (values[table.valuesAt(slot)] ?? 0))
+  return {
+    claimNonce(nonce, endsAt, nowMs) {
+      lastMs = nowMs
+      return table.update(`hop ${nonce}`, (slot) => {
+        if (slot < 0 || endOf(slot) > nowMs) return false
+        values[table.valuesAt(slot)] = endsAt
+        return true
+      })
+    },
+    wrongLogins: {
+      findAt(key) {
+        const endsAt = table.update(`wrong ${key}`, endOf)
+        return endsAt === 0 ? undefined : endsAt - wrongMs
+      },
+      note(key, nowMs) {
+        lastMs = nowMs
+        table.update(`wrong ${key}`, (slot) => {
+          if (slot >= 0) values[table.valuesAt(slot)] = nowMs + wrongMs
+        })
+      },
+    },
   }
 }
 
@@ -253,7 +272,7 @@ export function openSharedState(
     openCounts: (purpose) => openCounts(table, purpose),
     openBuckets: openBuckets(table, clock),
     sessions: createSessions(memory, thread, exits),
-    claimNonce: createNonces(memory, thread),
+    ...createMemories(memory, thread),
     drawOf: createDraw(table, clock),
   }
 }

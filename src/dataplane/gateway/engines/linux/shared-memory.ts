@@ -1,9 +1,11 @@
+import type { Eviction } from '../../access/arrivals.ts'
 import { ownedCells, ownedIn } from './descriptors.ts'
 import { maxSocketAddressBytes } from './structures.ts'
 
 /** Memory shared by the main thread and a reactor; it outlives the reactor. */
-const cells = { isAsleep: 0, posted: 1, isServing: 2, inUse: 3, evictions: 4, head: 5, tail: 6, taskId: 7 } as const
-const statusAt = 8
+const cells = { isAsleep: 0, posted: 1, isServing: 2, inUse: 3, evictions: 4, head: 5, tail: 6, taskId: 7, crowds: 8 } as const
+const statusAt = 9
+const evictionCells: Readonly<Record<Eviction, number>> = { any: cells.evictions, crowd: cells.crowds }
 export const statusNames = [
   'open',
   'connections',
@@ -20,7 +22,7 @@ type ReactorStatus = Record<(typeof statusNames)[number], number>
 export const noStatus = Object.fromEntries(statusNames.map((name) => [name, 0])) as ReactorStatus
 
 const countBytes = 128
-const numbers = { totalBytes: 0, skewMs: 1, lastContactAt: 2, hopBytes: 3 } as const
+const numbers = { totalBytes: 0, skewMs: 1, lastContactAt: 2, hopBytes: 3, oldestAt: 4 } as const
 const numberBytes = 64
 
 export type SharedMemory = ReturnType<typeof viewMemory>
@@ -106,10 +108,17 @@ export function viewMemory(memory: SharedArrayBuffer) {
     },
     /** Waiting connections that other reactors want evicted. */
     get evictions(): number {
-      return Atomics.load(counts, cells.evictions)
+      return Atomics.load(counts, cells.evictions) + Atomics.load(counts, cells.crowds)
     },
-    wantEviction: (): void => void Atomics.add(counts, cells.evictions, 1),
-    takeEvictions: (): number => Atomics.exchange(counts, cells.evictions, 0),
+    wantEviction: (which: Eviction): void => void Atomics.add(counts, evictionCells[which], 1),
+    takeEvictions: (which: Eviction): number => Atomics.exchange(counts, evictionCells[which], 0),
+    /** When the oldest waiting connection came, about. */
+    get oldestAt(): number {
+      return reals[numbers.oldestAt] ?? 0
+    },
+    set oldestAt(at: number) {
+      reals[numbers.oldestAt] = at
+    },
     /** The kernel's number of the thread. */
     get taskId(): number {
       return Atomics.load(counts, cells.taskId)

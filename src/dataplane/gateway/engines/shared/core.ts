@@ -4,7 +4,7 @@ import type { NodeExit } from '../../../../node-protocol/state.ts'
 import { createSign, createVerify } from '../../../agent/hop-key.ts'
 import type { Changed } from '../../../agent/snapshot.ts'
 import { Admission, type Ask, type Moment } from '../../access/admission.ts'
-import { Arrivals } from '../../access/arrivals.ts'
+import { Arrivals, type Eviction } from '../../access/arrivals.ts'
 import { type CommonState, createOwnState } from '../../access/common-state.ts'
 import { createWayChooser, ExitChooser } from '../../access/exit-choice.ts'
 import { ExitHealth, type ExitReport } from '../../access/exit-health.ts'
@@ -153,8 +153,13 @@ export class GatewayCore {
   }
 
   /** Evicts a waiting connection, or settles a closed one, for a connection at another reactor. */
-  makeRoom(): boolean {
-    return this.arrivals.makeOwnRoom() || this.metering.letGo()
+  makeRoom(which: Eviction): void {
+    if (!this.arrivals.makeOwnRoom(which) && which === 'any') this.metering.letGo()
+  }
+
+  /** When the oldest waiting connection came, about. */
+  get oldestAt(): number {
+    return this.arrivals.oldestAt
   }
 
   setRefused(yes: boolean): void {
@@ -259,6 +264,7 @@ export class GatewayCore {
         noteSource: (id, address) => metering.noteSource(id, address),
         now: () => performance.now(),
         refusalDelayMs: deps.limits.refusalDelayMs,
+        wrongLogins: this.common.wrongLogins,
       }),
       admitHop: createHopAdmission({
         ...hops,
@@ -297,7 +303,7 @@ export class GatewayCore {
     if (this.isStopping) return 'gateway_stopping'
     if (this.isRefused) return 'gateway_closed'
     const { arrivals } = this
-    const hasRoom = !arrivals.isFull || arrivals.makeOwnRoom() || this.metering.letGo() || arrivals.makeRoom()
+    const hasRoom = !arrivals.isFull || arrivals.makeRoom() || this.metering.letGo()
     return hasRoom ? undefined : 'gateway_full'
   }
 
