@@ -180,7 +180,8 @@ export class Arrivals<T extends WaitingClient & LinkedQueueItem<T>> {
       const spare = network && this.findCandidate(network.clients, true)
       if (!this.evict(spare) && !this.others.evict('crowd')) return false
     }
-    return this.inUse() <= this.deps.connections + this.maxRefused || this.makeRoom()
+    // Another reactor would evict later, or not at all.
+    return this.inUse() <= this.deps.connections + this.maxRefused || this.makeOwnRoom()
   }
 }
 

@@ -35,6 +35,8 @@ type Lease = {
   before: number
   lastLease: number
   isAsking: boolean
+  /** A reactor has asked since: a refusal is not the answer to it. */
+  mustAskAgain: boolean
   /** The shop's last answer had nothing new. */
   isRefused: boolean
   reclaimedAt: number
@@ -73,6 +75,7 @@ export class LeaseShares {
     slice.isWanted = true
     slice.isReturned = false
     lease.isRefused = false
+    lease.mustAskAgain = lease.isAsking
     this.divide(lease)
     if (isWanted(lease)) this.plan(lease, reclaimMs)
   }
@@ -80,10 +83,12 @@ export class LeaseShares {
   /** The shop's answer. */
   answered(id: string, pool: string, upto: number): void {
     const lease = this.leaseOf(id, pool)
+    const isMore = upto > lease.upto
     lease.isAsking = false
-    lease.isRefused = upto <= lease.upto
+    lease.isRefused = !isMore && !lease.mustAskAgain
+    lease.mustAskAgain = false
     lease.upto = Math.max(lease.upto, upto)
-    if (!lease.isRefused) lease.lastLease = this.undivided(lease)
+    if (isMore) lease.lastLease = this.undivided(lease)
     this.divide(lease)
     if (lease.isRefused) this.reclaim(lease)
   }
@@ -116,7 +121,7 @@ export class LeaseShares {
     const key = leaseKey(id, pool)
     const known = this.leases.get(key)
     if (known) return known
-    const none = { upto: 0, before: 0, lastLease: 0, isAsking: false, isRefused: false, isPlanned: false }
+    const none = { upto: 0, before: 0, lastLease: 0, isAsking: false, mustAskAgain: false, isRefused: false, isPlanned: false }
     const lease = { id, pool, ...none, reclaimedAt: Number.NEGATIVE_INFINITY, slices: [] }
     this.leases.set(key, lease)
     return lease
@@ -141,7 +146,8 @@ export class LeaseShares {
       slice.left += given
       this.answer(lease, thread, slice)
     }
-    const isShort = this.undivided(lease) < lease.lastLease * askAtShare || isWanted(lease)
+    const isLow = this.deps.threads > 1 && this.undivided(lease) < lease.lastLease * askAtShare
+    const isShort = isLow || isWanted(lease)
     if (lease.isAsking || lease.isRefused || !isShort) return
     lease.isAsking = true
     this.deps.agent.wantLease(lease.id, lease.pool)

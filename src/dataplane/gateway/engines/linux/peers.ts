@@ -38,7 +38,8 @@ export class Peers implements OtherArrivals {
     for (const peer of this.all) {
       const { memory } = peer
       if (peer === this.self || !memory.isServing || memory.oldestAt > cameBefore) continue
-      const waiting = memory.status.connections - memory.evictions
+      // A crowd may have come in a turn that has not ended, so its connections are in no status yet.
+      const waiting = (which === 'crowd' ? memory.inUse : memory.status.connections) - memory.evictions
       if (waiting > most) [best, most] = [peer, waiting]
     }
     if (!best) return false
