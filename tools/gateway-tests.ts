@@ -6,11 +6,11 @@ const ofGateways = [
   'durability/gateway-*',
   'browser/gateway*',
 ].map((pattern) => new Bun.Glob(`test/${pattern}.test.ts`))
-const linuxOnly = 'test/attack/gateway-reactor.test.ts'
+const linuxOnly = ['test/attack/gateway-reactor.test.ts', 'test/attack/gateway-reactors.test.ts']
 
 /** Whether a test runs on both engines. */
 export const isOfGateways = (test: string): boolean =>
-  test !== linuxOnly && ofGateways.some((pattern) => pattern.match(test))
+  !linuxOnly.includes(test) && ofGateways.some((pattern) => pattern.match(test))
 
 /** Protocol and attack files: the portable engine runs only these in `npm test`, and all of them in test:long. */
 export const isQuickOnPortable = (test: string): boolean =>

@@ -1,7 +1,16 @@
 import { isOfGateways, isQuickOnPortable } from './gateway-tests.ts'
 
 /** Test files that run together, on one engine of the gateway. */
-export type Part = { readonly name: string; readonly engine: 'linux' | 'portable'; readonly files: readonly string[] }
+export type Part = {
+  readonly name: string
+  readonly engine: 'linux' | 'portable'
+  /** Reactors of the Linux engine. */
+  readonly reactors?: number
+  readonly files: readonly string[]
+}
+
+/** A long run repeats the gateway tests with so many reactors; otherwise they run with two. */
+const otherReactors = [1, 4]
 
 const isOfLongRun = (file: string): boolean => file.endsWith('.long.test.ts')
 
@@ -34,8 +43,15 @@ export function toParts(files: readonly string[], isLong: boolean): Part[] {
       ]
     : [{ name: 'tests', files }]
   const again = files.filter((file) => isOfGateways(file) && (isLong || isQuickOnPortable(file)))
+  const reactors = isLong ? otherReactors : []
   return [
     ...linux.map((part) => ({ ...part, engine: 'linux' as const })),
+    ...reactors.map((count) => ({
+      name: `gateways with ${count} reactor${count === 1 ? '' : 's'}`,
+      engine: 'linux' as const,
+      reactors: count,
+      files: files.filter(isOfGateways),
+    })),
     { name: 'portable engine', engine: 'portable' as const, files: again },
   ].filter((part) => part.files.length > 0)
 }

@@ -50,6 +50,16 @@ export function addGatewayMetrics(
     const { open: accepted, tunnels: relayed, dialling, settling } = engine.status
     return byState({ accepted, relayed, dialling, settling })
   })
+  if (engine.reactors) {
+    const byReactor = (read: (reactor: { tunnels: number; processorSeconds: number }) => number) => () =>
+      (engine.reactors ?? []).map((reactor, index) => ({ labels: { reactor: String(index) }, value: read(reactor) }))
+    metrics.gauge('turnpike_gateway_reactor_tunnels', 'Open tunnels, by reactor.', byReactor(({ tunnels }) => tunnels))
+    metrics.total(
+      'turnpike_gateway_reactor_cpu_seconds_total',
+      'Processor seconds, by reactor; from zero after a restart of the reactor.',
+      byReactor(({ processorSeconds }) => processorSeconds),
+    )
+  }
   metrics.gauge('turnpike_gateway_listeners', 'Ports that are open for customers.', () => engine.status.listeners)
   metrics.total('turnpike_gateway_spared_total', 'Waiting connections closed to make room for new ones.', () => {
     return engine.status.spared

@@ -39,7 +39,8 @@ export class Peers implements OtherArrivals {
       const { memory } = peer
       if (peer === this.self || !memory.isServing || memory.oldestAt > cameBefore) continue
       // A crowd may have come in a turn that has not ended, so its connections are in no status yet.
-      const waiting = (which === 'crowd' ? memory.inUse : memory.status.connections) - memory.evictions
+      const { connections, settling } = memory.status
+      const waiting = (which === 'crowd' ? memory.inUse : connections + settling) - memory.evictions
       if (waiting > most) [best, most] = [peer, waiting]
     }
     if (!best) return false
