@@ -127,8 +127,9 @@ export class ByteAllowance {
     this.grant = kept
   }
 
-  get lease(): { readonly upto: number; readonly left: number } {
-    return { upto: this.upto, left: Math.max(0, this.upto - this.reserved) }
+  /** `answers`: those that it is based on. */
+  get lease(): { readonly upto: number; readonly left: number; readonly answers: number } {
+    return { upto: this.upto, left: Math.max(0, this.upto - this.reserved), answers: this.answers }
   }
 
   /** The customer may have bought more since the last answer. */

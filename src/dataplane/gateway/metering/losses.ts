@@ -17,10 +17,10 @@ const slotMs = 5 * 60_000
 const slotsKept = 13
 const maxNames = 50_000
 
-/** Tracks unbilled losses of the last hour. `threads` count for themselves, each within its part of the bounds. */
-export function createLosses(clock: Clock, threads = 1) {
-  const credentials = createHourlyBudget(maxLost.ofCredential / threads, clock)
-  const owners = createHourlyBudget(maxLost.ofOwner / threads, clock)
+/** Tracks unbilled losses of the last hour. */
+export function createLosses(clock: Clock) {
+  const credentials = createHourlyBudget(maxLost.ofCredential, clock)
+  const owners = createHourlyBudget(maxLost.ofOwner, clock)
   return {
     /** Returns how many lost bytes are not billed. */
     bear(credential: string, owner: string, bytes: number): number {

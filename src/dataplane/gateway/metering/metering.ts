@@ -51,7 +51,7 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
   ) {
     this.agent = deps.agent
     this.clock = deps.clock
-    this.losses = createLosses(deps.clock, deps.threads)
+    this.losses = createLosses(deps.clock)
   }
 
   /** An arrow function, shared by all meters: a closure per meter would enlarge idle tunnels. */
@@ -170,7 +170,7 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
   }
 
   /** Where the lease ends, and its unused bytes. */
-  leaseOf(id: string, pool: string): { readonly upto: number; readonly left: number } {
+  leaseOf(id: string, pool: string): ByteAllowance['lease'] {
     return this.allowanceOf({ kind: 'subuser', id, pool }).lease
   }
 

@@ -15,6 +15,8 @@ type Slice = {
   upto: number
   /** Bytes of it that were unused when the reactor last wrote. */
   left: number
+  /** How often its end was set. */
+  answers: number
   /** It has asked for more and was not answered. */
   isWanted: boolean
   /** It was asked to give up unused bytes and has not answered. */
@@ -24,7 +26,13 @@ type Slice = {
 }
 
 /** What remains of a reactor's slice after it gave bytes up. */
-type Reduced = { readonly id: string; readonly pool: string; readonly upto: number; readonly left: number }
+type Reduced = {
+  readonly id: string
+  readonly pool: string
+  readonly upto: number
+  readonly left: number
+  readonly answers: number
+}
 
 type Lease = {
   readonly id: string
@@ -94,11 +102,12 @@ export class LeaseShares {
   }
 
   /** A reactor has reduced its slice because it is unused, or because it was asked to. */
-  reduced(thread: number, { id, pool, upto, left }: Reduced, isReturned: boolean): void {
+  reduced(thread: number, { id, pool, upto, left, answers }: Reduced, isReturned: boolean): void {
     const lease = this.leaseOf(id, pool)
     const slice = sliceOf(lease, thread)
     slice.left = left
-    slice.upto = Math.min(slice.upto, upto)
+    // A later answer on its way replaces what the reactor has given up.
+    if (answers === slice.answers) slice.upto = Math.min(slice.upto, upto)
     if (isReturned) slice.isReturned = true
     else slice.isReclaiming = false
     this.settle(lease)
@@ -155,6 +164,7 @@ export class LeaseShares {
 
   private answer(lease: Lease, thread: number, slice: Slice): void {
     slice.isWanted = false
+    slice.answers += 1
     this.deps.allow(thread, lease.id, lease.pool, slice.upto)
   }
 
@@ -202,6 +212,6 @@ export class LeaseShares {
 const isWanted = (lease: Lease): boolean => lease.slices.some((slice) => slice?.isWanted)
 
 function sliceOf(lease: Lease, thread: number): Slice {
-  lease.slices[thread] ??= { upto: 0, left: 0, isWanted: false, isReclaiming: false, isReturned: false }
+  lease.slices[thread] ??= { upto: 0, left: 0, answers: 0, isWanted: false, isReclaiming: false, isReturned: false }
   return lease.slices[thread]
 }

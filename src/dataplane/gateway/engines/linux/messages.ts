@@ -97,6 +97,8 @@ export type FromReactor =
       readonly pool: string
       readonly upto: number
       readonly left: number
+      /** Messages `allow` that the reactor had read by then. */
+      readonly answers: number
     }
   | CountsMessage
   | { readonly type: 'exit'; readonly report: ExitReport }
