@@ -11,7 +11,6 @@ import { createHopAdmission, createTicketWriter } from '../../access/hop.ts'
 import { createTunnelLimits } from '../../access/limits.ts'
 import { toUdpPolicy } from '../../access/policy.ts'
 import { createRecheck, type OpenTunnels } from '../../access/recheck.ts'
-import type { RefusalCode } from '../../access/refusals.ts'
 import { DestinationFinder } from '../../dial/destinations.ts'
 import { DestinationDialler } from '../../dial/dial.ts'
 import { createResolve, type Resolve } from '../../dial/resolve.ts'
@@ -19,9 +18,10 @@ import { type Dialler, type Hops, Upstreams } from '../../dial/upstream.ts'
 import { Metering } from '../../metering/metering.ts'
 import { ProxyTunnels, type StartRelay } from '../../relay/tunnel.ts'
 import { UdpAssociations } from '../../relay/udp/associations.ts'
-import { createConnectUdp } from '../../relay/udp/connect-udp-front.ts'
+import { createOpenCapsules } from '../../relay/udp/capsule-client.ts'
 import type { OpenDatagrams } from '../../relay/udp/datagram-socket.ts'
-import { createAssociate } from '../../relay/udp/socks-front.ts'
+import { createOpenSocket } from '../../relay/udp/socket-client.ts'
+import type { RefusalCode } from '../../ways-in/refusals.ts'
 import { Connection, type ConnectionDeps } from './connection.ts'
 import type { EngineDeps } from './engine.ts'
 import type { Side } from './side.ts'
@@ -214,26 +214,30 @@ export class GatewayCore {
 
   private createConnectionDeps(hops: Hops): ConnectionDeps {
     const { deps, metering } = this
+    const admission = new Admission({
+      ...deps,
+      ask: (question, source) => this.ask(question, source),
+      moment: this.moment,
+      noteSource: (id, address) => metering.noteSource(id, address),
+      now: () => performance.now(),
+      refusalDelayMs: deps.limits.refusalDelayMs,
+    })
+    const admitHop = createHopAdmission({ ...hops, clock: deps.clock, verify: createVerify() })
     return {
-      admission: new Admission({
-        ...deps,
-        ask: (question, source) => this.ask(question, source),
-        moment: this.moment,
-        mainPort: () => this.mainPort,
-        noteSource: (id, address) => metering.noteSource(id, address),
-        now: () => performance.now(),
-        refusalDelayMs: deps.limits.refusalDelayMs,
-      }),
-      admitHop: createHopAdmission({ ...hops, clock: deps.clock, verify: createVerify() }),
+      admit: (asker, request) =>
+        asker.claim.kind === 'ticket' && request?.asks === 'tunnel'
+          ? admitHop(asker.claim.ticket, request.target)
+          : admission.admit(asker),
+      mainPort: () => this.mainPort,
       tunnels: this.tunnels,
       startRelay: deps.startRelay,
-      associate: createAssociate({
+      openSocket: createOpenSocket({
         associations: this.associations,
         openDatagrams: deps.openDatagrams,
         ports: deps.limits.udp.ports,
         random: deps.random,
       }),
-      connectUdp: createConnectUdp(this.associations),
+      openCapsules: createOpenCapsules(this.associations),
       clock: () => this.tickAt,
       timeouts: deps.limits,
       isDraining: () => this.isDraining,
