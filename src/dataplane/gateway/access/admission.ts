@@ -136,7 +136,8 @@ function proxyRefusal(
   at: Moment,
 ): RefusalCode | undefined {
   const now = snapshot.proxies.get(proxy.username)
-  if (!now) return 'bad_credentials'
+  // The client was admitted a moment ago: its proxy has ended since.
+  if (!now) return 'expired'
   if (source === undefined ? now.digest !== proxy.digest : !isAmong(now.sources, source)) return 'bad_credentials'
   if (now.state === 'gone') return 'expired'
   if (now.state === 'blocked') return now.withdrawn ? 'withdrawn' : 'blocked'

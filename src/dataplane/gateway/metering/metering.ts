@@ -262,7 +262,7 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
     for (const meter of delivery.meters) {
       const { lost, owner, allowance } = meter
       if (lost === 0) continue
-      const borne = this.losses.bear(credentialOf(allowance.subject), owner, Math.min(lost, bearable))
+      const borne = this.losses.bear(owner, Math.min(lost, bearable))
       bearable -= borne
       if (lost > borne && meter.countLost(lost - borne) > 0) this.changed.add(allowance)
     }
@@ -281,5 +281,5 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
   }
 }
 
-/** All pools of a credential share one speed limit and one loss bound. */
+/** All pools of a credential share one speed limit. */
 const credentialOf = ({ kind, id }: Subject): string => `${kind} ${id}`

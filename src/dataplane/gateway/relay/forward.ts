@@ -113,12 +113,8 @@ export class Forward {
 
   private passHead({ type, head }: Extract<ResponseEvent, { readonly head: unknown }>): void {
     this.hasAnswered ||= type !== 'interim'
-    const written = this.parser.toHead?.(head)
-    if (!written) return
-    const { bytes, send } = written
-    if (!send) return this.down.relay(bytes, type === 'switch' ? () => this.switch() : undefined)
-    this.down.pay(bytes.length)
-    this.down.after(send)
+    const bytes = this.parser.toHead?.(head)
+    if (bytes) this.down.relay(bytes, type === 'switch' ? () => this.switch() : undefined)
   }
 
   private switch(): void {

@@ -128,9 +128,6 @@ export type ClientParser = {
   readonly taken: number
   /** For a client that does not finish its request. */
   toTimeout?(): Uint8Array
-  /** The head of an origin's response in the client's form. */
-  toHead?(head: ResponseHead): ClientHead
+  /** The head of an origin's response. */
+  toHead?(head: ResponseHead): Uint8Array
 }
-
-/** Written as they are, or by `send`; `bytes` are billed. */
-export type ClientHead = { readonly bytes: Uint8Array; readonly send?: () => void }

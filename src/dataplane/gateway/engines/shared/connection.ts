@@ -103,7 +103,7 @@ export class Connection implements SideOwner, WaitingClient {
     this.hasEnded = true
     // A client may half-close after its request, not within it.
     if (this.forward && !this.forward.hasWholeRequest) this.side.abort()
-    else if (this.isResting) this.side.release()
+    else if (this.isIdle) this.side.release()
   }
 
   onDrain(): void {
@@ -117,8 +117,12 @@ export class Connection implements SideOwner, WaitingClient {
     this.deps.onClosed(this)
   }
 
-  /** No request is under way. */
+  /** No request is under way; a client that has logged in is about to send one. */
   get isResting(): boolean {
+    return this.isIdle && !this.judged
+  }
+
+  private get isIdle(): boolean {
     return this.stage === 'reading' && !this.forward && !this.isClogged
   }
 
@@ -184,7 +188,7 @@ export class Connection implements SideOwner, WaitingClient {
       this.stage = 'reading'
       this.deadlineAt = this.deps.clock() + this.deps.timeouts.handshakeMs
       this.act(this.parser?.next() ?? [])
-      if (this.isResting) this.side.resume()
+      if (this.isIdle) this.side.resume()
     })
   }
 
@@ -242,7 +246,7 @@ export class Connection implements SideOwner, WaitingClient {
   /** Returns whether it was the last answer. */
   private answer(verdict: Verdict): boolean {
     const answer = this.parser?.answer(verdict, this.refusals < maxRefusals && !this.deps.isDraining())
-    if (answer) this.side.write(answer.bytes)
+    if (answer && answer.bytes.length > 0) this.side.write(answer.bytes)
     return answer?.isLast ?? true
   }
 

@@ -22,6 +22,7 @@ import { createOpenCapsules } from '../../relay/udp/capsule-client.ts'
 import type { OpenDatagrams } from '../../relay/udp/datagram-socket.ts'
 import { createOpenSocket } from '../../relay/udp/socket-client.ts'
 import type { RefusalCode } from '../../ways-in/refusals.ts'
+import type { ClientParser } from '../../ways-in/request.ts'
 import { Connection, type ConnectionDeps } from './connection.ts'
 import type { EngineDeps } from './engine.ts'
 import type { Side } from './side.ts'
@@ -94,11 +95,12 @@ export class GatewayCore {
   }
 
   /** A client connected; it is closed at once if there is no room. */
-  accepted(side: Side, source: string): void {
+  accepted(side: Side, source: string, parser?: ClientParser): void {
     this.arrivals.open += 1
-    const connection = new Connection(side, source, this.connectionDeps)
-    if (this.arrivals.enter(connection)) this.connections.add(connection)
-    else side.abort()
+    const connection = new Connection(side, source, this.connectionDeps, parser)
+    if (!this.arrivals.enter(connection)) return side.abort()
+    this.connections.add(connection)
+    if (parser) connection.begin()
   }
 
   departed(): void {

@@ -3,6 +3,7 @@ import type { TlsOwner, TlsSocket } from '../../../tls/tls-socket.ts'
 import type { IsDeliveredHere } from '../../dial/upstream.ts'
 import type { DeliveryWatch, Transmission } from '../../metering/tunnel-meter.ts'
 import type { ConnectTarget } from '../../ways-in/authority.ts'
+import type { ClientParser } from '../../ways-in/request.ts'
 import type { Descriptors } from '../linux/descriptors.ts'
 import { type Kernel, openKernel } from '../linux/kernel.ts'
 import { openLibc } from '../linux/libc.ts'
@@ -105,6 +106,8 @@ export type TlsClient = Omit<SideSocket, 'localPort'> & {
   owner: TlsOwner | undefined
   readonly isClosed: boolean
   readonly source: string
+  /** Of a stream, whose request has come. */
+  readonly parser?: ClientParser
   follow(): DeliveryWatch | undefined
 }
 

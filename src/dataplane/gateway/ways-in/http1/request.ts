@@ -7,7 +7,6 @@ import {
   type Claim,
   type ClientAddress,
   type ClientEvent,
-  type ClientHead,
   type ClientParser,
   claimOf,
   type Extension,
@@ -189,7 +188,7 @@ function readCoding(value: string): Framing | HttpRefusal {
     : malformed('malformed Transfer-Encoding')
 }
 
-type Authorization = { readonly credentials?: Credentials | undefined; readonly ticket?: string | undefined }
+export type Authorization = { readonly credentials?: Credentials | undefined; readonly ticket?: string | undefined }
 
 const hopPattern = /^Turnpike-Hop (.{1,600})$/
 
@@ -315,7 +314,7 @@ export function toHttpAnswer(verdict: Verdict): ReturnType<typeof toAnswer> {
 }
 
 /** What an admitted client is told in fields. */
-const toldBy = ({ leftFrom }: { readonly leftFrom?: string | undefined }): readonly FieldPair[] =>
+export const toldBy = ({ leftFrom }: { readonly leftFrom?: string | undefined }): readonly FieldPair[] =>
   leftFrom === undefined ? [] : [['X-Turnpike-Left-From', leftFrom]]
 
 const established = toText(toAnswer(200, undefined, ''))
@@ -410,9 +409,9 @@ export class HttpRequestReader implements ClientParser {
     return toText(toHttpAnswer({ isAdmitted: false, refusal: 'handshake_timeout' }))
   }
 
-  toHead(head: ResponseHead): ClientHead {
+  toHead(head: ResponseHead): Uint8Array {
     const isFinal = head.status >= 200 || head.status === 101
-    return { bytes: toHeadText(isFinal ? { ...head, fields: [...head.fields, ...this.told] } : head) }
+    return toHeadText(isFinal ? { ...head, fields: [...head.fields, ...this.told] } : head)
   }
 
   /** The origin's response answers a forwarded request. */
