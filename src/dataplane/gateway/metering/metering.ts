@@ -6,7 +6,7 @@ import { ByteAllowance, type Counted, type Subject } from './allowance.ts'
 import { DatagramMeter } from './datagram-meter.ts'
 import { createLosses, maxLost } from './losses.ts'
 import { noLimit, SpeedLimit, type Speeds } from './speed-limit.ts'
-import { type CustomerEnd, Delivery, type DeliveryWatch, TunnelMeter } from './tunnel-meter.ts'
+import { CapsuleMeter, type CustomerEnd, Delivery, type DeliveryWatch, TunnelMeter } from './tunnel-meter.ts'
 
 const noteEveryBytes = 1024 * 1024
 const maxSources = 1000
@@ -98,9 +98,21 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
   }
 
   begin(allowance: ByteAllowance, end: End, owner: string, host: string | undefined, exit?: string): TunnelMeter {
+    return this.beginWith(TunnelMeter, allowance, end, owner, host, exit)
+  }
+
+  /** For datagrams to the client that are sent in its connection. */
+  beginCapsules(...of: Parameters<Metering<End>['begin']>): CapsuleMeter {
+    return this.beginWith(CapsuleMeter, ...of)
+  }
+
+  private beginWith<Meter extends TunnelMeter>(
+    Kind: new (...of: ConstructorParameters<typeof TunnelMeter>) => Meter,
+    ...[allowance, end, owner, host, exit]: Parameters<Metering<End>['begin']>
+  ): Meter {
     const delivery = this.deliveryTo(end, allowance)
     const through = exit === undefined ? undefined : this.ofExit(exit)
-    const meter = new TunnelMeter(allowance, end, delivery, host, owner, this.onTaken, through)
+    const meter = new Kind(allowance, end, delivery, host, owner, this.onTaken, through)
     delivery.meters = [...delivery.meters, meter]
     this.use(allowance)
     return meter

@@ -5,6 +5,7 @@ import type { Access } from '../../access/admission.ts'
 import type { UdpLimits } from '../../access/limits.ts'
 import type { OpenTunnel } from '../../access/recheck.ts'
 import type { DatagramMeter, DatagramReceipt } from '../../metering/datagram-meter.ts'
+import type { CapsuleMeter } from '../../metering/tunnel-meter.ts'
 import type { ConnectTarget } from '../../ways-in/authority.ts'
 import type { DatagramOwner, DatagramSocket } from './datagram-socket.ts'
 import { type UdpDestination, UdpDestinations } from './destinations.ts'
@@ -51,6 +52,8 @@ export class UdpAssociation implements OpenTunnel, DatagramOwner {
     /** Datagrams leave from it. */
     private readonly socket: DatagramSocket,
     private readonly deps: AssociationDeps,
+    /** Set if the datagrams to the client are in its connection. */
+    readonly capsules?: CapsuleMeter,
   ) {
     this.maxIdleMs = deps.limits.idleMs
     this.activeAt = deps.clock()

@@ -79,14 +79,14 @@ class CapsuleClient implements UdpClient, SideOwner {
     else this.side.abort()
   }
 
-  /** Writes while the client keeps up: a datagram is billed when its first byte is written. */
+  /** Writes while the client keeps up: a datagram is billed when the client has acknowledged its last byte. */
   private flush(): void {
     while (this.queue.length > 0 && this.side.heldBytes === 0 && !this.side.isClosed) {
       const next = this.queue.shift()
       if (!next) return
       this.queuedBytes -= next.capsule.length
       this.side.write(next.capsule)
-      next.receipt.settle(next.payloadBytes, true)
+      this.association.capsules?.noteWritten(next.payloadBytes)
     }
   }
 }
@@ -101,6 +101,6 @@ export type OpenCapsules = (
 export const createOpenCapsules =
   (associations: UdpAssociations): OpenCapsules =>
   async (access, request, side, isGone) => {
-    const association = await associations.open(access, isGone, request.target)
+    const association = await associations.open(access, isGone, { target: request.target, side })
     return 'refusal' in association ? association : new CapsuleClient(side, request, association)
   }
