@@ -102,7 +102,7 @@ export class StreamClient implements TlsClient, TlsOwner {
   private delivery: StreamDelivery | undefined
 
   constructor(
-    readonly source: string,
+    private readonly tls: Pick<TlsSocket, 'source' | 'fd'>,
     readonly parser: StreamParser,
     private readonly stream: Http2Stream,
     private readonly session: Http2Session,
@@ -110,6 +110,15 @@ export class StreamClient implements TlsClient, TlsOwner {
   ) {
     stream.owner = this
     stream.pause()
+  }
+
+  get source(): string {
+    return this.tls.source
+  }
+
+  /** Of the connection: what it has acknowledged proves that the client reads, if the stream's window let bytes pass. */
+  get fd(): number {
+    return this.tls.fd
   }
 
   follow(): DeliveryWatch | undefined {
@@ -266,7 +275,7 @@ export class Http2Clients {
         }
         const { request, bodyBytes } = read
         const parser = new StreamParser(request, bodyBytes, (verdict) => noteVerdict(verdict, request))
-        this.deps.take(new StreamClient(source, parser, stream, session, delivery))
+        this.deps.take(new StreamClient(tls, parser, stream, session, delivery))
       },
       onIdle: () => {
         if (cancelTimer) return
