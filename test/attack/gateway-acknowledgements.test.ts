@@ -184,7 +184,7 @@ describe('billing by TCP acknowledgements', () => {
       client.reset()
     }
     const bill = await finalBill()
-    expect(bill).toBeGreaterThanOrEqual(got - maxLost.ofCredential)
+    expect(bill).toBeGreaterThanOrEqual(got - maxLost.ofOwner)
     expect(bill).toBeLessThanOrEqual(got)
   })
 

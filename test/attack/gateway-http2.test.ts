@@ -1,12 +1,14 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2'
+import type { Socket } from 'bun'
 import { Http2Clients } from '../../src/dataplane/gateway/engines/shared/http2-clients.ts'
 import { createSockets } from '../../src/dataplane/gateway/engines/shared/sockets.ts'
 import { SiteServer } from '../../src/dataplane/gateway/site/server.ts'
 import { readCertificate } from '../../src/dataplane/tls/certificate.ts'
 import { Front } from '../../src/dataplane/tls/front.ts'
-import { basicOf, openEngine, type TestGateway } from '../harness/engine.ts'
+import type { WithDescriptor } from '../../src/dataplane/tls/tls-socket.ts'
+import { basicOf, gatewayEngine, openEngine, type TestGateway } from '../harness/engine.ts'
 import { selfSigned } from '../harness/self-signed.ts'
 import { until, untilStill } from '../harness/until.ts'
 import { WireClient } from '../harness/wire-client.ts'
@@ -206,3 +208,35 @@ test('a visitor of the site who opens no window loses the stream after 30 s, one
   await closed
   expect(stalled.rstCode).toBe(constants.NGHTTP2_CANCEL)
 })
+
+// The Linux engine passes streams through socket pairs, whose buffers it cannot bound.
+test.skipIf(gatewayEngine === 'linux')(
+  'a client that opens no window makes an origin send at most 256 KiB into a tunnel',
+  async () => {
+    const sockets = createSockets(process.platform)
+    const payload = Buffer.alloc(1024 * 1024)
+    let sending = -1
+    const endless = Bun.listen({
+      hostname: '127.0.0.1',
+      port: 0,
+      socket: {
+        open(socket: Socket & WithDescriptor) {
+          sending = socket.fd ?? -1
+          socket.write(payload)
+        },
+        drain: (socket) => void socket.write(payload),
+        data() {},
+      },
+    })
+    const session = await open({ initialWindowSize: 0 })
+    const authorization = { 'proxy-authorization': `Basic ${basicOf('anna')}` }
+    const authority = `127.0.0.1:${endless.port}`
+    const tunnel = session.request({ ':method': 'CONNECT', ':authority': authority, ...authorization })
+    expect(await statusOf(tunnel)).toBe(200)
+    const taken = () => sockets.acknowledged(sending) ?? 0
+    await until(() => taken() > 0)
+    expect(await untilStill(taken)).toBeLessThanOrEqual(256 * 1024)
+    tunnel.close()
+    endless.stop(true)
+  },
+)

@@ -1,11 +1,21 @@
 import { formatAuthority } from '../../src/dataplane/gateway/ways-in/authority.ts'
-import { type HttpEvent, HttpRequestReader } from '../../src/dataplane/gateway/ways-in/http1/request.ts'
+import { HttpRequestReader } from '../../src/dataplane/gateway/ways-in/http1/request.ts'
 import {
   HttpResponseReader,
   type ResponseContext,
   type ResponseEvent,
+  toHeadText,
 } from '../../src/dataplane/gateway/ways-in/http1/response.ts'
-import { Socks5Reader, type SocksEvent } from '../../src/dataplane/gateway/ways-in/socks5/handshake.ts'
+import type { ClientAddress, ClientEvent, Verdict } from '../../src/dataplane/gateway/ways-in/request.ts'
+import { Socks5Reader } from '../../src/dataplane/gateway/ways-in/socks5/handshake.ts'
+import { extensions } from '../../src/dataplane/gateway/ways-in/table.ts'
+
+/** A client at the gateway's own port, and one at a customer's. */
+export const atMainPort: ClientAddress = { source: '192.0.2.9', ownPort: undefined }
+export const atOwnPort: ClientAddress = { source: '192.0.2.9', ownPort: 21_000 }
+
+export const admitted: Verdict = { isAdmitted: true }
+export const wrongLogin: Verdict = { isAdmitted: false, refusal: 'bad_credentials' }
 
 /** One byte for each character, so that a test can write any byte as `\xff`. */
 export const toBytes = (text: string): Uint8Array => Uint8Array.from(text, (character) => character.charCodeAt(0) & 255)
@@ -27,14 +37,15 @@ export const byteByByte = (bytes: Uint8Array): Uint8Array[] => Array.from(bytes,
  * followed by the next. A CONNECT is opened, unless the test refuses it as a 407 does.
  */
 export function summarizeRequests(pieces: readonly Uint8Array[], refusesTunnels = false): string[] {
-  const reader = new HttpRequestReader()
+  const reader = new HttpRequestReader(atMainPort, extensions)
   const lines: string[] = []
   let isOpen = false
   for (const piece of pieces) {
     let events = reader.feed(insideBuffer(piece))
     for (;;) {
       for (const event of events) lines.push(formatRequestEvent(event))
-      if (events.at(-1)?.type === 'tunnel' && !refusesTunnels) isOpen = true
+      const last = events.at(-1)
+      if (last?.type === 'request' && last.request.asks === 'tunnel' && !refusesTunnels) isOpen = true
       if (!reader.isWaiting || isOpen || events.length === 0) break
       events = reader.next()
     }
@@ -42,15 +53,19 @@ export function summarizeRequests(pieces: readonly Uint8Array[], refusesTunnels 
   return [...joinBodies(lines), ...(isOpen ? [`rest ${toText(reader.rest())}`] : [])]
 }
 
-function formatRequestEvent(event: HttpEvent): string {
+function formatRequestEvent(event: ClientEvent): string {
   if (event.type === 'body') return `body ${toText(event.bytes)}`
-  if (event.type === 'refuse') return `refuse ${event.status} ${event.code}`
-  if (event.type === 'end') return 'end'
-  const who = event.credentials ? ` as ${event.credentials.username}:${event.credentials.password}` : ''
-  const where = `${formatAuthority(event.target)}${who}`
-  if (event.type === 'tunnel' || event.type === 'udp') return `${event.type} ${where}`
-  const marks = [event.wantsContinue && 'continue', event.upgrade && 'upgrade', !event.keepAlive && 'close']
-  return ['request', where, ...marks.filter((mark) => mark !== false), `\n${toText(event.head)}`].join(' ')
+  if (event.type === 'refuse') return `refuse ${toText(event.bytes).slice(9, 12)} ${event.code}`
+  if (event.type !== 'request') return event.type
+  const { request } = event
+  if (request.asks === 'datagrams') return request.asks
+  const { claim } = request
+  const who = claim.kind === 'password' ? ` as ${claim.credentials.username}:${claim.credentials.password}` : ''
+  const where = `${formatAuthority(request.target)}${who}`
+  if (request.asks !== 'forward') return `${request.asks === 'tunnel' ? 'tunnel' : 'udp'} ${where}`
+  const head = toText(request.head)
+  const marks = [/^expect:/im.test(head) && 'continue', request.upgrade && 'upgrade', !request.keepAlive && 'close']
+  return ['request', where, ...marks.filter((mark) => mark !== false), `\n${head}`].join(' ')
 }
 
 /** Events of the response reader for these pieces; with `closes` the origin then closes. */
@@ -65,20 +80,21 @@ export function summarizeResponse(of: ResponseContext, pieces: readonly Uint8Arr
 function formatResponseEvent(event: ResponseEvent): string {
   if (event.type === 'broken') return `broken: ${event.message}`
   if (event.type === 'end') return event.keepAlive ? 'end, kept alive' : 'end, close'
-  return event.type === 'body' ? `body ${toText(event.bytes)}` : `${event.type}\n${toText(event.bytes)}`
+  return event.type === 'body' ? `body ${toText(event.bytes)}` : `${event.type}\n${toText(toHeadText(event.head))}`
 }
 
 /** Events of the SOCKS reader. Credentials are accepted, unless the name is `nobody`. */
-export function summarizeSocks(pieces: readonly Uint8Array[], allowAnonymous = false): string[] {
-  const reader = new Socks5Reader({ allowAnonymous })
+export function summarizeSocks(pieces: readonly Uint8Array[], client = atMainPort): string[] {
+  const reader = new Socks5Reader(client)
   const lines: string[] = []
-  const describeEvents = (events: readonly SocksEvent[]): void => {
+  const describeEvents = (events: readonly ClientEvent[]): void => {
     for (const event of events) {
       lines.push(formatSocksEvent(event))
-      if (event.type !== 'credentials') continue
-      const isKnown = event.credentials.username !== 'nobody'
-      lines.push(`${isKnown ? 'accept' : 'deny'} ${toHex(isKnown ? reader.accept() : reader.deny())}`)
-      if (isKnown) describeEvents(reader.next())
+      if (event.type !== 'login' || event.asker.claim.kind !== 'password') continue
+      const isKnown = event.asker.claim.credentials.username !== 'nobody'
+      const { bytes, isLast } = reader.answer(isKnown ? admitted : wrongLogin)
+      lines.push(`${isLast ? 'deny' : 'accept'} ${toHex(bytes)}`)
+      if (!isLast) describeEvents(reader.next())
     }
   }
   for (const piece of pieces) describeEvents(reader.feed(insideBuffer(piece)))
@@ -86,12 +102,16 @@ export function summarizeSocks(pieces: readonly Uint8Array[], allowAnonymous = f
   return rest === '' ? lines : [...lines, `rest ${rest}`]
 }
 
-function formatSocksEvent(event: SocksEvent): string {
+function formatSocksEvent(event: ClientEvent): string {
   if (event.type === 'reply') return `reply ${toHex(event.bytes)}`
   if (event.type === 'refuse') return `refuse ${toHex(event.bytes)} ${event.code}`
-  if (event.type === 'connect') return `connect ${formatAuthority(event.target)}`
-  if (event.type === 'associate') return 'associate'
-  return `credentials ${event.credentials.username}:${event.credentials.password}`
+  if (event.type === 'request') {
+    const { request } = event
+    return request.asks === 'tunnel' ? `connect ${formatAuthority(request.target)}` : 'associate'
+  }
+  const claim = event.type === 'login' ? event.asker.claim : undefined
+  if (claim?.kind !== 'password') return event.type
+  return `credentials ${claim.credentials.username}:${claim.credentials.password}`
 }
 
 function joinBodies(lines: readonly string[]): string[] {

@@ -45,7 +45,7 @@ export const bounds = {
   /** Beyond random guesses. */
   'names told apart': nothing,
   /** Per credential and gateway process. */
-  'bytes not acknowledged': (minutes) => Math.ceil(minutes / 60) * maxLost.ofCredential,
+  'bytes not acknowledged': (minutes) => Math.ceil(minutes / 60) * maxLost.ofOwner,
 } as const satisfies Record<string, Bound>
 
 export type AttackName = keyof typeof bounds

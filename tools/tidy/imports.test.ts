@@ -76,7 +76,7 @@ const rows: readonly (readonly [path: string, forbidden: string, allowed: string
   ['src/adapters/mail.ts', '../domains/orders/index.ts', '../domains/orders/ports.ts'],
   ['src/dataplane/agent/sync.ts', '../../api/operation.ts', '../../node-protocol/state.ts'],
   ['src/dataplane/agent/sync.ts', '../../domains/fleet/rules.ts', '../gateway/dial/dial.ts'],
-  ['src/dataplane/gateway/ways-in/socks5/handshake.ts', '../../access/refusals.ts', '../http1/head.ts'],
+  ['src/dataplane/gateway/ways-in/socks5/handshake.ts', '../../access/policy.ts', '../http1/head.ts'],
   ['src/dataplane/gateway/ways-in/socks5/handshake.ts', 'node:net', '../../../../core/address.ts'],
   ['src/dataplane/gateway/access/policy.ts', '../engines/shared/engine.ts', '../metering/allowance.ts'],
   ['src/dataplane/gateway/access/policy.ts', '../dial/resolve.ts', '../../agent/snapshot.ts'],

@@ -81,7 +81,7 @@ export async function openUnacknowledged(
     // More than these connections, or this gateway process, may leave unbilled: the bill may only be late.
     const isTooMuch = (bill: number): boolean =>
       gainBy(bill) > atOnce * maxLost.ofConnection ||
-      (gains.get(pending.gatewayPid) ?? 0) + gainBy(bill) > maxLost.ofCredential
+      (gains.get(pending.gatewayPid) ?? 0) + gainBy(bill) > maxLost.ofOwner
     while (performance.now() < giveUpAt && (billed === undefined || isTooMuch(billed))) {
       await Bun.sleep(500)
       billed = await readBilled()

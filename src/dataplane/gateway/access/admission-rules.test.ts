@@ -151,7 +151,7 @@ describe('admission to a dedicated proxy', () => {
   test.each([
     [undefined, { digest: 'f'.repeat(64) }],
     ['bad_credentials', { sources: ['192.0.2.8'] }],
-    ['bad_credentials', { state: 'gone' }],
+    ['expired', { state: 'gone' }],
     ['blocked', { state: 'blocked' }],
     ['wrong_protocol', { port_type: 'socks' }],
   ] as const)('accessRefusal gives %s for a client admitted by source address after the change', (refusal, change) => {
@@ -162,7 +162,7 @@ describe('admission to a dedicated proxy', () => {
   })
 
   test.each([
-    ['bad_credentials', { state: 'gone' }],
+    ['expired', { state: 'gone' }],
     ['bad_credentials', { digest: 'f'.repeat(64) }],
     ['blocked', { state: 'blocked' }],
     ['expired', { expires_at: at.nowMs - 1 }],

@@ -3,6 +3,8 @@ import * as fc from 'fast-check'
 import { HandTiming } from '../../../../test/harness/hand-timing.ts'
 import type { Found } from '../../../node-protocol/state.ts'
 import { Snapshot } from '../../agent/snapshot.ts'
+import type { Credentials } from '../ways-in/http1/basic-auth.ts'
+import type { Asker } from '../ways-in/request.ts'
 import { Admission, OwnWrongLogins, refusalDelayMs } from './admission.ts'
 
 const sha256 = (text: string): Uint8Array => Bun.SHA256.hash(text) as Uint8Array
@@ -24,6 +26,12 @@ const known: Found = {
   },
 }
 
+const toAsker = (credentials: Credentials): Asker => ({
+  wayIn: 'http1',
+  source: '192.0.2.9',
+  claim: { kind: 'password', credentials },
+})
+
 /** An admission whose shop has one proxy. It records lookups and waits in `notes`. */
 function open() {
   const snapshot = new Snapshot()
@@ -41,7 +49,6 @@ function open() {
     },
     moment: () => ({ nowMs, lastContactAt: nowMs }),
     sha256,
-    mainPort: () => 1,
     noteSource() {},
     after(ms, act) {
       notes.push(`waited ${ms} ms`)
@@ -58,7 +65,7 @@ function open() {
     setBudget: (yes: boolean) => void (canAsk = yes),
     async guess(username: string, password: string): Promise<string> {
       const credentials = { username, password }
-      const verdict = await admission.admit({ credentials, protocol: 'http', source: '192.0.2.9', port: 1 })
+      const verdict = await admission.admit(toAsker(credentials))
       return 'refusal' in verdict ? verdict.refusal : 'admitted'
     },
   }
@@ -78,7 +85,6 @@ function openTimed(lookup: { readonly known: number; readonly unknown: number; r
     },
     moment: () => ({ nowMs: timing.now(), lastContactAt: timing.now() }),
     sha256,
-    mainPort: () => 1,
     noteSource() {},
     after(ms, act) {
       void timing.pause(ms).then(act)
@@ -93,7 +99,7 @@ function openTimed(lookup: { readonly known: number; readonly unknown: number; r
     const startedAt = timing.now()
     const took: number[] = []
     const credentials = { username, password }
-    const judged = Promise.resolve(admission.admit({ credentials, protocol: 'http', source: '192.0.2.9', port: 1 }))
+    const judged = Promise.resolve(admission.admit(toAsker(credentials)))
     void judged.then(() => took.push(timing.now() - startedAt))
     for (let passedMs = 0; passedMs < 5000 && took.length === 0; passedMs += 1) await timing.advance(1)
     return took[0] ?? Number.NaN

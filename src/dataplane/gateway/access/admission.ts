@@ -6,9 +6,8 @@ import type { FindBody, NodeGateway, NodeProxy, NodeSubuser } from '../../../nod
 import type { Changed, Snapshot } from '../../agent/snapshot.ts'
 import type { Credentials } from '../ways-in/http1/basic-auth.ts'
 import { readAuthorization } from '../ways-in/http1/request.ts'
-import type { RefusalCode } from './refusals.ts'
-
-export type Protocol = 'http' | 'socks'
+import type { RefusalCode } from '../ways-in/refusals.ts'
+import { type Asker, type Protocol, protocolOf } from '../ways-in/request.ts'
 
 /** An admitted client and the grounds of admission, which are rechecked while its tunnel is open. */
 export type Access = {
@@ -137,7 +136,8 @@ function proxyRefusal(
   at: Moment,
 ): RefusalCode | undefined {
   const now = snapshot.proxies.get(proxy.username)
-  if (!now) return 'bad_credentials'
+  // The client was admitted a moment ago: its proxy has ended since.
+  if (!now) return 'expired'
   if (source === undefined ? now.digest !== proxy.digest : !isAmong(now.sources, source)) return 'bad_credentials'
   if (now.state === 'gone') return 'expired'
   if (now.state === 'blocked') return now.withdrawn ? 'withdrawn' : 'blocked'
@@ -193,13 +193,6 @@ function matches(digest: Uint8Array, expected: string): boolean {
   return difference === 0
 }
 
-type Visitor = {
-  readonly credentials: Credentials | undefined
-  readonly protocol: Protocol
-  readonly source: string
-  readonly port: number
-}
-
 /** Looks a client up at the shop. The result is in the snapshot afterwards, which may be newer than the answer. */
 export type Ask = (question: FindBody, source: string) => Promise<'answered' | 'unanswered'>
 
@@ -239,7 +232,6 @@ export class Admission {
       ask: Ask
       moment: () => Moment
       sha256: (text: string) => Uint8Array
-      mainPort: () => number
       noteSource: (subuser: string, address: string) => void
       after: After
       /** Monotonic. */
@@ -249,41 +241,39 @@ export class Admission {
     },
   ) {}
 
-  /** Every port but the main one belongs to a login and admits by client address. */
-  isCustomerPort(port: number): boolean {
-    return port !== this.deps.mainPort()
-  }
-
   /** Synchronous for known clients. */
-  admit(visitor: Visitor): MaybePromise<AdmissionVerdict> {
-    const first = this.judgeVisitor(visitor)
-    const isSure = 'access' in first || (!visitor.credentials && visitor.port === this.deps.mainPort())
-    if (visitor.credentials) return isSure ? first : this.askAndJudge(visitor)
-    return whenReady(isSure ? first : this.askAndJudge(visitor), (verdict) => {
-      const isPremium = 'access' in verdict && verdict.access.kind === 'premium'
-      if (isPremium) this.deps.noteSource(verdict.access.subuser.id, visitor.source)
-      return verdict
+  admit(asker: Asker): MaybePromise<AdmissionVerdict> {
+    const first = this.judgeAsker(asker)
+    const question = 'access' in first ? undefined : toQuestion(asker)
+    const verdict = question ? this.askAndJudge(asker, question) : first
+    if (asker.claim.kind === 'password') return verdict
+    return whenReady(verdict, (known) => {
+      const isPremium = 'access' in known && known.access.kind === 'premium'
+      if (isPremium) this.deps.noteSource(known.access.subuser.id, asker.source)
+      return known
     })
   }
 
-  private judgeVisitor({ credentials, protocol, source, port }: Visitor): AdmissionVerdict {
+  private judgeAsker({ claim, wayIn, source }: Asker): AdmissionVerdict {
+    const { snapshot, sha256 } = this.deps
     const at = this.deps.moment()
-    if (credentials)
-      return withPool(admitByPassword(this.deps.snapshot, credentials, protocol, at, this.deps.sha256, this.proven))
-    if (port === this.deps.mainPort()) return { refusal: 'credentials_required' }
-    return withPool(admitBySource(this.deps.snapshot, source, port, protocol, at))
+    const protocol = protocolOf(wayIn)
+    if (claim.kind === 'password')
+      return withPool(admitByPassword(snapshot, claim.credentials, protocol, at, sha256, this.proven))
+    if (claim.kind === 'port') return withPool(admitBySource(snapshot, source, claim.port, protocol, at))
+    return { refusal: 'credentials_required' }
   }
 
   /** Asks the shop, so that a purchase made a moment ago works. All names take the same path. */
-  private async askShop(visitor: Visitor): Promise<AdmissionVerdict> {
-    const { credentials, source, port } = visitor
+  private async askShop(asker: Asker, question: FindBody): Promise<AdmissionVerdict> {
+    const { claim, source } = asker
+    const credentials = claim.kind === 'password' ? claim.credentials : undefined
     const key = credentials && this.wrongKeyOf(credentials)
     const wrongAt = key === undefined ? undefined : this.deps.wrongLogins.findAt(key)
     const isWrong = wrongAt !== undefined && Math.abs(this.deps.moment().nowMs - wrongAt) < wrongTtlMs
     if (isWrong) return { refusal: 'bad_credentials' }
-    const question = credentials ? { username: nameOf(credentials.username) } : { source, port }
     const outcome = await this.deps.ask(question, source)
-    const verdict = this.judgeVisitor(visitor)
+    const verdict = this.judgeAsker(asker)
     // A node without contact cannot call credentials wrong.
     const isUnauthenticated = 'refusal' in verdict && unknownClientRefusals.includes(verdict.refusal)
     if (outcome === 'unanswered' && isUnauthenticated) return { refusal: 'shop_unreachable' }
@@ -297,15 +287,21 @@ export class Admission {
     return Buffer.from(this.deps.sha256(`${username}\0${password}`)).toString('latin1')
   }
 
-  private async askAndJudge(visitor: Visitor): Promise<AdmissionVerdict> {
+  private async askAndJudge(asker: Asker, question: FindBody): Promise<AdmissionVerdict> {
     const startedAt = this.deps.now()
-    const verdict = await this.askShop(visitor)
+    const verdict = await this.askShop(asker, question)
     if ('refusal' in verdict && delayedRefusals.includes(verdict.refusal)) {
       const leftMs = this.deps.refusalDelayMs - ((this.deps.now() - startedAt) % this.deps.refusalDelayMs)
       await new Promise<void>((resolve) => this.deps.after(leftMs, resolve))
     }
     return verdict
   }
+}
+
+/** Undefined for a claim that the shop knows nothing about. */
+function toQuestion({ claim, source }: Asker): FindBody | undefined {
+  if (claim.kind === 'password') return { username: nameOf(claim.credentials.username) }
+  return claim.kind === 'port' ? { source, port: claim.port } : undefined
 }
 
 /** Ended proxies whose credentials are still recognised. */

@@ -5,9 +5,9 @@ import type { After } from '../../../core/time.ts'
 import type { NodeExit, NodeProxy } from '../../../node-protocol/state.ts'
 import type { Snapshot } from '../../agent/snapshot.ts'
 import { type ByteAllowance, type Subject, waitForBytes } from '../metering/allowance.ts'
+import type { RefusalCode } from '../ways-in/refusals.ts'
 import { type Access, type Ask, type Moment, type PremiumAccess, poolOf } from './admission.ts'
 import type { ExitHealth } from './exit-health.ts'
-import type { RefusalCode } from './refusals.ts'
 
 /** Matching exits that are up, and those of them that belong to this gateway or to none. */
 type Fitting = { readonly fit: readonly NodeExit[]; readonly near: readonly NodeExit[] }

@@ -3,8 +3,8 @@ import { classify } from '../../../core/reserved.ts'
 import type { NodeExit, NodeGateway } from '../../../node-protocol/state.ts'
 import { triedLogin } from '../access/exit-choice.ts'
 import type { Policy } from '../access/policy.ts'
-import { isRefusalCode, type RefusalCode } from '../access/refusals.ts'
 import { type ConnectTarget, formatAuthority } from '../ways-in/authority.ts'
+import { isRefusalCode, type RefusalCode } from '../ways-in/refusals.ts'
 import type { Resolve } from './resolve.ts'
 
 /** With `problem` the upstream itself fails; without, the destination cannot be reached. */

@@ -6,10 +6,8 @@ import type { Clock } from '../../../core/time.ts'
  */
 export const maxLost = {
   ofConnection: 64 * 1024,
-  /** Per hour. */
-  ofCredential: 1024 * 1024,
-  /** Per hour, all sub-users together, so that creating sub-users does not raise the bound. */
-  ofOwner: 16 * 1024 * 1024,
+  /** Per customer and hour, all sub-users together: sub-users are free, and would multiply a bound of their own. */
+  ofOwner: 1024 * 1024,
 } as const
 
 const slotMs = 5 * 60_000
@@ -19,14 +17,12 @@ const maxNames = 50_000
 
 /** Tracks unbilled losses of the last hour. */
 export function createLosses(clock: Clock) {
-  const credentials = createHourlyBudget(maxLost.ofCredential, clock)
   const owners = createHourlyBudget(maxLost.ofOwner, clock)
   return {
     /** Returns how many lost bytes are not billed. */
-    bear(credential: string, owner: string, bytes: number): number {
-      const borne = Math.max(0, Math.min(bytes, credentials.left(credential), owners.left(owner)))
+    bear(owner: string, bytes: number): number {
+      const borne = Math.max(0, Math.min(bytes, owners.left(owner)))
       if (borne === 0) return 0
-      credentials.spend(credential, borne)
       owners.spend(owner, borne)
       return borne
     },

@@ -6,7 +6,7 @@ import { ByteAllowance, type Counted, type Subject } from './allowance.ts'
 import { DatagramMeter } from './datagram-meter.ts'
 import { createLosses, maxLost } from './losses.ts'
 import { type DrawTokens, noLimit, SpeedLimit, type Speeds } from './speed-limit.ts'
-import { type CustomerEnd, Delivery, type DeliveryWatch, TunnelMeter } from './tunnel-meter.ts'
+import { CapsuleMeter, type CustomerEnd, Delivery, type DeliveryWatch, TunnelMeter } from './tunnel-meter.ts'
 
 const noteEveryBytes = 1024 * 1024
 const maxSources = 1000
@@ -102,9 +102,21 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
   }
 
   begin(allowance: ByteAllowance, end: End, owner: string, host: string | undefined, exit?: string): TunnelMeter {
+    return this.beginWith(TunnelMeter, allowance, end, owner, host, exit)
+  }
+
+  /** For datagrams to the client that are sent in its connection. */
+  beginCapsules(...of: Parameters<Metering<End>['begin']>): CapsuleMeter {
+    return this.beginWith(CapsuleMeter, ...of)
+  }
+
+  private beginWith<Meter extends TunnelMeter>(
+    Kind: new (...of: ConstructorParameters<typeof TunnelMeter>) => Meter,
+    ...[allowance, end, owner, host, exit]: Parameters<Metering<End>['begin']>
+  ): Meter {
     const delivery = this.deliveryTo(end, allowance)
     const through = exit === undefined ? undefined : this.ofExit(exit)
-    const meter = new TunnelMeter(allowance, end, delivery, host, owner, this.onTaken, through)
+    const meter = new Kind(allowance, end, delivery, host, owner, this.onTaken, through)
     delivery.meters = [...delivery.meters, meter]
     this.use(allowance)
     return meter
@@ -279,7 +291,7 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
     for (const meter of delivery.meters) {
       const { lost, owner, allowance } = meter
       if (lost === 0) continue
-      const borne = this.losses.bear(credentialOf(allowance.subject), owner, Math.min(lost, bearable))
+      const borne = this.losses.bear(owner, Math.min(lost, bearable))
       bearable -= borne
       if (lost > borne && meter.countLost(lost - borne) > 0) this.changed.add(allowance)
     }
@@ -298,5 +310,5 @@ export class Metering<End extends CustomerEnd> implements Required<DataPath> {
   }
 }
 
-/** All pools of a credential share one speed limit and one loss bound. */
+/** All pools of a credential share one speed limit. */
 const credentialOf = ({ kind, id }: Subject): string => `${kind} ${id}`

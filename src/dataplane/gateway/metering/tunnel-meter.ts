@@ -127,20 +127,20 @@ export class TunnelMeter {
   isClosed = false
   movingIndex: SetIndex = notInSet
   /** Taken for the client, delivered or not. */
-  private given = 0
+  protected given = 0
   private confirmed = 0
   /** Position of this tunnel's first byte in the client's stream. */
   private from: number | undefined
 
   constructor(
     readonly allowance: ByteAllowance,
-    private readonly end: CustomerEnd,
+    protected readonly end: CustomerEnd,
     readonly delivery: Delivery,
     /** Set if hosts are recorded. */
     private readonly host: string | undefined,
     /** An opaque id of the customer. */
     readonly owner: string,
-    private readonly onTaken: (meter: TunnelMeter, bytes: number) => void,
+    protected readonly onTaken: (meter: TunnelMeter, bytes: number) => void,
     /** Totals of the exit. */
     private readonly through?: Counted,
   ) {}
@@ -165,7 +165,7 @@ export class TunnelMeter {
 
   /** Counts newly acknowledged bytes. */
   confirm(): number {
-    return this.given === this.confirmed ? 0 : this.countUpTo(this.delivery.shown())
+    return this.given === this.confirmed ? 0 : this.countUpTo(this.reach(this.delivery.shown()))
   }
 
   /** After settling: bytes sent but never acknowledged. */
@@ -174,11 +174,11 @@ export class TunnelMeter {
   }
 
   countLost(bytes: number): number {
-    return this.countUpTo((this.from ?? 0) + this.confirmed + bytes)
+    return this.countUpTo(Math.min(this.given, this.confirmed + bytes))
   }
 
-  private countUpTo(position: number): number {
-    const added = this.reach(position) - this.confirmed
+  private countUpTo(total: number): number {
+    const added = total - this.confirmed
     if (added <= 0) return 0
     this.confirmed += added
     this.allowance.count(this.host, added, 0)
@@ -186,7 +186,8 @@ export class TunnelMeter {
     return added
   }
 
-  private reach(position: number): number {
+  /** Bytes of this tunnel before a position in the client's stream. */
+  protected reach(position: number): number {
     return Math.min(this.given, Math.max(0, position - (this.from ?? 0)))
   }
 
@@ -196,5 +197,35 @@ export class TunnelMeter {
 
   cut(): void {
     this.delivery.cut()
+  }
+}
+
+/** A capsule in the client's stream: where it ends, and the payload bytes up to there. */
+type Mark = { readonly end: number; readonly payload: number }
+
+/** Counts the payload of datagrams in the client's stream, each once its capsule is acknowledged whole. */
+export class CapsuleMeter extends TunnelMeter {
+  /** Of capsules that are not acknowledged; at most what the backlog and the kernel hold. */
+  private marks: Mark[] = []
+  private shown = 0
+
+  /** Call after a capsule was written, whose payload was reserved. */
+  noteWritten(payloadBytes: number): void {
+    this.given += payloadBytes
+    this.marks.push({ end: this.end.written + this.end.heldBytes, payload: this.given })
+    this.onTaken(this, payloadBytes)
+  }
+
+  override confirm(): number {
+    const position = this.delivery.shown()
+    const next = this.marks.findIndex(({ end }) => end > position)
+    const gone = next < 0 ? this.marks.length : next
+    this.shown = this.marks[gone - 1]?.payload ?? this.shown
+    this.marks = this.marks.slice(gone)
+    return super.confirm()
+  }
+
+  protected override reach(position: number): number {
+    return this.marks.findLast(({ end }) => end <= position)?.payload ?? this.shown
   }
 }

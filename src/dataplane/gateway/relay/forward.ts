@@ -1,10 +1,10 @@
 import type { Side } from '../engines/shared/side.ts'
-import type { HttpEvent } from '../ways-in/http1/request.ts'
 import { HttpResponseReader, type ResponseEvent } from '../ways-in/http1/response.ts'
+import type { ClientParser, ProxyRequest } from '../ways-in/request.ts'
 import { Pipe } from './relay.ts'
 import type { ProxyTunnel, StartRelay } from './tunnel.ts'
 
-export type ForwardRequest = Extract<HttpEvent, { type: 'request' }>
+export type ForwardRequest = Extract<ProxyRequest, { asks: 'forward' }>
 
 export type ForwardOutcome =
   /** With `keepAlive` the next request may follow. */
@@ -32,7 +32,7 @@ export class Forward {
     private readonly tunnel: ProxyTunnel,
     private readonly request: ForwardRequest,
     private readonly deps: { readonly clock: () => number; readonly startRelay: StartRelay },
-    private readonly rest: () => Uint8Array,
+    private readonly parser: Pick<ClientParser, 'rest' | 'toHead'>,
     private readonly onOutcome: (outcome: ForwardOutcome) => void,
   ) {
     const { method, upgrade, version, keepAlive } = request
@@ -107,11 +107,14 @@ export class Forward {
       this.down.after(() => this.finish(this.hasAnswered ? { type: 'gone' } : { type: 'failed' }))
     } else if (event.type === 'end') {
       this.down.after(() => this.finish({ type: 'done', keepAlive: event.keepAlive && this.hasWholeRequest }))
-    } else {
-      this.hasAnswered ||= event.type !== 'interim'
-      const bytes = event.type === 'head' ? withExtra(event.bytes, this.tunnel.extra) : event.bytes
-      this.down.relay(bytes, event.type === 'switch' ? () => this.switch() : undefined)
-    }
+    } else if (event.type === 'body') this.down.relay(event.bytes)
+    else this.passHead(event)
+  }
+
+  private passHead({ type, head }: Extract<ResponseEvent, { readonly head: unknown }>): void {
+    this.hasAnswered ||= type !== 'interim'
+    const bytes = this.parser.toHead?.(head)
+    if (bytes) this.down.relay(bytes, type === 'switch' ? () => this.switch() : undefined)
   }
 
   private switch(): void {
@@ -119,7 +122,7 @@ export class Forward {
     this.up.close()
     this.down.close()
     this.onOutcome({ type: 'switched' })
-    this.deps.startRelay(this.client, this.tunnel, this.rest(), this.response.rest())
+    this.deps.startRelay(this.client, this.tunnel, this.parser.rest(), this.response.rest())
   }
 
   private finish(outcome: ForwardOutcome): void {
@@ -131,11 +134,4 @@ export class Forward {
     this.tunnel.origin.abort()
     this.onOutcome(outcome)
   }
-}
-
-/** Adds header fields before the empty line that ends a head. */
-function withExtra(head: Uint8Array, extra: Readonly<Record<string, string>> = {}): Uint8Array {
-  const fields = Object.entries(extra).map(([name, value]) => `${name}: ${value}\r\n`)
-  if (fields.length === 0) return head
-  return Buffer.concat([head.subarray(0, head.length - 2), Buffer.from(`${fields.join('')}\r\n`)])
 }

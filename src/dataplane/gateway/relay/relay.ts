@@ -3,11 +3,11 @@ import type { Sockets } from '../engines/shared/sockets.ts'
 import type { ProxyTunnel } from './tunnel.ts'
 
 /** A peer that has acknowledged this much does read. */
-const provenBytes = 1024 * 1024
+const provenBytes = 512 * 1024
 
 /**
- * Limits the receive buffer of one side until the other has proved that it reads; afterwards the kernel may enlarge it,
- * for throughput on long paths.
+ * Limits the receive buffer of one side until the other has proved that it reads, so that a client that opens no window
+ * makes an origin send at most 256 KiB. Afterwards the kernel may enlarge it, for throughput on long paths.
  */
 class Valve {
   private nextCheckBytes: number

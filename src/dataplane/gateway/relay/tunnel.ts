@@ -6,7 +6,6 @@ import { type Access, accessRefusal, type Moment } from '../access/admission.ts'
 import type { ChosenWay, createWayChooser } from '../access/exit-choice.ts'
 import type { TunnelLimits } from '../access/limits.ts'
 import type { OpenTunnels } from '../access/recheck.ts'
-import type { RefusalCode } from '../access/refusals.ts'
 import type { DestinationDialler, Dialled } from '../dial/dial.ts'
 import type { ExitRefusal } from '../dial/upstream.ts'
 import type { Side } from '../engines/shared/side.ts'
@@ -14,6 +13,7 @@ import type { Sockets } from '../engines/shared/sockets.ts'
 import type { Metering } from '../metering/metering.ts'
 import type { TunnelMeter } from '../metering/tunnel-meter.ts'
 import type { ConnectTarget } from '../ways-in/authority.ts'
+import type { RefusalCode } from '../ways-in/refusals.ts'
 
 /**
  * An admitted client connection with its connection to the destination. A class without closures, to keep idle tunnels
@@ -30,8 +30,8 @@ export class ProxyTunnel {
     readonly origin: Side,
     readonly early: Uint8Array,
     readonly meter: TunnelMeter,
-    /** Header fields for HTTP clients. */
-    readonly extra: Readonly<Record<string, string>> | undefined,
+    /** The address that it leaves from, if it is not the exit's (sandbox only). */
+    readonly leftFrom: string | undefined,
     public activeAt: number,
     private readonly tunnels: ProxyTunnels,
   ) {}
@@ -172,8 +172,7 @@ export class ProxyTunnels {
     const exit = access.kind === 'premium' && way.kind === 'exit' ? way.exit.id : undefined
     const meter = this.metering.begin(allowance, client, access.owner, host, exit)
     const { origin, early = nothing, leftFrom } = dialled
-    const extra = leftFrom === undefined ? undefined : { 'X-Turnpike-Left-From': leftFrom }
-    const tunnel = new ProxyTunnel(access, origin, early, meter, extra, this.deps.moment().nowMs, this)
+    const tunnel = new ProxyTunnel(access, origin, early, meter, leftFrom, this.deps.moment().nowMs, this)
     this.deps.open.add(tunnel)
     return tunnel
   }

@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { byteByByte, splitAt, summarizeRequests, summarizeSocks, toBytes } from '../../../../test/harness/protocol.ts'
+import {
+  atOwnPort,
+  byteByByte,
+  splitAt,
+  summarizeRequests,
+  summarizeSocks,
+  toBytes,
+} from '../../../../test/harness/protocol.ts'
 import { scaled } from '../../../../test/harness/scale.ts'
 
 /** The sent bytes, and the first line of each event without heads. */
@@ -412,4 +419,4 @@ suite('HTTP credentials', credentials, summarizeRequests)
 suite('pipelined HTTP requests', pipelines, summarizeRequests)
 suite('HTTP requests after a 407', afterRefusal, (pieces) => summarizeRequests(pieces, true))
 suite('a SOCKS5 handshake', socks, summarizeSocks)
-suite('a SOCKS5 handshake from a known address', anonymousSocks, (pieces) => summarizeSocks(pieces, true))
+suite('a SOCKS5 handshake from a known address', anonymousSocks, (pieces) => summarizeSocks(pieces, atOwnPort))

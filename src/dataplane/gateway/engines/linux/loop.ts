@@ -108,8 +108,7 @@ export class ReactorLoop {
       connections,
       threads: reactors.length,
     })
-    const peers =
-      reactors.length > 1 ? new Peers(reactors, self, (bell) => kernel.ring(bell), Math.random) : undefined
+    const peers = reactors.length > 1 ? new Peers(reactors, self, (bell) => kernel.ring(bell), Math.random) : undefined
     const { after } = this.reactor.timers
     this.around = { after, noteHeld: (bytes) => void (this.maxHeld = Math.max(this.maxHeld, bytes)) }
     this.core = new GatewayCore({

@@ -1,7 +1,7 @@
 import { type Address, readAddressCached } from '../../../../core/address.ts'
 import { notInSet, type SetIndex, SwapRemoveSet } from '../../../../core/swap-remove-set.ts'
-import type { RefusalCode } from '../../access/refusals.ts'
 import type { Connected, Dialler, IsDeliveredHere } from '../../dial/upstream.ts'
+import type { RefusalCode } from '../../ways-in/refusals.ts'
 import type { EngineSockets } from '../shared/core.ts'
 import { createConverse, ignoringOwner, Side, type SideAround } from '../shared/side.ts'
 import { DescriptorWatch, maxAhead, type Sockets } from '../shared/sockets.ts'

@@ -109,8 +109,7 @@ function openTunnelLimits(table: SharedTable, clock: Clock): CommonState['openTu
           table.add(ownSlot, 1)
           return undefined
         }),
-      reachAnother: (owner) =>
-        table.update(ownerKey(owner), (slot) => takeToken(table, slot, rate, clock()) > 0),
+      reachAnother: (owner) => table.update(ownerKey(owner), (slot) => takeToken(table, slot, rate, clock()) > 0),
       leave(owner, key) {
         table.updateBoth(ownerKey(owner), ownKey(key), (slot, ownSlot) => {
           table.add(slot, -1)
@@ -181,11 +180,7 @@ const createDraw =
 type Session = NonNullable<ReturnType<Sessions['find']>>
 
 /** Sessions in shared memory, which holds a hash of the exit's id in 52 bits. */
-function createSessions(
-  { sessions: memory }: LimitMemory,
-  thread: number,
-  exits: () => Iterable<string>,
-): Sessions {
+function createSessions({ sessions: memory }: LimitMemory, thread: number, exits: () => Iterable<string>): Sessions {
   let lastMs = 0
   const table = new SharedTable(memory, thread, (at, values) => (values[at + 1] ?? 0) <= lastMs)
   const { values } = table

@@ -3,7 +3,17 @@ import { ownedCells, ownedIn } from './descriptors.ts'
 import { maxSocketAddressBytes } from './structures.ts'
 
 /** Memory shared by the main thread and a reactor; it outlives the reactor. */
-const cells = { isAsleep: 0, posted: 1, isServing: 2, inUse: 3, evictions: 4, head: 5, tail: 6, taskId: 7, crowds: 8 } as const
+const cells = {
+  isAsleep: 0,
+  posted: 1,
+  isServing: 2,
+  inUse: 3,
+  evictions: 4,
+  head: 5,
+  tail: 6,
+  taskId: 7,
+  crowds: 8,
+} as const
 const statusAt = 9
 const evictionCells: Readonly<Record<Eviction, number>> = { any: cells.evictions, crowd: cells.crowds }
 export const statusNames = [

@@ -2,10 +2,12 @@ import type { Clock } from '../../../../core/time.ts'
 import { Bridge, innerHandlers } from '../../../tls/bridge.ts'
 import { connectDescriptor } from '../../../tls/tls-socket.ts'
 import type { DeliveryWatch } from '../../metering/tunnel-meter.ts'
+import { StreamClient } from '../shared/http2-clients.ts'
 import type { TlsClient } from '../shared/sockets.ts'
 import type { Kernel } from './kernel.ts'
 import type { PlainEnd } from './messages.ts'
 import { makeTlsMemory, type TlsMemory, viewTlsMemory } from './shared-memory.ts'
+import { TextStream } from './text-stream.ts'
 import type { ReactorThread } from './thread.ts'
 
 const lookEveryMs = 100
@@ -112,7 +114,8 @@ export class TlsLines {
     },
   ) {}
 
-  take(client: TlsClient): void {
+  take(given: TlsClient): void {
+    const client = given instanceof StreamClient ? new TextStream(given) : given
     const { kernel, thread } = this.deps
     // Bytes are billed when acknowledged: a client that cannot be followed is not served.
     const watch = thread.isRunning && this.makeRoom() ? client.follow() : undefined

@@ -71,8 +71,8 @@ export class PortableEngine implements Engine {
       },
     }
     side.attach(toSideSocket(client, this.core.mainPort))
-    this.core.accepted(side, client.source)
-    client.resume()
+    this.core.accepted(side, client.source, client.parser)
+    if (!client.parser) client.resume()
   }
 
   setRefused(yes: boolean): void {

@@ -1,27 +1,24 @@
 import { type MaybePromise, whenReady } from '../../../../core/maybe-promise.ts'
 import { notInSet, type SetIndex } from '../../../../core/swap-remove-set.ts'
-import type { Access, Admission, AdmissionVerdict, Protocol } from '../../access/admission.ts'
+import type { Access, AdmissionVerdict } from '../../access/admission.ts'
 import type { WaitingClient } from '../../access/arrivals.ts'
-import { type RefusalCode, refusalOf } from '../../access/refusals.ts'
 import { Forward, type ForwardOutcome, type ForwardRequest } from '../../relay/forward.ts'
 import type { ProxyTunnel, ProxyTunnels, StartRelay } from '../../relay/tunnel.ts'
-import type { ConnectUdp } from '../../relay/udp/connect-udp-front.ts'
-import type { Associate } from '../../relay/udp/socks-front.ts'
-import type { ConnectTarget } from '../../ways-in/authority.ts'
-import type { Credentials } from '../../ways-in/http1/basic-auth.ts'
-import { answer } from '../../ways-in/http1/head.ts'
-import { type HttpEvent, HttpRequestReader } from '../../ways-in/http1/request.ts'
-import { detect, Socks5Reader, type SocksEvent, socks4Refusal, socksReply } from '../../ways-in/socks5/handshake.ts'
+import type { OpenCapsules } from '../../relay/udp/capsule-client.ts'
+import type { OpenSocket } from '../../relay/udp/socket-client.ts'
+import type { RefusalCode } from '../../ways-in/refusals.ts'
+import type { Asker, ClientEvent, ClientParser, ProxyRequest, Verdict } from '../../ways-in/request.ts'
+import { recognize } from '../../ways-in/table.ts'
 import type { Timeouts } from './engine.ts'
 import type { Side, SideOwner } from './side.ts'
 
 export type ConnectionDeps = {
-  readonly admission: Admission
-  readonly admitHop: (ticket: string, target: ConnectTarget) => AdmissionVerdict
+  readonly admit: (asker: Asker, request: ProxyRequest | undefined) => MaybePromise<AdmissionVerdict>
+  readonly mainPort: () => number
   readonly tunnels: ProxyTunnels
   readonly startRelay: StartRelay
-  readonly associate: Associate
-  readonly connectUdp: ConnectUdp
+  readonly openSocket: OpenSocket
+  readonly openCapsules: OpenCapsules
   readonly clock: () => number
   readonly timeouts: Timeouts
   /** Another process has taken over: close after the current response. */
@@ -30,25 +27,31 @@ export type ConnectionDeps = {
   readonly onFault: (fault: unknown) => void
 }
 
-type Stage = 'detect' | 'http' | 'socks' | 'busy' | 'closed'
+type Stage = 'reading' | 'busy' | 'closed'
 type Refused = { readonly refusal: RefusalCode }
 type Pending = { readonly request: ForwardRequest; bodies: Uint8Array[]; hasEnded: boolean }
+/** An open tunnel or association, not yet started. */
+type Opened = { drop(): void }
 
 const maxRefusals = 20
-const established = answer(200, undefined, '')
 const nothing = new Uint8Array(0)
 
-/** A client connection until it becomes a tunnel. */
+/**
+ * A client until it becomes a tunnel: passes bytes to the parser of its protocol, judges its requests, and writes the
+ * parser's answers. This is the hot path, so it uses callbacks: admission and dialling return a value if they can and a
+ * promise otherwise (`MaybePromise`), and pass(), use() and guard() take both. A known client is judged in the turn that
+ * read its request. With await, each step would cost a promise and wait for the microtasks at the end of the turn.
+ */
 export class Connection implements SideOwner, WaitingClient {
   /** Infinity while the client is not expected to send. */
   deadlineAt: number
-  private stage: Stage = 'detect'
-  private reader: HttpRequestReader | undefined
-  private socks: Socks5Reader | undefined
-  private access: Access | undefined
+  private stage: Stage = 'reading'
+  private judged: { readonly asker: Asker; readonly verdict: AdmissionVerdict } | undefined
   private forward: Forward | undefined
   private pending: Pending | undefined
   private refusals = 0
+  /** The claim of the current request was right. */
+  private isAdmitted = false
   isUnauthenticated = true
   connectionIndex: SetIndex = notInSet
   before: Connection | undefined
@@ -58,17 +61,22 @@ export class Connection implements SideOwner, WaitingClient {
   private hasEnded = false
   /** The client has not read its last response. */
   private isClogged = false
-  /** Reported in the SOCKS reply to the request. */
-  private denial: RefusalCode | undefined
 
   constructor(
     readonly side: Side,
     readonly source: string,
     private readonly deps: ConnectionDeps,
+    /** Undefined until the first byte. */
+    private parser?: ClientParser,
   ) {
     side.own(this)
     this.cameAt = deps.clock()
     this.deadlineAt = this.cameAt + deps.timeouts.handshakeMs
+  }
+
+  /** Serves a request that the parser has already. */
+  begin(): void {
+    this.guard(() => this.take(nothing))
   }
 
   onData(bytes: Uint8Array): void {
@@ -76,24 +84,26 @@ export class Connection implements SideOwner, WaitingClient {
   }
 
   private take(bytes: Uint8Array): void {
-    if (this.stage === 'detect') this.begin(bytes[0] ?? 0)
     if (this.stage === 'closed') return
-    if (this.socks) return this.takeSocks(this.socks.feed(bytes))
-    const events = this.http.feed(bytes)
-    if (!this.forward || this.forward.pay(this.http.taken)) this.takeHttp(events)
-    else this.forward.whenPaid(() => this.takeHttp(events))
+    this.parser ??= recognize(bytes[0] ?? 0, this)
+    const { parser } = this
+    if (!parser) return this.close()
+    const events = parser.feed(bytes)
+    if (!this.forward || this.forward.pay(parser.taken)) this.act(events)
+    else this.forward.whenPaid(() => this.act(events))
   }
 
-  private get http(): HttpRequestReader {
-    this.reader ??= new HttpRequestReader()
-    return this.reader
+  /** The port, unless it is the gateway's own. */
+  get ownPort(): number | undefined {
+    const { arrivedAt } = this.side
+    return arrivedAt === this.deps.mainPort() ? undefined : arrivedAt
   }
 
   onEnd(): void {
     this.hasEnded = true
     // A client may half-close after its request, not within it.
     if (this.forward && !this.forward.hasWholeRequest) this.side.abort()
-    else if (this.isResting || this.stage === 'socks') this.side.release()
+    else if (this.isIdle) this.side.release()
   }
 
   onDrain(): void {
@@ -107,9 +117,13 @@ export class Connection implements SideOwner, WaitingClient {
     this.deps.onClosed(this)
   }
 
-  /** No request is under way. */
+  /** No request is under way; a client that has logged in is about to send one. */
   get isResting(): boolean {
-    return this.stage === 'detect' || (this.stage === 'http' && !this.forward && !this.isClogged)
+    return this.isIdle && !this.judged
+  }
+
+  private get isIdle(): boolean {
+    return this.stage === 'reading' && !this.forward && !this.isClogged
   }
 
   /** The client is expected to send. */
@@ -122,30 +136,14 @@ export class Connection implements SideOwner, WaitingClient {
   }
 
   expire(): void {
-    if (this.stage === 'http') this.side.write(httpAnswer('handshake_timeout', true, false))
+    const bytes = this.stage === 'reading' && this.parser?.toTimeout?.()
+    if (bytes) this.side.write(bytes)
     this.close()
-  }
-
-  private begin(firstByte: number): void {
-    const dialect = detect(firstByte)
-    if (dialect === 'http') this.stage = 'http'
-    else if (dialect === 'socks5') {
-      this.stage = 'socks'
-      this.socks = new Socks5Reader({ allowAnonymous: this.deps.admission.isCustomerPort(this.side.arrivedAt) })
-    } else {
-      if (dialect === 'socks4') this.side.write(socks4Refusal)
-      this.close()
-    }
   }
 
   private fail(fault: unknown): void {
     this.deps.onFault(fault)
     this.side.abort()
-  }
-
-  private closeWith(lastBytes: Uint8Array): void {
-    this.side.write(lastBytes)
-    this.close()
   }
 
   private close(): void {
@@ -161,25 +159,116 @@ export class Connection implements SideOwner, WaitingClient {
     this.deps.onClosed(this)
   }
 
-  // --- HTTP ---
-
-  private takeHttp(events: readonly HttpEvent[]): void {
+  private act(events: readonly ClientEvent[]): void {
     for (const event of events) {
       if (this.stage === 'closed') return
-      if (event.type === 'tunnel') this.openTunnel(event)
-      else if (event.type === 'udp') this.openUdp(event)
-      else if (event.type === 'request') this.openForward(event)
+      if (event.type === 'request') this.open(event.request)
+      else if (event.type === 'login') this.admitEarly(event.asker)
       else if (event.type === 'body') this.takeBody(event.bytes)
       else if (event.type === 'end') this.takeEnd()
+      else if (event.type === 'reply') this.side.write(event.bytes)
       else {
-        const message = event.message.charAt(0).toUpperCase() + event.message.slice(1)
         // A started response can only be cut off.
-        if (!this.forward?.hasAnswered) this.side.write(answer(event.status, event.code, message))
+        if (!this.forward?.hasAnswered) this.side.write(event.bytes)
         this.forward?.onClientGone()
         this.close()
       }
     }
   }
+
+  /** Judges a claim that comes before the request. */
+  private admitEarly(asker: Asker): void {
+    this.wait()
+    this.use(this.deps.admit(asker, undefined), (verdict) => {
+      if (this.isGone()) return
+      this.judged = { asker, verdict }
+      this.isAdmitted = 'access' in verdict
+      if (this.isAdmitted) this.isUnauthenticated = false
+      if (this.answer('refusal' in verdict ? this.toRefused(verdict) : { isAdmitted: true })) return this.close()
+      this.stage = 'reading'
+      this.deadlineAt = this.deps.clock() + this.deps.timeouts.handshakeMs
+      this.act(this.parser?.next() ?? [])
+      if (this.isIdle) this.side.resume()
+    })
+  }
+
+  private open(request: ProxyRequest): void {
+    this.isAdmitted = false
+    if (request.asks === 'forward') return this.openForward(request)
+    if (request.asks === 'tunnel') {
+      const { target } = request
+      const open = (access: Access) => this.deps.tunnels.open(access, target, this.side)
+      return this.pass(this.admit(request), open, (tunnel) => this.relay(tunnel))
+    }
+    const isGone = () => this.isGone()
+    if (request.asks === 'datagrams')
+      this.pass(
+        this.admit(request),
+        (access) => this.deps.openSocket(access, request, this.side, isGone),
+        (client) => {
+          this.answer({ isAdmitted: true, bound: client.bound })
+          this.leave()
+          client.start()
+        },
+      )
+    else
+      this.pass(
+        this.admit(request),
+        (access) => this.deps.openCapsules(access, request, this.side, isGone),
+        (client) => {
+          this.answer({ isAdmitted: true })
+          this.leave()
+          client.start(this.rest())
+          if (this.hasEnded) client.onEnd()
+        },
+      )
+  }
+
+  private relay(tunnel: ProxyTunnel): void {
+    this.answer({ isAdmitted: true, leftFrom: tunnel.leftFrom })
+    this.leave()
+    this.deps.startRelay(this.side, tunnel, this.rest(), tunnel.early)
+  }
+
+  private rest(): Uint8Array {
+    return this.parser?.rest() ?? nothing
+  }
+
+  private admit(request: ProxyRequest): MaybePromise<AdmissionVerdict> {
+    const { judged } = this
+    return judged?.asker.claim === request.claim ? judged.verdict : this.deps.admit(request, request)
+  }
+
+  private toRefused({ refusal }: Refused): Verdict {
+    return { isAdmitted: this.isAdmitted, refusal }
+  }
+
+  /** Returns whether it was the last answer. */
+  private answer(verdict: Verdict): boolean {
+    const answer = this.parser?.answer(verdict, this.refusals < maxRefusals && !this.deps.isDraining())
+    if (answer && answer.bytes.length > 0) this.side.write(answer.bytes)
+    return answer?.isLast ?? true
+  }
+
+  private refuse(refused: Refused): void {
+    this.refusals += 1
+    if (this.answer(this.toRefused(refused))) this.close()
+    else this.nextRequest()
+  }
+
+  private nextRequest(): void {
+    this.stage = 'reading'
+    this.deadlineAt = this.deps.clock() + this.deps.timeouts.betweenRequestsMs
+    // Backpressure: no further requests from a client that does not read.
+    this.isClogged = this.side.heldBytes > 0
+    if (this.isClogged) return
+    this.act(this.parser?.next() ?? [])
+    if (this.stage !== 'reading' || this.pending) return
+    if (this.hasEnded) this.side.release()
+    else this.side.resume()
+  }
+
+  // --- forwarded requests ---
 
   private takeBody(bytes: Uint8Array): void {
     if (this.forward) this.forward.body(bytes)
@@ -193,46 +282,23 @@ export class Connection implements SideOwner, WaitingClient {
     } else if (this.pending) this.pending.hasEnded = true
   }
 
-  private openTunnel({ target, credentials, ticket, keepAlive }: Extract<HttpEvent, { type: 'tunnel' }>): void {
-    const admitted = ticket === undefined ? this.admit(credentials, 'http') : this.deps.admitHop(ticket, target)
-    this.passTunnel(target, admitted, (tunnel) => {
-      if ('refusal' in tunnel) this.refuseHttp(tunnel.refusal, keepAlive && ticket === undefined, false)
-      else {
-        this.side.write(tunnel.extra ? answer(200, undefined, '', tunnel.extra) : established)
-        this.relay(tunnel, this.http.rest())
-      }
-    })
-  }
-
-  private openUdp({ target, credentials, keepAlive }: Extract<HttpEvent, { type: 'udp' }>): void {
-    const open = (access: Access) => this.deps.connectUdp(access, target, this.side, () => this.isGone())
-    this.pass(this.admit(credentials, 'http'), open, (front) => {
-      if ('refusal' in front) return this.refuseHttp(front.refusal, keepAlive, false)
-      this.side.write(front.reply)
-      this.leave()
-      front.start(this.http.rest())
-      if (this.hasEnded) front.onEnd()
-    })
-  }
-
   private openForward(incoming: ForwardRequest): void {
     const request = this.deps.isDraining() ? { ...incoming, keepAlive: false } : incoming
     const pending: Pending = { request, bodies: [], hasEnded: false }
     this.pending = pending
+    const open = (access: Access) => this.deps.tunnels.open(access, request.target, this.side)
     // A body and end in the same chunk are parsed first.
-    this.passTunnel(request.target, Promise.resolve(this.admit(request.credentials, 'http')), (tunnel) => {
-      this.pending = undefined
-      if ('refusal' in tunnel)
-        this.refuseHttp(tunnel.refusal, request.keepAlive && pending.hasEnded, request.method === 'HEAD')
-      else this.startForward(request, pending, tunnel)
-    })
+    this.pass(Promise.resolve(this.admit(request)), open, (tunnel) => this.startForward(pending, tunnel))
   }
 
-  private startForward(request: ForwardRequest, pending: Pending, tunnel: ProxyTunnel): void {
-    this.stage = 'http'
-    const rest = () => this.http.rest()
-    const onOutcome = (outcome: ForwardOutcome) => this.afterForward(outcome, request)
-    const forward = new Forward(this.side, tunnel, request, this.deps, rest, onOutcome)
+  private startForward(pending: Pending, tunnel: ProxyTunnel): void {
+    const { parser } = this
+    if (!parser) return tunnel.drop()
+    this.stage = 'reading'
+    this.pending = undefined
+    this.answer({ isAdmitted: true, leftFrom: tunnel.leftFrom })
+    const onOutcome = (outcome: ForwardOutcome) => this.afterForward(outcome)
+    const forward = new Forward(this.side, tunnel, pending.request, this.deps, parser, onOutcome)
     this.forward = forward
     const begin = (): void => {
       forward.start()
@@ -241,99 +307,19 @@ export class Connection implements SideOwner, WaitingClient {
       else if (this.hasEnded) this.side.abort()
       else forward.resumeClient()
     }
-    if (forward.pay(this.http.taken)) begin()
+    if (forward.pay(parser.taken)) begin()
     else forward.whenPaid(begin)
   }
 
-  private afterForward(outcome: ForwardOutcome, request: ForwardRequest): void {
+  private afterForward(outcome: ForwardOutcome): void {
     this.forward = undefined
     if (outcome.type === 'switched') this.leave()
     else if (outcome.type === 'done' && outcome.keepAlive) this.nextRequest()
-    else if (outcome.type === 'failed')
-      this.refuseHttp('origin_failed', this.http.isWaiting && request.keepAlive, request.method === 'HEAD')
+    else if (outcome.type === 'failed') this.refuse({ refusal: 'origin_failed' })
     else this.close()
   }
 
-  private nextRequest(): void {
-    this.stage = 'http'
-    this.deadlineAt = this.deps.clock() + this.deps.timeouts.betweenRequestsMs
-    // Backpressure: no further requests from a client that does not read.
-    this.isClogged = this.side.heldBytes > 0
-    if (this.isClogged) return
-    this.takeHttp(this.http.next())
-    if (this.stage !== 'http' || this.pending) return
-    if (this.hasEnded) this.side.release()
-    else this.side.resume()
-  }
-
-  private admit(credentials: Credentials | undefined, protocol: Protocol): MaybePromise<AdmissionVerdict> {
-    const { source, side } = this
-    return this.deps.admission.admit({ credentials, protocol, source, port: side.arrivedAt })
-  }
-
-  private refuseHttp(code: RefusalCode, mayKeep: boolean, isHead: boolean): void {
-    this.refusals += 1
-    const keep = mayKeep && this.refusals < maxRefusals
-    this.side.write(httpAnswer(code, !keep, isHead))
-    if (keep) this.nextRequest()
-    else this.close()
-  }
-
-  // --- SOCKS5 ---
-
-  private takeSocks(events: readonly SocksEvent[]): void {
-    for (const event of events) {
-      if (this.stage === 'closed') return
-      if (event.type === 'reply') this.side.write(event.bytes)
-      else if (event.type === 'credentials') this.admitSocks(event)
-      else if (event.type === 'connect') this.connectSocks(event.target)
-      else if (event.type === 'associate') this.associateSocks()
-      else this.closeWith(event.bytes)
-    }
-  }
-
-  /** RFC 1929 reports wrong credentials; every other refusal waits for the request's reply. */
-  private admitSocks({ credentials }: Extract<SocksEvent, { type: 'credentials' }>): void {
-    this.wait()
-    this.use(this.admit(credentials, 'socks'), (verdict) => {
-      if (this.isGone() || !this.socks) return
-      if ('refusal' in verdict && verdict.refusal === 'bad_credentials') return this.closeWith(this.socks.deny())
-      if ('access' in verdict) {
-        this.access = verdict.access
-        this.isUnauthenticated = false
-      } else this.denial = verdict.refusal
-      this.stage = 'socks'
-      this.deadlineAt = this.deps.clock() + this.deps.timeouts.handshakeMs
-      this.side.write(this.socks.accept())
-      this.takeSocks(this.socks.next())
-      if (this.stage === 'socks') this.side.resume()
-    })
-  }
-
-  private admitRequest(): MaybePromise<AdmissionVerdict> {
-    const { denial, access } = this
-    return denial ? { refusal: denial } : access ? { access } : this.admit(undefined, 'socks')
-  }
-
-  private connectSocks(target: ConnectTarget): void {
-    this.passTunnel(target, this.admitRequest(), (tunnel) => {
-      if ('refusal' in tunnel) return this.closeWith(socksReply(refusalOf(tunnel.refusal).socks))
-      this.side.write(socksReply(0))
-      this.relay(tunnel, this.socks?.rest() ?? nothing)
-    })
-  }
-
-  private associateSocks(): void {
-    const open = (access: Access) => this.deps.associate(access, this.side, this.source, () => this.isGone())
-    this.pass(this.admitRequest(), open, (front) => {
-      if ('refusal' in front) return this.closeWith(socksReply(refusalOf(front.refusal).socks))
-      this.side.write(front.reply)
-      this.leave()
-      front.start()
-    })
-  }
-
-  // --- both ---
+  // --- values that may come later ---
 
   /** Pauses reading until the destination is connected. */
   private wait(): void {
@@ -360,43 +346,30 @@ export class Connection implements SideOwner, WaitingClient {
     }
   }
 
-  private passTunnel(
-    target: ConnectTarget,
-    admitted: MaybePromise<AdmissionVerdict>,
-    act: (opened: ProxyTunnel | Refused) => void,
-  ): void {
-    this.pass(admitted, (access) => this.deps.tunnels.open(access, target, this.side), act)
-  }
-
   /** Opens a tunnel or association for an admitted client. The result is dropped if the client has gone. */
-  private pass<Opened extends { drop(): void }>(
+  private pass<Result extends Opened>(
     admitted: MaybePromise<AdmissionVerdict>,
-    open: (access: Access) => MaybePromise<Opened | Refused>,
-    act: (opened: Opened | Refused) => void,
+    open: (access: Access) => MaybePromise<Result | Refused>,
+    act: (opened: Result) => void,
   ): void {
     this.wait()
-    const opened = whenReady(admitted, (verdict): MaybePromise<Opened | Refused> => {
+    const opened = whenReady(admitted, (verdict): MaybePromise<Result | Refused> => {
       if ('refusal' in verdict) return verdict
+      this.isAdmitted = true
       this.isUnauthenticated = false
       return this.isGone() ? { refusal: 'gateway_stopping' } : open(verdict.access)
     })
     this.use(opened, (result) => {
-      if (!this.isGone()) act(result)
-      else if (!('refusal' in result)) result.drop()
+      if (this.isGone()) {
+        if (!('refusal' in result)) result.drop()
+      } else if ('refusal' in result) {
+        this.pending = undefined
+        this.refuse(result)
+      } else act(result)
     })
-  }
-
-  private relay(tunnel: ProxyTunnel, early: Uint8Array): void {
-    this.leave()
-    this.deps.startRelay(this.side, tunnel, early, tunnel.early)
   }
 
   private isGone(): boolean {
     return this.stage === 'closed' || this.side.isClosed
   }
-}
-
-function httpAnswer(code: RefusalCode, close: boolean, isHead: boolean): Uint8Array {
-  const { status, message } = refusalOf(code)
-  return answer(status, code, message, {}, close, isHead)
 }

@@ -12,7 +12,6 @@ import { createHopAdmission, createTicketWriter } from '../../access/hop.ts'
 import { packetRateOf, rateOf } from '../../access/limits.ts'
 import { toUdpPolicy } from '../../access/policy.ts'
 import { createRecheck, type OpenTunnels } from '../../access/recheck.ts'
-import type { RefusalCode } from '../../access/refusals.ts'
 import { DestinationFinder } from '../../dial/destinations.ts'
 import { DestinationDialler } from '../../dial/dial.ts'
 import { createResolve, type Resolve } from '../../dial/resolve.ts'
@@ -20,9 +19,11 @@ import { type Dialler, type Hops, Upstreams } from '../../dial/upstream.ts'
 import { Metering } from '../../metering/metering.ts'
 import { ProxyTunnels, type StartRelay } from '../../relay/tunnel.ts'
 import { UdpAssociations } from '../../relay/udp/associations.ts'
-import { createConnectUdp } from '../../relay/udp/connect-udp-front.ts'
+import { createOpenCapsules } from '../../relay/udp/capsule-client.ts'
 import type { OpenDatagrams } from '../../relay/udp/datagram-socket.ts'
-import { createAssociate } from '../../relay/udp/socks-front.ts'
+import { createOpenSocket } from '../../relay/udp/socket-client.ts'
+import type { RefusalCode } from '../../ways-in/refusals.ts'
+import type { ClientParser } from '../../ways-in/request.ts'
 import { Connection, type ConnectionDeps } from './connection.ts'
 import type { EngineDeps } from './engine.ts'
 import type { Side } from './side.ts'
@@ -107,12 +108,13 @@ export class GatewayCore {
   }
 
   /** A client connected; it is closed at once if there is no room. */
-  accepted(side: Side, source: string): void {
+  accepted(side: Side, source: string, parser?: ClientParser): void {
     this.arrivals.open += 1
     this.noteInUse()
-    const connection = new Connection(side, source, this.connectionDeps)
-    if (this.arrivals.enter(connection)) this.connections.add(connection)
-    else side.abort()
+    const connection = new Connection(side, source, this.connectionDeps, parser)
+    if (!this.arrivals.enter(connection)) return side.abort()
+    this.connections.add(connection)
+    if (parser) connection.begin()
   }
 
   departed(): void {
@@ -255,33 +257,37 @@ export class GatewayCore {
 
   private createConnectionDeps(hops: Hops): ConnectionDeps {
     const { deps, metering } = this
+    const admission = new Admission({
+      ...deps,
+      ask: (question, source) => this.ask(question, source),
+      moment: this.moment,
+      noteSource: (id, address) => metering.noteSource(id, address),
+      now: () => performance.now(),
+      refusalDelayMs: deps.limits.refusalDelayMs,
+      wrongLogins: this.common.wrongLogins,
+    })
+    const admitHop = createHopAdmission({
+      ...hops,
+      clock: deps.clock,
+      verify: createVerify(),
+      claimNonce: this.common.claimNonce,
+    })
     return {
-      admission: new Admission({
-        ...deps,
-        ask: (question, source) => this.ask(question, source),
-        moment: this.moment,
-        mainPort: () => this.mainPort,
-        noteSource: (id, address) => metering.noteSource(id, address),
-        now: () => performance.now(),
-        refusalDelayMs: deps.limits.refusalDelayMs,
-        wrongLogins: this.common.wrongLogins,
-      }),
-      admitHop: createHopAdmission({
-        ...hops,
-        clock: deps.clock,
-        verify: createVerify(),
-        claimNonce: this.common.claimNonce,
-      }),
+      admit: (asker, request) =>
+        asker.claim.kind === 'ticket' && request?.asks === 'tunnel'
+          ? admitHop(asker.claim.ticket, request.target)
+          : admission.admit(asker),
+      mainPort: () => this.mainPort,
       tunnels: this.tunnels,
       startRelay: deps.startRelay,
-      associate: createAssociate({
+      openSocket: createOpenSocket({
         associations: this.associations,
         openDatagrams: deps.openDatagrams,
         ports: deps.limits.udp.ports,
         random: deps.random,
         taken: this.common.openCounts('udp ports'),
       }),
-      connectUdp: createConnectUdp(this.associations),
+      openCapsules: createOpenCapsules(this.associations),
       clock: () => this.tickAt,
       timeouts: deps.limits,
       isDraining: () => this.isDraining,

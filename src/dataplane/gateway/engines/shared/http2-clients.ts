@@ -2,10 +2,12 @@ import type { After, Clock } from '../../../../core/time.ts'
 import type { TlsOwner, TlsSocket } from '../../../tls/tls-socket.ts'
 import { type DeliveryWatch, nothingShown } from '../../metering/tunnel-meter.ts'
 import type { SiteServer } from '../../site/server.ts'
-import type { Field } from '../../ways-in/http2/hpack.ts'
-import { translateRequest, translateResponse } from '../../ways-in/http2/request.ts'
+import { joinBytes } from '../../ways-in/bytes.ts'
+import { readStreamRequest, StreamParser, toRefusedAnswer } from '../../ways-in/http2/request.ts'
 import { Http2Session } from '../../ways-in/http2/session.ts'
 import type { Http2Stream } from '../../ways-in/http2/stream.ts'
+import type { ProxyRequest, Verdict } from '../../ways-in/request.ts'
+import { extensions } from '../../ways-in/table.ts'
 import { followTls, noteHandshake, type Sockets, type TlsClient } from './sockets.ts'
 
 /** A connection without an open request is closed after this long. */
@@ -14,7 +16,6 @@ const idleMs = 120_000
 const firstAdmissionMs = 10_000
 /** Refused requests in a row before the connection is closed. */
 const maxRefusals = 20
-const maxResponseHeadBytes = 65_536
 
 const nothing = new Uint8Array(0)
 
@@ -91,26 +92,33 @@ class StreamDelivery implements DeliveryWatch {
   }
 }
 
-/** One request of an HTTP/2 client, served by the engine as an HTTP/1 connection. */
-class StreamClient implements TlsClient, TlsOwner {
+/** One stream of an HTTP/2 connection as a client: its first bytes are the header block. */
+export class StreamClient implements TlsClient, TlsOwner {
   owner: TlsOwner | undefined
   isClosed = false
-  private responseHead = ''
-  private hasResponse = false
-  private isPaused = false
+  /** The whole header block, or what is there of it. */
+  private block: Uint8Array = nothing
+  private hasBlock = false
   private delivery: StreamDelivery | undefined
 
   constructor(
-    readonly source: string,
+    private readonly tls: Pick<TlsSocket, 'source' | 'fd'>,
+    readonly parser: StreamParser,
     private readonly stream: Http2Stream,
     private readonly session: Http2Session,
     private readonly connection: ConnectionDelivery,
-    private readonly onVerdict: (isAdmitted: boolean) => void,
-    private pending: Uint8Array,
-    private readonly isTunnel: boolean,
   ) {
     stream.owner = this
     stream.pause()
+  }
+
+  get source(): string {
+    return this.tls.source
+  }
+
+  /** Of the connection: what it has acknowledged proves that the client reads, if the stream's window let bytes pass. */
+  get fd(): number {
+    return this.tls.fd
   }
 
   follow(): DeliveryWatch | undefined {
@@ -131,8 +139,7 @@ class StreamClient implements TlsClient, TlsOwner {
   }
 
   onSocketEnd(): void {
-    // The end of a request's body is in its length; only a tunnel is half-closed.
-    if (this.isTunnel) this.owner?.onSocketEnd()
+    this.owner?.onSocketEnd()
   }
 
   onSocketClose(): void {
@@ -144,44 +151,35 @@ class StreamClient implements TlsClient, TlsOwner {
   // --- from the engine ---
 
   write(bytes: Uint8Array): number {
-    if (this.hasResponse) return this.send(bytes)
-    const lengthBefore = this.responseHead.length
-    this.responseHead += Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
-    const end = this.responseHead.indexOf('\r\n\r\n')
-    if (end < 0) {
-      if (this.responseHead.length > maxResponseHeadBytes) this.stream.reset('internal')
-      return bytes.length
-    }
-    const translated = translateResponse(this.responseHead.slice(0, end))
-    const headBytes = end + 4
-    const rest = bytes.subarray(headBytes - lengthBefore)
-    this.responseHead = ''
-    if (!translated) {
-      this.stream.reset('internal')
-      return bytes.length
-    }
-    if (translated.status >= 200) {
-      this.hasResponse = true
-      this.onVerdict(showsAdmission(translated))
-      this.stream.respond(translated.fields, false)
-    }
-    this.delivery?.note(this.session.queuedBytes, headBytes)
-    return bytes.length - rest.length + (rest.length > 0 ? this.write(rest) : 0)
+    const rest = this.hasBlock ? bytes : this.takeBlock(bytes)
+    const taken = rest.length > 0 ? this.stream.write(rest) : 0
+    if (taken > 0) this.delivery?.note(this.session.queuedBytes, taken)
+    return bytes.length - rest.length + taken
   }
 
-  private send(bytes: Uint8Array): number {
-    const taken = this.stream.write(bytes)
-    if (taken > 0) this.delivery?.note(this.session.queuedBytes, taken)
-    return taken
+  /** Gathers the header block, which an allowance may have split. Returns what follows it. */
+  private takeBlock(bytes: Uint8Array): Uint8Array {
+    const part = bytes.subarray(0, this.parser.blockBytes - this.block.length)
+    this.block = joinBytes([this.block, part])
+    if (this.block.length === this.parser.blockBytes) this.sendBlock(this.block, this.block.length)
+    return bytes.subarray(part.length)
+  }
+
+  /** `counted`: its bytes for the engine. */
+  sendBlock(block: Uint8Array, counted: number): void {
+    this.hasBlock = true
+    this.block = nothing
+    this.stream.sendBlock(block, false)
+    this.delivery?.note(this.session.queuedBytes, counted)
   }
 
   shutdown(): void {
-    if (this.hasResponse) this.stream.shutdown()
+    if (this.hasBlock) this.stream.shutdown()
     else this.stream.reset('internal')
   }
 
   end(): void {
-    if (this.hasResponse) this.stream.end()
+    if (this.hasBlock) this.stream.end()
     else this.stream.reset('internal')
   }
 
@@ -190,29 +188,14 @@ class StreamClient implements TlsClient, TlsOwner {
   }
 
   pause(): void {
-    this.isPaused = true
     this.stream.pause()
   }
 
   resume(): void {
-    this.isPaused = false
-    const head = this.pending
-    this.pending = nothing
-    if (head.length > 0) this.owner?.onSocketData(head)
-    if (!this.isPaused) this.stream.resume()
+    this.stream.resume()
   }
 
   setNoDelay(): void {}
-}
-
-/** The client's credentials were right: the destination answered or failed. */
-const showsAdmission = ({ status, fields }: { readonly status: number; readonly fields: readonly Field[] }): boolean =>
-  status === 502 || status === 504 || !fields.some(([name]) => name === 'x-turnpike-error')
-
-/** A request of another gateway with a ticket and without other credentials. */
-function isHopOf(fields: readonly Field[]): boolean {
-  const logins = fields.filter(([name]) => name === 'proxy-authorization')
-  return logins.length === 1 && logins[0]?.[1].startsWith('Turnpike-Hop ') === true
 }
 
 export type Http2ClientsDeps = {
@@ -256,6 +239,7 @@ export class Http2Clients {
   /** With a site, requests without a customer's credentials get its answers, within its time limits. */
   take(tls: TlsSocket, site?: SiteServer): void {
     const { sockets, after, clock } = this.deps
+    const { source } = tls
     noteHandshake(tls, sockets)
     tls.setNoDelay(true)
     const delivery = new ConnectionDelivery(() => followTls(tls, sockets))
@@ -268,8 +252,8 @@ export class Http2Clients {
       cancelTimer = undefined
       this.idle.delete(session)
     }
-    const onVerdict = (isAdmitted: boolean, isHop = false): void => {
-      if (isAdmitted && isHop) session.trust()
+    const noteVerdict = ({ isAdmitted }: Verdict, request?: ProxyRequest): void => {
+      if (isAdmitted && request?.claim.kind === 'ticket') session.trust()
       refusals = isAdmitted || session.isTrusted ? 0 : refusals + 1
       if (isAdmitted) this.unadmitted.delete(session)
       if (isAdmitted) stopTimer()
@@ -281,12 +265,17 @@ export class Http2Clients {
       clock,
       onRequest: (stream, fields, isEnd) => {
         if (site) stopTimer()
-        if (site?.takeStream(stream, fields, tls.source)) return
-        const request = this.translate(stream, fields, isEnd)
-        if (!request) return onVerdict(false)
-        const isTunnel = request.type === 'tunnel'
-        const onAnswer = (isAdmitted: boolean): void => onVerdict(isAdmitted, isHopOf(fields))
-        this.deps.take(new StreamClient(tls.source, stream, session, delivery, onAnswer, request.head, isTunnel))
+        if (site?.takeStream(stream, fields, source)) return
+        this.requests += 1
+        const read = readStreamRequest(fields, !isEnd, { source, ownPort: undefined }, extensions)
+        if (read.type !== 'request') {
+          if (read.type === 'malformed') stream.reset('protocol')
+          else refuseStream(stream, read)
+          return noteVerdict(notAdmitted)
+        }
+        const { request, bodyBytes } = read
+        const parser = new StreamParser(request, bodyBytes, (verdict) => noteVerdict(verdict, request))
+        this.deps.take(new StreamClient(tls, parser, stream, session, delivery))
       },
       onIdle: () => {
         if (cancelTimer) return
@@ -311,16 +300,13 @@ export class Http2Clients {
     this.isDraining = true
     for (const session of this.sessions) session.drain()
   }
+}
 
-  /** Undefined if the stream has been answered. */
-  private translate(stream: Http2Stream, fields: readonly Field[], isEnd: boolean) {
-    this.requests += 1
-    const translated = translateRequest(fields, !isEnd)
-    if (translated.type === 'malformed') stream.reset('protocol')
-    else if (translated.type === 'refuse') {
-      stream.respond([[':status', String(translated.status)]], true)
-      stream.end()
-    } else return translated
-    return undefined
-  }
+const notAdmitted: Verdict = { isAdmitted: false, refusal: 'bad_credentials' }
+
+function refuseStream(stream: Http2Stream, refused: Parameters<typeof toRefusedAnswer>[0]): void {
+  const { block, body } = toRefusedAnswer(refused)
+  stream.sendBlock(block, body.length === 0)
+  if (body.length > 0) stream.write(body)
+  stream.end()
 }

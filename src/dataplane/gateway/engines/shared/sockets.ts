@@ -3,6 +3,7 @@ import type { TlsOwner, TlsSocket } from '../../../tls/tls-socket.ts'
 import type { IsDeliveredHere } from '../../dial/upstream.ts'
 import type { DeliveryWatch, Transmission } from '../../metering/tunnel-meter.ts'
 import type { ConnectTarget } from '../../ways-in/authority.ts'
+import type { ClientParser } from '../../ways-in/request.ts'
 import type { Descriptors } from '../linux/descriptors.ts'
 import { type Kernel, openKernel } from '../linux/kernel.ts'
 import { openLibc } from '../linux/libc.ts'
@@ -25,14 +26,14 @@ export type Sockets = {
   acknowledged(descriptor: number): number | undefined
   /** Sent bytes; missing if the platform does not show them. */
   readonly sent?: (descriptor: number) => number
-  /** Limits the receive buffer, so that one read is at most 256 KiB. */
+  /** Limits the receive buffer to 128 KiB, so that it and one read hold at most 256 KiB. */
   narrow(descriptor: number): void
   /** Lets the kernel size the receive buffer. */
   widen(descriptor: number): void
 }
 
 /** The kernel doubles it. */
-const narrowBytes = 131_072
+const narrowBytes = 65_536
 /**
  * Limit of unsent bytes in the kernel. Otherwise it takes megabytes for a slow reader and delivers them, uncounted,
  * after this process is killed. Bytes in flight are not limited.
@@ -105,6 +106,8 @@ export type TlsClient = Omit<SideSocket, 'localPort'> & {
   owner: TlsOwner | undefined
   readonly isClosed: boolean
   readonly source: string
+  /** Of a stream, whose request has come. */
+  readonly parser?: ClientParser
   follow(): DeliveryWatch | undefined
 }
 

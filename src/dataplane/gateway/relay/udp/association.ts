@@ -5,12 +5,13 @@ import type { Access } from '../../access/admission.ts'
 import type { UdpLimits } from '../../access/limits.ts'
 import type { OpenTunnel } from '../../access/recheck.ts'
 import type { DatagramMeter, DatagramReceipt } from '../../metering/datagram-meter.ts'
+import type { CapsuleMeter } from '../../metering/tunnel-meter.ts'
 import type { ConnectTarget } from '../../ways-in/authority.ts'
 import type { DatagramOwner, DatagramSocket } from './datagram-socket.ts'
 import { type UdpDestination, UdpDestinations } from './destinations.ts'
 
-/** The client's side of an association: SOCKS5 datagrams, or another encoding. */
-export type UdpFront = {
+/** The client of an association: by datagrams, or by capsules in its connection. */
+export type UdpClient = {
   /** Passes a datagram to the client; the receipt learns whether the kernel has taken it. */
   deliver(source: Address, port: number, payload: Uint8Array, receipt: DatagramReceipt): void
   /** The association has ended. */
@@ -33,7 +34,7 @@ type AssociationDeps = Pick<
 const noHeader = new Uint8Array(0)
 
 /**
- * UDP for one client, from one address of this machine: takes (destination, payload) from a front and gives (source,
+ * UDP for one client, from one address of this machine: takes (destination, payload) from a client and gives (source,
  * payload) back, but only of sources that the client has sent to.
  */
 export class UdpAssociation implements OpenTunnel, DatagramOwner {
@@ -41,7 +42,7 @@ export class UdpAssociation implements OpenTunnel, DatagramOwner {
   readonly maxIdleMs: number
   openIndex: SetIndex = notInSet
   activeAt: number
-  private front: UdpFront | undefined
+  private client: UdpClient | undefined
   private readonly destinations: UdpDestinations
   private isOver = false
 
@@ -51,6 +52,8 @@ export class UdpAssociation implements OpenTunnel, DatagramOwner {
     /** Datagrams leave from it. */
     private readonly socket: DatagramSocket,
     private readonly deps: AssociationDeps,
+    /** Set if the datagrams to the client are in its connection. */
+    readonly capsules?: CapsuleMeter,
   ) {
     this.maxIdleMs = deps.limits.idleMs
     this.activeAt = deps.clock()
@@ -66,9 +69,9 @@ export class UdpAssociation implements OpenTunnel, DatagramOwner {
     socket.own(this)
   }
 
-  start(front: UdpFront): void {
-    this.front = front
-    if (this.isOver) front.onEnded()
+  start(client: UdpClient): void {
+    this.client = client
+    if (this.isOver) client.onEnded()
   }
 
   /** A datagram of the client. */
@@ -81,10 +84,10 @@ export class UdpAssociation implements OpenTunnel, DatagramOwner {
   onDatagram(payload: Uint8Array, from: Address, port: number): void {
     const nowMs = this.deps.clock()
     const destination = this.destinations.findPeer(from, port, nowMs)
-    if (!destination || !this.front || this.isOver || !this.deps.mayPass() || !this.pay(payload)) return
+    if (!destination || !this.client || this.isOver || !this.deps.mayPass() || !this.pay(payload)) return
     destination.usedAt = nowMs
     this.activeAt = nowMs
-    this.front.deliver(from, port, payload, destination.received)
+    this.client.deliver(from, port, payload, destination.received)
   }
 
   onFault(): void {
@@ -101,7 +104,7 @@ export class UdpAssociation implements OpenTunnel, DatagramOwner {
     this.destinations.close()
     this.socket.close()
     this.deps.onEnd(this)
-    this.front?.onEnded()
+    this.client?.onEnded()
   }
 
   private pass(destination: UdpDestination, payload: Uint8Array): void {

@@ -7,13 +7,16 @@ import type { ExitHealth } from '../../access/exit-health.ts'
 import type { NameCounts, TunnelLimits, UdpLimits } from '../../access/limits.ts'
 import type { Policy } from '../../access/policy.ts'
 import type { OpenTunnels } from '../../access/recheck.ts'
-import type { RefusalCode } from '../../access/refusals.ts'
 import { type DestinationFinder, ownAddressOf } from '../../dial/destinations.ts'
 import type { Side } from '../../engines/shared/side.ts'
 import type { Metering } from '../../metering/metering.ts'
 import type { ConnectTarget } from '../../ways-in/authority.ts'
+import type { RefusalCode } from '../../ways-in/refusals.ts'
 import { UdpAssociation } from './association.ts'
 import type { DatagramSocket, OpenDatagrams } from './datagram-socket.ts'
+
+/** The destination of a client whose datagrams are in its connection. */
+type OnlyDestination = { readonly target: ConnectTarget; readonly side: Side }
 
 type Refused = { readonly refusal: RefusalCode }
 
@@ -49,7 +52,7 @@ export class UdpAssociations {
   ) {}
 
   /** `isGone`: whether the client has disconnected meanwhile. `only`: the single destination, judged at once. */
-  async open(access: Access, isGone: () => boolean, only?: ConnectTarget): Promise<UdpAssociation | Refused> {
+  async open(access: Access, isGone: () => boolean, only?: OnlyDestination): Promise<UdpAssociation | Refused> {
     const { deps } = this
     if (!deps.udp.isOn || access.kind === 'hop') return unsupported
     const max = access.kind === 'premium' ? access.subuser.tunnels : null
@@ -67,7 +70,7 @@ export class UdpAssociations {
   private async openCounted(
     access: Access,
     isGone: () => boolean,
-    only: ConnectTarget | undefined,
+    only: OnlyDestination | undefined,
   ): Promise<UdpAssociation | Refused> {
     const { chooseWay, isLocal, health, snapshot, moment, finder } = this.deps
     const failed: NodeExit[] = []
@@ -75,12 +78,12 @@ export class UdpAssociations {
       const chosen = await chooseWay(access, failed, isLocal)
       if ('refusal' in chosen) return failed.length > 0 ? { refusal: 'address_unavailable' } : chosen
       const { way } = chosen
-      const found = only && (await finder.find(only, way, access.owner))
+      const found = only && (await finder.find(only.target, way, access.owner))
       if (found && 'refusal' in found) return found
       const socket = await this.bind(way)
       if (!('refusal' in socket)) {
         const refusal = isGone() ? 'gateway_stopping' : accessRefusal(access, snapshot, moment())
-        if (!refusal) return this.begin(access, chosen, socket, only !== undefined)
+        if (!refusal) return this.begin(access, chosen, socket, only)
         socket.close()
         return { refusal }
       }
@@ -107,22 +110,27 @@ export class UdpAssociations {
     access: Access,
     { way, allowance }: ChosenWay,
     socket: DatagramSocket,
-    hasOne: boolean,
+    only: OnlyDestination | undefined,
   ): UdpAssociation {
     const { clock, udp, limits, packets, counts, finder, metering, open, onFault } = this.deps
     const exit = access.kind === 'premium' && way.kind === 'exit' ? way.exit.id : undefined
-    const association = new UdpAssociation(access, metering.beginDatagrams(allowance, exit), socket, {
+    const keepsHosts = access.kind === 'premium' && access.subuser.keep_hosts
+    const host = keepsHosts ? only?.target.host : undefined
+    const capsules = only && metering.beginCapsules(allowance, only.side, access.owner, host, exit)
+    const associationDeps = {
       clock,
       limits: udp,
       mayPass: () => packets.take(access.owner),
-      keepsHosts: access.kind === 'premium' && access.subuser.keep_hosts,
-      find: (target) => finder.find(target, way, access.owner),
+      keepsHosts,
+      find: (target: ConnectTarget) => finder.find(target, way, access.owner),
       // The only destination was counted with the association.
-      mayReachAnother: () => hasOne || limits.reachAnother(access.owner),
+      mayReachAnother: () => only !== undefined || limits.reachAnother(access.owner),
       counts,
-      onEnd: (ended) => this.end(ended),
+      onEnd: (ended: UdpAssociation) => this.end(ended),
       onFault,
-    })
+    }
+    const meter = metering.beginDatagrams(allowance, exit)
+    const association = new UdpAssociation(access, meter, socket, associationDeps, capsules)
     open.add(association)
     return association
   }
@@ -131,6 +139,7 @@ export class UdpAssociations {
     const { open, metering, limits } = this.deps
     if (!open.remove(association)) return
     metering.finishDatagrams(association.meter)
+    if (association.capsules) metering.finish(association.capsules)
     limits.leave(association.access.owner, association.access.key)
   }
 }

@@ -1,7 +1,7 @@
 import type { Address } from '../../../../core/address.ts'
 import type { MaybePromise } from '../../../../core/maybe-promise.ts'
-import type { RefusalCode } from '../../access/refusals.ts'
 import type { DatagramReceipt } from '../../metering/datagram-meter.ts'
+import type { RefusalCode } from '../../ways-in/refusals.ts'
 
 /** A bound UDP socket of an engine, for any peer. Datagrams that arrive before it has an owner are dropped. */
 export type DatagramSocket = {

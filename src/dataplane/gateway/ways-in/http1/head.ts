@@ -148,6 +148,8 @@ function trimBlanks(text: string): string {
 
 const isBlank = (code: number): boolean => code === 32 || code === 9
 
+export type HttpVersion = '1.0' | '1.1'
+
 /** Body length; `until_close` for responses only. */
 export type Framing =
   | { readonly kind: 'none' }
@@ -205,24 +207,26 @@ const phrases: Readonly<Record<number, string>> = {
   505: 'HTTP Version Not Supported',
 }
 
-/** The gateway's own response. A 200 answers CONNECT: no length, no body (RFC 9110, 9.3.6). */
-export function answer(
-  status: number,
-  code: string | undefined,
-  message: string,
-  extra: Readonly<Record<string, string>> = {},
-  close = true,
-  isHead = false,
-): Uint8Array {
-  const lines = [`HTTP/1.1 ${status} ${phrases[status] ?? 'Refused'}`]
+/** A field as it is written, and its value. */
+export type FieldPair = readonly [label: string, value: string]
+
+/** The gateway's own response, without its form in a version of HTTP. A 200 answers CONNECT (RFC 9110, 9.3.6). */
+export function toAnswer(status: number, code: string | undefined, message: string, extra: readonly FieldPair[] = []) {
+  const fields: FieldPair[] = []
   const body = status === 200 ? '' : Buffer.from(`${message}\n`).toString('latin1')
-  if (status === 407) lines.push('Proxy-Authenticate: Basic realm="Turnpike"')
-  if (code !== undefined) lines.push(`X-Turnpike-Error: ${toFieldText(code)}`)
-  for (const [name, value] of Object.entries(extra)) lines.push(`${toFieldText(name)}: ${toFieldText(value)}`)
-  if (status !== 200) {
-    lines.push('Content-Type: text/plain; charset=utf-8', `Content-Length: ${body.length}`)
-    lines.push(`Connection: ${close ? 'close' : 'keep-alive'}`)
-  }
+  if (status === 407) fields.push(['Proxy-Authenticate', 'Basic realm="Turnpike"'])
+  if (code !== undefined) fields.push(['X-Turnpike-Error', toFieldText(code)])
+  for (const [name, value] of extra) fields.push([toFieldText(name), toFieldText(value)])
+  if (status !== 200)
+    fields.push(['Content-Type', 'text/plain; charset=utf-8'], ['Content-Length', String(body.length)])
+  return { status, fields, body }
+}
+
+/** An answer in HTTP/1.1. A 200 has neither length nor body. */
+export function toText({ status, fields, body }: ReturnType<typeof toAnswer>, close = true, isHead = false) {
+  const lines = [`HTTP/1.1 ${status} ${phrases[status] ?? 'Refused'}`]
+  for (const [label, value] of fields) lines.push(`${label}: ${value}`)
+  if (status !== 200) lines.push(`Connection: ${close ? 'close' : 'keep-alive'}`)
   return toLatin1(`${lines.join('\r\n')}\r\n\r\n${isHead ? '' : body}`)
 }
 

@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
+import type { ClientEvent } from '../request.ts'
 import { readPlainConnect } from './plain-connect.ts'
-import { type HttpEvent, HttpRequestReader } from './request.ts'
+import { HttpRequestReader } from './request.ts'
 
 const toBytes = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, 'latin1'))
 
@@ -54,13 +55,13 @@ const heads = fc
   )
 
 /** Feeds one byte at a time, which never uses the fast path. */
-function readSlowly(bytes: Uint8Array): { events: HttpEvent[]; rest: string } {
+function readSlowly(bytes: Uint8Array): { events: ClientEvent[]; rest: string } {
   const reader = new HttpRequestReader()
   const events = Array.from(bytes).flatMap((byte) => reader.feed(Uint8Array.of(byte)))
   return { events, rest: Buffer.from(reader.rest()).toString('latin1') }
 }
 
-function readAtOnce(bytes: Uint8Array): { events: HttpEvent[]; rest: string } {
+function readAtOnce(bytes: Uint8Array): { events: ClientEvent[]; rest: string } {
   const reader = new HttpRequestReader()
   return { events: reader.feed(bytes), rest: Buffer.from(reader.rest()).toString('latin1') }
 }
@@ -71,8 +72,8 @@ test('readPlainConnect returns the same tunnel as HttpRequestReader, or undefine
       const plain = readPlainConnect(bytes)
       const slow = readSlowly(bytes)
       const [first] = slow.events
-      if (plain) expect(first).toMatchObject({ type: 'tunnel', target: plain.target, keepAlive: true })
-      const isTunnel = first?.type === 'tunnel'
+      if (plain) expect(first).toMatchObject({ request: { asks: 'tunnel', target: plain.target } })
+      const isTunnel = first?.type === 'request' && first.request.asks === 'tunnel'
       if (isTunnel) expect(readAtOnce(bytes)).toEqual(slow)
       else expect(plain).toBeUndefined()
     }),
@@ -93,5 +94,5 @@ test('readPlainConnect parses the CONNECT head of curl', () => {
 test('readPlainConnect leaves a head of 101 fields to HttpRequestReader, which refuses it with 431', () => {
   const many = `CONNECT a:1 HTTP/1.1\r\n${'accept:\r\n'.repeat(101)}\r\n`
   expect(readPlainConnect(toBytes(many))).toBeUndefined()
-  expect(readAtOnce(toBytes(many)).events).toMatchObject([{ type: 'refuse', status: 431 }])
+  expect(readAtOnce(toBytes(many)).events).toMatchObject([{ type: 'refuse', code: 'head_too_large' }])
 })

@@ -1,26 +1,46 @@
 import { type ConnectTarget, formatAuthority, readAuthority } from '../authority.ts'
 import { HeldBytes, joinBytes } from '../bytes.ts'
-import { readUdpPath } from '../connect-udp/capsules.ts'
+import { refusalOf } from '../refusals.ts'
+import {
+  type Answer,
+  type Asker,
+  type Claim,
+  type ClientAddress,
+  type ClientEvent,
+  type ClientParser,
+  claimOf,
+  type Extension,
+  type ProxyRequest,
+  type Verdict,
+} from '../request.ts'
 import { type Credentials, readBasic } from './basic-auth.ts'
 import { ChunkReader } from './chunks.ts'
 import {
+  type FieldPair,
   type Framing,
   type HeaderField,
   type HeaderFields,
   HeadReader,
+  type HttpVersion,
   isHop,
   isToken,
   readLength,
   readTokens,
+  toAnswer,
   toLatin1,
+  toText,
   valuesOf,
 } from './head.ts'
 import { readPlainConnect } from './plain-connect.ts'
+import { type ResponseHead, toHeadText } from './response.ts'
 
 /** The response to a malformed or unsupported request; `code` goes into X-Turnpike-Error. */
-type HttpRefusal = { readonly type: 'refuse'; readonly status: number; readonly code: string; readonly message: string }
-
-export type HttpVersion = '1.0' | '1.1'
+export type HttpRefusal = {
+  readonly type: 'refuse'
+  readonly status: number
+  readonly code: string
+  readonly message: string
+}
 
 /** A parsed request line (RFC 9112, 3). */
 type RequestLine = {
@@ -29,28 +49,33 @@ type RequestLine = {
   /** Origin-form (RFC 9112, 3.2.1); undefined for CONNECT. */
   readonly path: string | undefined
   readonly version: HttpVersion
-  /** A connect-udp request (RFC 9298, 3.2) for this proxy itself; `target` is in its path. */
-  readonly isUdp?: boolean
+  /** A request for this proxy itself, whose path has the target. */
+  readonly extension?: Extension
 }
 
-function refuse(status: number, code: string, message: string): HttpRefusal {
+export function refuse(status: number, code: string, message: string): HttpRefusal {
   return { type: 'refuse', status, code, message }
 }
 
-const malformed = (message: string): HttpRefusal => refuse(400, 'bad_request', message)
+export const malformed = (message: string): HttpRefusal => refuse(400, 'bad_request', message)
 
-export function readRequestLine(line: string): RequestLine | HttpRefusal {
+export function readRequestLine(line: string, extensions: readonly Extension[] = []): RequestLine | HttpRefusal {
   const [method = '', uri = '', protocol = '', ...more] = line.split(' ')
   if (more.length > 0 || !isToken(method) || !/^[\x21-\x7e]+$/.test(uri)) return malformed('malformed request line')
   const version = readVersion(protocol)
   if (version !== '1.0' && version !== '1.1') return version
-  // RFC 9110, 9.3.8: TRACE would reveal what reached the origin.
-  if (method === 'TRACE') return refuse(501, 'method_unsupported', 'TRACE is not supported')
-  const udp = method === 'GET' ? readUdpPath(uri.replace(/^https:\/\/[^/?#]*/i, '')) : undefined
-  if (udp) return { method, target: udp, path: uri, version, isUdp: true }
+  if (method === 'TRACE') return traceRefused
+  const path = uri.replace(/^https:\/\/[^/?#]*/i, '')
+  for (const extension of method === 'GET' ? extensions : []) {
+    const target = extension.readPath(path)
+    if (target) return { method, target, path, version, extension }
+  }
   const where = method === 'CONNECT' ? readConnectTarget(uri) : readAbsolute(method, uri)
   return where.type === 'refuse' ? where : { method, target: where.target, path: where.path, version }
 }
+
+/** RFC 9110, 9.3.8: TRACE would reveal what reached the origin. */
+export const traceRefused = refuse(501, 'method_unsupported', 'TRACE is not supported')
 
 /** RFC 9110, 2.5 and 15.6.6: other versions get 505, the HTTP/2 preface (RFC 9113, 3.4) included. */
 function readVersion(protocol: string): HttpVersion | HttpRefusal {
@@ -83,7 +108,7 @@ function readAbsolute(method: string, uri: string): Where | HttpRefusal {
 }
 
 /** For OPTIONS without a path the last proxy sends `*` (RFC 9112, 3.2.4). */
-function toOriginForm(method: string, pathAndQuery: string): string {
+export function toOriginForm(method: string, pathAndQuery: string): string {
   if (pathAndQuery === '') return method === 'OPTIONS' ? '*' : '/'
   return pathAndQuery.startsWith('/') ? pathAndQuery : `/${pathAndQuery}`
 }
@@ -163,7 +188,7 @@ function readCoding(value: string): Framing | HttpRefusal {
     : malformed('malformed Transfer-Encoding')
 }
 
-type Authorization = { readonly credentials?: Credentials; readonly ticket?: string }
+export type Authorization = { readonly credentials?: Credentials | undefined; readonly ticket?: string | undefined }
 
 const hopPattern = /^Turnpike-Hop (.{1,600})$/
 
@@ -173,7 +198,7 @@ const hopPattern = /^Turnpike-Hop (.{1,600})$/
  */
 function readProxyAuthorization(line: RequestLine, fields: HeaderFields): Authorization | HttpRefusal {
   const ofProxy = valuesOf(fields, 'proxy-authorization')
-  const values = ofProxy.length === 0 && line.isUdp ? valuesOf(fields, 'authorization') : ofProxy
+  const values = ofProxy.length === 0 && line.extension ? valuesOf(fields, 'authorization') : ofProxy
   return readAuthorization(values)
 }
 
@@ -257,35 +282,61 @@ function toOriginValue(line: RequestLine, field: HeaderField): string {
   return forwards === undefined ? field.value : String(forwards - 1)
 }
 
-export type HttpEvent =
-  /** CONNECT; following bytes stay in rest(). After a refusal with `keepAlive`, next() parses on. */
-  | ({ readonly type: 'tunnel' } & Pick<RequestLine, 'target'> &
-      Pick<RequestHead, 'credentials' | 'keepAlive'> &
-      Partial<Pick<RequestHead, 'ticket'>>)
-  /** A connect-udp request; capsules stay in rest(). */
-  | ({ readonly type: 'udp' } & Pick<RequestLine, 'target'> & Pick<RequestHead, 'credentials' | 'keepAlive'>)
-  /** A request to forward; `head` is for the origin. */
-  | ({ readonly type: 'request'; readonly head: Uint8Array } & Omit<RequestLine, 'path'> &
-      Pick<RequestHead, 'credentials' | 'wantsContinue' | 'upgrade' | 'keepAlive'>)
-  /** Body bytes in the origin's framing; may be a view of the input. */
-  | { readonly type: 'body'; readonly bytes: Uint8Array }
-  /** With `keepAlive`, next() parses the next request. */
-  | { readonly type: 'end' }
-  /** Answer and close. */
-  | HttpRefusal
+/** The claim in the fields; a ticket opens tunnels only. */
+export function toClaim({ credentials, ticket }: Authorization, client: ClientAddress, isTunnel: boolean): Claim {
+  if (credentials) return { kind: 'password', credentials }
+  return ticket !== undefined && isTunnel ? { kind: 'ticket', ticket } : claimOf(client)
+}
+
+/** The request of a valid head. */
+export function toProxyRequest(line: RequestLine, head: RequestHead, fields: HeaderFields, asker: Asker): ProxyRequest {
+  const { method, target, version, extension } = line
+  const { upgrade, keepAlive } = head
+  if (extension) return extension.toRequest(target, asker)
+  if (line.path === undefined) return { ...asker, asks: 'tunnel', target }
+  return {
+    ...asker,
+    asks: 'forward',
+    target,
+    head: toOriginHead(line, head, fields),
+    method,
+    version,
+    upgrade,
+    keepAlive,
+  }
+}
+
+/** The gateway's own answer to a request. */
+export function toHttpAnswer(verdict: Verdict): ReturnType<typeof toAnswer> {
+  if (verdict.refusal === undefined) return toAnswer(200, undefined, '', toldBy(verdict))
+  const { status, message } = refusalOf(verdict.refusal)
+  return toAnswer(status, verdict.refusal, message)
+}
+
+/** What an admitted client is told in fields. */
+export const toldBy = ({ leftFrom }: { readonly leftFrom?: string | undefined }): readonly FieldPair[] =>
+  leftFrom === undefined ? [] : [['X-Turnpike-Left-From', leftFrom]]
+
+const established = toText(toAnswer(200, undefined, ''))
 
 /** `heldBytes`: early tunnel data or pipelined requests. */
 const shippedLimits = { requestLineBytes: 8 * 1024, headBytes: 16 * 1024, fields: 100, heldBytes: 256 * 1024 }
 
-const isConnectUdp = (value: string): boolean => value.toLowerCase() === 'connect-udp'
+const unknownClient: ClientAddress = { source: '', ownPort: undefined }
+const nothing = new Uint8Array(0)
 
 /**
  * Incremental parser of one client connection (RFC 9112). It stops after each request and CONNECT; further bytes are
  * kept for next() or rest().
  */
-export class HttpRequestReader {
+export class HttpRequestReader implements ClientParser {
   /** Bytes of the current request. */
   taken = 0
+  private readonly client: ClientAddress
+  private readonly extensions: readonly Extension[]
+  /** The request that is to be answered. */
+  private asked: ProxyRequest | undefined
+  private told: readonly FieldPair[] = []
   private readonly limits: typeof shippedLimits
   private readonly held: HeldBytes
   private state: 'head' | 'length' | 'chunks' | 'waiting' | 'closed' = 'head'
@@ -296,13 +347,19 @@ export class HttpRequestReader {
   private keepAlive = true
   private upgrade = false
 
-  constructor(limits?: Partial<typeof shippedLimits>) {
+  constructor(
+    client: ClientAddress = unknownClient,
+    extensions: readonly Extension[] = [],
+    limits?: Partial<typeof shippedLimits>,
+  ) {
+    this.client = client
+    this.extensions = extensions
     this.limits = limits ? { ...shippedLimits, ...limits } : shippedLimits
     this.held = new HeldBytes(this.limits.heldBytes)
   }
 
-  feed(chunk: Uint8Array): HttpEvent[] {
-    const out: HttpEvent[] = []
+  feed(chunk: Uint8Array): ClientEvent[] {
+    const out: ClientEvent[] = []
     let at = this.state === 'head' && !this.head ? this.readPlain(chunk, out) : 0
     while (at < chunk.length && this.state !== 'waiting' && this.state !== 'closed') {
       if (this.state === 'head') at = this.readHead(chunk, at, out)
@@ -322,7 +379,7 @@ export class HttpRequestReader {
   }
 
   /** Parses the next request, if the connection is kept alive. */
-  next(): HttpEvent[] {
+  next(): ClientEvent[] {
     if (this.state === 'closed') return []
     if (this.state !== 'waiting') throw new Error('the request before is not complete')
     if (!this.keepAlive) return this.drop()
@@ -337,24 +394,54 @@ export class HttpRequestReader {
     return this.held.take()
   }
 
+  answer(verdict: Verdict, mayKeep: boolean): Answer {
+    const { asked } = this
+    if (verdict.refusal === undefined) return { bytes: this.toAdmitted(verdict), isLast: false }
+    // A gateway whose ticket was refused has nothing else to ask.
+    const isLast = !mayKeep || !this.keepAlive || !this.isWaiting || asked?.claim.kind === 'ticket'
+    return {
+      bytes: toText(toHttpAnswer(verdict), isLast, asked?.asks === 'forward' && asked.method === 'HEAD'),
+      isLast,
+    }
+  }
+
+  toTimeout(): Uint8Array {
+    return toText(toHttpAnswer({ isAdmitted: false, refusal: 'handshake_timeout' }))
+  }
+
+  toHead(head: ResponseHead): Uint8Array {
+    const isFinal = head.status >= 200 || head.status === 101
+    return toHeadText(isFinal ? { ...head, fields: [...head.fields, ...this.told] } : head)
+  }
+
+  /** The origin's response answers a forwarded request. */
+  private toAdmitted(verdict: Extract<Verdict, { readonly refusal?: undefined }>): Uint8Array {
+    const { asked } = this
+    this.told = toldBy(verdict)
+    if (asked?.asks === 'forward') return nothing
+    if (asked?.asks === 'capsules') return toUpgraded(asked)
+    return this.told.length === 0 ? established : toText(toHttpAnswer(verdict))
+  }
+
   /** Fast path for the usual CONNECT; consumes nothing otherwise. */
-  private readPlain(chunk: Uint8Array, out: HttpEvent[]): number {
+  private readPlain(chunk: Uint8Array, out: ClientEvent[]): number {
     const plain = this.limits === shippedLimits ? readPlainConnect(chunk) : undefined
     if (!plain) return 0
-    out.push({ type: 'tunnel', target: plain.target, credentials: plain.credentials, keepAlive: true })
+    const { target, credentials } = plain
+    this.ask({ ...this.toAsker({ credentials }, true), asks: 'tunnel', target }, out)
     this.keepAlive = true
     this.upgrade = false
     this.state = 'waiting'
     return plain.next
   }
 
-  private readHead(chunk: Uint8Array, from: number, out: HttpEvent[]): number {
+  private readHead(chunk: Uint8Array, from: number, out: ClientEvent[]): number {
     const { requestLineBytes: startLineBytes, headBytes, fields } = this.limits
     this.head ??= new HeadReader({ startLineBytes, headBytes, fields, blankLinesBefore: 1, mends: false })
     const { head } = this
     const progress = head.read(chunk, from)
     if (progress === 'start') {
-      const line = readRequestLine(head.startLine)
+      const line = readRequestLine(head.startLine, this.extensions)
       if ('type' in line) this.close(line, out)
       else this.line = line
     } else if (progress === 'done') this.takeHead(head, out)
@@ -362,29 +449,22 @@ export class HttpRequestReader {
     return head.next
   }
 
-  private takeHead({ fields }: HeadReader, out: HttpEvent[]): void {
+  private takeHead({ fields }: HeadReader, out: ClientEvent[]): void {
     const line = this.line
     if (!line) return
     const head = readRequestHead(line, fields)
     if (head.type === 'refuse') return this.close(head, out)
-    const { credentials, ticket, wantsContinue, upgrade, keepAlive, framing } = head
-    const { method, target, version } = line
+    const { upgrade, keepAlive, framing } = head
+    const { extension } = line
     this.keepAlive = keepAlive
     this.upgrade = upgrade
-    if (line.isUdp) {
-      if (!upgrade || framing.kind !== 'none' || !valuesOf(fields, 'upgrade').every(isConnectUdp))
-        return this.close(refuse(400, 'not_a_proxy_request', 'this path needs Upgrade: connect-udp'), out)
-      out.push({ type: 'udp', target, credentials, keepAlive })
+    if (extension && !(upgrade && framing.kind === 'none' && namesOnly(fields, extension)))
+      return this.close(refuse(400, 'not_a_proxy_request', `this path needs Upgrade: ${extension.protocol}`), out)
+    this.ask(toProxyRequest(line, head, fields, this.toAsker(head, line.path === undefined, extension)), out)
+    if (extension || line.path === undefined) {
       this.state = 'waiting'
       return
     }
-    if (line.path === undefined) {
-      out.push({ type: 'tunnel', target, credentials, keepAlive, ...(ticket !== undefined && { ticket }) })
-      this.state = 'waiting'
-      return
-    }
-    const bytes = toOriginHead(line, head, fields)
-    out.push({ type: 'request', target, credentials, method, version, head: bytes, wantsContinue, upgrade, keepAlive })
     if (framing.kind === 'chunked') {
       this.chunks = new ChunkReader({ reencode: true, mends: false })
       this.state = 'chunks'
@@ -395,7 +475,18 @@ export class HttpRequestReader {
     else this.finish(out)
   }
 
-  private passLength(chunk: Uint8Array, from: number, out: HttpEvent[]): number {
+  private toAsker(authorization: Authorization, isTunnel: boolean, extension?: Extension): Asker {
+    const { client } = this
+    const claim = toClaim(authorization, client, isTunnel)
+    return { wayIn: extension?.wayIn ?? 'http1', source: client.source, claim }
+  }
+
+  private ask(request: ProxyRequest, out: ClientEvent[]): void {
+    this.asked = request
+    out.push({ type: 'request', request })
+  }
+
+  private passLength(chunk: Uint8Array, from: number, out: ClientEvent[]): number {
     const to = Math.min(chunk.length, from + this.left)
     out.push({ type: 'body', bytes: chunk.subarray(from, to) })
     this.left -= to - from
@@ -403,7 +494,7 @@ export class HttpRequestReader {
     return to
   }
 
-  private readChunks(chunk: Uint8Array, from: number, out: HttpEvent[]): number {
+  private readChunks(chunk: Uint8Array, from: number, out: ClientEvent[]): number {
     const reader = this.chunks
     if (!reader) return chunk.length
     const parts: Uint8Array[] = []
@@ -415,21 +506,36 @@ export class HttpRequestReader {
   }
 
   /** RFC 9112, 9.6: bytes after a closing request are ignored, except for an upgrade. */
-  private finish(out: HttpEvent[]): void {
+  private finish(out: ClientEvent[]): void {
     out.push({ type: 'end' })
     this.state = this.keepAlive || this.upgrade ? 'waiting' : 'closed'
   }
 
-  private close(refusal: HttpRefusal, out: HttpEvent[]): void {
-    out.push(refusal)
+  private close(refusal: HttpRefusal, out: ClientEvent[]): void {
+    const message = refusal.message.charAt(0).toUpperCase() + refusal.message.slice(1)
+    out.push({
+      type: 'refuse',
+      bytes: toText(toAnswer(refusal.status, refusal.code, message)),
+      code: refusal.code,
+    })
     this.drop()
   }
 
-  private drop(): HttpEvent[] {
+  private drop(): ClientEvent[] {
     this.held.take()
     this.state = 'closed'
     return []
   }
+}
+
+/** The only upgrade that is asked for. */
+const namesOnly = (fields: HeaderFields, { protocol }: Extension): boolean =>
+  valuesOf(fields, 'upgrade').every((value) => value.toLowerCase() === protocol)
+
+/** RFC 9110, 7.8. */
+function toUpgraded({ extension: { protocol, fields } }: { readonly extension: Extension }): Uint8Array {
+  const lines = [`Connection: Upgrade`, `Upgrade: ${protocol}`, ...fields.map(([label, value]) => `${label}: ${value}`)]
+  return toLatin1(`HTTP/1.1 101 Switching Protocols\r\n${lines.join('\r\n')}\r\n\r\n`)
 }
 
 function toRefusal(fault: 'start_line_too_long' | 'head_too_large' | 'malformed'): HttpRefusal {

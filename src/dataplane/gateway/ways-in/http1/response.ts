@@ -1,17 +1,18 @@
 import { HeldBytes, joinBytes } from '../bytes.ts'
 import { ChunkReader } from './chunks.ts'
 import {
+  type FieldPair,
   type Framing,
   type HeaderField,
   type HeaderFields,
   HeadReader,
+  type HttpVersion,
   isHop,
   readLength,
   readTokens,
   toLatin1,
   valuesOf,
 } from './head.ts'
-import type { HttpVersion } from './request.ts'
 
 /** The request that is answered. */
 export type ResponseContext = {
@@ -45,12 +46,26 @@ function readAnswerFraming(line: StatusLine, fields: HeaderFields, method: strin
   return length === undefined ? { kind: 'until_close' } : { kind: 'length', bytes: length }
 }
 
+/** Without hop-by-hop, `Proxy-*` and `X-Turnpike-*` fields. */
+export type ResponseHead = {
+  readonly status: number
+  readonly reason: string
+  readonly fields: readonly FieldPair[]
+  /** For HTTP/1 only. */
+  readonly connection: 'keep-alive' | 'close' | 'upgrade' | undefined
+}
+
+/** In HTTP/1.1. */
+export function toHeadText({ status, reason, fields, connection }: ResponseHead): Uint8Array {
+  const lines = [`HTTP/1.1 ${status} ${reason}`]
+  for (const [label, value] of fields) lines.push(`${label}: ${value}`)
+  if (connection) lines.push(`Connection: ${connection}`)
+  return toLatin1(`${lines.join('\r\n')}\r\n\r\n`)
+}
+
 export type ResponseEvent =
-  | { readonly type: 'head'; readonly status: number; readonly bytes: Uint8Array }
-  /** 1xx except 101. */
-  | { readonly type: 'interim'; readonly bytes: Uint8Array }
-  /** 101: both directions are raw from here; rest() has what followed. */
-  | { readonly type: 'switch'; readonly bytes: Uint8Array }
+  /** 1xx, 101 excepted, is interim. With 101 both directions are raw from here; rest() has what followed. */
+  | { readonly type: 'head' | 'interim' | 'switch'; readonly head: ResponseHead }
   /** Body bytes in the client's framing; may be a view of the input. */
   | { readonly type: 'body'; readonly bytes: Uint8Array }
   | { readonly type: 'end'; readonly keepAlive: boolean }
@@ -129,18 +144,18 @@ export class HttpResponseReader {
   }
 
   private takeSwitch(line: StatusLine, out: ResponseEvent[]): void {
-    const bytes = this.context.upgrade && this.toHead(line, { kind: 'none' }, 'upgrade')
-    if (!bytes) return this.fail('the origin switched protocols unasked', out)
-    out.push({ type: 'switch', bytes })
+    const head = this.context.upgrade && this.toHead(line, { kind: 'none' }, 'upgrade')
+    if (!head) return this.fail('the origin switched protocols unasked', out)
+    out.push({ type: 'switch', head })
     this.state = 'switched'
   }
 
   private takeInterim(line: StatusLine, out: ResponseEvent[]): void {
-    const bytes = this.toHead(line, { kind: 'none' }, undefined)
+    const head = this.toHead(line, { kind: 'none' }, undefined)
     this.interim += 1
-    if (!bytes || this.interim > maxInterim) return this.fail('malformed or too many interim answers', out)
+    if (!head || this.interim > maxInterim) return this.fail('malformed or too many interim answers', out)
     // RFC 9110, 15.2: HTTP/1.0 has no 1xx.
-    if (this.context.clientVersion !== '1.0') out.push({ type: 'interim', bytes })
+    if (this.context.clientVersion !== '1.0') out.push({ type: 'interim', head })
     this.head = new HeadReader(limits)
   }
 
@@ -149,14 +164,13 @@ export class HttpResponseReader {
     if (!framing) return this.fail('the answer has no clear length', out)
     const isRaw = framing.kind === 'until_close' || (framing.kind === 'chunked' && this.context.clientVersion === '1.0')
     this.keepAlive = this.context.clientKeepAlive && !isRaw
-    const bytes = this.toHead(line, framing, this.keepAlive ? 'keep-alive' : 'close')
-    if (!bytes) return this.fail('malformed Connection field', out)
-    out.push({ type: 'head', status: line.status, bytes })
+    const head = this.toHead(line, framing, this.keepAlive ? 'keep-alive' : 'close')
+    if (!head) return this.fail('malformed Connection field', out)
+    out.push({ type: 'head', head })
     this.beginBody(framing, out)
   }
 
-  /** The head for the client, without hop-by-hop, `Proxy-*` and `X-Turnpike-*` fields. */
-  private toHead(line: StatusLine, framing: Framing, connection: 'keep-alive' | 'close' | 'upgrade' | undefined) {
+  private toHead(line: StatusLine, framing: Framing, connection: ResponseHead['connection']): ResponseHead | undefined {
     const { fields } = this.head
     const named = readTokens(fields, 'connection')
     if (!named) return undefined
@@ -164,21 +178,21 @@ export class HttpResponseReader {
       if (name === 'upgrade') return connection === 'upgrade'
       return name !== 'content-length' && !name.startsWith('x-turnpike-') && !isHop(name, named)
     }
-    const lines = [`HTTP/1.1 ${line.status} ${line.reason}`]
-    for (const field of fields) if (isPassed(field)) lines.push(`${field.label}: ${field.value}`)
-    lines.push(...this.toLengthFields(line, fields, framing))
-    if (connection) lines.push(`Connection: ${connection}`)
-    return toLatin1(`${lines.join('\r\n')}\r\n\r\n`)
+    const passed: FieldPair[] = []
+    for (const field of fields) if (isPassed(field)) passed.push([field.label, field.value])
+    const length = this.toLengthField(line, fields, framing)
+    if (length) passed.push(length)
+    return { status: line.status, reason: line.reason, fields: passed, connection }
   }
 
   /** HEAD and 304 keep the length (RFC 9110, 8.6); 1xx and 204 have none. */
-  private toLengthFields(line: StatusLine, fields: HeaderFields, framing: Framing): string[] {
-    if (framing.kind === 'length') return [`Content-Length: ${framing.bytes}`]
-    if (framing.kind === 'chunked' && this.context.clientVersion !== '1.0') return ['Transfer-Encoding: chunked']
-    if (framing.kind !== 'none' || line.status < 200 || line.status === 204) return []
+  private toLengthField(line: StatusLine, fields: HeaderFields, framing: Framing): FieldPair | undefined {
+    if (framing.kind === 'length') return ['Content-Length', String(framing.bytes)]
+    if (framing.kind === 'chunked' && this.context.clientVersion !== '1.0') return ['Transfer-Encoding', 'chunked']
+    if (framing.kind !== 'none' || line.status < 200 || line.status === 204) return undefined
     const isCoded = valuesOf(fields, 'transfer-encoding').length > 0
     const length = isCoded ? undefined : valuesOf(fields, 'content-length')[0]
-    return length === undefined ? [] : [`Content-Length: ${length}`]
+    return length === undefined ? undefined : ['Content-Length', length]
   }
 
   private beginBody(framing: Framing, out: ResponseEvent[]): void {

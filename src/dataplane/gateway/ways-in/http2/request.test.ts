@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import type { Field } from './hpack.ts'
-import { translateRequest, translateResponse } from './request.ts'
+import { atMainPort, splitAt, toText } from '../../../../../test/harness/protocol.ts'
+import type { Verdict } from '../request.ts'
+import { extensions } from '../table.ts'
+import { type Field, HpackDecoder } from './hpack.ts'
+import { readStreamRequest, StreamParser } from './request.ts'
 
 const connectTo = (authority: string, ...more: readonly Field[]): Field[] => [
   [':method', 'CONNECT'],
@@ -14,16 +17,26 @@ const get = (...more: readonly Field[]): Field[] => [
   [':path', '/a?b'],
   ...more,
 ]
-const textOf = (fields: readonly Field[], hasBody = false): string => {
-  const translated = translateRequest(fields, hasBody)
-  return 'head' in translated ? Buffer.from(translated.head).toString('latin1') : JSON.stringify(translated)
+const read = (fields: readonly Field[], hasBody = false) => readStreamRequest(fields, hasBody, atMainPort, extensions)
+const requestOf = (fields: readonly Field[], hasBody = false) => {
+  const found = read(fields, hasBody)
+  if (found.type !== 'request') throw new Error(`no request: ${JSON.stringify(found)}`)
+  return found
 }
+const login: Field = ['proxy-authorization', 'Basic eDp5']
+const claim = { kind: 'password', credentials: { username: 'x', password: 'y' } }
 
-describe('translateRequest', () => {
-  test('CONNECT becomes a request line, Host and the credentials', () => {
-    expect(textOf(connectTo('example.com:443', ['user-agent', 'x'], ['proxy-authorization', 'Basic eDp5']))).toBe(
-      'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\nConnection: close\r\nproxy-authorization: Basic eDp5\r\n\r\n',
-    )
+describe('readStreamRequest', () => {
+  test('CONNECT asks for a tunnel with the credentials, or with a ticket', () => {
+    expect(read(connectTo('example.com:443', ['user-agent', 'x'], login))).toMatchObject({
+      request: { wayIn: 'http2', asks: 'tunnel', target: { host: 'example.com', port: 443 }, claim },
+    })
+    expect(read(connectTo('example.com:443', ['proxy-authorization', 'Turnpike-Hop t']))).toMatchObject({
+      request: { claim: { kind: 'ticket', ticket: 't' } },
+    })
+    expect(read(connectTo('example.com:443'))).toMatchObject({ request: { claim: { kind: 'nothing' } } })
+    expect(read(connectTo('example.com'))).toMatchObject({ type: 'refuse', status: 400, code: 'bad_request' })
+    expect(read(connectTo('a:1', ['proxy-authorization', 'Digest x']))).toMatchObject({ status: 407 })
   })
 
   const udp = (...more: readonly Field[]): Field[] => [
@@ -35,35 +48,34 @@ describe('translateRequest', () => {
     ...more,
   ]
 
-  test('extended CONNECT with connect-udp becomes an upgrade with the credentials and no other field', () => {
-    const login: Field[] = [
-      ['proxy-authorization', 'Basic eDp5'],
-      ['authorization', 'Basic eDp5'],
-    ]
-    expect(textOf(udp(['capsule-protocol', '?1'], ...login))).toBe(
-      'GET /.well-known/masque/udp/192.0.2.6/443/ HTTP/1.1\r\nHost: gateway.example\r\n' +
-        'Connection: upgrade, close\r\nUpgrade: connect-udp\r\n' +
-        'proxy-authorization: Basic eDp5\r\nauthorization: Basic eDp5\r\n\r\n',
-    )
+  test('extended CONNECT with connect-udp asks for datagrams of one destination, also with Authorization', () => {
+    const asked = { wayIn: 'connect-udp', asks: 'capsules', target: { host: '192.0.2.6', port: 443 }, claim }
+    expect(read(udp(['capsule-protocol', '?1'], login))).toMatchObject({ request: asked })
+    expect(read(udp(['authorization', 'Basic eDp5']))).toMatchObject({ request: asked })
   })
 
   test('extended CONNECT with another protocol is refused with 501, and one without a path is malformed', () => {
     const change = (name: string, value?: string) =>
       udp().flatMap((field): Field[] => (field[0] !== name ? [field] : value === undefined ? [] : [[name, value]]))
-    expect(translateRequest(change(':protocol', 'websocket'), true)).toEqual({ type: 'refuse', status: 501 })
-    expect(translateRequest(change(':path', '*'), true)).toEqual({ type: 'refuse', status: 400 })
-    for (const name of [':path', ':scheme', ':authority']) expect(textOf(change(name))).toBe('{"type":"malformed"}')
+    expect(read(change(':protocol', 'websocket'), true)).toEqual({ type: 'refuse', status: 501 })
+    expect(read(change(':path', '*'), true)).toEqual({ type: 'refuse', status: 400 })
+    expect(read(change(':path', '/other'))).toMatchObject({ status: 400, code: 'not_a_proxy_request' })
+    for (const name of [':path', ':scheme', ':authority']) expect(read(change(name))).toEqual({ type: 'malformed' })
   })
 
-  test('a request becomes HTTP/1.0 in absolute form with one Cookie field', () => {
-    expect(textOf(get(['accept', '*/*'], ['cookie', 'a=1'], ['te', 'trailers'], ['cookie', 'b=2']))).toBe(
-      'GET http://example.com/a?b HTTP/1.0\r\nHost: example.com\r\naccept: */*\r\ncookie: a=1; b=2\r\n\r\n',
+  test('a request is forwarded with one Cookie field and without credentials', () => {
+    const { request } = requestOf(
+      get(['accept', '*/*'], ['cookie', 'a=1'], ['te', 'trailers'], ['cookie', 'b=2'], login),
+    )
+    expect(request).toMatchObject({ asks: 'forward', target: { host: 'example.com', port: 80 }, claim })
+    expect(request.asks === 'forward' && toText(request.head)).toBe(
+      'GET /a?b HTTP/1.1\r\nHost: example.com\r\naccept: */*\r\ncookie: a=1; b=2\r\nConnection: close\r\n\r\n',
     )
   })
 
   test('a body without content-length is refused with 411', () => {
-    expect(translateRequest(get(), true)).toEqual({ type: 'refuse', status: 411 })
-    expect(translateRequest(get(['content-length', '3']), true).type).toBe('request')
+    expect(read(get(), true)).toEqual({ type: 'refuse', status: 411 })
+    expect(read(get(['content-length', '3']), true)).toMatchObject({ type: 'request', bodyBytes: 3 })
   })
 
   const malformed: readonly (readonly [string, readonly Field[]])[] = [
@@ -113,49 +125,89 @@ describe('translateRequest', () => {
   ]
   for (const [name, fields] of malformed)
     test(`a request with ${name} is malformed`, () => {
-      expect(translateRequest(fields, false)).toEqual({ type: 'malformed' })
+      expect(read(fields)).toEqual({ type: 'malformed' })
     })
 
-  test('20,000 random field lists become a head with one line per field, or no head', () => {
+  test('20,000 random field lists throw nothing, and the head for an origin has one line per field', () => {
     const characters = ['a', 'Z', ':', ' ', '\t', '\r', '\n', '\0', '\x7f', 'é', '/', '-', '']
     const draw = (max: number): number => Math.floor(Math.random() * max)
     const text = (): string => Array.from({ length: draw(5) }, () => characters[draw(characters.length)] ?? '').join('')
     for (let round = 0; round < 20_000; round += 1) {
       const more = Array.from({ length: draw(4) }, (): Field => [text(), text()])
       const base = draw(2) === 0 ? connectTo(draw(2) === 0 ? 'a:1' : text()) : get()
-      const translated = translateRequest([...base, ...more], false)
-      if (!('head' in translated)) continue
-      const head = Buffer.from(translated.head).toString('latin1')
-      const lines = head.split('\r\n')
-      expect(head.endsWith('\r\n\r\n')).toBe(true)
+      const found = read([...base, ...more])
+      if (found.type !== 'request' || found.request.asks !== 'forward') continue
+      const lines = toText(found.request.head).split('\r\n')
       expect(lines.length).toBeLessThanOrEqual(3 + more.length + 2)
       expect(lines.slice(0, -2).every((line) => /^[^\r\n\0]+$/.test(line))).toBe(true)
+      expect(lines.slice(-2)).toEqual(['', ''])
     }
   })
 })
 
-describe('translateResponse', () => {
-  test('names become lower case, and fields of the connection are left out', () => {
-    expect(translateResponse('HTTP/1.1 407 Denied\r\nX-Turnpike-Error: bad\r\nConnection: close\r\nA:b')).toEqual({
-      status: 407,
+describe('StreamParser', () => {
+  /** Fields and body of bytes for the client, and the verdicts that were noted. */
+  function speak(fields: readonly Field[], verdict: Verdict) {
+    const verdicts: Verdict[] = []
+    const parser = new StreamParser(requestOf(fields).request, 0, (noted) => verdicts.push(noted))
+    const { bytes, isLast } = parser.answer(verdict)
+    const { blockBytes } = parser
+    return {
+      fields: new HpackDecoder().decode(bytes.subarray(0, blockBytes), 16_384),
+      body: toText(bytes.subarray(blockBytes)),
+      isLast,
+      verdicts,
+    }
+  }
+  const refused: Verdict = { isAdmitted: false, refusal: 'expired' }
+
+  test('a refusal is a header block with the code and a body, and its verdict is noted', () => {
+    const answer = speak(connectTo('a:1'), refused)
+    expect(answer.fields.slice(0, 2)).toEqual([
+      [':status', '402'],
+      ['x-turnpike-error', 'expired'],
+    ])
+    expect(answer.fields).toContainEqual(['content-length', String(answer.body.length)])
+    expect(answer).toMatchObject({ isLast: true, verdicts: [refused] })
+    const head = get().map((field): Field => (field[0] === ':method' ? [':method', 'HEAD'] : field))
+    expect(speak(head, refused).body).toBe('')
+  })
+
+  test('an admitted tunnel is a header block with 200 and the address that it leaves from', () => {
+    expect(speak(connectTo('a:1'), { isAdmitted: true, leftFrom: '::1' })).toMatchObject({
       fields: [
-        [':status', '407'],
-        ['x-turnpike-error', 'bad'],
-        ['a', 'b'],
+        [':status', '200'],
+        ['x-turnpike-left-from', '::1'],
       ],
+      body: '',
+      isLast: false,
     })
   })
 
-  test('a line that is no status line is not translated', () => {
-    expect(translateResponse('SSH-2.0-x')).toBeUndefined()
+  test('a body has the bytes of content-length for every split, and later bytes are dropped', () => {
+    const bytes = Buffer.from('hello, and more')
+    for (let cut = 0; cut <= bytes.length; cut += 1) {
+      const { request, bodyBytes } = requestOf(get(['content-length', '5']), true)
+      const parser = new StreamParser(request, bodyBytes, () => {})
+      const events = [new Uint8Array(0), ...splitAt(bytes, [cut])].flatMap((piece) => parser.feed(piece))
+      const body = events.flatMap((event) => (event.type === 'body' ? [toText(event.bytes)] : [])).join('')
+      expect([events[0]?.type, body, events.at(-1)?.type]).toEqual(['request', 'hello', 'end'])
+    }
   })
 
-  test('101 of an upgrade becomes 200', () => {
-    const head = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\nCapsule-Protocol: ?1'
-    const fields: Field[] = [
-      [':status', '200'],
-      ['capsule-protocol', '?1'],
-    ]
-    expect(translateResponse(head)).toEqual({ status: 200, fields })
+  test('a response becomes a header block with names in lower case and without fields of the connection', () => {
+    const parser = new StreamParser(requestOf(get()).request, 0, () => {})
+    const fields = [
+      ['Server', 'x'],
+      ['Keep-Alive', '1'],
+      ['A', 'b'],
+    ] as const
+    const block = parser.toHead({ status: 207, reason: 'Multi', fields, connection: 'close' })
+    expect(new HpackDecoder().decode(block, 16_384)).toEqual([
+      [':status', '207'],
+      ['server', 'x'],
+      ['a', 'b'],
+    ])
+    expect(parser.blockBytes).toBe(block.length)
   })
 })

@@ -1,11 +1,44 @@
-import { isToken, toLatin1 } from '../http1/head.ts'
-import type { Field } from './hpack.ts'
+import { readAuthority } from '../authority.ts'
+import { joinBytes } from '../bytes.ts'
+import { type FieldPair, type HeaderFields, isToken, toAnswer, toLatin1 } from '../http1/head.ts'
+import {
+  type Authorization,
+  malformed,
+  readAuthorization,
+  readRequestHead,
+  refuse,
+  toClaim,
+  toHttpAnswer,
+  toldBy,
+  toOriginForm,
+  toProxyRequest,
+  traceRefused,
+} from '../http1/request.ts'
+import type { ResponseHead } from '../http1/response.ts'
+import type {
+  Answer,
+  Asker,
+  ClientAddress,
+  ClientEvent,
+  ClientParser,
+  Extension,
+  ProxyRequest,
+  Verdict,
+} from '../request.ts'
+import { encodeFields, type Field } from './hpack.ts'
 
-/** A request of an HTTP/2 client as an HTTP/1 head for the engine. */
-export type TranslatedRequest =
-  | { readonly type: 'tunnel' | 'request'; readonly head: Uint8Array }
-  /** Answer with this status. */
-  | { readonly type: 'refuse'; readonly status: 400 | 411 | 501 }
+/** The gateway's answer to a request that is none; a refusal without a code has no body. */
+type RefusedFields = {
+  readonly type: 'refuse'
+  readonly status: number
+  readonly code?: string
+  readonly message?: string
+}
+
+export type StreamRequest =
+  /** `bodyBytes` follow. */
+  | { readonly type: 'request'; readonly request: ProxyRequest; readonly bodyBytes: number }
+  | RefusedFields
   /** RFC 9113, 8.1.1: reset the stream. */
   | { readonly type: 'malformed' }
 
@@ -14,12 +47,13 @@ type PseudoName = (typeof pseudoNames)[number]
 
 /** RFC 9113, 8.2.2. */
 const connectionFields = new Set(['connection', 'proxy-connection', 'keep-alive', 'transfer-encoding', 'upgrade'])
-/** The head has its own. */
+/** The request to the origin has its own. */
 const replacedFields = new Set(['host', 'te', 'cookie'])
 
-const malformed: TranslatedRequest = { type: 'malformed' }
+const malformedStream = { type: 'malformed' } as const
+const nothing = new Uint8Array(0)
 const isPrintable = (text: string): boolean => /^[\x21-\x7e]+$/.test(text)
-/** RFC 9113, 8.2.1. Anything else could add a line to the HTTP/1 head. */
+/** RFC 9113, 8.2.1. Anything else could add a line to the head for the origin. */
 const isValue = (text: string): boolean =>
   /^(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?$/.test(text)
 
@@ -44,66 +78,179 @@ export function readParts(all: readonly Field[]): Parts | undefined {
   return { pseudo, fields }
 }
 
-/** Translates a proxied request. The engine closes its connection after the response. */
-export function translateRequest(all: readonly Field[], hasBody: boolean): TranslatedRequest {
+/** Reads the request of a stream from its fields. */
+export function readStreamRequest(
+  all: readonly Field[],
+  hasBody: boolean,
+  client: ClientAddress,
+  extensions: readonly Extension[],
+): StreamRequest {
   const parts = readParts(all)
   const method = parts?.pseudo.get(':method')
-  if (!parts || method === undefined || !isToken(method)) return malformed
-  return method === 'CONNECT' ? translateConnect(parts) : translateForward(method, parts, hasBody)
+  if (!parts || method === undefined || !isToken(method)) return malformedStream
+  if (method !== 'CONNECT') return readForward(method, parts, hasBody, client)
+  return parts.pseudo.has(':protocol') ? readExtended(parts, client, extensions) : readConnect(parts, client)
 }
 
-const credentialFields = new Set(['proxy-authorization', 'authorization'])
+const valuesOf = (fields: readonly Field[], name: string): string[] =>
+  fields.flatMap(([each, value]) => (each === name ? value : []))
 
-function translateConnect({ pseudo, fields }: Parts): TranslatedRequest {
+const toAsker = (client: ClientAddress, authorization: Authorization, isTunnel: boolean): Asker => ({
+  wayIn: 'http2',
+  source: client.source,
+  claim: toClaim(authorization, client, isTunnel),
+})
+
+const asked = (request: ProxyRequest, bodyBytes = 0): StreamRequest => ({ type: 'request', request, bodyBytes })
+
+function readConnect({ pseudo, fields }: Parts, client: ClientAddress): StreamRequest {
   const authority = pseudo.get(':authority') ?? ''
-  if (pseudo.has(':protocol')) return translateExtendedConnect({ pseudo, fields }, authority)
-  if (!isPrintable(authority) || pseudo.has(':scheme') || pseudo.has(':path')) return malformed
-  const lines = [`CONNECT ${authority} HTTP/1.1`, `Host: ${authority}`, 'Connection: close']
-  for (const [name, value] of fields) if (name === 'proxy-authorization') lines.push(`${name}: ${value}`)
-  return { type: 'tunnel', head: toLatin1(`${lines.join('\r\n')}\r\n\r\n`) }
+  if (!isPrintable(authority) || pseudo.has(':scheme') || pseudo.has(':path')) return malformedStream
+  const target = readAuthority(authority)
+  if (!target) return malformed('CONNECT needs host:port')
+  const authorization = readAuthorization(valuesOf(fields, 'proxy-authorization'))
+  if ('type' in authorization) return authorization
+  return asked({ ...toAsker(client, authorization, true), asks: 'tunnel', target })
 }
 
-/** RFC 8441, 4. The answer 101 of the engine becomes 200. */
-function translateExtendedConnect({ pseudo, fields }: Parts, authority: string): TranslatedRequest {
-  const path = pseudo.get(':path') ?? ''
-  if (!isPrintable(authority) || !isPrintable(path) || !pseudo.has(':scheme')) return malformed
-  if (pseudo.get(':protocol') !== 'connect-udp') return { type: 'refuse', status: 501 }
-  if (!path.startsWith('/')) return { type: 'refuse', status: 400 }
-  const lines = [`GET ${path} HTTP/1.1`, `Host: ${authority}`, 'Connection: upgrade, close', 'Upgrade: connect-udp']
-  for (const [name, value] of fields) if (credentialFields.has(name)) lines.push(`${name}: ${value}`)
-  return { type: 'tunnel', head: toLatin1(`${lines.join('\r\n')}\r\n\r\n`) }
-}
-
-/** HTTP/1.0, so that the end of the connection ends the response's body. */
-function translateForward(method: string, { pseudo, fields }: Parts, hasBody: boolean): TranslatedRequest {
+/** RFC 8441, 4. */
+function readExtended(
+  { pseudo, fields }: Parts,
+  client: ClientAddress,
+  extensions: readonly Extension[],
+): StreamRequest {
   const [authority = '', path = ''] = [pseudo.get(':authority'), pseudo.get(':path')]
-  if (pseudo.has(':protocol') || !isPrintable(path)) return malformed
+  if (!isPrintable(authority) || !isPrintable(path) || !pseudo.has(':scheme')) return malformedStream
+  const extension = extensions.find(({ protocol }) => protocol === pseudo.get(':protocol'))
+  if (!extension) return { type: 'refuse', status: 501 }
+  if (!path.startsWith('/')) return { type: 'refuse', status: 400 }
+  const target = extension.readPath(path)
+  if (!target) return refuse(400, 'not_a_proxy_request', `this path is not one of ${extension.protocol}`)
+  const ofProxy = valuesOf(fields, 'proxy-authorization')
+  const authorization = readAuthorization(ofProxy.length > 0 ? ofProxy : valuesOf(fields, 'authorization'))
+  if ('type' in authorization) return authorization
+  return asked(extension.toRequest(target, { ...toAsker(client, authorization, false), wayIn: extension.wayIn }))
+}
+
+/** Read as HTTP/1.0, so that the response has neither chunks nor interim heads. */
+function readForward(
+  method: string,
+  { pseudo, fields }: Parts,
+  hasBody: boolean,
+  client: ClientAddress,
+): StreamRequest {
+  const [authority = '', path = ''] = [pseudo.get(':authority'), pseudo.get(':path')]
+  if (pseudo.has(':protocol') || !isPrintable(path)) return malformedStream
   if (pseudo.get(':scheme') !== 'http' || !isPrintable(authority) || !path.startsWith('/'))
     return { type: 'refuse', status: 400 }
   const isFramed = fields.some(([name]) => name === 'content-length')
   if (hasBody && !isFramed) return { type: 'refuse', status: 411 }
-  const lines = [`${method} http://${authority}${path} HTTP/1.0`, `Host: ${authority}`]
-  const cookies: string[] = []
-  for (const [name, value] of fields) {
-    if (name === 'cookie') cookies.push(value)
-    else if (!replacedFields.has(name)) lines.push(`${name}: ${value}`)
-  }
-  if (cookies.length > 0) lines.push(`cookie: ${cookies.join('; ')}`)
-  return { type: 'request', head: toLatin1(`${lines.join('\r\n')}\r\n\r\n`) }
+  if (method === 'TRACE') return traceRefused
+  const target = readAuthority(authority, 80)
+  if (!target || path.includes('#')) return malformed('malformed target URI')
+  const line = { method, target, path: toOriginForm(method, path), version: '1.0' } as const
+  const forwarded = toHeaderFields(fields)
+  const head = readRequestHead(line, forwarded)
+  if (head.type === 'refuse') return head
+  const bodyBytes = head.framing.kind === 'length' ? head.framing.bytes : 0
+  return asked(toProxyRequest(line, head, forwarded, toAsker(client, head, false)), bodyBytes)
 }
 
-/** Fields of an HTTP/1 response head as HTTP/2 fields; undefined if the head is not one. */
-export function translateResponse(head: string): { readonly status: number; readonly fields: Field[] } | undefined {
-  const [first = '', ...lines] = head.split('\r\n')
-  const stated = Number(/^HTTP\/1\.[01] (\d{3})(?: |$)/.exec(first)?.[1] ?? 0)
-  // HTTP/2 has no 101 (RFC 9113, 8.6): extended CONNECT is answered with 200.
-  const status = stated === 101 ? 200 : stated
-  if (status < 100) return undefined
-  const fields: Field[] = [[':status', String(status)]]
-  for (const line of lines) {
-    const colon = line.indexOf(':')
-    const name = line.slice(0, colon).toLowerCase()
-    if (colon > 0 && !connectionFields.has(name)) fields.push([name, line.slice(colon + 1).trim()])
+/** One Cookie field (RFC 9113, 8.2.3). */
+function toHeaderFields(fields: readonly Field[]): HeaderFields {
+  const kept = fields.filter(([name]) => !replacedFields.has(name))
+  const cookies = valuesOf(fields, 'cookie')
+  if (cookies.length > 0) kept.push(['cookie', cookies.join('; ')])
+  return kept.map(([name, value]) => ({ name, label: name, value }))
+}
+
+/** Header block and body of an answer of the gateway. */
+function toBlockAnswer({ status, fields, body }: ReturnType<typeof toAnswer>): { block: Uint8Array; body: Uint8Array } {
+  return { block: toBlock(status, fields), body: toLatin1(body) }
+}
+
+const toBlock = (status: number, fields: readonly FieldPair[]): Uint8Array =>
+  encodeFields([
+    [':status', String(status)],
+    ...fields.flatMap(([label, value]): Field[] => {
+      const name = label.toLowerCase()
+      return connectionFields.has(name) ? [] : [[name, value]]
+    }),
+  ])
+
+/** The answer to a stream without a request. */
+export function toRefusedAnswer({ status, code, message = '' }: RefusedFields) {
+  return toBlockAnswer(
+    code === undefined ? { status, fields: [], body: '' } : toAnswer(status, code, sentence(message)),
+  )
+}
+
+const sentence = (message: string): string => message.charAt(0).toUpperCase() + message.slice(1)
+
+/**
+ * The request of one stream. Of the bytes for the client the first `blockBytes` are the header block, which becomes
+ * HEADERS, and the others DATA. The block is neither compressed nor depends on other streams.
+ */
+export class StreamParser implements ClientParser {
+  taken = 0
+  blockBytes = 0
+  private hasAsked = false
+  private told: readonly FieldPair[] = []
+
+  constructor(
+    readonly request: ProxyRequest,
+    private bodyLeft: number,
+    private readonly noteVerdict: (verdict: Verdict) => void,
+  ) {}
+
+  feed(bytes: Uint8Array): ClientEvent[] {
+    const { request } = this
+    const out: ClientEvent[] = []
+    const isForward = request.asks === 'forward'
+    if (!this.hasAsked) {
+      this.hasAsked = true
+      out.push({ type: 'request', request })
+      if (isForward) this.taken = request.head.length
+      if (isForward && this.bodyLeft === 0) out.push({ type: 'end' })
+    }
+    const part = bytes.subarray(0, this.bodyLeft)
+    if (part.length === 0) return out
+    this.taken += part.length
+    this.bodyLeft -= part.length
+    out.push({ type: 'body', bytes: part })
+    if (this.bodyLeft === 0) out.push({ type: 'end' })
+    return out
   }
-  return { status, fields }
+
+  /** A stream has one request. */
+  next(): ClientEvent[] {
+    return []
+  }
+
+  /** A stream holds the bytes that come early. */
+  rest(): Uint8Array {
+    return nothing
+  }
+
+  answer(verdict: Verdict): Answer {
+    const { request } = this
+    this.noteVerdict(verdict)
+    const isLast = verdict.refusal !== undefined
+    if (verdict.refusal === undefined && request.asks === 'forward') {
+      this.told = toldBy(verdict)
+      return { bytes: nothing, isLast }
+    }
+    const answer = toHttpAnswer(verdict)
+    const added = !isLast && request.asks === 'capsules' ? request.extension.fields : []
+    const { block, body } = toBlockAnswer({ ...answer, fields: [...answer.fields, ...added] })
+    this.blockBytes = block.length
+    const isHead = request.asks === 'forward' && request.method === 'HEAD'
+    return { bytes: isHead ? block : joinBytes([block, body]), isLast }
+  }
+
+  toHead({ status, fields }: ResponseHead): Uint8Array {
+    const block = toBlock(status, [...fields, ...this.told])
+    this.blockBytes = block.length
+    return block
+  }
 }

@@ -232,8 +232,8 @@ export class Http2Session implements StreamSession {
     return at
   }
 
-  sendFields(stream: Http2Stream, fields: readonly Field[], isEnd: boolean): void {
-    this.send(toHeaders(stream.id, encodeFields(fields), isEnd))
+  sendBlock(stream: Http2Stream, block: Uint8Array, isEnd: boolean): void {
+    this.send(toHeaders(stream.id, block, isEnd))
   }
 
   sendEnd(stream: Http2Stream): void {

@@ -1,5 +1,5 @@
 import { type ErrorName, errorCodes, firstWindow } from './frames.ts'
-import type { Field } from './hpack.ts'
+import { encodeFields, type Field } from './hpack.ts'
 
 export type StreamOwner = {
   onSocketData(bytes: Uint8Array): void
@@ -16,7 +16,7 @@ export type StreamOwner = {
 export type StreamSession = {
   /** Returns the bytes taken. */
   sendData(stream: Http2Stream, bytes: Uint8Array): number
-  sendFields(stream: Http2Stream, fields: readonly Field[], isEnd: boolean): void
+  sendBlock(stream: Http2Stream, block: Uint8Array, isEnd: boolean): void
   sendEnd(stream: Http2Stream): void
   sendReset(stream: Http2Stream, code: ErrorName): void
   sendWindowUpdate(stream: Http2Stream, bytes: number): void
@@ -60,8 +60,12 @@ export class Http2Stream {
   }
 
   respond(fields: readonly Field[], isEnd: boolean): void {
+    this.sendBlock(encodeFields(fields), isEnd)
+  }
+
+  sendBlock(block: Uint8Array, isEnd: boolean): void {
     if (this.isClosed || this.hasLocalEnded) return
-    this.session.sendFields(this, fields, isEnd)
+    this.session.sendBlock(this, block, isEnd)
     if (isEnd) this.noteLocalEnd()
   }
 

@@ -1,7 +1,18 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { splitAt, summarizeSocks, toBytes, toHex, toText } from '../../../../../test/harness/protocol.ts'
-import { Socks5Reader, socks4Refusal, socksReply } from './handshake.ts'
+import {
+  admitted,
+  atMainPort,
+  atOwnPort,
+  splitAt,
+  summarizeSocks,
+  toBytes,
+  toHex,
+  toText,
+  wrongLogin,
+} from '../../../../../test/harness/protocol.ts'
+import type { Verdict } from '../request.ts'
+import { refuseSocks4, Socks5Reader } from './handshake.ts'
 
 describe('SOCKS5', () => {
   test('Socks5Reader reads every name, password, target and early byte for every split', () => {
@@ -38,27 +49,41 @@ describe('SOCKS5', () => {
     )
   })
 
-  test('Socks5Reader reads no request before the credentials are accepted, and none after deny()', () => {
-    const reader = new Socks5Reader()
+  test('Socks5Reader reads no request before the credentials are accepted, and none after a refusal of them', () => {
+    const reader = new Socks5Reader(atMainPort)
     const events = reader.feed(toBytes('\x05\x01\x02\x01\x01a\x01b\x05\x01\0\x01\x01\x01\x01\x01\0\x50'))
-    expect(events.map((event) => event.type)).toEqual(['reply', 'credentials'])
-    expect(toHex(reader.deny())).toBe('0101')
+    expect(events.map((event) => event.type)).toEqual(['reply', 'login'])
+    const { bytes, isLast } = reader.answer(wrongLogin)
+    expect([toHex(bytes), isLast]).toEqual(['0101', true])
     expect(reader.next()).toEqual([])
     expect(reader.feed(toBytes('\x05\x01\0\x01\x01\x01\x01\x01\0\x50'))).toEqual([])
-    expect(() => reader.accept()).toThrow()
   })
 
   test('Socks5Reader holds at most heldBytes=10 of early data, and refuses the request beyond', () => {
-    const reader = new Socks5Reader({ allowAnonymous: true, heldBytes: 10 })
+    const reader = new Socks5Reader(atOwnPort, 10)
     const sent = toBytes('\x05\x01\0\x05\x01\0\x01\x01\x01\x01\x01\0\x500123456789')
-    expect(reader.feed(sent).map((event) => event.type)).toEqual(['reply', 'connect'])
+    expect(reader.feed(sent).map((event) => event.type)).toEqual(['reply', 'request'])
     expect(reader.feed(Uint8Array.of(1)).map((event) => event.type)).toEqual(['refuse'])
     expect(reader.rest()).toHaveLength(0)
   })
 
   test('SOCKS replies contain no address of the gateway', () => {
-    expect(toHex(socksReply(0))).toBe('05000001000000000000')
-    expect(toHex(socksReply(5))).toBe('05050001000000000000')
-    expect(toHex(socks4Refusal)).toBe('005b000000000000')
+    const reply = (verdict: Verdict): string => {
+      const reader = new Socks5Reader(atOwnPort)
+      reader.feed(toBytes('\x05\x01\0\x05\x01\0\x01\x01\x01\x01\x01\0\x50'))
+      return toHex(reader.answer(verdict).bytes)
+    }
+    expect(reply(admitted)).toBe('05000001000000000000')
+    expect(reply({ isAdmitted: true, refusal: 'connect_refused' })).toBe('05050001000000000000')
+    expect(refuseSocks4.feed(Uint8Array.of(4))).toMatchObject([{ bytes: toBytes('\0\x5b\0\0\0\0\0\0') }])
+  })
+
+  test('a refusal other than wrong credentials is reported in the reply to the request', () => {
+    const reader = new Socks5Reader(atMainPort)
+    reader.feed(toBytes('\x05\x01\x02\x01\x01a\x01b'))
+    const blocked: Verdict = { isAdmitted: false, refusal: 'blocked' }
+    expect(reader.answer(blocked)).toEqual({ bytes: toBytes('\x01\0'), isLast: false })
+    reader.feed(toBytes('\x05\x01\0\x01\x01\x01\x01\x01\0\x50'))
+    expect(reader.answer(blocked)).toEqual({ bytes: toBytes('\x05\x02\0\x01\0\0\0\0\0\0'), isLast: true })
   })
 })

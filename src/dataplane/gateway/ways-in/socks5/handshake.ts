@@ -1,31 +1,29 @@
-import { formatAddress, readAddress, unmap } from '../../../../core/address.ts'
-import { type ConnectTarget, readHost } from '../authority.ts'
+import type { ConnectTarget } from '../authority.ts'
 import { HeldBytes, joinBytes, latin1Slice } from '../bytes.ts'
 import { type Credentials, readLogin } from '../http1/basic-auth.ts'
+import { refusalOf } from '../refusals.ts'
+import {
+  type Answer,
+  type Claim,
+  type ClientAddress,
+  type ClientEvent,
+  type ClientParser,
+  claimOf,
+  type Verdict,
+} from '../request.ts'
+import { readTargetHost } from './target.ts'
+import { socksDatagrams, toAssociateReply } from './udp.ts'
 
-/** Detects the protocol by the first byte: a SOCKS version (RFC 1928, 3) or a letter of an HTTP method. */
-export function detect(firstByte: number): 'http' | 'socks5' | 'socks4' | 'unknown' {
-  if (firstByte === 5) return 'socks5'
-  if (firstByte === 4) return 'socks4'
-  const lower = firstByte | 0x20
-  return firstByte < 0x80 && lower >= 0x61 && lower <= 0x7a ? 'http' : 'unknown'
-}
-
-export type SocksEvent =
-  | { readonly type: 'reply'; readonly bytes: Uint8Array }
-  /** Answer with accept() or deny(); after accept() call next(). */
+/** What a message says; a refusal is written before the connection closes. */
+type Message =
+  | { readonly type: 'method'; readonly method: Method }
   | { readonly type: 'credentials'; readonly credentials: Credentials }
-  /** Answer with socksReply(); early bytes are in rest(). */
   | { readonly type: 'connect'; readonly target: ConnectTarget }
-  /** UDP ASSOCIATE. The address that the client expects to send from is ignored: NAT changes it. */
+  /** The address that the client expects to send from is ignored: NAT changes it. */
   | { readonly type: 'associate' }
-  /** Write, then close. */
-  | { readonly type: 'refuse'; readonly bytes: Uint8Array; readonly code: string }
+  | Extract<ClientEvent, { type: 'refuse' }>
 
-/** `allowAnonymous`: for clients admitted by address. */
-type SocksOptions = { readonly allowAnonymous: boolean; readonly heldBytes: number }
-
-type Step = { readonly event: SocksEvent | undefined; readonly used: number }
+type Step = { readonly message: Message; readonly used: number }
 
 const anonymous = 0
 const usernamePassword = 2
@@ -39,6 +37,7 @@ const nothing = new Uint8Array(0)
 const toReply = (code: number): Uint8Array => Uint8Array.of(5, code, 0, 1, 0, 0, 0, 0, 0, 0)
 const replies = [0, 1, 2, 3, 4, 5, 6, 7, 8].map(toReply)
 const welcome = Uint8Array.of(1, 0)
+const denied = Uint8Array.of(1, 1)
 const noMethod = Uint8Array.of(5, 0xff)
 const asks = { [anonymous]: Uint8Array.of(5, anonymous), [usernamePassword]: Uint8Array.of(5, usernamePassword) }
 
@@ -46,47 +45,55 @@ const asks = { [anonymous]: Uint8Array.of(5, anonymous), [usernamePassword]: Uin
 export const socksReply = (code: 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8): Uint8Array => replies[code] ?? toReply(code)
 
 /** SOCKS4 and 4a have no passwords: reply 91. */
-export const socks4Refusal: Uint8Array = Uint8Array.of(0, 0x5b, 0, 0, 0, 0, 0, 0)
+export const refuseSocks4: ClientParser = {
+  taken: 0,
+  feed: () => [{ type: 'refuse', bytes: Uint8Array.of(0, 0x5b, 0, 0, 0, 0, 0, 0), code: 'version_unsupported' }],
+  next: () => [],
+  answer: () => ({ bytes: nothing, isLast: true }),
+  rest: () => nothing,
+}
 
-/** Incremental SOCKS5 server (RFC 1928, 1929); stops for the verdict and after the request. */
-export class Socks5Reader {
-  private readonly allowAnonymous: boolean
+/**
+ * Incremental SOCKS5 server (RFC 1928, 1929); stops after the credentials and after the request. Clients without
+ * credentials are served on a customer's own port only.
+ */
+export class Socks5Reader implements ClientParser {
+  readonly taken = 0
+  private claim: Claim
   private readonly early: HeldBytes
   /** Incomplete message. */
   private message: Uint8Array = nothing
   private state: 'greeting' | 'credentials' | 'verdict' | 'request' | 'connected' | 'closed' = 'greeting'
 
-  constructor(options: Partial<SocksOptions> = {}) {
-    this.allowAnonymous = options.allowAnonymous ?? false
-    this.early = new HeldBytes(options.heldBytes ?? 256 * 1024)
+  constructor(
+    private readonly client: ClientAddress,
+    heldBytes = 256 * 1024,
+  ) {
+    this.claim = claimOf(client)
+    this.early = new HeldBytes(heldBytes)
   }
 
-  feed(chunk: Uint8Array): SocksEvent[] {
-    const out: SocksEvent[] = []
+  feed(chunk: Uint8Array): ClientEvent[] {
+    const out: ClientEvent[] = []
     let rest = chunk
     while (rest.length > 0 && this.isReading()) rest = this.readSome(rest, out)
     if ((this.state === 'verdict' || this.state === 'connected') && !this.early.add(rest)) {
-      this.take({ type: 'refuse', bytes: socksReply(1), code: 'bad_request' }, out)
+      this.refuse({ type: 'refuse', bytes: socksReply(1), code: 'bad_request' }, out)
     }
     return out
   }
 
-  /** Accepts the credentials: write the result, then call next(). */
-  accept(): Uint8Array {
-    if (this.state !== 'verdict') throw new Error('there are no credentials to accept')
-    this.state = 'request'
-    return welcome
+  /** RFC 1929 reports wrong credentials; every other refusal waits for the request's reply. */
+  answer(verdict: Verdict): Answer {
+    if (this.state !== 'verdict') return { bytes: toReplyTo(verdict), isLast: verdict.refusal !== undefined }
+    const isLast = verdict.refusal === 'bad_credentials'
+    this.state = isLast ? 'closed' : 'request'
+    if (isLast) this.early.take()
+    return { bytes: isLast ? denied : welcome, isLast }
   }
 
-  /** Rejects the credentials: write the result and close (RFC 1929, 2). */
-  deny(): Uint8Array {
-    this.state = 'closed'
-    this.early.take()
-    return Uint8Array.of(1, 1)
-  }
-
-  /** Parses bytes that arrived before accept(). */
-  next(): SocksEvent[] {
+  /** Parses bytes that arrived before the credentials were answered. */
+  next(): ClientEvent[] {
     return this.feed(this.early.take())
   }
 
@@ -100,7 +107,7 @@ export class Socks5Reader {
   }
 
   /** Parses one message or stores an incomplete one; returns the remaining bytes. */
-  private readSome(chunk: Uint8Array, out: SocksEvent[]): Uint8Array {
+  private readSome(chunk: Uint8Array, out: ClientEvent[]): Uint8Array {
     const before = this.message.length
     const isWhole = before === 0 && chunk.length <= maxMessageBytes
     const bytes = isWhole ? chunk : joinBytes([this.message, chunk.subarray(0, maxMessageBytes - before)])
@@ -111,27 +118,46 @@ export class Socks5Reader {
       return isWhole ? nothing : chunk.subarray(bytes.length - before)
     }
     this.message = nothing
-    if (step.event) this.take(step.event, out)
+    this.take(step.message, out)
     const used = Math.max(0, step.used - before)
     return used === chunk.length ? nothing : chunk.subarray(used)
   }
 
   private readMessage(bytes: Uint8Array): Step | undefined {
-    if (this.state === 'greeting') return readGreeting(bytes, this.allowAnonymous)
+    if (this.state === 'greeting') return readGreeting(bytes, this.claim.kind === 'port')
     return this.state === 'credentials' ? readUser(bytes) : readRequest(bytes)
   }
 
-  private take(event: SocksEvent, out: SocksEvent[]): void {
+  private take(message: Message, out: ClientEvent[]): void {
+    if (message.type === 'refuse') return this.refuse(message, out)
+    if (message.type === 'method') {
+      this.state = message.method === usernamePassword ? 'credentials' : 'request'
+      out.push({ type: 'reply', bytes: asks[message.method] })
+      return
+    }
+    const isLogin = message.type === 'credentials'
+    this.state = isLogin ? 'verdict' : 'connected'
+    if (isLogin) this.claim = { kind: 'password', credentials: message.credentials }
+    const asker = { wayIn: 'socks5', source: this.client.source, claim: this.claim } as const
+    if (isLogin) out.push({ type: 'login', asker })
+    else if (message.type === 'associate')
+      out.push({ type: 'request', request: { ...asker, asks: 'datagrams', codec: socksDatagrams } })
+    else out.push({ type: 'request', request: { ...asker, asks: 'tunnel', target: message.target } })
+  }
+
+  private refuse(event: Extract<ClientEvent, { type: 'refuse' }>, out: ClientEvent[]): void {
+    this.state = 'closed'
+    this.early.take()
     out.push(event)
-    if (event.type === 'refuse') {
-      this.state = 'closed'
-      this.early.take()
-    } else if (event.type === 'reply') this.state = event.bytes[1] === usernamePassword ? 'credentials' : 'request'
-    else this.state = event.type === 'credentials' ? 'verdict' : 'connected'
   }
 }
 
-const refused = (bytes: Uint8Array, code: string): Step => ({ event: { type: 'refuse', bytes, code }, used: 0 })
+function toReplyTo(verdict: Verdict): Uint8Array {
+  if (verdict.refusal !== undefined) return socksReply(refusalOf(verdict.refusal).socks)
+  return verdict.bound ? toAssociateReply(verdict.bound.address, verdict.bound.port) : socksReply(0)
+}
+
+const refused = (bytes: Uint8Array, code: string): Step => ({ message: { type: 'refuse', bytes, code }, used: 0 })
 
 /** RFC 1928, 3. Credentials are preferred over anonymous access. */
 function readGreeting(bytes: Uint8Array, allowAnonymous: boolean): Step | undefined {
@@ -149,20 +175,20 @@ function readGreeting(bytes: Uint8Array, allowAnonymous: boolean): Step | undefi
       ? anonymous
       : undefined
   if (method === undefined) return refused(noMethod, 'credentials_required')
-  return { event: { type: 'reply', bytes: asks[method] }, used }
+  return { message: { type: 'method', method }, used }
 }
 
 /** RFC 1929, 2. Empty names and passwords are passed on and refused later. */
 function readUser(bytes: Uint8Array): Step | undefined {
-  if (bytes[0] !== 1) return refused(Uint8Array.of(1, 1), 'bad_request')
+  if (bytes[0] !== 1) return refused(denied, 'bad_request')
   const nameEnd = 2 + (bytes[1] ?? 0)
   const passwordLength = bytes[nameEnd]
   if (bytes.length < 2 || passwordLength === undefined) return needMore
   const used = nameEnd + 1 + passwordLength
   if (bytes.length < used) return needMore
   const credentials = readLogin(latin1Slice.call(bytes, 0, used), nameEnd)
-  if (!credentials) return refused(Uint8Array.of(1, 1), 'bad_credentials')
-  return { event: { type: 'credentials', credentials }, used }
+  if (!credentials) return refused(denied, 'bad_credentials')
+  return { message: { type: 'credentials', credentials }, used }
 }
 
 /** RFC 1928, 4. Each byte is checked as soon as it is there. */
@@ -184,23 +210,9 @@ function readRequest(bytes: Uint8Array): Step | undefined {
   if (length === 0) return refused(socksReply(1), 'bad_request')
   const used = from + length + 2
   if (bytes.length < used) return needMore
-  if (command === commandAssociate) return { event: { type: 'associate' }, used }
+  if (command === commandAssociate) return { message: { type: 'associate' }, used }
   const host = readTargetHost(kind, bytes, used - 2)
   const port = ((bytes[used - 2] ?? 0) << 8) | (bytes[used - 1] ?? 0)
   if (host === undefined || port === 0) return refused(socksReply(1), 'bad_request')
-  return { event: { type: 'connect', target: { host, port } }, used }
-}
-
-/**
- * The host of a request or of a datagram, whose addresses begin at the same offset. As a domain, clients such as curl
- * also send an address in canonical form.
- */
-export function readTargetHost(kind: number, bytes: Uint8Array, end: number): string | undefined {
-  if (kind === 1) return `${bytes[4]}.${bytes[5]}.${bytes[6]}.${bytes[7]}`
-  if (kind === 4) return formatAddress(unmap({ version: 6, bytes: bytes.subarray(4, 20) }))
-  const text = latin1Slice.call(bytes, 5, end)
-  const name = readHost(text)
-  if (name !== undefined) return name
-  const address = readAddress(text)
-  return address && formatAddress(address) === text ? text : undefined
+  return { message: { type: 'connect', target: { host, port } }, used }
 }

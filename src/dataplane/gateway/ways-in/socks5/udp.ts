@@ -1,6 +1,7 @@
 import type { Address } from '../../../../core/address.ts'
 import type { ConnectTarget } from '../authority.ts'
-import { readTargetHost } from './handshake.ts'
+import type { DatagramCodec } from '../request.ts'
+import { readTargetHost } from './target.ts'
 
 type SocksDatagram = { readonly target: ConnectTarget; readonly payload: Uint8Array }
 
@@ -40,3 +41,6 @@ export function toAssociateReply(address: Address, port: number): Uint8Array {
   reply[0] = 5
   return reply
 }
+
+/** The datagrams of UDP ASSOCIATE. */
+export const socksDatagrams: DatagramCodec = { read: readSocksDatagram, toHeader: toSocksHeader }

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { type Address, formatAddress, readAddress } from '../../../../core/address.ts'
-import { shownAddress } from './socks-front.ts'
+import { shownAddress } from './socket-client.ts'
 
 const at = (text: string): Address => readAddress(text) as Address
 

@@ -8,11 +8,11 @@ import {
 import { classify } from '../../../../core/reserved.ts'
 import type { Access } from '../../access/admission.ts'
 import { type NameCounts, shareOf, type UdpLimits } from '../../access/limits.ts'
-import type { RefusalCode } from '../../access/refusals.ts'
 import type { Side, SideOwner } from '../../engines/shared/side.ts'
 import type { DatagramReceipt } from '../../metering/datagram-meter.ts'
-import { readSocksDatagram, toAssociateReply, toSocksHeader } from '../../ways-in/socks5/udp.ts'
-import type { UdpAssociation, UdpFront } from './association.ts'
+import type { RefusalCode } from '../../ways-in/refusals.ts'
+import type { DatagramCodec, ProxyRequest } from '../../ways-in/request.ts'
+import type { UdpAssociation, UdpClient } from './association.ts'
 import type { UdpAssociations } from './associations.ts'
 import { type DatagramOwner, type DatagramSocket, isSameAddress, type OpenDatagrams } from './datagram-socket.ts'
 
@@ -24,10 +24,10 @@ const maxIgnored = 64 * 1024
 const maxPortTries = 64
 
 /**
- * The SOCKS5 side of an association (RFC 1928, 7). It accepts datagrams only from the address of the control
+ * Datagrams of many destinations through a UDP socket for the client (RFC 1928, 7). It accepts datagrams only from the address of the control
  * connection and from the first port that sends a valid one. It ends with the control connection.
  */
-class SocksFront implements UdpFront, SideOwner, DatagramOwner {
+class SocketClient implements UdpClient, SideOwner, DatagramOwner {
   private clientPort = 0
   private ignoredBytes = 0
   private hasEnded = false
@@ -37,8 +37,9 @@ class SocksFront implements UdpFront, SideOwner, DatagramOwner {
     private readonly client: Address,
     private readonly socket: DatagramSocket,
     private readonly association: UdpAssociation,
-    /** The answer to the request. */
-    readonly reply: Uint8Array,
+    private readonly codec: DatagramCodec,
+    /** Where the client sends its datagrams. */
+    readonly bound: { readonly address: Address; readonly port: number },
     private readonly onClosed: () => void,
   ) {}
 
@@ -74,7 +75,7 @@ class SocksFront implements UdpFront, SideOwner, DatagramOwner {
 
   onDatagram(bytes: Uint8Array, from: Address, port: number): void {
     if ((port !== this.clientPort && this.clientPort !== 0) || !isSameAddress(from, this.client)) return
-    const datagram = readSocksDatagram(bytes)
+    const datagram = this.codec.read(bytes)
     if (!datagram) return
     this.clientPort = port
     this.association.send(datagram.target, datagram.payload)
@@ -85,7 +86,7 @@ class SocksFront implements UdpFront, SideOwner, DatagramOwner {
   }
 
   deliver(source: Address, port: number, payload: Uint8Array, receipt: DatagramReceipt): void {
-    this.socket.send(toSocksHeader(source, port), payload, this.client, this.clientPort, receipt)
+    this.socket.send(this.codec.toHeader(source, port), payload, this.client, this.clientPort, receipt)
   }
 
   onEnded(): void {
@@ -100,22 +101,24 @@ class SocksFront implements UdpFront, SideOwner, DatagramOwner {
   }
 }
 
-export type Associate = (
+type DatagramRequest = Extract<ProxyRequest, { asks: 'datagrams' }>
+
+export type OpenSocket = (
   access: Access,
+  request: DatagramRequest,
   side: Side,
-  source: string,
   isGone: () => boolean,
-) => Promise<SocksFront | Refused>
+) => Promise<SocketClient | Refused>
 
 /** Opens an association with a socket for its client, at the address that the client connected to. */
-export function createAssociate(deps: {
+export function createOpenSocket(deps: {
   associations: UdpAssociations
   openDatagrams: OpenDatagrams
   ports: UdpLimits['ports']
   random: () => number
   /** Ports of the range that a customer has at an address. */
   taken: NameCounts
-}): Associate {
+}): OpenSocket {
   const { taken } = deps
 
   async function bind(at: Address, name: string): Promise<DatagramSocket | Refused> {
@@ -131,7 +134,7 @@ export function createAssociate(deps: {
     return { refusal: 'gateway_full' }
   }
 
-  return async (access, side, source, isGone) => {
+  return async (access, { source, codec }, side, isGone) => {
     const at = side.localAddress === undefined ? undefined : readAddress(side.localAddress)
     const client = readAddressCached(source)
     // Over TLS the datagrams would not be encrypted.
@@ -147,8 +150,8 @@ export function createAssociate(deps: {
       association.end()
       return socket
     }
-    const reply = toAssociateReply(shownAddress(at, client), socket.port)
-    return new SocksFront(side, client, socket, association, reply, release)
+    const bound = { address: shownAddress(at, client), port: socket.port }
+    return new SocketClient(side, client, socket, association, codec, bound, release)
   }
 }
 

@@ -1,38 +1,28 @@
 import type { Address } from '../../../../core/address.ts'
 import type { Access } from '../../access/admission.ts'
-import type { RefusalCode } from '../../access/refusals.ts'
 import type { Side, SideOwner } from '../../engines/shared/side.ts'
 import type { DatagramReceipt } from '../../metering/datagram-meter.ts'
-import type { ConnectTarget } from '../../ways-in/authority.ts'
-import { CapsuleReader, toDatagramCapsule } from '../../ways-in/connect-udp/capsules.ts'
-import { toLatin1 } from '../../ways-in/http1/head.ts'
-import type { UdpAssociation, UdpFront } from './association.ts'
+import type { RefusalCode } from '../../ways-in/refusals.ts'
+import type { ProxyRequest } from '../../ways-in/request.ts'
+import type { UdpAssociation, UdpClient } from './association.ts'
 import type { UdpAssociations } from './associations.ts'
 
 /** Bytes of datagrams that wait for a slow client; further ones are dropped. */
 const maxQueuedBytes = 128 * 1024
 
-/** RFC 9298, 3.3, and RFC 9297, 3.4. */
-const switched = toLatin1(
-  'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: connect-udp\r\nCapsule-Protocol: ?1\r\n\r\n',
-)
-
 type Queued = { readonly capsule: Uint8Array; readonly payloadBytes: number; readonly receipt: DatagramReceipt }
 
-/**
- * The client's side of a connect-udp request (RFC 9298): datagrams of one destination in capsules, on the connection of
- * the request. It ends with that connection.
- */
-class ConnectUdpFront implements UdpFront, SideOwner {
-  readonly reply = switched
-  private readonly capsules = new CapsuleReader()
+type CapsuleRequest = Extract<ProxyRequest, { asks: 'capsules' }>
+
+/** Datagrams of one destination in capsules, on the connection of the request. It ends with that connection. */
+class CapsuleClient implements UdpClient, SideOwner {
   private queue: Queued[] = []
   private queuedBytes = 0
   private hasEnded = false
 
   constructor(
     private readonly side: Side,
-    private readonly target: ConnectTarget,
+    private readonly request: CapsuleRequest,
     private readonly association: UdpAssociation,
   ) {}
 
@@ -53,7 +43,8 @@ class ConnectUdpFront implements UdpFront, SideOwner {
   }
 
   onData(bytes: Uint8Array): void {
-    const isValid = this.capsules.feed(bytes, (payload) => this.association.send(this.target, payload))
+    const { codec, target } = this.request
+    const isValid = codec.feed(bytes, (payload) => this.association.send(target, payload))
     if (!isValid) this.association.end()
   }
 
@@ -71,7 +62,7 @@ class ConnectUdpFront implements UdpFront, SideOwner {
   }
 
   deliver(_source: Address, _port: number, payload: Uint8Array, receipt: DatagramReceipt): void {
-    const capsule = toDatagramCapsule(payload)
+    const capsule = this.request.codec.toCapsule(payload)
     if (this.queuedBytes + capsule.length > maxQueuedBytes) {
       receipt.settle(payload.length, false)
       return
@@ -88,28 +79,28 @@ class ConnectUdpFront implements UdpFront, SideOwner {
     else this.side.abort()
   }
 
-  /** Writes while the client keeps up: a datagram is billed when its first byte is written. */
+  /** Writes while the client keeps up: a datagram is billed when the client has acknowledged its last byte. */
   private flush(): void {
     while (this.queue.length > 0 && this.side.heldBytes === 0 && !this.side.isClosed) {
       const next = this.queue.shift()
       if (!next) return
       this.queuedBytes -= next.capsule.length
       this.side.write(next.capsule)
-      next.receipt.settle(next.payloadBytes, true)
+      this.association.capsules?.noteWritten(next.payloadBytes)
     }
   }
 }
 
-export type ConnectUdp = (
+export type OpenCapsules = (
   access: Access,
-  target: ConnectTarget,
+  request: CapsuleRequest,
   side: Side,
   isGone: () => boolean,
-) => Promise<ConnectUdpFront | { readonly refusal: RefusalCode }>
+) => Promise<CapsuleClient | { readonly refusal: RefusalCode }>
 
-export const createConnectUdp =
-  (associations: UdpAssociations): ConnectUdp =>
-  async (access, target, side, isGone) => {
-    const association = await associations.open(access, isGone, target)
-    return 'refusal' in association ? association : new ConnectUdpFront(side, target, association)
+export const createOpenCapsules =
+  (associations: UdpAssociations): OpenCapsules =>
+  async (access, request, side, isGone) => {
+    const association = await associations.open(access, isGone, { target: request.target, side })
+    return 'refusal' in association ? association : new CapsuleClient(side, request, association)
   }
