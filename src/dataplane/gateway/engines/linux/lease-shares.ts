@@ -130,7 +130,15 @@ export class LeaseShares {
     const key = leaseKey(id, pool)
     const known = this.leases.get(key)
     if (known) return known
-    const none = { upto: 0, before: 0, lastLease: 0, isAsking: false, mustAskAgain: false, isRefused: false, isPlanned: false }
+    const none = {
+      upto: 0,
+      before: 0,
+      lastLease: 0,
+      isAsking: false,
+      mustAskAgain: false,
+      isRefused: false,
+      isPlanned: false,
+    }
     const lease = { id, pool, ...none, reclaimedAt: Number.NEGATIVE_INFINITY, slices: [] }
     this.leases.set(key, lease)
     return lease
@@ -195,8 +203,8 @@ export class LeaseShares {
   }
 
   /**
-   * Divides what came back. If the shop has no more, those that want more learn it, but one that has nothing waits while
-   * another may have some.
+   * Divides what came back. If the shop has no more, those that want more learn it, but one that has nothing waits
+   * while another may have some.
    */
   private settle(lease: Lease): void {
     this.divide(lease)

@@ -9,7 +9,9 @@ import { forgetThread, makeLimitMemory, openSharedState } from './shared-limits.
 function openShared(threads: number) {
   const time = new HandTime()
   const memory = makeLimitMemory(threads, 1000, Math.random)
-  const states = Array.from({ length: threads }, (_, thread) => openSharedState(memory, thread, time.clock, () => exits))
+  const states = Array.from({ length: threads }, (_, thread) =>
+    openSharedState(memory, thread, time.clock, () => exits),
+  )
   return { time, states, die: (thread: number) => forgetThread(memory, thread) }
 }
 
