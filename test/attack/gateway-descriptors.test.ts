@@ -2,7 +2,14 @@ import { dlopen, ptr } from 'bun:ffi'
 import { afterAll, afterEach, beforeAll, describe, expect } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import type { Socket, TCPSocketListener } from 'bun'
-import { gatewayReactors, loginLine, openEngine, type TestGateway, type TestGatewayOptions, until } from '../harness/engine.ts'
+import {
+  gatewayReactors,
+  loginLine,
+  openEngine,
+  type TestGateway,
+  type TestGatewayOptions,
+  until,
+} from '../harness/engine.ts'
 import { findNetnsSupport } from '../harness/netns-support.ts'
 import { enterOwnNetwork, type OwnNetwork } from '../harness/own-network.ts'
 import { openUserTcp, type UserConnection, type UserTcp } from '../harness/user-tcp.ts'

@@ -19,7 +19,12 @@ test('LinuxEngine restarts a dead reactor: its connections close, its counts sta
   const { deps, change, answerTo } = makeEngineDeps({})
   const deaths: unknown[] = []
   const before = descriptors()
-  const engine = new LinuxEngine({ ...deps, reactors: 1, isStrict: true, onRestart: (fault) => void deaths.push(fault) })
+  const engine = new LinuxEngine({
+    ...deps,
+    reactors: 1,
+    isStrict: true,
+    onRestart: (fault) => void deaths.push(fault),
+  })
   answerTo(engine)
   const port = engine.start({ hostname: '127.0.0.1', port: 0 })
   engine.changed(change, () => {})
@@ -59,7 +64,12 @@ test('LinuxEngine applies ports opened and closed while its reactor is dead to t
   const { deps, change } = makeEngineDeps({})
   const deaths: unknown[] = []
   const before = descriptors()
-  const engine = new LinuxEngine({ ...deps, reactors: 1, isStrict: true, onRestart: (fault) => void deaths.push(fault) })
+  const engine = new LinuxEngine({
+    ...deps,
+    reactors: 1,
+    isStrict: true,
+    onRestart: (fault) => void deaths.push(fault),
+  })
   engine.start({ hostname: '127.0.0.1', port: 0 })
   engine.changed(change, () => {})
   const [first, second] = [freePort(), freePort()]

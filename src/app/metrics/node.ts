@@ -53,7 +53,11 @@ export function addGatewayMetrics(
   if (engine.reactors) {
     const byReactor = (read: (reactor: { tunnels: number; processorSeconds: number }) => number) => () =>
       (engine.reactors ?? []).map((reactor, index) => ({ labels: { reactor: String(index) }, value: read(reactor) }))
-    metrics.gauge('turnpike_gateway_reactor_tunnels', 'Open tunnels, by reactor.', byReactor(({ tunnels }) => tunnels))
+    metrics.gauge(
+      'turnpike_gateway_reactor_tunnels',
+      'Open tunnels, by reactor.',
+      byReactor(({ tunnels }) => tunnels),
+    )
     metrics.total(
       'turnpike_gateway_reactor_cpu_seconds_total',
       'Processor seconds, by reactor; from zero after a restart of the reactor.',

@@ -8,7 +8,10 @@ import { chooseEngine } from './engine.ts'
 function choose(choice: 'auto' | 'portable' | 'linux', platform: string) {
   const lines: string[] = []
   const log = createLog('info', 'gateway', (line) => lines.push(line))
-  const engine = chooseEngine(readConfig({ TURNPIKE_GATEWAY_ENGINE: choice }), log, makeEngineDeps({}).deps, { platform, processor: process.arch })
+  const engine = chooseEngine(readConfig({ TURNPIKE_GATEWAY_ENGINE: choice }), log, makeEngineDeps({}).deps, {
+    platform,
+    processor: process.arch,
+  })
   return { lines, isLinux: 'threads' in engine }
 }
 

@@ -64,7 +64,7 @@ function openShares(threads: number, bought: number, leaseBytes: number) {
 
 const sum = (all: readonly { upto: number }[]): number => all.reduce((bytes, { upto }) => bytes + upto, 0)
 
-test('reactors never get more than the lease together, and use all that was bought before one is told that none is left', () => {
+test('reactors never get more than the lease together, and use all that was bought before one learns that none is left', () => {
   const uses = fc.array(fc.record({ thread: fc.nat(3), bytes: fc.integer({ min: 1, max: 5 * MiB }) }), {
     minLength: 20,
     maxLength: 60,

@@ -203,8 +203,8 @@ export class LeaseShares {
   }
 
   /**
-   * Divides what came back. If the shop has no more, those that want more learn it, but one that has nothing waits while
-   * another may have some.
+   * Divides what came back. If the shop has no more, those that want more learn it, but one that has nothing waits
+   * while another may have some.
    */
   private settle(lease: Lease): void {
     this.divide(lease)

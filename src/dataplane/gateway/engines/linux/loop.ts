@@ -1,6 +1,8 @@
 import { readlinkSync } from 'node:fs'
 import { receiveMessageOnPort } from 'node:worker_threads'
+import type { LeaseAgent } from '../../../agent/meter.ts'
 import { Snapshot } from '../../../agent/snapshot.ts'
+import type { CommonState } from '../../access/common-state.ts'
 import type { Policy } from '../../access/policy.ts'
 import type { Lookup } from '../../dial/resolve.ts'
 import { noLimit } from '../../metering/speed-limit.ts'
@@ -122,15 +124,7 @@ export class ReactorLoop {
         post,
       ),
       snapshot: this.snapshot,
-      agent: {
-        wantLease: (id, pool) => {
-          const { left } = this.core.metering.leaseOf(id, pool)
-          this.leaseMessages.push({ type: 'want-lease', id, pool, left })
-        },
-        giveBack: (id, pool) =>
-          void this.leaseMessages.push({ type: 'give-back', id, pool, ...this.core.metering.leaseOf(id, pool) }),
-        noteNow: () => this.reports.hurry(),
-      },
+      agent: this.createLeaseAgent(),
       ask: (question, source) => this.asking.ask((ticket) => post({ type: 'ask', ticket, question, source })),
       lookup: (name, version) => this.lookUp(name, version),
       policy: () => this.policy,
@@ -143,16 +137,33 @@ export class ReactorLoop {
       random: Math.random,
       onExit: (report) => post({ type: 'exit', report }),
       onFault: this.onFault,
-      common: terms.shared && {
-        ...openSharedState(terms.shared, terms.thread, Date.now, () => this.snapshot.exits.keys()),
-        ...(peers && { others: peers }),
-      },
+      common: this.openCommon(peers),
       onInUse: (count) => {
         this.memory.inUse = count
       },
     })
     this.accepting = createAccepting(this.reactor, this.around, this.core, peers, self)
     this.reports = createReports(this.core.metering, post, () => this.reactor.nowMs)
+  }
+
+  private createLeaseAgent(): LeaseAgent {
+    return {
+      wantLease: (id, pool) => {
+        const { left } = this.core.metering.leaseOf(id, pool)
+        this.leaseMessages.push({ type: 'want-lease', id, pool, left })
+      },
+      giveBack: (id, pool) =>
+        void this.leaseMessages.push({ type: 'give-back', id, pool, ...this.core.metering.leaseOf(id, pool) }),
+      noteNow: () => this.reports.hurry(),
+    }
+  }
+
+  /** Undefined for a single reactor. */
+  private openCommon(peers: Peers | undefined): CommonState | undefined {
+    const { shared, thread } = this.terms
+    if (!shared || !peers) return undefined
+    const state = openSharedState(shared, thread, Date.now, () => this.snapshot.exits.keys())
+    return { ...state, others: peers }
   }
 
   /** Returns when stopped and nothing is open. */

@@ -5,21 +5,21 @@ import type { Reactor } from './reactor.ts'
 import type { SharedMemory } from './shared-memory.ts'
 
 /** A reactor of the gateway as the others see it. */
-export type Peer = { readonly memory: SharedMemory; readonly bell: number }
+export type ReactorPeer = { readonly memory: SharedMemory; readonly bell: number }
 
 /** Connections that a reactor has, with those on their way to it. */
-const loadOf = ({ memory }: Peer): number => memory.inUse + memory.arrivalCount
+const loadOf = ({ memory }: ReactorPeer): number => memory.inUse + memory.arrivalCount
 
 /**
  * The other reactors of the gateway. Each connection goes to the less loaded of two reactors drawn at random: that is
  * nearly even for long tunnels too, and needs no look at all reactors.
  */
 export class Peers implements OtherArrivals {
-  private readonly woken = new Set<Peer>()
+  private readonly woken = new Set<ReactorPeer>()
 
   constructor(
-    private readonly all: readonly Peer[],
-    private readonly self: Peer,
+    private readonly all: readonly ReactorPeer[],
+    private readonly self: ReactorPeer,
     private readonly ring: (bell: number) => void,
     private readonly random: () => number,
   ) {}
@@ -33,7 +33,7 @@ export class Peers implements OtherArrivals {
 
   /** Asks the reactor with the most waiting connections to evict one. */
   evict(which: Eviction, cameBefore = Number.POSITIVE_INFINITY): boolean {
-    let best: Peer | undefined
+    let best: ReactorPeer | undefined
     let most = 0
     for (const peer of this.all) {
       const { memory } = peer
@@ -50,13 +50,13 @@ export class Peers implements OtherArrivals {
   }
 
   /** The reactor for a new connection. */
-  choose(): Peer {
+  choose(): ReactorPeer {
     const [one, other] = [this.draw(), this.draw()]
     return loadOf(other) < loadOf(one) ? other : one
   }
 
   /** Wakes it at the next flush(), once for all connections passed to it. */
-  wakeLater(peer: Peer): void {
+  wakeLater(peer: ReactorPeer): void {
     this.woken.add(peer)
   }
 
@@ -66,12 +66,12 @@ export class Peers implements OtherArrivals {
     this.woken.clear()
   }
 
-  private wake(peer: Peer): void {
+  private wake(peer: ReactorPeer): void {
     if (peer.memory.isAsleep) this.ring(peer.bell)
   }
 
   /** A reactor that serves; this one if the drawn one does not. */
-  private draw(): Peer {
+  private draw(): ReactorPeer {
     const drawn = this.all[Math.floor(this.random() * this.all.length)]
     return drawn?.memory.isServing ? drawn : this.self
   }
@@ -85,7 +85,7 @@ export function createAccepting(
   around: SideAround,
   core: Core,
   peers: Peers | undefined,
-  self: Peer,
+  self: ReactorPeer,
 ): Accepting {
   const { kernel, descriptors } = reactor
   const onGone = (): void => core.departed()

@@ -181,8 +181,8 @@ type Session = NonNullable<ReturnType<Sessions['find']>>
 
 /** Sessions in shared memory, which holds a hash of the exit's id in 52 bits. */
 function createSessions({ sessions: memory }: LimitMemory, thread: number, exits: () => Iterable<string>): Sessions {
-  let lastMs = 0
-  const table = new SharedTable(memory, thread, (at, values) => (values[at + 1] ?? 0) <= lastMs)
+  let lastAt = 0
+  const table = new SharedTable(memory, thread, (at, values) => (values[at + 1] ?? 0) <= lastAt)
   const { values } = table
   let idOf = new Map<number, string>()
   const hashOf = (exit: string): number =>
@@ -199,7 +199,7 @@ function createSessions({ sessions: memory }: LimitMemory, thread: number, exits
   return {
     find: (key) => table.update(key, (slot) => (slot < 0 ? undefined : read(table.valuesAt(slot)))),
     begin: (key, session, nowMs) => {
-      lastMs = nowMs
+      lastAt = nowMs
       return table.update(key, (slot) => {
         if (slot < 0) return session
         const at = table.valuesAt(slot)
@@ -224,13 +224,13 @@ const wrongMs = 10_000
 
 /** Nonces of hops and wrong logins, each with the instant until which it is kept. */
 function createMemories({ nonces }: LimitMemory, thread: number): Pick<CommonState, 'claimNonce' | 'wrongLogins'> {
-  let lastMs = 0
-  const table = new SharedTable(nonces, thread, (at, values) => (values[at] ?? 0) <= lastMs)
+  let lastAt = 0
+  const table = new SharedTable(nonces, thread, (at, values) => (values[at] ?? 0) <= lastAt)
   const { values } = table
   const endOf = (slot: number): number => (slot < 0 ? 0 : (values[table.valuesAt(slot)] ?? 0))
   return {
     claimNonce(nonce, endsAt, nowMs) {
-      lastMs = nowMs
+      lastAt = nowMs
       return table.update(`hop ${nonce}`, (slot) => {
         if (slot < 0 || endOf(slot) > nowMs) return false
         values[table.valuesAt(slot)] = endsAt
@@ -243,7 +243,7 @@ function createMemories({ nonces }: LimitMemory, thread: number): Pick<CommonSta
         return endsAt === 0 ? undefined : endsAt - wrongMs
       },
       note(key, nowMs) {
-        lastMs = nowMs
+        lastAt = nowMs
         table.update(`wrong ${key}`, (slot) => {
           if (slot >= 0) values[table.valuesAt(slot)] = nowMs + wrongMs
         })

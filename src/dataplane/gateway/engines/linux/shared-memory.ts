@@ -47,24 +47,45 @@ const maxArrivals = 1024
 /** A descriptor, its port and the client's socket address. */
 const arrivalWords = 2 + maxSocketAddressBytes / 4
 
-/** Each value has one writer, except `evictions`. */
-export function viewMemory(memory: SharedArrayBuffer) {
-  const counts = new Int32Array(memory, 0, countBytes / Int32Array.BYTES_PER_ELEMENT)
-  const ring = new Int32Array(memory, countBytes + numberBytes + ownedCells * 4, maxArrivals * arrivalWords)
-  const reals = new Float64Array(memory, countBytes, numberBytes / Float64Array.BYTES_PER_ELEMENT)
+/** Connections on their way to a reactor, and those that it should evict. */
+function viewArrivals(counts: Int32Array, ring: Int32Array) {
   return {
-    /** The reactor waits in the kernel and must be woken. */
-    get isAsleep(): boolean {
-      return Atomics.load(counts, cells.isAsleep) === 1
+    get arrivalCount(): number {
+      return (Atomics.load(counts, cells.tail) - Atomics.load(counts, cells.head)) | 0
     },
-    set isAsleep(yes: boolean) {
-      Atomics.store(counts, cells.isAsleep, yes ? 1 : 0)
+    /** Adds an accepted connection. False if the reactor is too far behind. `write` fills the client's address. */
+    addArrival(descriptor: number, port: number, write: (into: Int32Array, at: number) => void): boolean {
+      const tail = Atomics.load(counts, cells.tail)
+      if (((tail - Atomics.load(counts, cells.head)) | 0) >= maxArrivals) return false
+      const at = (tail & (maxArrivals - 1)) * arrivalWords
+      ring[at] = descriptor
+      ring[at + 1] = port
+      write(ring, at + 2)
+      Atomics.store(counts, cells.tail, (tail + 1) | 0)
+      return true
     },
-    /** Number of posted messages, to skip an empty inbox. */
-    get posted(): number {
-      return Atomics.load(counts, cells.posted)
+    /** Takes all connections that have arrived. One counts as arrived until `take` has returned. */
+    takeArrivals(take: (descriptor: number, port: number, words: Int32Array, at: number) => void): void {
+      const tail = Atomics.load(counts, cells.tail)
+      for (let head = Atomics.load(counts, cells.head); head !== tail; ) {
+        const at = (head & (maxArrivals - 1)) * arrivalWords
+        take(ring[at] ?? -1, ring[at + 1] ?? 0, ring, at + 2)
+        head = (head + 1) | 0
+        Atomics.store(counts, cells.head, head)
+      }
     },
-    notePosted: (): void => void Atomics.add(counts, cells.posted, 1),
+    /** Waiting connections that other reactors want evicted. */
+    get evictions(): number {
+      return Atomics.load(counts, cells.evictions) + Atomics.load(counts, cells.crowds)
+    },
+    wantEviction: (which: Eviction): void => void Atomics.add(counts, evictionCells[which], 1),
+    takeEvictions: (which: Eviction): number => Atomics.exchange(counts, evictionCells[which], 0),
+  }
+}
+
+/** The reactor's status, and numbers beyond 32 bits. */
+function viewStatus(counts: Int32Array, reals: Float64Array) {
+  return {
     get status(): ReactorStatus {
       const status = { ...noStatus }
       for (const [index, name] of statusNames.entries()) status[name] = Atomics.load(counts, statusAt + index)
@@ -102,6 +123,34 @@ export function viewMemory(memory: SharedArrayBuffer) {
     set lastContactAt(at: number) {
       reals[numbers.lastContactAt] = at
     },
+    /** When the oldest waiting connection came, about. */
+    get oldestAt(): number {
+      return reals[numbers.oldestAt] ?? 0
+    },
+    set oldestAt(at: number) {
+      reals[numbers.oldestAt] = at
+    },
+  }
+}
+
+/** Each value has one writer, except `evictions`. */
+export function viewMemory(memory: SharedArrayBuffer) {
+  const counts = new Int32Array(memory, 0, countBytes / Int32Array.BYTES_PER_ELEMENT)
+  const reals = new Float64Array(memory, countBytes, numberBytes / Float64Array.BYTES_PER_ELEMENT)
+  const ring = new Int32Array(memory, countBytes + numberBytes + ownedCells * 4, maxArrivals * arrivalWords)
+  const own = {
+    /** The reactor waits in the kernel and must be woken. */
+    get isAsleep(): boolean {
+      return Atomics.load(counts, cells.isAsleep) === 1
+    },
+    set isAsleep(yes: boolean) {
+      Atomics.store(counts, cells.isAsleep, yes ? 1 : 0)
+    },
+    /** Number of posted messages, to skip an empty inbox. */
+    get posted(): number {
+      return Atomics.load(counts, cells.posted)
+    },
+    notePosted: (): void => void Atomics.add(counts, cells.posted, 1),
     /** Accepts connections of other reactors, since its state is complete. */
     get isServing(): boolean {
       return Atomics.load(counts, cells.isServing) === 1
@@ -116,19 +165,6 @@ export function viewMemory(memory: SharedArrayBuffer) {
     set inUse(count: number) {
       Atomics.store(counts, cells.inUse, count)
     },
-    /** Waiting connections that other reactors want evicted. */
-    get evictions(): number {
-      return Atomics.load(counts, cells.evictions) + Atomics.load(counts, cells.crowds)
-    },
-    wantEviction: (which: Eviction): void => void Atomics.add(counts, evictionCells[which], 1),
-    takeEvictions: (which: Eviction): number => Atomics.exchange(counts, evictionCells[which], 0),
-    /** When the oldest waiting connection came, about. */
-    get oldestAt(): number {
-      return reals[numbers.oldestAt] ?? 0
-    },
-    set oldestAt(at: number) {
-      reals[numbers.oldestAt] = at
-    },
     /** The kernel's number of the thread. */
     get taskId(): number {
       return Atomics.load(counts, cells.taskId)
@@ -136,49 +172,32 @@ export function viewMemory(memory: SharedArrayBuffer) {
     set taskId(id: number) {
       Atomics.store(counts, cells.taskId, id)
     },
-    get arrivalCount(): number {
-      return (Atomics.load(counts, cells.tail) - Atomics.load(counts, cells.head)) | 0
-    },
-    /** Adds an accepted connection. False if the reactor is too far behind. `write` fills the client's address. */
-    addArrival(descriptor: number, port: number, write: (into: Int32Array, at: number) => void): boolean {
-      const tail = Atomics.load(counts, cells.tail)
-      if (((tail - Atomics.load(counts, cells.head)) | 0) >= maxArrivals) return false
-      const at = (tail & (maxArrivals - 1)) * arrivalWords
-      ring[at] = descriptor
-      ring[at + 1] = port
-      write(ring, at + 2)
-      Atomics.store(counts, cells.tail, (tail + 1) | 0)
-      return true
-    },
-    /** Takes all connections that have arrived. One counts as arrived until `take` has returned. */
-    takeArrivals(take: (descriptor: number, port: number, words: Int32Array, at: number) => void): void {
-      const tail = Atomics.load(counts, cells.tail)
-      for (let head = Atomics.load(counts, cells.head); head !== tail; ) {
-        const at = (head & (maxArrivals - 1)) * arrivalWords
-        take(ring[at] ?? -1, ring[at + 1] ?? 0, ring, at + 2)
-        head = (head + 1) | 0
-        Atomics.store(counts, cells.head, head)
-      }
-    },
-    /**
-     * After the thread's end. Returns the descriptors that it owned or should have taken. The accepting thread may still
-     * add one: the next reactor takes it.
-     */
-    clear(): ReadonlySet<number> {
-      Atomics.store(counts, cells.isServing, 0)
-      const left = new Set(ownedIn(this.owned))
-      this.takeArrivals((descriptor) => left.add(descriptor))
-      this.owned.fill(0)
-      const { head, tail, ...others } = cells
-      for (const cell of Object.values(others)) Atomics.store(counts, cell, 0)
-      this.status = noStatus
-      reals[numbers.totalBytes] = 0
-      reals[numbers.hopBytes] = 0
-      return left
-    },
     owned: new Int32Array(memory, countBytes + numberBytes, ownedCells),
   }
+  const view = withAccessors(withAccessors(own, viewStatus(counts, reals)), viewArrivals(counts, ring))
+  return Object.assign(view, {
+    /**
+     * After the thread's end. Returns the descriptors that it owned or should have taken. The accepting thread may
+     * still add one: the next reactor takes it.
+     */
+    clear(): ReadonlySet<number> {
+      view.isServing = false
+      const left = new Set(ownedIn(view.owned))
+      view.takeArrivals((descriptor) => left.add(descriptor))
+      view.owned.fill(0)
+      const { head, tail, ...others } = cells
+      for (const cell of Object.values(others)) Atomics.store(counts, cell, 0)
+      view.status = noStatus
+      view.totalBytes = 0
+      view.hopBytes = 0
+      return left
+    },
+  })
 }
+
+/** Adds getters and setters, which a spread would read once. */
+const withAccessors = <One extends object, Other extends object>(one: One, other: Other): One & Other =>
+  Object.defineProperties(one, Object.getOwnPropertyDescriptors(other)) as One & Other
 
 /** Two numbers and four flags. */
 const memoryBytes = 32
