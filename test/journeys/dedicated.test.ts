@@ -94,6 +94,28 @@ describe.each([...enginesOf('postgres')])('dedicated proxies on %s', (engine) =>
     expect(usernames.size).toBe(2)
   })
 
+  test('POST /dedicated/buy with port_type socks, socks5 or both sells proxies of that protocol; the default is http', async () => {
+    const { token } = await service.newCustomer(1_000n)
+    for (const [sent, shown] of Object.entries({ http: 'http', socks: 'socks', socks5: 'socks', both: 'both' })) {
+      const body = { ...order, count: 1, port_type: sent }
+      const { data } = await service.post('/dedicated/buy', body, { token })
+      expect([sent, data.proxies[0].port_type]).toEqual([sent, shown])
+      expect((await service.get(`/dedicated/${data.proxies[0].id}`, { token })).data.port_type).toBe(shown as never)
+    }
+    const refused = await service.post('/dedicated/buy', { ...order, port_type: 'https' }, { token })
+    expect(refused.error.details).toMatchObject([{ field: 'port_type', allowed: ['http', 'socks', 'socks5', 'both'] }])
+  })
+
+  test('port_type is part of a purchase under a key: http is the default, and another answers 422', async () => {
+    const { token } = await service.newCustomer(1_000n)
+    const buy = (more: object) => service.post('/dedicated/buy', { ...order, ...more }, { token, key: 'protocol' })
+    const first = await buy({})
+    expect((await buy({ port_type: 'http' })).text).toBe(first.text)
+    for (const port_type of ['socks', 'both']) {
+      expect((await buy({ port_type })).error.code).toBe('idempotency_key_reused')
+    }
+  })
+
   test('an IPv6 proxy has the gateway’s address as ip and its own address as exit_ip', async () => {
     const { token } = await service.newCustomer(1_000n)
     const { data } = await service.post('/dedicated/buy', { ...order, ipv: 6, count: 5 }, { token })

@@ -234,7 +234,14 @@ export type Operations = {
     }
   }
   buyDedicated: {
-    body: { country_code: string; period: number; count: number; ipv: 3 | 4 | 6; max_price_rub?: number }
+    body: {
+      country_code: string
+      period: number
+      count: number
+      ipv: 3 | 4 | 6
+      port_type?: 'http' | 'socks' | 'socks5' | 'both'
+      max_price_rub?: number
+    }
     answer: {
       order_id: string
       check_id: number | null
@@ -284,9 +291,11 @@ export type Operations = {
       ipv?: 3 | 4 | 6
       expires_before?: string
       comment?: string
+      comment_contains?: string
     }
     answer: { proxies: readonly Proxy[]; next_cursor: string | null }
   }
+  getProxy: { params: { id: number }; answer: Proxy }
   listCountries: {
     query: { ipv: 3 | 4 | 6 }
     answer: {
@@ -692,6 +701,7 @@ export const operations = {
   prolongDedicated: ['POST', '/dedicated/prolong', 'keyed'],
   setProtocol: ['POST', '/dedicated/protocol'],
   listDedicated: ['GET', '/dedicated/list'],
+  getProxy: ['GET', '/dedicated/{id}'],
   listCountries: ['GET', '/dedicated/country'],
   countAvailable: ['GET', '/dedicated/count'],
   setComment: ['POST', '/dedicated/comment'],

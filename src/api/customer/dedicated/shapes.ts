@@ -115,6 +115,17 @@ export const queryIds = () =>
       example: String(exampleProxy),
     })
 
+const portType = (description: string) =>
+  z
+    .enum(['http', 'socks', 'socks5', 'both'])
+    .transform((type): PortType => (type === 'socks5' ? 'socks' : type))
+    .openapi({
+      type: 'string',
+      enum: ['http', 'socks', 'socks5', 'both'],
+      description: `${description} \`socks5\` is the same as \`socks\`; \`both\` is HTTP and SOCKS5.`,
+      example: 'socks',
+    })
+
 export const count = { min: 1, max: 1000, example: 10, description: 'Number of proxies.' }
 
 export const orderFields = {
@@ -122,6 +133,7 @@ export const orderFields = {
   period: bodyInteger(period),
   count: bodyInteger({ ...count, example: 1 }),
   ipv: bodyIpv(),
+  port_type: portType('Protocol of the proxies.').default('http').openapi({ default: 'http' }),
 }
 
 const shownIpv = () => whole(ipvMeaning, 4)
@@ -359,15 +371,7 @@ export const setProtocol = operation('setProtocol', 'POST /dedicated/protocol', 
   summary: 'Change the protocol of proxies',
   body: z.object({
     ids: bodyIds(),
-    port_type: z
-      .enum(['http', 'socks', 'socks5', 'both'])
-      .transform((type): PortType => (type === 'socks5' ? 'socks' : type))
-      .openapi({
-        type: 'string',
-        enum: ['http', 'socks', 'socks5', 'both'],
-        description: 'New protocol. `socks5` is the same as `socks`; `both` is HTTP and SOCKS5.',
-        example: 'socks',
-      }),
+    port_type: portType('New protocol.'),
   }),
   answer: z.object({
     port_type: choice('Protocol of the proxies now.', ['http', 'socks', 'both'], 'socks'),
@@ -392,8 +396,23 @@ export const listDedicated = operation('listDedicated', 'GET /dedicated/list', {
       .optional()
       .openapi({ description: 'Only proxies whose term ends before this time, ISO 8601.', example: toIso(exampleAt) }),
     comment: comment.optional().openapi({ description: 'Only proxies with exactly this comment.' }),
+    comment_contains: comment.optional().openapi({
+      description:
+        'Only proxies whose comment contains this text, in upper or lower case of any alphabet. A page can then be ' +
+        'short or empty although `next_cursor` is not null: one request compares about 10,000 comments.',
+    }),
   }),
   answer: page({ proxies: list('One page of your proxies.', proxy) }),
+})
+
+export const getProxy = operation('getProxy', 'GET /dedicated/{id}', {
+  isSecret: true,
+  summary: 'Read one of your proxies',
+  params: z.object({
+    id: queryInteger({ min: 1, max: Number.MAX_SAFE_INTEGER, example: exampleProxy, description: "The proxy's id." }),
+  }),
+  answer: proxy,
+  refusals: { not_found: noSuchProxy },
 })
 
 export const listCountries = operation('listCountries', 'GET /dedicated/country', {
