@@ -183,6 +183,34 @@ describe.each([...enginesOf('postgres')])('dedicated proxies on %s', (engine) =>
     }
   })
 
+  test('a period of 0, -1 or 3651 days gets the list of periods, as one that is not sold does', async () => {
+    const { token } = await service.newCustomer(1_000n)
+    const { data } = await service.post('/dedicated/buy', { ...order, count: 1 }, { token })
+    const ids = data.proxies.map((each: { id: number }) => each.id)
+    const [sold, prolonged] = [
+      [7, 14, 30, 60, 90],
+      [3, 7, 14, 30, 60, 90],
+    ] as const
+    for (const period of [0, -1, 3651]) {
+      const asked: [path: string, body: object, allowed: readonly number[]][] = [
+        ['/dedicated/buy', { ...order, period }, sold],
+        ['/dedicated/prolong', { ids, period }, prolonged],
+        ['/dedicated/prolong/quote', { ids, period }, prolonged],
+        ['/dedicated/auto-renew', { ids, period }, prolonged],
+      ]
+      for (const [path, body, allowed] of asked) {
+        const { error } = await service.post(path, body, { token })
+        expect([path, error.details]).toMatchObject([path, [{ field: 'period', reason: 'one_of', allowed }]])
+      }
+      if (period < 0) continue
+      const query = new URLSearchParams({ country_code: 'DE', period: String(period), count: '1', ipv: '4' })
+      const { error } = await service.get(`/dedicated/quote?${query.toString()}`, { token })
+      expect(error.details).toMatchObject([{ field: 'period', allowed: sold }])
+      const quote = await service.get(`/dedicated/prolong/quote?ids=${ids.join(',')}&period=${period}`, { token })
+      expect(quote.error.details).toMatchObject([{ field: 'period', allowed: prolonged }])
+    }
+  })
+
   test('POST /dedicated/buy answers 402 with the amount required, and takes no money and no address', async () => {
     const { token } = await service.newCustomer(100n)
     const before = await free('AT', 4)

@@ -8,6 +8,8 @@ import type { Ipv } from '../../../domains/stock/rules.ts'
 import {
   balanceAfter,
   bodyInteger,
+  bodyOneOf,
+  bodyTerm,
   choice,
   exampleAt,
   flag,
@@ -19,6 +21,7 @@ import {
   passwordsRefused,
   priceLimit,
   queryInteger,
+  queryTerm,
   roubles,
   rows,
   text,
@@ -51,10 +54,7 @@ export const country = () =>
       example: 'DE',
     })
 
-const bodyIpv = () =>
-  z
-    .preprocess((sent) => kinds.find((each) => String(each) === sent) ?? sent, z.literal([3, 4, 6]))
-    .openapi({ type: 'integer', enum: [3, 4, 6], description: ipvMeaning, example: 4 })
+const bodyIpv = () => bodyOneOf([3, 4, 6], { description: ipvMeaning, example: 4 })
 const queryIpv = () =>
   z
     .string()
@@ -130,7 +130,7 @@ export const count = { min: 1, max: 1000, example: 10, description: 'Number of p
 
 export const orderFields = {
   country_code: country(),
-  period: bodyInteger(period),
+  period: bodyTerm(period),
   count: bodyInteger({ ...count, example: 1 }),
   ipv: bodyIpv(),
   port_type: portType('Protocol of the proxies.').default('http').openapi({ default: 'http' }),
@@ -253,7 +253,7 @@ export const quoteDedicated = operation('quoteDedicated', 'GET /dedicated/quote'
   description: 'Nothing is bought or reserved.',
   query: z.object({
     country_code: country(),
-    period: queryInteger(period),
+    period: queryTerm(period),
     count: queryInteger(count),
     ipv: queryIpv(),
   }),
@@ -325,7 +325,7 @@ const prolongingQuote = {
 
 export const quoteProlonging = operation('quoteProlonging', 'GET /dedicated/prolong/quote', {
   summary: 'Price prolonging proxies',
-  query: z.object({ ids: queryIds(), period: queryInteger(period) }),
+  query: z.object({ ids: queryIds(), period: queryTerm(period) }),
   ...prolongingQuote,
 })
 
@@ -333,7 +333,7 @@ export const quoteProlongingOfMany = operation('quoteProlongingOfMany', 'POST /d
   summary: 'Price prolonging proxies whose ids do not fit into a URL',
   description: 'Like `GET /dedicated/prolong/quote`, with the ids in the body. Nothing is bought.',
   scope: 'read',
-  body: z.object({ ids: bodyIds(), period: bodyInteger(period) }),
+  body: z.object({ ids: bodyIds(), period: bodyTerm(period) }),
   ...prolongingQuote,
 })
 
@@ -342,7 +342,7 @@ export const prolongDedicated = operation('prolongDedicated', 'POST /dedicated/p
   description:
     'The days are added to the current term. Ids, addresses and credentials do not change. A proxy whose address the ' +
     'operator is withdrawing cannot be prolonged; an expired one can be prolonged only while a gateway serves it.',
-  body: z.object({ ids: bodyIds(), period: bodyInteger(period), ...priceLimit }),
+  body: z.object({ ids: bodyIds(), period: bodyTerm(period), ...priceLimit }),
   answer: z.object({
     order_id: orderId(),
     period: shownPeriod(),
@@ -483,7 +483,7 @@ export const setAutoRenew = operation('setAutoRenew', 'POST /dedicated/auto-rene
     'is retried every hour. Renewals count towards the spending cap of the token that makes this request.',
   body: z.object({
     ids: bodyIds(),
-    period: bodyInteger(period)
+    period: bodyTerm(period)
       .nullable()
       .openapi({ description: 'Days added by each renewal; null switches automatic renewal off.' }),
   }),
