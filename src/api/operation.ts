@@ -266,7 +266,7 @@ export const successSchema = (answer: z.ZodType) =>
     ok: z.literal(true).openapi({ description: 'Whether the request succeeded.' }),
     data: answer,
     warnings: z.array(warningSchema).optional().openapi({
-      description: 'Unknown fields of the request, or reasons why a bought service does not work yet; absent if none.',
+      description: 'Unknown fields of the request, or reasons why the answer cannot be used yet; absent if none.',
     }),
   })
 
