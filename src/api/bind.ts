@@ -43,9 +43,9 @@ export type Answered = {
   readonly owner?: string | undefined
 }
 
-/** An answer before it is written: data for its schema, or the text of a file. */
+/** An answer before it is written: data for its schema with warnings, or the text of a file. */
 type Reply<Op extends Operation> = Partial<Omit<Answered, 'body'>> &
-  ({ readonly data: z.input<Op['answer']> } | { readonly body: string })
+  ({ readonly data: z.input<Op['answer']>; readonly warnings?: readonly FieldProblem[] } | { readonly body: string })
 
 /** An operation whose answer may set a cookie, repeat an earlier one or be a file. */
 export const bindReply = <Op extends Operation, By = Caller>(
@@ -56,8 +56,8 @@ export const bindReply = <Op extends Operation, By = Caller>(
   run: async (call) => {
     const reply = await run(call)
     if ('body' in reply) return { replayed: false, ...reply }
-    const { data, ...rest } = reply
-    return { replayed: false, ...rest, body: toSuccess(operation, data, call) }
+    const { data, warnings, ...rest } = reply
+    return { replayed: false, ...rest, body: toSuccess(operation, data, call, warnings) }
   },
 })
 
@@ -131,8 +131,8 @@ function toSuccess(
   operation: Operation,
   value: unknown,
   { warnings: found, language }: Pick<Call<Operation>, 'warnings' | 'language'>,
-  ofSale: readonly FieldProblem[] = [],
+  ofResult: readonly FieldProblem[] = [],
 ): string {
-  const warnings = [...found, ...ofSale].map((each) => toSent(problemsOf[language], each))
+  const warnings = [...found, ...ofResult].map((each) => toSent(problemsOf[language], each))
   return JSON.stringify({ ok: true, data: operation.answer.parse(value), ...(warnings.length > 0 && { warnings }) })
 }

@@ -86,21 +86,32 @@ const describedRange = ({ min, max, ...shownAs }: Range) => ({ minimum: min, max
 const outOf = ({ min, max }: Range): string => problem('between', { from: min, to: max })
 
 /** A whole number in a query, in plain decimal digits: `1e1`, `+5`, ` 5`, `5.0` and `0x5` are refused. */
-export function queryInteger(range: Range) {
-  return z
+const digits = () =>
+  z
     .string()
     .refine((written) => /^\d{1,16}$/.test(written), problem('plain_digits'))
     .transform(Number)
-    .refine((value) => value >= range.min && value <= range.max, outOf(range))
-    .openapi({ type: 'integer', ...describedRange(range) })
-}
 
-export function bodyInteger(range: Range) {
-  return z
+const isWithin = (range: Range) => (value: number) => value >= range.min && value <= range.max
+
+export const queryInteger = (range: Range) =>
+  digits()
+    .refine(isWithin(range), outOf(range))
+    .openapi({ type: 'integer', ...describedRange(range) })
+
+/** Numbers in bodies are JSON numbers: one rule for all of them, so `"30"` is refused everywhere. */
+export const bodyInteger = (range: Range) =>
+  z.int().refine(isWithin(range), outOf(range)).openapi(describedRange(range))
+
+export const bodyOneOf = <const Values extends readonly number[]>(values: Values, described: object) =>
+  z
     .int()
-    .refine((value) => value >= range.min && value <= range.max, outOf(range))
-    .openapi(describedRange(range))
-}
+    .pipe(z.literal(values))
+    .openapi({ type: 'integer', enum: values as never, ...described })
+
+/** A term: the price list refuses what it does not sell, whatever the number, and the refusal lists what it sells. */
+export const queryTerm = (range: Range) => digits().openapi({ type: 'integer', ...describedRange(range) })
+export const bodyTerm = (range: Range) => z.int().openapi(describedRange(range))
 
 /** An amount in a request, in kopecks. `0.29` is exact, and a third decimal is refused and not rounded. */
 export function readAmount(value: string | number, context: z.RefinementCtx): Kopecks {

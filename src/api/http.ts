@@ -33,7 +33,7 @@ import { withCors } from './cors.ts'
 import { type ApiProfile, createDescription, customerApiProfile } from './describe.ts'
 import { docsEntrances, docsPaths, readDocs } from './docs.ts'
 import { languageOf } from './language.ts'
-import { type Operation, scopeOf, takesKey } from './operation.ts'
+import { isWhole, type Operation, scopeOf, takesKey } from './operation.ts'
 import {
   type ChangeBudget,
   createChangeBudget,
@@ -66,14 +66,16 @@ export type PlainRoute = {
 
 const probes: readonly string[] = ['/healthz', '/readyz']
 
-const toPattern = (path: string): string => path.replace(/\{(\w+)\}/g, ':$1')
+/** Only digits match a parameter that is a number: `GET /dedicated/{id}` leaves `/dedicated/buy` to its own methods. */
+const toPattern = ({ path, params }: Pick<Operation, 'path' | 'params'>): string =>
+  path.replace(/\{(\w+)\}/g, (_, name: string) => (isWhole(params.shape[name]) ? `:${name}{[1-9][0-9]*}` : `:${name}`))
 
 /** The methods that each path knows, for the answer to the others. */
 function methodsByPath(apis: readonly Mounted[], plain: readonly Pick<PlainRoute, 'path' | 'takes'>[]) {
   const methods = new Map<string, string[]>()
   for (const api of apis) {
     for (const operation of api.operations) {
-      const path = api.base + toPattern(operation.path)
+      const path = api.base + toPattern(operation)
       methods.set(path, [...(methods.get(path) ?? []), ...(operation.method === 'GET' ? ['GET', 'HEAD'] : ['POST'])])
     }
     methods.set(`${api.base}/openapi.json`, ['GET', 'HEAD'])
@@ -255,7 +257,7 @@ function addApi({ app, exact }: Router, api: Mounted, limits: Limits, deps: Http
         throw error instanceof Refusal ? withSee(error, operation.see) : error
       }
     }
-    const path = api.base + toPattern(operation.path)
+    const path = api.base + toPattern(operation)
     if (path === api.base + operation.path) {
       exact.set(`${operation.method} ${path}`, { run, isCharging: operation.charges === true })
     }

@@ -92,6 +92,10 @@ export const scopeOf = ({ method, scope }: Pick<Operation, 'method' | 'scope'>) 
 export const takesKey = ({ charges, creates }: Pick<Operation, 'charges' | 'creates'>): boolean =>
   charges !== false || creates
 
+/** Whether a field is described as a whole number. */
+export const isWhole = (field: z.core.$ZodType | undefined): boolean =>
+  field !== undefined && metadataOf(field).type === 'integer'
+
 const noFields = z.object({})
 
 type Shape<Params extends Fields, Query extends Fields, Body extends Fields, Answer extends z.ZodType> = Partial<
@@ -162,8 +166,7 @@ export function exampleOf<Schema extends z.ZodType>(schema: Schema): z.input<Sch
 }
 
 function valueOf(schema: z.core.$ZodType): unknown {
-  const metadata: { readonly example?: unknown; readonly format?: unknown } = getOpenApiMetadata(schema as z.ZodType)
-  const { example, format } = metadata
+  const { example, format } = metadataOf(schema)
   const def = defOf(schema)
   if (example !== undefined && !(def.type === 'nullable' && format === 'date-time')) return example
   switch (def.type) {
@@ -191,6 +194,9 @@ function valueOf(schema: z.core.$ZodType): unknown {
       return valueOfKind[def.type]
   }
 }
+
+const metadataOf = (schema: z.core.$ZodType): { readonly [name in 'example' | 'format' | 'type']?: unknown } =>
+  getOpenApiMetadata(schema as z.ZodType)
 
 const valueOfKind: Readonly<Record<string, unknown>> = { string: '', boolean: true, number: 0, record: {} }
 
@@ -261,7 +267,7 @@ export const successSchema = (answer: z.ZodType) =>
     ok: z.literal(true).openapi({ description: 'Whether the request succeeded.' }),
     data: answer,
     warnings: z.array(warningSchema).optional().openapi({
-      description: 'Unknown fields of the request, or reasons why a bought service does not work yet; absent if none.',
+      description: 'Unknown fields of the request, or reasons why the answer cannot be used yet; absent if none.',
     }),
   })
 

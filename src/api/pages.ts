@@ -48,7 +48,7 @@ export const readNumber = (written: string): number | undefined =>
   /^[1-9]\d{0,14}$/.test(written) ? Number(written) : undefined
 
 /** URL-safe base64: a cursor is opaque to clients. */
-const toCursor = (position: string): string => Buffer.from(position).toString('base64url')
+export const toCursor = (position: string): string => Buffer.from(position).toString('base64url')
 
 /** How many rows to query: one more than a page holds shows whether there is a next page. */
 export const soughtFor = (limit: number): number => limit + 1

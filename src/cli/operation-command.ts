@@ -181,7 +181,6 @@ type Definition = {
   readonly in?: z.ZodType
   readonly element?: z.ZodType
   readonly valueType?: z.ZodType
-  readonly options?: readonly z.ZodType[]
   readonly entries?: Readonly<Record<string, string>>
   readonly defaultValue?: unknown
 }
@@ -202,12 +201,11 @@ function isSwitch(schema: z.ZodType | undefined): boolean {
 
 /** The JSON that a typed text means, by its field's schema. What does not fit is left for the shop to refuse. */
 function toValue(schema: z.ZodType | undefined, text: string): unknown {
-  const { type, element, valueType, options } = defOf(schema)
+  const { type, element, valueType } = defOf(schema)
   if (isSwitch(schema)) return type === 'boolean' ? true : 'true'
   if (type === 'array') return text.split(',').flatMap((part) => (part === '' ? [] : [toValue(element, part)]))
   if (type === 'record') return toRecord(valueType, text)
-  const isNumber = type === 'number' || options?.some((each) => each.safeParse(Number(text)).success)
-  return isNumber && /^-?\d+(?:\.\d+)?$/.test(text) ? Number(text) : text
+  return type === 'number' && /^-?\d+(?:\.\d+)?$/.test(text) ? Number(text) : text
 }
 
 function toRecord(schema: z.ZodType | undefined, text: string): Fields {

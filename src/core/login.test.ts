@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { scaled } from '../../test/harness/scale.ts'
-import { maxLoginLength, type ProxyLogin, readProxyLogin, toSlug, writeProxyLogin } from './login.ts'
+import { maxLoginLength, type ProxyLogin, parseProxyLogin, readProxyLogin, toSlug, writeProxyLogin } from './login.ts'
 
 const matching = (pattern: RegExp) => fc.stringMatching(pattern)
 const list = (pattern: RegExp) => fc.uniqueArray(matching(pattern), { maxLength: 4 })
@@ -113,6 +113,27 @@ describe('the login grammar', () => {
     ['more than 255 characters', `alice-city-${'a'.repeat(40)}${`.${'b'.repeat(40)}`.repeat(6)}`],
   ])('readProxyLogin refuses %s', (_, text) => {
     expect(readProxyLogin(text)).toBeUndefined()
+  })
+
+  test.each([
+    ['pool', 'alice-pool-9'],
+    ['country', 'alice-country-usa'],
+    ['country', 'alice-country-us.us-city-x'],
+    ['state', 'alice-state-new york'.replace(' ', '_')],
+    ['city', 'alice-city-'],
+    ['zip', 'alice-zip-1234567890123'],
+    ['asn', 'alice-asn-0'],
+    ['asn', 'alice-asn-4294967296'],
+    ['session', 'alice-session-a_b'],
+    ['ttl', 'alice-ttl-10'],
+    ['ttl', 'alice-session-a-ttl-121'],
+    ['country', 'alice-country-us-country-de'],
+    ['part', 'alice-country'],
+    ['part', 'alice-planet-mars'],
+    ['part', 'alice country-us'],
+    ['part', 'al'],
+  ] as const)('parseProxyLogin names the part %s of %s', (part, text) => {
+    expect(parseProxyLogin(text)).toBe(part)
   })
 
   test('toSlug reduces a place name to lower-case Latin letters and digits', () => {

@@ -30,27 +30,41 @@ const maxAsn = 4_294_967_295
 const keys = ['pool', 'country', 'state', 'city', 'zip', 'asn', 'session', 'ttl'] as const
 type Key = (typeof keys)[number]
 
+/** The part that is wrong. `part`: an unknown name, a part without a value, or a character that no part may have. */
+export type WrongPart = Key | 'part'
+
 /** Parses a user name in any case. Undefined for anything outside the grammar: a guess would bill the wrong exit. */
 export function readProxyLogin(text: string): ProxyLogin | undefined {
-  if (text.length === 0 || text.length > maxLoginLength || !/^[A-Za-z0-9_.-]+$/.test(text)) return undefined
+  const parsed = parseProxyLogin(text)
+  return typeof parsed === 'string' ? undefined : parsed
+}
+
+/** The same, with the first wrong part of a malformed login. */
+export function parseProxyLogin(text: string): ProxyLogin | WrongPart {
+  if (text.length === 0 || text.length > maxLoginLength || !/^[A-Za-z0-9_.-]+$/.test(text)) return 'part'
   const [login = '', ...parts] = text.toLowerCase().split('-')
-  if (!loginPattern.test(login) || parts.length % 2 !== 0) return undefined
+  if (!loginPattern.test(login) || parts.length % 2 !== 0) return 'part'
   const given = new Map<Key, string>()
   for (let index = 0; index < parts.length; index += 2) {
     const key = keys.find((each) => each === parts[index])
-    if (key === undefined || given.has(key)) return undefined
+    if (key === undefined) return 'part'
+    if (given.has(key)) return key
     given.set(key, parts[index + 1] ?? '')
   }
   const pool = given.get('pool') ?? null
-  if (pool !== null && !poolPattern.test(pool)) return undefined
+  if (pool !== null && !poolPattern.test(pool)) return 'pool'
   const countries = readList(given.get('country'), countryPattern)
+  if (!countries) return 'country'
   const states = readList(given.get('state'), locationPattern)
+  if (!states) return 'state'
   const cities = readList(given.get('city'), locationPattern)
+  if (!cities) return 'city'
   const zips = readList(given.get('zip'), zipPattern)
+  if (!zips) return 'zip'
   const asns = readList(given.get('asn'), asnPattern)?.map(Number)
+  if (!asns || asns.some((asn) => asn > maxAsn)) return 'asn'
   const session = readSession(given.get('session'), given.get('ttl'))
-  if (!countries || !states || !cities || !zips || !asns || session === undefined) return undefined
-  if (asns.some((asn) => asn > maxAsn)) return undefined
+  if (typeof session === 'string') return session
   return { login, pool, countries, states, cities, zips, asns, session }
 }
 
@@ -79,12 +93,12 @@ function readList(text: string | undefined, pattern: RegExp): string[] | undefin
   return values.every((value) => pattern.test(value)) && new Set(values).size === values.length ? values : undefined
 }
 
-/** Null without a session; undefined for a malformed one, or a time without a session. */
-function readSession(name: string | undefined, ttl: string | undefined): ProxyLogin['session'] | undefined {
-  if (name === undefined) return ttl === undefined ? null : undefined
-  if (!sessionPattern.test(name)) return undefined
+/** Null without a session. A time without a session is wrong. */
+function readSession(name: string | undefined, ttl: string | undefined): ProxyLogin['session'] | 'session' | 'ttl' {
+  if (name === undefined) return ttl === undefined ? null : 'ttl'
+  if (!sessionPattern.test(name)) return 'session'
   if (ttl === undefined) return { name, ttlMinutes: null }
-  if (!ttlPattern.test(ttl) || Number(ttl) > maxSessionMinutes) return undefined
+  if (!ttlPattern.test(ttl) || Number(ttl) > maxSessionMinutes) return 'ttl'
   return { name, ttlMinutes: Number(ttl) }
 }
 

@@ -52,8 +52,11 @@ const credentials: readonly RawCase[] = [
   ['a proxy of the other protocol', get('/a', 'LOGIN:dora'), ['403 wrong_protocol']],
   ['a country that has no exit', get('/a', 'LOGIN:pavel-pool-residential-country-de'), ['502 no_exit']],
   ['a pool that does not exist', get('/a', 'LOGIN:pavel-pool-moon'), ['502 no_exit']],
-  ['a part that the grammar does not know', get('/a', 'LOGIN:pavel-planet-mars'), wrong],
-  ['a part given twice', get('/a', 'LOGIN:pavel-pool-residential-pool-residential'), wrong],
+  ['a part that the grammar does not know', get('/a', 'LOGIN:pavel-planet-mars'), ['403 login_part']],
+  ['a part given twice', get('/a', 'LOGIN:pavel-pool-residential-pool-residential'), ['403 login_pool']],
+  ['a country of three letters', get('/a', 'LOGIN:pavel-country-usa'), ['403 login_country']],
+  ['a wrong part and a wrong password', get('/a', basic('pavel-country-usa:x')), wrong],
+  ['a wrong part of a login that no customer has', get('/a', basic('petra-country-usa:pavel.secret')), wrong],
   ['a login in capitals', get('/a', basic('PAVEL-POOL-residential:pavel.secret')), ['200'], ['GET /a']],
   ['a scheme in capitals', get('/a', `Proxy-Authorization: BASIC ${basicOf('anna')}`), ['200'], ['GET /a']],
 ]

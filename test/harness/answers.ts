@@ -88,9 +88,9 @@ export async function createAnswerChecker(url: string, base = '/api/v1', isOwn =
       .map(([name]) => name)
 
   function validatorFor(method: string, path: string, status: number, headers: Headers): ValidateFunction | undefined {
-    const known = Object.keys(description.paths).find((each) =>
-      new RegExp(`^${each.replace(/\{\w+\}/g, '[^/]+')}$`).test(path),
-    )
+    // As OpenAPI has it: a path without parameters comes before one that would match it.
+    const isMatching = (each: string) => new RegExp(`^${each.replace(/\{\w+\}/g, '[^/]+')}$`).test(path)
+    const known = description.paths[path] ? path : Object.keys(description.paths).find(isMatching)
     const verb = method.toLowerCase()
     if (!known || !description.paths[known]?.[verb]) return undefined
     if (!description.paths[known][verb].responses[status]) {

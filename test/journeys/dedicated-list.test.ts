@@ -64,6 +64,51 @@ describe.each([...enginesOf('sqlite')])('GET /dedicated/list on %s', (engine) =>
     expect((await list(token, { expires_before: moment })).length).toBe(5)
   })
 
+  test('GET /dedicated/{id} shows one proxy as the list does, and answers 404 for another customer’s and a gone one', async () => {
+    const { token, customer } = await service.newCustomer(1_000n)
+    const [proxy] = await buy(token)
+    const path = `/dedicated/${proxy?.id}`
+    expect((await service.get(path, { token })).data).toEqual(proxy)
+    const reader = await service.services.customers.issueToken(customer, { name: 'reader', scopes: ['read'] })
+    const shown = await service.get(path, { token: reader.text })
+    expect(shown.data).toEqual({ ...proxy, password: null })
+    const other = await service.newCustomer()
+    const missing = { code: 'not_found', reason: 'proxies_not_found', params: { ids: [proxy?.id] } }
+    expect((await service.get(path, { token: other.token })).error).toMatchObject(missing)
+    service.clock.advanceDays(34)
+    expect((await service.get(path, { token })).error).toMatchObject(missing)
+    for (const odd of ['0', '01', '1e3', 'none']) {
+      expect((await service.get(`/dedicated/${odd}`, { token })).error.reason).toBe('path_not_found')
+    }
+    const misused = await service.get('/dedicated/buy', { token })
+    expect([misused.status, misused.headers.get('allow')]).toEqual([405, 'POST'])
+  })
+
+  test('comment_contains finds a part of a comment in any case, Russian letters too, on pages of 2', async () => {
+    const { token } = await service.newCustomer(10_000n)
+    const ids = (await buy(token, { ipv: 6, period: 3, count: 6 })).map((each) => each.id)
+    const comments = ['Склад № 7, Ёлка', 'склад 50% off', 'СКЛАД_8', 'Storage 7', '', 'other']
+    for (const [index, comment] of comments.entries()) {
+      await service.post('/dedicated/comment', { ids: [ids[index]], comment }, { token })
+    }
+    const found = async (part: string, more: Record<string, string> = {}) => {
+      const shown = await list(token, { comment_contains: part, ...more })
+      return shown.map((each) => each.comment)
+    }
+    expect(await found('сКлАд')).toEqual(['СКЛАД_8', 'склад 50% off', 'Склад № 7, Ёлка'])
+    expect(await found('STORAGE')).toEqual(['Storage 7'])
+    expect(await found('ёлка')).toEqual(['Склад № 7, Ёлка'])
+    expect(await found('%')).toEqual(['склад 50% off'])
+    expect(await found('_')).toEqual(['СКЛАД_8'])
+    expect(await found('склад', { comment: 'СКЛАД_8' })).toEqual(['СКЛАД_8'])
+    expect(await found('склад', { ipv: '4' })).toEqual([])
+    const query = `limit=2&comment_contains=${encodeURIComponent('склад')}`
+    const first = (await service.get(`/dedicated/list?${query}`, { token })).data
+    expect(first.proxies.map((each: Shown) => each.id)).toEqual([ids[2], ids[1]])
+    const second = (await service.get(`/dedicated/list?${query}&cursor=${first.next_cursor}`, { token })).data
+    expect([second.proxies.map((each: Shown) => each.id), second.next_cursor]).toEqual([[ids[0]], null])
+  })
+
   test('expires_before leaves out a proxy that ends at exactly that moment', async () => {
     const { token } = await service.newCustomer(10_000n)
     const [proxy] = await buy(token)

@@ -94,6 +94,28 @@ describe.each([...enginesOf('postgres')])('dedicated proxies on %s', (engine) =>
     expect(usernames.size).toBe(2)
   })
 
+  test('POST /dedicated/buy with port_type socks, socks5 or both sells proxies of that protocol; the default is http', async () => {
+    const { token } = await service.newCustomer(1_000n)
+    for (const [sent, shown] of Object.entries({ http: 'http', socks: 'socks', socks5: 'socks', both: 'both' })) {
+      const body = { ...order, count: 1, port_type: sent }
+      const { data } = await service.post('/dedicated/buy', body, { token })
+      expect([sent, data.proxies[0].port_type]).toEqual([sent, shown])
+      expect((await service.get(`/dedicated/${data.proxies[0].id}`, { token })).data.port_type).toBe(shown as never)
+    }
+    const refused = await service.post('/dedicated/buy', { ...order, port_type: 'https' }, { token })
+    expect(refused.error.details).toMatchObject([{ field: 'port_type', allowed: ['http', 'socks', 'socks5', 'both'] }])
+  })
+
+  test('port_type is part of a purchase under a key: http is the default, and another answers 422', async () => {
+    const { token } = await service.newCustomer(1_000n)
+    const buy = (more: object) => service.post('/dedicated/buy', { ...order, ...more }, { token, key: 'protocol' })
+    const first = await buy({})
+    expect((await buy({ port_type: 'http' })).text).toBe(first.text)
+    for (const port_type of ['socks', 'both']) {
+      expect((await buy({ port_type })).error.code).toBe('idempotency_key_reused')
+    }
+  })
+
   test('an IPv6 proxy has the gateway’s address as ip and its own address as exit_ip', async () => {
     const { token } = await service.newCustomer(1_000n)
     const { data } = await service.post('/dedicated/buy', { ...order, ipv: 6, count: 5 }, { token })
@@ -158,6 +180,34 @@ describe.each([...enginesOf('postgres')])('dedicated proxies on %s', (engine) =>
           expect(answer.error.details).toMatchObject([{ field: 'period', allowed }])
         }
       }
+    }
+  })
+
+  test('a period of 0, -1 or 3651 days gets the list of periods, as one that is not sold does', async () => {
+    const { token } = await service.newCustomer(1_000n)
+    const { data } = await service.post('/dedicated/buy', { ...order, count: 1 }, { token })
+    const ids = data.proxies.map((each: { id: number }) => each.id)
+    const [sold, prolonged] = [
+      [7, 14, 30, 60, 90],
+      [3, 7, 14, 30, 60, 90],
+    ] as const
+    for (const period of [0, -1, 3651]) {
+      const asked: [path: string, body: object, allowed: readonly number[]][] = [
+        ['/dedicated/buy', { ...order, period }, sold],
+        ['/dedicated/prolong', { ids, period }, prolonged],
+        ['/dedicated/prolong/quote', { ids, period }, prolonged],
+        ['/dedicated/auto-renew', { ids, period }, prolonged],
+      ]
+      for (const [path, body, allowed] of asked) {
+        const { error } = await service.post(path, body, { token })
+        expect([path, error.details]).toMatchObject([path, [{ field: 'period', reason: 'one_of', allowed }]])
+      }
+      if (period < 0) continue
+      const query = new URLSearchParams({ country_code: 'DE', period: String(period), count: '1', ipv: '4' })
+      const { error } = await service.get(`/dedicated/quote?${query.toString()}`, { token })
+      expect(error.details).toMatchObject([{ field: 'period', allowed: sold }])
+      const quote = await service.get(`/dedicated/prolong/quote?ids=${ids.join(',')}&period=${period}`, { token })
+      expect(quote.error.details).toMatchObject([{ field: 'period', allowed: prolonged }])
     }
   })
 

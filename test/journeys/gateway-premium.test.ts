@@ -82,8 +82,19 @@ describe.each([...enginesOf('sqlite')])('premium proxies at the gateway on %s', 
       expect(await attempt('http', at(), as(customer, parts), echo.spot)).toMatchObject({ code: 'no_exit' })
       expect(await attempt('socks', at(), as(customer, parts), echo.spot)).toMatchObject({ status: 4 })
     }
-    for (const parts of ['-country', '-planet-mars', '-country-de-country-fr', '-ttl-5', '-session-a-ttl-0']) {
-      expect(await attempt('http', at(), as(customer, parts), echo.spot)).toMatchObject({ code: 'bad_credentials' })
+    const malformed = {
+      '-country': 'login_part',
+      '-planet-mars': 'login_part',
+      '-country-de-country-fr': 'login_country',
+      '-ttl-5': 'login_ttl',
+      '-session-a-ttl-0': 'login_ttl',
+    }
+    for (const [parts, code] of Object.entries(malformed)) {
+      const login = as(customer, parts)
+      expect(await attempt('http', at(), login, echo.spot)).toMatchObject({ code, status: 403 })
+      expect(await attempt('socks', at(), login, echo.spot)).toMatchObject({ status: 2 })
+      const wrong = { ...login, password: 'wrong' }
+      expect(await attempt('http', at(), wrong, echo.spot)).toMatchObject({ code: 'bad_credentials', status: 407 })
     }
   })
 

@@ -141,6 +141,18 @@ describe.each([...enginesOf('postgres')])('a gateway with a site, on %s', (engin
     },
   )
 
+  test('a wrong part of a login is named over TLS with the right password, and a site is shown with a wrong one', async () => {
+    const [user] = (await addUsers(shop, 1, 0)) as [User]
+    const malformed = { username: `${user.login}-country-usa`, password: user.password }
+    const named = { status: 403, error: 'login_country' }
+    expect(await answerOn(connectPlain(shop.port, '127.0.0.1'), malformed)).toEqual(named)
+    expect(await answerOn(await openLine(tlsPort), malformed)).toEqual(named)
+    expect(await answerOverHttp2(tlsPort, malformed)).toEqual(named)
+    const wrong = { ...malformed, password: 'wrong' }
+    expect(await answerOn(await openLine(tlsPort), wrong)).toEqual({ status: 405, error: undefined })
+    expect(await answerOverHttp2(tlsPort, wrong)).toEqual({ status: 405, error: undefined })
+  })
+
   test('purchases are answered while the gateway is stopped', async () => {
     await shop.stopGateway()
     expect((await shop.post('/premium/subusers', {})).status).toBe(200)

@@ -233,6 +233,20 @@ describe.each([...engines])('payments on %s', (engine) => {
     expect((await begin({ product: 'vpn', period: 3 })).error.code).toBe('idempotency_key_reused')
   })
 
+  test('port_type of an attached purchase is delivered and counts for the key of the payment; the default is http', async () => {
+    const { token } = await shop.newCustomer()
+    const begin = (key: string, more: object) => {
+      const purchase = { product: 'dedicated', country_code: 'DE', period: 30, count: 1, ipv: 4, ...more }
+      return shop.post('/payments', { amount_rub: 1000, method: 'sandbox', purchase }, { token, key })
+    }
+    const { data: begun } = await begin('both', { port_type: 'both' })
+    expect((await begin('both', { port_type: 'socks' })).error.code).toBe('idempotency_key_reused')
+    expect((await begin('http', {})).data).toEqual((await begin('http', { port_type: 'http' })).data)
+    await pressPay(begun.pay_url)
+    const { data: listed } = await shop.get('/dedicated/list', { token })
+    expect(listed.proxies).toMatchObject([{ port_type: 'both' }])
+  })
+
   test('a refused purchase names the problem and leaves the money; one paid 3 h late lapses', async () => {
     const { token } = await shop.newCustomer()
     const purchase = { product: 'dedicated', country_code: 'DE', period: 30, count: 1, ipv: 4 }

@@ -55,6 +55,28 @@ describe.each([...enginesOf('sqlite')])('premium sub-users, ports and whitelists
     expect((await lineOf({ format_id: 3 }))[0]).toMatch(/^gw\.example\.net:2\d{4}$/)
   })
 
+  test('lines without a login have a warning while the whitelist of their sub-user is empty, and others none', async () => {
+    const { token } = await addCustomer()
+    const warningsFor = async (body: object) => {
+      const { text } = await service.post(generate, { pool_type: 'residential', ...body }, { token })
+      return (JSON.parse(text) as { warnings?: object[] }).warnings
+    }
+    const warning = (field: string) => [{ field, reason: 'whitelist_empty', problem: expect.any(String), params: {} }]
+    expect(await warningsFor({ format_id: 3 })).toEqual(warning('format_id'))
+    expect(await warningsFor({ format: '{host}:{port}' })).toEqual(warning('format'))
+    expect(await warningsFor({ format_id: 1 })).toBeUndefined()
+    const made = await service.post('/premium/subusers', { name: 'shop' }, { token })
+    await service.post('/premium/whitelist/add', { ip: '198.18.0.7' }, { token })
+    expect(await warningsFor({ format_id: 3 })).toBeUndefined()
+    const { subuser_id } = made.data.subuser
+    expect(await warningsFor({ format_id: 3, subuser_id })).toEqual(warning('format_id'))
+    await service.post('/premium/whitelist/remove', { ip: '198.18.0.7' }, { token })
+    expect(await warningsFor({ format_id: 3, quanttity: 1 })).toMatchObject([
+      { field: 'quanttity' },
+      ...warning('format_id'),
+    ])
+  })
+
   test('POST /premium/proxies/generate refuses locations that make a login longer than 255 characters', async () => {
     const { token } = await addCustomer()
     const namesOf = async (part: 'states' | 'cities'): Promise<string[]> => {

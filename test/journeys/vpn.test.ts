@@ -116,6 +116,23 @@ describe.each([...enginesOf('sqlite')])('VPN operations on %s', (engine) => {
     }
   })
 
+  test('a VPN period of 0, -1 or 121 months gets the list of periods, as one that is not sold does', async () => {
+    const { get, post } = await addCustomer()
+    await post('/vpn/buy', { period: 1 })
+    for (const period of [0, -1, 121, 2]) {
+      const listed = [{ field: 'period', reason: 'one_of', allowed: [1, 3, 6, 12] }]
+      for (const [path, more] of [
+        ['/vpn/buy', {}],
+        ['/vpn/renew', {}],
+        ['/vpn/auto-renew', { enabled: true }],
+      ] as const) {
+        const { error } = await post(path, { period, ...more })
+        expect([path, error.details]).toMatchObject([path, listed])
+      }
+      if (period >= 0) expect((await get(`/vpn/quote?period=${period}`)).error.details).toMatchObject(listed)
+    }
+  })
+
   test('VPN operations name all malformed fields at once and charge nothing', async () => {
     const { get, post } = await addCustomer()
     await post('/vpn/buy', { period: 1 })

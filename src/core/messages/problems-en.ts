@@ -237,6 +237,9 @@ export const problemsEn = {
   key_unused: 'was ignored: this operation charges nothing and takes no key',
   more_unknown: (of: { fields: number }) =>
     `has ${count(of.fields, { one: 'more field that is', other: 'more fields that are' })} not known here`,
+  whitelist_empty:
+    'gives lines that admit whitelisted addresses only, and the whitelist is empty: add an address with ' +
+    'POST /premium/whitelist/add',
   no_vpn_node_up:
     'No VPN node is up, so the configuration does not connect yet. On a Linux machine with root and WireGuard, ' +
     '"turnpike up --local-nodes vpn" starts one.',

@@ -213,6 +213,8 @@ export const problemsRu: ProblemSentences = {
   key_misplaced: 'не учтено, поэтому повтор запроса небезопасен; передайте его в заголовке Idempotency-Key',
   key_unused: 'не учтено: эта операция ничего не списывает и не принимает ключ',
   more_unknown: (of) => `содержит ещё ${unknownFields(of.fields)}`,
+  whitelist_empty:
+    'даёт строки только для адресов из белого списка, а он пуст: добавьте адрес через POST /premium/whitelist/add',
   no_vpn_node_up:
     'Ни один узел VPN не работает, поэтому конфигурация пока не подключается. На машине Linux с правами root и ' +
     'WireGuard его запускает «turnpike up --local-nodes vpn».',

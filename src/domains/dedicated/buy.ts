@@ -8,11 +8,15 @@ import type { Buyer } from '../payments/index.ts'
 import { priceDedicated } from '../pricing/rules.ts'
 import type { Kind, StockSlot } from '../stock/rules.ts'
 import { type DedicatedDeps, type OpenProxy, product } from './proxies.ts'
-import { credentialRandomBytes, kindName, makeCredentials, vaultContext } from './rules.ts'
+import { credentialRandomBytes, kindName, makeCredentials, type PortType, portTypes, vaultContext } from './rules.ts'
 import * as store from './store.ts'
 
-/** Input of a purchase. */
-export type DedicatedOrder = Kind & { readonly period: number; readonly count: number }
+/** Input of a purchase. Proxies speak HTTP unless it names another protocol. */
+export type DedicatedOrder = Kind & {
+  readonly period: number
+  readonly count: number
+  readonly portType?: PortType | undefined
+}
 
 export type BoughtProxies = {
   readonly receipt: Receipt
@@ -34,14 +38,15 @@ export async function buy(
 ): Promise<PurchaseAnswer> {
   const { stock } = deps
   const { customer } = request.by
-  const { country, ipv, period, count } = order
+  const { country, ipv, period, count, portType = 'http' } = order
   // Read before the sale: numbers come from transactions of their own.
   const [catalogue, ids, ready] = await Promise.all([
     deps.pricing.current(request.catalogue),
     deps.proxyIds.take(count),
     stock.prepare(order, count),
   ])
-  const input = { country_code: country, period, count, ipv }
+  // The default is left out, as in orders before it could be chosen.
+  const input = { country_code: country, period, count, ipv, ...(portType !== 'http' && { port_type: portType }) }
   return deps.orders.sell(request, { product, action: 'buy', input }, async (sale) => {
     const { tx, nowMs } = sale
     const { total: price, full, discountPercent } = priceDedicated(catalogue, order)
@@ -82,7 +87,7 @@ export async function buy(
 function makeProxy(
   deps: DedicatedDeps,
   { order, account, nowMs }: Sale,
-  { country, ipv }: Kind,
+  { country, ipv, portType = 'http' }: DedicatedOrder,
   { id: slot, address }: StockSlot,
   of: Pick<OpenProxy, 'id' | 'expiresAt' | keyof NodeReach>,
 ): OpenProxy {
@@ -95,7 +100,7 @@ function makeProxy(
     address,
     country,
     ipv,
-    portType: 'http',
+    portType,
     username,
     password,
     sealedPassword: deps.vault.seal(password, vaultContext(of.id)),
@@ -138,5 +143,6 @@ function readOrder(stored: Plain): DedicatedOrder {
   const [period, count] = [numberIn(stored, 'period'), numberIn(stored, 'count')]
   if (!country || !ipv || period === undefined || count === undefined)
     throw new Error('a stored order of proxies cannot be read')
-  return { country, ipv, period, count }
+  const portType = portTypes.find((each) => each === textIn(stored, 'port_type'))
+  return { country, ipv, period, count, portType }
 }

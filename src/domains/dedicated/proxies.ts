@@ -79,6 +79,50 @@ export const lockAll = async ({ clock }: DedicatedDeps, tx: Tx, customer: Custom
 export const list = async (deps: DedicatedDeps, customer: CustomerId, filter: Omit<store.ListFilter, 'nowMs'>) =>
   openAll(deps, await store.listProxies(deps.db, customer, { ...filter, nowMs: deps.clock() }))
 
+/** Comments that one request for a part of them reads, so that a customer with many proxies delays no other. */
+const maxCompared = 10_000
+
+/** A page of the customer's proxies whose comment contains a text in any case, and where the next page begins. */
+export async function listByComment(
+  deps: DedicatedDeps,
+  customer: CustomerId,
+  filter: Omit<store.ListFilter, 'nowMs'>,
+  part: string,
+): Promise<{ readonly proxies: readonly OpenProxy[]; readonly next: number | undefined }> {
+  const { db } = deps
+  const nowMs = deps.clock()
+  const read = (before: number) => store.listComments(db, customer, { ...filter, nowMs, before, limit: pageSize })
+  const { ids, next } = await findContaining(read, part, filter)
+  if (ids.length === 0) return { proxies: [], next }
+  return { proxies: await openAll(deps, (await store.findProxies(db, customer, ids)).toReversed()), next }
+}
+
+/**
+ * Ids of the first `limit` comments that contain a text. They are compared here and not by SQL, whose LOWER changes
+ * Latin letters only. A search that ends at `maxCompared` has a `next` although its page is not full.
+ */
+export async function findContaining(
+  read: (before: number) => Promise<readonly store.Commented[]>,
+  part: string,
+  { before, limit }: { readonly before: number; readonly limit: number },
+): Promise<{ readonly ids: readonly number[]; readonly next: number | undefined }> {
+  const sought = foldCase(part)
+  const ids: number[] = []
+  let last = before
+  for (let compared = 0; compared < maxCompared; ) {
+    const page = await read(last)
+    ids.push(...page.filter(({ comment }) => foldCase(comment).includes(sought)).map(({ id }) => id))
+    // One more than a page holds shows that there is a next page.
+    if (ids.length > limit) return { ids: ids.slice(0, limit), next: ids[limit - 1] }
+    if (page.length < pageSize) return { ids, next: undefined }
+    compared += page.length
+    last = page.at(-1)?.id ?? last
+  }
+  return { ids, next: last }
+}
+
+const foldCase = (text: string): string => text.normalize('NFC').toLowerCase()
+
 /** The named proxies, or all active ones, newest first, up to 10,000. */
 export async function listAll(deps: DedicatedDeps, customer: CustomerId, ids: readonly number[] | undefined) {
   if (ids) return openAll(deps, await loadAll(deps, customer, ids))

@@ -12,7 +12,8 @@ import { shareOut } from '../pricing/rules.ts'
 import type { Ipv } from '../stock/rules.ts'
 
 /** The protocols that a proxy accepts. */
-export type PortType = 'http' | 'socks' | 'both'
+export const portTypes = ['http', 'socks', 'both'] as const
+export type PortType = (typeof portTypes)[number]
 
 /** Who swapped a proxy's address: its customer, the operator, or the shop after an outage. */
 export type ReplacedBy = 'customer' | 'operator' | 'outage'

@@ -13,7 +13,7 @@ import {
   valuesOf,
 } from '../../db/columns.ts'
 import { allOf, changeMarkOf, countBy, list, sendIn, sendRows } from '../../db/rows.ts'
-import type { Reader, Tx } from '../../db/transaction.ts'
+import type { Reader, Tx, Value } from '../../db/transaction.ts'
 import { graceMs, type PortType, type Proxy } from './rules.ts'
 
 const columns = columnsOf<Omit<Proxy, 'portType'>>({
@@ -52,9 +52,14 @@ const proxies = recordsOf(
   }),
 )
 
+/** Writes the proxies of a purchase. `row_history` has no first version of `port_type`, so another one is an update. */
 export function insertProxies(tx: Tx, bought: readonly Proxy[]): void {
-  const rows = bought.map((proxy) => [proxy.portType, ...columns.values(proxy)])
+  const rows = bought.map((proxy) => ['http', ...columns.values(proxy)])
   sendRows(tx, `INSERT INTO proxies (port_type, ${columns.names})`, rows)
+  for (const [portType, of] of Map.groupBy(bought, (proxy) => proxy.portType)) {
+    const ids = of.map((proxy) => proxy.id)
+    if (portType !== 'http') setPortType(tx, ids, portType, of[0]?.changedAt ?? 0)
+  }
 }
 
 export function findProxies(reader: Reader, customer: CustomerId, ids: readonly number[]): Promise<Proxy[]> {
@@ -83,18 +88,29 @@ export type ListFilter = {
 }
 
 /** A page of a customer's proxies, newest first, by keyset. */
-export function listProxies(reader: Reader, customer: CustomerId, filter: ListFilter): Promise<Proxy[]> {
+export const listProxies = (reader: Reader, customer: CustomerId, filter: ListFilter): Promise<Proxy[]> =>
+  proxies.all(reader, ...listed('*', customer, filter))
+
+/** The same of those with a comment, and no other columns. */
+export const listComments = (reader: Reader, customer: CustomerId, filter: ListFilter): Promise<Commented[]> =>
+  commented.all(reader, ...listed('id, comment', customer, filter, `AND comment <> ''`))
+
+export type Commented = Pick<Proxy, 'id' | 'comment'>
+
+const commented = columnsOf<Commented>({ id: int('id'), comment: textColumn('comment') })
+
+function listed(of: string, customer: CustomerId, filter: ListFilter, also = ''): [sql: string, values: Value[]] {
   const { before, limit, nowMs, status, country, ipv, expiresBefore, comment } = filter
-  return proxies.all(
-    reader,
-    `SELECT * FROM proxies
+  return [
+    `SELECT ${of} FROM proxies
      WHERE customer_id = $1 AND id < $2 AND state = 'held' AND (expires_at > $3 OR interrupted_at IS NOT NULL)
        AND ($4 = '' OR ($4 = 'active' AND (expires_at > $5 OR interrupted_at IS NOT NULL))
          OR ($4 = 'expired' AND expires_at <= $5 AND interrupted_at IS NULL))
        AND ($6 = '' OR country = $6) AND ($7 = 0 OR ipv = $7) AND expires_at < $8 AND ($9 = '' OR comment = $9)
+       ${also}
      ORDER BY id DESC LIMIT $10`,
     [customer, before, nowMs - graceMs, status, nowMs, country, ipv, expiresBefore, comment, limit],
-  )
+  ]
 }
 
 /** The shared addresses that a customer holds in a country. */

@@ -5,6 +5,7 @@ import type { Holders } from '../../../domains/privacy/rules.ts'
 import { slotStates } from '../../../domains/stock/rules.ts'
 import {
   bodyInteger,
+  bodyOneOf,
   checked,
   choice,
   exampleAt,
@@ -29,9 +30,10 @@ const operation = operationsOf({ tag: 'Stock' })
 const reader = operationsOf({ tag: 'Stock', role: 'reader' })
 
 const ipv = () =>
-  z
-    .union([z.literal(3), z.literal(4), z.literal(6)])
-    .openapi({ description: 'Kind of address: 3 (shared IPv4), 4 (dedicated IPv4) or 6 (IPv6).', example: 4 })
+  bodyOneOf([3, 4, 6], {
+    description: 'Kind of address: 3 (shared IPv4), 4 (dedicated IPv4) or 6 (IPv6).',
+    example: 4,
+  })
 
 const slot = named('Place', {
   place: whole('Number of the slot. A gateway’s slots are sold in this order.', 1),

@@ -1,5 +1,6 @@
 import { type CountryCode, countryName } from '../../../core/country.ts'
 import type { CustomerId } from '../../../core/ids.ts'
+import type { MaybePromise } from '../../../core/maybe-promise.ts'
 import { toRoubles } from '../../../core/money.ts'
 import { type Clock, readIso, toDateEnd, toIso } from '../../../core/time.ts'
 import { assertSeesPasswords, seesPasswords } from '../../../domains/customers/index.ts'
@@ -9,7 +10,7 @@ import type { Pricing } from '../../../domains/pricing/index.ts'
 import type { Stock } from '../../../domains/stock/index.ts'
 import { orRefuseField } from '../../answers.ts'
 import { type Bound, bind, bindPurchase, bindReply } from '../../bind.ts'
-import { pageOf, positionOf, readNumber, soughtFor } from '../../pages.ts'
+import { pageOf, positionOf, readNumber, soughtFor, toCursor } from '../../pages.ts'
 import { readForm, writeExport } from './export.ts'
 import * as shapes from './shapes.ts'
 import { type GatewayAddress, type ShownProxy, toProxy } from './shapes.ts'
@@ -55,7 +56,7 @@ export function dedicatedOperations(deps: {
     const traffic = await dedicated.trafficOf(proxies)
     return proxies.map((proxy) => shown(proxy, isOpen, traffic.get(proxy.id)))
   }
-  const toShown = async (proxies: Promise<readonly OpenProxy[]>, isOpen: boolean) =>
+  const toShown = async (proxies: MaybePromise<readonly OpenProxy[]>, isOpen: boolean) =>
     (await shownWithTraffic(await proxies, isOpen)).map((each) => toProxy(each, gateway))
 
   return [
@@ -74,8 +75,8 @@ export function dedicatedOperations(deps: {
     }),
 
     bindPurchase(shapes.buyDedicated, toBought, (request, { body }) => {
-      const { country_code: country, period, count, ipv } = body
-      return dedicated.buy(request, { country, period, count, ipv })
+      const { country_code: country, period, count, ipv, port_type: portType } = body
+      return dedicated.buy(request, { country, period, count, ipv, portType })
     }),
 
     bind(shapes.quoteProlonging, ({ caller, query }) => quoteProlonging(caller.customer, query)),
@@ -92,10 +93,11 @@ export function dedicatedOperations(deps: {
     }),
 
     bind(shapes.listDedicated, async ({ caller, query }) => {
-      const proxies = await dedicated.list(caller.customer, {
+      const isOpen = seesPasswords(caller)
+      const filter = {
         before: positionOf(query.cursor, readNumber) ?? Number.MAX_SAFE_INTEGER,
-        limit: soughtFor(query.limit),
-        status: query.status ?? '',
+        limit: query.limit,
+        status: query.status ?? ('' as const),
         country: query.country_code ?? '',
         ipv: query.ipv ?? 0,
         expiresBefore:
@@ -103,10 +105,24 @@ export function dedicatedOperations(deps: {
             ? Number.MAX_SAFE_INTEGER
             : orRefuseField(readIso(query.expires_before), 'expires_before', 'moment'),
         comment: query.comment ?? '',
-      })
-      const rows = await shownWithTraffic(proxies, seesPasswords(caller))
+      }
+      if (query.comment_contains) {
+        const { proxies, next } = await dedicated.listByComment(caller.customer, filter, query.comment_contains)
+        return {
+          proxies: await toShown(proxies, isOpen),
+          next_cursor: next === undefined ? null : toCursor(String(next)),
+        }
+      }
+      const found = await dedicated.list(caller.customer, { ...filter, limit: soughtFor(query.limit) })
+      const rows = await shownWithTraffic(found, isOpen)
       const { items, next_cursor } = pageOf(rows, query.limit, 'id', (each) => toProxy(each, gateway))
       return { proxies: items, next_cursor }
+    }),
+
+    bind(shapes.getProxy, async ({ caller, params }) => {
+      const proxy = await dedicated.load(caller.customer, params.id)
+      const traffic = (await dedicated.trafficOf([proxy])).get(proxy.id)
+      return toProxy(shown(proxy, seesPasswords(caller), traffic), gateway)
     }),
 
     bind(shapes.listCountries, async ({ query }) => {

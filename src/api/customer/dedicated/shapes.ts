@@ -8,6 +8,8 @@ import type { Ipv } from '../../../domains/stock/rules.ts'
 import {
   balanceAfter,
   bodyInteger,
+  bodyOneOf,
+  bodyTerm,
   choice,
   exampleAt,
   flag,
@@ -19,6 +21,7 @@ import {
   passwordsRefused,
   priceLimit,
   queryInteger,
+  queryTerm,
   roubles,
   rows,
   text,
@@ -51,10 +54,7 @@ export const country = () =>
       example: 'DE',
     })
 
-const bodyIpv = () =>
-  z
-    .preprocess((sent) => kinds.find((each) => String(each) === sent) ?? sent, z.literal([3, 4, 6]))
-    .openapi({ type: 'integer', enum: [3, 4, 6], description: ipvMeaning, example: 4 })
+const bodyIpv = () => bodyOneOf([3, 4, 6], { description: ipvMeaning, example: 4 })
 const queryIpv = () =>
   z
     .string()
@@ -115,13 +115,25 @@ export const queryIds = () =>
       example: String(exampleProxy),
     })
 
+const portType = (description: string) =>
+  z
+    .enum(['http', 'socks', 'socks5', 'both'])
+    .transform((type): PortType => (type === 'socks5' ? 'socks' : type))
+    .openapi({
+      type: 'string',
+      enum: ['http', 'socks', 'socks5', 'both'],
+      description: `${description} \`socks5\` is the same as \`socks\`; \`both\` is HTTP and SOCKS5.`,
+      example: 'socks',
+    })
+
 export const count = { min: 1, max: 1000, example: 10, description: 'Number of proxies.' }
 
 export const orderFields = {
   country_code: country(),
-  period: bodyInteger(period),
+  period: bodyTerm(period),
   count: bodyInteger({ ...count, example: 1 }),
   ipv: bodyIpv(),
+  port_type: portType('Protocol of the proxies.').default('http').openapi({ default: 'http' }),
 }
 
 const shownIpv = () => whole(ipvMeaning, 4)
@@ -241,7 +253,7 @@ export const quoteDedicated = operation('quoteDedicated', 'GET /dedicated/quote'
   description: 'Nothing is bought or reserved.',
   query: z.object({
     country_code: country(),
-    period: queryInteger(period),
+    period: queryTerm(period),
     count: queryInteger(count),
     ipv: queryIpv(),
   }),
@@ -313,7 +325,7 @@ const prolongingQuote = {
 
 export const quoteProlonging = operation('quoteProlonging', 'GET /dedicated/prolong/quote', {
   summary: 'Price prolonging proxies',
-  query: z.object({ ids: queryIds(), period: queryInteger(period) }),
+  query: z.object({ ids: queryIds(), period: queryTerm(period) }),
   ...prolongingQuote,
 })
 
@@ -321,7 +333,7 @@ export const quoteProlongingOfMany = operation('quoteProlongingOfMany', 'POST /d
   summary: 'Price prolonging proxies whose ids do not fit into a URL',
   description: 'Like `GET /dedicated/prolong/quote`, with the ids in the body. Nothing is bought.',
   scope: 'read',
-  body: z.object({ ids: bodyIds(), period: bodyInteger(period) }),
+  body: z.object({ ids: bodyIds(), period: bodyTerm(period) }),
   ...prolongingQuote,
 })
 
@@ -330,7 +342,7 @@ export const prolongDedicated = operation('prolongDedicated', 'POST /dedicated/p
   description:
     'The days are added to the current term. Ids, addresses and credentials do not change. A proxy whose address the ' +
     'operator is withdrawing cannot be prolonged; an expired one can be prolonged only while a gateway serves it.',
-  body: z.object({ ids: bodyIds(), period: bodyInteger(period), ...priceLimit }),
+  body: z.object({ ids: bodyIds(), period: bodyTerm(period), ...priceLimit }),
   answer: z.object({
     order_id: orderId(),
     period: shownPeriod(),
@@ -359,15 +371,7 @@ export const setProtocol = operation('setProtocol', 'POST /dedicated/protocol', 
   summary: 'Change the protocol of proxies',
   body: z.object({
     ids: bodyIds(),
-    port_type: z
-      .enum(['http', 'socks', 'socks5', 'both'])
-      .transform((type): PortType => (type === 'socks5' ? 'socks' : type))
-      .openapi({
-        type: 'string',
-        enum: ['http', 'socks', 'socks5', 'both'],
-        description: 'New protocol. `socks5` is the same as `socks`; `both` is HTTP and SOCKS5.',
-        example: 'socks',
-      }),
+    port_type: portType('New protocol.'),
   }),
   answer: z.object({
     port_type: choice('Protocol of the proxies now.', ['http', 'socks', 'both'], 'socks'),
@@ -392,8 +396,23 @@ export const listDedicated = operation('listDedicated', 'GET /dedicated/list', {
       .optional()
       .openapi({ description: 'Only proxies whose term ends before this time, ISO 8601.', example: toIso(exampleAt) }),
     comment: comment.optional().openapi({ description: 'Only proxies with exactly this comment.' }),
+    comment_contains: comment.optional().openapi({
+      description:
+        'Only proxies whose comment contains this text, in upper or lower case of any alphabet. A page can then be ' +
+        'short or empty although `next_cursor` is not null: one request compares about 10,000 comments.',
+    }),
   }),
   answer: page({ proxies: list('One page of your proxies.', proxy) }),
+})
+
+export const getProxy = operation('getProxy', 'GET /dedicated/{id}', {
+  isSecret: true,
+  summary: 'Read one of your proxies',
+  params: z.object({
+    id: queryInteger({ min: 1, max: Number.MAX_SAFE_INTEGER, example: exampleProxy, description: "The proxy's id." }),
+  }),
+  answer: proxy,
+  refusals: { not_found: noSuchProxy },
 })
 
 export const listCountries = operation('listCountries', 'GET /dedicated/country', {
@@ -464,7 +483,7 @@ export const setAutoRenew = operation('setAutoRenew', 'POST /dedicated/auto-rene
     'is retried every hour. Renewals count towards the spending cap of the token that makes this request.',
   body: z.object({
     ids: bodyIds(),
-    period: bodyInteger(period)
+    period: bodyTerm(period)
       .nullable()
       .openapi({ description: 'Days added by each renewal; null switches automatic renewal off.' }),
   }),

@@ -68,8 +68,15 @@ export function paymentOperations(deps: { payments: Payments; publicUrl: () => s
 function readPurchase(request: Readonly<Record<string, unknown>>): PurchaseInput {
   const { product, ...fields } = request
   if (product === 'dedicated') {
-    const { country_code: country, period, count, ipv, max_price_rub: maxPrice } = read(buyDedicated.body, fields)
-    return { product, input: { country, period, count, ipv }, maxPrice }
+    const {
+      country_code: country,
+      port_type: portType,
+      max_price_rub: maxPrice,
+      ...order
+    } = read(buyDedicated.body, fields)
+    // The default is left out, so that a repeat without it is the same.
+    const input = { country, ...order, ...(portType !== 'http' && { port_type: portType }) }
+    return { product, input, maxPrice }
   }
   if (product === 'traffic') {
     const { pool_type: pool, gb: tenths, subuser_id: id, max_price_rub: maxPrice } = read(buyTraffic.body, fields)

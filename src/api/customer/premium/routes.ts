@@ -12,7 +12,7 @@ import type { Premium } from '../../../domains/premium/index.ts'
 import { noLimits } from '../../../domains/premium/subusers/rules.ts'
 import type { PoolBalance } from '../../../domains/traffic/accounts/rules.ts'
 import { orRefuse } from '../../answers.ts'
-import { type BoughtBy, type Bound, bind, bindCreation, bindPurchase } from '../../bind.ts'
+import { type BoughtBy, type Bound, bind, bindCreation, bindPurchase, bindReply } from '../../bind.ts'
 import { isoOrNull } from '../../fields.ts'
 import type { z } from '../../operation.ts'
 import { pageOf, positionOf, soughtFor } from '../../pages.ts'
@@ -160,12 +160,13 @@ const toMoved = (of: Moved) => ({
 
 function accessOperations({ subusers, whitelist, generate }: Premium): readonly Bound[] {
   return [
-    bind(access.generateProxies, async ({ caller, body }) => {
+    bindReply(access.generateProxies, async ({ caller, body }) => {
       const { input, formatId } = readGenerate(body)
       if (input.template.includes('{password}')) assertSeesPasswords(caller)
-      const { subuser, domain, ip, browserHost } = await generate(caller.customer, input)
+      const { subuser, domain, ip, browserHost, admitsNone } = await generate(caller.customer, input)
       const { countries, zips, ...locations } = input.locations
-      return {
+      const format = body.format === undefined ? 'format_id' : 'format'
+      const data = {
         subuser: toRef(subuser),
         params: {
           pool_type: input.pool,
@@ -184,6 +185,7 @@ function accessOperations({ subusers, whitelist, generate }: Premium): readonly 
         proxies: [...domain],
         browser_host: browserHost,
       }
+      return { data, warnings: admitsNone ? [fieldProblem(format, 'whitelist_empty')] : [] }
     }),
 
     bind(access.getWhitelist, async ({ caller, query }) =>

@@ -5,6 +5,7 @@ import { Refusal } from '../../../core/refusal.ts'
 import { readIso, toIso } from '../../../core/time.ts'
 import {
   bodyInteger,
+  bodyOneOf,
   choice,
   flag,
   list,
@@ -108,16 +109,11 @@ export const generateProxies = operation('generateProxies', 'POST /premium/proxi
       .optional()
       .openapi({ default: defaultTtlMinutes }),
     quantity: bodyInteger({ min: 1, max: 1000, example: 10, description: 'Number of lines.' }).default(1),
-    format_id: z
-      .literal([1, 2, 3, 4])
-      .optional()
-      .openapi({
-        type: 'integer',
-        enum: [1, 2, 3, 4],
-        default: 1,
-        description: 'Number of a line format, listed in the description of this operation.',
-        example: 1,
-      }),
+    format_id: bodyOneOf([1, 2, 3, 4], {
+      default: 1,
+      description: 'Number of a line format, listed in the description of this operation.',
+      example: 1,
+    }).optional(),
     format: z
       .union([z.string(), z.number()], problem('template_or', { allowed: [1, 2, 3, 4] }))
       .optional()

@@ -15,6 +15,7 @@ import {
 import {
   balanceAfter,
   bodyInteger,
+  bodyTerm,
   checked,
   choice,
   exampleAt,
@@ -27,6 +28,7 @@ import {
   passwordsRefused,
   priceLimit,
   queryInteger,
+  queryTerm,
   roubles,
   rows,
   text,
@@ -273,7 +275,7 @@ export function loadPeriod(of: Periods): number {
   return period
 }
 
-const bodyPeriods = { period: bodyInteger(months).optional(), period_months: bodyInteger(sameMonths).optional() }
+const bodyPeriods = { period: bodyTerm(months).optional(), period_months: bodyInteger(sameMonths).optional() }
 
 const eitherPeriod = {
   anyOf: [
@@ -303,7 +305,7 @@ export const quoteVpn = operation('quoteVpn', 'GET /vpn/quote', {
     'Without `period`, `prices` lists every term on sale. `available` is false while no VPN node accepts new ' +
     'subscriptions: a purchase is then refused (503), or, in a sandbox, succeeds with a warning.',
   query: z
-    .object({ period: queryInteger(months).optional(), period_months: queryInteger(sameMonths).optional() })
+    .object({ period: queryTerm(months).optional(), period_months: queryInteger(sameMonths).optional() })
     .refine(agrees, disagreement),
   answer: z.union([
     price.extend({ available, valid_until: validUntil() }).openapi({ title: 'One term' }),

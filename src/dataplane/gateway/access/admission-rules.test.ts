@@ -191,12 +191,16 @@ describe('admission of a premium sub-user', () => {
     }
   })
 
-  test.each(['u7k2m9x4qa-country', 'u7k2m9x4qa-planet-mars', 'u7k2m9x4qa-ttl-5', 'u7k2m9x4qb', 'u7k2m9x4qa-'])(
-    'the login %s is refused with bad_credentials',
-    (username) => {
-      expect(byPassword(snapshot, username)).toEqual({ refusal: 'bad_credentials' })
-    },
-  )
+  test.each([
+    ['u7k2m9x4qa-country', 'login_part'],
+    ['u7k2m9x4qa-planet-mars', 'login_part'],
+    ['u7k2m9x4qa-ttl-5', 'login_ttl'],
+    ['u7k2m9x4qb', 'bad_credentials'],
+    ['u7k2m9x4qa-', 'login_part'],
+  ] as const)('the login %s with the right password is refused with %s', (username, refusal) => {
+    expect(byPassword(snapshot, username)).toEqual({ refusal })
+    expect(byPassword(snapshot, username, 'wrong')).toEqual({ refusal: 'bad_credentials' })
+  })
 
   test('a whitelisted source address is admitted at the port of the sub-user, in each notation', () => {
     for (const source of ['192.0.2.7', '::ffff:192.0.2.7', '198.51.100.255', '2001:db8:0:ff::1']) {
@@ -303,6 +307,44 @@ test.each([
   }
   const isCustomer = createCustomerCheck({ table: () => table, seed: 1n, sha256: countingSha256, lookUp() {} })
   expect([isCustomer(values, '127.0.0.1'), digests]).toEqual([false, 1])
+})
+
+test('admitByPassword names a wrong part of a login with the right password, and no part with a wrong one', () => {
+  const snapshot = snapshotOf({ subusers: [someSubuser({ login: 'alice' })] })
+  const wrong = {
+    login_part: ['alice-planet-mars', 'alice-country', 'ALICE-country-de--', `alice-city-${'a'.repeat(250)}`],
+    login_pool: ['alice-pool-9'],
+    login_country: ['alice-country-usa', 'alice-country-de-country-fr'],
+    login_state: ['alice-state-a_b'],
+    login_city: ['alice-city-a.a'],
+    login_zip: ['alice-zip-1234567890123'],
+    login_asn: ['alice-asn-0'],
+    login_session: ['alice-session-a_b'],
+    login_ttl: ['alice-ttl-5', 'alice-session-a-ttl-0'],
+  }
+  for (const [refusal, usernames] of Object.entries(wrong)) {
+    for (const username of usernames) {
+      expect(byPassword(snapshot, username)).toEqual({ refusal: refusal as never })
+      expect(byPassword(snapshot, username, 'wrong')).toEqual({ refusal: 'bad_credentials' })
+      expect(byPassword(snapshot, username.replace(/^alice/i, 'boris'))).toEqual({ refusal: 'bad_credentials' })
+    }
+  }
+  expect(byPassword(snapshot, 'alice country-de')).toEqual({ refusal: 'bad_credentials' })
+})
+
+test('a client with a wrong part in its login and the right password is a customer at the TLS port', () => {
+  const snapshot = new Snapshot()
+  const customers = new KnownCustomers(snapshot, 7n)
+  customers.changed(snapshot.apply({ proxies: [], subusers: [someSubuser({ login: 'alice' })], exits: [] }))
+  const isCustomer = createCustomerCheck({ table: () => customers.table, seed: 7n, sha256, lookUp() {} })
+  const ask = (login: string): boolean => isCustomer([`Basic ${btoa(login)}`], '127.0.0.1')
+  const right = ['alice:secret', 'alice-planet-mars:secret', 'Alice-country:secret']
+  expect([...right, 'alice-planet-mars:wrong', 'boris-planet-mars:secret', '-:secret'].map(ask)).toEqual([
+    ...right.map(() => true),
+    false,
+    false,
+    false,
+  ])
 })
 
 test('KnownCustomers recognises the right password of the 20,000 proxies that ended last, and of no earlier one', () => {

@@ -1,5 +1,5 @@
 import { contains, readAddress, readPrefix } from '../../../core/address.ts'
-import { type ProxyLogin, readProxyLogin } from '../../../core/login.ts'
+import { type ProxyLogin, parseProxyLogin, readProxyLogin } from '../../../core/login.ts'
 import { type MaybePromise, whenReady } from '../../../core/maybe-promise.ts'
 import type { After, Clock } from '../../../core/time.ts'
 import type { FindBody, NodeGateway, NodeProxy, NodeSubuser } from '../../../node-protocol/state.ts'
@@ -55,10 +55,10 @@ export function admitByPassword(
 ): AdmissionVerdict {
   const known = proven.get(credentials)
   if (known && isSame(known, snapshot, credentials.username, protocol)) return judge(known, snapshot, at)
-  const access = prove(snapshot, credentials, protocol, sha256)
-  if (!access) return { refusal: 'bad_credentials' }
-  proven.set(credentials, access)
-  return judge(access, snapshot, at)
+  const verdict = prove(snapshot, credentials, protocol, sha256)
+  if ('refusal' in verdict) return verdict
+  proven.set(credentials, verdict.access)
+  return judge(verdict.access, snapshot, at)
 }
 
 /** Any change at the shop replaces the object. */
@@ -68,16 +68,18 @@ function isSame(access: Access, snapshot: Snapshot, username: string, protocol: 
   return snapshot.proxies.get(username) === access.proxy && access.protocol === protocol
 }
 
-function prove(snapshot: Snapshot, pair: Credentials, protocol: Protocol, sha256: Sha256): Access | undefined {
+/** A wrong part of a login is named only with the right password: otherwise it would show that the login exists. */
+function prove(snapshot: Snapshot, pair: Credentials, protocol: Protocol, sha256: Sha256): AdmissionVerdict {
   const { username, password } = pair
   const proxy = snapshot.proxies.get(username)
-  const login = proxy ? undefined : readProxyLogin(username)
-  const subuser = login && snapshot.findLogin(login.login)
+  const subuser = proxy ? undefined : snapshot.findLogin(nameOf(username))
   // Constant work: unknown names are hashed and compared too.
   const isRight = matches(sha256(password), (proxy ?? subuser)?.digest ?? noDigest)
-  if (!isRight) return undefined
-  if (proxy) return toDedicated(proxy, protocol, undefined)
-  return subuser && login && toPremium(subuser, login, undefined)
+  if (isRight && proxy) return { access: toDedicated(proxy, protocol, undefined) }
+  if (!isRight || !subuser) return { refusal: 'bad_credentials' }
+  const login = parseProxyLogin(username)
+  if (typeof login === 'string') return { refusal: `login_${login}` }
+  return { access: toPremium(subuser, login, undefined) }
 }
 
 const toDedicated = (proxy: NodeProxy, protocol: Protocol, source: string | undefined): Access => ({
@@ -436,10 +438,10 @@ export function createCustomerCheck(deps: {
     if (ticket !== undefined) return isKnown(toGatewayText(/^from=([0-9a-z_]{1,40});/.exec(ticket)?.[1] ?? ''))
     const { username, password } = credentials ?? decoy
     const digest = Buffer.from(deps.sha256(password)).toString('hex')
-    const login = readProxyLogin(username)?.login
-    const [isProxy, isSubuser] = [toProxyText(username, digest), toSubuserText(login ?? '', digest)].map(isKnown)
+    // The login without its parts: the engine names a wrong part to a customer.
+    const [isProxy, isSubuser] = [toProxyText(username, digest), toSubuserText(nameOf(username), digest)].map(isKnown)
     if (!credentials) return false
-    if (isProxy || (isSubuser && login !== undefined)) return true
+    if (isProxy || isSubuser) return true
     deps.lookUp({ username: nameOf(username) }, source)
     return false
   }

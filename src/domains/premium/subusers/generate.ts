@@ -32,9 +32,8 @@ export async function generate(deps: ExitDeps, customer: CustomerId, request: Ge
   await fitting(deps, request.pool, request.locations)
   assertFits(subuser, request)
   const at = await placesOf(deps, request)
-  const lines = identifiesByPort(request.template)
-    ? await byPort(deps, subuser, request)
-    : byLogin(deps, subuser, request)
+  const isByPort = identifiesByPort(request.template)
+  const lines = isByPort ? await byPort(deps, subuser, request) : byLogin(deps, subuser, request)
   const password = request.template.includes('{password}') ? await openPassword(deps, db, subuser.id) : ''
   const write = compile(request.template)
   const { protocol } = request
@@ -42,7 +41,14 @@ export async function generate(deps: ExitDeps, customer: CustomerId, request: Ge
     lines.map(({ login, port }) =>
       write({ host: bracketed(host), port: String(at.port ?? port), login, password, protocol }),
     )
-  return { subuser, domain: writeAt(at.host), ip: writeAt(at.address), browserHost: at.browserHost }
+  return {
+    subuser,
+    domain: writeAt(at.host),
+    ip: writeAt(at.address),
+    browserHost: at.browserHost,
+    /** The lines work from whitelisted addresses only, and there is none yet. */
+    admitsNone: isByPort && (await store.listEntries(db, subuser.id)).length === 0,
+  }
 }
 
 /** Where the lines connect to. A certificate has a name, so lines over TLS have no address. */
