@@ -52,7 +52,7 @@ const readChallengeHost: Read<string> = (text, bad) =>
 
 const readEngine = oneOf(['auto', 'portable', 'linux'], 'must be one of auto, portable, linux')
 
-export const maxReactors = 16
+const maxReactors = 16
 
 const readPorts: Read<PortPolicy['allow']> = (text, bad) => {
   const ranges = partsOf(text).map((part) => {

@@ -8,8 +8,8 @@ import { type ClaimNonce, createNonces } from './hop.ts'
 import { type CustomerLimits, createTunnelLimits, type NameCounts, SlotCounts, type TunnelLimits } from './limits.ts'
 
 /** What a count or a bucket is for. */
-export type CountPurpose = 'network' | 'destinations' | 'udp ports'
-export type BucketPurpose = 'names' | 'packets'
+type CountPurpose = 'network' | 'destinations' | 'udp ports'
+type BucketPurpose = 'names' | 'packets'
 
 /** State that the reactors of a gateway have in common, so that limits and sessions hold for the gateway as a whole. */
 export type CommonState = {
