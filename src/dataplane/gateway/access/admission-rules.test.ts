@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { sha256, someProxy, someSubuser } from '../../../../test/harness/desired.ts'
+import { hmacSha256 } from '../../../adapters/crypto.ts'
 import type { NodeProxy, NodeSubuser } from '../../../node-protocol/state.ts'
 import { Snapshot } from '../../agent/snapshot.ts'
 import {
@@ -296,23 +297,29 @@ test.each([
   ['two values', ['Basic a', 'Basic b']],
 ])('the check for the site does the same work for %s', (_, values) => {
   let digests = 0
-  const table = new SharedArrayBuffer(64)
+  const customers = new KnownCustomers(new Snapshot(), 1n)
+  customers.useKeys([new Uint8Array(32)])
+  const { table } = customers
   const countingSha256 = (text: string) => {
     digests += 1
     return sha256(text)
   }
-  const isCustomer = createCustomerCheck({ table: () => table, seed: 1n, sha256: countingSha256, lookUp() {} })
-  expect([isCustomer(values, '127.0.0.1'), digests]).toEqual([false, 1])
+  const countingHmac = (key: Uint8Array, text: string) => {
+    digests += 1
+    return hmacSha256(key, text)
+  }
+  const isCustomer = createCustomerCheck({ table: () => table, seed: 1n, sha256: countingSha256, hmac: countingHmac })
+  expect([isCustomer(values), digests]).toEqual([false, 2])
 })
 
 test('KnownCustomers recognises the right password of the 20,000 proxies that ended last, and of no earlier one', () => {
   const snapshot = new Snapshot()
   const customers = new KnownCustomers(snapshot, 7n)
-  const isCustomer = createCustomerCheck({ table: () => customers.table, seed: 7n, sha256, lookUp() {} })
+  const isCustomer = createCustomerCheck({ table: () => customers.table, seed: 7n, sha256, hmac: hmacSha256 })
   const proxies = Array.from({ length: 20_001 }, (_, index) => someProxy({ id: index + 1, username: `tp${index}` }))
   const ended = proxies.map((proxy) => ({ ...proxy, state: 'gone' as const }))
   for (const page of [proxies, ended])
     customers.changed(snapshot.apply({ proxies: [...page], subusers: [], exits: [] }))
-  const ask = (login: string): boolean => isCustomer([`Basic ${btoa(login)}`], '127.0.0.1')
+  const ask = (login: string): boolean => isCustomer([`Basic ${btoa(login)}`])
   expect(['tp0:secret', 'tp1:secret', 'tp20000:secret', 'tp1:wrong'].map(ask)).toEqual([false, true, true, false])
 })

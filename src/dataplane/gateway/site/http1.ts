@@ -194,7 +194,7 @@ export class SiteVisitor implements TlsOwner {
 
   private takeHead(line: RequestLine, bytes: Uint8Array, next: number): number {
     const { fields } = this.head
-    if (this.site.isCustomer((name) => valuesOf(fields, name), line.target, this.tls.source)) {
+    if (this.site.isCustomer((name) => valuesOf(fields, name), line.target)) {
       // The engine would not learn of an earlier half-close.
       if (this.hasEnded) this.closeInOrder()
       else this.handOver(bytes.subarray(next))

@@ -1,6 +1,5 @@
 import { type MaybePromise, whenReady } from '../../../core/maybe-promise.ts'
 import type { After } from '../../../core/time.ts'
-import type { FindBody } from '../../../node-protocol/state.ts'
 import { Seats } from '../../tls/seats.ts'
 import type { TlsSocket } from '../../tls/tls-socket.ts'
 import { createCustomerCheck } from '../access/admission.ts'
@@ -20,8 +19,6 @@ import {
 } from './content.ts'
 import { SiteVisitor } from './http1.ts'
 
-/** A lookup at the shop begins when the answer has been sent, so that its work does not delay the answer. */
-const lookUpAfterMs = 25
 /** Bodies of all requests that are being received. */
 const maxBodiesBytes = 64 * 1024 * 1024
 const allowed: Field = ['allow', 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS']
@@ -31,7 +28,7 @@ const nothing = new Uint8Array(0)
 export type SiteServerDeps = {
   readonly content: SiteContent
   /** Whether the values of Proxy-Authorization are those of a customer or of another gateway. Does not wait. */
-  readonly isCustomer: (authorization: readonly string[], source: string) => boolean
+  readonly isCustomer: (authorization: readonly string[]) => boolean
   /** The server name of clients that are not shown the site. */
   readonly challengeHost: string | undefined
   /** Serves a customer's connection. The bytes that were read come first. */
@@ -40,8 +37,6 @@ export type SiteServerDeps = {
   readonly after: After
   readonly onFault: (fault: unknown) => void
 }
-
-export type LookUp = (question: FindBody, source: string) => void
 
 /** The site of a gateway as data, for the threads that do TLS. */
 export type SiteTerms = {
@@ -57,7 +52,6 @@ export function openSite(
   terms: SiteTerms,
   deps: Pick<SiteServerDeps, 'sockets' | 'after' | 'onFault'> & {
     readonly take: (client: TlsClient) => void
-    readonly lookUp: LookUp
   },
 ) {
   let { table } = terms
@@ -67,7 +61,7 @@ export function openSite(
     table: () => table,
     seed,
     sha256,
-    lookUp: (question, source) => void deps.after(lookUpAfterMs, () => deps.lookUp(question, source)),
+    hmac: (key, text) => new Bun.CryptoHasher('sha256', key).update(text).digest(),
   })
   const site = new SiteServer({
     ...deps,
@@ -112,7 +106,7 @@ export class SiteServer {
   /** Serves a request of an HTTP/2 connection. False if it is a customer's. */
   takeStream(stream: Http2Stream, fields: readonly Field[], source: string): boolean {
     const read = (name: string) => fields.flatMap(([each, value]) => (each === name ? value : []))
-    if (this.isCustomer(read, read(':path')[0] ?? '', source)) return false
+    if (this.isCustomer(read, read(':path')[0] ?? '')) return false
     const request = readStreamRequest(fields)
     if (request) stream.owner = new StreamVisitor(stream, request, source, this)
     else stream.reset('protocol')
@@ -125,10 +119,10 @@ export class SiteServer {
   }
 
   /** RFC 9298, 3: a client of connect-udp may send Authorization. */
-  isCustomer(read: (name: string) => readonly string[], target: string, source: string): boolean {
+  isCustomer(read: (name: string) => readonly string[], target: string): boolean {
     const ofProxy = read('proxy-authorization')
     const values = ofProxy.length === 0 && target.includes(udpPath) ? read('authorization') : ofProxy
-    return this.deps.isCustomer(values, source)
+    return this.deps.isCustomer(values)
   }
 
   /** Closes the least recently used HTTP/1 connection of the largest network. False if there is none. */
