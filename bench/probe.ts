@@ -28,13 +28,13 @@ function serve(kind: string): void {
   const openPool = (): TlsPool => {
     const site = { ...terms, table: customers.table }
     if (kind !== 'gateway')
-      return new TlsPool({ kernel: openKernel(), count: 1, maxConnections, site, lookUp() {}, hand() {}, onFault })
+      return new TlsPool({ kernel: openKernel(), count: 1, maxConnections, site, hand() {}, onFault })
     const engine = new LinuxEngine({ ...deps, reactors: 1 })
     answerTo(engine)
     engine.start({ hostname: '127.0.0.1', port: 0 })
     engine.changed(change, onFault)
     customers.changed(change)
-    return engine.openTlsPool(1, site, (question, source) => void deps.ask(question, source))
+    return engine.openTlsPool(1, site)
   }
   const pool = openPool()
   const front = new Front({

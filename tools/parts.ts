@@ -9,8 +9,8 @@ export type Part = {
   readonly files: readonly string[]
 }
 
-/** A long run repeats the gateway tests with so many reactors; otherwise they run with two. */
-const otherReactors = [1, 4]
+/** A long run repeats the gateway tests with so many reactors; otherwise they run with one. */
+const otherReactors = [2, 4]
 
 const isOfLongRun = (file: string): boolean => file.endsWith('.long.test.ts')
 

@@ -95,7 +95,7 @@ async function runPart(server: Server, part: Part, atOnce: number): Promise<Test
     TURNPIKE_TEST_PREPARED: JSON.stringify(server.prepared),
     TURNPIKE_TEST_LONG: isLong ? '1' : '',
     TURNPIKE_TEST_GATEWAY_ENGINE: part.engine,
-    TURNPIKE_TEST_GATEWAY_REACTORS: process.env['TURNPIKE_TEST_GATEWAY_REACTORS'] ?? String(part.reactors ?? 2),
+    TURNPIKE_TEST_GATEWAY_REACTORS: process.env['TURNPIKE_TEST_GATEWAY_REACTORS'] ?? String(part.reactors ?? 1),
     TURNPIKE_TEST_CHOSEN: chosenFolder,
     TURNPIKE_TEST_MEASURED: measuredFile,
   }

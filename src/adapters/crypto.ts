@@ -1,9 +1,12 @@
 import { createCipheriv, createDecipheriv, createPrivateKey, createPublicKey, hkdfSync } from 'node:crypto'
 import type { RandomBytes } from '../core/ids.ts'
+import type { Hmac } from '../core/password-mac.ts'
 import type { Vault } from '../core/vault.ts'
 import type { PublicKeyOf } from '../core/wireguard.ts'
 
 export const sha256 = (text: string): Uint8Array => Bun.SHA256.hash(text) as Uint8Array
+
+export const hmacSha256: Hmac = (key, text) => new Bun.CryptoHasher('sha256', key).update(text).digest()
 
 const block = new Uint8Array(4096)
 let used = block.length

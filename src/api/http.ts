@@ -57,6 +57,8 @@ export type PlainRoute = {
   /** Methods other than GET alone. */
   readonly takes?: 'GET and POST' | 'POST'
   readonly perMinute: number
+  /** As of an operation. */
+  readonly affectsNodes?: true
   readonly answer: (
     request: Request,
     params: Readonly<Record<string, string>>,
@@ -189,6 +191,8 @@ export type HttpDeps = {
   readonly isStopping: () => boolean
   /** A request from this address was authenticated. */
   readonly onAdmitted?: (from: Address) => void
+  /** An operation that affects nodes has been done. Called before its answer is sent. */
+  readonly onNodesAffected?: () => void
   readonly note: (note: RequestNote) => void
 }
 
@@ -252,7 +256,9 @@ function addApi({ app, exact }: Router, api: Mounted, limits: Limits, deps: Http
   for (const operation of api.operations) {
     const run: Run = async (request, params, visit) => {
       try {
-        return await api.answer(operation, request, params, visit, limits)
+        const response = await api.answer(operation, request, params, visit, limits)
+        if (operation.affectsNodes) deps.onNodesAffected?.()
+        return response
       } catch (error) {
         throw error instanceof Refusal ? withSee(error, operation.see) : error
       }
@@ -283,7 +289,11 @@ function addPages(app: App, deps: HttpDeps): void {
   for (const route of deps.plain ?? []) {
     const limit = createRateLimit(route.perMinute, deps.clock, route.path, deps.buckets)
     const methods = route.takes === undefined ? ['GET'] : route.takes === 'POST' ? ['POST'] : ['GET', 'POST']
-    app.on(methods, route.path, (context) => answerPlain(route, limit, context.req, context.env.visit))
+    app.on(methods, route.path, async (context) => {
+      const response = await answerPlain(route, limit, context.req, context.env.visit)
+      if (route.affectsNodes) deps.onNodesAffected?.()
+      return response
+    })
   }
   for (const page of deps.console ?? []) app.get(page.path, (context) => page.answer(context.req.raw))
   for (const path of docsPaths) {

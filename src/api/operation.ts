@@ -64,6 +64,8 @@ export type Operation<
   readonly charges: boolean | 'free'
   /** Whether it creates something without an order: it takes an `Idempotency-Key`, as orders do. */
   readonly creates: boolean
+  /** Whether it changes something that nodes receive: waiting nodes read it now, not up to 200 ms later. */
+  readonly affectsNodes: boolean
   /** How a caller authenticates: with a token or a session, only with a session, or not at all. */
   readonly access: 'token' | 'session' | 'public'
   /** The lowest role of an operator that may call it; only the admin API uses it. */
@@ -138,6 +140,7 @@ export const operationsOf =
       files: [],
       charges: false,
       creates: false,
+      affectsNodes: false,
       access: 'token',
       role: 'owner',
       isRead: method === 'GET',

@@ -34,16 +34,12 @@ export function serve(deps: {
   readonly toNodes: ToNodes
   /** A peer in a private network sends X-Forwarded-For and is not trusted; called once. */
   readonly onUntrusted?: (proxy: Address) => void
-  /** A customer has changed something. The answer is sent when it resolves. */
-  readonly onChange: () => Promise<void>
 }): Server {
   async function answer(request: Request, from: Address | undefined, client?: Client): Promise<Response> {
     // Looked at closely only where it may be a node's.
     const url = request.url.includes(nodeBase) ? URL.parse(request.url) : undefined
     if (url?.pathname.startsWith(nodeBase)) return deps.toNodes(request, url, from)
-    const response = await deps.toCustomers(request, from, client && (() => client.hold()))
-    if (request.method === 'POST' && response.status === 200) await deps.onChange()
-    return response
+    return deps.toCustomers(request, from, client && (() => client.hold()))
   }
 
   let wasReported = false

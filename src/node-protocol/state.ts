@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { maxPasswordKeys } from '../core/password-mac.ts'
 
 const moment = z.int().nonnegative()
 /** SHA-256 of a password. */
@@ -116,6 +117,11 @@ export const statePageSchema = z.object({
   gateways: z.array(nodeGatewaySchema),
   /** Both directions together; null for no limit. */
   speed_mbit: z.object({ proxies: z.int().positive().nullable(), subusers: z.int().positive().nullable() }).optional(),
+  /** For gateways: the keys of the MACs in passwords (`core/password-mac.ts`), newest first. A secret of the shop. */
+  password_keys: z
+    .array(z.string().regex(/^[0-9a-f]{64}$/))
+    .max(maxPasswordKeys)
+    .optional(),
   ranges: z.array(nodeRangeSchema),
   proxies: z.array(nodeProxySchema),
   subusers: z.array(nodeSubuserSchema),
@@ -126,7 +132,7 @@ export type StatePage = z.infer<typeof statePageSchema>
 export type StatePart = 'ranges' | 'proxies' | 'subusers' | 'exits' | 'peers' | 'gateways'
 export type StateParts = { [Part in StatePart]: StatePage[Part][number] }
 
-/** `GET /node/v1/state?cursor=…&wait=…`, from a gateway with a site also `acknowledges=1`: purchases wait for it. */
+/** `GET /node/v1/state?cursor=…&wait=…`; earlier gateways also send `acknowledges=1`, which has no effect. */
 export const stateQuerySchema = z.object({
   cursor: z.string().max(12_000).optional(),
   wait: z
@@ -135,7 +141,6 @@ export const stateQuerySchema = z.object({
     .transform(Number)
     .pipe(z.int().max(25))
     .optional(),
-  acknowledges: z.literal('1').optional(),
   mark: z.string().max(maxMark).optional(),
 })
 

@@ -51,6 +51,18 @@ describe.each([...engines])('a stolen node secret, on %s', (engine) => {
     expect(await shown(node)).toBeUndefined()
   })
 
+  test('a gateway cannot take the TLS host or browser host of another open gateway, unless the operator gives it that endpoint', async () => {
+    const [owner, thief] = [await joinNode(service), await joinNode(service)]
+    const browser_host = 'browser.one.gw.example.net'
+    await owner.report({ health, tls: { host: 'one.gw.example.net', port: 443, browser_host } })
+    service.clock.advance(60_000)
+    for (const host of ['one.gw.example.net', browser_host]) await reportHost(thief, host)
+    expect([await shown(owner), await shown(thief)]).toEqual(['one.gw.example.net', undefined])
+    await service.services.fleet.setEndpoint(thief.name, { host: 'one.gw.example.net', port: 10_800 })
+    await reportHost(thief, 'one.gw.example.net')
+    expect(await shown(thief)).toBe('one.gw.example.net')
+  })
+
   test('a reported browser host is stored only at or below these hosts, and the TLS host is stored without it', async () => {
     const node = await joinNode(service)
     const reportBrowserHost = (browser_host?: string) =>

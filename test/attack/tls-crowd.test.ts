@@ -39,7 +39,6 @@ beforeEach(() => {
     behind: entrance.clientOf,
     trustedProxies: [],
     toNodes: () => Promise.reject(new Error('no node calls here')),
-    onChange: () => Promise.resolve(),
     toCustomers: () => Promise.resolve(Response.json({ ok: true })),
   })
 })

@@ -19,7 +19,7 @@ export const gatewayEngine =
   process.platform !== 'linux' || process.env['TURNPIKE_TEST_GATEWAY_ENGINE'] === 'portable' ? 'portable' : 'linux'
 
 /** Reactors of the Linux engine under test. */
-export const gatewayReactors = Number(process.env['TURNPIKE_TEST_GATEWAY_REACTORS'] ?? '2')
+export const gatewayReactors = Number(process.env['TURNPIKE_TEST_GATEWAY_REACTORS'] ?? '1')
 
 /**
  * A gateway engine without a shop, with customers from this file and by default the shipped limits and policy.

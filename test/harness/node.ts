@@ -39,8 +39,6 @@ export type Held = {
 /** A node as the shop sees it: requests over real sockets, and the state from its answers. */
 export class TestNode {
   cursor: string | undefined
-  /** Whether purchases wait for it, as for a gateway with a site. */
-  acknowledges = false
   readonly held: Held = {
     ranges: new Map(),
     proxies: new Map(),
@@ -69,7 +67,6 @@ export class TestNode {
     const query = new URLSearchParams({
       ...(cursor !== undefined && { cursor }),
       ...(wait > 0 && { wait: `${wait}` }),
-      ...(this.acknowledges && { acknowledges: '1' }),
     })
     const answer = await this.ask('GET', `state?${query.toString()}`)
     if (answer.status !== 200) throw new Error(`state was answered with ${answer.status}: ${answer.text}`)

@@ -51,6 +51,7 @@ export function openPlainSite(source: SiteSource, made: Made) {
     onFault,
   })
   return {
+    site,
     port: front.port,
     stop() {
       front.close()

@@ -254,6 +254,7 @@ export const resetPassword = operation('resetPassword', 'POST /customer/password
 })
 
 export const leave = operation('leave', 'POST /customer/leave', {
+  affectsNodes: true,
   summary: 'Delete the customer: services stop, tokens and sessions end, personal data is erased',
   access: 'session',
   body: z.object({

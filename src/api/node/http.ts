@@ -1,4 +1,4 @@
-import { type Address, clientPrefixOf, formatAddress } from '../../core/address.ts'
+import { type Address, clientPrefixOf, formatAddress, readAddress } from '../../core/address.ts'
 import type { Log } from '../../core/log.ts'
 import { Refusal, refuseField } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
@@ -41,7 +41,7 @@ const wrongKind = (kind: NodeKind): Refusal => new Refusal('node_kind_wrong', { 
 export type NodeHttpDeps = {
   readonly fleet: Pick<
     Fleet,
-    'join' | 'authenticate' | 'seen' | 'noteDraining' | 'privateKey' | 'awaitState' | 'noteLost'
+    'join' | 'authenticate' | 'nodes' | 'seen' | 'noteDraining' | 'privateKey' | 'awaitState' | 'noteLost'
   >
   readonly timeline: DatabaseHistory
   readonly nodeSides: readonly NodeSide[]
@@ -192,10 +192,10 @@ async function join(deps: NodeServer, visit: Visit): Promise<unknown> {
 
 async function state(deps: NodeServer, visit: Visit): Promise<unknown> {
   const node = await authenticate(deps, visit)
-  const { cursor, wait = 0, acknowledges, mark } = readFields(stateQuerySchema, readQuery(visit.url.searchParams))
+  const { cursor, wait = 0, mark } = readFields(stateQuerySchema, readQuery(visit.url.searchParams))
   const isOverdue = node.lastSeenAt === null || deps.clock() - node.lastSeenAt > noteSeenMs
   if (node.kind === 'vpn' && isOverdue) await deps.fleet.seen(node.id, { version: node.version ?? '' }, node.joinedAt)
-  const request = { cursor, mark, waitMs: wait * 1000, acknowledges: acknowledges !== undefined }
+  const request = { cursor, mark, waitMs: wait * 1000 }
   return deps.state.read(node, request, visit.request.signal, async () => {
     if (deps.isStopping()) throw stopping()
     await authenticate(deps, visit)
@@ -248,14 +248,25 @@ async function readReport(deps: NodeServer, visit: Visit): Promise<unknown> {
   return reportAnswerSchema.parse(await takeReport(deps, node, body, tls))
 }
 
+/** The host names of the other open gateways. An address is no name: gateways on one machine share it. */
+async function namesOfOthers({ fleet }: NodeServer, { id }: Node): Promise<ReadonlySet<string | null | undefined>> {
+  const others = (await fleet.nodes('gateway')).filter((each) => each.id !== id && each.state === 'open')
+  const named = others.flatMap(({ endpoint, health }) => [endpoint?.host, health?.tls?.host, health?.tls?.browserHost])
+  return new Set(named.filter((host) => host && readAddress(host) === undefined))
+}
+
 /**
  * Where customers reach a gateway over TLS: as reported if the operator's settings have the host or the report comes
- * from this machine, else as before. A thief of the node's secret cannot lead customers to a host elsewhere.
+ * from this machine, and no other gateway has it; else as before. A thief of the node's secret cannot lead customers to
+ * a host elsewhere, or take the name of another gateway.
  */
 async function acceptTls(deps: NodeServer, visit: Visit, node: Node, tls: ReportBody['tls']): Promise<ReportedTls> {
   if (!tls) return null
   const hosts = [...deps.ownHosts, ...(node.endpoint ? [node.endpoint.host] : [])]
-  const isOurs = (host: string): boolean => visit.isLocal || isAtOrBelow(host, hosts)
+  const shared = [...deps.ownHosts, node.endpoint?.host]
+  const taken = await namesOfOthers(deps, node)
+  const isFree = (host: string): boolean => shared.includes(host) || !taken.has(host)
+  const isOurs = (host: string): boolean => visit.isLocal || (isAtOrBelow(host, hosts) && isFree(host))
   const { host, port, browser_host: browserHost = null } = tls
   if (!isOurs(host)) {
     const explanation = `If the host is right: "turnpike node endpoint ${node.name} --host HOST --port PORT" with it.`

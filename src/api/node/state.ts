@@ -1,6 +1,6 @@
 import { bind } from '../../core/bind.ts'
 import type { NodeId } from '../../core/ids.ts'
-import { Refusal, refuseField } from '../../core/refusal.ts'
+import { refuseField } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import type { Customers } from '../../domains/customers/index.ts'
 import type { Fleet, NodeSide, StateTable } from '../../domains/fleet/index.ts'
@@ -8,7 +8,7 @@ import type { Node, NodeKind } from '../../domains/fleet/rules.ts'
 import type { Pricing } from '../../domains/pricing/index.ts'
 import { type StatePage, type StatePart, type StateParts, statePageSchema } from '../../node-protocol/state.ts'
 import { createFeed, type Page } from './feed.ts'
-import { ChangeWatch, ReadWait } from './watch.ts'
+import { ChangeWatch } from './watch.ts'
 
 /** The order of the tables in a page and in a cursor: a row comes after the rows that it refers to. */
 const order: readonly StatePart[] = ['ranges', 'gateways', 'exits', 'subusers', 'proxies', 'peers']
@@ -28,7 +28,7 @@ export type DatabaseHistory = {
 export type NodeState = ReturnType<typeof createNodeState>
 
 type Given = {
-  readonly fleet: Pick<Fleet, 'acknowledge' | 'acknowledgements' | 'awaitState' | 'noteStateTaken'>
+  readonly fleet: Pick<Fleet, 'acceptedPasswordKeys' | 'awaitState' | 'noteStateTaken'>
   readonly nodeSides: readonly NodeSide[]
   readonly customers: Pick<Customers, 'mode'>
   readonly pricing: Pick<Pricing, 'find'>
@@ -38,19 +38,12 @@ type Given = {
 type StateDeps = Given & {
   readonly readings: Readonly<Record<NodeKind, ReturnType<typeof openReading>>>
   readonly held: Map<NodeId, Set<AbortController>>
-  readonly acknowledged: Map<NodeId, string | null>
-  readonly readWait: ReadWait
 }
 
 /** The desired state of nodes: pages at once, and changes to waiting nodes (long polling). */
 export function createNodeState(given: Given) {
   const readings = { gateway: openReading(given, 'gateway'), vpn: openReading(given, 'vpn') }
-  const readWait = new ReadWait({
-    acknowledgements: () => given.fleet.acknowledgements(),
-    isCurrent: (cursor) => isCurrent(readings.gateway.feed, cursor),
-    isRoundEnd: (cursor) => readings.gateway.feed.stageOf(cursor) === 'end',
-  })
-  const deps: StateDeps = { ...given, readings, held: new Map(), acknowledged: new Map(), readWait }
+  const deps: StateDeps = { ...given, readings, held: new Map() }
   // A cursor of the life before is refused, so waiting nodes read the whole state now.
   given.timeline.onChange(() => {
     for (const { watch } of Object.values(readings)) watch.poke()
@@ -76,7 +69,7 @@ async function toState(
   page: Page,
   mark: string | undefined,
   tables: readonly StateTable[],
-  node: NodeId,
+  { id: node, kind }: Node,
 ): Promise<StatePage> {
   const mode = await deps.customers.mode()
   const catalogue = await deps.pricing.find()
@@ -94,6 +87,7 @@ async function toState(
       proxies: catalogue?.dedicated.speedMegabits ?? null,
       subusers: catalogue?.premium.speedMegabits ?? null,
     },
+    ...(kind === 'gateway' && { password_keys: (await deps.fleet.acceptedPasswordKeys()).map((key) => key.toHex()) }),
     ranges: [],
     proxies: [],
     subusers: [],
@@ -118,34 +112,9 @@ function hold(deps: StateDeps, node: NodeId, signal: AbortSignal): { signal: Abo
   }
 }
 
-/** Whether a node with this cursor knows everything. An empty cursor and one from before a restore are not current. */
-async function isCurrent(feed: ReturnType<typeof createFeed>, cursor: string): Promise<boolean> {
-  try {
-    const { count, more } = await feed.read(cursor)
-    return count === 0 && !more
-  } catch (error) {
-    if (error instanceof Refusal) return false
-    throw error
-  }
-}
-
-/**
- * A gateway presents a cursor once it has applied the pages before it; it starts without one. The cursor is written
- * before the next page is read, so a purchase that the page does not have waits for this gateway.
- */
-async function acknowledge(deps: StateDeps, node: Node, { cursor, acknowledges }: StateRequest): Promise<void> {
-  const known = acknowledges ? (cursor ?? '') : null
-  if (node.kind !== 'gateway' || (!acknowledges && cursor !== undefined)) return
-  if (cursor !== undefined && deps.acknowledged.get(node.id) === known) return
-  await deps.fleet.acknowledge(node.id, known, deps.readings.gateway.feed.stageOf(cursor) === 'whole')
-  deps.acknowledged.set(node.id, known)
-  if (known === '') await deps.readWait.recheck()
-}
-
 type StateRequest = {
   readonly cursor?: string | undefined
   readonly waitMs: number
-  readonly acknowledges: boolean
   /** The mark of the last page that the node has applied. */
   readonly mark?: string | undefined
 }
@@ -179,7 +148,6 @@ async function read(
   const held = hold(deps, node.id, signal)
   try {
     const newest = await compareMarks(deps, node, request)
-    await acknowledge(deps, node, request)
     for (let hasWaited = false; ; hasWaited = true) {
       if (request.waitMs > 0) await watch.ready()
       const wakeUps = watch.wakeUps()
@@ -191,7 +159,7 @@ async function read(
       if (page.count > 0 || page.more || leftMs <= 0 || held.signal.aborted) {
         // Committed after every row of the page: a database without these rows has no such mark.
         const mark = page.count > 0 ? await deps.timeline.cover() : newest
-        return await toState(deps, page, mark, tables, node.id)
+        return await toState(deps, page, mark, tables, node)
       }
       await watch.wait(wakeUps, leftMs, held.signal)
     }
@@ -200,18 +168,13 @@ async function read(
   }
 }
 
-/**
- * This process has changed something: waiting nodes read now and not after the next poll of the database. Resolves once
- * the gateways that acknowledge have read it.
- */
-function announce(deps: StateDeps): Promise<void> {
-  deps.readings.gateway.watch.poke()
-  deps.readings.vpn.watch.poke()
-  return deps.readWait.wait()
+/** This process has changed something: waiting nodes read now and not after the next poll of the database. */
+function announce({ readings }: StateDeps): void {
+  readings.gateway.watch.poke()
+  readings.vpn.watch.poke()
 }
 
 function stop(deps: StateDeps): void {
-  deps.readWait.stop()
   deps.readings.gateway.watch.stop()
   deps.readings.vpn.watch.stop()
 }

@@ -179,9 +179,8 @@ export const shopUrlOf = (config: Config): string =>
 
 function linkTo(config: Config, secret: string, onRefused?: () => void): ShopLink {
   try {
-    const { publicUrl, gatewaySite, gatewayTlsPort } = config
-    const acknowledges = gatewayTlsPort > 0 && gatewaySite.kind !== 'off'
-    return createShopLink({ url: shopUrlOf(config), publicUrl, secret, acknowledges, ...(onRefused && { onRefused }) })
+    const { publicUrl } = config
+    return createShopLink({ url: shopUrlOf(config), publicUrl, secret, ...(onRefused && { onRefused }) })
   } catch (error) {
     if (error instanceof LinkSettingError) throw new BadSetting(`TURNPIKE_SHOP_URL (--shop-url): ${error.message}.`)
     throw error

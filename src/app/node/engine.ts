@@ -3,7 +3,7 @@ import { findLack, LinuxEngine } from '../../dataplane/gateway/engines/linux/eng
 import { PortableEngine } from '../../dataplane/gateway/engines/portable/engine.ts'
 import type { Engine, EngineDeps, Pressure } from '../../dataplane/gateway/engines/shared/engine.ts'
 import { createSockets } from '../../dataplane/gateway/engines/shared/sockets.ts'
-import { type GatewayConfig, reactorsOf } from '../settings/gateway.ts'
+import type { GatewayConfig } from '../settings/gateway.ts'
 import { BadSetting } from '../settings/reading.ts'
 
 const here = { platform: process.platform, processor: process.arch }
@@ -21,7 +21,7 @@ export function chooseEngine(
   const lack = findLack(machine.platform, machine.processor)
   if (lack === undefined) {
     const onRestart = (fault: unknown) => log.error('reactor started again', { fault })
-    return new LinuxEngine({ ...deps, reactors: reactorsOf(config), onRestart })
+    return new LinuxEngine({ ...deps, reactors: config.gatewayReactors, onRestart })
   }
   if (choice === 'linux') throw new BadSetting(`The linux engine cannot run here: ${lack}.`)
   const explanation = `the linux engine cannot run here: ${lack}. The portable engine runs, which relays more slowly.`

@@ -33,7 +33,7 @@ import {
 import { createTryAddress, createTryListener } from '../../dataplane/gateway/engines/shared/try-address.ts'
 import { countDrainingTunnels, HandoverOffer, type Predecessor } from '../../dataplane/gateway/handover/handover.ts'
 import type { SiteSource } from '../../dataplane/gateway/site/content.ts'
-import { type LookUp, openSite, type SiteServer, type SiteTerms } from '../../dataplane/gateway/site/server.ts'
+import { openSite, type SiteServer, type SiteTerms } from '../../dataplane/gateway/site/server.ts'
 import { type Certificate, coversName } from '../../dataplane/tls/certificate.ts'
 import { Front, type TlsListener } from '../../dataplane/tls/front.ts'
 import type { TlsSocket } from '../../dataplane/tls/tls-socket.ts'
@@ -100,7 +100,7 @@ async function openBeside(
     await tls?.stop()
     return undefined
   }
-  const { engine, hops, meter, sync, contact, rules, saved, trials, exitReports, names, customers, lookUp } = assemble(
+  const { engine, hops, meter, sync, contact, rules, saved, trials, exitReports, names, customers } = assemble(
     agent,
     config,
     log,
@@ -145,12 +145,12 @@ async function openBeside(
   if (before) void tls?.order().catch((fault: unknown) => log.error('fault', { fault }))
   const sockets = createSockets(process.platform)
   const site = siteTermsOf(config, customers)
-  const pool = tls && openTlsPool(engine, config, log, site, lookUp)
+  const pool = tls && openTlsPool(engine, config, log, site)
   const ownHttp2 = createHttp2Clients(engine, sockets)
   const http2 = pool ?? ownHttp2
   const take = (client: TlsClient) => engine.takeTls(client)
   const onFault = (fault: unknown) => log.error('fault', { fault })
-  const ownSite = site && !pool ? openSite(site, { take, sockets, after, lookUp, onFault }) : undefined
+  const ownSite = site && !pool ? openSite(site, { take, sockets, after, onFault }) : undefined
   customers.onMoved = (table) => (pool ?? ownSite)?.moveTable(table)
   const users = { engine, sockets, http2: ownHttp2, pool, site: ownSite?.site }
   const front = tls && listenTls(users, tls, config, log, tlsDescriptor)
@@ -356,8 +356,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, f
     extraFields,
   )
   applySaved(agent.folder, log, snapshot, rules, customers)
-  const lookUp = lookUpFor(engine, snapshot, ask, log)
-  return { engine, hops, meter, sync, contact, rules, saved, trials, exitReports, names, customers, lookUp }
+  return { engine, hops, meter, sync, contact, rules, saved, trials, exitReports, names, customers }
 }
 
 type Receivers = {
@@ -378,7 +377,10 @@ const receiver =
   ({ engine, hops, node, saved, trials, snapshot, customers, rules, exitReports, vanished }: Receivers, log: Log) =>
   (page: StatePage, position: PagePosition): void => {
     engine.setRefused(false)
-    saved.note(page, position)
+    const { password_keys: keys = [], ...rest } = page
+    customers.useKeys(keys.map((key) => Uint8Array.fromHex(key)))
+    // Without the shop no unknown password can be looked up, so the keys are not written to the disk.
+    saved.note(rest, position)
     trials.apply(page, position)
     if (position.isFirst) snapshot.beginWhole()
     const changes = [snapshot.apply(page)]
@@ -408,15 +410,6 @@ function keysOf(snapshot: Snapshot, question: FindBody) {
   const { proxy, subuser } = snapshot.knownOf(question)
   return { proxies: proxy ? [proxy.username] : [], subusers: subuser ? [subuser.id] : [] }
 }
-
-/** Looks credentials up at the shop, within its limits, and tells the engine what was found. */
-const lookUpFor =
-  (engine: Engine, snapshot: Snapshot, ask: EngineDeps['ask'], log: Log): LookUp =>
-  (question, source) => {
-    const learn = (): void =>
-      engine.changed({ ...keysOf(snapshot, question), exits: false, ports: false }, notePort(log))
-    void ask(question, source).then(learn, (fault: unknown) => log.error('fault', { fault }))
-  }
 
 const figuresOf = ({ status }: Engine, { ports }: EngineLimits, failedLookups: number) => ({
   errors: status.turnedAway + status.starved + failedLookups,
@@ -491,9 +484,8 @@ function openTlsPool(
   { gatewayTlsWorkers: workers }: Config,
   log: Log,
   site: SiteTerms | undefined,
-  lookUp: LookUp,
 ): TlsPool | undefined {
-  const pool = workers > 0 ? engine.openTlsPool?.(workers, site, lookUp) : undefined
+  const pool = workers > 0 ? engine.openTlsPool?.(workers, site) : undefined
   log.info('TLS', { workers: pool?.count ?? 0 })
   return pool
 }

@@ -1,4 +1,4 @@
-import { availableParallelism, networkInterfaces } from 'node:os'
+import { networkInterfaces } from 'node:os'
 import { resolve } from 'node:path'
 import { type Prefix, readPrefix, withoutNested } from '../../core/address.ts'
 import { refusalDelayMs } from '../../dataplane/gateway/access/admission.ts'
@@ -76,7 +76,7 @@ export const gatewaySettings = {
   nodeKey: setting('TURNPIKE_NODE_KEY', 'KEY', '', optional(anyText)),
   gatewayListen: setting('TURNPIKE_GATEWAY_LISTEN', 'ADDRESS', '::', anyText),
   gatewayEngine: setting('TURNPIKE_GATEWAY_ENGINE', 'ENGINE', 'auto', readEngine, 'engine'),
-  gatewayReactors: setting('TURNPIKE_GATEWAY_REACTORS', 'N', '', optional(whole(1, maxReactors))),
+  gatewayReactors: setting('TURNPIKE_GATEWAY_REACTORS', 'N', '1', whole(1, maxReactors)),
   gatewayPorts: setting('TURNPIKE_GATEWAY_ALLOW_PORTS', 'PORTS', '53,80,443,1024-65535', readPorts),
   gatewayDenyNames: setting('TURNPIKE_GATEWAY_DENY_NAMES', 'NAMES', '', readNames),
   gatewayDenyPrefixes: setting('TURNPIKE_GATEWAY_DENY_PREFIXES', 'PREFIXES', '', readPrefixes),
@@ -95,10 +95,6 @@ export const gatewaySettings = {
 }
 
 export type GatewayConfig = ConfigOf<typeof gatewaySettings>
-
-/** One for each processor core, unless the operator sets another number. */
-export const reactorsOf = ({ gatewayReactors }: GatewayConfig, cores = availableParallelism()): number =>
-  gatewayReactors ?? Math.min(maxReactors, cores)
 
 /** `files` is how many the process may have open. */
 export const engineLimitsOf = (

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { createCheckpointKeeper } from '../../adapters/checkpoint-keeper.ts'
 import { codes as secondFactors } from '../../adapters/codes.ts'
-import { publicKeyOf, randomBytes, sha256 } from '../../adapters/crypto.ts'
+import { hmacSha256, publicKeyOf, randomBytes, sha256 } from '../../adapters/crypto.ts'
 import { createPasswords, type PasswordCost } from '../../adapters/passwords.ts'
 import { providerKinds } from '../../adapters/payments/kinds.ts'
 import type { Verifier } from '../../core/finding.ts'
@@ -130,7 +130,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   const history = createRowHistory(runtime)
   const ledgerAudit = createLedgerAudit({ ...base, history })
   const customers = createCustomers({ ledger, ...base, ...config })
-  const fleet = createFleet({ ...base, publicKeyOf })
+  const fleet = createFleet({ ...base, publicKeyOf, hmac: hmacSha256 })
   timeline.onChange(() => fleet.forget())
   const reach = createReach({ customers, fleet, hosts: config.publicHosts })
   const events = createEvents(base)

@@ -100,6 +100,7 @@ export async function openShop(config: Config, log: Log, given: Runtime = realRu
   const services = createServices(db, runtime, { ...shopConfigOf(config, vault), joining })
   const historyJobs = await followHistory(config, services, log)
   await services.stock.ranges.unfinished.adoptOld()
+  await db.transact((tx) => services.fleet.ensurePasswordKey(tx))
   const token = config.sandbox ? await openAsSandbox(services, config) : undefined
   if (!config.sandbox && config.sandboxToken) await services.customers.admitSandboxToken(config.sandboxToken)
   // Without --sandbox an empty database becomes a production shop permanently.
@@ -294,6 +295,7 @@ function openApi(
   const toCustomers = createHttp({
     ...runtime,
     ...common,
+    onNodesAffected: () => state.announce(),
     customers: services.customers,
     buckets: services.buckets,
     sessions: createCustomerSessions({ ...services, publicUrl }),
@@ -346,7 +348,7 @@ function openApi(
   const entrance = tls && openShopEntrance(tls, { hostname, port, inner: () => server.port, log })
   const at = entrance ? { hostname: '127.0.0.1', port: 0, behind: entrance.clientOf } : { hostname, port }
   const server: Server = listening(hostname, port, 'shop (TURNPIKE_PORT)', () =>
-    serve({ ...at, trustedProxies, ...forwarding, toCustomers, toNodes, onChange: () => state.announce() }),
+    serve({ ...at, trustedProxies, ...forwarding, toCustomers, toNodes }),
   )
   url = listenUrl(config, entrance?.port ?? server.port)
   return {

@@ -240,6 +240,7 @@ const problems = {
   login_changed: 'login or e-mail address does not match the recorded digest',
   entry_unknown: 'its entry is not a gateway of this shop',
   private_key_other: 'the private key does not belong to the public key',
+  password_key_sealed: 'a key of proxy passwords cannot be decrypted',
   private_key_sealed: 'the private key cannot be decrypted',
   private_key_kept: 'a private key is stored, and this device must have none',
   password_digest: 'the password does not match the digest that nodes have',

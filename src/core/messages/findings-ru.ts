@@ -245,6 +245,7 @@ const problems: Translation<typeof findingsEn.problems> = {
   login_changed: 'логин или почта не сходятся с записанным отпечатком',
   entry_unknown: 'входной узел не существует',
   private_key_other: 'закрытый ключ не соответствует открытому',
+  password_key_sealed: 'ключ паролей прокси не расшифровывается',
   private_key_sealed: 'закрытый ключ не расшифровывается',
   private_key_kept: 'хранится закрытый ключ, а у этого устройства его быть не должно',
   password_digest: 'пароль не сходится с отпечатком, который есть у узлов',

@@ -59,8 +59,6 @@ export function createShopLink(deps: {
   /** The shop's public URL if `url` is a Unix socket. */
   readonly publicUrl?: string | undefined
   readonly onRefused?: () => void
-  /** Purchases wait until this node has read them. */
-  readonly acknowledges?: boolean
   readonly limitsMs?: Partial<typeof shippedLimitsMs>
 }) {
   const limitsMs = { ...shippedLimitsMs, ...deps.limitsMs }
@@ -90,7 +88,6 @@ export function createShopLink(deps: {
       const query = {
         ...(cursor !== undefined && { cursor }),
         wait: String(waitSeconds),
-        ...(deps.acknowledges && { acknowledges: '1' }),
         ...(mark !== undefined && { mark }),
       }
       return ask({ path: 'state', query, answer: statePageSchema, limitMs: limitsMs.state + waitSeconds * 1000, end })

@@ -35,7 +35,6 @@ describe('the TLS entrance', () => {
       behind: entrance.clientOf,
       trustedProxies: [],
       toNodes: () => Promise.reject(new Error('no node calls here')),
-      onChange: () => Promise.resolve(),
       async toCustomers(request, from) {
         const sent = (await request.arrayBuffer()).byteLength
         if (new URL(request.url).pathname === '/endless') return new Response(endless((size) => (produced += size)))

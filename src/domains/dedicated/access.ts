@@ -3,15 +3,7 @@ import { malformed } from '../../core/refusal.ts'
 import type { Tx } from '../../db/transaction.ts'
 import { tooManySources } from './errors.ts'
 import { type DedicatedDeps, lockAll, openAll } from './proxies.ts'
-import {
-  makePassword,
-  maxSources,
-  newPasswordBytes,
-  type Proxy,
-  readSource,
-  vaultContext,
-  withSource,
-} from './rules.ts'
+import { maxSources, type Proxy, readSource, vaultContext, withSource } from './rules.ts'
 import * as store from './store.ts'
 
 async function loadSource(deps: DedicatedDeps, text: string): Promise<string> {
@@ -59,15 +51,16 @@ export async function disallowSource(deps: DedicatedDeps, customer: CustomerId, 
 
 /** Sets a new password for each proxy. Gateways close tunnels opened with the old one; sources are not affected. */
 export async function resetPasswords(deps: DedicatedDeps, customer: CustomerId, ids: readonly number[]) {
-  const renewed = await deps.db.transact(async (tx) =>
-    (await lockAll(deps, tx, customer, ids)).map((proxy) => {
-      const password = makePassword(deps.random(newPasswordBytes))
+  const renewed = await deps.db.transact(async (tx) => {
+    const changed: Proxy[] = []
+    for (const proxy of await lockAll(deps, tx, customer, ids)) {
+      const password = await deps.fleet.makePasswordFor(tx, proxy.username)
       const sealedPassword = deps.vault.seal(password, vaultContext(proxy.id))
-      const changed = { ...proxy, sealedPassword, passwordDigest: deps.sha256(password) }
-      store.setPassword(tx, changed, deps.clock())
-      return changed
-    }),
-  )
+      changed.push({ ...proxy, sealedPassword, passwordDigest: deps.sha256(password) })
+    }
+    for (const each of changed) store.setPassword(tx, each, deps.clock())
+    return changed
+  })
   return openAll(deps, renewed)
 }
 

@@ -8,7 +8,7 @@ import type { Buyer } from '../payments/index.ts'
 import { priceDedicated } from '../pricing/rules.ts'
 import type { Kind, StockSlot } from '../stock/rules.ts'
 import { type DedicatedDeps, type OpenProxy, product } from './proxies.ts'
-import { credentialRandomBytes, kindName, makeCredentials, type PortType, portTypes, vaultContext } from './rules.ts'
+import { kindName, makeUsername, type PortType, portTypes, vaultContext } from './rules.ts'
 import * as store from './store.ts'
 
 /** Input of a purchase. Proxies speak HTTP unless it names another protocol. */
@@ -69,11 +69,13 @@ export async function buy(
       },
       note: `${count} × ${country} ${kindName(ipv)}, ${period} days`,
     })
-    const proxies = slots.map((slot, index) => {
+    const proxies: OpenProxy[] = []
+    for (const [index, slot] of slots.entries()) {
       const id = ids[index]
       if (id === undefined) throw new Error('there are fewer numbers than slots')
-      return makeProxy(deps, sale, order, slot, { id, expiresAt, ...reachOfSlot(slot, ready.servingNodes) })
-    })
+      const of = { id, expiresAt, ...reachOfSlot(slot, ready.servingNodes) }
+      proxies.push(await makeProxy(deps, sale, order, slot, of))
+    }
     stock.lease(
       tx,
       slots.map((slot, index) => ({ slot, proxy: proxies[index]?.id ?? 0 })),
@@ -84,14 +86,15 @@ export async function buy(
   })
 }
 
-function makeProxy(
+async function makeProxy(
   deps: DedicatedDeps,
-  { order, account, nowMs }: Sale,
+  { tx, order, account, nowMs }: Sale,
   { country, ipv, portType = 'http' }: DedicatedOrder,
   { id: slot, address }: StockSlot,
   of: Pick<OpenProxy, 'id' | 'expiresAt' | keyof NodeReach>,
-): OpenProxy {
-  const { username, password } = makeCredentials(of.id, deps.random(credentialRandomBytes))
+): Promise<OpenProxy> {
+  const username = makeUsername(of.id, deps.random)
+  const password = await deps.fleet.makePasswordFor(tx, username)
   return {
     ...of,
     customer: account.customer,

@@ -2,7 +2,7 @@ import { formatAddress, readAddress, unmap } from '../../core/address.ts'
 import { randomBase32 } from '../../core/base32.ts'
 import { addDays } from '../../core/calendar.ts'
 import type { CountryCode } from '../../core/country.ts'
-import type { CustomerId, OrderId, TokenId } from '../../core/ids.ts'
+import type { CustomerId, OrderId, RandomBytes, TokenId } from '../../core/ids.ts'
 import { type FieldProblem, fieldProblem, type ProblemArguments } from '../../core/messages/problems.ts'
 import { type Kopecks, kopecks, subtract, toRoubles, total, zero } from '../../core/money.ts'
 import { isPublic } from '../../core/reserved.ts'
@@ -95,18 +95,10 @@ export const isToRenew = (proxy: Pick<Proxy, 'expiresAt' | 'renewPeriod'>, perio
   proxy.renewPeriod === period && proxy.expiresAt <= nowMs + renewAheadMs
 
 const tagLength = 4
-/** 20 characters of 5 bits: 100 random bits. */
-const passwordLength = 20
-export const credentialRandomBytes = tagLength + passwordLength
 
 /** The user name contains the proxy's number: it is unique, and needs no index to be found. */
-export function makeCredentials(id: number, random: Uint8Array): { username: string; password: string } {
-  if (random.length !== credentialRandomBytes) throw new RangeError('credentials are made of 24 random bytes')
-  return {
-    username: `tp${id.toString(36)}${randomBase32(random.subarray(0, tagLength))}`,
-    password: randomBase32(random.subarray(tagLength)),
-  }
-}
+export const makeUsername = (id: number, random: RandomBytes): string =>
+  `tp${id.toString(36)}${randomBase32(random(tagLength))}`
 
 /** The number in a user name. */
 export function readUsername(username: string): number | undefined {
@@ -114,9 +106,6 @@ export function readUsername(username: string): number | undefined {
   const id = match ? Number.parseInt(match[1] ?? '', 36) : Number.NaN
   return Number.isSafeInteger(id) ? id : undefined
 }
-
-export const newPasswordBytes = passwordLength
-export const makePassword = (random: Uint8Array): string => randomBase32(random)
 
 /** Limit on source addresses per proxy. */
 export const maxSources = 10

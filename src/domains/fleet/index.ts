@@ -1,6 +1,7 @@
 import { bind } from '../../core/bind.ts'
 import * as useCases from './join.ts'
 import { forgetLost, lostGoods, noteLost } from './lost.ts'
+import { acceptedPasswordKeys, ensurePasswordKey, makePasswordFor } from './password-keys.ts'
 import { forgetSamples, history, recentBytesPerSecond } from './samples.ts'
 import { everKnown, findByName, findLink, lockPresent } from './store.ts'
 
@@ -27,10 +28,13 @@ const { withCaches, ...cases } = useCases
 export type Fleet = ReturnType<typeof createFleet>
 
 /** The nodes: how they are added, join, authenticate and are kept out. */
-export const createFleet = (given: Parameters<typeof withCaches>[0]) => ({
-  ...bind(withCaches(given), cases),
-  ...bind(given.db, { everKnown, findByName }),
-  ...bind(given, { history, recentBytesPerSecond, forgetSamples, noteLost, lostGoods, forgetLost }),
-  findLink,
-  lockPresent,
-})
+export function createFleet(given: Parameters<typeof withCaches>[0]) {
+  const deps = withCaches(given)
+  return {
+    ...bind(deps, { ...cases, acceptedPasswordKeys, ensurePasswordKey, makePasswordFor }),
+    ...bind(given.db, { everKnown, findByName }),
+    ...bind(given, { history, recentBytesPerSecond, forgetSamples, noteLost, lostGoods, forgetLost }),
+    findLink,
+    lockPresent,
+  }
+}

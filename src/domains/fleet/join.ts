@@ -1,4 +1,5 @@
 import { makeId, type NodeId, type RandomBytes } from '../../core/ids.ts'
+import type { Hmac } from '../../core/password-mac.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
 import { sameBytes } from '../../core/token-text.ts'
@@ -7,8 +8,8 @@ import type { Vault } from '../../core/vault.ts'
 import { makeKeyPair, type PublicKeyOf } from '../../core/wireguard.ts'
 import type { Database, Tx } from '../../db/transaction.ts'
 import { invalidJoinKey, invalidNodeSecret, noSuchNode } from './errors.ts'
+import { rotatePasswordKeys } from './password-keys.ts'
 import {
-  type Acknowledgement,
   contextOf,
   type EarlierFigures,
   type Endpoint,
@@ -23,6 +24,7 @@ import {
   type Node,
   type NodeKind,
   onlineWithinMs,
+  type PasswordKey,
   secretCachedMs,
   usualLinkMegabits,
 } from './rules.ts'
@@ -46,6 +48,7 @@ type Given = {
   sha256: (text: string) => Uint8Array
   vault: Vault
   publicKeyOf: PublicKeyOf
+  hmac: Hmac
 }
 
 type FleetDeps = ReturnType<typeof withCaches>
@@ -54,9 +57,11 @@ export function withCaches(given: Given) {
   // A revocation in another process takes effect after `ttlMs` at most.
   const cached = { clock: given.clock, ttlMs: secretCachedMs, maxEntries: 10_000 }
   const sampled: SampledSlots = new Map()
+  const cachedKeys: { read?: { readonly keys: readonly PasswordKey[]; readonly at: number } | undefined } = {}
   return {
     ...given,
     sampled,
+    cachedKeys,
     lists: createTtlCache({ ...cached, load: (kind: NodeKind) => store.listNodes(given.db, kind) }),
     secrets: createTtlCache({
       ...cached,
@@ -70,6 +75,7 @@ export function withCaches(given: Given) {
 export function forget(deps: FleetDeps): void {
   deps.secrets.clear()
   deps.lists.clear()
+  deps.cachedKeys.read = undefined
 }
 
 async function change(deps: FleetDeps, name: string, work: (tx: Tx, node: Node) => Promise<void>): Promise<Node> {
@@ -146,14 +152,6 @@ export async function earlierFigures(deps: FleetDeps): Promise<ReadonlyMap<strin
   return new Map(rows.map((each) => [each.node, each]))
 }
 
-/** Records how far a gateway has read the state; empty if it has applied nothing, null if it does not acknowledge. */
-export const acknowledge = (deps: FleetDeps, id: NodeId, cursor: string | null, isStarting: boolean): Promise<void> =>
-  deps.db.transact((tx) => store.writeAcknowledgement(tx, id, cursor, isStarting ? deps.clock() : null))
-
-/** How far each gateway that acknowledges, and serves or is starting, has read the state. */
-export const acknowledgements = (deps: FleetDeps): Promise<Acknowledgement[]> =>
-  store.listAcknowledgements(deps.db, deps.clock() - onlineWithinMs.gateway)
-
 /** Sells nothing of a node until it has taken the whole state. */
 export async function awaitState(deps: FleetDeps, id: NodeId): Promise<void> {
   await deps.db.transact(async (tx) => store.setAwaitsState(tx, id, true))
@@ -221,11 +219,15 @@ export async function authenticate(deps: FleetDeps, secret: string | undefined):
   return known.node
 }
 
-/** Closes a node and deletes its secret and its key. If it is opened again, it needs a new key. */
+/**
+ * Closes a node and deletes its secret and its join key: if it is opened again, it needs a new one. The node may be
+ * stolen and has the password keys, so they are rotated.
+ */
 export const revoke = (deps: FleetDeps, name: string): Promise<Node> =>
   change(deps, name, async (tx, node) => {
     await store.setState(tx, node.id, 'closed', deps.clock())
     await store.forgetSecrets(tx, node.id)
+    if (node.kind === 'gateway') await rotatePasswordKeys(deps, tx)
   })
 
 export async function loadClosed(deps: FleetDeps, name: string): Promise<Node> {

@@ -198,9 +198,6 @@ export const isLive = (node: Node, since: RunningSince): boolean =>
 /** After this silence nothing new is sold on a node. A gateway reports every 2 s, a VPN node at least every 20 s. */
 export const onlineWithinMs: Readonly<Record<NodeKind, number>> = { gateway: 10_000, vpn: 30_000 }
 
-/** How far a gateway has read the state: it has applied the pages before this cursor, or nothing if it is empty. */
-export type Acknowledgement = { readonly node: NodeId; readonly cursor: string }
-
 /** A node as its last report shows it. */
 export type ReportingNode = Pick<Node, 'kind' | 'state' | 'lastSeenAt'> & {
   readonly health: Pick<Health, 'isStopping'> | null
@@ -289,6 +286,13 @@ function draw(text: string): number {
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
   return (hash ^ (hash >>> 16)) >>> 0
 }
+
+/** A key of the MACs in proxy passwords. */
+export type PasswordKey = { readonly id: number; readonly key: Uint8Array; readonly signsFrom: number }
+export type SealedPasswordKey = Omit<PasswordKey, 'key'> & { readonly sealed: Uint8Array }
+
+/** Binds a sealed password key to its row. */
+export const passwordKeyContext = (id: number): string => `password key ${id}`
 
 /** Binds a sealed private key to its node's row. */
 export const contextOf = (id: NodeId): string => `node ${id} private key`

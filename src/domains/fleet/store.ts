@@ -27,7 +27,6 @@ import { lockLife } from '../../db/timeline.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
 import { noSuchNode } from './errors.ts'
 import {
-  type Acknowledgement,
   boundOf,
   type EarlierFigures,
   type Endpoint,
@@ -42,6 +41,7 @@ import {
   type NodeSample,
   readHops,
   readSample,
+  type SealedPasswordKey,
   type TlsEndpoint,
   toFigure,
   usualLinkMegabits,
@@ -269,8 +269,7 @@ export async function writeJoin(tx: Tx, node: NodeId, digest: Uint8Array, nowMs:
        boot = NULL, stopping_boot = NULL, tunnels = NULL, lag_ms = NULL, total_bytes = NULL, hop_bytes = NULL,
        max_ports = NULL, interface_mbit = NULL, tls_host = NULL, tls_port = NULL, tls_browser_host = NULL,
        hop_key = NULL,
-       hop_tls_port = NULL, hop_tls_name = NULL, hop_tls_key = NULL, hops = NULL, state_cursor = NULL,
-       whole_read_at = NULL
+       hop_tls_port = NULL, hop_tls_name = NULL, hop_tls_key = NULL, hops = NULL
      WHERE id = $1`,
     [node, digest, nowMs],
   )
@@ -322,36 +321,6 @@ export async function writeHop(tx: Tx, node: string, key: string, tls: HopTls | 
      WHERE id = $1 AND kind = 'gateway'`,
     [node, key, tls?.port ?? null, tls?.name ?? null, tls?.key ?? null, nowMs],
   )
-}
-
-const acknowledgements = recordsOf(
-  columnsOf<Acknowledgement>({ node: idColumn('id'), cursor: textColumn('state_cursor') }).read,
-)
-
-/**
- * The gateways that acknowledge, among those that have reported since then and are not stopping, and those that read
- * the whole state since then and have not reported since: they open before the shop has their first report.
- */
-export const listAcknowledgements = (reader: Reader, sinceMs: number): Promise<Acknowledgement[]> =>
-  acknowledgements.all(
-    reader,
-    `SELECT id, state_cursor FROM nodes
-     WHERE kind = 'gateway' AND state = 'open' AND state_cursor IS NOT NULL AND (
-       last_seen_at >= $1 AND boot IS NOT NULL AND (stopping_boot IS NULL OR stopping_boot <> boot)
-       OR whole_read_at >= $1 AND (boot IS NULL OR last_seen_at < whole_read_at))`,
-    [sinceMs],
-  )
-
-/** `wholeReadAt`: when the gateway asked for a page of the whole state; null leaves the time as it is. */
-export async function writeAcknowledgement(
-  tx: Tx,
-  node: NodeId,
-  cursor: string | null,
-  wholeReadAt: number | null,
-): Promise<void> {
-  const sql = `UPDATE nodes SET state_cursor = $2, whole_read_at = COALESCE($3, whole_read_at)
-     WHERE id = $1 AND kind = 'gateway'`
-  await tx.run(sql, [node, cursor, wholeReadAt])
 }
 
 export async function writeHops(tx: Tx, node: string, hops: readonly HopReport[]): Promise<void> {
@@ -489,6 +458,22 @@ export const deleteSamples = (tx: Tx, beforeAt: number, keepMs: number, limit: n
        (SELECT node_id, at FROM node_samples WHERE at < $1 AND ($2 = 1 OR at % $2 <> 0) ORDER BY at LIMIT $3)`,
     [beforeAt, keepMs, limit],
   )
+
+const passwordKeys = columnsOf<SealedPasswordKey>({
+  id: int('id'),
+  sealed: bytes('sealed'),
+  signsFrom: int('signs_from'),
+})
+
+/** Newest first. */
+export const listPasswordKeys = (reader: Reader, limit: number): Promise<SealedPasswordKey[]> =>
+  recordsOf(passwordKeys.read).all(reader, 'SELECT * FROM password_keys ORDER BY id DESC LIMIT $1', [limit])
+
+/** Does nothing if the number is taken: another process has made that key. */
+export async function insertPasswordKey(tx: Tx, { id, sealed, signsFrom }: SealedPasswordKey): Promise<void> {
+  const sql = 'INSERT INTO password_keys (id, sealed, signs_from) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING'
+  await tx.run(sql, [id, sealed, signsFrom])
+}
 
 /** The next `count` unused ports, from `first` on. Concurrent calls wait for each other's commit. */
 export async function takeFresh(tx: Tx, first: number, count: number): Promise<number> {

@@ -29,7 +29,7 @@ export type PremiumDeps = {
   readonly pricing: Pricing
   readonly traffic: Traffic
   readonly stock: Pick<Stock, 'blockAround'>
-  readonly fleet: Pick<Fleet, 'lockPresent'>
+  readonly fleet: Pick<Fleet, 'lockPresent' | 'makePasswordFor'>
 }
 
 export const unknownPool = (allowed: readonly string[]): Refusal => refuseField('pool_type', 'one_of', { allowed })

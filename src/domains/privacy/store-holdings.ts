@@ -128,6 +128,7 @@ export const impersonal: Readonly<Record<string, string>> = {
   catalogues: 'price lists',
   counters: 'numbers to give out',
   history_marks: 'random marks of moments',
+  password_keys: 'keys of the shop',
   rewinds: 'moments',
   lost_goods: 'logins and addresses of goods that the database has lost, with pseudonyms, deleted after 90 days',
   node_samples: 'figures of nodes for graphs',

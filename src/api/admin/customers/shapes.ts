@@ -86,6 +86,7 @@ export const createCustomer = support('createCustomer', 'POST /customers', {
 })
 
 export const blockCustomer = support('blockCustomer', 'POST /customers/{customer_id}/block', {
+  affectsNodes: true,
   summary: "Block a customer's tokens, proxies and VPN devices within a second, or unblock them",
   params: customerParam,
   body: z.object({ undo: yes('Unblock the customer.') }),
@@ -116,6 +117,7 @@ export const exportCustomer = operation('exportCustomer', 'GET /customers/{custo
 })
 
 export const eraseCustomer = operation('eraseCustomer', 'POST /customers/{customer_id}/erase', {
+  affectsNodes: true,
   summary: 'Erase the personal data of a customer; money, orders and addresses stay under the id. Cannot be undone',
   description:
     'Without `confirm: true` the request is refused with a list of the losses. It is also refused while a payment is ' +
@@ -380,6 +382,7 @@ export const getAnyOrder = moneyReader('getOrderStory', 'GET /orders/{order_id}'
 })
 
 export const refundOrder = moneySupport('refundOrder', 'POST /orders/{order_id}/refund', {
+  affectsNodes: true,
   summary: 'Refund an order, whole or in part; with `end` also end the services that it bought',
   params: orderParam,
   body: z.object({
@@ -411,6 +414,7 @@ export const refundOrder = moneySupport('refundOrder', 'POST /orders/{order_id}/
 })
 
 export const refundTraffic = moneySupport('refundTraffic', 'POST /orders/{order_id}/refund-traffic', {
+  affectsNodes: true,
   summary: 'Remove the unused traffic of an order and refund its part of the price, once',
   params: orderParam,
   body: z.object({ note: note('unused traffic') }),

@@ -230,6 +230,7 @@ const endpoint = () =>
   })
 
 export const addNode = operation('addNode', 'POST /nodes', {
+  affectsNodes: true,
   summary: 'Add a gateway or VPN node and create its join key, which is shown once',
   body: z.object({
     name: nodeName('Name of the node.'),
@@ -268,6 +269,7 @@ export const linkNode = operation('linkNode', 'POST /nodes/{name}/link', {
 })
 
 export const endpointNode = operation('endpointNode', 'POST /nodes/{name}/endpoint', {
+  affectsNodes: true,
   summary: 'Set the host and port at which customers and other gateways reach a node',
   params: nodeParam,
   body: endpoint(),
@@ -275,6 +277,7 @@ export const endpointNode = operation('endpointNode', 'POST /nodes/{name}/endpoi
 })
 
 export const entryNode = operation('entryNode', 'POST /nodes/{name}/entry', {
+  affectsNodes: true,
   summary: 'Let customers of other gateways’ addresses enter at a gateway, or end that',
   params: nodeParam,
   body: z.object({ undo: yes('End it. Refused while another gateway has this entry.') }),
@@ -283,6 +286,7 @@ export const entryNode = operation('entryNode', 'POST /nodes/{name}/entry', {
 })
 
 export const exitNode = operation('exitNode', 'POST /nodes/{name}/exit', {
+  affectsNodes: true,
   summary: 'Set the entry where customers of a gateway’s addresses connect; without one they connect to the gateway',
   params: nodeParam,
   body: z.object({
@@ -293,6 +297,7 @@ export const exitNode = operation('exitNode', 'POST /nodes/{name}/exit', {
 })
 
 export const renameNode = operation('renameNode', 'POST /nodes/{name}/rename', {
+  affectsNodes: true,
   summary: 'Rename a node',
   params: nodeParam,
   body: z.object({ new_name: nodeName('New name of the node.') }),
@@ -302,6 +307,7 @@ export const renameNode = operation('renameNode', 'POST /nodes/{name}/rename', {
 
 const changing = (verb: 'revoke' | 'close' | 'open', summary: string) =>
   operation(`${verb}Node`, `POST /nodes/{name}/${verb}`, {
+    affectsNodes: true,
     summary,
     params: nodeParam,
     answer: node,
@@ -316,6 +322,7 @@ export const closeNode = changing('close', 'Close a node within a second; it kee
 export const openNode = changing('open', 'Reopen a closed node')
 
 export const removeNode = operation('removeNode', 'POST /nodes/{name}/remove', {
+  affectsNodes: true,
   summary: 'Remove a closed node that serves nothing; what it relayed stays in the books, and its name becomes free',
   params: nodeParam,
   answer: z.object({
@@ -327,6 +334,7 @@ export const removeNode = operation('removeNode', 'POST /nodes/{name}/remove', {
 })
 
 export const drainNode = operation('drainNode', 'POST /nodes/{name}/drain', {
+  affectsNodes: true,
   summary:
     'Drain a node: its free addresses are not sold, and VPN devices get another node with their next configuration; ' +
     'proxies and devices in use work until the node is closed',
@@ -336,6 +344,7 @@ export const drainNode = operation('drainNode', 'POST /nodes/{name}/drain', {
 })
 
 export const forgetUsage = operation('forgetUsage', 'POST /nodes/{name}/forget-usage', {
+  affectsNodes: true,
   summary: 'Return the traffic that a closed node has billed to customers',
   params: nodeParam,
   body: z.object({

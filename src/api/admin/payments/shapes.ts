@@ -144,6 +144,7 @@ const moved = () =>
   })
 
 export const markPaid = support('markPaid', 'POST /payments/{payment_id}/mark-paid', {
+  affectsNodes: true,
   summary: 'Confirm that an invoice was paid by bank transfer or in cash, and credit the balance',
   description:
     'Only for payments without an online provider. The payment is credited once, with or without an ' +
@@ -157,6 +158,7 @@ export const markPaid = support('markPaid', 'POST /payments/{payment_id}/mark-pa
 })
 
 export const refundPayment = support('refundPayment', 'POST /payments/{payment_id}/refund', {
+  affectsNodes: true,
   summary: 'Refund a payment to the payer, whole or in part, and debit the balance',
   description:
     'The refund is requested from the provider. The balance is debited by the amount that the provider confirms, now ' +
@@ -221,6 +223,7 @@ export const listUnmatched = reader('listUnmatched', 'GET /payment-notices', {
 })
 
 export const resolveUnmatched = support('resolveUnmatched', 'POST /payment-notices/{notice_id}/resolve', {
+  affectsNodes: true,
   summary: 'Resolve an unmatched notice with a note, or by crediting its amount to a customer',
   description: 'Works once: a resolved notice is answered with `not_found`.',
   params: z.object({ notice_id: text('The notice’s id.', exampleNotice) }),

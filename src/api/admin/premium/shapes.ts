@@ -22,6 +22,7 @@ export const listPools = reader('listPools', 'GET /pools', {
 const location = (description: string) => given(description, 80).optional()
 
 export const addExit = operation('addExit', 'POST /exits', {
+  affectsNodes: true,
   summary: 'Add an exit to a pool: a local address of a gateway, or an upstream proxy',
   body: z.object({
     pool: given('Name of the pool.', 64, 'residential'),
@@ -91,6 +92,7 @@ export const listExits = reader('listExits', 'GET /exits', {
 const exitParam = z.object({ exit_id: text('The exit’s id.', exampleExit) })
 
 export const drainExit = operation('drainExit', 'POST /exits/{exit_id}/drain', {
+  affectsNodes: true,
   summary: 'Take an exit out of service, or put it back',
   params: exitParam,
   body: z.object({ undo: yes('Put the exit back into service.') }),
@@ -101,6 +103,7 @@ export const drainExit = operation('drainExit', 'POST /exits/{exit_id}/drain', {
 })
 
 export const assignExit = operation('assignExit', 'POST /exits/{exit_id}/assign', {
+  affectsNodes: true,
   summary: 'Assign an exit to a gateway, or to every gateway',
   params: exitParam,
   body: z.object({
@@ -114,6 +117,7 @@ export const assignExit = operation('assignExit', 'POST /exits/{exit_id}/assign'
 })
 
 export const removeExit = operation('removeExit', 'POST /exits/{exit_id}/remove', {
+  affectsNodes: true,
   summary: 'Remove an exit that is out of service; the bytes through it stay in the books',
   params: exitParam,
   answer: z.object({ exit_id: text('The exit’s id.', exampleExit), removed: flag('Always true.') }),

@@ -62,6 +62,7 @@ export const listInterrupted = reader('listInterrupted', 'GET /proxies/interrupt
 const endedShape = { customer: text('The customer’s id.', exampleCustomer), proxy: whole('Number of the proxy.', 7) }
 
 export const endProxy = support('endProxy', 'POST /proxies/{proxy}/end', {
+  affectsNodes: true,
   summary: 'End a proxy now and refund its unused time',
   params: proxyParam,
   body: z.object({
@@ -82,6 +83,7 @@ export const endProxy = support('endProxy', 'POST /proxies/{proxy}/end', {
 })
 
 export const replaceProxy = support('replaceProxy', 'POST /proxies/{proxy}/replace', {
+  affectsNodes: true,
   summary: "Replace a proxy's address with another of its kind; number, credentials and term stay",
   params: proxyParam,
   body: z.object({ note: note('replaced by the operator') }),
@@ -135,6 +137,7 @@ export const showVpn = vpnOperation('showVpn', 'GET /vpn/{uuid}', {
 })
 
 export const moveVpn = vpnOperation('moveVpn', 'POST /vpn/{uuid}/move', {
+  affectsNodes: true,
   summary: 'Move a VPN subscription to another node of its location',
   params: uuidParam,
   body: z.object({ node: given('The name of a VPN node.', 63, 'vpn-2') }),
@@ -148,6 +151,7 @@ export const moveVpn = vpnOperation('moveVpn', 'POST /vpn/{uuid}/move', {
 
 const switching = (verb: 'disable' | 'enable', summary: string) =>
   vpnOperation(`${verb}Vpn`, `POST /vpn/{uuid}/${verb}`, {
+    affectsNodes: true,
     summary,
     params: uuidParam,
     answer: z.object({

@@ -110,6 +110,7 @@ const nodes = () =>
     .openapi({ description: 'Names of gateways.', example: ['gate-1'] })
 
 export const addStock = operation('addStock', 'POST /stock/add', {
+  affectsNodes: true,
   summary: 'Add a prefix or a list of addresses of one kind to the stock',
   body: z.object({
     prefix: prefixText('A prefix, or one address.').optional(),
@@ -131,6 +132,7 @@ export const addStock = operation('addStock', 'POST /stock/add', {
 })
 
 export const assignRange = operation('assignRange', 'POST /stock/assign', {
+  affectsNodes: true,
   summary: 'Assign addresses to gateways; an empty list means any gateway that can use them',
   body: z.object({ prefix: prefixText(), nodes: nodes() }),
   answer: z.object({ prefix: text('The prefix.', '203.0.113.0/24'), ranges: whole('Ranges changed.', 1) }),
@@ -138,6 +140,7 @@ export const assignRange = operation('assignRange', 'POST /stock/assign', {
 })
 
 export const moveRange = operation('moveRange', 'POST /stock/move', {
+  affectsNodes: true,
   summary: 'Move addresses, with the proxies on them, to other gateways',
   body: z.object({
     prefix: prefixText(),
@@ -160,6 +163,7 @@ const addressParam = z.object({
 })
 
 export const retireAddress = operation('retireAddress', 'POST /stock/addresses/{address}/retire', {
+  affectsNodes: true,
   summary: 'Take an address off sale; current leases run until they end',
   params: addressParam,
   body: z.object({ undo: yes('Put the address back on sale.') }),
@@ -168,6 +172,7 @@ export const retireAddress = operation('retireAddress', 'POST /stock/addresses/{
 })
 
 export const quarantineAddress = operation('quarantineAddress', 'POST /stock/addresses/{address}/quarantine', {
+  affectsNodes: true,
   summary: 'Keep a free address off sale for a number of days',
   params: addressParam,
   body: z.object({ days: bodyInteger({ min: 0, max: 3650, example: 7, description: 'Number of days.' }).default(7) }),
@@ -200,6 +205,7 @@ export const surveyRange = reader('surveyRange', 'GET /stock/survey', {
 
 const closing = (verb: 'retire' | 'quarantine', summary: string, unless: string) =>
   operation(`${verb}Range`, `POST /stock/${verb}`, {
+    affectsNodes: true,
     summary,
     description: 'May take long. It commits in steps: a repeated request continues where the first one stopped.',
     body: z.object({

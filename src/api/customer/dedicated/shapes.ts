@@ -279,6 +279,7 @@ export const quoteDedicated = operation('quoteDedicated', 'GET /dedicated/quote'
 })
 
 export const buyDedicated = operation('buyDedicated', 'POST /dedicated/buy', {
+  affectsNodes: true,
   summary: 'Buy dedicated proxies',
   description: 'The proxies can be used as soon as the answer arrives.',
   body: z.object({ ...orderFields, ...priceLimit }),
@@ -338,6 +339,7 @@ export const quoteProlongingOfMany = operation('quoteProlongingOfMany', 'POST /d
 })
 
 export const prolongDedicated = operation('prolongDedicated', 'POST /dedicated/prolong', {
+  affectsNodes: true,
   summary: 'Prolong proxies, all or none',
   description:
     'The days are added to the current term. Ids, addresses and credentials do not change. A proxy whose address the ' +
@@ -368,6 +370,7 @@ const comment = z
 const updated = () => list('Ids of the changed proxies.', whole("A proxy's id.", exampleProxy))
 
 export const setProtocol = operation('setProtocol', 'POST /dedicated/protocol', {
+  affectsNodes: true,
   summary: 'Change the protocol of proxies',
   body: z.object({
     ids: bodyIds(),
@@ -443,6 +446,7 @@ export const countAvailable = operation('countAvailable', 'GET /dedicated/count'
 })
 
 export const replaceProxy = operation('replaceProxy', 'POST /dedicated/replace', {
+  affectsNodes: true,
   isDestructive: true,
   summary: 'Replace the address of a proxy with another of the same type and country',
   description:
@@ -522,6 +526,7 @@ const changed = z.object({
 })
 
 export const allowSource = operation('allowSource', 'POST /dedicated/whitelist/add', {
+  affectsNodes: true,
   summary: 'Add an address to the whitelist of proxies',
   description:
     'For clients that cannot send a password: connect to `ip` at `whitelist_port`. Each proxy has its own port, so ' +
@@ -536,6 +541,7 @@ export const allowSource = operation('allowSource', 'POST /dedicated/whitelist/a
 })
 
 export const disallowSource = operation('disallowSource', 'POST /dedicated/whitelist/remove', {
+  affectsNodes: true,
   isDestructive: true,
   summary: 'Remove an address from the whitelist of proxies',
   description: 'Open tunnels from the address are closed. A proxy with an empty whitelist has no `whitelist_port`.',
@@ -546,6 +552,7 @@ export const disallowSource = operation('disallowSource', 'POST /dedicated/white
 })
 
 export const resetPasswords = operation('resetPasswords', 'POST /dedicated/password/reset', {
+  affectsNodes: true,
   isDestructive: true,
   summary: 'Replace the passwords of proxies',
   description: 'Tunnels opened with the old password are closed within two seconds. User names do not change.',

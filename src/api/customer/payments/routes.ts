@@ -115,6 +115,8 @@ export function notifyRoute({ paymentWatch }: { paymentWatch: PaymentWatch }): P
     takes: 'POST',
     // More than any provider sends from one client prefix.
     perMinute: 600,
+    // A payment may have bought something.
+    affectsNodes: true,
     async answer(request, params, from) {
       const body = await readBytes(request)
       await paymentWatch.notify(params['provider'] ?? '', { headers: request.headers, body, from })

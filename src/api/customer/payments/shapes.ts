@@ -112,6 +112,7 @@ function isWebAddress(value: string): boolean {
 }
 
 export const createPayment = operation('createPayment', 'POST /payments', {
+  affectsNodes: true,
   summary: 'Create a payment',
   description:
     'The answer contains the payment page. The balance is credited when the provider confirms the payment: poll ' +

@@ -76,6 +76,7 @@ const slugs = (description: string, example: string) => z.array(z.string()).open
 const exampleLine = '10800:u7k2m9x4qa-pool-residential-country-us-city-newyork-session-a8f3-ttl-10:secret'
 
 export const generateProxies = operation('generateProxies', 'POST /premium/proxies/generate', {
+  affectsNodes: true,
   summary: 'Generate a list of proxies',
   description:
     'Returns one line per proxy. The login encodes all parameters, so you can also write lines by hand: see ' +
@@ -188,6 +189,7 @@ const ip = z.string().max(64, problem('address_or_prefix')).openapi({
 })
 
 export const addToWhitelist = operation('addToWhitelist', 'POST /premium/whitelist/add', {
+  affectsNodes: true,
   summary: 'Add an address to the whitelist of a sub-user',
   body: z.object({
     ip,
@@ -199,6 +201,7 @@ export const addToWhitelist = operation('addToWhitelist', 'POST /premium/whiteli
 })
 
 export const removeFromWhitelist = operation('removeFromWhitelist', 'POST /premium/whitelist/remove', {
+  affectsNodes: true,
   isDestructive: true,
   summary: 'Remove an address from the whitelist of a sub-user',
   body: z.object({ ip, subuser_id: subuserId() }),
@@ -223,6 +226,7 @@ export const getPassword = operation('getPassword', 'GET /premium/password', {
 })
 
 export const resetPassword = operation('resetPassword', 'POST /premium/password/reset', {
+  affectsNodes: true,
   isDestructive: true,
   summary: 'Replace the password of a sub-user',
   description: 'The old one stops working at once, open tunnels included.',

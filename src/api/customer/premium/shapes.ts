@@ -156,6 +156,7 @@ export const quoteTraffic = operation('quoteTraffic', 'GET /premium/traffic/quot
 })
 
 export const buyTraffic = operation('buyTraffic', 'POST /premium/traffic/buy', {
+  affectsNodes: true,
   summary: 'Buy traffic',
   description: 'The traffic can be used as soon as the answer arrives.',
   body: z.object({ pool_type: poolType(), gb: bodyGigabytes(), subuser_id: subuserId(), ...priceLimit }),
@@ -198,6 +199,7 @@ export const getTraffic = operation('getTraffic', 'GET /premium/traffic/balance'
 const moveEnd = z.object({ subuser: subuserRef, traffic_balance_gb: gigabytes('Traffic left after the operation.') })
 
 export const moveTraffic = operation('moveTraffic', 'POST /premium/traffic/move', {
+  affectsNodes: true,
   summary: 'Move traffic between sub-users',
   description:
     'Free of charge. The move is recorded as an order with price 0, so a retry with the same `Idempotency-Key` is ' +
@@ -297,6 +299,7 @@ export const readLimits = (of: LimitFields): { [Name in keyof SubuserLimits]: Su
 })
 
 export const createSubuser = operation('createSubuser', 'POST /premium/subusers', {
+  affectsNodes: true,
   creates: true,
   isSecret: true,
   summary: 'Add a sub-user',
@@ -327,6 +330,7 @@ export const listSubusers = operation('listSubusers', 'GET /premium/subusers', {
 })
 
 export const updateSubuser = operation('updateSubuser', 'POST /premium/subusers/update', {
+  affectsNodes: true,
   summary: 'Change, block or unblock a sub-user',
   description: 'Omitted fields do not change. A blocked sub-user cannot use its proxies and keeps its traffic.',
   body: z.object({
@@ -343,6 +347,7 @@ export const updateSubuser = operation('updateSubuser', 'POST /premium/subusers/
 })
 
 export const deleteSubuser = operation('deleteSubuser', 'POST /premium/subusers/delete', {
+  affectsNodes: true,
   isDestructive: true,
   summary: 'Delete a sub-user and move its traffic to another',
   description:

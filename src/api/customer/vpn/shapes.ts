@@ -362,6 +362,7 @@ const forPeriod = <Fields extends z.ZodRawShape>(fields: Fields) =>
 const sold = { exampleBody: { period: 1 }, answer: bought, charges: true, isSecret: true }
 
 export const buyVpn = operation('buyVpn', 'POST /vpn/buy', {
+  affectsNodes: true,
   summary: 'Buy a VPN subscription with its first device',
   description:
     'While no VPN node is online, the purchase is refused (503) and nothing is charged. A sandbox sells anyway: ' +
@@ -383,6 +384,7 @@ export const buyVpn = operation('buyVpn', 'POST /vpn/buy', {
 })
 
 export const renewVpn = operation('renewVpn', 'POST /vpn/renew', {
+  affectsNodes: true,
   summary: 'Add months to a subscription',
   description:
     'The months are added to the current term; after its end, they start now. Devices, keys and link do not change.',
@@ -441,6 +443,7 @@ export const quoteVpnRefund = operation('quoteVpnRefund', 'GET /vpn/delete/quote
 })
 
 export const deleteVpn = operation('deleteVpn', 'POST /vpn/delete', {
+  affectsNodes: true,
   isDestructive: true,
   summary: 'Delete a subscription',
   description:
@@ -491,6 +494,7 @@ export const setVpnName = operation('setVpnName', 'POST /vpn/name', {
 })
 
 export const addVpnDevice = operation('addVpnDevice', 'POST /vpn/devices', {
+  affectsNodes: true,
   creates: true,
   isSecret: true,
   summary: 'Add a device',
@@ -510,6 +514,7 @@ export const addVpnDevice = operation('addVpnDevice', 'POST /vpn/devices', {
 })
 
 export const removeVpnDevice = operation('removeVpnDevice', 'POST /vpn/devices/remove', {
+  affectsNodes: true,
   isDestructive: true,
   summary: 'Remove a device',
   description: 'Disconnects the device and erases its private key.',

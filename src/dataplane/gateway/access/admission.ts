@@ -1,6 +1,7 @@
 import { contains, readAddress, readPrefix } from '../../../core/address.ts'
 import { type ProxyLogin, parseProxyLogin, readProxyLogin } from '../../../core/login.ts'
 import { type MaybePromise, whenReady } from '../../../core/maybe-promise.ts'
+import { type Hmac, hasPasswordMac, maxPasswordKeys, toLookupName } from '../../../core/password-mac.ts'
 import type { After, Clock } from '../../../core/time.ts'
 import type { FindBody, NodeGateway, NodeProxy, NodeSubuser } from '../../../node-protocol/state.ts'
 import type { Changed, Snapshot } from '../../agent/snapshot.ts'
@@ -72,7 +73,7 @@ function isSame(access: Access, snapshot: Snapshot, username: string, protocol: 
 function prove(snapshot: Snapshot, pair: Credentials, protocol: Protocol, sha256: Sha256): AdmissionVerdict {
   const { username, password } = pair
   const proxy = snapshot.proxies.get(username)
-  const subuser = proxy ? undefined : snapshot.findLogin(nameOf(username))
+  const subuser = proxy ? undefined : snapshot.findLogin(toLookupName(username))
   // Constant work: unknown names are hashed and compared too.
   const isRight = matches(sha256(password), (proxy ?? subuser)?.digest ?? noDigest)
   if (isRight && proxy) return { access: toDedicated(proxy, protocol, undefined) }
@@ -302,7 +303,7 @@ export class Admission {
 
 /** Undefined for a claim that the shop knows nothing about. */
 function toQuestion({ claim, source }: Asker): FindBody | undefined {
-  if (claim.kind === 'password') return { username: nameOf(claim.credentials.username) }
+  if (claim.kind === 'password') return { username: toLookupName(claim.credentials.username) }
   return claim.kind === 'port' ? { source, port: claim.port } : undefined
 }
 
@@ -311,6 +312,25 @@ const maxEnded = 20_000
 /** A slot of a table that was used. */
 const removed = 1n
 const minSlots = 1024
+const keyBytes = 32
+/** Slots before the first fingerprint: the number of password keys, and the keys. */
+const headSlots = 1 + (maxPasswordKeys * keyBytes) / 8
+
+/** The password keys at the beginning of a table. */
+function readKeys(table: SharedArrayBuffer): readonly Uint8Array[] {
+  const count = Number(new BigUint64Array(table, 0, 1)[0])
+  const bytes = new Uint8Array(table).slice(8, headSlots * 8)
+  return Array.from({ length: count }, (_, index) => bytes.subarray(index * keyBytes, (index + 1) * keyBytes))
+}
+
+const viewSlots = (table: SharedArrayBuffer): BigUint64Array => new BigUint64Array(table, headSlots * 8)
+
+function makeTable(slots: number, keys: readonly Uint8Array[]): SharedArrayBuffer {
+  const table = new SharedArrayBuffer((headSlots + slots) * 8)
+  new BigUint64Array(table, 0, 1)[0] = BigInt(keys.length)
+  for (const [index, key] of keys.entries()) new Uint8Array(table).set(key, 8 + index * keyBytes)
+  return table
+}
 
 const toProxyText = (username: string, digest: string): string => `proxy ${username} ${digest}`
 const toSubuserText = (login: string, digest: string): string => `subuser ${login} ${digest}`
@@ -328,15 +348,16 @@ function findSlot(slots: BigUint64Array, fingerprint: bigint): number {
 }
 
 /**
- * Fingerprints of all credentials in shared memory, so that threads without the snapshot recognise customers. A wrong
- * hit does no harm: the engine authenticates each client itself.
+ * Fingerprints of all credentials and the password keys in shared memory, so that threads without the snapshot
+ * recognise customers. A wrong hit does no harm: the engine authenticates each client itself.
  */
 export class KnownCustomers {
   /** By key of the snapshot. */
   private readonly fingerprints = new Map<string, bigint>()
   /** Keys of ended proxies, the earliest first. The engine asks the shop about them, and refuses them as expired. */
   private readonly ended = new Set<string>()
-  private slots = new BigUint64Array(new SharedArrayBuffer(minSlots * 8))
+  private keys: readonly Uint8Array[] = []
+  private slots = viewSlots(makeTable(minSlots, this.keys))
   /** Slots in use or used before. */
   private used = 0
 
@@ -350,7 +371,15 @@ export class KnownCustomers {
   ) {}
 
   get table(): SharedArrayBuffer {
-    return this.slots.buffer
+    return this.slots.buffer as SharedArrayBuffer
+  }
+
+  /** The keys of the MACs in passwords, newest first. */
+  useKeys(keys: readonly Uint8Array[]): void {
+    const toText = (all: readonly Uint8Array[]): string => all.map((key) => key.toHex()).join()
+    if (toText(keys) === toText(this.keys)) return
+    this.keys = keys
+    this.rebuild()
   }
 
   changed({ proxies, subusers, gateways = [] }: Pick<Changed, 'proxies' | 'subusers' | 'gateways'>): void {
@@ -399,7 +428,7 @@ export class KnownCustomers {
   }
 
   private rebuild(): void {
-    this.slots = new BigUint64Array(new SharedArrayBuffer(Math.max(minSlots, this.fingerprints.size * 4) * 8))
+    this.slots = viewSlots(makeTable(Math.max(minSlots, this.fingerprints.size * 4), this.keys))
     this.used = 0
     for (const each of this.fingerprints.values()) this.add(each)
     this.onMoved(this.table)
@@ -416,34 +445,35 @@ function toFingerprint(text: string, seed: bigint): bigint {
 const decoy = { username: 'nobody', password: 'nothing' }
 
 /**
- * Whether the values of Proxy-Authorization are a customer's or another gateway's, at once. Unknown credentials are
- * looked up at the shop for the next attempt: a wait would tell a prober that they are checked. A request without
- * credentials takes the same work.
+ * Whether the values of Proxy-Authorization are a customer's or another gateway's, at once. Of unknown credentials,
+ * only those with a MAC of the shop are a customer's: the engine asks the shop about them, so a purchase works at once.
+ * About others the shop is never asked: the wait would tell a prober that credentials are checked. All values take the
+ * same work.
  */
 export function createCustomerCheck(deps: {
   readonly table: () => SharedArrayBuffer
   readonly seed: bigint
   readonly sha256: Sha256
-  readonly lookUp: (question: FindBody, source: string) => void
+  readonly hmac: Hmac
 }) {
-  let slots = new BigUint64Array(deps.table())
+  const open = (table: SharedArrayBuffer) => ({ table, slots: viewSlots(table), keys: readKeys(table) })
+  let known = open(deps.table())
   const isKnown = (text: string): boolean => {
-    if (slots.buffer !== deps.table()) slots = new BigUint64Array(deps.table())
     const fingerprint = toFingerprint(text, deps.seed)
-    return slots[findSlot(slots, fingerprint)] === fingerprint
+    return known.slots[findSlot(known.slots, fingerprint)] === fingerprint
   }
-  return (values: readonly string[], source: string): boolean => {
+  return (values: readonly string[]): boolean => {
+    if (known.table !== deps.table()) known = open(deps.table())
     const authorization = readAuthorization(values)
     const { credentials, ticket } = 'type' in authorization ? {} : authorization
     if (ticket !== undefined) return isKnown(toGatewayText(/^from=([0-9a-z_]{1,40});/.exec(ticket)?.[1] ?? ''))
     const { username, password } = credentials ?? decoy
     const digest = Buffer.from(deps.sha256(password)).toString('hex')
     // The login without its parts: the engine names a wrong part to a customer.
-    const [isProxy, isSubuser] = [toProxyText(username, digest), toSubuserText(nameOf(username), digest)].map(isKnown)
-    if (!credentials) return false
-    if (isProxy || isSubuser) return true
-    deps.lookUp({ username: nameOf(username) }, source)
-    return false
+    const subuserText = toSubuserText(toLookupName(username), digest)
+    const [isProxy, isSubuser] = [toProxyText(username, digest), subuserText].map(isKnown)
+    const isOfShop = hasPasswordMac(deps.hmac, known.keys, username, password)
+    return credentials !== undefined && (isProxy || isSubuser || isOfShop)
   }
 }
 
@@ -453,6 +483,3 @@ function withPool(verdict: AdmissionVerdict): AdmissionVerdict {
   const named = poolOf(verdict.access)
   return 'refusal' in named ? named : verdict
 }
-
-/** A premium login ends at the first dash; a dedicated proxy's name has none. */
-const nameOf = (username: string): string => username.split('-', 1)[0]?.toLowerCase().slice(0, 255) || '-'

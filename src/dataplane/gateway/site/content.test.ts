@@ -18,7 +18,7 @@ async function get(path: string) {
   const { status, body } = await toContent({ kind: 'files', folder })(request, new AbortController().signal)
   return {
     status,
-    text: body instanceof ReadableStream ? await new Response(body).text() : Buffer.from(body).toString(),
+    text: Buffer.from(body instanceof Uint8Array ? body : (body.read(0, body.size) ?? [])).toString(),
   }
 }
 

@@ -1,8 +1,9 @@
-import { realpath, stat } from 'node:fs/promises'
+import { closeSync, fstatSync, openSync, readSync, realpathSync, statSync } from 'node:fs'
 import { STATUS_CODES } from 'node:http'
 import { join, sep } from 'node:path'
 import type { MaybePromise } from '../../../core/maybe-promise.ts'
 import { prefixesOf } from '../../tls/seats.ts'
+import { joinBytes } from '../ways-in/bytes.ts'
 import type { Field } from '../ways-in/http2/hpack.ts'
 
 /** A request of a visitor of the site. Names of fields are lower case; hop-by-hop fields are missing. */
@@ -16,22 +17,27 @@ export type SiteRequest = {
   readonly source: string
 }
 
-/** `length` is the content's length if it is known and `body` is a stream or the answer to HEAD. */
+/** A file that is read as the client reads; nothing is open between two reads. */
+export type SiteFile = {
+  readonly size: number
+  /** At most `max` bytes. Undefined if the file has changed since, or cannot be read. */
+  read(at: number, max: number): Uint8Array | undefined
+}
+
+/** `length` is that of the body which HEAD leaves out. */
 export type SiteAnswer = {
   readonly status: number
   readonly fields: readonly Field[]
-  readonly body: Uint8Array | ReadableStream<Uint8Array>
+  readonly body: Uint8Array | SiteFile
   readonly length?: number
-  /** Call once, when the body has been sent or dropped. */
-  readonly release?: () => void
 }
 
 export type SiteContent = (request: SiteRequest, signal: AbortSignal) => MaybePromise<SiteAnswer>
 
-/** Bytes of one answer; a longer one is cut off. */
-export const maxAnswerBytes = 256 * 1024 * 1024
-/** A file up to this size is read at once. */
-const smallFileBytes = 256 * 1024
+/** A longer file does not exist. */
+const maxFileBytes = 256 * 1024 * 1024
+/** Bytes of one answer of a server, which is read whole before the client gets any of it. */
+export const maxAnswerBytes = 4 * 1024 * 1024
 /** Requests to the site's own server at the same time: in all, and of one IPv4 address or IPv6 /64. */
 const maxRunning = 128
 const maxRunningOfPrefix = 32
@@ -71,51 +77,70 @@ export function toContent(source: SiteSource): SiteContent {
 
 /** Files of a folder. Names that begin with a dot, and links that lead out of the folder, do not exist. */
 function filesContent(folder: string): SiteContent {
-  return async ({ method, path, fields }) => {
+  return ({ method, path, fields }) => {
     if (method !== 'GET' && method !== 'HEAD') return plainAnswer(405, undefined, ['allow', 'GET, HEAD'])
-    const found = await findFile(folder, path)
+    const found = findFile(folder, path)
     if (!found) return plainAnswer(404, '404 page not found')
     if ('moved' in found) return emptyAnswer(301, ['location', found.moved])
-    const { file, size, changedAt } = found
+    const { name, size, changedAt } = found
     const etag = `"${Math.floor(changedAt).toString(16)}-${size.toString(16)}"`
     const about: Field[] = [
       ['etag', etag],
       ['last-modified', new Date(changedAt).toUTCString()],
     ]
     if (isUnchanged(fields, etag, changedAt)) return emptyAnswer(304, ...about)
-    about.unshift(['content-type', file.type])
-    const isWhole = method !== 'HEAD' && size <= smallFileBytes
-    const body = isWhole ? await file.bytes() : method === 'HEAD' ? nothing : file.stream()
-    return { status: 200, fields: about, body, ...(!isWhole && { length: size }) }
+    about.unshift(['content-type', Bun.file(name).type])
+    if (method === 'HEAD' || size === 0) return { status: 200, fields: about, body: nothing, length: size }
+    return { status: 200, fields: about, body: { size, read: (at, max) => readPiece(found, at, max) } }
   }
 }
 
 type FoundFile =
-  | { readonly file: Bun.BunFile; readonly size: number; readonly changedAt: number }
+  | { readonly name: string; readonly size: number; readonly changedAt: number }
   | { readonly moved: string }
 
-async function findFile(folder: string, target: string): Promise<FoundFile | undefined> {
+/** Synchronous, because the thread of the site may have no event loop. */
+function findFile(folder: string, target: string): FoundFile | undefined {
   const [path = '', ...query] = target.split('?')
   const names = decodePath(path)
   if (!names) return undefined
   try {
-    const root = await realpath(folder)
-    const asked = await realpath(join(root, ...names))
+    const root = realpathSync(folder)
+    const asked = realpathSync(join(root, ...names))
     const isInside = (inside: string): boolean => inside === root || inside.startsWith(`${root}${sep}`)
     if (!isInside(asked)) return undefined
-    const about = await stat(asked)
+    const about = statSync(asked)
     if (about.isDirectory() && !path.endsWith('/'))
       return {
         moved: `/${[...names.map(encodeURIComponent), ''].join('/')}${query.length > 0 ? `?${query.join('?')}` : ''}`,
       }
     if (!about.isDirectory() && path.endsWith('/')) return undefined
-    const name = about.isDirectory() ? await realpath(join(asked, 'index.html')) : asked
-    const found = await stat(name)
-    if (!isInside(name) || !found.isFile() || found.size > maxAnswerBytes) return undefined
-    return { file: Bun.file(name), size: found.size, changedAt: found.mtimeMs }
+    const name = about.isDirectory() ? realpathSync(join(asked, 'index.html')) : asked
+    const found = statSync(name)
+    if (!isInside(name) || !found.isFile() || found.size > maxFileBytes) return undefined
+    return { name, size: found.size, changedAt: found.mtimeMs }
   } catch {
     // It does not exist, or cannot be read.
     return undefined
+  }
+}
+
+function readPiece(
+  { name, size, changedAt }: Exclude<FoundFile, { moved: string }>,
+  at: number,
+  max: number,
+): Uint8Array | undefined {
+  let descriptor = -1
+  try {
+    descriptor = openSync(name, 'r')
+    const now = fstatSync(descriptor)
+    if (now.size !== size || now.mtimeMs !== changedAt) return undefined
+    const piece = new Uint8Array(Math.min(max, size - at))
+    return readSync(descriptor, piece, 0, piece.length, at) === piece.length ? piece : undefined
+  } catch {
+    return undefined
+  } finally {
+    if (descriptor >= 0) closeSync(descriptor)
   }
 }
 
@@ -187,10 +212,11 @@ function proxyContent(origin: string, nonce: string): SiteContent {
     }
     try {
       const headers = toForwarded(request, pseudonym)
-      return toAnswer(await fetchOnce(url, request, headers, signal), origin, leave)
+      return await toAnswer(await fetchOnce(url, request, headers, signal), origin, method === 'HEAD')
     } catch {
-      leave()
       return plainAnswer(502)
+    } finally {
+      leave()
     }
   }
 }
@@ -230,7 +256,8 @@ async function fetchOnce(url: URL, { method, body }: SiteRequest, headers: Heade
   }
 }
 
-function toAnswer(response: Response, origin: string, release: () => void): SiteAnswer {
+/** The whole answer: a client that does not read it holds nothing of the server. */
+async function toAnswer(response: Response, origin: string, isHead: boolean): Promise<SiteAnswer> {
   const fields: Field[] = []
   for (const [name, value] of response.headers) {
     if (name === 'location' && (value === origin || value.startsWith(`${origin}/`)))
@@ -239,6 +266,29 @@ function toAnswer(response: Response, origin: string, release: () => void): Site
   }
   for (const cookie of response.headers.getSetCookie()) fields.push(['set-cookie', cookie])
   const status = response.status === 407 ? 502 : response.status
-  const length = Number(response.headers.get('content-length') ?? Number.NaN)
-  return { status, fields, body: response.body ?? nothing, release, ...(Number.isSafeInteger(length) && { length }) }
+  if (isHead) {
+    const length = Number(response.headers.get('content-length') ?? Number.NaN)
+    return { status, fields, body: nothing, ...(Number.isSafeInteger(length) && { length }) }
+  }
+  const body = await readWhole(response)
+  return body ? { status, fields, body } : plainAnswer(502)
+}
+
+/** Undefined if it is longer than `maxAnswerBytes`. */
+async function readWhole(response: Response): Promise<Uint8Array | undefined> {
+  const stream: ReadableStream<Uint8Array> | null = response.body
+  const reader = stream?.getReader()
+  const parts: Uint8Array[] = []
+  let bytes = 0
+  if (!reader) return nothing
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return joinBytes(parts)
+    bytes += value.length
+    if (bytes > maxAnswerBytes) {
+      await reader.cancel()
+      return undefined
+    }
+    parts.push(value)
+  }
 }

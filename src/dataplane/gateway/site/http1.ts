@@ -10,17 +10,9 @@ import { ChunkReader } from '../ways-in/http1/chunks.ts'
 import { type Framing, HeadReader, isHop, isToken, readTokens, toLatin1, valuesOf } from '../ways-in/http1/head.ts'
 import { readFraming } from '../ways-in/http1/request.ts'
 import type { Field } from '../ways-in/http2/hpack.ts'
-import {
-  AnswerWriter,
-  bodyMs,
-  createDeadline,
-  type Deadline,
-  maxBodyBytes,
-  pump,
-  RequestBody,
-  stallMs,
-} from './answer.ts'
+import { AnswerWriter, bodyMs, createDeadline, type Deadline, maxBodyBytes, RequestBody, stallMs } from './answer.ts'
 import { plainAnswer, type SiteAnswer, type SiteRequest } from './content.ts'
+import type { FairBudget } from './fair-budget.ts'
 import type { SiteServer } from './server.ts'
 
 /** Time limits for a request's head, and between two requests. */
@@ -104,8 +96,6 @@ export class SiteVisitor implements TlsOwner {
   private aborter: AbortController | undefined
   /** The client has half-closed. */
   private hasEnded = false
-  /** The body of the current answer is sent in chunks. */
-  private isChunked = false
   private readonly deadline: Deadline
   readonly seat: Seat
 
@@ -115,8 +105,9 @@ export class SiteVisitor implements TlsOwner {
   ) {
     noteHandshake(tls, site.deps.sockets)
     tls.setNoDelay(true)
-    this.writer = new AnswerWriter(tls)
-    this.body = new RequestBody((bytes) => site.reserve(bytes))
+    const open = (budget: FairBudget) => budget.open(prefixesOf(tls.source).clientPrefix, () => tls.terminate())
+    this.writer = new AnswerWriter(tls, open(site.answers))
+    this.body = new RequestBody(open(site.bodies))
     this.deadline = createDeadline(site.deps.after)
     this.seat = new Seat(prefixesOf(tls.source), () => {
       site.forget(this)
@@ -155,7 +146,7 @@ export class SiteVisitor implements TlsOwner {
 
   onSocketClose(): void {
     this.leave()
-    this.writer.stopWaiting()
+    this.writer.close()
     this.aborter?.abort()
   }
 
@@ -194,7 +185,7 @@ export class SiteVisitor implements TlsOwner {
 
   private takeHead(line: RequestLine, bytes: Uint8Array, next: number): number {
     const { fields } = this.head
-    if (this.site.isCustomer((name) => valuesOf(fields, name), line.target, this.tls.source)) {
+    if (this.site.isCustomer((name) => valuesOf(fields, name), line.target)) {
       // The engine would not learn of an earlier half-close.
       if (this.hasEnded) this.closeInOrder()
       else this.handOver(bytes.subarray(next))
@@ -271,36 +262,12 @@ export class SiteVisitor implements TlsOwner {
   private respond(answer: SiteAnswer, draft: Draft): MaybePromise<void> {
     const { body } = answer
     const isHead = draft.method === 'HEAD'
-    const { fields, length, hasBody } = this.site.complete(answer, isHead)
-    const isChunked = hasBody && length === undefined && draft.version === '1.1'
-    const keeps = draft.keepAlive && !this.site.isDraining && (!hasBody || length !== undefined || isChunked)
-    const head = toHead(answer.status, fields, keeps, isChunked)
-    if (this.isClosed || !hasBody || body instanceof Uint8Array) {
-      answer.release?.()
-      if (body instanceof ReadableStream) void body.cancel().catch(() => {})
-      this.writer.push(hasBody && body instanceof Uint8Array ? joinBytes([head, body]) : head)
-      return this.finish(keeps)
-    }
-    this.writer.push(head)
-    this.isChunked = isChunked
-    return pump(this, body, length).then((isWhole) => {
-      answer.release?.()
-      if (!isWhole) return this.tls.terminate()
-      if (isChunked) this.writer.push(toLatin1('0\r\n\r\n'))
-      return this.finish(keeps)
-    })
-  }
-
-  write(bytes: Uint8Array): boolean {
-    this.awaitProgress()
-    if (!this.isChunked) this.writer.push(bytes)
-    else if (bytes.length > 0)
-      this.writer.push(joinBytes([toLatin1(`${bytes.length.toString(16)}\r\n`), bytes, toLatin1('\r\n')]))
-    return this.writer.isSent
-  }
-
-  drained(): Promise<void> {
-    return this.writer.drained()
+    const { fields, hasBody } = this.site.complete(answer, isHead)
+    const keeps = draft.keepAlive && !this.site.isDraining
+    const head = toHead(answer.status, fields, keeps)
+    this.writer.push(hasBody && body instanceof Uint8Array ? joinBytes([head, body]) : head)
+    if (hasBody && !(body instanceof Uint8Array)) this.writer.pushFile(body)
+    return this.finish(keeps)
   }
 
   private awaitProgress(): void {
@@ -313,7 +280,7 @@ export class SiteVisitor implements TlsOwner {
     if (!this.writer.isSent) {
       // Backpressure: no further requests from a client that does not read.
       this.awaitProgress()
-      return this.drained().then(() => this.finish(keeps))
+      return this.writer.drained().then(() => this.finish(keeps))
     }
     this.state = 'head'
     this.line = undefined
@@ -335,7 +302,7 @@ export class SiteVisitor implements TlsOwner {
     const { fields } = this.site.complete(answer, false)
     this.site.requests += 1
     this.writer.push(
-      joinBytes([toHead(status, fields, false, false), answer.body instanceof Uint8Array ? answer.body : nothing]),
+      joinBytes([toHead(status, fields, false), answer.body instanceof Uint8Array ? answer.body : nothing]),
     )
     this.closeInOrder()
   }
@@ -362,10 +329,9 @@ export class SiteVisitor implements TlsOwner {
   }
 }
 
-function toHead(status: number, fields: readonly Field[], keeps: boolean, isChunked: boolean): Uint8Array {
+function toHead(status: number, fields: readonly Field[], keeps: boolean): Uint8Array {
   const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`]
   for (const [name, value] of fields) lines.push(`${toLabel(name)}: ${value}`)
-  if (isChunked) lines.push('Transfer-Encoding: chunked')
   if (!keeps) lines.push('Connection: close')
   return toLatin1(`${lines.join('\r\n')}\r\n\r\n`)
 }

@@ -1,7 +1,6 @@
 import { type MaybePromise, whenReady } from '../../../core/maybe-promise.ts'
 import type { After } from '../../../core/time.ts'
-import type { FindBody } from '../../../node-protocol/state.ts'
-import { Seats } from '../../tls/seats.ts'
+import { prefixesOf, Seats } from '../../tls/seats.ts'
 import type { TlsSocket } from '../../tls/tls-socket.ts'
 import { createCustomerCheck } from '../access/admission.ts'
 import type { Sockets, TlsClient } from '../engines/shared/sockets.ts'
@@ -9,7 +8,7 @@ import { isHop, isToken } from '../ways-in/http1/head.ts'
 import type { Field } from '../ways-in/http2/hpack.ts'
 import { readParts } from '../ways-in/http2/request.ts'
 import type { Http2Stream, StreamOwner } from '../ways-in/http2/stream.ts'
-import { AnswerWriter, bodyMs, createDeadline, type Deadline, pump, RequestBody, stallMs } from './answer.ts'
+import { AnswerWriter, bodyMs, createDeadline, type Deadline, RequestBody, stallMs } from './answer.ts'
 import {
   plainAnswer,
   type SiteAnswer,
@@ -18,12 +17,11 @@ import {
   type SiteSource,
   toContent,
 } from './content.ts'
+import { FairBudget } from './fair-budget.ts'
 import { SiteVisitor } from './http1.ts'
 
-/** A lookup at the shop begins when the answer has been sent, so that its work does not delay the answer. */
-const lookUpAfterMs = 25
-/** Bodies of all requests that are being received. */
-const maxBodiesBytes = 64 * 1024 * 1024
+/** Bodies that are being received, and answers that clients do not read: in all, and of one client prefix. */
+const heldLimits = { all: 64 * 1024 * 1024, ofPrefix: 4 * 1024 * 1024 }
 const allowed: Field = ['allow', 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS']
 const udpPath = '/.well-known/masque/udp/'
 const nothing = new Uint8Array(0)
@@ -31,7 +29,7 @@ const nothing = new Uint8Array(0)
 export type SiteServerDeps = {
   readonly content: SiteContent
   /** Whether the values of Proxy-Authorization are those of a customer or of another gateway. Does not wait. */
-  readonly isCustomer: (authorization: readonly string[], source: string) => boolean
+  readonly isCustomer: (authorization: readonly string[]) => boolean
   /** The server name of clients that are not shown the site. */
   readonly challengeHost: string | undefined
   /** Serves a customer's connection. The bytes that were read come first. */
@@ -40,8 +38,6 @@ export type SiteServerDeps = {
   readonly after: After
   readonly onFault: (fault: unknown) => void
 }
-
-export type LookUp = (question: FindBody, source: string) => void
 
 /** The site of a gateway as data, for the threads that do TLS. */
 export type SiteTerms = {
@@ -57,7 +53,6 @@ export function openSite(
   terms: SiteTerms,
   deps: Pick<SiteServerDeps, 'sockets' | 'after' | 'onFault'> & {
     readonly take: (client: TlsClient) => void
-    readonly lookUp: LookUp
   },
 ) {
   let { table } = terms
@@ -67,7 +62,7 @@ export function openSite(
     table: () => table,
     seed,
     sha256,
-    lookUp: (question, source) => void deps.after(lookUpAfterMs, () => deps.lookUp(question, source)),
+    hmac: (key, text) => new Bun.CryptoHasher('sha256', key).update(text).digest(),
   })
   const site = new SiteServer({
     ...deps,
@@ -88,7 +83,8 @@ export function openSite(
 export class SiteServer {
   private readonly seats = new Seats(0, () => 0)
   private readonly visitors = new Set<SiteVisitor>()
-  private bodiesBytes = 0
+  readonly bodies = new FairBudget(heldLimits)
+  readonly answers = new FairBudget({ ...heldLimits, ofPrefix: heldLimits.ofPrefix + 64 * 1024 })
   private date = { second: 0, text: '' }
   isDraining = false
   /** Requests since the start. */
@@ -112,7 +108,7 @@ export class SiteServer {
   /** Serves a request of an HTTP/2 connection. False if it is a customer's. */
   takeStream(stream: Http2Stream, fields: readonly Field[], source: string): boolean {
     const read = (name: string) => fields.flatMap(([each, value]) => (each === name ? value : []))
-    if (this.isCustomer(read, read(':path')[0] ?? '', source)) return false
+    if (this.isCustomer(read, read(':path')[0] ?? '')) return false
     const request = readStreamRequest(fields)
     if (request) stream.owner = new StreamVisitor(stream, request, source, this)
     else stream.reset('protocol')
@@ -125,10 +121,10 @@ export class SiteServer {
   }
 
   /** RFC 9298, 3: a client of connect-udp may send Authorization. */
-  isCustomer(read: (name: string) => readonly string[], target: string, source: string): boolean {
+  isCustomer(read: (name: string) => readonly string[], target: string): boolean {
     const ofProxy = read('proxy-authorization')
     const values = ofProxy.length === 0 && target.includes(udpPath) ? read('authorization') : ofProxy
-    return this.deps.isCustomer(values, source)
+    return this.deps.isCustomer(values)
   }
 
   /** Closes the least recently used HTTP/1 connection of the largest network. False if there is none. */
@@ -152,13 +148,6 @@ export class SiteServer {
     for (const visitor of this.visitors) visitor.drain()
   }
 
-  /** False if there is no room for these bytes of a body; negative bytes are returned. */
-  reserve(bytes: number): boolean {
-    if (this.bodiesBytes + bytes > maxBodiesBytes) return false
-    this.bodiesBytes += bytes
-    return true
-  }
-
   answer(request: SiteRequest, signal: AbortSignal): MaybePromise<SiteAnswer> {
     this.requests += 1
     const { method, path } = request
@@ -173,13 +162,16 @@ export class SiteServer {
     return plainAnswer(500)
   }
 
-  /** Fields of an answer with its date and length; undefined length is unknown. */
+  /** Fields of an answer with its date and length. */
   complete({ status, fields, body, length }: SiteAnswer, isHead: boolean) {
     const hasContent = status >= 200 && status !== 204 && status !== 304
-    const known = body instanceof Uint8Array && !(isHead && length !== undefined) ? body.length : length
+    const own = body instanceof Uint8Array ? body.length : body.size
+    const known = isHead && length !== undefined ? length : own
     const all: Field[] = [...fields, ['date', this.now()]]
-    if (hasContent && known !== undefined) all.push(['content-length', String(known)])
-    return { fields: all, length: hasContent ? known : 0, hasBody: hasContent && !isHead }
+    // A server may leave the length out of its answer to HEAD.
+    const isUnknown = isHead && length === undefined && own === 0
+    if (hasContent && !isUnknown) all.push(['content-length', String(known)])
+    return { fields: all, hasBody: hasContent && !isHead && own > 0 }
   }
 
   private now(): string {
@@ -223,8 +215,10 @@ class StreamVisitor implements StreamOwner {
     private readonly source: string,
     private readonly site: SiteServer,
   ) {
-    this.writer = new AnswerWriter(stream)
-    this.body = new RequestBody((bytes) => site.reserve(bytes))
+    const { clientPrefix } = prefixesOf(source)
+    const open = (budget: FairBudget) => budget.open(clientPrefix, () => stream.reset('cancel'))
+    this.writer = new AnswerWriter(stream, open(site.answers))
+    this.body = new RequestBody(open(site.bodies))
     this.deadline = createDeadline(site.deps.after)
     this.deadline.set(bodyMs, () => stream.reset('cancel'))
     // The stream of a CONNECT stays open.
@@ -253,7 +247,7 @@ class StreamVisitor implements StreamOwner {
   onSocketClose(): void {
     this.deadline.clear()
     this.body.release()
-    this.writer.stopWaiting()
+    this.writer.close()
     this.aborter.abort()
   }
 
@@ -273,40 +267,21 @@ class StreamVisitor implements StreamOwner {
 
   private respond(answer: SiteAnswer): MaybePromise<void> {
     const { body } = answer
-    const { fields, length, hasBody } = this.site.complete(answer, this.request.method === 'HEAD')
-    const isEmpty = !hasBody || (body instanceof Uint8Array && body.length === 0)
-    this.stream.respond([[':status', String(answer.status)], ...fields], isEmpty)
-    if (isEmpty || body instanceof Uint8Array) {
-      answer.release?.()
-      if (body instanceof ReadableStream) void body.cancel().catch(() => {})
-      else if (!isEmpty) this.writer.push(body)
-      return this.finish()
-    }
-    return pump(this, body, length).then((isWhole) => {
-      answer.release?.()
-      if (!isWhole) return this.stream.reset('internal')
-      return this.finish()
-    })
+    const { fields, hasBody } = this.site.complete(answer, this.request.method === 'HEAD')
+    this.stream.respond([[':status', String(answer.status)], ...fields], !hasBody)
+    if (hasBody && body instanceof Uint8Array) this.writer.push(body)
+    else if (hasBody && 'read' in body) this.writer.pushFile(body)
+    return this.finish()
   }
 
   private finish(): MaybePromise<void> {
     if (this.isClosed) return
     if (!this.writer.isSent) {
       this.awaitProgress()
-      return this.drained().then(() => this.finish())
+      return this.writer.drained().then(() => this.finish())
     }
     this.deadline.clear()
     this.stream.end()
-  }
-
-  write(bytes: Uint8Array): boolean {
-    this.awaitProgress()
-    this.writer.push(bytes)
-    return this.writer.isSent
-  }
-
-  drained(): Promise<void> {
-    return this.writer.drained()
   }
 
   /** The client may keep its window at 0. */

@@ -3,7 +3,7 @@ import { Refusal } from '../../../core/refusal.ts'
 import type { Reader, Tx } from '../../../db/transaction.ts'
 import type { PremiumDeps } from '../deps.ts'
 import { forgetHostsOf } from '../usage/store.ts'
-import { contextOf, makeLogin, makePassword, maxSubusers, noLimits, type Subuser, type SubuserLimits } from './rules.ts'
+import { contextOf, makeLogin, maxSubusers, noLimits, type Subuser, type SubuserLimits } from './rules.ts'
 import * as store from './store.ts'
 
 type NewSubuser = {
@@ -47,7 +47,8 @@ async function insert(deps: PremiumDeps, tx: Tx, customer: CustomerId, fields: N
     createdAt: nowMs,
     changedAt: nowMs,
   }
-  const added = await store.insertSubuser(tx, subuser, secretOf(deps, subuser.id, makePassword(random)))
+  const made = await deps.fleet.makePasswordFor(tx, subuser.login)
+  const added = await store.insertSubuser(tx, subuser, secretOf(deps, subuser.id, made))
   return added ? subuser : undefined
 }
 
@@ -153,7 +154,7 @@ export async function password(deps: PremiumDeps, customer: CustomerId, id: Subu
 export function resetPassword(deps: PremiumDeps, customer: CustomerId, id: SubuserId | undefined) {
   return deps.db.transact(async (tx) => {
     const subuser = await resolve(deps, tx, customer, id)
-    const made = makePassword(deps.random)
+    const made = await deps.fleet.makePasswordFor(tx, subuser.login)
     store.writePassword(tx, subuser.id, secretOf(deps, subuser.id, made), deps.clock())
     return { subuser, password: made }
   })

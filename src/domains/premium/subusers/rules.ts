@@ -28,11 +28,7 @@ export type Subuser = {
 
 export const maxSubusers = 10_000
 
-const passwordRandomBytes = 24
 const loginRandomBytes = 10
-
-/** 24 characters of 5 bits: 120 bits, so nodes need no slower hash than SHA-256. */
-export const makePassword = (random: (count: number) => Uint8Array): string => randomBase32(random(passwordRandomBytes))
 
 /** `u` and 50 random bits: a login does not tell how many came before. */
 export const makeLogin = (random: (count: number) => Uint8Array): string => `u${randomBase32(random(loginRandomBytes))}`

@@ -7,7 +7,7 @@ import type { ExitReport } from '../../access/exit-health.ts'
 import type { Policy } from '../../access/policy.ts'
 import { createLookup, type Lookup } from '../../dial/resolve.ts'
 import { noLimit, type Speeds } from '../../metering/speed-limit.ts'
-import type { LookUp, SiteTerms } from '../../site/server.ts'
+import type { SiteTerms } from '../../site/server.ts'
 import type { Engine, EngineDeps } from '../shared/engine.ts'
 import { hasTls } from '../shared/hop-client.ts'
 import type { TlsClient } from '../shared/sockets.ts'
@@ -100,13 +100,12 @@ export class LinuxEngine implements Engine {
     this.lines.take(client)
   }
 
-  openTlsPool(count: number, site: SiteTerms | undefined, lookUp: LookUp): TlsPool {
+  openTlsPool(count: number, site: SiteTerms | undefined): TlsPool {
     const { kernel, handed, deps } = this
     this.tlsPool = new TlsPool({
       kernel,
       count,
       site,
-      lookUp,
       maxConnections: deps.limits.connections,
       hand: (ends) => handed.hand(ends),
       onFault: deps.onFault,

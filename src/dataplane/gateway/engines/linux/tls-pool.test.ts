@@ -24,7 +24,6 @@ function open({ count = 2, max = 100, now }: { count?: number; max?: number; now
     count,
     maxConnections: max,
     site: undefined,
-    lookUp() {},
     hand: (more) => void ends.push(...more),
     onFault,
   })

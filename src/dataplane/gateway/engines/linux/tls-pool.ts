@@ -1,9 +1,8 @@
 import { Worker } from 'node:worker_threads'
-import type { FindBody } from '../../../../node-protocol/state.ts'
 import type { Certificate } from '../../../tls/certificate.ts'
 import type { ConnectionWatcher, TlsListener, TlsThreads } from '../../../tls/front.ts'
 import { prefixesOf } from '../../../tls/seats.ts'
-import type { LookUp, SiteTerms } from '../../site/server.ts'
+import type { SiteTerms } from '../../site/server.ts'
 import { createAccepter } from '../portable/accepter.ts'
 import { ownedCells, ownedIn } from './descriptors.ts'
 import type { Kernel } from './kernel.ts'
@@ -28,7 +27,6 @@ export type FromTlsWorker =
   | { readonly type: 'shaken'; readonly id: number }
   | { readonly type: 'gone'; readonly id: number }
   | { readonly type: 'fault'; readonly fault: unknown }
-  | { readonly type: 'look-up'; readonly question: FindBody; readonly source: string }
   | PlainEnd
 
 export type TlsWorkerTerms = {
@@ -126,7 +124,6 @@ class TlsThread {
       if (message.type === 'tls') ends.push(message)
       else if (message.type === 'shaken') this.watchers.get(message.id)?.onShaken()
       else if (message.type === 'gone') this.end(message.id)
-      else if (message.type === 'look-up') this.deps.lookUp(message.question, message.source)
       else this.deps.onFault(message.fault)
     }
     if (ends.length > 0) this.deps.hand(ends)
@@ -161,7 +158,6 @@ type TlsPoolDeps = {
   readonly count: number
   readonly maxConnections: number
   readonly site: () => SiteTerms | undefined
-  readonly lookUp: LookUp
   /** Gives the plain ends of connections to the reactor. */
   readonly hand: (ends: readonly PlainEnd[]) => void
   readonly onFault: (fault: unknown) => void

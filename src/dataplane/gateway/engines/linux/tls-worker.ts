@@ -37,7 +37,6 @@ const opened =
     take: (client) => lines.take(client),
     sockets,
     after,
-    lookUp: (question, source) => post({ type: 'look-up', question, source }),
     onFault,
   })
 const site = opened?.site

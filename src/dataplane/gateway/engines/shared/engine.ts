@@ -7,7 +7,7 @@ import type { CustomerLimits, UdpLimits } from '../../access/limits.ts'
 import type { Policy } from '../../access/policy.ts'
 import type { Lookup } from '../../dial/resolve.ts'
 import type { Speeds } from '../../metering/speed-limit.ts'
-import type { LookUp, SiteTerms } from '../../site/server.ts'
+import type { SiteTerms } from '../../site/server.ts'
 import type { TlsPool } from '../linux/tls-pool.ts'
 import type { HopGateway, HopLine } from './hop-client.ts'
 import type { TlsClient } from './sockets.ts'
@@ -79,7 +79,7 @@ export type Engine = {
   /** Serves a TLS client as if it had connected to the main port. Nothing was read from it yet. */
   takeTls(client: TlsClient): void
   /** Starts threads that do TLS and pass the engine plaintext. Without it, TLS runs on the main thread. */
-  openTlsPool?(count: number, site: SiteTerms | undefined, lookUp: LookUp): TlsPool
+  openTlsPool?(count: number, site: SiteTerms | undefined): TlsPool
   /** The snapshot changed: cuts affected tunnels that may no longer pass, opens and closes customer ports. */
   changed(change: Changed, onPortFailure: (port: number, error: unknown) => void): void
   /** The shop refuses this node: cuts all tunnels and admits none until it is accepted again. */
