@@ -1,5 +1,6 @@
-import type { After, Clock } from '../../core/time.ts'
+import type { Clock } from '../../core/time.ts'
 import type { Acknowledgement } from '../../domains/fleet/rules.ts'
+import { realTiming, type TimerClock } from '../timing.ts'
 import { overlapMs } from './feed.ts'
 
 const lookEveryMs = 200
@@ -10,30 +11,19 @@ const restFor = 4
 const minRestMs = 5
 const maxRestMs = 400
 
-/** Monotonic time, and timers on it. */
-type Timing = { readonly now: () => number; readonly after: After }
-
-const realTiming: Timing = {
-  now: () => performance.now(),
-  after(ms, act) {
-    const timer = setTimeout(act, ms)
-    return () => clearTimeout(timer)
-  },
-}
-
 type WatchDeps = {
   readonly mark: (sinceAt: number) => Promise<string>
   readonly clock: Clock
   /** Delay before a change by this process is announced; none by default. */
   readonly holdBackMs?: number
   /** The real timers by default; tests pass their own. */
-  readonly timing?: Timing
+  readonly timing?: TimerClock
 }
 
 /** Wakes waiting nodes: it polls the database for changes of other processes, and `poke` reports those of this one. */
 export class ChangeWatch {
   readonly #deps: WatchDeps
-  readonly #timing: Timing
+  readonly #timing: TimerClock
   #base: { sinceAt: number; mark: string } | undefined
   #looking: Promise<void> | undefined
   #cancelLook: (() => void) | undefined
@@ -161,7 +151,7 @@ type ReadWaitDeps = {
   /** Whether a gateway with this cursor has read every table to its end. */
   readonly isRoundEnd: (cursor: string) => boolean
   /** The real timers by default; tests pass their own. */
-  readonly timing?: Timing
+  readonly timing?: TimerClock
 }
 
 type PendingRead = {
@@ -177,7 +167,7 @@ type PendingRead = {
  */
 export class ReadWait {
   readonly #deps: ReadWaitDeps
-  readonly #timing: Timing
+  readonly #timing: TimerClock
   readonly #waits = new Set<PendingRead>()
   #rounds = new Map<string, { readonly cursor: string; readonly count: number }>()
   #isLooking = false

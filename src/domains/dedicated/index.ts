@@ -8,7 +8,7 @@ import { countActive, delivered, findNamed, held, holdersOf, listOf, show } from
 import { allOutages, interrupt, listInterrupted, restore } from './outages/outages.ts'
 import { createOutageWatch } from './outages/watch.ts'
 import { prolong, quoteProlonging, renewDue, setRenewal } from './prolong.ts'
-import { type DedicatedDeps, list, listAll, load, setComment, setProtocol, trafficOf } from './proxies.ts'
+import { type DedicatedDeps, list, load, pagesOf, setComment, setProtocol, trafficOf } from './proxies.ts'
 import { move, quarantine, retire, survey } from './ranges.ts'
 import { replace, replaceByOperator } from './replace.ts'
 
@@ -26,7 +26,7 @@ export type RangeOperator = Dedicated['ranges']
 
 export const createDedicated = (deps: DedicatedDeps) => ({
   ...bind(deps, { quote, buy, quoteProlonging, prolong, setRenewal, replace }),
-  ...bind(deps, { list, listAll, load, trafficOf, setProtocol, setComment }),
+  ...bind(deps, { list, pagesOf, load, trafficOf, setProtocol, setComment }),
   ...bind(deps, { allowSource, disallowSource, resetPasswords }),
   buyer: buyerOf(deps),
   /** Periodic tasks. */

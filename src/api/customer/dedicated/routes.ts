@@ -9,7 +9,7 @@ import type { Pricing } from '../../../domains/pricing/index.ts'
 import type { Stock } from '../../../domains/stock/index.ts'
 import { orRefuseField } from '../../answers.ts'
 import { type Bound, bind, bindPurchase, bindReply } from '../../bind.ts'
-import { pageOf, positionOf, readNumber, soughtFor } from '../../pages.ts'
+import { pageOf, positionOf, readInSlices, readNumber, soughtFor } from '../../pages.ts'
 import { readForm, writeExport } from './export.ts'
 import * as shapes from './shapes.ts'
 import { type GatewayAddress, type ShownProxy, toProxy } from './shapes.ts'
@@ -55,8 +55,8 @@ export function dedicatedOperations(deps: {
     const traffic = await dedicated.trafficOf(proxies)
     return proxies.map((proxy) => shown(proxy, isOpen, traffic.get(proxy.id)))
   }
-  const toShown = async (proxies: Promise<readonly OpenProxy[]>, isOpen: boolean) =>
-    (await shownWithTraffic(await proxies, isOpen)).map((each) => toProxy(each, gateway))
+  const toShown = async (proxies: readonly OpenProxy[], isOpen: boolean) =>
+    (await shownWithTraffic(proxies, isOpen)).map((each) => toProxy(each, gateway))
 
   return [
     bind(shapes.quoteDedicated, async ({ query }) => {
@@ -91,10 +91,8 @@ export function dedicatedOperations(deps: {
       return { port_type: body.port_type, updated: body.ids }
     }),
 
-    bind(shapes.listDedicated, async ({ caller, query }) => {
-      const proxies = await dedicated.list(caller.customer, {
-        before: positionOf(query.cursor, readNumber) ?? Number.MAX_SAFE_INTEGER,
-        limit: soughtFor(query.limit),
+    bind(shapes.listDedicated, async ({ caller, query, nextSlice }) => {
+      const filter = {
         status: query.status ?? '',
         country: query.country_code ?? '',
         ipv: query.ipv ?? 0,
@@ -103,8 +101,13 @@ export function dedicatedOperations(deps: {
             ? Number.MAX_SAFE_INTEGER
             : orRefuseField(readIso(query.expires_before), 'expires_before', 'moment'),
         comment: query.comment ?? '',
-      })
-      const rows = await shownWithTraffic(proxies, seesPasswords(caller))
+      } as const
+      const first = positionOf(query.cursor, readNumber) ?? Number.MAX_SAFE_INTEGER
+      const read = (last: ShownProxy | undefined, limit: number) => {
+        const page = dedicated.list(caller.customer, { ...filter, before: last?.id ?? first, limit })
+        return page.then((proxies) => shownWithTraffic(proxies, seesPasswords(caller)))
+      }
+      const rows = await readInSlices(soughtFor(query.limit), read, nextSlice)
       const { items, next_cursor } = pageOf(rows, query.limit, 'id', (each) => toProxy(each, gateway))
       return { proxies: items, next_cursor }
     }),
@@ -151,22 +154,27 @@ export function dedicatedOperations(deps: {
 
     bind(shapes.allowSource, async ({ caller, body }) => ({
       ip: body.ip,
-      proxies: await toShown(dedicated.allowSource(caller.customer, body.ids, body.ip), seesPasswords(caller)),
+      proxies: await toShown(await dedicated.allowSource(caller.customer, body.ids, body.ip), seesPasswords(caller)),
     })),
 
     bind(shapes.disallowSource, async ({ caller, body }) => ({
       ip: body.ip,
-      proxies: await toShown(dedicated.disallowSource(caller.customer, body.ids, body.ip), seesPasswords(caller)),
+      proxies: await toShown(await dedicated.disallowSource(caller.customer, body.ids, body.ip), seesPasswords(caller)),
     })),
 
     bind(shapes.resetPasswords, async ({ caller, body }) => ({
-      proxies: await toShown(dedicated.resetPasswords(caller.customer, body.ids), true),
+      proxies: await toShown(await dedicated.resetPasswords(caller.customer, body.ids), true),
     })),
 
-    bindReply(shapes.exportDedicated, async ({ caller, query }) => {
+    bindReply(shapes.exportDedicated, async ({ caller, query, nextSlice }) => {
       const form = readForm(query)
       if (form.template?.includes('{password}')) assertSeesPasswords(caller)
-      return writeExport(form, await toShown(dedicated.listAll(caller.customer, query.ids), seesPasswords(caller)))
+      const proxies: Awaited<ReturnType<typeof toShown>> = []
+      for await (const page of dedicated.pagesOf(caller.customer, query.ids)) {
+        proxies.push(...(await toShown(page, seesPasswords(caller))))
+        await nextSlice()
+      }
+      return writeExport(form, proxies)
     }),
   ]
 
