@@ -10,6 +10,7 @@ import { balance } from './balance.ts'
 import { before } from './before.ts'
 import { consoleBench } from './console.ts'
 import type { Bench } from './context.ts'
+import { fairness } from './fairness.ts'
 import { versionsOfProxies } from './forward-proxies.ts'
 import { gateway } from './gateway.ts'
 import { hop } from './hop.ts'
@@ -39,6 +40,7 @@ const benches: readonly Bench[] = [
   balance,
   purchase,
   purchaseThousand,
+  fairness,
   shops,
   premium,
   move,

@@ -27,6 +27,7 @@ export async function openStocked(
   engine: Engine,
   addresses: number,
   say: (text: string) => void,
+  env: Record<string, string> = {},
 ): Promise<Stocked> {
   const database = await stage.makePrepared(engine, String(addresses), async (services) => {
     const startedMs = performance.now()
@@ -36,7 +37,7 @@ export async function openStocked(
     say(`  ${engineName[engine]}: ${addresses} addresses put in stock in ${tookSeconds} s`)
   })
   const tokens = await withServices(database, (services) => issueTokens(services, people))
-  const shop = await stage.startShop(database, { TURNPIKE_SANDBOX: 'off' })
+  const shop = await stage.startShop(database, { TURNPIKE_SANDBOX: 'off', ...env })
   return { database, shop, tokens }
 }
 

@@ -7,6 +7,7 @@ import type { Orders, PurchaseRequest, Sale } from '../domains/orders/index.ts'
 import { readPlain } from '../domains/orders/rules.ts'
 import { type AnswerLanguage, problemsOf } from './language.ts'
 import type { Operation, z } from './operation.ts'
+import { writeInSlices } from './sliced-json.ts'
 
 export type Call<Op extends Operation, By = Caller> = {
   readonly caller: By
@@ -19,6 +20,8 @@ export type Call<Op extends Operation, By = Caller> = {
   /** Fields that were sent and did nothing, or not what their names say; they are named beside the answer. */
   readonly warnings: readonly FieldProblem[]
   readonly language: AnswerLanguage
+  /** Waits between slices of bulk work, so that requests of others run; at once for an ordinary request. */
+  readonly nextSlice: () => Promise<void>
   /** Throws when the client's connection has closed, so that a transaction which would go unanswered is undone. */
   readonly assertConnected: () => void
 }
@@ -57,7 +60,7 @@ export const bindReply = <Op extends Operation, By = Caller>(
     const reply = await run(call)
     if ('body' in reply) return { replayed: false, ...reply }
     const { data, warnings, ...rest } = reply
-    return { replayed: false, ...rest, body: toSuccess(operation, data, call, warnings) }
+    return { replayed: false, ...rest, body: await toSlicedSuccess(operation, data, call, warnings) }
   },
 })
 
@@ -126,13 +129,27 @@ const maxPriceIn = (body: object): Kopecks | undefined =>
 const issuedIn = ({ isIssuing }: Operation, data: unknown): string | undefined =>
   isIssuing ? (data as { readonly token: string }).token : undefined
 
+type Language = Pick<Call<Operation>, 'warnings' | 'language'>
+
 /** The answer passes its schema, which drops undeclared fields. */
-function toSuccess(
+const toSuccess = (
   operation: Operation,
   value: unknown,
-  { warnings: found, language }: Pick<Call<Operation>, 'warnings' | 'language'>,
+  { warnings, language }: Language,
   ofResult: readonly FieldProblem[] = [],
-): string {
-  const warnings = [...found, ...ofResult].map((each) => toSent(problemsOf[language], each))
-  return JSON.stringify({ ok: true, data: operation.answer.parse(value), ...(warnings.length > 0 && { warnings }) })
+): string => envelope(JSON.stringify(operation.answer.parse(value)), [...warnings, ...ofResult], language)
+
+/** The same, a long list in slices. */
+async function toSlicedSuccess(
+  operation: Operation,
+  value: unknown,
+  { warnings, language, nextSlice }: Language & Pick<Call<Operation>, 'nextSlice'>,
+  ofResult: readonly FieldProblem[] = [],
+): Promise<string> {
+  return envelope(await writeInSlices(operation.answer, value, nextSlice), [...warnings, ...ofResult], language)
+}
+
+function envelope(data: string, found: readonly FieldProblem[], language: AnswerLanguage): string {
+  const warnings = found.map((each) => toSent(problemsOf[language], each))
+  return `{"ok":true,"data":${data}${warnings.length > 0 ? `,"warnings":${JSON.stringify(warnings)}` : ''}}`
 }

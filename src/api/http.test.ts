@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { HandClock } from '../../test/harness/clock.ts'
 import { engines } from '../../test/harness/database.ts'
+import { HandTiming, passing } from '../../test/harness/hand-timing.ts'
 import { sendRaw } from '../../test/harness/raw.ts'
-import { openThingsShop, type ThingsShop } from '../../test/harness/things-shop.ts'
+import { openThingsShop, sellThings, type ThingsShop } from '../../test/harness/things-shop.ts'
 import { addCustomer } from '../../test/harness/wired.ts'
 import { type Address, readAddress } from '../core/address.ts'
 import { type Code, codeOf, kindOfCode, type RefusalKind } from '../core/messages/codes.ts'
@@ -10,7 +11,7 @@ import { fieldProblem } from '../core/messages/problems.ts'
 import { kopecks } from '../core/money.ts'
 import { malformed } from '../core/refusal.ts'
 import { chargedBy } from './answers.ts'
-import { bind } from './bind.ts'
+import { type Bound, bind } from './bind.ts'
 import { getBalance } from './customer/account/shapes.ts'
 import { setComment } from './customer/dedicated/shapes.ts'
 import { createHttp, type HttpDeps } from './http.ts'
@@ -202,6 +203,49 @@ describe.each([...engines])('the HTTP interface on %s', (engine) => {
     expect((await http(new Request(`${shop.url}/api/v1/balance`, { headers }), undefined)).status).toBe(200)
     clock.advance(100_000)
     expect([(await comment(500)).status, (await comment(1)).status]).toEqual([200, 429])
+  })
+
+  test("another customer's purchase, begun in the first slice of a bulk request, is answered before the second slice", async () => {
+    const timing = new HandTiming()
+    const events: string[] = []
+    const [inside, begun] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const buys: Bound = sellThings(shop.services)
+    const http = openHttp({
+      timing,
+      bound: [
+        bind(setComment, async ({ body, nextSlice }) => {
+          events.push('slice 1')
+          inside.resolve()
+          await begun.promise
+          timing.spend(10)
+          await nextSlice()
+          events.push('slice 2')
+          return { comment: body.comment, updated: body.ids }
+        }),
+        {
+          ...buys,
+          run: (call) => {
+            begun.resolve()
+            return buys.run(call)
+          },
+        },
+      ],
+    })
+    const other = await addCustomer(shop.services, 100_000n)
+    const { text } = await shop.services.customers.issueToken(other, { name: 'test' })
+    const send = async (path: string, token: string, body: object) => {
+      const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
+      const request = new Request(`${shop.url}/api/v1${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
+      const { status } = await http(request, undefined)
+      events.push(`${path} ${status}`)
+    }
+    const ids = Array.from({ length: 1000 }, (_, id) => id + 1)
+    const bulk = send('/dedicated/comment', shop.token, { ids, comment: 'bulk' })
+    await inside.promise
+    await send('/things/buy', text, { count: 1 })
+    expect(events).toEqual(['slice 1', '/things/buy 200'])
+    await passing(timing, bulk)
+    expect(events.slice(2)).toEqual(['slice 2', '/dedicated/comment 200'])
   })
 
   test('an internal error answers 500 without a Retry-After header', async () => {

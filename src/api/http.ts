@@ -26,8 +26,9 @@ import {
   withSee,
 } from './answers.ts'
 import { type AuthThrottle, createAuthThrottle } from './auth-throttle.ts'
-import type { Answered, Bound } from './bind.ts'
+import type { Answered, Bound, Call } from './bind.ts'
 import { readBody } from './body.ts'
+import { BulkTurns, maxOrdinaryRows } from './bulk-turns.ts'
 import type { ConsoleRoute } from './console.ts'
 import { withCors } from './cors.ts'
 import { type ApiProfile, createDescription, customerApiProfile } from './describe.ts'
@@ -45,6 +46,7 @@ import {
 import { compressRefusal, createSharedAnswer, toResponse } from './respond.ts'
 import { findShown, secretIn } from './session.ts'
 import type { Sold } from './sold.ts'
+import type { TimerClock } from './timing.ts'
 import { readFields, readQuery } from './validate.ts'
 import { findWarnings } from './warnings.ts'
 
@@ -129,8 +131,9 @@ type Limits = {
   readonly charges: RateLimit
   readonly changes: ChangeBudget
   readonly authThrottle: AuthThrottle
-  /** By customer or operator. One request may cost as much as a thousand, so requests of one caller queue. */
+  /** Ordinary requests that run, by customer or operator. */
   readonly semaphore: KeyedSemaphore
+  readonly bulk: BulkTurns
 }
 
 /** Requests per minute of one token or session, and five times as many of all of a customer together. */
@@ -178,6 +181,10 @@ export type HttpDeps = {
   readonly chargesPerMinute: number
   /** Rows that one customer may change without a charge; no limit by default. */
   readonly changesPerHour?: number
+  /** Bulk requests of different customers that run at the same time; one by default. */
+  readonly maxBulk?: number
+  /** The real timers by default; tests pass their own. */
+  readonly timing?: TimerClock
   /** Origins whose pages may call the customers' API; none by default. */
   readonly corsOrigins?: readonly string[]
   readonly clock: Clock
@@ -231,6 +238,7 @@ export function createHttp(deps: HttpDeps) {
     authThrottle: createAuthThrottle(deps.clock, deps.requestId()),
     // Fewer permits than the database's connections.
     semaphore: new KeyedSemaphore(8, maxWaiting),
+    bulk: new BulkTurns(deps.maxBulk ?? 1, deps.timing),
   }
   const router: Router = { app: new Hono(), exact: new Map() }
   const { app } = router
@@ -390,37 +398,72 @@ async function answer<By>(
       ? check()
       : limits.authThrottle.letIn(shown, visit, check, ({ name, customer }) => customer ?? name)
   const admitted = await letIn()
-  visit.customer = admitted.customer
+  const { customer } = admitted
+  visit.customer = customer
   visit.isAdmitted = operation.access !== 'public'
   visit.isPurchase = purpose === 'sale'
-  visit.rateLimit = await (operation.charges ? limits.charges : limits.reads)(admitted.name, admitted.customer)
-  if (visit.rateLimit?.retryAfterSeconds) throw rateLimited(visit.rateLimit)
-  const key = takesKey(operation) ? readKey(request.headers.get('idempotency-key') ?? undefined) : undefined
-  visit.key = key
-  const sent = operation.method === 'POST' ? await readBody(request) : {}
-  const { customer } = admitted
-  if (customer !== undefined) await limits.changes(customer, rowsChangedBy(operation, sent))
-  const queue = customer ?? (operation.access === 'public' ? undefined : admitted.name)
-  const waits = queue === undefined ? undefined : limits.semaphore.acquire(queue)
-  if (waits) await waits
+  const leave = visit.isAdmitted ? limits.bulk.enter() : () => {}
+  let turn: Turn = { end: leave }
   try {
+    visit.rateLimit = await (operation.charges ? limits.charges : limits.reads)(admitted.name, customer)
+    if (visit.rateLimit?.retryAfterSeconds) throw rateLimited(visit.rateLimit)
+    visit.key = takesKey(operation) ? readKey(request.headers.get('idempotency-key') ?? undefined) : undefined
+    const sent = operation.method === 'POST' ? await readBody(request) : {}
+    if (customer !== undefined) await limits.changes(customer, rowsChangedBy(operation, sent))
+    const queue = customer ?? (operation.access === 'public' ? undefined : admitted.name)
+    if (queue !== undefined) turn = await takeTurn(limits, queue, rowsOf(operation, request, sent), leave)
+    const call = { request, params, sent, key: visit.key, requestId: visit.id, nextSlice: turn.nextSlice }
     // Authenticated again: a body may take seconds to arrive, and the token may be revoked meanwhile.
-    const { by: caller } = operation.method === 'POST' || waits ? await letIn() : admitted
+    const letInAgain = operation.method === 'POST' || turn.hasWaited ? letIn : async () => admitted
+    return await answerInTurn(api, limits, { operation, run }, call, visit, letInAgain)
+  } finally {
+    turn.end()
+  }
+}
+
+async function answerInTurn<By>(
+  api: Pick<Api<By>, 'letIn'>,
+  limits: Limits,
+  bound: Bound<By>,
+  call: Omit<OperationCall<By>, 'caller'>,
+  visit: Visit,
+  letInAgain: () => Promise<Admitted<By>>,
+): Promise<Response> {
+  const { operation } = bound
+  const { request } = call
+  try {
+    const { by: caller, name, customer } = await letInAgain()
     if (operation.method === 'POST') await assertNotPipelined(request, visit.hold)
-    const called = await runOperation({ operation, run }, { caller, key, requestId: visit.id, request, params, sent })
+    const called = await runOperation(bound, { ...call, caller })
     visit.isSale = visit.isPurchase && !called.replayed
     visit.order = called.order ?? undefined
     const issued = called.issued ?? secretIn(called.cookie ?? '')
-    if (issued !== undefined) limits.authThrottle.expect(issued, called.owner ?? customer ?? admitted.name)
+    if (issued !== undefined) limits.authThrottle.expect(issued, called.owner ?? customer ?? name)
     return await toResponse(request, operation, called)
   } catch (error) {
     // A revoked caller gets that refusal and no other, unless the database does not answer.
     const isAnswer = error instanceof Refusal && error.kind !== 'unavailable'
-    if (purpose === 'sale' && isAnswer) await api.letIn(request, visit.from, operation)
+    if (visit.isPurchase && isAnswer) await api.letIn(request, visit.from, operation)
     throw error
-  } finally {
-    if (queue !== undefined) limits.semaphore.release(queue)
   }
+}
+
+type Turn = { readonly end: () => void; readonly hasWaited?: boolean; readonly nextSlice?: () => Promise<void> }
+
+/** A permit for an ordinary request, or a bulk request's turn. `leave` ends its count as an ordinary request. */
+async function takeTurn(limits: Limits, queue: string, rows: number, leave: () => void): Promise<Turn> {
+  if (rows > maxOrdinaryRows) {
+    leave()
+    const { next, end } = await limits.bulk.start(queue)
+    return { hasWaited: true, nextSlice: next, end: () => void end() }
+  }
+  const waits = limits.semaphore.acquire(queue)
+  if (waits) await waits
+  const end = () => {
+    limits.semaphore.release(queue)
+    leave()
+  }
+  return { hasWaited: waits !== undefined, end }
 }
 
 /** The rows that an operation may change for free: those that `ids` names, or one. */
@@ -429,18 +472,35 @@ function rowsChangedBy(operation: Operation, sent: Readonly<Record<string, unkno
   return Array.isArray(sent['ids']) ? Math.min(Math.max(1, sent['ids'].length), maxIds) : 1
 }
 
+/** How many rows a request asks for. */
+function rowsOf(operation: Operation, request: Request, sent: Readonly<Record<string, unknown>>): number {
+  const query = request.url.includes('?') ? readQuery(new URL(request.url).searchParams) : {}
+  const { ids, count, quantity, limit } = { ...query, ...sent }
+  return Math.max(countIds(ids), ...[count, quantity, limit].map(toSize)) || operation.maxRows
+}
+
+const toSize = (sent: unknown): number => (typeof sent === 'number' || typeof sent === 'string' ? Number(sent) || 0 : 0)
+
+/** `[1, 2]`, `1,2` or several such texts. */
+const countIds = (ids: unknown): number =>
+  Array.isArray(ids)
+    ? ids.reduce<number>((sum, each) => sum + (typeof each === 'string' ? countIds(each) : 1), 0)
+    : typeof ids === 'string'
+      ? ids.split(',').length
+      : 0
+
+type OperationCall<By> = {
+  readonly caller: By
+  readonly key: string | undefined
+  readonly requestId?: string
+  readonly request: Request
+  readonly params: Params
+  readonly sent: Parameters<typeof findWarnings>[2]
+  readonly nextSlice?: Call<Operation>['nextSlice'] | undefined
+}
+
 /** Parses a request by its operation's schemas and runs the operation for an authenticated caller. */
-export function runOperation<By>(
-  { operation, run }: Bound<By>,
-  of: {
-    readonly caller: By
-    readonly key: string | undefined
-    readonly requestId?: string
-    readonly request: Request
-    readonly params: Params
-    readonly sent: Parameters<typeof findWarnings>[2]
-  },
-): Promise<Answered> {
+export function runOperation<By>({ operation, run }: Bound<By>, of: OperationCall<By>): Promise<Answered> {
   const { request, params, sent } = of
   const query = request.url.includes('?') ? readQuery(new URL(request.url).searchParams) : {}
   const { fields, warnings } = findWarnings(operation, query, sent, request.headers)
@@ -454,6 +514,7 @@ export function runOperation<By>(
     warnings,
     language: languageOf(request.headers),
     assertConnected: () => assertConnected(request),
+    nextSlice: of.nextSlice ?? (async () => {}),
   })
 }
 

@@ -5,6 +5,7 @@ import { en } from '../core/messages/en.ts'
 import type { Reason } from '../core/messages/sentences.ts'
 import type { Refusal } from '../core/refusal.ts'
 import { text } from './fields.ts'
+import { usualLimit } from './pages.ts'
 
 /** Codes of the node API and of commands, which this API never answers with. */
 const otherCodes = [
@@ -79,6 +80,8 @@ export type Operation<
    * only to the token that made it and to callers with the scope `passwords`.
    */
   readonly isSecret: boolean
+  /** How many rows it reads or changes if its request does not say. */
+  readonly maxRows: number
   /** The answer has sentences in the language that the request prefers. */
   readonly isTranslated: boolean
   /** Whether it makes a token, which is in its answer as `token`. */
@@ -146,6 +149,7 @@ export const operationsOf =
       isRead: method === 'GET',
       isDestructive: false,
       isSecret: false,
+      maxRows: 'limit' in (shape.query?.shape ?? {}) ? usualLimit : 1,
       isTranslated: false,
       isIssuing: false,
       ...common,

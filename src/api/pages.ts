@@ -2,7 +2,8 @@ import { z } from '@hono/zod-openapi'
 import { refuseField } from '../core/refusal.ts'
 import { checked, queryInteger, text } from './fields.ts'
 
-const usualLimit = 100
+/** Items of a page whose request does not say how many. */
+export const usualLimit = 100
 
 /** The two fields of every list's query. A cursor is opaque to its reader. */
 export const pageQuery = {
@@ -52,6 +53,26 @@ export const toCursor = (position: string): string => Buffer.from(position).toSt
 
 /** How many rows to query: one more than a page holds shows whether there is a next page. */
 export const soughtFor = (limit: number): number => limit + 1
+
+/** Rows that are read, or written, in one turn of the event loop. */
+export const sliceRows = 50
+
+/** Reads the rows of a long page in slices. `read` gets the last row so far, and how many more to read. */
+export async function readInSlices<Row>(
+  limit: number,
+  read: (last: Row | undefined, limit: number) => Promise<readonly Row[]>,
+  nextSlice: () => Promise<void>,
+): Promise<Row[]> {
+  const found: Row[] = []
+  while (found.length < limit) {
+    if (found.length > 0) await nextSlice()
+    const size = Math.min(sliceRows, limit - found.length)
+    const slice = await read(found.at(-1), size)
+    found.push(...slice)
+    if (slice.length < size) break
+  }
+  return found
+}
 
 /** A page of the rows found with `soughtFor`, and the cursor of the next page, if any: the `key` of the last row. */
 export function pageOf<Key extends string, Row extends Readonly<Record<Key, string | number>>, Item>(

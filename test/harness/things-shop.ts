@@ -38,7 +38,7 @@ const buyThings = operationsOf({ tag: 'Things' })('buyThings', 'POST /things/buy
   charges: true,
 })
 
-function sellThings(services: Services) {
+export function sellThings(services: Services) {
   type Bought = Receipt & { count: number; price: Kopecks }
   const toShape = ({ order, count, price, balance }: Bought) => ({
     order_id: order,

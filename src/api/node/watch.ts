@@ -1,4 +1,5 @@
-import type { After, Clock } from '../../core/time.ts'
+import type { Clock } from '../../core/time.ts'
+import { realTiming, type TimerClock } from '../timing.ts'
 import { overlapMs } from './feed.ts'
 
 const lookEveryMs = 200
@@ -9,30 +10,19 @@ const restFor = 4
 const minRestMs = 5
 const maxRestMs = 400
 
-/** Monotonic time, and timers on it. */
-type Timing = { readonly now: () => number; readonly after: After }
-
-const realTiming: Timing = {
-  now: () => performance.now(),
-  after(ms, act) {
-    const timer = setTimeout(act, ms)
-    return () => clearTimeout(timer)
-  },
-}
-
 type WatchDeps = {
   readonly mark: (sinceAt: number) => Promise<string>
   readonly clock: Clock
   /** Delay before a change by this process is announced; none by default. */
   readonly holdBackMs?: number
   /** The real timers by default; tests pass their own. */
-  readonly timing?: Timing
+  readonly timing?: TimerClock
 }
 
 /** Wakes waiting nodes: it polls the database for changes of other processes, and `poke` reports those of this one. */
 export class ChangeWatch {
   readonly #deps: WatchDeps
-  readonly #timing: Timing
+  readonly #timing: TimerClock
   #base: { sinceAt: number; mark: string } | undefined
   #looking: Promise<void> | undefined
   #cancelLook: (() => void) | undefined

@@ -331,6 +331,8 @@ function openApi(
     readsPerMinute: config.readsPerMinute,
     chargesPerMinute: config.chargesPerMinute,
     changesPerHour: config.changesPerHour,
+    // SQLite works on this thread, with one writer. PostgreSQL keeps some connections for ordinary requests.
+    maxBulk: services.db.engine === 'sqlite' ? 1 : 8,
     corsOrigins: config.corsOrigins,
     async findHindrance() {
       if (isDraining) return 'The shop is stopping.'

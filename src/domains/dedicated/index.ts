@@ -11,9 +11,9 @@ import { prolong, quoteProlonging, renewDue, setRenewal } from './prolong.ts'
 import {
   type DedicatedDeps,
   list,
-  listAll,
   listByComment,
   load,
+  pagesOf,
   setComment,
   setProtocol,
   trafficOf,
@@ -35,7 +35,7 @@ export type RangeOperator = Dedicated['ranges']
 
 export const createDedicated = (deps: DedicatedDeps) => ({
   ...bind(deps, { quote, buy, quoteProlonging, prolong, setRenewal, replace }),
-  ...bind(deps, { list, listAll, listByComment, load, trafficOf, setProtocol, setComment }),
+  ...bind(deps, { list, listByComment, pagesOf, load, trafficOf, setProtocol, setComment }),
   ...bind(deps, { allowSource, disallowSource, resetPasswords }),
   buyer: buyerOf(deps),
   /** Periodic tasks. */

@@ -48,7 +48,8 @@ export async function prolong(
       calculation: price.calculation,
       note: `${action === 'renew' ? 'renewed' : 'prolonged'} ${ids.length} by ${period} days`,
     })
-    for (const { proxy, expiresAt } of price.items) store.setProlonged(tx, proxy.id, expiresAt, nowMs)
+    const ends = price.items.map(({ proxy, expiresAt }) => ({ id: proxy.id, expiresAt }))
+    store.setProlonged(tx, ends, nowMs)
     return { receipt, period, ...price }
   })
 }

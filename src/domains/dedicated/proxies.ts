@@ -13,7 +13,7 @@ import type { Pricing } from '../pricing/index.ts'
 import type { Stock, StockOperator } from '../stock/index.ts'
 import type { Traffic } from '../traffic/index.ts'
 import { noSuchProxy } from './errors.ts'
-import { isHeld, type PortType, type Proxy, subjectOf, vaultContext } from './rules.ts'
+import { isHeld, maxExported, type PortType, type Proxy, subjectOf, vaultContext } from './rules.ts'
 import * as store from './store.ts'
 
 export const product = 'dedicated'
@@ -47,8 +47,7 @@ export type OpenProxy = Proxy & NodeReach & { readonly password: string }
 /** Bytes that went to the customer, and that came from the customer. */
 export type ProxyTraffic = { readonly received: bigint; readonly sent: bigint }
 
-const maxListed = 10_000
-const pageSize = 1000
+const pageSize = 250
 
 export const openProxy = ({ vault }: DedicatedDeps, proxy: Proxy, reach: NodeReach): OpenProxy => ({
   ...proxy,
@@ -123,12 +122,16 @@ export async function findContaining(
 
 const foldCase = (text: string): string => text.normalize('NFC').toLowerCase()
 
-/** The named proxies, or all active ones, newest first, up to 10,000. */
-export async function listAll(deps: DedicatedDeps, customer: CustomerId, ids: readonly number[] | undefined) {
-  if (ids) return openAll(deps, await loadAll(deps, customer, ids))
-  const found: Proxy[] = []
-  for (let before = Number.MAX_SAFE_INTEGER; found.length < maxListed; before = found.at(-1)?.id ?? 0) {
-    const page = await store.listProxies(deps.db, customer, {
+/** Pages of the named proxies, or of all active ones, newest first, up to `maxExported`. */
+export async function* pagesOf(deps: DedicatedDeps, customer: CustomerId, ids: readonly number[] | undefined) {
+  if (ids) {
+    const named = await loadAll(deps, customer, ids)
+    for (let at = 0; at < named.length; at += pageSize) yield openAll(deps, named.slice(at, at + pageSize))
+    return
+  }
+  let before = Number.MAX_SAFE_INTEGER
+  for (let count = 0; count < maxExported; count += pageSize) {
+    const page = await list(deps, customer, {
       country: '',
       ipv: 0,
       expiresBefore: Number.MAX_SAFE_INTEGER,
@@ -136,12 +139,11 @@ export async function listAll(deps: DedicatedDeps, customer: CustomerId, ids: re
       status: 'active',
       before,
       limit: pageSize,
-      nowMs: deps.clock(),
     })
-    found.push(...page)
-    if (page.length < pageSize) break
+    yield page
+    if (page.length < pageSize) return
+    before = page.at(-1)?.id ?? 0
   }
-  return openAll(deps, found)
 }
 
 export async function load(deps: DedicatedDeps, customer: CustomerId, id: number): Promise<OpenProxy> {

@@ -55,6 +55,9 @@ export type Proxy = {
 /** The status that customers see: `expired` is the grace period. */
 export type ProxyStatus = 'active' | 'expired'
 
+/** The most proxies in one file. */
+export const maxExported = 10_000
+
 const dayMs = 86_400_000
 export const graceMs = 3 * dayMs
 export const restMs = 7 * dayMs

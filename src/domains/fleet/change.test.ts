@@ -24,7 +24,8 @@ describe.each([...engines])('changes of nodes on %s', (engine) => {
     const { dedicated, fleet, nodeSides } = shop.services
     const node = await addServing('gate-1')
     await buy()
-    const shown = async () => (await dedicated.listAll(shop.customer, undefined)).map((each) => each.endpoint)
+    const shown = async () =>
+      (await Array.fromAsync(dedicated.pagesOf(shop.customer, undefined))).flat().map((each) => each.endpoint)
     expect(await shown()).toEqual([null])
     const marks = () => Promise.all(nodeSides.map((side) => side.mark(0)))
     const before = await marks()
@@ -59,7 +60,9 @@ describe.each([...engines])('changes of nodes on %s', (engine) => {
     const endpoint = { host: 'entry.example.net', port: 10_801 }
     await setEndpoint('gate-2', endpoint)
     const shown = async () =>
-      (await dedicated.listAll(shop.customer, undefined)).map(({ endpoint: at, isEntered }) => ({ at, isEntered }))
+      (await Array.fromAsync(dedicated.pagesOf(shop.customer, undefined)))
+        .flat()
+        .map(({ endpoint: at, isEntered }) => ({ at, isEntered }))
     const moved = async () => (await events.list(shop.customer, { after: 0, type: 'proxy.moved', limit: 100 })).length
     expect((await refusalOf(setExit('gate-1', 'gate-2'))).reason).toBe('node_not_entry')
     await fleet.setEntry('gate-2', true)

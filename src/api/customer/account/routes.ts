@@ -2,10 +2,11 @@ import { readId } from '../../../core/ids.ts'
 import { toRoubles } from '../../../core/money.ts'
 import type { Ledger } from '../../../domains/ledger/index.ts'
 import type { Deliveries, Orders } from '../../../domains/orders/index.ts'
+import type { Order } from '../../../domains/orders/rules.ts'
 import type { Exporting } from '../../../domains/privacy/index.ts'
 import { orRefuse } from '../../answers.ts'
 import { type Bound, bind } from '../../bind.ts'
-import { pageOf, positionOf, readNumber, soughtFor, toExport } from '../../pages.ts'
+import { pageOf, positionOf, readInSlices, readNumber, soughtFor, toExport } from '../../pages.ts'
 import * as shapes from './shapes.ts'
 
 export function accountOperations(deps: { ledger: Ledger; exporting: Exporting }): readonly Bound[] {
@@ -31,14 +32,16 @@ export function accountOperations(deps: { ledger: Ledger; exporting: Exporting }
 
 export function orderOperations(deps: { orders: Orders; deliveredOf: Deliveries }): readonly Bound[] {
   return [
-    bind(shapes.listOrders, async ({ caller, query }) => {
+    bind(shapes.listOrders, async ({ caller, query, nextSlice }) => {
       if (query.idempotency_key !== undefined) {
         const id = await deps.orders.findByKey(caller.customer, query.idempotency_key)
         const orders = id === undefined ? [] : [shapes.toOrder(await deps.orders.load(caller.customer, id))]
         return { orders, next_cursor: null }
       }
       const before = positionOf(query.cursor, (text) => readId('order', text))
-      const found = await deps.orders.list(caller.customer, before, soughtFor(query.limit))
+      const read = (last: Order | undefined, limit: number) =>
+        deps.orders.list(caller.customer, last?.id ?? before, limit)
+      const found = await readInSlices(soughtFor(query.limit), read, nextSlice)
       const { items, next_cursor } = pageOf(found, query.limit, 'id', shapes.toOrder)
       return { orders: items, next_cursor }
     }),

@@ -1,6 +1,5 @@
 import { type CountryCode, countryName } from '../../../core/country.ts'
 import type { CustomerId } from '../../../core/ids.ts'
-import type { MaybePromise } from '../../../core/maybe-promise.ts'
 import { toRoubles } from '../../../core/money.ts'
 import { type Clock, readIso, toDateEnd, toIso } from '../../../core/time.ts'
 import { assertSeesPasswords, seesPasswords } from '../../../domains/customers/index.ts'
@@ -10,7 +9,7 @@ import type { Pricing } from '../../../domains/pricing/index.ts'
 import type { Stock } from '../../../domains/stock/index.ts'
 import { orRefuseField } from '../../answers.ts'
 import { type Bound, bind, bindPurchase, bindReply } from '../../bind.ts'
-import { pageOf, positionOf, readNumber, soughtFor, toCursor } from '../../pages.ts'
+import { pageOf, positionOf, readInSlices, readNumber, soughtFor, toCursor } from '../../pages.ts'
 import { readForm, writeExport } from './export.ts'
 import * as shapes from './shapes.ts'
 import { type GatewayAddress, type ShownProxy, toProxy } from './shapes.ts'
@@ -56,8 +55,8 @@ export function dedicatedOperations(deps: {
     const traffic = await dedicated.trafficOf(proxies)
     return proxies.map((proxy) => shown(proxy, isOpen, traffic.get(proxy.id)))
   }
-  const toShown = async (proxies: MaybePromise<readonly OpenProxy[]>, isOpen: boolean) =>
-    (await shownWithTraffic(await proxies, isOpen)).map((each) => toProxy(each, gateway))
+  const toShown = async (proxies: readonly OpenProxy[], isOpen: boolean) =>
+    (await shownWithTraffic(proxies, isOpen)).map((each) => toProxy(each, gateway))
 
   return [
     bind(shapes.quoteDedicated, async ({ query }) => {
@@ -92,12 +91,9 @@ export function dedicatedOperations(deps: {
       return { port_type: body.port_type, updated: body.ids }
     }),
 
-    bind(shapes.listDedicated, async ({ caller, query }) => {
-      const isOpen = seesPasswords(caller)
+    bind(shapes.listDedicated, async ({ caller, query, nextSlice }) => {
       const filter = {
-        before: positionOf(query.cursor, readNumber) ?? Number.MAX_SAFE_INTEGER,
-        limit: query.limit,
-        status: query.status ?? ('' as const),
+        status: query.status ?? '',
         country: query.country_code ?? '',
         ipv: query.ipv ?? 0,
         expiresBefore:
@@ -105,16 +101,21 @@ export function dedicatedOperations(deps: {
             ? Number.MAX_SAFE_INTEGER
             : orRefuseField(readIso(query.expires_before), 'expires_before', 'moment'),
         comment: query.comment ?? '',
-      }
+      } as const
+      const first = positionOf(query.cursor, readNumber) ?? Number.MAX_SAFE_INTEGER
       if (query.comment_contains) {
-        const { proxies, next } = await dedicated.listByComment(caller.customer, filter, query.comment_contains)
+        const page = { ...filter, before: first, limit: query.limit }
+        const { proxies, next } = await dedicated.listByComment(caller.customer, page, query.comment_contains)
         return {
-          proxies: await toShown(proxies, isOpen),
+          proxies: await toShown(proxies, seesPasswords(caller)),
           next_cursor: next === undefined ? null : toCursor(String(next)),
         }
       }
-      const found = await dedicated.list(caller.customer, { ...filter, limit: soughtFor(query.limit) })
-      const rows = await shownWithTraffic(found, isOpen)
+      const read = (last: ShownProxy | undefined, limit: number) => {
+        const page = dedicated.list(caller.customer, { ...filter, before: last?.id ?? first, limit })
+        return page.then((proxies) => shownWithTraffic(proxies, seesPasswords(caller)))
+      }
+      const rows = await readInSlices(soughtFor(query.limit), read, nextSlice)
       const { items, next_cursor } = pageOf(rows, query.limit, 'id', (each) => toProxy(each, gateway))
       return { proxies: items, next_cursor }
     }),
@@ -167,22 +168,27 @@ export function dedicatedOperations(deps: {
 
     bind(shapes.allowSource, async ({ caller, body }) => ({
       ip: body.ip,
-      proxies: await toShown(dedicated.allowSource(caller.customer, body.ids, body.ip), seesPasswords(caller)),
+      proxies: await toShown(await dedicated.allowSource(caller.customer, body.ids, body.ip), seesPasswords(caller)),
     })),
 
     bind(shapes.disallowSource, async ({ caller, body }) => ({
       ip: body.ip,
-      proxies: await toShown(dedicated.disallowSource(caller.customer, body.ids, body.ip), seesPasswords(caller)),
+      proxies: await toShown(await dedicated.disallowSource(caller.customer, body.ids, body.ip), seesPasswords(caller)),
     })),
 
     bind(shapes.resetPasswords, async ({ caller, body }) => ({
-      proxies: await toShown(dedicated.resetPasswords(caller.customer, body.ids), true),
+      proxies: await toShown(await dedicated.resetPasswords(caller.customer, body.ids), true),
     })),
 
-    bindReply(shapes.exportDedicated, async ({ caller, query }) => {
+    bindReply(shapes.exportDedicated, async ({ caller, query, nextSlice }) => {
       const form = readForm(query)
       if (form.template?.includes('{password}')) assertSeesPasswords(caller)
-      return writeExport(form, await toShown(dedicated.listAll(caller.customer, query.ids), seesPasswords(caller)))
+      const proxies: Awaited<ReturnType<typeof toShown>> = []
+      for await (const page of dedicated.pagesOf(caller.customer, query.ids)) {
+        proxies.push(...(await toShown(page, seesPasswords(caller))))
+        await nextSlice()
+      }
+      return writeExport(form, proxies)
     }),
   ]
 

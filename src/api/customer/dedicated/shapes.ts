@@ -2,7 +2,7 @@ import { type CountryCode, readCountry } from '../../../core/country.ts'
 import { problem } from '../../../core/messages/problems.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { toDateEnd, toIso } from '../../../core/time.ts'
-import type { PortType, Proxy, ProxyStatus } from '../../../domains/dedicated/rules.ts'
+import { maxExported, type PortType, type Proxy, type ProxyStatus } from '../../../domains/dedicated/rules.ts'
 import type { TlsEndpoint } from '../../../domains/fleet/rules.ts'
 import type { Ipv } from '../../../domains/stock/rules.ts'
 import {
@@ -563,6 +563,7 @@ export const resetPasswords = operation('resetPasswords', 'POST /dedicated/passw
 
 export const exportDedicated = operation('exportDedicated', 'GET /dedicated/export', {
   isSecret: true,
+  maxRows: maxExported,
   summary: 'Export proxies as a file',
   description:
     'Exports all active proxies, newest first, or those in `ids`; at most 10000. `txt` has one line per proxy, in ' +

@@ -126,7 +126,7 @@ describe.each([...engines])('proofs of ranges by gateways on %s', (engine) => {
     expect(await gatewayOf(bought)).toBe(honest)
     // The lease ends by a replacement that gate-1 may not know yet.
     await contact(honest)
-    const [held] = await shop.services.dedicated.listAll(shop.customer, undefined)
+    const [[held] = []] = await Array.fromAsync(shop.services.dedicated.pagesOf(shop.customer, undefined))
     await replaceProxy(shop.services, shop.customer, held?.id ?? 0)
     shop.clock.advance(leasedWithinMs)
     const provenFrom = async () =>
