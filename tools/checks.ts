@@ -4,9 +4,11 @@ import { dirname, join } from 'node:path'
 /** A static check: a program that exits with 0 when it finds nothing. */
 export type Check = { readonly name: string; readonly command: readonly string[] }
 
-/** Digest of every file that git tracks or would track, with its path. */
-export async function digestTree(root: string): Promise<string> {
-  const listing = Bun.spawnSync(['git', 'ls-files', '-co', '--exclude-standard', '-z'], { cwd: root })
+/** Digest of every file that git tracks or would track, with its path; of all files without `pathspecs`. */
+export async function digestTree(root: string, pathspecs: readonly string[] = []): Promise<string> {
+  const listing = Bun.spawnSync(['git', 'ls-files', '-co', '--exclude-standard', '-z', '--', ...pathspecs], {
+    cwd: root,
+  })
   const hash = new Bun.CryptoHasher('sha256')
   // Outside a git checkout nothing is remembered: the digest is new each time.
   if (listing.exitCode !== 0) return crypto.randomUUID()
@@ -37,7 +39,7 @@ export async function createPassedChecks(
 }
 
 /** A missing or damaged record means that every check runs. */
-function readRecord(recordFile: string): Map<string, string> {
+export function readRecord(recordFile: string): Map<string, string> {
   try {
     const record: unknown = JSON.parse(readFileSync(recordFile, 'utf8'))
     const entries = typeof record === 'object' && record !== null ? Object.entries(record) : []

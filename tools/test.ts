@@ -9,13 +9,14 @@
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, constants, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { prepareMachine } from '../test/harness/apt.ts'
 import type { Prepared } from '../test/harness/database.ts'
 import { type Postgres, startPostgres } from '../test/harness/postgres.ts'
 import { prepareDatabases } from '../test/harness/prepared.ts'
 import { readProcessorSeconds } from '../test/harness/processor-time.ts'
 import { findDearest, findOverBudget, readMeasured, toFigures } from './budgets.ts'
+import { type Build, createBuildRecord } from './builds.ts'
 import { chooseFiles, type Lane, type Part, toLanes, toParts } from './parts.ts'
 import { inSeconds, projectRoot, runProgram } from './program.ts'
 import {
@@ -48,7 +49,14 @@ const dearestCount = 20
 /** Processor seconds of the dear test files on two quiet cores; `TURNPIKE_TEST_TIMINGS=1` writes them. */
 const figuresFile = join(projectRoot, 'tools/processor-seconds.json')
 
-const consoleBuild = [process.execPath, 'tools/console/run.ts']
+const cache = join(projectRoot, 'node_modules/.cache/turnpike')
+const consoleBuild: Build = {
+  output: join(projectRoot, 'dist/console'),
+  command: [process.execPath, 'tools/console/run.ts'],
+}
+/** The packed program, with which tests start processes: it starts in half the processor time of the sources. */
+const program = join(cache, 'turnpike')
+const programBuild: Build = { output: program, command: [process.execPath, 'tools/build-program.ts', program] }
 
 /** Removed however the run ends, except by `kill -9`. The database server ends with this process. */
 const reportFolder = mkdtempSync(join(tmpdir(), 'turnpike-test-'))
@@ -64,13 +72,28 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 /** Failures, which the end of the run repeats. */
 const failures: string[] = []
 
-async function buildConsole(): Promise<void> {
-  const { exitCode, output, tookMs } = await runProgram(consoleBuild, buildMs)
-  if (exitCode !== 0) throw new Error(`the console was not built:\n${output.trimEnd()}`)
-  console.log(`ok   console (${inSeconds(tookMs)})`)
+/**
+ * Builds the console for browser tests and the packed program, unless both are up to date. Returns the program. With a
+ * PATH an outdated program is not built, and in a long run it is not used: tests start processes from the sources.
+ */
+async function build(): Promise<string> {
+  const record = await createBuildRecord(projectRoot, join(cache, 'built.json'))
+  const wantsProgram = !isLong && (filters.length === 0 || record.has(programBuild))
+  for (const each of wantsProgram ? [consoleBuild, programBuild] : [consoleBuild]) {
+    const name = basename(each.output)
+    if (record.has(each)) {
+      console.log(`ok   build of ${name} (built before from the same files)`)
+      continue
+    }
+    const { exitCode, output, tookMs } = await runProgram(each.command, buildMs)
+    if (exitCode !== 0) throw new Error(`${name} was not built:\n${output.trimEnd()}`)
+    record.add(each)
+    console.log(`ok   build of ${name} (${inSeconds(tookMs)})`)
+  }
+  return wantsProgram ? program : ''
 }
 
-type Server = { readonly url: string; readonly prepared: Prepared }
+type Server = { readonly url: string; readonly prepared: Prepared; readonly program: string }
 type Timed = { readonly name: string; readonly tookMs: number }
 
 const reports: string[] = []
@@ -93,6 +116,7 @@ async function runPart(server: Server, part: Part, atOnce: number): Promise<Test
   const env = {
     TURNPIKE_TEST_POSTGRES_URL: server.url,
     TURNPIKE_TEST_PREPARED: JSON.stringify(server.prepared),
+    TURNPIKE_TEST_PROGRAM: server.program,
     TURNPIKE_TEST_LONG: isLong ? '1' : '',
     TURNPIKE_TEST_GATEWAY_ENGINE: part.engine,
     TURNPIKE_TEST_GATEWAY_REACTORS: process.env['TURNPIKE_TEST_GATEWAY_REACTORS'] ?? String(part.reactors ?? 1),
@@ -127,14 +151,23 @@ async function runPart(server: Server, part: Part, atOnce: number): Promise<Test
   return counts
 }
 
-/** Installs missing programs, builds the console for browser tests, starts PostgreSQL and makes databases to copy. */
+/** Starts PostgreSQL and makes the databases that tests copy. */
+async function prepareServer(): Promise<{ postgres: Postgres; prepared: Prepared }> {
+  const postgres = await startPostgres()
+  return { postgres, prepared: await prepareDatabases(postgres.url, reportFolder) }
+}
+
+/** Installs missing programs beside the builds and the preparation of databases. */
 async function prepare(): Promise<{ server: Server; postgres: Postgres }> {
   const preparing = performance.now()
-  const [missing, postgres] = await Promise.all([prepareMachine(), startPostgres(), buildConsole()])
+  const [missing, { postgres, prepared }, builtProgram] = await Promise.all([
+    prepareMachine(),
+    prepareServer(),
+    build(),
+  ])
   if (missing !== undefined) console.log(`note ${missing}`)
-  const prepared = await prepareDatabases(postgres.url, reportFolder)
   console.log(`ok   preparation (${inSeconds(performance.now() - preparing)})`)
-  return { server: { url: postgres.url, prepared }, postgres }
+  return { server: { url: postgres.url, prepared, program: builtProgram }, postgres }
 }
 
 async function runTests(parts: readonly Part[], times: Timed[]): Promise<TestCounts> {

@@ -82,7 +82,7 @@ export async function auditOf(verifier: Verifier, onProgress?: (done: number) =>
 const isDatabaseError = (error: Error): boolean =>
   'code' in error && typeof error.code === 'string' && /^(SQLITE|ERR_POSTGRES)/.test(error.code)
 
-export type Verdict = Awaited<ReturnType<typeof verifyAll>>
+export type VerifyOutcome = Awaited<ReturnType<typeof verifyAll>>
 
 /**
  * Runs the verifiers in order. `onPart` gets the name of each and returns its progress callback. `found` counts all
@@ -117,7 +117,7 @@ export function sayFinding(finding: Finding, { promises, subjects, problems, adv
 }
 
 /** A verdict with its sentences, as an answer shows it. */
-export const sayVerdict = (verdict: Verdict, sentences: FindingSentences = findingsEn) => ({
+export const sayVerdict = (verdict: VerifyOutcome, sentences: FindingSentences = findingsEn) => ({
   ...verdict,
   findings: verdict.findings.map((each) => sayFinding(each, sentences)),
   covered: { ...verdict.covered },

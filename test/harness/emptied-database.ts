@@ -1,8 +1,4 @@
-import { openPostgres } from '../../src/db/postgres.ts'
 import type { Database } from '../../src/db/transaction.ts'
-
-/** Time limit for a connection that a test left open to end. */
-const endWithinMs = 10_000
 
 /** A digest of all objects of the schema. An object that is dropped and created again has another oid. */
 export async function readSchemaDigest(db: Pick<Database, 'first'>): Promise<string> {
@@ -39,23 +35,25 @@ async function deleteRows(db: Database): Promise<void> {
   })
 }
 
+/** Whether no connection but those of a pool of this size is open, and none of them is in a transaction. */
+async function isQuiet(db: Database, connections: number): Promise<boolean> {
+  const others = await db.first<{ n: bigint; busy: bigint }>(
+    `SELECT COUNT(*) AS n, COUNT(*) FILTER (WHERE state <> 'idle') AS busy FROM pg_stat_activity
+     WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()`,
+  )
+  return others !== undefined && others.n < connections && others.busy === 0n
+}
+
 /**
- * Empties a closed database for the next test. False if it cannot be reused: a test has changed its schema, or the
- * server's user lacks the privilege.
+ * Empties a database for the next test, which uses the same connections. False if it cannot be reused: a test has
+ * closed it, left another connection open or changed the schema, or the server's user lacks the privilege.
  */
-export async function emptyDatabase(url: string, digest: string): Promise<boolean> {
-  const db = openPostgres(url, 1)
+export async function emptyDatabase(db: Database, connections: number, digest: string): Promise<boolean> {
   try {
-    await db.all(
-      `SELECT pg_terminate_backend(pid, ${endWithinMs}) FROM pg_stat_activity
-       WHERE datname = current_database() AND pid <> pg_backend_pid()`,
-    )
-    if ((await readSchemaDigest(db)) !== digest) return false
+    if (!(await isQuiet(db, connections)) || (await readSchemaDigest(db)) !== digest) return false
     await deleteRows(db)
     return true
   } catch {
     return false
-  } finally {
-    await db.close()
   }
 }

@@ -6,10 +6,9 @@ import { accepts } from './accepts.ts'
 import { gatewayEngine } from './engine.ts'
 import { memoryFolder } from './memory.ts'
 import type { Service } from './service.ts'
-import { untilTrue } from './turnpike.ts'
+import { runtimeCommand, untilTrue } from './turnpike.ts'
 
 const maxAttempts = 3
-const program = join(import.meta.dir, '../../src/app/turnpike.ts')
 
 /** A gateway in its own process, which can be killed and started again. */
 export type GatewayProcess = {
@@ -87,7 +86,7 @@ export async function makeGatewayProcess(
   }
 
   const spawn = (flags: readonly string[], more: Record<string, string> = {}) =>
-    Bun.spawn([process.execPath, program, 'gateway', ...flags], {
+    Bun.spawn([...runtimeCommand, 'gateway', ...flags], {
       env: { ...settings, ...more },
       stdin: 'ignore',
       stderr: 'pipe',

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
@@ -7,6 +7,7 @@ import { docsPaths } from '../../src/api/docs.ts'
 import { buildBinary, entries } from '../../tools/package/binary.ts'
 import { ownTarget } from '../../tools/package/targets.ts'
 import { freePort } from '../harness/gateway.ts'
+import { packedProgram } from '../harness/turnpike.ts'
 import { until, waitLimitMs } from '../harness/until.ts'
 
 const root = join(import.meta.dir, '../..')
@@ -42,7 +43,8 @@ describe('the program packed into one file', () => {
     for await (const chunk of stream) printed += Buffer.from(chunk).toString()
   }
   beforeAll(async () => {
-    await buildBinary(ownTarget(), program)
+    if (packedProgram === undefined) await buildBinary(ownTarget(), program)
+    else copyFileSync(packedProgram, program)
     up = Bun.spawn([program, 'up'], { cwd: '/', env, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' })
     void read(up.stdout)
     void read(up.stderr)

@@ -1,4 +1,4 @@
-import { sayVerdict, type Verdict, type Verifier, verifyAll } from '../../../core/finding.ts'
+import { sayVerdict, type Verifier, type VerifyOutcome, verifyAll } from '../../../core/finding.ts'
 import { readId } from '../../../core/ids.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { readIso, toIso } from '../../../core/time.ts'
@@ -83,7 +83,7 @@ function bookOperations(bind: BindAdmin, deps: AdminDeps) {
 /** Verification in the background, one run at a time; keeps the result of the last run. */
 function createVerification(deps: AdminDeps) {
   let run: shapes.VerificationRun = shapes.noRun
-  let verdict: Verdict | undefined
+  let verdict: VerifyOutcome | undefined
 
   async function work(verifiers: readonly Verifier[]): Promise<void> {
     try {

@@ -37,7 +37,7 @@ export type SiteContent = (request: SiteRequest, signal: AbortSignal) => MaybePr
 /** A longer file does not exist. */
 const maxFileBytes = 256 * 1024 * 1024
 /** Bytes of one answer of a server, which is read whole before the client gets any of it. */
-export const maxAnswerBytes = 4 * 1024 * 1024
+const maxAnswerBytes = 4 * 1024 * 1024
 /** Requests to the site's own server at the same time: in all, and of one IPv4 address or IPv6 /64. */
 const maxRunning = 128
 const maxRunningOfPrefix = 32

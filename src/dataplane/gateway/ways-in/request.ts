@@ -34,7 +34,7 @@ const noClaim: Claim = { kind: 'nothing' }
 export type Asker = { readonly wayIn: WayInName; readonly source: string; readonly claim: Claim }
 
 /** Datagrams of one destination, inside the client's connection. */
-export type CapsuleCodec = {
+type CapsuleCodec = {
   /** Passes on each payload. False if the client violates the format; feed nothing then. */
   feed(bytes: Uint8Array, onPayload: (payload: Uint8Array) => void): boolean
   toCapsule(payload: Uint8Array): Uint8Array
@@ -44,7 +44,7 @@ export type CapsuleCodec = {
 export type DatagramCodec = {
   /** Undefined if the datagram is malformed. The payload is a view of it. */
   read(bytes: Uint8Array): { readonly target: ConnectTarget; readonly payload: Uint8Array } | undefined
-  /** Stands before the payload of a datagram to the client. */
+  /** Header in front of the payload of a datagram to the client. */
   toHeader(source: Address, port: number): Uint8Array
 }
 
@@ -74,7 +74,7 @@ export type ProxyRequest = Asker &
   )
 
 /** An HTTP request to forward. Its body follows as events. */
-export type Forwarded = {
+type Forwarded = {
   readonly target: ConnectTarget
   /** For the origin. */
   readonly head: Uint8Array
@@ -84,7 +84,7 @@ export type Forwarded = {
   readonly keepAlive: boolean
 }
 
-/** The answer to a request, and what the client may be told. */
+/** The answer to a request, and what the client may learn. */
 export type Verdict =
   | {
       readonly isAdmitted: true

@@ -39,8 +39,8 @@ const nothing = new Uint8Array(0)
 /**
  * A client until it becomes a tunnel: passes bytes to the parser of its protocol, judges its requests, and writes the
  * parser's answers. This is the hot path, so it uses callbacks: admission and dialling return a value if they can and a
- * promise otherwise (`MaybePromise`), and pass(), use() and guard() take both. A known client is judged in the turn that
- * read its request. With await, each step would cost a promise and wait for the microtasks at the end of the turn.
+ * promise otherwise (`MaybePromise`), and pass(), use() and guard() take both. A known client is judged in the turn
+ * that read its request. With await, each step would cost a promise and wait for the microtasks at the end of the turn.
  */
 export class Connection implements SideOwner, WaitingClient {
   /** Infinity while the client is not expected to send. */

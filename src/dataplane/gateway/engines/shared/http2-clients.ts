@@ -116,7 +116,7 @@ export class StreamClient implements TlsClient, TlsOwner {
     return this.tls.source
   }
 
-  /** Of the connection: what it has acknowledged proves that the client reads, if the stream's window let bytes pass. */
+  /** Of the connection: its acknowledged bytes prove that the client reads, if the stream's window let bytes pass. */
   get fd(): number {
     return this.tls.fd
   }

@@ -313,7 +313,7 @@ export function toHttpAnswer(verdict: Verdict): ReturnType<typeof toAnswer> {
   return toAnswer(status, verdict.refusal, message)
 }
 
-/** What an admitted client is told in fields. */
+/** Header fields for an admitted client. */
 export const toldBy = ({ leftFrom }: { readonly leftFrom?: string | undefined }): readonly FieldPair[] =>
   leftFrom === undefined ? [] : [['X-Turnpike-Left-From', leftFrom]]
 

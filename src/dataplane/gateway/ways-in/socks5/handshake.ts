@@ -42,7 +42,7 @@ const noMethod = Uint8Array.of(5, 0xff)
 const asks = { [anonymous]: Uint8Array.of(5, anonymous), [usernamePassword]: Uint8Array.of(5, usernamePassword) }
 
 /** RFC 1928, 6. The bound address is reported as 0.0.0.0:0. */
-export const socksReply = (code: 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8): Uint8Array => replies[code] ?? toReply(code)
+const socksReply = (code: 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8): Uint8Array => replies[code] ?? toReply(code)
 
 /** SOCKS4 and 4a have no passwords: reply 91. */
 export const refuseSocks4: ClientParser = {
