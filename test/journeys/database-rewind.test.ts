@@ -1,12 +1,15 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { copyFileSync, rmSync } from 'node:fs'
+import { copyFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { lookAtShop } from '../../src/app/doctor/shop.ts'
 import { readConfig } from '../../src/app/settings/config.ts'
+import { kopecks } from '../../src/core/money.ts'
 import { listRewinds } from '../../src/db/timeline.ts'
 import type { Caller } from '../harness/caller.ts'
+import { HandClock } from '../harness/clock.ts'
 import { makeTestDatabase } from '../harness/database.ts'
 import { dumpInto, dumpTo, restoreInPlace, swapDatabase } from '../harness/dump.ts'
+import { refusalOf } from '../harness/failure.ts'
 import {
   type BoughtProxy,
   buyWhenSold,
@@ -15,6 +18,7 @@ import {
   type ShopWithGateway,
 } from '../harness/gateway.ts'
 import { makeGatewayProcess } from '../harness/gateway-process.ts'
+import { joinNode, reportOf } from '../harness/node.ts'
 import { openStoppableShop } from '../harness/stoppable-shop.ts'
 import { untilTrue } from '../harness/turnpike.ts'
 import { findingsOf } from '../harness/wired.ts'
@@ -143,6 +147,39 @@ describe('a SQLite file that was replaced by an older copy', () => {
     } finally {
       await gateway.kill()
       gateway.remove()
+      await shop.remove()
+    }
+  })
+})
+
+describe('a SQLite file that was replaced under a running shop', () => {
+  test('purchases, credits, free changes and node reports answer 503 with nothing charged, reads answer 200, and doctor names the file and no node', async () => {
+    const shop = await openStoppableShop('sqlite')
+    const file = join(shop.config.folder, 'turnpike.db')
+    try {
+      const node = await joinNode({ ...shop, services: shop.services, clock: new HandClock() })
+      copyFileSync(file, `${file}.copy`)
+      renameSync(`${file}.copy`, file)
+      for (const suffix of ['-wal', '-shm']) rmSync(`${file}${suffix}`)
+      const before = (await shop.get('/balance')).data
+      for (let each = 0; each < 5; each += 1) {
+        const { status, error } = await shop.post('/vpn/buy', { period: 1 })
+        expect([status, error.reason, error.charged]).toEqual([503, 'database_moved', false])
+      }
+      expect((await shop.post('/premium/subusers', {})).status).toBe(503)
+      const { customers, ledger, db } = shop.services
+      const customer = (await customers.list('', 1))[0]
+      if (!customer) throw new Error('the shop has no customer')
+      const credited = { kind: 'credit', amount: kopecks(100n), note: 'paid', key: null, reference: null } as const
+      const credit = db.transact((tx) => ledger.adjust(tx, customer.id, credited))
+      expect(await refusalOf(credit)).toMatchObject({ reason: 'database_moved' })
+      const report = await node.ask('POST', 'report', reportOf({ health: { tunnels: 0, lag_ms: 0, total_bytes: 0 } }))
+      expect(report.status).toBe(503)
+      expect((await shop.get('/balance')).data).toEqual(before)
+      const isNamed = async () => (await lookAtShop(shop.config)).some(({ reason }) => reason === 'database_moved')
+      expect(await untilTrue(isNamed)).toBe(true)
+      expect((await lookAtShop(shop.config)).filter(({ state }) => state === 'wrong')).toHaveLength(1)
+    } finally {
       await shop.remove()
     }
   })

@@ -292,6 +292,11 @@ export const sentences = {
   shop_closed: (of: { because: string; way_out: string }) => pair(`it is closed. ${of.because}`, of.way_out),
   shop_empty: pair('its database is empty', 'run "systemctl start turnpike-shop", or "turnpike shop"'),
   database_unopened: (of: { address: string; error: string }) => pair(`${of.address} cannot be opened`, of.error),
+  database_moved: (of: { path: string }) =>
+    pair(
+      `${of.path} was moved or replaced while the shop had it open: the shop refuses every change`,
+      `put the right file in place and restart the shop: see ${docsPage('operate/incidents.md')}`,
+    ),
   database_silent: pair(
     'it does not answer',
     'check that it runs, that its address is right, and that it has a free connection',

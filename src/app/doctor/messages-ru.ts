@@ -282,6 +282,11 @@ export const russianSentences: DoctorSentences = {
   shop_closed: (of) => pair(`закрыт. ${of.because}`, of.way_out),
   shop_empty: pair('его база пуста', 'выполните "systemctl start turnpike-shop" или "turnpike shop"'),
   database_unopened: (of) => pair(`${of.address} не открывается`, of.error),
+  database_moved: (of) =>
+    pair(
+      `файл ${of.path} перемещён или заменён под работающим магазином: магазин отклоняет все изменения`,
+      `верните на место нужный файл и перезапустите магазин: см. ${docsPage('operate/incidents.md')}`,
+    ),
   database_silent: pair(
     'не отвечает',
     'проверьте, что она работает, что адрес верен и что у неё есть свободное подключение',

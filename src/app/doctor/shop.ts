@@ -1,5 +1,6 @@
 import { dlopen, ptr } from 'bun:ffi'
 import { existsSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import manifest from '../../../package.json' with { type: 'json' }
 import { sha256 } from '../../adapters/crypto.ts'
 import type { Vault } from '../../core/vault.ts'
@@ -20,6 +21,7 @@ import { lookForBackups } from '../backup/schedule.ts'
 import { type Config, databaseAddress, shopSocket } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
 import { openConfigured, openVault, readMigrations } from '../shop/database.ts'
+import { movedNote } from '../shop/history.ts'
 import { createServices, realRuntime, type Services, shopConfigOf } from '../shop/services.ts'
 import {
   type Advice,
@@ -64,6 +66,9 @@ export async function lookAtShop(config: Config): Promise<Advice[]> {
   }
   try {
     if (!(await isReachable(db))) return [noClock, wrong(subject.database, 'database_silent')]
+    // The file in place is not the one that the shop uses: what it says of nodes and goods is of another database.
+    if (existsSync(join(config.folder, movedNote)))
+      return [noClock, wrong(subject.database, 'database_moved', { path: databaseAddress(config) })]
     return [...(await lookAtDatabase(db)), ...(await lookInside(config, db))]
   } finally {
     await db.close()
