@@ -91,7 +91,7 @@ export const unseen: readonly Unseen[] = [
     because: 'a missing mark looks like a database that went back, and is noted; the others are shown and not used',
   })),
   ...[
-    ...['made_at', 'nonce', 'ids'].map((column) => ({ table: 'history_marks', column })),
+    ...['number', 'made_at', 'nonce', 'ids'].map((column) => ({ table: 'history_marks', column })),
     ...['life', 'noted_at', 'back_to', 'lost_until'].map((column) => ({ table: 'rewinds', column })),
     ...['node_id', 'kind', 'item', 'login', 'address', 'owner', 'reported_at'].map((column) => {
       return { table: 'lost_goods', column }

@@ -171,6 +171,10 @@ export function adviseRewinds(
   ]
 }
 
+/** `aheadMs`: how far the latest mark of the history is ahead of this machine's clock. */
+export const adviseMarkClock = (aheadMs: number, maxMs: number): Advice[] =>
+  aheadMs > maxMs ? [wrong(subject.clock, 'clock_behind_marks', { seconds: Math.round(aheadMs / 1000) })] : []
+
 /** Ranges that a gateway claims and has not proven by a call from them. */
 export const adviseUnproven = (name: string, ranges: number): Advice =>
   wrong(subject.stock, 'ranges_unproven', { name, ranges })

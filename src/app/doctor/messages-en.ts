@@ -38,6 +38,12 @@ export const sentences = {
       `it is ${Math.abs(of.seconds)} s ${of.seconds > 0 ? 'ahead of' : 'behind'} the clock of the shop`,
       'run an NTP client on both machines ("apt install chrony")',
     ),
+  clock_behind_marks: (of: { seconds: number }) =>
+    pair(
+      `a mark of the last hour in the database is ${of.seconds} s ahead: this clock or that of another shop ` +
+        'is or was wrong',
+      'run an NTP client on the machines of all shops, and set hardware clocks to UTC ("timedatectl set-local-rtc 0")',
+    ),
   path_missing: pair('it does not exist', 'the shop creates it at its first start'),
   path_owner: pair('it belongs to another user', 'chown it to the user that runs Turnpike'),
   path_private: (of: { mode: string }) => pair(`only its owner has access (${of.mode})`, ''),

@@ -42,6 +42,13 @@ export const russianSentences: DoctorSentences = {
       `${of.seconds > 0 ? 'спешат' : 'отстают'} на ${Math.abs(of.seconds)} с относительно часов магазина`,
       'запустите клиент NTP на обеих машинах ("apt install chrony")',
     ),
+  clock_behind_marks: (of) =>
+    pair(
+      `отметка последнего часа в базе на ${of.seconds} с впереди: эти часы или часы другого магазина неверны ` +
+        'или были неверны',
+      'запустите клиент NTP на машинах всех магазинов и переведите аппаратные часы на UTC ' +
+        '("timedatectl set-local-rtc 0")',
+    ),
   path_missing: pair('её нет', 'магазин создаст её при первом запуске'),
   path_owner: pair(
     'принадлежит другому пользователю',

@@ -9,7 +9,7 @@ import { pending } from '../../db/migrate.ts'
 import { isReachable } from '../../db/open.ts'
 import { countUnstamped } from '../../db/row-history.ts'
 import { readServerSettings } from '../../db/server-settings.ts'
-import { listRewinds } from '../../db/timeline.ts'
+import { findLatestMarkAt, listRewinds } from '../../db/timeline.ts'
 import type { Database } from '../../db/transaction.ts'
 import { ownerName } from '../../domains/customers/rules.ts'
 import { boundOf, bytesPerMegabit, type Node, pathsOf } from '../../domains/fleet/rules.ts'
@@ -21,7 +21,7 @@ import { lookForBackups } from '../backup/schedule.ts'
 import { type Config, databaseAddress, shopSocket } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
 import { openConfigured, openVault, readMigrations } from '../shop/database.ts'
-import { movedNote } from '../shop/history.ts'
+import { maxMarkAheadMs, movedNote } from '../shop/history.ts'
 import { createServices, realRuntime, type Services, shopConfigOf } from '../shop/services.ts'
 import {
   type Advice,
@@ -31,6 +31,7 @@ import {
   adviseHistory,
   adviseImport,
   adviseLink,
+  adviseMarkClock,
   adviseNode,
   advisePath,
   advisePostgres,
@@ -129,6 +130,7 @@ async function lookAtWares(config: Config, db: Database): Promise<Advice[]> {
     ...nodes
       .filter((node) => node.awaitsState && node.joinedAt !== null)
       .map(({ kind, name }) => wrong(subject.node(kind, name), 'node_awaits_state', { name })),
+    ...adviseMarkClock((await findLatestMarkAt(db)) - nowMs, maxMarkAheadMs),
     ...(await lookAtRewinds(services, nowMs, nodes)),
     lookAtBackups(config, nowMs),
     ...adviseHistory(await countUnstamped(db)),

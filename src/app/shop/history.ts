@@ -15,6 +15,9 @@ export const movedNote = 'database-moved'
 /** The database is compared this often with what this process knows of it. */
 const lookMs = 500
 const forgetMs = 60_000
+/** A larger difference of clocks is logged, every ten minutes as long as it lasts. */
+export const maxMarkAheadMs = 60_000
+const warnEveryLooks = 1200
 /** Lost goods are listed for this long. */
 const lostKeptMs = 90 * 86_400_000
 
@@ -42,6 +45,7 @@ export async function followHistory(
     kept = token
     keepText(path, token, log)
   })
+  const warnOfClock = createClockWarning(timeline.markAheadMs, log)
   return [
     ...(config.databaseUrl === undefined ? [followFile(config, log)] : []),
     {
@@ -50,6 +54,7 @@ export async function followHistory(
       isOwn: true,
       async work() {
         const { newest } = await timeline.look(kept)
+        warnOfClock()
         if (newest === undefined || timeline.isSame(newest, kept)) return
         keepText(path, newest, log)
         kept = newest
@@ -64,6 +69,19 @@ export async function followHistory(
       },
     },
   ]
+}
+
+/** Warns of a clock that is behind a mark; the looks are counted, because the clock cannot time them. */
+function createClockWarning(aheadMs: () => number, log: Log): () => void {
+  let silentLooks = 0
+  return () => {
+    silentLooks = Math.max(0, silentLooks - 1)
+    if (aheadMs() <= maxMarkAheadMs || silentLooks > 0) return
+    silentLooks = warnEveryLooks
+    const explanation =
+      'The clock of this machine or of another shop is or was wrong: run an NTP client on all of them.'
+    log.warn('clock behind the newest mark', { behind_ms: aheadMs(), explanation })
+  }
 }
 
 /** Logs once that the file of a running shop was moved or replaced, and leaves a note for `doctor`. */
