@@ -2,6 +2,7 @@ import type { RandomBytes } from '../core/ids.ts'
 import type { Clock } from '../core/time.ts'
 import type { Vault } from '../core/vault.ts'
 import { noteLife } from './counter.ts'
+import { isMissingTable } from './pool.ts'
 import { type Database, type Reader, type Tx, unavailable } from './transaction.ts'
 
 /**
@@ -36,6 +37,8 @@ type TimelineDeps = {
   readonly clock: Clock
   readonly random: RandomBytes
   readonly vault: Vault
+  /** Whether the schema is complete. A restore that is under way makes its triggers at its end. */
+  readonly isWhole?: (reader: Reader) => Promise<boolean>
   /** Repairs what depends on the lost part of the history, in the transaction that notes the rewind. */
   readonly onRewind?: (tx: Tx) => Promise<void>
 }
@@ -47,7 +50,9 @@ const countMark = (first: number): string =>
 const newestSql = 'SELECT number, made_at, nonce, ids FROM history_marks ORDER BY number DESC, nonce DESC LIMIT 1'
 
 type NewestRow = Readonly<Record<'number' | 'made_at' | 'ids', bigint>> & { readonly nonce: string }
-type LookRow = Readonly<Record<'life' | 'own' | 'shown', bigint>> & { readonly oldest: bigint | null } & {
+type LookRow = Readonly<Record<'life' | 'own' | 'shown' | 'this_table', bigint>> & {
+  readonly oldest: bigint | null
+} & {
   readonly [Name in keyof NewestRow]: NewestRow[Name] | null
 }
 
@@ -58,7 +63,8 @@ type LookRow = Readonly<Record<'life' | 'own' | 'shown', bigint>> & { readonly o
  */
 export class Timeline {
   /** The life of the database and its newest mark, as this process read them last; undefined before the first look. */
-  private seen: { readonly life: number; readonly newest: Mark | undefined } | undefined
+  private seen: { readonly life: number; readonly newest: Mark | undefined; readonly table: bigint } | undefined
+  private readonly tableSql
   private readonly listeners = new Set<(rewind: Rewind | undefined) => void>()
   private keep: (token: string) => void = () => {}
   private running: Promise<unknown> = Promise.resolve()
@@ -66,21 +72,28 @@ export class Timeline {
   /** The newest marks at the last calls of `forget`, the oldest first. */
   private newestAtCalls: Mark[] = []
 
-  constructor(private readonly deps: TimelineDeps) {}
+  constructor(private readonly deps: TimelineDeps) {
+    // A restore in place makes the table again, and then it has another identity.
+    this.tableSql = deps.db.engine === 'postgres' ? `CAST(CAST('history_marks' AS regclass) AS oid)::bigint` : '0'
+  }
 
   /** The life that this process knows: a new number after every restore and every rewind, 0 before the first. */
   readonly life = (): number => this.seen?.life ?? 0
 
   /**
    * Compares a mark that a node or a file kept, and the newest one that this process knows, with the database. A lost
-   * mark is noted as a rewind before this returns. `newest` is a mark that is at least as new as a known one.
+   * mark is noted as a rewind before this returns. `newest` is a mark that is at least as new as a known one. Refuses
+   * with `database_unavailable` while a restore is under way.
    */
   async look(token?: string): Promise<{ readonly verdict: Verdict; readonly newest: string | undefined }> {
     const [own, shown] = [this.seen?.newest, this.read(token)]
-    const found = await compare(this.deps.db, own, shown)
+    const found = await this.compare(this.deps.db, own, shown).catch((error: unknown) => {
+      throw isMissingTable(error) ? unavailable('changed', error) : error
+    })
+    if (found.table !== this.seen?.table) await this.assertWhole(this.deps.db)
     const lost = found.own === 'lost' ? own : found.shown === 'lost' ? shown : undefined
     if (lost) await this.noteRewind(lost)
-    else this.remember(found.life, found.newest)
+    else this.remember(found)
     const newest = lost ? this.seen?.newest : found.newest
     return { verdict: found.shown, newest: newest && this.write(newest) }
   }
@@ -107,12 +120,12 @@ export class Timeline {
   /** Refuses a sale in another database than this process knows: its ids and its stock are of that one. */
   async guard(tx: Tx): Promise<void> {
     if (!this.seen) return
-    const { life, newest } = this.seen
-    const row = await tx.first<{ life: bigint; own: bigint }>(`SELECT ${lifeSql}, ${countMark(1)} AS own`, [
-      newest?.madeAt ?? 0,
-      newest?.nonce ?? '',
-    ])
-    if (Number(row?.life) === life && (!newest || row?.own === 1n)) return
+    const { life, newest, table } = this.seen
+    const row = await tx.first<Record<'life' | 'own' | 'this_table', bigint>>(
+      `SELECT ${lifeSql}, ${countMark(1)} AS own, ${this.tableSql} AS this_table`,
+      [newest?.madeAt ?? 0, newest?.nonce ?? ''],
+    )
+    if (Number(row?.life) === life && row?.this_table === table && (!newest || row.own === 1n)) return
     void this.look().catch(() => {})
     throw unavailable('changed', undefined)
   }
@@ -163,18 +176,52 @@ export class Timeline {
     }
   }
 
-  private remember(life: number, newest: Mark | undefined, rewind?: Rewind): void {
+  /** The life and the newest mark of a database, and what it says about two marks, in one statement. */
+  private async compare(reader: Reader, own: Mark | undefined, shown: Mark | undefined) {
+    const row = await reader.first<LookRow>(
+      `SELECT ${lifeSql}, ${countMark(1)} AS own, ${countMark(3)} AS shown, ${this.tableSql} AS this_table,
+         (SELECT MIN(number) FROM history_marks) AS oldest, newest.number, newest.made_at, newest.nonce, newest.ids
+       FROM (SELECT 1 AS one) AS always LEFT JOIN (${newestSql}) AS newest ON true`,
+      [own?.madeAt ?? 0, own?.nonce ?? '', shown?.madeAt ?? 0, shown?.nonce ?? ''],
+    )
+    const life = Number(row?.life ?? 0n)
+    const { number, made_at: madeAt, nonce = null, ids } = row ?? {}
+    const newest =
+      nonce === null ? undefined : { life, number: Number(number), madeAt: Number(madeAt), nonce, ids: Number(ids) }
+    const judge = (mark: Mark | undefined, isThere: boolean): Verdict => {
+      if (!mark) return 'none'
+      if (mark.life !== life) return mark.life > life ? 'lost' : 'former'
+      if (isThere) return 'known'
+      // Marks are deleted from the oldest on, so a missing one beyond the oldest was lost. 0 was never numbered.
+      return mark.number > 0 && mark.number >= Number(row?.oldest ?? 0n) ? 'lost' : 'expired'
+    }
+    return {
+      life,
+      newest,
+      table: row?.this_table ?? 0n,
+      own: judge(own, row?.own === 1n),
+      shown: judge(shown, row?.shown === 1n),
+    }
+  }
+
+  private remember(seen: NonNullable<Timeline['seen']>, rewind?: Rewind): void {
     const before = this.seen
-    this.seen = { life, newest }
-    if (rewind || (before && before.life !== life)) for (const listen of this.listeners) listen(rewind)
+    this.seen = seen
+    if (rewind || (before && before.life !== seen.life)) for (const listen of this.listeners) listen(rewind)
+  }
+
+  /** Rows that are written before the triggers exist have no history. */
+  private async assertWhole(reader: Reader): Promise<void> {
+    if (this.deps.isWhole && !(await this.deps.isWhole(reader))) throw unavailable('changed', undefined)
   }
 
   /** In one transaction, once for one event: other shops and nodes that notice it find their marks `former`. */
   private async noteRewind(evidence: Mark): Promise<void> {
     const noted = await this.deps.db.transact(async (tx) => {
+      await this.assertWhole(tx)
       const life = await lockLife(tx)
-      const { newest, shown } = await compare(tx, undefined, evidence)
-      if (shown !== 'lost') return { life, newest, rewind: undefined }
+      const { newest, shown, table } = await this.compare(tx, undefined, evidence)
+      if (shown !== 'lost') return { seen: { life, newest, table }, rewind: undefined }
       const nowMs = this.deps.clock()
       const next = Math.max(life + 1, evidence.life + 1, nowMs)
       const rewind = { life: next, backTo: newest?.madeAt ?? 0, lostUntil: evidence.madeAt }
@@ -182,9 +229,9 @@ export class Timeline {
       const sql = `INSERT INTO rewinds (${rewindColumns}) VALUES ($1, $2, $3, $4)`
       await tx.run(sql, [next, nowMs, rewind.backTo, rewind.lostUntil])
       await this.deps.onRewind?.(tx)
-      return { life: next, newest: await this.append(tx, evidence.number), rewind }
+      return { seen: { life: next, newest: await this.append(tx, evidence.number), table }, rewind }
     })
-    this.remember(noted.life, noted.newest, noted.rewind)
+    this.remember(noted.seen, noted.rewind)
   }
 
   /** Numbers a mark beyond all marks and `lost`. The life is locked: the order of numbers is the order of commits. */
@@ -209,33 +256,11 @@ export class Timeline {
       return this.append(tx)
     })
     // A rewind that another shop has noted is announced by the next look.
-    if (!this.seen || this.seen.life === mark.life) this.remember(mark.life, mark)
+    if (this.seen?.life === mark.life) this.seen = { ...this.seen, newest: mark }
     const token = this.write(mark)
     this.keep(token)
     return token
   }
-}
-
-/** The life and the newest mark of a database, and what it says about two marks, in one statement. */
-async function compare(reader: Reader, own: Mark | undefined, shown: Mark | undefined) {
-  const row = await reader.first<LookRow>(
-    `SELECT ${lifeSql}, ${countMark(1)} AS own, ${countMark(3)} AS shown,
-       (SELECT MIN(number) FROM history_marks) AS oldest, newest.number, newest.made_at, newest.nonce, newest.ids
-     FROM (SELECT 1 AS one) AS always LEFT JOIN (${newestSql}) AS newest ON true`,
-    [own?.madeAt ?? 0, own?.nonce ?? '', shown?.madeAt ?? 0, shown?.nonce ?? ''],
-  )
-  const life = Number(row?.life ?? 0n)
-  const { number, made_at: madeAt, nonce = null, ids } = row ?? {}
-  const newest =
-    nonce === null ? undefined : { life, number: Number(number), madeAt: Number(madeAt), nonce, ids: Number(ids) }
-  const judge = (mark: Mark | undefined, isThere: boolean): Verdict => {
-    if (!mark) return 'none'
-    if (mark.life !== life) return mark.life > life ? 'lost' : 'former'
-    if (isThere) return 'known'
-    // Marks are deleted from the oldest on, so a missing one beyond the oldest was lost. 0 was never numbered.
-    return mark.number > 0 && mark.number >= Number(row?.oldest ?? 0n) ? 'lost' : 'expired'
-  }
-  return { life, newest, own: judge(own, row?.own === 1n), shown: judge(shown, row?.shown === 1n) }
 }
 
 /** Locks the number of the life, so that one of two notes about it is first. */

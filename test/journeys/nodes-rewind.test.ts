@@ -1,10 +1,23 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { raiseCounters } from '../../src/db/counter.ts'
 import { listRewinds } from '../../src/db/timeline.ts'
+import type { Database } from '../../src/db/transaction.ts'
 import { engines } from '../harness/database.ts'
+import { refusalOf } from '../harness/failure.ts'
 import { joinNode, reportOf, type TestNode } from '../harness/node.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { findingsOf } from '../harness/wired.ts'
+
+/** Drops a trigger, as a schema is without it while a restore is under way. Returns what makes it again. */
+async function dropTrigger(db: Database, name: string, table: string): Promise<() => Promise<unknown>> {
+  const isSqlite = db.engine === 'sqlite'
+  const definition = isSqlite
+    ? 'SELECT sql FROM sqlite_master WHERE name = $1'
+    : 'SELECT pg_get_triggerdef(oid) AS sql FROM pg_trigger WHERE tgname = $1'
+  const { sql } = (await db.first<{ sql: string }>(definition, [name])) ?? { sql: '' }
+  await db.transact((tx) => tx.run(isSqlite ? `DROP TRIGGER ${name}` : `DROP TRIGGER ${name} ON ${table}`))
+  return () => db.transact((tx) => tx.run(sql))
+}
 
 describe.each([...engines])('nodes of a database that goes back in time, on %s', (engine) => {
   let service: Service
@@ -59,6 +72,33 @@ describe.each([...engines])('nodes of a database that goes back in time, on %s',
     expect((await nodeNamed(node))?.awaitsState).toBe(true)
     await node.catchUp()
     expect((await nodeNamed(node))?.awaitsState).toBe(false)
+  })
+
+  test('a node that a half-restored schema does not know is answered 503 and not 401, and no rewind is noted before the triggers exist', async () => {
+    const { node, mark } = await readAll()
+    const { db, fleet, timeline } = service.services
+    const bringBack = await dropTrigger(db, 'nodes_hop_key_history_update', 'nodes')
+    const setSecret = (secret: Uint8Array) =>
+      db.transact((tx) => tx.run('UPDATE nodes SET secret_digest = $2 WHERE id = $1', [node.id, secret]))
+    const row = await db.first<{ secret: Uint8Array }>('SELECT secret_digest AS secret FROM nodes WHERE id = $1', [
+      node.id,
+    ])
+    const before = await rewinds()
+    await setSecret(new Uint8Array(32))
+    await db.transact((tx) => tx.run('DELETE FROM history_marks'))
+    fleet.forget()
+    expect(await refusalOf(timeline.look())).toMatchObject({ reason: 'database_unavailable' })
+    for (const each of [1, 2, 3]) expect([each, (await report(node, { mark })).status]).toEqual([each, 503])
+    expect((await stateWith(node, mark)).status).toBe(503)
+    expect(await rewinds()).toBe(before)
+    await setSecret(row?.secret ?? new Uint8Array(32))
+    await bringBack()
+    expect((await report(node, { mark })).status).toBe(200)
+    expect(await rewinds()).toBe(before + 1)
+    await setSecret(new Uint8Array(32))
+    fleet.forget()
+    expect((await report(node, { mark })).status).toBe(401)
+    await setSecret(row?.secret ?? new Uint8Array(32))
   })
 
   test('a node that lies about its mark holds no other node back and notes no rewind', async () => {

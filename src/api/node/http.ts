@@ -140,10 +140,21 @@ export function createNodeHttp(given: NodeHttpDeps) {
 }
 
 async function authenticate(deps: NodeServer, visit: Visit): Promise<Node> {
-  const check = () => deps.fleet.authenticate(bearerOf(visit.request))
+  const check = () => knownOrLater(deps, () => deps.fleet.authenticate(bearerOf(visit.request)))
   visit.node = await deps.authThrottle.letIn(findToken(visit.request), visit, check, (node) => node.id)
   if (visit.from) deps.onAdmitted?.(visit.from)
   return visit.node
+}
+
+/** A node may be unknown because a restore is under way, and takes a 401 for its end: then it is answered with 503. */
+async function knownOrLater<Found>(deps: NodeServer, find: () => Promise<Found>): Promise<Found> {
+  try {
+    return await find()
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.kind !== 'unauthenticated') throw error
+    await deps.timeline.look()
+    return find()
+  }
 }
 
 async function limit(visit: Visit, rate: RateLimit, name: string): Promise<void> {
@@ -184,7 +195,7 @@ async function limitHopKeys(deps: NodeServer, visit: Visit, node: string, key: s
 async function join(deps: NodeServer, visit: Visit): Promise<unknown> {
   await limit(visit, deps.joins, visit.from ? clientPrefixOf(visit.from) : '')
   const body = readFields(joinBodySchema, await readBody(visit.request))
-  const node = await deps.fleet.join(body.key, body.secret, body.version)
+  const node = await knownOrLater(deps, () => deps.fleet.join(body.key, body.secret, body.version))
   visit.node = node
   deps.authThrottle.expect(body.secret, node.id)
   return joinedSchema.parse({ node: node.id, name: node.name, kind: node.kind })
