@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { sha256 } from '../../src/adapters/crypto.ts'
 import { raiseCounters } from '../../src/db/counter.ts'
 import { listRewinds } from '../../src/db/timeline.ts'
 import type { Database } from '../../src/db/transaction.ts'
+import { ownerName } from '../../src/domains/customers/rules.ts'
 import { engines } from '../harness/database.ts'
 import { refusalOf } from '../harness/failure.ts'
 import { joinNode, reportOf, type TestNode } from '../harness/node.ts'
@@ -117,19 +119,81 @@ describe.each([...engines])('nodes of a database that goes back in time, on %s',
     expect((await report(node, {})).status).toBe(200)
   })
 
-  test('the shop keeps 1 of 3 vanished things, the one that its books do not know, once', async () => {
+  /** A node that has read the whole state after a rewind, and the mark of it. */
+  async function readAfterRewind(): Promise<{ node: TestNode; mark: string }> {
     const { node } = await readAll()
-    const { fleet, db } = service.services
+    await loseMark()
+    node.cursor = undefined
+    let mark = ''
+    for (let more = true; more; ) {
+      const page = node.applyPage(await node.page())
+      ;({ more } = page)
+      mark = page.mark ?? mark
+    }
+    return { node, mark }
+  }
+  const lostBy = async ({ id }: TestNode) =>
+    (await service.services.fleet.lostGoods(0, 10_000)).filter((each) => each.node === id)
+  const proxyOf = (id: number) => {
+    return { kind: 'proxy' as const, id: String(id), login: `u${id}abcd`, address: '203.0.113.7', owner: '' }
+  }
+
+  test('the shop keeps 1 of 3 vanished things, the one that its books do not know, once, and logs its customer without login and address', async () => {
+    const { node, mark } = await readAfterRewind()
+    const { db, customers } = service.services
+    const [customer] = await customers.list('', 1)
+    if (!customer) throw new Error('the shop has no customer')
     const row = await db.first<{ id: string; login: string }>('SELECT id, login FROM subusers LIMIT 1')
     const known = { kind: 'subuser' as const, id: row?.id ?? '', login: row?.login ?? '', address: '', owner: '' }
-    const lost = { kind: 'proxy' as const, id: '7', login: 'u7abcd', address: '203.0.113.7', owner: '' }
+    const lost = { ...proxyOf(7), owner: ownerName(customer.id, sha256) }
     const secret = { ...known, login: 'any' }
     for (const each of [1, 2])
-      expect([each, (await report(node, { vanished: [known, lost, secret] })).status]).toEqual([each, 200])
-    const kept = (await fleet.lostGoods(0, 100)).filter((each) => each.node === node.id)
-    expect(kept).toMatchObject([lost])
-    const lines = service.log.filter((line) => line.includes('u7abcd'))
+      expect([each, (await report(node, { mark, vanished: [known, lost, secret] })).status]).toEqual([each, 200])
+    expect(await lostBy(node)).toMatchObject([lost])
+    const lines = service.log.filter((line) => line.includes('"event":"lost"') && line.includes(`"${node.name}"`))
     expect(lines).toHaveLength(1)
+    expect(JSON.parse(lines[0] ?? '{}')).toMatchObject({ kind: 'proxy', id: '7', customer: customer.id })
+    expect(service.log.filter((line) => /u7abcd|203\.0\.113\.7/.test(line))).toEqual([])
+  })
+
+  test('a node lists lost goods only after a rewind, with a mark of that life, and once', async () => {
+    const before = await readAll()
+    const vanished = [proxyOf(1)]
+    expect((await report(before.node, { mark: before.mark, vanished })).status).toBe(200)
+    expect(await lostBy(before.node)).toEqual([])
+    const { node, mark } = await readAfterRewind()
+    expect((await report(node, { vanished })).status).toBe(200)
+    expect((await report(node, { mark: before.mark, vanished })).status).toBe(200)
+    expect(await lostBy(node)).toEqual([])
+    expect((await report(node, { mark, vanished })).status).toBe(200)
+    for (const id of [2, 3]) expect((await report(node, { mark, vanished: [proxyOf(id)] })).status).toBe(200)
+    expect(await lostBy(node)).toMatchObject(vanished)
+  })
+
+  test('a node that lists 12,000 lost goods fills 2,000 rows, 30 log lines and 50 lines of doctor', async () => {
+    const { node, mark } = await readAfterRewind()
+    for (let batch = 0; batch < 60; batch += 1) {
+      const vanished = Array.from({ length: 200 }, (_, index) => proxyOf(100 + batch * 200 + index))
+      expect((await report(node, { mark, vanished })).status).toBe(200)
+    }
+    expect(await lostBy(node)).toHaveLength(2000)
+    const lines = service.log.filter((line) => line.includes('"event":"lost"') && line.includes(`"${node.name}"`))
+    expect(lines).toHaveLength(30)
+    const shown = await service.services.fleet.lostGoods(0, 200, 50)
+    expect(shown.filter((each) => each.node === node.id)).toHaveLength(50)
+    expect(new Set(shown.map((each) => each.node)).size).toBeGreaterThan(1)
+  })
+
+  test.each([
+    ['a newline in the address', { address: '203.0.113.7\nWRONG  database: all is lost' }],
+    ['an address that is none', { address: '203.0.113.300' }],
+    ['a login outside the alphabet', { login: 'u7 of admin' }],
+    ['an id outside the alphabet', { id: '7\n' }],
+    ['an owner that is no digest', { owner: 'the operator' }],
+  ])('a report with %s is refused with 400, and nothing is kept', async (_, part) => {
+    const { node, mark } = await readAfterRewind()
+    expect((await report(node, { mark, vanished: [{ ...proxyOf(7), ...part }] })).status).toBe(400)
+    expect(await lostBy(node)).toEqual([])
   })
 
   test('a counter below the ids in use is raised at the start, and verify finds nothing after it', async () => {

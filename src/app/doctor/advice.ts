@@ -155,6 +155,7 @@ export const adviseImport = (each: { begunAt: number; slots: number; prefix: str
 export function adviseRewinds(
   rewinds: readonly { notedAt: number; backTo: number; lostUntil: number }[],
   lost: readonly (LostGood & { customer: string })[],
+  more: number,
   nameOf: (node: string) => string,
 ): Advice[] {
   return [
@@ -168,6 +169,7 @@ export function adviseRewinds(
     ...lost.map(({ kind, login, address, node, customer }) =>
       wrong(subject.database, 'goods_lost', { kind, login, address, node: nameOf(node), customer }),
     ),
+    ...(more > 0 ? [wrong(subject.database, 'goods_lost_more', { count: more })] : []),
   ]
 }
 

@@ -71,6 +71,11 @@ export const sentences = {
         'which the database has lost; it does not work any more',
       'give the customer another one: "turnpike credit" and a purchase; the money of the lost one was not charged',
     ),
+  goods_lost_more: (of: { count: number }) =>
+    pair(
+      `nodes listed ${of.count} more lost goods: the table lost_goods has them`,
+      'if the database did not go back that far, a node lies: look at "lost" in the log, and revoke the node',
+    ),
   node_awaits_state: (of: { name: string }) =>
     pair(
       `${of.name} has not taken the whole state since the database went back or was restored: nothing of it is sold`,

@@ -1,6 +1,6 @@
 import { bind } from '../../core/bind.ts'
 import * as useCases from './join.ts'
-import { forgetLost, lostGoods, noteLost } from './lost.ts'
+import { countLostGoods, forgetLost, lostGoods, mayListLost, noteLost } from './lost.ts'
 import { forgetSamples, history, recentBytesPerSecond } from './samples.ts'
 import { everKnown, findByName, findLink, lockPresent } from './store.ts'
 
@@ -30,7 +30,16 @@ export type Fleet = ReturnType<typeof createFleet>
 export const createFleet = (given: Parameters<typeof withCaches>[0]) => ({
   ...bind(withCaches(given), cases),
   ...bind(given.db, { everKnown, findByName }),
-  ...bind(given, { history, recentBytesPerSecond, forgetSamples, noteLost, lostGoods, forgetLost }),
+  ...bind(given, {
+    history,
+    recentBytesPerSecond,
+    forgetSamples,
+    mayListLost,
+    noteLost,
+    lostGoods,
+    countLostGoods,
+    forgetLost,
+  }),
   findLink,
   lockPresent,
 })
