@@ -7,7 +7,7 @@ import * as store from './store.ts'
 type LostDeps = { readonly db: Database; readonly clock: Clock }
 
 /** A node lists no more in one life of the database: it may lie, and its secret may be stolen. */
-export const maxLostInLife = 2000
+const maxLostInLife = 2000
 
 /** Whether a node may still list what it lost with the change to this life. */
 export const mayListLost = async ({ db }: LostDeps, id: NodeId, life: number): Promise<boolean> =>
