@@ -150,13 +150,13 @@ async function authenticate(deps: NodeServer, visit: Visit): Promise<Node> {
 }
 
 /** A node may be unknown because a restore is under way, and takes a 401 for its end: then it is answered with 503. */
-async function knownOrLater<Found>(deps: NodeServer, find: () => Promise<Found>): Promise<Found> {
+async function knownOrLater<Found>(deps: NodeServer, findNode: () => Promise<Found>): Promise<Found> {
   try {
-    return await find()
+    return await findNode()
   } catch (error) {
     if (!(error instanceof Refusal) || error.kind !== 'unauthenticated') throw error
     await deps.timeline.look()
-    return find()
+    return findNode()
   }
 }
 
