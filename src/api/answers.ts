@@ -91,6 +91,7 @@ const outageSeconds: Partial<Record<Reason, number>> = {
   no_vpn_node_up: 20,
   notification_not_confirmed: 60,
   // Until the operator acts.
+  database_moved: 300,
   no_prices: 300,
   shop_url_missing: 300,
   no_vpn_address_free: 300,

@@ -76,7 +76,7 @@ export async function noteLife(tx: Tx, life: number, knownIds = 0): Promise<void
      ON CONFLICT (name) DO UPDATE SET next = CASE WHEN counters.next < $2 THEN $2 ELSE counters.next + 1 END`,
     [restored, life],
   )
-  await tx.run('UPDATE nodes SET awaits_state = 1')
+  await tx.run('UPDATE nodes SET awaits_state = 1, lost_life = (SELECT next FROM counters WHERE name = $1)', [restored])
 }
 
 /**

@@ -242,6 +242,9 @@ export const isCut = (error: unknown): boolean =>
   ['57P01', '57P02', '57P05'].includes(stateOf(error))
 
 /** The server's SQLSTATE, if it sent one. */
+/** A restore in place drops all tables and makes them again. */
+export const isMissingTable = (error: unknown): boolean => stateOf(error) === '42P01'
+
 export const stateOf = (error: unknown): string => textIn(error, 'errno')
 
 /** The connection has cached plans of tables that were altered since. */

@@ -2,6 +2,7 @@ import { Refusal } from '../core/refusal.ts'
 import { Bundle } from './bundle.ts'
 import {
   isCut,
+  isMissingTable,
   isOutdated,
   late,
   Pool,
@@ -112,6 +113,7 @@ async function transact<Result>(pool: Pool, work: Work<Result>, silentMs: number
       return await attemptOnce(pool, 'BEGIN READ WRITE', work, silentMs)
     } catch (error) {
       const isStale = error instanceof Stale
+      if (isMissingTable(error)) throw unavailable('changed', error)
       if (!(isStale || isRetriable(error)) || attempt >= maxAttempts) throw toPublic(causeOf(error))
       if (isStale) continue
       // A growing pause with chance in it, so that two victims do not meet again.

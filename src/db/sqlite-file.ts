@@ -47,6 +47,16 @@ export function readSqlite(path: string): { readonly reader: Reader; close(): vo
 export const isNoDatabase = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && /^SQLITE_(NOTADB|CORRUPT|IOERR_SHORT_READ)/.test(String(error.code))
 
+/** Returns whether the path still names the file that it named at this call. A stat costs 2 µs. */
+export function pinFile(path: string): () => boolean {
+  const find = () => statSync(path, { throwIfNoEntry: false })
+  const pinned = find()
+  return () => {
+    const found = find()
+    return found !== undefined && found.ino === pinned?.ino && found.dev === pinned.dev
+  }
+}
+
 /** A database that is locked by this process. */
 export type LockedSqlite = {
   readonly reader: Reader

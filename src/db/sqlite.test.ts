@@ -1,6 +1,6 @@
 import { Database as Connection } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { chmodSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { makeTestDatabase, type TestDatabase } from '../../test/harness/database.ts'
 import { refusalOf } from '../../test/harness/failure.ts'
 import { inMemory, openSqlite } from './sqlite.ts'
@@ -53,6 +53,28 @@ describe('SQLite', () => {
   }
 
   const modeOf = (path: string): number => statSync(path).mode & 0o777
+
+  test('20 transactions that began before the file was replaced are refused with database_moved and charged: false, and reads answer', async () => {
+    const { address } = testDatabase
+    await add('before')
+    const held = Promise.withResolvers<void>()
+    const started = Promise.withResolvers<void>()
+    const during = db.transact(async (tx) => {
+      await tx.run("INSERT INTO things (id, amount) VALUES ('during', 1)")
+      started.resolve()
+      await held.promise
+    })
+    await started.promise
+    copyFileSync(address, `${address}.copy`)
+    renameSync(`${address}.copy`, address)
+    for (const suffix of ['-wal', '-shm']) rmSync(address + suffix)
+    const refusals = [during, ...Array.from({ length: 19 }, (_, id) => add(String(id)))].map(refusalOf)
+    held.resolve()
+    for (const refusal of await Promise.all(refusals))
+      expect(refusal).toMatchObject({ reason: 'database_moved', kind: 'unavailable', details: { charged: false } })
+    expect(await db.findWriteProblem()).toBe('moved')
+    expect(await db.all('SELECT id FROM things')).toEqual([{ id: 'before' }])
+  })
 
   test('openSqlite creates the file, -wal and -shm with mode 0600, whatever the umask and the folder mode are', async () => {
     const files = ['', '-wal', '-shm'].map((suffix) => testDatabase.address + suffix)

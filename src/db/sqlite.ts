@@ -4,6 +4,7 @@ import { rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Refusal } from '../core/refusal.ts'
 import { type BoundValue, toBound, toSqlite } from './portable.ts'
+import { pinFile } from './sqlite-file.ts'
 import {
   ConstraintViolation,
   type Database,
@@ -146,10 +147,12 @@ class Commits {
   readonly #waiting: Job[] = []
   #draining: Promise<void> | undefined
   readonly #writes: WriteCheck
+  readonly #isInPlace: () => boolean
 
   constructor(session: Session, path: string) {
     this.#session = session
-    const tryFile = createFileTry(path)
+    this.#isInPlace = path === inMemory ? () => true : pinFile(path)
+    const tryFile = createFileTry(path, this.#isInPlace)
     this.#writes = new WriteCheck(async (hasFailed) => {
       const problem = await tryFile()
       return problem ?? (hasFailed ? await this.#tryToGrow() : undefined)
@@ -226,7 +229,10 @@ class Commits {
     try {
       // SQLite rolls back the whole transaction on a full disk or an I/O error.
       if (!connection.inTransaction) throw unwritable(new Error('SQLite gave up the transaction'))
+      // Rows that are committed into a file that was moved or deleted are lost, so no such commit is acknowledged.
+      if (!this.#isInPlace()) throw moved()
       named(() => connection.run('COMMIT'))
+      if (!this.#isInPlace()) throw unavailable('changed', undefined)
       for (const { result } of outcomes) this.#noteFailure(result)
     } catch (error) {
       for (const each of [error, ...outcomes.map(({ result }) => result)]) this.#noteFailure(each)
@@ -242,14 +248,11 @@ class Commits {
 }
 
 /** Writes a file beside the database: a transaction that is rolled back stays in memory and does not need the disk. */
-function createFileTry(path: string): () => Promise<WriteProblem | undefined> {
+function createFileTry(path: string, isInPlace: () => boolean): () => Promise<WriteProblem | undefined> {
   if (path === inMemory) return async () => undefined
-  const find = () => statSync(path, { throwIfNoEntry: false })
-  const opened = find()
   const draft = join(dirname(path), 'space-check')
   return async () => {
-    const found = find()
-    if (found?.ino !== opened?.ino || found?.dev !== opened?.dev) return 'moved'
+    if (!isInPlace()) return 'moved'
     try {
       await writeFile(draft, new Uint8Array(writeTryBytes), { mode: 0o600 })
       return undefined
@@ -344,6 +347,8 @@ const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(reso
 
 const overloaded = (): Refusal => new Refusal('database_busy', {}, { charged: false })
 
+const moved = (): Refusal => new Refusal('database_moved', {}, { charged: false })
+
 const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
 
@@ -355,6 +360,7 @@ const isUnwritable = (error: unknown): boolean => /^SQLITE_(FULL|IOERR|NOMEM|REA
 const unwritable = (cause: unknown): Refusal => unavailable('unwritable', cause)
 
 function problemOf(error: unknown): WriteProblem | undefined {
+  if (error instanceof Refusal && error.reason === 'database_moved') return 'moved'
   if (!(error instanceof Refusal) || error.reason !== 'database_unavailable') return undefined
   return codeOf(error.cause) === 'SQLITE_FULL' ? 'disk_full' : 'unwritable'
 }

@@ -4,7 +4,7 @@ import { engines, openTestDatabase } from '../../test/harness/database.ts'
 import { failureOf } from '../../test/harness/failure.ts'
 import { createVault, randomBytes } from '../adapters/crypto.ts'
 import { createCounter, nextNumber } from './counter.ts'
-import { listRewinds, markKeptMs, type Rewind, Timeline } from './timeline.ts'
+import { keptCalls, listRewinds, type Rewind, Timeline } from './timeline.ts'
 
 describe.each([...engines])('the timeline on %s', (engine) => {
   let opened: Awaited<ReturnType<typeof openTestDatabase>>
@@ -97,10 +97,13 @@ describe.each([...engines])('the timeline on %s', (engine) => {
     expect(await lifeInDatabase()).toBe(noted)
   })
 
-  test('an invented mark and a mark older than 1 h note no rewind', async () => {
+  test('an invented mark and a mark that 61 calls of forget() have outlived note no rewind', async () => {
     const shop = openTimeline()
+    await shop.look()
     const old = await shop.cover()
-    clock.advance(markKeptMs + 1)
+    await shop.cover()
+    for (let call = 1; call <= keptCalls; call += 1) expect(await shop.forget()).toBe(0)
+    expect((await shop.look(old)).verdict).toBe('known')
     await shop.cover()
     expect(await shop.forget()).toBeGreaterThan(0)
     const life = await lifeInDatabase()
@@ -132,5 +135,54 @@ describe.each([...engines])('the timeline on %s', (engine) => {
     await opened.db.transact((tx) => tx.run('DELETE FROM rewinds WHERE life = $1', [second]))
     await shop.look()
     expect(await lifeInDatabase()).toBeGreaterThan(second)
+  })
+
+  const hour = 3_600_000
+  /** Deletes the last marks in the order of their commits, whatever their times are. */
+  const loseNewest = (count: number) =>
+    opened.db.transact((tx) =>
+      tx.run(`DELETE FROM history_marks WHERE number > (SELECT MAX(number) FROM history_marks) - $1`, [count]),
+    )
+
+  test.each([
+    ['forth by 3 h and back', [3 * hour, -3 * hour]],
+    ['back by 3 h and forth', [-3 * hour, 3 * hour]],
+    ['forth by 3 h in one of 2 shops', [0, 0]],
+  ])('a clock that jumps %s expires no mark and hides no rewind, in 59 calls of forget()', async (_, jumps) => {
+    const [shop, restarted] = [openTimeline(), openTimeline()]
+    const other = new Timeline({ db: opened.db, clock: () => clock.nowMs + 3 * hour, random: randomBytes, vault })
+    for (const each of [shop, other]) await each.look()
+    const marks: string[] = []
+    for (const jump of [0, ...jumps]) {
+      clock.advance(jump)
+      await other.look()
+      if (jump === 0) marks.push(await other.cover())
+      await shop.look()
+      marks.push(await shop.cover())
+    }
+    const newest = marks.at(-1)
+    for (let call = 1; call < keptCalls; call += 1) await shop.forget()
+    for (const mark of marks) expect((await shop.look(mark)).verdict).toBe('known')
+    expect(await shop.look()).toMatchObject({ newest: expect.anything() })
+    expect(shop.isSame((await shop.look()).newest, newest)).toBe(true)
+    const before = await lifeInDatabase()
+    await loseNewest(1)
+    expect((await restarted.look(newest)).verdict).toBe('lost')
+    expect(await lifeInDatabase()).toBeGreaterThan(before)
+  })
+
+  test('numbers of marks follow their commits for 20 marks of 4 shops, and a shop sees how far a mark is ahead', async () => {
+    const shops = [openTimeline(), openTimeline(), openTimeline(), openTimeline()]
+    for (const shop of shops) await shop.look()
+    for (let round = 0; round < 5; round += 1) await Promise.all(shops.map((shop) => shop.cover()))
+    const { n, distinct } = (await opened.db.first<{ n: bigint; distinct: bigint }>(
+      'SELECT COUNT(*) AS n, COUNT(DISTINCT number) AS "distinct" FROM history_marks WHERE number > 0',
+    )) ?? { n: 0n, distinct: -1n }
+    expect(distinct).toBe(n)
+    const ahead = new Timeline({ db: opened.db, clock: () => clock.nowMs + 3 * hour, random: randomBytes, vault })
+    await ahead.look()
+    await ahead.cover()
+    await shops[0]?.look()
+    expect(shops[0]?.markAheadMs()).toBe(3 * hour)
   })
 })

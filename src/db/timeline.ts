@@ -2,22 +2,31 @@ import type { RandomBytes } from '../core/ids.ts'
 import type { Clock } from '../core/time.ts'
 import type { Vault } from '../core/vault.ts'
 import { noteLife } from './counter.ts'
+import { isMissingTable } from './pool.ts'
 import { type Database, type Reader, type Tx, unavailable } from './transaction.ts'
 
-/** A moment in the history of a database. `ids` is the largest counter then. */
-type Mark = { readonly life: number; readonly madeAt: number; readonly nonce: string; readonly ids: number }
+/**
+ * A moment in the history of a database. `number` is the order of the commits; `madeAt` is shown and decides nothing.
+ * `ids` is the largest counter then.
+ */
+type Mark = Readonly<Record<'life' | 'number' | 'madeAt' | 'ids', number>> & { readonly nonce: string }
 
 /**
  * `lost`: the database had this mark and has it no longer, so it went back in time. `former`: it is from before a
- * restore or a rewind that was noted. `expired`: marks of that age are deleted. `none`: no mark of this shop.
+ * restore or a rewind that was noted. `expired`: marks before it and itself are deleted. `none`: no mark of this shop.
  */
 type Verdict = 'known' | 'lost' | 'former' | 'expired' | 'none'
 
 /** A database that went back: to its newest mark, from the mark that was missing. */
 export type Rewind = { readonly life: number; readonly backTo: number; readonly lostUntil: number }
 
-/** Marks are compared for this long. A node that was away for longer takes its whole state again. */
-export const markKeptMs = 3_600_000
+/**
+ * A mark is kept for this many calls of `forget`, which are a minute apart. A node that was away for longer takes its
+ * whole state again. The calls are counted, because clocks jump.
+ */
+export const keptCalls = 60
+/** Shops that restart before their 60th call keep no more. */
+const maxMarks = 1_000_000
 const nonceBytes = 9
 const maxTokenLength = 400
 /** The context that a mark is sealed for, so that no other sealed text is one. */
@@ -28,6 +37,8 @@ type TimelineDeps = {
   readonly clock: Clock
   readonly random: RandomBytes
   readonly vault: Vault
+  /** Whether the schema is complete. A restore that is under way makes its triggers at its end. */
+  readonly isWhole?: (reader: Reader) => Promise<boolean>
   /** Repairs what depends on the lost part of the history, in the transaction that notes the rewind. */
   readonly onRewind?: (tx: Tx) => Promise<void>
 }
@@ -36,10 +47,12 @@ const rewindColumns = 'life, noted_at, back_to, lost_until'
 const lifeSql = `COALESCE((SELECT next FROM counters WHERE name = 'restored'), 0) AS life`
 const countMark = (first: number): string =>
   `(SELECT COUNT(*) FROM history_marks WHERE made_at = $${first} AND nonce = $${first + 1})`
-const newestSql = 'SELECT made_at, nonce, ids FROM history_marks ORDER BY made_at DESC, nonce DESC LIMIT 1'
+const newestSql = 'SELECT number, made_at, nonce, ids FROM history_marks ORDER BY number DESC, nonce DESC LIMIT 1'
 
-type NewestRow = { readonly made_at: bigint; readonly nonce: string; readonly ids: bigint }
-type LookRow = { readonly life: bigint; readonly own: bigint; readonly shown: bigint } & {
+type NewestRow = Readonly<Record<'number' | 'made_at' | 'ids', bigint>> & { readonly nonce: string }
+type LookRow = Readonly<Record<'life' | 'own' | 'shown' | 'this_table', bigint>> & {
+  readonly oldest: bigint | null
+} & {
   readonly [Name in keyof NewestRow]: NewestRow[Name] | null
 }
 
@@ -50,27 +63,37 @@ type LookRow = { readonly life: bigint; readonly own: bigint; readonly shown: bi
  */
 export class Timeline {
   /** The life of the database and its newest mark, as this process read them last; undefined before the first look. */
-  private seen: { readonly life: number; readonly newest: Mark | undefined } | undefined
+  private seen: { readonly life: number; readonly newest: Mark | undefined; readonly table: bigint } | undefined
+  private readonly tableSql
   private readonly listeners = new Set<(rewind: Rewind | undefined) => void>()
   private keep: (token: string) => void = () => {}
   private running: Promise<unknown> = Promise.resolve()
   private next: Promise<string> | undefined
+  /** The newest marks at the last calls of `forget`, the oldest first. */
+  private newestAtCalls: Mark[] = []
 
-  constructor(private readonly deps: TimelineDeps) {}
+  constructor(private readonly deps: TimelineDeps) {
+    // A restore in place makes the table again, and then it has another identity.
+    this.tableSql = deps.db.engine === 'postgres' ? `CAST(CAST('history_marks' AS regclass) AS oid)::bigint` : '0'
+  }
 
   /** The life that this process knows: a new number after every restore and every rewind, 0 before the first. */
   readonly life = (): number => this.seen?.life ?? 0
 
   /**
    * Compares a mark that a node or a file kept, and the newest one that this process knows, with the database. A lost
-   * mark is noted as a rewind before this returns. `newest` is a mark that is at least as new as a known one.
+   * mark is noted as a rewind before this returns. `newest` is a mark that is at least as new as a known one. Refuses
+   * with `database_unavailable` while a restore is under way.
    */
   async look(token?: string): Promise<{ readonly verdict: Verdict; readonly newest: string | undefined }> {
     const [own, shown] = [this.seen?.newest, this.read(token)]
-    const found = await compare(this.deps.db, own, shown)
+    const found = await this.compare(this.deps.db, own, shown).catch((error: unknown) => {
+      throw isMissingTable(error) ? unavailable('changed', error) : error
+    })
+    if (found.table !== this.seen?.table) await this.assertWhole(this.deps.db)
     const lost = found.own === 'lost' ? own : found.shown === 'lost' ? shown : undefined
     if (lost) await this.noteRewind(lost)
-    else this.remember(found.life, found.newest)
+    else this.remember(found)
     const newest = lost ? this.seen?.newest : found.newest
     return { verdict: found.shown, newest: newest && this.write(newest) }
   }
@@ -97,12 +120,12 @@ export class Timeline {
   /** Refuses a sale in another database than this process knows: its ids and its stock are of that one. */
   async guard(tx: Tx): Promise<void> {
     if (!this.seen) return
-    const { life, newest } = this.seen
-    const row = await tx.first<{ life: bigint; own: bigint }>(`SELECT ${lifeSql}, ${countMark(1)} AS own`, [
-      newest?.madeAt ?? 0,
-      newest?.nonce ?? '',
-    ])
-    if (Number(row?.life) === life && (!newest || row?.own === 1n)) return
+    const { life, newest, table } = this.seen
+    const row = await tx.first<Record<'life' | 'own' | 'this_table', bigint>>(
+      `SELECT ${lifeSql}, ${countMark(1)} AS own, ${this.tableSql} AS this_table`,
+      [newest?.madeAt ?? 0, newest?.nonce ?? ''],
+    )
+    if (Number(row?.life) === life && row?.this_table === table && (!newest || row.own === 1n)) return
     void this.look().catch(() => {})
     throw unavailable('changed', undefined)
   }
@@ -117,14 +140,25 @@ export class Timeline {
     this.keep = listener
   }
 
-  /** Deletes marks that are too old to be compared. */
-  forget(): Promise<number> {
-    const sql = 'DELETE FROM history_marks WHERE made_at < (SELECT MAX(made_at) FROM history_marks) - $1'
-    return this.deps.db.transact((tx) => tx.run(sql, [markKeptMs]))
+  /** Deletes marks that are too old to be compared, and never the newest one. */
+  async forget(): Promise<number> {
+    const newest = this.seen?.newest
+    if (!newest) return 0
+    if (this.newestAtCalls[0]?.life !== newest.life) this.newestAtCalls = []
+    this.newestAtCalls.push(newest)
+    const old = this.newestAtCalls.length > keptCalls ? this.newestAtCalls.shift() : undefined
+    const upTo = Math.max(old?.number ?? 0, newest.number - maxMarks)
+    return this.deps.db.transact(async (tx) => {
+      await this.guard(tx)
+      return tx.run('DELETE FROM history_marks WHERE number < $1', [upTo])
+    })
   }
 
+  /** How far the clock of the newest mark was ahead of this process's clock; at most 0 where both are right. */
+  readonly markAheadMs = (): number => (this.seen?.newest?.madeAt ?? 0) - this.deps.clock()
+
   private write(mark: Mark): string {
-    const text = [mark.life, mark.madeAt, mark.nonce, mark.ids].join(' ')
+    const text = [mark.life, mark.number, mark.madeAt, mark.nonce, mark.ids].join(' ')
     return this.deps.vault.seal(text, context).toBase64({ alphabet: 'base64url', omitPadding: true })
   }
 
@@ -133,25 +167,61 @@ export class Timeline {
     if (token === undefined || token.length > maxTokenLength) return undefined
     try {
       const sealed = Uint8Array.fromBase64(token, { alphabet: 'base64url' })
-      const [life, madeAt, nonce = '', ids] = this.deps.vault.open(sealed, context).split(' ')
-      return { life: Number(life), madeAt: Number(madeAt), nonce, ids: Number(ids) }
+      const [life, number, madeAt, nonce = '', ids = ''] = this.deps.vault.open(sealed, context).split(' ')
+      // A mark of a version that did not number them.
+      if (ids === '') return { life: Number(life), number: 0, madeAt: Number(number), nonce: madeAt ?? '', ids: 0 }
+      return { life: Number(life), number: Number(number), madeAt: Number(madeAt), nonce, ids: Number(ids) }
     } catch {
       return undefined
     }
   }
 
-  private remember(life: number, newest: Mark | undefined, rewind?: Rewind): void {
+  /** The life and the newest mark of a database, and what it says about two marks, in one statement. */
+  private async compare(reader: Reader, own: Mark | undefined, shown: Mark | undefined) {
+    const row = await reader.first<LookRow>(
+      `SELECT ${lifeSql}, ${countMark(1)} AS own, ${countMark(3)} AS shown, ${this.tableSql} AS this_table,
+         (SELECT MIN(number) FROM history_marks) AS oldest, newest.number, newest.made_at, newest.nonce, newest.ids
+       FROM (SELECT 1 AS one) AS always LEFT JOIN (${newestSql}) AS newest ON true`,
+      [own?.madeAt ?? 0, own?.nonce ?? '', shown?.madeAt ?? 0, shown?.nonce ?? ''],
+    )
+    const life = Number(row?.life ?? 0n)
+    const { number, made_at: madeAt, nonce = null, ids } = row ?? {}
+    const newest =
+      nonce === null ? undefined : { life, number: Number(number), madeAt: Number(madeAt), nonce, ids: Number(ids) }
+    const judge = (mark: Mark | undefined, isThere: boolean): Verdict => {
+      if (!mark) return 'none'
+      if (mark.life !== life) return mark.life > life ? 'lost' : 'former'
+      if (isThere) return 'known'
+      // Marks are deleted from the oldest on, so a missing one beyond the oldest was lost. 0 was never numbered.
+      return mark.number > 0 && mark.number >= Number(row?.oldest ?? 0n) ? 'lost' : 'expired'
+    }
+    return {
+      life,
+      newest,
+      table: row?.this_table ?? 0n,
+      own: judge(own, row?.own === 1n),
+      shown: judge(shown, row?.shown === 1n),
+    }
+  }
+
+  private remember(seen: NonNullable<Timeline['seen']>, rewind?: Rewind): void {
     const before = this.seen
-    this.seen = { life, newest }
-    if (rewind || (before && before.life !== life)) for (const listen of this.listeners) listen(rewind)
+    this.seen = seen
+    if (rewind || (before && before.life !== seen.life)) for (const listen of this.listeners) listen(rewind)
+  }
+
+  /** Rows that are written before the triggers exist have no history. */
+  private async assertWhole(reader: Reader): Promise<void> {
+    if (this.deps.isWhole && !(await this.deps.isWhole(reader))) throw unavailable('changed', undefined)
   }
 
   /** In one transaction, once for one event: other shops and nodes that notice it find their marks `former`. */
   private async noteRewind(evidence: Mark): Promise<void> {
     const noted = await this.deps.db.transact(async (tx) => {
+      await this.assertWhole(tx)
       const life = await lockLife(tx)
-      const { newest, shown } = await compare(tx, undefined, evidence)
-      if (shown !== 'lost') return { life, newest, rewind: undefined }
+      const { newest, shown, table } = await this.compare(tx, undefined, evidence)
+      if (shown !== 'lost') return { seen: { life, newest, table }, rewind: undefined }
       const nowMs = this.deps.clock()
       const next = Math.max(life + 1, evidence.life + 1, nowMs)
       const rewind = { life: next, backTo: newest?.madeAt ?? 0, lostUntil: evidence.madeAt }
@@ -159,62 +229,51 @@ export class Timeline {
       const sql = `INSERT INTO rewinds (${rewindColumns}) VALUES ($1, $2, $3, $4)`
       await tx.run(sql, [next, nowMs, rewind.backTo, rewind.lostUntil])
       await this.deps.onRewind?.(tx)
-      return { life: next, newest: await this.append(tx), rewind }
+      return { seen: { life: next, newest: await this.append(tx, evidence.number), table }, rewind }
     })
-    this.remember(noted.life, noted.newest, noted.rewind)
+    this.remember(noted.seen, noted.rewind)
   }
 
-  private async append(tx: Tx): Promise<Mark> {
+  /** Numbers a mark beyond all marks and `lost`. The life is locked: the order of numbers is the order of commits. */
+  private async append(tx: Tx, lost = 0): Promise<Mark> {
     const [madeAt, nonce] = [this.deps.clock(), this.deps.random(nonceBytes).toHex()]
-    const row = await tx.first<{ life: bigint; ids: bigint }>(
-      `INSERT INTO history_marks (made_at, nonce, ids)
-       SELECT $1, $2, COALESCE(MAX(next), 0) FROM counters WHERE name <> 'restored'
-       RETURNING ids, ${lifeSql}`,
-      [madeAt, nonce],
+    const row = await tx.first<Record<'life' | 'number' | 'ids', bigint>>(
+      `INSERT INTO history_marks (made_at, nonce, ids, number)
+       SELECT $1, $2, (SELECT COALESCE(MAX(next), 0) FROM counters WHERE name <> 'restored'),
+         1 + CASE WHEN newest > $3 THEN newest ELSE $3 END
+       FROM (SELECT COALESCE(MAX(number), 0) AS newest FROM history_marks) AS marks
+       RETURNING number, ids, ${lifeSql}`,
+      [madeAt, nonce, lost],
     )
-    return { life: Number(row?.life ?? 0n), madeAt, nonce, ids: Number(row?.ids ?? 0n) }
+    return { life: Number(row?.life), number: Number(row?.number), madeAt, nonce, ids: Number(row?.ids) }
   }
 
   private async appendNow(): Promise<string> {
     const mark = await this.deps.db.transact(async (tx) => {
+      await lockLife(tx)
       // A mark in a database that went back would replace the one that shows it.
       await this.guard(tx)
       return this.append(tx)
     })
     // A rewind that another shop has noted is announced by the next look.
-    if (!this.seen || this.seen.life === mark.life) this.remember(mark.life, mark)
+    if (this.seen?.life === mark.life) this.seen = { ...this.seen, newest: mark }
     const token = this.write(mark)
     this.keep(token)
     return token
   }
 }
 
-/** The life and the newest mark of a database, and what it says about two marks, in one statement. */
-async function compare(reader: Reader, own: Mark | undefined, shown: Mark | undefined) {
-  const row = await reader.first<LookRow>(
-    `SELECT ${lifeSql}, ${countMark(1)} AS own, ${countMark(3)} AS shown, newest.made_at, newest.nonce, newest.ids
-     FROM (SELECT 1 AS one) AS always LEFT JOIN (${newestSql}) AS newest ON true`,
-    [own?.madeAt ?? 0, own?.nonce ?? '', shown?.madeAt ?? 0, shown?.nonce ?? ''],
-  )
-  const life = Number(row?.life ?? 0n)
-  const hasNewest = row && row.made_at !== null && row.nonce !== null
-  const newest = hasNewest
-    ? { life, madeAt: Number(row.made_at), nonce: row.nonce ?? '', ids: Number(row.ids ?? 0n) }
-    : undefined
-  const judge = (mark: Mark | undefined, isThere: boolean): Verdict => {
-    if (!mark) return 'none'
-    if (mark.life !== life) return mark.life > life ? 'lost' : 'former'
-    if (isThere) return 'known'
-    return !newest || mark.madeAt >= newest.madeAt - markKeptMs ? 'lost' : 'expired'
-  }
-  return { life, newest, own: judge(own, row?.own === 1n), shown: judge(shown, row?.shown === 1n) }
-}
-
 /** Locks the number of the life, so that one of two notes about it is first. */
 export async function lockLife(tx: Tx): Promise<number> {
-  await tx.run(`INSERT INTO counters (name, next) VALUES ('restored', 0) ON CONFLICT (name) DO NOTHING`)
+  tx.send(`INSERT INTO counters (name, next) VALUES ('restored', 0) ON CONFLICT (name) DO NOTHING`)
   const row = await tx.first<{ next: bigint }>(`SELECT next FROM counters WHERE name = 'restored' FOR UPDATE`)
   return Number(row?.next ?? 0n)
+}
+
+/** The latest time of a mark; a clock that is behind it differs from that of another shop, or has jumped. */
+export async function findLatestMarkAt(reader: Reader): Promise<number> {
+  const row = await reader.first<{ latest: bigint | null }>('SELECT MAX(made_at) AS latest FROM history_marks')
+  return Number(row?.latest ?? 0n)
 }
 
 /** The rewinds that were noted since a moment, the newest first. */

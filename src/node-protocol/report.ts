@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { readPrefix } from '../core/address.ts'
 import { nodeVersion } from './join.ts'
 import { maxMark } from './state.ts'
 
@@ -30,13 +31,16 @@ const hostName = z
   .regex(/^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/)
 
 export const maxVanished = 200
-const vanishedSchema = z.object({
+const isAddresses = (text: string): boolean =>
+  text === '' || text.split(' ').every((each) => readPrefix(each) !== undefined)
+export const vanishedSchema = z.object({
   kind: z.enum(['proxy', 'subuser', 'peer']),
-  id: z.string().max(64),
+  id: z.string().regex(/^\w{1,64}$/),
   /** The user name, the login, or the public key of the device. */
-  login: z.string().max(64),
-  address: z.string().max(200),
-  owner: z.string().max(16),
+  login: z.string().regex(/^(?:[a-z0-9_]{1,32}|[A-Za-z0-9+/]{43}=)$/),
+  /** Addresses or blocks, with spaces between them. */
+  address: z.string().max(200).refine(isAddresses),
+  owner: z.string().regex(/^[0-9a-f]{0,16}$/),
 })
 export type VanishedItem = z.infer<typeof vanishedSchema>
 
@@ -110,7 +114,10 @@ export const reportBodySchema = z.object({
   exit_reports: listOf({ id: exitId, up: z.boolean(), since: figure, reason: z.string().max(200) }).optional(),
   /** The mark of the last state page that it has applied. */
   mark: z.string().max(maxMark).optional(),
-  /** Things that a whole state did not have and that the node served until then, repeated until they are taken. */
+  /**
+   * Things that a whole state did not have and that the node served until then, repeated until they are taken. The shop
+   * takes one list in each life of its database; a report with fewer than `maxVanished` ends it.
+   */
   vanished: z.array(vanishedSchema).max(maxVanished).optional(),
 })
 export type ReportBody = z.infer<typeof reportBodySchema>

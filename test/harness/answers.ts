@@ -19,6 +19,7 @@ export type Answer = {
     readonly code: string
     readonly message: string
     readonly reason: string
+    readonly charged?: false | null
     readonly params: object
     // oxlint-disable-next-line typescript/no-explicit-any
     readonly details: any

@@ -18,6 +18,10 @@ export const dumpTo = (from: string, file: string): Promise<void> =>
 export const restoreInPlace = (file: string, to: string): Promise<void> =>
   runShell('pg_restore --clean --no-owner --single-transaction --dbname="$1" "$0"', file, to)
 
+/** The same in one transaction for each object, as `pg_restore` does by default. */
+export const restoreInPieces = (file: string, to: string): Promise<void> =>
+  runShell('pg_restore --clean --if-exists --no-owner --dbname="$1" "$0"', file, to)
+
 /** Puts another database in the place of one, under the connections of running programs, as a failover does. */
 export async function swapDatabase(live: string, other: string): Promise<void> {
   const [name, otherName] = [live, other].map((url) => new URL(url).pathname.slice(1))

@@ -659,6 +659,7 @@ async function relayAgain({ services, clock }: Shop, anna: Buyer, boris: Buyer):
 
 /** The database goes back in time, and a node reports what it served. */
 async function goBack({ services: { db, timeline, fleet }, clock }: Shop): Promise<void> {
+  await timeline.look()
   for (const _ of [1, 2]) {
     await timeline.cover()
     clock.advance(1000)
@@ -676,7 +677,7 @@ async function goBack({ services: { db, timeline, fleet }, clock }: Shop): Promi
     address: '203.0.113.7',
     owner: '0123456789abcdef',
   }
-  await fleet.noteLost(gateway.id, [proxy])
+  await fleet.noteLost(gateway.id, timeline.life(), [proxy], true)
   for (const kind of ['gateway', 'vpn'] as const)
     for (const { id } of await fleet.nodes(kind)) await fleet.noteStateTaken(id, timeline.life())
 }

@@ -148,7 +148,11 @@ export const makeSecret = (): string => `tpn_${crypto.getRandomValues(new Uint8A
 let made = 0
 
 /** Adds a node to the shop and joins it over HTTP. */
-export async function joinNode(service: Service, kind: NodeKind = 'gateway', url = service.url): Promise<TestNode> {
+export async function joinNode(
+  service: Pick<Service, 'services' | 'clock' | 'url'>,
+  kind: NodeKind = 'gateway',
+  url = service.url,
+): Promise<TestNode> {
   const { db, fleet } = service.services
   made += 1
   const name = `${kind}-${made}`

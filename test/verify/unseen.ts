@@ -95,15 +95,20 @@ export const unseen: readonly Unseen[] = [
     column: 'awaits_state',
     because: 'it delays sales of the node until its next state request; the next rewind sets it again',
   },
+  {
+    table: 'nodes',
+    column: 'lost_life',
+    because: 'it only limits a list that is shown; the next rewind sets it again',
+  },
   ...['history_marks', 'rewinds', 'lost_goods'].map((table) => ({
     table,
     column: '',
     because: 'a missing mark looks like a database that went back, and is noted; the others are shown and not used',
   })),
   ...[
-    ...['made_at', 'nonce', 'ids'].map((column) => ({ table: 'history_marks', column })),
+    ...['number', 'made_at', 'nonce', 'ids'].map((column) => ({ table: 'history_marks', column })),
     ...['life', 'noted_at', 'back_to', 'lost_until'].map((column) => ({ table: 'rewinds', column })),
-    ...['node_id', 'kind', 'item', 'login', 'address', 'owner', 'reported_at'].map((column) => {
+    ...['node_id', 'kind', 'item', 'login', 'address', 'owner', 'reported_at', 'life'].map((column) => {
       return { table: 'lost_goods', column }
     }),
   ].map((each) => ({

@@ -2,6 +2,7 @@ import { type Address, clientPrefixOf, formatAddress, readAddress } from '../../
 import type { Log } from '../../core/log.ts'
 import { Refusal, refuseField } from '../../core/refusal.ts'
 import type { Clock } from '../../core/time.ts'
+import type { Customers } from '../../domains/customers/index.ts'
 import type { Fleet, NodeSide } from '../../domains/fleet/index.ts'
 import { type HealthReport, isAtOrBelow, type Node, type NodeKind } from '../../domains/fleet/rules.ts'
 import { joinBodySchema, joinedSchema, vpnSetupSchema } from '../../node-protocol/join.ts'
@@ -9,6 +10,7 @@ import {
   maxBeside,
   maxBootAheadMs,
   maxInterfaceMegabits,
+  maxVanished,
   type ReportAnswer,
   type ReportBody,
   reportAnswerSchema,
@@ -41,9 +43,18 @@ const wrongKind = (kind: NodeKind): Refusal => new Refusal('node_kind_wrong', { 
 export type NodeHttpDeps = {
   readonly fleet: Pick<
     Fleet,
-    'join' | 'authenticate' | 'nodes' | 'seen' | 'noteDraining' | 'privateKey' | 'awaitState' | 'noteLost'
+    | 'join'
+    | 'authenticate'
+    | 'nodes'
+    | 'seen'
+    | 'noteDraining'
+    | 'privateKey'
+    | 'awaitState'
+    | 'mayListLost'
+    | 'noteLost'
   >
-  readonly timeline: DatabaseHistory
+  readonly timeline: DatabaseHistory & { readonly life: () => number }
+  readonly customers: Pick<Customers, 'findOwners'>
   readonly nodeSides: readonly NodeSide[]
   /** The hosts of the operator's settings: a gateway may report a TLS host at or below them. */
   readonly ownHosts: readonly string[]
@@ -140,10 +151,21 @@ export function createNodeHttp(given: NodeHttpDeps) {
 }
 
 async function authenticate(deps: NodeServer, visit: Visit): Promise<Node> {
-  const check = () => deps.fleet.authenticate(bearerOf(visit.request))
+  const check = () => knownOrLater(deps, () => deps.fleet.authenticate(bearerOf(visit.request)))
   visit.node = await deps.authThrottle.letIn(findToken(visit.request), visit, check, (node) => node.id)
   if (visit.from) deps.onAdmitted?.(visit.from)
   return visit.node
+}
+
+/** A node may be unknown because a restore is under way, and takes a 401 for its end: then it is answered with 503. */
+async function knownOrLater<Found>(deps: NodeServer, findNode: () => Promise<Found>): Promise<Found> {
+  try {
+    return await findNode()
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.kind !== 'unauthenticated') throw error
+    await deps.timeline.look()
+    return findNode()
+  }
 }
 
 async function limit(visit: Visit, rate: RateLimit, name: string): Promise<void> {
@@ -184,7 +206,7 @@ async function limitHopKeys(deps: NodeServer, visit: Visit, node: string, key: s
 async function join(deps: NodeServer, visit: Visit): Promise<unknown> {
   await limit(visit, deps.joins, visit.from ? clientPrefixOf(visit.from) : '')
   const body = readFields(joinBodySchema, await readBody(visit.request))
-  const node = await deps.fleet.join(body.key, body.secret, body.version)
+  const node = await knownOrLater(deps, () => deps.fleet.join(body.key, body.secret, body.version))
   visit.node = node
   deps.authThrottle.expect(body.secret, node.id)
   return joinedSchema.parse({ node: node.id, name: node.name, kind: node.kind })
@@ -339,7 +361,8 @@ async function takeReport(deps: NodeHttpDeps, node: Node, body: ReportBody, tls:
   if (verdict === 'expired') await deps.fleet.awaitState(node.id)
   let answered: Omit<ReportAnswer, 'now'> = { replaced: false, allowances: [] }
   for (const side of sides) answered = (await side.report(node.id, body)) ?? answered
-  if (body.vanished) await noteLost(deps, node, body.vanished)
+  // Only a mark of this life shows that the node has read the state of this life.
+  if (body.vanished && verdict === 'known') await noteLost(deps, node, body.vanished)
   const health = body.health && { ...toHealth(body, body.health), tls }
   // A draining process accepts no tunnels, so its report alone does not make the node sellable.
   if (body.draining !== true) await deps.fleet.seen(node.id, { version: body.version, health }, node.joinedAt)
@@ -347,18 +370,28 @@ async function takeReport(deps: NodeHttpDeps, node: Node, body: ReportBody, tls:
   return { now: deps.clock(), ...answered }
 }
 
-/** Keeps the things that a node served and no product knows, in any state. */
+/** More lines for one node and life of the database only say how many. */
+const maxLostLines = 20
+
+/** Keeps the things that a node served and no product knows, in any state. The log has no logins and no addresses. */
 async function noteLost(deps: NodeHttpDeps, node: Node, vanished: readonly VanishedItem[]): Promise<void> {
+  const life = deps.timeline.life()
+  if (!(await deps.fleet.mayListLost(node.id, life))) return
   const known = new Set<VanishedItem>()
   for (const side of sidesOf(deps, node)) for (const item of (await side.knownAmong?.(vanished)) ?? []) known.add(item)
   const lost = vanished.filter((item) => !known.has(item))
-  const added = await deps.fleet.noteLost(node.id, lost)
-  for (const { kind, id, login, address } of added)
-    deps.log.warn('lost', { node: node.name, kind, id, login, address, explanation: lostExplanation })
+  const { added, before } = await deps.fleet.noteLost(node.id, life, lost, vanished.length < maxVanished)
+  const shown = added.slice(0, Math.max(0, maxLostLines - before))
+  const owners = await deps.customers.findOwners(new Set(shown.map(({ owner }) => owner)))
+  for (const { kind, id, owner } of shown)
+    deps.log.warn('lost', { node: node.name, kind, id, customer: owners.get(owner)?.id, explanation: lostExplanation })
+  if (added.length > shown.length)
+    deps.log.warn('lost', { node: node.name, more: added.length - shown.length, explanation: lostExplanation })
 }
 
 const lostExplanation =
-  'The node served it, and the database does not know it: the database went back in time. The node has dropped it.'
+  'The node served it, and the database does not know it: the database went back in time. The node has dropped it. ' +
+  '"turnpike doctor" has the login and the address.'
 
 const toHealth = (body: ReportBody, health: NonNullable<ReportBody['health']>): Omit<HealthReport, 'tls'> => ({
   boot: body.boot,

@@ -155,6 +155,7 @@ export const adviseImport = (each: { begunAt: number; slots: number; prefix: str
 export function adviseRewinds(
   rewinds: readonly { notedAt: number; backTo: number; lostUntil: number }[],
   lost: readonly (LostGood & { customer: string })[],
+  more: number,
   nameOf: (node: string) => string,
 ): Advice[] {
   return [
@@ -168,8 +169,13 @@ export function adviseRewinds(
     ...lost.map(({ kind, login, address, node, customer }) =>
       wrong(subject.database, 'goods_lost', { kind, login, address, node: nameOf(node), customer }),
     ),
+    ...(more > 0 ? [wrong(subject.database, 'goods_lost_more', { count: more })] : []),
   ]
 }
+
+/** `aheadMs`: how far the latest mark of the history is ahead of this machine's clock. */
+export const adviseMarkClock = (aheadMs: number, maxMs: number): Advice[] =>
+  aheadMs > maxMs ? [wrong(subject.clock, 'clock_behind_marks', { seconds: Math.round(aheadMs / 1000) })] : []
 
 /** Ranges that a gateway claims and has not proven by a call from them. */
 export const adviseUnproven = (name: string, ranges: number): Advice =>

@@ -89,9 +89,12 @@ function readRole(text: string): Role {
 }
 
 async function lookAtRoles(config: Config, checked: readonly Role[]): Promise<Advice[]> {
+  const shop = checked.includes('shop') ? await lookAtShop(config) : [lookAtClock()]
+  // The shop refuses nodes as long as that lasts.
+  if (shop.some(({ reason }) => reason === 'database_moved')) return shop
   return [
     ...(checked.length === 0 ? [wrong(subject.role, 'role_none', { folder: config.folder })] : []),
-    ...(checked.includes('shop') ? await lookAtShop(config) : [lookAtClock()]),
+    ...shop,
     ...(checked.includes('gateway') ? await lookAtNode(config, 'gateway') : []),
     ...(checked.includes('vpn-node') ? await lookAtNode(config, 'vpn') : []),
   ]

@@ -38,6 +38,12 @@ export const sentences = {
       `it is ${Math.abs(of.seconds)} s ${of.seconds > 0 ? 'ahead of' : 'behind'} the clock of the shop`,
       'run an NTP client on both machines ("apt install chrony")',
     ),
+  clock_behind_marks: (of: { seconds: number }) =>
+    pair(
+      `a mark of the last hour in the database is ${of.seconds} s ahead: this clock or that of another shop ` +
+        'is or was wrong',
+      'run an NTP client on the machines of all shops, and set hardware clocks to UTC ("timedatectl set-local-rtc 0")',
+    ),
   path_missing: pair('it does not exist', 'the shop creates it at its first start'),
   path_owner: pair('it belongs to another user', 'chown it to the user that runs Turnpike'),
   path_private: (of: { mode: string }) => pair(`only its owner has access (${of.mode})`, ''),
@@ -64,6 +70,11 @@ export const sentences = {
       `${of.node} served the ${of.kind} ${of.login}${of.address && ` at ${of.address}`} of ${of.customer}, ` +
         'which the database has lost; it does not work any more',
       'give the customer another one: "turnpike credit" and a purchase; the money of the lost one was not charged',
+    ),
+  goods_lost_more: (of: { count: number }) =>
+    pair(
+      `nodes listed ${of.count} more lost goods: the table lost_goods has them`,
+      'if the database did not go back that far, a node lies: look at "lost" in the log, and revoke the node',
     ),
   node_awaits_state: (of: { name: string }) =>
     pair(
@@ -292,6 +303,11 @@ export const sentences = {
   shop_closed: (of: { because: string; way_out: string }) => pair(`it is closed. ${of.because}`, of.way_out),
   shop_empty: pair('its database is empty', 'run "systemctl start turnpike-shop", or "turnpike shop"'),
   database_unopened: (of: { address: string; error: string }) => pair(`${of.address} cannot be opened`, of.error),
+  database_moved: (of: { path: string }) =>
+    pair(
+      `${of.path} was moved or replaced while the shop had it open: the shop refuses every change`,
+      `put the right file in place and restart the shop: see ${docsPage('operate/incidents.md')}`,
+    ),
   database_silent: pair(
     'it does not answer',
     'check that it runs, that its address is right, and that it has a free connection',

@@ -42,6 +42,13 @@ export const russianSentences: DoctorSentences = {
       `${of.seconds > 0 ? 'спешат' : 'отстают'} на ${Math.abs(of.seconds)} с относительно часов магазина`,
       'запустите клиент NTP на обеих машинах ("apt install chrony")',
     ),
+  clock_behind_marks: (of) =>
+    pair(
+      `отметка последнего часа в базе на ${of.seconds} с впереди: эти часы или часы другого магазина неверны ` +
+        'или были неверны',
+      'запустите клиент NTP на машинах всех магазинов и переведите аппаратные часы на UTC ' +
+        '("timedatectl set-local-rtc 0")',
+    ),
   path_missing: pair('её нет', 'магазин создаст её при первом запуске'),
   path_owner: pair(
     'принадлежит другому пользователю',
@@ -70,6 +77,11 @@ export const russianSentences: DoctorSentences = {
       `${of.node} обслуживал ${of.kind} ${of.login}${of.address === '' ? '' : ` с адресом ${of.address}`}, ` +
         `клиент: ${of.customer}; база данных его потеряла, и он больше не работает`,
       'дайте клиенту другой: "turnpike credit" и покупка; деньги за потерянный не списаны',
+    ),
+  goods_lost_more: (of) =>
+    pair(
+      `узлы сообщили и о других потерянных товарах: ${of.count}; они в таблице lost_goods`,
+      'если база не возвращалась так далеко, узел лжёт: посмотрите "lost" в журнале и отзовите узел',
     ),
   node_awaits_state: (of) =>
     pair(
@@ -282,6 +294,11 @@ export const russianSentences: DoctorSentences = {
   shop_closed: (of) => pair(`закрыт. ${of.because}`, of.way_out),
   shop_empty: pair('его база пуста', 'выполните "systemctl start turnpike-shop" или "turnpike shop"'),
   database_unopened: (of) => pair(`${of.address} не открывается`, of.error),
+  database_moved: (of) =>
+    pair(
+      `файл ${of.path} перемещён или заменён под работающим магазином: магазин отклоняет все изменения`,
+      `верните на место нужный файл и перезапустите магазин: см. ${docsPage('operate/incidents.md')}`,
+    ),
   database_silent: pair(
     'не отвечает',
     'проверьте, что она работает, что адрес верен и что у неё есть свободное подключение',

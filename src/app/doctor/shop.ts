@@ -1,16 +1,15 @@
 import { dlopen, ptr } from 'bun:ffi'
 import { existsSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import manifest from '../../../package.json' with { type: 'json' }
-import { sha256 } from '../../adapters/crypto.ts'
 import type { Vault } from '../../core/vault.ts'
 import { findClosed, holdsShop, wayOutOf } from '../../db/closed.ts'
 import { pending } from '../../db/migrate.ts'
 import { isReachable } from '../../db/open.ts'
 import { countUnstamped } from '../../db/row-history.ts'
 import { readServerSettings } from '../../db/server-settings.ts'
-import { listRewinds } from '../../db/timeline.ts'
+import { findLatestMarkAt, listRewinds } from '../../db/timeline.ts'
 import type { Database } from '../../db/transaction.ts'
-import { ownerName } from '../../domains/customers/rules.ts'
 import { boundOf, bytesPerMegabit, type Node, pathsOf } from '../../domains/fleet/rules.ts'
 import { statusOf } from '../../domains/premium/exits/rules.ts'
 import { lookAtRanges } from '../../domains/stock/index.ts'
@@ -20,6 +19,7 @@ import { lookForBackups } from '../backup/schedule.ts'
 import { type Config, databaseAddress, shopSocket } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
 import { openConfigured, openVault, readMigrations } from '../shop/database.ts'
+import { maxMarkAheadMs, movedNote } from '../shop/history.ts'
 import { createServices, realRuntime, type Services, shopConfigOf } from '../shop/services.ts'
 import {
   type Advice,
@@ -29,6 +29,7 @@ import {
   adviseHistory,
   adviseImport,
   adviseLink,
+  adviseMarkClock,
   adviseNode,
   advisePath,
   advisePostgres,
@@ -64,6 +65,9 @@ export async function lookAtShop(config: Config): Promise<Advice[]> {
   }
   try {
     if (!(await isReachable(db))) return [noClock, wrong(subject.database, 'database_silent')]
+    // The file in place is not the one that the shop uses: what it says of nodes and goods is of another database.
+    if (existsSync(join(config.folder, movedNote)))
+      return [noClock, wrong(subject.database, 'database_moved', { path: databaseAddress(config) })]
     return [...(await lookAtDatabase(db)), ...(await lookInside(config, db))]
   } finally {
     await db.close()
@@ -124,6 +128,7 @@ async function lookAtWares(config: Config, db: Database): Promise<Advice[]> {
     ...nodes
       .filter((node) => node.awaitsState && node.joinedAt !== null)
       .map(({ kind, name }) => wrong(subject.node(kind, name), 'node_awaits_state', { name })),
+    ...adviseMarkClock((await findLatestMarkAt(db)) - nowMs, maxMarkAheadMs),
     ...(await lookAtRewinds(services, nowMs, nodes)),
     lookAtBackups(config, nowMs),
     ...adviseHistory(await countUnstamped(db)),
@@ -138,34 +143,25 @@ async function lookAtWares(config: Config, db: Database): Promise<Advice[]> {
 
 const historyMs = 30 * 86_400_000
 const maxLost = 200
-const customersPerPage = 1000
+/** A node that lists many hides no other. */
+const maxLostOfNode = 50
 
 /** Rewinds of the last 30 days, and the goods that nodes lost with them. */
 async function lookAtRewinds(services: Services, nowMs: number, nodes: readonly Node[]): Promise<Advice[]> {
   const rewinds = await listRewinds(services.db, nowMs - historyMs)
-  const lost = await services.fleet.lostGoods(nowMs - historyMs, maxLost)
-  const names = await findOwners(services, new Set(lost.map(({ owner }) => owner)))
+  const lost = await services.fleet.lostGoods(nowMs - historyMs, maxLost, maxLostOfNode)
+  const owners = await services.customers.findOwners(new Set(lost.map(({ owner }) => owner)))
+  const all = await services.fleet.countLostGoods(nowMs - historyMs)
+  const nameOf = (owner: string): string => {
+    const found = owners.get(owner)
+    return found ? `${found.name} (${found.id})` : 'a customer that it has lost, too'
+  }
   return adviseRewinds(
     rewinds,
-    lost.map((each) => ({ ...each, customer: names.get(each.owner) ?? 'a customer that it has lost, too' })),
+    lost.map((each) => ({ ...each, customer: nameOf(each.owner) })),
+    all - lost.length,
     (id) => nodes.find((node) => node.id === id)?.name ?? id,
   )
-}
-
-/** Names of the customers whose pseudonyms on nodes these are. */
-async function findOwners({ customers }: Services, owners: ReadonlySet<string>): Promise<Map<string, string>> {
-  const found = new Map<string, string>()
-  if (owners.size === 0) return found
-  for (let after = ''; ; ) {
-    const page = await customers.list(after, customersPerPage)
-    for (const { id, name } of page) {
-      const owner = ownerName(id, sha256)
-      if (owners.has(owner)) found.set(owner, `${name} (${id})`)
-    }
-    const last = page.at(-1)
-    if (!last || page.length < customersPerPage) return found
-    after = last.id
-  }
 }
 
 const dayMs = 86_400_000

@@ -1,17 +1,23 @@
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Log } from '../../core/log.ts'
 import { toIso } from '../../core/time.ts'
 import { hasCounters, raiseCounters } from '../../db/counter.ts'
+import { pinFile } from '../../db/sqlite-file.ts'
 import type { Rewind } from '../../db/timeline.ts'
 import type { Job } from '../../jobs/jobs.ts'
-import type { Config } from '../settings/config.ts'
+import { type Config, databaseAddress } from '../settings/config.ts'
 import type { Services } from './services.ts'
 
 const fileName = 'newest-mark'
+/** Exists while the running shop finds that the database's file was moved or replaced. `doctor` looks for it. */
+export const movedNote = 'database-moved'
 /** The database is compared this often with what this process knows of it. */
 const lookMs = 500
 const forgetMs = 60_000
+/** A larger difference of clocks is logged, every ten minutes as long as it lasts. */
+export const maxMarkAheadMs = 60_000
+const warnEveryLooks = 1200
 /** Lost goods are listed for this long. */
 const lostKeptMs = 90 * 86_400_000
 
@@ -20,10 +26,11 @@ const lostKeptMs = 90 * 86_400_000
  * the newest mark that this process knows.
  */
 export async function followHistory(
-  { folder }: Pick<Config, 'folder'>,
+  config: Pick<Config, 'folder' | 'databaseUrl'>,
   { db, timeline, fleet }: Pick<Services, 'db' | 'timeline' | 'fleet'>,
   log: Log,
 ): Promise<readonly Job[]> {
+  const { folder } = config
   const path = join(folder, fileName)
   // A shop on PostgreSQL with its key in the environment has nothing else in the folder.
   mkdirSync(folder, { recursive: true, mode: 0o700 })
@@ -36,17 +43,20 @@ export async function followHistory(
   // Before a node has the mark: a shop that is killed and finds an older database after its start knows that.
   timeline.onMark((token) => {
     kept = token
-    keepMark(path, token, log)
+    keepText(path, token, log)
   })
+  const warnOfClock = createClockWarning(timeline.markAheadMs, log)
   return [
+    ...(config.databaseUrl === undefined ? [followFile(config, log)] : []),
     {
       name: 'follow history',
       everyMs: lookMs,
       isOwn: true,
       async work() {
         const { newest } = await timeline.look(kept)
+        warnOfClock()
         if (newest === undefined || timeline.isSame(newest, kept)) return
-        keepMark(path, newest, log)
+        keepText(path, newest, log)
         kept = newest
       },
     },
@@ -60,6 +70,46 @@ export async function followHistory(
     },
   ]
 }
+
+/** Warns of a clock that is behind a mark; the looks are counted, because the clock cannot time them. */
+function createClockWarning(aheadMs: () => number, log: Log): () => void {
+  let silentLooks = 0
+  return () => {
+    silentLooks = Math.max(0, silentLooks - 1)
+    if (aheadMs() <= maxMarkAheadMs || silentLooks > 0) return
+    silentLooks = warnEveryLooks
+    const explanation =
+      'The clock of this machine or of another shop is or was wrong: run an NTP client on all of them.'
+    log.warn('clock behind the newest mark', { behind_ms: aheadMs(), explanation })
+  }
+}
+
+/** Logs once that the file of a running shop was moved or replaced, and leaves a note for `doctor`. */
+function followFile(config: Pick<Config, 'folder' | 'databaseUrl'>, log: Log): Job {
+  const path = databaseAddress(config)
+  const note = join(config.folder, movedNote)
+  const isInPlace = pinFile(path)
+  let wasInPlace = true
+  rmSync(note, { force: true })
+  return {
+    name: 'follow the file',
+    everyMs: lookMs,
+    isOwn: true,
+    async work() {
+      const isThere = isInPlace()
+      if (isThere === wasInPlace) return
+      wasInPlace = isThere
+      if (isThere) log.info('database in place again', { path })
+      else log.error('database moved', { path, explanation: movedExplanation })
+      if (isThere) rmSync(note, { force: true })
+      else keepText(note, path, log)
+    },
+  }
+}
+
+const movedExplanation =
+  'The file was moved, deleted or replaced while the shop had it open. The shop refuses every change with 503, so no ' +
+  'change is lost. Restart the shop on the file that is to be used.'
 
 const explanation =
   'The database is in an earlier state than this shop and its nodes have seen: a failover to a replica that lagged, ' +
@@ -80,11 +130,11 @@ function findMark(path: string): string | undefined {
 }
 
 /** A full disk must not keep nodes from their state, which has a witness less without the file. */
-function keepMark(path: string, mark: string, log: Log): void {
+function keepText(path: string, text: string, log: Log): void {
   try {
-    writeFileSync(`${path}.new`, `${mark}\n`, { mode: 0o600 })
+    writeFileSync(`${path}.new`, `${text}\n`, { mode: 0o600 })
     renameSync(`${path}.new`, path)
   } catch (fault) {
-    log.warn('mark not kept', { path, fault })
+    log.warn('file not kept', { path, fault })
   }
 }

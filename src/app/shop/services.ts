@@ -16,6 +16,7 @@ import { createHistoryVerifier, createRowHistory } from '../../db/row-history.ts
 import { Timeline } from '../../db/timeline.ts'
 import { openTokenBuckets } from '../../db/token-buckets.ts'
 import type { Database } from '../../db/transaction.ts'
+import { createSchemaCheck } from '../../db/whole-schema.ts'
 import { createBlocking, createCustomers, createShopVerifier } from '../../domains/customers/index.ts'
 import { createDedicated } from '../../domains/dedicated/index.ts'
 import { createEvents, createEventsVerifier } from '../../domains/events/index.ts'
@@ -124,7 +125,8 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
   const runtime = { stalls: noStalls, ...given, vault: config.vault }
   const acting = createActing({ db: plainDb, ...runtime, along: createAlong<Acting>() })
   const { db } = acting
-  const timeline = new Timeline({ ...runtime, db: plainDb, onRewind: askAgainAfterRestore })
+  const isWhole = createSchemaCheck(plainDb.engine, readMigrations)
+  const timeline = new Timeline({ ...runtime, db: plainDb, isWhole, onRewind: askAgainAfterRestore })
   const base = { db, ...runtime }
   const ledger = createLedger(base)
   const history = createRowHistory(runtime)

@@ -188,6 +188,7 @@ const codeOfReason: Readonly<Record<Exclude<Reason, SelfCoded>, Code> & Partial<
   order_prolonged_only: 'conflict',
   prefix_not_in_stock: 'not_found',
   database_busy: 'unavailable',
+  database_moved: 'unavailable',
   database_unavailable: 'unavailable',
   session_header_missing: 'forbidden',
   request_from_other_site: 'forbidden',

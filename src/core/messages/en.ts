@@ -310,6 +310,9 @@ export const en = {
   prefix_not_in_stock: (of: { prefix: string }) =>
     `No address of ${of.prefix} is in stock. "turnpike stock ranges" shows the stock.`,
   database_busy: 'The shop is busy. Nothing was changed; try again in a moment.',
+  database_moved:
+    "The file of the shop's database was moved or replaced, so nothing was changed and no money moved. Try again " +
+    'when the operator has restarted the shop.',
   database_unavailable: (of: { problem: DatabaseProblem }) =>
     `${databaseProblems[of.problem]} Repeat the request in a moment: with the same Idempotency-Key it has one ` +
     'effect at most. If you sent no key, check your orders first.',

@@ -42,7 +42,7 @@ describe('the state sync of a node', () => {
   let wake: () => void
   let fails: boolean
 
-  const open = () =>
+  const open = (log: typeof quietLog = quietLog) =>
     new StateSync({
       link: {
         async state(cursor, wait, until) {
@@ -61,7 +61,7 @@ describe('the state sync of a node', () => {
       },
       timing,
       chance: () => 1,
-      log: quietLog,
+      log,
       onPage(given, position) {
         if (fails) throw new Error('a bug')
         applied.push(`${given.exits.map((each) => each.id).join(',')}: ${describePosition(position)}`)
@@ -117,6 +117,26 @@ describe('the state sync of a node', () => {
     await timing.advance(0)
     expect(sync.lagMs).toBe(0)
     expect(applied).toEqual([': whole first last', ': last'])
+    end.abort()
+    await running
+  })
+
+  test('sync takes the whole state at once and logs no failure when the shop rejects its cursor with 400, once in 10 s', async () => {
+    const logged: string[] = []
+    const refused = new LinkError('fault', 'bad cursor', 400)
+    answers = [page('c1', false, 'a'), refused, page('n1', false, 'b'), refused, page('m1', false, 'c')]
+    const running = open({ ...quietLog, error: (event) => void logged.push(event) }).run(end.signal)
+    await timing.advance(0)
+    expect(requests.map((each) => `${each.cursor} at ${each.atMs}`)).toEqual([
+      'undefined at 0',
+      'c1 at 0',
+      'undefined at 0',
+      'n1 at 0',
+    ])
+    expect(logged).toEqual(['state not read'])
+    await timing.advance(1_000)
+    expect(applied).toEqual(['a: whole first last', 'b: whole first last', 'c: whole first last'])
+    expect(requests.filter((each) => each.atMs === 0)).toHaveLength(4)
     end.abort()
     await running
   })

@@ -15,6 +15,8 @@ const waitSeconds = 10
 /** Pause after a long poll that returned within `quickMs` without a change. */
 const emptyPauseMs = 250
 const quickMs = 100
+/** A shop that refuses positions more often is answered with growing pauses. */
+const refusedPauseMs = 10_000
 
 /**
  * Keeps the node up to date: the whole state page by page, then changes by long polling. `onPage` may receive an item
@@ -32,6 +34,7 @@ export class StateSync {
   private isWhole = true
   private isBehind = true
   private failures = 0
+  private refusedAt = Number.NEGATIVE_INFINITY
   lastContactAt: number | undefined
   /** When the node was last up to date; before that, when it started. */
   private currentAt: number
@@ -63,6 +66,7 @@ export class StateSync {
         await this.readOnce(end)
       } catch (error) {
         if (end.aborted) return
+        if (this.beginsWhole(error)) continue
         this.noteFailure(error)
         const isRefused = error instanceof LinkError && error.trouble === 'refused'
         const pauseMs = growingPause(this.failures, firstPauseMs, maxPauseMs, this.deps.chance)
@@ -83,6 +87,20 @@ export class StateSync {
     this.isWhole = false
     this.currentAt = this.timing.now()
     this.firstRead.resolve()
+  }
+
+  /** The shop does not understand the position of an up-to-date node: its database went back. Reads the whole state. */
+  private beginsWhole(error: unknown): boolean {
+    if (!(error instanceof LinkError) || error.status !== 400 || this.cursor === undefined || this.isWhole) return false
+    const nowAt = this.timing.now()
+    if (nowAt - this.refusedAt < refusedPauseMs) return false
+    this.refusedAt = nowAt
+    this.lastContactAt = nowAt
+    this.isBehind = true
+    this.cursor = undefined
+    this.isWhole = true
+    this.deps.log.info('whole state requested', { explanation: 'The shop does not know the position of this node.' })
+    return true
   }
 
   private noteFailure(error: unknown): void {

@@ -16,3 +16,9 @@ test('vanished things are repeated until a report was taken, at most 200 at once
   }
   expect(count).toBe(10_000)
 })
+
+test('a vanished thing that the shop would refuse is not reported', () => {
+  const vanished = new VanishedItems()
+  vanished.add([{ ...itemOf(1), address: 'a\nb' }, itemOf(2)])
+  expect(vanished.batch()).toEqual([itemOf(2)])
+})

@@ -1,4 +1,4 @@
-import { maxVanished, type VanishedItem } from '../../node-protocol/report.ts'
+import { maxVanished, type VanishedItem, vanishedSchema } from '../../node-protocol/report.ts'
 
 /** More are counted as gone and not named. */
 const maxKept = 10_000
@@ -11,7 +11,9 @@ export class VanishedItems {
   private readonly items: VanishedItem[] = []
 
   add(items: readonly VanishedItem[]): void {
-    this.items.push(...items.slice(0, Math.max(0, maxKept - this.items.length)))
+    // The shop refuses a report with an item that it cannot read, and the usage in it.
+    const readable = items.filter((item) => vanishedSchema.safeParse(item).success)
+    this.items.push(...readable.slice(0, Math.max(0, maxKept - this.items.length)))
   }
 
   /** The oldest ones, as many as a report has room for. */

@@ -296,6 +296,27 @@ export async function revokeOwnToken(deps: CustomersDeps, customer: CustomerId, 
   deps.tokens.clear()
 }
 
+const customersPerPage = 1000
+
+/** The customers whose pseudonyms on nodes these are. It computes the pseudonyms of all customers. */
+export async function findOwners(
+  { db, sha256 }: CustomersDeps,
+  owners: ReadonlySet<string>,
+): Promise<Map<string, { readonly id: CustomerId; readonly name: string }>> {
+  const found = new Map<string, { readonly id: CustomerId; readonly name: string }>()
+  for (let after = ''; found.size < owners.size; ) {
+    const page = await store.listCustomers(db, after, customersPerPage)
+    for (const { id, name } of page) {
+      const owner = rules.ownerName(id, sha256)
+      if (owners.has(owner)) found.set(owner, { id, name })
+    }
+    const last = page.at(-1)
+    if (!last || page.length < customersPerPage) break
+    after = last.id
+  }
+  return found
+}
+
 /** The customer of a sandbox; undefined in a production shop. */
 export async function findSandboxCustomer(deps: CustomersDeps): Promise<CustomerId | undefined> {
   if ((await mode(deps)) !== 'sandbox') return undefined

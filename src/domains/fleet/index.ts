@@ -1,6 +1,6 @@
 import { bind } from '../../core/bind.ts'
 import * as useCases from './join.ts'
-import { forgetLost, lostGoods, noteLost } from './lost.ts'
+import { countLostGoods, forgetLost, lostGoods, mayListLost, noteLost } from './lost.ts'
 import { acceptedPasswordKeys, ensurePasswordKey, makePasswordFor } from './password-keys.ts'
 import { forgetSamples, history, recentBytesPerSecond } from './samples.ts'
 import { everKnown, findByName, findLink, lockPresent } from './store.ts'
@@ -33,7 +33,16 @@ export function createFleet(given: Parameters<typeof withCaches>[0]) {
   return {
     ...bind(deps, { ...cases, acceptedPasswordKeys, ensurePasswordKey, makePasswordFor }),
     ...bind(given.db, { everKnown, findByName }),
-    ...bind(given, { history, recentBytesPerSecond, forgetSamples, noteLost, lostGoods, forgetLost }),
+    ...bind(given, {
+      history,
+      recentBytesPerSecond,
+      forgetSamples,
+      mayListLost,
+      noteLost,
+      lostGoods,
+      countLostGoods,
+      forgetLost,
+    }),
     findLink,
     lockPresent,
   }

@@ -6,24 +6,43 @@ import * as store from './store.ts'
 
 type LostDeps = { readonly db: Database; readonly clock: Clock }
 
-/** A node whose secret was stolen fills no more than this. */
-const maxLostPerNode = 10_000
+/** A node lists no more in one life of the database: it may lie, and its secret may be stolen. */
+const maxLostInLife = 2000
 
-/** Keeps what a node served and the books do not know. Returns what was not kept before. */
-export const noteLost = async (deps: LostDeps, id: NodeId, items: readonly LostItem[]): Promise<LostItem[]> =>
-  items.length === 0
-    ? []
-    : deps.db.transact(async (tx) => {
-        const room = maxLostPerNode - (await store.countLost(tx, id))
-        const added: LostItem[] = []
-        for (const item of items.slice(0, Math.max(0, room)))
-          if (await store.insertLost(tx, id, item, deps.clock())) added.push(item)
-        return added
-      })
+/** Whether a node may still list what it lost with the change to this life. */
+export const mayListLost = async ({ db }: LostDeps, id: NodeId, life: number): Promise<boolean> =>
+  (await store.findLostLife(db, id)) === life
 
-/** What nodes served and the books do not know, reported since a moment, the newest first. */
-export const lostGoods = ({ db }: LostDeps, sinceAt: number, limit: number): Promise<LostGood[]> =>
-  store.listLost(db, sinceAt, limit)
+/**
+ * Keeps what a node served and the books do not know, once in each life of the database: `isLast` ends its list.
+ * Returns what was not kept before, and how many were.
+ */
+export const noteLost = (
+  deps: LostDeps,
+  id: NodeId,
+  life: number,
+  items: readonly LostItem[],
+  isLast: boolean,
+): Promise<{ readonly added: readonly LostItem[]; readonly before: number }> =>
+  deps.db.transact(async (tx) => {
+    const added: LostItem[] = []
+    if ((await store.lockLostLife(tx, id)) !== life) return { added, before: 0 }
+    const before = await store.countLost(tx, id, life)
+    for (const item of items.slice(0, Math.max(0, maxLostInLife - before)))
+      if (await store.insertLost(tx, id, life, item, deps.clock())) added.push(item)
+    if (isLast || before + added.length >= maxLostInLife) store.endLostLife(tx, id)
+    return { added, before }
+  })
+
+/** What nodes served and the books do not know, reported since a moment: the newest first, so many of each node. */
+export const lostGoods = (
+  { db }: LostDeps,
+  sinceAt: number,
+  limit: number,
+  perNode: number = limit,
+): Promise<LostGood[]> => store.listLost(db, sinceAt, limit, perNode)
+
+export const countLostGoods = ({ db }: LostDeps, sinceAt: number): Promise<number> => store.countAllLost(db, sinceAt)
 
 /** Deletes such reports from before a moment. */
 export const forgetLost = ({ db }: LostDeps, beforeAt: number): Promise<number> =>

@@ -156,16 +156,32 @@ export async function endAwaiting(tx: Tx, node: NodeId, life: number): Promise<v
   if ((await lockLife(tx)) === life) setAwaitsState(tx, node, false)
 }
 
-export const countLost = (reader: Reader, node: NodeId): Promise<number> =>
-  countBy(reader, 'SELECT COUNT(*) AS n FROM lost_goods WHERE node_id = $1', [node])
+const lostLives = valuesOf(orNull(int('lost_life')))
+
+/** The life in which a node may list what it lost; null after that. */
+export const findLostLife = async (reader: Reader, node: NodeId): Promise<number | null> =>
+  (await lostLives.all(reader, 'SELECT lost_life FROM nodes WHERE id = $1', [node]))[0] ?? null
+
+/** Locks the node, so that its reports are counted one after the other. */
+export const lockLostLife = async (tx: Tx, node: NodeId): Promise<number | null> =>
+  (await lostLives.all(tx, 'SELECT lost_life FROM nodes WHERE id = $1 FOR UPDATE', [node]))[0] ?? null
+
+export const endLostLife = (tx: Tx, node: NodeId): void =>
+  tx.send('UPDATE nodes SET lost_life = NULL WHERE id = $1', [node])
+
+export const countLost = (reader: Reader, node: NodeId, life: number): Promise<number> =>
+  countBy(reader, 'SELECT COUNT(*) AS n FROM lost_goods WHERE node_id = $1 AND life = $2', [node, life])
+
+export const countAllLost = (reader: Reader, sinceAt: number): Promise<number> =>
+  countBy(reader, 'SELECT COUNT(*) AS n FROM lost_goods WHERE reported_at >= $1', [sinceAt])
 
 /** Whether it was not kept before. */
-export const insertLost = (tx: Tx, node: NodeId, item: LostItem, nowMs: number): Promise<boolean> =>
+export const insertLost = (tx: Tx, node: NodeId, life: number, item: LostItem, nowMs: number): Promise<boolean> =>
   changesOne(
     tx,
-    `INSERT INTO lost_goods (node_id, kind, item, login, address, owner, reported_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (node_id, kind, item, login) DO NOTHING`,
-    [node, item.kind, item.id, item.login, item.address, item.owner, nowMs],
+    `INSERT INTO lost_goods (node_id, kind, item, login, address, owner, reported_at, life)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (node_id, kind, item, login) DO NOTHING`,
+    [node, item.kind, item.id, item.login, item.address, item.owner, nowMs, life],
   )
 
 const lostColumns = columnsOf<LostGood>({
@@ -178,11 +194,15 @@ const lostColumns = columnsOf<LostGood>({
   reportedAt: int('reported_at'),
 })
 
-export const listLost = (reader: Reader, sinceAt: number, limit: number): Promise<LostGood[]> =>
+/** So many of each node at most: one that lists many hides no other. */
+export const listLost = (reader: Reader, sinceAt: number, limit: number, perNode: number): Promise<LostGood[]> =>
   lostColumns.all(
     reader,
-    `SELECT ${lostColumns.names} FROM lost_goods WHERE reported_at >= $1 ORDER BY reported_at DESC, item LIMIT $2`,
-    [sinceAt, limit],
+    `SELECT ${lostColumns.names} FROM (
+       SELECT ${lostColumns.names}, ROW_NUMBER() OVER (PARTITION BY node_id ORDER BY reported_at DESC, item) AS place
+       FROM lost_goods WHERE reported_at >= $1) AS placed
+     WHERE place <= $3 ORDER BY place, node_id LIMIT $2`,
+    [sinceAt, limit, perNode],
   )
 
 export const deleteLost = (tx: Tx, beforeAt: number): Promise<number> =>

@@ -24,8 +24,8 @@ const maxIgnored = 64 * 1024
 const maxPortTries = 64
 
 /**
- * Datagrams of many destinations through a UDP socket for the client (RFC 1928, 7). It accepts datagrams only from the
- * address of the control connection and from the first port that sends a valid one. It ends with the control connection.
+ * Datagrams of many destinations through a UDP socket for the client (RFC 1928, 7). It accepts datagrams only from
+ * the address of the control connection and from the first port that sends a valid one. It ends with that connection.
  */
 class SocketClient implements UdpClient, SideOwner, DatagramOwner {
   private clientPort = 0
