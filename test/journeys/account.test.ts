@@ -24,6 +24,35 @@ describe.each([...enginesOf('postgres')])('GET /balance and GET /transactions on
     expect(data.next_cursor).toBeNull()
   })
 
+  test('amounts of a calculation are stored in kopecks for every product and shown in roubles, old rows too', async () => {
+    const { token } = await service.newCustomer(10_000n)
+    const order = { country_code: 'DE', period: 30, count: 10, ipv: 4 }
+    const { data: bought } = await service.post('/dedicated/buy', order, { token })
+    const ids = bought.proxies.map((each: { id: number }) => each.id)
+    const { data: prolonged } = await service.post('/dedicated/prolong', { ids, period: 7 }, { token })
+    const { data: traffic } = await service.post('/premium/traffic/buy', { pool_type: 'mobile', gb: 0.5 }, { token })
+    const { data: vpn } = await service.post('/vpn/buy', { period: 3 }, { token })
+    const calculationOf = async (id: string) => (await service.get(`/orders/${id}`, { token })).data.calculation
+    expect(await calculationOf(bought.order_id)).toMatchObject({
+      country_code: 'DE',
+      price_rub: bought.price_rub,
+      full_price_rub: 1800,
+    })
+    const [line] = (await calculationOf(prolonged.order_id)).lines
+    expect(line).toEqual({ country_code: 'DE', ipv: 4, period: 7, count: 10, price_rub: prolonged.price_rub })
+    const amounts = [(await calculationOf(traffic.order_id)).price_per_gb_rub]
+    amounts.push((await calculationOf(vpn.order_id)).per_month_rub)
+    expect(amounts).toEqual([expect.any(Number), expect.any(Number)])
+    const { db } = service.services
+    const stored = await db.all<{ calculation: string }>('SELECT calculation FROM orders')
+    for (const { calculation } of stored) expect(calculation).not.toContain('_rub')
+    const old = { catalogue: 1, months: 3, per_month_rub: 249.67, uuid: vpn.uuid }
+    await db.transact((tx) =>
+      tx.run('UPDATE orders SET calculation = $2 WHERE id = $1', [vpn.order_id, JSON.stringify(old)]),
+    )
+    expect(await calculationOf(vpn.order_id)).toEqual(old)
+  })
+
   test('GET /balance, /transactions and /orders answer 401 without a token', async () => {
     for (const path of ['/balance', '/transactions', '/orders', '/orders/ord_0']) {
       const answer = await service.get(path, { token: null })

@@ -54,7 +54,7 @@ export function OrderRecords({ order }: { readonly order: Order }) {
 }
 
 /** Fields of the request that the calculation has under another name. */
-const repeated: Readonly<Record<string, string>> = { country: 'country_code', pool: 'pool_type' }
+const repeated: Readonly<Record<string, string>> = { pool: 'pool_type' }
 
 /** The calculation without what the request says too. */
 const withoutRepeats = ({ request, calculation }: Order): Fields =>
@@ -73,7 +73,6 @@ function write(name: string, value: unknown, format: Format, trade: Trade): stri
   if (typeof value !== 'string' && typeof value !== 'number') return JSON.stringify(value)
   const named = namesOf(name, trade)[value]
   if (named !== undefined) return named
-  if (name.endsWith('kopecks')) return format.exactMoney(Number(value) / 100)
   if (name.endsWith('_at')) return format.moment(new Date(value).toISOString())
   if (typeof value === 'string') return name.startsWith('country') ? format.country(value) : value
   if (name.endsWith('_rub')) return format.exactMoney(value)

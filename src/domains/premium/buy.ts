@@ -2,7 +2,7 @@ import { type Bytes, bytes, bytesInGigabyte } from '../../core/bytes.ts'
 import { addDays } from '../../core/calendar.ts'
 import { type CustomerId, type OrderId, readId, type SubuserId } from '../../core/ids.ts'
 import { keysetPages } from '../../core/keyset-pages.ts'
-import { type Kopecks, toRoubles } from '../../core/money.ts'
+import type { Kopecks } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { PurchaseAnswer, PurchaseRequest } from '../orders/index.ts'
 import { numberIn, type Plain, textIn } from '../orders/rules.ts'
@@ -69,7 +69,7 @@ export async function buy(
     const account = await accounts.lock(tx, { subuser: subuser.id, pool })
     const receipt = await sale.charge({
       price: total,
-      calculation: { catalogue: catalogue.version, pool_type: pool, gb, price_per_gb_rub: toRoubles(perGigabyte) },
+      calculation: { catalogue: catalogue.version, pool_type: pool, gb, price_per_gb_kopecks: String(perGigabyte) },
       note: `${gb} GB ${pool}`,
     })
     const added = (BigInt(tenths) * bytesInGigabyte) / 10n

@@ -1,5 +1,5 @@
 import { type Bytes, bytes } from '../../core/bytes.ts'
-import { type Kopecks, toRoubles, zero } from '../../core/money.ts'
+import { type Kopecks, zero } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { PurchaseAnswer, PurchaseRequest, Receipt, Sale } from '../orders/index.ts'
 import { numberIn, type Plain, textIn, valueIn } from '../orders/rules.ts'
@@ -102,7 +102,7 @@ export function charge(sale: Sale, catalogue: Catalogue, months: number, uuid: S
   const { total: price, perMonth } = priceVpn(catalogue, months)
   return sale.charge({
     price,
-    calculation: { catalogue: catalogue.version, months, per_month_rub: toRoubles(perMonth), uuid },
+    calculation: { catalogue: catalogue.version, months, per_month_kopecks: String(perMonth), uuid },
     note: `VPN for ${months} ${months === 1 ? 'month' : 'months'}`,
   })
 }

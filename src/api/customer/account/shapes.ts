@@ -1,5 +1,5 @@
 import { readId } from '../../../core/ids.ts'
-import { toRoubles } from '../../../core/money.ts'
+import { kopecks, toRoubles } from '../../../core/money.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
 import type { Posting } from '../../../domains/ledger/rules.ts'
@@ -98,12 +98,12 @@ const order = named('Order', {
   request: facts('Fields of the request after parsing.', { country_code: 'DE', period: 30, count: 10, ipv: 4 }),
   calculation: facts('Calculation of the price.', {
     catalogue: 1,
-    country: 'DE',
+    country_code: 'DE',
     ipv: 4,
     period: 30,
     count: 10,
-    kopecks: '165870',
-    full_kopecks: '180000',
+    price_rub: 1658.7,
+    full_price_rub: 1800,
     discount_percent: 7.85,
     expires_at: exampleAt + 30 * 86_400_000,
   }),
@@ -155,12 +155,32 @@ export const getOrder = orderOperation('getOrder', 'GET /orders/{order_id}', {
 const toFields = (of: Plain): Record<string, unknown> =>
   typeof of === 'object' && of !== null && !('length' in of) ? { ...of } : { value: of }
 
+/** Names of a stored calculation that differ from those of the API. */
+const shownNames: Readonly<Record<string, string>> = {
+  country: 'country_code',
+  kopecks: 'price_rub',
+  full_kopecks: 'full_price_rub',
+  per_month_kopecks: 'per_month_rub',
+  price_per_gb_kopecks: 'price_per_gb_rub',
+}
+
+/** A calculation is stored with its amounts in kopecks, as texts. VPN and traffic were stored in roubles before 0.3. */
+function toShown(of: Plain): Plain {
+  if (typeof of !== 'object' || of === null) return of
+  if (Array.isArray(of)) return of.map(toShown)
+  const fields = Object.entries(of).map(([name, value]) => {
+    const isAmount = name.endsWith('kopecks') && typeof value === 'string' && /^\d+$/.test(value)
+    return [shownNames[name] ?? name, isAmount ? toRoubles(kopecks(BigInt(value))) : toShown(value)]
+  })
+  return Object.fromEntries(fields)
+}
+
 export const toOrder = (of: Order) => ({
   order_id: of.id,
   product: of.product,
   action: of.action,
   price_rub: toRoubles(of.price),
   request: toFields(of.input),
-  calculation: toFields(of.calculation),
+  calculation: toFields(toShown(of.calculation)),
   created_at: toIso(of.createdAt),
 })
