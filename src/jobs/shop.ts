@@ -173,7 +173,7 @@ export const paymentJobs = (
   log: Pick<Log, 'warn'>,
 ): readonly Job[] => [
   batchJob('ask for payments', 5 * secondMs, 20, async (limit) => {
-    const { polled, silent } = await paymentWatch.lookAgain(limit)
+    const { polled, silent } = await paymentWatch.pollDue(limit)
     if (silent.length > 0) log.warn('payment provider does not answer', { providers: silent })
     return polled
   }),

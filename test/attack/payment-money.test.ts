@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { CustomerId, PaymentId } from '../../src/core/ids.ts'
 import { kopecks } from '../../src/core/money.ts'
+import { Refusal } from '../../src/core/refusal.ts'
 import { engines } from '../harness/database.ts'
 import { failureOf } from '../harness/failure.ts'
 import { type Service, startService } from '../harness/service.ts'
@@ -32,6 +33,17 @@ describe.each([...engines])('payment fraud, on %s', (engine) => {
   async function topUp(token: string, amount: number, also: object = {}): Promise<PaymentId> {
     const { id, pay } = await begin(token, amount, also)
     await pay()
+    return id
+  }
+  /** A paid top-up whose purchase of a VPN was refused for now: it waits, as if its process had died before it. */
+  async function topUpBeforeSale(token: string, amount: number): Promise<PaymentId> {
+    const { buyer } = shop.services.vpn
+    const { buy } = buyer
+    buyer.buy = async () => {
+      throw new Refusal('no_gateway_up')
+    }
+    const id = await topUp(token, amount, { purchase: { product: 'vpn', period: 1 } })
+    buyer.buy = buy
     return id
   }
   async function beginByCard(token: string, amount: number): Promise<Bill> {
@@ -157,11 +169,7 @@ describe.each([...engines])('payment fraud, on %s', (engine) => {
   test('a refund before the purchase makes the purchase lapse, at any balance', async () => {
     const { purchases } = shop.services
     const { token } = await shop.newCustomer(5000n)
-    const { fulfil } = purchases
-    // The purchase does not run for now, as when a process dies.
-    purchases.fulfil = async () => undefined
-    const id = await topUp(token, 1000, { purchase: { product: 'vpn', period: 1 } })
-    purchases.fulfil = fulfil
+    const id = await topUpBeforeSale(token, 1000)
     await refund(id, 'all')
     await purchases.fulfilAll(100)
     expect((await shop.get(`/payments/${id}`, { token })).data.purchase).toMatchObject({
@@ -174,10 +182,7 @@ describe.each([...engines])('payment fraud, on %s', (engine) => {
   test('a purchase made before a refund is recorded as bought although its process died before recording it', async () => {
     const { purchases, vpn } = shop.services
     const { token, customer } = await shop.newCustomer()
-    const { fulfil } = purchases
-    purchases.fulfil = async () => undefined
-    const id = await topUp(token, 5000, { purchase: { product: 'vpn', period: 1 } })
-    purchases.fulfil = fulfil
+    const id = await topUpBeforeSale(token, 5000)
     const request = { by: { customer, token: null }, key: `purchase ${id}`, automatic: true as const }
     await vpn.buy({ ...request, toBody: ({ order }) => order }, { months: 1 })
     await refund(id, 'all')
@@ -221,10 +226,10 @@ describe.each([...engines])('payment fraud, on %s', (engine) => {
         return seen
       },
     })
-    await shop.services.paymentWatch.lookAgain(100)
+    await shop.services.paymentWatch.pollDue(100)
     Object.assign(connection, { find })
     expect([isLate, await balanceOf(token)]).toEqual([false, 300])
-    await shop.services.paymentWatch.lookAgain(100)
+    await shop.services.paymentWatch.pollDue(100)
     expect(await balanceOf(token)).toBe(300)
   })
 
@@ -241,11 +246,11 @@ describe.each([...engines])('payment fraud, on %s', (engine) => {
       return find(providerId)
     }
     Object.assign(connection, { find: async (providerId: string) => failing(providerId) })
-    expect((await failureOf(shop.services.paymentWatch.lookAgain(100))).message).toBe('a fault of ours')
+    expect((await failureOf(shop.services.paymentWatch.pollDue(100))).message).toBe('a fault of ours')
     Object.assign(connection, { find })
     expect(await balanceOf(token)).toBe(400)
     shop.clock.advance(300_000)
-    await shop.services.paymentWatch.lookAgain(100)
+    await shop.services.paymentWatch.pollDue(100)
     expect(await balanceOf(token)).toBe(700)
   })
 
@@ -294,7 +299,7 @@ describe.each([...engines])('payment fraud, on %s', (engine) => {
     shop.clock.advance(3_600_000)
     const mark = () => paymentOperator.markPaid(id, 'came', undefined)
     const back = () => refund(id, 'all').catch(() => undefined)
-    await Promise.all([pay(), mark(), back(), paymentWatch.lookAgain(50), pay(), mark(), back(), back()])
+    await Promise.all([pay(), mark(), back(), paymentWatch.pollDue(50), pay(), mark(), back(), back()])
     await mark()
     await back()
     const { data } = await shop.get(`/payments/${id}`, { token })

@@ -320,7 +320,7 @@ describe('forged, altered and replayed payment notifications', () => {
     await set('127.0.0.1/32;::1/128')
     // No notification arrives: the shop finds the payment by polling.
     shop.clock.advance(20_000)
-    while ((await shop.services.paymentWatch.lookAgain(100)).polled === 100);
+    while ((await shop.services.paymentWatch.pollDue(100)).polled === 100);
     expect((await shop.get('/balance', { token })).data.balance_rub).toBe(300)
   })
 
@@ -335,7 +335,7 @@ describe('forged, altered and replayed payment notifications', () => {
     const silent = await send('platega', introduced.side.notificationOf(bill.id))
     expect([silent.status, silent.headers.get('retry-after')]).toEqual([503, '60'])
     introduced.side.isDown = false
-    while ((await shop.services.paymentWatch.lookAgain(100)).polled === 100);
+    while ((await shop.services.paymentWatch.pollDue(100)).polled === 100);
     expect((await shop.get('/balance', { token })).data.balance_rub).toBe(300)
     expect((await paymentOperator.unmatched(false, 500)).length).toBe(before)
     const first = noted.find((each) => each.reason === 'not_at_provider')
@@ -354,7 +354,7 @@ describe('forged, altered and replayed payment notifications', () => {
   async function pollUntilEmpty(token: string): Promise<void> {
     const isEmpty = async (): Promise<boolean> => {
       shop.clock.advance(86_400_000)
-      while ((await shop.services.paymentWatch.lookAgain(100)).polled === 100);
+      while ((await shop.services.paymentWatch.pollDue(100)).polled === 100);
       return (await shop.get('/balance', { token })).data.balance_rub === 0
     }
     expect(await untilTrue(isEmpty)).toBeTrue()

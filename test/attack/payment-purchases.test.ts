@@ -58,10 +58,13 @@ describe.each([...engines])('purchases after a payment, on %s', (engine) => {
       for (let count = 0; count < 20; count += 1) await pay(anna.token)
       // Ids are ordered by the millisecond: this purchase is the newest.
       shop.clock.advance(5)
-      const { fulfil } = shop.services.purchases
-      shop.services.purchases.fulfil = async () => undefined
+      const { buyer } = shop.services.vpn
+      const { buy } = buyer
+      buyer.buy = async () => {
+        throw new Refusal('no_gateway_up')
+      }
       const id = await pay(boris.token, vpn)
-      shop.services.purchases.fulfil = fulfil
+      buyer.buy = buy
       expect(await stateOf(boris.token, id)).toBe('waiting')
       await attempt(20)
       expect(await stateOf(boris.token, id)).toBe('bought')

@@ -15,15 +15,15 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
   let shop: Service
   let card: Introduced
   let crypto: Introduced
-  let lookAgain: Service['services']['paymentWatch']['lookAgain']
+  let pollDue: Service['services']['paymentWatch']['pollDue']
   /** Calls to Crypto Pay, in order. */
   const calls: string[] = []
   beforeAll(async () => {
     shop = await startService(engine)
     const { paymentWatch, providers } = shop.services
-    lookAgain = paymentWatch.lookAgain.bind(paymentWatch)
+    pollDue = paymentWatch.pollDue.bind(paymentWatch)
     // The test polls providers, and not the job that runs every 5 s.
-    paymentWatch.lookAgain = async () => ({ polled: 0, silent: [] })
+    paymentWatch.pollDue = async () => ({ polled: 0, silent: [] })
     card = await introduce(shop.services, 'yookassa', { now: shop.clock.read })
     crypto = await introduce(shop.services, 'crypto_pay', { now: shop.clock.read })
     await providers.set('invoice', {
@@ -74,7 +74,7 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
     async function poll(times: number, everyMs: number): Promise<void> {
       for (let time = 0; time < times; time += 1) {
         shop.clock.advance(everyMs)
-        await lookAgain(100)
+        await pollDue(100)
       }
     }
 
@@ -130,7 +130,7 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
       const { token } = await shop.newCustomer()
       const { data } = await begin(token)
       const bill = billOf(data.payment_id, crypto)
-      await lookAgain(100)
+      await pollDue(100)
       calls.length = 0
       await poll(1, 20_000)
       expect(new Set(calls)).toEqual(new Set(['find to poll']))
@@ -149,7 +149,7 @@ describe.each([...engines])('refusals, refunds and repeated notifications, on %s
       const { customer, token } = await shop.newCustomer()
       const { data } = await shop.post('/payments', { amount_rub: 300, method }, { token })
       shop.clock.advance(15 * 86_400_000)
-      while ((await lookAgain(100)).polled === 100);
+      while ((await pollDue(100)).polled === 100);
       await shop.services.erasing.erase(customer, { by: 'operator', isConfirmed: () => true })
       return { customer, id: data.payment_id as PaymentId }
     }

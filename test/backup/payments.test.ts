@@ -48,7 +48,7 @@ describe.each([...engines])('payments of a restored shop on %s', (engine) => {
     await backUp(configOfTestDatabase(engine, testDatabase, key), backup, clock.read, ignoreProgress)
     later = await begin()
     for (const { id, mark } of card.side.bills.values()) if (mark !== unpaid) card.side.pay(id)
-    await services.paymentWatch.lookAgain(20)
+    await services.paymentWatch.pollDue(20)
     restoredDatabase = await makeTestDatabase(engine)
     clock.advance(1000)
     const work = { clock: clock.read, onProgress: ignoreProgress, verify: async () => true }
@@ -107,7 +107,7 @@ describe.each([...engines])('payments of a restored shop on %s', (engine) => {
     await Promise.all([credit(fourth), notify(fourth), credit(fourth)])
     expect(await balance()).toBe(200_000n)
     // The restored shop asks about every open payment at once: the fifth is credited without an operator.
-    expect(await shop.paymentWatch.lookAgain(20)).toMatchObject({ silent: [] })
+    expect(await shop.paymentWatch.pollDue(20)).toMatchObject({ silent: [] })
     expect(await balance()).toBe(250_000n)
     expect(await credit(fifth)).toMatchObject({ isRepeat: true })
     for (const payment of [...paid, unpaid]) await notify(payment)

@@ -134,7 +134,7 @@ async function settle(db: Database, provider: string, side: OtherSide, nowAt: nu
   }
   for (;;) {
     later = wire(db, clock)
-    const { polled, silent } = await later.paymentWatch.lookAgain(batchSize)
+    const { polled, silent } = await later.paymentWatch.pollDue(batchSize)
     if (polled === 0 && silent.length === 0) break
   }
   while ((await later.purchases.fulfilAll(100)) > 0);

@@ -66,7 +66,7 @@ async function takeNotifications(): Promise<void> {
 
 async function pollPayments(): Promise<never> {
   for (;;) {
-    await services.paymentWatch.lookAgain(20)
+    await services.paymentWatch.pollDue(20)
     if ((await services.purchases.fulfilAll(20)) > 0) writeSync(1, 'bought\n')
     await Bun.sleep(10)
   }

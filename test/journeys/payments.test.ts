@@ -131,7 +131,7 @@ describe.each([...engines])('payments on %s', (engine) => {
     const { token, customer } = await shop.newCustomer()
     const { data: begun } = await shop.post('/payments', { amount_rub: 50, method: 'sandbox' }, { token })
     shop.clock.advance(61 * minuteMs)
-    while ((await shop.services.paymentWatch.lookAgain(100)).polled === 100);
+    while ((await shop.services.paymentWatch.pollDue(100)).polled === 100);
     expect((await shop.get(`/payments/${begun.payment_id}`, { token })).data.status).toBe('expired')
     expect(await (await fetch(begun.pay_url)).text()).toContain('This payment has expired or was cancelled.')
     const { data: listedEvents } = await shop.get('/events?type=payment.expired', { token })

@@ -209,7 +209,7 @@ class World {
 
   poll(ms: number): Promise<void> {
     this.clock.advance(ms)
-    return this.attempt(() => this.services.paymentWatch.lookAgain(50))
+    return this.attempt(() => this.services.paymentWatch.pollDue(50))
   }
 
   /** Without an external provider: the operator, or the button of the sandbox. */

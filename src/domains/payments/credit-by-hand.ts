@@ -3,13 +3,13 @@ import { toRoubles } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { Tx } from '../../db/transaction.ts'
 import type { Adjustment } from '../ledger/index.ts'
-import { asking, isProduction, lockKnown, type PaymentDeps, paidStatus } from './deps.ts'
+import { callProvider, isProduction, lockKnown, type PaymentDeps, paidStatus } from './deps.ts'
 import type { PaymentProvider } from './ports.ts'
-import { spend } from './purchases.ts'
+import { buyPaidFor } from './purchases.ts'
 import type { Payment, ProviderStatus } from './rules.ts'
 import { settle } from './settle.ts'
 import * as store from './store.ts'
-import { lookFor } from './watch.ts'
+import { findAtProvider } from './watch.ts'
 
 type Adjusted = Awaited<ReturnType<PaymentDeps['ledger']['adjust']>>
 
@@ -38,7 +38,7 @@ export async function adjustByHand(
   const status = connection && mayAsk ? await askAbout(payment, connection) : paidStatus(payment)
   const of = { isProduction: await isProduction(deps), isPollable: connection !== undefined, note: input.note }
   const { settled, ...adjusted } = await deps.db.transact((tx) => creditPayment(deps, tx, payment, status, of))
-  if (!isDryRun) await spend(deps, settled)
+  if (!isDryRun) await buyPaidFor(deps, settled)
   return adjusted
 }
 
@@ -49,7 +49,7 @@ const paymentNamedBy = ({ key, reference }: Adjustment) =>
 /** The provider's current status. The operator's word counts only where there is no provider to ask. */
 function askAbout(payment: Payment, connection: PaymentProvider): Promise<ProviderStatus | undefined> {
   const refused = () => new Refusal('payment_not_confirmed', { payment: payment.id, provider: payment.provider })
-  return asking(() => lookFor(payment, connection, 'open'), { refused, unavailable: refused })
+  return callProvider(() => findAtProvider(payment, connection, 'open'), { refused, unavailable: refused })
 }
 
 async function creditPayment(

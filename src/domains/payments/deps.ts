@@ -34,8 +34,6 @@ export type PaymentDeps = {
   readonly pricing: { readonly current: () => Promise<{ readonly version: number }> }
   readonly buyers: readonly Buyer[]
   readonly once: Once
-  /** `fulfil` of purchases.ts. Tests replace it to act as a process that dies before the purchase. */
-  readonly purchases: { readonly fulfil: (payment: Payment) => Promise<void> }
   readonly providers: Providers
   /** Token bucket for each customer's wrong promo codes. */
   readonly codeGuesses: ReturnType<typeof createTokenBuckets>
@@ -73,7 +71,7 @@ export const paidStatus = (payment: Payment): ProviderStatus => ({
 })
 
 /** Runs calls to a provider and turns its failures into refusals. */
-export async function asking<Result>(
+export async function callProvider<Result>(
   work: () => Promise<Result>,
   as: { readonly refused?: () => Refusal; readonly unavailable: () => Refusal },
 ): Promise<Result> {

@@ -5,12 +5,11 @@ import { loadOwn, type PaymentDeps } from './deps.ts'
 import { findNamed, markPaid, reconcile, reportMethods, resolve, showPayment } from './operate.ts'
 import { begin, findOurs, payInSandbox, quote } from './pay.ts'
 import { createProviders } from './providers.ts'
-import { fulfil, fulfilAll } from './purchases.ts'
+import { fulfilAll } from './purchases.ts'
 import { addReferral, bring, findReferrer, makeReferralCode, setTerms, showReferrals } from './referrals.ts'
 import { refund } from './refund.ts'
-import type { Payment } from './rules.ts'
 import * as store from './store.ts'
-import { lookAgain, notify } from './watch.ts'
+import { notify, pollDue } from './watch.ts'
 
 export { createPaymentsVerifier } from './audit.ts'
 export type { Buyer } from './deps.ts'
@@ -18,8 +17,7 @@ export type { Providers } from './providers.ts'
 export type { PurchaseInput } from './purchases.ts'
 export { askAgainAfterRestore } from './store.ts'
 
-type Given = Omit<PaymentDeps, 'providers' | 'purchases' | 'codeGuesses' | 'running'> &
-  Parameters<typeof createProviders>[0]
+type Given = Omit<PaymentDeps, 'providers' | 'codeGuesses' | 'running'> & Parameters<typeof createProviders>[0]
 type Bound = ReturnType<typeof createPayments>
 export type Payments = Bound['payments']
 export type PaymentOperator = Bound['paymentOperator']
@@ -33,12 +31,8 @@ export type PaymentReports = Bound['paymentReports']
 export function createPayments(given: Given) {
   const { db, clock } = given
   const providers = createProviders(given)
-  const purchases = {
-    fulfil: (payment: Payment): Promise<void> => fulfil(deps, payment),
-    fulfilAll: (max: number): Promise<number> => fulfilAll(deps, max),
-  }
   const codeGuesses = codes.createCodeGuesses(clock)
-  const deps: PaymentDeps = { ...given, providers, purchases, codeGuesses, running: new Set() }
+  const deps: PaymentDeps = { ...given, providers, codeGuesses, running: new Set() }
   return {
     providers,
     payments: {
@@ -46,8 +40,8 @@ export function createPayments(given: Given) {
       ...bind(deps, { quote, begin, load: loadOwn, findOurs, payInSandbox }),
       ...bind(db, { list: store.listOf }),
     },
-    paymentWatch: bind(deps, { notify, lookAgain }),
-    purchases,
+    paymentWatch: bind(deps, { notify, pollDue }),
+    purchases: bind(deps, { fulfilAll }),
     paymentOperator: {
       ...bind(deps, { show: showPayment, findNamed, adjust: adjustByHand, markPaid, refund, resolve, reconcile }),
       ...bind(db, { list: store.listAll, unmatched: store.listNotices }),

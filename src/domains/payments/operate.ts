@@ -5,8 +5,9 @@ import type { findingsEn } from '../../core/messages/findings-en.ts'
 import { kopecks, toRoubles, toRoubleText, zero } from '../../core/money.ts'
 import { Refusal } from '../../core/refusal.ts'
 import type { ActionAnswer } from '../orders/index.ts'
-import { asking, isProduction, loadKnown, lockKnown, type PaymentDeps, paidStatus } from './deps.ts'
+import { callProvider, isProduction, loadKnown, lockKnown, type PaymentDeps, paidStatus } from './deps.ts'
 import type { PaymentProvider, ProviderPayment } from './ports.ts'
+import { fulfil } from './purchases.ts'
 import { toOutcome } from './refund.ts'
 import { isMoney, type Payment, toPay } from './rules.ts'
 import { settle } from './settle.ts'
@@ -48,7 +49,7 @@ export async function markPaid(deps: PaymentDeps, id: PaymentId, note: string, k
     const settled = await settle(deps, tx, payment, paidStatus(payment), of)
     return { ...toOutcome(settled), ...(replayed && { replayed }) }
   })
-  await deps.purchases.fulfil(await loadKnown(deps.db, id))
+  await fulfil(deps, await loadKnown(deps.db, id))
   return outcome
 }
 
@@ -86,7 +87,7 @@ export async function reconcile(deps: PaymentDeps, name: string | undefined, fro
   let compared = 0
   const differences: (Difference & { provider: string })[] = []
   for (const provider of name === undefined ? await connected() : [name]) {
-    const found = await asking(() => compare(deps, provider, fromAt, toAt), {
+    const found = await callProvider(() => compare(deps, provider, fromAt, toAt), {
       refused: () => new Refusal('provider_list_refused', { provider }),
       unavailable: () => new Refusal('provider_list_unavailable', { provider }),
     })

@@ -7,12 +7,12 @@ import type { Tx } from '../../db/transaction.ts'
 import type { Payer } from '../ledger/index.ts'
 import { keyKeptMs, type Plain, toCanonical } from '../orders/rules.ts'
 import { promiseBonus, quoteBonus } from './codes.ts'
-import { asking, isProduction, lockKnown, type PaymentDeps, paidStatus } from './deps.ts'
+import { callProvider, isProduction, lockKnown, type PaymentDeps, paidStatus } from './deps.ts'
 import { type OpenedPayment, type PaymentProvider, ProviderRefused, ProviderUnavailable } from './ports.ts'
 import type { Method } from './providers.ts'
-import { assertMayHold, type PurchaseInput, pricePurchase, spend } from './purchases.ts'
+import { assertMayHold, buyPaidFor, type PurchaseInput, pricePurchase } from './purchases.ts'
 import { type AwaitedPurchase, askingMs, feeOf, isOpen, type Payment, toChange, toPay } from './rules.ts'
-import { putOff, settle, writeSteps } from './settle.ts'
+import { scheduleNextPoll, settle, writeSteps } from './settle.ts'
 import * as store from './store.ts'
 
 const maxOpen = 20
@@ -194,7 +194,7 @@ async function open(deps: PaymentDeps, { payment, isRepeat }: Begun, topUp: TopU
     const payUrl = `${shopUrl}/pay/${id}`
     return noteOpened(deps, id, { providerId: id, payUrl, qr: payUrl, expiresAt: null }, false)
   }
-  return asking(
+  return callProvider(
     async () => {
       const opened = await openAt(deps, connection, payment, topUp, { shopUrl, isRepeat })
       return noteOpened(deps, id, opened, true)
@@ -247,7 +247,7 @@ const noteOpened = (deps: PaymentDeps, id: PaymentId, opened: OpenedPayment, isP
     const also = { payUrl, qr, ...(expiresAt !== null && { expiresAt }), providerId: payment.providerId ?? providerId }
     const steps = payment.state === 'new' ? [{ kind: 'sent' as const, note: 'opened at the provider' }] : []
     if (payment.payUrl !== null && steps.length === 0) return payment
-    return putOff(deps, tx, writeSteps(deps, tx, payment, steps, also), isPollable)
+    return scheduleNextPoll(deps, tx, writeSteps(deps, tx, payment, steps, also), isPollable)
   })
 
 /** Cancels a payment that the provider refused and frees its key. It is polled only if an earlier try may be open. */
@@ -256,7 +256,7 @@ const noteRefused = (deps: PaymentDeps, id: PaymentId, mayBeOpen: boolean): Prom
     const payment = await lockKnown(tx, id)
     if (payment.state !== 'new') return payment
     const steps = [{ kind: 'cancelled' as const, note: 'the provider did not accept it' }]
-    return putOff(deps, tx, writeSteps(deps, tx, payment, steps, { key: null }), mayBeOpen)
+    return scheduleNextPoll(deps, tx, writeSteps(deps, tx, payment, steps, { key: null }), mayBeOpen)
   })
 
 /** A payment that is paid on the shop's own page, for anyone who has its link. */
@@ -277,6 +277,6 @@ export async function payInSandbox(deps: PaymentDeps, id: PaymentId): Promise<Pa
     const of = { isProduction: false, isPollable: false, note: 'paid in the sandbox' }
     return settle(deps, tx, payment, paidStatus(payment), of)
   })
-  await spend(deps, settled)
+  await buyPaidFor(deps, settled)
   return settled
 }

@@ -60,7 +60,7 @@ export async function assertMayHold({ clock }: PaymentDeps, tx: Tx, payment: Pay
   throw new Refusal('held_amount_limit', { max_rub: toRoubles(maxHeld.sum) }, { charged: false })
 }
 
-const end = (
+const endPurchase = (
   { db }: PaymentDeps,
   id: PaymentId,
   after: Pick<AwaitedPurchase, 'state' | 'order' | 'problem'>,
@@ -86,25 +86,25 @@ export async function fulfil(deps: PaymentDeps, payment: Payment): Promise<void>
   const key = `purchase ${id}`
   // A process that died may have bought it without writing so.
   const made = await deps.orders.findByKey(customer, key)
-  if (made) return end(deps, id, { state: 'bought', order: made, problem: null })
+  if (made) return endPurchase(deps, id, { state: 'bought', order: made, problem: null })
   const isWanted = payment.state !== 'refunded' && deps.clock() < paid.at + triedMs
-  if (!isWanted) return end(deps, id, { state: 'lapsed', order: null, problem: null })
+  if (!isWanted) return endPurchase(deps, id, { state: 'lapsed', order: null, problem: null })
   const by = await deps.customers.payerOf(customer, payment.token)
   try {
     const request = { by, key, catalogue: purchase.catalogue }
     const { order } = await loadBuyer(deps, purchase.product).buy(request, readPlain(purchase.input))
-    await end(deps, id, { state: 'bought', order, problem: null })
+    await endPurchase(deps, id, { state: 'bought', order, problem: null })
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     // A temporary refusal is retried; after any other the money stays on the balance.
     const isPassing = ['unavailable', 'too_many'].includes(error.kind) || error.code === 'request_in_progress'
-    if (!isPassing) await end(deps, id, { state: 'refused', order: null, problem: error.message })
+    if (!isPassing) await endPurchase(deps, id, { state: 'refused', order: null, problem: error.message })
   }
 }
 
 /** Buys at once what a payment that is paid was made for. */
-export async function spend(deps: PaymentDeps, payment: Payment | undefined): Promise<void> {
-  if (payment?.state === 'paid') await deps.purchases.fulfil(payment)
+export async function buyPaidFor(deps: PaymentDeps, payment: Payment | undefined): Promise<void> {
+  if (payment?.state === 'paid') await fulfil(deps, payment)
 }
 
 /** Tries up to `max` purchases that are paid for and due. Returns how many; call again while it is `max`. */

@@ -4,7 +4,7 @@ import { Refusal } from '../../core/refusal.ts'
 import type { Tx } from '../../db/transaction.ts'
 import type { Replayed } from '../orders/index.ts'
 import { givenBonus } from './codes.ts'
-import { asking, isProduction, loadKnown, lockKnown, type PaymentDeps, paidStatus } from './deps.ts'
+import { callProvider, isProduction, loadKnown, lockKnown, type PaymentDeps, paidStatus } from './deps.ts'
 import { type PaymentProvider, ProviderRefused } from './ports.ts'
 import { givenShare } from './referrals.ts'
 import type { Payment, ProviderRefund } from './rules.ts'
@@ -87,7 +87,7 @@ async function refundAtProvider(deps: PaymentDeps, connection: PaymentProvider, 
     await markDone()
     return { ...toOutcome(await settleNow()), ...(replayed && { replayed }) }
   }
-  return asking(work, {
+  return callProvider(work, {
     refused: () => new Refusal('refund_refused_by_provider'),
     unavailable: () => new Refusal('refund_without_answer'),
   })
@@ -150,7 +150,7 @@ async function beginTry(deps: PaymentDeps, tx: Tx, id: PaymentId, step: number, 
   if (!noted) throw new Error(`step ${step} of ${id} notes no refund`)
   if (noted.state === 'done') return noted
   // The provider is polled even if this process dies.
-  store.putOff(tx, id, deps.clock())
+  store.setAskAt(tx, id, deps.clock())
   const tried = { ...noted, tries: noted.tries + 1 }
   if (noted.state === 'requested') {
     store.writeTry(tx, tried)

@@ -117,7 +117,7 @@ async function debit(deps: PaymentDeps, tx: Tx, payment: Payment, total: Kopecks
 
 /** Applies a provider's status to a payment whose row is locked. The same status twice changes nothing. */
 export async function settle(deps: PaymentDeps, tx: Tx, payment: Payment, status: ProviderStatus, of: Settling) {
-  if (isOutdated(payment, status, of)) return askNext(tx, payment, deps.clock())
+  if (isOutdated(payment, status, of)) return setNextPoll(tx, payment, deps.clock())
   const decision = decide(payment, status, { ...of, ...(await customerFacts(deps, tx, payment, status)) })
   for (const reason of decision.notices) {
     await keepNotice(deps, tx, reason, { provider: payment.provider, payment: payment.id }, status)
@@ -136,24 +136,24 @@ export async function settle(deps: PaymentDeps, tx: Tx, payment: Payment, status
   if (decision.debitTo !== null) {
     settled = writeSteps(deps, tx, settled, await debit(deps, tx, settled, decision.debitTo, of.note))
   }
-  return putOff(deps, tx, settled, of.isPollable)
+  return scheduleNextPoll(deps, tx, settled, of.isPollable)
 }
 
 /** Closes a payment whose time to pay is over. Money that comes later is credited all the same. */
 export async function expire(deps: PaymentDeps, tx: Tx, payment: Payment, isPollable: boolean): Promise<Payment> {
   await deps.events.note(tx, [toEvent('payment.expired', payment, toPay(payment))])
   const expired = writeSteps(deps, tx, payment, [{ kind: 'expired', note: 'not paid in time' }])
-  return putOff(deps, tx, expired, isPollable)
+  return scheduleNextPoll(deps, tx, expired, isPollable)
 }
 
 /** Schedules the next poll. An open payment that no provider can be asked about is looked at when it expires. */
-export function putOff({ clock }: PaymentDeps, tx: Tx, payment: Payment, isPollable: boolean): Payment {
+export function scheduleNextPoll({ clock }: PaymentDeps, tx: Tx, payment: Payment, isPollable: boolean): Payment {
   const ours = isOpen(payment.state) ? payment.expiresAt : null
-  return askNext(tx, payment, isPollable ? nextAskAt(payment, clock()) : ours)
+  return setNextPoll(tx, payment, isPollable ? nextAskAt(payment, clock()) : ours)
 }
 
-function askNext(tx: Tx, payment: Payment, askAt: number | null): Payment {
-  store.putOff(tx, payment.id, askAt)
+function setNextPoll(tx: Tx, payment: Payment, askAt: number | null): Payment {
+  store.setAskAt(tx, payment.id, askAt)
   return { ...payment, askAt }
 }
 

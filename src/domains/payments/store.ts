@@ -277,7 +277,7 @@ export async function takeDue(tx: Tx, nowMs: number, untilAt: number, max: numbe
     'SELECT * FROM payments WHERE ask_at <= $1 ORDER BY ask_at LIMIT $2 FOR UPDATE SKIP LOCKED',
     [nowMs, max],
   )
-  for (const payment of due) putOff(tx, payment.id, untilAt)
+  for (const payment of due) setAskAt(tx, payment.id, untilAt)
   return due
 }
 
@@ -292,7 +292,7 @@ export async function askAgainAfterRestore(tx: Tx): Promise<void> {
 }
 
 /** Sets when a payment's provider is asked next. */
-export const putOff = (tx: Tx, payment: PaymentId, askAt: number | null): void =>
+export const setAskAt = (tx: Tx, payment: PaymentId, askAt: number | null): void =>
   tx.send('UPDATE payments SET ask_at = $2 WHERE id = $1', [payment, askAt])
 
 /** Keyset pagination over all payments, by id. */

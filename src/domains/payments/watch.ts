@@ -14,9 +14,9 @@ import {
   UnreadableNotification,
 } from './ports.ts'
 import { noSuchProvider } from './providers.ts'
-import { spend } from './purchases.ts'
+import { buyPaidFor } from './purchases.ts'
 import { askingMs, isOpen, noticesOfBack, type Payment } from './rules.ts'
-import { expire, keepNotice, putOff, settle } from './settle.ts'
+import { expire, keepNotice, scheduleNextPoll, settle } from './settle.ts'
 import * as store from './store.ts'
 
 /** The payment here that a provider's payment is: by the provider's id, or by ours that the provider keeps. */
@@ -34,7 +34,7 @@ async function lockMeant(tx: Tx, provider: string, hint: Hint): Promise<Payment 
 }
 
 /** Settles what a provider says of one of its payments. Money that is no payment's becomes a notice. */
-async function take(
+async function settleReported(
   deps: PaymentDeps,
   provider: string,
   hint: Hint,
@@ -55,30 +55,33 @@ async function take(
     }
     return undefined
   })
-  await spend(deps, settled)
+  await buyPaidFor(deps, settled)
 }
 
 /** Polls the provider of one payment and settles the answer. */
-async function ask(
+async function pollPayment(
   deps: PaymentDeps,
   payment: Payment,
   connection: PaymentProvider | undefined,
   purpose: CallPurpose = 'poll',
 ): Promise<void> {
-  const seen = connection && (await lookFor(payment, connection, purpose))
+  const seen = connection && (await findAtProvider(payment, connection, purpose))
   const isPollable = connection !== undefined
   const of = { isProduction: await isProduction(deps), isPollable, note: 'asked for', stepsBefore: payment.changes }
   const settled = await deps.db.transact(async (tx) => {
     const before = await lockKnown(tx, payment.id)
     const now = seen ? await settle(deps, tx, before, seen, of) : before
     if (isOpen(now.state) && deps.clock() >= now.expiresAt) return expire(deps, tx, now, isPollable)
-    return seen ? now : putOff(deps, tx, now, isPollable)
+    return seen ? now : scheduleNextPoll(deps, tx, now, isPollable)
   })
-  await spend(deps, settled)
+  await buyPaidFor(deps, settled)
 }
 
-export const lookFor = ({ id, providerId, createdAt }: Payment, connection: PaymentProvider, purpose: CallPurpose) =>
-  providerId === null ? connection.findOpened(id, createdAt) : connection.find(providerId, purpose)
+export const findAtProvider = (
+  { id, providerId, createdAt }: Payment,
+  connection: PaymentProvider,
+  purpose: CallPurpose,
+) => (providerId === null ? connection.findOpened(id, createdAt) : connection.find(providerId, purpose))
 
 /** Handles a provider's notification: its sender is checked, the provider is asked, and only the answer counts. */
 export async function notify(deps: PaymentDeps, name: string, notification: Notification): Promise<void> {
@@ -92,20 +95,20 @@ export async function notify(deps: PaymentDeps, name: string, notification: Noti
     seen = await connection.find(hint.providerId, 'notify')
     const meant = await findMeant(db, name, { ...hint, reference: seen?.reference ?? hint.reference })
     // Once the orphan counts, the payment that the payer was shown is not polled again: it is asked for first.
-    if (meant && seen && isOrphanPaid(meant, seen)) await ask(deps, meant, connection, 'notify')
+    if (meant && seen && isOrphanPaid(meant, seen)) await pollPayment(deps, meant, connection, 'notify')
   } catch (error) {
     if (!(error instanceof ProviderUnavailable) && !(error instanceof ProviderRefused)) throw error
     await db.transact(async (tx) => {
       const payment = await lockMeant(tx, name, hint)
-      if (payment) store.putOff(tx, payment.id, clock())
+      if (payment) store.setAskAt(tx, payment.id, clock())
     })
     throw Object.assign(new Refusal('notification_not_confirmed'), { cause: error })
   }
-  await take(deps, name, hint, seen, stepsBefore)
+  await settleReported(deps, name, hint, seen, stepsBefore)
 }
 
 /** Polls up to `max` payments that are due. Returns how many; call again while it is `max`. */
-export async function lookAgain(deps: PaymentDeps, max: number) {
+export async function pollDue(deps: PaymentDeps, max: number) {
   const { db, providers, clock } = deps
   const due = await db.transact((tx) => store.takeDue(tx, clock(), clock() + askingMs, max))
   const silent = new Set<string>()
@@ -115,7 +118,7 @@ export async function lookAgain(deps: PaymentDeps, max: number) {
     if (silent.has(payment.provider)) continue
     try {
       const provider = await providers.find(payment.provider)
-      if (provider) await ask(deps, payment, provider.connection)
+      if (provider) await pollPayment(deps, payment, provider.connection)
     } catch (error) {
       // One fault must not keep the others from being asked for.
       if (error instanceof ProviderUnavailable || error instanceof ProviderRefused) silent.add(payment.provider)
