@@ -49,7 +49,15 @@ import { openTls, type Tls } from '../tls.ts'
 import { type Agent, nodeRuntimeOf, openAgent } from './agent.ts'
 import { nodeCommand, type RunningNode } from './command.ts'
 import { chooseEngine, createPressureLog } from './engine.ts'
-import { describeGateway, drainMs, hasWholeState, meetPredecessor, takeOver, untilEmpty } from './handover.ts'
+import {
+  describeGateway,
+  drainMs,
+  hasWholeState,
+  meetPredecessor,
+  shareSpeeds,
+  takeOver,
+  untilEmpty,
+} from './handover.ts'
 import { createNames } from './names.ts'
 import { reloadCommand } from './reload.ts'
 import { GatewayRules } from './rules.ts'
@@ -132,6 +140,7 @@ async function openBeside(
   const tlsDescriptor = tls && inherited.get(config.gatewayTlsPort)
   if (tls) inherited.delete(config.gatewayTlsPort)
   if (before && tls && tlsDescriptor === undefined) tryTlsPort(config)
+  const speedShares = await shareSpeeds(agent, rules, end)
   const port = listen(engine, config, inherited)
   // After its first report the node is live, and the shop sells its addresses.
   meter.start()
@@ -186,6 +195,7 @@ async function openBeside(
     listeners: () => [...engine.listeners(), ...(front ? [front] : [])],
     async leave() {
       about.noteDraining()
+      speedShares.drain()
       log.info('taken over', { open: engine.status.open, max_seconds: config.gatewayDrainSeconds })
       front?.close()
       http2.drain()
@@ -237,7 +247,7 @@ async function openBeside(
       await tls?.stop()
       await meter.stop()
       offer.close()
-      await Promise.all([running, trying, reported])
+      await Promise.all([running, trying, reported, speedShares.watching])
       log.info('gateway closed')
     },
   }

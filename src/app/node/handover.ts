@@ -1,13 +1,17 @@
 import manifest from '../../../package.json' with { type: 'json' }
 import type { Log } from '../../core/log.ts'
 import { refuseHere } from '../../core/refusal.ts'
+import { listRunning } from '../../dataplane/agent/boots.ts'
 import type { Meter } from '../../dataplane/agent/meter.ts'
 import { realTiming, type Timing } from '../../dataplane/agent/runtime.ts'
 import type { Engine } from '../../dataplane/gateway/engines/shared/engine.ts'
 import { findPredecessor, type Predecessor } from '../../dataplane/gateway/handover/handover.ts'
+import { maxBeside } from '../../node-protocol/report.ts'
 import { tellSystemd } from '../process.ts'
 import { type Config, nodeFolder } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
+import type { Agent } from './agent.ts'
+import type { GatewayRules } from './rules.ts'
 
 /** How long tunnels may take to end once the gateway is stopped; the supervisor waits ten seconds. */
 export const drainMs = 4000
@@ -68,6 +72,41 @@ export async function hasWholeState(
   const ready = sync.ready.then(() => true)
   const within = (ms: number) => Promise.race([ready, timing.pause(ms, end).then(() => false)])
   return (await within(answerWithinMs)) || (sync.lastContactAt !== undefined && (await within(wholeWithinMs)))
+}
+
+/** The part of each speed limit that a replaced process has until it ends; at most `maxBeside` run beside another. */
+const drainingShare = 1 / (maxBeside + 1)
+const shareEveryMs = 1000
+
+/**
+ * Divides the speed limits among the processes of a gateway: each replaced one has its share, the serving one the rest,
+ * so that a customer with tunnels in all of them gets no more than the limit. Only a serving process looks for others.
+ */
+export async function shareSpeeds(
+  { folder, boot }: Pick<Agent, 'folder' | 'boot'>,
+  rules: Pick<GatewayRules, 'setSpeedShare'>,
+  end: AbortSignal,
+  timing: Pick<Timing, 'pause'> = realTiming,
+) {
+  const drained = new AbortController()
+  const over = AbortSignal.any([end, drained.signal])
+  const look = async (): Promise<number> => {
+    const others = (await listRunning(folder)).filter((each) => each !== boot).length
+    if (!over.aborted) rules.setSpeedShare(1 - Math.min(others, maxBeside) * drainingShare)
+    return others
+  }
+  const watch = async (): Promise<void> => {
+    // No process is replaced while this one serves, so the last one's end is the end of the watch.
+    do await timing.pause(shareEveryMs, over)
+    while (!over.aborted && (await look()) > 0)
+  }
+  return {
+    watching: (await look()) > 0 ? watch() : Promise.resolve(),
+    drain: (): void => {
+      drained.abort()
+      rules.setSpeedShare(drainingShare)
+    },
+  }
 }
 
 /** Takes the previous process's listeners. If it refuses, connections accepted here meanwhile are closed in order. */

@@ -152,3 +152,16 @@ describe('the egress policy of a gateway', () => {
     expect(refusalOf('127.0.0.1')).toBeUndefined()
   })
 })
+
+test('a process with a quarter of the speed limits applies it to limits that the shop changes later, and to no missing limit', () => {
+  const { rules, applyPage } = open()
+  rules.setSpeedShare(0.25)
+  expect(rules.speeds).toEqual({ proxy: Number.POSITIVE_INFINITY, subuser: Number.POSITIVE_INFINITY })
+  applyPage({ ...page([]), speed_mbit: { proxies: 8, subusers: null } }, whole)
+  const { speeds } = rules
+  expect(speeds).toEqual({ proxy: 250_000, subuser: Number.POSITIVE_INFINITY })
+  applyPage({ ...page([]), speed_mbit: { proxies: 8, subusers: null } })
+  expect(rules.speeds).toBe(speeds)
+  rules.setSpeedShare(1)
+  expect(rules.speeds.proxy).toBe(1_000_000)
+})

@@ -14,7 +14,10 @@ const speedOf = (megabits: number | null | undefined): number =>
 export class GatewayRules {
   mode: StatePage['mode'] = 'production'
   policy: Policy
+  /** This process's share of the speed limits. */
   speeds: Speeds = noLimit
+  private wholeSpeeds: Speeds = noLimit
+  private speedShare = 1
   /** Time of the last page by the shop's clock; 0 before the first page. */
   pageAt = 0
   private readonly ranges = new Map<number, Prefix>()
@@ -53,7 +56,7 @@ export class GatewayRules {
     this.pageAt = page.now
     const proxy = speedOf(page.speed_mbit?.proxies)
     const subuser = speedOf(page.speed_mbit?.subusers)
-    if (proxy !== this.speeds.proxy || subuser !== this.speeds.subuser) this.speeds = { proxy, subuser }
+    this.setSpeeds({ proxy, subuser }, this.speedShare)
     this.applyRanges(page, position)
     this.isListChanged ||= position.isWhole || [page.ranges, page.exits, page.gateways].some((part) => part.length > 0)
     if (page.mode === this.mode && !(this.isListChanged && position.isLast)) return
@@ -64,6 +67,18 @@ export class GatewayRules {
       this.isListChanged = false
     }
     void this.lookAround()
+  }
+
+  setSpeedShare(share: number): void {
+    this.setSpeeds(this.wholeSpeeds, share)
+  }
+
+  /** Makes a new object only if a value changed: the engine sends it to its thread. */
+  private setSpeeds(whole: Speeds, share: number): void {
+    this.wholeSpeeds = whole
+    this.speedShare = share
+    const [proxy, subuser] = [whole.proxy * share, whole.subuser * share]
+    if (proxy !== this.speeds.proxy || subuser !== this.speeds.subuser) this.speeds = { proxy, subuser }
   }
 
   private makePolicy(): void {

@@ -145,6 +145,8 @@ export class LinuxEngine implements Engine {
 
   async drain(): Promise<void> {
     this.isDraining = true
+    // Before the successor's first tunnel: this process has a share of the speed limits from now on.
+    this.publish()
     this.postAll({ type: 'drain' })
     this.ports.closeAll()
     while (this.ports.releasing.size > 0 && this.lead) await Bun.sleep(closeStepMs)
