@@ -109,9 +109,25 @@ export const bodyOneOf = <const Values extends readonly number[]>(values: Values
     .pipe(z.literal(values))
     .openapi({ type: 'integer', enum: values as never, ...described })
 
-/** A term: the price list refuses what it does not sell, whatever the number, and the refusal lists what it sells. */
 export const queryTerm = (range: Range) => digits().openapi({ type: 'integer', ...describedRange(range) })
 export const bodyTerm = (range: Range) => z.int().openapi(describedRange(range))
+
+/**
+ * Fields with a `period`. The price list refuses a term that it does not sell, whatever the number, and lists those that
+ * it sells. Beside other faulty fields the range refuses it, so that one answer names them all.
+ */
+export const withTerm = <Shape extends z.ZodRawShape>(range: Range, shape: Shape) =>
+  z.object(shape).refine(
+    (of) => {
+      const { period } = of as { readonly period?: unknown }
+      return typeof period !== 'number' || isWithin(range)(period)
+    },
+    {
+      path: ['period'],
+      error: outOf(range),
+      when: ({ issues, value }) => issues.length > 0 && typeof value === 'object' && value !== null,
+    },
+  )
 
 /** An amount in a request, in kopecks. `0.29` is exact, and a third decimal is refused and not rounded. */
 export function readAmount(value: string | number, context: z.RefinementCtx): Kopecks {

@@ -61,6 +61,7 @@ const promisedByPath: Readonly<Record<string, string>> = {
   '/vpn/renew period': '1…120',
   '/vpn/auto-renew period': '1…120',
   '/dedicated/list comment': '…200 long',
+  '/dedicated/list comment_contains': '…200 long',
   '/dedicated/comment comment': '…200 long',
   '/premium/whitelist/add comment': '0…200 long',
   '/premium/subusers name': '1…100 long',

@@ -4,7 +4,7 @@ import { Refusal } from '../../core/refusal.ts'
 import type { Reader } from '../../db/transaction.ts'
 import type { PurchaseAnswer, PurchaseRequest, Receipt } from '../orders/index.ts'
 import type { Plain } from '../orders/rules.ts'
-import { type Catalogue, priceProlonging, shareOut } from '../pricing/rules.ts'
+import { assertProlongs, type Catalogue, priceProlonging, shareOut } from '../pricing/rules.ts'
 import { aboutProxies } from './errors.ts'
 import { type DedicatedDeps, loadAll, lockAll, product } from './proxies.ts'
 import { isToRenew, type Proxy, prolonged, renewAheadMs, renewRetryMs, statusAt } from './rules.ts'
@@ -18,8 +18,10 @@ export async function quoteProlonging(
   ids: readonly number[],
   period: number,
 ) {
+  const catalogue = await deps.pricing.current()
+  assertProlongs(catalogue, period)
   const proxies = await loadAll(deps, customer, ids)
-  const price = priceItems(await deps.pricing.current(), proxies, period, deps.clock())
+  const price = priceItems(catalogue, proxies, period, deps.clock())
   await assertForSale(deps, deps.db, proxies, await deps.stock.ranges.live())
   return price
 }
@@ -36,6 +38,7 @@ export async function prolong(
   const input = { ids: ids.toSorted((a, b) => a - b), period }
   return deps.orders.sell(request, { product, action, input }, async (sale) => {
     const { tx, nowMs } = sale
+    assertProlongs(catalogue, period)
     const proxies = await lockAll(deps, tx, request.by.customer, ids)
     // The customer may have stopped this renewal, or prolonged the proxy, since the job decided on it.
     const isWanted = (proxy: Proxy): boolean =>
@@ -119,6 +122,7 @@ export async function setRenewal(
   token: TokenId | null = null,
 ): Promise<void> {
   const catalogue = await deps.pricing.current()
+  if (period !== null) assertProlongs(catalogue, period)
   await deps.db.transact(async (tx) => {
     const proxies = await lockAll(deps, tx, customer, ids)
     if (period !== null) priceItems(catalogue, proxies, period, deps.clock())

@@ -86,6 +86,11 @@ export function priceProlonging(catalogue: Catalogue, line: DedicatedLine) {
   return priceLine(kind, rate, periods, line)
 }
 
+/** Refuses a period by which nothing can be prolonged, before it is known what is prolonged. */
+export function assertProlongs({ dedicated: { prolongPeriods: periods } }: Catalogue, period: number): void {
+  if (!periods.includes(period)) throw badPeriod(periods)
+}
+
 /** A rate by the period can only be prolonged by a period that it prices. */
 const prolongPeriods = (catalogue: Catalogue, rate: Rate): readonly number[] =>
   catalogue.dedicated.prolongPeriods.filter((period) => rate.by === 'day' || rate.prices.has(period))

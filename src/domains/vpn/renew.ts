@@ -40,6 +40,8 @@ export async function renew(
   const input = { period: order.months, ...(order.uuid !== undefined && { uuid: order.uuid }) }
   return deps.orders.sell(request, { product, action: 'renew', input }, async (sale) => {
     assertOffered(deps, offering, undefined)
+    // A term that is not sold is refused before the subscription is looked up.
+    priceVpn(offering.catalogue, order.months)
     let { uuid } = order
     if (uuid === undefined) {
       const [top] = (await store.listOf(sale.tx, customer)).toSorted((a, b) => byImportance(a, b, deps.clock()))
@@ -106,6 +108,7 @@ export async function setAutoRenew(
   },
 ): Promise<View> {
   const [catalogue, nodes] = await Promise.all([deps.pricing.current(), nodesOf(deps)])
+  if (order.enabled && order.months !== undefined) priceVpn(catalogue, order.months)
   return deps.db.transact(async (tx) => {
     const before = await lock(deps, tx, customer, { uuid: order.uuid })
     const { uuid } = before

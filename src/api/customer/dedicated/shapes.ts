@@ -27,6 +27,7 @@ import {
   text,
   validUntil,
   whole,
+  withTerm,
 } from '../../fields.ts'
 import { exampleOf, operationsOf, z } from '../../operation.ts'
 import { page, pageQuery } from '../../pages.ts'
@@ -251,7 +252,7 @@ const outOfStock = new Refusal('out_of_stock', { available: 3 }, { available: 3,
 export const quoteDedicated = operation('quoteDedicated', 'GET /dedicated/quote', {
   summary: 'Price dedicated proxies',
   description: 'Nothing is bought or reserved.',
-  query: z.object({
+  query: withTerm(period, {
     country_code: country(),
     period: queryTerm(period),
     count: queryInteger(count),
@@ -282,7 +283,7 @@ export const buyDedicated = operation('buyDedicated', 'POST /dedicated/buy', {
   affectsNodes: true,
   summary: 'Buy dedicated proxies',
   description: 'The proxies can be used as soon as the answer arrives.',
-  body: z.object({ ...orderFields, ...priceLimit }),
+  body: withTerm(period, { ...orderFields, ...priceLimit }),
   answer: z.object({
     order_id: orderId(),
     check_id: whole('Id of the charge in `GET /transactions`; null if the price is 0.', 2).nullable(),
@@ -326,7 +327,7 @@ const prolongingQuote = {
 
 export const quoteProlonging = operation('quoteProlonging', 'GET /dedicated/prolong/quote', {
   summary: 'Price prolonging proxies',
-  query: z.object({ ids: queryIds(), period: queryTerm(period) }),
+  query: withTerm(period, { ids: queryIds(), period: queryTerm(period) }),
   ...prolongingQuote,
 })
 
@@ -334,7 +335,7 @@ export const quoteProlongingOfMany = operation('quoteProlongingOfMany', 'POST /d
   summary: 'Price prolonging proxies whose ids do not fit into a URL',
   description: 'Like `GET /dedicated/prolong/quote`, with the ids in the body. Nothing is bought.',
   scope: 'read',
-  body: z.object({ ids: bodyIds(), period: bodyTerm(period) }),
+  body: withTerm(period, { ids: bodyIds(), period: bodyTerm(period) }),
   ...prolongingQuote,
 })
 
@@ -344,7 +345,7 @@ export const prolongDedicated = operation('prolongDedicated', 'POST /dedicated/p
   description:
     'The days are added to the current term. Ids, addresses and credentials do not change. A proxy whose address the ' +
     'operator is withdrawing cannot be prolonged; an expired one can be prolonged only while a gateway serves it.',
-  body: z.object({ ids: bodyIds(), period: bodyTerm(period), ...priceLimit }),
+  body: withTerm(period, { ids: bodyIds(), period: bodyTerm(period), ...priceLimit }),
   answer: z.object({
     order_id: orderId(),
     period: shownPeriod(),
@@ -485,7 +486,7 @@ export const setAutoRenew = operation('setAutoRenew', 'POST /dedicated/auto-rene
   description:
     'Each renewal is charged one day before the end. A refused renewal, for example because the balance is too low, ' +
     'is retried every hour. Renewals count towards the spending cap of the token that makes this request.',
-  body: z.object({
+  body: withTerm(period, {
     ids: bodyIds(),
     period: bodyTerm(period)
       .nullable()

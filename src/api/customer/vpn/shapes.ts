@@ -34,6 +34,7 @@ import {
   text,
   validUntil,
   whole,
+  withTerm,
 } from '../../fields.ts'
 import { operationsOf, z } from '../../operation.ts'
 
@@ -304,9 +305,10 @@ export const quoteVpn = operation('quoteVpn', 'GET /vpn/quote', {
   description:
     'Without `period`, `prices` lists every term on sale. `available` is false while no VPN node accepts new ' +
     'subscriptions: a purchase is then refused (503), or, in a sandbox, succeeds with a warning.',
-  query: z
-    .object({ period: queryTerm(months).optional(), period_months: queryInteger(sameMonths).optional() })
-    .refine(agrees, disagreement),
+  query: withTerm(months, {
+    period: queryTerm(months).optional(),
+    period_months: queryInteger(sameMonths).optional(),
+  }).refine(agrees, disagreement),
   answer: z.union([
     price.extend({ available, valid_until: validUntil() }).openapi({ title: 'One term' }),
     z
@@ -353,8 +355,7 @@ const noLiveNode = new Refusal('no_vpn_node_up', {}, { charged: false })
 
 /** The body of what is paid for: a number of months, under one of its names, and what else there is to say. */
 const forPeriod = <Fields extends z.ZodRawShape>(fields: Fields) =>
-  z
-    .object({ ...bodyPeriods, ...fields, ...priceLimit })
+  withTerm(months, { ...bodyPeriods, ...fields, ...priceLimit })
     .refine((of) => hasPeriod(of as Periods), required)
     .refine((of) => agrees(of as Periods), disagreement)
     .openapi(eitherPeriod)
@@ -468,13 +469,11 @@ export const setVpnAutoRenew = operation('setVpnAutoRenew', 'POST /vpn/auto-rene
   description:
     'Each renewal is charged one day before the end. Default for `period`: the term bought last. Renewals count ' +
     'towards the spending cap of the token that makes this request.',
-  body: z
-    .object({
-      uuid: uuidField().optional(),
-      enabled: z.boolean().openapi({ description: 'Whether to renew automatically.', example: true }),
-      ...bodyPeriods,
-    })
-    .refine(agrees, disagreement),
+  body: withTerm(months, {
+    uuid: uuidField().optional(),
+    enabled: z.boolean().openapi({ description: 'Whether to renew automatically.', example: true }),
+    ...bodyPeriods,
+  }).refine(agrees, disagreement),
   exampleBody: { uuid: exampleUuid },
   answer: subscription,
   refusals: { not_found: noSuchSubscription },
