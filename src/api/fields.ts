@@ -113,8 +113,8 @@ export const queryTerm = (range: Range) => digits().openapi({ type: 'integer', .
 export const bodyTerm = (range: Range) => z.int().openapi(describedRange(range))
 
 /**
- * Fields with a `period`. The price list refuses a term that it does not sell, whatever the number, and lists those that
- * it sells. Beside other faulty fields the range refuses it, so that one answer names them all.
+ * Fields with a `period`. The price list refuses a term that it does not sell, whatever the number, and lists those
+ * that it sells. Beside other faulty fields the range refuses it, so that one answer names them all.
  */
 export const withTerm = <Shape extends z.ZodRawShape>(range: Range, shape: Shape) =>
   z.object(shape).refine(
