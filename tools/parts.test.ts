@@ -22,7 +22,7 @@ test('every test file of the project runs exactly once on the Linux engine, in a
   const files = [...new Bun.Glob('{src,test,tools}/**/*.test.ts').scanSync({ cwd: resolve(import.meta.dir, '..') })]
   for (const isLong of [false, true]) {
     const chosen = chooseFiles(files, [], isLong)
-    const linux = toParts(chosen, isLong).filter(({ engine }) => engine === 'linux')
+    const linux = toParts(chosen, isLong).filter(({ engine, reactors }) => engine === 'linux' && reactors === undefined)
     expect(linux.flatMap((part) => part.files).toSorted()).toEqual(chosen.toSorted())
   }
 })
@@ -33,6 +33,17 @@ test('the portable engine re-runs attacks in a short run and every gateway test 
   expect(again(true)).toEqual(['test/attack/gateway-socks.test.ts', 'test/durability/gateway-kill.test.ts'])
 })
 
+test('a long run repeats every gateway test with 2 and with 4 reactors, a short run none', () => {
+  const again = (isLong: boolean) =>
+    toParts(all, isLong).flatMap(({ reactors, files }) => (reactors === undefined ? [] : [[reactors, files]]))
+  const ofGateways = ['test/attack/gateway-socks.test.ts', 'test/durability/gateway-kill.test.ts']
+  expect(again(false)).toEqual([])
+  expect(again(true)).toEqual([
+    [2, ofGateways],
+    [4, ofGateways],
+  ])
+})
+
 test('a short run has a lane of two processes for the portable engine, and a long run a lane for durability tests', () => {
   const lanesOf = (isLong: boolean) =>
     toLanes(toParts(all, isLong), isLong, 4).map(({ parts, atOnce }) => [parts.map(({ name }) => name), atOnce])
@@ -41,7 +52,18 @@ test('a short run has a lane of two processes for the portable engine, and a lon
     [['portable engine'], 2],
   ])
   expect(lanesOf(true)).toEqual([
-    [['sources and tools', 'attacks', 'browser', 'other tests', 'portable engine'], 2],
+    [
+      [
+        'sources and tools',
+        'attacks',
+        'browser',
+        'other tests',
+        'gateways with 2 reactors',
+        'gateways with 4 reactors',
+        'portable engine',
+      ],
+      2,
+    ],
     [['durability'], 2],
   ])
 })

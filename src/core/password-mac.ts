@@ -4,8 +4,8 @@ import type { RandomBytes } from './ids.ts'
 /** HMAC-SHA-256. */
 export type Hmac = (key: Uint8Array, text: string) => Uint8Array
 
-/** 85 random bits: nodes need no slower hash than SHA-256, also against a thief of a MAC key. */
-const secretLength = 17
+/** 100 random bits: nodes need no slower hash than SHA-256, also against a thief of a MAC key. */
+const secretLength = 20
 /** 35 bits: against `maxPasswordKeys` keys, one guess in 2^33 has the form of a password of the shop. */
 const macLength = 7
 

@@ -160,7 +160,7 @@ describe.each([...enginesOf('sqlite')])('access to a dedicated proxy on %s', (en
     const [after] = data.proxies as Shown[]
     if (!after) throw new Error('nothing was answered')
     expect(after).toMatchObject({ id: before.id, username: before.username, exit_ip: before.exit_ip })
-    expect(after.password).toMatch(/^[0-9a-hjkmnp-tv-z]{20}$/)
+    expect(after.password).toMatch(/^[0-9a-hjkmnp-tv-z]{27}$/)
     expect(after.password).not.toBe(before.password)
     expect((await attempt('http', spotOf(after), after, echo.spot)).status).toBe(200)
     expect((await attempt('http', spotOf(after), before, echo.spot)).status).toBe(407)
