@@ -61,7 +61,7 @@ function AddStock() {
       ]}
       run={({ prefix, country, ipv }) =>
         api.call('addStock', {
-          body: { prefix: String(prefix), country: String(country).toUpperCase(), ipv: Number(ipv) as 3 | 4 | 6 },
+          body: { prefix: String(prefix), country: String(country).toUpperCase(), ipv: Number(ipv) },
         })
       }
       show={(done) => <Counts of={done} />}

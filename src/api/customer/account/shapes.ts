@@ -168,7 +168,7 @@ const shownNames: Readonly<Record<string, string>> = {
 function toShown(of: Plain): Plain {
   if (typeof of !== 'object' || of === null) return of
   if (Array.isArray(of)) return of.map(toShown)
-  const fields = Object.entries(of).map(([name, value]) => {
+  const fields = Object.entries(of).map(([name, value]): [string, Plain] => {
     const isAmount = name.endsWith('kopecks') && typeof value === 'string' && /^\d+$/.test(value)
     return [shownNames[name] ?? name, isAmount ? toRoubles(kopecks(BigInt(value))) : toShown(value)]
   })

@@ -185,8 +185,9 @@ export function viewMemory(memory: SharedArrayBuffer) {
       const left = new Set(ownedIn(view.owned))
       view.takeArrivals((descriptor) => left.add(descriptor))
       view.owned.fill(0)
-      const { head, tail, ...others } = cells
-      for (const cell of Object.values(others)) Atomics.store(counts, cell, 0)
+      for (const cell of Object.values(cells)) {
+        if (cell !== cells.head && cell !== cells.tail) Atomics.store(counts, cell, 0)
+      }
       view.status = noStatus
       view.totalBytes = 0
       view.hopBytes = 0
