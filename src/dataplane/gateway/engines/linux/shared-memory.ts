@@ -14,6 +14,8 @@ const cells = {
   taskId: 7,
   crowds: 8,
 } as const
+/** All but those of the ring, which belong to the accepting thread too. */
+const ownCells = Object.values(cells).filter((cell) => cell !== cells.head && cell !== cells.tail)
 const statusAt = 9
 const evictionCells: Readonly<Record<Eviction, number>> = { any: cells.evictions, crowd: cells.crowds }
 export const statusNames = [
@@ -185,9 +187,7 @@ export function viewMemory(memory: SharedArrayBuffer) {
       const left = new Set(ownedIn(view.owned))
       view.takeArrivals((descriptor) => left.add(descriptor))
       view.owned.fill(0)
-      for (const cell of Object.values(cells)) {
-        if (cell !== cells.head && cell !== cells.tail) Atomics.store(counts, cell, 0)
-      }
+      for (const cell of ownCells) Atomics.store(counts, cell, 0)
       view.status = noStatus
       view.totalBytes = 0
       view.hopBytes = 0
