@@ -145,12 +145,18 @@ describe('file descriptors of the gateway', () => {
 
   test('the gateway answers 503 gateway_full to a valid request at the limit of open files', async () => {
     open()
-    const client = await machine.connect(gateway.port)
-    await until(() => gateway.engine.status.open === 1)
+    const clients = await Promise.all(Array.from({ length: 5 }, () => machine.connect(gateway.port)))
+    await until(() => gateway.engine.status.open === clients.length)
     const releaseFiles = takeFilesExcept(0)
     try {
-      client.send(connectTo(`${origin4}:${origin.port}`, 'anna'))
-      expect(await answerOf(client)).toBe('503 gateway_full')
+      // A connection of an earlier test file in this process may close now: a tunnel takes its descriptor.
+      const answers: string[] = []
+      for (const client of clients) {
+        client.send(connectTo(`${origin4}:${origin.port}`, 'anna'))
+        answers.push(await answerOf(client))
+        if (answers.at(-1) !== '200') break
+      }
+      expect(answers.at(-1)).toBe('503 gateway_full')
     } finally {
       releaseFiles()
     }
@@ -158,7 +164,7 @@ describe('file descriptors of the gateway', () => {
     const later = await ask(`${origin4}:${origin.port}`)
     expect(await answerOf(later)).toBe('200')
     later.reset()
-    client.reset()
+    for (const client of clients) client.reset()
   })
 
   test('60 idle connections of one source leave room for other sources and for customers behind the same address', async () => {
