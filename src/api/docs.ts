@@ -1,10 +1,13 @@
+import { sayRussian } from './docs-russian.ts'
+import type { AnswerLanguage } from './language.ts'
+
 /** The interactive description of the API and its articles, all served by the shop itself (ADR 34). */
-const pages = {
-  '/docs': 'docs/page.html',
-  '/docs/login-grammar': '../../docs/login-grammar.md',
-  '/docs/errors': '../../docs/api/errors.md',
-  '/docs/events': '../../docs/api/events.md',
-  '/docs/reasons': '../../docs/api/reasons.md',
+const pages: Readonly<Record<string, Readonly<Record<AnswerLanguage, string>>>> = {
+  '/docs': { en: 'docs/page.html', ru: 'docs/page.html' },
+  '/docs/login-grammar': { en: '../../docs/login-grammar.md', ru: '../../docs/ru/login-grammar.md' },
+  '/docs/errors': { en: '../../docs/api/errors.md', ru: '../../docs/ru/errors.md' },
+  '/docs/events': { en: '../../docs/api/events.md', ru: '../../docs/ru/events.md' },
+  '/docs/reasons': { en: '../../docs/api/reasons.md', ru: '../../docs/ru/reasons.md' },
 }
 const files = [
   'page.css',
@@ -18,13 +21,16 @@ const files = [
   'search.js',
 ]
 
-/** The file of each path, relative to this module. A page is also served with a trailing slash. */
+/** The files of each path, relative to this module. A page is also served with a trailing slash. */
 const sources = new Map([
   ...Object.entries(pages).flatMap(([path, source]) => [[path, source] as const, [`${path}/`, source] as const]),
-  ...files.map((name) => [`/docs/${name}`, `docs/${name}`] as const),
+  ...files.map((name) => [`/docs/${name}`, { en: `docs/${name}`, ru: `docs/${name}` }] as const),
 ])
 
 export const docsPaths = [...sources.keys()]
+
+/** The description with Russian texts, which the page of a Russian reader shows. */
+export const russianDescriptionPath = '/docs/openapi.ru.json'
 
 /** Paths that people try first. They redirect to the description. */
 export const docsEntrances = ['/api', '/api/', '/api/v1', '/api/v1/']
@@ -35,23 +41,53 @@ const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-export async function readDocs(path: string): Promise<{ body: string; headers: Record<string, string> }> {
-  const source = sources.get(path)
+/** A file of `/docs`. A page has a form for each language; other files have one for both. */
+export async function readDocs(
+  path: string,
+  language: AnswerLanguage,
+): Promise<{ body: string; headers: Record<string, string> }> {
+  const source = sources.get(path)?.[language]
   if (source === undefined) throw new Error(`/docs has no ${path}.`)
-  const text = await read(source)
   const type = source.slice(source.lastIndexOf('.') + 1) as keyof typeof types
+  const text = await read(source)
+  const body = type === 'md' ? await toArticle(text, language) : type === 'html' ? toLanguage(text, language) : text
   return {
-    body: type === 'md' ? await toArticle(text) : text,
-    headers: { 'Content-Type': `${types[type]}; charset=utf-8`, 'Content-Security-Policy': policy },
+    body,
+    headers: {
+      'Content-Type': `${types[type]}; charset=utf-8`,
+      'Content-Security-Policy': policy,
+      ...(types[type] === 'text/html' && {
+        'Content-Language': language,
+        Vary: 'Accept-Language, Accept-Encoding',
+      }),
+    },
   }
 }
 
 const read = (source: string): Promise<string> => Bun.file(new URL(source, import.meta.url)).text()
 
+/** The texts of a page's markup. */
+const framed = /( data-message>| aria-label="| name="description" content=")([^<"]+)/g
+
+/** A page in a language. Its links to other pages of `/docs` keep the language. */
+const toLanguage = (html: string, language: AnswerLanguage): string =>
+  html
+    .replace('<html lang="en">', `<html lang="${language}">`)
+    .replace(framed, (_, before: string, text: string) => before + (language === 'ru' ? sayRussian(text) : text))
+    .replace(/ href="(\/docs(?:\/[\w-]+)?)"/g, ` href="$1?lang=${language}"`)
+
 /** An article as a page. Its text is part of the program, so its markup is trusted. */
-async function toArticle(text: string): Promise<string> {
+async function toArticle(text: string, language: AnswerLanguage): Promise<string> {
   const title = /^# (.+)$/m.exec(text)?.[1] ?? ''
-  const parts = { title: Bun.escapeHTML(title), text: Bun.markdown.html(text) }
-  const frame = await read('docs/article.html')
+  const parts = { title: Bun.escapeHTML(title), text: linkPages(Bun.markdown.html(text), language) }
+  const frame = toLanguage(await read('docs/article.html'), language)
   return frame.replace(/<!-- (title|text) -->/g, (_, part: keyof typeof parts) => parts[part])
 }
+
+/** Links between the files of the articles become links between their pages. */
+const linkPages = (html: string, language: AnswerLanguage): string =>
+  html.replace(/ href="([./\w-]*?)([\w-]+)\.md/g, (link, folder: string, name: string) => {
+    if (!(`/docs/${name}` in pages)) return link
+    const target = folder === '' ? language : folder.includes('ru/') ? 'ru' : 'en'
+    return ` href="/docs/${name}?lang=${target}`
+  })

@@ -32,8 +32,9 @@ import { BulkTurns, maxOrdinaryRows } from './bulk-turns.ts'
 import type { ConsoleRoute } from './console.ts'
 import { withCors } from './cors.ts'
 import { type ApiProfile, createDescription, customerApiProfile } from './describe.ts'
-import { docsEntrances, docsPaths, readDocs } from './docs.ts'
-import { languageOf } from './language.ts'
+import { docsEntrances, docsPaths, readDocs, russianDescriptionPath } from './docs.ts'
+import { createRussianDescription } from './docs-russian.ts'
+import { languageOf, pageLanguageOf } from './language.ts'
 import { isWhole, type Operation, scopeOf, takesKey } from './operation.ts'
 import {
   type ChangeBudget,
@@ -84,7 +85,8 @@ function methodsByPath(apis: readonly Mounted[], plain: readonly Pick<PlainRoute
     }
     methods.set(`${api.base}/openapi.json`, ['GET', 'HEAD'])
   }
-  for (const path of [...probes, ...docsPaths, ...docsEntrances]) methods.set(path, ['GET', 'HEAD'])
+  for (const path of [...probes, ...docsPaths, russianDescriptionPath, ...docsEntrances])
+    methods.set(path, ['GET', 'HEAD'])
   for (const { path, takes } of plain) {
     const reads = takes === 'POST' ? [] : ['GET', 'HEAD']
     methods.set(path, [...reads, ...(takes === undefined ? [] : ['POST'])])
@@ -281,6 +283,10 @@ function addApi({ app, exact }: Router, api: Mounted, limits: Limits, deps: Http
   const read = createDescription(api, api.base === base ? deps : { version, publicUrl })
   const description = createSharedAnswer(async () => ({ body: await read() }))
   app.get(`${api.base}/openapi.json`, ({ req }) => description(req.raw))
+  if (api.base !== base) return
+  const readRussian = createRussianDescription(read)
+  const russian = createSharedAnswer(async () => ({ body: await readRussian() }))
+  app.get(russianDescriptionPath, ({ req }) => russian(req.raw))
 }
 
 function addProbes(app: App, deps: HttpDeps): void {
@@ -305,8 +311,11 @@ function addPages(app: App, deps: HttpDeps): void {
   }
   for (const page of deps.console ?? []) app.get(page.path, (context) => page.answer(context.req.raw))
   for (const path of docsPaths) {
-    const serve = createSharedAnswer(() => readDocs(path))
-    app.get(path, ({ req }) => serve(req.raw))
+    const serve = {
+      en: createSharedAnswer(() => readDocs(path, 'en')),
+      ru: createSharedAnswer(() => readDocs(path, 'ru')),
+    }
+    app.get(path, ({ req }) => serve[pageLanguageOf(req.query('lang'), req.raw.headers)](req.raw))
   }
   for (const path of docsEntrances) {
     app.get(path, () => new Response(null, { status: 302, headers: { ...plainHeaders, Location: '/docs' } }))

@@ -26,3 +26,7 @@ export function languageOf(headers: Headers): AnswerLanguage {
   }
   return (weights['ru'] ?? 0) > (weights['en'] ?? 0) ? 'ru' : 'en'
 }
+
+/** The language of a page: `lang` in its address, otherwise the one that `Accept-Language` prefers. */
+export const pageLanguageOf = (asked: string | undefined, headers: Headers): AnswerLanguage =>
+  asked === 'en' || asked === 'ru' ? asked : languageOf(headers)

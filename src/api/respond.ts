@@ -82,7 +82,7 @@ export function createSharedAnswer(read: () => Promise<SharedText>): (request: R
     const { body, headers: own } = await read()
     if (made?.text !== body) made = pack(body)
     const { plain, gzip, tag } = made
-    const headers = { ...apiHeaders, ...own, 'Cache-Control': 'no-cache', Vary: 'Accept-Encoding', ETag: `W/${tag}` }
+    const headers = { ...apiHeaders, Vary: 'Accept-Encoding', ...own, 'Cache-Control': 'no-cache', ETag: `W/${tag}` }
     if (isKnown(requestHeaders, tag)) return new Response(null, { status: 304, headers })
     if (!isAccepted(requestHeaders.get('accept-encoding') ?? '', 'gzip')) return new Response(plain, { headers })
     return new Response(gzip, { headers: { ...headers, 'Content-Encoding': 'gzip' } })

@@ -35,7 +35,7 @@ async function visit(
   path: string,
   work: (page: Page, requestedUrls: readonly string[]) => Promise<void>,
 ): Promise<void> {
-  const context = await browser.newContext()
+  const context = await browser.newContext({ locale: 'en-US' })
   context.setDefaultTimeout(waitLimitMs)
   try {
     const page = await context.newPage()
@@ -85,7 +85,7 @@ describe('docs page used by one visitor', () => {
   let context: BrowserContext
   let page: Page
   beforeAll(async () => {
-    context = await browser.newContext()
+    context = await browser.newContext({ locale: 'en-US' })
     context.setDefaultTimeout(waitLimitMs)
     page = await context.newPage()
     await page.goto(`${shop.url}/docs`)
@@ -168,18 +168,18 @@ test('the docs page links the articles on logins, errors and events, which send 
     const links = page.locator('.links a')
     await links.first().waitFor()
     const linked = await links.evaluateAll((all) => all.map((each) => each.getAttribute('href')))
-    expect(linked).toEqual(expect.arrayContaining(articles.map(([path]) => path)))
+    expect(linked).toEqual(expect.arrayContaining(articles.map(([path]) => `${path}?lang=en`)))
     for (const [path, title, text] of articles) {
       expect(await (await fetch(`${shop.url}${path}/`)).text()).toBe(await (await fetch(shop.url + path)).text())
-      await page.locator(`.links a[href="${path}"]`).click()
-      await page.waitForURL(shop.url + path)
+      await page.locator(`.links a[href="${path}?lang=en"]`).click()
+      await page.waitForURL(`${shop.url}${path}?lang=en`)
       expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe(title)
       expect(await page.title()).toBe(`${title} · Turnpike API`)
       expect(await page.locator('main').innerText()).toContain(text)
       expect(await page.evaluate('getComputedStyle(document.querySelector(".bar")).position')).toBe('sticky')
-      expect(await page.locator('.links a[href="/docs"]').count()).toBe(1)
+      expect(await page.locator('.links a[href="/docs?lang=en"]').count()).toBe(1)
     }
-    await page.locator('.links a[href="/docs"]').click()
+    await page.locator('.links a[href="/docs?lang=en"]').click()
     await sectionOf(page, 'getBalance').waitFor()
     expect(requestedUrls.filter((url) => !url.startsWith(`${shop.url}/`) && !url.startsWith('data:'))).toEqual([])
   }))
@@ -193,10 +193,10 @@ test('GET /api and /api/v1 redirect to /docs with 302', async () => {
 })
 
 test('the docs articles fit a width of 360 pixels', async () => {
-  const context = await browser.newContext({ viewport: { width: 360, height: 740 }, isMobile: true })
+  const context = await browser.newContext({ locale: 'en-US', viewport: { width: 360, height: 740 }, isMobile: true })
   context.setDefaultTimeout(waitLimitMs)
   const page = await context.newPage()
-  for (const path of ['/docs/login-grammar', '/docs/errors', '/docs/events']) {
+  for (const path of ['/docs/errors?lang=ru', ...articles.map(([each]) => each)]) {
     await page.goto(shop.url + path)
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360)
   }

@@ -55,7 +55,7 @@ function openStandIn(operations: readonly Operation[]): Site {
     routes: Object.fromEntries(
       docsPaths.map((path) => {
         const answer = async () => {
-          const { body, headers } = await readDocs(path)
+          const { body, headers } = await readDocs(path, 'en')
           return new Response(body, { headers })
         }
         return [path, answer]
@@ -100,7 +100,11 @@ afterAll(async () => {
 
 /** Opens the page in its own profile, and records its requests and console errors. */
 async function visit(url: string, work: (visit: Visit) => Promise<void>, options: BrowserContextOptions = {}) {
-  const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'], ...options })
+  const context = await browser.newContext({
+    locale: 'en-US',
+    permissions: ['clipboard-read', 'clipboard-write'],
+    ...options,
+  })
   context.setDefaultTimeout(waitLimitMs)
   try {
     const page = await context.newPage()

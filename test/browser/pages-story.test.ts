@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, Locator, Page } from 'playwright-core'
 import { docsPaths, readDocs } from '../../src/api/docs.ts'
+import { ru } from '../../src/core/messages/ru.ts'
 import { customerLink, operatorLink } from '../harness/console-links.ts'
 import { startShopWithHistory } from '../harness/console-shop.ts'
 import { enginesOf } from '../harness/database.ts'
@@ -229,7 +230,7 @@ describe.each([...enginesOf('sqlite')])('pages story on %s', (engine) => {
       expect(await items.count()).toBe(all)
     })
 
-    test('a Russian browser gets the docs page in Russian, and no message lacks its translation', async () => {
+    test('a Russian browser gets /docs in Russian and can switch, and no message of a script lacks its translation', async () => {
       const visitor = await openVisitor(browser, shop.url, { locale: 'ru-RU' })
       await visitor.page.goto(`${shop.url}/docs`)
       const first = (selector: string) => visitor.page.locator(`css:light=${selector}`).first()
@@ -237,9 +238,19 @@ describe.each([...enginesOf('sqlite')])('pages story on %s', (engine) => {
       expect(await first('.send').textContent()).toBe('Отправить')
       expect(await first('label[for=docs-token]').innerText()).toBe('Токен API')
       expect(await first('[type=search]').getAttribute('aria-label')).toBe('Поиск операций')
+      expect(await first('#getBalance').innerText()).toBe('Узнать баланс')
+      expect(await first('#docs-list h2').textContent()).toBe('Счёт')
+      expect(await first('.panel pre').textContent()).toContain(`"message": "${ru.token_missing}"`)
+      expect(await first('.links a[hreflang=en]').getAttribute('href')).toBe('?lang=en')
+      await first('.links a[href="/docs/errors?lang=ru"]').click()
+      await shown(visitor.page.getByRole('heading', { level: 1, name: 'Отказы' }))
+      await visitor.page.getByRole('link', { name: 'In English' }).click()
+      await shown(visitor.page.getByRole('heading', { level: 1, name: 'Refusals' }))
       await visitor.expectQuiet()
       await visitor.context.close()
-      const sources = await Promise.all(docsPaths.filter((path) => path.endsWith('.js')).map(readDocs))
+      const sources = await Promise.all(
+        docsPaths.filter((path) => path.endsWith('.js')).map((path) => readDocs(path, 'ru')),
+      )
       const script = sources.map(({ body }) => body).join('')
       const used = [...script.matchAll(/say\(\s*(?:[^'()]*\? )?('[^']+')(?: : ('[^']+'))?/g)].flatMap(
         ([, ...each]) => each,
@@ -253,8 +264,8 @@ describe.each([...enginesOf('sqlite')])('pages story on %s', (engine) => {
 
     test('the errors page fits 360 pixels, and the CSP of every docs page forbids foreign and inline code', async () => {
       await page.setViewportSize({ width: 360, height: 740 })
-      await page.locator('.links a[href="/docs/errors"]').click()
-      await page.waitForURL(`${shop.url}/docs/errors`)
+      await page.locator('.links a[href="/docs/errors?lang=en"]').click()
+      await page.waitForURL(`${shop.url}/docs/errors?lang=en`)
       expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe('Refusals')
       expect(await page.locator('main').innerText()).toContain('idempotency_key_reused')
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360)

@@ -159,11 +159,13 @@ test('Russian documents have the fences of the English ones, and each English pa
   const codeOf = (document: string) => fencesOf(textOf(document)).map(({ language, lines }) => ({ language, lines }))
   expect(codeOf('README.ru.md')).toEqual(codeOf('README.md'))
   const pages = [...new Bun.Glob('*.md').scanSync({ cwd: join(root, 'docs/ru') })].toSorted()
-  expect(pages).toEqual(['install.md', 'payments.md', 'proxy-urls.md', 'ranges.md', 'site.md', 'tls.md'])
+  const ofOperators = ['install.md', 'payments.md', 'ranges.md', 'site.md', 'tls.md']
+  const ofCustomers = ['login-grammar.md', 'proxy-urls.md']
+  const ofPrograms = ['errors.md', 'events.md', 'reasons.md']
+  expect(pages).toEqual([...ofOperators, ...ofCustomers, ...ofPrograms].toSorted())
   for (const page of pages) {
-    // A page for customers is beside the folder of those for operators.
-    const [english, russian] =
-      page === 'proxy-urls.md' ? [`docs/${page}`, `ru/${page}`] : [`docs/operate/${page}`, `../ru/${page}`]
+    const folder = ofCustomers.includes(page) ? '' : ofPrograms.includes(page) ? 'api/' : 'operate/'
+    const [english, russian] = [`docs/${folder}${page}`, `${folder === '' ? '' : '../'}ru/${page}`]
     expect({ page, code: codeOf(`docs/ru/${page}`) }).toEqual({ page, code: codeOf(english) })
     expect(textOf(english)).toContain(`[По-русски](${russian})`)
   }

@@ -3,7 +3,7 @@ import { chmodSync, copyFileSync, mkdtempSync, readdirSync, readFileSync, rename
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import manifest from '../../package.json' with { type: 'json' }
-import { docsPaths } from '../../src/api/docs.ts'
+import { docsPaths, russianDescriptionPath } from '../../src/api/docs.ts'
 import { buildBinary, entries } from '../../tools/package/binary.ts'
 import { ownTarget } from '../../tools/package/targets.ts'
 import { freePort } from '../harness/gateway.ts'
@@ -76,11 +76,12 @@ describe('the program packed into one file', () => {
     expect(printed).not.toContain('reactor started again')
   })
 
-  test('the packed program serves its console with every file of the page, and every page of its docs', async () => {
+  test('the packed program serves its console with every file of the page, and every page of its docs in both languages', async () => {
     const page = await (await fetch(`${url}/`)).text()
     const named = [...page.matchAll(/\/console\/[\w.-]+/g)].map(([path]) => path)
     expect(named.length).toBeGreaterThan(2)
-    for (const path of [...named, ...docsPaths]) {
+    const russian = [...docsPaths.map((path) => `${path}?lang=ru`), russianDescriptionPath]
+    for (const path of [...named, ...docsPaths, ...russian]) {
       const answer = await fetch(url + path)
       expect([path, answer.status, (await answer.text()).length > 100]).toEqual([path, 200, true])
     }

@@ -25,6 +25,10 @@ const assets = [
   'docs/api/errors.md',
   'docs/api/reasons.md',
   'docs/api/events.md',
+  'docs/ru/login-grammar.md',
+  'docs/ru/errors.md',
+  'docs/ru/reasons.md',
+  'docs/ru/events.md',
 ]
 
 /**

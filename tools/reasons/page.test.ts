@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { reasonsFile, toReasonsPage } from './page.ts'
 
-test('docs/api/reasons.md equals the output of npm run reasons', async () => {
-  expect(await Bun.file(reasonsFile).text()).toBe(toReasonsPage())
+test.each(['en', 'ru'] as const)('the page of reasons in %s equals the output of npm run reasons', async (language) => {
+  expect(await Bun.file(reasonsFile(language)).text()).toBe(toReasonsPage(language))
 })

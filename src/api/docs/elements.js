@@ -14,8 +14,8 @@ export function el(tag, attributes, ...children) {
 
 /** Text in which `ticks` mark code. */
 export const prose = (text) => (text ?? '').split('`').map((part, at) => (at % 2 ? el('code', {}, part) : part))
-/** A paragraph of openapi.json, which is English. */
-export const paragraph = (text, kind) => text && el('p', { class: kind, lang: 'en' }, prose(text))
+/** A paragraph of the description. */
+export const paragraph = (text, kind) => text && el('p', { class: kind }, prose(text))
 export const literal = (value) => el('code', {}, typeof value === 'string' ? value : JSON.stringify(value))
 
 /** JSON on the page, with its strings, names, numbers and words told apart. */

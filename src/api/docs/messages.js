@@ -1,9 +1,5 @@
-/** Words of the page by their English form. Text of openapi.json is English and stays as it is. */
+/** The words that scripts write, by their English form. The page and the description come from the shop in Russian. */
 const russian = {
-  'Skip to the operations': 'К операциям',
-  'API token': 'Токен API',
-  'Used only on this page and not stored.': 'Используется только на этой странице и не сохраняется.',
-  Operations: 'Операции',
   'Search operations': 'Поиск операций',
   '{} found': 'Найдено: {}',
   'Loading the description…': 'Описание загружается…',
@@ -49,6 +45,10 @@ const russian = {
   Copy: 'Копировать',
   Copied: 'Скопировано',
   Selected: 'Выделено',
+  '{} or null': '{} или null',
+  'array of {}': 'массив: {}',
+  anything: 'что угодно',
+  ' or ': ' или ',
   required: 'обязательно',
   'may be absent': 'может отсутствовать',
   'in {}': 'в {}',
@@ -73,23 +73,6 @@ const russian = {
   'characters: {}': 'символов: {}',
   'items: {}': 'элементов: {}',
 }
-
-/** The language chosen in the console, else the first of the browser's that the page has. */
-function findLanguage() {
-  const wanted = [findChosen(), ...navigator.languages].map((each) => each?.slice(0, 2))
-  return wanted.find((each) => each === 'en' || each === 'ru') ?? 'en'
-}
-
-/** A browser that blocks storage throws. */
-function findChosen() {
-  try {
-    return localStorage.getItem('turnpike.language')
-  } catch {
-    return undefined
-  }
-}
-
-document.documentElement.lang = findLanguage()
 
 /** A message in the language of the page, with each {} replaced by the next value. */
 export function say(english, ...values) {

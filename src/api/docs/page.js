@@ -10,7 +10,11 @@ import { say } from './messages.js'
 import { givenExample, plain, readFrom } from './schema.js'
 import { searchable, startSearch } from './search.js'
 
-const source = '/api/v1/openapi.json'
+/** Programs read the English description. */
+const forPrograms = '/api/v1/openapi.json'
+const { lang } = document.documentElement
+const source = lang === 'ru' ? '/docs/openapi.ru.json' : forPrograms
+const [otherLang, otherName] = lang === 'ru' ? ['en', 'In English'] : ['ru', 'По-русски']
 const loadWithinMs = 15_000
 const json = 'application/json'
 
@@ -50,7 +54,7 @@ function findBody(requestBody) {
 
 function operationSection(operation) {
   const title = el('h2', { id: operation.id, tabindex: '-1' }, [
-    el('a', { href: hashOf(operation), lang: 'en' }, operation.summary),
+    el('a', { href: hashOf(operation) }, operation.summary),
   ])
   const route = el('p', { class: 'route' }, methodMark(operation), el('code', {}, operation.path))
   const success = Object.entries(operation.responses).find(([status]) => status.startsWith('2'))
@@ -86,7 +90,7 @@ function refusals(operation) {
   const failures = Object.entries(operation.responses).filter(([status]) => status >= '400')
   const rows = failures.flatMap(([status, response]) =>
     Object.entries(response.content[json].examples).map(([code, { summary }]) =>
-      el('tr', {}, el('td', {}, status), el('td', {}, literal(code)), el('td', { lang: 'en' }, prose(summary))),
+      el('tr', {}, el('td', {}, status), el('td', {}, literal(code)), el('td', {}, prose(summary))),
     ),
   )
   const head = el(
@@ -113,10 +117,11 @@ function introduction(description, operations) {
     part(say('Address'), el('p', {}, literal(server))),
     part(say('Token'), schemes),
     el('p', { class: 'links' }, [
-      el('a', { href: '/docs/login-grammar' }, say('Login grammar')),
-      el('a', { href: '/docs/errors' }, say('Refusals')),
-      el('a', { href: '/docs/events' }, say('Events')),
-      el('a', { href: source }, say('openapi.json, for programs')),
+      el('a', { href: `/docs/login-grammar?lang=${lang}` }, say('Login grammar')),
+      el('a', { href: `/docs/errors?lang=${lang}` }, say('Refusals')),
+      el('a', { href: `/docs/events?lang=${lang}` }, say('Events')),
+      el('a', { href: forPrograms }, say('openapi.json, for programs')),
+      el('a', { href: `?lang=${otherLang}`, hreflang: otherLang, lang: otherLang }, otherName),
     ]),
   ])
   const given = givenExample(operations[0].responses['401'].content[json])
@@ -133,7 +138,7 @@ function introduction(description, operations) {
 
 function listItem(operation) {
   const route = el('span', { class: 'route' }, methodMark(operation), el('code', {}, operation.path))
-  const link = el('a', { href: hashOf(operation), lang: 'en' }, operation.summary, route)
+  const link = el('a', { href: hashOf(operation) }, operation.summary, route)
   link.addEventListener('click', foldMenu)
   return searchable(el('li', {}, link), operation)
 }
@@ -151,16 +156,13 @@ async function show(description) {
     .getElementById('docs-list')
     .replaceChildren(
       ...groups.map(({ tag, members }) =>
-        el('div', { class: 'group' }, el('h2', { lang: 'en' }, tag), el('ul', {}, members.map(listItem))),
+        el('div', { class: 'group' }, el('h2', {}, tag), el('ul', {}, members.map(listItem))),
       ),
     )
   await painted()
   main.replaceChildren(
     introduction(description, operations),
-    ...groups.flatMap(({ tag, members }) => [
-      el('h2', { class: 'tag', lang: 'en' }, tag),
-      ...members.map(operationSection),
-    ]),
+    ...groups.flatMap(({ tag, members }) => [el('h2', { class: 'tag' }, tag), ...members.map(operationSection)]),
   )
   followReading()
   goToAnchor()
@@ -220,7 +222,6 @@ function showTrouble(error) {
   )
 }
 
-for (const each of document.querySelectorAll('[data-message]')) each.textContent = say(each.textContent)
 wide.addEventListener('change', foldMenu)
 foldMenu()
 startSearch(menu)

@@ -51,14 +51,14 @@ export const allowedOf = (schema) => ('const' in schema ? [schema.const] : schem
 
 export function typeName(schema, depth = 0) {
   const kind = kindName(schema, depth)
-  return schema.nullable ? `${kind} or null` : kind
+  return schema.nullable ? say('{} or null', kind) : kind
 }
 
 function kindName({ type, items, choices, format, properties }, depth) {
   if (depth > maxDepth) return '…'
-  if (choices) return [...new Set(choices.map((choice) => typeName(plain(choice), depth + 1)))].join(' or ')
-  if (type === 'array') return items ? `array of ${kindName(plain(items), depth + 1)}` : 'array'
-  if (type === undefined) return properties ? 'object' : 'anything'
+  if (choices) return [...new Set(choices.map((choice) => typeName(plain(choice), depth + 1)))].join(say(' or '))
+  if (type === 'array') return items ? say('array of {}', kindName(plain(items), depth + 1)) : 'array'
+  if (type === undefined) return properties ? 'object' : say('anything')
   return format ? `${type} (${format})` : type
 }
 

@@ -101,13 +101,13 @@ function toExamples(base: string, token: string) {
 }
 
 export function ApiPage() {
-  const { t } = useMessages(apiMessages)
+  const { t, language } = useMessages(apiMessages)
   const session = useSession()
   const [made, setMade] = useState<string>()
   const token = made ?? session?.token
   const examples = toExamples(`${location.origin}/api/v1`, token ?? 'tp_…')
   return (
-    <Page title={t.title} about={t.about} actions={<a href="/docs">{t.docs}</a>}>
+    <Page title={t.title} about={t.about} actions={<a href={`/docs?lang=${language}`}>{t.docs}</a>}>
       {session?.token === undefined ? (
         <Tokens onMade={setMade} />
       ) : (

@@ -193,7 +193,7 @@ export function SignIn({ why }: { readonly why: SignedOut }) {
 }
 
 function Door({ title, children }: { readonly title: string; readonly children: ReactNode }) {
-  const { t } = useMessages(signInMessages)
+  const { t, language } = useMessages(signInMessages)
   useEffect(() => {
     document.title = `${title} · Turnpike`
   }, [title])
@@ -219,7 +219,7 @@ function Door({ title, children }: { readonly title: string; readonly children: 
       </main>
       <footer>
         <Text size="sm">
-          <a href="/docs">{t.docs}</a>
+          <a href={`/docs?lang=${language}`}>{t.docs}</a>
         </Text>
         <Text size="sm">
           <ContactLink />
