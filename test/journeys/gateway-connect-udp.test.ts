@@ -117,8 +117,9 @@ describe('connect-udp over TLS', () => {
 
   async function openHttp1(user: User, host = '127.0.0.1', to = echo.port): Promise<ConnectUdpClient> {
     const socket = connectTls({ ...tls(), host: '127.0.0.1', port: tlsPort, ALPNProtocols: ['http/1.1'] })
-    socket.on('error', () => {})
     const head = Promise.withResolvers<Buffer>()
+    socket.on('error', head.reject)
+    socket.on('close', () => head.reject(new Error('the gateway closed the connection before its answer')))
     let read = Buffer.alloc(0)
     const onData = (bytes: Buffer): void => {
       read = Buffer.concat([read, bytes])
@@ -149,8 +150,9 @@ describe('connect-udp over TLS', () => {
       'capsule-protocol': '?1',
       'proxy-authorization': basic(user),
     })
-    stream.on('error', () => {})
     const answered = Promise.withResolvers<number>()
+    stream.on('error', answered.reject)
+    stream.once('close', () => answered.reject(new Error('the gateway ended the stream before its answer')))
     stream.once('response', (fields) => answered.resolve(fields[':status'] ?? 0))
     return ConnectUdpClient.of(await answered.promise, stream)
   }
