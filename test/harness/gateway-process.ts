@@ -68,13 +68,15 @@ export async function makeGatewayProcess(
     TURNPIKE_LOG: 'error',
     ...env,
   }
+  // It opens after the first port.
+  const tlsPort = env['TURNPIKE_GATEWAY_TLS_PORT']
   let child: Bun.Subprocess | undefined
   let errors = ''
   const draining = new Set<Bun.Subprocess>()
 
   async function isOpen(): Promise<boolean> {
     if (child?.exitCode !== null) throw new Error(`the gateway ended with ${child?.exitCode}`)
-    return accepts(port)
+    return (await accepts(port)) && (tlsPort === undefined || (await accepts(Number(tlsPort))))
   }
 
   async function end(signal: NodeJS.Signals): Promise<void> {
