@@ -230,7 +230,13 @@ console.log(`time in all: ${inSeconds(performance.now() - startedAt)}`)
 console.log(
   `cpu  ${ofAll.toFixed(0)} s in all: ${ofFiles.toFixed(0)} s in test files, the rest in PostgreSQL and preparation`,
 )
-if (!isLong) console.log('note long forms, other databases and the portable engine in full: npm run test:long')
+if (!isLong) {
+  const texts = await Promise.all(files.map((file) => Bun.file(join(projectRoot, file)).text()))
+  const count = texts.join('').split(/^\s*longTest\(/m).length - 1
+  console.log(
+    `note npm run test:long: ${count} more tests of these files, *.long.test.ts, full counts, all databases and engines`,
+  )
+}
 for (const failure of failures) console.log(`failed: ${failure}`)
 console.log(toVerdict(all))
 process.exit(all.failed > 0 ? 1 : 0)

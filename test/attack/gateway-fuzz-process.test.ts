@@ -15,7 +15,7 @@ import { TestAssociation, toDatagram } from '../harness/udp.ts'
 import { untilStill } from '../harness/until.ts'
 
 /** As many as fit in 10 minutes on a busy machine with 2 cores. TURNPIKE_TEST_FUZZ=10000000 sets another number. */
-const count = Number(process.env['TURNPIKE_TEST_FUZZ'] ?? (isLong ? 2_000_000 : 5000))
+const count = Number(process.env['TURNPIKE_TEST_FUZZ'] ?? (isLong ? 2_000_000 : 1500))
 const lanes = 8
 /** Above the memory after the first tenth of the frames or datagrams. */
 const maxGrowthBytes = 256 * 1024 * 1024

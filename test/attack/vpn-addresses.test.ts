@@ -6,7 +6,7 @@ import { findingsOf, report } from '../harness/vpn.ts'
 const dayMs = 86_400_000
 
 /** A block of 29 addresses: a customer who could take a few dozen without paying would leave none for others. */
-describe.each([...enginesOf('postgres')])('VPN addresses and one customer, on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('VPN addresses and one customer, on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine, { TURNPIKE_VPN_POOL: '10.66.0.0/27' })

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
 import { operatorLink } from '../harness/console-links.ts'
 import { enginesOf } from '../harness/database.ts'
+import { longTest } from '../harness/long-test.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { openChromium, readyWithinMs } from './chromium.ts'
 import { findBarriers, openVisitor, shown, type Visitor } from './visitor.ts'
@@ -159,27 +160,30 @@ describe.each([...enginesOf('sqlite')])('operator story on %s', (engine) => {
     expect((await shop.get('/vpn/quote?period=1')).data.price_rub).toBe(301)
   })
 
-  test('an operator sets the 30-day price of one country to ₽200, and its other terms keep their prices', async () => {
-    const priceOf = async (country: string, period: number): Promise<number> => {
-      const query = `country_code=${country}&period=${period}&count=1&ipv=4`
-      return (await shop.get(`/dedicated/quote?${query}`)).data.price_rub
-    }
-    const pricesOf = (country: string) => Promise.all([7, 14, 30, 60, 90].map((period) => priceOf(country, period)))
-    const before = { DE: await pricesOf('DE'), FR: await pricesOf('FR') }
-    await open('/prices')
-    await press(/^By term.*IPv4 private Germany/)
-    await page.getByLabel('IPv4 private Germany, 30 d').fill('200')
-    await shown(page.getByText('charged: ₽190.00'))
-    expect(await findBarriers(page)).toEqual([])
-    await press('Show changes')
-    const changed = await page.getByRole('table', { name: 'Changes to apply' }).innerText()
-    expect(changed).toMatch(/4\.countries\.DE\.per_day\s+₽6 a day/)
-    expect(changed).toMatch(/4\.countries\.DE\.per_period\.30\s+\S*\s*₽200/)
-    await press('Apply')
-    await page.getByText('Changes to apply').waitFor({ state: 'detached' })
-    expect(await pricesOf('DE')).toEqual(before.DE.with(2, 190))
-    expect(await pricesOf('FR')).toEqual(before.FR)
-  })
+  longTest(
+    'an operator sets the 30-day price of one country to ₽200, and its other terms keep their prices',
+    async () => {
+      const priceOf = async (country: string, period: number): Promise<number> => {
+        const query = `country_code=${country}&period=${period}&count=1&ipv=4`
+        return (await shop.get(`/dedicated/quote?${query}`)).data.price_rub
+      }
+      const pricesOf = (country: string) => Promise.all([7, 14, 30, 60, 90].map((period) => priceOf(country, period)))
+      const before = { DE: await pricesOf('DE'), FR: await pricesOf('FR') }
+      await open('/prices')
+      await press(/^By term.*IPv4 private Germany/)
+      await page.getByLabel('IPv4 private Germany, 30 d').fill('200')
+      await shown(page.getByText('charged: ₽190.00'))
+      expect(await findBarriers(page)).toEqual([])
+      await press('Show changes')
+      const changed = await page.getByRole('table', { name: 'Changes to apply' }).innerText()
+      expect(changed).toMatch(/4\.countries\.DE\.per_day\s+₽6 a day/)
+      expect(changed).toMatch(/4\.countries\.DE\.per_period\.30\s+\S*\s*₽200/)
+      await press('Apply')
+      await page.getByText('Changes to apply').waitFor({ state: 'detached' })
+      expect(await pricesOf('DE')).toEqual(before.DE.with(2, 190))
+      expect(await pricesOf('FR')).toEqual(before.FR)
+    },
+  )
 
   test('an operator makes a bonus code of 10 %, and sets up a payment provider without showing its secret', async () => {
     await open('/payments/codes')

@@ -8,6 +8,7 @@ import { gatewayEngine } from '../harness/engine.ts'
 import { type BoughtProxy, buyWhenSold, freePort, somePorts, startOrigin } from '../harness/gateway.ts'
 import { type GatewayProcess, makeGatewayProcess } from '../harness/gateway-process.ts'
 import { keepTrying } from '../harness/keep-trying.ts'
+import { longTest } from '../harness/long-test.ts'
 import { isLong, scaled } from '../harness/scale.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { openServiceManager } from '../harness/service-manager.ts'
@@ -309,49 +310,52 @@ describe.each(databases)('takeover of a running gateway, on %s', (engine) => {
     expect(await findingsOf(service.services)).toEqual([])
   })
 
-  test('node list and the metrics count the tunnels of both processes of a takeover, and its relayed bytes never fall', async () => {
-    const [access] = accesses as [Access]
-    const env = testDatabaseEnv(service.testDatabase)
-    const listed = async (): Promise<{ tunnels: number; carried_bytes: number }> =>
-      (await runJson(['node', 'list'], env)).json.items.find((each: { name: string }) => each.name === gateway.name)
-    const open = () => openTunnel(access.protocol, access.at, access.login, echo.spot)
-    const shows = (tunnels: number, bytes: number) =>
-      untilTrue(async () => {
-        const now = await listed()
-        return now.tunnels === tunnels && now.carried_bytes === bytes && (await scrapedTunnels()) === tunnels
-      })
-    const scrapedTunnels = async (): Promise<number> => {
-      const answer = await fetch(`http://127.0.0.1:${metricsPort}/metrics`).catch(() => undefined)
-      return Number(/^turnpike_tunnels (\d+)$/m.exec((await answer?.text()) ?? '')?.[1])
-    }
-    expect(await untilTrue(async () => (await listed()).tunnels === 0)).toBeTrue()
-    let expected = (await listed()).carried_bytes
-    const sendBy = async (tunnel: Tunnel): Promise<void> => {
-      expect(await tunnel.echo(payload)).toBe(payload)
-      expected += 2 * payload.length
-    }
-    const first = await open()
-    await sendBy(first)
-    const before = await gateway.takeOver()
-    const second = await open()
-    await sendBy(first)
-    await sendBy(second)
-    expect(await shows(2, expected)).toBeTrue()
-    await sendBy(first)
-    first.close()
-    expect(await before.ended).toBe(0)
-    expect(await shows(1, expected)).toBeTrue()
-    await sendBy(second)
-    second.close()
-    expect(await shows(0, expected)).toBeTrue()
-    await gateway.stop()
-    await gateway.start()
-    const third = await open()
-    await sendBy(third)
-    expect(await shows(1, expected)).toBeTrue()
-    third.close()
-    expect(await shows(0, expected)).toBeTrue()
-  })
+  longTest(
+    'node list and the metrics count the tunnels of both processes of a takeover, and its relayed bytes never fall',
+    async () => {
+      const [access] = accesses as [Access]
+      const env = testDatabaseEnv(service.testDatabase)
+      const listed = async (): Promise<{ tunnels: number; carried_bytes: number }> =>
+        (await runJson(['node', 'list'], env)).json.items.find((each: { name: string }) => each.name === gateway.name)
+      const open = () => openTunnel(access.protocol, access.at, access.login, echo.spot)
+      const shows = (tunnels: number, bytes: number) =>
+        untilTrue(async () => {
+          const now = await listed()
+          return now.tunnels === tunnels && now.carried_bytes === bytes && (await scrapedTunnels()) === tunnels
+        })
+      const scrapedTunnels = async (): Promise<number> => {
+        const answer = await fetch(`http://127.0.0.1:${metricsPort}/metrics`).catch(() => undefined)
+        return Number(/^turnpike_tunnels (\d+)$/m.exec((await answer?.text()) ?? '')?.[1])
+      }
+      expect(await untilTrue(async () => (await listed()).tunnels === 0)).toBeTrue()
+      let expected = (await listed()).carried_bytes
+      const sendBy = async (tunnel: Tunnel): Promise<void> => {
+        expect(await tunnel.echo(payload)).toBe(payload)
+        expected += 2 * payload.length
+      }
+      const first = await open()
+      await sendBy(first)
+      const before = await gateway.takeOver()
+      const second = await open()
+      await sendBy(first)
+      await sendBy(second)
+      expect(await shows(2, expected)).toBeTrue()
+      await sendBy(first)
+      first.close()
+      expect(await before.ended).toBe(0)
+      expect(await shows(1, expected)).toBeTrue()
+      await sendBy(second)
+      second.close()
+      expect(await shows(0, expected)).toBeTrue()
+      await gateway.stop()
+      await gateway.start()
+      const third = await open()
+      await sendBy(third)
+      expect(await shows(1, expected)).toBeTrue()
+      third.close()
+      expect(await shows(0, expected)).toBeTrue()
+    },
+  )
 
   test('a gateway keeps serving when a takeover is refused, and the command prints the reason', async () => {
     const elsewhere = { ...gateway.env, TURNPIKE_GATEWAY_PORT: String(freePort()) }

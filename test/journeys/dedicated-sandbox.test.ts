@@ -9,7 +9,7 @@ import { findingsOf, wire } from '../harness/wired.ts'
 const noTokenFile = { find: () => undefined, take: (make: () => string) => make() }
 const countries = ['DE', 'FR', 'GB', 'NL', 'RU', 'US']
 
-describe.each([...enginesOf('postgres')])('the stock of a sandbox on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('the stock of a sandbox on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     // A real sandbox adds more stock than the prepared test databases have.

@@ -8,6 +8,7 @@ import { type Made, makeCertificate, putCertificate } from '../harness/certifica
 import { HandClock } from '../harness/clock.ts'
 import { openTestDatabase, prepareFolder } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
+import { longTest } from '../harness/long-test.ts'
 import { runWithOwnNames } from '../harness/own-names.ts'
 import { endStarted, runCommand, runTurnpike, startTurnpike, untilTrue } from '../harness/turnpike.ts'
 import { wire } from '../harness/wired.ts'
@@ -199,7 +200,7 @@ test('doctor --role gateway reports a shop that is away, that refuses the node, 
   rmSync(folder, { recursive: true, force: true })
 })
 
-test('doctor of a gateway passes a name server that answers, and fails one that refuses or is silent', async () => {
+longTest('doctor of a gateway passes a name server that answers, and fails one that refuses or is silent', async () => {
   const failed = (server: string, error: string) => ['wrong', 'dns_fails', { servers: [server], error }]
   expect(await runWithOwnNames('doctor-dns-worker.ts')).toEqual([
     ['ok', 'dns_answers', { servers: ['127.0.0.1'] }],

@@ -6,7 +6,7 @@ import { addCustomer, buy, findingsOf } from '../harness/wired.ts'
 
 const dayMs = 86_400_000
 
-describe.each([...enginesOf('postgres')])('GET /events on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('GET /events on %s', (engine) => {
   let shop: ThingsShop
   beforeAll(async () => {
     shop = await openThingsShop(engine)

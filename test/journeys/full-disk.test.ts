@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SQL } from 'bun'
 import { freePort } from '../harness/gateway.ts'
+import { longTest } from '../harness/long-test.ts'
 import { startPostgres } from '../harness/postgres.ts'
 import { type Service, startService } from '../harness/service.ts'
 import { endStarted, runtimeCommand, startTurnpike, untilTrue } from '../harness/turnpike.ts'
@@ -147,20 +148,23 @@ async function startOnSmallTablespace() {
   }
 }
 
-test('GET /readyz answers 503 when a purchase finds the disk of PostgreSQL full, and recovers by itself', async () => {
-  const shop = await startOnSmallTablespace()
-  expect(await shop.buy('before')).toBe(200)
-  expect(await shop.ready()).toEqual([200, undefined])
-  fill(shop.filler)
-  let refused = 200
-  for (let number = 0; number < 300 && refused === 200; number += 1) refused = await shop.buy(`full-${number}`)
-  expect(refused).toBe(503)
-  expect(await shop.ready()).toEqual([503, 'The disk of the database is full.'])
-  rmSync(shop.filler)
-  expect(await untilTrue(async () => (await shop.ready())[0] === 200)).toBeTrue()
-  expect(await shop.buy('after')).toBe(200)
-  await shop.end()
-})
+longTest(
+  'GET /readyz answers 503 when a purchase finds the disk of PostgreSQL full, and recovers by itself',
+  async () => {
+    const shop = await startOnSmallTablespace()
+    expect(await shop.buy('before')).toBe(200)
+    expect(await shop.ready()).toEqual([200, undefined])
+    fill(shop.filler)
+    let refused = 200
+    for (let number = 0; number < 300 && refused === 200; number += 1) refused = await shop.buy(`full-${number}`)
+    expect(refused).toBe(503)
+    expect(await shop.ready()).toEqual([503, 'The disk of the database is full.'])
+    rmSync(shop.filler)
+    expect(await untilTrue(async () => (await shop.ready())[0] === 200)).toBeTrue()
+    expect(await shop.buy('after')).toBe(200)
+    await shop.end()
+  },
+)
 
 /** Writes a file until nothing more fits. */
 function fill(path: string): void {

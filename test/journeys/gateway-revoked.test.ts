@@ -95,7 +95,7 @@ async function cutAfter(client: WireClient, revoke: () => Promise<unknown>, engi
   return stopwatch.elapsedMs()
 }
 
-describe.each([...enginesOf('postgres')])('revocation of access on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('revocation of access on %s', (engine) => {
   let shop: ShopWithGateway
   let origin: ByteOrigin
   let neighbour: Flow

@@ -81,7 +81,7 @@ async function answerOverHttp2(tlsPort: number, login: Login): Promise<Answer> {
   return { status: Number(answer[':status']), error: typeof error === 'string' ? error : undefined }
 }
 
-describe.each([...enginesOf('postgres')])('a gateway with a site, on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('a gateway with a site, on %s', (engine) => {
   const tlsPort = freePort()
   let shop: ShopWithGateway
   beforeAll(async () => {

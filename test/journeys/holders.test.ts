@@ -25,7 +25,7 @@ describe('the time span of a report', () => {
   })
 })
 
-describe.each([...enginesOf('postgres')])('findHolders on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('findHolders on %s', (engine) => {
   let opened: Awaited<ReturnType<typeof openTestDatabase>>
   let services: Services
   const clock = new HandClock()

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openDatabase } from '../../src/db/open.ts'
 import { enginesOf, makePreparedTestDatabase, makeTestDatabase, type TestDatabase } from '../harness/database.ts'
+import { longTest } from '../harness/long-test.ts'
 import { startStopwatch } from '../harness/stopwatch.ts'
 import {
   endStarted,
@@ -219,7 +220,7 @@ describe('start, stop and errors of the program', () => {
     expect(err).toMatch(/^turnpike: .*\n$/)
   })
 
-  test('an idle shop exits 0 after SIGTERM, SIGINT and SIGHUP', async () => {
+  longTest('an idle shop exits 0 after SIGTERM, SIGINT and SIGHUP', async () => {
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
       const shop = startTurnpike(['shop'], settings(), launcher)
       await shop.until(openLine)

@@ -8,7 +8,7 @@ import { type SmtpServer, startSmtp, textOf } from '../harness/smtp.ts'
 const password = 'correct horse battery'
 const email = 'anna@example.com'
 
-describe.each([...enginesOf('postgres')])('registration with e-mail confirmation on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('registration with e-mail confirmation on %s', (engine) => {
   let smtp: SmtpServer
   let service: Service
   beforeAll(async () => {

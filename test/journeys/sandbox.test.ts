@@ -7,6 +7,7 @@ import { createBrowserSession } from '../harness/browser-session.ts'
 import { createCaller } from '../harness/caller.ts'
 import { makeTestDatabase, prepareFolder, type TestDatabase } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
+import { longTest } from '../harness/long-test.ts'
 import { isLong } from '../harness/scale.ts'
 import { endStarted, startTurnpike } from '../harness/turnpike.ts'
 
@@ -115,7 +116,7 @@ describe('the first start of a sandbox', () => {
     expect(statSync(folder).mode & 0o777).toBe(0o700)
   })
 
-  test('TURNPIKE_SANDBOX_TOKEN may contain quotes and $ at the first start', async () => {
+  longTest('TURNPIKE_SANDBOX_TOKEN may contain quotes and $ at the first start', async () => {
     await useFixed(prepareFolder(`${testDatabase.folder}/fixed`, 'stocked'), fixed[0])
   })
 

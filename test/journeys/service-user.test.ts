@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openTestDatabase, prepareFolder } from '../harness/database.ts'
 import { freePort } from '../harness/gateway.ts'
+import { longTest } from '../harness/long-test.ts'
 import { runTurnpike } from '../harness/turnpike.ts'
 import { until } from '../harness/until.ts'
 import { addCustomer, wire } from '../harness/wired.ts'
@@ -81,7 +82,7 @@ describe('a service user without write access to the code', () => {
     )
   })
 
-  test("restore and doctor call a backup that the service's user cannot read denied, and not missing", async () => {
+  longTest("restore and doctor call a backup that the service's user cannot read denied, and not missing", async () => {
     const { db, testDatabase } = await openTestDatabase('sqlite')
     await addCustomer(wire(db), 100_000n)
     await db.close()

@@ -8,7 +8,7 @@ import { buyVpnDirectly, findingsOf, inParallel, report } from '../harness/vpn.t
 const addressesOf = (service: Service) =>
   service.services.db.all<{ ipv4: bigint; ipv6: string }>('SELECT ipv4, ipv6 FROM vpn_peers WHERE removed_at IS NULL')
 
-describe.each([...enginesOf('postgres')])('addresses of VPN devices on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('addresses of VPN devices on %s', (engine) => {
   let service: Service
   let small: Service
   beforeAll(async () => {
@@ -57,7 +57,7 @@ describe.each([...enginesOf('postgres')])('addresses of VPN devices on %s', (eng
   })
 })
 
-describe.each([...enginesOf('postgres')])('a pool of 8 VPN addresses on %s', (engine) => {
+describe.each([...enginesOf('sqlite')])('a pool of 8 VPN addresses on %s', (engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine, { TURNPIKE_VPN_POOL: '10.9.0.0/29' })

@@ -7,6 +7,7 @@ import { docsPaths, russianDescriptionPath } from '../../src/api/docs.ts'
 import { buildBinary, entries } from '../../tools/package/binary.ts'
 import { ownTarget } from '../../tools/package/targets.ts'
 import { freePort } from '../harness/gateway.ts'
+import { longTest } from '../harness/long-test.ts'
 import { packedProgram } from '../harness/turnpike.ts'
 import { until, waitLimitMs } from '../harness/until.ts'
 
@@ -65,7 +66,7 @@ describe('the program packed into one file', () => {
       body: JSON.stringify({ country_code: 'DE', period: 30, count: 1, ipv: 4 }),
     })
 
-  test('the packed program sells a proxy and relays through it with the linux engine', async () => {
+  longTest('the packed program sells a proxy and relays through it with the linux engine', async () => {
     const bought = (await (await buy()).json()) as { data: { proxies: Record<string, string>[] } }
     const proxy = bought.data.proxies[0] ?? {}
     const answer = await fetch(`${url}/healthz`, {

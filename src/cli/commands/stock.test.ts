@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { prepareFolder } from '../../../test/harness/database.ts'
+import { longTest } from '../../../test/harness/long-test.ts'
 import { type DomainShop, openDomainShop } from '../../../test/harness/proxies.ts'
 import { createTool } from '../../../test/harness/tool.ts'
 import { runCommand, runTurnpike } from '../../../test/harness/turnpike.ts'
@@ -42,27 +43,30 @@ describe('turnpike stock', () => {
     expect(counted).toEqual([{ country: 'DE', ipv: 4, state: 'free', count: 16 }])
   })
 
-  test('stock list writes 4096 addresses into a slow pipe, and exits with 0 if the reader closes the pipe early', async () => {
-    const data = prepareFolder(join(folder, 'pipe'), 'migrated')
-    await runCommand(['migrate'], { TURNPIKE_DATA: data })
-    await runCommand(['stock', 'add', '10.0.0.0/20', '--country', 'DE', '--ipv', '4'], { TURNPIKE_DATA: data })
-    const program = join(import.meta.dir, '../../../bin/turnpike.mjs')
-    const piped = async (reader: string, ...options: string[]) => {
-      const list = `node '${program}' stock list --limit 4096 ${options.join(' ')}`
-      const child = Bun.spawn(['bash', '-c', `set -o pipefail; ${list} | ${reader}`], {
-        env: { PATH: process.env['PATH'] ?? '', TURNPIKE_DATA: data },
-        stdout: 'pipe',
-        stderr: 'pipe',
-      })
-      const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()])
-      return { out, err, exit: await child.exited }
-    }
-    const slowly = '(head -c 1; sleep 0.5; cat)'
-    const json = await piped(slowly, '--json')
-    expect([JSON.parse(json.out).items.length, json.out.length > 300_000, json.exit]).toEqual([4096, true, 0])
-    expect((await piped(slowly)).out.trimEnd().split('\n')).toHaveLength(4097)
-    expect(await piped('head -n 1')).toEqual({ out: expect.stringContaining('PLACE'), err: '', exit: 0 })
-  })
+  longTest(
+    'stock list writes 4096 addresses into a slow pipe, and exits with 0 if the reader closes the pipe early',
+    async () => {
+      const data = prepareFolder(join(folder, 'pipe'), 'migrated')
+      await runCommand(['migrate'], { TURNPIKE_DATA: data })
+      await runCommand(['stock', 'add', '10.0.0.0/20', '--country', 'DE', '--ipv', '4'], { TURNPIKE_DATA: data })
+      const program = join(import.meta.dir, '../../../bin/turnpike.mjs')
+      const piped = async (reader: string, ...options: string[]) => {
+        const list = `node '${program}' stock list --limit 4096 ${options.join(' ')}`
+        const child = Bun.spawn(['bash', '-c', `set -o pipefail; ${list} | ${reader}`], {
+          env: { PATH: process.env['PATH'] ?? '', TURNPIKE_DATA: data },
+          stdout: 'pipe',
+          stderr: 'pipe',
+        })
+        const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()])
+        return { out, err, exit: await child.exited }
+      }
+      const slowly = '(head -c 1; sleep 0.5; cat)'
+      const json = await piped(slowly, '--json')
+      expect([JSON.parse(json.out).items.length, json.out.length > 300_000, json.exit]).toEqual([4096, true, 0])
+      expect((await piped(slowly)).out.trimEnd().split('\n')).toHaveLength(4097)
+      expect(await piped('head -n 1')).toEqual({ out: expect.stringContaining('PLACE'), err: '', exit: 0 })
+    },
+  )
 
   test('stock add prints the reason why it added nothing', async () => {
     const lines = async (...typed: string[]) => (await run(...typed)).lines.join()
