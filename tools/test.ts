@@ -234,7 +234,7 @@ if (!isLong) {
   const texts = await Promise.all(files.map((file) => Bun.file(join(projectRoot, file)).text()))
   const count = texts.join('').split(/^\s*longTest\(/m).length - 1
   console.log(
-    `note npm run test:long: ${count} more tests of these files, *.long.test.ts, full counts, all databases and engines`,
+    `note npm run test:long: ${count} tests of these files, *.long.test.ts, full counts, all databases and engines`,
   )
 }
 for (const failure of failures) console.log(`failed: ${failure}`)
