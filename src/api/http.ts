@@ -29,6 +29,7 @@ import { type AuthThrottle, createAuthThrottle } from './auth-throttle.ts'
 import type { Answered, Bound, Call } from './bind.ts'
 import { readBody } from './body.ts'
 import { BulkTurns, maxOrdinaryRows } from './bulk-turns.ts'
+import { type ChangeBudget, createChangeBudget, rowsChangedBy } from './change-budget.ts'
 import type { ConsoleRoute } from './console.ts'
 import { withCors } from './cors.ts'
 import { type ApiProfile, createDescription, customerApiProfile } from './describe.ts'
@@ -36,14 +37,7 @@ import { docsEntrances, docsPaths, readDocs, russianDescriptionPath } from './do
 import { createRussianDescription } from './docs-russian.ts'
 import { languageOf, pageLanguageOf } from './language.ts'
 import { isWhole, type Operation, scopeOf, takesKey } from './operation.ts'
-import {
-  type ChangeBudget,
-  createChangeBudget,
-  createRateLimit,
-  maxIds,
-  type RateLimit,
-  type RateLimitState,
-} from './rate.ts'
+import { createRateLimit, type RateLimit, type RateLimitState } from './rate.ts'
 import { compressRefusal, createSharedAnswer, toResponse } from './respond.ts'
 import { findShown, secretIn } from './session.ts'
 import type { Sold } from './sold.ts'
@@ -183,6 +177,8 @@ export type HttpDeps = {
   readonly chargesPerMinute: number
   /** Rows that one customer may change without a charge; no limit by default. */
   readonly changesPerHour?: number
+  /** Whether the customer has ever had money. All have, by default. */
+  readonly isFunded?: (customer: CustomerId) => Promise<boolean>
   /** Bulk requests of different customers that run at the same time; one by default. */
   readonly maxBulk?: number
   /** The real timers by default; tests pass their own. */
@@ -236,7 +232,7 @@ export function createHttp(deps: HttpDeps) {
   const limits: Limits = {
     reads: createLimit(deps, deps.readsPerMinute, 'reads'),
     charges: createLimit(deps, deps.chargesPerMinute, 'charges'),
-    changes: createChangeBudget(deps.changesPerHour ?? 0, deps.clock, deps.buckets),
+    changes: createChangeBudget(deps.changesPerHour ?? 0, deps.clock, deps.buckets, deps.isFunded),
     authThrottle: createAuthThrottle(deps.clock, deps.requestId()),
     // Fewer permits than the database's connections.
     semaphore: new KeyedSemaphore(8, maxWaiting),
@@ -473,12 +469,6 @@ async function takeTurn(limits: Limits, queue: string, rows: number, leave: () =
     leave()
   }
   return { hasWaited: waits !== undefined, end }
-}
-
-/** The rows that an operation may change for free: those that `ids` names, or one. */
-function rowsChangedBy(operation: Operation, sent: Readonly<Record<string, unknown>>): number {
-  if (scopeOf(operation) === 'read' || operation.charges !== false) return 0
-  return Array.isArray(sent['ids']) ? Math.min(Math.max(1, sent['ids'].length), maxIds) : 1
 }
 
 /** How many rows a request asks for. */

@@ -42,8 +42,8 @@ export const settingMeanings: Readonly<Record<string, string>> = {
   readsPerMinute: 'requests per minute and token that charge nothing; five times as many per customer; 0 is no limit',
   chargesPerMinute: 'requests per minute and token that charge; five times as many per customer; 0 is no limit',
   changesPerHour:
-    'rows, such as proxies, that a customer may change per hour without a charge; three hours are saved up; ' +
-    '0 is no limit',
+    'rows of 1 KiB, such as proxies, that a customer may change per hour without a charge; three hours are saved up; ' +
+    'a customer who never had money gets a twentieth; 0 is no limit',
   customerTokens: 'maximum of open tokens per customer',
   trustedProxies: 'addresses of reverse proxies whose X-Forwarded-For is trusted, separated by commas',
   corsOrigins:

@@ -332,6 +332,7 @@ function openApi(
     readsPerMinute: config.readsPerMinute,
     chargesPerMinute: config.chargesPerMinute,
     changesPerHour: config.changesPerHour,
+    isFunded: services.ledger.isFunded,
     // SQLite works on this thread, with one writer. PostgreSQL keeps some connections for ordinary requests.
     maxBulk: services.db.engine === 'sqlite' ? 1 : 8,
     corsOrigins: config.corsOrigins,

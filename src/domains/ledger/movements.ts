@@ -197,6 +197,10 @@ export async function balance(
   return account
 }
 
+/** Whether money was ever posted to the customer's account. */
+export const isFunded = async ({ db }: LedgerDeps, customer: CustomerId): Promise<boolean> =>
+  ((await store.findAccount(db, customer))?.seq ?? 0) > 0
+
 /** The orders of charges below `before`, newest charge first. */
 export const chargedOrders = (
   deps: LedgerDeps,

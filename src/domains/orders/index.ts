@@ -1,9 +1,9 @@
 import { bind } from '../../core/bind.ts'
-import { chargedSince, findByKey, list, listNamed, load, loadAny, salesByDay, walk } from './list.ts'
+import { chargedSince, findByKey, findByRequest, list, listNamed, load, loadAny, salesByDay, walk } from './list.ts'
 import { giveBackUnused, quoteUnused, refund } from './refund.ts'
 import type { OrderInput } from './rules.ts'
 import { forgetAnswers, type OrdersDeps, type PurchaseRequest, type Sale, sell } from './sell.ts'
-import { countOf, findAnyOrder, findAudited, findByPrefix, findByRequest, findMany } from './store.ts'
+import { countOf, findAnyOrder, findAudited, findByPrefix, findMany } from './store.ts'
 
 export { createMoneyVerifier } from './audit.ts'
 export { createDeliveries, createStories, type Delivered, type Deliveries, type Stories } from './list.ts'
@@ -31,13 +31,14 @@ export function createOrders(given: Omit<OrdersDeps, 'running'>) {
       load,
       loadAny,
       findByKey,
+      findByRequest,
       salesByDay,
       chargedSince,
       giveBackUnused,
       quoteUnused,
       refund,
     }),
-    ...bind(given.db, { findByPrefix, findByRequest }),
+    ...bind(given.db, { findByPrefix }),
     sell: <Bought>(request: PurchaseRequest<Bought>, what: OrderInput, make: (sale: Sale) => Promise<Bought>) =>
       sell(deps, request, what, make),
     /** Any customer's orders, in the caller's transaction; an unknown id is left out. */

@@ -5,7 +5,7 @@ import type { Events } from '../events/index.ts'
 import type { Ledger } from '../ledger/index.ts'
 import { noSuchOrder } from './errors.ts'
 import type { ActionAnswer } from './refund.ts'
-import { keyKeptMs, type Order } from './rules.ts'
+import { keyForms, keyKeptMs, type Order } from './rules.ts'
 import type { OrdersDeps } from './sell.ts'
 import * as store from './store.ts'
 
@@ -31,13 +31,20 @@ export async function list(
 }
 
 /** A keyset page of the orders with a request id or idempotency key, newest first. */
-export const listNamed = (
-  { db }: OrdersDeps,
+export function listNamed(
+  { db, sha256 }: OrdersDeps,
   customer: CustomerId,
-  names: store.OrderNames,
+  { requestId, key }: { readonly requestId: string | undefined; readonly key: string | undefined },
   before: OrderId | undefined,
   limit: number,
-): Promise<Order[]> => store.listNamed(db, customer, names, before ?? store.pastLastId, limit)
+): Promise<Order[]> {
+  const names = { requestId, key: key === undefined ? undefined : keyForms(sha256, key) }
+  return store.listNamed(db, customer, names, before ?? store.pastLastId, limit)
+}
+
+/** Orders of any customers with this request id, then with this idempotency key. */
+export const findByRequest = ({ db, sha256 }: OrdersDeps, text: string, limit: number): Promise<Order[]> =>
+  store.findByRequest(db, keyForms(sha256, text), limit)
 
 /** Orders in the order of these ids; unknown ids are left out. */
 async function findInOrder(reader: Reader, ids: readonly OrderId[]): Promise<Order[]> {
@@ -73,8 +80,8 @@ export async function loadAny({ db }: Pick<OrdersDeps, 'db'>, id: OrderId): Prom
 }
 
 /** The order that a key has made, for as long as keys are kept. */
-export const findByKey = async ({ db, clock }: OrdersDeps, customer: CustomerId, key: string) =>
-  (await store.findAnswer(db, customer, key, clock() - keyKeptMs))?.order_id ?? undefined
+export const findByKey = async ({ db, clock, sha256 }: OrdersDeps, customer: CustomerId, key: string) =>
+  (await store.findAnswer(db, customer, keyForms(sha256, key), clock() - keyKeptMs))?.order_id ?? undefined
 
 /** Orders and revenue of each day from a moment on, by product. */
 export const salesByDay = ({ db }: OrdersDeps, from: number) => store.salesByDay(db, firstId('order', from))

@@ -90,6 +90,20 @@ export const keyKeptMs = 7 * 86_400_000
 /** 1 to 255 visible ASCII characters. */
 export const isIdempotencyKey = (text: string): boolean => /^[\x21-\x7e]{1,255}$/.test(text)
 
+const maxKeyText = 64
+
+/** A key as it was sent, and as a free action stores it. */
+export type KeyForms = readonly [text: string, ofFree: string]
+
+/**
+ * Free actions store the digest of a long key: a customer can repeat them under new keys at no cost. Purchases store
+ * the text, so that a shop of the version before, beside this one, finds it.
+ */
+export const keyForms = (sha256: (text: string) => Uint8Array, key: string): KeyForms => [
+  key,
+  key.length <= maxKeyText ? key : `sha256:${sha256(key).toBase64({ alphabet: 'base64url', omitPadding: true })}`,
+]
+
 /** Canonical JSON: object fields sorted by name, no white space. */
 export function toCanonical(value: Plain): string {
   if (isList(value)) return `[${value.map(toCanonical).join(',')}]`

@@ -13,6 +13,7 @@ import { keyReused, requestInProgress } from './errors.ts'
 import {
   answerContext,
   assertPriceWithin,
+  keyForms,
   keyKeptMs,
   type OrderInput,
   openAnswer,
@@ -128,10 +129,12 @@ const sellOnce = <Bought>(
     if (obstacle) throw obstacle
     const sale = openSale(deps, tx, account, request, what)
     const bought = await make(sale)
-    if (sale.isCharged() === (what.isUnordered === true)) throw new Error('a sale and its charge do not match')
+    const price = sale.priceCharged()
+    if ((price === undefined) !== (what.isUnordered === true)) throw new Error('a sale and its charge do not match')
     const body = toBody?.(bought) ?? ''
     const order = what.isUnordered ? null : sale.order
-    if (key !== undefined) storeAnswer(deps, { ...sale, order, token: by.token?.id ?? null }, key, what, body)
+    const kept = key === undefined ? undefined : storedKey(deps, key, price)
+    if (kept !== undefined) storeAnswer(deps, { ...sale, order, token: by.token?.id ?? null }, kept, what, body)
     return { body, replayed: false, order }
   })
 
@@ -143,11 +146,10 @@ async function lockAndFind(deps: OrdersDeps, tx: Tx, customer: CustomerId, key: 
   const sinceAt = deps.clock() - keyKeptMs
   const [account, stored] = await Promise.all([
     deps.ledger.lock(tx, customer),
-    key === undefined ? undefined : store.findAnswer(tx, customer, key, sinceAt),
+    key === undefined ? undefined : store.findAnswer(tx, customer, keyForms(deps.sha256, key), sinceAt),
     deps.timeline.guard(tx),
   ])
-  if (key === undefined) return { account, stored: undefined }
-  return { account, stored: stored && { ...stored, key } }
+  return { account, stored }
 }
 
 /** The first answer under a key. A key that was used for another input is refused. */
@@ -160,6 +162,9 @@ function replay(
   if (!sameBytes(stored.request, digestOf(sha256, what))) throw keyReused(order)
   return { body: openAnswer(vault, { ...stored, order, at: Number(stored.created_at) }), replayed: true, order }
 }
+
+const storedKey = ({ sha256 }: OrdersDeps, key: string, price: Kopecks | undefined): string =>
+  keyForms(sha256, key)[price ? 0 : 1]
 
 const digestOf = (sha256: OrdersDeps['sha256'], { product, action, input }: OrderInput): Uint8Array =>
   sha256(toCanonical({ product, action, input }))
@@ -189,23 +194,23 @@ function openSale(
   account: Account,
   { by, key, requestId, maxPrice }: Omit<PurchaseRequest<never>, 'toBody'>,
   what: OrderInput,
-): Sale & { readonly isCharged: () => boolean } {
+): Sale & { readonly priceCharged: () => Kopecks | undefined } {
   const nowMs = deps.clock()
   const order = makeId('order', nowMs, deps.random)
-  let charged = false
+  let charged: Kopecks | undefined
   return {
     tx,
     order,
     account,
     nowMs,
-    isCharged: () => charged,
+    priceCharged: () => charged,
     assertPayable(price) {
       assertPriceWithin(maxPrice, price)
       assertCovers(account, price)
     },
     async charge({ price, calculation, note }) {
-      if (charged) throw new Error('a sale is charged once')
-      charged = true
+      if (charged !== undefined) throw new Error('a sale is charged once')
+      charged = price
       assertPriceWithin(maxPrice, price)
       const posting = await deps.ledger.charge(tx, account, by, { price, product: what.product, order, note })
       const [chargeSeq, token] = [posting?.seq ?? null, by.token?.id ?? null]
@@ -214,7 +219,7 @@ function openSale(
         customer: by.customer,
         createdAt: nowMs,
         requestId: requestId ?? null,
-        key: key ?? null,
+        key: key === undefined ? null : storedKey(deps, key, price),
       }
       store.insertOrder(tx, { ...made, ...what, price, chargeSeq, token, calculation })
       return { order, transaction: chargeSeq, balance: posting?.balanceAfter ?? account.balance }

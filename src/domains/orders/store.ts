@@ -3,7 +3,7 @@ import { type Kopecks, kopecks } from '../../core/money.ts'
 import { type Column, columnsOf, idColumn, int, money, orNull, type Row, textColumn } from '../../db/columns.ts'
 import { allOf, changesOne, countBy, list, pastPrefix, readWide, type WideSum, wideSum } from '../../db/rows.ts'
 import type { Reader, Tx } from '../../db/transaction.ts'
-import { type AnswerRow, type Order, type Plain, readPlain } from './rules.ts'
+import { type AnswerRow, type KeyForms, type Order, type Plain, readPlain } from './rules.ts'
 
 const json = (name: string): Column<Plain> => ({
   name,
@@ -47,12 +47,15 @@ export const findByPrefix = (reader: Reader, text: string, limit: number): Promi
   ])
 
 /** The request id and idempotency key of an order, as far as they are known. */
-export type OrderNames = { readonly requestId: string | undefined; readonly key: string | undefined }
+export type OrderNames = { readonly requestId: string | undefined; readonly key: KeyForms | undefined }
 
 /** Orders of any customers with this request id, then with this idempotency key. PostgreSQL scans the table for OR. */
-export async function findByRequest(reader: Reader, text: string, limit: number): Promise<Order[]> {
+export async function findByRequest(reader: Reader, key: KeyForms, limit: number): Promise<Order[]> {
   const findBy = (column: 'request_id' | 'idempotency_key') =>
-    columns.all(reader, `SELECT * FROM orders WHERE ${column} = $1 ORDER BY created_at DESC LIMIT $2`, [text, limit])
+    columns.all(reader, `SELECT * FROM orders WHERE ${column} IN ($1, $2) ORDER BY created_at DESC LIMIT $3`, [
+      ...key,
+      limit,
+    ])
   return [...(await findBy('request_id')), ...(await findBy('idempotency_key'))]
 }
 
@@ -64,13 +67,12 @@ export function listNamed(
   before: string,
   limit: number,
 ): Promise<Order[]> {
-  const named = { request_id: requestId, idempotency_key: key }
-  const given = Object.entries(named).flatMap(([column, value]) => (value === undefined ? [] : [{ column, value }]))
-  const conditions = given.map(({ column }, index) => `AND ${column} = $${index + 4}`).join(' ')
+  const byRequest = requestId === undefined ? '' : 'AND request_id = $4'
+  const byKey = key === undefined ? '' : `AND idempotency_key IN ($${requestId === undefined ? '4, $5' : '5, $6'})`
   return columns.all(
     reader,
-    `SELECT * FROM orders WHERE customer_id = $1 AND id < $2 ${conditions} ORDER BY id DESC LIMIT $3`,
-    [customer, before, limit, ...given.map(({ value }) => value)],
+    `SELECT * FROM orders WHERE customer_id = $1 AND id < $2 ${byRequest} ${byKey} ORDER BY id DESC LIMIT $3`,
+    [customer, before, limit, ...(requestId === undefined ? [] : [requestId]), ...(key ?? [])],
   )
 }
 
@@ -100,15 +102,15 @@ const freeRows = (reader: Reader, customer: CustomerId, before: string, limit: n
   )
 
 export type StoredAnswer = { request: Uint8Array; body: string; order_id: OrderId | null; created_at: bigint }
-export type FoundAnswer = StoredAnswer & { token_id: TokenId | null }
+export type FoundAnswer = StoredAnswer & { key: string; token_id: TokenId | null }
 
 /** The answer under a key and the token that made it, which older versions wrote into the order only. */
-export const findAnswer = (reader: Reader, customer: CustomerId, key: string, sinceAt: number) =>
+export const findAnswer = (reader: Reader, customer: CustomerId, key: KeyForms, sinceAt: number) =>
   reader.first<FoundAnswer>(
-    `SELECT request, body, order_id, created_at,
+    `SELECT key, request, body, order_id, created_at,
        COALESCE(token_id, (SELECT token_id FROM orders WHERE id = answers.order_id)) AS token_id
-     FROM answers WHERE customer_id = $1 AND key = $2 AND created_at > $3`,
-    [customer, key, sinceAt],
+     FROM answers WHERE customer_id = $1 AND key IN ($2, $3) AND created_at > $4`,
+    [customer, ...key, sinceAt],
   )
 
 /** Stores the first answer under a key. An expired row is replaced; a live one makes the transaction fail. */
