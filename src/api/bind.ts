@@ -126,7 +126,7 @@ export const bindCreation = <Op extends Operation, Made>(
 const maxPriceIn = (body: object): Kopecks | undefined =>
   'max_price_rub' in body && typeof body.max_price_rub === 'bigint' ? kopecks(body.max_price_rub) : undefined
 
-const issuedIn = ({ isIssuing }: Operation, data: unknown): string | undefined =>
+export const issuedIn = ({ isIssuing }: Operation, data: unknown): string | undefined =>
   isIssuing ? (data as { readonly token: string }).token : undefined
 
 type Language = Pick<Call<Operation>, 'warnings' | 'language'>

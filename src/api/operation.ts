@@ -63,7 +63,10 @@ export type Operation<
   readonly files: readonly string[]
   /** An order, which has the stricter rate limit. The balance never refuses a free one. */
   readonly charges: boolean | 'free'
-  /** Whether it creates something without an order: it takes an `Idempotency-Key`, as orders do. */
+  /**
+   * Whether it creates something without an order: it takes an `Idempotency-Key`, as orders do. In the admin API the
+   * binding runs it once under the key.
+   */
   readonly creates: boolean
   /** Whether it changes something that nodes receive: waiting nodes read it now, not up to 200 ms later. */
   readonly affectsNodes: boolean

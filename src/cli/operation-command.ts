@@ -1,5 +1,5 @@
 import { getOpenApiMetadata } from '@asteasolutions/zod-to-openapi'
-import type { Operation, z } from '../api/operation.ts'
+import { type Operation, takesKey, type z } from '../api/operation.ts'
 import { problemsEn } from '../core/messages/problems-en.ts'
 import { isProblems, Refusal, refuseHere, toSentProblems } from '../core/refusal.ts'
 import { type Command, type Given, mistyped, type Option, type Outcome } from './command.ts'
@@ -69,7 +69,7 @@ export function over<Op extends Operation>(operation: Op, name: string, shape: S
     },
     get options() {
       const own = free.map((field) => toOption(flagOf(field), fields[field]))
-      return [...own, ...(shape.options ?? []), ...(operation.charges ? [keyOption] : [])]
+      return [...own, ...(shape.options ?? []), ...(takesKey(operation) ? [keyOption] : [])]
     },
     async run(given, call) {
       const typed = [

@@ -18,7 +18,8 @@ import type { Node } from '../../domains/fleet/rules.ts'
 import type { Ledger, LedgerAudit, LedgerReports } from '../../domains/ledger/index.ts'
 import type { Acting, Operators } from '../../domains/operators/index.ts'
 import { type Actor, type Operator, type Role, toRequestText } from '../../domains/operators/rules.ts'
-import type { Orders, Refunds, Stories } from '../../domains/orders/index.ts'
+import type { Creation, Orders, Refunds, Stories } from '../../domains/orders/index.ts'
+import { type Plain, readPlain } from '../../domains/orders/rules.ts'
 import type * as payments from '../../domains/payments/index.ts'
 import type { Premium } from '../../domains/premium/index.ts'
 import type { PriceEffect, Pricing } from '../../domains/pricing/index.ts'
@@ -28,7 +29,7 @@ import type { Stock, StockOperator } from '../../domains/stock/index.ts'
 import type { Traffic } from '../../domains/traffic/index.ts'
 import type { Vpn } from '../../domains/vpn/index.ts'
 import { sentTokenOf } from '../answers.ts'
-import { type Bound, bind, type Call } from '../bind.ts'
+import { type Bound, bindReply, type Call, issuedIn } from '../bind.ts'
 import type { ProxyCheck } from '../customer/dedicated/routes.ts'
 import type { Api } from '../http.ts'
 import type { Operation, z } from '../operation.ts'
@@ -72,13 +73,37 @@ export async function namesOf(deps: Names, ids: readonly string[]): Promise<(id:
 
 export const nameOf = async (deps: Names, id: CustomerId): Promise<string> => (await namesOf(deps, [id]))(id)
 
+/** Runs a creation once under its key, in one transaction with its entry in the audit log. */
+type CreateOnce = (
+  creation: Creation,
+  make: () => Promise<unknown>,
+) => Promise<{ readonly answer: unknown; readonly isReplayed: boolean }>
+
 export const createBindAdmin =
-  (act: Act): BindAdmin =>
-  (operation, run) =>
-    bind(operation, (call: Call<typeof operation, AdminCaller>) => {
-      if (operation.isRead) return run(call)
-      return act({ actor: call.caller.actor, operation: operation.id, request: requestTextOf(call) }, () => run(call))
+  (act: Act, createOnce: CreateOnce): BindAdmin =>
+  <Op extends Operation>(operation: Op, run: (call: Call<Op, AdminCaller>) => Promise<z.input<Op['answer']>>) =>
+    bindReply<Op, AdminCaller>(operation, async (call) => {
+      const make = async () => {
+        const data = await run(call)
+        return { data, issued: issuedIn(operation, data) }
+      }
+      if (operation.isRead) return make()
+      const { actor } = call.caller
+      const { key } = call
+      return act({ actor, operation: operation.id, request: requestTextOf(call) }, async () => {
+        if (!operation.creates || key === undefined) return make()
+        const creation = { by: actor.operator ?? actor.name, key, action: operation.id, input: inputOf(call) }
+        const { answer, isReplayed } = await createOnce(creation, () => run(call))
+        // A stored answer has the type of its operation, which is part of the request under the key.
+        const data = answer as z.input<Op['answer']>
+        return { data, replayed: isReplayed, issued: issuedIn(operation, data) }
+      })
     })
+
+const inputOf = ({ params, query, body }: Call<Operation, AdminCaller>): Plain =>
+  readPlain(
+    JSON.stringify({ params, query, body }, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value)),
+  )
 
 type Authenticators = { readonly operators: Operators; readonly signIn: SignIn }
 

@@ -32,8 +32,8 @@ export function createAdmin(
   publicUrl: () => string,
   log: Log,
 ): Api<AdminCaller> {
-  const { act, dryRun, mustNote } = services.acting
-  const bind = createBindAdmin(act)
+  const { act, actWhole, dryRun, mustNote } = services.acting
+  const bind = createBindAdmin(act, (creation, make) => actWhole((tx) => services.creations(tx, creation, make)))
   const deps = {
     ...createActions(services),
     ...runtime,

@@ -36,6 +36,7 @@ import {
 import { createLedger, createLedgerAudit, createLedgerReports } from '../../domains/ledger/index.ts'
 import { type Acting, createActing, createOperators, createOperatorsVerifier } from '../../domains/operators/index.ts'
 import {
+  createCreations,
   createDeliveries,
   createMoneyVerifier,
   createOnce,
@@ -275,6 +276,7 @@ export function createServices(plainDb: Database, given: Runtime, config: ShopCo
     exporting: createExporting({ db, customers }),
     retaining: createRetaining({ ...base, retention: config.retention ?? shippedRetention }),
     acting,
+    creations: createCreations(base),
     operators,
     signIn,
     identities,

@@ -1,6 +1,6 @@
 import type { Sha256 } from '../../core/chain.ts'
 import type { Clock } from '../../core/time.ts'
-import type { Database, Tx, Value } from '../../db/transaction.ts'
+import type { Database, Reader, Tx, Value } from '../../db/transaction.ts'
 import { type Action, toEntry, toolActor, withOutcome } from './rules.ts'
 import * as store from './store.ts'
 
@@ -11,7 +11,13 @@ type Along<Context> = {
 }
 
 /** An action in progress, whether the log has it, and whether its transaction is to be rolled back. */
-export type Acting = { readonly action: Action; isNoted: boolean; readonly isDryRun?: boolean }
+export type Acting = {
+  readonly action: Action
+  isNoted: boolean
+  readonly isDryRun?: boolean
+  /** The one transaction of an action under a key, while it runs, and the result of the first step in it. */
+  whole?: { readonly tx: Tx; result?: unknown } | undefined
+}
 
 /** Carries the result of a dry run out of its transaction, which is rolled back because it throws. */
 class DryRun extends Error {
@@ -67,22 +73,27 @@ function watchWrites(tx: Tx): { readonly tx: Tx; readonly hasWritten: () => bool
   }
 }
 
-/**
- * A database that appends an operator's action to the audit log in the transaction that performs it. An action of
- * several transactions is logged with the first that changes a row; one that changes no row, such as a repeat under its
- * idempotency key, is not logged.
- */
-export function createActing(deps: { db: Database; clock: Clock; sha256: Sha256; along: Along<Acting> }) {
+type ActingDeps = {
+  readonly db: Database
+  readonly clock: Clock
+  readonly sha256: Sha256
+  readonly along: Along<Acting>
+}
+
+/** Appends an action to the audit log. */
+async function appendNote({ clock, sha256 }: ActingDeps, tx: Tx, action: Action): Promise<void> {
+  store.appendEntry(tx, toEntry(await store.lockEnd(tx), action, clock(), sha256))
+}
+
+function createTransact(deps: ActingDeps): Database['transact'] {
   const { db, along } = deps
 
-  async function note(tx: Tx, action: Action): Promise<void> {
-    store.appendEntry(tx, toEntry(await store.lockEnd(tx), action, deps.clock(), deps.sha256))
-  }
-
-  function transact<Result>(work: (tx: Tx) => Promise<Result>, pace?: 'unhurried'): Promise<Result> {
-    const acting = along.get()
-    if (acting?.isDryRun) return rollBack(db, work)
-    return acting && !acting.isNoted ? transactAs(acting, work, pace) : db.transact(work, pace)
+  async function takePart<Result>(whole: NonNullable<Acting['whole']>, work: (tx: Tx) => Promise<Result>) {
+    const result = await work(whole.tx)
+    // Waits for the queued writes, so that a constraint refuses this step and not the commit.
+    await whole.tx.first('SELECT 1 AS one')
+    whole.result ??= result
+    return result
   }
 
   async function transactAs<Result>(acting: Acting, work: (tx: Tx) => Promise<Result>, pace?: 'unhurried') {
@@ -101,7 +112,8 @@ export function createActing(deps: { db: Database; clock: Clock; sha256: Sha256;
         acting.isNoted = true
         isNotedHere = true
         // The end of the log is locked last, so that its holder waits for no other lock.
-        await note(tx, { ...acting.action, request: withOutcome(acting.action.request, result) })
+        const outcome = acting.whole ? acting.whole.result : result
+        await appendNote(deps, tx, { ...acting.action, request: withOutcome(acting.action.request, outcome) })
         return result
       }, pace)
     } catch (error) {
@@ -110,8 +122,52 @@ export function createActing(deps: { db: Database; clock: Clock; sha256: Sha256;
     }
   }
 
+  function transact<Result>(work: (tx: Tx) => Promise<Result>, pace?: 'unhurried'): Promise<Result> {
+    const acting = along.get()
+    if (acting?.whole) return takePart(acting.whole, work)
+    if (acting?.isDryRun) return rollBack(db, work)
+    return acting && !acting.isNoted ? transactAs(acting, work, pace) : db.transact(work, pace)
+  }
+  return transact
+}
+
+/**
+ * A database that appends an operator's action to the audit log in the transaction that performs it. An action of
+ * several transactions is logged with the first that changes a row; one that changes no row, such as a repeat under its
+ * idempotency key, is not logged.
+ */
+export function createActing(deps: ActingDeps) {
+  const { db, along } = deps
+  const transact = createTransact(deps)
+  const note = (tx: Tx, action: Action): Promise<void> => appendNote(deps, tx, action)
+  const reader = (): Reader => along.get()?.whole?.tx ?? db
+  const actingDb: Database = {
+    ...db,
+    transact,
+    all: (sql, values) => reader().all(sql, values),
+    first: (sql, values) => reader().first(sql, values),
+  }
+
   return {
-    db: { ...db, transact } satisfies Database,
+    db: actingDb,
+
+    /**
+     * Runs an action in one transaction: its own transactions and reads take part in it. The action may not take
+     * numbers of a counter, which are another transaction.
+     */
+    actWhole: async <Result>(work: (tx: Tx) => Promise<Result>): Promise<Result> => {
+      const acting = along.get()
+      if (!acting) throw new Error('only an action runs in one transaction')
+      try {
+        return await transact((tx) => {
+          acting.whole = { tx }
+          // SQLite runs the work from its queue, outside of this action's context.
+          return along.run(acting, () => work(tx))
+        })
+      } finally {
+        acting.whole = undefined
+      }
+    },
 
     /** Runs work as an operator's action. */
     act: <Result>(action: Action, work: () => Promise<Result>): Promise<Result> =>

@@ -6,6 +6,7 @@ import { forgetAnswers, type OrdersDeps, type PurchaseRequest, type Sale, sell }
 import { countOf, findAnyOrder, findAudited, findByPrefix, findMany } from './store.ts'
 
 export { createMoneyVerifier } from './audit.ts'
+export { type Creation, createCreations } from './creations.ts'
 export { createDeliveries, createStories, type Delivered, type Deliveries, type Stories } from './list.ts'
 export {
   type ActionAnswer,

@@ -212,3 +212,21 @@ export async function takeKey(tx: Tx, key: string, request: string, nowMs: numbe
 export function writeAnswer(tx: Tx, key: string, answer: string): void {
   tx.send('UPDATE operator_answers SET answer = $2 WHERE key = $1', [key, answer])
 }
+
+/** Takes an operator's key, or returns the answer under it. A concurrent transaction with the key is waited for. */
+export async function takeCreation(
+  tx: Tx,
+  { customer, key, request, at }: AnswerRow,
+  sinceAt: number,
+): Promise<Pick<StoredAnswer, 'request' | 'body' | 'created_at'> | undefined> {
+  // Not sent: a repeat, which changes no row, gets no entry in the audit log.
+  await tx.run('DELETE FROM answers WHERE customer_id = $1 AND key = $2 AND created_at <= $3', [customer, key, sinceAt])
+  const sql = `INSERT INTO answers (customer_id, key, request, body, created_at) VALUES ($1, $2, $3, '', $4)
+     ON CONFLICT (customer_id, key) DO NOTHING`
+  if (await changesOne(tx, sql, [customer, key, request, at])) return undefined
+  return tx.first('SELECT request, body, created_at FROM answers WHERE customer_id = $1 AND key = $2', [customer, key])
+}
+
+export function writeCreation(tx: Tx, { customer, key }: AnswerRow, body: string): void {
+  tx.send('UPDATE answers SET body = $3 WHERE customer_id = $1 AND key = $2', [customer, key, body])
+}

@@ -77,6 +77,7 @@ export const compareCatalogue = reader('compareCatalogue', 'POST /catalogue/diff
 })
 
 export const applyCatalogue = operation('applyCatalogue', 'POST /catalogue/apply', {
+  creates: true,
   affectsNodes: true,
   summary: 'Validate a price list and put it into force',
   body: z.object({ catalogue: catalogue() }),

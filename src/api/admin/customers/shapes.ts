@@ -80,6 +80,7 @@ export const getCustomer = reader('getCustomer', 'GET /customers/{customer_id}',
 })
 
 export const createCustomer = support('createCustomer', 'POST /customers', {
+  creates: true,
   summary: 'Add a customer with a balance of 0',
   body: z.object({ name: printableText('Name that operators see.', 200, 'Anna') }),
   answer: customer,
@@ -148,6 +149,7 @@ export const viewCustomer = support('viewCustomer', 'POST /customers/{customer_i
 })
 
 export const linkCustomer = support('linkCustomer', 'POST /customers/{customer_id}/link', {
+  creates: true,
   summary: 'Create a sign-in link for a customer, valid once within 24 hours',
   description:
     'Below `owner`, the link is in the answer only for a new customer: one without a password who never had a token, ' +
@@ -176,6 +178,7 @@ export const listCustomerTokens = reader('listCustomerTokens', 'GET /customers/{
 })
 
 export const createCustomerToken = operation('createCustomerToken', 'POST /customers/{customer_id}/tokens', {
+  creates: true,
   summary: 'Create an API token for a customer; its text is shown once',
   isIssuing: true,
   params: customerParam,
@@ -414,6 +417,7 @@ export const refundOrder = moneySupport('refundOrder', 'POST /orders/{order_id}/
 })
 
 export const refundTraffic = moneySupport('refundTraffic', 'POST /orders/{order_id}/refund-traffic', {
+  creates: true,
   affectsNodes: true,
   summary: 'Remove the unused traffic of an order and refund its part of the price, once',
   params: orderParam,

@@ -230,6 +230,7 @@ const endpoint = () =>
   })
 
 export const addNode = operation('addNode', 'POST /nodes', {
+  creates: true,
   affectsNodes: true,
   summary: 'Add a gateway or VPN node and create its join key, which is shown once',
   body: z.object({
@@ -255,6 +256,7 @@ export const addNode = operation('addNode', 'POST /nodes', {
 })
 
 export const keyNode = operation('keyNode', 'POST /nodes/{name}/key', {
+  creates: true,
   summary: 'Create a join key for a node, valid for one join within 24 hours and shown once',
   params: nodeParam,
   answer: key,

@@ -58,6 +58,7 @@ const linkAnswer = z.object({
 })
 
 export const addOperator = operation('addOperator', 'POST /operators', {
+  creates: true,
   summary: 'Add an operator and create a sign-in link, which is shown once',
   body: z.object({ name: printableText('Name, which is also the login.', 64, 'anna'), role: role() }),
   answer: linkAnswer,
@@ -65,6 +66,7 @@ export const addOperator = operation('addOperator', 'POST /operators', {
 })
 
 export const linkOperator = operation('linkOperator', 'POST /operators/{operator}/link', {
+  creates: true,
   summary: 'Create a new sign-in link for an operator who has lost the password',
   params: operatorParam,
   answer: linkAnswer,
@@ -110,6 +112,7 @@ export const listOperatorTokens = operation('listOperatorTokens', 'GET /operator
 })
 
 export const createOperatorToken = operation('createOperatorToken', 'POST /operators/{operator}/tokens', {
+  creates: true,
   summary: 'Create a token for an operator; its text is shown once',
   isIssuing: true,
   params: operatorParam,

@@ -429,6 +429,7 @@ export const listCodes = codeReader('listCodes', 'GET /codes', {
 })
 
 export const addCode = codeSupport('addCode', 'POST /codes', {
+  creates: true,
   summary: 'Create a promo code that adds a bonus to a top-up, once per customer',
   description: 'Exactly one of `amount_rub` and `percent` is required.',
   body: z.object({
@@ -496,6 +497,7 @@ export const setReferralTerms = codeOperation('setReferralTerms', 'POST /referra
 })
 
 export const addReferral = codeSupport('addReferral', 'POST /referrals', {
+  creates: true,
   summary: 'Record the referrer of a customer; it cannot be changed later',
   body: z.object({
     customer_id: given('Id of the referred customer.', 64, exampleCustomer),

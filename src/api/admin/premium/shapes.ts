@@ -22,6 +22,7 @@ export const listPools = reader('listPools', 'GET /pools', {
 const location = (description: string) => given(description, 80).optional()
 
 export const addExit = operation('addExit', 'POST /exits', {
+  creates: true,
   affectsNodes: true,
   summary: 'Add an exit to a pool: a local address of a gateway, or an upstream proxy',
   body: z.object({
