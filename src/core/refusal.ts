@@ -11,6 +11,8 @@ import {
 } from './messages/problems.ts'
 import { type Reason, type Sentences } from './messages/sentences.ts'
 
+export const isReason = (text: string | undefined): text is Reason => text !== undefined && Object.hasOwn(en, text)
+
 /** Public details of a refusal, as plain JSON. */
 export type RefusalDetails = { readonly [name: string]: unknown } | readonly FieldProblem[]
 

@@ -259,7 +259,25 @@ describe.each([...engines])('payments on %s', (engine) => {
       tx.run(`UPDATE stock SET state = 'free' WHERE state = 'retired' AND ipv = 4`),
     )
     const { data: now } = await shop.get(`/payments/${begun.payment_id}`, { token })
-    expect(now.purchase).toMatchObject({ state: 'refused', order_id: null, problem: expect.any(String) })
+    expect(now.purchase).toMatchObject({ state: 'refused', order_id: null })
+    const problemIn = async (language: string) => {
+      const headers = { 'Accept-Language': language }
+      const { data, headers: sent } = await shop.get(`/payments/${begun.payment_id}`, { token, headers })
+      const { payments } = (await shop.get('/payments', { token, headers })).data
+      expect([payments[0].purchase, sent.get('content-language')]).toEqual([data.purchase, language])
+      return data.purchase.problem as string
+    }
+    expect(await problemIn('en')).toStartWith('No addresses are available now.')
+    expect(await problemIn('ru')).toMatch(/^[А-Я].*Деньги не списаны/)
+    const { db } = shop.services
+    const read = () =>
+      db.first<{ problem: string }>('SELECT purchase_problem AS problem FROM payments WHERE id = $1', id)
+    const id = [begun.payment_id]
+    expect(JSON.parse((await read())?.problem ?? '')).toEqual({ reason: 'out_of_stock', params: { available: 0 } })
+    // Version 0.2 stored the English sentence.
+    const old = 'There are not so many proxies.'
+    await db.transact((tx) => tx.run('UPDATE payments SET purchase_problem = $2 WHERE id = $1', [...id, old]))
+    expect(await Promise.all([problemIn('en'), problemIn('ru')])).toEqual([old, old])
     expect(await balanceOf(token)).toBe(5000)
     const { data: late } = await shop.post('/payments', { amount_rub: 5000, method: 'sandbox', purchase }, { token })
     shop.clock.advance(3 * 60 * minuteMs)

@@ -98,7 +98,7 @@ export async function fulfil(deps: PaymentDeps, payment: Payment): Promise<void>
     if (!(error instanceof Refusal)) throw error
     // A temporary refusal is retried; after any other the money stays on the balance.
     const isPassing = ['unavailable', 'too_many'].includes(error.kind) || error.code === 'request_in_progress'
-    if (!isPassing) await endPurchase(deps, id, { state: 'refused', order: null, problem: error.message })
+    if (!isPassing) await endPurchase(deps, id, { state: 'refused', order: null, problem: error })
   }
 }
 

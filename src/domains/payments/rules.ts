@@ -1,5 +1,7 @@
 import type { CustomerId, NoticeId, OrderId, PaymentId, TokenId } from '../../core/ids.ts'
 import { add, divideUp, type Kopecks, kopecks, zero } from '../../core/money.ts'
+import { isReason, type Refusal } from '../../core/refusal.ts'
+import { readPlain, textIn, valueIn } from '../orders/rules.ts'
 
 /** `new` is not yet known to be open at the provider; customers see it as pending. */
 export const paymentStates = ['new', 'pending', 'paid', 'expired', 'cancelled', 'refunded'] as const
@@ -50,8 +52,22 @@ export type AwaitedPurchase = {
   readonly catalogue: number
   readonly state: (typeof purchaseStates)[number]
   readonly order: OrderId | null
-  /** Why it was refused. */
-  readonly problem: string | null
+  readonly problem: PurchaseProblem | null
+}
+
+/** Why a purchase was refused, without its sentence, which each reader gets in a language of its own. */
+export type PurchaseProblem = Pick<Refusal, 'reason' | 'params'>
+
+/** A stored problem. Version 0.2 stored the English sentence, which is shown as it is. */
+export function readPurchaseProblem(stored: string): PurchaseProblem {
+  try {
+    const value = readPlain(stored)
+    const [reason, params] = [textIn(value, 'reason'), valueIn(value, 'params')]
+    if (isReason(reason) && typeof params === 'object' && params !== null) return { reason, params }
+  } catch {
+    // No JSON: a sentence.
+  }
+  return { reason: 'here', params: { text: stored } }
 }
 
 /** The steps of a payment: the states each may follow, and may lead to. Late money is credited all the same. */

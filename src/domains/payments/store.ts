@@ -28,9 +28,11 @@ import {
   type PaymentChange,
   type PromoCode,
   type ProviderRefund,
+  type PurchaseProblem,
   paymentStates,
   purchaseStates,
   type ReferralTerms,
+  readPurchaseProblem,
   refundStates,
   retryMs,
 } from './rules.ts'
@@ -60,6 +62,12 @@ const paymentColumns = columnsOf<Omit<Payment, 'purchase'>>({
   bonus: money('bonus'),
 })
 
+const problem = orNull<PurchaseProblem>({
+  name: 'purchase_problem',
+  read: (value) => readPurchaseProblem(String(value)),
+  write: ({ reason, params }) => JSON.stringify({ reason, params }),
+})
+
 const purchaseColumns = columnsOf<AwaitedPurchase>({
   product: textColumn('purchase_product'),
   input: textColumn('purchase_input'),
@@ -67,7 +75,7 @@ const purchaseColumns = columnsOf<AwaitedPurchase>({
   catalogue: int('purchase_catalogue'),
   state: oneOf('purchase_state', purchaseStates),
   order: orNull(idColumn('purchase_order')),
-  problem: orNull(textColumn('purchase_problem')),
+  problem,
 })
 
 const payments = recordsOf(
@@ -158,7 +166,7 @@ export function insertPayment(tx: Tx, payment: Payment): void {
 /** Writes the columns of a payment that can change. Its row is locked. */
 export function updatePayment(tx: Tx, payment: Payment): void {
   const { key, state, providerId, payUrl, qr, credited, debited, changes, expiresAt, askAt, purchase } = payment
-  const bought = [purchase?.state ?? null, purchase?.order ?? null, purchase?.problem ?? null]
+  const bought = [purchase?.state ?? null, purchase?.order ?? null, problem.write(purchase?.problem ?? null)]
   tx.send(
     `UPDATE payments SET key = $2, state = $3, provider_id = $4, pay_url = $5, qr = $6, credited = $7, debited = $8,
        changes = $9, expires_at = $10, ask_at = $11, purchase_state = $12, purchase_order = $13, purchase_problem = $14

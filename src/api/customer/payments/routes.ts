@@ -7,6 +7,7 @@ import { orRefuse } from '../../answers.ts'
 import { type Bound, bind, bindReply } from '../../bind.ts'
 import { readBytes } from '../../body.ts'
 import type { PlainRoute } from '../../http.ts'
+import { sentencesOf } from '../../language.ts'
 import type { z } from '../../operation.ts'
 import { pageOf, positionOf, soughtFor } from '../../pages.ts'
 import { readFields } from '../../validate.ts'
@@ -39,7 +40,7 @@ export function paymentOperations(deps: { payments: Payments; publicUrl: () => s
       }
     }),
 
-    bindReply(shapes.createPayment, async ({ caller, key, body }) => {
+    bindReply(shapes.createPayment, async ({ caller, key, body, language }) => {
       const { amount_rub: amount, method, return_url: returnUrl, email, code } = body
       // A token that may pay but not trade must not buy through a payment.
       if (body.purchase && !caller.scopes.includes('trade')) {
@@ -47,19 +48,21 @@ export function paymentOperations(deps: { payments: Payments; publicUrl: () => s
       }
       const purchase = body.purchase && readPurchase(body.purchase)
       const begun = await payments.begin(caller, key, { amount, method, returnUrl, email, code, purchase }, publicUrl())
-      return { data: shapes.toBegun(begun.payment), replayed: begun.isRepeat }
+      return { data: shapes.toBegun(begun.payment, sentencesOf[language]), replayed: begun.isRepeat }
     }),
 
-    bind(shapes.listPayments, async ({ caller, query }) => {
+    bind(shapes.listPayments, async ({ caller, query, language }) => {
       const before = positionOf(query.cursor, (text) => readId('payment', text))
       const found = await payments.list(caller.customer, before, soughtFor(query.limit))
-      const { items, next_cursor } = pageOf(found, query.limit, 'id', shapes.toPaymentShape)
+      const { items, next_cursor } = pageOf(found, query.limit, 'id', (each) =>
+        shapes.toPaymentShape(each, sentencesOf[language]),
+      )
       return { payments: items, next_cursor }
     }),
 
-    bind(shapes.getPayment, async ({ caller, params }) => {
+    bind(shapes.getPayment, async ({ caller, params, language }) => {
       const id = orRefuse(readId('payment', params.payment_id), 'payment_not_found')
-      return shapes.toPaymentShape(await payments.load(caller.customer, id))
+      return shapes.toPaymentShape(await payments.load(caller.customer, id), sentencesOf[language])
     }),
   ]
 }

@@ -1,4 +1,6 @@
+import { toText } from '../../../core/messages/catalogue.ts'
 import { problem } from '../../../core/messages/problems.ts'
+import type { Sentences } from '../../../core/messages/sentences.ts'
 import { type Kopecks, toRoubles, zero } from '../../../core/money.ts'
 import { Refusal } from '../../../core/refusal.ts'
 import { toIso } from '../../../core/time.ts'
@@ -76,7 +78,7 @@ const payment = named('Payment', {
         ['waiting', 'bought', 'refused', 'lapsed'],
       ),
       order_id: orderId().nullable(),
-      problem: text('Reason of the refusal; null otherwise.').nullable(),
+      problem: text('Reason of the refusal; null otherwise. In Russian for `Accept-Language: ru`.').nullable(),
     })
     .nullable()
     .openapi({ description: 'Purchase to be made with this payment; null if none.', example: null }),
@@ -177,16 +179,18 @@ export const listPayments = operation('listPayments', 'GET /payments', {
   summary: 'List payments, newest first',
   query: z.object(pageQuery),
   answer: page({ payments: list('One page of payments.', payment) }),
+  isTranslated: true,
 })
 
 export const getPayment = operation('getPayment', 'GET /payments/{payment_id}', {
   summary: 'Read one payment',
   params: z.object({ payment_id: paymentId() }),
   answer: payment,
+  isTranslated: true,
   refusals: { not_found: new Refusal('payment_not_found') },
 })
 
-export const toPaymentShape = (of: Payment) => ({
+export const toPaymentShape = (of: Payment, sentences: Sentences) => ({
   payment_id: of.id,
   status: of.state === 'new' ? ('pending' as const) : of.state,
   method: of.method,
@@ -200,7 +204,7 @@ export const toPaymentShape = (of: Payment) => ({
     price_rub: toRoubles(of.purchase.price),
     state: of.purchase.state,
     order_id: of.purchase.order,
-    problem: of.purchase.problem,
+    problem: of.purchase.problem && toText(sentences, of.purchase.problem),
   },
   pay_url: of.payUrl,
   qr: of.qr,
@@ -209,7 +213,7 @@ export const toPaymentShape = (of: Payment) => ({
 })
 
 /** A payment as it was created: a repeated key gets this answer, whatever the payment's state is now. */
-export function toBegun(of: Payment) {
+export function toBegun(of: Payment, sentences: Sentences) {
   const purchase = of.purchase && ({ ...of.purchase, state: 'waiting', order: null, problem: null } as const)
-  return toPaymentShape({ ...of, state: 'pending', debited: zero, purchase })
+  return toPaymentShape({ ...of, state: 'pending', debited: zero, purchase }, sentences)
 }
