@@ -181,6 +181,30 @@ describe.each([...engines])('the HTTP interface on %s', (engine) => {
     expect(admitted).toEqual([from])
   })
 
+  test('a sale by token authenticates once before its transaction, and once more if it is refused', async () => {
+    let count = 0
+    const { customers } = shop.services
+    const authenticate: typeof customers.authenticate = (...args) => {
+      count += 1
+      return customers.authenticate(...args)
+    }
+    const http = openHttp({ customers: { authenticate }, bound: [sellThings(shop.services)] })
+    const buyer = await addCustomer(shop.services, 900n)
+    const { text: token } = await customers.issueToken(buyer, { name: 'buyer' })
+    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
+    const buy = async (body: object): Promise<[status: number, authenticated: number]> => {
+      const before = count
+      const request = new Request(`${shop.url}/api/v1/things/buy`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify(body),
+      })
+      return [(await http(request, undefined)).status, count - before]
+    }
+    expect(await buy({ count: 1 })).toEqual([200, 1])
+    expect(await buy({ count: 0 })).toEqual([400, 2])
+  })
+
   test('a customer changes 54,000 rows at once and 18,000 an hour; more is refused with 429 and changes nothing', async () => {
     const clock = new HandClock()
     let changed = 0

@@ -89,7 +89,13 @@ function methodsByPath(apis: readonly Mounted[], plain: readonly Pick<PlainRoute
 }
 
 /** An authenticated caller: the value for operations, the name that is rate-limited, and the customer. */
-type Admitted<By> = { readonly by: By; readonly name: string; readonly customer?: CustomerId | undefined }
+type Admitted<By> = {
+  readonly by: By
+  readonly name: string
+  readonly customer?: CustomerId | undefined
+  /** The transaction of the sale checks the token again. A session is only checked here. */
+  readonly isCheckedBySale?: boolean
+}
 
 /** One of several APIs on the same port: its operations, its authentication and its description. */
 export type Api<By> = {
@@ -383,7 +389,8 @@ const customerApi = (deps: HttpDeps): Api<Caller> => ({
     if (expected !== null && expected !== by.customer) {
       throw new Refusal('other_customer_signed_in', {}, { charged: false })
     }
-    return { by, name: by.token?.id ?? by.session ?? by.customer, customer: by.customer }
+    const name = by.token?.id ?? by.session ?? by.customer
+    return { by, name, customer: by.customer, isCheckedBySale: purpose === 'sale' && by.token !== null }
   },
 })
 
@@ -418,8 +425,10 @@ async function answer<By>(
     const queue = customer ?? (operation.access === 'public' ? undefined : admitted.name)
     if (queue !== undefined) turn = await takeTurn(limits, queue, rowsOf(operation, request, sent), leave)
     const call = { request, params, sent, key: visit.key, requestId: visit.id, nextSlice: turn.nextSlice }
-    // Authenticated again: a body may take seconds to arrive, and the token may be revoked meanwhile.
-    const letInAgain = operation.method === 'POST' || turn.hasWaited ? letIn : async () => admitted
+    // Checked again, because the token may be revoked while the body arrives or the request waits. The second check of
+    // a token's sale is in its transaction.
+    const isLate = operation.method === 'POST' || turn.hasWaited
+    const letInAgain = isLate && !admitted.isCheckedBySale ? letIn : async () => admitted
     return await answerInTurn(api, limits, { operation, run }, call, visit, letInAgain)
   } finally {
     turn.end()
@@ -446,7 +455,8 @@ async function answerInTurn<By>(
     if (issued !== undefined) limits.authThrottle.expect(issued, called.owner ?? customer ?? name)
     return await toResponse(request, operation, called)
   } catch (error) {
-    // A revoked caller gets that refusal and no other, unless the database does not answer.
+    // A sale can be refused before its transaction: a revoked caller gets that refusal and no other, unless the
+    // database does not answer.
     const isAnswer = error instanceof Refusal && error.kind !== 'unavailable'
     if (visit.isPurchase && isAnswer) await api.letIn(request, visit.from, operation)
     throw error
