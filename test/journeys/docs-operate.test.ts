@@ -49,6 +49,15 @@ describe('pages of docs/operate', () => {
     expect(dead).toEqual([])
   })
 
+  test.each(pages)('%s sets a port below 1024 only where it edits the unit for CAP_NET_BIND_SERVICE', (page) => {
+    const text = textOf(page)
+    const portIn = /^TURNPIKE_\w*(?:PORT|LISTEN)=(?:\S*:)?(\d+)$/gm
+    const fences = [...text.matchAll(/^```\w*\n(.*?)^```$/gms)].map(([, commands = '']) => commands)
+    const low = fences.filter((commands) => [...commands.matchAll(portIn)].some(([, port]) => Number(port) < 1024))
+    expect(low.filter((commands) => !commands.includes('# systemctl edit '))).toEqual([])
+    if (low.length > 0) expect(text).toMatch(/CAP_NET_BIND_SERVICE|tls\.md#from-files/)
+  })
+
   test('privacy.md names every table and every retention setting with its default', async () => {
     const page = textOf('privacy.md')
     const tables = (await tablesOf(readMigrations())).map((table) => table.name)
