@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { HandClock } from '../../test/harness/clock.ts'
 import { until } from '../../test/harness/until.ts'
 import { startJobs } from './jobs.ts'
 
@@ -35,4 +36,34 @@ test('startJobs runs a job only while its process leads it, an own job always, a
     'led elsewhere',
     'own done',
   ])
+})
+
+test('a job that keeps failing is logged at once, then once a minute with the number of failures, and again after a success', async () => {
+  const clock = new HandClock()
+  const lines: (number | undefined)[] = []
+  let [runs, isFailing] = [0, true]
+  const work = async (): Promise<void> => {
+    runs += 1
+    if (isFailing) throw new Error('the file was moved')
+  }
+  const log = {
+    info: () => {},
+    error: (_: string, fields?: object) => void lines.push(Reflect.get(fields ?? {}, 'failures')),
+  }
+  const jobs = startJobs([{ name: 'job', everyMs: 1, work }], log, async () => true, undefined, clock.read)
+  const runMore = (count: number) => {
+    const enough = runs + count
+    return until(() => runs >= enough)
+  }
+  await runMore(5)
+  expect(lines).toEqual([undefined])
+  clock.advance(60_000)
+  await runMore(2)
+  expect([lines.length, Number(lines[1]) >= 5]).toEqual([2, true])
+  isFailing = false
+  await runMore(2)
+  isFailing = true
+  await until(() => lines.length === 3)
+  expect(lines[2]).toBeUndefined()
+  await jobs.stop()
 })

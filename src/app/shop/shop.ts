@@ -145,7 +145,7 @@ export async function openShop(config: Config, log: Log, given: Runtime = realRu
     ...backups.jobs,
   ]
   const leaders = createLeaders(config.databaseUrl)
-  const jobs = startJobs(all, log, (job) => leaders.leads(job), recorder.job)
+  const jobs = startJobs(all, log, (job) => leaders.leads(job), recorder.job, runtime.clock)
   const figures = serveMetrics(config, 'shop', metrics, log)
   const links = await makeSandboxLinks(services)
   const isConsoleBuilt = await Bun.file(new URL('page.html', builtConsole)).exists()
