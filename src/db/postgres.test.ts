@@ -35,6 +35,18 @@ describe('PostgreSQL', () => {
     await testDatabase.remove()
   })
 
+  test('a read, a snapshot and a transaction are refused with database_unavailable while a table is missing', async () => {
+    const sql = 'SELECT COUNT(*) AS n FROM dropped_by_a_restore'
+    for (const read of [
+      () => db.all(sql),
+      () => db.first(sql),
+      () => db.snapshot((reader) => reader.first(sql)),
+      () => db.transact((tx) => tx.first(sql)),
+    ]) {
+      expect(await refusalOf(read())).toMatchObject({ reason: 'database_unavailable', params: { problem: 'changed' } })
+    }
+  })
+
   test('a snapshot on PostgreSQL has a statement timeout of 30 min, and a later transaction one of 15 s', async () => {
     const limits = `SELECT current_setting('statement_timeout') AS run,
       current_setting('idle_in_transaction_session_timeout') AS rest`

@@ -113,7 +113,6 @@ async function transact<Result>(pool: Pool, work: Work<Result>, silentMs: number
       return await attemptOnce(pool, 'BEGIN READ WRITE', work, silentMs)
     } catch (error) {
       const isStale = error instanceof Stale
-      if (isMissingTable(error)) throw unavailable('changed', error)
       if (!(isStale || isRetriable(error)) || attempt >= maxAttempts) throw toPublic(causeOf(error))
       if (isStale) continue
       // A growing pause with chance in it, so that two victims do not meet again.
@@ -268,6 +267,7 @@ async function named<Result>(answer: Promise<Result>): Promise<Result> {
 function toPublic(error: unknown): unknown {
   const state = stateOf(error)
   if (state === diskFull) return unavailable('unwritable', error)
+  if (isMissingTable(error)) return unavailable('changed', error)
   // Class 53: out of disk, memory or connections.
   const isBusy = state.startsWith('53') || ['55P03', '57014', '25P03', '57P03'].includes(state)
   return isCut(error) || isBusy || isRetriable(error) ? late(error) : error

@@ -2,7 +2,6 @@ import type { RandomBytes } from '../core/ids.ts'
 import type { Clock } from '../core/time.ts'
 import type { Vault } from '../core/vault.ts'
 import { noteLife } from './counter.ts'
-import { isMissingTable } from './pool.ts'
 import { type Database, type Reader, type Tx, unavailable } from './transaction.ts'
 
 /**
@@ -87,9 +86,7 @@ export class Timeline {
    */
   async look(token?: string): Promise<{ readonly verdict: Verdict; readonly newest: string | undefined }> {
     const [own, shown] = [this.seen?.newest, this.read(token)]
-    const found = await this.compare(this.deps.db, own, shown).catch((error: unknown) => {
-      throw isMissingTable(error) ? unavailable('changed', error) : error
-    })
+    const found = await this.compare(this.deps.db, own, shown)
     if (found.table !== this.seen?.table) await this.assertWhole(this.deps.db)
     const lost = found.own === 'lost' ? own : found.shown === 'lost' ? shown : undefined
     if (lost) await this.noteRewind(lost)
