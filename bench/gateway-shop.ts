@@ -73,7 +73,6 @@ export async function startGatewayShop(
     TURNPIKE_GATEWAY_PACKETS: '1000000',
     TURNPIKE_GATEWAY_IDLE: '86400',
     TURNPIKE_GATEWAY_ENGINE: process.env['TURNPIKE_GATEWAY_ENGINE'] ?? 'auto',
-    TURNPIKE_GATEWAY_TLS_WORKERS: process.env['TURNPIKE_GATEWAY_TLS_WORKERS'] ?? 'auto',
   }
   const shop = await startShop(['up'], env, program)
   stage.atEnd(() => shop.stop())

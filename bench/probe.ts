@@ -1,13 +1,11 @@
 import { Snapshot } from '../src/dataplane/agent/snapshot.ts'
 import { KnownCustomers } from '../src/dataplane/gateway/access/admission.ts'
 import { LinuxEngine } from '../src/dataplane/gateway/engines/linux/engine.ts'
-import { openKernel } from '../src/dataplane/gateway/engines/linux/kernel.ts'
-import { TlsPool } from '../src/dataplane/gateway/engines/linux/tls-pool.ts'
 import { readCertificate } from '../src/dataplane/tls/certificate.ts'
-import { Front } from '../src/dataplane/tls/front.ts'
 import { makeEngineDeps } from '../test/harness/engine.ts'
 import { type Probe, sendProbe } from '../test/harness/prober.ts'
 import { selfSigned } from '../test/harness/self-signed.ts'
+import { openTlsFront } from '../test/harness/tls-front.ts'
 import type { Bench } from './context.ts'
 import type { Row } from './report.ts'
 import { median } from './statistics.ts'
@@ -17,7 +15,7 @@ const samplesPerRound = 200
 /** Four comparisons, each wrong once in a thousand runs by chance. */
 const minP = 0.001
 
-/** A site on one TLS thread, with a gateway behind it or without. Prints its port. */
+/** A site on the engine's TLS, with a gateway behind it or without. Prints its port. */
 function serve(kind: string): void {
   const { deps, change, answerTo } = makeEngineDeps({})
   const snapshot = kind === 'gateway' ? deps.snapshot : new Snapshot()
@@ -25,28 +23,17 @@ function serve(kind: string): void {
   const terms = { source: { kind: 'builtin' }, challengeHost: undefined, seed: customers.seed } as const
   const certificate = readCertificate(selfSigned.cert, selfSigned.key)
   const onFault = (fault: unknown): void => console.error(fault)
-  const openPool = (): TlsPool => {
-    const site = { ...terms, table: customers.table }
-    if (kind !== 'gateway')
-      return new TlsPool({ kernel: openKernel(), count: 1, maxConnections, site, hand() {}, onFault })
-    const engine = new LinuxEngine({ ...deps, reactors: 1 })
-    answerTo(engine)
-    engine.start({ hostname: '127.0.0.1', port: 0 })
+  const engine = new LinuxEngine({ ...deps, reactors: 1 })
+  answerTo(engine)
+  engine.start({ hostname: '127.0.0.1', port: 0 })
+  if (kind === 'gateway') {
     engine.changed(change, onFault)
     customers.changed(change)
-    return engine.openTlsPool(1, site)
   }
-  const pool = openPool()
-  const front = new Front({
-    hostname: '127.0.0.1',
-    port: 0,
+  const { front } = openTlsFront(engine, {
     certificate: () => certificate,
     max: maxConnections,
-    offersHttp2: true,
-    threads: pool,
-    onTls() {},
-    onFault,
-    adopt: (onAccepted) => pool.listen({ hostname: '127.0.0.1', port: 0, inherited: undefined }, onAccepted),
+    site: { ...terms, table: customers.table },
   })
   console.log(front.port)
 }

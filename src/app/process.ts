@@ -38,9 +38,11 @@ export function configOf({ command, flags }: Given): Config {
 export function logOf(config: Config, role: string): Log {
   const log = createLog(config.log, role, (line) => void process.stderr.write(line), process.stderr.isTTY)
   if (process.env['TURNPIKE_SUPERVISED'] === '1') return log
-  for (const { name, meant } of findUnknownSettings(process.env)) {
+  for (const { name, meant, isRemoved } of findUnknownSettings(process.env)) {
     const remedy = meant === undefined ? '"turnpike --help" lists the settings.' : `Did you mean ${meant}?`
-    const explanation = `Turnpike has no such setting and ignores it. ${remedy}`
+    const explanation = isRemoved
+      ? 'This version of Turnpike does not have this setting any more and ignores it. Remove it.'
+      : `Turnpike has no such setting and ignores it. ${remedy}`
     log.warn('unknown setting', { setting: name, explanation })
   }
   return log

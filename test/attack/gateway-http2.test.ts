@@ -8,13 +8,14 @@ import { SiteServer } from '../../src/dataplane/gateway/site/server.ts'
 import { readCertificate } from '../../src/dataplane/tls/certificate.ts'
 import { Front } from '../../src/dataplane/tls/front.ts'
 import type { WithDescriptor } from '../../src/dataplane/tls/tls-socket.ts'
-import { basicOf, gatewayEngine, openEngine, type TestGateway } from '../harness/engine.ts'
+import { basicOf, openEngine, type TestGateway } from '../harness/engine.ts'
 import { selfSigned } from '../harness/self-signed.ts'
+import { openTlsFront } from '../harness/tls-front.ts'
 import { until, untilStill } from '../harness/until.ts'
 import { WireClient } from '../harness/wire-client.ts'
 
 let gateway: TestGateway
-let clients: Http2Clients
+let clients: { readonly open: number }
 let front: Front
 /** If set, the port is a web site for clients without credentials. */
 let site: SiteServer | undefined
@@ -25,33 +26,47 @@ let nowMs: number
 let sessions: ClientHttp2Session[]
 
 beforeEach(() => {
-  timers = new Set()
-  nowMs = 0
   sessions = []
   site = undefined
   origin = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('x'.repeat(100_000)) })
+})
+
+const certificate = readCertificate(selfSigned.cert, selfSigned.key)
+
+/** TLS where the engine does it. */
+function serve(): void {
   gateway = openEngine({ limits: { refusalDelayMs: 1 } })
-  const sockets = createSockets(process.platform)
-  clients = new Http2Clients({
-    sockets,
-    take: (client) => gateway.engine.takeTls(client),
+  const opened = openTlsFront(gateway.engine, { certificate: () => certificate, max: 8 })
+  front = opened.front
+  clients = opened.http2
+}
+
+/** TLS on this thread, whose clock the test moves. The HTTP/2 connections are the same code. */
+function serveByClock(): void {
+  timers = new Set()
+  nowMs = 0
+  gateway = openEngine({ kind: 'portable', limits: { refusalDelayMs: 1 } })
+  const own = new Http2Clients({
+    sockets: createSockets(process.platform),
+    take: (client) => gateway.engine.takeTls?.(client),
     after,
     clock: () => performance.now(),
   })
-  const certificate = readCertificate(selfSigned.cert, selfSigned.key)
+  clients = own
   front = new Front({
     hostname: '127.0.0.1',
     port: 0,
     certificate: () => certificate,
     max: 8,
     offersHttp2: true,
-    makeRoom: () => clients.makeRoom(),
-    onTls: (tls) => clients.take(tls, site),
+    makeRoom: () => own.makeRoom(),
+    onTls: (tls) => own.take(tls, site),
     onFault(fault) {
       throw fault
     },
   })
-})
+}
+
 afterEach(async () => {
   for (const session of sessions) session.destroy()
   front.close()
@@ -108,6 +123,7 @@ const ended = (stream: ClientHttp2Stream): Promise<void> =>
 const countFiles = (): number => (process.platform === 'linux' ? readdirSync('/proc/self/fd').length : 0)
 
 test('100 HTTP/2 connections with a request each leave no descriptor open', async () => {
+  serve()
   async function run(count: number): Promise<void> {
     for (let each = 0; each < count; each += 1) {
       const session = await open()
@@ -127,6 +143,7 @@ test('100 HTTP/2 connections with a request each leave no descriptor open', asyn
 })
 
 test('20 requests with a wrong password in a row end the connection; an admitted request starts the count again', async () => {
+  serve()
   const session = await open()
   for (let round = 0; round < 2; round += 1) {
     for (let each = 0; each < 19; each += 1) expect(await statusOf(request(session, 'wrong'))).toBe(407)
@@ -137,6 +154,7 @@ test('20 requests with a wrong password in a row end the connection; an admitted
 })
 
 test('a connection without an admitted request ends after 10 s, with refused requests too', async () => {
+  serveByClock()
   await open()
   const refused = await open()
   const admitted = await open()
@@ -152,6 +170,7 @@ test('a connection without an admitted request ends after 10 s, with refused req
 })
 
 test('refused requests do not keep an idle connection open beyond 120 s', async () => {
+  serveByClock()
   const session = await open()
   await ended(request(session))
   await until(() => timers.size === 1)
@@ -163,6 +182,7 @@ test('refused requests do not keep an idle connection open beyond 120 s', async 
 })
 
 test('a full TLS port evicts connections without an admitted request and keeps those with a tunnel', async () => {
+  serve()
   const served = await open()
   const target = `127.0.0.1:${origin.port}`
   const authorization = { 'proxy-authorization': `Basic ${basicOf('anna')}` }
@@ -171,15 +191,19 @@ test('a full TLS port evicts connections without an admitted request and keeps t
   // The limit of 8 and 32 handshakes on top; one address gets at most 32 connections.
   const strangers: WireClient[] = []
   for (let each = 0; each < 39; each += 1)
-    strangers.push(await WireClient.connect(front.port, '127.0.0.1', each < 20 ? '127.0.0.2' : '127.0.0.3', true))
+    strangers.push(await WireClient.connect(front.port, '127.0.0.1', each < 20 ? '127.0.0.2' : '127.0.0.3', 'h2'))
   await until(() => clients.open === 40)
-  for (let each = 0; each < 5; each += 1) expect(await statusOf(request(await open()))).toBe(200)
+  for (let each = 0; each < 5; each += 1) {
+    expect(await statusOf(request(await open()))).toBe(200)
+    await until(() => clients.open === 40)
+  }
   await until(() => strangers.filter(({ isClosed }) => isClosed).length === 5)
   expect(tunnel.closed).toBe(false)
   for (const stranger of strangers) stranger.close()
 })
 
 test('a visitor of the site who opens no window loses the stream after 30 s, one who reads keeps it', async () => {
+  serveByClock()
   const bytes = new Uint8Array(10_000)
   site = new SiteServer({
     content: () => ({ status: 200, fields: [], body: bytes }),
@@ -209,32 +233,31 @@ test('a visitor of the site who opens no window loses the stream after 30 s, one
   expect(stalled.rstCode).toBe(constants.NGHTTP2_CANCEL)
 })
 
-// The Linux engine passes streams through socket pairs, whose buffers it cannot bound.
-if (gatewayEngine === 'portable')
-  test('a client that opens no window makes an origin send at most 256 KiB into a tunnel', async () => {
-    const sockets = createSockets(process.platform)
-    const payload = Buffer.alloc(1024 * 1024)
-    let sending = -1
-    const endless = Bun.listen({
-      hostname: '127.0.0.1',
-      port: 0,
-      socket: {
-        open(socket: Socket & WithDescriptor) {
-          sending = socket.fd ?? -1
-          socket.write(payload)
-        },
-        drain: (socket) => void socket.write(payload),
-        data() {},
+test('a client that opens no window makes an origin send at most 256 KiB into a tunnel', async () => {
+  serve()
+  const sockets = createSockets(process.platform)
+  const payload = Buffer.alloc(1024 * 1024)
+  let sending = -1
+  const endless = Bun.listen({
+    hostname: '127.0.0.1',
+    port: 0,
+    socket: {
+      open(socket: Socket & WithDescriptor) {
+        sending = socket.fd ?? -1
+        socket.write(payload)
       },
-    })
-    const session = await open({ initialWindowSize: 0 })
-    const authorization = { 'proxy-authorization': `Basic ${basicOf('anna')}` }
-    const authority = `127.0.0.1:${endless.port}`
-    const tunnel = session.request({ ':method': 'CONNECT', ':authority': authority, ...authorization })
-    expect(await statusOf(tunnel)).toBe(200)
-    const taken = () => sockets.acknowledged(sending) ?? 0
-    await until(() => taken() > 0)
-    expect(await untilStill(taken)).toBeLessThanOrEqual(256 * 1024)
-    tunnel.close()
-    endless.stop(true)
+      drain: (socket) => void socket.write(payload),
+      data() {},
+    },
   })
+  const session = await open({ initialWindowSize: 0 })
+  const authorization = { 'proxy-authorization': `Basic ${basicOf('anna')}` }
+  const authority = `127.0.0.1:${endless.port}`
+  const tunnel = session.request({ ':method': 'CONNECT', ':authority': authority, ...authorization })
+  expect(await statusOf(tunnel)).toBe(200)
+  const taken = () => sockets.acknowledged(sending) ?? 0
+  await until(() => taken() > 0)
+  expect(await untilStill(taken)).toBeLessThanOrEqual(256 * 1024)
+  tunnel.close()
+  endless.stop(true)
+})

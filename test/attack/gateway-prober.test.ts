@@ -70,7 +70,7 @@ describe.each([
     plain = openPlainSite(source, made)
   })
   afterAll(async () => {
-    plain.stop()
+    await plain.stop()
     await shop.stop()
     files.remove()
   })
@@ -123,6 +123,6 @@ test('the site answers both of two pipelined requests when the client half-close
   await once(socket, 'end')
   expect(received.match(/\/(slow|next)$|\/slow(?=HTTP)/g)).toEqual(['/slow', '/next'])
   socket.destroy()
-  plain.stop()
+  await plain.stop()
   await slow.stop(true)
 })

@@ -3,14 +3,14 @@ import { serve } from '../../src/api/serve.ts'
 import { addFrontMetrics } from '../../src/app/metrics/node.ts'
 import { readAddress } from '../../src/core/address.ts'
 import { Metrics } from '../../src/core/metrics.ts'
-import { createSockets, toTlsClient } from '../../src/dataplane/gateway/engines/shared/sockets.ts'
 import { readCertificate } from '../../src/dataplane/tls/certificate.ts'
-import { Front, openEntrance, type TlsEntrance } from '../../src/dataplane/tls/front.ts'
+import { openEntrance, type TlsEntrance } from '../../src/dataplane/tls/front.ts'
 import { makeCertificate, putCertificate } from '../harness/certificates.ts'
 import { openEngine } from '../harness/engine.ts'
 import { type BoughtProxy, freePort, openShopWithGateway } from '../harness/gateway.ts'
 import { isLong } from '../harness/scale.ts'
 import { selfSigned } from '../harness/self-signed.ts'
+import { openTlsFront } from '../harness/tls-front.ts'
 import { openTunnel } from '../harness/transfers.ts'
 import { startEcho } from '../harness/tunnel.ts'
 import { until } from '../harness/until.ts'
@@ -108,16 +108,11 @@ test("the shop's TLS front serves 62 clients while six addresses connect 3600 ti
 
 test('a gateway answers 20 new TLS clients while four addresses keep all 160 connections open and idle', async () => {
   const gateway = openEngine({ limits: { connections: maxConnections } })
-  const sockets = createSockets(process.platform)
   const certificate = readCertificate(selfSigned.cert, selfSigned.key)
-  const front = new Front({
-    hostname: '127.0.0.1',
-    port: 0,
+  const { front } = openTlsFront(gateway.engine, {
     certificate: () => certificate,
     max: maxConnections,
     now: () => 0,
-    onTls: (tls) => gateway.engine.takeTls(toTlsClient(tls, sockets)),
-    onFault: (fault) => expect.unreachable(String(fault)),
   })
   const connectTls = async (from: string): Promise<WireClient> => {
     const client = await WireClient.connect(front.port, '127.0.0.1', from, true)

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { once } from 'node:events'
 import { connect as connectHttp2 } from 'node:http2'
 import { connect } from 'node:tls'
 import { realRuntime } from '../../src/app/shop/services.ts'
+import { gatewayEngine } from '../harness/engine.ts'
 import { type BoughtProxy, buyWhenSold, freePort } from '../harness/gateway.ts'
 import { type GatewayProcess, makeGatewayProcess } from '../harness/gateway-process.ts'
 import { keepTrying } from '../harness/keep-trying.ts'
@@ -104,6 +106,29 @@ const keepConnecting = () =>
     const isServed = await tunnel.echo()
     tunnel.close()
     return isServed ? undefined : 'the connection was closed'
+  })
+
+/** Connects with a session, if there is one. Returns a session to resume, and whether this one was resumed. */
+async function visit(session?: Buffer): Promise<{ session: Buffer; isResumed: boolean }> {
+  const socket = connect({ port: tlsPort, host: '127.0.0.1', rejectUnauthorized: false, ...(session && { session }) })
+  const ticket = once(socket, 'session') as Promise<[Buffer]>
+  // Tickets of TLS 1.3 may travel with an answer.
+  socket.once('secureConnect', () => socket.write('GET / HTTP/1.1\r\nHost: one.test\r\n\r\n'))
+  const [next] = await ticket
+  const isResumed = socket.isSessionReused()
+  socket.destroy()
+  return { session: next, isResumed }
+}
+
+// Bun shares no ticket keys with another process.
+if (gatewayEngine === 'linux')
+  test('a TLS session resumes at each of 2 processes that take over', async () => {
+    const { session } = await visit()
+    for (let count = 0; count < 2; count += 1) {
+      const before = await gateway.takeOver()
+      expect((await visit(session)).isResumed).toBeTrue()
+      expect(await before.ended).toBe(0)
+    }
   })
 
 test('two takeovers with ACME close no TLS tunnel, refuse no TLS connection, and the new process orders a certificate', async () => {

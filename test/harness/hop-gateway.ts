@@ -2,14 +2,13 @@ import { X509Certificate } from 'node:crypto'
 import { makeHopKey } from '../../src/dataplane/agent/hop-key.ts'
 import { after } from '../../src/dataplane/gateway/engines/portable/dialler.ts'
 import { HopConnections, pinOf } from '../../src/dataplane/gateway/engines/shared/hop-client.ts'
-import { Http2Clients } from '../../src/dataplane/gateway/engines/shared/http2-clients.ts'
-import { createSockets, toTlsClient } from '../../src/dataplane/gateway/engines/shared/sockets.ts'
 import { readCertificate } from '../../src/dataplane/tls/certificate.ts'
-import { Front } from '../../src/dataplane/tls/front.ts'
+import type { Front } from '../../src/dataplane/tls/front.ts'
 import type { NodeGateway } from '../../src/node-protocol/state.ts'
 import type { Made } from './certificates.ts'
 import { openEngine, type TestGateway, type TestGatewayOptions } from './engine.ts'
 import { freePort } from './gateway.ts'
+import { openTlsFront } from './tls-front.ts'
 
 /** A gateway's id, key and ports, as the shop tells them to other gateways. */
 export function nameGateway(name: string, certificate: Made | undefined) {
@@ -32,10 +31,10 @@ export type HopGatewayNames = ReturnType<typeof nameGateway>
 /** A gateway with a TLS port, if it has a certificate, whose hops go over the TLS ports of others. */
 export type TestHopGateway = TestGateway & {
   readonly hops: HopConnections
-  readonly http2: Http2Clients
+  readonly http2: { readonly open: number } | undefined
   readonly front: Front | undefined
-  /** Drains HTTP/2 connections as a gateway does that another process has taken over; new ones are served. */
-  handOver(): void
+  /** Drains HTTP/2 connections as a gateway does that another process has taken over. */
+  drain(): void
 }
 
 /** Gateways whose customers enter at this one. */
@@ -64,32 +63,15 @@ export function openHopGateway(names: HopGatewayNames, options: TestGatewayOptio
   })
   const gateways = options.gateways ?? []
   hops.keep(new Map(gateways.map((each) => [each.id, each])), exitsOf(gateways, gateway.id))
-  const sockets = createSockets(process.platform)
-  const makeHttp2 = () => new Http2Clients({ sockets, take: (client) => test.engine.takeTls(client), after, clock })
-  let http2 = makeHttp2()
   const served = certificate && readCertificate(certificate.cert, certificate.key)
-  const front =
-    served &&
-    new Front({
-      hostname: '127.0.0.1',
-      port: tlsPort,
-      certificate: () => served,
-      max: 1000,
-      offersHttp2: true,
-      onTls: (tls) => (tls.protocol === 'h2' ? http2.take(tls) : test.engine.takeTls(toTlsClient(tls, sockets))),
-      onFault,
-    })
+  const opened = served && openTlsFront(test.engine, { certificate: () => served, port: tlsPort })
+  const front = opened?.front
   return {
     ...test,
     hops,
-    get http2() {
-      return http2
-    },
+    http2: opened?.http2,
     front,
-    handOver() {
-      http2.drain()
-      http2 = makeHttp2()
-    },
+    drain: () => opened?.http2.drain(),
     async stop() {
       front?.close()
       hops.close()

@@ -1,10 +1,8 @@
 import { type AddressInfo, connect as connectTcp, createServer } from 'node:net'
 import { type ConnectionOptions, connect } from 'node:tls'
-import { after } from '../../src/dataplane/gateway/engines/portable/dialler.ts'
-import { Http2Clients } from '../../src/dataplane/gateway/engines/shared/http2-clients.ts'
-import { createSockets } from '../../src/dataplane/gateway/engines/shared/sockets.ts'
-import { type SiteSource, toContent } from '../../src/dataplane/gateway/site/content.ts'
-import { SiteServer } from '../../src/dataplane/gateway/site/server.ts'
+import { Snapshot } from '../../src/dataplane/agent/snapshot.ts'
+import { KnownCustomers } from '../../src/dataplane/gateway/access/admission.ts'
+import type { SiteSource } from '../../src/dataplane/gateway/site/content.ts'
 import {
   clientPreface,
   flags,
@@ -17,45 +15,28 @@ import {
 } from '../../src/dataplane/gateway/ways-in/http2/frames.ts'
 import { encodeFields, type Field } from '../../src/dataplane/gateway/ways-in/http2/hpack.ts'
 import { readCertificate } from '../../src/dataplane/tls/certificate.ts'
-import { Front } from '../../src/dataplane/tls/front.ts'
 import type { Made } from './certificates.ts'
 import { type Dice, mutate } from './dice.ts'
+import { openEngine } from './engine.ts'
+import { openTlsFront } from './tls-front.ts'
 
-/** A web site on the gateway's TLS library and site server, without a gateway behind it. */
+/**
+ * A web site on the engine's TLS and the gateway's site server, without a customer behind it. `server` is that of this
+ * thread; the Linux engine has one in each reactor.
+ */
 export function openPlainSite(source: SiteSource, made: Made) {
   const certificate = readCertificate(made.cert, made.key)
-  const sockets = createSockets(process.platform)
-  const onFault = (fault: unknown): void => {
-    throw new Error('the plain site has a bug', { cause: fault })
-  }
-  const refuse = (): never => {
-    throw new Error('a plain site has no customers')
-  }
-  const site = new SiteServer({
-    content: toContent(source),
-    isCustomer: () => false,
-    challengeHost: undefined,
-    handOver: refuse,
-    sockets,
-    after,
-    onFault,
-  })
-  const http2 = new Http2Clients({ sockets, take: refuse, after, clock: () => performance.now() })
-  const front = new Front({
-    hostname: '127.0.0.1',
-    port: 0,
-    certificate: () => certificate,
-    max: 10_000,
-    offersHttp2: true,
-    onTls: (tls) => (tls.protocol === 'h2' ? http2.take(tls, site) : site.take(tls)),
-    onFault,
-  })
+  const gateway = openEngine()
+  const { table, seed } = new KnownCustomers(new Snapshot(), 0n)
+  const site = { source, challengeHost: undefined, table, seed }
+  const { front, site: server } = openTlsFront(gateway.engine, { certificate: () => certificate, max: 10_000, site })
   return {
-    site,
+    server,
     port: front.port,
-    stop() {
+    async stop() {
       front.close()
       front.end()
+      await gateway.stop()
     },
   }
 }

@@ -38,17 +38,19 @@ export class WireClient {
   private unsent: Uint8Array | undefined
   private readonly waiting = new Set<() => void>()
 
-  /** With `isTls` sent and read bytes are plaintext; `got` counts ciphertext. */
+  /** With `tls` sent and read bytes are plaintext; `got` counts ciphertext. */
   static async connect(
     port: number,
     hostname = '127.0.0.1',
     localAddress?: string,
-    isTls = false,
+    tls: boolean | 'h2' = false,
   ): Promise<WireClient> {
     const client = new WireClient()
     const shaken = Promise.withResolvers<void>()
     const options = {
-      ...(isTls && { tls: { rejectUnauthorized: false } }),
+      ...(tls !== false && {
+        tls: { rejectUnauthorized: false, ...(tls === 'h2' && { ALPNProtocols: '\x02h2' }) },
+      }),
       hostname,
       port,
       allowHalfOpen: true,
@@ -67,7 +69,7 @@ export class WireClient {
       },
     }
     client.socket = await Bun.connect(options)
-    if (isTls) await shaken.promise
+    if (tls) await shaken.promise
     client.lastMs = performance.now()
     return client
   }

@@ -14,8 +14,11 @@ import { run } from './project.ts'
 import type { Entry } from './tar.ts'
 import type { Target } from './targets.ts'
 
-/** Debian packages of an image: the C library, and the programs that a VPN node runs. */
-const wanted = ['libc6', 'iproute2', 'nftables', 'wireguard-tools']
+/**
+ * Debian packages of an image: the C library, OpenSSL (Debian 13's libssl3t64 provides libssl3), and the programs that
+ * a VPN node runs.
+ */
+const wanted = ['libc6', 'libssl3', 'iproute2', 'nftables', 'wireguard-tools']
 
 /** Dependencies that only the installation of packages needs. */
 const unneeded = /^(?:adduser|base-files|cdebconf|debconf.*|dpkg|install-info|libc-bin|libdebconf.*|passwd|perl.*|tar)$/

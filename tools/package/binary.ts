@@ -12,7 +12,6 @@ const inside = '/$bunfs/root'
 export const entries = [
   'src/app/turnpike.ts',
   'src/dataplane/gateway/engines/linux/worker.ts',
-  'src/dataplane/gateway/engines/linux/tls-worker.ts',
   'src/dataplane/gateway/engines/portable/accepter-worker.ts',
 ]
 

@@ -142,10 +142,16 @@ export function adviseMode(path: string, mode: number | undefined, isOwn: boolea
 }
 
 /** A misspelt setting is ignored and the default applies, so it is only a note. */
-export const adviseSetting = ({ name, meant }: UnknownSetting): Advice =>
-  meant === undefined
+export function adviseSetting({ name, meant, isRemoved }: UnknownSetting): Advice {
+  if (isRemoved) return note(subject.settings, 'setting_removed', { name })
+  return meant === undefined
     ? note(subject.settings, 'setting_unknown', { name })
     : wrong(subject.settings, 'setting_misspelt', { name, meant })
+}
+
+/** Whether the system's OpenSSL lets the fast relay engine serve TLS. */
+export const adviseTlsLibrary = (lack: string | undefined): Advice =>
+  lack === undefined ? ok(subject.tlsLibrary, 'openssl_found') : note(subject.tlsLibrary, 'openssl_lacks', { lack })
 
 /** An import of addresses that has not finished. */
 export const adviseImport = (each: { begunAt: number; slots: number; prefix: string }): Advice =>

@@ -13,6 +13,7 @@ import {
   coversName,
   readFiles,
 } from '../../dataplane/tls/certificate.ts'
+import { findOpenSslLack } from '../../dataplane/tls/openssl/library.ts'
 import type { NodeKind } from '../../domains/fleet/rules.ts'
 import { diskOf, fileLimit, metricsAddressOf } from '../metrics/process.ts'
 import { configOf } from '../process.ts'
@@ -30,6 +31,7 @@ import {
   adviseOwnCertificate,
   adviseProxies,
   adviseSetting,
+  adviseTlsLibrary,
   isRefused,
   note,
   ok,
@@ -110,7 +112,10 @@ async function lookAtThisMachine(config: Config, checked: readonly Role[]): Prom
     adviseDisk(subject.dataDisk, diskOf(config.folder)),
     ...(config.backupFolder === undefined ? [] : [adviseDisk(subject.backupDisk, diskOf(config.backupFolder))]),
     ...(checked.includes('gateway')
-      ? [adviseFiles(fileLimit('hard'), config.gatewayConnections, config.gatewayTlsPort > 0)]
+      ? [
+          adviseFiles(fileLimit('hard'), config.gatewayConnections, config.gatewayTlsPort > 0),
+          ...(needsOpenSsl(config) ? [adviseTlsLibrary(findOpenSslLack())] : []),
+        ]
       : []),
     ...adviseRights(config),
     ...(await lookAtPorts(config, checked)),
@@ -120,6 +125,10 @@ async function lookAtThisMachine(config: Config, checked: readonly Role[]): Prom
     ...(isShop ? await lookAtCertificate(config) : []),
   ]
 }
+
+/** The portable engine does TLS without the system's library. */
+const needsOpenSsl = ({ gatewayTlsPort, gatewayEngine }: Config): boolean =>
+  process.platform === 'linux' && gatewayTlsPort > 0 && gatewayEngine !== 'portable'
 
 const adviseRights = (config: Config): Advice[] =>
   [config.folder, ...['turnpike.db', 'secret.key'].map((name) => `${config.folder}/${name}`)].flatMap((path) => {

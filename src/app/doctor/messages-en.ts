@@ -51,6 +51,14 @@ export const sentences = {
     pair(`other users have access (${of.mode})`, `chmod go= ${of.path}`),
   setting_unknown: (of: { name: string }) =>
     pair(`${of.name} is not known and was ignored`, 'see "turnpike up --help" for the settings'),
+  setting_removed: (of: { name: string }) =>
+    pair(`${of.name} is not a setting of this version any more and was ignored`, 'remove it'),
+  openssl_found: pair('OpenSSL 3 was found', ''),
+  openssl_lacks: (of: { lack: string }) =>
+    pair(
+      `${of.lack}; the portable engine serves TLS, which relays more slowly`,
+      'install OpenSSL 3: "apt-get install libssl3" (Debian 13: libssl3t64)',
+    ),
   setting_misspelt: (of: { name: string; meant: string }) =>
     pair(`${of.name} is not known and was ignored`, `set ${of.meant} instead, if that was meant`),
   import_unfinished: (of: { begun: string; prefix: string; slots: number }) =>

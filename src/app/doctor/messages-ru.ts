@@ -58,6 +58,13 @@ export const russianSentences: DoctorSentences = {
   path_open: (of) => pair(`доступ есть у других пользователей (${of.mode})`, `chmod go= ${of.path}`),
   setting_unknown: (of) =>
     pair(`${of.name}: такой настройки нет, она не учтена`, 'настройки перечисляет "turnpike up --help"'),
+  setting_removed: (of) => pair(`${of.name}: в этой версии такой настройки больше нет, она не учтена`, 'удалите её'),
+  openssl_found: pair('OpenSSL 3 найден', ''),
+  openssl_lacks: (of) =>
+    pair(
+      `${of.lack}; TLS обслуживает переносимый движок, он пересылает медленнее`,
+      'установите OpenSSL 3: "apt-get install libssl3" (в Debian 13: libssl3t64)',
+    ),
   setting_misspelt: (of) =>
     pair(`${of.name}: такой настройки нет, она не учтена`, `задайте ${of.meant}, если имелась в виду она`),
   import_unfinished: (of) =>

@@ -37,6 +37,7 @@ export const subject = {
   path: (entry: string, exit: string) => both(`path ${entry} → ${exit}`, `путь ${entry} → ${exit}`),
   port: (port: number, owner: PortOwner) =>
     both(`port ${port} of ${portOwners[owner].en}`, `порт ${port} ${portOwners[owner].ru}`),
+  tlsLibrary: both('library for TLS', 'библиотека TLS'),
   prices: both('prices', 'цены'),
   proxies: both('trusted proxies', 'доверенные прокси'),
   reach: both('reach', 'доступность'),

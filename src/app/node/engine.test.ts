@@ -1,17 +1,17 @@
 import { expect, test } from 'bun:test'
 import { makeEngineDeps } from '../../../test/harness/engine.ts'
 import { createLog } from '../../adapters/log.ts'
+import { findOpenSslLack } from '../../dataplane/tls/openssl/library.ts'
 import { readConfig } from '../settings/config.ts'
 import { BadSetting } from '../settings/reading.ts'
 import { chooseEngine } from './engine.ts'
 
-function choose(choice: 'auto' | 'portable' | 'linux', platform: string) {
+function choose(choice: 'auto' | 'portable' | 'linux', platform: string, servesTls = false, tlsLack?: string) {
   const lines: string[] = []
   const log = createLog('info', 'gateway', (line) => lines.push(line))
-  const engine = chooseEngine(readConfig({ TURNPIKE_GATEWAY_ENGINE: choice }), log, makeEngineDeps({}).deps, {
-    platform,
-    processor: process.arch,
-  })
+  const machine = { platform, processor: process.arch, findTlsLack: () => tlsLack }
+  const config = readConfig({ TURNPIKE_GATEWAY_ENGINE: choice })
+  const engine = chooseEngine(config, log, makeEngineDeps({}).deps, servesTls, machine)
   return { lines, isLinux: 'threads' in engine }
 }
 
@@ -28,4 +28,14 @@ test('chooseEngine returns the portable engine where the linux engine cannot run
 
 test('chooseEngine refuses engine=linux where the linux engine cannot run', () => {
   expect(() => choose('linux', 'darwin')).toThrow(BadSetting)
+})
+
+test('chooseEngine returns the portable engine for a TLS port where OpenSSL 3 is missing, and logs the reason', () => {
+  const lack = findOpenSslLack(['so.missing']) ?? expect.unreachable()
+  expect(lack).toContain('OpenSSL 3 (libssl.so.3) cannot be opened')
+  const { lines, isLinux } = choose('auto', 'linux', true, lack)
+  expect({ isLinux, lines: lines.length }).toEqual({ isLinux: false, lines: 1 })
+  expect(JSON.parse(lines[0] ?? '').explanation).toContain(lack)
+  expect(choose('auto', 'linux', false, lack)).toEqual({ lines: [], isLinux: true })
+  expect(() => choose('linux', 'linux', true, lack)).toThrow(BadSetting)
 })

@@ -3,22 +3,31 @@ import { findLack, LinuxEngine } from '../../dataplane/gateway/engines/linux/eng
 import { PortableEngine } from '../../dataplane/gateway/engines/portable/engine.ts'
 import type { Engine, EngineDeps, Pressure } from '../../dataplane/gateway/engines/shared/engine.ts'
 import { createSockets } from '../../dataplane/gateway/engines/shared/sockets.ts'
+import { findOpenSslLack } from '../../dataplane/tls/openssl/library.ts'
 import type { GatewayConfig } from '../settings/gateway.ts'
 import { BadSetting } from '../settings/reading.ts'
 
-const here = { platform: process.platform, processor: process.arch }
+type Machine = {
+  readonly platform: string
+  readonly processor: string
+  /** Why the fast engine cannot do TLS, or undefined. */
+  readonly findTlsLack: () => string | undefined
+}
+
+const here: Machine = { platform: process.platform, processor: process.arch, findTlsLack: findOpenSslLack }
 
 /** The engine of the setting; `auto` takes the fast one where the system allows it, and logs why where it does not. */
 export function chooseEngine(
   config: GatewayConfig,
   log: Log,
   deps: EngineDeps,
-  machine: { readonly platform: string; readonly processor: string } = here,
+  servesTls: boolean,
+  machine: Machine = here,
 ): Engine {
   const choice = config.gatewayEngine
   const portable = (): Engine => new PortableEngine({ ...deps, sockets: createSockets(process.platform) })
   if (choice === 'portable') return portable()
-  const lack = findLack(machine.platform, machine.processor)
+  const lack = findLack(machine.platform, machine.processor) ?? (servesTls ? machine.findTlsLack() : undefined)
   if (lack === undefined) {
     const onRestart = (fault: unknown) => log.error('reactor started again', { fault })
     return new LinuxEngine({ ...deps, reactors: config.gatewayReactors, onRestart })

@@ -18,7 +18,7 @@ import { AddressTrials, type TryAddress } from '../../dataplane/agent/trials.ts'
 import type { VanishedItems } from '../../dataplane/agent/vanished.ts'
 import { KnownCustomers } from '../../dataplane/gateway/access/admission.ts'
 import { ExitReports } from '../../dataplane/gateway/access/exit-health.ts'
-import type { TlsPool } from '../../dataplane/gateway/engines/linux/tls-pool.ts'
+import type { TlsDispatcher } from '../../dataplane/gateway/engines/linux/tls-dispatcher.ts'
 import { createAccepter } from '../../dataplane/gateway/engines/portable/accepter.ts'
 import { after } from '../../dataplane/gateway/engines/portable/dialler.ts'
 import type { Engine, EngineDeps, EngineLimits } from '../../dataplane/gateway/engines/shared/engine.ts'
@@ -61,6 +61,7 @@ import {
 import { createNames } from './names.ts'
 import { reloadCommand } from './reload.ts'
 import { GatewayRules } from './rules.ts'
+import { TicketKeys } from './ticket-keys.ts'
 
 /** The machine's own addresses may change while it runs. */
 const lookAroundMs = 60_000
@@ -137,6 +138,8 @@ async function openBeside(
     return undefined
   }
   const inherited = new Map(await before?.listeners())
+  // It answers nothing once it has left.
+  const tickets = new TicketKeys(config.gatewayTicketSecret, agent.clock, await before?.ticketKeys())
   const tlsDescriptor = tls && inherited.get(config.gatewayTlsPort)
   if (tls) inherited.delete(config.gatewayTlsPort)
   if (before && tls && tlsDescriptor === undefined) tryTlsPort(config)
@@ -154,14 +157,15 @@ async function openBeside(
   if (before) void tls?.order().catch((fault: unknown) => log.error('fault', { fault }))
   const sockets = createSockets(process.platform)
   const site = siteTermsOf(config, customers)
-  const pool = tls && openTlsPool(engine, config, log, site)
+  const dispatcher = tls && engine.openTls?.({ site, ticketKeys: tickets.state.keys })
+  tickets.onChanged = (keys) => dispatcher?.setTicketKeys(keys)
   const ownHttp2 = createHttp2Clients(engine, sockets)
-  const http2 = pool ?? ownHttp2
-  const take = (client: TlsClient) => engine.takeTls(client)
+  const http2 = dispatcher ?? ownHttp2
+  const take = (client: TlsClient) => engine.takeTls?.(client)
   const onFault = (fault: unknown) => log.error('fault', { fault })
-  const ownSite = site && !pool ? openSite(site, { take, sockets, after, onFault }) : undefined
-  customers.onMoved = (table) => (pool ?? ownSite)?.moveTable(table)
-  const users = { engine, sockets, http2: ownHttp2, pool, site: ownSite?.site }
+  const ownSite = site && !dispatcher ? openSite(site, { take, sockets, after, onFault }) : undefined
+  customers.onMoved = (table) => (dispatcher ?? ownSite)?.moveTable(table)
+  const users = { engine, sockets, http2: ownHttp2, dispatcher, site: ownSite?.site }
   const front = tls && listenTls(users, tls, config, log, tlsDescriptor)
   if (front) {
     open.front = front
@@ -193,6 +197,7 @@ async function openBeside(
     boot: agent.boot,
     ...about,
     listeners: () => [...engine.listeners(), ...(front ? [front] : [])],
+    ticketKeys: () => tickets.state,
     async leave() {
       about.noteDraining()
       speedShares.drain()
@@ -239,11 +244,11 @@ async function openBeside(
       const closed = Promise.all([meter.withdraw(), engine.stop(drainMs)])
       clearInterval(looking)
       clearInterval(pressing)
+      tickets.stop()
       await stopShowing()
       await closed
       hops.close()
       front?.end()
-      pool?.stop()
       await tls?.stop()
       await meter.stop()
       offer.close()
@@ -331,7 +336,7 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, f
   const customers = new KnownCustomers(snapshot, crypto.getRandomValues(new BigUint64Array(1))[0] ?? 0n)
   const ask = noting(customers, snapshot, new CredentialLookup({ link: agent.link, now: realTiming.now, log }))
   const lastContactAt = (): number => agent.clock() - (contact.awayMs() ?? agent.clock() - rules.pageAt)
-  const engine: Engine = chooseEngine(config, log, {
+  const engineDeps: EngineDeps = {
     snapshot,
     agent: leaseAgentOf(() => meter),
     ask,
@@ -347,7 +352,8 @@ function assemble(agent: Agent, config: Config, log: Log, trialTiming: Timing, f
     onExit: noteExit(log, exitReports, snapshot),
     onFault,
     lookup: names.lookup,
-  })
+  }
+  const engine = chooseEngine(config, log, engineDeps, config.gatewayTlsPort > 0)
   const isBehindEntry = () => ![undefined, null, agent.node].includes(snapshot.gateways.get(agent.node)?.entry)
   const tryListener = createTryListener(config.gatewayListen, isBehindEntry)
   const trials = openTrials(agent, rules, log, trialTiming, tryListener)
@@ -483,22 +489,10 @@ function tlsFieldsOf(config: Config, certificate: Certificate | undefined, port:
 const createHttp2Clients = (engine: Engine, sockets: Sockets): Http2Clients =>
   new Http2Clients({
     sockets,
-    take: (client) => engine.takeTls(client),
+    take: (client) => engine.takeTls?.(client),
     after,
     clock: () => performance.now(),
   })
-
-/** The threads that do TLS; undefined if the main thread does it. */
-function openTlsPool(
-  engine: Engine,
-  { gatewayTlsWorkers: workers }: Config,
-  log: Log,
-  site: SiteTerms | undefined,
-): TlsPool | undefined {
-  const pool = workers > 0 ? engine.openTlsPool?.(workers, site) : undefined
-  log.info('TLS', { workers: pool?.count ?? 0 })
-  return pool
-}
 
 /** Clients that wait for 407 get none from a site, so the log says where they get one. */
 function noteSite(config: Config, source: SiteSource, certificate: Certificate | undefined, log: Log): void {
@@ -539,12 +533,12 @@ type TlsUsers = {
   readonly engine: Engine
   readonly sockets: Sockets
   readonly http2: Http2Clients
-  readonly pool: TlsPool | undefined
+  readonly dispatcher: TlsDispatcher | undefined
   readonly site: SiteServer | undefined
 }
 
 function listenTls(
-  { engine, sockets, http2, pool, site }: TlsUsers,
+  { engine, sockets, http2, dispatcher, site }: TlsUsers,
   { current }: Tls,
   config: Config,
   log: Log,
@@ -556,7 +550,7 @@ function listenTls(
     const shown = site?.isFor(tls) ? site : undefined
     if (tls.protocol === 'h2') http2.take(tls, shown)
     else if (shown) shown.take(tls)
-    else engine.takeTls(toTlsClient(tls, sockets))
+    else engine.takeTls?.(toTlsClient(tls, sockets))
   }
   const open = (hostname: string): Front =>
     new Front({
@@ -565,12 +559,12 @@ function listenTls(
       certificate: current,
       max,
       offersHttp2: true,
-      makeRoom: () => pool?.makeRoom() ?? (site?.makeRoom() || http2.makeRoom()),
-      threads: pool,
+      makeRoom: () => dispatcher?.makeRoom() ?? (site?.makeRoom() || http2.makeRoom()),
+      threads: dispatcher,
       onTls: takeTls,
       onFault: (fault) => log.error('fault', { fault }),
-      adopt: pool
-        ? (onAccepted) => pool.listen({ hostname, port, inherited }, onAccepted)
+      adopt: dispatcher
+        ? (onAccepted) => dispatcher.listen({ hostname, port, inherited }, onAccepted)
         : inherited === undefined
           ? undefined
           : (onAccepted) => openAccepter(inherited, port, onAccepted),

@@ -26,8 +26,8 @@ export const settingMeanings: Readonly<Record<string, string>> = {
   acmeListen:
     'address and port for ACME http-01 challenges; other requests are redirected to the https address of the shop',
   gatewayTlsPort: 'gateway port for proxies over TLS (https://), with the same certificate; 0 disables it',
-  gatewayTlsWorkers:
-    'threads for TLS in the Linux engine, or "auto": as many as cores, at most 8; 0 uses the main thread',
+  gatewayTicketSecret:
+    'secret of at least 32 characters, the same on gateways of one name: clients resume TLS sessions at each of them',
   keepSessionDays: 'days that an ended browser session, with its IP address, or sign-in link is kept',
   keepSourceDays:
     'days that the last source of a token and the last use of a whitelisted address or VPN device are kept',

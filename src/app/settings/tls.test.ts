@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'bun:test'
-import { availableParallelism } from 'node:os'
 import { readConfig } from './config.ts'
 import { assertGatewayTls } from './tls.ts'
 
@@ -19,8 +18,6 @@ describe('TLS settings', () => {
       [{ ...acme, TURNPIKE_ACME_LISTEN: '80' }, 'like 0.0.0.0:80 or [::]:80'],
       [{ ...acme, TURNPIKE_PUBLIC_URL: 'http://shop.example.net' }, 'must begin with https://'],
       [{ ...files, TURNPIKE_GATEWAY_TLS_PORT: '10800' }, 'must be another port than TURNPIKE_GATEWAY_PORT'],
-      [{ TURNPIKE_GATEWAY_TLS_WORKERS: '65' }, 'must be "auto" or a whole number from 0 to 64'],
-      [{ TURNPIKE_GATEWAY_TLS_WORKERS: '-1' }, 'must be "auto" or a whole number from 0 to 64'],
     ]
     for (const name of ['*.example.net', '192.0.2.1', 'localhost', 'a..b', '-a.example', 'a_b.example', 'a.example/']) {
       cases.push([{ ...acme, TURNPIKE_ACME_NAMES: name }, 'no addresses, no *'])
@@ -41,11 +38,6 @@ describe('TLS settings', () => {
     expect(readConfig({ ...acme, TURNPIKE_PORT: '8443' }).publicUrl).toBe('https://shop.example.net:8443')
     const named = { ...acme, TURNPIKE_PUBLIC_URL: 'https://www.example.net' }
     expect(readConfig(named).publicUrl).toBe('https://www.example.net')
-  })
-
-  test('TURNPIKE_GATEWAY_TLS_WORKERS is a number of threads, by default from the number of cores', () => {
-    expect(readConfig({ TURNPIKE_GATEWAY_TLS_WORKERS: '0' }).gatewayTlsWorkers).toBe(0)
-    expect(readConfig({}).gatewayTlsWorkers).toBe(Math.min(8, availableParallelism()))
   })
 
   test('TURNPIKE_ACME_NAMES accepts names in any case and removes repeats', () => {

@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { acmeFiles, type CertificateFiles } from '../../dataplane/tls/certificate.ts'
 import {
@@ -40,14 +39,7 @@ const readDirectory = parsed((text) => {
 const readListen = listenAddress(65_535, 'must be an address and a port, like 0.0.0.0:80 or [::]:80')
 const letsEncrypt = 'https://acme-v02.api.letsencrypt.org/directory'
 
-const maxWorkers = 64
-/** The relay engine has one thread, and each worker takes memory. */
-const maxAutoWorkers = 8
-const autoWorkers = (): number => Math.min(maxAutoWorkers, availableParallelism())
-const readWorkers = parsed((text) => {
-  if (text === 'auto') return autoWorkers()
-  return /^\d{1,2}$/.test(text) && Number(text) <= maxWorkers ? Number(text) : undefined
-}, `must be "auto" or a whole number from 0 to ${maxWorkers}`)
+const readTicketSecret = matching(/^[\x21-\x7e]{32,200}$/, 'must have 32 to 200 characters, no spaces')
 
 export const tlsSettings = {
   tlsCert: setting('TURNPIKE_TLS_CERT', 'FILE', '', optional(path)),
@@ -59,7 +51,7 @@ export const tlsSettings = {
   acmeCa: setting('TURNPIKE_ACME_CA', 'FILE', '', optional(path)),
   acmeListen: setting('TURNPIKE_ACME_LISTEN', 'ADDRESS:PORT', '[::]:80', readListen),
   gatewayTlsPort: setting('TURNPIKE_GATEWAY_TLS_PORT', 'PORT', '0', whole(0, 65_535)),
-  gatewayTlsWorkers: setting('TURNPIKE_GATEWAY_TLS_WORKERS', 'N|auto', 'auto', readWorkers),
+  gatewayTicketSecret: setting('TURNPIKE_GATEWAY_TICKET_SECRET', 'TEXT', '', optional(readTicketSecret)),
 }
 
 type TlsConfig = ConfigOf<typeof tlsSettings>

@@ -13,13 +13,18 @@ test('findUnknownSettings reports a misspelt setting with its likely name and wi
     TURNPIKE_WEATHER: 'fine',
   }
   expect(findUnknownSettings(given)).toEqual([
-    { name: 'TURNPIKE_DATABSE_URL', meant: 'TURNPIKE_DATABASE_URL' },
-    { name: 'TURNPIKE_PROT', meant: 'TURNPIKE_PORT' },
-    { name: 'TURNPIKE_TRUSTED_PROXY', meant: 'TURNPIKE_TRUSTED_PROXIES' },
-    { name: 'TURNPIKE_WEATHER', meant: undefined },
-    { name: 'turnpike_port', meant: 'TURNPIKE_PORT' },
+    { name: 'TURNPIKE_DATABSE_URL', meant: 'TURNPIKE_DATABASE_URL', isRemoved: false },
+    { name: 'TURNPIKE_PROT', meant: 'TURNPIKE_PORT', isRemoved: false },
+    { name: 'TURNPIKE_TRUSTED_PROXY', meant: 'TURNPIKE_TRUSTED_PROXIES', isRemoved: false },
+    { name: 'TURNPIKE_WEATHER', meant: undefined, isRemoved: false },
+    { name: 'turnpike_port', meant: 'TURNPIKE_PORT', isRemoved: false },
   ])
   expect(JSON.stringify(findUnknownSettings(given))).not.toContain('secret')
+})
+
+test('findUnknownSettings names a setting that an earlier version had', () => {
+  const name = 'TURNPIKE_GATEWAY_TLS_WORKERS'
+  expect(findUnknownSettings({ [name]: '2' })).toEqual([{ name, meant: undefined, isRemoved: true }])
 })
 
 test('findUnknownSettings ignores known settings, internal and test variables, and those of Kubernetes', () => {

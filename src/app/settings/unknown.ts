@@ -11,8 +11,16 @@ const ofTests = /^TURNPIKE_(TEST|STORM)_/
 const ofServices = /_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP|SCTP)(_|$)/
 const maxNameLength = 60
 
+/** Settings of earlier versions. */
+const removed: readonly string[] = ['TURNPIKE_GATEWAY_TLS_WORKERS']
+
 /** A variable that looks like a setting, and the setting that was likely meant. */
-export type UnknownSetting = { readonly name: string; readonly meant: string | undefined }
+export type UnknownSetting = {
+  readonly name: string
+  readonly meant: string | undefined
+  /** An earlier version had it. */
+  readonly isRemoved: boolean
+}
 
 /** A misspelt setting would silently leave the default in force. */
 export function findUnknownSettings(env: Readonly<Record<string, string | undefined>>): UnknownSetting[] {
@@ -23,7 +31,10 @@ export function findUnknownSettings(env: Readonly<Record<string, string | undefi
       (name) => ![...internal, ...ofCommands].includes(name) && !ofTests.test(name) && !isOfService(name, env[name]),
     )
     .toSorted()
-    .map((name) => ({ name: name.slice(0, maxNameLength), meant: findMeant(name, known) }))
+    .map((name) => {
+      const isRemoved = removed.includes(name)
+      return { name: name.slice(0, maxNameLength), meant: isRemoved ? undefined : findMeant(name, known), isRemoved }
+    })
 }
 
 function findMeant(name: string, known: readonly string[]): string | undefined {

@@ -5,8 +5,9 @@ import type { Clock } from '../../core/time.ts'
 import { createTokenBuckets } from '../../core/token-buckets.ts'
 import { Bridge, innerHandlers } from './bridge.ts'
 import type { Certificate } from './certificate.ts'
+import { ciphers, minVersion, onlyHttp1, withHttp2 } from './parameters.ts'
 import { Handshake, Handshakes, type Prefixes, prefixesOf, Seat, Seats } from './seats.ts'
-import { connectDescriptor, TlsSocket, type WithDescriptor } from './tls-socket.ts'
+import { BunTls, connectDescriptor, type TlsSocket, type WithDescriptor } from './tls-socket.ts'
 
 const handshakeMs = 10_000
 const lookEveryMs = 250
@@ -20,20 +21,10 @@ const ofIpv6Site = { perSecond: 800, burst: 1600 }
 const ofThread = { perSecond: 1500, burst: 3000 }
 /** Beyond this rate an address may only use the upper half of the overall bucket. */
 const fairShare = { perSecond: 20, burst: 100 }
-/** Forward secrecy and AES-GCM only: all have the same record overhead, which delivery tracking relies on. */
-const ciphers = [
-  'ECDHE-ECDSA-AES128-GCM-SHA256',
-  'ECDHE-RSA-AES128-GCM-SHA256',
-  'ECDHE-ECDSA-AES256-GCM-SHA384',
-  'ECDHE-RSA-AES256-GCM-SHA384',
-].join(':')
-
 /** Follows a connection of one thread from another. */
 export type ConnectionWatcher = {
   onShaken(): void
   onGone(): void
-  /** Set by the front. */
-  terminate?: () => void
 }
 
 type ConnectionHandle = {
@@ -52,10 +43,10 @@ export type TlsThreads = {
   readonly load: 'usual' | 'busy' | 'late'
 }
 
-type OnAccepted = (descriptor: number, source: string, watcher?: ConnectionWatcher) => void
+type OnAccepted = (descriptor: number, source: string) => void
 
 class Connection {
-  tls: TlsSocket | undefined
+  tls: BunTls | undefined
   isShaking = true
   readonly seat: Seat
   readonly handshake: Handshake
@@ -67,7 +58,6 @@ class Connection {
     readonly prefixes: Prefixes,
     cameAt: number,
     front: Pick<Front, 'evict' | 'expire'>,
-    readonly watcher?: ConnectionWatcher,
   ) {
     const close = () => front.evict(this)
     this.seat = new Seat(prefixes, close)
@@ -154,8 +144,6 @@ export class Front {
       readonly adopt?: ((onAccepted: OnAccepted) => TlsListener) | undefined
       /** Other threads do TLS; needs `adopt`. */
       readonly threads?: TlsThreads | undefined
-      /** The front of another thread has admitted the connections. */
-      readonly isAdmitted?: boolean
     },
   ) {
     this.now = deps.now ?? (() => performance.now())
@@ -188,10 +176,10 @@ export class Front {
   }
 
   /** A connection that the adopted listener accepted. */
-  private accept(...[fd, source, watcher]: Parameters<OnAccepted>): void {
+  private accept(...[fd, source]: Parameters<OnAccepted>): void {
     if (this.deps.threads) return this.beginElsewhere(this.deps.threads, fd, source)
-    const socket = this.rawHandlers((raw) => this.begin(raw, source, watcher))
-    void connectDescriptor<Connection>(fd, { socket }).catch(() => watcher?.onGone())
+    const socket = this.rawHandlers((raw) => this.begin(raw, source))
+    void connectDescriptor<Connection>(fd, { socket }).catch(() => {})
   }
 
   private beginElsewhere(threads: TlsThreads, descriptor: number, source: string): void {
@@ -255,7 +243,6 @@ export class Front {
   }
 
   private mayCome(prefixes: Prefixes): boolean {
-    if (this.deps.isAdmitted) return true
     if (this.openOf.isFull(prefixes, this.roomOfNetwork) || this.shakingOf.isFull(prefixes, maxOfNetwork)) return false
     // Before a token is taken: a refused connection costs nothing.
     const isFull = this.handshakes.size >= this.roomToShake
@@ -318,8 +305,7 @@ export class Front {
       handshake: (socket, isDone) => {
         if (!isDone) return this.expire(one)
         this.leave(one)
-        one.watcher?.onShaken()
-        const tls = new TlsSocket(socket, one.source)
+        const tls = new BunTls(socket, one.source)
         one.tls = tls
         this.guard(one, () => this.deps.onTls(tls))
       },
@@ -346,7 +332,6 @@ export class Front {
     this.openOf.add(one.prefixes, -1)
     this.seats.remove(one.seat)
     this.fail(one)
-    one.watcher?.onGone()
     const { tls } = one
     if (!tls) return
     tls.isClosed = true
@@ -370,18 +355,16 @@ export class Front {
     this.shakingOf.add(one.prefixes, 1)
   }
 
-  private begin(raw: Socket<Connection>, source: string, watcher?: ConnectionWatcher): void {
+  private begin(raw: Socket<Connection>, source: string): void {
     const prefixes = prefixesOf(source)
     const certificate = this.deps.certificate()
     if (!certificate || !this.mayCome(prefixes)) {
       this.turnedAway += 1
       raw.terminate()
-      watcher?.onGone()
       return
     }
-    const one = new Connection(raw, source, prefixes, this.now(), this, watcher)
+    const one = new Connection(raw, source, prefixes, this.now(), this)
     raw.data = one
-    if (watcher) watcher.terminate = () => one.socket.terminate()
     this.enter(one)
     const { cert, key } = certificate
     const ALPNProtocols = this.deps.offersHttp2 ? withHttp2 : onlyHttp1
@@ -397,13 +380,6 @@ export class Front {
     })
   }
 }
-
-/** Names with their length in front (RFC 7301, 3.1), the preferred first. */
-const withHttp2 = Buffer.from('\x02h2\x08http/1.1', 'latin1')
-const onlyHttp1 = Buffer.from('\x08http/1.1', 'latin1')
-
-/** TLS 1.2. */
-const minVersion = 0x0303
 
 export type TlsEntrance = Front & {
   /** The client behind a loopback connection from this port; undefined for foreign connections. */

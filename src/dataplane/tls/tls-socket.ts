@@ -25,14 +25,36 @@ export const connectDescriptor = <Data = undefined>(
 ): Promise<Socket<Data>> => Bun.connect<Data>({ fd, allowHalfOpen: true, ...options } as never)
 
 /** A TLS connection after its handshake; reads and writes plaintext. */
-export class TlsSocket {
+export type TlsSocket = {
+  owner: TlsOwner | undefined
+  readonly isClosed: boolean
+  readonly source: string
+  readonly fd: number
+  /** Chosen by ALPN (RFC 7301). */
+  readonly protocol: 'h2' | 'http/1.1'
+  /** The name that the client asked for (SNI, RFC 6066); undefined if it named none. */
+  readonly serverName: string | undefined
+  /** Bytes sent during the handshake, set by delivery tracking. */
+  handshakeBytes: number
+  /** Bytes that TLS added since the handshake. */
+  readonly overhead: number
+  /** Returns the bytes taken; offer the rest after a drain. */
+  write(bytes: Uint8Array): number
+  shutdown(): void
+  end(): void
+  terminate(): void
+  pause(): void
+  resume(): void
+  setNoDelay(yes: boolean): void
+}
+
+/** TLS by Bun. */
+export class BunTls implements TlsSocket {
   owner: TlsOwner | undefined
   isClosed = false
-  /** Bytes sent during the handshake, set by delivery tracking. */
   handshakeBytes = 0
   private records = 0
   private readonly added: number
-  /** Chosen by ALPN (RFC 7301). */
   readonly protocol: 'h2' | 'http/1.1'
 
   constructor(
@@ -44,7 +66,6 @@ export class TlsSocket {
     this.added = addedToRecord[version === 'TLSv1.2' ? 'TLSv1.2' : 'TLSv1.3']
   }
 
-  /** Bytes that TLS added since the handshake. */
   get overhead(): number {
     return this.records * this.added
   }
@@ -53,13 +74,11 @@ export class TlsSocket {
     return this.socket.fd ?? -1
   }
 
-  /** The name that the client asked for (SNI, RFC 6066); undefined if it named none. */
   get serverName(): string | undefined {
     const name = this.socket.getServername?.()
     return typeof name === 'string' ? name.toLowerCase() : undefined
   }
 
-  /** Returns the bytes taken; offer the rest after a drain. */
   write(bytes: Uint8Array): number {
     if (this.isClosed) return 0
     const gone = this.socket.write(bytes)

@@ -6,6 +6,7 @@ import { refusalOf } from '../../../../test/harness/failure.ts'
 import { HandTiming } from '../../../../test/harness/hand-timing.ts'
 import { untilTrue } from '../../../../test/harness/turnpike.ts'
 import { realTiming } from '../../agent/runtime.ts'
+import { makeTicketKey } from '../../tls/openssl/ticket-keys.ts'
 import { countDrainingTunnels, findPredecessor, HandoverOffer, type Predecessor } from './handover.ts'
 
 describe('the handover offer of a gateway', () => {
@@ -26,6 +27,8 @@ describe('the handover offer of a gateway', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
+  const tickets = { keys: [makeTicketKey(), makeTicketKey()], rotatedAt: 1_000 }
+
   /** The test advances the time. */
   const timing = new HandTiming()
 
@@ -37,6 +40,7 @@ describe('the handover offer of a gateway', () => {
       who: () => ({ pid: process.pid, version: '0', hostname: '127.0.0.1', port, draining, tunnels: 7 }),
       findObstacle: () => undefined,
       listeners: () => [{ port, descriptor: fd }],
+      ticketKeys: () => tickets,
       leave: async () => void (leaves += 1),
       onGivenUp: () => void (givenUp += 1),
       onFault: (fault) => {
@@ -54,6 +58,14 @@ describe('the handover offer of a gateway', () => {
     if (!found) throw new Error('no predecessor was found')
     return found
   }
+
+  test('the new process gets the 2 keys of session tickets of the old one', async () => {
+    if (process.platform !== 'linux') return
+    openOffer()
+    const old = await findOld()
+    expect(await old.ticketKeys()).toEqual(tickets)
+    old.close()
+  })
 
   test('countDrainingTunnels counts the tunnels of a replaced process, and none of one that serves or is this one', async () => {
     if (process.platform !== 'linux') return

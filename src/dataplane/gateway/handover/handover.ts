@@ -4,6 +4,7 @@ import { Refusal, refuseHere } from '../../../core/refusal.ts'
 import type { After } from '../../../core/time.ts'
 import { listRunning, openRunning, runningSocket } from '../../agent/boots.ts'
 import { parseJson, type Timing } from '../../agent/runtime.ts'
+import { fromTicketKey, type TicketKeyState, ticketKeyBytes, toTicketKey } from '../../tls/openssl/ticket-keys.ts'
 import type { WithDescriptor } from '../../tls/tls-socket.ts'
 import { DescriptorPassing, maxAtOnce, type Received } from '../engines/linux/descriptor-passing.ts'
 import { after } from '../engines/portable/dialler.ts'
@@ -19,6 +20,8 @@ const questionSchema = z.discriminatedUnion('ask', [
   z.object({ ask: z.literal('who') }),
   /** The new process asks the old one for its listening sockets from index `from` on, as file descriptors. */
   z.object({ ask: z.literal('listeners'), from: z.int().nonnegative() }),
+  /** The keys of session tickets: clients of the old process resume their TLS sessions at the new one. */
+  z.object({ ask: z.literal('ticket-keys') }),
   /** The new process has taken over: stop listening. Answered when done. */
   z.object({ ask: z.literal('leave') }),
 ])
@@ -36,9 +39,14 @@ const whoSchema = z.object({
 })
 type Who = z.infer<typeof whoSchema>
 const listenersSchema = z.object({ ports: z.array(port), more: z.boolean() })
+/** Base64; the first encrypts. */
+const ticketKeysSchema = z.object({
+  ticket_keys: z.array(z.base64().length(Math.ceil(ticketKeyBytes / 3) * 4)).max(10),
+  rotated_at: z.int().nonnegative(),
+})
 const leftSchema = z.object({ left: z.literal(true) })
 
-const answerSchema = z.union([noSchema, whoSchema, listenersSchema, leftSchema])
+const answerSchema = z.union([noSchema, whoSchema, listenersSchema, ticketKeysSchema, leftSchema])
 type Answer = z.infer<typeof answerSchema>
 
 const maxLineBytes = 1000
@@ -54,6 +62,7 @@ type OfferDeps = {
   /** Why it cannot be replaced now, or undefined. */
   readonly findObstacle: () => string | undefined
   readonly listeners: () => readonly { readonly port: number; readonly descriptor: number }[]
+  readonly ticketKeys: () => TicketKeyState
   /** The new process listens; stop listening. */
   readonly leave: () => Promise<void>
   /** The new process did not take over in time; this one continues. */
@@ -122,6 +131,7 @@ export class HandoverOffer {
     if (obstacle !== undefined) return this.send(socket, { no: obstacle })
     this.setTaker(socket)
     if (question.ask === 'listeners') return this.share(socket, question.from)
+    if (question.ask === 'ticket-keys') return this.send(socket, writeTicketKeys(this.deps.ticketKeys()))
     this.stopWaiting?.()
     await this.deps.leave()
     this.send(socket, { left: true })
@@ -196,6 +206,7 @@ async function meet(path: string, timing: Timing, withinMs = answerWithinMs) {
       who,
       /** Its listeners by port, duplicated into this process. It keeps listening too. */
       listeners: () => takeListeners(ask),
+      ticketKeys: () => takeTicketKeys(ask),
       /** Stops listening and drains. */
       leave: async (): Promise<void> => void (await ask({ ask: 'leave' }, leftSchema)),
       close: () => passing.close(descriptor),
@@ -235,6 +246,23 @@ function createAsk(passing: DescriptorPassing, descriptor: number, timing: Timin
     const read = schema.safeParse(any.data)
     if (!read.success) throw cannot('The gateway that runs is of a version that cannot be taken over from.')
     return { answer: read.data, descriptors }
+  }
+}
+
+const writeTicketKeys = ({ keys, rotatedAt }: TicketKeyState) => ({
+  ticket_keys: keys.map((key) => Buffer.from(fromTicketKey(key)).toString('base64')),
+  rotated_at: rotatedAt,
+})
+
+/** Undefined if the old process has none, as earlier versions. */
+async function takeTicketKeys(ask: ReturnType<typeof createAsk>): Promise<TicketKeyState | undefined> {
+  try {
+    const { answer } = await ask({ ask: 'ticket-keys' }, ticketKeysSchema)
+    const keys = answer.ticket_keys.map((key) => toTicketKey(new Uint8Array(Buffer.from(key, 'base64'))))
+    return keys.length > 0 ? { keys, rotatedAt: answer.rotated_at } : undefined
+  } catch (error) {
+    if (error instanceof Refusal) return undefined
+    throw error
   }
 }
 

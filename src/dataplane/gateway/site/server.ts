@@ -8,7 +8,7 @@ import { isHop, isToken } from '../ways-in/http1/head.ts'
 import type { Field } from '../ways-in/http2/hpack.ts'
 import { readParts } from '../ways-in/http2/request.ts'
 import type { Http2Stream, StreamOwner } from '../ways-in/http2/stream.ts'
-import { AnswerWriter, bodyMs, createDeadline, type Deadline, RequestBody, stallMs } from './answer.ts'
+import { AnswerWriter, bodyMs, createDeadline, type Deadline, maxBodyBytes, RequestBody, stallMs } from './answer.ts'
 import {
   plainAnswer,
   type SiteAnswer,
@@ -22,6 +22,17 @@ import { SiteVisitor } from './http1.ts'
 
 /** Bodies that are being received, and answers that clients do not read: in all, and of one client prefix. */
 const heldLimits = { all: 64 * 1024 * 1024, ofPrefix: 4 * 1024 * 1024 }
+
+/** The part of one of the threads that have a site; never less than one body or one answer. */
+const heldLimitsOf = (threads: number) => {
+  const all = heldLimits.all / threads
+  const ofBodies = Math.max(maxBodyBytes, heldLimits.ofPrefix / threads)
+  const ofAnswers = heldLimits.ofPrefix + 64 * 1024
+  return {
+    bodies: { all, ofPrefix: ofBodies },
+    answers: { all: Math.max(all, ofAnswers), ofPrefix: ofAnswers },
+  }
+}
 const allowed: Field = ['allow', 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS']
 const udpPath = '/.well-known/masque/udp/'
 const nothing = new Uint8Array(0)
@@ -37,6 +48,8 @@ export type SiteServerDeps = {
   readonly sockets: Sockets
   readonly after: After
   readonly onFault: (fault: unknown) => void
+  /** Threads of the gateway that have a site, which share its limits. */
+  readonly threads?: number
 }
 
 /** The site of a gateway as data, for the threads that do TLS. */
@@ -51,8 +64,10 @@ export type SiteTerms = {
 /** Opens the site on this thread. */
 export function openSite(
   terms: SiteTerms,
-  deps: Pick<SiteServerDeps, 'sockets' | 'after' | 'onFault'> & {
+  deps: Pick<SiteServerDeps, 'sockets' | 'after' | 'onFault' | 'threads'> & {
     readonly take: (client: TlsClient) => void
+    /** Replaces the content of the source, for a thread without an event loop. */
+    readonly content?: SiteContent
   },
 ) {
   let { table } = terms
@@ -67,7 +82,7 @@ export function openSite(
   const site = new SiteServer({
     ...deps,
     handOver: deps.take,
-    content: toContent(terms.source),
+    content: deps.content ?? toContent(terms.source),
     isCustomer,
     challengeHost,
   })
@@ -83,14 +98,18 @@ export function openSite(
 export class SiteServer {
   private readonly seats = new Seats(0, () => 0)
   private readonly visitors = new Set<SiteVisitor>()
-  readonly bodies = new FairBudget(heldLimits)
-  readonly answers = new FairBudget({ ...heldLimits, ofPrefix: heldLimits.ofPrefix + 64 * 1024 })
+  readonly bodies: FairBudget
+  readonly answers: FairBudget
   private date = { second: 0, text: '' }
   isDraining = false
   /** Requests since the start. */
   requests = 0
 
-  constructor(readonly deps: SiteServerDeps) {}
+  constructor(readonly deps: SiteServerDeps) {
+    const limits = heldLimitsOf(deps.threads ?? 1)
+    this.bodies = new FairBudget(limits.bodies)
+    this.answers = new FairBudget(limits.answers)
+  }
 
   /** Open HTTP/1 connections without a customer's request. */
   get open(): number {

@@ -7,23 +7,20 @@ import type { ExitReport } from '../../access/exit-health.ts'
 import type { Policy } from '../../access/policy.ts'
 import { createLookup, type Lookup } from '../../dial/resolve.ts'
 import { noLimit, type Speeds } from '../../metering/speed-limit.ts'
-import type { SiteTerms } from '../../site/server.ts'
-import type { Engine, EngineDeps } from '../shared/engine.ts'
+import type { Engine, EngineDeps, EngineTlsTerms } from '../shared/engine.ts'
 import { hasTls } from '../shared/hop-client.ts'
-import type { TlsClient } from '../shared/sockets.ts'
 import { ReactorCounts } from './counts.ts'
 import { Kernel, openKernel } from './kernel.ts'
 import { LeaseShares } from './lease-shares.ts'
 import { openLibc } from './libc.ts'
-import type { FromReactor, HopMessage, PlainEnd, StateChange, ToReactor } from './messages.ts'
+import type { FromReactor, HopMessage, StateChange, ToReactor } from './messages.ts'
 import { ListeningPorts } from './ports.ts'
 import { openRouteLookup } from './routes.ts'
 import { forgetThread, type LimitMemory, makeLimitMemory } from './shared-limits.ts'
 import { noStatus, statusNames, viewTlsMemory } from './shared-memory.ts'
 import type { Processor } from './structures.ts'
 import { ReactorThread, readThreadSeconds } from './thread.ts'
-import { HandedDescriptors, TlsLines } from './tls-lines.ts'
-import { TlsPool } from './tls-pool.ts'
+import { TlsDispatcher } from './tls-dispatcher.ts'
 
 const tickMs = 250
 const drainStepMs = 20
@@ -52,9 +49,7 @@ export class LinuxEngine implements Engine {
   readonly dataPath: ReactorCounts
   private readonly lookup: Lookup
   private readonly feeds: readonly StateFeed[]
-  private readonly handed: HandedDescriptors
-  private readonly lines: TlsLines
-  private tlsPool: TlsPool | undefined
+  private tls: TlsDispatcher | undefined
   private readonly ports: ListeningPorts
   private readonly limits: LimitMemory | undefined
   private readonly leases: LeaseShares
@@ -83,34 +78,20 @@ export class LinuxEngine implements Engine {
     this.dataPath = new ReactorCounts(this.threads, (id, pool, upto) => this.leases.answered(id, pool, upto))
     this.lookup = deps.lookup ?? createLookup()
     this.feeds = this.threads.map(() => new StateFeed(deps.snapshot))
-    const thread = this.tlsThread
-    this.handed = new HandedDescriptors(kernel, thread)
-    const giver = {
-      get isRunning() {
-        return thread.isRunning
-      },
-      post: (end: PlainEnd) => this.handed.hand([end]),
-    }
-    this.lines = new TlsLines({ kernel, thread: giver, maxConnections, clock: () => performance.now() })
     this.ports = new ListeningPorts(kernel, this.createAccepter(), deps.limits.ports)
     this.policy = deps.policy()
   }
 
-  takeTls(client: TlsClient): void {
-    this.lines.take(client)
-  }
-
-  openTlsPool(count: number, site: SiteTerms | undefined): TlsPool {
-    const { kernel, handed, deps } = this
-    this.tlsPool = new TlsPool({
+  openTls(terms: EngineTlsTerms): TlsDispatcher {
+    const { kernel, threads, deps } = this
+    this.tls = new TlsDispatcher({
+      ...terms,
       kernel,
-      count,
-      site,
+      threads,
+      random: Math.random,
       maxConnections: deps.limits.connections,
-      hand: (ends) => handed.hand(ends),
-      onFault: deps.onFault,
     })
-    return this.tlsPool
+    return this.tls
   }
 
   start(at: Parameters<Engine['start']>[0]): number {
@@ -171,8 +152,6 @@ export class LinuxEngine implements Engine {
     for (const thread of threads) thread.retire()
     this.postAll({ type: 'end-stop' })
     if (this.unstopped > 0) await Promise.race([stopped, Bun.sleep(stopWithinMs)])
-    this.handed.close()
-    this.lines.stop()
     this.closeBells()
   }
 
@@ -192,13 +171,6 @@ export class LinuxEngine implements Engine {
       tunnels: memory.status.tunnels,
       processorSeconds: readThreadSeconds(memory.taskId),
     }))
-  }
-
-  /** Plaintext of TLS connections goes to one reactor. */
-  private get tlsThread(): ReactorThread {
-    const [first] = this.threads
-    if (!first) throw new Error('a gateway has at least one reactor')
-    return first
   }
 
   private createThread(index: number): ReactorThread {
@@ -260,11 +232,7 @@ export class LinuxEngine implements Engine {
     if (this.limits) forgetThread(this.limits, thread.index)
     this.dataPath.noteDeath(thread.index)
     this.leases.died(thread.index, (id, pool) => this.dataPath.countedBefore(id, pool))
-    if (thread === this.tlsThread) {
-      this.handed.close()
-      this.lines.reactorDied()
-      this.tlsPool?.reactorDied()
-    }
+    this.tls?.reactorDied(thread.index)
     if (this.lead === thread) this.elect(this.threads.find((each) => each.isRunning))
     this.closeBells()
   }
@@ -292,6 +260,7 @@ export class LinuxEngine implements Engine {
     thread.post({ type: 'main-port', port: this.ports.mainPort })
     for (const change of this.feedOf(thread).whole()) thread.post({ type: 'state', change })
     for (const report of this.exits.values()) thread.post({ type: 'exit-state', report })
+    this.tls?.brief(thread.index)
     if (!this.lead) this.elect(thread)
   }
 
@@ -321,7 +290,7 @@ export class LinuxEngine implements Engine {
     else if (message.type === 'give-back' || message.type === 'reclaimed') {
       this.leases.reduced(thread.index, message, message.type === 'give-back')
     } else if (message.type === 'unlistened') this.ports.close(message.descriptor)
-    else if (message.type === 'plain-ends-taken') this.handed.taken(message.descriptors)
+    else if (message.type === 'tls') this.tls?.takeMessages(thread.index, message.messages)
     else if (message.type === 'hop') this.takeHop(thread, message)
     else if (message.type === 'exit') this.noteExit(thread, message.report)
     else if (message.type === 'fault') deps.onFault(message.fault)

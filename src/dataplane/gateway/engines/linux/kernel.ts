@@ -67,6 +67,15 @@ export class Kernel {
     return this.orError(this.libc.recv(descriptor, this.base + readAt, Math.min(max, readBytes), 0))
   }
 
+  /** Into memory of another owner. */
+  receiveAt(descriptor: number, address: number, max: number): number {
+    return this.orError(this.libc.recv(descriptor, address, max, 0))
+  }
+
+  sendFrom(descriptor: number, address: number, bytes: number): number {
+    return this.orError(this.libc.send(descriptor, address, bytes, n.MSG_NOSIGNAL))
+  }
+
   /** Bytes into `received`, which stay in the kernel's buffer. */
   peekUpTo(descriptor: number, max: number): number {
     return this.orError(this.libc.recv(descriptor, this.base + readAt, Math.min(max, readBytes), n.MSG_PEEK))

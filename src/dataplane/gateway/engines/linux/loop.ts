@@ -7,22 +7,24 @@ import type { Policy } from '../../access/policy.ts'
 import type { Lookup } from '../../dial/resolve.ts'
 import { noLimit } from '../../metering/speed-limit.ts'
 import { GatewayCore, tickMs } from '../shared/core.ts'
-import { ignoringOwner, Side, type SideAround } from '../shared/side.ts'
-import { type Accepting, PortListener, TlsChannel } from './channel.ts'
+import type { SideAround } from '../shared/side.ts'
+import { takeTlsClient } from '../shared/take-tls-client.ts'
+import { type Accepting, PortListener } from './channel.ts'
 import { createReports } from './counts.ts'
 import { DatagramBatch } from './datagrams.ts'
 import { Descriptors, PipePool } from './descriptors.ts'
 import { Kernel } from './kernel.ts'
 import { makeDirect, openLibc } from './libc.ts'
-import type { FromReactor, PlainEnd, ReactorTerms, StateChange, ToReactor } from './messages.ts'
+import type { FromReactor, ReactorTerms, StateChange, ToReactor } from './messages.ts'
 import { createMovement } from './movement.ts'
 import { EPOLLIN } from './numbers.ts'
 import { createAccepting, Peers } from './peers.ts'
 import { Reactor } from './reactor.ts'
 import { openRouteLookup } from './routes.ts'
 import { openSharedState } from './shared-limits.ts'
-import { type SharedMemory, viewMemory, viewTlsMemory } from './shared-memory.ts'
+import { type SharedMemory, viewMemory } from './shared-memory.ts'
 import type { Processor } from './structures.ts'
+import { TlsClients } from './tls-clients.ts'
 
 /** Time for lingering connections after a stop. */
 const lingerMs = 35_000
@@ -80,6 +82,7 @@ export class ReactorLoop {
   /** Lease messages, sent after the turn, outside the relay's call stack. */
   private readonly leaseMessages: FromReactor[] = []
   private readonly core: GatewayCore
+  private readonly tls: TlsClients
   private readonly reports: ReturnType<typeof createReports>
   private readonly collectGarbage = createGarbageCollection()
   private policy = nothingAllowed
@@ -113,16 +116,17 @@ export class ReactorLoop {
     const peers = reactors.length > 1 ? new Peers(reactors, self, (bell) => kernel.ring(bell), Math.random) : undefined
     const { after } = this.reactor.timers
     this.around = { after, noteHeld: (bytes) => void (this.maxHeld = Math.max(this.maxHeld, bytes)) }
+    const movement = createMovement(
+      this.reactor,
+      pipes,
+      this.around,
+      this.clock,
+      routes.isDeliveredHere,
+      new DatagramBatch(libc),
+      post,
+    )
     this.core = new GatewayCore({
-      ...createMovement(
-        this.reactor,
-        pipes,
-        this.around,
-        this.clock,
-        routes.isDeliveredHere,
-        new DatagramBatch(libc),
-        post,
-      ),
+      ...movement,
       snapshot: this.snapshot,
       agent: this.createLeaseAgent(),
       ask: (question, source) => this.asking.ask((ticket) => post({ type: 'ask', ticket, question, source })),
@@ -143,7 +147,18 @@ export class ReactorLoop {
       },
     })
     this.accepting = createAccepting(this.reactor, this.around, this.core, peers, self)
+    this.tls = this.createTlsClients(movement)
     this.reports = createReports(this.core.metering, post, () => this.reactor.nowMs)
+  }
+
+  private createTlsClients(movement: ReturnType<typeof createMovement>): TlsClients {
+    return new TlsClients({
+      ...movement,
+      reactor: this.reactor,
+      take: (client) => takeTlsClient(client, this.core, this.around),
+      post: (messages) => this.post({ type: 'tls', messages }),
+      onFault: this.onFault,
+    })
   }
 
   private createLeaseAgent(): LeaseAgent {
@@ -210,26 +225,6 @@ export class ReactorLoop {
     })
   }
 
-  private takePlainEnds({ ends }: Extract<ToReactor, { type: 'plain-ends' }>): void {
-    for (const end of ends) this.takePlainEnd(end)
-    this.post({ type: 'plain-ends-taken', descriptors: ends.map(({ descriptor }) => descriptor) })
-  }
-
-  private takePlainEnd({ descriptor, source, memory: shared }: PlainEnd): void {
-    const own = this.kernel.duplicate(descriptor)
-    if (own < 0 || !this.descriptors.own(own)) return
-    const side = new Side(ignoringOwner, this.around)
-    const memory = viewTlsMemory(shared)
-    const onGone = () => {
-      memory.isReleased = true
-      this.core.departed()
-    }
-    const channel = new TlsChannel(memory, this.reactor, own, side, this.core.mainPort, onGone)
-    side.attach(channel)
-    this.core.accepted(side, source)
-    if (!side.isClosed) channel.watch()
-  }
-
   /** Applied at once; the waiting client continues after newer messages are read. */
   private takeAnswer({ ticket, answer }: Extract<ToReactor, { type: 'answer' }>): void {
     if (answer !== 'unanswered') this.snapshot.learn(answer)
@@ -244,7 +239,7 @@ export class ReactorLoop {
     else if (message.type === 'policy') this.policy = message.policy
     else if (message.type === 'speeds') this.speeds = message.speeds
     else if (message.type === 'refused') this.core.setRefused(message.yes)
-    else if (message.type === 'plain-ends') this.takePlainEnds(message)
+    else if (message.type === 'tls') for (const each of message.messages) this.tls.takeMessage(each)
     else if (message.type === 'hop-taken') this.descriptors.release(message.descriptor)
     else if (message.type === 'unlisten') {
       this.listeners.get(message.descriptor)?.close()
@@ -318,6 +313,7 @@ export class ReactorLoop {
 
   /** Lease requests go out with the counts of the same instant. */
   private publish(): void {
+    this.tls.flush()
     if (this.leaseMessages.length > 0) {
       this.reports.send()
       for (const message of this.leaseMessages.splice(0)) this.post(message)

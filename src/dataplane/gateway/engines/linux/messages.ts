@@ -8,6 +8,7 @@ import type { Lookup } from '../../dial/resolve.ts'
 import type { Speeds } from '../../metering/speed-limit.ts'
 import type { EngineDeps } from '../shared/engine.ts'
 import type { LimitMemory } from './shared-limits.ts'
+import type { FromTlsClients, ToTlsClients } from './tls-clients.ts'
 
 export type ReactorTerms = Pick<EngineDeps, 'limits' | 'hop'> & {
   readonly inbox: MessagePort
@@ -47,14 +48,6 @@ export class Outbox<Message> {
   }
 }
 
-/** The plain end of a TLS connection; the reactor duplicates the descriptor. */
-export type PlainEnd = {
-  readonly type: 'tls'
-  readonly descriptor: number
-  readonly source: string
-  readonly memory: SharedArrayBuffer
-}
-
 /** From the main thread to a reactor. */
 export type ToReactor =
   | { readonly type: 'listen'; readonly descriptor: number; readonly port: number }
@@ -67,7 +60,7 @@ export type ToReactor =
   | { readonly type: 'exit-state'; readonly report: ExitReport }
   /** Another reactor needs bytes of this lease. */
   | { readonly type: 'reclaim'; readonly id: string; readonly pool: string }
-  | { readonly type: 'plain-ends'; readonly ends: readonly PlainEnd[] }
+  | { readonly type: 'tls'; readonly messages: readonly ToTlsClients[] }
   /** The main thread has duplicated the descriptor of a hop. */
   | { readonly type: 'hop-taken'; readonly descriptor: number }
   | { readonly type: 'state'; readonly change: StateChange }
@@ -86,7 +79,7 @@ export type FromReactor =
   | { readonly type: 'ask'; readonly ticket: number; readonly question: FindBody; readonly source: string }
   | { readonly type: 'look-up'; readonly ticket: number; readonly name: string; readonly version: 4 | 6 }
   | { readonly type: 'unlistened'; readonly descriptor: number }
-  | { readonly type: 'plain-ends-taken'; readonly descriptors: readonly number[] }
+  | { readonly type: 'tls'; readonly messages: readonly FromTlsClients[] }
   /** The far end of a hop over TLS; the main thread duplicates the descriptor. */
   | HopMessage
   /** `left`: unused bytes of its part of the lease, which ends at `upto`. */

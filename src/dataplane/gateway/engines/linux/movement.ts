@@ -1,6 +1,7 @@
 import { type Address, readAddressCached } from '../../../../core/address.ts'
 import { notInSet, type SetIndex, SwapRemoveSet } from '../../../../core/swap-remove-set.ts'
 import type { Connected, Dialler, IsDeliveredHere } from '../../dial/upstream.ts'
+import { Relay } from '../../relay/relay.ts'
 import type { RefusalCode } from '../../ways-in/refusals.ts'
 import type { EngineSockets } from '../shared/core.ts'
 import { createConverse, ignoringOwner, Side, type SideAround } from '../shared/side.ts'
@@ -39,7 +40,9 @@ export function createMovement(
     openDatagrams: openDatagramsBy(reactor, batch),
     startRelay(client, tunnel, fromClient, fromOrigin) {
       const [near, far] = [client.socket, tunnel.origin.socket]
-      if (!(near instanceof Channel) || !(far instanceof Channel)) throw new Error('a side of another engine')
+      // The bytes of TLS are in this process: they cannot be spliced.
+      if (!(near instanceof Channel) || !(far instanceof Channel))
+        return new Relay(client, tunnel, clock).start(fromClient, fromOrigin)
       if (client.isClosed || tunnel.origin.isClosed) {
         tunnel.finish()
         tunnel.origin.abort()

@@ -8,7 +8,7 @@ import type { SharedMemory } from './shared-memory.ts'
 export type ReactorPeer = { readonly memory: SharedMemory; readonly bell: number }
 
 /** Connections that a reactor has, with those on their way to it. */
-const loadOf = ({ memory }: ReactorPeer): number => memory.inUse + memory.arrivalCount
+export const loadOf = ({ memory }: Pick<ReactorPeer, 'memory'>): number => memory.inUse + memory.arrivalCount
 
 /**
  * The other reactors of the gateway. Each connection goes to the less loaded of two reactors drawn at random: that is

@@ -6,7 +6,8 @@ import { Relay } from '../../relay/relay.ts'
 import { GatewayCore, tickMs } from '../shared/core.ts'
 import { type Engine, type EngineDeps, noRoom } from '../shared/engine.ts'
 import { ignoringOwner, Side } from '../shared/side.ts'
-import { type Sockets, type TlsClient, toSideSocket } from '../shared/sockets.ts'
+import type { Sockets, TlsClient } from '../shared/sockets.ts'
+import { takeTlsClient } from '../shared/take-tls-client.ts'
 import { createAccepter, type Listening } from './accepter.ts'
 import { openDatagramsWithBun } from './datagrams.ts'
 import { after, createDialler, handlers } from './dialler.ts'
@@ -60,19 +61,7 @@ export class PortableEngine implements Engine {
   }
 
   takeTls(client: TlsClient): void {
-    const side = new Side(ignoringOwner, this.around)
-    client.owner = {
-      onSocketData: (bytes) => side.onSocketData(bytes),
-      onSocketDrain: () => side.onSocketDrain(),
-      onSocketEnd: () => side.onSocketEnd(),
-      onSocketClose: () => {
-        this.core.departed()
-        side.onSocketClose()
-      },
-    }
-    side.attach(toSideSocket(client, this.core.mainPort))
-    this.core.accepted(side, client.source, client.parser)
-    if (!client.parser) client.resume()
+    takeTlsClient(client, this.core, this.around)
   }
 
   setRefused(yes: boolean): void {

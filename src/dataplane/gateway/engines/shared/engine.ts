@@ -1,6 +1,7 @@
 import type { DataPath } from '../../../agent/data-path.ts'
 import type { LeaseAgent } from '../../../agent/meter.ts'
 import type { Changed, Snapshot } from '../../../agent/snapshot.ts'
+import type { TicketKey } from '../../../tls/openssl/ticket-keys.ts'
 import type { Ask } from '../../access/admission.ts'
 import type { ExitReport } from '../../access/exit-health.ts'
 import type { CustomerLimits, UdpLimits } from '../../access/limits.ts'
@@ -8,7 +9,7 @@ import type { Policy } from '../../access/policy.ts'
 import type { Lookup } from '../../dial/resolve.ts'
 import type { Speeds } from '../../metering/speed-limit.ts'
 import type { SiteTerms } from '../../site/server.ts'
-import type { TlsPool } from '../linux/tls-pool.ts'
+import type { TlsDispatcher } from '../linux/tls-dispatcher.ts'
 import type { HopGateway, HopLine } from './hop-client.ts'
 import type { TlsClient } from './sockets.ts'
 
@@ -50,6 +51,12 @@ export type EngineDeps = {
   readonly lookup?: Lookup
 }
 
+/** What the front of an engine that does TLS itself needs besides connections. */
+export type EngineTlsTerms = {
+  readonly ticketKeys: readonly TicketKey[]
+  readonly site: SiteTerms | undefined
+}
+
 /** Totals of resource shortages. */
 export type Pressure = {
   /** Waiting connections evicted for others. */
@@ -77,9 +84,9 @@ export type Engine = {
   /** Stops listening because another process has taken over; open tunnels continue. */
   drain(): Promise<void>
   /** Serves a TLS client as if it had connected to the main port. Nothing was read from it yet. */
-  takeTls(client: TlsClient): void
-  /** Starts threads that do TLS and pass the engine plaintext. Without it, TLS runs on the main thread. */
-  openTlsPool?(count: number, site: SiteTerms | undefined): TlsPool
+  takeTls?(client: TlsClient): void
+  /** The engine does TLS itself. Without it, TLS runs on the main thread, which passes clients to takeTls(). */
+  openTls?(terms: EngineTlsTerms): TlsDispatcher
   /** The snapshot changed: cuts affected tunnels that may no longer pass, opens and closes customer ports. */
   changed(change: Changed, onPortFailure: (port: number, error: unknown) => void): void
   /** The shop refuses this node: cuts all tunnels and admits none until it is accepted again. */

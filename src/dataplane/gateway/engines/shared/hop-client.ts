@@ -2,7 +2,7 @@ import { createHash, type KeyObject, X509Certificate } from 'node:crypto'
 import type { Socket, SocketHandler } from 'bun'
 import type { After, Clock } from '../../../../core/time.ts'
 import type { NodeGateway } from '../../../../node-protocol/state.ts'
-import { type TlsOwner, TlsSocket } from '../../../tls/tls-socket.ts'
+import { BunTls, type TlsOwner } from '../../../tls/tls-socket.ts'
 import { type HopProblem, textOfHop } from '../../dial/upstream.ts'
 import { toLatin1 } from '../../ways-in/http1/head.ts'
 import type { Field } from '../../ways-in/http2/hpack.ts'
@@ -379,7 +379,7 @@ class HopConnection {
     if (this.isOver) return
     const certificate = socket.getPeerX509Certificate?.()
     if (!isDone || !isGateway(this.peer.gateway.tls, certificate, error === null)) return this.fail('hop_certificate')
-    const tls = new TlsSocket(socket, '')
+    const tls = new BunTls(socket, '')
     if (tls.protocol !== 'h2') return this.fail('hop_protocol')
     tls.setNoDelay(true)
     this.cancelTimeout()

@@ -93,7 +93,7 @@ class StreamDelivery implements DeliveryWatch {
 }
 
 /** One stream of an HTTP/2 connection as a client: its first bytes are the header block. */
-export class StreamClient implements TlsClient, TlsOwner {
+class StreamClient implements TlsClient, TlsOwner {
   owner: TlsOwner | undefined
   isClosed = false
   /** The whole header block, or what is there of it. */

@@ -29,6 +29,8 @@ export type SideSocket = {
   readonly fd?: number
   /** Undefined over TLS. */
   readonly localAddress?: string | undefined
+  /** It has taken bytes that wait for the kernel: a drain follows. */
+  readonly isHolding?: boolean
   /** Replaces the default delivery tracking. */
   follow?(): DeliveryWatch | undefined
 }
@@ -101,7 +103,7 @@ export class Side {
   write(bytes: Uint8Array): boolean {
     if (this.isClosed || this.ending !== 'no' || !this.socket) return true
     const gone = this.heldBytes > 0 ? 0 : this.push(bytes)
-    if (gone === bytes.length) return true
+    if (gone === bytes.length) return !this.socket.isHolding
     this.held = [...this.held, bytes.subarray(gone)]
     this.heldBytes += bytes.length - gone
     this.around.noteHeld(this.heldBytes)

@@ -114,7 +114,7 @@ export type TlsClient = Omit<SideSocket, 'localPort'> & {
 /** Call before anything is written: all bytes sent so far belong to the handshake. */
 export function toTlsClient(tls: TlsSocket, sockets: Sockets): TlsClient {
   noteHandshake(tls, sockets)
-  return Object.assign(tls, { follow: () => followTls(tls, sockets) })
+  return Object.assign(tls, { follow: () => followBunTls(tls, sockets) })
 }
 
 /** A client behind TLS counts as connected to the main port. */
@@ -125,8 +125,14 @@ export function noteHandshake(tls: TlsSocket, sockets: Sockets): void {
   tls.handshakeBytes = sockets.sent?.(tls.fd) ?? 0
 }
 
-/** Tracks delivery of plaintext: handshake and record overhead count as sent first. */
-export function followTls(tls: TlsSocket, sockets: Sockets): DeliveryWatch | undefined {
+/** Tracks delivery of plaintext. */
+export const followTls = (
+  tls: TlsSocket & { follow?(): DeliveryWatch | undefined },
+  sockets: Sockets,
+): DeliveryWatch | undefined => (tls.follow ? tls.follow() : followBunTls(tls, sockets))
+
+/** Handshake and record overhead count as sent first. */
+function followBunTls(tls: TlsSocket, sockets: Sockets): DeliveryWatch | undefined {
   const watch = sockets.watch(tls.fd)
   if (!watch) return undefined
   return {

@@ -1,0 +1,149 @@
+import type { Certificate } from '../../../tls/certificate.ts'
+import type { ConnectionWatcher } from '../../../tls/front.ts'
+import type { TicketKey } from '../../../tls/openssl/ticket-keys.ts'
+import type { SiteContent } from '../../site/content.ts'
+import type { SiteTerms } from '../../site/server.ts'
+import type { Kernel } from './kernel.ts'
+import { Outbox } from './messages.ts'
+import { loadOf } from './peers.ts'
+import { SiteAnswers } from './site-questions.ts'
+import type { ReactorThread } from './thread.ts'
+import { type FromTlsClients, type ToTlsClients, tlsCountBytes, tlsCounts } from './tls-clients.ts'
+
+type Given = {
+  readonly descriptor: number
+  readonly watcher: ConnectionWatcher
+  readonly place: number
+  isShaking: boolean
+}
+
+/** What every reactor needs to do TLS; a new one gets the newest. */
+export type ReactorTlsTerms = {
+  readonly site: SiteTerms | undefined
+  readonly ticketKeys: readonly TicketKey[]
+  readonly isDraining: boolean
+  readonly reactors: number
+}
+
+/** The clients over TLS of one reactor, as the main thread sees them. */
+export class ReactorTls {
+  private readonly given = new Map<number, Given>()
+  private shaking = 0
+  /** Connections given to this reactor; wraps at 2^32 as the reactor's counts do. */
+  private place = 0
+  private counts = new Int32Array(new SharedArrayBuffer(tlsCountBytes))
+  private certificate: Certificate | undefined
+  private readonly answers: SiteAnswers | undefined
+  private readonly outbox: Outbox<ToTlsClients>
+  /** Requests of reactors that died. */
+  private requestsBefore = 0
+
+  constructor(
+    private readonly thread: Pick<ReactorThread, 'isRunning' | 'memory' | 'post'>,
+    private readonly kernel: Pick<Kernel, 'close'>,
+    /** The site, where it needs an event loop. */
+    content: SiteContent | undefined,
+    private readonly terms: () => ReactorTlsTerms,
+  ) {
+    this.outbox = new Outbox((messages) => thread.post({ type: 'tls', messages }), queueMicrotask)
+    this.answers = content && new SiteAnswers(content, this.post)
+    if (thread.isRunning) this.brief()
+  }
+
+  get post(): (message: ToTlsClients) => void {
+    return this.outbox.post
+  }
+
+  /** Sends a new reactor everything it needs. */
+  brief(): void {
+    const { site, ticketKeys, isDraining, reactors } = this.terms()
+    this.post({ type: 'open', terms: { counts: this.counts.buffer, site, reactors } })
+    this.post({ type: 'ticket-keys', keys: ticketKeys })
+    if (isDraining) this.post({ type: 'drain' })
+  }
+
+  died(): void {
+    const taken = this.read('taken')
+    this.requestsBefore = this.requests
+    this.counts = new Int32Array(new SharedArrayBuffer(tlsCountBytes))
+    this.certificate = undefined
+    this.answers?.stopAll()
+    for (const [id, { descriptor, place }] of this.given) {
+      // The reactor's own descriptors are closed with it.
+      if (((place - taken) | 0) > 0) this.kernel.close(descriptor)
+      this.end(id)
+    }
+    this.place = 0
+  }
+
+  get isRunning(): boolean {
+    return this.thread.isRunning
+  }
+
+  get isServing(): boolean {
+    return this.thread.memory.isServing
+  }
+
+  /** Connections that it has, with those on their way to it. */
+  get load(): number {
+    return loadOf(this.thread) + this.shaking
+  }
+
+  /** Connections that were given and are not begun. */
+  get unbegun(): number {
+    return this.isRunning ? (this.place - this.read('begun')) | 0 : 0
+  }
+
+  /** Open HTTP/2 connections. */
+  get open(): number {
+    return this.read('open')
+  }
+
+  get requests(): number {
+    return this.requestsBefore + this.read('requests')
+  }
+
+  /** Connections that may be evicted. */
+  get spare(): number {
+    return this.read('spare')
+  }
+
+  begin(id: number, descriptor: number, source: string, certificate: Certificate, watcher: ConnectionWatcher): void {
+    if (certificate !== this.certificate) this.post({ type: 'certificates', certificates: [certificate] })
+    this.certificate = certificate
+    this.place = (this.place + 1) | 0
+    this.shaking += 1
+    this.given.set(id, { descriptor, watcher, place: this.place, isShaking: true })
+    this.post({ type: 'begin', id, descriptor, source })
+  }
+
+  take(message: FromTlsClients): void {
+    if (message.type === 'shaken') this.shaken(message.id)
+    else if (message.type === 'gone') this.end(message.id)
+    else this.answers?.takeQuestion(message)
+  }
+
+  private read(count: keyof typeof tlsCounts): number {
+    return Atomics.load(this.counts, tlsCounts[count])
+  }
+
+  private leaveShaking(one: Given): void {
+    if (one.isShaking) this.shaking -= 1
+    one.isShaking = false
+  }
+
+  private shaken(id: number): void {
+    const one = this.given.get(id)
+    if (!one) return
+    this.leaveShaking(one)
+    one.watcher.onShaken()
+  }
+
+  private end(id: number): void {
+    const one = this.given.get(id)
+    if (!one) return
+    this.given.delete(id)
+    this.leaveShaking(one)
+    one.watcher.onGone()
+  }
+}

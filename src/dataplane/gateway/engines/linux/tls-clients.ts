@@ -1,0 +1,245 @@
+import type { After } from '../../../../core/time.ts'
+import type { Certificate } from '../../../tls/certificate.ts'
+import { TlsBuffers } from '../../../tls/openssl/buffers.ts'
+import { TlsConnection, type TlsThread } from '../../../tls/openssl/connection.ts'
+import { TlsCallbacks, TlsContext } from '../../../tls/openssl/context.ts'
+import { openLibrary } from '../../../tls/openssl/library.ts'
+import type { TicketKey } from '../../../tls/openssl/ticket-keys.ts'
+import { openSite, type SiteTerms } from '../../site/server.ts'
+import { Http2Clients } from '../shared/http2-clients.ts'
+import type { Sockets, TlsClient } from '../shared/sockets.ts'
+import type { Reactor } from './reactor.ts'
+import { type FromSite, SiteQuestions, type ToSite } from './site-questions.ts'
+import { TlsLink } from './tls-link.ts'
+
+export type TlsTerms = {
+  /** Cells of `tlsCounts`. */
+  readonly counts: SharedArrayBuffer
+  readonly site: SiteTerms | undefined
+  /** Reactors of the gateway. */
+  readonly reactors: number
+}
+
+/** From the main thread to the clients over TLS of a reactor. */
+export type ToTlsClients =
+  | { readonly type: 'open'; readonly terms: TlsTerms }
+  /** The first serves all names that no other one covers. */
+  | { readonly type: 'certificates'; readonly certificates: readonly Certificate[] }
+  /** The first encrypts session tickets, all of them decrypt. */
+  | { readonly type: 'ticket-keys'; readonly keys: readonly TicketKey[] }
+  | { readonly type: 'begin'; readonly id: number; readonly descriptor: number; readonly source: string }
+  | { readonly type: 'close'; readonly id: number }
+  /** Closes a connection without an admitted request. */
+  | { readonly type: 'make-room' }
+  /** The table of known customers has moved. */
+  | { readonly type: 'table'; readonly table: SharedArrayBuffer }
+  | { readonly type: 'drain' }
+  | FromSite
+
+/** From the clients over TLS of a reactor to the main thread. */
+export type FromTlsClients =
+  | { readonly type: 'shaken'; readonly id: number }
+  | { readonly type: 'gone'; readonly id: number }
+  | ToSite
+
+/** Written by the reactor: its HTTP/2 connections, and connections that it has taken, and begun to shake hands with. */
+export const tlsCounts = { open: 0, requests: 1, spare: 2, taken: 3, begun: 4 } as const
+export const tlsCountBytes = 32
+
+/** A handshake costs a third of a millisecond, which relaying must not wait for many times over. */
+const beginsPerTurn = 4
+const handshakeReadsPerTurn = 8
+const countEveryMs = 100
+
+type Waiting = Extract<ToTlsClients, { type: 'begin' }>
+
+/** Clients over TLS in a reactor: handshakes in the order of their arrival, then HTTP/2, the site or HTTP/1. */
+export class TlsClients {
+  private readonly links = new Map<number, TlsLink>()
+  /** Closed here, with bytes that the client has not read; oldest first. */
+  private readonly ending = new Set<TlsLink>()
+  /** Not yet begun, oldest first. */
+  private readonly waiting = new Map<number, Waiting>()
+  private readonly http2: Http2Clients
+  private counts = new Int32Array(new SharedArrayBuffer(tlsCountBytes))
+  private opened: ReturnType<typeof openSite> | undefined
+  private questions: SiteQuestions | undefined
+  private thread: (TlsThread & { readonly callbacks: TlsCallbacks }) | undefined
+  private context: TlsContext | undefined
+  private outbox: FromTlsClients[] = []
+  /** Reads of handshakes in the turn that began at this time. */
+  private shaking = { atMs: 0, reads: 0 }
+
+  constructor(
+    private readonly deps: {
+      readonly reactor: Reactor
+      readonly sockets: Sockets
+      readonly after: After
+      /** Gives a client to the engine. */
+      readonly take: (client: TlsClient) => void
+      readonly post: (messages: readonly FromTlsClients[]) => void
+      readonly onFault: (fault: unknown) => void
+    },
+  ) {
+    const { sockets, take, after } = deps
+    this.http2 = new Http2Clients({ sockets, take, after, clock: () => performance.now() })
+  }
+
+  takeMessage(message: ToTlsClients): void {
+    if (message.type === 'begin') this.enqueue(message)
+    else if (message.type === 'close') this.close(message.id)
+    else if (message.type === 'certificates') this.useCertificates(message.certificates)
+    else if (message.type === 'ticket-keys') this.openThread().callbacks.setTicketKeys(message.keys)
+    else if (message.type === 'open') this.open(message.terms)
+    else if (message.type === 'make-room') this.makeRoom()
+    else if (message.type === 'table') this.opened?.moveTable(message.table)
+    else if (message.type === 'drain') {
+      this.http2.drain()
+      this.opened?.site.drain()
+    } else this.questions?.takeAnswer(message)
+  }
+
+  /** Posts what happened in this turn. */
+  flush(): void {
+    if (this.outbox.length === 0) return
+    const messages = this.outbox
+    this.outbox = []
+    this.deps.post(messages)
+  }
+
+  private readonly post = (message: FromTlsClients): void => void this.outbox.push(message)
+
+  private openThread() {
+    if (this.thread) return this.thread
+    const library = openLibrary()
+    this.thread = { library, buffers: new TlsBuffers(library), callbacks: new TlsCallbacks(library, true) }
+    return this.thread
+  }
+
+  private open({ counts, site, reactors: threads }: TlsTerms): void {
+    const { take, sockets, after, onFault } = this.deps
+    this.openThread()
+    this.counts = new Int32Array(counts)
+    this.questions = new SiteQuestions(this.post)
+    const { content } = this.questions
+    // Another server needs an event loop, which this thread does not have.
+    const isElsewhere = site?.source.kind === 'proxy'
+    const deps = { take, sockets, after, onFault, threads, ...(isElsewhere && { content }) }
+    this.opened = site && openSite(site, deps)
+    this.publish()
+  }
+
+  private makeRoom(): void {
+    const [ending] = this.ending
+    if (ending) ending.terminate()
+    else void (this.opened?.site.makeRoom() || this.http2.makeRoom())
+  }
+
+  private readonly publish = (): void => {
+    Atomics.store(this.counts, tlsCounts.open, this.http2.open)
+    Atomics.store(this.counts, tlsCounts.requests, this.http2.requests)
+    Atomics.store(this.counts, tlsCounts.spare, this.http2.spare + this.ending.size + (this.opened?.site.open ?? 0))
+    this.deps.after(countEveryMs, this.publish)
+  }
+
+  private useCertificates(certificates: readonly Certificate[]): void {
+    const { callbacks } = this.openThread()
+    const before = this.context
+    this.context = new TlsContext(callbacks, certificates)
+    before?.free()
+  }
+
+  private enqueue(message: Waiting): void {
+    Atomics.add(this.counts, tlsCounts.taken, 1)
+    if (!this.deps.reactor.descriptors.own(message.descriptor)) {
+      this.noteBegun()
+      return this.post({ type: 'gone', id: message.id })
+    }
+    this.waiting.set(message.id, message)
+    if (this.waiting.size === 1) this.deps.reactor.queue({ takeTurn: this.beginNext })
+  }
+
+  private readonly beginNext = (): void => {
+    for (const message of this.waiting.values().take(beginsPerTurn)) {
+      this.leaveQueue(message)
+      this.begin(message)
+    }
+    if (this.waiting.size > 0) this.deps.reactor.queue({ takeTurn: this.beginNext })
+  }
+
+  private leaveQueue({ id }: Waiting): void {
+    this.waiting.delete(id)
+    this.noteBegun()
+  }
+
+  private noteBegun(): void {
+    Atomics.add(this.counts, tlsCounts.begun, 1)
+  }
+
+  private close(id: number): void {
+    const message = this.waiting.get(id)
+    if (!message) return this.links.get(id)?.terminate()
+    this.leaveQueue(message)
+    this.drop(message)
+  }
+
+  private drop({ id, descriptor }: Waiting): void {
+    const { kernel, descriptors } = this.deps.reactor
+    kernel.resetOnClose(descriptor)
+    descriptors.release(descriptor)
+    this.post({ type: 'gone', id })
+  }
+
+  private begin(message: Waiting): void {
+    const { id, descriptor, source } = message
+    const { context, deps } = this
+    if (!context) return this.drop(message)
+    const thread = this.openThread()
+    const { inputAt, plain } = thread.buffers
+    const events = {
+      mayShake: () => this.mayShake(),
+      onShaken: (link: TlsLink) => {
+        this.post({ type: 'shaken', id })
+        this.route(link)
+      },
+      onEnding: (link: TlsLink) => void this.ending.add(link),
+      onGone: (link: TlsLink) => {
+        this.links.delete(id)
+        this.ending.delete(link)
+        this.post({ type: 'gone', id })
+      },
+    }
+    const link = new TlsLink(
+      deps.reactor,
+      descriptor,
+      source,
+      inputAt,
+      plain,
+      events,
+      (send) => new TlsConnection(thread, context, send),
+    )
+    this.links.set(id, link)
+    try {
+      link.begin()
+    } catch (fault) {
+      deps.onFault(fault)
+      link.terminate()
+    }
+  }
+
+  private mayShake(): boolean {
+    const { nowMs } = this.deps.reactor
+    if (this.shaking.atMs !== nowMs) this.shaking = { atMs: nowMs, reads: 0 }
+    this.shaking.reads += 1
+    return this.shaking.reads <= handshakeReadsPerTurn
+  }
+
+  private route(link: TlsLink): void {
+    const { protocol } = link
+    const site = this.opened?.site
+    const shown = site?.isFor(link) ? site : undefined
+    if (protocol === 'h2') this.http2.take(link, shown)
+    else if (shown) shown.take(link)
+    else this.deps.take(link)
+  }
+}

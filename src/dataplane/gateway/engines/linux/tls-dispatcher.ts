@@ -1,0 +1,148 @@
+import type { Certificate } from '../../../tls/certificate.ts'
+import type { ConnectionWatcher, TlsListener, TlsThreads } from '../../../tls/front.ts'
+import type { TicketKey } from '../../../tls/openssl/ticket-keys.ts'
+import { toContent } from '../../site/content.ts'
+import type { SiteTerms } from '../../site/server.ts'
+import { createAccepter } from '../portable/accepter.ts'
+import type { Kernel } from './kernel.ts'
+import { openListener } from './ports.ts'
+import { ReactorTls, type ReactorTlsTerms } from './reactor-tls.ts'
+import type { ReactorThread } from './thread.ts'
+import type { FromTlsClients, ToTlsClients } from './tls-clients.ts'
+
+/** Connections that wait for their ClientHello, at most a quarter of all connections. */
+const maxAwaiting = 2048
+/** With so many connections whose handshake has not begun, only a fair share of each network is admitted. */
+const busyAt = 128
+/** Beyond so many, only addresses of known customers. */
+const lateAt = 512
+
+type OnAccepted = (descriptor: number, source: string) => void
+
+export type TlsDispatcherDeps = {
+  readonly kernel: Kernel
+  readonly threads: readonly Pick<ReactorThread, 'isRunning' | 'memory' | 'post'>[]
+  readonly maxConnections: number
+  readonly ticketKeys: readonly TicketKey[]
+  readonly site: SiteTerms | undefined
+  readonly random: () => number
+}
+
+/** Gives clients over TLS to the reactors, which do TLS. Limits are kept by the front, on this thread. */
+export class TlsDispatcher implements TlsThreads {
+  private readonly reactors: readonly ReactorTls[]
+  private lastId = 0
+  private terms: ReactorTlsTerms
+
+  constructor(private readonly deps: TlsDispatcherDeps) {
+    const { kernel, threads, site, ticketKeys } = deps
+    this.terms = { site, ticketKeys, isDraining: false, reactors: threads.length }
+    // One for all reactors: it limits the requests that run at the same time.
+    const content = site?.source.kind === 'proxy' ? toContent(site.source) : undefined
+    this.reactors = threads.map((thread) => new ReactorTls(thread, kernel, content, () => this.terms))
+  }
+
+  get count(): number {
+    return this.reactors.length
+  }
+
+  brief(reactor: number): void {
+    this.reactors[reactor]?.brief()
+  }
+
+  reactorDied(reactor: number): void {
+    this.reactors[reactor]?.died()
+  }
+
+  get load(): 'usual' | 'busy' | 'late' {
+    const unbegun = Math.max(...this.reactors.map((reactor) => reactor.unbegun))
+    return unbegun > lateAt ? 'late' : unbegun > busyAt ? 'busy' : 'usual'
+  }
+
+  /** Open HTTP/2 connections. */
+  get open(): number {
+    return this.reactors.reduce((sum, reactor) => sum + reactor.open, 0)
+  }
+
+  get requests(): number {
+    return this.reactors.reduce((sum, reactor) => sum + reactor.requests, 0)
+  }
+
+  /** Opens the port, or takes that of the previous process. */
+  listen(at: { hostname: string; port: number; inherited: number | undefined }, onAccepted: OnAccepted): TlsListener {
+    const { kernel, maxConnections } = this.deps
+    const descriptor = at.inherited ?? openListener(kernel, at.hostname, at.port)
+    const accepter = createAccepter(onAccepted, Math.min(maxAwaiting, Math.ceil(maxConnections / 4)))
+    const listener = accepter.open(descriptor, kernel.portOf(descriptor))
+    return {
+      ...listener,
+      stop() {
+        listener.stop()
+        accepter.end()
+      },
+    }
+  }
+
+  begin(descriptor: number, source: string, certificate: Certificate, watcher: ConnectionWatcher) {
+    this.lastId += 1
+    const id = this.lastId
+    const reactor = this.choose()
+    if (reactor) reactor.begin(id, descriptor, source, certificate, watcher)
+    else {
+      this.refuse(descriptor)
+      queueMicrotask(() => watcher.onGone())
+    }
+    return {
+      terminate: () => reactor?.post({ type: 'close', id }),
+      // The descriptor is a number of this process; it is open until the reactor reports its end.
+      hasAnswered: () => this.deps.kernel.transmissionOf(descriptor).sent > 0,
+    }
+  }
+
+  refuse(descriptor: number): void {
+    this.deps.kernel.resetOnClose(descriptor)
+    this.deps.kernel.close(descriptor)
+  }
+
+  makeRoom(): boolean {
+    const most = this.reactors.reduce((a, b) => (b.spare > a.spare ? b : a))
+    if (most.spare === 0) return false
+    most.post({ type: 'make-room' })
+    return true
+  }
+
+  moveTable(table: SharedArrayBuffer): void {
+    const { site } = this.terms
+    if (!site) return
+    this.terms = { ...this.terms, site: { ...site, table } }
+    this.postAll({ type: 'table', table })
+  }
+
+  setTicketKeys(keys: readonly TicketKey[]): void {
+    this.terms = { ...this.terms, ticketKeys: keys }
+    this.postAll({ type: 'ticket-keys', keys })
+  }
+
+  drain(): void {
+    this.terms = { ...this.terms, isDraining: true }
+    this.postAll({ type: 'drain' })
+  }
+
+  takeMessages(reactor: number, messages: readonly FromTlsClients[]): void {
+    for (const message of messages) this.reactors[reactor]?.take(message)
+  }
+
+  private postAll(message: ToTlsClients): void {
+    for (const reactor of this.reactors) reactor.post(message)
+  }
+
+  /** The less loaded of two reactors drawn at random, as for plain connections. Undefined if none runs. */
+  private choose(): ReactorTls | undefined {
+    const running = this.reactors.filter(({ isRunning }) => isRunning)
+    const serving = running.filter(({ isServing }) => isServing)
+    const from = serving.length > 0 ? serving : running
+    const draw = (): ReactorTls | undefined => from[Math.floor(this.deps.random() * from.length)]
+    const [one, other] = [draw(), draw()]
+    return one && other && other.load < one.load ? other : one
+  }
+}

@@ -1,0 +1,268 @@
+import type { TlsConnection } from '../../../tls/openssl/connection.ts'
+import type { DeliveryMarks } from '../../../tls/openssl/delivery-marks.ts'
+import type { TlsOwner, TlsSocket } from '../../../tls/tls-socket.ts'
+import { type DeliveryWatch, nothingShown, shownOf, type Transmission } from '../../metering/tunnel-meter.ts'
+import { DescriptorWatch, maxAhead, type TlsClient } from '../shared/sockets.ts'
+import { readBytes } from './kernel.ts'
+import { EAGAIN, EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP } from './numbers.ts'
+import type { Pollable, Reactor, TurnTaker } from './reactor.ts'
+
+const maxReadsPerTurn = 4
+/** Time for a client to read the last bytes of a connection that was closed here. */
+const flushMs = 30_000
+
+type LinkEvents = {
+  /** The handshake is complete: the receiver sets `owner`. */
+  onShaken(link: TlsLink): void
+  /** The owner has closed it, and the client has not read everything. */
+  onEnding(link: TlsLink): void
+  onGone(link: TlsLink): void
+  /** Whether a read of a handshake may cost processor time in this turn. */
+  mayShake(): boolean
+}
+
+/** A client's TLS connection in the reactor: a non-blocking socket and OpenSSL. */
+export class TlsLink implements TlsSocket, TlsClient, Pollable, TurnTaker {
+  owner: TlsOwner | undefined
+  isClosed = false
+  handshakeBytes = 0
+  readonly overhead = 0
+  private isReadable = true
+  private mayHaveMore = false
+  private isPaused = false
+  /** A write did not fit: the owner expects a drain. */
+  private isBlocked = false
+  private hasFailed = false
+  private hasEnded = false
+  private isQueued = false
+  private isShaken = false
+  /** To do once everything is sent. */
+  private afterFlush: 'nothing' | 'shutdown' | 'close' = 'nothing'
+  private cancelFlush: (() => void) | undefined
+  private readonly connection: TlsConnection
+
+  constructor(
+    private readonly reactor: Reactor,
+    private readonly descriptor: number,
+    readonly source: string,
+    private readonly inputAt: number,
+    private readonly plain: Uint8Array,
+    private readonly events: LinkEvents,
+    connect: (send: (address: number, bytes: number) => number) => TlsConnection,
+  ) {
+    this.connection = connect((address, bytes) => this.send(address, bytes))
+  }
+
+  /** Reads what has arrived, mostly the whole ClientHello. */
+  begin(): void {
+    this.reactor.watch(this.descriptor, this)
+    this.readOrLose()
+  }
+
+  get fd(): number {
+    return this.descriptor
+  }
+
+  get protocol(): 'h2' | 'http/1.1' {
+    return this.connection.protocol
+  }
+
+  get serverName(): string | undefined {
+    return this.isClosed ? undefined : this.connection.serverName
+  }
+
+  // --- events ---
+
+  onEvents(events: number): void {
+    if (events & EPOLLERR) this.hasFailed = true
+    // Urgent data ends a read early, and a hang-up is announced once: neither read shows that nothing is left.
+    if (events & (EPOLLPRI | EPOLLRDHUP | EPOLLERR)) this.mayHaveMore = true
+    if (events & EPOLLOUT && (this.isBlocked || this.connection.isFull)) this.drain()
+    if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) this.isReadable = true
+    this.readOrLose()
+  }
+
+  onFault(): void {
+    this.terminate()
+  }
+
+  takeTurn(): void {
+    this.isQueued = false
+    this.readOrLose()
+  }
+
+  private drain(): void {
+    if (!this.connection.flush()) return
+    this.endWhenFlushed()
+    if (this.isClosed || !this.isBlocked) return
+    this.isBlocked = false
+    this.owner?.onSocketDrain()
+  }
+
+  private readOrLose(): void {
+    this.read()
+    // A paused socket would not notice the error.
+    if (this.hasFailed && (this.isPaused || this.hasEnded)) this.destroy()
+  }
+
+  private get mayRead(): boolean {
+    return this.isReadable && !this.isPaused && !this.isClosed && !this.hasEnded
+  }
+
+  private read(): void {
+    for (let reads = 0; reads < maxReadsPerTurn && this.mayRead; reads += 1) {
+      if (!this.isShaken && !this.events.mayShake()) break
+      const got = this.reactor.kernel.receiveAt(this.descriptor, this.inputAt, readBytes)
+      if (got > 0) {
+        if (got < readBytes && !this.mayHaveMore) this.isReadable = false
+        this.take(got)
+      } else if (got === 0) this.noteEnd()
+      else if (got === -EAGAIN) this.isReadable = false
+      else this.destroy()
+    }
+    if (this.mayRead) this.askForTurn()
+  }
+
+  private take(bytes: number): void {
+    const { connection } = this
+    const have = connection.receive(bytes)
+    const received = have > 0 ? this.plain.slice(0, have) : undefined
+    if (!this.isShaken && connection.state === 'open') {
+      this.isShaken = true
+      this.events.onShaken(this)
+    }
+    if (received && !this.isClosed) this.owner?.onSocketData(received)
+    if (this.isClosed) return
+    if (connection.state === 'failed') this.destroy()
+    else if (connection.hasEnded) this.noteEnd()
+  }
+
+  /** By close_notify, or by a FIN alone. */
+  private noteEnd(): void {
+    if (!this.isShaken) return this.destroy()
+    this.hasEnded = true
+    this.owner?.onSocketEnd()
+  }
+
+  private askForTurn(): void {
+    if (this.isQueued) return
+    this.isQueued = true
+    this.reactor.queue(this)
+  }
+
+  // --- for the owner ---
+
+  write(bytes: Uint8Array): number {
+    if (this.isClosed) return 0
+    const taken = this.connection.write(bytes)
+    this.isBlocked = this.connection.isFull
+    if (this.connection.state === 'failed') this.destroyLater()
+    return taken
+  }
+
+  /** Ciphertext that waits for the socket. */
+  get isHolding(): boolean {
+    return !this.isClosed && this.connection.isFull
+  }
+
+  shutdown(): void {
+    if (this.isClosed) return
+    this.connection.shutdown()
+    if (this.afterFlush === 'nothing') this.afterFlush = 'shutdown'
+    this.endWhenFlushed()
+  }
+
+  end(): void {
+    if (this.isClosed) return
+    this.connection.shutdown()
+    this.afterFlush = 'close'
+    this.endWhenFlushed()
+    if (this.isClosed || this.cancelFlush) return
+    this.cancelFlush = this.reactor.timers.after(flushMs, () => this.terminate())
+    this.events.onEnding(this)
+  }
+
+  terminate(): void {
+    if (this.isClosed) return
+    this.reactor.kernel.resetOnClose(this.descriptor)
+    this.destroy()
+  }
+
+  pause(): void {
+    this.isPaused = true
+  }
+
+  resume(): void {
+    this.isPaused = false
+    if (this.mayRead) this.askForTurn()
+  }
+
+  /** It is inherited from the listener. */
+  setNoDelay(): void {}
+
+  follow(): DeliveryWatch | undefined {
+    const { descriptors, kernel } = this.reactor
+    if (this.isClosed || !descriptors.isOwned(this.descriptor)) return undefined
+    descriptors.share(this.descriptor)
+    kernel.limitAhead(this.descriptor, maxAhead)
+    const watch = new DescriptorWatch(kernel, this.descriptor, descriptors)
+    return new TlsWatch(watch, this.connection.follow())
+  }
+
+  // --- the end ---
+
+  private endWhenFlushed(): void {
+    if (this.connection.isFull || this.isClosed) return
+    if (this.afterFlush === 'close') this.destroy()
+    else if (this.afterFlush === 'shutdown') this.reactor.kernel.shutdownWrite(this.descriptor)
+  }
+
+  private send(address: number, bytes: number): number {
+    const gone = this.reactor.kernel.sendFrom(this.descriptor, address, bytes)
+    if (gone < 0 && gone !== -EAGAIN) this.destroyLater()
+    return gone
+  }
+
+  /** The caller does not expect a callback. */
+  private destroyLater(): void {
+    this.reactor.queue({ takeTurn: () => this.destroy() })
+  }
+
+  private destroy(): void {
+    if (this.isClosed) return
+    this.isClosed = true
+    this.cancelFlush?.()
+    this.connection.free()
+    this.reactor.forget(this.descriptor)
+    this.reactor.descriptors.release(this.descriptor)
+    this.events.onGone(this)
+    this.owner?.onSocketClose()
+  }
+}
+
+/** Plaintext that the client's machine has acknowledged, from the ciphertext that it has acknowledged. */
+class TlsWatch implements DeliveryWatch {
+  /** After a decrease of the path MTU, older segments are longer. */
+  private maxSegmentBytes = 0
+
+  constructor(
+    private readonly watch: DeliveryWatch,
+    private readonly marks: DeliveryMarks,
+  ) {}
+
+  transmission(): Transmission {
+    const seen = this.watch.transmission()
+    this.maxSegmentBytes = Math.max(this.maxSegmentBytes, seen.segmentBytes)
+    const acknowledged = this.marks.confirm(shownOf({ ...seen, segmentBytes: this.maxSegmentBytes }))
+    const sent = Math.max(acknowledged, this.marks.reach(seen.sent))
+    return { ...nothingShown, acknowledged, sent, isOver: seen.isOver }
+  }
+
+  shutdown(): void {
+    this.watch.shutdown()
+  }
+
+  close(reset: boolean): void {
+    this.watch.close(reset)
+  }
+}

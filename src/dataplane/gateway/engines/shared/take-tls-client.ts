@@ -1,0 +1,25 @@
+import type { GatewayCore } from './core.ts'
+import { ignoringOwner, Side, type SideAround } from './side.ts'
+import { type TlsClient, toSideSocket } from './sockets.ts'
+
+/** Gives a client behind TLS to the engine: it counts as connected to the main port. */
+export function takeTlsClient(
+  client: TlsClient,
+  core: Pick<GatewayCore, 'mainPort' | 'accepted' | 'departed'>,
+  around: SideAround,
+): void {
+  const side = new Side(ignoringOwner, around)
+  client.owner = {
+    onSocketData: (bytes) => side.onSocketData(bytes),
+    onSocketDrain: () => side.onSocketDrain(),
+    onSocketEnd: () => side.onSocketEnd(),
+    onSocketClose: () => {
+      core.departed()
+      side.onSocketClose()
+    },
+  }
+  side.attach(toSideSocket(client, core.mainPort))
+  core.accepted(side, client.source, client.parser)
+  // A request that has come already resumes its stream itself.
+  if (!client.parser) client.resume()
+}
