@@ -87,7 +87,8 @@ export class Arrivals<T extends WaitingClient & LinkedQueueItem<T>> {
     const found = this.findCandidateOfAll()
     // A crowd is on all reactors alike; of other clients, the oldest goes.
     if (found && found.size <= minShare && this.others.evict('any', found.spare.cameAt)) return true
-    return this.evict(found?.spare) || this.others.evict('any')
+    // Another reactor does not evict a connection within its grace, and would make no room.
+    return this.evict(found?.spare) || this.others.evict('any', this.deps.clock() - graceMs)
   }
 
   /** Evicts a connection that waits at this reactor. */

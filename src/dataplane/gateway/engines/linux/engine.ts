@@ -330,14 +330,14 @@ export class LinuxEngine implements Engine {
     { ticket, question, source }: Extract<FromReactor, { type: 'ask' }>,
   ): Promise<void> {
     const reply = thread.replyTo()
+    let isAnswered = false
     try {
-      const outcome = await this.deps.ask(question, source)
-      const answer = outcome === 'unanswered' ? outcome : this.deps.snapshot.knownOf(question)
-      reply({ type: 'answer', ticket, answer })
+      isAnswered = (await this.deps.ask(question, source)) === 'answered'
     } catch (fault) {
       this.deps.onFault(fault)
-      reply({ type: 'answer', ticket, answer: 'unanswered' })
     }
+    // Without an answer too: another reactor may have looked the login up while the shop was reached.
+    reply({ type: 'answer', ticket, known: this.deps.snapshot.knownOf(question), isAnswered })
   }
 
   private async lookUp(

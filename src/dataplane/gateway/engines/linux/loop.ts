@@ -226,9 +226,9 @@ export class ReactorLoop {
   }
 
   /** Applied at once; the waiting client continues after newer messages are read. */
-  private takeAnswer({ ticket, answer }: Extract<ToReactor, { type: 'answer' }>): void {
-    if (answer !== 'unanswered') this.snapshot.learn(answer)
-    this.asking.answer(ticket, answer === 'unanswered' ? answer : 'answered')
+  private takeAnswer({ ticket, known, isAnswered }: Extract<ToReactor, { type: 'answer' }>): void {
+    this.snapshot.learn(known)
+    this.asking.answer(ticket, isAnswered ? 'answered' : 'unanswered')
   }
 
   private take(message: ToReactor): void {

@@ -66,7 +66,8 @@ export type ToReactor =
   | { readonly type: 'state'; readonly change: StateChange }
   | { readonly type: 'policy'; readonly policy: Policy }
   | { readonly type: 'speeds'; readonly speeds: Speeds }
-  | { readonly type: 'answer'; readonly ticket: number; readonly answer: Found | 'unanswered' }
+  /** `known`: what the main thread knows of the login, after the shop's answer if there was one. */
+  | { readonly type: 'answer'; readonly ticket: number; readonly known: Found; readonly isAnswered: boolean }
   | { readonly type: 'looked-up'; readonly ticket: number; readonly answer: Addresses | { readonly code: string } }
   | { readonly type: 'allow'; readonly id: string; readonly pool: string; readonly upto: number }
   | { readonly type: 'refused'; readonly yes: boolean }
